@@ -1,0 +1,139 @@
+// Package check judges a timeline: could the declared limiter have produced it? It knows algorithms and no HTTP.
+package check
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Verdict is our judgement. The zero value is Inconclusive: nothing is passed or failed by accident.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Inconclusive Verdict = iota
+	Pass
+	Fail
+)
+
+// String returns the word used in JSON: pass, fail or inconclusive.
+func (v Verdict) String() string {
+	switch v {
+	case Pass:
+		return "pass"
+	case Fail:
+		return "fail"
+	default:
+		return "inconclusive"
+	}
+}
+
+// Worst returns the worse of two verdicts: Fail before Inconclusive before Pass.
+func Worst(a, b Verdict) Verdict {
+	if a == Fail || b == Fail {
+		return Fail
+	}
+	return min(a, b)
+}
+
+// Reason is why a verdict is Inconclusive; empty for the others.
+type Reason string
+
+// The closed list of reasons.
+const (
+	ScheduleMissed     Reason = "schedule-missed"
+	Unreachable        Reason = "unreachable"
+	SetupFailed        Reason = "setup-failed"
+	NeedsFailed        Reason = "needs-failed"
+	TooFew             Reason = "too-few"
+	ForeignTraffic     Reason = "foreign-traffic"
+	UnclassifiedStatus Reason = "unclassified-status"
+	SearchLimit        Reason = "search-limit"
+	Interrupted        Reason = "interrupted"
+)
+
+// Kind names what a finding found.
+type Kind string
+
+// The kinds of the conformance judge. Claims have kinds of their own.
+const (
+	OverAdmission  Kind = "over-admission"
+	UnderAdmission Kind = "under-admission"
+	NoExplanation  Kind = "no-explanation"
+)
+
+// Finding is one proved contradiction: the fewest observations that prove it, what was seen, and the bound.
+type Finding struct {
+	Kind      Kind
+	Partition string
+	// Seen and Bound are the integers that Text is printed from: units admitted and the most that were possible
+	// (over-admission), units that could have been in use and the fewest a denial needs (under-admission).
+	Seen, Bound int64
+	// From and To are the span of the witness, from its first Sent to its last FirstByte.
+	From, To time.Duration
+	// Observations are the Seq numbers of the witness, ascending.
+	Observations []int
+	// Text is the arithmetic in one sentence with units, without the partition.
+	Text string
+}
+
+// Interval is a closed interval of a measured parameter. Unbounded at an end that no observation bounds.
+type Interval struct {
+	Lo, Hi       float64
+	LoSet, HiSet bool
+}
+
+// Measured is the measured policy: for each parameter, the values that the timeline does not refute, the others held at
+// the declared value.
+type Measured struct {
+	// Burst is in units: the burst of a bucket, the queue+1 of a queue, the quota of a window.
+	Burst Interval
+	// Rate is in units per second.
+	Rate Interval
+}
+
+// PartitionVerdict is the verdict on one partition.
+type PartitionVerdict struct {
+	Partition string
+	Verdict   Verdict
+	Reason    Reason
+	// Detail says in a sentence what an Inconclusive reason means here; may be empty.
+	Detail string
+	// Findings has at least one element if Verdict is Fail, and none otherwise.
+	Findings []Finding
+	Measured Measured
+	// Judged is the number of observations with a known outcome.
+	Judged int
+}
+
+// Judgement is the verdict on a timeline.
+type Judgement struct {
+	Verdict Verdict
+	Reason  Reason
+	Detail  string
+	// Partitions ascend by name.
+	Partitions []PartitionVerdict
+	// Measured is what all partitions together measured: the intersection of their intervals.
+	Measured Measured
+}
+
+// Claim is the verdict on one expectation of a scenario: conformance, a header field, a latency.
+type Claim struct {
+	// ID is stable: conformance, resolution, retry-after-honored, ...
+	ID      string
+	Verdict Verdict
+	Reason  Reason
+	// Text says in one sentence what was seen.
+	Text     string
+	Findings []Finding
+}
+
+// index maps Seq numbers to observations.
+func index(obs []timeline.Observation) map[int]*timeline.Observation {
+	m := make(map[int]*timeline.Observation, len(obs))
+	for i := range obs {
+		m[obs[i].Seq] = &obs[i]
+	}
+	return m
+}

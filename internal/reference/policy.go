@@ -1,0 +1,148 @@
+// Package reference holds the rate limiting algorithms, pure and exact: integer arithmetic, an explicit clock, states
+// that are values. One file an algorithm. It reads no clock and knows no HTTP.
+package reference
+
+import "time"
+
+// Algorithm names a rate limiting algorithm by the word used in a SPEC.
+type Algorithm string
+
+// The algorithms. TokenBucket, GCRA and LeakyBucket are the same limiter under matched parameters.
+const (
+	TokenBucket          Algorithm = "token-bucket"
+	GCRA                 Algorithm = "gcra"
+	LeakyBucket          Algorithm = "leaky-bucket"
+	LeakyBucketQueue     Algorithm = "leaky-bucket-queue"
+	FixedWindow          Algorithm = "fixed-window"
+	SlidingWindowLog     Algorithm = "sliding-window-log"
+	SlidingWindowCounter Algorithm = "sliding-window-counter"
+)
+
+// Rate is a pair: N quota units per Per. It is never reduced: 100/1m and 5/3s are different windows.
+type Rate struct {
+	N   int64
+	Per time.Duration
+}
+
+// Start is the level a partition starts at.
+type Start string
+
+// The start levels. The zero value means StartFull.
+const (
+	StartFull    Start = "full"
+	StartEmpty   Start = "empty"
+	StartUnknown Start = "unknown"
+)
+
+// Align says where windows begin.
+type Align string
+
+// The alignments. AlignPhase is what phase=D sets: windows start at zero + D + k windows.
+const (
+	AlignClock   Align = "clock"
+	AlignFirst   Align = "first"
+	AlignUnknown Align = "unknown"
+	AlignPhase   Align = "phase"
+)
+
+// Count says which requests are counted.
+type Count string
+
+// The countings. The zero value means CountAdmitted.
+const (
+	CountAdmitted Count = "admitted"
+	CountAll      Count = "all"
+)
+
+// Refill says how a bucket regains units.
+type Refill string
+
+// The refills. The zero value means RefillContinuous. RefillInterval adds Fill units at a time, every Fill*Per/N.
+const (
+	RefillContinuous Refill = "continuous"
+	RefillInterval   Refill = "interval"
+)
+
+// Rounding says how the weighted part of a sliding window counter is rounded.
+type Rounding string
+
+// The roundings. The zero value means RoundNone: the weighted count is compared exactly.
+const (
+	RoundNone    Rounding = "none"
+	RoundDown    Rounding = "down"
+	RoundUp      Rounding = "up"
+	RoundNearest Rounding = "nearest"
+)
+
+// Boundary says to which side the end of a window belongs.
+type Boundary string
+
+// The boundaries. The zero value means HalfOpen: a request exactly one window after an admission does not see it any
+// more. Closed: it still does.
+const (
+	HalfOpen Boundary = "half-open"
+	Closed   Boundary = "closed"
+)
+
+// Policy is one declared limit: an algorithm and its parameters. Parse returns it complete (no zero values where the
+// comments name a default).
+type Policy struct {
+	Algorithm Algorithm
+	Rate      Rate
+	// Burst is the most units that a full start admits at once, at least 1. Buckets only; for windows it is Rate.N.
+	Burst int64
+	// Queue is how many requests may wait in a leaky-bucket-queue (so Queue+1 are admitted at once); Undelayed how many
+	// of them are let through without waiting (nginx's delay=).
+	Queue     int64
+	Undelayed int64
+	Start     Start
+	// Align is where windows begin; PhaseFrom and PhaseTo are the closed interval of phases of AlignPhase.
+	Align              Align
+	PhaseFrom, PhaseTo time.Duration
+	Count              Count
+	Refill             Refill
+	// Fill is the number of units added at a time with RefillInterval.
+	Fill     int64
+	Rounding Rounding
+	// Tick is the step of the limiter's own clock, 0 for none; TickSet tells that the SPEC names it.
+	Tick     time.Duration
+	TickSet  bool
+	Boundary Boundary
+	// Ban is how long a partition is denied after a denial, 0 for not.
+	Ban time.Duration
+}
+
+// Limit is one or more policies, all of which must admit a request. Never empty after Parse.
+type Limit []Policy
+
+// Full returns the most units that p admits at once from a full start: the burst of a bucket, the queue and the one in
+// service of a queue, the quota of a window.
+func (p Policy) Full() int64 {
+	switch p.Algorithm {
+	case TokenBucket, GCRA, LeakyBucket:
+		return p.Burst
+	case LeakyBucketQueue:
+		return p.Queue + 1
+	default:
+		return p.Rate.N
+	}
+}
+
+// Recovery returns the silence after which p is as good as new, rounded up to the nanosecond: the time a bucket needs
+// to fill from empty, one window, or two for the sliding window counter.
+func (p Policy) Recovery() time.Duration {
+	switch p.Algorithm {
+	case FixedWindow, SlidingWindowLog:
+		return p.Rate.Per
+	case SlidingWindowCounter:
+		return 2 * p.Rate.Per
+	default:
+		full := time.Duration(p.Full())
+		return (full*p.Rate.Per + time.Duration(p.Rate.N) - 1) / time.Duration(p.Rate.N)
+	}
+}
+
+// Windowed tells whether p counts in windows of Rate.Per whose alignment matters.
+func (p Policy) Windowed() bool {
+	return p.Algorithm == FixedWindow || p.Algorithm == SlidingWindowCounter
+}

@@ -1,0 +1,90 @@
+package timeline
+
+import "time"
+
+// Shape names how the requests of a phase are timed.
+type Shape string
+
+// The shapes. The first four are open loop: each request has a planned time. The others answer to the target.
+const (
+	// AtOnce releases all requests of the phase together, through a gate: everything but the last bytes of every header
+	// block is on the wire before.
+	AtOnce Shape = "at-once"
+	// Constant spaces requests evenly; Ramp from one rate to another.
+	Constant Shape = "constant"
+	Ramp     Shape = "ramp"
+	// Silence sends nothing.
+	Silence Shape = "silence"
+	// Boundary releases one half of the requests just before a window boundary and the other half just after it. The
+	// boundary is found while recording.
+	Boundary Shape = "boundary"
+	// Closed runs Clients clients, each sending its next request when the answer to its last one came.
+	Closed Shape = "closed"
+	// HonorRetryAfter runs Clients clients that wait after a denial exactly as long as its Retry-After says.
+	HonorRetryAfter Shape = "honor-retry-after"
+)
+
+// Aim says how a Boundary phase finds the window boundary.
+type Aim string
+
+// The aims.
+const (
+	// AimClock takes the multiples of the window since the Unix epoch on the target's clock, whose offset from ours is
+	// read from its Date fields.
+	AimClock Aim = "clock"
+	// AimReset takes the instant that the target announces (RateLimit t, RateLimit-Reset, X-RateLimit-Reset, Retry-After).
+	AimReset Aim = "reset"
+	// AimProbe drains a partition of its own and asks until it is admitted again.
+	AimProbe Aim = "probe"
+	// AimFirst takes one window after the partition's first request of the phase.
+	AimFirst Aim = "first"
+)
+
+// Phase is one stage of a schedule. Which members matter depends on Shape.
+type Phase struct {
+	Name  string
+	Shape Shape
+	// Origin sends the phase to the origin instead of the target (proxy comparisons).
+	Origin bool
+	// Arrivals are the requests of an open-loop or boundary phase, ascending by At. At counts from the beginning of the
+	// phase, for Boundary from the boundary (negative before it).
+	Arrivals []Arrival
+	// Duration is how long the phase lasts from its beginning. Zero: until its last request is answered.
+	Duration time.Duration
+	// Partitions are the partitions that a closed or honoring phase uses; client i uses Partitions[i%len].
+	Partitions []string
+	// Clients is the number of clients of a closed or honoring phase.
+	Clients int
+	// Requests is the ceiling of requests of a closed, honoring or boundary phase.
+	Requests int
+	// Cost is the cost of each request of a closed or honoring phase.
+	Cost int64
+	// Aim and Window tell a Boundary phase where its boundary is.
+	Aim    Aim
+	Window time.Duration
+	// ProbeRequests is how many requests drain the partition of an AimProbe, and the ceiling of its questions.
+	ProbeRequests int
+}
+
+// Schedule is the plan of one run: its phases one after the other. The requests of open-loop phases are numbered from 0
+// in order; those of the other shapes are numbered as they are sent.
+type Schedule struct {
+	Phases []Phase
+}
+
+// Planned returns the number of requests that the schedule may send at most, and how long it takes at least.
+func (s *Schedule) Planned() (requests int, duration time.Duration) {
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		requests += max(len(p.Arrivals), p.Requests) + p.ProbeRequests
+		switch {
+		case p.Duration > 0:
+			duration += p.Duration
+		case p.Shape == Boundary:
+			duration += 2 * p.Window
+		case len(p.Arrivals) > 0:
+			duration += p.Arrivals[len(p.Arrivals)-1].At
+		}
+	}
+	return requests, duration
+}

@@ -1,0 +1,168 @@
+// Package timeline holds what was planned and what happened: the schedule of a run, the observations recorded of it, and
+// the NDJSON files both are kept in. It knows neither HTTP nor any algorithm.
+//
+// Time is a time.Duration since the start of the recording, monotonic. Wall time appears once, in the Header.
+package timeline
+
+import "time"
+
+// Outcome is what the target did with one request.
+type Outcome uint8
+
+// The three outcomes. Unknown is the zero value: no answer came, or no rule classifies its status; the target may have
+// admitted the request or not.
+const (
+	Unknown Outcome = iota
+	Allowed
+	Denied
+)
+
+// String returns the word used in timeline files: unknown, allowed or denied.
+func (o Outcome) String() string {
+	switch o {
+	case Allowed:
+		return "allowed"
+	case Denied:
+		return "denied"
+	default:
+		return "unknown"
+	}
+}
+
+// Arrival is a request that is planned.
+type Arrival struct {
+	// Seq numbers the requests of a run from 0, in the order in which they were planned.
+	Seq int
+	// Partition is the key the quota is counted under; may be empty.
+	Partition string
+	// Phase names the phase of the schedule the request belongs to; may be empty.
+	Phase string
+	// At is when the request is due.
+	At time.Duration
+	// Cost is the number of quota units it consumes, at least 1.
+	Cost int64
+}
+
+// Field is one header field of an answer, its name in canonical form.
+type Field struct{ Name, Value string }
+
+// Fields are the recorded header fields of one answer, ascending by name; repeated lines are joined by ", ". May be nil.
+type Fields []Field
+
+// Get returns the value of the field with the canonical name, and whether the answer had it.
+func (f Fields) Get(name string) (string, bool) {
+	for _, x := range f {
+		if x.Name == name {
+			return x.Value, true
+		}
+	}
+	return "", false
+}
+
+// Observation is an arrival and what became of it.
+type Observation struct {
+	Arrival
+	// Sent is the clock just before the write that first let the target decide: the closed interval
+	// [Sent, FirstByte] contains the decision.
+	Sent time.Duration
+	// FirstByte is the clock just after the read that returned the first byte of the answer. Meaningless unless Answered.
+	FirstByte time.Duration
+	// Done is the clock after the last byte of the answer. Zero where it is not known.
+	Done time.Duration
+	// Answered tells whether an answer came at all.
+	Answered bool
+	// Status is the HTTP status, 0 where none came.
+	Status int
+	// Outcome is what the target did.
+	Outcome Outcome
+	// Error says in a word or two why no answer came (timeout, reset, refused, ...); empty for an answered request.
+	Error string
+	// Fields are the header fields that were recorded.
+	Fields Fields
+	// Body is the beginning of the answer's body, where the recorder was asked to keep it.
+	Body string
+}
+
+// Header is the first line of a timeline file: what is known of the clocks of one recording.
+type Header struct {
+	// Started is the wall time of zero. The zero time means that it is not known; then a window aligned to the clock has
+	// an unknown phase.
+	Started time.Time
+	// WallError is how far the target's wall clock may be from ours, in either direction.
+	WallError time.Duration
+	// ClockError widens every interval at both ends, where several observers with several clocks recorded.
+	ClockError time.Duration
+	// Tick is how coarse the target's own clock may be: it reads a time in [d-Tick, d] for a decision at d.
+	Tick time.Duration
+	// Ended is the end of the recording: the end of the interval of a request that was never answered. Zero means the
+	// largest time in the file.
+	Ended time.Duration
+	// Unsent counts planned requests that could not be sent; they are no observations.
+	Unsent int
+	// Spreads are the measured spreads of the phases that were meant to arrive together; may be empty.
+	Spreads []Spread
+	// Notes are what the recorder has to say of itself (interrupted, ceilings reached); may be empty.
+	Notes []string
+	// Interrupted tells that the recording was stopped before its plan was done.
+	Interrupted bool
+	// Audit is what the recorder measured of itself.
+	Audit Audit
+}
+
+// Audit is what a recorder measured of itself, to tell its own faults from the target's. The zero value means that
+// nothing was measured.
+type Audit struct {
+	// CPUShare is the processor time the recorder's process used, divided by the time that passed (2.0: two processors).
+	CPUShare float64
+	// LongestGC is the longest pause of the garbage collector, Collections their number.
+	LongestGC   time.Duration
+	Collections int
+	// Connections is the number of connections opened.
+	Connections int
+}
+
+// Spread is the time from the first to the last send of one simultaneous burst.
+type Spread struct {
+	Phase    string
+	Requests int
+	Width    time.Duration
+}
+
+// Timeline is one recording.
+type Timeline struct {
+	Header Header
+	// Observations ascend by Sent. May be empty.
+	Observations []Observation
+}
+
+// Counts are the numbers of a run that must add up: Planned = Sent + Unsent, Sent = Allowed + Denied + Unknown.
+type Counts struct {
+	Planned, Sent, Unsent, Allowed, Denied, Unknown int
+}
+
+// Counts adds up the observations of t.
+func (t *Timeline) Counts() Counts {
+	c := Counts{Sent: len(t.Observations), Unsent: t.Header.Unsent}
+	for i := range t.Observations {
+		switch t.Observations[i].Outcome {
+		case Allowed:
+			c.Allowed++
+		case Denied:
+			c.Denied++
+		default:
+			c.Unknown++
+		}
+	}
+	c.Planned = c.Sent + c.Unsent
+	return c
+}
+
+// End returns the end of the recording: Header.Ended, or the largest time that was observed.
+func (t *Timeline) End() time.Duration {
+	end := t.Header.Ended
+	for i := range t.Observations {
+		o := &t.Observations[i]
+		end = max(end, o.Sent, o.FirstByte, o.Done)
+	}
+	return end
+}
