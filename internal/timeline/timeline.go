@@ -41,6 +41,8 @@ type Arrival struct {
 	At time.Duration
 	// Cost is the number of quota units it consumes, at least 1.
 	Cost int64
+	// Origin tells that the request goes to the origin instead of the target (proxy comparisons).
+	Origin bool
 }
 
 // Field is one header field of an answer, its name in canonical form.
