@@ -1,0 +1,145 @@
+package field
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// conventional reads PREFIX-Limit, -Remaining and -Reset, each with -suffix where that is not empty. No standard binds
+// them: every problem is one of convention.
+func (r *reader) conventional(prefix, suffix string) {
+	q := Quota{Dialect: XRateLimit, Name: strings.ToLower(suffix)}
+	for _, w := range windows {
+		if suffix == w.suffix {
+			q.Window = w.length
+		}
+	}
+	if suffix != "" {
+		suffix = "-" + suffix
+	}
+	limit, remaining, resetName := prefix+"Limit"+suffix, prefix+"Remaining"+suffix, prefix+"Reset"+suffix
+	limits, hasLimit := r.limits(limit, XRSet)
+	if len(limits) > 0 {
+		q.Limit, q.HasLimit = limits[0].units, true
+		q.Window = max(q.Window, windowOf(limits))
+	}
+	if v, ok := r.value(remaining); ok {
+		q.Remaining, q.HasRemaining = r.count(remaining, v, XRRange)
+		if q.HasRemaining && q.HasLimit && q.Remaining > q.Limit {
+			r.bad(XRRange, remaining, v, "more remains than the limit of "+strconv.FormatInt(q.Limit, 10), "")
+		}
+		if suffix == "" && !hasLimit {
+			r.bad(XRSet, remaining, v, "it comes without "+limit, "send all three")
+		}
+	}
+	if v, ok := r.value(resetName); ok {
+		x, why := parseReset(v)
+		if why != "" {
+			r.bad(XRReset, resetName, v, why, "")
+		} else {
+			r.setReset(&q, x)
+		}
+		if x.fraction {
+			r.bad(XRReset, resetName, v, "a reset is a whole number of seconds", "round up")
+		}
+	}
+	r.add(q)
+}
+
+// threeFields reads RateLimit-Limit, -Remaining and -Reset of the drafts 00 to 06.
+func (r *reader) threeFields() {
+	q := Quota{Dialect: Draft00}
+	limits, hasLimit := r.limits("RateLimit-Limit", R3Limit)
+	if len(limits) > 0 {
+		q.Limit, q.HasLimit, q.Window = limits[0].units, true, windowOf(limits)
+	}
+	if v, ok := r.value("RateLimit-Remaining"); ok {
+		q.Remaining, q.HasRemaining = r.count("RateLimit-Remaining", v, R3Remaining)
+	}
+	v, hasReset := r.value("RateLimit-Reset")
+	if hasReset {
+		x, why := parseReset(v)
+		switch {
+		case why != "":
+			r.bad(R3Delta, "RateLimit-Reset", v, why, "")
+		case x.form != Delta:
+			r.bad(R3Delta, "RateLimit-Reset", v, "a reset is in seconds from now, not an instant ("+string(x.form)+")", "")
+		case x.fraction:
+			r.bad(R3Delta, "RateLimit-Reset", v, "a reset is a whole number of seconds", "round up")
+		}
+		if why == "" {
+			r.setReset(&q, x)
+		}
+	}
+	switch {
+	case hasLimit && !hasReset:
+		r.bad(R3Required, "RateLimit-Reset", "", "it is missing beside RateLimit-Limit", "send both")
+	case !hasLimit && hasReset:
+		r.bad(R3Required, "RateLimit-Limit", "", "it is missing beside RateLimit-Reset", "send both")
+	}
+	r.add(q)
+}
+
+// limitItem is one item of a limit field: units, and the window w where it is told.
+type limitItem struct {
+	units  int64
+	window time.Duration
+}
+
+// limits reads a limit, alone or followed by the policies it comes from (100, 100;w=60, 1000;w=3600).
+func (r *reader) limits(name string, rule Rule) (items []limitItem, present bool) {
+	v, ok := r.value(name)
+	if !ok {
+		return nil, false
+	}
+	list, err := httpsfv.UnmarshalList([]string{v})
+	if err != nil || len(list) == 0 {
+		r.bad(rule, name, v, "a limit is a number, or a list of numbers with a window (100;w=60)", "")
+		return nil, true
+	}
+	for _, m := range list {
+		item, ok := m.(httpsfv.Item)
+		units, isInt := item.Value.(int64)
+		if !ok || !isInt || units < 0 {
+			r.bad(rule, name, v, "a limit is a whole number of at least 0", "")
+			return items, true
+		}
+		x := limitItem{units: units}
+		if w, ok := param[int64](item.Params, "w"); ok && w > 0 && w < maxSeconds {
+			x.window = time.Duration(w) * time.Second
+		}
+		items = append(items, x)
+	}
+	return items, true
+}
+
+// windowOf returns the window of the policy that the first of items, the limit in force, comes from: its own, or that of
+// the first with the same number.
+func windowOf(items []limitItem) time.Duration {
+	for _, x := range items {
+		if x.units == items[0].units && x.window > 0 {
+			return x.window
+		}
+	}
+	return 0
+}
+
+// count reads a number of quota units.
+func (r *reader) count(name, v string, rule Rule) (int64, bool) {
+	if allDigits(v) {
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+			return n, true
+		}
+		r.bad(rule, name, v, "the number overflows", "")
+		return 0, false
+	}
+	if strings.HasPrefix(v, "-") && isNumber(v[1:]) {
+		r.bad(rule, name, v, "what remains is never negative", "send \"0\"")
+		return 0, false
+	}
+	r.bad(rule, name, v, "what remains is one whole number", "")
+	return 0, false
+}

@@ -1,0 +1,123 @@
+package field
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Layouts of the three forms of an HTTP-date, RFC 9110 section 5.6.7. The zone is always the letters GMT, or none.
+const (
+	imfFixdate = http.TimeFormat
+	rfc850     = "Monday, 02-Jan-06 15:04:05 GMT"
+	asctime    = time.ANSIC
+)
+
+// ParseDate parses an HTTP-date in one of its three forms (RFC 9110 section 5.6.7: IMF-fixdate, RFC 850, asctime),
+// strictly: two-digit day and hour, the right weekday, the zone GMT. The result is in UTC. Two-digit years from 69 on are
+// of the 20th century. Errors are a *Problem with rule ST-DATE.
+func ParseDate(value string) (time.Time, error) {
+	t, _, why, mend := httpDate(trim(value))
+	if why != "" {
+		return time.Time{}, &Problem{Rule: DateSyntax, Field: "Date", Value: value, Why: why, Mend: mend}
+	}
+	return t, nil
+}
+
+// httpDate parses s and tells whether its form is obsolete. why is empty for a valid date; otherwise it says which rule
+// is broken, and mend, which may be empty, what to write instead.
+func httpDate(s string) (t time.Time, obsolete bool, why, mend string) {
+	if !strings.HasSuffix(s, "GMT") && !isAsctime(s) {
+		if t, ok := otherDate(s); ok {
+			return t, false, "a date is an IMF-fixdate in GMT, not another notation", "write " + quote(t.Format(imfFixdate))
+		}
+		return time.Time{}, false, "a date reads like \"" + exampleDate + "\"", ""
+	}
+	leap := time.Duration(0)
+	plain := s
+	if strings.Contains(s, " 23:59:60 ") {
+		plain, leap = strings.Replace(s, " 23:59:60 ", " 23:59:59 ", 1), time.Second
+	}
+	for _, layout := range []string{imfFixdate, rfc850, asctime} {
+		t, err := time.Parse(layout, plain)
+		if outOfRange(err) {
+			return time.Time{}, false, "there is no such day or time", ""
+		}
+		if err != nil {
+			continue
+		}
+		t = t.UTC()
+		switch want := t.Format(layout); {
+		case want == plain:
+			return t.Add(leap), layout != imfFixdate, "", ""
+		case weekday(want) != weekday(plain) && isWeekday(weekday(plain)):
+			return time.Time{}, false, "that day is a " + t.Weekday().String(), "write " + quote(t.Format(imfFixdate))
+		default:
+			return time.Time{}, false, "day, hour, minute and second have two digits and names begin with one capital",
+				"write " + quote(t.Format(imfFixdate))
+		}
+	}
+	return time.Time{}, false, "a date reads like \"" + exampleDate + "\"", ""
+}
+
+const exampleDate = "Fri, 20 Nov 2026 09:55:29 GMT"
+
+// outOfRange tells whether err says that a text has the right form but names no day or time of the calendar.
+func outOfRange(err error) bool {
+	var p *time.ParseError
+	return errors.As(err, &p) && strings.Contains(p.Message, "out of range")
+}
+
+// isAsctime tells whether s ends like the asctime form, in a year without a zone: "... 09:55:29 2026".
+func isAsctime(s string) bool {
+	i := strings.LastIndexByte(s, ' ')
+	return i > 0 && len(s)-i == 5 && allDigits(s[i+1:]) && strings.Count(s, ":") == 2 && !strings.Contains(s, ",")
+}
+
+// weekday returns the first word of a date, without its comma.
+func weekday(s string) string {
+	i := strings.IndexAny(s, ", ")
+	if i < 0 {
+		return s
+	}
+	return s[:i]
+}
+
+// isWeekday tells whether s is the English name of a day, whole or cut to three letters, spelled right.
+func isWeekday(s string) bool {
+	for d := time.Sunday; d <= time.Saturday; d++ {
+		if s == d.String() || s == d.String()[:3] {
+			return true
+		}
+	}
+	return false
+}
+
+// otherDate reads notations that products send in place of an HTTP-date: RFC 1123 with another zone of offset 0 or a
+// numeric one, and ISO 8601 (RFC 3339).
+func otherDate(s string) (time.Time, bool) {
+	if t, err := time.Parse(time.RFC1123, s); err == nil {
+		// A zone that Go does not know is given offset 0; only those that really have it are accepted.
+		return t.UTC(), strings.HasSuffix(s, " UTC") || strings.HasSuffix(s, " UT") || strings.HasSuffix(s, " Z")
+	}
+	for _, layout := range []string{time.RFC1123Z, time.RFC3339, "2006-01-02 15:04:05 MST"} {
+		if t, err := time.Parse(layout, s); err == nil && (layout != "2006-01-02 15:04:05 MST" || strings.HasSuffix(s, " UTC")) {
+			return t.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// trim takes off the optional white space around a field value, which is no part of it (RFC 9110 section 5.5).
+func trim(s string) string { return strings.Trim(s, " \t") }
+
+// allDigits tells whether s is one digit or more.
+func allDigits(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,45 @@
+package field
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Problem is one rule that a field value breaks. It is an error whose text is `field: what: why (mend)`.
+type Problem struct {
+	Rule Rule
+	// Field is the name of the field in its usual spelling.
+	Field string
+	// Value is the offending text as it came, never cleaned or shortened.
+	Value string
+	// Why states the rule, Mend is an edit the sender can make; Mend may be empty.
+	Why, Mend string
+}
+
+// quoteMax is the length in bytes after which a quoted value is cut in the text of an error.
+const quoteMax = 80
+
+// Error returns `field: what: why (mend)`; the value is quoted, so that no control character gets out, and cut after 80
+// bytes.
+func (p *Problem) Error() string {
+	var b strings.Builder
+	b.WriteString(p.Field)
+	b.WriteString(": ")
+	b.WriteString(quote(p.Value))
+	b.WriteString(": ")
+	b.WriteString(p.Why)
+	if p.Mend != "" {
+		b.WriteString(" (")
+		b.WriteString(p.Mend)
+		b.WriteString(")")
+	}
+	return b.String()
+}
+
+// quote returns s as a Go string literal in ASCII, cut after quoteMax bytes.
+func quote(s string) string {
+	if len(s) > quoteMax {
+		return strconv.QuoteToASCII(s[:quoteMax]) + "..."
+	}
+	return strconv.QuoteToASCII(s)
+}

@@ -1,0 +1,112 @@
+package field
+
+import (
+	"net/textproto"
+	"slices"
+	"time"
+)
+
+// Dialect is a way of telling a quota in header fields.
+type Dialect string
+
+// The dialects. The drafts are revisions of draft-ietf-httpapi-ratelimit-headers.
+const (
+	// XRateLimit: X-RateLimit-Limit, -Remaining, -Reset, or the same with X-Rate-Limit-; no standard.
+	XRateLimit Dialect = "x-ratelimit"
+	// Draft00: RateLimit-Limit, -Remaining, -Reset of the drafts 00 to 06.
+	Draft00 Dialect = "ratelimit-00-06"
+	// Draft07: RateLimit: limit=100, remaining=50, reset=5.
+	Draft07 Dialect = "ratelimit-07"
+	// Draft08: RateLimit: "name";r=50;t=5 and RateLimit-Policy: "name";q=100;w=60 of the drafts from 08 on.
+	Draft08 Dialect = "ratelimit-08"
+)
+
+// Form is how a reset is written.
+type Form string
+
+// The forms of a reset. The zero value means that there is none.
+const (
+	Delta     Form = "delta-seconds"
+	EpochS    Form = "epoch-seconds"
+	EpochMS   Form = "epoch-milliseconds"
+	EpochUS   Form = "epoch-microseconds"
+	EpochNS   Form = "epoch-nanoseconds"
+	HTTPDate  Form = "http-date"
+	OtherDate Form = "other-date"
+)
+
+// Quota is what an answer tells of one quota. At least one of HasLimit, HasRemaining and HasReset is set.
+type Quota struct {
+	Dialect Dialect
+	// Name is the name of the policy; empty where the dialect has none.
+	Name string
+	// Key is the partition key (pk) as bytes; empty where none is told.
+	Key string
+	// Limit and Remaining are in quota units, at least 0.
+	Limit, Remaining       int64
+	HasLimit, HasRemaining bool
+	// Reset is the time from the date given to Quotas to the announced reset; negative where that is past.
+	Reset    time.Duration
+	HasReset bool
+	// ResetAt is the announced instant of an absolute form, in UTC; the zero time for Delta.
+	ResetAt time.Time
+	// Form is how the reset is written, Unit how coarse that notation is.
+	Form Form
+	Unit time.Duration
+	// Window is the length of the policy's window, 0 where it is not told.
+	Window time.Duration
+}
+
+// Quotas returns what an answer tells of its quotas, in the order of the dialects above and of the items of a list, and
+// what is wrong with the fields. get returns the value of a field by its canonical name (http.CanonicalHeaderKey), with
+// repeated lines joined by ", ". date is the Date of the answer: absolute resets count from it; with the zero time they
+// have ResetAt but no Reset. A value that cannot be read gives a problem and no quota; both results may be empty.
+func Quotas(get func(name string) (string, bool), date time.Time) ([]Quota, []Problem) {
+	r := reader{get: get, date: date}
+	r.conventional("X-RateLimit-", "")
+	r.conventional("X-Rate-Limit-", "")
+	for _, w := range windows {
+		r.conventional("X-RateLimit-", w.suffix)
+	}
+	r.threeFields()
+	r.structured()
+	return r.quotas, r.problems
+}
+
+// windows are the suffixes of fields that tell one quota per window, as Kong sends them: X-RateLimit-Limit-Minute.
+var windows = [...]struct {
+	suffix string
+	length time.Duration
+}{
+	{"Second", time.Second}, {"Minute", time.Minute}, {"Hour", time.Hour}, {"Day", 24 * time.Hour},
+}
+
+// reader collects what the fields of one answer say.
+type reader struct {
+	get      func(name string) (string, bool)
+	date     time.Time
+	quotas   []Quota
+	problems []Problem
+}
+
+// value returns the value of the field with the usual spelling name, trimmed, and whether the answer has it.
+func (r *reader) value(name string) (string, bool) {
+	v, ok := r.get(textproto.CanonicalMIMEHeaderKey(name))
+	return trim(v), ok
+}
+
+// bad adds a problem, unless the same rule was already broken by the same field.
+func (r *reader) bad(rule Rule, field, value, why, mend string) {
+	same := func(p Problem) bool { return p.Rule == rule && p.Field == field }
+	if slices.ContainsFunc(r.problems, same) {
+		return
+	}
+	r.problems = append(r.problems, Problem{Rule: rule, Field: field, Value: value, Why: why, Mend: mend})
+}
+
+// add keeps q if it tells anything.
+func (r *reader) add(q Quota) {
+	if q.HasLimit || q.HasRemaining || q.HasReset || q.Form != "" {
+		r.quotas = append(r.quotas, q)
+	}
+}

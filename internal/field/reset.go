@@ -1,0 +1,109 @@
+package field
+
+import (
+	"math"
+	"math/big"
+	"strings"
+	"time"
+)
+
+// Numbers of a reset below epochFrom are seconds from now: 3 years of them, and 1973 as a Unix time. Above, the magnitude
+// tells the unit of a Unix time: milliseconds from 1e11 (year 5138 in seconds, 1973 in milliseconds), and so on.
+const (
+	epochFrom   = 100_000_000
+	epochMSFrom = 100_000_000_000
+	epochUSFrom = 100_000_000_000_000
+	epochNSFrom = 100_000_000_000_000_000
+)
+
+// reset is a reset as it was written.
+type reset struct {
+	form Form
+	unit time.Duration
+	// delta is the time from the answer, for Delta; at is the instant of the other forms.
+	delta time.Duration
+	at    time.Time
+	// fraction tells a number with a decimal point.
+	fraction bool
+}
+
+// parseReset reads a reset in any form that products send. why is empty if it could be read.
+func parseReset(s string) (r reset, why string) {
+	switch {
+	case s == "":
+		return r, "the value is empty"
+	case strings.HasPrefix(s, "-") && isNumber(s[1:]):
+		return r, "a reset is not negative"
+	case isNumber(s):
+		return numericReset(s)
+	}
+	if t, _, bad, _ := httpDate(s); bad == "" {
+		return reset{form: HTTPDate, unit: time.Second, at: t}, ""
+	}
+	if t, ok := otherDate(s); ok {
+		unit := time.Second
+		if t.Nanosecond() != 0 {
+			unit = time.Millisecond
+		}
+		return reset{form: OtherDate, unit: unit, at: t}, ""
+	}
+	return r, "a reset is a number of seconds or a date"
+}
+
+// numericReset reads digits, or digits with a fraction, by magnitude.
+func numericReset(s string) (r reset, why string) {
+	x, ok := new(big.Rat).SetString(s)
+	if !ok || x.Cmp(new(big.Rat).SetInt64(math.MaxInt64)) > 0 {
+		return r, "the number overflows"
+	}
+	r.fraction = !x.IsInt() || strings.Contains(s, ".")
+	whole := new(big.Int).Quo(x.Num(), x.Denom()).Int64()
+	switch {
+	case whole < epochFrom:
+		r.form, r.unit = Delta, time.Second
+		r.delta = time.Duration(scaled(x, time.Second))
+	case whole < epochMSFrom:
+		r.form, r.unit = EpochS, time.Second
+		r.at = time.Unix(whole, scaled(fractionOf(x, whole), time.Second)).UTC()
+	case whole < epochUSFrom:
+		r.form, r.unit, r.at = EpochMS, time.Millisecond, time.UnixMilli(whole).UTC()
+	case whole < epochNSFrom:
+		r.form, r.unit, r.at = EpochUS, time.Microsecond, time.UnixMicro(whole).UTC()
+	default:
+		r.form, r.unit, r.at = EpochNS, time.Nanosecond, time.Unix(0, whole).UTC()
+	}
+	if r.fraction {
+		r.unit = min(r.unit, time.Millisecond)
+	}
+	return r, ""
+}
+
+// scaled returns x units in nanoseconds, cut to the nanosecond.
+func scaled(x *big.Rat, unit time.Duration) int64 {
+	y := new(big.Rat).Mul(x, new(big.Rat).SetInt64(int64(unit)))
+	return new(big.Int).Quo(y.Num(), y.Denom()).Int64()
+}
+
+// fractionOf returns what x is above whole.
+func fractionOf(x *big.Rat, whole int64) *big.Rat {
+	return new(big.Rat).Sub(x, new(big.Rat).SetInt64(whole))
+}
+
+// isNumber tells whether s is digits, or digits, a point and digits, and short enough to be a number of anything.
+func isNumber(s string) bool {
+	whole, fraction, point := strings.Cut(s, ".")
+	return len(s) <= 64 && allDigits(whole) && (!point || allDigits(fraction))
+}
+
+// setReset puts a reset into q, counted from the date of the answer.
+func (r *reader) setReset(q *Quota, x reset) {
+	q.Form, q.Unit = x.form, x.unit
+	if x.form == Delta {
+		q.Reset, q.HasReset = x.delta, true
+		return
+	}
+	q.ResetAt = x.at
+	if !r.date.IsZero() {
+		q.Reset, q.HasReset = x.at.Sub(r.date), true
+	}
+}

@@ -1,0 +1,127 @@
+// Package field parses the header fields in which a rate limiter speaks: Retry-After, RateLimit, RateLimit-Policy, the
+// fields of earlier drafts and those of convention. It parses strictly, names the rule that a value breaks, and reads no
+// clock.
+package field
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// RetryAfter is the value of a Retry-After field (RFC 9110 section 10.2.3).
+type RetryAfter struct {
+	// Seconds is the wait of the seconds form, at least 0.
+	Seconds int64
+	// Date is the instant of the date form, in UTC, whole seconds.
+	Date time.Time
+	// IsDate tells the date form from the seconds form.
+	IsDate bool
+	// Obsolete tells that the date has the RFC 850 or asctime form, which a recipient must read but nobody may send.
+	Obsolete bool
+}
+
+// ParseRetryAfter parses a Retry-After value: digits, or an HTTP-date in one of its three forms. White space around the
+// value is ignored. Errors are a *Problem with rule RA-SYNTAX, or RA-SINGLE where several values were joined to one.
+func ParseRetryAfter(value string) (RetryAfter, error) {
+	s := trim(value)
+	bad := func(rule Rule, why, mend string) (RetryAfter, error) {
+		return RetryAfter{}, &Problem{Rule: rule, Field: "Retry-After", Value: value, Why: why, Mend: mend}
+	}
+	if allDigits(s) {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return bad(RASyntax, "the seconds overflow: more than 9223372036854775807", "")
+		}
+		return RetryAfter{Seconds: n}, nil
+	}
+	if isList(s) {
+		return bad(RASingle, "Retry-After is a single value, not a list", "send the field once")
+	}
+	if why, mend := notSeconds(s); why != "" {
+		return bad(RASyntax, why, mend)
+	}
+	t, obsolete, why, mend := httpDate(s)
+	if why != "" {
+		if mend == "" && !looksLikeDate(s) {
+			why = "a wait is digits only, in seconds, or a date like \"" + exampleDate + "\""
+		}
+		return bad(RASyntax, why, mend)
+	}
+	return RetryAfter{Date: t, IsDate: true, Obsolete: obsolete}, nil
+}
+
+// Wait returns how long to wait from the moment the answer was generated: the seconds, or for the date form the time from
+// date, which is the Date of the same answer, to the announced one. Never negative: a date that is past is no wait (see
+// Past). Waits that a time.Duration cannot hold, about 292 years, become the largest.
+func (r RetryAfter) Wait(date time.Time) time.Duration {
+	if r.IsDate {
+		return max(0, r.Date.Sub(date))
+	}
+	if r.Seconds > int64(math.MaxInt64/time.Second) {
+		return math.MaxInt64
+	}
+	return time.Duration(r.Seconds) * time.Second
+}
+
+// Past tells whether r is a date before date, so that Wait had to make 0 of a negative wait.
+func (r RetryAfter) Past(date time.Time) bool { return r.IsDate && r.Date.Before(date) }
+
+// Check returns the rule that a value breaks although a recipient must read it, as a *Problem: RA-IMF for a date in an
+// obsolete form. Otherwise nil.
+func (r RetryAfter) Check() error {
+	if !r.Obsolete {
+		return nil
+	}
+	return &Problem{Rule: RAIMF, Field: "Retry-After", Value: r.Date.Format(time.RFC3339),
+		Why: "this form of a date is obsolete, no sender may use it", Mend: "write " + quote(r.Date.Format(imfFixdate))}
+}
+
+// isList tells whether s is several values joined by commas. A date has one comma, or none, of its own.
+func isList(s string) bool {
+	if strings.Contains(s, "GMT,") || strings.Contains(s, ",,") {
+		return true
+	}
+	for part := range strings.SplitSeq(s, ",") {
+		if part = trim(part); strings.Contains(s, ",") && (part == "" || allDigits(part)) {
+			return true
+		}
+	}
+	return false
+}
+
+// notSeconds says what is wrong with a number that is not written as digits only; empty for what is no number at all.
+func notSeconds(s string) (why, mend string) {
+	number := strings.TrimLeft(s, "+-")
+	unit := strings.TrimLeft(number, "0123456789.")
+	digits := strings.TrimSuffix(number, unit)
+	switch {
+	case s == "":
+		return "the value is empty", "leave the field out, or write a wait in seconds"
+	case digits == "" || strings.ContainsAny(unit, ":-/") || strings.Contains(unit, " GMT"):
+		return "", ""
+	case number != s && strings.HasPrefix(s, "-"):
+		return "a wait is not negative", "write \"0\", or leave the field out"
+	case number != s:
+		return "a wait has no sign", "write " + quote(digits)
+	case strings.ContainsAny(unit, "0123456789"):
+		return "a wait is digits only, with nothing between them", ""
+	case unit != "":
+		return "a wait is in seconds and names no unit", ""
+	default:
+		return "a wait is a whole number of seconds", roundedUp(digits)
+	}
+}
+
+// roundedUp is the mend for seconds with a fraction: the next whole number.
+func roundedUp(digits string) string {
+	f, err := strconv.ParseFloat(digits, 64)
+	if err != nil || f > 1e15 {
+		return ""
+	}
+	return "round up: write \"" + strconv.FormatInt(int64(math.Ceil(f)), 10) + "\""
+}
+
+// looksLikeDate tells whether s was meant as a date: it has a time of day.
+func looksLikeDate(s string) bool { return strings.Count(s, ":") >= 2 }

@@ -1,0 +1,100 @@
+package field
+
+// Rule is the id of a rule about header fields. Ids are stable for ever.
+type Rule string
+
+// The rules that the parsers of this package check. About tells what each one says and where it is written.
+const (
+	RASyntax    Rule = "RA-SYNTAX"
+	RAIMF       Rule = "RA-IMF"
+	RASingle    Rule = "RA-SINGLE"
+	DateSyntax  Rule = "ST-DATE"
+	SFParse     Rule = "SF-PARSE"
+	SFNonEmpty  Rule = "SF-NONEMPTY"
+	RPName      Rule = "RP-NAME"
+	RPQ         Rule = "RP-Q"
+	RPQU        Rule = "RP-QU"
+	RPW         Rule = "RP-W"
+	RPPK        Rule = "RP-PK"
+	RLR         Rule = "RL-R"
+	RLT         Rule = "RL-T"
+	RLName      Rule = "RL-PK-MATCH"
+	RLRLeQ      Rule = "RL-R-LE-Q"
+	RLTLeW      Rule = "RL-T-LE-W"
+	R3Limit     Rule = "R3-LIMIT"
+	R3Remaining Rule = "R3-REMAINING"
+	R3Delta     Rule = "R3-RESET-DELTA"
+	R3Required  Rule = "R3-REQUIRED"
+	R307        Rule = "R3-07"
+	XRSet       Rule = "XR-SET"
+	XRReset     Rule = "XR-EPOCH"
+	XRRange     Rule = "XR-REM-RANGE"
+)
+
+// Level is how binding a rule is.
+type Level uint8
+
+// The levels. Convention is the zero value: no standard says so.
+const (
+	Convention Level = iota
+	Should
+	Must
+)
+
+// String returns must, should or convention.
+func (l Level) String() string {
+	switch l {
+	case Must:
+		return "must"
+	case Should:
+		return "should"
+	default:
+		return "convention"
+	}
+}
+
+// Draft is the revision of draft-ietf-httpapi-ratelimit-headers that rules name where they do not name another.
+const Draft = "draft-ietf-httpapi-ratelimit-headers-10"
+
+// About is what a rule says, how binding it is, and where it is written.
+type About struct {
+	Level        Level
+	Text, Source string
+}
+
+// About returns the rule's level, text and source, and whether r is a rule of this package.
+func (r Rule) About() (About, bool) {
+	a, ok := abouts[r]
+	return a, ok
+}
+
+// Level returns how binding r is; Convention for a rule that is not known.
+func (r Rule) Level() Level { return abouts[r].Level }
+
+// abouts is never written after init.
+var abouts = map[Rule]About{
+	RASyntax:    {Must, "Retry-After is an HTTP-date or a number of seconds in digits only", "RFC 9110 section 10.2.3"},
+	RAIMF:       {Must, "a date that is sent has the form of IMF-fixdate", "RFC 9110 section 5.6.7"},
+	RASingle:    {Must, "Retry-After is a single value, sent once", "RFC 9110 sections 5.3, 10.2.3"},
+	DateSyntax:  {Must, "an origin with a clock sends a Date in the form of an HTTP-date", "RFC 9110 section 6.6.1"},
+	SFParse:     {Must, "the field parses as a structured field; otherwise all of it is ignored", "RFC 9651 section 4.2"},
+	SFNonEmpty:  {Must, "the list has at least one item", "RFC 9651 section 3.1"},
+	RPName:      {Must, "a policy's name is a String in double quotes", Draft + " section 3"},
+	RPQ:         {Must, "q is there and is an Integer of at least 0", Draft + " section 3.1.1"},
+	RPQU:        {Must, "qu is a String", Draft + " section 3.1.2"},
+	RPW:         {Must, "w is an Integer of seconds above 0", Draft + " section 3.1.3"},
+	RPPK:        {Must, "pk is a Byte Sequence", Draft + " section 3.1.4"},
+	RLR:         {Must, "r is there and is an Integer of at least 0", Draft + " section 4.1.1"},
+	RLT:         {Must, "t is an Integer of seconds from now, at least 0", Draft + " section 4.1.2"},
+	RLName:      {Convention, "the names in RateLimit are among those in RateLimit-Policy", Draft + " section 4.1.3"},
+	RLRLeQ:      {Convention, "r is at most q", Draft + " section 4.1.1"},
+	RLTLeW:      {Convention, "t is at most w", Draft + " section 4.1.2"},
+	R3Limit:     {Must, "RateLimit-Limit is an Integer, or a list of them with w", "draft-ietf-httpapi-ratelimit-headers-03 section 3.1"},
+	R3Remaining: {Must, "RateLimit-Remaining is an Integer of at least 0", "draft-ietf-httpapi-ratelimit-headers-03 section 3.3"},
+	R3Delta:     {Must, "RateLimit-Reset is an Integer of seconds from now", "draft-ietf-httpapi-ratelimit-headers-03 section 3.4"},
+	R3Required:  {Must, "RateLimit-Limit and RateLimit-Reset come together", "draft-ietf-httpapi-ratelimit-headers-03 section 3"},
+	R307:        {Must, "limit, remaining and reset are Integers of at least 0, and limit and reset are there", "draft-ietf-httpapi-ratelimit-headers-07 section 3"},
+	XRSet:       {Convention, "X-RateLimit-Limit, -Remaining and -Reset come together, as numbers", "convention (GitHub and others)"},
+	XRReset:     {Convention, "X-RateLimit-Reset is a Unix time in seconds, or seconds from now", "convention (GitHub and others)"},
+	XRRange:     {Convention, "X-RateLimit-Remaining is a number from 0 to the limit", "convention (GitHub and others)"},
+}
