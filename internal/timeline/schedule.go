@@ -64,6 +64,9 @@ type Phase struct {
 	Window time.Duration
 	// ProbeRequests is how many requests drain the partition of an AimProbe, and the ceiling of its questions.
 	ProbeRequests int
+	// Forge names header fields (X-Forwarded-For, ...) that carry an invented client address, a different one in each
+	// request of the phase: a limiter that trusts them sees many clients where there is one. Empty: none is sent.
+	Forge []string
 }
 
 // Schedule is the plan of one run: its phases one after the other. The requests of open-loop phases are numbered from 0
