@@ -1,0 +1,265 @@
+package timeline
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// ReadCSV reads a recording from a CSV file (RFC 4180, comma), plain or gzip. See NewCSVReader.
+func ReadCSV(r io.Reader, name string, opts Options) (*Timeline, error) {
+	return NewCSVReader(r, name, opts).all()
+}
+
+// NewCSVReader returns a Reader of CSV. The first row has the names of the members, or those that opts.Columns gives
+// them; other columns are ignored. A column fields.NAME is one header field, a column fields a JSON object of them. An
+// empty cell is an absent member. Needed are a column sent_ns, and outcome or status. There is no header line, so the
+// Header is zero. Errors are those of NewReader.
+func NewCSVReader(r io.Reader, name string, opts Options) *Reader {
+	t := newReader(r, name, opts)
+	rows := &rowReader{Reader: t}
+	t.decode = rows.decode
+	return t
+}
+
+// rowReader decodes the rows of a CSV file.
+type rowReader struct {
+	*Reader
+	columns []column
+	row     row
+	// lost tells that the first row cannot be used, so that the others mean nothing.
+	lost bool
+	long []byte
+}
+
+// column is what one column means; nothing if both are empty.
+type column struct {
+	member memberSet
+	field  string
+}
+
+const fieldPrefix = "fields."
+
+func (r *rowReader) decode(line []byte, o *Observation) bool {
+	line, ok := r.whole(line)
+	if !ok {
+		return false
+	}
+	if r.columns == nil && !r.lost {
+		r.n--
+		r.takeColumns()
+		r.lost = r.problems.count > 0
+		return false
+	}
+	if r.lost {
+		return false
+	}
+	if len(r.row.ends) != len(r.columns) {
+		r.addRagged(line)
+		return false
+	}
+	before := r.problems.count
+	*o = Observation{}
+	r.seen = 0
+	for i, c := range r.columns {
+		if cell := r.row.cell(i); len(cell) > 0 {
+			r.cell(c, cell, o)
+		}
+	}
+	o.Fields = normalFields(o.Fields)
+	return r.problems.count == before
+}
+
+// whole splits a row into its cells, after reading on where a cell goes over the end of the line.
+func (r *rowReader) whole(line []byte) ([]byte, bool) {
+	flaw := r.row.split(line)
+	if flaw == openQuote {
+		r.long = append(r.long[:0], line...)
+		line = r.long
+	}
+	for flaw == openQuote {
+		first := excerpt(line)
+		next, err := r.lines.next()
+		if err != nil || len(r.long)+len(next) > MaxLine {
+			r.add("row "+first, "its last quote is open, up to the end of the file or 1 MiB", `end the cell with "`)
+			return nil, false
+		}
+		r.long = append(append(r.long, '\n'), next...)
+		line = r.long
+		flaw = r.row.split(line)
+	}
+	if flaw != "" {
+		r.add("row "+excerpt(line), flaw, `put the whole cell in quotes and write "" for a quote in it`)
+		return nil, false
+	}
+	return line, true
+}
+
+func (r *rowReader) addRagged(line []byte) {
+	if r.lines.cut && len(r.row.ends) < len(r.columns) {
+		r.add("the last row, "+excerpt(line), "it has no end: the file is cut", "remove the row or record again")
+		return
+	}
+	r.add(fmt.Sprintf("%d cells", len(r.row.ends)), fmt.Sprintf("the first row names %d columns", len(r.columns)), "")
+}
+
+// cell reads one cell that is not empty.
+func (r *rowReader) cell(c column, cell []byte, o *Observation) {
+	switch {
+	case c.field != "":
+		o.Fields = append(o.Fields, Field{Name: r.names.get([]byte(c.field)), Value: r.names.get(cell)})
+	case c.member == memberFields:
+		if !json.Valid(cell) {
+			r.add("fields "+excerpt(cell), "a JSON object of header fields belongs here", "")
+			return
+		}
+		r.slowFields(member{name: "fields", raw: json.RawMessage(strings.TrimSpace(string(cell)))}, o)
+	case c.member&memberIntegers != 0:
+		r.seen |= c.member
+		v, why, mend := parseInteger(strings.TrimSpace(string(cell)))
+		if why != "" {
+			r.add(nameOf(c.member)+" "+excerpt(cell), why, mend)
+			return
+		}
+		o.setInteger(c.member, v)
+	case c.member != 0:
+		r.seen |= c.member
+		if !r.setText(o, c.member, cell) {
+			r.addOutcome(string(cell))
+		}
+	}
+}
+
+// memberNames are the names of the members in the order of their bits.
+var memberNames = [...]string{"seq", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status", "cost", "partition", "phase",
+	"outcome", "error", "body", "fields"}
+
+func nameOf(m memberSet) string {
+	for i, name := range memberNames {
+		if m == 1<<i {
+			return name
+		}
+	}
+	return ""
+}
+
+// takeColumns reads the first row, which is in r.row.
+func (r *rowReader) takeColumns() {
+	ours := make(map[string]string) // by the name in the file
+	for name, theirs := range r.opts.Columns {
+		ours[theirs] = name
+		if columnOf(name) == (column{}) {
+			r.add("column "+excerpt(name), "no such member: "+strings.Join(memberNames[:], ", "), "")
+		}
+	}
+	missing := make(map[string]string)
+	for name, theirs := range r.opts.Columns {
+		missing[theirs] = name
+	}
+	has := memberSet(0)
+	for i := range r.row.ends {
+		theirs := strings.TrimSpace(string(r.row.cell(i)))
+		name, mapped := ours[theirs]
+		if _, elsewhere := r.opts.Columns[theirs]; !mapped && !elsewhere {
+			name = theirs
+		}
+		delete(missing, theirs)
+		c := columnOf(name)
+		if c.member != 0 && has&c.member != 0 || c.field != "" && slices.Contains(r.columns, c) {
+			r.add("column "+excerpt(theirs)+" twice", "each member is in one column", "")
+		}
+		has |= c.member
+		r.columns = append(r.columns, c)
+	}
+	r.needColumns(has, missing)
+}
+
+// needColumns adds a problem for each column that is missing.
+func (r *rowReader) needColumns(has memberSet, missing map[string]string) {
+	names := make([]string, 0, len(missing))
+	for theirs := range missing {
+		names = append(names, theirs)
+	}
+	slices.Sort(names)
+	for _, theirs := range names {
+		r.add("column "+excerpt(theirs), fmt.Sprintf("the first row does not have it (it is to be %s)", missing[theirs]), "")
+	}
+	const mend = "name it in the first row, or map a column to it"
+	if has&memberSent == 0 && r.opts.Columns["sent_ns"] == "" {
+		r.add(`column "sent_ns" missing`, "every observation has the time when it was sent", mend)
+	}
+	if has&(memberOutcome|memberStatus) == 0 && r.opts.Columns["outcome"]+r.opts.Columns["status"] == "" {
+		r.add(`columns "outcome" and "status" missing`, "every observation has one of them", mend)
+	}
+}
+
+func columnOf(name string) column {
+	if field, ok := strings.CutPrefix(name, fieldPrefix); ok && field != "" {
+		return column{field: field}
+	}
+	return column{member: memberOf(name)}
+}
+
+// row is the cells of one row, unquoted, one after the other.
+type row struct {
+	text []byte
+	ends []int
+}
+
+func (r *row) cell(i int) []byte {
+	start := 0
+	if i > 0 {
+		start = r.ends[i-1]
+	}
+	return r.text[start:r.ends[i]]
+}
+
+// What may be wrong with a row.
+const (
+	openQuote  = "a quote is not closed"
+	strayQuote = "a quote in the middle of a cell"
+)
+
+// split splits a line into cells and returns what is wrong with it; empty if nothing is.
+func (r *row) split(line []byte) (flaw string) {
+	r.text, r.ends = r.text[:0], r.ends[:0]
+	for i := 0; ; i++ { // i is where a cell begins
+		if i < len(line) && line[i] == '"' {
+			end, flaw := r.quoted(line, i+1)
+			if flaw != "" {
+				return flaw
+			}
+			i = end
+		} else {
+			for i < len(line) && line[i] != ',' {
+				if line[i] == '"' {
+					return strayQuote
+				}
+				r.text = append(r.text, line[i])
+				i++
+			}
+		}
+		r.ends = append(r.ends, len(r.text))
+		if i >= len(line) {
+			return ""
+		}
+	}
+}
+
+// quoted reads a cell behind its first quote and returns the place behind its last one.
+func (r *row) quoted(line []byte, i int) (end int, flaw string) {
+	for ; i < len(line); i++ {
+		if line[i] == '"' {
+			if i+1 >= len(line) || line[i+1] == ',' {
+				return i + 1, ""
+			}
+			if i++; line[i] != '"' {
+				return i, strayQuote
+			}
+		}
+		r.text = append(r.text, line[i])
+	}
+	return i, openQuote
+}

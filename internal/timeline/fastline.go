@@ -1,0 +1,253 @@
+package timeline
+
+import "unicode/utf8"
+
+// decodeJSON reads a line of NDJSON: by the fast path where it can, with encoding/json otherwise.
+func (r *Reader) decodeJSON(line []byte, o *Observation) bool {
+	return r.fastLine(line, o) || r.slowLine(line, o)
+}
+
+// fastLine reads a line that looks like those that Writer writes: no spaces, whole numbers of at most 18 digits, no
+// member twice, no null. It returns false for every other line, sound or not, and leaves o undefined then.
+func (r *Reader) fastLine(line []byte, o *Observation) bool {
+	*o = Observation{}
+	r.seen = 0
+	c := &r.cursor
+	c.text, c.at = line, 0
+	if !c.take('{') {
+		return false
+	}
+	for {
+		name, ok := c.key()
+		if !ok || !r.fastMember(memberOf(name), name, o) {
+			return false
+		}
+		if c.take(',') {
+			continue
+		}
+		return c.take('}') && c.at == len(line)
+	}
+}
+
+func (r *Reader) fastMember(m memberSet, name []byte, o *Observation) bool {
+	c := &r.cursor
+	switch {
+	case r.seen&m != 0:
+		return false
+	case m&memberIntegers != 0:
+		v, ok := c.integer()
+		if !ok {
+			return false
+		}
+		o.setInteger(m, v)
+	case m == memberFields:
+		if !r.fastFields(o) {
+			return false
+		}
+	case m != 0:
+		text, ok := c.string()
+		if !ok || !r.setText(o, m, text) {
+			return false
+		}
+	default:
+		return !special(name) && c.skip()
+	}
+	r.seen |= m
+	return true
+}
+
+// special tells the members that mark lines which are no observations.
+func special[T string | []byte](name T) bool {
+	return string(name) == "rlcheck" || string(name) == "shape"
+}
+
+func (r *Reader) fastFields(o *Observation) bool {
+	c := &r.cursor
+	if !c.take('{') {
+		return false
+	}
+	start := r.reserve()
+	fields := r.spare[start:]
+	for {
+		text, ok := c.string()
+		if !ok || !c.take(':') {
+			return false
+		}
+		name := r.names.get(text)
+		if text, ok = c.string(); !ok {
+			return false
+		}
+		fields = append(fields, Field{Name: name, Value: r.names.get(text)})
+		if c.take(',') {
+			continue
+		}
+		if !c.take('}') {
+			return false
+		}
+		break
+	}
+	o.Fields = normalFields(fields)
+	r.spare = r.spare[:start]
+	if start+len(fields) <= cap(r.spare) { // they lie in the spare block: what is after them is free
+		r.spare = r.spare[:start+len(fields)]
+	}
+	o.Fields = o.Fields[:len(o.Fields):len(o.Fields)]
+	return true
+}
+
+// reserve makes room for the fields of one observation and returns where it begins in r.spare.
+func (r *Reader) reserve() int {
+	const block, room = 256, 16
+	if cap(r.spare)-len(r.spare) < room {
+		r.spare = make(Fields, 0, block)
+	}
+	return len(r.spare)
+}
+
+// cursor reads JSON without spaces. Its methods return false where the text is anything else; the place is undefined then.
+type cursor struct {
+	text    []byte
+	at      int
+	scratch []byte
+}
+
+func (c *cursor) take(b byte) bool {
+	if c.at < len(c.text) && c.text[c.at] == b {
+		c.at++
+		return true
+	}
+	return false
+}
+
+// key reads a name and the colon behind it.
+func (c *cursor) key() ([]byte, bool) {
+	if !c.take('"') {
+		return nil, false
+	}
+	start := c.at
+	for c.at < len(c.text) && plainByte[c.text[c.at]] {
+		c.at++
+	}
+	name := c.text[start:c.at]
+	return name, c.take('"') && c.take(':')
+}
+
+// integer reads a whole number of at most 18 digits, so that it cannot overflow.
+func (c *cursor) integer() (int64, bool) {
+	start := c.at
+	v := int64(0)
+	for c.at < len(c.text) {
+		d := c.text[c.at] - '0'
+		if d > 9 {
+			break
+		}
+		v = v*10 + int64(d)
+		c.at++
+	}
+	n := c.at - start
+	return v, n == 1 || n > 1 && n <= 18 && c.text[start] != '0'
+}
+
+// string reads a string. The result is valid until the next call.
+func (c *cursor) string() ([]byte, bool) {
+	if !c.take('"') {
+		return nil, false
+	}
+	start := c.at
+	for c.at < len(c.text) && plainByte[c.text[c.at]] {
+		c.at++
+	}
+	if c.take('"') {
+		return c.text[start : c.at-1], true
+	}
+	c.scratch = append(c.scratch[:0], c.text[start:c.at]...)
+	return c.escaped()
+}
+
+// escaped reads the rest of a string whose beginning is in c.scratch.
+func (c *cursor) escaped() ([]byte, bool) {
+	ascii := true
+	for c.at < len(c.text) {
+		b := c.text[c.at]
+		switch {
+		case plainByte[b], b >= 0x7f:
+			ascii = ascii && b < utf8.RuneSelf
+			c.scratch = append(c.scratch, b)
+			c.at++
+		case b == '"':
+			c.at++
+			return c.scratch, ascii || utf8.Valid(c.scratch)
+		case b == '\\':
+			if !c.escape() {
+				return nil, false
+			}
+		default:
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+// escape reads an escape sequence, except for surrogates.
+func (c *cursor) escape() bool {
+	if c.at+1 >= len(c.text) {
+		return false
+	}
+	b := c.text[c.at+1]
+	c.at += 2
+	switch b {
+	case '"', '\\', '/':
+	case 'n':
+		b = '\n'
+	case 'r':
+		b = '\r'
+	case 't':
+		b = '\t'
+	case 'b':
+		b = '\b'
+	case 'f':
+		b = '\f'
+	case 'u':
+		return c.escapeHex()
+	default:
+		return false
+	}
+	c.scratch = append(c.scratch, b)
+	return true
+}
+
+func (c *cursor) escapeHex() bool {
+	if c.at+4 > len(c.text) {
+		return false
+	}
+	v := rune(0)
+	for _, b := range c.text[c.at : c.at+4] {
+		switch {
+		case b >= '0' && b <= '9':
+			b -= '0'
+		case b >= 'a' && b <= 'f':
+			b -= 'a' - 10
+		case b >= 'A' && b <= 'F':
+			b -= 'A' - 10
+		default:
+			return false
+		}
+		v = v<<4 | rune(b)
+	}
+	c.at += 4
+	if v >= 0xd800 && v < 0xe000 {
+		return false
+	}
+	c.scratch = utf8.AppendRune(c.scratch, v)
+	return true
+}
+
+// skip passes over a value that is a string or a small whole number.
+func (c *cursor) skip() bool {
+	if c.at < len(c.text) && c.text[c.at] == '"' {
+		_, ok := c.string()
+		return ok
+	}
+	_, ok := c.integer()
+	return ok
+}

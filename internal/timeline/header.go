@@ -1,0 +1,200 @@
+package timeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The versions of the files, the values of the member "rlcheck" of their first lines.
+const (
+	timelineVersion = "timeline/v1"
+	scheduleVersion = "schedule/v1"
+)
+
+// The form of a Header in its line. Members that need not be known are left out when empty.
+type headerJSON struct {
+	Version     string       `json:"rlcheck"`
+	Started     string       `json:"started,omitempty"`
+	WallError   int64        `json:"wall_error_ns"`
+	ClockError  int64        `json:"clock_error_ns"`
+	Tick        int64        `json:"tick_ns,omitempty"`
+	Ended       int64        `json:"ended_ns,omitempty"`
+	Unsent      int          `json:"unsent,omitempty"`
+	Spreads     []spreadJSON `json:"spreads,omitempty"`
+	Notes       []string     `json:"notes,omitempty"`
+	Interrupted bool         `json:"interrupted,omitempty"`
+	Audit       auditJSON    `json:"audit,omitzero"`
+}
+
+type spreadJSON struct {
+	Phase    string `json:"phase"`
+	Requests int    `json:"requests"`
+	Width    int64  `json:"width_ns"`
+}
+
+type auditJSON struct {
+	CPUShare    float64 `json:"cpu_share"`
+	LongestGC   int64   `json:"longest_gc_ns"`
+	Collections int     `json:"collections"`
+	Connections int     `json:"connections"`
+}
+
+// startedLayout is RFC 3339 with all nine digits.
+const startedLayout = "2006-01-02T15:04:05.000000000Z07:00"
+
+// headerLine returns the header line of a timeline without its line end.
+func headerLine(h Header) ([]byte, error) {
+	j := headerJSON{
+		Version: timelineVersion, WallError: int64(h.WallError), ClockError: int64(h.ClockError), Tick: int64(h.Tick),
+		Ended: int64(h.Ended), Unsent: h.Unsent, Notes: h.Notes, Interrupted: h.Interrupted,
+		Audit: auditJSON{h.Audit.CPUShare, int64(h.Audit.LongestGC), h.Audit.Collections, h.Audit.Connections},
+	}
+	if !h.Started.IsZero() {
+		j.Started = h.Started.UTC().Format(startedLayout)
+	}
+	for _, s := range h.Spreads {
+		j.Spreads = append(j.Spreads, spreadJSON{s.Phase, s.Requests, int64(s.Width)})
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(j); err != nil {
+		return nil, fmt.Errorf("timeline: header: %w", err)
+	}
+	if what, why := j.flaw(); what != "" {
+		return nil, fmt.Errorf("timeline: header: %s: %s", what, why)
+	}
+	if b.Len() > MaxLine {
+		return nil, fmt.Errorf("timeline: header: %d bytes: a line has at most %d", b.Len(), MaxLine)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// flaw says what is wrong with the values of a header and which rule they break; empty if nothing is.
+func (j *headerJSON) flaw() (what, why string) {
+	if j.Started != "" {
+		if _, err := time.Parse(time.RFC3339Nano, j.Started); err != nil {
+			return "started " + excerpt(j.Started), "a time as in RFC 3339 belongs here"
+		}
+	}
+	for _, x := range []struct {
+		name string
+		v    int64
+	}{{"wall_error_ns", j.WallError}, {"clock_error_ns", j.ClockError}, {"tick_ns", j.Tick}, {"ended_ns", j.Ended},
+		{"unsent", int64(j.Unsent)}} {
+		if x.v < 0 {
+			return fmt.Sprintf("%s %d", x.name, x.v), "it is never negative"
+		}
+	}
+	return "", ""
+}
+
+// header returns the header of values without a flaw.
+func (j *headerJSON) header() Header {
+	h := Header{
+		WallError: time.Duration(j.WallError), ClockError: time.Duration(j.ClockError), Tick: time.Duration(j.Tick),
+		Ended: time.Duration(j.Ended), Unsent: j.Unsent, Notes: j.Notes, Interrupted: j.Interrupted,
+		Audit: Audit{j.Audit.CPUShare, time.Duration(j.Audit.LongestGC), j.Audit.Collections, j.Audit.Connections},
+	}
+	if started, err := time.Parse(time.RFC3339Nano, j.Started); err == nil {
+		h.Started = started.UTC()
+	}
+	for _, s := range j.Spreads {
+		h.Spreads = append(h.Spreads, Spread{s.Phase, s.Requests, time.Duration(s.Width)})
+	}
+	return h
+}
+
+// takeHeader reads the header line, which has the member "rlcheck".
+func (r *Reader) takeHeader(all []member) {
+	r.n--
+	if r.n > 0 || r.headed {
+		r.add("a second header line", "a file holds one recording, its header is the first line", "split the file")
+		return
+	}
+	r.headed = true
+	before := r.problems.count
+	j := headerJSON{}
+	for _, m := range all {
+		if !m.null() || m.name == "rlcheck" {
+			r.headerMember(m, &j)
+		}
+	}
+	if r.problems.count > before {
+		return
+	}
+	if j.Version != timelineVersion {
+		r.addVersion(j.Version, timelineVersion)
+		return
+	}
+	if what, why := j.flaw(); what != "" {
+		r.add(what, why, "")
+		return
+	}
+	r.header = j.header()
+}
+
+func (r *Reader) addVersion(got, want string) {
+	mend := ""
+	switch {
+	case strings.HasPrefix(got, "schedule/") && want == timelineVersion:
+		mend = "this is a plan; give the timeline of the run"
+	case strings.HasPrefix(got, "timeline/") && want == scheduleVersion:
+		mend = "this is a recording; give the schedule of the run"
+	}
+	r.add("rlcheck "+excerpt(got), fmt.Sprintf("this version reads %q", want), mend)
+}
+
+// headerMember reads one member of the header line; those it does not know are ignored.
+func (r *Reader) headerMember(m member, j *headerJSON) {
+	var to any
+	belongs := "a string belongs here"
+	switch m.name {
+	case "rlcheck":
+		if m.null() {
+			m.raw = json.RawMessage(`0`) // no string either
+		}
+		to = &j.Version
+	case "started":
+		to = &j.Started
+	case "wall_error_ns":
+		to = &j.WallError
+	case "clock_error_ns":
+		to = &j.ClockError
+	case "tick_ns":
+		to = &j.Tick
+	case "ended_ns":
+		to = &j.Ended
+	case "unsent":
+		to, belongs = &j.Unsent, "a whole number belongs here"
+	case "spreads":
+		to, belongs = &j.Spreads, "a list of objects with phase, requests and width_ns belongs here"
+	case "notes":
+		to, belongs = &j.Notes, "a list of strings belongs here"
+	case "interrupted":
+		to, belongs = &j.Interrupted, "true or false belongs here"
+	case "audit":
+		to, belongs = &j.Audit, "an object with cpu_share, longest_gc_ns, collections and connections belongs here"
+	default:
+		return
+	}
+	r.memberInto(m, to, belongs)
+}
+
+// memberInto reads the value of m into to; belongs says what it must be, unless it is a whole number of 64 bits.
+func (r *Reader) memberInto(m member, to any, belongs string) {
+	if v, ok := to.(*int64); ok {
+		n, why, mend := parseInteger(string(m.raw))
+		if why != "" {
+			r.add(m.name+" "+excerpt(m.raw), why, mend)
+		}
+		*v = n
+		return
+	}
+	if json.Unmarshal(m.raw, to) != nil {
+		r.add(m.name+" "+excerpt(m.raw), belongs, "")
+	}
+}

@@ -1,0 +1,90 @@
+package timeline
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+)
+
+// MaxLine is the longest line of a timeline or schedule file in bytes, without its line end. Longer ones are neither
+// written nor read.
+const MaxLine = 1 << 20
+
+var errLongLine = errors.New("line too long")
+
+// lines reads a file line by line: plain or gzip (told by its first bytes), with or without a byte order mark, with line
+// ends LF or CRLF. Memory is a buffer of 64 KiB and the longest line.
+type lines struct {
+	raw  io.Reader
+	r    *bufio.Reader
+	long []byte
+	// number is the number of the last line that was returned, from 1.
+	number int
+	// cut tells that the last line that was returned had no line end.
+	cut bool
+}
+
+// next returns the next line without its line end, valid until the next call. It returns io.EOF at the end, errLongLine
+// for a line that was skipped because of its length, and the reader's error otherwise.
+func (l *lines) next() ([]byte, error) {
+	if l.r == nil {
+		if err := l.open(); err != nil {
+			return nil, err
+		}
+	}
+	line, err := l.r.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		line, err = l.rest(line)
+	}
+	if len(line) == 0 && err == io.EOF {
+		return nil, io.EOF
+	}
+	l.number++
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	l.cut = err == io.EOF
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if len(line) > MaxLine {
+		return nil, errLongLine
+	}
+	return line, nil
+}
+
+// rest returns a line that does not fit the buffer, of which start is the beginning. Of a line that is too long only
+// enough is kept to see that it is.
+func (l *lines) rest(start []byte) ([]byte, error) {
+	l.long = append(l.long[:0], start...)
+	for {
+		part, err := l.r.ReadSlice('\n')
+		if len(l.long) <= MaxLine+2 {
+			l.long = append(l.long, part...)
+		}
+		if err != bufio.ErrBufferFull {
+			return l.long, err
+		}
+	}
+}
+
+func (l *lines) open() error {
+	const size = 64 << 10
+	l.r = bufio.NewReaderSize(l.raw, size)
+	if magic, _ := l.r.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(l.r)
+		if err != nil {
+			l.number = 1
+			return err
+		}
+		l.r = bufio.NewReaderSize(z, size)
+	}
+	if mark, _ := l.r.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+		l.r.Discard(3) // Peek has them buffered: cannot fail
+	}
+	return nil
+}
+
+// last returns the number of the line a problem of the whole file is reported at.
+func (l *lines) last() int { return max(1, l.number) }

@@ -1,0 +1,194 @@
+package timeline
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Options change how a timeline is read. The zero value reads what Writer writes.
+type Options struct {
+	// Outcome tells the outcome of a status where a line names none; nil means StatusOutcome.
+	Outcome func(status int) Outcome
+	// AllowEmpty accepts a file without an observation.
+	AllowEmpty bool
+	// Columns maps the names of members (sent_ns, outcome, ...) to the names of a CSV file's columns, where they differ.
+	Columns map[string]string
+}
+
+// StatusOutcome is the outcome of a status by itself: 2xx and 3xx are Allowed, 429 is Denied, all else is Unknown.
+func StatusOutcome(status int) Outcome {
+	switch {
+	case status >= 200 && status < 400:
+		return Allowed
+	case status == 429:
+		return Denied
+	default:
+		return Unknown
+	}
+}
+
+// Read reads a timeline file: NDJSON, plain or gzip. name stands in error messages. An error is of type Errors and tells
+// up to ten problems of the file; the timeline is nil then. See Reader for what a line needs.
+func Read(r io.Reader, name string, opts Options) (*Timeline, error) {
+	return NewReader(r, name, opts).all()
+}
+
+// Reader reads a timeline file one observation at a time; its memory does not follow the length of the file (but for
+// one bit for each Seq).
+//
+// A line is one JSON object. It needs sent_ns, and outcome or status (or error, which says that no answer came). Without
+// first_byte_ns no answer was seen. Defaults: partition "", cost 1, at_ns as sent_ns, seq the position among the
+// observations from 0. Lines ascend by sent_ns and no seq comes twice. Members it does not know are ignored, null is the
+// same as absent, blank lines are skipped. The header line may be missing.
+type Reader struct {
+	opts     Options
+	lines    lines
+	problems problems
+	// decode reads a line into o and seen. It returns false if the line was no observation: it has then taken it or
+	// added a problem.
+	decode func(line []byte, o *Observation) bool
+	header Header
+	headed bool
+	// first is an observation that Header read ahead, if held.
+	first Observation
+	held  bool
+	begun bool
+
+	seen   memberSet
+	cursor cursor
+	names  interner
+	spare  Fields
+	seqs   seqSet
+	prev   time.Duration
+	n      int // observations so far, sound or not
+	err    error
+}
+
+// NewReader returns a Reader of NDJSON. It reads nothing before the first call of Header or Next.
+func NewReader(r io.Reader, name string, opts Options) *Reader {
+	t := newReader(r, name, opts)
+	t.decode = t.decodeJSON
+	return t
+}
+
+func newReader(r io.Reader, name string, opts Options) *Reader {
+	if opts.Outcome == nil {
+		opts.Outcome = StatusOutcome
+	}
+	return &Reader{opts: opts, lines: lines{raw: r}, problems: problems{file: name}}
+}
+
+// Header returns the header; the zero value if the file has none. It may be called at any time. Errors are those of Next.
+func (r *Reader) Header() (Header, error) {
+	if !r.begun {
+		err := r.Next(&r.first)
+		r.held = err == nil
+		if err != nil && err != io.EOF {
+			return Header{}, err
+		}
+	}
+	return r.header, nil
+}
+
+// Next reads the next observation into o and overwrites all of it. It returns io.EOF after the last one. Any other error
+// is final and of type Errors: at the first problem Next reads on to the end of the file to find the others, and returns
+// no further observation.
+func (r *Reader) Next(o *Observation) error {
+	r.begun = true
+	if r.held {
+		r.held = false
+		*o = r.first
+		return nil
+	}
+	if r.err != nil {
+		return r.err
+	}
+	for {
+		switch r.advance(o) {
+		case stepObservation:
+			if r.problems.count == 0 {
+				return nil
+			}
+		case stepEnd:
+			r.err = r.finish()
+			return r.err
+		}
+	}
+}
+
+// step is what one line was.
+type step uint8
+
+const (
+	stepSkipped step = iota
+	stepObservation
+	stepEnd
+)
+
+func (r *Reader) advance(o *Observation) step {
+	line, err := r.lines.next()
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF):
+		return stepEnd
+	case errors.Is(err, errLongLine):
+		r.add(fmt.Sprintf("line of more than %d bytes", MaxLine), "a line has at most 1 MiB", "")
+		return stepSkipped
+	default:
+		r.problems.add(unreadable(r.lines.last(), err))
+		return stepEnd
+	}
+	if len(bytes.TrimSpace(line)) == 0 {
+		return stepSkipped
+	}
+	r.n++
+	if !r.decode(line, o) || !r.complete(o) {
+		return stepSkipped
+	}
+	return stepObservation
+}
+
+// unreadable is the problem of bytes that cannot be read.
+func unreadable(line int, err error) ParseError {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return ParseError{Line: line, What: "end of the file", Why: "the compressed data stops in the middle: the file is cut",
+			Mend: "copy it again", Err: err}
+	}
+	return ParseError{Line: line, What: "reading", Why: err.Error(), Err: err}
+}
+
+// finish returns what Next returns after the last line.
+func (r *Reader) finish() error {
+	if r.problems.count == 0 && r.n == 0 && !r.opts.AllowEmpty {
+		r.problems.add(ParseError{Line: r.lines.last(), What: "no observation", Why: "there is nothing to judge"})
+	}
+	if r.problems.count == 0 {
+		return io.EOF
+	}
+	return r.problems.list
+}
+
+// all reads the whole file.
+func (r *Reader) all() (*Timeline, error) {
+	t := &Timeline{}
+	var o Observation
+	for {
+		err := r.Next(&o)
+		if err == io.EOF {
+			t.Header = r.header
+			return t, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.Observations = append(t.Observations, o)
+	}
+}
+
+// add notes a problem of the current line.
+func (r *Reader) add(what, why, mend string) {
+	r.problems.add(ParseError{Line: r.lines.last(), What: what, Why: why, Mend: mend})
+}

@@ -1,0 +1,179 @@
+package timeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/textproto"
+	"slices"
+	"strings"
+)
+
+// member is a member of a JSON object.
+type member struct {
+	name string
+	raw  json.RawMessage
+}
+
+func (m member) null() bool { return string(m.raw) == "null" }
+
+// members reads a line as one JSON object, its members in the order of the line. It adds a problem and returns false if
+// the line is anything else.
+func (r *Reader) members(line []byte) ([]member, bool) {
+	var whole json.RawMessage
+	if err := json.Unmarshal(line, &whole); err != nil {
+		r.addSyntax(line, err)
+		return nil, false
+	}
+	if whole = bytes.TrimSpace(whole); whole[0] != '{' {
+		r.add(excerpt(line), "a line is one JSON object", "")
+		return nil, false
+	}
+	return objectMembers(whole), true
+}
+
+// objectMembers returns the members of a valid JSON object.
+func objectMembers(object json.RawMessage) []member {
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.Token() // the brace; object is valid
+	var all []member
+	for d.More() {
+		name, _ := d.Token()
+		var raw json.RawMessage
+		if d.Decode(&raw) != nil {
+			break
+		}
+		all = append(all, member{name: name.(string), raw: raw})
+	}
+	return all
+}
+
+func (r *Reader) addSyntax(line []byte, err error) {
+	if r.lines.cut {
+		r.add("the last line, "+excerpt(line), "it has no end: the file is cut", "remove the line or record again")
+		return
+	}
+	at := ""
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		at = fmt.Sprintf(" at byte %d", syntax.Offset)
+	}
+	r.add(excerpt(line), fmt.Sprintf("a line is one JSON object; %v%s", err, at), "")
+}
+
+// slowLine reads any line: the header, unusual spellings, and lines with problems.
+func (r *Reader) slowLine(line []byte, o *Observation) bool {
+	all, ok := r.members(line)
+	if !ok {
+		return false
+	}
+	if slices.ContainsFunc(all, func(m member) bool { return m.name == "rlcheck" }) {
+		r.takeHeader(all)
+		return false
+	}
+	return r.slowMembers(all, o)
+}
+
+// slowMembers fills o from members.
+func (r *Reader) slowMembers(all []member, o *Observation) bool {
+	*o = Observation{}
+	r.seen = 0
+	before := r.problems.count
+	twice := memberSet(0)
+	for _, m := range all {
+		which := memberOf(m.name)
+		if which == 0 {
+			continue
+		}
+		if twice&which != 0 {
+			r.add(excerpt(m.name)+" twice", "a member comes once in a line", "")
+			continue
+		}
+		twice |= which
+		if !m.null() {
+			r.slowMember(which, m, o)
+		}
+	}
+	return r.problems.count == before
+}
+
+func (r *Reader) slowMember(which memberSet, m member, o *Observation) {
+	r.seen |= which
+	switch {
+	case which&memberIntegers != 0:
+		v, why, mend := parseInteger(string(m.raw))
+		if why != "" {
+			r.add(m.name+" "+excerpt(m.raw), why, mend)
+			return
+		}
+		o.setInteger(which, v)
+	case which == memberFields:
+		r.slowFields(m, o)
+	default:
+		var text string
+		if json.Unmarshal(m.raw, &text) != nil {
+			r.add(m.name+" "+excerpt(m.raw), "a string belongs here", "")
+			return
+		}
+		if !r.setText(o, which, []byte(text)) {
+			r.addOutcome(text)
+		}
+	}
+}
+
+func (r *Reader) addOutcome(text string) {
+	mend := ""
+	switch word := strings.ToLower(strings.TrimSpace(text)); word {
+	case "allowed", "denied", "unknown":
+		mend = "write " + excerpt(word)
+	}
+	r.add("outcome "+excerpt(text), "an outcome is allowed, denied or unknown", mend)
+}
+
+func (r *Reader) slowFields(m member, o *Observation) {
+	if m.raw[0] != '{' {
+		r.add("fields "+excerpt(m.raw), "an object of header fields belongs here", "")
+		return
+	}
+	var fields Fields
+	for _, f := range objectMembers(m.raw) {
+		var value string
+		if f.null() {
+			continue
+		}
+		if json.Unmarshal(f.raw, &value) != nil {
+			r.add("field "+excerpt(f.name)+" "+excerpt(f.raw), "the value of a header field is a string", "")
+			continue
+		}
+		fields = append(fields, Field{Name: f.name, Value: value})
+	}
+	o.Fields = normalFields(fields)
+}
+
+// normalFields brings fields into the form that Fields promises: names canonical and ascending, repeated ones joined. It
+// works in place and returns nil for none.
+func normalFields(fields Fields) Fields {
+	if len(fields) == 0 {
+		return nil
+	}
+	ordered := true
+	for i := range fields {
+		fields[i].Name = textproto.CanonicalMIMEHeaderKey(fields[i].Name)
+		ordered = ordered && (i == 0 || fields[i-1].Name < fields[i].Name)
+	}
+	if ordered {
+		return fields
+	}
+	slices.SortStableFunc(fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+	last := 0
+	for _, f := range fields[1:] {
+		if f.Name == fields[last].Name {
+			fields[last].Value += ", " + f.Value
+			continue
+		}
+		last++
+		fields[last] = f
+	}
+	return fields[:last+1]
+}

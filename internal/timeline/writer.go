@@ -1,0 +1,174 @@
+package timeline
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// Writer writes a timeline file: NDJSON, a header line and then a line an observation. It writes whole lines only, so
+// what has reached the file is readable whenever the program stops.
+type Writer struct {
+	w    io.Writer
+	buf  []byte
+	prev time.Duration
+	n    int
+	err  error
+}
+
+// flushAt is the size of the buffer from which on it is written out.
+const flushAt = 64 << 10
+
+// NewWriter returns a Writer to w. Flush must be called at the end.
+func NewWriter(w io.Writer) *Writer {
+	return &Writer{w: w, buf: make([]byte, 0, flushAt+4<<10)}
+}
+
+// Write writes t to w. It refuses what Read would refuse: see Writer.Observe.
+func Write(w io.Writer, t *Timeline) error {
+	tw := NewWriter(w)
+	if err := tw.Header(t.Header); err != nil {
+		return err
+	}
+	for i := range t.Observations {
+		if err := tw.Observe(&t.Observations[i]); err != nil {
+			return err
+		}
+	}
+	return tw.Flush()
+}
+
+// Header writes the header line, which stands before all observations. Times in it must not be negative.
+func (w *Writer) Header(h Header) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.n > 0 {
+		return fmt.Errorf("timeline: header after %d observations: it is the first line", w.n)
+	}
+	line, err := headerLine(h)
+	if err != nil {
+		return err
+	}
+	w.buf = append(append(w.buf, line...), '\n')
+	return nil
+}
+
+// Observe writes one observation. Observations must ascend by Sent. An observation whose times run backwards or are
+// negative, whose cost is below 1 or whose line is longer than MaxLine is refused and nothing of it is written; the
+// Writer can go on with the next one. An error of the underlying writer is final.
+func (w *Writer) Observe(o *Observation) error {
+	if w.err != nil {
+		return w.err
+	}
+	if flaw := w.flaw(o); flaw != "" {
+		return fmt.Errorf("timeline: observation %d: %s", o.Seq, flaw)
+	}
+	start := len(w.buf)
+	w.buf = appendObservation(w.buf, o)
+	if size := len(w.buf) - start; size > MaxLine {
+		w.buf = w.buf[:start]
+		return fmt.Errorf("timeline: observation %d: %d bytes: a line has at most %d", o.Seq, size, MaxLine)
+	}
+	w.buf = append(w.buf, '\n')
+	w.prev = o.Sent
+	w.n++
+	if len(w.buf) >= flushAt {
+		return w.Flush()
+	}
+	return nil
+}
+
+// Flush writes out what is buffered.
+func (w *Writer) Flush() error {
+	if w.err != nil || len(w.buf) == 0 {
+		return w.err
+	}
+	_, w.err = w.w.Write(w.buf)
+	w.buf = w.buf[:0]
+	return w.err
+}
+
+// flaw says why o may not stand in a file after the observations before it; empty if it may.
+func (w *Writer) flaw(o *Observation) string {
+	switch {
+	case o.Seq < 0:
+		return "its number is negative"
+	case o.Sent < 0, o.At < 0:
+		return fmt.Sprintf("sent %d ns, due %d ns: a time is not negative", o.Sent, o.At)
+	case o.Sent < w.prev:
+		return fmt.Sprintf("sent %d ns: before the one before it, %d ns", o.Sent, w.prev)
+	case o.Answered && o.FirstByte < o.Sent:
+		return fmt.Sprintf("first byte %d ns: before it was sent, %d ns", o.FirstByte, o.Sent)
+	case o.Done != 0 && (o.Done < o.Sent || o.Answered && o.Done < o.FirstByte):
+		return fmt.Sprintf("done %d ns: before it was sent or answered", o.Done)
+	case o.Cost < 1:
+		return fmt.Sprintf("cost %d: a cost is at least 1", o.Cost)
+	case o.Status < 0 || o.Status > maxStatus:
+		return fmt.Sprintf("status %d: a status has at most three digits", o.Status)
+	case o.Outcome > Denied:
+		return fmt.Sprintf("outcome %d: no such outcome", o.Outcome)
+	}
+	return ""
+}
+
+func appendObservation(b []byte, o *Observation) []byte {
+	b = append(b, `{"seq":`...)
+	b = strconv.AppendInt(b, int64(o.Seq), 10)
+	if o.Partition != "" {
+		b = append(b, `,"partition":`...)
+		b = appendQuoted(b, o.Partition)
+	}
+	if o.Phase != "" {
+		b = append(b, `,"phase":`...)
+		b = appendQuoted(b, o.Phase)
+	}
+	b = append(b, `,"at_ns":`...)
+	b = strconv.AppendInt(b, int64(o.At), 10)
+	b = append(b, `,"sent_ns":`...)
+	b = strconv.AppendInt(b, int64(o.Sent), 10)
+	if o.Answered {
+		b = append(b, `,"first_byte_ns":`...)
+		b = strconv.AppendInt(b, int64(o.FirstByte), 10)
+	}
+	if o.Done != 0 {
+		b = append(b, `,"done_ns":`...)
+		b = strconv.AppendInt(b, int64(o.Done), 10)
+	}
+	if o.Status != 0 {
+		b = append(b, `,"status":`...)
+		b = strconv.AppendInt(b, int64(o.Status), 10)
+	}
+	b = append(b, `,"outcome":"`...)
+	b = append(b, o.Outcome.String()...)
+	b = append(b, `","cost":`...)
+	b = strconv.AppendInt(b, o.Cost, 10)
+	return append(appendAnswer(b, o), '}')
+}
+
+// appendAnswer appends the members that most observations do not have.
+func appendAnswer(b []byte, o *Observation) []byte {
+	for i, f := range o.Fields {
+		if i == 0 {
+			b = append(b, `,"fields":{`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = appendQuoted(b, f.Name)
+		b = append(b, ':')
+		b = appendQuoted(b, f.Value)
+	}
+	if len(o.Fields) > 0 {
+		b = append(b, '}')
+	}
+	if o.Error != "" {
+		b = append(b, `,"error":`...)
+		b = appendQuoted(b, o.Error)
+	}
+	if o.Body != "" {
+		b = append(b, `,"body":`...)
+		b = appendQuoted(b, o.Body)
+	}
+	return b
+}
