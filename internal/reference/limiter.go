@@ -17,7 +17,8 @@ type Decision struct {
 	// RetryAfter is the exact time, rounded up to the nanosecond, until a request of this cost would be admitted if
 	// nothing else arrives; 0 for an admitted request, Never where no wait is long enough.
 	RetryAfter time.Duration
-	// Reset is the time until the partition is as good as new if nothing else arrives; for a window, until it ends.
+	// Reset is the time until the partition is as good as new if nothing else arrives, rounded up to the nanosecond; for a
+	// fixed window, until the window ends (0 where none is open).
 	Reset time.Duration
 }
 
@@ -26,8 +27,11 @@ const Never = time.Duration(1<<63 - 1)
 
 // Limiter is an algorithm with its parameters. Step is pure: the same state, time and cost give the same result, and s
 // is not changed. Times passed to successive steps of one partition must not decrease; a smaller one is taken as the
-// largest seen. For AlignClock and AlignUnknown `at` counts from the Unix epoch, for AlignPhase from the zero that the
-// phase counts from; for all else the zero is free.
+// largest seen, and the durations of its Decision count from that. For AlignClock and AlignUnknown `at` counts from the
+// Unix epoch, for AlignPhase from the zero that the phase counts from; for all else the zero is free. Init is the state of
+// a partition that has not been asked for yet; the partition is created by its first Step.
+//
+// A cost below 1 and a state of another limiter are programming mistakes: Step panics.
 type Limiter interface {
 	Init() State
 	Step(s State, at time.Duration, cost int64) (State, Decision)

@@ -27,7 +27,7 @@ type Rate struct {
 // Start is the level a partition starts at.
 type Start string
 
-// The start levels. The zero value means StartFull.
+// The start levels. The zero value means StartFull. A limiter made of StartUnknown starts full.
 const (
 	StartFull    Start = "full"
 	StartEmpty   Start = "empty"
@@ -37,7 +37,9 @@ const (
 // Align says where windows begin.
 type Align string
 
-// The alignments. AlignPhase is what phase=D sets: windows start at zero + D + k windows.
+// The alignments. AlignClock: windows start at the multiples of the window since the Unix epoch. AlignFirst: a window
+// starts with the request that found none open. AlignPhase is what phase=D sets: windows start at zero + D + k windows.
+// The zero value means AlignClock where windows have an alignment at all.
 const (
 	AlignClock   Align = "clock"
 	AlignFirst   Align = "first"
@@ -48,7 +50,9 @@ const (
 // Count says which requests are counted.
 type Count string
 
-// The countings. The zero value means CountAdmitted.
+// The countings. The zero value means CountAdmitted. With CountAll a denied request is charged too: in windows and logs
+// its cost is added to the count; in a bucket it takes what is left (the level stops at empty, there is no debt). A request
+// inside a ban is counted by nobody.
 const (
 	CountAdmitted Count = "admitted"
 	CountAll      Count = "all"
@@ -84,24 +88,28 @@ const (
 	Closed   Boundary = "closed"
 )
 
-// Policy is one declared limit: an algorithm and its parameters. Parse returns it complete (no zero values where the
-// comments name a default).
+// Policy is one declared limit: an algorithm and its parameters. Parse and Build return it complete (no zero values
+// where the comments name a default).
 type Policy struct {
 	Algorithm Algorithm
 	Rate      Rate
-	// Burst is the most units that a full start admits at once, at least 1. Buckets only; for windows it is Rate.N.
+	// Burst is the most units that a full start admits at once, at least 1: what Full returns. Only the buckets declare
+	// it; Parse sets it for the others too.
 	Burst int64
 	// Queue is how many requests may wait in a leaky-bucket-queue (so Queue+1 are admitted at once); Undelayed how many
 	// of them are let through without waiting (nginx's delay=).
 	Queue     int64
 	Undelayed int64
-	Start     Start
-	// Align is where windows begin; PhaseFrom and PhaseTo are the closed interval of phases of AlignPhase.
+	// Start is the level of a bucket or queue when its partition is created, which is at its first request. StartEmpty:
+	// as if Full units had been taken at that instant.
+	Start Start
+	// Align is where windows begin, empty for algorithms without such windows; PhaseFrom and PhaseTo are the closed
+	// interval of phases of AlignPhase, 0 <= PhaseFrom <= PhaseTo < Rate.Per.
 	Align              Align
 	PhaseFrom, PhaseTo time.Duration
 	Count              Count
 	Refill             Refill
-	// Fill is the number of units added at a time with RefillInterval.
+	// Fill is the number of units added at a time with RefillInterval, 0 without.
 	Fill     int64
 	Rounding Rounding
 	// Tick is the step of the limiter's own clock, 0 for none; TickSet tells that the SPEC names it.
@@ -128,18 +136,29 @@ func (p Policy) Full() int64 {
 	}
 }
 
-// Recovery returns the silence after which p is as good as new, rounded up to the nanosecond: the time a bucket needs
-// to fill from empty, one window, or two for the sliding window counter.
+// Recovery returns the silence after which p is as good as new, whatever came before, rounded up to the nanosecond: the
+// time a bucket needs to fill from empty, one window, or two for the sliding window counter; no less than the ban, and one
+// tick longer where the limiter's clock ticks.
 func (p Policy) Recovery() time.Duration {
+	var d time.Duration
 	switch p.Algorithm {
-	case FixedWindow, SlidingWindowLog:
-		return p.Rate.Per
+	case FixedWindow:
+		d = p.Rate.Per
+	case SlidingWindowLog:
+		d = p.Rate.Per
+		if p.Boundary == Closed {
+			d++
+		}
 	case SlidingWindowCounter:
-		return 2 * p.Rate.Per
+		d = 2 * p.Rate.Per
 	default:
-		full := time.Duration(p.Full())
-		return (full*p.Rate.Per + time.Duration(p.Rate.N) - 1) / time.Duration(p.Rate.N)
+		full := p.Full()
+		if p.Refill == RefillInterval {
+			full = (full + p.Fill - 1) / p.Fill * p.Fill
+		}
+		d = time.Duration((full*int64(p.Rate.Per) + p.Rate.N - 1) / p.Rate.N)
 	}
+	return max(d, p.Ban) + p.Tick
 }
 
 // Windowed tells whether p counts in windows of Rate.Per whose alignment matters.

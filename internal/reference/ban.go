@@ -1,0 +1,73 @@
+package reference
+
+import "time"
+
+// banned denies a partition for a time after a denial by the limiter inside. Requests inside a ban do not renew it, and
+// the limiter inside does not see them.
+//
+//	denied            denied: not renewed        asks the limiter inside again
+//	  |----- ban --------x---------------------)|
+type banned struct {
+	inside part
+	ban    time.Duration
+}
+
+// banState holds the largest time seen and, inside a ban, when it began.
+type banState struct {
+	inside      State
+	last, begun time.Duration
+	on          bool
+}
+
+// Init returns the state of a partition that was not asked for yet.
+func (l banned) Init() State { return newborn{} }
+
+// Step decides one request.
+func (l banned) Step(s State, at time.Duration, cost int64) (State, Decision) {
+	return step(l, s, at, cost)
+}
+
+// at returns s brought to the instant at, and the rest of its ban there.
+func (l banned) at(s State, at time.Duration) (v banState, rest time.Duration) {
+	v, seen := s.(banState)
+	if !seen {
+		return banState{inside: l.inside.Init(), last: at}, 0
+	}
+	v.last = max(v.last, at)
+	if !v.on {
+		return v, 0
+	}
+	if past := since(v.last, v.begun); past < uint64(l.ban) {
+		return v, l.ban - time.Duration(past)
+	}
+	v.on, v.begun = false, 0
+	return v, 0
+}
+
+func (l banned) wait(s State, at time.Duration, cost int64) time.Duration {
+	v, rest := l.at(s, at)
+	return max(rest, l.inside.wait(v.inside, v.last, cost))
+}
+
+func (l banned) settle(s State, at time.Duration, cost int64, allow bool) (State, time.Duration) {
+	v, rest := l.at(s, at)
+	if rest > 0 {
+		return v, 0
+	}
+	v.on = l.inside.wait(v.inside, v.last, cost) > 0
+	if v.on {
+		v.begun = v.last
+	}
+	var delay time.Duration
+	v.inside, delay = l.inside.settle(v.inside, v.last, cost, allow)
+	return v, delay
+}
+
+func (l banned) view(s State, at time.Duration) (int64, time.Duration) {
+	v, rest := l.at(s, at)
+	remaining, reset := l.inside.view(v.inside, v.last)
+	if rest > 0 {
+		remaining = 0
+	}
+	return remaining, max(rest, reset)
+}

@@ -1,0 +1,277 @@
+package reference
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Pair is one key and its value as text.
+type Pair struct{ Key, Value string }
+
+// family is a set of algorithms.
+type family uint8
+
+// The families that keys belong to.
+const (
+	inTokenBucket family = 1 << iota
+	inGCRA
+	inLeakyBucket
+	inQueue
+	inFixedWindow
+	inLog
+	inCounter
+
+	inBuckets = inTokenBucket | inGCRA | inLeakyBucket
+	inWindows = inFixedWindow | inCounter
+	inAll     = inBuckets | inQueue | inWindows | inLog
+)
+
+// families maps every algorithm to its family.
+var families = map[Algorithm]family{
+	TokenBucket: inTokenBucket, GCRA: inGCRA, LeakyBucket: inLeakyBucket, LeakyBucketQueue: inQueue,
+	FixedWindow: inFixedWindow, SlidingWindowLog: inLog, SlidingWindowCounter: inCounter,
+}
+
+// key is one key of a SPEC: the algorithms it has a meaning for, and how its value is read.
+type key struct {
+	name string
+	in   family
+	read func(p *Policy, value string) *Problem
+}
+
+// keys are all keys, in the order in which SPECs are printed.
+var keys = []key{
+	{"rate", inAll, readRate},
+	{"burst", inBuckets, readCount("burst", 1, func(p *Policy, n int64) { p.Burst = n })},
+	{"queue", inQueue, readCount("queue", 0, func(p *Policy, n int64) { p.Queue = n })},
+	{"undelayed", inQueue, readCount("undelayed", 0, func(p *Policy, n int64) { p.Undelayed = n })},
+	{"start", inBuckets | inQueue, readWord("start", func(p *Policy, w Start) { p.Start = w },
+		StartFull, StartEmpty, StartUnknown)},
+	{"phase", inWindows, readPhase},
+	{"align", inWindows, readWord("align", func(p *Policy, w Align) { p.Align = w }, AlignClock, AlignFirst, AlignUnknown)},
+	{"count", inBuckets | inWindows | inLog, readWord("count", func(p *Policy, w Count) { p.Count = w },
+		CountAdmitted, CountAll)},
+	{"refill", inTokenBucket | inLeakyBucket, readWord("refill", func(p *Policy, w Refill) { p.Refill = w },
+		RefillContinuous, RefillInterval)},
+	{"fill", inTokenBucket | inLeakyBucket, readCount("fill", 1, func(p *Policy, n int64) { p.Fill = n })},
+	{"rounding", inCounter, readWord("rounding", func(p *Policy, w Rounding) { p.Rounding = w },
+		RoundNone, RoundDown, RoundUp, RoundNearest)},
+	{"tick", inAll, readTime("tick", func(p *Policy, d time.Duration) { p.Tick, p.TickSet = d, true })},
+	{"boundary", inLog, readWord("boundary", func(p *Policy, w Boundary) { p.Boundary = w }, HalfOpen, Closed)},
+	{"ban", inAll, readTime("ban", func(p *Policy, d time.Duration) { p.Ban = d })},
+}
+
+// Algorithms returns the words that name an algorithm, in the order of the constants.
+func Algorithms() []Algorithm {
+	return []Algorithm{TokenBucket, GCRA, LeakyBucket, LeakyBucketQueue, FixedWindow, SlidingWindowLog, SlidingWindowCounter}
+}
+
+// Keys returns the keys that a names in a SPEC, in canonical order; all keys where a is no algorithm.
+func Keys(a Algorithm) []string {
+	in, known := families[a]
+	if !known {
+		in = inAll
+	}
+	var names []string
+	for _, k := range keys {
+		if k.in&in != 0 {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// Build makes a policy of its algorithm and of separate keys and values, as they stand in a scenario file or in a SPEC:
+// rate, burst, queue, undelayed, start, phase, align, count, refill, fill, rounding, tick, boundary, ban, each where it has
+// a meaning for the algorithm. It returns a complete policy, or every mistake, those at pairs in their order.
+func Build(algorithm string, pairs []Pair) (Policy, []KeyError) {
+	return build(algorithm, pairs, false)
+}
+
+// builder collects a policy and its mistakes.
+type builder struct {
+	policy Policy
+	// given maps a key to its first pair; bad holds the keys that are already known to be wrong.
+	given map[string]int
+	bad   map[string]bool
+	wrong []KeyError
+}
+
+// build is Build; partial tells that parts of the SPEC were already refused, so that nothing is called missing.
+func build(algorithm string, pairs []Pair, partial bool) (Policy, []KeyError) {
+	b := builder{
+		policy: Policy{Algorithm: Algorithm(algorithm), Start: StartFull, Count: CountAdmitted, Refill: RefillContinuous,
+			Rounding: RoundNone, Boundary: HalfOpen},
+		given: map[string]int{}, bad: map[string]bool{},
+	}
+	in, known := families[b.policy.Algorithm]
+	if !known && !(partial && algorithm == "") {
+		b.wrong = append(b.wrong, KeyError{Pair: -1, Problem: unknownAlgorithm(algorithm)})
+	}
+	for i, pair := range pairs {
+		b.read(i, pair, in)
+	}
+	if known {
+		if in&inWindows != 0 && b.policy.Align == "" {
+			b.policy.Align = AlignClock
+		}
+		if !partial {
+			b.checkMissing(in)
+		}
+		b.checkTogether(in)
+		b.policy.Burst = b.policy.Full()
+	}
+	if b.wrong != nil {
+		slices.SortStableFunc(b.wrong, func(x, y KeyError) int { return x.Pair - y.Pair })
+		return Policy{}, b.wrong
+	}
+	return b.policy, nil
+}
+
+// unknownAlgorithm is the problem of a word that names no algorithm.
+func unknownAlgorithm(name string) Problem {
+	var words []string
+	for _, a := range Algorithms() {
+		words = append(words, string(a))
+	}
+	mend := map[string]Algorithm{"leaky-bucket-meter": LeakyBucket, "sliding-window": SlidingWindowLog,
+		"sliding-log": SlidingWindowLog, "window": FixedWindow, "bucket": TokenBucket, "queue": LeakyBucketQueue}[name]
+	p := Problem{What: fmt.Sprintf("algorithm %q", name), Why: "the algorithms are " + strings.Join(words, ", ")}
+	if p.Mend = nearest(name, words); mend != "" {
+		p.Mend = fmt.Sprintf("did you mean %q?", string(mend))
+	}
+	return p
+}
+
+// fail records a problem of the key: at its pair if it has one, at the algorithm otherwise.
+func (b *builder) fail(name string, inValue bool, p Problem) {
+	at, found := b.given[name]
+	if !found {
+		at, inValue = -1, false
+	}
+	b.bad[name] = true
+	b.wrong = append(b.wrong, KeyError{Pair: at, InValue: inValue, Problem: p})
+}
+
+// read reads one pair. in is empty for an unknown algorithm: then every key may stand.
+func (b *builder) read(i int, pair Pair, in family) {
+	at := slices.IndexFunc(keys, func(k key) bool { return k.name == pair.Key })
+	add := func(why, mend string) {
+		b.wrong = append(b.wrong, KeyError{Pair: i, Problem: Problem{fmt.Sprintf("key %q", pair.Key), why, mend}})
+	}
+	if at < 0 {
+		own := Keys(b.policy.Algorithm)
+		mend := nearest(pair.Key, own)
+		if pair.Key == "limit" || pair.Key == "quota" {
+			mend = `did you mean "rate"?`
+		}
+		if _, meant, found := strings.Cut(mend, `"`); found {
+			b.bad[strings.TrimSuffix(meant, `"?`)] = true // It is not missing, it is misspelt.
+		}
+		who := string(b.policy.Algorithm)
+		if in == 0 {
+			who = "a limit"
+		}
+		add(who+" takes "+strings.Join(own, ", "), mend)
+		return
+	}
+	k := keys[at]
+	if in != 0 && k.in&in == 0 {
+		b.bad[k.name] = true
+		add(fmt.Sprintf("%s takes %s", b.policy.Algorithm, strings.Join(Keys(b.policy.Algorithm), ", ")), "remove it")
+		return
+	}
+	if _, twice := b.given[k.name]; twice {
+		add("it is given twice", "remove one")
+		return
+	}
+	b.given[k.name] = i
+	if p := k.read(&b.policy, pair.Value); p != nil {
+		b.fail(k.name, true, *p)
+	}
+}
+
+// readRate reads rate=.
+func readRate(p *Policy, value string) (wrong *Problem) {
+	p.Rate, wrong = parseRate(value)
+	return wrong
+}
+
+// readCount returns the reader of a key whose value is a whole number, at least least.
+func readCount(name string, least int64, set func(*Policy, int64)) func(*Policy, string) *Problem {
+	return func(p *Policy, value string) *Problem {
+		n, why := whole(value)
+		if why == "" && n >= least {
+			set(p, n)
+			return nil
+		}
+		if why == "" {
+			why = fmt.Sprintf("%s is at least %d", name, least)
+		} else {
+			why = name + " is a whole number of units: " + why
+		}
+		return &Problem{What: fmt.Sprintf("%s %q", name, value), Why: why}
+	}
+}
+
+// readWord returns the reader of a key whose value is one of words.
+func readWord[W ~string](name string, set func(*Policy, W), words ...W) func(*Policy, string) *Problem {
+	return func(p *Policy, value string) *Problem {
+		if slices.Contains(words, W(value)) {
+			set(p, W(value))
+			return nil
+		}
+		known := make([]string, len(words))
+		for i, w := range words {
+			known[i] = string(w)
+		}
+		return &Problem{
+			What: fmt.Sprintf("%s %q", name, value),
+			Why:  name + " is " + strings.Join(known[:len(known)-1], ", ") + " or " + known[len(known)-1],
+			Mend: nearest(value, known),
+		}
+	}
+}
+
+// readTime returns the reader of a key whose value is a duration.
+func readTime(name string, set func(*Policy, time.Duration)) func(*Policy, string) *Problem {
+	return func(p *Policy, value string) *Problem {
+		d, err := readDuration(name, value)
+		if err == nil {
+			set(p, d)
+		}
+		return err
+	}
+}
+
+// readDuration reads the duration of the key name, at most longest.
+func readDuration(name, value string) (time.Duration, *Problem) {
+	d, why := duration(value)
+	if why == "" && d <= longest {
+		return d, nil
+	}
+	p := &Problem{What: fmt.Sprintf("%s %q", name, value), Why: why}
+	if why == "" {
+		p.Why = "it is longer than " + durationText(longest)
+	} else if c := durationMend(value); c != "" {
+		p.Mend = fmt.Sprintf("write %q", c)
+	}
+	return 0, p
+}
+
+// readPhase reads phase=D or phase=A..B.
+func readPhase(p *Policy, value string) *Problem {
+	from, to, isRange := strings.Cut(value, "..")
+	p.Align = AlignPhase
+	var wrong *Problem
+	if p.PhaseFrom, wrong = readDuration("phase", from); wrong != nil {
+		return wrong
+	}
+	p.PhaseTo = p.PhaseFrom
+	if isRange {
+		p.PhaseTo, wrong = readDuration("phase", to)
+	}
+	return wrong
+}

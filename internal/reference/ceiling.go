@@ -1,0 +1,140 @@
+package reference
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"time"
+)
+
+// longest is the longest window, tick or ban of a Policy. With Most it keeps every sum of two times of a limiter within
+// a time.Duration.
+const longest = 3650 * day
+
+// checkMissing reports the keys that the algorithm cannot do without.
+func (b *builder) checkMissing(in family) {
+	missing := func(name, why, mend string) {
+		if _, found := b.given[name]; !found && !b.bad[name] {
+			b.fail(name, false, Problem{fmt.Sprintf("%s has no %s", b.policy.Algorithm, name), why, mend})
+		}
+	}
+	missing("rate", "every limit has a rate N/PER", `add "rate=10/s"`)
+	if in&inBuckets != 0 {
+		missing("burst", "it says how many a full start admits at once", `add "burst=1" for an even flow`)
+	}
+	if in&inQueue != 0 {
+		missing("queue", "it says how many requests may wait", `add "queue=0" for none`)
+	}
+	_, filled := b.given["fill"]
+	if b.policy.Refill == RefillInterval && !filled && !b.bad["fill"] {
+		p := Problem{`refill "interval"`, "it needs the number of units added at a time", ""}
+		if b.policy.Rate.N > 0 {
+			p.Mend = fmt.Sprintf(`add "fill=%d" for that many every %s`, b.policy.Rate.N, durationText(b.policy.Rate.Per))
+		}
+		b.fail("refill", true, p)
+	}
+}
+
+// checkTogether reports keys that contradict each other, and products over Most.
+func (b *builder) checkTogether(in family) {
+	p := &b.policy
+	at, aligned := b.given["align"]
+	if phase, phased := b.given["phase"]; aligned && phased {
+		later := "align"
+		if phase > at {
+			later = "phase"
+		}
+		b.fail(later, false, Problem{fmt.Sprintf("key %q", later),
+			"phase says where windows start and align leaves it to the limiter", "remove one of them"})
+	}
+	if _, filled := b.given["fill"]; filled && p.Refill != RefillInterval && !b.bad["refill"] {
+		b.fail("fill", false, Problem{`key "fill"`, "units are added at a time only with refill=interval",
+			`add "refill=interval"`})
+	}
+	if p.Undelayed > p.Queue && !b.bad["queue"] && !b.bad["undelayed"] {
+		b.fail("undelayed", true, Problem{fmt.Sprintf(`undelayed "%d"`, p.Undelayed),
+			fmt.Sprintf("no more than the queue of %d can be let through without waiting", p.Queue),
+			fmt.Sprintf("write %q", strconv.FormatInt(p.Queue, 10))})
+	}
+	if b.bad["rate"] || p.Rate.N == 0 {
+		return
+	}
+	if p.Rate.Per > longest {
+		b.fail("rate", true, Problem{fmt.Sprintf("rate %q", p.Rate), "its window is longer than " + durationText(longest), ""})
+		return
+	}
+	if p.Align == AlignPhase && !b.bad["phase"] {
+		b.checkPhase()
+	}
+	b.checkProducts(in)
+}
+
+// checkPhase reports a phase outside the window, or a range that runs backwards.
+func (b *builder) checkPhase() {
+	p := &b.policy
+	text := durationText(p.PhaseFrom)
+	if p.PhaseTo != p.PhaseFrom {
+		text += ".." + durationText(p.PhaseTo)
+	}
+	wrong := Problem{What: fmt.Sprintf("phase %q", text)}
+	switch per := p.Rate.Per; {
+	case max(p.PhaseFrom, p.PhaseTo) >= per:
+		wrong.Why = "it is less than the window of " + durationText(per)
+		if p.PhaseTo == p.PhaseFrom {
+			wrong.Mend = fmt.Sprintf("write %q", durationText(p.PhaseFrom%per))
+		}
+	case p.PhaseTo < p.PhaseFrom:
+		wrong.Why = "a range runs from the smaller phase to the larger"
+		wrong.Mend = fmt.Sprintf("write %q", durationText(p.PhaseTo)+".."+durationText(p.PhaseFrom))
+	default:
+		return
+	}
+	b.fail("phase", true, wrong)
+}
+
+// checkProducts reports the products over Most that exact arithmetic would need. A fixed window and a log only count.
+func (b *builder) checkProducts(in family) {
+	p := &b.policy
+	product := func(name, declared string, n int64) {
+		if b.bad[name] || b.bad["rate"] || !over(n, p.Rate.Per) {
+			return
+		}
+		wrong := Problem{
+			What: fmt.Sprintf("%s %q", name, declared),
+			Why: fmt.Sprintf("its units times a window of %s in nanoseconds are over 2^62, too much for exact arithmetic",
+				durationText(p.Rate.Per)),
+		}
+		if r := reduced(p.Rate); in&(inBuckets|inQueue) != 0 && r != p.Rate && !over(max(n, p.Rate.N), r.Per) {
+			wrong.Mend = fmt.Sprintf("write the same rate as %q", r)
+		}
+		b.fail(name, true, wrong)
+	}
+	if in&(inBuckets|inQueue|inCounter) != 0 {
+		product("rate", p.Rate.String(), p.Rate.N)
+	}
+	switch {
+	case in&inBuckets != 0:
+		product("burst", strconv.FormatInt(p.Burst, 10), p.Burst)
+	case in&inQueue != 0:
+		product("queue", strconv.FormatInt(p.Queue, 10), p.Queue+1)
+	}
+	if p.Refill == RefillInterval && !b.bad["burst"] {
+		product("fill", strconv.FormatInt(p.Fill, 10), p.Fill+p.Burst)
+	}
+}
+
+// over tells whether n windows of per are over Most nanoseconds.
+func over(n int64, per time.Duration) bool {
+	hi, lo := bits.Mul64(uint64(n), uint64(per))
+	return hi != 0 || lo > uint64(Most)
+}
+
+// reduced returns the pair with the smallest window that has the same slope as r: the same for a bucket, another for a
+// window.
+func reduced(r Rate) Rate {
+	a, b := r.N, int64(r.Per)
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return Rate{N: r.N / a, Per: r.Per / time.Duration(a)}
+}

@@ -1,0 +1,69 @@
+package reference
+
+import "time"
+
+// fixedWindow admits quota units in each window. Windows are half-open: one ends where the next begins.
+//
+//	AlignClock, AlignPhase    ...[P, P+W)[P+W, P+2W)...       P a phase, W the window
+//	AlignFirst                [a, a+W)   none   [b, b+W)...   a, b requests that found no window open
+//
+// A denied request that is counted is so up to the quota: beyond it the count says no more. Only a counted request opens a
+// window.
+type fixedWindow struct {
+	grid  grid
+	quota int64
+	all   bool
+}
+
+// windowState holds the count of the window that is into old at the time last. Without an open window both are 0.
+type windowState struct {
+	last, into time.Duration
+	used       int64
+	open       bool
+}
+
+// newFixedWindow returns the fixed window of p.
+func newFixedWindow(p Policy) fixedWindow {
+	return fixedWindow{grid: newGrid(p), quota: p.Rate.N, all: p.Count == CountAll}
+}
+
+func (w fixedWindow) open(at time.Duration) windowState {
+	return windowState{last: at, into: w.grid.into(at), open: !w.grid.first}
+}
+
+func (w fixedWindow) advance(s windowState, at time.Duration) windowState {
+	past := since(at, s.last)
+	if past == 0 {
+		return s
+	}
+	if s.open && past < uint64(w.grid.window-s.into) {
+		s.last, s.into = at, s.into+time.Duration(past)
+		return s
+	}
+	return w.open(at)
+}
+
+func (w fixedWindow) wait(s windowState, cost int64) time.Duration {
+	switch {
+	case cost > w.quota:
+		return Never
+	case cost <= w.quota-s.used:
+		return 0
+	}
+	return w.grid.window - s.into
+}
+
+func (w fixedWindow) charge(s windowState, cost int64, allow bool) (windowState, time.Duration) {
+	if allow || w.all {
+		s.used += min(cost, w.quota-s.used)
+		s.open = true
+	}
+	return s, 0
+}
+
+func (w fixedWindow) view(s windowState) (int64, time.Duration) {
+	if !s.open {
+		return w.quota, 0
+	}
+	return w.quota - s.used, w.grid.window - s.into
+}

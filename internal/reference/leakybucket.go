@@ -1,0 +1,70 @@
+package reference
+
+import "time"
+
+// leakyBucket is the leaky bucket as a meter: a request pours its cost in and is denied when it would overflow; the level
+// sinks by the rate. Nothing is delayed.
+//
+//	level' = max(0, level - rate * time);  admitted when level' + cost <= capacity
+//
+// The level is counted in quota units times the window in nanoseconds (see refill, by which it sinks). A denied request
+// that is counted fills the bucket to the brim.
+type leakyBucket struct {
+	leak          refill
+	burst         int64
+	per, capacity uint64
+	empty, all    bool
+}
+
+// levelState holds the level at the time last.
+type levelState struct {
+	last  time.Duration
+	level uint64
+	into  uint64
+}
+
+// newLeakyBucket returns the leaky bucket of p.
+func newLeakyBucket(p Policy) leakyBucket {
+	return leakyBucket{
+		leak: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per), capacity: uint64(p.Burst) * uint64(p.Rate.Per),
+		empty: p.Start == StartEmpty, all: p.Count == CountAll,
+	}
+}
+
+func (b leakyBucket) open(at time.Duration) levelState {
+	if b.empty {
+		return levelState{last: at, level: b.capacity}
+	}
+	return levelState{last: at}
+}
+
+func (b leakyBucket) advance(s levelState, at time.Duration) levelState {
+	past := since(at, s.last)
+	if past == 0 {
+		return s
+	}
+	lost, into := b.leak.over(past, s.into, s.level)
+	return levelState{last: at, level: s.level - lost, into: into}
+}
+
+func (b leakyBucket) wait(s levelState, cost int64) time.Duration {
+	if cost > b.burst {
+		return Never
+	}
+	room := b.capacity - uint64(cost)*b.per
+	if s.level <= room {
+		return 0
+	}
+	return b.leak.until(s.level-room, s.into)
+}
+
+func (b leakyBucket) charge(s levelState, cost int64, allow bool) (levelState, time.Duration) {
+	if allow || b.all {
+		s.level = min(b.capacity, s.level+uint64(min(cost, b.burst))*b.per)
+	}
+	return s, 0
+}
+
+func (b leakyBucket) view(s levelState) (int64, time.Duration) {
+	return int64((b.capacity - s.level) / b.per), b.leak.until(s.level, s.into)
+}

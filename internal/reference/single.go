@@ -1,0 +1,170 @@
+package reference
+
+import (
+	"fmt"
+	"time"
+)
+
+// New returns the limiter that p specifies; zero values mean the defaults. The error is a *ParseError over the SPEC that p
+// prints, for a policy that Parse would refuse. StartUnknown starts full and AlignUnknown has phase 0: one of the limiters
+// that such a policy allows; AlignPhase with a range takes PhaseFrom.
+func New(p Policy) (Limiter, error) {
+	limit, err := Parse(p.String())
+	if err != nil {
+		return nil, err
+	}
+	return limiterOf(limit[0]), nil
+}
+
+// NewLimit returns the limiter of all policies of l together: a request is admitted when all admit it, and charged to all
+// or, when one denies it, to none but those with CountAll. A ban begins with a denial by its own policy. The error is a
+// *ParseError, also for an empty limit.
+func NewLimit(l Limit) (Limiter, error) {
+	limit, err := Parse(l.String())
+	if err != nil {
+		return nil, err
+	}
+	p := limiterOf(limit[len(limit)-1])
+	for i := len(limit) - 2; i >= 0; i-- {
+		p = both{limiterOf(limit[i]), p}
+	}
+	return p, nil
+}
+
+// limiterOf returns the limiter of a complete policy: its algorithm, inside its ban, inside its tick.
+func limiterOf(p Policy) part {
+	l := algorithmOf(p)
+	if p.Ban > 0 {
+		l = banned{l, p.Ban}
+	}
+	if p.Tick > 0 {
+		l = ticked{l, p.Tick}
+	}
+	return l
+}
+
+// algorithmOf returns the bare algorithm of a complete policy.
+func algorithmOf(p Policy) part {
+	switch p.Algorithm {
+	case TokenBucket:
+		return single[tokenState]{newTokenBucket(p)}
+	case GCRA:
+		return single[cellState]{newGCRA(p)}
+	case LeakyBucket:
+		return single[levelState]{newLeakyBucket(p)}
+	case LeakyBucketQueue:
+		return single[queueState]{newQueue(p)}
+	case FixedWindow:
+		return single[windowState]{newFixedWindow(p)}
+	case SlidingWindowLog:
+		return single[logState]{newWindowLog(p)}
+	case SlidingWindowCounter:
+		return single[counterState]{newWindowCounter(p)}
+	}
+	panic(fmt.Sprintf("reference: no limiter for algorithm %q", p.Algorithm))
+}
+
+// algorithm is a rate limiting algorithm over its state S. Every state carries the time it was brought to; all methods but
+// open and advance look at that instant. All are pure.
+type algorithm[S comparable] interface {
+	// open returns the state of a partition created at the instant at.
+	open(at time.Duration) S
+	// advance brings s to the instant at; an earlier one leaves s as it is.
+	advance(s S, at time.Duration) S
+	// wait returns how long it takes until a request of the cost would be admitted if nothing else arrives: 0 now, or Never.
+	// It never grows again: once admitted, always admitted.
+	wait(s S, cost int64) time.Duration
+	// charge counts a request that is allowed or denied, and returns how long an allowed one is delayed. An allowed request
+	// fits.
+	charge(s S, cost int64, allow bool) (S, time.Duration)
+	// view returns Remaining and Reset.
+	view(s S) (remaining int64, reset time.Duration)
+}
+
+// part is a limiter that can be made part of another one, which decides for all its parts together.
+type part interface {
+	Limiter
+	// wait is algorithm.wait at the instant at.
+	wait(s State, at time.Duration, cost int64) time.Duration
+	// settle counts a request that was decided at the instant at.
+	settle(s State, at time.Duration, cost int64, allow bool) (State, time.Duration)
+	// view returns Remaining and Reset at the instant at.
+	view(s State, at time.Duration) (remaining int64, reset time.Duration)
+}
+
+// newborn is the state of a partition that was not asked for yet.
+type newborn struct{}
+
+// single is a limiter of one algorithm.
+type single[S comparable] struct{ algorithm algorithm[S] }
+
+// Init returns the state of a partition that was not asked for yet.
+func (single[S]) Init() State { return newborn{} }
+
+// Step decides one request.
+func (l single[S]) Step(s State, at time.Duration, cost int64) (State, Decision) {
+	mustCost(cost)
+	var d Decision
+	next, delay := l.at(s, at), time.Duration(0)
+	d.Allow = l.algorithm.wait(next, cost) == 0
+	next, delay = l.algorithm.charge(next, cost, d.Allow)
+	if d.Allow {
+		d.Delay = delay
+	} else {
+		d.RetryAfter = l.algorithm.wait(next, cost)
+	}
+	d.Remaining, d.Reset = l.algorithm.view(next)
+	return next, d
+}
+
+// at returns s brought to the instant at.
+func (l single[S]) at(s State, at time.Duration) S {
+	if v, ok := s.(S); ok {
+		return l.algorithm.advance(v, at)
+	}
+	if _, ok := s.(newborn); !ok {
+		panic(fmt.Sprintf("reference: a state of type %T belongs to another limiter", s))
+	}
+	return l.algorithm.open(at)
+}
+
+func (l single[S]) wait(s State, at time.Duration, cost int64) time.Duration {
+	return l.algorithm.wait(l.at(s, at), cost)
+}
+
+func (l single[S]) settle(s State, at time.Duration, cost int64, allow bool) (State, time.Duration) {
+	return l.algorithm.charge(l.at(s, at), cost, allow)
+}
+
+func (l single[S]) view(s State, at time.Duration) (int64, time.Duration) {
+	return l.algorithm.view(l.at(s, at))
+}
+
+// step is Step for a limiter with parts.
+func step(p part, s State, at time.Duration, cost int64) (State, Decision) {
+	mustCost(cost)
+	d := Decision{Allow: p.wait(s, at, cost) == 0}
+	next, delay := p.settle(s, at, cost, d.Allow)
+	if d.Allow {
+		d.Delay = delay
+	} else {
+		d.RetryAfter = p.wait(next, at, cost)
+	}
+	d.Remaining, d.Reset = p.view(next, at)
+	return next, d
+}
+
+// mustCost panics unless the cost is at least 1.
+func mustCost(cost int64) {
+	if cost < 1 {
+		panic(fmt.Sprintf("reference: a request costs at least 1 unit, not %d", cost))
+	}
+}
+
+// since returns the time from earlier to later, 0 where it runs backwards. It does not overflow.
+func since(later, earlier time.Duration) uint64 {
+	if later <= earlier {
+		return 0
+	}
+	return uint64(later) - uint64(earlier)
+}

@@ -1,0 +1,158 @@
+package reference
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// windowLog admits a request when no more than quota units, its own included, fall into the window that ends with it:
+// (t-W, t], or [t-W, t] for a closed boundary. It keeps the time of every admission inside the window; a step costs time
+// and memory linear in their number.
+//
+// A denied request that is counted is logged too. No more than the newest quota units are kept: while they all are inside
+// the window nothing is admitted, and older ones leave before them.
+type windowLog struct {
+	// keep is how long an admission counts: W, and a nanosecond more for a closed boundary.
+	keep  time.Duration
+	quota int64
+	all   bool
+}
+
+// logState holds the entries inside the window at the time last, those at one instant merged into one. units is their
+// sum; oldest and newest are the times of the first and the last entry; atNewest the units of the last one. log holds the
+// others in order, each as two varints: its units, and the time from it to the next entry. Without entries all but last
+// are zero, so that equal contents are equal states.
+type logState struct {
+	last, oldest, newest time.Duration
+	units, atNewest      int64
+	log                  string
+}
+
+// newWindowLog returns the sliding window log of p.
+func newWindowLog(p Policy) windowLog {
+	w := windowLog{keep: p.Rate.Per, quota: p.Rate.N, all: p.Count == CountAll}
+	if p.Boundary == Closed {
+		w.keep++
+	}
+	return w
+}
+
+func (w windowLog) open(at time.Duration) logState { return logState{last: at} }
+
+func (w windowLog) advance(s logState, at time.Duration) logState {
+	s.last = max(s.last, at)
+	for s.units > 0 && since(s.last, s.oldest) >= uint64(w.keep) {
+		s = s.dropOldest()
+	}
+	return s
+}
+
+func (w windowLog) wait(s logState, cost int64) time.Duration {
+	if cost > w.quota {
+		return Never
+	}
+	if cost <= w.quota-s.units {
+		return 0
+	}
+	for s.log != "" {
+		units, gap, size := entry(s.log)
+		if s.units-units <= w.quota-cost {
+			break
+		}
+		s.units -= units
+		s.oldest += time.Duration(gap)
+		s.log = s.log[size:]
+	}
+	return w.left(s, s.oldest)
+}
+
+// left returns the time until an admission at the instant at leaves the window.
+func (w windowLog) left(s logState, at time.Duration) time.Duration {
+	return w.keep - time.Duration(since(s.last, at))
+}
+
+func (w windowLog) charge(s logState, cost int64, allow bool) (logState, time.Duration) {
+	if !allow && !w.all {
+		return s, 0
+	}
+	s = s.add(min(cost, w.quota))
+	if over := s.units - w.quota; over > 0 {
+		s = s.trim(over)
+	}
+	return s, 0
+}
+
+func (w windowLog) view(s logState) (int64, time.Duration) {
+	if s.units == 0 {
+		return w.quota, 0
+	}
+	return w.quota - s.units, w.left(s, s.newest)
+}
+
+// add returns s with units at its time.
+func (s logState) add(units int64) logState {
+	switch {
+	case s.units == 0:
+		s.oldest, s.newest = s.last, s.last
+	case s.newest != s.last:
+		var b [2 * binary.MaxVarintLen64]byte
+		n := binary.PutUvarint(b[:], uint64(s.atNewest))
+		n += binary.PutUvarint(b[n:], since(s.last, s.newest))
+		s.log += string(b[:n])
+		s.newest, s.atNewest = s.last, 0
+	}
+	s.units += units
+	s.atNewest += units
+	return s
+}
+
+// trim returns s without the oldest units.
+func (s logState) trim(over int64) logState {
+	for s.log != "" {
+		units, gap, size := entry(s.log)
+		if units > over {
+			var b [2 * binary.MaxVarintLen64]byte
+			n := binary.PutUvarint(b[:], uint64(units-over))
+			n += binary.PutUvarint(b[n:], gap)
+			s.log = string(b[:n]) + s.log[size:]
+			s.units -= over
+			return s
+		}
+		if over -= units; over == 0 {
+			return s.dropOldest()
+		}
+		s = s.dropOldest()
+	}
+	s.units -= over
+	s.atNewest -= over
+	return s
+}
+
+// dropOldest returns s, which has an entry, without its first one.
+func (s logState) dropOldest() logState {
+	if s.log == "" {
+		return logState{last: s.last}
+	}
+	units, gap, size := entry(s.log)
+	s.units -= units
+	s.oldest += time.Duration(gap)
+	s.log = s.log[size:]
+	return s
+}
+
+// entry reads the first entry of a log: its units, the time to the next, and the bytes it takes.
+func entry(log string) (units int64, gap uint64, size int) {
+	u, n := uvarint(log)
+	gap, m := uvarint(log[n:])
+	return int64(u), gap, n + m
+}
+
+// uvarint is binary.Uvarint of a string.
+func uvarint(s string) (x uint64, size int) {
+	for i := 0; ; i++ {
+		x |= uint64(s[i]&0x7f) << (7 * i)
+		if s[i] < 0x80 {
+			return x, i + 1
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package reference
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// example is the SPEC that errors show.
+const example = "token-bucket,rate=10/s,burst=20"
+
+// Parse reads a SPEC: ALGORITHM,key=value,... for one policy, several joined by "+". Spaces around words, commas and plus
+// signs are free. The keys are those of Build. The error is a *ParseError with every mistake in the SPEC.
+func Parse(spec string) (Limit, error) {
+	var (
+		limit    Limit
+		problems []SpecError
+		at       int
+	)
+	for text := range strings.SplitSeq(spec, "+") {
+		p, wrong := parsePolicy(text)
+		for _, w := range wrong {
+			w.Column += at
+			problems = append(problems, w)
+		}
+		limit = append(limit, p)
+		at += len(text) + 1
+	}
+	if problems != nil {
+		slices.SortStableFunc(problems, func(a, b SpecError) int { return a.Column - b.Column })
+		return nil, &ParseError{Spec: spec, Problems: problems}
+	}
+	return limit, nil
+}
+
+// String returns l as a canonical SPEC: Parse of it gives l again.
+func (l Limit) String() string {
+	texts := make([]string, len(l))
+	for i, p := range l {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, " + ")
+}
+
+// String returns p as a canonical SPEC: every key once, in a fixed order, without those that have their default.
+func (p Policy) String() string {
+	var b strings.Builder
+	b.WriteString(string(p.Algorithm))
+	pair := func(key, value string, shown bool) {
+		if shown {
+			b.WriteString("," + key + "=" + value)
+		}
+	}
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	word := func(key, value, usual string) { pair(key, value, value != "" && value != usual) }
+	bucket := p.Algorithm == TokenBucket || p.Algorithm == GCRA || p.Algorithm == LeakyBucket
+	queue := p.Algorithm == LeakyBucketQueue
+	pair("rate", p.Rate.String(), true)
+	pair("burst", number(p.Burst), bucket || p.Burst != 0 && p.Burst != p.Full())
+	pair("queue", number(p.Queue), queue || p.Queue != 0)
+	pair("undelayed", number(p.Undelayed), p.Undelayed != 0)
+	word("start", string(p.Start), string(StartFull))
+	phase := durationText(p.PhaseFrom)
+	if p.PhaseTo != p.PhaseFrom {
+		phase += ".." + durationText(p.PhaseTo)
+	}
+	pair("phase", phase, p.Align == AlignPhase)
+	if p.Align != AlignPhase {
+		word("align", string(p.Align), string(AlignClock))
+	}
+	word("count", string(p.Count), string(CountAdmitted))
+	word("refill", string(p.Refill), string(RefillContinuous))
+	pair("fill", number(p.Fill), p.Fill != 0)
+	word("rounding", string(p.Rounding), string(RoundNone))
+	pair("tick", durationText(p.Tick), p.TickSet || p.Tick != 0)
+	word("boundary", string(p.Boundary), string(HalfOpen))
+	pair("ban", durationText(p.Ban), p.Ban != 0)
+	return b.String()
+}
+
+// word is a piece of a SPEC and where it starts, in bytes from 0.
+type word struct {
+	text string
+	at   int
+}
+
+// trim returns w without the spaces around it.
+func (w word) trim() word {
+	left := strings.TrimLeft(w.text, " \t")
+	return word{text: strings.TrimRight(left, " \t"), at: w.at + len(w.text) - len(left)}
+}
+
+// split returns the trimmed pieces of w between separators.
+func (w word) split(separator string) []word {
+	var all []word
+	at := w.at
+	for text := range strings.SplitSeq(w.text, separator) {
+		all = append(all, word{text, at}.trim())
+		at += len(text) + len(separator)
+	}
+	return all
+}
+
+// parsePolicy reads one policy; columns count from 1 at the beginning of text.
+func parsePolicy(text string) (Policy, []SpecError) {
+	var wrong []SpecError
+	add := func(at int, p Problem) { wrong = append(wrong, SpecError{Problem: p, Column: at + 1}) }
+	if strings.TrimSpace(text) == "" {
+		add(0, Problem{fmt.Sprintf("limit %q", text), "a limit is ALGORITHM,key=value,...", "write " + strconv.Quote(example)})
+		return Policy{}, wrong
+	}
+	words := word{text, 0}.split(",")
+	algorithm, rest := words[0], words[1:]
+	if strings.Contains(algorithm.text, "=") {
+		add(algorithm.at, Problem{strconv.Quote(algorithm.text), "a limit begins with its algorithm",
+			"write " + strconv.Quote(example)})
+		algorithm.text, rest = "", words
+	}
+	var (
+		pairs        []Pair
+		keys, values []int
+	)
+	for _, w := range rest {
+		key, value, found := strings.Cut(w.text, "=")
+		if !found {
+			p := Problem{What: strconv.Quote(w.text), Why: "after the algorithm each part is key=value"}
+			if w.text == "" {
+				p.Mend = "remove the comma"
+			}
+			add(w.at, p)
+			continue
+		}
+		k, v := word{key, w.at}.trim(), word{value, w.at + len(key) + 1}.trim()
+		pairs = append(pairs, Pair{k.text, v.text})
+		keys, values = append(keys, k.at), append(values, v.at)
+	}
+	policy, bad := build(algorithm.text, pairs, wrong != nil)
+	for _, b := range bad {
+		switch {
+		case b.Pair < 0:
+			add(algorithm.at, b.Problem)
+		case b.InValue:
+			add(values[b.Pair], b.Problem)
+		default:
+			add(keys[b.Pair], b.Problem)
+		}
+	}
+	return policy, wrong
+}
