@@ -1,9 +1,11 @@
 package timeline
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -111,11 +113,17 @@ func (r *rowReader) cell(c column, cell []byte, o *Observation) {
 	case c.field != "":
 		o.Fields = append(o.Fields, Field{Name: r.names.get([]byte(c.field)), Value: r.names.get(cell)})
 	case c.member == memberFields:
+		if r.cursor = (cursor{text: cell, scratch: r.cursor.scratch}); r.fastFields(o) && r.cursor.at == len(cell) {
+			return
+		}
+		cell = bytes.TrimSpace(cell)
 		if !json.Valid(cell) {
 			r.add("fields "+excerpt(cell), "a JSON object of header fields belongs here", "")
 			return
 		}
-		r.slowFields(member{name: "fields", raw: json.RawMessage(strings.TrimSpace(string(cell)))}, o)
+		r.slowFields(member{name: "fields", raw: cell}, o)
+	case c.member == memberOrigin:
+		r.memberInto(member{name: "origin", raw: bytes.ToLower(bytes.TrimSpace(cell))}, &o.Origin, "true or false belongs here")
 	case c.member&memberIntegers != 0:
 		r.seen |= c.member
 		v, why, mend := parseInteger(strings.TrimSpace(string(cell)))
@@ -134,7 +142,7 @@ func (r *rowReader) cell(c column, cell []byte, o *Observation) {
 
 // memberNames are the names of the members in the order of their bits.
 var memberNames = [...]string{"seq", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status", "cost", "partition", "phase",
-	"outcome", "error", "body", "fields"}
+	"outcome", "error", "body", "fields", "origin"}
 
 func nameOf(m memberSet) string {
 	for i, name := range memberNames {
@@ -148,16 +156,13 @@ func nameOf(m memberSet) string {
 // takeColumns reads the first row, which is in r.row.
 func (r *rowReader) takeColumns() {
 	ours := make(map[string]string) // by the name in the file
-	for name, theirs := range r.opts.Columns {
-		ours[theirs] = name
+	for _, name := range slices.Sorted(maps.Keys(r.opts.Columns)) {
+		ours[r.opts.Columns[name]] = name
 		if columnOf(name) == (column{}) {
 			r.add("column "+excerpt(name), "no such member: "+strings.Join(memberNames[:], ", "), "")
 		}
 	}
-	missing := make(map[string]string)
-	for name, theirs := range r.opts.Columns {
-		missing[theirs] = name
-	}
+	missing := maps.Clone(ours)
 	has := memberSet(0)
 	for i := range r.row.ends {
 		theirs := strings.TrimSpace(string(r.row.cell(i)))
@@ -178,12 +183,7 @@ func (r *rowReader) takeColumns() {
 
 // needColumns adds a problem for each column that is missing.
 func (r *rowReader) needColumns(has memberSet, missing map[string]string) {
-	names := make([]string, 0, len(missing))
-	for theirs := range missing {
-		names = append(names, theirs)
-	}
-	slices.Sort(names)
-	for _, theirs := range names {
+	for _, theirs := range slices.Sorted(maps.Keys(missing)) {
 		r.add("column "+excerpt(theirs), fmt.Sprintf("the first row does not have it (it is to be %s)", missing[theirs]), "")
 	}
 	const mend = "name it in the first row, or map a column to it"

@@ -1,14 +1,18 @@
 package timeline
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
 
 // decodeJSON reads a line of NDJSON: by the fast path where it can, with encoding/json otherwise.
 func (r *Reader) decodeJSON(line []byte, o *Observation) bool {
 	return r.fastLine(line, o) || r.slowLine(line, o)
 }
 
-// fastLine reads a line that looks like those that Writer writes: no spaces, whole numbers of at most 18 digits, no
-// member twice, no null. It returns false for every other line, sound or not, and leaves o undefined then.
+// fastLine reads a line that looks like those that Writer writes: whole numbers of at most 18 digits, no
+// member twice, none null. It returns false for every other line, sound or not, and leaves o undefined then.
 func (r *Reader) fastLine(line []byte, o *Observation) bool {
 	*o = Observation{}
 	r.seen = 0
@@ -25,7 +29,9 @@ func (r *Reader) fastLine(line []byte, o *Observation) bool {
 		if c.take(',') {
 			continue
 		}
-		return c.take('}') && c.at == len(line)
+		ok = c.take('}')
+		c.space()
+		return ok && c.at == len(line)
 	}
 }
 
@@ -42,6 +48,10 @@ func (r *Reader) fastMember(m memberSet, name []byte, o *Observation) bool {
 		o.setInteger(m, v)
 	case m == memberFields:
 		if !r.fastFields(o) {
+			return false
+		}
+	case m == memberOrigin:
+		if o.Origin = c.word("true"); !o.Origin && !c.word("false") {
 			return false
 		}
 	case m != 0:
@@ -104,19 +114,37 @@ func (r *Reader) reserve() int {
 	return len(r.spare)
 }
 
-// cursor reads JSON without spaces. Its methods return false where the text is anything else; the place is undefined then.
+// cursor reads JSON without tabs. Its methods return false where the text is anything else; the place is undefined then.
 type cursor struct {
 	text    []byte
 	at      int
 	scratch []byte
 }
 
+func (c *cursor) space() {
+	for c.at < len(c.text) && c.text[c.at] == ' ' {
+		c.at++
+	}
+}
+
+// take passes over spaces and the byte b.
 func (c *cursor) take(b byte) bool {
+	c.space()
 	if c.at < len(c.text) && c.text[c.at] == b {
 		c.at++
 		return true
 	}
 	return false
+}
+
+// word reads a bare word.
+func (c *cursor) word(w string) bool {
+	c.space()
+	if !bytes.HasPrefix(c.text[c.at:], []byte(w)) {
+		return false
+	}
+	c.at += len(w)
+	return true
 }
 
 // key reads a name and the colon behind it.
@@ -129,11 +157,14 @@ func (c *cursor) key() ([]byte, bool) {
 		c.at++
 	}
 	name := c.text[start:c.at]
-	return name, c.take('"') && c.take(':')
+	ok := c.at < len(c.text) && c.text[c.at] == '"'
+	c.at++
+	return name, ok && c.take(':')
 }
 
 // integer reads a whole number of at most 18 digits, so that it cannot overflow.
 func (c *cursor) integer() (int64, bool) {
+	c.space()
 	start := c.at
 	v := int64(0)
 	for c.at < len(c.text) {
@@ -157,7 +188,8 @@ func (c *cursor) string() ([]byte, bool) {
 	for c.at < len(c.text) && plainByte[c.text[c.at]] {
 		c.at++
 	}
-	if c.take('"') {
+	if c.at < len(c.text) && c.text[c.at] == '"' {
+		c.at++
 		return c.text[start : c.at-1], true
 	}
 	c.scratch = append(c.scratch[:0], c.text[start:c.at]...)
@@ -242,12 +274,17 @@ func (c *cursor) escapeHex() bool {
 	return true
 }
 
-// skip passes over a value that is a string or a small whole number.
+// skip passes over a value, but for lists and objects.
 func (c *cursor) skip() bool {
+	c.space()
 	if c.at < len(c.text) && c.text[c.at] == '"' {
 		_, ok := c.string()
 		return ok
 	}
-	_, ok := c.integer()
-	return ok
+	n := bytes.IndexAny(c.text[c.at:], ",} [{")
+	if n < 0 || !json.Valid(c.text[c.at:c.at+n]) {
+		return false
+	}
+	c.at += n
+	return true
 }

@@ -38,8 +38,8 @@ func (l *lines) next() ([]byte, error) {
 	if err == bufio.ErrBufferFull {
 		line, err = l.rest(line)
 	}
-	if len(line) == 0 && err == io.EOF {
-		return nil, io.EOF
+	if len(line) == 0 { // only with an error
+		return nil, err
 	}
 	l.number++
 	if err != nil && err != io.EOF {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // memberSet is a set of members of an observation.
@@ -27,6 +28,7 @@ const (
 	memberError
 	memberBody
 	memberFields
+	memberOrigin
 
 	memberIntegers = memberPartition - 1
 )
@@ -63,6 +65,8 @@ func memberOf[T string | []byte](name T) memberSet {
 		return memberBody
 	case "fields":
 		return memberFields
+	case "origin":
+		return memberOrigin
 	}
 	return 0
 }
@@ -156,6 +160,7 @@ func (r *Reader) complete(o *Observation) bool {
 	}
 	r.checkTimes(o)
 	r.checkNumbers(o)
+	r.checkPartition(o)
 	return r.problems.count == before
 }
 
@@ -204,6 +209,22 @@ func (r *Reader) addNegative(o *Observation) {
 			r.add(fmt.Sprintf("%s %d", t.name, t.at), "times count from the start of the recording", "")
 		}
 	}
+}
+
+// checkPartition refuses names of which bytes were lost: two of them could have become one, and would share a quota.
+func (r *Reader) checkPartition(o *Observation) {
+	if !soundName(o.Partition) {
+		r.add("partition "+excerpt(o.Partition), "the name of a partition is UTF-8, without U+FFFD", "write other bytes in hex or base64")
+	}
+}
+
+func soundName(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return !strings.ContainsRune(s, utf8.RuneError) // finds invalid bytes, too
+		}
+	}
+	return true
 }
 
 // checkNumbers checks the members that are no times.

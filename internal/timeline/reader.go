@@ -130,16 +130,8 @@ const (
 
 func (r *Reader) advance(o *Observation) step {
 	line, err := r.lines.next()
-	switch {
-	case err == nil:
-	case errors.Is(err, io.EOF):
-		return stepEnd
-	case errors.Is(err, errLongLine):
-		r.add(fmt.Sprintf("line of more than %d bytes", MaxLine), "a line has at most 1 MiB", "")
-		return stepSkipped
-	default:
-		r.problems.add(unreadable(r.lines.last(), err))
-		return stepEnd
+	if err != nil {
+		return r.noLine(err)
 	}
 	if len(bytes.TrimSpace(line)) == 0 {
 		return stepSkipped
@@ -151,13 +143,21 @@ func (r *Reader) advance(o *Observation) step {
 	return stepObservation
 }
 
-// unreadable is the problem of bytes that cannot be read.
-func unreadable(line int, err error) ParseError {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return ParseError{Line: line, What: "end of the file", Why: "the compressed data stops in the middle: the file is cut",
-			Mend: "copy it again", Err: err}
+// noLine takes what lines.next returned instead of a line.
+func (r *Reader) noLine(err error) step {
+	switch {
+	case err == io.EOF:
+		return stepEnd
+	case err == errLongLine:
+		r.add(fmt.Sprintf("line of more than %d bytes", MaxLine), "a line has at most 1 MiB", "")
+		return stepSkipped
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		r.problems.add(ParseError{Line: r.lines.last(), What: "end of the file",
+			Why: "the compressed data stops in the middle: the file is cut", Mend: "copy it again", Err: err})
+	default:
+		r.problems.add(ParseError{Line: r.lines.last(), What: "reading", Why: err.Error(), Err: err})
 	}
-	return ParseError{Line: line, What: "reading", Why: err.Error(), Err: err}
+	return stepEnd
 }
 
 // finish returns what Next returns after the last line.

@@ -21,32 +21,82 @@ func (m member) null() bool { return string(m.raw) == "null" }
 // members reads a line as one JSON object, its members in the order of the line. It adds a problem and returns false if
 // the line is anything else.
 func (r *Reader) members(line []byte) ([]member, bool) {
-	var whole json.RawMessage
-	if err := json.Unmarshal(line, &whole); err != nil {
-		r.addSyntax(line, err)
+	line = bytes.TrimSpace(line)
+	if !json.Valid(line) {
+		var nothing json.RawMessage
+		r.addSyntax(line, json.Unmarshal(line, &nothing))
 		return nil, false
 	}
-	if whole = bytes.TrimSpace(whole); whole[0] != '{' {
+	if line[0] != '{' {
 		r.add(excerpt(line), "a line is one JSON object", "")
 		return nil, false
 	}
-	return objectMembers(whole), true
+	return objectMembers(line), true
 }
 
-// objectMembers returns the members of a valid JSON object.
-func objectMembers(object json.RawMessage) []member {
-	d := json.NewDecoder(bytes.NewReader(object))
-	d.Token() // the brace; object is valid
+// objectMembers returns the members of a JSON object that is known to be valid. Their values are slices of it.
+func objectMembers(object []byte) []member {
 	var all []member
-	for d.More() {
-		name, _ := d.Token()
-		var raw json.RawMessage
-		if d.Decode(&raw) != nil {
-			break
+	for i := 1; ; {
+		i = skipSpace(object, i)
+		if object[i] == '}' {
+			return all
 		}
-		all = append(all, member{name: name.(string), raw: raw})
+		end := skipValue(object, i)
+		var name string
+		json.Unmarshal(object[i:end], &name) // a valid string
+		i = skipSpace(object, end)           // the colon
+		i = skipSpace(object, i+1)
+		end = skipValue(object, i)
+		all = append(all, member{name: name, raw: object[i:end:end]})
+		if i = skipSpace(object, end); object[i] == ',' {
+			i++
+		}
 	}
-	return all
+}
+
+func skipSpace(text []byte, i int) int {
+	for text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r' {
+		i++
+	}
+	return i
+}
+
+// skipValue returns the end of the value at i of an object that is known to be valid.
+func skipValue(object []byte, i int) int {
+	depth := 0
+	for ; ; i++ {
+		switch object[i] {
+		case '"':
+			i = skipString(object, i)
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i // behind a number or a word
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+}
+
+// skipString returns the place of the last quote of the string at i.
+func skipString(text []byte, i int) int {
+	for i++; text[i] != '"'; i++ {
+		if text[i] == '\\' {
+			i++
+		}
+	}
+	return i
 }
 
 func (r *Reader) addSyntax(line []byte, err error) {
@@ -110,6 +160,8 @@ func (r *Reader) slowMember(which memberSet, m member, o *Observation) {
 		o.setInteger(which, v)
 	case which == memberFields:
 		r.slowFields(m, o)
+	case which == memberOrigin:
+		r.memberInto(m, &o.Origin, "true or false belongs here")
 	default:
 		var text string
 		if json.Unmarshal(m.raw, &text) != nil {

@@ -56,7 +56,7 @@ func (w *Writer) Header(h Header) error {
 }
 
 // Observe writes one observation. Observations must ascend by Sent. An observation whose times run backwards or are
-// negative, whose cost is below 1 or whose line is longer than MaxLine is refused and nothing of it is written; the
+// negative, whose cost is below 1, whose partition is no UTF-8 or whose line is longer than MaxLine is refused and nothing of it is written; the
 // Writer can go on with the next one. An error of the underlying writer is final.
 func (w *Writer) Observe(o *Observation) error {
 	if w.err != nil {
@@ -107,6 +107,8 @@ func (w *Writer) flaw(o *Observation) string {
 		return fmt.Sprintf("cost %d: a cost is at least 1", o.Cost)
 	case o.Status < 0 || o.Status > maxStatus:
 		return fmt.Sprintf("status %d: a status has at most three digits", o.Status)
+	case !soundName(o.Partition):
+		return fmt.Sprintf("partition %s: its name is UTF-8, without U+FFFD", excerpt(o.Partition))
 	case o.Outcome > Denied:
 		return fmt.Sprintf("outcome %d: no such outcome", o.Outcome)
 	}
@@ -123,6 +125,9 @@ func appendObservation(b []byte, o *Observation) []byte {
 	if o.Phase != "" {
 		b = append(b, `,"phase":`...)
 		b = appendQuoted(b, o.Phase)
+	}
+	if o.Origin {
+		b = append(b, `,"origin":true`...)
 	}
 	b = append(b, `,"at_ns":`...)
 	b = strconv.AppendInt(b, int64(o.At), 10)
