@@ -1,0 +1,160 @@
+package target
+
+import (
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// answer is one answer before it is written. render fills status, header and body; a fault may then edit them.
+type answer struct {
+	target *Target
+	ruling Ruling
+	cost   int64
+	// now is the limiter's time that the answer's relative times count from.
+	now    time.Duration
+	status int
+	header http.Header
+	body   string
+	typ    []string
+}
+
+// Values that never change; the slices are shared by all answers and never written to.
+var (
+	plainType   = []string{"text/plain; charset=utf-8"}
+	problemType = []string{"application/problem+json"}
+	noStore     = []string{"no-store"}
+	okLength    = []string{strconv.Itoa(len(okBody))}
+)
+
+const okBody = "allowed\n"
+
+// QuotaExceeded is the problem type of denials (RFC 9457; draft-ietf-httpapi-ratelimit-headers-10 section 5.1).
+const QuotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+
+// render fills the answer to a ruling, as a right target gives it.
+func (a *answer) render() {
+	a.header["Date"] = a.target.dates.at(a.now)
+	a.body, a.typ = okBody, plainType
+	if !a.ruling.Allow {
+		a.status = a.target.opts.DenyStatus
+		a.body, a.typ = a.problem(a.status), problemType
+		a.header["Cache-Control"] = noStore
+		if a.target.dialect.retryAfter && a.ruling.RetryAfter != reference.Never {
+			a.setRetryAfter(a.wait())
+		}
+	}
+	a.setQuota(a.ruling.Remaining, a.reset())
+}
+
+// wait returns how long a denied client must wait from now on, exactly.
+func (a *answer) wait() time.Duration { return a.ruling.RetryAfter - (a.now - a.ruling.At) }
+
+// reset returns the time from now that the fields announce: after a denial, when a request of this cost would be admitted
+// (the draft wants Retry-After not to be earlier than t); otherwise when the partition is as good as new.
+func (a *answer) reset() time.Duration {
+	if !a.ruling.Allow && a.ruling.RetryAfter != reference.Never {
+		return max(0, a.wait())
+	}
+	return max(0, a.ruling.Reset-(a.now-a.ruling.At))
+}
+
+// setRetryAfter sets Retry-After to a wait of d from now, rounded up: at least one second, so that it is never 0 while the
+// client is still denied; or, as a date, the first whole second that is not earlier.
+func (a *answer) setRetryAfter(d time.Duration) {
+	if a.target.opts.RetryAfter == RetryAfterDate {
+		a.header["Retry-After"] = []string{imfFixdate(ceilSeconds(max(a.now+d, a.now+1)))}
+		return
+	}
+	a.header["Retry-After"] = []string{strconv.FormatInt(max(1, ceilSeconds(d)), 10)}
+}
+
+// setQuota sets the fields of the dialects: units left, and the time from now at which they are back.
+func (a *answer) setQuota(remaining int64, reset time.Duration) {
+	t, left := a.target, strconv.FormatInt(remaining, 10)
+	if t.dialect.x {
+		a.header["X-Ratelimit-Limit"] = t.facts.limit
+		a.header["X-Ratelimit-Remaining"] = []string{left}
+		a.header["X-Ratelimit-Reset"] = []string{strconv.FormatInt(ceilSeconds(a.now+reset), 10)}
+	}
+	seconds := strconv.FormatInt(ceilSeconds(reset), 10)
+	if t.dialect.legacy {
+		a.header["Ratelimit-Limit"] = t.facts.limit
+		a.header["Ratelimit-Remaining"] = []string{left}
+		a.header["Ratelimit-Reset"] = []string{seconds}
+	}
+	if t.dialect.draft {
+		a.header["Ratelimit-Policy"] = t.facts.policy
+		a.header["Ratelimit"] = []string{t.facts.item + ";r=" + left + ";t=" + seconds}
+	}
+}
+
+// problem returns the problem details (RFC 9457) of a denial. violated-policies names the policies of RateLimit-Policy.
+func (a *answer) problem(status int) string {
+	detail := "At most " + a.target.facts.limit[0] + " units; this request needs " + strconv.FormatInt(a.cost, 10) + "."
+	if a.ruling.RetryAfter != reference.Never {
+		detail += " Try again in " + strconv.FormatInt(max(1, ceilSeconds(a.wait())), 10) + " s."
+	}
+	return `{"type":"` + QuotaExceeded + `","title":"Request cannot be satisfied as assigned quota has been exceeded","status":` +
+		strconv.Itoa(status) + `,"detail":"` + detail + `","violated-policies":[` + a.target.facts.item + `]}` + "\n"
+}
+
+// del removes header fields by canonical name.
+func (a *answer) del(names ...string) {
+	for _, name := range names {
+		delete(a.header, name)
+	}
+}
+
+// quotaFields are the canonical names of all fields that setQuota sets.
+var quotaFields = []string{
+	"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
+	"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", "Ratelimit-Policy", "Ratelimit",
+}
+
+// write sends the answer; to a HEAD request without its body.
+func (a *answer) write(w http.ResponseWriter, r *http.Request) {
+	a.header["Content-Type"] = a.typ
+	if a.body == okBody {
+		a.header["Content-Length"] = okLength
+	} else {
+		a.header["Content-Length"] = []string{strconv.Itoa(len(a.body))}
+	}
+	w.WriteHeader(a.status)
+	if r.Method != http.MethodHead {
+		// A client that left makes this fail; there is nobody to tell.
+		_, _ = w.Write([]byte(a.body))
+	}
+}
+
+// writePlain answers with a line of text and no quota fields.
+func writePlain(w http.ResponseWriter, r *http.Request, status int, text string) {
+	a := answer{status: status, header: w.Header(), body: text, typ: plainType}
+	a.header["Cache-Control"] = noStore
+	a.write(w, r)
+}
+
+// imfFixdate returns the IMF-fixdate (RFC 9110 section 5.6.7) of a second since the Unix epoch.
+func imfFixdate(unix int64) string { return time.Unix(unix, 0).UTC().Format(http.TimeFormat) }
+
+// dateCache keeps the Date value of the second that was asked for last. The zero value is ready.
+type dateCache struct{ last atomic.Pointer[datedValue] }
+
+type datedValue struct {
+	unix  int64
+	value []string
+}
+
+// at returns the value of Date for a time in nanoseconds since the Unix epoch, rounded down to the second.
+func (c *dateCache) at(t time.Duration) []string {
+	unix := int64(t / time.Second)
+	if d := c.last.Load(); d != nil && d.unix == unix {
+		return d.value
+	}
+	d := &datedValue{unix: unix, value: []string{imfFixdate(unix)}}
+	c.last.Store(d)
+	return d.value
+}

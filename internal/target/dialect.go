@@ -1,0 +1,118 @@
+package target
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// Dialect names a group of header fields that tell a client about its quota.
+type Dialect string
+
+// The dialects. None stands alone.
+const (
+	// XRateLimit is X-RateLimit-Limit, -Remaining and -Reset, the last in seconds since the Unix epoch, rounded up.
+	XRateLimit Dialect = "x-ratelimit"
+	// RateLimitDraft is RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers-10 and -11.
+	RateLimitDraft Dialect = "ratelimit-draft"
+	// RateLimitLegacy is RateLimit-Limit, -Remaining and -Reset of the drafts up to -06, the last in seconds from now.
+	RateLimitLegacy Dialect = "ratelimit-legacy"
+	// RetryAfterField is Retry-After on denials (RFC 9110 section 10.2.3).
+	RetryAfterField Dialect = "retry-after"
+	// None carries no field at all.
+	None Dialect = "none"
+)
+
+// The forms of Retry-After.
+const (
+	RetryAfterSeconds = "seconds"
+	RetryAfterDate    = "date"
+)
+
+// dialects is a set of dialects.
+type dialects struct{ x, draft, legacy, retryAfter bool }
+
+// dialectsOf returns the set of ds.
+func dialectsOf(ds []Dialect) (dialects, error) {
+	var set dialects
+	for _, d := range ds {
+		switch d {
+		case XRateLimit:
+			set.x = true
+		case RateLimitDraft:
+			set.draft = true
+		case RateLimitLegacy:
+			set.legacy = true
+		case RetryAfterField:
+			set.retryAfter = true
+		case None:
+			if len(ds) > 1 {
+				return set, fmt.Errorf("target: dialect %q: it stands alone", None)
+			}
+		default:
+			names := []string{string(XRateLimit), string(RateLimitDraft), string(RateLimitLegacy), string(RetryAfterField), string(None)}
+			return set, fmt.Errorf("target: unknown dialect %q: the dialects are %s%s", d, strings.Join(names, ", "), didYouMean(string(d), names))
+		}
+	}
+	return set, nil
+}
+
+// facts is what answers say of the declared limit, made ready for header fields.
+type facts struct {
+	// quota is the most units that a full start admits at once: the smallest of all policies.
+	quota int64
+	// window is the time in which a used up quota comes back.
+	window time.Duration
+	// name is the draft's name of the policy with that quota.
+	name string
+	// limit and policy are the values of X-RateLimit-Limit and RateLimit-Policy.
+	limit, policy []string
+	// item begins the value of RateLimit: the name, quoted.
+	item string
+}
+
+// factsOf describes limit. A policy is told as its quota q, the most units that a full start admits at once, and the window w
+// in which a used up quota comes back: Rate.N and Rate.Per of a window, Burst and Burst*Per/N of a bucket. The draft's w
+// is a whole number of seconds greater than 0; where the window is none, w is left away (it is optional) rather than
+// rounded, since a rounded window would promise another rate. One policy is named "default", several "policy-1" and so on.
+func factsOf(limit reference.Limit) facts {
+	f := facts{quota: limit[0].Full(), window: windowOf(limit[0])}
+	items := make([]string, len(limit))
+	for i, p := range limit {
+		name := "default"
+		if len(limit) > 1 {
+			name = "policy-" + strconv.Itoa(i+1)
+		}
+		if i == 0 || p.Full() < f.quota {
+			f.quota, f.window, f.name = p.Full(), windowOf(p), name
+		}
+		items[i] = strconv.Quote(name) + ";q=" + strconv.FormatInt(p.Full(), 10)
+		if w := windowOf(p); w >= time.Second && w%time.Second == 0 {
+			items[i] += ";w=" + strconv.FormatInt(int64(w/time.Second), 10)
+		}
+	}
+	f.limit = []string{strconv.FormatInt(f.quota, 10)}
+	f.policy = []string{strings.Join(items, ", ")}
+	f.item = strconv.Quote(f.name)
+	return f
+}
+
+// windowOf returns the time in which the used up quota of p comes back.
+func windowOf(p reference.Policy) time.Duration {
+	if slices.Contains([]reference.Algorithm{reference.FixedWindow, reference.SlidingWindowLog, reference.SlidingWindowCounter}, p.Algorithm) {
+		return p.Rate.Per
+	}
+	return p.Recovery()
+}
+
+// ceilSeconds returns d in whole seconds, rounded up; 0 for a negative d.
+func ceilSeconds(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return int64((d-1)/time.Second) + 1
+}

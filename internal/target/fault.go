@@ -1,0 +1,180 @@
+package target
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// Fault is a deliberate defect. The zero value is none: a right target. Its hooks say what it changes; nil changes nothing.
+type Fault struct {
+	// Name is stable, lower case with dashes.
+	Name string
+	// Sentence says what a target with the fault does.
+	Sentence string
+	// Class is the class of the catalogue of faults, a letter and a number; empty for a class of its own.
+	Class string
+	// Citation is the address of a public report of a product that had the fault, or the rule it breaks.
+	Citation string
+	// Proxy tells that the fault lives in a proxy (NewProxy), not in a target (New).
+	Proxy bool
+
+	// fits says in a sentence which limits can show the fault, or returns "" for one that can.
+	fits func(reference.Limit) string
+	// options edits the options before anything is built.
+	options func(*Options)
+	// policy edits each policy that is enforced; answers still describe the declared one.
+	policy func(reference.Policy) reference.Policy
+	// limiter replaces or wraps the limiter. Its states are never evicted.
+	limiter func(reference.Limiter, reference.Limit) reference.Limiter
+	// decider replaces how states are kept.
+	decider func(bench) Decider
+	// key edits the partition of a request.
+	key func(*http.Request, string) string
+	// unlimited tells that a request is let through without a decision.
+	unlimited func(*Target, *http.Request) bool
+	// pause is how long the answer is held back.
+	pause func(Ruling) time.Duration
+	// answer edits a finished answer.
+	answer func(*answer)
+	// proxy edits the options of a proxy.
+	proxy func(*ProxyOptions)
+	// proxied edits what a proxy passes on.
+	proxied func(*http.Response, func() time.Time) error
+	// retries is how often a proxy sends a denied request again.
+	retries int
+}
+
+// bench is what a fault builds its decider from.
+type bench struct {
+	limiter  reference.Limiter
+	limit    reference.Limit
+	clock    *clock
+	replicas int
+	seed     uint64
+	idle     time.Duration
+}
+
+// Fits returns "" where l can show the fault, or the rule it breaks as a sentence.
+func (f Fault) Fits(l reference.Limit) string {
+	if f.fits == nil {
+		return ""
+	}
+	return f.fits(l)
+}
+
+// Faults returns all faults, those of targets and those of proxies, ascending by name.
+func Faults() []Fault {
+	all := slices.Concat(policyFaults(), limiterFaults(), storeFaults(), keyFaults(), answerFaults(), proxyFaults())
+	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// findFault returns the fault with the name among those that live in a proxy, or in a target.
+func findFault(name string, proxy bool) (Fault, error) {
+	if name == "" {
+		return Fault{}, nil
+	}
+	var names []string
+	for _, f := range Faults() {
+		if f.Name == name && f.Proxy == proxy {
+			return f, nil
+		}
+		if f.Name == name {
+			return Fault{}, fmt.Errorf("target: fault %q: it lives in %s", name, place(f.Proxy))
+		}
+		if f.Proxy == proxy {
+			names = append(names, f.Name)
+		}
+	}
+	return Fault{}, fmt.Errorf("target: unknown fault %q: the faults of %s are %s%s", name, place(proxy), strings.Join(names, ", "), didYouMean(name, names))
+}
+
+func place(proxy bool) string {
+	if proxy {
+		return "a proxy"
+	}
+	return "a target"
+}
+
+// faultFor returns the named fault of a target that serves l.
+func faultFor(name string, l reference.Limit) (Fault, error) {
+	f, err := findFault(name, false)
+	if err != nil {
+		return f, err
+	}
+	if why := f.Fits(l); why != "" {
+		return f, fmt.Errorf("target: fault %q: %s", name, why)
+	}
+	return f, nil
+}
+
+// didYouMean returns ` (did you mean "x"?)` for the name nearest to what was written, or "" where none is near.
+func didYouMean(written string, names []string) string {
+	best, distance := "", max(3, len(written)/2)
+	for _, n := range names {
+		if d := editDistance(written, n); d < distance {
+			best, distance = n, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %q?)", best)
+}
+
+// editDistance is the least number of bytes to insert, remove or replace that turn a into b.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// What a limit must be to show some faults.
+
+// oneBucket wants one bucket that refills continuously.
+func oneBucket(l reference.Limit) string {
+	if len(l) == 1 && isBucket(l[0]) && l[0].Refill != reference.RefillInterval {
+		return ""
+	}
+	return "it needs one token-bucket, gcra or leaky-bucket with continuous refill"
+}
+
+// onePolicy wants one policy that does not queue.
+func onePolicy(l reference.Limit) string {
+	if len(l) == 1 && l[0].Algorithm != reference.LeakyBucketQueue {
+		return ""
+	}
+	return "it needs one policy that denies rather than delays"
+}
+
+// quotaTwo wants policies that admit two units at once.
+func quotaTwo(l reference.Limit) string {
+	for _, p := range l {
+		if p.Full() < 2 {
+			return "it needs a limit of at least 2 units at once"
+		}
+	}
+	return ""
+}
+
+func isBucket(p reference.Policy) bool {
+	return p.Algorithm == reference.TokenBucket || p.Algorithm == reference.GCRA || p.Algorithm == reference.LeakyBucket
+}

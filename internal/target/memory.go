@@ -1,0 +1,109 @@
+package target
+
+import (
+	"context"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// shards is how many locks share the partitions; a power of two.
+const shards = 256
+
+// memory keeps the states of a limiter in the process. Its memory follows the partitions that are not as good as new:
+// those whose silence exceeds idle are forgotten when a shard has doubled.
+type memory struct {
+	limiter reference.Limiter
+	clock   *clock
+	// idle is the silence after which a state equals that of a partition never seen; 0 keeps every state.
+	idle   time.Duration
+	seed   maphash.Seed
+	shards [shards]shard
+}
+
+// shard is a part of the partitions under one lock. Decisions are taken inside it, so a state is never seen half done.
+type shard struct {
+	mu    sync.Mutex
+	cells map[string]*cell
+	// sweepAt is the number of cells at which the idle ones are looked for.
+	sweepAt int
+	// Shards that share a cache line would slow each other down.
+	_ [64]byte
+}
+
+// cell is one partition.
+type cell struct {
+	state reference.State
+	last  time.Duration
+}
+
+// minSweep is the number of cells under which a shard is not swept.
+const minSweep = 64
+
+func newMemory(l reference.Limiter, c *clock, idle time.Duration) *memory {
+	m := &memory{limiter: l, clock: c, idle: idle, seed: maphash.MakeSeed()}
+	for i := range m.shards {
+		m.shards[i].cells = map[string]*cell{}
+		m.shards[i].sweepAt = minSweep
+	}
+	return m
+}
+
+// Decide takes the time inside the partition's lock: times and decisions have the same order. It never fails.
+func (m *memory) Decide(_ context.Context, key string, cost int64) (Ruling, error) {
+	s := &m.shards[maphash.String(m.seed, key)%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := m.clock.at()
+	c := s.cells[key]
+	if c == nil {
+		if m.idle > 0 && len(s.cells) >= s.sweepAt {
+			s.sweep(at - m.idle)
+		}
+		c = &cell{state: m.limiter.Init(), last: at}
+		s.cells[key] = c
+	}
+	// A clock that steps back is taken as the largest time seen.
+	at = max(at, c.last)
+	var d reference.Decision
+	c.state, d = m.limiter.Step(c.state, at, cost)
+	c.last = at
+	return Ruling{Decision: d, At: at}, nil
+}
+
+// sweep forgets the partitions last seen before t.
+func (s *shard) sweep(t time.Duration) {
+	for key, c := range s.cells {
+		if c.last < t {
+			delete(s.cells, key)
+		}
+	}
+	s.sweepAt = max(minSweep, 2*len(s.cells))
+}
+
+// partitions returns how many states are kept.
+func (m *memory) partitions() int {
+	n := 0
+	for i := range m.shards {
+		s := &m.shards[i]
+		s.mu.Lock()
+		n += len(s.cells)
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// idleTime returns a silence after which every policy of l is as good as new, or 0 where there is none: a bucket that
+// starts empty never is, and one refilled in batches keeps the rhythm of its batches.
+func idleTime(l reference.Limit) time.Duration {
+	var idle time.Duration
+	for _, p := range l {
+		if p.Start == reference.StartEmpty || p.Start == reference.StartUnknown || p.Refill == reference.RefillInterval {
+			return 0
+		}
+		idle = max(idle, p.Recovery()+p.Rate.Per+p.Ban+p.Tick+time.Second)
+	}
+	return idle
+}

@@ -1,0 +1,186 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// ProxyOptions say what a proxy does with the answers that it passes on. Only Upstream is required; with nothing else, all
+// end-to-end fields, the status and the body pass unchanged, and hop-by-hop fields are removed (RFC 9110 section 7.6.1).
+type ProxyOptions struct {
+	// Upstream is the origin, http or https; its path is put in front of each request's.
+	Upstream *url.URL
+	// Strip lists fields to drop, in any case; a name that ends in * stands for all that begin so.
+	Strip []string
+	// Set gives fields values of its own, after Strip.
+	Set map[string]string
+	// Status replaces statuses.
+	Status map[int]int
+	// Fault names a deliberate defect of a proxy, see Faults; "" for none.
+	Fault string
+	// Transport sends the requests; nil for one that asks for no compression and goes through no other proxy.
+	Transport http.RoundTripper
+	// Now is the clock of faults that stamp answers, time.Now by default.
+	Now func() time.Time
+}
+
+// NewProxy returns a handler that passes requests to o.Upstream. Requests pass unchanged but for the host, which is the
+// upstream's, and hop-by-hop fields. An upstream that does not answer is answered 502. An unknown fault, a bad field name,
+// value, status or upstream is an error.
+func NewProxy(o ProxyOptions) (http.Handler, error) {
+	fault, err := findFault(o.Fault, true)
+	if err != nil {
+		return nil, err
+	}
+	if fault.proxy != nil {
+		fault.proxy(&o)
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Transport == nil {
+		o.Transport = newTransport()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if fault.retries > 0 {
+		o.Transport = retrying{inner: o.Transport, times: fault.retries}
+	}
+	return &httputil.ReverseProxy{
+		Transport: o.Transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(o.Upstream)
+			keepForwarded(r)
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if fault.proxied != nil {
+				if err := fault.proxied(r, o.Now); err != nil {
+					return err
+				}
+			}
+			o.rewrite(r)
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			// A client that left has no one to answer; the server must not reuse its connection.
+			if r.Context().Err() != nil {
+				panic(http.ErrAbortHandler)
+			}
+			writePlain(w, r, http.StatusBadGateway, "the origin does not answer\n")
+		},
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0),
+	}, nil
+}
+
+// newTransport returns a transport for many connections to one origin. It gives an idle connection up long before our
+// servers do, so that no request meets a closed one and is sent twice.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		DisableCompression: true, MaxIdleConns: 0, MaxIdleConnsPerHost: 4096,
+		IdleConnTimeout: idleTimeout / 2, MaxResponseHeaderBytes: maxHeader, ResponseHeaderTimeout: time.Minute,
+	}
+}
+
+// check refuses what cannot be sent.
+func (o *ProxyOptions) check() error {
+	var errs []error
+	if u := o.Upstream; u == nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		errs = append(errs, fmt.Errorf("proxy: upstream %q: an origin is http://HOST or https://HOST", fmt.Sprint(o.Upstream)))
+	}
+	for _, name := range o.Strip {
+		if !isToken(strings.TrimSuffix(name, "*")) && name != "*" {
+			errs = append(errs, fmt.Errorf("proxy: field name %q: a name is letters, digits and -, and may end in *", name))
+		}
+	}
+	for name, value := range o.Set {
+		if !isToken(name) {
+			errs = append(errs, fmt.Errorf("proxy: field name %q: a name is letters, digits and -", name))
+		}
+		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			errs = append(errs, fmt.Errorf("proxy: value %q of %s: a field value has no control characters", value, name))
+		}
+	}
+	for from, to := range o.Status {
+		if from < 200 || from > 599 || to < 200 || to > 599 {
+			errs = append(errs, fmt.Errorf("proxy: status %d to %d: a final status is 200 to 599", from, to))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// rewrite applies Strip, Set and Status to r.
+func (o *ProxyOptions) rewrite(r *http.Response) {
+	for _, pattern := range o.Strip {
+		prefix, isPrefix := strings.CutSuffix(strings.ToLower(pattern), "*")
+		for name := range r.Header {
+			lower := strings.ToLower(name)
+			if lower == prefix || isPrefix && strings.HasPrefix(lower, prefix) {
+				delete(r.Header, name)
+			}
+		}
+	}
+	if _, ok := r.Header["Date"]; !ok {
+		// A nil value keeps our own server from adding the field again.
+		r.Header["Date"] = nil
+	}
+	for name, value := range o.Set {
+		r.Header[textproto.CanonicalMIMEHeaderKey(name)] = []string{value}
+	}
+	if to, ok := o.Status[r.StatusCode]; ok {
+		r.StatusCode, r.Status = to, http.StatusText(to)
+	}
+}
+
+// keepForwarded passes on the fields about the client that ReverseProxy takes away.
+func keepForwarded(r *httputil.ProxyRequest) {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if v, ok := r.In.Header[name]; ok {
+			r.Out.Header[name] = v
+		}
+	}
+}
+
+// isToken tells whether s is a token (RFC 9110 section 5.6.2), as a field name is.
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		alnum := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !alnum && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) || c >= 0x80 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// retrying sends a request again, at once, when it is denied.
+type retrying struct {
+	inner http.RoundTripper
+	times int
+}
+
+// RoundTrip returns the first answer that is no denial, or the last denial. Requests with a body are sent once.
+func (t retrying) RoundTrip(r *http.Request) (*http.Response, error) {
+	for i := 0; ; i++ {
+		res, err := t.inner.RoundTrip(r)
+		again := err == nil && i < t.times && res.StatusCode == http.StatusTooManyRequests && (r.Body == nil || r.Body == http.NoBody)
+		if !again {
+			return res, err
+		}
+		if _, err := io.Copy(io.Discard, io.LimitReader(res.Body, maxHeader)); err != nil {
+			return res, nil
+		}
+		if err := res.Body.Close(); err != nil {
+			return nil, err
+		}
+	}
+}

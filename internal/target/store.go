@@ -1,0 +1,28 @@
+package target
+
+import (
+	"context"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// Store keeps the state of partitions outside the process: Redis, or one embedded.
+type Store interface {
+	// Decider returns what decides by limit on this store. A limit that the store cannot keep exactly is an error.
+	Decider(limit reference.Limit) (Decider, error)
+	// Close gives back connections and processes.
+	Close() error
+}
+
+// Decider decides on requests, each in one atomic step of its partition. It may be used by many goroutines.
+type Decider interface {
+	Decide(ctx context.Context, key string, cost int64) (Ruling, error)
+}
+
+// Ruling is a decision and when it was taken.
+type Ruling struct {
+	reference.Decision
+	// At is the time of the decision on the limiter's clock, in nanoseconds since the Unix epoch.
+	At time.Duration
+}

@@ -1,0 +1,281 @@
+// Package target serves our own loopback endpoints: limiters that are right, or wear one named fault, in front of memory
+// or Redis, and proxies that pass, strip or rewrite header fields. A fault is a deliberate defect that a real product had.
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// Options say what a Target serves. Only Limit is required.
+type Options struct {
+	// Limit is what the target declares, and enforces unless it has a fault.
+	Limit reference.Limit
+	// Fault names a deliberate defect, see Faults; "" for a right target.
+	Fault string
+	// PartitionHeader names the field whose value is the partition, "X-Api-Key" by default. A request without it is
+	// counted under the address of its client.
+	PartitionHeader string
+	// CostHeader names the field with the units of a request, "X-Cost" by default; a request without it costs 1.
+	CostHeader string
+	// Dialect lists the groups of fields that answers carry; nil means XRateLimit, RateLimitDraft and RetryAfterField.
+	Dialect []Dialect
+	// RetryAfter is the form of Retry-After: "seconds" (default) or "date".
+	RetryAfter string
+	// DenyStatus is the status of a denial, 429 by default.
+	DenyStatus int
+	// Store keeps the state of the partitions; nil keeps it in memory. Close of the Target closes it.
+	Store Store
+	// Replicas is the number of replicas behind the address, 1 by default. They share the store, so that only faults of
+	// replication show it.
+	Replicas int
+	// Now is the clock, time.Now by default. The target reads it once as wall time and then follows its monotonic part.
+	Now func() time.Time
+	// Seed makes the random choices of faults repeatable.
+	Seed uint64
+}
+
+// Target is an http.Handler that limits requests. It may be used by many goroutines.
+type Target struct {
+	opts    Options
+	fault   Fault
+	clock   *clock
+	decider Decider
+	dates   dateCache
+	facts   facts
+	dialect dialects
+	keyName string
+	costHdr string
+}
+
+// maxCost is the largest cost a request may ask for; more is refused with status 400 and not counted.
+const maxCost = 1 << 31
+
+// New returns a target for o. An unknown or unfitting fault, dialect or form is an error that lists what there is; so is
+// a limit that the reference or the store does not support.
+func New(o Options) (*Target, error) {
+	if err := complete(&o); err != nil {
+		return nil, err
+	}
+	fault, err := faultFor(o.Fault, o.Limit)
+	if err != nil {
+		return nil, err
+	}
+	if fault.options != nil {
+		fault.options(&o)
+	}
+	t := &Target{
+		opts: o, fault: fault, clock: newClock(o.Now), facts: factsOf(o.Limit),
+		keyName: textproto.CanonicalMIMEHeaderKey(o.PartitionHeader), costHdr: textproto.CanonicalMIMEHeaderKey(o.CostHeader),
+	}
+	if t.dialect, err = dialectsOf(o.Dialect); err != nil {
+		return nil, err
+	}
+	if t.decider, err = newDecider(&o, fault, t.clock); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// complete fills the defaults of o and checks what only New can check.
+func complete(o *Options) error {
+	if len(o.Limit) == 0 {
+		return errors.New("target: no limit: a target needs at least one policy")
+	}
+	if o.PartitionHeader == "" {
+		o.PartitionHeader = "X-Api-Key"
+	}
+	if o.CostHeader == "" {
+		o.CostHeader = "X-Cost"
+	}
+	if o.Dialect == nil {
+		o.Dialect = []Dialect{XRateLimit, RateLimitDraft, RetryAfterField}
+	}
+	if o.RetryAfter == "" {
+		o.RetryAfter = RetryAfterSeconds
+	}
+	if o.RetryAfter != RetryAfterSeconds && o.RetryAfter != RetryAfterDate {
+		return fmt.Errorf("target: form of Retry-After %q: it is %q or %q", o.RetryAfter, RetryAfterSeconds, RetryAfterDate)
+	}
+	if o.DenyStatus == 0 {
+		o.DenyStatus = http.StatusTooManyRequests
+	}
+	if o.DenyStatus < 200 || o.DenyStatus > 599 {
+		return fmt.Errorf("target: status of a denial %d: a final status is 200 to 599", o.DenyStatus)
+	}
+	o.Replicas = max(o.Replicas, 1)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return nil
+}
+
+// newDecider returns what decides for o: the store, or memory, dressed in the fault.
+func newDecider(o *Options, fault Fault, c *clock) (Decider, error) {
+	limit := o.Limit
+	if fault.policy != nil {
+		limit = slices.Clone(limit)
+		for i := range limit {
+			limit[i] = fault.policy(limit[i])
+		}
+	}
+	if o.Store != nil {
+		if fault.limiter != nil || fault.decider != nil {
+			return nil, fmt.Errorf("target: fault %q: it lives in the memory store (leave the store away)", fault.Name)
+		}
+		d, err := o.Store.Decider(limit)
+		if err != nil {
+			return nil, fmt.Errorf("target: %w", err)
+		}
+		return d, nil
+	}
+	limiter, err := reference.NewLimit(limit)
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	idle := idleTime(limit)
+	if fault.limiter != nil {
+		limiter, idle = fault.limiter(limiter, limit), 0
+	}
+	if fault.decider != nil {
+		return fault.decider(bench{limiter: limiter, clock: c, replicas: o.Replicas, seed: o.Seed, idle: idle, limit: limit}), nil
+	}
+	return newMemory(limiter, c, idle), nil
+}
+
+// ServeHTTP decides on r and answers: 200, or a denial. A request with a cost that is no positive integer is answered 400
+// and not counted; one that the store could not decide is answered 500. It returns without an answer when the client
+// left while it was queued.
+func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	cost, ok := t.cost(r.Header)
+	if !ok {
+		writePlain(w, r, http.StatusBadRequest, t.costHdr+": the cost of a request is an integer from 1 to 2147483648\n")
+		return
+	}
+	ruling, err := t.decide(r, cost)
+	if err != nil {
+		if r.Context().Err() == nil {
+			writePlain(w, r, http.StatusInternalServerError, "the store of the limiter does not answer\n")
+		}
+		return
+	}
+	pause := ruling.Delay
+	if t.fault.pause != nil {
+		pause += t.fault.pause(ruling)
+	}
+	if pause > 0 && !t.clock.sleepUntil(r.Context(), ruling.At+pause) {
+		return
+	}
+	a := &answer{ruling: ruling, cost: cost, now: t.clock.at(), status: http.StatusOK, target: t, header: w.Header()}
+	if pause == 0 {
+		a.now = ruling.At
+	}
+	a.render()
+	if t.fault.answer != nil {
+		t.fault.answer(a)
+	}
+	a.write(w, r)
+}
+
+// decide asks the decider for the partition of r.
+func (t *Target) decide(r *http.Request, cost int64) (Ruling, error) {
+	key := t.key(r)
+	if t.fault.unlimited != nil && t.fault.unlimited(t, r) {
+		return Ruling{Decision: reference.Decision{Allow: true, Remaining: t.facts.quota}, At: t.clock.at()}, nil
+	}
+	return t.decider.Decide(r.Context(), key, cost)
+}
+
+// key returns the partition of r.
+func (t *Target) key(r *http.Request) string {
+	key, ok := t.named(r)
+	if !ok {
+		key = addressKey(r)
+	}
+	if t.fault.key != nil {
+		key = t.fault.key(r, key)
+	}
+	return key
+}
+
+// named returns the partition that r names itself, and whether it does.
+func (t *Target) named(r *http.Request) (string, bool) {
+	v := r.Header[t.keyName]
+	if len(v) == 0 {
+		return "", false
+	}
+	return v[0], true
+}
+
+// addressKey returns the partition of a request without a name: the address of its client after a NUL byte, which no
+// field value can begin with.
+func addressKey(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	return "\x00" + host
+}
+
+// cost returns the units of a request with header h, and whether they are an integer from 1 to maxCost.
+func (t *Target) cost(h http.Header) (int64, bool) {
+	v := h[t.costHdr]
+	if len(v) == 0 {
+		return 1, true
+	}
+	n, err := strconv.ParseInt(v[0], 10, 64)
+	return n, err == nil && n >= 1 && n <= maxCost
+}
+
+// Close gives back what the target holds and closes its store. Requests must have ended.
+func (t *Target) Close() error {
+	var err error
+	if c, ok := t.decider.(interface{ Close() error }); ok {
+		err = c.Close()
+	}
+	if t.opts.Store != nil {
+		err = errors.Join(err, t.opts.Store.Close())
+	}
+	return err
+}
+
+// clock gives the limiter's time: Unix nanoseconds, read once as wall time and then following the monotonic clock, so
+// that a step of the wall clock neither locks a partition nor refills it.
+type clock struct {
+	now   func() time.Time
+	start time.Time
+	zero  time.Duration
+}
+
+func newClock(now func() time.Time) *clock {
+	start := now()
+	return &clock{now: now, start: start, zero: time.Duration(start.UnixNano())}
+}
+
+// at returns the limiter's time now.
+func (c *clock) at() time.Duration { return c.zero + c.now().Sub(c.start) }
+
+// sleepUntil waits until the limiter's time is at, and reports whether it came that far before ctx ended.
+func (c *clock) sleepUntil(ctx context.Context, at time.Duration) bool {
+	wait := at - c.at()
+	if wait <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
