@@ -1,0 +1,130 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// total returns the most requests that the phase sends over all partitions, questions of a probe included.
+func (p *Phase) total(partitions int) int64 {
+	n := int64(p.Requests)
+	if p.Shape == timeline.Boundary && p.Aim == timeline.AimFirst {
+		n++ // the request that opens the window
+	}
+	return mulDiv(n, int64(partitions), 1, false) + int64(p.probes())
+}
+
+// probes returns how many requests look for the boundary.
+func (p *Phase) probes() int {
+	if p.Shape != timeline.Boundary || p.Aim != timeline.AimProbe {
+		return 0
+	}
+	return p.Requests + probeQuestions
+}
+
+// probeQuestions is how often a drained partition is asked whether its window has ended.
+const probeQuestions = 200
+
+// lasts returns how long the phase is planned to last; a boundary phase at most two windows.
+func (p *Phase) lasts() time.Duration {
+	if p.Shape == timeline.Boundary {
+		return 2 * p.Window
+	}
+	return p.Duration
+}
+
+// connections returns how many connections the phase needs at once: those of requests that are released together each
+// have one of their own.
+func (p *Phase) connections(partitions int) int64 {
+	switch p.Shape {
+	case timeline.AtOnce:
+		return p.total(partitions)
+	case timeline.Boundary:
+		return mulDiv(int64(p.Requests+1)/2, int64(partitions), 1, false)
+	case timeline.Closed, timeline.HonorRetryAfter:
+		return int64(p.Clients)
+	default:
+		return 0
+	}
+}
+
+// peak returns the highest planned rate of the phase over all partitions, a zero Rate where there is none.
+func (p *Phase) peak(partitions int) reference.Rate {
+	r := p.Rate
+	if p.Shape == timeline.Ramp {
+		if r = p.From; less(r, p.To) {
+			r = p.To
+		}
+	}
+	if r.N == 0 {
+		return reference.Rate{}
+	}
+	return reference.Rate{N: mulDiv(r.N, int64(partitions), 1, false), Per: r.Per}
+}
+
+// checkCeilings reports the phases that exceed the ceilings of Safety, with the arithmetic, and then their sums.
+func (s *Scenario) checkCeilings(d *decoder, root *node) {
+	before := len(d.problems)
+	var requests int64
+	var lasts time.Duration
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		s.checkCeiling(d, p)
+		requests = min(requests+p.total(s.Partition.Count), math.MaxInt64/2)
+		lasts = min(lasts+p.lasts(), math.MaxInt64/2)
+	}
+	at := root.get("phases")
+	if len(d.problems) > before || at == nil {
+		return
+	}
+	if requests > int64(s.Safety.MaxRequests) {
+		d.add(at, "all phases", fmt.Sprintf("%d arrivals, over the limit of %d", requests, s.Safety.MaxRequests), "shorten a phase, or raise safety.max_requests")
+	}
+	if lasts > s.Safety.MaxDuration {
+		d.add(at, "all phases", fmt.Sprintf("%s, over the limit of %s", shortDuration(lasts), shortDuration(s.Safety.MaxDuration)), "shorten a phase, or raise safety.max_duration")
+	}
+}
+
+// checkCeiling reports where one phase exceeds a ceiling.
+func (s *Scenario) checkCeiling(d *decoder, p *Phase) {
+	n, count := p.spec.at, s.Partition.Count
+	in := ""
+	if count > 1 {
+		in = fmt.Sprintf(" in %d partitions", count)
+	}
+	if total := p.total(count); total > int64(s.Safety.MaxRequests) {
+		d.add(n, p.size()+in, fmt.Sprintf("%d arrivals, over the limit of %d", total, s.Safety.MaxRequests), "shorten the phase, or raise safety.max_requests")
+		return
+	}
+	if r := p.peak(count); r.N > 0 && less(s.Safety.MaxRate, r) {
+		d.add(n, p.size()+in, fmt.Sprintf("%s in all, over the limit of %s", r, s.Safety.MaxRate), "lower the rate, or raise safety.max_rate")
+	}
+	if c := p.connections(count); c > int64(s.Safety.MaxConnections) {
+		d.add(n, p.size()+in, fmt.Sprintf("%d connections at once, over the limit of %d", c, s.Safety.MaxConnections), "send fewer requests, or raise safety.max_connections")
+	}
+	if p.lasts() > s.Safety.MaxDuration {
+		d.add(n, p.size(), fmt.Sprintf("%s, over the limit of %s", shortDuration(p.lasts()), shortDuration(s.Safety.MaxDuration)), "shorten the phase, or raise safety.max_duration")
+	}
+}
+
+// size says how much a phase sends, in the words of the file.
+func (p *Phase) size() string {
+	switch p.Shape {
+	case timeline.Constant:
+		return fmt.Sprintf("rate %s for %s", p.Rate, shortDuration(p.Duration))
+	case timeline.Ramp:
+		return fmt.Sprintf("rate %s to %s for %s", p.From, p.To, shortDuration(p.Duration))
+	case timeline.Silence:
+		return "silence for " + shortDuration(p.Duration)
+	case timeline.Boundary:
+		return fmt.Sprintf("%d requests around a boundary", p.Requests)
+	case timeline.AtOnce:
+		return fmt.Sprintf("%d requests at once", p.Requests)
+	default:
+		return fmt.Sprintf("%d clients, at most %d requests each partition", p.Clients, p.Requests)
+	}
+}

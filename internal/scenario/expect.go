@@ -1,0 +1,140 @@
+package scenario
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// defaultExpect is what a scenario without an expect mapping expects: no contradiction to the limit, the quota measured
+// exactly and the rate to 2 %.
+func defaultExpect() Expect {
+	return Expect{Conformance: Exact, Resolution: Resolution{Burst: Tolerance{Demanded: true}, Rate: Tolerance{Demanded: true, Ratio: 0.02}}}
+}
+
+// latencySpec is the latency mapping: bounds by outcome and quantile.
+type latencySpec struct{ bounds []claim.LatencyBound }
+
+// expectKind is the kind of the expect mapping.
+func expectKind() kind[Expect] {
+	groups := choice("a group of fields", claim.RetryAfterField, claim.RateLimitFields, claim.DateField, claim.ProblemBody)
+	return object("expect", []field[Expect]{
+		key("conformance", choice("conformance", Exact, UpperBound, LowerBound, NoConformance), "Which contradictions to the limit are a FAIL; exact by default.", func(e *Expect) *Conformance { return &e.Conformance }),
+		key("resolution", resolutionKind(), "How closely the run must measure the limit for a PASS; the quota exactly and the rate to 2% by default.", func(e *Expect) *Resolution { return &e.Resolution }),
+		key("fields", list("groups", groups), "Groups of header fields that answers must carry.", func(e *Expect) *[]claim.FieldGroup { return &e.Fields }),
+		key("retry_after", retryAfterKind(), "What waiting as told must lead to.", func(e *Expect) *claim.RetryAfterExpect { return &e.RetryAfter }),
+		key("denied_status", list("statuses", whole("a status", 100, 599)), "Statuses that a denial should have.", func(e *Expect) *[]int { return &e.DeniedStatus }),
+		key("denials", list("bounds", denialKind()), "The most denials of phases.", func(e *Expect) *[]claim.DenialBound { return &e.Denials }),
+		key("latency", latencyKind(), "Bounds of service times.", func(e *Expect) *[]claim.LatencyBound { return &e.Latency }),
+		key("schedule", scheduleKind(), "How well the plan must be kept; missed, the run is INCONCLUSIVE.", func(e *Expect) *time.Duration { return &e.LateP99 }),
+		key("intact", intactKind(), "What must arrive through a proxy as the origin sent it.", func(e *Expect) **claim.IntactExpect { return &e.Intact }),
+	}, nil)
+}
+
+func resolutionKind() kind[Resolution] {
+	return object("resolution", []field[Resolution]{
+		key("burst", toleranceKind(), "Of the burst or quota.", func(r *Resolution) *Tolerance { return &r.Burst }),
+		key("rate", toleranceKind(), "Of the rate.", func(r *Resolution) *Tolerance { return &r.Rate }),
+	}, nil)
+}
+
+// toleranceKind is the kind of a resolution: exact, none or a share such as 2%.
+func toleranceKind() kind[Tolerance] {
+	const rule = "a resolution is exact, none or a share such as 2%"
+	return textKind(rule, &jsonschema.Schema{Type: "string", Pattern: `^(exact|none|[0-9]{1,3}(\.[0-9]{1,3})?%)$`},
+		func(s string) (Tolerance, string, string) {
+			switch s {
+			case "none":
+				return Tolerance{}, "", ""
+			case "exact":
+				return Tolerance{Demanded: true}, "", ""
+			}
+			number, ok := strings.CutSuffix(s, "%")
+			x, isNumber := parseMultiple(number)
+			switch {
+			case !isNumber:
+				return Tolerance{}, rule, suggest(s, []string{"exact", "none"})
+			case !ok:
+				return Tolerance{}, rule, fmt.Sprintf("write %q", s+"%")
+			case x.num > 1000*x.den || len(number) > 7:
+				return Tolerance{}, rule + ", at most 999%", ""
+			}
+			return Tolerance{Demanded: true, Ratio: float64(x.num) / float64(x.den) / 100}, "", ""
+		})
+}
+
+func retryAfterKind() kind[claim.RetryAfterExpect] {
+	return object("retry_after", []field[claim.RetryAfterExpect]{
+		key("honored", boolean("honored"), "A client that waited as told is admitted.", func(r *claim.RetryAfterExpect) *bool { return &r.Honored }),
+		key("not_longer", boolean("not_longer"), "Nobody is told to wait longer than the limit needs.", func(r *claim.RetryAfterExpect) *bool { return &r.NotLonger }),
+	}, nil)
+}
+
+func denialKind() kind[claim.DenialBound] {
+	return object("a bound of denials", []field[claim.DenialBound]{
+		key("phase", word("a phase is named", `\S`), "The phase.", func(b *claim.DenialBound) *string { return &b.Phase }).must(),
+		key("max", whole("a number of denials", 0, maxRequests), "The most denials it may have.", func(b *claim.DenialBound) *int { return &b.Max }).must(),
+	}, nil)
+}
+
+// latencyKind is the kind of the latency mapping: allowed_p99: 20ms and so on.
+func latencyKind() kind[[]claim.LatencyBound] {
+	var fields []field[latencySpec]
+	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
+		for _, q := range []string{"p50", "p90", "p95", "p99", "p999", "max"} {
+			bound := duration(time.Microsecond, time.Hour)
+			k := kind[latencySpec]{schema: bound.schema, read: func(d *decoder, n *node, l *latencySpec) {
+				b := claim.LatencyBound{Outcome: outcome, Quantile: quantile(q)}
+				bound.read(d, n, &b.Max)
+				l.bounds = append(l.bounds, b)
+			}}
+			fields = append(fields, key(outcome.String()+"_"+q, k, "The largest service time of that quantile.", func(l *latencySpec) *latencySpec { return l }))
+		}
+	}
+	all := object("latency", fields, nil)
+	return kind[[]claim.LatencyBound]{schema: all.schema, read: func(d *decoder, n *node, v *[]claim.LatencyBound) {
+		var l latencySpec
+		all.read(d, n, &l)
+		*v = l.bounds
+	}}
+}
+
+// quantile reads the digits of p50, p99 or p999 after the point; max is 1.
+func quantile(name string) float64 {
+	q, err := strconv.ParseFloat("0."+strings.TrimPrefix(name, "p"), 64)
+	if err != nil {
+		return 1
+	}
+	return q
+}
+
+func scheduleKind() kind[time.Duration] {
+	return object("schedule", []field[time.Duration]{
+		key("late_p99", duration(time.Microsecond, time.Hour), "How late the 99th percentile of the planned requests may be sent.", func(d *time.Duration) *time.Duration { return d }).must(),
+	}, nil)
+}
+
+// intactKind is the kind of what a proxy may not change.
+func intactKind() kind[*claim.IntactExpect] {
+	name := word("a field name is an HTTP token, with * at its end for all that begin so", `^[!#$%&'+.^_`+"`"+`|~0-9A-Za-z-]+\*?$`)
+	all := object("intact", []field[claim.IntactExpect]{
+		key("fields", list("field names", name), "Header fields, a * at the end for all that begin so.", func(i *claim.IntactExpect) *[]string { return &i.Fields }),
+		key("status", boolean("status"), "The status.", func(i *claim.IntactExpect) *bool { return &i.Status }),
+		key("body", boolean("body"), "The media type and the beginning of a denial's body.", func(i *claim.IntactExpect) *bool { return &i.Body }),
+	}, nil)
+	return kind[*claim.IntactExpect]{schema: all.schema, read: func(d *decoder, n *node, v **claim.IntactExpect) {
+		var i claim.IntactExpect
+		all.read(d, n, &i)
+		for j, f := range i.Fields {
+			i.Fields[j] = http.CanonicalHeaderKey(f)
+		}
+		*v = &i
+	}}
+}

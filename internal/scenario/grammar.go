@@ -1,0 +1,242 @@
+package scenario
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// The ceilings of what a file may ask for, and the patterns of names.
+const (
+	maxRequests    = 100_000_000
+	maxPartitions  = 1_000_000
+	maxConnections = 60_000
+	idPattern      = `^[a-z0-9]+(-[a-z0-9]+)*$`
+	tokenPattern   = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+)
+
+// decode reads a scenario from the root of its tree.
+func decode(d *decoder, root *node, s *Scenario) {
+	*s = Scenario{File: s.File, Target: defaultTarget(), Partition: defaultPartition(), Denied: Denied{Status: []int{429}},
+		Expect: defaultExpect(), Safety: defaultSafety()}
+	scenarioKind().read(d, root, s)
+	if len(d.problems) > 0 { // what follows needs a limit and phases that are right
+		return
+	}
+	for i := range s.Phases {
+		s.Phases[i].resolve(d, s)
+	}
+	s.checkTogether(d, root)
+	s.checkCeilings(d, root)
+}
+
+// scenarioKind is the kind of a whole file.
+func scenarioKind() kind[Scenario] {
+	id := word("an id has lower case letters and digits, with single dashes between them", idPattern)
+	return object("a scenario", []field[Scenario]{
+		key("id", id, "Stable for ever: reports and CI jobs refer to it.", func(s *Scenario) *string { return &s.ID }).must(),
+		key("title", word("a title is a sentence", `\S`), "A sentence that is true of a right limiter.", func(s *Scenario) *string { return &s.Title }).must(),
+		key("kind", choice("a kind", Required, Recommended, Informative), "How much a FAIL weighs.", func(s *Scenario) *Kind { return &s.Kind }).must(),
+		key("source", word("a source is a link or FILE#ANCHOR", `\S`), "Where the rule comes from.", func(s *Scenario) *string { return &s.Source }),
+		key("tags", list("words", id), "Words to select scenarios by.", func(s *Scenario) *[]string { return &s.Tags }),
+		key("catches", list("faults", id), "Faults of the embedded target that this scenario is for.", func(s *Scenario) *[]string { return &s.Catches }),
+		key("needs", list("ids", id), "Scenarios without whose success this one says nothing.", func(s *Scenario) *[]string { return &s.Needs }),
+		key("target", targetKind(), "Where requests go and what they are.", func(s *Scenario) *Target { return &s.Target }),
+		key("partition", partitionKind(), "What the limiter tells clients apart by.", func(s *Scenario) *Partition { return &s.Partition }),
+		key("limit", limitKind(), "The declared limit that the target is held against.", func(s *Scenario) *reference.Limit { return &s.Limit }).must(),
+		key("denied", deniedKind(), "Which answers are denials.", func(s *Scenario) *Denied { return &s.Denied }),
+		key("phases", list("phases", phaseKind()), "What is sent, one phase after the other.", func(s *Scenario) *[]Phase { return &s.Phases }).must(),
+		key("expect", expectKind(), "What the answers must show.", func(s *Scenario) *Expect { return &s.Expect }),
+		key("safety", safetyKind(), "Ceilings of the run.", func(s *Scenario) *Safety { return &s.Safety }),
+	}, nil)
+}
+
+func defaultTarget() Target {
+	return Target{URL: Builtin, Method: "GET", Timeout: 5 * time.Second, Tick: time.Millisecond, RetryAfter: "seconds", Protocol: H1}
+}
+
+// targetKind is the kind of the target mapping.
+func targetKind() kind[Target] {
+	return object("a target", []field[Target]{
+		key("url", urlKind(), `An http or https URL, or "builtin" for the embedded target.`, func(t *Target) *string { return &t.URL }),
+		key("origin", urlKind(), "What stands behind the proxy at url, for phases with origin: true.", func(t *Target) *string { return &t.Origin }),
+		key("method", word("a method is an HTTP token in capitals", `^[A-Z][A-Z-]*$`), "GET by default.", func(t *Target) *string { return &t.Method }),
+		key("header", headerKind(), "Header fields of every request.", func(t *Target) *map[string]string { return &t.Header }),
+		key("body", word("a body is text", ""), "The body of every request.", func(t *Target) *string { return &t.Body }),
+		key("timeout", duration(time.Millisecond, time.Hour), "How long an answer is waited for; 5s by default.", func(t *Target) *time.Duration { return &t.Timeout }),
+		key("tick", duration(0, time.Minute), "How coarse the target's clock may be; 1ms by default.", func(t *Target) *time.Duration { return &t.Tick }),
+		key("fault", word("a fault is a name that \"rlcheck serve --fault list\" prints", idPattern), "A deliberate defect of the embedded target.", func(t *Target) *string { return &t.Fault }),
+		key("retry_after", choice("the form of Retry-After", "seconds", "date"), "How the embedded target writes Retry-After.", func(t *Target) *string { return &t.RetryAfter }),
+		key("insecure", boolean("insecure"), "Accept any TLS certificate.", func(t *Target) *bool { return &t.Insecure }),
+		key("protocol", choice("a protocol", H1), "Only h1 (HTTP/1.1) can be sent.", func(t *Target) *Protocol { return &t.Protocol }),
+	}, func(d *decoder, n *node, t *Target) {
+		if f := n.get("fault"); f != nil && t.URL != Builtin {
+			d.add(f, quote(f.text), "only the embedded target wears faults, and url is "+quote(t.URL), "remove it, or write url: builtin")
+		}
+	})
+}
+
+// urlKind is the kind of a URL, or the word builtin.
+func urlKind() kind[string] {
+	return textKind(`a url begins with http:// or https://, or is "builtin"`,
+		&jsonschema.Schema{Type: "string", Pattern: `^(builtin|https?://[^/?#\s@]+([/?][^#\s]*)?)$`}, parseURL)
+}
+
+func parseURL(s string) (string, string, string) {
+	const form = `a url begins with http:// or https://, or is "builtin"`
+	if s == Builtin {
+		return s, "", ""
+	}
+	u, err := url.Parse(s)
+	switch {
+	case strings.ContainsAny(s, " \t\r\n"):
+		return "", "a url has no spaces", ""
+	case err != nil:
+		return "", form, ""
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		if u.Scheme != "http" && u.Scheme != "https" && strings.ContainsAny(s, ".:") {
+			return "", form, fmt.Sprintf("write %q", "http://"+strings.TrimPrefix(s, "//"))
+		}
+		return "", form, ""
+	case u.Hostname() == "":
+		return "", "a url names a host", ""
+	case u.User != nil:
+		return "", "a url has no user or password", "write them in target.header as Authorization"
+	case strings.Contains(s, "#"):
+		return "", "a fragment is not sent", "leave out what follows the #"
+	}
+	return s, "", ""
+}
+
+// notForFiles are header fields that the generator writes itself.
+func notForFiles() []string {
+	return []string{"connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer", "keep-alive", "proxy-connection"}
+}
+
+// headerKind is the kind of header fields: names to values, both as HTTP wants them.
+func headerKind() kind[map[string]string] {
+	const rule = "header fields are a mapping of names to texts"
+	name := word("a field name is an HTTP token", tokenPattern)
+	return kind[map[string]string]{
+		schema: &jsonschema.Schema{Type: "object", PropertyNames: pattern(tokenPattern), AdditionalProperties: &jsonschema.Schema{Type: "string", Pattern: `^[^\r\n]*$`}},
+		read: func(d *decoder, n *node, h *map[string]string) {
+			if !d.wants(n, mapping, rule) {
+				return
+			}
+			*h = make(map[string]string, len(n.keys))
+			for i, k := range n.keys {
+				v, got := n.items[i], ""
+				name.read(d, k, &got)
+				switch {
+				case !d.wants(v, scalar, "a field value is text"):
+				case slices.Contains(notForFiles(), strings.ToLower(k.text)):
+					d.add(k, quote(k.text), "this field is written by the generator", "remove it")
+				case !v.isText():
+					d.add(v, v.describe(), "a field value is text, and YAML reads this as something else", "put it in quotes")
+				case strings.ContainsAny(v.text, "\r\n"):
+					d.add(v, quote(v.raw), "a field value is one line", "")
+				case strings.TrimSpace(v.text) != v.text:
+					d.add(v, quote(v.raw), "a field value neither begins nor ends with a space", "")
+				default:
+					(*h)[k.text] = v.text
+				}
+			}
+		}}
+}
+
+func defaultPartition() Partition {
+	return Partition{Kind: ByHeader, Name: "X-Api-Key", Count: 1, Fresh: true, Exclusive: true}
+}
+
+// isPartitionKind tells whether a key of the partition mapping names a kind.
+func isPartitionKind(key string) bool {
+	return slices.Contains([]PartitionKind{ByHeader, ByAddress, ByPath, ByQuery}, PartitionKind(key))
+}
+
+// partitionNode turns header:NAME, query:NAME, address or path into the mapping it stands for; other text stays.
+func partitionNode(n *node) *node {
+	kind, name, named := strings.Cut(n.text, ":")
+	if !isPartitionKind(kind) || named == (kind == string(ByAddress) || kind == string(ByPath)) {
+		return n
+	}
+	value := &node{text: name, raw: name, at: n.at, path: join(n.path, kind)}
+	if !named {
+		value.text, value.raw, value.plain = "true", "true", true
+	}
+	return &node{form: mapping, at: n.at, path: n.path, keys: []*node{{text: kind, raw: kind, at: n.at, path: n.path}}, items: []*node{value}}
+}
+
+// partitionKind is the kind of the partition: a mapping, or the text that --partition takes.
+func partitionKind() kind[Partition] {
+	const why = "a partition is header:NAME, query:NAME, address or path, or a mapping with one of them"
+	on := true
+	mapped := object("a partition", []field[Partition]{
+		key("header", word("a header field has an HTTP token for a name", tokenPattern), "The header field that holds the key.", func(p *Partition) *string { return &p.Name }),
+		key("query", word("a query parameter has a name", `^[0-9A-Za-z_.~-]+$`), "The query parameter that holds the key.", func(p *Partition) *string { return &p.Name }),
+		key("address", boolean("address"), "The source address is the key (loopback targets).", func(*Partition) *bool { return &on }),
+		key("path", boolean("path"), "The last segment of the path is the key.", func(*Partition) *bool { return &on }),
+		key("count", whole("a count", 1, maxPartitions), "The number of partitions; 1 by default.", func(p *Partition) *int { return &p.Count }),
+		key("fresh", boolean("fresh"), "New keys for every run; true by default.", func(p *Partition) *bool { return &p.Fresh }),
+		key("exclusive", boolean("exclusive"), "Nobody else uses the keys; true by default.", func(p *Partition) *bool { return &p.Exclusive }),
+	}, checkPartition)
+	text := &jsonschema.Schema{Type: "string", Pattern: `^(header:` + tokenPattern[1:len(tokenPattern)-1] + `|query:[0-9A-Za-z_.~-]+|address|path)$`}
+	return kind[Partition]{schema: anyOf(mapped.schema, orVariable(text)), read: func(d *decoder, n *node, p *Partition) {
+		if n.form == scalar && !n.bad {
+			n = partitionNode(n)
+		}
+		if n.form != mapping {
+			if d.wants(n, scalar, why) {
+				d.add(n, n.describe(), why, `write "header:X-Api-Key"`)
+			}
+			return
+		}
+		mapped.read(d, n, p)
+	}}
+}
+
+// checkPartition finds the kind of a partition.
+func checkPartition(d *decoder, n *node, p *Partition) {
+	var kinds []*node
+	for i, k := range n.keys {
+		if isPartitionKind(k.text) {
+			kinds = append(kinds, k)
+			p.Kind = PartitionKind(k.text)
+			if n.items[i].text == "false" && n.items[i].plain {
+				d.add(n.items[i], `"false"`, "what clients are not told apart by is left out", "remove the key")
+			}
+		}
+	}
+	if p.Kind == ByAddress || p.Kind == ByPath {
+		p.Name = ""
+	}
+	if len(kinds) > 1 {
+		d.add(kinds[1], quote(kinds[1].text), "clients are told apart by one thing", "remove it or "+quote(kinds[0].text))
+	}
+}
+
+// deniedKind is the kind of the denied mapping.
+func deniedKind() kind[Denied] {
+	return object("denied", []field[Denied]{
+		key("status", list("statuses", whole("a status", 100, 599)), "Statuses that are denials; 429 by default.", func(v *Denied) *[]int { return &v.Status }).must(),
+	}, nil)
+}
+
+func defaultSafety() Safety {
+	return Safety{MaxRequests: 1_000_000, MaxRate: reference.Rate{N: 20_000, Per: time.Second}, MaxDuration: time.Hour, MaxConnections: 1000}
+}
+
+// safetyKind is the kind of the ceilings.
+func safetyKind() kind[Safety] {
+	return object("safety", []field[Safety]{
+		key("max_requests", whole("a ceiling of requests", 1, maxRequests), "The most requests of a run; 1_000_000 by default.", func(s *Safety) *int { return &s.MaxRequests }),
+		key("max_rate", rateKind(), "The highest planned rate of all partitions together; 20000/s by default.", func(s *Safety) *reference.Rate { return &s.MaxRate }),
+		key("max_duration", duration(time.Millisecond, longest), "The longest planned run; 1h by default.", func(s *Safety) *time.Duration { return &s.MaxDuration }),
+		key("max_connections", whole("a ceiling of connections", 1, maxConnections), "The most connections that are open at once; 1000 by default.", func(s *Safety) *int { return &s.MaxConnections }),
+	}, nil)
+}

@@ -1,0 +1,196 @@
+package scenario
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// limitKind is the kind of a limit: a SPEC, a mapping with an algorithm and its parameters, or a list of such mappings,
+// all of which must admit a request.
+func limitKind() kind[reference.Limit] {
+	const why = `a limit is a mapping with an algorithm and its parameters, a list of them, or a text such as "token-bucket,rate=10/s,burst=20"`
+	one := 1
+	policy := policySchema()
+	text := &jsonschema.Schema{Type: "string", MinLength: &one}
+	return kind[reference.Limit]{
+		schema: anyOf(policy, &jsonschema.Schema{Type: "array", Items: policy, MinItems: &one}, text),
+		read: func(d *decoder, n *node, l *reference.Limit) {
+			switch {
+			case n.bad:
+			case n.form == mapping:
+				if p, ok := d.policy(n); ok {
+					*l = reference.Limit{p}
+				}
+			case n.form == sequence && len(n.items) > 0:
+				for _, item := range n.items {
+					if p, ok := d.policy(item); ok {
+						*l = append(*l, p)
+					}
+				}
+			case n.form == scalar && n.isText():
+				d.spec(n, l)
+			default:
+				d.add(n, n.describe(), why, "")
+			}
+		},
+	}
+}
+
+// spec reads a limit in the words of the command line.
+func (d *decoder) spec(n *node, l *reference.Limit) {
+	got, err := reference.Parse(n.text)
+	var wrong *reference.ParseError
+	if errors.As(err, &wrong) {
+		for _, p := range wrong.Problems {
+			at := n.at
+			if at.setting == "" && n.plain && !n.varied() {
+				at.col += len([]rune(n.text[:min(p.Column-1, len(n.text))]))
+			}
+			d.addAt(at, n.path, p.What, p.Why, p.Mend)
+		}
+		return
+	}
+	*l = got
+}
+
+// policy reads one policy from a mapping.
+func (d *decoder) policy(n *node) (reference.Policy, bool) {
+	if !d.wants(n, mapping, "a limit is a mapping with an algorithm and its parameters") {
+		return reference.Policy{}, false
+	}
+	algorithm := n.get("algorithm")
+	if algorithm == nil {
+		d.add(n, `no "algorithm"`, "a limit names one of "+strings.Join(algorithms(), ", "), "")
+		return reference.Policy{}, false
+	}
+	before := len(d.problems)
+	var pairs []reference.Pair
+	var keys, values []*node
+	for i, k := range n.keys {
+		v := n.items[i]
+		if v == algorithm || !d.wants(v, scalar, "a parameter of a limit is one value") {
+			continue
+		}
+		text := v.text
+		if whole, ok := wholeNumber(text); ok && v.plain {
+			text = strconv.FormatInt(whole, 10)
+		}
+		pairs = append(pairs, reference.Pair{Key: k.text, Value: text})
+		keys, values = append(keys, k), append(values, v)
+	}
+	if !d.wants(algorithm, scalar, "an algorithm is one of "+strings.Join(algorithms(), ", ")) || len(d.problems) > before {
+		return reference.Policy{}, false
+	}
+	p, wrong := reference.Build(algorithm.text, pairs)
+	for _, w := range wrong {
+		at := n
+		switch {
+		case w.Pair >= 0 && w.InValue:
+			at = values[w.Pair]
+		case w.Pair >= 0:
+			at = keys[w.Pair]
+		case !slices.Contains(algorithms(), algorithm.text):
+			at = algorithm
+		}
+		d.add(at, w.What, w.Why, strings.Replace(w.Mend, "=", ": ", 1)) // a mend of a SPEC, in the words of a file
+	}
+	return p, len(wrong) == 0
+}
+
+// algorithms lists the words for algorithms.
+func algorithms() []string {
+	var words []string
+	for _, a := range reference.Algorithms() {
+		words = append(words, string(a))
+	}
+	return words
+}
+
+// policySchema is what an editor is told of one policy: which keys there are, and which of them an algorithm takes.
+func policySchema() *jsonschema.Schema {
+	all := policyKeys()
+	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: never(),
+		Required: []string{"algorithm", "rate"}, PropertyOrder: append([]string{"algorithm"}, reference.Keys("")...)}
+	for name, k := range all {
+		s.Properties[name] = k
+	}
+	algorithm := choice("an algorithm", reference.Algorithms()...).schema
+	algorithm.Description = "How requests are counted."
+	s.Properties["algorithm"] = algorithm
+	for _, a := range reference.Algorithms() {
+		takes := reference.Keys(a)
+		then := &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{}}
+		for _, name := range reference.Keys("") {
+			if !slices.Contains(takes, name) {
+				then.Properties[name] = never()
+			}
+		}
+		for _, name := range []string{"burst", "queue"} {
+			if slices.Contains(takes, name) {
+				then.Required = append(then.Required, name)
+			}
+		}
+		s.AllOf = append(s.AllOf, when("algorithm", string(a), then))
+	}
+	return s
+}
+
+// when is the schema of a mapping that fits then where its key has the value.
+func when(key, value string, then *jsonschema.Schema) *jsonschema.Schema {
+	var is any = value
+	return &jsonschema.Schema{
+		If:   &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{key: {Const: &is}}, Required: []string{key}},
+		Then: then,
+	}
+}
+
+// policyKeys describes the parameters of a limit.
+func policyKeys() map[string]*jsonschema.Schema {
+	described := func(s *jsonschema.Schema, doc string) *jsonschema.Schema { s.Description = doc; return s }
+	time := func(doc string) *jsonschema.Schema { return described(orVariable(pattern(durationPattern)), doc) }
+	number := func(least float64, doc string) *jsonschema.Schema {
+		return described(orVariable(&jsonschema.Schema{Type: "integer", Minimum: &least}, grouped()), doc)
+	}
+	return map[string]*jsonschema.Schema{
+		"rate":      described(orVariable(pattern(ratePattern)), "Units per time, as N/PER; never reduced, so that 100/1m and 5/3s differ."),
+		"burst":     number(1, "The most units that a full start admits at once."),
+		"queue":     number(0, "How many requests may wait."),
+		"undelayed": number(0, "How many of the waiting requests are let through at once."),
+		"start":     described(choice("start", reference.StartFull, reference.StartEmpty, reference.StartUnknown).schema, "The level a partition starts at."),
+		"phase":     described(orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+$`}), "When windows start, counted from the beginning of the run: D, or a range A..B."),
+		"align": described(choice("align", reference.AlignClock, reference.AlignFirst, reference.AlignUnknown).schema,
+			"Where windows begin: at multiples of the window since the Unix epoch, with the first request, or unknown."),
+		"count":    described(choice("count", reference.CountAdmitted, reference.CountAll).schema, "Which requests are counted."),
+		"refill":   described(choice("refill", reference.RefillContinuous, reference.RefillInterval).schema, "How a bucket regains units."),
+		"fill":     number(1, "How many units are added at a time with refill: interval."),
+		"rounding": described(choice("rounding", reference.RoundNone, reference.RoundDown, reference.RoundUp, reference.RoundNearest).schema, "How the weighted count is rounded."),
+		"tick":     time("The step of the limiter's own clock."),
+		"boundary": described(choice("boundary", reference.HalfOpen, reference.Closed).schema, "To which side the end of a window belongs."),
+		"ban":      time("How long a partition is denied after a denial."),
+	}
+}
+
+// bounds are what relative units are multiples of: the tightest of all policies.
+type bounds struct {
+	full     int64
+	recovery int64
+	rate     reference.Rate
+}
+
+// boundsOf returns the fewest units that a full start admits, the longest recovery and the lowest rate of l.
+func boundsOf(l reference.Limit) bounds {
+	b := bounds{full: l[0].Full(), recovery: int64(l[0].Recovery()), rate: l[0].Rate}
+	for _, p := range l[1:] {
+		b.full, b.recovery = min(b.full, p.Full()), max(b.recovery, int64(p.Recovery()))
+		if less(p.Rate, b.rate) {
+			b.rate = p.Rate
+		}
+	}
+	return b
+}

@@ -1,0 +1,138 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// phaseSpec is a phase as it is written, before its multiples are resolved.
+type phaseSpec struct {
+	at             *node
+	requests       amount
+	rate, from, to speed
+	duration       span
+	lead, window   span
+	aim            timeline.Aim
+	cost           int
+}
+
+// aimAuto lets the alignment of the limit choose the aim.
+const aimAuto timeline.Aim = "auto"
+
+// shapeKeys are the keys of a phase beside name, shape, partition, origin, forge and cost.
+type shapeKeys struct {
+	shape timeline.Shape
+	// needs must be there, oneOf exactly once, may be left out; each is a list of keys.
+	needs, oneOf, may []string
+}
+
+// shapes is the table of what each shape takes. The decoder and the schema both follow it.
+func shapes() []shapeKeys {
+	return []shapeKeys{
+		{shape: timeline.AtOnce, needs: []string{"requests"}},
+		{shape: timeline.Constant, needs: []string{"rate"}, oneOf: []string{"duration", "requests"}},
+		{shape: timeline.Ramp, needs: []string{"from", "to", "duration"}},
+		{shape: timeline.Silence, needs: []string{"duration"}},
+		{shape: timeline.Closed, needs: []string{"clients", "requests"}, may: []string{"duration"}},
+		{shape: timeline.HonorRetryAfter, needs: []string{"clients", "duration"}, may: []string{"requests"}},
+		{shape: timeline.Boundary, needs: []string{"requests"}, may: []string{"aim", "lead", "window"}},
+	}
+}
+
+// shapeOnly are the keys that only some shapes take.
+func shapeOnly() []string {
+	return []string{"requests", "rate", "from", "to", "duration", "clients", "aim", "lead", "window"}
+}
+
+// takes lists the keys that the shape takes.
+func (k shapeKeys) takes() []string { return slices.Concat(k.needs, k.oneOf, k.may) }
+
+// phaseKind is the kind of a phase.
+func phaseKind() kind[Phase] {
+	names := make([]timeline.Shape, 0, len(shapes()))
+	for _, s := range shapes() {
+		names = append(names, s.shape)
+	}
+	name := word("a name has lower case letters, digits and dashes, and begins with a letter", `^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+	header := word("a field name is an HTTP token", tokenPattern)
+	k := object("a phase", []field[Phase]{
+		key("name", name, "A name of its own; reports refer to it.", func(p *Phase) *string { return &p.Name }).must(),
+		key("shape", choice("a shape", names...), "How the requests are timed.", func(p *Phase) *timeline.Shape { return &p.Shape }).must(),
+		key("requests", amountKind(), `Requests of each partition: a number, or a multiple of what a full start admits ("2x", "2x+5").`, func(p *Phase) *amount { return &p.spec.requests }),
+		key("rate", speedKind(), `Requests per time of each partition: "100/s", or a multiple of the limit's rate ("10x").`, func(p *Phase) *speed { return &p.spec.rate }),
+		key("from", speedKind(), "The rate at the beginning of a ramp.", func(p *Phase) *speed { return &p.spec.from }),
+		key("to", speedKind(), "The rate at the end of a ramp.", func(p *Phase) *speed { return &p.spec.to }),
+		key("duration", spanKind(), `How long the phase lasts: "5s", or a multiple of the time after which the limit is as good as new ("1.1x").`, func(p *Phase) *span { return &p.spec.duration }),
+		key("clients", whole("a number of clients", 1, maxConnections), "The number of clients, over all partitions.", func(p *Phase) *int { return &p.Clients }),
+		key("aim", choice("an aim", aimAuto, timeline.AimClock, timeline.AimReset, timeline.AimProbe, timeline.AimFirst), "How the window boundary is found; auto by default.", func(p *Phase) *timeline.Aim { return &p.spec.aim }),
+		key("lead", spanKind(), "The gap on each side of the boundary; 25ms by default, or a tenth of a shorter window.", func(p *Phase) *span { return &p.spec.lead }),
+		key("window", spanKind(), "The distance of two boundaries; the window of the limit by default.", func(p *Phase) *span { return &p.spec.window }),
+		key("partition", name, "The phase uses partitions of its own, shared with the phases that give the same name.", func(p *Phase) *string { return &p.Partition }),
+		key("origin", boolean("origin"), "Send the phase to target.origin.", func(p *Phase) *bool { return &p.Origin }),
+		key("forge", list("field names", header), "Header fields with another invented client address in each request.", func(p *Phase) *[]string { return &p.Forge }),
+		key("cost", whole("a cost", 1, 1_000_000), "The units that the limiter charges for each request; 1 by default.", func(p *Phase) *int { return &p.spec.cost }),
+	}, checkPhase)
+	for _, s := range shapes() {
+		k.schema.AllOf = append(k.schema.AllOf, when("shape", string(s.shape), s.schema()))
+	}
+	return k
+}
+
+// schema is what an editor is told of the keys that a shape takes.
+func (k shapeKeys) schema() *jsonschema.Schema {
+	s := &jsonschema.Schema{Required: k.needs, Properties: map[string]*jsonschema.Schema{}}
+	for _, name := range shapeOnly() {
+		if !slices.Contains(k.takes(), name) {
+			s.Properties[name] = never()
+		}
+	}
+	for _, name := range k.oneOf {
+		s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{name}})
+	}
+	return s
+}
+
+// checkPhase holds the keys of a phase against its shape.
+func checkPhase(d *decoder, n *node, p *Phase) {
+	p.spec.at = n
+	i := slices.IndexFunc(shapes(), func(s shapeKeys) bool { return s.shape == p.Shape })
+	if i < 0 {
+		return
+	}
+	s := shapes()[i]
+	what := "a phase of shape " + string(p.Shape)
+	for _, k := range n.keys {
+		if slices.Contains(shapeOnly(), k.text) && !slices.Contains(s.takes(), k.text) {
+			d.add(k, quote(k.text), what+" takes "+oneOf(s.takes()), "remove it")
+		}
+	}
+	for _, name := range s.needs {
+		if n.get(name) == nil {
+			d.add(n, "no "+quote(name), what+" has one", "")
+		}
+	}
+	given := 0
+	for _, name := range s.oneOf {
+		if n.get(name) != nil {
+			given++
+		}
+	}
+	if len(s.oneOf) > 0 && given != 1 {
+		d.add(n, strings.Join(s.oneOf, " and "), what+" has one of them, and not both", "")
+	}
+	if p.Shape == timeline.Silence {
+		for _, name := range []string{"partition", "origin", "forge", "cost"} {
+			if k := n.get(name); k != nil {
+				d.add(k, k.describe(), "a phase of shape silence sends nothing", "remove "+name)
+			}
+		}
+	}
+}
+
+// defaultLead is the gap on each side of a boundary, where the window is not shorter than ten of them.
+const defaultLead = 25 * time.Millisecond

@@ -1,0 +1,98 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxPrinted is how many problems one message shows.
+const maxPrinted = 10
+
+// Problem is one mistake of a scenario file, or something worth a warning: where it is, the offending text, the rule it
+// breaks, and an edit that mends it.
+type Problem struct {
+	// File is the name that Parse was given, or the text of a setting ("--set target.url=...").
+	File string
+	// Line and Col count from 1, in lines and characters; both are 0 for a setting, which has no lines.
+	Line, Col int
+	// Path leads to the value, as in phases[0].duration; empty for the file as a whole.
+	Path string
+	// What quotes the offending text, Why states the rule, Mend is an edit the reader can make; Mend may be empty.
+	What, Why, Mend string
+}
+
+// Error returns `file:line:col: path: what: why (mend)`, without the parts that are empty.
+func (p Problem) Error() string {
+	var b strings.Builder
+	b.WriteString(p.File)
+	if p.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", p.Line, p.Col)
+	}
+	for _, part := range []string{p.Path, p.What, p.Why} {
+		if part != "" {
+			b.WriteString(": ")
+			b.WriteString(part)
+		}
+	}
+	if p.Mend != "" {
+		b.WriteString(" (" + p.Mend + ")")
+	}
+	return b.String()
+}
+
+// Errors are all the problems of one file, in file order, those of settings last. Never empty where it is returned.
+type Errors []Problem
+
+// Error returns the first ten problems, a line each, and how many more there are.
+func (e Errors) Error() string {
+	lines := make([]string, 0, min(len(e), maxPrinted)+1)
+	for i, p := range e {
+		if i == maxPrinted {
+			lines = append(lines, fmt.Sprintf("%s: and %d more", p.File, len(e)-i))
+			break
+		}
+		lines = append(lines, p.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// err sorts the problems and returns them as an error, nil for none.
+func (e Errors) err() error {
+	if len(e) == 0 {
+		return nil
+	}
+	e.sort()
+	return e
+}
+
+// sort orders problems by position; those of settings, which have none, come last in the order they were found.
+func (e Errors) sort() {
+	slices.SortStableFunc(e, func(a, b Problem) int {
+		switch {
+		case a.Line == 0 && b.Line == 0:
+			return 0
+		case a.Line == 0:
+			return 1
+		case b.Line == 0:
+			return -1
+		case a.Line != b.Line:
+			return a.Line - b.Line
+		default:
+			return a.Col - b.Col
+		}
+	})
+}
+
+// clip shortens text from outside, so that a message stays a line.
+func clip(s string) string {
+	const most = 60
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return string(r[:most]) + "..."
+}
+
+// quote returns s clipped and in quotes.
+func quote(s string) string { return fmt.Sprintf("%q", clip(s)) }

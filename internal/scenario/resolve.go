@@ -1,0 +1,219 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// resolve turns the multiples of a phase into numbers.
+func (p *Phase) resolve(d *decoder, s *Scenario) {
+	b, n := boundsOf(s.Limit), p.spec.at
+	p.Cost = int64(max(1, p.spec.cost))
+	p.Requests = p.spec.requests.resolve(d, n.get("requests"), b, p.Cost)
+	p.Rate = p.spec.rate.resolve(d, n.get("rate"), b, p.Cost)
+	p.From = p.spec.from.resolve(d, n.get("from"), b, p.Cost)
+	p.To = p.spec.to.resolve(d, n.get("to"), b, p.Cost)
+	p.Duration = p.spec.duration.resolve(d, n.get("duration"), b)
+	switch p.Shape {
+	case timeline.Constant:
+		p.resolveConstant()
+	case timeline.Ramp:
+		p.Requests = clampCount(rampCount(p.From, p.To, p.Duration, p.Duration))
+	case timeline.HonorRetryAfter:
+		if p.Requests == 0 { // twice what a right limiter admits, and a few for each client
+			admitted := mulDiv(int64(p.Duration), b.rate.N, int64(b.rate.Per), true)
+			p.Requests = clampCount(2*(float64(b.full)+float64(admitted))/float64(p.Cost) + 20*float64(p.Clients))
+		}
+	case timeline.Boundary:
+		p.resolveBoundary(d, s, b)
+	}
+	p.Forge = slices.DeleteFunc(p.Forge, func(name string) bool { // what the limiter counts by must stay as it is
+		return s.Partition.Kind == ByHeader && strings.EqualFold(name, s.Partition.Name)
+	})
+}
+
+// resolveConstant completes the number of requests and the duration of a constant phase, of which one is given.
+func (p *Phase) resolveConstant() {
+	if p.Rate.N == 0 {
+		return
+	}
+	if p.Duration > 0 {
+		p.Requests = int(min(mulDiv(int64(p.Duration), p.Rate.N, int64(p.Rate.Per), true), math.MaxInt32))
+		return
+	}
+	p.Duration = time.Duration(mulDiv(int64(p.Requests), int64(p.Rate.Per), p.Rate.N, true))
+}
+
+// resolveBoundary completes the place of a boundary phase.
+func (p *Phase) resolveBoundary(d *decoder, s *Scenario, b bounds) {
+	n := p.spec.at
+	if p.Aim = p.spec.aim; p.Aim == "" || p.Aim == aimAuto {
+		p.Aim = aimOf(s.Limit)
+	}
+	if p.Window = p.spec.window.resolve(d, n.get("window"), b); p.Window == 0 {
+		p.Window = windowOf(s.Limit)
+	}
+	if p.Lead = p.spec.lead.resolve(d, n.get("lead"), b); p.Lead == 0 {
+		p.Lead = min(defaultLead, p.Window/10)
+	}
+	if at := n.get("lead"); at != nil && p.Lead > p.Window/2 {
+		d.add(at, "lead "+shortDuration(p.Lead), "it is at most half of the window of "+shortDuration(p.Window), "")
+	}
+	if p.Requests < 2 {
+		d.add(n.get("requests"), fmt.Sprintf("%d requests", p.Requests), "one half goes before the boundary and one after it", "")
+	}
+}
+
+// aimOf returns the aim that suits how the windows of l are aligned.
+func aimOf(l reference.Limit) timeline.Aim {
+	for _, p := range l {
+		if !p.Windowed() {
+			continue
+		}
+		switch p.Align {
+		case reference.AlignFirst:
+			return timeline.AimFirst
+		case reference.AlignUnknown, reference.AlignPhase:
+			return timeline.AimProbe
+		}
+	}
+	return timeline.AimClock
+}
+
+// windowOf returns the distance of the boundaries that a limiter that counts in windows would have: the longest window of
+// l, or for a bucket the window in which its rate makes up its burst.
+func windowOf(l reference.Limit) time.Duration {
+	var w time.Duration
+	for _, p := range l {
+		if p.Windowed() || p.Algorithm == reference.SlidingWindowLog {
+			w = max(w, p.Rate.Per)
+		}
+	}
+	if w == 0 {
+		w = time.Duration(boundsOf(l).recovery)
+	}
+	return w
+}
+
+// resolve returns the number of requests of one partition.
+func (a amount) resolve(d *decoder, n *node, b bounds, cost int64) int {
+	if n == nil {
+		return 0
+	}
+	total := a.plus
+	if a.x.den > 0 {
+		total = mulDiv(a.x.num, b.full, a.x.den*cost, true)
+		if total < math.MaxInt64/2 {
+			total += a.plus
+		}
+	}
+	switch {
+	case total < 1:
+		d.add(n, quote(n.text), fmt.Sprintf("with a limit that admits %d at once that is %d requests, and a phase sends at least 1", b.full, total), "")
+	case total > maxRequests:
+		d.add(n, quote(n.text), fmt.Sprintf("with a limit that admits %d at once that is over %d requests", b.full, maxRequests), "")
+		return maxRequests
+	}
+	return int(total)
+}
+
+// resolve returns the rate of one partition, as a pair that is not reduced further than the multiple needs.
+func (v speed) resolve(d *decoder, n *node, b bounds, cost int64) reference.Rate {
+	if n == nil || v.x.den == 0 {
+		return v.fixed
+	}
+	g := gcd(v.x.num, v.x.den)
+	num, den := v.x.num/g, v.x.den/g*cost
+	r := reference.Rate{N: mulDiv(b.rate.N, num, 1, false), Per: time.Duration(mulDiv(int64(b.rate.Per), den, 1, false))}
+	if r.N == math.MaxInt64 || r.Per == math.MaxInt64 {
+		d.add(n, quote(n.text), "that multiple of "+b.rate.String()+" does not fit", "")
+	}
+	return r
+}
+
+// resolve returns the duration between its bounds.
+func (s span) resolve(d *decoder, n *node, b bounds) time.Duration {
+	if n == nil || s.x.den == 0 {
+		return s.fixed
+	}
+	t := max(time.Duration(s.x.times(b.recovery)), s.min)
+	if s.max > 0 {
+		t = min(t, s.max)
+	}
+	if t > longest || t == 0 {
+		d.add(n, "the duration", fmt.Sprintf("with a limit that recovers in %s that is %s, and a phase lasts from 1ns to %s",
+			shortDuration(time.Duration(b.recovery)), shortDuration(t), shortDuration(longest)), "")
+		return longest
+	}
+	return t
+}
+
+// gcd is the greatest common divisor of two positive numbers.
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// clampCount makes a count of a float, between 1 and a number that is over every ceiling.
+func clampCount(f float64) int { return int(max(1, min(f, math.MaxInt32))) }
+
+// checkTogether reports what the parts of a scenario that are right alone do not fit together in.
+func (s *Scenario) checkTogether(d *decoder, root *node) {
+	names := make(map[string]*node, len(s.Phases))
+	origin, through, honored, sends := false, false, false, false
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		at := p.spec.at.get("name")
+		if first := names[p.Name]; first != nil {
+			d.add(at, quote(p.Name), fmt.Sprintf("a phase has a name of its own, and this one is used at %d:%d already", first.at.line, first.at.col), "")
+		} else {
+			names[p.Name] = at
+		}
+		quiet := p.Shape == timeline.Silence
+		origin, through, sends = origin || p.Origin, through || !p.Origin && !quiet, sends || !quiet
+		honored = honored || p.Shape == timeline.HonorRetryAfter
+		if p.Origin && s.Target.Origin == "" {
+			d.add(p.spec.at.get("origin"), "phase "+quote(p.Name), "it goes to the origin, and the target has none", "write target.origin")
+		}
+	}
+	if !sends {
+		d.add(root.get("phases"), "only silence", "a scenario sends at least one request", "")
+	}
+	expect := root.get("expect")
+	for i, b := range s.Expect.Denials {
+		if names[b.Phase] == nil {
+			at := expect.get("denials").items[i].get("phase")
+			d.unknown(at.at, at.path, "phase ", b.Phase, "the phases are "+strings.Join(phaseNames(s.Phases), ", "), phaseNames(s.Phases))
+		}
+	}
+	if s.Expect.RetryAfter.Honored && !honored {
+		d.add(expect.get("retry_after"), "honored", "no phase waits as told", "add a phase of shape honor-retry-after")
+	}
+	if s.Expect.Intact != nil && (!origin || !through) {
+		d.add(expect.get("intact"), "intact", "it compares phases with origin: true and phases without", "add the one that is missing")
+	}
+	if n := root.get("target").get("header"); n != nil && s.Partition.Kind == ByHeader {
+		for _, k := range n.keys {
+			if strings.EqualFold(k.text, s.Partition.Name) {
+				d.add(k, quote(k.text), "the partition is told by this field", "remove it here")
+			}
+		}
+	}
+}
+
+// phaseNames lists the names in order.
+func phaseNames(phases []Phase) []string {
+	names := make([]string, len(phases))
+	for i := range phases {
+		names[i] = phases[i].Name
+	}
+	return names
+}

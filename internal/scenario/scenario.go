@@ -1,0 +1,262 @@
+// Package scenario reads scenario files: what to send to a target, under which limit, and what to expect of its answers.
+// Parse turns a file into a Scenario, Plan turns a Scenario into the schedule of one run.
+//
+// Requests, rates and durations may be written as multiples of the limit (2x, 10x, 1.1x), so that a scenario holds for
+// every limiter of its kind; in a Scenario they are numbers already.
+package scenario
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Kind is how much a scenario weighs.
+type Kind string
+
+// The kinds. A FAIL of a Required scenario counts, of a Recommended one with --strict, of an Informative one never.
+const (
+	Required    Kind = "required"
+	Recommended Kind = "recommended"
+	Informative Kind = "informative"
+)
+
+// Scenario is one scenario file, read. Parse returns it complete: every default is filled in.
+type Scenario struct {
+	// File is the name that Parse was given.
+	File string
+	// ID is stable for ever, lower case with dashes. Title is a sentence that is true of a right limiter.
+	ID, Title string
+	Kind      Kind
+	// Source says where the rule comes from, as a link or FILE#ANCHOR; may be empty.
+	Source string
+	// Tags select scenarios; Catches names the faults of the embedded target that the scenario is for; Needs names
+	// scenarios without whose success this one says nothing. May be empty.
+	Tags, Catches, Needs []string
+	Target               Target
+	Partition            Partition
+	Limit                reference.Limit
+	Denied               Denied
+	// Phases has at least one element, each with a name of its own.
+	Phases []Phase
+	Expect Expect
+	Safety Safety
+	// Secrets are the values of the environment that went into header fields and the body: no report may show them.
+	Secrets []string
+}
+
+// Builtin is the URL of the embedded target.
+const Builtin = "builtin"
+
+// Protocol is the version of HTTP that requests are sent with.
+type Protocol string
+
+// H1 is HTTP/1.1, the only protocol there is.
+const H1 Protocol = "h1"
+
+// Target is where requests go and what they are.
+type Target struct {
+	// URL is an http or https URL, or Builtin.
+	URL string
+	// Origin is what stands behind a proxy at URL: an http or https URL, or Builtin; empty where there is none.
+	Origin string
+	// Method is GET unless the file says otherwise.
+	Method string
+	// Header are fields of every request; may be nil. Names are in the case of the file.
+	Header map[string]string
+	Body   string
+	// Timeout is how long an answer is waited for.
+	Timeout time.Duration
+	// Tick is how coarse the target's clock may be.
+	Tick time.Duration
+	// Fault is the fault of the embedded target, empty for none; RetryAfter its form of the field, "seconds" or "date".
+	Fault, RetryAfter string
+	// Insecure accepts any TLS certificate.
+	Insecure bool
+	Protocol Protocol
+}
+
+// PartitionKind says which part of a request the limiter tells clients apart by.
+type PartitionKind string
+
+// The kinds of partition.
+const (
+	ByHeader  PartitionKind = "header"
+	ByAddress PartitionKind = "address"
+	ByPath    PartitionKind = "path"
+	ByQuery   PartitionKind = "query"
+)
+
+// Partition says how the requests of one client are marked.
+type Partition struct {
+	Kind PartitionKind
+	// Name is the header field or the query parameter; empty for the other kinds.
+	Name string
+	// Count is the number of partitions, at least 1.
+	Count int
+	// Fresh makes new partitions for every run.
+	Fresh bool
+	// Exclusive tells that nobody else uses the partitions during the run.
+	Exclusive bool
+}
+
+// Denied says which answers are denials.
+type Denied struct {
+	// Status is not empty.
+	Status []int
+}
+
+// Phase is one stage. Requests, rates and clients' ceilings are of one partition.
+type Phase struct {
+	Name  string
+	Shape timeline.Shape
+	// Requests is how many each partition gets: in all (at-once, constant, ramp, boundary), at most (the shapes with
+	// clients).
+	Requests int
+	// Rate is that of a constant phase, From and To those of a ramp.
+	Rate, From, To reference.Rate
+	// Duration is zero for at-once and boundary phases, which end with their last answer.
+	Duration time.Duration
+	// Partition makes the phase use partitions of its own, shared with the phases that give the same name; empty for the
+	// common ones.
+	Partition string
+	Origin    bool
+	// Forge names header fields that carry an invented client address in each request; may be empty.
+	Forge []string
+	// Clients is the number of clients of closed and honor-retry-after phases, in all.
+	Clients int
+	// Cost is the units that the limiter charges for each request, at least 1.
+	Cost int64
+	// Aim, Lead and Window place a boundary phase: Lead is the gap on each side of the boundary, Window the distance of
+	// two boundaries.
+	Aim          timeline.Aim
+	Lead, Window time.Duration
+
+	spec phaseSpec
+}
+
+// Conformance says which contradictions to the limit make a scenario fail.
+type Conformance string
+
+// The conformances.
+const (
+	Exact         Conformance = "exact"
+	UpperBound    Conformance = "upper-bound"
+	LowerBound    Conformance = "lower-bound"
+	NoConformance Conformance = "none"
+)
+
+// Expect is what a scenario expects of a run.
+type Expect struct {
+	claim.Expect
+	Conformance Conformance
+	Resolution  Resolution
+}
+
+// Resolution is how closely a run must measure the limit for a PASS.
+type Resolution struct{ Burst, Rate Tolerance }
+
+// Tolerance is how wide the measured interval of a parameter may be. The zero value demands nothing.
+type Tolerance struct {
+	Demanded bool
+	// Ratio is the width of the interval over the declared value, 0 for a single value.
+	Ratio float64
+}
+
+// Safety are the ceilings of a run.
+type Safety struct {
+	MaxRequests int
+	// MaxRate bounds the rate of planned requests, over all partitions.
+	MaxRate        reference.Rate
+	MaxDuration    time.Duration
+	MaxConnections int
+}
+
+// ParseOptions change what Parse reads. The zero value reads the file as it is, with no environment.
+type ParseOptions struct {
+	// Env looks up the variables of the file.
+	Env Env
+	// Set overrides values; later settings win.
+	Set []Setting
+	// Target overrides target.url, Limit the limit (a SPEC), Partition its kind (header:NAME, address, path or
+	// query:NAME). Empty: what the file says.
+	Target, Limit, Partition string
+}
+
+// Parse reads the scenario file src, which errors call name. The error is an Errors with every mistake in it.
+func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
+	if p, bad := oversized(int64(len(src)), name); bad {
+		return nil, Errors{p}
+	}
+	root, problems := parseTree(src, name)
+	if root == nil {
+		return nil, problems.err()
+	}
+	if root.form != mapping {
+		p := Problem{File: name, Line: root.at.line, Col: root.at.col, What: root.describe(), Why: "a scenario is a mapping with id, title, kind, limit and phases"}
+		return nil, append(problems, p).err()
+	}
+	for _, set := range opts.settings() {
+		problems = append(problems, set.apply(root)...)
+	}
+	if opts.Partition != "" {
+		partitionFlag(root, opts.Partition)
+	}
+	d := &decoder{file: name, problems: problems}
+	d.expand(root, opts.Env)
+	s := &Scenario{File: name}
+	decode(d, root, s)
+	if len(d.problems) > 0 {
+		return nil, d.problems.err()
+	}
+	s.Secrets = secrets(root)
+	return s, nil
+}
+
+// expand replaces the variables in all values below n.
+func (d *decoder) expand(n *node, env Env) {
+	for _, item := range n.items {
+		d.expand(item, env)
+	}
+	if n.form != scalar {
+		return
+	}
+	x := expand(n.raw, env)
+	if x.bad != "" {
+		d.add(n, quote(x.bad), x.why, x.mend)
+		n.bad = true
+		return
+	}
+	n.text, n.values = x.text, x.values
+	if n.varied() && n.text == "" {
+		n.plain = false // an empty variable is an empty text, not a missing value
+	}
+}
+
+// secrets lists the values of the environment in the header fields and the body.
+func secrets(root *node) []string {
+	var all []string
+	target := root.get("target")
+	for _, n := range append(target.get("header").children(), target.get("body")) {
+		if n == nil {
+			continue
+		}
+		for _, v := range n.values {
+			if v != "" && !slices.Contains(all, v) {
+				all = append(all, v)
+			}
+		}
+	}
+	return all
+}
+
+// children returns the values of n, nil for none.
+func (n *node) children() []*node {
+	if n == nil {
+		return nil
+	}
+	return n.items
+}

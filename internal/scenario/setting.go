@@ -1,0 +1,167 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Setting overrides one value of a scenario file, before anything is read from it: `--set phases.1.duration=2s`.
+type Setting struct {
+	// Path leads to the value. An element of a list is named by its index from 0 or, for phases, by its name.
+	Path string
+	// Value is YAML of one line; text that is not YAML is taken as it is.
+	Value string
+	// Flag is how errors call the setting. Empty: "--set PATH=VALUE".
+	Flag string
+}
+
+// ParseSetting reads PATH=VALUE. An error is a Problem.
+func ParseSetting(s string) (Setting, error) {
+	path, value, ok := strings.Cut(s, "=")
+	if !ok || path == "" {
+		return Setting{}, Problem{File: "--set " + clip(s), What: quote(s), Why: "a setting is PATH=VALUE", Mend: `write "target.timeout=2s"`}
+	}
+	return Setting{Path: path, Value: value}, nil
+}
+
+// source is what errors call the setting.
+func (s Setting) source() string {
+	if s.Flag != "" {
+		return s.Flag
+	}
+	return clip("--set " + s.Path + "=" + s.Value)
+}
+
+// problem is a mistake of the setting.
+func (s Setting) problem(path, what, why, mend string) Problem {
+	return Problem{File: s.source(), Path: path, What: what, Why: why, Mend: mend}
+}
+
+// settings returns the overrides of opts in the order in which they are applied: later ones win.
+func (opts ParseOptions) settings() []Setting {
+	all := append([]Setting(nil), opts.Set...)
+	for _, o := range []Setting{
+		{Path: "target.url", Value: opts.Target, Flag: "--target"},
+		{Path: "limit", Value: opts.Limit, Flag: "--limit"},
+	} {
+		if o.Value != "" {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// apply overrides a value of the tree below root.
+func (s Setting) apply(root *node) Errors {
+	value, errs := s.tree()
+	if len(errs) > 0 {
+		return errs
+	}
+	at := root
+	steps := strings.Split(s.Path, ".")
+	for i, step := range steps {
+		path := strings.Join(steps[:i+1], ".")
+		slot, why := at.slot(step, value.at)
+		if slot == nil {
+			return Errors{s.problem(path, quote(step), why, "")}
+		}
+		if i == len(steps)-1 {
+			value.rebase((*slot).path)
+			*slot = value
+			return nil
+		}
+		if (*slot).isNull() {
+			*slot = &node{form: mapping, at: value.at, path: (*slot).path}
+		}
+		at = *slot
+	}
+	return nil
+}
+
+// slot returns where the child of a mapping or a list is kept, making an empty one in a mapping that has none.
+func (n *node) slot(step string, at position) (slot **node, why string) {
+	if n.form == scalar {
+		return nil, "the value above it is text and has no parts"
+	}
+	if step == "" {
+		return nil, "a path has no empty step"
+	}
+	if n.form == mapping {
+		for i, k := range n.keys {
+			if k.text == step {
+				return &n.items[i], ""
+			}
+		}
+		path := join(n.path, step)
+		n.keys = append(n.keys, &node{text: step, raw: step, path: path, at: at})
+		n.items = append(n.items, &node{path: path, at: at, plain: true})
+		return &n.items[len(n.items)-1], ""
+	}
+	for i, item := range n.items {
+		if name := item.get("name"); name != nil && name.text == step {
+			return &n.items[i], ""
+		}
+	}
+	if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.items) {
+		return &n.items[i], ""
+	}
+	return nil, fmt.Sprintf("the list has %d elements, named by their index from 0 or by their name", len(n.items))
+}
+
+// tree reads the value. What is not YAML, or a flag of its own, is plain text.
+func (s Setting) tree() (*node, Errors) {
+	text := &node{text: s.Value, raw: s.Value, plain: true}
+	if s.Flag == "" && strings.TrimSpace(s.Value) != "" {
+		root, errs := parseTree([]byte(s.Value), s.source())
+		if len(errs) == 0 {
+			text = root
+		} else if strings.ContainsAny(s.Value[:1], "[{") {
+			for i := range errs {
+				errs[i].Line, errs[i].Col = 0, 0
+			}
+			return nil, errs
+		}
+	}
+	text.mark(position{setting: s.source()})
+	return text, nil
+}
+
+// mark puts n and all below it at a position.
+func (n *node) mark(at position) {
+	n.at = at
+	for _, k := range n.keys {
+		k.at = at
+	}
+	for _, c := range n.items {
+		c.mark(at)
+	}
+}
+
+// rebase gives n and all below it the path that leads to them.
+func (n *node) rebase(path string) {
+	n.path = path
+	for i, c := range n.items {
+		if n.form == mapping {
+			n.keys[i].path = join(path, n.keys[i].text)
+			c.rebase(n.keys[i].path)
+		} else {
+			c.rebase(fmt.Sprintf("%s[%d]", path, i))
+		}
+	}
+}
+
+// partitionFlag overrides the kind of the partition below root with the text of --partition; count and the rest stay.
+func partitionFlag(root *node, text string) {
+	at := position{setting: "--partition"}
+	flag := partitionNode(&node{text: text, raw: text, plain: true, at: at, path: "partition"})
+	slot, _ := root.slot("partition", at) // the root is a mapping and the step not empty: there is a slot
+	if old := *slot; old.form == mapping && flag.form == mapping {
+		for i, k := range old.keys {
+			if !isPartitionKind(k.text) {
+				flag.keys, flag.items = append(flag.keys, k), append(flag.items, old.items[i])
+			}
+		}
+	}
+	*slot = flag
+}

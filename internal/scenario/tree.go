@@ -1,0 +1,270 @@
+package scenario
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxDepth is how deeply a scenario file may nest; the deepest value of the format stands at 5.
+const maxDepth = 16
+
+// form is the form of a node.
+type form uint8
+
+const (
+	scalar form = iota
+	sequence
+	mapping
+)
+
+// position is where a node stands: a line and a column that count from 1, or the setting it came from.
+type position struct {
+	line, col int
+	setting   string
+}
+
+// node is one value of a scenario file, without anything of YAML that scenario files do not use.
+type node struct {
+	form form
+	at   position
+	// path leads to the node, as in phases[0].duration; empty for the root.
+	path string
+	// text is the scalar with its variables expanded, raw as it is written, plain without quotes around it.
+	text, raw string
+	plain     bool
+	// values are the values of the environment in text; bad tells that a variable could not be expanded.
+	values []string
+	bad    bool
+	// keys and items are of equal length for a mapping; a sequence has items only.
+	keys, items []*node
+}
+
+// get returns the value of a mapping's key, nil where there is none.
+func (n *node) get(key string) *node {
+	if n == nil || n.form != mapping {
+		return nil
+	}
+	for i, k := range n.keys {
+		if k.text == key {
+			return n.items[i]
+		}
+	}
+	return nil
+}
+
+// varied tells whether text is not what stands in the file.
+func (n *node) varied() bool { return n.text != n.raw }
+
+// parseTree reads one YAML document. It is the only place that knows the YAML library. The tree may be incomplete where
+// there are problems, and nil where it could not be read at all.
+func parseTree(src []byte, file string) (*node, Errors) {
+	t := treeBuilder{file: file, lines: lineCount(src)}
+	if p, bad := t.badCharacter(src); bad {
+		return nil, Errors{p}
+	}
+	loader, err := yaml.NewLoader(bytes.NewReader(src))
+	if err != nil {
+		panic("scenario: yaml loader: " + err.Error()) // no options are passed that it could refuse
+	}
+	var doc, next yaml.Node
+	switch err := loader.Load(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil, Errors{{File: file, Line: 1, Col: 1, What: "an empty file", Why: "a scenario has id, title, kind, limit and phases",
+			Mend: `begin with what "rlcheck init" prints`}}
+	case err != nil:
+		return nil, Errors{t.loadProblem(err, src)}
+	}
+	if len(doc.Content) != 1 {
+		return nil, Errors{{File: file, Line: 1, Col: 1, What: "an empty document", Why: "a scenario is one mapping"}}
+	}
+	root := t.convert(doc.Content[0], "", 0)
+	switch err := loader.Load(&next); {
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		t.problems = append(t.problems, t.loadProblem(err, src))
+	default:
+		at := &next
+		if len(next.Content) > 0 {
+			at = next.Content[0]
+		}
+		t.add(at, "", "a second document", "a file holds one scenario", "put it into a file of its own")
+	}
+	return root, t.problems
+}
+
+// treeBuilder turns YAML nodes into ours and collects what scenario files do not use.
+type treeBuilder struct {
+	file     string
+	lines    int
+	problems Errors
+}
+
+func (t *treeBuilder) add(n *yaml.Node, path, what, why, mend string) {
+	t.problems = append(t.problems, Problem{File: t.file, Line: min(max(n.Line, 1), t.lines), Col: max(n.Column, 1),
+		Path: path, What: what, Why: why, Mend: mend})
+}
+
+// convert returns the node for y, or nil where it is of no use.
+func (t *treeBuilder) convert(y *yaml.Node, path string, depth int) *node {
+	if depth > maxDepth {
+		t.add(y, "", "a value nested too deeply", fmt.Sprintf("scenario files nest at most %d deep", maxDepth), "")
+		return nil
+	}
+	if y.Anchor != "" {
+		t.add(y, path, fmt.Sprintf("anchor %s", quote("&"+y.Anchor)), "scenario files have no anchors", "write the value out")
+	}
+	if y.Style&yaml.TaggedStyle != 0 {
+		t.add(y, path, "tag "+quote(y.Tag), "scenario files have no tags", "leave it out")
+	}
+	n := &node{at: position{line: min(y.Line, t.lines), col: y.Column}, path: path}
+	switch y.Kind {
+	case yaml.MappingNode:
+		n.form = mapping
+		t.convertPairs(n, y, depth)
+	case yaml.SequenceNode:
+		n.form = sequence
+		for i, c := range y.Content {
+			if item := t.convert(c, fmt.Sprintf("%s[%d]", path, i), depth+1); item != nil {
+				n.items = append(n.items, item)
+			}
+		}
+	case yaml.ScalarNode:
+		n.text, n.raw = y.Value, y.Value
+		n.plain = y.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+	default:
+		t.add(y, path, fmt.Sprintf("alias %s", quote("*"+y.Value)), "scenario files have no aliases", "write the value out")
+		return nil
+	}
+	return n
+}
+
+// convertPairs fills the mapping n from y. A key that is given twice is a problem; the first one counts.
+func (t *treeBuilder) convertPairs(n *node, y *yaml.Node, depth int) {
+	seen := make(map[string]*node, len(y.Content)/2)
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		k, v := y.Content[i], y.Content[i+1]
+		if k.Kind != yaml.ScalarNode {
+			t.add(k, n.path, "a key that is not text", "keys are words", "")
+			continue
+		}
+		key := &node{at: position{line: min(k.Line, t.lines), col: k.Column}, text: k.Value, raw: k.Value, path: join(n.path, k.Value)}
+		if k.Anchor != "" {
+			t.add(k, key.path, "anchor "+quote("&"+k.Anchor), "scenario files have no anchors", "leave it out")
+		}
+		value := t.convert(v, key.path, depth+1)
+		if first := seen[k.Value]; first != nil {
+			t.add(k, n.path, quote(k.Value), fmt.Sprintf("a key is given once, and this one stands at %d:%d already", first.at.line, first.at.col),
+				"remove one of them")
+			continue
+		}
+		seen[k.Value] = key
+		if value != nil {
+			n.keys, n.items = append(n.keys, key), append(n.items, value)
+		}
+	}
+}
+
+// join adds a key to a path. A key that is not a plain word is quoted.
+func join(path, key string) string {
+	for _, r := range key {
+		if r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			key = quote(key)
+			break
+		}
+	}
+	key = clip(key)
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// loadProblem turns an error of the YAML library into a problem with a position inside the file.
+func (t *treeBuilder) loadProblem(err error, src []byte) Problem {
+	p := Problem{File: t.file, Line: 1, Col: 1, What: "not YAML", Why: err.Error()}
+	var le *yaml.LoadError
+	if !errors.As(err, &le) {
+		return p
+	}
+	p.Why = le.Message
+	if le.ContextMsg != "" {
+		p.Why += " " + le.ContextMsg
+		if le.ContextMark.Line > 0 && le.ContextMark != le.Mark {
+			p.Why += fmt.Sprintf(" that began at %d:%d", le.ContextMark.Line, le.ContextMark.Column)
+		}
+	}
+	mark := le.Mark
+	if mark.Line > t.lines && le.ContextMark.Line > 0 { // the end of the file: say where it began
+		mark = le.ContextMark
+	}
+	p.Line, p.Col = min(max(mark.Line, 1), t.lines), max(mark.Column, 1)
+	if character(src, p.Line, p.Col) == '\t' {
+		p.What, p.Mend = "a tab", "indent with spaces"
+	}
+	return p
+}
+
+// badCharacter finds the first byte that is not UTF-8 and the first character that YAML does not allow.
+func (t *treeBuilder) badCharacter(src []byte) (Problem, bool) {
+	line, col := 1, 1
+	for rest := src; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		p := Problem{File: t.file, Line: line, Col: col}
+		switch {
+		case r == utf8.RuneError && size == 1:
+			p.What, p.Why, p.Mend = fmt.Sprintf("byte 0x%02x", rest[0]), "scenario files are UTF-8", "save the file as UTF-8"
+			return p, true
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r > 0x7f && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff:
+			p.What, p.Why, p.Mend = fmt.Sprintf("character %U", r), "scenario files are text without control characters", "remove it"
+			return p, true
+		}
+		rest = rest[size:]
+		if isBreak(r) && (r != '\r' || len(rest) == 0 || rest[0] != '\n') {
+			line, col = line+1, 1
+		} else {
+			col++
+		}
+	}
+	return Problem{}, false
+}
+
+// isBreak tells whether YAML ends a line at r.
+func isBreak(r rune) bool {
+	return r == '\n' || r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029
+}
+
+// splitLines cuts text at the breaks of YAML; a break at the end begins no further line.
+func splitLines(src []byte) []string {
+	s := strings.ReplaceAll(string(src), "\r\n", "\n")
+	var lines []string
+	for s != "" {
+		i := strings.IndexFunc(s, isBreak)
+		if i < 0 {
+			return append(lines, s)
+		}
+		_, size := utf8.DecodeRuneInString(s[i:])
+		lines, s = append(lines, s[:i]), s[i+size:]
+	}
+	return lines
+}
+
+// lineCount returns the number of lines of src, at least 1.
+func lineCount(src []byte) int { return max(1, len(splitLines(src))) }
+
+// character returns the character at a position, 0 outside the text.
+func character(src []byte, line, col int) rune {
+	lines := splitLines(src)
+	if line > len(lines) {
+		return 0
+	}
+	if r := []rune(lines[line-1]); col <= len(r) {
+		return r[col-1]
+	}
+	return 0
+}
