@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // ReadCSV reads a recording from a CSV file (RFC 4180, comma), plain or gzip. See NewCSVReader.
@@ -76,6 +77,7 @@ func (r *rowReader) decode(line []byte, o *Observation) bool {
 
 // whole splits a row into its cells, after reading on where a cell goes over the end of the line.
 func (r *rowReader) whole(line []byte) ([]byte, bool) {
+	line = validUTF8(line)
 	flaw := r.row.split(line)
 	if flaw == openQuote {
 		r.long = append(r.long[:0], line...)
@@ -88,7 +90,7 @@ func (r *rowReader) whole(line []byte) ([]byte, bool) {
 			r.add("row "+first, "its last quote is open, up to the end of the file or 1 MiB", `end the cell with "`)
 			return nil, false
 		}
-		r.long = append(append(r.long, '\n'), next...)
+		r.long = append(append(r.long, '\n'), validUTF8(next)...)
 		line = r.long
 		flaw = r.row.split(line)
 	}
@@ -97,6 +99,13 @@ func (r *rowReader) whole(line []byte) ([]byte, bool) {
 		return nil, false
 	}
 	return line, true
+}
+
+func validUTF8(line []byte) []byte {
+	if utf8.Valid(line) {
+		return line
+	}
+	return bytes.ToValidUTF8(line, []byte("\uFFFD"))
 }
 
 func (r *rowReader) addRagged(line []byte) {

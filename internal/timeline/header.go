@@ -76,7 +76,8 @@ func headerLine(h Header) ([]byte, error) {
 // flaw says what is wrong with the values of a header and which rule they break; empty if nothing is.
 func (j *headerJSON) flaw() (what, why string) {
 	if j.Started != "" {
-		if _, err := time.Parse(time.RFC3339Nano, j.Started); err != nil {
+		started, err := time.Parse(time.RFC3339Nano, j.Started)
+		if year := started.UTC().Year(); err != nil || year < 0 || year > 9999 {
 			return "started " + excerpt(j.Started), "a time as in RFC 3339 belongs here"
 		}
 	}
@@ -96,12 +97,13 @@ func (j *headerJSON) flaw() (what, why string) {
 func (j *headerJSON) header() Header {
 	h := Header{
 		WallError: time.Duration(j.WallError), ClockError: time.Duration(j.ClockError), Tick: time.Duration(j.Tick),
-		Ended: time.Duration(j.Ended), Unsent: j.Unsent, Notes: j.Notes, Interrupted: j.Interrupted,
+		Ended: time.Duration(j.Ended), Unsent: j.Unsent, Interrupted: j.Interrupted,
 		Audit: Audit{j.Audit.CPUShare, time.Duration(j.Audit.LongestGC), j.Audit.Collections, j.Audit.Connections},
 	}
 	if started, err := time.Parse(time.RFC3339Nano, j.Started); err == nil {
 		h.Started = started.UTC()
 	}
+	h.Notes = append(h.Notes, j.Notes...) // nil if empty
 	for _, s := range j.Spreads {
 		h.Spreads = append(h.Spreads, Spread{s.Phase, s.Requests, time.Duration(s.Width)})
 	}

@@ -239,9 +239,9 @@ func (r *planReader) phase(all []member) {
 	}
 	r.due = j.Arrivals
 	r.schedule.Phases = append(r.schedule.Phases, Phase{
-		Name: j.Phase, Shape: j.Shape, Origin: j.Origin, Duration: time.Duration(j.Duration), Partitions: j.Partitions,
+		Name: j.Phase, Shape: j.Shape, Origin: j.Origin, Duration: time.Duration(j.Duration), Partitions: append([]string(nil), j.Partitions...),
 		Clients: j.Clients, Requests: j.Requests, Cost: j.Cost, Aim: j.Aim, Window: time.Duration(j.Window),
-		ProbeRequests: j.ProbeRequests, Forge: j.Forge,
+		ProbeRequests: j.ProbeRequests, Forge: append([]string(nil), j.Forge...),
 	})
 }
 

@@ -1,0 +1,114 @@
+package latency
+
+import (
+	"math"
+	"time"
+)
+
+// The range that is reported to three significant digits. Values outside it are counted apart and still take part in
+// every number.
+const (
+	Lowest  = time.Microsecond
+	Highest = time.Hour
+)
+
+// Distribution is the distribution of one measure. All members are zero if Count is.
+type Distribution struct {
+	// Count is the number of values, those outside the range included.
+	Count int64 `json:"count"`
+	// Min, Mean and Max are exact; Mean is rounded toward zero.
+	Min  time.Duration `json:"min_ns"`
+	Mean time.Duration `json:"mean_ns"`
+	// The quantiles, to three digits: see Quantile.
+	P50  time.Duration `json:"p50_ns"`
+	P90  time.Duration `json:"p90_ns"`
+	P95  time.Duration `json:"p95_ns"`
+	P99  time.Duration `json:"p99_ns"`
+	P999 time.Duration `json:"p99_9_ns"`
+	Max  time.Duration `json:"max_ns"`
+	// Below counts the values under Lowest, Above those over Highest.
+	Below int64 `json:"below_1us"`
+	Above int64 `json:"above_1h"`
+	// Buckets are the values to three digits: ascending, disjoint, none empty. Their counts add up to Count. Negative
+	// values are in one bucket, those over Highest in another.
+	Buckets []Bucket `json:"-"`
+}
+
+// Bucket counts the values v with From <= v <= To.
+type Bucket struct {
+	From  time.Duration `json:"from_ns"`
+	To    time.Duration `json:"to_ns"`
+	Count int64         `json:"count"`
+}
+
+// Quantile returns the smallest value, to three digits, that at least a share q of all values does not exceed: the value
+// with rank ceil(q*Count). It is Min for q <= 0, Max for q >= 1, and 0 if there are no values. Between values over
+// Highest it does not tell apart and returns Max.
+func (d *Distribution) Quantile(q float64) time.Duration {
+	if d.Count == 0 {
+		return 0
+	}
+	if !(q > 0) {
+		return d.Min
+	}
+	// A product that is whole may come out a hair larger: 0.07*100 > 7.
+	rank := int64(math.Ceil(min(q, 1) * float64(d.Count) * (1 - 1e-12)))
+	for _, b := range d.Buckets {
+		if rank -= b.Count; rank <= 0 {
+			return min(b.To, d.Max)
+		}
+	}
+	return d.Max
+}
+
+// LogBuckets returns the distribution for a logarithmic axis: buckets that begin at Lowest*10^(k/perDecade), from that of
+// the smallest to that of the largest value, empty ones between them included. Values under Lowest are in a bucket of
+// their own, from 0 or Min. It returns nil if there are no values. A value within three digits of a bound may be
+// counted one bucket lower.
+func (d *Distribution) LogBuckets(perDecade int) []Bucket {
+	perDecade = max(perDecade, 1)
+	var all []Bucket
+	first := 0
+	for _, b := range d.Buckets {
+		k := logIndex(b.From, perDecade)
+		if all == nil {
+			first = k
+		}
+		for first+len(all) <= k {
+			all = append(all, logBucket(first+len(all), perDecade))
+		}
+		all[k-first].Count += b.Count
+	}
+	if first < 0 {
+		all[0].From = min(0, d.Min)
+	}
+	return all
+}
+
+// logBound returns where bucket k begins.
+func logBound(k, perDecade int) time.Duration {
+	bound := math.Round(float64(Lowest) * math.Pow(10, float64(k)/float64(perDecade)))
+	if bound >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(bound)
+}
+
+func logBucket(k, perDecade int) Bucket {
+	return Bucket{From: logBound(k, perDecade), To: logBound(k+1, perDecade) - 1}
+}
+
+// logIndex returns the bucket of v, -1 for values under Lowest.
+func logIndex(v time.Duration, perDecade int) int {
+	if v < Lowest {
+		return -1
+	}
+	k := int(math.Log10(float64(v)/float64(Lowest)) * float64(perDecade))
+	for k > 0 && logBound(k, perDecade) > v { // the logarithm is not exact
+		k--
+	}
+	for logBound(k+1, perDecade) <= v {
+		k++
+	}
+	return k
+}

@@ -1,0 +1,119 @@
+// Package latency measures a recording: how long answers took, for allowed and denied requests apart, and how well the
+// plan was kept. It is the only user of the HdrHistogram library.
+package latency
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Latencies are the two measures of the answers of one outcome.
+type Latencies struct {
+	// Corrected is the latency, FirstByte - At: counted from the plan, so that a request that had to wait for its sending
+	// counts as slow. For requests without a plan (closed loop) it is the service time.
+	Corrected Distribution `json:"corrected"`
+	// Service is the service time, FirstByte - Sent.
+	Service Distribution `json:"service"`
+}
+
+// Summary is what one recording says of latency. Allowed.Service.Count + Denied.Service.Count + Unknown.Service.Count +
+// Unanswered is the number of observations.
+type Summary struct {
+	Allowed Latencies `json:"allowed"`
+	Denied  Latencies `json:"denied"`
+	// Unknown are the answers whose status no rule classifies.
+	Unknown Latencies `json:"unknown"`
+	// Unanswered counts the observations without a first byte. They have no latency.
+	Unanswered int64 `json:"unanswered"`
+	// Lateness is Sent - At of the requests that had a plan: those of the phases in which at least one request was not sent
+	// at the very nanosecond of its At. Its Count is 0 for a recording of closed loops, or in virtual time.
+	Lateness Distribution `json:"lateness"`
+}
+
+// Quantile returns the quantile of the corrected latency of one outcome: see Distribution.Quantile.
+func (s *Summary) Quantile(o timeline.Outcome, q float64) time.Duration {
+	return s.Of(o).Corrected.Quantile(q)
+}
+
+// Of returns the latencies of one outcome.
+func (s *Summary) Of(o timeline.Outcome) *Latencies {
+	switch o {
+	case timeline.Allowed:
+		return &s.Allowed
+	case timeline.Denied:
+		return &s.Denied
+	default:
+		return &s.Unknown
+	}
+}
+
+// Summarize measures tl. It has no errors; an empty timeline gives the zero Summary.
+func Summarize(tl *timeline.Timeline) Summary {
+	var c Collector
+	for i := range tl.Observations {
+		c.Add(&tl.Observations[i])
+	}
+	return c.Summary()
+}
+
+// Collector measures a recording one observation at a time. The zero value is empty. Its memory is that of at most
+// seven histograms (270 KiB each) and a number for each phase.
+type Collector struct {
+	corrected, service [timeline.Denied + 1]recorder
+	unanswered         int64
+	lateness           recorder
+	phases             map[string]*phase
+	// last is the phase of the last observation, and lastName its name.
+	last     *phase
+	lastName string
+}
+
+// phase tells whether a phase has a plan.
+type phase struct {
+	planned bool
+	// onTime counts the requests with Sent = At, until the phase is known to have a plan.
+	onTime int64
+}
+
+// Add takes one observation into account, in any order.
+func (c *Collector) Add(o *timeline.Observation) {
+	c.addLateness(o.Phase, o.Sent-o.At)
+	if !o.Answered {
+		c.unanswered++
+		return
+	}
+	c.corrected[o.Outcome].record(o.FirstByte-o.At, 1)
+	c.service[o.Outcome].record(o.FirstByte-o.Sent, 1)
+}
+
+func (c *Collector) addLateness(name string, late time.Duration) {
+	if c.last == nil || c.lastName != name {
+		if c.phases == nil {
+			c.phases = make(map[string]*phase)
+		}
+		if c.phases[name] == nil {
+			c.phases[name] = &phase{}
+		}
+		c.last, c.lastName = c.phases[name], name
+	}
+	p := c.last
+	if late == 0 && !p.planned {
+		p.onTime++
+		return
+	}
+	if !p.planned {
+		p.planned = true
+		c.lateness.record(0, p.onTime)
+	}
+	c.lateness.record(late, 1)
+}
+
+// Summary returns what was collected so far.
+func (c *Collector) Summary() Summary {
+	s := Summary{Unanswered: c.unanswered, Lateness: c.lateness.distribution()}
+	for o := timeline.Unknown; o <= timeline.Denied; o++ {
+		*s.Of(o) = Latencies{Corrected: c.corrected[o].distribution(), Service: c.service[o].distribution()}
+	}
+	return s
+}
