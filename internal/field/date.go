@@ -25,6 +25,26 @@ func ParseDate(value string) (time.Time, error) {
 	return t, nil
 }
 
+// CheckDate returns the rule that a Date value breaks, as a *Problem: ST-DATE where it is no date, RA-IMF where it has an
+// obsolete form, which must be read but may not be sent. Otherwise nil.
+func CheckDate(value string) error {
+	t, obsolete, why, mend := httpDate(trim(value))
+	switch {
+	case why != "":
+		return &Problem{Rule: DateSyntax, Field: "Date", Value: value, Why: why, Mend: mend}
+	case obsolete:
+		return obsoleteDate("Date", value, t)
+	default:
+		return nil
+	}
+}
+
+// obsoleteDate is the problem of a date in a form that no sender may use.
+func obsoleteDate(field, value string, t time.Time) *Problem {
+	return &Problem{Rule: RAIMF, Field: field, Value: value,
+		Why: "this form of a date is obsolete, no sender may use it", Mend: "write " + quote(t.Format(imfFixdate))}
+}
+
 // httpDate parses s and tells whether its form is obsolete. why is empty for a valid date; otherwise it says which rule
 // is broken, and mend, which may be empty, what to write instead.
 func httpDate(s string) (t time.Time, obsolete bool, why, mend string) {

@@ -1,6 +1,7 @@
 package field
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -34,6 +35,14 @@ func (p *Problem) Error() string {
 		b.WriteString(")")
 	}
 	return b.String()
+}
+
+// Problems returns the problem in the chain of err as a list of one; nil where there is none.
+func Problems(err error) []Problem {
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return []Problem{*p}
+	}
+	return nil
 }
 
 // quote returns s as a Go string literal in ASCII, cut after quoteMax bytes.

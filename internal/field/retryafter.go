@@ -20,6 +20,8 @@ type RetryAfter struct {
 	IsDate bool
 	// Obsolete tells that the date has the RFC 850 or asctime form, which a recipient must read but nobody may send.
 	Obsolete bool
+	// raw is the value as it came.
+	raw string
 }
 
 // ParseRetryAfter parses a Retry-After value: digits, or an HTTP-date in one of its three forms. White space around the
@@ -34,7 +36,7 @@ func ParseRetryAfter(value string) (RetryAfter, error) {
 		if err != nil {
 			return bad(RASyntax, "the seconds overflow: more than 9223372036854775807", "")
 		}
-		return RetryAfter{Seconds: n}, nil
+		return RetryAfter{Seconds: n, raw: value}, nil
 	}
 	if isList(s) {
 		return bad(RASingle, "Retry-After is a single value, not a list", "send the field once")
@@ -49,7 +51,7 @@ func ParseRetryAfter(value string) (RetryAfter, error) {
 		}
 		return bad(RASyntax, why, mend)
 	}
-	return RetryAfter{Date: t, IsDate: true, Obsolete: obsolete}, nil
+	return RetryAfter{Date: t, IsDate: true, Obsolete: obsolete, raw: value}, nil
 }
 
 // Wait returns how long to wait from the moment the answer was generated: the seconds, or for the date form the time from
@@ -74,8 +76,7 @@ func (r RetryAfter) Check() error {
 	if !r.Obsolete {
 		return nil
 	}
-	return &Problem{Rule: RAIMF, Field: "Retry-After", Value: r.Date.Format(time.RFC3339),
-		Why: "this form of a date is obsolete, no sender may use it", Mend: "write " + quote(r.Date.Format(imfFixdate))}
+	return obsoleteDate("Retry-After", r.raw, r.Date)
 }
 
 // isList tells whether s is several values joined by commas. A date has one comma, or none, of its own.

@@ -3,7 +3,7 @@ package field
 // Rule is the id of a rule about header fields. Ids are stable for ever.
 type Rule string
 
-// The rules that the parsers of this package check. About tells what each one says and where it is written.
+// The rules about fields and problem bodies. About tells what each one says and where it is written.
 const (
 	RASyntax    Rule = "RA-SYNTAX"
 	RAIMF       Rule = "RA-IMF"
@@ -29,6 +29,8 @@ const (
 	XRSet       Rule = "XR-SET"
 	XRReset     Rule = "XR-EPOCH"
 	XRRange     Rule = "XR-REM-RANGE"
+	PDType      Rule = "PD-TYPE"
+	PDStatus    Rule = "PD-STATUS"
 )
 
 // Level is how binding a rule is.
@@ -97,4 +99,6 @@ var abouts = map[Rule]About{
 	XRSet:       {Convention, "X-RateLimit-Limit, -Remaining and -Reset come together, as numbers", "convention (GitHub and others)"},
 	XRReset:     {Convention, "X-RateLimit-Reset is a Unix time in seconds, or seconds from now", "convention (GitHub and others)"},
 	XRRange:     {Convention, "X-RateLimit-Remaining is a number from 0 to the limit", "convention (GitHub and others)"},
+	PDType:      {Must, "application/problem+json is a JSON object", "RFC 9457 section 3"},
+	PDStatus:    {Must, "the member status is the status of the answer", "RFC 9457 section 3.1.2"},
 }

@@ -1,0 +1,68 @@
+package claim
+
+import (
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// value returns the field of o by its name in any case, and whether the answer had it.
+func value(o *timeline.Observation, name string) (string, bool) {
+	for i := range o.Fields {
+		if strings.EqualFold(o.Fields[i].Name, name) {
+			return o.Fields[i].Value, true
+		}
+	}
+	return "", false
+}
+
+// getter is value for one observation.
+func getter(o *timeline.Observation) func(string) (string, bool) {
+	return func(name string) (string, bool) { return value(o, name) }
+}
+
+// date returns the Date of an answer.
+func date(o *timeline.Observation) (time.Time, bool) {
+	v, ok := value(o, "Date")
+	if !ok {
+		return time.Time{}, false
+	}
+	t, err := field.ParseDate(v)
+	return t, err == nil
+}
+
+// toldWait is the wait that an answer tells its client.
+type toldWait struct {
+	// raw is the value as it came.
+	raw  string
+	wait time.Duration
+	// isDate tells the date form, which counts from the Date of the answer in whole seconds.
+	isDate bool
+}
+
+// told returns the wait of a valid Retry-After. A date without a Date beside it tells no wait.
+func told(o *timeline.Observation) (toldWait, bool) {
+	v, ok := value(o, "Retry-After")
+	if !ok {
+		return toldWait{}, false
+	}
+	ra, err := field.ParseRetryAfter(v)
+	if err != nil {
+		return toldWait{}, false
+	}
+	base, hasDate := date(o)
+	if ra.IsDate && !hasDate {
+		return toldWait{}, false
+	}
+	return toldWait{raw: v, wait: ra.Wait(base), isDate: ra.IsDate}, true
+}
+
+// String writes Retry-After: 1, or for a date the wait that it means.
+func (t toldWait) String() string {
+	if t.isDate {
+		return "Retry-After: " + quote(t.raw) + ", " + seconds(t.wait, time.Second) + " after its Date"
+	}
+	return "Retry-After: " + t.raw
+}

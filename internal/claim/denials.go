@@ -1,0 +1,53 @@
+package claim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// denials judges that a phase has no more denials than its bound. Requests that were sent late come closer together than
+// planned, so more denials than the bound are no one's fault but ours when one of the phase was late.
+func (r *recording) denials(b DenialBound) check.Claim {
+	id := "denials-" + b.Phase
+	var all, unclassified, unanswered int
+	var denials []*timeline.Observation
+	late := time.Duration(0)
+	for i := range r.tl.Observations {
+		o := &r.tl.Observations[i]
+		if o.Phase != b.Phase || o.Origin {
+			continue
+		}
+		all++
+		late = max(late, lateness(o))
+		switch {
+		case isDenial(o):
+			denials = append(denials, o)
+		case !o.Answered:
+			unanswered++
+		case o.Outcome == timeline.Unknown:
+			unclassified++
+		}
+	}
+	text := fmt.Sprintf("%d of %s of phase %s were denied, at most %d may be", len(denials), plural(all, "request"), quote(b.Phase), b.Max)
+	inconclusive := func(reason check.Reason, text string) check.Claim {
+		return check.Claim{ID: id, Reason: reason, Text: text}
+	}
+	switch {
+	case all == 0:
+		return tooFew(id, "no request of phase "+quote(b.Phase)+" was sent")
+	case len(denials) > b.Max && late > r.lateMax:
+		return inconclusive(check.ScheduleMissed, fmt.Sprintf("%s; but one was sent %s late, so they came closer together than planned", text, millis(late)))
+	case len(denials) > b.Max:
+		return settle(id, text, []check.Finding{witness(check.Finding{Kind: DeniedInPhase, Seen: int64(len(denials)),
+			Bound: int64(b.Max), Text: text + ": " + seqs(denials)}, denials...)})
+	case len(denials)+unclassified+unanswered <= b.Max:
+		return settle(id, text, nil)
+	case unclassified > 0:
+		return inconclusive(check.UnclassifiedStatus, fmt.Sprintf("%s; %d answers have a status that no rule classifies", text, unclassified))
+	default:
+		return inconclusive(check.TooFew, fmt.Sprintf("%s; %s were not answered", text, plural(unanswered, "request")))
+	}
+}

@@ -1,0 +1,53 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+const deniedStatusID = "denied-status"
+
+// deniedStatus judges that every denial has one of the expected statuses. Denials without a status, which recordings from
+// elsewhere may have, are not judged.
+func (r *recording) deniedStatus(expected []int) check.Claim {
+	obs := only(denied(r.target), func(o *timeline.Observation) bool { return o.Status != 0 })
+	if len(obs) == 0 {
+		return tooFew(deniedStatusID, "there is no denial with a status")
+	}
+	bad := only(obs, func(o *timeline.Observation) bool { return !slices.Contains(expected, o.Status) })
+	text := fmt.Sprintf("%d of %s have status %s", len(obs)-len(bad), plural(len(obs), "denial"), oneOf(expected))
+	if len(bad) == 0 {
+		return settle(deniedStatusID, text, nil)
+	}
+	return settle(deniedStatusID, text, []check.Finding{witness(check.Finding{Kind: DeniedStatus, Seen: int64(len(bad)),
+		Text: fmt.Sprintf("%d of %s have status %s where %s is expected: %s", len(bad), plural(len(obs), "denial"),
+			oneOf(statuses(bad)), oneOf(expected), seqs(bad))}, bad...)})
+}
+
+// statuses returns the statuses of obs, ascending, each once.
+func statuses(obs []*timeline.Observation) []int {
+	var out []int
+	for _, o := range obs {
+		if i, found := slices.BinarySearch(out, o.Status); !found {
+			out = slices.Insert(out, i, o.Status)
+		}
+	}
+	return out
+}
+
+// oneOf writes 429, 503 or 403.
+func oneOf(statuses []int) string {
+	words := make([]string, len(statuses))
+	for i, s := range statuses {
+		words[i] = strconv.Itoa(s)
+	}
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}

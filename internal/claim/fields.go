@@ -1,0 +1,179 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// group is how one group of fields is judged.
+type group struct {
+	// what names the fields in a sentence, deniedOnly tells that only denials must have them.
+	what       string
+	deniedOnly bool
+	// read returns whether an answer has the fields, and the rules they break.
+	read func(o *timeline.Observation) (present bool, problems []field.Problem)
+}
+
+// groupOf returns how g is judged, and whether it is a known group.
+func groupOf(g FieldGroup) (group, bool) {
+	switch g {
+	case RetryAfterField:
+		return group{"Retry-After", true, readRetryAfter}, true
+	case RateLimitFields:
+		return group{"fields that tell the quota", false, readQuotas}, true
+	case DateField:
+		return group{"Date", false, readDate}, true
+	case ProblemBody:
+		return group{"body of type application/problem+json", true, readProblem}, true
+	default:
+		return group{}, false
+	}
+}
+
+// fields judges that every answer, or every denial, has the fields of a group, and that they break no binding rule of
+// their syntax. Conventions that are broken are told, they do not fail.
+func (r *recording) fields(name FieldGroup) check.Claim {
+	id := "fields-" + string(name)
+	g, ok := groupOf(name)
+	if !ok {
+		return check.Claim{ID: id, Reason: check.SetupFailed, Text: "no group of fields is named " + quote(string(name))}
+	}
+	noun, obs := "answer", r.target
+	if g.deniedOnly {
+		noun, obs = "denial", denied(obs)
+	}
+	if len(obs) == 0 {
+		return tooFew(id, "there is no "+noun+" with a known outcome")
+	}
+	if !slices.ContainsFunc(r.target, func(o *timeline.Observation) bool { return len(o.Fields) > 0 }) {
+		return tooFew(id, "the recording keeps no header fields")
+	}
+	return judgeGroup(id, noun, g, obs)
+}
+
+// judgeGroup judges the fields of obs, which is not empty.
+func judgeGroup(id, noun string, g group, obs []*timeline.Observation) check.Claim {
+	var missing, invalid []*timeline.Observation
+	// A convention binds where the answer tells nothing because of it.
+	binding, loose := broken{}, broken{}
+	for _, o := range obs {
+		present, problems := g.read(o)
+		bad := false
+		for _, p := range problems {
+			if p.Rule.Level() == field.Must || !present {
+				binding.add(p, o)
+				bad = true
+				continue
+			}
+			loose.add(p, o)
+		}
+		switch {
+		case bad:
+			invalid = append(invalid, o)
+		case !present:
+			missing = append(missing, o)
+		}
+	}
+	var findings []check.Finding
+	if len(missing) > 0 {
+		findings = append(findings, witness(check.Finding{Kind: FieldMissing, Seen: int64(len(missing)),
+			Text: fmt.Sprintf("%d of %s lack %s: %s%s", len(missing), plural(len(obs), noun), g.what, seqs(missing), byOutcome(missing, obs))},
+			missing...))
+	}
+	findings = append(findings, binding.findings(len(obs), noun, g.what)...)
+	good := len(obs) - len(missing) - len(invalid)
+	return settle(id, fmt.Sprintf("%d of %s have a valid %s%s", good, plural(len(obs), noun), g.what, loose.note()), findings)
+}
+
+// byOutcome says which of obs lack a field, where it is all of one outcome and none of the other.
+func byOutcome(missing, obs []*timeline.Observation) string {
+	d, all := len(denied(missing)), len(denied(obs))
+	switch {
+	case all == 0 || all == len(obs):
+		return ""
+	case d == 0 && len(missing) == len(obs)-all:
+		return " (all that were allowed, none that was denied)"
+	case d == len(missing) && d == all:
+		return " (all that were denied, none that was allowed)"
+	default:
+		return ""
+	}
+}
+
+// broken collects the answers that break rules, by rule, in the order in which the rules were met.
+type broken struct {
+	rules []field.Rule
+	first map[field.Rule]field.Problem
+	obs   map[field.Rule][]*timeline.Observation
+}
+
+// add notes that o breaks a rule; several fields of one answer that break the same rule count once.
+func (b *broken) add(p field.Problem, o *timeline.Observation) {
+	if b.first == nil {
+		b.first, b.obs = map[field.Rule]field.Problem{}, map[field.Rule][]*timeline.Observation{}
+	}
+	if _, ok := b.first[p.Rule]; !ok {
+		b.rules = append(b.rules, p.Rule)
+		b.first[p.Rule] = p
+	}
+	if obs := b.obs[p.Rule]; len(obs) == 0 || obs[len(obs)-1] != o {
+		b.obs[p.Rule] = append(obs, o)
+	}
+}
+
+// findings returns one finding a rule, with the first value that breaks it as an example.
+func (b *broken) findings(all int, noun, what string) []check.Finding {
+	var out []check.Finding
+	for _, rule := range b.rules {
+		obs, p := b.obs[rule], b.first[rule]
+		out = append(out, witness(check.Finding{Kind: FieldInvalid, Seen: int64(len(obs)),
+			Text: fmt.Sprintf("%d of %s break %s in %s: %s; #%d has %s", len(obs), plural(all, noun), rule, what, seqs(obs),
+				obs[0].Seq, p.Error())}, obs...))
+	}
+	return out
+}
+
+// note tells the rules that were broken, for a text.
+func (b *broken) note() string {
+	var s strings.Builder
+	for _, rule := range b.rules {
+		p := b.first[rule]
+		fmt.Fprintf(&s, "; note %s %s in %d: %s", p.Rule.Level(), rule, len(b.obs[rule]), p.Error())
+	}
+	return s.String()
+}
+
+// readRetryAfter reads Retry-After: present, and every rule of its syntax.
+func readRetryAfter(o *timeline.Observation) (bool, []field.Problem) {
+	v, ok := value(o, "Retry-After")
+	if !ok {
+		return false, nil
+	}
+	ra, err := field.ParseRetryAfter(v)
+	if err == nil {
+		err = ra.Check()
+	}
+	return true, field.Problems(err)
+}
+
+// readDate reads Date.
+func readDate(o *timeline.Observation) (bool, []field.Problem) {
+	v, ok := value(o, "Date")
+	if !ok {
+		return false, nil
+	}
+	return true, field.Problems(field.CheckDate(v))
+}
+
+// readQuotas reads the quota in any dialect: present if one tells a limit or what remains of it.
+func readQuotas(o *timeline.Observation) (bool, []field.Problem) {
+	base, _ := date(o)
+	quotas, problems := field.Quotas(getter(o), base)
+	tells := func(q field.Quota) bool { return q.HasLimit || q.HasRemaining }
+	return slices.ContainsFunc(quotas, tells), problems
+}

@@ -1,0 +1,176 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+const intactID = "intact"
+
+// class is one outcome at the origin and through the proxy: the same plan was sent to both.
+type class struct {
+	outcome       timeline.Outcome
+	origin, proxy []*timeline.Observation
+}
+
+// intact judges that the answers of the origin arrive through the proxy as they were sent. What the origin does in all its
+// answers of one outcome, one answer through the proxy that does otherwise refutes. What it does in some only, and what
+// the proxy adds, is told and does not fail.
+func (r *recording) intact(e IntactExpect) check.Claim {
+	if len(r.origin) == 0 {
+		return check.Claim{ID: intactID, Reason: check.NeedsFailed, Text: "no request was answered by the origin, so there is nothing to compare with"}
+	}
+	j := &comparison{r: r, expect: e, notes: map[string]bool{}}
+	var short []string
+	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
+		is := func(o *timeline.Observation) bool { return o.Outcome == outcome }
+		c := class{outcome: outcome, origin: only(r.origin, is), proxy: only(r.target, is)}
+		if len(c.origin) == 0 {
+			short = append(short, "no answer of the origin was "+outcome.String())
+		}
+		if len(c.proxy) == 0 {
+			short = append(short, "no answer through the proxy was "+outcome.String())
+		}
+		if len(c.origin) > 0 && len(c.proxy) > 0 {
+			j.compare(c)
+		}
+	}
+	return j.verdict(short)
+}
+
+// comparison collects what differs.
+type comparison struct {
+	r        *recording
+	expect   IntactExpect
+	findings []check.Finding
+	// notes are sentences, each once, in the order in which order names them.
+	notes map[string]bool
+	order []string
+	// compared are the names of the fields that the origin has in all answers of an outcome.
+	compared []string
+}
+
+// verdict puts the findings together. short names the sides without answers of an outcome.
+func (j *comparison) verdict(short []string) check.Claim {
+	notes := ""
+	for _, n := range j.order {
+		notes += "; " + n
+	}
+	switch {
+	case len(j.findings) > 0:
+		n := len(j.findings)
+		return settle(intactID, fmt.Sprintf("%s between the origin and the proxy%s", plural(n, "difference"), notes), j.findings)
+	case len(short) > 0:
+		return tooFew(intactID, strings.Join(short, ", ")+": that outcome cannot be compared"+notes)
+	case len(j.compared) == 0 && !j.expect.Status && !j.expect.Body:
+		return check.Claim{ID: intactID, Reason: check.NeedsFailed,
+			Text: "the origin sends none of the fields that must arrive in all of its answers" + notes}
+	}
+	what := j.compared
+	if j.expect.Status {
+		what = append(what, "status")
+	}
+	if j.expect.Body {
+		what = append(what, "body")
+	}
+	return settle(intactID, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
+		plural(len(j.r.target), "answer"), plural(len(j.r.origin), "answer"), strings.Join(what, ", "), notes), nil)
+}
+
+// note adds a sentence once.
+func (j *comparison) note(format string, args ...any) {
+	s := fmt.Sprintf(format, args...)
+	if !j.notes[s] {
+		j.notes[s] = true
+		j.order = append(j.order, s)
+	}
+}
+
+// find adds a finding about answers through the proxy, with one answer of the origin beside them.
+func (j *comparison) find(kind check.Kind, origin *timeline.Observation, proxy []*timeline.Observation, text string) {
+	obs := append([]*timeline.Observation{origin}, proxy...)
+	j.findings = append(j.findings, witness(check.Finding{Kind: kind, Seen: int64(len(proxy)), Text: text}, obs...))
+}
+
+// compare compares the answers of one outcome.
+func (j *comparison) compare(c class) {
+	for _, name := range j.names(c) {
+		j.presence(c, name)
+	}
+	j.retryAfter(c)
+	j.quotas(c)
+	j.date(c)
+	if c.outcome != timeline.Denied {
+		return
+	}
+	if j.expect.Status {
+		j.status(c)
+	}
+	if j.expect.Body {
+		j.body(c)
+	}
+}
+
+// expects tells whether the field name is among those that must arrive.
+func (j *comparison) expects(name string) bool {
+	return slices.ContainsFunc(j.expect.Fields, func(pattern string) bool { return matches(pattern, name) })
+}
+
+// matches tells whether name is pattern, or begins as a pattern ending in * says; in any case.
+func matches(pattern, name string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+		return len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix)
+	}
+	return strings.EqualFold(name, pattern)
+}
+
+// names returns the expected fields that any answer of c has, ascending.
+func (j *comparison) names(c class) []string {
+	var names []string
+	for _, side := range [][]*timeline.Observation{c.origin, c.proxy} {
+		for _, o := range side {
+			for _, f := range o.Fields {
+				if i, found := slices.BinarySearch(names, f.Name); !found && j.expects(f.Name) {
+					names = slices.Insert(names, i, f.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// presence finds the field lost if the origin has it in all answers and some through the proxy do not.
+func (j *comparison) presence(c class, name string) {
+	has := func(o *timeline.Observation) bool { _, ok := value(o, name); return ok }
+	lacks := func(o *timeline.Observation) bool { return !has(o) }
+	at, through := only(c.origin, has), only(c.proxy, has)
+	switch {
+	case len(at) == 0:
+		j.note("%s is added through the proxy when %s", name, c.outcome)
+		return
+	case len(at) < len(c.origin):
+		j.note("%s is in %d of %d answers of the origin when %s, so it is not judged", name, len(at), len(c.origin), c.outcome)
+		return
+	}
+	if !slices.Contains(j.compared, name) {
+		j.compared = append(j.compared, name)
+	}
+	if lost := only(c.proxy, lacks); len(lost) > 0 {
+		j.find(FieldLost, at[0], lost, fmt.Sprintf("%s is in all %d answers of the origin that %s (#%d), and in %d of %d through the proxy: %s lack it",
+			name, len(at), c.outcome, at[0].Seq, len(through), len(c.proxy), seqs(lost)))
+	}
+}
+
+// status finds denials through the proxy with a status that the origin's denials never have.
+func (j *comparison) status(c class) {
+	known := statuses(c.origin)
+	changed := only(c.proxy, func(o *timeline.Observation) bool { return !slices.Contains(known, o.Status) })
+	if len(changed) > 0 {
+		j.find(StatusChanged, c.origin[0], changed, fmt.Sprintf("%s of the origin have status %s (#%d); through the proxy %d of %d have %s: %s",
+			plural(len(c.origin), "denial"), oneOf(known), c.origin[0].Seq, len(changed), len(c.proxy), oneOf(statuses(changed)), seqs(changed)))
+	}
+}

@@ -1,0 +1,89 @@
+package claim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// staleDate is how old or how far ahead a Date may be beyond its own second: servers keep one for up to a second, and some
+// round it up.
+const staleDate = time.Second
+
+// offset is the closed interval in which the clock that wrote a Date may be ahead of ours, and the observations that bound
+// it from below and from above.
+type offset struct {
+	lo, hi     time.Duration
+	below, top *timeline.Observation
+}
+
+// offsetOf returns the offset that one answer allows. It was written within [Sent, FirstByte], on a clock that then read
+// between its Date and one second more, give or take staleDate:
+//
+//	Date - stale - FirstByte <= offset <= Date + 1 s + stale - Sent
+func (r *recording) offsetOf(o *timeline.Observation) (offset, bool) {
+	d, ok := date(o)
+	if !ok {
+		return offset{}, false
+	}
+	since, slack := d.Sub(r.tl.Header.Started), staleDate+r.tl.Header.ClockError
+	return offset{lo: since - slack - o.FirstByte, hi: since + time.Second + slack - o.Sent, below: o, top: o}, true
+}
+
+// date finds Dates through the proxy that no clock could have written that wrote all those of the origin.
+func (j *comparison) date(c class) {
+	if !j.expects("Date") {
+		return
+	}
+	var at *offset
+	for _, o := range c.origin {
+		x, ok := j.r.offsetOf(o)
+		switch {
+		case !ok:
+			continue
+		case at == nil:
+			at = &x
+			continue
+		}
+		if x.lo > at.lo {
+			at.lo, at.below = x.lo, o
+		}
+		if x.hi < at.hi {
+			at.hi, at.top = x.hi, o
+		}
+	}
+	switch {
+	case at == nil:
+		return
+	case at.lo > at.hi:
+		j.note("the Dates of the origin are not those of one clock, so they are not compared")
+		return
+	}
+	j.replaced(c, *at)
+}
+
+// replaced finds the answers through the proxy whose offset does not meet at.
+func (j *comparison) replaced(c class, at offset) {
+	var changed []*timeline.Observation
+	var origin *timeline.Observation
+	var first offset
+	for _, o := range c.proxy {
+		x, ok := j.r.offsetOf(o)
+		if !ok || x.lo <= at.hi && x.hi >= at.lo {
+			continue
+		}
+		if changed = append(changed, o); origin == nil {
+			first, origin = x, at.below
+			if x.lo > at.hi {
+				origin = at.top
+			}
+		}
+	}
+	if len(changed) == 0 {
+		return
+	}
+	j.find(FieldChanged, origin, changed, fmt.Sprintf("the clock of the origin's Dates is %s to %s ahead of ours (#%d); through the proxy %d of %d Dates that %s are of another: #%d of one %s to %s ahead",
+		seconds(at.lo, time.Millisecond), seconds(at.hi, time.Millisecond), origin.Seq, len(changed), len(c.proxy), c.outcome,
+		changed[0].Seq, seconds(first.lo, time.Millisecond), seconds(first.hi, time.Millisecond)))
+}

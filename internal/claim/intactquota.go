@@ -1,0 +1,112 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// quotaFields are the fields that tell a quota.
+var quotaFields = [...]string{"RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
+	"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Rate-Limit-Limit", "X-Rate-Limit-Remaining", "X-Rate-Limit-Reset"}
+
+// facts are what an answer tells of a quota that does not change from answer to answer, by what they are about.
+type facts map[string]string
+
+// factsOf reads the constant parts of all quotas: limit, window and the form of the reset; and the rules that are broken.
+func (j *comparison) factsOf(o *timeline.Observation) facts {
+	base, _ := date(o)
+	get := func(name string) (string, bool) {
+		if !j.expects(name) {
+			return "", false
+		}
+		return value(o, name)
+	}
+	f, onePolicy := facts{}, len(j.r.limit) < 2
+	quotas, problems := field.Quotas(get, base)
+	for _, q := range quotas {
+		about := string(q.Dialect)
+		if q.Name != "" {
+			about += " " + quote(q.Name)
+		}
+		// Without a name, the policy in force may be another one from answer to answer.
+		sure := q.Name != "" || onePolicy
+		if q.HasLimit && sure {
+			f["limit of "+about] = fmt.Sprint(q.Limit)
+		}
+		if q.Window > 0 && sure {
+			f["window of "+about] = q.Window.String()
+		}
+		if q.Form != "" {
+			f["form of the reset of "+about] = string(q.Form)
+		}
+	}
+	for _, p := range problems {
+		if structural(p.Rule) {
+			f["rule "+string(p.Rule)+" of "+p.Field] = "broken"
+		}
+	}
+	return f
+}
+
+// structural tells whether a rule is about how a field is built, whatever its numbers are: a server that keeps it once
+// keeps it always.
+func structural(rule field.Rule) bool {
+	switch rule {
+	case field.SFParse, field.SFNonEmpty, field.RPName, field.R3Limit, field.R3Required, field.XRSet:
+		return true
+	default:
+		return false
+	}
+}
+
+// quotas finds that what all answers of the origin tell alike (limit, window, form of the reset, a rule kept) is told
+// otherwise through the proxy.
+func (j *comparison) quotas(c class) {
+	if !slices.ContainsFunc(quotaFields[:], j.expects) {
+		return
+	}
+	constant := j.factsOf(c.origin[0])
+	broken := map[string]bool{}
+	for _, o := range c.origin {
+		f := j.factsOf(o)
+		for about, v := range f {
+			broken[about] = broken[about] || v == "broken"
+		}
+		for about := range constant {
+			if f[about] != constant[about] {
+				delete(constant, about)
+			}
+		}
+	}
+	changed := map[string][]*timeline.Observation{}
+	for _, o := range c.proxy {
+		for about, v := range j.factsOf(o) {
+			want, isConstant := constant[about]
+			if v == "broken" && !broken[about] || isConstant && v != want {
+				changed[about] = append(changed[about], o)
+			}
+		}
+	}
+	for _, about := range sortedKeys(changed) {
+		obs := changed[about]
+		was, is := constant[about], j.factsOf(obs[0])[about]
+		if was == "" {
+			was = "kept"
+		}
+		j.find(FieldChanged, c.origin[0], obs, fmt.Sprintf("the %s is %s in all %s of the origin that %s (#%d), and %s in %d of %d through the proxy: %s",
+			about, was, plural(len(c.origin), "answer"), c.outcome, c.origin[0].Seq, is, len(obs), len(c.proxy), seqs(obs)))
+	}
+}
+
+// sortedKeys returns the keys of m, ascending.
+func sortedKeys(m map[string][]*timeline.Observation) []string {
+	var keys []string
+	for k := range m {
+		i, _ := slices.BinarySearch(keys, k)
+		keys = slices.Insert(keys, i, k)
+	}
+	return keys
+}

@@ -1,0 +1,119 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// opening is the first phase of the partitions of one side: what a fresh partition answers to a burst.
+type opening struct {
+	// denials are its denials that tell a wait.
+	denials []*timeline.Observation
+	// span is the longest time that the opening of one partition took, from its first Sent to its last FirstByte.
+	span time.Duration
+	cost int64
+}
+
+// apart finds a wait in the opening of a partition through the proxy that is shorter or longer than every one in those at
+// the origin. In a fresh partition a denial waits for the admissions of its own opening, so two true waits differ by no
+// more than the spans of the openings; the notation adds less than a second on each side, a Date another. This needs
+// limiters whose waits follow from the burst alone, not from when it was sent.
+func (j *comparison) apart() {
+	if len(j.r.limit) == 0 || slices.ContainsFunc(j.r.limit, byTheClock) {
+		return
+	}
+	at, ok := j.r.opening(true)
+	through, ok2 := j.r.opening(false)
+	if !ok || !ok2 || at.cost != through.cost {
+		return
+	}
+	noise := at.span + through.span + 2*time.Second + 2*j.r.tl.Header.ClockError
+	for _, p := range j.r.limit {
+		noise += 2 * max(p.Tick, j.r.tl.Header.Tick)
+	}
+	short, long := waitRange(at.denials)
+	if wait(long)-wait(short) > noise {
+		j.note("the origin tells waits from %s to %s to one burst, so they are not compared", seconds(wait(short), time.Second), seconds(wait(long), time.Second))
+		return
+	}
+	report := func(than string, o *timeline.Observation, changed []*timeline.Observation) {
+		if len(changed) == 0 {
+			return
+		}
+		a, _ := told(o)
+		b, _ := told(changed[0])
+		j.find(FieldChanged, o, changed, fmt.Sprintf("no denial of the origin's bursts tells a %s wait than #%d: %s; through the proxy %d of %d do: #%d has %s, and %s is all that noise explains",
+			than, o.Seq, a, len(changed), len(through.denials), changed[0].Seq, b, seconds(noise, time.Millisecond)))
+	}
+	report("shorter", short, only(through.denials, func(o *timeline.Observation) bool { return add(wait(o), noise) < wait(short) }))
+	report("longer", long, only(through.denials, func(o *timeline.Observation) bool { return add(wait(long), noise) < wait(o) }))
+}
+
+// byTheClock tells whether the waits of p depend on when a burst is sent, or on what came before it.
+func byTheClock(p reference.Policy) bool {
+	return p.Windowed() && p.Align != reference.AlignFirst || p.Refill == reference.RefillInterval || p.Start == reference.StartUnknown
+}
+
+// wait returns the wait that o tells, which it must.
+func wait(o *timeline.Observation) time.Duration { t, _ := told(o); return t.wait }
+
+// waitRange returns the observations that tell the shortest and the longest wait; obs is not empty.
+func waitRange(obs []*timeline.Observation) (short, long *timeline.Observation) {
+	short, long = obs[0], obs[0]
+	for _, o := range obs {
+		if wait(o) < wait(short) {
+			short = o
+		}
+		if wait(o) > wait(long) {
+			long = o
+		}
+	}
+	return short, long
+}
+
+// opening returns the openings of the partitions that only one side used. Partitions with an answer missing or unknown in
+// the opening are left out; requests of different cost, or no denial at all, make ok false.
+func (r *recording) opening(origin bool) (out opening, ok bool) {
+	type side struct {
+		phase         string
+		first, last   time.Duration
+		denials       []*timeline.Observation
+		mixed, closed bool
+	}
+	sides := map[string]*side{}
+	var order []*side
+	for i := range r.tl.Observations {
+		o := &r.tl.Observations[i]
+		s := sides[o.Partition]
+		if s == nil {
+			s = &side{phase: o.Phase, first: o.Sent}
+			sides[o.Partition], order = s, append(order, s)
+		}
+		s.mixed = s.mixed || o.Origin != origin
+		if s.closed = s.closed || o.Phase != s.phase; s.closed {
+			s.mixed = s.mixed || o.Sent <= s.last
+			continue
+		}
+		s.mixed = s.mixed || !o.Answered || o.Outcome == timeline.Unknown
+		s.last = max(s.last, intervalEnd(o))
+		if out.cost == 0 && o.Origin == origin {
+			out.cost = o.Cost
+		}
+		s.mixed = s.mixed || o.Cost != out.cost
+		if o.Outcome == timeline.Denied && tells(o) {
+			s.denials = append(s.denials, o)
+		}
+	}
+	for _, s := range order {
+		if s.mixed || len(s.denials) == 0 {
+			continue
+		}
+		out.denials = append(out.denials, s.denials...)
+		out.span = max(out.span, s.last-s.first)
+	}
+	return out, len(out.denials) > 0
+}

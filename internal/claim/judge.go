@@ -1,0 +1,148 @@
+package claim
+
+import (
+	"math"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// The kinds of findings of claims. What Seen and Bound count is said with each; times are in nanoseconds.
+const (
+	// RetryAfterEarly: a client waited as told and was denied again. Seen is how long it waited, Bound how long it was
+	// told to wait.
+	RetryAfterEarly check.Kind = "retry-after-early"
+	// RetryAfterLate: a client was told to wait longer than needed. Seen is what it was told, Bound the longest need.
+	RetryAfterLate check.Kind = "retry-after-late"
+	// FieldMissing and FieldInvalid: answers without a field, or with one that breaks its syntax. Seen counts them,
+	// Bound is 0.
+	FieldMissing check.Kind = "field-missing"
+	FieldInvalid check.Kind = "field-invalid"
+	// DeniedStatus: denials with a status that is not expected. Seen counts them, Bound is 0.
+	DeniedStatus check.Kind = "denied-status"
+	// DeniedInPhase: more denials in a phase than it may have. Seen and Bound count denials.
+	DeniedInPhase check.Kind = "denied-in-phase"
+	// Latency: a quantile of the service time over its bound. Seen and Bound are that quantile and its bound.
+	Latency check.Kind = "latency"
+	// FieldLost, FieldChanged, StatusChanged, BodyChanged: what a proxy did to the answers of the origin. Seen counts the
+	// answers through the proxy that show it, Bound is 0.
+	FieldLost     check.Kind = "field-lost"
+	FieldChanged  check.Kind = "field-changed"
+	StatusChanged check.Kind = "status-changed"
+	BodyChanged   check.Kind = "body-changed"
+)
+
+// Judge returns one claim for each expectation of e, in a fixed order: fields, Retry-After, status, denials by phase,
+// latency, intactness, schedule. A claim fails only on evidence that no noise explains and then has at least one finding;
+// observations that were not answered or have an unknown outcome accuse nobody. limit is used for retry-after-not-longer
+// and for the waits of intact; it may be empty, then the former is Inconclusive. The observations of tl must ascend by
+// Sent; those of the origin count for intact only. It costs one pass over tl for each claim, and sorts.
+func Judge(tl *timeline.Timeline, limit reference.Limit, e Expect) []check.Claim {
+	return judge(tl, limit, e, check.LongestWaits)
+}
+
+// longestWaits returns an upper bound on the true wait at each denial, by its Seq; denials of which none is known are
+// missing. check.LongestWaits is one.
+type longestWaits func(*timeline.Timeline, reference.Limit) map[int]time.Duration
+
+func judge(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longestWaits) []check.Claim {
+	r := newRecording(tl, limit, e, longest)
+	var claims []check.Claim
+	for _, g := range e.Fields {
+		claims = append(claims, r.fields(g))
+	}
+	if e.RetryAfter.Honored {
+		claims = append(claims, r.honored())
+	}
+	if e.RetryAfter.NotLonger {
+		claims = append(claims, r.notLonger())
+	}
+	if len(e.DeniedStatus) > 0 {
+		claims = append(claims, r.deniedStatus(e.DeniedStatus))
+	}
+	for _, b := range e.Denials {
+		claims = append(claims, r.denials(b))
+	}
+	for _, b := range e.Latency {
+		claims = append(claims, r.latency(b))
+	}
+	if e.Intact != nil {
+		claims = append(claims, r.intact(*e.Intact))
+	}
+	if e.LateP99 > 0 {
+		claims = append(claims, r.schedule(e.LateP99))
+	}
+	return claims
+}
+
+// never is the end of the interval of a request that was never answered: it may be decided at any later time.
+const never = time.Duration(math.MaxInt64)
+
+// recording is a timeline with what several claims need of it.
+type recording struct {
+	tl *timeline.Timeline
+	// target are the observations through the target with an answer and a known outcome; origin those at the origin.
+	target, origin []*timeline.Observation
+	// waits are the longest true waits by Seq of a denial. It is computed when first asked for.
+	waits func() map[int]time.Duration
+	limit reference.Limit
+	// lateMax is how late the 99th percentile may be before the recorder itself is suspect.
+	lateMax time.Duration
+}
+
+func newRecording(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longestWaits) *recording {
+	r := &recording{tl: tl, limit: limit, lateMax: e.LateP99}
+	if r.lateMax == 0 {
+		r.lateMax = suspectLateness
+	}
+	var waits map[int]time.Duration
+	r.waits = func() map[int]time.Duration {
+		if waits == nil && len(limit) > 0 {
+			waits = longest(tl, limit)
+		}
+		return waits
+	}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		switch {
+		case !o.Answered || o.Outcome == timeline.Unknown:
+		case o.Origin:
+			r.origin = append(r.origin, o)
+		default:
+			r.target = append(r.target, o)
+		}
+	}
+	return r
+}
+
+// denied returns those of obs that were denied.
+func denied(obs []*timeline.Observation) []*timeline.Observation {
+	return only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Denied })
+}
+
+// only returns the observations for which keep is true, in order.
+func only(obs []*timeline.Observation, keep func(*timeline.Observation) bool) []*timeline.Observation {
+	var out []*timeline.Observation
+	for _, o := range obs {
+		if keep(o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// tooFew is the verdict of a claim without the observations it needs.
+func tooFew(id, text string) check.Claim {
+	return check.Claim{ID: id, Verdict: check.Inconclusive, Reason: check.TooFew, Text: text}
+}
+
+// settle turns findings into a verdict: Fail with at least one, Pass with none. text says what was seen.
+func settle(id, text string, findings []check.Finding) check.Claim {
+	c := check.Claim{ID: id, Verdict: check.Pass, Text: text, Findings: findings}
+	if len(findings) > 0 {
+		c.Verdict = check.Fail
+	}
+	return c
+}

@@ -1,0 +1,66 @@
+package claim
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// latency judges a quantile of the service time (FirstByte - Sent) by nearest rank, exactly: no histogram rounds it. So
+// few answers that the quantile is only their largest, with less than one expected above it, fail nothing.
+func (r *recording) latency(b LatencyBound) check.Claim {
+	name := quantileName(b.Quantile)
+	id := "latency-" + b.Outcome.String() + "-" + name
+	if !(b.Quantile > 0 && b.Quantile <= 1) {
+		return check.Claim{ID: id, Reason: check.SetupFailed, Text: "a quantile is above 0 and at most 1"}
+	}
+	obs := only(r.target, func(o *timeline.Observation) bool { return o.Outcome == b.Outcome })
+	if len(obs) == 0 {
+		return tooFew(id, "no answer was "+b.Outcome.String())
+	}
+	slices.SortStableFunc(obs, func(x, y *timeline.Observation) int { return cmp.Compare(service(x), service(y)) })
+	rank := nearestRank(b.Quantile, len(obs))
+	seen := service(obs[rank-1])
+	text := fmt.Sprintf("%s of the service time of %s is %s, bound %s", name,
+		plural(len(obs), b.Outcome.String()+" answer"), millis(seen), millis(b.Max))
+	if seen <= b.Max {
+		return settle(id, text, nil)
+	}
+	if why := r.overloaded(); why != "" {
+		return check.Claim{ID: id, Reason: check.ScheduleMissed, Text: text + "; but " + why + ", so the time may be ours"}
+	}
+	if b.Quantile < 1 && rank == len(obs) {
+		return tooFew(id, fmt.Sprintf("%s; but so few answers have no %s below their largest", text, name))
+	}
+	first := slices.IndexFunc(obs, func(o *timeline.Observation) bool { return service(o) > b.Max })
+	over := obs[first:]
+	slices.Reverse(over)
+	slowest := over[0]
+	return settle(id, text, []check.Finding{witness(check.Finding{Kind: Latency, Seen: int64(seen), Bound: int64(b.Max),
+		Text: fmt.Sprintf("%s: %d of %d took longer than %s, at most %d may; the slowest is #%d with %s", text, len(over), len(obs),
+			millis(b.Max), len(obs)-rank, slowest.Seq, millis(service(slowest)))}, over...)})
+}
+
+// service is the service time of an answered observation.
+func service(o *timeline.Observation) time.Duration { return o.FirstByte - o.Sent }
+
+// nearestRank returns the rank, from 1 to n, of the quantile q of n values: the smallest k with k >= q*n. q is a decimal
+// that a float holds only nearly, so products that miss a whole number by less than a billionth count as whole.
+func nearestRank(q float64, n int) int {
+	k := math.Ceil(q*float64(n) - 1e-9*float64(n))
+	return min(max(int(k), 1), n)
+}
+
+// quantileName writes 0.99 as p99, 0.999 as p99.9 and 1 as max.
+func quantileName(q float64) string {
+	if q == 1 {
+		return "max"
+	}
+	return "p" + strconv.FormatFloat(math.Round(q*1e8)/1e6, 'f', -1, 64)
+}

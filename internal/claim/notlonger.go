@@ -1,0 +1,75 @@
+package claim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+const notLongerID = "retry-after-not-longer"
+
+// notLonger judges that nobody is told to wait longer than the limit can need, rounded up to the second; the date form
+// may round up once more, because the Date it counts from is cut to the second.
+func (r *recording) notLonger() check.Claim {
+	if len(r.limit) == 0 {
+		return check.Claim{ID: notLongerID, Reason: check.NeedsFailed, Text: "how long a wait is needed follows from a limit, and none is declared"}
+	}
+	denials := denied(r.target)
+	var findings []check.Finding
+	judged, late := 0, 0
+	for _, d := range denials {
+		t, ok := told(d)
+		if !ok {
+			continue
+		}
+		need, ok := r.longestNeed(d, t)
+		if !ok {
+			continue
+		}
+		judged++
+		if t.wait > need {
+			if late++; late <= witnessMax {
+				findings = append(findings, tooLong(d, t, need, r.waits()[d.Seq]))
+			}
+		}
+	}
+	switch {
+	case judged == 0 && len(denials) == 0:
+		return tooFew(notLongerID, "no request was denied")
+	case judged == 0:
+		return tooFew(notLongerID, fmt.Sprintf("none of %s tells a wait whose need is known", plural(len(denials), "denial")))
+	case late > 0:
+		return settle(notLongerID, fmt.Sprintf("%d of %s told a longer wait than the limit can need%s",
+			late, plural(judged, "denial"), shown(late)), findings)
+	default:
+		return settle(notLongerID, fmt.Sprintf("%s told no longer wait than the limit can need", plural(judged, "denial")), nil)
+	}
+}
+
+// longestNeed returns the longest wait that d may tell in the notation of t: the longest true wait rounded up to whole
+// seconds, and one more for a date. A denial always waits for something, so at least 1 s. ok is false where no wait is
+// known to be long enough.
+func (r *recording) longestNeed(d *timeline.Observation, t toldWait) (need time.Duration, ok bool) {
+	wait, ok := r.waits()[d.Seq]
+	if !ok || wait == reference.Never {
+		return 0, false
+	}
+	need = max(time.Second, add(wait, time.Second-1).Truncate(time.Second))
+	if t.isDate {
+		need = add(need, time.Second)
+	}
+	return need, true
+}
+
+// tooLong is the finding of a denial that told a longer wait than needed.
+func tooLong(d *timeline.Observation, t toldWait, need, wait time.Duration) check.Finding {
+	return witness(check.Finding{
+		Kind: RetryAfterLate, Seen: int64(t.wait), Bound: int64(need),
+		Text: fmt.Sprintf("#%d was denied with %s (sent %s, first byte %s); at most %s could be needed, so it may tell at most %d s",
+			d.Seq, t, seconds(d.Sent, time.Millisecond), seconds(d.FirstByte, time.Millisecond),
+			seconds(wait, time.Microsecond), need/time.Second),
+	}, d)
+}

@@ -1,0 +1,49 @@
+package claim
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+const problemJSON = "application/problem+json"
+
+// mediaType returns the media type of an answer in lower case, without parameters; empty where there is none.
+func mediaType(o *timeline.Observation) string {
+	v, _ := value(o, "Content-Type")
+	t, _, err := mime.ParseMediaType(v)
+	if err != nil && t == "" {
+		t, _, _ = strings.Cut(v, ";")
+	}
+	return strings.ToLower(strings.TrimSpace(t))
+}
+
+// readProblem reads the problem body of a denial: present if the media type says so. The body itself is judged as far as
+// it was kept: it is an object (RFC 9457 section 3), and its status member is the status of the answer (section 3.1.2).
+func readProblem(o *timeline.Observation) (bool, []field.Problem) {
+	if mediaType(o) != problemJSON {
+		return false, nil
+	}
+	body := strings.TrimSpace(o.Body)
+	if body == "" {
+		return true, nil
+	}
+	if body[0] != '{' {
+		return true, []field.Problem{{Rule: field.PDType, Field: "body", Value: body, Why: "a problem is a JSON object"}}
+	}
+	var p struct {
+		Status *json.Number `json:"status"`
+	}
+	if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status == nil || o.Status == 0 {
+		return true, nil
+	}
+	if want := fmt.Sprint(o.Status); p.Status.String() != want {
+		return true, []field.Problem{{Rule: field.PDStatus, Field: "status", Value: p.Status.String(),
+			Why: "it is the status of the answer", Mend: "write " + want}}
+	}
+	return true, nil
+}
