@@ -1,11 +1,7 @@
 // Package check judges a timeline: could the declared limiter have produced it? It knows algorithms and no HTTP.
 package check
 
-import (
-	"time"
-
-	"github.com/rlcheck/rlcheck/internal/timeline"
-)
+import "time"
 
 // Verdict is our judgement. The zero value is Inconclusive: nothing is passed or failed by accident.
 type Verdict uint8
@@ -127,13 +123,4 @@ type Claim struct {
 	// Text says in one sentence what was seen.
 	Text     string
 	Findings []Finding
-}
-
-// index maps Seq numbers to observations.
-func index(obs []timeline.Observation) map[int]*timeline.Observation {
-	m := make(map[int]*timeline.Observation, len(obs))
-	for i := range obs {
-		m[obs[i].Seq] = &obs[i]
-	}
-	return m
 }

@@ -1,0 +1,111 @@
+package check
+
+import "github.com/rlcheck/rlcheck/internal/reference"
+
+// bound asks the two questions of one policy about a history. Both answers are sound: a breach proves that no decision
+// times inside the intervals, no order and (for a box of phases) no phase of the box explains the history.
+type bound interface {
+	// over returns the admissions that could not all be admitted, or nil.
+	over(h *history) *breach
+	// usage returns the meter that bounds from above how much may be in use at an instant.
+	usage(h *history) meter
+	// memory is how long before a denial an admission can have been decided and still count against it, in nanoseconds.
+	memory() int64
+	// full is the number of units that must be in use, or counted, before a request of cost 1 is denied.
+	full() int64
+	// countsAll tells that denied requests are counted too.
+	countsAll() bool
+}
+
+// breach is a proved contradiction inside one history.
+type breach struct {
+	kind Kind
+	// seen and bound are what Finding calls Seen and Bound.
+	seen, bound int64
+	// span is the widened length of time the bound was computed for, in nanoseconds.
+	span int64
+	// events are the witness, in any order.
+	events []event
+	// windows is the number of windows a windowed bound spans, 0 elsewhere.
+	windows int64
+}
+
+// meter bounds from above what may be in use, along a sweep of instants that do not decrease.
+type meter interface {
+	// excess returns, at instant t, by how much the greatest possible load exceeds the greatest that still admits a
+	// request of cost 1: a denial of cost c at t is explained if excess + (c-1)*unit > 0. One unit of cost is unit.
+	excess(t int64) int64
+	unit() int64
+}
+
+// The ends of time: far beyond any recording, far from overflow.
+const (
+	maxTime = int64(1) << 61
+	minTime = -maxTime
+)
+
+// newBound returns the bound of a policy. from and to are the box of phases, which only windowed policies read.
+func newBound(p reference.Policy, from, to int64) bound {
+	b := algorithmBound(p, from, to)
+	if p.Ban > 0 {
+		return banned{b, int64(p.Ban)}
+	}
+	return b
+}
+
+func algorithmBound(p reference.Policy, from, to int64) bound {
+	switch p.Algorithm {
+	case reference.FixedWindow:
+		if p.Align == reference.AlignFirst {
+			return newFirst(p)
+		}
+		return newFixed(p, from, to)
+	case reference.SlidingWindowCounter:
+		return newCounter(p, from, to)
+	case reference.SlidingWindowLog:
+		return newWindowLog(p)
+	case reference.LeakyBucketQueue:
+		return newQueue(p)
+	default:
+		return newBucket(p)
+	}
+}
+
+// unexplainedBy returns the indices in h.denied that b cannot explain.
+func unexplainedBy(h *history, b bound) []int32 {
+	if len(h.denied) == 0 {
+		return nil
+	}
+	out := unexplained(h, b.usage(h), h.counted(b.countsAll()), b.countsAll())
+	if ban, ok := b.(banned); ok {
+		return ban.unbanned(h, out)
+	}
+	return out
+}
+
+// underBreach returns the breach of the denial h.denied[j], which b cannot explain: the denial and everything that may
+// have counted against it.
+func underBreach(h *history, b bound, j int32) *breach {
+	d := h.denied[j]
+	m := b.usage(h)
+	best := m.excess(d.s)
+	br := &breach{kind: UnderAdmission, bound: b.full(), span: d.e - d.s, events: []event{d}}
+	for _, ev := range h.counted(b.countsAll()) {
+		if ev.seq == d.seq || ev.s > d.e {
+			continue
+		}
+		if ev.s > d.s {
+			best = max(best, m.excess(ev.s))
+		}
+		if ev.e >= d.s-b.memory() {
+			br.events = append(br.events, ev)
+		}
+	}
+	// excess is the load less full-1 units; at most this many units, rounded up, could have been in use.
+	load := best + (b.full()-1)*m.unit()
+	if b.countsAll() {
+		load -= d.cost * m.unit()
+	}
+	br.seen = max(0, -floorDiv(-load, m.unit()))
+	return br
+}

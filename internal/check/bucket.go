@@ -1,0 +1,176 @@
+package check
+
+import (
+	"math/big"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// bucket is the bound of the token bucket, GCRA and the leaky bucket as a meter, which are one limiter: capacity B units,
+// one unit every T = per/n nanoseconds. All times are multiplied by n, so that T is the integer per and nothing rounds.
+//
+//	over:   J[x,y] * per <= B*per + (y-x)*n                     for all x <= y
+//	under:  max(t if p > 0, R(t)) + p*per + (c-1)*per > t + tau  for some t in the denial's interval, tau = (B-1)*per
+//
+// J[x,y] counts the units admitted certainly inside [x,y]; R(t) is the latest theoretical arrival time that admissions
+// which ended before t can leave, p the units of those that may be decided at t.
+type bucket struct {
+	n, per, burst int64
+	// batch is the number of units refilled at once, 1 for continuous refill.
+	batch int64
+	// startsEmpty: the bucket is empty when its first request creates it. startsUnknown: it may be.
+	startsEmpty, startsUnknown bool
+	// all: a denied request takes what is there, up to its cost. Admissions are then bounded as without.
+	all bool
+}
+
+func newBucket(p reference.Policy) bucket {
+	n, per := p.Rate.N, int64(p.Rate.Per)
+	for a, b := n, per; ; a, b = b, a%b {
+		if b == 0 {
+			n, per = n/a, per/a
+			break
+		}
+	}
+	b := bucket{n: n, per: per, burst: p.Full(), batch: 1, startsEmpty: p.Start == reference.StartEmpty,
+		startsUnknown: p.Start == reference.StartUnknown, all: p.Count == reference.CountAll}
+	if p.Refill == reference.RefillInterval {
+		b.batch = max(p.Fill, 1)
+	}
+	return b
+}
+
+// fits tells whether the products of b stay below 2^61 for a recording that lasts `span` nanoseconds.
+func (b bucket) fits(span int64, units int64) bool {
+	limit := big.NewInt(maxTime / 4)
+	product := func(x, y int64) *big.Int { return new(big.Int).Mul(big.NewInt(x), big.NewInt(y)) }
+	return product(span, b.n).Cmp(limit) < 0 && product(b.burst+units, b.per).Cmp(limit) < 0
+}
+
+// over sweeps the instants at which intervals end, keeping the starts that a violated span may still have.
+func (b bucket) over(h *history) *breach {
+	if b.startsEmpty {
+		if br := b.overSinceEmpty(h); br != nil {
+			return br
+		}
+	}
+	c := candidates{n: b.n}
+	room := b.room()
+	done := make([]bool, len(h.admitted))
+	next, oldest := 0, 0
+	for _, i := range h.admittedByEnd {
+		y := h.admitted[i].e
+		for ; next < len(h.admitted) && h.admitted[next].s <= y; next++ {
+			c.insert(h.admitted[next].s)
+		}
+		c.admit(h.admitted[i].s, h.admitted[i].cost*b.per)
+		if c.top-y*b.n > room {
+			return b.tightest(h, y)
+		}
+		for done[i] = true; oldest < len(done) && done[oldest]; oldest++ {
+		}
+		if oldest < len(done) {
+			c.forget(h.admitted[oldest].s)
+		}
+	}
+	return nil
+}
+
+// room is the volume that a span of no length has room for: the burst, and one batch more where units come in batches.
+func (b bucket) room() int64 {
+	if b.batch > 1 {
+		return (b.burst + b.batch - 1) * b.per
+	}
+	return b.burst * b.per
+}
+
+// tightest returns the breach that ends at y with the latest start, which has the fewest admissions.
+func (b bucket) tightest(h *history, y int64) *breach {
+	var inside []event
+	var units int64
+	for i := len(h.admitted) - 1; i >= 0; i-- {
+		ev := h.admitted[i]
+		if ev.e > y {
+			continue
+		}
+		inside = append(inside, ev)
+		units += ev.cost
+		if units*b.per-(y-ev.s)*b.n > b.room() {
+			return &breach{kind: OverAdmission, seen: units, bound: b.most(y - ev.s), span: y - ev.s, events: inside}
+		}
+	}
+	panic("check: a violated span vanished")
+}
+
+// most returns the most units that can be admitted within a closed span of the given length in nanoseconds.
+func (b bucket) most(span int64) int64 {
+	return (b.room() + span*b.n) / b.per
+}
+
+// overSinceEmpty bounds the admissions since the bucket was created empty, at the earliest at the first start.
+func (b bucket) overSinceEmpty(h *history) *breach {
+	if len(h.all) == 0 {
+		return nil
+	}
+	first := h.all[0].s
+	var units int64
+	for k, i := range h.admittedByEnd {
+		units += h.admitted[i].cost
+		span := h.admitted[i].e - first
+		if most := (span*b.n + (b.batch-1)*b.per) / b.per; units > most {
+			br := &breach{kind: OverAdmission, seen: units, bound: most, span: span}
+			for _, j := range h.admittedByEnd[:k+1] {
+				br.events = append(br.events, h.admitted[j])
+			}
+			return br
+		}
+	}
+	return nil
+}
+
+// bucketMeter follows R(t) and p. Times inside are scaled by n.
+type bucketMeter struct {
+	bucket
+	starts []event
+	ends   []ending
+	i, k   int
+	// tat is R(t), settled the units behind it; pending is p.
+	tat, pending int64
+}
+
+func (b bucket) usage(h *history) meter {
+	m := &bucketMeter{bucket: b, starts: h.counted(b.all), ends: h.countedEnds(b.all), tat: minTime}
+	if (b.startsEmpty || b.startsUnknown) && len(h.all) > 0 {
+		created := h.all[0].e
+		for i := range h.all {
+			created = min(created, h.all[i].e)
+		}
+		m.tat = created*b.n + b.burst*b.per
+	}
+	return m
+}
+
+func (m *bucketMeter) unit() int64 { return m.per }
+
+func (m *bucketMeter) excess(t int64) int64 {
+	tau := (m.burst - 1) * m.per
+	for ; m.i < len(m.starts) && m.starts[m.i].s <= t; m.i++ {
+		m.pending += m.starts[m.i].cost
+	}
+	for ; m.k < len(m.ends) && m.ends[m.k].e < t; m.k++ {
+		e := m.ends[m.k]
+		m.pending -= e.cost
+		m.tat = min(max(e.e*m.n, m.tat)+e.cost*m.per, e.e*m.n+tau+m.per)
+	}
+	at := m.tat
+	if m.pending > 0 {
+		at = max(at, t*m.n)
+	}
+	return at + (m.pending+m.batch-1)*m.per - t*m.n - tau
+}
+
+func (b bucket) memory() int64 { return (b.burst+b.batch)*b.per/b.n + 1 }
+
+func (b bucket) full() int64 { return b.burst }
+
+func (b bucket) countsAll() bool { return b.all }

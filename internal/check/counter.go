@@ -1,0 +1,187 @@
+package check
+
+import (
+	"math/bits"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// counter is the bound of the sliding window counter with a phase in a box. At position x in a window it admits while
+//
+//	round(prev * (size-x)/size) + cur + cost - 1 < quota
+//
+// With a the units that must lie in the window before (or may lie there, and then count no more than in this one), j the
+// units certainly in the window and decided by y, the last of them was admitted only if the weighted a at y, plus j-1,
+// is below the quota. A denial at t needs the weighted units that may lie in the window before, plus those that may
+// lie in this one and start by t, to reach the quota. A request that may lie in either counts more in the later one.
+type counter struct {
+	windows
+	quota    int64
+	all      bool
+	rounding reference.Rounding
+}
+
+func newCounter(p reference.Policy, from, to int64) counter {
+	return counter{windows{from, to, int64(p.Rate.Per)}, p.Rate.N, p.Count == reference.CountAll, p.Rounding}
+}
+
+// weigh returns round(prev*left/size) for whole roundings, and for the exact comparison the ceiling: prev*left/size + n <
+// quota is the same as ceil(prev*left/size) + n < quota + (1 if there is no fraction ...) only for integers, so both
+// callers compare with below and reaches.
+func (c counter) weigh(prev, left int64) (whole, rest int64) {
+	left = min(max(left, 0), c.size)
+	hi, lo := bits.Mul64(uint64(prev), uint64(left))
+	q, r := bits.Div64(hi, lo, uint64(c.size))
+	return int64(q), int64(r)
+}
+
+// weighted returns the smallest integer w such that, for every integer n, round(prev*left/size) + n < quota exactly when
+// w + n < quota. Without rounding that is the floor: q + r/size + n < quota holds exactly when q + n < quota, or
+// q + n + 1 <= quota, as 0 <= r < size.
+func (c counter) weighted(prev, left int64) int64 {
+	q, r := c.weigh(prev, left)
+	switch {
+	case c.rounding == reference.RoundUp && r > 0:
+		return q + 1
+	case c.rounding == reference.RoundNearest && 2*r >= c.size:
+		return q + 1
+	default:
+		return q
+	}
+}
+
+func (c counter) over(h *history) *breach {
+	if c.all {
+		return c.overCountingAll(h)
+	}
+	sure := c.sureUnits(h.admitted)
+	var inside, window int64 = 0, minTime
+	var either []event // may lie in this window or in the one before
+	for _, i := range h.admittedByEnd {
+		ev := h.admitted[i]
+		k := c.last(ev.e)
+		if k != window {
+			window, inside = k, 0
+			either = either[:0]
+		}
+		switch c.first(ev.s) {
+		case k:
+			inside += ev.cost
+		case k - 1:
+			either = append(either, ev)
+		default:
+			continue
+		}
+		prev := sure[k-1] + volume(either)
+		left := c.from + (k+1)*c.size - ev.e
+		if c.weighted(prev, left)+inside-1 >= c.quota && inside > 0 {
+			return c.breachAt(h, ev.e, k, left)
+		}
+	}
+	return nil
+}
+
+// sureUnits adds up the units that must lie in each window.
+func (c counter) sureUnits(evs []event) map[int64]int64 {
+	sure := map[int64]int64{}
+	for _, ev := range evs {
+		if k := c.first(ev.s); k == c.last(ev.e) {
+			sure[k] += ev.cost
+		}
+	}
+	return sure
+}
+
+// breachAt collects what must weigh on window k by y.
+func (c counter) breachAt(h *history, y, k, left int64) *breach {
+	br := &breach{kind: OverAdmission, windows: 2, bound: c.quota}
+	var prev, cur int64
+	for _, ev := range h.admitted {
+		lo, hi := c.first(ev.s), c.last(ev.e)
+		if ev.e > y || hi > k || lo < k-1 {
+			continue
+		}
+		if lo == k {
+			cur += ev.cost
+		} else {
+			prev += ev.cost
+		}
+		br.events = append(br.events, ev)
+	}
+	br.seen = c.weighted(prev, left) + cur
+	br.span = spanOf(br.events)
+	return br
+}
+
+// overCountingAll asks of each admission that must lie in one window whether the certain load leaves room for it at its
+// start; later the weighted part has fallen and the count may have grown.
+func (c counter) overCountingAll(h *history) *breach {
+	sure := c.sureUnits(h.all)
+	all := newCertain(h.all)
+	for _, i := range h.admittedByEnd {
+		ev := h.admitted[i]
+		k := c.first(ev.s)
+		if k != c.last(ev.e) {
+			continue
+		}
+		begin := c.to + k*c.size
+		cur := all.within(begin-1, ev.s, ev)
+		load := c.weighted(sure[k-1], c.from+(k+1)*c.size-ev.e) + cur + ev.cost - 1
+		if load < c.quota {
+			continue
+		}
+		br := &breach{kind: OverAdmission, seen: load + 1, bound: c.quota, windows: 2, events: []event{ev}}
+		for _, other := range h.all {
+			lo, hi := c.first(other.s), c.last(other.e)
+			if other.seq != ev.seq && lo == hi && (lo == k-1 || lo == k && other.e < ev.s) {
+				br.events = append(br.events, other)
+			}
+		}
+		br.span = spanOf(br.events)
+		return br
+	}
+	return nil
+}
+
+// counterMeter bounds the weighted load at t from above.
+type counterMeter struct {
+	counter
+	starts []event
+	i      int
+	units  int64
+	// gone and old count the units that ended before a window and before the one before it.
+	gone, old tally
+}
+
+func (c counter) usage(h *history) meter {
+	t := newTally(h.countedEnds(c.all))
+	return &counterMeter{counter: c, starts: h.counted(c.all), gone: t, old: t}
+}
+
+func (m *counterMeter) unit() int64 { return 1 }
+
+func (m *counterMeter) excess(t int64) int64 {
+	for ; m.i < len(m.starts) && m.starts[m.i].s <= t; m.i++ {
+		m.units += m.starts[m.i].cost
+	}
+	best := minTime
+	for k := m.first(t); k <= m.last(t); k++ {
+		// Window k contains t for the phases that begin it in [begin, latest]: the earlier it began the more lies in it, the
+		// later it began the more the window before weighs.
+		begin := max(m.earliest(k), t-m.size+1)
+		cur := m.units - m.gone.before(begin)
+		prev := m.gone.before(begin) - m.old.before(begin-m.size)
+		if !m.all {
+			prev = min(prev, m.quota)
+		}
+		left := min(m.latest(k), t+m.size) - t
+		best = max(best, m.weighted(prev, left)+cur)
+	}
+	return best - m.quota + 1
+}
+
+func (c counter) memory() int64 { return 2 * c.size }
+
+func (c counter) full() int64 { return c.quota }
+
+func (c counter) countsAll() bool { return c.all }

@@ -1,0 +1,85 @@
+package check
+
+import "github.com/rlcheck/rlcheck/internal/reference"
+
+// fixed is the bound of the fixed window with a phase in a box.
+//
+//	over:   the admissions that must lie in windows k1..k2 are at most quota * (k2-k1+1)   (Hall's condition, by earliest deadline)
+//	under:  units that may lie in the denial's window and start before it reach the quota
+type fixed struct {
+	windows
+	quota int64
+	all   bool
+}
+
+func newFixed(p reference.Policy, from, to int64) fixed {
+	return fixed{windows{from, to, int64(p.Rate.Per)}, p.Rate.N, p.Count == reference.CountAll}
+}
+
+func (f fixed) over(h *history) *breach {
+	if f.all {
+		return f.overCountingAll(h)
+	}
+	seats := make([]seat, len(h.admitted))
+	for i, ev := range h.admitted {
+		seats[i] = seat{f.first(ev.s), f.last(ev.e), int32(i)}
+	}
+	return overfull(h.admitted, seats, f.quota)
+}
+
+// overCountingAll: an admission needs a window in which fewer than the quota of requests were certainly before it.
+func (f fixed) overCountingAll(h *history) *breach {
+	c := newCertain(h.all)
+	for _, i := range h.admittedByEnd {
+		ev := h.admitted[i]
+		k := f.first(ev.s)
+		// In a later window the certain load at its beginning is nothing, so only one window can be violated.
+		if k != f.last(ev.e) {
+			continue
+		}
+		begin := f.to + k*f.size
+		if c.within(begin-1, ev.s, ev)+ev.cost <= f.quota {
+			continue
+		}
+		br := &breach{kind: OverAdmission, seen: ev.cost, bound: f.quota, windows: 1, events: []event{ev}, span: ev.e - ev.s}
+		for _, other := range h.all {
+			if other.seq != ev.seq && other.s >= begin && other.e < ev.s {
+				br.events = append(br.events, other)
+				br.seen += other.cost
+			}
+		}
+		return br
+	}
+	return nil
+}
+
+func (f fixed) memory() int64 { return f.size }
+
+func (f fixed) full() int64 { return f.quota }
+
+func (f fixed) countsAll() bool { return f.all }
+
+// fixedMeter counts the units that may be in a window that contains t.
+type fixedMeter struct {
+	fixed
+	starts []event
+	ends   []ending
+	i      int
+	units  int64
+	gone   tally
+}
+
+func (f fixed) usage(h *history) meter {
+	return &fixedMeter{fixed: f, starts: h.counted(f.all), gone: newTally(h.countedEnds(f.all))}
+}
+
+func (m *fixedMeter) unit() int64 { return 1 }
+
+func (m *fixedMeter) excess(t int64) int64 {
+	for ; m.i < len(m.starts) && m.starts[m.i].s <= t; m.i++ {
+		m.units += m.starts[m.i].cost
+	}
+	// Of the windows that may contain t, the one that began first holds the most.
+	begin := max(m.earliest(m.first(t)), t-m.size+1)
+	return m.units - m.gone.before(begin) - m.quota + 1
+}

@@ -1,0 +1,183 @@
+package check
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// event is one observation as the bounds see it: a closed interval of possible decision times, in nanoseconds since the
+// start of the recording, widened by the clocks.
+type event struct {
+	s, e    int64
+	cost    int64
+	outcome timeline.Outcome
+	seq     int
+}
+
+// history is one partition as the bounds see it. Every slice may be empty.
+type history struct {
+	// all ascends by s; same instants keep the order of the recording.
+	all []event
+	// admitted are the Allowed events, ascending by s; admittedByEnd are their indices ascending by e.
+	admitted      []event
+	admittedByEnd []int32
+	// possible are the events that may have been admitted (Allowed and Unknown), ascending by s; possibleEnds are their
+	// ends, ascending, with the cost of each.
+	possible     []event
+	possibleEnds []ending
+	// denied ascends by s.
+	denied []event
+}
+
+// ending is the end of an interval and the cost that ends there.
+type ending struct{ e, cost int64 }
+
+// widening is by how much intervals grow: at the left by the tick of the limiter's clock and the error of ours, at the
+// right by the error of ours.
+type widening struct{ left, right int64 }
+
+// newHistory prepares the observations of one partition, ascending by Sent. end is the end of the recording.
+func newHistory(obs []timeline.Observation, w widening, end int64) *history {
+	h := &history{all: make([]event, len(obs))}
+	for i := range obs {
+		h.all[i] = newEvent(&obs[i], w, end)
+	}
+	h.split()
+	return h
+}
+
+func newEvent(o *timeline.Observation, w widening, end int64) event {
+	e := end
+	if o.Answered && o.Outcome != timeline.Unknown {
+		e = int64(o.FirstByte)
+	}
+	return event{s: int64(o.Sent) - w.left, e: max(e, int64(o.Sent)) + w.right, cost: max(o.Cost, 1), outcome: o.Outcome, seq: o.Seq}
+}
+
+// split fills the derived slices of h from h.all.
+func (h *history) split() {
+	var admitted, possible, denied int
+	for i := range h.all {
+		switch h.all[i].outcome {
+		case timeline.Allowed:
+			admitted++
+			possible++
+		case timeline.Unknown:
+			possible++
+		default:
+			denied++
+		}
+	}
+	h.admitted, h.denied = make([]event, 0, admitted), make([]event, 0, denied)
+	for _, ev := range h.all {
+		switch ev.outcome {
+		case timeline.Allowed:
+			h.admitted = append(h.admitted, ev)
+		case timeline.Denied:
+			h.denied = append(h.denied, ev)
+		}
+	}
+	h.possible = h.admitted
+	if possible != admitted {
+		h.possible = make([]event, 0, possible)
+		for _, ev := range h.all {
+			if ev.outcome != timeline.Denied {
+				h.possible = append(h.possible, ev)
+			}
+		}
+	}
+	h.admittedByEnd = orderByEnd(h.admitted)
+	h.possibleEnds = endings(h.possible)
+}
+
+// subset returns the history of only the events whose seq is in keep.
+func (h *history) subset(keep map[int]bool) *history {
+	sub := &history{}
+	for _, ev := range h.all {
+		if keep[ev.seq] {
+			sub.all = append(sub.all, ev)
+		}
+	}
+	sub.split()
+	return sub
+}
+
+// counted returns the events that a policy which counts all requests, or only admitted ones, may have counted.
+func (h *history) counted(all bool) []event {
+	if all {
+		return h.all
+	}
+	return h.possible
+}
+
+// countedEnds returns the ends of the counted events, ascending.
+func (h *history) countedEnds(all bool) []ending {
+	if all {
+		return endings(h.all)
+	}
+	return h.possibleEnds
+}
+
+// orderByEnd returns the indices of evs ascending by end. Recordings are nearly in that order already, so that an
+// insertion sort with a bound on its work comes first.
+func orderByEnd(evs []event) []int32 {
+	order := make([]int32, len(evs))
+	budget := 8 * len(evs)
+	for i := range evs {
+		j := i
+		for ; j > 0 && budget > 0 && evs[order[j-1]].e > evs[i].e; j-- {
+			order[j] = order[j-1]
+			budget--
+		}
+		order[j] = int32(i)
+	}
+	if budget <= 0 {
+		sort.SliceStable(order, func(a, b int) bool { return evs[order[a]].e < evs[order[b]].e })
+	}
+	return order
+}
+
+// endings returns the ends of evs, ascending.
+func endings(evs []event) []ending {
+	out := make([]ending, len(evs))
+	for k, i := range orderByEnd(evs) {
+		out[k] = ending{evs[i].e, evs[i].cost}
+	}
+	return out
+}
+
+// uniform tells whether all events cost the same.
+func uniform(evs []event) bool {
+	return !slices.ContainsFunc(evs, func(ev event) bool { return ev.cost != evs[0].cost })
+}
+
+// seqs returns the sequence numbers of evs, ascending.
+func seqs(evs []event) []int {
+	out := make([]int, len(evs))
+	for i, ev := range evs {
+		out[i] = ev.seq
+	}
+	slices.Sort(out)
+	return out
+}
+
+// volume returns the sum of the costs of evs.
+func volume(evs []event) int64 {
+	var v int64
+	for i := range evs {
+		v += evs[i].cost
+	}
+	return v
+}
+
+// widen returns how far intervals grow for a header and the tick of a policy; a tick that the policy names goes before
+// that of the recording.
+func widen(h timeline.Header, tick time.Duration, tickSet bool) widening {
+	if !tickSet {
+		tick = h.Tick
+	}
+	return widening{left: int64(tick + h.ClockError), right: int64(h.ClockError)}
+}

@@ -1,0 +1,239 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Conformance says which side of a limit is judged.
+type Conformance string
+
+// The sides. The zero value means Exact: both.
+const (
+	Exact      Conformance = "exact"
+	UpperBound Conformance = "upper-bound"
+	LowerBound Conformance = "lower-bound"
+)
+
+// Resolution is what a pass must be worth. The zero value demands nothing.
+type Resolution struct {
+	// Burst demands that the burst (quota) is measured to within this share of the declared one; BurstExact exactly.
+	Burst      float64
+	BurstExact bool
+	// Rate demands that the rate is measured to within this share of the declared one.
+	Rate float64
+}
+
+// Options are what a scenario or a command line asks of a judgement.
+type Options struct {
+	Conformance Conformance
+	Resolution  Resolution
+	// Shared tells that others may use the same partitions: an unexplained denial is then no proof.
+	Shared bool
+	// SkipMeasure leaves the measured policy out.
+	SkipMeasure bool
+}
+
+// ErrTooLarge is what Judge wraps when the products of a limit and the length of a recording exceed 2^61.
+var ErrTooLarge = errors.New("the limit times the length of the recording exceeds 2^61")
+
+// Judge decides whether decision times inside the closed intervals of tl, an order along them and, where they are not
+// known, window phases exist under which limit gives the observed outcomes. tl.Observations ascend by Sent. The verdict
+// is Fail only if none exist; every Fail has a finding with its witness. It costs O(n log n) for known phases.
+//
+// It returns an error that wraps ErrTooLarge where the arithmetic would overflow; then nothing is judged.
+func Judge(tl *timeline.Timeline, limit reference.Limit, o Options) (*Judgement, error) {
+	if err := fits(tl, limit); err != nil {
+		return nil, err
+	}
+	c := newCase(tl, limit, o)
+	c.judge()
+	j := c.judgement()
+	return j, nil
+}
+
+// fits checks that no product of the bounds can overflow.
+func fits(tl *timeline.Timeline, limit reference.Limit) error {
+	var units int64
+	for i := range tl.Observations {
+		units += tl.Observations[i].Cost
+		if units < 0 || tl.Observations[i].Cost < 0 {
+			return fmt.Errorf("check: observation #%d: cost %d: %w", tl.Observations[i].Seq, tl.Observations[i].Cost, ErrTooLarge)
+		}
+	}
+	span := int64(tl.End()) + int64(tl.Header.ClockError) + int64(tl.Header.Tick)
+	for _, p := range limit {
+		if span < 0 || span > maxTime/4 || int64(p.Rate.Per) > maxTime/4 || !newBucket(p).fits(span+int64(p.Tick), units) {
+			return fmt.Errorf("check: %s over %s: %w", p.Algorithm, tl.End(), ErrTooLarge)
+		}
+	}
+	return nil
+}
+
+// part is one partition of a case.
+type part struct {
+	name string
+	obs  []timeline.Observation
+	// histories has one history a policy; policies with the same clock share theirs.
+	histories []*history
+	findings  []Finding
+	limited   bool
+	unjudged  string
+}
+
+// caseFile is a timeline before its judge: its partitions, the policies, and what was found.
+type caseFile struct {
+	tl    *timeline.Timeline
+	limit reference.Limit
+	o     Options
+	parts []*part
+	end   int64
+}
+
+func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile {
+	c := &caseFile{tl: tl, limit: limit, o: o, end: int64(tl.End())}
+	for _, p := range tl.ByPartition() {
+		c.parts = append(c.parts, &part{name: p.Partition, obs: p.Observations})
+	}
+	each(len(c.parts), func(i int) { c.prepare(c.parts[i]) })
+	return c
+}
+
+// prepare makes the histories of a partition.
+func (c *caseFile) prepare(p *part) {
+	made := map[widening]*history{}
+	for _, pol := range c.limit {
+		w := widen(c.tl.Header, pol.Tick, pol.TickSet)
+		if made[w] == nil {
+			made[w] = newHistory(p.obs, w, c.end)
+		}
+		p.histories = append(p.histories, made[w])
+	}
+}
+
+// judge fills the findings of every partition.
+func (c *caseFile) judge() {
+	if len(c.limit) > 1 {
+		each(len(c.parts), func(i int) { c.judgeSeveral(c.parts[i]) })
+		return
+	}
+	pol := c.limit[0]
+	box, shared := phasesOf(pol, c.tl.Header)
+	switch {
+	case pol.Windowed() && pol.Align == reference.AlignFirst && pol.Algorithm == reference.SlidingWindowCounter:
+		each(len(c.parts), func(i int) { c.judgeAnchored(c.parts[i]) })
+	case shared && box.from != box.to:
+		c.judgeGroup(c.parts, box)
+	default:
+		each(len(c.parts), func(i int) { c.judgeGroup(c.parts[i:i+1], box) })
+	}
+}
+
+// judgeGroup judges partitions that share one phase of the box.
+func (c *caseFile) judgeGroup(parts []*part, box phases) {
+	g := &group{}
+	for _, p := range parts {
+		g.parts = append(g.parts, p.histories[0])
+	}
+	s := &search{policy: c.limit[0], mode: c.o.Conformance, group: g}
+	found, refuted := s.refute(box)
+	for i, p := range parts {
+		p.limited = s.limited
+		var mine []*breach
+		for _, r := range found {
+			if r.part == i {
+				mine = append(mine, r.breach)
+			}
+		}
+		if refuted && len(mine) > 0 {
+			p.findings = []Finding{c.finding(p, mine, box)}
+		}
+	}
+	if refuted && box.from == box.to {
+		c.addOtherSide(parts, box)
+	}
+}
+
+// addOtherSide completes the findings where the phase is known: every partition is judged, and one that breaks both
+// sides of its limit says so.
+func (c *caseFile) addOtherSide(parts []*part, box phases) {
+	bd := newBound(c.limit[0], box.from, box.to)
+	each(len(parts), func(i int) {
+		p := parts[i]
+		p.findings = nil
+		for _, mode := range []Conformance{UpperBound, LowerBound} {
+			if c.o.Conformance != "" && c.o.Conformance != Exact && c.o.Conformance != mode {
+				continue
+			}
+			if br := judgeOne(p.histories[0], bd, mode); br != nil {
+				p.findings = append(p.findings, c.finding(p, []*breach{br}, box))
+			}
+		}
+	})
+}
+
+// judgeSeveral judges a partition under several policies that must all admit: each bounds the admissions alone, and a
+// denial needs one policy that can explain it. Phases are left open as a whole, not searched.
+func (c *caseFile) judgeSeveral(p *part) {
+	var unexplainedByAll map[int]int32
+	for i, pol := range c.limit {
+		box, _ := phasesOf(pol, c.tl.Header)
+		if pol.Algorithm == reference.SlidingWindowCounter && pol.Align == reference.AlignFirst {
+			box = phases{0, int64(pol.Rate.Per) - 1}
+		}
+		h, bd := p.histories[i], newBound(pol, box.from, box.to)
+		if br := bd.over(h); br != nil && c.o.Conformance != LowerBound {
+			p.findings = append(p.findings, c.findingOf(p, []*breach{br}, pol, box))
+		}
+		mine := map[int]int32{}
+		for _, j := range unexplainedBy(h, bd) {
+			if _, ok := unexplainedByAll[h.denied[j].seq]; ok || i == 0 {
+				mine[h.denied[j].seq] = j
+			}
+		}
+		unexplainedByAll = mine
+	}
+	if len(unexplainedByAll) == 0 || c.o.Conformance == UpperBound {
+		return
+	}
+	worst := int32(-1)
+	for _, j := range unexplainedByAll {
+		if worst < 0 || j < worst {
+			worst = j
+		}
+	}
+	last := len(c.limit) - 1
+	box, _ := phasesOf(c.limit[last], c.tl.Header)
+	br := underBreach(p.histories[last], newBound(c.limit[last], box.from, box.to), worst)
+	p.findings = append(p.findings, c.findingOf(p, []*breach{br}, c.limit[last], box))
+}
+
+// each runs f for 0..n-1 on all processors.
+func each(n int, f func(i int)) {
+	workers := min(runtime.GOMAXPROCS(0), n)
+	if workers <= 1 {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	next := make(chan int, workers)
+	for range workers {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}

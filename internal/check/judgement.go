@@ -1,0 +1,144 @@
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// judgement makes the verdicts from what was found.
+func (c *caseFile) judgement() *Judgement {
+	j := &Judgement{Verdict: Pass, Partitions: make([]PartitionVerdict, len(c.parts))}
+	each(len(c.parts), func(i int) { j.Partitions[i] = c.verdict(c.parts[i]) })
+	for i := range j.Partitions {
+		p := &j.Partitions[i]
+		j.Measured.Burst = j.Measured.Burst.intersect(p.Measured.Burst)
+		j.Measured.Rate = j.Measured.Rate.intersect(p.Measured.Rate)
+		if j.Verdict = Worst(j.Verdict, p.Verdict); p.Verdict == Inconclusive && j.Reason == "" {
+			j.Reason, j.Detail = p.Reason, p.Detail
+		}
+	}
+	if len(c.parts) == 0 {
+		j.Verdict, j.Reason, j.Detail = Inconclusive, TooFew, "no request was recorded"
+	}
+	if j.Verdict == Pass {
+		c.demand(j)
+	}
+	if j.Verdict != Inconclusive {
+		j.Reason, j.Detail = "", ""
+	}
+	return j
+}
+
+// verdict judges one partition from its findings.
+func (c *caseFile) verdict(p *part) PartitionVerdict {
+	v := PartitionVerdict{Partition: p.name, Verdict: Pass, Findings: p.findings}
+	v.Judged = known(p.obs)
+	if c.o.Shared {
+		v.Findings = c.foreign(&v)
+	}
+	if v.Judged > 0 {
+		v.Measured = c.measure(p)
+	}
+	switch {
+	case len(v.Findings) > 0:
+		v.Verdict, v.Reason, v.Detail = Fail, "", ""
+	case v.Verdict == Inconclusive: // foreign traffic
+	case v.Judged == 0:
+		v.Verdict = Inconclusive
+		v.Reason, v.Detail = nothingKnown(p.obs)
+	case p.limited:
+		v.Verdict, v.Reason, v.Detail = Inconclusive, SearchLimit, "the search for a window phase reached its limit"
+	case p.unjudged != "":
+		v.Verdict, v.Reason, v.Detail = Inconclusive, TooFew, p.unjudged
+	}
+	return v
+}
+
+// foreign takes back the under-admissions of a partition that others may use too.
+func (c *caseFile) foreign(v *PartitionVerdict) []Finding {
+	var kept []Finding
+	for _, f := range v.Findings {
+		if f.Kind == OverAdmission {
+			kept = append(kept, f)
+			continue
+		}
+		v.Verdict, v.Reason, v.Detail = Inconclusive, ForeignTraffic, f.Text+", unless others used the same key"
+	}
+	return kept
+}
+
+func known(obs []timeline.Observation) int {
+	n := 0
+	for i := range obs {
+		if obs[i].Outcome != timeline.Unknown {
+			n++
+		}
+	}
+	return n
+}
+
+// nothingKnown says why none of the observations has an outcome.
+func nothingKnown(obs []timeline.Observation) (Reason, string) {
+	why := "no answer"
+	for i := range obs {
+		if obs[i].Answered {
+			return UnclassifiedStatus, fmt.Sprintf("no rule classifies status %d (name it under denied: {status: [...]})", obs[i].Status)
+		}
+		if obs[i].Error != "" {
+			why = obs[i].Error
+		}
+	}
+	return Unreachable, fmt.Sprintf("none of %s was answered: %s", plural(int64(len(obs)), "request", "requests"), why)
+}
+
+// demand makes a pass that is worth less than the demanded resolution inconclusive.
+func (c *caseFile) demand(j *Judgement) {
+	if c.tl.Header.Interrupted {
+		j.Verdict, j.Reason, j.Detail = Inconclusive, Interrupted, "the recording was stopped before its plan was done"
+		return
+	}
+	r := c.o.Resolution
+	pol := c.limit[0]
+	quota, rate := float64(pol.Full()), float64(pol.Rate.N)*float64(time.Second)/float64(pol.Rate.Per)
+	m := j.Measured
+	reason, extra := TooFew, ""
+	if n := unclassified(c.tl.Observations); n > 0 {
+		reason, extra = UnclassifiedStatus, fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: {status: [...]})", plural(int64(n), "answer", "answers"))
+	}
+	fail := func(what string) { j.Verdict, j.Reason, j.Detail = Inconclusive, reason, what+extra }
+	switch {
+	case r.BurstExact && (!m.Burst.LoSet || !m.Burst.HiSet || m.Burst.Lo != m.Burst.Hi):
+		fail("the burst was measured as " + m.Burst.String() + ", not exactly")
+	case r.Burst > 0 && !m.Burst.within(quota, r.Burst):
+		fail(fmt.Sprintf("the burst was measured as %s, wider than %g %%", m.Burst, 100*r.Burst))
+	case r.Rate > 0 && !m.Rate.within(rate, r.Rate):
+		fail(fmt.Sprintf("the rate was measured as %s/s, wider than %g %%", m.Rate, 100*r.Rate))
+	}
+}
+
+// unclassified counts the answers whose status no rule classifies.
+func unclassified(obs []timeline.Observation) int {
+	n := 0
+	for i := range obs {
+		if obs[i].Answered && obs[i].Outcome == timeline.Unknown {
+			n++
+		}
+	}
+	return n
+}
+
+// String prints the interval as 20..20, 9.97..10.04, 3.. or ..7; "nothing" where neither end is known.
+func (iv Interval) String() string {
+	switch {
+	case iv.LoSet && iv.HiSet:
+		return fmt.Sprintf("%.6g..%.6g", iv.Lo, iv.Hi)
+	case iv.LoSet:
+		return fmt.Sprintf("%.6g..", iv.Lo)
+	case iv.HiSet:
+		return fmt.Sprintf("..%.6g", iv.Hi)
+	default:
+		return "nothing"
+	}
+}

@@ -1,0 +1,145 @@
+package check
+
+import "github.com/rlcheck/rlcheck/internal/reference"
+
+// windowLog is the bound of the sliding window log: at most `quota` units in any (t-window, t].
+//
+//	over:   J[x,y] <= quota * (floor((y-x)/window) + 1)
+//	under:  units with s <= t and e > t-window reach the quota, for some t in the denial's interval
+type windowLog struct {
+	quota, window int64
+	all           bool
+}
+
+func newWindowLog(p reference.Policy) windowLog {
+	l := windowLog{quota: p.Rate.N, window: int64(p.Rate.Per), all: p.Count == reference.CountAll}
+	if p.Boundary == reference.Closed {
+		l.window++ // [t-W, t] is (t-(W+1ns), t] on a clock of whole nanoseconds
+	}
+	return l
+}
+
+// spans is the largest number of windows over which admissions are added up. One window is nearly always the tightest.
+const spans = 4
+
+func (l windowLog) over(h *history) *breach {
+	if l.all {
+		return l.overCountingAll(h)
+	}
+	for k := int64(1); k <= spans; k++ {
+		if br := l.overSpan(h, k); br != nil {
+			return br
+		}
+	}
+	return nil
+}
+
+// overSpan looks for more than k*quota units certainly inside a span shorter than k windows. For a span that ends at y
+// the best start is y - k*window + 1.
+func (l windowLog) overSpan(h *history, k int64) *breach {
+	var units int64
+	var leaving int // events of h.admitted whose start the span has passed
+	done := make([]bool, len(h.admitted))
+	for _, i := range h.admittedByEnd {
+		ev := h.admitted[i]
+		x := ev.e - k*l.window + 1
+		done[i] = true
+		if ev.s >= x {
+			units += ev.cost
+		}
+		for ; leaving < len(h.admitted) && h.admitted[leaving].s < x; leaving++ {
+			if done[leaving] && int(i) != leaving {
+				units -= h.admitted[leaving].cost
+			}
+		}
+		if units > k*l.quota {
+			return l.breachAt(h, ev.e, k)
+		}
+	}
+	return nil
+}
+
+// breachAt collects the latest admissions that end at or before y until they are too many.
+func (l windowLog) breachAt(h *history, y, k int64) *breach {
+	br := &breach{kind: OverAdmission, windows: k}
+	for i := len(h.admitted) - 1; i >= 0; i-- {
+		ev := h.admitted[i]
+		if ev.e > y {
+			continue
+		}
+		br.events = append(br.events, ev)
+		br.seen += ev.cost
+		if br.seen > k*l.quota {
+			br.span = y - ev.s
+			br.bound = l.quota * (br.span/l.window + 1)
+			return br
+		}
+	}
+	panic("check: a violated span vanished")
+}
+
+// overCountingAll asks of each admission whether some instant of its interval has fewer than the quota of requests that
+// were certainly decided within the window before it.
+func (l windowLog) overCountingAll(h *history) *breach {
+	c := newCertain(h.all)
+	for _, i := range h.admittedByEnd {
+		ev := h.admitted[i]
+		if l.room(c, ev) {
+			continue
+		}
+		br := &breach{kind: OverAdmission, seen: ev.cost, bound: l.quota, windows: 1, events: []event{ev}, span: ev.e - ev.s}
+		for _, other := range h.all {
+			if other.seq != ev.seq && other.s > ev.s-l.window && other.e < ev.e {
+				br.events = append(br.events, other)
+				br.seen += other.cost
+			}
+		}
+		return br
+	}
+	return nil
+}
+
+// room tells whether ev may be admitted at some instant: the certain load is smallest at its start and just after an
+// earlier request leaves the window, where another may not have ended yet.
+func (l windowLog) room(c *certain, ev event) bool {
+	if c.within(ev.s-l.window, ev.s, ev)+ev.cost <= l.quota {
+		return true
+	}
+	for _, s := range c.startsIn(ev.s-l.window, ev.e-l.window) {
+		if c.within(s, s+l.window, ev)+ev.cost <= l.quota {
+			return true
+		}
+	}
+	return false
+}
+
+// logMeter counts the units that may be in the window that ends at t.
+type logMeter struct {
+	windowLog
+	starts []event
+	ends   []ending
+	i, k   int
+	units  int64
+}
+
+func (l windowLog) usage(h *history) meter {
+	return &logMeter{windowLog: l, starts: h.counted(l.all), ends: h.countedEnds(l.all)}
+}
+
+func (m *logMeter) unit() int64 { return 1 }
+
+func (m *logMeter) excess(t int64) int64 {
+	for ; m.i < len(m.starts) && m.starts[m.i].s <= t; m.i++ {
+		m.units += m.starts[m.i].cost
+	}
+	for ; m.k < len(m.ends) && m.ends[m.k].e <= t-m.window; m.k++ {
+		m.units -= m.ends[m.k].cost
+	}
+	return m.units - m.quota + 1
+}
+
+func (l windowLog) memory() int64 { return l.window }
+
+func (l windowLog) full() int64 { return l.quota }
+
+func (l windowLog) countsAll() bool { return l.all }

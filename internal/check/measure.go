@@ -1,0 +1,137 @@
+package check
+
+import (
+	"math"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// measureLimit is the largest number of observations of a partition whose policy is measured: each parameter takes some
+// thirty judgements.
+const measureLimit = 2_000_000
+
+// measure finds, for the burst (quota) and for the rate, the values that the partition does not refute, all other
+// parameters held. Over-admission is refuted by small values, under-admission by large ones, so both ends are found by
+// bisection.
+func (c *caseFile) measure(p *part) Measured {
+	if len(c.limit) != 1 || c.o.SkipMeasure || len(p.obs) > measureLimit {
+		return Measured{}
+	}
+	pol := c.limit[0]
+	box, _ := phasesOf(pol, c.tl.Header)
+	if pol.Windowed() && pol.Align == reference.AlignFirst && pol.Algorithm == reference.SlidingWindowCounter {
+		box = phases{0, int64(pol.Rate.Per) - 1}
+	}
+	m := gauge{c: c, h: p.histories[0], box: box}
+	out := Measured{Burst: m.burst(pol)}
+	if pol.Windowed() || pol.Algorithm == reference.SlidingWindowLog {
+		perSecond := float64(time.Second) / float64(pol.Rate.Per)
+		out.Rate = Interval{Lo: out.Burst.Lo * perSecond, Hi: out.Burst.Hi * perSecond, LoSet: out.Burst.LoSet, HiSet: out.Burst.HiSet}
+		return out
+	}
+	out.Rate = m.rate(pol)
+	return out
+}
+
+// gauge judges one partition under policies that differ in one parameter.
+type gauge struct {
+	c   *caseFile
+	h   *history
+	box phases
+}
+
+func (g gauge) refuted(pol reference.Policy, mode Conformance) bool {
+	if g.c.o.Conformance != "" && g.c.o.Conformance != Exact && g.c.o.Conformance != mode {
+		return false
+	}
+	s := &search{policy: pol, mode: mode, group: &group{parts: []*history{g.h}}}
+	_, ok := s.refute(g.box)
+	return ok
+}
+
+// burst returns the bursts that are not refuted.
+func (g gauge) burst(pol reference.Policy) Interval {
+	with := func(b int64) reference.Policy { return withBurst(pol, b) }
+	declared := pol.Full()
+	ceiling := min(declared<<12, maxTime/8/int64(pol.Rate.Per))
+	iv := Interval{}
+	if len(g.h.admitted) > 0 {
+		lo := bisect(1, ceiling, func(b int64) bool { return !g.refuted(with(b), UpperBound) })
+		iv.Lo, iv.LoSet = float64(lo), lo <= ceiling
+	}
+	if len(g.h.denied) > 0 {
+		hi := bisect(1, ceiling, func(b int64) bool { return g.refuted(with(b), LowerBound) }) - 1
+		iv.Hi, iv.HiSet = float64(hi), hi < ceiling
+	}
+	return iv
+}
+
+// withBurst returns pol with another burst: the queue of a queue, the quota of a window.
+func withBurst(pol reference.Policy, b int64) reference.Policy {
+	switch pol.Algorithm {
+	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
+		pol.Burst = b
+	case reference.LeakyBucketQueue:
+		pol.Queue = b - 1
+	default:
+		pol.Rate.N = b
+	}
+	return pol
+}
+
+// rate returns the rates, per second, that are not refuted: between an eighth and eight times the declared one.
+func (g gauge) rate(pol reference.Policy) Interval {
+	per := int64(pol.Rate.Per)
+	with := func(per int64) reference.Policy { pol.Rate.Per = time.Duration(per); return pol }
+	perSecond := func(per int64) float64 { return float64(pol.Rate.N) * 1e9 / float64(per) }
+	least, most := max(per/8, 1), per*8
+	if per > math.MaxInt64/64 || !newBucket(with(most)).fits(g.c.end+int64(g.c.tl.Header.Tick), int64(len(g.h.all))) {
+		return Interval{}
+	}
+	iv := Interval{}
+	if len(g.h.admitted) > 0 {
+		// The longest period that is not over-admitted.
+		slow := bisect(least, most, func(p int64) bool { return g.refuted(with(p), UpperBound) }) - 1
+		iv.Lo, iv.LoSet = perSecond(max(slow, least)), slow < most
+	}
+	if len(g.h.denied) > 0 {
+		// The shortest period that explains every denial.
+		quick := bisect(least, most, func(p int64) bool { return !g.refuted(with(p), LowerBound) })
+		iv.Hi, iv.HiSet = perSecond(min(quick, most)), quick > least
+	}
+	return iv
+}
+
+// bisect returns the smallest x in [lo, hi] for which ok holds, hi+1 where it holds for none; ok must be monotone. Beyond
+// a relative precision of one in a million it stops early, at a value for which ok holds.
+func bisect(lo, hi int64, ok func(int64) bool) int64 {
+	if !ok(hi) {
+		return hi + 1
+	}
+	for lo < hi && hi-lo > lo/1_000_000 {
+		mid := lo + (hi-lo)/2
+		if ok(mid) {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return hi
+}
+
+// intersect returns what two partitions together measured.
+func (iv Interval) intersect(other Interval) Interval {
+	if other.LoSet && (!iv.LoSet || other.Lo > iv.Lo) {
+		iv.Lo, iv.LoSet = other.Lo, true
+	}
+	if other.HiSet && (!iv.HiSet || other.Hi < iv.Hi) {
+		iv.Hi, iv.HiSet = other.Hi, true
+	}
+	return iv
+}
+
+// within tells whether the interval lies within a share of the declared value.
+func (iv Interval) within(declared, share float64) bool {
+	return iv.LoSet && iv.HiSet && iv.Lo >= declared*(1-share) && iv.Hi <= declared*(1+share)
+}

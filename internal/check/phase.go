@@ -1,0 +1,171 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// phases is a closed box of window phases, in nanoseconds since the start of the recording.
+type phases struct{ from, to int64 }
+
+// phasesOf returns the box of phases that a policy and a header leave open, and whether all partitions share one phase.
+func phasesOf(p reference.Policy, h timeline.Header) (box phases, shared bool) {
+	size := int64(p.Rate.Per)
+	all := phases{0, size - 1}
+	if !p.Windowed() || p.Align == reference.AlignFirst {
+		return phases{}, false
+	}
+	switch p.Align {
+	case reference.AlignUnknown:
+		return all, false
+	case reference.AlignPhase:
+		return narrow(phases{int64(p.PhaseFrom), int64(p.PhaseTo)}, all), true
+	}
+	if h.Started.IsZero() {
+		return all, true
+	}
+	// Windows begin at multiples of the window since the epoch on the target's clock.
+	begin := -(h.Started.UnixNano() % size)
+	return narrow(phases{begin - int64(h.WallError), begin + int64(h.WallError)}, all), true
+}
+
+// narrow returns box, or all phases where box is as wide as a window.
+func narrow(box, all phases) phases {
+	if box.to-box.from >= all.to {
+		return all
+	}
+	return box
+}
+
+// group is the partitions that share one phase.
+type group struct {
+	parts []*history
+	names []string
+}
+
+// refutation is a breach in partition part of a group.
+type refutation struct {
+	part int
+	*breach
+}
+
+// search looks for a phase of the box that no partition of the group refutes.
+type search struct {
+	policy reference.Policy
+	mode   Conformance
+	group  *group
+	// turns are the phases at which a request changes its window, ascending: between two of them a fixed window judges
+	// alike.
+	turns []int64
+	// budget is how many boxes may still be judged.
+	budget int
+	found  []refutation
+	// visited counts the boxes that were judged; limited tells that the budget ran out, so that the rest was not refuted.
+	visited int
+	limited bool
+	// survivor is a phase that is not refuted, where one was found.
+	survivor int64
+}
+
+// refute returns the breaches that together refute every phase of the box, or ok=false where some phase survives or the
+// budget ran out.
+func (s *search) refute(box phases) (found []refutation, ok bool) {
+	if box.from != box.to {
+		s.turns = turnsOf(s.group, int64(s.policy.Rate.Per), box)
+		s.budget = boxBudget(s.group)
+	} else {
+		s.budget = 1
+	}
+	if !s.box(box) {
+		return nil, false
+	}
+	return s.found, true
+}
+
+// box refutes one box, splitting it where it must.
+func (s *search) box(b phases) bool {
+	if s.budget <= 0 {
+		s.limited = true
+		return false
+	}
+	s.budget--
+	s.visited++
+	if r, ok := s.judge(b); ok {
+		s.found = append(s.found, r)
+		return true
+	}
+	if b.from == b.to {
+		s.survivor = b.from
+		return false
+	}
+	mid := s.split(b)
+	return s.box(phases{b.from, mid - 1}) && s.box(phases{mid, b.to})
+}
+
+// split returns the phase at which the upper half of b begins, in (b.from, b.to]: the middle one of the turns inside, else
+// the middle.
+func (s *search) split(b phases) int64 {
+	lo, _ := slices.BinarySearch(s.turns, b.from+1)
+	hi, _ := slices.BinarySearch(s.turns, b.to+1)
+	if lo < hi {
+		return s.turns[(lo+hi)/2]
+	}
+	return b.from + (b.to-b.from+1)/2
+}
+
+// judge asks every partition whether it refutes the whole box.
+func (s *search) judge(b phases) (refutation, bool) {
+	bd := newBound(s.policy, b.from, b.to)
+	for i, h := range s.group.parts {
+		if br := judgeOne(h, bd, s.mode); br != nil {
+			return refutation{i, br}, true
+		}
+	}
+	return refutation{}, false
+}
+
+// judgeOne asks one bound both questions that the mode allows.
+func judgeOne(h *history, b bound, mode Conformance) *breach {
+	if mode != LowerBound {
+		if br := b.over(h); br != nil {
+			return br
+		}
+	}
+	if mode != UpperBound {
+		if out := unexplainedBy(h, b); len(out) > 0 {
+			return underBreach(h, b, slices.Min(out))
+		}
+	}
+	return nil
+}
+
+// turnsOf returns the phases inside the box at which a request of the group enters or leaves a window, ascending.
+func turnsOf(g *group, size int64, box phases) []int64 {
+	var out []int64
+	for _, h := range g.parts {
+		for _, ev := range h.all {
+			for _, t := range [2]int64{ev.s, ev.e} {
+				// Of the phases congruent to t, and those that follow them, all inside the box.
+				for p := t - floorDiv(t-box.from, size)*size; p <= box.to; p += size {
+					out = append(out, p)
+					if p < box.to {
+						out = append(out, p+1)
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// boxBudget bounds the work of a search to some hundred million steps.
+func boxBudget(g *group) int {
+	n := 1
+	for _, h := range g.parts {
+		n += len(h.all)
+	}
+	return min(max(200_000_000/(8*n), 64), 1<<16)
+}

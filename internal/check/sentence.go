@@ -1,0 +1,163 @@
+package check
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// sentence prints the arithmetic of a finding from its integers.
+type sentence struct {
+	pol     reference.Policy
+	header  timeline.Header
+	witness []timeline.Observation
+	end     time.Duration
+}
+
+func (s sentence) print(f Finding, br *breach) string {
+	if br.kind == UnderAdmission {
+		return s.under(f)
+	}
+	return s.over(f, br)
+}
+
+// over: 110 requests allowed within 0.930 s; at most 100 + floor(10/s * 0.930 s) = 109 are possible.
+func (s sentence) over(f Finding, br *breach) string {
+	what := s.units(br.seen) + " allowed within " + seconds(f.To-f.From) + s.widened(f, br)
+	if s.pol.Count == reference.CountAll {
+		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were counted before it", s.lastAllowed(), br.seen-1, br.bound)
+	}
+	switch s.pol.Algorithm {
+	case reference.FixedWindow:
+		return fmt.Sprintf("%s, in %s; at most %s are possible", what, plural(br.windows, "window", "windows")+" of "+s.pol.Rate.Per.String(), times(br.windows, s.pol.Rate.N, br.bound))
+	case reference.SlidingWindowLog:
+		return fmt.Sprintf("%s; at most %s are possible in any span shorter than %s", what, times(br.windows, s.pol.Rate.N, br.bound), (time.Duration(max(br.windows, 1)) * s.pol.Rate.Per).String())
+	case reference.SlidingWindowCounter:
+		return fmt.Sprintf("%s; the last of them was admitted at a weighted count of at least %d, and at most %d - 1 admits", what, br.seen-1, br.bound)
+	default:
+		return fmt.Sprintf("%s; at most %s are possible", what, s.bucket(br))
+	}
+}
+
+// bucket: 100 + floor(10/s * 0.930 s) = 109.
+func (s sentence) bucket(br *breach) string {
+	burst := s.pol.Full()
+	name := strconv.FormatInt(burst, 10)
+	rate := s.pol.Rate.String()
+	if flow := s.pol.Algorithm == reference.LeakyBucketQueue && br.bound < burst; flow {
+		name = strconv.FormatInt(1+s.pol.Undelayed, 10)
+	}
+	return fmt.Sprintf("%s + floor(%s * %s) = %d", name, rate, seconds(time.Duration(br.span)), br.bound)
+}
+
+// under: request #57 denied at 2.013 s .. 2.014 s; at most 14 of 20 units could have been in use.
+func (s sentence) under(f Finding) string {
+	d := s.denial()
+	if d == nil {
+		return "a denial that nothing explains"
+	}
+	until := s.end
+	if d.Answered {
+		until = d.FirstByte
+	}
+	cost := ""
+	if d.Cost > 1 {
+		cost = fmt.Sprintf(" of cost %d", d.Cost)
+	}
+	return fmt.Sprintf("request #%d%s denied at %s .. %s; at most %d of %d units could have been in use", d.Seq, cost, seconds(d.Sent), seconds(until), f.Seen, f.Bound)
+}
+
+// phases: nothing explains these 9 requests wherever windows of 1s begin.
+func (s sentence) phases(f Finding, box phases) string {
+	where := "wherever the windows of " + s.pol.Rate.Per.String() + " begin"
+	if size := int64(s.pol.Rate.Per); box.to-box.from < size-1 {
+		where = fmt.Sprintf("for windows of %s that begin between %s and %s", s.pol.Rate.Per, seconds(time.Duration(mod(box.from, size))), seconds(time.Duration(mod(box.from, size)+box.to-box.from)))
+	}
+	var allowed, denied int64
+	for i := range s.witness {
+		switch s.witness[i].Outcome {
+		case timeline.Allowed:
+			allowed += s.witness[i].Cost
+		case timeline.Denied:
+			denied++
+		}
+	}
+	what := s.units(allowed) + " allowed"
+	if denied > 0 {
+		what += " and " + strconv.FormatInt(denied, 10) + " denied"
+	}
+	return fmt.Sprintf("%s within %s; no phase explains that %s (at most %d in a window)", what, seconds(f.To-f.From), where, s.pol.Rate.N)
+}
+
+// widened tells by how much a span was widened in the target's favour.
+func (s sentence) widened(f Finding, br *breach) string {
+	w := widen(s.header, s.pol.Tick, s.pol.TickSet)
+	if w.left+w.right == 0 || s.pol.Windowed() || br.span <= int64(f.To-f.From) {
+		return ""
+	}
+	return fmt.Sprintf(" (%s with a clock that ticks every %s)", seconds(time.Duration(br.span)), time.Duration(w.left))
+}
+
+func (s sentence) units(n int64) string {
+	for i := range s.witness {
+		if s.witness[i].Cost > 1 {
+			return plural(n, "unit", "units")
+		}
+	}
+	return plural(n, "request", "requests")
+}
+
+func (s sentence) denial() *timeline.Observation {
+	for i := range s.witness {
+		if s.witness[i].Outcome == timeline.Denied {
+			return &s.witness[i]
+		}
+	}
+	return nil
+}
+
+func (s sentence) lastAllowed() int {
+	seq := -1
+	for i := range s.witness {
+		if s.witness[i].Outcome == timeline.Allowed {
+			seq = s.witness[i].Seq
+		}
+	}
+	return seq
+}
+
+func times(n, quota, bound int64) string {
+	if n <= 1 {
+		return strconv.FormatInt(bound, 10)
+	}
+	return fmt.Sprintf("%d * %d = %d", n, quota, bound)
+}
+
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.FormatInt(n, 10) + " " + many
+}
+
+// seconds prints a duration in seconds with at least three decimals and as many as it needs, up to nine.
+func seconds(d time.Duration) string {
+	s := strconv.FormatFloat(float64(d/time.Second), 'f', 0, 64)
+	if d < 0 {
+		return "-" + seconds(-d)
+	}
+	frac := fmt.Sprintf("%09d", d%time.Second)
+	for len(frac) > 3 && strings.HasSuffix(frac, "0") {
+		frac = frac[:len(frac)-1]
+	}
+	if len(frac) > 6 { // three decimals beyond the microsecond say nothing to a reader
+		frac = frac[:6]
+	}
+	return s + "." + frac + " s"
+}
+
+func mod(a, b int64) int64 { return a - floorDiv(a, b)*b }

@@ -1,0 +1,63 @@
+package check
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// LongestWaits returns, by Seq, for every denial of tl the longest time after its decision until a request of its cost
+// can be admitted under limit if nothing else arrives: an upper bound over all decision times, orders and phases. Denials
+// whose wait has no bound are absent.
+func LongestWaits(tl *timeline.Timeline, limit reference.Limit) map[int]time.Duration {
+	waits := map[int]time.Duration{}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if o.Outcome != timeline.Denied {
+			continue
+		}
+		var longest time.Duration
+		for _, p := range limit {
+			longest = max(longest, longestWait(p, tl.Header, o))
+		}
+		waits[o.Seq] = longest
+	}
+	return waits
+}
+
+// longestWait bounds the wait under one policy. A bucket is never fuller than its burst, so c units are back after c
+// refill times; a window ends, and a log forgets, within one window.
+func longestWait(p reference.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
+	w := widen(h, p.Tick, p.TickSet)
+	slack := time.Duration(w.left+w.right) + p.Ban
+	switch p.Algorithm {
+	case reference.SlidingWindowLog:
+		return p.Rate.Per + slack
+	case reference.FixedWindow:
+		return untilWindowEnds(p, h, o) + slack
+	case reference.SlidingWindowCounter:
+		// Once the window has ended its count weighs less and less: after 1/quota of the next one there is room.
+		return p.Rate.Per + (p.Rate.Per*time.Duration(max(o.Cost, 1))+time.Duration(p.Rate.N)-1)/time.Duration(p.Rate.N) + slack
+	default:
+		units := time.Duration(max(o.Cost, 1))
+		if p.Refill == reference.RefillInterval {
+			units = (units + time.Duration(p.Fill)) / time.Duration(max(p.Fill, 1)) * time.Duration(max(p.Fill, 1))
+		}
+		return (units*p.Rate.Per+time.Duration(p.Rate.N)-1)/time.Duration(p.Rate.N) + slack
+	}
+}
+
+// untilWindowEnds returns the time from the earliest decision of o to the end of its window, or a whole window where that
+// is not known.
+func untilWindowEnds(p reference.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
+	box, shared := phasesOf(p, h)
+	if !shared || !o.Answered {
+		return p.Rate.Per
+	}
+	w := windows{box.from, box.to, int64(p.Rate.Per)}
+	if w.first(int64(o.Sent)) != w.last(int64(o.FirstByte)) {
+		return p.Rate.Per
+	}
+	return time.Duration(w.latest(w.last(int64(o.FirstByte))) - int64(o.Sent))
+}
