@@ -1,0 +1,284 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Sizes of the charts, in units of the page's width.
+const (
+	chartWidth = 1040.0
+	plotLeft   = 62.0
+	plotRight  = 14.0
+	// mostBins is how many bins a chart over time has at most, mostDots how many observations are drawn one by one.
+	mostBins = 200
+	mostDots = 4000
+)
+
+// outcomes in the order in which they are stacked, with their classes in the page's style.
+var outcomes = []struct {
+	of    timeline.Outcome
+	class string
+}{{timeline.Allowed, "a"}, {timeline.Denied, "d"}, {timeline.Unknown, "u"}}
+
+// clock is the time axis of the charts of one recording.
+type clock struct {
+	end  time.Duration
+	unit string
+	// one is the duration of one unit.
+	one float64
+}
+
+func newClock(t *timeline.Timeline) clock {
+	c := clock{end: max(t.End(), time.Millisecond)}
+	switch {
+	case c.end < 2*time.Second:
+		c.unit, c.one = "ms", 1e6
+	case c.end < 20*time.Minute:
+		c.unit, c.one = "s", 1e9
+	default:
+		c.unit, c.one = "min", 60e9
+	}
+	return c
+}
+
+func (c clock) of(d time.Duration) float64 { return float64(d) / c.one }
+
+// scale is the axis over the whole recording.
+func (c clock) scale(f frame) scale { return scale{lo: 0, hi: c.of(c.end), from: f.x, to: f.x + f.w} }
+
+// bin is the exact count of each outcome among the requests sent in [from, from+width).
+type bin struct {
+	from  time.Duration
+	n     [3]int
+	total int
+}
+
+// binned counts all observations by the time they were sent, in bins of a round width.
+func binned(t *timeline.Timeline, c clock) (bins []bin, width time.Duration) {
+	width = time.Duration(max(1, niceStep(c.of(c.end)/mostBins)*c.one))
+	bins = make([]bin, int(c.end/width)+1)
+	for i := range bins {
+		bins[i].from = time.Duration(i) * width
+	}
+	for i := range t.Observations {
+		o := &t.Observations[i]
+		b := &bins[min(int(max(o.Sent, 0)/width), len(bins)-1)]
+		b.n[min(o.Outcome, timeline.Denied)]++
+		b.total++
+	}
+	return bins, width
+}
+
+// decisionsChart shows allowed, denied and unknown requests over time, stacked, exact counts per bin, against what the
+// declared rate refills in a bin for all partitions together.
+func decisionsChart(id string, s *Scenario, c clock, parts int) template.HTML {
+	bins, width := binned(s.Timeline, c)
+	most := 1
+	for i := range bins {
+		most = max(most, bins[i].total)
+	}
+	f := frame{plotLeft, 30, chartWidth - plotLeft - plotRight, 150}
+	d := newDrawing(id, "Requests over time", fmt.Sprintf("Stacked counts per %s: %s", width, countsText(s.Counts)), chartWidth, 216)
+	y := scale{lo: 0, hi: float64(most) * 1.08, from: f.y + f.h, to: f.y}
+	x := c.scale(f)
+	d.yAxis(f, y, 4)
+	d.phases(f, x, c, s.Timeline, true)
+	w := max(0.8, x.at(c.of(width))-x.at(0)-0.6)
+	for i := range bins {
+		at := x.at(c.of(bins[i].from))
+		base, title := 0.0, binTitle(&bins[i], width)
+		for _, k := range outcomes {
+			n := float64(bins[i].n[k.of])
+			if n > 0 {
+				top := y.at(base + n)
+				d.rect(k.class, at, top, min(w, f.x+f.w-at), max(y.at(base)-top, 0.7), title)
+			}
+			base += n
+		}
+	}
+	if rate := declaredRate(s) * float64(parts) * width.Seconds(); rate > 0 && rate < y.hi {
+		d.line("bound", f.x, y.at(rate), f.x+f.w, y.at(rate))
+		text := fmt.Sprintf("declared rate, %s", plural(parts, "key"))
+		d.text("boundtext", f.x+f.w-4, y.at(rate)-5, "end", text)
+	}
+	d.witnesses(f, x, c, conformanceFindings(s))
+	d.xAxis(f, x, 10, c.unit)
+	d.text("label", f.x, 12, "start", fmt.Sprintf("requests per %s, by the time they were sent", width))
+	return d.html()
+}
+
+func binTitle(b *bin, width time.Duration) string {
+	return fmt.Sprintf("%s .. %s: %d allowed, %d denied, %d unknown", seconds(b.from), seconds(b.from+width),
+		b.n[timeline.Allowed], b.n[timeline.Denied], b.n[timeline.Unknown])
+}
+
+// declaredRate is the smallest rate of the limit in units per second; 0 without a limit.
+func declaredRate(s *Scenario) float64 {
+	rate := math.Inf(1)
+	for _, p := range s.Limit {
+		rate = min(rate, float64(p.Rate.N)/p.Rate.Per.Seconds())
+	}
+	if math.IsInf(rate, 1) {
+		return 0
+	}
+	return rate
+}
+
+// conformanceFindings are the findings of the judge, those of the first partition first.
+func conformanceFindings(s *Scenario) []check.Finding {
+	var out []check.Finding
+	if s.Judgement != nil {
+		for i := range s.Judgement.Partitions {
+			p := &s.Judgement.Partitions[i]
+			for _, f := range p.Findings {
+				f.Partition = p.Partition
+				out = append(out, f)
+			}
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for i := range s.Claims {
+		if s.Claims[i].ID == conformance {
+			out = append(out, s.Claims[i].Findings...)
+		}
+	}
+	return out
+}
+
+// witnesses shades the spans of the first findings.
+func (d *drawing) witnesses(f frame, x scale, c clock, found []check.Finding) {
+	for i := range found[:min(len(found), 20)] {
+		from, to := x.at(c.of(found[i].From)), x.at(c.of(found[i].To))
+		w := max(to-from, 3)
+		d.rect("witness", min(from, f.x+f.w-w), f.y, w, f.h, "witness: "+found[i].Text)
+	}
+}
+
+// phases marks where each phase begins, with its name where there is room for it.
+func (d *drawing) phases(f frame, x scale, c clock, t *timeline.Timeline, named bool) {
+	var free float64
+	for _, p := range phaseStarts(t) {
+		at := x.at(c.of(p.from))
+		d.line("phase", at, f.y, at, f.y+f.h)
+		name := clip(plain(p.name), 24)
+		if need := float64(len(name))*5.6 + 8; named && at >= free && at+need < f.x+f.w+plotRight {
+			d.text("phasename", at+3, f.y-4, "start", name)
+			free = at + need
+		}
+	}
+}
+
+type phaseStart struct {
+	name string
+	from time.Duration
+}
+
+// phaseStarts returns when the first request of each named phase was sent, ascending.
+func phaseStarts(t *timeline.Timeline) []phaseStart {
+	var out []phaseStart
+	last := ""
+	for i := range t.Observations {
+		o := &t.Observations[i]
+		if o.Phase == last || o.Phase == "" {
+			continue
+		}
+		last = o.Phase
+		if len(out) < 40 && !slices.ContainsFunc(out, func(p phaseStart) bool { return p.name == o.Phase }) {
+			out = append(out, phaseStart{o.Phase, o.Sent})
+		}
+	}
+	return out
+}
+
+// answersChart shows the service time of each answer by the time its request was sent; of a long recording, for each bin
+// the median to the slowest of each outcome.
+func answersChart(id string, s *Scenario, c clock) template.HTML {
+	lo, hi, answers := serviceRange(s.Timeline)
+	if answers == 0 {
+		return ""
+	}
+	f := frame{plotLeft, 22, chartWidth - plotLeft - plotRight, 118}
+	d := newDrawing(id, "Service time of each answer", fmt.Sprintf("%s between %s and %s", plural(answers, "answer"),
+		brief(lo), brief(hi)), chartWidth, 176)
+	y := scale{lo: float64(lo) / 1e6 / 1.15, hi: float64(hi) / 1e6 * 1.15, from: f.y + f.h, to: f.y, log: true}
+	x := c.scale(f)
+	d.yAxis(f, y, 4)
+	d.phases(f, x, c, s.Timeline, false)
+	if answers <= mostDots {
+		d.text("label", f.x, 12, "start", "service time in ms (first byte − sent), a dot an answer")
+		d.dots(x, y, c, s.Timeline)
+	} else {
+		d.text("label", f.x, 12, "start", "service time in ms (first byte − sent), from the median to the slowest of each bin")
+		d.bands(x, y, c, s.Timeline)
+	}
+	d.xAxis(f, x, 10, c.unit)
+	return d.html()
+}
+
+func serviceRange(t *timeline.Timeline) (lo, hi time.Duration, n int) {
+	for i := range t.Observations {
+		if o := &t.Observations[i]; o.Answered {
+			v := max(o.FirstByte-o.Sent, time.Microsecond)
+			if n == 0 {
+				lo, hi = v, v
+			}
+			lo, hi = min(lo, v), max(hi, v)
+			n++
+		}
+	}
+	return lo, hi, n
+}
+
+// dots draws all answers of one outcome as one path of small squares, which is small and quick to draw.
+func (d *drawing) dots(x, y scale, c clock, t *timeline.Timeline) {
+	for _, k := range outcomes {
+		var p steps
+		for i := range t.Observations {
+			if o := &t.Observations[i]; o.Answered && o.Outcome == k.of {
+				p.bar(x.at(c.of(o.Sent))-1.2, y.at(float64(o.FirstByte-o.Sent)/1e6)-1.2, 2.4, 2.4)
+			}
+		}
+		d.path(k.class+" faint", p.String(), k.of.String())
+	}
+}
+
+// bands draws for each bin and outcome a bar from the median to the slowest answer.
+func (d *drawing) bands(x, y scale, c clock, t *timeline.Timeline) {
+	width := time.Duration(max(1, niceStep(c.of(c.end)/mostBins)*c.one))
+	w := max(0.8, (x.at(c.of(width))-x.at(0))/3-0.2)
+	for k, kind := range outcomes {
+		var p steps
+		var in []time.Duration
+		var at time.Duration
+		flush := func() {
+			if len(in) > 0 {
+				slices.Sort(in)
+				top, mid := y.at(float64(in[len(in)-1])/1e6), y.at(float64(in[len(in)/2])/1e6)
+				p.bar(x.at(c.of(at))+float64(k)*(w+0.2), top, w, max(mid-top, 1))
+			}
+			in = in[:0]
+		}
+		for i := range t.Observations {
+			o := &t.Observations[i]
+			if !o.Answered || o.Outcome != kind.of {
+				continue
+			}
+			if from := o.Sent / width * width; from != at {
+				flush()
+				at = from
+			}
+			in = append(in, max(o.FirstByte-o.Sent, time.Microsecond))
+		}
+		flush()
+		d.path(kind.class, p.String(), kind.of.String())
+	}
+}

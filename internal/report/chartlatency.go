@@ -1,0 +1,122 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/latency"
+)
+
+// perDecade is how many bars the histograms have from a power of ten to the next.
+const perDecade = 20
+
+// lane is one half of the histogram: the answers of one outcome.
+type lane struct {
+	name, class        string
+	service, corrected latency.Distribution
+}
+
+// latencyChart shows the service times of allowed and denied answers, one above the other on one logarithmic axis, as
+// filled bars; the outline is the latency counted from the plan. Heights are logarithmic too, so that one slow answer
+// among a million is seen. Empty without answers.
+func latencyChart(id string, s *Scenario) template.HTML {
+	lanes := []lane{
+		{"allowed", "a", s.Latency.Allowed.Service, s.Latency.Allowed.Corrected},
+		{"denied", "d", s.Latency.Denied.Service, s.Latency.Denied.Corrected},
+	}
+	lo, hi, most := histogramRange(lanes)
+	if most == 0 {
+		return ""
+	}
+	const height = 92.0
+	f := frame{plotLeft, 28, chartWidth - plotLeft - plotRight, 2*height + 16}
+	desc := ""
+	for _, l := range lanes {
+		desc += fmt.Sprintf("%s %s: p50 %s, p99 %s, max %s. ", thousands(int(l.service.Count)), l.name, brief(l.service.P50),
+			brief(l.service.P99), brief(l.service.Max))
+	}
+	d := newDrawing(id, "Latency of allowed and denied answers", desc, chartWidth, f.y+f.h+30)
+	d.text("label", f.x, 12, "start", "answers per bar (logarithmic) by service time; outline: latency counted from the plan")
+	x := scale{lo: lo, hi: hi, from: f.x, to: f.x + f.w, log: true}
+	for i, l := range lanes {
+		base := f.y + height + float64(i)*(height+16)
+		d.lane(l, x, scale{lo: 0, hi: math.Log10(float64(most)) + 0.35, from: base, to: base - height})
+	}
+	d.latencyAxis(f, x)
+	return d.html()
+}
+
+// histogramRange is the span of all lanes in milliseconds and their highest bar.
+func histogramRange(lanes []lane) (lo, hi float64, most int64) {
+	lo, hi = math.Inf(1), 0
+	for _, l := range lanes {
+		for _, dist := range []latency.Distribution{l.service, l.corrected} {
+			for _, b := range dist.LogBuckets(perDecade) {
+				lo, hi = min(lo, ms(max(b.From, time.Microsecond))), max(hi, ms(b.To))
+				most = max(most, b.Count)
+			}
+		}
+	}
+	return lo / 1.1, hi * 1.1, most
+}
+
+func ms(d time.Duration) float64 { return float64(d) / 1e6 }
+
+// lane draws one histogram upwards from y.from, a bar of one answer a little above the base.
+func (d *drawing) lane(l lane, x, y scale) {
+	for n := 1.0; math.Log10(n) < y.hi; n *= 10 {
+		at := y.at(math.Log10(n) + 0.3)
+		if at > y.to {
+			d.line("grid", x.from, at, x.to, at)
+			d.text("tick", x.from-6, at+3.5, "end", thousands(int(n)))
+		}
+	}
+	height := func(n int64) float64 { return y.at(math.Log10(float64(n)) + 0.3) }
+	for _, b := range l.service.LogBuckets(perDecade) {
+		if b.Count > 0 {
+			from, to := x.at(ms(b.From)), x.at(ms(b.To))
+			title := fmt.Sprintf("%s .. %s: %s %s", brief(b.From), brief(b.To), plural(int(b.Count), "answer"), l.name)
+			d.rect(l.class, from, height(b.Count), max(to-from-0.5, 1), y.from-height(b.Count), title)
+		}
+	}
+	var outline steps
+	outline.to(x.from, y.from)
+	for _, b := range l.corrected.LogBuckets(perDecade) {
+		top := y.from
+		if b.Count > 0 {
+			top = height(b.Count)
+		}
+		outline.to(x.at(ms(b.From)), top)
+		outline.to(x.at(ms(b.To)), top)
+	}
+	if l.corrected.Count > 0 {
+		outline.to(x.at(ms(l.corrected.Max)), y.from)
+		d.path("outline", outline.String(), "latency from the plan")
+	}
+	d.line("axis", x.from, y.from, x.to, y.from)
+	name := fmt.Sprintf("%s: %s", l.name, plural(int(l.service.Count), "answer"))
+	d.text("partition", x.to, y.to+10, "end", name)
+	if l.service.Count > 0 {
+		d.quantile(l.service.P50, "p50", x, y)
+		d.quantile(l.service.P99, "p99", x, y)
+	}
+}
+
+// quantile marks one quantile in a lane.
+func (d *drawing) quantile(v time.Duration, name string, x, y scale) {
+	at := x.at(ms(max(v, time.Microsecond)))
+	d.line("quantile", at, y.from, at, y.to+4)
+	d.text("tick", at+3, y.to+10, "start", name)
+}
+
+// latencyAxis writes the times below both lanes.
+func (d *drawing) latencyAxis(f frame, x scale) {
+	base := f.y + f.h
+	for _, v := range x.ticks(0) {
+		at := x.at(v)
+		d.line("axis", at, base, at, base+4)
+		d.text("tick", at, base+15, "middle", brief(time.Duration(v*1e6+0.5)))
+	}
+}

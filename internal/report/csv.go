@@ -1,0 +1,58 @@
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// csvHead has the names of the timeline format, and the scenario last.
+var csvHead = []string{"seq", "partition", "phase", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status", "outcome", "cost",
+	"error", "scenario"}
+
+// writeCSV writes a row an observation (RFC 4180): integers in nanoseconds since the start of its recording, an empty cell
+// for what is not known. Texts that a spreadsheet would take for formulas begin with an apostrophe.
+func writeCSV(w io.Writer, r *Run, _ Options) error {
+	recorded := recordings(r)
+	if len(recorded) == 0 {
+		return errNoRecording
+	}
+	c := csv.NewWriter(w)
+	c.UseCRLF = true
+	c.Write(csvHead) // errors are kept until Flush
+	row := make([]string, len(csvHead))
+	for _, s := range recorded {
+		id := cell(plain(s.ID))
+		for i := range s.Timeline.Observations {
+			csvRow(row, &s.Timeline.Observations[i], id)
+			if err := c.Write(row); err != nil {
+				return err
+			}
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func csvRow(row []string, o *timeline.Observation, scenario string) {
+	row[0] = strconv.Itoa(o.Seq)
+	row[1], row[2] = cell(plain(o.Partition)), cell(plain(o.Phase))
+	row[3], row[4] = nanos(o.At), nanos(o.Sent)
+	row[5], row[6], row[7] = "", "", ""
+	if o.Answered {
+		row[5] = nanos(o.FirstByte)
+	}
+	if o.Done != 0 {
+		row[6] = nanos(o.Done)
+	}
+	if o.Status != 0 {
+		row[7] = strconv.Itoa(o.Status)
+	}
+	row[8], row[9] = o.Outcome.String(), strconv.FormatInt(o.Cost, 10)
+	row[10], row[11] = cell(plain(o.Error)), scenario
+}
+
+func nanos(d time.Duration) string { return strconv.FormatInt(int64(d), 10) }

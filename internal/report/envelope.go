@@ -1,0 +1,276 @@
+package report
+
+import (
+	"container/heap"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// This file computes what the charts draw: bounds that hold for every right limiter, in floating point. Verdicts do not
+// rest on it; the judge's integers do.
+
+// windowPhase is where windows may begin, for a recording: at zero + [lo, hi] + k windows. known is false where any phase
+// is possible.
+func windowPhase(p reference.Policy, h timeline.Header) (lo, hi time.Duration, known bool) {
+	switch {
+	case p.Align == reference.AlignPhase:
+		lo, hi = p.PhaseFrom, p.PhaseTo
+	case p.Align == reference.AlignClock && !h.Started.IsZero():
+		into := time.Duration(h.Started.UnixNano() % int64(p.Rate.Per))
+		lo, hi = -into-h.WallError, -into+h.WallError
+	default:
+		return 0, 0, false
+	}
+	return lo, hi, hi-lo < p.Rate.Per/2
+}
+
+// mostBy returns the most units that p admits in the closed span [from, t] if it was full at from. It never decreases
+// with t.
+func mostBy(p reference.Policy, h timeline.Header, from, t time.Duration) float64 {
+	width, quota := (t - from).Seconds(), float64(p.Rate.N)
+	per := p.Rate.Per.Seconds()
+	switch p.Algorithm {
+	case reference.SlidingWindowLog:
+		return quota * (math.Floor(width/per) + 1)
+	case reference.FixedWindow, reference.SlidingWindowCounter:
+		if lo, hi, known := windowPhase(p, h); known {
+			return quota * float64(floorDiv(t-lo, p.Rate.Per)-floorDiv(from-hi, p.Rate.Per)+1)
+		}
+		if p.Align == reference.AlignFirst {
+			return quota * (math.Floor(width/per) + 1)
+		}
+		return quota * (math.Floor(width/per) + 2)
+	}
+	if p.Refill == reference.RefillInterval {
+		fill := float64(p.Fill)
+		return float64(p.Full()) + fill*(math.Floor(width*quota/(fill*per))+1)
+	}
+	return float64(p.Full()) + math.Floor(width*quota/per)
+}
+
+// limitBy is mostBy for a limit: all policies must admit.
+func limitBy(l reference.Limit, h timeline.Header, from, t time.Duration) float64 {
+	most := math.Inf(1)
+	for _, p := range l {
+		most = min(most, mostBy(p, h, from, t))
+	}
+	return most
+}
+
+func floorDiv(a, b time.Duration) int64 {
+	q := int64(a / b)
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// point is a corner of a line over time.
+type point struct {
+	t time.Duration
+	v float64
+}
+
+// admission is an admitted request: it was decided in [s, e].
+type admission struct {
+	s, e time.Duration
+	cost float64
+}
+
+// admissions returns the admitted requests of one partition, their intervals widened by what is known of the clocks,
+// ascending by e.
+func admissions(obs []timeline.Observation, h timeline.Header, tick time.Duration) []admission {
+	var out []admission
+	for i := range obs {
+		o := &obs[i]
+		if o.Outcome == timeline.Allowed && o.Answered {
+			out = append(out, admission{o.Sent - h.ClockError - tick, o.FirstByte + h.ClockError, float64(max(o.Cost, 1))})
+		}
+	}
+	slices.SortFunc(out, func(a, b admission) int { return int(a.e - b.e) })
+	return out
+}
+
+// usage is how much of one policy was certainly in use over time, on the reading kindest to the target, and the most
+// that a right limiter ever has in use: where a point lies above it, too many were admitted.
+type usage struct {
+	policy reference.Policy
+	points []point
+	most   float64
+	// what names v.
+	what string
+}
+
+// inUse computes the usage of p over admissions that ascend by e. O(n log n).
+func inUse(p reference.Policy, h timeline.Header, all []admission) usage {
+	switch p.Algorithm {
+	case reference.SlidingWindowLog:
+		return usage{p, inSpan(all, p.Rate.Per), float64(p.Rate.N), "units admitted within the last " + p.Rate.Per.String()}
+	case reference.FixedWindow, reference.SlidingWindowCounter:
+		if lo, hi, known := windowPhase(p, h); known {
+			return usage{p, inWindow(all, p.Rate.Per, lo, hi), float64(p.Rate.N), "units admitted in the current window"}
+		}
+		// Whatever the phase, a span of one window touches at most two.
+		return usage{p, inSpan(all, p.Rate.Per), 2 * float64(p.Rate.N), "units admitted within the last " + p.Rate.Per.String() + " (two windows)"}
+	}
+	most := float64(p.Full())
+	if p.Refill == reference.RefillInterval {
+		most += float64(p.Fill)
+	}
+	return usage{p, inBucket(all, p.Rate), most, "units in use"}
+}
+
+// inBucket: with J[x,y] the units certainly admitted in [x,y] and N units refilled per Per, the units in use at y are the
+// largest J[x,y] - (y-x)*N/Per over all x <= y. A tree over the starts x holds x + J[x,y]*Per/N and its largest value.
+func inBucket(all []admission, r reference.Rate) []point {
+	starts := make([]int, len(all)) // indices of all, ascending by s
+	for i := range starts {
+		starts[i] = i
+	}
+	slices.SortFunc(starts, func(a, b int) int { return int(all[a].s - all[b].s) })
+	place := make([]int, len(all))
+	for k, i := range starts {
+		place[i] = k
+	}
+	tree := newPrefixMax(len(all))
+	unit := r.Per.Seconds() / float64(r.N)
+	var out []point
+	top := math.Inf(-1)
+	for i, a := range all {
+		if before := max(0, (top-a.e.Seconds())/unit); i > 0 {
+			if before == 0 { // where the line met zero
+				out = append(out, point{time.Duration(top * 1e9), 0})
+			}
+			out = append(out, point{a.e, before})
+		} else {
+			out = append(out, point{a.e, 0})
+		}
+		tree.start(place[i], a.s.Seconds())
+		tree.add(place[i], a.cost*unit)
+		top = tree.max()
+		out = append(out, point{a.e, max(0, (top-a.e.Seconds())/unit)})
+	}
+	if len(all) > 0 {
+		out = append(out, point{max(all[len(all)-1].e, time.Duration(top*1e9)), 0})
+	}
+	return out
+}
+
+// inSpan counts the units certainly admitted in (y-w, y].
+func inSpan(all []admission, w time.Duration) []point {
+	var out []point
+	live, used := &bySent{}, 0.0
+	leave := func(until time.Duration) {
+		for live.Len() > 0 && (*live)[0].s+w <= until {
+			a := heap.Pop(live).(admission)
+			out = append(out, point{a.s + w, used}, point{a.s + w, used - a.cost})
+			used -= a.cost
+		}
+	}
+	for _, a := range all {
+		leave(a.e)
+		out = append(out, point{a.e, used})
+		if a.s+w > a.e {
+			used += a.cost
+			heap.Push(live, a)
+		}
+		out = append(out, point{a.e, used})
+	}
+	leave(math.MaxInt64)
+	return out
+}
+
+// inWindow counts the units certainly admitted in the window that y lies in, where windows begin at [lo, hi] + k*w.
+func inWindow(all []admission, w, lo, hi time.Duration) []point {
+	var out []point
+	used, window := 0.0, int64(math.MinInt64)
+	for _, a := range all {
+		k := floorDiv(a.e-lo, w)
+		if floorDiv(a.s-hi, w) != k {
+			continue
+		}
+		if k != window && used > 0 {
+			end := time.Duration(window+1)*w + lo
+			out = append(out, point{end, used}, point{end, 0})
+			used = 0
+		}
+		window = k
+		out = append(out, point{a.e, used}, point{a.e, used + a.cost})
+		used += a.cost
+	}
+	if used > 0 {
+		end := time.Duration(window+1)*w + lo
+		out = append(out, point{end, used}, point{end, 0})
+	}
+	return out
+}
+
+// bySent is a heap of admissions, the one sent first on top.
+type bySent []admission
+
+func (h bySent) Len() int           { return len(h) }
+func (h bySent) Less(i, j int) bool { return h[i].s < h[j].s }
+func (h bySent) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *bySent) Push(x any)        { *h = append(*h, x.(admission)) }
+func (h *bySent) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// prefixMax is a tree over n values, all absent at first: add to all values up to a place, start one, ask for the largest.
+// An absent value keeps what is added to it.
+type prefixMax struct {
+	size int
+	// most is the largest value below a node, with what was added to the node and below, but not above it; lazy what was
+	// added to the node as a whole.
+	most, lazy []float64
+}
+
+func newPrefixMax(n int) *prefixMax {
+	size := 1
+	for size < n {
+		size *= 2
+	}
+	t := &prefixMax{size: size, most: make([]float64, 2*size), lazy: make([]float64, 2*size)}
+	for i := range t.most {
+		t.most[i] = math.Inf(-1)
+	}
+	return t
+}
+
+// max returns the largest started value.
+func (t *prefixMax) max() float64 { return t.most[1] }
+
+// start sets the value at place k to x plus all that was added to it so far.
+func (t *prefixMax) start(k int, x float64) {
+	i := k + t.size
+	t.most[i] = x + t.lazy[i]
+	for i > 1 {
+		i /= 2
+		t.most[i] = max(t.most[2*i], t.most[2*i+1]) + t.lazy[i]
+	}
+}
+
+// add adds x to the values at the places 0 to k.
+func (t *prefixMax) add(k int, x float64) {
+	i := k + t.size
+	t.raise(i, x)
+	for i > 1 {
+		if i&1 == 1 { // all to the left of a right child
+			t.raise(i-1, x)
+		}
+		i /= 2
+		t.most[i] = max(t.most[2*i], t.most[2*i+1]) + t.lazy[i]
+	}
+}
+
+// raise adds x to a whole subtree.
+func (t *prefixMax) raise(i int, x float64) {
+	t.most[i] += x
+	t.lazy[i] += x
+}

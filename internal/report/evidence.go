@@ -1,0 +1,199 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// evidence is one failure in words, ready for a reader.
+type evidence struct {
+	// claim is the id of the claim that failed, kind what kind of contradiction it was; kind may be empty.
+	claim, kind string
+	// sentence is the arithmetic in one sentence.
+	sentence string
+	// span says where in the recording; empty where no observation is named.
+	span string
+	// replay is the command that judges the recording again; empty where nothing is kept or it would judge another thing.
+	replay string
+}
+
+// conformance is the id of the claim whose findings the check command finds again.
+const conformance = "conformance"
+
+// mends says for each reason of an Inconclusive verdict what the reader can do.
+var mends = map[check.Reason]string{
+	check.ScheduleMissed:     "lower the rate, or generate from a machine with more idle processors",
+	check.Unreachable:        "start the target, or check the URL given with --target",
+	check.SetupFailed:        "mend what the detail names and run again; nothing was said about the limiter",
+	check.NeedsFailed:        "give the target what the scenario needs, or leave the scenario out with --skip",
+	check.TooFew:             "let the phases send more requests or last longer, so that a fault could show",
+	check.ForeignTraffic:     "use keys that nobody else uses (partition: fresh: true)",
+	check.UnclassifiedStatus: "name the statuses of a denial under denied: status:",
+	check.SearchLimit:        "send less at once, so that fewer requests overlap",
+	check.Interrupted:        "let the run finish",
+}
+
+// failures returns the failures of s, one for each finding, those of conformance first. s is not cleaned yet; the texts of
+// the result are.
+func failures(s *Scenario) []evidence {
+	var out []evidence
+	for i := range s.Claims {
+		c := &s.Claims[i]
+		if c.Verdict != check.Fail {
+			continue
+		}
+		if len(c.Findings) == 0 {
+			out = append(out, evidence{claim: plain(c.ID), sentence: plain(c.Text)})
+		}
+		for k := range c.Findings {
+			out = append(out, found(s, c.ID, &c.Findings[k]))
+		}
+	}
+	if len(out) > 0 || s.Judgement == nil {
+		return out
+	}
+	for i := range s.Judgement.Partitions {
+		p := &s.Judgement.Partitions[i]
+		for k := range p.Findings {
+			out = append(out, found(s, conformance, &p.Findings[k]))
+		}
+	}
+	return out
+}
+
+// shown returns the first failures of each claim, and says how many it leaves out.
+func shown(all []evidence) []evidence {
+	const most = 3
+	var out []evidence
+	for i := 0; i < len(all); {
+		n := 1
+		for i+n < len(all) && all[i+n].claim == all[i].claim {
+			n++
+		}
+		out = append(out, all[i:i+min(n, most)]...)
+		if n > most {
+			out = append(out, evidence{claim: all[i].claim, sentence: fmt.Sprintf("and %d more like it (the json report has all)", n-most)})
+		}
+		i += n
+	}
+	return out
+}
+
+// found puts one finding into words.
+func found(s *Scenario, claim string, f *check.Finding) evidence {
+	e := evidence{claim: plain(claim), kind: plain(string(f.Kind)), sentence: plain(f.Text), span: plain(spanText(s.Timeline, f))}
+	if claim == conformance {
+		e.replay = replay(s)
+	}
+	return e
+}
+
+// replay is the command line that judges the recording of s again.
+func replay(s *Scenario) string {
+	if s.TimelinePath == "" || len(s.Limit) == 0 {
+		return ""
+	}
+	return "rlcheck check " + shellWord(plain(s.TimelinePath)) + " --limit '" + plain(s.Limit.String()) + "'"
+}
+
+// spanText says which requests a finding rests on and when they were. Where the recording is at hand it names the
+// request sent first and the one answered last.
+func spanText(t *timeline.Timeline, f *check.Finding) string {
+	where := ""
+	if f.Partition != "" {
+		where = fmt.Sprintf("partition %s: ", f.Partition)
+	}
+	if len(f.Observations) == 0 {
+		return where + seconds(f.From) + " .. " + seconds(f.To)
+	}
+	if first, last := ends(t, f.Observations); first != nil {
+		if first == last {
+			return fmt.Sprintf("%s#%d sent %s, first byte %s", where, first.Seq, seconds(first.Sent), answered(first))
+		}
+		return fmt.Sprintf("%sfirst #%d sent %s, last #%d first byte %s", where, first.Seq, seconds(first.Sent), last.Seq, answered(last))
+	}
+	return fmt.Sprintf("%s%s (#%d .. #%d), first sent %s, last first byte %s", where, plural(len(f.Observations), "request"),
+		f.Observations[0], f.Observations[len(f.Observations)-1], seconds(f.From), seconds(f.To))
+}
+
+// answered prints when the answer to o began.
+func answered(o *timeline.Observation) string {
+	if !o.Answered {
+		return "never"
+	}
+	return seconds(o.FirstByte)
+}
+
+// ends returns the observations of the witness that were sent first and answered last; nil where t lacks one of them.
+func ends(t *timeline.Timeline, witness []int) (first, last *timeline.Observation) {
+	if t == nil {
+		return nil, nil
+	}
+	in := members(witness)
+	n := 0
+	for i := range t.Observations {
+		o := &t.Observations[i]
+		if !in[o.Seq] {
+			continue
+		}
+		n++
+		if first == nil || o.Sent < first.Sent {
+			first = o
+		}
+		if last == nil || !last.Answered || (o.Answered && o.FirstByte > last.FirstByte) {
+			last = o
+		}
+	}
+	if n != len(in) {
+		return nil, nil
+	}
+	return first, last
+}
+
+func members(seqs []int) map[int]bool {
+	m := make(map[int]bool, len(seqs))
+	for _, q := range seqs {
+		m[q] = true
+	}
+	return m
+}
+
+// trouble is why a scenario is Inconclusive, in words: the reason, what it means here, and what to do about it.
+type trouble struct{ reason, detail, mend string }
+
+// troubles returns why s is Inconclusive: its own reason first, then those of inconclusive claims that say something else.
+// Empty for another verdict.
+func troubles(s *Scenario) []trouble {
+	if s.Verdict != check.Inconclusive {
+		return nil
+	}
+	var out []trouble
+	add := func(r check.Reason, detail string) {
+		t := trouble{plain(string(r)), plain(strings.TrimSpace(detail)), mends[r]}
+		if slices.ContainsFunc(out, func(o trouble) bool { return o.reason == t.reason }) {
+			t.mend = "" // said already
+		}
+		out = append(out, t)
+	}
+	if s.Reason != "" || s.Detail != "" {
+		add(s.Reason, s.Detail)
+	}
+	for i := range s.Claims {
+		if c := &s.Claims[i]; c.Verdict == check.Inconclusive && (c.Text != "" || c.Reason != s.Reason) {
+			add(c.Reason, c.ID+": "+c.Text)
+		}
+	}
+	if len(out) == 0 {
+		add(check.TooFew, "nothing was judged")
+	}
+	return out
+}
+
+// line puts a trouble on one line, without its mend.
+func (t trouble) line() string {
+	return strings.Trim(t.reason+": "+t.detail, ": ")
+}

@@ -1,0 +1,233 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+const second = time.Second
+
+// dice is a small generator of the same numbers for ever.
+type dice uint64
+
+func (d *dice) next(n int64) int64 {
+	*d = *d*6364136223846793005 + 1442695040888963407
+	return int64(uint64(*d)>>33) % n
+}
+
+// mustLimit parses a SPEC.
+func mustLimit(t testing.TB, spec string) reference.Limit {
+	t.Helper()
+	l, err := reference.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// record plays a burst of 40 requests, a rest, and an overload of `rate` requests a second for 3 s on each of n
+// partitions, against token buckets of 10/s that really have the given burst. Answers take 0.2 to 1.2 ms.
+func record(n, burst, rate int) *timeline.Timeline {
+	tl := &timeline.Timeline{Header: timeline.Header{
+		Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), WallError: 500 * time.Millisecond,
+		Spreads: []timeline.Spread{{Phase: "burst", Requests: 40 * n, Width: 812 * time.Microsecond}},
+		Audit:   timeline.Audit{CPUShare: 0.42, LongestGC: 87 * time.Microsecond, Collections: 3, Connections: 8},
+	}}
+	d := dice(7)
+	for k := range n {
+		name := fmt.Sprintf("k%d", k+1)
+		at := func(phase string, due time.Duration) {
+			sent := due + 2*time.Millisecond + time.Duration(d.next(200_000))
+			took := 200*time.Microsecond + time.Duration(d.next(1_000_000))
+			tl.Observations = append(tl.Observations, timeline.Observation{
+				Arrival: timeline.Arrival{Partition: name, Phase: phase, At: due + 2*time.Millisecond, Cost: 1},
+				Sent:    sent, FirstByte: sent + took, Done: sent + took + 9_000, Answered: true})
+		}
+		for range 40 {
+			at("burst", 0)
+		}
+		for i := range 3 * rate {
+			at("overload", 2*second+time.Duration(i)*second/time.Duration(rate))
+		}
+	}
+	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
+	decide(tl, burst)
+	return tl
+}
+
+// decide lets buckets of 10/s decide each request in the middle of its interval.
+func decide(tl *timeline.Timeline, burst int) {
+	type bucket struct {
+		level float64
+		at    time.Duration
+	}
+	buckets := map[string]*bucket{}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		o.Seq = i
+		b := buckets[o.Partition]
+		if b == nil {
+			b = &bucket{level: float64(burst)}
+			buckets[o.Partition] = b
+		}
+		now := max(b.at, o.Sent+(o.FirstByte-o.Sent)/2)
+		b.level = min(float64(burst), b.level+(now-b.at).Seconds()*10)
+		b.at = now
+		if b.level >= 1 {
+			b.level--
+			o.Outcome, o.Status = timeline.Allowed, 200
+		} else {
+			o.Outcome, o.Status = timeline.Denied, 429
+			o.Fields = timeline.Fields{{Name: "Retry-After", Value: "1"}}
+		}
+	}
+}
+
+// scenarioOf wraps a recording.
+func scenarioOf(t testing.TB, id, title, spec string, tl *timeline.Timeline) Scenario {
+	return Scenario{
+		ID: id, Title: title, Kind: Required, Source: "SOURCES.md#" + id, File: "scenarios/" + id + ".yaml",
+		Target: "http://127.0.0.1:8080/", Store: "memory", Limit: mustLimit(t, spec), Counts: tl.Counts(),
+		Latency: latency.Summarize(tl), Header: tl.Header, Timeline: tl, Duration: 5 * second,
+		TimelinePath: "reports/2026-11-20T10-00-00/" + id + "/timeline.ndjson",
+	}
+}
+
+func between(lo, hi float64) check.Interval {
+	return check.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true}
+}
+
+// passing is a scenario that passed.
+func passing(t testing.TB) Scenario {
+	s := scenarioOf(t, "burst", "A full start admits exactly its burst at once", "token-bucket,rate=10/s,burst=20", record(2, 20, 100))
+	m := check.Measured{Burst: between(20, 20), Rate: between(9.971, 10.039)}
+	s.Verdict = check.Pass
+	s.Judgement = &check.Judgement{Verdict: check.Pass, Measured: m, Partitions: []check.PartitionVerdict{
+		{Partition: "k1", Verdict: check.Pass, Measured: m, Judged: 340},
+		{Partition: "k2", Verdict: check.Pass, Measured: check.Measured{Burst: between(20, 20), Rate: check.Interval{Lo: 9.9, LoSet: true}}, Judged: 340},
+	}}
+	s.Claims = []check.Claim{
+		{ID: "conformance", Verdict: check.Pass, Text: "680 decisions on 2 partitions conform"},
+		{ID: "retry-after", Verdict: check.Pass, Text: "580 of 580 denials have a valid Retry-After"},
+	}
+	return s
+}
+
+// failing is a scenario that failed: the target has a burst of 21 where 20 is declared, and a header claim failed too.
+func failing(t testing.TB) Scenario {
+	tl := record(2, 21, 100)
+	s := scenarioOf(t, "overload-10x", "At ten times the limit, admissions stay at the limit", "token-bucket,rate=10/s,burst=20", tl)
+	f := check.Finding{Kind: check.OverAdmission, Partition: "k1", Seen: 21, Bound: 20,
+		Text: "21 requests allowed within 0.001 s; at most 20 + floor(10/s * 0.001 s) = 20 are possible"}
+	for _, o := range tl.Observations {
+		if o.Partition == "k1" && o.Phase == "burst" && o.Outcome == timeline.Allowed {
+			if len(f.Observations) == 0 {
+				f.From = o.Sent
+			}
+			f.Observations = append(f.Observations, o.Seq)
+			f.To = max(f.To, o.FirstByte)
+		}
+	}
+	s.Verdict = check.Fail
+	m := check.Measured{Burst: between(21, 21), Rate: between(9.96, 10.05)}
+	s.Judgement = &check.Judgement{Verdict: check.Fail, Measured: m, Partitions: []check.PartitionVerdict{
+		{Partition: "k1", Verdict: check.Fail, Findings: []check.Finding{f}, Measured: m, Judged: 340},
+		{Partition: "k2", Verdict: check.Inconclusive, Reason: check.TooFew, Detail: "burst measured at least 19", Judged: 340},
+	}}
+	s.Claims = []check.Claim{
+		{ID: "conformance", Verdict: check.Fail, Text: "partition k1 was admitted too much", Findings: []check.Finding{f}},
+		{ID: "retry-after-honored", Verdict: check.Fail, Text: "3 of 12 clients that waited as told were denied again"},
+		{ID: "denied-p99", Verdict: check.Pass, Text: "denied p99 1.19 ms, at most 20.00 ms"},
+	}
+	return s
+}
+
+// unreachable is a scenario whose target did not answer.
+func unreachable(t testing.TB) Scenario {
+	tl := &timeline.Timeline{Header: timeline.Header{Unsent: 40}}
+	s := scenarioOf(t, "sustained", "At nine tenths of the limit nothing is denied", "gcra,rate=100/1m,burst=5", tl)
+	s.Reason, s.Detail = check.Unreachable, "dial 127.0.0.1:8080: connection refused"
+	s.Claims = []check.Claim{{ID: "conformance", Reason: check.Unreachable}}
+	return s
+}
+
+// onlyUnknown is a scenario in which no request was answered.
+func onlyUnknown(t testing.TB) Scenario {
+	tl := record(1, 20, 10)
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		o.Outcome, o.Status, o.Answered, o.FirstByte, o.Done, o.Error, o.Fields = timeline.Unknown, 0, false, 0, 0, "timeout", nil
+	}
+	tl.Header.Ended = 10 * second
+	s := scenarioOf(t, "boundary-double-burst", "No window shows twice its quota", "fixed-window,rate=100/1m", tl)
+	s.Reason, s.Detail = check.TooFew, "70 of 70 requests were not answered"
+	s.Judgement = &check.Judgement{Reason: check.TooFew, Partitions: []check.PartitionVerdict{{Partition: "k1", Reason: check.TooFew}}}
+	s.Claims = []check.Claim{{ID: "conformance", Reason: check.TooFew, Text: "no decision was seen"}}
+	return s
+}
+
+// hostile is a failing scenario all of whose texts try to be something else.
+func hostile(t testing.TB) Scenario {
+	const bad = "</script><b onload=x>&amp;\x1b[31m\u202eevil\u2066 100% `|` @bob =1+1 \"q\" 'a' ]]> \r\n::error::x \xff \u009b2J"
+	s := failing(t)
+	s.ID, s.Title, s.Source, s.Detail = "hostile"+bad, bad, bad, bad
+	s.File, s.Target, s.TimelinePath = "a,b:c%"+bad, "http://user:secret@127.0.0.1/?q="+"%3Cscript%3E", "reports/it's "+bad
+	s.Header.Notes = []string{bad}
+	tl := *s.Timeline
+	tl.Observations = slices.Clone(tl.Observations)
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		o.Partition, o.Phase, o.Error = "=cmd|' /C calc'!A0"+o.Partition+bad, bad+o.Phase, bad
+	}
+	s.Timeline = &tl
+	name := "=cmd|' /C calc'!A0k1" + bad
+	f := s.Judgement.Partitions[0].Findings[0]
+	f.Partition, f.Text, f.Kind = name, bad, check.Kind(bad)
+	s.Judgement = &check.Judgement{Verdict: check.Fail, Detail: bad, Partitions: []check.PartitionVerdict{
+		{Partition: name, Verdict: check.Fail, Detail: bad, Findings: []check.Finding{f}}}}
+	s.Claims = []check.Claim{
+		{ID: "conformance", Verdict: check.Fail, Text: bad, Findings: []check.Finding{f}},
+		{ID: bad, Verdict: check.Fail, Text: bad}, {ID: "x", Reason: check.Reason(bad), Text: bad},
+	}
+	return s
+}
+
+// runOf wraps scenarios.
+func runOf(scenarios ...Scenario) *Run {
+	return &Run{
+		ID: "2026-11-20T10-00-00", Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), Duration: 41200 * time.Millisecond,
+		Version: "v0.1.0", Command: []string{"rlcheck", "run", "scenarios/"}, Scenarios: scenarios,
+		Host: Host{GoVersion: "go1.26.0", OS: "linux", Arch: "amd64", CPUs: 2},
+	}
+}
+
+// fixtures are the runs that the golden files print.
+func fixtures(t testing.TB) map[string]*Run {
+	interrupted := runOf(passing(t))
+	interrupted.Interrupted = true
+	s := &interrupted.Scenarios[0]
+	s.Verdict, s.Reason, s.Detail, s.Header.Interrupted = check.Inconclusive, check.Interrupted, "stopped after 2.1 s of 5 s", true
+	s.Kind, s.Judgement = Recommended, nil
+	s.Claims = []check.Claim{{ID: "conformance", Reason: check.Interrupted, Text: "not judged"}}
+	bad := runOf(hostile(t))
+	bad.ID, bad.Version, bad.Command = "r\x1b[2J", "v</title><script>", []string{"rlcheck", "<!--", "\u202e"}
+	recommended := failing(t)
+	recommended.Kind = Recommended
+	return map[string]*Run{
+		"pass":        runOf(passing(t)),
+		"fail":        runOf(failing(t)),
+		"unreachable": runOf(unreachable(t)),
+		"unknown":     runOf(onlyUnknown(t)),
+		"interrupted": interrupted,
+		"empty":       {ID: "empty"},
+		"hostile":     bad,
+		"mixed":       runOf(passing(t), recommended, unreachable(t), onlyUnknown(t)),
+	}
+}

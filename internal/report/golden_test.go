@@ -1,0 +1,68 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares got with testdata/name.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs (-want +got):\n%s", path, cmp.Diff(string(want), string(got)))
+	}
+}
+
+func render(t testing.TB, format string, r *Run, o Options) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, format, r, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestGolden(t *testing.T) {
+	runs := fixtures(t)
+	for _, x := range []struct {
+		format, suffix string
+		options        Options
+		runs           []string
+	}{
+		{"table", "80.txt", Options{Width: 80}, []string{"pass", "fail", "unreachable", "unknown", "interrupted", "empty", "hostile", "mixed"}},
+		{"table", "120.txt", Options{Width: 120}, []string{"pass", "fail", "mixed"}},
+		{"table", "color.txt", Options{Width: 100, Color: true}, []string{"mixed"}},
+		{"table", "strict.txt", Options{Width: 100, Strict: true}, []string{"mixed"}},
+		{"json", "json", Options{}, []string{"pass", "fail", "empty", "hostile"}},
+		{"junit", "junit.xml", Options{}, []string{"pass", "fail", "unreachable", "unknown", "empty", "hostile", "mixed"}},
+		{"markdown", "md", Options{}, []string{"pass", "fail", "unreachable", "empty", "hostile", "mixed"}},
+		{"github", "github.txt", Options{}, []string{"pass", "fail", "unreachable", "empty", "hostile", "mixed"}},
+		{"openmetrics", "metrics.txt", Options{}, []string{"fail", "unknown", "empty", "hostile"}},
+		{"csv", "csv", Options{}, []string{"unknown"}},
+		{"html", "html", Options{}, []string{"unreachable", "empty"}},
+	} {
+		for _, name := range x.runs {
+			t.Run(name+"."+x.suffix, func(t *testing.T) {
+				golden(t, name+"."+x.suffix, render(t, x.format, runs[name], x.options))
+			})
+		}
+	}
+}

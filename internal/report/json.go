@@ -1,0 +1,229 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// The form of rlcheck.report/v1. Times are integers in nanoseconds; instants count from the start of their recording,
+// but for the RFC 3339 wall times named started.
+type jsonRun struct {
+	Schema      string         `json:"schema"`
+	ID          string         `json:"id"`
+	Started     string         `json:"started,omitempty"`
+	DurationNS  int64          `json:"duration_ns"`
+	Version     string         `json:"version"`
+	Command     []string       `json:"command"`
+	Host        jsonHost       `json:"host"`
+	Interrupted bool           `json:"interrupted"`
+	Strict      bool           `json:"strict"`
+	Verdict     string         `json:"verdict"`
+	Counts      jsonCounts     `json:"counts"`
+	Scenarios   []jsonScenario `json:"scenarios"`
+}
+
+type jsonHost struct {
+	GoVersion string `json:"go_version"`
+	OS        string `json:"os"`
+	Arch      string `json:"arch"`
+	CPUs      int    `json:"cpus"`
+}
+
+type jsonCounts struct {
+	Planned int `json:"planned"`
+	Sent    int `json:"sent"`
+	Unsent  int `json:"unsent"`
+	Allowed int `json:"allowed"`
+	Denied  int `json:"denied"`
+	Unknown int `json:"unknown"`
+}
+
+type jsonScenario struct {
+	ID         string         `json:"id"`
+	Title      string         `json:"title"`
+	Kind       string         `json:"kind"`
+	Source     string         `json:"source"`
+	File       string         `json:"file"`
+	Target     string         `json:"target"`
+	Origin     string         `json:"origin,omitempty"`
+	Store      string         `json:"store,omitempty"`
+	Fault      string         `json:"fault,omitempty"`
+	Limit      string         `json:"limit"`
+	Verdict    string         `json:"verdict"`
+	Reason     string         `json:"reason"`
+	Detail     string         `json:"detail"`
+	DurationNS int64          `json:"duration_ns"`
+	Timeline   string         `json:"timeline"`
+	Counts     jsonCounts     `json:"counts"`
+	Claims     []jsonClaim    `json:"claims"`
+	Judgement  *jsonJudgement `json:"judgement"`
+	Latency    jsonLatency    `json:"latency"`
+	Recording  jsonRecording  `json:"recording"`
+}
+
+type jsonClaim struct {
+	ID       string        `json:"id"`
+	Verdict  string        `json:"verdict"`
+	Reason   string        `json:"reason"`
+	Text     string        `json:"text"`
+	Findings []jsonFinding `json:"findings"`
+}
+
+type jsonRecording struct {
+	Started      string       `json:"started,omitempty"`
+	WallErrorNS  int64        `json:"wall_error_ns"`
+	ClockErrorNS int64        `json:"clock_error_ns"`
+	TickNS       int64        `json:"tick_ns"`
+	EndedNS      int64        `json:"ended_ns"`
+	Unsent       int          `json:"unsent"`
+	Interrupted  bool         `json:"interrupted"`
+	Spreads      []jsonSpread `json:"spreads"`
+	Notes        []string     `json:"notes"`
+	Audit        jsonAudit    `json:"audit"`
+}
+
+type jsonSpread struct {
+	Phase    string `json:"phase"`
+	Requests int    `json:"requests"`
+	WidthNS  int64  `json:"width_ns"`
+}
+
+type jsonAudit struct {
+	CPUShare    float64 `json:"cpu_share"`
+	LongestGCNS int64   `json:"longest_gc_ns"`
+	Collections int     `json:"collections"`
+	Connections int     `json:"connections"`
+}
+
+// jsonLatency has the latencies of each outcome; the members of a distribution are those of latency.Distribution.
+type jsonLatency struct {
+	Allowed    jsonLatencies    `json:"allowed"`
+	Denied     jsonLatencies    `json:"denied"`
+	Unknown    jsonLatencies    `json:"unknown"`
+	Unanswered int64            `json:"unanswered"`
+	Lateness   jsonDistribution `json:"lateness"`
+}
+
+type jsonLatencies struct {
+	Corrected jsonDistribution `json:"corrected"`
+	Service   jsonDistribution `json:"service"`
+}
+
+// jsonDistribution adds the buckets of a logarithmic histogram: [from_ns, to_ns, count], ascending, none empty.
+type jsonDistribution struct {
+	latency.Distribution
+	Buckets [][3]int64 `json:"buckets"`
+}
+
+// writeJSON writes everything but the recordings as rlcheck.report/v1. Texts are exact, not cleaned: hidden characters
+// stand as escapes.
+func writeJSON(w io.Writer, r *Run, o Options) error {
+	text, err := marshal(toRun(r, o))
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+func toRun(r *Run, o Options) *jsonRun {
+	out := &jsonRun{
+		Schema: reportSchema, ID: r.ID, Started: wallText(r.Started), DurationNS: int64(r.Duration), Version: r.Version,
+		Command: append([]string{}, r.Command...), Host: jsonHost(r.Host), Interrupted: r.Interrupted, Strict: o.Strict,
+		Verdict: r.Verdict(o.Strict).String(), Counts: jsonCounts(r.sum()), Scenarios: make([]jsonScenario, len(r.Scenarios)),
+	}
+	for i := range r.Scenarios {
+		out.Scenarios[i] = toScenario(&r.Scenarios[i])
+	}
+	return out
+}
+
+func toScenario(s *Scenario) jsonScenario {
+	out := jsonScenario{
+		ID: s.ID, Title: s.Title, Kind: s.Kind, Source: s.Source, File: s.File, Target: withoutUser(s.Target),
+		Origin: withoutUser(s.Origin), Store: s.Store, Fault: s.Fault, Verdict: s.Verdict.String(), Reason: string(s.Reason),
+		Detail: s.Detail, DurationNS: int64(s.Duration), Timeline: s.TimelinePath, Counts: jsonCounts(s.Counts),
+		Claims: make([]jsonClaim, len(s.Claims)), Judgement: toJudgement(s.Judgement), Latency: toLatency(s.Latency),
+		Recording: toRecording(s.Header),
+	}
+	if len(s.Limit) > 0 {
+		out.Limit = s.Limit.String()
+	}
+	for i := range s.Claims {
+		c := &s.Claims[i]
+		out.Claims[i] = jsonClaim{ID: c.ID, Verdict: c.Verdict.String(), Reason: string(c.Reason), Text: c.Text,
+			Findings: toFindings(c.Findings, "")}
+	}
+	return out
+}
+
+func toLatency(l latency.Summary) jsonLatency {
+	both := func(l latency.Latencies) jsonLatencies {
+		return jsonLatencies{toDistribution(l.Corrected), toDistribution(l.Service)}
+	}
+	return jsonLatency{both(l.Allowed), both(l.Denied), both(l.Unknown), l.Unanswered, toDistribution(l.Lateness)}
+}
+
+func toDistribution(d latency.Distribution) jsonDistribution {
+	out := jsonDistribution{Distribution: d, Buckets: [][3]int64{}}
+	for _, b := range d.LogBuckets(perDecade) {
+		if b.Count > 0 {
+			out.Buckets = append(out.Buckets, [3]int64{int64(b.From), int64(b.To), b.Count})
+		}
+	}
+	return out
+}
+
+func toRecording(h timeline.Header) jsonRecording {
+	out := jsonRecording{
+		Started: wallText(h.Started), WallErrorNS: int64(h.WallError), ClockErrorNS: int64(h.ClockError), TickNS: int64(h.Tick),
+		EndedNS: int64(h.Ended), Unsent: h.Unsent, Interrupted: h.Interrupted, Spreads: []jsonSpread{},
+		Notes: append([]string{}, h.Notes...),
+		Audit: jsonAudit{finite(h.Audit.CPUShare), int64(h.Audit.LongestGC), h.Audit.Collections, h.Audit.Connections},
+	}
+	for _, x := range h.Spreads {
+		out.Spreads = append(out.Spreads, jsonSpread{x.Phase, x.Requests, int64(x.Width)})
+	}
+	return out
+}
+
+// finite is x, or 0 for what JSON cannot say.
+func finite(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return x
+}
+
+// wallText prints a wall time in UTC to the nanosecond; empty for one that is not known.
+func wallText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// escapeHidden writes the hidden characters inside the strings of a JSON text as \u escapes. Outside of strings JSON has
+// only newlines of that kind, which stay.
+func escapeHidden(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		if r == '\n' || !hidden(r) {
+			out = append(out, text[i:i+n]...)
+		} else if r > 0xffff {
+			r -= 0x10000
+			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		} else {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		i += n
+	}
+	return out
+}

@@ -1,0 +1,195 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// ReadJSON reads a report that Write wrote as json. All but the timelines comes back; of the latencies the buckets are
+// those of a logarithmic histogram. Members that are not known are skipped: they were added later. Errors: no JSON (with
+// the offset in bytes), another schema, a verdict, limit or time that does not parse (with where it stands).
+func ReadJSON(r io.Reader) (*Run, error) {
+	var in jsonRun
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if err := json.Unmarshal(text, &in); err != nil {
+		return nil, jsonError(err)
+	}
+	if in.Schema != reportSchema {
+		return nil, fmt.Errorf("report: schema %q: this version reads %s (write it again with `rlcheck run -o json`)", in.Schema, reportSchema)
+	}
+	return fromRun(&in)
+}
+
+// jsonError says where in the file the mistake is.
+func jsonError(err error) error {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("report: byte %d: %w (is this the report.json of a run?)", syntax.Offset, err)
+	}
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return fmt.Errorf("report: byte %d: %s: a JSON %s stands where %s belongs", kind.Offset, kind.Field, kind.Value, kind.Type)
+	}
+	return fmt.Errorf("report: %w", err)
+}
+
+func fromRun(in *jsonRun) (*Run, error) {
+	p := &reading{}
+	out := &Run{
+		ID: in.ID, Started: p.wall("started", in.Started), Duration: time.Duration(in.DurationNS), Version: in.Version,
+		Command: in.Command, Host: Host(in.Host), Interrupted: in.Interrupted, Scenarios: make([]Scenario, len(in.Scenarios)),
+	}
+	for i := range in.Scenarios {
+		out.Scenarios[i] = p.scenario(fmt.Sprintf("scenarios[%d]", i), &in.Scenarios[i])
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return out, nil
+}
+
+// reading keeps the first mistake.
+type reading struct{ err error }
+
+func (p *reading) fail(where, text, why string) {
+	if p.err == nil {
+		p.err = fmt.Errorf("report: %s %q: %s", where, text, why)
+	}
+}
+
+func (p *reading) wall(where, s string) time.Time {
+	if s == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		p.fail(where, s, "a time is written as in RFC 3339")
+	}
+	return t.UTC()
+}
+
+func (p *reading) verdict(where, s string) check.Verdict {
+	for _, v := range []check.Verdict{check.Pass, check.Fail, check.Inconclusive} {
+		if v.String() == s {
+			return v
+		}
+	}
+	p.fail(where+".verdict", s, "a verdict is pass, fail or inconclusive")
+	return check.Inconclusive
+}
+
+func (p *reading) limit(where, s string) reference.Limit {
+	if s == "" {
+		return nil
+	}
+	l, err := reference.Parse(s)
+	if err != nil {
+		p.fail(where+".limit", s, err.Error())
+	}
+	return l
+}
+
+func (p *reading) scenario(where string, in *jsonScenario) Scenario {
+	out := Scenario{
+		ID: in.ID, Title: in.Title, Kind: in.Kind, Source: in.Source, File: in.File, Target: in.Target, Origin: in.Origin,
+		Store: in.Store, Fault: in.Fault, Limit: p.limit(where, in.Limit), Verdict: p.verdict(where, in.Verdict),
+		Reason: check.Reason(in.Reason), Detail: in.Detail, Duration: time.Duration(in.DurationNS), TimelinePath: in.Timeline,
+		Counts: timeline.Counts(in.Counts), Judgement: p.judgement(where+".judgement", in.Judgement),
+		Latency: fromLatency(in.Latency), Header: p.header(where+".recording", &in.Recording),
+		Claims: make([]check.Claim, len(in.Claims)),
+	}
+	for i, c := range in.Claims {
+		out.Claims[i] = check.Claim{ID: c.ID, Verdict: p.verdict(fmt.Sprintf("%s.claims[%d]", where, i), c.Verdict),
+			Reason: check.Reason(c.Reason), Text: c.Text, Findings: fromFindings(c.Findings, "")}
+	}
+	return out
+}
+
+func (p *reading) judgement(where string, in *jsonJudgement) *check.Judgement {
+	if in == nil {
+		return nil
+	}
+	out := &check.Judgement{
+		Verdict: p.verdict(where, in.Verdict), Reason: check.Reason(in.Reason), Detail: in.Detail,
+		Partitions: make([]check.PartitionVerdict, len(in.Partitions)), Measured: fromMeasured(in.Measured),
+	}
+	for i, x := range in.Partitions {
+		out.Partitions[i] = check.PartitionVerdict{
+			Partition: x.Partition, Verdict: p.verdict(fmt.Sprintf("%s.partitions[%d]", where, i), x.Verdict),
+			Reason: check.Reason(x.Reason), Detail: x.Detail, Findings: fromFindings(x.Findings, x.Partition),
+			Measured: fromMeasured(x.Measured), Judged: x.Judged,
+		}
+	}
+	return out
+}
+
+// fromFindings gives a finding the partition of the object it stands in, if it names none.
+func fromFindings(in []jsonFinding, partition string) []check.Finding {
+	var out []check.Finding
+	for _, f := range in {
+		if f.Partition == "" {
+			f.Partition = partition
+		}
+		out = append(out, check.Finding{Kind: check.Kind(f.Kind), Partition: f.Partition, Seen: f.Seen, Bound: f.Bound,
+			From: time.Duration(f.FromNS), To: time.Duration(f.ToNS), Observations: f.Observations, Text: f.Text})
+	}
+	return out
+}
+
+func fromMeasured(m jsonMeasured) check.Measured {
+	return check.Measured{Burst: fromInterval(m.Burst), Rate: fromInterval(m.Rate)}
+}
+
+func fromInterval(in [2]*float64) (out check.Interval) {
+	if in[0] != nil {
+		out.Lo, out.LoSet = *in[0], true
+	}
+	if in[1] != nil {
+		out.Hi, out.HiSet = *in[1], true
+	}
+	return out
+}
+
+func fromLatency(in jsonLatency) latency.Summary {
+	both := func(l jsonLatencies) latency.Latencies {
+		return latency.Latencies{Corrected: fromDistribution(l.Corrected), Service: fromDistribution(l.Service)}
+	}
+	return latency.Summary{Allowed: both(in.Allowed), Denied: both(in.Denied), Unknown: both(in.Unknown),
+		Unanswered: in.Unanswered, Lateness: fromDistribution(in.Lateness)}
+}
+
+func fromDistribution(in jsonDistribution) latency.Distribution {
+	out := in.Distribution
+	for _, b := range in.Buckets {
+		out.Buckets = append(out.Buckets, latency.Bucket{From: time.Duration(b[0]), To: time.Duration(b[1]), Count: b[2]})
+	}
+	return out
+}
+
+func (p *reading) header(where string, in *jsonRecording) timeline.Header {
+	out := timeline.Header{
+		Started: p.wall(where+".started", in.Started), WallError: time.Duration(in.WallErrorNS),
+		ClockError: time.Duration(in.ClockErrorNS), Tick: time.Duration(in.TickNS), Ended: time.Duration(in.EndedNS),
+		Unsent: in.Unsent, Interrupted: in.Interrupted,
+		Audit: timeline.Audit{CPUShare: in.Audit.CPUShare, LongestGC: time.Duration(in.Audit.LongestGCNS),
+			Collections: in.Audit.Collections, Connections: in.Audit.Connections},
+	}
+	if len(in.Notes) > 0 {
+		out.Notes = in.Notes
+	}
+	for _, x := range in.Spreads {
+		out.Spreads = append(out.Spreads, timeline.Spread{Phase: x.Phase, Requests: x.Requests, Width: time.Duration(x.WidthNS)})
+	}
+	return out
+}

@@ -1,0 +1,187 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// The elements follow the schema of Jenkins' xunit plugin (junit-10.xsd), which the common readers share.
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Time     string       `xml:"time,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name       string          `xml:"name,attr"`
+	Tests      int             `xml:"tests,attr"`
+	Failures   int             `xml:"failures,attr"`
+	Errors     int             `xml:"errors,attr"`
+	Skipped    int             `xml:"skipped,attr"`
+	Time       string          `xml:"time,attr"`
+	Timestamp  string          `xml:"timestamp,attr,omitempty"`
+	Properties []junitProperty `xml:"properties>property"`
+	Cases      []junitCase     `xml:"testcase"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type junitCase struct {
+	Name      string        `xml:"name,attr"`
+	Classname string        `xml:"classname,attr"`
+	Time      string        `xml:"time,attr"`
+	File      string        `xml:"file,attr,omitempty"`
+	Skipped   *junitMessage `xml:"skipped"`
+	Error     *junitMessage `xml:"error"`
+	Failure   *junitMessage `xml:"failure"`
+}
+
+type junitMessage struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr,omitempty"`
+	Text    string `xml:",chardata"`
+}
+
+// wholeScenario names the test case of a verdict that no claim explains.
+const wholeScenario = "verdict"
+
+// writeJUnit writes a test suite a scenario and a test case a claim. A failed claim is a failure if its scenario counts,
+// else skipped; an inconclusive one is skipped, or an error where the target could not be reached or set up (or the
+// options ask for it). A verdict that none of the claims explains gets a case of its own, named "verdict".
+func writeJUnit(w io.Writer, r *Run, o Options) error {
+	clean := plainRun(r)
+	all := junitSuites{Name: "rlcheck", Time: junitTime(r.Duration)}
+	for i := range clean.Scenarios {
+		suite := junitScenario(clean, &clean.Scenarios[i], failures(&r.Scenarios[i]), o)
+		all.Tests += suite.Tests
+		all.Failures += suite.Failures
+		all.Errors += suite.Errors
+		all.Suites = append(all.Suites, suite)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func junitScenario(r *Run, s *Scenario, fails []evidence, o Options) junitSuite {
+	suite := junitSuite{Name: s.ID, Time: junitTime(s.Duration), Properties: junitProperties(r, s)}
+	if !r.Started.IsZero() {
+		suite.Timestamp = r.Started.UTC().Format("2006-01-02T15:04:05")
+	}
+	claims, worst := s.Claims, check.Pass
+	for i := range claims {
+		worst = check.Worst(worst, claims[i].Verdict)
+	}
+	if len(claims) == 0 || worst != s.Verdict {
+		claims = append(claims[:len(claims):len(claims)], check.Claim{ID: wholeScenario, Verdict: s.Verdict, Reason: s.Reason, Text: s.Detail})
+	}
+	for i := range claims {
+		c := junitClaim(s, &claims[i], fails, o)
+		suite.Tests++
+		switch {
+		case c.Failure != nil:
+			suite.Failures++
+		case c.Error != nil:
+			suite.Errors++
+		case c.Skipped != nil:
+			suite.Skipped++
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	suite.Cases[0].Time = suite.Time
+	return suite
+}
+
+// junitClaim is one test case. Its time is zero: claims share the time of their scenario, which its first case carries.
+func junitClaim(s *Scenario, c *check.Claim, fails []evidence, o Options) junitCase {
+	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0), File: s.File}
+	switch {
+	case c.Verdict == check.Fail && !s.counts(o.Strict):
+		m := junitFailure(c, fails)
+		m.Message, m.Type = "FAIL, "+s.Kind+" only: "+m.Message, ""
+		out.Skipped = &m
+	case c.Verdict == check.Fail:
+		m := junitFailure(c, fails)
+		out.Failure = &m
+	case c.Verdict == check.Inconclusive:
+		t := trouble{string(c.Reason), c.Text, mends[c.Reason]}
+		m := junitMessage{Message: "INCONCLUSIVE " + t.line(), Text: t.mend}
+		if o.InconclusiveIsError || c.Reason == check.SetupFailed || c.Reason == check.Unreachable {
+			m.Type = string(c.Reason)
+			out.Error = &m
+		} else {
+			out.Skipped = &m
+		}
+	}
+	return out
+}
+
+// junitFailure gathers all that was found against one claim.
+func junitFailure(c *check.Claim, fails []evidence) junitMessage {
+	m := junitMessage{Message: c.Text}
+	var body []string
+	for _, f := range fails {
+		if f.claim != c.ID && c.ID != wholeScenario {
+			continue
+		}
+		if len(body) == 0 {
+			m.Message, m.Type = f.sentence, f.kind
+		}
+		body = append(body, f.lines()...)
+	}
+	m.Text = strings.Join(body, "\n")
+	return m
+}
+
+// lines are the sentence, the span and the replay command, each on a line.
+func (e evidence) lines() []string {
+	out := []string{e.sentence}
+	if e.span != "" {
+		out = append(out, "  "+e.span)
+	}
+	if e.replay != "" {
+		out = append(out, "  replay: "+e.replay)
+	}
+	return out
+}
+
+func junitProperties(r *Run, s *Scenario) []junitProperty {
+	var out []junitProperty
+	add := func(name, value string) {
+		if value != "" {
+			out = append(out, junitProperty{name, value})
+		}
+	}
+	add("rlcheck.version", r.Version)
+	add("kind", s.Kind)
+	add("verdict", s.Verdict.String())
+	add("target", s.Target)
+	add("limit", limitText(s))
+	add("worth", strings.Join(worth(s), ", "))
+	add("requests", countsText(s.Counts))
+	add("timeline", s.TimelinePath)
+	add("cpus", strconv.Itoa(r.Host.CPUs))
+	return out
+}
+
+func junitTime(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

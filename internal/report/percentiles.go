@@ -1,0 +1,63 @@
+package report
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// The two instants that a latency can count from.
+const (
+	fromPlan = "plan"
+	fromSend = "send"
+)
+
+// quantileNames are the heads of the columns that quantiles fills.
+var quantileNames = []string{"P50", "P90", "P99", "P99.9", "MAX"}
+
+// quantiles returns p50, p90, p99, p99.9 and the largest value.
+func quantiles(d latency.Distribution) []time.Duration {
+	return []time.Duration{d.P50, d.P90, d.P99, d.P999, d.Max}
+}
+
+// latencyRow is one distribution of one scenario.
+type latencyRow struct {
+	scenario, outcome, from string
+	dist                    latency.Distribution
+}
+
+// values are the quantiles in milliseconds.
+func (l latencyRow) values() []string {
+	var out []string
+	for _, q := range quantiles(l.dist) {
+		out = append(out, millis(q))
+	}
+	return out
+}
+
+// latencyRows returns the distributions of all scenarios that have values: allowed before denied, and unknown where a
+// status was not classified; from the plan before from the send.
+func latencyRows(r *Run) []latencyRow {
+	var out []latencyRow
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		for _, o := range []timeline.Outcome{timeline.Allowed, timeline.Denied, timeline.Unknown} {
+			l := s.Latency.Of(o)
+			for _, row := range []latencyRow{{s.ID, o.String(), fromPlan, l.Corrected}, {s.ID, o.String(), fromSend, l.Service}} {
+				if row.dist.Count > 0 {
+					out = append(out, row)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// medianAndTail prints p50 and p99 in milliseconds; a dash where there are no values.
+func medianAndTail(d latency.Distribution) string {
+	if d.Count == 0 {
+		return "-"
+	}
+	return millis(d.P50) + "/" + millis(d.P99)
+}

@@ -1,0 +1,219 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// seconds prints an instant or a span of a recording as in 0.930 s; below 10 ms with microseconds.
+func seconds(d time.Duration) string {
+	if d != 0 && d.Abs() < 10*time.Millisecond {
+		return strconv.FormatFloat(d.Seconds(), 'f', 6, 64) + " s"
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + " s"
+}
+
+// brief prints a duration with three digits and the unit that suits it: 181 µs, 1.20 ms, 41.2 s, 12m05s.
+func brief(d time.Duration) string {
+	switch a := d.Abs(); {
+	case a < time.Microsecond:
+		return fmt.Sprintf("%d ns", d)
+	case a < time.Millisecond:
+		return digits(float64(d)/1e3) + " µs"
+	case a < time.Second:
+		return digits(float64(d)/1e6) + " ms"
+	case a < 2*time.Minute:
+		return digits(d.Seconds()) + " s"
+	default:
+		return d.Round(time.Second).String()
+	}
+}
+
+// millis prints a duration in milliseconds with three digits and no unit, for a column whose head names it.
+func millis(d time.Duration) string { return digits(float64(d) / 1e6) }
+
+// digits prints x with at least three significant digits and never an exponent: 0.181, 1.20, 12.3, 1234.
+func digits(x float64) string {
+	places := 0
+	switch a := math.Abs(x); {
+	case a == 0 || a >= 99.95:
+	case a >= 9.995:
+		places = 1
+	case a >= 0.9995:
+		places = 2
+	default:
+		places = 3
+	}
+	return strconv.FormatFloat(x, 'f', places, 64)
+}
+
+// thousands prints n with a comma every three digits.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	digits := strings.TrimPrefix(s, "-")
+	out := ""
+	for len(digits) > 3 {
+		out = "," + digits[len(digits)-3:] + out
+		digits = digits[:len(digits)-3]
+	}
+	return strings.TrimSuffix(s, strings.TrimPrefix(s, "-")) + digits + out
+}
+
+// plural prints n with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return thousands(n) + " " + noun + "s"
+}
+
+// worth says what a verdict on s is worth: each declared parameter and what the recording measured of it, one a line.
+// Empty where no limit is declared.
+func worth(s *Scenario) []string {
+	if len(s.Limit) == 0 {
+		return nil
+	}
+	noun, full, rates := "", []string(nil), []string(nil)
+	for _, p := range s.Limit {
+		if n := fullNoun(p.Algorithm); noun == "" || noun == n {
+			noun = n
+		} else {
+			noun = "at once"
+		}
+		full = append(full, strconv.FormatInt(p.Full(), 10))
+		rates = append(rates, p.Rate.String())
+	}
+	burst := noun + " " + strings.Join(full, " and ")
+	rate := "rate " + strings.Join(rates, " and ")
+	if s.Judgement == nil {
+		return []string{burst, rate}
+	}
+	m := s.Judgement.Measured
+	return []string{burst + " (" + measured(m.Burst, "", wholeText) + ")", rate + " (" + measured(m.Rate, "/s", perSecond) + ")"}
+}
+
+// fullNoun names what Policy.Full counts.
+func fullNoun(a reference.Algorithm) string {
+	switch a {
+	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
+		return "burst"
+	case reference.LeakyBucketQueue:
+		return "at once"
+	default:
+		return "quota"
+	}
+}
+
+// measured prints an interval: measured 20..20, measured at least 18, at most 22, not measured. An empty interval, which
+// no value of the parameter explains, says so.
+func measured(v check.Interval, unit string, text func(x float64, up bool) string) string {
+	switch {
+	case v.LoSet && v.HiSet && v.Lo > v.Hi:
+		return "measured: no value fits"
+	case v.LoSet && v.HiSet:
+		return "measured " + text(v.Lo, false) + ".." + text(v.Hi, true) + unit
+	case v.LoSet:
+		return "measured at least " + text(v.Lo, false) + unit
+	case v.HiSet:
+		return "measured at most " + text(v.Hi, true) + unit
+	default:
+		return "not measured"
+	}
+}
+
+// perSecond prints a rate with up to two decimals, rounded outwards so that the printed interval holds the measured one.
+func perSecond(x float64, up bool) string {
+	places := 2
+	switch {
+	case x >= 10000:
+		places = 0
+	case x >= 100:
+		places = 1
+	case x < 1:
+		places = 4
+	}
+	return outward(x, up, places)
+}
+
+// wholeText prints a number of units, which is whole but for a judge that measures by halves.
+func wholeText(x float64, up bool) string { return outward(x, up, 2) }
+
+// outward rounds x to places decimals, upwards or downwards but for the last bits of a float, without trailing zeros.
+func outward(x float64, up bool, places int) string {
+	scale := math.Pow10(places)
+	y := math.Floor(x*scale + 1e-6)
+	if up {
+		y = math.Ceil(x*scale - 1e-6)
+	}
+	s := strconv.FormatFloat(y/scale, 'f', places, 64)
+	if places > 0 {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
+}
+
+// countsText prints the numbers that must add up, as two equations; one that does not hold shows it.
+func countsText(c timeline.Counts) string {
+	planned := fmt.Sprintf("%s planned %s %s sent + %s unsent", thousands(c.Planned), equals(c.Planned == c.Sent+c.Unsent),
+		thousands(c.Sent), thousands(c.Unsent))
+	sent := fmt.Sprintf("%s sent %s %s allowed + %s denied + %s unknown", thousands(c.Sent),
+		equals(c.Sent == c.Allowed+c.Denied+c.Unknown), thousands(c.Allowed), thousands(c.Denied), thousands(c.Unknown))
+	return planned + "; " + sent
+}
+
+func equals(holds bool) string {
+	if holds {
+		return "="
+	}
+	return "!="
+}
+
+// sum adds up the counts of all scenarios.
+func (r *Run) sum() (c timeline.Counts) {
+	for i := range r.Scenarios {
+		s := r.Scenarios[i].Counts
+		c.Planned += s.Planned
+		c.Sent += s.Sent
+		c.Unsent += s.Unsent
+		c.Allowed += s.Allowed
+		c.Denied += s.Denied
+		c.Unknown += s.Unknown
+	}
+	return c
+}
+
+// limitText prints the declared limit of s as a SPEC; empty where none is declared.
+func limitText(s *Scenario) string {
+	if len(s.Limit) == 0 {
+		return ""
+	}
+	return plain(s.Limit.String())
+}
+
+// verdictText counts the verdicts of a run: 6 scenarios: 4 PASS, 1 FAIL, 1 INCONCLUSIVE.
+func verdictText(r *Run) string {
+	pass, fail, inconclusive := r.tally()
+	text := plural(len(r.Scenarios), "scenario") + ": "
+	for _, x := range []struct {
+		n    int
+		word string
+	}{{pass, "PASS"}, {fail, "FAIL"}, {inconclusive, "INCONCLUSIVE"}} {
+		if x.n > 0 {
+			text += fmt.Sprintf("%d %s, ", x.n, x.word)
+		}
+	}
+	if r.Interrupted {
+		text += "interrupted, "
+	}
+	if len(r.Scenarios) == 0 {
+		text += "nothing was judged, "
+	}
+	return strings.TrimSuffix(text, ", ")
+}

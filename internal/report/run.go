@@ -1,0 +1,170 @@
+// Package report prints what a run found, one file per output format. Everything it prints is in a Run; it judges nothing
+// and reads no file, clock or environment. Text that comes from outside passes clean.go before it reaches a reader.
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Run is everything that the formats print of one run.
+type Run struct {
+	// ID names the run; by convention its start in UTC, 2006-01-02T15-04-05.
+	ID string
+	// Started is the wall time of the start, Duration how long the run took.
+	Started  time.Time
+	Duration time.Duration
+	// Version is that of rlcheck.
+	Version string
+	// Command is the command line, its secrets already redacted by the caller.
+	Command []string
+	Host    Host
+	// Scenarios are in the order in which they ran. May be empty.
+	Scenarios []Scenario
+	// Interrupted tells that the run was stopped before its last scenario was done.
+	Interrupted bool
+}
+
+// Host is the machine that generated the load.
+type Host struct {
+	GoVersion, OS, Arch string
+	CPUs                int
+}
+
+// The kinds of scenario. A failed one counts if it is Required, or Recommended and the run is strict.
+const (
+	Required    = "required"
+	Recommended = "recommended"
+	Informative = "informative"
+)
+
+// Scenario is one scenario of a run and what became of it.
+type Scenario struct {
+	ID, Title, Kind, Source string
+	// File is where the scenario was read from.
+	File string
+	// Target and Origin are URLs; Origin is empty where nothing is compared with an origin.
+	Target, Origin string
+	// Store and Fault describe the embedded target; empty for any other.
+	Store, Fault string
+	// Limit is the declared limit; empty where none is declared.
+	Limit   reference.Limit
+	Verdict check.Verdict
+	// Reason and Detail say why Verdict is Inconclusive.
+	Reason check.Reason
+	Detail string
+	// Claims are the judged expectations, conformance first. May be empty: nothing was judged.
+	Claims []check.Claim
+	// Judgement is nil where conformance was not judged.
+	Judgement *check.Judgement
+	Counts    timeline.Counts
+	Latency   latency.Summary
+	Header    timeline.Header
+	// Timeline is nil for a report that was read back from JSON.
+	Timeline *timeline.Timeline
+	Duration time.Duration
+	// TimelinePath is where the recording is kept, for the line that tells how to replay it; may be empty.
+	TimelinePath string
+}
+
+// Options are what a format needs to know of its reader. The zero value is good.
+type Options struct {
+	// Color lets table use colours. Width is the width of the terminal in columns; 0 means 100.
+	Color bool
+	Width int
+	// Strict lets recommended scenarios count.
+	Strict bool
+	// InconclusiveIsError makes junit write an error for an inconclusive claim, where it writes a skipped test otherwise.
+	InconclusiveIsError bool
+}
+
+// Verdict is the verdict on the whole run, from which the exit status follows. Fail: a scenario failed that counts (a
+// required one, with strict also a recommended one). Inconclusive: otherwise, if one that is not informative was
+// inconclusive, nothing was judged at all, or the run was interrupted. Pass: anything else.
+func (r *Run) Verdict(strict bool) check.Verdict {
+	v, judged := check.Pass, false
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		judged = judged || s.Verdict != check.Inconclusive
+		switch {
+		case s.Verdict == check.Fail && s.counts(strict):
+			v = check.Worst(v, check.Fail)
+		case s.Verdict == check.Inconclusive && s.Kind != Informative:
+			v = check.Worst(v, check.Inconclusive)
+		}
+	}
+	if r.Interrupted || !judged {
+		v = check.Worst(v, check.Inconclusive)
+	}
+	return v
+}
+
+// counts tells whether a failure of s counts. A kind that is none of the three counts: nothing is let through by a typo.
+func (s *Scenario) counts(strict bool) bool {
+	return s.Kind != Informative && (s.Kind != Recommended || strict)
+}
+
+// tally counts the verdicts of the scenarios.
+func (r *Run) tally() (pass, fail, inconclusive int) {
+	for i := range r.Scenarios {
+		switch r.Scenarios[i].Verdict {
+		case check.Pass:
+			pass++
+		case check.Fail:
+			fail++
+		default:
+			inconclusive++
+		}
+	}
+	return pass, fail, inconclusive
+}
+
+// format is one output format.
+type format struct {
+	name  string
+	write func(io.Writer, *Run, Options) error
+}
+
+// formats are in the order of the documentation.
+var formats = []format{
+	{"table", writeTable},
+	{"json", writeJSON},
+	{"junit", writeJUnit},
+	{"markdown", writeMarkdown},
+	{"github", writeGitHub},
+	{"html", writeHTML},
+	{"ndjson", writeNDJSON},
+	{"csv", writeCSV},
+	{"hlog", writeHlog},
+	{"openmetrics", writeOpenMetrics},
+}
+
+// Formats returns the names that Write knows, in the order of the documentation.
+func Formats() []string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = f.name
+	}
+	return names
+}
+
+// Write writes r to w in the named format. Errors: an unknown format (the text lists the known ones), a format that needs
+// recordings which r does not have, and those of w.
+func Write(w io.Writer, name string, r *Run, o Options) error {
+	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
+	if i < 0 {
+		return fmt.Errorf("format %q: no such format (one of %s)", name, strings.Join(Formats(), ", "))
+	}
+	if err := formats[i].write(w, r, o); err != nil {
+		return fmt.Errorf("report %s: %w", name, err)
+	}
+	return nil
+}

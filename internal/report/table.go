@@ -1,0 +1,237 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// The width of a terminal that does not tell, and the narrowest that is laid out for.
+const (
+	defaultWidth = 100
+	leastWidth   = 60
+)
+
+// screen gathers what is written to a terminal.
+type screen struct {
+	text  strings.Builder
+	width int
+	color bool
+}
+
+// writeTable writes the report for a terminal: a row a scenario, the failures with their witness, what stayed open, the
+// totals, the latencies and how well the generator kept its plan.
+func writeTable(w io.Writer, r *Run, o Options) error {
+	clean := plainRun(r)
+	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
+	if o.Width == 0 {
+		s.width = defaultWidth
+	}
+	if len(clean.Scenarios) > 0 {
+		if err := s.scenarios(clean, o); err != nil {
+			return err
+		}
+		for i := range clean.Scenarios {
+			s.failure(&r.Scenarios[i], &clean.Scenarios[i], o)
+		}
+		for i := range clean.Scenarios {
+			s.open(&clean.Scenarios[i])
+		}
+		if err := s.latencies(clean); err != nil {
+			return err
+		}
+		s.generators(clean)
+		s.line("")
+	}
+	s.totals(clean)
+	s.line("%s in %s: %s", s.bold(verdictText(clean)), brief(clean.Duration), s.paint(clean.Verdict(o.Strict), true))
+	_, err := io.WriteString(w, s.text.String())
+	return err
+}
+
+func (s *screen) line(format string, args ...any) { fmt.Fprintf(&s.text, format+"\n", args...) }
+
+// wrapped writes text from column indent on, later lines two columns further.
+func (s *screen) wrapped(indent int, text string) {
+	lines := wrap(text, s.width-indent-2)
+	for i, l := range lines {
+		if i > 0 {
+			l = "  " + l
+		}
+		s.line("%s%s", strings.Repeat(" ", indent), l)
+	}
+}
+
+// wrap breaks text at spaces into lines of at most width columns; a longer word stands on a line of its own, whole, so
+// that it can be copied.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case twwidth.Width(line)+1+twwidth.Width(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	return append(lines, line)
+}
+
+// paint prints a verdict, coloured where that is allowed; a failure that does not count is not red.
+func (s *screen) paint(v check.Verdict, counts bool) string {
+	switch {
+	case v == check.Pass:
+		return s.escape("32", "PASS")
+	case v == check.Fail && counts:
+		return s.escape("1;31", "FAIL")
+	case v == check.Fail:
+		return s.escape("33", "FAIL")
+	default:
+		return s.escape("33", "INCONCLUSIVE")
+	}
+}
+
+func (s *screen) bold(text string) string { return s.escape("1", text) }
+
+func (s *screen) dim(text string) string { return s.escape("2", text) }
+
+func (s *screen) escape(code, text string) string {
+	if !s.color {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// scenarios writes a row a scenario: in columns where they fit, else with what belongs together below each other.
+func (s *screen) scenarios(r *Run, o Options) error {
+	left, right := tw.AlignLeft, tw.AlignRight
+	head := []string{"VERDICT", "SCENARIO", "DECLARED (MEASURED)", "ALLOWED", "DENIED", "UNKNOWN", "P50/P99 ms"}
+	align := []tw.Align{left, left, left, right, right, right, right}
+	var rows [][]string
+	for i := range r.Scenarios {
+		x := &r.Scenarios[i]
+		rows = append(rows, []string{s.verdictCell(x, o), clip(x.ID, 32), strings.Join(worth(x), "\n"), thousands(x.Counts.Allowed),
+			thousands(x.Counts.Denied), thousands(x.Counts.Unknown), tails(x)})
+	}
+	if tableWidth(head, rows) <= s.width {
+		return s.table(head, align, rows)
+	}
+	head = []string{"VERDICT", "SCENARIO", "DECLARED (MEASURED), REQUESTS, P50/P99 ms"}
+	for i, row := range rows {
+		body := fmt.Sprintf("%s allowed, %s denied, %s unknown\n%s", row[3], row[4], row[5],
+			strings.ReplaceAll(row[6], "\n", " | "))
+		if row[2] != "" {
+			body = row[2] + "\n" + body
+		}
+		rows[i] = []string{row[0], row[1], body}
+	}
+	room := s.width - tableWidth(head[:2], firstColumns(rows, 2)) - 2
+	for i := range rows {
+		rows[i][2] = rewrap(rows[i][2], room)
+	}
+	head[2] = rewrap(head[2], room)
+	return s.table(head, align[:3], rows)
+}
+
+// tails are the median and the 99th percentile of the service times, allowed above denied.
+func tails(x *Scenario) string {
+	if x.Latency.Allowed.Service.Count+x.Latency.Denied.Service.Count == 0 {
+		return "no answers"
+	}
+	return "allowed " + medianAndTail(x.Latency.Allowed.Service) + "\ndenied " + medianAndTail(x.Latency.Denied.Service)
+}
+
+// verdictCell is the verdict and, where a failure does not count, the kind.
+func (s *screen) verdictCell(x *Scenario, o Options) string {
+	if x.Verdict == check.Fail && !x.counts(o.Strict) {
+		return s.paint(x.Verdict, false) + "\n" + x.Kind
+	}
+	return s.paint(x.Verdict, true)
+}
+
+func firstColumns(rows [][]string, n int) [][]string {
+	out := make([][]string, len(rows))
+	for i, r := range rows {
+		out[i] = r[:n]
+	}
+	return out
+}
+
+// rewrap wraps each line of text; the second half of a pair "a | b" is kept together.
+func rewrap(text string, width int) string {
+	var out []string
+	for _, l := range strings.Split(text, "\n") {
+		if a, b, pair := strings.Cut(l, " | "); pair && twwidth.Width(l) > width {
+			out = append(out, a, b)
+		} else {
+			out = append(out, wrap(l, width)...)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// clip shortens text to n columns.
+func clip(text string, n int) string {
+	if twwidth.Width(text) <= n {
+		return text
+	}
+	return twwidth.Truncate(text, n-1) + "…"
+}
+
+// tableWidth is the width of the table that table writes, in columns.
+func tableWidth(head []string, rows [][]string) int {
+	total := 0
+	for i := range head {
+		most := 0
+		for _, row := range append([][]string{head}, rows...) {
+			for _, l := range strings.Split(row[i], "\n") {
+				most = max(most, twwidth.Width(l))
+			}
+		}
+		total += most + 2
+	}
+	return total - 1
+}
+
+// table writes rows below a head and a rule, without borders. Cells are clean already and may have several lines.
+func (s *screen) table(head []string, align []tw.Align, rows [][]string) error {
+	var b strings.Builder
+	t := tablewriter.NewTable(&b,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.BorderNone,
+			Symbols: tw.NewSymbols(tw.StyleLight),
+			Settings: tw.Settings{
+				Lines:      tw.Lines{ShowHeaderLine: tw.On},
+				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off},
+			},
+		})),
+		tablewriter.WithEastAsian(tw.Off), // else it asks the environment
+		tablewriter.WithHeaderAutoFormat(tw.Off),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		tablewriter.WithHeaderAlignmentConfig(tw.CellAlignment{PerColumn: align}),
+		tablewriter.WithRowAlignmentConfig(tw.CellAlignment{PerColumn: align}),
+	)
+	t.Header(head)
+	if err := t.Bulk(rows); err != nil {
+		return err
+	}
+	if err := t.Render(); err != nil {
+		return err
+	}
+	for _, l := range strings.Split(strings.TrimRight(b.String(), "\n"), "\n") {
+		s.line("%s", strings.TrimRight(l, " "))
+	}
+	return nil
+}

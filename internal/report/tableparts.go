@@ -1,0 +1,142 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// failure writes what was found against one scenario: the sentence, where in the recording, how to see it again.
+func (s *screen) failure(raw, x *Scenario, o Options) {
+	if x.Verdict != check.Fail {
+		return
+	}
+	found := shown(failures(raw))
+	if len(found) == 0 {
+		found = []evidence{{claim: conformance, sentence: x.Detail}}
+	}
+	s.line("")
+	for _, e := range found {
+		who := x.ID
+		if e.claim != conformance && e.claim != "" {
+			who += ": " + e.claim
+		}
+		head := s.paint(check.Fail, x.counts(o.Strict)) + " " + who + ": "
+		s.wrapped(0, head+e.sentence)
+		if e.span != "" {
+			s.wrapped(2, e.span)
+		}
+		if e.replay != "" {
+			s.line("  replay: %s", e.replay)
+		}
+	}
+}
+
+// open writes why a scenario is inconclusive and what to do about it.
+func (s *screen) open(x *Scenario) {
+	for i, t := range troubles(x) {
+		if i == 0 {
+			s.line("")
+		}
+		s.wrapped(0, s.paint(check.Inconclusive, true)+" "+x.ID+": "+t.line())
+		if t.mend != "" {
+			s.wrapped(2, "mend: "+t.mend)
+		}
+	}
+}
+
+// latencies writes the distributions: corrected latency counts from the plan, service time from the send.
+func (s *screen) latencies(r *Run) error {
+	rows := latencyRows(r)
+	if len(rows) == 0 {
+		return nil
+	}
+	s.line("")
+	head := append([]string{"LATENCY, ms", "OUTCOME", "FROM", "ANSWERS"}, quantileNames...)
+	align := []tw.Align{tw.AlignLeft, tw.AlignLeft, tw.AlignLeft, tw.AlignRight, tw.AlignRight, tw.AlignRight, tw.AlignRight,
+		tw.AlignRight, tw.AlignRight}
+	var cells [][]string
+	scenario, outcome := "", ""
+	for _, l := range rows {
+		row := []string{clip(l.scenario, 32), l.outcome, l.from, thousands(int(l.dist.Count))}
+		if l.scenario == scenario && l.outcome == outcome {
+			row[1], row[3] = "", ""
+		}
+		if l.scenario == scenario {
+			row[0] = ""
+		}
+		scenario, outcome = l.scenario, l.outcome
+		cells = append(cells, append(row, l.values()...))
+	}
+	if tableWidth(head, cells) > s.width { // the number of answers is in the first table too
+		head, align = append(head[:3:3], head[4:]...), append(align[:3:3], align[4:]...)
+		for i, row := range cells {
+			cells[i] = append(row[:3:3], row[4:]...)
+		}
+	}
+	return s.table(head, align, cells)
+}
+
+// generators writes what the generator says of itself, a line a scenario.
+func (s *screen) generators(r *Run) {
+	for i := range r.Scenarios {
+		if text := generatorText(&r.Scenarios[i]); text != "" {
+			if i == 0 {
+				s.line("")
+			}
+			s.wrapped(0, s.dim("generator")+" "+r.Scenarios[i].ID+": "+text)
+		}
+	}
+}
+
+// totals writes the numbers that add up.
+func (s *screen) totals(r *Run) {
+	for _, equation := range strings.Split(countsText(r.sum()), "; ") {
+		s.line("%s", equation)
+	}
+}
+
+// generatorText says how well the generator kept its plan; empty where nothing was measured.
+func generatorText(s *Scenario) string {
+	var parts []string
+	if l := s.Latency.Lateness; l.Count > 0 {
+		parts = append(parts, fmt.Sprintf("late p99 %s, max %s", brief(l.P99), brief(l.Max)))
+	}
+	for _, x := range s.Header.Spreads {
+		parts = append(parts, fmt.Sprintf("%s at once in %s", thousands(x.Requests), brief(x.Width)))
+	}
+	a := s.Header.Audit
+	if a.Connections > 0 {
+		parts = append(parts, plural(a.Connections, "connection"))
+	}
+	if a.CPUShare > 0 {
+		parts = append(parts, fmt.Sprintf("%.2f CPUs", a.CPUShare))
+	}
+	if a.Collections > 0 {
+		parts = append(parts, fmt.Sprintf("GC pause %s", brief(a.LongestGC)))
+	}
+	for _, n := range s.Header.Notes {
+		parts = append(parts, plain(n))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// provenance says in one line which program recorded what, when and where.
+func provenance(r *Run) string {
+	parts := []string{strings.TrimSpace("rlcheck " + r.Version), "run " + r.ID}
+	if !r.Started.IsZero() {
+		parts = append(parts, r.Started.UTC().Format(time.RFC3339))
+	}
+	parts = append(parts, brief(r.Duration))
+	if h := r.Host; h.GoVersion != "" {
+		parts = append(parts, fmt.Sprintf("%s %s/%s, %s", h.GoVersion, h.OS, h.Arch, plural(h.CPUs, "processor")))
+	}
+	if len(r.Command) > 0 {
+		parts = append(parts, strings.Join(r.Command, " "))
+	}
+	return strings.Join(parts, " · ")
+}

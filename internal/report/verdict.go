@@ -1,0 +1,125 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"regexp"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// The schemas of the JSON that this package writes. Within one version members are added, never changed.
+const (
+	verdictSchema = "rlcheck.verdict/v1"
+	reportSchema  = "rlcheck.report/v1"
+)
+
+type jsonJudgement struct {
+	Schema     string          `json:"schema"`
+	Verdict    string          `json:"verdict"`
+	Reason     string          `json:"reason"`
+	Detail     string          `json:"detail,omitempty"`
+	Partitions []jsonPartition `json:"partitions"`
+	Measured   jsonMeasured    `json:"measured"`
+}
+
+type jsonPartition struct {
+	Partition string        `json:"partition"`
+	Verdict   string        `json:"verdict"`
+	Reason    string        `json:"reason"`
+	Detail    string        `json:"detail,omitempty"`
+	Findings  []jsonFinding `json:"findings"`
+	Measured  jsonMeasured  `json:"measured"`
+	Judged    int           `json:"judged"`
+}
+
+type jsonFinding struct {
+	Kind         string `json:"kind"`
+	Partition    string `json:"partition,omitempty"`
+	Seen         int64  `json:"seen"`
+	Bound        int64  `json:"bound"`
+	FromNS       int64  `json:"from_ns"`
+	ToNS         int64  `json:"to_ns"`
+	Observations []int  `json:"observations"`
+	Text         string `json:"text"`
+}
+
+// jsonMeasured has intervals [lo, hi]; an end that no observation bounds is null.
+type jsonMeasured struct {
+	Burst [2]*float64 `json:"burst"`
+	Rate  [2]*float64 `json:"rate_per_s"`
+}
+
+// VerdictJSON returns j in the form of rlcheck.verdict/v1, indented and ending in a newline: what `check -o json` prints.
+// Instants are nanoseconds since the start of the recording.
+func VerdictJSON(j *check.Judgement) ([]byte, error) {
+	return marshal(toJudgement(j))
+}
+
+func toJudgement(j *check.Judgement) *jsonJudgement {
+	if j == nil {
+		return nil
+	}
+	out := &jsonJudgement{
+		Schema: verdictSchema, Verdict: j.Verdict.String(), Reason: string(j.Reason), Detail: j.Detail,
+		Partitions: make([]jsonPartition, len(j.Partitions)), Measured: toMeasured(j.Measured),
+	}
+	for i := range j.Partitions {
+		p := &j.Partitions[i]
+		out.Partitions[i] = jsonPartition{
+			Partition: p.Partition, Verdict: p.Verdict.String(), Reason: string(p.Reason), Detail: p.Detail,
+			Findings: toFindings(p.Findings, p.Partition), Measured: toMeasured(p.Measured), Judged: p.Judged,
+		}
+	}
+	return out
+}
+
+// toFindings leaves out a partition that the surrounding object already names.
+func toFindings(fs []check.Finding, named string) []jsonFinding {
+	out := make([]jsonFinding, len(fs))
+	for i, f := range fs {
+		if f.Partition == named {
+			f.Partition = ""
+		}
+		out[i] = jsonFinding{
+			Kind: string(f.Kind), Partition: f.Partition, Seen: f.Seen, Bound: f.Bound, FromNS: int64(f.From), ToNS: int64(f.To),
+			Observations: append([]int{}, f.Observations...), Text: f.Text,
+		}
+	}
+	return out
+}
+
+func toMeasured(m check.Measured) jsonMeasured {
+	return jsonMeasured{Burst: toInterval(m.Burst), Rate: toInterval(m.Rate)}
+}
+
+func toInterval(v check.Interval) (out [2]*float64) {
+	if v.LoSet && !math.IsInf(v.Lo, 0) {
+		out[0] = &v.Lo
+	}
+	if v.HiSet && !math.IsInf(v.Hi, 0) {
+		out[1] = &v.Hi
+	}
+	return out
+}
+
+// marshal returns v as indented JSON ending in a newline. Characters that would be hidden from a reader of the text are
+// written as \u escapes: the value stays exact, the text is safe to print.
+func marshal(v any) ([]byte, error) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	text = numberLists.ReplaceAllFunc(text, func(list []byte) []byte {
+		return bytes.ReplaceAll(whiteLines.ReplaceAll(list, nil), []byte(","), []byte(", "))
+	})
+	return append(escapeHidden(text), '\n'), nil
+}
+
+// numberLists finds the lists of numbers in an indented JSON text, to put each on one line. A string cannot be mistaken for
+// one: it has no raw newline.
+var (
+	numberLists = regexp.MustCompile(`\[\n\s*(?:-?[0-9][0-9.eE+-]*|null)(?:,\n\s*(?:-?[0-9][0-9.eE+-]*|null))*\n\s*\]`)
+	whiteLines  = regexp.MustCompile(`\n\s*`)
+)
