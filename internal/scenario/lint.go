@@ -1,0 +1,78 @@
+package scenario
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Lint reads a scenario as Parse does and adds warnings: things that are no mistakes and are better otherwise. Warnings
+// are in file order; there are none where there is an error.
+func Lint(src []byte, name string, opts ParseOptions) (*Scenario, []Problem, error) {
+	s, err := Parse(src, name, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := linter{decoder: decoder{file: name}, s: s}
+	root, _ := parseTree(src, name)
+	l.head(src, root)
+	l.phases()
+	l.problems.sort()
+	return s, l.problems, nil
+}
+
+// linter collects the warnings of one scenario.
+type linter struct {
+	decoder
+	s *Scenario
+}
+
+// head warns of what a file lacks.
+func (l *linter) head(src []byte, root *node) {
+	first, _, _ := strings.Cut(string(src), "\n")
+	if !strings.HasPrefix(first, "# yaml-language-server: $schema=") {
+		l.addAt(position{line: 1, col: 1}, "", "no schema header", "editors check a file whose first line names its schema",
+			`begin with "# yaml-language-server: $schema=./scenario.schema.json"`)
+	}
+	if l.s.Source == "" {
+		l.add(root, `no "source"`, "a reader of a FAIL wants to know where the rule comes from", "add source")
+	}
+	if len(l.s.Catches) == 0 {
+		l.add(root, `no "catches"`, "a scenario that no fault can fail proves nothing", "name the faults that it must find")
+	}
+	base := filepath.Base(l.decoder.file)
+	if stem, isFile := strings.CutSuffix(base, ".yaml"); isFile && stem != l.s.ID && root.get("id") != nil {
+		l.add(root.get("id"), quote(l.s.ID), "the file is called "+quote(base), "give both one name")
+	}
+	if n := root.get("title"); n != nil && strings.HasSuffix(l.s.Title, ".") {
+		l.add(n, quote(l.s.Title), "a title has no full stop", "")
+	}
+}
+
+// phases warns of plans that cannot show what they should.
+func (l *linter) phases() {
+	s, full := l.s, boundsOf(l.s.Limit).full
+	denies := false
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		switch p.Shape {
+		case timeline.AtOnce, timeline.Boundary:
+			denies = denies || int64(p.Requests)*p.Cost > full
+		case timeline.Silence:
+		default:
+			denies = true
+		}
+		if p.Shape == timeline.Silence && i == len(s.Phases)-1 {
+			l.add(p.spec.at, "silence at the end", "nothing is sent after it that could show what it was for", "remove it")
+		}
+	}
+	if !denies {
+		l.addAt(position{line: 1, col: 1}, "phases", "no denial", "a right limiter admits everything that is sent, so a limiter that admits too much passes",
+			"send more than it admits")
+	}
+	if !s.Partition.Fresh && s.Partition.Exclusive {
+		l.addAt(position{line: 1, col: 1}, "partition.fresh", "partitions of an earlier run", "they may not be full when the run starts",
+			"write limit.start: unknown, or fresh: true")
+	}
+}
