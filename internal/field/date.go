@@ -114,15 +114,11 @@ func isWeekday(s string) bool {
 	return false
 }
 
-// otherDate reads notations that products send in place of an HTTP-date: RFC 1123 with another zone of offset 0 or a
-// numeric one, and ISO 8601 (RFC 3339).
+// otherDate reads notations that products send in place of an HTTP-date: RFC 1123 with a numeric zone or with UTC, and
+// ISO 8601 (RFC 3339).
 func otherDate(s string) (time.Time, bool) {
-	if t, err := time.Parse(time.RFC1123, s); err == nil {
-		// A zone that Go does not know is given offset 0; only those that really have it are accepted.
-		return t.UTC(), strings.HasSuffix(s, " UTC") || strings.HasSuffix(s, " UT") || strings.HasSuffix(s, " Z")
-	}
-	for _, layout := range []string{time.RFC1123Z, time.RFC3339, "2006-01-02 15:04:05 MST"} {
-		if t, err := time.Parse(layout, s); err == nil && (layout != "2006-01-02 15:04:05 MST" || strings.HasSuffix(s, " UTC")) {
+	for _, layout := range []string{time.RFC1123Z, time.RFC3339, "Mon, 02 Jan 2006 15:04:05 UTC", "2006-01-02 15:04:05 UTC"} {
+		if t, err := time.Parse(layout, s); err == nil {
 			return t.UTC(), true
 		}
 	}
