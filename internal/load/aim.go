@@ -1,0 +1,129 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+var (
+	errStopped    = errors.New("the recording was stopped")
+	errUnanswered = errors.New("a request was not answered")
+)
+
+// question is the driver of one request that is waited for.
+type question struct {
+	p    *phase
+	over chan struct{}
+}
+
+func (q *question) ended(_ *shot, c *conn) {
+	if c != nil {
+		q.p.r.release(c)
+	}
+	q.p.done()
+	close(q.over)
+}
+
+func (q *question) dropped(*shot) {
+	q.p.done()
+	close(q.over)
+}
+
+// ask sends requests at due and waits for their answers. It returns nil if the run was stopped.
+func (a *aim) ask(due time.Duration, wishes ...wish) []*timeline.Observation {
+	if !a.r.pause(due) {
+		return nil
+	}
+	out := make([]*timeline.Observation, len(wishes))
+	for i, w := range wishes {
+		o := &timeline.Observation{Arrival: timeline.Arrival{
+			Partition: w.partition, Phase: a.name, At: due, Cost: w.cost, Origin: w.origin,
+		}}
+		q := &question{p: a.p, over: make(chan struct{})}
+		s := &shot{obs: o, owner: q, req: a.r.request(w), pool: a.r.poolFor(w.origin, w.partition)}
+		a.p.loose = append(a.p.loose, s)
+		a.p.add(1)
+		out[i] = o
+		a.r.submit(s)
+	}
+	stopped := false
+	for _, s := range a.p.loose[len(a.p.loose)-len(wishes):] {
+		<-s.owner.(*question).over
+		stopped = stopped || !s.over
+	}
+	if stopped {
+		return nil
+	}
+	return out
+}
+
+// probe is a request on a partition that nothing else uses.
+func (a *aim) probe() wish {
+	o := &a.p.obs[0]
+	return wish{origin: o.Origin, partition: o.Partition + "-probe", cost: 1}
+}
+
+// wallClock is what is known of the target's clock: its Unix time is ours plus something in [lo, hi].
+type wallClock struct {
+	lo, hi time.Duration
+	known  bool
+}
+
+// see takes in an answer: its Date, cut to the second, was read between sent and first. It reports false if that
+// contradicts what was known by more than slack, as where a cache or a second server answers. Servers that make the
+// Date once a second are late by a little.
+func (w *wallClock) see(date time.Time, sent, first, slack time.Duration) bool {
+	d := time.Duration(date.UnixNano())
+	lo, hi := d-first, d+time.Second-sent
+	if !w.known {
+		w.lo, w.hi, w.known = lo, hi, true
+		return true
+	}
+	w.lo, w.hi = max(w.lo, lo), min(w.hi, hi)
+	if w.lo > w.hi && w.lo-w.hi <= slack {
+		w.lo, w.hi = w.hi, w.lo
+	}
+	return w.lo <= w.hi
+}
+
+// flip returns the next time from now on at which the second of the target's clock turns, in the middle of what is
+// possible: an answer to a request sent then halves the rest.
+func (w *wallClock) flip(now time.Duration) time.Duration {
+	offset := w.middle()
+	return (now+offset+time.Second-1)/time.Second*time.Second - offset
+}
+
+func (w *wallClock) middle() time.Duration { return w.lo + (w.hi-w.lo)/2 }
+
+// clockAsks is the most requests that are spent on the target's clock.
+const clockAsks = 12
+
+// byClock reads the target's clock from its Date fields. Windows begin at the multiples of their length since the Unix
+// epoch.
+func (a *aim) byClock() (boundary, off time.Duration, err error) {
+	var w wallClock
+	due := a.r.clock.now()
+	for n := 0; n < clockAsks && (!w.known || w.hi-w.lo > a.goal()); n++ {
+		got := a.ask(due, a.probe())
+		if got == nil {
+			return 0, 0, errStopped
+		}
+		o := got[0]
+		v, _ := o.Fields.Get("Date")
+		date, err := field.ParseDate(v)
+		if err != nil {
+			return 0, 0, fmt.Errorf("the target's clock is not known: an answer has no valid Date")
+		}
+		if !w.see(date, o.Sent, o.FirstByte, a.reach/2) {
+			return 0, 0, fmt.Errorf("the target's Date fields contradict each other by %v", w.lo-w.hi)
+		}
+		due = w.flip(a.r.clock.now() + time.Millisecond)
+	}
+	offset, window := w.middle(), a.p.plan.Window
+	now := a.r.clock.now()
+	return (now+offset)/window*window - offset, (w.hi - w.lo) / 2, nil
+}

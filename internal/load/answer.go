@@ -1,0 +1,165 @@
+package load
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// receive reads the answer to s, whose first byte is buffered. It reports whether the connection goes on.
+func (c *conn) receive(s *shot) bool {
+	resp, first, err := c.final(s)
+	early, mine := s.claim()
+	if !mine {
+		c.r.forget(c)
+		return false
+	}
+	before := early || first < s.sentAt
+	if err == nil && before && !s.gated {
+		err = errUnasked // bytes that came before the request are no answer to it
+	}
+	if err != nil {
+		c.r.forget(c)
+		c.fail(s, early, err)
+		return false
+	}
+	o := s.obs
+	o.Sent, o.FirstByte, o.Answered = s.began(first), first, true
+	o.Status, o.Outcome, o.Error = resp.StatusCode, c.r.o.Classify(resp.StatusCode), ""
+	o.Fields = c.fields(resp.Header)
+	whole := c.drain(s, resp)
+	if whole {
+		o.Done = max(first, c.in.last)
+	}
+	c.served++
+	again := whole && !before && !resp.Close && !s.req.last && resp.StatusCode >= 200 && c.br.Buffered() == 0
+	c.over(s, resp, again)
+	return again
+}
+
+// final reads header blocks up to that of the final answer, and the clock after the read that brought its first byte.
+func (c *conn) final(s *shot) (*http.Response, time.Duration, error) {
+	for {
+		// The buffer was empty before the read that brought this byte, or that read ended the interim answer before it.
+		if _, err := c.br.Peek(1); err != nil {
+			return nil, 0, err
+		}
+		first := c.in.last
+		resp, err := http.ReadResponse(c.br, s.req.asked)
+		if err != nil {
+			return nil, 0, err
+		}
+		if resp.StatusCode < 100 || resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
+			return resp, first, nil
+		}
+	}
+}
+
+// drain reads the body up to its limit and keeps the beginning of a denial's. It reports whether it came to the end and
+// the request was written whole.
+func (c *conn) drain(s *shot, resp *http.Response) bool {
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return false
+	}
+	if resp.Body != http.NoBody {
+		c.in.left = maxBody
+		if keep := c.r.o.KeepBody; keep > 0 && s.obs.Outcome == timeline.Denied {
+			b, err := io.ReadAll(io.LimitReader(resp.Body, int64(keep)))
+			s.obs.Body = string(b)
+			if err != nil {
+				return false
+			}
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			return false
+		}
+	}
+	if s.req.rest == nil {
+		return true
+	}
+	return c.written()
+}
+
+// written waits a moment for the goroutine that writes a large body to say that it is done. An answer that came before
+// the end of the body leaves a connection that cannot be used again.
+func (c *conn) written() bool {
+	t := time.NewTimer(10 * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-c.body:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// over ends s, which is answered.
+func (c *conn) over(s *shot, resp *http.Response, again bool) {
+	// The watchdog may have closed the connection in this moment.
+	if c.expires.Swap(0) == expired {
+		again = false
+	}
+	r := c.r
+	s.over = true
+	r.answered.Store(true)
+	r.counts[s.obs.Outcome].Add(1)
+	if !again {
+		c.inflight.Store(nil)
+		r.forget(c)
+		s.owner.ended(s, nil)
+		return
+	}
+	if v := resp.Header["Keep-Alive"]; v != nil {
+		c.idleMax = patience(v)
+	}
+	c.inflight.Store(nil)
+	s.owner.ended(s, c)
+}
+
+// patience reads the time-out of a Keep-Alive field and returns how long the connection may be idle and still be used
+// without meeting the target's closing it: a second less, but at least half. 0 for no limit.
+func patience(values []string) time.Duration {
+	for _, part := range strings.Split(strings.Join(values, ","), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if !strings.EqualFold(name, "timeout") {
+			continue
+		}
+		n, err := strconv.ParseUint(strings.Trim(value, `" `), 10, 31)
+		if err != nil || n == 0 {
+			return 0
+		}
+		d := time.Duration(n) * time.Second
+		return max(d/2, d-time.Second)
+	}
+	return 0
+}
+
+// fields returns the fields of an answer that are kept.
+func (c *conn) fields(h http.Header) timeline.Fields {
+	n := 0
+	for name := range h {
+		if c.r.o.Record(name) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	out := make(timeline.Fields, 0, n)
+	for name, v := range h {
+		if c.r.o.Record(name) {
+			value := v[0]
+			if len(v) > 1 {
+				value = strings.Join(v, ", ")
+			}
+			out = append(out, timeline.Field{Name: name, Value: value})
+		}
+	}
+	slices.SortFunc(out, func(a, b timeline.Field) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

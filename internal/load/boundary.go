@@ -1,0 +1,210 @@
+package load
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// aim finds the window boundary of a boundary phase and then runs the gate around it.
+//
+//	           boundary
+//	    group 0    |    group 1
+//	-------||||----+----||||-------> time
+//	       At < 0       At >= 0
+//
+// Every request it needs for that is recorded in the phase NAME-aim.
+type aim struct {
+	p    *phase
+	r    *recorder
+	gate *gate
+	name string
+	// reach is the smallest distance of a group from the boundary: a boundary known to a quarter of it is known well
+	// enough.
+	reach time.Duration
+}
+
+// finest is the smallest uncertainty that aiming asks for.
+const finest = 250 * time.Microsecond
+
+// armTime is kept free before the first group to write the withheld requests and let them settle.
+const armTime = 2 * settle
+
+func newAim(p *phase) *aim {
+	a := &aim{p: p, r: p.r, gate: newGate(p), name: p.plan.Name + "-aim", reach: p.plan.Window / 8}
+	for i := range a.gate.groups {
+		if at := a.gate.groups[i].at.Abs(); at > 0 {
+			a.reach = min(a.reach, at)
+		}
+	}
+	a.gate.warm()
+	return a
+}
+
+// goal is the uncertainty at which aiming ends.
+func (a *aim) goal() time.Duration { return max(a.reach/4, finest) }
+
+func (a *aim) run(begin time.Duration) time.Duration {
+	if !a.r.pause(begin) || len(a.p.fixed) == 0 {
+		return a.p.finish(begin)
+	}
+	a.p.add(1)
+	boundary, off, err := a.find()
+	a.p.done()
+	if err == nil {
+		boundary, err = a.next(boundary)
+	}
+	if err != nil {
+		a.r.note("phase %s: no boundary was found: %v", a.p.plan.Name, err)
+		return a.p.finish(begin)
+	}
+	a.r.note("phase %s: boundary (%s) at %v, known to %v", a.p.plan.Name, a.p.plan.Aim, boundary, off.Round(time.Microsecond))
+	if a.r.pause(boundary + a.gate.groups[0].at - armTime - settle) {
+		a.gate.warm()
+	}
+	a.gate.release(boundary)
+	return a.p.finish(begin)
+}
+
+// find returns a boundary, which may be past, and how far off it may be.
+func (a *aim) find() (boundary, off time.Duration, err error) {
+	switch a.p.plan.Aim {
+	case timeline.AimClock:
+		return a.byClock()
+	case timeline.AimReset:
+		return a.byReset()
+	case timeline.AimProbe:
+		return a.byProbe()
+	default:
+		return a.byFirst()
+	}
+}
+
+// next returns the first boundary from which on there is time to arm the gate. A window that the first request opened
+// repeats at no known time.
+func (a *aim) next(boundary time.Duration) (time.Duration, error) {
+	earliest := a.r.clock.now() + armTime + settle - min(0, a.gate.groups[0].at)
+	if boundary >= earliest {
+		return boundary, nil
+	}
+	if a.p.plan.Aim == timeline.AimFirst {
+		return 0, fmt.Errorf("it was %v after the first request, which leaves no time to arm the gate", a.p.plan.Window)
+	}
+	w := a.p.plan.Window
+	return boundary + (earliest-boundary+w-1)/w*w, nil
+}
+
+// byFirst sends one request on each partition of the phase; one window after the first of them was sent is the boundary.
+func (a *aim) byFirst() (boundary, off time.Duration, err error) {
+	seen := map[string]bool{}
+	var wishes []wish
+	for i := range a.p.obs {
+		o := &a.p.obs[i]
+		if !seen[o.Partition] {
+			seen[o.Partition] = true
+			wishes = append(wishes, wish{origin: o.Origin, partition: o.Partition, cost: 1})
+		}
+	}
+	got := a.ask(a.r.clock.now(), wishes...)
+	if got == nil {
+		return 0, 0, errStopped
+	}
+	last := got[0].FirstByte
+	for _, o := range got {
+		if !o.Answered {
+			return 0, 0, errUnanswered
+		}
+		last = max(last, o.FirstByte)
+	}
+	return got[0].Sent + a.p.plan.Window, last - got[0].Sent, nil
+}
+
+// byProbe drains a partition of its own and asks until it is admitted again: a boundary lay between the last denial and
+// that admission.
+func (a *aim) byProbe() (boundary, off time.Duration, err error) {
+	n := a.p.plan.ProbeRequests
+	drain := make([]wish, n)
+	for i := range drain {
+		drain[i] = a.probe()
+	}
+	got := a.ask(a.r.clock.now(), drain...)
+	if got == nil {
+		return 0, 0, errStopped
+	}
+	denied := time.Duration(-1)
+	for _, o := range got {
+		if o.Outcome == timeline.Denied {
+			denied = max(denied, o.Sent)
+		}
+	}
+	if denied < 0 {
+		return 0, 0, fmt.Errorf("%d requests did not drain partition %q", n, drain[0].partition)
+	}
+	questions := min(50, n)
+	step := a.p.plan.Window / time.Duration(questions)
+	for due := a.r.clock.now(); questions >= 0; questions-- {
+		got := a.ask(due, a.probe())
+		if got == nil {
+			return 0, 0, errStopped
+		}
+		switch o := got[0]; o.Outcome {
+		case timeline.Denied:
+			denied = o.Sent
+		case timeline.Allowed:
+			return (denied + o.FirstByte) / 2, (o.FirstByte - denied) / 2, nil
+		}
+		due = max(due+step, a.r.clock.now())
+	}
+	return 0, 0, fmt.Errorf("partition %q was not admitted again within one window of %v", drain[0].partition, a.p.plan.Window)
+}
+
+// resetAsks is the most requests that refine an announced reset. They cost quota of the partition.
+const resetAsks = 6
+
+// byReset takes the reset that the partition announces. A wait in whole seconds is refined by asking again when it is
+// about to fall; an announced instant stays what it is.
+func (a *aim) byReset() (boundary, off time.Duration, err error) {
+	o := &a.p.obs[0]
+	w := wish{origin: o.Origin, partition: o.Partition, cost: 1}
+	var lo, hi time.Duration
+	due := a.r.clock.now()
+	for n := 0; n < resetAsks; n++ {
+		got := a.ask(due, w)
+		if got == nil {
+			return 0, 0, errStopped
+		}
+		wait, unit, ok := a.r.announced(got[0])
+		if !ok {
+			return 0, 0, fmt.Errorf("no answer announces a reset")
+		}
+		// The notation rounds up: the true wait is in (wait-unit, wait].
+		from, to := got[0].Sent+wait-unit, got[0].FirstByte+wait
+		if n == 1 && (to-hi).Abs() < unit/100 {
+			return to, unit, nil
+		}
+		if n > 0 && from <= hi && to >= lo {
+			from, to = max(from, lo), min(to, hi)
+		}
+		lo, hi = from, to
+		mid := lo + (hi-lo)/2
+		if hi-lo <= a.goal() || unit <= a.goal() {
+			break
+		}
+		now := a.r.clock.now() + time.Millisecond
+		due = mid - (mid-now)/unit*unit
+		if due < now || due > lo-armTime-settle+min(0, a.gate.groups[0].at) {
+			break
+		}
+	}
+	return lo + (hi-lo)/2, (hi - lo) / 2, nil
+}
+
+// announced returns the wait that an answer announces, counted from its first byte, and the step of its notation.
+func (r *recorder) announced(o *timeline.Observation) (wait, unit time.Duration, ok bool) {
+	if !o.Answered {
+		return 0, 0, false
+	}
+	return field.AnnouncedReset(o.Fields.Get, r.clock.start.Add(o.FirstByte))
+}

@@ -1,0 +1,274 @@
+package load
+
+import (
+	"container/heap"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// afterLoss is how long a client waits after a request that was not answered, so that a target that is down is not
+// asked in a tight loop.
+const afterLoss = 100 * time.Millisecond
+
+// chunk is how many observations of a client are allocated at once.
+const chunk = 64
+
+// crowd runs the clients of a closed or honoring phase. A client has one request in flight; its next one is sent from the
+// goroutine that read the answer, on the same connection, unless it has to wait.
+type crowd struct {
+	p     *phase
+	r     *recorder
+	honor bool
+	// left is how many requests may still be begun, where there is a ceiling.
+	left atomic.Int64
+	// end is the clock at which no more are begun, 0 for never; set before the first is submitted.
+	end time.Duration
+
+	mu     sync.Mutex
+	queue  queue
+	closed bool
+}
+
+// client is one client, its shot used again for each request. It belongs to the goroutine that handles its request.
+type client struct {
+	shot      shot
+	partition string
+	due       time.Duration
+	record    record
+}
+
+// record is the observations of one client, in chunks that never move.
+type record struct{ chunks [][]timeline.Observation }
+
+// next returns the place of a new observation.
+func (r *record) next() *timeline.Observation {
+	n := len(r.chunks)
+	if n == 0 || len(r.chunks[n-1]) == cap(r.chunks[n-1]) {
+		r.chunks = append(r.chunks, make([]timeline.Observation, 0, chunk))
+		n++
+	}
+	last := &r.chunks[n-1]
+	*last = append(*last, timeline.Observation{})
+	return &(*last)[len(*last)-1]
+}
+
+// undo takes back the newest observation.
+func (r *record) undo() {
+	last := &r.chunks[len(r.chunks)-1]
+	*last = (*last)[:len(*last)-1]
+}
+
+func (r *record) appendTo(out []timeline.Observation) []timeline.Observation {
+	for _, c := range r.chunks {
+		out = append(out, c...)
+	}
+	return out
+}
+
+// queue is a heap of clients that wait, the first due first.
+type queue []*client
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].due < q[j].due }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)        { *q = append(*q, x.(*client)) }
+func (q *queue) Pop() any {
+	old := *q
+	x := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return x
+}
+
+func newCrowd(p *phase) *crowd {
+	k := &crowd{p: p, r: p.r, honor: p.plan.Shape == timeline.HonorRetryAfter}
+	p.clients = make([]client, p.plan.Clients)
+	want := map[*pool]int{}
+	for i := range p.clients {
+		c := &p.clients[i]
+		c.partition = p.plan.Partitions[i%len(p.plan.Partitions)]
+		c.shot.owner, c.shot.client = k, i
+		c.shot.pool = p.r.poolFor(p.plan.Origin, c.partition)
+		c.shot.req = p.r.request(k.wish(c))
+		want[c.shot.pool]++
+	}
+	k.left.Store(int64(p.plan.Requests))
+	p.r.spares(nil)
+	p.r.warm(want)
+	return k
+}
+
+func (k *crowd) wish(c *client) wish {
+	plan := k.p.plan
+	return wish{origin: plan.Origin, partition: c.partition, cost: max(plan.Cost, 1), forge: plan.Forge}
+}
+
+func (k *crowd) run(begin time.Duration) time.Duration {
+	if k.p.plan.Duration > 0 {
+		k.end = begin + k.p.plan.Duration
+	}
+	k.p.add(len(k.p.clients))
+	if k.r.pause(begin) {
+		for i := range k.p.clients {
+			k.start(&k.p.clients[i], begin)
+		}
+	} else {
+		k.p.add(-len(k.p.clients))
+	}
+	for k.p.left.Load() > 0 && k.r.sending.Err() == nil {
+		due := k.earliest()
+		if k.end > 0 && k.r.clock.now() >= k.end {
+			break
+		}
+		if k.r.o.Pacer.wait(k.r.sending, k.r.clock, due, k.p.quiet) {
+			k.wakeUp()
+		}
+	}
+	k.close()
+	k.r.purge(k)
+	if k.end > 0 {
+		k.r.pause(k.end)
+		return max(k.end, k.r.clock.now())
+	}
+	k.r.await(k.p, 0)
+	return k.r.clock.now()
+}
+
+// earliest returns when the pacer has to look again: the first client that is due, or the end.
+func (k *crowd) earliest() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	due := k.r.clock.now() + time.Hour
+	if len(k.queue) > 0 {
+		due = k.queue[0].due
+	}
+	if k.end > 0 {
+		due = min(due, k.end)
+	}
+	return due
+}
+
+// wakeUp starts the clients whose wait is over.
+func (k *crowd) wakeUp() {
+	for {
+		k.mu.Lock()
+		if len(k.queue) == 0 || k.queue[0].due > k.r.clock.now() {
+			k.mu.Unlock()
+			return
+		}
+		c := heap.Pop(&k.queue).(*client)
+		k.mu.Unlock()
+		k.start(c, c.due)
+	}
+}
+
+// close ends the waits of all clients.
+func (k *crowd) close() {
+	k.mu.Lock()
+	n := len(k.queue)
+	k.queue, k.closed = nil, true
+	k.mu.Unlock()
+	for range n {
+		k.p.done()
+	}
+}
+
+// start submits the next request of a client that has no connection.
+func (k *crowd) start(c *client, at time.Duration) {
+	if !k.next(c, at) {
+		k.p.done()
+		return
+	}
+	k.r.submit(&c.shot)
+}
+
+// next makes the observation of the next request of c, due at. It reports false if there is none any more.
+func (k *crowd) next(c *client, at time.Duration) bool {
+	if k.p.plan.Requests > 0 && k.left.Add(-1) < 0 {
+		return false
+	}
+	if k.end > 0 && k.r.clock.now() >= k.end || k.r.halted.Load() {
+		return false
+	}
+	plan := k.p.plan
+	o := c.record.next()
+	o.Arrival = timeline.Arrival{Partition: c.partition, Phase: plan.Name, At: at, Cost: max(plan.Cost, 1), Origin: plan.Origin}
+	c.shot.obs = o
+	if len(plan.Forge) > 0 {
+		c.shot.req = k.r.request(k.wish(c))
+	}
+	return true
+}
+
+func (k *crowd) dropped(s *shot) {
+	k.p.clients[s.client].record.undo()
+	k.p.done()
+}
+
+// ended decides what the client of s does next.
+func (k *crowd) ended(s *shot, conn *conn) {
+	c := &k.p.clients[s.client]
+	due := k.wait(s.obs)
+	if due == 0 {
+		k.proceed(c, conn)
+		return
+	}
+	if conn != nil {
+		k.r.release(conn)
+	}
+	k.mu.Lock()
+	if k.closed || k.end > 0 && due >= k.end || due-s.obs.FirstByte > endless {
+		k.mu.Unlock()
+		k.p.done()
+		return
+	}
+	c.due = due
+	heap.Push(&k.queue, c)
+	first := k.queue[0] == c
+	k.mu.Unlock()
+	if first {
+		k.p.wake()
+	}
+}
+
+// proceed sends the next request of c at once, on the connection its last answer came on.
+func (k *crowd) proceed(c *client, conn *conn) {
+	if !k.next(c, k.r.clock.now()) {
+		if conn != nil {
+			k.r.release(conn)
+		}
+		k.p.done()
+		return
+	}
+	if conn == nil {
+		k.r.submit(&c.shot)
+		return
+	}
+	k.r.resend(conn, &c.shot)
+}
+
+// resend sends s on a connection that its caller, the reader of that connection, still holds. Where others wait for a
+// connection it takes its turn.
+func (r *recorder) resend(c *conn, s *shot) {
+	s.tried = r.clock.now()
+	s.gated = false
+	r.mu.Lock()
+	if r.hungry > 0 || c.dead {
+		r.mu.Unlock()
+		r.release(c)
+		r.submit(s)
+		return
+	}
+	ok := r.ticket()
+	r.mu.Unlock()
+	if !ok {
+		r.release(c)
+		s.owner.dropped(s)
+		return
+	}
+	s.state.Store(taken)
+	c.inflight.Store(s)
+	c.send(s)
+}

@@ -1,0 +1,214 @@
+package load
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+const (
+	// maxHeader is the most bytes of an answer up to the end of its header block, interim answers included.
+	maxHeader = 64 << 10
+	// maxBody is the most bytes of a body that are read; a longer one costs its connection.
+	maxBody = 1 << 20
+	// expired marks a connection that the watchdog closed.
+	expired = -1
+)
+
+var (
+	errTooLarge = errors.New("more bytes than are read of an answer")
+	errUnasked  = errors.New("bytes came that no request had asked for")
+)
+
+// intake reads from a connection, at most left bytes, and remembers when it last got some and what ended it.
+type intake struct {
+	from  io.Reader
+	clock clock
+	left  int
+	last  time.Duration
+	err   error
+}
+
+func (in *intake) Read(p []byte) (int, error) {
+	if in.left <= 0 {
+		return 0, errTooLarge
+	}
+	if len(p) > in.left {
+		p = p[:in.left]
+	}
+	n, err := in.from.Read(p)
+	if n > 0 {
+		in.last = in.clock.now()
+	}
+	in.left -= n
+	in.err = err
+	return n, err
+}
+
+// conn is one connection. A goroutine reads it all the time, so a target that closes it is noticed at once.
+type conn struct {
+	r    *recorder
+	pool *pool
+	// nc is what is written and read; raw is what is closed: the same without TLS.
+	nc, raw net.Conn
+	in      intake
+	br      *bufio.Reader
+	// inflight is the shot that the next answer belongs to, nil when idle. Set under recorder.mu by whoever takes the
+	// connection, or by the reader itself between two requests; cleared by the reader.
+	inflight atomic.Pointer[shot]
+	// expires is the clock at which the request in flight times out, 0 for none.
+	expires atomic.Int64
+	// served counts answers; the reader's.
+	served int
+	// idleSince, idleMax (0: for ever) and dead are guarded by recorder.mu.
+	idleSince, idleMax time.Duration
+	dead               bool
+	// body is closed when a large body is written.
+	body chan struct{}
+}
+
+// send writes the request of s, for which c was taken. Called by one goroutine at a time; after the write s may be over.
+func (c *conn) send(s *shot) {
+	now := c.r.clock.now()
+	s.sentAt = now
+	req := s.req
+	var body chan struct{}
+	if req.rest != nil {
+		body = make(chan struct{})
+		c.body = body
+	}
+	if !s.state.CompareAndSwap(taken, sent) {
+		c.r.again(s)
+		return
+	}
+	c.expires.Store(int64(now + c.r.o.Timeout))
+	c.r.sent.Add(1)
+	// An error of the write ends the read too: the reader tells what became of the request.
+	_, _ = c.nc.Write(req.head)
+	if body != nil {
+		c.follow(req.rest, body)
+	}
+}
+
+// arm writes all of the request but the last two bytes of its header block. It reports false where the connection ended
+// before.
+func (c *conn) arm(s *shot) bool {
+	now := c.r.clock.now()
+	s.armedAt, s.gated = now, true
+	if s.req.rest != nil {
+		c.body = make(chan struct{})
+	}
+	cut := s.req.head[:s.req.cut]
+	if !s.state.CompareAndSwap(taken, armed) {
+		return false
+	}
+	// A gate may stay closed for some time; the release sets the time-out that counts.
+	c.expires.Store(int64(now + c.r.o.Timeout + time.Minute))
+	c.r.sent.Add(1)
+	_, _ = c.nc.Write(cut)
+	return true
+}
+
+// fire completes an armed request, unless its connection ended or answered meanwhile. It returns the clock before the
+// write and whether there was one.
+func (c *conn) fire(s *shot) (time.Duration, bool) {
+	req, body := s.req, c.body
+	now := c.r.clock.now()
+	s.sentAt = now
+	if !s.state.CompareAndSwap(armed, sent) {
+		return 0, false
+	}
+	c.expires.Store(int64(now + c.r.o.Timeout))
+	_, _ = c.nc.Write(req.head[req.cut:])
+	if req.rest != nil {
+		c.follow(req.rest, body)
+	}
+	return now, true
+}
+
+// follow writes a large body from a goroutine.
+func (c *conn) follow(rest []byte, body chan struct{}) {
+	c.r.wg.Add(1)
+	go func() {
+		defer c.r.wg.Done()
+		defer close(body)
+		_, _ = c.nc.Write(rest)
+	}()
+}
+
+// serve reads answers until the connection ends.
+func (c *conn) serve() {
+	defer c.r.wg.Done()
+	defer c.raw.Close()
+	for {
+		c.in.left = maxHeader
+		_, err := c.br.Peek(1)
+		s := c.inflight.Load()
+		if err != nil || s == nil || s.state.Load() == taken {
+			c.end(err)
+			return
+		}
+		if !c.receive(s) {
+			return
+		}
+	}
+}
+
+// end gives up a connection that ended, or on which bytes came that nobody had asked for (err is nil then).
+func (c *conn) end(err error) {
+	s := c.r.forget(c)
+	if s == nil || s.state.CompareAndSwap(taken, lost) {
+		return // nothing was written; a sender that has just taken c will see it
+	}
+	if err == nil {
+		err = errUnasked
+	}
+	if early, mine := s.claim(); mine {
+		c.fail(s, early, err)
+	}
+}
+
+// fail ends s, which was claimed, without an answer; early tells that its gate had not opened.
+func (c *conn) fail(s *shot, early bool, err error) {
+	if early && c.r.aborted.Load() {
+		// The gate did not open: the target never had a whole request.
+		c.r.sent.Add(-1)
+		s.owner.dropped(s)
+		return
+	}
+	w := wordMalformed
+	switch {
+	case c.r.aborted.Load():
+		w = wordInterrupted
+	case c.expires.Load() == expired:
+		w = wordTimeout
+	case errors.Is(err, errUnasked):
+		w = wordClosed
+	case errors.Is(err, errTooLarge):
+		w = wordTooLarge
+	case c.in.err != nil:
+		w = word(c.in.err)
+		if c.served > 0 && c.in.left == maxHeader && (w == wordEOF || w == wordReset) {
+			w = wordClosed
+		}
+	}
+	c.r.fail(s, w, err)
+}
+
+// fail ends s, which no answer came to.
+func (r *recorder) fail(s *shot, w string, err error) {
+	if s.state.Load() == lost && !s.gated {
+		r.sent.Add(1)
+	}
+	s.obs.Sent = s.began(0)
+	s.obs.Outcome, s.obs.Answered, s.obs.Error = timeline.Unknown, false, w
+	s.over = true
+	r.counts[timeline.Unknown].Add(1)
+	r.remember(w, err)
+	s.owner.ended(s, nil)
+}

@@ -1,0 +1,155 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"syscall"
+)
+
+// The words of Observation.Error.
+const (
+	wordRefused     = "refused"
+	wordReset       = "reset"
+	wordTimeout     = "timeout"
+	wordMalformed   = "malformed"
+	wordTooLarge    = "header-too-large"
+	wordTLS         = "tls"
+	wordEOF         = "eof"
+	wordClosed      = "closed"
+	wordDNS         = "dns"
+	wordForbidden   = "forbidden"
+	wordNoRoute     = "no-route"
+	wordInterrupted = "interrupted"
+	wordNetwork     = "network"
+)
+
+var errInterrupted = errors.New("the recording was interrupted")
+
+// forbidden is an error of Options.Guard.
+type forbidden struct{ error }
+
+// handshake is an error of a TLS handshake.
+type handshake struct{ error }
+
+func (f forbidden) Unwrap() error { return f.error }
+func (h handshake) Unwrap() error { return h.error }
+
+// word says in a word why a connection could not be made or broke.
+func word(err error) string {
+	var dns *net.DNSError
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+		return wordInterrupted
+	case errors.As(err, new(forbidden)):
+		return wordForbidden
+	case errors.As(err, &dns):
+		return wordDNS
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return wordTimeout
+	case errors.As(err, new(handshake)), errors.As(err, new(tls.RecordHeaderError)), errors.As(err, new(tls.AlertError)):
+		return wordTLS
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return wordRefused
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED), errors.Is(err, io.ErrClosedPipe):
+		return wordReset
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
+		return wordNoRoute
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return wordEOF
+	default:
+		return wordNetwork
+	}
+}
+
+// dial opens a connection of p; reading has not begun.
+func (r *recorder) dial(p *pool) (*conn, error) {
+	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
+	defer cancel()
+	u := r.o.URL
+	if p.origin {
+		u = r.o.Origin
+	}
+	raw, err := r.dialRaw(ctx, p, address(u))
+	if err != nil {
+		return nil, err
+	}
+	nc := raw
+	if u.Scheme == "https" {
+		t := tls.Client(raw, r.tlsConfig(u))
+		if err := t.HandshakeContext(ctx); err != nil {
+			raw.Close()
+			return nil, handshake{err}
+		}
+		nc = t
+	}
+	c := &conn{r: r, pool: p, nc: nc, raw: raw}
+	c.in = intake{from: nc, clock: r.clock, left: maxHeader}
+	c.br = bufio.NewReaderSize(&c.in, 4096)
+	return c, nil
+}
+
+func (r *recorder) dialRaw(ctx context.Context, p *pool, addr string) (net.Conn, error) {
+	var local netip.Addr
+	if r.o.Partition.Kind == kindAddress && p.name != "" {
+		local = source(p.name, p.number)
+		ctx = context.WithValue(ctx, sourceKey{}, local)
+	}
+	if r.o.Dial != nil {
+		return r.o.Dial(ctx, "tcp", addr)
+	}
+	d := net.Dialer{Control: r.control}
+	if local.IsValid() {
+		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0))
+	}
+	// TCP_NODELAY is on by default. Probes for a dead peer would only add packets.
+	d.KeepAlive = -1
+	return d.DialContext(ctx, "tcp", addr)
+}
+
+// control asks the guard about the address that is about to be connected to.
+func (r *recorder) control(_, addr string, _ syscall.RawConn) error {
+	if r.o.Guard == nil {
+		return nil
+	}
+	a, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return forbidden{fmt.Errorf("address %q: %w", addr, err)}
+	}
+	if err := r.o.Guard(a.Addr().Unmap()); err != nil {
+		return forbidden{err}
+	}
+	return nil
+}
+
+func (r *recorder) tlsConfig(u *url.URL) *tls.Config {
+	c := r.o.TLS.Clone()
+	if c == nil {
+		c = &tls.Config{}
+	}
+	if c.ServerName == "" {
+		c.ServerName = u.Hostname()
+	}
+	c.NextProtos = []string{"http/1.1"}
+	return c
+}
+
+// address returns host:port of u.
+func address(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = "80"
+		if u.Scheme == "https" {
+			port = "443"
+		}
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}

@@ -1,0 +1,17 @@
+// Package load sends a schedule open loop over connections of its own and records what became of every request. It knows
+// HTTP and no algorithm.
+//
+// The clock is the time since the recording started, monotonic. The interval of an observation is taken on the
+// connection:
+//
+//	Sent       before the write that completes the header block; a server may decide then, before a body arrives
+//	FirstByte  after the read that returned the first byte of the final answer
+//
+// so the target's decision lies inside, whatever the scheduler does to us. One goroutine, the pacer, waits for the due
+// times and writes by itself; every connection has a reader goroutine that sleeps in the network poller. A request that
+// finds no idle connection waits for the next one and is recorded late, as it was.
+//
+// Every request is recorded, those used for aiming too. Nothing is retried, no redirect followed, no proxy asked, no
+// compression negotiated. A connection that is found closed before anything was written to it is replaced: nothing was
+// sent then.
+package load

@@ -1,0 +1,191 @@
+package load
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// gate releases the requests of a phase in groups: those that are due at the same time leave together. Everything but the
+// last two bytes of every header block is written before, on connections that are open:
+//
+//	arm      GET / HTTP/1.1 ... \r\n        to each connection
+//	settle   the target takes it in
+//	fire                             \r\n   to each connection, in one tight loop
+//
+// Requests for which there was no connection follow as connections get free.
+type gate struct {
+	p      *phase
+	groups []group
+}
+
+// group is the shots of a gate that are due at once: those of fixed[from:to].
+type group struct {
+	at       time.Duration
+	from, to int
+	ready    []loaded
+	rest     []*shot
+	armed    bool
+}
+
+// loaded is an armed shot on its connection.
+type loaded struct {
+	c *conn
+	s *shot
+}
+
+// armedApart is how far apart groups may be and still be armed before the first of them is released.
+const armedApart = 500 * time.Millisecond
+
+func newGate(p *phase) *gate {
+	g := &gate{p: p}
+	for i := range p.plan.Arrivals {
+		at := p.plan.Arrivals[i].At
+		if n := len(g.groups); n > 0 && g.groups[n-1].at == at {
+			g.groups[n-1].to = i + 1
+			continue
+		}
+		g.groups = append(g.groups, group{at: at, from: i, to: i + 1})
+	}
+	return g
+}
+
+// warm opens a connection for every request, as far as there may be so many; where there may not, every group gets its
+// share.
+func (g *gate) warm() {
+	want := map[*pool]int{}
+	left := g.p.r.o.MaxConnections
+	for k := 0; left > 0; k++ {
+		before := left
+		for i := range g.groups {
+			if from := g.groups[i].from + k; from < g.groups[i].to && left > 0 {
+				want[g.p.fixed[from].pool]++
+				left--
+			}
+		}
+		if left == before {
+			break
+		}
+	}
+	g.p.r.spares(nil)
+	g.p.r.warm(want)
+}
+
+// prepare opens the connections, arms the first group, and waits for it to settle.
+func (g *gate) prepare() runner {
+	g.warm()
+	if len(g.groups) > 0 {
+		g.arm(0)
+		g.p.r.pause(g.p.r.clock.now() + settle)
+	}
+	return g
+}
+
+func (g *gate) run(begin time.Duration) time.Duration {
+	g.release(begin)
+	return g.p.finish(begin)
+}
+
+// release arms and fires one group after the other; their times count from begin.
+func (g *gate) release(begin time.Duration) {
+	r := g.p.r
+	g.p.add(1)
+	for i := range g.groups {
+		due := begin + g.groups[i].at
+		if !g.groups[i].armed {
+			r.pause(due - settle - settle)
+			g.arm(i)
+		}
+		if !r.pause(due) {
+			g.disarm()
+			break
+		}
+		g.fire(i, due)
+	}
+	g.p.done()
+}
+
+// arm arms a group and those that are due soon after it, the connections shared fairly.
+func (g *gate) arm(first int) {
+	last := first
+	for last+1 < len(g.groups) && g.groups[last+1].at-g.groups[first].at <= armedApart {
+		last++
+	}
+	for k, more := 0, true; more; k++ {
+		more = false
+		for i := first; i <= last; i++ {
+			gr := &g.groups[i]
+			gr.armed = true
+			if gr.from+k >= gr.to {
+				continue
+			}
+			more = true
+			s := &g.p.fixed[gr.from+k]
+			if c := g.p.r.reserve(s); c != nil && c.arm(s) {
+				gr.ready = append(gr.ready, loaded{c, s})
+			} else {
+				gr.rest = append(gr.rest, s)
+			}
+		}
+	}
+}
+
+// reserve takes an idle connection for a shot that is to be armed, or returns nil.
+func (r *recorder) reserve(s *shot) *conn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.take(s.pool)
+	if c == nil {
+		return nil
+	}
+	if !r.ticket() {
+		s.pool.idle = append(s.pool.idle, c)
+		return nil
+	}
+	s.owner.(*phase).add(1)
+	s.tried = r.clock.now()
+	s.state.Store(taken)
+	c.inflight.Store(s)
+	return c
+}
+
+// fire releases a group and records how far apart its first and last release were.
+func (g *gate) fire(i int, due time.Duration) {
+	gr, r := &g.groups[i], g.p.r
+	for k := gr.from; k < gr.to; k++ {
+		g.p.obs[k].At = due
+	}
+	n, first, last := 0, time.Duration(0), time.Duration(0)
+	for _, x := range gr.ready {
+		if at, ok := x.c.fire(x.s); ok {
+			if n == 0 {
+				first = at
+			}
+			n, last = n+1, at
+		}
+	}
+	if n > 0 {
+		r.late(last - due)
+		r.spreads = append(r.spreads, timeline.Spread{Phase: g.p.plan.Name, Requests: n, Width: last - first})
+	}
+	for _, s := range gr.rest {
+		g.p.add(1)
+		r.submit(s)
+	}
+}
+
+// disarm gives up the groups that are not released: their connections are closed, their requests were never whole.
+func (g *gate) disarm() {
+	for i := range g.groups {
+		for _, x := range g.groups[i].ready {
+			if x.s.state.CompareAndSwap(armed, lost) {
+				x.c.inflight.CompareAndSwap(x.s, nil)
+				g.p.r.forget(x.c)
+				g.p.r.sent.Add(-1)
+				g.p.dropped(x.s)
+			}
+		}
+	}
+	g.groups = slices.Clip(g.groups[:0])
+}

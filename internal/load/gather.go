@@ -1,0 +1,66 @@
+package load
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// gather makes the timeline of all observations, after every goroutine has ended.
+func (r *recorder) gather() *timeline.Timeline {
+	tl := &timeline.Timeline{Header: timeline.Header{
+		Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick, Notes: r.notes, Spreads: r.spreads,
+	}}
+	var free []timeline.Observation
+	for _, p := range r.phases {
+		var planned, own []timeline.Observation
+		for i := range p.fixed {
+			if p.fixed[i].over {
+				planned = append(planned, p.obs[i])
+			}
+		}
+		for i := range p.clients {
+			own = p.clients[i].record.appendTo(own)
+		}
+		tl.Header.Unsent += unsent(p.plan, len(planned), len(own), r.halted.Load())
+		for _, s := range p.loose {
+			if s.over {
+				own = append(own, *s.obs)
+			}
+		}
+		if p.plan.Shape == timeline.Boundary {
+			own, planned = append(own, planned...), nil
+		}
+		tl.Observations = append(tl.Observations, planned...)
+		free = append(free, own...)
+	}
+	for i := len(r.phases); i < len(r.s.Phases); i++ {
+		tl.Header.Unsent += unsent(&r.s.Phases[i], 0, 0, true)
+	}
+	slices.SortStableFunc(free, bySent)
+	next := firstFree(r.s)
+	for i := range free {
+		free[i].Seq = next + i
+	}
+	tl.Observations = append(tl.Observations, free...)
+	slices.SortStableFunc(tl.Observations, bySent)
+	return tl
+}
+
+func bySent(a, b timeline.Observation) int {
+	return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
+}
+
+// unsent returns how many requests of a phase were planned and not sent. A phase whose clients send until its duration is
+// over has no plan to fall short of.
+func unsent(p *timeline.Phase, planned, own int, halted bool) int {
+	switch {
+	case p.Shape != timeline.Closed && p.Shape != timeline.HonorRetryAfter:
+		return len(p.Arrivals) - planned
+	case halted && p.Duration == 0:
+		return max(0, p.Requests-own)
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,52 @@
+package load
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+const (
+	// backOff is how long an honoring client waits after a denial that says nothing.
+	backOff = time.Second
+	// endless is the wait after which a client of a phase without a duration is not expected back.
+	endless = time.Hour
+)
+
+// wait returns when the client of o sends its next request, 0 for at once.
+//
+// An honoring client waits exactly as long as a denial says, counted from its first byte; also when it says 0.
+func (k *crowd) wait(o *timeline.Observation) time.Duration {
+	switch {
+	case !o.Answered:
+		return max(1, k.r.clock.now()+afterLoss)
+	case !k.honor || o.Outcome == timeline.Allowed:
+		return 0
+	}
+	w := k.r.told(o)
+	if w <= 0 {
+		return 0
+	}
+	return o.FirstByte + min(w, 2*endless)
+}
+
+// told returns the wait that a denial announces: the seconds, or the time from its Date (else from our clock) to the
+// announced one; backOff where it announces none that can be read.
+func (r *recorder) told(o *timeline.Observation) time.Duration {
+	v, ok := o.Fields.Get("Retry-After")
+	if !ok {
+		return backOff
+	}
+	ra, err := field.ParseRetryAfter(v)
+	if err != nil {
+		return backOff
+	}
+	answered := r.clock.start.Add(o.FirstByte)
+	if d, ok := o.Fields.Get("Date"); ok {
+		if t, err := field.ParseDate(d); err == nil {
+			answered = t
+		}
+	}
+	return ra.Wait(answered)
+}

@@ -1,0 +1,202 @@
+package load
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Defaults of Options.
+const (
+	DefaultTimeout        = 5 * time.Second
+	DefaultMaxConnections = 512
+)
+
+// Options say where and how a schedule is sent. The zero value of a member means its default; URL has none.
+type Options struct {
+	// URL is the target, http or https. Origin is where phases with Phase.Origin go; nil if there are none.
+	URL, Origin *url.URL
+	// Method is GET by default.
+	Method string
+	// Header holds extra fields, names in canonical form. Host, User-Agent and Accept replace the usual ones.
+	Header http.Header
+	// Body is sent with every request, with its Content-Length.
+	Body []byte
+	// CostHeader names the field in which requests of cost > 1 carry their cost; empty: they do not.
+	CostHeader string
+	// Partition says how the name of a partition becomes part of a request.
+	Partition Partition
+	// Timeout is the time from the send of a request to the end of its answer, and of a dial; 5 s by default.
+	Timeout time.Duration
+	// TLS is used for https; nil verifies against the roots of the system. Its ServerName defaults to the host.
+	TLS *tls.Config
+	// Classify turns a status into an outcome. By default 2xx and 3xx are allowed, 429 is denied, all else unknown.
+	Classify func(status int) timeline.Outcome
+	// Record tells which fields of an answer are kept, by canonical name. By default Retry-After, Date, Age,
+	// Content-Type, Via, RateLimit*, X-RateLimit*, X-Rate-Limit* and *-Reset.
+	Record func(name string) bool
+	// KeepBody is how many bytes are kept of the body of a denial.
+	KeepBody int
+	// MaxConnections is the most connections open at once in all, 512 by default.
+	MaxConnections int
+	// MaxRequests and MaxDuration are ceilings; 0 for none. Reaching one ends the run with a note; what was planned and
+	// not sent is counted as unsent. Requests in flight are still waited for.
+	MaxRequests int
+	MaxDuration time.Duration
+	// Dial opens a connection; by default a net.Dialer. It must give up when ctx ends. With partitions by source address,
+	// SourceAddress(ctx) is the address to dial from.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Guard is called with each address before it is connected to; an error keeps the connection from being made. It is
+	// asked about the address really dialled, so a name cannot move to another place. Not used with Dial.
+	Guard func(netip.Addr) error
+	// Pacer is how the sending goroutine waits: PrecisePacer() by default.
+	Pacer Pacer
+	// Economical makes the precise pacer sleep to the end of every wait, not spin.
+	Economical bool
+	// WallError and Tick are copied into the header of the timeline.
+	WallError, Tick time.Duration
+	// Progress is called from one goroutine at most every 100 ms, and once at the end; nil: not.
+	Progress func(Progress)
+}
+
+// Progress is how far a recording has come.
+type Progress struct {
+	// Allowed, Denied and Unknown count the requests that are over, Sent those that were sent, Planned those that the
+	// schedule may send at most.
+	Allowed, Denied, Unknown, Sent, Planned int
+	// Late is the largest lateness so far of a request that has a planned time.
+	Late time.Duration
+	// Phase is the name of the phase.
+	Phase string
+}
+
+// complete returns o with its defaults filled in, or every reason why it cannot be used, joined.
+func (o Options) complete() (*Options, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Method == "" {
+		o.Method = http.MethodGet
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.MaxConnections == 0 {
+		o.MaxConnections = DefaultMaxConnections
+	}
+	if o.Classify == nil {
+		o.Classify = classify
+	}
+	if o.Record == nil {
+		o.Record = recorded
+	}
+	if o.Pacer == nil {
+		o.Pacer = PrecisePacer()
+	}
+	// With one processor a spinning pacer would keep the readers from running.
+	if p, ok := o.Pacer.(precise); ok && (o.Economical || runtime.GOMAXPROCS(0) < 2) {
+		p.margin = 0
+		o.Pacer = p
+	}
+	if o.CostHeader != "" {
+		o.CostHeader = http.CanonicalHeaderKey(o.CostHeader)
+	}
+	return &o, nil
+}
+
+// check returns every reason why o cannot be used, joined; nil if there is none.
+func (o *Options) check() error {
+	var errs []error
+	add := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if o.URL == nil {
+		return errors.New("url: there is none (name the target)")
+	}
+	add(checkURL("url", o.URL))
+	add(o.Partition.check(o.URL))
+	if o.Origin != nil {
+		add(checkURL("origin", o.Origin))
+		add(o.Partition.check(o.Origin))
+	}
+	if o.Method != "" && !isToken(o.Method) {
+		add(fmt.Errorf("method %q: a method is a token such as GET", o.Method))
+	}
+	if o.Method == http.MethodConnect {
+		add(errors.New("method CONNECT: it turns the connection into a tunnel (use another)"))
+	}
+	add(checkHeader(o.Header))
+	if o.CostHeader != "" {
+		if err := checkName(o.CostHeader); err != nil {
+			add(fmt.Errorf("cost header: %w", err))
+		}
+	}
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"timeout", int64(o.Timeout)}, {"kept body", int64(o.KeepBody)}, {"connections", int64(o.MaxConnections)},
+		{"ceiling of requests", int64(o.MaxRequests)}, {"ceiling of time", int64(o.MaxDuration)},
+	} {
+		if n.value < 0 {
+			add(fmt.Errorf("%s %d: it is not negative", n.name, n.value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkURL(what string, u *url.URL) error {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%s %q: the scheme is http or https (write http://host/)", what, u.Redacted())
+	case u.Hostname() == "":
+		return fmt.Errorf("%s %q: there is no host (write http://host/)", what, u.Redacted())
+	case u.User != nil:
+		return fmt.Errorf("%s %q: a user in a url is not sent (use a header Authorization)", what, u.Redacted())
+	case strings.ContainsAny(u.Host+u.RawQuery, " \r\n\t\x00"):
+		return fmt.Errorf("%s %q: white space is escaped in a url (write %%20)", what, u.Redacted())
+	}
+	return nil
+}
+
+func classify(status int) timeline.Outcome {
+	switch {
+	case status >= 200 && status < 400:
+		return timeline.Allowed
+	case status == http.StatusTooManyRequests:
+		return timeline.Denied
+	default:
+		return timeline.Unknown
+	}
+}
+
+func recorded(name string) bool {
+	switch name {
+	case "Retry-After", "Date", "Age", "Content-Type", "Via":
+		return true
+	}
+	return strings.HasPrefix(name, "Ratelimit") || strings.HasPrefix(name, "X-Ratelimit") ||
+		strings.HasPrefix(name, "X-Rate-Limit") || strings.HasSuffix(name, "-Reset")
+}
+
+// sourceKey is the context key of SourceAddress.
+type sourceKey struct{}
+
+// SourceAddress returns the address that a connection is to be dialled from, and whether there is one: a Dial function
+// uses it with partitions by source address.
+func SourceAddress(ctx context.Context) (netip.Addr, bool) {
+	a, ok := ctx.Value(sourceKey{}).(netip.Addr)
+	return a, ok
+}

@@ -1,0 +1,116 @@
+package load
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// Partition says how the name of a partition becomes part of a request. The zero value leaves it out.
+type Partition struct {
+	// Kind is header, address, path or query; empty for none.
+	Kind string
+	// Name is the header field or the query parameter; empty for the other kinds.
+	Name string
+}
+
+// The kinds of Partition.
+const (
+	kindNone    = ""
+	kindHeader  = "header"
+	kindAddress = "address"
+	kindPath    = "path"
+	kindQuery   = "query"
+)
+
+// ParsePartition reads header:NAME, query:NAME, address or path. The name of a header field must be one that does not
+// frame the message.
+func ParsePartition(s string) (Partition, error) {
+	const want = `write header:NAME, query:NAME, path or address`
+	kind, name, named := strings.Cut(s, ":")
+	switch kind {
+	case kindAddress, kindPath:
+		if named {
+			return Partition{}, fmt.Errorf("partition %q: %s takes no name (write %q)", s, kind, kind)
+		}
+	case kindHeader:
+		if err := checkName(name); err != nil {
+			return Partition{}, fmt.Errorf("partition %q: %w", s, err)
+		}
+		name = http.CanonicalHeaderKey(name)
+	case kindQuery:
+		if name == "" {
+			return Partition{}, fmt.Errorf("partition %q: the query parameter has no name (write query:key)", s)
+		}
+	default:
+		return Partition{}, fmt.Errorf("partition %q: no such kind (%s)", s, want)
+	}
+	return Partition{Kind: kind, Name: name}, nil
+}
+
+// String returns what ParsePartition reads; "" for the zero value.
+func (p Partition) String() string {
+	if p.Name == "" {
+		return p.Kind
+	}
+	return p.Kind + ":" + p.Name
+}
+
+// check tells whether p can be used with the target u.
+func (p Partition) check(u *url.URL) error {
+	if p.Kind == kindNone {
+		return nil
+	}
+	if _, err := ParsePartition(p.String()); err != nil {
+		return err
+	}
+	if p.Kind != kindAddress || u.Hostname() == "localhost" {
+		return nil
+	}
+	if a, err := netip.ParseAddr(u.Hostname()); err != nil || !a.Is4() || !a.IsLoopback() {
+		return fmt.Errorf("partition address: %s: only 127.0.0.0/8 has many source addresses (use a target on 127.0.0.1)", u.Hostname())
+	}
+	return nil
+}
+
+// target returns the request target (path and query) for the partition named name, and the header field it adds; ok is
+// false where it adds none. The empty name adds nothing.
+func (p Partition) target(u *url.URL, name string) (target string, field [2]string, ok bool) {
+	path, query := u.EscapedPath(), u.RawQuery
+	if name == "" {
+		return join(path, query), field, false
+	}
+	switch p.Kind {
+	case kindHeader:
+		return join(path, query), [2]string{p.Name, name}, true
+	case kindPath:
+		path = strings.TrimSuffix(path, "/") + "/" + url.PathEscape(name)
+	case kindQuery:
+		if query != "" {
+			query += "&"
+		}
+		query += url.QueryEscape(p.Name) + "=" + url.QueryEscape(name)
+	}
+	return join(path, query), field, false
+}
+
+func join(path, query string) string {
+	if path == "" {
+		path = "/"
+	}
+	if query == "" {
+		return path
+	}
+	return path + "?" + query
+}
+
+// source returns the loopback address of the k-th partition: its own name where that is an address, else 127.1.0.1 + k,
+// skipping the numbers that end in 0 and 255.
+func source(name string, k int) netip.Addr {
+	if a, err := netip.ParseAddr(name); err == nil {
+		return a
+	}
+	return netip.AddrFrom4([4]byte{127, byte(1 + k/254/256%254), byte(k / 254 % 256), byte(1 + k%254)})
+}

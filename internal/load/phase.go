@@ -1,0 +1,184 @@
+package load
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// phase is one phase that has been prepared: its shots that are not over, and the observations it made.
+type phase struct {
+	*tally
+	r    *recorder
+	plan *timeline.Phase
+	// fixed are the shots of planned arrivals, obs their observations, in the order of the plan.
+	fixed []shot
+	obs   []timeline.Observation
+	// loose are the shots that aimed a boundary.
+	loose []*shot
+	// clients are those of a closed or honoring phase.
+	clients []client
+}
+
+// runner runs a prepared phase from begin on and returns when it was over. Nothing of it is sent before begin.
+type runner interface {
+	run(begin time.Duration) (end time.Duration)
+}
+
+// settle is the time a target has to take in the withheld requests of a gate before it opens.
+const settle = 50 * time.Millisecond
+
+// lead is how long before the end of a silence the next phase is prepared.
+const lead = 250 * time.Millisecond
+
+// runAll runs the phases one after the other, on the sending goroutine.
+func (r *recorder) runAll() {
+	var begin time.Duration
+	var ready runner
+	for i := range r.s.Phases {
+		p := &r.s.Phases[i]
+		run := ready
+		ready = nil
+		if run == nil {
+			if r.halted.Load() {
+				return
+			}
+			run = r.prepare(p)
+		}
+		r.name.Store(&p.Name)
+		begin = max(begin, r.clock.now())
+		if p.Shape != timeline.Silence {
+			begin = run.run(begin)
+			r.giveUp(r.phases[i])
+			continue
+		}
+		begin += p.Duration
+		if i+1 < len(r.s.Phases) && r.pause(begin-lead) {
+			ready = r.prepare(&r.s.Phases[i+1])
+		}
+		r.pause(begin)
+	}
+}
+
+// giveUp ends the run if by the end of a phase nothing was ever answered, and nothing can be any more.
+func (r *recorder) giveUp(p *phase) {
+	if !r.answered.Load() && p.left.Load() == 0 && r.counts[timeline.Unknown].Load() > 0 && !r.halted.Load() {
+		r.halt("stopped: no request was answered by the end of phase " + p.plan.Name)
+	}
+}
+
+// prepare makes the shots of a phase, opens its connections, and arms its gate.
+func (r *recorder) prepare(plan *timeline.Phase) runner {
+	p := &phase{tally: newTally(), r: r, plan: plan}
+	r.phases = append(r.phases, p)
+	switch plan.Shape {
+	case timeline.AtOnce:
+		p.fix()
+		return newGate(p).prepare()
+	case timeline.Constant, timeline.Ramp:
+		p.fix()
+		return p.prepareOpen()
+	case timeline.Closed, timeline.HonorRetryAfter:
+		return newCrowd(p)
+	case timeline.Boundary:
+		p.fix()
+		return newAim(p)
+	default:
+		return silence{}
+	}
+}
+
+// silence sends nothing; runAll waits for its end.
+type silence struct{}
+
+func (silence) run(begin time.Duration) time.Duration { return begin }
+
+// fix makes the shots of the planned arrivals.
+func (p *phase) fix() {
+	n := len(p.plan.Arrivals)
+	p.fixed, p.obs = make([]shot, n), make([]timeline.Observation, n)
+	for i := range p.plan.Arrivals {
+		s, o, a := &p.fixed[i], &p.obs[i], p.plan.Arrivals[i]
+		a.Phase, a.Cost, a.Origin = p.plan.Name, max(a.Cost, 1), a.Origin || p.plan.Origin
+		o.Arrival = a
+		s.obs, s.owner = o, p
+		s.req = p.r.request(wish{origin: a.Origin, partition: a.Partition, cost: a.Cost, forge: p.plan.Forge})
+		s.pool = p.r.poolFor(a.Origin, a.Partition)
+	}
+}
+
+// ended and dropped make a phase the driver of its planned arrivals.
+func (p *phase) ended(s *shot, c *conn) {
+	if !s.gated {
+		p.r.late(s.obs.Sent - s.obs.At)
+	}
+	if c != nil {
+		p.r.release(c)
+	}
+	p.done()
+}
+
+func (p *phase) dropped(*shot) { p.done() }
+
+// late keeps the largest lateness.
+func (r *recorder) late(d time.Duration) {
+	for {
+		old := r.latest.Load()
+		if int64(d) <= old || r.latest.CompareAndSwap(old, int64(d)) {
+			return
+		}
+	}
+}
+
+// open runs the planned arrivals of a constant or ramp phase, each at its time.
+type open struct{ p *phase }
+
+// ahead is how long an answer is expected to take when connections are opened before a phase.
+const ahead = 5 * time.Millisecond
+
+func (p *phase) prepareOpen() runner {
+	want := map[*pool]int{}
+	counts := map[*pool]int{}
+	for i := range p.fixed {
+		counts[p.fixed[i].pool]++
+	}
+	span := p.plan.Duration
+	if n := len(p.plan.Arrivals); n > 0 {
+		span = max(span, p.plan.Arrivals[n-1].At, time.Millisecond)
+	}
+	for pool, n := range counts {
+		want[pool] = min(n, 2+int(int64(n)*int64(ahead)/int64(span)))
+	}
+	p.r.spares(want)
+	p.r.warm(want)
+	return open{p}
+}
+
+func (o open) run(begin time.Duration) time.Duration {
+	p, r := o.p, o.p.r
+	p.add(1)
+	for i := range p.fixed {
+		s := &p.fixed[i]
+		s.obs.At += begin
+		if !r.pause(s.obs.At) {
+			break
+		}
+		p.add(1)
+		r.submit(s)
+	}
+	p.done()
+	return p.finish(begin)
+}
+
+// finish waits for the end of a phase that began at begin: its duration, or else its last answer. What still waits for a
+// connection at the end of the duration is not sent any more.
+func (p *phase) finish(begin time.Duration) time.Duration {
+	if p.plan.Duration == 0 {
+		p.r.await(p, 0)
+		return p.r.clock.now()
+	}
+	end := begin + p.plan.Duration
+	p.r.pause(end)
+	p.r.purge(p)
+	return max(end, p.r.clock.now())
+}

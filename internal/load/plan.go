@@ -1,0 +1,157 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// requestKey tells the requests that are made once and used again.
+type requestKey struct {
+	origin    bool
+	partition string
+	cost      int64
+}
+
+// check returns every reason why the schedule cannot be sent, joined, and numbers its partitions.
+func (r *recorder) check() error {
+	var errs []error
+	seen := map[int]bool{}
+	for i := range r.s.Phases {
+		p := &r.s.Phases[i]
+		err := checkPhase(p, r.o)
+		if err == nil {
+			err = r.checkArrivals(p, seen)
+		}
+		for _, name := range p.Partitions {
+			err = errors.Join(err, r.checkPartition(name))
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("phase %q: %w", p.Name, err))
+		}
+	}
+	r.shared = len(r.numbers) > largestPools && r.o.Partition.Kind != kindAddress
+	return errors.Join(errs...)
+}
+
+// checkPhase tells whether a phase has what its shape needs.
+func checkPhase(p *timeline.Phase, o *Options) error {
+	if p.Origin && o.Origin == nil {
+		return errors.New("it goes to the origin: there is none (name its url)")
+	}
+	for _, name := range p.Forge {
+		if err := checkName(name); err != nil {
+			return fmt.Errorf("forge: %w", err)
+		}
+	}
+	if p.Duration < 0 {
+		return fmt.Errorf("duration %v: it is not negative", p.Duration)
+	}
+	switch p.Shape {
+	case timeline.AtOnce, timeline.Constant, timeline.Ramp, timeline.Silence:
+		return nil
+	case timeline.Closed, timeline.HonorRetryAfter:
+		switch {
+		case p.Clients < 1 || len(p.Partitions) == 0:
+			return fmt.Errorf("%d clients, %d partitions: shape %s needs at least one of each", p.Clients, len(p.Partitions), p.Shape)
+		case p.Requests <= 0 && p.Duration <= 0:
+			return fmt.Errorf("shape %s ends after a number of requests or a duration: it has neither", p.Shape)
+		}
+		return nil
+	case timeline.Boundary:
+		switch p.Aim {
+		case timeline.AimClock, timeline.AimReset, timeline.AimProbe, timeline.AimFirst:
+		default:
+			return fmt.Errorf("aim %q: a boundary is found by clock, reset, probe or first", p.Aim)
+		}
+		if p.Window <= 0 {
+			return fmt.Errorf("window %v: a boundary phase needs one", p.Window)
+		}
+		if p.Aim == timeline.AimProbe && p.ProbeRequests < 2 {
+			return fmt.Errorf("%d probe requests: a probe drains a partition and asks again (allow at least 2)", p.ProbeRequests)
+		}
+		return nil
+	default:
+		return fmt.Errorf("shape %q: the generator does not know it", p.Shape)
+	}
+}
+
+// checkArrivals tells whether the arrivals of p ascend, have numbers of their own, and partitions that can be sent.
+func (r *recorder) checkArrivals(p *timeline.Phase, seen map[int]bool) error {
+	for i := range p.Arrivals {
+		a := &p.Arrivals[i]
+		if i > 0 && a.At < p.Arrivals[i-1].At {
+			return fmt.Errorf("arrival %d at %v: arrivals ascend, the one before is at %v", i, a.At, p.Arrivals[i-1].At)
+		}
+		if a.At < 0 && p.Shape != timeline.Boundary {
+			return fmt.Errorf("arrival %d at %v: only a boundary phase sends before its beginning", i, a.At)
+		}
+		if a.Origin && r.o.Origin == nil {
+			return fmt.Errorf("arrival %d goes to the origin: there is none (name its url)", i)
+		}
+		if p.Shape != timeline.Boundary {
+			if seen[a.Seq] || a.Seq < 0 {
+				return fmt.Errorf("arrival %d has seq %d: the arrivals of a schedule are numbered from 0, each with its own", i, a.Seq)
+			}
+			seen[a.Seq] = true
+		}
+		if err := r.checkPartition(a.Partition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPartition tells whether name can be sent, and gives it a number.
+func (r *recorder) checkPartition(name string) error {
+	if _, ok := r.numbers[name]; ok {
+		return nil
+	}
+	if r.o.Partition.Kind == kindHeader {
+		if err := checkValue(name); err != nil {
+			return fmt.Errorf("partition %q: %w", name, err)
+		}
+	}
+	r.number(name)
+	return nil
+}
+
+// number returns the number of a partition, a new one for a name that was not seen before.
+func (r *recorder) number(name string) int {
+	n, ok := r.numbers[name]
+	if !ok {
+		n = len(r.numbers)
+		r.numbers[name] = n
+	}
+	return n
+}
+
+// request returns the bytes of a request, made once where nothing forged is in them. The wish was checked.
+func (r *recorder) request(w wish) *request {
+	if len(w.forge) > 0 {
+		w.forged = int(r.forgeries.Add(1))
+		return newRequest(r.o, w)
+	}
+	key := requestKey{w.origin, w.partition, w.cost}
+	req, ok := r.requests[key]
+	if !ok {
+		req = newRequest(r.o, w)
+		r.requests[key] = req
+	}
+	return req
+}
+
+// firstFree returns the first number above those of the planned arrivals.
+func firstFree(s *timeline.Schedule) int {
+	next := 0
+	for i := range s.Phases {
+		if s.Phases[i].Shape == timeline.Boundary {
+			continue
+		}
+		for j := range s.Phases[i].Arrivals {
+			next = max(next, s.Phases[i].Arrivals[j].Seq+1)
+		}
+	}
+	return next
+}

@@ -1,0 +1,234 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// recorder is one run.
+type recorder struct {
+	o     *Options
+	s     *timeline.Schedule
+	clock clock
+	// ctx ends when the caller gives up, and at the end: everything stops. sending ends, too, when the run is halted: nothing more is
+	// sent, what is in flight is waited for.
+	ctx, sending context.Context
+	cancel, stop context.CancelFunc
+	// shared tells that there are too many partitions for each to have connections of its own.
+	shared bool
+	// numbers gives each partition of the schedule a number, in the order of their first appearance.
+	numbers   map[string]int
+	requests  map[requestKey]*request
+	forgeries atomic.Int64
+	// phases are those that have begun.
+	phases []*phase
+
+	mu    sync.Mutex
+	pools map[poolKey]*pool
+	live  map[*conn]struct{}
+	// open counts connections and dials, opened the connections there ever were, hungry the waiting shots, tickets the
+	// requests sent or waiting. Guarded by mu.
+	open, opened, hungry, tickets int
+	notes                         []string
+	words                         map[string]bool
+
+	halted, aborted, answered atomic.Bool
+	sent                      atomic.Int64
+	counts                    [3]atomic.Int64
+	latest                    atomic.Int64
+	name                      atomic.Pointer[string]
+	spreads                   []timeline.Spread
+	wg                        sync.WaitGroup
+}
+
+// Record sends s as o says and returns what was seen, also when ctx ends (Header.Interrupted is set then) and when the
+// target is broken: a request that got no answer is an observation with outcome Unknown and the reason in a word:
+//
+//	refused, no-route, dns, forbidden, tls   no connection could be made (Options.Guard: forbidden)
+//	reset, eof, closed                       the connection ended before an answer; closed: it had answered before
+//	timeout                                  no answer within Options.Timeout
+//	malformed, header-too-large              the answer was no HTTP/1.x, or its header block longer than 64 KiB
+//	interrupted                              ctx ended first
+//
+// Observations ascend by Sent. Arrivals of open-loop phases keep their Seq; all other requests are numbered in the order
+// they were sent, from the first number above. Requests used for aiming a boundary are observations of the phase
+// "NAME-aim". A run in which nothing was answered by the end of a phase that sent something ends there.
+//
+// An error is returned for options or a schedule that cannot be used, and nothing was sent then.
+func Record(ctx context.Context, s *timeline.Schedule, o Options) (*timeline.Timeline, error) {
+	done, err := o.complete()
+	if err != nil {
+		return nil, fmt.Errorf("load: %w", err)
+	}
+	r := newRecorder(s, done)
+	if err := r.check(); err != nil {
+		return nil, fmt.Errorf("load: %w", err)
+	}
+	return r.record(ctx), nil
+}
+
+func newRecorder(s *timeline.Schedule, o *Options) *recorder {
+	return &recorder{
+		o: o, s: s,
+		numbers:  map[string]int{},
+		requests: map[requestKey]*request{},
+		pools:    map[poolKey]*pool{},
+		live:     map[*conn]struct{}{},
+		words:    map[string]bool{},
+	}
+}
+
+// record runs all phases and gathers what was seen.
+func (r *recorder) record(ctx context.Context) *timeline.Timeline {
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.sending, r.stop = context.WithCancel(r.ctx)
+	defer r.cancel()
+	defer r.stop()
+	before := takeAudit()
+	r.clock = clock{start: time.Now()}
+	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	var watchers sync.WaitGroup
+	watchers.Go(func() { r.watch(watching) })
+	if r.o.Progress != nil {
+		watchers.Go(func() { r.tell(watching) })
+	}
+	watchers.Go(func() {
+		select {
+		case <-ctx.Done():
+			r.abort()
+		case <-watching.Done():
+		}
+	})
+	if r.o.MaxDuration > 0 {
+		watchers.Go(func() {
+			if rest(watching, r.o.MaxDuration, nil) {
+				r.halt(fmt.Sprintf("stopped at the ceiling of %v", r.o.MaxDuration))
+			}
+		})
+	}
+	var pacing sync.WaitGroup
+	pacing.Go(func() {
+		defer r.o.Pacer.enter()()
+		r.runAll()
+	})
+	pacing.Wait()
+	for _, p := range r.phases {
+		r.await(p, 0)
+	}
+	interrupted := ctx.Err() != nil
+	r.abort()
+	r.wg.Wait()
+	ended := r.clock.now()
+	stopWatching()
+	watchers.Wait()
+	tl := r.gather()
+	tl.Header.Ended, tl.Header.Interrupted = ended, interrupted
+	tl.Header.Audit = before.until(takeAudit(), ended, r.opened)
+	return tl
+}
+
+// halt ends the sending; what is in flight is waited for. The note says why.
+func (r *recorder) halt(note string) {
+	r.mu.Lock()
+	first := !r.halted.Swap(true)
+	if first {
+		r.notes = append(r.notes, note)
+	}
+	r.mu.Unlock()
+	if first {
+		r.stop()
+		r.purge(nil)
+	}
+}
+
+// full ends the run at the ceiling of requests. The lock is held, so the rest is done in a goroutine.
+func (r *recorder) full() {
+	if r.halted.Swap(true) {
+		return
+	}
+	r.notes = append(r.notes, fmt.Sprintf("stopped at the ceiling of %d requests", r.o.MaxRequests))
+	r.wg.Add(1)
+	go func() {
+		defer r.wg.Done()
+		r.stop()
+		r.purge(nil)
+	}()
+}
+
+// abort closes everything; what is in flight ends as interrupted.
+func (r *recorder) abort() {
+	r.mu.Lock()
+	r.halted.Store(true)
+	r.aborted.Store(true)
+	for c := range r.live {
+		c.raw.Close()
+	}
+	r.mu.Unlock()
+	r.cancel()
+	r.purge(nil)
+}
+
+// await returns when all shots of p are over, when the clock reaches until (0: never), or when the caller gave up.
+func (r *recorder) await(p *phase, until time.Duration) {
+	var late <-chan time.Time
+	if until > 0 {
+		t := time.NewTimer(until - r.clock.now())
+		defer t.Stop()
+		late = t.C
+	}
+	for p.left.Load() > 0 {
+		select {
+		case <-p.quiet:
+		case <-late:
+			return
+		case <-r.ctx.Done():
+			return
+		}
+	}
+}
+
+// pause waits for a due time. It reports false if nothing more is to be sent.
+func (r *recorder) pause(due time.Duration) bool {
+	return r.o.Pacer.wait(r.sending, r.clock, due, nil)
+}
+
+// remember keeps the first error of each word as a note.
+func (r *recorder) remember(w string, err error) {
+	if err == nil || w == wordInterrupted {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.words[w] {
+		r.words[w] = true
+		r.notes = append(r.notes, "first "+w+": "+plain(err.Error()))
+	}
+}
+
+// note adds a sentence to the header of the timeline.
+func (r *recorder) note(format string, args ...any) {
+	r.mu.Lock()
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+	r.mu.Unlock()
+}
+
+// plain makes one short line of a text that may quote the target.
+func plain(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return ' '
+		}
+		return c
+	}, strings.ToValidUTF8(s, "?"))
+	if len(s) > 200 {
+		s = strings.ToValidUTF8(s[:200], "") + " ..."
+	}
+	return s
+}

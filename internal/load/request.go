@@ -1,0 +1,175 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// together is the largest request that is written whole by the pacer; a longer body follows from a goroutine, so that a
+// target which does not read cannot stop the schedule.
+const together = 16 << 10
+
+// request is one request as bytes, shared by all that send it.
+type request struct {
+	// head is the header block, followed by the body unless that is large.
+	head []byte
+	// cut is where a gate cuts: all but the last two bytes of the header block come before it.
+	cut int
+	// rest is a large body; nil otherwise.
+	rest []byte
+	// asked tells the parser the method.
+	asked *http.Request
+	// last says that the request asks for the connection to be closed.
+	last bool
+}
+
+// wish is what tells one request of a run from another.
+type wish struct {
+	origin    bool
+	partition string
+	cost      int64
+	// forge are the names of fields that carry the invented address number forged.
+	forge  []string
+	forged int
+}
+
+// newRequest serialises the request that o describes for one wish, both of them checked before.
+func newRequest(o *Options, w wish) *request {
+	u := o.URL
+	if w.origin {
+		u = o.Origin
+	}
+	target, own, named := o.Partition.target(u, w.partition)
+	b := make([]byte, 0, 256+len(target))
+	b = append(b, o.Method+" "+target+" HTTP/1.1\r\n"...)
+	b = line(b, "Host", first(o.Header, "Host", u.Host))
+	b = line(b, "User-Agent", first(o.Header, "User-Agent", "rlcheck/1"))
+	b = line(b, "Accept", first(o.Header, "Accept", "*/*"))
+	for _, name := range names(o.Header) {
+		if named && name == own[0] {
+			continue
+		}
+		for _, v := range o.Header[name] {
+			b = line(b, name, v)
+		}
+	}
+	if named {
+		b = line(b, own[0], own[1])
+	}
+	if o.CostHeader != "" && w.cost > 1 {
+		b = line(b, o.CostHeader, strconv.FormatInt(w.cost, 10))
+	}
+	for _, name := range w.forge {
+		b = line(b, name, forgery(name, w.forged))
+	}
+	if len(o.Body) > 0 || o.Method == http.MethodPost || o.Method == http.MethodPut || o.Method == http.MethodPatch {
+		b = line(b, "Content-Length", strconv.Itoa(len(o.Body)))
+	}
+	r := &request{cut: len(b), asked: &http.Request{Method: o.Method}}
+	r.last = strings.EqualFold(o.Header.Get("Connection"), "close")
+	r.head = append(b, "\r\n"...)
+	if len(r.head)+len(o.Body) <= together {
+		r.head = append(r.head, o.Body...)
+	} else {
+		r.rest = o.Body
+	}
+	return r
+}
+
+// forgery returns the n-th invented client address in the notation of the field: one of 198.18.0.0/15, which is no one's
+// (RFC 2544 section 7).
+func forgery(name string, n int) string {
+	a := netip.AddrFrom4([4]byte{198, byte(18 + n>>16&1), byte(n >> 8), byte(n)}).String()
+	if http.CanonicalHeaderKey(name) == "Forwarded" {
+		return "for=" + a
+	}
+	return a
+}
+
+func line(b []byte, name, value string) []byte {
+	b = append(b, name...)
+	b = append(b, ": "...)
+	b = append(b, value...)
+	return append(b, "\r\n"...)
+}
+
+func first(h http.Header, name, otherwise string) string {
+	if v := h.Get(name); v != "" {
+		return v
+	}
+	return otherwise
+}
+
+// names returns the extra fields in the order they are written, without those that have a place of their own.
+func names(h http.Header) []string {
+	var out []string
+	for name := range h {
+		if name != "Host" && name != "User-Agent" && name != "Accept" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// checkHeader tells whether the extra fields can be sent as they are.
+func checkHeader(h http.Header) error {
+	for name, values := range h {
+		if err := checkName(name); err != nil {
+			return fmt.Errorf("header %q: %w", name, err)
+		}
+		if name != http.CanonicalHeaderKey(name) {
+			return fmt.Errorf("header %q: a name is kept in canonical form (write %q)", name, http.CanonicalHeaderKey(name))
+		}
+		for _, v := range values {
+			if err := checkValue(v); err != nil {
+				return fmt.Errorf("header %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkName tells whether name is a token (RFC 9110 section 5.6.2) and does not frame the message.
+func checkName(name string) error {
+	if !isToken(name) {
+		return fmt.Errorf("name %q: a field name is made of letters, digits and !#$%%&'*+-.^_`|~", name)
+	}
+	switch http.CanonicalHeaderKey(name) {
+	case "Content-Length", "Transfer-Encoding", "Trailer", "Te", "Upgrade":
+		return fmt.Errorf("name %q: rlcheck frames the message itself (leave it out)", name)
+	}
+	return nil
+}
+
+func isToken(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && !(c >= '0' && c <= '9') && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+var errValue = errors.New("a field value has no control characters such as CR or LF, and no space at its ends")
+
+// checkValue tells whether v is a field value (RFC 9110 section 5.5). The value is not quoted in the error: it may be a
+// secret.
+func checkValue(v string) error {
+	for i := 0; i < len(v); i++ {
+		if (v[i] < ' ' && v[i] != '\t') || v[i] == 0x7f {
+			return errValue
+		}
+	}
+	if v != strings.Trim(v, " \t") {
+		return errValue
+	}
+	return nil
+}

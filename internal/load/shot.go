@@ -1,0 +1,96 @@
+package load
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// The states of a shot. Its connection is read and written by two goroutines, so whoever wants to end a shot that is not
+// yet sent, or to send it, must be the one to change its state.
+const (
+	planned int32 = iota
+	// taken: it has a connection, nothing is written.
+	taken
+	// armed: all but the last two bytes of the header block are written.
+	armed
+	// sent: the write that completes the header block has begun.
+	sent
+	// lost: its connection ended, or answered, before it was sent.
+	lost
+)
+
+// shot is one request on its way: planned, waiting, in flight.
+type shot struct {
+	// obs is where the answer goes. Written by the goroutine that ends the shot, and before it is submitted.
+	obs   *timeline.Observation
+	req   *request
+	pool  *pool
+	owner driver
+	// client is the number of the client that sends it, for the shapes that have clients.
+	client int
+	state  atomic.Int32
+	// armedAt and sentAt are the clock before the partial write of a gate and before the completing write; tried is when
+	// the shot was submitted.
+	armedAt, sentAt, tried time.Duration
+	// gated tells that armedAt is set.
+	gated bool
+	// over tells that obs is an observation: set by the goroutine that ends the shot, read after all have ended.
+	over bool
+}
+
+// claim is called by the reader that is about to end s. It reports whether s was still behind its gate, which will not
+// open for it now, and whether s is the caller's to end.
+func (s *shot) claim() (early, mine bool) {
+	if s.state.CompareAndSwap(armed, lost) {
+		return true, true
+	}
+	return false, s.state.Load() == sent
+}
+
+// began returns the left end of the interval for an answer whose first byte was read at first: the release of the gate,
+// or its partial write where the target answered before the release.
+func (s *shot) began(first time.Duration) time.Duration {
+	switch {
+	case s.state.Load() != sent && !s.gated:
+		return s.tried
+	case s.gated && (s.state.Load() != sent || first < s.sentAt):
+		return s.armedAt
+	default:
+		return s.sentAt
+	}
+}
+
+// driver is told what becomes of the shots it submitted; each ends with exactly one of the two.
+type driver interface {
+	// ended is called on the goroutine that ended s, which is an observation now. c is the connection that is ready for
+	// another request, or nil; the driver sends on it or gives it back.
+	ended(s *shot, c *conn)
+	// dropped is called for a shot that will not be sent.
+	dropped(s *shot)
+}
+
+// tally counts the shots of one phase that are not over.
+type tally struct {
+	left  atomic.Int64
+	quiet chan struct{}
+}
+
+func newTally() *tally { return &tally{quiet: make(chan struct{}, 1)} }
+
+func (t *tally) add(n int) { t.left.Add(int64(n)) }
+
+func (t *tally) done() {
+	if t.left.Add(-1) == 0 {
+		t.wake()
+	}
+}
+
+// wake makes the one who waits for quiet look again.
+func (t *tally) wake() {
+	select {
+	case t.quiet <- struct{}{}:
+	default:
+	}
+}

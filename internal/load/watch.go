@@ -1,0 +1,56 @@
+package load
+
+import (
+	"context"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// watch closes connections whose request in flight has timed out. No timer is touched for a request: all have the same
+// time-out, so after a look nothing sent later expires before now + Timeout.
+func (r *recorder) watch(ctx context.Context) {
+	for rest(ctx, r.expire()-r.clock.now(), nil) {
+	}
+}
+
+// expire closes what has timed out and returns when to look again.
+func (r *recorder) expire() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.now()
+	next := now + r.o.Timeout
+	for c := range r.live {
+		switch at := c.expires.Load(); {
+		case at <= 0:
+		case time.Duration(at) > now:
+			next = min(next, time.Duration(at))
+		case c.expires.CompareAndSwap(at, expired):
+			c.raw.Close()
+		}
+	}
+	return next
+}
+
+// progressEvery is how often progress is told.
+const progressEvery = 100 * time.Millisecond
+
+// tell calls Options.Progress now and then, and once more at the end.
+func (r *recorder) tell(ctx context.Context) {
+	planned, _ := r.s.Planned()
+	for {
+		more := rest(ctx, progressEvery, nil)
+		p := Progress{
+			Allowed: int(r.counts[timeline.Allowed].Load()), Denied: int(r.counts[timeline.Denied].Load()),
+			Unknown: int(r.counts[timeline.Unknown].Load()), Sent: int(r.sent.Load()), Planned: planned,
+			Late: time.Duration(r.latest.Load()),
+		}
+		if name := r.name.Load(); name != nil {
+			p.Phase = *name
+		}
+		r.o.Progress(p)
+		if !more {
+			return
+		}
+	}
+}
