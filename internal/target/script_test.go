@@ -1,0 +1,118 @@
+package target
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// TestScriptsAtExactInstants sets the server's clock to the very instants at which a unit comes back or a window ends, to
+// the microsecond around them, and to one microsecond several times, and holds each ruling against the reference.
+func TestScriptsAtExactInstants(t *testing.T) {
+	server := miniredis.RunT(t)
+	store, err := newRedisStore(&redis.Options{Addr: server.Addr()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}()
+	for _, spec := range redisSpecs {
+		t.Run(spec, func(t *testing.T) {
+			limit := parse(t, spec)
+			d, err := store.Decider(limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			limiter, err := reference.NewLimit(limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			random := rand.New(rand.NewPCG(3, 4))
+			state, now := limiter.Init(), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+			var want reference.Decision
+			for i := range 600 {
+				now = now.Add(instant(random, want, limit[0]))
+				server.SetTime(now)
+				cost := 1 + max(0, random.Int64N(12)-9)
+				at := time.Duration(now.UnixNano())
+				state, want = limiter.Step(state, at, cost)
+				got, err := d.Decide(t.Context(), "k", cost)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := gocmp.Diff(Ruling{Decision: want, At: at}, got); diff != "" {
+					t.Fatalf("seed 3,4: request %d, cost %d, at %v: (-want +got)\n%s", i, cost, now, diff)
+				}
+			}
+		})
+	}
+}
+
+// instant returns the time to the next request: none, or that at which the last decision promised room, up to a
+// microsecond around it, or a random one.
+func instant(random *rand.Rand, last reference.Decision, p reference.Policy) time.Duration {
+	wait := p.Rate.Per / time.Duration(p.Rate.N)
+	switch n := random.IntN(10); {
+	case n < 3:
+		return 0
+	case n < 6 && last.RetryAfter > 0 && last.RetryAfter != reference.Never:
+		wait = last.RetryAfter
+	case n < 8 && last.Reset > 0:
+		wait = last.Reset
+	}
+	wait += time.Duration(random.IntN(3)-1) * time.Microsecond
+	return max(0, wait.Round(time.Microsecond))
+}
+
+// TestScriptsWhenTheClockStepsBack sets the server's clock back by an hour: what was used up stays used up, and nothing is
+// an error.
+func TestScriptsWhenTheClockStepsBack(t *testing.T) {
+	server := miniredis.RunT(t)
+	store, err := newRedisStore(&redis.Options{Addr: server.Addr()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}()
+	for _, spec := range []string{
+		"gcra,rate=2/1m,burst=2", "fixed-window,rate=2/1m", "fixed-window,rate=2/1m,align=first", "sliding-window-log,rate=2/1m",
+		"sliding-window-counter,rate=2/1m",
+	} {
+		d, err := store.Decider(parse(t, spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Date(2026, 11, 20, 10, 0, 30, 0, time.UTC)
+		got := ""
+		for _, step := range []time.Duration{0, 0, 0, -time.Hour, 0} {
+			now = now.Add(step)
+			server.SetTime(now)
+			r, err := d.Decide(t.Context(), "k", 1)
+			if err != nil {
+				t.Fatalf("%s: %v", spec, err)
+			}
+			got += fmt.Sprint(r.Allow, " ")
+			// These two keep to the largest time that they have seen, the others to the time they were told.
+			if strings.HasPrefix(spec, "sliding") && r.RetryAfter > 2*time.Minute {
+				t.Errorf("%s: told to wait %v, want no more than two windows", spec, r.RetryAfter)
+			}
+		}
+		if want := "true true false false false "; got != want {
+			t.Errorf("%s: got %s, want %s", spec, got, want)
+		}
+	}
+}
