@@ -34,7 +34,6 @@ type rowReader struct {
 	row     row
 	// lost tells that the first row cannot be used, so that the others mean nothing.
 	lost bool
-	long []byte
 }
 
 // column is what one column means; nothing if both are empty.
@@ -75,24 +74,21 @@ func (r *rowReader) decode(line []byte, o *Observation) bool {
 	return r.problems.count == before
 }
 
-// whole splits a row into its cells, after reading on where a cell goes over the end of the line.
+// whole splits a row into its cells, after reading on where a cell goes over the end of the line. It returns the first
+// line of the row.
 func (r *rowReader) whole(line []byte) ([]byte, bool) {
 	line = validUTF8(line)
 	flaw := r.row.split(line)
 	if flaw == openQuote {
-		r.long = append(r.long[:0], line...)
-		line = r.long
+		line = bytes.Clone(line)
 	}
 	for flaw == openQuote {
-		first := excerpt(line)
 		next, err := r.lines.next()
-		if err != nil || len(r.long)+len(next) > MaxLine {
-			r.add("row "+first, "its last quote is open, up to the end of the file or 1 MiB", `end the cell with "`)
+		if err != nil || len(r.row.text)+len(next) > MaxLine {
+			r.add("row "+excerpt(line), "its last quote is open, up to the end of the file or 1 MiB", `end the cell with "`)
 			return nil, false
 		}
-		r.long = append(append(r.long, '\n'), validUTF8(next)...)
-		line = r.long
-		flaw = r.row.split(line)
+		flaw = r.row.resume(validUTF8(next))
 	}
 	if flaw != "" {
 		r.add("row "+excerpt(line), flaw, `put the whole cell in quotes and write "" for a quote in it`)
@@ -113,7 +109,7 @@ func (r *rowReader) addRagged(line []byte) {
 		r.add("the last row, "+excerpt(line), "it has no end: the file is cut", "remove the row or record again")
 		return
 	}
-	r.add(fmt.Sprintf("%d cells", len(r.row.ends)), fmt.Sprintf("the first row names %d columns", len(r.columns)), "")
+	r.add(fmt.Sprintf("row of length %d", len(r.row.ends)), fmt.Sprintf("the first row names %d columns", len(r.columns)), "")
 }
 
 // cell reads one cell that is not empty.
@@ -122,15 +118,9 @@ func (r *rowReader) cell(c column, cell []byte, o *Observation) {
 	case c.field != "":
 		o.Fields = append(o.Fields, Field{Name: r.names.get([]byte(c.field)), Value: r.names.get(cell)})
 	case c.member == memberFields:
-		if r.cursor = (cursor{text: cell, scratch: r.cursor.scratch}); r.fastFields(o) && r.cursor.at == len(cell) {
-			return
-		}
-		cell = bytes.TrimSpace(cell)
-		if !json.Valid(cell) {
-			r.add("fields "+excerpt(cell), "a JSON object of header fields belongs here", "")
-			return
-		}
-		r.slowFields(member{name: "fields", raw: cell}, o)
+		others := o.Fields
+		r.fieldsCell(cell, o)
+		o.Fields = append(others, o.Fields...)
 	case c.member == memberOrigin:
 		r.memberInto(member{name: "origin", raw: bytes.ToLower(bytes.TrimSpace(cell))}, &o.Origin, "true or false belongs here")
 	case c.member&memberIntegers != 0:
@@ -149,17 +139,18 @@ func (r *rowReader) cell(c column, cell []byte, o *Observation) {
 	}
 }
 
-// memberNames are the names of the members in the order of their bits.
-var memberNames = [...]string{"seq", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status", "cost", "partition", "phase",
-	"outcome", "error", "body", "fields", "origin"}
-
-func nameOf(m memberSet) string {
-	for i, name := range memberNames {
-		if m == 1<<i {
-			return name
-		}
+// fieldsCell reads a cell that has all header fields.
+func (r *rowReader) fieldsCell(cell []byte, o *Observation) {
+	r.cursor.text, r.cursor.at = cell, 0
+	if r.fastFields(o) && r.cursor.at == len(cell) {
+		return
 	}
-	return ""
+	o.Fields = nil
+	if cell = bytes.TrimSpace(cell); !json.Valid(cell) {
+		r.add("fields "+excerpt(cell), "a JSON object of header fields belongs here", "")
+		return
+	}
+	r.slowFields(member{name: "fields", raw: cell}, o)
 }
 
 // takeColumns reads the first row, which is in r.row.
@@ -231,16 +222,34 @@ const (
 	strayQuote = "a quote in the middle of a cell"
 )
 
-// split splits a line into cells and returns what is wrong with it; empty if nothing is.
+// split splits a line into cells and returns what is wrong with it; empty if nothing is. After openQuote the row goes on in
+// the next line, with resume.
 func (r *row) split(line []byte) (flaw string) {
 	r.text, r.ends = r.text[:0], r.ends[:0]
-	for i := 0; ; i++ { // i is where a cell begins
+	return r.cells(line, 0)
+}
+
+// resume goes on in the middle of a cell in quotes.
+func (r *row) resume(line []byte) (flaw string) {
+	r.text = append(r.text, '\n')
+	end, flaw := r.quoted(line, 0)
+	if flaw != "" {
+		return flaw
+	}
+	r.ends = append(r.ends, len(r.text))
+	if end == len(line) {
+		return ""
+	}
+	return r.cells(line, end+1)
+}
+
+// cells splits the rest of a line from i on, where a cell begins.
+func (r *row) cells(line []byte, i int) (flaw string) {
+	for ; ; i++ {
 		if i < len(line) && line[i] == '"' {
-			end, flaw := r.quoted(line, i+1)
-			if flaw != "" {
+			if i, flaw = r.quoted(line, i+1); flaw != "" {
 				return flaw
 			}
-			i = end
 		} else {
 			for i < len(line) && line[i] != ',' {
 				if line[i] == '"' {

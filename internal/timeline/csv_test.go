@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -44,4 +46,63 @@ func csvOf(tb testing.TB, tl *Timeline) []byte {
 		tb.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+func TestColumnsCanHaveOtherNames(t *testing.T) {
+	const file = "ip, start ,ttfb,code,note,Retry-After,\"x\"\"y\"\r\n" +
+		"10.0.0.1,5,9,200,\"a,\"\"b\"\"\nc\",,1\r\n" +
+		"\"10.0.0.2\",7,,429,,2,\n"
+	columns := map[string]string{"partition": "ip", "sent_ns": "start", "first_byte_ns": "ttfb", "status": "code", "body": "note",
+		"fields.retry-after": "Retry-After"}
+	got, err := ReadCSV(strings.NewReader(file), "x", Options{Columns: columns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Observation{
+		{Arrival: Arrival{Partition: "10.0.0.1", At: 5, Cost: 1}, Sent: 5, FirstByte: 9, Answered: true, Status: 200, Outcome: Allowed,
+			Body: "a,\"b\"\nc"},
+		{Arrival: Arrival{Seq: 1, Partition: "10.0.0.2", At: 7, Cost: 1}, Sent: 7, Status: 429, Outcome: Denied,
+			Fields: Fields{{"Retry-After", "2"}}},
+	}
+	same(t, got, &Timeline{Observations: want})
+}
+
+func TestAMappedColumnHidesOneOfThatName(t *testing.T) {
+	const file = "sent_ns,time,outcome\n99,1,allowed\n98,2,denied\n"
+	got, err := ReadCSV(strings.NewReader(file), "x", Options{Columns: map[string]string{"sent_ns": "time"}})
+	if err != nil || got.Observations[1].Sent != 2 {
+		t.Errorf("got %+v, %v, want the times 1 and 2", got, err)
+	}
+}
+
+func TestColumnsThatAreNotThere(t *testing.T) {
+	columns := map[string]string{"sent_ns": "time", "sent": "x", "cost": "units"}
+	_, err := ReadCSV(strings.NewReader("sent_ns,outcome\n1,allowed\n"), "x", Options{Columns: columns})
+	const want = `x:1: column "sent": no such member: seq, at_ns, sent_ns, first_byte_ns, done_ns, status, cost, partition, phase, ` +
+		`outcome, error, body, fields, origin
+x:1: column "time": the first row does not have it (it is to be sent_ns)
+x:1: column "units": the first row does not have it (it is to be cost)
+x:1: column "x": the first row does not have it (it is to be sent)`
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestAColumnOfEachFieldOrOneOfAll(t *testing.T) {
+	const file = "sent_ns,outcome,fields.x-b,fields,fields.A\n" + `1,denied,2,"{ ""C"": ""3"", ""X-B"":""4"" }",1`
+	got, err := ReadCSV(strings.NewReader(file), "x", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Fields{{"A", "1"}, {"C", "3"}, {"X-B", "2, 4"}}); !reflect.DeepEqual(got.Observations[0].Fields, want) {
+		t.Errorf("got %q, want %q", got.Observations[0].Fields, want)
+	}
+}
+
+func TestACellOverManyLinesCostsLinearTime(t *testing.T) {
+	file := "sent_ns,outcome,body\n1,allowed,\"" + strings.Repeat("\n", MaxLine-100) + "\"\n2,denied,x\n"
+	got, err := ReadCSV(strings.NewReader(file), "x", Options{}) // a quadratic reader takes hours
+	if err != nil || len(got.Observations[0].Body) != MaxLine-100 || got.Observations[1].Body != "x" {
+		t.Errorf("got %v", err)
+	}
 }

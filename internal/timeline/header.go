@@ -115,13 +115,14 @@ func (r *Reader) takeHeader(all []member) {
 	r.n--
 	if r.n > 0 || r.headed {
 		r.add("a second header line", "a file holds one recording, its header is the first line", "split the file")
+		r.prev = 0
 		return
 	}
 	r.headed = true
 	before := r.problems.count
 	j := headerJSON{}
 	for _, m := range all {
-		if !m.null() || m.name == "rlcheck" {
+		if !m.null() {
 			r.headerMember(m, &j)
 		}
 	}
@@ -156,9 +157,6 @@ func (r *Reader) headerMember(m member, j *headerJSON) {
 	belongs := "a string belongs here"
 	switch m.name {
 	case "rlcheck":
-		if m.null() {
-			m.raw = json.RawMessage(`0`) // no string either
-		}
 		to = &j.Version
 	case "started":
 		to = &j.Started
@@ -191,12 +189,12 @@ func (r *Reader) memberInto(m member, to any, belongs string) {
 	if v, ok := to.(*int64); ok {
 		n, why, mend := parseInteger(string(m.raw))
 		if why != "" {
-			r.add(m.name+" "+excerpt(m.raw), why, mend)
+			r.add(m.String(), why, mend)
 		}
 		*v = n
 		return
 	}
 	if json.Unmarshal(m.raw, to) != nil {
-		r.add(m.name+" "+excerpt(m.raw), belongs, "")
+		r.add(m.String(), belongs, "")
 	}
 }

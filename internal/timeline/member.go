@@ -33,6 +33,19 @@ const (
 	memberIntegers = memberPartition - 1
 )
 
+// memberNames are the names of the members in the order of their bits.
+var memberNames = [...]string{"seq", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status", "cost", "partition", "phase",
+	"outcome", "error", "body", "fields", "origin"}
+
+func nameOf(m memberSet) string {
+	for i, name := range memberNames {
+		if m == 1<<i {
+			return name
+		}
+	}
+	return ""
+}
+
 // maxStatus is the largest status: three digits.
 const maxStatus = 999
 
@@ -170,7 +183,7 @@ func (r *Reader) inferOutcome(o *Observation) {
 		o.Outcome = r.opts.Outcome(o.Status)
 	case r.seen&memberError == 0 || o.Answered:
 		r.add(`"outcome" and "status" missing`, "every observation has one of them",
-			`write "outcome":"unknown" if it is not known`)
+			"write unknown as the outcome if it is not known")
 	}
 }
 
@@ -179,11 +192,11 @@ func (r *Reader) checkTimes(o *Observation) {
 	if o.At < 0 || o.Sent < 0 || o.Answered && o.FirstByte < 0 || o.Done < 0 {
 		r.addNegative(o)
 	}
-	if o.Sent < r.prev {
+	if o.Sent >= 0 && o.Sent < r.prev {
 		r.add(fmt.Sprintf("sent_ns %d", o.Sent), fmt.Sprintf("the observation before it was sent at %d; they ascend by sent_ns", r.prev),
 			"sort the file by sent_ns")
 	}
-	r.prev = o.Sent
+	r.prev = max(o.Sent, 0)
 	if o.Answered && o.FirstByte < o.Sent {
 		r.add(fmt.Sprintf("first_byte_ns %d", o.FirstByte), fmt.Sprintf("before it was sent at %d", o.Sent),
 			"leave first_byte_ns out if no answer came")
@@ -202,11 +215,11 @@ func (r *Reader) checkTimes(o *Observation) {
 
 func (r *Reader) addNegative(o *Observation) {
 	for _, t := range []struct {
-		name string
-		at   time.Duration
-	}{{"at_ns", o.At}, {"sent_ns", o.Sent}, {"first_byte_ns", o.FirstByte}, {"done_ns", o.Done}} {
-		if t.at < 0 {
-			r.add(fmt.Sprintf("%s %d", t.name, t.at), "times count from the start of the recording", "")
+		m  memberSet
+		at time.Duration
+	}{{memberAt, o.At}, {memberSent, o.Sent}, {memberFirstByte, o.FirstByte}, {memberDone, o.Done}} {
+		if t.at < 0 && r.seen&t.m != 0 {
+			r.add(fmt.Sprintf("%s %d", nameOf(t.m), t.at), "times count from the start of the recording", "")
 		}
 	}
 }

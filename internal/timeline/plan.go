@@ -214,7 +214,7 @@ func (r *planReader) version(all []member) {
 	var version string
 	for _, m := range all {
 		if m.name == "rlcheck" {
-			json.Unmarshal(m.raw, &version) // what is no string is no version
+			version, _ = m.text()
 		}
 	}
 	if version != scheduleVersion {

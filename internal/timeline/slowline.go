@@ -18,6 +18,22 @@ type member struct {
 
 func (m member) null() bool { return string(m.raw) == "null" }
 
+// String returns the name and the value as they stand in the file, the value shortened.
+func (m member) String() string {
+	for _, c := range m.raw {
+		if len(m.raw) > 40 || !plainByte[c] && c != '"' && c != '\\' {
+			return m.name + " " + excerpt(m.raw)
+		}
+	}
+	return m.name + " " + string(m.raw)
+}
+
+// text returns the value as a string, and false if it is none.
+func (m member) text() (s string, ok bool) {
+	ok = m.raw[0] == '"' && json.Unmarshal(m.raw, &s) == nil
+	return s, ok
+}
+
 // members reads a line as one JSON object, its members in the order of the line. It adds a problem and returns false if
 // the line is anything else.
 func (r *Reader) members(line []byte) ([]member, bool) {
@@ -154,7 +170,7 @@ func (r *Reader) slowMember(which memberSet, m member, o *Observation) {
 	case which&memberIntegers != 0:
 		v, why, mend := parseInteger(string(m.raw))
 		if why != "" {
-			r.add(m.name+" "+excerpt(m.raw), why, mend)
+			r.add(m.String(), why, mend)
 			return
 		}
 		o.setInteger(which, v)
@@ -163,9 +179,9 @@ func (r *Reader) slowMember(which memberSet, m member, o *Observation) {
 	case which == memberOrigin:
 		r.memberInto(m, &o.Origin, "true or false belongs here")
 	default:
-		var text string
-		if json.Unmarshal(m.raw, &text) != nil {
-			r.add(m.name+" "+excerpt(m.raw), "a string belongs here", "")
+		text, ok := m.text()
+		if !ok {
+			r.add(m.String(), "a string belongs here", "")
 			return
 		}
 		if !r.setText(o, which, []byte(text)) {
@@ -190,12 +206,12 @@ func (r *Reader) slowFields(m member, o *Observation) {
 	}
 	var fields Fields
 	for _, f := range objectMembers(m.raw) {
-		var value string
 		if f.null() {
 			continue
 		}
-		if json.Unmarshal(f.raw, &value) != nil {
-			r.add("field "+excerpt(f.name)+" "+excerpt(f.raw), "the value of a header field is a string", "")
+		value, ok := f.text()
+		if !ok {
+			r.add("field "+f.String(), "the value of a header field is a string", "")
 			continue
 		}
 		fields = append(fields, Field{Name: f.name, Value: value})
