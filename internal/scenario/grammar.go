@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +34,9 @@ func decode(d *decoder, root *node, s *Scenario) {
 		s.Phases[i].resolve(d, s)
 	}
 	s.checkTogether(d, root)
-	s.checkCeilings(d, root)
+	if len(d.problems) == 0 {
+		s.checkCeilings(d, root)
+	}
 }
 
 // scenarioKind is the kind of a whole file.
@@ -66,7 +69,7 @@ func targetKind() kind[Target] {
 	return object("a target", []field[Target]{
 		key("url", urlKind(), `An http or https URL, or "builtin" for the embedded target.`, func(t *Target) *string { return &t.URL }),
 		key("origin", urlKind(), "What stands behind the proxy at url, for phases with origin: true.", func(t *Target) *string { return &t.Origin }),
-		key("method", word("a method is an HTTP token in capitals", `^[A-Z][A-Z-]*$`), "GET by default.", func(t *Target) *string { return &t.Method }),
+		key("method", methodKind(), "GET by default.", func(t *Target) *string { return &t.Method }),
 		key("header", headerKind(), "Header fields of every request.", func(t *Target) *map[string]string { return &t.Header }),
 		key("body", word("a body is text", ""), "The body of every request.", func(t *Target) *string { return &t.Body }),
 		key("timeout", duration(time.Millisecond, time.Hour), "How long an answer is waited for; 5s by default.", func(t *Target) *time.Duration { return &t.Timeout }),
@@ -74,10 +77,34 @@ func targetKind() kind[Target] {
 		key("fault", word("a fault is a name that \"rlcheck serve --fault list\" prints", idPattern), "A deliberate defect of the embedded target.", func(t *Target) *string { return &t.Fault }),
 		key("retry_after", choice("the form of Retry-After", "seconds", "date"), "How the embedded target writes Retry-After.", func(t *Target) *string { return &t.RetryAfter }),
 		key("insecure", boolean("insecure"), "Accept any TLS certificate.", func(t *Target) *bool { return &t.Insecure }),
-		key("protocol", choice("a protocol", H1), "Only h1 (HTTP/1.1) can be sent.", func(t *Target) *Protocol { return &t.Protocol }),
+		key("protocol", protocolKind(), "Only h1 (HTTP/1.1) can be sent.", func(t *Target) *Protocol { return &t.Protocol }),
 	}, func(d *decoder, n *node, t *Target) {
 		if f := n.get("fault"); f != nil && t.URL != Builtin {
 			d.add(f, quote(f.text), "only the embedded target wears faults, and url is "+quote(t.URL), "remove it, or write url: builtin")
+		}
+	})
+}
+
+func protocolKind() kind[Protocol] {
+	return textKind("a protocol is h1", &jsonschema.Schema{Type: "string", Enum: []any{string(H1)}}, func(s string) (Protocol, string, string) {
+		if s != string(H1) {
+			return "", "requests are sent with HTTP/1.1 only", `write "h1", or leave the key out`
+		}
+		return H1, "", ""
+	})
+}
+
+func methodKind() kind[string] {
+	const rule = "a method is in capitals"
+	is := regexp.MustCompile(`^[A-Z][A-Z-]*$`)
+	return textKind(rule, &jsonschema.Schema{Type: "string", Pattern: is.String()}, func(s string) (string, string, string) {
+		switch upper := strings.ToUpper(s); {
+		case is.MatchString(s):
+			return s, "", ""
+		case is.MatchString(upper):
+			return "", rule, fmt.Sprintf("write %q", upper)
+		default:
+			return "", rule + " and has no other characters", ""
 		}
 	})
 }
@@ -97,12 +124,9 @@ func parseURL(s string) (string, string, string) {
 	switch {
 	case strings.ContainsAny(s, " \t\r\n"):
 		return "", "a url has no spaces", ""
-	case err != nil:
-		return "", form, ""
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		if u.Scheme != "http" && u.Scheme != "https" && strings.ContainsAny(s, ".:") {
-			return "", form, fmt.Sprintf("write %q", "http://"+strings.TrimPrefix(s, "//"))
-		}
+	case !strings.Contains(s, "://") && strings.ContainsAny(s, ".:"):
+		return "", form, fmt.Sprintf("write %q", "http://"+strings.TrimPrefix(s, "//"))
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return "", form, ""
 	case u.Hostname() == "":
 		return "", "a url names a host", ""

@@ -80,20 +80,35 @@ func object[T any](what string, fields []field[T], check func(d *decoder, n *nod
 		for i, k := range n.keys {
 			at := slices.Index(names, k.text)
 			if at < 0 {
+				n.odd = true
 				d.unknown(k.at, n.path, "unknown key ", k.text, what+" has "+strings.Join(names, ", "), names)
 				continue
 			}
 			fields[at].read(d, n.items[i], t)
 		}
-		for _, f := range fields {
-			if f.required && n.get(f.name) == nil {
-				d.add(n, "no "+quote(f.name), what+" has one", "")
-			}
-		}
+		d.missing(n, what, s.Required)
 		if check != nil {
 			check(d, n, t)
 		}
 	}}
+}
+
+// missing reports the keys of names that a mapping lacks. One that is nearly there under another name is not missing too.
+func (d *decoder) missing(n *node, what string, names []string) {
+	var lacks []string
+	for _, name := range names {
+		near := func(k *node) bool { return n.odd && suggest(k.text, []string{name}) != "" }
+		if n.get(name) == nil && !slices.ContainsFunc(n.keys, near) {
+			lacks = append(lacks, name)
+		}
+	}
+	switch len(lacks) {
+	case 0:
+	case 1:
+		d.add(n, "no "+quote(lacks[0]), what+" has one", "")
+	default:
+		d.add(n, "no "+strings.Join(lacks, ", no "), what+" has them", "")
+	}
 }
 
 // list is the kind of a list of at least one element; what names an element.
@@ -190,10 +205,10 @@ func word(rule, pattern string) kind[string] {
 		case !d.wants(n, scalar, rule):
 		case n.isNull():
 			d.add(n, "nothing", rule, "")
-		case !n.isText():
-			d.add(n, quote(n.text), rule+", and YAML reads this as something else", "put it in quotes")
 		case n.text == "" || !re.MatchString(n.text):
 			d.add(n, quote(n.text), rule, "")
+		case !n.isText():
+			d.add(n, quote(n.text), rule+", and YAML reads this as something else", "put it in quotes")
 		default:
 			*v = n.text
 		}
@@ -212,11 +227,14 @@ func choice[V ~string](what string, values ...V) kind[V] {
 		if !d.wants(n, scalar, rule) {
 			return
 		}
-		if !slices.Contains(words, n.text) {
+		switch {
+		case n.isNull():
+			d.add(n, "nothing", rule, "")
+		case !slices.Contains(words, n.text):
 			d.unknown(n.at, n.path, "", n.text, rule, words)
-			return
+		default:
+			*v = V(n.text)
 		}
-		*v = V(n.text)
 	}}
 }
 
@@ -259,12 +277,12 @@ func boolean(what string) kind[bool] {
 	return kind[bool]{schema: orVariable(&jsonschema.Schema{Type: "boolean"}), read: func(d *decoder, n *node, v *bool) {
 		switch {
 		case !d.wants(n, scalar, rule):
+		case n.text != "true" && n.text != "false":
+			d.add(n, n.describe(), rule, "")
 		case !n.plain && !n.varied():
 			d.add(n, quote(n.text), rule, "leave out the quotes")
-		case n.text == "true" || n.text == "false":
-			*v = n.text == "true"
 		default:
-			d.add(n, n.describe(), rule, "")
+			*v = n.text == "true"
 		}
 	}}
 }

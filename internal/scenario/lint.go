@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -17,7 +19,7 @@ func Lint(src []byte, name string, opts ParseOptions) (*Scenario, []Problem, err
 	l := linter{decoder: decoder{file: name}, s: s}
 	root, _ := parseTree(src, name)
 	l.head(src, root)
-	l.phases()
+	l.plan(root)
 	l.problems.sort()
 	return s, l.problems, nil
 }
@@ -50,8 +52,8 @@ func (l *linter) head(src []byte, root *node) {
 	}
 }
 
-// phases warns of plans that cannot show what they should.
-func (l *linter) phases() {
+// plan warns of plans that cannot show what they should.
+func (l *linter) plan(root *node) {
 	s, full := l.s, boundsOf(l.s.Limit).full
 	denies := false
 	for i := range s.Phases {
@@ -68,11 +70,11 @@ func (l *linter) phases() {
 		}
 	}
 	if !denies {
-		l.addAt(position{line: 1, col: 1}, "phases", "no denial", "a right limiter admits everything that is sent, so a limiter that admits too much passes",
+		l.add(root.get("phases"), "no denial", "a right limiter admits everything that is sent, so one that admits too much passes too",
 			"send more than it admits")
 	}
-	if !s.Partition.Fresh && s.Partition.Exclusive {
-		l.addAt(position{line: 1, col: 1}, "partition.fresh", "partitions of an earlier run", "they may not be full when the run starts",
-			"write limit.start: unknown, or fresh: true")
+	stale := func(p reference.Policy) bool { return p.Start != reference.StartUnknown }
+	if n := root.get("partition"); n != nil && !s.Partition.Fresh && slices.ContainsFunc(s.Limit, stale) {
+		l.add(n, "partitions of an earlier run", "they may not be full when the run starts", "write start: unknown in the limit, or fresh: true")
 	}
 }

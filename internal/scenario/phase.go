@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -111,24 +112,20 @@ func checkPhase(d *decoder, n *node, p *Phase) {
 			d.add(k, quote(k.text), what+" takes "+oneOf(s.takes()), "remove it")
 		}
 	}
-	for _, name := range s.needs {
-		if n.get(name) == nil {
-			d.add(n, "no "+quote(name), what+" has one", "")
-		}
-	}
+	d.missing(n, what, s.needs)
 	given := 0
 	for _, name := range s.oneOf {
 		if n.get(name) != nil {
 			given++
 		}
 	}
-	if len(s.oneOf) > 0 && given != 1 {
-		d.add(n, strings.Join(s.oneOf, " and "), what+" has one of them, and not both", "")
+	if len(s.oneOf) > 0 && given != 1 && !n.odd {
+		d.add(n, fmt.Sprintf("%d of %s", given, strings.Join(s.oneOf, " and ")), what+" has exactly one of them", "")
 	}
 	if p.Shape == timeline.Silence {
-		for _, name := range []string{"partition", "origin", "forge", "cost"} {
-			if k := n.get(name); k != nil {
-				d.add(k, k.describe(), "a phase of shape silence sends nothing", "remove "+name)
+		for _, k := range n.keys {
+			if slices.Contains([]string{"partition", "origin", "forge", "cost"}, k.text) {
+				d.add(k, quote(k.text), "a phase of shape silence sends nothing", "remove it")
 			}
 		}
 	}

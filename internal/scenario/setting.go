@@ -10,7 +10,7 @@ import (
 type Setting struct {
 	// Path leads to the value. An element of a list is named by its index from 0 or, for phases, by its name.
 	Path string
-	// Value is YAML of one line; text that is not YAML is taken as it is.
+	// Value is a YAML value in one line, lists and mappings in brackets; all else is text as it is.
 	Value string
 	// Flag is how errors call the setting. Empty: "--set PATH=VALUE".
 	Flag string
@@ -114,11 +114,12 @@ func (s Setting) tree() (*node, Errors) {
 	text := &node{text: s.Value, raw: s.Value, plain: true}
 	if s.Flag == "" && strings.TrimSpace(s.Value) != "" {
 		root, errs := parseTree([]byte(s.Value), s.source())
-		if len(errs) == 0 {
+		list := strings.ContainsAny(s.Value[:1], "[{")
+		if len(errs) == 0 && (list || root.form == scalar) {
 			text = root
-		} else if strings.ContainsAny(s.Value[:1], "[{") {
+		} else if list {
 			for i := range errs {
-				errs[i].Line, errs[i].Col = 0, 0
+				errs[i].Line, errs[i].Col, errs[i].Path = 0, 0, s.Path+errs[i].Path
 			}
 			return nil, errs
 		}

@@ -41,6 +41,8 @@ type node struct {
 	// values are the values of the environment in text; bad tells that a variable could not be expanded.
 	values []string
 	bad    bool
+	// odd tells that the mapping has a key that is unknown.
+	odd bool
 	// keys and items are of equal length for a mapping; a sequence has items only.
 	keys, items []*node
 }
@@ -95,6 +97,9 @@ func parseTree(src []byte, file string) (*node, Errors) {
 		}
 		t.add(at, "", "a second document", "a file holds one scenario", "put it into a file of its own")
 	}
+	if t.aliased { // what is missing would be reported as mistakes that nobody made
+		root = nil
+	}
 	return root, t.problems
 }
 
@@ -103,6 +108,8 @@ type treeBuilder struct {
 	file     string
 	lines    int
 	problems Errors
+	// aliased tells that values are missing because they were aliases.
+	aliased bool
 }
 
 func (t *treeBuilder) add(n *yaml.Node, path, what, why, mend string) {
@@ -117,7 +124,7 @@ func (t *treeBuilder) convert(y *yaml.Node, path string, depth int) *node {
 		return nil
 	}
 	if y.Anchor != "" {
-		t.add(y, path, fmt.Sprintf("anchor %s", quote("&"+y.Anchor)), "scenario files have no anchors", "write the value out")
+		t.add(y, path, "anchor "+quote("&"+y.Anchor), "scenario files have no anchors", "write the value out")
 	}
 	if y.Style&yaml.TaggedStyle != 0 {
 		t.add(y, path, "tag "+quote(y.Tag), "scenario files have no tags", "leave it out")
@@ -138,7 +145,8 @@ func (t *treeBuilder) convert(y *yaml.Node, path string, depth int) *node {
 		n.text, n.raw = y.Value, y.Value
 		n.plain = y.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
 	default:
-		t.add(y, path, fmt.Sprintf("alias %s", quote("*"+y.Value)), "scenario files have no aliases", "write the value out")
+		t.add(y, path, "alias "+quote("*"+y.Value), "scenario files have no aliases", "write the value out")
+		t.aliased = true
 		return nil
 	}
 	return n

@@ -1,0 +1,182 @@
+package scenario
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/rlcheck/rlcheck/scenarios"
+)
+
+// compiled returns the committed schema, as an editor reads it.
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	src, err := scenarios.FS.ReadFile("scenario.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(schemaID, doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile(schemaID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+var (
+	coreInt   = regexp.MustCompile(`^[-+]?[0-9]+$`)
+	coreFloat = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+)
+
+// value is what an editor with the core schema of YAML 1.2 sees in n.
+func (n *node) value() any {
+	switch n.form {
+	case mapping:
+		m := make(map[string]any, len(n.keys))
+		for i, k := range n.keys {
+			m[k.text] = n.items[i].value()
+		}
+		return m
+	case sequence:
+		s := make([]any, len(n.items))
+		for i, item := range n.items {
+			s[i] = item.value()
+		}
+		return s
+	}
+	switch {
+	case n.isNull():
+		return nil
+	case !n.plain:
+		return n.text
+	case coreInt.MatchString(n.text):
+		i, err := strconv.ParseInt(n.text, 10, 64)
+		if err != nil {
+			return n.text
+		}
+		return i
+	case coreFloat.MatchString(n.text):
+		f, _ := strconv.ParseFloat(n.text, 64)
+		return f
+	case n.text == "true", n.text == "false":
+		return n.text == "true"
+	}
+	return n.text
+}
+
+func TestSchemaAcceptsWhatParses(t *testing.T) {
+	schema := compiled(t)
+	files := testdata(t, "good/*.yaml")
+	files["template.yaml"] = Template()
+	for name, src := range bundled(t) {
+		files[name] = src
+	}
+	for name, src := range files {
+		root, errs := parseTree(src, name)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		if err := schema.Validate(root.value()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Mistakes that are none of the form: the schema cannot know them.
+func TestSchemaRefusesWhatDoesNotParse(t *testing.T) {
+	beyond := map[string]string{
+		"ceilings.yaml": "sums", "sums.yaml": "sums", "together.yaml": "references between phases", "variables.yaml": "the environment",
+		"bomb.yaml": "not read", "tab.yaml": "not read", "empty.yaml": "not read", "comments.yaml": "not read", "nul.yaml": "not read",
+		"latin.yaml": "not read", "unclosed.yaml": "not read", "documents.yaml": "YAML", "duplicate.yaml": "YAML",
+	}
+	schema := compiled(t)
+	for name, src := range testdata(t, "bad/*.yaml") {
+		if beyond[name] != "" {
+			continue
+		}
+		root, _ := parseTree(src, name)
+		if schema.Validate(root.value()) == nil {
+			t.Errorf("%s: the schema accepts it", name)
+		}
+	}
+}
+
+// Each row changes one value of testdata/good/full.yaml; decoder and schema must say the same of it. (They do not of 1e3,
+// which is the integer 1000 to JSON Schema and refused by the decoder.)
+func TestSchemaAndDecoderAgree(t *testing.T) {
+	schema := compiled(t)
+	src := testdata(t, "good/full.yaml")["full.yaml"]
+	for _, row := range agreement() {
+		root, errs := parseTree(src, "full.yaml")
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		set, err := ParseSetting(row.setting)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if errs := set.apply(root); len(errs) > 0 {
+			t.Fatalf("%s: %v", row.setting, errs)
+		}
+		schemaErr := schema.Validate(root.value())
+		_, parseErr := Parse(src, "full.yaml", ParseOptions{Set: []Setting{set}})
+		if (parseErr == nil) != row.good {
+			t.Errorf("%s: the decoder says %v, want good=%v", row.setting, parseErr, row.good)
+		}
+		if (schemaErr == nil) != row.good {
+			t.Errorf("%s: the schema says %v, want good=%v", row.setting, schemaErr, row.good)
+		}
+	}
+}
+
+type agreementRow struct {
+	setting string
+	good    bool
+}
+
+func agreement() []agreementRow {
+	var rows []agreementRow
+	for _, s := range []string{
+		"id=a-b2", "kind=required", "title=T", "tags=[x]", "target.url=builtin", "target.url=http://127.0.0.1:8080/a?b", "target.url=http://[::1]:80",
+		"target.method=DELETE", "target.timeout=1m30s", "target.timeout=1.5s", "target.insecure=false", "target.retry_after=seconds",
+		"partition=address", "partition=header:X-Y", "partition={path: true}", "partition.count=1_0", "partition.count=${N:-3}",
+		"limit=gcra,rate=1/s,burst=2", "limit={algorithm: gcra, rate: 10r/s, burst: 2}", "limit={algorithm: fixed-window, rate: 5/1m30s, align: first}",
+		"limit={algorithm: leaky-bucket-queue, rate: 5/min, queue: 0, undelayed: 0}", "limit={algorithm: fixed-window, rate: 5/s, phase: 10ms..20ms}",
+		"denied.status=[403]", "phases.a.requests=5", "phases.a.requests=20_0", "phases.a.requests=2.5x-1", "phases.a.cost=1", "phases.b.duration=1.1x", "safety.max_duration=1d12h",
+		"phases.b.duration={x: 2}", "phases.b.duration={x: 0.5, max: 3s}", "phases.c.rate=100/s", "phases.c.rate=0.5x", "phases.h.aim=auto",
+		"phases.f.clients=10", "expect.conformance=exact", "expect.resolution.rate=none", "expect.resolution.rate=10%", "expect.fields=[date]",
+		"expect.latency={allowed_max: 1s}", "safety.max_rate=5000/1s", "safety.max_requests=9000",
+	} {
+		rows = append(rows, agreementRow{s, true})
+	}
+	for _, s := range []string{
+		"id=A", "id=a--b", "id=5", "id=", "id=[a]", "kind=must", "kind=5", "title=5", "title=' '", "tags=x", "tags=[]", "tags=[5]", "target.url=localhost",
+		"target.url=http://u@h/", "target.url=http://h/#f", "target.url=http://", "target.url=5", "target.method=get", "target.timeout=5", "target.timeout=5 s",
+		"target.timeout=''", "target.timeout=-1s", "target.timeout=[1s]", "target.insecure=yes", "target.insecure='true'", "target.retry_after=both", "target.protocol=h2",
+		"target.header.A=5", "target.header={A B: c}", "target.unknown=1", "partition=cookie", "partition=header", "partition=address:x", "partition.count=0",
+		"partition.count=2.5", "partition.count='2'", "partition.fresh=1", "limit=5", "limit=[]", "limit={}", "limit={algorithm: gcra}",
+		"limit={algorithm: gcra, rate: 1/s}", "limit={algorithm: gcra, rate: 10, burst: 1}", "limit={algorithm: gcra, rate: 1/s, burst: 0}",
+		"limit={algorithm: gcra, rate: 1/s, burst: 1, queue: 1}", "limit={algorithm: fixed-window, rate: 5/s, burst: 1}",
+		"limit={algorithm: leaky-bucket-queue, rate: 5/s}", "limit={algorithm: fifo, rate: 5/s}", "limit={algorithm: gcra, rate: 1/s, burst: 1, start: half}",
+		"limit={algorithm: gcra, rate: 1/s, burst: 1, quota: 5}", "denied.status=429", "denied.status=[]", "denied.status=[99]", "denied.status=[600]", "denied={}",
+		"phases={}", "phases.a.requests=0", "phases.a.requests=2y", "phases.a.requests=1.5", "phases.a.requests=x", "phases.a.cost=0", "phases.a.shape=boom",
+		"phases.a.duration=1s", "phases.b.requests=5", "phases.b.duration=5", "phases.b.duration={min: 1s}", "phases.b.duration={x: 0}", "phases.b.duration={x: 2, least: 1s}",
+		"phases.c.rate=10", "phases.c.requests=5", "phases.c.rate=1/0.s.", "phases.d.name=D", "phases.f.clients=0", "phases.h.aim=north", "phases.e={name: z, shape: ramp, to: 1x, duration: 1s}",
+		"phases.e={shape: silence, duration: 1s}", "phases.e={name: z, shape: constant, rate: 1x}", "expect.conformance=loose", "expect.resolution.rate=2", "expect.resolution.rate=2 %",
+		"expect.fields=[etag]", "expect.fields=date", "expect.latency={p99: 1s}", "expect.latency={denied_p99: 20}", "expect.schedule={}", "expect.intact.fields=[A B]",
+		"expect.denials=[{phase: c}]", "expect.denials=[{phase: c, max: -1}]", "safety.max_requests=many", "safety.max_rate=2x", "safety.max_duration=never", "nonsense=1",
+	} {
+		rows = append(rows, agreementRow{s, false})
+	}
+	return rows
+}
