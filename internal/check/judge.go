@@ -22,10 +22,11 @@ const (
 
 // Resolution is what a pass must be worth. The zero value demands nothing.
 type Resolution struct {
-	// Burst demands that the burst (quota) is measured to within this share of the declared one; BurstExact exactly.
+	// Burst demands that the interval measured for the burst (quota) is no wider than this share of the declared one;
+	// BurstExact that it is one value.
 	Burst      float64
 	BurstExact bool
-	// Rate demands that the rate is measured to within this share of the declared one.
+	// Rate demands the same of the rate.
 	Rate float64
 }
 

@@ -131,7 +131,7 @@ func (iv Interval) intersect(other Interval) Interval {
 	return iv
 }
 
-// within tells whether the interval lies within a share of the declared value.
+// within tells whether the interval is no wider than a share of the declared value.
 func (iv Interval) within(declared, share float64) bool {
-	return iv.LoSet && iv.HiSet && iv.Lo >= declared*(1-share) && iv.Hi <= declared*(1+share)
+	return iv.LoSet && iv.HiSet && iv.Hi-iv.Lo <= share*declared
 }

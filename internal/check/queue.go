@@ -1,6 +1,10 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/reference"
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
 
 // queue is the bound of the leaky bucket as a queue: who may enter is decided as by a bucket of queue+1, and those that
 // wait are let through one every T. Releases lie in the intervals of the answers too, so without an undelayed part at
@@ -21,7 +25,19 @@ func (q queue) over(h *history) *breach {
 	if br := q.entry.over(h); br != nil {
 		return br
 	}
-	return q.release.over(h)
+	return q.release.over(h.singly())
+}
+
+// singly returns h with every admission at cost 1: a request of several units is let through as one.
+func (h *history) singly() *history {
+	if len(h.admitted) == 0 || uniform(h.admitted) && h.admitted[0].cost == 1 {
+		return h
+	}
+	one := &history{admitted: slices.Clone(h.admitted), admittedByEnd: h.admittedByEnd}
+	for i := range one.admitted {
+		one.admitted[i].cost = 1
+	}
+	return one
 }
 
 func (q queue) usage(h *history) meter { return q.entry.usage(h) }

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// checkFlags are the flags of `rlcheck check`.
+type checkFlags struct {
+	limit, output, format, conformance string
+	columns                            map[string]string
+	denied                             []int
+	shared, exactBurst                 bool
+	burst, rate                        float64
+	tick                               time.Duration
+}
+
+func newCheckCmd(e *env) *cobra.Command {
+	var f checkFlags
+	cmd := &cobra.Command{
+		Use:   "check TIMELINE --limit SPEC",
+		Short: "Judge a recording; no traffic",
+		Long: `Check judges a timeline file (NDJSON or CSV, plain or gzip; - for standard input) against a declared limit. The verdict is
+FAIL only if no decision times, no order and no hidden phase explain the recording.`,
+		Example: `  rlcheck check reports/2026-11-20T10-00-00/timeline.ndjson --limit token-bucket,rate=10/s,burst=20 -o json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("check: name one timeline file, or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return e.check(args[0], f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,... (required)")
+	fl.StringVarP(&f.output, "output", "o", "text", "text or json")
+	fl.StringVar(&f.format, "format", "ndjson", "of the file: ndjson or csv")
+	fl.StringToStringVar(&f.columns, "columns", nil, "columns of a CSV file with other names: sent_ns=start,...")
+	fl.IntSliceVar(&f.denied, "denied", []int{429}, "statuses that are denials where a line names no outcome")
+	fl.StringVar(&f.conformance, "conformance", "exact", "exact, upper-bound or lower-bound")
+	fl.BoolVar(&f.shared, "shared", false, "others may use the same partitions: an unexplained denial proves nothing")
+	fl.BoolVar(&f.exactBurst, "exact-burst", false, "a pass must measure the burst exactly")
+	fl.Float64Var(&f.burst, "burst-resolution", 0, "a pass must measure the burst to within this share, as 0.05")
+	fl.Float64Var(&f.rate, "rate-resolution", 0, "a pass must measure the rate to within this share, as 0.02")
+	fl.DurationVar(&f.tick, "tick", 0, "how coarse the clock of the target may be, where neither the file nor the limit says")
+	return cmd
+}
+
+// check is `rlcheck check`.
+func (e *env) check(name string, f checkFlags) error {
+	if f.limit == "" {
+		return usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
+	}
+	switch check.Conformance(f.conformance) {
+	case check.Exact, check.UpperBound, check.LowerBound:
+	default:
+		return usagef("--conformance %q: exact, upper-bound or lower-bound", f.conformance)
+	}
+	if f.output != "text" && f.output != "json" && f.output != "table" {
+		return usagef("-o %q: text or json", f.output)
+	}
+	limit, err := reference.Parse(f.limit)
+	if err != nil {
+		return err
+	}
+	tl, err := e.readTimeline(name, f)
+	if err != nil {
+		return err
+	}
+	if tl.Header.Tick == 0 {
+		tl.Header.Tick = f.tick
+	}
+	j, err := check.Judge(tl, limit, check.Options{Conformance: check.Conformance(f.conformance), Shared: f.shared,
+		Resolution: check.Resolution{BurstExact: f.exactBurst, Burst: f.burst, Rate: f.rate}})
+	if err != nil {
+		return err
+	}
+	if f.output == "json" {
+		text, err := report.VerdictJSON(j)
+		if err != nil {
+			return err
+		}
+		_, _ = e.say.Write(append(text, '\n')) // remembered by the speaker
+	} else {
+		e.verdict(j, limit, tl)
+	}
+	return statusFor(j.Verdict, false, "")
+}
+
+// readTimeline reads a file or standard input.
+func (e *env) readTimeline(name string, f checkFlags) (*timeline.Timeline, error) {
+	in := e.in
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	} else {
+		name = "stdin"
+	}
+	opts := timeline.Options{Columns: f.columns, Outcome: func(status int) timeline.Outcome { return outcomeOf(status, f.denied) }}
+	read := timeline.Read
+	switch {
+	case f.format == "csv":
+		read = timeline.ReadCSV
+	case f.format != "ndjson":
+		return nil, usagef("--format %q: ndjson or csv", f.format)
+	}
+	return read(io.Reader(in), name, opts)
+}
+
+func outcomeOf(status int, denied []int) timeline.Outcome {
+	for _, d := range denied {
+		if status == d {
+			return timeline.Denied
+		}
+	}
+	if o := timeline.StatusOutcome(status); o != timeline.Denied {
+		return o
+	}
+	return timeline.Unknown
+}
+
+// verdict prints a judgement as text.
+func (e *env) verdict(j *check.Judgement, limit reference.Limit, tl *timeline.Timeline) {
+	c := tl.Counts()
+	for i := range j.Partitions {
+		p := &j.Partitions[i]
+		name := ""
+		if len(j.Partitions) > 1 || p.Partition != "" {
+			name = visible(p.Partition) + ": "
+		}
+		for _, f := range p.Findings {
+			e.say.resultf("FAIL  %s%s\n", name, f.Text)
+			e.say.resultf("      %s\n", witness(f))
+		}
+		if p.Verdict == check.Inconclusive {
+			e.say.resultf("INCONCLUSIVE  %s%s: %s\n", name, p.Reason, visible(p.Detail))
+		}
+	}
+	if j.Verdict == check.Inconclusive && len(j.Partitions) != 1 || j.Verdict == check.Inconclusive && j.Partitions[0].Verdict == check.Pass {
+		e.say.resultf("INCONCLUSIVE  %s: %s\n", j.Reason, visible(j.Detail))
+	}
+	if j.Verdict == check.Pass {
+		e.say.resultf("PASS  %s\n", trial.Worth(limit, j.Measured))
+	}
+	e.say.resultf("%d requests in %d partitions: %d allowed, %d denied, %d unknown\n", c.Sent, len(j.Partitions), c.Allowed, c.Denied, c.Unknown)
+}
+
+// witness names the observations of a finding and their span.
+func witness(f check.Finding) string {
+	var b strings.Builder
+	b.WriteString("witness: ")
+	for i, seq := range f.Observations {
+		if i == 6 && len(f.Observations) > 8 {
+			b.WriteString(", ...")
+			b.WriteString(", #" + itoa(f.Observations[len(f.Observations)-1]))
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("#" + itoa(seq))
+	}
+	b.WriteString(" from " + f.From.String() + " to " + f.To.String())
+	return b.String()
+}

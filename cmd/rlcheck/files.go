@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/scenario"
+)
+
+func newLintCmd(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "lint SCENARIO|DIR|builtin:NAME...",
+		Short: "Check scenario files: every mistake, and what could be better",
+		Args:  atLeastOne("lint"),
+		RunE:  func(_ *cobra.Command, args []string) error { return e.lint(args) },
+	}
+}
+
+// lint is `rlcheck lint`.
+func (e *env) lint(args []string) error {
+	sources, err := readSources(args)
+	bad := err
+	for _, src := range sources {
+		_, warnings, err := scenario.Lint(src.text, src.name, scenario.ParseOptions{Env: e.getenv})
+		if err != nil {
+			bad = errors.Join(bad, err)
+			continue
+		}
+		for _, w := range warnings {
+			e.say.resultf("%s\n", visible("warning: "+w.Error()))
+		}
+		if len(warnings) == 0 {
+			e.say.resultf("%s: ok\n", visible(src.name))
+		}
+	}
+	return bad
+}
+
+func newListCmd(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list [DIR]",
+		Short: "List scenarios: the bundled ones, or those of files and folders",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{builtinPrefix}
+			}
+			return e.list(args)
+		},
+	}
+}
+
+// list is `rlcheck list`.
+func (e *env) list(args []string) error {
+	sources, err := readSources(args)
+	if err != nil {
+		return err
+	}
+	var bad error
+	for _, src := range sources {
+		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: e.getenv})
+		if err != nil {
+			bad = errors.Join(bad, err)
+			continue
+		}
+		tags := ""
+		if len(s.Tags) > 0 {
+			tags = "  [" + strings.Join(s.Tags, ", ") + "]"
+		}
+		e.say.resultf("%s\n", visible(fmt.Sprintf("%-24s %-12s %s%s", s.ID, s.Kind, s.Title, tags)))
+	}
+	return bad
+}
+
+func newShowCmd(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show NAME",
+		Short: "Print a scenario file",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := args[0]
+			if _, err := os.Stat(name); err != nil && !strings.HasPrefix(name, builtinPrefix) {
+				name = builtinPrefix + name
+			}
+			sources, err := readSources([]string{name})
+			if err != nil {
+				return err
+			}
+			for _, src := range sources {
+				_, _ = e.say.Write(src.text) // remembered by the speaker
+			}
+			return nil
+		},
+	}
+}
+
+func newInitCmd(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [FILE]",
+		Short: "Write a commented scenario to begin with",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				_, _ = e.say.Write(scenario.Template()) // remembered by the speaker
+				return nil
+			}
+			f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+			if errors.Is(err, os.ErrExist) {
+				return fmt.Errorf("%s: it exists already (choose another name)", args[0])
+			}
+			if err != nil {
+				return err
+			}
+			_, err = f.Write(scenario.Template())
+			if e := f.Close(); err == nil {
+				err = e
+			}
+			if err == nil {
+				e.say.notef("wrote %s; check it with rlcheck lint %s", args[0], args[0])
+			}
+			return err
+		},
+	}
+}
+
+func newSchemaCmd(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of scenario files, for editors",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			text, err := scenario.Schema()
+			if err != nil {
+				return err
+			}
+			_, _ = e.say.Write(text) // remembered by the speaker
+			return nil
+		},
+	}
+}
+
+func atLeastOne(name string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("%s: name a scenario file, a folder or builtin:NAME", name)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,125 @@
+// Command rlcheck load-tests rate limiters and judges whether they keep the limit they declare.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// env is what a command may use of the world.
+type env struct {
+	in     io.Reader
+	say    *speaker
+	getenv func(string) (string, bool)
+	// quiet and verbose are -q and -v; color and progress tell whether they are wanted.
+	quiet, verbose, noProgress bool
+	color                      string
+}
+
+// run is the program: it returns the exit status and never exits.
+func run(args []string, in io.Reader, out, errw io.Writer) int {
+	e := &env{in: in, say: &speaker{out: out, err: errw}, getenv: os.LookupEnv}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	root := newRootCmd(e)
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errw)
+	err := root.ExecuteContext(ctx)
+	status := statusOf(err)
+	if e.say.broken != nil && status == exitPass {
+		status = exitNothing
+	}
+	var silent exitStatus
+	if err != nil && !errors.As(err, &silent) {
+		e.say.problem(err)
+	}
+	return status
+}
+
+// newRootCmd builds the command tree.
+func newRootCmd(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "rlcheck",
+		Short: "Load-test rate limiters and judge whether they keep the limit they declare",
+		Long: `rlcheck sends load to an HTTP endpoint, records when each request could have been decided, and fails a
+limiter only when no decision times, no order and no hidden phase can explain the recording.
+
+Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something was inconclusive, 130 interrupted.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+	}
+	flags := root.PersistentFlags()
+	flags.BoolVarP(&e.quiet, "quiet", "q", false, "print results only")
+	flags.BoolVarP(&e.verbose, "verbose", "v", false, "print more of what is done")
+	flags.StringVar(&e.color, "color", "auto", "colours: auto, always or never (NO_COLOR is honoured)")
+	flags.BoolVar(&e.noProgress, "no-progress", false, "no progress bar")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return e.settle(cmd) }
+	root.AddCommand(newRunCmd(e), newCheckCmd(e), newServeCmd(e), newProxyCmd(e), newReportCmd(e), newLintCmd(e),
+		newListCmd(e), newShowCmd(e), newInitCmd(e), newSchemaCmd(e), newExplainCmd(e), newRetryAfterCmd(e), newManCmd(e),
+		newVersionCmd(e))
+	return root
+}
+
+// settle applies RLCHECK_* variables to flags that were not given, and checks the global ones.
+func (e *env) settle(cmd *cobra.Command) error {
+	if err := fromEnvironment(cmd, e.getenv); err != nil {
+		return err
+	}
+	switch e.color {
+	case "auto", "always", "never":
+		e.say.quiet = e.quiet
+		return nil
+	default:
+		return usagef("--color %q: auto, always or never", e.color)
+	}
+}
+
+// wantsColor tells whether the results go to a terminal that is to have colours.
+func (e *env) wantsColor() bool {
+	if e.color != "auto" {
+		return e.color == "always"
+	}
+	if v, set := e.getenv("NO_COLOR"); set && v != "" {
+		return false
+	}
+	if v, _ := e.getenv("TERM"); v == "dumb" {
+		return false
+	}
+	_, width := terminal(e.say.out)
+	return width > 0
+}
+
+// terminal returns the descriptor and the width of w if it is a terminal, width 0 otherwise.
+func terminal(w io.Writer) (fd, width int) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0, 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		width = 80
+	}
+	return int(f.Fd()), width
+}
+
+// variable is the environment variable of a flag: --max-rate is RLCHECK_MAX_RATE.
+func variable(flag string) string {
+	return "RLCHECK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// runFlags are the flags of `rlcheck run`.
+type runFlags struct {
+	target, limit, partition, out, redis, failOn string
+	set, only, skip, outputs, allow              []string
+	strict, dryRun                               bool
+	seed                                         uint64
+}
+
+func newRunCmd(e *env) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run SCENARIO|DIR|builtin:NAME...",
+		Short: "Send the load of scenarios, record it, judge it and report",
+		Long: `Run takes scenario files, folders of them, or bundled ones (builtin: for all), sends their load to the target one after the
+other, judges each recording against the declared limit and writes reports.`,
+		Example: `  rlcheck run builtin:
+  rlcheck run scenarios/burst.yaml -t http://127.0.0.1:8080/ --limit leaky-bucket,rate=10/s,burst=21`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("run: name a scenario file, a folder or builtin:NAME (rlcheck list shows the bundled ones)")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return e.run(cmd.Context(), args, f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.target, "target", "t", "", "URL of the target, or builtin")
+	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,...")
+	fl.StringVar(&f.partition, "partition", "", "how clients are told apart: header:NAME, address, path or query:NAME")
+	fl.StringArrayVar(&f.set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
+	fl.StringSliceVar(&f.only, "only", nil, "run only these scenarios: ID, GLOB or TAG")
+	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
+	fl.BoolVar(&f.strict, "strict", false, "recommended scenarios count too")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
+	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+" (repeatable)")
+	fl.StringVar(&f.out, "out", "", "folder of the run (default reports/<start>)")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "show requests, duration and hosts, and send nothing")
+	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
+	fl.StringVar(&f.redis, "redis", "", "where the embedded target keeps its state: a redis:// URL, or embedded (default memory)")
+	fl.StringVar(&f.failOn, "fail-on", "", "fail: exit 0 for inconclusive; inconclusive: exit 1 for it (default exit 3)")
+	return cmd
+}
+
+// run is `rlcheck run`.
+func (e *env) run(ctx context.Context, args []string, f runFlags) error {
+	if f.failOn != "" && f.failOn != "fail" && f.failOn != "inconclusive" {
+		return usagef("--fail-on %q: fail or inconclusive", f.failOn)
+	}
+	outs, err := parseOutputs(f.outputs, "table")
+	if err != nil {
+		return err
+	}
+	sources, err := readSources(args)
+	if err != nil {
+		return err
+	}
+	opts, err := e.parseOptions(f)
+	if err != nil {
+		return err
+	}
+	chosen, err := pick(sources, opts, f.only, f.skip)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return e.dryRun(chosen)
+	}
+	return e.record(ctx, chosen, sources, outs, f)
+}
+
+// parseOptions turns the flags that change scenarios into what their decoder takes.
+func (e *env) parseOptions(f runFlags) (scenario.ParseOptions, error) {
+	opts := scenario.ParseOptions{Env: e.getenv, Target: f.target, Limit: f.limit, Partition: f.partition}
+	for _, text := range f.set {
+		s, err := scenario.ParseSetting(text)
+		if err != nil {
+			return opts, err
+		}
+		opts.Set = append(opts.Set, s)
+	}
+	return opts, nil
+}
+
+// record runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.
+func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources []source, outs []output, f runFlags) error {
+	started := time.Now()
+	r := &report.Run{ID: runID(started), Started: started, Version: version(),
+		Host: report.Host{GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}}
+	dir, err := newRunDir(f.out, r.ID, len(chosen))
+	if err != nil {
+		return err
+	}
+	var kept error
+	for _, s := range chosen {
+		if ctx.Err() != nil {
+			break
+		}
+		done, err := e.one(ctx, s, dir, textOf(sources, s.File), f, r.ID)
+		if err != nil {
+			kept = err
+			e.say.problem(err)
+		}
+		r.Scenarios = append(r.Scenarios, done)
+	}
+	r.Command = redacted(os.Args, secretsOf(chosen))
+	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
+	if e.report(dir, outs, r, f) != nil {
+		kept = exitStatus(exitNothing)
+	}
+	verdict := statusFor(r.Verdict(f.strict), r.Interrupted, f.failOn)
+	if kept != nil && verdict == nil {
+		return exitStatus(exitNothing) // judged, but what was asked for could not be kept
+	}
+	return verdict
+}
+
+// report writes the reports of the folder, then what was asked for.
+func (e *env) report(dir *runDir, outs []output, r *report.Run, f runFlags) error {
+	_, width := terminal(e.say.out)
+	o := report.Options{Color: e.wantsColor(), Width: width, Strict: f.strict}
+	failed := e.emit(dir.reports(), r, o)
+	if err := e.emit(outs, r, o); err != nil {
+		failed = err
+	}
+	if failed == nil {
+		e.say.notef("kept in %s", dir.path)
+	}
+	return failed
+}
+
+// one runs one scenario and keeps its files.
+func (e *env) one(ctx context.Context, s *scenario.Scenario, dir *runDir, text []byte, f runFlags, id string) (report.Scenario, error) {
+	var bar *meter
+	var keepErr error
+	out := trial.Scenario(ctx, s, trial.Options{
+		ID: id + "-" + s.ID, Seed: f.seed, Version: version(), Allow: f.allow, Redis: f.redis,
+		Planned: func(plan *timeline.Schedule) {
+			keepErr = dir.keepPlan(s.ID, text, plan)
+			n, _ := plan.Planned()
+			bar = e.newMeter(s.ID, n)
+		},
+		Progress: func(p load.Progress) { bar.update(p) },
+	})
+	bar.stop()
+	if out.Timeline != nil {
+		out.TimelinePath = dir.of(s.ID, "timeline.ndjson")
+		if err := dir.keepRecording(s.ID, out.Timeline, out.Header.Started); err != nil {
+			keepErr = err
+		}
+	}
+	if e.verbose || out.Verdict != check.Pass {
+		e.say.notef("%s: %s", s.ID, strings.TrimSpace(strings.ToUpper(out.Verdict.String())+" "+string(out.Reason)))
+	}
+	return out, keepErr
+}
+
+// dryRun prints what the scenarios would send.
+func (e *env) dryRun(chosen []*scenario.Scenario) error {
+	requests, duration := 0, time.Duration(0)
+	hosts := map[string]bool{}
+	var order []string
+	for _, s := range chosen {
+		sum := s.Summary()
+		e.say.resultf("%s  %s\n  limit %s\n", s.ID, s.Title, s.Limit)
+		for _, p := range sum.Phases {
+			e.say.resultf("  %s\n", p.Text)
+		}
+		e.say.resultf("  at most %d requests over %d connections, at least %s, to %s\n\n", sum.Requests, sum.Connections, sum.Duration, strings.Join(sum.Hosts, " and "))
+		requests, duration = requests+sum.Requests, duration+sum.Duration
+		for _, h := range sum.Hosts {
+			if !hosts[h] {
+				hosts[h] = true
+				order = append(order, h)
+			}
+		}
+	}
+	e.say.resultf("in all at most %d requests, at least %s, to %s; nothing was sent\n", requests, duration, strings.Join(order, ", "))
+	return nil
+}
+
+func textOf(sources []source, name string) []byte {
+	for _, s := range sources {
+		if s.name == name {
+			return s.text
+		}
+	}
+	return nil
+}
+
+func secretsOf(chosen []*scenario.Scenario) []string {
+	var all []string
+	for _, s := range chosen {
+		all = append(all, s.Secrets...)
+	}
+	return all
+}
+
+// redacted returns the words of a command line with every secret replaced.
+func redacted(words, secrets []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		for _, secret := range secrets {
+			w = strings.ReplaceAll(w, secret, "REDACTED")
+		}
+		out[i] = w
+	}
+	return out
+}

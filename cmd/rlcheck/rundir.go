@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// runDir is the folder of one run. One scenario keeps its files in it, several have a folder each.
+type runDir struct {
+	path string
+	flat bool
+}
+
+// newRunDir makes the folder and proves that it can be written to, before any request is sent. Without a path it is
+// reports/<id>, with a number behind where that exists.
+func newRunDir(path, id string, scenarios int) (*runDir, error) {
+	if path == "" {
+		path = filepath.Join("reports", id)
+		for n := 2; exists(path); n++ {
+			path = filepath.Join("reports", fmt.Sprintf("%s-%d", id, n))
+		}
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, fmt.Errorf("reports: %w (choose another folder with --out)", err)
+	}
+	probe, err := os.CreateTemp(path, ".rlcheck-*")
+	if err != nil {
+		return nil, fmt.Errorf("reports: %w (choose another folder with --out)", err)
+	}
+	_ = probe.Close()
+	if err := os.Remove(probe.Name()); err != nil {
+		return nil, fmt.Errorf("reports: %w", err)
+	}
+	return &runDir{path, scenarios == 1}, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// of returns the path of a file of one scenario.
+func (d *runDir) of(scenario, file string) string {
+	if d.flat {
+		return filepath.Join(d.path, file)
+	}
+	return filepath.Join(d.path, scenario, file)
+}
+
+// keepPlan keeps the scenario as it was read and its schedule.
+func (d *runDir) keepPlan(id string, src []byte, s *timeline.Schedule) error {
+	if err := writeFile(d.of(id, "scenario.yaml"), src); err != nil {
+		return err
+	}
+	return d.keep(id, "schedule.ndjson", func(w io.Writer) error { return timeline.WriteSchedule(w, s) })
+}
+
+// keepRecording keeps the timeline and the latency log of a scenario.
+func (d *runDir) keepRecording(id string, tl *timeline.Timeline, started time.Time) error {
+	if err := d.keep(id, "timeline.ndjson", func(w io.Writer) error { return timeline.Write(w, tl) }); err != nil {
+		return err
+	}
+	return d.keep(id, "latency.hlog", func(w io.Writer) error { return latency.WriteLog(w, tl, started) })
+}
+
+func (d *runDir) keep(id, file string, write func(io.Writer) error) error {
+	var buf bytes.Buffer
+	if err := write(&buf); err != nil {
+		return fmt.Errorf("%s: %w", d.of(id, file), err)
+	}
+	return writeFile(d.of(id, file), buf.Bytes())
+}
+
+// reports are the formats that every run keeps.
+func (d *runDir) reports() []output {
+	return []output{
+		{"html", filepath.Join(d.path, "report.html")}, {"json", filepath.Join(d.path, "report.json")},
+		{"junit", filepath.Join(d.path, "junit.xml")}, {"markdown", filepath.Join(d.path, "report.md")},
+	}
+}
+
+// runID names a run by its start.
+func runID(t time.Time) string { return t.UTC().Format("2006-01-02T15-04-05") }

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// serveFlags are the flags of `rlcheck serve`.
+type serveFlags struct {
+	limit, addr, fault, key, retryAfter, redis string
+	dialect                                    []string
+	status, replicas                           int
+	seed                                       uint64
+}
+
+func newServeCmd(e *env) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve --limit SPEC",
+		Short: "A loopback endpoint wearing a limiter, right or with a named fault",
+		Example: `  rlcheck serve --limit token-bucket,rate=10/s,burst=20 --addr 127.0.0.1:8080
+  rlcheck serve --fault list`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.fault == "list" {
+				return e.listFaults()
+			}
+			return e.serve(cmd.Context(), f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.limit, "limit", "", "the limit, as a SPEC: ALGORITHM,key=value,... (required)")
+	fl.StringVar(&f.addr, "addr", "127.0.0.1:8080", "loopback address to listen on; port 0 lets the kernel choose")
+	fl.StringVar(&f.fault, "fault", "", "a deliberate defect by name; list shows them all")
+	fl.StringVar(&f.key, "key", "X-Api-Key", "header field whose value is the partition")
+	fl.StringVar(&f.retryAfter, "retry-after", "seconds", "form of Retry-After: seconds or date")
+	fl.StringSliceVar(&f.dialect, "dialect", nil, "groups of fields in answers (default x-ratelimit,ratelimit-draft,retry-after)")
+	fl.IntVar(&f.status, "deny-status", http.StatusTooManyRequests, "status of a denial")
+	fl.IntVar(&f.replicas, "replicas", 1, "replicas behind the address")
+	fl.StringVar(&f.redis, "redis", "", "where the state is kept: a redis:// URL, or embedded (default memory)")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of the random choices of faults")
+	return cmd
+}
+
+// serve is `rlcheck serve`.
+func (e *env) serve(ctx context.Context, f serveFlags) error {
+	if f.limit == "" {
+		return usagef("serve: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
+	}
+	limit, err := reference.Parse(f.limit)
+	if err != nil {
+		return err
+	}
+	o := target.Options{Limit: limit, Fault: f.fault, PartitionHeader: f.key, RetryAfter: f.retryAfter, DenyStatus: f.status,
+		Replicas: f.replicas, Seed: f.seed}
+	for _, d := range f.dialect {
+		o.Dialect = append(o.Dialect, target.Dialect(d))
+	}
+	if o.Store, err = trial.Store(f.redis); err != nil {
+		return err
+	}
+	t, err := target.New(o)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	return e.listen(ctx, t, f.addr, limit.String())
+}
+
+// listen serves h until the command is interrupted, which is its normal end.
+func (e *env) listen(ctx context.Context, h http.Handler, addr, what string) error {
+	s, err := target.Listen(h, addr)
+	if err != nil {
+		return err
+	}
+	e.say.resultf("%s\n", s.URL())
+	e.say.notef("serving %s; end with Ctrl-C", what)
+	<-ctx.Done()
+	end, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	return s.Close(end)
+}
+
+// listFaults prints every fault and the bundled scenarios that catch it.
+func (e *env) listFaults() error {
+	catches, err := caughtBy(e.getenv)
+	if err != nil {
+		return err
+	}
+	for _, f := range target.Faults() {
+		where := ""
+		if f.Proxy {
+			where = " (in the proxy)"
+		}
+		e.say.resultf("%s%s\n    %s\n    seen: %s\n", f.Name, where, f.Sentence, f.Citation)
+		if by := catches[f.Name]; len(by) > 0 {
+			e.say.resultf("    caught by: %s\n", strings.Join(by, ", "))
+		}
+	}
+	return nil
+}
+
+// caughtBy maps each fault to the bundled scenarios that claim to catch it.
+func caughtBy(getenv func(string) (string, bool)) (map[string][]string, error) {
+	sources, err := readBuiltin("")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]string{}
+	for _, src := range sources {
+		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: getenv})
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range s.Catches {
+			out[f] = append(out[f], s.ID)
+		}
+	}
+	return out, nil
+}
+
+// proxyFlags are the flags of `rlcheck proxy`.
+type proxyFlags struct {
+	upstream, addr, fault string
+	strip, set, status    []string
+}
+
+func newProxyCmd(e *env) *cobra.Command {
+	var f proxyFlags
+	cmd := &cobra.Command{
+		Use:     "proxy --upstream URL",
+		Short:   "A loopback proxy that passes, strips or rewrites header fields",
+		Example: `  rlcheck proxy --upstream http://127.0.0.1:8080/ --strip Retry-After --strip 'RateLimit*' --status 429=503`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.fault == "list" {
+				return e.listFaults()
+			}
+			return e.proxy(cmd.Context(), f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.upstream, "upstream", "", "URL of the origin (required)")
+	fl.StringVar(&f.addr, "addr", "127.0.0.1:8081", "loopback address to listen on; port 0 lets the kernel choose")
+	fl.StringArrayVar(&f.strip, "strip", nil, "header field to drop; NAME* for all that begin so (repeatable)")
+	fl.StringArrayVar(&f.set, "set", nil, "header field to set: NAME=VALUE (repeatable)")
+	fl.StringSliceVar(&f.status, "status", nil, "status to replace: 429=503")
+	fl.StringVar(&f.fault, "fault", "", "a deliberate defect by name; list shows them all")
+	return cmd
+}
+
+// proxy is `rlcheck proxy`.
+func (e *env) proxy(ctx context.Context, f proxyFlags) error {
+	if f.upstream == "" {
+		return usagef("proxy: --upstream is missing (write --upstream http://127.0.0.1:8080/)")
+	}
+	up, err := url.Parse(f.upstream)
+	if err != nil {
+		return err
+	}
+	o := target.ProxyOptions{Upstream: up, Strip: f.strip, Fault: f.fault, Set: map[string]string{}, Status: map[int]int{}}
+	for _, s := range f.set {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return usagef("--set %q: write NAME=VALUE", s)
+		}
+		o.Set[name] = value
+	}
+	for _, s := range f.status {
+		from, to, err := statusPair(s)
+		if err != nil {
+			return err
+		}
+		o.Status[from] = to
+	}
+	h, err := target.NewProxy(o)
+	if err != nil {
+		return err
+	}
+	return e.listen(ctx, h, f.addr, "a proxy before "+up.Redacted())
+}
+
+func statusPair(s string) (from, to int, err error) {
+	a, b, ok := strings.Cut(s, "=")
+	from, errA := strconv.Atoi(a)
+	to, errB := strconv.Atoi(b)
+	if !ok || errA != nil || errB != nil {
+		return 0, 0, fmt.Errorf("--status %q: write FROM=TO, as 429=503", s)
+	}
+	return from, to, nil
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/scenarios"
+)
+
+// source is a scenario file that was read but not parsed.
+type source struct {
+	name string
+	text []byte
+}
+
+// builtinPrefix begins the name of a bundled scenario.
+const builtinPrefix = "builtin:"
+
+// readSources reads files, folders (all *.yaml and *.yml in it, by name) and builtin:NAME (builtin: alone is all of them).
+// Every name that cannot be read is reported.
+func readSources(args []string) ([]source, error) {
+	var out []source
+	var errs []error
+	for _, arg := range args {
+		found, err := readSource(arg)
+		out = append(out, found...)
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+func readSource(arg string) ([]source, error) {
+	if name, ok := strings.CutPrefix(arg, builtinPrefix); ok {
+		return readBuiltin(name)
+	}
+	info, err := os.Stat(arg)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: there is no such file%s", arg, hintBuiltin(arg))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		text, err := scenario.ReadFile(arg)
+		if err != nil {
+			return nil, err
+		}
+		return []source{{arg, text}}, nil
+	}
+	return readFolder(arg)
+}
+
+// hintBuiltin suggests the bundled scenario that a missing file may have meant.
+func hintBuiltin(arg string) string {
+	name := strings.TrimSuffix(filepath.Base(arg), filepath.Ext(arg))
+	if slices.Contains(builtinNames(), name) {
+		return " (write \"" + builtinPrefix + name + "\")"
+	}
+	return ""
+}
+
+func readFolder(dir string) ([]source, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []source
+	var errs []error
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); e.IsDir() || ext != ".yaml" && ext != ".yml" {
+			continue
+		}
+		name := filepath.Join(dir, e.Name())
+		text, err := scenario.ReadFile(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		out = append(out, source{name, text})
+	}
+	if len(out) == 0 && len(errs) == 0 {
+		return nil, fmt.Errorf("%s: there is no scenario in it: a scenario file ends in .yaml", dir)
+	}
+	return out, errors.Join(errs...)
+}
+
+// builtinNames lists the bundled scenarios, ascending.
+func builtinNames() []string {
+	var names []string
+	entries, _ := fs.ReadDir(scenarios.FS, ".") // an embedded folder is always readable
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".yaml"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func readBuiltin(name string) ([]source, error) {
+	names := builtinNames()
+	if name != "" {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("%s%s: no such bundled scenario: one of %s", builtinPrefix, name, strings.Join(names, ", "))
+		}
+		names = []string{name}
+	}
+	var out []source
+	for _, n := range names {
+		text, err := fs.ReadFile(scenarios.FS, n+".yaml")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, source{builtinPrefix + n, text})
+	}
+	return out, nil
+}
+
+// matches tells whether a scenario is meant by one of the words: its id, a glob over ids, or a tag.
+func matches(s *scenario.Scenario, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool {
+		ok, _ := path.Match(w, s.ID) // a bad pattern was refused before
+		return ok || slices.Contains(s.Tags, w)
+	})
+}
+
+// pick parses the sources and keeps those that only and skip select. All mistakes of all files are reported.
+func pick(sources []source, opts scenario.ParseOptions, only, skip []string) ([]*scenario.Scenario, error) {
+	for _, w := range append(slices.Clone(only), skip...) {
+		if _, err := path.Match(w, ""); err != nil {
+			return nil, usagef("%q: not a pattern: a [ is not closed", w)
+		}
+	}
+	var out []*scenario.Scenario
+	var errs []error
+	ids := map[string]string{}
+	for _, src := range sources {
+		s, err := scenario.Parse(src.text, src.name, opts)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if other, twice := ids[s.ID]; twice {
+			errs = append(errs, fmt.Errorf("%s: id %q: %s has it already", src.name, s.ID, other))
+		}
+		ids[s.ID] = src.name
+		if len(only) > 0 && !matches(s, only) || matches(s, skip) {
+			continue
+		}
+		out = append(out, s)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if len(out) == 0 {
+		return nil, usagef("no scenario is left: --only and --skip select none of %d", len(sources))
+	}
+	return out, nil
+}

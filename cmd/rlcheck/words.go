@@ -1,0 +1,59 @@
+package main
+
+import (
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/rlcheck/rlcheck/internal/field"
+)
+
+func newRetryAfterCmd(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "retry-after VALUE",
+		Short:   "What a Retry-After value means, as a time and a wait",
+		Example: "  rlcheck retry-after 120\n  rlcheck retry-after 'Fri, 20 Nov 2026 10:00:00 GMT'",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			m, err := field.Explain(args[0], time.Now())
+			if err != nil {
+				return err
+			}
+			e.say.resultf("%s\n", m.String())
+			return nil
+		},
+	}
+}
+
+func newManCmd(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the manual pages",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Title: "RLCHECK", Section: "1"}, args[0])
+		},
+	}
+}
+
+func newVersionCmd(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			e.say.resultf("rlcheck %s\n", version())
+			return nil
+		},
+	}
+}
+
+// version is the version of the module as the build recorded it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
+}

@@ -1,0 +1,192 @@
+package trial
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/target"
+)
+
+// The error of a target's wall clock against ours: none but of rounding for the embedded target, half a second for others.
+const (
+	sameClock  = time.Millisecond
+	otherClock = 500 * time.Millisecond
+)
+
+// endpoints are where the requests of a scenario go, and what must be stopped afterwards.
+type endpoints struct {
+	target, origin *url.URL
+	wallError      time.Duration
+	stops          []func() error
+}
+
+// connect finds the endpoints of a scenario and starts those that are embedded.
+func connect(s *scenario.Scenario, o Options) (*endpoints, error) {
+	e := &endpoints{wallError: otherClock}
+	if o.Network == nil {
+		o.Network = loopback{}
+	}
+	where, origin := s.Target.URL, s.Target.Origin
+	if where == scenario.Builtin {
+		e.wallError = sameClock
+		var err error
+		if where, origin, err = e.embed(s, o); err != nil {
+			e.close()
+			return nil, err
+		}
+	}
+	var err error
+	if e.target, err = url.Parse(where); err != nil {
+		return nil, err
+	}
+	if origin != "" {
+		e.origin, err = url.Parse(origin)
+	}
+	return e, err
+}
+
+// embed starts the embedded target and, where the scenario compares with an origin, the embedded proxy in front of it.
+func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string, err error) {
+	opts := target.Options{Limit: s.Limit, RetryAfter: s.Target.RetryAfter, Seed: o.Seed}
+	if s.Partition.Kind == scenario.ByHeader {
+		opts.PartitionHeader = s.Partition.Name
+	}
+	behindProxy, inProxy := s.Target.Fault, ""
+	if proxyFault(s.Target.Fault) {
+		behindProxy, inProxy = "", s.Target.Fault
+	}
+	opts.Fault = behindProxy
+	if opts.Store, err = Store(o.Redis); err != nil {
+		return "", "", err
+	}
+	t, err := target.New(opts)
+	if err != nil {
+		return "", "", err
+	}
+	e.stops = append(e.stops, t.Close)
+	if where, err = e.listen(o.Network, t); err != nil {
+		return "", "", err
+	}
+	if s.Target.Origin == "" && inProxy == "" {
+		return where, "", nil
+	}
+	origin = where
+	up, err := url.Parse(origin)
+	if err != nil {
+		return "", "", err
+	}
+	p, err := target.NewProxy(target.ProxyOptions{Upstream: up, Fault: inProxy, Transport: &http.Transport{
+		DialContext: o.Network.Dial, DisableCompression: true, MaxIdleConnsPerHost: 512}})
+	if err != nil {
+		return "", "", err
+	}
+	if where, err = e.listen(o.Network, p); err != nil {
+		return "", "", err
+	}
+	if s.Target.Origin == "" {
+		origin = ""
+	}
+	return where, origin, nil
+}
+
+func (e *endpoints) listen(n Network, h http.Handler) (string, error) {
+	where, stop, err := n.Listen(h)
+	if err == nil {
+		e.stops = append(e.stops, stop)
+	}
+	return where, err
+}
+
+// proxyFault tells whether a fault lives in the proxy.
+func proxyFault(name string) bool {
+	for _, f := range target.Faults() {
+		if f.Name == name {
+			return f.Proxy
+		}
+	}
+	return false
+}
+
+// Store opens the store of the embedded target: a redis:// URL, EmbeddedRedis, or empty for memory (nil).
+func Store(redis string) (target.Store, error) {
+	switch redis {
+	case "":
+		return nil, nil
+	case EmbeddedRedis:
+		return target.EmbeddedRedis()
+	default:
+		return target.RedisStore(redis)
+	}
+}
+
+// EmbeddedRedis is the word for the embedded Redis in place of a URL.
+const EmbeddedRedis = "embedded"
+
+// storeName says in a report where the embedded target keeps its state.
+func storeName(redis string) string {
+	switch redis {
+	case "":
+		return "memory"
+	case EmbeddedRedis:
+		return "embedded redis"
+	default:
+		return "redis"
+	}
+}
+
+func (e *endpoints) urls() []*url.URL {
+	if e.origin == nil {
+		return []*url.URL{e.target}
+	}
+	return []*url.URL{e.target, e.origin}
+}
+
+func (e *endpoints) originText() string {
+	if e.origin == nil {
+		return ""
+	}
+	return e.origin.Redacted()
+}
+
+// close stops what was started, the last one first.
+func (e *endpoints) close() {
+	for i := len(e.stops) - 1; i >= 0; i-- {
+		_ = e.stops[i]() // the run is over: a listener that does not close changes nothing of what was recorded
+	}
+}
+
+// loopback is the real network.
+type loopback struct{}
+
+func (loopback) Listen(h http.Handler) (string, func() error, error) {
+	s, err := target.Listen(h, "127.0.0.1:0")
+	if err != nil {
+		return "", nil, fmt.Errorf("embedded target: %w", err)
+	}
+	return s.URL(), func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		return s.Close(ctx)
+	}, nil
+}
+
+func (loopback) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, network, addr)
+}
+
+func tlsConfig(s *scenario.Scenario) *tls.Config {
+	if !s.Target.Insecure {
+		return nil
+	}
+	return &tls.Config{InsecureSkipVerify: true} //nolint:gosec // target.insecure asks for it
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,250 @@
+// Package trial takes one scenario from its file to its verdict: plan, record, judge. It starts the embedded target where a
+// scenario asks for it.
+package trial
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Options are what a run needs beside its scenario.
+type Options struct {
+	// ID names the run; fresh partitions begin with it, so two runs at the same target need different ones.
+	ID string
+	// Seed makes random choices repeatable.
+	Seed uint64
+	// Version is that of rlcheck, sent as part of the User-Agent.
+	Version string
+	// Allow names hosts that may be reached although their address is neither loopback nor private.
+	Allow []string
+	// Redis is the URL of a Redis that keeps the state of the embedded target; "embedded" for the embedded one; empty:
+	// memory.
+	Redis string
+	// Progress is called while the load is sent; may be nil.
+	Progress func(load.Progress)
+	// Planned is called with the schedule before anything is sent; may be nil.
+	Planned func(*timeline.Schedule)
+	// Network is where the embedded target listens and requests are dialled; nil for loopback TCP.
+	Network Network
+	// Pacer paces the requests; nil for the precise one.
+	Pacer load.Pacer
+}
+
+// Network lets tests put the embedded target and the generator on a network of their own.
+type Network interface {
+	// Listen serves h and returns its URL.
+	Listen(h http.Handler) (url string, stop func() error, err error)
+	// Dial connects to an address of this network.
+	Dial(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Scenario runs one scenario and returns what the formats print of it. What goes wrong is part of it: an unusable target or
+// an interrupted recording is Inconclusive with its reason. Cancelling ctx stops the load; what was seen is judged.
+func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scenario {
+	began := time.Now()
+	out := describe(s, o)
+	defer func() { out.Duration = time.Since(began) }()
+	if why := s.Unmet(); why != "" {
+		return inconclusive(out, check.NeedsFailed, why)
+	}
+	schedule, err := s.Plan(o.ID, o.Seed)
+	if err != nil {
+		return inconclusive(out, check.SetupFailed, err.Error())
+	}
+	if o.Planned != nil {
+		o.Planned(schedule)
+	}
+	ends, err := connect(s, o)
+	if err != nil {
+		return inconclusive(out, check.SetupFailed, err.Error())
+	}
+	defer ends.close()
+	out.Target, out.Origin = ends.target.Redacted(), ends.originText()
+	opts, err := loadOptions(s, o, ends)
+	if err != nil {
+		return inconclusive(out, check.SetupFailed, err.Error())
+	}
+	tl, err := load.Record(ctx, schedule, opts)
+	if err != nil {
+		return inconclusive(out, check.SetupFailed, err.Error())
+	}
+	out.Duration = time.Since(began)
+	Judge(&out, s, tl)
+	return out
+}
+
+// describe fills in what is known of a scenario before it runs.
+func describe(s *scenario.Scenario, o Options) report.Scenario {
+	out := report.Scenario{ID: s.ID, Title: s.Title, Kind: string(s.Kind), Source: s.Source, File: s.File,
+		Target: s.Target.URL, Origin: s.Target.Origin, Limit: s.Limit}
+	if s.Target.URL == scenario.Builtin {
+		out.Store, out.Fault = storeName(o.Redis), s.Target.Fault
+	}
+	return out
+}
+
+func inconclusive(out report.Scenario, r check.Reason, detail string) report.Scenario {
+	out.Verdict, out.Reason, out.Detail = check.Inconclusive, r, detail
+	return out
+}
+
+// loadOptions turns a scenario into what the generator needs.
+func loadOptions(s *scenario.Scenario, o Options, ends *endpoints) (load.Options, error) {
+	part, err := load.ParsePartition(partitionText(s.Partition))
+	if err != nil {
+		return load.Options{}, err
+	}
+	opts := load.Options{
+		URL: ends.target, Origin: ends.origin, Method: s.Target.Method, Header: header(s, o), Body: []byte(s.Target.Body),
+		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s), Classify: classifier(s.Denied.Status),
+		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests, MaxDuration: s.Safety.MaxDuration,
+		Tick: s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer, Guard: guard(o.Allow, ends),
+	}
+	if o.Network != nil {
+		opts.Dial = o.Network.Dial
+	}
+	return opts, nil
+}
+
+func partitionText(p scenario.Partition) string {
+	if p.Name == "" {
+		return string(p.Kind)
+	}
+	return string(p.Kind) + ":" + p.Name
+}
+
+func header(s *scenario.Scenario, o Options) http.Header {
+	h := http.Header{"User-Agent": {"rlcheck/" + o.Version}}
+	for name, value := range s.Target.Header {
+		h.Set(name, value)
+	}
+	return h
+}
+
+// classifier reads the statuses that a scenario calls denials; other answers below 400 are admissions, the rest unknown.
+func classifier(denied []int) func(int) timeline.Outcome {
+	return func(status int) timeline.Outcome {
+		switch {
+		case slices.Contains(denied, status):
+			return timeline.Denied
+		case status >= 200 && status < 400:
+			return timeline.Allowed
+		default:
+			return timeline.Unknown
+		}
+	}
+}
+
+// guard refuses addresses beyond loopback and private networks, unless the host was named in allow.
+func guard(allow []string, ends *endpoints) func(netip.Addr) error {
+	for _, u := range ends.urls() {
+		if slices.Contains(allow, u.Hostname()) || slices.Contains(allow, u.Host) {
+			return nil
+		}
+	}
+	return func(a netip.Addr) error {
+		if a = a.Unmap(); a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() {
+			return nil
+		}
+		return errors.New("the address " + a.String() + " is public (name its host with --allow)")
+	}
+}
+
+// Judge fills the verdict of a recording into out.
+func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
+	out.Timeline, out.Header, out.Counts, out.Latency = tl, tl.Header, tl.Counts(), latency.Summarize(tl)
+	out.Claims = nil
+	if s.Expect.Conformance != scenario.NoConformance {
+		c, j := conformance(tl, s)
+		out.Judgement, out.Claims = j, append(out.Claims, c)
+	}
+	if why, down := load.Unreachable(tl); down {
+		*out = inconclusive(*out, check.Unreachable, why)
+		out.Claims = nil
+		return
+	}
+	out.Claims = append(out.Claims, claim.Judge(tl, s.Limit, s.Expect.Expect)...)
+	out.Verdict, out.Reason, out.Detail = sum(out.Claims)
+	if out.Verdict == check.Pass && tl.Header.Interrupted {
+		*out = inconclusive(*out, check.Interrupted, "the recording was stopped before its plan was done")
+	}
+}
+
+// sum is the worst verdict of the claims, with the reason of the first inconclusive one.
+func sum(claims []check.Claim) (v check.Verdict, r check.Reason, detail string) {
+	if len(claims) == 0 {
+		return check.Inconclusive, check.TooFew, "the scenario expects nothing"
+	}
+	v = check.Pass
+	for _, c := range claims {
+		v = check.Worst(v, c.Verdict)
+		if c.Verdict == check.Inconclusive && r == "" {
+			r, detail = c.Reason, c.ID+": "+c.Text
+		}
+	}
+	if v != check.Inconclusive {
+		return v, "", ""
+	}
+	return v, r, detail
+}
+
+// conformance judges a recording against the limit of its scenario.
+func conformance(tl *timeline.Timeline, s *scenario.Scenario) (check.Claim, *check.Judgement) {
+	c := check.Claim{ID: "conformance"}
+	j, err := check.Judge(tl, s.Limit, judgeOptions(s))
+	if err != nil {
+		c.Reason, c.Text = check.SearchLimit, err.Error()
+		return c, nil
+	}
+	c.Verdict, c.Reason = j.Verdict, j.Reason
+	for _, p := range j.Partitions {
+		c.Findings = append(c.Findings, p.Findings...)
+	}
+	switch j.Verdict {
+	case check.Fail:
+		c.Text = c.Findings[0].Text
+	case check.Pass:
+		c.Text = Worth(s.Limit, j.Measured)
+	default:
+		c.Text = j.Detail
+	}
+	return c, j
+}
+
+func judgeOptions(s *scenario.Scenario) check.Options {
+	r := s.Expect.Resolution
+	return check.Options{
+		Conformance: check.Conformance(s.Expect.Conformance),
+		Shared:      !s.Partition.Exclusive,
+		Resolution: check.Resolution{
+			BurstExact: r.Burst.Demanded && r.Burst.Ratio == 0, Burst: r.Burst.Ratio, Rate: r.Rate.Ratio,
+		},
+	}
+}
+
+// Worth says what a pass is worth: the declared policy next to the measured one.
+func Worth(l reference.Limit, m check.Measured) string {
+	if len(l) != 1 {
+		return l.String()
+	}
+	p := l[0]
+	word := "quota"
+	if !p.Windowed() && p.Algorithm != reference.SlidingWindowLog {
+		word = "burst"
+	}
+	return word + " " + itoa(p.Full()) + " (measured " + m.Burst.String() + "), rate " + p.Rate.String() + " (measured " + m.Rate.String() + "/s)"
+}
