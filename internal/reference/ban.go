@@ -29,7 +29,7 @@ func (l banned) Step(s State, at time.Duration, cost int64) (State, Decision) {
 
 // at returns s brought to the instant at, and the rest of its ban there.
 func (l banned) at(s State, at time.Duration) (v banState, rest time.Duration) {
-	v, seen := s.(banState)
+	v, seen := resume[banState](s)
 	if !seen {
 		return banState{inside: l.inside.Init(), last: at}, 0
 	}

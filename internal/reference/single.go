@@ -119,13 +119,20 @@ func (l single[S]) Step(s State, at time.Duration, cost int64) (State, Decision)
 
 // at returns s brought to the instant at.
 func (l single[S]) at(s State, at time.Duration) S {
-	if v, ok := s.(S); ok {
-		return l.algorithm.advance(v, at)
+	v, seen := resume[S](s)
+	if !seen {
+		return l.algorithm.open(at)
 	}
-	if _, ok := s.(newborn); !ok {
+	return l.algorithm.advance(v, at)
+}
+
+// resume returns what s holds, and whether its partition was asked before. It panics for the state of another limiter.
+func resume[S comparable](s State) (v S, seen bool) {
+	v, seen = s.(S)
+	if !seen && s != (newborn{}) {
 		panic(fmt.Sprintf("reference: a state of type %T belongs to another limiter", s))
 	}
-	return l.algorithm.open(at)
+	return v, seen
 }
 
 func (l single[S]) wait(s State, at time.Duration, cost int64) time.Duration {

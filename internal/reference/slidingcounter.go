@@ -11,9 +11,9 @@ import (
 //	admitted when round(prev * (W-x)/W) + cur + cost-1 < quota
 //
 // RoundNone and RoundDown admit the same requests. Windows are half-open. With AlignFirst a window begins with the first
-// request, the next ones follow W apart; when two windows have passed since the last one began, the next request begins a
-// window of its own and both counts are 0 (HAProxy's freq_ctr). Only a counted request begins a window. Where denied
-// requests are counted, a count stops at Most.
+// request and the next ones follow W apart; a request 2W or more after the beginning of the window that counted the last
+// one begins a window of its own, and both counts are 0 (HAProxy's freq_ctr). Only counted requests matter for that. Where
+// denied requests are counted, a count stops at Most.
 type windowCounter struct {
 	grid     grid
 	quota    int64
@@ -21,8 +21,9 @@ type windowCounter struct {
 	rounding Rounding
 }
 
-// counterState holds the counts of the window that is into old at the time last, and of the one before. Without an open
-// window all but last are zero.
+// counterState holds the counts of the window that began into before the time last, and of the one before. On a fixed
+// grid it is the window of last; with AlignFirst that of the last counted request, which may be over: into is less than 2W.
+// Without an open window all but last are zero.
 type counterState struct {
 	last, into time.Duration
 	prev, cur  int64
@@ -45,14 +46,22 @@ func (w windowCounter) advance(s counterState, at time.Duration) counterState {
 	}
 	window := uint64(w.grid.window)
 	age := uint64(s.into) + past
-	switch {
-	case age < past || age >= 2*window || !s.open:
+	if age < past || age >= 2*window || !s.open {
 		return w.open(at)
-	case age < window:
-		s.last, s.into = at, time.Duration(age)
+	}
+	s.last, s.into = at, time.Duration(age)
+	if w.grid.first {
 		return s
 	}
-	return counterState{last: at, into: time.Duration(age - window), prev: s.cur, open: true}
+	return w.turn(s)
+}
+
+// turn returns s with the window of its time.
+func (w windowCounter) turn(s counterState) counterState {
+	if s.into < w.grid.window {
+		return s
+	}
+	return counterState{last: s.last, into: s.into - w.grid.window, prev: s.cur, open: true}
 }
 
 func (w windowCounter) wait(s counterState, cost int64) time.Duration {
@@ -62,6 +71,7 @@ func (w windowCounter) wait(s counterState, cost int64) time.Duration {
 	if s.prev == 0 && s.cur == 0 {
 		return 0
 	}
+	s = w.turn(s)
 	// In this window the weighted part of prev may be at most room, in the next one that of cur.
 	window := w.grid.window
 	if room := w.quota - cost - s.cur; room >= 0 {
@@ -92,6 +102,7 @@ func (w windowCounter) latest(prev, room int64) time.Duration {
 
 func (w windowCounter) charge(s counterState, cost int64, allow bool) (counterState, time.Duration) {
 	if allow || w.all {
+		s = w.turn(s)
 		s.cur += min(cost, Most-s.cur)
 		s.open = true
 	}
@@ -99,6 +110,7 @@ func (w windowCounter) charge(s counterState, cost int64, allow bool) (counterSt
 }
 
 func (w windowCounter) view(s counterState) (int64, time.Duration) {
+	s = w.turn(s)
 	window := w.grid.window
 	remaining := max(0, w.quota-s.cur-w.weighted(s))
 	switch {

@@ -27,7 +27,7 @@ func (l ticked) Step(s State, at time.Duration, cost int64) (State, Decision) {
 
 // at returns s with its time brought to the instant at, what the limiter's clock reads then, and how long it has read so.
 func (l ticked) at(s State, at time.Duration) (v tickState, reads, past time.Duration) {
-	v, seen := s.(tickState)
+	v, seen := resume[tickState](s)
 	if !seen {
 		v = tickState{inside: l.inside.Init(), last: at}
 	}

@@ -1,0 +1,277 @@
+package reference
+
+import (
+	"math/big"
+	"time"
+)
+
+// definition decides by the definitions of the algorithms: each question is computed anew from the list of all requests
+// that came before, in rational numbers. It shares no arithmetic and no state with the limiters.
+type definition struct {
+	limit Limit
+	past  []asked
+}
+
+// asked is one request of the past.
+type asked struct {
+	at   time.Duration
+	cost int64
+	// allow is the outcome; refused tells for each policy whether it would have denied the request by itself, and banned
+	// whether its ban did so.
+	allow           bool
+	refused, banned []bool
+	// units are what was charged to each policy, nil for nothing.
+	units []*big.Rat
+}
+
+// event is what a request means to one algorithm: its time on the limiter's own clock, and the units charged.
+type event struct {
+	at    *big.Rat
+	units *big.Rat
+}
+
+func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
+
+// floor returns the largest whole number that is not over x.
+func floor(x *big.Rat) *big.Int {
+	q := new(big.Int)
+	return q.Div(x.Num(), x.Denom()) // Euclidean division; denominators are positive.
+}
+
+// clock returns what the clock of p reads at the instant at.
+func clock(p Policy, at time.Duration) *big.Rat {
+	x := rat(int64(at))
+	if p.Tick == 0 {
+		return x
+	}
+	tick := rat(int64(p.Tick))
+	return x.Mul(tick, new(big.Rat).SetInt(floor(new(big.Rat).Quo(x, tick))))
+}
+
+// admits tells whether the limit admits a request at the instant at, and which of its policies do not.
+func (d *definition) admits(at time.Duration, cost int64) (allow bool, refused, banned []bool) {
+	allow = true
+	for k := range d.limit {
+		ban := d.inBan(k, at)
+		no := !ban && !d.fits(k, at, cost)
+		banned, refused = append(banned, ban), append(refused, no || ban)
+		allow = allow && !ban && !no
+	}
+	return allow, refused, banned
+}
+
+// ask decides a request and remembers it.
+func (d *definition) ask(at time.Duration, cost int64) bool {
+	a := asked{at: at, cost: cost}
+	a.allow, a.refused, a.banned = d.admits(at, cost)
+	for k := range d.limit {
+		a.units = append(a.units, d.charged(k, a))
+	}
+	d.past = append(d.past, a)
+	return a.allow
+}
+
+// remaining counts how many requests of cost 1 would pass at the instant at, one after the other.
+func (d *definition) remaining(at time.Duration) (n int64) {
+	copied := definition{limit: d.limit, past: append([]asked(nil), d.past...)}
+	for copied.ask(at, 1) {
+		n++
+	}
+	return n
+}
+
+// inBan tells whether policy k bans at the instant at: less than its ban ago it refused a request outside a ban.
+func (d *definition) inBan(k int, at time.Duration) bool {
+	p := d.limit[k]
+	now := clock(p, at)
+	for _, a := range d.past {
+		if a.refused[k] && !a.banned[k] {
+			if age := new(big.Rat).Sub(now, clock(p, a.at)); age.Cmp(rat(int64(p.Ban))) < 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// charged returns the units that a request is charged to policy k, nil for nothing.
+func (d *definition) charged(k int, a asked) *big.Rat {
+	p := d.limit[k]
+	if a.banned[k] || !a.allow && p.Count != CountAll {
+		return nil
+	}
+	units := rat(a.cost)
+	if a.allow || p.Windowed() || p.Algorithm == SlidingWindowLog {
+		return units
+	}
+	// A bucket: no more than is left.
+	if left := new(big.Rat).Sub(rat(p.Full()), d.level(k, a.at)); left.Cmp(units) < 0 {
+		return left
+	}
+	return units
+}
+
+// events returns what was charged to policy k.
+func (d *definition) events(k int) []event {
+	p := d.limit[k]
+	var events []event
+	if len(d.past) > 0 && p.Start == StartEmpty {
+		events = append(events, event{clock(p, d.past[0].at), rat(p.Full())})
+	}
+	for _, a := range d.past {
+		if a.units[k] != nil {
+			events = append(events, event{clock(p, a.at), a.units[k]})
+		}
+	}
+	return events
+}
+
+// fits tells whether policy k alone, outside a ban, admits a request at the instant at.
+func (d *definition) fits(k int, at time.Duration, cost int64) bool {
+	p := d.limit[k]
+	switch p.Algorithm {
+	case SlidingWindowLog:
+		return d.logged(k, at).Cmp(rat(p.Rate.N-cost)) <= 0
+	case FixedWindow:
+		_, cur, _ := d.windows(k, at)
+		return cur.Cmp(rat(p.Rate.N-cost)) <= 0
+	case SlidingWindowCounter:
+		prev, cur, x := d.windows(k, at)
+		sum := new(big.Rat).Add(weighted(p, prev, x), cur)
+		return sum.Add(sum, rat(cost-1)).Cmp(rat(p.Rate.N)) < 0
+	default:
+		sum := new(big.Rat).Add(d.level(k, at), rat(cost))
+		return sum.Cmp(rat(p.Full())) <= 0
+	}
+}
+
+// level returns how full the meter of a bucket is at the instant at: by Reich's formula the most that any stretch of time
+// ending now brought in more than drained in it.
+func (d *definition) level(k int, at time.Duration) *big.Rat {
+	if len(d.past) == 0 && d.limit[k].Start == StartEmpty {
+		return rat(d.limit[k].Full())
+	}
+	events := d.events(k)
+	most, sum, now := new(big.Rat), new(big.Rat), clock(d.limit[k], at)
+	for i := len(events) - 1; i >= 0; i-- {
+		sum.Add(sum, events[i].units)
+		backlog := new(big.Rat).Sub(sum, d.drained(k, events[i].at, now))
+		if backlog.Cmp(most) > 0 {
+			most = backlog
+		}
+	}
+	return most
+}
+
+// drained returns the units that drain between two times: the rate times their difference, or, for a refill in
+// intervals, the fill times the number of multiples of the interval since the creation that lie in (from, to].
+func (d *definition) drained(k int, from, to *big.Rat) *big.Rat {
+	p := d.limit[k]
+	perNano := big.NewRat(p.Rate.N, int64(p.Rate.Per))
+	if p.Refill != RefillInterval || len(d.past) == 0 {
+		return perNano.Mul(perNano, new(big.Rat).Sub(to, from))
+	}
+	created, fill := clock(p, d.past[0].at), rat(p.Fill)
+	fills := func(t *big.Rat) *big.Rat {
+		x := new(big.Rat).Sub(t, created)
+		x.Mul(x, perNano).Quo(x, fill)
+		return new(big.Rat).SetInt(floor(x))
+	}
+	return fill.Mul(fill, new(big.Rat).Sub(fills(to), fills(from)))
+}
+
+// logged returns the units charged in the window that ends at the instant at.
+func (d *definition) logged(k int, at time.Duration) *big.Rat {
+	p := d.limit[k]
+	begin := clock(p, at)
+	begin.Sub(begin, rat(int64(p.Rate.Per)))
+	sum := new(big.Rat)
+	for _, e := range d.events(k) {
+		if c := e.at.Cmp(begin); c > 0 || c == 0 && p.Boundary == Closed {
+			sum.Add(sum, e.units)
+		}
+	}
+	return sum
+}
+
+// windows returns the units charged in the window before the one of the instant at and in that window, and how far at is
+// into it.
+func (d *definition) windows(k int, at time.Duration) (prev, cur, x *big.Rat) {
+	p := d.limit[k]
+	now, window := clock(p, at), rat(int64(p.Rate.Per))
+	begin := new(big.Rat).Sub(now, rat(int64(p.PhaseFrom)))
+	begin.Mul(window, new(big.Rat).SetInt(floor(begin.Quo(begin, window)))).Add(begin, rat(int64(p.PhaseFrom)))
+	events := d.events(k)
+	if p.Align == AlignFirst {
+		begin = firstWindow(p, events, now)
+	}
+	prev, cur = new(big.Rat), new(big.Rat)
+	before := new(big.Rat).Sub(begin, window)
+	for _, e := range events {
+		switch {
+		case e.at.Cmp(begin) >= 0:
+			cur.Add(cur, e.units)
+		case e.at.Cmp(before) >= 0 && d.joined(k, events, e.at, begin):
+			prev.Add(prev, e.units)
+		}
+	}
+	return prev, cur, new(big.Rat).Sub(now, begin)
+}
+
+// joined tells whether the window that begins at begin directly follows the one that an event fell into: always on a fixed
+// grid, and for windows opened by a request unless begin opened a series of its own.
+func (d *definition) joined(k int, events []event, at, begin *big.Rat) bool {
+	p := d.limit[k]
+	if p.Align != AlignFirst {
+		return true
+	}
+	own := firstWindow(p, events, at)
+	return new(big.Rat).Add(own, rat(int64(p.Rate.Per))).Cmp(begin) == 0
+}
+
+// firstWindow returns where the window begins that the instant now lies in, or now where none is open. A fixed window ends
+// after W. A counter's windows follow W apart, until an event 2W or more after the last one with an event began.
+func firstWindow(p Policy, events []event, now *big.Rat) *big.Rat {
+	window := rat(int64(p.Rate.Per))
+	lasts := window
+	if p.Algorithm == SlidingWindowCounter {
+		lasts = rat(2 * int64(p.Rate.Per))
+	}
+	var begin *big.Rat
+	settle := func(t *big.Rat) {
+		if begin == nil || new(big.Rat).Sub(t, begin).Cmp(lasts) >= 0 {
+			begin = t
+		} else if new(big.Rat).Sub(t, begin).Cmp(window) >= 0 {
+			begin = new(big.Rat).Add(begin, window)
+		}
+	}
+	for _, e := range events {
+		if e.at.Cmp(now) > 0 {
+			break
+		}
+		settle(e.at)
+	}
+	settle(now)
+	return begin
+}
+
+// weighted returns the rounded weight of the window before, x into this one.
+func weighted(p Policy, prev, x *big.Rat) *big.Rat {
+	window := rat(int64(p.Rate.Per))
+	v := new(big.Rat).Sub(window, x)
+	v.Mul(v, prev).Quo(v, window)
+	one := rat(1)
+	switch p.Rounding {
+	case RoundDown:
+		return v.SetInt(floor(v))
+	case RoundUp:
+		down := new(big.Rat).SetInt(floor(v))
+		if down.Cmp(v) < 0 {
+			down.Add(down, one)
+		}
+		return down
+	case RoundNearest:
+		return v.SetInt(floor(v.Add(v, big.NewRat(1, 2))))
+	}
+	return v
+}
