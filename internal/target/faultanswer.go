@@ -100,7 +100,7 @@ func retryAfterFaults() []Fault {
 			Sentence: "sends Retry-After twice, with two values",
 			Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.3",
 			answer: onRetryAfter(func(a *answer) {
-				a.header["Retry-After"] = append(a.header["Retry-After"][:1:1], "1", "120")
+				a.header["Retry-After"] = append(a.header["Retry-After"][:1:1], "120")
 			}),
 		},
 	}

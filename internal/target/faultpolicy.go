@@ -69,9 +69,9 @@ func policyFaults() []Fault {
 
 // grown returns p with n units more at once.
 func grown(p reference.Policy, n int64) reference.Policy {
+	p.Burst += n
 	switch {
 	case isBucket(p):
-		p.Burst += n
 	case p.Algorithm == reference.LeakyBucketQueue:
 		p.Queue += n
 	default:

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -44,6 +45,7 @@ type request struct {
 	method, path, key string
 	cost              int64
 	fields            map[string]string
+	ctx               context.Context
 }
 
 // ask sends one request to h without a network.
@@ -63,6 +65,9 @@ func ask(h http.Handler, q request) *http.Response {
 	}
 	for name, value := range q.fields {
 		r.Header.Set(name, value)
+	}
+	if q.ctx != nil {
+		r = r.WithContext(q.ctx)
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)

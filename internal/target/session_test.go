@@ -1,0 +1,142 @@
+package target
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+	"time"
+)
+
+// session is a client in virtual time. Its steps say what it saw; run joins that.
+type session struct {
+	h       http.Handler
+	request request
+	// last is the last answer, took how long it was waited for.
+	last *http.Response
+	took time.Duration
+}
+
+// step is one thing that a client does; "" is nothing worth saying.
+type step func(*session) string
+
+// run does all steps, one after the other.
+func run(h http.Handler, steps ...step) string {
+	s := &session{h: h, request: request{key: "k"}}
+	var seen []string
+	for _, do := range steps {
+		if what := do(s); what != "" {
+			seen = append(seen, what)
+		}
+	}
+	return strings.Join(seen, ", ")
+}
+
+// send sends one request and tells whether it was allowed.
+func (s *session) send() bool {
+	begin := time.Now()
+	s.last = ask(s.h, s.request)
+	s.took = time.Since(begin)
+	return s.last.StatusCode == http.StatusOK
+}
+
+// pace sends n requests, a gap before each, and says how many were allowed.
+func pace(n int, gap time.Duration) step {
+	return func(s *session) string {
+		allowed := 0
+		for range n {
+			time.Sleep(gap)
+			if s.send() {
+				allowed++
+			}
+		}
+		return fmt.Sprint(allowed)
+	}
+}
+
+// burst sends n requests one after the other in no time, and says how many were allowed.
+func burst(n int) step { return pace(n, 0) }
+
+// together sends n requests at once, and says how many were allowed.
+func together(n int) step {
+	return func(s *session) string {
+		var allowed atomic.Int64
+		var wg sync.WaitGroup
+		for range n {
+			wg.Go(func() {
+				if ask(s.h, s.request).StatusCode == http.StatusOK {
+					allowed.Add(1)
+				}
+			})
+		}
+		synctest.Wait()
+		wg.Wait()
+		return fmt.Sprint(allowed.Load())
+	}
+}
+
+// one sends a request.
+func one(s *session) string {
+	s.send()
+	return ""
+}
+
+// wait is silent for a time.
+func wait(d time.Duration) step {
+	return func(*session) string {
+		time.Sleep(d)
+		return ""
+	}
+}
+
+// as changes the requests that follow.
+func as(change func(*request)) step {
+	return func(s *session) string {
+		change(&s.request)
+		return ""
+	}
+}
+
+func costing(n int64) step     { return as(func(r *request) { r.cost = n }) }
+func named(key string) step    { return as(func(r *request) { r.key = key }) }
+func asking(path string) step  { return as(func(r *request) { r.path = path }) }
+func by(method string) step    { return as(func(r *request) { r.method = method }) }
+func with(name, v string) step { return as(func(r *request) { r.fields = map[string]string{name: v} }) }
+
+// others sends a request of each of n other partitions.
+func others(n int) step {
+	return func(s *session) string {
+		for i := range n {
+			ask(s.h, request{key: fmt.Sprint("other", i)})
+		}
+		return ""
+	}
+}
+
+// says returns the values of a field of the last answer.
+func says(name string) step {
+	return func(s *session) string {
+		if v, ok := s.last.Header[http.CanonicalHeaderKey(name)]; ok {
+			return strings.Join(v, "|")
+		}
+		return "none"
+	}
+}
+
+// status returns the status of the last answer.
+func status(s *session) string { return fmt.Sprint(s.last.StatusCode) }
+
+// body returns the body of the last answer.
+func body(s *session) string {
+	b, err := io.ReadAll(s.last.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// took returns how long the last answer was waited for.
+func took(s *session) string { return s.took.String() }
