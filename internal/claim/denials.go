@@ -46,8 +46,8 @@ func (r *recording) denials(b DenialBound) check.Claim {
 	case len(denials)+unclassified+unanswered <= b.Max:
 		return settle(id, text, nil)
 	case unclassified > 0:
-		return inconclusive(check.UnclassifiedStatus, fmt.Sprintf("%s; %d answers have a status that no rule classifies", text, unclassified))
+		return inconclusive(check.UnclassifiedStatus, fmt.Sprintf("%s; %s a status that no rule classifies", text, have(unclassified, "answer")))
 	default:
-		return inconclusive(check.TooFew, fmt.Sprintf("%s; %s were not answered", text, plural(unanswered, "request")))
+		return inconclusive(check.TooFew, fmt.Sprintf("%s; there is %s without an answer", text, plural(unanswered, "request")))
 	}
 }

@@ -160,7 +160,7 @@ func (j *comparison) presence(c class, name string) {
 		j.compared = append(j.compared, name)
 	}
 	if lost := only(c.proxy, lacks); len(lost) > 0 {
-		j.find(FieldLost, at[0], lost, fmt.Sprintf("%s is in all %d answers of the origin that %s (#%d), and in %d of %d through the proxy: %s lack it",
+		j.find(FieldLost, at[0], lost, fmt.Sprintf("%s is in all %d answers of the origin to %s requests (#%d), and in %d of %d through the proxy: %s lack it",
 			name, len(at), c.outcome, at[0].Seq, len(through), len(c.proxy), seqs(lost)))
 	}
 }

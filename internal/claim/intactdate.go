@@ -83,7 +83,7 @@ func (j *comparison) replaced(c class, at offset) {
 	if len(changed) == 0 {
 		return
 	}
-	j.find(FieldChanged, origin, changed, fmt.Sprintf("the clock of the origin's Dates is %s to %s ahead of ours (#%d); through the proxy %d of %d Dates that %s are of another: #%d of one %s to %s ahead",
+	j.find(FieldChanged, origin, changed, fmt.Sprintf("the clock of the origin's Dates is %s to %s ahead of ours (#%d); through the proxy %d of %d Dates of %s requests are of another clock: #%d of one %s to %s ahead",
 		seconds(at.lo, time.Millisecond), seconds(at.hi, time.Millisecond), origin.Seq, len(changed), len(c.proxy), c.outcome,
 		changed[0].Seq, seconds(first.lo, time.Millisecond), seconds(first.hi, time.Millisecond)))
 }

@@ -3,6 +3,7 @@ package claim
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/field"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -44,19 +45,21 @@ func (j *comparison) factsOf(o *timeline.Observation) facts {
 		}
 	}
 	for _, p := range problems {
-		if structural(p.Rule) {
+		if structural(p) {
 			f["rule "+string(p.Rule)+" of "+p.Field] = "broken"
 		}
 	}
 	return f
 }
 
-// structural tells whether a rule is about how a field is built, whatever its numbers are: a server that keeps it once
-// keeps it always.
-func structural(rule field.Rule) bool {
-	switch rule {
-	case field.SFParse, field.SFNonEmpty, field.RPName, field.R3Limit, field.R3Required, field.XRSet:
+// structural tells whether p is about how a field is built, whatever its numbers are: a server that keeps such a rule
+// once keeps it always. Rules about fields that should be there are left to presence.
+func structural(p field.Problem) bool {
+	switch p.Rule {
+	case field.SFParse, field.SFNonEmpty, field.RPName, field.R3Limit:
 		return true
+	case field.XRSet:
+		return !strings.Contains(p.Field, "Remaining")
 	default:
 		return false
 	}
@@ -96,7 +99,7 @@ func (j *comparison) quotas(c class) {
 		if was == "" {
 			was = "kept"
 		}
-		j.find(FieldChanged, c.origin[0], obs, fmt.Sprintf("the %s is %s in all %s of the origin that %s (#%d), and %s in %d of %d through the proxy: %s",
+		j.find(FieldChanged, c.origin[0], obs, fmt.Sprintf("the %s is %s in all %s of the origin to %s requests (#%d), and %s in %d of %d through the proxy: %s",
 			about, was, plural(len(c.origin), "answer"), c.outcome, c.origin[0].Seq, is, len(obs), len(c.proxy), seqs(obs)))
 	}
 }

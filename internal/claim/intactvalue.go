@@ -52,11 +52,11 @@ func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 	case len(bad) == 0:
 		return
 	case negative, numbers == len(bad) && (len(bad) < len(has) || len(at) < 2):
-		j.note("Retry-After cannot be read in %d of %d answers through the proxy that %s, but the origin itself may write so", len(bad), len(has), c.outcome)
+		j.note("Retry-After cannot be read in %d of %d answers through the proxy to %s requests, but the origin itself may write so", len(bad), len(has), c.outcome)
 		return
 	}
 	v, _ := value(bad[0], "Retry-After")
-	j.find(FieldChanged, at[0], bad, fmt.Sprintf("Retry-After can be read in all %s of the origin that %s (#%d); through the proxy %d of %d cannot be: #%d has %s",
+	j.find(FieldChanged, at[0], bad, fmt.Sprintf("Retry-After can be read in all %s of the origin to %s requests (#%d); through the proxy %d of %d cannot be: #%d has %s",
 		plural(len(at), "answer"), c.outcome, at[0].Seq, len(bad), len(has), bad[0].Seq, quote(v)))
 }
 

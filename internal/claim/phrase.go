@@ -56,6 +56,14 @@ func plural(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
+// have writes 1 answer has, 2 answers have.
+func have(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " has"
+	}
+	return plural(n, noun) + " have"
+}
+
 // quote writes text from outside as a Go string in ASCII, cut after 80 bytes.
 func quote(s string) string {
 	if len(s) > 80 {

@@ -1,0 +1,53 @@
+package claim
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+func TestDeniedStatus(t *testing.T) {
+	origin := func(o timeline.Observation) timeline.Observation { o.Origin = true; return o }
+	run(t, Expect{DeniedStatus: []int{429, 403}}, []row{
+		{"as expected", record(req(1, 0, 1, 429), req(2, 1, 2, 403)), "pass", "2 of 2 denials have status 429 or 403"},
+		{"one is another", record(req(1, 0, 1, 429), req(2, 1, 2, 503)), "fail", "1 of 2 denials have status 503 where 429 or 403 is expected: #2"},
+		{"the origin does not count", record(req(1, 0, 1, 429), origin(req(2, 1, 2, 503))), "pass", "1 of 1"},
+		{"an admission does not count", record(req(1, 0, 1, 429), req(2, 1, 2, 200)), "pass", "1 of 1"},
+		{"an unknown outcome does not count", record(req(1, 0, 1, 500)), "too-few", ""},
+		{"a denial without a status does not count", record(with(req(1, 0, 1, 429), func(o *timeline.Observation) { o.Status = 0 })), "too-few", "no denial with a status"},
+	})
+}
+
+func TestDenialsOfAPhase(t *testing.T) {
+	late := func(o timeline.Observation, by time.Duration) timeline.Observation { o.At = o.Sent - by; return o }
+	other := func(o timeline.Observation) timeline.Observation { o.Phase = "q"; return o }
+	origin := func(o timeline.Observation) timeline.Observation { o.Origin = true; return o }
+	two := []timeline.Observation{req(1, 0, 1, 429), req(2, 1, 2, 429), req(3, 3, 4, 200)}
+	more := func(obs ...timeline.Observation) *timeline.Timeline { return record(append(obs, two...)...) }
+	for max, want := range []string{"fail", "fail", "pass", "pass"} {
+		run(t, Expect{Denials: []DenialBound{{"p", max}}}, []row{{fmt.Sprintf("two denials, %d allowed for", max), more(), want, fmt.Sprintf("2 of 3 requests of phase \"p\" were denied, at most %d may be", max)}})
+	}
+	run(t, Expect{Denials: []DenialBound{{"p", 1}}}, []row{
+		{"another phase", record(other(req(4, 0, 1, 429)), other(req(5, 0, 1, 429)), req(1, 0, 1, 429)), "pass", "1 of 1"},
+		{"the origin", record(origin(req(4, 0, 1, 429)), req(1, 0, 1, 429)), "pass", "1 of 1"},
+		{"no such phase", record(other(req(4, 0, 1, 429))), "too-few", `no request of phase "p"`},
+		{"sent as late as is allowed for", more(late(req(4, 50, 51, 200), 5*ms)), "fail", "#1, #2"},
+		{"sent later", more(late(req(4, 50, 51, 200), 5*ms+1)), "schedule-missed", "5.000 ms late"},
+		{"late, but within the bound", record(late(req(4, 50, 51, 200), 50*ms)), "pass", ""},
+		{"another phase was late", more(other(late(req(4, 50, 51, 200), 50*ms))), "fail", ""},
+	})
+	run(t, Expect{Denials: []DenialBound{{"p", 2}}}, []row{
+		{"one lost may be a third", more(req(4, 9, 0, 0)), "too-few", "1 request without an answer"},
+		{"one not classified may be a third", more(req(4, 9, 10, 500)), "unclassified-status", "1 answer has a status"},
+	})
+	run(t, Expect{Denials: []DenialBound{{"p", 3}}}, []row{{"one lost is within the bound", more(req(4, 9, 0, 0)), "pass", ""}})
+	for by, want := range map[time.Duration]check.Verdict{60 * ms: check.Fail, 61 * ms: check.Inconclusive} {
+		c := judge(more(late(req(4, 90, 91, 200), by)), nil, Expect{Denials: []DenialBound{{"p", 1}}, LateP99: 60 * ms}, noWaits)[0]
+		if c.Verdict != want {
+			t.Errorf("%v late, 60 ms expected: got %s (%s), want %s", by, c.Verdict, c.Text, want)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package claim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+var honored = Expect{RetryAfter: RetryAfterExpect{Honored: true}}
+
+func TestHonored(t *testing.T) {
+	const ra, date = "Retry-After: 1", "Date: Fri, 20 Nov 2026 12:00:00 GMT"
+	denied := req(41, 411, 412, 429, ra)
+	change := func(f func(*timeline.Observation)) timeline.Observation { return with(denied, f) }
+	rival := func(sent, first, status int) timeline.Observation { return req(50, sent, first, status) }
+	run(t, honored, []row{
+		{"nothing denied", record(req(0, 0, 1, 200), req(1, 2, 3, 200)), "too-few", "no request was denied"},
+		{"nobody came back", record(denied), "too-few", "no client waited as one of 1 denial told"},
+		{"admitted after the wait", record(denied, req(57, 1412, 1413, 200)), "pass", "1 wait of 1.000 s to 1.000 s honored"},
+		{"admitted before the wait", record(denied, req(57, 1411, 1413, 200)), "too-few", "no client waited"},
+		{"denied right at the wait", record(denied, req(57, 1412, 1413, 429)), "fail", "1 of 1 clients"},
+		{"denied before the wait", record(denied, req(57, 1411, 1413, 429)), "too-few", "no client waited"},
+		{"denied with another status", record(denied, req(57, 1413, 1414, 503)), "fail", "#41 was denied with Retry-After: 1 (first byte 0.412 s); its client waited 1.001 s, sent #57 at 1.413 s, and was denied again"},
+		{"not answered", record(denied, req(57, 1500, 0, 0)), "too-few", ""},
+		{"not classified", record(denied, req(57, 1500, 1501, 500)), "too-few", ""},
+		{"a denial without an answer", record(change(func(o *timeline.Observation) { o.Answered = false }), req(57, 1500, 1501, 429)), "too-few", ""},
+		{"no Retry-After", record(req(41, 411, 412, 429), req(57, 1500, 1501, 429)), "too-few", ""},
+		{"a broken Retry-After", record(req(41, 411, 412, 429, "Retry-After: 0.5"), req(57, 1500, 1501, 429)), "too-few", ""},
+		{"0 is a wait too", record(req(41, 411, 412, 429, "Retry-After: 0"), req(57, 412, 413, 429)), "fail", "waited 0.000 s"},
+		{"a wait that overflows", record(req(41, 411, 412, 429, "Retry-After: 9223372036854775807"), req(57, 1500, 1501, 429)), "too-few", ""},
+
+		{"another cost", record(denied, with(req(57, 1500, 1501, 429), func(o *timeline.Observation) { o.Cost = 2 })), "too-few", ""},
+		{"another partition", record(denied, with(req(57, 1500, 1501, 429), func(o *timeline.Observation) { o.Partition = "l" })), "too-few", ""},
+		{"the origin", record(denied, with(req(57, 1500, 1501, 429), func(o *timeline.Observation) { o.Origin = true })), "too-few", ""},
+		{"a denial of the origin", record(change(func(o *timeline.Observation) { o.Origin = true }), req(57, 1500, 1501, 429)), "too-few", "one of 1 denial told"},
+
+		{"a rival between", record(denied, rival(600, 601, 429), req(57, 1500, 1501, 429)), "too-few", ""},
+		{"a rival between that was lost", record(denied, rival(600, 0, 0), req(57, 1500, 1501, 429)), "too-few", ""},
+		{"a rival that may be decided after the denial", record(rival(300, 411, 200), denied, req(57, 1500, 1501, 429)), "too-few", ""},
+		{"one decided before the denial", record(rival(300, 410, 200), denied, req(57, 1500, 1501, 429)), "fail", ""},
+		{"one lost long before", record(rival(100, 0, 0), denied, req(57, 1500, 1501, 429)), "too-few", ""},
+		{"a long one from before another", record(rival(100, 800, 200), req(51, 200, 201, 200), denied, req(57, 1500, 1501, 429)), "too-few", ""},
+		{"a rival sent while the retry is decided", record(denied, req(57, 1500, 1510, 429), rival(1510, 1511, 200)), "too-few", ""},
+		{"one sent after the retry", record(denied, req(57, 1500, 1510, 429), rival(1511, 1512, 200)), "fail", ""},
+		{"a rival on another partition", record(denied, with(rival(600, 601, 429), func(o *timeline.Observation) { o.Partition = "l" }), req(57, 1500, 1501, 429)), "fail", ""},
+
+		{"a date", record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 12:00:02 GMT", date), req(57, 2412, 2413, 429)), "fail",
+			`Retry-After: "Fri, 20 Nov 2026 12:00:02 GMT", 2.000 s after its Date (first byte 0.412 s)`},
+		{"a date, before its wait", record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 12:00:02 GMT", date), req(57, 2411, 2413, 429)), "too-few", ""},
+		{"a date without a Date", record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 12:00:02 GMT"), req(57, 9999, 9999, 429)), "too-few", ""},
+		{"a date that is past", record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 11:59:00 GMT", date), req(57, 413, 414, 429)), "fail", "0.000 s after its Date"},
+
+		{"some kept, one not", record(denied, req(57, 1412, 1413, 200), req(58, 2000, 2001, 429, ra), req(59, 3001, 3002, 429)), "fail", "1 of 2 clients"},
+		{"one after the other", record(denied, req(57, 1412, 1413, 429, ra), req(58, 2413, 2414, 429, ra), req(59, 3414, 3415, 200)), "fail", "2 of 3 clients"},
+	})
+}
+
+func TestHonoredWidensByTheClocks(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		clock, tick time.Duration
+		sent        int
+		status      int
+		want        check.Verdict
+	}{
+		{"one clock", 0, 0, 1412, 429, check.Fail},
+		{"two clocks, not surely waited", 10 * ms, 0, 1431, 429, check.Inconclusive},
+		{"two clocks, surely waited", 10 * ms, 0, 1432, 429, check.Fail},
+		{"a coarse clock, not surely waited", 0, 10 * ms, 1421, 429, check.Inconclusive},
+		{"a coarse clock, surely waited", 0, 10 * ms, 1422, 429, check.Fail},
+		{"a coarse clock, admitted", 0, 10 * ms, 1412, 200, check.Pass},
+	} {
+		tl := record(req(41, 411, 412, 429, "Retry-After: 1"), req(57, test.sent, test.sent+1, test.status))
+		tl.Header.ClockError, tl.Header.Tick = test.clock, test.tick
+		if got := one(t, tl, honored); got.Verdict != test.want {
+			t.Errorf("%s: got %s (%s), want %s", test.name, got.Verdict, got.Text, test.want)
+		}
+	}
+}
+
+func TestHonoredPrintsTimesThatProveIt(t *testing.T) {
+	tl := record(req(1, 0, 0, 429, "Retry-After: 1"), req(2, 0, 0, 429))
+	tl.Observations[0].FirstByte = 412_345_678
+	tl.Observations[1].Sent, tl.Observations[1].FirstByte = 1_412_345_999, 1_412_400_000
+	c := one(t, tl, honored)
+	const want = "(first byte 0.412345678 s); its client waited 1.000000321 s, sent #2 at 1.412345999 s"
+	if len(c.Findings) != 1 || !strings.Contains(c.Findings[0].Text, want) {
+		t.Errorf("got %+v, want %q", c.Findings, want)
+	}
+	tl.Observations[1].Sent = 1_412_400_000
+	c = one(t, tl, honored)
+	if len(c.Findings) != 1 || !strings.Contains(c.Findings[0].Text, "(first byte 0.412346 s); its client waited 1.000054 s, sent #2 at 1.412400 s") {
+		t.Errorf("got %+v, want microseconds", c.Findings)
+	}
+	if f := c.Findings[0]; f.Seen != 1_000_054_322 || f.Bound != 1_000_000_000 || fmt.Sprint(f.Observations) != "[1 2]" || f.Partition != "k" {
+		t.Errorf("got %+v, want what was waited and told, in nanoseconds", f)
+	}
+}
+
+func TestHonoredCountsFindingsItDoesNotShow(t *testing.T) {
+	var obs []timeline.Observation
+	for i := range 13 {
+		obs = append(obs, req(i, 2000*i, 2000*i+1, 429, "Retry-After: 1"))
+	}
+	c := one(t, record(obs...), honored)
+	if len(c.Findings) != witnessMax || c.Text != "12 of 12 clients that waited as told were denied again; the first 10 are shown" {
+		t.Errorf("got %d findings: %s", len(c.Findings), c.Text)
+	}
+}
+
+// client plays requests against l and records them. The limiter decides anywhere in the interval of a request, as told
+// reads the exact wait.
+type client struct {
+	rng   *rand.Rand
+	l     reference.Limiter
+	state reference.State
+	now   time.Duration
+	obs   []timeline.Observation
+}
+
+// send sends one request, which takes up to 50 ms, and returns what was told.
+func (c *client) send(told func(time.Duration) string) (wait time.Duration, denied bool) {
+	sent := c.now
+	decided := sent + time.Duration(c.rng.Int64N(int64(25*ms)))
+	first := decided + time.Duration(c.rng.Int64N(int64(25*ms)))
+	var d reference.Decision
+	c.state, d = c.l.Step(c.state, decided, 1)
+	o := req(len(c.obs), 0, 0, 200)
+	o.Sent, o.At, o.FirstByte, c.now = sent, sent, first, first+time.Microsecond
+	if !d.Allow {
+		v := told(d.RetryAfter)
+		o = req(o.Seq, 0, 0, 429, "Retry-After: "+v)
+		o.Sent, o.At, o.FirstByte = sent, sent, first
+		var n time.Duration
+		fmt.Sscan(v, &n)
+		wait = n * time.Second
+	}
+	c.obs = append(c.obs, o)
+	return wait, !d.Allow
+}
+
+func roundUp(d time.Duration) string   { return fmt.Sprint(int64((d + time.Second - 1) / time.Second)) }
+func roundDown(d time.Duration) string { return fmt.Sprint(int64(d / time.Second)) }
+
+// play lets a client wait as told most of the time, and come too early or after long silence otherwise.
+func play(t *testing.T, seed uint64, spec string, told func(time.Duration) string) *timeline.Timeline {
+	limit, err := reference.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := reference.NewLimit(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &client{rng: rand.New(rand.NewPCG(seed, 1)), l: l, state: l.Init()}
+	for len(c.obs) < 60 {
+		wait, denied := c.send(told)
+		switch x := c.rng.IntN(10); {
+		case denied && x < 7:
+			c.now += wait
+		case denied && x < 9:
+			c.now += wait / 2
+		case x == 9:
+			c.now += time.Duration(c.rng.Int64N(int64(3 * time.Second)))
+		}
+	}
+	return record(c.obs...)
+}
+
+var specs = []string{"token-bucket,rate=2/3s,burst=3", "gcra,rate=1/1.7s,burst=2", "fixed-window,rate=3/5s,align=first", "sliding-window-log,rate=3/5s"}
+
+func TestHonoredAcceptsRightLimitersAndCatchesWrongOnes(t *testing.T) {
+	caught := 0
+	for seed := range uint64(200) {
+		for _, spec := range specs {
+			if c := one(t, play(t, seed, spec, roundUp), honored); c.Verdict == check.Fail {
+				t.Fatalf("%s, seed %d: a right limiter was accused: %s", spec, seed, c.Findings[0].Text)
+			}
+			if c := one(t, play(t, seed, spec, roundDown), honored); c.Verdict == check.Fail {
+				caught++
+			}
+		}
+	}
+	if caught < 600 {
+		t.Errorf("limiters that round down: got %d of 800 caught, want at least 600", caught)
+	}
+}
+
+// TestHonoredNeedsEvidence: an observation that says less never turns a recording into an accusation.
+func TestHonoredNeedsEvidence(t *testing.T) {
+	less := map[string]func(*timeline.Observation){
+		"the answer is lost": func(o *timeline.Observation) {
+			o.Answered, o.Outcome, o.Status, o.FirstByte = false, timeline.Unknown, 0, 0
+		},
+		"the outcome is unknown":   func(o *timeline.Observation) { o.Outcome, o.Status = timeline.Unknown, 500 },
+		"the fields are lost":      func(o *timeline.Observation) { o.Fields = nil },
+		"the answer comes later":   func(o *timeline.Observation) { o.FirstByte += 700 * ms },
+		"it was sent a bit before": func(o *timeline.Observation) { o.Sent -= min(o.Sent, 5*ms) },
+	}
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		round := roundUp
+		if seed%2 == 1 {
+			round = roundDown
+		}
+		tl := play(t, seed, specs[seed%4], round)
+		before := one(t, tl, honored)
+		for name, change := range less {
+			for range 10 {
+				obs := append([]timeline.Observation(nil), tl.Observations...)
+				change(&obs[rng.IntN(len(obs))])
+				after := one(t, record(obs...), honored)
+				if len(after.Findings) > len(before.Findings) && len(before.Findings) < witnessMax {
+					t.Fatalf("seed %d, %s: got %s, before %s: %s", seed, name, after.Verdict, before.Verdict, after.Text)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// pairOf is the same burst at the origin and through the proxy: two admissions and three denials each, the origin's from
+// seq 0 and 0 ms on partition o, the proxy's from seq 10 and 5000 ms on partition p. edit may change each answer.
+func pairOf(edit func(o *timeline.Observation)) *timeline.Timeline {
+	tl := record()
+	tl.Header.Started = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for side := range 2 {
+		for i := range 5 {
+			status, at := 200, 5000*side+i
+			if i >= 2 {
+				status = 429
+			}
+			o := req(10*side+i, at, at+1, status, "Content-Type: application/problem+json",
+				"Date: "+tl.Header.Started.Add(time.Duration(at)*ms).Format("Mon, 02 Jan 2006 15:04:05 GMT"),
+				"Ratelimit-Limit: 2", "Ratelimit-Remaining: 0", "Ratelimit-Reset: 9")
+			o.Partition, o.Phase, o.Origin = [...]string{"o", "p"}[side], [...]string{"direct", "proxied"}[side], side == 0
+			if status == 429 {
+				o.Fields = append(o.Fields, timeline.Field{Name: "Retry-After", Value: "10"})
+				o.Body = fmt.Sprintf(`{"status":429,"detail":"key %s #%d","type":"about:quota"}`, o.Partition, i)
+			}
+			if edit != nil {
+				edit(&o)
+			}
+			tl.Observations = append(tl.Observations, o)
+		}
+	}
+	return tl
+}
+
+// set sets or, with an empty value, takes away a field of the answers with the seqs.
+func set(name, value string, seqs ...int) func(*timeline.Observation) {
+	return func(o *timeline.Observation) {
+		if !slices.Contains(seqs, o.Seq) {
+			return
+		}
+		o.Fields = slices.DeleteFunc(slices.Clone(o.Fields), func(f timeline.Field) bool { return f.Name == name })
+		if value != "" {
+			o.Fields = append(o.Fields, timeline.Field{Name: name, Value: value})
+		}
+	}
+}
+
+func body(text string, seqs ...int) func(*timeline.Observation) {
+	return func(o *timeline.Observation) {
+		if slices.Contains(seqs, o.Seq) {
+			o.Body = text
+		}
+	}
+}
+
+func both(edits ...func(*timeline.Observation)) func(*timeline.Observation) {
+	return func(o *timeline.Observation) {
+		for _, edit := range edits {
+			edit(o)
+		}
+	}
+}
+
+var (
+	everything = IntactExpect{Fields: []string{"Retry-After", "RateLimit*", "X-RateLimit-*", "Date"}, Status: true, Body: true}
+	allOrigin  = []int{0, 1, 2, 3, 4}
+	allProxy   = []int{10, 11, 12, 13, 14}
+)
+
+func TestIntact(t *testing.T) {
+	outcome := func(status int, seqs ...int) func(*timeline.Observation) {
+		return func(o *timeline.Observation) {
+			if slices.Contains(seqs, o.Seq) {
+				x := req(0, 0, 0, status)
+				o.Status, o.Outcome, o.Answered = status, x.Outcome, x.Answered
+			}
+		}
+	}
+	rows := []struct {
+		name string
+		edit func(*timeline.Observation)
+		want string // kinds of the findings, pass, or a reason
+		text string
+	}{
+		{"the same", nil, "pass", "5 answers through the proxy are as 5 answers of the origin in Date, Ratelimit-Limit, Ratelimit-Remaining, Ratelimit-Reset, Retry-After, status, body"},
+		{"lost in all", set("Retry-After", "", 12, 13, 14), "field-lost", "Retry-After is in all 3 answers of the origin to denied requests (#2), and in 0 of 3 through the proxy: #12, #13, #14 lack it"},
+		{"lost in one", set("Retry-After", "", 13), "field-lost", "and in 2 of 3 through the proxy: #13 lack it"},
+		{"lost in an admission", set("Ratelimit-Remaining", "", 10), "field-lost", "Ratelimit-Remaining is in all 2 answers of the origin to allowed requests (#0)"},
+		{"the origin lacks it in one", both(set("Retry-After", "", 3), set("Retry-After", "", 12, 13, 14)), "pass", "Retry-After is in 2 of 3 answers of the origin when denied, so it is not judged"},
+		{"the origin lacks it", set("Retry-After", "", 2, 3, 4), "pass", "Retry-After is added through the proxy when denied"},
+		{"a field that is not expected is lost", set("Content-Length", "5", 0, 1, 2, 3, 4), "pass", ""},
+		{"the status of one", outcome(503, 13), "status-changed", "3 denials of the origin have status 429 (#2); through the proxy 1 of 3 have 503: #13"},
+		{"the origin has that status too", both(outcome(503, 2), outcome(503, 13)), "pass", ""},
+		{"the status of an admission is not compared", func(o *timeline.Observation) {
+			if o.Seq == 10 {
+				o.Status = 204
+			}
+		}, "pass", ""},
+		{"another media type", set("Content-Type", "text/html", 12, 13, 14), "body-changed", `#12 has text/html with a JSON object`},
+		{"markup", both(body("<html>", 12), set("Content-Type", "text/html", 12)), "body-changed", "#12 has text/html with markup"},
+		{"another problem", body(`{"type":"about:blank"}`, 14), "body-changed", `of type "about:quota" (#2); through the proxy 1 of 3 have another body: #14 has application/problem+json with a JSON object of type "about:blank"`},
+		{"no type at all", body(`{"status":429}`, 14), "body-changed", `of type "about:blank"`},
+		{"another text of the same type", body(`{"title":"x","type":"about:quota","more":[1]}`, 14), "pass", ""},
+		{"cut before the type", body(`{"status":429,"detail":"ke`, 14), "pass", ""},
+		{"bodies that were not kept", body("", 12, 13, 14), "pass", ""},
+		{"bodies that were not sent", both(body("", 12, 13, 14), set("Content-Length", "0", 12, 13, 14)), "body-changed", "no body"},
+		{"the body of an admission is not compared", body("<html>", 10), "pass", ""},
+
+		{"no origin", outcome(0, allOrigin...), "needs-failed", ""},
+		{"the proxy is lost", outcome(0, allProxy...), "too-few", "no answer through the proxy was allowed, no answer through the proxy was denied"},
+		{"no denial through the proxy", outcome(200, 12, 13, 14), "too-few", "no answer through the proxy was denied"},
+		{"no denial through the proxy, and a field lost", both(outcome(200, 12, 13, 14), set("Ratelimit-Reset", "", 10)), "field-lost", ""},
+		{"denials through the proxy not classified", outcome(502, 12, 13, 14), "too-few", "no answer through the proxy was denied"},
+		{"no denial at the origin", outcome(200, 2, 3, 4), "too-few", "no answer of the origin was denied"},
+		{"no admission at the origin", outcome(429, 0, 1), "too-few", "no answer of the origin was allowed"},
+	}
+	for _, x := range rows {
+		check1(t, x.name, pairOf(x.edit), nil, nil, x.want, x.text)
+	}
+}
+
+// check1 judges one recording against everything, and wants kinds of findings, pass, or a reason.
+func check1(t *testing.T, name string, tl *timeline.Timeline, limit reference.Limit, waits map[int]time.Duration, want, text string) {
+	t.Helper()
+	c := judge(tl, limit, Expect{Intact: &everything}, func(*timeline.Timeline, reference.Limit) map[int]time.Duration { return waits })[0]
+	sound(t, tl, c)
+	got, all := c.Verdict.String(), c.Text
+	if c.Verdict == check.Inconclusive {
+		got = string(c.Reason)
+	}
+	for i, f := range c.Findings {
+		if i == 0 {
+			got = ""
+		} else {
+			got += " "
+		}
+		got += string(f.Kind)
+		all += "\n" + f.Text
+		if f.Observations[0] > 4 || f.Observations[len(f.Observations)-1] < 10 {
+			t.Errorf("%s: got witness %v, want answers of both sides", name, f.Observations)
+		}
+	}
+	if got != want || !strings.Contains(all, text) {
+		t.Errorf("%s: got %s: %s; want %s with %q", name, got, all, want, text)
+	}
+}
+
+func TestIntactValues(t *testing.T) {
+	const lost = "field-changed"
+	date := func(offset int) string {
+		return time.Date(2026, 11, 20, 12, 0, 5+offset, 0, time.UTC).Format("Mon, 02 Jan 2006 15:04:05 GMT")
+	}
+	rows := []struct {
+		name string
+		edit func(*timeline.Observation)
+		want string
+		text string
+	}{
+		{"Retry-After as the same wait in a date", set("Retry-After", date(10), 12, 13, 14), "pass", ""},
+		{"Retry-After twice", set("Retry-After", "10, 10", 13), lost, `through the proxy 1 of 3 cannot be: #13 has "10, 10"`},
+		{"Retry-After a word", set("Retry-After", "soon", 13), lost, `#13 has "soon"`},
+		{"one fraction may be the origin's", set("Retry-After", "9.5", 13), "pass", "the origin itself may write so"},
+		{"fractions throughout are not", set("Retry-After", "9.5", 12, 13, 14), lost, `#12 has "9.5"`},
+		{"fractions throughout, but one answer to compare with", both(set("Retry-After", "9.5", 12, 13, 14), func(o *timeline.Observation) {
+			if o.Seq == 2 || o.Seq == 3 {
+				o.Outcome = timeline.Unknown
+			}
+		}), "pass", "the origin itself may write so"},
+		{"negative waits may be the origin's", set("Retry-After", "-1", 12, 13, 14), "pass", "the origin itself may write so"},
+		{"the origin's cannot be read either", both(set("Retry-After", "soon", 3), set("Retry-After", "never", 12)), "pass", ""},
+
+		{"another limit", set("Ratelimit-Limit", "3", 13), lost, "the limit of ratelimit-00-06 is 2 in all 3 answers of the origin to denied requests (#2), and 3 in 1 of 3 through the proxy: #13"},
+		{"a limit that changes at the origin", both(set("Ratelimit-Limit", "3", 2), set("Ratelimit-Limit", "4", 13)), "pass", ""},
+		{"a reset rewritten to an epoch", set("Ratelimit-Reset", "1795176009", 12), lost, "the form of the reset of ratelimit-00-06 is delta-seconds"},
+		{"another reset", set("Ratelimit-Reset", "3", 12), "pass", ""},
+		{"less remains", set("Ratelimit-Remaining", "1", 12), "pass", ""},
+		{"a negative number may be the origin's", set("Ratelimit-Remaining", "-1", 12), "pass", ""},
+		{"a limit that cannot be read", set("Ratelimit-Limit", "a b", 12), lost, "the rule R3-LIMIT of RateLimit-Limit is kept in all 3 answers"},
+		{"a broken rule that the origin breaks", both(set("Ratelimit-Limit", "a b", 2), set("Ratelimit-Limit", "c d", 12)), "pass", ""},
+		{"a named policy", both(set("Ratelimit-Policy", `"q";q=5;w=60`, allOrigin...), set("Ratelimit-Policy", `"q";q=5;w=61`, allProxy...)), lost + " " + lost, `the window of ratelimit-08 "q" is 1m0s`},
+
+		{"a Date 2 s ahead may be rounding", set("Date", date(2), 12), "pass", ""},
+		{"a Date 3 s ahead", set("Date", date(3), 12), lost, "the clock of the origin's Dates is -1.003 s to 1.996 s ahead of ours (#4); through the proxy 1 of 3 Dates of denied requests are of another clock: #12 of one 1.997 s to 4.998 s ahead"},
+		{"a Date 3 s behind", set("Date", date(-3), 12), "pass", ""},
+		{"a Date 4 s behind", set("Date", date(-4), 12), lost, "another clock: #12 of one"},
+		{"Dates of the origin that are not of one clock", both(set("Date", date(100), 2), set("Date", date(4), 12)), "pass", "not those of one clock"},
+		{"a Date that cannot be read", set("Date", "now", 12), "pass", ""},
+	}
+	for _, x := range rows {
+		check1(t, x.name, pairOf(x.edit), nil, nil, x.want, x.text)
+	}
+}
+
+func TestIntactWaits(t *testing.T) {
+	parse := func(spec string) reference.Limit {
+		limit, err := reference.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return limit
+	}
+	log, clock := parse("sliding-window-log,rate=2/10s"), parse("fixed-window,rate=2/10s,align=clock")
+	tens := map[int]time.Duration{}
+	for _, seq := range []int{2, 3, 4, 12, 13, 14} {
+		tens[seq] = 10 * time.Second
+	}
+	cost := func(o *timeline.Observation) {
+		if !o.Origin {
+			o.Cost = 2
+		}
+	}
+	shared := func(o *timeline.Observation) { o.Partition = "k" }
+	slow := func(o *timeline.Observation) {
+		if o.Seq == 14 {
+			o.FirstByte += 5500 * ms
+		}
+	}
+	slower := func(o *timeline.Observation) {
+		if o.Seq == 14 {
+			o.FirstByte += 6500 * ms
+		}
+	}
+	later := func(o *timeline.Observation) {
+		if o.Seq == 14 {
+			o.Phase, o.Sent, o.FirstByte = "later", o.Sent+time.Hour, o.FirstByte+time.Hour
+		}
+	}
+	rows := []struct {
+		name  string
+		limit reference.Limit
+		waits map[int]time.Duration
+		edit  func(*timeline.Observation)
+		want  string
+		text  string
+	}{
+		{"as long as it may be", log, tens, nil, "pass", ""},
+		{"longer than it may be", log, tens, set("Retry-After", "11", 13), "field-changed", "no denial of the origin tells more than its limit can need (#2: Retry-After: 10); through the proxy 1 of 3 do: #13 has Retry-After: 11 where at most 10 s can be needed"},
+		{"so long at the origin too", log, tens, both(set("Retry-After", "11", 3), set("Retry-After", "11", 13)), "pass", ""},
+		{"no bound known", log, nil, set("Retry-After", "11", 13), "pass", ""},
+		{"as short as noise explains", log, tens, set("Retry-After", "8", 13), "pass", ""},
+		{"shorter", log, tens, set("Retry-After", "7", 13), "field-changed", "no denial of the origin's bursts tells a shorter wait than #2: Retry-After: 10; through the proxy 1 of 3 do: #13 has Retry-After: 7, and 2.010 s is all that noise explains"},
+		{"longer, and no bound known", log, nil, set("Retry-After", "13", 13), "field-changed", "tells a longer wait than #2"},
+		{"as long as noise explains", log, nil, set("Retry-After", "12", 13), "pass", ""},
+		{"by the clock, a wait may be any", clock, nil, set("Retry-After", "1", 12, 13, 14), "pass", ""},
+		{"no limit", nil, nil, set("Retry-After", "1", 12, 13, 14), "pass", ""},
+		{"waits of the origin that jump", log, nil, both(set("Retry-After", "1", 3), set("Retry-After", "20", 13)), "pass", "the origin tells waits from 1.000 s to 10.000 s to one burst"},
+		{"partitions that both use", log, tens, both(shared, set("Retry-After", "1", 13)), "pass", ""},
+		{"other costs", log, tens, both(cost, set("Retry-After", "1", 13)), "pass", ""},
+		{"a burst that took 5.5 s", log, tens, both(slow, set("Retry-After", "2", 13)), "field-changed", "7.510 s is all"},
+		{"a burst that took 6.5 s", log, tens, both(slower, set("Retry-After", "2", 13)), "pass", ""},
+		{"a later phase is not the opening", log, tens, both(later, set("Retry-After", "1", 14), set("Date", "", 14)), "field-lost", "Date is in all"},
+		{"an answer lost in the opening", log, tens, both(func(o *timeline.Observation) {
+			if o.Seq == 10 {
+				o.Answered, o.Outcome = false, timeline.Unknown
+			}
+		}, set("Retry-After", "1", 13)), "pass", ""},
+	}
+	for _, x := range rows {
+		check1(t, x.name, pairOf(x.edit), x.limit, x.waits, x.want, x.text)
+	}
+}

@@ -1,0 +1,120 @@
+package claim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// spread makes n denials of which request i takes i+1 ms, sent in another order than they are slow.
+func spread(n int) *timeline.Timeline {
+	var obs []timeline.Observation
+	for i := range n {
+		k := (i*37 + 11) % n
+		obs = append(obs, req(i, 10*i, 10*i+k+1, 429))
+	}
+	return record(obs...)
+}
+
+func bound(q float64, limit time.Duration) Expect {
+	return Expect{Latency: []LatencyBound{{timeline.Denied, q, limit}}}
+}
+
+func TestLatencyIsExactOnBothSides(t *testing.T) {
+	run(t, bound(0.99, 99*ms), []row{{"p99 of 100 is the 99th", spread(100), "pass", "p99 of the service time of 100 denied answers is 99.000 ms, bound 99.000 ms"}})
+	run(t, bound(0.99, 99*ms-1), []row{{"a nanosecond over", spread(100), "fail", "2 of 100 took longer than 98.999 ms, at most 1 may; the slowest is #"}})
+	run(t, bound(0.5, 50*ms), []row{{"the median of 100 is the 50th", spread(100), "pass", "p50"}})
+	run(t, bound(0.5, 50*ms-1), []row{{"a nanosecond over the median", spread(100), "fail", ""}})
+	run(t, bound(1, 100*ms), []row{{"all", spread(100), "pass", "max of the"}})
+	run(t, bound(1, 100*ms-1), []row{{"the largest is over", spread(100), "fail", "1 of 100 took longer"}})
+	run(t, bound(0.999, 999*ms), []row{{"p99.9 of 1000 is the 999th", spread(1000), "pass", "p99.9 of"}})
+	run(t, bound(0.999, 998*ms), []row{{"a rank below", spread(1000), "fail", ""}})
+}
+
+func TestLatencyOfFew(t *testing.T) {
+	run(t, bound(0.99, 98*ms), []row{{"99 answers have no p99 below their largest", spread(99), "too-few", "so few answers"}})
+	run(t, bound(0.99, 99*ms), []row{{"but if even that is fast", spread(99), "pass", ""}})
+	run(t, bound(0.99, ms), []row{
+		{"none", record(req(1, 0, 9, 200), req(2, 0, 9, 500), req(3, 9, 0, 0)), "too-few", "no answer was denied"},
+		{"the origin does not count", record(with(req(1, 0, 9, 429), func(o *timeline.Observation) { o.Origin = true })), "too-few", ""},
+	})
+	run(t, bound(0, ms), []row{{"no quantile", spread(9), "setup-failed", ""}})
+	run(t, bound(1.5, ms), []row{{"no quantile", spread(9), "setup-failed", ""}})
+}
+
+func TestLatencyIsNotBlamedOnTheTarget(t *testing.T) {
+	e := bound(0.5, ms)
+	tl := spread(100)
+	late := func(by time.Duration, n int) *timeline.Timeline {
+		tl := spread(100)
+		for i := range n {
+			tl.Observations[i].At = tl.Observations[i].Sent - by
+		}
+		return tl
+	}
+	unsent := spread(100)
+	unsent.Header.Unsent = 1
+	run(t, e, []row{
+		{"in time", tl, "fail", ""},
+		{"two in a hundred over 5 ms late", late(5*ms+1, 2), "schedule-missed", "so the time may be ours"},
+		{"one in a hundred", late(5*ms+1, 1), "fail", ""},
+		{"two at 5 ms", late(5*ms, 2), "fail", ""},
+		{"some not sent", unsent, "schedule-missed", "1 planned request could not be sent"},
+	})
+	e.LateP99 = 50 * ms
+	for by, want := range map[time.Duration]check.Verdict{50 * ms: check.Fail, 51 * ms: check.Inconclusive} {
+		if c := judge(late(by, 2), nil, e, noWaits)[0]; c.Verdict != want {
+			t.Errorf("%v late, 50 ms expected: got %s (%s), want %s", by, c.Verdict, c.Text, want)
+		}
+	}
+}
+
+func TestLatencyNamesTheSlowest(t *testing.T) {
+	c := one(t, spread(100), bound(0.5, 95*ms-1))
+	if c.Verdict != check.Pass {
+		t.Fatalf("got %s, want pass", c.Verdict)
+	}
+	c = one(t, record(req(1, 0, 5, 429), req(2, 1, 9, 429), req(3, 2, 3, 429)), bound(0.5, 2*ms))
+	f := c.Findings[0]
+	if f.Seen != int64(5*ms) || f.Bound != int64(2*ms) || len(f.Observations) != 2 || f.Observations[0] != 1 || f.Observations[1] != 2 {
+		t.Errorf("got %+v, want #1 and #2 with 5 ms over 2 ms", f)
+	}
+}
+
+func TestNearestRank(t *testing.T) {
+	for _, test := range []struct {
+		q    float64
+		n    int
+		want int
+	}{{0.5, 1, 1}, {0.5, 2, 1}, {0.5, 3, 2}, {0.99, 100, 99}, {0.99, 101, 100}, {0.999, 1000, 999}, {0.9, 10, 9}, {0.07, 100, 7}, {0.29, 100, 29}, {1, 7, 7}, {0.0001, 7, 1}, {0.9999, 1000000, 999900}} {
+		if got := nearestRank(test.q, test.n); got != test.want {
+			t.Errorf("nearestRank(%v, %d): got %d, want %d", test.q, test.n, got, test.want)
+		}
+	}
+}
+
+func TestSchedule(t *testing.T) {
+	late := func(by time.Duration, n int) *timeline.Timeline {
+		tl := spread(200)
+		for i := range n {
+			tl.Observations[i].At = tl.Observations[i].Sent - by
+		}
+		return tl
+	}
+	early := spread(200)
+	early.Observations[0].At += time.Second
+	unsent, stopped := late(0, 0), late(0, 0)
+	unsent.Header.Unsent = 3
+	stopped.Header.Interrupted = true
+	run(t, Expect{LateP99: 5 * ms}, []row{
+		{"in time", late(5*ms, 200), "pass", "the 99th percentile of 200 requests was sent 5.000 ms late"},
+		{"two of 200 late", late(time.Second, 2), "pass", ""},
+		{"three of 200 late", late(6*ms, 3), "schedule-missed", "6.000 ms late"},
+		{"early is not late", early, "pass", "0.000 ms late"},
+		{"some not sent", unsent, "schedule-missed", "3 of 203 planned requests could not be sent"},
+		{"stopped", stopped, "interrupted", "stopped after 200 requests"},
+		{"nothing", record(), "too-few", ""},
+	})
+}

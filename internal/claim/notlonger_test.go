@@ -1,0 +1,89 @@
+package claim
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+func TestNotLonger(t *testing.T) {
+	const date = "Date: Fri, 20 Nov 2026 12:00:00 GMT"
+	limit, err := reference.Parse("token-bucket,rate=1/s,burst=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seconds := func(v string) *timeline.Timeline { return record(req(7, 5, 6, 429, "Retry-After: "+v, date)) }
+	for _, test := range []struct {
+		name string
+		tl   *timeline.Timeline
+		wait time.Duration // of #7; negative: not known
+		want check.Verdict
+		text string
+	}{
+		{"rounded up", seconds("3"), 2001 * ms, check.Pass, "1 denial told no longer wait"},
+		{"one second more", seconds("4"), 2001 * ms, check.Fail, "#7 was denied with Retry-After: 4 (sent 0.005 s, first byte 0.006 s); at most 2.001000 s could be needed, so it may tell at most 3 s"},
+		{"a whole second", seconds("2"), 2000 * ms, check.Pass, ""},
+		{"a whole second and one more", seconds("3"), 2000 * ms, check.Fail, ""},
+		{"less than a second", seconds("1"), 1, check.Pass, ""},
+		{"no wait at all is one second too", seconds("1"), 0, check.Pass, ""},
+		{"milliseconds by mistake", seconds("1500"), 1500 * ms, check.Fail, ""},
+		{"too short is another claim", seconds("0"), 2000 * ms, check.Pass, ""},
+		{"a date may round up twice", seconds("Fri, 20 Nov 2026 12:00:04 GMT"), 2001 * ms, check.Pass, ""},
+		{"a date, too late", seconds("Fri, 20 Nov 2026 12:00:05 GMT"), 2001 * ms, check.Fail, "5.000 s after its Date"},
+		{"for ever", seconds("9223372036854775807"), time.Hour, check.Fail, ""},
+		{"for ever is needed", seconds("9223372036854775807"), reference.Never, check.Inconclusive, "none of 1 denial"},
+		{"the need is not known", seconds("60"), -1, check.Inconclusive, "none of 1 denial"},
+		{"a broken value", seconds("60.5"), ms, check.Inconclusive, "none of 1 denial"},
+		{"none denied", record(req(7, 5, 6, 200, "Retry-After: 60")), ms, check.Inconclusive, "no request was denied"},
+		{"denied by the origin", record(with(req(7, 5, 6, 429, "Retry-After: 60"), func(o *timeline.Observation) { o.Origin = true })), ms, check.Inconclusive, "no request was denied"},
+		{"not known to be denied", record(req(7, 5, 6, 500, "Retry-After: 60")), ms, check.Inconclusive, "no request was denied"},
+	} {
+		waits := func(*timeline.Timeline, reference.Limit) map[int]time.Duration {
+			if test.wait < 0 {
+				return nil
+			}
+			return map[int]time.Duration{7: test.wait}
+		}
+		c := judge(test.tl, limit, Expect{RetryAfter: RetryAfterExpect{NotLonger: true}}, waits)[0]
+		sound(t, test.tl, c)
+		text := c.Text
+		for _, f := range c.Findings {
+			text += "\n" + f.Text
+		}
+		if c.Verdict != test.want || !strings.Contains(text, test.text) {
+			t.Errorf("%s: got %s: %s; want %s with %q", test.name, c.Verdict, text, test.want, test.text)
+		}
+	}
+	if c := one(t, seconds("60"), Expect{RetryAfter: RetryAfterExpect{NotLonger: true}}); c.Reason != check.NeedsFailed {
+		t.Errorf("no limit: got %s %s, want needs-failed", c.Verdict, c.Reason)
+	}
+}
+
+// TestNotLongerHoldsWithTheReferences plays right limiters that round up, and ones that add a second, through the bounds
+// that the judge uses.
+func TestNotLongerHoldsWithTheReferences(t *testing.T) {
+	plus := func(d time.Duration) string { return roundUp(d + 2*time.Second) }
+	caught := 0
+	for seed := range uint64(50) {
+		for _, spec := range specs {
+			limit, err := reference.Parse(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := Expect{RetryAfter: RetryAfterExpect{NotLonger: true}}
+			if c := Judge(play(t, seed, spec, roundUp), limit, e)[0]; c.Verdict != check.Pass {
+				t.Fatalf("%s, seed %d: got %s (%s), want pass", spec, seed, c.Verdict, c.Text)
+			}
+			if c := Judge(play(t, seed, spec, plus), limit, e)[0]; c.Verdict == check.Fail {
+				caught++
+			}
+		}
+	}
+	if caught < 120 {
+		t.Errorf("limiters that add two seconds: got %d of 200 caught, want at least 120", caught)
+	}
+}
