@@ -48,6 +48,18 @@ func newClock(t *timeline.Timeline) clock {
 	return c
 }
 
+// span prints a bin width: 50 ms, 2 s.
+func span(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return tickText(d.Seconds()) + " s"
+	case d >= time.Millisecond:
+		return tickText(float64(d)/1e6) + " ms"
+	default:
+		return tickText(float64(d)/1e3) + " µs"
+	}
+}
+
 func (c clock) of(d time.Duration) float64 { return float64(d) / c.one }
 
 // scale is the axis over the whole recording.
@@ -85,11 +97,12 @@ func decisionsChart(id string, s *Scenario, c clock, parts int) template.HTML {
 		most = max(most, bins[i].total)
 	}
 	f := frame{plotLeft, 30, chartWidth - plotLeft - plotRight, 150}
-	d := newDrawing(id, "Requests over time", fmt.Sprintf("Stacked counts per %s: %s", width, countsText(s.Counts)), chartWidth, 216)
+	d := newDrawing(id, "Requests over time", "Stacked counts per "+span(width)+": "+countsText(s.Counts), chartWidth, 216)
 	y := scale{lo: 0, hi: float64(most) * 1.08, from: f.y + f.h, to: f.y}
 	x := c.scale(f)
-	d.yAxis(f, y, 4)
+	d.yAxis(f, y, 5)
 	d.phases(f, x, c, s.Timeline, true)
+	d.witnesses(f, x, c, conformanceFindings(s))
 	w := max(0.8, x.at(c.of(width))-x.at(0)-0.6)
 	for i := range bins {
 		at := x.at(c.of(bins[i].from))
@@ -108,9 +121,8 @@ func decisionsChart(id string, s *Scenario, c clock, parts int) template.HTML {
 		text := fmt.Sprintf("declared rate, %s", plural(parts, "key"))
 		d.text("boundtext", f.x+f.w-4, y.at(rate)-5, "end", text)
 	}
-	d.witnesses(f, x, c, conformanceFindings(s))
 	d.xAxis(f, x, 10, c.unit)
-	d.text("label", f.x, 12, "start", fmt.Sprintf("requests per %s, by the time they were sent", width))
+	d.text("label", f.x, 12, "start", "requests per "+span(width)+", by the time they were sent")
 	return d.html()
 }
 
@@ -159,7 +171,10 @@ func (d *drawing) witnesses(f frame, x scale, c clock, found []check.Finding) {
 	for i := range found[:min(len(found), 20)] {
 		from, to := x.at(c.of(found[i].From)), x.at(c.of(found[i].To))
 		w := max(to-from, 3)
-		d.rect("witness", min(from, f.x+f.w-w), f.y, w, f.h, "witness: "+found[i].Text)
+		from = min(from, f.x+f.w-w)
+		d.rect("witness", from, f.y, w, f.h, "witness: "+found[i].Text)
+		d.line("edge", from, f.y, from, f.y+f.h)
+		d.line("edge", from+w, f.y, from+w, f.y+f.h)
 	}
 }
 
@@ -244,7 +259,7 @@ func (d *drawing) dots(x, y scale, c clock, t *timeline.Timeline) {
 		var p steps
 		for i := range t.Observations {
 			if o := &t.Observations[i]; o.Answered && o.Outcome == k.of {
-				p.bar(x.at(c.of(o.Sent))-1.2, y.at(float64(o.FirstByte-o.Sent)/1e6)-1.2, 2.4, 2.4)
+				p.bar(x.at(c.of(o.Sent))-1.5, y.at(float64(o.FirstByte-o.Sent)/1e6)-1.5, 3, 3)
 			}
 		}
 		d.path(k.class+" faint", p.String(), k.of.String())

@@ -30,8 +30,8 @@ func latencyChart(id string, s *Scenario) template.HTML {
 	if most == 0 {
 		return ""
 	}
-	const height = 92.0
-	f := frame{plotLeft, 28, chartWidth - plotLeft - plotRight, 2*height + 16}
+	const height, gap = 84.0, 34.0
+	f := frame{plotLeft, 48, chartWidth - plotLeft - plotRight, 2*height + gap}
 	desc := ""
 	for _, l := range lanes {
 		desc += fmt.Sprintf("%s %s: p50 %s, p99 %s, max %s. ", thousands(int(l.service.Count)), l.name, brief(l.service.P50),
@@ -41,7 +41,7 @@ func latencyChart(id string, s *Scenario) template.HTML {
 	d.text("label", f.x, 12, "start", "answers per bar (logarithmic) by service time; outline: latency counted from the plan")
 	x := scale{lo: lo, hi: hi, from: f.x, to: f.x + f.w, log: true}
 	for i, l := range lanes {
-		base := f.y + height + float64(i)*(height+16)
+		base := f.y + height + float64(i)*(height+gap)
 		d.lane(l, x, scale{lo: 0, hi: math.Log10(float64(most)) + 0.35, from: base, to: base - height})
 	}
 	d.latencyAxis(f, x)
@@ -81,34 +81,42 @@ func (d *drawing) lane(l lane, x, y scale) {
 			d.rect(l.class, from, height(b.Count), max(to-from-0.5, 1), y.from-height(b.Count), title)
 		}
 	}
-	var outline steps
-	outline.to(x.from, y.from)
-	for _, b := range l.corrected.LogBuckets(perDecade) {
+	d.outline(l.corrected, x, y, height)
+	d.line("axis", x.from, y.from, x.to, y.from)
+	name := fmt.Sprintf("%s: %s", l.name, plural(int(l.service.Count), "answer"))
+	d.text("partition", x.from, y.to-8, "start", name)
+	if l.service.Count > 0 {
+		d.quantile(l.service.P50, "p50", "end", x, y)
+		d.quantile(l.service.P99, "p99", "start", x, y)
+	}
+}
+
+// outline draws a histogram as its upper edge.
+func (d *drawing) outline(dist latency.Distribution, x, y scale, height func(int64) float64) {
+	var edge steps
+	for i, b := range dist.LogBuckets(perDecade) {
+		from, to := x.at(ms(b.From)), x.at(ms(b.To))
+		if i == 0 {
+			edge.to(from, y.from)
+		}
 		top := y.from
 		if b.Count > 0 {
 			top = height(b.Count)
 		}
-		outline.to(x.at(ms(b.From)), top)
-		outline.to(x.at(ms(b.To)), top)
+		edge.to(from, top)
+		edge.to(to, top)
+		if b.To >= dist.Max {
+			edge.to(to, y.from)
+		}
 	}
-	if l.corrected.Count > 0 {
-		outline.to(x.at(ms(l.corrected.Max)), y.from)
-		d.path("outline", outline.String(), "latency from the plan")
-	}
-	d.line("axis", x.from, y.from, x.to, y.from)
-	name := fmt.Sprintf("%s: %s", l.name, plural(int(l.service.Count), "answer"))
-	d.text("partition", x.to, y.to+10, "end", name)
-	if l.service.Count > 0 {
-		d.quantile(l.service.P50, "p50", x, y)
-		d.quantile(l.service.P99, "p99", x, y)
-	}
+	d.path("outline", edge.String(), "latency from the plan")
 }
 
 // quantile marks one quantile in a lane.
-func (d *drawing) quantile(v time.Duration, name string, x, y scale) {
+func (d *drawing) quantile(v time.Duration, name, anchor string, x, y scale) {
 	at := x.at(ms(max(v, time.Microsecond)))
-	d.line("quantile", at, y.from, at, y.to+4)
-	d.text("tick", at+3, y.to+10, "start", name)
+	d.line("quantile", at, y.from, at, y.to-4)
+	d.text("tick", at, y.to-8, anchor, name+" "+brief(v))
 }
 
 // latencyAxis writes the times below both lanes.
@@ -117,6 +125,6 @@ func (d *drawing) latencyAxis(f frame, x scale) {
 	for _, v := range x.ticks(0) {
 		at := x.at(v)
 		d.line("axis", at, base, at, base+4)
-		d.text("tick", at, base+15, "middle", brief(time.Duration(v*1e6+0.5)))
+		d.text("tick", at, base+15, "middle", span(time.Duration(v*1e6+0.5)))
 	}
 }

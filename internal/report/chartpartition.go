@@ -48,11 +48,11 @@ func partitionChart(id string, s *Scenario, c clock, part timeline.Part, width f
 	use := tightest(s, all)
 	d := newDrawing(id, "Partition "+quoted(part.Partition)+" against its limit", fmt.Sprintf(
 		"%s units admitted, at most %s possible by the end; at most %s %s, limit %s", count(admitted),
-		count(limitBy(s.Limit, s.Header, -tick, c.end)), count(peak(use.points)), use.what, count(use.most)), width, 372)
+		count(limitBy(s.Limit, s.Header, -tick, c.end)), count(peak(use.points)), use.what, count(use.most)), width, 384)
 	d.text("partition", plotLeft, 13, "start", "partition "+quoted(clip(plain(part.Partition), 40)))
 	found := slices.DeleteFunc(slices.Clone(conformanceFindings(s)), func(f check.Finding) bool { return f.Partition != part.Partition })
 	d.cumulative(id+"-c", frame{plotLeft, 38, width - plotLeft - plotRight, 130}, s, c, all, admitted, found)
-	d.inUse(id+"-u", frame{plotLeft, 222, width - plotLeft - plotRight, 110}, c, use, part, found)
+	d.inUse(id+"-u", frame{plotLeft, 234, width - plotLeft - plotRight, 110}, c, use, part, found)
 	return d.html()
 }
 
@@ -92,7 +92,7 @@ func (d *drawing) cumulative(id string, f frame, s *Scenario, c clock, all []adm
 	y := scale{lo: 0, hi: max(admitted, min(possible, admitted*1.6), 1) * 1.06, from: f.y + f.h, to: f.y}
 	x := c.scale(f)
 	d.text("label", f.x, f.y-9, "start", "units admitted so far, and the most possible from a full start")
-	d.yAxis(f, y, 4)
+	d.yAxis(f, y, 5)
 	d.clip(id, f)
 	var line, area steps
 	area.to(f.x, f.y+f.h)
@@ -176,7 +176,7 @@ func (d *drawing) inUse(id string, f frame, c clock, use usage, part timeline.Pa
 	y := scale{lo: 0, hi: max(use.most, peak(use.points), 1) * 1.12, from: f.y + f.h, to: f.y}
 	x := c.scale(f)
 	d.text("label", f.x, f.y-19, "start", use.what+" for certain, and the limit")
-	d.yAxis(f, y, 4)
+	d.yAxis(f, y, 5)
 	d.denials(frame{f.x, f.y - 13, f.w, 7}, x, c, part.Observations)
 	d.clip(id, f)
 	var area, line steps

@@ -37,6 +37,9 @@ func witnessChart(id string, c clock, f *check.Finding, part timeline.Part) temp
 	one := newClock(&timeline.Timeline{Header: timeline.Header{Ended: f.To + pad}})
 	x := scale{lo: one.of(max(f.From-pad, 0)), hi: one.of(f.To + pad), from: area.x, to: area.x + area.w}
 	d.rect("span", x.at(one.of(f.From)), area.y-6, max(x.at(one.of(f.To))-x.at(one.of(f.From)), 2), h+8, f.Text)
+	for _, at := range []time.Duration{f.From, f.To} {
+		d.line("edge", x.at(one.of(at)), area.y-6, x.at(one.of(at)), area.y+h+2)
+	}
 	d.clip(id+"-w", frame{area.x, area.y - 6, area.w, h + 10})
 	for i, o := range near {
 		class := "row"

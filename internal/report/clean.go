@@ -129,9 +129,16 @@ func cell(s string) string {
 	return s
 }
 
-// mdText returns s as a run of Markdown text that GitHub shows as it is: no markup, no HTML, no table border, no link,
-// nobody mentioned.
-func mdText(s string) string { return mdEscapes.Replace(s) }
+// mdText returns s as a run of Markdown text that GitHub shows as it is, also at the beginning of a line: no markup, no
+// HTML, no table border, no link, nobody mentioned.
+func mdText(s string) string {
+	s = mdEscapes.Replace(s)
+	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
+	if digits < len(s) && (digits > 0 && strings.ContainsRune(".)", rune(s[digits])) || strings.ContainsRune("-+=", rune(s[0]))) {
+		return s[:digits] + `\` + s[digits:] // a list, or the line below a heading
+	}
+	return s
+}
 
 var mdEscapes = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "#", `\#`, "~", `\~`, "|", `\|`, "!", `\!`, "$", `\$`,

@@ -109,13 +109,13 @@ type usage struct {
 func inUse(p reference.Policy, h timeline.Header, all []admission) usage {
 	switch p.Algorithm {
 	case reference.SlidingWindowLog:
-		return usage{p, inSpan(all, p.Rate.Per), float64(p.Rate.N), "units admitted within the last " + p.Rate.Per.String()}
+		return usage{p, inSpan(all, p.Rate.Per), float64(p.Rate.N), "units admitted within the last " + span(p.Rate.Per)}
 	case reference.FixedWindow, reference.SlidingWindowCounter:
 		if lo, hi, known := windowPhase(p, h); known {
 			return usage{p, inWindow(all, p.Rate.Per, lo, hi), float64(p.Rate.N), "units admitted in the current window"}
 		}
 		// Whatever the phase, a span of one window touches at most two.
-		return usage{p, inSpan(all, p.Rate.Per), 2 * float64(p.Rate.N), "units admitted within the last " + p.Rate.Per.String() + " (two windows)"}
+		return usage{p, inSpan(all, p.Rate.Per), 2 * float64(p.Rate.N), "units admitted within the last " + span(p.Rate.Per) + " (two windows)"}
 	}
 	most := float64(p.Full())
 	if p.Refill == reference.RefillInterval {
@@ -143,7 +143,7 @@ func inBucket(all []admission, r reference.Rate) []point {
 	for i, a := range all {
 		if before := max(0, (top-a.e.Seconds())/unit); i > 0 {
 			if before == 0 { // where the line met zero
-				out = append(out, point{time.Duration(top * 1e9), 0})
+				out = append(out, point{max(all[i-1].e, time.Duration(top*1e9)), 0})
 			}
 			out = append(out, point{a.e, before})
 		} else {

@@ -80,6 +80,11 @@ func shown(all []evidence) []evidence {
 		}
 		i += n
 	}
+	for i := range out[:max(len(out)-1, 0)] { // the command once, below all it shows
+		if out[i].replay == out[i+1].replay || out[i+1].kind == "" && out[i+1].claim == out[i].claim {
+			out[i].replay, out[i+1].replay = "", out[i].replay
+		}
+	}
 	return out
 }
 

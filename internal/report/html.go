@@ -43,7 +43,7 @@ type card struct {
 	Uncount  string // the kind, where a failure does not count
 	Limit    string
 	Worth    []worthRow
-	Failures []evidence2
+	Failures []quotedEvidence
 	Troubles []troubleRow
 	Time     []template.HTML
 	Parts    []template.HTML
@@ -53,6 +53,7 @@ type card struct {
 	Rows     []latencyCells
 	Claims   []claimRow
 	Counts   string
+	Outcomes []string // allowed, denied, unknown
 	Facts    []fact
 }
 
@@ -62,7 +63,7 @@ type worthRow struct {
 	Bar                template.HTML
 }
 
-type evidence2 struct{ Claim, Sentence, Span, Replay string }
+type quotedEvidence struct{ Claim, Sentence, Span, Replay string }
 
 type troubleRow struct{ Reason, Detail, Mend string }
 
@@ -106,13 +107,14 @@ func badgeOf(v check.Verdict) badge {
 // agree with those in its timeline.
 func newCard(anchor string, raw, s *Scenario, o Options) card {
 	c := card{Scenario: s, Anchor: anchor, Badge: badgeOf(s.Verdict), Limit: limitText(s), Worth: worthRows(s),
-		Counts: countsText(s.Counts), Facts: facts(s), Latency: latencyChart(anchor+"-l", s)}
+		Counts: countsText(s.Counts), Outcomes: []string{thousands(s.Counts.Allowed), thousands(s.Counts.Denied), thousands(s.Counts.Unknown)},
+		Facts: facts(s), Latency: latencyChart(anchor+"-l", s)}
 	if s.Verdict == check.Fail && !s.counts(o.Strict) {
 		c.Uncount, c.Badge.Class = s.Kind, check.Inconclusive.String()
 	}
 	if s.Verdict == check.Fail {
 		for _, e := range shown(failures(raw)) {
-			c.Failures = append(c.Failures, evidence2{e.claim, e.sentence, e.span, e.replay})
+			c.Failures = append(c.Failures, quotedEvidence{e.claim, e.sentence, e.span, e.replay})
 		}
 	}
 	for _, t := range troubles(s) {
@@ -173,6 +175,9 @@ func worthRows(s *Scenario) []worthRow {
 	for i, text := range worth(s) {
 		declared, measured, _ := strings.Cut(text, " (")
 		row := worthRow{Declared: declared, Measured: strings.TrimSuffix(measured, ")")}
+		if row.Measured == "" {
+			row.Measured = "not measured"
+		}
 		if s.Judgement != nil && len(s.Limit) == 1 {
 			p := s.Limit[0]
 			if i == 0 {
@@ -188,7 +193,7 @@ func worthRows(s *Scenario) []worthRow {
 
 // intervalBar draws a measured interval beside the declared value; empty where an end is open.
 func intervalBar(declared float64, v check.Interval) template.HTML {
-	if !v.LoSet || !v.HiSet || v.Lo > v.Hi {
+	if v = finiteEnds(v); !v.LoSet || !v.HiSet || v.Lo > v.Hi {
 		return ""
 	}
 	d := &drawing{}

@@ -52,7 +52,7 @@ type junitCase struct {
 type junitMessage struct {
 	Message string `xml:"message,attr"`
 	Type    string `xml:"type,attr,omitempty"`
-	Text    string `xml:",chardata"`
+	Text    string `xml:",cdata"`
 }
 
 // wholeScenario names the test case of a verdict that no claim explains.
@@ -156,6 +156,9 @@ func junitFailure(c *check.Claim, fails []evidence) junitMessage {
 // lines are the sentence, the span and the replay command, each on a line.
 func (e evidence) lines() []string {
 	out := []string{e.sentence}
+	if e.claim != conformance && e.claim != "" {
+		out[0] = e.claim + ": " + e.sentence
+	}
 	if e.span != "" {
 		out = append(out, "  "+e.span)
 	}

@@ -114,7 +114,7 @@ func fullNoun(a reference.Algorithm) string {
 // measured prints an interval: measured 20..20, measured at least 18, at most 22, not measured. An empty interval, which
 // no value of the parameter explains, says so.
 func measured(v check.Interval, unit string, text func(x float64, up bool) string) string {
-	switch {
+	switch v = finiteEnds(v); {
 	case v.LoSet && v.HiSet && v.Lo > v.Hi:
 		return "measured: no value fits"
 	case v.LoSet && v.HiSet:
@@ -128,13 +128,20 @@ func measured(v check.Interval, unit string, text func(x float64, up bool) strin
 	}
 }
 
+// finiteEnds is v with its infinite ends open.
+func finiteEnds(v check.Interval) check.Interval {
+	v.LoSet = v.LoSet && finite(v.Lo) == v.Lo
+	v.HiSet = v.HiSet && finite(v.Hi) == v.Hi
+	return v
+}
+
 // perSecond prints a rate with up to two decimals, rounded outwards so that the printed interval holds the measured one.
 func perSecond(x float64, up bool) string {
 	places := 2
 	switch {
 	case x >= 10000:
 		places = 0
-	case x >= 100:
+	case x >= 50:
 		places = 1
 	case x < 1:
 		places = 4

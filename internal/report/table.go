@@ -51,7 +51,7 @@ func writeTable(w io.Writer, r *Run, o Options) error {
 		s.line("")
 	}
 	s.totals(clean)
-	s.line("%s in %s: %s", s.bold(verdictText(clean)), brief(clean.Duration), s.paint(clean.Verdict(o.Strict), true))
+	s.wrapped(0, fmt.Sprintf("%s in %s: %s", s.bold(verdictText(clean)), brief(clean.Duration), s.paint(clean.Verdict(o.Strict), true)))
 	_, err := io.WriteString(w, s.text.String())
 	return err
 }

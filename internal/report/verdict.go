@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"regexp"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -95,10 +94,11 @@ func toMeasured(m check.Measured) jsonMeasured {
 }
 
 func toInterval(v check.Interval) (out [2]*float64) {
-	if v.LoSet && !math.IsInf(v.Lo, 0) {
+	v = finiteEnds(v)
+	if v.LoSet {
 		out[0] = &v.Lo
 	}
-	if v.HiSet && !math.IsInf(v.Hi, 0) {
+	if v.HiSet {
 		out[1] = &v.Hi
 	}
 	return out
@@ -107,14 +107,17 @@ func toInterval(v check.Interval) (out [2]*float64) {
 // marshal returns v as indented JSON ending in a newline. Characters that would be hidden from a reader of the text are
 // written as \u escapes: the value stays exact, the text is safe to print.
 func marshal(v any) ([]byte, error) {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
-	text = numberLists.ReplaceAllFunc(text, func(list []byte) []byte {
+	text := numberLists.ReplaceAllFunc(b.Bytes(), func(list []byte) []byte {
 		return bytes.ReplaceAll(whiteLines.ReplaceAll(list, nil), []byte(","), []byte(", "))
 	})
-	return append(escapeHidden(text), '\n'), nil
+	return escapeHidden(text), nil
 }
 
 // numberLists finds the lists of numbers in an indented JSON text, to put each on one line. A string cannot be mistaken for

@@ -1,0 +1,186 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/xml"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// load is n requests in a minute on 6 keys, each denied but every tenth.
+func load(n int) *timeline.Timeline {
+	tl := &timeline.Timeline{Observations: make([]timeline.Observation, n)}
+	d := dice(3)
+	for i := range tl.Observations {
+		sent := time.Duration(i) * time.Minute / time.Duration(n)
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Partition: string(rune('a' + i%6)), Phase: "overload", At: sent, Cost: 1},
+			Sent: sent, FirstByte: sent + time.Duration(150_000+d.next(400_000)), Answered: true, Outcome: timeline.Denied, Status: 429}
+		if i%10 == 0 {
+			o.Outcome, o.Status = timeline.Allowed, 200
+		}
+		tl.Observations[i] = o
+	}
+	return tl
+}
+
+func TestPageStaysSmall(t *testing.T) {
+	s := scenarioOf(t, "load", "A long run", "token-bucket,rate=100/s,burst=20", load(200_000))
+	got := render(t, "html", runOf(s), Options{})
+	if len(got) > 1<<20 {
+		t.Errorf("200000 observations: a page of %d bytes, want at most 1 MiB", len(got))
+	}
+	if small := render(t, "html", runOf(failing(t)), Options{}); len(small) > 512<<10 {
+		t.Errorf("680 observations: a page of %d bytes, want at most 512 KiB", len(small))
+	}
+}
+
+func TestBinsCountEveryObservation(t *testing.T) {
+	tl := load(10_007)
+	bins, _ := binned(tl, newClock(tl))
+	var got timeline.Counts
+	for _, b := range bins {
+		got.Allowed += b.n[timeline.Allowed]
+		got.Denied += b.n[timeline.Denied]
+		got.Unknown += b.n[timeline.Unknown]
+		got.Sent += b.total
+	}
+	got.Planned = got.Sent
+	if want := tl.Counts(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if len(bins) > mostBins+1 {
+		t.Errorf("got %d bins, want at most %d", len(bins), mostBins+1)
+	}
+}
+
+func TestPageAsksNothingOfAnyone(t *testing.T) {
+	for name, r := range fixtures(t) {
+		got := string(render(t, "html", r, Options{}))
+		for _, never := range []string{"<script", "<link", "<img", "<iframe", "<object", "<form", "javascript:", "@import", "url(http", " src=", " style=", " onload"} {
+			if strings.Contains(regexp.MustCompile(`&lt;[^<]*`).ReplaceAllString(got, ""), never) {
+				t.Errorf("%s: contains %q", name, never)
+			}
+		}
+		for _, m := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(got, -1) {
+			if !strings.HasPrefix(m[1], "#") {
+				t.Errorf("%s: links to %s", name, m[1])
+			}
+		}
+		style := regexp.MustCompile(`(?s)<style>(.*)</style>`).FindStringSubmatch(got)
+		sum := sha256.Sum256([]byte(style[1]))
+		policy := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(got)
+		hash := base64.StdEncoding.EncodeToString(sum[:])
+		if want := "style-src &#39;sha256-" + strings.ReplaceAll(hash, "+", "&#43;") + "&#39;"; !strings.Contains(policy[1], want) {
+			t.Errorf("%s: policy %s, want in it %s", name, policy[1], want)
+		}
+		if !strings.Contains(policy[1], "default-src &#39;none&#39;") {
+			t.Errorf("%s: policy %s allows more than nothing", name, policy[1])
+		}
+	}
+}
+
+// The elements of a page are those of the template and the charts: each is closed, and no text has become one.
+func TestPageIsWellFormed(t *testing.T) {
+	known := regexp.MustCompile(`^(html|head|meta|title|style|body|header|main|footer|section|p|h1|h2|span|small|br|b|i|a|code|div|dl|dt|dd|table|caption|thead|tbody|tr|th|td|figure|figcaption|details|summary|svg|desc|g|clipPath|rect|line|path|text|circle)$`)
+	for name, r := range fixtures(t) {
+		d := xml.NewDecoder(bytes.NewReader(render(t, "html", r, Options{})))
+		d.AutoClose, d.Entity, d.Strict = xml.HTMLAutoClose, xml.HTMLEntity, false
+		depth := 0
+		for {
+			token, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			switch x := token.(type) {
+			case xml.StartElement:
+				depth++
+				if !known.MatchString(x.Name.Local) {
+					t.Errorf("%s: the element %s", name, x.Name.Local)
+				}
+				for _, a := range x.Attr {
+					if strings.HasPrefix(strings.ToLower(a.Name.Local), "on") {
+						t.Errorf("%s: the handler %s", name, a.Name.Local)
+					}
+				}
+			case xml.EndElement:
+				depth--
+			}
+		}
+		if depth != 0 {
+			t.Errorf("%s: %d elements are not closed", name, depth)
+		}
+	}
+}
+
+func TestChartsTellWhatTheyShow(t *testing.T) {
+	got := string(render(t, "html", runOf(failing(t)), Options{}))
+	for _, want := range []string{
+		"21 requests allowed within 0.001 s; at most 20 + floor(10/s * 0.001 s) = 20 are possible",
+		`<desc id="s1-p0-d">70 units admitted, at most `, // the text alternative has the numbers
+		"Witness: over-admission, partition “k1”",
+		"#2 allowed (200), sent 0.002021 s, first byte ",
+		"680 planned = 680 sent + 0 unsent; 680 sent = 140 allowed + 540 denied + 0 unknown",
+		"token-bucket,rate=10/s,burst=20",
+	} {
+		if !strings.Contains(strings.ReplaceAll(got, "&#43;", "+"), want) {
+			t.Errorf("the page of a failure does not say %q", want)
+		}
+	}
+	if n, titles := strings.Count(got, `role="img"`), strings.Count(got, "aria-labelledby=\"s1-")-1; n != titles || n < 6 {
+		t.Errorf("got %d pictures, %d of them with a text alternative", n, titles)
+	}
+	for _, m := range regexp.MustCompile(`aria-labelledby="([^"]*)"`).FindAllStringSubmatch(got, -1) {
+		for _, id := range strings.Fields(m[1]) {
+			if strings.Count(got, `id="`+id+`"`) != 1 {
+				t.Errorf("the id %s stands %d times", id, strings.Count(got, `id="`+id+`"`))
+			}
+		}
+	}
+}
+
+func TestOverAdmissionIsDrawn(t *testing.T) {
+	s := failing(t)
+	part := s.Timeline.ByPartition()[0]
+	u := tightest(&s, admissions(part.Observations, s.Header, 0))
+	if got := peak(u.points); got <= u.most || u.most != 20 {
+		t.Errorf("in use: got at most %v of %v, want over 20: the page would not show the failure", got, u.most)
+	}
+}
+
+func TestWitnessChartLeavesOutTheMiddle(t *testing.T) {
+	tl := load(6000)
+	f := conformanceFindings(ptr(failing(t)))[0]
+	f.Observations, f.From, f.To = nil, 0, time.Minute
+	part := timeline.Part{Observations: tl.Observations}
+	for i := range 1000 {
+		f.Observations = append(f.Observations, i)
+	}
+	near, left := nearby(&f, part.Observations)
+	if len(near) != mostRows || left != 1000+mostRows/4-mostRows {
+		t.Errorf("got %d rows and %d left out, want %d and %d", len(near), left, mostRows, 1000+mostRows/4-mostRows)
+	}
+	if got := string(witnessChart("w", newClock(tl), &f, part)); !strings.Contains(got, "700 requests in the middle not drawn") {
+		t.Error("the chart does not say what it leaves out")
+	}
+}
+
+func ptr[T any](x T) *T { return &x }
+
+func BenchmarkPageOfAMillion(b *testing.B) {
+	s := scenarioOf(b, "load", "A long run", "token-bucket,rate=100/s,burst=20", load(1_000_000))
+	r := runOf(s)
+	for b.Loop() {
+		b.ReportMetric(float64(len(render(b, "html", r, Options{}))), "bytes")
+	}
+}

@@ -1,0 +1,143 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+func TestVerdictJSONIsThatOfTheDesign(t *testing.T) {
+	j := &check.Judgement{Verdict: check.Fail, Partitions: []check.PartitionVerdict{{
+		Partition: "k1", Verdict: check.Fail, Judged: 2,
+		Findings: []check.Finding{{Kind: check.OverAdmission, Partition: "k1", Seen: 110, Bound: 109, From: 12 * time.Millisecond,
+			To: 942 * time.Millisecond, Observations: []int{4, 5}, Text: "110 <= x"}},
+		Measured: check.Measured{Burst: between(20, 20), Rate: check.Interval{Lo: 9.97, LoSet: true}},
+	}}}
+	got, err := VerdictJSON(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gotAny, wantAny any
+	want := `{"schema":"rlcheck.verdict/v1","verdict":"fail","reason":"","measured":{"burst":[null,null],"rate_per_s":[null,null]},
+	 "partitions":[{"partition":"k1","verdict":"fail","reason":"","judged":2,
+	   "findings":[{"kind":"over-admission","seen":110,"bound":109,"from_ns":12000000,"to_ns":942000000,"observations":[4,5],"text":"110 <= x"}],
+	   "measured":{"burst":[20,20],"rate_per_s":[9.97,null]}}]}`
+	if err := json.Unmarshal(got, &gotAny); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(want), &wantAny); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(wantAny, gotAny); d != "" {
+		t.Errorf("verdict (-want +got):\n%s", d)
+	}
+	for _, line := range []string{`"observations": [4, 5],`, `"rate_per_s": [9.97, null]`, `"text": "110 <= x"`} {
+		if !strings.Contains(string(got), line) {
+			t.Errorf("no line %s in\n%s", line, got)
+		}
+	}
+}
+
+func TestVerdictJSONOfNothingHasEmptyLists(t *testing.T) {
+	got, err := VerdictJSON(&check.Judgement{Partitions: []check.PartitionVerdict{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(got), `"findings": []`) || strings.Contains(string(got), `"findings": null`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestJSONReadsBack(t *testing.T) {
+	for name, r := range fixtures(t) {
+		text := render(t, "json", r, Options{})
+		back, err := ReadJSON(bytes.NewReader(text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if name == "hostile" { // bytes that are no UTF-8 do not come back, nor does a password
+			continue
+		}
+		d := cmp.Diff(r, back, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Scenario{}, "Timeline"),
+			cmpopts.IgnoreFields(latency.Distribution{}, "Buckets"))
+		if d != "" {
+			t.Errorf("%s read back (-want +got):\n%s", name, d)
+		}
+		if d := cmp.Diff(string(text), string(render(t, "json", back, Options{}))); d != "" {
+			t.Errorf("%s written again (-first +second):\n%s", name, d)
+		}
+	}
+}
+
+// A report read back prints as before, but for what only the recording tells.
+func TestReportReadBackPrintsTheSame(t *testing.T) {
+	r := fixtures(t)["mixed"]
+	back, err := ReadJSON(bytes.NewReader(render(t, "json", r, Options{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Scenarios {
+		r.Scenarios[i].Timeline = nil
+	}
+	for _, format := range []string{"table", "junit", "markdown", "github", "html", "openmetrics"} {
+		if d := cmp.Diff(string(render(t, format, r, Options{})), string(render(t, format, back, Options{}))); d != "" {
+			t.Errorf("%s of the report read back (-want +got):\n%s", format, d)
+		}
+	}
+}
+
+func TestJSONCountsAddUp(t *testing.T) {
+	var got struct {
+		Counts    map[string]int
+		Scenarios []struct{ Counts map[string]int }
+	}
+	if err := json.Unmarshal(render(t, "json", fixtures(t)["mixed"], Options{}), &got); err != nil {
+		t.Fatal(err)
+	}
+	sum := map[string]int{}
+	for _, s := range got.Scenarios {
+		for k, n := range s.Counts {
+			sum[k] += n
+		}
+	}
+	if d := cmp.Diff(sum, got.Counts); d != "" {
+		t.Errorf("the scenarios' counts do not add up to the run's (-sum +run):\n%s", d)
+	}
+	if c := got.Counts; c["planned"] != c["sent"]+c["unsent"] || c["sent"] != c["allowed"]+c["denied"]+c["unknown"] || c["planned"] != 1470 {
+		t.Errorf("got %v, want counts that add up to 1470 planned", c)
+	}
+}
+
+func TestReadJSONRefuses(t *testing.T) {
+	for _, x := range []struct{ in, want string }{
+		{"", "byte 0"},
+		{"{", "byte 1"},
+		{`{"schema":"rlcheck.report/v2"}`, `schema "rlcheck.report/v2": this version reads rlcheck.report/v1`},
+		{`{"schema":"rlcheck.report/v1","scenarios":[{"verdict":"maybe"}]}`, `scenarios[0].verdict "maybe"`},
+		{`{"schema":"rlcheck.report/v1","scenarios":[{"verdict":"pass","limit":"tokenbucket"}]}`, `scenarios[0].limit "tokenbucket"`},
+		{`{"schema":"rlcheck.report/v1","started":"today"}`, `started "today"`},
+		{`{"schema":"rlcheck.report/v1","duration_ns":"1s"}`, "duration_ns"},
+	} {
+		_, err := ReadJSON(strings.NewReader(x.in))
+		if err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("ReadJSON(%q): got %v, want an error with %q", x.in, err, x.want)
+		}
+	}
+}
+
+func TestUnequalCountsShow(t *testing.T) {
+	got := countsText(timeline.Counts{Planned: 3, Sent: 2, Unsent: 1, Allowed: 1})
+	if want := "3 planned = 2 sent + 1 unsent; 2 sent != 1 allowed + 0 denied + 0 unknown"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

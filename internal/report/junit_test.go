@@ -1,0 +1,116 @@
+package report
+
+import (
+	"encoding/xml"
+	"strings"
+	"testing"
+)
+
+// parsedSuites reads JUnit as other programs do, by its element names only.
+type parsedSuites struct {
+	Tests    int `xml:"tests,attr"`
+	Failures int `xml:"failures,attr"`
+	Errors   int `xml:"errors,attr"`
+	Suites   []struct {
+		Name     string `xml:"name,attr"`
+		Tests    int    `xml:"tests,attr"`
+		Failures int    `xml:"failures,attr"`
+		Errors   int    `xml:"errors,attr"`
+		Skipped  int    `xml:"skipped,attr"`
+		Cases    []struct {
+			Name    string    `xml:"name,attr"`
+			Failure *struct { // its text is chardata
+				Message string `xml:"message,attr"`
+				Text    string `xml:",chardata"`
+			} `xml:"failure"`
+			Error   *struct{} `xml:"error"`
+			Skipped *struct{} `xml:"skipped"`
+		} `xml:"testcase"`
+	} `xml:"testsuite"`
+}
+
+func TestJUnitReadsBack(t *testing.T) {
+	for _, x := range []struct {
+		run                              string
+		options                          Options
+		tests, failures, errors, skipped int
+	}{
+		{"pass", Options{}, 2, 0, 0, 0},
+		{"fail", Options{}, 3, 2, 0, 0},
+		{"unreachable", Options{}, 1, 0, 1, 0},
+		{"unknown", Options{}, 1, 0, 0, 1},
+		{"unknown", Options{InconclusiveIsError: true}, 1, 0, 1, 0},
+		{"interrupted", Options{}, 1, 0, 0, 1},
+		{"empty", Options{}, 0, 0, 0, 0},
+		{"hostile", Options{}, 3, 2, 0, 1},
+		{"mixed", Options{}, 7, 0, 1, 3}, // its failures are only recommended: skipped
+		{"mixed", Options{Strict: true}, 7, 2, 1, 1},
+	} {
+		var got parsedSuites
+		if err := xml.Unmarshal(render(t, "junit", fixtures(t)[x.run], x.options), &got); err != nil {
+			t.Errorf("%s: %v", x.run, err)
+			continue
+		}
+		tests, failures, errors, skipped := 0, 0, 0, 0
+		for _, s := range got.Suites {
+			suite := [4]int{len(s.Cases)}
+			for _, c := range s.Cases {
+				switch {
+				case c.Failure != nil:
+					suite[1]++
+				case c.Error != nil:
+					suite[2]++
+				case c.Skipped != nil:
+					suite[3]++
+				}
+			}
+			if suite != [4]int{s.Tests, s.Failures, s.Errors, s.Skipped} {
+				t.Errorf("%s: suite %s has %v, its attributes say %d %d %d %d", x.run, s.Name, suite, s.Tests, s.Failures, s.Errors, s.Skipped)
+			}
+			tests, failures, errors, skipped = tests+suite[0], failures+suite[1], errors+suite[2], skipped+suite[3]
+		}
+		if [4]int{tests, failures, errors, skipped} != [4]int{x.tests, x.failures, x.errors, x.skipped} {
+			t.Errorf("%s: got %d tests, %d failures, %d errors, %d skipped, want %d, %d, %d, %d", x.run, tests, failures, errors, skipped,
+				x.tests, x.failures, x.errors, x.skipped)
+		}
+		if got.Tests != tests || got.Failures != failures || got.Errors != errors {
+			t.Errorf("%s: the root says %d %d %d, its suites %d %d %d", x.run, got.Tests, got.Failures, got.Errors, tests, failures, errors)
+		}
+	}
+}
+
+func TestJUnitFailureHasTheWitness(t *testing.T) {
+	var got parsedSuites
+	if err := xml.Unmarshal(render(t, "junit", runOf(failing(t)), Options{}), &got); err != nil {
+		t.Fatal(err)
+	}
+	f := got.Suites[0].Cases[0].Failure
+	if f == nil || !strings.HasPrefix(f.Message, "21 requests allowed") {
+		t.Fatalf("got %v, want a failure that begins with the sentence", f)
+	}
+	for _, part := range []string{"at most 20 + floor", "first #2 sent 0.002021 s, last #20 first byte 0.003247 s", "replay: rlcheck check "} {
+		if !strings.Contains(f.Text, part) {
+			t.Errorf("no %q in %q", part, f.Text)
+		}
+	}
+}
+
+// A verdict that no claim explains must not vanish: a suite of passing cases would be green.
+func TestJUnitShowsAVerdictThatNoClaimExplains(t *testing.T) {
+	s := unreachable(t)
+	s.Claims = nil
+	failed := failing(t)
+	failed.Claims = nil
+	for _, x := range []struct {
+		s    Scenario
+		want [3]int
+	}{{s, [3]int{1, 0, 1}}, {failed, [3]int{1, 1, 0}}} {
+		var got parsedSuites
+		if err := xml.Unmarshal(render(t, "junit", runOf(x.s), Options{}), &got); err != nil {
+			t.Fatal(err)
+		}
+		if have := [3]int{got.Tests, got.Failures, got.Errors}; have != x.want {
+			t.Errorf("%s: got tests, failures, errors %v, want %v", x.s.ID, have, x.want)
+		}
+	}
+}

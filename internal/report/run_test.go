@@ -1,0 +1,128 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+func TestVerdictOfARun(t *testing.T) {
+	const p, f, i = check.Pass, check.Fail, check.Inconclusive
+	type kv struct {
+		kind string
+		v    check.Verdict
+	}
+	for _, x := range []struct {
+		name         string
+		in           []kv
+		interrupted  bool
+		want, strict check.Verdict
+	}{
+		{"all passed", []kv{{Required, p}, {Recommended, p}}, false, p, p},
+		{"a required one failed", []kv{{Required, f}, {Required, i}}, false, f, f},
+		{"a recommended one failed", []kv{{Required, p}, {Recommended, f}}, false, p, f},
+		{"an informative one failed", []kv{{Required, p}, {Informative, f}}, false, p, p},
+		{"a required one is open", []kv{{Required, p}, {Required, i}}, false, i, i},
+		{"a recommended one is open", []kv{{Required, p}, {Recommended, i}}, false, i, i},
+		{"an informative one is open", []kv{{Required, p}, {Informative, i}}, false, p, p},
+		{"only an informative one, open: nothing was judged", []kv{{Informative, i}}, false, i, i},
+		{"a kind that is misspelt counts", []kv{{"requird", f}}, false, f, f},
+		{"nothing ran", nil, false, i, i},
+		{"interrupted after a pass", []kv{{Required, p}}, true, i, i},
+		{"interrupted after a failure", []kv{{Required, f}}, true, f, f},
+	} {
+		r := &Run{Interrupted: x.interrupted}
+		for _, s := range x.in {
+			r.Scenarios = append(r.Scenarios, Scenario{Kind: s.kind, Verdict: s.v})
+		}
+		if got := r.Verdict(false); got != x.want {
+			t.Errorf("%s: got %s, want %s", x.name, got, x.want)
+		}
+		if got := r.Verdict(true); got != x.strict {
+			t.Errorf("%s, strict: got %s, want %s", x.name, got, x.strict)
+		}
+	}
+}
+
+func TestUnknownFormatNamesTheKnownOnes(t *testing.T) {
+	err := Write(io.Discard, "yaml", &Run{}, Options{})
+	if err == nil || !strings.Contains(err.Error(), `"yaml"`) || !strings.Contains(err.Error(), strings.Join(Formats(), ", ")) {
+		t.Errorf("got %v, want an error that quotes yaml and lists %v", err, Formats())
+	}
+}
+
+func TestFormatsOfRecordingsNeedOne(t *testing.T) {
+	none := runOf(passing(t))
+	none.Scenarios[0].Timeline = nil
+	for _, format := range []string{"ndjson", "csv", "hlog"} {
+		if err := Write(io.Discard, format, none, Options{}); !errors.Is(err, errNoRecording) {
+			t.Errorf("%s without a recording: got %v, want %v", format, err, errNoRecording)
+		}
+	}
+	two := runOf(passing(t), failing(t))
+	for _, format := range []string{"ndjson", "hlog"} {
+		if err := Write(io.Discard, format, two, Options{}); err == nil || !strings.Contains(err.Error(), "2 recordings") {
+			t.Errorf("%s of two recordings: got %v, want a refusal", format, err)
+		}
+	}
+}
+
+func TestEveryFormatReportsAWriterThatFails(t *testing.T) {
+	r := runOf(failing(t))
+	full := errors.New("no space left on device")
+	for _, format := range Formats() {
+		if err := Write(failingWriter{full}, format, r, Options{}); !errors.Is(err, full) {
+			t.Errorf("%s on a full disk: got %v, want %v", format, err, full)
+		}
+	}
+}
+
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+func TestWritingChangesNothing(t *testing.T) {
+	r := runOf(hostile(t), passing(t))
+	before := render(t, "json", r, Options{})
+	for _, format := range []string{"table", "junit", "markdown", "github", "html", "csv", "openmetrics"} {
+		render(t, format, r, Options{})
+	}
+	if d := cmp.Diff(string(before), string(render(t, "json", r, Options{}))); d != "" {
+		t.Errorf("the run has changed (-before +after):\n%s", d)
+	}
+}
+
+func TestRecordingsReadBack(t *testing.T) {
+	s := failing(t)
+	r := runOf(s)
+	tl, err := timeline.Read(bytes.NewReader(render(t, "ndjson", r, Options{})), "x", timeline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(s.Timeline, tl); d != "" {
+		t.Errorf("ndjson read back (-want +got):\n%s", d)
+	}
+	tl, err = timeline.ReadCSV(bytes.NewReader(render(t, "csv", r, Options{})), "x", timeline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.Timeline.Observations {
+		s.Timeline.Observations[i].Fields = nil // has no column
+	}
+	if d := cmp.Diff(s.Timeline.Observations, tl.Observations); d != "" {
+		t.Errorf("csv read back (-want +got):\n%s", d)
+	}
+	log := string(render(t, "hlog", r, Options{}))
+	for _, tag := range []string{"Tag=allowed-corrected,", "Tag=allowed-service,", "Tag=denied-corrected,", "Tag=denied-service,"} {
+		if !strings.Contains(log, tag) {
+			t.Errorf("hlog: no line with %s", tag)
+		}
+	}
+}

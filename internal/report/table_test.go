@@ -1,0 +1,104 @@
+package report
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Nothing is wider than the terminal, but for a command to copy and a single long word.
+func TestTableFitsTheTerminal(t *testing.T) {
+	for name, r := range fixtures(t) {
+		if name == "hostile" {
+			continue // its id is one long word
+		}
+		for _, width := range []int{60, 80, 100, 120, 200} {
+			for _, l := range strings.Split(string(render(t, "table", r, Options{Width: width})), "\n") {
+				if w := twwidth.Width(l); w > width && !strings.HasPrefix(l, "  replay: ") && strings.Contains(strings.TrimSpace(l), " ") {
+					t.Errorf("%s: %d columns, want at most %d: %s", name, w, width, l)
+				}
+				if strings.TrimRight(l, " ") != l {
+					t.Errorf("%s at %d: spaces at the end of %q", name, width, l)
+				}
+			}
+		}
+	}
+}
+
+func TestTableIsColouredOnlyOnRequest(t *testing.T) {
+	r := fixtures(t)["mixed"]
+	plain := string(render(t, "table", r, Options{Width: 100}))
+	color := string(render(t, "table", r, Options{Width: 100, Color: true}))
+	if strings.Contains(plain, "\x1b") {
+		t.Error("colours without being asked")
+	}
+	if got := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(color, ""); got != plain || got == color {
+		t.Errorf("without its colours the coloured report differs:\n%s\n%s", got, plain)
+	}
+}
+
+func TestManyFindingsAreSummedUp(t *testing.T) {
+	s := failing(t)
+	f := s.Claims[0].Findings[0]
+	for range 6 {
+		s.Claims[0].Findings = append(s.Claims[0].Findings, f)
+	}
+	got := string(render(t, "table", runOf(s), Options{Width: 200}))
+	if n := strings.Count(got, "21 requests allowed"); n != 3 {
+		t.Errorf("got %d of 7 findings, want 3", n)
+	}
+	if !strings.Contains(got, "and 4 more like it") || !strings.Contains(got, "3 of 12 clients") {
+		t.Errorf("neither says what is left out nor shows the other claim:\n%s", got)
+	}
+	if n := strings.Count(got, "replay: "); n != 1 {
+		t.Errorf("got the replay command %d times, want once", n)
+	}
+}
+
+// A witness without its recording (a report read back) names no request as first or last that it cannot know to be so.
+func TestSpanTextWithoutARecording(t *testing.T) {
+	s := failing(t)
+	f := &s.Claims[0].Findings[0]
+	if got, want := spanText(nil, f), "partition k1: 21 requests (#2 .. #36), first sent 0.002021 s, last first byte 0.003247 s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := spanText(s.Timeline, f), "partition k1: first #2 sent 0.002021 s, last #20 first byte 0.003247 s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	other := *f
+	other.Observations = []int{2, 99999} // of another recording
+	if got, want := spanText(s.Timeline, &other), "partition k1: 2 requests (#2 .. #99999), first sent 0.002021 s, last first byte 0.003247 s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	lost := &timeline.Timeline{Observations: []timeline.Observation{{Arrival: timeline.Arrival{Seq: 5}}}}
+	if got, want := spanText(lost, &check.Finding{Observations: []int{5}}), "#5 sent 0.000 s, first byte never"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestMeasuredIntervals(t *testing.T) {
+	for _, x := range []struct {
+		in   check.Interval
+		want string
+	}{
+		{between(20, 20), "measured 20..20/s"},
+		{between(9.9712, 10.0388), "measured 9.97..10.04/s"}, // outwards: the printed interval holds the measured one
+		{between(99.12, 100.39), "measured 99.1..100.4/s"},
+		{between(0.016666, 0.016667), "measured 0.0166..0.0167/s"},
+		{between(123456.7, 123457.1), "measured 123456..123458/s"},
+		{between(100, 100), "measured 100..100/s"},
+		{check.Interval{Lo: 18, LoSet: true}, "measured at least 18/s"},
+		{check.Interval{Hi: 22, HiSet: true}, "measured at most 22/s"},
+		{check.Interval{}, "not measured"},
+		{between(12, 11), "measured: no value fits"},
+	} {
+		if got := measured(x.in, "/s", perSecond); got != x.want {
+			t.Errorf("measured(%v): got %q, want %q", x.in, got, x.want)
+		}
+	}
+}
