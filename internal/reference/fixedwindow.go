@@ -23,15 +23,15 @@ type windowState struct {
 }
 
 // newFixedWindow returns the fixed window of p.
-func newFixedWindow(p Policy) fixedWindow {
-	return fixedWindow{grid: newGrid(p), quota: p.Rate.N, all: p.Count == CountAll}
+func newFixedWindow(p Policy) *fixedWindow {
+	return &fixedWindow{grid: newGrid(p), quota: p.Rate.N, all: p.Count == CountAll}
 }
 
-func (w fixedWindow) open(at time.Duration) windowState {
+func (w *fixedWindow) open(at time.Duration) windowState {
 	return windowState{last: at, into: w.grid.into(at), open: !w.grid.first}
 }
 
-func (w fixedWindow) advance(s windowState, at time.Duration) windowState {
+func (w *fixedWindow) advance(s windowState, at time.Duration) windowState {
 	past := since(at, s.last)
 	if past == 0 {
 		return s
@@ -43,7 +43,7 @@ func (w fixedWindow) advance(s windowState, at time.Duration) windowState {
 	return w.open(at)
 }
 
-func (w fixedWindow) wait(s windowState, cost int64) time.Duration {
+func (w *fixedWindow) wait(s windowState, cost int64) time.Duration {
 	switch {
 	case cost > w.quota:
 		return Never
@@ -53,7 +53,7 @@ func (w fixedWindow) wait(s windowState, cost int64) time.Duration {
 	return w.grid.window - s.into
 }
 
-func (w fixedWindow) charge(s windowState, cost int64, allow bool) (windowState, time.Duration) {
+func (w *fixedWindow) charge(s windowState, cost int64, allow bool) (windowState, time.Duration) {
 	if allow || w.all {
 		s.used += min(cost, w.quota-s.used)
 		s.open = true
@@ -61,7 +61,7 @@ func (w fixedWindow) charge(s windowState, cost int64, allow bool) (windowState,
 	return s, 0
 }
 
-func (w fixedWindow) view(s windowState) (int64, time.Duration) {
+func (w *fixedWindow) view(s windowState) (int64, time.Duration) {
 	if !s.open {
 		return w.quota, 0
 	}

@@ -23,21 +23,21 @@ type cellState struct {
 }
 
 // newGCRA returns the GCRA of p.
-func newGCRA(p Policy) gcra {
-	return gcra{
+func newGCRA(p Policy) *gcra {
+	return &gcra{
 		n: uint64(p.Rate.N), per: uint64(p.Rate.Per), limit: uint64(p.Burst) * uint64(p.Rate.Per), burst: p.Burst,
 		empty: p.Start == StartEmpty, all: p.Count == CountAll,
 	}
 }
 
-func (g gcra) open(at time.Duration) cellState {
+func (g *gcra) open(at time.Duration) cellState {
 	if g.empty {
 		return cellState{last: at, ahead: g.limit}
 	}
 	return cellState{last: at}
 }
 
-func (g gcra) advance(s cellState, at time.Duration) cellState {
+func (g *gcra) advance(s cellState, at time.Duration) cellState {
 	past := since(at, s.last)
 	if past == 0 {
 		return s
@@ -49,7 +49,7 @@ func (g gcra) advance(s cellState, at time.Duration) cellState {
 	return cellState{last: at, ahead: s.ahead - past*g.n}
 }
 
-func (g gcra) wait(s cellState, cost int64) time.Duration {
+func (g *gcra) wait(s cellState, cost int64) time.Duration {
 	if cost > g.burst {
 		return Never
 	}
@@ -60,13 +60,13 @@ func (g gcra) wait(s cellState, cost int64) time.Duration {
 	return time.Duration((s.ahead - room + g.n - 1) / g.n)
 }
 
-func (g gcra) charge(s cellState, cost int64, allow bool) (cellState, time.Duration) {
+func (g *gcra) charge(s cellState, cost int64, allow bool) (cellState, time.Duration) {
 	if allow || g.all {
 		s.ahead = min(g.limit, s.ahead+uint64(min(cost, g.burst))*g.per)
 	}
 	return s, 0
 }
 
-func (g gcra) view(s cellState) (int64, time.Duration) {
+func (g *gcra) view(s cellState) (int64, time.Duration) {
 	return int64((g.limit - s.ahead) / g.per), time.Duration((s.ahead + g.n - 1) / g.n)
 }

@@ -24,21 +24,21 @@ type levelState struct {
 }
 
 // newLeakyBucket returns the leaky bucket of p.
-func newLeakyBucket(p Policy) leakyBucket {
-	return leakyBucket{
+func newLeakyBucket(p Policy) *leakyBucket {
+	return &leakyBucket{
 		leak: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per), capacity: uint64(p.Burst) * uint64(p.Rate.Per),
 		empty: p.Start == StartEmpty, all: p.Count == CountAll,
 	}
 }
 
-func (b leakyBucket) open(at time.Duration) levelState {
+func (b *leakyBucket) open(at time.Duration) levelState {
 	if b.empty {
 		return levelState{last: at, level: b.capacity}
 	}
 	return levelState{last: at}
 }
 
-func (b leakyBucket) advance(s levelState, at time.Duration) levelState {
+func (b *leakyBucket) advance(s levelState, at time.Duration) levelState {
 	past := since(at, s.last)
 	if past == 0 {
 		return s
@@ -47,7 +47,7 @@ func (b leakyBucket) advance(s levelState, at time.Duration) levelState {
 	return levelState{last: at, level: s.level - lost, into: into}
 }
 
-func (b leakyBucket) wait(s levelState, cost int64) time.Duration {
+func (b *leakyBucket) wait(s levelState, cost int64) time.Duration {
 	if cost > b.burst {
 		return Never
 	}
@@ -58,13 +58,13 @@ func (b leakyBucket) wait(s levelState, cost int64) time.Duration {
 	return b.leak.until(s.level-room, s.into)
 }
 
-func (b leakyBucket) charge(s levelState, cost int64, allow bool) (levelState, time.Duration) {
+func (b *leakyBucket) charge(s levelState, cost int64, allow bool) (levelState, time.Duration) {
 	if allow || b.all {
 		s.level = min(b.capacity, s.level+uint64(min(cost, b.burst))*b.per)
 	}
 	return s, 0
 }
 
-func (b leakyBucket) view(s levelState) (int64, time.Duration) {
+func (b *leakyBucket) view(s levelState) (int64, time.Duration) {
 	return int64((b.capacity - s.level) / b.per), b.leak.until(s.level, s.into)
 }

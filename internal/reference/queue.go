@@ -22,22 +22,22 @@ type queueState struct {
 }
 
 // newQueue returns the queue of p.
-func newQueue(p Policy) queue {
+func newQueue(p Policy) *queue {
 	per := uint64(p.Rate.Per)
-	return queue{
+	return &queue{
 		n: uint64(p.Rate.N), per: per, capacity: uint64(p.Full()) * per, undelayed: uint64(p.Undelayed) * per,
 		full: p.Full(), empty: p.Start == StartEmpty,
 	}
 }
 
-func (q queue) open(at time.Duration) queueState {
+func (q *queue) open(at time.Duration) queueState {
 	if q.empty {
 		return queueState{last: at, backlog: q.capacity}
 	}
 	return queueState{last: at}
 }
 
-func (q queue) advance(s queueState, at time.Duration) queueState {
+func (q *queue) advance(s queueState, at time.Duration) queueState {
 	past := since(at, s.last)
 	if past == 0 {
 		return s
@@ -48,7 +48,7 @@ func (q queue) advance(s queueState, at time.Duration) queueState {
 	return queueState{last: at, backlog: s.backlog - past*q.n}
 }
 
-func (q queue) wait(s queueState, cost int64) time.Duration {
+func (q *queue) wait(s queueState, cost int64) time.Duration {
 	if cost > q.full {
 		return Never
 	}
@@ -59,7 +59,7 @@ func (q queue) wait(s queueState, cost int64) time.Duration {
 	return time.Duration((s.backlog - room + q.n - 1) / q.n)
 }
 
-func (q queue) charge(s queueState, cost int64, allow bool) (queueState, time.Duration) {
+func (q *queue) charge(s queueState, cost int64, allow bool) (queueState, time.Duration) {
 	if !allow {
 		return s, 0
 	}
@@ -71,6 +71,6 @@ func (q queue) charge(s queueState, cost int64, allow bool) (queueState, time.Du
 	return s, delay
 }
 
-func (q queue) view(s queueState) (int64, time.Duration) {
+func (q *queue) view(s queueState) (int64, time.Duration) {
 	return int64((q.capacity - s.backlog) / q.per), time.Duration((s.backlog + q.n - 1) / q.n)
 }

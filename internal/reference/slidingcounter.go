@@ -31,15 +31,15 @@ type counterState struct {
 }
 
 // newWindowCounter returns the sliding window counter of p.
-func newWindowCounter(p Policy) windowCounter {
-	return windowCounter{grid: newGrid(p), quota: p.Rate.N, all: p.Count == CountAll, rounding: p.Rounding}
+func newWindowCounter(p Policy) *windowCounter {
+	return &windowCounter{grid: newGrid(p), quota: p.Rate.N, all: p.Count == CountAll, rounding: p.Rounding}
 }
 
-func (w windowCounter) open(at time.Duration) counterState {
+func (w *windowCounter) open(at time.Duration) counterState {
 	return counterState{last: at, into: w.grid.into(at), open: !w.grid.first}
 }
 
-func (w windowCounter) advance(s counterState, at time.Duration) counterState {
+func (w *windowCounter) advance(s counterState, at time.Duration) counterState {
 	past := since(at, s.last)
 	if past == 0 {
 		return s
@@ -57,14 +57,14 @@ func (w windowCounter) advance(s counterState, at time.Duration) counterState {
 }
 
 // turn returns s with the window of its time.
-func (w windowCounter) turn(s counterState) counterState {
+func (w *windowCounter) turn(s counterState) counterState {
 	if s.into < w.grid.window {
 		return s
 	}
 	return counterState{last: s.last, into: s.into - w.grid.window, prev: s.cur, open: true}
 }
 
-func (w windowCounter) wait(s counterState, cost int64) time.Duration {
+func (w *windowCounter) wait(s counterState, cost int64) time.Duration {
 	if cost > w.quota {
 		return Never
 	}
@@ -83,7 +83,7 @@ func (w windowCounter) wait(s counterState, cost int64) time.Duration {
 }
 
 // latest returns the largest W-x, at most W, at which the weighted part of prev is rounded to no more than room.
-func (w windowCounter) latest(prev, room int64) time.Duration {
+func (w *windowCounter) latest(prev, room int64) time.Duration {
 	window, counted := uint64(w.grid.window), uint64(prev)
 	if prev == 0 {
 		return w.grid.window
@@ -100,7 +100,7 @@ func (w windowCounter) latest(prev, room int64) time.Duration {
 	return time.Duration(min(left, window))
 }
 
-func (w windowCounter) charge(s counterState, cost int64, allow bool) (counterState, time.Duration) {
+func (w *windowCounter) charge(s counterState, cost int64, allow bool) (counterState, time.Duration) {
 	if allow || w.all {
 		s = w.turn(s)
 		s.cur += min(cost, Most-s.cur)
@@ -109,7 +109,7 @@ func (w windowCounter) charge(s counterState, cost int64, allow bool) (counterSt
 	return s, 0
 }
 
-func (w windowCounter) view(s counterState) (int64, time.Duration) {
+func (w *windowCounter) view(s counterState) (int64, time.Duration) {
 	s = w.turn(s)
 	window := w.grid.window
 	remaining := max(0, w.quota-s.cur-w.weighted(s))
@@ -124,7 +124,7 @@ func (w windowCounter) view(s counterState) (int64, time.Duration) {
 
 // weighted returns the weighted part of prev, rounded to a whole number; down where it is compared exactly, which leaves
 // room for as many requests of cost 1.
-func (w windowCounter) weighted(s counterState) int64 {
+func (w *windowCounter) weighted(s counterState) int64 {
 	window := uint64(w.grid.window)
 	hi, lo := bits.Mul64(uint64(s.prev), window-uint64(s.into))
 	var carry uint64

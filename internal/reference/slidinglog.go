@@ -29,17 +29,17 @@ type logState struct {
 }
 
 // newWindowLog returns the sliding window log of p.
-func newWindowLog(p Policy) windowLog {
-	w := windowLog{keep: p.Rate.Per, quota: p.Rate.N, all: p.Count == CountAll}
+func newWindowLog(p Policy) *windowLog {
+	w := &windowLog{keep: p.Rate.Per, quota: p.Rate.N, all: p.Count == CountAll}
 	if p.Boundary == Closed {
 		w.keep++
 	}
 	return w
 }
 
-func (w windowLog) open(at time.Duration) logState { return logState{last: at} }
+func (w *windowLog) open(at time.Duration) logState { return logState{last: at} }
 
-func (w windowLog) advance(s logState, at time.Duration) logState {
+func (w *windowLog) advance(s logState, at time.Duration) logState {
 	s.last = max(s.last, at)
 	for s.units > 0 && since(s.last, s.oldest) >= uint64(w.keep) {
 		s = s.dropOldest()
@@ -47,7 +47,7 @@ func (w windowLog) advance(s logState, at time.Duration) logState {
 	return s
 }
 
-func (w windowLog) wait(s logState, cost int64) time.Duration {
+func (w *windowLog) wait(s logState, cost int64) time.Duration {
 	if cost > w.quota {
 		return Never
 	}
@@ -67,11 +67,11 @@ func (w windowLog) wait(s logState, cost int64) time.Duration {
 }
 
 // left returns the time until an admission at the instant at leaves the window.
-func (w windowLog) left(s logState, at time.Duration) time.Duration {
+func (w *windowLog) left(s logState, at time.Duration) time.Duration {
 	return w.keep - time.Duration(since(s.last, at))
 }
 
-func (w windowLog) charge(s logState, cost int64, allow bool) (logState, time.Duration) {
+func (w *windowLog) charge(s logState, cost int64, allow bool) (logState, time.Duration) {
 	if !allow && !w.all {
 		return s, 0
 	}
@@ -82,7 +82,7 @@ func (w windowLog) charge(s logState, cost int64, allow bool) (logState, time.Du
 	return s, 0
 }
 
-func (w windowLog) view(s logState) (int64, time.Duration) {
+func (w *windowLog) view(s logState) (int64, time.Duration) {
 	if s.units == 0 {
 		return w.quota, 0
 	}

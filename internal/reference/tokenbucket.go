@@ -23,21 +23,21 @@ type tokenState struct {
 }
 
 // newTokenBucket returns the token bucket of p.
-func newTokenBucket(p Policy) tokenBucket {
-	return tokenBucket{
+func newTokenBucket(p Policy) *tokenBucket {
+	return &tokenBucket{
 		refill: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per), capacity: uint64(p.Burst) * uint64(p.Rate.Per),
 		empty: p.Start == StartEmpty, all: p.Count == CountAll,
 	}
 }
 
-func (b tokenBucket) open(at time.Duration) tokenState {
+func (b *tokenBucket) open(at time.Duration) tokenState {
 	if b.empty {
 		return tokenState{last: at}
 	}
 	return tokenState{last: at, tokens: b.capacity}
 }
 
-func (b tokenBucket) advance(s tokenState, at time.Duration) tokenState {
+func (b *tokenBucket) advance(s tokenState, at time.Duration) tokenState {
 	past := since(at, s.last)
 	if past == 0 {
 		return s
@@ -46,7 +46,7 @@ func (b tokenBucket) advance(s tokenState, at time.Duration) tokenState {
 	return tokenState{last: at, tokens: s.tokens + gain, into: into}
 }
 
-func (b tokenBucket) wait(s tokenState, cost int64) time.Duration {
+func (b *tokenBucket) wait(s tokenState, cost int64) time.Duration {
 	if cost > b.burst {
 		return Never
 	}
@@ -57,13 +57,13 @@ func (b tokenBucket) wait(s tokenState, cost int64) time.Duration {
 	return b.refill.until(need-s.tokens, s.into)
 }
 
-func (b tokenBucket) charge(s tokenState, cost int64, allow bool) (tokenState, time.Duration) {
+func (b *tokenBucket) charge(s tokenState, cost int64, allow bool) (tokenState, time.Duration) {
 	if allow || b.all {
 		s.tokens -= min(s.tokens, uint64(min(cost, b.burst))*b.per)
 	}
 	return s, 0
 }
 
-func (b tokenBucket) view(s tokenState) (int64, time.Duration) {
+func (b *tokenBucket) view(s tokenState) (int64, time.Duration) {
 	return int64(s.tokens / b.per), b.refill.until(b.capacity-s.tokens, s.into)
 }
