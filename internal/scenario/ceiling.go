@@ -9,25 +9,35 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// total returns the most requests that the phase sends over all partitions, questions of a probe included.
+// total returns the most requests that the phase sends over all partitions, those that find a boundary included.
 func (p *Phase) total(partitions int) int64 {
-	n := int64(p.Requests)
-	if p.Shape == timeline.Boundary && p.Aim == timeline.AimFirst {
-		n++ // the request that opens the window
-	}
-	return mulDiv(n, int64(partitions), 1, false) + int64(p.probes())
+	return mulDiv(int64(p.Requests), int64(partitions), 1, false) + p.questions(partitions) + int64(p.probes())
 }
 
-// probes returns how many requests look for the boundary.
+// clockQuestions is how many requests read the target's clock or its announced reset, at most.
+const clockQuestions = 12
+
+// questions returns how many requests look for the boundary, beside those that drain a partition first.
+func (p *Phase) questions(partitions int) int64 {
+	switch {
+	case p.Shape != timeline.Boundary:
+		return 0
+	case p.Aim == timeline.AimProbe:
+		return int64(p.probes())
+	case p.Aim == timeline.AimFirst: // opens a window in each partition
+		return int64(partitions)
+	default:
+		return clockQuestions
+	}
+}
+
+// probes returns how many requests drain the partition of an AimProbe: twice what a full start admits and a few.
 func (p *Phase) probes() int {
 	if p.Shape != timeline.Boundary || p.Aim != timeline.AimProbe {
 		return 0
 	}
-	return p.Requests + probeQuestions
+	return int(min(2*p.full, maxRequests)) + 10
 }
-
-// probeQuestions is how often a drained partition is asked whether its window has ended.
-const probeQuestions = 200
 
 // lasts returns how long the phase is planned to last; a boundary phase at most two windows.
 func (p *Phase) lasts() time.Duration {

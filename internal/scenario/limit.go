@@ -49,7 +49,7 @@ func (d *decoder) spec(n *node, l *reference.Limit) {
 	if errors.As(err, &wrong) {
 		for _, p := range wrong.Problems {
 			at := n.at
-			if at.setting == "" && n.plain && !n.varied() {
+			if at.setting == "" && n.literal && !n.varied() {
 				at.col += len([]rune(n.text[:min(p.Column-1, len(n.text))]))
 			}
 			d.addAt(at, n.path, p.What, p.Why, p.Mend)

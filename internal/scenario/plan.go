@@ -12,8 +12,8 @@ import (
 )
 
 // Plan returns the schedule of one run. Partitions are named RUN-N, or RUN-NAME-N for those that phases keep for
-// themselves; without fresh partitions the run is left out of their names. Arrivals are numbered from 0 through all
-// phases. The seed decides in which order partitions take their turns; the same seed gives the same schedule.
+// themselves; without fresh partitions the run is left out of their names. Arrivals are numbered from 0, first those of
+// open-loop phases and then those of boundary phases. The seed decides in which order partitions take their turns; the same seed gives the same schedule.
 func (s *Scenario) Plan(run string, seed uint64) (*timeline.Schedule, error) {
 	d := &decoder{file: s.File}
 	s.checkCeilings(d, &node{})
@@ -28,15 +28,32 @@ func (s *Scenario) Plan(run string, seed uint64) (*timeline.Schedule, error) {
 	for i := range s.Phases {
 		out.Phases = append(out.Phases, pl.phase(&s.Phases[i]))
 	}
+	number(out)
 	return out, nil
 }
 
-// planner numbers the arrivals of one plan.
+// number gives every arrival a number: open-loop phases first, since the generator numbers the others again as they are
+// sent.
+func number(s *timeline.Schedule) {
+	next := 0
+	for _, boundary := range []bool{false, true} {
+		for i := range s.Phases {
+			if (s.Phases[i].Shape == timeline.Boundary) != boundary {
+				continue
+			}
+			for j := range s.Phases[i].Arrivals {
+				s.Phases[i].Arrivals[j].Seq = next
+				next++
+			}
+		}
+	}
+}
+
+// planner plans the phases of one run.
 type planner struct {
 	scenario *Scenario
 	run      string
 	random   *rand.Rand
-	next     int
 }
 
 // partitions returns the partitions of a phase, in the order in which they take their turns.
@@ -67,30 +84,26 @@ func (pl *planner) phase(p *Phase) timeline.Phase {
 	case timeline.Boundary:
 		out.Aim, out.Window, out.ProbeRequests = p.Aim, p.Window, p.probes()
 		out.Requests = int(p.total(len(names))) - out.ProbeRequests
-		if p.Aim == timeline.AimProbe {
-			out.Partitions = []string{pl.run + "-" + p.Name + "-probe"}
-		}
-		out.Arrivals = pl.around(p, names)
+		out.Arrivals = p.around(names)
 	default:
-		out.Arrivals = pl.open(p, names)
+		out.Arrivals = p.open(names)
 	}
 	return out
 }
 
-// arrival is the next request.
-func (pl *planner) arrival(p *Phase, name string, at time.Duration) timeline.Arrival {
-	pl.next++
-	return timeline.Arrival{Seq: pl.next - 1, Partition: name, Phase: p.Name, At: at, Cost: p.Cost, Origin: p.Origin}
+// arrival is a request of a phase, without its number.
+func (p *Phase) arrival(name string, at time.Duration) timeline.Arrival {
+	return timeline.Arrival{Partition: name, Phase: p.Name, At: at, Cost: p.Cost, Origin: p.Origin}
 }
 
 // open plans a phase whose requests have planned times: the partitions take turns, evenly between two requests of one.
-func (pl *planner) open(p *Phase, names []string) []timeline.Arrival {
+func (p *Phase) open(names []string) []timeline.Arrival {
 	all := make([]timeline.Arrival, 0, p.Requests*len(names))
 	for k := range p.Requests {
 		due, next := p.due(k), p.due(k+1)
 		for i, name := range names {
 			shift := time.Duration(mulDiv(int64(next-due), int64(i), int64(len(names)), false))
-			all = append(all, pl.arrival(p, name, due+shift))
+			all = append(all, p.arrival(name, due+shift))
 		}
 	}
 	return all
@@ -108,19 +121,16 @@ func (p *Phase) due(k int) time.Duration {
 	}
 }
 
-// around plans a boundary phase: with AimFirst a request a window before that opens it, then one half of the requests
-// before the boundary and the other half after it.
-func (pl *planner) around(p *Phase, names []string) []timeline.Arrival {
+// around plans a boundary phase: one half of the requests before the boundary and the other half after it. What finds
+// the boundary is sent by the generator.
+func (p *Phase) around(names []string) []timeline.Arrival {
 	var all []timeline.Arrival
 	add := func(at time.Duration, n int) {
 		for range n {
 			for _, name := range names {
-				all = append(all, pl.arrival(p, name, at))
+				all = append(all, p.arrival(name, at))
 			}
 		}
-	}
-	if p.Aim == timeline.AimFirst {
-		add(-p.Window, 1)
 	}
 	half := p.Requests / 2
 	add(-p.Lead, p.Requests-half)

@@ -14,6 +14,7 @@ import (
 // resolve turns the multiples of a phase into numbers.
 func (p *Phase) resolve(d *decoder, s *Scenario) {
 	b, n := boundsOf(s.Limit), p.spec.at
+	p.full = b.full
 	p.Cost = int64(max(1, p.spec.cost))
 	p.Requests = p.spec.requests.resolve(d, n.get("requests"), b, p.Cost)
 	p.Rate = p.spec.rate.resolve(d, n.get("rate"), b, p.Cost)

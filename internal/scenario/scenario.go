@@ -136,6 +136,8 @@ type Phase struct {
 	Lead, Window time.Duration
 
 	spec phaseSpec
+	// full is what a full start of the limit admits.
+	full int64
 }
 
 // Conformance says which contradictions to the limit make a scenario fail.

@@ -38,6 +38,8 @@ type node struct {
 	// text is the scalar with its variables expanded, raw as it is written, plain without quotes around it.
 	text, raw string
 	plain     bool
+	// literal tells that text stands in the file character by character, in one line.
+	literal bool
 	// values are the values of the environment in text; bad tells that a variable could not be expanded.
 	values []string
 	bad    bool
@@ -66,7 +68,8 @@ func (n *node) varied() bool { return n.text != n.raw }
 // parseTree reads one YAML document. It is the only place that knows the YAML library. The tree may be incomplete where
 // there are problems, and nil where it could not be read at all.
 func parseTree(src []byte, file string) (*node, Errors) {
-	t := treeBuilder{file: file, lines: lineCount(src)}
+	t := treeBuilder{file: file, text: splitLines(src)}
+	t.lines = max(1, len(t.text))
 	if p, bad := t.badCharacter(src); bad {
 		return nil, Errors{p}
 	}
@@ -80,7 +83,7 @@ func parseTree(src []byte, file string) (*node, Errors) {
 		return nil, Errors{{File: file, Line: 1, Col: 1, What: "an empty file", Why: "a scenario has id, title, kind, limit and phases",
 			Mend: `begin with what "rlcheck init" prints`}}
 	case err != nil:
-		return nil, Errors{t.loadProblem(err, src)}
+		return nil, Errors{t.loadProblem(err)}
 	}
 	if len(doc.Content) != 1 {
 		return nil, Errors{{File: file, Line: 1, Col: 1, What: "an empty document", Why: "a scenario is one mapping"}}
@@ -89,7 +92,7 @@ func parseTree(src []byte, file string) (*node, Errors) {
 	switch err := loader.Load(&next); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		t.problems = append(t.problems, t.loadProblem(err, src))
+		t.problems = append(t.problems, t.loadProblem(err))
 	default:
 		at := &next
 		if len(next.Content) > 0 {
@@ -105,7 +108,9 @@ func parseTree(src []byte, file string) (*node, Errors) {
 
 // treeBuilder turns YAML nodes into ours and collects what scenario files do not use.
 type treeBuilder struct {
-	file     string
+	file string
+	// text are the lines of the file, lines their number, at least 1.
+	text     []string
 	lines    int
 	problems Errors
 	// aliased tells that values are missing because they were aliases.
@@ -144,6 +149,7 @@ func (t *treeBuilder) convert(y *yaml.Node, path string, depth int) *node {
 	case yaml.ScalarNode:
 		n.text, n.raw = y.Value, y.Value
 		n.plain = y.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+		n.literal = t.standsAt(n.at, y.Value)
 	default:
 		t.add(y, path, "alias "+quote("*"+y.Value), "scenario files have no aliases", "write the value out")
 		t.aliased = true
@@ -194,7 +200,7 @@ func join(path, key string) string {
 }
 
 // loadProblem turns an error of the YAML library into a problem with a position inside the file.
-func (t *treeBuilder) loadProblem(err error, src []byte) Problem {
+func (t *treeBuilder) loadProblem(err error) Problem {
 	p := Problem{File: t.file, Line: 1, Col: 1, What: "not YAML", Why: err.Error()}
 	var le *yaml.LoadError
 	if !errors.As(err, &le) {
@@ -212,7 +218,7 @@ func (t *treeBuilder) loadProblem(err error, src []byte) Problem {
 		mark = le.ContextMark
 	}
 	p.Line, p.Col = min(max(mark.Line, 1), t.lines), max(mark.Column, 1)
-	if character(src, p.Line, p.Col) == '\t' {
+	if t.standsAt(position{line: p.Line, col: p.Col}, "\t") {
 		p.What, p.Mend = "a tab", "indent with spaces"
 	}
 	return p
@@ -262,17 +268,15 @@ func splitLines(src []byte) []string {
 	return lines
 }
 
-// lineCount returns the number of lines of src, at least 1.
-func lineCount(src []byte) int { return max(1, len(splitLines(src))) }
-
-// character returns the character at a position, 0 outside the text.
-func character(src []byte, line, col int) rune {
-	lines := splitLines(src)
-	if line > len(lines) {
-		return 0
+// standsAt tells whether s stands at a position, without quotes and in one line.
+func (t *treeBuilder) standsAt(at position, s string) bool {
+	if at.line < 1 || at.line > len(t.text) {
+		return false
 	}
-	if r := []rune(lines[line-1]); col <= len(r) {
-		return r[col-1]
+	line := t.text[at.line-1]
+	for range at.col - 1 {
+		_, size := utf8.DecodeRuneInString(line)
+		line = line[size:]
 	}
-	return 0
+	return strings.HasPrefix(line, s)
 }
