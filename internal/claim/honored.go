@@ -23,7 +23,8 @@ type retry struct {
 //	denial  [--d1--]<--------- told wait --------->|  [--d2--] retry
 //	  |<------------- no other request can be decided in here ------------->|
 //
-// d2 - d1 is at least the told wait, wherever d1 and d2 lie, so a second denial refutes the first one's Retry-After.
+// d2 - d1 is at least the told wait, wherever d1 and d2 lie, so a second denial refutes the first one's Retry-After. A
+// request that was answered at the very instant at which another was sent was decided before it.
 func (r *recording) honored() check.Claim {
 	retries, denials := r.retries()
 	var kept int
@@ -111,9 +112,9 @@ func (r *recording) retryAt(obs []*timeline.Observation, i int, busy time.Durati
 		return retry{}, false
 	case next.Sent < add(d.FirstByte, t.wait):
 		return retry{}, false
-	case busy >= d.Sent-slack:
+	case busy > d.Sent-slack:
 		return retry{}, false
-	case i+2 < len(obs) && obs[i+2].Sent-slack <= next.FirstByte:
+	case i+2 < len(obs) && obs[i+2].Sent-slack < next.FirstByte:
 		return retry{}, false
 	}
 	return retry{denial: d, next: next, told: t}, true

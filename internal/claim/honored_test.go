@@ -42,12 +42,12 @@ func TestHonored(t *testing.T) {
 
 		{"a rival between", record(denied, rival(600, 601, 429), req(57, 1500, 1501, 429)), "too-few", ""},
 		{"a rival between that was lost", record(denied, rival(600, 0, 0), req(57, 1500, 1501, 429)), "too-few", ""},
-		{"a rival that may be decided after the denial", record(rival(300, 411, 200), denied, req(57, 1500, 1501, 429)), "too-few", ""},
-		{"one decided before the denial", record(rival(300, 410, 200), denied, req(57, 1500, 1501, 429)), "fail", ""},
+		{"a rival that may be decided after the denial", record(rival(300, 412, 200), denied, req(57, 1500, 1501, 429)), "too-few", ""},
+		{"one decided before the denial", record(rival(300, 411, 200), denied, req(57, 1500, 1501, 429)), "fail", ""},
 		{"one lost long before", record(rival(100, 0, 0), denied, req(57, 1500, 1501, 429)), "too-few", ""},
 		{"a long one from before another", record(rival(100, 800, 200), req(51, 200, 201, 200), denied, req(57, 1500, 1501, 429)), "too-few", ""},
-		{"a rival sent while the retry is decided", record(denied, req(57, 1500, 1510, 429), rival(1510, 1511, 200)), "too-few", ""},
-		{"one sent after the retry", record(denied, req(57, 1500, 1510, 429), rival(1511, 1512, 200)), "fail", ""},
+		{"a rival sent while the retry is decided", record(denied, req(57, 1500, 1510, 429), rival(1509, 1511, 200)), "too-few", ""},
+		{"one sent after the retry", record(denied, req(57, 1500, 1510, 429), rival(1510, 1512, 200)), "fail", ""},
 		{"a rival on another partition", record(denied, with(rival(600, 601, 429), func(o *timeline.Observation) { o.Partition = "l" }), req(57, 1500, 1501, 429)), "fail", ""},
 
 		{"a date", record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 12:00:02 GMT", date), req(57, 2412, 2413, 429)), "fail",

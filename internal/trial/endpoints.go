@@ -82,8 +82,9 @@ func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string
 	if err != nil {
 		return "", "", err
 	}
-	p, err := target.NewProxy(target.ProxyOptions{Upstream: up, Fault: inProxy, Transport: &http.Transport{
-		DialContext: o.Network.Dial, DisableCompression: true, MaxIdleConnsPerHost: 512}})
+	way := &http.Transport{DialContext: o.Network.Dial, DisableCompression: true, MaxIdleConnsPerHost: 512}
+	e.stops = append(e.stops, func() error { way.CloseIdleConnections(); return nil })
+	p, err := target.NewProxy(target.ProxyOptions{Upstream: up, Fault: inProxy, Transport: way})
 	if err != nil {
 		return "", "", err
 	}
