@@ -73,8 +73,7 @@ type subject struct {
 	define  definition
 }
 
-func newSubject(t testing.TB, spec string) *subject {
-	t.Helper()
+func newSubject(t rapidOrTest, spec string) *subject {
 	limit, err := Parse(spec)
 	if err != nil {
 		t.Fatalf("Parse(%q): %v", spec, err)

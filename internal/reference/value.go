@@ -47,7 +47,7 @@ func (r Rate) String() string {
 // parseRate is ParseRate.
 func parseRate(s string) (Rate, *Problem) {
 	p := &Problem{What: fmt.Sprintf("rate %q", s)}
-	r, why := rate(s)
+	r, why := ratePair(s)
 	if why == "" {
 		return r, nil
 	}
@@ -58,8 +58,8 @@ func parseRate(s string) (Rate, *Problem) {
 	return Rate{}, p
 }
 
-// rate returns the rate that s writes, or why it is none.
-func rate(s string) (Rate, string) {
+// ratePair returns the rate that s writes, or why it is none.
+func ratePair(s string) (Rate, string) {
 	if strings.Contains(s, "..") {
 		return Rate{}, "a range of rates cannot be judged yet, a rate is one pair N/PER"
 	}
@@ -228,7 +228,7 @@ func rateMend(s string) string {
 		return r
 	}
 	for _, c := range []string{per, durationMend(per)} {
-		if _, why := rate(number + "/" + c); why == "" {
+		if _, why := ratePair(number + "/" + c); why == "" {
 			return number + "/" + c
 		}
 	}
