@@ -10,100 +10,92 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// answerFaults are those that decide rightly and say it wrongly.
-func answerFaults() []Fault {
-	all := append(retryAfterFaults(), quotaFieldFaults()...)
-	return append(all, denialFaults()...)
-}
-
-// retryAfterFaults are those of the Retry-After field.
-func retryAfterFaults() []Fault {
-	return []Fault{
-		{
-			Name: "retry-after-too-short", Class: "C1",
-			Sentence: "tells clients to wait half of what they must, rounded down",
-			Citation: "https://github.com/traefik/traefik/issues/8573",
-			answer:   onRetryAfter(func(a *answer) { a.retryAfterSeconds(int64(a.wait() / 2 / time.Second)) }),
-		},
-		{
-			Name: "retry-after-zero", Class: "C1",
-			Sentence: "tells denied clients to come back at once",
-			Citation: "https://github.com/mholt/caddy-ratelimit/issues/22",
-			answer:   onRetryAfter(func(a *answer) { a.retryAfterSeconds(0) }),
-		},
-		{
-			Name: "retry-after-in-ms", Class: "C2",
-			Sentence: "tells the wait in milliseconds",
-			Citation: "https://github.com/fastify/fastify-rate-limit/issues/301",
-			answer: onRetryAfter(func(a *answer) {
-				a.header["Retry-After"] = []string{strconv.FormatInt(int64((a.wait()-1)/time.Millisecond)+1, 10)}
-			}),
-		},
-		{
-			Name: "retry-after-missing", Class: "C6",
-			Sentence: "denies without Retry-After",
-			Citation: "https://github.com/digitalocean/nginxconfig.io/issues/377",
-			answer:   func(a *answer) { a.del("Retry-After") },
-		},
-		{
-			Name: "retry-after-whole-window", Class: "C3",
-			Sentence: "tells clients to wait a whole window, whatever is left of it",
-			Citation: "https://github.com/dotnet/runtime/issues/92557",
-			answer:   onRetryAfter(func(a *answer) { a.setRetryAfter(a.target.facts.window) }),
-		},
-		{
-			Name: "retry-after-full", Class: "C5",
-			Sentence: "tells clients to wait until the whole quota is back rather than what they need of it",
-			Citation: "https://github.com/symfony/symfony/issues/40289",
-			answer:   onRetryAfter(func(a *answer) { a.setRetryAfter(max(a.wait(), a.ruling.Reset)) }),
-		},
-		{
-			Name: "retry-after-fraction", Class: "C7",
-			Sentence: "tells the wait with a fraction, which is no delay-seconds",
-			Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3",
-			answer: onRetryAfter(func(a *answer) {
-				a.header["Retry-After"] = []string{strconv.FormatFloat(math.Ceil(a.wait().Seconds()*2)/2+0.5, 'f', 1, 64)}
-			}),
-		},
-		{
-			Name: "retry-after-negative", Class: "C4",
-			Sentence: "tells the wait as a time that has passed",
-			Citation: "https://github.com/alisaifee/flask-limiter/issues/62",
-			answer: onRetryAfter(func(a *answer) {
-				a.header["Retry-After"] = []string{strconv.FormatInt(-max(1, ceilSeconds(a.wait())), 10)}
-			}),
-		},
-		{
-			Name: "retry-after-utc", Class: "C7",
-			Sentence: "ends the date of Retry-After in UTC, where the grammar wants GMT",
-			Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7",
-			answer: onRetryAfter(func(a *answer) {
-				a.header["Retry-After"] = []string{strings.TrimSuffix(imfFixdate(ceilSeconds(a.now+a.wait())), "GMT") + "UTC"}
-			}),
-		},
-		{
-			Name: "retry-after-skewed", Class: "C9",
-			Sentence: "takes the date of Retry-After from a clock that is 30 seconds behind that of Date",
-			Citation: "https://github.com/ioggstream/draft-polli-ratelimit-headers/pull/62",
-			answer: onRetryAfter(func(a *answer) {
-				a.header["Retry-After"] = []string{imfFixdate(ceilSeconds(a.now + a.wait() - 30*time.Second))}
-			}),
-		},
-		{
-			Name: "retry-after-constant", Class: "C8",
-			Sentence: "sends Retry-After: 5 with every answer, allowed or denied",
-			Citation: "https://varnish-cache.org/docs/trunk/reference/vcl-step.html",
-			answer:   func(a *answer) { a.header["Retry-After"] = []string{"5"} },
-		},
-		{
-			Name: "retry-after-twice", Class: "C7",
-			Sentence: "sends Retry-After twice, with two values",
-			Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.3",
-			answer: onRetryAfter(func(a *answer) {
-				a.header["Retry-After"] = append(a.header["Retry-After"][:1:1], "120")
-			}),
-		},
-	}
+// retryAfterFaults are those of the Retry-After field. These and the next ones decide rightly and say it wrongly.
+var retryAfterFaults = []Fault{
+	{
+		Name: "retry-after-too-short", Class: "C1",
+		Sentence: "tells clients to wait half of what they must, rounded down",
+		Citation: "https://github.com/traefik/traefik/issues/8573",
+		answer:   onRetryAfter(func(a *answer) { a.retryAfterSeconds(int64(a.wait() / 2 / time.Second)) }),
+	},
+	{
+		Name: "retry-after-zero", Class: "C1",
+		Sentence: "tells denied clients to come back at once",
+		Citation: "https://github.com/mholt/caddy-ratelimit/issues/22",
+		answer:   onRetryAfter(func(a *answer) { a.retryAfterSeconds(0) }),
+	},
+	{
+		Name: "retry-after-in-ms", Class: "C2",
+		Sentence: "tells the wait in milliseconds",
+		Citation: "https://github.com/fastify/fastify-rate-limit/issues/301",
+		answer: onRetryAfter(func(a *answer) {
+			a.header["Retry-After"] = []string{strconv.FormatInt(int64((a.wait()-1)/time.Millisecond)+1, 10)}
+		}),
+	},
+	{
+		Name: "retry-after-missing", Class: "C6",
+		Sentence: "denies without Retry-After",
+		Citation: "https://github.com/digitalocean/nginxconfig.io/issues/377",
+		answer:   func(a *answer) { a.del("Retry-After") },
+	},
+	{
+		Name: "retry-after-whole-window", Class: "C3",
+		Sentence: "tells clients to wait a whole window, whatever is left of it",
+		Citation: "https://github.com/dotnet/runtime/issues/92557",
+		answer:   onRetryAfter(func(a *answer) { a.setRetryAfter(a.target.facts.window) }),
+	},
+	{
+		Name: "retry-after-full", Class: "C5",
+		Sentence: "tells clients to wait until the whole quota is back rather than what they need of it",
+		Citation: "https://github.com/symfony/symfony/issues/40289",
+		answer:   onRetryAfter(func(a *answer) { a.setRetryAfter(max(a.wait(), a.ruling.Reset)) }),
+	},
+	{
+		Name: "retry-after-fraction", Class: "C7",
+		Sentence: "tells the wait with a fraction, which is no delay-seconds",
+		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3",
+		answer: onRetryAfter(func(a *answer) {
+			a.header["Retry-After"] = []string{strconv.FormatFloat(math.Ceil(a.wait().Seconds()*2)/2+0.5, 'f', 1, 64)}
+		}),
+	},
+	{
+		Name: "retry-after-negative", Class: "C4",
+		Sentence: "tells the wait as a time that has passed",
+		Citation: "https://github.com/alisaifee/flask-limiter/issues/62",
+		answer: onRetryAfter(func(a *answer) {
+			a.header["Retry-After"] = []string{strconv.FormatInt(-max(1, ceilSeconds(a.wait())), 10)}
+		}),
+	},
+	{
+		Name: "retry-after-utc", Class: "C7",
+		Sentence: "ends the date of Retry-After in UTC, where the grammar wants GMT",
+		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7",
+		answer: onRetryAfter(func(a *answer) {
+			a.header["Retry-After"] = []string{strings.TrimSuffix(imfFixdate(ceilSeconds(a.now+a.wait())), "GMT") + "UTC"}
+		}),
+	},
+	{
+		Name: "retry-after-skewed", Class: "C9",
+		Sentence: "takes the date of Retry-After from a clock that is 30 seconds behind that of Date",
+		Citation: "https://github.com/ioggstream/draft-polli-ratelimit-headers/pull/62",
+		answer: onRetryAfter(func(a *answer) {
+			a.header["Retry-After"] = []string{imfFixdate(ceilSeconds(a.now + a.wait() - 30*time.Second))}
+		}),
+	},
+	{
+		Name: "retry-after-constant", Class: "C8",
+		Sentence: "sends Retry-After: 5 with every answer, allowed or denied",
+		Citation: "https://varnish-cache.org/docs/trunk/reference/vcl-step.html",
+		answer:   func(a *answer) { a.header["Retry-After"] = []string{"5"} },
+	},
+	{
+		Name: "retry-after-twice", Class: "C7",
+		Sentence: "sends Retry-After twice, with two values",
+		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.3",
+		answer: onRetryAfter(func(a *answer) {
+			a.header["Retry-After"] = append(a.header["Retry-After"][:1:1], "120")
+		}),
+	},
 }
 
 // onRetryAfter applies edit to denials that tell a wait.
@@ -126,168 +118,166 @@ func (a *answer) retryAfterSeconds(n int64) {
 }
 
 // quotaFieldFaults are those of the fields that tell the quota.
-func quotaFieldFaults() []Fault {
-	return []Fault{
-		{
-			Name: "headers-only-on-denial", Class: "C12",
-			Sentence: "tells the quota only when it is used up",
-			Citation: "https://github.com/Kong/kong/issues/4379",
-			answer: func(a *answer) {
-				if a.ruling.Allow {
-					a.del(quotaFields...)
+var quotaFieldFaults = []Fault{
+	{
+		Name: "headers-only-on-denial", Class: "C12",
+		Sentence: "tells the quota only when it is used up",
+		Citation: "https://github.com/Kong/kong/issues/4379",
+		answer: func(a *answer) {
+			if a.ruling.Allow {
+				a.del(quotaFields...)
+			}
+		},
+	},
+	{
+		Name: "headers-only-on-success", Class: "C12",
+		Sentence: "does not tell the quota when it denies",
+		Citation: "https://github.com/appdotnet/api-spec/issues/313",
+		answer: func(a *answer) {
+			if !a.ruling.Allow {
+				a.del(quotaFields...)
+			}
+		},
+	},
+	{
+		Name: "remaining-off-by-one", Class: "C11",
+		Sentence: "tells what was left before the request instead of after it",
+		Citation: "https://github.com/nestjs/throttler/issues/416",
+		answer: func(a *answer) {
+			if a.ruling.Allow {
+				a.setQuota(a.ruling.Remaining+a.cost, a.reset())
+			}
+		},
+	},
+	{
+		Name: "remaining-negative", Class: "C11",
+		Sentence: "counts what is left below zero",
+		Citation: "https://github.com/upstash/ratelimit-js/pull/98",
+		answer: func(a *answer) {
+			if !a.ruling.Allow {
+				a.setQuota(a.ruling.Remaining-a.cost, a.reset())
+			}
+		},
+	},
+	{
+		Name: "remaining-stuck", Class: "C11",
+		Sentence: "always tells that the whole quota is left",
+		Citation: "https://github.com/Kong/kong/issues/11846",
+		answer:   func(a *answer) { a.setQuota(a.target.facts.quota, a.reset()) },
+	},
+	{
+		Name: "reset-as-epoch", Class: "C10",
+		Sentence: "tells the reset of RateLimit, which counts from now, in seconds since 1970",
+		Citation: "https://github.com/wraithgar/hapi-rate-limit/issues/18",
+		answer: func(a *answer) {
+			x := a.header["X-Ratelimit-Reset"]
+			a.setQuota(a.ruling.Remaining, a.now+a.reset())
+			if x != nil {
+				a.header["X-Ratelimit-Reset"] = x
+			}
+		},
+	},
+	{
+		Name: "reset-in-ms", Class: "C10",
+		Sentence: "tells X-RateLimit-Reset in milliseconds",
+		Citation: "https://github.com/RocketChat/docs-old/pull/1358",
+		answer: func(a *answer) {
+			if a.target.dialect.x {
+				a.header["X-Ratelimit-Reset"] = []string{strconv.FormatInt(int64((a.now+a.reset())/time.Millisecond), 10)}
+			}
+		},
+	},
+	{
+		Name: "limit-scaled", Class: "C16",
+		Sentence: "tells the limit of another unit of time",
+		Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
+		answer: func(a *answer) {
+			if a.target.dialect.x {
+				a.header["X-Ratelimit-Limit"] = []string{strconv.FormatInt(a.target.facts.quota*1800, 10)}
+			}
+		},
+	},
+	{
+		Name: "policy-name-token", Class: "",
+		Sentence: "names its policy with a token, where the draft wants a string",
+		Citation: "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-10#section-3",
+		answer: func(a *answer) {
+			for _, name := range []string{"Ratelimit", "Ratelimit-Policy"} {
+				if v := a.header[name]; len(v) > 0 {
+					a.header[name] = []string{strings.ReplaceAll(v[0], `"`, "")}
 				}
-			},
+			}
 		},
-		{
-			Name: "headers-only-on-success", Class: "C12",
-			Sentence: "does not tell the quota when it denies",
-			Citation: "https://github.com/appdotnet/api-spec/issues/313",
-			answer: func(a *answer) {
-				if !a.ruling.Allow {
-					a.del(quotaFields...)
-				}
-			},
-		},
-		{
-			Name: "remaining-off-by-one", Class: "C11",
-			Sentence: "tells what was left before the request instead of after it",
-			Citation: "https://github.com/nestjs/throttler/issues/416",
-			answer: func(a *answer) {
-				if a.ruling.Allow {
-					a.setQuota(a.ruling.Remaining+a.cost, a.reset())
-				}
-			},
-		},
-		{
-			Name: "remaining-negative", Class: "C11",
-			Sentence: "counts what is left below zero",
-			Citation: "https://github.com/upstash/ratelimit-js/pull/98",
-			answer: func(a *answer) {
-				if !a.ruling.Allow {
-					a.setQuota(a.ruling.Remaining-a.cost, a.reset())
-				}
-			},
-		},
-		{
-			Name: "remaining-stuck", Class: "C11",
-			Sentence: "always tells that the whole quota is left",
-			Citation: "https://github.com/Kong/kong/issues/11846",
-			answer:   func(a *answer) { a.setQuota(a.target.facts.quota, a.reset()) },
-		},
-		{
-			Name: "reset-as-epoch", Class: "C10",
-			Sentence: "tells the reset of RateLimit, which counts from now, in seconds since 1970",
-			Citation: "https://github.com/wraithgar/hapi-rate-limit/issues/18",
-			answer: func(a *answer) {
-				x := a.header["X-Ratelimit-Reset"]
-				a.setQuota(a.ruling.Remaining, a.now+a.reset())
-				if x != nil {
-					a.header["X-Ratelimit-Reset"] = x
-				}
-			},
-		},
-		{
-			Name: "reset-in-ms", Class: "C10",
-			Sentence: "tells X-RateLimit-Reset in milliseconds",
-			Citation: "https://github.com/RocketChat/docs-old/pull/1358",
-			answer: func(a *answer) {
-				if a.target.dialect.x {
-					a.header["X-Ratelimit-Reset"] = []string{strconv.FormatInt(int64((a.now+a.reset())/time.Millisecond), 10)}
-				}
-			},
-		},
-		{
-			Name: "limit-scaled", Class: "C16",
-			Sentence: "tells the limit of another unit of time",
-			Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
-			answer: func(a *answer) {
-				if a.target.dialect.x {
-					a.header["X-Ratelimit-Limit"] = []string{strconv.FormatInt(a.target.facts.quota*1800, 10)}
-				}
-			},
-		},
-		{
-			Name: "policy-name-token", Class: "",
-			Sentence: "names its policy with a token, where the draft wants a string",
-			Citation: "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-10#section-3",
-			answer: func(a *answer) {
-				for _, name := range []string{"Ratelimit", "Ratelimit-Policy"} {
-					if v := a.header[name]; len(v) > 0 {
-						a.header[name] = []string{strings.ReplaceAll(v[0], `"`, "")}
-					}
-				}
-			},
-		},
-	}
+	},
 }
 
 // slowDenial is how long the fault slow-denials holds a denial back.
 const slowDenial = 300 * time.Millisecond
 
+// denying returns the options hook that denies with a status.
+func denying(status int) func(*Options) { return func(o *Options) { o.DenyStatus = status } }
+
 // denialFaults are those of the denial as a message.
-func denialFaults() []Fault {
-	status := func(code int) func(*Options) { return func(o *Options) { o.DenyStatus = code } }
-	return []Fault{
-		{
-			Name: "status-503", Class: "C14",
-			Sentence: "denies with 503, as if the service were down",
-			Citation: "https://github.com/kubernetes/ingress-nginx/pull/2001", options: status(http.StatusServiceUnavailable),
+var denialFaults = []Fault{
+	{
+		Name: "status-503", Class: "C14",
+		Sentence: "denies with 503, as if the service were down",
+		Citation: "https://github.com/kubernetes/ingress-nginx/pull/2001", options: denying(http.StatusServiceUnavailable),
+	},
+	{
+		Name: "status-500", Class: "C14",
+		Sentence: "denies with 500, as if the service were broken",
+		Citation: "https://github.com/express-rate-limit/rate-limit-redis/issues/72", options: denying(http.StatusInternalServerError),
+	},
+	{
+		Name: "status-403", Class: "C14",
+		Sentence: "denies with 403, as if the client had no right",
+		Citation: "https://github.com/jsocol/django-ratelimit/issues/45", options: denying(http.StatusForbidden),
+	},
+	{
+		Name: "status-200", Class: "C14",
+		Sentence: "denies with 200 and an error in the body",
+		Citation: "https://github.com/stefanprodan/AspNetCoreRateLimit/issues/119", options: denying(http.StatusOK),
+	},
+	{
+		Name: "cacheable-denial", Class: "C15",
+		Sentence: "lets caches keep a denial for a minute",
+		Citation: "https://github.com/getsentry/sentry/pull/59443",
+		answer: func(a *answer) {
+			if !a.ruling.Allow {
+				a.header["Cache-Control"] = []string{"public, max-age=60"}
+			}
 		},
-		{
-			Name: "status-500", Class: "C14",
-			Sentence: "denies with 500, as if the service were broken",
-			Citation: "https://github.com/express-rate-limit/rate-limit-redis/issues/72", options: status(http.StatusInternalServerError),
+	},
+	{
+		Name: "denial-unexplained", Class: "",
+		Sentence: "denies with an empty body",
+		Citation: "https://www.rfc-editor.org/rfc/rfc6585#section-4",
+		answer: func(a *answer) {
+			if !a.ruling.Allow {
+				a.body, a.typ = "", plainType
+			}
 		},
-		{
-			Name: "status-403", Class: "C14",
-			Sentence: "denies with 403, as if the client had no right",
-			Citation: "https://github.com/jsocol/django-ratelimit/issues/45", options: status(http.StatusForbidden),
+	},
+	{
+		Name: "problem-status-differs", Class: "",
+		Sentence: "tells another status in the problem details than in the status line",
+		Citation: "https://www.rfc-editor.org/rfc/rfc9457#section-3.1.2",
+		answer: func(a *answer) {
+			if !a.ruling.Allow {
+				a.body = a.problem(http.StatusBadRequest)
+			}
 		},
-		{
-			Name: "status-200", Class: "C14",
-			Sentence: "denies with 200 and an error in the body",
-			Citation: "https://github.com/stefanprodan/AspNetCoreRateLimit/issues/119", options: status(http.StatusOK),
+	},
+	{
+		Name: "slow-denials", Class: "",
+		Sentence: "takes 300 ms for each denial",
+		Citation: "https://www.rfc-editor.org/rfc/rfc6585#section-7.2",
+		pause: func(r Ruling) time.Duration {
+			if r.Allow {
+				return 0
+			}
+			return slowDenial
 		},
-		{
-			Name: "cacheable-denial", Class: "C15",
-			Sentence: "lets caches keep a denial for a minute",
-			Citation: "https://github.com/getsentry/sentry/pull/59443",
-			answer: func(a *answer) {
-				if !a.ruling.Allow {
-					a.header["Cache-Control"] = []string{"public, max-age=60"}
-				}
-			},
-		},
-		{
-			Name: "denial-unexplained", Class: "",
-			Sentence: "denies with an empty body",
-			Citation: "https://www.rfc-editor.org/rfc/rfc6585#section-4",
-			answer: func(a *answer) {
-				if !a.ruling.Allow {
-					a.body, a.typ = "", plainType
-				}
-			},
-		},
-		{
-			Name: "problem-status-differs", Class: "",
-			Sentence: "tells another status in the problem details than in the status line",
-			Citation: "https://www.rfc-editor.org/rfc/rfc9457#section-3.1.2",
-			answer: func(a *answer) {
-				if !a.ruling.Allow {
-					a.body = a.problem(http.StatusBadRequest)
-				}
-			},
-		},
-		{
-			Name: "slow-denials", Class: "",
-			Sentence: "takes 300 ms for each denial",
-			Citation: "https://www.rfc-editor.org/rfc/rfc6585#section-7.2",
-			pause: func(r Ruling) time.Duration {
-				if r.Allow {
-					return 0
-				}
-				return slowDenial
-			},
-		},
-	}
+	},
 }

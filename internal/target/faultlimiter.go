@@ -7,120 +7,118 @@ import (
 )
 
 // limiterFaults are those that keep a partition's state wrongly.
-func limiterFaults() []Fault {
-	return []Fault{
-		{
-			Name: "cap-not-applied", Class: "A21",
-			Sentence: "an idle bucket goes on filling beyond its burst",
-			Citation: "https://github.com/mailgun/gubernator/pull/87",
-			fits:     oneBucket, limiter: sloppy(sloppyBucket{uncapped: true}),
+var limiterFaults = []Fault{
+	{
+		Name: "cap-not-applied", Class: "A21",
+		Sentence: "an idle bucket goes on filling beyond its burst",
+		Citation: "https://github.com/mailgun/gubernator/pull/87",
+		fits:     oneBucket, limiter: sloppy(sloppyBucket{uncapped: true}),
+	},
+	{
+		Name: "refill-truncated", Class: "B4",
+		Sentence: "refills for whole seconds only and throws the rest of the time away",
+		Citation: "https://github.com/symfony/symfony/issues/42627",
+		fits:     oneBucket, limiter: sloppy(sloppyBucket{step: time.Second}),
+	},
+	{
+		Name: "refill-whole-units", Class: "B4",
+		Sentence: "refills whole units only and throws the remainder away at each request",
+		Citation: "https://github.com/varnish/varnish-modules/pull/243",
+		fits:     oneBucket, limiter: sloppy(sloppyBucket{wholeUnits: true}),
+	},
+	{
+		Name: "idle-overflow", Class: "A20",
+		Sentence: "keeps the time since the last request in 32 bits of nanoseconds: after two idle seconds it takes units away",
+		Citation: "https://github.com/bucket4j/bucket4j/issues/51",
+		fits:     oneBucket, limiter: sloppy(sloppyBucket{narrow: true}),
+	},
+	{
+		Name: "clock-skew", Class: "A7",
+		Sentence: "lets two front ends with clocks half a second apart stamp requests in turn, and believes both",
+		Citation: "https://github.com/spring-cloud/spring-cloud-gateway/issues/2412",
+		fits:     oneBucket, limiter: sloppy(sloppyBucket{skew: 500 * time.Millisecond}),
+	},
+	{
+		Name: "denied-counted", Class: "B3",
+		Sentence: "denied requests use up units too, so that overload admits next to nothing",
+		Citation: "https://github.com/peterkhayes/rolling-rate-limiter/issues/9",
+		fits:     countsDenials,
+		policy: func(p reference.Policy) reference.Policy {
+			p.Count = reference.CountAll
+			return p
 		},
-		{
-			Name: "refill-truncated", Class: "B4",
-			Sentence: "refills for whole seconds only and throws the rest of the time away",
-			Citation: "https://github.com/symfony/symfony/issues/42627",
-			fits:     oneBucket, limiter: sloppy(sloppyBucket{step: time.Second}),
+	},
+	{
+		Name: "coarse-clock", Class: "B5",
+		Sentence: "counts time in whole seconds",
+		Citation: "https://github.com/spring-cloud/spring-cloud-gateway/issues/1117",
+		limiter: func(l reference.Limiter, _ reference.Limit) reference.Limiter {
+			return coarse{inner: l, step: time.Second}
 		},
-		{
-			Name: "refill-whole-units", Class: "B4",
-			Sentence: "refills whole units only and throws the remainder away at each request",
-			Citation: "https://github.com/varnish/varnish-modules/pull/243",
-			fits:     oneBucket, limiter: sloppy(sloppyBucket{wholeUnits: true}),
+	},
+	{
+		Name: "never-recovers", Class: "B1",
+		Sentence: "denies a partition for ever after its first denial",
+		Citation: "https://github.com/redis/redis/issues/4548",
+		limiter:  func(l reference.Limiter, _ reference.Limit) reference.Limiter { return lockedOut{inner: l} },
+	},
+	{
+		Name: "ban-after-denial", Class: "B10",
+		Sentence: "denies a partition for a whole window after a denial",
+		Citation: "https://github.com/nestjs/throttler/issues/2208",
+		policy: func(p reference.Policy) reference.Policy {
+			p.Ban = windowOf(p)
+			return p
 		},
-		{
-			Name: "idle-overflow", Class: "A20",
-			Sentence: "keeps the time since the last request in 32 bits of nanoseconds: after two idle seconds it takes units away",
-			Citation: "https://github.com/bucket4j/bucket4j/issues/51",
-			fits:     oneBucket, limiter: sloppy(sloppyBucket{narrow: true}),
+	},
+	{
+		Name: "idle-timer", Class: "B2",
+		Sentence: "every request starts the window anew, so that only silence ends it",
+		Citation: "https://github.com/jsocol/django-ratelimit/issues/45",
+		fits:     onePolicy,
+		limiter: func(_ reference.Limiter, limit reference.Limit) reference.Limiter {
+			return idleTimer{quota: limit[0].Full(), window: windowOf(limit[0])}
 		},
-		{
-			Name: "clock-skew", Class: "A7",
-			Sentence: "lets two front ends with clocks half a second apart stamp requests in turn, and believes both",
-			Citation: "https://github.com/spring-cloud/spring-cloud-gateway/issues/2412",
-			fits:     oneBucket, limiter: sloppy(sloppyBucket{skew: 500 * time.Millisecond}),
+	},
+	{
+		Name: "state-expires-early", Class: "A11",
+		Sentence: "forgets a partition after half the silence that it needs to recover",
+		Citation: "https://github.com/Southclaws/swirl/issues/2",
+		limiter: func(l reference.Limiter, limit reference.Limit) reference.Limiter {
+			return forgetful{inner: l, ttl: recovery(limit) / 2}
 		},
-		{
-			Name: "denied-counted", Class: "B3",
-			Sentence: "denied requests use up units too, so that overload admits next to nothing",
-			Citation: "https://github.com/peterkhayes/rolling-rate-limiter/issues/9",
-			fits:     countsDenials,
-			policy: func(p reference.Policy) reference.Policy {
-				p.Count = reference.CountAll
-				return p
-			},
+	},
+	{
+		Name: "counted-twice", Class: "B7",
+		Sentence: "counts every request twice",
+		Citation: "https://github.com/laravel/framework/issues/51967",
+		fits:     quotaTwo,
+		limiter: func(l reference.Limiter, _ reference.Limit) reference.Limiter {
+			return charged{inner: l, cost: func(c int64) int64 { return 2 * c }}
 		},
-		{
-			Name: "coarse-clock", Class: "B5",
-			Sentence: "counts time in whole seconds",
-			Citation: "https://github.com/spring-cloud/spring-cloud-gateway/issues/1117",
-			limiter: func(l reference.Limiter, _ reference.Limit) reference.Limiter {
-				return coarse{inner: l, step: time.Second}
-			},
+	},
+	{
+		Name: "cost-ignored", Class: "A18",
+		Sentence: "takes one unit for a request, whatever its cost",
+		Citation: "https://github.com/rwz/redis-gcra/issues/6",
+		fits:     quotaTwo,
+		limiter: func(l reference.Limiter, _ reference.Limit) reference.Limiter {
+			return charged{inner: l, cost: func(int64) int64 { return 1 }}
 		},
-		{
-			Name: "never-recovers", Class: "B1",
-			Sentence: "denies a partition for ever after its first denial",
-			Citation: "https://github.com/redis/redis/issues/4548",
-			limiter:  func(l reference.Limiter, _ reference.Limit) reference.Limiter { return lockedOut{inner: l} },
-		},
-		{
-			Name: "ban-after-denial", Class: "B10",
-			Sentence: "denies a partition for a whole window after a denial",
-			Citation: "https://github.com/nestjs/throttler/issues/2208",
-			policy: func(p reference.Policy) reference.Policy {
-				p.Ban = windowOf(p)
-				return p
-			},
-		},
-		{
-			Name: "idle-timer", Class: "B2",
-			Sentence: "every request starts the window anew, so that only silence ends it",
-			Citation: "https://github.com/jsocol/django-ratelimit/issues/45",
-			fits:     onePolicy,
-			limiter: func(_ reference.Limiter, limit reference.Limit) reference.Limiter {
-				return idleTimer{quota: limit[0].Full(), window: windowOf(limit[0])}
-			},
-		},
-		{
-			Name: "state-expires-early", Class: "A11",
-			Sentence: "forgets a partition after half the silence that it needs to recover",
-			Citation: "https://github.com/Southclaws/swirl/issues/2",
-			limiter: func(l reference.Limiter, limit reference.Limit) reference.Limiter {
-				return forgetful{inner: l, ttl: recovery(limit) / 2}
-			},
-		},
-		{
-			Name: "counted-twice", Class: "B7",
-			Sentence: "counts every request twice",
-			Citation: "https://github.com/laravel/framework/issues/51967",
-			fits:     quotaTwo,
-			limiter: func(l reference.Limiter, _ reference.Limit) reference.Limiter {
-				return charged{inner: l, cost: func(c int64) int64 { return 2 * c }}
-			},
-		},
-		{
-			Name: "cost-ignored", Class: "A18",
-			Sentence: "takes one unit for a request, whatever its cost",
-			Citation: "https://github.com/rwz/redis-gcra/issues/6",
-			fits:     quotaTwo,
-			limiter: func(l reference.Limiter, _ reference.Limit) reference.Limiter {
-				return charged{inner: l, cost: func(int64) int64 { return 1 }}
-			},
-		},
-		{
-			Name: "cost-over-limit-free", Class: "A18",
-			Sentence: "admits a request that costs more than the whole quota, and takes nothing for it",
-			Citation: "https://github.com/alisaifee/limits/issues/151",
-			limiter:  func(l reference.Limiter, _ reference.Limit) reference.Limiter { return generous{l} },
-		},
-		{
-			Name: "denied-cost-burns-rest", Class: "A18",
-			Sentence: "a request that is denied for its cost uses up what was left",
-			Citation: "https://github.com/upstash/ratelimit-js/pull/161",
-			fits:     quotaTwo,
-			limiter:  func(l reference.Limiter, _ reference.Limit) reference.Limiter { return burning{l} },
-		},
-	}
+	},
+	{
+		Name: "cost-over-limit-free", Class: "A18",
+		Sentence: "admits a request that costs more than the whole quota, and takes nothing for it",
+		Citation: "https://github.com/alisaifee/limits/issues/151",
+		limiter:  func(l reference.Limiter, _ reference.Limit) reference.Limiter { return generous{l} },
+	},
+	{
+		Name: "denied-cost-burns-rest", Class: "A18",
+		Sentence: "a request that is denied for its cost uses up what was left",
+		Citation: "https://github.com/upstash/ratelimit-js/pull/161",
+		fits:     quotaTwo,
+		limiter:  func(l reference.Limiter, _ reference.Limit) reference.Limiter { return burning{l} },
+	},
 }
 
 // recovery returns the longest silence that a policy of limit needs to be as good as new.

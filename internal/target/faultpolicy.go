@@ -7,64 +7,62 @@ import (
 )
 
 // policyFaults are those that enforce another policy than the declared one.
-func policyFaults() []Fault {
-	return []Fault{
-		{
-			Name: "burst-off-by-one", Class: "A8",
-			Sentence: "admits one unit more than the quota",
-			Citation: "https://github.com/GrahamCampbell/Laravel-Throttle/issues/88",
-			policy:   func(p reference.Policy) reference.Policy { return grown(p, 1) },
+var policyFaults = []Fault{
+	{
+		Name: "burst-off-by-one", Class: "A8",
+		Sentence: "admits one unit more than the quota",
+		Citation: "https://github.com/GrahamCampbell/Laravel-Throttle/issues/88",
+		policy:   func(p reference.Policy) reference.Policy { return grown(p, 1) },
+	},
+	{
+		Name: "burst-one-less", Class: "A8",
+		Sentence: "admits one unit less than the quota",
+		Citation: "https://github.com/upstash/ratelimit-js/pull/157",
+		fits:     quotaTwo,
+		policy:   func(p reference.Policy) reference.Policy { return grown(p, -1) },
+	},
+	{
+		Name: "refill-too-fast", Class: "A7",
+		Sentence: "gives units back 10 % faster than declared; windows are that much shorter",
+		Citation: "https://github.com/zeromicro/go-zero/issues/4072",
+		policy:   func(p reference.Policy) reference.Policy { return paced(p, 10, 11) },
+	},
+	{
+		Name: "refill-too-slow", Class: "B4",
+		Sentence: "gives units back 10 % slower than declared; windows are that much longer",
+		Citation: "https://github.com/envoyproxy/envoy/issues/16407",
+		policy:   func(p reference.Policy) reference.Policy { return paced(p, 10, 9) },
+	},
+	{
+		Name: "fixed-window-as-sliding", Class: "A4",
+		Sentence: "counts in fixed windows aligned to the clock, whatever algorithm it declares",
+		Citation: "https://github.com/SatyamPandey-07/WorkSphere/issues/2122",
+		fits:     notFixedWindow,
+		policy:   asFixedWindow,
+	},
+	{
+		Name: "bucket-as-window", Class: "A4",
+		Sentence: "serves a bucket that refills all the time under the name of a window",
+		Citation: "https://github.com/mailgun/gubernator/issues/118",
+		fits:     oneWindow,
+		policy:   func(p reference.Policy) reference.Policy { return bucketOf(p, p.Rate.N) },
+	},
+	{
+		Name: "burst-ignored", Class: "A4",
+		Sentence: "spreads the quota evenly: one unit at a time, whatever the burst",
+		Citation: "https://github.com/traefik/traefik/issues/8330",
+		fits:     func(l reference.Limit) string { return firstOf(onePolicy(l), quotaTwo(l)) },
+		policy:   func(p reference.Policy) reference.Policy { return bucketOf(p, 1) },
+	},
+	{
+		Name: "starts-empty", Class: "A22",
+		Sentence: "gives a partition never seen before nothing to start with",
+		Citation: "https://github.com/bbeck/token-bucket/issues/6",
+		fits:     onePolicy,
+		limiter: func(l reference.Limiter, limit reference.Limit) reference.Limiter {
+			return drained{inner: l, units: limit[0].Full()}
 		},
-		{
-			Name: "burst-one-less", Class: "A8",
-			Sentence: "admits one unit less than the quota",
-			Citation: "https://github.com/upstash/ratelimit-js/pull/157",
-			fits:     quotaTwo,
-			policy:   func(p reference.Policy) reference.Policy { return grown(p, -1) },
-		},
-		{
-			Name: "refill-too-fast", Class: "A7",
-			Sentence: "gives units back 10 % faster than declared; windows are that much shorter",
-			Citation: "https://github.com/zeromicro/go-zero/issues/4072",
-			policy:   func(p reference.Policy) reference.Policy { return paced(p, 10, 11) },
-		},
-		{
-			Name: "refill-too-slow", Class: "B4",
-			Sentence: "gives units back 10 % slower than declared; windows are that much longer",
-			Citation: "https://github.com/envoyproxy/envoy/issues/16407",
-			policy:   func(p reference.Policy) reference.Policy { return paced(p, 10, 9) },
-		},
-		{
-			Name: "fixed-window-as-sliding", Class: "A4",
-			Sentence: "counts in fixed windows aligned to the clock, whatever algorithm it declares",
-			Citation: "https://github.com/SatyamPandey-07/WorkSphere/issues/2122",
-			fits:     notFixedWindow,
-			policy:   asFixedWindow,
-		},
-		{
-			Name: "bucket-as-window", Class: "A4",
-			Sentence: "serves a bucket that refills all the time under the name of a window",
-			Citation: "https://github.com/mailgun/gubernator/issues/118",
-			fits:     oneWindow,
-			policy:   func(p reference.Policy) reference.Policy { return bucketOf(p, p.Rate.N) },
-		},
-		{
-			Name: "burst-ignored", Class: "A4",
-			Sentence: "spreads the quota evenly: one unit at a time, whatever the burst",
-			Citation: "https://github.com/traefik/traefik/issues/8330",
-			fits:     func(l reference.Limit) string { return firstOf(onePolicy(l), quotaTwo(l)) },
-			policy:   func(p reference.Policy) reference.Policy { return bucketOf(p, 1) },
-		},
-		{
-			Name: "starts-empty", Class: "A22",
-			Sentence: "gives a partition never seen before nothing to start with",
-			Citation: "https://github.com/bbeck/token-bucket/issues/6",
-			fits:     onePolicy,
-			limiter: func(l reference.Limiter, limit reference.Limit) reference.Limiter {
-				return drained{inner: l, units: limit[0].Full()}
-			},
-		},
-	}
+	},
 }
 
 // grown returns p with n units more at once.

@@ -8,59 +8,59 @@ import (
 	"time"
 )
 
+// strip returns the options hook that drops more fields.
+func strip(fields ...string) func(*ProxyOptions) {
+	return func(o *ProxyOptions) { o.Strip = append(o.Strip[:len(o.Strip):len(o.Strip)], fields...) }
+}
+
 // proxyFaults are those of what stands between a limiter and its clients.
-func proxyFaults() []Fault {
-	strip := func(fields ...string) func(*ProxyOptions) {
-		return func(o *ProxyOptions) { o.Strip = append(o.Strip[:len(o.Strip):len(o.Strip)], fields...) }
-	}
-	return []Fault{
-		{
-			Name: "proxy-strips-retry-after", Proxy: true,
-			Sentence: "drops Retry-After",
-			Citation: "https://github.com/api7/aisix/issues/144",
-			proxy:    strip("Retry-After"),
+var proxyFaults = []Fault{
+	{
+		Name: "proxy-strips-retry-after", Proxy: true,
+		Sentence: "drops Retry-After",
+		Citation: "https://github.com/api7/aisix/issues/144",
+		proxy:    strip("Retry-After"),
+	},
+	{
+		Name: "proxy-strips-ratelimit", Proxy: true,
+		Sentence: "drops RateLimit-* and X-RateLimit-*",
+		Citation: "https://github.com/FactoryGameFan/factorio-blueprint-editor/pull/463",
+		proxy:    strip("RateLimit*", "X-RateLimit*"),
+	},
+	{
+		Name: "proxy-replaces-date", Proxy: true,
+		Sentence: "stamps answers with its own Date, a minute from that of the origin",
+		Citation: "https://github.com/envoyproxy/envoy/issues/11110",
+		proxied: func(r *http.Response, now func() time.Time) error {
+			r.Header["Date"] = []string{imfFixdate(now().Add(time.Minute).Unix())}
+			return nil
 		},
-		{
-			Name: "proxy-strips-ratelimit", Proxy: true,
-			Sentence: "drops RateLimit-* and X-RateLimit-*",
-			Citation: "https://github.com/FactoryGameFan/factorio-blueprint-editor/pull/463",
-			proxy:    strip("RateLimit*", "X-RateLimit*"),
+	},
+	{
+		Name: "proxy-status-502", Proxy: true,
+		Sentence: "turns a denial of the origin into 502",
+		Citation: "https://github.com/sourcegraph/sourcegraph-public-snapshot/issues/52518",
+		proxy: func(o *ProxyOptions) {
+			o.Status = map[int]int{http.StatusTooManyRequests: http.StatusBadGateway, http.StatusServiceUnavailable: http.StatusBadGateway}
 		},
-		{
-			Name: "proxy-replaces-date", Proxy: true,
-			Sentence: "stamps answers with its own Date, a minute from that of the origin",
-			Citation: "https://github.com/envoyproxy/envoy/issues/11110",
-			proxied: func(r *http.Response, now func() time.Time) error {
-				r.Header["Date"] = []string{imfFixdate(now().Add(time.Minute).Unix())}
+	},
+	{
+		Name: "proxy-replaces-body", Proxy: true,
+		Sentence: "puts a page of its own in the place of a denial's body",
+		Citation: "https://github.com/openresty/openresty/issues/351",
+		proxied: func(r *http.Response, _ func() time.Time) error {
+			if r.StatusCode < http.StatusBadRequest {
 				return nil
-			},
+			}
+			return replaceBody(r, "text/html", "<html><body><h1>"+r.Status+"</h1></body></html>\n")
 		},
-		{
-			Name: "proxy-status-502", Proxy: true,
-			Sentence: "turns a denial of the origin into 502",
-			Citation: "https://github.com/sourcegraph/sourcegraph-public-snapshot/issues/52518",
-			proxy: func(o *ProxyOptions) {
-				o.Status = map[int]int{http.StatusTooManyRequests: http.StatusBadGateway, http.StatusServiceUnavailable: http.StatusBadGateway}
-			},
-		},
-		{
-			Name: "proxy-replaces-body", Proxy: true,
-			Sentence: "puts a page of its own in the place of a denial's body",
-			Citation: "https://github.com/openresty/openresty/issues/351",
-			proxied: func(r *http.Response, _ func() time.Time) error {
-				if r.StatusCode < http.StatusBadRequest {
-					return nil
-				}
-				return replaceBody(r, "text/html", "<html><body><h1>"+r.Status+"</h1></body></html>\n")
-			},
-		},
-		{
-			Name: "proxy-retries-denied", Proxy: true,
-			Sentence: "sends a denied request again before it gives up",
-			Citation: "https://github.com/us/crw/pull/194",
-			retries:  2,
-		},
-	}
+	},
+	{
+		Name: "proxy-retries-denied", Proxy: true,
+		Sentence: "sends a denied request again before it gives up",
+		Citation: "https://github.com/us/crw/pull/194",
+		retries:  2,
+	},
 }
 
 // replaceBody gives r another body.

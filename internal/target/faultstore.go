@@ -12,45 +12,43 @@ import (
 )
 
 // storeFaults are those of keeping and sharing states.
-func storeFaults() []Fault {
-	return []Fault{
-		{
-			Name: "check-then-act", Class: "A1",
-			Sentence: "reads a state, takes one to five milliseconds, and writes it back without a lock",
-			Citation: "https://github.com/nestjs/throttler/issues/1303",
-			decider:  func(b bench) Decider { return newRacing(b) },
-		},
-		{
-			Name: "per-replica-counters", Class: "A5",
-			Sentence: "each replica counts for itself, and requests go round the replicas",
-			Citation: "https://github.com/Kong/kong/issues/2669",
-			decider:  func(b bench) Decider { return newPrivate(b) },
-		},
-		{
-			Name: "replicas-sync-late", Class: "A6",
-			Sentence: "replicas count for themselves and tell each other once a second",
-			Citation: "https://github.com/Kong/kong/pull/12003",
-			decider:  func(b bench) Decider { return newSyncing(b, time.Second) },
-		},
-		{
-			Name: "evicts-keys", Class: "A10",
-			Sentence: "remembers the last 64 partitions only; the others are as good as new",
-			Citation: "https://github.com/elastic/apm-server/pull/1367",
-			decider:  func(b bench) Decider { return newEvicting(b, 64) },
-		},
-		{
-			Name: "state-lost", Class: "A9",
-			Sentence: "forgets every partition every three seconds",
-			Citation: "https://github.com/nuetzliches/hookaido/pull/239",
-			decider:  func(b bench) Decider { return newAmnesiac(b, 3*time.Second) },
-		},
-		{
-			Name: "delays-instead", Class: "C17",
-			Sentence: "holds requests back until there is room, without bound, where it should deny them",
-			Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
-			decider:  func(b bench) Decider { return patient{Decider: newMemory(b.limiter, b.clock, b.idle), clock: b.clock} },
-		},
-	}
+var storeFaults = []Fault{
+	{
+		Name: "check-then-act", Class: "A1",
+		Sentence: "reads a state, takes one to five milliseconds, and writes it back without a lock",
+		Citation: "https://github.com/nestjs/throttler/issues/1303",
+		decider:  func(b bench) Decider { return newRacing(b) },
+	},
+	{
+		Name: "per-replica-counters", Class: "A5",
+		Sentence: "each replica counts for itself, and requests go round the replicas",
+		Citation: "https://github.com/Kong/kong/issues/2669",
+		decider:  func(b bench) Decider { return newPrivate(b) },
+	},
+	{
+		Name: "replicas-sync-late", Class: "A6",
+		Sentence: "replicas count for themselves and tell each other once a second",
+		Citation: "https://github.com/Kong/kong/pull/12003",
+		decider:  func(b bench) Decider { return newSyncing(b, time.Second) },
+	},
+	{
+		Name: "evicts-keys", Class: "A10",
+		Sentence: "remembers the last 64 partitions only; the others are as good as new",
+		Citation: "https://github.com/elastic/apm-server/pull/1367",
+		decider:  func(b bench) Decider { return newEvicting(b, 64) },
+	},
+	{
+		Name: "state-lost", Class: "A9",
+		Sentence: "forgets every partition every three seconds",
+		Citation: "https://github.com/nuetzliches/hookaido/pull/239",
+		decider:  func(b bench) Decider { return newAmnesiac(b, 3*time.Second) },
+	},
+	{
+		Name: "delays-instead", Class: "C17",
+		Sentence: "holds requests back until there is room, without bound, where it should deny them",
+		Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
+		decider:  func(b bench) Decider { return patient{Decider: newMemory(b.limiter, b.clock, b.idle), clock: b.clock} },
+	},
 }
 
 // racing reads and writes states without a lock around both.

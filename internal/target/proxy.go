@@ -59,6 +59,7 @@ func NewProxy(o ProxyOptions) (http.Handler, error) {
 		Transport: o.Transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(o.Upstream)
+			r.Out.URL.RawQuery = r.In.URL.RawQuery // SetURL drops what it cannot parse
 			keepForwarded(r)
 		},
 		ModifyResponse: func(r *http.Response) error {
