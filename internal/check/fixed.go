@@ -63,7 +63,6 @@ func (f fixed) countsAll() bool { return f.all }
 type fixedMeter struct {
 	fixed
 	starts []event
-	ends   []ending
 	i      int
 	units  int64
 	gone   tally

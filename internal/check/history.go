@@ -154,16 +154,6 @@ func uniform(evs []event) bool {
 	return !slices.ContainsFunc(evs, func(ev event) bool { return ev.cost != evs[0].cost })
 }
 
-// seqs returns the sequence numbers of evs, ascending.
-func seqs(evs []event) []int {
-	out := make([]int, len(evs))
-	for i, ev := range evs {
-		out[i] = ev.seq
-	}
-	slices.Sort(out)
-	return out
-}
-
 // volume returns the sum of the costs of evs.
 func volume(evs []event) int64 {
 	var v int64

@@ -42,7 +42,6 @@ func narrow(box, all phases) phases {
 // group is the partitions that share one phase.
 type group struct {
 	parts []*history
-	names []string
 }
 
 // refutation is a breach in partition part of a group.

@@ -1,0 +1,45 @@
+# Two commands do all the set-up on a fresh machine with Go, make, git and apt: `make demo` and `make test`.
+
+GO ?= go
+export CGO_ENABLED ?= 1
+
+.PHONY: demo test check build install bench golden servers soak clean
+
+# demo runs every bundled scenario against the embedded target and leaves its reports in reports/.
+demo:
+	$(GO) run ./cmd/rlcheck run scenarios
+
+# test installs the servers that the tests talk to and runs all tests.
+test: servers
+	RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 14m ./...
+
+servers:
+	.ci/servers
+
+# check is what must pass before a commit: format, vet, staticcheck, race tests without servers.
+check:
+	@test -z "$$(gofmt -l cmd internal scenarios)" || { gofmt -l cmd internal scenarios; echo "not gofmt-ed (run gofmt -w)"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) test -race -short ./...
+
+build:
+	$(GO) build -trimpath -o bin/rlcheck ./cmd/rlcheck
+
+install:
+	$(GO) install -trimpath ./cmd/rlcheck
+
+# bench prints ratios against a peer in the same run, never absolute claims.
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/check ./internal/load ./internal/timeline ./internal/reference
+
+# golden writes the files again that tests compare with; read the difference before it is committed.
+golden:
+	$(GO) test ./internal/report ./internal/scenario ./cmd/rlcheck -update
+
+# soak runs what takes minutes: fifty bursts against nginx on a busy machine, a million random histories.
+soak: servers
+	RLCHECK_SOAK=1 RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 60m -count=1 -v -run 'Soak|FiftyTimes|NeverAccuses' ./internal/check ./internal/live
+
+clean:
+	rm -rf bin .cache
