@@ -95,14 +95,8 @@ func isAsctime(s string) bool {
 	return i > 0 && len(s)-i == 5 && allDigits(s[i+1:]) && strings.Count(s, ":") == 2 && !strings.Contains(s, ",")
 }
 
-// weekday returns the first word of a date, without its comma.
-func weekday(s string) string {
-	i := strings.IndexAny(s, ", ")
-	if i < 0 {
-		return s
-	}
-	return s[:i]
-}
+// weekday returns the first word of a date that was parsed, without its comma.
+func weekday(s string) string { return s[:max(0, strings.IndexAny(s, ", "))] }
 
 // isWeekday tells whether s is the English name of a day, whole or cut to three letters, spelled right.
 func isWeekday(s string) bool {

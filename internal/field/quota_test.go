@@ -76,6 +76,8 @@ func TestQuotas(t *testing.T) {
 		{"negative numbers are none", []string{"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: -1", "X-RateLimit-Reset: -3"},
 			[]Quota{num(x, 5, -1)}, []Rule{XRRange, XRReset}},
 		{"more remains than the limit", []string{"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: 6"}, []Quota{num(x, 5, 6)}, []Rule{XRRange}},
+		{"a negative limit", []string{"X-RateLimit-Limit: -5"}, nil, []Rule{XRSet}},
+		{"a limit that is a string", []string{`X-RateLimit-Limit: "5"`}, nil, []Rule{XRSet}},
 		{"the limit remains", []string{"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: 5"}, []Quota{num(x, 5, 5)}, nil},
 		{"remaining alone", []string{"X-RateLimit-Remaining: 5"}, []Quota{num(x, -1, 5)}, []Rule{XRSet}},
 		{"words", []string{"X-RateLimit-Limit: many", "X-RateLimit-Remaining: some", "X-RateLimit-Reset: soon"}, nil, []Rule{XRSet, XRRange, XRReset}},
@@ -89,6 +91,8 @@ func TestQuotas(t *testing.T) {
 		{"three fields", []string{"RateLimit-Limit: 100", "RateLimit-Remaining: 50", "RateLimit-Reset: 30"}, []Quota{in(num(three, 100, 50), 30*time.Second)}, nil},
 		{"three fields with the policy in the limit", []string{"RateLimit-Limit: 100, 100;w=60, 1000;w=3600", "RateLimit-Remaining: 50", "RateLimit-Reset: 30"},
 			[]Quota{in(num(Quota{Dialect: Draft00, Window: minute}, 100, 50), 30*time.Second)}, nil},
+		{"three fields with policies of other limits", []string{"RateLimit-Limit: 100, 1000;w=3600", "RateLimit-Remaining: 50", "RateLimit-Reset: 30", "RateLimit-Policy: 50;w=60"},
+			[]Quota{in(num(three, 100, 50), 30*time.Second)}, nil},
 		{"express-rate-limit draft 6: a policy of its own", []string{"RateLimit-Policy: 100;w=60", "RateLimit-Limit: 100", "RateLimit-Remaining: 50", "RateLimit-Reset: 30"},
 			[]Quota{in(num(Quota{Dialect: Draft00, Window: minute}, 100, 50), 30*time.Second)}, nil},
 		{"GitLab: an epoch where a delta belongs", []string{"RateLimit-Limit: 100", "RateLimit-Remaining: 50", "RateLimit-Reset: 1795176060"},
@@ -102,6 +106,9 @@ func TestQuotas(t *testing.T) {
 
 		{"draft 7", []string{"RateLimit: limit=100, remaining=50, reset=5", "RateLimit-Policy: 100;w=60"},
 			[]Quota{in(num(Quota{Dialect: Draft07, Window: minute}, 100, 50), 5*time.Second)}, nil},
+		{"draft 7 with a policy of another limit", []string{"RateLimit: limit=100, remaining=50, reset=5", "RateLimit-Policy: 10;w=60"},
+			[]Quota{in(num(Quota{Dialect: Draft07}, 100, 50), 5*time.Second)}, nil},
+		{"a policy by number, alone and negative", []string{"RateLimit-Policy: -5;w=60"}, nil, []Rule{RPQ}},
 		{"draft 7 on several lines", []string{"RateLimit: limit=100", "RateLimit: remaining=50, reset=5"}, []Quota{in(num(Quota{Dialect: Draft07}, 100, 50), 5*time.Second)}, nil},
 		{"draft 7 without limit and reset", []string{"RateLimit: remaining=50"}, []Quota{num(Quota{Dialect: Draft07}, -1, 50)}, []Rule{R307}},
 		{"draft 7 with a negative number", []string{"RateLimit: limit=100, remaining=-1, reset=5"}, []Quota{in(num(Quota{Dialect: Draft07}, 100, -1), 5*time.Second)}, []Rule{R307}},
@@ -121,6 +128,7 @@ func TestQuotas(t *testing.T) {
 		{"t longer than w", []string{`RateLimit: "q";r=1;t=61`, `RateLimit-Policy: "q";q=5;w=60`}, []Quota{in(num(named("q", minute), 5, 1), 61*time.Second)}, []Rule{RLTLeW}},
 		{"t as long as w", []string{`RateLimit: "q";r=1;t=60`, `RateLimit-Policy: "q";q=5;w=60`}, []Quota{in(num(named("q", minute), 5, 1), minute)}, nil},
 		{"r more than q", []string{`RateLimit: "q";r=6`, `RateLimit-Policy: "q";q=5;w=60`}, []Quota{num(named("q", minute), 5, 6)}, []Rule{RLRLeQ}},
+		{"r as much as q", []string{`RateLimit: "q";r=5`, `RateLimit-Policy: "q";q=5;w=60`}, []Quota{num(named("q", minute), 5, 5)}, nil},
 		{"names that do not meet", []string{`RateLimit: "a";r=6`, `RateLimit-Policy: "b";q=5`}, []Quota{num(named("a", 0), -1, 6), num(named("b", 0), 5, -1)}, []Rule{RLName}},
 		{"q missing", []string{`RateLimit-Policy: "q";w=60`}, nil, []Rule{RPQ}},
 		{"w zero", []string{`RateLimit-Policy: "q";q=1;w=0`}, []Quota{num(named("q", 0), 1, -1)}, []Rule{RPW}},
@@ -162,6 +170,14 @@ func TestQuotasWithoutDate(t *testing.T) {
 	}
 }
 
+func TestQuotasSayWhatIsWrong(t *testing.T) {
+	_, problems := Quotas(header("X-RateLimit-Limit: 5", "X-RateLimit-Remaining: -1"), noon)
+	const want = `X-RateLimit-Remaining: "-1": what remains is never negative (send "0")`
+	if len(problems) != 1 || problems[0].Error() != want {
+		t.Errorf("got %v, want %s", problems, want)
+	}
+}
+
 func TestAnnouncedReset(t *testing.T) {
 	const date = "Date: Fri, 20 Nov 2026 12:00:00 GMT"
 	received := noon.Add(300 * time.Millisecond)
@@ -185,6 +201,8 @@ func TestAnnouncedReset(t *testing.T) {
 		{"an epoch on our clock", []string{date, "X-RateLimit-Reset: 1795176010"}, 9700 * time.Millisecond, time.Second, true},
 		{"an epoch without a Date", []string{"X-RateLimit-Reset: 1795176010"}, 9700 * time.Millisecond, time.Second, true},
 		{"an epoch on a clock an hour ahead", []string{"Date: Fri, 20 Nov 2026 13:00:00 GMT", "X-RateLimit-Reset: 1795179610"}, 9500 * time.Millisecond, 1500 * time.Millisecond, true},
+		{"an epoch on a clock an hour behind", []string{"Date: Fri, 20 Nov 2026 11:00:00 GMT", "X-RateLimit-Reset: 1795172410"}, 9500 * time.Millisecond, 1500 * time.Millisecond, true},
+		{"Retry-After on a clock an hour behind", []string{"Date: Fri, 20 Nov 2026 11:00:00 GMT", "Retry-After: Fri, 20 Nov 2026 11:00:10 GMT"}, 9500 * time.Millisecond, 1500 * time.Millisecond, true},
 		{"an epoch just past", []string{date, "X-RateLimit-Reset: 1795176000"}, 0, time.Second, true},
 		{"an epoch long past", []string{date, "X-RateLimit-Reset: 1795175999"}, 0, 0, false},
 	} {

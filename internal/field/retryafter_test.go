@@ -72,6 +72,7 @@ func TestRetryAfterRefuses(t *testing.T) {
 		{"Thu Nov 20 09:55:29 2026", RASyntax, "that day is a Friday"},
 		{"Fri, 20 Nov 2026 9:55:29 GMT", RASyntax, "two digits"},
 		{"Fri, 20 nov 2026 09:55:29 GMT", RASyntax, "one capital"},
+		{"FRI, 20 Nov 2026 09:55:29 GMT", RASyntax, "one capital"},
 		{"Tue, 31 Nov 2026 09:55:29 GMT", RASyntax, "no such day"},
 		{"Fri, 20 Nov 2026 24:00:00 GMT", RASyntax, "no such day or time"},
 		{"Friday, 20-Nov-26 09:55:29 EST", RASyntax, "reads like"},
