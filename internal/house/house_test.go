@@ -1,0 +1,269 @@
+package house
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/rlcheck/rlcheck/"
+
+// layers is the table of packages: a package imports only packages of a lower layer. A new package that is not in it
+// fails the build.
+var layers = map[string]int{
+	"scenarios":          0,
+	"internal/timeline":  0,
+	"internal/reference": 0,
+	"internal/field":     0,
+	"internal/check":     1,
+	"internal/load":      1,
+	"internal/latency":   1,
+	"internal/target":    1,
+	"internal/claim":     2,
+	"internal/scenario":  3,
+	"internal/report":    3,
+	"internal/trial":     4,
+	"cmd/rlcheck":        5,
+	"internal/live":      5,
+	"internal/house":     5,
+}
+
+// users is the table of third-party modules: outside tests, each has one importing package.
+var users = map[string][]string{
+	"github.com/HdrHistogram/hdrhistogram-go": {"internal/latency"},
+	"github.com/redis/go-redis/v9":            {"internal/target"},
+	"github.com/alicebob/miniredis/v2":        {"internal/target"},
+	"github.com/dunglas/httpsfv":              {"internal/field"},
+	"github.com/olekukonko/tablewriter":       {"internal/report"},
+	"go.yaml.in/yaml/v4":                      {"internal/scenario"},
+	"github.com/google/jsonschema-go":         {"internal/scenario"},
+	"github.com/spf13/cobra":                  {"cmd/rlcheck"},
+	"github.com/spf13/pflag":                  {"cmd/rlcheck"},
+	"github.com/vbauerster/mpb/v8":            {"cmd/rlcheck"},
+	"golang.org/x/term":                       {"cmd/rlcheck"},
+	"golang.org/x/sys":                        {"internal/load"},
+	"github.com/mattn/go-runewidth":           {"internal/report"},
+}
+
+// The ceilings, in lines.
+const (
+	fileCeiling     = 500
+	testFileCeiling = 700
+	funcCeiling     = 60
+)
+
+// exceptions are the functions and files over a ceiling, each with its reason.
+var exceptions = map[string]string{}
+
+// source is one parsed file of the module.
+type source struct {
+	pkg, path string
+	test      bool
+	lines     int
+	ast       *ast.File
+	set       *token.FileSet
+}
+
+// sources parses every Go file of the module.
+func sources(t *testing.T) []source {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	var out []source
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != root || d.Name() == "testdata" || d.Name() == "reports") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(path) != ".go" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, path, text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		out = append(out, source{filepath.ToSlash(filepath.Dir(rel)), filepath.ToSlash(rel), strings.HasSuffix(path, "_test.go"),
+			strings.Count(string(text), "\n"), f, set})
+		return nil
+	})
+	if err != nil || len(out) < 20 {
+		t.Fatalf("read %d files: %v", len(out), err)
+	}
+	return out
+}
+
+func imports(f *ast.File) []string {
+	var out []string
+	for _, spec := range f.Imports {
+		out = append(out, strings.Trim(spec.Path.Value, `"`))
+	}
+	return out
+}
+
+func TestImportsGoDown(t *testing.T) {
+	for _, s := range sources(t) {
+		layer, known := layers[s.pkg]
+		if !known {
+			t.Errorf("%s: package %s is not in the table of layers", s.path, s.pkg)
+			continue
+		}
+		if s.test {
+			continue
+		}
+		for _, imp := range imports(s.ast) {
+			if ours, ok := strings.CutPrefix(imp, module); ok && layers[ours] >= layer {
+				t.Errorf("%s imports %s: layer %d may not import layer %d", s.path, ours, layer, layers[ours])
+			}
+		}
+	}
+}
+
+func TestEveryModuleHasOneUser(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, imp := range imports(s.ast) {
+			if s.test || strings.HasPrefix(imp, module) || !strings.Contains(strings.Split(imp, "/")[0], ".") {
+				continue
+			}
+			mod := ""
+			for m := range users {
+				if imp == m || strings.HasPrefix(imp, m+"/") {
+					mod = m
+				}
+			}
+			if mod == "" || !slices.Contains(users[mod], s.pkg) {
+				t.Errorf("%s imports %s, whose only user is %v", s.path, imp, users[mod])
+			}
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for _, s := range sources(t) {
+		ceiling := fileCeiling
+		if s.test {
+			ceiling = testFileCeiling
+		}
+		if s.lines > ceiling && exceptions[s.path] == "" {
+			t.Errorf("%s has %d lines, over %d", s.path, s.lines, ceiling)
+		}
+		if s.test {
+			continue
+		}
+		for _, d := range s.ast.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			n := s.set.Position(f.End()).Line - s.set.Position(f.Pos()).Line + 1
+			if name := s.path + ":" + f.Name.Name; n > funcCeiling && exceptions[name] == "" {
+				t.Errorf("%s: %s has %d lines, over %d", s.path, f.Name.Name, n, funcCeiling)
+			}
+		}
+	}
+}
+
+// TestNobodyBelowTheCommandsSpeaks: no package below cmd prints, exits or reads the environment.
+func TestNobodyBelowTheCommandsSpeaks(t *testing.T) {
+	forbidden := map[string][]string{
+		"os":  {"Exit", "Getenv", "LookupEnv", "Environ", "Stdout", "Stderr", "Stdin", "Args"},
+		"fmt": {"Print", "Printf", "Println", "Scan", "Scanln", "Scanf"},
+		"log": {"Print", "Printf", "Println", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf"},
+	}
+	for _, s := range sources(t) {
+		if s.test || s.pkg == "cmd/rlcheck" || s.pkg == "internal/live" {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && x.Obj == nil && slices.Contains(forbidden[x.Name], sel.Sel.Name) {
+				t.Errorf("%s: %s.%s", s.set.Position(sel.Pos()), x.Name, sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
+// TestOnlyMainExits: os.Exit stands in cmd/rlcheck/main.go alone.
+func TestOnlyMainExits(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.pkg != "cmd/rlcheck" || s.path == "cmd/rlcheck/main.go" || s.test {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "os" && sel.Sel.Name == "Exit" {
+					t.Errorf("%s: os.Exit outside main.go", s.set.Position(sel.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}
+
+// TestExportedNamesAreDocumented: every exported declaration outside tests has a comment.
+func TestExportedNamesAreDocumented(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		for _, d := range s.ast.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) {
+					t.Errorf("%s: %s has no comment", s.set.Position(d.Pos()), d.Name.Name)
+				}
+			case *ast.GenDecl:
+				undocumented(t, s, d)
+			}
+		}
+	}
+}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	x := d.Recv.List[0].Type
+	if star, ok := x.(*ast.StarExpr); ok {
+		x = star.X
+	}
+	if gen, ok := x.(*ast.IndexExpr); ok {
+		x = gen.X
+	}
+	id, ok := x.(*ast.Ident)
+	return ok && id.IsExported() && d.Name.Name != "Error" && d.Name.Name != "String"
+}
+
+func undocumented(t *testing.T, s source, d *ast.GenDecl) {
+	t.Helper()
+	for _, spec := range d.Specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			if spec.Name.IsExported() && d.Doc == nil && spec.Doc == nil {
+				t.Errorf("%s: %s has no comment", s.set.Position(spec.Pos()), spec.Name.Name)
+			}
+		case *ast.ValueSpec:
+			for _, name := range spec.Names {
+				if name.IsExported() && d.Doc == nil && spec.Doc == nil && spec.Comment == nil {
+					t.Errorf("%s: %s has no comment", s.set.Position(name.Pos()), name.Name)
+				}
+			}
+		}
+	}
+}
