@@ -60,11 +60,13 @@ limiter only when no decision times, no order and no hidden phase can explain th
 Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something was inconclusive, 130 interrupted.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
 	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w (%s --help lists the flags)", err, cmd.CommandPath())
+	})
 	flags := root.PersistentFlags()
 	flags.BoolVarP(&e.quiet, "quiet", "q", false, "print results only")
 	flags.BoolVarP(&e.verbose, "verbose", "v", false, "print more of what is done")

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -34,10 +35,17 @@ func (s *speaker) notef(format string, args ...any) {
 	}
 }
 
+// position begins a line that says where in a file a mistake is.
+var position = regexp.MustCompile(`^[^\s:]+:\d+(:\d+)?: `)
+
 // problem prints an error, which may have several lines. A line that begins with a position stays as it is, so that
 // editors find it.
 func (s *speaker) problem(err error) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if position.MatchString(line) {
+			_, _ = io.WriteString(s.err, visible(line)+"\n") // there is nobody left to tell
+			continue
+		}
 		s.line(line)
 	}
 }
