@@ -79,7 +79,7 @@ func (b *builder) checkPhase() {
 	wrong := Problem{What: fmt.Sprintf("phase %q", text)}
 	switch per := p.Rate.Per; {
 	case max(p.PhaseFrom, p.PhaseTo) >= per:
-		wrong.Why = "it is less than the window of " + durationText(per)
+		wrong.Why = "a phase is less than the window of " + durationText(per)
 		if p.PhaseTo == p.PhaseFrom {
 			wrong.Mend = fmt.Sprintf("write %q", durationText(p.PhaseFrom%per))
 		}

@@ -189,7 +189,11 @@ func durationText(d time.Duration) string {
 func durationMend(s string) string {
 	s = strings.ToLower(strings.Join(strings.Fields(s), ""))
 	s = strings.TrimLeft(s, "+-")
-	for _, c := range []string{s, s + "s", "1" + s, plainUnits(s), "1" + plainUnits(s)} {
+	candidates := []string{s, "1" + s, plainUnits(s), "1" + plainUnits(s)}
+	if s != "" && isDigits(s[len(s)-1:]) {
+		candidates = append(candidates, s+"s")
+	}
+	for _, c := range candidates {
 		if _, why := duration(c); why == "" {
 			return c
 		}
