@@ -63,14 +63,14 @@ func (d *Distribution) Quantile(q float64) time.Duration {
 
 // LogBuckets returns the distribution for a logarithmic axis: buckets that begin at Lowest*10^(k/perDecade), from that of
 // the smallest to that of the largest value, empty ones between them included. Values under Lowest are in a bucket of
-// their own, from 0 or Min. It returns nil if there are no values. A value within three digits of a bound may be
-// counted one bucket lower.
+// their own, from 0 or Min; those over Highest are in the last one. It returns nil if there are no values. A value
+// below a bound by less than three digits can tell is counted above it.
 func (d *Distribution) LogBuckets(perDecade int) []Bucket {
 	perDecade = max(perDecade, 1)
 	var all []Bucket
 	first := 0
 	for _, b := range d.Buckets {
-		k := logIndex(b.From, perDecade)
+		k := logIndex(min(b.To, d.Max), perDecade)
 		if all == nil {
 			first = k
 		}
@@ -80,7 +80,10 @@ func (d *Distribution) LogBuckets(perDecade int) []Bucket {
 		all[k-first].Count += b.Count
 	}
 	if first < 0 {
-		all[0].From = min(0, d.Min)
+		all[0].From = 0
+	}
+	if len(all) > 0 {
+		all[0].From = min(all[0].From, d.Min)
 	}
 	return all
 }
@@ -95,7 +98,11 @@ func logBound(k, perDecade int) time.Duration {
 }
 
 func logBucket(k, perDecade int) Bucket {
-	return Bucket{From: logBound(k, perDecade), To: logBound(k+1, perDecade) - 1}
+	to := logBound(k+1, perDecade)
+	if to < math.MaxInt64 {
+		to-- // the next one begins there
+	}
+	return Bucket{From: logBound(k, perDecade), To: to}
 }
 
 // logIndex returns the bucket of v, -1 for values under Lowest.
@@ -107,7 +114,7 @@ func logIndex(v time.Duration, perDecade int) int {
 	for k > 0 && logBound(k, perDecade) > v { // the logarithm is not exact
 		k--
 	}
-	for logBound(k+1, perDecade) <= v {
+	for next := logBound(k+1, perDecade); next <= v && next < math.MaxInt64; next = logBound(k+1, perDecade) {
 		k++
 	}
 	return k
