@@ -153,7 +153,7 @@ func agreement() []agreementRow {
 		"limit=gcra,rate=1/s,burst=2", "limit={algorithm: gcra, rate: 10r/s, burst: 2}", "limit={algorithm: fixed-window, rate: 5/1m30s, align: first}",
 		"limit={algorithm: leaky-bucket-queue, rate: 5/min, queue: 0, undelayed: 0}", "limit={algorithm: fixed-window, rate: 5/s, phase: 10ms..20ms}",
 		"denied.status=[403]", "phases.a.requests=5", "phases.a.requests=20_0", "phases.a.requests=2.5x-1", "phases.a.cost=1", "phases.b.duration=1.1x", "safety.max_duration=1d12h",
-		"phases.b.duration={x: 2}", "phases.b.duration={x: 0.5, max: 3s}", "phases.c.rate=100/s", "phases.c.rate=0.5x", "phases.h.aim=auto",
+		"phases.b.duration={x: 2}", "phases.b.duration={x: 0.5, max: 3s}", "phases.c.rate=100/s", "phases.c.rate=0.5x", "phases.h.aim=auto", "phases.e={name: z, shape: ramp, from: 1x, to: 2x, requests: 5}",
 		"phases.f.clients=10", "expect.conformance=exact", "expect.resolution.rate=none", "expect.resolution.rate=10%", "expect.fields=[date]",
 		"expect.latency={allowed_max: 1s}", "safety.max_rate=5000/1s", "safety.max_requests=9000",
 	} {
@@ -171,7 +171,7 @@ func agreement() []agreementRow {
 		"limit={algorithm: gcra, rate: 1/s, burst: 1, quota: 5}", "denied.status=429", "denied.status=[]", "denied.status=[99]", "denied.status=[600]", "denied={}",
 		"phases={}", "phases.a.requests=0", "phases.a.requests=2y", "phases.a.requests=1.5", "phases.a.requests=x", "phases.a.cost=0", "phases.a.shape=boom",
 		"phases.a.duration=1s", "phases.b.requests=5", "phases.b.duration=5", "phases.b.duration={min: 1s}", "phases.b.duration={x: 0}", "phases.b.duration={x: 2, least: 1s}",
-		"phases.c.rate=10", "phases.c.requests=5", "phases.c.rate=1/0.s.", "phases.d.name=D", "phases.f.clients=0", "phases.h.aim=north", "phases.e={name: z, shape: ramp, to: 1x, duration: 1s}",
+		"phases.c.rate=10", "phases.c.requests=5", "phases.c.rate=1/0.s.", "phases.d.name=D", "phases.f.clients=0", "phases.h.aim=north", "phases.e={name: z, shape: ramp, to: 1x, duration: 1s}", "phases.e={name: z, shape: ramp, from: 1x, to: 2x}", "phases.e.requests=5",
 		"phases.e={shape: silence, duration: 1s}", "phases.e={name: z, shape: constant, rate: 1x}", "expect.conformance=loose", "expect.resolution.rate=2", "expect.resolution.rate=2 %",
 		"expect.fields=[etag]", "expect.fields=date", "expect.latency={p99: 1s}", "expect.latency={denied_p99: 20}", "expect.schedule={}", "expect.intact.fields=[A B]",
 		"expect.denials=[{phase: c}]", "expect.denials=[{phase: c, max: -1}]", "safety.max_requests=many", "safety.max_rate=2x", "safety.max_duration=never", "nonsense=1",

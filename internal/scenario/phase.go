@@ -37,7 +37,7 @@ func shapes() []shapeKeys {
 	return []shapeKeys{
 		{shape: timeline.AtOnce, needs: []string{"requests"}},
 		{shape: timeline.Constant, needs: []string{"rate"}, oneOf: []string{"duration", "requests"}},
-		{shape: timeline.Ramp, needs: []string{"from", "to", "duration"}},
+		{shape: timeline.Ramp, needs: []string{"from", "to"}, oneOf: []string{"duration", "requests"}},
 		{shape: timeline.Silence, needs: []string{"duration"}},
 		{shape: timeline.Closed, needs: []string{"clients", "requests"}, may: []string{"duration"}},
 		{shape: timeline.HonorRetryAfter, needs: []string{"clients", "duration"}, may: []string{"requests"}},

@@ -44,6 +44,8 @@ func TestMultiplesFollowTheTightestPolicy(t *testing.T) {
 		{"token-bucket,rate=100/s,burst=20", "{name: a, shape: constant, rate: 0.9x, duration: 1s}", 90, time.Second, "900/10s"},
 		{"token-bucket,rate=100/s,burst=20", "{name: a, shape: constant, rate: 7/s, duration: 1.5s}", 11, 1500 * time.Millisecond, "7/s"},
 		{"token-bucket,rate=100/s,burst=20 + fixed-window,rate=10/1m", "{name: a, shape: constant, rate: 2x, duration: 0.5x}", 10, 30 * time.Second, "20/1m"},
+		{"token-bucket,rate=10/s,burst=3", "{name: a, shape: ramp, from: 0.5x, to: 1.5x, requests: 2x+14}", 20, 2 * time.Second, ""},
+		{"token-bucket,rate=10/s,burst=3", "{name: a, shape: ramp, from: 0.5x, to: 1.5x, duration: 1.96s}", 20, 1960 * time.Millisecond, ""}, // 19.6
 		{"sliding-window-counter,rate=10/2s", "{name: a, shape: silence, duration: 1.1x}", 0, 4400 * time.Millisecond, ""},
 		{"token-bucket,rate=100/s,burst=20", "{name: a, shape: silence, duration: {x: 2, min: 1s}}", 0, time.Second, ""},
 		{"token-bucket,rate=1/s,burst=20", "{name: a, shape: silence, duration: {x: 2, max: 3s}}", 0, 3 * time.Second, ""},
@@ -111,7 +113,7 @@ func TestRampFollowsItsIntegral(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Phase{Shape: timeline.Ramp, From: reference.Rate{N: rapid.Int64Range(1, 5000).Draw(t, "from"), Per: time.Second},
 			To: reference.Rate{N: rapid.Int64Range(1, 5000).Draw(t, "to"), Per: time.Second}, Duration: time.Duration(rapid.Int64Range(1e7, 1e11).Draw(t, "duration"))}
-		n := int(rampCount(p.From, p.To, p.Duration, p.Duration))
+		n := int(rampCount(p.From, p.To, p.Duration))
 		// The mean rate times the duration, rounded up.
 		if mean := float64(p.From.N+p.To.N) / 2 * p.Duration.Seconds(); math.Abs(float64(n)-mean) > 1.001 {
 			t.Fatalf("%s to %s for %s: got %d requests, want about %.1f", p.From, p.To, p.Duration, n, mean)

@@ -13,10 +13,9 @@ import (
 // perSecond returns r in units per second.
 func perSecond(r reference.Rate) float64 { return float64(r.N) / r.Per.Seconds() }
 
-// rampCount returns n(t), rounded up.
-func rampCount(from, to reference.Rate, whole, t time.Duration) float64 {
-	f, g, d, x := perSecond(from), perSecond(to), whole.Seconds(), t.Seconds()
-	return math.Ceil(f*x + (g-f)*x*x/(2*d) - 1e-9)
+// rampCount returns n(D) = (f+g)*D/2, rounded up.
+func rampCount(from, to reference.Rate, whole time.Duration) float64 {
+	return math.Ceil((perSecond(from)+perSecond(to))*whole.Seconds()/2 - 1e-9)
 }
 
 // rampAt returns when request k is due. The root is taken in the form that does not cancel: 2k/(f + sqrt(f*f + 2ak)) with

@@ -25,7 +25,7 @@ func (p *Phase) resolve(d *decoder, s *Scenario) {
 	case timeline.Constant:
 		p.resolveConstant()
 	case timeline.Ramp:
-		p.Requests = clampCount(rampCount(p.From, p.To, p.Duration, p.Duration))
+		p.resolveRamp()
 	case timeline.HonorRetryAfter:
 		if p.Requests == 0 { // twice what a right limiter admits, and a few for each client
 			admitted := mulDiv(int64(p.Duration), b.rate.N, int64(b.rate.Per), true)
@@ -49,6 +49,19 @@ func (p *Phase) resolveConstant() {
 		return
 	}
 	p.Duration = time.Duration(mulDiv(int64(p.Requests), int64(p.Rate.Per), p.Rate.N, true))
+}
+
+// resolveRamp completes the number of requests and the duration of a ramp, of which one is given. A rate that could not be
+// resolved is reported already.
+func (p *Phase) resolveRamp() {
+	if p.From.N == 0 || p.To.N == 0 {
+		return
+	}
+	if p.Duration == 0 {
+		p.Duration = time.Duration(max(1, min(2e9*float64(p.Requests)/(perSecond(p.From)+perSecond(p.To)), float64(10*longest))))
+		return
+	}
+	p.Requests = clampCount(rampCount(p.From, p.To, p.Duration))
 }
 
 // resolveBoundary completes the place of a boundary phase.
