@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -54,7 +55,10 @@ func (c *conn) final(s *shot) (*http.Response, time.Duration, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		if resp.StatusCode < 100 || resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
+		if resp.ProtoMajor != 1 || resp.StatusCode < 100 {
+			return nil, 0, fmt.Errorf("%s with status %d: an answer is HTTP/1.x with a status from 100 on", resp.Proto, resp.StatusCode)
+		}
+		if resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
 			return resp, first, nil
 		}
 	}

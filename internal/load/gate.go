@@ -139,7 +139,8 @@ func (r *recorder) reserve(s *shot) *conn {
 	if c == nil {
 		return nil
 	}
-	if !r.ticket() {
+	// Beyond a ceiling of requests the shot is left to its submission, which ends the run after the gate has opened.
+	if r.o.MaxRequests > 0 && r.tickets >= r.o.MaxRequests || !r.ticket() {
 		s.pool.idle = append(s.pool.idle, c)
 		return nil
 	}

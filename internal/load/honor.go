@@ -16,7 +16,9 @@ const (
 
 // wait returns when the client of o sends its next request, 0 for at once.
 //
-// An honoring client waits exactly as long as a denial says, counted from its first byte; also when it says 0.
+// An honoring client waits as long as a denial says, counted from its first byte, also when it says 0, and one tick of the
+// target's clock more: a limiter that reads a coarse clock may see less than the time that passed, and a denial after
+// just the wait would prove nothing.
 func (k *crowd) wait(o *timeline.Observation) time.Duration {
 	switch {
 	case !o.Answered:
@@ -24,7 +26,7 @@ func (k *crowd) wait(o *timeline.Observation) time.Duration {
 	case !k.honor || o.Outcome == timeline.Allowed:
 		return 0
 	}
-	w := k.r.told(o)
+	w := k.r.told(o) + k.r.o.Tick
 	if w <= 0 {
 		return 0
 	}

@@ -125,7 +125,7 @@ func (r *recorder) release(c *conn) {
 		r.mu.Unlock()
 		return
 	}
-	if len(p.waiting) > 0 {
+	if len(p.waiting) > 0 && !r.outwaited(p) {
 		s := p.waiting[0]
 		p.waiting = p.waiting[1:]
 		r.hungry--
@@ -140,16 +140,38 @@ func (r *recorder) release(c *conn) {
 	r.mu.Unlock()
 }
 
-// feed opens connections for waiting shots, as far as there may be more; an idle connection of another pool makes room.
+// outwaited tells whether there is no room for more connections and a shot of another pool waits longer than those of p:
+// then p gives up a connection, or a pool without one would wait for ever. The lock is held.
+func (r *recorder) outwaited(p *pool) bool {
+	if r.hungry == len(p.waiting) || r.open < r.o.MaxConnections {
+		return false
+	}
+	for _, other := range r.pools {
+		if other != p && len(other.waiting) > other.opening && other.waiting[0].tried < p.waiting[0].tried {
+			return true
+		}
+	}
+	return false
+}
+
+// feed opens connections for waiting shots, the longest waiting first, as far as there may be more; an idle connection of
+// another pool makes room.
 // The lock is held.
 func (r *recorder) feed() {
 	if r.hungry == 0 || r.halted.Load() {
 		return
 	}
-	for _, p := range r.pools {
-		for len(p.waiting) > p.opening && r.room(p) {
-			r.dialFor(p, nil)
+	for {
+		var next *pool
+		for _, p := range r.pools {
+			if n := p.opening; len(p.waiting) > n && (next == nil || p.waiting[n].tried < next.waiting[next.opening].tried) {
+				next = p
+			}
 		}
+		if next == nil || !r.room(next) {
+			return
+		}
+		r.dialFor(next, nil)
 	}
 }
 

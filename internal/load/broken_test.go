@@ -1,0 +1,241 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// answering returns a server that reads the header block of every request and answers it with the given text; it closes
+// the connection after the last of the texts, or never for keep.
+func answering(keep bool, texts ...string) func(net.Conn) {
+	return func(c net.Conn) {
+		br := bufio.NewReader(c)
+		for i := 0; keep || i < len(texts); i++ {
+			if _, err := http.ReadRequest(br); err != nil {
+				return
+			}
+			io.WriteString(c, texts[min(i, len(texts)-1)])
+		}
+	}
+}
+
+// linger closes c with a reset.
+func reset(c net.Conn) {
+	c.(*net.TCPConn).SetLinger(0)
+	c.Close()
+}
+
+func TestBrokenTargetsAreObserved(t *testing.T) {
+	const ok200 = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	for name, tt := range map[string]struct {
+		serve  func(net.Conn)
+		method string
+		status int
+		word   string
+		// undone tells that the end of the body was not seen.
+		undone bool
+	}{
+		"an answer":                 {serve: answering(true, ok200), status: 200},
+		"reset before the answer":   {serve: func(c net.Conn) { http.ReadRequest(bufio.NewReader(c)); reset(c) }, word: "reset"},
+		"closed before the answer":  {serve: func(c net.Conn) { http.ReadRequest(bufio.NewReader(c)) }, word: "eof"},
+		"closed in the header":      {serve: answering(false, "HTTP/1.1 200 OK\r\nDate: x"), word: "eof"},
+		"garbage":                   {serve: answering(false, "\x00\x01\x02 hello\n\n"), word: "malformed"},
+		"another protocol":          {serve: answering(true, "SSH-2.0-OpenSSH_9.6\r\n"), word: "malformed"},
+		"a status of letters":       {serve: answering(true, "HTTP/1.1 OK 200\r\n\r\n"), word: "malformed"},
+		"a header of 300 MB":        {serve: func(c net.Conn) { flood(c, "HTTP/1.1 200 OK\r\nX: ", 300<<20) }, word: "header-too-large"},
+		"300 MB of interim answers": {serve: func(c net.Conn) { flood(c, "HTTP/1.1 103 Early Hints\r\n\r\n", 300<<20) }, word: "header-too-large"},
+		"a body of 300 MB":          {serve: func(c net.Conn) { flood(c, "HTTP/1.1 200 OK\r\n\r\n", 300<<20) }, status: 200, undone: true},
+		"a redirect":                {serve: answering(true, "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n"), status: 302},
+		"closed after the answer":   {serve: answering(false, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"), status: 200},
+		"HTTP/1.0, body to the end": {serve: answering(false, "HTTP/1.0 429 Too Many\r\n\r\nslow down"), status: 429},
+		"chunked":                   {serve: answering(true, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX: y\r\n\r\n"), status: 200},
+		"a broken chunk":            {serve: answering(true, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), status: 200, undone: true},
+		"a body cut off":            {serve: answering(false, "HTTP/1.1 429 No\r\nContent-Length: 100\r\n\r\nhalf"), status: 429, undone: true},
+		"interim answers":           {serve: answering(true, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"+ok200), status: 200},
+		"204":                       {serve: answering(true, "HTTP/1.1 204 No Content\r\n\r\n"), status: 204},
+		"304 with a length":         {serve: answering(true, "HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n"), status: 304},
+		"HEAD with a length":        {serve: answering(true, "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"), method: "HEAD", status: 200},
+		"switched protocols":        {serve: answering(true, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), status: 101, undone: true},
+		"two lengths":               {serve: answering(true, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), word: "malformed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tl := mustRecord(t, one(), Options{URL: loopback(t, tt.serve), Method: tt.method})
+			o := tl.Observations[0]
+			if o.Status != tt.status || o.Error != tt.word || o.Answered != (tt.word == "") {
+				t.Errorf("got status %d, error %q, answered %v, want %d, %q; notes %q", o.Status, o.Error, o.Answered, tt.status, tt.word, tl.Header.Notes)
+			}
+			if want := classify(tt.status); o.Outcome != want {
+				t.Errorf("got %v, want %v", o.Outcome, want)
+			}
+			if o.Answered && (o.Done == 0) != tt.undone {
+				t.Errorf("got done %v, want it seen: %v", o.Done, !tt.undone)
+			}
+			if len(tl.Observations) != 1 || tl.Header.Unsent != 0 {
+				t.Errorf("got %d observations, %d unsent", len(tl.Observations), tl.Header.Unsent)
+			}
+		})
+	}
+}
+
+// flood reads a request and writes text again and again, until size bytes are written or nobody reads any more.
+func flood(c net.Conn, text string, size int) {
+	http.ReadRequest(bufio.NewReader(c))
+	io.WriteString(c, text)
+	if !strings.Contains(text, "103") {
+		text = "a"
+	}
+	block := []byte(strings.Repeat(text, 64<<10/len(text)))
+	for n := 0; n < size; n += len(block) {
+		if _, err := c.Write(block); err != nil {
+			return
+		}
+	}
+}
+
+func TestUnreachableTargets(t *testing.T) {
+	closed := loopback(t, func(net.Conn) {})
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	closed.Host = l.Addr().String()
+	l.Close()
+	var accepted atomic.Int64
+	listening := loopback(t, func(net.Conn) { accepted.Add(1) })
+	for name, tt := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"refused": {Options{URL: closed}, "refused"},
+		"dns":     {Options{URL: &url.URL{Scheme: "http", Host: "no-such-host.invalid"}}, "dns"},
+		"guard": {Options{URL: listening, Guard: func(a netip.Addr) error {
+			if a != netip.MustParseAddr("127.0.0.1") {
+				t.Errorf("guard was asked about %v", a)
+			}
+			return errors.New("not allowed here")
+		}}, "forbidden"},
+		"a dial that fails": {Options{URL: listening, Dial: func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.New("no network today")
+		}}, "network"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tl := mustRecord(t, schedule(
+				timeline.Phase{Name: "burst", Shape: timeline.AtOnce, Arrivals: each(20, 0, "k", 0)},
+				timeline.Phase{Name: "more", Shape: timeline.Closed, Clients: 2, Partitions: []string{"k"}, Requests: 10},
+			), tt.o)
+			if c := tl.Counts(); c.Unknown != 20 || c.Unsent != 10 {
+				t.Errorf("got %+v, want 20 unknown, 10 unsent", c)
+			}
+			why, gone := Unreachable(tl)
+			if want := "no request was answered: 20 of 20 " + tt.want; why != want || !gone {
+				t.Errorf("got %q, want %q", why, want)
+			}
+			if len(tl.Header.Notes) != 2 || !strings.HasPrefix(tl.Header.Notes[0], "first "+tt.want+": ") {
+				t.Errorf("got notes %q", tl.Header.Notes)
+			}
+		})
+	}
+	if n := accepted.Load(); n != 0 {
+		t.Errorf("%d connections were made against the guard", n)
+	}
+	if why, gone := Unreachable(&timeline.Timeline{}); gone || why != "" {
+		t.Errorf("nothing sent: got %q, %v", why, gone)
+	}
+}
+
+// A kept-alive connection that its target closed while it was idle is not chosen: the next request is answered.
+func TestAClosedIdleConnectionIsNotChosen(t *testing.T) {
+	closes := answering(false, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") // says nothing of closing
+	tl := mustRecord(t, schedule(timeline.Phase{
+		Name: "slow", Shape: timeline.Constant, Arrivals: each(10, 20*time.Millisecond, "k", 0),
+	}), Options{URL: loopback(t, closes)})
+	if c := tl.Counts(); c.Allowed != 10 {
+		t.Errorf("got %+v, want 10 allowed", c)
+	}
+	for _, o := range tl.Observations {
+		if !o.Answered {
+			t.Errorf("seq %d: %s", o.Seq, o.Error)
+		}
+	}
+}
+
+// A target that closes a kept connection instead of answering is observed, not asked again.
+func TestAConnectionClosedInsteadOfAnAnswerIsNoRetry(t *testing.T) {
+	var requests atomic.Int64
+	serve := func(c net.Conn) {
+		br := bufio.NewReader(c)
+		for i := 0; ; i++ {
+			if _, err := http.ReadRequest(br); err != nil {
+				return
+			}
+			requests.Add(1)
+			if i == 1 {
+				return
+			}
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	}
+	tl := mustRecord(t, schedule(timeline.Phase{
+		Name: "c", Shape: timeline.Closed, Clients: 1, Partitions: []string{"k"}, Requests: 4,
+	}), Options{URL: loopback(t, serve)})
+	var words []string
+	for _, o := range tl.Observations {
+		words = append(words, o.Error)
+	}
+	if got := strings.Join(words, ","); got != ",closed,,closed" || requests.Load() != 4 {
+		t.Errorf("got %q, the target saw %d requests, want each second one closed, 4 requests", got, requests.Load())
+	}
+}
+
+// An answer before the request is complete is an answer, and its interval begins with the first byte of the request.
+func TestAnEarlyAnswerToAGatedRequest(t *testing.T) {
+	serve := func(c net.Conn) {
+		c.Read(make([]byte, 1)) // does not wait for the end of the header block
+		io.WriteString(c, "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n")
+		io.Copy(io.Discard, c)
+	}
+	tl := mustRecord(t, schedule(
+		timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: each(5, 0, "k", 0)},
+	), Options{URL: loopback(t, serve)})
+	for _, o := range tl.Observations {
+		if o.Outcome != timeline.Denied || o.Sent >= o.At || o.FirstByte < o.Sent {
+			t.Errorf("got %+v, want it denied, sent before its time", o)
+		}
+	}
+	if c := tl.Counts(); c.Denied != 5 {
+		t.Errorf("got %+v", c)
+	}
+}
+
+// A target that answers before it has read a large body: the answer counts, the connection is not used again.
+func TestAnEarlyAnswerToALargeBody(t *testing.T) {
+	var conns atomic.Int64
+	serve := func(c net.Conn) {
+		conns.Add(1)
+		http.ReadRequest(bufio.NewReader(c))
+		io.WriteString(c, "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 4\r\n\r\nfull")
+		c.Read(make([]byte, 1<<10))
+		time.Sleep(20 * time.Millisecond)
+	}
+	tl := mustRecord(t, schedule(
+		timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 1, Partitions: []string{"k"}, Requests: 3},
+	), Options{URL: loopback(t, serve), Method: "POST", Body: make([]byte, 32<<20), KeepBody: 2})
+	for _, o := range tl.Observations {
+		if o.Outcome != timeline.Denied || o.Body != "fu" {
+			t.Errorf("got %v, error %q, body %q", o.Outcome, o.Error, o.Body)
+		}
+	}
+	if c := tl.Counts(); c.Denied != 3 || conns.Load() != 3 {
+		t.Errorf("got %+v over %d connections, want 3 denied over 3", c, conns.Load())
+	}
+}

@@ -1,0 +1,86 @@
+package load
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/url"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+)
+
+// tape is a connection whose other side answers the first request with fixed bytes, some at a time, and then closes.
+type tape struct {
+	net.Conn
+	mu    sync.Mutex
+	asked chan struct{}
+	once  sync.Once
+	bytes []byte
+	step  int
+}
+
+func (c *tape) Write(p []byte) (int, error) {
+	c.once.Do(func() { close(c.asked) })
+	return len(p), nil
+}
+
+func (c *tape) Read(p []byte) (int, error) {
+	<-c.asked
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.bytes) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, c.bytes[:min(len(c.bytes), c.step)])
+	c.bytes = c.bytes[n:]
+	return n, nil
+}
+
+func (c *tape) Close() error {
+	c.once.Do(func() { close(c.asked) })
+	return nil
+}
+
+var statusLine = regexp.MustCompile(`HTTP/1\.[0-9] +([0-9]{3})`)
+
+// FuzzResponse answers a request with arbitrary bytes. Whatever they are there is one observation, and an outcome only
+// where the bytes hold a status line that says so.
+func FuzzResponse(f *testing.F) {
+	for _, s := range []string{
+		"", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.0 429 x\n\nbody", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 x\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\n", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+		"HTTP/1.1 101 Switching\r\n\r\n\x00\x01", "HTTP/1.1 429\r\nRetry-After: 1\r\nRetry-After: 2\r\nKeep-Alive: timeout=0x5, max=1\r\n\r\n",
+		"HTTP/2.0 200 OK\r\n\r\n", "HTTP/0.0  000\n\n", "\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nA: \x1b[31m\r\n\r\n", "HTTP/1.1 099 x\r\n\r\n",
+		"HTTP/1.1 304 x\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+	} {
+		f.Add([]byte(s), uint8(3))
+		f.Add([]byte(s), uint8(255))
+	}
+	f.Fuzz(func(t *testing.T, answer []byte, step uint8) {
+		o := Options{
+			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: SleepPacer(), KeepBody: 10, Timeout: time.Minute, MaxConnections: 1,
+			Dial: func(context.Context, string, string) (net.Conn, error) {
+				return &tape{asked: make(chan struct{}), bytes: answer, step: int(step) + 1}, nil
+			},
+		}
+		tl := mustRecord(t, one(), o)
+		if len(tl.Observations) != 1 {
+			t.Fatalf("got %d observations", len(tl.Observations))
+		}
+		got := tl.Observations[0]
+		if !got.Answered {
+			return
+		}
+		for _, m := range statusLine.FindAllSubmatch(answer, -1) {
+			if status := int(m[1][0]-'0')*100 + int(m[1][1]-'0')*10 + int(m[1][2]-'0'); status == got.Status {
+				if want := classify(status); got.Outcome != want {
+					t.Errorf("status %d: got %v, want %v", status, got.Outcome, want)
+				}
+				return
+			}
+		}
+		t.Errorf("got status %d, which is nowhere in %q", got.Status, answer)
+	})
+}
