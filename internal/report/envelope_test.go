@@ -116,6 +116,27 @@ func TestRightLimitersStayBelowTheDrawnBounds(t *testing.T) {
 	}
 }
 
+// A batch that arrives between two requests lets more through at once than the bucket holds: the bound must allow it.
+func TestABatchIsWithinTheBound(t *testing.T) {
+	limit := mustLimit(t, "token-bucket,rate=10/s,burst=5,refill=interval,fill=3")
+	limiter, err := reference.NewLimit(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []admission
+	state, got := limiter.Init(), reference.Decision{}
+	for _, at := range []time.Duration{0, 299, 299, 299, 299, 299, 301, 301, 301, 301} {
+		at *= time.Millisecond
+		if state, got = limiter.Step(state, at, 1); got.Allow {
+			all = append(all, admission{at, at, 1})
+		}
+	}
+	u := inUse(limit[0], timeline.Header{}, all)
+	if got := peak(u.points); got < 6 || got > u.most {
+		t.Errorf("in use: got at most %v, want more than the burst of 5 and no more than %v", got, u.most)
+	}
+}
+
 // reaches tells whether requests so even come near the drawn bound: not where the bound is that of two windows, nor where
 // the bucket starts empty.
 func reaches(spec string) bool {

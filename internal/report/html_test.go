@@ -44,9 +44,18 @@ func TestPageStaysSmall(t *testing.T) {
 
 func TestBinsCountEveryObservation(t *testing.T) {
 	tl := load(10_007)
-	bins, _ := binned(tl, newClock(tl))
+	bins, width := binned(tl, newClock(tl))
 	var got timeline.Counts
 	for _, b := range bins {
+		n := 0
+		for i := range tl.Observations {
+			if at := tl.Observations[i].Sent; at >= b.from && at < b.from+width {
+				n++
+			}
+		}
+		if b.total != n {
+			t.Errorf("bin from %v: got %d requests, want %d", b.from, b.total, n)
+		}
 		got.Allowed += b.n[timeline.Allowed]
 		got.Denied += b.n[timeline.Denied]
 		got.Unknown += b.n[timeline.Unknown]

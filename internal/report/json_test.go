@@ -136,8 +136,12 @@ func TestReadJSONRefuses(t *testing.T) {
 }
 
 func TestUnequalCountsShow(t *testing.T) {
-	got := countsText(timeline.Counts{Planned: 3, Sent: 2, Unsent: 1, Allowed: 1})
-	if want := "3 planned = 2 sent + 1 unsent; 2 sent != 1 allowed + 0 denied + 0 unknown"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	for c, want := range map[timeline.Counts]string{
+		{Planned: 3, Sent: 2, Unsent: 1, Allowed: 1}: "3 planned = 2 sent + 1 unsent; 2 sent != 1 allowed + 0 denied + 0 unknown",
+		{Planned: 3, Sent: 2, Denied: 2}:             "3 planned != 2 sent + 0 unsent; 2 sent = 0 allowed + 2 denied + 0 unknown",
+	} {
+		if got := countsText(c); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

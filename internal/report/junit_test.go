@@ -4,6 +4,8 @@ import (
 	"encoding/xml"
 	"strings"
 	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check"
 )
 
 // parsedSuites reads JUnit as other programs do, by its element names only.
@@ -101,10 +103,12 @@ func TestJUnitShowsAVerdictThatNoClaimExplains(t *testing.T) {
 	s.Claims = nil
 	failed := failing(t)
 	failed.Claims = nil
+	late := passing(t) // all claims passed, but the target went away
+	late.Verdict, late.Reason = check.Inconclusive, check.Unreachable
 	for _, x := range []struct {
 		s    Scenario
 		want [3]int
-	}{{s, [3]int{1, 0, 1}}, {failed, [3]int{1, 1, 0}}} {
+	}{{s, [3]int{1, 0, 1}}, {failed, [3]int{1, 1, 0}}, {late, [3]int{3, 0, 1}}} {
 		var got parsedSuites
 		if err := xml.Unmarshal(render(t, "junit", runOf(x.s), Options{}), &got); err != nil {
 			t.Fatal(err)

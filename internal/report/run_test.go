@@ -120,7 +120,7 @@ func TestRecordingsReadBack(t *testing.T) {
 		t.Errorf("csv read back (-want +got):\n%s", d)
 	}
 	log := string(render(t, "hlog", r, Options{}))
-	for _, tag := range []string{"Tag=allowed-corrected,", "Tag=allowed-service,", "Tag=denied-corrected,", "Tag=denied-service,"} {
+	for _, tag := range []string{"[StartTime: 1795168800.000 ", "Tag=allowed-corrected,", "Tag=allowed-service,", "Tag=denied-corrected,", "Tag=denied-service,"} {
 		if !strings.Contains(log, tag) {
 			t.Errorf("hlog: no line with %s", tag)
 		}
