@@ -85,7 +85,7 @@ var retryAfterFaults = []Fault{
 	{
 		Name: "retry-after-constant", Class: "C8",
 		Sentence: "sends Retry-After: 5 with every answer, allowed or denied",
-		Citation: "https://varnish-cache.org/docs/trunk/reference/vcl-step.html",
+		Citation: "https://github.com/varnishcache/varnish-cache/blob/master/bin/varnishd/builtin.vcl",
 		answer:   func(a *answer) { a.header["Retry-After"] = []string{"5"} },
 	},
 	{
@@ -227,7 +227,7 @@ var denialFaults = []Fault{
 	{
 		Name: "status-500", Class: "C14",
 		Sentence: "denies with 500, as if the service were broken",
-		Citation: "https://github.com/express-rate-limit/rate-limit-redis/issues/72", options: denying(http.StatusInternalServerError),
+		Citation: "https://github.com/fleetdm/fleet/issues/10720", options: denying(http.StatusInternalServerError),
 	},
 	{
 		Name: "status-403", Class: "C14",

@@ -13,14 +13,29 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// TestMemoryFollowsPartitionsInUse asks for many partitions once, over a time in which they recover: few are kept.
+// TestMemoryFollowsPartitionsInUse asks for many partitions once, over a time in which they recover: few are kept. Others
+// are used up again and again just before they have recovered: what is forgotten meanwhile never changes a decision.
 func TestMemoryFollowsPartitionsInUse(t *testing.T) {
 	for _, spec := range []string{bucket, "fixed-window,rate=10/1s", "sliding-window-counter,rate=10/1s", "gcra,rate=10/s,burst=3,ban=1s"} {
 		synctest.Test(t, func(t *testing.T) {
-			target := open(t, Options{Limit: parse(t, spec)})
-			for i := range 200_000 {
+			limit := parse(t, spec)
+			target := open(t, Options{Limit: limit})
+			limiter, err := reference.NewLimit(limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			states := make([]reference.State, 64)
+			for i := range states {
+				states[i] = limiter.Init()
+			}
+			pause := limit[0].Recovery() + limit[0].Ban - 20*time.Millisecond
+			for again, i := time.Now(), 0; i < 200_000 && !t.Failed(); i++ {
 				if i%50 == 0 {
 					time.Sleep(10 * time.Millisecond)
+				}
+				if time.Since(again) >= pause {
+					again = time.Now()
+					useUp(t, target, limiter, states, int(limit[0].Full())+1)
 				}
 				if _, err := target.decider.Decide(t.Context(), fmt.Sprint(i), 1); err != nil {
 					t.Fatal(err)
@@ -32,6 +47,25 @@ func TestMemoryFollowsPartitionsInUse(t *testing.T) {
 				t.Errorf("%s: got %d partitions kept, want 5000 to %d", spec, kept, most)
 			}
 		})
+	}
+}
+
+// useUp asks n times for each of the partitions whose states the reference has, and compares the decisions.
+func useUp(t *testing.T, target *Target, limiter reference.Limiter, states []reference.State, n int) {
+	t.Helper()
+	for k := range states {
+		for range n {
+			r, err := target.decider.Decide(t.Context(), fmt.Sprint("kept", k), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want reference.Decision
+			states[k], want = limiter.Step(states[k], r.At, 1)
+			if r.Decision != want {
+				t.Errorf("partition %d at %v: got %+v, want %+v", k, r.At, r.Decision, want)
+				return
+			}
+		}
 	}
 }
 
@@ -75,9 +109,11 @@ func TestClockStepsBack(t *testing.T) {
 	got := ""
 	for _, step := range steps {
 		now = now.Add(step)
-		got += fmt.Sprint(ask(target, request{}).StatusCode, " ")
+		r := ask(target, request{})
+		got += fmt.Sprint(r.StatusCode, " ", r.Header.Get("X-RateLimit-Reset"), " ")
 	}
-	if want := "200 200 429 429 429 "; got != want {
+	// 1795168800 is ten o'clock, where time stands still until the clock has caught up.
+	if want := "200 1795168860 200 1795168920 429 1795168860 429 1795168860 429 1795168860 "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
