@@ -1,48 +1,94 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// judgeAnchored judges a sliding window counter whose windows begin at the partition's first counted request: its phase
-// is known up to the interval of that request. After two windows without a counted request it begins anew; the recording
-// is judged in stretches between such silences. Where it cannot be told whether one was long enough, the rest is left
-// unjudged.
+// anchored tells whether the windows of pol are placed by the first counted request, and follow each other from there.
+func anchored(pol reference.Policy) bool {
+	return pol.Algorithm == reference.SlidingWindowCounter && pol.Align == reference.AlignFirst
+}
+
+// judgeAnchored judges a sliding window counter whose windows begin at the partition's first counted request.
 func (c *caseFile) judgeAnchored(p *part) {
-	pol, h := c.limit[0], p.histories[0]
-	all := pol.Count == reference.CountAll
-	rest := h
-	for {
-		counted := rest.counted(all)
+	r := refuteAnchored(p.histories[0], c.limit[0], c.o.Conformance)
+	p.limited = r.limited
+	switch {
+	case len(r.found) > 0:
+		p.findings = append(p.findings, c.anchoredFinding(p, r))
+	case r.unsure:
+		p.unjudged = "after a silence of one to two windows it is not known whether the windows began anew; the rest was not judged"
+	}
+}
+
+// anchoredRefutation is what refutes a history under windows that begin at the first counted request.
+type anchoredRefutation struct {
+	// found are the breaches that together refute every phase of box in one stretch; empty where some phase survives.
+	found   []*breach
+	box     phases
+	stretch *history
+	// limited: the search for a phase reached its budget. unsure: the rest after a silence was not judged.
+	limited, unsure bool
+}
+
+// refuteAnchored judges h in stretches. The phase is known up to the interval of the first counted request; after two
+// windows without a counted request the windows begin anew. Where it cannot be told whether a silence was long enough,
+// the rest is left unjudged.
+func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchoredRefutation {
+	var r anchoredRefutation
+	for rest := h; ; {
+		counted := rest.counted(pol.Count == reference.CountAll)
 		if len(counted) == 0 {
-			return
+			return r
 		}
 		box := anchor(counted)
 		until, sure := stretch(counted, box, int64(pol.Rate.Per))
 		now, later := rest.cut(until)
 		now.dropDenialsAt(until)
-		s := &search{policy: pol, mode: c.o.Conformance, group: &group{parts: []*history{now}}}
+		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{now}}}
 		if found, ok := s.refute(box); ok {
-			var mine []*breach
-			for _, r := range found {
-				mine = append(mine, r.breach)
+			for _, one := range found {
+				r.found = append(r.found, one.breach)
 			}
-			p.findings = append(p.findings, c.finding(p, mine, box))
-			return
+			r.box, r.stretch = box, now
+			return r
 		}
-		p.limited = p.limited || s.limited
+		r.limited = r.limited || s.limited
 		if !sure {
-			p.unjudged = "after a silence of one to two windows it is not known whether the windows began anew; the rest was not judged"
-			return
+			r.unsure = true
+			return r
 		}
 		if len(later.all) == 0 {
-			return
+			return r
 		}
 		rest = later
 	}
+}
+
+// anchoredFinding makes a finding of a refutation. Its witness has the requests that place the windows too: judged alone
+// without them, the windows would begin elsewhere.
+func (c *caseFile) anchoredFinding(p *part, r anchoredRefutation) Finding {
+	var own []event
+	end := minTime
+	for _, br := range r.found {
+		own = append(own, br.events...)
+		for _, ev := range br.events {
+			end = max(end, ev.e)
+		}
+	}
+	placed := r
+	placed.found = slices.Clone(r.found)
+	last := *r.found[len(r.found)-1]
+	last.events = r.placing(c.limit[0], own, end)
+	if alone := refuteAnchored(historyOf(last.events), c.limit[0], c.o.Conformance); len(alone.found) == 0 {
+		last.events = r.until(end)
+	}
+	placed.found[len(placed.found)-1] = &last
+	return c.findingOf(p, placed.found, c.limit[0], r.box)
 }
 
 // anchor is the interval in which the first of the counted requests was decided.
@@ -55,10 +101,10 @@ func anchor(counted []event) phases {
 }
 
 // stretch returns the instant at which the windows begin anew for sure (maxTime if they do not), or where that becomes
-// uncertain (sure=false).
+// uncertain (sure=false). The first counted request is in window 0 by definition.
 func stretch(counted []event, box phases, size int64) (until int64, sure bool) {
 	w := windows{box.from, box.to, size}
-	least, most := w.first(counted[0].s), w.last(counted[0].e)
+	least, most := int64(0), max(0, w.last(counted[0].e))
 	for _, ev := range counted[1:] {
 		if ev.s >= w.latest(most+1) {
 			return ev.s, true
@@ -67,9 +113,57 @@ func stretch(counted []event, box phases, size int64) (until int64, sure bool) {
 			// Some earlier request may be in a window late enough; if the latest sure one is not, this is uncertain.
 			return ev.s, false
 		}
-		least, most = max(least, w.first(ev.s)), max(most, w.last(ev.e))
+		if ev.outcome != timeline.Unknown { // a lost one may not have been counted
+			least = max(least, w.first(ev.s))
+		}
+		most = max(most, w.last(ev.e))
 	}
 	return maxTime, true
+}
+
+// placing returns the events of a refutation with those that place the windows: the two that bound the first counted
+// request, and one of each window, so that none begin anew in between.
+func (r anchoredRefutation) placing(pol reference.Policy, own []event, end int64) []event {
+	if pol.Count == reference.CountAll {
+		return r.until(end) // a denial that is counted needs what explains it
+	}
+	counted := r.stretch.possible
+	first := counted[0]
+	for _, ev := range counted {
+		if ev.e < first.e {
+			first = ev
+		}
+	}
+	out := append(slices.Clone(own), counted[0], first)
+	w := windows{r.box.from, r.box.to, int64(pol.Rate.Per)}
+	for _, ev := range r.stretch.admitted {
+		if k := w.first(ev.s); ev.e <= end && k >= 0 && k == w.last(ev.e) && k != w.last(out[len(out)-1].e) {
+			out = append(out, ev)
+		}
+	}
+	return out
+}
+
+// until returns the events of the stretch up to t, with those that any of them needs for its explanation.
+func (r anchoredRefutation) until(t int64) []event {
+	var out []event
+	for _, ev := range r.stretch.all {
+		if ev.s > t {
+			break
+		}
+		t = max(t, ev.e)
+		out = append(out, ev)
+	}
+	return out
+}
+
+// historyOf returns a history of the events, in any order and some perhaps twice.
+func historyOf(events []event) *history {
+	all := slices.Clone(events)
+	slices.SortStableFunc(all, func(a, b event) int { return cmp.Or(cmp.Compare(a.s, b.s), cmp.Compare(a.seq, b.seq)) })
+	h := &history{all: slices.CompactFunc(all, func(a, b event) bool { return a.seq == b.seq })}
+	h.split()
+	return h
 }
 
 // cut divides h into the events that start before t and the others.

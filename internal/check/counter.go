@@ -19,10 +19,25 @@ type counter struct {
 	quota    int64
 	all      bool
 	rounding reference.Rounding
+	// anchored: the first counted request begins window 0, so none is in a window before.
+	anchored bool
 }
 
+// newCounter returns the bound for windows of a phase in the box; with AlignFirst the box is that of the first counted
+// request.
 func newCounter(p reference.Policy, from, to int64) counter {
-	return counter{windows{from, to, int64(p.Rate.Per)}, p.Rate.N, p.Count == reference.CountAll, p.Rounding}
+	return counter{windows{from, to, int64(p.Rate.Per)}, p.Rate.N, p.Count == reference.CountAll, p.Rounding, p.Align == reference.AlignFirst}
+}
+
+// first and last are those of the windows, but for windows that were never opened.
+func (c counter) first(s int64) int64 { return c.opened(c.windows.first(s)) }
+func (c counter) last(e int64) int64  { return c.opened(c.windows.last(e)) }
+
+func (c counter) opened(k int64) int64 {
+	if c.anchored {
+		return max(k, 0)
+	}
+	return k
 }
 
 // weigh returns round(prev*left/size) for whole roundings, and for the exact comparison the ceiling: prev*left/size + n <
@@ -125,6 +140,9 @@ func (c counter) overCountingAll(h *history) *breach {
 			continue
 		}
 		begin := c.to + k*c.size
+		if c.anchored && k == 0 {
+			begin = minTime // nothing counted came before
+		}
 		cur := all.within(begin-1, ev.s, ev)
 		load := c.weighted(sure[k-1], c.from+(k+1)*c.size-ev.e) + cur + ev.cost - 1
 		if load < c.quota {

@@ -15,6 +15,8 @@ type event struct {
 	cost    int64
 	outcome timeline.Outcome
 	seq     int
+	// order is the index in the history's events.
+	order int32
 }
 
 // history is one partition as the bounds see it. Every slice may be empty.
@@ -61,6 +63,7 @@ func newEvent(o *timeline.Observation, w widening, end int64) event {
 func (h *history) split() {
 	var admitted, possible, denied int
 	for i := range h.all {
+		h.all[i].order = int32(i)
 		switch h.all[i].outcome {
 		case timeline.Allowed:
 			admitted++

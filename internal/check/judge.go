@@ -126,7 +126,7 @@ func (c *caseFile) judge() {
 	pol := c.limit[0]
 	box, shared := phasesOf(pol, c.tl.Header)
 	switch {
-	case pol.Windowed() && pol.Align == reference.AlignFirst && pol.Algorithm == reference.SlidingWindowCounter:
+	case anchored(pol):
 		each(len(c.parts), func(i int) { c.judgeAnchored(c.parts[i]) })
 	case shared && box.from != box.to:
 		c.judgeGroup(c.parts, box)
@@ -166,14 +166,17 @@ func (c *caseFile) addOtherSide(parts []*part, box phases) {
 	bd := newBound(c.limit[0], box.from, box.to)
 	each(len(parts), func(i int) {
 		p := parts[i]
-		p.findings = nil
+		var both []Finding
 		for _, mode := range []Conformance{UpperBound, LowerBound} {
 			if c.o.Conformance != "" && c.o.Conformance != Exact && c.o.Conformance != mode {
 				continue
 			}
 			if br := judgeOne(p.histories[0], bd, mode); br != nil {
-				p.findings = append(p.findings, c.finding(p, []*breach{br}, box))
+				both = append(both, c.finding(p, []*breach{br}, box))
 			}
+		}
+		if len(both) > 0 { // else what was found is a contradiction between answers
+			p.findings = both
 		}
 	})
 }
@@ -184,10 +187,11 @@ func (c *caseFile) judgeSeveral(p *part) {
 	var unexplainedByAll map[int]int32
 	for i, pol := range c.limit {
 		box, _ := phasesOf(pol, c.tl.Header)
-		if pol.Algorithm == reference.SlidingWindowCounter && pol.Align == reference.AlignFirst {
-			box = phases{0, int64(pol.Rate.Per) - 1}
+		open := pol
+		if anchored(pol) {
+			box, open.Align = phases{0, int64(pol.Rate.Per) - 1}, reference.AlignUnknown
 		}
-		h, bd := p.histories[i], newBound(pol, box.from, box.to)
+		h, bd := p.histories[i], newBound(open, box.from, box.to)
 		if br := bd.over(h); br != nil && c.o.Conformance != LowerBound {
 			p.findings = append(p.findings, c.findingOf(p, []*breach{br}, pol, box))
 		}

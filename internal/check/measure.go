@@ -20,9 +20,6 @@ func (c *caseFile) measure(p *part) Measured {
 	}
 	pol := c.limit[0]
 	box, _ := phasesOf(pol, c.tl.Header)
-	if pol.Windowed() && pol.Align == reference.AlignFirst && pol.Algorithm == reference.SlidingWindowCounter {
-		box = phases{0, int64(pol.Rate.Per) - 1}
-	}
 	m := gauge{c: c, h: p.histories[0], box: box}
 	out := Measured{Burst: m.burst(pol)}
 	if pol.Windowed() || pol.Algorithm == reference.SlidingWindowLog {
@@ -44,6 +41,9 @@ type gauge struct {
 func (g gauge) refuted(pol reference.Policy, mode Conformance) bool {
 	if g.c.o.Conformance != "" && g.c.o.Conformance != Exact && g.c.o.Conformance != mode {
 		return false
+	}
+	if anchored(pol) {
+		return len(refuteAnchored(g.h, pol, mode).found) > 0
 	}
 	s := &search{policy: pol, mode: mode, group: &group{parts: []*history{g.h}}}
 	_, ok := s.refute(g.box)

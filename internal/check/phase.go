@@ -64,6 +64,8 @@ type search struct {
 	// visited counts the boxes that were judged; limited tells that the budget ran out, so that the rest was not refuted.
 	visited int
 	limited bool
+	// capped tells that an exact search reached its cap.
+	capped bool
 	// survivor is a phase that is not refuted, where one was found.
 	survivor int64
 }
@@ -122,7 +124,27 @@ func (s *search) judge(b phases) (refutation, bool) {
 			return refutation{i, br}, true
 		}
 	}
+	if !s.single(b) || s.mode != "" && s.mode != Exact {
+		return refutation{}, false
+	}
+	for i, h := range s.group.parts {
+		br, limited := unexplainable(h, s.policy, b.from)
+		if br != nil {
+			return refutation{i, br}, true
+		}
+		s.capped = s.capped || limited
+	}
 	return refutation{}, false
+}
+
+// single tells whether every phase of the box judges as its first one does: there is only one, or no request of a fixed
+// window changes its window inside.
+func (s *search) single(b phases) bool {
+	if b.from == b.to {
+		return true
+	}
+	i, _ := slices.BinarySearch(s.turns, b.from+1)
+	return s.policy.Algorithm == reference.FixedWindow && (i == len(s.turns) || s.turns[i] > b.to)
 }
 
 // judgeOne asks one bound both questions that the mode allows.

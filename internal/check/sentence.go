@@ -19,10 +19,14 @@ type sentence struct {
 }
 
 func (s sentence) print(f Finding, br *breach) string {
-	if br.kind == UnderAdmission {
+	switch br.kind {
+	case UnderAdmission:
 		return s.under(f)
+	case NoExplanation:
+		return s.together(f)
+	default:
+		return s.over(f, br)
 	}
-	return s.over(f, br)
 }
 
 // over: 110 requests allowed within 0.930 s; at most 100 + floor(10/s * 0.930 s) = 109 are possible.
@@ -71,13 +75,15 @@ func (s sentence) under(f Finding) string {
 	return fmt.Sprintf("request #%d%s denied at %s .. %s; at most %d of %d units could have been in use", d.Seq, cost, seconds(d.Sent), seconds(until), f.Seen, f.Bound)
 }
 
-// phases: nothing explains these 9 requests wherever windows of 1s begin.
-func (s sentence) phases(f Finding, box phases) string {
-	where := "wherever the windows of " + s.pol.Rate.Per.String() + " begin"
-	if size := int64(s.pol.Rate.Per); box.to-box.from < size-1 {
-		where = fmt.Sprintf("for windows of %s that begin between %s and %s", s.pol.Rate.Per, seconds(time.Duration(mod(box.from, size))), seconds(time.Duration(mod(box.from, size)+box.to-box.from)))
-	}
-	var allowed, denied int64
+// together: no order and no decision times explain these 7 requests within 0.020 s together: 4 allowed, 3 denied.
+func (s sentence) together(f Finding) string {
+	allowed, denied := s.outcomes()
+	return fmt.Sprintf("no order and no decision times explain %s within %s together: %d allowed, %d denied",
+		plural(f.Seen, "request", "requests"), seconds(f.To-f.From), allowed, denied)
+}
+
+// outcomes adds up the units admitted and the requests denied of the witness.
+func (s sentence) outcomes() (allowed, denied int64) {
 	for i := range s.witness {
 		switch s.witness[i].Outcome {
 		case timeline.Allowed:
@@ -86,6 +92,16 @@ func (s sentence) phases(f Finding, box phases) string {
 			denied++
 		}
 	}
+	return allowed, denied
+}
+
+// phases: nothing explains these 9 requests wherever windows of 1s begin.
+func (s sentence) phases(f Finding, box phases) string {
+	where := "wherever the windows of " + s.pol.Rate.Per.String() + " begin"
+	if size := int64(s.pol.Rate.Per); box.to-box.from < size-1 {
+		where = fmt.Sprintf("for windows of %s that begin between %s and %s", s.pol.Rate.Per, seconds(time.Duration(mod(box.from, size))), seconds(time.Duration(mod(box.from, size)+box.to-box.from)))
+	}
+	allowed, denied := s.outcomes()
 	what := s.units(allowed) + " allowed"
 	if denied > 0 {
 		what += " and " + strconv.FormatInt(denied, 10) + " denied"

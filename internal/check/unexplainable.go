@@ -1,0 +1,106 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// exactLimit is the largest number of observations of a partition that is searched exactly.
+const exactLimit = 100_000
+
+// unexplainable searches h exactly under a policy with one phase, and returns what cannot be explained together, or nil.
+// limited tells that the search reached its cap. It does not search where requests of one partition differ in cost, or
+// where the policy has no exact model.
+func unexplainable(h *history, p reference.Policy, phase int64) (br *breach, limited bool) {
+	x := newExact(h, p, phase)
+	if x == nil {
+		return nil, false
+	}
+	dead := x.search()
+	if dead == nil {
+		return nil, x.limited
+	}
+	proof := h.before(dead.at)
+	fails := func(sub *history) bool {
+		x := newExact(sub, p, phase)
+		return x != nil && x.search() != nil
+	}
+	proof = proof.since(newBound(p, phase, phase), fails)
+	proof = proof.fewest(fails)
+	br = &breach{kind: NoExplanation, seen: int64(len(proof.all)), bound: int64(len(proof.all)) - 1, events: proof.all}
+	br.span = spanOf(proof.all)
+	return br, false
+}
+
+// newExact returns the search of h, or nil where there is none.
+func newExact(h *history, p reference.Policy, phase int64) *exact {
+	if len(h.all) == 0 || len(h.all) > exactLimit || !uniform(h.all) {
+		return nil
+	}
+	all := p.Count == reference.CountAll
+	m := newModel(p, phase, phase, h.all[0].cost)
+	if m == nil {
+		return nil
+	}
+	x := &exact{m: m, h: h, all: all, scale: 1}
+	switch m := m.(type) {
+	case bucketModel:
+		x.scale = m.n
+	case fixedModel, counterModel:
+		x.gap = 1
+	}
+	return x
+}
+
+// before returns the events that begin at or before t.
+func (h *history) before(t int64) *history {
+	out, _ := h.cut(t + 1)
+	return out
+}
+
+// since drops the events from before the last silence that the limiter has forgotten, as long as what is left fails.
+func (h *history) since(b bound, fails func(*history) bool) *history {
+	best, until := h, minTime
+	for i, ev := range h.all {
+		if i > 0 && ev.s > until+b.memory() {
+			rest := &history{all: slices.Clone(h.all[i:])}
+			rest.split()
+			if fails(rest) {
+				best = rest
+			}
+		}
+		until = max(until, ev.e)
+	}
+	return best
+}
+
+// fewestTries bounds the number of searches that make a witness smaller.
+const fewestTries = 200
+
+// fewest drops, one by one, the denials that the proof does not need, and then the admissions that no denial left can
+// count on. Dropping a denial, or an admission after the last denial, only makes a history easier to explain.
+func (h *history) fewest(fails func(*history) bool) *history {
+	best := h
+	drop := func(may func(*history, event) bool) {
+		for i, tries := 0, fewestTries; i < len(best.all) && tries > 0; {
+			if !may(best, best.all[i]) {
+				i++
+				continue
+			}
+			tries--
+			less := &history{all: slices.Delete(slices.Clone(best.all), i, i+1)}
+			if less.split(); fails(less) {
+				best = less
+			} else {
+				i++
+			}
+		}
+	}
+	drop(func(_ *history, ev event) bool { return ev.outcome == timeline.Denied })
+	drop(func(h *history, ev event) bool {
+		return !slices.ContainsFunc(h.denied, func(d event) bool { return d.e >= ev.s })
+	})
+	return best
+}

@@ -1,0 +1,115 @@
+package check
+
+// zone is a set of clock values given by differences: at[i][j] is the least upper bound of x_i - x_j, with x_0 = 0. It is
+// kept closed (every bound is as tight as the others imply), so that two zones can be compared bound by bound. Variable
+// now is 1; the limiter's own are 2 and up. All values are whole, so that a strict bound is one less. The dimension is
+// small: one for every remembered time.
+//
+// (A difference bound matrix: Dill, "Timing assumptions and verification of finite-state concurrent systems", 1989.)
+type zone struct {
+	n  int // variables, with x_0
+	at []int64
+}
+
+// now is the index of the present time.
+const now = 1
+
+// noBound stands for a difference without a bound.
+const noBound = maxTime
+
+// newZone returns the zone in which every one of n-1 variables has the given value.
+func newZone(values ...int64) zone {
+	z := zone{n: len(values) + 1}
+	z.at = make([]int64, z.n*z.n)
+	value := append([]int64{0}, values...)
+	for i := range value {
+		for j := range value {
+			z.at[i*z.n+j] = value[i] - value[j]
+		}
+	}
+	return z
+}
+
+func (z zone) clone() zone {
+	return zone{z.n, append([]int64(nil), z.at...)}
+}
+
+// bound returns the least upper bound of x_i - x_j.
+func (z zone) bound(i, j int) int64 { return z.at[i*z.n+j] }
+
+func addBounds(a, b int64) int64 {
+	if a >= noBound || b >= noBound {
+		return noBound
+	}
+	return a + b
+}
+
+// limit adds the constraint x_i - x_j <= c, in place, and tells whether anything is left.
+func (z zone) limit(i, j int, c int64) bool {
+	if c >= z.bound(i, j) {
+		return true
+	}
+	if addBounds(c, z.bound(j, i)) < 0 {
+		return false
+	}
+	z.at[i*z.n+j] = c
+	for a := range z.n {
+		via := addBounds(z.bound(a, i), c)
+		if via >= noBound {
+			continue
+		}
+		for b := range z.n {
+			if d := addBounds(via, z.bound(j, b)); d < z.bound(a, b) {
+				z.at[a*z.n+b] = d
+			}
+		}
+	}
+	return true
+}
+
+// elapse lets time pass: now may be any later instant.
+func (z zone) elapse() {
+	for j := range z.n {
+		if j != now {
+			z.at[now*z.n+j] = noBound
+		}
+	}
+}
+
+// set makes x_i = x_j + c, forgetting what x_i was. i differs from j.
+func (z zone) set(i, j int, c int64) {
+	for k := range z.n {
+		if k != i {
+			z.at[i*z.n+k] = addBounds(c, z.bound(j, k))
+			z.at[k*z.n+i] = addBounds(z.bound(k, j), -c)
+		}
+	}
+	z.at[i*z.n+i] = 0
+}
+
+// shift adds c to x_i.
+func (z zone) shift(i int, c int64) {
+	for k := range z.n {
+		if k != i {
+			z.at[i*z.n+k] = addBounds(z.bound(i, k), c)
+			z.at[k*z.n+i] = addBounds(z.bound(k, i), -c)
+		}
+	}
+}
+
+// within tells whether every point of z is one of other.
+func (z zone) within(other zone) bool {
+	for i, b := range z.at {
+		if b > other.at[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// join widens z, in place, to the smallest zone that holds z and other.
+func (z zone) join(other zone) {
+	for i, b := range other.at {
+		z.at[i] = max(z.at[i], b)
+	}
+}
