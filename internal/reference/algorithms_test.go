@@ -236,6 +236,8 @@ var hugeSpecs = []string{
 	"gcra,rate=4611686018/1s,burst=4611686018,tick=3650d",
 	"leaky-bucket,rate=1/3650d,burst=14,tick=3650d,ban=3650d",
 	"leaky-bucket-queue,rate=1/3650d,queue=13,undelayed=3",
+	"token-bucket,rate=5/1ns,burst=20,refill=interval,fill=2",
+	"leaky-bucket,rate=4294967296/1us,burst=14",
 	"fixed-window,rate=4611686018427387904/3650d,phase=3649d,ban=3650d",
 	"fixed-window,rate=2/3650d,align=first,count=all,tick=3650d",
 	"sliding-window-log,rate=4611686018427387904/3650d,boundary=closed,count=all,tick=3650d",
@@ -250,6 +252,8 @@ func FuzzStep(f *testing.F) {
 	for i := range hugeSpecs {
 		f.Add(uint8(i), int64(math.MinInt64), int64(math.MaxInt64), int64(1), int64(1), int64(math.MaxInt64))
 		f.Add(uint8(i), int64(1_800_000_000_000_000_000), int64(1), int64(5e18), int64(2), int64(14))
+		f.Add(uint8(i), int64(math.MinInt64), int64(math.MaxInt64), int64(1), int64(14), int64(14)) // 2^64 batches at once
+		f.Add(uint8(i), int64(0), int64(1)<<32, int64(1), int64(14), int64(1))                      // a product of 2^64
 		f.Add(uint8(i), int64(math.MaxInt64), int64(-1), int64(0), int64(1), int64(1))
 	}
 	f.Fuzz(func(t *testing.T, spec uint8, at, gap1, gap2, cost1, cost2 int64) {

@@ -125,6 +125,10 @@ func (s *subject) ask(t rapidOrTest, at time.Duration, cost int64) Decision {
 		t.Fatalf("at an earlier time %+v, at the largest seen %+v", d, clamped)
 	}
 	s.state, s.last = next, at
+	if want := s.define.delay(at); d.Allow && d.Delay != want || !d.Allow && d.Delay != 0 {
+		t.Fatalf("request %d at %d of cost %d: got delay %d, want %d if it is allowed\npast %+v", len(s.define.past), at, cost,
+			d.Delay, want, s.define.past)
+	}
 	if want := s.define.ask(at, cost); d.Allow != want {
 		t.Fatalf("request %d at %d of cost %d: got allow %v, want %v\npast %+v", len(s.define.past), at, cost, d.Allow, want,
 			s.define.past)

@@ -126,6 +126,28 @@ func (d *definition) events(k int) []event {
 	return events
 }
 
+// delay returns how long an admitted request waits: until each queue's clock shows that its backlog has sunk to the places
+// that are let through at once.
+func (d *definition) delay(at time.Duration) time.Duration {
+	var longest time.Duration
+	for k, p := range d.limit {
+		if p.Algorithm != LeakyBucketQueue {
+			continue
+		}
+		backlog := new(big.Rat).Sub(d.level(k, at), rat(p.Undelayed))
+		if backlog.Sign() <= 0 {
+			continue
+		}
+		step := rat(max(1, int64(p.Tick)))
+		release := backlog.Mul(backlog, big.NewRat(int64(p.Rate.Per), p.Rate.N))
+		release.Add(release, clock(p, at)).Quo(release, step).Neg(release)
+		ceiling := new(big.Rat).SetInt(floor(release))
+		ceiling.Neg(ceiling).Mul(ceiling, step).Sub(ceiling, rat(int64(at)))
+		longest = max(longest, time.Duration(ceiling.Num().Int64()))
+	}
+	return longest
+}
+
 // fits tells whether policy k alone, outside a ban, admits a request at the instant at.
 func (d *definition) fits(k int, at time.Duration, cost int64) bool {
 	p := d.limit[k]
