@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// maxIntervals is about how many intervals a log has at most.
+// maxIntervals is how many intervals a log has at most.
 const maxIntervals = 600
 
 // tagged is one series of a log.
@@ -45,11 +45,15 @@ type logWriter struct {
 // Sent, and an interval without values has no line. Negative values and those over Highest cannot be in a histogram: a
 // comment at the end counts them. Errors are those of w.
 func WriteLog(w io.Writer, tl *timeline.Timeline, start time.Time) error {
+	return writeLog(w, tl, start, maxIntervals)
+}
+
+func writeLog(w io.Writer, tl *timeline.Timeline, start time.Time, most time.Duration) error {
 	if start.IsZero() {
 		start = time.Unix(0, 0)
 	}
 	l := &logWriter{log: hdr.NewHistogramLogWriter(w), start: start.UTC(), end: tl.End(), length: time.Second}
-	for l.end/l.length >= maxIntervals {
+	for l.end/l.length >= most {
 		l.length *= 2
 	}
 	for _, o := range []timeline.Outcome{timeline.Allowed, timeline.Denied, timeline.Unknown} {
