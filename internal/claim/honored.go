@@ -2,9 +2,11 @@ package claim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -23,8 +25,8 @@ type retry struct {
 //	denial  [--d1--]<--------- told wait --------->|  [--d2--] retry
 //	  |<------------- no other request can be decided in here ------------->|
 //
-// d2 - d1 is at least the told wait, wherever d1 and d2 lie, so a second denial refutes the first one's Retry-After. A
-// request that was answered at the very instant at which another was sent was decided before it.
+// d2 - d1 is at least the told wait, wherever d1 and d2 lie, so a second denial refutes the first one's Retry-After.
+// Requests that touch the gap in one instant only are no rivals where their order there cannot matter, see rival.
 func (r *recording) honored() check.Claim {
 	retries, denials := r.retries()
 	var kept int
@@ -79,16 +81,15 @@ func (r *recording) retries() (out []retry, denials int) {
 		name := r.tl.Observations[i].Partition
 		obs := partitions[name]
 		delete(partitions, name)
-		// busy is the end of the last interval of the requests before the denial.
-		busy := time.Duration(-1 << 62)
+		var before rival
 		for i, d := range obs {
 			if isDenial(d) {
 				denials++
-				if x, ok := r.retryAt(obs, i, busy); ok {
+				if x, ok := r.retryAt(obs, i, before); ok {
 					out = append(out, x)
 				}
 			}
-			busy = max(busy, intervalEnd(d))
+			before.add(d)
 		}
 	}
 	return out, denials
@@ -100,11 +101,10 @@ func isDenial(o *timeline.Observation) bool {
 }
 
 // retryAt returns obs[i] and obs[i+1] as a retry, if they are one.
-func (r *recording) retryAt(obs []*timeline.Observation, i int, busy time.Duration) (retry, bool) {
+func (r *recording) retryAt(obs []*timeline.Observation, i int, before rival) (retry, bool) {
 	if i+1 >= len(obs) {
 		return retry{}, false
 	}
-	slack := 2 * r.tl.Header.ClockError
 	d, next := obs[i], obs[i+1]
 	t, ok := told(d)
 	switch {
@@ -112,12 +112,65 @@ func (r *recording) retryAt(obs []*timeline.Observation, i int, busy time.Durati
 		return retry{}, false
 	case next.Sent < add(d.FirstByte, t.wait):
 		return retry{}, false
-	case busy > d.Sent-slack:
+	case r.between(before, d):
 		return retry{}, false
-	case i+2 < len(obs) && obs[i+2].Sent-slack < next.FirstByte:
+	case i+2 < len(obs) && r.disturbs(obs[i+2], next):
 		return retry{}, false
 	}
 	return retry{denial: d, next: next, told: t}, true
+}
+
+// rival is the last end of the intervals of some requests, and what is known of those that have it. A tie is harmless if
+// their order there cannot matter: a limiter that denies does not admit a request of the same cost at the same instant,
+// so an admission was decided before the denial; and a denial leaves no trace where denials are not counted.
+type rival struct {
+	end time.Duration
+	// any tells whether there is one at all.
+	any bool
+	// unknown: one has no known outcome; denied: one was denied; costs: the smallest and the largest of their costs.
+	unknown, denied bool
+	costs           [2]int64
+}
+
+// add adds a request.
+func (v *rival) add(o *timeline.Observation) {
+	end := intervalEnd(o)
+	if !v.any || end > v.end {
+		*v = rival{end: end, any: true, costs: [2]int64{o.Cost, o.Cost}}
+	}
+	if end < v.end {
+		return
+	}
+	v.unknown = v.unknown || !o.Answered || o.Outcome == timeline.Unknown
+	v.denied = v.denied || o.Outcome == timeline.Denied
+	v.costs = [2]int64{min(v.costs[0], o.Cost), max(v.costs[1], o.Cost)}
+}
+
+// between tells whether one of the requests before d may have been decided after it, with an effect.
+func (r *recording) between(before rival, d *timeline.Observation) bool {
+	slack := 2 * r.tl.Header.ClockError
+	if !before.any || before.end < d.Sent-slack {
+		return false
+	}
+	tie := before.end == d.Sent && slack == 0
+	return !tie || before.unknown || before.costs != [2]int64{d.Cost, d.Cost} || before.denied && r.countsDenials()
+}
+
+// disturbs tells whether o, which was sent after next, may have been decided before it, with an effect. In a tie, it has
+// none on a retry that was admitted, nor if it was denied.
+func (r *recording) disturbs(o, next *timeline.Observation) bool {
+	slack := 2 * r.tl.Header.ClockError
+	if o.Sent-slack > next.FirstByte {
+		return false
+	}
+	tie := o.Sent == next.FirstByte && slack == 0
+	return !tie || next.Outcome != timeline.Allowed && (!isDenial(o) || r.countsDenials())
+}
+
+// countsDenials tells whether a denial may leave a trace: where denials are counted, bring a ban, or no limit is declared.
+func (r *recording) countsDenials() bool {
+	traces := func(p reference.Policy) bool { return p.Count == reference.CountAll || p.Ban > 0 }
+	return len(r.limit) == 0 || slices.ContainsFunc(r.limit, traces)
 }
 
 // surelyWaited tells whether the retry came late enough on every clock: those of several observers, and the target's

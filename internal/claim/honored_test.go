@@ -30,6 +30,9 @@ func TestHonored(t *testing.T) {
 		{"not answered", record(denied, req(57, 1500, 0, 0)), "too-few", ""},
 		{"not classified", record(denied, req(57, 1500, 1501, 500)), "too-few", ""},
 		{"a denial without an answer", record(change(func(o *timeline.Observation) { o.Answered = false }), req(57, 1500, 1501, 429)), "too-few", ""},
+		{"not answered, though called denied", record(denied, with(req(57, 1500, 1501, 429), func(o *timeline.Observation) { o.Answered = false })), "too-few", ""},
+		{"a wait that nearly overflows", record(req(41, 411, 412, 429, "Retry-After: 9223372036"), req(57, 1500, 1501, 429)), "too-few", ""},
+		{"a wait that would wrap round", record(with(req(41, 411, 412, 429, "Retry-After: 9223372036"), func(o *timeline.Observation) { o.FirstByte = 2 * time.Second; o.Sent = o.FirstByte }), req(57, 9999, 9999, 429)), "too-few", ""},
 		{"no Retry-After", record(req(41, 411, 412, 429), req(57, 1500, 1501, 429)), "too-few", ""},
 		{"a broken Retry-After", record(req(41, 411, 412, 429, "Retry-After: 0.5"), req(57, 1500, 1501, 429)), "too-few", ""},
 		{"0 is a wait too", record(req(41, 411, 412, 429, "Retry-After: 0"), req(57, 412, 413, 429)), "fail", "waited 0.000 s"},
@@ -43,11 +46,17 @@ func TestHonored(t *testing.T) {
 		{"a rival between", record(denied, rival(600, 601, 429), req(57, 1500, 1501, 429)), "too-few", ""},
 		{"a rival between that was lost", record(denied, rival(600, 0, 0), req(57, 1500, 1501, 429)), "too-few", ""},
 		{"a rival that may be decided after the denial", record(rival(300, 412, 200), denied, req(57, 1500, 1501, 429)), "too-few", ""},
-		{"one decided before the denial", record(rival(300, 411, 200), denied, req(57, 1500, 1501, 429)), "fail", ""},
+		{"one answered as the denial is sent, of another cost", record(with(rival(300, 411, 200), func(o *timeline.Observation) { o.Cost = 2 }), denied, req(57, 1500, 1501, 429)), "too-few", ""},
+		{"one of unknown outcome answered as the denial is sent", record(rival(300, 411, 500), denied, req(57, 1500, 1501, 429)), "too-few", ""},
+		{"an admission of the same cost answered as the denial is sent", record(rival(300, 411, 200), denied, req(57, 1500, 1501, 429)), "fail", ""},
+		{"one decided before the denial", record(rival(300, 410, 200), denied, req(57, 1500, 1501, 429)), "fail", ""},
 		{"one lost long before", record(rival(100, 0, 0), denied, req(57, 1500, 1501, 429)), "too-few", ""},
 		{"a long one from before another", record(rival(100, 800, 200), req(51, 200, 201, 200), denied, req(57, 1500, 1501, 429)), "too-few", ""},
 		{"a rival sent while the retry is decided", record(denied, req(57, 1500, 1510, 429), rival(1509, 1511, 200)), "too-few", ""},
-		{"one sent after the retry", record(denied, req(57, 1500, 1510, 429), rival(1510, 1512, 200)), "fail", ""},
+		{"one sent after the retry", record(denied, req(57, 1500, 1510, 429), rival(1511, 1512, 200)), "fail", ""},
+		{"one sent as the retry is answered, which may have taken its place", record(denied, req(57, 1500, 1510, 429), rival(1510, 1512, 200)), "too-few", ""},
+		{"one sent as the retry is admitted", record(denied, req(57, 1500, 1510, 200), rival(1510, 1512, 200)), "pass", ""},
+		{"one sent while the retry is admitted", record(denied, req(57, 1500, 1510, 200), rival(1509, 1512, 200)), "too-few", ""},
 		{"a rival on another partition", record(denied, with(rival(600, 601, 429), func(o *timeline.Observation) { o.Partition = "l" }), req(57, 1500, 1501, 429)), "fail", ""},
 
 		{"a date", record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 12:00:02 GMT", date), req(57, 2412, 2413, 429)), "fail",
@@ -82,6 +91,56 @@ func TestHonoredWidensByTheClocks(t *testing.T) {
 			t.Errorf("%s: got %s (%s), want %s", test.name, got.Verdict, got.Text, test.want)
 		}
 	}
+}
+
+// TestHonoredTies: whether denials that tie with a denial or a retry matter depends on the limit.
+func TestHonoredTies(t *testing.T) {
+	denied, retry := req(41, 411, 412, 429, "Retry-After: 1"), req(57, 1500, 1501, 429)
+	before, after := record(req(40, 300, 411, 429), denied, retry), record(denied, retry, req(58, 1501, 1502, 429))
+	for spec, want := range map[string]check.Verdict{
+		"":                                      check.Inconclusive,
+		"token-bucket,rate=1/s,burst=1":         check.Fail,
+		"sliding-window-log,rate=1/s":           check.Fail,
+		"sliding-window-log,rate=1/s,count=all": check.Inconclusive,
+		"token-bucket,rate=1/s,burst=1,ban=2s":  check.Inconclusive,
+	} {
+		var limit reference.Limit
+		if spec != "" {
+			limit = parse(t, spec)
+		}
+		for name, tl := range map[string]*timeline.Timeline{"before": before, "after": after} {
+			if got := judge(tl, limit, honored, noWaits)[0]; got.Verdict != want {
+				t.Errorf("%s, a denial in the same instant %s: got %s (%s), want %s", spec, name, got.Verdict, got.Text, want)
+			}
+		}
+		taken := record(denied, retry, req(58, 1501, 1502, 200))
+		if got := judge(taken, limit, honored, noWaits)[0]; got.Verdict != check.Inconclusive {
+			t.Errorf("%s, an admission in the same instant: got %s (%s), want inconclusive", spec, got.Verdict, got.Text)
+		}
+		// One nanosecond of two clocks is wider than any tie; what waits two nanoseconds longer is seen again.
+		late := req(57, 1501, 1502, 429)
+		for name, tl := range map[string]*timeline.Timeline{
+			"before, two clocks":        record(req(40, 300, 411, 429), denied, late),
+			"after, two clocks":         record(denied, late, req(58, 1502, 1503, 429)),
+			"nearly before, two clocks": record(with(req(40, 300, 411, 429), func(o *timeline.Observation) { o.FirstByte -= 2 }), denied, late),
+			"nearly after, two clocks":  record(denied, late, with(req(58, 1502, 1503, 429), func(o *timeline.Observation) { o.Sent += 2 })),
+		} {
+			tl.Header.ClockError = 1
+			if got := judge(tl, limit, honored, noWaits)[0]; got.Verdict != check.Inconclusive {
+				t.Errorf("%s, a denial %s: got %s (%s), want inconclusive", spec, name, got.Verdict, got.Text)
+			}
+		}
+	}
+}
+
+// parse parses a SPEC.
+func parse(t *testing.T, spec string) reference.Limit {
+	t.Helper()
+	limit, err := reference.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return limit
 }
 
 func TestHonoredPrintsTimesThatProveIt(t *testing.T) {
@@ -150,11 +209,7 @@ func roundDown(d time.Duration) string { return fmt.Sprint(int64(d / time.Second
 
 // play lets a client wait as told most of the time, and come too early or after long silence otherwise.
 func play(t *testing.T, seed uint64, spec string, told func(time.Duration) string) *timeline.Timeline {
-	limit, err := reference.Parse(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := reference.NewLimit(limit)
+	l, err := reference.NewLimit(parse(t, spec))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,10 +108,7 @@ func run(t *testing.T, e Expect, rows []row) {
 
 func TestJudgeKeepsTheOrder(t *testing.T) {
 	tl := record(req(0, 0, 1, 200), req(1, 2, 3, 429, "Retry-After: 1"))
-	limit, err := reference.Parse("token-bucket,rate=1/s,burst=1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	limit := parse(t, "token-bucket,rate=1/s,burst=1")
 	claims := Judge(tl, limit, Expect{
 		Fields: []FieldGroup{RetryAfterField, RateLimitFields, DateField, ProblemBody}, RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true},
 		DeniedStatus: []int{429}, Denials: []DenialBound{{Phase: "p"}}, Latency: []LatencyBound{{timeline.Denied, 0.99, ms}},

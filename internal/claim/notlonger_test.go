@@ -12,10 +12,7 @@ import (
 
 func TestNotLonger(t *testing.T) {
 	const date = "Date: Fri, 20 Nov 2026 12:00:00 GMT"
-	limit, err := reference.Parse("token-bucket,rate=1/s,burst=1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	limit := parse(t, "token-bucket,rate=1/s,burst=1")
 	seconds := func(v string) *timeline.Timeline { return record(req(7, 5, 6, 429, "Retry-After: "+v, date)) }
 	for _, test := range []struct {
 		name string
@@ -34,6 +31,7 @@ func TestNotLonger(t *testing.T) {
 		{"too short is another claim", seconds("0"), 2000 * ms, check.Pass, ""},
 		{"a date may round up twice", seconds("Fri, 20 Nov 2026 12:00:04 GMT"), 2001 * ms, check.Pass, ""},
 		{"a date, too late", seconds("Fri, 20 Nov 2026 12:00:05 GMT"), 2001 * ms, check.Fail, "5.000 s after its Date"},
+		{"a date without a Date", record(req(7, 5, 6, 429, "Retry-After: Fri, 20 Nov 2026 12:00:04 GMT")), ms, check.Inconclusive, "none of 1 denial"},
 		{"for ever", seconds("9223372036854775807"), time.Hour, check.Fail, ""},
 		{"for ever is needed", seconds("9223372036854775807"), reference.Never, check.Inconclusive, "none of 1 denial"},
 		{"the need is not known", seconds("60"), -1, check.Inconclusive, "none of 1 denial"},
@@ -70,10 +68,7 @@ func TestNotLongerHoldsWithTheReferences(t *testing.T) {
 	caught := 0
 	for seed := range uint64(50) {
 		for _, spec := range specs {
-			limit, err := reference.Parse(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			limit := parse(t, spec)
 			e := Expect{RetryAfter: RetryAfterExpect{NotLonger: true}}
 			if c := Judge(play(t, seed, spec, roundUp), limit, e)[0]; c.Verdict != check.Pass {
 				t.Fatalf("%s, seed %d: got %s (%s), want pass", spec, seed, c.Verdict, c.Text)
