@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -57,6 +58,10 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 			r.box, r.stretch = box, now
 			return r
 		}
+		if br := newCounter(pol, box.from, box.to).firstDenied(now); br != nil && mode != UpperBound && pol.Ban == 0 {
+			r.found, r.box, r.stretch = []*breach{br}, box, now
+			return r
+		}
 		r.limited = r.limited || s.limited
 		if !sure {
 			r.unsure = true
@@ -72,23 +77,33 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 // anchoredFinding makes a finding of a refutation. Its witness has the requests that place the windows too: judged alone
 // without them, the windows would begin elsewhere.
 func (c *caseFile) anchoredFinding(p *part, r anchoredRefutation) Finding {
+	pol := c.limit[0]
+	f := c.findingOf(p, r.found, pol, r.box)
 	var own []event
 	end := minTime
 	for _, br := range r.found {
 		own = append(own, br.events...)
-		for _, ev := range br.events {
-			end = max(end, ev.e)
-		}
+		end = max(end, latestEnd(br.events))
 	}
-	placed := r
-	placed.found = slices.Clone(r.found)
-	last := *r.found[len(r.found)-1]
-	last.events = r.placing(c.limit[0], own, end)
-	if alone := refuteAnchored(historyOf(last.events), c.limit[0], c.o.Conformance); len(alone.found) == 0 {
-		last.events = r.until(end)
+	proof := historyOf(r.placing(pol, own, end))
+	if len(refuteAnchored(proof, pol, c.o.Conformance).found) == 0 {
+		proof = historyOf(r.until(end))
 	}
-	placed.found[len(placed.found)-1] = &last
-	return c.findingOf(p, placed.found, c.limit[0], r.box)
+	keep := make(map[int]bool, len(proof.all))
+	for _, ev := range proof.all {
+		keep[ev.seq] = true
+	}
+	f.Observations = sortedKeys(keep)
+	f.From, f.To = reach(p.pick(keep), time.Duration(c.end))
+	return f
+}
+
+func latestEnd(events []event) int64 {
+	end := minTime
+	for _, ev := range events {
+		end = max(end, ev.e)
+	}
+	return end
 }
 
 // anchor is the interval in which the first of the counted requests was decided.

@@ -1,9 +1,12 @@
 package check
 
 import (
+	"maps"
 	"math/bits"
+	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // counter is the bound of the sliding window counter with a phase in a box. At position x in a window it admits while
@@ -65,10 +68,16 @@ func (c counter) weighted(prev, left int64) int64 {
 	}
 }
 
+// over asks what the admissions alone leave no room for, which holds where denied requests are counted too; then what
+// all the requests do.
 func (c counter) over(h *history) *breach {
-	if c.all {
-		return c.overCountingAll(h)
+	if br := c.overAdmitted(h); br != nil || !c.all {
+		return br
 	}
+	return c.overCountingAll(h)
+}
+
+func (c counter) overAdmitted(h *history) *breach {
 	sure := c.sureUnits(h.admitted)
 	var inside, window int64 = 0, minTime
 	var either []event // may lie in this window or in the one before
@@ -159,6 +168,60 @@ func (c counter) overCountingAll(h *history) *breach {
 		return br
 	}
 	return nil
+}
+
+// firstDenied asks of each window with a denial whether there can be a first one, where denied requests are counted: in
+// that window only admissions came before it. Asked alone, each denial of a crowd could be explained by the others. It
+// returns nil where denied requests are not counted.
+func (c counter) firstDenied(h *history) *breach {
+	if !c.all {
+		return nil
+	}
+	ends, starts, costs := map[int64]int64{}, map[int64]int64{}, map[int64]int64{}
+	prev := map[int64]int64{} // the units that may lie in each window
+	for _, ev := range h.all {
+		lo, hi := c.first(ev.s), c.last(ev.e)
+		for k := lo; k <= hi; k++ {
+			prev[k] += ev.cost
+			if ev.outcome != timeline.Denied {
+				continue
+			}
+			if s, ok := starts[k]; !ok || ev.s < s {
+				starts[k] = ev.s
+			}
+			costs[k] = max(costs[k], ev.cost)
+		}
+		if e, ok := ends[lo]; ev.outcome == timeline.Denied && lo == hi && (!ok || ev.e < e) {
+			ends[lo] = ev.e
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(ends)) {
+		var cur int64
+		for _, ev := range h.possible {
+			if ev.s <= ends[k] && c.first(ev.s) <= k && c.last(ev.e) >= k {
+				cur += ev.cost
+			}
+		}
+		// The window before weighs the most at the earliest instant at which a denial of this one can be decided.
+		left := c.latest(k) - max(c.earliest(k), starts[k])
+		if c.weighted(prev[k-1], left)+cur+costs[k]-1 < c.quota {
+			return c.breachOfFirst(h, k)
+		}
+	}
+	return nil
+}
+
+// breachOfFirst collects what may lie in window k or the one before.
+func (c counter) breachOfFirst(h *history, k int64) *breach {
+	br := &breach{kind: NoExplanation, windows: 2}
+	for _, ev := range h.all {
+		if c.first(ev.s) <= k && c.last(ev.e) >= k-1 {
+			br.events = append(br.events, ev)
+		}
+	}
+	br.seen, br.bound = int64(len(br.events)), int64(len(br.events))-1
+	br.span = spanOf(br.events)
+	return br
 }
 
 // counterMeter bounds the weighted load at t from above.

@@ -1,0 +1,147 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// anchoredPolicies are sliding window counters that begin with the first counted request, with the axes of HAProxy's.
+func anchoredPolicies() map[string]reference.Policy {
+	out := map[string]reference.Policy{}
+	for _, count := range []reference.Count{reference.CountAdmitted, reference.CountAll} {
+		for _, rounding := range []reference.Rounding{reference.RoundNone, reference.RoundDown, reference.RoundUp} {
+			for _, quota := range []int64{1, 2, 3} {
+				p := reference.Policy{Algorithm: reference.SlidingWindowCounter, Rate: reference.Rate{N: quota, Per: 40},
+					Align: reference.AlignFirst, Count: count, Rounding: rounding, Boundary: reference.HalfOpen,
+					Start: reference.StartFull, Refill: reference.RefillContinuous}
+				out[fmt.Sprintf("counts %s, rounds %s, quota %d", count, rounding, quota)] = p
+			}
+		}
+	}
+	return out
+}
+
+// TestAnchoredCounterIsNeverAccusedWithoutProof holds verdicts and witnesses against the oracle: neither the recording nor
+// the witness alone may be explained.
+func TestAnchoredCounterIsNeverAccusedWithoutProof(t *testing.T) {
+	rounds := 60
+	if testing.Short() {
+		rounds = 20
+	}
+	for name, pol := range anchoredPolicies() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, late := range []int{0, 3, 10, 30, 80} {
+				judgeAnchoredHistories(t, pol, late, rounds)
+			}
+		})
+	}
+}
+
+func judgeAnchoredHistories(t *testing.T, pol reference.Policy, late, rounds int) {
+	t.Helper()
+	lim, err := reference.New(pol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const seed = 4099
+	r := rand.New(rand.NewPCG(seed, uint64(late)))
+	caught, infeasible := 0, 0
+	for round := range rounds {
+		tl := randomHistory(r, lim, late, pol.Count != reference.CountAll && r.IntN(4) == 0)
+		j, err := Judge(tl, reference.Limit{pol}, Options{SkipMeasure: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		truth := feasible(t, pol, tl)
+		if !truth {
+			infeasible++
+		}
+		if j.Verdict != Fail {
+			continue
+		}
+		caught++
+		if truth {
+			t.Fatalf("seed %d, late %d, round %d: false alarm:\n%s\n%+v", seed, late, round, draw(tl), j.Partitions[0].Findings)
+		}
+		for _, f := range j.Partitions[0].Findings {
+			checkWitness(t, pol, tl, f)
+		}
+	}
+	if infeasible == 0 || late <= 10 && caught < infeasible*3/4 { // of long answers less is known
+		t.Errorf("late %d: got %d of %d infeasible histories caught, want three quarters at least", late, caught, infeasible)
+	}
+}
+
+func checkWitness(t *testing.T, pol reference.Policy, tl *timeline.Timeline, f Finding) {
+	t.Helper()
+	alone := &timeline.Timeline{Header: tl.Header}
+	for _, o := range tl.Observations {
+		for _, seq := range f.Observations {
+			if o.Seq == seq {
+				alone.Observations = append(alone.Observations, o)
+			}
+		}
+	}
+	j, err := Judge(alone, reference.Limit{pol}, Options{SkipMeasure: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.Verdict != Fail {
+		t.Fatalf("the witness of %q is judged %s alone:\n%s of\n%s", f.Text, j.Verdict, draw(alone), draw(tl))
+	}
+	if feasible(t, pol, alone) {
+		t.Fatalf("the witness of %q is explained:\n%s of\n%s", f.Text, draw(alone), draw(tl))
+	}
+}
+
+// A burst of four in which the denied requests were counted too: any of the denials alone could have come after the
+// others, but not both.
+func TestAnchoredCounterAsksForAFirstDenial(t *testing.T) {
+	pol := anchoredPolicies()["counts all, rounds down, quota 3"]
+	tl := &timeline.Timeline{}
+	for i, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Allowed, timeline.Denied, timeline.Denied} {
+		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: 0, FirstByte: 5, Answered: true, Outcome: outcome})
+	}
+	for _, c := range []struct {
+		quota int64
+		want  Verdict
+	}{{1, Fail}, {2, Pass}, {3, Fail}} { // 3: the first to be denied had only two before it
+		pol.Rate.N = c.quota
+		j, err := Judge(tl, reference.Limit{pol}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.Verdict != c.want {
+			t.Errorf("quota %d: got %s, want %s", c.quota, j.Verdict, c.want)
+		}
+	}
+}
+
+// The first counted request is in window 0 whatever its interval, so that a second burst one window later leaves no doubt
+// that the windows go on, and the quota is measured exactly.
+func TestAnchoredCounterKeepsItsWindowsThroughARest(t *testing.T) {
+	pol := anchoredPolicies()["counts admitted, rounds down, quota 2"]
+	pol.Rate.Per = 100
+	tl := &timeline.Timeline{}
+	for i, at := range []int{0, 0, 0, 110, 110, 110, 420, 420, 420} {
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Answered: true, Outcome: timeline.Allowed}
+		o.Sent, o.FirstByte = time.Duration(at), time.Duration(at+5)
+		if i == 2 || i == 4 || i == 5 || i == 8 {
+			o.Outcome = timeline.Denied
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	j, err := Judge(tl, reference.Limit{pol}, Options{Resolution: Resolution{BurstExact: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.Verdict != Pass || j.Measured.Burst.Lo != 2 || j.Measured.Burst.Hi != 2 {
+		t.Errorf("got %s (%s), burst %s; want pass, burst 2..2", j.Verdict, j.Detail, j.Measured.Burst)
+	}
+}
