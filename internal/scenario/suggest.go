@@ -24,6 +24,10 @@ func suggest(s string, words []string) string {
 	return fmt.Sprintf("did you mean %q?", best)
 }
 
+// Suggest is what the messages of this package use, for the words of a command line: `did you mean "x"?` for the one of
+// words that is nearest to s, or "" where none is near enough.
+func Suggest(s string, words []string) string { return suggest(s, words) }
+
 // distance is the number of bytes to insert, delete, replace or swap with a neighbour to turn a into b (optimal string
 // alignment).
 func distance(a, b string) int {

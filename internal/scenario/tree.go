@@ -268,9 +268,12 @@ func splitLines(src []byte) []string {
 	return lines
 }
 
-// standsAt tells whether s stands at a position, without quotes and in one line.
+// longLine is the column from which on nobody asks what stands where: counting characters again and again takes time.
+const longLine = 1000
+
+// standsAt tells whether s stands at a position, without quotes and in one line. It is not known beyond longLine.
 func (t *treeBuilder) standsAt(at position, s string) bool {
-	if at.line < 1 || at.line > len(t.text) {
+	if at.line < 1 || at.line > len(t.text) || at.col > longLine {
 		return false
 	}
 	line := t.text[at.line-1]
