@@ -95,8 +95,8 @@ func (c *conn) written() bool {
 	t := time.NewTimer(10 * time.Millisecond)
 	defer t.Stop()
 	select {
-	case <-c.body:
-		return true
+	case err := <-c.body:
+		return err == nil
 	case <-t.C:
 		return false
 	}

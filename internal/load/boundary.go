@@ -143,8 +143,8 @@ func (a *aim) byProbe() (boundary, off time.Duration, err error) {
 		return 0, 0, fmt.Errorf("%d requests did not drain partition %q", n, drain[0].partition)
 	}
 	questions := min(50, n)
-	step := a.p.plan.Window / time.Duration(questions)
-	for due := a.r.clock.now(); questions >= 0; questions-- {
+	step := a.p.plan.Window / time.Duration(questions-1)
+	for due := a.r.clock.now(); questions > 0; questions-- {
 		got := a.ask(due, a.probe())
 		if got == nil {
 			return 0, 0, errStopped

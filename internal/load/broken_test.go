@@ -31,7 +31,7 @@ func answering(keep bool, texts ...string) func(net.Conn) {
 	}
 }
 
-// linger closes c with a reset.
+// reset closes c with a reset.
 func reset(c net.Conn) {
 	c.(*net.TCPConn).SetLinger(0)
 	c.Close()
@@ -169,6 +169,27 @@ func TestAClosedIdleConnectionIsNotChosen(t *testing.T) {
 	}
 }
 
+// A target that says it closes the connection, and then reads on without ever answering, is believed.
+func TestConnectionCloseIsHonoured(t *testing.T) {
+	var conns atomic.Int64
+	serve := func(c net.Conn) {
+		conns.Add(1)
+		answering(false, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")(c)
+		io.Copy(io.Discard, c)
+	}
+	for _, o := range []Options{{URL: loopback(t, serve)}, {URL: loopbackHTTP(t, ok), Header: http.Header{"Connection": {"close"}}}} {
+		tl := mustRecord(t, schedule(
+			timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 1, Partitions: []string{"k"}, Requests: 5},
+		), o)
+		if c := tl.Counts(); c.Allowed != 5 || tl.Header.Audit.Connections != 5 {
+			t.Errorf("got %+v over %d connections, want 5 allowed, each over its own", c, tl.Header.Audit.Connections)
+		}
+	}
+	if conns.Load() != 5 {
+		t.Errorf("got %d connections, want 5", conns.Load())
+	}
+}
+
 // A target that closes a kept connection instead of answering is observed, not asked again.
 func TestAConnectionClosedInsteadOfAnAnswerIsNoRetry(t *testing.T) {
 	var requests atomic.Int64
@@ -208,7 +229,7 @@ func TestAnEarlyAnswerToAGatedRequest(t *testing.T) {
 		timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: each(5, 0, "k", 0)},
 	), Options{URL: loopback(t, serve)})
 	for _, o := range tl.Observations {
-		if o.Outcome != timeline.Denied || o.Sent >= o.At || o.FirstByte < o.Sent {
+		if o.Outcome != timeline.Denied || o.Sent == 0 || o.Sent >= o.At || o.FirstByte >= o.At {
 			t.Errorf("got %+v, want it denied, sent before its time", o)
 		}
 	}

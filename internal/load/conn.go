@@ -3,6 +3,7 @@ package load
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync/atomic"
@@ -68,8 +69,8 @@ type conn struct {
 	// idleSince, idleMax (0: for ever) and dead are guarded by recorder.mu.
 	idleSince, idleMax time.Duration
 	dead               bool
-	// body is closed when a large body is written.
-	body chan struct{}
+	// body gets the result of writing a large body.
+	body chan error
 }
 
 // send writes the request of s, for which c was taken. Called by one goroutine at a time; after the write s may be over.
@@ -77,9 +78,9 @@ func (c *conn) send(s *shot) {
 	now := c.r.clock.now()
 	s.sentAt = now
 	req := s.req
-	var body chan struct{}
+	var body chan error
 	if req.rest != nil {
-		body = make(chan struct{})
+		body = make(chan error, 1)
 		c.body = body
 	}
 	if !s.state.CompareAndSwap(taken, sent) {
@@ -101,7 +102,7 @@ func (c *conn) arm(s *shot) bool {
 	now := c.r.clock.now()
 	s.armedAt, s.gated = now, true
 	if s.req.rest != nil {
-		c.body = make(chan struct{})
+		c.body = make(chan error, 1)
 	}
 	cut := s.req.head[:s.req.cut]
 	if !s.state.CompareAndSwap(taken, armed) {
@@ -132,12 +133,12 @@ func (c *conn) fire(s *shot) (time.Duration, bool) {
 }
 
 // follow writes a large body from a goroutine.
-func (c *conn) follow(rest []byte, body chan struct{}) {
+func (c *conn) follow(rest []byte, body chan<- error) {
 	c.r.wg.Add(1)
 	go func() {
 		defer c.r.wg.Done()
-		defer close(body)
-		_, _ = c.nc.Write(rest)
+		_, err := c.nc.Write(rest)
+		body <- err
 	}()
 }
 
@@ -186,7 +187,7 @@ func (c *conn) fail(s *shot, early bool, err error) {
 	case c.r.aborted.Load():
 		w = wordInterrupted
 	case c.expires.Load() == expired:
-		w = wordTimeout
+		w, err = wordTimeout, fmt.Errorf("no answer within %v", c.r.o.Timeout)
 	case errors.Is(err, errUnasked):
 		w = wordClosed
 	case errors.Is(err, errTooLarge):

@@ -180,6 +180,27 @@ func TestATimeoutEndsARequestExactlyThen(t *testing.T) {
 	})
 }
 
+func TestATargetThatStopsAnsweringIsStillAsked(t *testing.T) {
+	h := func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Api-Key") == "hang" {
+			<-r.Context().Done()
+		}
+	}
+	virtual(t, h, func(t *testing.T, o Options) {
+		tl := mustRecord(t, schedule(
+			timeline.Phase{Name: "a", Shape: timeline.Constant, Arrivals: each(2, 10*ms, "k", 0)},
+			timeline.Phase{Name: "b", Shape: timeline.Constant, Arrivals: each(2, 10*ms, "hang", 2)},
+			timeline.Phase{Name: "c", Shape: timeline.Constant, Arrivals: each(2, 10*ms, "k", 4)},
+		), o)
+		if c := tl.Counts(); c.Allowed != 4 || c.Unknown != 2 || c.Unsent != 0 || len(tl.Header.Notes) != 1 {
+			t.Errorf("got %+v, notes %q", c, tl.Header.Notes)
+		}
+		if _, gone := Unreachable(tl); gone {
+			t.Error("got unreachable, want reached: four were answered")
+		}
+	})
+}
+
 func TestCancelEndsAllAtOnce(t *testing.T) {
 	hang := func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Api-Key") == "hang" {
@@ -212,6 +233,9 @@ func TestCancelEndsAllAtOnce(t *testing.T) {
 			}
 			if c := tl.Counts(); p.Shape == timeline.Constant && (c.Sent != 7 || c.Unsent != 93) {
 				t.Errorf("%s: got %+v, want 7 sent (the connections), 93 unsent", p.Shape, c)
+			}
+			if c := tl.Counts(); len(p.Arrivals) == 2 && p.Shape == timeline.AtOnce && (c.Sent != 1 || c.Unsent != 1) {
+				t.Errorf("%s: got %+v, want the group behind its gate to be unsent", p.Shape, c)
 			}
 			for _, x := range tl.Observations {
 				if x.Partition == "hang" && x.Error != "interrupted" {

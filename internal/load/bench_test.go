@@ -1,0 +1,220 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// serverVariable makes the test binary a target for benchmarks, in a process of its own.
+const serverVariable = "RLCHECK_BENCH_TARGET"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(serverVariable) != "" {
+		benchTarget()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// benchTarget prints its address and answers every request with the wall time at which it had the header block.
+func benchTarget() {
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	fmt.Println(l.Addr())
+	go func() {
+		io.Copy(io.Discard, os.Stdin) // ends with the benchmark
+		os.Exit(0)
+	}()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			br := bufio.NewReader(c)
+			out := make([]byte, 0, 128)
+			for {
+				for line := []byte("x"); len(line) > 2 || line[0] == 'x'; {
+					var err error
+					if line, err = br.ReadSlice('\n'); err != nil {
+						return
+					}
+				}
+				out = append(out[:0], "HTTP/1.1 200 OK\r\nX-At-Reset: "...)
+				out = strconv.AppendInt(out, time.Now().UnixNano(), 10)
+				out = append(out, "\r\nContent-Length: 2\r\n\r\nok"...)
+				if _, err := c.Write(out); err != nil {
+					return
+				}
+			}
+		}()
+	}
+}
+
+// startTarget runs benchTarget in another process.
+func startTarget(b *testing.B) *url.URL {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), serverVariable+"=1")
+	in := must(cmd.StdinPipe())
+	out := must(cmd.StdoutPipe())
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		in.Close()
+		cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	return must(url.Parse("http://" + line[:len(line)-1] + "/"))
+}
+
+// quantiles returns the median and the 99th percentile in microseconds.
+func quantiles(d []time.Duration) (p50, p99 float64) {
+	slices.Sort(d)
+	at := func(q int) float64 { return float64(d[(len(d)-1)*q/100].Nanoseconds()) / 1e3 }
+	return at(50), at(99)
+}
+
+// arrived returns how late a request was at the target, which wrote down when it came.
+func arrived(value string, plan time.Time) time.Duration {
+	return time.Duration(must(strconv.ParseInt(value, 10, 64)) - plan.UnixNano())
+}
+
+// BenchmarkLateness measures how late requests arrive at the target against the plan, and prints the ratio to a generator
+// that paces net/http with time.Sleep, in the same run. Below 1 is better than it.
+func BenchmarkLateness(b *testing.B) {
+	for _, rate := range []int{500, 2000, 5000, 10000} {
+		for _, economical := range []bool{false, true} {
+			b.Run(fmt.Sprintf("rate=%d/economical=%v", rate, economical), func(b *testing.B) {
+				u := startTarget(b)
+				gap, n := time.Second/time.Duration(rate), rate*3/2
+				for b.Loop() {
+					o := Options{URL: u, Economical: economical, Record: func(n string) bool { return n == "X-At-Reset" }}
+					done := must(o.complete())
+					r := newRecorder(schedule(timeline.Phase{Name: "l", Shape: timeline.Constant, Arrivals: each(n, gap, "k", 0)}), done)
+					if err := r.check(); err != nil {
+						b.Fatal(err)
+					}
+					tl := r.record(context.Background())
+					var ours []time.Duration
+					var sent []time.Duration
+					for _, o := range tl.Observations {
+						v, _ := o.Fields.Get("X-At-Reset")
+						ours = append(ours, arrived(v, r.clock.start.Add(o.At)))
+						sent = append(sent, o.Sent-o.At)
+					}
+					theirs := plainOpen(u, n, gap)
+					p50, p99 := quantiles(ours)
+					q50, q99 := quantiles(theirs)
+					s50, s99 := quantiles(sent)
+					b.ReportMetric(s50, "sent-p50-us")
+					b.ReportMetric(s99, "sent-p99-us")
+					b.ReportMetric(p50, "p50-us")
+					b.ReportMetric(p99, "p99-us")
+					b.ReportMetric(p50/q50, "p50/plain")
+					b.ReportMetric(p99/q99, "p99/plain")
+				}
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
+// plainOpen is the plain open-loop generator: time.Sleep, a goroutine a request, net/http.
+func plainOpen(u *url.URL, n int, gap time.Duration) []time.Duration {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512, MaxConnsPerHost: 512}}
+	defer client.CloseIdleConnections()
+	out := make([]time.Duration, n)
+	var wg sync.WaitGroup
+	start := time.Now().Add(10 * time.Millisecond)
+	for i := range n {
+		plan := start.Add(time.Duration(i) * gap)
+		time.Sleep(time.Until(plan))
+		wg.Go(func() {
+			resp, err := client.Get(u.String())
+			if err != nil {
+				out[i] = time.Minute
+				return
+			}
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			out[i] = arrived(resp.Header.Get("X-At-Reset"), plan)
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// BenchmarkClosed measures the processor time of the generator for a request, every one recorded, with 64 clients, and
+// prints the ratio to net/http, which records nothing. The target is another process.
+func BenchmarkClosed(b *testing.B) {
+	const clients, n = 64, 50_000
+	u := startTarget(b)
+	for b.Loop() {
+		began, wall := cpuTime(), time.Now()
+		tl := must(Record(context.Background(), schedule(timeline.Phase{
+			Name: "c", Shape: timeline.Closed, Clients: clients, Partitions: []string{"k"}, Requests: n,
+		}), Options{URL: u, Pacer: SleepPacer()}))
+		ours, took := cpuTime()-began, time.Since(wall)
+		if c := tl.Counts(); c.Allowed != n {
+			b.Fatalf("got %+v", c)
+		}
+		began = cpuTime()
+		plainClosed(u, clients, n)
+		theirs := cpuTime() - began
+		b.ReportMetric(float64(ours.Microseconds())/n, "cpu-us/req")
+		b.ReportMetric(float64(n)/took.Seconds(), "req/s")
+		b.ReportMetric(float64(ours)/float64(theirs), "cpu/plain")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+func plainClosed(u *url.URL, clients, n int) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
+	defer client.CloseIdleConnections()
+	var left atomic.Int64
+	left.Store(int64(n))
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				if resp, err := client.Get(u.String()); err == nil {
+					io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// BenchmarkBurst measures the spread of a gated burst of 100, as sent.
+func BenchmarkBurst(b *testing.B) {
+	u := startTarget(b)
+	var widths []time.Duration
+	for b.Loop() {
+		tl := mustRecord(b, schedule(timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: each(100, 0, "k", 0)}), Options{URL: u})
+		widths = append(widths, tl.Header.Spreads[0].Width)
+	}
+	p50, p99 := quantiles(widths)
+	b.ReportMetric(p50, "spread-p50-us")
+	b.ReportMetric(p99, "spread-p99-us")
+}
