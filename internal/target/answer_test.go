@@ -180,6 +180,14 @@ func TestHeadHasTheFieldsOfGet(t *testing.T) {
 	}
 }
 
+// TestHeadHasNoBody asks without a server, which would drop a body by itself.
+func TestHeadHasNoBody(t *testing.T) {
+	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d")})
+	if got := run(target, by(http.MethodHead), one, body, says("Content-Length"), one, body, status); got != "8, 429" {
+		t.Errorf("got %s, want 8, 429 and no body", got)
+	}
+}
+
 // TestCostIsRefused answers a cost that is no positive integer with 400, and does not count it.
 func TestCostIsRefused(t *testing.T) {
 	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d"), CostHeader: "x-units", PartitionHeader: "authorization"})

@@ -2,7 +2,6 @@ package target
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,7 +54,8 @@ func dialectsOf(ds []Dialect) (dialects, error) {
 			}
 		default:
 			names := []string{string(XRateLimit), string(RateLimitDraft), string(RateLimitLegacy), string(RetryAfterField), string(None)}
-			return set, fmt.Errorf("target: unknown dialect %q: the dialects are %s%s", d, strings.Join(names, ", "), didYouMean(string(d), names))
+			return set, fmt.Errorf("target: unknown dialect %q: the dialects are %s%s",
+				d, strings.Join(names, ", "), didYouMean(string(d), names))
 		}
 	}
 	return set, nil
@@ -103,7 +103,7 @@ func factsOf(limit reference.Limit) facts {
 
 // windowOf returns the time in which the used up quota of p comes back.
 func windowOf(p reference.Policy) time.Duration {
-	if slices.Contains([]reference.Algorithm{reference.FixedWindow, reference.SlidingWindowLog, reference.SlidingWindowCounter}, p.Algorithm) {
+	if p.Windowed() || p.Algorithm == reference.SlidingWindowLog {
 		return p.Rate.Per
 	}
 	return p.Recovery()

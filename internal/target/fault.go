@@ -69,7 +69,8 @@ func (f Fault) Fits(l reference.Limit) string {
 
 // Faults returns all faults, those of targets and those of proxies, ascending by name.
 func Faults() []Fault {
-	all := slices.Concat(policyFaults, limiterFaults, storeFaults, keyFaults, retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults)
+	all := slices.Concat(policyFaults, limiterFaults, storeFaults, keyFaults,
+		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults)
 	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
@@ -91,7 +92,8 @@ func findFault(name string, proxy bool) (Fault, error) {
 			names = append(names, f.Name)
 		}
 	}
-	return Fault{}, fmt.Errorf("target: unknown fault %q: the faults of %s are %s%s", name, place(proxy), strings.Join(names, ", "), didYouMean(name, names))
+	return Fault{}, fmt.Errorf("target: unknown fault %q: the faults of %s are %s%s",
+		name, place(proxy), strings.Join(names, ", "), didYouMean(name, names))
 }
 
 func place(proxy bool) string {

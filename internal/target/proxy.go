@@ -55,7 +55,7 @@ func NewProxy(o ProxyOptions) (http.Handler, error) {
 	if fault.retries > 0 {
 		o.Transport = retrying{inner: o.Transport, times: fault.retries}
 	}
-	return &httputil.ReverseProxy{
+	return o.undated(&httputil.ReverseProxy{
 		Transport: o.Transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(o.Upstream)
@@ -80,7 +80,7 @@ func NewProxy(o ProxyOptions) (http.Handler, error) {
 		},
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
-	}, nil
+	}), nil
 }
 
 // newTransport returns a transport for many connections to one origin. It gives an idle connection up long before our
@@ -121,18 +121,10 @@ func (o *ProxyOptions) check() error {
 
 // rewrite applies Strip, Set and Status to r.
 func (o *ProxyOptions) rewrite(r *http.Response) {
-	for _, pattern := range o.Strip {
-		prefix, isPrefix := strings.CutSuffix(strings.ToLower(pattern), "*")
-		for name := range r.Header {
-			lower := strings.ToLower(name)
-			if lower == prefix || isPrefix && strings.HasPrefix(lower, prefix) {
-				delete(r.Header, name)
-			}
+	for name := range r.Header {
+		if o.strips(name) {
+			delete(r.Header, name)
 		}
-	}
-	if _, ok := r.Header["Date"]; !ok {
-		// A nil value keeps our own server from adding the field again.
-		r.Header["Date"] = nil
 	}
 	for name, value := range o.Set {
 		r.Header[textproto.CanonicalMIMEHeaderKey(name)] = []string{value}
@@ -140,6 +132,30 @@ func (o *ProxyOptions) rewrite(r *http.Response) {
 	if to, ok := o.Status[r.StatusCode]; ok {
 		r.StatusCode, r.Status = to, http.StatusText(to)
 	}
+}
+
+// strips tells whether Strip names a field.
+func (o *ProxyOptions) strips(name string) bool {
+	lower := strings.ToLower(name)
+	for _, pattern := range o.Strip {
+		prefix, isPrefix := strings.CutSuffix(strings.ToLower(pattern), "*")
+		if lower == prefix || isPrefix && strings.HasPrefix(lower, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// undated keeps the server from adding a Date of its own where Date is stripped. Otherwise it adds one to an answer that came
+// without (RFC 9110 section 6.6.1).
+func (o *ProxyOptions) undated(h http.Handler) http.Handler {
+	if _, set := o.Set["Date"]; set || !o.strips("Date") {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Date"] = nil
+		h.ServeHTTP(w, r)
+	})
 }
 
 // keepForwarded passes on the fields about the client that ReverseProxy takes away.

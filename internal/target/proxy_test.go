@@ -173,6 +173,38 @@ func TestProxyRewrites(t *testing.T) {
 	})
 }
 
+// TestProxyDate passes the Date of the origin, adds one where the origin has none, and sends none where it is stripped.
+func TestProxyDate(t *testing.T) {
+	const old = "Sat, 01 Jan 2000 00:00:00 GMT"
+	for _, c := range []struct {
+		origin []string
+		o      ProxyOptions
+		want   string
+	}{
+		{[]string{old}, ProxyOptions{}, old},
+		{nil, ProxyOptions{}, "now"},
+		{[]string{old}, ProxyOptions{Strip: []string{"date"}}, ""},
+		{nil, ProxyOptions{Strip: []string{"*"}}, ""},
+		{[]string{old}, ProxyOptions{Strip: []string{"date"}, Set: map[string]string{"Date": "never"}}, "never"},
+	} {
+		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header()["Date"] = c.origin })
+		front := httptest.NewServer(proxied(t, h, c.o))
+		answer, err := http.Get(front.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		front.Close()
+		got := answer.Header.Get("Date")
+		if _, err := http.ParseTime(got); err == nil && got != old {
+			got = "now"
+		}
+		if got != c.want {
+			t.Errorf("origin %q, strip %q: got Date %q, want %q", c.origin, c.o.Strip, got, c.want)
+		}
+	}
+}
+
 // failing is a transport that does not reach its origin.
 type failing struct{}
 

@@ -178,7 +178,7 @@ func TestStoreEqualsReference(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					compareRulings(t, hammer(t, d, 8, 150), limit)
+					compareRulings(t, hammer(t, d, 8, 90), limit)
 				})
 			}
 		})
