@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -48,6 +49,28 @@ func TestDenialsOfAPhase(t *testing.T) {
 		c := judge(more(late(req(4, 90, 91, 200), by)), nil, Expect{Denials: []DenialBound{{"p", 1}}, LateP99: 60 * ms}, noWaits)[0]
 		if c.Verdict != want {
 			t.Errorf("%v late, 60 ms expected: got %s (%s), want %s", by, c.Verdict, c.Text, want)
+		}
+	}
+}
+
+// On a busy machine requests that were sent in time are decided together. A denial that the limit explains then is no
+// fault; one that it cannot explain at any instant is.
+func TestDenialsThatTheLimitExplains(t *testing.T) {
+	limit, err := reference.Parse("leaky-bucket,rate=100/s,burst=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := Expect{Denials: []DenialBound{{"p", 0}}}
+	for name, c := range map[string]struct {
+		second timeline.Observation
+		want   check.Verdict
+	}{
+		"9 ms apart at the least, and 10 ms refill one": {req(2, 11, 12, 429), check.Inconclusive},
+		"10 ms apart at the least":                      {req(2, 12, 13, 429), check.Fail},
+	} {
+		tl := record(req(1, 0, 2, 200), c.second)
+		if got := Judge(tl, limit, bound)[0]; got.Verdict != c.want || got.Verdict == check.Inconclusive && got.Reason != check.ScheduleMissed {
+			t.Errorf("%s: got %s %s (%s), want %s", name, got.Verdict, got.Reason, got.Text, c.want)
 		}
 	}
 }
