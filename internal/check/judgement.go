@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -103,6 +104,11 @@ func (c *caseFile) demand(j *Judgement) {
 	pol := c.limit[0]
 	quota, rate := float64(pol.Full()), float64(pol.Rate.N)*float64(time.Second)/float64(pol.Rate.Per)
 	m := j.Measured
+	if pol.Algorithm == reference.LeakyBucketQueue {
+		// An admission that waited long may have been decided late, so nothing proves that a queue has as many places as
+		// declared; that it has no more, a denial shows.
+		m.Burst.Lo, m.Burst.LoSet = quota, true
+	}
 	reason, extra := TooFew, ""
 	if n := unclassified(c.tl.Observations); n > 0 {
 		reason, extra = UnclassifiedStatus, fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: {status: [...]})", plural(int64(n), "answer", "answers"))
@@ -110,9 +116,9 @@ func (c *caseFile) demand(j *Judgement) {
 	fail := func(what string) { j.Verdict, j.Reason, j.Detail = Inconclusive, reason, what+extra }
 	switch {
 	case r.BurstExact && (!m.Burst.LoSet || !m.Burst.HiSet || m.Burst.Lo != m.Burst.Hi):
-		fail("the burst was measured as " + m.Burst.String() + ", not exactly")
+		fail("the burst was measured as " + j.Measured.Burst.String() + ", not exactly")
 	case r.Burst > 0 && !m.Burst.within(quota, r.Burst):
-		fail(fmt.Sprintf("the burst was measured as %s, wider than %g %%", m.Burst, 100*r.Burst))
+		fail(fmt.Sprintf("the burst was measured as %s, wider than %g %%", j.Measured.Burst, 100*r.Burst))
 	case r.Rate > 0 && !m.Rate.within(rate, r.Rate):
 		fail(fmt.Sprintf("the rate was measured as %s/s, wider than %g %%", m.Rate, 100*r.Rate))
 	}
