@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -78,32 +77,17 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 // without them, the windows would begin elsewhere.
 func (c *caseFile) anchoredFinding(p *part, r anchoredRefutation) Finding {
 	pol := c.limit[0]
-	f := c.findingOf(p, r.found, pol, r.box)
 	var own []event
 	end := minTime
 	for _, br := range r.found {
 		own = append(own, br.events...)
-		end = max(end, latestEnd(br.events))
+		end = max(end, lastEnd(br.events))
 	}
 	proof := historyOf(r.placing(pol, own, end))
 	if len(refuteAnchored(proof, pol, c.o.Conformance).found) == 0 {
 		proof = historyOf(r.until(end))
 	}
-	keep := make(map[int]bool, len(proof.all))
-	for _, ev := range proof.all {
-		keep[ev.seq] = true
-	}
-	f.Observations = sortedKeys(keep)
-	f.From, f.To = reach(p.pick(keep), time.Duration(c.end))
-	return f
-}
-
-func latestEnd(events []event) int64 {
-	end := minTime
-	for _, ev := range events {
-		end = max(end, ev.e)
-	}
-	return end
+	return c.describe(p, r.found, proof.all, pol, r.box)
 }
 
 // anchor is the interval in which the first of the counted requests was decided.

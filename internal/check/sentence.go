@@ -78,8 +78,12 @@ func (s sentence) under(f Finding) string {
 // together: no order and no decision times explain these 7 requests within 0.020 s together: 4 allowed, 3 denied.
 func (s sentence) together(f Finding) string {
 	allowed, denied := s.outcomes()
+	if denied == 0 {
+		return fmt.Sprintf("%s allowed within %s; no order and no decision times admit more than %d of them",
+			s.units(allowed), seconds(f.To-f.From), f.Bound)
+	}
 	return fmt.Sprintf("no order and no decision times explain %s within %s together: %d allowed, %d denied",
-		plural(f.Seen, "request", "requests"), seconds(f.To-f.From), allowed, denied)
+		plural(int64(len(s.witness)), "request", "requests"), seconds(f.To-f.From), allowed, denied)
 }
 
 // outcomes adds up the units admitted and the requests denied of the witness.

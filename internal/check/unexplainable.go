@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // exactLimit is the largest number of observations of a partition that is searched exactly.
@@ -28,7 +27,6 @@ func unexplainable(h *history, p reference.Policy, phase int64) (br *breach, lim
 		return x != nil && x.search() != nil
 	}
 	proof = proof.since(newBound(p, phase, phase), fails)
-	proof = proof.fewest(fails)
 	br = &breach{kind: NoExplanation, seen: int64(len(proof.all)), bound: int64(len(proof.all)) - 1, events: proof.all}
 	br.span = spanOf(proof.all)
 	return br, false
@@ -73,34 +71,5 @@ func (h *history) since(b bound, fails func(*history) bool) *history {
 		}
 		until = max(until, ev.e)
 	}
-	return best
-}
-
-// fewestTries bounds the number of searches that make a witness smaller.
-const fewestTries = 200
-
-// fewest drops, one by one, the denials that the proof does not need, and then the admissions that no denial left can
-// count on. Dropping a denial, or an admission after the last denial, only makes a history easier to explain.
-func (h *history) fewest(fails func(*history) bool) *history {
-	best := h
-	drop := func(may func(*history, event) bool) {
-		for i, tries := 0, fewestTries; i < len(best.all) && tries > 0; {
-			if !may(best, best.all[i]) {
-				i++
-				continue
-			}
-			tries--
-			less := &history{all: slices.Delete(slices.Clone(best.all), i, i+1)}
-			if less.split(); fails(less) {
-				best = less
-			} else {
-				i++
-			}
-		}
-	}
-	drop(func(_ *history, ev event) bool { return ev.outcome == timeline.Denied })
-	drop(func(h *history, ev event) bool {
-		return !slices.ContainsFunc(h.denied, func(d event) bool { return d.e >= ev.s })
-	})
 	return best
 }

@@ -1,0 +1,103 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// proof makes the fewest events of a history that are refuted on their own.
+//
+// An event may be left out when that makes what is left easier to explain, so that its refutation still refutes the
+// whole: a denial always, any other request if no denial that is left may have counted it.
+type proof struct {
+	h      *history
+	policy reference.Policy
+	mode   Conformance
+	box    phases
+	// tries bounds how often events are judged again.
+	tries int
+}
+
+const proofTries = 600
+
+// refute judges events alone.
+func (p *proof) refute(events []event) []*breach {
+	p.tries--
+	s := &search{policy: p.policy, mode: p.mode, group: &group{parts: []*history{historyOf(events)}}}
+	found, ok := s.refute(p.box)
+	if !ok {
+		return nil
+	}
+	out := make([]*breach, len(found))
+	for i, r := range found {
+		out[i] = r.breach
+	}
+	return out
+}
+
+// fewest returns the breaches of the smallest witness that was found, and its events. Where the witness cannot be judged
+// alone (its phase is shared, and other partitions are part of the proof) it is returned as it is.
+func (p *proof) fewest(found []*breach) ([]*breach, []event) {
+	events := eventsOf(found)
+	alone := p.refute(events)
+	if alone == nil { // what places the windows is missing
+		wider := p.h.before(lastEnd(events)).all
+		if alone = p.refute(wider); alone == nil {
+			return found, events
+		}
+		events = slices.Clone(wider)
+	}
+	for step := max(len(events)/2, 1); ; step = max(step/2, 1) {
+		before := len(events)
+		for from := 0; from < len(events) && p.tries > 0; {
+			less := slices.Delete(slices.Clone(events), from, min(from+step, len(events)))
+			if !easier(less, events[from:min(from+step, len(events))]) {
+				from += step
+				continue
+			}
+			if again := p.refute(less); again != nil {
+				events, alone = less, again
+				continue
+			}
+			from += step
+		}
+		if step == 1 && (len(events) == before || p.tries <= 0) {
+			return alone, events
+		}
+	}
+}
+
+// easier tells whether what is left is easier to explain without the dropped events.
+func easier(left, dropped []event) bool {
+	if len(left) == 0 {
+		return false
+	}
+	for _, ev := range dropped {
+		if ev.outcome == timeline.Denied {
+			continue
+		}
+		if slices.ContainsFunc(left, func(d event) bool { return d.outcome == timeline.Denied && d.e >= ev.s }) {
+			return false
+		}
+	}
+	return true
+}
+
+// eventsOf returns the events of all breaches, each once, ascending by start.
+func eventsOf(found []*breach) []event {
+	var all []event
+	for _, br := range found {
+		all = append(all, br.events...)
+	}
+	return historyOf(all).all
+}
+
+func lastEnd(events []event) int64 {
+	end := minTime
+	for _, ev := range events {
+		end = max(end, ev.e)
+	}
+	return end
+}

@@ -1,0 +1,81 @@
+package check
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// alone returns the observations of tl with the given numbers.
+func alone(tl *timeline.Timeline, seqs []int) *timeline.Timeline {
+	out := &timeline.Timeline{Header: tl.Header}
+	out.Header.Ended = tl.End()
+	for _, o := range tl.Observations {
+		if slices.Contains(seqs, o.Seq) {
+			out.Observations = append(out.Observations, o)
+		}
+	}
+	return out
+}
+
+// TestWitnessFailsAlone: every witness of a random small history FAILs when it is judged on its own, and one of an
+// over-admission whose requests cost the same passes as soon as any of them is left out.
+func TestWitnessFailsAlone(t *testing.T) {
+	for name, pol := range smallPolicies() {
+		t.Run(name, func(t *testing.T) {
+			lim, err := reference.New(pol)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := rand.New(rand.NewPCG(7, 11))
+			seen := map[Kind]int{}
+			for range 400 {
+				tl := randomHistory(r, lim, []int{0, 3, 10, 30}[r.IntN(4)], false)
+				j := judged(t, tl, pol)
+				if len(j.Partitions) == 0 || j.Verdict != Fail {
+					continue
+				}
+				for _, f := range j.Partitions[0].Findings {
+					seen[f.Kind]++
+					holds(t, tl, pol, f)
+				}
+			}
+			if seen[OverAdmission]+seen[UnderAdmission]+seen[NoExplanation] == 0 {
+				t.Fatal("no finding at all")
+			}
+			t.Log(seen)
+		})
+	}
+}
+
+func judged(t *testing.T, tl *timeline.Timeline, pol reference.Policy) *Judgement {
+	t.Helper()
+	j, err := Judge(tl, reference.Limit{pol}, Options{SkipMeasure: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// holds checks what is promised of a witness.
+func holds(t *testing.T, tl *timeline.Timeline, pol reference.Policy, f Finding) {
+	t.Helper()
+	if !slices.IsSorted(f.Observations) || len(f.Observations) == 0 || f.Text == "" || f.From > f.To {
+		t.Fatalf("finding out of shape: %+v", f)
+	}
+	if j := judged(t, alone(tl, f.Observations), pol); j.Verdict != Fail {
+		t.Fatalf("the witness does not fail alone:\n%s%+v", draw(tl), f)
+	}
+	if f.Kind != OverAdmission || pol.Count == reference.CountAll || anchored(pol) {
+		return
+	}
+	for i := range f.Observations {
+		less := slices.Delete(slices.Clone(f.Observations), i, i+1)
+		if j := judged(t, alone(tl, less), pol); j.Verdict == Fail {
+			t.Fatalf("the witness still fails without #%d:\n%s%+v", f.Observations[i], draw(tl), f)
+		}
+	}
+}
