@@ -1,8 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -33,13 +38,8 @@ func newCheckCmd(e *env) *cobra.Command {
 		Long: `Check judges a timeline file (NDJSON or CSV, plain or gzip; - for standard input) against a declared limit. The verdict is
 FAIL only if no decision times, no order and no hidden phase explain the recording.`,
 		Example: `  rlcheck check reports/2026-11-20T10-00-00/timeline.ndjson --limit token-bucket,rate=10/s,burst=20 -o json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("check: name one timeline file, or - for standard input")
-			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, args []string) error { return e.check(args[0], f) },
+		Args:    needs(1, 1, "one timeline file, or - for standard input"),
+		RunE:    func(_ *cobra.Command, args []string) error { return e.check(args[0], f) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,... (required)")
@@ -90,7 +90,7 @@ func (e *env) check(name string, f checkFlags) error {
 		if err != nil {
 			return err
 		}
-		_, _ = e.say.Write(append(text, '\n')) // remembered by the speaker
+		_, _ = e.say.Write(append(bytes.TrimRight(text, "\n"), '\n')) // remembered by the speaker
 	} else {
 		e.verdict(j, limit, tl)
 	}
@@ -101,7 +101,7 @@ func (e *env) check(name string, f checkFlags) error {
 func (e *env) readTimeline(name string, f checkFlags) (*timeline.Timeline, error) {
 	in := e.in
 	if name != "-" {
-		file, err := os.Open(name)
+		file, err := openTimeline(name)
 		if err != nil {
 			return nil, err
 		}
@@ -119,6 +119,22 @@ func (e *env) readTimeline(name string, f checkFlags) (*timeline.Timeline, error
 		return nil, usagef("--format %q: ndjson or csv", f.format)
 	}
 	return read(io.Reader(in), name, opts)
+}
+
+// openTimeline opens a recording.
+func openTimeline(name string) (*os.File, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: there is no such file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		_ = f.Close() // nothing was written
+		return nil, fmt.Errorf("%s: a folder: a recording is a file (write %s)", name, filepath.Join(name, "timeline.ndjson"))
+	}
+	return f, nil
 }
 
 func outcomeOf(status int, denied []int) timeline.Outcome {
@@ -156,7 +172,15 @@ func (e *env) verdict(j *check.Judgement, limit reference.Limit, tl *timeline.Ti
 	if j.Verdict == check.Pass {
 		e.say.resultf("PASS  %s\n", trial.Worth(limit, j.Measured))
 	}
-	e.say.resultf("%d requests in %d partitions: %d allowed, %d denied, %d unknown\n", c.Sent, len(j.Partitions), c.Allowed, c.Denied, c.Unknown)
+	e.say.resultf("%s in %s: %d allowed, %d denied, %d unknown\n", plural(c.Sent, "request"), plural(len(j.Partitions), "partition"),
+		c.Allowed, c.Denied, c.Unknown)
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return itoa(n) + " " + noun
 }
 
 // witness names the observations of a finding and their span.

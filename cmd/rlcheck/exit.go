@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"github.com/rlcheck/rlcheck/internal/check"
 )
 
@@ -37,6 +34,15 @@ func statusOf(err error) int {
 	}
 }
 
+// afterTrouble is the exit status of a run of which something that was asked for could not be kept or printed: a FAIL and
+// an interruption stay what they are, all else says that nothing can be relied on.
+func afterTrouble(status int) int {
+	if status == exitFail || status == exitInterrupted {
+		return status
+	}
+	return exitNothing
+}
+
 // statusFor turns a verdict into an exit status; failOn is the flag --fail-on.
 func statusFor(v check.Verdict, interrupted bool, failOn string) error {
 	switch {
@@ -51,24 +57,4 @@ func statusFor(v check.Verdict, interrupted bool, failOn string) error {
 	default:
 		return nil
 	}
-}
-
-// usagef is an error of the command line.
-func usagef(format string, args ...any) error { return fmt.Errorf(format, args...) }
-
-// fromEnvironment sets the flags that were not given from RLCHECK_* variables: a flag goes over the environment, and that
-// over a file.
-func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) error {
-	var errs []error
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Name == "help" {
-			return
-		}
-		if v, set := getenv(variable(f.Name)); set && v != "" {
-			if err := cmd.Flags().Set(f.Name, v); err != nil {
-				errs = append(errs, fmt.Errorf("%s=%q: %w", variable(f.Name), v, err))
-			}
-		}
-	})
-	return errors.Join(errs...)
 }

@@ -15,7 +15,7 @@ func newExplainCmd(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [ID]",
 		Short: "What a reason, a finding, a claim, a fault or a scenario means, and how it is observed",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  needs(0, 1, "one word (rlcheck explain lists them all)"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			entries, err := e.glossary()
 			if err != nil {
@@ -29,12 +29,24 @@ func newExplainCmd(e *env) *cobra.Command {
 			}
 			i := slices.IndexFunc(entries, func(en entry) bool { return en.id == args[0] })
 			if i < 0 {
-				return usagef("%q: there is nothing of that name (rlcheck explain lists them all)", args[0])
+				return usagef("%q: there is nothing of that name%s", args[0], mend(nearestEntry(args[0], entries)))
 			}
 			e.say.resultf("%s (%s)\n%s\n", entries[i].id, entries[i].kind, entries[i].text)
 			return nil
 		},
 	}
+}
+
+// nearestEntry suggests the word that was meant.
+func nearestEntry(word string, entries []entry) string {
+	ids := make([]string, len(entries))
+	for i, en := range entries {
+		ids[i] = en.id
+	}
+	if near := scenario.Suggest(word, ids); near != "" {
+		return near
+	}
+	return "rlcheck explain lists them all"
 }
 
 // entry explains one word of rlcheck.

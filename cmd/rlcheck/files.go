@@ -15,7 +15,7 @@ func newLintCmd(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint SCENARIO|DIR|builtin:NAME...",
 		Short: "Check scenario files: every mistake, and what could be better",
-		Args:  atLeastOne("lint"),
+		Args:  needs(1, -1, "a scenario file, a folder or builtin:NAME"),
 		RunE:  func(_ *cobra.Command, args []string) error { return e.lint(args) },
 	}
 }
@@ -42,7 +42,7 @@ func (e *env) lint(args []string) error {
 
 func newListCmd(e *env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list [DIR]",
+		Use:   "list [SCENARIO|DIR|builtin:NAME...]",
 		Short: "List scenarios: the bundled ones, or those of files and folders",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -79,7 +79,7 @@ func newShowCmd(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
 		Short: "Print a scenario file",
-		Args:  cobra.ExactArgs(1),
+		Args:  needs(1, 1, "one scenario (rlcheck list shows the bundled ones)"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
 			if _, err := os.Stat(name); err != nil && !strings.HasPrefix(name, builtinPrefix) {
@@ -101,7 +101,7 @@ func newInitCmd(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a commented scenario to begin with",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  needs(0, 1, "the file to write"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				_, _ = e.say.Write(scenario.Template()) // remembered by the speaker
@@ -130,7 +130,7 @@ func newSchemaCmd(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of scenario files, for editors",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			text, err := scenario.Schema()
 			if err != nil {
@@ -139,14 +139,5 @@ func newSchemaCmd(e *env) *cobra.Command {
 			_, _ = e.say.Write(text) // remembered by the speaker
 			return nil
 		},
-	}
-}
-
-func atLeastOne(name string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usagef("%s: name a scenario file, a folder or builtin:NAME", name)
-		}
-		return nil
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -18,35 +17,47 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // env is what a command may use of the world.
 type env struct {
+	args   []string
 	in     io.Reader
 	say    *speaker
 	getenv func(string) (string, bool)
-	// quiet and verbose are -q and -v; color and progress tell whether they are wanted.
+	// quiet and verbose are -q and -v; color and noProgress tell what is wanted of a terminal.
 	quiet, verbose, noProgress bool
 	color                      string
 }
 
 // run is the program: it returns the exit status and never exits.
 func run(args []string, in io.Reader, out, errw io.Writer) int {
-	e := &env{in: in, say: &speaker{out: out, err: errw}, getenv: os.LookupEnv}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	signal.Ignore(syscall.SIGPIPE) // a reader that has gone is no reason to lose a recording: writes return EPIPE
+	e := &env{args: args, in: in, say: &speaker{out: out, err: errw}, getenv: os.LookupEnv}
 	root := newRootCmd(e)
 	root.SetArgs(args)
-	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(errw)
-	err := root.ExecuteContext(ctx)
-	status := statusOf(err)
-	if e.say.broken != nil && status == exitPass {
-		status = exitNothing
+	err := unknownCommand(root, args)
+	if err == nil {
+		err = root.Execute()
 	}
+	status := statusOf(err)
 	var silent exitStatus
 	if err != nil && !errors.As(err, &silent) {
 		e.say.problem(err)
 	}
+	if lost := e.say.lost(); lost != nil {
+		e.say.problem(lost)
+		status = afterTrouble(status)
+	}
 	return status
+}
+
+// interruptible returns a context that ends when the program is told to stop. A second signal ends the program at once.
+// Commands that do not ask for it end at the first one.
+func interruptible() (ctx context.Context, stop func()) {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop = signal.NotifyContext(context.Background(), signals...)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // newRootCmd builds the command tree.
@@ -58,15 +69,19 @@ func newRootCmd(e *env) *cobra.Command {
 limiter only when no decision times, no order and no hidden phase can explain the recording.
 
 Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something was inconclusive, 130 interrupted.`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		SilenceErrors:      true,
+		SilenceUsage:       true,
+		DisableSuggestions: true, // unknownCommand has its own, in one line
+		Version:            version(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w (%s --help lists the flags)", err, cmd.CommandPath())
-	})
+	root.SetIn(e.in)
+	root.SetOut(e.say)
+	root.SetErr(e.say.err)
+	root.SetVersionTemplate("rlcheck {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
 	flags.BoolVarP(&e.quiet, "quiet", "q", false, "print results only")
 	flags.BoolVarP(&e.verbose, "verbose", "v", false, "print more of what is done")
@@ -76,6 +91,9 @@ Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something
 	root.AddCommand(newRunCmd(e), newCheckCmd(e), newServeCmd(e), newProxyCmd(e), newReportCmd(e), newLintCmd(e),
 		newListCmd(e), newShowCmd(e), newInitCmd(e), newSchemaCmd(e), newExplainCmd(e), newRetryAfterCmd(e), newManCmd(e),
 		newVersionCmd(e))
+	root.SetHelpCommand(newHelpCmd())
+	root.InitDefaultHelpCmd()
+	settleCompletion(root)
 	return root
 }
 
@@ -119,9 +137,4 @@ func terminal(w io.Writer) (fd, width int) {
 		width = 80
 	}
 	return int(f.Fd()), width
-}
-
-// variable is the environment variable of a flag: --max-rate is RLCHECK_MAX_RATE.
-func variable(flag string) string {
-	return "RLCHECK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

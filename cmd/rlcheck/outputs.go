@@ -40,36 +40,67 @@ func parseOutputs(values []string, fallback string) ([]output, error) {
 	return out, nil
 }
 
-// emit writes a run in every wanted format. A file is written whole or not at all.
-func (e *env) emit(outs []output, r *report.Run, o report.Options) error {
-	var failed error
+// emit writes a run in every wanted format and says what could not be written; it returns whether all was.
+func (e *env) emit(outs []output, r *report.Run, o report.Options) bool {
+	whole := true
 	for _, out := range outs {
 		var buf bytes.Buffer
-		if err := report.Write(&buf, out.format, r, o); err != nil {
-			failed = err
-			continue
-		}
-		if out.path == "" {
+		err := report.Write(&buf, out.format, r, o)
+		switch {
+		case err != nil:
+		case out.path == "":
 			_, _ = e.say.Write(buf.Bytes()) // remembered by the speaker
-			continue
+		default:
+			err = writeFile(out.path, buf.Bytes())
 		}
-		if err := writeFile(out.path, buf.Bytes()); err != nil {
+		if err != nil {
 			e.say.problem(err)
-			failed = exitStatus(exitNothing)
+			whole = false
 		}
 	}
-	return failed
+	return whole
 }
 
-// writeFile writes a file whole or not at all, making its folder.
+// writeFile writes a file whole or not at all, making its folder. What is there and no regular file (/dev/stdout, a named
+// pipe) is written to and stays what it is; a symbolic link too.
 func writeFile(path string, data []byte) error {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	}
+	var err error
+	if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() {
+		err = writeInto(path, data)
+	} else {
+		err = replaceFile(path, data)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: not written: %w", path, err)
+	}
+	return nil
+}
+
+// writeInto writes to what is no regular file.
+func writeInto(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err != nil {
+		_ = f.Close() // the first error counts
+		return cause(err)
+	}
+	return f.Close()
+}
+
+// replaceFile puts a file with data in the place of path.
+func replaceFile(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	tmp, err := os.CreateTemp(dir, ".rlcheck-*")
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return cause(err)
 	}
 	defer os.Remove(tmp.Name())
 	_, err = tmp.Write(data)
@@ -82,8 +113,5 @@ func writeFile(path string, data []byte) error {
 	if err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: not written: %w", path, err)
-	}
-	return nil
+	return cause(err)
 }

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,10 +18,12 @@ func newReportCmd(e *env) *cobra.Command {
 	var outputs []string
 	var strict bool
 	cmd := &cobra.Command{
-		Use:     "report RUN -o FORMAT[=PATH]",
-		Short:   "Other formats from a kept run",
+		Use:   "report RUN -o FORMAT[=PATH]",
+		Short: "Other formats from a kept run",
+		Long: `Report writes a kept run (its folder, or its report.json) in other formats. What is missing of the recordings is left out.
+The exit status tells only whether they were written: 0, or 2.`,
 		Example: "  rlcheck report reports/2026-11-20T10-00-00 -o html=run.html",
-		Args:    cobra.ExactArgs(1),
+		Args:    needs(1, 1, "one kept run: its folder, or its report.json"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			outs, err := parseOutputs(outputs, "")
 			if err != nil {
@@ -31,10 +37,13 @@ func newReportCmd(e *env) *cobra.Command {
 				return err
 			}
 			_, width := terminal(e.say.out)
-			return e.emit(outs, r, report.Options{Color: e.wantsColor(), Width: width, Strict: strict})
+			if !e.emit(outs, r, report.Options{Color: e.wantsColor(), Width: width, Strict: strict}) {
+				return exitStatus(exitNothing)
+			}
+			return nil
 		},
 	}
-	cmd.Flags().StringArrayVarP(&outputs, "output", "o", nil, "FORMAT[=PATH] (repeatable)")
+	cmd.Flags().StringArrayVarP(&outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+" (repeatable; default table)")
 	cmd.Flags().BoolVar(&strict, "strict", false, "recommended scenarios count too")
 	return cmd
 }
@@ -45,13 +54,16 @@ func readRun(path string) (*report.Run, error) {
 		path = filepath.Join(path, "report.json")
 	}
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: there is no such file: a kept run is a folder with a report.json (rlcheck run keeps them in reports/)", path)
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	r, err := report.ReadJSON(f)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"os"
+	"errors"
 	"runtime"
 	"strings"
 	"time"
@@ -34,13 +34,8 @@ func newRunCmd(e *env) *cobra.Command {
 other, judges each recording against the declared limit and writes reports.`,
 		Example: `  rlcheck run builtin:
   rlcheck run scenarios/burst.yaml -t http://127.0.0.1:8080/ --limit leaky-bucket,rate=10/s,burst=21`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("run: name a scenario file, a folder or builtin:NAME (rlcheck list shows the bundled ones)")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return e.run(cmd.Context(), args, f) },
+		Args: needs(1, -1, "a scenario file, a folder or builtin:NAME (rlcheck list shows the bundled ones)"),
+		RunE: func(_ *cobra.Command, args []string) error { return e.run(args, f) },
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.target, "target", "t", "", "URL of the target, or builtin")
@@ -61,7 +56,7 @@ other, judges each recording against the declared limit and writes reports.`,
 }
 
 // run is `rlcheck run`.
-func (e *env) run(ctx context.Context, args []string, f runFlags) error {
+func (e *env) run(args []string, f runFlags) error {
 	if f.failOn != "" && f.failOn != "fail" && f.failOn != "inconclusive" {
 		return usagef("--fail-on %q: fail or inconclusive", f.failOn)
 	}
@@ -82,9 +77,14 @@ func (e *env) run(ctx context.Context, args []string, f runFlags) error {
 		return err
 	}
 	if f.dryRun {
-		return e.dryRun(chosen)
+		return e.dryRun(chosen, f.allow)
 	}
-	return e.record(ctx, chosen, sources, outs, f)
+	ctx, stop := interruptible()
+	defer stop()
+	if err := e.preflight(ctx, chosen, f); err != nil {
+		return err
+	}
+	return e.record(ctx, chosen, sources, outs, f, newRedactor(chosen, opts.Set))
 }
 
 // parseOptions turns the flags that change scenarios into what their decoder takes.
@@ -101,80 +101,66 @@ func (e *env) parseOptions(f runFlags) (scenario.ParseOptions, error) {
 }
 
 // record runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.
-func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources []source, outs []output, f runFlags) error {
+func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources []source, outs []output, f runFlags, red redactor) error {
 	started := time.Now()
-	r := &report.Run{ID: runID(started), Started: started, Version: version(),
+	r := &report.Run{ID: runID(started), Started: started, Version: version(), Command: red.words(append([]string{"rlcheck"}, e.args...)),
 		Host: report.Host{GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}}
 	dir, err := newRunDir(f.out, r.ID, len(chosen))
 	if err != nil {
 		return err
 	}
-	var kept error
+	whole := true
 	for _, s := range chosen {
 		if ctx.Err() != nil {
 			break
 		}
-		done, err := e.one(ctx, s, dir, textOf(sources, s.File), f, r.ID)
+		done, err := e.one(ctx, s, dir, textOf(sources, s.File), f, r.ID, red)
 		if err != nil {
-			kept = err
+			whole = false
 			e.say.problem(err)
 		}
 		r.Scenarios = append(r.Scenarios, done)
 	}
-	r.Command = redacted(os.Args, secretsOf(chosen))
 	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
-	if e.report(dir, outs, r, f) != nil {
-		kept = exitStatus(exitNothing)
-	}
+	_, width := terminal(e.say.out)
+	o := report.Options{Color: e.wantsColor(), Width: width, Strict: f.strict}
+	whole = e.emit(dir.reports(), r, o) && whole
+	whole = e.emit(outs, r, o) && whole
+	e.say.notef("kept in %s", dir.path)
 	verdict := statusFor(r.Verdict(f.strict), r.Interrupted, f.failOn)
-	if kept != nil && verdict == nil {
-		return exitStatus(exitNothing) // judged, but what was asked for could not be kept
+	if !whole {
+		return exitStatus(afterTrouble(statusOf(verdict)))
 	}
 	return verdict
 }
 
-// report writes the reports of the folder, then what was asked for.
-func (e *env) report(dir *runDir, outs []output, r *report.Run, f runFlags) error {
-	_, width := terminal(e.say.out)
-	o := report.Options{Color: e.wantsColor(), Width: width, Strict: f.strict}
-	failed := e.emit(dir.reports(), r, o)
-	if err := e.emit(outs, r, o); err != nil {
-		failed = err
-	}
-	if failed == nil {
-		e.say.notef("kept in %s", dir.path)
-	}
-	return failed
-}
-
 // one runs one scenario and keeps its files.
-func (e *env) one(ctx context.Context, s *scenario.Scenario, dir *runDir, text []byte, f runFlags, id string) (report.Scenario, error) {
+func (e *env) one(ctx context.Context, s *scenario.Scenario, dir *runDir, text []byte, f runFlags, id string, red redactor) (report.Scenario, error) {
 	var bar *meter
-	var keepErr error
+	var planErr, keepErr error
 	out := trial.Scenario(ctx, s, trial.Options{
 		ID: id + "-" + s.ID, Seed: f.seed, Version: version(), Allow: f.allow, Redis: f.redis,
 		Planned: func(plan *timeline.Schedule) {
-			keepErr = dir.keepPlan(s.ID, text, plan)
+			planErr = dir.keepPlan(s.ID, text, plan)
 			n, _ := plan.Planned()
 			bar = e.newMeter(s.ID, n)
 		},
 		Progress: func(p load.Progress) { bar.update(p) },
 	})
 	bar.stop()
+	red.scenario(&out)
 	if out.Timeline != nil {
 		out.TimelinePath = dir.of(s.ID, "timeline.ndjson")
-		if err := dir.keepRecording(s.ID, out.Timeline, out.Header.Started); err != nil {
-			keepErr = err
-		}
+		keepErr = dir.keepRecording(s.ID, out.Timeline, out.Header.Started)
 	}
 	if e.verbose || out.Verdict != check.Pass {
 		e.say.notef("%s: %s", s.ID, strings.TrimSpace(strings.ToUpper(out.Verdict.String())+" "+string(out.Reason)))
 	}
-	return out, keepErr
+	return out, errors.Join(planErr, keepErr)
 }
 
 // dryRun prints what the scenarios would send.
-func (e *env) dryRun(chosen []*scenario.Scenario) error {
+func (e *env) dryRun(chosen []*scenario.Scenario, allow []string) error {
 	requests, duration := 0, time.Duration(0)
 	hosts := map[string]bool{}
 	var order []string
@@ -189,7 +175,7 @@ func (e *env) dryRun(chosen []*scenario.Scenario) error {
 		for _, h := range sum.Hosts {
 			if !hosts[h] {
 				hosts[h] = true
-				order = append(order, h)
+				order = append(order, h+needsAllow(h, allow))
 			}
 		}
 	}
@@ -204,24 +190,4 @@ func textOf(sources []source, name string) []byte {
 		}
 	}
 	return nil
-}
-
-func secretsOf(chosen []*scenario.Scenario) []string {
-	var all []string
-	for _, s := range chosen {
-		all = append(all, s.Secrets...)
-	}
-	return all
-}
-
-// redacted returns the words of a command line with every secret replaced.
-func redacted(words, secrets []string) []string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		for _, secret := range secrets {
-			w = strings.ReplaceAll(w, secret, "REDACTED")
-		}
-		out[i] = w
-	}
-	return out
 }

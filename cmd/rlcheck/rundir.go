@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,17 +29,22 @@ func newRunDir(path, id string, scenarios int) (*runDir, error) {
 		}
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return nil, fmt.Errorf("reports: %w (choose another folder with --out)", err)
+		return nil, unusable(path, err)
 	}
 	probe, err := os.CreateTemp(path, ".rlcheck-*")
 	if err != nil {
-		return nil, fmt.Errorf("reports: %w (choose another folder with --out)", err)
+		return nil, unusable(path, err)
 	}
 	_ = probe.Close()
 	if err := os.Remove(probe.Name()); err != nil {
-		return nil, fmt.Errorf("reports: %w", err)
+		return nil, unusable(path, err)
 	}
 	return &runDir{path, scenarios == 1}, nil
+}
+
+// unusable says that a folder cannot take a run.
+func unusable(path string, err error) error {
+	return fmt.Errorf("%s: no run can be kept in it: %w (choose another folder with --out)", path, err)
 }
 
 func exists(path string) bool {
@@ -56,18 +62,14 @@ func (d *runDir) of(scenario, file string) string {
 
 // keepPlan keeps the scenario as it was read and its schedule.
 func (d *runDir) keepPlan(id string, src []byte, s *timeline.Schedule) error {
-	if err := writeFile(d.of(id, "scenario.yaml"), src); err != nil {
-		return err
-	}
-	return d.keep(id, "schedule.ndjson", func(w io.Writer) error { return timeline.WriteSchedule(w, s) })
+	return errors.Join(writeFile(d.of(id, "scenario.yaml"), src), d.keep(id, "schedule.ndjson", func(w io.Writer) error { return timeline.WriteSchedule(w, s) }))
 }
 
 // keepRecording keeps the timeline and the latency log of a scenario.
 func (d *runDir) keepRecording(id string, tl *timeline.Timeline, started time.Time) error {
-	if err := d.keep(id, "timeline.ndjson", func(w io.Writer) error { return timeline.Write(w, tl) }); err != nil {
-		return err
-	}
-	return d.keep(id, "latency.hlog", func(w io.Writer) error { return latency.WriteLog(w, tl, started) })
+	return errors.Join(
+		d.keep(id, "timeline.ndjson", func(w io.Writer) error { return timeline.Write(w, tl) }),
+		d.keep(id, "latency.hlog", func(w io.Writer) error { return latency.WriteLog(w, tl, started) }))
 }
 
 func (d *runDir) keep(id, file string, write func(io.Writer) error) error {

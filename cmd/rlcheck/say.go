@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"regexp"
 	"strings"
+	"syscall"
 )
 
 // speaker is all that rlcheck says: results to stdout, everything else to stderr behind "rlcheck: ". Text from outside is
@@ -20,9 +24,31 @@ type speaker struct {
 func (s *speaker) Write(p []byte) (int, error) {
 	n, err := s.out.Write(p)
 	if err != nil && s.broken == nil {
-		s.broken = fmt.Errorf("standard output: %w", err)
+		s.broken = err
 	}
 	return n, err
+}
+
+// lost returns why results could not be printed, nil if they could. A reader that has seen enough (| head -1) is no
+// trouble.
+func (s *speaker) lost() error {
+	if s.broken == nil || errors.Is(s.broken, syscall.EPIPE) || errors.Is(s.broken, io.ErrClosedPipe) {
+		return nil
+	}
+	return fmt.Errorf("standard output: results could not be printed: %w", cause(s.broken))
+}
+
+// cause is the error of the operating system without the operation and the path around it.
+func cause(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
 }
 
 // resultf prints a result.
@@ -42,6 +68,9 @@ var position = regexp.MustCompile(`^[^\s:]+:\d+(:\d+)?: `)
 // editors find it.
 func (s *speaker) problem(err error) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
 		if position.MatchString(line) {
 			_, _ = io.WriteString(s.err, visible(line)+"\n") // there is nobody left to tell
 			continue

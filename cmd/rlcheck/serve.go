@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -32,12 +31,12 @@ func newServeCmd(e *env) *cobra.Command {
 		Short: "A loopback endpoint wearing a limiter, right or with a named fault",
 		Example: `  rlcheck serve --limit token-bucket,rate=10/s,burst=20 --addr 127.0.0.1:8080
   rlcheck serve --fault list`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: noArguments,
+		RunE: func(*cobra.Command, []string) error {
 			if f.fault == "list" {
 				return e.listFaults()
 			}
-			return e.serve(cmd.Context(), f)
+			return e.serve(f)
 		},
 	}
 	fl := cmd.Flags()
@@ -55,7 +54,7 @@ func newServeCmd(e *env) *cobra.Command {
 }
 
 // serve is `rlcheck serve`.
-func (e *env) serve(ctx context.Context, f serveFlags) error {
+func (e *env) serve(f serveFlags) error {
 	if f.limit == "" {
 		return usagef("serve: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
@@ -71,16 +70,21 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	if o.Store, err = trial.Store(f.redis); err != nil {
 		return err
 	}
+	if err := checkFault(f.fault, false); err != nil {
+		return err
+	}
 	t, err := target.New(o)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	return e.listen(ctx, t, f.addr, limit.String())
+	return e.listen(t, f.addr, limit.String())
 }
 
 // listen serves h until the command is interrupted, which is its normal end.
-func (e *env) listen(ctx context.Context, h http.Handler, addr, what string) error {
+func (e *env) listen(h http.Handler, addr, what string) error {
+	ctx, stop := interruptible()
+	defer stop()
 	s, err := target.Listen(h, addr)
 	if err != nil {
 		return err
@@ -110,6 +114,30 @@ func (e *env) listFaults() error {
 		}
 	}
 	return nil
+}
+
+// checkFault refuses the name of a fault that the target, or the proxy, does not have.
+func checkFault(name string, proxy bool) error {
+	if name == "" {
+		return nil
+	}
+	command := map[bool]string{false: "serve", true: "proxy"}
+	var names []string
+	for _, f := range target.Faults() {
+		switch {
+		case f.Name == name && f.Proxy == proxy:
+			return nil
+		case f.Name == name:
+			return usagef("--fault %q: rlcheck %s has it (rlcheck %s --fault %s)", name, command[!proxy], command[!proxy], name)
+		case f.Proxy == proxy:
+			names = append(names, f.Name)
+		}
+	}
+	hint := scenario.Suggest(name, names)
+	if hint == "" {
+		hint = "rlcheck " + command[proxy] + " --fault list shows them all"
+	}
+	return usagef("--fault %q: there is no such fault%s", name, mend(hint))
 }
 
 // caughtBy maps each fault to the bundled scenarios that claim to catch it.
@@ -143,12 +171,12 @@ func newProxyCmd(e *env) *cobra.Command {
 		Use:     "proxy --upstream URL",
 		Short:   "A loopback proxy that passes, strips or rewrites header fields",
 		Example: `  rlcheck proxy --upstream http://127.0.0.1:8080/ --strip Retry-After --strip 'RateLimit*' --status 429=503`,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:    noArguments,
+		RunE: func(*cobra.Command, []string) error {
 			if f.fault == "list" {
 				return e.listFaults()
 			}
-			return e.proxy(cmd.Context(), f)
+			return e.proxy(f)
 		},
 	}
 	fl := cmd.Flags()
@@ -162,7 +190,7 @@ func newProxyCmd(e *env) *cobra.Command {
 }
 
 // proxy is `rlcheck proxy`.
-func (e *env) proxy(ctx context.Context, f proxyFlags) error {
+func (e *env) proxy(f proxyFlags) error {
 	if f.upstream == "" {
 		return usagef("proxy: --upstream is missing (write --upstream http://127.0.0.1:8080/)")
 	}
@@ -185,11 +213,14 @@ func (e *env) proxy(ctx context.Context, f proxyFlags) error {
 		}
 		o.Status[from] = to
 	}
+	if err := checkFault(f.fault, true); err != nil {
+		return err
+	}
 	h, err := target.NewProxy(o)
 	if err != nil {
 		return err
 	}
-	return e.listen(ctx, h, f.addr, "a proxy before "+up.Redacted())
+	return e.listen(h, f.addr, "a proxy before "+up.Redacted())
 }
 
 func statusPair(s string) (from, to int, err error) {
@@ -197,7 +228,7 @@ func statusPair(s string) (from, to int, err error) {
 	from, errA := strconv.Atoi(a)
 	to, errB := strconv.Atoi(b)
 	if !ok || errA != nil || errB != nil {
-		return 0, 0, fmt.Errorf("--status %q: write FROM=TO, as 429=503", s)
+		return 0, 0, usagef("--status %q: write FROM=TO, as 429=503", s)
 	}
 	return from, to, nil
 }

@@ -109,7 +109,11 @@ func readBuiltin(name string) ([]source, error) {
 	names := builtinNames()
 	if name != "" {
 		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("%s%s: no such bundled scenario: one of %s", builtinPrefix, name, strings.Join(names, ", "))
+			hint := scenario.Suggest(name, names)
+			if hint == "" {
+				hint = "one of " + strings.Join(names, ", ")
+			}
+			return nil, fmt.Errorf("%s%s: there is no such bundled scenario%s", builtinPrefix, name, mend(hint))
 		}
 		names = []string{name}
 	}
@@ -161,7 +165,7 @@ func pick(sources []source, opts scenario.ParseOptions, only, skip []string) ([]
 		return nil, err
 	}
 	if len(out) == 0 {
-		return nil, usagef("no scenario is left: --only and --skip select none of %d", len(sources))
+		return nil, usagef("no scenario is left: --only and --skip select none of %s (rlcheck list shows their ids and tags)", plural(len(sources), "scenario"))
 	}
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -15,7 +16,7 @@ func newRetryAfterCmd(e *env) *cobra.Command {
 		Use:     "retry-after VALUE",
 		Short:   "What a Retry-After value means, as a time and a wait",
 		Example: "  rlcheck retry-after 120\n  rlcheck retry-after 'Fri, 20 Nov 2026 10:00:00 GMT'",
-		Args:    cobra.ExactArgs(1),
+		Args:    needs(1, 1, "one value, such as 120 or 'Fri, 20 Nov 2026 10:00:00 GMT'"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			m, err := field.Explain(args[0], time.Now())
 			if err != nil {
@@ -31,8 +32,11 @@ func newManCmd(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",
-		Args:  cobra.ExactArgs(1),
+		Args:  needs(1, 1, "the folder to write to"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
 			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Title: "RLCHECK", Section: "1"}, args[0])
 		},
 	}
@@ -42,7 +46,7 @@ func newVersionCmd(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			e.say.resultf("rlcheck %s\n", version())
 			return nil

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/target"
+)
+
+func newHelpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := unknownCommand(cmd.Root(), args); err != nil {
+				return err
+			}
+			about, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			for _, c := range cmd.Root().Commands() {
+				names = append(names, c.Name()+"\t"+c.Short)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// settleCompletion makes `rlcheck completion` refuse a shell it does not know, and teaches the shells which words belong
+// where.
+func settleCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			shells := needs(1, 1, "bash, zsh, fish or powershell")
+			c.RunE = func(cmd *cobra.Command, args []string) error {
+				if err := shells(cmd, args); err != nil {
+					return err
+				}
+				return usagef("completion %q: there is no such shell (write bash, zsh, fish or powershell)", args[0])
+			}
+			c.Args = nil
+		case "run", "lint", "list", "show":
+			c.ValidArgsFunction = completeScenarios
+		}
+		completeFlag(c, "output", report.Formats())
+		completeFlag(c, "color", []string{"auto", "always", "never"})
+		completeFlag(c, "fault", faultNames(c.Name() == "proxy"))
+		completeFlag(c, "fail-on", []string{"fail", "inconclusive"})
+		completeFlag(c, "conformance", []string{"exact", "upper-bound", "lower-bound"})
+		completeFlag(c, "redis", []string{"embedded", "redis://"})
+		completeFlag(c, "format", []string{"ndjson", "csv"})
+	}
+}
+
+// completeFlag offers words for a flag, where the command has it.
+func completeFlag(c *cobra.Command, flag string, words []string) {
+	if c.Name() == "check" && flag == "output" {
+		words = []string{"text", "json"}
+	}
+	if c.Flags().Lookup(flag) == nil {
+		return
+	}
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // it is there, once
+}
+
+// completeScenarios offers the bundled scenarios beside files and folders.
+func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	names := []string{builtinPrefix}
+	for _, n := range builtinNames() {
+		names = append(names, builtinPrefix+n)
+	}
+	return names, cobra.ShellCompDirectiveDefault
+}
+
+// faultNames lists the faults of the target, or of the proxy.
+func faultNames(proxy bool) []string {
+	names := []string{"list"}
+	for _, f := range target.Faults() {
+		if f.Proxy == proxy {
+			names = append(names, f.Name+"\t"+strings.TrimSuffix(f.Sentence, "."))
+		}
+	}
+	return names
+}

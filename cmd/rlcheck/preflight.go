@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// lookupTimeout bounds the question for the addresses of one name.
+const lookupTimeout = 2 * time.Second
+
+// preflight refuses, before anything is sent, what could only end in a run without an answer: a port that does not exist,
+// a store that is none, and a host with a public address that was not allowed. Every problem is told. A name that has no
+// address passes: the recording says so. The address is checked again when it is dialled, since a name can move.
+func (e *env) preflight(ctx context.Context, chosen []*scenario.Scenario, f runFlags) error {
+	var errs []error
+	told := map[string]bool{}
+	for _, s := range chosen {
+		for _, u := range urlsOf(s) {
+			if told[u.Host] {
+				continue
+			}
+			told[u.Host] = true
+			if err := checkHost(ctx, u, f.allow); err != nil {
+				errs = append(errs, fmt.Errorf("run %s: target %q: %w", s.ID, u.Redacted(), err))
+			}
+		}
+	}
+	if f.redis != "" && f.redis != trial.EmbeddedRedis {
+		if u, err := url.Parse(f.redis); err != nil || u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix" {
+			errs = append(errs, usagef("--redis: a store is redis://HOST:PORT/DATABASE or embedded"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// urlsOf returns the URLs that a scenario sends to, but for the embedded target.
+func urlsOf(s *scenario.Scenario) []*url.URL {
+	var out []*url.URL
+	for _, text := range []string{s.Target.URL, s.Target.Origin} {
+		if text == "" || text == scenario.Builtin {
+			continue
+		}
+		if u, err := url.Parse(text); err == nil { // the decoder has refused all others
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// checkHost refuses a host that cannot or may not be reached.
+func checkHost(ctx context.Context, u *url.URL, allow []string) error {
+	if p := u.Port(); p != "" {
+		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
+			return fmt.Errorf("port %q: a port is 1 to 65535", p)
+		}
+	}
+	host := u.Hostname()
+	if slices.Contains(allow, host) || slices.Contains(allow, u.Host) {
+		return nil
+	}
+	for _, a := range addresses(ctx, host) {
+		if !harmless(a) {
+			return fmt.Errorf("the address %s is public and nothing was sent (if you may load it, add --allow %s)", a, host)
+		}
+	}
+	return nil
+}
+
+// addresses returns what a host stands for, none where that is not known.
+func addresses(ctx context.Context, host string) []netip.Addr {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a.Unmap()}
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil
+	}
+	for i := range found {
+		found[i] = found[i].Unmap()
+	}
+	return found
+}
+
+// harmless tells whether an address is free to be loaded: it is of this machine or of a private network.
+func harmless(a netip.Addr) bool {
+	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsUnspecified()
+}
+
+// needsAllow says what a dry run adds to a host whose address is plainly public.
+func needsAllow(host string, allow []string) string {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	a, err := netip.ParseAddr(name)
+	if err != nil || harmless(a.Unmap()) || slices.Contains(allow, name) || slices.Contains(allow, host) {
+		return ""
+	}
+	return " (a public address: needs --allow " + name + ")"
+}

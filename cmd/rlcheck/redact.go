@@ -1,0 +1,100 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// redactedWord stands where a secret stood.
+const redactedWord = "REDACTED"
+
+// shortestSecret is how long a text is at least to be redacted: replacing every "1" would change what was recorded.
+const shortestSecret = 4
+
+// redactor replaces secrets in all that is kept or printed.
+type redactor struct{ *strings.Replacer }
+
+// newRedactor redacts what the scenarios took from the environment into header fields and the body, and what settings put
+// there.
+func newRedactor(chosen []*scenario.Scenario, settings []scenario.Setting) redactor {
+	var pairs []string
+	add := func(secret string) {
+		if len(secret) >= shortestSecret {
+			pairs = append(pairs, secret, redactedWord)
+		}
+	}
+	for _, s := range chosen {
+		for _, secret := range s.Secrets {
+			add(secret)
+		}
+		values := []string{s.Target.Body}
+		for _, v := range s.Target.Header {
+			values = append(values, v)
+		}
+		for _, set := range settings {
+			for _, v := range values {
+				if strings.HasPrefix(set.Path, "target") && v != "" && strings.Contains(set.Value, v) {
+					add(v)
+					_, credentials, _ := strings.Cut(v, " ") // "Bearer ..."
+					add(credentials)
+				}
+			}
+		}
+	}
+	return redactor{strings.NewReplacer(pairs...)}
+}
+
+// words redacts a command line.
+func (r redactor) words(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = r.Replace(w)
+	}
+	return out
+}
+
+// scenario redacts what came back from a target: an answer may repeat what it was sent.
+func (r redactor) scenario(s *report.Scenario) {
+	s.Target, s.Origin, s.Detail = r.Replace(s.Target), r.Replace(s.Origin), r.Replace(s.Detail)
+	for i := range s.Claims {
+		s.Claims[i].Text = r.Replace(s.Claims[i].Text)
+		r.findings(s.Claims[i].Findings)
+	}
+	if s.Judgement != nil {
+		s.Judgement.Detail = r.Replace(s.Judgement.Detail)
+		for i := range s.Judgement.Partitions {
+			p := &s.Judgement.Partitions[i]
+			p.Detail = r.Replace(p.Detail)
+			r.findings(p.Findings)
+		}
+	}
+	s.Header.Notes = r.words(s.Header.Notes)
+	r.timeline(s.Timeline)
+}
+
+func (r redactor) findings(findings []check.Finding) {
+	for i := range findings {
+		findings[i].Text = r.Replace(findings[i].Text)
+	}
+}
+
+func (r redactor) timeline(tl *timeline.Timeline) {
+	if tl == nil {
+		return
+	}
+	tl.Header.Notes = r.words(tl.Header.Notes)
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		o.Body, o.Error = r.Replace(o.Body), r.Replace(o.Error)
+		for j := range o.Fields {
+			if v := r.Replace(o.Fields[j].Value); v != o.Fields[j].Value {
+				o.Fields = append(timeline.Fields(nil), o.Fields...) // may be shared with other observations
+				o.Fields[j].Value = v
+			}
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rlcheck/rlcheck/internal/scenario"
+)
+
+// usagef is an error of the command line.
+func usagef(format string, args ...any) error { return fmt.Errorf(format, args...) }
+
+// mend puts a mend behind an error in parentheses; nothing for an empty one.
+func mend(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// noArguments refuses every argument.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s: %q: it takes no arguments (%s --help lists the flags)", cmd.Name(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+// needs demands from least to most arguments, or any number of them for most < 0; what says in words what they name.
+func needs(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usagef("%s: name %s", cmd.Name(), what)
+		case most >= 0 && len(args) > most:
+			return usagef("%s: %q: one argument too many: name %s", cmd.Name(), args[most], what)
+		}
+		return nil
+	}
+}
+
+// unknownCommand returns the error for words that name no command, nil if they name one.
+func unknownCommand(root *cobra.Command, words []string) error {
+	if len(words) > 0 && strings.HasPrefix(words[0], cobra.ShellCompRequestCmd) {
+		return nil // a shell asks what to complete: cobra adds that command when it runs
+	}
+	_, rest, err := root.Find(words)
+	if err == nil {
+		return nil
+	}
+	word := firstWord(root, rest)
+	names := []string{"help"}
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	hint := scenario.Suggest(word, names)
+	if hint == "" {
+		hint = "rlcheck --help lists the commands"
+		if _, err := readSource(word); err == nil || slices.Contains(builtinNames(), word) {
+			hint = "write rlcheck run " + word
+		}
+	}
+	return usagef("%q: there is no such command%s", word, mend(hint))
+}
+
+// firstWord is the first of words that is neither a flag nor the value of a global one.
+func firstWord(root *cobra.Command, words []string) string {
+	for i := 0; i < len(words); i++ {
+		name, isFlag := strings.CutPrefix(words[i], "--")
+		if f := root.PersistentFlags().Lookup(name); isFlag && f != nil && f.NoOptDefVal == "" {
+			i++
+			continue
+		}
+		if !strings.HasPrefix(words[i], "-") {
+			return words[i]
+		}
+	}
+	return ""
+}
+
+// flagError puts an error of a flag into our words.
+func flagError(cmd *cobra.Command, err error) error {
+	help := cmd.CommandPath() + " --help lists the flags"
+	var unknown *pflag.NotExistError
+	var bare *pflag.ValueRequiredError
+	var value *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
+		return usagef("-%s: there is no such flag (%s)", unknown.GetSpecifiedName(), help)
+	case errors.As(err, &unknown):
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		hint := help
+		if near := scenario.Suggest(unknown.GetSpecifiedName(), names); near != "" {
+			hint = strings.Replace(near, `"`, `"--`, 1)
+		}
+		return usagef("--%s: there is no such flag (%s)", unknown.GetSpecifiedName(), hint)
+	case errors.As(err, &bare):
+		return usagef("--%s: it needs a value: %s", bare.GetFlag().Name, bare.GetFlag().Usage)
+	case errors.As(err, &value):
+		return badValue("--"+value.GetFlag().Name, value)
+	default:
+		return usagef("%w (%s)", err, help)
+	}
+}
+
+// badValue says what belongs where a value was not understood; where is the flag or the variable.
+func badValue(where string, err *pflag.InvalidValueError) error {
+	what := map[string]string{
+		"bool": "true or false", "int": "a whole number", "uint64": "a whole number from 0", "float64": "a number",
+		"duration": "a duration such as 10ms", "intSlice": "whole numbers with commas between them",
+		"stringToString": "pairs NAME=VALUE with commas between them", "stringSlice": "words with commas between them",
+	}[err.GetFlag().Value.Type()]
+	if what == "" {
+		return usagef("%s %q: %w", where, err.GetValue(), err.Unwrap())
+	}
+	return usagef("%s %q: %s belongs here", where, err.GetValue(), what)
+}
+
+// variable is the environment variable of a flag: --max-rate is RLCHECK_MAX_RATE.
+func variable(flag string) string {
+	return "RLCHECK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// fromEnvironment sets the flags that were not given from RLCHECK_* variables: a flag goes over the environment, and that
+// over a file.
+func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) error {
+	var errs []error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed || f.Name == "help" {
+			return
+		}
+		v, set := getenv(variable(f.Name))
+		if !set || v == "" {
+			return
+		}
+		var value *pflag.InvalidValueError
+		switch err := cmd.Flags().Set(f.Name, v); {
+		case errors.As(err, &value):
+			errs = append(errs, badValue(variable(f.Name), value))
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s: %w", variable(f.Name), err))
+		}
+	})
+	return errors.Join(errs...)
+}
