@@ -52,9 +52,10 @@ type recorder struct {
 // target is broken: a request that got no answer is an observation with outcome Unknown and the reason in a word:
 //
 //	refused, no-route, dns, forbidden, tls   no connection could be made (Options.Guard: forbidden)
-//	reset, eof, closed                       the connection ended before an answer; closed: it had answered before
+//	reset, eof, closed                       the connection ended before an answer; closed: it had answered others
 //	timeout                                  no answer within Options.Timeout
 //	malformed, header-too-large              the answer was no HTTP/1.x, or its header block longer than 64 KiB
+//	network                                  any other error of the network
 //	interrupted                              ctx ended first
 //
 // Observations ascend by Sent. Arrivals of open-loop phases keep their Seq; all other requests are numbered in the order
