@@ -31,6 +31,7 @@ func TestHonored(t *testing.T) {
 		{"not classified", record(denied, req(57, 1500, 1501, 500)), "too-few", ""},
 		{"a denial without an answer", record(change(func(o *timeline.Observation) { o.Answered = false }), req(57, 1500, 1501, 429)), "too-few", ""},
 		{"not answered, though called denied", record(denied, with(req(57, 1500, 1501, 429), func(o *timeline.Observation) { o.Answered = false })), "too-few", ""},
+		{"a wait that overflows, and an admission", record(req(41, 411, 412, 429, "Retry-After: 9223372036854775807"), req(57, 1500, 1501, 200)), "too-few", ""},
 		{"a wait that nearly overflows", record(req(41, 411, 412, 429, "Retry-After: 9223372036"), req(57, 1500, 1501, 429)), "too-few", ""},
 		{"a wait that would wrap round", record(with(req(41, 411, 412, 429, "Retry-After: 9223372036"), func(o *timeline.Observation) { o.FirstByte = 2 * time.Second; o.Sent = o.FirstByte }), req(57, 9999, 9999, 429)), "too-few", ""},
 		{"no Retry-After", record(req(41, 411, 412, 429), req(57, 1500, 1501, 429)), "too-few", ""},

@@ -199,6 +199,14 @@ func TestIntactValues(t *testing.T) {
 	}
 }
 
+func TestIntactNotesOnce(t *testing.T) {
+	tl := pairOf(both(set("Date", "Fri, 20 Nov 2026 13:00:05 GMT", 0, 2), set("X-Ratelimit-Limit", "1", allProxy...)))
+	c := one(t, tl, Expect{Intact: &everything})
+	if got := strings.Count(c.Text, "not those of one clock"); got != 1 {
+		t.Errorf("got the note %d times, want once: %s", got, c.Text)
+	}
+}
+
 func TestIntactDatesOfTwoClocks(t *testing.T) {
 	for clock, want := range map[time.Duration]check.Verdict{0: check.Fail, 100 * ms: check.Pass} {
 		tl := pairOf(set("Date", "Fri, 20 Nov 2026 12:00:08 GMT", 12)) // 3 s ahead, a millisecond too much
@@ -289,6 +297,8 @@ func TestIntactWaits(t *testing.T) {
 		{"as long as it may be", log, tens, nil, "pass", ""},
 		{"longer than it may be", log, tens, set("Retry-After", "11", 13), "field-changed", "no denial of the origin tells more than its limit can need (#2: Retry-After: 10); through the proxy 1 of 3 do: #13 has Retry-After: 11 where at most 10 s can be needed"},
 		{"so long at the origin too", log, tens, both(set("Retry-After", "11", 3), set("Retry-After", "11", 13)), "pass", ""},
+		{"no bound known at the origin", log, map[int]time.Duration{13: 10 * time.Second}, set("Retry-After", "11", 13), "pass", ""},
+		{"told with admissions too, it is one difference", log, tens, both(set("Retry-After", "10", 0, 1, 10, 11), set("Retry-After", "7", 13)), "field-changed", "shorter"},
 		{"no bound known", log, nil, set("Retry-After", "11", 13), "pass", ""},
 		{"as short as noise explains", log, tens, set("Retry-After", "8", 13), "pass", ""},
 		{"shorter", log, tens, set("Retry-After", "7", 13), "field-changed", "no denial of the origin's bursts tells a shorter wait than #2: Retry-After: 10; through the proxy 1 of 3 do: #13 has Retry-After: 7, and 2.010 s is all that noise explains"},

@@ -12,14 +12,12 @@ import (
 
 const problemJSON = "application/problem+json"
 
-// mediaType returns the media type of an answer in lower case, without parameters; empty where there is none.
+// mediaType returns the media type of an answer in lower case, without parameters; empty where there is none that can be
+// read.
 func mediaType(o *timeline.Observation) string {
 	v, _ := value(o, "Content-Type")
-	t, _, err := mime.ParseMediaType(v)
-	if err != nil && t == "" {
-		t, _, _ = strings.Cut(v, ";")
-	}
-	return strings.ToLower(strings.TrimSpace(t))
+	t, _, _ := mime.ParseMediaType(v) // an error about parameters leaves the type
+	return t
 }
 
 // readProblem reads the problem body of a denial: present if the media type says so. The body itself is judged as far as
