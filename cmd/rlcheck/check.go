@@ -80,7 +80,7 @@ func (e *env) check(name string, f checkFlags) error {
 	if tl.Header.Tick == 0 {
 		tl.Header.Tick = f.tick
 	}
-	j, err := check.Judge(tl, limit, check.Options{Conformance: check.Conformance(f.conformance), Shared: f.shared,
+	j, err := check.Judge(tl, limit, check.Options{Conformance: check.Conformance(f.conformance), Shared: f.shared, Hint: true,
 		Resolution: check.Resolution{BurstExact: f.exactBurst, Burst: f.burst, Rate: f.rate}})
 	if err != nil {
 		return err
@@ -168,6 +168,9 @@ func (e *env) verdict(j *check.Judgement, limit reference.Limit, tl *timeline.Ti
 	}
 	if j.Verdict == check.Inconclusive && len(j.Partitions) != 1 || j.Verdict == check.Inconclusive && j.Partitions[0].Verdict == check.Pass {
 		e.say.resultf("INCONCLUSIVE  %s: %s\n", j.Reason, visible(j.Detail))
+	}
+	if j.Hint != "" {
+		e.say.resultf("perhaps: %s\n", j.Hint)
 	}
 	if j.Verdict == check.Pass {
 		e.say.resultf("PASS  %s\n", trial.Worth(limit, j.Measured))

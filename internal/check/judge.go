@@ -38,6 +38,8 @@ type Options struct {
 	Shared bool
 	// SkipMeasure leaves the measured policy out.
 	SkipMeasure bool
+	// Hint looks for another policy that explains a recording which fails.
+	Hint bool
 }
 
 // ErrTooLarge is what Judge wraps when the products of a limit and the length of a recording exceed 2^61.
@@ -55,6 +57,9 @@ func Judge(tl *timeline.Timeline, limit reference.Limit, o Options) (*Judgement,
 	c := newCase(tl, limit, o)
 	c.judge()
 	j := c.judgement()
+	if o.Hint {
+		j.Hint = hint(tl, limit, j)
+	}
 	return j, nil
 }
 

@@ -112,6 +112,8 @@ type Judgement struct {
 	Partitions []PartitionVerdict
 	// Measured is what all partitions together measured: the intersection of their intervals.
 	Measured Measured
+	// Hint names, for a Fail, a policy that would explain all of the recording; empty where none was found or looked for.
+	Hint string
 }
 
 // Claim is the verdict on one expectation of a scenario: conformance, a header field, a latency.

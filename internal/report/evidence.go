@@ -19,6 +19,8 @@ type evidence struct {
 	span string
 	// replay is the command that judges the recording again; empty where nothing is kept or it would judge another thing.
 	replay string
+	// hint names a policy that would explain the recording; empty where none is known.
+	hint string
 }
 
 // conformance is the id of the claim whose findings the check command finds again.
@@ -83,6 +85,7 @@ func shown(all []evidence) []evidence {
 	for i := range out[:max(len(out)-1, 0)] { // the command once, below all it shows
 		if out[i].replay == out[i+1].replay || out[i+1].kind == "" && out[i+1].claim == out[i].claim {
 			out[i].replay, out[i+1].replay = "", out[i].replay
+			out[i].hint, out[i+1].hint = "", out[i].hint
 		}
 	}
 	return out
@@ -93,6 +96,9 @@ func found(s *Scenario, claim string, f *check.Finding) evidence {
 	e := evidence{claim: plain(claim), kind: plain(string(f.Kind)), sentence: plain(f.Text), span: plain(spanText(s.Timeline, f))}
 	if claim == conformance {
 		e.replay = replay(s)
+		if s.Judgement != nil {
+			e.hint = plain(s.Judgement.Hint)
+		}
 	}
 	return e
 }

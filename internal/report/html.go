@@ -63,7 +63,7 @@ type worthRow struct {
 	Bar                template.HTML
 }
 
-type quotedEvidence struct{ Claim, Sentence, Span, Replay string }
+type quotedEvidence struct{ Claim, Sentence, Span, Hint, Replay string }
 
 type troubleRow struct{ Reason, Detail, Mend string }
 
@@ -114,7 +114,7 @@ func newCard(anchor string, raw, s *Scenario, o Options) card {
 	}
 	if s.Verdict == check.Fail {
 		for _, e := range shown(failures(raw)) {
-			c.Failures = append(c.Failures, quotedEvidence{e.claim, e.sentence, e.span, e.replay})
+			c.Failures = append(c.Failures, quotedEvidence{e.claim, e.sentence, e.span, e.hint, e.replay})
 		}
 	}
 	for _, t := range troubles(s) {

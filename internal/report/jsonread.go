@@ -122,7 +122,7 @@ func (p *reading) judgement(where string, in *jsonJudgement) *check.Judgement {
 	}
 	out := &check.Judgement{
 		Verdict: p.verdict(where, in.Verdict), Reason: check.Reason(in.Reason), Detail: in.Detail,
-		Partitions: make([]check.PartitionVerdict, len(in.Partitions)), Measured: fromMeasured(in.Measured),
+		Partitions: make([]check.PartitionVerdict, len(in.Partitions)), Measured: fromMeasured(in.Measured), Hint: in.Hint,
 	}
 	for i, x := range in.Partitions {
 		out.Partitions[i] = check.PartitionVerdict{

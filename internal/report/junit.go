@@ -162,6 +162,9 @@ func (e evidence) lines() []string {
 	if e.span != "" {
 		out = append(out, "  "+e.span)
 	}
+	if e.hint != "" {
+		out = append(out, "  perhaps: "+e.hint)
+	}
 	if e.replay != "" {
 		out = append(out, "  replay: "+e.replay)
 	}

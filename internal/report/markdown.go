@@ -83,6 +83,9 @@ func (m *markdown) failure(raw, s *Scenario, o Options) {
 		if e.span != "" {
 			m.line("  <br>%s", mdText(e.span))
 		}
+		if e.hint != "" {
+			m.line("  <br>perhaps: %s", mdText(e.hint))
+		}
 		if e.replay != "" {
 			m.line("  <br>replay: %s", mdCode(e.replay, false))
 		}

@@ -30,6 +30,9 @@ func (s *screen) failure(raw, x *Scenario, o Options) {
 		if e.span != "" {
 			s.wrapped(2, e.span)
 		}
+		if e.hint != "" {
+			s.wrapped(2, "perhaps: "+e.hint)
+		}
 		if e.replay != "" {
 			s.line("  replay: %s", e.replay)
 		}

@@ -21,6 +21,7 @@ type jsonJudgement struct {
 	Detail     string          `json:"detail,omitempty"`
 	Partitions []jsonPartition `json:"partitions"`
 	Measured   jsonMeasured    `json:"measured"`
+	Hint       string          `json:"hint,omitempty"`
 }
 
 type jsonPartition struct {
@@ -62,7 +63,7 @@ func toJudgement(j *check.Judgement) *jsonJudgement {
 	}
 	out := &jsonJudgement{
 		Schema: verdictSchema, Verdict: j.Verdict.String(), Reason: string(j.Reason), Detail: j.Detail,
-		Partitions: make([]jsonPartition, len(j.Partitions)), Measured: toMeasured(j.Measured),
+		Partitions: make([]jsonPartition, len(j.Partitions)), Measured: toMeasured(j.Measured), Hint: j.Hint,
 	}
 	for i := range j.Partitions {
 		p := &j.Partitions[i]

@@ -230,6 +230,7 @@ func judgeOptions(s *scenario.Scenario) check.Options {
 	return check.Options{
 		Conformance: check.Conformance(s.Expect.Conformance),
 		Shared:      !s.Partition.Exclusive,
+		Hint:        true,
 		Resolution: check.Resolution{
 			BurstExact: r.Burst.Demanded && r.Burst.Ratio == 0, Burst: r.Burst.Ratio, Rate: r.Rate.Ratio,
 		},

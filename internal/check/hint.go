@@ -1,0 +1,103 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// hintLimit is the largest recording for which other policies are tried.
+const hintLimit = 200_000
+
+// hint names, for a recording that fails a limit of one policy, the first policy like it that would explain all of it. It
+// proves nothing: it is the next thing to look at.
+func hint(tl *timeline.Timeline, limit reference.Limit, j *Judgement) string {
+	if j.Verdict != Fail || len(limit) != 1 || len(tl.Observations) > hintLimit {
+		return ""
+	}
+	for _, g := range guesses(limit[0], j) {
+		if explainsAll(tl, g.policy) {
+			return fmt.Sprintf("%s would explain all of this (%s)", g.text, reference.Limit{g.policy})
+		}
+	}
+	return ""
+}
+
+func explainsAll(tl *timeline.Timeline, p reference.Policy) bool {
+	other, err := Judge(tl, reference.Limit{p}, Options{SkipMeasure: true})
+	return err == nil && other.Verdict == Pass
+}
+
+// guess is a policy worth trying.
+type guess struct {
+	policy reference.Policy
+	text   string
+}
+
+// guesses lists policies near p, the likeliest first: one parameter changed, then another algorithm of the same quota.
+func guesses(p reference.Policy, j *Judgement) []guess {
+	var out []guess
+	add := func(text string, edit func(*reference.Policy)) {
+		q := p
+		if edit(&q); q != p {
+			out = append(out, guess{q, text})
+		}
+	}
+	for _, b := range bursts(p, j) {
+		add(fmt.Sprintf("a %s of %d", burstWord(p), b), func(q *reference.Policy) { *q = withBurst(*q, b) })
+	}
+	add("a start of unknown level", func(q *reference.Policy) { q.Start = reference.StartUnknown })
+	add("counting denied requests too", func(q *reference.Policy) { q.Count = reference.CountAll })
+	for _, tick := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
+		if tick < p.Rate.Per {
+			add(fmt.Sprintf("a clock that ticks every %s", tick), func(q *reference.Policy) { q.Tick, q.TickSet = tick, true })
+		}
+	}
+	return append(out, others(p)...)
+}
+
+// bursts are whole numbers that the measured burst leaves open, and the neighbours of the declared one.
+func bursts(p reference.Policy, j *Judgement) []int64 {
+	out := []int64{p.Full() + 1, p.Full() - 1}
+	if m := j.Measured.Burst; m.LoSet && m.HiSet && m.Lo <= m.Hi {
+		out = append([]int64{int64(m.Lo)}, out...)
+	}
+	return slices.DeleteFunc(out, func(b int64) bool { return b < 1 || b == p.Full() })
+}
+
+func burstWord(p reference.Policy) string {
+	if p.Windowed() || p.Algorithm == reference.SlidingWindowLog {
+		return "quota"
+	}
+	return "burst"
+}
+
+// others are the other algorithms with the same quota in the same time: for a bucket the burst in the time it takes to fill.
+func others(p reference.Policy) []guess {
+	rate := p.Rate
+	if !p.Windowed() && p.Algorithm != reference.SlidingWindowLog {
+		rate = reference.Rate{N: p.Full(), Per: p.Recovery()}
+	}
+	base := reference.Policy{Rate: rate, Start: reference.StartFull, Count: reference.CountAdmitted, Refill: reference.RefillContinuous,
+		Rounding: reference.RoundNone, Boundary: reference.HalfOpen, Tick: p.Tick, TickSet: p.TickSet}
+	make := func(a reference.Algorithm, align reference.Align, text string) guess {
+		q := base
+		q.Algorithm, q.Align = a, align
+		return guess{q, text}
+	}
+	of := fmt.Sprintf("of %s ", rate)
+	out := []guess{
+		make(reference.FixedWindow, reference.AlignClock, "a fixed window "+of+"aligned to the clock"),
+		make(reference.FixedWindow, reference.AlignFirst, "a fixed window "+of+"opened by the first request"),
+		make(reference.FixedWindow, reference.AlignUnknown, "a fixed window "+of+"of unknown alignment"),
+		make(reference.SlidingWindowLog, "", "a sliding window log "+of[:len(of)-1]),
+		make(reference.SlidingWindowCounter, reference.AlignUnknown, "a sliding window counter "+of[:len(of)-1]),
+	}
+	bucket := make(reference.TokenBucket, "", fmt.Sprintf("a token bucket of %s, burst %d", rate, rate.N))
+	bucket.policy.Burst = rate.N
+	out = append(out, bucket)
+	return slices.DeleteFunc(out, func(g guess) bool { return g.policy.Algorithm == p.Algorithm && g.policy.Align == p.Align })
+}
