@@ -1,0 +1,134 @@
+package live
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// zone is one limit_req of nginx.
+type zone struct {
+	Name, Rate, Args string
+	// Status is limit_req_status, 0 for what nginx denies with unless told.
+	Status int
+}
+
+// nginx starts nginx with the zones and returns the URL of each by name.
+func nginx(t testing.TB, zones ...zone) map[string]string {
+	t.Helper()
+	addr := start(t, program{
+		binary: "nginx", template: "nginx.conf.tmpl", params: map[string]any{"Limits": zones},
+		args: func(config string, _ int) []string { return []string{"-e", "stderr", "-c", config} },
+	})
+	urls := map[string]string{}
+	for _, z := range zones {
+		urls[z.Name] = "http://" + addr + "/" + z.Name
+	}
+	return urls
+}
+
+// limit_req without delays is a leaky bucket. It keeps an excess in thousandths of a request, 0 for the first one, that
+// sinks at the rate and may come up to burst: the level of a leaky bucket less the request itself, so that burst=20 admits
+// 21 at once. For a whole number a second it is exact but for its clock, which nginx reads in milliseconds once a turn of
+// its event loop (src/http/modules/ngx_http_limit_req_module.c, ngx_http_limit_req_lookup; the same in 1.22 and 1.28).
+func TestNginxImplementsALeakyBucket(t *testing.T) {
+	t.Parallel()
+	urls := nginx(t,
+		zone{Name: "nodelay", Rate: "10r/s", Args: "burst=20 nodelay", Status: http.StatusTooManyRequests},
+		zone{Name: "fast", Rate: "100r/s", Args: "burst=20 nodelay", Status: http.StatusTooManyRequests},
+		zone{Name: "noburst", Rate: "10r/s", Status: http.StatusTooManyRequests},
+		zone{Name: "untold", Rate: "50r/s", Args: "burst=9 nodelay"},
+	)
+	for name, c := range map[string]struct {
+		trial
+		status int
+	}{
+		"burst without delay": {trial{"burst", urls["nodelay"], "leaky-bucket,rate=10/s,burst=21", nil, []string{
+			"leaky-bucket,rate=10/s,burst=20", "leaky-bucket,rate=10/s,burst=22",
+			"leaky-bucket,rate=8/s,burst=21", "leaky-bucket,rate=12/s,burst=21",
+			"leaky-bucket-queue,rate=10/s,queue=20", "sliding-window-log,rate=21/2100ms", "fixed-window,rate=21/2100ms,align=first",
+		}}, http.StatusTooManyRequests},
+		"no burst": {trial{"overload-10x", urls["noburst"], "leaky-bucket,rate=10/s,burst=1", []string{"expect.resolution.rate=20%"}, []string{
+			"leaky-bucket,rate=10/s,burst=2", "leaky-bucket,rate=8/s,burst=1", "leaky-bucket,rate=125/10s,burst=1",
+			"sliding-window-log,rate=5/500ms",
+		}}, http.StatusTooManyRequests},
+		"the status nginx denies with unless told": {trial{"burst", urls["untold"], "leaky-bucket,rate=50/s,burst=10", nil, []string{
+			"leaky-bucket,rate=50/s,burst=9", "leaky-bucket,rate=50/s,burst=11",
+		}}, http.StatusServiceUnavailable},
+		"steady": {trial{"sustained", urls["fast"], "leaky-bucket,rate=100/s,burst=21", nil, []string{
+			"leaky-bucket,rate=80/s,burst=21", "leaky-bucket,rate=120/s,burst=21",
+			"leaky-bucket,rate=100/s,burst=20", "leaky-bucket,rate=100/s,burst=22",
+			"fixed-window,rate=100/1s,align=first", "sliding-window-log,rate=100/1s",
+		}}, http.StatusTooManyRequests},
+		"ten times its rate": {trial{"overload-10x", urls["fast"], "leaky-bucket,rate=100/s,burst=21", nil, []string{
+			"leaky-bucket,rate=80/s,burst=21", "leaky-bucket,rate=120/s,burst=21",
+			"leaky-bucket,rate=100/s,burst=20", "leaky-bucket,rate=100/s,burst=22",
+			"sliding-window-counter,rate=100/1s,align=unknown", "sliding-window-log,rate=100/1s",
+		}}, http.StatusTooManyRequests},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := c.judged(t)
+			for _, o := range r.Timeline.Observations {
+				if o.Status != http.StatusOK && o.Status != c.status {
+					t.Fatalf("request #%d: got status %d, want 200 or %d", o.Seq, o.Status, c.status)
+				}
+			}
+		})
+	}
+}
+
+// nginx denies with 503 unless told otherwise. overload-10x counts that as a denial and says that another status is
+// expected.
+func TestNginxDeniesWith503UnlessTold(t *testing.T) {
+	t.Parallel()
+	urls := nginx(t, zone{Name: "untold", Rate: "50r/s", Args: "burst=9 nodelay"})
+	r := run(t, read(t, "overload-10x", urls["untold"], "leaky-bucket,rate=50/s,burst=10", quiet...), "")
+	verdicts := map[string]check.Verdict{}
+	for _, c := range r.Claims {
+		verdicts[c.ID] = c.Verdict
+	}
+	if verdicts["conformance"] != check.Pass || verdicts["denied-status"] != check.Fail || r.Verdict != check.Fail {
+		t.Errorf("got %s, want conformance to pass and the status to fail", line(&r))
+	}
+}
+
+// limit_req with delays is a leaky bucket as a queue: an admitted request waits for the excess above delay=N (0 unless
+// told) to sink, and is denied where the excess is over burst. With delay=8 the first one and eight more pass at once.
+//
+// What waits may have been decided late, so nothing proves that a queue has too many places (queue=19 here).
+func TestNginxDelaysAreAQueue(t *testing.T) {
+	t.Parallel()
+	urls := nginx(t,
+		zone{Name: "delay", Rate: "50r/s", Args: "burst=20", Status: http.StatusTooManyRequests},
+		zone{Name: "two-stage", Rate: "50r/s", Args: "burst=20 delay=8", Status: http.StatusTooManyRequests},
+	)
+	for name, c := range map[string]trial{
+		"all wait, burst": {"burst", urls["delay"], "leaky-bucket-queue,rate=50/s,queue=20", nil, []string{
+			"leaky-bucket-queue,rate=50/s,queue=21", "leaky-bucket-queue,rate=40/s,queue=20", "fixed-window,rate=50/1s,align=first",
+		}},
+		"all wait, ten times the rate": {"overload-10x", urls["delay"], "leaky-bucket-queue,rate=50/s,queue=20", []string{"expect.resolution.rate=20%"}, []string{
+			"leaky-bucket-queue,rate=50/s,queue=21", "leaky-bucket-queue,rate=40/s,queue=20", "leaky-bucket-queue,rate=60/s,queue=20",
+			"fixed-window,rate=50/1s,align=first",
+		}},
+		"eight pass at once, burst": {"burst", urls["two-stage"], "leaky-bucket-queue,rate=50/s,queue=20,undelayed=8", nil, []string{
+			"leaky-bucket-queue,rate=50/s,queue=21,undelayed=8", "leaky-bucket-queue,rate=50/s,queue=20,undelayed=7",
+			"leaky-bucket-queue,rate=50/s,queue=20", "fixed-window,rate=50/1s,align=first",
+		}},
+		"eight pass at once, ten times the rate": {"overload-10x", urls["two-stage"], "leaky-bucket-queue,rate=50/s,queue=20,undelayed=8", []string{"expect.resolution.rate=20%"}, []string{
+			"leaky-bucket-queue,rate=50/s,queue=21,undelayed=8", "leaky-bucket-queue,rate=50/s,queue=20,undelayed=7",
+			"leaky-bucket-queue,rate=40/s,queue=20,undelayed=8", "leaky-bucket-queue,rate=60/s,queue=20,undelayed=8",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := c.judged(t)
+			for _, spec := range []string{"leaky-bucket-queue,rate=50/s,queue=19,undelayed=8", "leaky-bucket-queue,rate=50/s,queue=30,undelayed=8"} {
+				if other := again(t, r, spec); other.Verdict == check.Pass {
+					t.Errorf("got %s, want no PASS", line(&other))
+				}
+			}
+		})
+	}
+}

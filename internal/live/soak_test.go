@@ -1,0 +1,74 @@
+package live
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// atOnce is how many runs of the proof go on at the same time, each with keys of its own.
+const atOnce = 10
+
+// nginx with rate=10r/s burst=20 nodelay admits 21 at once: that SPEC passes, and one more or one less fails, every time,
+// on a machine that is busy with something else. RLCHECK_SOAK=1 does it fifty times, else three.
+func TestNginxBurstFiftyTimes(t *testing.T) {
+	t.Parallel()
+	times := 3
+	if os.Getenv("RLCHECK_SOAK") == "1" {
+		times = 50
+	}
+	url := nginx(t, zone{Name: "nodelay", Rate: "10r/s", Args: "burst=20 nodelay", Status: http.StatusTooManyRequests})["nodelay"]
+	defer burn(2)()
+	slots := make(chan struct{}, atOnce)
+	var runs sync.WaitGroup
+	var mu sync.Mutex
+	got := map[int]map[check.Verdict]int{20: {}, 21: {}, 22: {}}
+	for range times {
+		for burst := range got {
+			slots <- struct{}{}
+			runs.Go(func() {
+				defer func() { <-slots }()
+				r := run(t, read(t, "burst", url, fmt.Sprintf("leaky-bucket,rate=10/s,burst=%d", burst)), "")
+				if burst == 21 {
+					mustPass(t, r)
+				} else {
+					mustFail(t, r)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				got[burst][r.Verdict]++
+			})
+		}
+	}
+	runs.Wait()
+	for burst, want := range map[int]check.Verdict{20: check.Fail, 21: check.Pass, 22: check.Fail} {
+		t.Logf("burst=%d: %d of %d %s (all: %v)", burst, got[burst][want], times, want, got[burst])
+		if got[burst][want] != times {
+			t.Errorf("burst=%d: got %v, want %d %s", burst, got[burst], times, want)
+		}
+	}
+}
+
+// burn keeps n processors busy until the returned function is called.
+func burn(n int) (stop func()) {
+	var over atomic.Bool
+	var burning sync.WaitGroup
+	for range n {
+		burning.Go(func() {
+			for x := uint64(1); !over.Load(); {
+				for range 1000 {
+					x = x*6364136223846793005 + 1
+				}
+			}
+		})
+	}
+	return func() {
+		over.Store(true)
+		burning.Wait()
+	}
+}

@@ -1,0 +1,197 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	product "github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/scenarios"
+)
+
+// quiet lets a run be late: a busy machine is no fault of the limiter that is judged.
+var quiet = []string{"expect.latency.denied_p99=10s", "expect.schedule.late_p99=10s"}
+
+// trial is one scenario against one limiter: the SPEC that explains it, and others that do not.
+type trial struct {
+	scenario, url, right string
+	// sets are settings as on the command line; may be empty.
+	sets  []string
+	wrong []string
+}
+
+// judged runs the trial: the right SPEC must pass, and no other one explain the same recording.
+func (c trial) judged(t testing.TB) report.Scenario {
+	t.Helper()
+	sets := c.sets
+	if c.scenario == "overload-10x" {
+		sets = append(slices.Clone(quiet), sets...)
+	}
+	r := run(t, read(t, c.scenario, c.url, c.right, sets...), "")
+	mustPass(t, r)
+	for _, spec := range c.wrong {
+		mustFail(t, again(t, r, spec, sets...))
+	}
+	return r
+}
+
+// longestTrial bounds one scenario in time.
+const longestTrial = 2 * time.Minute
+
+// trials counts the runs of this process: each has partitions of its own.
+var trials atomic.Int64
+
+// read returns a bundled scenario for a target and a limit, with settings as on the command line.
+func read(t testing.TB, id, url, spec string, sets ...string) *scenario.Scenario {
+	t.Helper()
+	src, err := scenarios.FS.ReadFile(id + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := scenario.ParseOptions{Target: url, Limit: spec, Env: func(string) (string, bool) { return "", false }}
+	for _, set := range sets {
+		s, err := scenario.ParseSetting(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Set = append(opts.Set, s)
+	}
+	s, err := scenario.Parse(src, id+".yaml", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// run runs a scenario against a target.
+func run(t testing.TB, s *scenario.Scenario, redis string) report.Scenario {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), longestTrial)
+	defer cancel()
+	n := trials.Add(1)
+	r := product.Scenario(ctx, s, product.Options{
+		ID: fmt.Sprintf("live-%d-%d", time.Now().UnixNano(), n), Seed: uint64(n), Version: "test", Redis: redis,
+	})
+	t.Log(line(&r))
+	return r
+}
+
+// again judges the recording of r under another SPEC.
+func again(t testing.TB, r report.Scenario, spec string, sets ...string) report.Scenario {
+	t.Helper()
+	other := r
+	s := read(t, r.ID, r.Target, spec, sets...)
+	other.Limit = s.Limit
+	product.Judge(&other, s, r.Timeline)
+	return other
+}
+
+// mustPass fails the test unless r is a PASS on evidence.
+func mustPass(t testing.TB, r report.Scenario) {
+	t.Helper()
+	if r.Verdict != check.Pass {
+		t.Errorf("got %s, want a PASS; the recording is kept at %s", line(&r), keep(t, r))
+		return
+	}
+	if c := r.Counts; c.Allowed == 0 || c.Sent != c.Allowed+c.Denied || c.Planned != c.Sent {
+		t.Errorf("%s: got counts %+v, want some allowed, all sent and answered", line(&r), c)
+	}
+	for _, p := range r.Judgement.Partitions {
+		if p.Judged == 0 {
+			t.Errorf("partition %s: got 0 judged observations of a PASS, want some", p.Partition)
+		}
+	}
+}
+
+// mustFail fails the test unless r is a FAIL of conformance, with findings each of which fails alone.
+func mustFail(t testing.TB, r report.Scenario) {
+	t.Helper()
+	if r.Judgement == nil || r.Judgement.Verdict != check.Fail {
+		t.Errorf("got %s, want a FAIL of conformance; the recording is kept at %s", line(&r), keep(t, r))
+		return
+	}
+	findings := findingsOf(r.Judgement)
+	if len(findings) == 0 {
+		t.Errorf("got a FAIL with no finding, want one at least: %s", line(&r))
+	}
+	for _, f := range findings {
+		alone := witness(r.Timeline, f)
+		if len(alone.Observations) != len(f.Observations) || len(f.Observations) == 0 {
+			t.Errorf("finding %q: got %d of its %d observations in the recording, want all", f.Text, len(alone.Observations), len(f.Observations))
+		}
+		j, err := check.Judge(alone, r.Limit, check.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.Verdict != check.Fail {
+			t.Errorf("finding %q of %s: got %s when its %d observations are judged alone, want a FAIL; the recording is kept at %s",
+				f.Text, r.Limit, j.Verdict, len(alone.Observations), keep(t, r))
+		}
+	}
+}
+
+func findingsOf(j *check.Judgement) []check.Finding {
+	var all []check.Finding
+	for _, p := range j.Partitions {
+		all = append(all, p.Findings...)
+	}
+	return all
+}
+
+// witness is the recording with the observations of a finding only.
+func witness(tl *timeline.Timeline, f check.Finding) *timeline.Timeline {
+	alone := &timeline.Timeline{Header: tl.Header}
+	alone.Header.Ended = tl.End()
+	wanted := map[int]bool{}
+	for _, seq := range f.Observations {
+		wanted[seq] = true
+	}
+	for _, o := range tl.Observations {
+		if wanted[o.Seq] && o.Partition == f.Partition {
+			alone.Observations = append(alone.Observations, o)
+		}
+	}
+	return alone
+}
+
+// line says in a line what became of a run.
+func line(r *report.Scenario) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s of %s under %s: %s %s %s, %+v in %s", strings.ToUpper(r.Verdict.String()), r.ID, r.Limit, r.Reason, r.Detail, r.Target, r.Counts, r.Duration.Round(time.Millisecond))
+	for _, c := range r.Claims {
+		fmt.Fprintf(&b, "\n  %s: %s %s %s", c.ID, c.Verdict, c.Reason, c.Text)
+	}
+	return b.String()
+}
+
+// keep writes the recording of a failed test where it survives the test, and returns its path.
+func keep(t testing.TB, r report.Scenario) string {
+	t.Helper()
+	if r.Timeline == nil {
+		return "(there is none)"
+	}
+	dir, err := os.MkdirTemp("", "rlcheck-live-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, r.ID+".ndjson")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := timeline.Write(f, r.Timeline); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
