@@ -49,7 +49,7 @@ type place struct {
 const (
 	frontCap = 1 << 10
 	stateCap = 1 << 13
-	visitCap = 1 << 21
+	visitCap = 1 << 19
 )
 
 // deadEnd is the instant at which no state was left.

@@ -27,8 +27,14 @@ func hint(tl *timeline.Timeline, limit reference.Limit, j *Judgement) string {
 }
 
 func explainsAll(tl *timeline.Timeline, p reference.Policy) bool {
-	other, err := Judge(tl, reference.Limit{p}, Options{SkipMeasure: true})
-	return err == nil && other.Verdict == Pass
+	limit := reference.Limit{p}
+	if fits(tl, limit) != nil {
+		return false
+	}
+	c := newCase(tl, limit, Options{SkipMeasure: true})
+	c.quick = true
+	c.judge()
+	return c.judgement().Verdict == Pass
 }
 
 // guess is a policy worth trying.

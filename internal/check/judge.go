@@ -99,6 +99,8 @@ type caseFile struct {
 	o     Options
 	parts []*part
 	end   int64
+	// quick asks for the verdict alone: findings have no witness.
+	quick bool
 }
 
 func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile {

@@ -64,6 +64,8 @@ type search struct {
 	// visited counts the boxes that were judged; limited tells that the budget ran out, so that the rest was not refuted.
 	visited int
 	limited bool
+	// steps counts the decisions that exact searches tried.
+	steps int
 	// capped tells that an exact search reached its cap.
 	capped bool
 	// survivor is a phase that is not refuted, where one was found.
@@ -128,7 +130,8 @@ func (s *search) judge(b phases) (refutation, bool) {
 		return refutation{}, false
 	}
 	for i, h := range s.group.parts {
-		br, limited := unexplainable(h, s.policy, b.from)
+		br, visited, limited := unexplainable(h, s.policy, b.from)
+		s.steps += visited
 		if br != nil {
 			return refutation{i, br}, true
 		}

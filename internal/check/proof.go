@@ -18,15 +18,27 @@ type proof struct {
 	box    phases
 	// tries bounds how often events are judged again.
 	tries int
+	// visits counts the decisions that exact searches tried.
+	visits int
 }
 
-const proofTries = 600
+// A small witness is made smaller with all means; of a large one, which is nearly minimal by its construction, only the
+// large parts that it does not need are dropped, as long as that is cheap.
+const (
+	proofTries  = 600
+	largeProof  = 64
+	largeVisits = 1 << 18
+)
 
 // refute judges events alone.
 func (p *proof) refute(events []event) []*breach {
 	p.tries--
+	if len(events) > largeProof && p.visits > largeVisits {
+		p.tries = 0
+	}
 	s := &search{policy: p.policy, mode: p.mode, group: &group{parts: []*history{historyOf(events)}}}
 	found, ok := s.refute(p.box)
+	p.visits += s.steps
 	if !ok {
 		return nil
 	}

@@ -10,16 +10,16 @@ import (
 const exactLimit = 100_000
 
 // unexplainable searches h exactly under a policy with one phase, and returns what cannot be explained together, or nil.
-// limited tells that the search reached its cap. It does not search where requests of one partition differ in cost, or
+// visited is the number of decisions it tried. limited tells that the search reached its cap. It does not search where requests of one partition differ in cost, or
 // where the policy has no exact model.
-func unexplainable(h *history, p reference.Policy, phase int64) (br *breach, limited bool) {
+func unexplainable(h *history, p reference.Policy, phase int64) (br *breach, visited int, limited bool) {
 	x := newExact(h, p, phase)
 	if x == nil {
-		return nil, false
+		return nil, 0, false
 	}
 	dead := x.search()
 	if dead == nil {
-		return nil, x.limited
+		return nil, x.visited, x.limited
 	}
 	proof := h.before(dead.at)
 	fails := func(sub *history) bool {
@@ -29,7 +29,7 @@ func unexplainable(h *history, p reference.Policy, phase int64) (br *breach, lim
 	proof = proof.since(newBound(p, phase, phase), fails)
 	br = &breach{kind: NoExplanation, seen: int64(len(proof.all)), bound: int64(len(proof.all)) - 1, events: proof.all}
 	br.span = spanOf(proof.all)
-	return br, false
+	return br, x.visited, false
 }
 
 // newExact returns the search of h, or nil where there is none.
