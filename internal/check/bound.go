@@ -46,6 +46,10 @@ const (
 
 // newBound returns the bound of a policy. from and to are the box of phases, which only windowed policies read.
 func newBound(p reference.Policy, from, to int64) bound {
+	if ranged(p) {
+		tight, loose := p.Ends()
+		return rangedBound{newBound(tight, from, to), newBound(loose, from, to)}
+	}
 	b := algorithmBound(p, from, to)
 	if p.Ban > 0 {
 		return banned{b, int64(p.Ban)}

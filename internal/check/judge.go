@@ -74,7 +74,7 @@ func fits(tl *timeline.Timeline, limit reference.Limit) error {
 	}
 	span := int64(tl.End()) + int64(tl.Header.ClockError) + int64(tl.Header.Tick)
 	for _, p := range limit {
-		if span < 0 || span > maxTime/4 || int64(p.Rate.Per) > maxTime/4 || !newBucket(p).fits(span+int64(p.Tick), units) {
+		if span < 0 || span > maxTime/4 || int64(p.Rate.Per) > maxTime/4 || !fitsEnds(p, span+int64(p.Tick), units) {
 			return fmt.Errorf("check: %s over %s: %w", p.Algorithm, tl.End(), ErrTooLarge)
 		}
 	}
@@ -162,7 +162,7 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 			p.findings = []Finding{c.finding(p, mine, box)}
 		}
 	}
-	if refuted && box.from == box.to {
+	if refuted && box.from == box.to && !ranged(c.limit[0]) {
 		c.addOtherSide(parts, box)
 	}
 }

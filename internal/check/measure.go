@@ -45,6 +45,11 @@ func (g gauge) refuted(pol reference.Policy, mode Conformance) bool {
 	if anchored(pol) {
 		return len(refuteAnchored(g.h, pol, mode).found) > 0
 	}
+	if ranged(pol) && mode == UpperBound {
+		_, pol = pol.Ends()
+	} else if ranged(pol) {
+		pol, _ = pol.Ends()
+	}
 	s := &search{policy: pol, mode: mode, group: &group{parts: []*history{g.h}}}
 	_, ok := s.refute(g.box)
 	return ok
@@ -71,11 +76,11 @@ func (g gauge) burst(pol reference.Policy) Interval {
 func withBurst(pol reference.Policy, b int64) reference.Policy {
 	switch pol.Algorithm {
 	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
-		pol.Burst = b
+		pol.Burst, pol.BurstTo = b, 0
 	case reference.LeakyBucketQueue:
 		pol.Queue = b - 1
 	default:
-		pol.Rate.N = b
+		pol.Rate.N, pol.RateTo = b, 0
 	}
 	return pol
 }

@@ -75,20 +75,27 @@ type search struct {
 // refute returns the breaches that together refute every phase of the box, or ok=false where some phase survives or the
 // budget ran out.
 func (s *search) refute(box phases) (found []refutation, ok bool) {
+	s.budget = 1
 	if box.from != box.to {
 		s.turns = turnsOf(s.group, int64(s.policy.Rate.Per), box)
-		s.budget = boxBudget(s.group)
-	} else {
-		s.budget = 1
 	}
-	if !s.box(box) {
+	if box.from != box.to || ranged(s.policy) {
+		s.budget = boxBudget(s.group)
+	}
+	if !s.box(cell{box, divisible(s.policy)}) {
 		return nil, false
 	}
 	return s.found, true
 }
 
+// cell is a box of phases and a policy whose rate and burst may be ranges.
+type cell struct {
+	phases
+	policy reference.Policy
+}
+
 // box refutes one box, splitting it where it must.
-func (s *search) box(b phases) bool {
+func (s *search) box(b cell) bool {
 	if s.budget <= 0 {
 		s.limited = true
 		return false
@@ -99,12 +106,15 @@ func (s *search) box(b phases) bool {
 		s.found = append(s.found, r)
 		return true
 	}
-	if b.from == b.to {
+	if lower, upper, ok := divide(b.policy); ok {
+		return s.box(cell{b.phases, lower}) && s.box(cell{b.phases, upper})
+	}
+	if b.from == b.to || ranged(b.policy) {
 		s.survivor = b.from
 		return false
 	}
-	mid := s.split(b)
-	return s.box(phases{b.from, mid - 1}) && s.box(phases{mid, b.to})
+	mid := s.split(b.phases)
+	return s.box(cell{phases{b.from, mid - 1}, b.policy}) && s.box(cell{phases{mid, b.to}, b.policy})
 }
 
 // split returns the phase at which the upper half of b begins, in (b.from, b.to]: the middle one of the turns inside, else
@@ -119,18 +129,18 @@ func (s *search) split(b phases) int64 {
 }
 
 // judge asks every partition whether it refutes the whole box.
-func (s *search) judge(b phases) (refutation, bool) {
-	bd := newBound(s.policy, b.from, b.to)
+func (s *search) judge(b cell) (refutation, bool) {
+	bd := newBound(b.policy, b.from, b.to)
 	for i, h := range s.group.parts {
 		if br := judgeOne(h, bd, s.mode); br != nil {
 			return refutation{i, br}, true
 		}
 	}
-	if !s.single(b) || s.mode != "" && s.mode != Exact {
+	if ranged(b.policy) || !s.single(b.phases) || s.mode != "" && s.mode != Exact {
 		return refutation{}, false
 	}
 	for i, h := range s.group.parts {
-		br, visited, limited := unexplainable(h, s.policy, b.from)
+		br, visited, limited := unexplainable(h, b.policy, b.from)
 		s.steps += visited
 		if br != nil {
 			return refutation{i, br}, true

@@ -101,6 +101,10 @@ func (s sentence) outcomes() (allowed, denied int64) {
 
 // phases: nothing explains these 9 requests wherever windows of 1s begin.
 func (s sentence) phases(f Finding, box phases) string {
+	if ranged(s.pol) {
+		allowed, denied := s.outcomes()
+		return fmt.Sprintf("no values within %s explain %s allowed and %d denied within %s together", s.pol, s.units(allowed), denied, seconds(f.To-f.From))
+	}
 	where := "wherever the windows of " + s.pol.Rate.Per.String() + " begin"
 	if size := int64(s.pol.Rate.Per); box.to-box.from < size-1 {
 		where = fmt.Sprintf("for windows of %s that begin between %s and %s", s.pol.Rate.Per, seconds(time.Duration(mod(box.from, size))), seconds(time.Duration(mod(box.from, size)+box.to-box.from)))

@@ -56,6 +56,11 @@ func (c *caseFile) describe(p *part, found []*breach, events []event, pol refere
 	}
 	slices.Sort(f.Observations)
 	f.From, f.To = reach(witness, time.Duration(c.end))
+	if tight, loose := pol.Ends(); ranged(pol) && !several {
+		if pol = tight; f.Kind == OverAdmission {
+			pol = loose // what even the loosest of the range cannot have admitted
+		}
+	}
 	s := sentence{pol: pol, header: c.tl.Header, witness: witness, end: time.Duration(c.end)}
 	if several {
 		f.Text = s.phases(f, box)

@@ -44,7 +44,7 @@ type key struct {
 // keys are all keys, in the order in which SPECs are printed.
 var keys = []key{
 	{"rate", inAll, readRate},
-	{"burst", inBuckets, readCount("burst", 1, func(p *Policy, n int64) { p.Burst = n })},
+	{"burst", inBuckets, readBurst},
 	{"queue", inQueue, readCount("queue", 0, func(p *Policy, n int64) { p.Queue = n })},
 	{"undelayed", inQueue, readCount("undelayed", 0, func(p *Policy, n int64) { p.Undelayed = n })},
 	{"start", inBuckets | inQueue, readWord("start", func(p *Policy, w Start) { p.Start = w },
@@ -193,10 +193,48 @@ func (b *builder) read(i int, pair Pair, in family) {
 	}
 }
 
-// readRate reads rate=.
+// readRate reads rate=, N/PER or a range A..B/PER.
 func readRate(p *Policy, value string) (wrong *Problem) {
-	p.Rate, wrong = parseRate(value)
-	return wrong
+	from, rest, ranged := strings.Cut(value, "..")
+	number, per, _ := strings.Cut(rest, "/")
+	if !ranged {
+		p.Rate, wrong = parseRate(value)
+		return wrong
+	}
+	if p.Rate, wrong = parseRate(from + "/" + per); wrong == nil {
+		var to Rate
+		to, wrong = parseRate(number + "/" + per)
+		p.RateTo = to.N
+	}
+	return rangeProblem("rate", value, p.Rate.N, &p.RateTo, wrong)
+}
+
+// readBurst reads burst=, a whole number or a range A..B.
+func readBurst(p *Policy, value string) (wrong *Problem) {
+	one := readCount("burst", 1, func(p *Policy, n int64) { p.Burst = n })
+	from, to, ranged := strings.Cut(value, "..")
+	if !ranged {
+		return one(p, value)
+	}
+	if wrong = one(p, from); wrong == nil {
+		wrong = readCount("burst", 1, func(p *Policy, n int64) { p.BurstTo = n })(p, to)
+	}
+	return rangeProblem("burst", value, p.Burst, &p.BurstTo, wrong)
+}
+
+// rangeProblem says what is wrong with a range, nil if nothing is. A range of one value is that value.
+func rangeProblem(name, value string, from int64, to *int64, wrong *Problem) *Problem {
+	what := fmt.Sprintf("%s %q", name, value)
+	switch {
+	case wrong != nil:
+		return &Problem{What: what, Why: wrong.Why, Mend: wrong.Mend}
+	case *to < from:
+		*to = 0
+		return &Problem{What: what, Why: "a range runs from the smaller value to the larger"}
+	case *to == from:
+		*to = 0
+	}
+	return nil
 }
 
 // readCount returns the reader of a key whose value is a whole number, at least least.

@@ -110,11 +110,11 @@ func (b *builder) checkProducts(in family) {
 		b.fail(name, true, wrong)
 	}
 	if in&(inBuckets|inQueue|inCounter) != 0 {
-		product("rate", p.Rate.String(), p.Rate.N)
+		product("rate", p.Rate.String(), max(p.Rate.N, p.RateTo))
 	}
 	switch {
 	case in&inBuckets != 0:
-		product("burst", strconv.FormatInt(p.Burst, 10), p.Burst)
+		product("burst", strconv.FormatInt(p.Burst, 10), max(p.Burst, p.BurstTo))
 	case in&inQueue != 0:
 		product("queue", strconv.FormatInt(p.Queue, 10), p.Queue+1)
 	}

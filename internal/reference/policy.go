@@ -93,6 +93,9 @@ const (
 type Policy struct {
 	Algorithm Algorithm
 	Rate      Rate
+	// RateTo is the largest Rate.N of a range (rate=9..11/s), which Rate.N is the smallest of; 0 where the rate is one
+	// value. BurstTo is the same for Burst.
+	RateTo, BurstTo int64
 	// Burst is the most units that a full start admits at once, at least 1: what Full returns. Only the buckets declare
 	// it; Parse sets it for the others too.
 	Burst int64
@@ -134,6 +137,15 @@ func (p Policy) Full() int64 {
 	default:
 		return p.Rate.N
 	}
+}
+
+// Ends returns the policies at the ends of the ranges of p: tight admits the least, loose the most. Both are p itself where
+// p has no range.
+func (p Policy) Ends() (tight, loose Policy) {
+	tight, loose = p, p
+	loose.Rate.N, loose.Burst = max(p.Rate.N, p.RateTo), max(p.Burst, p.BurstTo)
+	tight.RateTo, tight.BurstTo, loose.RateTo, loose.BurstTo = 0, 0, 0, 0
+	return tight, loose
 }
 
 // Recovery returns the silence after which p is as good as new, whatever came before, rounded up to the nanosecond: the

@@ -56,8 +56,14 @@ func (p Policy) String() string {
 	word := func(key, value, usual string) { pair(key, value, value != "" && value != usual) }
 	bucket := p.Algorithm == TokenBucket || p.Algorithm == GCRA || p.Algorithm == LeakyBucket
 	queue := p.Algorithm == LeakyBucketQueue
-	pair("rate", p.Rate.String(), true)
-	pair("burst", number(p.Burst), bucket || p.Burst != 0 && p.Burst != p.Full())
+	ranged := func(text string, from, to int64) string {
+		if to == 0 {
+			return text
+		}
+		return number(from) + ".." + number(to) + strings.TrimPrefix(text, number(from))
+	}
+	pair("rate", ranged(p.Rate.String(), p.Rate.N, p.RateTo), true)
+	pair("burst", ranged(number(p.Burst), p.Burst, p.BurstTo), bucket || p.Burst != 0 && p.Burst != p.Full())
 	pair("queue", number(p.Queue), queue || p.Queue != 0)
 	pair("undelayed", number(p.Undelayed), p.Undelayed != 0)
 	word("start", string(p.Start), string(StartFull))

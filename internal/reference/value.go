@@ -61,7 +61,7 @@ func parseRate(s string) (Rate, *Problem) {
 // ratePair returns the rate that s writes, or why it is none.
 func ratePair(s string) (Rate, string) {
 	if strings.Contains(s, "..") {
-		return Rate{}, "a range of rates cannot be judged yet, a rate is one pair N/PER"
+		return Rate{}, "a rate is one pair N/PER here; only a limit may have a range of them"
 	}
 	number, per, found := strings.Cut(s, "/")
 	if !found {

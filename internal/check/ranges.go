@@ -1,0 +1,72 @@
+package check
+
+import "github.com/rlcheck/rlcheck/internal/reference"
+
+// ranged tells whether the rate or the burst of p is a range.
+func ranged(p reference.Policy) bool { return p.RateTo > 0 || p.BurstTo > 0 }
+
+// rangedBound is the bound of a policy whose rate or burst is a range: what even the loosest one cannot have admitted, and
+// what even the tightest one cannot have denied.
+type rangedBound struct {
+	bound // of the tightest
+	loose bound
+}
+
+func (r rangedBound) over(h *history) *breach { return r.loose.over(h) }
+
+// fineness is into how many parts a unit of a bucket's rate is divided, where the products allow it.
+const fineness = 1 << 6
+
+// divisible returns p with the rate of a bucket in finer units: its rate is any number of the range, not a whole one.
+func divisible(p reference.Policy) reference.Policy {
+	if p.RateTo == 0 || p.Windowed() || p.Algorithm == reference.SlidingWindowLog {
+		return p
+	}
+	if max(p.RateTo, int64(p.Rate.Per), p.Burst, p.BurstTo) > maxTime>>28 {
+		return p
+	}
+	p.Rate.N, p.RateTo, p.Rate.Per = p.Rate.N*fineness, p.RateTo*fineness, p.Rate.Per*fineness
+	return p
+}
+
+// divide halves the burst or the rate of p, ok=false where neither is a range that can be divided. The rate of a bucket is
+// any number of its range, so its halves share the middle; bursts and quotas are whole.
+func divide(p reference.Policy) (lower, upper reference.Policy, ok bool) {
+	lower, upper = p, p
+	switch {
+	case p.BurstTo > 0:
+		mid := p.Burst + (p.BurstTo-p.Burst)/2
+		lower.BurstTo, upper.Burst = mid, mid+1
+	case p.RateTo > 0 && (p.Windowed() || p.Algorithm == reference.SlidingWindowLog):
+		mid := p.Rate.N + (p.RateTo-p.Rate.N)/2
+		lower.RateTo, upper.Rate.N = mid, mid+1
+	case p.RateTo > p.Rate.N+1:
+		mid := p.Rate.N + (p.RateTo-p.Rate.N)/2
+		lower.RateTo, upper.Rate.N = mid, mid
+	default:
+		return p, p, false
+	}
+	return settled(lower), settled(upper), true
+}
+
+// settled makes a range of one value that value.
+func settled(p reference.Policy) reference.Policy {
+	if p.BurstTo == p.Burst {
+		p.BurstTo = 0
+	}
+	if p.RateTo == p.Rate.N {
+		p.RateTo = 0
+	}
+	return p
+}
+
+// fitsEnds tells whether the products of p at both ends of its ranges stay in bounds.
+func fitsEnds(p reference.Policy, span, units int64) bool {
+	tight, loose := p.Ends()
+	if p.RateTo > 0 {
+		fine := divisible(p)
+		_, fineLoose := fine.Ends()
+		return newBucket(tight).fits(span, units) && newBucket(fineLoose).fits(span, units)
+	}
+	return newBucket(tight).fits(span, units) && newBucket(loose).fits(span, units)
+}

@@ -1,0 +1,96 @@
+package check
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestRangesHoldEveryLimiterInThem: a history of a limiter inside the range is never refuted, one of a limiter outside it
+// mostly is, and a range refutes no more than each of its whole values.
+func TestRangesHoldEveryLimiterInThem(t *testing.T) {
+	spec := func(text string) reference.Policy {
+		l, err := reference.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l[0]
+	}
+	cases := []struct {
+		ranged          string
+		inside, outside []string
+	}{
+		{"token-bucket,rate=2..4/60ns,burst=2",
+			[]string{"token-bucket,rate=2/60ns,burst=2", "token-bucket,rate=3/60ns,burst=2", "token-bucket,rate=7/120ns,burst=2", "token-bucket,rate=4/60ns,burst=2"},
+			[]string{"token-bucket,rate=12/60ns,burst=2", "token-bucket,rate=1/240ns,burst=2"}},
+		{"token-bucket,rate=3/60ns,burst=2..3",
+			[]string{"token-bucket,rate=3/60ns,burst=2", "token-bucket,rate=3/60ns,burst=3"}, []string{"token-bucket,rate=3/60ns,burst=6", "token-bucket,rate=3/60ns,burst=1"}},
+		{"fixed-window,rate=2..3/60ns,phase=10ns",
+			[]string{"fixed-window,rate=2/60ns,phase=10ns", "fixed-window,rate=3/60ns,phase=10ns"}, []string{"fixed-window,rate=1/60ns,phase=10ns", "fixed-window,rate=6/60ns,phase=10ns"}},
+		{"sliding-window-log,rate=2..3/40ns", []string{"sliding-window-log,rate=2/40ns", "sliding-window-log,rate=3/40ns"}, []string{"sliding-window-log,rate=1/40ns", "sliding-window-log,rate=7/40ns"}},
+	}
+	for _, c := range cases {
+		t.Run(c.ranged, func(t *testing.T) {
+			p := spec(c.ranged)
+			r := rand.New(rand.NewPCG(3, 9))
+			for _, text := range c.inside {
+				if n := refuted(t, r, p, spec(text)); n > 0 {
+					t.Errorf("%s: %d histories refuted, want 0", text, n)
+				}
+			}
+			for _, text := range c.outside {
+				if n := refuted(t, r, p, spec(text)); n == 0 {
+					t.Errorf("%s: no history refuted", text)
+				}
+			}
+		})
+	}
+}
+
+// refuted counts the histories of the limiter of `made` that a policy refutes, among 200 with dense requests.
+func refuted(t *testing.T, r *rand.Rand, p, made reference.Policy) int {
+	t.Helper()
+	lim, err := reference.New(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for range 200 {
+		tl := honestHistory(r, lim, 24)
+		j, err := Judge(tl, reference.Limit{p}, Options{SkipMeasure: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.Verdict == Fail {
+			n++
+			if f := j.Partitions[0].Findings[0]; judged(t, alone(tl, f.Observations), p).Verdict != Fail {
+				t.Fatalf("the witness does not fail alone: %+v", f)
+			}
+		}
+	}
+	return n
+}
+
+// honestHistory makes a timeline of n requests about five units of time apart, answered as the limiter says.
+func honestHistory(r *rand.Rand, lim reference.Limiter, n int) *timeline.Timeline {
+	tl := &timeline.Timeline{}
+	state := lim.Init()
+	var at, busy time.Duration
+	for i := range n {
+		at += time.Duration(r.IntN(10))
+		decided := max(at+time.Duration(r.IntN(4)), busy)
+		busy = decided
+		var d reference.Decision
+		state, d = lim.Step(state, decided, 1)
+		outcome := timeline.Denied
+		if d.Allow {
+			outcome = timeline.Allowed
+		}
+		tl.Observations = append(tl.Observations, timeline.Observation{
+			Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1}, Sent: at, FirstByte: decided + time.Duration(r.IntN(4)), Answered: true, Outcome: outcome})
+	}
+	return tl
+}
