@@ -195,7 +195,7 @@ func TestContract(t *testing.T) {
 				s := newSubject(t, spec)
 				scales := s.scales()
 				at := rapid.SampledFrom(epochs).Draw(rt, "epoch")
-				for range rapid.IntRange(1, 24).Draw(rt, "requests") {
+				for range rapid.IntRange(1, 16).Draw(rt, "requests") {
 					at += gap(rt, scales)
 					cost := int64(1)
 					if rapid.IntRange(0, 4).Draw(rt, "weighted") == 0 {
