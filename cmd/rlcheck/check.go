@@ -64,10 +64,10 @@ func (e *env) check(name string, f checkFlags) error {
 	switch check.Conformance(f.conformance) {
 	case check.Exact, check.UpperBound, check.LowerBound:
 	default:
-		return usagef("--conformance %q: exact, upper-bound or lower-bound", f.conformance)
+		return usagef("--conformance %q: it is exact, upper-bound or lower-bound", f.conformance)
 	}
 	if f.output != "text" && f.output != "json" && f.output != "table" {
-		return usagef("-o %q: text or json", f.output)
+		return usagef("-o %q: it is text or json", f.output)
 	}
 	limit, err := reference.Parse(f.limit)
 	if err != nil {
@@ -116,7 +116,7 @@ func (e *env) readTimeline(name string, f checkFlags) (*timeline.Timeline, error
 	case f.format == "csv":
 		read = timeline.ReadCSV
 	case f.format != "ndjson":
-		return nil, usagef("--format %q: ndjson or csv", f.format)
+		return nil, usagef("--format %q: it is ndjson or csv", f.format)
 	}
 	return read(io.Reader(in), name, opts)
 }

@@ -27,7 +27,7 @@ func newExplainCmd(e *env) *cobra.Command {
 				}
 				return nil
 			}
-			i := slices.IndexFunc(entries, func(en entry) bool { return en.id == args[0] })
+			i := find(entries, args[0])
 			if i < 0 {
 				return usagef("%q: there is nothing of that name%s", args[0], mend(nearestEntry(args[0], entries)))
 			}
@@ -35,6 +35,15 @@ func newExplainCmd(e *env) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// find returns the index of the entry for a word, -1 for none. A claim with a name in it (denials-below, latency-denied-p99)
+// is explained with its kind.
+func find(entries []entry, word string) int {
+	if i := slices.IndexFunc(entries, func(en entry) bool { return en.id == word }); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(entries, func(en entry) bool { return en.kind == "claim" && strings.HasPrefix(word, en.id+"-") })
 }
 
 // nearestEntry suggests the word that was meant.
@@ -78,26 +87,4 @@ func (e *env) glossary() ([]entry, error) {
 		out = append(out, entry{s.ID, "scenario", fmt.Sprintf("%s\nkind: %s\nsource: %s\ncatches: %s\nlimit: %s", s.Title, s.Kind, s.Source, strings.Join(s.Catches, ", "), s.Limit)})
 	}
 	return out, nil
-}
-
-// words are the closed lists of reasons, findings and claims.
-var words = []entry{
-	{"pass", "verdict", "The recording can be explained by the declared limit, and could have shown a fault: the measured policy says how small a one."},
-	{"fail", "verdict", "No decision times inside the recorded intervals, no order and no hidden window phase explain the recording. The witness alone proves it."},
-	{"inconclusive", "verdict", "Neither: the reason says why."},
-	{"schedule-missed", "reason", "The load was not sent as planned, by our own fault. Mend: a quieter machine, a lower rate."},
-	{"unreachable", "reason", "No request was answered. Mend: is the target up, is the URL right?"},
-	{"setup-failed", "reason", "Something that had to be there before the load was not: the embedded target, a certificate, a boundary to aim at."},
-	{"needs-failed", "reason", "The scenario needs something that the target does not have, such as an origin behind a proxy."},
-	{"too-few", "reason", "The recording was not able to show a fault as small as demanded. Mend: more requests, a longer phase."},
-	{"foreign-traffic", "reason", "A denial is unexplained, and others may use the same key (exclusive: false)."},
-	{"unclassified-status", "reason", "Answers had a status that no rule calls an admission or a denial. Mend: denied: {status: [...]}."},
-	{"search-limit", "reason", "The search for an explanation was stopped at its limit; nothing was proved."},
-	{"interrupted", "reason", "The recording was stopped before its plan was done."},
-	{"over-admission", "finding", "More was admitted within a span than the limit can admit, wherever in their intervals the admissions were decided.\nbucket: J[x,y] <= B + floor((y-x)/T); log: J <= L*(floor((y-x)/W)+1); fixed window: by Hall's condition over windows."},
-	{"under-admission", "finding", "A request was denied although not enough can have been in use, even with every earlier admission decided as late as possible."},
-	{"no-explanation", "finding", "Each question alone has an answer, but none answers all of them at once."},
-	{"conformance", "claim", "The recording as a whole against the declared limit."},
-	{"retry-after-honored", "claim", "A client that waited as its denial said, and had no rival meanwhile, is admitted (RFC 9110 section 10.2.3)."},
-	{"retry-after-not-longer", "claim", "Nobody is told to wait longer than the limit needs, rounded up to the unit of the field."},
 }

@@ -107,7 +107,7 @@ func (e *env) settle(cmd *cobra.Command) error {
 		e.say.quiet = e.quiet
 		return nil
 	default:
-		return usagef("--color %q: auto, always or never", e.color)
+		return usagef("--color %q: it is auto, always or never", e.color)
 	}
 }
 

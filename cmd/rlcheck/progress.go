@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -16,7 +17,14 @@ type meter struct {
 	progress *mpb.Progress
 	bar      *mpb.Bar
 	seen     atomic.Pointer[load.Progress]
+	// wide tells that there is room for the name of the phase.
+	wide bool
+	// columns is the widest text so far: the bar does not jump when a number grows. Only the drawing goroutine uses it.
+	columns int
 }
+
+// wideEnough is the width of a terminal, in columns, from which the name of the phase is shown.
+const wideEnough = 100
 
 // newMeter starts a bar on stderr if that is a terminal.
 func (e *env) newMeter(name string, planned int) *meter {
@@ -26,19 +34,26 @@ func (e *env) newMeter(name string, planned int) *meter {
 	if width == 0 || e.quiet || e.noProgress || dumb == "dumb" || ci != "" {
 		return nil
 	}
-	m := &meter{progress: mpb.New(mpb.WithOutput(e.say.err), mpb.WithWidth(min(width, 100)), mpb.WithRefreshRate(120*time.Millisecond))}
+	m := &meter{wide: width >= wideEnough}
+	// One column less than there is: a line that fills the last one moves the cursor on some terminals.
+	m.progress = mpb.New(mpb.WithOutput(e.say.err), mpb.WithWidth(min(width-1, 120)), mpb.WithRefreshRate(120*time.Millisecond))
 	m.bar = m.progress.AddBar(int64(max(planned, 1)), mpb.BarRemoveOnComplete(),
-		mpb.PrependDecorators(decor.Name(name+" ", decor.WCSyncSpaceR)),
+		mpb.PrependDecorators(decor.Name(name+" ")),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return m.text() })))
 	return m
 }
 
 func (m *meter) text() string {
 	p := m.seen.Load()
-	if p == nil {
-		return " connecting"
+	text := " connecting"
+	if p != nil {
+		text = fmt.Sprintf(" %d allowed, %d denied, %d unknown, late %s", p.Allowed, p.Denied, p.Unknown, p.Late.Round(10*time.Microsecond))
+		if m.wide {
+			text = " " + p.Phase + ":" + text
+		}
 	}
-	return fmt.Sprintf(" %s: %d allowed, %d denied, %d unknown, late %s", p.Phase, p.Allowed, p.Denied, p.Unknown, p.Late.Round(10*time.Microsecond))
+	m.columns = max(m.columns, utf8.RuneCountInString(text))
+	return fmt.Sprintf("%-*s", m.columns, text)
 }
 
 // update shows how far the load has come; it is called from one goroutine.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"time"
@@ -58,7 +59,7 @@ other, judges each recording against the declared limit and writes reports.`,
 // run is `rlcheck run`.
 func (e *env) run(args []string, f runFlags) error {
 	if f.failOn != "" && f.failOn != "fail" && f.failOn != "inconclusive" {
-		return usagef("--fail-on %q: fail or inconclusive", f.failOn)
+		return usagef("--fail-on %q: it is fail or inconclusive", f.failOn)
 	}
 	outs, err := parseOutputs(f.outputs, "table")
 	if err != nil {
@@ -110,11 +111,15 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 		return err
 	}
 	whole := true
-	for _, s := range chosen {
+	for i, s := range chosen {
 		if ctx.Err() != nil {
 			break
 		}
-		done, err := e.one(ctx, s, dir, textOf(sources, s.File), f, r.ID, red)
+		label := s.ID
+		if len(chosen) > 1 {
+			label = fmt.Sprintf("%d/%d %s", i+1, len(chosen), s.ID)
+		}
+		done, err := e.one(ctx, s, trialOf{label, r.ID, textOf(sources, s.File), dir, f, red})
 		if err != nil {
 			whole = false
 			e.say.problem(err)
@@ -134,24 +139,33 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 	return verdict
 }
 
+// trialOf is what one scenario of a run needs beside itself.
+type trialOf struct {
+	label, run string
+	text       []byte
+	dir        *runDir
+	flags      runFlags
+	red        redactor
+}
+
 // one runs one scenario and keeps its files.
-func (e *env) one(ctx context.Context, s *scenario.Scenario, dir *runDir, text []byte, f runFlags, id string, red redactor) (report.Scenario, error) {
+func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (report.Scenario, error) {
 	var bar *meter
 	var planErr, keepErr error
 	out := trial.Scenario(ctx, s, trial.Options{
-		ID: id + "-" + s.ID, Seed: f.seed, Version: version(), Allow: f.allow, Redis: f.redis,
+		ID: t.run + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow, Redis: t.flags.redis,
 		Planned: func(plan *timeline.Schedule) {
-			planErr = dir.keepPlan(s.ID, text, plan)
+			planErr = t.dir.keepPlan(s.ID, t.text, plan)
 			n, _ := plan.Planned()
-			bar = e.newMeter(s.ID, n)
+			bar = e.newMeter(t.label, n)
 		},
 		Progress: func(p load.Progress) { bar.update(p) },
 	})
 	bar.stop()
-	red.scenario(&out)
+	t.red.scenario(&out)
 	if out.Timeline != nil {
-		out.TimelinePath = dir.of(s.ID, "timeline.ndjson")
-		keepErr = dir.keepRecording(s.ID, out.Timeline, out.Header.Started)
+		out.TimelinePath = t.dir.of(s.ID, "timeline.ndjson")
+		keepErr = t.dir.keepRecording(s.ID, out.Timeline, out.Header.Started)
 	}
 	if e.verbose || out.Verdict != check.Pass {
 		e.say.notef("%s: %s", s.ID, strings.TrimSpace(strings.ToUpper(out.Verdict.String())+" "+string(out.Reason)))

@@ -109,7 +109,7 @@ func readBuiltin(name string) ([]source, error) {
 	names := builtinNames()
 	if name != "" {
 		if !slices.Contains(names, name) {
-			hint := scenario.Suggest(name, names)
+			hint := strings.Replace(scenario.Suggest(name, names), `"`, `"`+builtinPrefix, 1)
 			if hint == "" {
 				hint = "one of " + strings.Join(names, ", ")
 			}

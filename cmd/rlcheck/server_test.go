@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sort"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/target"
+)
+
+// counter counts the requests at the server of a script.
+type counter struct{ n atomic.Int64 }
+
+type serverKey struct{}
+
+// reaches waits until n requests came.
+func (c *counter) reaches(n int, within time.Duration) bool {
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if c.n.Load() >= int64(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// rude are servers that answer the header block of a request in a way of their own. The connection is closed when one
+// returns.
+var rude = map[string]func(c net.Conn){
+	"resets": func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) },
+	"hangs-up": func(net.Conn) {
+	},
+	"garbage": func(c net.Conn) { _, _ = io.WriteString(c, "\x00\x1b]0;owned\x07 this is no HTTP\r\n\r\n") },
+	"half":    func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf") },
+	"silent":  func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, // until the client gives up
+	"big-header": func(c net.Conn) {
+		_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nX-Big: ")
+		for chunk := strings.Repeat("a", 1<<16); err == nil; { // 300 MB if anybody reads that much
+			_, err = io.WriteString(c, chunk)
+		}
+	},
+	"drips": func(c net.Conn) {
+		for _, b := range []byte("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("a", 1000)) {
+			if _, err := c.Write([]byte{b}); err != nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	},
+	"early": func(c net.Conn) {
+		_, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 429 \r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+	},
+}
+
+// polite are servers that wrap a right limiter.
+var polite = map[string]func(limiter http.Handler) http.Handler{
+	"right": func(h http.Handler) http.Handler { return h },
+	"closes": func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Connection", "close")
+			h.ServeHTTP(w, r)
+		})
+	},
+	"redirects": func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "http://192.0.2.1/elsewhere")
+			w.WriteHeader(http.StatusFound)
+		})
+	},
+	"breaks": func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	},
+	// echoes repeats in a denial what it was sent.
+	"echoes": func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-RateLimit-Policy", r.Header.Get("Authorization"))
+			w.Header().Set("Via", "1.1 \u202e"+r.Header.Get("X-Extra"))
+			rec := &denialBody{ResponseWriter: w, body: "\x1b[31m" + r.Header.Get("Authorization") + " " + r.Header.Get("X-Extra")}
+			h.ServeHTTP(rec, r)
+		})
+	},
+}
+
+// denialBody replaces the body of a denial.
+type denialBody struct {
+	http.ResponseWriter
+	body   string
+	denied bool
+}
+
+func (d *denialBody) WriteHeader(status int) {
+	d.denied = status == http.StatusTooManyRequests
+	d.Header().Del("Content-Length")
+	d.ResponseWriter.WriteHeader(status)
+}
+
+func (d *denialBody) Write(p []byte) (int, error) {
+	if d.denied {
+		_, err := io.WriteString(d.ResponseWriter, d.body)
+		return len(p), err
+	}
+	return d.ResponseWriter.Write(p)
+}
+
+func cmdServer(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg || len(args) < 1 || len(args) > 2, "server KIND [SPEC]")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { _ = l.Close() })
+	count := ts.Value(serverKey{}).(*counter)
+	if answer, ok := rude[args[0]]; ok {
+		go serveRudely(l, count, answer)
+	} else {
+		servePolitely(ts, l, count, args)
+	}
+	ts.Setenv("URL", "http://"+l.Addr().String()+"/")
+}
+
+func serveRudely(l net.Listener, count *counter, answer func(net.Conn)) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+				return
+			}
+			count.n.Add(1)
+			answer(c)
+		}()
+	}
+}
+
+func servePolitely(ts *testscript.TestScript, l net.Listener, count *counter, args []string) {
+	wrap, ok := polite[args[0]]
+	if !ok {
+		ts.Fatalf("no such server: %q", args[0])
+	}
+	spec := "token-bucket,rate=100/s,burst=5"
+	if len(args) > 1 {
+		spec = args[1]
+	}
+	limit, err := reference.Parse(spec)
+	ts.Check(err)
+	h, err := target.New(target.Options{Limit: limit, PartitionHeader: "X-Api-Key"})
+	ts.Check(err)
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		count.n.Add(1)
+		wrap(h).ServeHTTP(w, r)
+	})}
+	go func() { _ = s.Serve(l) }()
+	ts.Defer(func() { _ = s.Close(); _ = h.Close() })
+}
+
+func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg || len(args) < 1, "get URL [NAME:VALUE...]")
+	r, err := http.NewRequest(http.MethodGet, args[0], nil)
+	ts.Check(err)
+	for _, f := range args[1:] {
+		name, value, _ := strings.Cut(f, ":")
+		r.Header.Set(name, value)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	ts.Check(err)
+	defer resp.Body.Close()
+	fmt.Fprintf(ts.Stdout(), "%s\n", resp.Status)
+	var names []string
+	for name := range resp.Header {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		fmt.Fprintf(ts.Stdout(), "%s: %s\n", name, strings.Join(resp.Header[name], ", "))
+	}
+	_, err = io.Copy(ts.Stdout(), resp.Body)
+	ts.Check(err)
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+// cmdTerminal runs a program on a terminal of so many columns and rows: terminal COLSxROWS N [NAME=VALUE...] PROGRAM
+// ARGS... What appears on it goes to stdout, and the exit status is demanded.
+func cmdTerminal(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg || len(args) < 3, "terminal COLSxROWS N [NAME=VALUE...] PROGRAM ARGS...")
+	var size unix.Winsize
+	_, err := fmt.Sscanf(args[0], "%dx%d", &size.Col, &size.Row)
+	ts.Check(err)
+	control, tty, err := openTerminal(&size)
+	ts.Check(err)
+	want, rest := number(ts, args[1]), args[2:]
+	var vars []string
+	for strings.Contains(rest[0], "=") {
+		vars, rest = append(vars, rest[0]), rest[1:]
+	}
+	b := &background{cmd: command(ts, rest[0], rest[1:]), done: make(chan error, 1)}
+	b.cmd.Env = append(b.cmd.Env, vars...)
+	b.cmd.Stdin, b.cmd.Stdout, b.cmd.Stderr = tty, tty, tty
+	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	ts.Check(b.cmd.Start())
+	ts.Check(tty.Close())
+	var seen bytes.Buffer
+	read := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(&seen, control) // ends with EIO when the last writer has gone
+		close(read)
+	}()
+	go func() { b.done <- b.cmd.Wait() }()
+	b.wait(ts, want)
+	select {
+	case <-read:
+	case <-time.After(patience):
+		ts.Fatalf("the terminal stayed open")
+	}
+	ts.Check(control.Close())
+	_, err = ts.Stdout().Write(bytes.ReplaceAll(seen.Bytes(), []byte("\r\n"), []byte("\n")))
+	ts.Check(err)
+}
+
+// openTerminal makes a pseudo-terminal.
+func openTerminal(size *unix.Winsize) (control, tty *os.File, err error) {
+	control, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	fd := int(control.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		return nil, nil, err
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, size); err != nil {
+		return nil, nil, err
+	}
+	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	return control, tty, err
+}
