@@ -22,6 +22,8 @@ type headerJSON struct {
 	ClockError  int64        `json:"clock_error_ns"`
 	Tick        int64        `json:"tick_ns,omitempty"`
 	Ended       int64        `json:"ended_ns,omitempty"`
+	From        int64        `json:"complete_from_ns,omitempty"`
+	Until       int64        `json:"complete_until_ns,omitempty"`
 	Unsent      int          `json:"unsent,omitempty"`
 	Spreads     []spreadJSON `json:"spreads,omitempty"`
 	Notes       []string     `json:"notes,omitempty"`
@@ -49,8 +51,8 @@ const startedLayout = "2006-01-02T15:04:05.000000000Z07:00"
 func headerLine(h Header) ([]byte, error) {
 	j := headerJSON{
 		Version: timelineVersion, WallError: int64(h.WallError), ClockError: int64(h.ClockError), Tick: int64(h.Tick),
-		Ended: int64(h.Ended), Unsent: h.Unsent, Notes: h.Notes, Interrupted: h.Interrupted,
-		Audit: auditJSON{h.Audit.CPUShare, int64(h.Audit.LongestGC), h.Audit.Collections, h.Audit.Connections},
+		Ended: int64(h.Ended), From: int64(h.CompleteFrom), Until: int64(h.CompleteUntil), Unsent: h.Unsent, Notes: h.Notes,
+		Interrupted: h.Interrupted, Audit: auditJSON{h.Audit.CPUShare, int64(h.Audit.LongestGC), h.Audit.Collections, h.Audit.Connections},
 	}
 	if !h.Started.IsZero() {
 		j.Started = h.Started.UTC().Format(startedLayout)
@@ -85,7 +87,7 @@ func (j *headerJSON) flaw() (what, why string) {
 		name string
 		v    int64
 	}{{"wall_error_ns", j.WallError}, {"clock_error_ns", j.ClockError}, {"tick_ns", j.Tick}, {"ended_ns", j.Ended},
-		{"unsent", int64(j.Unsent)}} {
+		{"complete_from_ns", j.From}, {"complete_until_ns", j.Until}, {"unsent", int64(j.Unsent)}} {
 		if x.v < 0 {
 			return fmt.Sprintf("%s %d", x.name, x.v), "it is never negative"
 		}
@@ -97,7 +99,7 @@ func (j *headerJSON) flaw() (what, why string) {
 func (j *headerJSON) header() Header {
 	h := Header{
 		WallError: time.Duration(j.WallError), ClockError: time.Duration(j.ClockError), Tick: time.Duration(j.Tick),
-		Ended: time.Duration(j.Ended), Unsent: j.Unsent, Interrupted: j.Interrupted,
+		Ended: time.Duration(j.Ended), CompleteFrom: time.Duration(j.From), CompleteUntil: time.Duration(j.Until), Unsent: j.Unsent, Interrupted: j.Interrupted,
 		Audit: Audit{j.Audit.CPUShare, time.Duration(j.Audit.LongestGC), j.Audit.Collections, j.Audit.Connections},
 	}
 	if started, err := time.Parse(time.RFC3339Nano, j.Started); err == nil {
@@ -168,6 +170,10 @@ func (r *Reader) headerMember(m member, j *headerJSON) {
 		to = &j.Tick
 	case "ended_ns":
 		to = &j.Ended
+	case "complete_from_ns":
+		to = &j.From
+	case "complete_until_ns":
+		to = &j.Until
 	case "unsent":
 		to, belongs = &j.Unsent, "a whole number belongs here"
 	case "spreads":

@@ -14,6 +14,24 @@ const MaxLine = 1 << 20
 
 var errLongLine = errors.New("line too long")
 
+// Lines reads a text file line by line as Reader does: plain or gzip, with line ends LF or CRLF. It serves packages that
+// read recordings of other forms.
+type Lines struct{ lines lines }
+
+// NewLines returns the lines of r. It reads nothing before the first call of Next.
+func NewLines(r io.Reader) *Lines { return &Lines{lines{raw: r}} }
+
+// Next returns the next line without its line end, valid until the next call, its number from 1, and whether it has a
+// line end. The error is io.EOF at the end, ErrLongLine for a line over MaxLine (it is skipped, Next can go on), or what
+// the reader returned.
+func (l *Lines) Next() (line []byte, number int, ended bool, err error) {
+	line, err = l.lines.next()
+	return line, l.lines.last(), !l.lines.cut, err
+}
+
+// ErrLongLine is returned for a line of more than MaxLine bytes.
+var ErrLongLine = errLongLine
+
 // lines reads a file line by line: plain or gzip (told by its first bytes), with or without a byte order mark, with line
 // ends LF or CRLF. Memory is a buffer of 64 KiB and the longest line.
 type lines struct {

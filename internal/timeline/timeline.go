@@ -99,6 +99,10 @@ type Header struct {
 	// Ended is the end of the recording: the end of the interval of a request that was never answered. Zero means the
 	// largest time in the file.
 	Ended time.Duration
+	// CompleteFrom and CompleteUntil bound, both included, the time in which no decided request is missing from the
+	// recording: one of traffic that went on before and after it, such as an access log, misses the requests that ended
+	// before its beginning or after its end. Zero means from before the first request, and until after the last one.
+	CompleteFrom, CompleteUntil time.Duration
 	// Unsent counts planned requests that could not be sent; they are no observations.
 	Unsent int
 	// Spreads are the measured spreads of the phases that were meant to arrive together; may be empty.
