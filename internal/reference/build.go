@@ -52,7 +52,7 @@ var keys = []key{
 	{"phase", inWindows, readPhase},
 	{"align", inWindows, readWord("align", func(p *Policy, w Align) { p.Align = w }, AlignClock, AlignFirst, AlignUnknown)},
 	{"count", inBuckets | inWindows | inLog, readWord("count", func(p *Policy, w Count) { p.Count = w },
-		CountAdmitted, CountAll)},
+		CountAdmitted, CountAll, CountOwn)},
 	{"refill", inTokenBucket | inLeakyBucket, readWord("refill", func(p *Policy, w Refill) { p.Refill = w },
 		RefillContinuous, RefillInterval)},
 	{"fill", inTokenBucket | inLeakyBucket, readCount("fill", 1, func(p *Policy, n int64) { p.Fill = n })},
@@ -61,6 +61,7 @@ var keys = []key{
 	{"tick", inAll, readTime("tick", func(p *Policy, d time.Duration) { p.Tick, p.TickSet = d, true })},
 	{"boundary", inLog, readWord("boundary", func(p *Policy, w Boundary) { p.Boundary = w }, HalfOpen, Closed)},
 	{"ban", inAll, readTime("ban", func(p *Policy, d time.Duration) { p.Ban = d })},
+	{"ttl", inAll, readTime("ttl", func(p *Policy, d time.Duration) { p.TTL = d })},
 }
 
 // Algorithms returns the words that name an algorithm, in the order of the constants.

@@ -23,6 +23,9 @@ var contractSpecs = []string{
 	"token-bucket,rate=3/100ns,burst=5,start=empty,refill=interval,fill=9",
 	"token-bucket,rate=10/1us,burst=5,tick=30ns",
 	"token-bucket,rate=10/1us,burst=5,ban=700ns",
+	"token-bucket,rate=10/1us,burst=5,ttl=250ns",
+	"sliding-window-log,rate=5/1us,ttl=400ns",
+	"fixed-window,rate=5/1us,align=first,ttl=300ns,tick=7ns",
 	"token-bucket,rate=3/100ns,burst=5,refill=interval,fill=2,tick=7ns,ban=50ns",
 	"gcra,rate=10/s,burst=5",
 	"gcra,rate=100/1m,burst=1",
@@ -59,6 +62,8 @@ var contractSpecs = []string{
 	"sliding-window-counter,rate=4/100ns,align=first,rounding=up,tick=11ns,ban=60ns",
 	"sliding-window-counter,rate=4/100ns,align=unknown,count=all,rounding=up",
 	"token-bucket,rate=3/100ns,burst=3 + fixed-window,rate=8/400ns",
+	"token-bucket,rate=3/100ns,burst=3,count=own + fixed-window,rate=8/400ns",
+	"token-bucket,rate=3/100ns,burst=3,count=own + fixed-window,rate=8/400ns,count=own",
 	"gcra,rate=3/100ns,burst=3,count=all + sliding-window-log,rate=5/200ns,ban=70ns + leaky-bucket-queue,rate=5/100ns,queue=3",
 	"fixed-window,rate=4/100ns,align=first + fixed-window,rate=6/250ns,align=first",
 	"sliding-window-counter,rate=4/100ns,align=first + token-bucket,rate=3/100ns,burst=9,refill=interval,fill=3,tick=10ns",
@@ -309,7 +314,7 @@ func TestDenialsLeaveNoTrace(t *testing.T) {
 		s := newSubject(t, spec)
 		traces := false
 		for _, p := range s.limit {
-			traces = traces || p.Count == CountAll || p.Ban > 0
+			traces = traces || p.Count != CountAdmitted || p.Ban > 0 || p.TTL > 0
 		}
 		if traces {
 			continue

@@ -97,11 +97,12 @@ func (d *definition) inBan(k int, at time.Duration) bool {
 // charged returns the units that a request is charged to policy k, nil for nothing.
 func (d *definition) charged(k int, a asked) *big.Rat {
 	p := d.limit[k]
-	if a.banned[k] || !a.allow && p.Count != CountAll {
+	own := p.Count == CountOwn && !a.refused[k]
+	if a.banned[k] || !a.allow && p.Count != CountAll && !own {
 		return nil
 	}
 	units := rat(a.cost)
-	if a.allow || p.Windowed() || p.Algorithm == SlidingWindowLog {
+	if a.allow || own || p.Windowed() || p.Algorithm == SlidingWindowLog {
 		return units
 	}
 	// A bucket: no more than is left.
@@ -111,14 +112,32 @@ func (d *definition) charged(k int, a asked) *big.Rat {
 	return units
 }
 
-// events returns what was charged to policy k.
-func (d *definition) events(k int) []event {
+// alive returns the requests that policy k has not forgotten at the instant at: those after the last time that nothing was
+// asked for as long as its time to live.
+func (d *definition) alive(k int, at time.Duration) []asked {
 	p := d.limit[k]
-	var events []event
-	if len(d.past) > 0 && p.Start == StartEmpty {
-		events = append(events, event{clock(p, d.past[0].at), rat(p.Full())})
+	if p.TTL == 0 {
+		return d.past
 	}
-	for _, a := range d.past {
+	now := clock(p, at)
+	for i := len(d.past) - 1; i >= 0; i-- {
+		then := clock(p, d.past[i].at)
+		if new(big.Rat).Sub(now, then).Cmp(rat(int64(p.TTL))) >= 0 {
+			return d.past[i+1:]
+		}
+		now = then
+	}
+	return d.past
+}
+
+// events returns what was charged to policy k and is not forgotten at the instant at.
+func (d *definition) events(k int, at time.Duration) []event {
+	p, past := d.limit[k], d.alive(k, at)
+	var events []event
+	if len(past) > 0 && p.Start == StartEmpty {
+		events = append(events, event{clock(p, past[0].at), rat(p.Full())})
+	}
+	for _, a := range past {
 		if a.units[k] != nil {
 			events = append(events, event{clock(p, a.at), a.units[k]})
 		}
@@ -170,14 +189,14 @@ func (d *definition) fits(k int, at time.Duration, cost int64) bool {
 // level returns how full the meter of a bucket is at the instant at: by Reich's formula the most that any stretch of time
 // ending now brought in more than drained in it.
 func (d *definition) level(k int, at time.Duration) *big.Rat {
-	if len(d.past) == 0 && d.limit[k].Start == StartEmpty {
+	if len(d.alive(k, at)) == 0 && d.limit[k].Start == StartEmpty {
 		return rat(d.limit[k].Full())
 	}
-	events := d.events(k)
+	events := d.events(k, at)
 	most, sum, now := new(big.Rat), new(big.Rat), clock(d.limit[k], at)
 	for i := len(events) - 1; i >= 0; i-- {
 		sum.Add(sum, events[i].units)
-		backlog := new(big.Rat).Sub(sum, d.drained(k, events[i].at, now))
+		backlog := new(big.Rat).Sub(sum, d.drained(k, d.alive(k, at), events[i].at, now))
 		if backlog.Cmp(most) > 0 {
 			most = backlog
 		}
@@ -187,13 +206,13 @@ func (d *definition) level(k int, at time.Duration) *big.Rat {
 
 // drained returns the units that drain between two times: the rate times their difference, or, for a refill in
 // intervals, the fill times the number of multiples of the interval since the creation that lie in (from, to].
-func (d *definition) drained(k int, from, to *big.Rat) *big.Rat {
+func (d *definition) drained(k int, past []asked, from, to *big.Rat) *big.Rat {
 	p := d.limit[k]
 	perNano := big.NewRat(p.Rate.N, int64(p.Rate.Per))
-	if p.Refill != RefillInterval || len(d.past) == 0 {
+	if p.Refill != RefillInterval || len(past) == 0 {
 		return perNano.Mul(perNano, new(big.Rat).Sub(to, from))
 	}
-	created, fill := clock(p, d.past[0].at), rat(p.Fill)
+	created, fill := clock(p, past[0].at), rat(p.Fill)
 	fills := func(t *big.Rat) *big.Rat {
 		x := new(big.Rat).Sub(t, created)
 		x.Mul(x, perNano).Quo(x, fill)
@@ -208,7 +227,7 @@ func (d *definition) logged(k int, at time.Duration) *big.Rat {
 	begin := clock(p, at)
 	begin.Sub(begin, rat(int64(p.Rate.Per)))
 	sum := new(big.Rat)
-	for _, e := range d.events(k) {
+	for _, e := range d.events(k, at) {
 		if c := e.at.Cmp(begin); c > 0 || c == 0 && p.Boundary == Closed {
 			sum.Add(sum, e.units)
 		}
@@ -223,7 +242,7 @@ func (d *definition) windows(k int, at time.Duration) (prev, cur, x *big.Rat) {
 	now, window := clock(p, at), rat(int64(p.Rate.Per))
 	begin := new(big.Rat).Sub(now, rat(int64(p.PhaseFrom)))
 	begin.Mul(window, new(big.Rat).SetInt(floor(begin.Quo(begin, window)))).Add(begin, rat(int64(p.PhaseFrom)))
-	events := d.events(k)
+	events := d.events(k, at)
 	if p.Align == AlignFirst {
 		begin = firstWindow(p, events, now)
 	}

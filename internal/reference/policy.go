@@ -56,6 +56,9 @@ type Count string
 const (
 	CountAdmitted Count = "admitted"
 	CountAll      Count = "all"
+	// CountOwn, in a limit of several policies, counts what this policy admits, also when another one denies it: policies
+	// that are charged in order, or each for itself.
+	CountOwn Count = "own"
 )
 
 // Refill says how a bucket regains units.
@@ -121,6 +124,9 @@ type Policy struct {
 	Boundary Boundary
 	// Ban is how long a partition is denied after a denial, 0 for not.
 	Ban time.Duration
+	// TTL is how long the state of a partition is kept after its last request, 0 for long enough. A shorter one than the
+	// limiter needs gives an idle partition a fresh start early.
+	TTL time.Duration
 }
 
 // Limit is one or more policies, all of which must admit a request. Never empty after Parse.

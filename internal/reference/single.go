@@ -18,7 +18,8 @@ func New(p Policy) (Limiter, error) {
 }
 
 // NewLimit returns the limiter of all policies of l together: a request is admitted when all admit it, and charged to all
-// or, when one denies it, to none but those with CountAll. A ban begins with a denial by its own policy. The error is a
+// or, when one denies it, to none but those with CountAll, and those with CountOwn
+// that admit it themselves. A ban begins with a denial by its own policy. The error is a
 // *ParseError, also for an empty limit.
 func NewLimit(l Limit) (Limiter, error) {
 	limit, err := Parse(l.String())
@@ -32,14 +33,21 @@ func NewLimit(l Limit) (Limiter, error) {
 	return p, nil
 }
 
-// limiterOf returns the limiter of a complete policy: its algorithm, inside its ban, inside its tick.
+// limiterOf returns the limiter of a complete policy: its algorithm, inside its time to live, inside its ban, inside its
+// tick.
 func limiterOf(p Policy) part {
 	l := algorithmOf(p)
+	if p.TTL > 0 {
+		l = expiring{l, p.TTL}
+	}
 	if p.Ban > 0 {
 		l = banned{l, p.Ban}
 	}
 	if p.Tick > 0 {
 		l = ticked{l, p.Tick}
+	}
+	if p.Count == CountOwn {
+		l = owning{l}
 	}
 	return l
 }

@@ -82,6 +82,7 @@ func (p Policy) String() string {
 	pair("tick", durationText(p.Tick), p.TickSet || p.Tick != 0)
 	word("boundary", string(p.Boundary), string(HalfOpen))
 	pair("ban", durationText(p.Ban), p.Ban != 0)
+	pair("ttl", durationText(p.TTL), p.TTL != 0)
 	return b.String()
 }
 

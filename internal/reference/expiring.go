@@ -1,0 +1,64 @@
+package reference
+
+import "time"
+
+// expiring forgets a partition that was not asked for as long as ttl: its next request finds a fresh one. Each request,
+// admitted or denied, renews the time.
+type expiring struct {
+	inside part
+	ttl    time.Duration
+}
+
+// expiringState holds the time of the last request.
+type expiringState struct {
+	inside State
+	last   time.Duration
+}
+
+// Init returns the state of a partition that was not asked for yet.
+func (l expiring) Init() State { return newborn{} }
+
+// Step decides one request.
+func (l expiring) Step(s State, at time.Duration, cost int64) (State, Decision) {
+	return step(l, s, at, cost)
+}
+
+// at returns s brought to the instant at, and the rest of its life there, at least 1 ns.
+func (l expiring) at(s State, at time.Duration) (v expiringState, rest time.Duration) {
+	v, seen := resume[expiringState](s)
+	if !seen {
+		return expiringState{l.inside.Init(), at}, l.ttl
+	}
+	if past := since(at, v.last); past < uint64(l.ttl) {
+		return v, l.ttl - time.Duration(past)
+	}
+	return expiringState{l.inside.Init(), at}, l.ttl
+}
+
+// wait is that of the limiter inside, or until it is forgotten where a fresh one admits the request.
+func (l expiring) wait(s State, at time.Duration, cost int64) time.Duration {
+	v, rest := l.at(s, at)
+	now := max(at, v.last)
+	inside := l.inside.wait(v.inside, now, cost)
+	if inside <= rest {
+		return inside
+	}
+	if fresh := l.inside.wait(l.inside.Init(), now, cost); fresh != 0 {
+		return max(inside, fresh)
+	}
+	return rest
+}
+
+func (l expiring) settle(s State, at time.Duration, cost int64, allow bool) (State, time.Duration) {
+	v, _ := l.at(s, at)
+	v.last = max(v.last, at)
+	var delay time.Duration
+	v.inside, delay = l.inside.settle(v.inside, v.last, cost, allow)
+	return v, delay
+}
+
+func (l expiring) view(s State, at time.Duration) (int64, time.Duration) {
+	v, rest := l.at(s, at)
+	remaining, reset := l.inside.view(v.inside, max(at, v.last))
+	return remaining, min(reset, rest)
+}
