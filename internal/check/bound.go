@@ -48,7 +48,13 @@ const (
 func newBound(p reference.Policy, from, to int64) bound {
 	if ranged(p) {
 		tight, loose := p.Ends()
-		return rangedBound{newBound(tight, from, to), newBound(loose, from, to)}
+		return sided{newBound(tight, from, to), newBound(loose, from, to)}
+	}
+	switch {
+	case p.Count == reference.CountOwn:
+		return newOwning(p, from, to)
+	case p.TTL > 0:
+		return newExpiring(p, from, to)
 	}
 	b := algorithmBound(p, from, to)
 	if p.Ban > 0 {

@@ -301,7 +301,7 @@ const longestLog = 8
 
 // newModel returns the exact model of a policy for requests of one cost, or nil where there is none.
 func newModel(p reference.Policy, from, to, cost int64) model {
-	if p.Ban > 0 || p.Refill == reference.RefillInterval || p.Start == reference.StartUnknown {
+	if p.TTL > 0 || p.Count == reference.CountOwn || p.Ban > 0 || p.Refill == reference.RefillInterval || p.Start == reference.StartUnknown {
 		return nil
 	}
 	all := p.Count == reference.CountAll

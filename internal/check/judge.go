@@ -99,12 +99,18 @@ type caseFile struct {
 	o     Options
 	parts []*part
 	end   int64
+	edges *edges
 	// quick asks for the verdict alone: findings have no witness.
 	quick bool
 }
 
 func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile {
-	c := &caseFile{tl: tl, limit: limit, o: o, end: int64(tl.End())}
+	if len(limit) == 1 && limit[0].Count == reference.CountOwn {
+		alone := limit[0]
+		alone.Count = reference.CountAdmitted // there is no other policy to deny what it admits
+		limit = reference.Limit{alone}
+	}
+	c := &caseFile{tl: tl, limit: limit, o: o, end: int64(tl.End()), edges: edgesOf(tl.Header, limit)}
 	for _, p := range tl.ByPartition() {
 		c.parts = append(c.parts, &part{name: p.Partition, obs: p.Observations})
 	}
@@ -119,6 +125,13 @@ func (c *caseFile) prepare(p *part) {
 		w := widen(c.tl.Header, pol.Tick, pol.TickSet)
 		if made[w] == nil {
 			made[w] = newHistory(p.obs, w, c.end)
+			if c.edges != nil {
+				made[w].all = c.edges.trim(made[w].all)
+				made[w].split()
+			}
+			if len(made[w].all) == 0 {
+				p.unjudged = "the recording began amid traffic, and this partition was never silent for so long that its windows began anew"
+			}
 		}
 		p.histories = append(p.histories, made[w])
 	}

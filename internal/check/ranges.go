@@ -2,17 +2,9 @@ package check
 
 import "github.com/rlcheck/rlcheck/internal/reference"
 
-// ranged tells whether the rate or the burst of p is a range.
+// ranged tells whether the rate or the burst of p is a range: its bounds are what even the loosest policy of the range cannot
+// have admitted, and what even the tightest cannot have denied.
 func ranged(p reference.Policy) bool { return p.RateTo > 0 || p.BurstTo > 0 }
-
-// rangedBound is the bound of a policy whose rate or burst is a range: what even the loosest one cannot have admitted, and
-// what even the tightest one cannot have denied.
-type rangedBound struct {
-	bound // of the tightest
-	loose bound
-}
-
-func (r rangedBound) over(h *history) *breach { return r.loose.over(h) }
 
 // fineness is into how many parts a unit of a bucket's rate is divided, where the products allow it.
 const fineness = 1 << 6

@@ -74,13 +74,17 @@ func refuted(t *testing.T, r *rand.Rand, p, made reference.Policy) int {
 	return n
 }
 
-// honestHistory makes a timeline of n requests about five units of time apart, answered as the limiter says.
+// honestHistory makes a timeline of n requests about five units of time apart, with a silence now and then, answered as the
+// limiter says.
 func honestHistory(r *rand.Rand, lim reference.Limiter, n int) *timeline.Timeline {
 	tl := &timeline.Timeline{}
 	state := lim.Init()
 	var at, busy time.Duration
 	for i := range n {
 		at += time.Duration(r.IntN(10))
+		if r.IntN(10) == 0 {
+			at += time.Duration(20 + r.IntN(20))
+		}
 		decided := max(at+time.Duration(r.IntN(4)), busy)
 		busy = decided
 		var d reference.Decision

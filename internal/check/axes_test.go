@@ -1,0 +1,54 @@
+package check
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// TestAxesHoldTheirOwnLimiter: a limiter with an axis is never accused under its own SPEC, and is under one without.
+func TestAxesHoldTheirOwnLimiter(t *testing.T) {
+	cases := []struct{ right, wrong string }{
+		{"token-bucket,rate=1/20ns,burst=3,ttl=15ns", "token-bucket,rate=1/20ns,burst=3"},
+		{"sliding-window-log,rate=3/60ns,ttl=15ns", "sliding-window-log,rate=3/60ns"},
+		{"fixed-window,rate=3/60ns,phase=10ns,ttl=15ns", "fixed-window,rate=3/60ns,phase=10ns"},
+		{"fixed-window,rate=3/60ns,align=first,ttl=15ns", "fixed-window,rate=3/60ns,align=first"},
+		{"sliding-window-counter,rate=3/60ns,phase=10ns,ttl=15ns", "sliding-window-counter,rate=3/60ns,phase=10ns"},
+		{"token-bucket,rate=1/20ns,burst=3,start=empty,ttl=15ns", "token-bucket,rate=1/20ns,burst=3"},
+		{"token-bucket,rate=1/20ns,burst=2,count=own + fixed-window,rate=3/90ns,phase=10ns,count=own", "token-bucket,rate=1/20ns,burst=2 + fixed-window,rate=3/90ns,phase=10ns"},
+		{"token-bucket,rate=1/20ns,burst=2,count=own + sliding-window-log,rate=3/90ns", "token-bucket,rate=1/20ns,burst=2 + sliding-window-log,rate=3/90ns"},
+		{"sliding-window-log,rate=2/30ns,count=own + fixed-window,rate=4/200ns,align=unknown,count=own", "sliding-window-log,rate=2/30ns + fixed-window,rate=4/200ns,phase=0s"},
+	}
+	for _, c := range cases {
+		t.Run(c.right, func(t *testing.T) {
+			right, err := reference.Parse(c.right)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wrong, err := reference.Parse(c.wrong)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lim, err := reference.NewLimit(right)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := rand.New(rand.NewPCG(5, 5))
+			caught := 0
+			for range 1000 {
+				tl := honestHistory(r, lim, 30)
+				if j, err := Judge(tl, right, Options{SkipMeasure: true}); err != nil || j.Verdict == Fail {
+					t.Fatalf("accused under its own SPEC: %v\n%s%+v", err, draw(tl), j.Partitions[0].Findings)
+				}
+				if j, err := Judge(tl, wrong, Options{SkipMeasure: true}); err == nil && j.Verdict == Fail {
+					caught++
+				}
+			}
+			if caught == 0 {
+				t.Error("never told from a limiter without the axis")
+			}
+			t.Logf("told from %s in %d of 1000 histories", c.wrong, caught)
+		})
+	}
+}
