@@ -53,12 +53,12 @@ func judgeAnchoredHistories(t *testing.T, pol reference.Policy, late, rounds int
 	r := rand.New(rand.NewPCG(seed, uint64(late)))
 	caught, infeasible := 0, 0
 	for round := range rounds {
-		tl := randomHistory(r, lim, late, pol.Count != reference.CountAll && r.IntN(4) == 0)
+		tl := randomHistory(r, lim, smallShape(r, late, pol.Count != reference.CountAll && r.IntN(4) == 0))
 		j, err := Judge(tl, reference.Limit{pol}, Options{SkipMeasure: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		truth := feasible(t, pol, tl)
+		truth := feasible(t, tl, pol)
 		if !truth {
 			infeasible++
 		}
@@ -95,7 +95,7 @@ func checkWitness(t *testing.T, pol reference.Policy, tl *timeline.Timeline, f F
 	if j.Verdict != Fail {
 		t.Fatalf("the witness of %q is judged %s alone:\n%s of\n%s", f.Text, j.Verdict, draw(alone), draw(tl))
 	}
-	if feasible(t, pol, alone) {
+	if feasible(t, alone, pol) {
 		t.Fatalf("the witness of %q is explained:\n%s of\n%s", f.Text, draw(alone), draw(tl))
 	}
 }

@@ -1,0 +1,207 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// smallPolicies are the policies whose small histories are judged, with time in units of a nanosecond.
+func smallPolicies() map[string]reference.Policy {
+	out := map[string]reference.Policy{}
+	for name, limit := range smallLimits() {
+		if len(limit) == 1 && limit[0].Start != reference.StartUnknown {
+			out[name] = limit[0]
+		}
+	}
+	return out
+}
+
+// refillTime is the time in which a unit of a bucket comes back, or the window: what latencies are measured with.
+func refillTime(limit reference.Limit) int {
+	var longest int
+	for _, p := range limit {
+		d := p.Rate.Per
+		if !p.Windowed() && p.Algorithm != reference.SlidingWindowLog {
+			d = (d + time.Duration(p.Rate.N) - 1) / time.Duration(p.Rate.N)
+		}
+		longest = max(longest, int(d))
+	}
+	return longest
+}
+
+// smallLimits are limits whose small histories are judged: every algorithm, every axis, two at once.
+func smallLimits() map[string]reference.Limit {
+	out := map[string]reference.Limit{}
+	add := func(name string, p reference.Policy, edit func(*reference.Policy)) reference.Policy {
+		if edit != nil {
+			edit(&p)
+		}
+		out[name] = reference.Limit{p}
+		return p
+	}
+	smallBuckets(add)
+	smallLogs(add)
+	smallWindows(add)
+	out["bucket + log"] = append(out["token bucket"], out["sliding log, quota 3"]...)
+	out["bucket + window"] = append(out["token bucket"], out["fixed window"]...)
+	out["window + window, one phase unknown"] = append(out["fixed window"], out["fixed window, quota 3, unknown phase"]...)
+	return out
+}
+
+// adder keeps a policy under a name, with one edit, and returns it.
+type adder func(name string, p reference.Policy, edit func(*reference.Policy)) reference.Policy
+
+func smallPolicy(a reference.Algorithm, n int64, per time.Duration) reference.Policy {
+	return reference.Policy{Algorithm: a, Rate: reference.Rate{N: n, Per: per}, Start: reference.StartFull,
+		Count: reference.CountAdmitted, Refill: reference.RefillContinuous, Rounding: reference.RoundNone, Boundary: reference.HalfOpen}
+}
+
+func countsAll(p *reference.Policy) { p.Count = reference.CountAll }
+func ticks(p *reference.Policy)     { p.Tick, p.TickSet = 5, true }
+
+func smallBuckets(add adder) {
+	bucket := smallPolicy(reference.TokenBucket, 1, 12)
+	bucket.Burst = 2
+	add("token bucket", bucket, nil)
+	add("gcra", bucket, func(p *reference.Policy) { p.Algorithm = reference.GCRA })
+	add("leaky bucket", bucket, func(p *reference.Policy) { p.Algorithm = reference.LeakyBucket })
+	add("token bucket, 3 per 25", bucket, func(p *reference.Policy) { p.Rate = reference.Rate{N: 3, Per: 25} })
+	add("gcra, 5 per 33, burst 4", bucket, func(p *reference.Policy) {
+		p.Algorithm, p.Rate, p.Burst = reference.GCRA, reference.Rate{N: 5, Per: 33}, 4
+	})
+	add("token bucket, burst 1", bucket, func(p *reference.Policy) { p.Burst = 1 })
+	add("token bucket, burst 5", bucket, func(p *reference.Policy) { p.Burst = 5 })
+	add("token bucket, starts empty", bucket, func(p *reference.Policy) { p.Start = reference.StartEmpty })
+	add("token bucket, start unknown", bucket, func(p *reference.Policy) { p.Start = reference.StartUnknown })
+	add("token bucket, batches", bucket, func(p *reference.Policy) {
+		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst = reference.RefillInterval, 2, 2, 20, 3
+	})
+	add("token bucket, counts all", bucket, countsAll)
+	add("token bucket, ban", bucket, func(p *reference.Policy) { p.Ban = 17 })
+	add("token bucket, tick", bucket, ticks)
+	queue := smallPolicy(reference.LeakyBucketQueue, 1, 12)
+	queue.Queue = 1
+	add("queue", queue, nil)
+	add("queue of 3, one undelayed", queue, func(p *reference.Policy) { p.Queue, p.Undelayed = 3, 1 })
+}
+
+func smallLogs(add adder) {
+	log := smallPolicy(reference.SlidingWindowLog, 2, 16)
+	add("sliding log", log, nil)
+	add("sliding log, quota 1", log, func(p *reference.Policy) { p.Rate.N = 1 })
+	add("sliding log, quota 3", log, func(p *reference.Policy) { p.Rate.N = 3 })
+	add("sliding log, quota 4", log, func(p *reference.Policy) { p.Rate.N = 4 })
+	add("sliding log, closed", log, func(p *reference.Policy) { p.Boundary = reference.Closed })
+	add("sliding log, counts all", log, countsAll)
+	add("sliding log, tick", log, ticks)
+}
+
+func smallWindows(add adder) {
+	fixed := smallPolicy(reference.FixedWindow, 2, 20)
+	fixed.Align, fixed.PhaseFrom, fixed.PhaseTo = reference.AlignPhase, 7, 7
+	unknown := func(p *reference.Policy) { p.Align, p.PhaseFrom, p.PhaseTo = reference.AlignUnknown, 0, 0 }
+	first := func(p *reference.Policy) { p.Align, p.PhaseFrom, p.PhaseTo = reference.AlignFirst, 0, 0 }
+	add("fixed window", fixed, nil)
+	add("fixed window, quota 5", fixed, func(p *reference.Policy) { p.Rate.N = 5 })
+	add("fixed window, counts all", fixed, countsAll)
+	add("fixed window, unknown phase", fixed, unknown)
+	add("fixed window, quota 3, unknown phase", fixed, func(p *reference.Policy) { unknown(p); p.Rate.N = 3 })
+	add("fixed window, phase in a range", fixed, func(p *reference.Policy) { p.PhaseFrom, p.PhaseTo = 3, 9 })
+	add("fixed window, first request", fixed, first)
+	add("fixed window, tick", fixed, ticks)
+	counter := fixed
+	counter.Algorithm = reference.SlidingWindowCounter
+	add("sliding counter", counter, nil)
+	add("sliding counter, quota 4", counter, func(p *reference.Policy) { p.Rate.N = 4 })
+	add("sliding counter, rounds down", counter, func(p *reference.Policy) { p.Rounding = reference.RoundDown })
+	add("sliding counter, rounds up", counter, func(p *reference.Policy) { p.Rounding = reference.RoundUp })
+	add("sliding counter, nearest", counter, func(p *reference.Policy) { p.Rounding = reference.RoundNearest })
+	add("sliding counter, counts all", counter, countsAll)
+	add("sliding counter, unknown phase", counter, unknown)
+	add("sliding counter, first", counter, first)
+}
+
+// shape is what random histories are like.
+type shape struct {
+	requests int
+	// gap is the longest time between two sends, late the longest latency.
+	gap, late int
+	// costs makes a third of the requests cost 2.
+	costs bool
+}
+
+// smallShape is a shape of 3 to 6 requests.
+func smallShape(r *rand.Rand, late int, costs bool) shape {
+	return shape{requests: 3 + r.IntN(4), gap: 30, late: late, costs: costs}
+}
+
+// randomHistory makes a timeline whose outcomes are those of the limiter at random decision times; some are then turned,
+// and a few lost. It may begin where the limiter's clock is anything.
+func randomHistory(r *rand.Rand, lim reference.Limiter, sh shape) *timeline.Timeline {
+	type plan struct{ s, d, e time.Duration }
+	plans := make([]plan, sh.requests)
+	var at, last time.Duration
+	for i := range plans {
+		if r.IntN(3) > 0 {
+			at += time.Duration(r.IntN(sh.gap))
+		}
+		width := 0
+		if sh.late > 0 {
+			width = r.IntN(sh.late + 1)
+		}
+		plans[i] = plan{at, at + time.Duration(r.IntN(width+1)), at + time.Duration(width)}
+		last = max(last, plans[i].d)
+	}
+	order := r.Perm(sh.requests)
+	outcomes, cost := make([]timeline.Outcome, sh.requests), make([]int64, sh.requests)
+	for i := range cost {
+		cost[i] = 1
+		if sh.costs && r.IntN(3) == 0 {
+			cost[i] = 2
+		}
+	}
+	state := lim.Init()
+	for t := time.Duration(0); t <= last; t++ {
+		for _, i := range order {
+			if plans[i].d == t {
+				var d reference.Decision
+				if state, d = lim.Step(state, t, cost[i]); d.Allow {
+					outcomes[i] = timeline.Allowed
+					plans[i].e = max(plans[i].e, t+d.Delay)
+				} else {
+					outcomes[i] = timeline.Denied
+				}
+			}
+		}
+	}
+	tl := &timeline.Timeline{}
+	flip := r.IntN(2) == 0
+	for i, p := range plans {
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: p.s, Cost: cost[i]}, Sent: p.s, FirstByte: p.e, Answered: true, Outcome: outcomes[i]}
+		if flip && r.IntN(4) == 0 {
+			o.Outcome = 3 - o.Outcome
+		}
+		if r.IntN(25) == 0 {
+			o.Outcome = timeline.Unknown
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	tl.Header.Ended = tl.End()
+	return tl
+}
+
+// draw prints a small history, a line a request.
+func draw(tl *timeline.Timeline) string {
+	s := ""
+	if h := tl.Header; !h.Started.IsZero() || h.ClockError > 0 {
+		s = fmt.Sprintf("started %d, wall error %d, clock error %d\n", h.Started.UnixNano(), h.WallError, h.ClockError)
+	}
+	for _, o := range tl.Observations {
+		s += fmt.Sprintf("#%d %s[%d,%d] cost %d %s\n", o.Seq, o.Partition, o.Sent, o.FirstByte, o.Cost, o.Outcome)
+	}
+	return s
+}

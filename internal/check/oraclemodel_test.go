@@ -1,0 +1,425 @@
+package check
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// memory is what a machine remembers of a partition: up to four numbers whose meaning is its own. Times in it are
+// absolute, so that waiting changes nothing.
+type memory [4]int64
+
+// machine is a limiter written once more from its definition, for small numbers: the oracle steps through it millions of
+// times. It shares no code with the bounds nor with internal/reference; TestOracleAgreesWithThePlainOne holds it against
+// the latter.
+type machine interface {
+	newborn() memory
+	// admits tells whether a request of the cost is admitted at t, which is not before any earlier one.
+	admits(m memory, t, cost int64) bool
+	// after returns the memory after a request was admitted or denied at t.
+	after(m memory, t, cost int64, allow bool) memory
+	// delay is how long a request admitted at t waits.
+	delay(m memory, t int64) int64
+	// settle returns a memory that no request at or after t can tell from m, the same for as many as is easily seen.
+	settle(m memory, t int64) memory
+}
+
+// unborn marks a memory without a past.
+const unborn = int64(-1) << 40
+
+// tats is a bucket: word 0 is n times the theoretical arrival time. A level of the bucket that is created is part of it.
+type tats struct {
+	n, per, burst int64
+	// birth is the level in use at creation, in units times per.
+	birth int64
+	all   bool
+	queue bool
+	// undelayed places of a queue are let through at once.
+	undelayed int64
+}
+
+func (b tats) newborn() memory { return memory{unborn} }
+
+func (b tats) tat(m memory, t int64) int64 {
+	if m[0] == unborn {
+		return t*b.n + b.birth
+	}
+	return max(m[0], t*b.n)
+}
+
+func (b tats) admits(m memory, t, cost int64) bool {
+	return b.tat(m, t)+cost*b.per <= t*b.n+b.burst*b.per
+}
+
+func (b tats) after(m memory, t, cost int64, allow bool) memory {
+	tat := b.tat(m, t)
+	if allow || b.all {
+		tat = min(tat+cost*b.per, t*b.n+b.burst*b.per)
+	}
+	return memory{tat}
+}
+
+func (b tats) delay(m memory, t int64) int64 {
+	if !b.queue {
+		return 0
+	}
+	behind := b.tat(m, t) - t*b.n - b.undelayed*b.per
+	return max(0, (behind+b.n-1)/b.n)
+}
+
+func (b tats) settle(m memory, t int64) memory {
+	if m[0] == unborn && b.birth == 0 || m[0] != unborn && m[0] <= t*b.n {
+		return memory{t * b.n}
+	}
+	return m
+}
+
+// batches is a bucket that gets fill units every fill*per/n: word 0 is its birth, word 1 its units, word 2 the batches
+// it had.
+type batches struct {
+	n, per, burst, fill int64
+	empty, all          bool
+}
+
+func (b batches) newborn() memory { return memory{unborn} }
+
+func (b batches) at(m memory, t int64) memory {
+	if m[0] == unborn {
+		if b.empty {
+			return memory{t, 0, 0}
+		}
+		return memory{t, b.burst, 0}
+	}
+	had := (t - m[0]) * b.n / (b.fill * b.per)
+	return memory{m[0], min(b.burst, m[1]+(had-m[2])*b.fill), had}
+}
+
+func (b batches) admits(m memory, t, cost int64) bool { return b.at(m, t)[1] >= cost }
+
+func (b batches) after(m memory, t, cost int64, allow bool) memory {
+	m = b.at(m, t)
+	if allow || b.all {
+		m[1] = max(0, m[1]-cost)
+	}
+	return m
+}
+
+func (b batches) delay(memory, int64) int64 { return 0 }
+
+func (b batches) settle(m memory, t int64) memory {
+	if m[0] == unborn {
+		return m
+	}
+	return b.at(m, t)
+}
+
+// units is a sliding log: word 0 holds the times of the last quota units, oldest first, ten bits each, as 1 + the time.
+type units struct {
+	quota, keep int64
+	all         bool
+}
+
+func (l units) newborn() memory { return memory{} }
+
+// inside returns the log without what has left the window at t, and how many are left.
+func (l units) inside(m memory, t int64) (log int64, n int64) {
+	for k := l.quota - 1; k >= 0; k-- { // the newest is in the lowest bits
+		if at := m[0] >> (10 * k) & 1023; at != 0 && at-1+l.keep > t {
+			return m[0] & (1<<(10*(k+1)) - 1), k + 1
+		}
+	}
+	return 0, 0
+}
+
+func (l units) admits(m memory, t, cost int64) bool {
+	_, n := l.inside(m, t)
+	return n+cost <= l.quota
+}
+
+func (l units) after(m memory, t, cost int64, allow bool) memory {
+	log, _ := l.inside(m, t)
+	if allow || l.all {
+		for range min(cost, l.quota) {
+			log = (log<<10 | (t + 1)) & (1<<(10*l.quota) - 1)
+		}
+	}
+	return memory{log}
+}
+
+func (l units) delay(memory, int64) int64 { return 0 }
+
+func (l units) settle(m memory, t int64) memory {
+	log, _ := l.inside(m, t)
+	return memory{log}
+}
+
+// fixedCount is a fixed window: word 0 is when the window began, word 1 its count.
+type fixedCount struct {
+	quota, size, phase int64
+	first, all         bool
+}
+
+func (f fixedCount) newborn() memory { return memory{unborn} }
+
+func (f fixedCount) at(m memory, t int64) memory {
+	if !f.first {
+		if begin := t - mod(t-f.phase, f.size); begin != m[0] {
+			return memory{begin}
+		}
+		return m
+	}
+	if m[0] != unborn && t >= m[0]+f.size {
+		return memory{unborn}
+	}
+	return m
+}
+
+func (f fixedCount) admits(m memory, t, cost int64) bool { return f.at(m, t)[1]+cost <= f.quota }
+
+func (f fixedCount) after(m memory, t, cost int64, allow bool) memory {
+	m = f.at(m, t)
+	if allow || f.all {
+		if m[0] == unborn {
+			m[0] = t
+		}
+		m[1] = min(f.quota, m[1]+cost)
+	}
+	return m
+}
+
+func (f fixedCount) delay(memory, int64) int64       { return 0 }
+func (f fixedCount) settle(m memory, t int64) memory { return f.at(m, t) }
+
+// twoCounts is a sliding window counter: word 0 is when the window began, word 1 the count of the one before, word 2 its
+// own.
+type twoCounts struct {
+	quota, size, phase int64
+	first, all         bool
+	rounding           reference.Rounding
+}
+
+func (c twoCounts) newborn() memory { return memory{unborn} }
+
+func (c twoCounts) at(m memory, t int64) memory {
+	if !c.first {
+		begin := t - mod(t-c.phase, c.size)
+		switch m[0] {
+		case begin:
+			return m
+		case begin - c.size:
+			return memory{begin, m[2], 0}
+		}
+		return memory{begin}
+	}
+	switch {
+	case m[0] == unborn || t >= m[0]+2*c.size:
+		return memory{unborn}
+	case t >= m[0]+c.size:
+		return memory{m[0] + c.size, m[2], 0}
+	}
+	return m
+}
+
+func (c twoCounts) admits(m memory, t, cost int64) bool {
+	m = c.at(m, t)
+	if cost > c.quota {
+		return false
+	}
+	if m[0] == unborn {
+		return true
+	}
+	weight := m[1] * (c.size - (t - m[0])) // times size
+	rest := (c.quota - m[2] - cost + 1) * c.size
+	switch c.rounding {
+	case reference.RoundUp:
+		weight = (weight + c.size - 1) / c.size * c.size
+	case reference.RoundDown:
+		weight = weight / c.size * c.size
+	case reference.RoundNearest:
+		weight = (2*weight + c.size) / (2 * c.size) * c.size
+	}
+	return weight < rest
+}
+
+func (c twoCounts) after(m memory, t, cost int64, allow bool) memory {
+	if !allow && !c.all {
+		if c.first && m[0] != unborn && t >= m[0]+2*c.size {
+			return memory{unborn}
+		}
+		return m // a window turns when something is counted
+	}
+	m = c.at(m, t)
+	if m[0] == unborn {
+		m[0] = t
+	}
+	m[2] += cost
+	return m
+}
+
+func (c twoCounts) delay(memory, int64) int64 { return 0 }
+
+func (c twoCounts) settle(m memory, t int64) memory {
+	if c.first && m[0] != unborn && t < m[0]+2*c.size {
+		return m
+	}
+	return c.at(m, t)
+}
+
+// punishes denies for a time after a denial; word 3 is 1 + when the ban ends.
+type punishes struct {
+	machine
+	ban int64
+}
+
+func (b punishes) admits(m memory, t, cost int64) bool {
+	return t >= m[3]-1 && b.machine.admits(m, t, cost)
+}
+
+func (b punishes) after(m memory, t, cost int64, allow bool) memory {
+	if t < m[3]-1 {
+		return m
+	}
+	var until int64
+	if !b.machine.admits(m, t, cost) {
+		until = 1 + t + b.ban
+	}
+	m = b.machine.after(m, t, cost, allow)
+	m[3] = until
+	return m
+}
+
+func (b punishes) settle(m memory, t int64) memory {
+	until := m[3]
+	if t >= until-1 {
+		until = 0
+	}
+	m = b.machine.settle(m, t)
+	m[3] = until
+	return m
+}
+
+// coarse reads a clock that ticks.
+type coarse struct {
+	machine
+	tick int64
+}
+
+func (c coarse) reads(t int64) int64 { return t - mod(t, c.tick) }
+
+func (c coarse) admits(m memory, t, cost int64) bool { return c.machine.admits(m, c.reads(t), cost) }
+
+func (c coarse) after(m memory, t, cost int64, allow bool) memory {
+	return c.machine.after(m, c.reads(t), cost, allow)
+}
+
+func (c coarse) settle(m memory, t int64) memory { return c.machine.settle(m, c.reads(t)) }
+
+// pair is two machines of two words each that must both admit.
+type pair struct{ a, b machine }
+
+func halves(m memory) (a, b memory) { return memory{m[0], m[1]}, memory{m[2], m[3]} }
+
+func whole(a, b memory) memory {
+	if a[2] != 0 || a[3] != 0 || b[2] != 0 || b[3] != 0 {
+		panic("a machine of a pair has two words")
+	}
+	return memory{a[0], a[1], b[0], b[1]}
+}
+
+func (p pair) newborn() memory { return whole(p.a.newborn(), p.b.newborn()) }
+
+func (p pair) admits(m memory, t, cost int64) bool {
+	a, b := halves(m)
+	return p.a.admits(a, t, cost) && p.b.admits(b, t, cost)
+}
+
+func (p pair) after(m memory, t, cost int64, allow bool) memory {
+	a, b := halves(m)
+	return whole(p.a.after(a, t, cost, allow), p.b.after(b, t, cost, allow))
+}
+
+func (p pair) delay(m memory, t int64) int64 {
+	a, b := halves(m)
+	return max(p.a.delay(a, t), p.b.delay(b, t))
+}
+
+func (p pair) settle(m memory, t int64) memory {
+	a, b := halves(m)
+	return whole(p.a.settle(a, t), p.b.settle(b, t))
+}
+
+// machineOf returns the machine of a policy: with one phase, and for a start that is not known with birth units times per
+// in use.
+func machineOf(t *testing.T, p reference.Policy, phase, birth int64) machine {
+	t.Helper()
+	per, all := int64(p.Rate.Per), p.Count == reference.CountAll
+	if p.Start == reference.StartEmpty {
+		birth = p.Full() * per
+	}
+	var m machine
+	switch p.Algorithm {
+	case reference.SlidingWindowLog:
+		keep := per
+		if p.Boundary == reference.Closed {
+			keep++
+		}
+		m = units{p.Rate.N, keep, all}
+	case reference.FixedWindow:
+		m = fixedCount{p.Rate.N, per, phase, p.Align == reference.AlignFirst, all}
+	case reference.SlidingWindowCounter:
+		m = twoCounts{p.Rate.N, per, phase, p.Align == reference.AlignFirst, all, p.Rounding}
+	case reference.LeakyBucketQueue:
+		m = tats{n: p.Rate.N, per: per, burst: p.Full(), birth: birth, queue: true, undelayed: p.Undelayed}
+	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
+		m = tats{n: p.Rate.N, per: per, burst: p.Burst, birth: birth, all: all}
+		if p.Refill == reference.RefillInterval {
+			m = batches{p.Rate.N, per, p.Burst, p.Fill, p.Start == reference.StartEmpty, all}
+		}
+	default:
+		t.Fatalf("no machine for %s", p.Algorithm)
+	}
+	if p.Ban > 0 {
+		m = punishes{m, int64(p.Ban)}
+	}
+	if p.Tick > 0 {
+		m = coarse{m, int64(p.Tick)}
+	}
+	return m
+}
+
+// machinesOf returns a machine for every combination of phases and start levels that a limit leaves open. box gives the
+// phases of a policy.
+func machinesOf(t *testing.T, limit reference.Limit, box func(reference.Policy) (from, to int64)) []machine {
+	t.Helper()
+	var out []machine
+	for i, p := range limit {
+		var own []machine
+		from, to := box(p)
+		for phase := from; phase <= to; phase++ {
+			most := int64(0)
+			if p.Start == reference.StartUnknown {
+				most = p.Full() * int64(p.Rate.Per)
+			}
+			for birth := int64(0); birth <= most; birth++ {
+				own = append(own, machineOf(t, p, phase, birth))
+			}
+		}
+		if i == 0 {
+			out = own
+			continue
+		}
+		var pairs []machine
+		for _, a := range out {
+			for _, b := range own {
+				pairs = append(pairs, pair{a, b})
+			}
+		}
+		out = pairs
+	}
+	if len(out) == 0 {
+		panic(fmt.Sprintf("no machine for %s", limit))
+	}
+	return out
+}
