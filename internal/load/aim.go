@@ -64,7 +64,7 @@ func (a *aim) ask(due time.Duration, wishes ...wish) []*timeline.Observation {
 // probe is a request on a partition that nothing else uses.
 func (a *aim) probe() wish {
 	o := &a.p.obs[0]
-	return wish{origin: o.Origin, partition: o.Partition + "-probe", cost: 1}
+	return wish{origin: o.Origin, partition: o.Partition + "-probe", cost: 1, own: &a.p.plan.Request}
 }
 
 // wallClock is what is known of the target's clock: its Unix time is ours plus something in [lo, hi].

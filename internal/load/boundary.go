@@ -104,7 +104,7 @@ func (a *aim) byFirst() (boundary, off time.Duration, err error) {
 		o := &a.p.obs[i]
 		if !seen[o.Partition] {
 			seen[o.Partition] = true
-			wishes = append(wishes, wish{origin: o.Origin, partition: o.Partition, cost: 1})
+			wishes = append(wishes, wish{origin: o.Origin, partition: o.Partition, cost: 1, own: &a.p.plan.Request})
 		}
 	}
 	got := a.ask(a.r.clock.now(), wishes...)
@@ -167,7 +167,7 @@ const resetAsks = 6
 // about to fall; an announced instant stays what it is.
 func (a *aim) byReset() (boundary, off time.Duration, err error) {
 	o := &a.p.obs[0]
-	w := wish{origin: o.Origin, partition: o.Partition, cost: 1}
+	w := wish{origin: o.Origin, partition: o.Partition, cost: 1, own: &a.p.plan.Request}
 	var lo, hi time.Duration
 	due := a.r.clock.now()
 	for n := 0; n < resetAsks; n++ {

@@ -22,6 +22,8 @@ type crowd struct {
 	p     *phase
 	r     *recorder
 	honor bool
+	// retries is the policy of a backoff phase, nil for the other shapes.
+	retries *retries
 	// left is how many requests may still be begun, where there is a ceiling.
 	left atomic.Int64
 	// end is the clock at which no more are begun, 0 for never; set before the first is submitted.
@@ -38,6 +40,8 @@ type client struct {
 	partition string
 	due       time.Duration
 	record    record
+	// turn counts its requests, failures the denials since the last admission.
+	turn, failures int
 }
 
 // record is the observations of one client, in chunks that never move.
@@ -84,13 +88,17 @@ func (q *queue) Pop() any {
 
 func newCrowd(p *phase) *crowd {
 	k := &crowd{p: p, r: p.r, honor: p.plan.Shape == timeline.HonorRetryAfter}
+	if p.plan.Shape == timeline.Backoff {
+		k.retries = newRetries(p)
+	}
 	p.clients = make([]client, p.plan.Clients)
 	want := map[*pool]int{}
 	for i := range p.clients {
 		c := &p.clients[i]
 		c.partition = p.plan.Partitions[i%len(p.plan.Partitions)]
 		c.shot.owner, c.shot.client = k, i
-		c.shot.pool = p.r.poolFor(p.plan.Origin, c.partition)
+		c.turn = i
+		c.shot.pool = p.r.poolFor(p.plan.Origin, p.plan.Request.Key(c.partition))
 		c.shot.req = p.r.request(k.wish(c))
 		want[c.shot.pool]++
 	}
@@ -102,7 +110,7 @@ func newCrowd(p *phase) *crowd {
 
 func (k *crowd) wish(c *client) wish {
 	plan := k.p.plan
-	return wish{origin: plan.Origin, partition: c.partition, cost: max(plan.Cost, 1), forge: plan.Forge}
+	return wish{origin: plan.Origin, partition: c.partition, cost: max(plan.Cost, 1), forge: plan.Forge, own: &plan.Request, turn: c.turn}
 }
 
 func (k *crowd) run(begin time.Duration) time.Duration {
@@ -128,7 +136,7 @@ func (k *crowd) run(begin time.Duration) time.Duration {
 	}
 	k.close()
 	k.r.purge(k)
-	if k.end > 0 {
+	if k.end > 0 && (k.retries == nil || k.p.left.Load() > 0) {
 		k.r.pause(k.end)
 		return max(k.end, k.r.clock.now())
 	}
@@ -196,9 +204,10 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 	o := c.record.next()
 	o.Arrival = timeline.Arrival{Partition: c.partition, Phase: plan.Name, At: at, Cost: max(plan.Cost, 1), Origin: plan.Origin}
 	c.shot.obs = o
-	if len(plan.Forge) > 0 {
+	if len(plan.Forge) > 0 || len(plan.Request.Spellings) > 1 {
 		c.shot.req = k.r.request(k.wish(c))
 	}
+	c.turn++
 	return true
 }
 
@@ -210,7 +219,14 @@ func (k *crowd) dropped(s *shot) {
 // ended decides what the client of s does next.
 func (k *crowd) ended(s *shot, conn *conn) {
 	c := &k.p.clients[s.client]
-	due := k.wait(s.obs)
+	due, more := k.wait(c, s.obs)
+	if !more {
+		if conn != nil {
+			k.r.release(conn)
+		}
+		k.p.done()
+		return
+	}
 	if due == 0 {
 		k.proceed(c, conn)
 		return

@@ -56,7 +56,7 @@ func bySent(a, b timeline.Observation) int {
 // over has no plan to fall short of.
 func unsent(p *timeline.Phase, planned, own int, halted bool) int {
 	switch {
-	case p.Shape != timeline.Closed && p.Shape != timeline.HonorRetryAfter:
+	case p.Shape != timeline.Closed && p.Shape != timeline.HonorRetryAfter && p.Shape != timeline.Backoff:
 		return len(p.Arrivals) - planned
 	case halted && p.Duration == 0:
 		return max(0, p.Requests-own)

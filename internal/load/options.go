@@ -43,7 +43,7 @@ type Options struct {
 	// Classify turns a status into an outcome. By default 2xx and 3xx are allowed, 429 is denied, all else unknown.
 	Classify func(status int) timeline.Outcome
 	// Record tells which fields of an answer are kept, by canonical name. By default Retry-After, Date, Age,
-	// Content-Type, Via, RateLimit*, X-RateLimit*, X-Rate-Limit* and *-Reset.
+	// Cache-Control, Content-Type, Expires, Via, RateLimit*, X-RateLimit*, X-Rate-Limit* and *-Reset.
 	Record func(name string) bool
 	// KeepBody is how many bytes are kept of the body of a denial.
 	KeepBody int
@@ -63,6 +63,9 @@ type Options struct {
 	Pacer Pacer
 	// Economical makes the precise pacer sleep to the end of every wait, not spin.
 	Economical bool
+	// Do does what happens in a Hook phase; may be nil if there is none. An error ends the run with a note. It must give up
+	// when ctx ends.
+	Do func(ctx context.Context, e timeline.Event) error
 	// WallError and Tick are copied into the header of the timeline.
 	WallError, Tick time.Duration
 	// Progress is called from one goroutine at most every 100 ms, and once at the end; nil: not.
@@ -184,7 +187,7 @@ func classify(status int) timeline.Outcome {
 
 func recorded(name string) bool {
 	switch name {
-	case "Retry-After", "Date", "Age", "Content-Type", "Via":
+	case "Retry-After", "Date", "Age", "Content-Type", "Via", "Cache-Control", "Expires":
 		return true
 	}
 	return strings.HasPrefix(name, "Ratelimit") || strings.HasPrefix(name, "X-Ratelimit") ||

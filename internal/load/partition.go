@@ -75,10 +75,9 @@ func (p Partition) check(u *url.URL) error {
 	return nil
 }
 
-// target returns the request target (path and query) for the partition named name, and the header field it adds; ok is
-// false where it adds none. The empty name adds nothing.
-func (p Partition) target(u *url.URL, name string) (target string, field [2]string, ok bool) {
-	path, query := u.EscapedPath(), u.RawQuery
+// target returns the request target for the partition named name, made of a path and a query, and the header field it
+// adds; ok is false where it adds none. The empty name adds nothing.
+func (p Partition) target(path, query, name string) (target string, field [2]string, ok bool) {
 	if name == "" {
 		return join(path, query), field, false
 	}

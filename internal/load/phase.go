@@ -71,18 +71,23 @@ func (r *recorder) giveUp(p *phase) {
 func (r *recorder) prepare(plan *timeline.Phase) runner {
 	p := &phase{tally: newTally(), r: r, plan: plan}
 	r.phases = append(r.phases, p)
+	if plan.Request.Fresh {
+		r.closeIdle()
+	}
 	switch plan.Shape {
 	case timeline.AtOnce:
 		p.fix()
 		return newGate(p).prepare()
-	case timeline.Constant, timeline.Ramp:
+	case timeline.Constant, timeline.Ramp, timeline.Steps, timeline.Poisson:
 		p.fix()
 		return p.prepareOpen()
-	case timeline.Closed, timeline.HonorRetryAfter:
+	case timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff:
 		return newCrowd(p)
 	case timeline.Boundary:
 		p.fix()
 		return newAim(p)
+	case timeline.Hook:
+		return event{p}
 	default:
 		return silence{}
 	}
@@ -102,8 +107,8 @@ func (p *phase) fix() {
 		a.Phase, a.Cost, a.Origin = p.plan.Name, max(a.Cost, 1), a.Origin || p.plan.Origin
 		o.Arrival = a
 		s.obs, s.owner = o, p
-		s.req = p.r.request(wish{origin: a.Origin, partition: a.Partition, cost: a.Cost, forge: p.plan.Forge})
-		s.pool = p.r.poolFor(a.Origin, a.Partition)
+		s.req = p.r.request(wish{origin: a.Origin, partition: a.Partition, cost: a.Cost, forge: p.plan.Forge, own: &p.plan.Request, turn: i})
+		s.pool = p.r.poolFor(a.Origin, p.plan.Request.Key(a.Partition))
 	}
 }
 

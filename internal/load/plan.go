@@ -12,6 +12,8 @@ type requestKey struct {
 	origin    bool
 	partition string
 	cost      int64
+	own       *timeline.Request
+	turn      int
 }
 
 // check returns every reason why the schedule cannot be sent, joined, and numbers its partitions.
@@ -45,13 +47,21 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 			return fmt.Errorf("forge: %w", err)
 		}
 	}
+	if err := checkOwn(&p.Request); err != nil {
+		return err
+	}
 	if p.Duration < 0 {
 		return fmt.Errorf("duration %v: it is not negative", p.Duration)
 	}
 	switch p.Shape {
-	case timeline.AtOnce, timeline.Constant, timeline.Ramp, timeline.Silence:
+	case timeline.AtOnce, timeline.Constant, timeline.Ramp, timeline.Steps, timeline.Poisson, timeline.Silence:
 		return nil
-	case timeline.Closed, timeline.HonorRetryAfter:
+	case timeline.Hook:
+		if o.Do == nil {
+			return fmt.Errorf("event %q: nobody is there to do it", p.Event.Action)
+		}
+		return nil
+	case timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff:
 		switch {
 		case p.Clients < 1 || len(p.Partitions) == 0:
 			return fmt.Errorf("%d clients, %d partitions: shape %s needs at least one of each", p.Clients, len(p.Partitions), p.Shape)
@@ -133,7 +143,13 @@ func (r *recorder) request(w wish) *request {
 		w.forged = int(r.forgeries.Add(1))
 		return newRequest(r.o, w)
 	}
-	key := requestKey{w.origin, w.partition, w.cost}
+	key := requestKey{w.origin, w.partition, w.cost, nil, 0}
+	if w.own != nil && !w.own.IsZero() {
+		key.own = w.own
+		if n := len(w.own.Spellings); n > 0 {
+			key.turn = w.turn % n
+		}
+	}
 	req, ok := r.requests[key]
 	if !ok {
 		req = newRequest(r.o, w)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // together is the largest request that is written whole by the pacer; a longer body follows from a goroutine, so that a
@@ -36,6 +38,9 @@ type wish struct {
 	// forge are the names of fields that carry the invented address number forged.
 	forge  []string
 	forged int
+	// own is what a phase's requests have of their own, nil for nothing; turn is which of its spellings is meant.
+	own  *timeline.Request
+	turn int
 }
 
 // newRequest serialises the request that o describes for one wish, both of them checked before.
@@ -44,17 +49,24 @@ func newRequest(o *Options, w wish) *request {
 	if w.origin {
 		u = o.Origin
 	}
-	target, own, named := o.Partition.target(u, w.partition)
+	method, header := o.Method, o.Header
+	path, query := u.EscapedPath(), u.RawQuery
+	if w.own != nil {
+		method, header = methodOf(w.own, method), headerOf(w.own, header)
+		path, query = pathOf(w.own, w.turn, path, query)
+		w.partition = w.own.Key(w.partition)
+	}
+	target, own, named := o.Partition.target(path, query, w.partition)
 	b := make([]byte, 0, 256+len(target))
-	b = append(b, o.Method+" "+target+" HTTP/1.1\r\n"...)
-	b = line(b, "Host", first(o.Header, "Host", u.Host))
-	b = line(b, "User-Agent", first(o.Header, "User-Agent", "rlcheck/1"))
-	b = line(b, "Accept", first(o.Header, "Accept", "*/*"))
-	for _, name := range names(o.Header) {
+	b = append(b, method+" "+target+" HTTP/1.1\r\n"...)
+	b = line(b, "Host", first(header, "Host", u.Host))
+	b = line(b, "User-Agent", first(header, "User-Agent", "rlcheck/1"))
+	b = line(b, "Accept", first(header, "Accept", "*/*"))
+	for _, name := range names(header) {
 		if named && name == own[0] {
 			continue
 		}
-		for _, v := range o.Header[name] {
+		for _, v := range header[name] {
 			b = line(b, name, v)
 		}
 	}
@@ -67,11 +79,11 @@ func newRequest(o *Options, w wish) *request {
 	for _, name := range w.forge {
 		b = line(b, name, forgery(name, w.forged))
 	}
-	if len(o.Body) > 0 || o.Method == http.MethodPost || o.Method == http.MethodPut || o.Method == http.MethodPatch {
+	if len(o.Body) > 0 || method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch {
 		b = line(b, "Content-Length", strconv.Itoa(len(o.Body)))
 	}
-	r := &request{cut: len(b), asked: &http.Request{Method: o.Method}}
-	r.last = strings.EqualFold(o.Header.Get("Connection"), "close")
+	r := &request{cut: len(b), asked: &http.Request{Method: method}}
+	r.last = strings.EqualFold(header.Get("Connection"), "close")
 	r.head = append(b, "\r\n"...)
 	if len(r.head)+len(o.Body) <= together {
 		r.head = append(r.head, o.Body...)

@@ -12,7 +12,7 @@ import (
 
 // The shapes and aims that a schedule file may name.
 var (
-	shapes = []Shape{AtOnce, Constant, Ramp, Silence, Boundary, Closed, HonorRetryAfter}
+	shapes = []Shape{AtOnce, Constant, Ramp, Silence, Boundary, Closed, HonorRetryAfter, Backoff, Steps, Poisson, Hook}
 	aims   = []Aim{"", AimClock, AimReset, AimProbe, AimFirst}
 )
 
@@ -31,6 +31,9 @@ type phaseJSON struct {
 	Window        int64    `json:"window_ns,omitempty"`
 	ProbeRequests int      `json:"probe_requests,omitempty"`
 	Forge         []string `json:"forge,omitempty"`
+	Request       Request  `json:"request,omitzero"`
+	Retry         Retry    `json:"retry,omitzero"`
+	Event         Event    `json:"event,omitzero"`
 }
 
 // WriteSchedule writes s to w: NDJSON, a header line, then for each phase its line and a line for each of its arrivals.
@@ -66,7 +69,7 @@ func phaseLine(p *Phase) ([]byte, error) {
 	j := phaseJSON{
 		Phase: p.Name, Shape: p.Shape, Arrivals: len(p.Arrivals), Origin: p.Origin, Duration: int64(p.Duration),
 		Partitions: p.Partitions, Clients: p.Clients, Requests: p.Requests, Cost: p.Cost, Aim: p.Aim, Window: int64(p.Window),
-		ProbeRequests: p.ProbeRequests, Forge: p.Forge,
+		ProbeRequests: p.ProbeRequests, Forge: p.Forge, Request: p.Request, Retry: p.Retry, Event: p.Event,
 	}
 	if what, why := j.flaw(); what != "" {
 		return nil, fmt.Errorf("%s: %s", what, why)
@@ -241,7 +244,7 @@ func (r *planReader) phase(all []member) {
 	r.schedule.Phases = append(r.schedule.Phases, Phase{
 		Name: j.Phase, Shape: j.Shape, Origin: j.Origin, Duration: time.Duration(j.Duration), Partitions: append([]string(nil), j.Partitions...),
 		Clients: j.Clients, Requests: j.Requests, Cost: j.Cost, Aim: j.Aim, Window: time.Duration(j.Window),
-		ProbeRequests: j.ProbeRequests, Forge: append([]string(nil), j.Forge...),
+		ProbeRequests: j.ProbeRequests, Forge: append([]string(nil), j.Forge...), Request: j.Request, Retry: j.Retry, Event: j.Event,
 	})
 }
 
@@ -274,6 +277,12 @@ func (r *planReader) phaseMember(m member, j *phaseJSON) {
 		r.memberInto(m, &j.ProbeRequests, whole)
 	case "forge":
 		r.memberInto(m, &j.Forge, "a list of strings belongs here")
+	case "request":
+		r.memberInto(m, &j.Request, "an object belongs here")
+	case "retry":
+		r.memberInto(m, &j.Retry, "an object belongs here")
+	case "event":
+		r.memberInto(m, &j.Event, "an object belongs here")
 	}
 }
 

@@ -85,6 +85,10 @@ func fill(v reflect.Value) {
 			v.SetFloat(float64(next) + .5)
 		case reflect.Int, reflect.Int64:
 			v.SetInt(next)
+		case reflect.Uint64:
+			v.SetUint(uint64(next))
+		case reflect.Map:
+			v.Set(reflect.ValueOf(map[string]string{"a": fmt.Sprint("text", next)}))
 		default:
 			panic("fill: " + v.Type().String())
 		}

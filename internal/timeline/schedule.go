@@ -22,6 +22,14 @@ const (
 	Closed Shape = "closed"
 	// HonorRetryAfter runs Clients clients that wait after a denial exactly as long as its Retry-After says.
 	HonorRetryAfter Shape = "honor-retry-after"
+	// Backoff runs Clients clients that retry by Phase.Retry, each until one request of it is admitted.
+	Backoff Shape = "backoff"
+	// Steps sends evenly at one rate after the other; Poisson at random instants of a mean rate, as many independent clients
+	// do. Both are open loop.
+	Steps   Shape = "steps"
+	Poisson Shape = "poisson"
+	// Hook sends nothing and does Phase.Hook: something happens to the target between two phases.
+	Hook Shape = "hook"
 )
 
 // Aim says how a Boundary phase finds the window boundary.
@@ -67,7 +75,15 @@ type Phase struct {
 	// Forge names header fields (X-Forwarded-For, ...) that carry an invented client address, a different one in each
 	// request of the phase: a limiter that trusts them sees many clients where there is one. Empty: none is sent.
 	Forge []string
+	// Request is how the requests of the phase differ from those of the others.
+	Request Request
+	// Retry is how the clients of a Backoff phase retry; Event is what happens in a Hook phase.
+	Retry Retry
+	Event Event
 }
+
+// Quiet tells whether the phase sends nothing.
+func (p *Phase) Quiet() bool { return p.Shape == Silence || p.Shape == Hook }
 
 // Schedule is the plan of one run: its phases one after the other. The requests of open-loop phases are numbered from 0
 // in order; those of the other shapes are numbered as they are sent.

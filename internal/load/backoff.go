@@ -1,0 +1,94 @@
+package load
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// retries is what the clients of a backoff phase decide together: random waits, a budget, a circuit breaker.
+type retries struct {
+	k    *recorder
+	plan timeline.Retry
+
+	mu     sync.Mutex
+	random *rand.Rand
+	// left is how many retries the budget still has, negative for no budget.
+	left int
+	// denials counts them in a row; while it is at the breaker, nobody sends before closed.
+	denials int
+	closed  time.Duration
+}
+
+func newRetries(p *phase) *retries {
+	plan := p.plan.Retry
+	r := &retries{k: p.r, plan: plan, left: -1, random: rand.New(rand.NewPCG(plan.Seed, 2))}
+	if plan.Budget > 0 {
+		r.left = p.plan.Clients * plan.Budget / 100
+	}
+	return r
+}
+
+// next returns when the client of o retries, and whether it does: not after an admission, nor without budget.
+func (r *retries) next(c *client, o *timeline.Observation) (due time.Duration, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if o.Answered && o.Outcome == timeline.Allowed {
+		c.failures, r.denials = 0, 0
+		return 0, false
+	}
+	if r.left == 0 {
+		return 0, false
+	}
+	r.left = max(-1, r.left-1)
+	c.failures++
+	now := r.k.clock.now()
+	due = now + r.wait(c, o)
+	if r.plan.Breaker > 0 {
+		due = max(due, r.breaker(now))
+	}
+	return max(due, 1), true
+}
+
+// wait returns how long a client waits before its next try.
+func (r *retries) wait(c *client, o *timeline.Observation) time.Duration {
+	wait := r.plan.Base
+	switch r.plan.Policy {
+	case timeline.RetryExponential:
+		if shift := c.failures - 1; shift < 62 && wait <= math.MaxInt64>>shift {
+			wait <<= shift
+		} else {
+			wait = math.MaxInt64
+		}
+		wait = min(wait, max(r.plan.Max, r.plan.Base))
+	case timeline.RetryAsTold:
+		if _, told := o.Fields.Get("Retry-After"); told && o.Answered {
+			wait = min(r.k.told(o)+r.k.o.Tick, 2*endless)
+			if r.plan.Jitter {
+				wait += r.share(r.plan.Base)
+			}
+			return wait
+		}
+	}
+	if r.plan.Jitter {
+		return r.share(wait)
+	}
+	return wait
+}
+
+// share returns a random part of d.
+func (r *retries) share(d time.Duration) time.Duration {
+	return time.Duration(r.random.Int64N(int64(d) + 1))
+}
+
+// breaker returns before when nobody sends: a breaker that has opened lets one client through each time it closes.
+func (r *retries) breaker(now time.Duration) time.Duration {
+	if r.denials++; r.denials < r.plan.Breaker {
+		return 0
+	}
+	r.closed = max(r.closed, now) + r.plan.Open
+	return r.closed
+}

@@ -1,0 +1,30 @@
+package timeline
+
+import "time"
+
+// Event is what happens to the target in a Hook phase.
+type Event struct {
+	// Action is what the embedded target does.
+	Action Action `json:"action,omitempty"`
+	// Limit is the limit that Reload declares, as a SPEC; empty for the one it has.
+	Limit string `json:"limit,omitempty"`
+	// Command is what a shell is given where the target is another one.
+	Command string `json:"command,omitempty"`
+	// Timeout bounds the command.
+	Timeout time.Duration `json:"timeout_ns,omitempty"`
+}
+
+// Action is something that happens to a limiter.
+type Action string
+
+// The actions. Restart ends the process and starts it again. Reload reads its configuration again. StoreDown takes away
+// what it keeps its state in, StoreUp brings that back as it was.
+const (
+	Restart   Action = "restart"
+	Reload    Action = "reload"
+	StoreDown Action = "store-down"
+	StoreUp   Action = "store-up"
+)
+
+// Actions lists all actions.
+func Actions() []Action { return []Action{Restart, Reload, StoreDown, StoreUp} }

@@ -1,0 +1,54 @@
+package timeline
+
+// Request is how the requests of one phase differ from those of the others. The zero value: not at all.
+type Request struct {
+	// Path replaces path and query of the URL, and is sent as it is written: //a, /%61. Method replaces the method.
+	Path   string `json:"path,omitempty"`
+	Method string `json:"method,omitempty"`
+	// Header holds extra fields, names in canonical form; they replace those that all requests have.
+	Header map[string]string `json:"header,omitempty"`
+	// Spellings are ways to write the path that the requests of the phase take in turn; empty: as it is.
+	Spellings []Spelling `json:"spellings,omitempty"`
+	// Keys gives partitions another name on the wire. Several partitions with one key are one client whose requests are
+	// counted apart, as by a limiter with a limit for each route.
+	Keys map[string]string `json:"keys,omitempty"`
+	// Fresh sends each request on a connection of its own.
+	Fresh bool `json:"fresh,omitempty"`
+}
+
+// Key returns the name of a partition on the wire.
+func (r *Request) Key(partition string) string {
+	if k, ok := r.Keys[partition]; ok {
+		return k
+	}
+	return partition
+}
+
+// IsZero tells whether r changes nothing.
+func (r Request) IsZero() bool {
+	return r.Path == "" && r.Method == "" && len(r.Header) == 0 && len(r.Spellings) == 0 && len(r.Keys) == 0 && !r.Fresh
+}
+
+// Spelling is a way to write a path that names the same resource on many servers.
+type Spelling string
+
+// The spellings, of the path /a/b.
+const (
+	// Plain is /a/b.
+	Plain Spelling = "plain"
+	// Doubled is //a/b, Dotted /./a/b, Trailing /a/b/.
+	Doubled  Spelling = "doubled-slash"
+	Dotted   Spelling = "dot-segment"
+	Trailing Spelling = "trailing-slash"
+	// Upper is /A/B.
+	Upper Spelling = "upper-case"
+	// Encoded is /%61/%62 (RFC 3986 section 6.2.2.2: equivalent to the plain one).
+	Encoded Spelling = "percent-encoded"
+	// Queried is /a/b?rlcheck=1.
+	Queried Spelling = "query"
+)
+
+// Spellings lists all spellings.
+func Spellings() []Spelling {
+	return []Spelling{Plain, Doubled, Dotted, Trailing, Upper, Encoded, Queried}
+}
