@@ -44,5 +44,5 @@ func EmbeddedRedis() (Store, error) {
 		pump.Wait()
 		server.Close()
 	}
-	return newRedisStore(&redis.Options{Addr: server.Addr()}, stop)
+	return newRedisStore(singleClient(&redis.Options{Addr: server.Addr()}), stop)
 }

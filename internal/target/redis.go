@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
@@ -27,32 +26,30 @@ type redisStore struct {
 	stop func()
 }
 
-// RedisStore returns a store in the Redis server at a URL, redis://[USER:PASSWORD@]HOST:PORT/DATABASE or rediss://... for
-// TLS. A URL of another form and a server that does not answer within two seconds are errors.
+// RedisStore returns a store in the Redis at a URL:
+//
+//	redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]             one server; rediss:// for TLS
+//	redis-cluster://[USER:PASSWORD@]HOST:PORT[,HOST:PORT]... some nodes of a cluster, which name the others
+//	redis-sentinel://[USER:PASSWORD@]HOST:PORT[,...]/MASTER  sentinels, and the name of the master they watch
+//
+// A URL of another form and a Redis that does not answer within two seconds are errors. A cluster keeps each partition on one
+// node. A replica that takes over from a master may lack its last decisions: Redis replicates after it has answered.
 func RedisStore(url string) (Store, error) {
-	o, err := redis.ParseURL(url)
+	client, err := redisClient(url)
 	if err != nil {
-		// The text of err may hold the password.
-		return nil, errors.New("redis: URL: it is not redis://HOST:PORT/DATABASE")
+		return nil, err
 	}
-	return newRedisStore(o, nil)
+	return newRedisStore(client, nil)
 }
 
-// newRedisStore connects as o says.
-func newRedisStore(o *redis.Options, stop func()) (*redisStore, error) {
-	// A script that was sent again after a lost answer would count its request twice.
-	o.MaxRetries = -1
-	o.ContextTimeoutEnabled = true
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = redisTimeout, redisTimeout, redisTimeout, redisTimeout
-	o.PoolSize = 64
-	o.DisableIdentity = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+// newRedisStore returns a store that owns client, which must answer.
+func newRedisStore(client redis.UniversalClient, stop func()) (*redisStore, error) {
 	redis.SetLogger(silent{log.New(io.Discard, "", 0)})
-	s := &redisStore{client: redis.NewClient(o), stop: stop}
+	s := &redisStore{client: client, stop: stop}
 	ctx, cancel := context.WithTimeout(context.Background(), redisTimeout)
 	defer cancel()
-	if err := s.client.Ping(ctx).Err(); err != nil {
-		return nil, errors.Join(fmt.Errorf("redis: %s: %w (is the server up?)", o.Addr, err), s.Close())
+	if err := client.Ping(ctx).Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("redis: %w (is the server up?)", err), s.Close())
 	}
 	return s, nil
 }
@@ -65,17 +62,20 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 // Decider returns the script for limit, or an error that says what the store cannot keep.
 func (s *redisStore) Decider(limit reference.Limit) (Decider, error) {
-	if len(limit) != 1 {
-		return nil, errors.New("redis: several policies: a script keeps one (leave the others away, or the store)")
+	if len(limit) == 0 {
+		return nil, errors.New("redis: no limit: a script keeps at least one policy")
 	}
-	rule, err := scriptFor(limit[0])
+	rule, err := scriptFor(limit)
 	if err != nil {
 		return nil, err
 	}
 	digest := fnv.New64a()
 	// Write of a hash never fails.
 	_, _ = io.WriteString(digest, limit.String())
-	return &redisDecider{client: s.client, script: rule, prefix: "rlcheck:" + strconv.FormatUint(digest.Sum64(), 36) + ":{"}, nil
+	return &redisDecider{
+		script: rule, prefix: "rlcheck:" + strconv.FormatUint(digest.Sum64(), 36) + ":{:",
+		flights: newFlights(s.client, redis.NewScript(rule.source).Hash(), rule.source),
+	}, nil
 }
 
 // Close closes the connections, and an embedded server.
@@ -87,60 +87,39 @@ func (s *redisStore) Close() error {
 	return err
 }
 
-// redisDecider runs the script of one policy. Its keys are rlcheck:POLICY:{PARTITION}: one hash tag each, so that a
-// partition stays on one node of a cluster, and targets with other limits do not meet.
+// redisDecider runs the script of a limit. Its keys are rlcheck:LIMIT:{:PARTITION}, followed by :1, :2 and so on for the
+// logs: one hash tag, never empty, so that all of a partition is on one node of a cluster; and targets with other limits do
+// not meet.
 type redisDecider struct {
-	client redis.UniversalClient
-	script script
-	prefix string
+	script  script
+	prefix  string
+	flights *flights
 }
 
-// Decide runs the script by its digest, and sends its text where the server has forgotten it.
+// Decide runs the script, in one exchange with others that are asked at the same time. It does not begin for a ctx that has
+// ended; once it has begun it is not given up, since nobody could tell what was charged.
 func (d *redisDecider) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
-	reply, err := d.script.source.Run(ctx, d.client, []string{d.prefix + key + "}"}, d.script.args(cost)...).Int64Slice()
+	if err := ctx.Err(); err != nil {
+		return Ruling{}, err
+	}
+	reply, err := d.flights.run(d.call(key, cost)).Int64Slice()
 	if err != nil {
 		return Ruling{}, fmt.Errorf("redis: %w", err)
 	}
-	if len(reply) != d.script.replies {
-		return Ruling{}, fmt.Errorf("redis: script returned %d numbers: it has %d", len(reply), d.script.replies)
+	if want := 2 + perPolicy*len(d.script.policies); len(reply) != want {
+		return Ruling{}, fmt.Errorf("redis: script returned %d numbers: it has %d", len(reply), want)
 	}
-	return Ruling{Decision: d.script.decision(cost, reply), At: time.Duration(reply[1]) * time.Microsecond}, nil
+	return d.script.decision(cost, reply), nil
 }
 
-// scriptFor returns the script that keeps p exactly. Numbers in a script are doubles, which are exact for whole numbers below
-// 2^53; the reference refuses policies whose quota times window is over 2^62 ns, and that is below 2^53 us.
-func scriptFor(p reference.Policy) (script, error) {
-	refuse := func(what, why string) (script, error) {
-		return script{}, fmt.Errorf("redis: %s: %s (leave the store away)", what, why)
+// call returns the keys and arguments of the script: KEYS and then ARGV.
+func (d *redisDecider) call(key string, cost int64) call {
+	state := d.prefix + key + "}"
+	c := call{keys: 1 + d.script.logs, args: make([]any, 0, 2+d.script.logs+len(d.script.args))}
+	c.args = append(c.args, state)
+	for i := range d.script.logs {
+		c.args = append(c.args, state+":"+strconv.Itoa(i+1))
 	}
-	switch {
-	case p.Rate.Per%time.Microsecond != 0 || p.PhaseFrom%time.Microsecond != 0:
-		return refuse("rate "+p.Rate.String(), "a script counts time in whole microseconds")
-	case p.Start == reference.StartEmpty:
-		return refuse(`start "empty"`, "a store forgets idle partitions, which then would be full")
-	case p.Tick != 0 || p.Ban != 0:
-		return refuse(fmt.Sprintf("policy %q", p), "the scripts know no tick and no ban")
-	case p.Refill == reference.RefillInterval:
-		return refuse(`refill "interval"`, "the script of a bucket refills continuously")
-	case p.Count == reference.CountAll && p.Algorithm != reference.FixedWindow:
-		return refuse(`count "all"`, "only the script of a fixed window counts denied requests")
-	}
-	switch p.Algorithm {
-	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
-		return gcraScript(p), nil
-	case reference.FixedWindow:
-		return fixedWindowScript(p), nil
-	case reference.SlidingWindowLog:
-		if p.Boundary == reference.Closed {
-			return refuse(`boundary "closed"`, "the script of a log is half-open")
-		}
-		return slidingLogScript(p), nil
-	case reference.SlidingWindowCounter:
-		if p.Align == reference.AlignFirst || p.Rounding != "" && p.Rounding != reference.RoundNone && p.Rounding != reference.RoundDown {
-			return refuse(fmt.Sprintf("policy %q", p), "the script of a counter has windows aligned to the clock and compares exactly")
-		}
-		return slidingCounterScript(p), nil
-	default:
-		return refuse(fmt.Sprintf("algorithm %q", p.Algorithm), "there is no script for it")
-	}
+	c.args = append(append(c.args, min(cost, exact-1)), d.script.args...)
+	return c
 }

@@ -2,64 +2,126 @@ package target
 
 import (
 	_ "embed" // the scripts
+	"fmt"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// The scripts; each says what it keeps and returns.
+// The parts of a script. Each algorithm says what it keeps and returns.
 var (
-	//go:embed lua/gcra.lua
-	gcraSource string
+	//go:embed lua/begin.lua
+	beginSource string
+	//go:embed lua/bucket.lua
+	bucketSource string
 	//go:embed lua/fixedwindow.lua
 	fixedWindowSource string
 	//go:embed lua/slidinglog.lua
 	slidingLogSource string
 	//go:embed lua/slidingcounter.lua
 	slidingCounterSource string
+	//go:embed lua/decide.lua
+	decideSource string
 )
 
-// script is one policy as a script: what it is asked with, and what its numbers mean.
-type script struct {
-	source *redis.Script
-	// args returns ARGV of a request.
-	args func(cost int64) []any
-	// replies is how many numbers it returns; the first two are whether the request is admitted, and when that was decided.
-	replies int
-	// decision reads them.
-	decision func(cost int64, reply []int64) reference.Decision
-}
+// perPolicy is how many numbers a script returns for each policy, after the first two.
+const perPolicy = 4
+
+// exact is the first whole number that a double of a script cannot tell from its neighbour.
+const exact = int64(1) << 53
 
 // micros returns a number of microseconds as a duration.
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// gcraScript is the script of a bucket. Its state is the theoretical arrival time as whole microseconds and a fraction with
-// the denominator N, so that nothing rounds.
-func gcraScript(p reference.Policy) script {
-	n, window, burst := p.Rate.N, int64(p.Rate.Per/time.Microsecond), p.Burst
-	// time returns how long grains (microseconds times N) take to come back, rounded up to the nanosecond.
-	comesBack := func(grains int64) time.Duration {
-		whole, rest := grains/n, grains%n
-		return micros(whole) + time.Duration((rest*1000+n-1)/n)
+// scripted is one policy as a script keeps it: the part of the script, what it is told, and what its numbers mean.
+type scripted struct {
+	policy reference.Policy
+	source string
+	args   []any
+	// view explains the three numbers of a state at an instant: a in microseconds since the Unix epoch.
+	view func(numbers []int64, at time.Duration, cost int64, allow bool) view
+}
+
+// view is what a state says of a request of some cost, in terms of the algorithm alone.
+type view struct {
+	remaining          int64
+	wait, reset, delay time.Duration
+}
+
+// script is a limit as a script.
+type script struct {
+	source   string
+	policies []scripted
+	args     []any
+	// logs is how many of the policies keep a sorted set.
+	logs int
+}
+
+// scriptFor returns the script that keeps a limit exactly, or an error that says what it cannot keep.
+func scriptFor(limit reference.Limit) (script, error) {
+	s := script{source: beginSource}
+	used := map[string]bool{}
+	for _, p := range limit {
+		part, err := scriptedPolicy(p)
+		if err != nil {
+			return script{}, err
+		}
+		if !used[part.source] {
+			used[part.source] = true
+			s.source += "\n" + part.source
+		}
+		if p.Algorithm == reference.SlidingWindowLog {
+			s.logs++
+		}
+		s.policies, s.args = append(s.policies, part), append(s.args, part.args...)
 	}
-	return script{
-		source:  redis.NewScript(gcraSource),
-		args:    func(cost int64) []any { return []any{n, window, burst, min(cost, burst+1)} },
-		replies: 3,
-		decision: func(cost int64, reply []int64) reference.Decision {
-			ahead := reply[2]
-			d := reference.Decision{Allow: reply[0] == 1, Remaining: (burst*window - ahead) / window, Reset: comesBack(ahead)}
-			switch {
-			case cost > burst:
-				d.RetryAfter = reference.Never
-			case !d.Allow:
-				d.RetryAfter = comesBack(ahead + (cost-burst)*window)
-			}
-			return d
-		},
+	s.source += "\n" + decideSource
+	return s, nil
+}
+
+// scriptedPolicy returns p as a part of a script. Numbers in a script are doubles, which are exact for whole numbers below
+// 2^53; the reference refuses policies whose quota times window is over 2^62 ns, and that is below 2^53 us.
+func scriptedPolicy(p reference.Policy) (scripted, error) {
+	refuse := func(what, why string) (scripted, error) {
+		return scripted{}, fmt.Errorf("redis: %s: %s (leave the store away)", what, why)
 	}
+	switch {
+	case p.Rate.Per%time.Microsecond != 0 || p.PhaseFrom%time.Microsecond != 0:
+		return refuse("rate "+p.Rate.String(), "a script counts time in whole microseconds")
+	case p.Tick%time.Microsecond != 0 && time.Microsecond%p.Tick != 0:
+		return refuse("tick "+p.Tick.String(), "a script counts time in whole microseconds")
+	case max(p.Full(), p.Rate.N) >= exact:
+		return refuse("rate "+p.Rate.String(), "the numbers of a script are exact below 2^53")
+	}
+	s, name, x, y := scripted{policy: p}, "", int64(0), int64(0)
+	switch p.Algorithm {
+	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket, reference.LeakyBucketQueue:
+		s.source, name, s.view = bucketSource, "bucket", newBucketView(p).view
+		if p.Start == reference.StartEmpty {
+			x = 1
+		}
+		if p.Refill == reference.RefillInterval {
+			y = p.Fill * int64(p.Rate.Per/time.Microsecond)
+		}
+	case reference.FixedWindow:
+		s.source, name, x, s.view = fixedWindowSource, "fixed", phaseOf(p), windowView{p}.view
+	case reference.SlidingWindowLog:
+		v := newLogView(p)
+		// An entry a microsecond or more older than the window is outside it whatever the boundary.
+		s.source, name, x, s.view = slidingLogSource, "log", int64((v.keep+time.Microsecond-1)/time.Microsecond), v.view
+	case reference.SlidingWindowCounter:
+		s.source, name, x, s.view = slidingCounterSource, "counter", phaseOf(p), counterView{p}.view
+		y = map[reference.Rounding]int64{reference.RoundUp: 1, reference.RoundNearest: 2}[p.Rounding]
+	default:
+		return refuse(fmt.Sprintf("algorithm %q", p.Algorithm), "there is no script for it")
+	}
+	all := 0
+	if p.Count == reference.CountAll {
+		all = 1
+	}
+	s.args = []any{name, p.Rate.N, int64(p.Rate.Per / time.Microsecond), p.Full(), int64(p.Tick / time.Microsecond),
+		int64((p.Ban + time.Microsecond - 1) / time.Microsecond), all, x, y}
+	return s, nil
 }
 
 // phaseOf returns the phase of the windows of p in microseconds, or -1 for windows that begin with a request.
@@ -74,114 +136,46 @@ func phaseOf(p reference.Policy) int64 {
 	}
 }
 
-// fixedWindowScript is the script of a fixed window.
-func fixedWindowScript(p reference.Policy) script {
-	quota, window, all := p.Rate.N, p.Rate.Per, 0
-	if p.Count == reference.CountAll {
-		all = 1
-	}
-	return script{
-		source: redis.NewScript(fixedWindowSource),
-		args: func(cost int64) []any {
-			return []any{quota, int64(window / time.Microsecond), min(cost, quota+1), phaseOf(p), all}
-		},
-		replies: 4,
-		decision: func(cost int64, reply []int64) reference.Decision {
-			now, start, used := reply[1], reply[2], reply[3]
-			d := reference.Decision{Allow: reply[0] == 1, Remaining: quota - used}
-			if start >= 0 {
-				d.Reset = window - micros(now-start)
-			}
-			switch {
-			case cost > quota:
-				d.RetryAfter = reference.Never
-			case !d.Allow:
-				d.RetryAfter = d.Reset
-			}
-			return d
-		},
-	}
-}
-
-// slidingLogScript is the script of a sliding window log.
-func slidingLogScript(p reference.Policy) script {
-	quota, window := p.Rate.N, p.Rate.Per
-	return script{
-		source:  redis.NewScript(slidingLogSource),
-		args:    func(cost int64) []any { return []any{quota, int64(window / time.Microsecond), min(cost, quota+1)} },
-		replies: 5,
-		decision: func(cost int64, reply []int64) reference.Decision {
-			now, used, leaves, newest := reply[1], reply[2], reply[3], reply[4]
-			d := reference.Decision{Allow: reply[0] == 1, Remaining: quota - used}
-			if newest >= 0 {
-				d.Reset = window - micros(now-newest)
-			}
-			switch {
-			case cost > quota:
-				d.RetryAfter = reference.Never
-			case !d.Allow:
-				d.RetryAfter = window - micros(now-leaves)
-			}
-			return d
-		},
-	}
-}
-
-// slidingCounterScript is the script of a sliding window counter.
-func slidingCounterScript(p reference.Policy) script {
-	c := counter{quota: p.Rate.N, window: p.Rate.Per}
-	return script{
-		source: redis.NewScript(slidingCounterSource),
-		args: func(cost int64) []any {
-			return []any{c.quota, int64(c.window / time.Microsecond), min(cost, c.quota+1), phaseOf(p)}
-		},
-		replies: 5,
-		decision: func(cost int64, reply []int64) reference.Decision {
-			return c.decision(cost, reply[0] == 1, micros(reply[1]-reply[2]), reply[3], reply[4])
-		},
-	}
-}
-
-// counter reads the state of a sliding window counter.
-type counter struct {
-	quota  int64
-	window time.Duration
-}
-
-// decision describes the state x into a window with the count cur after one with prev.
-func (c counter) decision(cost int64, allow bool, x time.Duration, prev, cur int64) reference.Decision {
-	left := int64((c.window - x) / time.Microsecond)
-	d := reference.Decision{Allow: allow, Remaining: max(0, c.quota-cur-prev*left/int64(c.window/time.Microsecond))}
-	switch {
-	case cur > 0:
-		d.Reset = 2*c.window - x
-	case prev > 0:
-		d.Reset = c.window - x
-	}
-	switch {
-	case cost > c.quota:
-		d.RetryAfter = reference.Never
-	case !allow:
-		d.RetryAfter = c.wait(cost, x, prev, cur)
-	}
-	return d
-}
-
-// wait returns how long a denied request waits: in this window until the weighted part of prev leaves room, or in the next
-// one until that of cur does.
-func (c counter) wait(cost int64, x time.Duration, prev, cur int64) time.Duration {
-	if room := c.quota - cost - cur; room >= 0 {
-		if at := c.window - c.largest(prev, room); at < c.window {
-			return max(0, at-x)
+// decision reads what the script returned for a request of some cost.
+func (s *script) decision(cost int64, reply []int64) Ruling {
+	d, at := reference.Decision{Allow: reply[0] == 1}, micros(reply[1])
+	for i, p := range s.policies {
+		v := p.look(reply[2+perPolicy*i:][:perPolicy], at, cost, d.Allow)
+		if i == 0 || v.remaining < d.Remaining {
+			d.Remaining = v.remaining
+		}
+		d.Reset = max(d.Reset, v.reset)
+		if d.Allow {
+			d.Delay = max(d.Delay, v.delay)
+		} else {
+			d.RetryAfter = max(d.RetryAfter, v.wait)
 		}
 	}
-	return 2*c.window - c.largest(cur, c.quota-cost) - x
+	return Ruling{Decision: d, At: at}
 }
 
-// largest returns the largest rest of a window, in nanoseconds, at which the weighted part of count is less than room+1.
-func (c counter) largest(count, room int64) time.Duration {
-	if count == 0 {
-		return c.window
+// look explains the numbers of one policy: its algorithm, inside its ban, inside its tick.
+func (p scripted) look(numbers []int64, at time.Duration, cost int64, allow bool) view {
+	past := time.Duration(0)
+	if p.policy.Tick > 0 {
+		past = at % p.policy.Tick
 	}
-	return min(c.window, time.Duration(((room+1)*int64(c.window)-1)/count))
+	reads := at - past
+	v := p.view(numbers, reads, cost, allow)
+	if begun := numbers[3]; begun >= 0 && reads-micros(begun) < p.policy.Ban {
+		rest := p.policy.Ban - (reads - micros(begun))
+		// A ban that begins with this denial, or one inside which it falls, counts alike.
+		v.remaining, v.wait, v.reset = 0, max(v.wait, rest), max(v.reset, rest)
+	}
+	v.wait, v.reset, v.delay = p.until(v.wait, past), p.until(v.reset, past), p.until(v.delay, past)
+	return v
+}
+
+// until returns the time until the clock of the policy, which has shown its time for past, shows at least d more.
+func (p scripted) until(d, past time.Duration) time.Duration {
+	if tick := p.policy.Tick; tick > 0 && d > 0 && d != reference.Never {
+		steps := (uint64(d) + uint64(tick) - 1) / uint64(tick)
+		return time.Duration(min(steps*uint64(tick)-uint64(past), uint64(reference.Never)))
+	}
+	return d
 }

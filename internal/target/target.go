@@ -11,6 +11,7 @@ import (
 	"net/textproto"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -35,6 +36,10 @@ type Options struct {
 	DenyStatus int
 	// Store keeps the state of the partitions; nil keeps it in memory. Close of the Target closes it.
 	Store Store
+	// OnStoreError is what is answered while the store does not answer: "error" (default), "allow" or "deny". StoreFailed is
+	// told of every such request; it may be nil and is called by many goroutines.
+	OnStoreError OnStoreError
+	StoreFailed  func(error)
 	// Replicas is the number of replicas behind the address, 1 by default. They share the store, so that only faults of
 	// replication show it.
 	Replicas int
@@ -55,6 +60,8 @@ type Target struct {
 	dialect dialects
 	keyName string
 	costHdr string
+	// storeErrors counts the requests that the store did not decide.
+	storeErrors atomic.Int64
 }
 
 // maxCost is the largest cost a request may ask for; more is refused with status 400 and not counted.
@@ -113,6 +120,10 @@ func complete(o *Options) error {
 		return fmt.Errorf("target: status of a denial %d: a final status is 200 to 599", o.DenyStatus)
 	}
 	o.Replicas = max(o.Replicas, 1)
+	var err error
+	if o.OnStoreError, err = o.OnStoreError.complete(); err != nil {
+		return err
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -153,7 +164,7 @@ func newDecider(o *Options, fault Fault, c *clock) (Decider, error) {
 }
 
 // ServeHTTP decides on r and answers: 200, or a denial. A request with a cost that is no positive integer is answered 400
-// and not counted; one that the store could not decide is answered 500. It returns without an answer when the client
+// and not counted; one that the store could not decide is answered as OnStoreError says. It returns without an answer when the client
 // left while it was queued.
 func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cost, ok := t.cost(r.Header)
@@ -163,9 +174,7 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ruling, err := t.decide(r, cost)
 	if err != nil {
-		if r.Context().Err() == nil {
-			writePlain(w, r, http.StatusInternalServerError, "the store of the limiter does not answer\n")
-		}
+		t.storeFailed(w, r, err)
 		return
 	}
 	pause := ruling.Delay

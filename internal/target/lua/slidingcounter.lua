@@ -1,32 +1,68 @@
--- One decision of a sliding window counter: admitted when prev * (W - x) / W + cur + cost - 1 < quota.
+-- A sliding window counter: admitted when round(prev * left / window) + cur + cost - 1 < quota, left being the rest of the
+-- window.
 --
--- KEYS[1]  the partition: "START PREV CUR", the start of its window in microseconds since the Unix epoch, the count of the
---          window before, and its own
--- ARGV     the quota; W, the window in microseconds; the cost, at most quota + 1; the phase of the windows in microseconds
--- returns  1 or 0; the time of the decision in microseconds; the start of the window; both counts afterwards
---
--- All numbers that matter are whole and below 2^53, where a double is exact.
-local clock = redis.call('TIME')
-local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
-local quota, window, cost, phase = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-
-local start, prev, cur = now - (now - phase) % window, 0, 0
-local state = redis.call('GET', KEYS[1])
-if state then
-  local s, p, c = string.match(state, '^(%d+) (%d+) (%d+)$')
-  s, p, c = tonumber(s), tonumber(p), tonumber(c)
-  if s >= start then
-    -- The same window, or one that a clock which went back has seen.
-    start, prev, cur, now = s, p, c, math.max(now, s)
-  elseif s == start - window then
-    prev = c
+-- Policy   n: the quota; window; x: the phase of the windows, or -1 for windows that begin with a request; y: how the weighted
+--          part is rounded, 0 not or down, 1 up, 2 to the nearest
+-- State    1: the start of the window, or -1 for none open; 2: the count of the window before; 3: its own count. With windows
+--          that begin with a request it is the window of the last counted one, which may be over
+local function counter_open(p, s, now)
+  s[1], s[2], s[3] = -1, 0, 0
+  if p.x >= 0 then
+    s[1] = now - (now - p.x) % p.window
   end
 end
 
-if prev * (window - (now - start)) >= (quota - cur - cost + 1) * window then
-  return {0, now, start, prev, cur}
+-- counter_turned returns the start and the counts of the window of now.
+local function counter_turned(p, s, now)
+  if s[1] >= 0 and now - s[1] >= p.window then
+    return s[1] + p.window, s[3], 0
+  end
+  return s[1], s[2], s[3]
 end
-cur = cur + cost
-redis.call('SET', KEYS[1], string.format('%.0f %.0f %.0f', start, prev, cur), 'PX',
-  string.format('%.0f', math.ceil((start + 2 * window - now) / 1000) + 1000))
-return {1, now, start, prev, cur}
+
+algorithms.counter = {
+  open = counter_open,
+
+  advance = function(p, s, now)
+    if s[1] < 0 or now - s[1] >= 2 * p.window then
+      counter_open(p, s, now)
+    elseif p.x >= 0 then
+      s[1], s[2], s[3] = counter_turned(p, s, now)
+    end
+  end,
+
+  fits = function(p, s, now, cost)
+    local start, prev, cur = counter_turned(p, s, now)
+    local room = p.n - cost - cur
+    if room < 0 then
+      return false
+    end
+    if prev == 0 then
+      return true
+    end
+    -- Products over 2^53 are rounded, but stay over every bound.
+    local weighted = prev * (p.window - (now - start))
+    if p.y == 1 then
+      return weighted <= room * p.window
+    elseif p.y == 2 then
+      return 2 * (weighted - room * p.window) < p.window
+    end
+    return weighted < (room + 1) * p.window
+  end,
+
+  charge = function(p, s, now, cost)
+    s[1], s[2], s[3] = counter_turned(p, s, now)
+    if s[1] < 0 then
+      s[1] = now
+    end
+    s[3] = math.min(s[3] + cost, EXACT - 1)
+  end,
+
+  forget = function(p, s, now)
+    return math.max(s[1], 0) + 2 * p.window
+  end,
+
+  reply = function(p, s, now)
+    return counter_turned(p, s, now)
+  end,
+}

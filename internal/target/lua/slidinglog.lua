@@ -1,37 +1,94 @@
--- One decision of a sliding window log.
+-- A sliding window log. Its entries are in a sorted set of its own: a member TIME:UNITS for each instant at which something
+-- was counted, its score the time.
 --
--- KEYS[1]  the partition: a sorted set with a member for each unit admitted, its score the time in microseconds since the
---          Unix epoch
--- ARGV     the quota; W, the window in microseconds; the cost, at most quota + 1
--- returns  1 or 0; the time of the decision in microseconds; the units inside the window afterwards; the time of the unit
---          that must leave the window before a denied request fits, or -1; the time of the newest unit, or -1
-local clock = redis.call('TIME')
-local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
-local quota, window, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-
-local function score(index)
-  return tonumber(redis.call('ZRANGE', KEYS[1], index, index, 'WITHSCORES')[2] or -1)
+-- Policy   n: the quota; x: how long an entry counts
+-- State    1: the units inside the window; 2: the time of the newest entry
+local function units_of(member)
+  return tonumber(string.match(member, ':(%d+)$'))
 end
 
-local newest = score(-1)
-now = math.max(now, newest)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now - window))
-local used = redis.call('ZCARD', KEYS[1])
-if used + cost > quota then
-  local leaves = -1
-  if cost <= quota then
-    leaves = score(used + cost - quota - 1)
+local function add_entry(p, at, units)
+  redis.call('ZADD', p.key, whole(at), whole(at) .. ':' .. whole(units))
+end
+
+-- log_first returns the member and the score of the oldest entry.
+local function log_first(p)
+  local e = redis.call('ZRANGE', p.key, 0, 0, 'WITHSCORES')
+  return e[1], tonumber(e[2])
+end
+
+-- log_trim drops the oldest units over the quota.
+local function log_trim(p, s)
+  while s[1] > p.n do
+    local member, at = log_first(p)
+    local units, over = units_of(member), s[1] - p.n
+    redis.call('ZREM', p.key, member)
+    if units > over then
+      add_entry(p, at, units - over)
+    end
+    s[1] = s[1] - math.min(units, over)
   end
-  if used == 0 then
-    newest = -1
-  end
-  return {0, now, used, leaves, newest}
 end
 
-local stamp = string.format('%.0f', now)
-local same = redis.call('ZCOUNT', KEYS[1], stamp, stamp)
-for i = 1, cost do
-  redis.call('ZADD', KEYS[1], stamp, stamp .. ':' .. string.format('%.0f', same + i))
-end
-redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil(window / 1000) + 1000))
-return {1, now, used + cost, -1, now}
+algorithms.log = {
+  open = function(p, s)
+    redis.call('DEL', p.key)
+    s[1], s[2] = 0, -1
+  end,
+
+  advance = function(p, s, now)
+    local until_ = whole(now - p.x)
+    local gone = redis.call('ZRANGEBYSCORE', p.key, '-inf', until_)
+    if #gone > 0 then
+      for _, member in ipairs(gone) do
+        s[1] = s[1] - units_of(member)
+      end
+      redis.call('ZREMRANGEBYSCORE', p.key, '-inf', until_)
+      changed = true
+    end
+    -- Where a server with too little memory has dropped the set, nothing is counted any more.
+    if s[1] > 0 and redis.call('EXISTS', p.key) == 0 then
+      s[1] = 0
+    end
+  end,
+
+  fits = function(p, s, now, cost)
+    return cost <= p.n - s[1]
+  end,
+
+  charge = function(p, s, now, cost)
+    local units = math.min(cost, p.n)
+    local same = 0
+    if s[1] > 0 and s[2] == now then
+      local last = redis.call('ZRANGE', p.key, -1, -1)[1]
+      same = units_of(last)
+      redis.call('ZREM', p.key, last)
+    end
+    add_entry(p, now, same + units)
+    s[1], s[2] = s[1] + units, now
+    log_trim(p, s)
+  end,
+
+  forget = function(p, s, now)
+    return math.max(s[2], 0) + p.x
+  end,
+
+  -- Returns the units, the time of the newest entry, and that of the entry that must leave before a denied request fits; -1
+  -- for none. Every entry is a unit or more, so no more entries than units must leave.
+  reply = function(p, s, now, cost, allow)
+    if s[1] == 0 then
+      return 0, -1, -1
+    end
+    local leaves, room = -1, p.n - s[1]
+    if not allow and cost <= p.n and cost > room then
+      local entries = redis.call('ZRANGE', p.key, 0, whole(cost - room - 1), 'WITHSCORES')
+      for i = 1, #entries, 2 do
+        leaves, room = tonumber(entries[i + 1]), room + units_of(entries[i])
+        if cost <= room then
+          break
+        end
+      end
+    end
+    return s[1], s[2], leaves
+  end,
+}

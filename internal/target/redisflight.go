@@ -1,0 +1,130 @@
+package target
+
+import (
+	"context"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// maxFlights is how many exchanges with the server are under way at once. As long as there are fewer, a call is sent at
+	// once; then calls wait for the next exchange and share it.
+	maxFlights = 2
+	// maxCalls is the most calls that share an exchange.
+	maxCalls = 256
+)
+
+// flights sends scripts to a Redis, those that are waiting at the same time in one exchange.
+type flights struct {
+	client       redis.UniversalClient
+	hash, source string
+
+	mu      sync.Mutex
+	flying  int
+	waiting []*flight
+}
+
+// call is what a script is run with: KEYS, of which there are keys, and then ARGV.
+type call struct {
+	keys int
+	args []any
+}
+
+// flight is a call under way.
+type flight struct {
+	call
+	command *redis.Cmd
+	done    chan struct{}
+}
+
+func newFlights(client redis.UniversalClient, hash, source string) *flights {
+	return &flights{client: client, hash: hash, source: source}
+}
+
+// run runs the script once and returns its answer or what went wrong.
+func (f *flights) run(c call) *redis.Cmd {
+	mine := &flight{call: c, done: make(chan struct{})}
+	f.mu.Lock()
+	f.waiting = append(f.waiting, mine)
+	lead := f.flying < maxFlights
+	if lead {
+		f.flying++
+	}
+	f.mu.Unlock()
+	if lead {
+		f.fly()
+	}
+	<-mine.done
+	return mine.command
+}
+
+// fly sends what is waiting, and sees to it that what comes meanwhile is sent too.
+func (f *flights) fly() {
+	batch := f.next()
+	f.send(batch)
+	f.mu.Lock()
+	more := len(f.waiting) > 0
+	if !more {
+		f.flying--
+	}
+	f.mu.Unlock()
+	if more {
+		go f.fly()
+	}
+}
+
+// next takes the calls of an exchange.
+func (f *flights) next() []*flight {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := min(len(f.waiting), maxCalls)
+	batch := append([]*flight(nil), f.waiting[:n]...)
+	f.waiting = append(f.waiting[:0], f.waiting[n:]...)
+	clear(f.waiting[len(f.waiting) : len(f.waiting)+n])
+	return batch
+}
+
+// send runs the script for all of batch by its digest, and sends its text where a server does not know it.
+func (f *flights) send(batch []*flight) {
+	ctx, cancel := context.WithTimeout(context.Background(), redisTimeout)
+	defer cancel()
+	f.exchange(ctx, batch, "evalsha", f.hash)
+	var unknown []*flight
+	for _, b := range batch {
+		if redis.HasErrorPrefix(b.command.Err(), "NOSCRIPT") {
+			unknown = append(unknown, b)
+		}
+	}
+	// A script that a server does not know has not run.
+	f.exchange(ctx, unknown, "eval", f.source)
+	for _, b := range batch {
+		close(b.done)
+	}
+}
+
+// exchange sends a command for each of batch and waits for all answers. Errors are those of the commands.
+func (f *flights) exchange(ctx context.Context, batch []*flight, verb, script string) {
+	for _, b := range batch {
+		b.command = redis.NewCmd(ctx, append([]any{verb, script, b.keys}, b.args...)...)
+		b.command.SetFirstKeyPos(3)
+	}
+	switch len(batch) {
+	case 0:
+	case 1:
+		_ = f.client.Process(ctx, once{batch[0].command})
+	default:
+		pipe := f.client.Pipeline()
+		for _, b := range batch {
+			_ = pipe.Process(ctx, once{b.command})
+		}
+		_, _ = pipe.Exec(ctx)
+	}
+}
+
+// once is a command that is never sent again after a lost answer: it would count its request twice. A redirection to another
+// node of a cluster, which has not run it, is followed.
+type once struct{ *redis.Cmd }
+
+// NoRetry tells the client library so.
+func (once) NoRetry() bool { return true }

@@ -1,0 +1,175 @@
+package target
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// judgedSpecs are one limit for each algorithm and each axis that the judge knows.
+var judgedSpecs = []string{
+	"token-bucket,rate=400/s,burst=20",
+	"gcra,rate=700/3s,burst=7",
+	"leaky-bucket,rate=300/s,burst=9,refill=interval,fill=7",
+	"token-bucket,rate=300/s,burst=20,start=empty",
+	"gcra,rate=300/s,burst=9,ban=11ms",
+	"leaky-bucket-queue,rate=400/s,queue=2",
+	"fixed-window,rate=20/70ms",
+	"fixed-window,rate=15/70ms,align=first",
+	"fixed-window,rate=40/90ms,count=all",
+	"sliding-window-log,rate=15/80ms",
+	"sliding-window-log,rate=15/80ms,boundary=closed",
+	"sliding-window-counter,rate=20/60ms",
+	"sliding-window-counter,rate=20/60ms,rounding=up",
+	"sliding-window-counter,rate=20/60ms,align=first",
+	"token-bucket,rate=400/s,burst=20,tick=7ms",
+	"token-bucket,rate=400/s,burst=9 + sliding-window-log,rate=20/50ms + fixed-window,rate=40/200ms",
+}
+
+// record asks d from several goroutines, over two partitions, and keeps what a client could see: the clock before and after
+// each decision, and for a delayed one after its release.
+func record(t *testing.T, d Decider, workers, each int) *timeline.Timeline {
+	t.Helper()
+	start := time.Now()
+	// The server is on this machine and reads its clock in whole microseconds. A window is placed by wall time, which may be
+	// stepped in the time of a test: a millisecond is more than it is slewed by.
+	tl := &timeline.Timeline{Header: timeline.Header{Started: start, WallError: time.Millisecond, Tick: time.Microsecond}}
+	all := make([][]timeline.Observation, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(11, uint64(w)))
+			for range each {
+				o := timeline.Observation{Arrival: timeline.Arrival{Partition: fmt.Sprint("k", random.IntN(2)), Cost: 1}}
+				o.Sent = time.Since(start)
+				r, err := d.Decide(t.Context(), o.Partition, o.Cost)
+				if err != nil {
+					t.Errorf("Decide: %v", err)
+					return
+				}
+				time.Sleep(r.Delay)
+				o.FirstByte, o.Answered, o.Status, o.Outcome = time.Since(start), true, 429, timeline.Denied
+				if r.Allow {
+					o.Status, o.Outcome = 200, timeline.Allowed
+				}
+				all[w] = append(all[w], o)
+				if random.IntN(20) == 0 {
+					time.Sleep(time.Duration(random.IntN(30)) * time.Millisecond)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	tl.Observations = slices.Concat(all...)
+	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
+	for i := range tl.Observations {
+		tl.Observations[i].Seq = i
+	}
+	if c := tl.Counts(); c.Allowed < 10 || c.Denied < 10 {
+		t.Errorf("got %d allowed and %d denied, want at least 10 of each: the test says too little", c.Allowed, c.Denied)
+	}
+	return tl
+}
+
+// judge returns the judgement on a recording.
+func judge(t *testing.T, tl *timeline.Timeline, limit reference.Limit) *check.Judgement {
+	t.Helper()
+	j, err := check.Judge(tl, limit, check.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// explain says what a judgement found.
+func explain(j *check.Judgement) string {
+	text := fmt.Sprint(j.Verdict, " ", j.Reason, " ", j.Detail)
+	for _, p := range j.Partitions {
+		for _, f := range p.Findings {
+			text += fmt.Sprintf("\n\t%s: %s: %s", p.Partition, f.Kind, f.Text)
+		}
+	}
+	return text
+}
+
+// TestJudgePassesStores records decisions of a store under concurrency and has them judged.
+func TestJudgePassesStores(t *testing.T) {
+	store := stores["server"](t)
+	for _, spec := range judgedSpecs {
+		t.Run(spec, func(t *testing.T) {
+			limit := parse(t, spec)
+			d, err := store.Decider(limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if j := judge(t, record(t, d, 8, 120), limit); j.Verdict != check.Pass {
+				t.Errorf("got %s, want pass", explain(j))
+			}
+		})
+	}
+}
+
+// TestJudgeFailsWrongStores judges stores that keep another limit than they declare, and one that reads, decides and writes
+// in three exchanges.
+func TestJudgeFailsWrongStores(t *testing.T) {
+	store := stores["server"](t)
+	for kept, declared := range map[string]string{
+		"token-bucket,rate=100/s,burst=21":            "token-bucket,rate=100/s,burst=20",
+		"gcra,rate=250/s,burst=7":                     "gcra,rate=200/s,burst=7",
+		"leaky-bucket,rate=100/s,burst=19":            "leaky-bucket,rate=100/s,burst=20",
+		"token-bucket,rate=100/s,burst=20,start=full": "token-bucket,rate=100/s,burst=20,start=empty",
+		"leaky-bucket-queue,rate=400/s,queue=1":       "leaky-bucket-queue,rate=400/s,queue=3",
+		"fixed-window,rate=21/70ms":                   "fixed-window,rate=20/70ms",
+		"fixed-window,rate=15/60ms,align=first":       "fixed-window,rate=15/70ms,align=first",
+		"sliding-window-log,rate=15/70ms":             "sliding-window-log,rate=15/80ms",
+		"sliding-window-counter,rate=23/60ms":         "sliding-window-counter,rate=20/60ms",
+		"fixed-window,rate=40/90ms":                   "sliding-window-log,rate=40/90ms",
+		"token-bucket,rate=400/s,burst=9":             "token-bucket,rate=400/s,burst=9 + fixed-window,rate=15/10s",
+	} {
+		t.Run(declared, func(t *testing.T) {
+			d, err := store.Decider(parse(t, kept))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if j := judge(t, record(t, d, 8, 120), parse(t, declared)); j.Verdict != check.Fail {
+				t.Errorf("it keeps %s: got %s, want fail", kept, explain(j))
+			}
+		})
+	}
+	t.Run("three exchanges", func(t *testing.T) {
+		limit := parse(t, "fixed-window,rate=40/1d")
+		if j := judge(t, record(t, threeExchanges{store.client, 40}, 16, 40), limit); j.Verdict != check.Fail {
+			t.Errorf("got %s, want fail", explain(j))
+		}
+	})
+}
+
+// threeExchanges is a fixed window that is never over: it reads, decides and writes without a lock.
+type threeExchanges struct {
+	client redis.UniversalClient
+	quota  int
+}
+
+func (e threeExchanges) Decide(ctx context.Context, key string, _ int64) (Ruling, error) {
+	used, err := e.client.Get(ctx, "three:"+key).Int()
+	if err != nil && err != redis.Nil {
+		return Ruling{}, err
+	}
+	if used >= e.quota {
+		return Ruling{}, nil
+	}
+	err = e.client.Set(ctx, "three:"+key, strconv.Itoa(used+1), 0).Err()
+	return Ruling{Decision: reference.Decision{Allow: true}}, err
+}

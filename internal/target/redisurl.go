@@ -1,0 +1,117 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// redisPool is the most connections to one server.
+const redisPool = 64
+
+// errRedisURL is what a URL of another form is answered with. The text of such a URL may hold a password.
+var errRedisURL = errors.New("redis: URL: it is redis://HOST:PORT/DATABASE, rediss://..., redis-cluster://HOST:PORT,HOST:PORT " +
+	"or redis-sentinel://HOST:PORT/MASTER")
+
+// redisClient returns the client for a URL. It does not connect.
+func redisClient(where string) (redis.UniversalClient, error) {
+	scheme, rest, found := strings.Cut(where, "://")
+	if !found {
+		return nil, errRedisURL
+	}
+	switch scheme {
+	case "redis", "rediss":
+		o, err := redis.ParseURL(where)
+		if err != nil {
+			return nil, errRedisURL
+		}
+		return singleClient(o), nil
+	case "redis-cluster":
+		r, err := parseAddresses(rest)
+		if err != nil || r.path != "" {
+			return nil, errRedisURL
+		}
+		return clusterClient(r), nil
+	case "redis-sentinel":
+		r, err := parseAddresses(rest)
+		if err != nil || r.path == "" {
+			return nil, errRedisURL
+		}
+		return sentinelClient(r), nil
+	}
+	return nil, errRedisURL
+}
+
+// addresses is what stands after the scheme of a URL of several servers.
+type addresses struct {
+	user, password string
+	hosts          []string
+	path           string
+}
+
+// parseAddresses reads [USER[:PASSWORD]@]HOST:PORT[,HOST:PORT]...[/PATH]. net/url knows no list of hosts.
+func parseAddresses(text string) (addresses, error) {
+	var a addresses
+	text, a.path, _ = strings.Cut(text, "/")
+	if i := strings.LastIndexByte(text, '@'); i >= 0 {
+		user, password, _ := strings.Cut(text[:i], ":")
+		var errUser, errPassword error
+		a.user, errUser = url.PathUnescape(user)
+		a.password, errPassword = url.PathUnescape(password)
+		if err := errors.Join(errUser, errPassword); err != nil {
+			return a, err
+		}
+		text = text[i+1:]
+	}
+	for host := range strings.SplitSeq(text, ",") {
+		name, port, err := net.SplitHostPort(host)
+		if err != nil {
+			return a, err
+		}
+		if name == "" || port == "" {
+			return a, fmt.Errorf("address %q: a server has a host and a port", host)
+		}
+		a.hosts = append(a.hosts, host)
+	}
+	return a, nil
+}
+
+// singleClient returns the client of one server.
+func singleClient(o *redis.Options) *redis.Client {
+	// A script that was sent again after a lost answer would count its request twice.
+	o.MaxRetries = -1
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = redisTimeout, redisTimeout, redisTimeout, redisTimeout
+	o.PoolSize = redisPool
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = quiet()
+	return redis.NewClient(o)
+}
+
+// clusterClient returns the client of a cluster.
+func clusterClient(a addresses) *redis.ClusterClient {
+	return redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: a.hosts, Username: a.user, Password: a.password, MaxRetries: -1, ContextTimeoutEnabled: true,
+		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout, PoolTimeout: redisTimeout,
+		PoolSize: redisPool, DisableIdentity: true, DisableRoutingPolicies: true, MaintNotificationsConfig: quiet(),
+	})
+}
+
+// sentinelClient returns the client of the master that sentinels name.
+func sentinelClient(a addresses) *redis.Client {
+	return redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, MaxRetries: -1,
+		ContextTimeoutEnabled: true, DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
+		PoolTimeout: redisTimeout, PoolSize: redisPool, DisableIdentity: true,
+	})
+}
+
+// quiet turns off the notices of maintenance, which only some hosted servers send.
+func quiet() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}

@@ -1,0 +1,171 @@
+package target
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// bucketView explains the state of a bucket or queue: how much is taken, and what has come back since the last time
+// something was added. Amounts are in nanoseconds times N.
+type bucketView struct {
+	n, per, limit, batch, undelayed uint64
+	full                            int64
+	queue                           bool
+}
+
+func newBucketView(p reference.Policy) bucketView {
+	b := bucketView{n: uint64(p.Rate.N), per: uint64(p.Rate.Per), limit: uint64(p.Full()) * uint64(p.Rate.Per), full: p.Full(),
+		undelayed: uint64(p.Undelayed) * uint64(p.Rate.Per), queue: p.Algorithm == reference.LeakyBucketQueue}
+	if p.Refill == reference.RefillInterval {
+		b.batch = uint64(p.Fill) * uint64(p.Rate.Per)
+	}
+	return b
+}
+
+func (b bucketView) view(numbers []int64, _ time.Duration, cost int64, allow bool) view {
+	taken, into := uint64(numbers[0])*1000, uint64(numbers[1])*1000
+	v := view{remaining: int64((b.limit - taken) / b.per), reset: b.until(taken, into)}
+	switch {
+	case allow && b.queue:
+		if before := taken - uint64(cost)*b.per; before > b.undelayed {
+			v.delay = b.until(before-b.undelayed, 0)
+		}
+	case cost > b.full:
+		v.wait = reference.Never
+	default:
+		if room := b.limit - uint64(cost)*b.per; taken > room {
+			v.wait = b.until(taken-room, into)
+		}
+	}
+	return v
+}
+
+// until returns the time until need has come back, rounded up to the nanosecond.
+func (b bucketView) until(need, into uint64) time.Duration {
+	if need == 0 {
+		return 0
+	}
+	if b.batch != 0 {
+		need = (need+b.batch-1)/b.batch*b.batch - into
+	}
+	return time.Duration((need + b.n - 1) / b.n)
+}
+
+// windowView explains the state of a fixed window: its start, or -1 for none open, and its count.
+type windowView struct{ reference.Policy }
+
+func (w windowView) view(numbers []int64, at time.Duration, cost int64, _ bool) view {
+	start, used := numbers[0], numbers[1]
+	v := view{remaining: w.Rate.N - used}
+	if start >= 0 {
+		v.reset = w.Rate.Per - (at - micros(start))
+	}
+	switch {
+	case cost > w.Rate.N:
+		v.wait = reference.Never
+	case cost > v.remaining:
+		v.wait = v.reset
+	}
+	return v
+}
+
+// logView explains the state of a log: its units, and the times of its newest entry and of the one that must leave before
+// a denied request fits.
+type logView struct {
+	quota int64
+	keep  time.Duration
+}
+
+func newLogView(p reference.Policy) logView {
+	l := logView{quota: p.Rate.N, keep: p.Rate.Per}
+	if p.Boundary == reference.Closed {
+		l.keep++
+	}
+	return l
+}
+
+func (l logView) view(numbers []int64, at time.Duration, cost int64, _ bool) view {
+	v := view{remaining: l.quota - numbers[0]}
+	if newest := numbers[1]; newest >= 0 {
+		v.reset = l.keep - (at - micros(newest))
+	}
+	if leaves := numbers[2]; leaves >= 0 {
+		v.wait = l.keep - (at - micros(leaves))
+	}
+	if cost > l.quota {
+		v.wait = reference.Never
+	}
+	return v
+}
+
+// counterView explains the state of a sliding window counter: the start of the window of the instant, or -1 for none open,
+// the count of the window before, and its own.
+type counterView struct{ reference.Policy }
+
+func (c counterView) view(numbers []int64, at time.Duration, cost int64, _ bool) view {
+	prev, cur, into := numbers[1], numbers[2], time.Duration(0)
+	if numbers[0] >= 0 {
+		into = at - micros(numbers[0])
+	}
+	v := view{remaining: max(0, c.Rate.N-cur-c.weighted(prev, c.Rate.Per-into))}
+	switch {
+	case cur > 0:
+		v.reset = 2*c.Rate.Per - into
+	case prev > 0:
+		v.reset = c.Rate.Per - into
+	}
+	v.wait = c.wait(cost, into, prev, cur)
+	return v
+}
+
+// wait returns how long a request waits: in this window until the weighted part of prev leaves room, or in the next one until
+// that of cur does.
+func (c counterView) wait(cost int64, into time.Duration, prev, cur int64) time.Duration {
+	if cost > c.Rate.N {
+		return reference.Never
+	}
+	if prev == 0 && cur == 0 {
+		return 0
+	}
+	if room := c.Rate.N - cost - cur; room >= 0 {
+		if x := c.Rate.Per - c.latest(prev, room); x < c.Rate.Per {
+			return max(0, x-into)
+		}
+	}
+	return 2*c.Rate.Per - c.latest(cur, c.Rate.N-cost) - into
+}
+
+// latest returns the largest rest of a window at which the weighted part of count is rounded to no more than room.
+func (c counterView) latest(count, room int64) time.Duration {
+	if count == 0 {
+		return c.Rate.Per
+	}
+	window, n := uint64(c.Rate.Per), uint64(count)
+	var left uint64
+	switch c.Rounding {
+	case reference.RoundUp:
+		left = uint64(room) * window / n
+	case reference.RoundNearest:
+		left = ((2*uint64(room)+1)*window - 1) / (2 * n)
+	default:
+		left = ((uint64(room)+1)*window - 1) / n
+	}
+	return time.Duration(min(left, window))
+}
+
+// weighted returns the part of count in the rest left of a window, rounded to a whole number.
+func (c counterView) weighted(count int64, left time.Duration) int64 {
+	window := uint64(c.Rate.Per)
+	hi, lo := bits.Mul64(uint64(count), uint64(left))
+	var carry uint64
+	switch c.Rounding {
+	case reference.RoundUp:
+		lo, carry = bits.Add64(lo, window-1, 0)
+	case reference.RoundNearest:
+		lo, carry = bits.Add64(lo, window/2, 0)
+	}
+	quotient, _ := bits.Div64(hi+carry, lo, window)
+	return int64(quotient)
+}

@@ -1,0 +1,52 @@
+package target
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// OnStoreError says what a target answers while its store does not answer.
+type OnStoreError string
+
+// The choices. Each is seen in the body, and by the absence of every field that tells of a quota: nobody knows it then.
+const (
+	// StoreErrorFails answers 500. The zero value means it.
+	StoreErrorFails OnStoreError = "error"
+	// StoreErrorAllows lets the request through (fail open).
+	StoreErrorAllows OnStoreError = "allow"
+	// StoreErrorDenies answers with the status of a denial, without a time to come back (fail closed).
+	StoreErrorDenies OnStoreError = "deny"
+)
+
+// complete returns the choice, "error" for none; another word is an error.
+func (c OnStoreError) complete() (OnStoreError, error) {
+	switch c {
+	case "":
+		return StoreErrorFails, nil
+	case StoreErrorFails, StoreErrorAllows, StoreErrorDenies:
+		return c, nil
+	}
+	return c, fmt.Errorf("target: choice on a store error %q: it is %q, %q or %q", c, StoreErrorAllows, StoreErrorDenies, StoreErrorFails)
+}
+
+// storeFailed answers a request that the store could not decide.
+func (t *Target) storeFailed(w http.ResponseWriter, r *http.Request, err error) {
+	t.storeErrors.Add(1)
+	if t.opts.StoreFailed != nil {
+		t.opts.StoreFailed(err)
+	}
+	if r.Context().Err() != nil {
+		return
+	}
+	switch t.opts.OnStoreError {
+	case StoreErrorAllows:
+		writePlain(w, r, http.StatusOK, "allowed: the store of the limiter does not answer\n")
+	case StoreErrorDenies:
+		writePlain(w, r, t.opts.DenyStatus, "denied: the store of the limiter does not answer\n")
+	default:
+		writePlain(w, r, http.StatusInternalServerError, "the store of the limiter does not answer\n")
+	}
+}
+
+// StoreErrors returns how many requests the store did not decide.
+func (t *Target) StoreErrors() int64 { return t.storeErrors.Load() }
