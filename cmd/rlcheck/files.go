@@ -112,7 +112,7 @@ func newInitCmd(e *env) *cobra.Command {
 				return fmt.Errorf("%s: it exists already (choose another name)", args[0])
 			}
 			if err != nil {
-				return err
+				return fmt.Errorf("%s: not written: %w", args[0], cause(err))
 			}
 			_, err = f.Write(scenario.Template())
 			if e := f.Close(); err == nil {

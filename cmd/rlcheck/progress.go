@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -34,22 +36,25 @@ func (e *env) newMeter(name string, planned int) *meter {
 	if width == 0 || e.quiet || e.noProgress || dumb == "dumb" || ci != "" {
 		return nil
 	}
+	output := mpb.WithOutput(e.say.err)
+	if f, ok := e.say.err.(*os.File); ok && runtime.GOOS != "windows" { // whose consoles have escapes off at first
+		output = mpb.WithConsoleWriter(&console{out: f})
+	}
 	m := &meter{wide: width >= wideEnough}
-	// One column less than there is: a line that fills the last one moves the cursor on some terminals.
-	m.progress = mpb.New(mpb.WithOutput(e.say.err), mpb.WithWidth(min(width-1, 120)), mpb.WithRefreshRate(120*time.Millisecond))
+	m.progress = mpb.New(output, mpb.WithWidth(min(width, 120)), mpb.WithRefreshRate(120*time.Millisecond))
 	m.bar = m.progress.AddBar(int64(max(planned, 1)), mpb.BarRemoveOnComplete(),
-		mpb.PrependDecorators(decor.Name(name+" ")),
+		mpb.PrependDecorators(decor.Name(name)),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return m.text() })))
 	return m
 }
 
 func (m *meter) text() string {
 	p := m.seen.Load()
-	text := " connecting"
+	text := "connecting"
 	if p != nil {
-		text = fmt.Sprintf(" %d allowed, %d denied, %d unknown, late %s", p.Allowed, p.Denied, p.Unknown, p.Late.Round(10*time.Microsecond))
+		text = fmt.Sprintf("%d allowed, %d denied, %d unknown, late %s", p.Allowed, p.Denied, p.Unknown, p.Late.Round(10*time.Microsecond))
 		if m.wide {
-			text = " " + p.Phase + ":" + text
+			text = p.Phase + ": " + text
 		}
 	}
 	m.columns = max(m.columns, utf8.RuneCountInString(text))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"runtime"
@@ -110,6 +111,8 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 	if err != nil {
 		return err
 	}
+	// Two runs that start in the same second at the same target must not share the keys of their clients.
+	keys := r.ID + "-" + strings.ToLower(rand.Text()[:6])
 	whole := true
 	for i, s := range chosen {
 		if ctx.Err() != nil {
@@ -119,7 +122,7 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 		if len(chosen) > 1 {
 			label = fmt.Sprintf("%d/%d %s", i+1, len(chosen), s.ID)
 		}
-		done, err := e.one(ctx, s, trialOf{label, r.ID, textOf(sources, s.File), dir, f, red})
+		done, err := e.one(ctx, s, trialOf{label, keys, textOf(sources, s.File), dir, f, red})
 		if err != nil {
 			whole = false
 			e.say.problem(err)
@@ -141,7 +144,7 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 
 // trialOf is what one scenario of a run needs beside itself.
 type trialOf struct {
-	label, run string
+	label, keys string
 	text       []byte
 	dir        *runDir
 	flags      runFlags
@@ -153,7 +156,7 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (report.
 	var bar *meter
 	var planErr, keepErr error
 	out := trial.Scenario(ctx, s, trial.Options{
-		ID: t.run + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow, Redis: t.flags.redis,
+		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow, Redis: t.flags.redis,
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.keepPlan(s.ID, t.text, plan)
 			n, _ := plan.Planned()
