@@ -274,3 +274,31 @@ func FuzzStep(f *testing.F) {
 		}
 	})
 }
+
+// TestCounterForgetsAfterTwoWindows checks the instants around 2W after a window began: until then the count of that window
+// still matters for where windows begin, from then on nothing does.
+func TestCounterForgetsAfterTwoWindows(t *testing.T) {
+	for _, align := range []string{"first", "clock"} {
+		for _, c := range []struct {
+			at    time.Duration
+			reset time.Duration // of the request at that time: two windows after the one it falls into began
+		}{
+			{199, 101},
+			{200, 200},
+			{201, map[string]time.Duration{"first": 200, "clock": 199}[align]}, // A window of its own, or one of the grid.
+		} {
+			s := newSubject(t, "sliding-window-counter,rate=4/100ns,align="+align)
+			for range 4 {
+				s.ask(t, 0, 1)
+			}
+			d := s.ask(t, c.at, 1)
+			s.checkAfter(t, d, 1)
+			if !d.Allow || d.Reset != c.reset {
+				t.Errorf("align=%s at %d: got %+v, want it allowed with reset %d", align, c.at, d, c.reset)
+			}
+			if c.at >= 200 && d.Remaining != 3 {
+				t.Errorf("align=%s at %d: got remaining %d, want 3", align, c.at, d.Remaining)
+			}
+		}
+	}
+}
