@@ -179,8 +179,16 @@ func (c counter) firstDenied(h *history) *breach {
 	}
 	ends, starts, costs := map[int64]int64{}, map[int64]int64{}, map[int64]int64{}
 	prev := map[int64]int64{} // the units that may lie in each window
+	var anywhere int64        // the units that may lie in more windows than are told apart
 	for _, ev := range h.all {
 		lo, hi := c.first(ev.s), c.last(ev.e)
+		if hi-lo > widest {
+			if ev.outcome == timeline.Denied {
+				return nil
+			}
+			anywhere += ev.cost
+			continue
+		}
 		for k := lo; k <= hi; k++ {
 			prev[k] += ev.cost
 			if ev.outcome != timeline.Denied {
@@ -204,12 +212,15 @@ func (c counter) firstDenied(h *history) *breach {
 		}
 		// The window before weighs the most at the earliest instant at which a denial of this one can be decided.
 		left := c.latest(k) - max(c.earliest(k), starts[k])
-		if c.weighted(prev[k-1], left)+cur+costs[k]-1 < c.quota {
+		if c.weighted(prev[k-1]+anywhere, left)+cur+costs[k]-1 < c.quota {
 			return c.breachOfFirst(h, k)
 		}
 	}
 	return nil
 }
+
+// widest is the largest number of windows that a request is followed through.
+const widest = 1 << 10
 
 // breachOfFirst collects what may lie in window k or the one before.
 func (c counter) breachOfFirst(h *history, k int64) *breach {

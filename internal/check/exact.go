@@ -47,9 +47,10 @@ type place struct {
 
 // The caps of a search.
 const (
-	frontCap = 1 << 10
-	stateCap = 1 << 13
-	visitCap = 1 << 19
+	windowCap = 1 << 16
+	frontCap  = 1 << 10
+	stateCap  = 1 << 13
+	visitCap  = 1 << 19
 )
 
 // deadEnd is the instant at which no state was left.
@@ -89,11 +90,17 @@ func (x *exact) search() *deadEnd {
 	return nil
 }
 
-// between closes the states over the instants between two points, window by window.
+// between closes the states over the instants between two points, window by window. Where there are too many windows it
+// gives up: a request without an answer may wait through years of them.
 func (x *exact) between(from, to int64) {
-	for _, begin := range x.m.boundaries(from+1, to-1) {
+	begins := x.m.boundaries(from+1, to-1)
+	if len(begins) == windowCap {
+		x.limited = true
+		return
+	}
+	for _, begin := range begins {
 		x.close(from*x.scale, begin*x.scale-x.gap)
-		if x.visited > visitCap {
+		if x.visited += len(x.front); x.visited > visitCap {
 			x.limited = true
 			return
 		}

@@ -282,12 +282,12 @@ func (c counterModel) deny(m memoryState) []memoryState {
 // at returns the window in which the present of z lies: the same for the whole of it, and for every phase of the box.
 func (w windows) at(z zone) int64 { return w.first(-z.bound(0, now)) }
 
-// begins returns the instants of [from, to] at which a window begins, at its earliest.
+// begins returns the instants of [from, to] at which a window begins, at its earliest: the first 2^16 of them.
 func (w windows) begins(from, to int64) []int64 {
 	var out []int64
 	for k := w.last(from); ; k++ {
 		begin := w.earliest(k)
-		if begin > to {
+		if begin > to || len(out) == windowCap {
 			return out
 		}
 		if begin >= from {
