@@ -49,7 +49,7 @@ func (b bucket) fits(span int64, units int64) bool {
 
 // over sweeps the instants at which intervals end, keeping the starts that a violated span may still have.
 func (b bucket) over(h *history) *breach {
-	if b.startsEmpty {
+	if b.startsEmpty && !h.joined(maxTime) { // else it was created before
 		if br := b.overSinceEmpty(h); br != nil {
 			return br
 		}
@@ -140,7 +140,7 @@ type bucketMeter struct {
 
 func (b bucket) usage(h *history) meter {
 	m := &bucketMeter{bucket: b, starts: h.counted(b.all), ends: h.countedEnds(b.all), tat: minTime}
-	if (b.startsEmpty || b.startsUnknown) && len(h.all) > 0 {
+	if (b.startsEmpty || b.startsUnknown || h.joined(b.memory())) && len(h.all) > 0 {
 		created := h.all[0].e
 		for i := range h.all {
 			created = min(created, h.all[i].e)

@@ -17,6 +17,10 @@ type event struct {
 	seq     int
 	// order is the index in the history's events.
 	order int32
+	// mute marks a denial that proves nothing, as a missing request may explain it; its outcome is Unknown.
+	mute bool
+	// from is since when no request is missing, where the recording began amid traffic; else 0.
+	from int64
 }
 
 // history is one partition as the bounds see it. Every slice may be empty.

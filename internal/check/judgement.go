@@ -46,7 +46,7 @@ func (c *caseFile) verdict(p *part) PartitionVerdict {
 	case len(v.Findings) > 0:
 		v.Verdict, v.Reason, v.Detail = Fail, "", ""
 	case v.Verdict == Inconclusive: // foreign traffic
-	case v.Judged == 0:
+	case v.Judged == 0 && p.unjudged == "":
 		v.Verdict = Inconclusive
 		v.Reason, v.Detail = nothingKnown(p.obs)
 	case p.limited:

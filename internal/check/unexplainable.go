@@ -39,7 +39,7 @@ func newExact(h *history, p reference.Policy, phase int64) *exact {
 	}
 	all := p.Count == reference.CountAll
 	m := newModel(p, phase, phase, h.all[0].cost)
-	if m == nil {
+	if m == nil || h.joined(newBound(p, phase, phase).memory()) {
 		return nil
 	}
 	x := &exact{m: m, h: h, all: all, scale: 1}

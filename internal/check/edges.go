@@ -1,0 +1,97 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// edges is the span of a recording in which no decided request is missing, where it was cut out of traffic that went on
+// before and after. What happened outside has left the limiter in some state, and could explain a denial near an edge. It
+// can explain no admission, as fewer requests leave more room: over-admission needs no care, except where requests open
+// windows.
+type edges struct {
+	from, until int64
+	// memory is how long the limiter remembers, in nanoseconds.
+	memory int64
+	// drop: a denial changes nothing, so that one that proves nothing can be left out. Otherwise it stays, as a request
+	// that may have been admitted or not.
+	drop bool
+	// opened: a request opens a window, so that one that is missing displaces all that follow.
+	opened bool
+}
+
+// edgesOf returns the edges of a recording for a limit, or nil if it has none.
+func edgesOf(h timeline.Header, limit reference.Limit) *edges {
+	if h.CompleteFrom == 0 && h.CompleteUntil == 0 {
+		return nil
+	}
+	e := &edges{from: int64(h.CompleteFrom), until: maxTime, drop: true}
+	if h.CompleteUntil > 0 {
+		e.until = int64(h.CompleteUntil)
+	}
+	for _, p := range limit {
+		e.memory = max(e.memory, newBound(p, 0, 0).memory())
+		e.drop = e.drop && (p.Count == "" || p.Count == reference.CountAdmitted) && p.Ban == 0
+		e.opened = e.opened || p.Windowed() && p.Align == reference.AlignFirst
+	}
+	return e
+}
+
+// trim returns the events of a partition, ascending by start, that can be judged, each with what it can prove. It may
+// change all.
+func (e *edges) trim(all []event) []event {
+	if e.opened {
+		all = e.inside(all[e.forgotten(all):])
+	}
+	for i := range all {
+		ev := &all[i]
+		early := e.from > 0 && !e.opened && ev.s-e.memory <= e.from
+		if !e.opened {
+			ev.from = e.from
+		}
+		if ev.outcome == timeline.Denied && (early || ev.e > e.until) {
+			ev.outcome, ev.mute = timeline.Unknown, true
+		}
+		if e.opened && ev.e > e.until {
+			ev.outcome = timeline.Unknown
+		}
+	}
+	if e.drop {
+		all = slices.DeleteFunc(all, func(ev event) bool { return ev.mute })
+	}
+	return all
+}
+
+// forgotten returns the number of events before the first silence, known to be one, after which the limiter has forgotten
+// all that came before: 0 if the first event follows it.
+func (e *edges) forgotten(all []event) int {
+	if e.from == 0 {
+		return 0
+	}
+	until := e.from
+	for i, ev := range all {
+		if ev.s > until+e.memory {
+			return i
+		}
+		until = max(until, ev.e)
+	}
+	return len(all)
+}
+
+// inside returns the events that may have been decided before one that is missing.
+func (e *edges) inside(all []event) []event {
+	for i, ev := range all {
+		if ev.s > e.until {
+			return all[:i]
+		}
+	}
+	return all
+}
+
+// joined tells whether requests that are missing from before the first event may still count, for a limiter that remembers
+// so long.
+func (h *history) joined(memory int64) bool {
+	return len(h.all) > 0 && h.all[0].from > 0 && h.all[0].s-memory <= h.all[0].from
+}

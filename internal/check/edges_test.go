@@ -1,0 +1,154 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// traffic is what a limiter decided over a long time: random arrivals in bursts, latencies up to longest, decisions at any
+// instant between.
+func traffic(t *testing.T, rng *rand.Rand, spec string, n int, longest time.Duration) []timeline.Observation {
+	t.Helper()
+	limit, err := reference.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lim, err := reference.NewLimit(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type request struct {
+		o       timeline.Observation
+		decided time.Duration
+	}
+	all := make([]request, n)
+	at := time.Duration(0)
+	for i := range all {
+		pause := 40 * time.Millisecond
+		switch rng.IntN(50) {
+		case 0:
+			pause = 6 * time.Second
+		case 1, 2:
+			pause = 500 * time.Millisecond
+		}
+		at += time.Duration(rng.Int64N(int64(pause)))
+		took := time.Duration(rng.Int64N(int64(longest)))
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1}, Sent: at, FirstByte: at + took, Answered: true}
+		all[i] = request{o, at + time.Duration(rng.Int64N(int64(took)+1))}
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return int(all[a].decided - all[b].decided) })
+	state := lim.Init()
+	for _, i := range order {
+		var d reference.Decision
+		state, d = lim.Step(state, all[i].decided, 1)
+		all[i].o.Outcome = timeline.Denied
+		if d.Allow {
+			all[i].o.Outcome = timeline.Allowed
+		}
+	}
+	out := make([]timeline.Observation, n)
+	for i := range all {
+		out[i] = all[i].o
+	}
+	return out
+}
+
+// cutOut returns what a log from one instant to another has of the traffic: the requests that ended in between.
+func cutOut(all []timeline.Observation, from, until, longest time.Duration) *timeline.Timeline {
+	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(0, 0).UTC(), CompleteFrom: from, CompleteUntil: until - longest}}
+	for _, o := range all {
+		if o.FirstByte >= from && o.FirstByte <= until {
+			tl.Observations = append(tl.Observations, o)
+		}
+	}
+	return tl
+}
+
+// edgeSpecs are right limits, each with one that is wrong.
+var edgeSpecs = [][2]string{
+	{"token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=22"},
+	{"token-bucket,rate=10/s,burst=20,start=empty", "token-bucket,rate=12/s,burst=20,start=empty"},
+	{"token-bucket,rate=10/s,burst=5,refill=interval,fill=5", "token-bucket,rate=20/s,burst=5,refill=interval,fill=5"},
+	{"leaky-bucket,rate=10/s,burst=5", "leaky-bucket,rate=10/s,burst=4"},
+	{"token-bucket,rate=10/s,burst=5,count=all", "token-bucket,rate=10/s,burst=4,count=all"},
+	{"token-bucket,rate=10/s,burst=20,ban=300ms", "token-bucket,rate=10/s,burst=18,ban=300ms"},
+	{"sliding-window-log,rate=10/1s", "sliding-window-log,rate=11/1s"},
+	{"sliding-window-log,rate=10/1s,count=all", "sliding-window-log,rate=9/1s,count=all"},
+	{"fixed-window,rate=10/1s", "fixed-window,rate=11/1s"},
+	{"fixed-window,rate=10/1s,count=all", "fixed-window,rate=11/1s,count=all"},
+	{"fixed-window,rate=10/1s,align=first", "fixed-window,rate=9/1s,align=first"},
+	{"sliding-window-counter,rate=10/1s", "sliding-window-counter,rate=11/1s"},
+	{"sliding-window-counter,rate=10/1s,align=first", "sliding-window-counter,rate=9/1s,align=first"},
+	{"fixed-window,rate=10/1s + token-bucket,rate=20/s,burst=5", "fixed-window,rate=9/1s + token-bucket,rate=20/s,burst=5"},
+}
+
+// TestNoAccusationAtTheEdges: what a right limiter did is explained wherever the recording of it is cut out; without the
+// edges it often is not. And a wrong limit is refuted all the same.
+func TestNoAccusationAtTheEdges(t *testing.T) {
+	cuts := 30
+	if testing.Short() {
+		cuts = 12
+	}
+	for _, c := range edgeSpecs {
+		t.Run(c[0], func(t *testing.T) {
+			t.Parallel()
+			caught, blind := 0, 0
+			for i := range cuts {
+				rng := rand.New(rand.NewPCG(uint64(i), 7))
+				longest := []time.Duration{time.Millisecond, 50 * time.Millisecond, 700 * time.Millisecond}[i%3]
+				all := traffic(t, rng, c[0], 250, longest)
+				end := all[len(all)-1].FirstByte
+				from := time.Duration(rng.Int64N(int64(end / 3)))
+				tl := cutOut(all, from, from+end/2, longest)
+				right, wrong := judgeSpec(t, tl, c[0]), judgeSpec(t, tl, c[1])
+				if right.Verdict == Fail {
+					t.Fatalf("seed %d, cut from %s, latency up to %s: accused: %s", i, from, longest, textOf(right))
+				}
+				if wrong.Verdict == Fail {
+					caught++
+				}
+				tl.Header.CompleteFrom, tl.Header.CompleteUntil = 0, 0
+				if judgeSpec(t, tl, c[0]).Verdict == Fail {
+					blind++
+				}
+			}
+			t.Logf("caught %d of %d, accused without the edges %d", caught, cuts, blind)
+			if caught*4 < cuts {
+				t.Errorf("%s: got %d of %d refuted, want a quarter", c[1], caught, cuts)
+			}
+		})
+	}
+}
+
+func judgeSpec(t *testing.T, tl *timeline.Timeline, spec string) *Judgement {
+	t.Helper()
+	limit, err := reference.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := Judge(tl, limit, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func textOf(j *Judgement) string {
+	out := ""
+	for _, p := range j.Partitions {
+		for _, f := range p.Findings {
+			out += fmt.Sprintf("%s %v; ", f.Text, f.Observations)
+		}
+	}
+	return out
+}
