@@ -145,10 +145,10 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 // trialOf is what one scenario of a run needs beside itself.
 type trialOf struct {
 	label, keys string
-	text       []byte
-	dir        *runDir
-	flags      runFlags
-	red        redactor
+	text        []byte
+	dir         *runDir
+	flags       runFlags
+	red         redactor
 }
 
 // one runs one scenario and keeps its files.

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// readmeCommand is one command of a console block of README.md and the lines below it.
+type readmeCommand struct {
+	line   string
+	output []string
+}
+
+// readme returns README.md and its console blocks: indented, beginning with "$ ".
+func readme(t *testing.T) (text string, blocks [][]readmeCommand) {
+	t.Helper()
+	src, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var block []readmeCommand
+	flush := func() {
+		if block != nil {
+			blocks = append(blocks, block)
+		}
+		block = nil
+	}
+	for line := range strings.Lines(string(src)) {
+		line = strings.TrimRight(line, "\n")
+		code, indented := strings.CutPrefix(line, "    ")
+		if cmd, ok := strings.CutPrefix(code, "$ "); indented && ok {
+			block = append(block, readmeCommand{line: cmd})
+		} else if indented && len(block) > 0 {
+			last := &block[len(block)-1]
+			last.output = append(last.output, code)
+		} else if line != "" {
+			flush()
+		}
+	}
+	flush()
+	return string(src), blocks
+}
+
+// TestReadmeConsole runs the console blocks of README.md: a server in the background, where a block names one, on a port of
+// its own; otherwise a right server for the declared limit. Every line that README.md shows must be printed, but for the
+// numbers that are another in each run.
+func TestReadmeConsole(t *testing.T) {
+	_, blocks := readme(t)
+	if len(blocks) < 3 {
+		t.Fatalf("README.md has %d console blocks, want at least 3", len(blocks))
+	}
+	for _, block := range blocks {
+		t.Run(block[len(block)-1].line, func(t *testing.T) {
+			t.Parallel()
+			url := ""
+			dir := workDir(t)
+			for _, c := range block {
+				args := strings.Fields(strings.NewReplacer("'", "", "&", "").Replace(c.line))[1:]
+				limit := ""
+				for i := range args {
+					if args[i] == "--limit" {
+						limit = args[i+1]
+					}
+				}
+				switch {
+				case args[0] == "serve":
+					url = serveFor(t, dir, args[1:]...)
+					continue
+				case url == "" && slices.Contains(args, "-t"):
+					url = serveFor(t, dir, "--limit", limit)
+				}
+				for i := range args {
+					args[i] = strings.Replace(args[i], "http://127.0.0.1:8080/", url, 1)
+				}
+				compareReadme(t, dir, args, c.output)
+			}
+		})
+	}
+}
+
+// workDir is a folder with what the commands of README.md name: scenarios, and a recording.
+func workDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	from, err := filepath.Abs(filepath.Join("..", "..", "scenarios"))
+	if err == nil {
+		err = os.Symlink(from, filepath.Join(dir, "scenarios"))
+	}
+	recording := `{"sent_ns":0,"first_byte_ns":1000,"outcome":"allowed"}` + "\n" + `{"sent_ns":2000,"first_byte_ns":3000,"status":200}` + "\n"
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "timeline.ndjson"), []byte(recording), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// program is rlcheck as TestMain runs it.
+func program(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &exec.Cmd{Path: self, Args: append([]string{"rlcheck"}, args...), Dir: dir, Env: append(os.Environ(), "NO_COLOR=1")}
+}
+
+// serveFor starts rlcheck serve and returns its URL.
+func serveFor(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	if i := slices.Index(args, "--addr"); i >= 0 {
+		args = slices.Delete(slices.Clone(args), i, i+2)
+	}
+	cmd := program(t, dir, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("serve %q printed no URL: %v", args, err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// compareReadme runs a command and demands the lines of README.md in its output, and the exit status that they tell.
+func compareReadme(t *testing.T, dir string, args, want []string) {
+	t.Helper()
+	cmd := program(t, dir, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer kill.Stop()
+	err := cmd.Wait()
+	status, all := 0, strings.Join(want, "\n")
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		status = exit.ExitCode()
+	}
+	switch {
+	case strings.Contains(all, "FAIL") && status != exitFail, strings.Contains(all, "PASS") && status != exitPass, status == exitNothing, status < 0:
+		t.Errorf("%q: exit status %d, README.md shows %q; stderr: %s", args, status, all, errs.String())
+	}
+	got := steady(out.String())
+	for _, line := range want {
+		if !strings.Contains(got, steady(line)) {
+			t.Errorf("%q:\ngot  %s\nwant %s", args, got, steady(line))
+		}
+	}
+}
+
+// numbers are what differs between runs, after what does not: the burst that is declared and measured, and a bound. The keys
+// of a run begin with its start and six letters.
+var numbers = regexp.MustCompile(`burst \d+ \(measured \d+\.\.\d+\)|at most \d+|= \d+ are|\d[-\dT]+T[-\d]+-[a-z2-7]{6}|\d[-\dT.,]*`)
+
+// steady replaces the numbers that differ between runs, and all white space by one space each.
+func steady(text string) string {
+	text = numbers.ReplaceAllStringFunc(text, func(s string) string {
+		if s[0] >= '0' && s[0] <= '9' {
+			return "N"
+		}
+		return s
+	})
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// TestReadmeNames: every command and flag that README.md names is there, every SPEC in it parses, and its tables of
+// reasons and scenarios are complete.
+func TestReadmeNames(t *testing.T) {
+	text, _ := readme(t)
+	e := &env{say: &speaker{}, getenv: os.LookupEnv}
+	root := newRootCmd(e)
+	for _, m := range regexp.MustCompile("rlcheck\\s+([a-z][a-z-]+)[ `]").FindAllStringSubmatch(text, -1) {
+		if m[1] == "sends" { // the first sentence
+			continue
+		}
+		if cmd, _, err := root.Find([]string{m[1]}); (err != nil || cmd == root) && strings.Contains(text, "`"+m[0]) {
+			t.Errorf("README.md names a command %q", m[1])
+		}
+	}
+	flags := map[string]bool{}
+	for _, c := range append([]*cobra.Command{root}, root.Commands()...) {
+		c.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
+	}
+	for _, m := range regexp.MustCompile(`--([a-z][a-z-]+)`).FindAllStringSubmatch(text, -1) {
+		if !flags[m[1]] {
+			t.Errorf("README.md names a flag --%s", m[1])
+		}
+	}
+	specs := 0
+	for _, m := range regexp.MustCompile(`[a-z]+(-[a-z]+)+,rate=[a-z0-9=/,-]*[a-z0-9]`).FindAllString(text, -1) {
+		specs++
+		if _, err := reference.Parse(m); err != nil {
+			t.Errorf("README.md: %v", err)
+		}
+	}
+	if specs < 7 {
+		t.Errorf("README.md has %d SPECs, want one for each algorithm", specs)
+	}
+	for _, r := range []check.Reason{check.ScheduleMissed, check.Unreachable, check.SetupFailed, check.NeedsFailed, check.TooFew,
+		check.ForeignTraffic, check.UnclassifiedStatus, check.SearchLimit, check.Interrupted} {
+		if !strings.Contains(text, "\n| `"+string(r)+"` |") {
+			t.Errorf("README.md: the table of reasons lacks %s", r)
+		}
+	}
+	for _, name := range builtinNames() {
+		if !strings.Contains(text, "\n| `"+name+"` |") {
+			t.Errorf("README.md: the table of scenarios lacks %s", name)
+		}
+	}
+}
+
+// TestReadmeCI: the command of the CI snippet is understood.
+func TestReadmeCI(t *testing.T) {
+	text, _ := readme(t)
+	m := regexp.MustCompile(`- run: rlcheck (.*)\n\s*env: \{URL: "(.*?)", LIMIT: "(.*?)"\}`).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatal("README.md has no CI snippet")
+	}
+	line := strings.NewReplacer(`"$URL"`, m[2], `"$LIMIT"`, m[3]).Replace(m[1])
+	var out, errs bytes.Buffer
+	if status := run(append(strings.Fields(line), "--dry-run"), strings.NewReader(""), &out, &errs); status != exitPass {
+		t.Errorf("rlcheck %s: exit status %d: %s", line, status, errs.String())
+	}
+	if !strings.Contains(out.String(), "nothing was sent") {
+		t.Errorf("rlcheck %s --dry-run: got %q", line, out.String())
+	}
+}
