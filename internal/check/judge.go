@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -45,11 +46,14 @@ type Options struct {
 // ErrTooLarge is what Judge wraps when the products of a limit and the length of a recording exceed 2^61.
 var ErrTooLarge = errors.New("the limit times the length of the recording exceeds 2^61")
 
+// ErrUnsorted is what Judge wraps when observations do not ascend by Sent.
+var ErrUnsorted = errors.New("observations ascend by the time they were sent")
+
 // Judge decides whether decision times inside the closed intervals of tl, an order along them and, where they are not
 // known, window phases exist under which limit gives the observed outcomes. tl.Observations ascend by Sent. The verdict
 // is Fail only if none exist; every Fail has a finding with its witness. It costs O(n log n) for known phases.
 //
-// It returns an error that wraps ErrTooLarge where the arithmetic would overflow; then nothing is judged.
+// It returns an error that wraps ErrTooLarge where the arithmetic would overflow, or ErrUnsorted; then nothing is judged.
 func Judge(tl *timeline.Timeline, limit reference.Limit, o Options) (*Judgement, error) {
 	if err := fits(tl, limit); err != nil {
 		return nil, err
@@ -63,16 +67,30 @@ func Judge(tl *timeline.Timeline, limit reference.Limit, o Options) (*Judgement,
 	return j, nil
 }
 
-// fits checks that no product of the bounds can overflow.
+// fits checks that the observations ascend and that no product of the bounds can overflow.
 func fits(tl *timeline.Timeline, limit reference.Limit) error {
 	var units int64
+	var begin, last time.Duration
 	for i := range tl.Observations {
-		units += tl.Observations[i].Cost
-		if units < 0 || tl.Observations[i].Cost < 0 {
-			return fmt.Errorf("check: observation #%d: cost %d: %w", tl.Observations[i].Seq, tl.Observations[i].Cost, ErrTooLarge)
+		o := &tl.Observations[i]
+		units += o.Cost
+		if units < 0 || o.Cost < 0 {
+			return fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge)
 		}
+		if i > 0 && o.Sent < last {
+			return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w", o.Seq, o.Sent, ErrUnsorted)
+		}
+		last = o.Sent
 	}
-	span := int64(tl.End()) + int64(tl.Header.ClockError) + int64(tl.Header.Tick)
+	if len(tl.Observations) > 0 {
+		begin = min(begin, tl.Observations[0].Sent)
+	}
+	h := &tl.Header
+	least, most := min(h.ClockError, h.Tick, h.WallError), max(h.ClockError, h.Tick, h.WallError)
+	if int64(begin) < -maxTime/4 || least < 0 || int64(most) > maxTime/4 {
+		return fmt.Errorf("check: from %s, clocks known up to %s, %s and %s: %w", begin, h.WallError, h.ClockError, h.Tick, ErrTooLarge)
+	}
+	span := min(int64(tl.End()), maxTime) - int64(begin) + 2*int64(h.ClockError) + int64(h.Tick)
 	for _, p := range limit {
 		if span < 0 || span > maxTime/4 || int64(p.Rate.Per) > maxTime/4 || !fitsEnds(p, span+int64(p.Tick), units) {
 			return fmt.Errorf("check: %s over %s: %w", p.Algorithm, tl.End(), ErrTooLarge)

@@ -86,7 +86,7 @@ func reach(obs []timeline.Observation, end time.Duration) (from, to time.Duratio
 	for i := range obs {
 		until := end
 		if obs[i].Answered {
-			until = obs[i].FirstByte
+			until = max(obs[i].FirstByte, obs[i].Sent)
 		}
 		if i == 0 {
 			from, to = obs[i].Sent, until
