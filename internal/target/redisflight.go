@@ -19,6 +19,8 @@ const (
 type flights struct {
 	client       redis.UniversalClient
 	hash, source string
+	// atOnce is maxFlights, most is maxCalls.
+	atOnce, most int
 
 	mu      sync.Mutex
 	flying  int
@@ -39,7 +41,7 @@ type flight struct {
 }
 
 func newFlights(client redis.UniversalClient, hash, source string) *flights {
-	return &flights{client: client, hash: hash, source: source}
+	return &flights{client: client, hash: hash, source: source, atOnce: maxFlights, most: maxCalls}
 }
 
 // run runs the script once and returns its answer or what went wrong.
@@ -47,7 +49,7 @@ func (f *flights) run(c call) *redis.Cmd {
 	mine := &flight{call: c, done: make(chan struct{})}
 	f.mu.Lock()
 	f.waiting = append(f.waiting, mine)
-	lead := f.flying < maxFlights
+	lead := f.flying < f.atOnce
 	if lead {
 		f.flying++
 	}
@@ -78,7 +80,7 @@ func (f *flights) fly() {
 func (f *flights) next() []*flight {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := min(len(f.waiting), maxCalls)
+	n := min(len(f.waiting), f.most)
 	batch := append([]*flight(nil), f.waiting[:n]...)
 	f.waiting = append(f.waiting[:0], f.waiting[n:]...)
 	clear(f.waiting[len(f.waiting) : len(f.waiting)+n])
