@@ -41,6 +41,17 @@ type Fault struct {
 	pause func(Ruling) time.Duration
 	// answer edits a finished answer.
 	answer func(*answer)
+	// reply edits an answer that answer has finished, by its request.
+	reply func(*answer, *http.Request)
+	// price edits the cost of a request.
+	price func(*http.Request, int64) int64
+	// rule tells whether a rule is kept. rawPaths compares paths as written; alsoCounted counts requests under a rule with a
+	// limit by the limit of all others too, exemptCounted those under a rule without one.
+	rule                                 func(*Rule) bool
+	rawPaths, alsoCounted, exemptCounted bool
+	// What happens wrongly at events, see there; stall is how long a request waits for a store that is gone.
+	restartForgets, reloadForgets, reloadIgnored, reloadKeepsLive, outageForgets, staysOpen bool
+	stall                                                                                   time.Duration
 	// proxy edits the options of a proxy.
 	proxy func(*ProxyOptions)
 	// proxied edits what a proxy passes on.
@@ -70,7 +81,7 @@ func (f Fault) Fits(l reference.Limit) string {
 // Faults returns all faults, those of targets and those of proxies, ascending by name.
 func Faults() []Fault {
 	all := slices.Concat(policyFaults, limiterFaults, storeFaults, keyFaults,
-		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults)
+		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults)
 	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

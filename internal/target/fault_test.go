@@ -27,6 +27,7 @@ type sight struct {
 	steps        []step
 	right, wrong string
 	date         bool // Retry-After as a date
+	ruled        bool // with rulesOf
 }
 
 // do is the list of steps of a sight.
@@ -149,12 +150,15 @@ func problemStatus(s *session) string {
 // TestFaultsShowFromOutside has a client see the difference that each fault makes.
 func TestFaultsShowFromOutside(t *testing.T) {
 	shown := map[string]bool{}
-	for _, s := range slices.Concat(decisionSights, answerSights) {
+	for _, s := range slices.Concat(decisionSights, answerSights, eventSights) {
 		shown[s.fault] = true
 		t.Run(s.fault+"/"+s.spec, func(t *testing.T) {
 			for _, fault := range []string{"", s.fault} {
 				synctest.Test(t, func(t *testing.T) {
-					o := Options{Limit: parse(t, s.spec), Fault: fault, Seed: 1}
+					o := Options{Limit: parse(t, s.spec), Fault: fault, Seed: 1, OnStoreError: StoreErrorAllows}
+					if s.ruled {
+						o.Rules = rulesOf(t)
+					}
 					if s.date {
 						o.RetryAfter = RetryAfterDate
 					}

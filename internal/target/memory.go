@@ -73,6 +73,14 @@ func (m *memory) Decide(_ context.Context, key string, cost int64) (Ruling, erro
 	return Ruling{Decision: d, At: at}, nil
 }
 
+// knows tells whether the state of a partition is kept.
+func (m *memory) knows(key string) bool {
+	s := &m.shards[maphash.String(m.seed, key)%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cells[key] != nil
+}
+
 // sweep forgets the partitions last seen before t.
 func (s *shard) sweep(t time.Duration) {
 	for key, c := range s.cells {

@@ -40,6 +40,8 @@ type Options struct {
 	// told of every such request; it may be nil and is called by many goroutines.
 	OnStoreError OnStoreError
 	StoreFailed  func(error)
+	// Rules are limits of their own for some requests; the first that fits counts.
+	Rules []Rule
 	// Replicas is the number of replicas behind the address, 1 by default. They share the store, so that only faults of
 	// replication show it.
 	Replicas int
@@ -60,6 +62,12 @@ type Target struct {
 	dialect dialects
 	keyName string
 	costHdr string
+	// rules are those of Options.Rules with their limiters; next is what took the place of this limiter, nil for nothing;
+	// prefix tells the partitions of one limiter from those of another in one store; down: the store was taken away.
+	rules  []ruled
+	next   atomic.Pointer[Target]
+	prefix string
+	down   atomic.Bool
 	// storeErrors counts the requests that the store did not decide.
 	storeErrors atomic.Int64
 }
@@ -88,6 +96,9 @@ func New(o Options) (*Target, error) {
 		return nil, err
 	}
 	if t.decider, err = newDecider(&o, fault, t.clock); err != nil {
+		return nil, err
+	}
+	if err = t.addRules(); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -172,7 +183,12 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writePlain(w, r, http.StatusBadRequest, t.costHdr+": the cost of a request is an integer from 1 to 2147483648\n")
 		return
 	}
-	ruling, err := t.decide(r, cost)
+	front := t
+	if t = front.governing(r); t == nil {
+		front.exempt(w, r, cost)
+		return
+	}
+	ruling, err := front.decideBy(t, r, cost)
 	if err != nil {
 		t.storeFailed(w, r, err)
 		return
@@ -191,6 +207,9 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.render()
 	if t.fault.answer != nil {
 		t.fault.answer(a)
+	}
+	if t.fault.reply != nil {
+		t.fault.reply(a, r)
 	}
 	a.write(w, r)
 }
@@ -213,7 +232,7 @@ func (t *Target) key(r *http.Request) string {
 	if t.fault.key != nil {
 		key = t.fault.key(r, key)
 	}
-	return key
+	return t.prefix + key
 }
 
 // named returns the partition that r names itself, and whether it does.

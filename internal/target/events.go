@@ -1,0 +1,121 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// errStoreGone is what a decision ends with while the store was taken away.
+var errStoreGone = errors.New("target: the store was taken away")
+
+// Restart does what the end and a new start of the process do to a right limiter: nothing, since what it keeps is kept
+// elsewhere.
+func (t *Target) Restart() error {
+	if t.fault.restartForgets {
+		return t.forget()
+	}
+	return nil
+}
+
+// Reload reads the configuration again: limit takes the place of Options.Limit; empty leaves it. What partitions have used
+// stays used.
+func (t *Target) Reload(limit reference.Limit) error {
+	now := t.latest()
+	switch {
+	case t.fault.reloadIgnored:
+		return nil
+	case t.fault.reloadForgets && len(limit) == 0:
+		return t.forget()
+	case len(limit) == 0 || limit.String() == now.opts.Limit.String():
+		return nil
+	}
+	next, err := t.sibling(limit, nil)
+	if err != nil {
+		return err
+	}
+	if !t.fault.reloadForgets {
+		next.decider = &carrying{old: now.decider, new: next.decider, was: fullOf(now.opts.Limit), full: fullOf(limit),
+			stale: t.fault.reloadKeepsLive, known: map[string]bool{}}
+	}
+	t.next.Store(next)
+	return nil
+}
+
+// StoreDown takes the store away: no request can be decided until StoreUp.
+func (t *Target) StoreDown() { t.down.Store(true) }
+
+// StoreUp brings the store back as it was.
+func (t *Target) StoreUp() error {
+	if t.fault.staysOpen {
+		return nil
+	}
+	t.down.Store(false)
+	if t.fault.outageForgets {
+		return t.forget()
+	}
+	return nil
+}
+
+// forget starts every partition anew, those of rules too.
+func (t *Target) forget() error {
+	for i := range t.rules {
+		if l := t.rules[i].limited; l != nil {
+			if err := l.forget(); err != nil {
+				return err
+			}
+		}
+	}
+	next, err := t.sibling(t.latest().opts.Limit, nil)
+	if err != nil {
+		return err
+	}
+	t.next.Store(next)
+	return nil
+}
+
+// fullOf returns the fewest units that a full start of l admits.
+func fullOf(l reference.Limit) int64 {
+	full := l[0].Full()
+	for _, p := range l[1:] {
+		full = min(full, p.Full())
+	}
+	return full
+}
+
+// carrying is a decider that takes over from another: what a partition had used there is used here, at most all of it.
+type carrying struct {
+	old, new Decider
+	// was and full are what a full start admits at once in the old and the new one.
+	was, full int64
+	// stale leaves the partitions that the old one knows to it.
+	stale bool
+	mu    sync.Mutex
+	// known are the partitions that were taken over, or that the old decider had never seen.
+	known map[string]bool
+}
+
+// Decide takes a partition over at its first request.
+func (c *carrying) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m, ok := c.old.(interface{ knows(string) bool }); c.stale && !c.known[key] && (!ok || m.knows(key)) {
+		return c.old.Decide(ctx, key, cost)
+	}
+	if !c.known[key] {
+		// Nothing admits more than a full start: this is denied, and tells what is left.
+		r, err := c.old.Decide(ctx, key, c.was+1)
+		if err != nil {
+			return r, err
+		}
+		if used := min(c.was-r.Remaining, c.full); used > 0 {
+			if _, err := c.new.Decide(ctx, key, used); err != nil {
+				return Ruling{}, err
+			}
+		}
+		c.known[key] = true
+	}
+	return c.new.Decide(ctx, key, cost)
+}

@@ -1,0 +1,139 @@
+package target
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// Rule is a limit of its own for some requests: a route, a method, a tier of clients. What a rule names must all fit; the
+// first rule that fits counts, and the requests of each are counted apart.
+type Rule struct {
+	// Path is matched decoded, without empty and dot segments and whatever the case, as routers do; "" fits all.
+	Path string
+	// Method is matched as it is; "" fits all.
+	Method string
+	// Header names fields and their values; nil fits all.
+	Header map[string]string
+	// Limit is what the requests are held to; empty: they are not limited, and counted nowhere.
+	Limit reference.Limit
+}
+
+// fits tells whether r is meant by the rule. A raw path is compared as it came.
+func (u *Rule) fits(r *http.Request, raw bool) bool {
+	if u.Method != "" && u.Method != r.Method {
+		return false
+	}
+	for name, value := range u.Header {
+		if r.Header.Get(name) != value {
+			return false
+		}
+	}
+	switch {
+	case u.Path == "":
+		return true
+	case raw:
+		return r.URL.EscapedPath() == u.Path
+	default:
+		return strings.EqualFold(path.Clean("/"+r.URL.Path), path.Clean("/"+u.Path))
+	}
+}
+
+// ruled is a rule and the limiter behind it, nil for one without a limit.
+type ruled struct {
+	Rule
+	limited *Target
+}
+
+// addRules builds the limiters of the rules that a fault leaves.
+func (t *Target) addRules() error {
+	for i, u := range t.opts.Rules {
+		if t.fault.rule != nil && !t.fault.rule(&u) {
+			continue
+		}
+		out := ruled{Rule: u}
+		if len(u.Limit) > 0 {
+			if why := t.fault.Fits(u.Limit); why != "" {
+				return fmt.Errorf("target: fault %q: %s", t.fault.Name, why)
+			}
+			var err error
+			if out.limited, err = t.sibling(u.Limit, nil); err != nil {
+				return fmt.Errorf("target: rule %d: %w", i+1, err)
+			}
+			out.limited.prefix = fmt.Sprintf("rule %d ", i+1)
+		}
+		t.rules = append(t.rules, out)
+	}
+	return nil
+}
+
+// governing returns the limiter that a request is held to, nil for none.
+func (t *Target) governing(r *http.Request) *Target {
+	for i := range t.rules {
+		if !t.rules[i].fits(r, t.fault.rawPaths) {
+			continue
+		}
+		return t.rules[i].limited.latest()
+	}
+	return t.latest()
+}
+
+// latest returns what took the place of t, or t itself.
+func (t *Target) latest() *Target {
+	if t == nil {
+		return nil
+	}
+	if next := t.next.Load(); next != nil {
+		return next
+	}
+	return t
+}
+
+// sibling returns a limiter like t for another limit, with a clock and a store in common; nil for the decider lets it make
+// its own.
+func (t *Target) sibling(limit reference.Limit, d Decider) (*Target, error) {
+	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName, costHdr: t.costHdr,
+		prefix: t.prefix, facts: factsOf(limit), decider: d}
+	s.opts.Limit, s.opts.Rules = limit, nil
+	if d == nil {
+		var err error
+		if s.decider, err = newDecider(&s.opts, t.fault, t.clock); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// decideBy asks the limiter t that governs r, unless the store was taken away.
+func (front *Target) decideBy(t *Target, r *http.Request, cost int64) (Ruling, error) {
+	if front.down.Load() {
+		if stall := front.fault.stall; stall > 0 {
+			front.clock.sleepUntil(r.Context(), front.clock.at()+stall)
+		}
+		return Ruling{}, errStoreGone
+	}
+	if front.fault.price != nil {
+		cost = front.fault.price(r, cost)
+	}
+	if general := front.latest(); t != general && front.fault.alsoCounted {
+		if ruling, err := general.decide(r, cost); err != nil || !ruling.Allow {
+			return ruling, err
+		}
+	}
+	return t.decide(r, cost)
+}
+
+// exempt answers a request that no limit counts.
+func (front *Target) exempt(w http.ResponseWriter, r *http.Request, cost int64) {
+	if front.fault.exemptCounted {
+		if _, err := front.latest().decide(r, cost); err != nil {
+			front.storeFailed(w, r, err)
+			return
+		}
+	}
+	a := &answer{status: http.StatusOK, header: w.Header(), body: okBody, typ: plainType}
+	a.write(w, r)
+}
