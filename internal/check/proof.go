@@ -28,12 +28,13 @@ const (
 	proofTries  = 600
 	largeProof  = 64
 	largeVisits = 1 << 18
+	proofVisits = 1 << 21
 )
 
 // refute judges events alone.
 func (p *proof) refute(events []event) []*breach {
 	p.tries--
-	if len(events) > largeProof && p.visits > largeVisits {
+	if p.visits > proofVisits || len(events) > largeProof && p.visits > largeVisits {
 		p.tries = 0
 	}
 	s := &search{policy: p.policy, mode: p.mode, group: &group{parts: []*history{historyOf(events)}}}

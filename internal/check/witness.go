@@ -20,13 +20,23 @@ func (c *caseFile) findingOf(p *part, found []*breach, pol reference.Policy, box
 	}
 	events := eventsOf(found)
 	if len(c.limit) == 1 && !anchored(pol) {
-		pr := &proof{h: p.histories[0], policy: pol, mode: c.o.Conformance, box: box, tries: proofTries}
-		if len(found) == 1 && found[0].kind == UnderAdmission {
-			pr.mode = LowerBound // the denial is to be proved, whatever else is wrong
-		}
+		pr := &proof{h: p.histories[0], policy: pol, mode: c.proofMode(found, pol), box: box, tries: proofTries}
 		found, events = pr.fewest(found)
 	}
 	return c.describe(p, found, events, pol, box)
+}
+
+// proofMode is the side that a witness is made smaller for: that of the bound which found it, where the exact search would
+// know no more.
+func (c *caseFile) proofMode(found []*breach, pol reference.Policy) Conformance {
+	switch {
+	case len(found) == 1 && found[0].kind == UnderAdmission:
+		return LowerBound // the denial is to be proved, whatever else is wrong
+	case len(found) == 1 && found[0].kind == OverAdmission && !pol.Windowed():
+		return UpperBound
+	default:
+		return c.o.Conformance
+	}
 }
 
 // describe makes a finding of breaches and the events that prove them together.
