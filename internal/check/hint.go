@@ -31,10 +31,14 @@ func explainsAll(tl *timeline.Timeline, p reference.Policy) bool {
 	if fits(tl, limit) != nil {
 		return false
 	}
-	c := newCase(tl, limit, Options{SkipMeasure: true})
-	c.quick = true
-	c.judge()
-	return c.judgement().Verdict == Pass
+	for _, bounds := range []bool{true, false} { // the bounds refute most guesses, and are much faster
+		c := newCase(tl, limit, Options{SkipMeasure: true})
+		c.quick, c.boundsOnly = true, bounds
+		if c.judge(); c.judgement().Verdict != Pass {
+			return false
+		}
+	}
+	return true
 }
 
 // guess is a policy worth trying.

@@ -120,6 +120,8 @@ type caseFile struct {
 	edges *edges
 	// quick asks for the verdict alone: findings have no witness.
 	quick bool
+	// boundsOnly leaves out the exact search.
+	boundsOnly bool
 }
 
 func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile {
@@ -179,7 +181,7 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 	for _, p := range parts {
 		g.parts = append(g.parts, p.histories[0])
 	}
-	s := &search{policy: c.limit[0], mode: c.o.Conformance, group: g}
+	s := &search{policy: c.limit[0], mode: c.o.Conformance, group: g, quick: c.boundsOnly}
 	found, refuted := s.refute(box)
 	for i, p := range parts {
 		p.limited = s.limited

@@ -16,6 +16,9 @@ func (c *caseFile) judgement() *Judgement {
 		p := &j.Partitions[i]
 		j.Measured.Burst = j.Measured.Burst.intersect(p.Measured.Burst)
 		j.Measured.Rate = j.Measured.Rate.intersect(p.Measured.Rate)
+		if len(j.Partitions) == 1 { // the phases of several are kept apart: they may be different ones
+			j.Measured.Phase = p.Measured.Phase
+		}
 		if j.Verdict = Worst(j.Verdict, p.Verdict); p.Verdict == Inconclusive && j.Reason == "" {
 			j.Reason, j.Detail = p.Reason, p.Detail
 		}

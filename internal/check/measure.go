@@ -21,7 +21,7 @@ func (c *caseFile) measure(p *part) Measured {
 	pol := c.limit[0]
 	box, _ := phasesOf(pol, c.tl.Header)
 	m := gauge{c: c, h: p.histories[0], box: box}
-	out := Measured{Burst: m.burst(pol)}
+	out := Measured{Burst: m.burst(pol), Phase: m.phase(pol)}
 	if pol.Windowed() || pol.Algorithm == reference.SlidingWindowLog {
 		perSecond := float64(time.Second) / float64(pol.Rate.Per)
 		out.Rate = Interval{Lo: out.Burst.Lo * perSecond, Hi: out.Burst.Hi * perSecond, LoSet: out.Burst.LoSet, HiSet: out.Burst.HiSet}

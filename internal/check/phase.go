@@ -64,6 +64,8 @@ type search struct {
 	// visited counts the boxes that were judged; limited tells that the budget ran out, so that the rest was not refuted.
 	visited int
 	limited bool
+	// quick leaves out the exact search.
+	quick bool
 	// steps counts the decisions that exact searches tried.
 	steps int
 	// capped tells that an exact search reached its cap.
@@ -136,10 +138,14 @@ func (s *search) judge(b cell) (refutation, bool) {
 			return refutation{i, br}, true
 		}
 	}
-	if ranged(b.policy) || !s.single(b.phases) || s.mode != "" && s.mode != Exact {
+	if s.quick || ranged(b.policy) || !s.single(b.phases) || s.mode != "" && s.mode != Exact {
 		return refutation{}, false
 	}
 	for i, h := range s.group.parts {
+		if s.steps > stepBudget {
+			s.capped = true
+			break
+		}
 		br, visited, limited := unexplainable(h, b.policy, b.from)
 		s.steps += visited
 		if br != nil {
@@ -175,9 +181,15 @@ func judgeOne(h *history, b bound, mode Conformance) *breach {
 	return nil
 }
 
+// stepBudget is how many decisions the exact searches of all phases may try together.
+const stepBudget = 1 << 22
+
 // turnsOf returns the phases inside the box at which a request of the group enters or leaves a window, ascending.
 func turnsOf(g *group, size int64, box phases) []int64 {
 	var out []int64
+	if box.to-box.from > 64*size { // an anchor that nothing bounds: too many to list, and halves do as well
+		return nil
+	}
 	for _, h := range g.parts {
 		for _, ev := range h.all {
 			for _, t := range [2]int64{ev.s, ev.e} {

@@ -87,6 +87,9 @@ type Measured struct {
 	Burst Interval
 	// Rate is in units per second.
 	Rate Interval
+	// Phase is when windows begin, in nanoseconds since the start of the recording, modulo the window; of limits with windows
+	// whose phase is not known beforehand.
+	Phase Interval
 }
 
 // PartitionVerdict is the verdict on one partition.

@@ -148,7 +148,11 @@ func fromFindings(in []jsonFinding, partition string) []check.Finding {
 }
 
 func fromMeasured(m jsonMeasured) check.Measured {
-	return check.Measured{Burst: fromInterval(m.Burst), Rate: fromInterval(m.Rate)}
+	out := check.Measured{Burst: fromInterval(m.Burst), Rate: fromInterval(m.Rate)}
+	if m.Phase != nil {
+		out.Phase = check.Interval{Lo: m.Phase[0], Hi: m.Phase[1], LoSet: true, HiSet: true}
+	}
+	return out
 }
 
 func fromInterval(in [2]*float64) (out check.Interval) {

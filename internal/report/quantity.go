@@ -96,7 +96,11 @@ func worth(s *Scenario) []string {
 		return []string{burst, rate}
 	}
 	m := s.Judgement.Measured
-	return []string{burst + " (" + measured(m.Burst, "", wholeText) + ")", rate + " (" + measured(m.Rate, "/s", perSecond) + ")"}
+	out := []string{burst + " (" + measured(m.Burst, "", wholeText) + ")", rate + " (" + measured(m.Rate, "/s", perSecond) + ")"}
+	if m.Phase.LoSet && m.Phase.HiSet {
+		out = append(out, "windows begin at "+seconds(time.Duration(m.Phase.Lo))+" .. "+seconds(time.Duration(m.Phase.Hi)))
+	}
+	return out
 }
 
 // fullNoun names what Policy.Full counts.

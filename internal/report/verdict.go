@@ -49,6 +49,7 @@ type jsonFinding struct {
 type jsonMeasured struct {
 	Burst [2]*float64 `json:"burst"`
 	Rate  [2]*float64 `json:"rate_per_s"`
+	Phase *[2]float64 `json:"phase_ns,omitempty"`
 }
 
 // VerdictJSON returns j in the form of rlcheck.verdict/v1, indented and ending in a newline: what `check -o json` prints.
@@ -91,7 +92,11 @@ func toFindings(fs []check.Finding, named string) []jsonFinding {
 }
 
 func toMeasured(m check.Measured) jsonMeasured {
-	return jsonMeasured{Burst: toInterval(m.Burst), Rate: toInterval(m.Rate)}
+	out := jsonMeasured{Burst: toInterval(m.Burst), Rate: toInterval(m.Rate)}
+	if m.Phase.LoSet && m.Phase.HiSet {
+		out.Phase = &[2]float64{m.Phase.Lo, m.Phase.Hi}
+	}
+	return out
 }
 
 func toInterval(v check.Interval) (out [2]*float64) {

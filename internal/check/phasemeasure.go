@@ -1,0 +1,73 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// The phase is measured on recordings of up to phaseLimit observations, to a phaseParts-th of the window.
+const (
+	phaseLimit = 20_000
+	phaseParts = 1 << 9
+)
+
+// phase returns the window phases that the partition does not refute, in nanoseconds since the start of the recording: the
+// shortest interval that holds them all, which may reach beyond one window. Unset where the phase is known or nothing of it
+// is refuted.
+func (g gauge) phase(pol reference.Policy) Interval {
+	size := int64(pol.Rate.Per)
+	if !pol.Windowed() || pol.Align == reference.AlignFirst || g.box.from == g.box.to || len(g.h.all) > phaseLimit {
+		return Interval{}
+	}
+	s := &search{policy: pol, mode: g.c.o.Conformance, group: &group{parts: []*history{g.h}}, quick: true}
+	s.turns = turnsOf(s.group, size, g.box)
+	left := s.survivors(g.box, max((g.box.to-g.box.from)/phaseParts, 1))
+	whole := g.box.to-g.box.from >= size-1
+	if len(left) == 0 || whole && len(left) == 1 && left[0] == g.box {
+		return Interval{}
+	}
+	box := phases{left[0].from, left[len(left)-1].to}
+	if whole { // the box is a circle: leave out its widest refuted arc
+		box = arc(left, size)
+	}
+	return Interval{Lo: float64(box.from), Hi: float64(box.to), LoSet: true, HiSet: true}
+}
+
+// survivors returns the boxes of at most the given width that are not refuted, ascending, neighbours joined.
+func (s *search) survivors(b phases, width int64) []phases {
+	if _, ok := s.judge(cell{b, s.policy}); ok {
+		return nil
+	}
+	if b.to-b.from <= width || s.single(b) {
+		return []phases{b}
+	}
+	mid := b.from + (b.to-b.from+1)/2
+	left, right := s.survivors(phases{b.from, mid - 1}, width), s.survivors(phases{mid, b.to}, width)
+	if len(left) > 0 && len(right) > 0 && left[len(left)-1].to+1 == right[0].from {
+		left[len(left)-1].to = right[0].to
+		right = right[1:]
+	}
+	return append(left, right...)
+}
+
+// arc returns the shortest arc of a circle of the given size that holds all boxes, which ascend and do not overlap. Its end
+// may lie beyond one turn.
+func arc(boxes []phases, size int64) phases {
+	widest, after := int64(-1), 0
+	for i, b := range boxes {
+		next := boxes[0].from + size
+		if i+1 < len(boxes) {
+			next = boxes[i+1].from
+		}
+		if gap := next - b.to; gap > widest {
+			widest, after = gap, i
+		}
+	}
+	turned := append(slices.Clone(boxes[after+1:]), boxes[:after+1]...)
+	out := phases{turned[0].from, turned[len(turned)-1].to}
+	if out.to < out.from {
+		out.to += size
+	}
+	return out
+}

@@ -1,0 +1,49 @@
+package check
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// TestMeasuredPhaseHoldsTheTrueOne: whatever the phase of a limiter is, the measured interval holds it, and is mostly
+// narrower than a window.
+func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
+	for _, a := range []reference.Algorithm{reference.FixedWindow, reference.SlidingWindowCounter} {
+		t.Run(string(a), func(t *testing.T) {
+			const size = 100
+			r := rand.New(rand.NewPCG(8, 8))
+			narrow := 0
+			for range 100 {
+				phase := time.Duration(r.IntN(size))
+				p := reference.Policy{Algorithm: a, Rate: reference.Rate{N: 4, Per: size}, Align: reference.AlignPhase, PhaseFrom: phase, PhaseTo: phase}
+				lim, err := reference.New(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tl := honestHistory(r, lim, 80)
+				p.Align, p.PhaseFrom, p.PhaseTo = reference.AlignUnknown, 0, 0
+				j, err := Judge(tl, reference.Limit{p}, Options{})
+				if err != nil || j.Verdict != Pass {
+					t.Fatalf("got %v %v, want pass", j, err)
+				}
+				m := j.Measured.Phase
+				if !m.LoSet {
+					continue
+				}
+				lo, hi := int64(m.Lo), int64(m.Hi)
+				if at := mod(int64(phase)-lo, size); at > hi-lo {
+					t.Fatalf("measured %d..%d, which does not hold %d", lo, hi, phase)
+				}
+				if hi-lo < size/4 {
+					narrow++
+				}
+			}
+			if narrow < 50 {
+				t.Errorf("measured to a quarter of a window in %d of 100 histories, want at least 50", narrow)
+			}
+		})
+	}
+}
