@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -39,12 +40,16 @@ func (r *recording) denials(b DenialBound) check.Claim {
 	switch {
 	case all == 0:
 		return tooFew(id, "no request of phase "+quote(b.Phase)+" was sent")
-	case len(denials) > b.Max && late > r.lateMax:
+	case len(denials) > b.Max && late > r.lateMax && !b.Unlimited:
 		return inconclusive(check.ScheduleMissed, fmt.Sprintf("%s; but one was sent %s late, so they came closer together than planned", text, millis(late)))
-	case len(denials) > b.Max && r.explained(denials):
+	case len(denials) > b.Max && !b.Unlimited && r.explained(denials, b.Limit):
 		return inconclusive(check.ScheduleMissed, text+"; but they may have been decided so close together that the limit denies them")
 	case len(denials) > b.Max:
-		return settle(id, text, []check.Finding{witness(check.Finding{Kind: DeniedInPhase, Seen: int64(len(denials)),
+		kind := DeniedInPhase
+		if b.Unlimited {
+			kind = DeniedUnlimited
+		}
+		return settle(id, text, []check.Finding{witness(check.Finding{Kind: kind, Seen: int64(len(denials)),
 			Bound: int64(b.Max), Text: text + ": " + seqs(denials)}, denials...)})
 	case len(denials)+unclassified+unanswered <= b.Max:
 		return settle(id, text, nil)
@@ -55,19 +60,29 @@ func (r *recording) denials(b DenialBound) check.Claim {
 	}
 }
 
-// explained tells whether there is a limit under which the denials are right at some instants at which they may have been
+// explained tells whether there is a limit, that of the phase or else the scenario's, under which the denials are right at some instants at which they may have been
 // decided: no proof that one of them is wrong was found in their partitions.
-func (r *recording) explained(denials []*timeline.Observation) bool {
-	if len(r.limit) == 0 {
-		return false
+func (r *recording) explained(denials []*timeline.Observation, own reference.Limit) bool {
+	limit := r.limit
+	if len(own) > 0 {
+		limit = own
 	}
-	j, err := check.Judge(r.tl, r.limit, check.Options{SkipMeasure: true})
-	if err != nil {
-		return true // what cannot be judged accuses nobody
+	if len(limit) == 0 {
+		return false
 	}
 	concerned := map[string]bool{}
 	for _, o := range denials {
 		concerned[o.Partition] = true
+	}
+	tl := &timeline.Timeline{Header: r.tl.Header}
+	for i := range r.tl.Observations {
+		if concerned[r.tl.Observations[i].Partition] {
+			tl.Observations = append(tl.Observations, r.tl.Observations[i])
+		}
+	}
+	j, err := check.Judge(tl, limit, check.Options{SkipMeasure: true})
+	if err != nil {
+		return true // what cannot be judged accuses nobody
 	}
 	for _, p := range j.Partitions {
 		for _, f := range p.Findings {

@@ -29,9 +29,9 @@ func TestDenialsOfAPhase(t *testing.T) {
 	two := []timeline.Observation{req(1, 0, 1, 429), req(2, 1, 2, 429), req(3, 3, 4, 200)}
 	more := func(obs ...timeline.Observation) *timeline.Timeline { return record(append(obs, two...)...) }
 	for max, want := range []string{"fail", "fail", "pass", "pass"} {
-		run(t, Expect{Denials: []DenialBound{{"p", max}}}, []row{{fmt.Sprintf("two denials, %d allowed for", max), more(), want, fmt.Sprintf("2 of 3 requests of phase \"p\" were denied, at most %d may be", max)}})
+		run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: max}}}, []row{{fmt.Sprintf("two denials, %d allowed for", max), more(), want, fmt.Sprintf("2 of 3 requests of phase \"p\" were denied, at most %d may be", max)}})
 	}
-	run(t, Expect{Denials: []DenialBound{{"p", 1}}}, []row{
+	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 1}}}, []row{
 		{"another phase", record(other(req(4, 0, 1, 429)), other(req(5, 0, 1, 429)), req(1, 0, 1, 429)), "pass", "1 of 1"},
 		{"the origin", record(origin(req(4, 0, 1, 429)), req(1, 0, 1, 429)), "pass", "1 of 1"},
 		{"no such phase", record(other(req(4, 0, 1, 429))), "too-few", `no request of phase "p"`},
@@ -40,13 +40,13 @@ func TestDenialsOfAPhase(t *testing.T) {
 		{"late, but within the bound", record(late(req(4, 50, 51, 200), 50*ms)), "pass", ""},
 		{"another phase was late", more(other(late(req(4, 50, 51, 200), 50*ms))), "fail", ""},
 	})
-	run(t, Expect{Denials: []DenialBound{{"p", 2}}}, []row{
+	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 2}}}, []row{
 		{"one lost may be a third", more(req(4, 9, 0, 0)), "too-few", "1 request without an answer"},
 		{"one not classified may be a third", more(req(4, 9, 10, 500)), "unclassified-status", "1 answer has a status"},
 	})
-	run(t, Expect{Denials: []DenialBound{{"p", 3}}}, []row{{"one lost is within the bound", more(req(4, 9, 0, 0)), "pass", ""}})
+	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 3}}}, []row{{"one lost is within the bound", more(req(4, 9, 0, 0)), "pass", ""}})
 	for by, want := range map[time.Duration]check.Verdict{60 * ms: check.Fail, 61 * ms: check.Inconclusive} {
-		c := judge(more(late(req(4, 90, 91, 200), by)), nil, Expect{Denials: []DenialBound{{"p", 1}}, LateP99: 60 * ms}, noWaits)[0]
+		c := judge(more(late(req(4, 90, 91, 200), by)), nil, Expect{Denials: []DenialBound{{Phase: "p", Max: 1}}, LateP99: 60 * ms}, noWaits)[0]
 		if c.Verdict != want {
 			t.Errorf("%v late, 60 ms expected: got %s (%s), want %s", by, c.Verdict, c.Text, want)
 		}
@@ -60,7 +60,7 @@ func TestDenialsThatTheLimitExplains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bound := Expect{Denials: []DenialBound{{"p", 0}}}
+	bound := Expect{Denials: []DenialBound{{Phase: "p", Max: 0}}}
 	for name, c := range map[string]struct {
 		second timeline.Observation
 		want   check.Verdict

@@ -5,6 +5,7 @@ package claim
 import (
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -25,6 +26,14 @@ type Expect struct {
 	LateP99 time.Duration
 	// Intact compares the answers of the origin with those through the target; nil: not compared.
 	Intact *IntactExpect
+	// Quota are the claims on what answers tell of the quota.
+	Quota QuotaExpect
+	// Answers are the statuses that the answers of phases must have; empty: any.
+	Answers []AnswerBound
+	// Parity compares the answers of phases; empty: none.
+	Parity []ParityExpect
+	// Storms are the phases whose retries are told of; may be empty.
+	Storms []StormExpect
 }
 
 // FieldGroup names a group of header fields.
@@ -32,12 +41,14 @@ type FieldGroup string
 
 // The groups. RetryAfterField: every denial has a valid Retry-After. RateLimitFields: every answer, allowed or denied,
 // tells its quota in some dialect. DateField: every answer has a Date. ProblemBody: every denial has an
-// application/problem+json body.
+// application/problem+json body. NoStore: no denial lets caches keep it. Explanation: every denial has a body.
 const (
 	RetryAfterField FieldGroup = "retry-after"
 	RateLimitFields FieldGroup = "ratelimit"
 	DateField       FieldGroup = "date"
 	ProblemBody     FieldGroup = "problem"
+	NoStore         FieldGroup = "no-store"
+	Explanation     FieldGroup = "explanation"
 )
 
 // RetryAfterExpect are the claims on Retry-After.
@@ -52,6 +63,41 @@ type RetryAfterExpect struct {
 type DenialBound struct {
 	Phase string
 	Max   int
+	// Limit is that of the phase's partitions where it is not the scenario's. Unlimited tells that no limit counts the
+	// phase: then no denial is explained.
+	Limit     reference.Limit
+	Unlimited bool
+}
+
+// QuotaExpect are the claims on what answers tell of the quota. What an answer leaves out is no failure.
+type QuotaExpect struct {
+	// Conventions: no rule is broken, not even one that only convention makes.
+	Conventions bool
+	// Agree: the dialects of one answer tell the same limit and the same remaining units.
+	Agree bool
+	// Stable: a partition is told one limit.
+	Stable bool
+	// Counts: the remaining units fall by the cost of each request, and do not rise faster than the limit gives back.
+	Counts bool
+	// Fresh tells that a partition is new at its first request, so that the remaining units then are known.
+	Fresh bool
+}
+
+// AnswerBound is which statuses the answers of a phase must have.
+type AnswerBound struct {
+	Phase  string
+	Status []int
+}
+
+// ParityExpect says that the answers of Phase have the fields of those of Like.
+type ParityExpect struct{ Phase, Like string }
+
+// StormExpect is a phase of Clients clients that retry, each until one request of it is admitted. Drained demands that
+// each is.
+type StormExpect struct {
+	Phase   string
+	Clients int
+	Drained bool
 }
 
 // LatencyBound is the largest service time (FirstByte - Sent) that a quantile of the answers with an outcome may have.

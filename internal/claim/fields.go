@@ -30,6 +30,10 @@ func groupOf(g FieldGroup) (group, bool) {
 		return group{"Date", false, readDate}, true
 	case ProblemBody:
 		return group{"body of type application/problem+json", true, readProblem}, true
+	case NoStore:
+		return group{"leave to be stored by no cache", true, readStorable}, true
+	case Explanation:
+		return group{"body that explains it", true, readExplanation}, true
 	default:
 		return group{}, false
 	}

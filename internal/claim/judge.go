@@ -24,6 +24,18 @@ const (
 	DeniedStatus check.Kind = "denied-status"
 	// DeniedInPhase: more denials in a phase than it may have. Seen and Bound count denials.
 	DeniedInPhase check.Kind = "denied-in-phase"
+	// DeniedUnlimited: denials in a phase that no limit counts. Seen and Bound count denials.
+	DeniedUnlimited check.Kind = "denied-unlimited"
+	// AnsweredOtherwise: answers with a status that is not expected. Seen counts them, Bound is 0.
+	AnsweredOtherwise check.Kind = "answered-otherwise"
+	// NotDrained: clients that were never admitted. Seen counts them, Bound is 0.
+	NotDrained check.Kind = "not-drained"
+	// QuotaConflict: answers that tell two limits or two remaining units. Seen counts them, Bound is 0.
+	QuotaConflict check.Kind = "quota-conflict"
+	// RemainingHigh and RemainingLow: an answer tells more, or fewer, remaining units than can be. Seen is what it tells (or
+	// the least that can be), Bound the most that can be (or what it tells).
+	RemainingHigh check.Kind = "remaining-too-high"
+	RemainingLow  check.Kind = "remaining-too-low"
 	// Latency: a quantile of the service time over its bound. Seen and Bound are that quantile and its bound.
 	Latency check.Kind = "latency"
 	// FieldLost, FieldChanged, StatusChanged, BodyChanged: what a proxy did to the answers of the origin. Seen counts the
@@ -35,7 +47,7 @@ const (
 )
 
 // Judge returns one claim for each expectation of e, in a fixed order: fields, Retry-After, status, denials by phase,
-// latency, intactness, schedule. A claim fails only on evidence that no noise explains and then has at least one finding;
+// quota, answers, parity, storms, latency, intactness, schedule. A claim fails only on evidence that no noise explains and then has at least one finding;
 // observations that were not answered or have an unknown outcome accuse nobody. limit is used for retry-after-not-longer
 // and for the waits of intact; it may be empty, then the former is Inconclusive. The observations of tl must ascend by
 // Sent; those of the origin count for intact only. It costs one pass over tl for each claim, and sorts.
@@ -64,6 +76,16 @@ func judge(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longe
 	}
 	for _, b := range e.Denials {
 		claims = append(claims, r.denials(b))
+	}
+	claims = append(claims, r.quota(e.Quota)...)
+	for _, b := range e.Answers {
+		claims = append(claims, r.answers(b))
+	}
+	for _, p := range e.Parity {
+		claims = append(claims, r.parity(p))
+	}
+	for _, s := range e.Storms {
+		claims = append(claims, r.storm(s))
 	}
 	for _, b := range e.Latency {
 		claims = append(claims, r.latency(b))

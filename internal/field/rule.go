@@ -29,6 +29,7 @@ const (
 	XRSet       Rule = "XR-SET"
 	XRReset     Rule = "XR-EPOCH"
 	XRRange     Rule = "XR-REM-RANGE"
+	STNoStore   Rule = "ST-429-NOSTORE"
 	PDType      Rule = "PD-TYPE"
 	PDStatus    Rule = "PD-STATUS"
 )
@@ -99,6 +100,7 @@ var abouts = map[Rule]About{
 	XRSet:       {Convention, "X-RateLimit-Limit, -Remaining and -Reset come together, as numbers", "convention (GitHub and others)"},
 	XRReset:     {Convention, "X-RateLimit-Reset is a Unix time in seconds, or seconds from now", "convention (GitHub and others)"},
 	XRRange:     {Convention, "X-RateLimit-Remaining is a number from 0 to the limit", "convention (GitHub and others)"},
+	STNoStore:   {Must, "a 429 is not stored by a cache", "RFC 6585 section 4"},
 	PDType:      {Must, "application/problem+json is a JSON object", "RFC 9457 section 3"},
 	PDStatus:    {Must, "the member status is the status of the answer", "RFC 9457 section 3.1.2"},
 }

@@ -55,7 +55,7 @@ func (p *Phase) connections(partitions int) int64 {
 		return p.total(partitions)
 	case timeline.Boundary:
 		return mulDiv(int64(p.Requests+1)/2, int64(partitions), 1, false)
-	case timeline.Closed, timeline.HonorRetryAfter:
+	case timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff:
 		return int64(p.Clients)
 	default:
 		return 0
@@ -65,6 +65,11 @@ func (p *Phase) connections(partitions int) int64 {
 // peak returns the highest planned rate of the phase over all partitions, a zero Rate where there is none.
 func (p *Phase) peak(partitions int) reference.Rate {
 	r := p.Rate
+	for _, step := range p.Rates {
+		if less(r, step) {
+			r = step
+		}
+	}
 	if p.Shape == timeline.Ramp {
 		if r = p.From; less(r, p.To) {
 			r = p.To
@@ -126,6 +131,12 @@ func (p *Phase) size() string {
 	switch p.Shape {
 	case timeline.Constant:
 		return fmt.Sprintf("rate %s for %s", p.Rate, shortDuration(p.Duration))
+	case timeline.Poisson:
+		return fmt.Sprintf("rate %s at random for %s", p.Rate, shortDuration(p.Duration))
+	case timeline.Steps:
+		return fmt.Sprintf("%d rates for %s", len(p.Rates), shortDuration(p.Duration))
+	case timeline.Hook:
+		return "action " + string(p.Event.Action)
 	case timeline.Ramp:
 		return fmt.Sprintf("rate %s to %s for %s", p.From, p.To, shortDuration(p.Duration))
 	case timeline.Silence:

@@ -24,7 +24,7 @@ type latencySpec struct{ bounds []claim.LatencyBound }
 
 // expectKind is the kind of the expect mapping.
 func expectKind() kind[Expect] {
-	groups := choice("a group of fields", claim.RetryAfterField, claim.RateLimitFields, claim.DateField, claim.ProblemBody)
+	groups := choice("a group of fields", claim.RetryAfterField, claim.RateLimitFields, claim.DateField, claim.ProblemBody, claim.NoStore, claim.Explanation)
 	return object("expect", []field[Expect]{
 		key("conformance", choice("conformance", Exact, UpperBound, LowerBound, NoConformance), "Which contradictions to the limit are a FAIL; exact by default.", func(e *Expect) *Conformance { return &e.Conformance }),
 		key("resolution", resolutionKind(), "How closely the run must measure the limit for a PASS; the quota exactly and the rate to 2% by default.", func(e *Expect) *Resolution { return &e.Resolution }),
@@ -34,6 +34,10 @@ func expectKind() kind[Expect] {
 		key("denials", list("bounds", denialKind()), "The most denials of phases.", func(e *Expect) *[]claim.DenialBound { return &e.Denials }),
 		key("latency", latencyKind(), "Bounds of service times.", func(e *Expect) *[]claim.LatencyBound { return &e.Latency }),
 		key("schedule", scheduleKind(), "How well the plan must be kept; missed, the run is INCONCLUSIVE.", func(e *Expect) *time.Duration { return &e.LateP99 }),
+		key("quota", quotaKind(), "What answers tell of the quota.", func(e *Expect) *claim.QuotaExpect { return &e.Quota }),
+		key("answers", list("bounds", answerKind()), "Statuses that the answers of phases must have.", func(e *Expect) *[]claim.AnswerBound { return &e.Answers }),
+		key("parity", list("pairs", parityKind()), "Phases whose answers must have the fields of those of another.", func(e *Expect) *[]claim.ParityExpect { return &e.Parity }),
+		key("storm", list("phases", stormKind()), "Backoff phases whose retries are told of.", func(e *Expect) *[]claim.StormExpect { return &e.Storms }),
 		key("intact", intactKind(), "What must arrive through a proxy as the origin sent it.", func(e *Expect) **claim.IntactExpect { return &e.Intact }),
 	}, nil)
 }

@@ -53,6 +53,7 @@ func scenarioKind() kind[Scenario] {
 		key("target", targetKind(), "Where requests go and what they are.", func(s *Scenario) *Target { return &s.Target }),
 		key("partition", partitionKind(), "What the limiter tells clients apart by.", func(s *Scenario) *Partition { return &s.Partition }),
 		key("limit", limitKind(), "The declared limit that the target is held against.", func(s *Scenario) *reference.Limit { return &s.Limit }).must(),
+		key("allowed", allowedKind(), "Which answers are admissions; those with a status below 400 that are no denials by default.", func(s *Scenario) *[]int { return &s.Allowed }),
 		key("denied", deniedKind(), "Which answers are denials.", func(s *Scenario) *Denied { return &s.Denied }),
 		key("phases", list("phases", phaseKind()), "What is sent, one phase after the other.", func(s *Scenario) *[]Phase { return &s.Phases }).must(),
 		key("expect", expectKind(), "What the answers must show.", func(s *Scenario) *Expect { return &s.Expect }),
@@ -76,6 +77,7 @@ func targetKind() kind[Target] {
 		key("tick", duration(0, time.Minute), "How coarse the target's clock may be; 1ms by default.", func(t *Target) *time.Duration { return &t.Tick }),
 		key("fault", word("a fault is a name that \"rlcheck serve --fault list\" prints", idPattern), "A deliberate defect of the embedded target.", func(t *Target) *string { return &t.Fault }),
 		key("retry_after", choice("the form of Retry-After", "seconds", "date"), "How the embedded target writes Retry-After.", func(t *Target) *string { return &t.RetryAfter }),
+		key("on_store_error", choice("the choice on a store error", "allow", "deny", "error"), "What the embedded target answers while its store is gone; error by default.", func(t *Target) *string { return &t.OnStoreError }),
 		key("insecure", boolean("insecure"), "Accept any TLS certificate.", func(t *Target) *bool { return &t.Insecure }),
 		key("protocol", protocolKind(), "Only h1 (HTTP/1.1) can be sent.", func(t *Target) *Protocol { return &t.Protocol }),
 	}, func(d *decoder, n *node, t *Target) {
@@ -242,6 +244,13 @@ func checkPartition(d *decoder, n *node, p *Partition) {
 	if len(kinds) > 1 {
 		d.add(kinds[1], quote(kinds[1].text), "clients are told apart by one thing", "remove it or "+quote(kinds[0].text))
 	}
+}
+
+// allowedKind is the kind of the allowed mapping.
+func allowedKind() kind[[]int] {
+	return object("allowed", []field[[]int]{
+		key("status", list("statuses", whole("a status", 100, 599)), "Statuses that are admissions.", func(v *[]int) *[]int { return v }).must(),
+	}, nil)
 }
 
 // deniedKind is the kind of the denied mapping.

@@ -54,14 +54,15 @@ func (l *linter) head(src []byte, root *node) {
 
 // plan warns of plans that cannot show what they should.
 func (l *linter) plan(root *node) {
-	s, full := l.s, boundsOf(l.s.Limit).full
+	s := l.s
 	denies := false
 	for i := range s.Phases {
 		p := &s.Phases[i]
+		full := boundsOf(p.Limit).full
 		switch p.Shape {
 		case timeline.AtOnce, timeline.Boundary:
-			denies = denies || int64(p.Requests)*p.Cost > full
-		case timeline.Silence:
+			denies = denies || !p.Unlimited && int64(p.Requests)*p.Cost > full
+		case timeline.Silence, timeline.Hook:
 		default:
 			denies = true
 		}

@@ -20,6 +20,8 @@ type phaseSpec struct {
 	lead, window   span
 	aim            timeline.Aim
 	cost           int
+	limit          phaseLimit
+	rates          []speed
 }
 
 // aimAuto lets the alignment of the limit choose the aim.
@@ -42,12 +44,17 @@ func shapes() []shapeKeys {
 		{shape: timeline.Closed, needs: []string{"clients", "requests"}, may: []string{"duration"}},
 		{shape: timeline.HonorRetryAfter, needs: []string{"clients", "duration"}, may: []string{"requests"}},
 		{shape: timeline.Boundary, needs: []string{"requests"}, may: []string{"aim", "lead", "window"}},
+		{shape: timeline.Steps, needs: []string{"rates", "duration"}},
+		{shape: timeline.Poisson, needs: []string{"rate"}, oneOf: []string{"duration", "requests"}},
+		{shape: timeline.Backoff, needs: []string{"clients", "duration", "retry"}, may: []string{"requests"}},
+		{shape: timeline.Hook, needs: []string{"action"}, may: []string{"command", "timeout"}},
 	}
 }
 
 // shapeOnly are the keys that only some shapes take.
 func shapeOnly() []string {
-	return []string{"requests", "rate", "from", "to", "duration", "clients", "aim", "lead", "window"}
+	return []string{"requests", "rate", "from", "to", "duration", "clients", "aim", "lead", "window", "rates", "retry",
+		"action", "command", "timeout"}
 }
 
 // takes lists the keys that the shape takes.
@@ -59,9 +66,9 @@ func phaseKind() kind[Phase] {
 	for _, s := range shapes() {
 		names = append(names, s.shape)
 	}
-	name := word("a name has lower case letters, digits and dashes, and begins with a letter", `^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+	name := word("a name has lower case letters, digits and dashes, and begins with a letter", phaseNamePattern)
 	header := word("a field name is an HTTP token", tokenPattern)
-	k := object("a phase", []field[Phase]{
+	k := object("a phase", slices.Concat([]field[Phase]{
 		key("name", name, "A name of its own; reports refer to it.", func(p *Phase) *string { return &p.Name }).must(),
 		key("shape", choice("a shape", names...), "How the requests are timed.", func(p *Phase) *timeline.Shape { return &p.Shape }).must(),
 		key("requests", amountKind(), `Requests of each partition: a number, or a multiple of what a full start admits ("2x", "2x+5").`, func(p *Phase) *amount { return &p.spec.requests }),
@@ -77,7 +84,9 @@ func phaseKind() kind[Phase] {
 		key("origin", boolean("origin"), "Send the phase to target.origin.", func(p *Phase) *bool { return &p.Origin }),
 		key("forge", list("field names", header), "Header fields with another invented client address in each request.", func(p *Phase) *[]string { return &p.Forge }),
 		key("cost", whole("a cost", 1, 1_000_000), "The units that the limiter charges for each request; 1 by default.", func(p *Phase) *int { return &p.spec.cost }),
-	}, checkPhase)
+		key("rates", list("rates", speedKind()), "The rates of the steps, which share the duration evenly.", func(p *Phase) *[]speed { return &p.spec.rates }),
+		key("retry", retryKind(), "How the clients retry, each until a request of it is admitted.", func(p *Phase) *timeline.Retry { return &p.Retry }),
+	}, requestKeys(), hookKeys()), checkPhase)
 	for _, s := range shapes() {
 		k.schema.AllOf = append(k.schema.AllOf, when("shape", string(s.shape), s.schema()))
 	}
@@ -122,13 +131,27 @@ func checkPhase(d *decoder, n *node, p *Phase) {
 	if len(s.oneOf) > 0 && given != 1 && !n.odd {
 		d.add(n, fmt.Sprintf("%d of %s", given, strings.Join(s.oneOf, " and ")), what+" has exactly one of them", "")
 	}
-	if p.Shape == timeline.Silence {
+	if p.Quiet() {
 		for _, k := range n.keys {
-			if slices.Contains([]string{"partition", "origin", "forge", "cost"}, k.text) {
-				d.add(k, quote(k.text), "a phase of shape silence sends nothing", "remove it")
+			if slices.Contains(sending(p.Shape), k.text) {
+				d.add(k, quote(k.text), what+" sends nothing", "remove it")
 			}
 		}
 	}
+	if p.Shape == timeline.Hook {
+		checkHook(d, n, p)
+	}
+}
+
+// sending are the keys of a phase that a shape which sends nothing has no use for.
+func sending(shape timeline.Shape) []string {
+	keys := []string{"partition", "origin", "forge", "cost"}
+	for _, f := range requestKeys() {
+		if f.name != "limit" || shape != timeline.Hook { // a reload has the limit that it declares
+			keys = append(keys, f.name)
+		}
+	}
+	return keys
 }
 
 // defaultLead is the gap on each side of a boundary, where the window is not shorter than ten of them.

@@ -58,27 +58,36 @@ type planner struct {
 
 // partitions returns the partitions of a phase, in the order in which they take their turns.
 func (pl *planner) partitions(own string) []string {
-	prefix := pl.run
-	if own != "" {
-		prefix += "-" + own
-	}
 	names := make([]string, pl.scenario.Partition.Count)
 	for i := range names {
-		names[i] = fmt.Sprintf("%s-%d", prefix, i+1)
+		names[i] = pl.partition(own, i)
 	}
 	pl.random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names
 }
 
+// partition returns the name of partition i of those that phases keep for themselves, or of the common ones.
+func (pl *planner) partition(own string, i int) string {
+	if own == "" {
+		return fmt.Sprintf("%s-%d", pl.run, i+1)
+	}
+	return fmt.Sprintf("%s-%s-%d", pl.run, own, i+1)
+}
+
 // phase plans one phase.
 func (pl *planner) phase(p *Phase) timeline.Phase {
 	out := timeline.Phase{Name: p.Name, Shape: p.Shape, Origin: p.Origin, Duration: p.Duration, Forge: p.Forge}
-	if p.Shape == timeline.Silence {
+	if p.Quiet() {
+		out.Event = p.Event
 		return out
 	}
 	names := pl.partitions(p.Partition)
+	out.Request = p.request(pl)
 	switch p.Shape {
-	case timeline.Closed, timeline.HonorRetryAfter:
+	case timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff:
+		if out.Retry = p.Retry; p.Shape == timeline.Backoff {
+			out.Retry.Seed = pl.random.Uint64()
+		}
 		out.Partitions, out.Clients, out.Cost = names, p.Clients, p.Cost
 		out.Requests = int(p.total(len(names)))
 	case timeline.Boundary:
@@ -86,7 +95,7 @@ func (pl *planner) phase(p *Phase) timeline.Phase {
 		out.Requests = int(p.total(len(names))) - out.ProbeRequests
 		out.Arrivals = p.around(names)
 	default:
-		out.Arrivals = p.open(names)
+		out.Arrivals = p.open(names, p.times(pl))
 	}
 	return out
 }
@@ -97,16 +106,28 @@ func (p *Phase) arrival(name string, at time.Duration) timeline.Arrival {
 }
 
 // open plans a phase whose requests have planned times: the partitions take turns, evenly between two requests of one.
-func (p *Phase) open(names []string) []timeline.Arrival {
+func (p *Phase) open(names []string, times func(k int) time.Duration) []timeline.Arrival {
 	all := make([]timeline.Arrival, 0, p.Requests*len(names))
 	for k := range p.Requests {
-		due, next := p.due(k), p.due(k+1)
+		due, next := times(k), times(k+1)
 		for i, name := range names {
 			shift := time.Duration(mulDiv(int64(next-due), int64(i), int64(len(names)), false))
 			all = append(all, p.arrival(name, due+shift))
 		}
 	}
 	return all
+}
+
+// times returns when request k of a partition is due, for k from 0 to Requests.
+func (p *Phase) times(pl *planner) func(k int) time.Duration {
+	switch p.Shape {
+	case timeline.Poisson:
+		return p.randomTimes(pl)
+	case timeline.Steps:
+		return p.stepTimes()
+	default:
+		return p.due
+	}
 }
 
 // due returns when request k of a partition is due.
@@ -172,7 +193,7 @@ func (s *Scenario) Summary() Summary {
 	for i := range s.Phases {
 		p := &s.Phases[i]
 		ps := PhaseSummary{Name: p.Name, Shape: p.Shape, Requests: int(p.total(count)), Duration: p.lasts(), Peak: p.peak(count), Text: p.size()}
-		if p.Shape != timeline.Silence {
+		if !p.Quiet() {
 			ps.Partitions = count
 			out.addHost(s, p)
 		}
@@ -201,6 +222,9 @@ func (sum *Summary) addHost(s *Scenario, p *Phase) {
 // Unmet says what this scenario needs and its target lacks; empty where nothing is missing. A run of it would say nothing
 // about the target: that is Inconclusive (needs-failed), not a mistake of the file.
 func (s *Scenario) Unmet() string {
+	if why := s.unmetHook(); why != "" {
+		return why
+	}
 	if s.Target.Origin == "" || (s.Target.Origin == Builtin) == (s.Target.URL == Builtin) {
 		return ""
 	}

@@ -13,7 +13,8 @@ import (
 
 // resolve turns the multiples of a phase into numbers.
 func (p *Phase) resolve(d *decoder, s *Scenario) {
-	b, n := boundsOf(s.Limit), p.spec.at
+	p.resolveLimit(d, s)
+	b, n := boundsOf(p.Limit), p.spec.at
 	p.full = b.full
 	p.Cost = int64(max(1, p.spec.cost))
 	p.Requests = p.spec.requests.resolve(d, n.get("requests"), b, p.Cost)
@@ -22,8 +23,14 @@ func (p *Phase) resolve(d *decoder, s *Scenario) {
 	p.To = p.spec.to.resolve(d, n.get("to"), b, p.Cost)
 	p.Duration = p.spec.duration.resolve(d, n.get("duration"), b)
 	switch p.Shape {
-	case timeline.Constant:
+	case timeline.Constant, timeline.Poisson:
 		p.resolveConstant()
+	case timeline.Steps:
+		p.resolveSteps(d, b)
+	case timeline.Backoff:
+		p.resolveRetry()
+	case timeline.Hook:
+		p.resolveHook()
 	case timeline.Ramp:
 		p.resolveRamp()
 	case timeline.HonorRetryAfter:
@@ -32,7 +39,7 @@ func (p *Phase) resolve(d *decoder, s *Scenario) {
 			p.Requests = clampCount(2*(float64(b.full)+float64(admitted))/float64(p.Cost) + 20*float64(p.Clients))
 		}
 	case timeline.Boundary:
-		p.resolveBoundary(d, s, b)
+		p.resolveBoundary(d, b)
 	}
 	p.Forge = slices.DeleteFunc(p.Forge, func(name string) bool { // what the limiter counts by must stay as it is
 		return s.Partition.Kind == ByHeader && strings.EqualFold(name, s.Partition.Name)
@@ -65,13 +72,13 @@ func (p *Phase) resolveRamp() {
 }
 
 // resolveBoundary completes the place of a boundary phase.
-func (p *Phase) resolveBoundary(d *decoder, s *Scenario, b bounds) {
+func (p *Phase) resolveBoundary(d *decoder, b bounds) {
 	n := p.spec.at
 	if p.Aim = p.spec.aim; p.Aim == "" || p.Aim == aimAuto {
-		p.Aim = aimOf(s.Limit)
+		p.Aim = aimOf(p.Limit)
 	}
 	if p.Window = p.spec.window.resolve(d, n.get("window"), b); p.Window == 0 {
-		p.Window = windowOf(s.Limit)
+		p.Window = windowOf(p.Limit)
 	}
 	if p.Lead = p.spec.lead.resolve(d, n.get("lead"), b); p.Lead == 0 {
 		p.Lead = min(defaultLead, p.Window/10)
@@ -191,7 +198,7 @@ func (s *Scenario) checkTogether(d *decoder, root *node) {
 		} else {
 			names[p.Name] = at
 		}
-		quiet := p.Shape == timeline.Silence
+		quiet := p.Quiet()
 		origin, through, sends = origin || p.Origin, through || !p.Origin && !quiet, sends || !quiet
 		honored = honored || p.Shape == timeline.HonorRetryAfter
 		if p.Origin && s.Target.Origin == "" {
@@ -199,15 +206,23 @@ func (s *Scenario) checkTogether(d *decoder, root *node) {
 		}
 	}
 	if !sends {
-		d.add(root.get("phases"), "only silence", "a scenario sends at least one request", "")
+		d.add(root.get("phases"), "no requests", "a scenario sends at least one request", "")
 	}
+	s.checkRequests(d)
 	expect := root.get("expect")
 	for i, b := range s.Expect.Denials {
 		if names[b.Phase] == nil {
 			at := expect.get("denials").items[i].get("phase")
 			d.unknown(at.at, at.path, "phase ", b.Phase, "the phases are "+strings.Join(phaseNames(s.Phases), ", "), phaseNames(s.Phases))
+			continue
+		}
+		p := s.phase(b.Phase)
+		s.Expect.Denials[i].Unlimited = p.Unlimited
+		if p.OwnLimit {
+			s.Expect.Denials[i].Limit = p.Limit
 		}
 	}
+	s.checkExpected(d, expect)
 	if s.Expect.RetryAfter.Honored && !honored {
 		d.add(expect.get("retry_after"), "honored", "no phase waits as told", "add a phase of shape honor-retry-after")
 	}
@@ -221,6 +236,16 @@ func (s *Scenario) checkTogether(d *decoder, root *node) {
 			}
 		}
 	}
+}
+
+// phase returns the phase with the name, nil for none.
+func (s *Scenario) phase(name string) *Phase {
+	for i := range s.Phases {
+		if s.Phases[i].Name == name {
+			return &s.Phases[i]
+		}
+	}
+	return nil
 }
 
 // phaseNames lists the names in order.

@@ -40,6 +40,8 @@ type Scenario struct {
 	Partition            Partition
 	Limit                reference.Limit
 	Denied               Denied
+	// Allowed are the statuses that are admissions; empty: all from 200 to 399 that are no denials.
+	Allowed []int
 	// Phases has at least one element, each with a name of its own.
 	Phases []Phase
 	Expect Expect
@@ -74,6 +76,8 @@ type Target struct {
 	Tick time.Duration
 	// Fault is the fault of the embedded target, empty for none; RetryAfter its form of the field, "seconds" or "date".
 	Fault, RetryAfter string
+	// OnStoreError is what the embedded target answers while its store is gone: "allow", "deny" or "error".
+	OnStoreError string
 	// Insecure accepts any TLS certificate.
 	Insecure bool
 	Protocol Protocol
@@ -134,6 +138,22 @@ type Phase struct {
 	// two boundaries.
 	Aim          timeline.Aim
 	Lead, Window time.Duration
+	// Path, Method, Header, Spelling and Connections change the requests of the phase; empty: those of the target. Client
+	// names the clients where they are not those of Partition.
+	Path, Method string
+	Header       map[string]string
+	Spelling     []timeline.Spelling
+	Connections  Connections
+	Client       string
+	// Limit is that of the phase's partitions, OwnLimit tells that it is not the scenario's. Unlimited: no limit counts the
+	// requests of the phase, and Limit is only what multiples are of.
+	Limit               reference.Limit
+	OwnLimit, Unlimited bool
+	// Rates are those of a phase of steps, each of which lasts an equal part of Duration.
+	Rates []reference.Rate
+	// Retry is that of a backoff phase, Event what happens in a hook phase.
+	Retry timeline.Retry
+	Event timeline.Event
 
 	spec phaseSpec
 	// full is what a full start of the limit admits.
@@ -242,7 +262,11 @@ func (d *decoder) expand(n *node, env Env) {
 func secrets(root *node) []string {
 	var all []string
 	target := root.get("target")
-	for _, n := range append(target.get("header").children(), target.get("body")) {
+	nodes := append(target.get("header").children(), target.get("body"))
+	for _, p := range root.get("phases").children() {
+		nodes = append(nodes, p.get("header").children()...)
+	}
+	for _, n := range nodes {
 		if n == nil {
 			continue
 		}

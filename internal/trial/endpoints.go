@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,12 +25,13 @@ const (
 type endpoints struct {
 	target, origin *url.URL
 	wallError      time.Duration
+	events         events
 	stops          []func() error
 }
 
 // connect finds the endpoints of a scenario and starts those that are embedded.
 func connect(s *scenario.Scenario, o Options) (*endpoints, error) {
-	e := &endpoints{wallError: otherClock}
+	e := &endpoints{wallError: otherClock, events: events{output: o.Output}}
 	if o.Network == nil {
 		o.Network = loopback{}
 	}
@@ -54,7 +56,8 @@ func connect(s *scenario.Scenario, o Options) (*endpoints, error) {
 
 // embed starts the embedded target and, where the scenario compares with an origin, the embedded proxy in front of it.
 func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string, err error) {
-	opts := target.Options{Limit: s.Limit, RetryAfter: s.Target.RetryAfter, Seed: o.Seed}
+	opts := target.Options{Limit: s.Limit, RetryAfter: s.Target.RetryAfter, Seed: o.Seed, Rules: rulesOf(s),
+		OnStoreError: target.OnStoreError(s.Target.OnStoreError)}
 	if s.Partition.Kind == scenario.ByHeader {
 		opts.PartitionHeader = s.Partition.Name
 	}
@@ -70,9 +73,13 @@ func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string
 	if err != nil {
 		return "", "", err
 	}
+	e.events.embedded = t
 	e.stops = append(e.stops, t.Close)
 	if where, err = e.listen(o.Network, t); err != nil {
 		return "", "", err
+	}
+	if slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return len(p.Spelling) > 0 }) {
+		where += "api/items" // the root has no other spelling
 	}
 	if s.Target.Origin == "" && inProxy == "" {
 		return where, "", nil

@@ -5,6 +5,8 @@ package trial
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -38,6 +40,8 @@ type Options struct {
 	Progress func(load.Progress)
 	// Planned is called with the schedule before anything is sent; may be nil.
 	Planned func(*timeline.Schedule)
+	// Output is where commands of hook phases write; nil discards it.
+	Output io.Writer
 	// Network is where the embedded target listens and requests are dialled; nil for loopback TCP.
 	Network Network
 	// Pacer paces the requests; nil for the precise one.
@@ -66,7 +70,7 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 		return inconclusive(out, check.SetupFailed, err.Error())
 	}
 	if o.Planned != nil {
-		o.Planned(schedule)
+		o.Planned(withoutSecrets(schedule, s.Secrets))
 	}
 	ends, err := connect(s, o)
 	if err != nil {
@@ -84,6 +88,9 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 	}
 	out.Duration = time.Since(began)
 	Judge(&out, s, tl)
+	if err := ends.events.failed; err != nil && out.Verdict != check.Fail {
+		return inconclusive(out, check.SetupFailed, err.Error())
+	}
 	return out
 }
 
@@ -110,9 +117,9 @@ func loadOptions(s *scenario.Scenario, o Options, ends *endpoints) (load.Options
 	}
 	opts := load.Options{
 		URL: ends.target, Origin: ends.origin, Method: s.Target.Method, Header: header(s, o), Body: []byte(s.Target.Body),
-		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s), Classify: classifier(s.Denied.Status),
+		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s), Classify: classifier(s.Allowed, s.Denied.Status),
 		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests, MaxDuration: s.Safety.MaxDuration,
-		Tick: s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer, Guard: guard(o.Allow, ends),
+		Tick: s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer, Guard: guard(o.Allow, ends), Do: ends.events.do,
 	}
 	if o.Network != nil {
 		opts.Dial = o.Network.Dial
@@ -135,13 +142,14 @@ func header(s *scenario.Scenario, o Options) http.Header {
 	return h
 }
 
-// classifier reads the statuses that a scenario calls denials; other answers below 400 are admissions, the rest unknown.
-func classifier(denied []int) func(int) timeline.Outcome {
+// classifier reads the statuses that a scenario calls denials and admissions; without the latter other answers below 400
+// are admissions. The rest is unknown.
+func classifier(allowed, denied []int) func(int) timeline.Outcome {
 	return func(status int) timeline.Outcome {
 		switch {
 		case slices.Contains(denied, status):
 			return timeline.Denied
-		case status >= 200 && status < 400:
+		case slices.Contains(allowed, status), len(allowed) == 0 && status >= 200 && status < 400:
 			return timeline.Allowed
 		default:
 			return timeline.Unknown
@@ -202,29 +210,6 @@ func sum(claims []check.Claim) (v check.Verdict, r check.Reason, detail string) 
 	return v, r, detail
 }
 
-// conformance judges a recording against the limit of its scenario.
-func conformance(tl *timeline.Timeline, s *scenario.Scenario) (check.Claim, *check.Judgement) {
-	c := check.Claim{ID: "conformance"}
-	j, err := check.Judge(tl, s.Limit, judgeOptions(s))
-	if err != nil {
-		c.Reason, c.Text = check.SearchLimit, err.Error()
-		return c, nil
-	}
-	c.Verdict, c.Reason = j.Verdict, j.Reason
-	for _, p := range j.Partitions {
-		c.Findings = append(c.Findings, p.Findings...)
-	}
-	switch j.Verdict {
-	case check.Fail:
-		c.Text = c.Findings[0].Text
-	case check.Pass:
-		c.Text = Worth(s.Limit, j.Measured)
-	default:
-		c.Text = j.Detail
-	}
-	return c, j
-}
-
 func judgeOptions(s *scenario.Scenario) check.Options {
 	r := s.Expect.Resolution
 	return check.Options{
@@ -247,5 +232,13 @@ func Worth(l reference.Limit, m check.Measured) string {
 	if !p.Windowed() && p.Algorithm != reference.SlidingWindowLog {
 		word = "burst"
 	}
-	return word + " " + itoa(p.Full()) + " (measured " + m.Burst.String() + "), rate " + p.Rate.String() + " (measured " + m.Rate.String() + "/s)"
+	return word + " " + itoa(p.Full()) + " (measured " + m.Burst.String() + "), rate " + p.Rate.String() + " (measured " + m.Rate.String() + "/s)" + begins(m.Phase)
+}
+
+// begins says when windows begin, where that was measured.
+func begins(phase check.Interval) string {
+	if !phase.LoSet || !phase.HiSet {
+		return ""
+	}
+	return fmt.Sprintf(", windows begin at %s .. %s", time.Duration(phase.Lo), time.Duration(phase.Hi))
 }

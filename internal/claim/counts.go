@@ -1,0 +1,194 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// counts judges that the remaining units fall by the cost of each admitted request and rise no faster than the limit gives
+// back. Only requests without rivals are asked: those whose interval meets that of no other of their partition.
+//
+//	request      [--a--]      [--b--]        [--c--]
+//	told                a            b              c
+//
+// Where b is admitted, told(b) >= told(a) - cost(b): nothing else can have taken a unit. And from the first of such a run,
+// told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte]. The first request of a fresh
+// partition with a full start leaves exactly what a full start admits less its cost.
+func (r *recording) counts(id string, tellers []teller, fresh bool) check.Claim {
+	told := map[int]int64{}
+	for _, t := range tellers {
+		if i := slices.IndexFunc(t.single(), func(q field.Quota) bool { return q.HasRemaining }); i >= 0 {
+			told[t.o.Seq] = t.single()[i].Remaining
+		}
+	}
+	var findings []check.Finding
+	compared := 0
+	for _, p := range r.tl.ByPartition() {
+		s := series{recording: r, told: told, obs: p.Observations, fresh: fresh}
+		s.follow()
+		compared += s.compared
+		findings = append(findings, s.findings...)
+	}
+	if compared == 0 {
+		return tooFew(id, "no answers of requests without rivals tell what remains")
+	}
+	text := fmt.Sprintf("%d of %s tell as many remaining units as the requests before leave", compared-len(findings), plural(compared, "answer"))
+	return settle(id, text+shown(len(findings)), findings[:min(len(findings), witnessMax)])
+}
+
+// series follows the answers of one partition.
+type series struct {
+	*recording
+	// told is what remains, by Seq.
+	told map[int]int64
+	obs  []timeline.Observation
+	// fresh tells that the partition is new at its first request.
+	fresh bool
+	// start is the first of a run of requests without rivals, last the one before; spent is what was admitted after start.
+	start, last *timeline.Observation
+	spent       int64
+	compared    int
+	findings    []check.Finding
+}
+
+// follow judges all answers in order.
+func (s *series) follow() {
+	end, slack := time.Duration(-1), 2*s.tl.Header.ClockError
+	for i := range s.obs {
+		o := &s.obs[i]
+		alone := end < o.Sent-slack && (i+1 == len(s.obs) || intervalEnd(o) < s.obs[i+1].Sent-slack)
+		end = max(end, intervalEnd(o))
+		left, tells := s.told[o.Seq]
+		if !alone || !tells {
+			s.start, s.last = nil, nil
+			continue
+		}
+		if i == 0 && s.fresh {
+			s.opening(o, left)
+		}
+		if s.last == nil {
+			s.start, s.spent = o, 0
+		} else {
+			s.step(o, left)
+		}
+		s.last = o
+	}
+}
+
+// opening judges the first answer to a fresh partition.
+func (s *series) opening(o *timeline.Observation, left int64) {
+	known := func(p reference.Policy) bool {
+		return (p.Start == "" || p.Start == reference.StartFull) && p.RateTo == 0 && p.BurstTo == 0
+	}
+	if len(s.limit) == 0 || o.Outcome != timeline.Allowed || slices.ContainsFunc(s.limit, func(p reference.Policy) bool { return !known(p) }) {
+		return
+	}
+	full := s.limit[0].Full()
+	for _, p := range s.limit[1:] {
+		full = min(full, p.Full())
+	}
+	s.compared++
+	if want := full - o.Cost; left != want {
+		s.find(left > want, want, left, fmt.Sprintf("#%d, the first of its partition, is told that %d remain; a full start of %d less its cost of %d leaves %d",
+			o.Seq, left, full, o.Cost, want), o)
+	}
+}
+
+// step judges the answer to a request after another one.
+func (s *series) step(o *timeline.Observation, left int64) {
+	s.compared++
+	cost := int64(0)
+	if o.Outcome == timeline.Allowed {
+		cost = o.Cost
+	}
+	s.spent += cost
+	before := s.told[s.last.Seq]
+	if least := before - cost; left < least && (cost > 0 || !s.countsDenials()) {
+		s.find(false, least, left, fmt.Sprintf("#%d is told that %d remain, and #%d that %d do; it was %s and cost %d, so at least %d do",
+			s.last.Seq, before, o.Seq, left, o.Outcome, cost, least), s.last, o)
+		return
+	}
+	from := s.told[s.start.Seq]
+	back, known := s.gained(s.start.Sent, o.FirstByte)
+	if most := from - s.spent + back; known && left > most {
+		s.find(true, most, left, fmt.Sprintf("#%d is told that %d remain, and #%d that %d do; %d were admitted after it, and at most %d came back in %s, so at most %d do",
+			s.start.Seq, from, o.Seq, left, s.spent, back, seconds(o.FirstByte-s.start.Sent, time.Microsecond), most), s.start, o)
+	}
+}
+
+// find adds a finding: too many remain where high, too few otherwise.
+func (s *series) find(high bool, bound, left int64, text string, obs ...*timeline.Observation) {
+	f := check.Finding{Kind: RemainingLow, Seen: bound, Bound: left, Text: text}
+	if high {
+		f = check.Finding{Kind: RemainingHigh, Seen: left, Bound: bound, Text: text}
+	}
+	s.findings = append(s.findings, witness(f, obs...))
+}
+
+// gained returns the most units that the limit can give back to the partition in a span, and whether that is known.
+func (s *series) gained(from, to time.Duration) (units int64, known bool) {
+	for _, p := range s.limit {
+		back, ok := s.gainedBy(p, from, to)
+		if !ok {
+			return 0, false
+		}
+		units = max(units, back)
+	}
+	return units, len(s.limit) > 0
+}
+
+// gainedBy is gained for one policy.
+func (s *series) gainedBy(p reference.Policy, from, to time.Duration) (int64, bool) {
+	h := &s.tl.Header
+	slack := max(h.Tick, p.Tick) + 2*h.ClockError
+	span, window := to-from+slack, p.Rate.Per
+	switch p.Algorithm {
+	case reference.FixedWindow:
+		return 0, s.sameWindow(p, from-slack, to)
+	case reference.SlidingWindowCounter:
+		return ceilShare(p.Rate.N, span, window) + 1, span < window
+	case reference.SlidingWindowLog:
+		var left int64
+		for i := range s.obs {
+			if o := &s.obs[i]; o.Outcome != timeline.Denied && o.Sent <= to-window+slack && intervalEnd(o) >= from-window-slack {
+				left += o.Cost
+			}
+		}
+		return left, true
+	default:
+		return ceilShare(max(p.Rate.N, p.RateTo), span, window) + p.Fill, span < time.Hour
+	}
+}
+
+// sameWindow tells whether a span lies in one fixed window for certain.
+func (s *series) sameWindow(p reference.Policy, from, to time.Duration) bool {
+	h := &s.tl.Header
+	switch p.Align {
+	case reference.AlignFirst:
+		return s.fresh && to-s.obs[0].Sent < p.Rate.Per
+	case reference.AlignClock, "":
+		if h.Started.IsZero() {
+			return false
+		}
+		zero, w := h.Started.UnixNano(), int64(p.Rate.Per)
+		return (zero+int64(from-h.WallError))/w == (zero+int64(to+h.WallError))/w
+	default:
+		return false
+	}
+}
+
+// ceilShare returns n * span / window, rounded up, for a span of less than an hour or a window; n where that is too large
+// to compute.
+func ceilShare(n int64, span, window time.Duration) int64 {
+	q, r := span/window, span%window
+	if n > int64(never)/int64(window) {
+		return n * int64(q+1)
+	}
+	return n*int64(q) + (n*int64(r)+int64(window)-1)/int64(window)
+}

@@ -1,0 +1,168 @@
+package claim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// quota judges what answers tell of the quota, a claim for each expectation.
+func (r *recording) quota(e QuotaExpect) []check.Claim {
+	if e == (QuotaExpect{}) {
+		return nil
+	}
+	tellers := r.tellers()
+	var claims []check.Claim
+	add := func(wanted bool, id string, judge func(id string, t []teller) check.Claim) {
+		switch {
+		case !wanted:
+		case len(tellers) == 0:
+			claims = append(claims, tooFew(id, "no answer tells a quota"))
+		default:
+			claims = append(claims, judge(id, tellers))
+		}
+	}
+	add(e.Conventions, "quota-conventions", conventions)
+	add(e.Agree, "quota-agrees", agrees)
+	add(e.Stable, "quota-stable", stable)
+	add(e.Counts, "quota-counts", func(id string, t []teller) check.Claim { return r.counts(id, t, e.Fresh) })
+	return claims
+}
+
+// teller is an answer that tells of its quota.
+type teller struct {
+	o        *timeline.Observation
+	quotas   []field.Quota
+	problems []field.Problem
+}
+
+// tellers returns the answers that tell of a quota, or break a rule in trying to.
+func (r *recording) tellers() []teller {
+	var out []teller
+	for _, o := range r.target {
+		at, _ := date(o)
+		t := teller{o: o}
+		if t.quotas, t.problems = field.Quotas(getter(o), at); len(t.quotas)+len(t.problems) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// conventions judges that no answer breaks a rule, also of those that only convention makes.
+func conventions(id string, tellers []teller) check.Claim {
+	var all broken
+	bad := 0
+	for _, t := range tellers {
+		problems := t.problems
+		for _, q := range t.quotas {
+			if q.Dialect == field.XRateLimit && (q.Form == field.EpochMS || q.Form == field.EpochUS || q.Form == field.EpochNS) {
+				problems = append(problems, field.Problem{Rule: field.XRReset, Field: "X-RateLimit-Reset", Value: string(q.Form),
+					Why: "a reset is in seconds", Mend: "divide it"})
+			}
+		}
+		for _, p := range problems {
+			all.add(p, t.o)
+		}
+		if len(problems) > 0 {
+			bad++
+		}
+	}
+	return settle(id, fmt.Sprintf("%d of %s that tell a quota break no rule", len(tellers)-bad, plural(len(tellers), "answer")),
+		all.findings(len(tellers), "answer", "fields that tell the quota"))
+}
+
+// single returns the quota of each dialect of which the answer tells exactly one.
+func (t *teller) single() []field.Quota {
+	count := map[field.Dialect]int{}
+	for _, q := range t.quotas {
+		count[q.Dialect]++
+	}
+	return slices.DeleteFunc(slices.Clone(t.quotas), func(q field.Quota) bool { return count[q.Dialect] > 1 })
+}
+
+// agrees judges that the dialects of each answer tell one limit and one number of remaining units.
+func agrees(id string, tellers []teller) check.Claim {
+	var limits, left conflict
+	compared := 0
+	for _, t := range tellers {
+		quotas := t.single()
+		if len(quotas) > 1 {
+			compared++
+		}
+		for i := 1; i < len(quotas); i++ {
+			a, b := quotas[0], quotas[i]
+			if a.HasLimit && b.HasLimit && a.Limit != b.Limit {
+				limits.add(t.o, fmt.Sprintf("%s tells a limit of %d and %s one of %d", a.Dialect, a.Limit, b.Dialect, b.Limit))
+			}
+			if a.HasRemaining && b.HasRemaining && a.Remaining != b.Remaining {
+				left.add(t.o, fmt.Sprintf("%s tells that %d remain and %s that %d do", a.Dialect, a.Remaining, b.Dialect, b.Remaining))
+			}
+		}
+	}
+	if compared == 0 {
+		return settle(id, fmt.Sprintf("%s tell their quota in one dialect only", plural(len(tellers), "answer")), nil)
+	}
+	return settle(id, fmt.Sprintf("the dialects of %s were compared", plural(compared, "answer")), append(limits.findings(), left.findings()...))
+}
+
+// conflict collects the answers that tell two things, with the first of them in words.
+type conflict struct {
+	obs   []*timeline.Observation
+	first string
+}
+
+func (c *conflict) add(o *timeline.Observation, what string) {
+	if len(c.obs) == 0 {
+		c.first = what
+	}
+	if len(c.obs) == 0 || c.obs[len(c.obs)-1] != o {
+		c.obs = append(c.obs, o)
+	}
+}
+
+func (c *conflict) findings() []check.Finding {
+	if len(c.obs) == 0 {
+		return nil
+	}
+	return []check.Finding{witness(check.Finding{Kind: QuotaConflict, Seen: int64(len(c.obs)),
+		Text: fmt.Sprintf("#%d: %s; in all %s: %s", c.obs[0].Seq, c.first, plural(len(c.obs), "answer"), seqs(c.obs))}, c.obs...)}
+}
+
+// stable judges that each partition is told one limit by each policy.
+func stable(id string, tellers []teller) check.Claim {
+	type policy struct {
+		partition string
+		dialect   field.Dialect
+		name      string
+	}
+	first := map[policy]*timeline.Observation{}
+	limit := map[policy]int64{}
+	var moved conflict
+	for _, t := range tellers {
+		for _, q := range t.quotas {
+			k := policy{t.o.Partition, q.Dialect, q.Name}
+			switch {
+			case !q.HasLimit:
+			case first[k] == nil:
+				first[k], limit[k] = t.o, q.Limit
+			case limit[k] != q.Limit:
+				moved.add(t.o, fmt.Sprintf("%s tells a limit of %d, and #%d told one of %d", q.Dialect, q.Limit, first[k].Seq, limit[k]))
+			}
+		}
+	}
+	if len(first) == 0 {
+		return tooFew(id, "no answer tells a limit")
+	}
+	told := make([]string, 0, len(limit))
+	for _, v := range limit {
+		told = append(told, fmt.Sprint(v))
+	}
+	slices.SortFunc(told, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
+	return settle(id, fmt.Sprintf("each partition is told one limit: %s", strings.Join(slices.Compact(told), ", ")), moved.findings())
+}

@@ -1,0 +1,56 @@
+package claim
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// readStorable reads whether a denial lets caches keep it, which a 429 must not be (RFC 6585 section 4): it names a
+// lifetime above 0, or calls itself public, and does not say no-store (RFC 9111 section 3). A denial that says nothing of
+// caches is right.
+func readStorable(o *timeline.Observation) (bool, []field.Problem) {
+	if o.Status != http.StatusTooManyRequests {
+		return true, nil
+	}
+	v, _ := value(o, "Cache-Control")
+	stores := ""
+	for _, part := range strings.Split(v, ",") {
+		name, arg, _ := strings.Cut(strings.TrimSpace(part), "=")
+		switch strings.ToLower(name) {
+		case "no-store":
+			return true, nil
+		case "public":
+			stores = part
+		case "max-age", "s-maxage":
+			if n, err := strconv.ParseUint(strings.Trim(arg, `" `), 10, 64); err == nil && n > 0 {
+				stores = part
+			}
+		}
+	}
+	if stores != "" {
+		return true, []field.Problem{{Rule: field.STNoStore, Field: "Cache-Control", Value: v,
+			Why: "a cache must not store a 429", Mend: "send no-store"}}
+	}
+	return true, expires(o)
+}
+
+// expires tells whether a denial is fresh by its Expires, which Cache-Control did not overrule.
+func expires(o *timeline.Observation) []field.Problem {
+	v, ok := value(o, "Expires")
+	at, err := field.ParseDate(v)
+	now, dated := date(o)
+	if !ok || err != nil || !dated || !at.After(now) {
+		return nil
+	}
+	return []field.Problem{{Rule: field.STNoStore, Field: "Expires", Value: v, Why: "a cache must not store a 429", Mend: "send Cache-Control: no-store"}}
+}
+
+// readExplanation reads whether a denial has a text that explains it (RFC 6585 section 4). Recordings that keep no bodies
+// have none; those of HEAD requests never do.
+func readExplanation(o *timeline.Observation) (bool, []field.Problem) {
+	return strings.TrimSpace(o.Body) != "", nil
+}

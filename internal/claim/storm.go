@@ -1,0 +1,54 @@
+package claim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// herdWidth is how close together requests are that come as a herd.
+const herdWidth = 10 * time.Millisecond
+
+// storm tells what the retries of a phase cost: how many requests were in vain, how long it took until each client was
+// admitted, and how many came at once. Where it must drain, clients that were never admitted are a failure.
+func (r *recording) storm(e StormExpect) check.Claim {
+	id := "storm-" + e.Phase
+	obs := only(r.target, func(o *timeline.Observation) bool { return o.Phase == e.Phase })
+	if len(obs) == 0 {
+		return tooFew(id, "no request of phase "+quote(e.Phase)+" was answered")
+	}
+	admitted := only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed })
+	refused := denied(obs)
+	text := fmt.Sprintf("%d of %s admitted with %s, %d in vain", len(admitted), plural(e.Clients, "client"), plural(len(obs), "request"), len(refused))
+	if len(admitted) > 0 {
+		text += ", the last after " + seconds(admitted[len(admitted)-1].FirstByte-obs[0].Sent, time.Millisecond)
+	}
+	text += fmt.Sprintf("; after the first, at most %d came within %s", herd(obs[min(e.Clients, len(obs)):]), millis(herdWidth))
+	left := e.Clients - len(admitted)
+	switch {
+	case !e.Drained || left <= 0:
+		return settle(id, text, nil)
+	case r.overloaded() != "":
+		return check.Claim{ID: id, Reason: check.ScheduleMissed, Text: text + "; but " + r.overloaded()}
+	case len(refused) == 0:
+		return tooFew(id, text)
+	default:
+		last := refused[len(refused)-1]
+		return settle(id, text, []check.Finding{witness(check.Finding{Kind: NotDrained, Seen: int64(left),
+			Text: fmt.Sprintf("%s never admitted; the last denial is #%d", plural(left, "client"), last.Seq)}, refused[max(0, len(refused)-witnessMax):]...)})
+	}
+}
+
+// herd returns the most requests of obs, ascending by Sent, that were sent within herdWidth.
+func herd(obs []*timeline.Observation) int {
+	most, from := 0, 0
+	for i := range obs {
+		for obs[i].Sent-obs[from].Sent > herdWidth {
+			from++
+		}
+		most = max(most, i-from+1)
+	}
+	return most
+}

@@ -1,0 +1,65 @@
+package scenario
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// defaultHookTimeout bounds a command that has no timeout.
+const defaultHookTimeout = 30 * time.Second
+
+// hookKeys are the keys of a phase of shape hook.
+func hookKeys() []field[Phase] {
+	return []field[Phase]{
+		key("action", choice("an action", timeline.Actions()...), "What happens to the target: done by the embedded one, for others by the command.", func(p *Phase) *timeline.Action { return &p.Event.Action }),
+		key("command", commandKind(), "What a shell does to a target that is not the embedded one.", func(p *Phase) *string { return &p.Event.Command }),
+		key("timeout", duration(time.Millisecond, time.Hour), "How long the command may take; 30s by default.", func(p *Phase) *time.Duration { return &p.Event.Timeout }),
+	}
+}
+
+// commandKind is the kind of a command. It has no variables: what a shell is given stands in the file.
+func commandKind() kind[string] {
+	text := word("a command is text", `\S`)
+	return kind[string]{schema: text.schema, read: func(d *decoder, n *node, v *string) {
+		if n.form == scalar && n.varied() {
+			d.add(n, quote(n.raw), "a command has no variables of rlcheck, so that the environment does not choose what is run",
+				"write $$ before a variable that the shell replaces")
+			return
+		}
+		text.read(d, n, v)
+	}}
+}
+
+// resolveHook completes a phase of shape hook.
+func (p *Phase) resolveHook() {
+	if p.Event.Timeout == 0 {
+		p.Event.Timeout = defaultHookTimeout
+	}
+	if p.OwnLimit && !p.Unlimited {
+		p.Event.Limit = p.Limit.String()
+	}
+}
+
+// checkHook reports what a phase of shape hook has and cannot use.
+func checkHook(d *decoder, n *node, p *Phase) {
+	if at := n.get("limit"); at != nil && p.Event.Action != timeline.Reload {
+		d.add(at, "limit", "an action "+string(p.Event.Action)+" changes no limit", "remove it, or write action: reload")
+	}
+}
+
+// unmetHook says which phase needs a command; empty where none does.
+func (s *Scenario) unmetHook() string {
+	if s.Target.URL == Builtin {
+		return ""
+	}
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if p.Shape == timeline.Hook && p.Event.Command == "" {
+			return fmt.Sprintf("phase %q does %s to the target, and rlcheck can do that to the embedded one only (write phases.%s.command)",
+				p.Name, p.Event.Action, p.Name)
+		}
+	}
+	return ""
+}

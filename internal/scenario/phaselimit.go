@@ -1,0 +1,72 @@
+package scenario
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// phaseLimit is the limit of a phase as it is written: its own, a multiple of the scenario's, or none at all.
+type phaseLimit struct {
+	own   reference.Limit
+	times int64
+	none  bool
+}
+
+// given tells whether there is one.
+func (l phaseLimit) given() bool { return l.none || l.times > 0 || len(l.own) > 0 }
+
+// timesPattern is a whole multiple of a limit.
+var timesPattern = regexp.MustCompile(`^[1-9][0-9]{0,2}x$`)
+
+// phaseLimitKind is the kind of the limit of a phase.
+func phaseLimitKind() kind[phaseLimit] {
+	limit := limitKind()
+	return kind[phaseLimit]{schema: limit.schema, read: func(d *decoder, n *node, l *phaseLimit) {
+		switch {
+		case n.form == scalar && n.text == "none":
+			l.none = true
+		case n.form == scalar && timesPattern.MatchString(n.text):
+			l.times, _ = strconv.ParseInt(strings.TrimSuffix(n.text, "x"), 10, 64) // the pattern fits
+		default:
+			limit.read(d, n, &l.own)
+		}
+	}}
+}
+
+// resolveLimit completes the limit of a phase.
+func (p *Phase) resolveLimit(d *decoder, s *Scenario) {
+	l := p.spec.limit
+	p.Limit, p.OwnLimit, p.Unlimited = s.Limit, l.given(), l.none
+	switch {
+	case len(l.own) > 0:
+		p.Limit = l.own
+	case l.times > 0:
+		p.Limit = scaled(s.Limit, l.times)
+		if _, err := reference.NewLimit(p.Limit); err != nil {
+			d.add(p.spec.at.get("limit"), fmt.Sprintf("%dx", l.times), err.Error(), "")
+			p.Limit = s.Limit
+		}
+	}
+}
+
+// scaled returns the limit that admits k times as much.
+func scaled(l reference.Limit, k int64) reference.Limit {
+	out := slices.Clone(l)
+	for i := range out {
+		p := &out[i]
+		full := p.Full()
+		p.Rate.N = mulDiv(p.Rate.N, k, 1, false)
+		p.RateTo, p.BurstTo = mulDiv(p.RateTo, k, 1, false), mulDiv(p.BurstTo, k, 1, false)
+		p.Burst = mulDiv(p.Burst, k, 1, false)
+		if p.Algorithm == reference.LeakyBucketQueue {
+			p.Queue = mulDiv(full, k, 1, false) - 1
+			p.Burst = p.Queue + 1
+		}
+	}
+	return out
+}

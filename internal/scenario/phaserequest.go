@@ -1,0 +1,88 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// requestKeys are the keys of a phase that change its requests. A phase that sends nothing has none of them.
+func requestKeys() []field[Phase] {
+	path := word("a path begins with a slash, and all but printable ASCII is escaped", `^/[!-"$-~]*$`)
+	name := word("a name has lower case letters, digits and dashes, and begins with a letter", phaseNamePattern)
+	return []field[Phase]{
+		key("path", path, "Path and query of the requests, sent as written; that of target.url by default.", func(p *Phase) *string { return &p.Path }),
+		key("method", methodKind(), "The method of the requests; target.method by default.", func(p *Phase) *string { return &p.Method }),
+		key("header", headerKind(), "Header fields of the requests beside those of the target.", func(p *Phase) *map[string]string { return &p.Header }),
+		key("spelling", list("spellings", choice("a spelling", timeline.Spellings()...)), "Ways to write the path, taken in turn.", func(p *Phase) *[]timeline.Spelling { return &p.Spelling }),
+		key("client", name, "The phase is sent by the clients of this name, which may use several partitions: a client with a limit for each route.", func(p *Phase) *string { return &p.Client }),
+		key("connections", choice("connections", Kept, FreshConnections), "fresh: each request on a connection of its own; kept by default.", func(p *Phase) *Connections { return &p.Connections }),
+		key("limit", phaseLimitKind(), `The limit of the phase's partitions where it is not the scenario's: a SPEC, a multiple of it ("2x"), or none.`, func(p *Phase) *phaseLimit { return &p.spec.limit }),
+	}
+}
+
+// phaseNamePattern is that of the names of phases, partitions and clients.
+const phaseNamePattern = `^[a-z][a-z0-9]*(-[a-z0-9]+)*$`
+
+// Connections says which connections the requests of a phase use.
+type Connections string
+
+// The connections. Kept is the default.
+const (
+	Kept             Connections = "kept"
+	FreshConnections Connections = "fresh"
+)
+
+// request returns what the requests of p have of their own, for a run with these partitions.
+func (p *Phase) request(pl *planner) timeline.Request {
+	out := timeline.Request{Path: p.Path, Method: p.Method, Spellings: p.Spelling, Fresh: p.Connections == FreshConnections}
+	for _, name := range slices.Sorted(maps.Keys(p.Header)) {
+		if out.Header == nil {
+			out.Header = map[string]string{}
+		}
+		out.Header[http.CanonicalHeaderKey(name)] = p.Header[name]
+	}
+	if p.Client != "" && p.Client != p.Partition {
+		out.Keys = map[string]string{}
+		for i := range pl.scenario.Partition.Count {
+			out.Keys[pl.partition(p.Partition, i)] = pl.partition(p.Client, i)
+		}
+	}
+	return out
+}
+
+// checkRequests reports what the requests of phases do not fit together in.
+func (s *Scenario) checkRequests(d *decoder) {
+	limits := map[string]*Phase{}
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if n := p.spec.at.get("header"); n != nil && s.Partition.Kind == ByHeader {
+			for _, k := range n.keys {
+				if strings.EqualFold(k.text, s.Partition.Name) {
+					d.add(k, quote(k.text), "the partition is told by this field", "remove it here, or write client")
+				}
+			}
+		}
+		if p.Unlimited || p.Quiet() {
+			continue
+		}
+		first := limits[p.Partition]
+		if first == nil {
+			limits[p.Partition] = p
+		} else if first.Limit.String() != p.Limit.String() {
+			at := p.spec.at.get("limit")
+			if at == nil {
+				at = p.spec.at
+			}
+			d.add(at, "limit "+p.Limit.String(), fmt.Sprintf("phase %q uses the same partitions under %s, and a partition has one limit", first.Name, first.Limit),
+				"give the phase a partition of its own, and both the same client")
+		}
+	}
+}
+
+// Quiet tells whether the phase sends nothing.
+func (p *Phase) Quiet() bool { return p.Shape == timeline.Silence || p.Shape == timeline.Hook }

@@ -1,0 +1,65 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// resolveSteps completes the rates and the number of requests of a phase of steps.
+func (p *Phase) resolveSteps(d *decoder, b bounds) {
+	n := p.spec.at.get("rates")
+	for i, v := range p.spec.rates {
+		p.Rates = append(p.Rates, v.resolve(d, n.items[i], b, p.Cost))
+	}
+	p.Requests = 0
+	for i := range p.Rates {
+		p.Requests = clampCount(float64(p.Requests) + float64(p.step(i)))
+	}
+	if len(p.Rates) > 0 && p.Duration/time.Duration(len(p.Rates)) == 0 {
+		d.add(n, fmt.Sprintf("%d rates", len(p.Rates)), "each lasts at least 1ns", "")
+	}
+}
+
+// each is how long one of the steps lasts.
+func (p *Phase) each() time.Duration { return p.Duration / time.Duration(len(p.Rates)) }
+
+// step returns how many requests step i has: those due at its beginning and before its end.
+func (p *Phase) step(i int) int {
+	return int(min(mulDiv(int64(p.each()), p.Rates[i].N, int64(p.Rates[i].Per), true), math.MaxInt32))
+}
+
+// stepTimes returns when the requests of a phase of steps are due; request Requests at its end.
+func (p *Phase) stepTimes() func(k int) time.Duration {
+	first := make([]int, len(p.Rates)+1)
+	for i := range p.Rates {
+		first[i+1] = first[i] + p.step(i)
+	}
+	return func(k int) time.Duration {
+		i := sort.SearchInts(first, k+1) - 1
+		if i >= len(p.Rates) {
+			return p.Duration
+		}
+		return time.Duration(i)*p.each() + spaced(k-first[i], p.Rates[i])
+	}
+}
+
+// spaced returns when request k of an even flow is due.
+func spaced(k int, r reference.Rate) time.Duration {
+	return time.Duration(mulDiv(int64(k), int64(r.Per), r.N, false))
+}
+
+// randomTimes returns when the requests of a poisson phase are due: Requests instants uniformly at random in its duration,
+// in order, which is a Poisson process given the number of its events.
+func (p *Phase) randomTimes(pl *planner) func(k int) time.Duration {
+	times := make([]time.Duration, p.Requests, p.Requests+1)
+	for i := range times {
+		times[i] = time.Duration(pl.random.Int64N(int64(p.Duration) + 1))
+	}
+	sort.Slice(times, func(i, j int) bool { return times[i] < times[j] })
+	times = append(times, p.Duration)
+	return func(k int) time.Duration { return times[k] }
+}

@@ -1,0 +1,96 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// events does what happens to the target between phases, and keeps the first error.
+type events struct {
+	embedded *target.Target
+	output   io.Writer
+	failed   error
+}
+
+// do lets e happen: to the embedded target, or by the command that the scenario has for another one.
+func (x *events) do(ctx context.Context, e timeline.Event) error {
+	var err error
+	switch {
+	case x.embedded == nil:
+		err = command(ctx, e, x.output)
+	case e.Action == timeline.Restart:
+		err = x.embedded.Restart()
+	case e.Action == timeline.Reload:
+		err = reload(x.embedded, e.Limit)
+	case e.Action == timeline.StoreDown:
+		x.embedded.StoreDown()
+	case e.Action == timeline.StoreUp:
+		err = x.embedded.StoreUp()
+	default:
+		err = fmt.Errorf("action %q: the embedded target cannot do it", e.Action)
+	}
+	if err != nil && x.failed == nil && ctx.Err() == nil {
+		x.failed = fmt.Errorf("%s: %w", e.Action, err)
+	}
+	return err
+}
+
+func reload(t *target.Target, spec string) error {
+	if spec == "" {
+		return t.Reload(nil)
+	}
+	limit, err := reference.Parse(spec)
+	if err != nil {
+		return err
+	}
+	return t.Reload(limit)
+}
+
+// command gives a command to the shell, with no input, and waits for its end, but not longer than its timeout.
+func command(ctx context.Context, e timeline.Event, output io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
+	defer cancel()
+	c := exec.CommandContext(ctx, "/bin/sh", "-c", e.Command)
+	c.Stdout, c.Stderr = output, output
+	c.WaitDelay = time.Second // a child of the shell may hold on to its output
+	err := c.Run()
+	if ctx.Err() == context.DeadlineExceeded {
+		return fmt.Errorf("command %q: not done within %v (raise timeout)", e.Command, e.Timeout)
+	}
+	if err != nil {
+		return fmt.Errorf("command %q: %w", e.Command, err)
+	}
+	return nil
+}
+
+// rulesOf returns the rules that the embedded target needs for a scenario: a phase with a limit of its own, or none, has one
+// for the path, method and fields by which the target can tell it from the others.
+func rulesOf(s *scenario.Scenario) []target.Rule {
+	var out []target.Rule
+	seen := map[string]bool{}
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if p.Quiet() || !p.OwnLimit || p.Path == "" && p.Method == "" && len(p.Header) == 0 {
+			continue
+		}
+		key := fmt.Sprintf("%q %q %q", p.Path, p.Method, p.Header)
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		u := target.Rule{Path: p.Path, Method: p.Method, Header: p.Header}
+		if !p.Unlimited {
+			u.Limit = p.Limit
+		}
+		out = append(out, u)
+	}
+	return out
+}

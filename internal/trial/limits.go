@@ -1,0 +1,85 @@
+package trial
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// share is the part of a recording that one limit counts.
+type share struct {
+	limit reference.Limit
+	tl    *timeline.Timeline
+}
+
+// shares divides a recording by the limits of its phases, in the order of the scenario; what no limit counts is left out.
+// A scenario with one limit has one share: the recording.
+func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
+	phases := map[string]*scenario.Phase{}
+	var out []share
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		phases[p.Name] = p
+		if p.Quiet() || p.Unlimited || slices.ContainsFunc(out, func(x share) bool { return x.limit.String() == p.Limit.String() }) {
+			continue
+		}
+		out = append(out, share{p.Limit, &timeline.Timeline{Header: tl.Header}})
+	}
+	if len(out) == 1 && !slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Unlimited }) {
+		out[0].tl = tl
+		return out
+	}
+	for i := range tl.Observations {
+		p := phases[strings.TrimSuffix(tl.Observations[i].Phase, "-aim")]
+		if p == nil || p.Unlimited {
+			continue
+		}
+		at := slices.IndexFunc(out, func(x share) bool { return x.limit.String() == p.Limit.String() })
+		out[at].tl.Observations = append(out[at].tl.Observations, tl.Observations[i])
+	}
+	return out
+}
+
+// conformance judges a recording against the limits of its scenario, each partition against its own. The judgement is that
+// of all partitions, with what was measured of the scenario's limit.
+func conformance(tl *timeline.Timeline, s *scenario.Scenario) (check.Claim, *check.Judgement) {
+	c := check.Claim{ID: "conformance"}
+	all := &check.Judgement{Verdict: check.Pass}
+	var worth []string
+	for _, part := range shares(tl, s) {
+		j, err := check.Judge(part.tl, part.limit, judgeOptions(s))
+		if err != nil {
+			c.Reason, c.Text = check.SearchLimit, err.Error()
+			return c, nil
+		}
+		if worth = append(worth, Worth(part.limit, j.Measured)); part.limit.String() == s.Limit.String() {
+			all.Measured = j.Measured
+		}
+		if all.Verdict = check.Worst(all.Verdict, j.Verdict); j.Verdict == check.Inconclusive && all.Reason == "" {
+			all.Reason, all.Detail = j.Reason, j.Detail
+		}
+		if all.Hint == "" {
+			all.Hint = j.Hint
+		}
+		all.Partitions = append(all.Partitions, j.Partitions...)
+	}
+	slices.SortFunc(all.Partitions, func(a, b check.PartitionVerdict) int { return strings.Compare(a.Partition, b.Partition) })
+	for _, p := range all.Partitions {
+		c.Findings = append(c.Findings, p.Findings...)
+	}
+	switch all.Verdict {
+	case check.Fail:
+		all.Reason, all.Detail = "", ""
+		c.Text = c.Findings[0].Text
+	case check.Pass:
+		c.Text = strings.Join(worth, "; ")
+	default:
+		c.Text = all.Detail
+	}
+	c.Verdict, c.Reason = all.Verdict, all.Reason
+	return c, all
+}
