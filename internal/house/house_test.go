@@ -29,9 +29,10 @@ var layers = map[string]int{
 	"internal/scenario":  3,
 	"internal/report":    3,
 	"internal/trial":     4,
-	"cmd/rlcheck":        5,
-	"internal/live":      5,
-	"internal/house":     5,
+	"internal/selftest":  5,
+	"cmd/rlcheck":        6,
+	"internal/live":      6,
+	"internal/house":     6,
 }
 
 // users is the table of third-party modules: outside tests, each has one importing package.

@@ -1,0 +1,318 @@
+// Package selftest runs every bundled scenario against the embedded target, right and with each fault that the scenario
+// claims to catch, and counts what was caught: the proof, on the user's own machine, that a verdict means something.
+package selftest
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/scenarios"
+)
+
+// Options say how a self-test runs. The zero value is good.
+type Options struct {
+	// Quick tries each fault in one scenario only, the shortest that claims it.
+	Quick bool
+	// Workers is how many trials run at a time; 0 for six a processor. Right targets are tried one at a time.
+	Workers int
+	// Version is that of rlcheck.
+	Version string
+	// Progress is called after each trial, one call at a time; may be nil.
+	Progress func(done, planned int)
+	// Run runs one scenario; nil for a real run on loopback. The id is different for each.
+	Run func(ctx context.Context, s *scenario.Scenario, id string) report.Scenario
+}
+
+// Cell is one scenario against one target.
+type Cell struct {
+	// Scenario is the scenario's id; Fault the target's fault, empty for the right target.
+	Scenario, Fault string
+	// Verdict is that of the scenario. Right targets are to pass, faults to fail.
+	Verdict check.Verdict
+	// Why says what was found, or why nothing was.
+	Why string
+	// claims are what the scenario judged; quiet tells that it was tried on a quiet machine.
+	claims []check.Claim
+	quiet  bool
+}
+
+// Good tells whether the scenario said what it should.
+func (c Cell) Good() bool {
+	if c.Fault == "" {
+		return c.Verdict == check.Pass
+	}
+	return c.Verdict == check.Fail
+}
+
+// Result is a whole self-test.
+type Result struct {
+	// Cells are in the order of the scenarios: the right target, then the faults by name.
+	Cells []Cell
+	// Unclaimed are the faults that no bundled scenario claims, ascending; Known is how many faults there are.
+	Unclaimed []string
+	Known     int
+	Duration  time.Duration
+	// Interrupted tells that some cells were not tried; they are not in Cells.
+	Interrupted bool
+}
+
+// Verdict is Pass if every right target passed and every claimed fault failed, Fail if any did not, and Inconclusive if
+// that is not known of some.
+func (r *Result) Verdict() check.Verdict {
+	v := check.Pass
+	for _, c := range r.Cells {
+		switch {
+		case c.Good():
+		case c.Verdict == check.Inconclusive:
+			v = check.Worst(v, check.Inconclusive)
+		default:
+			v = check.Fail
+		}
+	}
+	if len(r.Cells) == 0 || r.Interrupted {
+		v = check.Worst(v, check.Inconclusive)
+	}
+	return v
+}
+
+// Killed counts the claimed faults that were tried and those that failed, of one scenario or, for "", of all.
+func (r *Result) Killed(scenario string) (killed, claimed int) {
+	for _, c := range r.Cells {
+		if c.Fault == "" || scenario != "" && c.Scenario != scenario {
+			continue
+		}
+		claimed++
+		if c.Good() {
+			killed++
+		}
+	}
+	return killed, claimed
+}
+
+// Bundled parses the bundled scenarios with their own targets and limits, ascending by id.
+func Bundled() ([]*scenario.Scenario, error) {
+	names, err := fs.Glob(scenarios.FS, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var out []*scenario.Scenario
+	for _, name := range names {
+		text, err := fs.ReadFile(scenarios.FS, name)
+		if err != nil {
+			return nil, err
+		}
+		s, err := scenario.Parse(text, name, scenario.ParseOptions{Env: func(string) (string, bool) { return "", false }})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// CaughtBy returns, for every fault of the embedded target and proxy, the ids of the scenarios that claim it, ascending.
+// A fault that none claims has an empty list.
+func CaughtBy(all []*scenario.Scenario) map[string][]string {
+	out := map[string][]string{}
+	for _, f := range target.Faults() {
+		out[f.Name] = nil
+	}
+	for _, s := range all {
+		for _, fault := range s.Catches {
+			out[fault] = append(out[fault], s.ID)
+		}
+	}
+	return out
+}
+
+// tester is one self-test under way.
+type tester struct {
+	o      Options
+	byID   map[string]*scenario.Scenario
+	mu     sync.Mutex
+	done   int
+	number int
+	total  int
+}
+
+// Run tries all of it: first the right targets, one at a time, as their latencies are judged; then the faults, many at a
+// time. What was inconclusive, a fault that passed, and what failed for its latency alone is tried again on a quiet machine:
+// a fault may need a window that lies just so. Cancelling ctx stops it; what was done is in the result. The error is that of a bundled
+// scenario that cannot be read.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	began := time.Now()
+	all, err := Bundled()
+	if err != nil {
+		return nil, err
+	}
+	t := &tester{o: o, byID: map[string]*scenario.Scenario{}}
+	var right, wrong []*Cell
+	for _, s := range all {
+		t.byID[s.ID] = s
+		right = append(right, &Cell{Scenario: s.ID})
+	}
+	wrong = claimed(all, o.Quick)
+	t.total = len(right) + len(wrong)
+	workers := o.Workers
+	if workers <= 0 {
+		workers = 6 * runtime.GOMAXPROCS(0)
+	}
+	t.try(ctx, right, 1)
+	t.try(ctx, wrong, workers)
+	for range retries {
+		again := slices.DeleteFunc(slices.Concat(right, wrong), func(c *Cell) bool { return c.sure() })
+		t.total += len(again)
+		t.try(ctx, again, 1)
+	}
+
+	r := &Result{Interrupted: ctx.Err() != nil}
+	for fault, by := range CaughtBy(all) {
+		if r.Known++; len(by) == 0 {
+			r.Unclaimed = append(r.Unclaimed, fault)
+		}
+	}
+	slices.Sort(r.Unclaimed)
+	for _, c := range slices.Concat(right, wrong) {
+		if c.claims != nil || c.Why != "" {
+			r.Cells = append(r.Cells, *c)
+		}
+	}
+	slices.SortStableFunc(r.Cells, func(a, b Cell) int {
+		if d := strings.Compare(a.Scenario, b.Scenario); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Fault, b.Fault)
+	})
+	r.Duration = time.Since(began)
+	return r, nil
+}
+
+// claimed returns a cell for every fault that a scenario claims; quick, only for the shortest of its scenarios.
+func claimed(all []*scenario.Scenario, quick bool) []*Cell {
+	var out []*Cell
+	least := map[string]time.Duration{}
+	takes := func(s *scenario.Scenario) time.Duration { return max(s.Summary().Duration, 1) }
+	for _, s := range all {
+		for _, fault := range s.Catches {
+			if d, ok := least[fault]; !ok || takes(s) < d {
+				least[fault] = takes(s)
+			}
+		}
+	}
+	given := map[string]bool{}
+	for _, s := range all {
+		for _, fault := range s.Catches {
+			if quick && (takes(s) > least[fault] || given[fault]) {
+				continue
+			}
+			given[fault] = true
+			out = append(out, &Cell{Scenario: s.ID, Fault: fault})
+		}
+	}
+	// The longest first, so that none of them is left alone at the end.
+	slices.SortStableFunc(out, func(a, b *Cell) int { return int(durationOf(all, b) - durationOf(all, a)) })
+	return out
+}
+
+func durationOf(all []*scenario.Scenario, c *Cell) time.Duration {
+	for _, s := range all {
+		if s.ID == c.Scenario {
+			return s.Summary().Duration
+		}
+	}
+	return 0
+}
+
+// try runs the cells, at most workers at a time.
+func (t *tester) try(ctx context.Context, cells []*Cell, workers int) {
+	next := make(chan *Cell)
+	var wg sync.WaitGroup
+	for range min(workers, len(cells)) {
+		wg.Go(func() {
+			for c := range next {
+				t.one(ctx, c, workers == 1)
+			}
+		})
+	}
+	for _, c := range cells {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- c
+	}
+	close(next)
+	wg.Wait()
+}
+
+// one runs one cell. A cell that an interruption cut short is left untried.
+func (t *tester) one(ctx context.Context, c *Cell, quiet bool) {
+	s := *t.byID[c.Scenario]
+	s.Target.Fault = c.Fault
+	t.mu.Lock()
+	t.number++
+	id := fmt.Sprintf("selftest-%d", t.number)
+	t.mu.Unlock()
+	run := t.o.Run
+	if run == nil {
+		run = func(ctx context.Context, s *scenario.Scenario, id string) report.Scenario {
+			return trial.Scenario(ctx, s, trial.Options{ID: id, Seed: 1, Version: t.o.Version})
+		}
+	}
+	out := run(ctx, &s, id)
+	if ctx.Err() != nil {
+		return
+	}
+	c.Verdict, c.claims, c.Why, c.quiet = out.Verdict, out.Claims, why(out), quiet
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.done++
+	if t.o.Progress != nil {
+		t.o.Progress(t.done, t.total)
+	}
+}
+
+// why says in a sentence what a verdict rests on: the first claim that failed, or the reason.
+func why(out report.Scenario) string {
+	for _, c := range out.Claims {
+		if out.Verdict == check.Fail && c.Verdict == check.Fail {
+			return c.ID + ": " + c.Text
+		}
+	}
+	if out.Reason != "" {
+		return string(out.Reason) + ": " + out.Detail
+	}
+	if len(out.Claims) > 0 {
+		return out.Claims[0].ID + ": " + out.Claims[0].Text
+	}
+	return "nothing was claimed"
+}
+
+// retries is how often what was not sure is tried again.
+const retries = 2
+
+// sure tells whether a cell needs no other try on a quiet machine. A right target that fails is a false alarm, which no
+// later pass makes good, unless it was but slow. A fault has to be caught for more than being slow beside others.
+func (c *Cell) sure() bool {
+	if c.Verdict == check.Fail && c.beyondLatency() {
+		return true
+	}
+	return c.Good() && (c.Verdict == check.Pass || c.quiet)
+}
+
+// beyondLatency tells whether a claim failed that is not about latency.
+func (c *Cell) beyondLatency() bool {
+	return slices.ContainsFunc(c.claims, func(claim check.Claim) bool {
+		return claim.Verdict == check.Fail && !strings.HasPrefix(claim.ID, "latency-")
+	})
+}

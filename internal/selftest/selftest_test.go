@@ -1,0 +1,175 @@
+package selftest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/target"
+)
+
+// verdict is what a made-up run of one scenario says.
+func verdict(v check.Verdict, claim string) report.Scenario {
+	out := report.Scenario{Verdict: v, Claims: []check.Claim{{ID: claim, Verdict: v, Text: "as it is"}}}
+	if v == check.Inconclusive {
+		out.Reason, out.Detail = check.ScheduleMissed, "late"
+	}
+	return out
+}
+
+// right says what should be said.
+func right(_ context.Context, s *scenario.Scenario, _ string) report.Scenario {
+	if s.Target.Fault == "" {
+		return verdict(check.Pass, "conformance")
+	}
+	return verdict(check.Fail, "conformance")
+}
+
+func TestEveryClaimIsTriedOnce(t *testing.T) {
+	all, err := Bundled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := map[string]int{}
+	ids := map[string]bool{}
+	var mu sync.Mutex
+	var now, most, alone atomic.Int32
+	r, err := Run(context.Background(), Options{Workers: 3, Run: func(ctx context.Context, s *scenario.Scenario, id string) report.Scenario {
+		most.Store(max(most.Load(), now.Add(1)))
+		if s.Target.Fault == "" {
+			alone.Store(max(alone.Load(), now.Load()))
+		}
+		mu.Lock()
+		tried[s.ID+"/"+s.Target.Fault]++
+		ids[id] = true
+		mu.Unlock()
+		out := right(ctx, s, id)
+		now.Add(-1)
+		return out
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most.Load() > 3 || alone.Load() != 1 {
+		t.Errorf("%d trials at a time, want at most 3; right targets %d at a time, want 1", most.Load(), alone.Load())
+	}
+	want := 0
+	for _, s := range all {
+		for _, fault := range append([]string{""}, s.Catches...) {
+			if want++; tried[s.ID+"/"+fault] != 1 {
+				t.Errorf("%s/%s was tried %d times, want once", s.ID, fault, tried[s.ID+"/"+fault])
+			}
+		}
+	}
+	killed, claimed := r.Killed("")
+	if len(tried) != want || len(ids) != want || len(r.Cells) != want || killed != want-len(all) || claimed != killed || r.Verdict() != check.Pass {
+		t.Errorf("tried %d with %d ids, %d cells, killed %d of %d, %s; want %d", len(tried), len(ids), len(r.Cells), killed, claimed, r.Verdict(), want)
+	}
+	if text := r.Text(); !strings.Contains(text, "(100.0 %)") || !strings.Contains(text, "burst") {
+		t.Errorf("got the text %s", text)
+	}
+}
+
+// TestQuickTriesEachFaultOnce: in one scenario only.
+func TestQuickTriesEachFaultOnce(t *testing.T) {
+	all, err := Bundled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(context.Background(), Options{Quick: true, Run: right})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, c := range r.Cells {
+		seen[c.Fault]++
+	}
+	caught := CaughtBy(all)
+	for fault, by := range caught {
+		if want := min(len(by), 1); seen[fault] != want {
+			t.Errorf("%s was tried %d times, want %d", fault, seen[fault], want)
+		}
+	}
+	if seen[""] != len(all) {
+		t.Errorf("%d right targets, want %d", seen[""], len(all))
+	}
+	if len(r.Unclaimed) == 0 || r.Known != len(target.Faults()) || !slices.IsSorted(r.Unclaimed) || len(caught[r.Unclaimed[0]]) != 0 {
+		t.Errorf("%d known, unclaimed %v", r.Known, r.Unclaimed)
+	}
+}
+
+// TestVerdictOfASelfTest: what decides it, and what is tried again.
+func TestVerdictOfASelfTest(t *testing.T) {
+	for _, c := range []struct {
+		name, at string // the scenario and fault that is answered otherwise, as SCENARIO/FAULT
+		answer   report.Scenario
+		want     check.Verdict
+		tries    int // of that cell
+		says     string
+	}{
+		{"a right target that fails", "burst/", verdict(check.Fail, "conformance"), check.Fail, 1, "burst FAILS a right target: conformance: as it is"},
+		{"a right target whose latency fails", "burst/", verdict(check.Fail, "latency-denied-p99"), check.Fail, 3, "burst FAILS a right target"},
+		{"a right target that is inconclusive", "burst/", verdict(check.Inconclusive, "conformance"), check.Inconclusive, 3, "burst, right target: inconclusive: schedule-missed: late"},
+		{"a fault that passes", "burst/burst-off-by-one", verdict(check.Pass, "conformance"), check.Fail, 3, "burst misses burst-off-by-one: conformance: as it is"},
+		{"a fault that is inconclusive", "burst/burst-off-by-one", verdict(check.Inconclusive, "conformance"), check.Inconclusive, 3, "burst, burst-off-by-one: inconclusive"},
+		{"a fault that fails for its latency, twice", "burst/burst-off-by-one", verdict(check.Fail, "latency-denied-p99"), check.Pass, 2, "(100.0 %)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var tries atomic.Int32
+			r, err := Run(context.Background(), Options{Run: func(ctx context.Context, s *scenario.Scenario, id string) report.Scenario {
+				if s.ID+"/"+s.Target.Fault != c.at {
+					return right(ctx, s, id)
+				}
+				tries.Add(1)
+				return c.answer
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Verdict() != c.want || int(tries.Load()) != c.tries || !strings.Contains(r.Text(), c.says) {
+				t.Errorf("got %s after %d tries, want %s after %d:\n%s", r.Verdict(), tries.Load(), c.want, c.tries, r.Text())
+			}
+		})
+	}
+}
+
+func TestInterruptedSelfTestPassesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var n atomic.Int32
+	r, err := Run(ctx, Options{Workers: 2, Run: func(ctx context.Context, s *scenario.Scenario, id string) report.Scenario {
+		if n.Add(1) == 9 {
+			cancel()
+		}
+		return right(ctx, s, id)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Interrupted || r.Verdict() != check.Inconclusive || len(r.Cells) > 9 || !strings.Contains(r.Text(), "interrupted") {
+		t.Errorf("interrupted %v, %s, %d cells\n%s", r.Interrupted, r.Verdict(), len(r.Cells), r.Text())
+	}
+}
+
+// TestOneRealCell sends the shortest scenario over loopback, to a right target and to a wrong one.
+func TestOneRealCell(t *testing.T) {
+	all, err := Bundled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.ID == "proxy-header-stripping" })
+	s := all[i]
+	tester := &tester{byID: map[string]*scenario.Scenario{s.ID: s}}
+	cells := []*Cell{{Scenario: s.ID}, {Scenario: s.ID, Fault: s.Catches[0]}}
+	tester.try(context.Background(), cells, 2)
+	for _, c := range cells {
+		if !c.Good() && c.Verdict != check.Inconclusive { // a machine that is busy may be late
+			t.Errorf("%+v", *c)
+		}
+	}
+}

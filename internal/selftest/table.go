@@ -1,0 +1,63 @@
+package selftest
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// Text prints a result: a line a scenario, what did not come out as it should, the kill score, and the faults that nobody
+// claims.
+func (r *Result) Text() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "scenario\tright target\tfaults caught\n")
+	for _, c := range r.Cells {
+		if c.Fault != "" {
+			continue
+		}
+		killed, claimed := r.Killed(c.Scenario)
+		fmt.Fprintf(w, "%s\t%s\t%d of %d\n", c.Scenario, c.Verdict, killed, claimed)
+	}
+	_ = w.Flush() // a builder takes everything
+	for _, c := range r.Cells {
+		if !c.Good() {
+			fmt.Fprintf(&b, "\n%s: %s\n", c.title(), c.Why)
+		}
+	}
+	killed, claimed := r.Killed("")
+	fmt.Fprintf(&b, "\nkill score %d of %d claimed faults%s, in %s\n", killed, claimed, percent(killed, claimed), r.Duration.Round(100*time.Millisecond))
+	if n := len(r.Unclaimed); n > 0 {
+		fmt.Fprintf(&b, "%d of %d known faults are claimed by no bundled scenario: %s\n", n, r.Known, strings.Join(r.Unclaimed, ", "))
+	} else {
+		fmt.Fprintf(&b, "all %d known faults are claimed by a bundled scenario\n", r.Known)
+	}
+	if r.Interrupted {
+		b.WriteString("interrupted: the rest was not tried\n")
+	}
+	return b.String()
+}
+
+// title says what went wrong with a cell.
+func (c Cell) title() string {
+	switch {
+	case c.Verdict == check.Inconclusive && c.Fault == "":
+		return c.Scenario + ", right target: inconclusive"
+	case c.Verdict == check.Inconclusive:
+		return c.Scenario + ", " + c.Fault + ": inconclusive"
+	case c.Fault == "":
+		return c.Scenario + " FAILS a right target"
+	default:
+		return c.Scenario + " misses " + c.Fault
+	}
+}
+
+func percent(part, whole int) string {
+	if whole == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.1f %%)", 100*float64(part)/float64(whole))
+}
