@@ -74,7 +74,7 @@ func fits(tl *timeline.Timeline, limit reference.Limit) error {
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
 		units += o.Cost
-		if units < 0 || o.Cost < 0 {
+		if units < 0 || o.Cost < 0 || units > maxTime/4 {
 			return fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge)
 		}
 		if i > 0 && o.Sent < last {
