@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -19,12 +20,19 @@ const shortestSecret = 4
 type redactor struct{ *strings.Replacer }
 
 // newRedactor redacts what the scenarios took from the environment into header fields and the body, and what settings put
-// there.
-func newRedactor(chosen []*scenario.Scenario, settings []scenario.Setting) redactor {
+// there, and the password of the store.
+func newRedactor(chosen []*scenario.Scenario, settings []scenario.Setting, store string) redactor {
 	var pairs []string
 	add := func(secret string) {
 		if len(secret) >= shortestSecret {
 			pairs = append(pairs, secret, redactedWord)
+		}
+	}
+	if u, err := url.Parse(store); err == nil {
+		if password, set := u.User.Password(); set {
+			add(password)
+			inURL := url.UserPassword("", password).String() // begins with a colon
+			pairs = append(pairs, inURL+"@", ":"+redactedWord+"@")
 		}
 	}
 	for _, s := range chosen {

@@ -86,7 +86,7 @@ func (e *env) run(args []string, f runFlags) error {
 	if err := e.preflight(ctx, chosen, f); err != nil {
 		return err
 	}
-	return e.record(ctx, chosen, sources, outs, f, newRedactor(chosen, opts.Set))
+	return e.record(ctx, chosen, sources, outs, f, newRedactor(chosen, opts.Set, f.redis))
 }
 
 // parseOptions turns the flags that change scenarios into what their decoder takes.
