@@ -185,6 +185,9 @@ func troubles(s *Scenario) []trouble {
 	var out []trouble
 	add := func(r check.Reason, detail string) {
 		t := trouble{plain(string(r)), plain(strings.TrimSpace(detail)), mends[r]}
+		if slices.ContainsFunc(out, func(o trouble) bool { return o.reason == t.reason && o.detail == t.detail }) {
+			return
+		}
 		if slices.ContainsFunc(out, func(o trouble) bool { return o.reason == t.reason }) {
 			t.mend = "" // said already
 		}

@@ -75,7 +75,7 @@ func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string
 	}
 	e.events.embedded = t
 	e.stops = append(e.stops, t.Close)
-	if where, err = e.listen(o.Network, t); err != nil {
+	if where, err = e.listen(o.Network, keyed(s.Partition, t)); err != nil {
 		return "", "", err
 	}
 	if slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return len(p.Spelling) > 0 }) {
