@@ -2,8 +2,8 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -24,12 +24,10 @@ func (c *console) GetTermSize() (width, height int, err error) { return term.Get
 
 // Flush draws what was written since the last one; lines is how many it has.
 func (c *console) Flush(lines int) error {
-	frame := []byte("\r")
-	if c.lines > 0 {
-		frame = fmt.Appendf(frame, "\x1b[%dA", c.lines)
-	}
-	frame = append(frame, "\x1b[J"...)
-	_, err := c.out.Write(append(frame, c.Bytes()...))
+	// Note: erasing to the end of the screen (ESC [J) from its first line makes some terminals keep each frame in their
+	// history. Erasing line by line does not.
+	frame := "\r\x1b[2K" + strings.Repeat("\x1b[1A\x1b[2K", c.lines)
+	_, err := c.out.Write(append([]byte(frame), c.Bytes()...))
 	c.Reset()
 	c.lines = lines
 	return err
