@@ -4,15 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
@@ -28,6 +29,9 @@ type checkFlags struct {
 	shared, exactBurst                 bool
 	burst, rate                        float64
 	tick                               time.Duration
+	log                                logFlags
+	// changed tells whether a flag was given.
+	changed func(flag string) bool
 }
 
 func newCheckCmd(e *env) *cobra.Command {
@@ -35,17 +39,22 @@ func newCheckCmd(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check TIMELINE --limit SPEC",
 		Short: "Judge a recording; no traffic",
-		Long: `Check judges a timeline file (NDJSON or CSV, plain or gzip; - for standard input) against a declared limit. The verdict is
-FAIL only if no decision times, no order and no hidden phase explain the recording.`,
-		Example: `  rlcheck check reports/2026-11-20T10-00-00/timeline.ndjson --limit token-bucket,rate=10/s,burst=20 -o json`,
+		Long: `Check judges a timeline file (NDJSON or CSV) or an access log (nginx, nginx-json, haproxy, envoy, envoy-json, caddy, alb), plain
+or gzip, - for standard input, against a declared limit. The verdict is FAIL only if no decision times, no order and no
+hidden phase explain the recording.`,
+		Example: `  rlcheck check reports/2026-11-20T10-00-00/timeline.ndjson --limit token-bucket,rate=10/s,burst=20 -o json
+  rlcheck check access.log.gz --format nginx --partition-by X-Api-Key --match 'path=/api/*' --limit leaky-bucket,rate=10/s,burst=21`,
 		Args:    needs(1, 1, "one timeline file, or - for standard input"),
-		RunE:    func(_ *cobra.Command, args []string) error { return e.check(args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.changed = cmd.Flags().Changed
+			return e.check(args[0], f)
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,... (required)")
 	fl.StringVarP(&f.output, "output", "o", "text", "text or json")
-	fl.StringVar(&f.format, "format", "ndjson", "of the file: ndjson or csv")
-	fl.StringToStringVar(&f.columns, "columns", nil, "columns of a CSV file with other names: sent_ns=start,...")
+	fl.StringVar(&f.format, "format", "ndjson", "of the file: ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb")
+	fl.StringToStringVar(&f.columns, "columns", nil, "columns of a CSV file, or names in a log, that are others: sent_ns=start,...")
 	fl.IntSliceVar(&f.denied, "denied", []int{429}, "statuses that are denials where a line names no outcome")
 	fl.StringVar(&f.conformance, "conformance", "exact", "exact, upper-bound or lower-bound")
 	fl.BoolVar(&f.shared, "shared", false, "others may use the same partitions: an unexplained denial proves nothing")
@@ -53,6 +62,7 @@ FAIL only if no decision times, no order and no hidden phase explain the recordi
 	fl.Float64Var(&f.burst, "burst-resolution", 0, "a pass must measure the burst to within this share, as 0.05")
 	fl.Float64Var(&f.rate, "rate-resolution", 0, "a pass must measure the rate to within this share, as 0.02")
 	fl.DurationVar(&f.tick, "tick", 0, "how coarse the clock of the target may be, where neither the file nor the limit says")
+	f.log.add(cmd)
 	return cmd
 }
 
@@ -73,7 +83,7 @@ func (e *env) check(name string, f checkFlags) error {
 	if err != nil {
 		return err
 	}
-	tl, err := e.readTimeline(name, f)
+	tl, err := e.readTimeline(name, &f, limit)
 	if err != nil {
 		return err
 	}
@@ -98,7 +108,7 @@ func (e *env) check(name string, f checkFlags) error {
 }
 
 // readTimeline reads a file or standard input.
-func (e *env) readTimeline(name string, f checkFlags) (*timeline.Timeline, error) {
+func (e *env) readTimeline(name string, f *checkFlags, limit reference.Limit) (*timeline.Timeline, error) {
 	in := e.in
 	if name != "-" {
 		file, err := openTimeline(name)
@@ -110,15 +120,20 @@ func (e *env) readTimeline(name string, f checkFlags) (*timeline.Timeline, error
 	} else {
 		name = "stdin"
 	}
-	opts := timeline.Options{Columns: f.columns, Outcome: func(status int) timeline.Outcome { return outcomeOf(status, f.denied) }}
 	read := timeline.Read
 	switch {
+	case slices.Contains(accesslog.Formats(), accesslog.Format(f.format)):
+		return e.accessLog(in, name, f, limit)
 	case f.format == "csv":
 		read = timeline.ReadCSV
 	case f.format != "ndjson":
-		return nil, usagef("--format %q: it is ndjson or csv", f.format)
+		return nil, usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb", f.format)
 	}
-	return read(io.Reader(in), name, opts)
+	outcome, err := f.outcome(timeline.StatusOutcome)
+	if err != nil {
+		return nil, err
+	}
+	return read(in, name, timeline.Options{Columns: f.columns, Outcome: outcome})
 }
 
 // openTimeline opens a recording.
@@ -135,18 +150,6 @@ func openTimeline(name string) (*os.File, error) {
 		return nil, fmt.Errorf("%s: a folder: a recording is a file (write %s)", name, filepath.Join(name, "timeline.ndjson"))
 	}
 	return f, nil
-}
-
-func outcomeOf(status int, denied []int) timeline.Outcome {
-	for _, d := range denied {
-		if status == d {
-			return timeline.Denied
-		}
-	}
-	if o := timeline.StatusOutcome(status); o != timeline.Denied {
-		return o
-	}
-	return timeline.Unknown
 }
 
 // verdict prints a judgement as text.

@@ -25,6 +25,7 @@ var layers = map[string]int{
 	"internal/load":      1,
 	"internal/latency":   1,
 	"internal/target":    1,
+	"internal/accesslog": 1,
 	"internal/claim":     2,
 	"internal/scenario":  3,
 	"internal/report":    3,

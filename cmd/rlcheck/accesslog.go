@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/accesslog"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// logFlags are the flags of `rlcheck check` that matter to access logs alone.
+type logFlags struct {
+	layout, partitionBy, zone   string
+	match, allowed              []string
+	maxDuration, lag, wallError time.Duration
+	skipBad, complete           bool
+}
+
+func (f *logFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.layout, "log-format", "", "of a log: the log_format of nginx, or the format string of Envoy")
+	fl.StringVar(&f.partitionBy, "partition-by", "address", "of a log: what clients are told apart by: address, user, host, path, method, none, "+
+		"a header field that the log has, or a name of its own")
+	fl.StringArrayVar(&f.match, "match", nil, "of a log: only requests that meet this, as path=/api/* or method!=OPTIONS; repeatable")
+	fl.StringSliceVar(&f.allowed, "allowed", nil, "statuses that are admissions, as 2xx,304,404 (default 2xx,304 of a log, else 2xx,3xx)")
+	fl.DurationVar(&f.maxDuration, "max-duration", 0, "of a log: longer than any request took; needed where the log has no durations")
+	fl.DurationVar(&f.lag, "lag", 0, "of a log: how far outside the logged times a decision may lie (default as the format needs)")
+	fl.DurationVar(&f.wallError, "wall-error", 0, "of a log: how far the limiter's clock may be from that of the log (default 1s of alb, else 0)")
+	fl.StringVar(&f.zone, "zone", "", "of a log: the time zone of times without one, as UTC or Europe/Berlin")
+	fl.BoolVar(&f.skipBad, "skip-bad", false, "of a log: count the lines that cannot be read instead of refusing the log")
+	fl.BoolVar(&f.complete, "complete", false, "of a log: it has every request that the limiter saw, from a fresh start to the last one")
+}
+
+// accessLog reads an access log.
+func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit reference.Limit) (*timeline.Timeline, error) {
+	o := accesslog.Options{Format: accesslog.Format(f.format), Layout: f.log.layout, Columns: f.columns, PartitionBy: f.log.partitionBy,
+		MaxDuration: f.log.maxDuration, Lag: f.log.lag, LagSet: f.changed("lag"), WallError: f.log.wallError, SkipBad: f.log.skipBad,
+		Complete: f.log.complete}
+	if o.Format == accesslog.ALB && !f.changed("wall-error") {
+		o.WallError = time.Second // the limiter is on another machine
+	}
+	if f.log.zone != "" {
+		zone, err := time.LoadLocation(f.log.zone)
+		if err != nil {
+			return nil, usagef("--zone %q: the name of a time zone belongs here, as UTC or Europe/Berlin", f.log.zone)
+		}
+		o.Zone = zone
+	}
+	for _, text := range f.log.match {
+		m, err := accesslog.ParseMatch(text)
+		if err != nil {
+			return nil, err
+		}
+		o.Match = append(o.Match, m)
+	}
+	outcome, err := f.outcome(accesslog.StatusOutcome)
+	if err != nil {
+		return nil, err
+	}
+	o.Outcome = outcome
+	l, err := accesslog.Read(in, name, o)
+	if err != nil {
+		return nil, err
+	}
+	if l.ZoneUnknown && !anyZone(limit) {
+		l.Timeline.Header.Started = time.Time{} // it is not known when a window of the clock begins
+	}
+	if !f.changed("tick") {
+		l.Timeline.Header.Tick = time.Millisecond
+	}
+	f.shared = f.shared || l.Lossy
+	e.logNotes(l, name, f)
+	return l.Timeline, nil
+}
+
+// outcome returns what a status means, given what it means by itself.
+func (f *checkFlags) outcome(byItself func(int) timeline.Outcome) (func(int) timeline.Outcome, error) {
+	allowed, err := accesslog.ParseStatuses(f.log.allowed)
+	if err != nil {
+		return nil, err
+	}
+	return func(status int) timeline.Outcome {
+		o := byItself(status)
+		switch {
+		case slices.Contains(f.denied, status):
+			return timeline.Denied
+		case allowed.Has(status):
+			return timeline.Allowed
+		case o == timeline.Denied || len(f.log.allowed) > 0:
+			return timeline.Unknown
+		default:
+			return o
+		}
+	}, nil
+}
+
+// anyZone tells whether the windows of a limit begin at the same instants in every time zone: offsets are multiples of a
+// quarter of an hour.
+func anyZone(limit reference.Limit) bool {
+	return !slices.ContainsFunc(limit, func(p reference.Policy) bool { return p.Windowed() && 15*time.Minute%p.Rate.Per != 0 })
+}
+
+// logNotes says what of a log is judged and what is not.
+func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
+	h, requests := l.Timeline.Header, l.Timeline.Observations
+	note := fmt.Sprintf("%s: %s: %s", name, plural(l.Lines, "line"), plural(len(requests), "request"))
+	for _, part := range []struct {
+		n    int
+		text string
+	}{{l.Foreign, "that are no requests"}, {l.Unmatched, "that do not match"}, {l.Keyless, "without " + f.log.partitionBy}} {
+		if part.n > 0 {
+			note += fmt.Sprintf(", %d %s", part.n, part.text)
+		}
+	}
+	e.say.notef("%s (#N is line N)", note)
+	if l.Skipped > 0 { // not even -q hides it
+		e.say.line(fmt.Sprintf("skipped %s that cannot be read, the first of them line %d: %s: %s", plural(l.Skipped, "line"),
+			l.FirstSkipped.Line, l.FirstSkipped.What, l.FirstSkipped.Why))
+	}
+	if statuses := unnamed(requests); statuses != "" {
+		e.say.notef("of some requests it is not known whether they were admitted: status %s (name them with --allowed or --denied)", statuses)
+	}
+	switch {
+	case f.log.complete:
+	case l.Lossy:
+		e.say.notef("requests may be missing, so that no denial can be held against the limit (write --complete if none is)")
+	case h.CompleteUntil <= h.CompleteFrom:
+		e.say.notef("the log is so short that no denial can be held against the limit: what came before it, and what had not ended at its end, " +
+			"may explain it (write --complete if the limiter saw nothing else)")
+	}
+}
+
+// unnamed lists the statuses of answers that are neither admissions nor denials, the most frequent first.
+func unnamed(requests []timeline.Observation) string {
+	counts := map[int]int{}
+	for i := range requests {
+		if o := &requests[i]; o.Outcome == timeline.Unknown && o.Status > 0 {
+			counts[o.Status]++
+		}
+	}
+	statuses := slices.Sorted(maps.Keys(counts))
+	slices.SortStableFunc(statuses, func(a, b int) int { return counts[b] - counts[a] })
+	var out []string
+	for i, s := range statuses {
+		if i == 5 {
+			out = append(out, "...")
+			break
+		}
+		out = append(out, fmt.Sprintf("%d (%d)", s, counts[s]))
+	}
+	return strings.Join(out, ", ")
+}

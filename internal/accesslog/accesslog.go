@@ -1,0 +1,130 @@
+// Package accesslog turns the access logs of web servers and load balancers into timelines, so that production traffic can
+// be judged. It knows log formats and what their times mean, and no algorithm.
+//
+// Every observation gets an interval that surely holds the decision about its request, as wide as the log leaves it: what
+// each format logs, where that is documented, and how far it is widened stands at the type of its layout. All of it assumes
+// that the clock of the logging machine was not set while the log was written.
+package accesslog
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Format names the form of a log.
+type Format string
+
+// The formats. Each is documented at its layout.
+const (
+	Nginx     Format = "nginx"
+	NginxJSON Format = "nginx-json"
+	HAProxy   Format = "haproxy"
+	Envoy     Format = "envoy"
+	EnvoyJSON Format = "envoy-json"
+	Caddy     Format = "caddy"
+	ALB       Format = "alb"
+)
+
+// Formats are all formats.
+func Formats() []Format { return []Format{Nginx, NginxJSON, HAProxy, Envoy, EnvoyJSON, Caddy, ALB} }
+
+// MaxRequests is the most requests of one log that are kept: they are held in memory, some 200 bytes each.
+const MaxRequests = 20_000_000
+
+// Options say how a log is read. The zero value but for Format reads the default layout of a server, tells clients apart by
+// their address, and assumes nothing about what happened before and after.
+type Options struct {
+	Format Format
+	// Layout is the log_format of nginx or the format string of Envoy, where it is not the default one.
+	Layout string
+	// Columns maps the names of values (request_time, status, ...) to the names that a log in JSON, or the name=value
+	// pairs behind a line of nginx, give them, where they differ.
+	Columns map[string]string
+	// PartitionBy is the field whose value is the partition: address (also if empty), user, host, path, method, none for
+	// one partition, the name of a header field that the log has, or any name of the format's own.
+	PartitionBy string
+	// Match are conditions that a request must all meet; others are counted as Unmatched and left out.
+	Match []Match
+	// Outcome tells the outcome of a status; nil means StatusOutcome.
+	Outcome func(status int) timeline.Outcome
+	// MaxDuration is longer than any request took. A log without durations needs it; else it matters at the end of the
+	// log alone: see Log.
+	MaxDuration time.Duration
+	// Lag is how far outside the logged times a decision may lie, instead of what the format assumes, if LagSet.
+	Lag    time.Duration
+	LagSet bool
+	// Zone is the time zone of times without one; nil if it is not known: then they are read as UTC.
+	Zone *time.Location
+	// WallError goes into the header: how far the clock of the limiter may be from that of the log.
+	WallError time.Duration
+	// SkipBad counts lines that cannot be read instead of refusing the log.
+	SkipBad bool
+	// Complete says that the log has every request that the limiter saw, from a fresh start to the last one.
+	Complete bool
+}
+
+// Log is a log that was read.
+type Log struct {
+	// Timeline has one observation a request, ascending by Sent, and of those that began at the same instant ascending
+	// by line. Seq is the number of the line. Header.Started is the wall time of zero; unless the log is said to be
+	// complete, Header.CompleteFrom is the end of the request that ended first, and CompleteUntil the end of the one
+	// that ended last less the longest time a request may have taken: MaxDuration, the longest in the log, or a minute,
+	// whichever is longest.
+	Timeline *timeline.Timeline
+	// Lines is the number of lines that are not blank: each is an observation, or counted by one of the others.
+	// Foreign lines are no requests; Skipped cannot be read; Unmatched do not match; Keyless have no partition.
+	Lines, Foreign, Skipped, Unmatched, Keyless int
+	// FirstSkipped is the problem of the first line that was skipped.
+	FirstSkipped *timeline.ParseError
+	// Lossy tells that requests may be missing in the midst of the log, so that a denial cannot be held against it: lines
+	// were skipped, or the server promises no line for each request. It is false if the log is said to be complete.
+	Lossy bool
+	// ZoneUnknown tells that times had no zone and were read as UTC.
+	ZoneUnknown bool
+}
+
+// StatusOutcome is what a status in a log says by itself: 2xx and 304 are Allowed, 429 is Denied, all else is Unknown. Other
+// redirections are not Allowed as many are answered without asking the limiter.
+func StatusOutcome(status int) timeline.Outcome {
+	switch {
+	case status >= 200 && status < 300, status == 304:
+		return timeline.Allowed
+	case status == 429:
+		return timeline.Denied
+	default:
+		return timeline.Unknown
+	}
+}
+
+// Read reads a log, plain or gzip. name stands in error messages. An error about its lines is of type timeline.Errors, with
+// up to ten problems in their order; one about the options is an *OptionError.
+func Read(r io.Reader, name string, o Options) (*Log, error) {
+	rd, err := newReader(name, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := rd.readAll(r); err != nil {
+		return nil, err
+	}
+	return rd.log()
+}
+
+// OptionError is an option that does not fit the format.
+type OptionError struct {
+	// Option is the name of the member of Options.
+	Option string
+	// What quotes its value, Why states the rule, Mend is an edit that helps; Mend may be empty.
+	What, Why, Mend string
+}
+
+// Error returns what: why (mend).
+func (e *OptionError) Error() string {
+	s := fmt.Sprintf("%s: %s", e.What, e.Why)
+	if e.Mend != "" {
+		s += " (" + e.Mend + ")"
+	}
+	return s
+}

@@ -1,0 +1,160 @@
+package accesslog
+
+import (
+	"strings"
+	"time"
+)
+
+// envoy reads text logs of Envoy in its default format, in that of Istio, or in any format string.
+//
+// %START_TIME% is the start of the request, in milliseconds unless its format says otherwise, cut off; %DURATION% are whole
+// milliseconds from there to the last byte out (envoyproxy.io, access logging, command operators), cut off too. The start is
+// a reading of the wall clock, the duration one of a clock that only runs, read right after it (StreamInfoImpl). So the
+// interval is
+//
+//	[ start, start + its step + %DURATION% + 1 ms + 1/1000 of it + lag ]
+//
+// where the lag, 10 ms unless told, is the time that a thread may lose between the two readings. Without %DURATION% a
+// longest duration must be given. A request without an end (%DURATION% is -) needs that too.
+//
+// Envoy escapes nothing in text: a value that has the text which ends it makes its line unreadable, never another one.
+type envoy struct {
+	patterns
+	envoyTimes
+	// format is the format string, empty for those that are known.
+	format string
+	t      *table
+}
+
+const (
+	envoyDefault = `[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" %RESPONSE_CODE% %RESPONSE_FLAGS% ` +
+		`%BYTES_RECEIVED% %BYTES_SENT% %DURATION% %RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%" ` +
+		`"%REQ(USER-AGENT)%" "%REQ(X-REQUEST-ID)%" "%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%"`
+	envoyIstio = `[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" %RESPONSE_CODE% %RESPONSE_FLAGS% ` +
+		`%RESPONSE_CODE_DETAILS% %CONNECTION_TERMINATION_DETAILS% "%UPSTREAM_TRANSPORT_FAILURE_REASON%" %BYTES_RECEIVED% ` +
+		`%BYTES_SENT% %DURATION% %RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%" "%REQ(USER-AGENT)%" ` +
+		`"%REQ(X-REQUEST-ID)%" "%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%" %UPSTREAM_CLUSTER% %UPSTREAM_LOCAL_ADDRESS% ` +
+		`%DOWNSTREAM_LOCAL_ADDRESS% %DOWNSTREAM_REMOTE_ADDRESS% %REQUESTED_SERVER_NAME% %ROUTE_NAME%`
+)
+
+// envoyOperators are the operators that are understood, without their arguments but for those of REQ.
+var envoyOperators = map[string]slot{
+	"START_TIME": slotISO, "DURATION": slotDuration, "RESPONSE_CODE": slotStatus, "REQ(:METHOD)": slotMethod,
+	"REQ(:PATH)": slotTarget, "REQ(:AUTHORITY)": slotHost, "DOWNSTREAM_REMOTE_ADDRESS": slotAddress,
+	"DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT": slotAddress,
+}
+
+// envoyNames are the keys of a log in JSON: those of Istio.
+var envoyNames = map[string]slot{
+	"start_time": slotISO, "duration": slotDuration, "response_code": slotStatus, "method": slotMethod, "path": slotTarget,
+	"authority": slotHost, "downstream_remote_address": slotAddress,
+}
+
+func newEnvoy(o Options, w widths) (layout, *table, error) {
+	if len(o.Columns) > 0 {
+		return nil, nil, &OptionError{"Columns", "columns", "text has none", "give the format string as --log-format"}
+	}
+	t, err := newTable(envoyOperators, nil)
+	return &envoy{envoyTimes: envoyTimes{w}, format: o.Layout, t: t}, t, err
+}
+
+func (e *envoy) ready(fields []field) error {
+	formats := []string{envoyDefault, envoyIstio}
+	if e.format != "" {
+		formats = []string{strings.TrimSuffix(e.format, `\n`)}
+	}
+	for _, format := range formats {
+		if err := e.add(format, envoyVariable, e.t); err != nil {
+			return err
+		}
+	}
+	if !e.has[slotISO] {
+		return &OptionError{"Layout", "format string", "it has no %START_TIME%", ""}
+	}
+	return e.lacks("format string", append(fields, sharedNames["status"]))
+}
+
+// operator drops the arguments and the length that do not matter: START_TIME(%s.%3f), REQ(X-ENVOY-ORIGINAL-PATH?:PATH):99.
+func operator(name string) string {
+	if inner, ok := strings.CutPrefix(name, "REQ("); ok {
+		inner, _, _ = strings.Cut(inner, ")")
+		if _, other, ok := strings.Cut(inner, "?"); ok && other == ":PATH" {
+			inner = other
+		}
+		return "REQ(" + strings.ToUpper(inner) + ")"
+	}
+	name, _, _ = strings.Cut(name, "(")
+	return name
+}
+
+// envoyVariable finds %NAME%, %NAME(arguments)% or %NAME(arguments):9%.
+func envoyVariable(format string) (before, name, after string, found bool, err error) {
+	before, rest, found := strings.Cut(format, "%")
+	if !found {
+		return format, "", "", false, nil
+	}
+	depth := 0
+	for i, c := range rest {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == '%' && depth == 0 && i > 0:
+			return before, rest[:i], rest[i+1:], true, nil
+		}
+	}
+	return "", "", "", false, &OptionError{"Layout", quote("%" + rest), "a second % ends the name of an operator", ""}
+}
+
+func (e *envoy) split(line []byte, v values) flaw {
+	if !e.patterns.split(line, v, nil) {
+		return flaw{what: "line " + quote(line), why: "it has not the form of the format string, or can be read in two ways",
+			mend: "give the format string of this log as --log-format"}
+	}
+	for s := range v {
+		if none(v[s]) {
+			v[s] = nil
+		}
+	}
+	if v[slotAddress] != nil {
+		v[slotAddress] = withoutPort(v[slotAddress])
+	}
+	return flaw{}
+}
+
+// own: a header field X-Api-Key is REQ(X-API-KEY).
+func (e *envoy) own(name string) (string, bool) {
+	if headerLike(name) && !strings.Contains(name, "(") && strings.ToUpper(name) != name {
+		return "REQ(" + strings.ToUpper(name) + ")", true
+	}
+	return operator(name), true
+}
+
+// envoyTimes are the times of Envoy, in text and in JSON.
+type envoyTimes struct{ widths }
+
+// readingsApart is how long a thread may stand still between two readings of clocks.
+const readingsApart = 10 * time.Millisecond
+
+func (e envoyTimes) span(v values) (span, flaw) {
+	start, ok := iso(v[slotISO], time.UTC)
+	if !ok {
+		start, ok = decimal(v[slotISO], second) // %START_TIME(%s.%3f)%
+	}
+	if !ok {
+		return span{}, flaw{what: "start time " + quote(v[slotISO]), why: "a time such as 2026-11-20T10:00:00.000Z belongs here"}
+	}
+	duration, ok := decimal(v[slotDuration], millisecond)
+	switch {
+	case none(v[slotDuration]) && e.max > 0:
+		duration = moment{int64(e.max), 0}
+	case none(v[slotDuration]):
+		return span{}, flaw{what: "no duration", why: "without it there is no telling when the request ended",
+			mend: "log %DURATION%, or give --max-duration D, longer than any request took"}
+	case !ok:
+		return span{}, flaw{what: "duration " + quote(v[slotDuration]), why: "a number of milliseconds belongs here"}
+	}
+	end := start.ns + duration.ns
+	return span{from: start.ns, to: end + start.step + duration.step + drift(duration.ns) + e.or(readingsApart), end: end}, flaw{}
+}

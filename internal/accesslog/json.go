@@ -1,0 +1,222 @@
+package accesslog
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// object reads lines that are one JSON object each. The value of a member inside others has their names with dots between
+// them, an element of a list its number: request.headers.X-Api-Key.0. Of two members with one name the first counts. What
+// the members mean is documented at the times of each format.
+type object struct {
+	times
+	t      *table
+	format Format
+	// key is the name of the member that is read, text where its decoded strings are kept.
+	key  []byte
+	text []byte
+}
+
+// times are what the times of a format mean.
+type times interface {
+	span(v values) (span, flaw)
+}
+
+func newJSON(o Options, names map[string]slot, by times) (layout, *table, error) {
+	t, err := newTable(names, o.Columns)
+	return &object{times: by, t: t, format: o.Format}, t, err
+}
+
+// own: a header field X-Api-Key is request.headers.X-Api-Key.0 for Caddy, http_x_api_key for nginx, x_api_key for Envoy,
+// unless the log has a member of that very name.
+func (j *object) own(name string) (string, bool) {
+	_, known := j.t.slots[name]
+	switch {
+	case known || !headerLike(name):
+	case j.format == Caddy:
+		return "request.headers." + canonical(name) + ".0", true
+	case j.format == EnvoyJSON:
+		return snake(name), true
+	default:
+		return "http_" + snake(name), true
+	}
+	return name, true
+}
+
+// canonical returns the name of a header field in the form that Go gives it: X-Api-Key.
+func canonical(name string) string {
+	b := []byte(strings.ToLower(name))
+	for i := range b {
+		if (i == 0 || b[i-1] == '-') && b[i] >= 'a' && b[i] <= 'z' {
+			b[i] -= 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+func (j *object) ready([]field) error { return nil }
+
+func (j *object) split(line []byte, v values) flaw {
+	if !json.Valid(line) {
+		return flaw{what: "line " + quote(line), why: "it is no JSON: cut, or a value without quotes is empty"}
+	}
+	if line[skipSpace(line, 0)] != '{' {
+		return flaw{what: "line " + quote(line), why: "a JSON object belongs here"}
+	}
+	j.key, j.text = j.key[:0], j.text[:0]
+	j.walk(line, skipSpace(line, 0), v)
+	for s := range v {
+		if none(v[s]) {
+			v[s] = nil
+		}
+	}
+	if l := v[slotLogger]; j.format == Caddy && l != nil && !bytes.HasPrefix(l, []byte("http.log.access")) {
+		return flaw{foreign: true}
+	}
+	if v[slotAddress] != nil {
+		v[slotAddress] = withoutPort(v[slotAddress])
+	}
+	return flaw{}
+}
+
+// walk reads the value at line[i:], which is valid JSON, and returns where it ends.
+func (j *object) walk(line []byte, i int, v values) int {
+	switch line[i] {
+	case '{':
+		return j.members(line, i+1, v)
+	case '[':
+		return j.elements(line, i+1, v)
+	case '"':
+		end := endOfString(line, i+1)
+		j.put(line[i+1:end], true, v)
+		return end + 1
+	}
+	end := i
+	for end < len(line) && strings.IndexByte(",]} \t\r\n", line[end]) < 0 {
+		end++
+	}
+	if string(line[i:end]) != "null" {
+		j.put(line[i:end], false, v)
+	}
+	return end
+}
+
+func (j *object) members(line []byte, i int, v values) int {
+	outer := len(j.key)
+	for i = skipSpace(line, i); line[i] != '}'; {
+		end := endOfString(line, i+1)
+		if outer > 0 {
+			j.key = append(j.key, '.')
+		}
+		j.key = append(j.key, line[i+1:end]...)
+		i = skipSpace(line, end+1) // at the colon
+		i = j.walk(line, skipSpace(line, i+1), v)
+		j.key = j.key[:outer]
+		if i = skipSpace(line, i); line[i] == ',' {
+			i = skipSpace(line, i+1)
+		}
+	}
+	return i + 1
+}
+
+func (j *object) elements(line []byte, i int, v values) int {
+	outer := len(j.key)
+	n := int64(0)
+	for i = skipSpace(line, i); line[i] != ']'; n++ {
+		j.key = strconv.AppendInt(append(j.key, '.'), n, 10)
+		i = j.walk(line, i, v)
+		j.key = j.key[:outer]
+		if i = skipSpace(line, i); line[i] == ',' {
+			i = skipSpace(line, i+1)
+		}
+	}
+	return i + 1
+}
+
+// put keeps the value of the member j.key, where it is needed.
+func (j *object) put(value []byte, quoted bool, v values) {
+	s, ok := j.t.slots[string(j.key)]
+	if !ok || v[s] != nil {
+		return
+	}
+	v[s] = value[:len(value):len(value)]
+	if quoted && bytes.IndexByte(value, '\\') >= 0 {
+		from := len(j.text)
+		j.text = appendString(j.text, value)
+		v[s] = j.text[from:len(j.text):len(j.text)]
+	}
+	if v[s] == nil {
+		v[s] = []byte{}
+	}
+}
+
+// appendString appends a JSON string, without its quotes, decoded. Bytes that are no UTF-8 stay as they are.
+func appendString(b, s []byte) []byte {
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			b = append(b, s[i])
+			continue
+		}
+		i++
+		switch c := s[i]; c {
+		case 'n':
+			b = append(b, '\n')
+		case 't':
+			b = append(b, '\t')
+		case 'r':
+			b = append(b, '\r')
+		case 'b':
+			b = append(b, '\b')
+		case 'f':
+			b = append(b, '\f')
+		case 'u':
+			var r rune
+			r, i = unicode(s, i+1)
+			b = utf8.AppendRune(b, r)
+		default:
+			b = append(b, c)
+		}
+	}
+	return b
+}
+
+// unicode decodes the four digits at s[i:], and the second half of a surrogate pair behind them, and returns where the last
+// of them stands.
+func unicode(s []byte, i int) (rune, int) {
+	r := four(s[i:])
+	if r >= 0xd800 && r < 0xdc00 && i+10 <= len(s) && s[i+4] == '\\' && s[i+5] == 'u' {
+		if low := four(s[i+6:]); low >= 0xdc00 && low < 0xe000 {
+			return (r-0xd800)<<10 + low - 0xdc00 + 0x10000, i + 9
+		}
+	}
+	return r, i + 3
+}
+
+func four(s []byte) rune {
+	var r rune
+	for _, c := range s[:4] {
+		r = r<<4 | rune(hex(c))
+	}
+	return r
+}
+
+func skipSpace(line []byte, i int) int {
+	for i < len(line) && (line[i] == ' ' || line[i] == '\t' || line[i] == '\r' || line[i] == '\n') {
+		i++
+	}
+	return i
+}
+
+// endOfString returns where the string that begins at line[i:] has its last quote.
+func endOfString(line []byte, i int) int {
+	for line[i] != '"' {
+		if line[i] == '\\' {
+			i++
+		}
+		i++
+	}
+	return i
+}

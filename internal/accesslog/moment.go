@@ -1,0 +1,200 @@
+package accesslog
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"time"
+)
+
+// moment is a time, or a duration, that was read: in nanoseconds, and how many one step of its last digit is. The true value
+// lies in [ns, ns+step].
+type moment struct{ ns, step int64 }
+
+const (
+	second      = int64(time.Second)
+	millisecond = int64(time.Millisecond)
+	microsecond = int64(time.Microsecond)
+	// farthest is the largest time that is read, in the year 2200.
+	farthest = int64(7_258_118_400) * second
+)
+
+// decimal reads a number of units of the given length: 1700000000.123 for a unit of a second. It is not negative.
+func decimal(b []byte, unit int64) (moment, bool) {
+	whole, fraction, _ := bytes.Cut(b, []byte("."))
+	if !digits(whole) || fraction != nil && !digits(fraction) {
+		return moment{}, false
+	}
+	var n int64
+	for _, c := range whole {
+		if n = n*10 + int64(c-'0'); n > farthest/unit {
+			return moment{}, false
+		}
+	}
+	m := moment{n * unit, unit}
+	for _, c := range fraction {
+		if m.step == 1 {
+			break // finer than a nanosecond
+		}
+		m.step = max(m.step/10, 1)
+		m.ns += int64(c-'0') * m.step
+	}
+	return m, true
+}
+
+// longest reads a duration in seconds, as a decimal or with an exponent, or in Go's form (1.5ms), and returns the longest
+// that may be meant.
+func longest(b []byte) (ns int64, ok bool) {
+	if m, ok := decimal(b, second); ok {
+		return m.ns + m.step, true
+	}
+	if f, err := strconv.ParseFloat(string(b), 64); err == nil && f >= 0 && f < 1e9 {
+		return int64(math.Ceil(f * 1e9)), true
+	}
+	if d, err := time.ParseDuration(string(b)); err == nil && d >= 0 && int64(d) < farthest {
+		return int64(d), true
+	}
+	return 0, false
+}
+
+// iso reads a time as in ISO 8601: 2006-01-02T15:04:05.999Z, with or without a fraction, or with an offset of the form
+// +01:00 or +0100. A time without a zone (also 2006/01/02 15:04:05) is one of local, if that is not nil.
+func iso(b []byte, local *time.Location) (moment, bool) {
+	if len(b) < 19 || b[4] != b[7] || b[4] != '-' && b[4] != '/' || b[10] != 'T' && b[10] != ' ' || b[13] != ':' || b[16] != ':' {
+		return moment{}, false
+	}
+	year, ok1 := number(b[0:4])
+	month, ok2 := number(b[5:7])
+	day, ok3 := number(b[8:10])
+	if !ok1 || !ok2 || !ok3 {
+		return moment{}, false
+	}
+	m, rest, ok := clock(b[11:])
+	if !ok {
+		return moment{}, false
+	}
+	loc := local
+	if len(rest) > 0 {
+		if loc, ok = offset(rest); !ok {
+			return moment{}, false
+		}
+	}
+	return m.on(year, month, day, loc)
+}
+
+// commonLog reads a time as in the common log format, 10/Oct/2000:13:55:36 -0700, also with a fraction of a second, and
+// without a zone if local is not nil.
+func commonLog(b []byte, local *time.Location) (moment, bool) {
+	if len(b) < 20 || b[2] != '/' || b[6] != '/' || b[11] != ':' {
+		return moment{}, false
+	}
+	day, ok1 := number(b[0:2])
+	month := monthOf(b[3:6])
+	year, ok2 := number(b[7:11])
+	m, rest, ok := clock(b[12:])
+	if !ok1 || !ok2 || !ok || month == 0 {
+		return moment{}, false
+	}
+	loc := local
+	if len(rest) > 0 {
+		if rest[0] != ' ' {
+			return moment{}, false
+		}
+		if loc, ok = offset(rest[1:]); !ok {
+			return moment{}, false
+		}
+	}
+	return m.on(year, month, day, loc)
+}
+
+// clock reads hh:mm:ss with a fraction and returns the time of day and what follows.
+func clock(b []byte) (m moment, rest []byte, ok bool) {
+	if len(b) < 8 || b[2] != ':' || b[5] != ':' {
+		return m, nil, false
+	}
+	hour, ok1 := number(b[0:2])
+	minute, ok2 := number(b[3:5])
+	sec, ok3 := number(b[6:8])
+	if !ok1 || !ok2 || !ok3 || hour > 23 || minute > 59 || sec > 60 {
+		return m, nil, false
+	}
+	m = moment{int64(hour*3600+minute*60+sec) * second, second}
+	rest = b[8:]
+	if len(rest) > 1 && (rest[0] == '.' || rest[0] == ',') {
+		n := 1
+		for n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {
+			if m.step > 1 {
+				m.step /= 10
+				m.ns += int64(rest[n]-'0') * m.step
+			}
+			n++
+		}
+		if n == 1 {
+			return m, nil, false
+		}
+		rest = rest[n:]
+	}
+	return m, rest, true
+}
+
+// on puts a time of day on a day.
+func (m moment) on(year, month, day int, loc *time.Location) (moment, bool) {
+	if loc == nil {
+		return m, false
+	}
+	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
+	if t.Day() != day || int(t.Month()) != month || year < 1970 || year > 2200 {
+		return m, false
+	}
+	if loc != time.UTC {
+		sec := int(m.ns / second)
+		t = time.Date(year, time.Month(month), day, sec/3600, sec/60%60, sec%60, 0, loc)
+		m.ns %= second
+	}
+	return moment{t.Unix()*second + m.ns, m.step}, true
+}
+
+// offset reads Z, +hh:mm or +hhmm.
+func offset(b []byte) (*time.Location, bool) {
+	if len(b) == 1 && b[0] == 'Z' || string(b) == "+0000" || string(b) == "+00:00" {
+		return time.UTC, true
+	}
+	if len(b) == 6 && b[3] == ':' {
+		b = []byte{b[0], b[1], b[2], b[4], b[5]}
+	}
+	if len(b) != 5 || b[0] != '+' && b[0] != '-' {
+		return nil, false
+	}
+	hour, ok1 := number(b[1:3])
+	minute, ok2 := number(b[3:5])
+	if !ok1 || !ok2 || hour > 23 || minute > 59 {
+		return nil, false
+	}
+	east := hour*3600 + minute*60
+	if b[0] == '-' {
+		east = -east
+	}
+	return time.FixedZone("", east), true
+}
+
+// number reads a few digits.
+func number(b []byte) (int, bool) {
+	n := 0
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n, true
+}
+
+func monthOf(b []byte) int {
+	const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
+	for i := 0; i < len(months); i += 3 {
+		if string(b) == months[i:i+3] {
+			return i/3 + 1
+		}
+	}
+	return 0
+}

@@ -1,0 +1,333 @@
+package accesslog
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// record is what is kept of one request.
+type record struct {
+	from, to  int64
+	line      uint32
+	partition uint32
+	status    uint16
+	outcome   timeline.Outcome
+}
+
+// reader reads one log.
+type reader struct {
+	o      Options
+	layout layout
+	v      values
+	// by is the field of the partition, whole that there is one partition.
+	by    field
+	whole bool
+	match []field
+
+	out      Log
+	records  []record
+	numbers  map[string]uint32
+	names    []string
+	problems problems
+	// cut tells that the last line is not whole.
+	cut bool
+	// firstTo is the earliest end of an interval, lastEnd the latest end of a request, longest the longest interval.
+	firstTo, lastEnd, longest int64
+}
+
+// newReader checks the options.
+func newReader(name string, o Options) (*reader, error) {
+	l, t, err := newLayout(o)
+	if err != nil {
+		return nil, err
+	}
+	if o.MaxDuration < 0 || o.Lag < 0 || o.WallError < 0 {
+		return nil, &OptionError{"MaxDuration", "a negative duration", "it is never negative", ""}
+	}
+	if o.Outcome == nil {
+		o.Outcome = StatusOutcome
+	}
+	r := &reader{o: o, layout: l, numbers: map[string]uint32{}, problems: problems{file: name}, firstTo: math.MaxInt64, lastEnd: math.MinInt64}
+	fields, err := r.fields(t)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.ready(fields); err != nil {
+		return nil, err
+	}
+	r.v = make(values, t.n)
+	return r, nil
+}
+
+// fields finds the fields that are asked for.
+func (r *reader) fields(t *table) ([]field, error) {
+	var all []field
+	get := func(option, name string) (field, error) {
+		f, ok := find(name, r.layout, t)
+		if !ok {
+			mend := ""
+			if r.o.Format == HAProxy {
+				mend = "capture request header " + name + " len 64, and write capture1 for the first of the captures"
+			}
+			return f, &OptionError{option, "field " + quote(name), fmt.Sprintf("a log of %s does not have it", r.o.Format), mend}
+		}
+		all = append(all, f)
+		return f, nil
+	}
+	var err error
+	switch r.o.PartitionBy {
+	case "none":
+		r.whole = true
+	case "":
+		r.by, err = get("PartitionBy", "address")
+	default:
+		r.by, err = get("PartitionBy", r.o.PartitionBy)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range r.o.Match {
+		f, err := get("Match", m.Field)
+		if err != nil {
+			return nil, err
+		}
+		r.match = append(r.match, f)
+	}
+	return all, nil
+}
+
+// readAll reads the lines. The error is of type timeline.Errors.
+func (r *reader) readAll(in io.Reader) error {
+	lines := timeline.NewLines(in)
+	for {
+		line, number, ended, err := lines.Next()
+		switch {
+		case err == io.EOF:
+			return r.finish(number)
+		case errors.Is(err, timeline.ErrLongLine):
+			r.out.Lines++
+			r.bad(number, flaw{what: fmt.Sprintf("line of more than %d bytes", timeline.MaxLine), why: "a line has at most 1 MiB"})
+			continue
+		case err != nil:
+			r.problems.add(timeline.ParseError{Line: number, What: "reading", Why: err.Error(), Err: err})
+			return r.problems.list
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		r.out.Lines++
+		if f := r.take(line, number); f.foreign {
+			r.out.Foreign++
+		} else if f.found() {
+			if !ended && !f.final {
+				r.cut = true
+				f.why, f.mend = "it is the last one and has no end: the log was being written, or is cut", "leave it out"
+			}
+			r.bad(number, f)
+			if f.final {
+				return r.problems.list
+			}
+		}
+	}
+}
+
+// bad notes a line that cannot be read.
+func (r *reader) bad(number int, f flaw) {
+	e := timeline.ParseError{File: r.problems.file, Line: number, What: f.what, Why: f.why, Mend: f.mend}
+	if !r.o.SkipBad || f.final {
+		r.problems.add(e)
+		return
+	}
+	if r.out.Skipped++; r.out.FirstSkipped == nil {
+		r.out.FirstSkipped = &e
+	}
+}
+
+// take reads one line.
+func (r *reader) take(line []byte, number int) flaw {
+	clear(r.v)
+	if f := r.layout.split(line, r.v); f.foreign || f.found() {
+		return f
+	}
+	status, ok := statusOf(r.v[slotStatus])
+	if !ok {
+		return flaw{what: "status " + quote(r.v[slotStatus]), why: "a status of three digits belongs here"}
+	}
+	s, f := r.layout.span(r.v)
+	if f.found() {
+		return f
+	}
+	if f := r.follow(s); f.found() {
+		return f
+	}
+	r.v.fill()
+	for i, m := range r.o.Match {
+		if !m.meets(r.v.get(r.match[i])) {
+			r.out.Unmatched++
+			return flaw{}
+		}
+	}
+	if !r.whole && r.v.get(r.by) == nil {
+		r.out.Keyless++
+		return flaw{}
+	}
+	if len(r.records) == MaxRequests || number > math.MaxUint32 {
+		return flaw{what: fmt.Sprintf("request %d", MaxRequests+1), why: "more are not held in memory", mend: "split the log by time", final: true}
+	}
+	rec := record{from: s.from, to: max(s.to, s.from), line: uint32(number), status: uint16(status)}
+	if status > 0 {
+		rec.outcome = r.o.Outcome(status)
+	}
+	if !r.whole {
+		rec.partition = r.number(r.v.get(r.by))
+	}
+	r.records = append(r.records, rec)
+	return flaw{}
+}
+
+// get returns the value of a field, nil if the line does not have it.
+func (v values) get(f field) []byte {
+	b := v[f.slot]
+	if f.path && b != nil {
+		return path(b)
+	}
+	return b
+}
+
+// statusOf reads a status: 0 where none was sent.
+func statusOf(b []byte) (int, bool) {
+	if none(b) {
+		return 0, true
+	}
+	n, ok := number(b)
+	if !ok || len(b) > 3 {
+		return 0, false
+	}
+	if n < 100 {
+		n = 0
+	}
+	return n, true
+}
+
+// number returns the number of a partition.
+func (r *reader) number(name []byte) uint32 {
+	k, known := r.numbers[string(name)]
+	if !known {
+		k = uint32(len(r.names))
+		r.names = append(r.names, partitionName(name))
+		r.numbers[string(name)] = k
+	}
+	return k
+}
+
+// backwards is by how much the times of a log without zones may run backwards or leap before that is taken for the change
+// of a local time.
+const backwards = int64(25 * time.Minute)
+
+// follow notes the time of a line.
+func (r *reader) follow(s span) flaw {
+	if s.local && r.lastEnd != math.MinInt64 {
+		leap := s.end - r.lastEnd
+		switch {
+		case leap < -backwards:
+			return flaw{what: fmt.Sprintf("time that runs back by %s", time.Duration(-leap).Round(time.Second)),
+				why: "local time was set back, or files are in the wrong order", mend: "judge the parts apart, or log in UTC", final: true}
+		case leap > backwards && r.o.Zone == nil:
+			return flaw{what: fmt.Sprintf("time that leaps by %s", time.Duration(leap).Round(time.Second)),
+				why: "without its zone it cannot be told from local time that was set forward", mend: "give the zone: --zone UTC, or --zone Europe/Berlin", final: true}
+		}
+	}
+	r.out.ZoneUnknown = r.out.ZoneUnknown || s.local && r.o.Zone == nil
+	r.firstTo = min(r.firstTo, s.to)
+	r.lastEnd = max(r.lastEnd, s.end)
+	r.longest = max(r.longest, s.to-s.from)
+	return flaw{}
+}
+
+// finish tells what is wrong with the whole log.
+func (r *reader) finish(last int) error {
+	nothing := timeline.ParseError{Line: last, What: "no request", Why: "there is nothing to judge"}
+	switch n := r.out.Lines; {
+	case r.problems.count > 0 || len(r.records) > 0:
+	case n > 0 && r.out.Skipped == n:
+		nothing.Why = fmt.Sprintf("none of %d lines can be read; line %d has %s: %s", n, r.out.FirstSkipped.Line, r.out.FirstSkipped.What, r.out.FirstSkipped.Why)
+		r.problems.add(nothing)
+	case r.out.Keyless > 0:
+		nothing.Why = fmt.Sprintf("%d have no %s", r.out.Keyless, r.by.name)
+		nothing.Mend = "name the field that clients are told apart by with --partition-by"
+		r.problems.add(nothing)
+	case r.out.Unmatched > 0:
+		nothing.Why = fmt.Sprintf("none of %d matches", r.out.Unmatched)
+		r.problems.add(nothing)
+	default:
+		r.problems.add(nothing)
+	}
+	if r.problems.count > 0 {
+		return r.problems.list
+	}
+	return nil
+}
+
+// usualLongest is the longest time a request is taken to last unless the log or the user say more.
+const usualLongest = int64(time.Minute)
+
+// log makes the result.
+func (r *reader) log() (*Log, error) {
+	slices.SortFunc(r.records, func(a, b record) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
+	zero := r.records[0].from / second * second
+	tl := &timeline.Timeline{Observations: make([]timeline.Observation, len(r.records))}
+	tl.Header = timeline.Header{Started: time.Unix(0, zero).UTC(), WallError: r.o.WallError}
+	for i, rec := range r.records {
+		o := &tl.Observations[i]
+		o.Seq, o.Cost = int(rec.line), 1
+		o.Sent, o.FirstByte = time.Duration(rec.from-zero), time.Duration(rec.to-zero)
+		o.At = o.Sent
+		o.Status, o.Outcome, o.Answered = int(rec.status), rec.outcome, rec.status > 0
+		if !r.whole {
+			o.Partition = r.names[rec.partition]
+		}
+		if !o.Answered {
+			o.Error = "unanswered"
+		}
+	}
+	if !r.o.Complete {
+		took := max(usualLongest, r.longest, int64(r.o.MaxDuration)) + second // a second for lags
+		tl.Header.CompleteFrom = time.Duration(max(r.firstTo-zero, 1))
+		tl.Header.CompleteUntil = time.Duration(max(r.lastEnd-took-zero, 1))
+	}
+	midst := r.out.Skipped
+	if r.cut {
+		midst--
+	}
+	r.out.Lossy = !r.o.Complete && (midst > 0 || r.o.Format == ALB)
+	r.out.Timeline = tl
+	return &r.out, nil
+}
+
+// problems collects what is wrong with one log.
+type problems struct {
+	file  string
+	list  timeline.Errors
+	count int
+}
+
+// mostProblems is how many problems of a log are reported; the others are counted.
+const mostProblems = 10
+
+func (p *problems) add(e timeline.ParseError) {
+	p.count++
+	if len(p.list) == mostProblems {
+		p.list[mostProblems-1].More++
+		return
+	}
+	e.File = p.file
+	p.list = append(p.list, e)
+}
