@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -66,7 +67,7 @@ func (s sentence) under(f Finding) string {
 	}
 	until := s.end
 	if d.Answered {
-		until = d.FirstByte
+		until = max(d.FirstByte, d.Sent)
 	}
 	cost := ""
 	if d.Cost > 1 {
@@ -172,7 +173,7 @@ func plural(n int64, one, many string) string {
 func seconds(d time.Duration) string {
 	s := strconv.FormatFloat(float64(d/time.Second), 'f', 0, 64)
 	if d < 0 {
-		return "-" + seconds(-d)
+		return "-" + seconds(-max(d, -math.MaxInt64))
 	}
 	frac := fmt.Sprintf("%09d", d%time.Second)
 	for len(frac) > 3 && strings.HasSuffix(frac, "0") {

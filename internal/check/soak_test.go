@@ -46,51 +46,53 @@ type floor struct{ narrow, all float64 }
 // exactFloor is demanded where there is an exact model.
 var exactFloor = floor{0.995, 0.98}
 
-// floors are demanded where there is none, each with the reason in its group. They are a little below what was measured.
+// floors are demanded where there is none, each with the reason in its group. They are a little below what two million
+// histories measured.
 var floors = map[string]floor{
 	// Requests of several costs are not interchangeable: the exact search does not take them, the bounds stand alone.
-	"mixed costs": {0.92, 0.84},
-	"sliding counter, rounds up, mixed costs": {0.92, 0.80},
-	// The same, and the bounds ask little of a denial that may have been counted.
-	"sliding log, counts all, mixed costs":     {0.78, 0.68},
-	"fixed window, counts all, mixed costs":    {0.70, 0.60},
-	"sliding counter, counts all, mixed costs": {0.80, 0.70},
+	"mixed costs": {0.92, 0.86},
+	"sliding counter, unknown phase, mixed costs": {0.84, 0.82},
+	"sliding counter, rounds up, mixed costs":     {0.92, 0.83},
+	"sliding counter, first, mixed costs":         {0.87, 0.80},
+	"sliding log, counts all, mixed costs":        {0.81, 0.71},
+	"fixed window, counts all, mixed costs":       {0.72, 0.64},
+	"sliding counter, counts all, mixed costs":    {0.84, 0.74},
+	// The oracle decides at whole nanoseconds; the model of a bucket whose units take a fraction of one more does not use it.
+	"token bucket, 3 per 25": {0.99, 0.98},
 	// A denied request takes what is left of a bucket: the level then depends on the time of the denial.
-	"token bucket, counts all":              {0.65, 0.60},
-	"token bucket, counts all, mixed costs": {0.65, 0.60},
-	// Where a ban began is not modelled: any denial may explain any other within the ban.
-	"token bucket, ban":              {0.60, 0.55},
-	"token bucket, ban, mixed costs": {0.60, 0.55},
+	"token bucket, counts all":              {0.72, 0.65},
+	"token bucket, counts all, mixed costs": {0.74, 0.69},
+	// When a ban began is not modelled: any denial may explain any other within the ban.
+	"token bucket, ban":              {0.69, 0.60},
+	"token bucket, ban, mixed costs": {0.74, 0.70},
 	// When batches come is not modelled: any instant may bring one.
-	"token bucket, batches":              {0.50, 0.45},
-	"token bucket, batches, mixed costs": {0.45, 0.38},
+	"token bucket, batches":              {0.56, 0.51},
+	"token bucket, batches, mixed costs": {0.56, 0.49},
 	// The level at the first request is not modelled: one of many.
-	"token bucket, starts empty":              {0.60, 0.55},
-	"token bucket, starts empty, mixed costs": {0.60, 0.55},
-	"token bucket, start unknown":             {0.80, 0.80},
+	"token bucket, starts empty":  {0.99, 0.965},
+	"token bucket, start unknown": {0.86, 0.87},
 	// When a queue lets a request through is bounded, not modelled.
-	"queue":                                  {0.94, 0.92},
-	"queue, mixed costs":                     {0.92, 0.84},
-	"queue of 3, one undelayed, mixed costs": {0.88, 0.83},
+	"queue":                                  {0.97, 0.955},
+	"queue of 3, one undelayed":              {0.985, 0.98},
+	"queue of 3, one undelayed, mixed costs": {0.87, 0.83},
 	// The clock reads any instant of the last tick; that it ticks at multiples of the tick is not used.
-	"token bucket, tick":              {0.70, 0.65},
-	"token bucket, tick, mixed costs": {0.75, 0.68},
-	"sliding log, tick":               {0.70, 0.65},
-	"sliding log, tick, mixed costs":  {0.70, 0.62},
-	"fixed window, tick":              {0.80, 0.77},
-	"fixed window, tick, mixed costs": {0.75, 0.70},
-	// The phase is an interval that the first request sets; a silence of one to two windows leaves the rest unjudged.
-	"sliding counter, first":              {0.50, 0.40},
-	"sliding counter, first, mixed costs": {0.50, 0.40},
+	"token bucket, tick":              {0.74, 0.71},
+	"token bucket, tick, mixed costs": {0.79, 0.75},
+	"sliding log, tick":               {0.77, 0.73},
+	"sliding log, tick, mixed costs":  {0.80, 0.72},
+	"fixed window, tick":              {0.81, 0.79},
+	"fixed window, tick, mixed costs": {0.77, 0.73},
+	// The first request sets the phase, so it is an interval; a silence of one to two windows leaves the rest unjudged.
+	"sliding counter, first": {0.91, 0.88},
 	// Of two policies each is judged alone.
-	"bucket + log":                       {0.93, 0.93},
-	"bucket + window":                    {0.93, 0.90},
-	"window + window, one phase unknown": {0.93, 0.90},
+	"bucket + log":                       {0.985, 0.98},
+	"bucket + window":                    {0.98, 0.975},
+	"window + window, one phase unknown": {0.98, 0.97},
 }
 
 // TestJudgeNeverAccusesWhatTheOracleExplains is the hard bar: no false alarm, ever. It also asks for the share of the
-// infeasible histories that is caught. RLCHECK_SOAK=1 tries some two million histories; RLCHECK_SOAK=N N times as many,
-// with other seeds.
+// infeasible histories that is caught. RLCHECK_SOAK=1 tries some two million histories, RLCHECK_SOAK=N N times as
+// many, with other seeds too.
 func TestJudgeNeverAccusesWhatTheOracleExplains(t *testing.T) {
 	rounds, seeds := soakRounds(40, 4500)
 	for name, limit := range smallLimits() {
