@@ -56,6 +56,9 @@ func (s sentence) bucket(br *breach) string {
 	if flow := s.pol.Algorithm == reference.LeakyBucketQueue && br.bound < burst; flow {
 		name = strconv.FormatInt(1+s.pol.Undelayed, 10)
 	}
+	if s.pol.Start == reference.StartEmpty && br.bound < burst {
+		name = "0" // counted since the bucket was created
+	}
 	return fmt.Sprintf("%s + floor(%s * %s) = %d", name, rate, seconds(time.Duration(br.span)), br.bound)
 }
 
