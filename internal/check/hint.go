@@ -12,6 +12,10 @@ import (
 // hintLimit is the largest recording for which other policies are tried.
 const hintLimit = 200_000
 
+// hintSteps is how many decisions the exact search of one guess may try; a guess that takes more is not named. A search of
+// every phase would go on for minutes, and nothing depends on it.
+const hintSteps = 1 << 14
+
 // hint names, for a recording that fails a limit of one policy, the first policy like it that would explain all of it. It
 // proves nothing: it is the next thing to look at.
 func hint(tl *timeline.Timeline, limit reference.Limit, j *Judgement) string {

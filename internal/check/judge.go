@@ -182,9 +182,12 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 		g.parts = append(g.parts, p.histories[0])
 	}
 	s := &search{policy: c.limit[0], mode: c.o.Conformance, group: g, quick: c.boundsOnly}
+	if c.quick {
+		s.steps = stepBudget - hintSteps
+	}
 	found, refuted := s.refute(box)
 	for i, p := range parts {
-		p.limited = s.limited
+		p.limited = s.limited || c.quick && s.capped
 		var mine []*breach
 		for _, r := range found {
 			if r.part == i {
