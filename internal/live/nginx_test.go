@@ -44,24 +44,24 @@ func TestNginxImplementsALeakyBucket(t *testing.T) {
 		trial
 		status int
 	}{
-		"burst without delay": {trial{"burst", urls["nodelay"], "leaky-bucket,rate=10/s,burst=21", nil, []string{
+		"burst without delay": {trial{scenario: "burst", url: urls["nodelay"], right: "leaky-bucket,rate=10/s,burst=21", wrong: []string{
 			"leaky-bucket,rate=10/s,burst=20", "leaky-bucket,rate=10/s,burst=22",
 			"leaky-bucket,rate=8/s,burst=21", "leaky-bucket,rate=12/s,burst=21",
 			"leaky-bucket-queue,rate=10/s,queue=20", "sliding-window-log,rate=21/2100ms", "fixed-window,rate=21/2100ms,align=first",
 		}}, http.StatusTooManyRequests},
-		"no burst": {trial{"overload-10x", urls["noburst"], "leaky-bucket,rate=10/s,burst=1", []string{"expect.resolution.rate=20%"}, []string{
+		"no burst": {trial{scenario: "overload-10x", url: urls["noburst"], right: "leaky-bucket,rate=10/s,burst=1", sets: []string{"expect.resolution.rate=20%"}, wrong: []string{
 			"leaky-bucket,rate=10/s,burst=2", "leaky-bucket,rate=8/s,burst=1", "leaky-bucket,rate=125/10s,burst=1",
 			"sliding-window-log,rate=5/500ms",
 		}}, http.StatusTooManyRequests},
-		"the status nginx denies with unless told": {trial{"burst", urls["untold"], "leaky-bucket,rate=50/s,burst=10", nil, []string{
+		"the status nginx denies with unless told": {trial{scenario: "burst", url: urls["untold"], right: "leaky-bucket,rate=50/s,burst=10", wrong: []string{
 			"leaky-bucket,rate=50/s,burst=9", "leaky-bucket,rate=50/s,burst=11",
 		}}, http.StatusServiceUnavailable},
-		"steady": {trial{"sustained", urls["fast"], "leaky-bucket,rate=100/s,burst=21", nil, []string{
+		"steady": {trial{scenario: "sustained", url: urls["fast"], right: "leaky-bucket,rate=100/s,burst=21", wrong: []string{
 			"leaky-bucket,rate=80/s,burst=21", "leaky-bucket,rate=120/s,burst=21",
 			"leaky-bucket,rate=100/s,burst=20", "leaky-bucket,rate=100/s,burst=22",
 			"fixed-window,rate=100/1s,align=first", "sliding-window-log,rate=100/1s",
 		}}, http.StatusTooManyRequests},
-		"ten times its rate": {trial{"overload-10x", urls["fast"], "leaky-bucket,rate=100/s,burst=21", nil, []string{
+		"ten times its rate": {trial{scenario: "overload-10x", url: urls["fast"], right: "leaky-bucket,rate=100/s,burst=21", wrong: []string{
 			"leaky-bucket,rate=80/s,burst=21", "leaky-bucket,rate=120/s,burst=21",
 			"leaky-bucket,rate=100/s,burst=20", "leaky-bucket,rate=100/s,burst=22",
 			"sliding-window-counter,rate=100/1s,align=unknown", "sliding-window-log,rate=100/1s",
@@ -105,18 +105,18 @@ func TestNginxDelaysAreAQueue(t *testing.T) {
 		zone{Name: "two-stage", Rate: "50r/s", Args: "burst=20 delay=8", Status: http.StatusTooManyRequests},
 	)
 	for name, c := range map[string]trial{
-		"all wait, burst": {"burst", urls["delay"], "leaky-bucket-queue,rate=50/s,queue=20", nil, []string{
+		"all wait, burst": {scenario: "burst", url: urls["delay"], right: "leaky-bucket-queue,rate=50/s,queue=20", wrong: []string{
 			"leaky-bucket-queue,rate=50/s,queue=21", "leaky-bucket-queue,rate=40/s,queue=20", "fixed-window,rate=50/1s,align=first",
 		}},
-		"all wait, ten times the rate": {"overload-10x", urls["delay"], "leaky-bucket-queue,rate=50/s,queue=20", []string{"expect.resolution.rate=20%"}, []string{
+		"all wait, ten times the rate": {scenario: "overload-10x", url: urls["delay"], right: "leaky-bucket-queue,rate=50/s,queue=20", sets: []string{"expect.resolution.rate=20%"}, wrong: []string{
 			"leaky-bucket-queue,rate=50/s,queue=21", "leaky-bucket-queue,rate=40/s,queue=20", "leaky-bucket-queue,rate=60/s,queue=20",
 			"fixed-window,rate=50/1s,align=first",
 		}},
-		"eight pass at once, burst": {"burst", urls["two-stage"], "leaky-bucket-queue,rate=50/s,queue=20,undelayed=8", nil, []string{
+		"eight pass at once, burst": {scenario: "burst", url: urls["two-stage"], right: "leaky-bucket-queue,rate=50/s,queue=20,undelayed=8", wrong: []string{
 			"leaky-bucket-queue,rate=50/s,queue=21,undelayed=8", "leaky-bucket-queue,rate=50/s,queue=20,undelayed=7",
 			"leaky-bucket-queue,rate=50/s,queue=20", "fixed-window,rate=50/1s,align=first",
 		}},
-		"eight pass at once, ten times the rate": {"overload-10x", urls["two-stage"], "leaky-bucket-queue,rate=50/s,queue=20,undelayed=8", []string{"expect.resolution.rate=20%"}, []string{
+		"eight pass at once, ten times the rate": {scenario: "overload-10x", url: urls["two-stage"], right: "leaky-bucket-queue,rate=50/s,queue=20,undelayed=8", sets: []string{"expect.resolution.rate=20%"}, wrong: []string{
 			"leaky-bucket-queue,rate=50/s,queue=21,undelayed=8", "leaky-bucket-queue,rate=50/s,queue=20,undelayed=7",
 			"leaky-bucket-queue,rate=40/s,queue=20,undelayed=8", "leaky-bucket-queue,rate=60/s,queue=20,undelayed=8",
 		}},

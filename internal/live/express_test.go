@@ -1,0 +1,111 @@
+package live
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// install bounds the installation of the packages in time.
+const install = 3 * time.Minute
+
+// express starts express-rate-limit with limit requests a window and returns its URL.
+func express(t testing.TB, limit int, window time.Duration) string {
+	t.Helper()
+	find(t, "node")
+	dir := packages(t)
+	return "http://" + start(t, program{binary: "node", dir: dir, args: func(_ string, port int) []string {
+		return []string{"server.mjs", strconv.Itoa(port), strconv.Itoa(limit), strconv.FormatInt(window.Milliseconds(), 10)}
+	}}) + "/"
+}
+
+// packages returns a folder with server.mjs and the packages of its lock file. They are installed once, below .cache, in a
+// folder that is named after their content.
+func packages(t testing.TB) string {
+	t.Helper()
+	sum := sha256.New()
+	files := map[string][]byte{}
+	for _, name := range []string{"package.json", "package-lock.json", "server.mjs"} {
+		src, err := os.ReadFile(filepath.Join("testdata", "express", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = src
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(src), src)
+	}
+	cache, err := filepath.Abs(filepath.Join("..", "..", ".cache", "live"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := filepath.Join(cache, "express-"+hex.EncodeToString(sum.Sum(nil)[:8]))
+	if _, err := os.Stat(done); err == nil {
+		return done
+	}
+	npm := find(t, "npm")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(cache, "installing-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir) // nothing is left of it if all went well
+	for name, src := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), src, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), install)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		missing(t, "npm ci in testdata/express: %v (is there a network?)\n%s", err, out)
+	}
+	if err := os.Rename(dir, done); err != nil && !errors.Is(err, fs.ErrExist) {
+		t.Fatal(err)
+	}
+	return done
+}
+
+// The memory store of express-rate-limit 8 keeps, for each key, a count and the time at which it is reset: a window after
+// the request that found none. It counts denied requests too, which changes nothing in a window that is used up.
+func TestExpressRateLimitIsAFixedWindowFromTheFirstRequest(t *testing.T) {
+	t.Parallel()
+	url := express(t, 10, 600*time.Millisecond)
+	const right = "fixed-window,rate=10/600ms,align=first"
+	for name, c := range map[string]trial{
+		"burst": {scenario: "burst", url: url, right: right, wrong: []string{
+			"fixed-window,rate=9/600ms,align=first", "fixed-window,rate=11/600ms,align=first",
+		}},
+		"steady": {scenario: "sustained", url: url, right: right, wrong: []string{
+			"fixed-window,rate=9/600ms,align=first", "fixed-window,rate=11/600ms,align=first",
+			"fixed-window,rate=10/480ms,align=first", "fixed-window,rate=10/720ms,align=first",
+			"token-bucket,rate=10/600ms,burst=10", "sliding-window-log,rate=10/600ms",
+			"sliding-window-counter,rate=10/600ms,align=first",
+		}},
+		"ten times its rate": {scenario: "overload-10x", url: url, right: right, wrong: []string{
+			"fixed-window,rate=9/600ms,align=first", "fixed-window,rate=11/600ms,align=first",
+			"fixed-window,rate=10/480ms,align=first", "fixed-window,rate=10/720ms,align=first",
+			"token-bucket,rate=10/600ms,burst=10", "sliding-window-counter,rate=10/600ms,align=first",
+		}},
+		"the boundary of a window": {scenario: "boundary-double-burst", url: url, right: right, wrong: []string{
+			"fixed-window,rate=9/600ms,align=first", "fixed-window,rate=11/600ms,align=first",
+			"token-bucket,rate=10/600ms,burst=10", "sliding-window-log,rate=10/600ms",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.judged(t)
+		})
+	}
+}
