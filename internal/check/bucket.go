@@ -166,7 +166,8 @@ func (m *bucketMeter) excess(t int64) int64 {
 	if m.pending > 0 {
 		at = max(at, t*m.n)
 	}
-	return at + (m.pending+m.batch-1)*m.per - t*m.n - tau
+	// What is in use is never negative: a request that costs more than the burst is denied by an idle bucket too.
+	return max(at+(m.pending+m.batch-1)*m.per-t*m.n, 0) - tau
 }
 
 func (b bucket) memory() int64 { return (b.burst+b.batch)*b.per/b.n + 1 }
