@@ -101,7 +101,7 @@ func envoyVariable(format string) (before, name, after string, found bool, err e
 		case c == ')':
 			depth--
 		case c == '%' && depth == 0 && i > 0:
-			return before, rest[:i], rest[i+1:], true, nil
+			return before, operator(rest[:i]), rest[i+1:], true, nil
 		}
 	}
 	return "", "", "", false, &OptionError{"Layout", quote("%" + rest), "a second % ends the name of an operator", ""}

@@ -27,9 +27,10 @@ func decimal(b []byte, unit int64) (moment, bool) {
 	}
 	var n int64
 	for _, c := range whole {
-		if n = n*10 + int64(c-'0'); n > farthest/unit {
+		if n >= farthest/unit/10 {
 			return moment{}, false
 		}
+		n = n*10 + int64(c-'0')
 	}
 	m := moment{n * unit, unit}
 	for _, c := range fraction {

@@ -282,7 +282,7 @@ const usualLongest = int64(time.Minute)
 // log makes the result.
 func (r *reader) log() (*Log, error) {
 	slices.SortFunc(r.records, func(a, b record) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
-	zero := r.records[0].from / second * second
+	zero := time.Unix(0, r.records[0].from).Unix() * second // the whole second before
 	tl := &timeline.Timeline{Observations: make([]timeline.Observation, len(r.records))}
 	tl.Header = timeline.Header{Started: time.Unix(0, zero).UTC(), WallError: r.o.WallError}
 	for i, rec := range r.records {
