@@ -35,7 +35,7 @@ bench:
 
 # golden writes the files again that tests compare with; read the difference before it is committed.
 golden:
-	$(GO) test ./internal/report ./internal/scenario ./cmd/rlcheck -update
+	$(GO) test ./internal/report ./internal/scenario ./internal/selftest ./cmd/rlcheck -update
 
 # soak runs what takes minutes: fifty bursts against nginx on a busy machine, a million random histories.
 soak: servers

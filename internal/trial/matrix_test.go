@@ -3,6 +3,8 @@ package trial
 import (
 	"context"
 	"io/fs"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
@@ -74,23 +77,67 @@ func TestRightTargetsPass(t *testing.T) {
 	}
 }
 
-// TestEveryClaimedFaultFails is the fault matrix: every fault that a scenario names is caught by it.
+// TestEveryClaimedFaultFails is the fault matrix: every fault that a scenario names is caught by it. It prints the kill
+// score and the faults that nobody claims.
 func TestEveryClaimedFaultFails(t *testing.T) {
+	killed, claims := 0, 0
+	claimed := map[string]bool{}
 	for _, s := range bundled(t, scenario.ParseOptions{}) {
 		if len(s.Catches) == 0 {
 			t.Errorf("%s names no fault: a scenario that no fault can fail says nothing", s.ID)
 		}
 		for _, fault := range s.Catches {
-			t.Run(s.ID+"/"+fault, func(t *testing.T) {
-				wrong := *s
-				wrong.Target.Fault = fault
-				out := virtually(t, &wrong)
+			claims++
+			claimed[fault] = true
+			caught := t.Run(s.ID+"/"+fault, func(t *testing.T) {
+				out := against(t, s, fault)
 				if out.Verdict != check.Fail {
 					t.Fatalf("got %s, want fail: %s", out.Verdict, explain(out))
 				}
 				t.Log(explain(out))
 			})
+			if caught {
+				killed++
+			}
 		}
+	}
+	var unclaimed []string
+	for _, f := range target.Faults() {
+		if !claimed[f.Name] {
+			unclaimed = append(unclaimed, f.Name)
+		}
+	}
+	t.Logf("kill score %d of %d claims; %d of %d faults are claimed by nobody: %s",
+		killed, claims, len(unclaimed), len(target.Faults()), strings.Join(unclaimed, ", "))
+}
+
+// against runs a scenario in virtual time against a target with a fault.
+func against(t *testing.T, s *scenario.Scenario, fault string) report.Scenario {
+	t.Helper()
+	wrong := *s
+	wrong.Target.Fault = fault
+	return virtually(t, &wrong)
+}
+
+// TestSoakUnclaimedCells tries every fault in every scenario that does not claim it, and prints which it catches all the
+// same: what may be claimed.
+func TestSoakUnclaimedCells(t *testing.T) {
+	if os.Getenv("RLCHECK_SOAK") == "" {
+		t.Skip("RLCHECK_SOAK=1 tries some hundred cells that nobody claims")
+	}
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
+		caught, missed := []string{}, 0
+		for _, f := range target.Faults() {
+			if slices.Contains(s.Catches, f.Name) {
+				continue
+			}
+			if out := against(t, s, f.Name); out.Verdict == check.Fail {
+				caught = append(caught, f.Name)
+			} else {
+				missed++
+			}
+		}
+		t.Logf("%s catches %d faults that it does not claim, and misses %d: %s", s.ID, len(caught), missed, strings.Join(caught, ", "))
 	}
 }
 
