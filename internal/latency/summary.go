@@ -78,7 +78,7 @@ type phase struct {
 
 // Add takes one observation into account, in any order.
 func (c *Collector) Add(o *timeline.Observation) {
-	c.addLateness(o.Phase, o.Sent-o.At)
+	c.addLateness(o.Phase, max(o.Sent-o.At, 0)) // one that was answered before it was complete is not early
 	if !o.Answered {
 		c.unanswered++
 		return

@@ -78,7 +78,7 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 	}
 	defer ends.close()
 	out.Target, out.Origin = ends.target.Redacted(), ends.originText()
-	opts, err := loadOptions(s, o, ends)
+	opts, err := loadOptions(ctx, s, o, ends)
 	if err != nil {
 		return inconclusive(out, check.SetupFailed, err.Error())
 	}
@@ -110,7 +110,7 @@ func inconclusive(out report.Scenario, r check.Reason, detail string) report.Sce
 }
 
 // loadOptions turns a scenario into what the generator needs.
-func loadOptions(s *scenario.Scenario, o Options, ends *endpoints) (load.Options, error) {
+func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *endpoints) (load.Options, error) {
 	part, err := load.ParsePartition(partitionText(s.Partition))
 	if err != nil {
 		return load.Options{}, err
@@ -119,7 +119,7 @@ func loadOptions(s *scenario.Scenario, o Options, ends *endpoints) (load.Options
 		URL: ends.target, Origin: ends.origin, Method: s.Target.Method, Header: header(s, o), Body: []byte(s.Target.Body),
 		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s), Classify: classifier(s.Allowed, s.Denied.Status),
 		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests, MaxDuration: s.Safety.MaxDuration,
-		Tick: s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer, Guard: guard(o.Allow, ends), Do: ends.events.do,
+		Tick: s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer, Guard: guard(ctx, o.Allow, ends), Do: ends.events.do,
 	}
 	if o.Network != nil {
 		opts.Dial = o.Network.Dial
@@ -157,15 +157,27 @@ func classifier(allowed, denied []int) func(int) timeline.Outcome {
 	}
 }
 
-// guard refuses addresses beyond loopback and private networks, unless the host was named in allow.
-func guard(allow []string, ends *endpoints) func(netip.Addr) error {
+// guard refuses addresses beyond this host and private networks, but for those of the hosts named in allow. With a target
+// and an origin of which one is allowed, the other is still held to its addresses: those of an allowed host are looked up
+// now.
+func guard(ctx context.Context, allow []string, ends *endpoints) func(netip.Addr) error {
+	allowed, others := map[netip.Addr]bool{}, false
 	for _, u := range ends.urls() {
-		if slices.Contains(allow, u.Hostname()) || slices.Contains(allow, u.Host) {
-			return nil
+		if !slices.Contains(allow, u.Hostname()) && !slices.Contains(allow, u.Host) {
+			others = true
+			continue
+		}
+		found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname()) // what cannot be looked up cannot be dialled
+		for _, a := range found {
+			allowed[a.Unmap()] = true
 		}
 	}
+	if !others {
+		return nil
+	}
 	return func(a netip.Addr) error {
-		if a = a.Unmap(); a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() {
+		a = a.Unmap()
+		if a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsUnspecified() || allowed[a] {
 			return nil
 		}
 		return errors.New("the address " + a.String() + " is public (name its host with --allow)")
