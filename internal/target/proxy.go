@@ -167,18 +167,6 @@ func keepForwarded(r *httputil.ProxyRequest) {
 	}
 }
 
-// isToken tells whether s is a token (RFC 9110 section 5.6.2), as a field name is.
-func isToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		alnum := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !alnum && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) || c >= 0x80 {
-			return false
-		}
-	}
-	return s != ""
-}
-
 // retrying sends a request again, at once, when it is denied.
 type retrying struct {
 	inner http.RoundTripper

@@ -23,9 +23,29 @@ const (
 
 // Server is an HTTP/1.1 server that has begun to accept connections.
 type Server struct {
-	server   *http.Server
+	server   engine
 	listener net.Listener
 	done     chan error
+}
+
+// engine is what reads requests and writes answers.
+type engine interface {
+	// Serve accepts connections until the engine is closed, and then returns http.ErrServerClosed.
+	Serve(net.Listener) error
+	Shutdown(context.Context) error
+	Close() error
+}
+
+// engineFor returns the lean server for our own targets, and that of net/http for all else, which may keep requests and
+// answer in parts.
+func engineFor(h http.Handler) engine {
+	if t, ok := h.(*Target); ok {
+		return newLean(t)
+	}
+	return &http.Server{
+		Handler: h, MaxHeaderBytes: maxHeader, IdleTimeout: idleTimeout, ReadHeaderTimeout: headerTimeout,
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
 }
 
 // ListenOptions say where a server may listen.
@@ -51,13 +71,7 @@ func (o ListenOptions) Listen(h http.Handler, addr string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	s := &Server{
-		listener: listener, done: make(chan error, 1),
-		server: &http.Server{
-			Handler: h, MaxHeaderBytes: maxHeader, IdleTimeout: idleTimeout, ReadHeaderTimeout: headerTimeout,
-			ErrorLog: log.New(io.Discard, "", 0),
-		},
-	}
+	s := &Server{listener: listener, done: make(chan error, 1), server: engineFor(h)}
 	go func() { s.done <- s.server.Serve(listener) }()
 	return s, nil
 }

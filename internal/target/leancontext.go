@@ -1,0 +1,90 @@
+package target
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// hangUp is the context of all requests of a connection: it ends when the client leaves, which is looked for only while
+// somebody waits for it.
+type hangUp struct {
+	conn   *leanConn
+	number uint64
+	gone   chan struct{}
+	left   atomic.Bool
+
+	mu sync.Mutex
+	// handling tells that a handler runs; watching is closed when the look-out has ended, nil without one.
+	handling bool
+	watching chan struct{}
+}
+
+// connectionKey is the key under which a context has the number of the connection, a uint64 from 1.
+type connectionKey struct{}
+
+// Deadline returns none.
+func (*hangUp) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Value returns the number of the connection for its key.
+func (h *hangUp) Value(key any) any {
+	if key == (connectionKey{}) {
+		return h.number
+	}
+	return nil
+}
+
+// Err tells whether the client was seen to leave.
+func (h *hangUp) Err() error {
+	if h.left.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Done begins to look whether the client leaves, while a handler runs.
+func (h *hangUp) Done() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.handling && h.watching == nil && !h.left.Load() {
+		h.watching = make(chan struct{})
+		go h.watch(h.watching)
+	}
+	return h.gone
+}
+
+// watch reads until something comes, which the next request begins with, or nothing more can come.
+func (h *hangUp) watch(ended chan<- struct{}) {
+	defer close(ended)
+	c := h.conn
+	if c.to-c.from >= maxHeader {
+		return
+	}
+	if err := c.fill(); err != nil && !isTimeout(err) {
+		h.left.Store(true)
+		close(h.gone)
+	}
+}
+
+// begin says that a handler begins.
+func (h *hangUp) begin() {
+	h.mu.Lock()
+	h.handling = true
+	h.mu.Unlock()
+}
+
+// end says that the handler has returned; after it nobody but the connection reads.
+func (h *hangUp) end() {
+	h.mu.Lock()
+	watching := h.watching
+	h.handling, h.watching = false, nil
+	h.mu.Unlock()
+	if watching == nil {
+		return
+	}
+	// An error of these shows at the next read.
+	_ = h.conn.conn.SetReadDeadline(time.Unix(1, 0))
+	<-watching
+	h.conn.arm(idleTimeout)
+}
