@@ -19,8 +19,12 @@ func defaultExpect() Expect {
 	return Expect{Conformance: Exact, Resolution: Resolution{Burst: Tolerance{Demanded: true}, Rate: Tolerance{Demanded: true, Ratio: 0.02}}}
 }
 
-// latencySpec is the latency mapping: bounds by outcome and quantile.
-type latencySpec struct{ bounds []claim.LatencyBound }
+// latencySpec is the latency mapping: bounds by outcome and quantile, and how long each is, by where it is written.
+type latencySpec struct {
+	bounds []claim.LatencyBound
+	spans  []span
+	at     []*node
+}
 
 // expectKind is the kind of the expect mapping.
 func expectKind() kind[Expect] {
@@ -32,7 +36,7 @@ func expectKind() kind[Expect] {
 		key("retry_after", retryAfterKind(), "What waiting as told must lead to.", func(e *Expect) *claim.RetryAfterExpect { return &e.RetryAfter }),
 		key("denied_status", list("statuses", whole("a status", 100, 599)), "Statuses that a denial should have.", func(e *Expect) *[]int { return &e.DeniedStatus }),
 		key("denials", list("bounds", denialKind()), "The most denials of phases.", func(e *Expect) *[]claim.DenialBound { return &e.Denials }),
-		key("latency", latencyKind(), "Bounds of service times.", func(e *Expect) *[]claim.LatencyBound { return &e.Latency }),
+		key("latency", latencyKind(), "Bounds of service times.", func(e *Expect) *latencySpec { return &e.latency }),
 		key("schedule", scheduleKind(), "How well the plan must be kept; missed, the run is INCONCLUSIVE.", func(e *Expect) *time.Duration { return &e.LateP99 }),
 		key("quota", quotaKind(), "What answers tell of the quota.", func(e *Expect) *claim.QuotaExpect { return &e.Quota }),
 		key("answers", list("bounds", answerKind()), "Statuses that the answers of phases must have.", func(e *Expect) *[]claim.AnswerBound { return &e.Answers }),
@@ -89,25 +93,30 @@ func denialKind() kind[claim.DenialBound] {
 }
 
 // latencyKind is the kind of the latency mapping: allowed_p99: 20ms and so on.
-func latencyKind() kind[[]claim.LatencyBound] {
+func latencyKind() kind[latencySpec] {
 	var fields []field[latencySpec]
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		for _, q := range []string{"p50", "p90", "p95", "p99", "p999", "max"} {
-			bound := duration(time.Microsecond, time.Hour)
+			bound := spanKind()
 			k := kind[latencySpec]{schema: bound.schema, read: func(d *decoder, n *node, l *latencySpec) {
-				b := claim.LatencyBound{Outcome: outcome, Quantile: quantile(q)}
-				bound.read(d, n, &b.Max)
-				l.bounds = append(l.bounds, b)
+				var length span
+				bound.read(d, n, &length)
+				l.bounds = append(l.bounds, claim.LatencyBound{Outcome: outcome, Quantile: quantile(q)})
+				l.spans, l.at = append(l.spans, length), append(l.at, n)
 			}}
-			fields = append(fields, key(outcome.String()+"_"+q, k, "The largest service time of that quantile.", func(l *latencySpec) *latencySpec { return l }))
+			fields = append(fields, key(outcome.String()+"_"+q, k, "The largest service time of that quantile, or a multiple of the time after which the limit is as good as new.", func(l *latencySpec) *latencySpec { return l }))
 		}
 	}
-	all := object("latency", fields, nil)
-	return kind[[]claim.LatencyBound]{schema: all.schema, read: func(d *decoder, n *node, v *[]claim.LatencyBound) {
-		var l latencySpec
-		all.read(d, n, &l)
-		*v = l.bounds
-	}}
+	return object("latency", fields, nil)
+}
+
+// resolveLatency completes the bounds of service times.
+func (e *Expect) resolveLatency(d *decoder, s *Scenario) {
+	e.Latency = nil
+	for i, b := range e.latency.bounds {
+		b.Max = e.latency.spans[i].resolve(d, e.latency.at[i], boundsOf(s.Limit))
+		e.Latency = append(e.Latency, b)
+	}
 }
 
 // quantile reads the digits of p50, p99 or p999 after the point; max is 1.

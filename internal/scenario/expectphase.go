@@ -35,8 +35,15 @@ func parityKind() kind[claim.ParityExpect] {
 func stormKind() kind[claim.StormExpect] {
 	return object("a storm", []field[claim.StormExpect]{
 		key("phase", aPhase(), "The phase of shape backoff.", func(s *claim.StormExpect) *string { return &s.Phase }).must(),
-		key("drained", boolean("drained"), "Every client is admitted in the end.", func(s *claim.StormExpect) *bool { return &s.Drained }),
+		key("drained", boolean("drained"), "Every client is admitted in the end, where the limit has room for all of them in half of the time.", func(s *claim.StormExpect) *bool { return &s.Drained }),
 	}, nil)
+}
+
+// drains tells whether the limit has room for all clients of the phase in half of its time: slower ones need not be done.
+func (p *Phase) drains() bool {
+	b := boundsOf(p.Limit)
+	room := float64(b.full) + perSecond(b.rate)*p.Duration.Seconds()/2
+	return float64(p.Clients)*float64(p.Cost) <= room
 }
 
 // checkExpected reports expectations on phases that are not there, or have another shape, and completes the others.
@@ -66,6 +73,7 @@ func (s *Scenario) checkExpected(d *decoder, expect *node) {
 		if storm.Clients = p.Clients; p.Shape != timeline.Backoff {
 			d.add(expect.get("storm").items[i], "phase "+quote(p.Name), "clients retry in a phase of shape backoff, and this one has shape "+string(p.Shape), "")
 		}
+		storm.Drained = storm.Drained && p.drains()
 	}
 	if s.Expect.Quota != (claim.QuotaExpect{}) {
 		s.Expect.Quota.Fresh = s.Partition.Fresh

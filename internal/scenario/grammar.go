@@ -33,6 +33,7 @@ func decode(d *decoder, root *node, s *Scenario) {
 	for i := range s.Phases {
 		s.Phases[i].resolve(d, s)
 	}
+	s.Expect.resolveLatency(d, s)
 	s.checkTogether(d, root)
 	if len(d.problems) == 0 {
 		s.checkCeilings(d, root)

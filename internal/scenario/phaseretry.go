@@ -32,7 +32,8 @@ func (p *Phase) resolveRetry() {
 	if r.Breaker > 0 && r.Open == 0 {
 		r.Open = 5 * r.Base
 	}
-	if p.Requests == 0 { // a ceiling that a client which waits at all does not meet
-		p.Requests = clampCount(float64(p.Clients) * 200)
+	if p.Requests == 0 { // a ceiling that clients which wait at all do not meet
+		each := 10 + 4*float64(p.Duration)/float64(r.Base)
+		p.Requests = clampCount(float64(p.Clients) * min(each, 200))
 	}
 }

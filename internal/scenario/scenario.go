@@ -176,6 +176,8 @@ type Expect struct {
 	claim.Expect
 	Conformance Conformance
 	Resolution  Resolution
+
+	latency latencySpec
 }
 
 // Resolution is how closely a run must measure the limit for a PASS.

@@ -54,12 +54,13 @@ func (a *answer) render() {
 func (a *answer) wait() time.Duration { return a.ruling.RetryAfter - (a.now - a.ruling.At) }
 
 // reset returns the time from now that the fields announce: after a denial, when a request of this cost would be admitted
-// (the draft wants Retry-After not to be earlier than t); otherwise when the partition is as good as new.
+// (the draft wants Retry-After not to be earlier than t); otherwise when the partition is as good as new, but no more than a
+// window (t is at most w): a sliding counter forgets after two.
 func (a *answer) reset() time.Duration {
 	if !a.ruling.Allow && a.ruling.RetryAfter != reference.Never {
 		return max(0, a.wait())
 	}
-	return max(0, a.ruling.Reset-(a.now-a.ruling.At))
+	return max(0, min(a.ruling.Reset-(a.now-a.ruling.At), a.target.facts.window))
 }
 
 // setRetryAfter sets Retry-After to a wait of d from now, rounded up: at least one second, so that it is never 0 while the

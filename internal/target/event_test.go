@@ -1,6 +1,9 @@
 package target
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +49,24 @@ func reloadWith(spec string) step {
 	})
 }
 
+// alternating sends n requests over connections from two ports in turn, and says how many were allowed.
+func alternating(n int) step {
+	return func(s *session) string {
+		allowed := 0
+		for i := range n {
+			r := httptest.NewRequest("GET", "/", nil)
+			r.Header.Set("X-Api-Key", s.request.key)
+			r.RemoteAddr = fmt.Sprintf("192.0.2.1:%d", 2000+i%2*2)
+			w := httptest.NewRecorder()
+			s.h.ServeHTTP(w, r)
+			if w.Code == http.StatusOK {
+				allowed++
+			}
+		}
+		return fmt.Sprint(allowed)
+	}
+}
+
 // eventSights shows the faults of events, rules and methods.
 var eventSights = []sight{
 	{fault: "restart-forgets", spec: window, steps: do(burst(20), restart, burst(20)), right: "10, 0", wrong: "10, 10"},
@@ -69,6 +90,7 @@ var eventSights = []sight{
 	{fault: "exempt-limited", spec: window, ruled: true, steps: do(asking("/healthz"), burst(20)), right: "20", wrong: "10"},
 	{fault: "exempt-counted", spec: window, ruled: true, steps: do(asking("/healthz"), burst(20), says("X-RateLimit-Limit"), asking("/"), burst(20)),
 		right: "20, none, 10", wrong: "20, none, 0"},
+	{fault: "per-worker-counters", spec: window, steps: do(burst(20), named("two"), alternating(40)), right: "10, 10", wrong: "10, 20"},
 	{fault: "head-unlimited", spec: window, steps: do(by("HEAD"), burst(20), by("GET"), burst(20)), right: "10, 0", wrong: "20, 10"},
 	{fault: "head-counted-twice", spec: window, steps: do(by("HEAD"), burst(20)), right: "10", wrong: "5"},
 	{fault: "head-without-fields", spec: window, steps: do(by("HEAD"), burst(11), says("Retry-After"), says("RateLimit")),

@@ -81,7 +81,7 @@ func (f Fault) Fits(l reference.Limit) string {
 // Faults returns all faults, those of targets and those of proxies, ascending by name.
 func Faults() []Fault {
 	all := slices.Concat(policyFaults, limiterFaults, storeFaults, keyFaults,
-		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults)
+		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults, connectionFaults)
 	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

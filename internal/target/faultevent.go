@@ -2,6 +2,7 @@ package target
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -121,6 +122,22 @@ var methodFaults = []Fault{
 				a.del(quotaFields...)
 				a.del("Retry-After")
 			}
+		},
+	},
+}
+
+// connectionFaults are those of telling connections apart.
+var connectionFaults = []Fault{
+	{
+		Name: "per-worker-counters", Class: "A5",
+		Sentence: "has two workers that count for themselves, and each connection stays with one of them",
+		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/354",
+		key: func(r *http.Request, key string) string {
+			last := byte(0)
+			if n := len(r.RemoteAddr); n > 0 {
+				last = r.RemoteAddr[n-1]
+			}
+			return key + " worker " + strconv.Itoa(int(last)%4/2) // ports of one client are mostly even, or mostly odd
 		},
 	},
 }

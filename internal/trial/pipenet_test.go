@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,6 +15,7 @@ import (
 type pipeNet struct {
 	mu        sync.Mutex
 	listeners map[string]*pipeListener
+	dialled   atomic.Int64
 }
 
 func newPipeNet() *pipeNet { return &pipeNet{listeners: map[string]*pipeListener{}} }
@@ -46,9 +48,10 @@ func (n *pipeNet) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		return nil, fmt.Errorf("dial %s: nobody listens", addr)
 	}
 	ours, theirs := net.Pipe()
+	client := fmt.Sprintf("127.0.0.1:%d", 20000+n.dialled.Add(1)%40000)
 	select {
-	case l.conns <- patient{theirs, l.addr}:
-		return patient{ours, l.addr}, nil
+	case l.conns <- patient{theirs, l.addr, client}:
+		return patient{ours, client, l.addr}, nil
 	case <-l.done:
 		return nil, fmt.Errorf("dial %s: closed", addr)
 	case <-ctx.Done():
@@ -84,9 +87,9 @@ func (a pipeAddr) String() string { return string(a) }
 // patient is one end of a pipe with an address.
 type patient struct {
 	net.Conn
-	addr string
+	local, remote string
 }
 
-func (p patient) LocalAddr() net.Addr              { return pipeAddr(p.addr) }
-func (p patient) RemoteAddr() net.Addr             { return pipeAddr("127.0.0.1:9") }
+func (p patient) LocalAddr() net.Addr              { return pipeAddr(p.local) }
+func (p patient) RemoteAddr() net.Addr             { return pipeAddr(p.remote) }
 func (p patient) SetWriteDeadline(time.Time) error { return nil }
