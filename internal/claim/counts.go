@@ -62,7 +62,8 @@ func (s *series) follow() {
 	end, slack := time.Duration(-1), 2*s.tl.Header.ClockError
 	for i := range s.obs {
 		o := &s.obs[i]
-		alone := end < o.Sent-slack && (i+1 == len(s.obs) || intervalEnd(o) < s.obs[i+1].Sent-slack)
+		// A client that sends at the instant of an answer sends after it: the answer was decided before it arrived.
+		alone := end <= o.Sent-slack && (i+1 == len(s.obs) || intervalEnd(o) <= s.obs[i+1].Sent-slack)
 		end = max(end, intervalEnd(o))
 		left, tells := s.told[o.Seq]
 		if !alone || !tells {
