@@ -54,6 +54,8 @@ var edgeCases = []struct {
 		from: 6000, to: 8100, partition: "john doe", status: 200},
 	{name: "nginx: bytes that are no UTF-8", line: combined + ` request_time=0.000 http_x_api_key="a\xFF\x22"`, o: Options{Format: Nginx, PartitionBy: "X-Api-Key"},
 		from: 7000, to: 8100, partition: `a\xff"`, status: 200},
+	{name: "nginx: a replacement character, which no partition has", line: combined + ` request_time=0.000 http_x_api_key="a\xEF\xBF\xBD"`, o: Options{Format: Nginx, PartitionBy: "X-Api-Key"},
+		from: 7000, to: 8100, partition: `a\xef\xbf\xbd`, status: 200},
 	{name: "nginx: text behind the line", line: combined + ` 0.250`, o: Options{Format: Nginx}, wrong: "1: line"},
 	{name: "nginx: cut in the middle", line: combined[:60], o: Options{Format: Nginx}, wrong: "it is the last one and has no end"},
 	{name: "nginx: a status that is none", line: strings.Replace(combined, " 200 ", " 2000 ", 1), o: Options{Format: Nginx}, wrong: `1: status "2000": a status of three digits belongs here`},
@@ -273,6 +275,30 @@ func TestOrderAndCounts(t *testing.T) {
 	}
 }
 
+// TestTheEndOfALogIsOpen: of the requests that had not ended when the log did, none began earlier than the longest one took.
+func TestTheEndOfALogIsOpen(t *testing.T) {
+	line := func(clock, took string) string {
+		return `10.0.0.1 - - [20/Nov/2026:` + clock + ` +0000] "GET / HTTP/1.1" 200 3 "-" "ua" request_time=` + took + "\n"
+	}
+	for _, c := range []struct {
+		took string
+		max  time.Duration
+		want float64
+	}{
+		{"0.001", 0, 300_000 - 60_000 - 1000},
+		{"90.000", 0, 300_000 - 91_100 - 1000}, // the longest of the log, with its step and lag
+		{"90.000", 2 * time.Minute, 300_000 - 120_000 - 1000},
+	} {
+		l, err := Read(strings.NewReader(line("10:00:01", "0.001")+line("10:05:00", c.took)), "x", Options{Format: Nginx, MaxDuration: c.max})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := l.Timeline.Header.Started.Add(l.Timeline.Header.CompleteUntil), ms(c.want); !got.Equal(want) {
+			t.Errorf("a request of %s, longest %s: got complete until %s, want %s", c.took, c.max, got, want)
+		}
+	}
+}
+
 // TestLocalTime: without a zone a change of local time would displace all that follows.
 func TestLocalTime(t *testing.T) {
 	line := func(clock string) string {
@@ -309,7 +335,7 @@ func TestGlobs(t *testing.T) {
 	}{
 		{"path=/api/*", "/api/a/b", true}, {"path=/api/*", "/api/", true}, {"path=/api/*", "/api", false}, {"path=/a*b*c", "/axxbyybzc", true},
 		{"path=/a*b*c", "/axxbyybz", false}, {"path=*", "", true}, {"path=?", "x", true}, {"path=?", "", false}, {"method!=GET", "POST", true},
-		{"method!=GET", "GET", false}, {"path=", "", true}, {"path=a", "ab", false}, {"path=*" + strings.Repeat("a*", 30) + "b", strings.Repeat("a", 5000), false},
+		{"method!=GET", "GET", false}, {"path=", "", true}, {"path=a", "ab", false}, {"path=*aab", "aaab", true}, {"path=*" + strings.Repeat("a*", 30) + "b", strings.Repeat("a", 5000), false},
 	} {
 		m, err := ParseMatch(c.match)
 		if err != nil {
