@@ -31,7 +31,11 @@ func newExplainCmd(e *env) *cobra.Command {
 			if i < 0 {
 				return usagef("%q: there is nothing of that name%s", args[0], mend(nearestEntry(args[0], entries)))
 			}
-			e.say.resultf("%s (%s)\n%s\n", entries[i].id, entries[i].kind, entries[i].text)
+			for _, en := range entries { // a fault and the scenario that is for it may share a name
+				if en == entries[i] || en.id == args[0] {
+					e.say.resultf("%s (%s)\n%s\n", en.id, en.kind, en.text)
+				}
+			}
 			return nil
 		},
 	}

@@ -156,7 +156,7 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (report.
 	var bar *meter
 	var planErr, keepErr error
 	out := trial.Scenario(ctx, s, trial.Options{
-		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow, Redis: t.flags.redis,
+		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow, Redis: t.flags.redis, Output: e.say.err,
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.keepPlan(s.ID, t.text, plan)
 			n, _ := plan.Planned()

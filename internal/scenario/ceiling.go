@@ -136,6 +136,9 @@ func (p *Phase) size() string {
 	case timeline.Steps:
 		return fmt.Sprintf("%d rates for %s", len(p.Rates), shortDuration(p.Duration))
 	case timeline.Hook:
+		if p.Event.Command != "" {
+			return fmt.Sprintf("action %s, at another target than the embedded one by the command %q", p.Event.Action, p.Event.Command)
+		}
 		return "action " + string(p.Event.Action)
 	case timeline.Ramp:
 		return fmt.Sprintf("rate %s to %s for %s", p.From, p.To, shortDuration(p.Duration))
