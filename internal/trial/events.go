@@ -60,7 +60,8 @@ func command(ctx context.Context, e timeline.Event, output io.Writer) error {
 	defer cancel()
 	c := exec.CommandContext(ctx, "/bin/sh", "-c", e.Command)
 	c.Stdout, c.Stderr = output, output
-	c.WaitDelay = time.Second // a child of the shell may hold on to its output
+	c.WaitDelay = time.Second // what the command has started may hold on to its output
+	whole(c)
 	err := c.Run()
 	if ctx.Err() == context.DeadlineExceeded {
 		return fmt.Errorf("command %q: not done within %v (raise timeout)", e.Command, e.Timeout)
