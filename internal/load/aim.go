@@ -102,10 +102,14 @@ func (w *wallClock) middle() time.Duration { return w.lo + (w.hi-w.lo)/2 }
 // clockAsks is the most requests that are spent on the target's clock.
 const clockAsks = 12
 
-// byClock reads the target's clock from its Date fields. Windows begin at the multiples of their length since the Unix
-// epoch.
+// byClock reads the target's clock from its Date fields, where it is not known to go with ours. Windows begin at the
+// multiples of their length since the Unix epoch.
 func (a *aim) byClock() (boundary, off time.Duration, err error) {
 	var w wallClock
+	if e := a.r.o.WallError; e > 0 && 2*e <= a.goal() {
+		ours := time.Duration(a.r.clock.start.UnixNano())
+		w = wallClock{lo: ours - e, hi: ours + e, known: true}
+	}
 	due := a.r.clock.now()
 	for n := 0; n < clockAsks && (!w.known || w.hi-w.lo > a.goal()); n++ {
 		got := a.ask(due, a.probe())
