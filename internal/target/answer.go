@@ -32,16 +32,13 @@ var (
 
 const okBody = "allowed\n"
 
-// QuotaExceeded is the problem type of denials (RFC 9457; draft-ietf-httpapi-ratelimit-headers-10 section 5.1).
-const QuotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
-
 // render fills the answer to a ruling, as a right target gives it.
 func (a *answer) render() {
 	a.header["Date"] = a.target.dates.at(a.now)
 	a.body, a.typ = okBody, plainType
 	if !a.ruling.Allow {
 		a.status = a.target.opts.DenyStatus
-		a.body, a.typ = a.problem(a.status), problemType
+		a.body, a.typ = a.denial()
 		a.header["Cache-Control"] = noStore
 		if a.target.dialect.retryAfter && a.ruling.RetryAfter != reference.Never {
 			a.setRetryAfter(a.wait())
@@ -76,12 +73,15 @@ func (a *answer) setRetryAfter(d time.Duration) {
 // setQuota sets the fields of the dialects: units left, and the time from now at which they are back.
 func (a *answer) setQuota(remaining int64, reset time.Duration) {
 	t, left := a.target, strconv.FormatInt(remaining, 10)
-	if t.dialect.x {
+	seconds := strconv.FormatInt(ceilSeconds(reset), 10)
+	if t.dialect.x || t.dialect.xDelta {
 		a.header["X-Ratelimit-Limit"] = t.facts.limit
 		a.header["X-Ratelimit-Remaining"] = []string{left}
+		a.header["X-Ratelimit-Reset"] = []string{seconds}
+	}
+	if t.dialect.x {
 		a.header["X-Ratelimit-Reset"] = []string{strconv.FormatInt(ceilSeconds(a.now+reset), 10)}
 	}
-	seconds := strconv.FormatInt(ceilSeconds(reset), 10)
 	if t.dialect.legacy {
 		a.header["Ratelimit-Limit"] = t.facts.limit
 		a.header["Ratelimit-Remaining"] = []string{left}
@@ -91,16 +91,6 @@ func (a *answer) setQuota(remaining int64, reset time.Duration) {
 		a.header["Ratelimit-Policy"] = t.facts.policy
 		a.header["Ratelimit"] = []string{t.facts.item + ";r=" + left + ";t=" + seconds}
 	}
-}
-
-// problem returns the problem details (RFC 9457) of a denial. violated-policies names the policies of RateLimit-Policy.
-func (a *answer) problem(status int) string {
-	detail := "At most " + a.target.facts.limit[0] + " units; this request needs " + strconv.FormatInt(a.cost, 10) + "."
-	if a.ruling.RetryAfter != reference.Never {
-		detail += " Try again in " + strconv.FormatInt(max(1, ceilSeconds(a.wait())), 10) + " s."
-	}
-	return `{"type":"` + QuotaExceeded + `","title":"Request cannot be satisfied as assigned quota has been exceeded","status":` +
-		strconv.Itoa(status) + `,"detail":"` + detail + `","violated-policies":[` + a.target.facts.item + `]}` + "\n"
 }
 
 // del removes header fields by canonical name.

@@ -16,7 +16,11 @@ type Dialect string
 const (
 	// XRateLimit is X-RateLimit-Limit, -Remaining and -Reset, the last in seconds since the Unix epoch, rounded up.
 	XRateLimit Dialect = "x-ratelimit"
-	// RateLimitDraft is RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers-10 and -11.
+	// XRateLimitDelta is the same with the last in seconds from now.
+	XRateLimitDelta Dialect = "x-ratelimit-delta"
+	// RateLimitDraft is RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers, as revisions -10 and -11 write
+	// them alike. t is the time after which the client may count on more: after a denial that of the next admission,
+	// otherwise that of a full quota.
 	RateLimitDraft Dialect = "ratelimit-draft"
 	// RateLimitLegacy is RateLimit-Limit, -Remaining and -Reset of the drafts up to -06, the last in seconds from now.
 	RateLimitLegacy Dialect = "ratelimit-legacy"
@@ -33,7 +37,12 @@ const (
 )
 
 // dialects is a set of dialects.
-type dialects struct{ x, draft, legacy, retryAfter bool }
+type dialects struct{ x, xDelta, draft, legacy, retryAfter bool }
+
+// Dialects returns all dialects.
+func Dialects() []Dialect {
+	return []Dialect{XRateLimit, XRateLimitDelta, RateLimitDraft, RateLimitLegacy, RetryAfterField, None}
+}
 
 // dialectsOf returns the set of ds.
 func dialectsOf(ds []Dialect) (dialects, error) {
@@ -42,6 +51,8 @@ func dialectsOf(ds []Dialect) (dialects, error) {
 		switch d {
 		case XRateLimit:
 			set.x = true
+		case XRateLimitDelta:
+			set.xDelta = true
 		case RateLimitDraft:
 			set.draft = true
 		case RateLimitLegacy:
@@ -53,10 +64,16 @@ func dialectsOf(ds []Dialect) (dialects, error) {
 				return set, fmt.Errorf("target: dialect %q: it stands alone", None)
 			}
 		default:
-			names := []string{string(XRateLimit), string(RateLimitDraft), string(RateLimitLegacy), string(RetryAfterField), string(None)}
+			var names []string
+			for _, d := range Dialects() {
+				names = append(names, string(d))
+			}
 			return set, fmt.Errorf("target: unknown dialect %q: the dialects are %s%s",
 				d, strings.Join(names, ", "), didYouMean(string(d), names))
 		}
+	}
+	if set.x && set.xDelta {
+		return set, fmt.Errorf("target: dialects %q and %q: they write the same fields", XRateLimit, XRateLimitDelta)
 	}
 	return set, nil
 }

@@ -66,6 +66,7 @@ type bench struct {
 	limit    reference.Limit
 	clock    *clock
 	replicas int
+	balance  Balance
 	seed     uint64
 	idle     time.Duration
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -23,13 +22,13 @@ var storeFaults = []Fault{
 		Name: "per-replica-counters", Class: "A5",
 		Sentence: "each replica counts for itself, and requests go round the replicas",
 		Citation: "https://github.com/Kong/kong/issues/2669",
-		decider:  func(b bench) Decider { return newPrivate(b) },
+		decider:  func(b bench) Decider { return newPrivate(atLeastTwo(b)) },
 	},
 	{
 		Name: "replicas-sync-late", Class: "A6",
 		Sentence: "replicas count for themselves and tell each other once a second",
 		Citation: "https://github.com/Kong/kong/pull/12003",
-		decider:  func(b bench) Decider { return newSyncing(b, time.Second) },
+		decider:  func(b bench) Decider { return newSyncing(atLeastTwo(b), time.Second) },
 	},
 	{
 		Name: "evicts-keys", Class: "A10",
@@ -81,89 +80,6 @@ func (r *racing) Decide(ctx context.Context, key string, cost int64) (Ruling, er
 	r.states[key] = state
 	r.mu.Unlock()
 	return Ruling{Decision: d, At: at}, nil
-}
-
-// replicasOf returns how many replicas a fault of replication shows: at least two.
-func replicasOf(b bench) int { return max(2, b.replicas) }
-
-// private is a number of limiters that know nothing of each other.
-type private struct {
-	replicas []*memory
-	turn     atomic.Uint64
-}
-
-func newPrivate(b bench) *private {
-	p := &private{replicas: make([]*memory, replicasOf(b))}
-	for i := range p.replicas {
-		p.replicas[i] = newMemory(b.limiter, b.clock, b.idle)
-	}
-	return p
-}
-
-// Decide asks the next replica.
-func (p *private) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
-	return p.replicas[p.turn.Add(1)%uint64(len(p.replicas))].Decide(ctx, key, cost)
-}
-
-// syncing is a number of limiters that exchange what they admitted from time to time.
-type syncing struct {
-	bench
-	every time.Duration
-	mu    sync.Mutex
-	cells map[string]*syncingCell
-}
-
-// syncingCell is one partition: what all replicas knew at the last exchange, what each knows now, and what was admitted
-// since.
-type syncingCell struct {
-	shared reference.State
-	local  []reference.State
-	since  []admission
-	synced time.Duration
-	turn   int
-}
-
-type admission struct {
-	at   time.Duration
-	cost int64
-}
-
-func newSyncing(b bench, every time.Duration) *syncing {
-	return &syncing{bench: b, every: every, cells: map[string]*syncingCell{}}
-}
-
-// Decide asks the next replica, after an exchange where one is due.
-func (s *syncing) Decide(_ context.Context, key string, cost int64) (Ruling, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := s.clock.at()
-	c := s.cells[key]
-	if c == nil {
-		c = &syncingCell{shared: s.limiter.Init(), local: make([]reference.State, replicasOf(s.bench)), synced: at}
-		s.cells[key] = c
-		c.exchange(s.limiter, at)
-	}
-	if at-c.synced >= s.every {
-		c.exchange(s.limiter, at)
-	}
-	c.turn = (c.turn + 1) % len(c.local)
-	var d reference.Decision
-	c.local[c.turn], d = s.limiter.Step(c.local[c.turn], at, cost)
-	if d.Allow {
-		c.since = append(c.since, admission{at, cost})
-	}
-	return Ruling{Decision: d, At: at}, nil
-}
-
-// exchange brings what was admitted since the last exchange to every replica.
-func (c *syncingCell) exchange(l reference.Limiter, at time.Duration) {
-	for _, a := range c.since {
-		c.shared, _ = l.Step(c.shared, a.at, a.cost)
-	}
-	c.since, c.synced = c.since[:0], at
-	for i := range c.local {
-		c.local[i] = c.shared
-	}
 }
 
 // evicting keeps a bounded number of partitions, those asked for last.

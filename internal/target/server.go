@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -42,7 +43,11 @@ func engineFor(h http.Handler) engine {
 	if t, ok := h.(*Target); ok {
 		return newLean(t)
 	}
+	var accepted atomic.Uint64
 	return &http.Server{
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, accepted.Add(1))
+		},
 		Handler: h, MaxHeaderBytes: maxHeader, IdleTimeout: idleTimeout, ReadHeaderTimeout: headerTimeout,
 		ErrorLog: log.New(io.Discard, "", 0),
 	}

@@ -32,8 +32,9 @@ type Options struct {
 	Dialect []Dialect
 	// RetryAfter is the form of Retry-After: "seconds" (default) or "date".
 	RetryAfter string
-	// DenyStatus is the status of a denial, 429 by default.
+	// DenyStatus is the status of a denial, 429 by default, DenyBody its body, DenyQuotaExceeded by default.
 	DenyStatus int
+	DenyBody   DenyBody
 	// Store keeps the state of the partitions; nil keeps it in memory. Close of the Target closes it.
 	Store Store
 	// OnStoreError is what is answered while the store does not answer: "error" (default), "allow" or "deny". StoreFailed is
@@ -42,9 +43,13 @@ type Options struct {
 	StoreFailed  func(error)
 	// Rules are limits of their own for some requests; the first that fits counts.
 	Rules []Rule
-	// Replicas is the number of replicas behind the address, 1 by default. They share the store, so that only faults of
-	// replication show it.
-	Replicas int
+	// Replicas is the number of replicas behind the address, 1 by default; Counters what they know of each other, "shared"
+	// by default; SyncEvery how often synced ones exchange that, a second by default; Balance which one a request goes to,
+	// "request" by default.
+	Replicas  int
+	Counters  Counters
+	SyncEvery time.Duration
+	Balance   Balance
 	// Now is the clock, time.Now by default. The target reads it once as wall time and then follows its monotonic part.
 	Now func() time.Time
 	// Seed makes the random choices of faults repeatable.
@@ -130,9 +135,14 @@ func complete(o *Options) error {
 	if o.DenyStatus < 200 || o.DenyStatus > 599 {
 		return fmt.Errorf("target: status of a denial %d: a final status is 200 to 599", o.DenyStatus)
 	}
-	o.Replicas = max(o.Replicas, 1)
 	var err error
 	if o.OnStoreError, err = o.OnStoreError.complete(); err != nil {
+		return err
+	}
+	if o.DenyBody, err = o.DenyBody.complete(); err != nil {
+		return err
+	}
+	if err = completeReplicas(o); err != nil {
 		return err
 	}
 	if o.Now == nil {
@@ -168,15 +178,16 @@ func newDecider(o *Options, fault Fault, c *clock) (Decider, error) {
 	if fault.limiter != nil {
 		limiter, idle = fault.limiter(limiter, limit), 0
 	}
+	b := bench{limiter: limiter, clock: c, replicas: o.Replicas, balance: o.Balance, seed: o.Seed, idle: idle, limit: limit}
 	if fault.decider != nil {
-		return fault.decider(bench{limiter: limiter, clock: c, replicas: o.Replicas, seed: o.Seed, idle: idle, limit: limit}), nil
+		return fault.decider(b), nil
 	}
-	return newMemory(limiter, c, idle), nil
+	return replicated(o, b), nil
 }
 
 // ServeHTTP decides on r and answers: 200, or a denial. A request with a cost that is no positive integer is answered 400
-// and not counted; one that the store could not decide is answered as OnStoreError says. It returns without an answer when the client
-// left while it was queued.
+// and not counted; one that the store could not decide is answered as OnStoreError says. It returns without an answer when
+// the client left while it was queued.
 func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cost, ok := t.cost(r.Header)
 	if !ok {

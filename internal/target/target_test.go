@@ -172,7 +172,7 @@ func compareAnswer(t *testing.T, got *http.Response, d reference.Decision, at ti
 	if late := time.Duration(time.Now().UnixNano()) - now; late != 0 {
 		t.Errorf("answered %v after the decision let it through, want at once", late)
 	}
-	status, reset := http.StatusOK, max(0, d.Reset-d.Delay)
+	status, reset := http.StatusOK, max(0, min(d.Reset-d.Delay, factsOf(limit).window))
 	if d.Allow {
 		check("Retry-After", "")
 		check("Cache-Control", "")

@@ -1,0 +1,179 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// Counters says what the replicas of a target know of each other.
+type Counters string
+
+// The kinds of counters. Only the first keeps the limit that is declared.
+const (
+	// CountersShared: all replicas decide on one state. The zero value means it.
+	CountersShared Counters = "shared"
+	// CountersPrivate: each replica counts for itself, so that n of them admit n times as much.
+	CountersPrivate Counters = "private"
+	// CountersSynced: each replica counts for itself, and all exchange what they admitted every SyncEvery.
+	CountersSynced Counters = "synced"
+)
+
+// Balance says which replica a request goes to. Both go round.
+type Balance string
+
+// The balances. The zero value means BalanceRequest.
+const (
+	BalanceRequest Balance = "request"
+	// BalanceConnection: all requests of a connection go to one replica, as behind a balancer of TCP connections.
+	BalanceConnection Balance = "connection"
+)
+
+// completeReplicas fills the defaults of o about replicas and checks them.
+func completeReplicas(o *Options) error {
+	o.Replicas = max(o.Replicas, 1)
+	if o.Counters == "" {
+		o.Counters = CountersShared
+	}
+	if o.Balance == "" {
+		o.Balance = BalanceRequest
+	}
+	if o.SyncEvery == 0 {
+		o.SyncEvery = time.Second
+	}
+	switch {
+	case o.Counters != CountersShared && o.Counters != CountersPrivate && o.Counters != CountersSynced:
+		return fmt.Errorf("target: counters %q: they are %q, %q or %q", o.Counters, CountersShared, CountersPrivate, CountersSynced)
+	case o.Balance != BalanceRequest && o.Balance != BalanceConnection:
+		return fmt.Errorf("target: balance %q: it is %q or %q", o.Balance, BalanceRequest, BalanceConnection)
+	case o.SyncEvery < 0:
+		return fmt.Errorf("target: time between exchanges %v: it is more than nothing", o.SyncEvery)
+	case o.Counters != CountersShared && o.Store != nil:
+		return errors.New("target: counters of each replica: a store is shared by all (leave the store away)")
+	}
+	return nil
+}
+
+// replicated returns what decides for the replicas of o.
+func replicated(o *Options, b bench) Decider {
+	switch o.Counters {
+	case CountersPrivate:
+		return newPrivate(b)
+	case CountersSynced:
+		return newSyncing(b, o.SyncEvery)
+	}
+	// Replicas that share one state differ in nothing that can be seen.
+	return newMemory(b.limiter, b.clock, b.idle)
+}
+
+// balancer sends requests round a number of replicas.
+type balancer struct {
+	replicas     uint64
+	byConnection bool
+	turn         atomic.Uint64
+}
+
+func newBalancer(b bench) *balancer {
+	return &balancer{replicas: uint64(b.replicas), byConnection: b.balance == BalanceConnection}
+}
+
+// pick returns the replica of a request with the context. Without a connection of our servers, every request is one.
+func (b *balancer) pick(ctx context.Context) int {
+	if b.byConnection {
+		if number, ok := ctx.Value(connectionKey{}).(uint64); ok {
+			return int(number % b.replicas)
+		}
+	}
+	return int(b.turn.Add(1) % b.replicas)
+}
+
+// atLeastTwo returns b with two replicas or more: fewer show no fault of replication.
+func atLeastTwo(b bench) bench {
+	b.replicas = max(2, b.replicas)
+	return b
+}
+
+// private is a number of limiters that know nothing of each other.
+type private struct {
+	replicas []*memory
+	balancer *balancer
+}
+
+func newPrivate(b bench) *private {
+	p := &private{replicas: make([]*memory, b.replicas), balancer: newBalancer(b)}
+	for i := range p.replicas {
+		p.replicas[i] = newMemory(b.limiter, b.clock, b.idle)
+	}
+	return p
+}
+
+// Decide asks the replica of the request.
+func (p *private) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	return p.replicas[p.balancer.pick(ctx)].Decide(ctx, key, cost)
+}
+
+// syncing is a number of limiters that exchange what they admitted from time to time.
+type syncing struct {
+	bench
+	every    time.Duration
+	balancer *balancer
+	mu       sync.Mutex
+	cells    map[string]*syncingCell
+}
+
+// syncingCell is one partition: what all replicas knew at the last exchange, what each knows now, and what was admitted
+// since.
+type syncingCell struct {
+	shared reference.State
+	local  []reference.State
+	since  []admission
+	synced time.Duration
+}
+
+type admission struct {
+	at   time.Duration
+	cost int64
+}
+
+func newSyncing(b bench, every time.Duration) *syncing {
+	return &syncing{bench: b, every: every, balancer: newBalancer(b), cells: map[string]*syncingCell{}}
+}
+
+// Decide asks the replica of the request, after an exchange where one is due.
+func (s *syncing) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	replica := s.balancer.pick(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.clock.at()
+	c := s.cells[key]
+	if c == nil {
+		c = &syncingCell{shared: s.limiter.Init(), local: make([]reference.State, s.replicas), synced: at}
+		s.cells[key] = c
+		c.exchange(s.limiter, at)
+	}
+	if at-c.synced >= s.every {
+		c.exchange(s.limiter, at)
+	}
+	var d reference.Decision
+	c.local[replica], d = s.limiter.Step(c.local[replica], at, cost)
+	if d.Allow {
+		c.since = append(c.since, admission{at, cost})
+	}
+	return Ruling{Decision: d, At: at}, nil
+}
+
+// exchange brings what was admitted since the last exchange to every replica.
+func (c *syncingCell) exchange(l reference.Limiter, at time.Duration) {
+	for _, a := range c.since {
+		c.shared, _ = l.Step(c.shared, a.at, a.cost)
+	}
+	c.since, c.synced = c.since[:0], at
+	for i := range c.local {
+		c.local[i] = c.shared
+	}
+}
