@@ -153,20 +153,31 @@ func TestUnreachableTargets(t *testing.T) {
 	}
 }
 
-// A kept-alive connection that its target closed while it was idle is not chosen: the next request is answered.
+// A kept-alive connection that its target closed while it was idle is not chosen: the next request is answered. In virtual
+// time, since on a busy machine any gap between two requests may be too short for the end of a connection to be seen.
 func TestAClosedIdleConnectionIsNotChosen(t *testing.T) {
-	closes := answering(false, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") // says nothing of closing
-	tl := mustRecord(t, schedule(timeline.Phase{
-		Name: "slow", Shape: timeline.Constant, Arrivals: each(10, 20*time.Millisecond, "k", 0),
-	}), Options{URL: loopback(t, closes)})
-	if c := tl.Counts(); c.Allowed != 10 {
-		t.Errorf("got %+v, want 10 allowed", c)
-	}
-	for _, o := range tl.Observations {
-		if !o.Answered {
-			t.Errorf("seq %d: %s", o.Seq, o.Error)
+	closes := func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
 		}
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") // says nothing of closing
+		c.Close()
 	}
+	virtual(t, closes, func(t *testing.T, o Options) {
+		tl := mustRecord(t, schedule(timeline.Phase{
+			Name: "slow", Shape: timeline.Constant, Arrivals: each(10, 20*time.Millisecond, "k", 0),
+		}), o)
+		if c := tl.Counts(); c.Allowed != 10 {
+			t.Errorf("got %+v, want 10 allowed", c)
+		}
+		for _, o := range tl.Observations {
+			if !o.Answered {
+				t.Errorf("seq %d: %s", o.Seq, o.Error)
+			}
+		}
+	})
 }
 
 // A target that says it closes the connection, and then reads on without ever answering, is believed.
