@@ -63,10 +63,11 @@ func (c *candidates) admit(s, volume int64) {
 	c.list[k+1].gap = gap
 }
 
-// forget drops the candidates whose value is at most the scaled s, where no admission to come starts before s: a
-// candidate at s will do at least as well.
+// forget drops the candidates whose value is less than the scaled s, where no admission to come starts before s: the
+// candidate at s, or one before it that was as good when s was inserted, will do better. Those of equal value stay: one of
+// them may be just that candidate.
 func (c *candidates) forget(s int64) {
-	for len(c.list)-c.head > 1 && c.low <= s*c.n {
+	for len(c.list)-c.head > 1 && c.low < s*c.n {
 		c.head++
 		c.low += c.list[c.head].gap
 	}
