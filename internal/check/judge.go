@@ -85,15 +85,19 @@ func fits(tl *timeline.Timeline, limit reference.Limit) error {
 	if len(tl.Observations) > 0 {
 		begin = min(begin, tl.Observations[0].Sent)
 	}
-	h := &tl.Header
+	return fitsSpan(&tl.Header, limit, begin, tl.End(), units)
+}
+
+// fitsSpan checks that no product of the bounds can overflow for units requested between two instants.
+func fitsSpan(h *timeline.Header, limit reference.Limit, begin, end time.Duration, units int64) error {
 	least, most := min(h.ClockError, h.Tick, h.WallError), max(h.ClockError, h.Tick, h.WallError)
 	if int64(begin) < -maxTime/4 || least < 0 || int64(most) > maxTime/4 {
 		return fmt.Errorf("check: from %s, clocks known up to %s, %s and %s: %w", begin, h.WallError, h.ClockError, h.Tick, ErrTooLarge)
 	}
-	span := min(int64(tl.End()), maxTime) - int64(begin) + 2*int64(h.ClockError) + int64(h.Tick)
+	span := min(int64(end), maxTime) - int64(begin) + 2*int64(h.ClockError) + int64(h.Tick)
 	for _, p := range limit {
 		if span < 0 || span > maxTime/4 || int64(p.Rate.Per) > maxTime/4 || !fitsEnds(p, span+int64(p.Tick), units) {
-			return fmt.Errorf("check: %s over %s: %w", p.Algorithm, tl.End(), ErrTooLarge)
+			return fmt.Errorf("check: %s over %s: %w", p.Algorithm, end, ErrTooLarge)
 		}
 	}
 	return nil
@@ -103,6 +107,7 @@ func fits(tl *timeline.Timeline, limit reference.Limit) error {
 type part struct {
 	name string
 	obs  []timeline.Observation
+	seen facts
 	// histories has one history a policy; policies with the same clock share theirs.
 	histories []*history
 	findings  []Finding
@@ -132,7 +137,7 @@ func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile 
 	}
 	c := &caseFile{tl: tl, limit: limit, o: o, end: int64(tl.End()), edges: edgesOf(tl.Header, limit)}
 	for _, p := range tl.ByPartition() {
-		c.parts = append(c.parts, &part{name: p.Partition, obs: p.Observations})
+		c.parts = append(c.parts, &part{name: p.Partition, obs: p.Observations, seen: factsOf(p.Observations)})
 	}
 	each(len(c.parts), func(i int) { c.prepare(c.parts[i]) })
 	return c

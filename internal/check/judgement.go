@@ -5,13 +5,22 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // judgement makes the verdicts from what was found.
 func (c *caseFile) judgement() *Judgement {
-	j := &Judgement{Verdict: Pass, Partitions: make([]PartitionVerdict, len(c.parts))}
-	each(len(c.parts), func(i int) { j.Partitions[i] = c.verdict(c.parts[i]) })
+	partitions := make([]PartitionVerdict, len(c.parts))
+	each(len(c.parts), func(i int) { partitions[i] = c.verdict(c.parts[i]) })
+	unclassified := 0
+	for _, p := range c.parts {
+		unclassified += p.seen.unclassified
+	}
+	return c.conclude(partitions, unclassified)
+}
+
+// conclude makes the verdict on all partitions from that on each; unclassified counts the answers that no rule classifies.
+func (c *caseFile) conclude(partitions []PartitionVerdict, unclassified int) *Judgement {
+	j := &Judgement{Verdict: Pass, Partitions: partitions}
 	for i := range j.Partitions {
 		p := &j.Partitions[i]
 		j.Measured.Burst = j.Measured.Burst.intersect(p.Measured.Burst)
@@ -23,11 +32,11 @@ func (c *caseFile) judgement() *Judgement {
 			j.Reason, j.Detail = p.Reason, p.Detail
 		}
 	}
-	if len(c.parts) == 0 {
+	if len(partitions) == 0 {
 		j.Verdict, j.Reason, j.Detail = Inconclusive, TooFew, "no request was recorded"
 	}
 	if j.Verdict == Pass {
-		c.demand(j)
+		c.demand(j, unclassified)
 	}
 	if j.Verdict != Inconclusive {
 		j.Reason, j.Detail = "", ""
@@ -38,7 +47,7 @@ func (c *caseFile) judgement() *Judgement {
 // verdict judges one partition from its findings.
 func (c *caseFile) verdict(p *part) PartitionVerdict {
 	v := PartitionVerdict{Partition: p.name, Verdict: Pass, Findings: p.findings}
-	v.Judged = known(p.obs)
+	v.Judged = p.seen.known
 	if c.o.Shared {
 		v.Findings = c.foreign(&v)
 	}
@@ -51,7 +60,7 @@ func (c *caseFile) verdict(p *part) PartitionVerdict {
 	case v.Verdict == Inconclusive: // foreign traffic
 	case v.Judged == 0 && p.unjudged == "":
 		v.Verdict = Inconclusive
-		v.Reason, v.Detail = nothingKnown(p.obs)
+		v.Reason, v.Detail = p.seen.nothingKnown()
 	case p.limited:
 		v.Verdict, v.Reason, v.Detail = Inconclusive, SearchLimit, "the search for a window phase reached its limit"
 	case p.unjudged != "":
@@ -73,32 +82,8 @@ func (c *caseFile) foreign(v *PartitionVerdict) []Finding {
 	return kept
 }
 
-func known(obs []timeline.Observation) int {
-	n := 0
-	for i := range obs {
-		if obs[i].Outcome != timeline.Unknown {
-			n++
-		}
-	}
-	return n
-}
-
-// nothingKnown says why none of the observations has an outcome.
-func nothingKnown(obs []timeline.Observation) (Reason, string) {
-	why := "no answer"
-	for i := range obs {
-		if obs[i].Answered {
-			return UnclassifiedStatus, fmt.Sprintf("no rule classifies status %d (name it under denied: {status: [...]})", obs[i].Status)
-		}
-		if obs[i].Error != "" {
-			why = obs[i].Error
-		}
-	}
-	return Unreachable, fmt.Sprintf("none of %s was answered: %s", plural(int64(len(obs)), "request", "requests"), why)
-}
-
 // demand makes a pass that is worth less than the demanded resolution inconclusive.
-func (c *caseFile) demand(j *Judgement) {
+func (c *caseFile) demand(j *Judgement, unclassified int) {
 	if c.tl.Header.Interrupted {
 		j.Verdict, j.Reason, j.Detail = Inconclusive, Interrupted, "the recording was stopped before its plan was done"
 		return
@@ -113,8 +98,8 @@ func (c *caseFile) demand(j *Judgement) {
 		m.Burst.Lo, m.Burst.LoSet = quota, true
 	}
 	reason, extra := TooFew, ""
-	if n := unclassified(c.tl.Observations); n > 0 {
-		reason, extra = UnclassifiedStatus, fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: {status: [...]})", plural(int64(n), "answer", "answers"))
+	if unclassified > 0 {
+		reason, extra = UnclassifiedStatus, fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: {status: [...]})", plural(int64(unclassified), "answer", "answers"))
 	}
 	fail := func(what string) { j.Verdict, j.Reason, j.Detail = Inconclusive, reason, what+extra }
 	switch {
@@ -125,17 +110,6 @@ func (c *caseFile) demand(j *Judgement) {
 	case r.Rate > 0 && !m.Rate.within(rate, r.Rate):
 		fail(fmt.Sprintf("the rate was measured as %s/s, wider than %g %%", m.Rate, 100*r.Rate))
 	}
-}
-
-// unclassified counts the answers whose status no rule classifies.
-func unclassified(obs []timeline.Observation) int {
-	n := 0
-	for i := range obs {
-		if obs[i].Answered && obs[i].Outcome == timeline.Unknown {
-			n++
-		}
-	}
-	return n
 }
 
 // String prints the interval as 20..20, 9.97..10.04, 3.. or ..7; "nothing" where neither end is known.

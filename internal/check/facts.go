@@ -1,0 +1,53 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// facts are what the observations of a partition say apart from their times.
+type facts struct {
+	// sent counts them, known those with an outcome, unclassified those with an answer that no rule classifies.
+	sent, known, unclassified int
+	// status is that of the first answer, if any came.
+	status   int
+	answered bool
+	// why is the last word on an answer that did not come.
+	why string
+}
+
+func factsOf(obs []timeline.Observation) facts {
+	var f facts
+	for i := range obs {
+		f.add(&obs[i])
+	}
+	return f
+}
+
+func (f *facts) add(o *timeline.Observation) {
+	f.sent++
+	if o.Answered && !f.answered {
+		f.status, f.answered = o.Status, true
+	}
+	switch {
+	case o.Outcome != timeline.Unknown:
+		f.known++
+	case o.Answered:
+		f.unclassified++
+	case o.Error != "":
+		f.why = o.Error
+	}
+}
+
+// nothingKnown says why none of the observations has an outcome.
+func (f *facts) nothingKnown() (Reason, string) {
+	if f.answered {
+		return UnclassifiedStatus, fmt.Sprintf("no rule classifies status %d (name it under denied: {status: [...]})", f.status)
+	}
+	why := f.why
+	if why == "" {
+		why = "no answer"
+	}
+	return Unreachable, fmt.Sprintf("none of %s was answered: %s", plural(int64(f.sent), "request", "requests"), why)
+}

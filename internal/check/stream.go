@@ -1,0 +1,286 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Stream judges a recording that comes one observation at a time, with memory that follows the limiter and the requests
+// in flight rather than the recording. Its judgement is that of Judge, except where a recording is large:
+//
+//   - Up to heldLimit observations it holds all and calls Judge.
+//   - Beyond that it keeps about ten bytes an observation until a partition has more than exactLimit of them, and judges
+//     such a smaller partition as Judge does, one after the other.
+//   - A partition with more, or any but small ones when tapeBudget bytes are kept, is watched: the bounds judge it
+//     as its observations come. As in Judge it is not searched exactly. Its policy is measured on what came before it was
+//     watched (with denials whose explanation may have come later left out), so that the measured intervals may be wider
+//     than those of Judge but hold every value that nothing refutes; they are empty if it was watched from its beginning.
+//     The witness of an over-admission that grew for longer than what is kept lists what is kept, and all numbers.
+//   - A limit that needs the whole history (see newWatchPlan: several policies, ranges, a ban, a time to live, denied
+//     requests counted, a start that is not full, a phase that is not one value, an incomplete recording) is not watched:
+//     all its observations are kept at about ten bytes. At the end they are judged partition by partition, or at once
+//     where all partitions share a phase that is not known.
+//   - It gives no hint.
+type Stream struct {
+	header timeline.Header
+	limit  reference.Limit
+	o      Options
+	caps   streamCaps
+	plan   *watchPlan
+
+	held    []timeline.Observation
+	strands map[string]*strand
+	recent  *strand
+	// kept is the bytes of all tapes.
+	kept int
+
+	counts           timeline.Counts
+	unclassified     int
+	units            int64
+	begin, end, last time.Duration
+	// fitUnits and fitSpan are known to be small enough for all products.
+	fitUnits int64
+	fitSpan  time.Duration
+	err      error
+}
+
+// streamCaps are the sizes from which on a Stream keeps less.
+type streamCaps struct {
+	// held and whole are observations of a recording and of a partition, tapes bytes of all partitions, small bytes of one.
+	held, whole, tapes, small int
+	// block and last are those of watchPlan.
+	block, last int
+}
+
+// The caps of a stream: heldLimit observations are held as they are; tapeBudget bytes are kept of all partitions
+// together, and of each at least tapeSmall; leastBlock and leastLast are of each watch.
+const (
+	heldLimit  = hintLimit
+	tapeBudget = 96 << 20
+	tapeSmall  = 4 << 10
+	leastBlock = 16
+	leastLast  = 256
+)
+
+// strand is one partition of a stream.
+type strand struct {
+	name string
+	seen facts
+	// tape has all observations, or those before the watch began.
+	tape  tape
+	watch *watch
+	// since is when the first observation was sent that is not on the tape.
+	since time.Duration
+}
+
+// NewStream returns a Stream for a recording with the given header. An error is that of Judge.
+func NewStream(limit reference.Limit, header timeline.Header, o Options) (*Stream, error) {
+	return newStream(limit, header, o, streamCaps{heldLimit, exactLimit, tapeBudget, tapeSmall, leastBlock, leastLast})
+}
+
+func newStream(limit reference.Limit, header timeline.Header, o Options, caps streamCaps) (*Stream, error) {
+	s := &Stream{header: header, limit: limit, o: o, caps: caps, end: header.Ended, strands: map[string]*strand{}}
+	s.counts.Unsent = header.Unsent
+	if err := fitsSpan(&header, limit, 0, header.Ended, 0); err != nil {
+		return nil, err
+	}
+	if s.plan = newWatchPlan(header, limit, o); s.plan != nil {
+		s.plan.block, s.plan.last = caps.block, caps.last
+	}
+	return s, nil
+}
+
+// Observe takes the next observation. They ascend by Sent. An error is that of Judge; Finish returns it again.
+func (s *Stream) Observe(o *timeline.Observation) error {
+	if s.err == nil {
+		s.err = s.sound(o)
+	}
+	if s.err != nil {
+		return s.err
+	}
+	s.count(o)
+	if s.held != nil || s.counts.Sent == 1 {
+		held := *o
+		held.Fields, held.Body = nil, ""
+		if s.held = append(s.held, held); len(s.held) > s.caps.held {
+			for i := range s.held {
+				s.keep(&s.held[i])
+			}
+			s.held = nil
+		}
+		return nil
+	}
+	s.keep(o)
+	return nil
+}
+
+// sound checks what fits checks.
+func (s *Stream) sound(o *timeline.Observation) error {
+	if s.counts.Sent > 0 && o.Sent < s.last {
+		return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w", o.Seq, o.Sent, ErrUnsorted)
+	}
+	s.units += o.Cost
+	if s.units < 0 || o.Cost < 0 || s.units > maxTime/4 {
+		return fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge)
+	}
+	s.last, s.begin = o.Sent, min(s.begin, o.Sent)
+	s.end = max(s.end, o.Sent, o.FirstByte, o.Done)
+	span := s.end - s.begin
+	if s.units <= s.fitUnits && span >= 0 && span <= s.fitSpan {
+		return nil
+	}
+	// Some way ahead, so that it is seldom asked.
+	if s.units < maxTime/16 && s.begin > -time.Duration(maxTime/8) && s.end < time.Duration(maxTime/16) &&
+		fitsSpan(&s.header, s.limit, s.begin, s.end+span, 2*s.units) == nil {
+		s.fitUnits, s.fitSpan = 2*s.units, 2*span
+		return nil
+	}
+	return fitsSpan(&s.header, s.limit, s.begin, s.end, s.units)
+}
+
+func (s *Stream) count(o *timeline.Observation) {
+	s.counts.Sent++
+	switch o.Outcome {
+	case timeline.Allowed:
+		s.counts.Allowed++
+	case timeline.Denied:
+		s.counts.Denied++
+	default:
+		s.counts.Unknown++
+		if o.Answered {
+			s.unclassified++
+		}
+	}
+}
+
+// keep adds an observation to its strand.
+func (s *Stream) keep(o *timeline.Observation) {
+	st := s.recent
+	if st == nil || st.name != o.Partition {
+		if st = s.strands[o.Partition]; st == nil {
+			st = &strand{name: strings.Clone(o.Partition)}
+			s.strands[st.name] = st
+		}
+		s.recent = st
+	}
+	if st.watch == nil && s.plan != nil && (st.tape.n >= s.caps.whole || s.kept >= s.caps.tapes && len(st.tape.bytes) >= s.caps.small) {
+		st.begin(s.plan, o.Sent)
+	}
+	if st.watch != nil {
+		st.watch.observe(o, st.seen.sent)
+	} else {
+		before := cap(st.tape.bytes)
+		st.tape.add(o)
+		s.kept += cap(st.tape.bytes) - before
+	}
+	st.seen.add(o)
+}
+
+// begin watches the partition from its first observation on, for an observation sent at since.
+func (st *strand) begin(plan *watchPlan, since time.Duration) {
+	st.watch, st.since = newWatch(plan, st.name), since
+	n := 0
+	st.tape.each(func(o *timeline.Observation) {
+		st.watch.observe(o, n)
+		n++
+	})
+}
+
+// Counts are the numbers of observations so far.
+func (s *Stream) Counts() timeline.Counts {
+	c := s.counts
+	c.Planned = c.Sent + c.Unsent
+	return c
+}
+
+// Finish judges what was observed. Nothing may be observed afterwards.
+func (s *Stream) Finish() (*Judgement, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	s.header.Ended = s.end
+	if s.held != nil || s.counts.Sent == 0 {
+		return Judge(&timeline.Timeline{Header: s.header, Observations: s.held}, s.limit, s.o)
+	}
+	strands := make([]*strand, 0, len(s.strands))
+	for _, st := range s.strands {
+		strands = append(strands, st)
+	}
+	s.strands, s.recent = nil, nil
+	slices.SortFunc(strands, func(a, b *strand) int { return strings.Compare(a.name, b.name) })
+	if s.shared() {
+		return s.together(strands)
+	}
+	partitions := make([]PartitionVerdict, len(strands))
+	each(len(strands), func(i int) {
+		partitions[i] = s.verdict(strands[i])
+		strands[i] = nil
+	})
+	return s.caseOf(nil).conclude(partitions, s.unclassified), nil
+}
+
+// shared tells whether a phase that is not known is the same in all partitions.
+func (s *Stream) shared() bool {
+	if len(s.limit) != 1 {
+		return false
+	}
+	box, shared := phasesOf(s.limit[0], s.header)
+	return shared && box.from != box.to
+}
+
+// together judges all partitions at once.
+func (s *Stream) together(strands []*strand) (*Judgement, error) {
+	tl := &timeline.Timeline{Header: s.header}
+	for _, st := range strands {
+		tl.Observations = append(tl.Observations, st.observations()...)
+	}
+	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return int(min(max(a.Sent-b.Sent, -1), 1)) })
+	o := s.o
+	o.Hint = false
+	return Judge(tl, s.limit, o)
+}
+
+// caseOf returns a case of some observations of one partition.
+func (s *Stream) caseOf(obs []timeline.Observation) *caseFile {
+	return newCase(&timeline.Timeline{Header: s.header, Observations: obs}, s.limit, s.o)
+}
+
+// verdict judges one partition.
+func (s *Stream) verdict(st *strand) PartitionVerdict {
+	obs := st.observations()
+	if st.watch != nil {
+		st.watch.finish()
+		obs = s.explained(obs, st.since)
+	}
+	c := s.caseOf(obs)
+	var p *part
+	if len(c.parts) > 0 {
+		p = c.parts[0]
+	} else {
+		p = &part{name: st.name, histories: []*history{{}}}
+	}
+	p.seen = st.seen
+	if st.watch != nil {
+		p.findings = st.watch.found
+	} else {
+		c.judge()
+	}
+	st.tape, st.watch = tape{}, nil
+	return c.verdict(p)
+}
+
+// observations returns what the tape holds. What only tells why nothing is known is in the facts.
+func (st *strand) observations() []timeline.Observation { return st.tape.observations(st.name) }
+
+// explained returns the observations without the denials that one sent at or after the given instant may explain.
+func (s *Stream) explained(obs []timeline.Observation, since time.Duration) []timeline.Observation {
+	w := s.plan.widen
+	return slices.DeleteFunc(obs, func(o timeline.Observation) bool {
+		return o.Outcome == timeline.Denied && (!o.Answered || newEvent(&o, w, maxTime).e >= int64(since)-w.left)
+	})
+}

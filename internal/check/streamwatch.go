@@ -1,0 +1,267 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// watchPlan is what the watches of all partitions share. It does not change.
+type watchPlan struct {
+	header timeline.Header
+	limit  reference.Limit
+	o      Options
+	box    phases
+	bound  bound
+	widen  widening
+	// reach is how far back, in nanoseconds, the witness of a breach goes at least.
+	reach int64
+	// block is the least that a watch takes at once, last the least that it keeps of the last observations.
+	block, last int
+}
+
+// newWatchPlan returns nil for a limit whose judgement needs the whole history: several policies, ranges, a ban, a time to
+// live, denied requests counted, another start than a full one, a phase that is not one value, and a recording that
+// began or ended amid traffic.
+func newWatchPlan(h timeline.Header, limit reference.Limit, o Options) *watchPlan {
+	if len(limit) != 1 || edgesOf(h, limit) != nil {
+		return nil
+	}
+	p := limit[0]
+	box, _ := phasesOf(p, h)
+	counts := p.Count == "" || p.Count == reference.CountAdmitted || p.Count == reference.CountOwn
+	switch {
+	case ranged(p), p.Ban > 0, p.TTL > 0, !counts, p.Start != "" && p.Start != reference.StartFull,
+		p.Windowed() && p.Align == reference.AlignFirst, box.from != box.to:
+		return nil
+	}
+	p.Count = reference.CountAdmitted // there is no other policy to deny what it admits
+	w := &watchPlan{header: h, limit: reference.Limit{p}, o: o, box: box, widen: widen(h, p.Tick, p.TickSet)}
+	w.bound = newBound(p, box.from, box.to)
+	w.reach = w.bound.memory()
+	switch p.Algorithm {
+	case reference.SlidingWindowLog:
+		w.reach *= spans
+	case reference.FixedWindow:
+		w.reach *= 2 // a window is judged when the next one has begun
+	}
+	return w
+}
+
+// asked tells whether a side is judged.
+func (w *watchPlan) asked(side Conformance) bool {
+	return w.o.Conformance == "" || w.o.Conformance == Exact || w.o.Conformance == side
+}
+
+// watch judges one partition as its observations come. Its memory follows the limiter and the requests in flight: an
+// admission is judged when no later one can end before it, a denial when no later request can explain it.
+type watch struct {
+	plan *watchPlan
+	name string
+	// over and under are nil where nothing is asked, or a breach was found.
+	over  overSweep
+	under *underSweep
+	found []Finding
+	// block has first `carried` admissions, taken already, that are in flight, and then the events to take; it is taken
+	// when it has `full` events.
+	block         []event
+	carried, full int
+	admissions    int32
+	// older and newer are the last observations, for the witness; lost those without an answer, as far as they matter.
+	older, newer tape
+	lost         []timeline.Observation
+	lostUnits    int64
+	end          time.Duration
+}
+
+// The most that a watch keeps of the last observations, and takes at once.
+const (
+	mostKept  = 1 << 14
+	mostBlock = 1 << 10
+)
+
+func newWatch(plan *watchPlan, name string) *watch {
+	w := &watch{plan: plan, name: name, full: plan.block}
+	if plan.asked(UpperBound) {
+		w.over = newOverSweep(plan.bound)
+	}
+	if plan.asked(LowerBound) {
+		w.under = newUnderSweep(plan.bound)
+	}
+	return w
+}
+
+// observe takes the next observation; n is the number of those before it.
+func (w *watch) observe(o *timeline.Observation, n int) {
+	if w.over == nil && w.under == nil {
+		return
+	}
+	w.end = max(w.end, o.Sent, o.FirstByte, o.Done)
+	ev := newEvent(o, w.plan.widen, maxTime)
+	if ev.e >= maxTime { // it may be decided at any time to come: it proves nothing, and may explain
+		if ev.outcome == timeline.Denied {
+			return
+		}
+		ev.outcome = timeline.Unknown
+		if w.lostUnits < w.plan.bound.full() { // as many explain every later denial
+			w.lost = append(w.lost, *o)
+			w.lostUnits += ev.cost
+		}
+	} else {
+		w.newer.add(o)
+	}
+	if ev.outcome == timeline.Allowed {
+		ev.order = w.admissions
+		w.admissions++
+	}
+	if w.block = append(w.block, ev); len(w.block) >= w.full {
+		w.take(ev.s)
+		w.full = 2*w.carried + min(max(n/64, w.plan.block), mostBlock)
+		w.full = max(w.full, 2*len(w.block))
+		w.turn(n)
+	}
+}
+
+// turn forgets the older half of what is kept for witnesses, where the newer one reaches back far enough from the oldest
+// request in flight.
+func (w *watch) turn(n int) {
+	oldest := w.block[0].s
+	if w.under != nil && len(w.under.pending) > 0 {
+		oldest = min(oldest, w.under.pending[0].s)
+	}
+	enough := min(max(n/8, w.plan.last), mostKept)
+	if w.newer.n >= enough && int64(w.newer.first) < oldest-w.plan.reach {
+		w.older, w.newer = w.newer, tape{}
+	}
+}
+
+// take judges what lies before the horizon: no later observation begins before it.
+func (w *watch) take(horizon int64) {
+	cut := len(w.block)
+	for cut > w.carried && w.block[cut-1].s >= horizon {
+		cut--
+	}
+	fresh := w.block[w.carried:cut]
+	if len(fresh) == 0 && horizon < maxTime {
+		return
+	}
+	oldest := horizon
+	var ended []event
+	for i := cut - 1; i >= 0; i-- {
+		switch ev := &w.block[i]; {
+		case ev.outcome != timeline.Allowed:
+		case ev.e < horizon:
+			ended = append(ended, *ev)
+		default:
+			oldest = ev.s
+		}
+	}
+	slices.Reverse(ended)
+	sortByEnd(ended)
+	w.sweep(fresh, ended, oldest, horizon)
+	keep := w.block[:0]
+	for _, ev := range w.block[:cut] {
+		if ev.outcome == timeline.Allowed && ev.e >= horizon {
+			keep = append(keep, ev)
+		}
+	}
+	w.carried = len(keep)
+	w.block = append(keep, w.block[cut:]...)
+}
+
+func (w *watch) sweep(fresh, ended []event, oldest, horizon int64) {
+	if w.over != nil {
+		if a := w.over.advance(fresh, ended, oldest, horizon); a != nil {
+			w.over = nil
+			w.found = append([]Finding{w.overFinding(a)}, w.found...)
+		}
+	}
+	if w.under != nil {
+		if d := w.under.advance(fresh, ended, horizon); d != nil {
+			w.found = append(w.found, w.underFinding(*d))
+			w.under = nil
+		}
+	}
+}
+
+// sortByEnd sorts events, which are nearly in order, by their ends.
+func sortByEnd(evs []event) {
+	sorted := slices.IsSortedFunc(evs, func(a, b event) int { return cmp.Compare(a.e, b.e) })
+	if sorted {
+		return
+	}
+	order := orderByEnd(evs)
+	old := slices.Clone(evs)
+	for k, i := range order {
+		evs[k] = old[i]
+	}
+}
+
+// finish judges the rest.
+func (w *watch) finish() {
+	if w.over != nil || w.under != nil {
+		w.take(maxTime)
+	}
+	w.block, w.over, w.under = nil, nil, nil
+	w.older, w.newer, w.lost = tape{}, tape{}, nil
+}
+
+// kept returns the last answered observations that pass, ascending by Sent.
+func (w *watch) kept(pass func(ev *event) bool) []timeline.Observation {
+	var out []timeline.Observation
+	for _, t := range []*tape{&w.older, &w.newer} {
+		t.each(func(o *timeline.Observation) {
+			if ev := newEvent(o, w.plan.widen, maxTime); pass(&ev) {
+				out = append(out, *o)
+				out[len(out)-1].Partition = w.name
+			}
+		})
+	}
+	return out
+}
+
+// caseOf returns a case of some observations of the partition, and its only part.
+func (w *watch) caseOf(obs []timeline.Observation) (*caseFile, *part) {
+	c := &caseFile{tl: &timeline.Timeline{Header: w.plan.header}, limit: w.plan.limit, o: w.plan.o, end: int64(w.end)}
+	return c, &part{name: w.name, obs: obs, histories: []*history{newHistory(obs, w.plan.widen, c.end)}}
+}
+
+// overFinding makes the finding of an over-admission from what is kept; where that does not reach back far enough to be
+// too much on its own, from the numbers alone.
+func (w *watch) overFinding(a *alarm) Finding {
+	obs := w.kept(func(ev *event) bool { return ev.outcome == timeline.Allowed && ev.e <= a.to })
+	c, p := w.caseOf(obs)
+	if br := w.plan.bound.over(p.histories[0]); br != nil {
+		return c.finding(p, []*breach{br}, w.plan.box)
+	}
+	f := Finding{Kind: OverAdmission, Partition: w.name, Seen: a.seen, Bound: a.bound,
+		From: time.Duration(a.from + w.plan.widen.left), To: time.Duration(a.to - w.plan.widen.right)}
+	for i := range obs {
+		if ev := newEvent(&obs[i], w.plan.widen, maxTime); ev.s >= a.from {
+			f.Observations = append(f.Observations, obs[i].Seq)
+		}
+	}
+	slices.Sort(f.Observations)
+	s := sentence{pol: w.plan.limit[0], header: w.plan.header, witness: obs, end: w.end}
+	f.Text = s.over(f, &a.breach)
+	return f
+}
+
+// underFinding makes the finding of a denial that nothing explains, with what is kept of the admissions that may have
+// counted against it. There may have been earlier ones that do not change that.
+func (w *watch) underFinding(d event) Finding {
+	obs := w.kept(func(ev *event) bool {
+		return ev.outcome == timeline.Allowed && ev.s <= d.e && ev.e >= d.s-w.plan.reach
+	})
+	denial := timeline.Observation{Sent: time.Duration(d.s + w.plan.widen.left), FirstByte: time.Duration(d.e - w.plan.widen.right),
+		Answered: true, Outcome: timeline.Denied}
+	denial.Seq, denial.Partition, denial.Cost = d.seq, w.name, d.cost
+	obs = append(append(obs, w.lost...), denial)
+	slices.SortStableFunc(obs, func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
+	c, p := w.caseOf(obs)
+	br := underBreach(p.histories[0], w.plan.bound, 0)
+	return c.finding(p, []*breach{br}, w.plan.box)
+}

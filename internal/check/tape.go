@@ -1,0 +1,94 @@
+package check
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// tape keeps the observations of one partition, ascending by Sent, in some ten bytes each: what a judgement needs of
+// them, as differences from the one before. The zero value is empty.
+type tape struct {
+	bytes []byte
+	n     int
+	// first and last are when the first and the last observation were sent; seq is the number of the last.
+	first, last time.Duration
+	seq         int
+}
+
+// The bits of the byte that an observation begins with, above its outcome.
+const (
+	tapeOutcome  = 3
+	tapeAnswered = 1 << 2
+	tapeOneUnit  = 1 << 3
+	tapeNextSeq  = 1 << 4
+)
+
+// add appends an observation.
+func (t *tape) add(o *timeline.Observation) {
+	flags := byte(o.Outcome) & tapeOutcome
+	if o.Answered {
+		flags |= tapeAnswered
+	}
+	if o.Cost == 1 {
+		flags |= tapeOneUnit
+	}
+	if o.Seq == t.seq+1 {
+		flags |= tapeNextSeq
+	}
+	if t.n == 0 {
+		t.first = o.Sent
+	}
+	b := append(t.bytes, flags)
+	b = binary.AppendVarint(b, int64(o.Sent-t.last))
+	if o.Answered {
+		b = binary.AppendVarint(b, int64(o.FirstByte-o.Sent))
+	}
+	if flags&tapeOneUnit == 0 {
+		b = binary.AppendVarint(b, o.Cost)
+	}
+	if flags&tapeNextSeq == 0 {
+		b = binary.AppendVarint(b, int64(o.Seq-t.seq))
+	}
+	t.bytes, t.last, t.seq = b, o.Sent, o.Seq
+	t.n++
+}
+
+// each calls f for every observation, in order; o is overwritten by the next.
+func (t *tape) each(f func(o *timeline.Observation)) {
+	var o timeline.Observation
+	rest := t.bytes
+	next := func() int64 {
+		v, n := binary.Varint(rest)
+		rest = rest[n:]
+		return v
+	}
+	for len(rest) > 0 {
+		flags := rest[0]
+		rest = rest[1:]
+		o.Outcome, o.Answered = timeline.Outcome(flags&tapeOutcome), flags&tapeAnswered != 0
+		o.Sent += time.Duration(next())
+		o.At, o.FirstByte, o.Cost = o.Sent, 0, 1
+		if o.Answered {
+			o.FirstByte = o.Sent + time.Duration(next())
+		}
+		if flags&tapeOneUnit == 0 {
+			o.Cost = next()
+		}
+		if o.Seq++; flags&tapeNextSeq == 0 {
+			o.Seq += int(next()) - 1
+		}
+		f(&o)
+	}
+}
+
+// observations returns all that was added, under the name of a partition.
+func (t *tape) observations(partition string) []timeline.Observation {
+	out := make([]timeline.Observation, 0, t.n)
+	t.each(func(o *timeline.Observation) {
+		out = append(out, *o)
+		out[len(out)-1].Partition = partition
+	})
+	return out
+}
