@@ -2,7 +2,10 @@ package live
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,7 +62,7 @@ func TestTheLogOfNginxNeverAccuses(t *testing.T) {
 	const right = "leaky-bucket,rate=10/s,burst=21"
 	logs := t.TempDir()
 	addr := start(t, program{
-		binary: "nginx", template: "nginx-log.conf.tmpl", params: map[string]any{"Logs": logs, "Rate": "10r/s", "Burst": 20},
+		binary: "nginx", template: "nginx-log.conf.tmpl", params: map[string]any{"Logs": logs, "Rate": "10r/s", "Burst": 20, "Upstream": ""},
 		args: func(config string, _ int) []string { return []string{"-e", "stderr", "-c", config} },
 	})
 	idle := burn(2)
@@ -115,6 +118,73 @@ func TestTheLogOfNginxNeverAccuses(t *testing.T) {
 	if t.Failed() && len(kept) < 200_000 {
 		t.Logf("%s", kept)
 	}
+}
+
+// A server behind nginx decides when a request arrives and answers up to 400 ms later, as slow applications do: what nginx
+// logs is the end, and only the duration leads back to the decision. The windows of the clock are those of the log.
+func TestTheLogOfAProxyNeverAccuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ scenario, right, wrong string }{
+		{"burst", "token-bucket,rate=20/s,burst=20", "token-bucket,rate=20/s,burst=5"},
+		{"sustained", "fixed-window,rate=20/1s", "fixed-window,rate=10/1s"},
+	} {
+		t.Run(c.right, func(t *testing.T) {
+			t.Parallel()
+			logs := t.TempDir()
+			addr := start(t, program{
+				binary: "nginx", template: "nginx-log.conf.tmpl",
+				params: map[string]any{"Logs": logs, "Rate": "1r/s", "Burst": 1, "Upstream": slow(t, c.right)},
+				args:   func(config string, _ int) []string { return []string{"-e", "stderr", "-c", config} },
+			})
+			r := run(t, read(t, c.scenario, "http://"+addr+"/", c.right), "")
+			tl := readLog(t, filepath.Join(logs, "rich.log"), accesslog.Options{Format: accesslog.Nginx, PartitionBy: "X-Api-Key", Complete: true})
+			if len(tl.Observations) != r.Counts.Sent {
+				t.Errorf("got %d requests, want the %d that were sent", len(tl.Observations), r.Counts.Sent)
+			}
+			j := judgeLog(t, tl, c.right)
+			t.Logf("%s, measured %s", j.Verdict, j.Measured.Burst)
+			for _, p := range j.Partitions {
+				for _, f := range p.Findings {
+					t.Errorf("the right SPEC is accused: %s", f.Text)
+				}
+			}
+			if j := judgeLog(t, tl, c.wrong); j.Verdict != check.Fail {
+				t.Errorf("%s: got %s, want a FAIL", c.wrong, j.Verdict)
+			}
+		})
+	}
+}
+
+// slow starts a server that decides by the wall clock, for each X-Api-Key, at once and answers late, and returns its address.
+func slow(t testing.TB, spec string) string {
+	t.Helper()
+	limit, err := reference.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lim, err := reference.NewLimit(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	states := map[string]reference.State{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		key := r.Header.Get("X-Api-Key")
+		state, known := states[key]
+		if !known {
+			state = lim.Init()
+		}
+		state, d := lim.Step(state, time.Duration(time.Now().UnixNano()), 1)
+		states[key] = state
+		mu.Unlock()
+		time.Sleep(time.Duration(rand.Int64N(int64(400 * time.Millisecond))))
+		if !d.Allow {
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
 }
 
 // The log of HAProxy over syslog, of requests that a stick-table has decided, tells as much.
