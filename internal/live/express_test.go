@@ -81,26 +81,26 @@ func packages(t testing.TB) string {
 // the request that found none. It counts denied requests too, which changes nothing in a window that is used up.
 func TestExpressRateLimitIsAFixedWindowFromTheFirstRequest(t *testing.T) {
 	t.Parallel()
-	url := express(t, 10, 600*time.Millisecond)
-	const right = "fixed-window,rate=10/600ms,align=first"
+	url := express(t, 10, 400*time.Millisecond)
+	const right = "fixed-window,rate=10/400ms,align=first"
 	for name, c := range map[string]trial{
 		"burst": {scenario: "burst", url: url, right: right, wrong: []string{
-			"fixed-window,rate=9/600ms,align=first", "fixed-window,rate=11/600ms,align=first",
+			"fixed-window,rate=9/400ms,align=first", "fixed-window,rate=11/400ms,align=first",
 		}},
 		"steady": {scenario: "sustained", url: url, right: right, wrong: []string{
-			"fixed-window,rate=9/600ms,align=first", "fixed-window,rate=11/600ms,align=first",
-			"fixed-window,rate=10/480ms,align=first", "fixed-window,rate=10/720ms,align=first",
-			"token-bucket,rate=10/600ms,burst=10", "sliding-window-log,rate=10/600ms",
-			"sliding-window-counter,rate=10/600ms,align=first",
+			"fixed-window,rate=9/400ms,align=first", "fixed-window,rate=11/400ms,align=first",
+			"fixed-window,rate=10/320ms,align=first", "fixed-window,rate=10/480ms,align=first",
+			"token-bucket,rate=10/400ms,burst=10", "sliding-window-log,rate=10/400ms",
+			"sliding-window-counter,rate=10/400ms,align=first",
 		}},
 		"ten times its rate": {scenario: "overload-10x", url: url, right: right, wrong: []string{
-			"fixed-window,rate=9/600ms,align=first", "fixed-window,rate=11/600ms,align=first",
-			"fixed-window,rate=10/480ms,align=first", "fixed-window,rate=10/720ms,align=first",
-			"token-bucket,rate=10/600ms,burst=10", "sliding-window-counter,rate=10/600ms,align=first",
+			"fixed-window,rate=9/400ms,align=first", "fixed-window,rate=11/400ms,align=first",
+			"fixed-window,rate=10/320ms,align=first", "fixed-window,rate=10/480ms,align=first",
+			"token-bucket,rate=10/400ms,burst=10", "sliding-window-counter,rate=10/400ms,align=first",
 		}},
 		"the boundary of a window": {scenario: "boundary-double-burst", url: url, right: right, wrong: []string{
-			"fixed-window,rate=9/600ms,align=first", "fixed-window,rate=11/600ms,align=first",
-			"token-bucket,rate=10/600ms,burst=10", "sliding-window-log,rate=10/600ms",
+			"fixed-window,rate=9/400ms,align=first", "fixed-window,rate=11/400ms,align=first",
+			"token-bucket,rate=10/400ms,burst=10", "sliding-window-log,rate=10/400ms",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

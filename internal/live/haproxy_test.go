@@ -66,12 +66,12 @@ func TestHAProxyRatesAreSlidingWindowCounters(t *testing.T) {
 // off, so that a client at 0.9 times the limit is locked out for ever. No SPEC of a window explains that.
 func TestHAProxyCountWithExpiryIsNoWindow(t *testing.T) {
 	t.Parallel()
-	url := haproxy(t, table{store: "http_req_cnt", denyIf: "sc_http_req_cnt(0) gt 10", expire: "600ms"})
-	r := run(t, read(t, "sustained", url, "fixed-window,rate=10/600ms,align=first"), "")
+	url := haproxy(t, table{store: "http_req_cnt", denyIf: "sc_http_req_cnt(0) gt 10", expire: "300ms"})
+	r := run(t, read(t, "sustained", url, "fixed-window,rate=10/300ms,align=first"), "")
 	mustFail(t, r)
 	for _, spec := range []string{
-		"fixed-window,rate=10/600ms", "fixed-window,rate=10/600ms,align=unknown", "sliding-window-log,rate=10/600ms",
-		"sliding-window-counter,rate=10/600ms,align=first,rounding=down,count=all,tick=2ms", "token-bucket,rate=10/600ms,burst=10",
+		"fixed-window,rate=10/300ms", "fixed-window,rate=10/300ms,align=unknown", "sliding-window-log,rate=10/300ms",
+		"sliding-window-counter,rate=10/300ms,align=first,rounding=down,count=all,tick=2ms", "token-bucket,rate=10/300ms,burst=10",
 	} {
 		mustFail(t, again(t, r, spec))
 	}

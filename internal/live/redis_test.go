@@ -25,7 +25,7 @@ func TestRedisKeepsTheLimit(t *testing.T) {
 		"sliding log, overload": {scenario: "overload-10x", right: "sliding-window-log,rate=20/400ms", wrong: []string{
 			"sliding-window-log,rate=19/400ms", "sliding-window-log,rate=21/400ms", "token-bucket,rate=50/s,burst=20",
 		}},
-		"sliding counter, overload": {scenario: "overload-10x", right: "sliding-window-counter,rate=20/400ms", wrong: []string{
+		"sliding counter, burst": {scenario: "burst", right: "sliding-window-counter,rate=20/400ms", wrong: []string{
 			"sliding-window-counter,rate=18/400ms", "sliding-window-counter,rate=22/400ms", "fixed-window,rate=20/400ms",
 		}},
 	} {

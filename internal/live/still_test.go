@@ -1,10 +1,7 @@
 package live
 
 import (
-	"bufio"
 	"fmt"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 )
@@ -15,52 +12,21 @@ import (
 // nothing of the algorithm. It is less than 100 ms, since the watcher is not HAProxy.
 const stoodStill = 50 * time.Millisecond
 
-// watcherMode is the variable that makes the test binary a watcher.
-const watcherMode = "RLCHECK_LIVE_WATCHER"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(watcherMode) != "" {
-		watchUntilEOF()
-		return
-	}
-	m.Run()
-}
-
-// watch starts a process that sleeps a millisecond at a time, and returns a function that ends it and tells how long the
-// longest of its sleeps was: as long as a process that is as idle as a server had to wait for a processor.
+// watch returns a function that tells how long a process that is as idle as a server had to wait for a processor since.
 func watch(t testing.TB) (longest func() time.Duration) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), watcherMode+"=1", "GOMAXPROCS=1")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	end := aside(t, "watch")
 	return func() time.Duration {
-		in.Close()
 		var ns int64
-		_, err := fmt.Fscan(bufio.NewReader(out), &ns)
-		if waited := cmd.Wait(); err != nil || waited != nil {
-			t.Fatalf("the watcher: %v, %v", err, waited)
+		if _, err := fmt.Sscan(end(), &ns); err != nil {
+			t.Fatalf("the watcher: %v", err)
 		}
 		return time.Duration(ns)
 	}
 }
 
-// watchUntilEOF measures sleeps until standard input ends, which it does with the parent at the latest.
-func watchUntilEOF() {
-	over := make(chan struct{})
-	go func() {
-		_, _ = os.Stdin.Read(make([]byte, 1))
-		close(over)
-	}()
+// sleep sleeps a millisecond at a time until over is closed, and prints how long the longest one was, in nanoseconds.
+func sleep(over <-chan struct{}) {
 	worst, last := time.Duration(0), time.Now()
 	for {
 		select {

@@ -1,0 +1,73 @@
+package live
+
+import (
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// asideMode is the variable that makes the test binary do something else beside the tests: watch or burn.
+const asideMode = "RLCHECK_LIVE_ASIDE"
+
+func TestMain(m *testing.M) {
+	mode := os.Getenv(asideMode)
+	if mode == "" {
+		m.Run()
+		return
+	}
+	over := make(chan struct{})
+	go func() { // standard input ends with the parent at the latest
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		close(over)
+	}()
+	if mode == "burn" {
+		defer burn(2)()
+		<-over
+	} else {
+		sleep(over)
+	}
+}
+
+// aside starts the test binary in a mode of its own, and returns a function that ends it and returns what it printed.
+func aside(t testing.TB, mode string) (end func() string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asideMode+"="+mode)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out output
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func() string {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s beside the test: %v: %s", mode, err, out.bytes())
+		}
+		return string(out.bytes())
+	}
+}
+
+// burn keeps n processors busy until the returned function is called.
+func burn(n int) (stop func()) {
+	var over atomic.Bool
+	var burning sync.WaitGroup
+	for range n {
+		burning.Go(func() {
+			for x := uint64(1); !over.Load(); {
+				for range 1000 {
+					x = x*6364136223846793005 + 1
+				}
+			}
+		})
+	}
+	return func() {
+		over.Store(true)
+		burning.Wait()
+	}
+}
