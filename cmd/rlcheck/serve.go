@@ -6,9 +6,11 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -19,8 +21,10 @@ import (
 // serveFlags are the flags of `rlcheck serve`.
 type serveFlags struct {
 	limit, addr, fault, key, retryAfter, redis string
+	denyBody, onStoreError, counters, balance  string
 	dialect                                    []string
 	status, replicas                           int
+	syncEvery                                  time.Duration
 	seed                                       uint64
 }
 
@@ -45,12 +49,37 @@ func newServeCmd(e *env) *cobra.Command {
 	fl.StringVar(&f.fault, "fault", "", "a deliberate defect by name; list shows them all")
 	fl.StringVar(&f.key, "key", "X-Api-Key", "header field whose value is the partition")
 	fl.StringVar(&f.retryAfter, "retry-after", "seconds", "form of Retry-After: seconds or date")
-	fl.StringSliceVar(&f.dialect, "dialect", nil, "groups of fields in answers (default x-ratelimit,ratelimit-draft,retry-after)")
-	fl.IntVar(&f.status, "deny-status", http.StatusTooManyRequests, "status of a denial")
-	fl.IntVar(&f.replicas, "replicas", 1, "replicas behind the address")
-	fl.StringVar(&f.redis, "redis", "", "where the state is kept: a redis:// URL, or embedded (default memory)")
+	fl.StringSliceVar(&f.dialect, "dialect", nil, "groups of fields in answers: x-ratelimit (reset since the epoch), x-ratelimit-delta (reset from now), "+
+		"ratelimit-draft (RateLimit and RateLimit-Policy of draft -10 and -11), ratelimit-legacy (RateLimit-Limit and kin), retry-after, none "+
+		"(default x-ratelimit,ratelimit-draft,retry-after)")
+	fl.IntVar(&f.status, "deny-status", http.StatusTooManyRequests, "status of a denial: 429, 503, 403, 200 or any other")
+	fl.StringVar(&f.denyBody, "deny-body", "quota-exceeded", "body of a denial: a problem of the draft's type quota-exceeded, "+
+		"temporary-reduced-capacity or abnormal-usage-detected; or text, or none")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the random choices of faults")
+	addStateFlags(fl, &f)
 	return cmd
+}
+
+// addStateFlags adds the flags about where the state is kept, and by whom.
+func addStateFlags(fl *pflag.FlagSet, f *serveFlags) {
+	fl.StringVar(&f.redis, "redis", "", "where the state is kept: redis://HOST:PORT, rediss://HOST:PORT, redis-cluster://HOST:PORT,HOST:PORT, "+
+		"redis-sentinel://HOST:PORT/MASTER, or embedded (default memory)")
+	fl.StringVar(&f.onStoreError, "on-store-error", "error", "what is done while the store does not answer: allow, deny or error (500)")
+	fl.IntVar(&f.replicas, "replicas", 1, "replicas behind the address")
+	fl.StringVar(&f.counters, "counters", "shared", "what the replicas know of each other: shared (one state), private or synced")
+	fl.DurationVar(&f.syncEvery, "sync-every", time.Second, "how often synced replicas exchange what they admitted")
+	fl.StringVar(&f.balance, "balance", "request", "how requests go round the replicas: by request or by connection")
+}
+
+// options returns what the flags ask of the target.
+func (f serveFlags) options(limit reference.Limit) target.Options {
+	o := target.Options{Limit: limit, Fault: f.fault, PartitionHeader: f.key, RetryAfter: f.retryAfter, DenyStatus: f.status,
+		DenyBody: target.DenyBody(f.denyBody), OnStoreError: target.OnStoreError(f.onStoreError), Seed: f.seed,
+		Replicas: f.replicas, Counters: target.Counters(f.counters), SyncEvery: f.syncEvery, Balance: target.Balance(f.balance)}
+	for _, d := range f.dialect {
+		o.Dialect = append(o.Dialect, target.Dialect(d))
+	}
+	return o
 }
 
 // serve is `rlcheck serve`.
@@ -62,10 +91,12 @@ func (e *env) serve(f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	o := target.Options{Limit: limit, Fault: f.fault, PartitionHeader: f.key, RetryAfter: f.retryAfter, DenyStatus: f.status,
-		Replicas: f.replicas, Seed: f.seed}
-	for _, d := range f.dialect {
-		o.Dialect = append(o.Dialect, target.Dialect(d))
+	o := f.options(limit)
+	var once sync.Once
+	o.StoreFailed = func(err error) {
+		once.Do(func() {
+			e.say.notef("the store does not answer (%s is done with such requests): %v", f.onStoreError, err)
+		})
 	}
 	if o.Store, err = trial.Store(f.redis); err != nil {
 		return err
@@ -78,7 +109,11 @@ func (e *env) serve(f serveFlags) error {
 		return err
 	}
 	defer t.Close()
-	return e.listen(t, f.addr, limit.String())
+	err = e.listen(t, f.addr, limit.String())
+	if n := t.StoreErrors(); n > 0 {
+		e.say.notef("the store did not decide %d requests", n)
+	}
+	return err
 }
 
 // listen serves h until the command is interrupted, which is its normal end.
