@@ -31,7 +31,7 @@ install:
 
 # bench prints ratios against a peer in the same run, never absolute claims.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./internal/check ./internal/load ./internal/timeline ./internal/reference
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/check ./internal/load ./internal/timeline ./internal/reference ./internal/target
 
 # golden writes the files again that tests compare with; read the difference before it is committed.
 golden:

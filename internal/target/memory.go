@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"hash/maphash"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,7 +64,8 @@ func (m *memory) Decide(_ context.Context, key string, cost int64) (Ruling, erro
 			s.sweep(at - m.idle)
 		}
 		c = &cell{state: m.limiter.Init(), last: at}
-		s.cells[key] = c
+		// The key may be a part of a whole header block.
+		s.cells[strings.Clone(key)] = c
 	}
 	// A clock that steps back is taken as the largest time seen.
 	at = max(at, c.last)
