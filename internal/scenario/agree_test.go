@@ -95,7 +95,7 @@ func TestSchemaAcceptsWhatParses(t *testing.T) {
 // Mistakes that are none of the form: the schema cannot know them.
 func TestSchemaRefusesWhatDoesNotParse(t *testing.T) {
 	beyond := map[string]string{
-		"ceilings.yaml": "sums", "sums.yaml": "sums", "together.yaml": "references between phases", "variables.yaml": "the environment",
+		"ceilings.yaml": "sums", "sums.yaml": "sums", "limits.yaml": "references between phases", "together.yaml": "references between phases", "variables.yaml": "the environment",
 		"bomb.yaml": "not read", "tab.yaml": "not read", "empty.yaml": "not read", "comments.yaml": "not read", "nul.yaml": "not read",
 		"latin.yaml": "not read", "unclosed.yaml": "not read", "documents.yaml": "YAML", "duplicate.yaml": "YAML",
 	}
@@ -156,6 +156,11 @@ func agreement() []agreementRow {
 		"phases.b.duration={x: 2}", "phases.b.duration={x: 0.5, max: 3s}", "phases.c.rate=100/s", "phases.c.rate=0.5x", "phases.h.aim=auto", "phases.e={name: z, shape: ramp, from: 1x, to: 2x, requests: 5}",
 		"phases.f.clients=10", "expect.conformance=exact", "expect.resolution.rate=none", "expect.resolution.rate=10%", "expect.fields=[date]",
 		"expect.latency={allowed_max: 1s}", "safety.max_rate=5000/1s", "safety.max_requests=9000",
+		"phases.a.path=//x/%41?y", "phases.a.method=PUT", "phases.a.header={A: b}", "phases.a.spelling=[query]", "phases.m.client=other", "phases.a.connections=kept",
+		"phases.m.limit=3x", "phases.m.limit=none", "phases.m.limit=gcra,rate=1/s,burst=5", "phases.m.limit={algorithm: fixed-window, rate: 5/s}",
+		"phases.i.rates=[1x]", "phases.k.retry={policy: fixed}", "phases.l.action=reload", "phases.l.command=reboot $$X", "allowed.status=[200]",
+		"expect.quota={counts: true}", "expect.answers=[{phase: a, status: [200, 500]}]", "expect.parity=[{phase: a, like: c}]", "expect.storm=[{phase: k}]",
+		"expect.latency={denied_p99: 1x}", "target.on_store_error=allow",
 	} {
 		rows = append(rows, agreementRow{s, true})
 	}
@@ -175,6 +180,11 @@ func agreement() []agreementRow {
 		"phases.e={shape: silence, duration: 1s}", "phases.e={name: z, shape: constant, rate: 1x}", "expect.conformance=loose", "expect.resolution.rate=2", "expect.resolution.rate=2 %",
 		"expect.fields=[etag]", "expect.fields=date", "expect.latency={p99: 1s}", "expect.latency={denied_p99: 20}", "expect.schedule={}", "expect.intact.fields=[A B]",
 		"expect.denials=[{phase: c}]", "expect.denials=[{phase: c, max: -1}]", "safety.max_requests=many", "safety.max_rate=2x", "safety.max_duration=never", "nonsense=1",
+		"phases.a.path=x", "phases.a.path=/a b", "phases.a.path='/a#b'", "phases.a.method=get", "phases.a.header=[A]", "phases.a.spelling=[backwards]", "phases.a.spelling=[]",
+		"phases.a.client=A", "phases.a.connections=new", "phases.m.limit={}", "phases.i.rates=[]", "phases.i.rates=[1]", "phases.i.requests=5", "phases.k.retry={base: 1s}",
+		"phases.k.retry={policy: luck}", "phases.k.retry={policy: fixed, budget: 0}", "phases.l.action=reboot", "phases.l.requests=1", "phases.l.partition=a",
+		"phases.l.path=/a", "phases.b.limit=2x", "phases.b.client=a", "phases.a.action=restart", "phases.a.retry={policy: fixed}", "allowed={}", "allowed.status=200", "expect.quota={truth: true}",
+		"expect.answers=[{phase: a}]", "expect.parity=[{phase: a}]", "expect.storm=[{drained: true}]", "target.on_store_error=panic",
 	} {
 		rows = append(rows, agreementRow{s, false})
 	}

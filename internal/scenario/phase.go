@@ -101,6 +101,11 @@ func (k shapeKeys) schema() *jsonschema.Schema {
 			s.Properties[name] = never()
 		}
 	}
+	if quiet(k.shape) {
+		for _, name := range sending(k.shape) {
+			s.Properties[name] = never()
+		}
+	}
 	for _, name := range k.oneOf {
 		s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{name}})
 	}

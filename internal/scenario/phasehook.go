@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -23,7 +24,7 @@ func hookKeys() []field[Phase] {
 func commandKind() kind[string] {
 	text := word("a command is text", `\S`)
 	return kind[string]{schema: text.schema, read: func(d *decoder, n *node, v *string) {
-		if n.form == scalar && n.varied() {
+		if n.form == scalar && strings.Contains(strings.ReplaceAll(n.raw, "$$", ""), "${") {
 			d.add(n, quote(n.raw), "a command has no variables of rlcheck, so that the environment does not choose what is run",
 				"write $$ before a variable that the shell replaces")
 			return

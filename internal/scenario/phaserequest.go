@@ -85,4 +85,7 @@ func (s *Scenario) checkRequests(d *decoder) {
 }
 
 // Quiet tells whether the phase sends nothing.
-func (p *Phase) Quiet() bool { return p.Shape == timeline.Silence || p.Shape == timeline.Hook }
+func (p *Phase) Quiet() bool { return quiet(p.Shape) }
+
+// quiet tells whether phases of a shape send nothing.
+func quiet(s timeline.Shape) bool { return s == timeline.Silence || s == timeline.Hook }

@@ -1,0 +1,143 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// planned parses and plans the phases of a scenario with a limit of 10/s, burst 5.
+func planned(t *testing.T, lines ...string) (*Scenario, *timeline.Schedule) {
+	t.Helper()
+	src := "id: x\ntitle: x\nkind: required\nlimit: {algorithm: token-bucket, rate: 10/s, burst: 5}\npartition: {header: K, count: 2}\nphases:\n"
+	for _, l := range lines {
+		src += "  - {" + l + "}\n"
+	}
+	s, err := Parse([]byte(src), "x.yaml", ParseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := s.Plan("run", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, plan
+}
+
+func TestPhasesHaveRequestsOfTheirOwn(t *testing.T) {
+	_, plan := planned(t, "name: a, shape: at-once, requests: 1, path: /p?q, method: HEAD, header: {x-tier: gold}, spelling: [query, plain], connections: fresh",
+		"name: b, shape: at-once, requests: 1, partition: route, client: app", "name: c, shape: at-once, requests: 1, partition: app, client: app")
+	want := timeline.Request{Path: "/p?q", Method: "HEAD", Header: map[string]string{"X-Tier": "gold"}, Spellings: []timeline.Spelling{timeline.Queried, timeline.Plain}, Fresh: true}
+	if d := cmp.Diff(want, plan.Phases[0].Request); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(map[string]string{"run-route-1": "run-app-1", "run-route-2": "run-app-2"}, plan.Phases[1].Request.Keys); d != "" {
+		t.Error(d)
+	}
+	if !plan.Phases[2].Request.IsZero() {
+		t.Errorf("a client of its own partition: got %+v, want nothing", plan.Phases[2].Request)
+	}
+}
+
+func TestMultiplesAreOfThePhasesLimit(t *testing.T) {
+	s, plan := planned(t, "name: a, shape: at-once, requests: 2x", "name: b, shape: at-once, requests: 2x, limit: 3x, partition: b",
+		"name: c, shape: constant, rate: 2x, duration: 1x, limit: 'fixed-window,rate=7/2s', partition: c", "name: d, shape: at-once, requests: 1x, limit: none, partition: d")
+	for i, want := range []string{"10 token-bucket,rate=10/s,burst=5 false false", "30 token-bucket,rate=30/s,burst=15 true false",
+		"14 fixed-window,rate=7/2s true false", "5 token-bucket,rate=10/s,burst=5 true true"} {
+		p := s.Phases[i]
+		if got := fmt.Sprintf("%d %s %v %v", len(plan.Phases[i].Arrivals)/2, p.Limit, p.OwnLimit, p.Unlimited); got != want {
+			t.Errorf("phase %s: got %s, want %s", p.Name, got, want)
+		}
+	}
+}
+
+func TestLimitsGrowByTheirUnits(t *testing.T) {
+	for spec, want := range map[string]string{
+		"token-bucket,rate=10/s,burst=5": "token-bucket,rate=30/s,burst=15", "leaky-bucket-queue,rate=10/s,queue=4": "leaky-bucket-queue,rate=30/s,queue=14",
+		"fixed-window,rate=10/1m": "fixed-window,rate=30/1m", "gcra,rate=1/s,burst=1 + sliding-window-log,rate=9/1m": "gcra,rate=3/s,burst=3 + sliding-window-log,rate=27/1m",
+	} {
+		s, err := Parse([]byte("id: x\ntitle: x\nkind: required\nlimit: '"+spec+"'\nphases: [{name: a, shape: at-once, requests: 1x, limit: 3x}]\n"), "x", ParseOptions{})
+		if err != nil {
+			t.Error(err)
+		} else if got := s.Phases[0].Limit.String(); got != want {
+			t.Errorf("three times %s: got %s, want %s", spec, got, want)
+		}
+	}
+}
+
+func TestStepsAndRandomArrivals(t *testing.T) {
+	_, plan := planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s", "name: random, shape: poisson, rate: 5x, requests: 200")
+	count := map[time.Duration]int{}
+	last := time.Duration(-1)
+	for _, a := range plan.Phases[0].Arrivals {
+		count[a.At/time.Second]++
+		if a.At < last {
+			t.Errorf("arrival at %v after one at %v", a.At, last)
+		}
+		last = a.At
+	}
+	if d := cmp.Diff(map[time.Duration]int{0: 20, 1: 80, 2: 2}, count); d != "" {
+		t.Errorf("requests of two partitions by second: %s", d)
+	}
+	p := plan.Phases[1]
+	gaps := map[time.Duration]bool{}
+	for i := 2; i < len(p.Arrivals); i += 2 {
+		gaps[p.Arrivals[i].At-p.Arrivals[i-2].At] = true
+	}
+	if len(p.Arrivals) != 400 || p.Duration != 4*time.Second || len(gaps) < 190 || p.Arrivals[399].At > p.Duration {
+		t.Errorf("got %d arrivals in %v with %d gaps, want 400 in 4s, hardly two gaps alike", len(p.Arrivals), p.Duration, len(gaps))
+	}
+	_, again := planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s", "name: random, shape: poisson, rate: 5x, requests: 200")
+	if !slices.Equal(p.Arrivals, again.Phases[1].Arrivals) {
+		t.Error("the same seed gives other arrivals")
+	}
+}
+
+func TestRetriesAndEventsAreComplete(t *testing.T) {
+	s, plan := planned(t, "name: b, shape: backoff, clients: 4, duration: 1s, retry: {policy: fixed, base: 50ms, breaker: 2}",
+		"name: h, shape: hook, action: reload, limit: 2x", "name: i, shape: hook, action: restart, command: 'kill $${PID}', timeout: 2s")
+	r := plan.Phases[0].Retry
+	if r.Seed == 0 || r.Base != 50*time.Millisecond || r.Max != 500*time.Millisecond || r.Open != 250*time.Millisecond || plan.Phases[0].Clients != 4 || plan.Phases[0].Requests != 2*4*90 {
+		t.Errorf("got %+v with %d requests", r, plan.Phases[0].Requests)
+	}
+	for i, want := range []timeline.Event{{Action: timeline.Reload, Limit: "token-bucket,rate=20/s,burst=10", Timeout: 30 * time.Second},
+		{Action: timeline.Restart, Command: "kill ${PID}", Timeout: 2 * time.Second}} {
+		if got := plan.Phases[i+1].Event; got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	if why := s.Unmet(); why != "" {
+		t.Errorf("the embedded target needs nothing, got %s", why)
+	}
+	s.Target.URL = "http://127.0.0.1/"
+	if why := s.Unmet(); !strings.HasPrefix(why, `phase "h" does reload to the target`) || !strings.Contains(why, "phases.h.command") {
+		t.Errorf("another target: got %q, want the phase without a command", why)
+	}
+}
+
+// A storm must drain only where the limit has room for it.
+func TestStormsDrainWhereThereIsRoom(t *testing.T) {
+	for limit, want := range map[string]bool{"token-bucket,rate=10/s,burst=5": true, "token-bucket,rate=9/s,burst=5": false} {
+		s, err := Parse([]byte("id: x\ntitle: x\nkind: required\nlimit: '"+limit+"'\nphases: [{name: a, shape: backoff, clients: 10, duration: 1s, retry: {policy: fixed}}]\nexpect: {storm: [{phase: a, drained: true}]}\n"), "x", ParseOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Expect.Storms[0]; got.Drained != want || got.Clients != 10 {
+			t.Errorf("%s: got %+v, want drained %v", limit, got, want)
+		}
+	}
+}
+
+func TestSecretsOfPhasesAreKnown(t *testing.T) {
+	src := "id: x\ntitle: x\nkind: required\nlimit: {algorithm: token-bucket, rate: 10/s, burst: 5}\nphases: [{name: a, shape: at-once, requests: 1, header: {Authorization: \"Bearer ${KEY}\"}}]\n"
+	s, err := Parse([]byte(src), "x", ParseOptions{Env: func(string) (string, bool) { return "hush", true }})
+	if err != nil || !slices.Equal(s.Secrets, []string{"hush"}) {
+		t.Errorf("got %v, %v, want the secret", s, err)
+	}
+}
