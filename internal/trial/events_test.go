@@ -1,0 +1,145 @@
+package trial
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+const head = "id: x\ntitle: x\nkind: required\nlimit: {algorithm: token-bucket, rate: 10/s, burst: 5}\n"
+
+func parsed(t *testing.T, src string) *scenario.Scenario {
+	t.Helper()
+	s, err := scenario.Parse([]byte(head+src), "x.yaml", scenario.ParseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestCommandsHaveAnEnd(t *testing.T) {
+	for name, tt := range map[string]struct {
+		event        timeline.Event
+		output, fail string
+	}{
+		"done":           {timeline.Event{Command: "echo out; echo err >&2"}, "out\nerr\n", ""},
+		"failed":         {timeline.Event{Command: "exit 3"}, "", "exit status 3"},
+		"too long":       {timeline.Event{Command: "sleep 60 & sleep 60", Timeout: 50 * time.Millisecond}, "", "not done within 50ms"},
+		"nothing to ask": {timeline.Event{Command: "cat"}, "", ""},
+	} {
+		if tt.event.Timeout == 0 {
+			tt.event.Timeout = time.Minute
+		}
+		var out bytes.Buffer
+		x := &events{output: &out}
+		err := x.do(context.Background(), tt.event)
+		if got := out.String(); got != tt.output || (err == nil) != (tt.fail == "") || err != nil && !strings.Contains(err.Error(), tt.fail) {
+			t.Errorf("%s: got %q, %v, want %q, %s", name, got, err, tt.output, tt.fail)
+		}
+		if (x.failed == nil) != (err == nil) {
+			t.Errorf("%s: got %v kept, want %v", name, x.failed, err)
+		}
+	}
+}
+
+// A hook that fails leaves nothing to say of the target, unless what came before it says enough.
+func TestFailedHooksAreInconclusive(t *testing.T) {
+	for requests, want := range map[string]check.Verdict{"3x": check.Fail, "1x": check.Inconclusive} {
+		s := parsed(t, "target: {fault: burst-off-by-one}\nphases:\n  - {name: a, shape: at-once, requests: "+requests+
+			"}\n  - {name: h, shape: hook, action: reload}\n  - {name: b, shape: at-once, requests: 1x, partition: b}\nexpect: {resolution: {burst: none, rate: none}}\n")
+		s.Phases[1].Event.Limit = "no limit"
+		out := virtually(t, s)
+		if out.Verdict != want || want == check.Inconclusive && (out.Reason != check.SetupFailed || !strings.HasPrefix(out.Detail, "reload: ")) {
+			t.Errorf("%s: got %s %s %s, want %s", requests, out.Verdict, out.Reason, out.Detail, want)
+		}
+	}
+}
+
+func TestPartitionsAreJudgedByTheirLimits(t *testing.T) {
+	s := parsed(t, `phases:
+  - {name: general, shape: at-once, requests: 2x, partition: g, client: app}
+  - {name: route, shape: at-once, requests: 2x, path: /r, limit: 3x, partition: r, client: app}
+  - {name: free, shape: at-once, requests: 2x, path: /f, limit: none, partition: f, client: app}
+expect: {resolution: {burst: exact, rate: none}}
+`)
+	out := virtually(t, s)
+	if out.Verdict != check.Pass {
+		t.Fatalf("got %s: %s", out.Verdict, explain(out))
+	}
+	if got, want := out.Judgement.Measured.Burst.String(), "5..5"; got != want {
+		t.Errorf("the limit of the scenario: got burst %s, want %s", got, want)
+	}
+	var names []string
+	for _, p := range out.Judgement.Partitions {
+		names = append(names, p.Partition)
+	}
+	if d := cmp.Diff([]string{"m-g-1", "m-r-1"}, names); d != "" {
+		t.Error(d)
+	}
+	for name, want := range map[string]string{"route-limit-ignored": "m-r-1", "routes-share-counter": "m-g-1"} {
+		wrong := *s
+		wrong.Phases = append([]scenario.Phase{s.Phases[1], s.Phases[0]}, s.Phases[2:]...)
+		wrong.Target.Fault = name
+		out := virtually(t, &wrong)
+		if len(out.Claims) == 0 || len(out.Claims[0].Findings) == 0 {
+			t.Errorf("%s: got %s, want findings: %s", name, out.Verdict, explain(out))
+			continue
+		}
+		found := false
+		for _, f := range out.Claims[0].Findings {
+			found = found || f.Partition == want
+		}
+		if !found {
+			t.Errorf("%s: got %+v, want a finding in %s", name, out.Claims[0].Findings, want)
+		}
+	}
+}
+
+func TestRulesOfAScenario(t *testing.T) {
+	s := parsed(t, `phases:
+  - {name: a, shape: at-once, requests: 1, path: /a}
+  - {name: b, shape: at-once, requests: 1, path: /b, limit: 2x, partition: b}
+  - {name: c, shape: at-once, requests: 1, path: /b, limit: 2x, partition: b}
+  - {name: d, shape: at-once, requests: 1, limit: 2x, partition: d}
+  - {name: e, shape: at-once, requests: 1, method: PUT, header: {X-Tier: gold}, limit: none, partition: e}
+  - {name: f, shape: hook, action: reload, limit: 2x}
+`)
+	want := []target.Rule{{Path: "/b", Limit: s.Phases[1].Limit}, {Method: "PUT", Header: map[string]string{"X-Tier": "gold"}}}
+	if d := cmp.Diff(want, rulesOf(s)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestSchedulesAreKeptWithoutSecrets(t *testing.T) {
+	plan := &timeline.Schedule{Phases: []timeline.Phase{{Request: timeline.Request{Header: map[string]string{"A": "Bearer hush", "B": "c"}}}, {}}}
+	got := withoutSecrets(plan, []string{"hush"})
+	if d := cmp.Diff(map[string]string{"B": "c"}, got.Phases[0].Request.Header); d != "" {
+		t.Error(d)
+	}
+	if len(plan.Phases[0].Request.Header) != 2 {
+		t.Error("the schedule that is sent lost a field")
+	}
+}
+
+func TestAllowedStatusesAreThoseOfTheScenario(t *testing.T) {
+	for status, want := range map[int][2]timeline.Outcome{
+		200: {timeline.Allowed, timeline.Allowed}, 301: {timeline.Allowed, timeline.Unknown}, 404: {timeline.Unknown, timeline.Unknown},
+		429: {timeline.Denied, timeline.Denied}, 503: {timeline.Unknown, timeline.Unknown},
+	} {
+		if got := classifier(nil, []int{429})(status); got != want[0] {
+			t.Errorf("%d: got %s, want %s", status, got, want[0])
+		}
+		if got := classifier([]int{200, 429}, []int{429})(status); got != want[1] {
+			t.Errorf("%d where only 200 is allowed: got %s, want %s", status, got, want[1])
+		}
+	}
+}
