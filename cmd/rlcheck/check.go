@@ -2,18 +2,11 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
@@ -44,7 +37,7 @@ or gzip, - for standard input, against a declared limit. The verdict is FAIL onl
 hidden phase explain the recording.`,
 		Example: `  rlcheck check reports/2026-11-20T10-00-00/timeline.ndjson --limit token-bucket,rate=10/s,burst=20 -o json
   rlcheck check access.log.gz --format nginx --partition-by X-Api-Key --match 'path=/api/*' --limit leaky-bucket,rate=10/s,burst=21`,
-		Args:    needs(1, 1, "one timeline file, or - for standard input"),
+		Args: needs(1, 1, "one timeline file, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.changed = cmd.Flags().Changed
 			return e.check(args[0], f)
@@ -83,15 +76,7 @@ func (e *env) check(name string, f checkFlags) error {
 	if err != nil {
 		return err
 	}
-	tl, err := e.readTimeline(name, &f, limit)
-	if err != nil {
-		return err
-	}
-	if tl.Header.Tick == 0 {
-		tl.Header.Tick = f.tick
-	}
-	j, err := check.Judge(tl, limit, check.Options{Conformance: check.Conformance(f.conformance), Shared: f.shared, Hint: true,
-		Resolution: check.Resolution{BurstExact: f.exactBurst, Burst: f.burst, Rate: f.rate}})
+	j, counts, err := e.judge(name, &f, limit)
 	if err != nil {
 		return err
 	}
@@ -102,59 +87,13 @@ func (e *env) check(name string, f checkFlags) error {
 		}
 		_, _ = e.say.Write(append(bytes.TrimRight(text, "\n"), '\n')) // remembered by the speaker
 	} else {
-		e.verdict(j, limit, tl)
+		e.verdict(j, limit, counts)
 	}
 	return statusFor(j.Verdict, false, "")
 }
 
-// readTimeline reads a file or standard input.
-func (e *env) readTimeline(name string, f *checkFlags, limit reference.Limit) (*timeline.Timeline, error) {
-	in := e.in
-	if name != "-" {
-		file, err := openTimeline(name)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		in = file
-	} else {
-		name = "stdin"
-	}
-	read := timeline.Read
-	switch {
-	case slices.Contains(accesslog.Formats(), accesslog.Format(f.format)):
-		return e.accessLog(in, name, f, limit)
-	case f.format == "csv":
-		read = timeline.ReadCSV
-	case f.format != "ndjson":
-		return nil, usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb", f.format)
-	}
-	outcome, err := f.outcome(timeline.StatusOutcome)
-	if err != nil {
-		return nil, err
-	}
-	return read(in, name, timeline.Options{Columns: f.columns, Outcome: outcome})
-}
-
-// openTimeline opens a recording.
-func openTimeline(name string) (*os.File, error) {
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: there is no such file", name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		_ = f.Close() // nothing was written
-		return nil, fmt.Errorf("%s: a folder: a recording is a file (write %s)", name, filepath.Join(name, "timeline.ndjson"))
-	}
-	return f, nil
-}
-
 // verdict prints a judgement as text.
-func (e *env) verdict(j *check.Judgement, limit reference.Limit, tl *timeline.Timeline) {
-	c := tl.Counts()
+func (e *env) verdict(j *check.Judgement, limit reference.Limit, c timeline.Counts) {
 	for i := range j.Partitions {
 		p := &j.Partitions[i]
 		name := ""

@@ -78,24 +78,24 @@ type strand struct {
 	since time.Duration
 }
 
-// NewStream returns a Stream for a recording with the given header. An error is that of Judge.
-func NewStream(limit reference.Limit, header timeline.Header, o Options) (*Stream, error) {
+// NewStream returns a Stream for a recording with the given header.
+func NewStream(limit reference.Limit, header timeline.Header, o Options) *Stream {
 	return newStream(limit, header, o, streamCaps{heldLimit, exactLimit, tapeBudget, tapeSmall, leastBlock, leastLast})
 }
 
-func newStream(limit reference.Limit, header timeline.Header, o Options, caps streamCaps) (*Stream, error) {
+func newStream(limit reference.Limit, header timeline.Header, o Options, caps streamCaps) *Stream {
 	s := &Stream{header: header, limit: limit, o: o, caps: caps, end: header.Ended, strands: map[string]*strand{}}
 	s.counts.Unsent = header.Unsent
-	if err := fitsSpan(&header, limit, 0, header.Ended, 0); err != nil {
-		return nil, err
+	if s.err = fitsSpan(&header, limit, 0, header.Ended, 0); s.err != nil {
+		return s
 	}
 	if s.plan = newWatchPlan(header, limit, o); s.plan != nil {
 		s.plan.block, s.plan.last = caps.block, caps.last
 	}
-	return s, nil
+	return s
 }
 
-// Observe takes the next observation. They ascend by Sent. An error is that of Judge; Finish returns it again.
+// Observe takes the next observation. They ascend by Sent. An error is that of Judge, and final: Finish returns it again.
 func (s *Stream) Observe(o *timeline.Observation) error {
 	if s.err == nil {
 		s.err = s.sound(o)

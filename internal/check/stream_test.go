@@ -21,10 +21,7 @@ func everything(r *rand.Rand) streamCaps {
 // streamed judges a timeline one observation at a time.
 func streamed(t *testing.T, tl *timeline.Timeline, limit reference.Limit, o Options, caps streamCaps) *Judgement {
 	t.Helper()
-	s, err := newStream(limit, tl.Header, o, caps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newStream(limit, tl.Header, o, caps)
 	for i := range tl.Observations {
 		if err := s.Observe(&tl.Observations[i]); err != nil {
 			t.Fatal(err)
@@ -200,10 +197,7 @@ func TestWatchedMeasureHoldsThatOfJudge(t *testing.T) {
 func TestStreamOfSmallRecordingIsJudge(t *testing.T) {
 	limit := smallLimits()["token bucket"]
 	tl := randomPartitions(t, rand.New(rand.NewPCG(3, 3)), limit, shape{requests: 40, gap: 3, late: 3})
-	s, err := NewStream(limit, tl.Header, Options{Hint: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := NewStream(limit, tl.Header, Options{Hint: true})
 	for i := range tl.Observations {
 		if err := s.Observe(&tl.Observations[i]); err != nil {
 			t.Fatal(err)
@@ -214,10 +208,7 @@ func TestStreamOfSmallRecordingIsJudge(t *testing.T) {
 	if !reflect.DeepEqual(got, want) || err != nil || wantErr != nil {
 		t.Errorf("got %+v, %v\nwant %+v, %v", got, err, want, wantErr)
 	}
-	none, err := NewStream(limit, timeline.Header{}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	none := NewStream(limit, timeline.Header{}, Options{})
 	if j, err := none.Finish(); err != nil || j.Verdict != Inconclusive || j.Reason != TooFew {
 		t.Errorf("nothing observed: got %+v, %v", j, err)
 	}
@@ -239,10 +230,7 @@ func TestStreamRefusesWhatJudgeRefuses(t *testing.T) {
 		"large, sound": {at(0, 1, 1), at(0, 1<<56, 1), at(1, 1<<56+9, 9)},
 	} {
 		_, want := Judge(&timeline.Timeline{Observations: obs}, limit, Options{SkipMeasure: true})
-		s, err := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, everything(rand.New(rand.NewPCG(1, 1))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, everything(rand.New(rand.NewPCG(1, 1))))
 		for i := range obs {
 			_ = s.Observe(&obs[i]) // Finish returns it
 		}
@@ -256,10 +244,7 @@ func TestStreamRefusesWhatJudgeRefuses(t *testing.T) {
 // TestLostAnswersAreNotKept: requests without an answer stay possible for ever, and take no memory.
 func TestLostAnswersAreNotKept(t *testing.T) {
 	limit := smallLimits()["token bucket"]
-	s, err := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, streamCaps{block: 16, last: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, streamCaps{block: 16, last: 16})
 	for i := range 100_000 {
 		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Duration(i)}
 		if i%2 == 1 && i > 1 {

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/accesslog"
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// judge reads and judges a file or standard input.
+func (e *env) judge(name string, f *checkFlags, limit reference.Limit) (*check.Judgement, timeline.Counts, error) {
+	in := e.in
+	if name != "-" {
+		file, err := openTimeline(name)
+		if err != nil {
+			return nil, timeline.Counts{}, err
+		}
+		defer file.Close()
+		in = file
+	} else {
+		name = "stdin"
+	}
+	open := timeline.NewReader
+	switch {
+	case slices.Contains(accesslog.Formats(), accesslog.Format(f.format)):
+		return e.judgeLog(in, name, f, limit)
+	case f.format == "csv":
+		open = timeline.NewCSVReader
+	case f.format != "ndjson":
+		return nil, timeline.Counts{}, usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb", f.format)
+	}
+	outcome, err := f.outcome(timeline.StatusOutcome)
+	if err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	return judgeStream(open(in, name, timeline.Options{Columns: f.columns, Outcome: outcome}), f, limit)
+}
+
+// judgeStream judges a recording as it is read.
+func judgeStream(r *timeline.Reader, f *checkFlags, limit reference.Limit) (*check.Judgement, timeline.Counts, error) {
+	// What is kept of a large recording is large and has no pointers: to collect often costs little and saves much.
+	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
+	h, err := r.Header()
+	if err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	if h.Tick == 0 {
+		h.Tick = f.tick
+	}
+	s := check.NewStream(limit, h, f.options())
+	var o timeline.Observation
+	for {
+		switch err := r.Next(&o); err {
+		case nil:
+			_ = s.Observe(&o) // Finish returns it: what is wrong with the file itself comes first
+		case io.EOF:
+			j, err := s.Finish()
+			return j, s.Counts(), err
+		default:
+			return nil, timeline.Counts{}, err
+		}
+	}
+}
+
+// streamGCPercent is the target of the garbage collector while a recording is judged as it is read.
+const streamGCPercent = 50
+
+// judgeLog judges an access log, which is read whole: its lines are in the order of their ends.
+func (e *env) judgeLog(in io.Reader, name string, f *checkFlags, limit reference.Limit) (*check.Judgement, timeline.Counts, error) {
+	tl, err := e.accessLog(in, name, f, limit)
+	if err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	if tl.Header.Tick == 0 {
+		tl.Header.Tick = f.tick
+	}
+	j, err := check.Judge(tl, limit, f.options())
+	return j, tl.Counts(), err
+}
+
+// options are what the flags ask of a judgement.
+func (f *checkFlags) options() check.Options {
+	return check.Options{Conformance: check.Conformance(f.conformance), Shared: f.shared, Hint: true,
+		Resolution: check.Resolution{BurstExact: f.exactBurst, Burst: f.burst, Rate: f.rate}}
+}
+
+// openTimeline opens a recording.
+func openTimeline(name string) (*os.File, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: there is no such file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		_ = f.Close() // nothing was written
+		return nil, fmt.Errorf("%s: a folder: a recording is a file (write %s)", name, filepath.Join(name, "timeline.ndjson"))
+	}
+	return f, nil
+}
