@@ -1,0 +1,254 @@
+package target
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// node is a redis-server with a client of its own.
+type node struct {
+	*redis.Client
+	addr, bus string
+	stop      func()
+}
+
+// startNode starts a redis-server without persistence.
+func startNode(t *testing.T, args ...string) node {
+	t.Helper()
+	addr, stop := startServer(t, append(args, "--save", "", "--appendonly", "no")...)
+	return connectNode(t, addr, stop)
+}
+
+func connectNode(t *testing.T, addr string, stop func()) node {
+	t.Helper()
+	n := node{Client: singleClient(&redis.Options{Addr: addr}), addr: addr, stop: stop}
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return n
+}
+
+// port returns the port of an address.
+func port(t *testing.T, addr string) string {
+	t.Helper()
+	_, p, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// must runs a command on a node.
+func (n node) must(t *testing.T, words ...any) string {
+	t.Helper()
+	v, err := n.Do(t.Context(), words...).Result()
+	if err != nil {
+		t.Fatalf("%v: %v", words, err)
+	}
+	return fmt.Sprint(v)
+}
+
+// eventually waits for something that servers agree on by themselves.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for range 400 {
+		if is() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("%s: not within 20 s", what)
+}
+
+// startCluster starts three nodes that share the slots. Each answers for its own when another one is gone.
+func startCluster(t *testing.T) []node {
+	t.Helper()
+	nodes := make([]node, 3)
+	for i := range nodes {
+		bus := freePort(t)
+		nodes[i] = startNode(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", bus,
+			"--cluster-require-full-coverage", "no")
+		nodes[i].bus = bus
+	}
+	for i, n := range nodes {
+		n.must(t, "cluster", "addslotsrange", i*16384/3, (i+1)*16384/3-1)
+		nodes[0].must(t, "cluster", "meet", "127.0.0.1", port(t, n.addr), n.bus)
+	}
+	for _, n := range nodes {
+		eventually(t, "the cluster", func() bool {
+			info := n.must(t, "cluster", "info")
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") &&
+				strings.Contains(info, "cluster_slots_ok:16384")
+		})
+	}
+	return nodes
+}
+
+// TestStoreInCluster keeps limits in a cluster of three nodes: they equal the reference, the judge passes them, all nodes have
+// some, every name of a partition stays on one node, a slot that has moved is followed without counting twice, and when a node
+// is gone the others go on.
+func TestStoreInCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three servers agree for seconds")
+	}
+	nodes := startCluster(t)
+	s, err := RedisStore("redis-cluster://" + nodes[0].addr + "," + nodes[1].addr)
+	store := opened(t, s, err)
+	for _, spec := range []string{redisSpecs[0], redisSpecs[len(redisSpecs)-2]} {
+		limit := parse(t, spec)
+		d, err := store.Decider(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareRulings(t, hammer(t, d, 8, 90), limit)
+		for _, n := range nodes {
+			n.must(t, "flushall")
+		}
+		if j := judge(t, record(t, d, 8, 60), limit); j.Verdict != check.Pass {
+			t.Errorf("%s: got %s, want pass", spec, explain(j))
+		}
+	}
+	d, err := store.Decider(parse(t, "sliding-window-log,rate=3/1d + fixed-window,rate=4/1d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 60 {
+		admits(t, d, fmt.Sprint("many", i), 1, 1)
+	}
+	for _, key := range []string{"", "}", "a}b{c", "{", "\x00127.0.0.1"} {
+		admits(t, d, key, 5, 3)
+	}
+	for i, n := range nodes {
+		if size := n.must(t, "dbsize"); size == "0" {
+			t.Errorf("node %d keeps nothing", i)
+		}
+	}
+	t.Run("moved slot", func(t *testing.T) { moveSlot(t, nodes, d.(*redisDecider)) })
+	t.Run("node gone", func(t *testing.T) {
+		nodes[2].stop()
+		began, failed := time.Now(), 0
+		for i := range 30 {
+			if _, err := d.Decide(t.Context(), fmt.Sprint("gone", i), 1); err != nil {
+				failed++
+			}
+		}
+		if failed == 0 || failed == 30 || time.Since(began) > time.Minute {
+			t.Errorf("%d of 30 failed within %v, want those of one node of three", failed, time.Since(began))
+		}
+	})
+}
+
+// admits asks n times and compares how often it is admitted.
+func admits(t *testing.T, d Decider, key string, n, want int) {
+	t.Helper()
+	got := 0
+	for range n {
+		r, err := d.Decide(t.Context(), key, 1)
+		if err != nil {
+			t.Fatalf("%q: %v", key, err)
+		}
+		if r.Allow {
+			got++
+		}
+	}
+	if got != want {
+		t.Errorf("%q: got %d of %d admitted, want %d", key, got, n, want)
+	}
+}
+
+// moveSlot gives the slot of a partition, which is empty, to another node, without telling the client.
+func moveSlot(t *testing.T, nodes []node, d *redisDecider) {
+	const key = "moved"
+	slot := nodes[0].must(t, "cluster", "keyslot", d.call(key, 1).args[0])
+	var at int
+	if _, err := fmt.Sscan(slot, &at); err != nil {
+		t.Fatal(err)
+	}
+	from := nodes[at*3/16384]
+	to := nodes[(at*3/16384+1)%3]
+	id := to.must(t, "cluster", "myid")
+	to.must(t, "cluster", "setslot", slot, "node", id)
+	from.must(t, "cluster", "setslot", slot, "node", id)
+	admits(t, d, key, 5, 3)
+}
+
+// TestStoreBehindSentinel has a sentinel make the replica of a master the master: what was used up stays used up.
+func TestStoreBehindSentinel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sentinel watches for ten seconds")
+	}
+	master := startNode(t)
+	replica := startNode(t, "--replicaof", "127.0.0.1", port(t, master.addr))
+	file := filepath.Join(t.TempDir(), "sentinel.conf")
+	config := fmt.Sprintf("sentinel monitor main 127.0.0.1 %s 1\nsentinel down-after-milliseconds main 2000\nsentinel failover-timeout main 5000\n",
+		port(t, master.addr))
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	addr, stop := startServer(t, file, "--sentinel")
+	sentinel := connectNode(t, addr, stop)
+	eventually(t, "the replica", func() bool {
+		return strings.Contains(replica.must(t, "info", "replication"), "master_link_status:up") &&
+			strings.Contains(sentinel.must(t, "sentinel", "replicas", "main"), replica.addr)
+	})
+	s, err := RedisStore("redis-sentinel://" + sentinel.addr + "/main")
+	store := opened(t, s, err)
+	d, err := store.Decider(parse(t, "fixed-window,rate=5/1d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	admits(t, d, "k", 3, 3)
+	if n := master.must(t, "wait", 1, 5000); n != "1" {
+		t.Fatalf("%s replicas have what the master has, want 1", n)
+	}
+	// A sentinel refuses as long as it has not seen the replica for long enough.
+	eventually(t, "the order to fail over", func() bool { return sentinel.Do(t.Context(), "sentinel", "failover", "main").Err() == nil })
+	eventually(t, "the new master", func() bool {
+		return strings.Contains(replica.must(t, "info", "replication"), "role:master") &&
+			strings.Contains(master.must(t, "info", "replication"), "role:slave") &&
+			strings.Contains(sentinel.must(t, "sentinel", "get-master-addr-by-name", "main"), port(t, replica.addr))
+	})
+	eventually(t, "a decision", func() bool {
+		r, err := d.Decide(t.Context(), "k", 1)
+		return err == nil && r.Allow && r.Remaining == 1
+	})
+	admits(t, d, "k", 4, 1)
+}
+
+// TestRedisURLs reads URLs of several servers, and refuses others without repeating what may be a password.
+func TestRedisURLs(t *testing.T) {
+	for text, want := range map[string]string{
+		"a:1,b:2":            "{  [a:1 b:2] }",
+		"u:p%40@a:1/m":       "{u p@ [a:1] m}",
+		"[::1]:6379,b:2/m":   "{  [[::1]:6379 b:2] m}",
+		":secret@a:1":        "{ secret [a:1] }",
+		"a":                  "",
+		"a:1,":               "",
+		":1":                 "",
+		"u:%zz@a:1":          "",
+		"user:secret@a:1:2/": "",
+	} {
+		got, err := parseAddresses(text)
+		if (err != nil) != (want == "") || err == nil && fmt.Sprint(got) != want {
+			t.Errorf("%q: got %v, %v, want %q", text, got, err, want)
+		}
+	}
+	for _, url := range []string{
+		"redis-cluster://u:secret@a:1/0", "redis-sentinel://u:secret@a:1", "redis-cluster://secret", "http://u:secret@a:1", "secret",
+	} {
+		if _, err := RedisStore(url); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: got error %v, want one that keeps the secret", url, err)
+		}
+	}
+}
