@@ -24,7 +24,7 @@ import (
 type Options struct {
 	// Quick tries each fault in one scenario only, the shortest that claims it.
 	Quick bool
-	// Workers is how many trials run at a time; 0 for six a processor. Right targets are tried one at a time.
+	// Workers is how many trials run at a time; 0 for eight a processor.
 	Workers int
 	// Version is that of rlcheck.
 	Version string
@@ -146,8 +146,8 @@ type tester struct {
 	total  int
 }
 
-// Run tries all of it: first the right targets, one at a time, as their latencies are judged; then the faults, many at a
-// time. What was inconclusive, a fault that passed, and what failed for its latency alone is tried again on a quiet machine:
+// Run tries all of it: first the right targets whose latencies are judged, one at a time, then the other right targets, then
+// the faults, many at a time. What was inconclusive, a fault that passed, and what failed for its latency alone is tried again on a quiet machine:
 // a fault may need a window that lies just so. Cancelling ctx stops it; what was done is in the result. The error is that of a bundled
 // scenario that cannot be read.
 func Run(ctx context.Context, o Options) (*Result, error) {
@@ -157,21 +157,27 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	t := &tester{o: o, byID: map[string]*scenario.Scenario{}}
-	var right, wrong []*Cell
+	var timed, rest []*Cell
 	for _, s := range all {
 		t.byID[s.ID] = s
-		right = append(right, &Cell{Scenario: s.ID})
+		if len(s.Expect.Latency) > 0 {
+			timed = append(timed, &Cell{Scenario: s.ID})
+		} else {
+			rest = append(rest, &Cell{Scenario: s.ID})
+		}
 	}
-	wrong = claimed(all, o.Quick)
-	t.total = len(right) + len(wrong)
+	wrong := claimed(all, o.Quick)
+	t.total = len(timed) + len(rest) + len(wrong)
 	workers := o.Workers
 	if workers <= 0 {
-		workers = 6 * runtime.GOMAXPROCS(0)
+		workers = 8 * runtime.GOMAXPROCS(0)
 	}
-	t.try(ctx, right, 1)
+	t.try(ctx, timed, 1)
+	t.try(ctx, rest, workers)
 	t.try(ctx, wrong, workers)
+	cells := slices.Concat(timed, rest, wrong)
 	for range retries {
-		again := slices.DeleteFunc(slices.Concat(right, wrong), func(c *Cell) bool { return c.sure() })
+		again := slices.DeleteFunc(slices.Clone(cells), func(c *Cell) bool { return c.sure() })
 		t.total += len(again)
 		t.try(ctx, again, 1)
 	}
@@ -183,7 +189,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	slices.Sort(r.Unclaimed)
-	for _, c := range slices.Concat(right, wrong) {
+	for _, c := range cells {
 		if c.claims != nil || c.Why != "" {
 			r.Cells = append(r.Cells, *c)
 		}
