@@ -79,18 +79,23 @@ func TestNginxImplementsALeakyBucket(t *testing.T) {
 	}
 }
 
-// nginx denies with 503 unless told otherwise. overload-10x counts that as a denial and says that another status is
-// expected.
+// nginx denies with 503 unless told otherwise. That is a denial, and not the status that is expected of one.
 func TestNginxDeniesWith503UnlessTold(t *testing.T) {
 	t.Parallel()
 	urls := nginx(t, zone{Name: "untold", Rate: "50r/s", Args: "burst=9 nodelay"})
-	r := run(t, read(t, "overload-10x", urls["untold"], "leaky-bucket,rate=50/s,burst=10", quiet...), "")
-	verdicts := map[string]check.Verdict{}
-	for _, c := range r.Claims {
-		verdicts[c.ID] = c.Verdict
-	}
-	if verdicts["conformance"] != check.Pass || verdicts["denied-status"] != check.Fail || r.Verdict != check.Fail {
-		t.Errorf("got %s, want conformance to pass and the status to fail", line(&r))
+	for try := 1; ; try++ {
+		r := run(t, read(t, "burst", urls["untold"], "leaky-bucket,rate=50/s,burst=10", "expect.denied_status=[429]"), "")
+		verdicts := map[string]check.Verdict{}
+		for _, c := range r.Claims {
+			verdicts[c.ID] = c.Verdict
+		}
+		if verdicts["conformance"] == check.Inconclusive && try < tries {
+			continue
+		}
+		if verdicts["conformance"] != check.Pass || verdicts["denied-status"] != check.Fail || r.Verdict != check.Fail {
+			t.Errorf("got %s, want conformance to pass and the status to fail", line(&r))
+		}
+		return
 	}
 }
 

@@ -46,7 +46,7 @@ func start(t testing.TB, p program) string {
 	t.Helper()
 	binary := find(t, p.binary)
 	for range startTries {
-		s, err := launch(t, p, binary)
+		s, err := launch(t, p, binary, freePort(t))
 		if err == nil {
 			t.Cleanup(func() {
 				s.stop()
@@ -95,9 +95,8 @@ type process struct {
 }
 
 // launch starts p once and waits until it accepts connections. The process is never nil.
-func launch(t testing.TB, p program, binary string) (*process, error) {
+func launch(t testing.TB, p program, binary string, port int) (*process, error) {
 	t.Helper()
-	port := freePort(t)
 	s := &process{addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), ended: make(chan struct{})}
 	dir := t.TempDir()
 	config := ""
@@ -113,7 +112,7 @@ func launch(t testing.TB, p program, binary string) (*process, error) {
 	if err := s.spawn(); err != nil {
 		return s, err
 	}
-	if err := s.wait(); err != nil {
+	if err := s.wait(port); err != nil {
 		s.stop()
 		return s, err
 	}
@@ -137,7 +136,7 @@ func (s *process) spawn() error {
 }
 
 // wait returns when the server accepts a connection. No request is sent: it would spend quota.
-func (s *process) wait() error {
+func (s *process) wait(port int) error {
 	for deadline := time.Now().Add(startTime); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if portTaken.Match(s.log()) {
 			return fmt.Errorf("the port of %s was taken", s.addr)
@@ -146,6 +145,9 @@ func (s *process) wait() error {
 		case <-s.ended:
 			return fmt.Errorf("ended before it accepted connections: %s", s.cmd.ProcessState)
 		default:
+		}
+		if !listens(s.cmd.Process.Pid, port) {
+			continue
 		}
 		c, err := net.DialTimeout("tcp", s.addr, time.Second)
 		if err == nil {
