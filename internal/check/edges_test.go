@@ -89,15 +89,22 @@ var edgeSpecs = [][2]string{
 	{"fixed-window,rate=10/1s,align=first", "fixed-window,rate=9/1s,align=first"},
 	{"sliding-window-counter,rate=10/1s", "sliding-window-counter,rate=11/1s"},
 	{"sliding-window-counter,rate=10/1s,align=first", "sliding-window-counter,rate=9/1s,align=first"},
+	{"token-bucket,rate=10/s,burst=20,ttl=400ms", "token-bucket,rate=4/s,burst=8,ttl=400ms"},
+	{"token-bucket,rate=10/s,burst=20,start=empty,ttl=400ms", "token-bucket,rate=2/s,burst=4,start=empty,ttl=400ms"},
+	{"sliding-window-counter,rate=10/1s,count=all,rounding=down", "sliding-window-counter,rate=5/1s,count=all,rounding=down"},
+	{"sliding-window-log,rate=5/1s", "sliding-window-log,rate=6/1s"},
+	{"gcra,rate=10/s,burst=5,tick=10ms", "gcra,rate=10/s,burst=4,tick=10ms"},
+	{"token-bucket,rate=8..12/s,burst=18..22", "token-bucket,rate=8..9/s,burst=10..12"},
+	{"token-bucket,rate=30/s,burst=5,count=own + fixed-window,rate=10/1s", "token-bucket,rate=30/s,burst=5,count=own + fixed-window,rate=8/1s"},
 	{"fixed-window,rate=10/1s + token-bucket,rate=20/s,burst=5", "fixed-window,rate=9/1s + token-bucket,rate=20/s,burst=5"},
 }
 
 // TestNoAccusationAtTheEdges: what a right limiter did is explained wherever the recording of it is cut out; without the
 // edges it often is not. And a wrong limit is refuted all the same.
 func TestNoAccusationAtTheEdges(t *testing.T) {
-	cuts := 30
+	cuts := 15
 	if testing.Short() {
-		cuts = 12
+		cuts = 6
 	}
 	for _, c := range edgeSpecs {
 		t.Run(c[0], func(t *testing.T) {
