@@ -100,18 +100,6 @@ func (h *history) split() {
 	h.possibleEnds = endings(h.possible)
 }
 
-// subset returns the history of only the events whose seq is in keep.
-func (h *history) subset(keep map[int]bool) *history {
-	sub := &history{}
-	for _, ev := range h.all {
-		if keep[ev.seq] {
-			sub.all = append(sub.all, ev)
-		}
-	}
-	sub.split()
-	return sub
-}
-
 // counted returns the events that a policy which counts all requests, or only admitted ones, may have counted.
 func (h *history) counted(all bool) []event {
 	if all {

@@ -10,7 +10,7 @@ import (
 // The states of a shot. Its connection is read and written by two goroutines, so whoever wants to end a shot that is not
 // yet sent, or to send it, must be the one to change its state.
 const (
-	planned int32 = iota
+	_ int32 = iota // planned
 	// taken: it has a connection, nothing is written.
 	taken
 	// armed: all but the last two bytes of the header block are written.

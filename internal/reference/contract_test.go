@@ -383,7 +383,7 @@ func TestStepRefuses(t *testing.T) {
 		for name, f := range map[string]func(){
 			"a cost of 0":              func() { l.Step(l.Init(), 0, 0) },
 			"a negative cost":          func() { l.Step(l.Init(), 0, -1) },
-			"the state of another one": func() { l.Step(fmt.Sprint("other"), 0, 1) },
+			"the state of another one": func() { l.Step("other", 0, 1) },
 		} {
 			func() {
 				defer func() {

@@ -30,11 +30,6 @@ func (d *drawing) rect(class string, x, y, w, h float64, title string) {
 	d.end("rect", title)
 }
 
-func (d *drawing) dot(class string, x, y, r float64, title string) {
-	fmt.Fprintf(&d.b, `<circle class="%s" cx="%s" cy="%s" r="%s"`, class, num(x), num(y), num(r))
-	d.end("circle", title)
-}
-
 func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
 	fmt.Fprintf(&d.b, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, num(x1), num(y1), num(x2), num(y2))
 }
