@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"testing"
