@@ -39,7 +39,7 @@ func (f *logFlags) add(cmd *cobra.Command) {
 }
 
 // accessLog reads an access log.
-func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit reference.Limit) (*timeline.Timeline, error) {
+func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit reference.Limit) (*accesslog.Log, error) {
 	o := accesslog.Options{Format: accesslog.Format(f.format), Layout: f.log.layout, Columns: f.columns, PartitionBy: f.log.partitionBy,
 		MaxDuration: f.log.maxDuration, Lag: f.log.lag, LagSet: f.changed("lag"), WallError: f.log.wallError, SkipBad: f.log.skipBad,
 		Complete: f.log.complete}
@@ -70,14 +70,14 @@ func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit referenc
 		return nil, err
 	}
 	if l.ZoneUnknown && !anyZone(limit) {
-		l.Timeline.Header.Started = time.Time{} // it is not known when a window of the clock begins
+		l.Header.Started = time.Time{} // it is not known when a window of the clock begins
 	}
-	if !f.changed("tick") {
-		l.Timeline.Header.Tick = time.Millisecond
+	if l.Header.Tick = f.tick; !f.changed("tick") {
+		l.Header.Tick = time.Millisecond
 	}
 	f.shared = f.shared || l.Lossy
 	e.logNotes(l, name, f)
-	return l.Timeline, nil
+	return l, nil
 }
 
 // outcome returns what a status means, given what it means by itself.
@@ -109,8 +109,8 @@ func anyZone(limit reference.Limit) bool {
 
 // logNotes says what of a log is judged and what is not.
 func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
-	h, requests := l.Timeline.Header, l.Timeline.Observations
-	note := fmt.Sprintf("%s: %s: %s", name, plural(l.Lines, "line"), plural(len(requests), "request"))
+	h := l.Header
+	note := fmt.Sprintf("%s: %s: %s", name, plural(l.Lines, "line"), plural(l.Len(), "request"))
 	for _, part := range []struct {
 		n    int
 		text string
@@ -124,7 +124,7 @@ func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
 		e.say.line(fmt.Sprintf("skipped %s that cannot be read, the first of them line %d: %s: %s", plural(l.Skipped, "line"),
 			l.FirstSkipped.Line, l.FirstSkipped.What, l.FirstSkipped.Why))
 	}
-	if statuses := unnamed(requests); statuses != "" {
+	if statuses := unnamed(l); statuses != "" {
 		e.say.notef("of some requests it is not known whether they were admitted: status %s (name them with --allowed or --denied)", statuses)
 	}
 	switch {
@@ -138,10 +138,10 @@ func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
 }
 
 // unnamed lists the statuses of answers that are neither admissions nor denials, the most frequent first.
-func unnamed(requests []timeline.Observation) string {
+func unnamed(l *accesslog.Log) string {
 	counts := map[int]int{}
-	for i := range requests {
-		if o := &requests[i]; o.Outcome == timeline.Unknown && o.Status > 0 {
+	for o := range l.All() {
+		if o.Outcome == timeline.Unknown && o.Status > 0 {
 			counts[o.Status]++
 		}
 	}

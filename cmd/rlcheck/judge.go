@@ -74,17 +74,21 @@ func judgeStream(r *timeline.Reader, f *checkFlags, limit reference.Limit) (*che
 // streamGCPercent is the target of the garbage collector while a recording is judged as it is read.
 const streamGCPercent = 50
 
-// judgeLog judges an access log, which is read whole: its lines are in the order of their ends.
+// judgeLog judges an access log, which is read whole before, as its lines are in the order of their ends.
 func (e *env) judgeLog(in io.Reader, name string, f *checkFlags, limit reference.Limit) (*check.Judgement, timeline.Counts, error) {
-	tl, err := e.accessLog(in, name, f, limit)
+	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
+	l, err := e.accessLog(in, name, f, limit)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	if tl.Header.Tick == 0 {
-		tl.Header.Tick = f.tick
+	s := check.NewStream(limit, l.Header, f.options())
+	for o := range l.All() {
+		if s.Observe(o) != nil {
+			break // Finish returns it
+		}
 	}
-	j, err := check.Judge(tl, limit, f.options())
-	return j, tl.Counts(), err
+	j, err := s.Finish()
+	return j, s.Counts(), err
 }
 
 // options are what the flags ask of a judgement.

@@ -9,6 +9,7 @@ package accesslog
 import (
 	"fmt"
 	"io"
+	"iter"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -31,8 +32,8 @@ const (
 // Formats are all formats.
 func Formats() []Format { return []Format{Nginx, NginxJSON, HAProxy, Envoy, EnvoyJSON, Caddy, ALB} }
 
-// MaxRequests is the most requests of one log that are kept: they are held in memory, some 200 bytes each.
-const MaxRequests = 20_000_000
+// MaxRequests is the most requests of one log that are kept: they are held in memory, 32 bytes each, to be sorted by their beginning.
+const MaxRequests = 100_000_000
 
 // Options say how a log is read. The zero value but for Format reads the default layout of a server, tells clients apart by
 // their address, and assumes nothing about what happened before and after.
@@ -66,14 +67,12 @@ type Options struct {
 	Complete bool
 }
 
-// Log is a log that was read.
+// Log is a log that was read: its header, and one observation a request.
 type Log struct {
-	// Timeline has one observation a request, ascending by Sent, and of those that began at the same instant ascending
-	// by line. Seq is the number of the line. Header.Started is the wall time of zero; unless the log is said to be
-	// complete, Header.CompleteFrom is the end of the request that ended first, and CompleteUntil the end of the one
-	// that ended last less the longest time a request may have taken: MaxDuration, the longest in the log, or a minute,
-	// whichever is longest.
-	Timeline *timeline.Timeline
+	// Header has the wall time of zero as Started. Unless the log is said to be complete, CompleteFrom is the end of the
+	// request that ended first, and CompleteUntil the end of the one that ended last less the longest time a request may
+	// have taken: MaxDuration, the longest in the log, or a minute, whichever is longest, and a second.
+	Header timeline.Header
 	// Lines is the number of lines that are not blank: each is an observation, or counted by one of the others.
 	// Foreign lines are no requests; Skipped cannot be read; Unmatched do not match; Keyless have no partition.
 	Lines, Foreign, Skipped, Unmatched, Keyless int
@@ -84,6 +83,55 @@ type Log struct {
 	Lossy bool
 	// ZoneUnknown tells that times had no zone and were read as UTC.
 	ZoneUnknown bool
+
+	// records ascend by their beginning; names has the name of each partition, zero the Unix time of zero.
+	records []record
+	names   []string
+	zero    int64
+}
+
+// record is what is kept of one request.
+type record struct {
+	from, to  int64
+	line      uint32
+	partition uint32
+	status    uint16
+	outcome   timeline.Outcome
+}
+
+// Len returns the number of requests.
+func (l *Log) Len() int { return len(l.records) }
+
+// All returns the observations, ascending by Sent, those that began at the same instant ascending by line. Seq is the number
+// of the line. The observation is overwritten by the next one.
+func (l *Log) All() iter.Seq[*timeline.Observation] {
+	return func(yield func(*timeline.Observation) bool) {
+		var o timeline.Observation
+		for i := range l.records {
+			if l.observation(i, &o); !yield(&o) {
+				return
+			}
+		}
+	}
+}
+
+// Timeline returns all observations in memory, some 200 bytes each.
+func (l *Log) Timeline() *timeline.Timeline {
+	tl := &timeline.Timeline{Header: l.Header, Observations: make([]timeline.Observation, len(l.records))}
+	for i := range tl.Observations {
+		l.observation(i, &tl.Observations[i])
+	}
+	return tl
+}
+
+func (l *Log) observation(i int, o *timeline.Observation) {
+	rec := &l.records[i]
+	sent := time.Duration(rec.from - l.zero)
+	*o = timeline.Observation{Arrival: timeline.Arrival{Seq: int(rec.line), Partition: l.names[rec.partition], At: sent, Cost: 1},
+		Sent: sent, FirstByte: time.Duration(rec.to - l.zero), Answered: rec.status > 0, Status: int(rec.status), Outcome: rec.outcome}
+	if !o.Answered {
+		o.Error = "unanswered"
+	}
 }
 
 // StatusOutcome is what a status in a log says by itself: 2xx and 304 are Allowed, 429 is Denied, all else is Unknown. Other
@@ -109,7 +157,7 @@ func Read(r io.Reader, name string, o Options) (*Log, error) {
 	if err := rd.readAll(r); err != nil {
 		return nil, err
 	}
-	return rd.log()
+	return rd.log(), nil
 }
 
 // OptionError is an option that does not fit the format.

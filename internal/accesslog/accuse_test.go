@@ -82,10 +82,10 @@ func TestNoLogAccusesARightLimiter(t *testing.T) {
 					t.Fatal(err)
 				}
 				// The minute that a log leaves open at its end would leave nothing of this one.
-				l.Timeline.Header.CompleteUntil = l.Timeline.End() - 3*time.Second - time.Duration(usualLag)
-				l.Timeline.Header.Tick = time.Millisecond
+				l.Header.CompleteUntil = l.Timeline().End() - 3*time.Second - time.Duration(usualLag)
+				l.Header.Tick = time.Millisecond
 				if l.Lossy {
-					l.Timeline.Header.CompleteFrom = l.Timeline.End() // no denial is judged
+					l.Header.CompleteFrom = l.Timeline().End() // no denial is judged
 				}
 				if j := mustJudge(t, l, limit); j.Verdict == check.Fail {
 					t.Fatalf("%s, seed %d, answers up to %s: accused: %s", spec[0], i, longest, j.Partitions[0].Findings[0].Text)
@@ -114,7 +114,7 @@ func mustParse(t *testing.T, spec string) reference.Limit {
 
 func mustJudge(t *testing.T, l *Log, limit reference.Limit) *check.Judgement {
 	t.Helper()
-	j, err := check.Judge(l.Timeline, limit, check.Options{SkipMeasure: true})
+	j, err := check.Judge(l.Timeline(), limit, check.Options{SkipMeasure: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,7 +153,7 @@ func TestEdgeCases(t *testing.T) {
 				t.Fatal(err)
 			}
 			sound(t, l)
-			o, zero := l.Timeline.Observations[0], l.Timeline.Header.Started
+			o, zero := l.Timeline().Observations[0], l.Header.Started
 			within := func(what string, got, want time.Time) {
 				if d := got.Sub(want); d < -time.Nanosecond || d > time.Nanosecond { // the wants are floating point
 					t.Errorf("%s: got %s, want %s", what, got, want)
@@ -214,7 +214,7 @@ func TestBadLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	sound(t, l)
-	if l.Skipped != 12 || l.FirstSkipped.Line != 2 || !l.Lossy || len(l.Timeline.Observations) != 2 {
+	if l.Skipped != 12 || l.FirstSkipped.Line != 2 || !l.Lossy || l.Len() != 2 {
 		t.Errorf("got %d skipped, first %v, lossy %t", l.Skipped, l.FirstSkipped, l.Lossy)
 	}
 	if l, err = Read(strings.NewReader(text), "x.log", Options{Format: Nginx, SkipBad: true, Complete: true}); err != nil || l.Lossy {
@@ -260,18 +260,18 @@ func TestOrderAndCounts(t *testing.T) {
 	}
 	sound(t, l)
 	var seqs []int
-	for _, o := range l.Timeline.Observations {
+	for _, o := range l.Timeline().Observations {
 		seqs = append(seqs, o.Seq)
 	}
 	if len(seqs) != 3 || seqs[0] != 2 || seqs[1] != 1 || seqs[2] != 5 || l.Lines != 4 || l.Unmatched != 1 {
 		t.Errorf("got %v, %d lines, %d unmatched, want lines 2, 1, 5", seqs, l.Lines, l.Unmatched)
 	}
-	h := l.Timeline.Header
+	h := l.Header
 	if got := h.Started.Add(h.CompleteFrom); !got.Equal(ms(7201)) { // of all lines, also those that do not match
 		t.Errorf("complete from %s, want the end of the first request", got)
 	}
-	if l, err = Read(strings.NewReader(text), "x.log", Options{Format: Nginx, Complete: true}); err != nil || l.Timeline.Header.CompleteFrom != 0 || l.Timeline.Header.CompleteUntil != 0 {
-		t.Errorf("said to be complete: got %+v, %v", l.Timeline.Header, err)
+	if l, err = Read(strings.NewReader(text), "x.log", Options{Format: Nginx, Complete: true}); err != nil || l.Header.CompleteFrom != 0 || l.Header.CompleteUntil != 0 {
+		t.Errorf("said to be complete: got %+v, %v", l.Header, err)
 	}
 }
 
@@ -293,7 +293,7 @@ func TestTheEndOfALogIsOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := l.Timeline.Header.Started.Add(l.Timeline.Header.CompleteUntil), ms(c.want); !got.Equal(want) {
+		if got, want := l.Header.Started.Add(l.Header.CompleteUntil), ms(c.want); !got.Equal(want) {
 			t.Errorf("a request of %s, longest %s: got complete until %s, want %s", c.took, c.max, got, want)
 		}
 	}

@@ -129,12 +129,12 @@ func TestEveryIntervalHoldsItsDecision(t *testing.T) {
 				t.Fatal(err)
 			}
 			sound(t, l)
-			if len(l.Timeline.Observations) != len(all) {
-				t.Fatalf("got %d requests, want %d", len(l.Timeline.Observations), len(all))
+			if l.Len() != len(all) {
+				t.Fatalf("got %d requests, want %d", l.Len(), len(all))
 			}
 			var width time.Duration
-			for _, o := range l.Timeline.Observations {
-				r, zero := all[o.Seq-1], l.Timeline.Header.Started
+			for _, o := range l.Timeline().Observations {
+				r, zero := all[o.Seq-1], l.Header.Started
 				if from, to := zero.Add(o.Sent), zero.Add(o.FirstByte); r.decided.Before(from) || r.decided.After(to) {
 					t.Fatalf("line %d: decided at %s, got %s .. %s", o.Seq, r.decided, from, to)
 				}

@@ -13,15 +13,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// record is what is kept of one request.
-type record struct {
-	from, to  int64
-	line      uint32
-	partition uint32
-	status    uint16
-	outcome   timeline.Outcome
-}
-
 // reader reads one log.
 type reader struct {
 	o      Options
@@ -33,9 +24,7 @@ type reader struct {
 	match []field
 
 	out      Log
-	records  []record
 	numbers  map[string]uint32
-	names    []string
 	problems problems
 	// cut tells that the last line is not whole.
 	cut bool
@@ -179,7 +168,7 @@ func (r *reader) take(line []byte, number int) flaw {
 		r.out.Keyless++
 		return flaw{}
 	}
-	if len(r.records) == MaxRequests || number > math.MaxUint32 {
+	if len(r.out.records) == MaxRequests || number > math.MaxUint32 {
 		return flaw{what: fmt.Sprintf("request %d", MaxRequests+1), why: "more are not held in memory", mend: "split the log by time", final: true}
 	}
 	rec := record{from: s.from, to: max(s.to, s.from), line: uint32(number), status: uint16(status)}
@@ -189,7 +178,7 @@ func (r *reader) take(line []byte, number int) flaw {
 	if !r.whole {
 		rec.partition = r.number(r.v.get(r.by))
 	}
-	r.records = append(r.records, rec)
+	r.out.records = append(r.out.records, rec)
 	return flaw{}
 }
 
@@ -221,8 +210,8 @@ func statusOf(b []byte) (int, bool) {
 func (r *reader) number(name []byte) uint32 {
 	k, known := r.numbers[string(name)]
 	if !known {
-		k = uint32(len(r.names))
-		r.names = append(r.names, partitionName(name))
+		k = uint32(len(r.out.names))
+		r.out.names = append(r.out.names, partitionName(name))
 		r.numbers[string(name)] = k
 	}
 	return k
@@ -256,7 +245,7 @@ func (r *reader) follow(s span) flaw {
 func (r *reader) finish(last int) error {
 	nothing := timeline.ParseError{Line: last, What: "no request", Why: "there is nothing to judge"}
 	switch n := r.out.Lines; {
-	case r.problems.count > 0 || len(r.records) > 0:
+	case r.problems.count > 0 || len(r.out.records) > 0:
 	case n > 0 && r.out.Skipped == n:
 		nothing.Why = fmt.Sprintf("none of %d lines can be read; line %d has %s: %s", n, r.out.FirstSkipped.Line, r.out.FirstSkipped.What, r.out.FirstSkipped.Why)
 		r.problems.add(nothing)
@@ -280,36 +269,25 @@ func (r *reader) finish(last int) error {
 const usualLongest = int64(time.Minute)
 
 // log makes the result.
-func (r *reader) log() (*Log, error) {
-	slices.SortFunc(r.records, func(a, b record) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
-	zero := time.Unix(0, r.records[0].from).Unix() * second // the whole second before
-	tl := &timeline.Timeline{Observations: make([]timeline.Observation, len(r.records))}
-	tl.Header = timeline.Header{Started: time.Unix(0, zero).UTC(), WallError: r.o.WallError}
-	for i, rec := range r.records {
-		o := &tl.Observations[i]
-		o.Seq, o.Cost = int(rec.line), 1
-		o.Sent, o.FirstByte = time.Duration(rec.from-zero), time.Duration(rec.to-zero)
-		o.At = o.Sent
-		o.Status, o.Outcome, o.Answered = int(rec.status), rec.outcome, rec.status > 0
-		if !r.whole {
-			o.Partition = r.names[rec.partition]
-		}
-		if !o.Answered {
-			o.Error = "unanswered"
-		}
+func (r *reader) log() *Log {
+	l := &r.out
+	slices.SortFunc(l.records, func(a, b record) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
+	l.zero = time.Unix(0, l.records[0].from).Unix() * second // the whole second before
+	l.Header = timeline.Header{Started: time.Unix(0, l.zero).UTC(), WallError: r.o.WallError}
+	if r.whole {
+		l.names = []string{""}
 	}
 	if !r.o.Complete {
 		took := max(usualLongest, r.longest, int64(r.o.MaxDuration)) + second // a second for lags
-		tl.Header.CompleteFrom = time.Duration(max(r.firstTo-zero, 1))
-		tl.Header.CompleteUntil = time.Duration(max(r.lastEnd-took-zero, 1))
+		l.Header.CompleteFrom = time.Duration(max(r.firstTo-l.zero, 1))
+		l.Header.CompleteUntil = time.Duration(max(r.lastEnd-took-l.zero, 1))
 	}
-	midst := r.out.Skipped
+	midst := l.Skipped
 	if r.cut {
 		midst--
 	}
-	r.out.Lossy = !r.o.Complete && (midst > 0 || r.o.Format == ALB)
-	r.out.Timeline = tl
-	return &r.out, nil
+	l.Lossy = !r.o.Complete && (midst > 0 || r.o.Format == ALB)
+	return l
 }
 
 // problems collects what is wrong with one log.

@@ -68,28 +68,28 @@ func TestSamplesAreReadAsTheyWere(t *testing.T) {
 // dump prints what was read: a line a request, and what became of the other lines.
 func dump(l *Log) string {
 	var b strings.Builder
-	h := l.Timeline.Header
+	h := l.Header
 	at := func(d time.Duration) string { return h.Started.Add(d).Format("2006-01-02T15:04:05.000000000") }
-	for _, o := range l.Timeline.Observations {
+	for _, o := range l.Timeline().Observations {
 		fmt.Fprintf(&b, "#%d %s .. %s %q %d %s\n", o.Seq, at(o.Sent), at(o.FirstByte), o.Partition, o.Status, o.Outcome)
 	}
 	fmt.Fprintf(&b, "complete %s .. %s\n", at(h.CompleteFrom), at(h.CompleteUntil))
 	fmt.Fprintf(&b, "%d lines: %d requests, %d foreign, %d skipped, %d unmatched, %d keyless; lossy %t, zone unknown %t\n", l.Lines,
-		len(l.Timeline.Observations), l.Foreign, l.Skipped, l.Unmatched, l.Keyless, l.Lossy, l.ZoneUnknown)
+		l.Len(), l.Foreign, l.Skipped, l.Unmatched, l.Keyless, l.Lossy, l.ZoneUnknown)
 	return b.String()
 }
 
 // sound checks what must be true of every log that was read.
 func sound(t testing.TB, l *Log) {
 	t.Helper()
-	if n := len(l.Timeline.Observations) + l.Foreign + l.Skipped + l.Unmatched + l.Keyless; n != l.Lines {
+	if n := l.Len() + l.Foreign + l.Skipped + l.Unmatched + l.Keyless; n != l.Lines {
 		t.Errorf("got %d lines, the parts are %d", l.Lines, n)
 	}
 	var b bytes.Buffer
-	if err := timeline.Write(&b, l.Timeline); err != nil {
+	if err := timeline.Write(&b, l.Timeline()); err != nil {
 		t.Errorf("the timeline cannot be written: %v", err)
 	}
-	if l.Timeline.Header.Started.IsZero() {
+	if l.Header.Started.IsZero() {
 		t.Error("the wall time of zero is not known")
 	}
 }

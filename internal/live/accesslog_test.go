@@ -33,8 +33,8 @@ func readLog(t testing.TB, path string, o accesslog.Options) *timeline.Timeline 
 	if l.Skipped+l.Keyless+l.Foreign > 0 {
 		t.Errorf("%s: got %d lines skipped, %d without a key, %d foreign, want none", path, l.Skipped, l.Keyless, l.Foreign)
 	}
-	l.Timeline.Header.Tick = time.Millisecond
-	return l.Timeline
+	l.Header.Tick = time.Millisecond
+	return l.Timeline()
 }
 
 // judgeLog judges what a log says under a SPEC.
