@@ -50,15 +50,30 @@ func packages(t testing.TB) string {
 	if _, err := os.Stat(done); err == nil {
 		return done
 	}
-	npm := find(t, "npm")
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		t.Fatal(err)
+	if err := os.MkdirAll(cache, 0o755); err != nil { // a tree that cannot be written
+		dir := t.TempDir()
+		npmCI(t, dir, files)
+		return dir
 	}
 	dir, err := os.MkdirTemp(cache, "installing-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir) // nothing is left of it if all went well
+	npmCI(t, dir, files)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(dir, done); err != nil && !errors.Is(err, fs.ErrExist) {
+		t.Fatal(err)
+	}
+	return done
+}
+
+// npmCI writes the files into dir and installs what their lock file names.
+func npmCI(t testing.TB, dir string, files map[string][]byte) {
+	t.Helper()
+	npm := find(t, "npm")
 	for name, src := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), src, 0o644); err != nil {
 			t.Fatal(err)
@@ -71,10 +86,6 @@ func packages(t testing.TB) string {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		missing(t, "npm ci in testdata/express: %v (is there a network?)\n%s", err, out)
 	}
-	if err := os.Rename(dir, done); err != nil && !errors.Is(err, fs.ErrExist) {
-		t.Fatal(err)
-	}
-	return done
 }
 
 // The memory store of express-rate-limit 8 keeps, for each key, a count and the time at which it is reset: a window after
