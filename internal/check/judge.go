@@ -112,6 +112,7 @@ type part struct {
 	histories []*history
 	findings  []Finding
 	limited   bool
+	search    Search
 	unjudged  string
 }
 
@@ -193,6 +194,7 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 	found, refuted := s.refute(box)
 	for i, p := range parts {
 		p.limited = s.limited || c.quick && s.capped
+		p.search = Search{Visited: s.steps, Cap: visitCap, Capped: s.capped}
 		var mine []*breach
 		for _, r := range found {
 			if r.part == i {

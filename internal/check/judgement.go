@@ -47,6 +47,7 @@ func (c *caseFile) conclude(partitions []PartitionVerdict, unclassified int) *Ju
 // verdict judges one partition from its findings.
 func (c *caseFile) verdict(p *part) PartitionVerdict {
 	v := PartitionVerdict{Partition: p.name, Verdict: Pass, Findings: p.findings}
+	v.Search = p.search
 	v.Judged = p.seen.known
 	if c.o.Shared {
 		v.Findings = c.foreign(&v)

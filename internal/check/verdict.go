@@ -104,6 +104,15 @@ type PartitionVerdict struct {
 	Measured Measured
 	// Judged is the number of observations with a known outcome.
 	Judged int
+	// Search is what the exact search did for this partition; the zero value: nothing was searched.
+	Search Search
+}
+
+// Search is what an exact search did: the decisions it tried, the most it tries for one phase of the windows, and whether
+// it reached that and proved nothing there.
+type Search struct {
+	Visited, Cap int
+	Capped       bool
 }
 
 // Judgement is the verdict on a timeline.

@@ -130,6 +130,9 @@ func (p *reading) judgement(where string, in *jsonJudgement) *check.Judgement {
 			Reason: check.Reason(x.Reason), Detail: x.Detail, Findings: fromFindings(x.Findings, x.Partition),
 			Measured: fromMeasured(x.Measured), Judged: x.Judged,
 		}
+		if x.Search != nil {
+			out.Partitions[i].Search = check.Search(*x.Search)
+		}
 	}
 	return out
 }

@@ -32,6 +32,13 @@ type jsonPartition struct {
 	Findings  []jsonFinding `json:"findings"`
 	Measured  jsonMeasured  `json:"measured"`
 	Judged    int           `json:"judged"`
+	Search    *jsonSearch   `json:"search,omitempty"`
+}
+
+type jsonSearch struct {
+	Visited int  `json:"visited"`
+	Cap     int  `json:"cap"`
+	Capped  bool `json:"capped"`
 }
 
 type jsonFinding struct {
@@ -70,10 +77,19 @@ func toJudgement(j *check.Judgement) *jsonJudgement {
 		p := &j.Partitions[i]
 		out.Partitions[i] = jsonPartition{
 			Partition: p.Partition, Verdict: p.Verdict.String(), Reason: string(p.Reason), Detail: p.Detail,
-			Findings: toFindings(p.Findings, p.Partition), Measured: toMeasured(p.Measured), Judged: p.Judged,
+			Findings: toFindings(p.Findings, p.Partition), Measured: toMeasured(p.Measured), Judged: p.Judged, Search: toSearch(p.Search),
 		}
 	}
 	return out
+}
+
+// toSearch leaves out a search that did not take place.
+func toSearch(s check.Search) *jsonSearch {
+	if s.Visited == 0 {
+		return nil
+	}
+	out := jsonSearch(s)
+	return &out
 }
 
 // toFindings leaves out a partition that the surrounding object already names.
