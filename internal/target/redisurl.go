@@ -87,7 +87,7 @@ func singleClient(o *redis.Options) *redis.Client {
 	o.MaxRetries = -1
 	o.ContextTimeoutEnabled = true
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = redisTimeout, redisTimeout, redisTimeout, redisTimeout
-	o.PoolSize = redisPool
+	o.PoolSize, o.DialerRetries = redisPool, 1
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = quiet()
 	return redis.NewClient(o)
@@ -98,7 +98,7 @@ func clusterClient(a addresses) *redis.ClusterClient {
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: a.hosts, Username: a.user, Password: a.password, MaxRetries: -1, ContextTimeoutEnabled: true,
 		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout, PoolTimeout: redisTimeout,
-		PoolSize: redisPool, DisableIdentity: true, DisableRoutingPolicies: true, MaintNotificationsConfig: quiet(),
+		PoolSize: redisPool, DialerRetries: 1, DisableIdentity: true, DisableRoutingPolicies: true, MaintNotificationsConfig: quiet(),
 	})
 }
 
@@ -107,7 +107,7 @@ func sentinelClient(a addresses) *redis.Client {
 	return redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, MaxRetries: -1,
 		ContextTimeoutEnabled: true, DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
-		PoolTimeout: redisTimeout, PoolSize: redisPool, DisableIdentity: true,
+		PoolTimeout: redisTimeout, PoolSize: redisPool, DialerRetries: 1, DisableIdentity: true,
 	})
 }
 

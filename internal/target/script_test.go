@@ -46,7 +46,11 @@ func TestScriptsAtExactInstants(t *testing.T) {
 			random := rand.New(rand.NewPCG(3, 4))
 			state, now := limiter.Init(), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 			var want reference.Decision
-			for i := range 300 {
+			steps := 300
+			if testing.Short() {
+				steps = 100
+			}
+			for i := range steps {
 				now = now.Add(instant(random, want, limit[0]))
 				server.SetTime(now)
 				cost := 1 + max(0, random.Int64N(12)-9)
