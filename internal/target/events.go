@@ -97,25 +97,35 @@ type carrying struct {
 	known map[string]bool
 }
 
-// Decide takes a partition over at its first request.
+// Decide takes a partition over at its first request. The decision itself is not serialised.
 func (c *carrying) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	d, err := c.deciderOf(ctx, key)
+	if err != nil {
+		return Ruling{}, err
+	}
+	return d.Decide(ctx, key, cost)
+}
+
+// deciderOf returns who decides for a partition, which is taken over if that is due.
+func (c *carrying) deciderOf(ctx context.Context, key string) (Decider, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if m, ok := c.old.(interface{ knows(string) bool }); c.stale && !c.known[key] && (!ok || m.knows(key)) {
-		return c.old.Decide(ctx, key, cost)
+	if c.known[key] {
+		return c.new, nil
 	}
-	if !c.known[key] {
-		// Nothing admits more than a full start: this is denied, and tells what is left.
-		r, err := c.old.Decide(ctx, key, c.was+1)
-		if err != nil {
-			return r, err
-		}
-		if used := min(c.was-r.Remaining, c.full); used > 0 {
-			if _, err := c.new.Decide(ctx, key, used); err != nil {
-				return Ruling{}, err
-			}
-		}
-		c.known[key] = true
+	if m, ok := c.old.(interface{ knows(string) bool }); c.stale && (!ok || m.knows(key)) {
+		return c.old, nil
 	}
-	return c.new.Decide(ctx, key, cost)
+	// Nothing admits more than a full start: this is denied, and tells what is left.
+	r, err := c.old.Decide(ctx, key, c.was+1)
+	if err != nil {
+		return nil, err
+	}
+	if used := min(c.was-r.Remaining, c.full); used > 0 {
+		if _, err := c.new.Decide(ctx, key, used); err != nil {
+			return nil, err
+		}
+	}
+	c.known[key] = true
+	return c.new, nil
 }
