@@ -61,7 +61,9 @@ func judgeStream(r *timeline.Reader, f *checkFlags, limit reference.Limit) (*che
 	for {
 		switch err := r.Next(&o); err {
 		case nil:
-			_ = s.Observe(&o) // Finish returns it: what is wrong with the file itself comes first
+			if f.wants(o.Partition) {
+				_ = s.Observe(&o) // Finish returns it: what is wrong with the file itself comes first
+			}
 		case io.EOF:
 			j, err := s.Finish()
 			return j, s.Counts(), err
@@ -72,7 +74,7 @@ func judgeStream(r *timeline.Reader, f *checkFlags, limit reference.Limit) (*che
 }
 
 // streamGCPercent is the target of the garbage collector while a recording is judged as it is read.
-const streamGCPercent = 50
+const streamGCPercent = 25
 
 // judgeLog judges an access log, which is read whole before, as its lines are in the order of their ends.
 func (e *env) judgeLog(in io.Reader, name string, f *checkFlags, limit reference.Limit) (*check.Judgement, timeline.Counts, error) {
@@ -83,12 +85,17 @@ func (e *env) judgeLog(in io.Reader, name string, f *checkFlags, limit reference
 	}
 	s := check.NewStream(limit, l.Header, f.options())
 	for o := range l.All() {
-		if s.Observe(o) != nil {
+		if f.wants(o.Partition) && s.Observe(o) != nil {
 			break // Finish returns it
 		}
 	}
 	j, err := s.Finish()
 	return j, s.Counts(), err
+}
+
+// wants tells whether a partition is to be judged.
+func (f *checkFlags) wants(partition string) bool {
+	return len(f.only) == 0 || slices.Contains(f.only, partition)
 }
 
 // options are what the flags ask of a judgement.

@@ -31,6 +31,9 @@ type exact struct {
 	// visited counts the decisions that were tried; limited tells that their cap was reached.
 	visited int
 	limited bool
+	// work and tries are memory that close and steps use again and again.
+	work  []pendingState
+	tries []step
 }
 
 // place is all of a state that is not time.
@@ -197,16 +200,13 @@ func (x *exact) close(lo, hi int64) {
 	if hi < lo {
 		return
 	}
-	type item struct {
-		at place
-		m  memoryState
-	}
-	var work []item
+	work := x.work[:0]
 	for at, states := range x.front {
 		for _, m := range states {
-			work = append(work, item{at, m})
+			work = append(work, pendingState{at, m})
 		}
 	}
+	defer func() { x.work = work[:0] }()
 	for len(work) > 0 && !x.limited {
 		it := work[len(work)-1]
 		work = work[:len(work)-1]
@@ -219,12 +219,16 @@ func (x *exact) close(lo, hi int64) {
 				x.limited = true
 				return
 			}
-			for _, after := range step.decide(m) {
+			decide := x.m.admit
+			if step.deny {
+				decide = x.m.deny
+			}
+			for _, after := range decide(m) {
 				after.zone.elapse()
 				to := step.to
 				to.window, to.prev, to.cur = after.window, after.prev, after.cur
 				if x.add(to, after) {
-					work = append(work, item{to, after})
+					work = append(work, pendingState{to, after})
 				}
 			}
 		}
@@ -233,36 +237,43 @@ func (x *exact) close(lo, hi int64) {
 
 // step is one decision that a state may take.
 type step struct {
-	to     place
-	decide func(memoryState) []memoryState
+	to   place
+	deny bool
 }
 
-// steps returns the decisions that are worth trying at a place.
+// pendingState is a state from which no decision was tried yet.
+type pendingState struct {
+	at place
+	m  memoryState
+}
+
+// steps returns the decisions that are worth trying at a place, until it is called again.
 func (x *exact) steps(at place) []step {
-	out := make([]step, 0, 4)
+	out := x.tries[:0]
 	if len(at.waiting) > 0 {
 		to := at
 		to.waiting = at.waiting[4:]
-		out = append(out, step{to, x.m.admit})
+		out = append(out, step{to, false})
 	}
 	if at.spare > 0 {
 		to := at
 		to.spare--
-		out = append(out, step{to, x.m.admit})
+		out = append(out, step{to, false})
 		if x.all { // what was lost may have been denied, and counted
-			out = append(out, step{to, x.m.deny})
+			out = append(out, step{to, true})
 		}
 	}
 	if len(at.refused) > 0 {
 		to := at
 		to.refused = at.refused[4:]
-		out = append(out, step{to, x.m.deny})
+		out = append(out, step{to, true})
 	}
 	if at.absorbed < x.begun {
 		to := at
 		to.absorbed = x.begun
-		out = append(out, step{to, x.m.deny})
+		out = append(out, step{to, true})
 	}
+	x.tries = out
 	return out
 }
 

@@ -25,6 +25,9 @@ const (
 	tapeNextSeq  = 1 << 4
 )
 
+// tapeMost is the most bytes that an observation takes.
+const tapeMost = 1 + 4*binary.MaxVarintLen64
+
 // add appends an observation.
 func (t *tape) add(o *timeline.Observation) {
 	flags := byte(o.Outcome) & tapeOutcome
@@ -39,6 +42,9 @@ func (t *tape) add(o *timeline.Observation) {
 	}
 	if t.n == 0 {
 		t.first = o.Sent
+	}
+	if cap(t.bytes)-len(t.bytes) < tapeMost { // there may be very many tapes: none has much to spare
+		t.bytes = append(make([]byte, 0, len(t.bytes)+len(t.bytes)/8+2*tapeMost), t.bytes...)
 	}
 	b := append(t.bytes, flags)
 	b = binary.AppendVarint(b, int64(o.Sent-t.last))
