@@ -152,6 +152,9 @@ func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				for k := range min(len(got.Partitions), len(want.Partitions)) { // how far a search goes depends on the order of its states
+					got.Partitions[k].Search.Visited, want.Partitions[k].Search.Visited = 0, 0
+				}
 				if !reflect.DeepEqual(got, want) {
 					t.Fatalf("round %d, %+v: got %+v\nwant %+v\n%s", round, o, got, want, draw(tl))
 				}
