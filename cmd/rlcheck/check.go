@@ -25,6 +25,8 @@ type checkFlags struct {
 	log                                logFlags
 	// changed tells whether a flag was given.
 	changed func(flag string) bool
+	// only names the partitions to judge; empty: all.
+	only []string
 }
 
 func newCheckCmd(e *env) *cobra.Command {
@@ -50,6 +52,7 @@ hidden phase explain the recording.`,
 	fl.StringToStringVar(&f.columns, "columns", nil, "columns of a CSV file, or names in a log, that are others: sent_ns=start,...")
 	fl.IntSliceVar(&f.denied, "denied", []int{429}, "statuses that are denials where a line names no outcome")
 	fl.StringVar(&f.conformance, "conformance", "exact", "exact, upper-bound or lower-bound")
+	fl.StringArrayVar(&f.only, "partition", nil, "judge only this partition (repeatable)")
 	fl.BoolVar(&f.shared, "shared", false, "others may use the same partitions: an unexplained denial proves nothing")
 	fl.BoolVar(&f.exactBurst, "exact-burst", false, "a pass must measure the burst exactly")
 	fl.Float64Var(&f.burst, "burst-resolution", 0, "a pass must measure the burst to within this share, as 0.05")

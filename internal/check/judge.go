@@ -193,7 +193,7 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 	}
 	found, refuted := s.refute(box)
 	for i, p := range parts {
-		p.limited = s.limited || c.quick && s.capped
+		p.limited = s.limited
 		p.search = Search{Visited: s.steps, Cap: visitCap, Capped: s.capped}
 		var mine []*breach
 		for _, r := range found {

@@ -72,6 +72,8 @@ type Finding struct {
 	Observations []int
 	// Text is the arithmetic in one sentence with units, without the partition.
 	Text string
+	// Limit is the limit of a partition that has one of its own, as a SPEC; empty: the one that was judged.
+	Limit string
 }
 
 // Interval is a closed interval of a measured parameter. Unbounded at an end that no observation bounds.

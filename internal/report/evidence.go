@@ -95,7 +95,9 @@ func shown(all []evidence) []evidence {
 func found(s *Scenario, claim string, f *check.Finding) evidence {
 	e := evidence{claim: plain(claim), kind: plain(string(f.Kind)), sentence: plain(f.Text), span: plain(spanText(s.Timeline, f))}
 	if claim == conformance {
-		e.replay = replay(s)
+		if e.replay = replay(s); f.Limit != "" && s.TimelinePath != "" {
+			e.replay = checkCommand(s) + plain(f.Limit) + "' --partition " + shellWord(plain(f.Partition))
+		}
 		if s.Judgement != nil {
 			e.hint = plain(s.Judgement.Hint)
 		}
@@ -108,7 +110,12 @@ func replay(s *Scenario) string {
 	if s.TimelinePath == "" || len(s.Limit) == 0 {
 		return ""
 	}
-	return "rlcheck check " + shellWord(plain(s.TimelinePath)) + " --limit '" + plain(s.Limit.String()) + "'"
+	return checkCommand(s) + plain(s.Limit.String()) + "'"
+}
+
+// checkCommand is the command line that judges the recording of s again, up to the limit.
+func checkCommand(s *Scenario) string {
+	return "rlcheck check " + shellWord(plain(s.TimelinePath)) + " --limit '"
 }
 
 // spanText says which requests a finding rests on and when they were. Where the recording is at hand it names the

@@ -145,7 +145,7 @@ func fromFindings(in []jsonFinding, partition string) []check.Finding {
 			f.Partition = partition
 		}
 		out = append(out, check.Finding{Kind: check.Kind(f.Kind), Partition: f.Partition, Seen: f.Seen, Bound: f.Bound,
-			From: time.Duration(f.FromNS), To: time.Duration(f.ToNS), Observations: f.Observations, Text: f.Text})
+			From: time.Duration(f.FromNS), To: time.Duration(f.ToNS), Observations: f.Observations, Text: f.Text, Limit: f.Limit})
 	}
 	return out
 }

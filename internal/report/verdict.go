@@ -50,6 +50,7 @@ type jsonFinding struct {
 	ToNS         int64  `json:"to_ns"`
 	Observations []int  `json:"observations"`
 	Text         string `json:"text"`
+	Limit        string `json:"limit,omitempty"`
 }
 
 // jsonMeasured has intervals [lo, hi]; an end that no observation bounds is null.
@@ -101,7 +102,7 @@ func toFindings(fs []check.Finding, named string) []jsonFinding {
 		}
 		out[i] = jsonFinding{
 			Kind: string(f.Kind), Partition: f.Partition, Seen: f.Seen, Bound: f.Bound, FromNS: int64(f.From), ToNS: int64(f.To),
-			Observations: append([]int{}, f.Observations...), Text: f.Text,
+			Observations: append([]int{}, f.Observations...), Text: f.Text, Limit: f.Limit,
 		}
 	}
 	return out

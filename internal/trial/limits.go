@@ -50,7 +50,8 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario) (check.Claim, *che
 	c := check.Claim{ID: "conformance"}
 	all := &check.Judgement{Verdict: check.Pass}
 	var worth []string
-	for _, part := range shares(tl, s) {
+	parts := shares(tl, s)
+	for _, part := range parts {
 		j, err := check.Judge(part.tl, part.limit, judgeOptions(s))
 		if err != nil {
 			c.Reason, c.Text = check.SearchLimit, err.Error()
@@ -64,6 +65,9 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario) (check.Claim, *che
 		}
 		if all.Hint == "" {
 			all.Hint = j.Hint
+		}
+		if len(parts) > 1 {
+			own(j.Partitions, part.limit.String())
 		}
 		all.Partitions = append(all.Partitions, j.Partitions...)
 	}
@@ -82,4 +86,13 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario) (check.Claim, *che
 	}
 	c.Verdict, c.Reason = all.Verdict, all.Reason
 	return c, all
+}
+
+// own notes the limit of partitions that have one of their own.
+func own(parts []check.PartitionVerdict, limit string) {
+	for i := range parts {
+		for k := range parts[i].Findings {
+			parts[i].Findings[k].Limit = limit
+		}
+	}
 }
