@@ -1,12 +1,34 @@
 package check
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
+
+// Three requests at once at a queue of one place: the third is let through 1 ms too early. The sum that is printed is that
+// of the releases, though it comes to as many as the places admit.
+func TestQueueSaysWhichBoundWasBroken(t *testing.T) {
+	tl := &timeline.Timeline{}
+	for i, until := range []time.Duration{time.Millisecond, 21 * time.Millisecond, 39 * time.Millisecond} {
+		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, FirstByte: until, Answered: true, Outcome: timeline.Allowed})
+	}
+	limit, err := reference.Parse("leaky-bucket-queue,rate=50/s,queue=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := Judge(tl, limit, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "at most 1 + floor(50/s * 0.039000 s) = 2 are possible"
+	if j.Verdict != Fail || !strings.Contains(j.Partitions[0].Findings[0].Text, want) {
+		t.Errorf("got %s, %+v, want a FAIL with %q", j.Verdict, j.Partitions[0].Findings, want)
+	}
+}
 
 // A burst of five at a queue of two places: one is served at once, two wait, two are denied. That the queue has no more
 // than two places is seen; that it has no fewer cannot be, so it is not demanded.

@@ -53,7 +53,7 @@ func (s sentence) bucket(br *breach) string {
 	burst := s.pol.Full()
 	name := strconv.FormatInt(burst, 10)
 	rate := s.pol.Rate.String()
-	if flow := s.pol.Algorithm == reference.LeakyBucketQueue && br.bound < burst; flow {
+	if s.pol.Algorithm == reference.LeakyBucketQueue && br.bound != newBucket(s.pol).most(br.span) { // that of the releases
 		name = strconv.FormatInt(1+s.pol.Undelayed, 10)
 	}
 	if s.pol.Start == reference.StartEmpty && br.bound < burst {
