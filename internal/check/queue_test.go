@@ -24,7 +24,7 @@ func TestQueueSaysWhichBoundWasBroken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "at most 1 + floor(50/s * 0.039000 s) = 2 are possible"
+	const want = "at most 1 + floor(50/s * 0.039 s) = 2 are possible"
 	if j.Verdict != Fail || !strings.Contains(j.Partitions[0].Findings[0].Text, want) {
 		t.Errorf("got %s, %+v, want a FAIL with %q", j.Verdict, j.Partitions[0].Findings, want)
 	}
