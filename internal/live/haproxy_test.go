@@ -1,6 +1,12 @@
 package live
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
 
 // table is a stick-table of HAProxy and the rules around it.
 type table struct {
@@ -69,6 +75,11 @@ func TestHAProxyCountWithExpiryIsNoWindow(t *testing.T) {
 	url := haproxy(t, table{store: "http_req_cnt", denyIf: "sc_http_req_cnt(0) gt 10", expire: "300ms"})
 	r := run(t, read(t, "sustained", url, "fixed-window,rate=10/300ms,align=first"), "")
 	mustFail(t, r)
+	if !slices.ContainsFunc(findingsOf(r.Judgement), func(f check.Finding) bool {
+		return f.Kind != check.OverAdmission && strings.Contains(f.Partition, "-below-")
+	}) {
+		t.Errorf("got %s, want a denial at 0.9 times the limit that nothing explains", line(&r))
+	}
 	for _, spec := range []string{
 		"fixed-window,rate=10/300ms", "fixed-window,rate=10/300ms,align=unknown", "sliding-window-log,rate=10/300ms",
 		"sliding-window-counter,rate=10/300ms,align=first,rounding=down,count=all,tick=2ms", "token-bucket,rate=10/300ms,burst=10",

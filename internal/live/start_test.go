@@ -19,7 +19,7 @@ func TestATakenPortIsNoticed(t *testing.T) {
 	t.Cleanup(func() { l.Close() })
 	taken := l.Addr().(*net.TCPAddr).Port
 	for name, p := range map[string]program{
-		"nginx": {binary: "nginx", template: "nginx.conf.tmpl", params: map[string]any{"Limits": []zone{{Name: "a", Rate: "1r/s"}}},
+		"nginx": {binary: "nginx", template: "nginx.conf.tmpl", params: map[string]any{"Workers": 1, "Limits": []zone{{Name: "a", Rate: "1r/s"}}},
 			args: func(config string, _ int) []string { return []string{"-e", "stderr", "-c", config} }},
 		"redis": {binary: "redis-server", template: "redis.conf.tmpl", args: func(config string, _ int) []string { return []string{config} }},
 		"node": {binary: "node", args: func(_ string, port int) []string {
