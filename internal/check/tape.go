@@ -23,6 +23,7 @@ const (
 	tapeAnswered = 1 << 2
 	tapeOneUnit  = 1 << 3
 	tapeNextSeq  = 1 << 4
+	tapeSigned   = 1 << 5 // a difference of times is negative
 )
 
 // tapeMost is the most bytes that an observation takes.
@@ -43,13 +44,15 @@ func (t *tape) add(o *timeline.Observation) {
 	if t.n == 0 {
 		t.first = o.Sent
 	}
-	if cap(t.bytes)-len(t.bytes) < tapeMost { // there may be very many tapes: none has much to spare
-		t.bytes = append(make([]byte, 0, len(t.bytes)+len(t.bytes)/8+2*tapeMost), t.bytes...)
+	wait, took := o.Sent-t.last, o.FirstByte-o.Sent
+	if wait < 0 || o.Answered && took < 0 {
+		flags |= tapeSigned
 	}
-	b := append(t.bytes, flags)
-	b = binary.AppendVarint(b, int64(o.Sent-t.last))
+	var room [tapeMost]byte
+	b := append(room[:0], flags)
+	b = appendTime(b, wait, flags)
 	if o.Answered {
-		b = binary.AppendVarint(b, int64(o.FirstByte-o.Sent))
+		b = appendTime(b, took, flags)
 	}
 	if flags&tapeOneUnit == 0 {
 		b = binary.AppendVarint(b, o.Cost)
@@ -57,33 +60,50 @@ func (t *tape) add(o *timeline.Observation) {
 	if flags&tapeNextSeq == 0 {
 		b = binary.AppendVarint(b, int64(o.Seq-t.seq))
 	}
-	t.bytes, t.last, t.seq = b, o.Sent, o.Seq
+	if cap(t.bytes)-len(t.bytes) < len(b) { // there may be very many tapes: none has much to spare
+		t.bytes = append(make([]byte, 0, len(t.bytes)+len(t.bytes)/8+len(b)), t.bytes...)
+	}
+	t.bytes = append(t.bytes, b...)
+	t.last, t.seq = o.Sent, o.Seq
 	t.n++
+}
+
+func appendTime(b []byte, d time.Duration, flags byte) []byte {
+	if flags&tapeSigned != 0 {
+		return binary.AppendVarint(b, int64(d))
+	}
+	return binary.AppendUvarint(b, uint64(d))
 }
 
 // each calls f for every observation, in order; o is overwritten by the next.
 func (t *tape) each(f func(o *timeline.Observation)) {
 	var o timeline.Observation
 	rest := t.bytes
-	next := func() int64 {
-		v, n := binary.Varint(rest)
+	next := func(signed bool) int64 {
+		if signed {
+			v, n := binary.Varint(rest)
+			rest = rest[n:]
+			return v
+		}
+		v, n := binary.Uvarint(rest)
 		rest = rest[n:]
-		return v
+		return int64(v)
 	}
 	for len(rest) > 0 {
 		flags := rest[0]
 		rest = rest[1:]
+		signed := flags&tapeSigned != 0
 		o.Outcome, o.Answered = timeline.Outcome(flags&tapeOutcome), flags&tapeAnswered != 0
-		o.Sent += time.Duration(next())
+		o.Sent += time.Duration(next(signed))
 		o.At, o.FirstByte, o.Cost = o.Sent, 0, 1
 		if o.Answered {
-			o.FirstByte = o.Sent + time.Duration(next())
+			o.FirstByte = o.Sent + time.Duration(next(signed))
 		}
 		if flags&tapeOneUnit == 0 {
-			o.Cost = next()
+			o.Cost = next(true)
 		}
 		if o.Seq++; flags&tapeNextSeq == 0 {
-			o.Seq += int(next()) - 1
+			o.Seq += int(next(true)) - 1
 		}
 		f(&o)
 	}
