@@ -301,3 +301,17 @@ func TestTapeKeepsWhatItWasGiven(t *testing.T) {
 		t.Errorf("got %d observations back, not those %d that were added", len(got), len(want))
 	}
 }
+
+// TestWatchedMeasureLeavesOutWhatMayBeExplainedLater: the denial is explained by a request that came after the part of the
+// recording that is measured.
+func TestWatchedMeasureLeavesOutWhatMayBeExplainedLater(t *testing.T) {
+	at := func(seq int, sent, until time.Duration, out timeline.Outcome) timeline.Observation {
+		return timeline.Observation{Arrival: timeline.Arrival{Seq: seq, Cost: 1}, Sent: sent, FirstByte: until, Answered: true, Outcome: out}
+	}
+	tl := &timeline.Timeline{Observations: []timeline.Observation{at(0, 0, 0, timeline.Allowed), at(1, 1, 9, timeline.Denied), at(2, 2, 3, timeline.Allowed)}}
+	caps := streamCaps{whole: 2, tapes: 1 << 30, block: 1, last: 1}
+	j := streamed(t, tl, smallLimits()["token bucket"], Options{}, caps)
+	if m := j.Measured.Burst; j.Verdict != Pass || !m.LoSet || m.HiSet && m.Hi < 2 {
+		t.Errorf("got %v, burst %s, want pass and one that holds 2", j.Verdict, m)
+	}
+}
