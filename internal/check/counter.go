@@ -43,9 +43,7 @@ func (c counter) opened(k int64) int64 {
 	return k
 }
 
-// weigh returns round(prev*left/size) for whole roundings, and for the exact comparison the ceiling: prev*left/size + n <
-// quota is the same as ceil(prev*left/size) + n < quota + (1 if there is no fraction ...) only for integers, so both
-// callers compare with below and reaches.
+// weigh returns prev*left/size as a whole number and the rest of the division, left clipped to the window.
 func (c counter) weigh(prev, left int64) (whole, rest int64) {
 	left = min(max(left, 0), c.size)
 	hi, lo := bits.Mul64(uint64(prev), uint64(left))

@@ -61,8 +61,7 @@ type search struct {
 	// budget is how many boxes may still be judged.
 	budget int
 	found  []refutation
-	// visited counts the boxes that were judged; limited tells that the budget ran out, so that the rest was not refuted.
-	visited int
+	// limited tells that the budget ran out, so that the rest was not refuted.
 	limited bool
 	// quick leaves out the exact search.
 	quick bool
@@ -70,8 +69,6 @@ type search struct {
 	steps int
 	// capped tells that an exact search reached its cap.
 	capped bool
-	// survivor is a phase that is not refuted, where one was found.
-	survivor int64
 }
 
 // refute returns the breaches that together refute every phase of the box, or ok=false where some phase survives or the
@@ -103,7 +100,6 @@ func (s *search) box(b cell) bool {
 		return false
 	}
 	s.budget--
-	s.visited++
 	if r, ok := s.judge(b); ok {
 		s.found = append(s.found, r)
 		return true
@@ -112,7 +108,6 @@ func (s *search) box(b cell) bool {
 		return s.box(cell{b.phases, lower}) && s.box(cell{b.phases, upper})
 	}
 	if b.from == b.to || ranged(b.policy) {
-		s.survivor = b.from
 		return false
 	}
 	mid := s.split(b.phases)
