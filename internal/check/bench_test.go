@@ -201,7 +201,7 @@ func BenchmarkJudge(b *testing.B) {
 func BenchmarkExact(b *testing.B) {
 	for _, spec := range benchSpecs {
 		p := mustPolicy(b, spec)
-		if newModel(p, 0, 0, 1) == nil {
+		if newModel(p, 0, 0, []int64{1}) == nil {
 			continue
 		}
 		for _, n := range []int{1_000, 10_000, 100_000} {

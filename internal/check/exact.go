@@ -1,6 +1,7 @@
 package check
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -18,11 +19,10 @@ import (
 // undecided. No state left is a proof. Where the set outgrows its cap, states that differ in their times alone are merged
 // into a zone that holds them all, which keeps the proof sound.
 type exact struct {
-	m     model
-	h     *history
-	all   bool
-	scale int64
-	// gap is by how much a range stops short of the next instant: one where windows begin at instants, else none.
+	m model
+	traits
+	h *history
+	// gap is by how much a range stops short of the next instant: a nanosecond where windows begin at instants, else none.
 	gap int64
 	// front are the states, by all that is not time.
 	front map[place][]memoryState
@@ -44,8 +44,20 @@ type place struct {
 	// absorbed is the number of denials, in the order of their starts, that were decided, where they are not counted.
 	absorbed int32
 	// spare is the number of unknown requests that were sent and are not used as admissions.
-	spare             int32
-	window, prev, cur int64
+	spare int32
+	// counts are those of the limiter, eight bytes each.
+	counts string
+}
+
+func countsKey(counts []int64) string {
+	if len(counts) == 0 {
+		return ""
+	}
+	b := make([]byte, 0, 64)
+	for _, c := range counts {
+		b = binary.BigEndian.AppendUint64(b, uint64(c))
+	}
+	return string(b)
 }
 
 // The caps of a search.
@@ -64,7 +76,7 @@ func (x *exact) search() *deadEnd {
 	points := x.points()
 	first := x.m.start(points[0] * x.scale)
 	first.zone.elapse()
-	x.front = map[place][]memoryState{{window: first.window}: {first}}
+	x.front = map[place][]memoryState{{counts: countsKey(first.counts)}: {first}}
 	next, open := 0, 0
 	ends := orderByEnd(x.h.all)
 	done := 0
@@ -76,15 +88,16 @@ func (x *exact) search() *deadEnd {
 		if open == 0 {
 			continue
 		}
-		x.close(p*x.scale, p*x.scale)
-		for ; done < len(ends) && x.h.all[ends[done]].e == p; done++ {
+		p *= x.scale
+		x.close(p, p)
+		for ; done < len(ends) && x.h.all[ends[done]].e*x.scale == p; done++ {
 			if x.end(ends[done]); len(x.front) == 0 {
-				return &deadEnd{p}
+				return &deadEnd{points[k]}
 			}
 			open--
 		}
 		if open > 0 && k+1 < len(points) {
-			x.between(p, points[k+1])
+			x.between(p, points[k+1]*x.scale)
 		}
 		if x.limited {
 			return nil
@@ -102,14 +115,14 @@ func (x *exact) between(from, to int64) {
 		return
 	}
 	for _, begin := range begins {
-		x.close(from*x.scale, begin*x.scale-x.gap)
+		x.close(from, begin-x.gap)
 		if x.visited += len(x.front); x.visited > visitCap {
 			x.limited = true
 			return
 		}
 		from = begin
 	}
-	x.close(from*x.scale, to*x.scale-x.gap)
+	x.close(from, to-x.gap)
 }
 
 // points returns the instants at which intervals begin or end, ascending.
@@ -124,7 +137,7 @@ func (x *exact) points() []int64 {
 
 // begin adds the request h.all[i] to what waits, in every state.
 func (x *exact) begin(i int32) {
-	if x.h.all[i].outcome == timeline.Denied && !x.all {
+	if x.h.all[i].outcome == timeline.Denied && !x.counted {
 		x.begun++ // pending in every state that absorbed no more than those before
 		return
 	}
@@ -164,7 +177,7 @@ func (x *exact) end(i int32) {
 		switch {
 		case ev.outcome == timeline.Allowed:
 			undecided = contains(at.waiting, i)
-		case ev.outcome == timeline.Denied && x.all:
+		case ev.outcome == timeline.Denied && x.counted:
 			undecided = contains(at.refused, i)
 		case ev.outcome == timeline.Denied:
 			undecided = at.absorbed <= x.rank(i)
@@ -223,10 +236,10 @@ func (x *exact) close(lo, hi int64) {
 			if step.deny {
 				decide = x.m.deny
 			}
-			for _, after := range decide(m) {
+			for _, after := range decide(m, step.ask) {
 				after.zone.elapse()
 				to := step.to
-				to.window, to.prev, to.cur = after.window, after.prev, after.cur
+				to.counts = countsKey(after.counts)
 				if x.add(to, after) {
 					work = append(work, pendingState{to, after})
 				}
@@ -239,6 +252,7 @@ func (x *exact) close(lo, hi int64) {
 type step struct {
 	to   place
 	deny bool
+	ask
 }
 
 // pendingState is a state from which no decision was tried yet.
@@ -249,29 +263,30 @@ type pendingState struct {
 
 // steps returns the decisions that are worth trying at a place, until it is called again.
 func (x *exact) steps(at place) []step {
+	cost := x.h.all[0].cost
 	out := x.tries[:0]
 	if len(at.waiting) > 0 {
 		to := at
 		to.waiting = at.waiting[4:]
-		out = append(out, step{to, false})
+		out = append(out, step{to, false, ask{cost, x.h.all[indexAt(at.waiting, 0)].e * x.scale}})
 	}
 	if at.spare > 0 {
 		to := at
 		to.spare--
-		out = append(out, step{to, false})
-		if x.all { // what was lost may have been denied, and counted
-			out = append(out, step{to, true})
+		out = append(out, step{to, false, ask{cost, maxTime}})
+		if x.counted { // what was lost may have been denied, and counted
+			out = append(out, step{to, true, ask{cost, maxTime}})
 		}
 	}
 	if len(at.refused) > 0 {
 		to := at
 		to.refused = at.refused[4:]
-		out = append(out, step{to, true})
+		out = append(out, step{to, true, ask{cost, x.h.all[indexAt(at.refused, 0)].e * x.scale}})
 	}
 	if at.absorbed < x.begun {
 		to := at
 		to.absorbed = x.begun
-		out = append(out, step{to, true})
+		out = append(out, step{to, true, ask{cost, maxTime}})
 	}
 	x.tries = out
 	return out

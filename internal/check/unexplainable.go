@@ -37,17 +37,13 @@ func newExact(h *history, p reference.Policy, phase int64) *exact {
 	if len(h.all) == 0 || len(h.all) > exactLimit || !uniform(h.all) {
 		return nil
 	}
-	all := p.Count == reference.CountAll
-	m := newModel(p, phase, phase, h.all[0].cost)
+	m := newModel(p, phase, phase, []int64{h.all[0].cost})
 	if m == nil || h.joined(newBound(p, phase, phase).memory()) {
 		return nil
 	}
-	x := &exact{m: m, h: h, all: all, scale: 1}
-	switch m := m.(type) {
-	case bucketModel:
-		x.scale = m.n
-	case fixedModel, counterModel:
-		x.gap = 1
+	x := &exact{m: m, traits: m.traits(), h: h}
+	if x.windowed {
+		x.gap = x.scale
 	}
 	return x
 }

@@ -9,10 +9,15 @@ package check
 type zone struct {
 	n  int // variables, with x_0
 	at []int64
+	// skip is the number of the limiter's variables before those of the model that sees the zone.
+	skip int
 }
 
-// now is the index of the present time.
-const now = 1
+// now is the index of the present time, firstVariable that of the limiter's first.
+const (
+	now           = 1
+	firstVariable = 2
+)
 
 // noBound stands for a difference without a bound.
 const noBound = maxTime
@@ -31,11 +36,22 @@ func newZone(values ...int64) zone {
 }
 
 func (z zone) clone() zone {
-	return zone{z.n, append([]int64(nil), z.at...)}
+	return zone{z.n, append([]int64(nil), z.at...), z.skip}
+}
+
+// index returns where the variable that the model calls i is kept.
+func (z zone) index(i int) int {
+	if i >= firstVariable {
+		return i + z.skip
+	}
+	return i
 }
 
 // bound returns the least upper bound of x_i - x_j.
-func (z zone) bound(i, j int) int64 { return z.at[i*z.n+j] }
+func (z zone) bound(i, j int) int64 { return z.at[z.index(i)*z.n+z.index(j)] }
+
+// present returns the earliest and the latest instant that now may be.
+func (z zone) present() (earliest, latest int64) { return -z.at[now], z.at[now*z.n] }
 
 func addBounds(a, b int64) int64 {
 	if a >= noBound || b >= noBound {
@@ -46,20 +62,21 @@ func addBounds(a, b int64) int64 {
 
 // limit adds the constraint x_i - x_j <= c, in place, and tells whether anything is left.
 func (z zone) limit(i, j int, c int64) bool {
-	if c >= z.bound(i, j) {
+	i, j = z.index(i), z.index(j)
+	if c >= z.at[i*z.n+j] {
 		return true
 	}
-	if addBounds(c, z.bound(j, i)) < 0 {
+	if addBounds(c, z.at[j*z.n+i]) < 0 {
 		return false
 	}
 	z.at[i*z.n+j] = c
 	for a := range z.n {
-		via := addBounds(z.bound(a, i), c)
+		via := addBounds(z.at[a*z.n+i], c)
 		if via >= noBound {
 			continue
 		}
 		for b := range z.n {
-			if d := addBounds(via, z.bound(j, b)); d < z.bound(a, b) {
+			if d := addBounds(via, z.at[j*z.n+b]); d < z.at[a*z.n+b] {
 				z.at[a*z.n+b] = d
 			}
 		}
@@ -78,10 +95,11 @@ func (z zone) elapse() {
 
 // set makes x_i = x_j + c, forgetting what x_i was. i differs from j.
 func (z zone) set(i, j int, c int64) {
+	i, j = z.index(i), z.index(j)
 	for k := range z.n {
 		if k != i {
-			z.at[i*z.n+k] = addBounds(c, z.bound(j, k))
-			z.at[k*z.n+i] = addBounds(z.bound(k, j), -c)
+			z.at[i*z.n+k] = addBounds(c, z.at[j*z.n+k])
+			z.at[k*z.n+i] = addBounds(z.at[k*z.n+j], -c)
 		}
 	}
 	z.at[i*z.n+i] = 0
@@ -89,10 +107,11 @@ func (z zone) set(i, j int, c int64) {
 
 // shift adds c to x_i.
 func (z zone) shift(i int, c int64) {
+	i = z.index(i)
 	for k := range z.n {
 		if k != i {
-			z.at[i*z.n+k] = addBounds(z.bound(i, k), c)
-			z.at[k*z.n+i] = addBounds(z.bound(k, i), -c)
+			z.at[i*z.n+k] = addBounds(z.at[i*z.n+k], c)
+			z.at[k*z.n+i] = addBounds(z.at[k*z.n+i], -c)
 		}
 	}
 }

@@ -1,0 +1,87 @@
+package check
+
+import "github.com/rlcheck/rlcheck/internal/reference"
+
+// memoryState is the symbolic state of a limiter: counts, and a zone over the present and the times it remembers. Counts
+// and times are numbered from zero by each model: a state of several policies is seen by each of them with its own first.
+type memoryState struct {
+	counts []int64
+	zone   zone
+	// base is the number of counts before those of the model that sees the state.
+	base int
+}
+
+func (m memoryState) clone() memoryState {
+	m.zone = m.zone.clone()
+	if len(m.counts) > 0 {
+		m.counts = append([]int64(nil), m.counts...)
+	}
+	return m
+}
+
+// count returns the model's count k, which may be changed.
+func (m memoryState) count(k int) *int64 { return &m.counts[m.base+k] }
+
+// ask is a request that is decided. end is the scaled instant by which it was answered, maxTime where that is not known.
+type ask struct{ cost, end int64 }
+
+// model is a limiter as the exact search sees it. Instants are scaled: multiplied by traits().scale. admit and deny get a
+// state whose present lies in a range within which no request begins or ends, and no instant of boundaries lies; they
+// return the states after the decision, none where it is impossible. They may change the state they are given.
+//
+// What the search takes for granted: requests alike in cost and outcome are interchangeable but for their ends, and a
+// limiter that denies a request denies a dearer one too.
+type model interface {
+	traits() traits
+	// scaled returns the model for a scale that is k times as large.
+	scaled(k int64) model
+	// start returns the memory of a partition that was not asked for before the instant begin, which is the present.
+	start(begin int64) memoryState
+	admit(m memoryState, a ask) []memoryState
+	deny(m memoryState, a ask) []memoryState
+	// boundaries returns the instants of [from, to] at which a window begins, for windows of known phase: ascending, the first
+	// windowCap of them.
+	boundaries(from, to int64) []int64
+}
+
+// traits are what the search must know of a model.
+type traits struct {
+	// scale is what times in nanoseconds are multiplied by.
+	scale int64
+	// counted: a denial changes the memory, so that each is decided on its own.
+	counted bool
+	// windowed: what is fixed between boundaries changes at them, so that a range of instants ends before the next.
+	windowed bool
+}
+
+// newModel returns the exact model of a policy for requests of the given costs, or nil where there is none. from and to are
+// the box of phases of windows; no request changes its window inside.
+func newModel(p reference.Policy, from, to int64, costs []int64) model {
+	if p.TTL > 0 || p.Count == reference.CountOwn || p.Ban > 0 || p.Refill == reference.RefillInterval || p.Start == reference.StartUnknown {
+		return nil
+	}
+	all := p.Count == reference.CountAll
+	switch p.Algorithm {
+	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
+		if all || p.Start == reference.StartEmpty {
+			return nil
+		}
+		return newBucketModel(p)
+	case reference.SlidingWindowLog:
+		return newLogModel(p, costs)
+	case reference.FixedWindow:
+		if p.Align == reference.AlignFirst {
+			if all {
+				return nil
+			}
+			return firstModel{newFirst(p), 1}
+		}
+		return fixedModel{newFixed(p, from, to), 1}
+	case reference.SlidingWindowCounter:
+		if p.Align == reference.AlignFirst {
+			return nil
+		}
+		return counterModel{newCounter(p, from, to), 1}
+	}
+	return nil
+}
