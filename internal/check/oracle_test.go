@@ -119,37 +119,54 @@ func (o *oracle) decide(t int64) bool {
 
 // step tries the decisions of node i at t.
 func (o *oracle) step(i int, t int64) bool {
-	n := o.nodes[i]
 	for again := true; again; {
 		again = false
+		n := o.nodes[i]
 		if n.done&o.goal == o.goal {
 			return true
+		}
+		from := t
+		if c, ok := o.m.(stale); ok {
+			from = c.earliest(n.m, t)
+			n.m = c.shows(n.m, from) // time alone has brought the clock there
 		}
 		for k, r := range o.reqs {
 			if n.done&(1<<k) != 0 || r.s > t || r.e < t || o.earlier(n.done, k, t) {
 				continue
 			}
-			allow := o.m.admits(n.m, t, r.cost)
-			if allow && r.outcome == timeline.Denied || !allow && r.outcome == timeline.Allowed {
-				continue
+			for reading := from; reading <= t && !again; reading++ {
+				again = o.answer(i, n, k, reading)
 			}
-			if allow && r.outcome == timeline.Allowed && t+o.m.delay(n.m, t) > r.e {
-				continue // it was answered before a queue would have let it through
-			}
-			to := node{n.done | 1<<k, o.m.after(n.m, t, r.cost, allow)}
-			if !allow && to.m == n.m && r.outcome == timeline.Unknown {
-				continue // it may as well never arrive
-			}
-			if !allow && to.m == n.m {
-				n, again = to, true
-				o.nodes[i] = n
-				o.seen.add(n)
+			if again {
 				break
 			}
-			if o.seen.add(to) {
-				o.nodes = append(o.nodes, to)
-			}
 		}
+	}
+	return false
+}
+
+// answer tries request k at node n, which is the node i, when the limiter reads an instant. It tells whether that left all
+// but what is done as it was, so that the node may as well be that one.
+func (o *oracle) answer(i int, n node, k int, reading int64) bool {
+	r := o.reqs[k]
+	allow := o.m.admits(n.m, reading, r.cost)
+	if allow && r.outcome == timeline.Denied || !allow && r.outcome == timeline.Allowed {
+		return false
+	}
+	if allow && r.outcome == timeline.Allowed && reading+o.m.delay(n.m, reading) > r.e {
+		return false // it was answered before a queue would have let it through
+	}
+	to := node{n.done | 1<<k, o.m.after(n.m, reading, r.cost, allow)}
+	if !allow && to.m == n.m {
+		if r.outcome == timeline.Unknown {
+			return false // it may as well never arrive
+		}
+		o.nodes[i] = to
+		o.seen.add(to)
+		return true
+	}
+	if o.seen.add(to) {
+		o.nodes = append(o.nodes, to)
 	}
 	return false
 }
@@ -262,16 +279,19 @@ func feasible(t *testing.T, tl *timeline.Timeline, limit ...reference.Policy) bo
 }
 
 // plain is the oracle without any shortcut, over internal/reference: it tries every order and every time.
+// The clock of the limiter may stand still for as long as lag.
 type plain struct {
 	lim  reference.Limiter
+	lag  int64
 	reqs []request
 	seen map[plainNode]bool
 }
 
+// plainNode is what was decided by the instant at; the clock showed the instant read last.
 type plainNode struct {
-	done  uint32
-	at    int64
-	state reference.State
+	done     uint32
+	at, read int64
+	state    reference.State
 }
 
 func (o *plain) search(n plainNode) bool {
@@ -282,11 +302,12 @@ func (o *plain) search(n plainNode) bool {
 		return false
 	}
 	o.seen[n] = true
+	n.read = max(n.read, n.at-o.lag)
 	for i, r := range o.reqs {
 		if n.done&(1<<i) != 0 {
 			continue
 		}
-		if r.outcome == timeline.Unknown && o.search(plainNode{n.done | 1<<i, n.at, n.state}) {
+		if r.outcome == timeline.Unknown && o.search(plainNode{n.done | 1<<i, n.at, n.read, n.state}) {
 			return true // it never arrived
 		}
 		if r.e < n.at {
@@ -295,13 +316,15 @@ func (o *plain) search(n plainNode) bool {
 		if r.s > n.at {
 			continue
 		}
-		s, d := o.lim.Step(n.state, time.Duration(n.at), r.cost)
-		fits := r.outcome == timeline.Unknown || d.Allow == (r.outcome == timeline.Allowed)
-		if r.outcome == timeline.Allowed && n.at+int64(d.Delay) > r.e {
-			fits = false
-		}
-		if fits && o.search(plainNode{n.done | 1<<i, n.at, s}) {
-			return true
+		for read := n.read; read <= n.at; read++ {
+			s, d := o.lim.Step(n.state, time.Duration(read), r.cost)
+			fits := r.outcome == timeline.Unknown || d.Allow == (r.outcome == timeline.Allowed)
+			if r.outcome == timeline.Allowed && read+int64(d.Delay) > r.e {
+				fits = false
+			}
+			if fits && o.search(plainNode{n.done | 1<<i, n.at, read, s}) {
+				return true
+			}
 		}
 	}
 	n.at++
@@ -330,7 +353,13 @@ func TestOracleAgreesWithThePlainOne(t *testing.T) {
 				var fast oracle
 				ms := machinesOf(t, known, func(p reference.Policy) (from, to int64) { return phaseBox(p, tl.Header) })
 				got := fast.explains(ms[0], reqs)
-				want := (&plain{lim, reqs, map[plainNode]bool{}}).search(plainNode{at: 0, state: lim.Init()})
+				exact := slices.Clone(known)
+				lag := int64(exact[0].Tick)
+				exact[0].Tick, exact[0].TickSet = 0, false // which instant its clock shows is tried here
+				if lim, err = reference.NewLimit(exact); err != nil {
+					t.Fatal(err)
+				}
+				want := (&plain{lim, lag, reqs, map[plainNode]bool{}}).search(plainNode{at: 0, read: -lag, state: lim.Init()})
 				if got != want {
 					t.Fatalf("round %d: got %v, want %v:\n%s\n%s", round, got, want, known, draw(tl))
 				}

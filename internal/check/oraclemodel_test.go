@@ -115,18 +115,22 @@ func (b batches) settle(m memory, t int64) memory {
 	return b.at(m, t)
 }
 
-// units is a sliding log: word 0 holds the times of the last quota units, oldest first, ten bits each, as 1 + the time.
+// units is a sliding log: word 0 holds the times of the last quota units, oldest first, ten bits each, as the time since
+// before any.
 type units struct {
 	quota, keep int64
 	all         bool
 }
+
+// before is a time before any that a log remembers, negated.
+const before = 32
 
 func (l units) newborn() memory { return memory{} }
 
 // inside returns the log without what has left the window at t, and how many are left.
 func (l units) inside(m memory, t int64) (log int64, n int64) {
 	for k := l.quota - 1; k >= 0; k-- { // the newest is in the lowest bits
-		if at := m[0] >> (10 * k) & 1023; at != 0 && at-1+l.keep > t {
+		if at := m[0] >> (10 * k) & 1023; at != 0 && at-before+l.keep > t {
 			return m[0] & (1<<(10*(k+1)) - 1), k + 1
 		}
 	}
@@ -142,7 +146,7 @@ func (l units) after(m memory, t, cost int64, allow bool) memory {
 	log, _ := l.inside(m, t)
 	if allow || l.all {
 		for range min(cost, l.quota) {
-			log = (log<<10 | (t + 1)) & (1<<(10*l.quota) - 1)
+			log = (log<<10 | (t + before)) & (1<<(10*l.quota) - 1)
 		}
 	}
 	return memory{log}
@@ -300,21 +304,75 @@ func (b punishes) settle(m memory, t int64) memory {
 	return m
 }
 
-// coarse reads a clock that ticks.
-type coarse struct {
+// forgets has no memory of a partition that was not asked for as long as ttl; word 3 is 1 + the time of the last request.
+type forgets struct {
 	machine
-	tick int64
+	ttl int64
 }
 
-func (c coarse) reads(t int64) int64 { return t - mod(t, c.tick) }
-
-func (c coarse) admits(m memory, t, cost int64) bool { return c.machine.admits(m, c.reads(t), cost) }
-
-func (c coarse) after(m memory, t, cost int64, allow bool) memory {
-	return c.machine.after(m, c.reads(t), cost, allow)
+func (f forgets) at(m memory, t int64) memory {
+	if m[3] == 0 || t-(m[3]-1) >= f.ttl {
+		return f.newborn()
+	}
+	m[3] = 0
+	return m
 }
 
-func (c coarse) settle(m memory, t int64) memory { return c.machine.settle(m, c.reads(t)) }
+func (f forgets) admits(m memory, t, cost int64) bool { return f.machine.admits(f.at(m, t), t, cost) }
+
+func (f forgets) after(m memory, t, cost int64, allow bool) memory {
+	m = f.machine.after(f.at(m, t), t, cost, allow)
+	m[3] = 1 + t
+	return m
+}
+
+func (f forgets) delay(m memory, t int64) int64 { return f.machine.delay(f.at(m, t), t) }
+
+func (f forgets) settle(m memory, t int64) memory {
+	last := m[3]
+	if last == 0 || t-(last-1) >= f.ttl {
+		return f.newborn()
+	}
+	m[3] = 0
+	m = f.machine.settle(m, t)
+	m[3] = last
+	return m
+}
+
+// stale reads a clock that may stand still for as long as lag: at t it shows an instant of [t-lag, t], and never runs
+// backwards. Word 3 is 1 + what it showed last. A clock that ticks is one of these, whatever its phase, and so is one that
+// is read once for several requests.
+type stale struct {
+	machine
+	lag int64
+}
+
+// earliest returns the earliest instant that the clock may show at t.
+func (c stale) earliest(m memory, t int64) int64 { return max(t-c.lag, m[3]-1) }
+
+// shows returns the memory for a clock that showed the instant.
+func (c stale) shows(m memory, reading int64) memory {
+	m[3] = 1 + reading
+	return m
+}
+
+func (c stale) admits(m memory, reading, cost int64) bool {
+	m[3] = 0
+	return c.machine.admits(m, reading, cost)
+}
+
+func (c stale) after(m memory, reading, cost int64, allow bool) memory {
+	m[3] = 0
+	return c.shows(c.machine.after(m, reading, cost, allow), reading)
+}
+
+func (c stale) newborn() memory { return c.shows(c.machine.newborn(), unborn) }
+
+func (c stale) settle(m memory, t int64) memory {
+	from := c.earliest(m, t)
+	m[3] = 0
+	return c.shows(c.machine.settle(m, from), from)
+}
 
 // pair is two machines of two words each that must both admit.
 type pair struct{ a, b machine }
@@ -380,11 +438,17 @@ func machineOf(t *testing.T, p reference.Policy, phase, birth int64) machine {
 	default:
 		t.Fatalf("no machine for %s", p.Algorithm)
 	}
+	if p.TTL > 0 {
+		m = forgets{m, int64(p.TTL)}
+	}
 	if p.Ban > 0 {
 		m = punishes{m, int64(p.Ban)}
 	}
 	if p.Tick > 0 {
-		m = coarse{m, int64(p.Tick)}
+		m = stale{m, int64(p.Tick)}
+	}
+	if p.Ban > 0 && p.TTL > 0 || p.Ban > 0 && p.Tick > 0 || p.TTL > 0 && p.Tick > 0 {
+		t.Fatalf("%s: the last word of its memory is taken twice", p)
 	}
 	return m
 }
