@@ -48,11 +48,7 @@ func TestCheckLarge(t *testing.T) {
 			}
 			t.Logf("%d observations: %.1f s of CPU, %.2f million a second; %.1f s of wall time; %d MB at most", n, r.cpu.Seconds(),
 				float64(n)/r.cpu.Seconds()/1e6, r.wall.Seconds(), r.memory/1e6)
-			most := int64(300e6)
-			if c.partitions > 1 {
-				most = 350e6 // ten bytes an observation, and what is known of each partition
-			}
-			if r.memory > most {
+			if most := int64(300e6); r.memory > most {
 				t.Errorf("took %d MB of memory, over %d", r.memory/1e6, most/1e6)
 			}
 			if r := checkMade(t, c.made, c.tighter, min(n, 1_000_000), min(c.partitions, 100)); r.code != 1 || !strings.HasPrefix(r.out, "FAIL") {

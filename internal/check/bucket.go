@@ -55,8 +55,15 @@ func (b bucket) over(h *history) *breach {
 		}
 	}
 	c := candidates{n: b.n}
+	if y, ok := b.firstOver(h, &c, make([]bool, len(h.admitted))); ok {
+		return b.tightest(h, y)
+	}
+	return nil
+}
+
+// firstOver returns the earliest end of a violated span, ok=false where there is none. done is as long as h.admitted.
+func (b bucket) firstOver(h *history, c *candidates, done []bool) (y int64, ok bool) {
 	room := b.room()
-	done := make([]bool, len(h.admitted))
 	next, oldest := 0, 0
 	for _, i := range h.admittedByEnd {
 		y := h.admitted[i].e
@@ -65,7 +72,7 @@ func (b bucket) over(h *history) *breach {
 		}
 		c.admit(h.admitted[i].s, h.admitted[i].cost*b.per)
 		if c.top-y*b.n > room {
-			return b.tightest(h, y)
+			return y, true
 		}
 		for done[i] = true; oldest < len(done) && done[oldest]; oldest++ {
 		}
@@ -73,7 +80,7 @@ func (b bucket) over(h *history) *breach {
 			c.forget(h.admitted[oldest].s)
 		}
 	}
-	return nil
+	return 0, false
 }
 
 // room is the volume that a span of no length has room for: the burst, and one batch more where units come in batches.
@@ -139,7 +146,12 @@ type bucketMeter struct {
 }
 
 func (b bucket) usage(h *history) meter {
-	m := &bucketMeter{bucket: b, starts: h.counted(b.all), ends: h.countedEnds(b.all), tat: minTime}
+	m := b.meter(h)
+	return &m
+}
+
+func (b bucket) meter(h *history) bucketMeter {
+	m := bucketMeter{bucket: b, starts: h.counted(b.all), ends: h.countedEnds(b.all), tat: minTime}
 	if (b.startsEmpty || b.startsUnknown || h.joined(b.memory())) && len(h.all) > 0 {
 		created := h.all[0].e
 		for i := range h.all {

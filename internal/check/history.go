@@ -36,6 +36,8 @@ type history struct {
 	possibleEnds []ending
 	// denied ascends by s.
 	denied []event
+	// either is the memory of possible where that is not admitted.
+	either []event
 }
 
 // ending is the end of an interval and the cost that ends there.
@@ -63,7 +65,7 @@ func newEvent(o *timeline.Observation, w widening, end int64) event {
 	return event{s: int64(o.Sent) - w.left, e: max(e, int64(o.Sent)) + w.right, cost: max(o.Cost, 1), outcome: o.Outcome, seq: o.Seq}
 }
 
-// split fills the derived slices of h from h.all.
+// split fills the derived slices of h from h.all, in the memory of those that it had.
 func (h *history) split() {
 	var admitted, possible, denied int
 	for i := range h.all {
@@ -78,26 +80,39 @@ func (h *history) split() {
 			denied++
 		}
 	}
-	h.admitted, h.denied = make([]event, 0, admitted), make([]event, 0, denied)
-	for _, ev := range h.all {
-		switch ev.outcome {
+	h.admitted, h.denied = slices.Grow(h.admitted[:0], admitted), slices.Grow(h.denied[:0], denied)
+	for i := range h.all {
+		switch h.all[i].outcome {
 		case timeline.Allowed:
-			h.admitted = append(h.admitted, ev)
+			h.admitted = append(h.admitted, h.all[i])
 		case timeline.Denied:
-			h.denied = append(h.denied, ev)
+			h.denied = append(h.denied, h.all[i])
 		}
 	}
 	h.possible = h.admitted
 	if possible != admitted {
-		h.possible = make([]event, 0, possible)
-		for _, ev := range h.all {
-			if ev.outcome != timeline.Denied {
-				h.possible = append(h.possible, ev)
+		h.either = slices.Grow(h.either[:0], possible)
+		for i := range h.all {
+			if h.all[i].outcome != timeline.Denied {
+				h.either = append(h.either, h.all[i])
 			}
 		}
+		h.possible = h.either
 	}
-	h.admittedByEnd = orderByEnd(h.admitted)
-	h.possibleEnds = endings(h.possible)
+	h.admittedByEnd = orderInto(h.admittedByEnd, h.admitted)
+	h.endPossible()
+}
+
+// endPossible fills possibleEnds.
+func (h *history) endPossible() {
+	order := h.admittedByEnd
+	if len(h.possible) != len(h.admitted) {
+		order = orderByEnd(h.possible)
+	}
+	h.possibleEnds = slices.Grow(h.possibleEnds[:0], len(order))
+	for _, i := range order {
+		h.possibleEnds = append(h.possibleEnds, ending{h.possible[i].e, h.possible[i].cost})
+	}
 }
 
 // counted returns the events that a policy which counts all requests, or only admitted ones, may have counted.
@@ -118,8 +133,11 @@ func (h *history) countedEnds(all bool) []ending {
 
 // orderByEnd returns the indices of evs ascending by end. Recordings are nearly in that order already, so that an
 // insertion sort with a bound on its work comes first.
-func orderByEnd(evs []event) []int32 {
-	order := make([]int32, len(evs))
+func orderByEnd(evs []event) []int32 { return orderInto(nil, evs) }
+
+// orderInto is orderByEnd in the memory of order.
+func orderInto(order []int32, evs []event) []int32 {
+	order = slices.Grow(order[:0], len(evs))[:len(evs)]
 	budget := 8 * len(evs)
 	for i := range evs {
 		j := i

@@ -114,6 +114,8 @@ type part struct {
 	limited   bool
 	search    Search
 	unjudged  string
+	// ask is for the measure; nil: one of its own.
+	ask *asker
 }
 
 // caseFile is a timeline before its judge: its partitions, the policies, and what was found.

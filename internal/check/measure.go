@@ -20,7 +20,10 @@ func (c *caseFile) measure(p *part) Measured {
 	}
 	pol := c.limit[0]
 	box, _ := phasesOf(pol, c.tl.Header)
-	m := gauge{c: c, h: p.histories[0], box: box}
+	m := gauge{c: c, h: p.histories[0], box: box, ask: p.ask}
+	if m.ask == nil {
+		m.ask = &asker{}
+	}
 	out := Measured{Burst: m.burst(pol), Phase: m.phase(pol)}
 	if pol.Windowed() || pol.Algorithm == reference.SlidingWindowLog {
 		perSecond := float64(time.Second) / float64(pol.Rate.Per)
@@ -36,6 +39,7 @@ type gauge struct {
 	c   *caseFile
 	h   *history
 	box phases
+	ask *asker
 }
 
 func (g gauge) refuted(pol reference.Policy, mode Conformance) bool {
@@ -50,7 +54,10 @@ func (g gauge) refuted(pol reference.Policy, mode Conformance) bool {
 	} else if ranged(pol) {
 		pol, _ = pol.Ends()
 	}
-	s := &search{policy: pol, mode: mode, group: &group{parts: []*history{g.h}}}
+	if g.box.from == g.box.to {
+		return g.ask.refutes(g.h, newBound(pol, g.box.from, g.box.to), mode)
+	}
+	s := &search{policy: pol, mode: mode, group: &group{parts: []*history{g.h}}, ask: g.ask}
 	_, ok := s.refute(g.box)
 	return ok
 }

@@ -69,6 +69,8 @@ type search struct {
 	steps int
 	// capped tells that an exact search reached its cap.
 	capped bool
+	// ask, where it is not nil, asks the bounds for their answer alone: what is found has no breaches.
+	ask *asker
 }
 
 // refute returns the breaches that together refute every phase of the box, or ok=false where some phase survives or the
@@ -101,7 +103,9 @@ func (s *search) box(b cell) bool {
 	}
 	s.budget--
 	if r, ok := s.judge(b); ok {
-		s.found = append(s.found, r)
+		if s.ask == nil {
+			s.found = append(s.found, r)
+		}
 		return true
 	}
 	if lower, upper, ok := divide(b.policy); ok {
@@ -129,6 +133,12 @@ func (s *search) split(b phases) int64 {
 func (s *search) judge(b cell) (refutation, bool) {
 	bd := newBound(b.policy, b.from, b.to)
 	for i, h := range s.group.parts {
+		if s.ask != nil {
+			if s.ask.refutes(h, bd, s.mode) {
+				return refutation{part: i}, true
+			}
+			continue
+		}
 		if br := judgeOne(h, bd, s.mode); br != nil {
 			return refutation{i, br}, true
 		}

@@ -20,7 +20,7 @@ func (g gauge) phase(pol reference.Policy) Interval {
 	if !pol.Windowed() || pol.Align == reference.AlignFirst || g.box.from == g.box.to || len(g.h.all) > phaseLimit {
 		return Interval{}
 	}
-	s := &search{policy: pol, mode: g.c.o.Conformance, group: &group{parts: []*history{g.h}}, quick: true}
+	s := &search{policy: pol, mode: g.c.o.Conformance, group: &group{parts: []*history{g.h}}, quick: true, ask: g.ask}
 	s.turns = turnsOf(s.group, size, g.box)
 	left := s.survivors(g.box, max((g.box.to-g.box.from)/phaseParts, 1))
 	whole := g.box.to-g.box.from >= size-1

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -15,7 +16,8 @@ import (
 //
 //   - Up to heldLimit observations it holds all and calls Judge.
 //   - Beyond that it keeps about ten bytes an observation until a partition has more than exactLimit of them, and judges
-//     such a smaller partition as Judge does, one after the other.
+//     such a smaller partition as Judge does, one after the other; where one explanation is found at once it is not
+//     searched (Search.Visited is 0 then).
 //   - A partition with more, or any but small ones when tapeBudget bytes are kept, is watched: the bounds judge it
 //     as its observations come. As in Judge it is not searched exactly. Its policy is measured on what came before it was
 //     watched (with denials whose explanation may have come later left out), so that the measured intervals may be wider
@@ -36,8 +38,8 @@ type Stream struct {
 	held    []timeline.Observation
 	strands map[string]*strand
 	recent  *strand
-	// kept is the bytes of all tapes.
-	kept int
+	// store has the reels of all strands.
+	store store
 
 	counts           timeline.Counts
 	unclassified     int
@@ -71,10 +73,10 @@ const (
 type strand struct {
 	name string
 	seen facts
-	// tape has all observations, or those before the watch began.
-	tape  tape
+	// reel has all observations, or those before the watch began.
+	reel  reel
 	watch *watch
-	// since is when the first observation was sent that is not on the tape.
+	// since is when the first observation was sent that is not on the reel.
 	since time.Duration
 }
 
@@ -168,24 +170,22 @@ func (s *Stream) keep(o *timeline.Observation) {
 		}
 		s.recent = st
 	}
-	if st.watch == nil && s.plan != nil && (st.tape.n >= s.caps.whole || s.kept >= s.caps.tapes && len(st.tape.bytes) >= s.caps.small) {
-		st.begin(s.plan, o.Sent)
+	if st.watch == nil && s.plan != nil && (st.reel.n >= s.caps.whole || s.store.bytes() >= s.caps.tapes && st.reel.size >= s.caps.small) {
+		s.watch(st, o.Sent)
 	}
 	if st.watch != nil {
 		st.watch.observe(o, st.seen.sent)
 	} else {
-		before := cap(st.tape.bytes)
-		st.tape.add(o)
-		s.kept += cap(st.tape.bytes) - before
+		st.reel.add(&s.store, o)
 	}
 	st.seen.add(o)
 }
 
-// begin watches the partition from its first observation on, for an observation sent at since.
-func (st *strand) begin(plan *watchPlan, since time.Duration) {
-	st.watch, st.since = newWatch(plan, st.name), since
+// watch watches a partition from its first observation on, for an observation sent at since.
+func (s *Stream) watch(st *strand, since time.Duration) {
+	st.watch, st.since = newWatch(s.plan, st.name), since
 	n := 0
-	st.tape.each(func(o *timeline.Observation) {
+	eachOf(st.reel.read(&s.store, nil), func(o *timeline.Observation) {
 		st.watch.observe(o, n)
 		n++
 	})
@@ -217,9 +217,12 @@ func (s *Stream) Finish() (*Judgement, error) {
 		return s.together(strands)
 	}
 	partitions := make([]PartitionVerdict, len(strands))
+	clerks := sync.Pool{New: func() any { return newClerk(s) }}
 	each(len(strands), func(i int) {
-		partitions[i] = s.verdict(strands[i])
+		k := clerks.Get().(*clerk)
+		partitions[i] = s.verdict(strands[i], k)
 		strands[i] = nil
+		clerks.Put(k)
 	})
 	return s.caseOf(nil).conclude(partitions, s.unclassified), nil
 }
@@ -237,7 +240,7 @@ func (s *Stream) shared() bool {
 func (s *Stream) together(strands []*strand) (*Judgement, error) {
 	tl := &timeline.Timeline{Header: s.header}
 	for _, st := range strands {
-		tl.Observations = append(tl.Observations, st.observations()...)
+		tl.Observations = append(tl.Observations, st.reel.observations(&s.store, st.name)...)
 	}
 	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return int(min(max(a.Sent-b.Sent, -1), 1)) })
 	o := s.o
@@ -250,9 +253,14 @@ func (s *Stream) caseOf(obs []timeline.Observation) *caseFile {
 	return newCase(&timeline.Timeline{Header: s.header, Observations: obs}, s.limit, s.o)
 }
 
-// verdict judges one partition.
-func (s *Stream) verdict(st *strand) PartitionVerdict {
-	obs := st.observations()
+// verdict judges one partition, by the clerk where there is one and it can.
+func (s *Stream) verdict(st *strand, k *clerk) PartitionVerdict {
+	if k != nil && st.watch == nil {
+		if v, ok := k.verdict(st); ok {
+			return v
+		}
+	}
+	obs := st.reel.observations(&s.store, st.name)
 	if st.watch != nil {
 		st.watch.finish()
 		obs = s.explained(obs, st.since)
@@ -270,12 +278,9 @@ func (s *Stream) verdict(st *strand) PartitionVerdict {
 	} else {
 		c.judge()
 	}
-	st.tape, st.watch = tape{}, nil
+	st.watch = nil
 	return c.verdict(p)
 }
-
-// observations returns what the tape holds. What only tells why nothing is known is in the facts.
-func (st *strand) observations() []timeline.Observation { return st.tape.observations(st.name) }
 
 // explained returns the observations without the denials that one sent at or after the given instant may explain.
 func (s *Stream) explained(obs []timeline.Observation, since time.Duration) []timeline.Observation {

@@ -282,7 +282,8 @@ func TestLostAnswersAreNotKept(t *testing.T) {
 // requests.
 func TestTapeKeepsWhatItWasGiven(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
-	var tp tape
+	var on store
+	var tp, other reel
 	var want []timeline.Observation
 	for range 5000 {
 		large := func() int64 { return (r.Int64() - 1<<62) >> r.IntN(64) }
@@ -295,9 +296,10 @@ func TestTapeKeepsWhatItWasGiven(t *testing.T) {
 		}
 		o.At = o.Sent
 		want = append(want, o)
-		tp.add(&o)
+		tp.add(&on, &o)
+		other.add(&on, &want[0])
 	}
-	if got := tp.observations("p"); !reflect.DeepEqual(got, want) {
+	if got := tp.observations(&on, "p"); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %d observations back, not those %d that were added", len(got), len(want))
 	}
 }

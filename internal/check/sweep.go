@@ -16,15 +16,22 @@ type sweep struct {
 	earliest int64
 	dearest  int64
 	out      []int32
+	// once ends the sweep with the first denial that nothing explains.
+	once bool
 }
 
 // unexplained returns the indices in h.denied of the denials that no instant of their interval explains, in the order
 // in which their intervals end. counted are the events that the meter counts, ascending by s.
 func unexplained(h *history, m meter, counted []event, own bool) []int32 {
-	w := &sweep{h: h, m: m, own: own, unit: m.unit(), earliest: maxTime}
+	w := &sweep{h: h, m: m, own: own}
+	return w.unexplained(counted)
+}
+
+func (w *sweep) unexplained(counted []event) []int32 {
+	w.unit, w.earliest = w.m.unit(), maxTime
 	next, last := 0, minTime
-	for j := range h.denied {
-		d := &h.denied[j]
+	for j := range w.h.denied {
+		d := &w.h.denied[j]
 		for ; next < len(counted) && counted[next].s <= d.s; next++ {
 			if len(w.pending) > 0 && counted[next].s > last {
 				w.settle(counted[next].s)
@@ -35,7 +42,9 @@ func unexplained(h *history, m meter, counted []event, own bool) []int32 {
 			w.settle(d.s)
 		}
 		last = d.s
-		w.begin(int32(j), d)
+		if w.begin(int32(j), d); w.once && len(w.out) > 0 {
+			return w.out
+		}
 	}
 	for ; len(w.pending) > 0 && next < len(counted); next++ {
 		w.settle(counted[next].s)

@@ -10,8 +10,13 @@ import (
 // tape keeps the observations of one partition, ascending by Sent, in some ten bytes each: what a judgement needs of
 // them, as differences from the one before. The zero value is empty.
 type tape struct {
+	tapeHead
 	bytes []byte
-	n     int
+}
+
+// tapeHead is where the next observation of a tape is written.
+type tapeHead struct {
+	n int
 	// first and last are when the first and the last observation were sent; seq is the number of the last.
 	first, last time.Duration
 	seq         int
@@ -29,8 +34,8 @@ const (
 // tapeMost is the most bytes that an observation takes.
 const tapeMost = 1 + 4*binary.MaxVarintLen64
 
-// add appends an observation.
-func (t *tape) add(o *timeline.Observation) {
+// code appends to b what is kept of an observation.
+func (t *tapeHead) code(b []byte, o *timeline.Observation) []byte {
 	flags := byte(o.Outcome) & tapeOutcome
 	if o.Answered {
 		flags |= tapeAnswered
@@ -48,8 +53,7 @@ func (t *tape) add(o *timeline.Observation) {
 	if wait < 0 || o.Answered && took < 0 {
 		flags |= tapeSigned
 	}
-	var room [tapeMost]byte
-	b := append(room[:0], flags)
+	b = append(b, flags)
 	b = appendTime(b, wait, flags)
 	if o.Answered {
 		b = appendTime(b, took, flags)
@@ -60,13 +64,13 @@ func (t *tape) add(o *timeline.Observation) {
 	if flags&tapeNextSeq == 0 {
 		b = binary.AppendVarint(b, int64(o.Seq-t.seq))
 	}
-	if cap(t.bytes)-len(t.bytes) < len(b) { // there may be very many tapes: none has much to spare
-		t.bytes = append(make([]byte, 0, len(t.bytes)+len(t.bytes)/8+len(b)), t.bytes...)
-	}
-	t.bytes = append(t.bytes, b...)
 	t.last, t.seq = o.Sent, o.Seq
 	t.n++
+	return b
 }
+
+// add appends an observation.
+func (t *tape) add(o *timeline.Observation) { t.bytes = t.code(t.bytes, o) }
 
 func appendTime(b []byte, d time.Duration, flags byte) []byte {
 	if flags&tapeSigned != 0 {
@@ -76,9 +80,11 @@ func appendTime(b []byte, d time.Duration, flags byte) []byte {
 }
 
 // each calls f for every observation, in order; o is overwritten by the next.
-func (t *tape) each(f func(o *timeline.Observation)) {
+func (t *tape) each(f func(o *timeline.Observation)) { eachOf(t.bytes, f) }
+
+// eachOf calls f for every observation of what a tape keeps.
+func eachOf(rest []byte, f func(o *timeline.Observation)) {
 	var o timeline.Observation
-	rest := t.bytes
 	next := func(signed bool) int64 {
 		if signed {
 			v, n := binary.Varint(rest)
@@ -107,14 +113,4 @@ func (t *tape) each(f func(o *timeline.Observation)) {
 		}
 		f(&o)
 	}
-}
-
-// observations returns all that was added, under the name of a partition.
-func (t *tape) observations(partition string) []timeline.Observation {
-	out := make([]timeline.Observation, 0, t.n)
-	t.each(func(o *timeline.Observation) {
-		out = append(out, *o)
-		out[len(out)-1].Partition = partition
-	})
-	return out
 }
