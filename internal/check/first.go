@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -11,9 +12,22 @@ import (
 // is carried from window to window.
 type first struct {
 	quota, size int64
+	// all: denied requests count too; one that costs more than the quota opens a window.
+	all bool
 }
 
-func newFirst(p reference.Policy) first { return first{p.Rate.N, int64(p.Rate.Per)} }
+func newFirst(p reference.Policy) first {
+	return first{p.Rate.N, int64(p.Rate.Per), p.Count == reference.CountAll}
+}
+
+// openers returns the events that may open a window, ascending by start, and their ends.
+func (f first) openers(h *history) ([]event, []ending) {
+	dear := func(ev event) bool { return ev.cost > f.quota }
+	if f.all && slices.ContainsFunc(h.denied, dear) {
+		return h.all, endings(h.all)
+	}
+	return h.possible, h.possibleEnds
+}
 
 // opening is the closed interval in which a window begins.
 type opening struct{ from, to int64 }
@@ -21,18 +35,19 @@ type opening struct{ from, to int64 }
 // openings returns the interval in which window 0, 1, ... begins, ascending at both ends. Only requests that may have
 // been admitted open windows; the first of them all opens window 0. The list ends when no later window is certain.
 func (f first) openings(h *history) []opening {
-	if len(h.possible) == 0 {
+	openers, ends := f.openers(h)
+	if len(openers) == 0 {
 		return nil
 	}
 	var out []opening
-	o := opening{h.possible[0].s, maxTime}
+	o := opening{openers[0].s, maxTime}
 	if len(h.admittedByEnd) > 0 { // only a sure admission bounds an opening from above
 		o.to = h.admitted[h.admittedByEnd[0]].e
 	}
-	for len(out) < len(h.possible) { // every window is opened by an admission of its own
+	for len(out) < len(openers) { // every window is opened by a request of its own
 		out = append(out, o)
 		from := o.from + f.size
-		lowest := earliestDecision(h.possible, h.possibleEnds, from)
+		lowest := earliestDecision(openers, ends, from)
 		if lowest == maxTime {
 			break
 		}
@@ -94,7 +109,7 @@ type firstMeter struct {
 }
 
 func (f first) usage(h *history) meter {
-	return &firstMeter{first: f, open: f.openings(h), starts: h.possible, gone: newTally(h.possibleEnds)}
+	return &firstMeter{first: f, open: f.openings(h), starts: h.counted(f.all), gone: newTally(h.countedEnds(f.all))}
 }
 
 func (m *firstMeter) unit() int64 { return 1 }
@@ -117,4 +132,4 @@ func (f first) memory() int64 { return f.size }
 
 func (f first) full() int64 { return f.quota }
 
-func (f first) countsAll() bool { return false }
+func (f first) countsAll() bool { return f.all }

@@ -112,6 +112,7 @@ func smallWindows(add adder) {
 	add("fixed window, quota 3, unknown phase", fixed, func(p *reference.Policy) { unknown(p); p.Rate.N = 3 })
 	add("fixed window, phase in a range", fixed, func(p *reference.Policy) { p.PhaseFrom, p.PhaseTo = 3, 9 })
 	add("fixed window, first request", fixed, first)
+	add("fixed window, first request, counts all", fixed, func(p *reference.Policy) { first(p); countsAll(p) })
 	add("fixed window, tick", fixed, ticks)
 	counter := fixed
 	counter.Algorithm = reference.SlidingWindowCounter

@@ -16,8 +16,8 @@ import (
 //
 // It goes through time one nanosecond after the other with the set of all (decided requests, memory) that can be reached.
 // Three shortcuts, each plain: a node that was reached stays (time alone changes no memory); of requests alike in outcome
-// and cost the one whose interval ends first is decided first (exchange them where it was not); a denial that changes no
-// memory is decided as soon as it can be.
+// and cost the one whose interval ends first is decided first (exchange them where it was not); where denials never change
+// the memory, but for its first request, one that does not is decided as soon as it can be.
 type oracle struct {
 	m    machine
 	reqs []request
@@ -157,10 +157,10 @@ func (o *oracle) answer(i int, n node, k int, reading int64) bool {
 		return false // it was answered before a queue would have let it through
 	}
 	to := node{n.done | 1<<k, o.m.after(n.m, reading, r.cost, allow)}
-	if !allow && to.m == n.m {
-		if r.outcome == timeline.Unknown {
-			return false // it may as well never arrive
-		}
+	if !allow && to.m == n.m && r.outcome == timeline.Unknown {
+		return false // it may as well never arrive
+	}
+	if !allow && to.m == n.m && !o.m.counts() {
 		o.nodes[i] = to
 		o.seen.add(to)
 		return true

@@ -22,6 +22,8 @@ type machine interface {
 	after(m memory, t, cost int64, allow bool) memory
 	// delay is how long a request admitted at t waits.
 	delay(m memory, t int64) int64
+	// counts tells that a denial may change the memory, now or later.
+	counts() bool
 	// settle returns a memory that no request at or after t can tell from m, the same for as many as is easily seen.
 	settle(m memory, t int64) memory
 }
@@ -69,6 +71,8 @@ func (b tats) delay(m memory, t int64) int64 {
 	return max(0, (behind+b.n-1)/b.n)
 }
 
+func (b tats) counts() bool { return b.all }
+
 func (b tats) settle(m memory, t int64) memory {
 	if m[0] == unborn && b.birth == 0 || m[0] != unborn && m[0] <= t*b.n {
 		return memory{t * b.n}
@@ -107,6 +111,8 @@ func (b batches) after(m memory, t, cost int64, allow bool) memory {
 }
 
 func (b batches) delay(memory, int64) int64 { return 0 }
+
+func (b batches) counts() bool { return b.all }
 
 func (b batches) settle(m memory, t int64) memory {
 	if m[0] == unborn {
@@ -154,6 +160,8 @@ func (l units) after(m memory, t, cost int64, allow bool) memory {
 
 func (l units) delay(memory, int64) int64 { return 0 }
 
+func (l units) counts() bool { return l.all }
+
 func (l units) settle(m memory, t int64) memory {
 	log, _ := l.inside(m, t)
 	return memory{log}
@@ -193,7 +201,9 @@ func (f fixedCount) after(m memory, t, cost int64, allow bool) memory {
 	return m
 }
 
-func (f fixedCount) delay(memory, int64) int64       { return 0 }
+func (f fixedCount) delay(memory, int64) int64 { return 0 }
+func (f fixedCount) counts() bool              { return f.all }
+
 func (f fixedCount) settle(m memory, t int64) memory { return f.at(m, t) }
 
 // twoCounts is a sliding window counter: word 0 is when the window began, word 1 the count of the one before, word 2 its
@@ -264,6 +274,8 @@ func (c twoCounts) after(m memory, t, cost int64, allow bool) memory {
 
 func (c twoCounts) delay(memory, int64) int64 { return 0 }
 
+func (c twoCounts) counts() bool { return c.all }
+
 func (c twoCounts) settle(m memory, t int64) memory {
 	if c.first && m[0] != unborn && t < m[0]+2*c.size {
 		return m
@@ -293,6 +305,8 @@ func (b punishes) after(m memory, t, cost int64, allow bool) memory {
 	m[3] = until
 	return m
 }
+
+func (punishes) counts() bool { return true }
 
 func (b punishes) settle(m memory, t int64) memory {
 	until := m[3]
@@ -327,6 +341,8 @@ func (f forgets) after(m memory, t, cost int64, allow bool) memory {
 }
 
 func (f forgets) delay(m memory, t int64) int64 { return f.machine.delay(f.at(m, t), t) }
+
+func (forgets) counts() bool { return true }
 
 func (f forgets) settle(m memory, t int64) memory {
 	last := m[3]
@@ -402,6 +418,8 @@ func (p pair) delay(m memory, t int64) int64 {
 	a, b := halves(m)
 	return max(p.a.delay(a, t), p.b.delay(b, t))
 }
+
+func (p pair) counts() bool { return p.a.counts() || p.b.counts() }
 
 func (p pair) settle(m memory, t int64) memory {
 	a, b := halves(m)

@@ -62,6 +62,9 @@ var floors = map[string]floor{
 	// A denied request takes what is left of a bucket: the level then depends on the time of the denial.
 	"token bucket, counts all":              {0.72, 0.65},
 	"token bucket, counts all, mixed costs": {0.74, 0.69},
+	// A denied request fills the window: which it was is not modelled.
+	"fixed window, first request, counts all":              {0.83, 0.74},
+	"fixed window, first request, counts all, mixed costs": {0.88, 0.83},
 	// When a ban began is not modelled: any denial may explain any other within the ban.
 	"token bucket, ban":              {0.69, 0.60},
 	"token bucket, ban, mixed costs": {0.74, 0.70},
