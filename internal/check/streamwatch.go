@@ -75,6 +75,9 @@ type watch struct {
 	lost         []timeline.Observation
 	lostUnits    int64
 	end          time.Duration
+	// ended, sorting and order are memory that take uses again and again.
+	ended, sorting []event
+	order          []int32
 }
 
 // The most that a watch keeps of the last observations, and takes at once.
@@ -134,7 +137,7 @@ func (w *watch) turn(n int) {
 	}
 	enough := min(max(n/8, w.plan.last), mostKept)
 	if w.newer.n >= enough && int64(w.newer.first) < oldest-w.plan.reach {
-		w.older, w.newer = w.newer, tape{}
+		w.older, w.newer = w.newer, tape{bytes: w.older.bytes[:0]}
 	}
 }
 
@@ -149,7 +152,7 @@ func (w *watch) take(horizon int64) {
 		return
 	}
 	oldest := horizon
-	var ended []event
+	ended := w.ended[:0]
 	for i := cut - 1; i >= 0; i-- {
 		switch ev := &w.block[i]; {
 		case ev.outcome != timeline.Allowed:
@@ -160,7 +163,8 @@ func (w *watch) take(horizon int64) {
 		}
 	}
 	slices.Reverse(ended)
-	sortByEnd(ended)
+	w.sortByEnd(ended)
+	w.ended = ended
 	w.sweep(fresh, ended, oldest, horizon)
 	keep := w.block[:0]
 	for _, ev := range w.block[:cut] {
@@ -188,15 +192,18 @@ func (w *watch) sweep(fresh, ended []event, oldest, horizon int64) {
 }
 
 // sortByEnd sorts events, which are nearly in order, by their ends.
-func sortByEnd(evs []event) {
-	sorted := slices.IsSortedFunc(evs, func(a, b event) int { return cmp.Compare(a.e, b.e) })
+func (w *watch) sortByEnd(evs []event) {
+	sorted := true
+	for i := 1; i < len(evs) && sorted; i++ {
+		sorted = evs[i-1].e <= evs[i].e
+	}
 	if sorted {
 		return
 	}
-	order := orderByEnd(evs)
-	old := slices.Clone(evs)
-	for k, i := range order {
-		evs[k] = old[i]
+	w.order = orderInto(w.order, evs)
+	w.sorting = append(w.sorting[:0], evs...)
+	for k, i := range w.order {
+		evs[k] = w.sorting[i]
 	}
 }
 
@@ -206,6 +213,7 @@ func (w *watch) finish() {
 		w.take(maxTime)
 	}
 	w.block, w.over, w.under = nil, nil, nil
+	w.ended, w.sorting, w.order = nil, nil, nil
 	w.older, w.newer, w.lost = tape{}, tape{}, nil
 }
 

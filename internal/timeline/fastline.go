@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"unicode/utf8"
 )
@@ -21,9 +22,9 @@ func (r *Reader) fastLine(line []byte, o *Observation) bool {
 	if !c.take('{') {
 		return false
 	}
-	for {
-		name, ok := c.key()
-		if !ok || !r.fastMember(memberOf(name), name, o) {
+	for k := 0; ; k++ {
+		m, name, ok := r.keys.next(c, k)
+		if !ok || !r.fastMember(m, name, o) {
 			return false
 		}
 		if c.take(',') {
@@ -33,6 +34,43 @@ func (r *Reader) fastLine(line []byte, o *Observation) bool {
 		c.space()
 		return ok && c.at == len(line)
 	}
+}
+
+// keys are the names of members, each as it stood in the last line that had so many: most lines have the same ones in the
+// same order. A name stands there with its quotes and its colon.
+type keys []struct {
+	text   string
+	member memberSet
+}
+
+// mostKeys is how many members of a line are expected to be those of the last one.
+const mostKeys = 32
+
+// next reads the name of the member number k of a line, and its colon.
+func (e *keys) next(c *cursor, k int) (m memberSet, name []byte, ok bool) {
+	if k < len(*e) {
+		expected := &(*e)[k]
+		if end := c.at + len(expected.text); end <= len(c.text) && string(c.text[c.at:end]) == expected.text {
+			name = c.text[c.at+1 : end-2]
+			c.at = end
+			return expected.member, name, true
+		}
+	}
+	start := c.at
+	if name, ok = c.key(); !ok {
+		return 0, nil, false
+	}
+	m = memberOf(name)
+	if text := c.text[start:c.at]; len(text) == len(name)+3 && k < mostKeys && k <= len(*e) { // no spaces
+		if k == len(*e) {
+			*e = append(*e, struct {
+				text   string
+				member memberSet
+			}{})
+		}
+		(*e)[k].text, (*e)[k].member = string(text), m
+	}
+	return m, name, true
 }
 
 func (r *Reader) fastMember(m memberSet, name []byte, o *Observation) bool {
@@ -167,6 +205,14 @@ func (c *cursor) integer() (int64, bool) {
 	c.space()
 	start := c.at
 	v := int64(0)
+	for c.at+8 <= len(c.text) && c.at-start < 16 {
+		eight := binary.LittleEndian.Uint64(c.text[c.at:])
+		if !digits(eight) {
+			break
+		}
+		v = v*100_000_000 + eightDigits(eight)
+		c.at += 8
+	}
 	for c.at < len(c.text) {
 		d := c.text[c.at] - '0'
 		if d > 9 {
@@ -177,6 +223,21 @@ func (c *cursor) integer() (int64, bool) {
 	}
 	n := c.at - start
 	return v, n == 1 || n > 1 && n <= 18 && c.text[start] != '0'
+}
+
+// digits tells whether eight bytes are all decimal digits: the upper half of each is 3, also after adding 6.
+func digits(eight uint64) bool {
+	const upper, three = 0xf0f0f0f0f0f0f0f0, 0x3030303030303030
+	return eight&upper == three && (eight+0x0606060606060606)&upper == three
+}
+
+// eightDigits is the number that eight digits mean, the first of them in the lowest byte: neighbours are joined to pairs,
+// those to fours, those to eight.
+func eightDigits(eight uint64) int64 {
+	eight -= 0x3030303030303030
+	eight = eight*10 + eight>>8
+	eight = (eight&0x000000ff000000ff*(100+1_000_000<<32) + eight>>16&0x000000ff000000ff*(1+10_000<<32)) >> 32
+	return int64(eight)
 }
 
 // string reads a string. The result is valid until the next call.

@@ -59,6 +59,7 @@ type Reader struct {
 
 	seen   memberSet
 	cursor cursor
+	keys   keys
 	names  interner
 	spare  Fields
 	seqs   seqSet
