@@ -146,33 +146,50 @@ func serveFor(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(line)
 }
 
-// compareReadme runs a command and demands the lines of README.md in its output, and the exit status that they tell.
+// compareReadme runs a command and demands the lines of README.md in its output, and the exit status that they tell. What a
+// busy machine showed too little of, or wider than README.md has it, is run again; another verdict is not.
 func compareReadme(t *testing.T, dir string, args, want []string) {
 	t.Helper()
+	all := strings.Join(want, "\n")
+	for n := 1; ; n++ {
+		out, errs, status := runReadme(t, dir, args)
+		switch {
+		case status == exitInconclusive && n < judgings:
+			continue
+		case strings.Contains(all, "FAIL") && status != exitFail, strings.Contains(all, "PASS") && status != exitPass, status == exitNothing, status < 0:
+			t.Fatalf("%q: exit status %d, README.md shows %q; stderr: %s", args, status, all, errs)
+		}
+		got, missing := steady(out), ""
+		for _, line := range want {
+			if key := steady(keyOf.FindString(line)); missing == "" && !strings.Contains(got, key) {
+				missing = key
+			}
+		}
+		if missing == "" {
+			return
+		}
+		if n == judgings {
+			t.Fatalf("%q:\ngot  %s\nwant %s", args, got, missing)
+		}
+	}
+}
+
+// runReadme runs a command.
+func runReadme(t *testing.T, dir string, args []string) (out, errs string, status int) {
+	t.Helper()
 	cmd := program(t, dir, args...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	defer kill.Stop()
-	err := cmd.Wait()
-	status, all := 0, strings.Join(want, "\n")
 	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if err := cmd.Wait(); errors.As(err, &exit) {
 		status = exit.ExitCode()
 	}
-	switch {
-	case strings.Contains(all, "FAIL") && status != exitFail, strings.Contains(all, "PASS") && status != exitPass, status == exitNothing, status < 0:
-		t.Errorf("%q: exit status %d, README.md shows %q; stderr: %s", args, status, all, errs.String())
-	}
-	got := steady(out.String())
-	for _, line := range want {
-		if key := steady(keyOf.FindString(line)); !strings.Contains(got, key) {
-			t.Errorf("%q:\ngot  %s\nwant %s", args, got, key)
-		}
-	}
+	return stdout.String(), stderr.String(), status
 }
 
 // keyOf is the part of a line that every run prints: a row of the table up to what was measured, since the columns behind it

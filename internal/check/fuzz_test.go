@@ -122,7 +122,7 @@ func FuzzJudge(f *testing.F) {
 }
 
 // fuzzPatience is how long the judgement of a few dozen requests may take, on a machine that does much else.
-const fuzzPatience = 20 * time.Second
+const fuzzPatience = 2 * time.Minute
 
 // survives judges tl and checks the form of what comes back.
 func survives(t *testing.T, tl *timeline.Timeline, limit reference.Limit, o Options) {

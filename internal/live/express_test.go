@@ -15,8 +15,11 @@ import (
 	"time"
 )
 
-// install bounds the installation of the packages in time.
-const install = 3 * time.Minute
+// The installation of the packages is bounded in time, and tried again: a registry may be out of reach for a moment.
+const (
+	install  = 4 * time.Minute
+	installs = 4
+)
 
 // express starts express-rate-limit with limit requests a window and returns its URL.
 func express(t testing.TB, limit int, window time.Duration) string {
@@ -81,10 +84,16 @@ func npmCI(t testing.TB, dir string, files map[string][]byte) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), install)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		missing(t, "npm ci in testdata/express: %v (is there a network?)\n%s", err, out)
+	for n := 1; ; n++ {
+		cmd := exec.CommandContext(ctx, npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			return
+		}
+		if n == installs || ctx.Err() != nil {
+			missing(t, "npm ci in testdata/express, tried %d times: %v (is there a network?)\n%s", n, err, out)
+		}
 	}
 }
 

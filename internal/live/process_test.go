@@ -33,8 +33,8 @@ type program struct {
 // Bounds of the life of a server.
 const (
 	startTries = 5
-	startTime  = 20 * time.Second
-	stopTime   = 5 * time.Second
+	startTime  = 2 * time.Minute
+	stopTime   = 10 * time.Second
 )
 
 // portTaken recognises the complaint of a server whose port somebody took between the choice and its start.
@@ -149,7 +149,7 @@ func (s *process) wait(port int) error {
 		if !listens(s.cmd.Process.Pid, port) {
 			continue
 		}
-		c, err := net.DialTimeout("tcp", s.addr, time.Second)
+		c, err := net.DialTimeout("tcp", s.addr, 10*time.Second)
 		if err == nil {
 			return c.Close()
 		}

@@ -15,7 +15,7 @@ const atOnce = 4
 
 // nginx with rate=10r/s burst=20 nodelay admits 21 at once: that SPEC passes, and one more or one less fails, every time,
 // on a machine that is busy with something else: two goroutines of another process that burn all they get. RLCHECK_SOAK=1
-// does it fifty times, else three.
+// does it fifty times, else three. What shows too little is done again.
 //
 // It does not go on beside other tests: what burns here would hold up theirs.
 func TestNginxBurstFiftyTimes(t *testing.T) {
@@ -34,15 +34,10 @@ func TestNginxBurstFiftyTimes(t *testing.T) {
 			slots <- struct{}{}
 			runs.Go(func() {
 				defer func() { <-slots }()
-				r := run(t, read(t, "burst", url, fmt.Sprintf("leaky-bucket,rate=10/s,burst=%d", burst)), "")
-				if burst == 21 {
-					mustPass(t, r)
-				} else {
-					mustFail(t, r)
-				}
+				v := burstOf(t, url, burst)
 				mu.Lock()
 				defer mu.Unlock()
-				got[burst][r.Verdict]++
+				got[burst][v]++
 			})
 		}
 	}
@@ -52,5 +47,25 @@ func TestNginxBurstFiftyTimes(t *testing.T) {
 		if got[burst][want] != times {
 			t.Errorf("burst=%d: got %v, want %d %s", burst, got[burst], times, want)
 		}
+	}
+}
+
+// burstOf runs the burst under a SPEC of a burst until it shows enough, and returns the verdict.
+func burstOf(t testing.TB, url string, burst int) check.Verdict {
+	t.Helper()
+	for p := (patience{}); ; {
+		more := p.left()
+		still := watch(t)
+		r := run(t, read(t, "burst", url, fmt.Sprintf("leaky-bucket,rate=10/s,burst=%d", burst)), "")
+		longest := still()
+		switch {
+		case more && r.Verdict == check.Inconclusive, more && burst == 21 && r.Verdict == check.Fail && standsStill(t, r, longest):
+			continue
+		case burst == 21:
+			mustPass(t, r)
+		case !fails(t, r):
+			t.Errorf("got %s, want a FAIL of conformance; the recording is kept at %s", line(&r), keep(t, r))
+		}
+		return r.Verdict
 	}
 }

@@ -106,10 +106,10 @@ func flood(c net.Conn, text string, size int) {
 }
 
 func TestUnreachableTargets(t *testing.T) {
-	closed := loopback(t, func(net.Conn) {})
-	l := must(net.Listen("tcp", "127.0.0.1:0"))
-	closed.Host = l.Addr().String()
-	l.Close()
+	// The port of a connection of ours is refused as long as it is open, and nobody else can have it.
+	taken := must(net.Dial("tcp", loopback(t, func(c net.Conn) { io.Copy(io.Discard, c) }).Host))
+	defer taken.Close()
+	closed := &url.URL{Scheme: "http", Host: taken.LocalAddr().String(), Path: "/"}
 	var accepted atomic.Int64
 	listening := loopback(t, func(net.Conn) { accepted.Add(1) })
 	for name, tt := range map[string]struct {
@@ -117,7 +117,9 @@ func TestUnreachableTargets(t *testing.T) {
 		want string
 	}{
 		"refused": {Options{URL: closed}, "refused"},
-		"dns":     {Options{URL: &url.URL{Scheme: "http", Host: "no-such-host.invalid"}}, "dns"},
+		"dns": {Options{URL: listening, Dial: func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "no-such-host.invalid", IsNotFound: true}}
+		}}, "dns"},
 		"guard": {Options{URL: listening, Guard: func(a netip.Addr) error {
 			if a != netip.MustParseAddr("127.0.0.1") {
 				t.Errorf("guard was asked about %v", a)

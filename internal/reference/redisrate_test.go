@@ -20,8 +20,32 @@ import (
 //
 //	kind   every admission as early as it can have been: if it denies at the end, so must redis_rate
 //	harsh  every admission as late as it can have been: if it admits at the beginning, so must redis_rate
+//
+// A machine that takes long for each call may ask too seldom to be denied, or leave too much open: then it is asked again.
 func TestGCRADecidesAsRedisRate(t *testing.T) {
+	const tries = 20
 	client := startRedis(t)
+	var a rulings
+	for n := range tries {
+		if a = askRedisRate(t, client, "key"+strconv.Itoa(n)); a.allowed > 0 && a.denied > 0 && a.decided >= a.all()/4 {
+			break
+		}
+	}
+	wantBoth(t, a.allowed, a.denied)
+	if a.decided < a.all()/4 {
+		t.Errorf("got %d of %d decisions that could have been wrong, want a quarter at least", a.decided, a.all())
+	}
+	t.Logf("%d allowed, %d denied; %d of %d decisions could have been wrong", a.allowed, a.denied, a.decided, a.all())
+}
+
+// rulings counts what redis_rate answered, and of how much the reference knew what was right.
+type rulings struct{ allowed, denied, decided int }
+
+func (a rulings) all() int { return a.allowed + a.denied }
+
+// askRedisRate asks redis_rate of a key and compares each answer.
+func askRedisRate(t *testing.T, client *redis.Client, key string) (a rulings) {
+	t.Helper()
 	p := Policy{Algorithm: GCRA, Rate: Rate{100, time.Second}, Burst: 10}
 	theirs := redis_rate.NewLimiter(client)
 	their := redis_rate.Limit{Rate: int(p.Rate.N), Period: p.Rate.Per, Burst: int(p.Burst)}
@@ -29,16 +53,13 @@ func TestGCRADecidesAsRedisRate(t *testing.T) {
 	// The server counts in microseconds, and in a floating point that is 0.06 us apart at this size.
 	const blur = 2 * time.Microsecond
 	var kind, harsh cellState
-	var decided, allowed, denied int
-	started := time.Now()
-	const requests = 300
-	for i := range requests {
+	for i := range 300 {
 		cost := int64(1 + i%7/6)
 		before := time.Duration(time.Now().UnixNano()) - blur
 		for before < harsh.last {
 			before = time.Duration(time.Now().UnixNano()) - blur
 		}
-		result, err := theirs.AllowN(context.Background(), "key", their, int(cost))
+		result, err := theirs.AllowN(context.Background(), key, their, int(cost))
 		after := time.Duration(time.Now().UnixNano()) + blur
 		if err != nil {
 			t.Fatal(err)
@@ -53,9 +74,9 @@ func TestGCRADecidesAsRedisRate(t *testing.T) {
 			t.Fatalf("request %d: redis_rate admits %v, the reference must %v, may %v", i, allow, must, may)
 		}
 		if must == may {
-			decided++
+			a.decided++
 		}
-		count(Decision{Allow: allow}, &allowed, &denied)
+		count(Decision{Allow: allow}, &a.allowed, &a.denied)
 		if allow {
 			kind, _ = g.charge(g.advance(kind, before), cost, true)
 			harsh, _ = g.charge(g.advance(harsh, after), cost, true)
@@ -70,14 +91,7 @@ func TestGCRADecidesAsRedisRate(t *testing.T) {
 			time.Sleep(time.Duration(i%60) * time.Millisecond)
 		}
 	}
-	if clockSet := time.Since(started) - time.Now().Round(0).Sub(started.Round(0)); clockSet.Abs() > time.Millisecond {
-		t.Skipf("the machine's clock was set by %v meanwhile", clockSet)
-	}
-	wantBoth(t, allowed, denied)
-	if decided < requests/4 {
-		t.Errorf("got %d of %d decisions that could have been wrong, want a quarter at least", decided, requests)
-	}
-	t.Logf("%d allowed, %d denied; %d of %d decisions could have been wrong", allowed, denied, decided, requests)
+	return a
 }
 
 // startRedis starts a redis-server on a free loopback port, ended with the test. Without one the test is skipped, but not
@@ -91,7 +105,7 @@ func startRedis(t *testing.T) *redis.Client {
 		}
 		t.Skip("no redis-server here")
 	}
-	for range 3 { // Somebody else may take the port between.
+	for range 5 { // Somebody else may take the port between.
 		client, err := tryRedis(t, path)
 		if err == nil {
 			return client
@@ -119,13 +133,14 @@ func tryRedis(t *testing.T, path string) (*redis.Client, error) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Wait() }()
-	client := redis.NewClient(&redis.Options{Addr: address.String()})
+	client := redis.NewClient(&redis.Options{Addr: address.String(), MaxRetries: -1, // a script that ran twice would count twice
+		ReadTimeout: time.Minute, WriteTimeout: time.Minute})
 	t.Cleanup(func() {
 		_ = client.Close()
 		_ = server.Process.Kill()
 		<-ended
 	})
-	for range 300 {
+	for range 3000 {
 		select {
 		case err := <-ended:
 			ended <- err

@@ -140,7 +140,7 @@ func TestProblemBody(t *testing.T) {
 
 // TestHeadHasTheFieldsOfGet asks both ways on a real connection.
 func TestHeadHasTheFieldsOfGet(t *testing.T) {
-	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d")})
+	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d,align=first")})
 	server := httptest.NewServer(target)
 	defer server.Close()
 	for _, key := range []string{"allowed", "denied"} {
@@ -182,7 +182,7 @@ func TestHeadHasTheFieldsOfGet(t *testing.T) {
 
 // TestHeadHasNoBody asks without a server, which would drop a body by itself.
 func TestHeadHasNoBody(t *testing.T) {
-	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d")})
+	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d,align=first")})
 	if got := run(target, by(http.MethodHead), one, body, says("Content-Length"), one, body, status); got != "8, 429" {
 		t.Errorf("got %s, want 8, 429 and no body", got)
 	}
@@ -190,7 +190,7 @@ func TestHeadHasNoBody(t *testing.T) {
 
 // TestCostIsRefused answers a cost that is no positive integer with 400, and does not count it.
 func TestCostIsRefused(t *testing.T) {
-	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d"), CostHeader: "x-units", PartitionHeader: "authorization"})
+	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d,align=first"), CostHeader: "x-units", PartitionHeader: "authorization"})
 	for _, cost := range []string{"", "0", "-1", "1.5", "many", "2147483649", "99999999999999999999"} {
 		r := ask(target, request{fields: map[string]string{"X-Units": cost, "Authorization": "a"}})
 		if r.StatusCode != http.StatusBadRequest || told(r) != "" {

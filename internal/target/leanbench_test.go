@@ -179,3 +179,19 @@ func BenchmarkServer(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op")
 }
+
+// accepts waits until an address takes connections, or ended is closed.
+func accepts(addr string, ended <-chan struct{}) bool {
+	for range 500 {
+		select {
+		case <-ended:
+			return false
+		default:
+		}
+		if c, err := net.Dial("tcp", addr); err == nil {
+			return c.Close() == nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
+}

@@ -153,7 +153,7 @@ func TestQueueHoldsRequestsBack(t *testing.T) {
 
 // TestKeysDoNotMeet keeps a key that reads like an address apart from the address.
 func TestKeysDoNotMeet(t *testing.T) {
-	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d")})
+	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d,align=first")})
 	for _, key := range []string{"", "192.0.2.1", "\t192.0.2.1"} {
 		if r := ask(target, request{key: key}); r.StatusCode != http.StatusOK {
 			t.Errorf("key %q: got status %d, want 200: a partition of its own", key, r.StatusCode)

@@ -3,6 +3,7 @@ package target
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -55,14 +56,18 @@ func record(t *testing.T, d Decider, workers, each int) *timeline.Timeline {
 				o := timeline.Observation{Arrival: timeline.Arrival{Partition: fmt.Sprint("k", random.IntN(2)), Cost: 1}}
 				o.Sent = time.Since(start)
 				r, err := d.Decide(t.Context(), o.Partition, o.Cost)
-				if err != nil {
+				switch {
+				case stoodStill(err): // decided or not, nobody knows
+					o.Outcome = timeline.Unknown
+				case err != nil:
 					t.Errorf("Decide: %v", err)
 					return
-				}
-				time.Sleep(r.Delay)
-				o.FirstByte, o.Answered, o.Status, o.Outcome = time.Since(start), true, 429, timeline.Denied
-				if r.Allow {
-					o.Status, o.Outcome = 200, timeline.Allowed
+				default:
+					time.Sleep(r.Delay)
+					o.FirstByte, o.Answered, o.Status, o.Outcome = time.Since(start), true, 429, timeline.Denied
+					if r.Allow {
+						o.Status, o.Outcome = 200, timeline.Allowed
+					}
 				}
 				all[w] = append(all[w], o)
 				if random.IntN(20) == 0 {
@@ -73,14 +78,39 @@ func record(t *testing.T, d Decider, workers, each int) *timeline.Timeline {
 	}
 	wg.Wait()
 	tl.Observations = slices.Concat(all...)
+	tl.Header.Ended = time.Since(start)
 	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
 	for i := range tl.Observations {
 		tl.Observations[i].Seq = i
 	}
-	if c := tl.Counts(); c.Allowed < 10 || c.Denied < 10 {
-		t.Errorf("got %d allowed and %d denied, want at least 10 of each: the test says too little", c.Allowed, c.Denied)
-	}
 	return tl
+}
+
+// stoodStill tells whether an answer did not come within redisTimeout: the machine, not the store, is that slow.
+func stoodStill(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// recordings is how often a store is recorded, each time for clients it does not know, until enough was seen: how much a
+// recording shows depends on when the machine lets its requests run.
+const recordings = 20
+
+// passes records d until a recording with at least ten admissions and ten denials passes. None may fail.
+func passes(t *testing.T, d Decider, limit reference.Limit, workers, each int) {
+	t.Helper()
+	said := ""
+	for n := range recordings {
+		tl := record(t, renamed{d, fmt.Sprint("judged", n, ":")}, workers, each)
+		j, c := judge(t, tl, limit), tl.Counts()
+		if said = fmt.Sprintf("%d allowed, %d denied: %s", c.Allowed, c.Denied, explain(j)); j.Verdict == check.Fail {
+			t.Fatalf("got %s, want pass", said)
+		}
+		if j.Verdict == check.Pass && c.Allowed >= 10 && c.Denied >= 10 {
+			return
+		}
+	}
+	t.Errorf("got %s in the last of %d recordings, want a pass with at least 10 of each: the test says too little", said, recordings)
 }
 
 // judge returns the judgement on a recording.
@@ -118,9 +148,7 @@ func TestJudgePassesStores(t *testing.T) {
 			if testing.Short() {
 				each = 60
 			}
-			if j := judge(t, record(t, d, 8, each), limit); j.Verdict != check.Pass {
-				t.Errorf("got %s, want pass", explain(j))
-			}
+			passes(t, d, limit, 8, each)
 		})
 	}
 }
@@ -156,13 +184,11 @@ func TestJudgeFailsWrongStores(t *testing.T) {
 	})
 }
 
-// failsWithin records d, each time for clients it does not know, until the judge can prove that limit was broken: how much a
-// recording shows depends on when the machine lets its requests run.
+// failsWithin records d until the judge can prove that limit was broken.
 func failsWithin(t *testing.T, limit reference.Limit, d Decider, workers, each int) {
 	t.Helper()
-	const recordings = 20
 	for n := range recordings {
-		if judge(t, record(t, renamed{d, fmt.Sprint(n, ":")}, workers, each), limit).Verdict == check.Fail {
+		if judge(t, record(t, renamed{d, fmt.Sprint("wrong", n, ":")}, workers, each), limit).Verdict == check.Fail {
 			return
 		}
 	}

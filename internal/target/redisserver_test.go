@@ -1,9 +1,12 @@
 package target
 
 import (
+	"bufio"
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -29,34 +32,73 @@ func startServer(t testing.TB, args ...string) (addr string, stop func()) {
 	}
 	// Between asking the kernel for a port and using it another program may take it; then the server ends at once.
 	for range 5 {
-		addr := "127.0.0.1:" + freePort(t)
-		_, port, _ := net.SplitHostPort(addr)
-		all := append(args, "--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir())
-		c := exec.Command(program, all...)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() {
-			// It is killed: the error says so and nothing else.
-			_ = c.Wait()
-			close(ended)
-		}()
-		stop := sync.OnceFunc(func() {
-			if err := c.Process.Kill(); err != nil {
-				t.Logf("stopping redis-server: %v", err)
+		port := freePort(t)
+		all := append(slices.Clone(args), "--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir())
+		for i := range all {
+			if all[i] == busPort {
+				all[i] = freePort(t)
 			}
-			<-ended
-		})
-		if accepts(addr, ended) {
-			t.Cleanup(stop)
-			return addr, stop
 		}
-		stop()
+		if stop := launch(t, exec.Command(program, all...)); stop != nil {
+			t.Cleanup(stop)
+			return "127.0.0.1:" + port, stop
+		}
 	}
 	t.Fatal("redis-server did not start on any of 5 ports")
 	return "", nil
 }
+
+// busPort stands for a free port among the arguments of startServer.
+const busPort = "BUS-PORT"
+
+// launch starts a server and returns what stops it when the server itself, not another one that was faster, has the port and
+// says that it is ready; nil where it ends before.
+func launch(t testing.TB, c *exec.Cmd) (stop func()) {
+	t.Helper()
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, ended := make(chan bool, 1), make(chan struct{})
+	go func() {
+		said, told := "", false
+		for lines := bufio.NewScanner(out); lines.Scan(); { // reads on, so that the server does not wait for a reader
+			if said += lines.Text() + "\n"; !told && isReady.MatchString(lines.Text()) {
+				told = true
+				ready <- true
+			}
+		}
+		// It is killed: the error says so and nothing else.
+		_ = c.Wait()
+		if !told {
+			t.Logf("redis-server ended: %s", said)
+			ready <- false
+		}
+		close(ended)
+	}()
+	stop = sync.OnceFunc(func() {
+		if err := c.Process.Kill(); err != nil {
+			t.Logf("stopping redis-server: %v", err)
+		}
+		<-ended
+	})
+	select {
+	case is := <-ready:
+		if is {
+			return stop
+		}
+	case <-time.After(2 * time.Minute):
+		t.Log("redis-server does not say that it is ready")
+	}
+	stop()
+	return nil
+}
+
+// isReady is the line by which a server, or a sentinel, says so.
+var isReady = regexp.MustCompile(`Ready to accept connections|Sentinel ID is`)
 
 func freePort(t testing.TB) string {
 	t.Helper()
@@ -67,20 +109,4 @@ func freePort(t testing.TB) string {
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port
-}
-
-// accepts waits until an address takes connections, or ended is closed.
-func accepts(addr string, ended <-chan struct{}) bool {
-	for range 500 {
-		select {
-		case <-ended:
-			return false
-		default:
-		}
-		if c, err := net.Dial("tcp", addr); err == nil {
-			return c.Close() == nil
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return false
 }

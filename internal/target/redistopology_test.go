@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/rlcheck/rlcheck/internal/check"
 )
 
 // node is a redis-server with a client of its own.
@@ -30,7 +28,8 @@ func startNode(t *testing.T, args ...string) node {
 
 func connectNode(t *testing.T, addr string, stop func()) node {
 	t.Helper()
-	n := node{Client: singleClient(&redis.Options{Addr: addr}), addr: addr, stop: stop}
+	n := node{Client: redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true, MaintNotificationsConfig: quiet(), MaxRetries: -1,
+		DialTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute, PoolTimeout: time.Minute}), addr: addr, stop: stop}
 	t.Cleanup(func() {
 		if err := n.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -62,13 +61,13 @@ func (n node) must(t *testing.T, words ...any) string {
 // eventually waits for something that servers agree on by themselves.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for range 400 {
+	for range 2400 {
 		if is() {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatalf("%s: not within 20 s", what)
+	t.Fatalf("%s: not within two minutes", what)
 }
 
 // startCluster starts three nodes that share the slots. Each answers for its own when another one is gone.
@@ -76,9 +75,13 @@ func startCluster(t *testing.T) []node {
 	t.Helper()
 	nodes := make([]node, 3)
 	for i := range nodes {
-		bus := freePort(t)
-		nodes[i] = startNode(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", bus,
+		// A node that a busy machine keeps waiting is not gone.
+		nodes[i] = startNode(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "60000", "--cluster-port", busPort,
 			"--cluster-require-full-coverage", "no")
+		bus := nodes[i].ConfigGet(t.Context(), "cluster-port").Val()["cluster-port"]
+		if bus == "" {
+			t.Fatal("a node tells no port of its bus")
+		}
 		nodes[i].bus = bus
 	}
 	for i, n := range nodes {
@@ -111,15 +114,10 @@ func TestStoreInCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareRulings(t, hammer(t, d, 8, 90), limit)
-		for _, n := range nodes {
-			n.must(t, "flushall")
-		}
-		if j := judge(t, record(t, d, 8, 60), limit); j.Verdict != check.Pass {
-			t.Errorf("%s: got %s, want pass", spec, explain(j))
-		}
+		equalsReference(t, d, limit, 8, 90)
+		passes(t, d, limit, 8, 60)
 	}
-	d, err := store.Decider(parse(t, "sliding-window-log,rate=3/1d + fixed-window,rate=4/1d"))
+	d, err := store.Decider(parse(t, "sliding-window-log,rate=3/1d + fixed-window,rate=4/1d,align=first"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +189,7 @@ func TestStoreBehindSentinel(t *testing.T) {
 	master := startNode(t)
 	replica := startNode(t, "--replicaof", "127.0.0.1", port(t, master.addr))
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
-	config := fmt.Sprintf("sentinel monitor main 127.0.0.1 %s 1\nsentinel down-after-milliseconds main 2000\nsentinel failover-timeout main 5000\n",
+	config := fmt.Sprintf("sentinel monitor main 127.0.0.1 %s 1\nsentinel down-after-milliseconds main 60000\nsentinel failover-timeout main 5000\n",
 		port(t, master.addr))
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -204,14 +202,12 @@ func TestStoreBehindSentinel(t *testing.T) {
 	})
 	s, err := RedisStore("redis-sentinel://" + sentinel.addr + "/main")
 	store := opened(t, s, err)
-	d, err := store.Decider(parse(t, "fixed-window,rate=5/1d"))
+	d, err := store.Decider(parse(t, "fixed-window,rate=5/1d,align=first"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	admits(t, d, "k", 3, 3)
-	if n := master.must(t, "wait", 1, 5000); n != "1" {
-		t.Fatalf("%s replicas have what the master has, want 1", n)
-	}
+	eventually(t, "what the master has", func() bool { return master.must(t, "wait", 1, 1000) == "1" })
 	// A sentinel refuses as long as it has not seen the replica for long enough.
 	eventually(t, "the order to fail over", func() bool { return sentinel.Do(t.Context(), "sentinel", "failover", "main").Err() == nil })
 	eventually(t, "the new master", func() bool {

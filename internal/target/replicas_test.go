@@ -45,7 +45,7 @@ func TestReplicas(t *testing.T) {
 func TestReplicasByConnection(t *testing.T) {
 	for balance, want := range map[Balance]string{BalanceConnection: "[5 5]", BalanceRequest: "[10 0]"} {
 		for _, plain := range []bool{false, true} {
-			target := open(t, Options{Limit: parse(t, "fixed-window,rate=5/1d"), Replicas: 2, Counters: CountersPrivate, Balance: balance})
+			target := open(t, Options{Limit: parse(t, "fixed-window,rate=5/1d,align=first"), Replicas: 2, Counters: CountersPrivate, Balance: balance})
 			var h http.Handler = target
 			if plain {
 				h = http.HandlerFunc(target.ServeHTTP)

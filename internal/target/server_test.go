@@ -41,7 +41,7 @@ func TestListenRefusesOtherAddresses(t *testing.T) {
 // TestServerServesManyConnections keeps a thousand connections open and asks over each twice; closing ends them all, and
 // the port is free again.
 func TestServerServesManyConnections(t *testing.T) {
-	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d")})
+	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d,align=first")})
 	s, err := Listen(target, "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
