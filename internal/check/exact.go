@@ -1,322 +1,334 @@
 package check
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// exact decides by a sweep whether some decision times, and an order along them, give every outcome of a history, for
-// requests of one cost. Requests of equal cost are interchangeable, so that few orders need to be tried:
+// exact decides by a sweep whether some decision times, and an order along them, give every outcome of a history. Requests
+// of equal cost and outcome are interchangeable, so that few orders need to be tried:
 //
-//   - of the admissions that wait for their decision, the one whose interval ends first may as well be decided first;
-//   - a denial changes nothing, so all that wait may as well be decided as soon as the limiter would deny one; where denied
-//     requests are counted, they too are decided in the order of their ends.
+//   - of the admissions of one cost that wait for their decision, the one whose interval ends first may as well be decided
+//     first; between costs the search branches;
+//   - a denial changes nothing, so all that wait may as well be decided as soon as the limiter would deny one of their cost,
+//     and the dearer ones with them; where denied requests are counted, they too are decided in the order of their ends.
 //
-// The sweep goes through the instants at which intervals begin and end. Between two of them it closes the set of states
-// under "decide the next admission" and "decide the denials"; at an end it drops the states in which that request is still
-// undecided. No state left is a proof. Where the set outgrows its cap, states that differ in their times alone are merged
-// into a zone that holds them all, which keeps the proof sound.
+// The sweep goes through the instants at which intervals begin. Between two of them it closes the set of branches under
+// "decide the next admission" and "decide the denials", each no later than anything that still waits must be decided; then
+// it drops the branches in which a request whose interval has ended is undecided. No branch left is a proof. Where the set
+// outgrows its cap, branches that differ in their times alone are merged into one that holds them all, which keeps the proof
+// sound.
 type exact struct {
 	m model
 	traits
 	h *history
 	// gap is by how much a range stops short of the next instant: a nanosecond where windows begin at instants, else none.
 	gap int64
-	// front are the states, by all that is not time.
-	front map[place][]memoryState
-	// begun counts the denials that were sent.
-	begun int32
+	// costs are the different costs, ascending; class is that of each event.
+	costs []int64
+	class []int8
+	// begun has, for each denial that was sent, by class, the scaled instant by which it and those after it must be decided,
+	// at the earliest; where denials are not counted.
+	begun [][]int64
+	front frontier
+	lists lists
 	// visited counts the decisions that were tried; limited tells that their cap was reached.
 	visited int
 	limited bool
-	// work and tries are memory that close and steps use again and again.
-	work  []pendingState
-	tries []step
+	// work and scratch are memory that is used again and again.
+	work    []*branch
+	scratch []byte
 }
 
-// place is all of a state that is not time.
-type place struct {
-	// waiting and refused hold the indices of the undecided admissions and, where they are counted, denials, in the order
-	// of their ends, four bytes each.
-	waiting, refused string
-	// absorbed is the number of denials, in the order of their starts, that were decided, where they are not counted.
-	absorbed int32
-	// spare is the number of unknown requests that were sent and are not used as admissions.
-	spare int32
-	// counts are those of the limiter, eight bytes each.
-	counts string
-}
-
-func countsKey(counts []int64) string {
-	if len(counts) == 0 {
-		return ""
-	}
-	b := make([]byte, 0, 64)
-	for _, c := range counts {
-		b = binary.BigEndian.AppendUint64(b, uint64(c))
-	}
-	return string(b)
-}
-
-// The caps of a search.
+// The caps of a search. It takes requests of up to classCap costs.
 const (
 	windowCap = 1 << 16
 	frontCap  = 1 << 10
 	stateCap  = 1 << 13
 	visitCap  = 1 << 19
+	classCap  = 64
 )
 
-// deadEnd is the instant at which no state was left.
+// deadEnd is the last instant at which a request began before no branch was left.
 type deadEnd struct{ at int64 }
 
-// search returns the instant at which every explanation has ended, or nil where one is left or the cap was reached.
+// search returns where every explanation has ended, or nil where one is left or the cap was reached.
 func (x *exact) search() *deadEnd {
-	points := x.points()
-	first := x.m.start(points[0] * x.scale)
-	first.zone.elapse()
-	x.front = map[place][]memoryState{{counts: countsKey(first.counts)}: {first}}
-	next, open := 0, 0
-	ends := orderByEnd(x.h.all)
-	done := 0
-	for k, p := range points {
-		for ; next < len(x.h.all) && x.h.all[next].s == p; next++ {
-			x.begin(int32(next))
-			open++
+	all := x.h.all
+	end := minTime
+	for _, ev := range all {
+		end = max(end, ev.e)
+	}
+	x.begin(all[0].s * x.scale)
+	last := all[0].s
+	for i := 0; i < len(all); last = all[i-1].s {
+		s, first := all[i].s, i
+		for i < len(all) && all[i].s == s {
+			i++
 		}
-		if open == 0 {
-			continue
+		to := end*x.scale + x.gap
+		if i < len(all) {
+			to = all[i].s * x.scale
 		}
-		p *= x.scale
-		x.close(p, p)
-		for ; done < len(ends) && x.h.all[ends[done]].e*x.scale == p; done++ {
-			if x.end(ends[done]); len(x.front) == 0 {
-				return &deadEnd{points[k]}
-			}
-			open--
+		if x.renew(s*x.scale, first, i); x.front.empty() {
+			return &deadEnd{last}
 		}
-		if open > 0 && k+1 < len(points) {
-			x.between(p, points[k+1]*x.scale)
-		}
-		if x.limited {
+		if x.between(s*x.scale, to); x.limited {
 			return nil
 		}
+	}
+	if x.renew((end+1)*x.scale, 0, 0); x.front.empty() {
+		return &deadEnd{last}
 	}
 	return nil
 }
 
-// between closes the states over the instants between two points, window by window. Where there are too many windows it
-// gives up: a request without an answer may wait through years of them.
+// begin makes the first branch.
+func (x *exact) begin(at int64) {
+	x.begun = make([][]int64, len(x.costs))
+	x.lists = newLists()
+	m := x.m.start(at)
+	m.zone.elapse()
+	n := &branch{memoryState: m, absorbed: make([]int32, len(x.costs))}
+	n.sums = x.countsOf(m)
+	x.front.clear()
+	x.front.add(n)
+}
+
+// between closes the branches over the instants from one to the last before another, window by window. Where there are too many windows it gives up: a request without an answer may wait through years of them.
 func (x *exact) between(from, to int64) {
-	begins := x.m.boundaries(from+1, to-1)
+	if x.idle() {
+		return
+	}
+	begins := x.m.boundaries(from+1, to-x.gap)
 	if len(begins) == windowCap {
 		x.limited = true
 		return
 	}
 	for _, begin := range begins {
 		x.close(from, begin-x.gap)
-		if x.visited += len(x.front); x.visited > visitCap {
+		if x.visited += len(x.front.spots); x.visited > visitCap {
 			x.limited = true
+		}
+		if x.limited {
 			return
 		}
+		x.renew(begin, 0, 0)
 		from = begin
 	}
 	x.close(from, to-x.gap)
 }
 
-// points returns the instants at which intervals begin or end, ascending.
-func (x *exact) points() []int64 {
-	out := make([]int64, 0, 2*len(x.h.all))
-	for _, ev := range x.h.all {
-		out = append(out, ev.s, ev.e)
+// idle tells whether nothing waits for its decision in any branch.
+func (x *exact) idle() bool {
+	for i := range x.front.spots {
+		for _, n := range x.front.spots[i].branches {
+			if n.spare != 0 || x.deadline(n) < maxTime {
+				return false
+			}
+		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return true
 }
 
-// begin adds the request h.all[i] to what waits, in every state.
-func (x *exact) begin(i int32) {
-	if x.h.all[i].outcome == timeline.Denied && !x.counted {
-		x.begun++ // pending in every state that absorbed no more than those before
-		return
-	}
-	front := make(map[place][]memoryState, len(x.front))
-	for at, states := range x.front {
-		switch x.h.all[i].outcome {
-		case timeline.Allowed:
-			at.waiting = x.insert(at.waiting, i)
-		case timeline.Denied:
-			at.refused = x.insert(at.refused, i)
-		default:
-			at.spare++
+// renew drops the branches that are dead at the instant lo, adds the requests h.all[first:last] to what waits in the others,
+// and makes what no request from lo on can tell apart one.
+func (x *exact) renew(lo int64, first, last int) {
+	old := x.front.take()
+	for i := first; i < last; i++ {
+		if ev := &x.h.all[i]; ev.outcome == timeline.Denied && !x.counted {
+			x.await(int(x.class[i]), ev.e*x.scale)
 		}
-		front[at] = states
 	}
-	x.front = front
+	forget, _ := x.m.(forgetful)
+	x.lists.forget(old)
+	for _, sp := range old {
+		to := sp.place
+		for i := first; i < last; i++ {
+			to = x.with(to, int32(i))
+		}
+		for _, n := range sp.branches {
+			n.place = to
+			if x.deadline(n) < lo {
+				continue
+			}
+			n.zone.limit(0, now, -lo)
+			if forget != nil {
+				forget.forget(n.memoryState, lo)
+				n.sums = x.countsOf(n.memoryState)
+			}
+			x.front.add(n)
+		}
+	}
+}
+
+// forgetful is a model that can simplify its memory.
+type forgetful interface {
+	// forget makes m, whose present is lo or later, the same as as many memories as possible that no request at or after lo
+	// can tell from it. It may also hold more.
+	forget(m memoryState, lo int64)
+}
+
+// await adds a denial to those that were sent.
+func (x *exact) await(class int, deadline int64) {
+	list := append(x.begun[class], deadline)
+	for k := len(list) - 2; k >= 0 && list[k] > deadline; k-- {
+		list[k] = deadline
+	}
+	x.begun[class] = list
+}
+
+// with returns the place with the request h.all[i] added to what waits.
+func (x *exact) with(at place, i int32) place {
+	switch ev := &x.h.all[i]; {
+	case ev.outcome == timeline.Allowed:
+		at.waiting = x.insert(at.waiting, i)
+	case ev.outcome == timeline.Unknown:
+		at.spare = x.lists.more(at.spare, len(x.costs), int(x.class[i]), 1)
+	case x.counted:
+		at.refused = x.insert(at.refused, i)
+	}
+	return at
 }
 
 // insert puts index i into a list ordered by end.
-func (x *exact) insert(list string, i int32) string {
-	k := len(list)
-	for k > 0 && x.h.all[indexAt(list, k-4)].e > x.h.all[i].e {
-		k -= 4
+func (x *exact) insert(list, i int32) int32 {
+	at := x.lists.at[list]
+	k := len(at) / 4
+	for k > 0 && x.h.all[indexAt(at, k-1)].e > x.h.all[i].e {
+		k--
 	}
-	return list[:k] + string([]byte{byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}) + list[k:]
+	return x.lists.insert(list, k, i)
 }
 
-func indexAt(list string, k int) int32 {
-	return int32(list[k])<<24 | int32(list[k+1])<<16 | int32(list[k+2])<<8 | int32(list[k+3])
+// countsOf returns the number of the counts of m.
+func (x *exact) countsOf(m memoryState) int32 {
+	x.scratch = x.scratch[:0]
+	for _, c := range m.counts {
+		x.scratch = append(x.scratch, byte(c>>56), byte(c>>48), byte(c>>40), byte(c>>32), byte(c>>24), byte(c>>16), byte(c>>8), byte(c))
+	}
+	return x.lists.id(x.scratch)
 }
 
-// end drops the states in which the request h.all[i], whose interval ends, is undecided.
-func (x *exact) end(i int32) {
-	ev := x.h.all[i]
-	for at := range x.front {
-		undecided := false
-		switch {
-		case ev.outcome == timeline.Allowed:
-			undecided = contains(at.waiting, i)
-		case ev.outcome == timeline.Denied && x.counted:
-			undecided = contains(at.refused, i)
-		case ev.outcome == timeline.Denied:
-			undecided = at.absorbed <= x.rank(i)
-		}
-		if undecided {
-			delete(x.front, at)
+// deadline returns the scaled instant by which something must be decided that waits at n, maxTime where nothing waits.
+func (x *exact) deadline(n *branch) int64 {
+	end := maxTime
+	for _, list := range [2]int32{n.waiting, n.refused} {
+		if at := x.lists.at[list]; len(at) > 0 {
+			end = min(end, x.h.all[indexAt(at, 0)].e*x.scale)
 		}
 	}
-}
-
-// rank returns the number of denials that were sent before the denial h.all[i].
-func (x *exact) rank(i int32) int32 {
-	n, _ := slices.BinarySearchFunc(x.h.denied, i, func(d event, i int32) int {
-		if d.order < i {
-			return -1
-		}
-		return 1
-	})
-	return int32(n)
-}
-
-func contains(list string, i int32) bool {
-	for k := 0; k < len(list); k += 4 {
-		if indexAt(list, k) == i {
-			return true
+	for c, begun := range x.begun {
+		if k := int(n.absorbed[c]); k < len(begun) {
+			end = min(end, begun[k])
 		}
 	}
-	return false
+	return end
 }
 
-// close adds every state that decisions between the scaled instants lo and hi lead to.
+// close adds every branch that decisions between the scaled instants lo and hi lead to.
 func (x *exact) close(lo, hi int64) {
 	if hi < lo {
 		return
 	}
-	work := x.work[:0]
-	for at, states := range x.front {
-		for _, m := range states {
-			work = append(work, pendingState{at, m})
+	x.work = x.front.branches(x.work[:0])
+	for len(x.work) > 0 && !x.limited {
+		n := x.work[len(x.work)-1]
+		x.work = x.work[:len(x.work)-1]
+		if !n.gone {
+			x.decide(n, min(hi, x.deadline(n)))
 		}
 	}
-	defer func() { x.work = work[:0] }()
-	for len(work) > 0 && !x.limited {
-		it := work[len(work)-1]
-		work = work[:len(work)-1]
-		for _, step := range x.steps(it.at) {
-			m := it.m.clone()
-			if !m.zone.limit(0, now, -lo) || !m.zone.limit(now, 0, hi) {
-				continue
-			}
-			if x.visited++; x.visited > visitCap {
-				x.limited = true
+}
+
+// decide adds every branch that one decision by the instant hi leads to from n.
+func (x *exact) decide(n *branch, hi int64) {
+	if earliest, _ := n.zone.present(); earliest > hi {
+		return
+	}
+	m := n.memoryState.clone()
+	m.zone.limit(now, 0, hi)
+	for c, begun := range x.begun { // the cheapest first: it takes the dearer ones with it
+		if int(n.absorbed[c]) == len(begun) || n.gone {
+			continue
+		}
+		absorbed := slices.Clone(n.absorbed)
+		for d := c; d < len(absorbed); d++ {
+			absorbed[d] = int32(len(x.begun[d]))
+		}
+		x.try(step{n.place, absorbed, true, ask{x.costs[c], maxTime}}, m)
+	}
+	x.each(n.refused, func(k int, i int32) {
+		to := n.place
+		to.refused = x.lists.without(n.refused, k)
+		x.try(step{to, n.absorbed, true, x.asked(i)}, m)
+	})
+	x.each(n.waiting, func(k int, i int32) {
+		if !n.gone {
+			to := n.place
+			to.waiting = x.lists.without(n.waiting, k)
+			x.try(step{to, n.absorbed, false, x.asked(i)}, m)
+		}
+	})
+	for c, left := range x.lists.vector(n.spare) {
+		if left == 0 || n.gone {
+			continue
+		}
+		to := n.place
+		to.spare = x.lists.more(n.spare, len(x.costs), c, -1)
+		x.try(step{to, n.absorbed, false, ask{x.costs[c], maxTime}}, m)
+		if x.counted { // what was lost may have been denied, and counted
+			x.try(step{to, n.absorbed, true, ask{x.costs[c], maxTime}}, m)
+		}
+	}
+}
+
+func (x *exact) asked(i int32) ask { return ask{x.h.all[i].cost, x.h.all[i].e * x.scale} }
+
+// each calls f with the first element of each class of a list, and where it is.
+func (x *exact) each(list int32, f func(k int, i int32)) {
+	at := x.lists.at[list]
+	var seen uint64
+	for k := range len(at) / 4 {
+		i := indexAt(at, k)
+		if class := uint64(1) << x.class[i]; seen&class == 0 {
+			seen |= class
+			f(k, i)
+			if len(x.costs) == 1 {
 				return
-			}
-			decide := x.m.admit
-			if step.deny {
-				decide = x.m.deny
-			}
-			for _, after := range decide(m, step.ask) {
-				after.zone.elapse()
-				to := step.to
-				to.counts = countsKey(after.counts)
-				if x.add(to, after) {
-					work = append(work, pendingState{to, after})
-				}
 			}
 		}
 	}
 }
 
-// step is one decision that a state may take.
+// step is one decision that a branch may take, and where it leads.
 type step struct {
-	to   place
-	deny bool
+	to       place
+	absorbed []int32
+	deny     bool
 	ask
 }
 
-// pendingState is a state from which no decision was tried yet.
-type pendingState struct {
-	at place
-	m  memoryState
-}
-
-// steps returns the decisions that are worth trying at a place, until it is called again.
-func (x *exact) steps(at place) []step {
-	cost := x.h.all[0].cost
-	out := x.tries[:0]
-	if len(at.waiting) > 0 {
-		to := at
-		to.waiting = at.waiting[4:]
-		out = append(out, step{to, false, ask{cost, x.h.all[indexAt(at.waiting, 0)].e * x.scale}})
+// try adds the branches after one decision from the memory m, whose present is limited to when it may be made.
+func (x *exact) try(s step, m memoryState) {
+	if x.visited++; x.visited > visitCap {
+		x.limited = true
+		return
 	}
-	if at.spare > 0 {
-		to := at
-		to.spare--
-		out = append(out, step{to, false, ask{cost, maxTime}})
-		if x.counted { // what was lost may have been denied, and counted
-			out = append(out, step{to, true, ask{cost, maxTime}})
+	decide := x.m.admit
+	if s.deny {
+		decide = x.m.deny
+	}
+	for _, after := range decide(m.clone(), s.ask) {
+		after.zone.elapse()
+		n := &branch{place: s.to, absorbed: s.absorbed, memoryState: after}
+		n.sums = x.countsOf(after)
+		if kept := x.front.add(n); kept != nil {
+			x.work = append(x.work, kept)
 		}
 	}
-	if len(at.refused) > 0 {
-		to := at
-		to.refused = at.refused[4:]
-		out = append(out, step{to, true, ask{cost, x.h.all[indexAt(at.refused, 0)].e * x.scale}})
-	}
-	if at.absorbed < x.begun {
-		to := at
-		to.absorbed = x.begun
-		out = append(out, step{to, true, ask{cost, maxTime}})
-	}
-	x.tries = out
-	return out
-}
-
-// add keeps a state unless one that holds it is there, and tells whether it is new.
-func (x *exact) add(at place, m memoryState) bool {
-	states := x.front[at]
-	for _, old := range states {
-		if m.zone.within(old.zone) {
-			return false
-		}
-	}
-	kept := states[:0:0]
-	for _, old := range states {
-		if !old.zone.within(m.zone) {
-			kept = append(kept, old)
-		}
-	}
-	if len(kept) >= 16 || len(x.front) > frontCap && len(kept) > 0 {
-		wide := m.clone()
-		for _, old := range kept {
-			wide.zone.join(old.zone)
-		}
-		copy(m.zone.at, wide.zone.at)
-		kept = nil
-	}
-	x.front[at] = append(kept, m)
-	if len(x.front) > stateCap {
+	if len(x.front.spots) > stateCap {
 		x.limited = true
 	}
-	return true
 }

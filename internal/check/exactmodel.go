@@ -59,6 +59,17 @@ func (b bucketModel) deny(m memoryState, a ask) []memoryState {
 	return []memoryState{m}
 }
 
+// forget: a time that has passed at lo is as good as any other. In one that may have passed, the earliest is as good as
+// any earlier, where nothing but the present depends on it.
+func (b bucketModel) forget(m memoryState, lo int64) {
+	switch {
+	case m.zone.bound(tat, 0) <= lo:
+		m.zone.free(tat, lo)
+	case m.zone.n == tat+1 && -m.zone.bound(0, tat) <= lo:
+		m.zone.at[0*m.zone.n+tat] = noBound
+	}
+}
+
 // logModel remembers the times of the last quota units, oldest first; a unit is what all costs are a multiple of.
 type logModel struct {
 	windowLog
@@ -139,6 +150,15 @@ func (l logModel) deny(m memoryState, a ask) []memoryState {
 	return []memoryState{m}
 }
 
+// forget: what has left the window at lo is as good as any other.
+func (l logModel) forget(m memoryState, lo int64) {
+	for i := firstVariable; i < firstVariable+l.keep; i++ {
+		if m.zone.bound(i, 0) <= lo-l.window {
+			m.zone.free(i, lo-l.window)
+		}
+	}
+}
+
 // opened is the index of the time at which the open window of a firstModel began. Its counts are wasOpened, 1 while a
 // window was ever open, and inWindow.
 const (
@@ -197,6 +217,14 @@ func (f firstModel) deny(m memoryState, a ask) []memoryState {
 	return []memoryState{m}
 }
 
+// forget: a window that has ended at lo is as good as none.
+func (f firstModel) forget(m memoryState, lo int64) {
+	if m.zone.bound(opened, 0) <= lo-f.size {
+		m.zone.free(opened, lo-f.size)
+		*m.count(wasOpened), *m.count(inWindow) = 0, 0
+	}
+}
+
 // The counts of windows of known phase: the index of the window, what was counted in it and in the one before.
 const (
 	windowIndex = iota
@@ -249,6 +277,8 @@ func (f fixedModel) deny(m memoryState, a ask) []memoryState {
 	}
 	return []memoryState{m}
 }
+
+func (f fixedModel) forget(m memoryState, _ int64) { f.turn(m) }
 
 // counterModel is a sliding window counter of known phase, or with a phase in a box.
 type counterModel struct {
@@ -334,6 +364,8 @@ func (c counterModel) deny(m memoryState, a ask) []memoryState {
 	}
 	return []memoryState{m}
 }
+
+func (c counterModel) forget(m memoryState, _ int64) { c.turn(m) }
 
 // at returns the window in which the present of z lies: the same for the whole of it, and for every phase of the box.
 func (w windows) at(z zone) int64 { return w.first(-z.bound(0, now)) }

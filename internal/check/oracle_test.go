@@ -392,3 +392,21 @@ func knownLimit(r *rand.Rand, limit reference.Limit) reference.Limit {
 	}
 	return limit
 }
+
+// TestOracleKeepsCountedDenials: a denial that changes nothing where it could first be decided may be needed to fill a
+// later window.
+func TestOracleKeepsCountedDenials(t *testing.T) {
+	p := smallLimits()["fixed window, counts all"][0] // 2 each 20 ns, from 7 ns on
+	tl := &timeline.Timeline{}
+	for i, r := range []request{
+		{5, 9, 2, timeline.Allowed}, {20, 56, 2, timeline.Denied}, {21, 21, 1, timeline.Denied},
+		{25, 34, 1, timeline.Allowed}, {39, 46, 1, timeline.Denied}, // after the second, decided at 27 or later
+	} {
+		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: r.cost},
+			Sent: time.Duration(r.s), FirstByte: time.Duration(r.e), Answered: true, Outcome: r.outcome})
+	}
+	tl.Header.Ended = tl.End()
+	if !feasible(t, tl, p) {
+		t.Errorf("got infeasible, want feasible:\n%s", draw(tl))
+	}
+}

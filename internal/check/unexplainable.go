@@ -10,8 +10,8 @@ import (
 const exactLimit = 100_000
 
 // unexplainable searches h exactly under a policy with one phase, and returns what cannot be explained together, or nil.
-// visited is the number of decisions it tried. limited tells that the search reached its cap. It does not search where requests of one partition differ in cost, or
-// where the policy has no exact model.
+// visited is the number of decisions it tried, the same in every run. limited tells that the search reached its cap. It does
+// not search where requests cost more than classCap different amounts, or where the policy has no exact model.
 func unexplainable(h *history, p reference.Policy, phase int64) (br *breach, visited int, limited bool) {
 	x := newExact(h, p, phase)
 	if x == nil {
@@ -34,15 +34,26 @@ func unexplainable(h *history, p reference.Policy, phase int64) (br *breach, vis
 
 // newExact returns the search of h, or nil where there is none.
 func newExact(h *history, p reference.Policy, phase int64) *exact {
-	if len(h.all) == 0 || len(h.all) > exactLimit || !uniform(h.all) {
+	if len(h.all) == 0 || len(h.all) > exactLimit {
 		return nil
 	}
-	m := newModel(p, phase, phase, []int64{h.all[0].cost})
-	if m == nil || h.joined(newBound(p, phase, phase).memory()) {
+	x := &exact{h: h, class: make([]int8, len(h.all))}
+	for _, ev := range h.all {
+		if k, ok := slices.BinarySearch(x.costs, ev.cost); !ok {
+			x.costs = slices.Insert(x.costs, k, ev.cost)
+		}
+		if len(x.costs) > classCap {
+			return nil
+		}
+	}
+	for i, ev := range h.all {
+		k, _ := slices.BinarySearch(x.costs, ev.cost)
+		x.class[i] = int8(k)
+	}
+	if x.m = newModel(p, phase, phase, x.costs); x.m == nil || h.joined(newBound(p, phase, phase).memory()) {
 		return nil
 	}
-	x := &exact{m: m, traits: m.traits(), h: h}
-	if x.windowed {
+	if x.traits = x.m.traits(); x.windowed {
 		x.gap = x.scale
 	}
 	return x

@@ -132,3 +132,45 @@ func (z zone) join(other zone) {
 		z.at[i] = max(z.at[i], b)
 	}
 }
+
+// union returns the zone of just the points of z and other, ok=false where those are no zone, or that is dear to find out.
+func (z zone) union(other zone) (both zone, ok bool) {
+	both = z.clone()
+	both.join(other)
+	differ := 0
+	for i, b := range both.at {
+		if b > z.at[i] {
+			differ++
+		}
+	}
+	if differ > unionCap {
+		return zone{}, false
+	}
+	for i := range z.n {
+		for j := range z.n {
+			b := z.at[i*z.n+j]
+			if b == both.at[i*z.n+j] {
+				continue
+			}
+			beyond := both.clone() // what of both is not in z for this reason
+			if beyond.limit(j, i, -b-1) && !beyond.within(other) {
+				return zone{}, false
+			}
+		}
+	}
+	return both, true
+}
+
+// unionCap is the largest number of bounds in which a zone differs from its union with another.
+const unionCap = 6
+
+// free makes x_i any value up to c, whatever it was.
+func (z zone) free(i int, c int64) {
+	i = z.index(i)
+	for k := range z.n {
+		if k != i {
+			z.at[i*z.n+k] = addBounds(c, z.at[k])
+			z.at[k*z.n+i] = noBound
+		}
+	}
+}
