@@ -36,6 +36,17 @@ func TestAnswersOfAPhase(t *testing.T) {
 	})
 }
 
+func TestBarredPhasesAdmitNothing(t *testing.T) {
+	run(t, Expect{Barred: []string{"barred"}}, []row{
+		{"none", record(in("barred", req(1, 0, 1, 429)), in("barred", req(2, 2, 3, 403)), req(3, 4, 5, 200)), "pass", `0 of 2 requests of phase "barred" were admitted`},
+		{"one", record(in("barred", req(1, 0, 1, 429)), in("barred", req(2, 2, 3, 200))), "fail", `1 of 2 requests of phase "barred" were admitted, none may be: #2`},
+		{"one, and some not answered", record(in("barred", req(1, 0, 1, 0)), in("barred", req(2, 2, 3, 200))), "fail", "#2"},
+		{"some not answered", record(in("barred", req(1, 0, 1, 429)), in("barred", req(2, 2, 3, 0))), "too-few", "1 request not answered"},
+		{"nothing", record(req(1, 0, 1, 429)), "too-few", "no request of phase"},
+		{"at the origin", record(in("barred", req(1, 0, 1, 429)), with(in("barred", req(2, 2, 3, 200)), func(o *timeline.Observation) { o.Origin = true })), "pass", ""},
+	})
+}
+
 func TestParityOfPhases(t *testing.T) {
 	const x, y = "X-Ratelimit-Limit: 5", "Retry-After: 1"
 	get, head := func(o timeline.Observation) timeline.Observation { return in("get", o) }, func(o timeline.Observation) timeline.Observation { return in("head", o) }

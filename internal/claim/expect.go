@@ -30,6 +30,8 @@ type Expect struct {
 	Quota QuotaExpect
 	// Answers are the statuses that the answers of phases must have; empty: any.
 	Answers []AnswerBound
+	// Barred are the phases of which nothing may be admitted; may be empty.
+	Barred []string
 	// Parity compares the answers of phases; empty: none.
 	Parity []ParityExpect
 	// Storms are the phases whose retries are told of; may be empty.

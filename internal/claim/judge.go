@@ -28,6 +28,8 @@ const (
 	DeniedUnlimited check.Kind = "denied-unlimited"
 	// AnsweredOtherwise: answers with a status that is not expected. Seen counts them, Bound is 0.
 	AnsweredOtherwise check.Kind = "answered-otherwise"
+	// AdmittedBarred: admissions in a phase of which nothing may be admitted. Seen counts them, Bound is 0.
+	AdmittedBarred check.Kind = "admitted-barred"
 	// NotDrained: clients that were never admitted. Seen counts them, Bound is 0.
 	NotDrained check.Kind = "not-drained"
 	// QuotaConflict: answers that tell two limits or two remaining units. Seen counts them, Bound is 0.
@@ -47,7 +49,7 @@ const (
 )
 
 // Judge returns one claim for each expectation of e, in a fixed order: fields, Retry-After, status, denials by phase,
-// quota, answers, parity, storms, latency, intactness, schedule. A claim fails only on evidence that no noise explains and then has at least one finding;
+// quota, answers, barred phases, parity, storms, latency, intactness, schedule. A claim fails only on evidence that no noise explains and then has at least one finding;
 // observations that were not answered or have an unknown outcome accuse nobody. limit is used for retry-after-not-longer
 // and for the waits of intact; it may be empty, then the former is Inconclusive. The observations of tl must ascend by
 // Sent; those of the origin count for intact only. It costs one pass over tl for each claim, and sorts.
@@ -80,6 +82,9 @@ func judge(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longe
 	claims = append(claims, r.quota(e.Quota)...)
 	for _, b := range e.Answers {
 		claims = append(claims, r.answers(b))
+	}
+	for _, phase := range e.Barred {
+		claims = append(claims, r.barred(phase))
 	}
 	for _, p := range e.Parity {
 		claims = append(claims, r.parity(p))

@@ -123,6 +123,11 @@ func checkOwn(own *timeline.Request) error {
 			return err
 		}
 	}
+	switch own.Addresses {
+	case "", timeline.AnyAddress, timeline.OneNetwork, timeline.TwoSpellings:
+	default:
+		return fmt.Errorf("addresses %q: they are any, one-network or two-spellings", own.Addresses)
+	}
 	for _, s := range own.Spellings {
 		if !slices.Contains(timeline.Spellings(), s) {
 			return fmt.Errorf("spelling %q: the spellings are %q", s, timeline.Spellings())

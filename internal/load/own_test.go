@@ -32,6 +32,7 @@ func TestRequestsOfAPhase(t *testing.T) {
 		"a field replaces another": {timeline.Request{Header: map[string]string{"X-One": "2", "X-Tier": "gold"}}, 0,
 			"GET /a/b%2f?x=1 HTTP/1.1\n" + rest + "X-One: 2\nX-Tier: gold\nX-Api-Key: k\n\n"},
 		"another key":          {timeline.Request{Keys: map[string]string{"k": "app", "l": "no"}}, 0, "GET /a/b%2f?x=1 HTTP/1.1\n" + rest + "X-One: 1\nX-Api-Key: app\n\n"},
+		"no key":               {timeline.Request{Keys: map[string]string{"k": ""}}, 0, "GET /a/b%2f?x=1 HTTP/1.1\n" + rest + "X-One: 1\n\n"},
 		"a fresh connection":   {timeline.Request{Fresh: true}, 0, "GET /a/b%2f?x=1 HTTP/1.1\n" + rest + "Connection: close\nX-One: 1\nX-Api-Key: k\n\n"},
 		"the spelling in turn": {timeline.Request{Spellings: []timeline.Spelling{timeline.Plain, timeline.Dotted}}, 3, "GET /./a/b%2f?x=1 HTTP/1.1\n" + rest + "X-One: 1\nX-Api-Key: k\n\n"},
 	} {
@@ -42,6 +43,32 @@ func TestRequestsOfAPhase(t *testing.T) {
 		if r.last != tt.own.Fresh {
 			t.Errorf("%s: the connection is used once: got %v, want %v", name, r.last, tt.own.Fresh)
 		}
+	}
+}
+
+func TestInventedAddresses(t *testing.T) {
+	for _, tt := range []struct {
+		addresses       timeline.Addresses
+		name, partition string
+		forged          int
+		want            string
+	}{
+		{"", "X-Forwarded-For", "k", 259, "198.18.1.3"},
+		{timeline.AnyAddress, "Forwarded", "l", 259, "for=198.18.1.3"},
+		{timeline.OneNetwork, "X-Forwarded-For", "k", 1, "2001:db8:ee0c:38ea::1"},
+		{timeline.OneNetwork, "X-Forwarded-For", "k", 65537, "2001:db8:ee0c:38ea::1:1"},
+		{timeline.OneNetwork, "Forwarded", "l", 1, `for="[2001:db8:e90c:310b::1]"`},
+		{timeline.TwoSpellings, "X-Forwarded-For", "k", 2, "198.18.56.234"},
+		{timeline.TwoSpellings, "X-Forwarded-For", "k", 3, "::ffff:198.18.56.234"},
+		{timeline.TwoSpellings, "X-Forwarded-For", "k", 5, "::ffff:198.18.56.234"},
+	} {
+		w := wish{partition: tt.partition, forged: tt.forged, own: &timeline.Request{Addresses: tt.addresses}}
+		if got := forgery(tt.name, w); got != tt.want {
+			t.Errorf("%s, number %d of %s: got %s, want %s", tt.addresses, tt.forged, tt.partition, got, tt.want)
+		}
+	}
+	if err := checkOwn(&timeline.Request{Addresses: "ipv5"}); err == nil || !strings.Contains(err.Error(), "any, one-network or two-spellings") {
+		t.Errorf("addresses of a kind that is none: got %v", err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,13 +49,13 @@ func newRequest(o *Options, w wish) *request {
 		u = o.Origin
 	}
 	method, header := o.Method, o.Header
-	path, query := u.EscapedPath(), u.RawQuery
+	path, query, key := u.EscapedPath(), u.RawQuery, w.partition
 	if w.own != nil {
 		method, header = methodOf(w.own, method), headerOf(w.own, header)
 		path, query = pathOf(w.own, w.turn, path, query)
-		w.partition = w.own.Key(w.partition)
+		key = w.own.Key(key)
 	}
-	target, own, named := o.Partition.target(path, query, w.partition)
+	target, own, named := o.Partition.target(path, query, key)
 	b := make([]byte, 0, 256+len(target))
 	b = append(b, method+" "+target+" HTTP/1.1\r\n"...)
 	b = line(b, "Host", first(header, "Host", u.Host))
@@ -77,7 +76,7 @@ func newRequest(o *Options, w wish) *request {
 		b = line(b, o.CostHeader, strconv.FormatInt(w.cost, 10))
 	}
 	for _, name := range w.forge {
-		b = line(b, name, forgery(name, w.forged))
+		b = line(b, name, forgery(name, w))
 	}
 	if len(o.Body) > 0 || method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch {
 		b = line(b, "Content-Length", strconv.Itoa(len(o.Body)))
@@ -91,16 +90,6 @@ func newRequest(o *Options, w wish) *request {
 		r.rest = o.Body
 	}
 	return r
-}
-
-// forgery returns the n-th invented client address in the notation of the field: one of 198.18.0.0/15, which is no one's
-// (RFC 2544 section 7).
-func forgery(name string, n int) string {
-	a := netip.AddrFrom4([4]byte{198, byte(18 + n>>16&1), byte(n >> 8), byte(n)}).String()
-	if http.CanonicalHeaderKey(name) == "Forwarded" {
-		return "for=" + a
-	}
-	return a
 }
 
 func line(b []byte, name, value string) []byte {

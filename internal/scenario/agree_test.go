@@ -95,7 +95,7 @@ func TestSchemaAcceptsWhatParses(t *testing.T) {
 // Mistakes that are none of the form: the schema cannot know them.
 func TestSchemaRefusesWhatDoesNotParse(t *testing.T) {
 	beyond := map[string]string{
-		"ceilings.yaml": "sums", "sums.yaml": "sums", "limits.yaml": "references between phases", "together.yaml": "references between phases", "variables.yaml": "the environment",
+		"ceilings.yaml": "sums", "sums.yaml": "sums", "limits.yaml": "references between phases", "together.yaml": "references between phases", "unnamed.yaml": "references between keys", "reloads.yaml": "references between keys", "variables.yaml": "the environment",
 		"bomb.yaml": "not read", "tab.yaml": "not read", "empty.yaml": "not read", "comments.yaml": "not read", "nul.yaml": "not read",
 		"latin.yaml": "not read", "unclosed.yaml": "not read", "documents.yaml": "YAML", "duplicate.yaml": "YAML",
 	}
@@ -157,7 +157,7 @@ func agreement() []agreementRow {
 		"phases.f.clients=10", "expect.conformance=exact", "expect.resolution.rate=none", "expect.resolution.rate=10%", "expect.fields=[date]",
 		"expect.latency={allowed_max: 1s}", "safety.max_rate=5000/1s", "safety.max_requests=9000",
 		"phases.a.path=//x/%41?y", "phases.a.method=PUT", "phases.a.header={A: b}", "phases.a.spelling=[query]", "phases.m.client=other", "phases.a.connections=kept",
-		"phases.m.limit=3x", "phases.m.limit=none", "phases.m.limit=gcra,rate=1/s,burst=5", "phases.m.limit={algorithm: fixed-window, rate: 5/s}",
+		"phases.m.limit=3x", "phases.m.limit=none", "phases.m.limit=zero", "phases.o.unnamed=true", "phases.p.addresses=one-network", "target.client_address=Forwarded", "phases.m.limit=gcra,rate=1/s,burst=5", "phases.m.limit={algorithm: fixed-window, rate: 5/s}",
 		"phases.i.rates=[1x]", "phases.k.retry={policy: fixed}", "phases.l.action=reload", "phases.l.command=reboot $$X", "allowed.status=[200]",
 		"expect.quota={counts: true}", "expect.answers=[{phase: a, status: [200, 500]}]", "expect.parity=[{phase: a, like: c}]", "expect.storm=[{phase: k}]",
 		"expect.latency={denied_p99: 1x}", "target.on_store_error=allow",
@@ -181,7 +181,7 @@ func agreement() []agreementRow {
 		"expect.fields=[etag]", "expect.fields=date", "expect.latency={p99: 1s}", "expect.latency={denied_p99: 20}", "expect.schedule={}", "expect.intact.fields=[A B]",
 		"expect.denials=[{phase: c}]", "expect.denials=[{phase: c, max: -1}]", "safety.max_requests=many", "safety.max_rate=2x", "safety.max_duration=never", "nonsense=1",
 		"phases.a.path=x", "phases.a.path=/a b", "phases.a.path='/a#b'", "phases.a.method=get", "phases.a.header=[A]", "phases.a.spelling=[backwards]", "phases.a.spelling=[]",
-		"phases.a.client=A", "phases.a.connections=new", "phases.m.limit={}", "phases.i.rates=[]", "phases.i.rates=[1]", "phases.i.requests=5", "phases.k.retry={base: 1s}",
+		"phases.a.client=A", "phases.p.unnamed=yes", "phases.p.addresses=ipv6", "phases.b.unnamed=true", "target.client_address=a b", "phases.a.connections=new", "phases.m.limit={}", "phases.i.rates=[]", "phases.i.rates=[1]", "phases.i.requests=5", "phases.k.retry={base: 1s}",
 		"phases.k.retry={policy: luck}", "phases.k.retry={policy: fixed, budget: 0}", "phases.l.action=reboot", "phases.l.requests=1", "phases.l.partition=a",
 		"phases.l.path=/a", "phases.b.limit=2x", "phases.b.client=a", "phases.a.action=restart", "phases.a.retry={policy: fixed}", "allowed={}", "allowed.status=200", "expect.quota={truth: true}",
 		"expect.answers=[{phase: a}]", "expect.parity=[{phase: a}]", "expect.storm=[{drained: true}]", "target.on_store_error=panic",

@@ -79,6 +79,7 @@ func targetKind() kind[Target] {
 		key("fault", word("a fault is a name that \"rlcheck serve --fault list\" prints", idPattern), "A deliberate defect of the embedded target.", func(t *Target) *string { return &t.Fault }),
 		key("retry_after", choice("the form of Retry-After", "seconds", "date"), "How the embedded target writes Retry-After.", func(t *Target) *string { return &t.RetryAfter }),
 		key("on_store_error", choice("the choice on a store error", "allow", "deny", "error"), "What the embedded target answers while its store is gone; error by default.", func(t *Target) *string { return &t.OnStoreError }),
+		key("client_address", word("a field name is an HTTP token", tokenPattern), "The field in whose last element the embedded target finds the address of a client without a key, as a trusted proxy writes it; that of the connection by default.", func(t *Target) *string { return &t.ClientAddress }),
 		key("insecure", boolean("insecure"), "Accept any TLS certificate.", func(t *Target) *bool { return &t.Insecure }),
 		key("protocol", protocolKind(), "Only h1 (HTTP/1.1) can be sent.", func(t *Target) *Protocol { return &t.Protocol }),
 	}, func(d *decoder, n *node, t *Target) {

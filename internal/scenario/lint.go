@@ -61,7 +61,7 @@ func (l *linter) plan(root *node) {
 		full := boundsOf(p.Limit).full
 		switch p.Shape {
 		case timeline.AtOnce, timeline.Boundary:
-			denies = denies || !p.Unlimited && int64(p.Requests)*p.Cost > full
+			denies = denies || p.Barred || !p.Unlimited && int64(p.Requests)*p.Cost > full
 		case timeline.Silence, timeline.Hook:
 		default:
 			denies = true

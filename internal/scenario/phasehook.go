@@ -38,7 +38,7 @@ func (p *Phase) resolveHook() {
 	if p.Event.Timeout == 0 {
 		p.Event.Timeout = defaultHookTimeout
 	}
-	if p.OwnLimit && !p.Unlimited {
+	if p.OwnLimit && !p.Unlimited && !p.Barred {
 		p.Event.Limit = p.Limit.String()
 	}
 }
@@ -47,6 +47,8 @@ func (p *Phase) resolveHook() {
 func checkHook(d *decoder, n *node, p *Phase) {
 	if at := n.get("limit"); at != nil && p.Event.Action != timeline.Reload {
 		d.add(at, "limit", "an action "+string(p.Event.Action)+" changes no limit", "remove it, or write action: reload")
+	} else if p.spec.limit.none || p.spec.limit.zero {
+		d.add(at, quote(at.text), "a limit that is read again is one that counts", "write a SPEC or a multiple")
 	}
 }
 

@@ -10,15 +10,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// phaseLimit is the limit of a phase as it is written: its own, a multiple of the scenario's, or none at all.
+// phaseLimit is the limit of a phase as it is written: its own, a multiple of the scenario's, none at all, or a limit of nothing.
 type phaseLimit struct {
 	own   reference.Limit
 	times int64
 	none  bool
+	zero  bool
 }
 
 // given tells whether there is one.
-func (l phaseLimit) given() bool { return l.none || l.times > 0 || len(l.own) > 0 }
+func (l phaseLimit) given() bool { return l.none || l.zero || l.times > 0 || len(l.own) > 0 }
 
 // timesPattern is a whole multiple of a limit.
 var timesPattern = regexp.MustCompile(`^[1-9][0-9]{0,2}x$`)
@@ -30,6 +31,8 @@ func phaseLimitKind() kind[phaseLimit] {
 		switch {
 		case n.form == scalar && n.text == "none":
 			l.none = true
+		case n.form == scalar && n.text == "zero":
+			l.zero = true
 		case n.form == scalar && timesPattern.MatchString(n.text):
 			l.times, _ = strconv.ParseInt(strings.TrimSuffix(n.text, "x"), 10, 64) // the pattern fits
 		default:
@@ -41,7 +44,7 @@ func phaseLimitKind() kind[phaseLimit] {
 // resolveLimit completes the limit of a phase.
 func (p *Phase) resolveLimit(d *decoder, s *Scenario) {
 	l := p.spec.limit
-	p.Limit, p.OwnLimit, p.Unlimited = s.Limit, l.given(), l.none
+	p.Limit, p.OwnLimit, p.Unlimited, p.Barred = s.Limit, l.given(), l.none, l.zero
 	switch {
 	case len(l.own) > 0:
 		p.Limit = l.own
@@ -53,6 +56,9 @@ func (p *Phase) resolveLimit(d *decoder, s *Scenario) {
 		}
 	}
 }
+
+// Counted tells whether a limit counts the requests of the phase: it sends some, and they are neither free nor barred.
+func (p *Phase) Counted() bool { return !p.Quiet() && !p.Unlimited && !p.Barred }
 
 // scaled returns the limit that admits k times as much.
 func scaled(l reference.Limit, k int64) reference.Limit {

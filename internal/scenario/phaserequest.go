@@ -21,7 +21,9 @@ func requestKeys() []field[Phase] {
 		key("spelling", list("spellings", choice("a spelling", timeline.Spellings()...)), "Ways to write the path, taken in turn.", func(p *Phase) *[]timeline.Spelling { return &p.Spelling }),
 		key("client", name, "The phase is sent by the clients of this name, which may use several partitions: a client with a limit for each route.", func(p *Phase) *string { return &p.Client }),
 		key("connections", choice("connections", Kept, FreshConnections), "fresh: each request on a connection of its own; kept by default.", func(p *Phase) *Connections { return &p.Connections }),
-		key("limit", phaseLimitKind(), `The limit of the phase's partitions where it is not the scenario's: a SPEC, a multiple of it ("2x"), or none.`, func(p *Phase) *phaseLimit { return &p.spec.limit }),
+		key("unnamed", boolean("unnamed"), "Leave out what clients are told apart by: a client without a key.", func(p *Phase) *bool { return &p.Unnamed }),
+		key("addresses", choice("the addresses of forge", timeline.AnyAddress, timeline.OneNetwork, timeline.TwoSpellings), "Out of what forge invents addresses: any; one-network, an IPv6 network of 64 bits for each partition; or two-spellings, one IPv4 address for each partition and the IPv6 address mapped from it. any by default.", func(p *Phase) *timeline.Addresses { return &p.Addresses }),
+		key("limit", phaseLimitKind(), `The limit of the phase's partitions where it is not the scenario's: a SPEC, a multiple of it ("2x"), none, or zero for a client of whom nothing is admitted.`, func(p *Phase) *phaseLimit { return &p.spec.limit }),
 	}
 }
 
@@ -46,10 +48,17 @@ func (p *Phase) request(pl *planner) timeline.Request {
 		}
 		out.Header[http.CanonicalHeaderKey(name)] = p.Header[name]
 	}
-	if p.Client != "" && p.Client != p.Partition {
+	if len(p.Forge) > 0 && p.Addresses != timeline.AnyAddress {
+		out.Addresses = p.Addresses
+	}
+	if p.Unnamed || p.Client != "" && p.Client != p.Partition {
 		out.Keys = map[string]string{}
 		for i := range pl.scenario.Partition.Count {
-			out.Keys[pl.partition(p.Partition, i)] = pl.partition(p.Client, i)
+			key := ""
+			if !p.Unnamed {
+				key = pl.partition(p.Client, i)
+			}
+			out.Keys[pl.partition(p.Partition, i)] = key
 		}
 	}
 	return out
@@ -67,7 +76,10 @@ func (s *Scenario) checkRequests(d *decoder) {
 				}
 			}
 		}
-		if p.Unlimited || p.Quiet() {
+		if p.Unnamed {
+			s.checkUnnamed(d, p)
+		}
+		if !p.Counted() {
 			continue
 		}
 		first := limits[p.Partition]
@@ -81,6 +93,17 @@ func (s *Scenario) checkRequests(d *decoder) {
 			d.add(at, "limit "+p.Limit.String(), fmt.Sprintf("phase %q uses the same partitions under %s, and a partition has one limit", first.Name, first.Limit),
 				"give the phase a partition of its own, and both the same client")
 		}
+	}
+}
+
+// checkUnnamed reports what a phase without keys does not fit together with.
+func (s *Scenario) checkUnnamed(d *decoder, p *Phase) {
+	at := p.spec.at.get("unnamed")
+	switch {
+	case p.Client != "":
+		d.add(at, `"unnamed"`, "the phase has a client, which has a name", "remove it or client")
+	case p.Shape == timeline.Boundary:
+		d.add(at, `"unnamed"`, "what finds a boundary asks with a name of its own", "remove it, or take another shape")
 	}
 }
 

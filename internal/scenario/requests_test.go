@@ -32,7 +32,8 @@ func planned(t *testing.T, lines ...string) (*Scenario, *timeline.Schedule) {
 
 func TestPhasesHaveRequestsOfTheirOwn(t *testing.T) {
 	_, plan := planned(t, "name: a, shape: at-once, requests: 1, path: /p?q, method: HEAD, header: {x-tier: gold}, spelling: [query, plain], connections: fresh",
-		"name: b, shape: at-once, requests: 1, partition: route, client: app", "name: c, shape: at-once, requests: 1, partition: app, client: app")
+		"name: b, shape: at-once, requests: 1, partition: route, client: app", "name: c, shape: at-once, requests: 1, partition: app, client: app",
+		"name: d, shape: at-once, requests: 1, forge: [Forwarded], addresses: one-network", "name: e, shape: at-once, requests: 1, forge: [Forwarded], addresses: any")
 	want := timeline.Request{Path: "/p?q", Method: "HEAD", Header: map[string]string{"X-Tier": "gold"}, Spellings: []timeline.Spelling{timeline.Queried, timeline.Plain}, Fresh: true}
 	if d := cmp.Diff(want, plan.Phases[0].Request); d != "" {
 		t.Error(d)
@@ -40,20 +41,29 @@ func TestPhasesHaveRequestsOfTheirOwn(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"run-route-1": "run-app-1", "run-route-2": "run-app-2"}, plan.Phases[1].Request.Keys); d != "" {
 		t.Error(d)
 	}
-	if !plan.Phases[2].Request.IsZero() {
-		t.Errorf("a client of its own partition: got %+v, want nothing", plan.Phases[2].Request)
+	for _, i := range []int{2, 4} {
+		if !plan.Phases[i].Request.IsZero() {
+			t.Errorf("phase %d: got %+v, want nothing", i, plan.Phases[i].Request)
+		}
+	}
+	if got := plan.Phases[3].Request.Addresses; got != timeline.OneNetwork {
+		t.Errorf("addresses: got %q, want %q", got, timeline.OneNetwork)
 	}
 }
 
 func TestMultiplesAreOfThePhasesLimit(t *testing.T) {
 	s, plan := planned(t, "name: a, shape: at-once, requests: 2x", "name: b, shape: at-once, requests: 2x, limit: 3x, partition: b",
-		"name: c, shape: constant, rate: 2x, duration: 1x, limit: 'fixed-window,rate=7/2s', partition: c", "name: d, shape: at-once, requests: 1x, limit: none, partition: d")
+		"name: c, shape: constant, rate: 2x, duration: 1x, limit: 'fixed-window,rate=7/2s', partition: c", "name: d, shape: at-once, requests: 1x, limit: none, partition: d",
+		"name: e, shape: at-once, requests: 2x, limit: zero, partition: d")
 	for i, want := range []string{"10 token-bucket,rate=10/s,burst=5 false false", "30 token-bucket,rate=30/s,burst=15 true false",
-		"14 fixed-window,rate=7/2s true false", "5 token-bucket,rate=10/s,burst=5 true true"} {
+		"14 fixed-window,rate=7/2s true false", "5 token-bucket,rate=10/s,burst=5 true true", "10 token-bucket,rate=10/s,burst=5 true false"} {
 		p := s.Phases[i]
 		if got := fmt.Sprintf("%d %s %v %v", len(plan.Phases[i].Arrivals)/2, p.Limit, p.OwnLimit, p.Unlimited); got != want {
 			t.Errorf("phase %s: got %s, want %s", p.Name, got, want)
 		}
+	}
+	if d := cmp.Diff([]string{"e"}, s.Expect.Barred); d != "" || s.Phases[4].Counted() || s.Phases[3].Counted() || !s.Phases[2].Counted() {
+		t.Errorf("barred phases, and those that are counted: %s %+v", d, s.Phases)
 	}
 }
 

@@ -223,6 +223,11 @@ func (s *Scenario) checkTogether(d *decoder, root *node) {
 		}
 	}
 	s.checkExpected(d, expect)
+	for i := range s.Phases {
+		if p := &s.Phases[i]; p.Barred && !p.Quiet() {
+			s.Expect.Barred = append(s.Expect.Barred, p.Name)
+		}
+	}
 	if s.Expect.RetryAfter.Honored && !honored {
 		d.add(expect.get("retry_after"), "honored", "no phase waits as told", "add a phase of shape honor-retry-after")
 	}

@@ -78,6 +78,8 @@ type Target struct {
 	Fault, RetryAfter string
 	// OnStoreError is what the embedded target answers while its store is gone: "allow", "deny" or "error".
 	OnStoreError string
+	// ClientAddress is the field from which the embedded target takes the address of a client without a key; empty: none.
+	ClientAddress string
 	// Insecure accepts any TLS certificate.
 	Insecure bool
 	Protocol Protocol
@@ -145,10 +147,13 @@ type Phase struct {
 	Spelling     []timeline.Spelling
 	Connections  Connections
 	Client       string
+	// Unnamed leaves out what clients are told apart by; what others without a name have used is not known then. Addresses is out of what those of Forge are invented; empty: any.
+	Unnamed   bool
+	Addresses timeline.Addresses
 	// Limit is that of the phase's partitions, OwnLimit tells that it is not the scenario's. Unlimited: no limit counts the
-	// requests of the phase, and Limit is only what multiples are of.
-	Limit               reference.Limit
-	OwnLimit, Unlimited bool
+	// requests of the phase, and Limit is only what multiples are of. Barred tells the same of a limit of nothing.
+	Limit                       reference.Limit
+	OwnLimit, Unlimited, Barred bool
 	// Rates are those of a phase of steps, each of which lasts an equal part of Duration.
 	Rates []reference.Rate
 	// Retry is that of a backoff phase, Event what happens in a hook phase.

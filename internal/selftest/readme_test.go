@@ -50,6 +50,55 @@ func faultTable(t *testing.T) string {
 	return b.String()
 }
 
+// catalogue is FAULTS.md: every class of faults, with the faults of it, or why there is none.
+func catalogue(t *testing.T) string {
+	t.Helper()
+	all, err := Bundled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := CaughtBy(all)
+	var b strings.Builder
+	b.WriteString("# What real rate limiters got wrong\n\nWritten by `make golden` from internal/target. A lets too much through, B too little, C says the " +
+		"wrong thing.\n`rlcheck serve --fault NAME`, or `rlcheck proxy --fault NAME`, has it on loopback; each was seen in a real product, or breaks a rule.\n")
+	section := func(title, class string) {
+		fmt.Fprintf(&b, "\n## %s\n\n", title)
+		for _, f := range target.Faults() {
+			if f.Class != class {
+				continue
+			}
+			fmt.Fprintf(&b, "- `%s`: %s ([seen](%s)); caught by %s\n", f.Name, f.Sentence, f.Citation, strings.Join(by[f.Name], ", "))
+		}
+	}
+	for _, c := range target.Classes() {
+		section(c.ID+": "+c.Title, c.ID)
+		if c.Unshown != "" {
+			fmt.Fprintf(&b, "Shown by no endpoint: %s.\n", c.Unshown)
+		}
+	}
+	section("Others", "")
+	return b.String()
+}
+
+// TestCatalogueIsCurrent: scenarios/FAULTS.md is that of the faults.
+func TestCatalogueIsCurrent(t *testing.T) {
+	path := filepath.Join("..", "..", "scenarios", "FAULTS.md")
+	want := catalogue(t)
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Error("scenarios/FAULTS.md is not current (run make golden)")
+	}
+}
+
 // TestReadmeHasTheFaultTable: the table in README.md is the one of the bundled scenarios.
 func TestReadmeHasTheFaultTable(t *testing.T) {
 	path := filepath.Join("..", "..", "README.md")

@@ -17,6 +17,7 @@ func rulesOf(t *testing.T) []Rule {
 		{Path: "/login", Limit: parse(t, "fixed-window,rate=3/10s")},
 		{Path: "/healthz"},
 		{Method: "PUT", Limit: parse(t, "fixed-window,rate=4/10s")},
+		{Header: map[string]string{"X-Tier": "barred"}, Barred: true},
 		{Header: map[string]string{"X-Tier": "gold"}, Limit: parse(t, "fixed-window,rate=20/10s")},
 	}
 }
@@ -87,6 +88,8 @@ var eventSights = []sight{
 		right: "3, 0, 0", wrong: "3, 10, 0"},
 	{fault: "tier-ignored", spec: window, ruled: true, steps: do(with("X-Tier", "gold"), burst(30), with("X-Tier", "silver"), burst(20)),
 		right: "20, 10", wrong: "10, 0"},
+	{fault: "zero-means-unlimited", spec: window, ruled: true, steps: do(with("X-Tier", "barred"), burst(20), says("RateLimit-Policy"), restart, burst(20), says("Retry-After"), with("X-Tier", ""), burst(20)),
+		right: `0, "default";q=0, 0, none, 10`, wrong: "20, none, 20, none, 10"},
 	{fault: "exempt-limited", spec: window, ruled: true, steps: do(asking("/healthz"), burst(20)), right: "20", wrong: "10"},
 	{fault: "exempt-counted", spec: window, ruled: true, steps: do(asking("/healthz"), burst(20), says("X-RateLimit-Limit"), asking("/"), burst(20)),
 		right: "20, none, 10", wrong: "20, none, 0"},

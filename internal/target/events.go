@@ -3,7 +3,6 @@ package target
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
@@ -38,7 +37,7 @@ func (t *Target) Reload(limit reference.Limit) error {
 	}
 	if !t.fault.reloadForgets {
 		next.decider = &carrying{old: now.decider, new: next.decider, was: fullOf(now.opts.Limit), full: fullOf(limit),
-			stale: t.fault.reloadKeepsLive, known: map[string]bool{}}
+			stale: t.fault.reloadKeepsLive, turn: make(chan struct{}, 1), known: map[string]bool{}}
 	}
 	t.next.Store(next)
 	return nil
@@ -62,7 +61,7 @@ func (t *Target) StoreUp() error {
 // forget starts every partition anew, those of rules too.
 func (t *Target) forget() error {
 	for i := range t.rules {
-		if l := t.rules[i].limited; l != nil {
+		if l := t.rules[i].limited; l != nil && !t.rules[i].Barred {
 			if err := l.forget(); err != nil {
 				return err
 			}
@@ -92,7 +91,9 @@ type carrying struct {
 	was, full int64
 	// stale leaves the partitions that the old one knows to it.
 	stale bool
-	mu    sync.Mutex
+	// turn has room for the one who takes a partition over. (Note: no mutex, since a decider may take its time, and virtual time
+	// stands still while somebody waits for a mutex.)
+	turn chan struct{}
 	// known are the partitions that were taken over, or that the old decider had never seen.
 	known map[string]bool
 }
@@ -108,8 +109,12 @@ func (c *carrying) Decide(ctx context.Context, key string, cost int64) (Ruling, 
 
 // deciderOf returns who decides for a partition, which is taken over if that is due.
 func (c *carrying) deciderOf(ctx context.Context, key string) (Decider, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-c.turn }()
 	if c.known[key] {
 		return c.new, nil
 	}

@@ -3,6 +3,7 @@ package target
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,8 @@ type Fault struct {
 	decider func(bench) Decider
 	// key edits the partition of a request.
 	key func(*http.Request, string) string
+	// network replaces the network that a client without a name is counted under, by its address.
+	network func(netip.Addr) string
 	// unlimited tells that a request is let through without a decision.
 	unlimited func(*Target, *http.Request) bool
 	// pause is how long the answer is held back.
@@ -45,10 +48,11 @@ type Fault struct {
 	reply func(*answer, *http.Request)
 	// price edits the cost of a request.
 	price func(*http.Request, int64) int64
-	// rule tells whether a rule is kept. rawPaths compares paths as written; alsoCounted counts requests under a rule with a
+	// rule tells whether a rule is kept. zeroUnlimited lets those through that a rule bars. rawPaths compares paths as written; alsoCounted counts requests under a rule with a
 	// limit by the limit of all others too, exemptCounted those under a rule without one.
 	rule                                 func(*Rule) bool
 	rawPaths, alsoCounted, exemptCounted bool
+	zeroUnlimited                        bool
 	// What happens wrongly at events, see there; stall is how long a request waits for a store that is gone.
 	restartForgets, reloadForgets, reloadIgnored, reloadKeepsLive, outageForgets, staysOpen bool
 	stall                                                                                   time.Duration
@@ -82,7 +86,7 @@ func (f Fault) Fits(l reference.Limit) string {
 // Faults returns all faults, those of targets and those of proxies, ascending by name.
 func Faults() []Fault {
 	all := slices.Concat(policyFaults, limiterFaults, storeFaults, keyFaults,
-		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults, connectionFaults)
+		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults, connectionFaults, timeFaults)
 	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

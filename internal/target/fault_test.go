@@ -88,6 +88,23 @@ var decisionSights = []sight{
 	{fault: "key-by-query", spec: window, steps: do(burst(20), asking("/?a=1"), burst(20)), right: "10, 0", wrong: "10, 10"},
 	{fault: "key-by-method", spec: window, steps: do(burst(20), by("HEAD"), burst(20)), right: "10, 0", wrong: "10, 10"},
 	{fault: "keys-shared", spec: window, steps: do(burst(20), named("other"), burst(20)), right: "10, 10", wrong: "10, 0"},
+	{fault: "time-before-lock", spec: bucket, steps: do(jostle(200, 2*time.Millisecond)), right: "at most 24", wrong: "more than 24"},
+	{fault: "ticks-lost", spec: bucket, steps: do(burst(20), pace(40, 50*time.Millisecond)), right: "20, 20", wrong: "20, 15"},
+	{fault: "ticks-lost", spec: bucket, steps: do(burst(20), wait(2*time.Second), burst(30)), right: "20, 20", wrong: "20, 19"},
+	{fault: "count-outlives-window", spec: window, steps: do(burst(20), wait(10*time.Second), burst(20), wait(2500*time.Millisecond), burst(20)),
+		right: "10, 10, 0", wrong: "10, 0, 10"},
+	{fault: "reset-of-next-window", spec: window, steps: do(burst(11), says("Retry-After"), wait(9950*time.Millisecond), one, says("Retry-After"), says("RateLimit")),
+		right: `10, 10, 1, "default";r=0;t=1`, wrong: `10, 10, 11, "default";r=0;t=11`},
+	{fault: "quota-divided", spec: bucket, steps: do(burst(60)), right: "20", wrong: "16"},
+	{fault: "quota-divided", spec: "fixed-window,rate=7/10s", steps: do(burst(60)), right: "7", wrong: "0"},
+	{fault: "quota-divided", spec: "leaky-bucket-queue,rate=10/s,queue=20", steps: do(together(60)), right: "21", wrong: "16"},
+	{fault: "long-window-overflow", spec: "fixed-window,rate=10/720h", steps: do(burst(20), wait(time.Second), burst(20)), right: "10, 0", wrong: "10, 10"},
+	{fault: "refused-still-pays", spec: "token-bucket,rate=1/s,burst=5 + fixed-window,rate=20/1m", steps: do(burst(30), wait(5*time.Second), burst(30)),
+		right: "5, 5", wrong: "5, 0"},
+	{fault: "ipv6-per-address", spec: window, steps: do(named(""), with("X-Forwarded-For", "192.0.2.9, 2001:db8::1"), burst(20), with("X-Forwarded-For", "2001:db8::2"), burst(20),
+		with("X-Forwarded-For", "2001:db8:0:1::2"), burst(20)), right: "10, 0, 10", wrong: "10, 10, 10"},
+	{fault: "mapped-address-apart", spec: window, steps: do(named(""), with("X-Forwarded-For", "198.18.0.1"), burst(20), with("X-Forwarded-For", "::ffff:198.18.0.1"), burst(20),
+		with("X-Forwarded-For", "::ffff:198.18.0.2"), burst(20)), right: "10, 0, 10", wrong: "10, 10, 10"},
 	{fault: "missing-key-unlimited", spec: window, steps: do(burst(20), named(""), burst(20)), right: "10, 10", wrong: "10, 20"},
 }
 
@@ -155,7 +172,7 @@ func TestFaultsShowFromOutside(t *testing.T) {
 		t.Run(s.fault+"/"+s.spec, func(t *testing.T) {
 			for _, fault := range []string{"", s.fault} {
 				synctest.Test(t, func(t *testing.T) {
-					o := Options{Limit: parse(t, s.spec), Fault: fault, Seed: 1, OnStoreError: StoreErrorAllows}
+					o := Options{Limit: parse(t, s.spec), Fault: fault, Seed: 1, OnStoreError: StoreErrorAllows, ClientHeader: "x-forwarded-for"}
 					if s.ruled {
 						o.Rules = rulesOf(t)
 					}
@@ -203,6 +220,32 @@ func TestFaultsAreDescribed(t *testing.T) {
 		if f.Proxy != strings.HasPrefix(f.Name, "proxy-") {
 			t.Errorf("fault %q: in a proxy: %v, want the name to say so", f.Name, f.Proxy)
 		}
+	}
+}
+
+// TestEveryClassHasAFault, or a reason why no endpoint can show it.
+func TestEveryClassHasAFault(t *testing.T) {
+	of := map[string]int{}
+	for _, f := range Faults() {
+		of[f.Class]++
+	}
+	known := map[string]bool{"": true}
+	for _, c := range Classes() {
+		known[c.ID] = true
+		if (of[c.ID] > 0) == (c.Unshown != "") {
+			t.Errorf("class %s: %d faults, and why there is none is %q: want one or the other", c.ID, of[c.ID], c.Unshown)
+		}
+		if c.Title == "" {
+			t.Errorf("class %s has no title", c.ID)
+		}
+	}
+	for class := range of {
+		if !known[class] {
+			t.Errorf("class %q is none", class)
+		}
+	}
+	if n := len(Classes()); n != 22+14+17 {
+		t.Errorf("got %d classes, want 22 of A, 14 of B and 17 of C", n)
 	}
 }
 

@@ -85,7 +85,12 @@ var ruleFaults = []Fault{
 		Name: "exempt-limited", Class: "",
 		Sentence: "limits the routes that should not be limited",
 		Citation: "https://github.com/lablup/backend.ai/issues/14714",
-		rule:     func(u *Rule) bool { return len(u.Limit) > 0 },
+		rule:     func(u *Rule) bool { return len(u.Limit) > 0 || u.Barred },
+	},
+	{
+		Name: "zero-means-unlimited", Class: "A13",
+		Sentence: "takes a limit of nothing for no limit",
+		Citation: "https://github.com/spring-cloud/spring-cloud-gateway/issues/168", zeroUnlimited: true,
 	},
 	{
 		Name: "exempt-counted", Class: "",

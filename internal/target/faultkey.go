@@ -2,6 +2,7 @@ package target
 
 import (
 	"net/http"
+	"net/netip"
 	"strings"
 )
 
@@ -54,6 +55,23 @@ var keyFaults = []Fault{
 		Sentence: "counts all clients of one address together, whatever key they have",
 		Citation: "https://github.com/jsocol/django-ratelimit/issues/222",
 		key:      func(r *http.Request, _ string) string { return addressKey(r) },
+	},
+	{
+		Name: "ipv6-per-address", Class: "A16",
+		Sentence: "counts each address of an IPv6 network apart, of which one client has 2^64",
+		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/502",
+		network:  func(a netip.Addr) string { return a.Unmap().String() },
+	},
+	{
+		Name: "mapped-address-apart", Class: "A16",
+		Sentence: "takes an IPv4 address and the IPv6 address mapped from it for two clients",
+		Citation: "https://github.com/better-auth/better-auth/pull/7300",
+		network: func(a netip.Addr) string {
+			if a.Is4In6() {
+				return a.String()
+			}
+			return networkOf(a)
+		},
 	},
 	{
 		Name: "missing-key-unlimited", Class: "B14",

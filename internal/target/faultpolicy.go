@@ -34,7 +34,7 @@ var policyFaults = []Fault{
 		policy:   func(p reference.Policy) reference.Policy { return paced(p, 10, 9) },
 	},
 	{
-		Name: "fixed-window-as-sliding", Class: "A4",
+		Name: "fixed-window-as-sliding", Class: "A3",
 		Sentence: "counts in fixed windows aligned to the clock, whatever algorithm it declares",
 		Citation: "https://github.com/SatyamPandey-07/WorkSphere/issues/2122",
 		fits:     notFixedWindow,
@@ -53,6 +53,28 @@ var policyFaults = []Fault{
 		Citation: "https://github.com/traefik/traefik/issues/8330",
 		fits:     func(l reference.Limit) string { return firstOf(onePolicy(l), quotaTwo(l)) },
 		policy:   func(p reference.Policy) reference.Policy { return bucketOf(p, 1) },
+	},
+	{
+		Name: "refused-still-pays", Class: "B8",
+		Sentence: "takes a request that one limit denies from all the others too",
+		Citation: "https://github.com/envoyproxy/ratelimit/issues/190",
+		fits:     severalPolicies,
+		policy: func(p reference.Policy) reference.Policy {
+			p.Count = reference.CountOwn
+			return p
+		},
+	},
+	{
+		Name: "long-window-overflow", Class: "A19",
+		Sentence: "sets a timer of more than 2^31 milliseconds, which ends at once: windows over 24.8 days last a millisecond",
+		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/546",
+		fits:     longWindow,
+		policy: func(p reference.Policy) reference.Policy {
+			if p.Rate.Per > maxTimer {
+				p.Rate.Per = time.Millisecond
+			}
+			return p
+		},
 	},
 	{
 		Name: "starts-empty", Class: "A22",
@@ -98,6 +120,32 @@ func notFixedWindow(l reference.Limit) string {
 func oneWindow(l reference.Limit) string {
 	if len(l) != 1 || isBucket(l[0]) || l[0].Algorithm == reference.LeakyBucketQueue {
 		return "it needs one fixed-window, sliding-window-log or sliding-window-counter"
+	}
+	return ""
+}
+
+// maxTimer is the longest time that setTimeout of JavaScript takes: 2^31-1 milliseconds.
+const maxTimer = (1<<31 - 1) * time.Millisecond
+
+// longWindow wants a policy with a window that setTimeout does not take.
+func longWindow(l reference.Limit) string {
+	for _, p := range l {
+		if p.Rate.Per > maxTimer {
+			return ""
+		}
+	}
+	return "it needs a rate per more than 24.8 days"
+}
+
+// severalPolicies wants several policies that count what all of them admit.
+func severalPolicies(l reference.Limit) string {
+	for _, p := range l {
+		if p.Count == reference.CountOwn || p.Algorithm == reference.LeakyBucketQueue {
+			return "it needs policies that deny rather than delay, and do not count what others deny"
+		}
+	}
+	if len(l) < 2 {
+		return "it needs several policies"
 	}
 	return ""
 }

@@ -31,6 +31,12 @@ var storeFaults = []Fault{
 		decider:  func(b bench) Decider { return newSyncing(atLeastTwo(b), time.Second) },
 	},
 	{
+		Name: "quota-divided", Class: "B11",
+		Sentence: "gives each of eight replicas an eighth of the quota, rounded down, to nothing for a quota under eight",
+		Citation: "https://github.com/envoyproxy/envoy/pull/46702",
+		decider:  func(b bench) Decider { return newDivided(b, 8) },
+	},
+	{
 		Name: "evicts-keys", Class: "A10",
 		Sentence: "remembers the last 64 partitions only; the others are as good as new",
 		Citation: "https://github.com/elastic/apm-server/pull/1367",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -115,6 +116,35 @@ func newPrivate(b bench) *private {
 // Decide asks the replica of the request.
 func (p *private) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
 	return p.replicas[p.balancer.pick(ctx)].Decide(ctx, key, cost)
+}
+
+// newDivided returns limiters that know nothing of each other and have a share of the limit each, in whole units.
+func newDivided(b bench, shares int64) Decider {
+	b.replicas = int(shares)
+	divided := slices.Clone(b.limit)
+	for i := range divided {
+		p := &divided[i]
+		switch {
+		case p.Full() < shares:
+			return nothing{b.clock}
+		case isBucket(*p):
+			p.Burst /= shares
+			p.Rate.Per *= time.Duration(shares)
+		case p.Algorithm == reference.LeakyBucketQueue:
+			p.Burst /= shares
+			p.Queue = p.Burst - 1
+			p.Rate.Per *= time.Duration(shares)
+		default:
+			p.Rate.N /= shares
+			p.Burst = p.Rate.N
+		}
+	}
+	limiter, err := reference.NewLimit(divided)
+	if err != nil {
+		return nothing{b.clock}
+	}
+	b.limiter = limiter
+	return newPrivate(b)
 }
 
 // syncing is a number of limiters that exchange what they admitted from time to time.

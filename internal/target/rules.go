@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"path"
@@ -20,6 +21,8 @@ type Rule struct {
 	Header map[string]string
 	// Limit is what the requests are held to; empty: they are not limited, and counted nowhere.
 	Limit reference.Limit
+	// Barred is a limit of nothing: none of the requests is admitted, and Limit is not read.
+	Barred bool
 }
 
 // fits tells whether r is meant by the rule. A raw path is compared as it came.
@@ -55,7 +58,9 @@ func (t *Target) addRules() error {
 			continue
 		}
 		out := ruled{Rule: u}
-		if len(u.Limit) > 0 {
+		if u.Barred && !t.fault.zeroUnlimited {
+			out.limited = t.barred()
+		} else if len(u.Limit) > 0 && !u.Barred {
 			if why := t.fault.Fits(u.Limit); why != "" {
 				return fmt.Errorf("target: fault %q: %s", t.fault.Name, why)
 			}
@@ -95,7 +100,7 @@ func (t *Target) latest() *Target {
 // sibling returns a limiter like t for another limit, with a clock and a store in common; nil for the decider lets it make
 // its own.
 func (t *Target) sibling(limit reference.Limit, d Decider) (*Target, error) {
-	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName, costHdr: t.costHdr,
+	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName, costHdr: t.costHdr, client: t.client,
 		prefix: t.prefix, facts: factsOf(limit), decider: d}
 	s.opts.Limit, s.opts.Rules = limit, nil
 	if d == nil {
@@ -105,6 +110,23 @@ func (t *Target) sibling(limit reference.Limit, d Decider) (*Target, error) {
 		}
 	}
 	return s, nil
+}
+
+// barred returns a limiter like t that admits nothing.
+func (t *Target) barred() *Target {
+	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName, costHdr: t.costHdr, client: t.client,
+		decider: nothing{t.clock}}
+	s.opts.Rules = nil
+	s.facts = facts{limit: []string{"0"}, policy: []string{`"default";q=0`}, item: `"default"`, name: "default"}
+	return s
+}
+
+// nothing admits nothing, ever.
+type nothing struct{ clock *clock }
+
+// Decide denies.
+func (n nothing) Decide(context.Context, string, int64) (Ruling, error) {
+	return Ruling{Decision: reference.Decision{RetryAfter: reference.Never}, At: n.clock.at()}, nil
 }
 
 // decideBy asks the limiter t that governs r, unless the store was taken away.

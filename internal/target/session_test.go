@@ -106,6 +106,28 @@ func asking(path string) step  { return as(func(r *request) { r.path = path }) }
 func by(method string) step    { return as(func(r *request) { r.method = method }) }
 func with(name, v string) step { return as(func(r *request) { r.fields = map[string]string{name: v} }) }
 
+// jostle sends n requests, a gap between each two, without waiting for answers, and says whether more were allowed than 24, the
+// most of a bucket of 20 with 10/s in 400 ms.
+func jostle(n int, gap time.Duration) step {
+	return func(s *session) string {
+		var allowed atomic.Int64
+		var wg sync.WaitGroup
+		for range n {
+			wg.Go(func() {
+				if ask(s.h, s.request).StatusCode == http.StatusOK {
+					allowed.Add(1)
+				}
+			})
+			time.Sleep(gap)
+		}
+		wg.Wait()
+		if allowed.Load() > 24 {
+			return "more than 24"
+		}
+		return "at most 24"
+	}
+}
+
 // others sends a request of each of n other partitions.
 func others(n int) step {
 	return func(s *session) string {

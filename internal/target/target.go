@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/textproto"
 	"slices"
@@ -26,6 +25,9 @@ type Options struct {
 	// PartitionHeader names the field whose value is the partition, "X-Api-Key" by default. A request without it is
 	// counted under the address of its client.
 	PartitionHeader string
+	// ClientHeader names the field in whose last element a proxy that is trusted writes the address of the client,
+	// "X-Forwarded-For" or such; empty takes the address of the connection. Only requests without a partition are counted by it.
+	ClientHeader string
 	// CostHeader names the field with the units of a request, "X-Cost" by default; a request without it costs 1.
 	CostHeader string
 	// Dialect lists the groups of fields that answers carry; nil means XRateLimit, RateLimitDraft and RetryAfterField.
@@ -67,6 +69,8 @@ type Target struct {
 	dialect dialects
 	keyName string
 	costHdr string
+	// client is the canonical name of Options.ClientHeader.
+	client string
 	// rules are those of Options.Rules with their limiters; next is what took the place of this limiter, nil for nothing;
 	// prefix tells the partitions of one limiter from those of another in one store; down: the store was taken away.
 	rules  []ruled
@@ -96,6 +100,7 @@ func New(o Options) (*Target, error) {
 	t := &Target{
 		opts: o, fault: fault, clock: newClock(o.Now), facts: factsOf(o.Limit),
 		keyName: textproto.CanonicalMIMEHeaderKey(o.PartitionHeader), costHdr: textproto.CanonicalMIMEHeaderKey(o.CostHeader),
+		client: textproto.CanonicalMIMEHeaderKey(o.ClientHeader),
 	}
 	if t.dialect, err = dialectsOf(o.Dialect); err != nil {
 		return nil, err
@@ -232,37 +237,6 @@ func (t *Target) decide(r *http.Request, cost int64) (Ruling, error) {
 		return Ruling{Decision: reference.Decision{Allow: true, Remaining: t.facts.quota}, At: t.clock.at()}, nil
 	}
 	return t.decider.Decide(r.Context(), key, cost)
-}
-
-// key returns the partition of r.
-func (t *Target) key(r *http.Request) string {
-	key, ok := t.named(r)
-	if !ok {
-		key = addressKey(r)
-	}
-	if t.fault.key != nil {
-		key = t.fault.key(r, key)
-	}
-	return t.prefix + key
-}
-
-// named returns the partition that r names itself, and whether it does.
-func (t *Target) named(r *http.Request) (string, bool) {
-	v := r.Header[t.keyName]
-	if len(v) == 0 {
-		return "", false
-	}
-	return v[0], true
-}
-
-// addressKey returns the partition of a request without a name: the address of its client after a NUL byte, which no
-// field value can begin with.
-func addressKey(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	return "\x00" + host
 }
 
 // cost returns the units of a request with header h, and whether they are an integer from 1 to maxCost.

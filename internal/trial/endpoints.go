@@ -57,7 +57,7 @@ func connect(s *scenario.Scenario, o Options) (*endpoints, error) {
 // embed starts the embedded target and, where the scenario compares with an origin, the embedded proxy in front of it.
 func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string, err error) {
 	opts := target.Options{Limit: s.Limit, RetryAfter: s.Target.RetryAfter, Seed: o.Seed, Rules: rulesOf(s),
-		OnStoreError: target.OnStoreError(s.Target.OnStoreError)}
+		OnStoreError: target.OnStoreError(s.Target.OnStoreError), ClientHeader: s.Target.ClientAddress}
 	if s.Partition.Kind == scenario.ByHeader {
 		opts.PartitionHeader = s.Partition.Name
 	}

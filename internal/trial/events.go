@@ -87,8 +87,8 @@ func rulesOf(s *scenario.Scenario) []target.Rule {
 			continue
 		}
 		seen[key] = true
-		u := target.Rule{Path: p.Path, Method: p.Method, Header: p.Header}
-		if !p.Unlimited {
+		u := target.Rule{Path: p.Path, Method: p.Method, Header: p.Header, Barred: p.Barred}
+		if p.Counted() {
 			u.Limit = p.Limit
 		}
 		out = append(out, u)

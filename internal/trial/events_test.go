@@ -112,8 +112,10 @@ func TestRulesOfAScenario(t *testing.T) {
   - {name: d, shape: at-once, requests: 1, limit: 2x, partition: d}
   - {name: e, shape: at-once, requests: 1, method: PUT, header: {X-Tier: gold}, limit: none, partition: e}
   - {name: f, shape: hook, action: reload, limit: 2x}
+  - {name: g, shape: at-once, requests: 1, header: {X-Tier: barred}, limit: zero, partition: g}
 `)
-	want := []target.Rule{{Path: "/b", Limit: s.Phases[1].Limit}, {Method: "PUT", Header: map[string]string{"X-Tier": "gold"}}}
+	want := []target.Rule{{Path: "/b", Limit: s.Phases[1].Limit}, {Method: "PUT", Header: map[string]string{"X-Tier": "gold"}},
+		{Header: map[string]string{"X-Tier": "barred"}, Barred: true}}
 	if d := cmp.Diff(want, rulesOf(s)); d != "" {
 		t.Error(d)
 	}

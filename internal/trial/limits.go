@@ -24,18 +24,18 @@ func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
 	for i := range s.Phases {
 		p := &s.Phases[i]
 		phases[p.Name] = p
-		if p.Quiet() || p.Unlimited || slices.ContainsFunc(out, func(x share) bool { return x.limit.String() == p.Limit.String() }) {
+		if !p.Counted() || slices.ContainsFunc(out, func(x share) bool { return x.limit.String() == p.Limit.String() }) {
 			continue
 		}
 		out = append(out, share{p.Limit, &timeline.Timeline{Header: tl.Header}})
 	}
-	if len(out) == 1 && !slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Unlimited }) {
+	if len(out) == 1 && !slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Unlimited || p.Barred }) {
 		out[0].tl = tl
 		return out
 	}
 	for i := range tl.Observations {
 		p := phases[strings.TrimSuffix(tl.Observations[i].Phase, "-aim")]
-		if p == nil || p.Unlimited {
+		if p == nil || !p.Counted() {
 			continue
 		}
 		at := slices.IndexFunc(out, func(x share) bool { return x.limit.String() == p.Limit.String() })

@@ -226,7 +226,7 @@ func judgeOptions(s *scenario.Scenario) check.Options {
 	r := s.Expect.Resolution
 	return check.Options{
 		Conformance: check.Conformance(s.Expect.Conformance),
-		Shared:      !s.Partition.Exclusive,
+		Shared:      !s.Partition.Exclusive || slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Unnamed }),
 		Hint:        true,
 		Resolution: check.Resolution{
 			BurstExact: r.Burst.Demanded && r.Burst.Ratio == 0, Burst: r.Burst.Ratio, Rate: r.Rate.Ratio,

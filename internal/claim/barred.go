@@ -1,0 +1,41 @@
+package claim
+
+import (
+	"fmt"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// barred judges that nothing of a phase was admitted: its clients have a limit of nothing. Whatever else an answer is, it is no
+// admission.
+func (r *recording) barred(phase string) check.Claim {
+	id := "barred-" + phase
+	var asked, lost int
+	var admitted []*timeline.Observation
+	for i := range r.tl.Observations {
+		o := &r.tl.Observations[i]
+		if o.Phase != phase || o.Origin {
+			continue
+		}
+		asked++
+		switch {
+		case !o.Answered:
+			lost++
+		case o.Outcome == timeline.Allowed:
+			admitted = append(admitted, o)
+		}
+	}
+	text := fmt.Sprintf("%d of %s of phase %s were admitted, none may be", len(admitted), plural(asked, "request"), quote(phase))
+	switch {
+	case len(admitted) > 0:
+		return settle(id, text, []check.Finding{witness(check.Finding{Kind: AdmittedBarred, Seen: int64(len(admitted)),
+			Text: text + ": " + seqs(admitted)}, admitted...)})
+	case asked == 0:
+		return tooFew(id, "no request of phase "+quote(phase)+" was sent")
+	case lost > 0:
+		return tooFew(id, fmt.Sprintf("%s; %s not answered", text, plural(lost, "request")))
+	default:
+		return settle(id, text, nil)
+	}
+}
