@@ -46,7 +46,7 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 			return r
 		}
 		box := anchor(counted)
-		until, sure := stretch(counted, box, int64(pol.Rate.Per))
+		until, sure := stretch(counted, newWindows(pol, box.from, box.to))
 		now, later := rest.cut(until)
 		now.dropDenialsAt(until)
 		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{now}}}
@@ -104,8 +104,7 @@ func anchor(counted []event) phases {
 
 // stretch returns the instant at which the windows begin anew for sure (maxTime if they do not), or where that becomes
 // uncertain (sure=false). The first counted request is in window 0 by definition.
-func stretch(counted []event, box phases, size int64) (until int64, sure bool) {
-	w := windows{box.from, box.to, size}
+func stretch(counted []event, w windows) (until int64, sure bool) {
 	least, most := int64(0), max(0, w.last(counted[0].e))
 	for _, ev := range counted[1:] {
 		if ev.s >= w.latest(most+1) {
@@ -137,7 +136,7 @@ func (r anchoredRefutation) placing(pol reference.Policy, own []event, end int64
 		}
 	}
 	out := append(slices.Clone(own), counted[0], first)
-	w := windows{r.box.from, r.box.to, int64(pol.Rate.Per)}
+	w := newWindows(pol, r.box.from, r.box.to)
 	for _, ev := range r.stretch.admitted {
 		if k := w.first(ev.s); ev.e <= end && k >= 0 && k == w.last(ev.e) && k != w.last(out[len(out)-1].e) {
 			out = append(out, ev)

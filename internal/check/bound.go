@@ -46,8 +46,7 @@ const (
 
 // newBound returns the bound of a policy. from and to are the box of phases, which only windowed policies read.
 func newBound(p reference.Policy, from, to int64) bound {
-	if ranged(p) {
-		tight, loose := p.Ends()
+	if tight, loose := p.Ends(); tight != loose {
 		return sided{newBound(tight, from, to), newBound(loose, from, to)}
 	}
 	switch {

@@ -29,7 +29,7 @@ type counter struct {
 // newCounter returns the bound for windows of a phase in the box; with AlignFirst the box is that of the first counted
 // request.
 func newCounter(p reference.Policy, from, to int64) counter {
-	return counter{windows{from, to, int64(p.Rate.Per)}, p.Rate.N, p.Count == reference.CountAll, p.Rounding, p.Align == reference.AlignFirst}
+	return counter{newWindows(p, from, to), p.Rate.N, p.Count == reference.CountAll, p.Rounding, p.Align == reference.AlignFirst}
 }
 
 // first and last are those of the windows, but for windows that were never opened.
@@ -44,26 +44,39 @@ func (c counter) opened(k int64) int64 {
 }
 
 // weigh returns prev*left/size as a whole number and the rest of the division, left clipped to the window.
-func (c counter) weigh(prev, left int64) (whole, rest int64) {
-	left = min(max(left, 0), c.size)
+func weigh(prev, left, size int64) (whole, rest int64) {
+	left = min(max(left, 0), size)
 	hi, lo := bits.Mul64(uint64(prev), uint64(left))
-	q, r := bits.Div64(hi, lo, uint64(c.size))
+	q, r := bits.Div64(hi, lo, uint64(size))
 	return int64(q), int64(r)
 }
 
 // weighted returns the smallest integer w such that, for every integer n, round(prev*left/size) + n < quota exactly when
 // w + n < quota. Without rounding that is the floor: q + r/size + n < quota holds exactly when q + n < quota, or
 // q + n + 1 <= quota, as 0 <= r < size.
-func (c counter) weighted(prev, left int64) int64 {
-	q, r := c.weigh(prev, left)
+func (c counter) weighted(prev, left int64) int64 { return c.share(prev, left, c.size) }
+
+// share is weighted for windows of a given length.
+func (c counter) share(prev, left, size int64) int64 {
+	q, r := weigh(prev, left, size)
 	switch {
 	case c.rounding == reference.RoundUp && r > 0:
 		return q + 1
-	case c.rounding == reference.RoundNearest && 2*r >= c.size:
+	case c.rounding == reference.RoundNearest && 2*r >= size:
 		return q + 1
 	default:
 		return q
 	}
+}
+
+// lightest and heaviest return the least and the most that prev units of window k-1 may weigh at instant t of window k. The
+// weight is k+1 less (t-P)/W, which grows with the phase P, and with the length W where P is before t.
+func (c counter) lightest(prev, k, t int64) int64 {
+	return c.share(prev, c.earliest(k+1)-t, c.least(k))
+}
+
+func (c counter) heaviest(prev, k, t int64) int64 {
+	return c.share(prev, c.latest(k)-t, c.most(k))
 }
 
 // over asks what the admissions alone leave no room for, which holds where denied requests are counted too; then what
@@ -95,9 +108,8 @@ func (c counter) overAdmitted(h *history) *breach {
 			continue
 		}
 		prev := sure[k-1] + volume(either)
-		left := c.from + (k+1)*c.size - ev.e
-		if c.weighted(prev, left)+inside-1 >= c.quota && inside > 0 {
-			return c.breachAt(h, ev.e, k, left)
+		if c.lightest(prev, k, ev.e)+inside-1 >= c.quota && inside > 0 {
+			return c.breachAt(h, ev.e, k)
 		}
 	}
 	return nil
@@ -115,7 +127,7 @@ func (c counter) sureUnits(evs []event) map[int64]int64 {
 }
 
 // breachAt collects what must weigh on window k by y.
-func (c counter) breachAt(h *history, y, k, left int64) *breach {
+func (c counter) breachAt(h *history, y, k int64) *breach {
 	br := &breach{kind: OverAdmission, windows: 2, bound: c.quota}
 	var prev, cur int64
 	for _, ev := range h.admitted {
@@ -130,7 +142,7 @@ func (c counter) breachAt(h *history, y, k, left int64) *breach {
 		}
 		br.events = append(br.events, ev)
 	}
-	br.seen = c.weighted(prev, left) + cur
+	br.seen = c.lightest(prev, k, y) + cur
 	br.span = spanOf(br.events)
 	return br
 }
@@ -146,12 +158,12 @@ func (c counter) overCountingAll(h *history) *breach {
 		if k != c.last(ev.e) {
 			continue
 		}
-		begin := c.to + k*c.size
+		begin := c.latest(k - 1)
 		if c.anchored && k == 0 {
 			begin = minTime // nothing counted came before
 		}
 		cur := all.within(begin-1, ev.s, ev)
-		load := c.weighted(sure[k-1], c.from+(k+1)*c.size-ev.e) + cur + ev.cost - 1
+		load := c.lightest(sure[k-1], k, ev.e) + cur + ev.cost - 1
 		if load < c.quota {
 			continue
 		}
@@ -209,8 +221,7 @@ func (c counter) firstDenied(h *history) *breach {
 			}
 		}
 		// The window before weighs the most at the earliest instant at which a denial of this one can be decided.
-		left := c.latest(k) - max(c.earliest(k), starts[k])
-		if c.weighted(prev[k-1]+anywhere, left)+cur+costs[k]-1 < c.quota {
+		if c.heaviest(prev[k-1]+anywhere, k, max(c.earliest(k), starts[k]))+cur+costs[k]-1 < c.quota {
 			return c.breachOfFirst(h, k)
 		}
 	}
@@ -258,19 +269,18 @@ func (m *counterMeter) excess(t int64) int64 {
 	for k := m.first(t); k <= m.last(t); k++ {
 		// Window k contains t for the phases that begin it in [begin, latest]: the earlier it began the more lies in it, the
 		// later it began the more the window before weighs.
-		begin := max(m.earliest(k), t-m.size+1)
+		begin := max(m.earliest(k), t-m.sizeTo+1)
 		cur := m.units - m.gone.before(begin)
-		prev := m.gone.before(begin) - m.old.before(begin-m.size)
+		prev := m.gone.before(begin) - m.old.before(begin-m.sizeTo)
 		if !m.all {
 			prev = min(prev, m.quota)
 		}
-		left := min(m.latest(k), t+m.size) - t
-		best = max(best, m.weighted(prev, left)+cur)
+		best = max(best, m.heaviest(prev, k, t)+cur)
 	}
 	return best - m.quota + 1
 }
 
-func (c counter) memory() int64 { return 2 * c.size }
+func (c counter) memory() int64 { return 2 * c.sizeTo }
 
 func (c counter) full() int64 { return c.quota }
 

@@ -370,7 +370,9 @@ func (c counterModel) forget(m memoryState, _ int64) { c.turn(m) }
 // at returns the window in which the present of z lies: the same for the whole of it, and for every phase of the box.
 func (w windows) at(z zone) int64 { return w.first(-z.bound(0, now)) }
 
-func (w windows) scaled(k int64) windows { return windows{w.from * k, w.to * k, w.size * k} }
+func (w windows) scaled(k int64) windows {
+	return windows{w.from * k, w.to * k, w.size * k, w.sizeTo * k}
+}
 
 // begins returns the instants of [from, to] at which a window begins, at its earliest: the first 2^16 of them.
 func (w windows) begins(from, to int64) []int64 {

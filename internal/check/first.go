@@ -11,13 +11,15 @@ import (
 // request that finds none open, which is admitted, and lasts for size. When it begins is known up to an interval, which
 // is carried from window to window.
 type first struct {
-	quota, size int64
+	quota int64
+	// size is the least and sizeTo the greatest length of a window.
+	size, sizeTo int64
 	// all: denied requests count too; one that costs more than the quota opens a window.
 	all bool
 }
 
 func newFirst(p reference.Policy) first {
-	return first{p.Rate.N, int64(p.Rate.Per), p.Count == reference.CountAll}
+	return first{p.Rate.N, int64(p.Rate.Per), int64(p.LongestWindow()), p.Count == reference.CountAll}
 }
 
 // openers returns the events that may open a window, ascending by start, and their ends.
@@ -53,7 +55,7 @@ func (f first) openings(h *history) []opening {
 		}
 		highest := maxTime
 		if o.to < maxTime {
-			highest = earliestEnd(h.admitted, o.to+f.size)
+			highest = earliestEnd(h.admitted, o.to+f.sizeTo)
 		}
 		o = opening{lowest, highest}
 	}
@@ -89,7 +91,7 @@ func (f first) over(h *history) *breach {
 	lo := 0
 	for i, ev := range h.admitted {
 		// Not before window lo: the one before has ended for sure when the request is sent.
-		for lo < len(open) && open[lo].to < maxTime && ev.s >= open[lo].to+f.size {
+		for lo < len(open) && open[lo].to < maxTime && ev.s >= open[lo].to+f.sizeTo {
 			lo++
 		}
 		hi := sort.Search(len(open), func(k int) bool { return open[k].from > ev.e }) - 1
@@ -118,17 +120,17 @@ func (m *firstMeter) excess(t int64) int64 {
 	for ; m.i < len(m.starts) && m.starts[m.i].s <= t; m.i++ {
 		m.units += m.starts[m.i].cost
 	}
-	for m.k < len(m.open) && m.open[m.k].to < maxTime && m.open[m.k].to+m.size <= t {
+	for m.k < len(m.open) && m.open[m.k].to < maxTime && m.open[m.k].to+m.sizeTo <= t {
 		m.k++
 	}
 	if m.k == len(m.open) || m.open[m.k].from > t {
 		return minTime // no window can be open
 	}
-	begin := max(m.open[m.k].from, t-m.size+1)
+	begin := max(m.open[m.k].from, t-m.sizeTo+1)
 	return m.units - m.gone.before(begin) - m.quota + 1
 }
 
-func (f first) memory() int64 { return f.size }
+func (f first) memory() int64 { return f.sizeTo }
 
 func (f first) full() int64 { return f.quota }
 

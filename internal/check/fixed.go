@@ -13,7 +13,7 @@ type fixed struct {
 }
 
 func newFixed(p reference.Policy, from, to int64) fixed {
-	return fixed{windows{from, to, int64(p.Rate.Per)}, p.Rate.N, p.Count == reference.CountAll}
+	return fixed{newWindows(p, from, to), p.Rate.N, p.Count == reference.CountAll}
 }
 
 func (f fixed) over(h *history) *breach {
@@ -37,7 +37,7 @@ func (f fixed) overCountingAll(h *history) *breach {
 		if k != f.last(ev.e) {
 			continue
 		}
-		begin := f.to + k*f.size
+		begin := f.latest(k - 1)
 		if c.within(begin-1, ev.s, ev)+ev.cost <= f.quota {
 			continue
 		}
@@ -53,7 +53,7 @@ func (f fixed) overCountingAll(h *history) *breach {
 	return nil
 }
 
-func (f fixed) memory() int64 { return f.size }
+func (f fixed) memory() int64 { return f.sizeTo }
 
 func (f fixed) full() int64 { return f.quota }
 
@@ -79,6 +79,6 @@ func (m *fixedMeter) excess(t int64) int64 {
 		m.units += m.starts[m.i].cost
 	}
 	// Of the windows that may contain t, the one that began first holds the most.
-	begin := max(m.earliest(m.first(t)), t-m.size+1)
+	begin := max(m.earliest(m.first(t)), t-m.sizeTo+1)
 	return m.units - m.gone.before(begin) - m.quota + 1
 }

@@ -26,8 +26,9 @@ func (c *caseFile) measure(p *part) Measured {
 	}
 	out := Measured{Burst: m.burst(pol), Phase: m.phase(pol)}
 	if pol.Windowed() || pol.Algorithm == reference.SlidingWindowLog {
-		perSecond := float64(time.Second) / float64(pol.Rate.Per)
-		out.Rate = Interval{Lo: out.Burst.Lo * perSecond, Hi: out.Burst.Hi * perSecond, LoSet: out.Burst.LoSet, HiSet: out.Burst.HiSet}
+		units := float64(pol.Rate.N) * float64(time.Second)
+		window := m.window(pol)
+		out.Rate = Interval{Lo: units / window.Hi, Hi: units / window.Lo, LoSet: window.HiSet, HiSet: window.LoSet}
 		return out
 	}
 	out.Rate = m.rate(pol)

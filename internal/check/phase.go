@@ -12,7 +12,7 @@ type phases struct{ from, to int64 }
 
 // phasesOf returns the box of phases that a policy and a header leave open, and whether all partitions share one phase.
 func phasesOf(p reference.Policy, h timeline.Header) (box phases, shared bool) {
-	size := int64(p.Rate.Per)
+	size := int64(p.LongestWindow())
 	all := phases{0, size - 1}
 	if !p.Windowed() || p.Align == reference.AlignFirst {
 		return phases{}, false
@@ -23,7 +23,7 @@ func phasesOf(p reference.Policy, h timeline.Header) (box phases, shared bool) {
 	case reference.AlignPhase:
 		return narrow(phases{int64(p.PhaseFrom), int64(p.PhaseTo)}, all), true
 	}
-	if h.Started.IsZero() {
+	if h.Started.IsZero() || p.PerTo > 0 {
 		return all, true
 	}
 	// Windows begin at multiples of the window since the epoch on the target's clock.
@@ -77,7 +77,7 @@ type search struct {
 // budget ran out.
 func (s *search) refute(box phases) (found []refutation, ok bool) {
 	s.budget = 1
-	if box.from != box.to {
+	if box.from != box.to && s.policy.PerTo == 0 {
 		s.turns = turnsOf(s.group, int64(s.policy.Rate.Per), box)
 	}
 	if box.from != box.to || ranged(s.policy) {
@@ -111,11 +111,25 @@ func (s *search) box(b cell) bool {
 	if lower, upper, ok := divide(b.policy); ok {
 		return s.box(cell{b.phases, lower}) && s.box(cell{b.phases, upper})
 	}
-	if b.from == b.to || ranged(b.policy) {
+	if b.policy.PerTo > 0 && s.widerInWindow(b) {
+		shorter, longer := halveWindow(b.policy)
+		return s.box(cell{b.phases, shorter}) && s.box(cell{b.phases, longer})
+	}
+	if b.from == b.to || b.policy.RateTo > 0 || b.policy.BurstTo > 0 {
 		return false
 	}
 	mid := s.split(b.phases)
 	return s.box(cell{phases{b.from, mid - 1}, b.policy}) && s.box(cell{phases{mid, b.to}, b.policy})
+}
+
+// widerInWindow tells whether the length of the windows of b leaves the last one of the recording more open than their phase
+// does.
+func (s *search) widerInWindow(b cell) bool {
+	var end int64
+	for _, h := range s.group.parts {
+		end = max(end, h.all[len(h.all)-1].s)
+	}
+	return int64(b.policy.PerTo-b.policy.Rate.Per)*(end/int64(b.policy.Rate.Per)+1) >= b.to-b.from
 }
 
 // split returns the phase at which the upper half of b begins, in (b.from, b.to]: the middle one of the turns inside, else
@@ -166,6 +180,9 @@ func (s *search) judge(b cell) (refutation, bool) {
 func (s *search) single(b phases) bool {
 	if b.from == b.to {
 		return true
+	}
+	if s.policy.PerTo > 0 {
+		return false
 	}
 	i, _ := slices.BinarySearch(s.turns, b.from+1)
 	return s.policy.Algorithm == reference.FixedWindow && (i == len(s.turns) || s.turns[i] > b.to)

@@ -2,9 +2,9 @@ package check
 
 import "github.com/rlcheck/rlcheck/internal/reference"
 
-// ranged tells whether the rate or the burst of p is a range: its bounds are what even the loosest policy of the range cannot
-// have admitted, and what even the tightest cannot have denied.
-func ranged(p reference.Policy) bool { return p.RateTo > 0 || p.BurstTo > 0 }
+// ranged tells whether the rate, the window or the burst of p is a range: its bounds are what even the loosest policy of the
+// range cannot have admitted, and what even the tightest cannot have denied.
+func ranged(p reference.Policy) bool { return p.RateTo > 0 || p.PerTo > 0 || p.BurstTo > 0 }
 
 // fineness is into how many parts a unit of a bucket's rate is divided, where the products allow it.
 const fineness = 1 << 6
@@ -35,10 +35,20 @@ func divide(p reference.Policy) (lower, upper reference.Policy, ok bool) {
 	case p.RateTo > p.Rate.N+1:
 		mid := p.Rate.N + (p.RateTo-p.Rate.N)/2
 		lower.RateTo, upper.Rate.N = mid, mid
+	case p.PerTo > 0 && !p.Windowed():
+		lower, upper = halveWindow(p)
 	default:
 		return p, p, false
 	}
 	return settled(lower), settled(upper), true
+}
+
+// halveWindow halves the range of the window of p.
+func halveWindow(p reference.Policy) (shorter, longer reference.Policy) {
+	shorter, longer = p, p
+	shorter.PerTo = p.Rate.Per + (p.PerTo-p.Rate.Per)/2
+	longer.Rate.Per = shorter.PerTo + 1
+	return settled(shorter), settled(longer)
 }
 
 // settled makes a range of one value that value.
@@ -48,6 +58,9 @@ func settled(p reference.Policy) reference.Policy {
 	}
 	if p.RateTo == p.Rate.N {
 		p.RateTo = 0
+	}
+	if p.PerTo == p.Rate.Per {
+		p.PerTo = 0
 	}
 	return p
 }

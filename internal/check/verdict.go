@@ -87,7 +87,7 @@ type Interval struct {
 type Measured struct {
 	// Burst is in units: the burst of a bucket, the queue+1 of a queue, the quota of a window.
 	Burst Interval
-	// Rate is in units per second.
+	// Rate is in units per second; of a window, with the quota held: what is measured is its length.
 	Rate Interval
 	// Phase is when windows begin, in nanoseconds since the start of the recording, modulo the window; of limits with windows
 	// whose phase is not known beforehand.

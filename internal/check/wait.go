@@ -30,15 +30,15 @@ func LongestWaits(tl *timeline.Timeline, limit reference.Limit) map[int]time.Dur
 // refill times; a window ends, and a log forgets, within one window.
 func longestWait(p reference.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	w := widen(h, p.Tick, p.TickSet)
-	slack := time.Duration(w.left+w.right) + p.Ban
+	slack, window := time.Duration(w.left+w.right)+p.Ban, p.LongestWindow()
 	switch p.Algorithm {
 	case reference.SlidingWindowLog:
-		return p.Rate.Per + slack
+		return window + slack
 	case reference.FixedWindow:
 		return untilWindowEnds(p, h, o) + slack
 	case reference.SlidingWindowCounter:
 		// Once the window has ended its count weighs less and less: after 1/quota of the next one there is room.
-		return p.Rate.Per + (p.Rate.Per*time.Duration(max(o.Cost, 1))+time.Duration(p.Rate.N)-1)/time.Duration(p.Rate.N) + slack
+		return window + (window*time.Duration(max(o.Cost, 1))+time.Duration(p.Rate.N)-1)/time.Duration(p.Rate.N) + slack
 	default:
 		units := time.Duration(max(o.Cost, 1))
 		if p.Refill == reference.RefillInterval {
@@ -53,11 +53,11 @@ func longestWait(p reference.Policy, h timeline.Header, o *timeline.Observation)
 func untilWindowEnds(p reference.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	box, shared := phasesOf(p, h)
 	if !shared || !o.Answered {
-		return p.Rate.Per
+		return p.LongestWindow()
 	}
-	w := windows{box.from, box.to, int64(p.Rate.Per)}
+	w := newWindows(p, box.from, box.to)
 	if w.first(int64(o.Sent)) != w.last(int64(o.FirstByte)) {
-		return p.Rate.Per
+		return p.LongestWindow()
 	}
 	return time.Duration(w.latest(w.last(int64(o.FirstByte))) - int64(o.Sent))
 }

@@ -85,7 +85,7 @@ func (s *series) follow() {
 // opening judges the first answer to a fresh partition.
 func (s *series) opening(o *timeline.Observation, left int64) {
 	known := func(p reference.Policy) bool {
-		return (p.Start == "" || p.Start == reference.StartFull) && p.RateTo == 0 && p.BurstTo == 0
+		return (p.Start == "" || p.Start == reference.StartFull) && p.RateTo == 0 && p.BurstTo == 0 && p.PerTo == 0
 	}
 	if len(s.limit) == 0 || o.Outcome != timeline.Allowed || slices.ContainsFunc(s.limit, func(p reference.Policy) bool { return !known(p) }) {
 		return
@@ -153,7 +153,7 @@ func (s *series) gainedBy(p reference.Policy, from, to time.Duration) (int64, bo
 	case reference.FixedWindow:
 		return 0, s.sameWindow(p, from-slack, to)
 	case reference.SlidingWindowCounter:
-		return ceilShare(p.Rate.N, span, window) + 1, span < window
+		return ceilShare(max(p.Rate.N, p.RateTo), span, window) + 1, span < window
 	case reference.SlidingWindowLog:
 		var left int64
 		for i := range s.obs {

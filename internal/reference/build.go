@@ -194,20 +194,28 @@ func (b *builder) read(i int, pair Pair, in family) {
 	}
 }
 
-// readRate reads rate=, N/PER or a range A..B/PER.
+// readRate reads rate=, N/PER; N may be a range A..B, and so may PER.
 func readRate(p *Policy, value string) (wrong *Problem) {
-	from, rest, ranged := strings.Cut(value, "..")
-	number, per, _ := strings.Cut(rest, "/")
-	if !ranged {
+	if !strings.Contains(value, "..") {
 		p.Rate, wrong = parseRate(value)
 		return wrong
 	}
-	if p.Rate, wrong = parseRate(from + "/" + per); wrong == nil {
-		var to Rate
-		to, wrong = parseRate(number + "/" + per)
+	number, per, _ := strings.Cut(value, "/")
+	least, most, numbers := strings.Cut(number, "..")
+	short, long, windows := strings.Cut(per, "..")
+	var to Rate
+	if p.Rate, wrong = parseRate(least + "/" + short); wrong == nil && numbers {
+		to, wrong = parseRate(most + "/" + short)
 		p.RateTo = to.N
 	}
-	return rangeProblem("rate", value, p.Rate.N, &p.RateTo, wrong)
+	if wrong == nil && windows {
+		to, wrong = parseRate(least + "/" + long)
+		p.PerTo = to.Per
+	}
+	if wrong = rangeProblem("rate", value, p.Rate.N, &p.RateTo, wrong); wrong != nil {
+		return wrong
+	}
+	return rangeProblem("rate", value, p.Rate.Per, &p.PerTo, nil)
 }
 
 // readBurst reads burst=, a whole number or a range A..B.
@@ -224,11 +232,12 @@ func readBurst(p *Policy, value string) (wrong *Problem) {
 }
 
 // rangeProblem says what is wrong with a range, nil if nothing is. A range of one value is that value.
-func rangeProblem(name, value string, from int64, to *int64, wrong *Problem) *Problem {
+func rangeProblem[N int64 | time.Duration](name, value string, from N, to *N, wrong *Problem) *Problem {
 	what := fmt.Sprintf("%s %q", name, value)
 	switch {
 	case wrong != nil:
 		return &Problem{What: what, Why: wrong.Why, Mend: wrong.Mend}
+	case *to == 0: // one value
 	case *to < from:
 		*to = 0
 		return &Problem{What: what, Why: "a range runs from the smaller value to the larger"}

@@ -59,8 +59,13 @@ func (b *builder) checkTogether(in family) {
 	if b.bad["rate"] || p.Rate.N == 0 {
 		return
 	}
-	if p.Rate.Per > longest {
+	if p.LongestWindow() > longest {
 		b.fail("rate", true, Problem{fmt.Sprintf("rate %q", p.Rate), "its window is longer than " + durationText(longest), ""})
+		return
+	}
+	if p.PerTo > 0 && in&(inWindows|inLog) == 0 {
+		b.fail("rate", true, Problem{fmt.Sprintf("rate %q", p.Rate.String()+".."+durationText(p.PerTo)),
+			"only windows and logs have a window; of a rate, the units are the range", fmt.Sprintf(`write "%d..%d/%s"`, p.Rate.N, p.Rate.N+1, durationText(p.Rate.Per))})
 		return
 	}
 	if p.Align == AlignPhase && !b.bad["phase"] {
@@ -96,7 +101,7 @@ func (b *builder) checkPhase() {
 func (b *builder) checkProducts(in family) {
 	p := &b.policy
 	product := func(name, declared string, n int64) {
-		if b.bad[name] || b.bad["rate"] || !over(n, p.Rate.Per) {
+		if b.bad[name] || b.bad["rate"] || !over(n, p.LongestWindow()) {
 			return
 		}
 		wrong := Problem{

@@ -99,6 +99,9 @@ type Policy struct {
 	// RateTo is the largest Rate.N of a range (rate=9..11/s), which Rate.N is the smallest of; 0 where the rate is one
 	// value. BurstTo is the same for Burst.
 	RateTo, BurstTo int64
+	// PerTo is the longest window of a range (rate=100/50s..70s), which Rate.Per is the shortest of; 0 where the window is one
+	// length.
+	PerTo time.Duration
 	// Burst is the most units that a full start admits at once, at least 1: what Full returns. Only the buckets declare
 	// it; Parse sets it for the others too.
 	Burst int64
@@ -146,13 +149,19 @@ func (p Policy) Full() int64 {
 }
 
 // Ends returns the policies at the ends of the ranges of p: tight admits the least, loose the most. Both are p itself where
-// p has no range.
+// p has no range. Where windows have an alignment a longer one may admit more or less, so that both keep the range of it.
 func (p Policy) Ends() (tight, loose Policy) {
 	tight, loose = p, p
 	loose.Rate.N, loose.Burst = max(p.Rate.N, p.RateTo), max(p.Burst, p.BurstTo)
 	tight.RateTo, tight.BurstTo, loose.RateTo, loose.BurstTo = 0, 0, 0, 0
+	if !p.Windowed() {
+		tight.Rate.Per, tight.PerTo, loose.PerTo = p.LongestWindow(), 0, 0
+	}
 	return tight, loose
 }
+
+// LongestWindow returns the longest that a window of p can be: Rate.Per, or the upper end of its range.
+func (p Policy) LongestWindow() time.Duration { return max(p.Rate.Per, p.PerTo) }
 
 // Recovery returns the silence after which p is as good as new, whatever came before, rounded up to the nanosecond: the
 // time a bucket needs to fill from empty, one window, or two for the sliding window counter; no less than the ban, and one
@@ -161,14 +170,14 @@ func (p Policy) Recovery() time.Duration {
 	var d time.Duration
 	switch p.Algorithm {
 	case FixedWindow:
-		d = p.Rate.Per
+		d = p.LongestWindow()
 	case SlidingWindowLog:
-		d = p.Rate.Per
+		d = p.LongestWindow()
 		if p.Boundary == Closed {
 			d++
 		}
 	case SlidingWindowCounter:
-		d = 2 * p.Rate.Per
+		d = 2 * p.LongestWindow()
 	default:
 		full := p.Full()
 		if p.Refill == RefillInterval {

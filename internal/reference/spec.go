@@ -62,7 +62,11 @@ func (p Policy) String() string {
 		}
 		return number(from) + ".." + number(to) + strings.TrimPrefix(text, number(from))
 	}
-	pair("rate", ranged(p.Rate.String(), p.Rate.N, p.RateTo), true)
+	rate := ranged(p.Rate.String(), p.Rate.N, p.RateTo)
+	if p.PerTo != 0 {
+		rate = ranged(number(p.Rate.N), p.Rate.N, p.RateTo) + "/" + durationText(p.Rate.Per) + ".." + durationText(p.PerTo)
+	}
+	pair("rate", rate, true)
 	pair("burst", ranged(number(p.Burst), p.Burst, p.BurstTo), bucket || p.Burst != 0 && p.Burst != p.Full())
 	pair("queue", number(p.Queue), queue || p.Queue != 0)
 	pair("undelayed", number(p.Undelayed), p.Undelayed != 0)

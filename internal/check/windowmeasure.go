@@ -1,0 +1,138 @@
+package check
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// The length of a window is sought between an eighth and eight times the declared one, to a windowParts-th of it, on the
+// first windowEvents observations of a partition, with some windowWork steps for each end.
+const (
+	windowReach  = 8
+	windowParts  = 1 << 11
+	windowEvents = 4096
+	windowWork   = 1 << 24
+)
+
+// window returns the lengths of window, in nanoseconds, that the partition does not refute with the quota held: the
+// shortest interval that holds them all. Where windows are aligned to a clock their phase is left open, since another
+// length has another one.
+func (g gauge) window(pol reference.Policy) Interval {
+	pol.PerTo = 0
+	per := int64(pol.Rate.Per)
+	lo, hi := max(per/windowReach, 1), per*windowReach
+	if per > maxTime/64 || len(g.h.all) == 0 {
+		return Interval{}
+	}
+	s := windowSearch{gauge: g, pol: pol, h: g.h.beginning(windowEvents), mode: g.c.o.Conformance, precision: max(per/windowParts, 1)}
+	whole := lengths{sizes: phases{lo, hi}}
+	if pol.Windowed() && pol.Align != reference.AlignFirst {
+		whole.phases = phases{0, hi - 1}
+		if pol.Align == reference.AlignPhase {
+			whole.phases = g.box
+		}
+	}
+	shortest := s.end(whole, false)
+	if shortest > hi { // no length explains the recording
+		return Interval{Lo: float64(hi), Hi: float64(lo), LoSet: true, HiSet: true}
+	}
+	longest := s.end(whole, true)
+	return Interval{Lo: float64(shortest), LoSet: shortest > lo, Hi: float64(longest), HiSet: longest < hi}
+}
+
+// beginning returns what is known for certain of the first n events: those, without the denials that a later admission may
+// explain.
+func (h *history) beginning(n int) *history {
+	if len(h.all) <= n {
+		return h
+	}
+	until := h.all[n].s
+	out, _ := h.cut(until)
+	out.dropDenialsAt(until)
+	return out
+}
+
+// lengths is a box of window lengths and phases.
+type lengths struct {
+	sizes  phases
+	phases phases
+}
+
+// windowSearch looks for the shortest or the longest window that a history does not refute.
+type windowSearch struct {
+	gauge
+	pol       reference.Policy
+	h         *history
+	mode      Conformance
+	precision int64
+	// longest tells which end is sought, best is the best length so far, budget how many boxes may still be judged.
+	longest bool
+	best    int64
+	budget  int
+}
+
+// end returns the shortest (longest) length of a box that is not refuted, to the precision; beyond the box where all are.
+func (s *windowSearch) end(b lengths, longest bool) int64 {
+	s.longest, s.best, s.budget = longest, b.sizes.to+1, max(windowWork/(len(s.h.all)+64), 256)
+	if longest {
+		s.best = b.sizes.from - 1
+	}
+	s.visit(b)
+	return s.best
+}
+
+// visit improves the best length by those of a box. What the budget leaves open counts as not refuted.
+func (s *windowSearch) visit(b lengths) {
+	if s.longest && b.sizes.to <= s.best || !s.longest && b.sizes.from >= s.best {
+		return
+	}
+	if s.budget--; s.budget >= 0 && s.refutes(b) {
+		return
+	}
+	one, other, ok := s.halves(b)
+	if s.budget < 0 || !ok {
+		s.best = b.sizes.from
+		if s.longest {
+			s.best = b.sizes.to
+		}
+		return
+	}
+	if s.longest {
+		one, other = other, one
+	}
+	s.visit(one)
+	s.visit(other)
+}
+
+// halves divides a box across the side that leaves the last window of the history more open; ok=false where both sides are
+// as short as they need to be.
+func (s *windowSearch) halves(b lengths) (shorter, longer lengths, ok bool) {
+	size, phase := b.sizes.to-b.sizes.from, b.phases.to-b.phases.from
+	windows := s.h.all[len(s.h.all)-1].e/b.sizes.from + 1
+	shorter, longer = b, b
+	switch {
+	case size > s.precision && size*min(windows, windowParts) >= phase:
+		shorter.sizes.to = b.sizes.from + size/2
+		longer.sizes.from = shorter.sizes.to + 1
+	case phase > s.precision:
+		shorter.phases.to = b.phases.from + phase/2
+		longer.phases.from = shorter.phases.to + 1
+	default:
+		return b, b, false
+	}
+	return shorter, longer, true
+}
+
+// refutes tells whether the history refutes every length and phase of a box.
+func (s *windowSearch) refutes(b lengths) bool {
+	p := s.pol
+	p.Rate.Per, p.PerTo = time.Duration(b.sizes.from), time.Duration(b.sizes.to)
+	if b.sizes.from == b.sizes.to {
+		p.PerTo = 0
+	}
+	if anchored(p) {
+		return len(refuteAnchored(s.h, p, s.mode).found) > 0
+	}
+	return judgeOne(s.h, newBound(p, b.phases.from, b.phases.to), s.mode) != nil
+}

@@ -1,0 +1,60 @@
+package check
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// TestMeasuredWindowHoldsTheTrueOne: whatever the length of a limiter's windows is, the measured rate holds it although another
+// one is declared within reach, it is mostly known to a tenth, and no length outside explains the recording.
+func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
+	for _, text := range []string{"fixed-window,rate=4/100ns,phase=30ns", "fixed-window,rate=4/100ns,align=first", "sliding-window-log,rate=4/100ns",
+		"sliding-window-log,rate=4/100ns,boundary=closed", "sliding-window-counter,rate=4/100ns,phase=30ns", "sliding-window-counter,rate=4/100ns,align=first"} {
+		t.Run(text, func(t *testing.T) {
+			limit, err := reference.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := rand.New(rand.NewPCG(8, 8))
+			narrow := 0
+			for range 40 {
+				p := limit[0]
+				p.Rate.Per += time.Duration(r.IntN(41) - 20)
+				lim, err := reference.New(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tl := honestHistory(r, lim, 80)
+				g := gauge{c: &caseFile{tl: tl}, h: newHistory(tl.Observations, widening{}, int64(tl.End())), box: phases{30, 30}}
+				m := g.window(limit[0])
+				true, lo, hi := float64(p.Rate.Per), ends(m.Lo, m.LoSet, 1), ends(m.Hi, m.HiSet, math.Inf(1))
+				if true < lo || true > hi {
+					t.Fatalf("measured %v..%v, which does not hold %v", lo, hi, true)
+				}
+				if hi-lo <= true/10 {
+					narrow++
+				}
+				for _, per := range []float64{lo - 1, lo * 0.9, hi + 1, hi * 1.1} {
+					if p.Rate.Per = time.Duration(per); per >= 13 && per <= 800 && (per < lo || per > hi) && judged(t, tl, p).Verdict != Fail {
+						t.Fatalf("measured %v..%v, but %v is not refuted", lo, hi, per)
+					}
+				}
+			}
+			if narrow < 20 {
+				t.Errorf("measured to a tenth in %d of 40 histories, want at least 20", narrow)
+			}
+		})
+	}
+}
+
+// ends is the end of an interval, or what stands for none.
+func ends(at float64, set bool, none float64) float64 {
+	if set {
+		return at
+	}
+	return none
+}
