@@ -57,20 +57,17 @@ func judgeStream(r *timeline.Reader, f *checkFlags, limit reference.Limit) (*che
 		h.Tick = f.tick
 	}
 	s := check.NewStream(limit, h, f.options())
-	var o timeline.Observation
-	for {
-		switch err := r.Next(&o); err {
-		case nil:
-			if f.wants(o.Partition) {
-				_ = s.Observe(&o) // Finish returns it: what is wrong with the file itself comes first
-			}
-		case io.EOF:
-			j, err := s.Finish()
-			return j, s.Counts(), err
-		default:
-			return nil, timeline.Counts{}, err
+	err = r.Each(func(o *timeline.Observation) bool {
+		if f.wants(o.Partition) {
+			_ = s.Observe(o) // Finish returns it: what is wrong with the file itself comes first
 		}
+		return true
+	})
+	if err != nil {
+		return nil, timeline.Counts{}, err
 	}
+	j, err := s.Finish()
+	return j, s.Counts(), err
 }
 
 // streamGCPercent is the target of the garbage collector while a recording is judged as it is read.

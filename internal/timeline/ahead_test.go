@@ -1,0 +1,51 @@
+package timeline
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestEachIsNext: all observations come, in their order, whatever their number is beside that of a batch.
+func TestEachIsNext(t *testing.T) {
+	for _, n := range []int{1, aheadSize - 1, aheadSize, aheadSize + 1, 7*aheadSize + 3} {
+		want := benchTimeline(n)
+		r := NewReader(bytes.NewReader(mustWrite(t, want)), "x", Options{})
+		var got []Observation
+		if err := r.Each(func(o *Observation) bool { got = append(got, *o); return true }); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want.Observations) {
+			t.Errorf("%d observations: got %d, or others", n, len(got))
+		}
+	}
+}
+
+func TestEachStops(t *testing.T) {
+	text := mustWrite(t, benchTimeline(20*aheadSize))
+	for _, most := range []int{1, aheadSize, 3*aheadSize + 1} {
+		n := 0
+		err := NewReader(bytes.NewReader(text), "x", Options{}).Each(func(*Observation) bool { n++; return n < most })
+		if err != nil || n != most {
+			t.Errorf("got %d observations, %v, want %d", n, err, most)
+		}
+	}
+}
+
+// TestEachTellsWhatNextTells: the problems of the file, after what stands in front of them.
+func TestEachTellsWhatNextTells(t *testing.T) {
+	good := string(mustWrite(t, benchTimeline(aheadSize+9)))
+	for _, bad := range []string{"{\n", `{"sent_ns":-1,"status":200}` + "\n{}\n"} {
+		r := NewReader(strings.NewReader(good+bad), "x", Options{})
+		n := 0
+		err := r.Each(func(*Observation) bool { n++; return true })
+		_, want := Read(strings.NewReader(good+bad), "x", Options{})
+		if err == nil || want == nil || err.Error() != want.Error() || n != aheadSize+9 {
+			t.Errorf("got %v after %d, want %v", err, n, want)
+		}
+	}
+	if err := NewReader(strings.NewReader(""), "x", Options{}).Each(nil); err == nil {
+		t.Error("got nothing of an empty file, want an error")
+	}
+}
