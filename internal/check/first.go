@@ -2,7 +2,6 @@ package check
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
@@ -46,58 +45,83 @@ func (f first) openings(h *history) []opening {
 	if len(h.admittedByEnd) > 0 { // only a sure admission bounds an opening from above
 		o.to = h.admitted[h.admittedByEnd[0]].e
 	}
+	w := opener{openers: openers, ends: ends, admitted: h.admitted}
 	for len(out) < len(openers) { // every window is opened by a request of its own
 		out = append(out, o)
-		from := o.from + f.size
-		lowest := earliestDecision(openers, ends, from)
+		lowest := w.earliestDecision(o.from + f.size)
 		if lowest == maxTime {
 			break
 		}
 		highest := maxTime
 		if o.to < maxTime {
-			highest = earliestEnd(h.admitted, o.to+f.sizeTo)
+			highest = w.earliestEnd(o.to + f.sizeTo)
 		}
 		o = opening{lowest, highest}
 	}
 	return out
 }
 
-// earliestDecision returns the earliest instant at or after from at which one of evs may be decided, maxTime if none may.
-func earliestDecision(evs []event, ends []ending, from int64) int64 {
-	begun := sort.Search(len(evs), func(i int) bool { return evs[i].s >= from })
-	over := sort.Search(len(ends), func(i int) bool { return ends[i].e >= from })
+// opener finds who may open a window, and who surely has, for instants that do not decrease.
+type opener struct {
+	openers  []event
+	ends     []ending
+	admitted []event
+	// begun, over and sure are the numbers of them that lie before the last instant.
+	begun, over, sure int
+}
+
+// earliestDecision returns the earliest instant at or after from at which one may be decided, maxTime if none may.
+func (w *opener) earliestDecision(from int64) int64 {
+	for w.begun < len(w.openers) && w.openers[w.begun].s < from {
+		w.begun++
+	}
+	for w.over < len(w.ends) && w.ends[w.over].e < from {
+		w.over++
+	}
 	switch {
-	case begun > over:
+	case w.begun > w.over:
 		return from // one that began before is still undecided
-	case begun < len(evs):
-		return evs[begun].s
+	case w.begun < len(w.openers):
+		return w.openers[w.begun].s
 	default:
 		return maxTime
 	}
 }
 
-// earliestEnd returns the smallest end of an event that starts at or after from, maxTime if there is none.
-func earliestEnd(evs []event, from int64) int64 {
+// earliestEnd returns the smallest end of an admission that starts at or after from, maxTime if there is none.
+func (w *opener) earliestEnd(from int64) int64 {
+	for w.sure < len(w.admitted) && w.admitted[w.sure].s < from {
+		w.sure++
+	}
 	end := maxTime
-	for i := sort.Search(len(evs), func(i int) bool { return evs[i].s >= from }); i < len(evs) && evs[i].s <= end; i++ {
-		end = min(end, evs[i].e)
+	for i := w.sure; i < len(w.admitted) && w.admitted[i].s <= end; i++ {
+		end = min(end, w.admitted[i].e)
 	}
 	return end
 }
 
 func (f first) over(h *history) *breach {
 	open := f.openings(h)
-	seats := make([]seat, len(h.admitted))
-	lo := 0
-	for i, ev := range h.admitted {
+	return overfull(h.admitted, func() func(int) seat { return f.seats(h.admitted, open) }, f.quota)
+}
+
+// seats returns the seats of events, ascending by start, of which none ends before the first window begins.
+func (f first) seats(evs []event, open []opening) func(i int) seat {
+	lo, hi := 0, 0
+	return func(i int) seat {
+		ev := &evs[i]
 		// Not before window lo: the one before has ended for sure when the request is sent.
 		for lo < len(open) && open[lo].to < maxTime && ev.s >= open[lo].to+f.sizeTo {
 			lo++
 		}
-		hi := sort.Search(len(open), func(k int) bool { return open[k].from > ev.e }) - 1
-		seats[i] = seat{int64(min(lo, hi)), int64(hi), int32(i)}
+		for hi < len(open) && open[hi].from <= ev.e {
+			hi++
+		}
+		for open[hi-1].from > ev.e {
+			hi--
+		}
+		return seat{int64(min(lo, hi-1)), int64(hi - 1), ev.cost}
 	}
-	return overfull(h.admitted, seats, f.quota)
 }
 
 // firstMeter counts the units that may lie in an open window that contains t.

@@ -20,11 +20,12 @@ func (f fixed) over(h *history) *breach {
 	if f.all {
 		return f.overCountingAll(h)
 	}
-	seats := make([]seat, len(h.admitted))
-	for i, ev := range h.admitted {
-		seats[i] = seat{f.first(ev.s), f.last(ev.e), int32(i)}
-	}
-	return overfull(h.admitted, seats, f.quota)
+	return overfull(h.admitted, func() func(int) seat {
+		return func(i int) seat {
+			ev := &h.admitted[i]
+			return seat{f.first(ev.s), f.last(ev.e), ev.cost}
+		}
+	}, f.quota)
 }
 
 // overCountingAll: an admission needs a window in which fewer than the quota of requests were certainly before it.

@@ -1,98 +1,108 @@
 package check
 
-import "container/heap"
+// seat says that an event of some cost may lie in the windows lo..hi.
+type seat struct{ lo, hi, cost int64 }
 
-// seat says that event index may lie in the windows lo..hi.
-type seat struct {
-	lo, hi int64
-	index  int32
-}
+// seating returns a function that gives the seats of events 0, 1, 2, ..., asked for in this order; lo ascends.
+type seating func() func(i int) seat
 
-// seatHeap orders the events that are not placed yet by the last window they may lie in.
+// seatHeap has the events that are not placed yet, that with the smallest last window first: a heap of which the children
+// of k are 2k+1 and 2k+2.
 type seatHeap []seat
 
-func (q seatHeap) Len() int           { return len(q) }
-func (q seatHeap) Less(a, b int) bool { return q[a].hi < q[b].hi }
-func (q seatHeap) Swap(a, b int)      { q[a], q[b] = q[b], q[a] }
-func (q *seatHeap) Push(x any)        { *q = append(*q, x.(seat)) }
-func (q *seatHeap) Pop() any {
-	old := *q
-	x := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return x
+func (q *seatHeap) push(x seat) {
+	h := append(*q, x)
+	k := len(h) - 1
+	for k > 0 && h[(k-1)/2].hi > x.hi {
+		h[k] = h[(k-1)/2]
+		k = (k - 1) / 2
+	}
+	h[k] = x
+	*q = h
+}
+
+// pop drops the first.
+func (q *seatHeap) pop() {
+	h := (*q)[:len(*q)-1]
+	if len(h) > 0 {
+		x, k := (*q)[len(h)], 0
+		for child := 1; child < len(h); child = 2*k + 1 {
+			if child+1 < len(h) && h[child+1].hi < h[child].hi {
+				child++
+			}
+			if h[child].hi >= x.hi {
+				break
+			}
+			h[k] = h[child]
+			k = child
+		}
+		h[k] = x
+	}
+	*q = h
 }
 
 // overfull places each event in one of its windows, earliest deadline first, at most quota units a window, where an event
 // of several units may be divided. For a set of windows without gaps that is possible exactly when Hall's condition
-// holds; where it fails, overfull returns the events that must lie in windows k1..k2 and are too many. seats ascend by lo.
-func overfull(evs []event, seats []seat, quota int64) *breach {
-	var waiting seatHeap
-	next := 0
-	for next < len(seats) || len(waiting) > 0 {
-		k := int64(0)
-		if len(waiting) > 0 {
-			k = waiting[0].lo
-		} else {
-			k = seats[next].lo
-		}
+// holds; where it fails, overfull returns the events that must lie in windows k1..k2 and are too many.
+func overfull(evs []event, seats seating, quota int64) *breach {
+	if len(evs) == 0 {
+		return nil
+	}
+	var waiting seatHeap // each may lie in window k, or in a later one
+	at, next := seats(), 1
+	coming := at(0)
+	for k := coming.lo; ; k++ {
 		room := quota
-		for ; next < len(seats) && seats[next].lo <= k; next++ {
-			if seats[next].hi > k {
-				heap.Push(&waiting, seats[next])
-				continue
+		for next <= len(evs) && coming.lo <= k {
+			if coming.hi > k {
+				waiting.push(coming)
+			} else {
+				room -= coming.cost
 			}
-			room -= evs[seats[next].index].cost
+			if next < len(evs) {
+				coming = at(next)
+			}
+			next++
 		}
-		if room < 0 {
-			return crowd(evs, seats[:next], k, quota)
+		if room < 0 || !waiting.settle(room, k) {
+			return crowd(evs, seats(), next-1, k, quota)
 		}
-		if br := settleWindow(evs, seats[:next], &waiting, k, room, quota); br != nil {
-			return br
+		if len(waiting) == 0 {
+			if next > len(evs) {
+				return nil
+			}
+			k = coming.lo - 1
 		}
 	}
-	return nil
 }
 
-// settleWindow fills what is left of window k and moves on those that wait: their first window is now k+1.
-func settleWindow(evs []event, placed []seat, waiting *seatHeap, k, room, quota int64) *breach {
-	for room > 0 && len(*waiting) > 0 {
-		cost := evs[(*waiting)[0].index].cost
-		if cost > room {
-			return dividedWindow(waiting, k) // costs differ: the rest of this window is given away, in the target's favour
+// settle fills what is left of window k, and returns false where another one must lie in it. One that costs more than
+// there is room is given the rest of the window, and counts as placed: costs differ, and that is in the target's favour.
+func (q *seatHeap) settle(room, k int64) bool {
+	for room > 0 && len(*q) > 0 {
+		divided := (*q)[0].cost > room
+		room -= (*q)[0].cost
+		if q.pop(); divided {
+			return true
 		}
-		room -= cost
-		heap.Pop(waiting)
 	}
-	if len(*waiting) > 0 && (*waiting)[0].hi <= k {
-		return crowd(evs, placed, k, quota)
-	}
-	return advanceWaiting(waiting, k)
+	return len(*q) == 0 || (*q)[0].hi > k
 }
 
-// dividedWindow places a dear event that does not fit although room is left: it counts as placed.
-func dividedWindow(waiting *seatHeap, k int64) *breach {
-	heap.Pop(waiting)
-	return advanceWaiting(waiting, k)
-}
-
-func advanceWaiting(waiting *seatHeap, k int64) *breach {
-	for i := range *waiting {
-		(*waiting)[i].lo = k + 1
+// crowd finds, of the first n events, the latest k1 such that those confined to windows k1..k2 exceed their quota, and
+// returns just as many of them as prove it.
+func crowd(evs []event, at func(i int) seat, n int, k2, quota int64) *breach {
+	seats := make([]seat, n)
+	for i := range seats {
+		seats[i] = at(i)
 	}
-	return nil
-}
-
-// crowd finds the latest k1 such that the events confined to windows k1..k2 exceed their quota, and returns just as many
-// of them as prove it.
-func crowd(evs []event, seats []seat, k2, quota int64) *breach {
 	br := &breach{kind: OverAdmission}
-	for i := len(seats) - 1; i >= 0; i-- {
+	for i := n - 1; i >= 0; i-- {
 		if seats[i].hi > k2 {
 			continue
 		}
-		ev := evs[seats[i].index]
-		br.events = append(br.events, ev)
-		br.seen += ev.cost
+		br.events = append(br.events, evs[i])
+		br.seen += evs[i].cost
 		if n := k2 - seats[i].lo + 1; br.seen > n*quota {
 			br.bound, br.windows = n*quota, n
 			br.span = spanOf(br.events)

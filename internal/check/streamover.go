@@ -1,10 +1,6 @@
 package check
 
-import (
-	"container/heap"
-
-	"github.com/rlcheck/rlcheck/internal/timeline"
-)
+import "github.com/rlcheck/rlcheck/internal/timeline"
 
 // overSweep asks the question of bound.over block by block, with the same formulas, and keeps of what came before only
 // what can still matter.
@@ -159,32 +155,18 @@ func (l *logOver) trim() {
 // fixedOver is fixed.over: it places the admissions of each window once no further one can lie in it.
 type fixedOver struct {
 	fixed
-	seats   []heldSeat
-	next    int
-	waiting heldSeats
-}
-
-type heldSeat struct{ lo, hi, cost int64 }
-
-// heldSeats orders by the last window.
-type heldSeats []heldSeat
-
-func (q heldSeats) Len() int           { return len(q) }
-func (q heldSeats) Less(a, b int) bool { return q[a].hi < q[b].hi }
-func (q heldSeats) Swap(a, b int)      { q[a], q[b] = q[b], q[a] }
-func (q *heldSeats) Push(x any)        { *q = append(*q, x.(heldSeat)) }
-func (q *heldSeats) Pop() any {
-	old := *q
-	x := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return x
+	seats []seat
+	next  int
+	// waiting may lie in window `window`, or in a later one.
+	waiting seatHeap
+	window  int64
 }
 
 func (f *fixedOver) advance(fresh, _ []event, _, horizon int64) *alarm {
 	f.seats, f.next = refill(f.seats, f.next, nil)
 	for i := range fresh {
 		if ev := &fresh[i]; ev.outcome == timeline.Allowed {
-			f.seats = append(f.seats, heldSeat{f.first(ev.s), f.last(ev.e), ev.cost})
+			f.seats = append(f.seats, seat{lo: f.first(ev.s), hi: f.last(ev.e), cost: ev.cost})
 		}
 	}
 	open := f.first(horizon)
@@ -192,7 +174,7 @@ func (f *fixedOver) advance(fresh, _ []event, _, horizon int64) *alarm {
 		k := open
 		switch {
 		case len(f.waiting) > 0:
-			k = f.waiting[0].lo
+			k = f.window
 		case f.next < len(f.seats):
 			k = f.seats[f.next].lo
 		}
@@ -203,35 +185,21 @@ func (f *fixedOver) advance(fresh, _ []event, _, horizon int64) *alarm {
 			br := breach{kind: OverAdmission, bound: f.quota, seen: f.quota + 1, span: f.size, windows: 1}
 			return &alarm{br, f.earliest(k), f.latest(k) - 1}
 		}
+		f.window = k + 1
 	}
 }
 
-// fill places what must lie in window k, then what may, as settleWindow does. It returns false where that is too much.
+// fill places what must lie in window k, then what may, as overfull does. It returns false where that is too much.
 func (f *fixedOver) fill(k int64) bool {
 	room := f.quota
 	for ; f.next < len(f.seats) && f.seats[f.next].lo <= k; f.next++ {
 		if f.seats[f.next].hi > k {
-			heap.Push(&f.waiting, f.seats[f.next])
+			f.waiting.push(f.seats[f.next])
 			continue
 		}
 		room -= f.seats[f.next].cost
 	}
-	if room < 0 {
-		return false
-	}
-	divided := false // of one that does not fit the rest is given away, and with it the rest of the window
-	for room > 0 && len(f.waiting) > 0 && !divided {
-		divided = f.waiting[0].cost > room
-		room -= f.waiting[0].cost
-		heap.Pop(&f.waiting)
-	}
-	if !divided && len(f.waiting) > 0 && f.waiting[0].hi <= k {
-		return false
-	}
-	for i := range f.waiting {
-		f.waiting[i].lo = k + 1
-	}
-	return true
+	return room >= 0 && f.waiting.settle(room, k)
 }
 
 // counterOver is counter.overAdmitted.

@@ -121,15 +121,4 @@ func (m *counterMeter) extend(starts, ended []event) {
 }
 
 // extend adds endings, and forgets those before the last instant asked for: later ones must not be before it.
-func (y *tally) extend(ended []event) {
-	if y.k > 0 && y.k*2 >= len(y.ends) {
-		y.ends = append(y.ends[:0], y.ends[y.k:]...)
-		y.sums = append(y.sums[:0], y.sums[y.k:]...)
-		y.k = 0
-	}
-	sum := y.sums[len(y.sums)-1]
-	for i := range ended {
-		sum += ended[i].cost
-		y.ends, y.sums = append(y.ends, ending{ended[i].e, ended[i].cost}), append(y.sums, sum)
-	}
-}
+func (y *tally) extend(ended []event) { y.ends, y.k = fedEnds(y.ends, y.k, ended) }

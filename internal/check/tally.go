@@ -5,27 +5,24 @@ import "sort"
 // tally sums the costs of the endings before an instant that mostly grows.
 type tally struct {
 	ends []ending
-	sums []int64
-	k    int
+	// k is the number of the endings before the last instant, sum their cost.
+	k   int
+	sum int64
 }
 
-func newTally(ends []ending) tally {
-	sums := make([]int64, len(ends)+1)
-	for i, e := range ends {
-		sums[i+1] = sums[i] + e.cost
-	}
-	return tally{ends: ends, sums: sums}
-}
+func newTally(ends []ending) tally { return tally{ends: ends} }
 
 // before returns the sum of the costs of the endings strictly before t.
 func (y *tally) before(t int64) int64 {
 	for y.k < len(y.ends) && y.ends[y.k].e < t {
+		y.sum += y.ends[y.k].cost
 		y.k++
 	}
 	for y.k > 0 && y.ends[y.k-1].e >= t {
 		y.k--
+		y.sum -= y.ends[y.k].cost
 	}
-	return y.sums[y.k]
+	return y.sum
 }
 
 // certain answers how many units were certainly decided between two instants.
