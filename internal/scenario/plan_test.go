@@ -140,6 +140,8 @@ func TestBoundaryPhases(t *testing.T) {
 		window, lead time.Duration
 	}{
 		{"token-bucket,rate=100/s,burst=20", "aim: auto", timeline.AimClock, 200 * time.Millisecond, 20 * time.Millisecond},
+		{"token-bucket,rate=100/s,burst=3", "aim: auto", timeline.AimClock, 210 * time.Millisecond, 21 * time.Millisecond},
+		{"fixed-window,rate=10/50ms", "aim: auto", timeline.AimClock, 50 * time.Millisecond, 5 * time.Millisecond},
 		{"fixed-window,rate=10/1m", "aim: auto", timeline.AimClock, time.Minute, 25 * time.Millisecond},
 		{"fixed-window,rate=10/1m,align=first", "lead: 50ms", timeline.AimFirst, time.Minute, 50 * time.Millisecond},
 		{"fixed-window,rate=10/1m,align=unknown", "aim: auto", timeline.AimProbe, time.Minute, 25 * time.Millisecond},

@@ -108,7 +108,7 @@ func aimOf(l reference.Limit) timeline.Aim {
 }
 
 // windowOf returns the distance of the boundaries that a limiter that counts in windows would have: the longest window of
-// l, or for a bucket the window in which its rate makes up its burst.
+// l, or for a bucket the window in which its rate makes up its burst, and so many of them as it takes to aim.
 func windowOf(l reference.Limit) time.Duration {
 	var w time.Duration
 	for _, p := range l {
@@ -117,10 +117,15 @@ func windowOf(l reference.Limit) time.Duration {
 		}
 	}
 	if w == 0 {
-		w = time.Duration(boundsOf(l).recovery)
+		if w = time.Duration(boundsOf(l).recovery); w > 0 && w < aimable {
+			w *= (aimable + w - 1) / w
+		}
 	}
 	return w
 }
+
+// aimable is the shortest window at the end of which a generator can aim for sure, after it has seen the beginning.
+const aimable = 200 * time.Millisecond
 
 // resolve returns the number of requests of one partition.
 func (a amount) resolve(d *decoder, n *node, b bounds, cost int64) int {

@@ -199,8 +199,14 @@ func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	}
 	out.Claims = append(out.Claims, claim.Judge(tl, s.Limit, s.Expect.Expect)...)
 	out.Verdict, out.Reason, out.Detail = sum(out.Claims)
-	if out.Verdict == check.Pass && tl.Header.Interrupted {
+	if out.Verdict != check.Pass {
+		return
+	}
+	switch c := out.Counts; {
+	case tl.Header.Interrupted:
 		*out = inconclusive(*out, check.Interrupted, "the recording was stopped before its plan was done")
+	case c.Unsent > 0:
+		*out = inconclusive(*out, check.ScheduleMissed, fmt.Sprintf("%d of %d planned requests were not sent", c.Unsent, c.Planned))
 	}
 }
 
