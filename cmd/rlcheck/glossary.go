@@ -5,7 +5,7 @@ var words = []entry{
 	{"pass", "verdict", "The recording can be explained by the declared limit, and could have shown a fault: the measured policy says how small a one."},
 	{"fail", "verdict", "No decision times inside the recorded intervals, no order and no hidden window phase explain the recording. The witness alone proves it."},
 	{"inconclusive", "verdict", "Neither: the reason says why."},
-	{"schedule-missed", "reason", "The load was not sent as planned, by our own fault. Mend: a quieter machine, a lower rate."},
+	{"schedule-missed", "reason", "The load was not sent as planned, or not all of it. Mend: a quieter machine, a lower rate."},
 	{"unreachable", "reason", "No request was answered. Mend: is the target up, is the URL right?"},
 	{"setup-failed", "reason", "Something that had to be there before the load was not: the embedded target, a certificate, a boundary to aim at."},
 	{"needs-failed", "reason", "The scenario needs something that the target does not have, such as an origin behind a proxy."},
