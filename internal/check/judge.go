@@ -138,7 +138,7 @@ func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile 
 		alone.Count = reference.CountAdmitted // there is no other policy to deny what it admits
 		limit = reference.Limit{alone}
 	}
-	c := &caseFile{tl: tl, limit: limit, o: o, end: int64(tl.End()), edges: edgesOf(tl.Header, limit)}
+	c := &caseFile{tl: tl, limit: ticked(limit, tl.Header), o: o, end: int64(tl.End()), edges: edgesOf(tl.Header, limit)}
 	for _, p := range tl.ByPartition() {
 		c.parts = append(c.parts, &part{name: p.Partition, obs: p.Observations, seen: factsOf(p.Observations)})
 	}

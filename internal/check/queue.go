@@ -4,38 +4,68 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // queue is the bound of the leaky bucket as a queue: who may enter is decided as by a bucket of queue+1, and those that
 // wait are let through one every T. Releases lie in the intervals of the answers too, so without an undelayed part at
 // most 1 + floor((y-x)/T) of them fit a span.
+//
+// The turn of a request is known when it is decided, so that a release that came late, of it or of the one before it, moves
+// no other one. But the workers of a server that share a queue each let their requests through by their own clocks: one
+// whose clock reads up to a tick less than the newest that the others have counted by is that much early. A turn therefore
+// lies up to a tick after the answer at the latest, and a span of releases is longer by it: that costs a tick of resolution.
 type queue struct {
 	entry   bucket
 	release bucket
+	// late is the tick, in nanoseconds.
+	late int64
 }
 
 func newQueue(p reference.Policy) queue {
 	entry := newBucket(p)
 	release := entry
 	release.burst = 1 + p.Undelayed
-	return queue{entry, release}
+	return queue{entry, release, int64(p.Tick)}
+}
+
+// ticked returns a limit whose queues have the tick of the recording where they name none: their bound needs it.
+func ticked(limit reference.Limit, h timeline.Header) reference.Limit {
+	if h.Tick == 0 || !slices.ContainsFunc(limit, func(p reference.Policy) bool { return p.Algorithm == reference.LeakyBucketQueue && !p.TickSet }) {
+		return limit
+	}
+	limit = slices.Clone(limit)
+	for i := range limit {
+		if p := &limit[i]; p.Algorithm == reference.LeakyBucketQueue && !p.TickSet {
+			p.Tick = h.Tick
+		}
+	}
+	return limit
 }
 
 func (q queue) over(h *history) *breach {
 	if br := q.entry.over(h); br != nil {
 		return br
 	}
-	return q.release.over(h.singly())
+	br := q.release.over(h.releases(q.late))
+	if br != nil {
+		for i := range br.events {
+			br.events[i].e -= q.late
+		}
+	}
+	return br
 }
 
-// singly returns h with every admission at cost 1: a request of several units is let through as one.
-func (h *history) singly() *history {
-	if len(h.admitted) == 0 || uniform(h.admitted) && h.admitted[0].cost == 1 {
+// releases returns h with every admission at cost 1, since a request of several units is let through as one, and ending
+// late nanoseconds later.
+func (h *history) releases(late int64) *history {
+	if len(h.admitted) == 0 || late == 0 && uniform(h.admitted) && h.admitted[0].cost == 1 {
 		return h
 	}
-	one := &history{admitted: slices.Clone(h.admitted), admittedByEnd: h.admittedByEnd}
+	one := &history{all: h.all, admitted: slices.Clone(h.admitted), admittedByEnd: h.admittedByEnd}
 	for i := range one.admitted {
 		one.admitted[i].cost = 1
+		one.admitted[i].e += late
 	}
 	return one
 }

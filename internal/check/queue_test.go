@@ -62,3 +62,37 @@ func TestQueueIsMeasuredFromAbove(t *testing.T) {
 		}
 	}
 }
+
+// Two workers of a queue share its state and read a clock that ticks every millisecond, one of them at 0, just before it
+// ticks, the other at 1 ms. The first request passes at 0; the second is decided at 1 ms, to wait 19 ms; the third at 0
+// again: it is to wait from 1 ms on, but waits from 0, and comes 1 ms before its turn. Earlier than that is a fault.
+func TestQueueWhoseWorkersReadClocksApart(t *testing.T) {
+	for _, c := range []struct {
+		spec string
+		tick time.Duration
+		last time.Duration
+		want Verdict
+	}{
+		{"leaky-bucket-queue,rate=50/s,queue=20", time.Millisecond, 39 * time.Millisecond, Pass},
+		{"leaky-bucket-queue,rate=50/s,queue=20,tick=1ms", 0, 39 * time.Millisecond, Pass},
+		{"leaky-bucket-queue,rate=50/s,queue=20", time.Millisecond, 38 * time.Millisecond, Fail},
+		{"leaky-bucket-queue,rate=50/s,queue=20", 0, 39 * time.Millisecond, Fail},
+		{"leaky-bucket-queue,rate=50/s,queue=20,tick=0s", time.Millisecond, 39 * time.Millisecond, Fail},
+	} {
+		tl := &timeline.Timeline{Header: timeline.Header{Tick: c.tick}}
+		for i, until := range []time.Duration{time.Millisecond, 20 * time.Millisecond, c.last} {
+			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Millisecond, FirstByte: until, Answered: true, Outcome: timeline.Allowed})
+		}
+		limit, err := reference.Parse(c.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := Judge(tl, limit, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.Verdict != c.want {
+			t.Errorf("%s, recorded with a tick of %s, the last released at %s: got %s, %+v, want %s", c.spec, c.tick, c.last, j.Verdict, j.Partitions[0].Findings, c.want)
+		}
+	}
+}

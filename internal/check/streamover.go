@@ -24,7 +24,7 @@ func newOverSweep(b bound) overSweep {
 		return &bucketOver{bucket: b, c: candidates{n: b.n}}
 	case queue:
 		return queueOver{&bucketOver{bucket: b.entry, c: candidates{n: b.entry.n}},
-			&bucketOver{bucket: b.release, c: candidates{n: b.release.n}, singly: true}}
+			&bucketOver{bucket: b.release, c: candidates{n: b.release.n}, singly: true, late: b.late}}
 	case windowLog:
 		return &logOver{windowLog: b}
 	case fixed:
@@ -39,8 +39,9 @@ func newOverSweep(b bound) overSweep {
 type bucketOver struct {
 	bucket
 	c candidates
-	// singly counts every admission as one unit.
+	// singly counts every admission as one unit, late is how much later it may have been than it ended, in nanoseconds.
 	singly bool
+	late   int64
 }
 
 func (b *bucketOver) advance(fresh, ended []event, oldest, _ int64) *alarm {
@@ -60,9 +61,9 @@ func (b *bucketOver) advance(fresh, ended []event, oldest, _ int64) *alarm {
 			cost = 1
 		}
 		b.c.admit(ev.s, cost*b.per)
-		if b.c.top-ev.e*b.n > b.room() {
+		if y := ev.e + b.late; b.c.top-y*b.n > b.room() {
 			x := b.c.list[len(b.c.list)-1].x
-			br := breach{kind: OverAdmission, seen: (b.c.top - x*b.n) / b.per, bound: b.most(ev.e - x), span: ev.e - x}
+			br := breach{kind: OverAdmission, seen: (b.c.top - x*b.n) / b.per, bound: b.most(y - x), span: y - x}
 			return &alarm{br, x, ev.e}
 		}
 	}

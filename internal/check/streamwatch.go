@@ -30,7 +30,7 @@ func newWatchPlan(h timeline.Header, limit reference.Limit, o Options) *watchPla
 	if len(limit) != 1 || edgesOf(h, limit) != nil {
 		return nil
 	}
-	p := limit[0]
+	p := ticked(limit, h)[0]
 	box, _ := phasesOf(p, h)
 	counts := p.Count == "" || p.Count == reference.CountAdmitted || p.Count == reference.CountOwn
 	switch {
