@@ -77,28 +77,36 @@ func plural(n int, noun string) string {
 // worth says what a verdict on s is worth: each declared parameter and what the recording measured of it, one a line.
 // Empty where no limit is declared.
 func worth(s *Scenario) []string {
-	if len(s.Limit) == 0 {
-		return nil
+	var out []string
+	for _, line := range worthLines(s) {
+		out = append(out, line.text)
 	}
-	noun, full, rates := "", []string(nil), []string(nil)
-	for _, p := range s.Limit {
-		if n := fullNoun(p.Algorithm); noun == "" || noun == n {
-			noun = n
-		} else {
-			noun = "at once"
+	return out
+}
+
+// worthLine is one declared parameter: its value, and what was measured of it.
+type worthLine struct {
+	text     string
+	declared float64
+	measured check.Interval
+}
+
+func worthLines(s *Scenario) []worthLine {
+	var out []worthLine
+	for i, p := range s.Limit {
+		full := worthLine{text: fullNoun(p.Algorithm) + " " + strconv.FormatInt(p.Full(), 10), declared: float64(p.Full())}
+		rate := worthLine{text: "rate " + p.Rate.String(), declared: float64(p.Rate.N) / p.Rate.Per.Seconds()}
+		if s.Judgement == nil {
+			out = append(out, full, rate)
+			continue
 		}
-		full = append(full, strconv.FormatInt(p.Full(), 10))
-		rates = append(rates, p.Rate.String())
-	}
-	burst := noun + " " + strings.Join(full, " and ")
-	rate := "rate " + strings.Join(rates, " and ")
-	if s.Judgement == nil {
-		return []string{burst, rate}
-	}
-	m := s.Judgement.Measured
-	out := []string{burst + " (" + measured(m.Burst, "", wholeText) + ")", rate + " (" + measured(m.Rate, "/s", perSecond) + ")"}
-	if m.Phase.LoSet && m.Phase.HiSet {
-		out = append(out, "windows begin at "+seconds(time.Duration(m.Phase.Lo))+" .. "+seconds(time.Duration(m.Phase.Hi)))
+		m := s.Judgement.Measured.Of(i, len(s.Limit))
+		full.measured, rate.measured = m.Burst, m.Rate
+		full.text += " (" + measured(m.Burst, "", wholeText) + ")"
+		rate.text += " (" + measured(m.Rate, "/s", perSecond) + ")"
+		if out = append(out, full, rate); m.Phase.LoSet && m.Phase.HiSet {
+			out = append(out, worthLine{text: "windows begin at " + seconds(time.Duration(m.Phase.Lo)) + " .. " + seconds(time.Duration(m.Phase.Hi))})
+		}
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -242,15 +243,15 @@ func judgeOptions(s *scenario.Scenario) check.Options {
 
 // Worth says what a pass is worth: the declared policy next to the measured one.
 func Worth(l reference.Limit, m check.Measured) string {
-	if len(l) != 1 {
-		return l.String()
+	var all []string
+	for i, p := range l {
+		of, word := m.Of(i, len(l)), "quota"
+		if !p.Windowed() && p.Algorithm != reference.SlidingWindowLog {
+			word = "burst"
+		}
+		all = append(all, word+" "+itoa(p.Full())+" (measured "+of.Burst.String()+"), rate "+p.Rate.String()+" (measured "+of.Rate.String()+"/s)"+begins(of.Phase))
 	}
-	p := l[0]
-	word := "quota"
-	if !p.Windowed() && p.Algorithm != reference.SlidingWindowLog {
-		word = "burst"
-	}
-	return word + " " + itoa(p.Full()) + " (measured " + m.Burst.String() + "), rate " + p.Rate.String() + " (measured " + m.Rate.String() + "/s)" + begins(m.Phase)
+	return strings.Join(all, "; ")
 }
 
 // begins says when windows begin, where that was measured.
