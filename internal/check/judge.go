@@ -146,6 +146,8 @@ func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile 
 	return c
 }
 
+const amidTraffic = "the recording began amid traffic, and this partition was never silent for so long that its windows began anew"
+
 // prepare makes the histories of a partition.
 func (c *caseFile) prepare(p *part) {
 	made := map[widening]*history{}
@@ -158,7 +160,7 @@ func (c *caseFile) prepare(p *part) {
 				made[w].split()
 			}
 			if len(made[w].all) == 0 {
-				p.unjudged = "the recording began amid traffic, and this partition was never silent for so long that its windows began anew"
+				p.unjudged = amidTraffic
 			}
 		}
 		p.histories = append(p.histories, made[w])
