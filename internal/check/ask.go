@@ -37,7 +37,8 @@ func (a *asker) under(h *history, b bound) bool {
 	if len(h.denied) == 0 {
 		return false
 	}
-	if _, ok := b.(banned); ok {
+	switch b.(type) {
+	case banned, charged, sided:
 		return len(unexplainedBy(h, b)) > 0
 	}
 	var m meter

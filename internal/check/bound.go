@@ -28,8 +28,6 @@ type breach struct {
 	events []event
 	// windows is the number of windows a windowed bound spans, 0 elsewhere.
 	windows int64
-	// open tells that every phase of the windows was refuted.
-	open bool
 }
 
 // meter bounds from above what may be in use, along a sweep of instants that do not decrease.
@@ -58,6 +56,9 @@ func newBound(p reference.Policy, from, to int64) bound {
 		return newExpiring(p, from, to)
 	}
 	b := algorithmBound(p, from, to)
+	if p.Charge == reference.ChargeCompletion {
+		return charged{b, stayOf(p)}
+	}
 	if p.Ban > 0 {
 		return banned{b, int64(p.Ban)}
 	}
@@ -77,6 +78,8 @@ func algorithmBound(p reference.Policy, from, to int64) bound {
 		return newWindowLog(p)
 	case reference.LeakyBucketQueue:
 		return newQueue(p)
+	case reference.Concurrency:
+		return newPlaces(p)
 	default:
 		return newBucket(p)
 	}
@@ -86,6 +89,12 @@ func algorithmBound(p reference.Policy, from, to int64) bound {
 func unexplainedBy(h *history, b bound) []int32 {
 	if len(h.denied) == 0 {
 		return nil
+	}
+	if s, ok := b.(sided); ok {
+		b = s.bound
+	}
+	if c, ok := b.(charged); ok {
+		return unexplained(h, c.usage(h), c.charges(h).possible, false)
 	}
 	out := unexplained(h, b.usage(h), h.counted(b.countsAll()), b.countsAll())
 	if ban, ok := b.(banned); ok {
@@ -101,11 +110,18 @@ func underBreach(h *history, b bound, j int32) *breach {
 	m := b.usage(h)
 	best := m.excess(d.s)
 	br := &breach{kind: UnderAdmission, bound: b.full(), span: d.e - d.s, events: []event{d}}
+	if c, ok := b.(charged); ok {
+		for _, ev := range c.charges(h).possible {
+			if ev.s > d.s && ev.s <= d.e {
+				best = max(best, m.excess(ev.s))
+			}
+		}
+	}
 	for _, ev := range h.counted(b.countsAll()) {
 		if ev.seq == d.seq || ev.s > d.e {
 			continue
 		}
-		if ev.s > d.s {
+		if _, late := b.(charged); ev.s > d.s && !late {
 			best = max(best, m.excess(ev.s))
 		}
 		if ev.e >= d.s-b.memory() {

@@ -85,7 +85,7 @@ func (c counter) over(h *history) *breach {
 	if br := c.overAdmitted(h); br != nil || !c.all {
 		return br
 	}
-	return c.overCountingAll(h)
+	return c.overCounting(h, h.all)
 }
 
 func (c counter) overAdmitted(h *history) *breach {
@@ -147,11 +147,11 @@ func (c counter) breachAt(h *history, y, k int64) *breach {
 	return br
 }
 
-// overCountingAll asks of each admission that must lie in one window whether the certain load leaves room for it at its
+// overCounting asks of each admission that must lie in one window whether the certain load leaves room for it at its
 // start; later the weighted part has fallen and the count may have grown.
-func (c counter) overCountingAll(h *history) *breach {
-	sure := c.sureUnits(h.all)
-	all := newCertain(h.all)
+func (c counter) overCounting(h *history, counted []event) *breach {
+	sure := c.sureUnits(counted)
+	all := newCertain(counted)
 	for _, i := range h.admittedByEnd {
 		ev := h.admitted[i]
 		k := c.first(ev.s)
@@ -168,7 +168,7 @@ func (c counter) overCountingAll(h *history) *breach {
 			continue
 		}
 		br := &breach{kind: OverAdmission, seen: load + 1, bound: c.quota, windows: 2, events: []event{ev}}
-		for _, other := range h.all {
+		for _, other := range counted {
 			lo, hi := c.first(other.s), c.last(other.e)
 			if other.seq != ev.seq && lo == hi && (lo == k-1 || lo == k && other.e < ev.s) {
 				br.events = append(br.events, other)

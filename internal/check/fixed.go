@@ -18,7 +18,7 @@ func newFixed(p reference.Policy, from, to int64) fixed {
 
 func (f fixed) over(h *history) *breach {
 	if f.all {
-		return f.overCountingAll(h)
+		return f.overCounting(h, h.all)
 	}
 	return overfull(h.admitted, func() func(int) seat {
 		return func(i int) seat {
@@ -28,9 +28,9 @@ func (f fixed) over(h *history) *breach {
 	}, f.quota)
 }
 
-// overCountingAll: an admission needs a window in which fewer than the quota of requests were certainly before it.
-func (f fixed) overCountingAll(h *history) *breach {
-	c := newCertain(h.all)
+// overCounting: an admission needs a window in which fewer than the quota of what is counted was certainly before it.
+func (f fixed) overCounting(h *history, counted []event) *breach {
+	c := newCertain(counted)
 	for _, i := range h.admittedByEnd {
 		ev := h.admitted[i]
 		k := f.first(ev.s)
@@ -43,7 +43,7 @@ func (f fixed) overCountingAll(h *history) *breach {
 			continue
 		}
 		br := &breach{kind: OverAdmission, seen: ev.cost, bound: f.quota, windows: 1, events: []event{ev}, span: ev.e - ev.s}
-		for _, other := range h.all {
+		for _, other := range counted {
 			if other.seq != ev.seq && other.s >= begin && other.e < ev.s {
 				br.events = append(br.events, other)
 				br.seen += other.cost

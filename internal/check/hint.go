@@ -63,6 +63,9 @@ func guesses(p reference.Policy, j *Judgement) []guess {
 	for _, b := range bursts(p, j) {
 		add(fmt.Sprintf("a %s of %d", burstWord(p), b), func(q *reference.Policy) { *q = withBurst(*q, b) })
 	}
+	if p.Completes() {
+		return out
+	}
 	add("a start of unknown level", func(q *reference.Policy) { q.Start = reference.StartUnknown })
 	add("counting denied requests too", func(q *reference.Policy) { q.Count = reference.CountAll })
 	for _, tick := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
@@ -83,6 +86,9 @@ func bursts(p reference.Policy, j *Judgement) []int64 {
 }
 
 func burstWord(p reference.Policy) string {
+	if p.Algorithm == reference.Concurrency {
+		return "limit"
+	}
 	if p.Windowed() || p.Algorithm == reference.SlidingWindowLog {
 		return "quota"
 	}

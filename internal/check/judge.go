@@ -146,21 +146,24 @@ func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile 
 	return c
 }
 
-const amidTraffic = "the recording began amid traffic, and this partition was never silent for so long that its windows began anew"
-
 // prepare makes the histories of a partition.
 func (c *caseFile) prepare(p *part) {
-	made := map[widening]*history{}
+	type kind struct {
+		widening
+		stay
+	}
+	made := map[kind]*history{}
 	for _, pol := range c.limit {
-		w := widen(c.tl.Header, pol.Tick, pol.TickSet)
+		w := kind{widen(c.tl.Header, pol.Tick, pol.TickSet), stayOf(pol)}
 		if made[w] == nil {
-			made[w] = newHistory(p.obs, w, c.end)
+			made[w] = newHistory(p.obs, w.widening, c.end)
+			made[w].completions(p.obs, w.widening, w.stay)
 			if c.edges != nil {
 				made[w].all = c.edges.trim(made[w].all)
 				made[w].split()
 			}
 			if len(made[w].all) == 0 {
-				p.unjudged = amidTraffic
+				p.unjudged = "the recording began amid traffic, and this partition was never silent for so long that its windows began anew"
 			}
 		}
 		p.histories = append(p.histories, made[w])
@@ -170,7 +173,7 @@ func (c *caseFile) prepare(p *part) {
 // judge fills the findings of every partition.
 func (c *caseFile) judge() {
 	if len(c.limit) > 1 {
-		c.judgeSeveral()
+		each(len(c.parts), func(i int) { c.judgeSeveral(c.parts[i]) })
 		return
 	}
 	pol := c.limit[0]
@@ -233,6 +236,43 @@ func (c *caseFile) addOtherSide(parts []*part, box phases) {
 			p.findings = both
 		}
 	})
+}
+
+// judgeSeveral judges a partition under several policies that must all admit: each bounds the admissions alone, and a
+// denial needs one policy that can explain it. Phases are left open as a whole, not searched.
+func (c *caseFile) judgeSeveral(p *part) {
+	var unexplainedByAll map[int]int32
+	for i, pol := range c.limit {
+		box, _ := phasesOf(pol, c.tl.Header)
+		open := pol
+		if anchored(pol) {
+			box, open.Align = phases{0, int64(pol.Rate.Per) - 1}, reference.AlignUnknown
+		}
+		h, bd := p.histories[i], newBound(open, box.from, box.to)
+		if br := bd.over(h); br != nil && c.o.Conformance != LowerBound {
+			p.findings = append(p.findings, c.findingOf(p, []*breach{br}, pol, box))
+		}
+		mine := map[int]int32{}
+		for _, j := range unexplainedBy(h, bd) {
+			if _, ok := unexplainedByAll[h.denied[j].seq]; ok || i == 0 {
+				mine[h.denied[j].seq] = j
+			}
+		}
+		unexplainedByAll = mine
+	}
+	if len(unexplainedByAll) == 0 || c.o.Conformance == UpperBound {
+		return
+	}
+	worst := int32(-1)
+	for _, j := range unexplainedByAll {
+		if worst < 0 || j < worst {
+			worst = j
+		}
+	}
+	last := len(c.limit) - 1
+	box, _ := phasesOf(c.limit[last], c.tl.Header)
+	br := underBreach(p.histories[last], newBound(c.limit[last], box.from, box.to), worst)
+	p.findings = append(p.findings, c.findingOf(p, []*breach{br}, c.limit[last], box))
 }
 
 // each runs f for 0..n-1 on all processors.

@@ -24,7 +24,7 @@ const spans = 4
 
 func (l windowLog) over(h *history) *breach {
 	if l.all {
-		return l.overCountingAll(h)
+		return l.overCounting(h, h.all)
 	}
 	for k := int64(1); k <= spans; k++ {
 		if br := l.overSpan(h, k); br != nil {
@@ -78,17 +78,17 @@ func (l windowLog) breachAt(h *history, y, k int64) *breach {
 	panic("check: a violated span vanished")
 }
 
-// overCountingAll asks of each admission whether some instant of its interval has fewer than the quota of requests that
-// were certainly decided within the window before it.
-func (l windowLog) overCountingAll(h *history) *breach {
-	c := newCertain(h.all)
+// overCounting asks of each admission whether some instant of its interval has fewer than the quota of what is counted
+// certainly within the window before it.
+func (l windowLog) overCounting(h *history, counted []event) *breach {
+	c := newCertain(counted)
 	for _, i := range h.admittedByEnd {
 		ev := h.admitted[i]
 		if l.room(c, ev) {
 			continue
 		}
 		br := &breach{kind: OverAdmission, seen: ev.cost, bound: l.quota, windows: 1, events: []event{ev}, span: ev.e - ev.s}
-		for _, other := range h.all {
+		for _, other := range counted {
 			if other.seq != ev.seq && other.s > ev.s-l.window && other.e < ev.e {
 				br.events = append(br.events, other)
 				br.seen += other.cost

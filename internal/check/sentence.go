@@ -24,7 +24,7 @@ func (s sentence) print(f Finding, br *breach) string {
 	case UnderAdmission:
 		return s.under(f)
 	case NoExplanation:
-		return s.together(f, br.open)
+		return s.together(f)
 	default:
 		return s.over(f, br)
 	}
@@ -36,7 +36,12 @@ func (s sentence) over(f Finding, br *breach) string {
 	if s.pol.Count == reference.CountAll {
 		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were counted before it", s.lastAllowed(), br.seen-1, br.bound)
 	}
+	if s.pol.Charge == reference.ChargeCompletion {
+		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were charged before it", br.events[0].seq, br.seen-br.events[0].cost, br.bound)
+	}
 	switch s.pol.Algorithm {
+	case reference.Concurrency:
+		return fmt.Sprintf("%s admitted within %s, each in flight for at least %s; at most %s are possible%s", s.units(br.seen), seconds(time.Duration(br.span)), s.pol.HoldLeast, times(br.windows, s.pol.Rate.N, s.pol.Rate.N*max(br.windows, 1)), s.spans(br))
 	case reference.FixedWindow:
 		return fmt.Sprintf("%s, in %s; at most %s are possible", what, plural(br.windows, "window", "windows")+" of "+s.pol.Rate.Per.String(), times(br.windows, s.pol.Rate.N, br.bound))
 	case reference.SlidingWindowLog:
@@ -46,6 +51,14 @@ func (s sentence) over(f Finding, br *breach) string {
 	default:
 		return fmt.Sprintf("%s; at most %s are possible", what, s.bucket(br))
 	}
+}
+
+// spans says in how many spans of the least time in flight admissions were added up, where that is more than one.
+func (s sentence) spans(br *breach) string {
+	if br.windows <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" in %d such times", br.windows)
 }
 
 // bucket: 100 + floor(10/s * 0.930 s) = 109.
@@ -76,22 +89,29 @@ func (s sentence) under(f Finding) string {
 	if d.Cost > 1 {
 		cost = fmt.Sprintf(" of cost %d", d.Cost)
 	}
-	return fmt.Sprintf("request #%d%s denied at %s .. %s; at most %d of %d units could have been in use", d.Seq, cost, seconds(d.Sent), seconds(until), f.Seen, f.Bound)
+	return fmt.Sprintf("request #%d%s denied at %s .. %s; at most %d of %d units could have been %s", d.Seq, cost, seconds(d.Sent), seconds(until), f.Seen, f.Bound, s.inUse())
+}
+
+// inUse says what a denied request may have met.
+func (s sentence) inUse() string {
+	switch {
+	case s.pol.Algorithm == reference.Concurrency:
+		return "in flight"
+	case s.pol.Charge == reference.ChargeCompletion:
+		return "charged"
+	}
+	return "in use"
 }
 
 // together: no order and no decision times explain these 7 requests within 0.020 s together: 4 allowed, 3 denied.
-func (s sentence) together(f Finding, open bool) string {
-	none := "no order and no decision times"
-	if open {
-		none = "no phase of the windows, no order and no decision times"
-	}
+func (s sentence) together(f Finding) string {
 	allowed, denied := s.outcomes()
 	if denied == 0 {
-		return fmt.Sprintf("%s allowed within %s; %s admit more than %d of them",
-			s.units(allowed), seconds(f.To-f.From), none, f.Bound)
+		return fmt.Sprintf("%s allowed within %s; no order and no decision times admit more than %d of them",
+			s.units(allowed), seconds(f.To-f.From), f.Bound)
 	}
-	return fmt.Sprintf("%s explain %s within %s together: %d allowed, %d denied",
-		none, plural(int64(len(s.witness)), "request", "requests"), seconds(f.To-f.From), allowed, denied)
+	return fmt.Sprintf("no order and no decision times explain %s within %s together: %d allowed, %d denied",
+		plural(int64(len(s.witness)), "request", "requests"), seconds(f.To-f.From), allowed, denied)
 }
 
 // outcomes adds up the units admitted and the requests denied of the witness.

@@ -16,32 +16,30 @@ type watchPlan struct {
 	o      Options
 	box    phases
 	bound  bound
-	// edges are those of a recording that began or ended amid traffic, else nil.
-	edges *edges
-	widen widening
+	widen  widening
 	// reach is how far back, in nanoseconds, the witness of a breach goes at least.
 	reach int64
 	// block is the least that a watch takes at once, last the least that it keeps of the last observations.
 	block, last int
 }
 
-// newWatchPlan returns nil for a limit whose judgement needs the whole history: several policies, ranges, a ban, a time to
-// live, denied requests counted, another start than a full one, and a phase that is not one value.
+// newWatchPlan returns nil for a limit whose judgement needs the whole history: several policies, ranges, completions, a ban, a time to
+// live, denied requests counted, another start than a full one, a phase that is not one value, and a recording that
+// began or ended amid traffic.
 func newWatchPlan(h timeline.Header, limit reference.Limit, o Options) *watchPlan {
-	edges := edgesOf(h, limit)
-	if len(limit) != 1 || edges != nil && (!edges.drop || edges.opened) {
+	if len(limit) != 1 || edgesOf(h, limit) != nil {
 		return nil
 	}
 	p := ticked(limit, h)[0]
 	box, _ := phasesOf(p, h)
 	counts := p.Count == "" || p.Count == reference.CountAdmitted || p.Count == reference.CountOwn
 	switch {
-	case ranged(p), p.Ban > 0, p.TTL > 0, !counts, p.Start != "" && p.Start != reference.StartFull,
+	case ranged(p), p.Completes(), p.Ban > 0, p.TTL > 0, !counts, p.Start != "" && p.Start != reference.StartFull,
 		p.Windowed() && p.Align == reference.AlignFirst, box.from != box.to:
 		return nil
 	}
 	p.Count = reference.CountAdmitted // there is no other policy to deny what it admits
-	w := &watchPlan{header: h, limit: reference.Limit{p}, o: o, box: box, edges: edges, widen: widen(h, p.Tick, p.TickSet)}
+	w := &watchPlan{header: h, limit: reference.Limit{p}, o: o, box: box, widen: widen(h, p.Tick, p.TickSet)}
 	w.bound = newBound(p, box.from, box.to)
 	w.reach = w.bound.memory()
 	switch p.Algorithm {
@@ -77,8 +75,6 @@ type watch struct {
 	lost         []timeline.Observation
 	lostUnits    int64
 	end          time.Duration
-	// judged tells that there was something to judge.
-	judged bool
 	// ended, sorting and order are memory that take uses again and again.
 	ended, sorting []event
 	order          []int32
@@ -120,10 +116,6 @@ func (w *watch) observe(o *timeline.Observation, n int) {
 	} else {
 		w.newer.add(o)
 	}
-	if w.plan.edges != nil && !w.plan.edges.proves(&ev) {
-		return
-	}
-	w.judged = true
 	if ev.outcome == timeline.Allowed {
 		ev.order = w.admissions
 		w.admissions++
@@ -242,12 +234,7 @@ func (w *watch) kept(pass func(ev *event) bool) []timeline.Observation {
 // caseOf returns a case of some observations of the partition, and its only part.
 func (w *watch) caseOf(obs []timeline.Observation) (*caseFile, *part) {
 	c := &caseFile{tl: &timeline.Timeline{Header: w.plan.header}, limit: w.plan.limit, o: w.plan.o, end: int64(w.end)}
-	h := newHistory(obs, w.plan.widen, c.end)
-	if w.plan.edges != nil {
-		h.all = w.plan.edges.trim(h.all)
-		h.split()
-	}
-	return c, &part{name: w.name, obs: obs, histories: []*history{h}}
+	return c, &part{name: w.name, obs: obs, histories: []*history{newHistory(obs, w.plan.widen, c.end)}}
 }
 
 // overFinding makes the finding of an over-admission from what is kept; where that does not reach back far enough to be

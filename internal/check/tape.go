@@ -20,6 +20,8 @@ type tapeHead struct {
 	// first and last are when the first and the last observation were sent; seq is the number of the last.
 	first, last time.Duration
 	seq         int
+	// dones tells to keep when the last byte was read, which only some policies ask for.
+	dones bool
 }
 
 // The bits of the byte that an observation begins with, above its outcome.
@@ -29,10 +31,11 @@ const (
 	tapeOneUnit  = 1 << 3
 	tapeNextSeq  = 1 << 4
 	tapeSigned   = 1 << 5 // a difference of times is negative
+	tapeDone     = 1 << 6
 )
 
 // tapeMost is the most bytes that an observation takes.
-const tapeMost = 1 + 4*binary.MaxVarintLen64
+const tapeMost = 1 + 5*binary.MaxVarintLen64
 
 // code appends to b what is kept of an observation.
 func (t *tapeHead) code(b []byte, o *timeline.Observation) []byte {
@@ -50,13 +53,20 @@ func (t *tapeHead) code(b []byte, o *timeline.Observation) []byte {
 		t.first = o.Sent
 	}
 	wait, took := o.Sent-t.last, o.FirstByte-o.Sent
-	if wait < 0 || o.Answered && took < 0 {
+	if t.dones && o.Answered && o.Done > 0 {
+		flags |= tapeDone
+	}
+	rest := o.Done - o.FirstByte
+	if wait < 0 || o.Answered && took < 0 || flags&tapeDone != 0 && rest < 0 {
 		flags |= tapeSigned
 	}
 	b = append(b, flags)
 	b = appendTime(b, wait, flags)
 	if o.Answered {
 		b = appendTime(b, took, flags)
+	}
+	if flags&tapeDone != 0 {
+		b = appendTime(b, rest, flags)
 	}
 	if flags&tapeOneUnit == 0 {
 		b = binary.AppendVarint(b, o.Cost)
@@ -101,9 +111,12 @@ func eachOf(rest []byte, f func(o *timeline.Observation)) {
 		signed := flags&tapeSigned != 0
 		o.Outcome, o.Answered = timeline.Outcome(flags&tapeOutcome), flags&tapeAnswered != 0
 		o.Sent += time.Duration(next(signed))
-		o.At, o.FirstByte, o.Cost = o.Sent, 0, 1
+		o.At, o.FirstByte, o.Done, o.Cost = o.Sent, 0, 0, 1
 		if o.Answered {
 			o.FirstByte = o.Sent + time.Duration(next(signed))
+		}
+		if flags&tapeDone != 0 {
+			o.Done = o.FirstByte + time.Duration(next(signed))
 		}
 		if flags&tapeOneUnit == 0 {
 			o.Cost = next(true)

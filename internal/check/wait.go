@@ -18,10 +18,14 @@ func LongestWaits(tl *timeline.Timeline, limit reference.Limit) map[int]time.Dur
 			continue
 		}
 		var longest time.Duration
+		known := true
 		for _, p := range limit {
 			longest = max(longest, longestWait(p, tl.Header, o))
+			known = known && (!p.Completes() || p.HoldMost > 0)
 		}
-		waits[o.Seq] = longest
+		if known {
+			waits[o.Seq] = longest
+		}
 	}
 	return waits
 }
@@ -31,7 +35,12 @@ func LongestWaits(tl *timeline.Timeline, limit reference.Limit) map[int]time.Dur
 func longestWait(p reference.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	w := widen(h, p.Tick, p.TickSet)
 	slack, window := time.Duration(w.left+w.right)+p.Ban, p.LongestWindow()
+	if p.Charge == reference.ChargeCompletion { // after the last charge the limiter is that of all others
+		slack += p.HoldMost + p.Rate.Per
+	}
 	switch p.Algorithm {
+	case reference.Concurrency:
+		return p.HoldMost + slack // by then all that were in flight are complete
 	case reference.SlidingWindowLog:
 		return window + slack
 	case reference.FixedWindow:

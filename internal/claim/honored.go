@@ -108,6 +108,8 @@ func (r *recording) retryAt(obs []*timeline.Observation, i int, before rival) (r
 	d, next := obs[i], obs[i+1]
 	t, ok := told(d)
 	switch {
+	case r.limit.Completes(): // what is in flight, or counted later, may deny the retry
+		return retry{}, false
 	case !ok, next.Origin, !next.Answered, next.Outcome == timeline.Unknown, next.Cost != d.Cost:
 		return retry{}, false
 	case next.Sent < add(d.FirstByte, t.wait):

@@ -71,3 +71,9 @@ func (l banned) view(s State, at time.Duration) (int64, time.Duration) {
 	}
 	return remaining, max(rest, reset)
 }
+
+func (l banned) finish(s State, at time.Duration, cost int64) State {
+	v, _ := l.at(s, at)
+	v.inside = l.inside.finish(v.inside, v.last, cost)
+	return v
+}

@@ -35,3 +35,8 @@ func (l both) view(s State, at time.Duration) (int64, time.Duration) {
 	remainingB, resetB := l.b.view(v.b, at)
 	return min(remainingA, remainingB), max(resetA, resetB)
 }
+
+func (l both) finish(s State, at time.Duration, cost int64) State {
+	v := s.(bothState)
+	return bothState{l.a.finish(v.a, at, cost), l.b.finish(v.b, at, cost)}
+}

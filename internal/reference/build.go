@@ -22,16 +22,22 @@ const (
 	inFixedWindow
 	inLog
 	inCounter
+	inConcurrency
 
 	inBuckets = inTokenBucket | inGCRA | inLeakyBucket
 	inWindows = inFixedWindow | inCounter
-	inAll     = inBuckets | inQueue | inWindows | inLog
+	// inRated are those that count in time, inAll those and the one that counts what is in flight.
+	inRated = inBuckets | inQueue | inWindows | inLog
+	inAll   = inRated | inConcurrency
+	// inCharged are those whose charge may come late.
+	inCharged = inBuckets | inWindows | inLog
 )
 
 // families maps every algorithm to its family.
 var families = map[Algorithm]family{
 	TokenBucket: inTokenBucket, GCRA: inGCRA, LeakyBucket: inLeakyBucket, LeakyBucketQueue: inQueue,
 	FixedWindow: inFixedWindow, SlidingWindowLog: inLog, SlidingWindowCounter: inCounter,
+	Concurrency: inConcurrency,
 }
 
 // key is one key of a SPEC: the algorithms it has a meaning for, and how its value is read.
@@ -43,7 +49,8 @@ type key struct {
 
 // keys are all keys, in the order in which SPECs are printed.
 var keys = []key{
-	{"rate", inAll, readRate},
+	{"rate", inRated, readRate},
+	{"limit", inConcurrency, readCount("limit", 1, func(p *Policy, n int64) { p.Rate.N = n })},
 	{"burst", inBuckets, readBurst},
 	{"queue", inQueue, readCount("queue", 0, func(p *Policy, n int64) { p.Queue = n })},
 	{"undelayed", inQueue, readCount("undelayed", 0, func(p *Policy, n int64) { p.Undelayed = n })},
@@ -58,15 +65,19 @@ var keys = []key{
 	{"fill", inTokenBucket | inLeakyBucket, readCount("fill", 1, func(p *Policy, n int64) { p.Fill = n })},
 	{"rounding", inCounter, readWord("rounding", func(p *Policy, w Rounding) { p.Rounding = w },
 		RoundNone, RoundDown, RoundUp, RoundNearest)},
-	{"tick", inAll, readTime("tick", func(p *Policy, d time.Duration) { p.Tick, p.TickSet = d, true })},
+	{"tick", inRated, readTime("tick", func(p *Policy, d time.Duration) { p.Tick, p.TickSet = d, true })},
 	{"boundary", inLog, readWord("boundary", func(p *Policy, w Boundary) { p.Boundary = w }, HalfOpen, Closed)},
-	{"ban", inAll, readTime("ban", func(p *Policy, d time.Duration) { p.Ban = d })},
-	{"ttl", inAll, readTime("ttl", func(p *Policy, d time.Duration) { p.TTL = d })},
+	{"ban", inRated, readTime("ban", func(p *Policy, d time.Duration) { p.Ban = d })},
+	{"ttl", inRated, readTime("ttl", func(p *Policy, d time.Duration) { p.TTL = d })},
+	{"charge", inCharged, readWord("charge", func(p *Policy, w Charge) { p.Charge = w }, ChargeDecision, ChargeCompletion)},
+	{"hold", inCharged | inConcurrency, readHold},
+	{"linger", inCharged | inConcurrency, readTime("linger", func(p *Policy, d time.Duration) { p.Linger, p.LingerSet = d, true })},
 }
 
 // Algorithms returns the words that name an algorithm, in the order of the constants.
 func Algorithms() []Algorithm {
-	return []Algorithm{TokenBucket, GCRA, LeakyBucket, LeakyBucketQueue, FixedWindow, SlidingWindowLog, SlidingWindowCounter}
+	return []Algorithm{TokenBucket, GCRA, LeakyBucket, LeakyBucketQueue, FixedWindow, SlidingWindowLog, SlidingWindowCounter,
+		Concurrency}
 }
 
 // Keys returns the keys that a names in a SPEC, in canonical order; all keys where a is no algorithm.
@@ -85,8 +96,8 @@ func Keys(a Algorithm) []string {
 }
 
 // Build makes a policy of its algorithm and of separate keys and values, as they stand in a scenario file or in a SPEC:
-// rate, burst, queue, undelayed, start, phase, align, count, refill, fill, rounding, tick, boundary, ban, each where it has
-// a meaning for the algorithm. It returns a complete policy, or every mistake, those at pairs in their order.
+// rate, limit, burst, queue, undelayed, start, phase, align, count, refill, fill, rounding, tick, boundary, ban, ttl, charge,
+// hold, linger, each where it has a meaning for the algorithm. It returns a complete policy, or every mistake, those at pairs in their order.
 func Build(algorithm string, pairs []Pair) (Policy, []KeyError) {
 	return build(algorithm, pairs, false)
 }
@@ -118,6 +129,12 @@ func build(algorithm string, pairs []Pair, partial bool) (Policy, []KeyError) {
 		if in&inWindows != 0 && b.policy.Align == "" {
 			b.policy.Align = AlignClock
 		}
+		if in&inCharged != 0 && b.policy.Charge == "" {
+			b.policy.Charge = ChargeDecision
+		}
+		if in&inConcurrency != 0 {
+			b.policy.Rate.Per = servedIn(b.policy)
+		}
 		if !partial {
 			b.checkMissing(in)
 		}
@@ -138,7 +155,8 @@ func unknownAlgorithm(name string) Problem {
 		words = append(words, string(a))
 	}
 	mend := map[string]Algorithm{"leaky-bucket-meter": LeakyBucket, "sliding-window": SlidingWindowLog,
-		"sliding-log": SlidingWindowLog, "window": FixedWindow, "bucket": TokenBucket, "queue": LeakyBucketQueue}[name]
+		"sliding-log": SlidingWindowLog, "window": FixedWindow, "bucket": TokenBucket, "queue": LeakyBucketQueue,
+		"in-flight": Concurrency, "concurrent-requests": Concurrency, "limit-conn": Concurrency}[name]
 	p := Problem{What: fmt.Sprintf("algorithm %q", name), Why: "the algorithms are " + strings.Join(words, ", ")}
 	if p.Mend = nearest(name, words); mend != "" {
 		p.Mend = fmt.Sprintf("did you mean %q?", string(mend))
@@ -165,7 +183,7 @@ func (b *builder) read(i int, pair Pair, in family) {
 	if at < 0 {
 		own := Keys(b.policy.Algorithm)
 		mend := nearest(pair.Key, own)
-		if pair.Key == "limit" || pair.Key == "quota" {
+		if pair.Key == "quota" {
 			mend = `did you mean "rate"?`
 		}
 		if _, meant, found := strings.Cut(mend, `"`); found {
@@ -181,7 +199,11 @@ func (b *builder) read(i int, pair Pair, in family) {
 	k := keys[at]
 	if in != 0 && k.in&in == 0 {
 		b.bad[k.name] = true
-		add(fmt.Sprintf("%s takes %s", b.policy.Algorithm, strings.Join(Keys(b.policy.Algorithm), ", ")), "remove it")
+		mend := "remove it"
+		if k.name == "limit" { // what many call a rate
+			b.bad["rate"], mend = true, `did you mean "rate"?`
+		}
+		add(fmt.Sprintf("%s takes %s", b.policy.Algorithm, strings.Join(Keys(b.policy.Algorithm), ", ")), mend)
 		return
 	}
 	if _, twice := b.given[k.name]; twice {

@@ -18,7 +18,11 @@ func (b *builder) checkMissing(in family) {
 			b.fail(name, false, Problem{fmt.Sprintf("%s has no %s", b.policy.Algorithm, name), why, mend})
 		}
 	}
-	missing("rate", "every limit has a rate N/PER", `add "rate=10/s"`)
+	if in&inConcurrency != 0 {
+		missing("limit", "it says how many may be in flight at once", `add "limit=10"`)
+	} else {
+		missing("rate", "every limit has a rate N/PER", `add "rate=10/s"`)
+	}
 	if in&inBuckets != 0 {
 		missing("burst", "it says how many a full start admits at once", `add "burst=1" for an even flow`)
 	}
@@ -56,7 +60,8 @@ func (b *builder) checkTogether(in family) {
 			fmt.Sprintf("no more than the queue of %d can be let through without waiting", p.Queue),
 			fmt.Sprintf("write %q", strconv.FormatInt(p.Queue, 10))})
 	}
-	if b.bad["rate"] || p.Rate.N == 0 {
+	b.checkCharge(in)
+	if b.bad["rate"] || p.Rate.N == 0 || in&inConcurrency != 0 {
 		return
 	}
 	if p.LongestWindow() > longest {

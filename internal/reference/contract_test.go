@@ -60,6 +60,19 @@ var contractSpecs = []string{
 	"sliding-window-counter,rate=4/100ns,align=first,count=all,rounding=down",
 	"sliding-window-counter,rate=4/100ns,align=first,rounding=up,tick=11ns,ban=60ns",
 	"sliding-window-counter,rate=4/100ns,align=unknown,count=all,rounding=up",
+	"concurrency,limit=1",
+	"concurrency,limit=4",
+	"token-bucket,rate=3/100ns,burst=4,charge=completion",
+	"gcra,rate=3/100ns,burst=4,charge=completion",
+	"leaky-bucket,rate=3/100ns,burst=4,charge=completion,tick=7ns",
+	"fixed-window,rate=4/100ns,phase=33ns,charge=completion",
+	"fixed-window,rate=4/100ns,charge=completion,tick=7ns",
+	"sliding-window-log,rate=4/100ns,charge=completion",
+	"sliding-window-log,rate=4/100ns,boundary=closed,charge=completion",
+	"sliding-window-counter,rate=7/100ns,phase=41ns,charge=completion",
+	"sliding-window-counter,rate=4/100ns,rounding=up,charge=completion",
+	"concurrency,limit=2 + token-bucket,rate=3/100ns,burst=4",
+	"concurrency,limit=3 + sliding-window-log,rate=4/100ns,charge=completion + fixed-window,rate=6/250ns,count=own",
 	"token-bucket,rate=3/100ns,burst=3 + fixed-window,rate=8/400ns",
 	"token-bucket,rate=3/100ns,burst=3,count=own + fixed-window,rate=8/400ns",
 	"token-bucket,rate=3/100ns,burst=3,count=own + fixed-window,rate=8/400ns,count=own",
@@ -140,6 +153,29 @@ func (s *subject) ask(t rapidOrTest, at time.Duration, cost int64) Decision {
 	return d
 }
 
+// completeSome completes some of the requests in flight, at the instant at, and checks that a time that runs backwards is
+// taken as the largest seen. It does nothing for limits that are not told.
+func (s *subject) completeSome(t *rapid.T, at time.Duration) {
+	if !s.limit.Completes() {
+		return
+	}
+	for i, a := range s.define.past {
+		if !a.allow || a.done || rapid.Bool().Draw(t, "in flight") {
+			continue
+		}
+		before := s.state
+		s.state = Complete(s.limiter, before, at, a.cost)
+		if s.state != Complete(s.limiter, before, at, a.cost) {
+			t.Fatalf("Complete twice from one state: got two states")
+		}
+		if at = max(at, s.last); s.state != Complete(s.limiter, before, at, a.cost) {
+			t.Fatalf("Complete at an earlier time: not the state at the largest seen")
+		}
+		s.define.complete(i, at)
+		s.last = at
+	}
+}
+
 // rapidOrTest is what a check needs of a test.
 type rapidOrTest interface {
 	Fatalf(format string, args ...any)
@@ -157,7 +193,7 @@ func (s *subject) checkAfter(t rapidOrTest, d Decision, cost int64) {
 		return
 	case d.RetryAfter == Never:
 		for _, p := range s.limit {
-			if cost > p.Full() {
+			if cost > p.Full() || p.Algorithm == Concurrency && s.define.held()+cost > p.Rate.N {
 				return
 			}
 		}
@@ -205,6 +241,7 @@ func TestContract(t *testing.T) {
 					if rapid.IntRange(0, 4).Draw(rt, "weighted") == 0 {
 						cost = rapid.Int64Range(1, s.quota()+1).Draw(rt, "cost")
 					}
+					s.completeSome(rt, at-gap(rt, scales)/2)
 					d := s.ask(rt, at, cost)
 					s.checkAfter(rt, d, cost)
 					if d.Allow {
@@ -255,6 +292,7 @@ func TestReset(t *testing.T) {
 				var d Decision
 				for range rapid.IntRange(1, 12).Draw(rt, "requests") {
 					at += gap(rt, s.scales())
+					s.completeSome(rt, at)
 					d = s.ask(rt, at, rapid.Int64Range(1, 3).Draw(rt, "cost"))
 				}
 				if got, want := d.Reset, s.resetByDefinition(); got != want {
@@ -268,6 +306,12 @@ func TestReset(t *testing.T) {
 // resetByDefinition searches the time until the partition of a single policy is as good as new.
 func (s *subject) resetByDefinition() time.Duration {
 	p := s.limit[0]
+	if p.Algorithm == Concurrency {
+		if s.define.held() > 0 {
+			return Never
+		}
+		return 0
+	}
 	asNew := func(after time.Duration) bool {
 		at := s.last + after
 		if p.Ban > 0 && s.define.inBan(0, at) {
@@ -348,7 +392,7 @@ func TestDenialsLeaveNoTrace(t *testing.T) {
 func TestRecovery(t *testing.T) {
 	for _, spec := range contractSpecs {
 		s := newSubject(t, spec)
-		if len(s.limit) > 1 {
+		if len(s.limit) > 1 || s.limit[0].Algorithm == Concurrency { // that one does not recover by itself
 			continue
 		}
 		p := s.limit[0]
@@ -359,7 +403,11 @@ func TestRecovery(t *testing.T) {
 				at := time.Duration(0)
 				for range rapid.IntRange(1, 12).Draw(rt, "requests") {
 					at += max(0, gap(rt, s.scales()))
-					s.state, _ = s.limiter.Step(s.state, at, rapid.Int64Range(1, 3).Draw(rt, "cost"))
+					cost := rapid.Int64Range(1, 3).Draw(rt, "cost")
+					var d Decision
+					if s.state, d = s.limiter.Step(s.state, at, cost); d.Allow {
+						s.state = Complete(s.limiter, s.state, at, cost)
+					}
 				}
 				at += p.Recovery()
 				for i := range p.Full() + 1 {
@@ -383,6 +431,7 @@ func TestStepRefuses(t *testing.T) {
 			"a cost of 0":              func() { l.Step(l.Init(), 0, 0) },
 			"a negative cost":          func() { l.Step(l.Init(), 0, -1) },
 			"the state of another one": func() { l.Step("other", 0, 1) },
+			"a completion of cost 0":   func() { Complete(l, l.Init(), 0, 0) },
 		} {
 			func() {
 				defer func() {

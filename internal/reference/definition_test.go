@@ -2,6 +2,7 @@ package reference
 
 import (
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -22,6 +23,9 @@ type asked struct {
 	refused, banned []bool
 	// units are what was charged to each policy, nil for nothing.
 	units []*big.Rat
+	// doneAt is when an admitted request was complete, if done.
+	done   bool
+	doneAt time.Duration
 }
 
 // event is what a request means to one algorithm: its time on the limiter's own clock, and the units charged.
@@ -71,11 +75,41 @@ func (d *definition) ask(at time.Duration, cost int64) bool {
 	return a.allow
 }
 
+// complete notes that the request i of the past is complete, and charges it where that is when it is counted.
+func (d *definition) complete(i int, at time.Duration) {
+	d.past[i].done = true
+	d.charge(i, at)
+}
+
+// charge counts the request i of the past where it was not counted at its decision.
+func (d *definition) charge(i int, at time.Duration) {
+	d.past[i].doneAt = at
+	for k, p := range d.limit {
+		if p.Charge == ChargeCompletion {
+			d.past[i].units[k] = d.whole(k, at, d.past[i].cost)
+		}
+	}
+}
+
+// whole returns the units that a bucket, a window or a log takes whatever is left.
+func (d *definition) whole(k int, at time.Duration, cost int64) *big.Rat {
+	p, units := d.limit[k], rat(cost)
+	if p.Windowed() || p.Algorithm == SlidingWindowLog {
+		return units
+	}
+	// A bucket: no more than is left.
+	if left := new(big.Rat).Sub(rat(p.Full()), d.level(k, at)); left.Cmp(units) < 0 {
+		return left
+	}
+	return units
+}
+
 // remaining counts how many requests of cost 1 would pass at the instant at, one after the other.
 func (d *definition) remaining(at time.Duration) (n int64) {
 	copied := definition{limit: d.limit, past: append([]asked(nil), d.past...)}
 	for copied.ask(at, 1) {
 		n++
+		copied.charge(len(copied.past)-1, at) // else there would be no end of what is charged later
 	}
 	return n
 }
@@ -98,18 +132,16 @@ func (d *definition) inBan(k int, at time.Duration) bool {
 func (d *definition) charged(k int, a asked) *big.Rat {
 	p := d.limit[k]
 	own := p.Count == CountOwn && !a.refused[k]
+	if p.Charge == ChargeCompletion {
+		return nil
+	}
 	if a.banned[k] || !a.allow && p.Count != CountAll && !own {
 		return nil
 	}
-	units := rat(a.cost)
-	if a.allow || own || p.Windowed() || p.Algorithm == SlidingWindowLog {
-		return units
+	if a.allow || own {
+		return rat(a.cost)
 	}
-	// A bucket: no more than is left.
-	if left := new(big.Rat).Sub(rat(p.Full()), d.level(k, a.at)); left.Cmp(units) < 0 {
-		return left
-	}
-	return units
+	return d.whole(k, a.at, a.cost)
 }
 
 // alive returns the requests that policy k has not forgotten at the instant at: those after the last time that nothing was
@@ -138,11 +170,26 @@ func (d *definition) events(k int, at time.Duration) []event {
 		events = append(events, event{clock(p, past[0].at), rat(p.Full())})
 	}
 	for _, a := range past {
-		if a.units[k] != nil {
+		switch {
+		case a.units[k] == nil:
+		case p.Charge == ChargeCompletion:
+			events = append(events, event{clock(p, a.doneAt), a.units[k]})
+		default:
 			events = append(events, event{clock(p, a.at), a.units[k]})
 		}
 	}
+	slices.SortStableFunc(events, func(a, b event) int { return a.at.Cmp(b.at) })
 	return events
+}
+
+// held returns the units in flight.
+func (d *definition) held() (units int64) {
+	for _, a := range d.past {
+		if a.allow && !a.done {
+			units += a.cost
+		}
+	}
+	return units
 }
 
 // delay returns how long an admitted request waits: until each queue's clock shows that its backlog has sunk to the places
@@ -171,6 +218,8 @@ func (d *definition) delay(at time.Duration) time.Duration {
 func (d *definition) fits(k int, at time.Duration, cost int64) bool {
 	p := d.limit[k]
 	switch p.Algorithm {
+	case Concurrency:
+		return d.held()+cost <= p.Rate.N
 	case SlidingWindowLog:
 		return d.logged(k, at).Cmp(rat(p.Rate.N-cost)) <= 0
 	case FixedWindow:

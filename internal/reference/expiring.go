@@ -62,3 +62,13 @@ func (l expiring) view(s State, at time.Duration) (int64, time.Duration) {
 	remaining, reset := l.inside.view(v.inside, max(at, v.last))
 	return remaining, min(reset, rest)
 }
+
+// finish renews nothing: only requests do.
+func (l expiring) finish(s State, at time.Duration, cost int64) State {
+	v, seen := resume[expiringState](s)
+	if !seen {
+		return s
+	}
+	v.inside = l.inside.finish(v.inside, max(at, v.last), cost)
+	return v
+}

@@ -15,14 +15,15 @@ type Decision struct {
 	// Remaining is how many requests of cost 1 would be admitted at once right after this one, never negative.
 	Remaining int64
 	// RetryAfter is the exact time, rounded up to the nanosecond, until a request of this cost would be admitted if
-	// nothing else arrives; 0 for an admitted request, Never where no wait is long enough.
+	// nothing else arrives; 0 for an admitted request, Never where no wait is long enough, or where that depends on the
+	// completion of others. Charges that are still to come are not foreseen.
 	RetryAfter time.Duration
 	// Reset is the time until the partition is as good as new if nothing else arrives, rounded up to the nanosecond; for a
-	// fixed window, until the window ends (0 where none is open).
+	// fixed window, until the window ends (0 where none is open); Never while requests are in flight under a Concurrency.
 	Reset time.Duration
 }
 
-// Never is the RetryAfter of a request that costs more than the limiter ever admits.
+// Never is the RetryAfter of a request that costs more than the limiter ever admits, or that waits for others to be complete.
 const Never = time.Duration(1<<63 - 1)
 
 // Limiter is an algorithm with its parameters. Step is pure: the same state, time and cost give the same result, and s

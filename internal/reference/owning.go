@@ -22,3 +22,7 @@ func (l owning) settle(s State, at time.Duration, cost int64, _ bool) (State, ti
 }
 
 func (l owning) view(s State, at time.Duration) (int64, time.Duration) { return l.inside.view(s, at) }
+
+func (l owning) finish(s State, at time.Duration, cost int64) State {
+	return l.inside.finish(s, at, cost)
+}

@@ -2,7 +2,10 @@
 // that are values. One file an algorithm. It reads no clock and knows no HTTP.
 package reference
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Algorithm names a rate limiting algorithm by the word used in a SPEC.
 type Algorithm string
@@ -16,6 +19,8 @@ const (
 	FixedWindow          Algorithm = "fixed-window"
 	SlidingWindowLog     Algorithm = "sliding-window-log"
 	SlidingWindowCounter Algorithm = "sliding-window-counter"
+	// Concurrency limits the requests in flight: an admitted one holds its place until it is complete.
+	Concurrency Algorithm = "concurrency"
 )
 
 // Rate is a pair: N quota units per Per. It is never reduced: 100/1m and 5/3s are different windows.
@@ -91,11 +96,24 @@ const (
 	Closed   Boundary = "closed"
 )
 
+// Charge says when an admitted request is counted.
+type Charge string
+
+// The charges. The zero value means ChargeDecision. With ChargeCompletion a request is admitted by what was counted so far,
+// and is itself counted when it is complete: in a window or a log whatever the count is then, in a bucket no more than is
+// left.
+const (
+	ChargeDecision   Charge = "decision"
+	ChargeCompletion Charge = "completion"
+)
+
 // Policy is one declared limit: an algorithm and its parameters. Parse and Build return it complete (no zero values
 // where the comments name a default).
 type Policy struct {
 	Algorithm Algorithm
-	Rate      Rate
+	// Rate is the quota and its window. Of a Concurrency, which has none, N is the most units in flight (limit=), and Per the
+	// time in which as many can surely be served: HoldMost, or where that is not known HoldLeast, or a second.
+	Rate Rate
 	// RateTo is the largest Rate.N of a range (rate=9..11/s), which Rate.N is the smallest of; 0 where the rate is one
 	// value. BurstTo is the same for Burst.
 	RateTo, BurstTo int64
@@ -130,6 +148,15 @@ type Policy struct {
 	// TTL is how long the state of a partition is kept after its last request, 0 for long enough. A shorter one than the
 	// limiter needs gives an idle partition a fresh start early.
 	TTL time.Duration
+	// Charge is when an admitted request is counted, empty for a Concurrency and a queue.
+	Charge Charge
+	// HoldLeast and HoldMost are the least and the most time from the decision on an admitted request to its completion, when
+	// its place is given back or its charge is made; the last byte of the answer is not sent before HoldLeast either. HoldMost
+	// is 0 where it is not known. Linger is how long after the client has read the last byte the completion may come;
+	// LingerSet tells that the SPEC names it, otherwise it is not known. All are of policies that Completes tells of; the
+	// limiters do not read them: they are told.
+	HoldLeast, HoldMost, Linger time.Duration
+	LingerSet                   bool
 }
 
 // Limit is one or more policies, all of which must admit a request. Never empty after Parse.
@@ -165,11 +192,12 @@ func (p Policy) LongestWindow() time.Duration { return max(p.Rate.Per, p.PerTo) 
 
 // Recovery returns the silence after which p is as good as new, whatever came before, rounded up to the nanosecond: the
 // time a bucket needs to fill from empty, one window, or two for the sliding window counter; no less than the ban, and one
-// tick longer where the limiter's clock ticks.
+// tick longer where the limiter's clock ticks, or as long as a request may take to be complete where that is when it is
+// counted. As far as that is known: a place that nothing bounds may be held for ever.
 func (p Policy) Recovery() time.Duration {
 	var d time.Duration
 	switch p.Algorithm {
-	case FixedWindow:
+	case FixedWindow, Concurrency:
 		d = p.LongestWindow()
 	case SlidingWindowLog:
 		d = p.LongestWindow()
@@ -185,8 +213,21 @@ func (p Policy) Recovery() time.Duration {
 		}
 		d = time.Duration((full*int64(p.Rate.Per) + p.Rate.N - 1) / p.Rate.N)
 	}
-	return max(d, p.Ban) + p.Tick
+	d = max(d, p.Ban) + p.Tick
+	if p.Completes() {
+		d += p.Linger
+	}
+	if p.Charge == ChargeCompletion {
+		d += max(p.HoldLeast, p.HoldMost)
+	}
+	return d
 }
+
+// Completes tells whether a limiter of p must be told when a request that it admitted is complete (see Complete).
+func (p Policy) Completes() bool { return p.Algorithm == Concurrency || p.Charge == ChargeCompletion }
+
+// Completes tells whether a limiter of l must be told when a request that it admitted is complete.
+func (l Limit) Completes() bool { return slices.ContainsFunc(l, Policy.Completes) }
 
 // Windowed tells whether p counts in windows of Rate.Per whose alignment matters.
 func (p Policy) Windowed() bool {

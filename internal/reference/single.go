@@ -33,10 +33,15 @@ func NewLimit(l Limit) (Limiter, error) {
 	return p, nil
 }
 
-// limiterOf returns the limiter of a complete policy: its algorithm, inside its time to live, inside its ban, inside its
-// tick.
+// limiterOf returns the limiter of a complete policy: its algorithm, charged when it says, inside its time to live, inside its
+// ban, inside its tick.
 func limiterOf(p Policy) part {
 	l := algorithmOf(p)
+	if p.Charge == ChargeCompletion {
+		all := p
+		all.Count = CountAll
+		l = deferred{inside: l, charging: algorithmOf(all)}
+	}
 	if p.TTL > 0 {
 		l = expiring{l, p.TTL}
 	}
@@ -62,13 +67,15 @@ func algorithmOf(p Policy) part {
 	case LeakyBucket:
 		return single[levelState]{newLeakyBucket(p)}
 	case LeakyBucketQueue:
-		return single[levelState]{newQueue(p)}
+		return single[queueState]{newQueue(p)}
 	case FixedWindow:
 		return single[windowState]{newFixedWindow(p)}
 	case SlidingWindowLog:
 		return single[logState]{newWindowLog(p)}
 	case SlidingWindowCounter:
 		return single[counterState]{newWindowCounter(p)}
+	case Concurrency:
+		return single[placesState]{newConcurrency(p)}
 	}
 	panic(fmt.Sprintf("reference: no limiter for algorithm %q", p.Algorithm))
 }
@@ -99,6 +106,8 @@ type part interface {
 	settle(s State, at time.Duration, cost int64, allow bool) (State, time.Duration)
 	// view returns Remaining and Reset at the instant at.
 	view(s State, at time.Duration) (remaining int64, reset time.Duration)
+	// finish counts, at the instant at, the completion of a request that was admitted.
+	finish(s State, at time.Duration, cost int64) State
 }
 
 // newborn is the state of a partition that was not asked for yet.
@@ -154,6 +163,18 @@ func (l single[S]) settle(s State, at time.Duration, cost int64, allow bool) (St
 
 func (l single[S]) view(s State, at time.Duration) (int64, time.Duration) {
 	return l.algorithm.view(l.at(s, at))
+}
+
+// finish changes nothing but the time, save for an algorithm that gives back at the completion.
+func (l single[S]) finish(s State, at time.Duration, cost int64) State {
+	if _, seen := resume[S](s); !seen {
+		return s
+	}
+	v := l.at(s, at)
+	if c, ok := l.algorithm.(completing[S]); ok {
+		return c.complete(v, cost)
+	}
+	return v
 }
 
 // step is Step for a limiter with parts.

@@ -66,7 +66,8 @@ func (p Policy) String() string {
 	if p.PerTo != 0 {
 		rate = ranged(number(p.Rate.N), p.Rate.N, p.RateTo) + "/" + durationText(p.Rate.Per) + ".." + durationText(p.PerTo)
 	}
-	pair("rate", rate, true)
+	pair("rate", rate, p.Algorithm != Concurrency)
+	pair("limit", number(p.Rate.N), p.Algorithm == Concurrency)
 	pair("burst", ranged(number(p.Burst), p.Burst, p.BurstTo), bucket || p.Burst != 0 && p.Burst != p.Full())
 	pair("queue", number(p.Queue), queue || p.Queue != 0)
 	pair("undelayed", number(p.Undelayed), p.Undelayed != 0)
@@ -87,6 +88,9 @@ func (p Policy) String() string {
 	word("boundary", string(p.Boundary), string(HalfOpen))
 	pair("ban", durationText(p.Ban), p.Ban != 0)
 	pair("ttl", durationText(p.TTL), p.TTL != 0)
+	word("charge", string(p.Charge), string(ChargeDecision))
+	pair("hold", p.holdText(), p.HoldLeast != 0 || p.HoldMost != 0)
+	pair("linger", durationText(p.Linger), p.LingerSet || p.Linger != 0)
 	return b.String()
 }
 

@@ -21,6 +21,9 @@ func TestParse(t *testing.T) {
 		if p.Windowed() {
 			p.Align = AlignClock
 		}
+		if a != LeakyBucketQueue && a != Concurrency {
+			p.Charge = ChargeDecision
+		}
 		if change != nil {
 			change(&p)
 		}
@@ -53,6 +56,16 @@ func TestParse(t *testing.T) {
 			Rate{6, 90 * time.Second}, func(p *Policy) {
 				p.Burst, p.Refill, p.Fill, p.TickSet, p.Ban = 2, RefillInterval, 6, true, time.Hour
 			})}},
+		{"concurrency,limit=7", Limit{base(Concurrency, Rate{7, time.Second}, nil)}},
+		{"concurrency,limit=7,hold=50ms..,linger=0s", Limit{base(Concurrency, Rate{7, 50 * time.Millisecond},
+			func(p *Policy) { p.HoldLeast, p.LingerSet = 50*time.Millisecond, true })}},
+		{"fixed-window,rate=7/h,charge=completion,hold=0s..2s,linger=10ms", Limit{base(FixedWindow, Rate{7, time.Hour},
+			func(p *Policy) {
+				p.Charge, p.HoldMost, p.Linger, p.LingerSet = ChargeCompletion, 2*time.Second, 10*time.Millisecond, true
+			})}},
+		{"concurrency,limit=7,hold=50ms..2s + gcra,rate=10/s,burst=1,charge=decision", Limit{
+			base(Concurrency, Rate{7, 2 * time.Second}, func(p *Policy) { p.HoldLeast, p.HoldMost = 50*time.Millisecond, 2*time.Second }),
+			base(GCRA, perSecond, func(p *Policy) { p.Burst = 1 })}},
 		{"gcra,rate=10/second,burst=1,tick=1ms+fixed-window,rate=1000/hour", Limit{
 			base(GCRA, perSecond, func(p *Policy) { p.Burst, p.Tick, p.TickSet = 1, time.Millisecond, true }),
 			base(FixedWindow, Rate{1000, time.Hour}, nil)}},
@@ -181,6 +194,12 @@ func drawPolicy(rt *rapid.T) Policy {
 		Ban:       rapid.SampledFrom([]time.Duration{0, 0, 7, 25 * time.Hour}).Draw(rt, "ban"),
 	}
 	p.TickSet = p.Tick > 0 || rapid.Bool().Draw(rt, "tick set")
+	if p.Algorithm == Concurrency {
+		p = Policy{Algorithm: Concurrency, Rate: Rate{p.Rate.N, 0}}
+		drawHold(rt, &p)
+		p.Rate.Per = servedIn(p)
+		return p
+	}
 	switch {
 	case p.Algorithm == LeakyBucketQueue:
 		p.Queue = rapid.Int64Range(0, 1000).Draw(rt, "queue")
@@ -207,7 +226,25 @@ func drawPolicy(rt *rapid.T) Policy {
 	if p.Algorithm != LeakyBucketQueue {
 		p.Count = rapid.SampledFrom([]Count{"", CountAdmitted, CountAll}).Draw(rt, "count")
 	}
+	drawCharge(rt, &p)
 	return p
+}
+
+// drawCharge lets some of the policies that can be be charged at the completion.
+func drawCharge(rt *rapid.T, p *Policy) {
+	if p.Algorithm == LeakyBucketQueue || p.Count == CountAll || p.Ban > 0 || p.Align == AlignFirst || p.Refill == RefillInterval ||
+		p.Start != "" && p.Start != StartFull || rapid.Bool().Draw(rt, "charged at the decision") {
+		return
+	}
+	p.Charge = ChargeCompletion
+	drawHold(rt, p)
+}
+
+func drawHold(rt *rapid.T, p *Policy) {
+	p.HoldLeast = rapid.SampledFrom([]time.Duration{0, 7, 25 * time.Millisecond}).Draw(rt, "least")
+	p.HoldMost = rapid.SampledFrom([]time.Duration{0, 25 * time.Millisecond, time.Hour}).Draw(rt, "most")
+	p.Linger = rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(rt, "linger")
+	p.LingerSet = p.Linger > 0 || rapid.Bool().Draw(rt, "linger set")
 }
 
 // TestPrintAndParse checks that what is printed is read back as it was, that it has no default and is printed the same
@@ -231,10 +268,11 @@ func TestPrintAndParse(t *testing.T) {
 			if p.Algorithm != want.Algorithm || p.Rate != want.Rate || p.Full() != want.Full() || p.Queue != want.Queue ||
 				p.Undelayed != want.Undelayed || p.PhaseFrom != want.PhaseFrom || p.PhaseTo != want.PhaseTo ||
 				p.Align != want.Align || p.Fill != want.Fill || p.Tick != want.Tick || p.TickSet != want.TickSet ||
-				p.Ban != want.Ban {
+				p.Ban != want.Ban || p.Completes() != want.Completes() || p.HoldLeast != want.HoldLeast || p.HoldMost != want.HoldMost ||
+				p.Linger != want.Linger || p.LingerSet != want.LingerSet {
 				rt.Fatalf("%q: got %+v, want %+v", text, p, want)
 			}
-			for _, zero := range []string{"start=full", "count=admitted", "refill=continuous", "rounding=none", "half-open"} {
+			for _, zero := range []string{"start=full", "count=admitted", "refill=continuous", "rounding=none", "half-open", "charge=decision"} {
 				if strings.Contains(text, zero) {
 					rt.Fatalf("%q prints the default %s", text, zero)
 				}
@@ -270,6 +308,12 @@ func TestNewRefuses(t *testing.T) {
 		"a fill without interval":     {Algorithm: TokenBucket, Rate: second, Burst: 1, Fill: 1},
 		"an interval without a fill":  {Algorithm: TokenBucket, Rate: second, Burst: 1, Refill: RefillInterval},
 		"a product over 2^62":         {Algorithm: GCRA, Rate: second, Burst: math.MaxInt64 / int64(time.Second)},
+		"no place":                    {Algorithm: Concurrency},
+		"a ban of places":             {Algorithm: Concurrency, Rate: second, Ban: 1},
+		"a hold that runs backwards":  {Algorithm: Concurrency, Rate: second, HoldLeast: 2, HoldMost: 1},
+		"a hold without completion":   {Algorithm: FixedWindow, Rate: second, HoldLeast: 2},
+		"late charges of denials":     {Algorithm: FixedWindow, Rate: second, Charge: ChargeCompletion, Count: CountAll},
+		"late charges of a queue":     {Algorithm: LeakyBucketQueue, Rate: second, Queue: 1, Charge: ChargeCompletion},
 		"more undelayed than waiting": {Algorithm: LeakyBucketQueue, Rate: second, Queue: 1, Undelayed: 2},
 	} {
 		var e *ParseError

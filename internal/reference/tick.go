@@ -68,3 +68,9 @@ func (l ticked) view(s State, at time.Duration) (int64, time.Duration) {
 	remaining, reset := l.inside.view(v.inside, reads)
 	return remaining, l.until(reset, past)
 }
+
+func (l ticked) finish(s State, at time.Duration, cost int64) State {
+	v, reads, _ := l.at(s, at)
+	v.inside = l.inside.finish(v.inside, reads, cost)
+	return v
+}

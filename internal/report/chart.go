@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -135,6 +136,9 @@ func binTitle(b *bin, width time.Duration) string {
 func declaredRate(s *Scenario) float64 {
 	rate := math.Inf(1)
 	for _, p := range s.Limit {
+		if p.Algorithm == reference.Concurrency {
+			continue
+		}
 		rate = min(rate, float64(p.Rate.N)/p.Rate.Per.Seconds())
 	}
 	if math.IsInf(rate, 1) {

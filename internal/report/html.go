@@ -147,7 +147,7 @@ func (c *card) pictures(raw *Scenario) {
 		c.Time = append(c.Time, chart)
 	}
 	found := conformanceFindings(raw)
-	if len(raw.Limit) > 0 {
+	if len(raw.Limit) > 0 && !raw.Limit.Completes() { // the charts know nothing of completions
 		chosen := chosenPartitions(all, found)
 		width := chartWidth
 		if len(chosen) > 1 {
@@ -172,13 +172,20 @@ func (c *card) pictures(raw *Scenario) {
 
 func worthRows(s *Scenario) []worthRow {
 	var out []worthRow
-	for _, line := range worthLines(s) {
-		declared, measured, _ := strings.Cut(line.text, " (")
+	for i, text := range worth(s) {
+		declared, measured, _ := strings.Cut(text, " (")
 		row := worthRow{Declared: declared, Measured: strings.TrimSuffix(measured, ")")}
 		if row.Measured == "" {
 			row.Measured = "not measured"
 		}
-		row.Bar = intervalBar(line.declared, line.measured)
+		if s.Judgement != nil && len(s.Limit) == 1 {
+			p := s.Limit[0]
+			if i == 0 {
+				row.Bar = intervalBar(float64(p.Full()), s.Judgement.Measured.Burst)
+			} else {
+				row.Bar = intervalBar(float64(p.Rate.N)/p.Rate.Per.Seconds(), s.Judgement.Measured.Rate)
+			}
+		}
 		out = append(out, row)
 	}
 	return out

@@ -116,7 +116,7 @@ func algorithms() []string {
 func policySchema() *jsonschema.Schema {
 	all := policyKeys()
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: never(),
-		Required: []string{"algorithm", "rate"}, PropertyOrder: append([]string{"algorithm"}, reference.Keys("")...)}
+		Required: []string{"algorithm"}, PropertyOrder: append([]string{"algorithm"}, reference.Keys("")...)}
 	for name, k := range all {
 		s.Properties[name] = k
 	}
@@ -131,7 +131,7 @@ func policySchema() *jsonschema.Schema {
 				then.Properties[name] = never()
 			}
 		}
-		for _, name := range []string{"burst", "queue"} {
+		for _, name := range []string{"rate", "limit", "burst", "queue"} {
 			if slices.Contains(takes, name) {
 				then.Required = append(then.Required, name)
 			}
@@ -159,6 +159,7 @@ func policyKeys() map[string]*jsonschema.Schema {
 	}
 	return map[string]*jsonschema.Schema{
 		"rate":      described(orVariable(pattern(ratePattern)), "Units per time, as N/PER; never reduced, so that 100/1m and 5/3s differ."),
+		"limit":     number(1, "The most units in flight at once."),
 		"burst":     number(1, "The most units that a full start admits at once."),
 		"queue":     number(0, "How many requests may wait."),
 		"undelayed": number(0, "How many of the waiting requests are let through at once."),
@@ -166,13 +167,18 @@ func policyKeys() map[string]*jsonschema.Schema {
 		"phase":     described(orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+$`}), "When windows start, counted from the beginning of the run: D, or a range A..B."),
 		"align": described(choice("align", reference.AlignClock, reference.AlignFirst, reference.AlignUnknown).schema,
 			"Where windows begin: at multiples of the window since the Unix epoch, with the first request, or unknown."),
-		"count":    described(choice("count", reference.CountAdmitted, reference.CountAll).schema, "Which requests are counted."),
+		"count":    described(choice("count", reference.CountAdmitted, reference.CountAll, reference.CountOwn).schema, "Which requests are counted."),
 		"refill":   described(choice("refill", reference.RefillContinuous, reference.RefillInterval).schema, "How a bucket regains units."),
 		"fill":     number(1, "How many units are added at a time with refill: interval."),
 		"rounding": described(choice("rounding", reference.RoundNone, reference.RoundDown, reference.RoundUp, reference.RoundNearest).schema, "How the weighted count is rounded."),
 		"tick":     time("The step of the limiter's own clock."),
 		"boundary": described(choice("boundary", reference.HalfOpen, reference.Closed).schema, "To which side the end of a window belongs."),
 		"ban":      time("How long a partition is denied after a denial."),
+		"ttl":      time("How long the state of a partition is kept after its last request."),
+		"charge":   described(choice("charge", reference.ChargeDecision, reference.ChargeCompletion).schema, "When an admitted request is counted."),
+		"hold": described(orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+\.\.[0-9a-zµ.]*$`}),
+			"The least and the most time from the decision on an admitted request to its completion: A..B, or A.. where the most is not known."),
+		"linger": time("How long after the last byte of the answer the completion may come."),
 	}
 }
 

@@ -1,0 +1,245 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// stay is what a policy says of the time from the decision d on an admitted request to its completion c, at which its place
+// is given back or its charge is made:
+//
+//	d + least <= c <= d + most        c <= done + linger
+//	d + least <= done                 the last byte of the answer is not sent before, and is read at done
+//
+// Of these only d + least <= c is a promise that a place is held, and nothing but such a promise can prove that too many
+// were in flight: whatever we see of an answer, the server may have given the place back before it wrote it, and it may
+// have decided only just before. What the target does for each request (a route that sleeps, or works, for least) is known
+// to whoever declares the policy. The second line then says when it was decided at the latest, which is what makes the
+// interval of a slow answer narrow: d lies in [s, min(first byte, done - least)].
+//
+// A request whose answer was whole too early for that, or whose last byte was not seen (it may have been given up), is
+// brief: it may have been complete at any time from its decision on. That is the reading kindest to the target, and it
+// makes no accusation out of a promise that does not hold.
+//
+// Without most, and with linger unknown, a place may be held for ever: then no denial proves anything once as many were
+// admitted as there are places.
+type stay struct {
+	told bool
+	// least is 0, most and linger are maxTime, where they are not known.
+	least, most, linger int64
+}
+
+func stayOf(p reference.Policy) stay {
+	if !p.Completes() {
+		return stay{}
+	}
+	s := stay{told: true, least: int64(p.HoldLeast), most: maxTime, linger: maxTime}
+	if p.HoldMost > 0 {
+		s.most = int64(p.HoldMost)
+	}
+	if p.LingerSet {
+		s.linger = int64(p.Linger)
+	}
+	return s
+}
+
+// completions notes when each event of h, whose observations are given, may be complete. The events are as newHistory made
+// them.
+func (h *history) completions(obs []timeline.Observation, w widening, s stay) {
+	if !s.told {
+		return
+	}
+	for i := range h.all {
+		ev, done := &h.all[i], maxTime
+		if obs[i].Answered && obs[i].Done > 0 {
+			done = int64(obs[i].Done) + w.right
+		}
+		ev.brief = ev.outcome != timeline.Allowed || done == maxTime || done-s.least < ev.s
+		if !ev.brief {
+			ev.e = min(ev.e, done-s.least)
+		}
+		ev.until = min(later(ev.e, s.most), max(later(done, s.linger), ev.e+s.sure(*ev)))
+	}
+	h.split()
+}
+
+// sure is the least time from the decision on ev to its completion.
+func (s stay) sure(ev event) int64 {
+	if ev.brief {
+		return 0
+	}
+	return s.least
+}
+
+// later adds two times of which either may be maxTime.
+func later(t, d int64) int64 {
+	if t == maxTime || d == maxTime {
+		return maxTime
+	}
+	return min(t+d, maxTime)
+}
+
+// places is the bound of a limit on requests in flight.
+//
+//	over:   J[x,y] <= limit for y - x < least       all of them are in flight at y
+//	under:  units with s <= t and until >= t reach the limit, for some t in the denial's interval
+//
+// It is a sliding log whose window is least for the one question and most for the other: admitted within less than least,
+// all are in flight together; at most so many in each of k such spans are no more than k times as many in all. An instant
+// at which one is complete and another decided admits either order, so the places of both may be held then, and need not.
+type places struct {
+	limit int64
+	stay
+}
+
+func newPlaces(p reference.Policy) places { return places{p.Rate.N, stayOf(p)} }
+
+func (p places) over(h *history) *breach {
+	held := h
+	for _, ev := range h.admitted {
+		if ev.cost > p.limit {
+			return &breach{kind: OverAdmission, seen: ev.cost, bound: p.limit, windows: 1, span: ev.e - ev.s, events: []event{ev}}
+		}
+	}
+	if p.least == 0 {
+		return nil
+	}
+	if slices.ContainsFunc(h.admitted, func(ev event) bool { return ev.brief }) {
+		held = &history{all: slices.DeleteFunc(slices.Clone(h.admitted), func(ev event) bool { return ev.brief })}
+		held.split()
+	}
+	return windowLog{quota: p.limit, window: p.least}.over(held)
+}
+
+// placesMeter counts the units that may be in flight at t.
+type placesMeter struct {
+	limit  int64
+	starts []event
+	ends   []ending
+	i, k   int
+	units  int64
+}
+
+func (p places) usage(h *history) meter {
+	m := &placesMeter{limit: p.limit, starts: h.possible}
+	for _, ev := range h.possible {
+		m.ends = append(m.ends, ending{ev.until, ev.cost})
+	}
+	slices.SortFunc(m.ends, func(a, b ending) int { return cmp.Compare(a.e, b.e) })
+	return m
+}
+
+func (m *placesMeter) unit() int64 { return 1 }
+
+func (m *placesMeter) excess(t int64) int64 {
+	for ; m.i < len(m.starts) && m.starts[m.i].s <= t; m.i++ {
+		m.units += m.starts[m.i].cost
+	}
+	for ; m.k < len(m.ends) && m.ends[m.k].e < t; m.k++ {
+		m.units -= m.ends[m.k].cost
+	}
+	return m.units - m.limit + 1
+}
+
+func (p places) memory() int64 { return p.most }
+
+func (p places) full() int64 { return p.limit }
+
+func (p places) countsAll() bool { return false }
+
+// charged is the bound of a policy that counts an admitted request when it is complete. The charge of each is an event of
+// its own: it falls into [s + least, until], or [s, until] for one that is brief.
+//
+//	over:   an admission needs an instant of its interval at which the charges that were certainly made leave room for it
+//	under:  a denial needs an instant of its interval at which the charges that may have been made leave none
+//
+// Limiters are monotone in charges as they are in admissions (see bound), so the charges that are not certain are left
+// out of the one question, and placed as the embedded bound places admissions in the other. No number of admissions is too
+// many by itself: all that come before the first charge are right.
+type charged struct {
+	bound
+	stay
+}
+
+// charges returns the charges of h as a history of admissions, under the numbers of their requests.
+func (c charged) charges(h *history) *history {
+	events := slices.Clone(h.possible)
+	for i := range events {
+		ev := &events[i]
+		ev.s += c.sure(*ev)
+		ev.e = max(ev.until, ev.s)
+	}
+	return historyOf(events)
+}
+
+func (c charged) over(h *history) *breach {
+	var br *breach
+	certain := c.charges(h).admitted
+	switch b := c.bound.(type) {
+	case fixed:
+		br = b.overCounting(h, certain)
+	case windowLog:
+		br = b.overCounting(h, certain)
+	case counter:
+		br = b.overCounting(h, certain)
+	case bucket:
+		br = b.overCharged(h, certain)
+	default:
+		panic("check: no bound for late charges of this policy")
+	}
+	if br == nil {
+		return nil
+	}
+	// The first event is the admission that found no room, the others are charges: their requests are the witness.
+	named := map[int]bool{}
+	for _, ev := range br.events[1:] {
+		named[ev.seq] = true
+	}
+	br.events = br.events[:1]
+	for _, ev := range h.admitted {
+		if named[ev.seq] {
+			br.events = append(br.events, ev)
+		}
+	}
+	return br
+}
+
+func (c charged) usage(h *history) meter { return c.bound.usage(c.charges(h)) }
+
+func (c charged) memory() int64 { return later(c.bound.memory(), c.most) }
+
+// overCharged asks of each admission whether some instant of its interval finds room beside the charges that were certainly
+// made before it, each at its earliest. Between the ends of two charges the level only falls, so the instants worth trying
+// are these, at which a charge may still come after, and the ends of the interval.
+func (b bucket) overCharged(h *history, certain []event) *breach {
+	for _, i := range h.admittedByEnd {
+		ev := h.admitted[i]
+		var before []event
+		fits := func(t int64) bool {
+			tat := minTime
+			before = before[:0]
+			for k := firstAfter(certain, t-b.memory()); k < len(certain) && certain[k].s < t; k++ {
+				if c := &certain[k]; c.e < t && c.seq != ev.seq {
+					tat = min(max(tat, c.s*b.n)+c.cost*b.per, c.s*b.n+b.burst*b.per)
+					before = append(before, *c)
+				}
+			}
+			return max(tat, t*b.n)+ev.cost*b.per <= t*b.n+b.burst*b.per
+		}
+		room := fits(ev.s)
+		for k := firstAfter(certain, ev.s-b.memory()); k < len(certain) && certain[k].s < ev.e && !room; k++ {
+			room = certain[k].e > ev.s && certain[k].e < ev.e && fits(certain[k].e)
+		}
+		if room || fits(ev.e) {
+			continue
+		}
+		return &breach{kind: OverAdmission, seen: volume(before) + ev.cost, bound: b.burst, span: ev.e - ev.s, events: append([]event{ev}, before...)}
+	}
+	return nil
+}
+
+// firstAfter returns the index of the first of evs, ascending by s, that begins after t.
+func firstAfter(evs []event, t int64) int { return newCertain(evs).firstAfter(t) }
