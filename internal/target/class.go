@@ -69,8 +69,7 @@ func tooLittle() []Class {
 		{Title: "a timer that refills loses ticks under load"},
 		{Title: "a denial bans for longer than the limit needs"},
 		{Title: "a quota is divided among replicas and rounded down"},
-		{Title: "the place of a client that left is never given back",
-			Unshown: "nobody knows when a request was decided whose client left before the answer, nor when it ended; that alone explains as many denials as places were lost"},
+		{Title: "the place of a request that is over is never given back"},
 		{Title: "a new configuration does not reach clients that are known"},
 		{Title: "clients without a key, or behind one proxy, are one client, or none"},
 	}

@@ -90,6 +90,8 @@ type facts struct {
 	limit, policy []string
 	// item begins the value of RateLimit: the name, quoted.
 	item string
+	// hold is how long an admitted request is served before it is answered.
+	hold time.Duration
 }
 
 // factsOf describes limit. A policy is told as its quota q, the most units that a full start admits at once, and the window w
@@ -110,6 +112,11 @@ func factsOf(limit reference.Limit) facts {
 		items[i] = strconv.Quote(name) + ";q=" + strconv.FormatInt(p.Full(), 10)
 		if w := windowOf(p); w >= time.Second && w%time.Second == 0 {
 			items[i] += ";w=" + strconv.FormatInt(int64(w/time.Second), 10)
+		}
+	}
+	for _, p := range limit {
+		if p.Completes() {
+			f.hold = max(f.hold, p.HoldLeast)
 		}
 	}
 	f.limit = []string{strconv.FormatInt(f.quota, 10)}

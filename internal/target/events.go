@@ -127,8 +127,12 @@ func (c *carrying) deciderOf(ctx context.Context, key string) (Decider, error) {
 		return nil, err
 	}
 	if used := min(c.was-r.Remaining, c.full); used > 0 {
-		if _, err := c.new.Decide(ctx, key, used); err != nil {
+		taken, err := c.new.Decide(ctx, key, used)
+		if err != nil {
 			return nil, err
+		}
+		if taken.Complete != nil { // what is in flight now completes at the old one
+			taken.Complete()
 		}
 	}
 	c.known[key] = true

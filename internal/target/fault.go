@@ -77,15 +77,29 @@ type bench struct {
 
 // Fits returns "" where l can show the fault, or the rule it breaks as a sentence.
 func (f Fault) Fits(l reference.Limit) string {
-	if f.fits == nil {
-		return ""
+	if f.limiter != nil && l.Completes() {
+		return "it keeps states that know of no completion (declare a limit that charges at the decision)"
 	}
-	return f.fits(l)
+	if f.fits != nil {
+		if why := f.fits(l); why != "" {
+			return why
+		}
+	}
+	if f.policy != nil && l.Completes() {
+		edited := slices.Clone(l)
+		for i := range edited {
+			edited[i] = f.policy(edited[i])
+		}
+		if _, err := reference.NewLimit(edited); err != nil {
+			return "there is no such limit that is told of completions (declare one that charges at the decision)"
+		}
+	}
+	return ""
 }
 
 // Faults returns all faults, those of targets and those of proxies, ascending by name.
 func Faults() []Fault {
-	all := slices.Concat(policyFaults, limiterFaults, storeFaults, keyFaults,
+	all := slices.Concat(policyFaults, limiterFaults, completionFaults, storeFaults, keyFaults,
 		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults, connectionFaults, timeFaults)
 	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
 	return all
@@ -189,6 +203,14 @@ func quotaTwo(l reference.Limit) string {
 		if p.Full() < 2 {
 			return "it needs a limit of at least 2 units at once"
 		}
+	}
+	return ""
+}
+
+// untold wants policies that need not be told when a request is complete.
+func untold(l reference.Limit) string {
+	if l.Completes() {
+		return "it needs a limit that is charged at the decision"
 	}
 	return ""
 }

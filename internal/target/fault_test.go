@@ -19,6 +19,8 @@ const (
 	bucket = "token-bucket,rate=10/s,burst=20"
 	window = "fixed-window,rate=10/10s"
 	logged = "sliding-window-log,rate=10/10s"
+	places = "concurrency,limit=8,hold=50ms..1s"
+	late   = "fixed-window,rate=10/10s,charge=completion,hold=50ms..1s"
 )
 
 // sight is what a client does and sees: of a right target, and of one with the fault.
@@ -75,6 +77,13 @@ var decisionSights = []sight{
 	{fault: "check-then-act", spec: bucket, steps: do(together(100), burst(30)), right: "20, 0", wrong: "100, 19"},
 	{fault: "per-replica-counters", spec: bucket, steps: do(burst(60)), right: "20", wrong: "40"},
 	{fault: "replicas-sync-late", spec: window, steps: do(burst(60), wait(time.Second), burst(60)), right: "10, 0", wrong: "20, 0"},
+	{fault: "place-leaked", spec: places, steps: do(together(20), together(20), together(20)), right: "8, 8, 8", wrong: "8, 6, 5"},
+	{fault: "place-released-early", spec: places, steps: do(together(20)), right: "8", wrong: "20"},
+	{fault: "per-replica-counters", spec: places, steps: do(together(40)), right: "8", wrong: "16"},
+	{fault: "burst-off-by-one", spec: places, steps: do(together(20)), right: "8", wrong: "9"},
+	{fault: "counted-on-completion", spec: window, steps: do(together(30), burst(1)), right: "10, 0", wrong: "30, 0"},
+	{fault: "counted-on-completion", spec: bucket, steps: do(together(30), burst(1)), right: "20, 0", wrong: "30, 0"},
+	{fault: "counted-on-decision", spec: late, steps: do(together(30), burst(1)), right: "30, 0", wrong: "10, 0"},
 	{fault: "evicts-keys", spec: window, steps: do(burst(20), others(63), burst(1), others(64), burst(20)), right: "10, 0, 0", wrong: "10, 0, 10"},
 	{fault: "state-lost", spec: window, steps: do(burst(20), wait(2*time.Second), burst(9), wait(time.Second), burst(20)),
 		right: "10, 0, 0", wrong: "10, 0, 10"},
@@ -252,7 +261,7 @@ func TestEveryClassHasAFault(t *testing.T) {
 // TestFaultsThatFitRunOnEveryLimit serves every limit with every fault that it can show: no fault breaks the target.
 func TestFaultsThatFitRunOnEveryLimit(t *testing.T) {
 	fitting := 0
-	for _, spec := range specs {
+	for _, spec := range slices.Concat(specs, toldSpecs) {
 		for _, f := range Faults() {
 			limit := parse(t, spec)
 			if f.Proxy || f.Fits(limit) != "" {

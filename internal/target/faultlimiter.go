@@ -133,7 +133,7 @@ func recovery(limit reference.Limit) time.Duration {
 // countsDenials wants policies that can tell denied requests from none: a full fixed window cannot, nor can a queue.
 func countsDenials(l reference.Limit) string {
 	for _, p := range l {
-		if p.Algorithm == reference.FixedWindow || p.Algorithm == reference.LeakyBucketQueue || p.Count == reference.CountAll {
+		if p.Algorithm == reference.FixedWindow || p.Algorithm == reference.LeakyBucketQueue || p.Count == reference.CountAll || p.Completes() {
 			return "it needs a bucket, a sliding-window-log or a sliding-window-counter that does not count denied requests"
 		}
 	}

@@ -25,13 +25,13 @@ var policyFaults = []Fault{
 		Name: "refill-too-fast", Class: "A7",
 		Sentence: "gives units back 10 % faster than declared; windows are that much shorter",
 		Citation: "https://github.com/zeromicro/go-zero/issues/4072",
-		policy:   func(p reference.Policy) reference.Policy { return paced(p, 10, 11) },
+		fits:     timed, policy: func(p reference.Policy) reference.Policy { return paced(p, 10, 11) },
 	},
 	{
 		Name: "refill-too-slow", Class: "B4",
 		Sentence: "gives units back 10 % slower than declared; windows are that much longer",
 		Citation: "https://github.com/envoyproxy/envoy/issues/16407",
-		policy:   func(p reference.Policy) reference.Policy { return paced(p, 10, 9) },
+		fits:     timed, policy: func(p reference.Policy) reference.Policy { return paced(p, 10, 9) },
 	},
 	{
 		Name: "fixed-window-as-sliding", Class: "A3",
@@ -106,6 +106,16 @@ func paced(p reference.Policy, num, den int64) reference.Policy {
 	return p
 }
 
+// timed wants policies that count in time.
+func timed(l reference.Limit) string {
+	for _, p := range l {
+		if p.Algorithm == reference.Concurrency {
+			return "it needs a limit with a rate"
+		}
+	}
+	return ""
+}
+
 // notFixedWindow wants policies of which none is a fixed window.
 func notFixedWindow(l reference.Limit) string {
 	for _, p := range l {
@@ -118,7 +128,7 @@ func notFixedWindow(l reference.Limit) string {
 
 // oneWindow wants one window.
 func oneWindow(l reference.Limit) string {
-	if len(l) != 1 || isBucket(l[0]) || l[0].Algorithm == reference.LeakyBucketQueue {
+	if len(l) != 1 || isBucket(l[0]) || l[0].Algorithm == reference.LeakyBucketQueue || l[0].Algorithm == reference.Concurrency {
 		return "it needs one fixed-window, sliding-window-log or sliding-window-counter"
 	}
 	return ""

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +29,7 @@ var storeFaults = []Fault{
 		Name: "replicas-sync-late", Class: "A6",
 		Sentence: "replicas count for themselves and tell each other once a second",
 		Citation: "https://github.com/Kong/kong/pull/12003",
-		decider:  func(b bench) Decider { return newSyncing(atLeastTwo(b), time.Second) },
+		fits:     untold, decider: func(b bench) Decider { return newSyncing(atLeastTwo(b), time.Second) },
 	},
 	{
 		Name: "quota-divided", Class: "B11",
@@ -40,7 +41,7 @@ var storeFaults = []Fault{
 		Name: "evicts-keys", Class: "A10",
 		Sentence: "remembers the last 64 partitions only; the others are as good as new",
 		Citation: "https://github.com/elastic/apm-server/pull/1367",
-		decider:  func(b bench) Decider { return newEvicting(b, 64) },
+		fits:     untold, decider: func(b bench) Decider { return newEvicting(b, 64) },
 	},
 	{
 		Name: "state-lost", Class: "A9",
@@ -52,7 +53,7 @@ var storeFaults = []Fault{
 		Name: "delays-instead", Class: "C17",
 		Sentence: "holds requests back until there is room, without bound, where it should deny them",
 		Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
-		decider:  func(b bench) Decider { return patient{Decider: newMemory(b.limiter, b.clock, b.idle), clock: b.clock} },
+		fits:     untold, decider: func(b bench) Decider { return patient{Decider: newMemory(b), clock: b.clock} },
 	},
 }
 
@@ -85,7 +86,19 @@ func (r *racing) Decide(ctx context.Context, key string, cost int64) (Ruling, er
 	r.mu.Lock()
 	r.states[key] = state
 	r.mu.Unlock()
-	return Ruling{Decision: d, At: at}, nil
+	ruling := Ruling{Decision: d, At: at}
+	if d.Allow && r.limit.Completes() {
+		key = strings.Clone(key) // it may be a part of a whole header block, which is used again
+		ruling.Complete = func() { r.complete(key, cost) }
+	}
+	return ruling, nil
+}
+
+// complete ends a request, this with a lock.
+func (r *racing) complete(key string, cost int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.states[key] = reference.Complete(r.limiter, r.states[key], r.clock.at(), cost)
 }
 
 // evicting keeps a bounded number of partitions, those asked for last.
@@ -142,7 +155,7 @@ func newAmnesiac(b bench, every time.Duration) *amnesiac { return &amnesiac{benc
 func (a *amnesiac) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
 	a.mu.Lock()
 	if age := (a.clock.at() - a.clock.zero) / a.every; a.now == nil || age != a.age {
-		a.now, a.age = newMemory(a.limiter, a.clock, a.idle), age
+		a.now, a.age = newMemory(a.bench), age
 	}
 	m := a.now
 	a.mu.Unlock()

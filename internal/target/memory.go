@@ -19,7 +19,9 @@ type memory struct {
 	limiter reference.Limiter
 	clock   *clock
 	// idle is the silence after which a state equals that of a partition never seen; 0 keeps every state.
-	idle   time.Duration
+	idle time.Duration
+	// told: the limiter must be told when a request is complete.
+	told   bool
 	seed   maphash.Seed
 	shards [shards]shard
 }
@@ -38,13 +40,15 @@ type shard struct {
 type cell struct {
 	state reference.State
 	last  time.Duration
+	// flying is how many requests are admitted and not complete, of a limiter that is told.
+	flying int
 }
 
 // minSweep is the number of cells under which a shard is not swept.
 const minSweep = 64
 
-func newMemory(l reference.Limiter, c *clock, idle time.Duration) *memory {
-	m := &memory{limiter: l, clock: c, idle: idle, seed: maphash.MakeSeed()}
+func newMemory(b bench) *memory {
+	m := &memory{limiter: b.limiter, clock: b.clock, idle: b.idle, told: b.limit.Completes(), seed: maphash.MakeSeed()}
 	for i := range m.shards {
 		m.shards[i].cells = map[string]*cell{}
 		m.shards[i].sweepAt = minSweep
@@ -72,7 +76,21 @@ func (m *memory) Decide(_ context.Context, key string, cost int64) (Ruling, erro
 	var d reference.Decision
 	c.state, d = m.limiter.Step(c.state, at, cost)
 	c.last = at
-	return Ruling{Decision: d, At: at}, nil
+	r := Ruling{Decision: d, At: at}
+	if m.told && d.Allow {
+		c.flying++
+		r.Complete = func() { m.complete(s, c, cost) }
+	}
+	return r, nil
+}
+
+// complete ends a request of a partition, which is kept until its last one has.
+func (m *memory) complete(s *shard, c *cell, cost int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.last = max(c.last, m.clock.at())
+	c.state = reference.Complete(m.limiter, c.state, c.last, cost)
+	c.flying--
 }
 
 // knows tells whether the state of a partition is kept.
@@ -86,7 +104,7 @@ func (m *memory) knows(key string) bool {
 // sweep forgets the partitions last seen before t.
 func (s *shard) sweep(t time.Duration) {
 	for key, c := range s.cells {
-		if c.last < t {
+		if c.last < t && c.flying == 0 {
 			delete(s.cells, key)
 		}
 	}

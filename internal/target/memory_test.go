@@ -69,6 +69,44 @@ func useUp(t *testing.T, target *Target, limiter reference.Limiter, states []ref
 	}
 }
 
+// TestMemoryKeepsRequestsInFlight does not forget a partition with a request in flight, however long that takes, and does
+// once it is complete.
+func TestMemoryKeepsRequestsInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := open(t, Options{Limit: parse(t, "concurrency,limit=1,hold=1s..2s")})
+		m := target.decider.(*memory)
+		slow, err := m.Decide(t.Context(), "slow", 1)
+		if err != nil || !slow.Allow || slow.Complete == nil {
+			t.Fatalf("got %+v, %v, want an admission to be completed", slow, err)
+		}
+		crowds := 0
+		crowd := func() {
+			crowds++
+			for i := range 200 * shards {
+				r, _ := m.Decide(t.Context(), fmt.Sprint(crowds, " ", i), 1) // it never fails
+				if r.Complete != nil {
+					r.Complete()
+				}
+			}
+			time.Sleep(time.Hour)
+		}
+		crowd()
+		crowd()
+		if r, _ := m.Decide(t.Context(), "slow", 1); r.Allow {
+			t.Error("while a request is in flight: got a second one admitted, want 1 place")
+		}
+		slow.Complete()
+		crowd()
+		crowd()
+		if m.knows("slow") {
+			t.Error("after it was complete, and hours: got its partition kept")
+		}
+		if r, _ := m.Decide(t.Context(), "slow", 1); !r.Allow {
+			t.Error("after it was complete: got a denial")
+		}
+	})
+}
+
 // TestMemoryKeepsWhatIsNotAsGoodAsNew does not evict buckets that would start again empty, or with another rhythm.
 func TestMemoryKeepsWhatIsNotAsGoodAsNew(t *testing.T) {
 	for _, spec := range []string{"token-bucket,rate=9/s,burst=9,start=empty", "token-bucket,rate=9/s,burst=9,refill=interval,fill=3", bucket + " + gcra,rate=1/s,burst=1,start=empty"} {

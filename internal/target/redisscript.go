@@ -86,6 +86,8 @@ func scriptedPolicy(p reference.Policy) (scripted, error) {
 		return scripted{}, fmt.Errorf("redis: %s: %s (leave the store away)", what, why)
 	}
 	switch {
+	case p.Completes():
+		return refuse("limit "+p.String(), "there is no script that is told of completions")
 	case p.Rate.Per%time.Microsecond != 0 || p.PhaseFrom%time.Microsecond != 0:
 		return refuse("rate "+p.Rate.String(), "a script counts time in whole microseconds")
 	case p.Tick%time.Microsecond != 0 && time.Microsecond%p.Tick != 0:

@@ -54,6 +54,8 @@ func completeReplicas(o *Options) error {
 		return fmt.Errorf("target: balance %q: it is %q or %q", o.Balance, BalanceRequest, BalanceConnection)
 	case o.SyncEvery < 0:
 		return fmt.Errorf("target: time between exchanges %v: it is more than nothing", o.SyncEvery)
+	case o.Counters == CountersSynced && o.Limit.Completes():
+		return errors.New("target: counters that are exchanged late: they know of no completion (leave them shared or private)")
 	case o.Counters != CountersShared && o.Store != nil:
 		return errors.New("target: counters of each replica: a store is shared by all (leave the store away)")
 	}
@@ -69,7 +71,7 @@ func replicated(o *Options, b bench) Decider {
 		return newSyncing(b, o.SyncEvery)
 	}
 	// Replicas that share one state differ in nothing that can be seen.
-	return newMemory(b.limiter, b.clock, b.idle)
+	return newMemory(b)
 }
 
 // balancer sends requests round a number of replicas.
@@ -108,7 +110,7 @@ type private struct {
 func newPrivate(b bench) *private {
 	p := &private{replicas: make([]*memory, b.replicas), balancer: newBalancer(b)}
 	for i := range p.replicas {
-		p.replicas[i] = newMemory(b.limiter, b.clock, b.idle)
+		p.replicas[i] = newMemory(b)
 	}
 	return p
 }

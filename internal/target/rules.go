@@ -141,8 +141,12 @@ func (front *Target) decideBy(t *Target, r *http.Request, cost int64) (Ruling, e
 		cost = front.fault.price(r, cost)
 	}
 	if general := front.latest(); t != general && front.fault.alsoCounted {
-		if ruling, err := general.decide(r, cost); err != nil || !ruling.Allow {
+		ruling, err := general.decide(r, cost)
+		if err != nil || !ruling.Allow {
 			return ruling, err
+		}
+		if ruling.Complete != nil {
+			ruling.Complete()
 		}
 	}
 	return t.decide(r, cost)
@@ -151,9 +155,13 @@ func (front *Target) decideBy(t *Target, r *http.Request, cost int64) (Ruling, e
 // exempt answers a request that no limit counts.
 func (front *Target) exempt(w http.ResponseWriter, r *http.Request, cost int64) {
 	if front.fault.exemptCounted {
-		if _, err := front.latest().decide(r, cost); err != nil {
+		ruling, err := front.latest().decide(r, cost)
+		if err != nil {
 			front.storeFailed(w, r, err)
 			return
+		}
+		if ruling.Complete != nil {
+			defer ruling.Complete()
 		}
 	}
 	a := &answer{status: http.StatusOK, header: w.Header(), body: okBody, typ: plainType}

@@ -25,4 +25,6 @@ type Ruling struct {
 	reference.Decision
 	// At is the time of the decision on the limiter's clock, in nanoseconds since the Unix epoch.
 	At time.Duration
+	// Complete tells the limiter that the admitted request is complete; nil where it does not ask. It is called once.
+	Complete func()
 }

@@ -209,7 +209,13 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.storeFailed(w, r, err)
 		return
 	}
+	if ruling.Complete != nil {
+		defer ruling.Complete()
+	}
 	pause := ruling.Delay
+	if ruling.Allow {
+		pause += t.facts.hold
+	}
 	if t.fault.pause != nil {
 		pause += t.fault.pause(ruling)
 	}

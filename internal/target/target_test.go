@@ -94,6 +94,13 @@ var specs = []string{
 	"token-bucket,rate=10/s,burst=5 + fixed-window,rate=30/10s",
 }
 
+// toldSpecs are limits that are told when requests are complete.
+var toldSpecs = []string{
+	"concurrency,limit=4,hold=30ms..1s",
+	"sliding-window-counter,rate=10/s,charge=completion,hold=30ms..",
+	"concurrency,limit=4,hold=30ms.. + gcra,rate=10/s,burst=5",
+}
+
 // TestRightTargetEqualsReference holds a target without a fault against the reference: requests of several partitions and
 // costs at random times, decision by decision, with what the fields say.
 func TestRightTargetEqualsReference(t *testing.T) {

@@ -1,0 +1,114 @@
+package target
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// completionFaults are those about the end of requests: places that come back wrongly, and charges at the wrong end.
+var completionFaults = []Fault{
+	{
+		Name: "place-leaked", Class: "B12",
+		Sentence: "never gives back the place of one request in four",
+		Citation: "https://github.com/BerriAI/litellm/pull/30020",
+		fits:     inFlight,
+		decider:  func(b bench) Decider { return &leaking{Decider: newMemory(b)} },
+	},
+	{
+		Name:     "place-released-early",
+		Sentence: "gives the place of a request back when its answer begins to be made, not when it is complete",
+		Citation: "https://github.com/palantir/conjure-java-runtime/pull/1255",
+		fits:     inFlight,
+		decider:  func(b bench) Decider { return hasty{newMemory(b)} },
+	},
+	{
+		Name: "counted-on-completion", Class: "A1",
+		Sentence: "counts a request when it is complete, 20 ms later: whatever comes together is admitted",
+		Citation: "https://github.com/keygen-sh/keygen-api/issues/347",
+		fits:     chargedEarly,
+		policy:   lateCharge,
+		pause: func(r Ruling) time.Duration {
+			if !r.Allow {
+				return 0
+			}
+			return serviceTime
+		},
+	},
+	{
+		Name:     "counted-on-decision",
+		Sentence: "counts a request when it is admitted, where it declares to count it when it is complete",
+		Citation: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto",
+		fits: func(l reference.Limit) string {
+			for _, p := range l {
+				if p.Charge == reference.ChargeCompletion {
+					return ""
+				}
+			}
+			return "it needs a limit that is charged at the completion"
+		},
+		policy: func(p reference.Policy) reference.Policy {
+			if p.Charge == reference.ChargeCompletion {
+				p.Charge, p.HoldLeast, p.HoldMost, p.Linger, p.LingerSet = reference.ChargeDecision, 0, 0, 0, false
+			}
+			return p
+		},
+	},
+}
+
+// serviceTime is how long a target that counts too late serves a request.
+const serviceTime = 20 * time.Millisecond
+
+// inFlight wants one limit on requests in flight.
+func inFlight(l reference.Limit) string {
+	if len(l) == 1 && l[0].Algorithm == reference.Concurrency {
+		return ""
+	}
+	return "it needs one limit on requests in flight (concurrency)"
+}
+
+// chargedEarly wants one policy whose charge could come later.
+func chargedEarly(l reference.Limit) string {
+	if len(l) == 1 && !l[0].Completes() {
+		if _, err := reference.New(lateCharge(l[0])); err == nil {
+			return ""
+		}
+	}
+	return "it needs one policy that counts admitted requests at the decision, and could at the completion"
+}
+
+// lateCharge returns p charged when requests are complete.
+func lateCharge(p reference.Policy) reference.Policy {
+	p.Charge = reference.ChargeCompletion
+	return p
+}
+
+// leaking forgets that some requests are complete.
+type leaking struct {
+	Decider
+	admitted atomic.Uint64
+}
+
+// Decide is that of the decider inside, but for every fourth completion.
+func (l *leaking) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	r, err := l.Decider.Decide(ctx, key, cost)
+	if r.Complete != nil && l.admitted.Add(1)%4 == 0 {
+		r.Complete = nil
+	}
+	return r, err
+}
+
+// hasty completes every request at once.
+type hasty struct{ Decider }
+
+// Decide is that of the decider inside.
+func (h hasty) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	r, err := h.Decider.Decide(ctx, key, cost)
+	if r.Complete != nil {
+		r.Complete()
+		r.Complete = nil
+	}
+	return r, err
+}
