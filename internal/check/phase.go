@@ -127,7 +127,9 @@ func (s *search) box(b cell) bool {
 func (s *search) widerInWindow(b cell) bool {
 	var end int64
 	for _, h := range s.group.parts {
-		end = max(end, h.all[len(h.all)-1].s)
+		if n := len(h.all); n > 0 { // else all that a stretch of windows had may belong to the next one
+			end = max(end, h.all[n-1].s)
+		}
 	}
 	return int64(b.policy.PerTo-b.policy.Rate.Per)*(end/int64(b.policy.Rate.Per)+1) >= b.to-b.from
 }

@@ -134,5 +134,5 @@ func (s *windowSearch) refutes(b lengths) bool {
 	if anchored(p) {
 		return len(refuteAnchored(s.h, p, s.mode).found) > 0
 	}
-	return judgeOne(s.h, newBound(p, b.phases.from, b.phases.to), s.mode) != nil
+	return s.ask.refutes(s.h, newBound(p, b.phases.from, b.phases.to), s.mode)
 }
