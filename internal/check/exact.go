@@ -28,6 +28,8 @@ type exact struct {
 	// costs are the different costs, ascending; class is that of each event.
 	costs []int64
 	class []int8
+	// order are the indices of all events ascending by end, rank where each is in it: what waits is kept by rank.
+	order, rank []int32
 	// begun has, for each denial that was sent, by class, the scaled instant by which it and those after it must be decided,
 	// at the earliest; where denials are not counted.
 	begun [][]int64
@@ -36,6 +38,8 @@ type exact struct {
 	// visited counts the decisions that were tried; limited tells that their cap was reached.
 	visited int
 	limited bool
+	// cap and alike are those of the frontier.
+	cap, alike int
 	// work and scratch are memory that is used again and again.
 	work    []*branch
 	scratch []byte
@@ -45,6 +49,7 @@ type exact struct {
 const (
 	windowCap = 1 << 16
 	frontCap  = 1 << 10
+	alikeCap  = 16
 	stateCap  = 1 << 13
 	visitCap  = 1 << 19
 	classCap  = 64
@@ -88,11 +93,16 @@ func (x *exact) search() *deadEnd {
 func (x *exact) begin(at int64) {
 	x.begun = make([][]int64, len(x.costs))
 	x.lists = newLists()
+	x.order, x.rank = orderByEnd(x.h.all), make([]int32, len(x.h.all))
+	for k, i := range x.order {
+		x.rank[i] = int32(k)
+	}
 	m := x.m.start(at)
 	m.zone.elapse()
 	n := &branch{memoryState: m, absorbed: make([]int32, len(x.costs))}
 	n.sums = x.countsOf(m)
-	x.front.clear()
+	x.front = newFrontier(&x.lists, func(rank int32) int8 { return x.class[x.order[rank]] }, len(x.costs))
+	x.front.cap, x.front.alike = x.cap, x.alike
 	x.front.add(n)
 }
 
@@ -108,7 +118,7 @@ func (x *exact) between(from, to int64) {
 	}
 	for _, begin := range begins {
 		x.close(from, begin-x.gap)
-		if x.visited += len(x.front.spots); x.visited > visitCap {
+		if x.visited += x.front.size; x.visited > visitCap {
 			x.limited = true
 		}
 		if x.limited {
@@ -144,12 +154,10 @@ func (x *exact) renew(lo int64, first, last int) {
 	forget, _ := x.m.(forgetful)
 	x.lists.forget(old)
 	for _, sp := range old {
-		to := sp.place
-		for i := first; i < last; i++ {
-			to = x.with(to, int32(i))
-		}
 		for _, n := range sp.branches {
-			n.place = to
+			for i := first; i < last; i++ {
+				x.with(n, int32(i))
+			}
 			if x.deadline(n) < lo {
 				continue
 			}
@@ -179,27 +187,16 @@ func (x *exact) await(class int, deadline int64) {
 	x.begun[class] = list
 }
 
-// with returns the place with the request h.all[i] added to what waits.
-func (x *exact) with(at place, i int32) place {
+// with adds the request h.all[i] to what waits at n.
+func (x *exact) with(n *branch, i int32) {
 	switch ev := &x.h.all[i]; {
 	case ev.outcome == timeline.Allowed:
-		at.waiting = x.insert(at.waiting, i)
+		n.waiting = x.lists.with(n.waiting, x.rank[i])
 	case ev.outcome == timeline.Unknown:
-		at.spare = x.lists.more(at.spare, len(x.costs), int(x.class[i]), 1)
+		n.spare = x.lists.more(n.spare, len(x.costs), int(x.class[i]), 1)
 	case x.counted:
-		at.refused = x.insert(at.refused, i)
+		n.refused = x.lists.with(n.refused, x.rank[i])
 	}
-	return at
-}
-
-// insert puts index i into a list ordered by end.
-func (x *exact) insert(list, i int32) int32 {
-	at := x.lists.at[list]
-	k := len(at) / 4
-	for k > 0 && x.h.all[indexAt(at, k-1)].e > x.h.all[i].e {
-		k--
-	}
-	return x.lists.insert(list, k, i)
 }
 
 // countsOf returns the number of the counts of m.
@@ -216,7 +213,7 @@ func (x *exact) deadline(n *branch) int64 {
 	end := maxTime
 	for _, list := range [2]int32{n.waiting, n.refused} {
 		if at := x.lists.at[list]; len(at) > 0 {
-			end = min(end, x.h.all[indexAt(at, 0)].e*x.scale)
+			end = min(end, x.h.all[x.order[indexAt(at, 0)]].e*x.scale)
 		}
 	}
 	for c, begun := range x.begun {
@@ -232,7 +229,7 @@ func (x *exact) close(lo, hi int64) {
 	if hi < lo {
 		return
 	}
-	x.work = x.front.branches(x.work[:0])
+	x.work = x.front.all(x.work[:0])
 	for len(x.work) > 0 && !x.limited {
 		n := x.work[len(x.work)-1]
 		x.work = x.work[:len(x.work)-1]
@@ -257,16 +254,16 @@ func (x *exact) decide(n *branch, hi int64) {
 		for d := c; d < len(absorbed); d++ {
 			absorbed[d] = int32(len(x.begun[d]))
 		}
-		x.try(step{n.place, absorbed, true, ask{x.costs[c], maxTime}}, m)
+		x.try(step{n.undecided, absorbed, true, ask{x.costs[c], maxTime}}, m)
 	}
 	x.each(n.refused, func(k int, i int32) {
-		to := n.place
+		to := n.undecided
 		to.refused = x.lists.without(n.refused, k)
 		x.try(step{to, n.absorbed, true, x.asked(i)}, m)
 	})
 	x.each(n.waiting, func(k int, i int32) {
 		if !n.gone {
-			to := n.place
+			to := n.undecided
 			to.waiting = x.lists.without(n.waiting, k)
 			x.try(step{to, n.absorbed, false, x.asked(i)}, m)
 		}
@@ -275,7 +272,7 @@ func (x *exact) decide(n *branch, hi int64) {
 		if left == 0 || n.gone {
 			continue
 		}
-		to := n.place
+		to := n.undecided
 		to.spare = x.lists.more(n.spare, len(x.costs), c, -1)
 		x.try(step{to, n.absorbed, false, ask{x.costs[c], maxTime}}, m)
 		if x.counted { // what was lost may have been denied, and counted
@@ -291,7 +288,7 @@ func (x *exact) each(list int32, f func(k int, i int32)) {
 	at := x.lists.at[list]
 	var seen uint64
 	for k := range len(at) / 4 {
-		i := indexAt(at, k)
+		i := x.order[indexAt(at, k)]
 		if class := uint64(1) << x.class[i]; seen&class == 0 {
 			seen |= class
 			f(k, i)
@@ -304,7 +301,7 @@ func (x *exact) each(list int32, f func(k int, i int32)) {
 
 // step is one decision that a branch may take, and where it leads.
 type step struct {
-	to       place
+	to       undecided
 	absorbed []int32
 	deny     bool
 	ask
@@ -322,13 +319,13 @@ func (x *exact) try(s step, m memoryState) {
 	}
 	for _, after := range decide(m.clone(), s.ask) {
 		after.zone.elapse()
-		n := &branch{place: s.to, absorbed: s.absorbed, memoryState: after}
+		n := &branch{undecided: s.to, absorbed: s.absorbed, memoryState: after}
 		n.sums = x.countsOf(after)
 		if kept := x.front.add(n); kept != nil {
 			x.work = append(x.work, kept)
 		}
 	}
-	if len(x.front.spots) > stateCap {
+	if x.front.size > stateCap {
 		x.limited = true
 	}
 }

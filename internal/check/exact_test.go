@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -33,5 +34,41 @@ func TestSearchIsReproducible(t *testing.T) {
 				t.Errorf("%s: run %d tried %d decisions, the first run %d", spec, run, x.visited, first)
 			}
 		}
+	}
+}
+
+// TestSearchIsSoundUnderItsCap: where branches are joined because there are too many, what is refuted is still infeasible.
+func TestSearchIsSoundUnderItsCap(t *testing.T) {
+	refuted, left := 0, 0
+	for name, limit := range smallLimits() {
+		r := rand.New(rand.NewPCG(3, 19))
+		for round := range 60 {
+			known := knownLimit(r, limit)
+			lim, err := reference.NewLimit(known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tl := randomHistory(r, lim, shape{requests: 8, gap: 12, late: 24 + r.IntN(60), costs: limit[0].Full() > 1 && round%2 == 0})
+			h := newHistory(tl.Observations, widen(tl.Header, known[0].Tick, known[0].TickSet), int64(tl.End()))
+			at := make([]int64, len(known))
+			for i := range known {
+				at[i] = int64(known[i].PhaseFrom)
+			}
+			x := newExactBy(h, known, at)
+			if x == nil {
+				break
+			}
+			x.cap, x.alike = 1+round%5, 1+round%2
+			if x.search() == nil {
+				left++
+				continue
+			}
+			if refuted++; feasible(t, tl, known...) {
+				t.Fatalf("%s, caps %d and %d: refuted, but feasible:\n%s\n%s", name, x.cap, x.alike, known, draw(tl))
+			}
+		}
+	}
+	if refuted < 100 || left < 100 {
+		t.Errorf("%d refuted and %d not: one side was not tried", refuted, left)
 	}
 }

@@ -37,7 +37,7 @@ func newExact(h *history, p reference.Policy, phase int64) *exact {
 	if len(h.all) == 0 || len(h.all) > exactLimit || p.Completes() {
 		return nil
 	}
-	x := &exact{h: h, class: make([]int8, len(h.all))}
+	x := &exact{h: h, cap: frontCap, alike: alikeCap, class: make([]int8, len(h.all))}
 	for _, ev := range h.all {
 		if k, ok := slices.BinarySearch(x.costs, ev.cost); !ok {
 			x.costs = slices.Insert(x.costs, k, ev.cost)
