@@ -29,7 +29,7 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 					t.Fatal(err)
 				}
 				tl := honestHistory(r, lim, 80)
-				g := gauge{c: &caseFile{tl: tl}, h: newHistory(tl.Observations, widening{}, int64(tl.End())), box: phases{30, 30}}
+				g := gauge{ask: &asker{}, c: &caseFile{tl: tl}, h: newHistory(tl.Observations, widening{}, int64(tl.End())), box: phases{30, 30}}
 				m := g.window(limit[0])
 				true, lo, hi := float64(p.Rate.Per), ends(m.Lo, m.LoSet, 1), ends(m.Hi, m.HiSet, math.Inf(1))
 				if true < lo || true > hi {
