@@ -3,6 +3,7 @@
 package selftest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -24,7 +25,7 @@ import (
 type Options struct {
 	// Quick tries each fault in one scenario only, the shortest that claims it.
 	Quick bool
-	// Workers is how many trials run at a time; 0 for eight a processor.
+	// Workers is how many trials run at a time; 0 for eight a processor. One that mostly waits counts a half.
 	Workers int
 	// Version is that of rlcheck.
 	Version string
@@ -146,10 +147,10 @@ type tester struct {
 	total  int
 }
 
-// Run tries all of it: first the right targets whose latencies are judged, one at a time, then the other right targets, then
-// the faults, many at a time. What was inconclusive, a fault that passed, and what failed for its latency alone is tried again on a quiet machine:
-// a fault may need a window that lies just so. Cancelling ctx stops it; what was done is in the result. The error is that of a bundled
-// scenario that cannot be read.
+// Run tries all of it: first the right targets whose latencies are judged, one at a time, then the other right targets and the
+// faults, many at a time. What was inconclusive, and a fault that passed, is tried again with few others beside it: a fault may need a
+// window that lies just so. What is not sure then, or failed for its latency alone, is tried on a quiet machine, and judged with
+// all that a run has. Cancelling ctx stops it; what was done is in the result. The error is that of a bundled scenario that cannot be read.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	began := time.Now()
 	all, err := Bundled()
@@ -172,14 +173,20 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if workers <= 0 {
 		workers = 8 * runtime.GOMAXPROCS(0)
 	}
+	many := slices.Concat(rest, wrong)
+	// The longest first, so that none of them is left alone at the end.
+	slices.SortStableFunc(many, func(a, b *Cell) int { return cmp.Compare(t.takes(b), t.takes(a)) })
 	t.try(ctx, timed, 1)
-	t.try(ctx, rest, workers)
-	t.try(ctx, wrong, workers)
-	cells := slices.Concat(timed, rest, wrong)
-	for range retries {
-		again := slices.DeleteFunc(slices.Clone(cells), func(c *Cell) bool { return c.sure() })
-		t.total += len(again)
-		t.try(ctx, again, 1)
+	t.try(ctx, many, workers)
+	cells := slices.Concat(timed, many)
+	again := func(workers int, sure func(*Cell) bool) {
+		cells := slices.DeleteFunc(slices.Clone(cells), sure)
+		t.total += len(cells)
+		t.try(ctx, cells, workers)
+	}
+	again(max(2, workers/4), func(c *Cell) bool { return c.sure() || c.Verdict == check.Fail })
+	for range quietly {
+		again(1, (*Cell).sure)
 	}
 
 	r := &Result{Interrupted: ctx.Err() != nil}
@@ -226,38 +233,40 @@ func claimed(all []*scenario.Scenario, quick bool) []*Cell {
 			out = append(out, &Cell{Scenario: s.ID, Fault: fault})
 		}
 	}
-	// The longest first, so that none of them is left alone at the end.
-	slices.SortStableFunc(out, func(a, b *Cell) int { return int(durationOf(all, b) - durationOf(all, a)) })
 	return out
 }
 
-func durationOf(all []*scenario.Scenario, c *Cell) time.Duration {
-	for _, s := range all {
-		if s.ID == c.Scenario {
-			return s.Summary().Duration
-		}
-	}
-	return 0
-}
+// takes returns how long the scenario of a cell is planned to take.
+func (t *tester) takes(c *Cell) time.Duration { return t.byID[c.Scenario].Summary().Duration }
 
-// try runs the cells, at most workers at a time.
+// A worker has some places. A trial takes all of them, or one if it lasts for waits and mostly waits.
+const (
+	places = 2
+	waits  = 3 * time.Second
+)
+
+// try runs the cells in their order, at most workers at a time; alone where that is one.
 func (t *tester) try(ctx context.Context, cells []*Cell, workers int) {
-	next := make(chan *Cell)
+	free := make(chan struct{}, places*workers)
 	var wg sync.WaitGroup
-	for range min(workers, len(cells)) {
-		wg.Go(func() {
-			for c := range next {
-				t.one(ctx, c, workers == 1)
-			}
-		})
-	}
 	for _, c := range cells {
+		takes := places
+		if workers > 1 && t.takes(c) >= waits {
+			takes = 1
+		}
+		for range takes {
+			free <- struct{}{}
+		}
 		if ctx.Err() != nil {
 			break
 		}
-		next <- c
+		wg.Go(func() {
+			t.one(ctx, c, workers == 1)
+			for range takes {
+				<-free
+			}
+		})
 	}
-	close(next)
 	wg.Wait()
 }
 
@@ -272,7 +281,7 @@ func (t *tester) one(ctx context.Context, c *Cell, quiet bool) {
 	run := t.o.Run
 	if run == nil {
 		run = func(ctx context.Context, s *scenario.Scenario, id string) report.Scenario {
-			return trial.Scenario(ctx, s, trial.Options{ID: id, Seed: 1, Version: t.o.Version})
+			return trial.Scenario(ctx, s, trial.Options{ID: id, Seed: 1, Version: t.o.Version, OnlyProofs: c.Fault != "" && !quiet})
 		}
 	}
 	out := run(ctx, &s, id)
@@ -304,8 +313,8 @@ func why(out report.Scenario) string {
 	return "nothing was claimed"
 }
 
-// retries is how often what was not sure is tried again.
-const retries = 2
+// quietly is how often what was not sure is tried on a quiet machine.
+const quietly = 2
 
 // sure tells whether a cell needs no other try on a quiet machine. A right target that fails is a false alarm, which no
 // later pass makes good, unless it was but slow. A fault has to be caught for more than being slow beside others.

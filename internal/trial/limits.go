@@ -46,13 +46,13 @@ func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
 
 // conformance judges a recording against the limits of its scenario, each partition against its own. The judgement is that
 // of all partitions, with what was measured of the scenario's limit.
-func conformance(tl *timeline.Timeline, s *scenario.Scenario) (check.Claim, *check.Judgement) {
+func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (check.Claim, *check.Judgement) {
 	c := check.Claim{ID: "conformance"}
 	all := &check.Judgement{Verdict: check.Pass}
 	var worth []string
 	parts := shares(tl, s)
 	for _, part := range parts {
-		j, err := check.Judge(part.tl, part.limit, judgeOptions(s))
+		j, err := check.Judge(part.tl, part.limit, o)
 		if err != nil {
 			c.Reason, c.Text = check.SearchLimit, err.Error()
 			return c, nil

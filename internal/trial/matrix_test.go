@@ -157,3 +157,34 @@ func explain(out report.Scenario) string {
 	lines = append(lines, out.Header.Notes...)
 	return strings.Join(lines, "\n    ")
 }
+
+// TestProofsAreThoseOfTheJudge: what is found quickly is a failure of the judge too, and a right target has none.
+func TestProofsAreThoseOfTheJudge(t *testing.T) {
+	proofs := 0
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
+		for _, fault := range []string{"", s.Catches[0]} {
+			wrong := *s
+			wrong.Target.Fault = fault
+			var quick report.Scenario
+			synctest.Test(t, func(*testing.T) {
+				quick = Scenario(context.Background(), &wrong, Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: load.SleepPacer(), OnlyProofs: true})
+				time.Sleep(time.Minute)
+			})
+			full := quick
+			Judge(&full, &wrong, quick.Timeline)
+			if quick.Verdict == check.Fail {
+				proofs++
+			}
+			if quick.Verdict == check.Fail && full.Verdict != check.Fail || fault == "" && quick.Verdict != check.Inconclusive {
+				t.Errorf("%s, fault %q: got %s in haste and %s at leisure: %s", s.ID, fault, quick.Verdict, full.Verdict, explain(quick))
+			}
+		}
+		if testing.Short() && proofs > 3 {
+			break
+		}
+	}
+	if proofs < 4 {
+		t.Errorf("got %d proofs, want most of the faults to have one", proofs)
+	}
+	t.Logf("%d proofs", proofs)
+}

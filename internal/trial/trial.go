@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -44,6 +45,9 @@ type Options struct {
 	Output io.Writer
 	// Network is where the embedded target listens and requests are dialled; nil for loopback TCP.
 	Network Network
+	// OnlyProofs looks for a proof that is found quickly, and for no more: what fails is not measured, and what no claim and no
+	// bound refutes is Inconclusive (too-few), without a search for what only all of it together shows.
+	OnlyProofs bool
 	// Pacer paces the requests; nil for the precise one.
 	Pacer load.Pacer
 }
@@ -87,7 +91,11 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 		return inconclusive(out, check.SetupFailed, err.Error())
 	}
 	out.Duration = time.Since(began)
-	Judge(&out, s, tl)
+	judge := Judge
+	if o.OnlyProofs {
+		judge = prove
+	}
+	judge(&out, s, tl)
 	if err := ends.events.failed; err != nil && out.Verdict != check.Fail {
 		return inconclusive(out, check.SetupFailed, err.Error())
 	}
@@ -189,7 +197,7 @@ func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	out.Timeline, out.Header, out.Counts, out.Latency = tl, tl.Header, tl.Counts(), latency.Summarize(tl)
 	out.Claims = nil
 	if s.Expect.Conformance != scenario.NoConformance {
-		c, j := conformance(tl, s)
+		c, j := conformance(tl, s, judgeOptions(s))
 		out.Judgement, out.Claims = j, append(out.Claims, c)
 	}
 	if why, down := load.Unreachable(tl); down {
@@ -208,6 +216,41 @@ func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	case c.Unsent > 0:
 		*out = inconclusive(*out, check.ScheduleMissed, fmt.Sprintf("%d of %d planned requests were not sent", c.Unsent, c.Planned))
 	}
+}
+
+// prove fills the verdict of a recording into out: Fail where it fails for more than being slow, for the first proof it finds.
+func prove(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
+	out.Timeline, out.Header, out.Counts, out.Latency = tl, tl.Header, tl.Counts(), latency.Summarize(tl)
+	if why, down := load.Unreachable(tl); down {
+		*out = inconclusive(*out, check.Unreachable, why)
+		return
+	}
+	claims := claim.Judge(tl, s.Limit, s.Expect.Expect)
+	fails := func(c check.Claim) bool { return c.Verdict == check.Fail && !strings.HasPrefix(c.ID, "latency-") }
+	if !slices.ContainsFunc(claims, fails) {
+		c, refuted := bounded(s, tl)
+		if !refuted {
+			*out = inconclusive(*out, check.TooFew, "no claim fails, and no bound is exceeded")
+			return
+		}
+		claims = slices.Insert(claims, 0, c)
+	}
+	out.Claims, out.Verdict = claims, check.Fail
+}
+
+// bounded asks whether too much or too little was admitted, without the search for what only both together show.
+func bounded(s *scenario.Scenario, tl *timeline.Timeline) (check.Claim, bool) {
+	for _, side := range []check.Conformance{check.UpperBound, check.LowerBound} {
+		if e := s.Expect.Conformance; e == scenario.NoConformance || e != scenario.Exact && string(e) != string(side) {
+			continue
+		}
+		o := judgeOptions(s)
+		o.Conformance, o.Hint, o.SkipMeasure = side, false, true
+		if c, _ := conformance(tl, s, o); c.Verdict == check.Fail {
+			return c, true
+		}
+	}
+	return check.Claim{}, false
 }
 
 // sum is the worst verdict of the claims, with the reason of the first inconclusive one.
