@@ -28,6 +28,8 @@ type breach struct {
 	events []event
 	// windows is the number of windows a windowed bound spans, 0 elsewhere.
 	windows int64
+	// open tells that every phase of the windows was refuted.
+	open bool
 }
 
 // meter bounds from above what may be in use, along a sweep of instants that do not decrease.

@@ -153,13 +153,18 @@ func (b bucket) usage(h *history) meter {
 func (b bucket) meter(h *history) bucketMeter {
 	m := bucketMeter{bucket: b, starts: h.counted(b.all), ends: h.countedEnds(b.all), tat: minTime}
 	if (b.startsEmpty || b.startsUnknown || h.joined(b.memory())) && len(h.all) > 0 {
-		created := h.all[0].e
-		for i := range h.all {
-			created = min(created, h.all[i].e)
-		}
-		m.tat = created*b.n + b.burst*b.per
+		m.tat = b.created(h)
 	}
 	return m
+}
+
+// created is the latest theoretical arrival time of a bucket that is empty when the first request of h is decided.
+func (b bucket) created(h *history) int64 {
+	first := h.all[0].e
+	for i := range h.all {
+		first = min(first, h.all[i].e)
+	}
+	return first*b.n + b.burst*b.per
 }
 
 func (m *bucketMeter) unit() int64 { return m.per }

@@ -29,6 +29,11 @@ func (k *clerk) verdict(st *strand) (v PartitionVerdict, ok bool) {
 	k.bytes = st.reel.read(&k.s.store, k.bytes)
 	h.all = h.all[:0]
 	eachOf(k.bytes, func(o *timeline.Observation) { h.all = append(h.all, newEvent(o, plan.widen, k.c.end)) })
+	if plan.edges != nil {
+		if h.all = plan.edges.trim(h.all); len(h.all) == 0 {
+			return PartitionVerdict{}, false
+		}
+	}
 	h.split()
 	if k.ask.refutes(h, plan.bound, plan.o.Conformance) || k.searched() {
 		return PartitionVerdict{}, false

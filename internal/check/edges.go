@@ -47,11 +47,7 @@ func (e *edges) trim(all []event) []event {
 	}
 	for i := range all {
 		ev := &all[i]
-		early := e.from > 0 && !e.opened && ev.s-e.memory <= e.from
-		if !e.opened {
-			ev.from = e.from
-		}
-		if ev.outcome == timeline.Denied && (early || ev.e > e.until) {
+		if !e.proves(ev) {
 			ev.outcome, ev.mute = timeline.Unknown, true
 		}
 		if e.opened && ev.e > e.until {
@@ -62,6 +58,17 @@ func (e *edges) trim(all []event) []event {
 		all = slices.DeleteFunc(all, func(ev event) bool { return ev.mute })
 	}
 	return all
+}
+
+// proves notes in ev since when no request is missing, and tells whether it can prove anything: a denial that a missing
+// request may explain does not.
+func (e *edges) proves(ev *event) bool {
+	early := false
+	if !e.opened {
+		early = e.from > 0 && ev.s-e.memory <= e.from
+		ev.from = e.from
+	}
+	return ev.outcome != timeline.Denied || !early && ev.e <= e.until
 }
 
 // forgotten returns the number of events before the first silence, known to be one, after which the limiter has forgotten

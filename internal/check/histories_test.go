@@ -48,8 +48,28 @@ func smallLimits() map[string]reference.Limit {
 	smallWindows(add)
 	out["bucket + log"] = append(out["token bucket"], out["sliding log, quota 3"]...)
 	out["bucket + window"] = append(out["token bucket"], out["fixed window"]...)
+	smallProducts(out)
 	out["window + window, one phase unknown"] = append(out["fixed window"], out["fixed window, quota 3, unknown phase"]...)
 	return out
+}
+
+// smallProducts adds limits of two policies that do not share a scale of time, or count what the other denies.
+func smallProducts(out map[string]reference.Limit) {
+	own := func(p reference.Policy) reference.Policy { p.Count = reference.CountOwn; return p }
+	bucket, window, log := out["token bucket"][0], out["fixed window"][0], out["sliding log, quota 3"][0]
+	out["bucket, 3 per 25 + bucket, 2 per 9"] = append(out["token bucket, 3 per 25"], bucket)
+	out["bucket, 3 per 25 + bucket, 2 per 9"][1].Rate = reference.Rate{N: 2, Per: 9}
+	out["bucket, 3 per 25 + log"] = append(out["token bucket, 3 per 25"], log)
+	out["bucket + window in order"] = reference.Limit{own(bucket), window}
+	out["log + window, each its own"] = reference.Limit{own(log), own(window)}
+	out["bucket + window counts all"] = append(out["token bucket"], out["fixed window, counts all"]...)
+	short := window
+	short.Align, short.PhaseFrom, short.PhaseTo, short.Rate.Per, short.Rate.N = reference.AlignUnknown, 0, 0, 8, 1
+	long := short
+	long.Rate = reference.Rate{N: 2, Per: 14}
+	out["window + window, phases unknown"] = reference.Limit{short, long}
+	out["first window + window"] = append(out["fixed window, first request"], window)
+	out["first window + window"][0].Rate = reference.Rate{N: 3, Per: 30}
 }
 
 // adder keeps a policy under a name, with one edit, and returns it.

@@ -146,6 +146,8 @@ func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile 
 	return c
 }
 
+const amidTraffic = "the recording began amid traffic, and this partition was never silent for so long that its windows began anew"
+
 // prepare makes the histories of a partition.
 func (c *caseFile) prepare(p *part) {
 	type kind struct {
@@ -163,7 +165,7 @@ func (c *caseFile) prepare(p *part) {
 				made[w].split()
 			}
 			if len(made[w].all) == 0 {
-				p.unjudged = "the recording began amid traffic, and this partition was never silent for so long that its windows began anew"
+				p.unjudged = amidTraffic
 			}
 		}
 		p.histories = append(p.histories, made[w])
@@ -173,7 +175,7 @@ func (c *caseFile) prepare(p *part) {
 // judge fills the findings of every partition.
 func (c *caseFile) judge() {
 	if len(c.limit) > 1 {
-		each(len(c.parts), func(i int) { c.judgeSeveral(c.parts[i]) })
+		c.judgeSeveral()
 		return
 	}
 	pol := c.limit[0]
@@ -236,43 +238,6 @@ func (c *caseFile) addOtherSide(parts []*part, box phases) {
 			p.findings = both
 		}
 	})
-}
-
-// judgeSeveral judges a partition under several policies that must all admit: each bounds the admissions alone, and a
-// denial needs one policy that can explain it. Phases are left open as a whole, not searched.
-func (c *caseFile) judgeSeveral(p *part) {
-	var unexplainedByAll map[int]int32
-	for i, pol := range c.limit {
-		box, _ := phasesOf(pol, c.tl.Header)
-		open := pol
-		if anchored(pol) {
-			box, open.Align = phases{0, int64(pol.Rate.Per) - 1}, reference.AlignUnknown
-		}
-		h, bd := p.histories[i], newBound(open, box.from, box.to)
-		if br := bd.over(h); br != nil && c.o.Conformance != LowerBound {
-			p.findings = append(p.findings, c.findingOf(p, []*breach{br}, pol, box))
-		}
-		mine := map[int]int32{}
-		for _, j := range unexplainedBy(h, bd) {
-			if _, ok := unexplainedByAll[h.denied[j].seq]; ok || i == 0 {
-				mine[h.denied[j].seq] = j
-			}
-		}
-		unexplainedByAll = mine
-	}
-	if len(unexplainedByAll) == 0 || c.o.Conformance == UpperBound {
-		return
-	}
-	worst := int32(-1)
-	for _, j := range unexplainedByAll {
-		if worst < 0 || j < worst {
-			worst = j
-		}
-	}
-	last := len(c.limit) - 1
-	box, _ := phasesOf(c.limit[last], c.tl.Header)
-	br := underBreach(p.histories[last], newBound(c.limit[last], box.from, box.to), worst)
-	p.findings = append(p.findings, c.findingOf(p, []*breach{br}, c.limit[last], box))
 }
 
 // each runs f for 0..n-1 on all processors.

@@ -23,10 +23,9 @@ func (c *caseFile) conclude(partitions []PartitionVerdict, unclassified int) *Ju
 	j := &Judgement{Verdict: Pass, Partitions: partitions}
 	for i := range j.Partitions {
 		p := &j.Partitions[i]
-		j.Measured.Burst = j.Measured.Burst.intersect(p.Measured.Burst)
-		j.Measured.Rate = j.Measured.Rate.intersect(p.Measured.Rate)
+		j.Measured = j.Measured.intersect(p.Measured)
 		if len(j.Partitions) == 1 { // the phases of several are kept apart: they may be different ones
-			j.Measured.Phase = p.Measured.Phase
+			j.Measured = p.Measured
 		}
 		if j.Verdict = Worst(j.Verdict, p.Verdict); p.Verdict == Inconclusive && j.Reason == "" {
 			j.Reason, j.Detail = p.Reason, p.Detail
@@ -89,28 +88,40 @@ func (c *caseFile) demand(j *Judgement, unclassified int) {
 		j.Verdict, j.Reason, j.Detail = Inconclusive, Interrupted, "the recording was stopped before its plan was done"
 		return
 	}
-	r := c.o.Resolution
-	pol := c.limit[0]
+	reason, extra := TooFew, ""
+	if unclassified > 0 {
+		reason, extra = UnclassifiedStatus, fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: {status: [...]})", plural(int64(unclassified), "answer", "answers"))
+	}
+	for i, pol := range c.limit {
+		of := ""
+		if len(c.limit) > 1 {
+			of = " of " + pol.String()
+		}
+		if short := c.o.Resolution.short(pol, j.Measured.Of(i, len(c.limit)), of); short != "" {
+			j.Verdict, j.Reason, j.Detail = Inconclusive, reason, short+extra
+			return
+		}
+	}
+}
+
+// short says by what the measured values of a policy fall short of the resolution; empty where they do not.
+func (r Resolution) short(pol reference.Policy, measured Measured, of string) string {
 	quota, rate := float64(pol.Full()), float64(pol.Rate.N)*float64(time.Second)/float64(pol.Rate.Per)
-	m := j.Measured
+	m := measured
 	if pol.Algorithm == reference.LeakyBucketQueue {
 		// An admission that waited long may have been decided late, so nothing proves that a queue has as many places as
 		// declared; that it has no more, a denial shows.
 		m.Burst.Lo, m.Burst.LoSet = quota, true
 	}
-	reason, extra := TooFew, ""
-	if unclassified > 0 {
-		reason, extra = UnclassifiedStatus, fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: {status: [...]})", plural(int64(unclassified), "answer", "answers"))
-	}
-	fail := func(what string) { j.Verdict, j.Reason, j.Detail = Inconclusive, reason, what+extra }
 	switch {
 	case r.BurstExact && (!m.Burst.LoSet || !m.Burst.HiSet || m.Burst.Lo != m.Burst.Hi):
-		fail("the burst was measured as " + j.Measured.Burst.String() + ", not exactly")
+		return "the burst" + of + " was measured as " + measured.Burst.String() + ", not exactly"
 	case r.Burst > 0 && !m.Burst.within(quota, r.Burst):
-		fail(fmt.Sprintf("the burst was measured as %s, wider than %g %%", j.Measured.Burst, 100*r.Burst))
+		return fmt.Sprintf("the burst%s was measured as %s, wider than %g %%", of, measured.Burst, 100*r.Burst)
 	case r.Rate > 0 && pol.Algorithm != reference.Concurrency && !m.Rate.within(rate, r.Rate):
-		fail(fmt.Sprintf("the rate was measured as %s/s, wider than %g %%", m.Rate, 100*r.Rate))
+		return fmt.Sprintf("the rate%s was measured as %s/s, wider than %g %%", of, m.Rate, 100*r.Rate)
 	}
+	return ""
 }
 
 // String prints the interval as 20..20, 9.97..10.04, 3.. or ..7; "nothing" where neither end is known.

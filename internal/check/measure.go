@@ -2,6 +2,7 @@ package check
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -15,15 +16,42 @@ const measureLimit = 2_000_000
 // parameters held. Over-admission is refuted by small values, under-admission by large ones, so both ends are found by
 // bisection.
 func (c *caseFile) measure(p *part) Measured {
-	if len(c.limit) != 1 || c.o.SkipMeasure || len(p.obs) > measureLimit {
+	if c.o.SkipMeasure || len(p.obs) > measureLimit {
 		return Measured{}
 	}
-	pol := c.limit[0]
-	box, _ := phasesOf(pol, c.tl.Header)
-	m := gauge{c: c, h: p.histories[0], box: box, ask: p.ask}
-	if m.ask == nil {
-		m.ask = &asker{}
+	ask := p.ask
+	if ask == nil {
+		ask = &asker{}
 	}
+	if len(c.limit) == 1 {
+		box, _ := phasesOf(c.limit[0], c.tl.Header)
+		return gauge{c: c, h: p.histories[0], box: box, ask: ask}.measure(c.limit[0])
+	}
+	var out Measured
+	for i, pol := range c.limit {
+		out.Policies = append(out.Policies, c.measureOne(p, i, pol, ask))
+	}
+	return out
+}
+
+// measureOne measures policy i of several, the others held: only the denials that none of them can explain prove anything.
+// Of windows that the first counted request places, and that follow each other from there, nothing is measured.
+func (c *caseFile) measureOne(p *part, i int, pol reference.Policy, ask *asker) Measured {
+	if anchored(pol) {
+		return Measured{}
+	}
+	h := *p.histories[i]
+	own := c.unexplainedSeveral(p.histories, i, nil)
+	h.denied = slices.DeleteFunc(slices.Clone(h.denied), func(d event) bool {
+		_, ok := slices.BinarySearch(own, d.seq)
+		return !ok
+	})
+	box, _ := phasesOf(pol, c.tl.Header)
+	return gauge{c: c, h: &h, box: box, ask: ask}.measure(pol)
+}
+
+// measure measures the burst, the rate and the phase.
+func (m gauge) measure(pol reference.Policy) Measured {
 	out := Measured{Burst: m.burst(pol), Phase: m.phase(pol)}
 	if pol.Algorithm == reference.Concurrency { // it has no rate
 		return out

@@ -390,6 +390,15 @@ func (c stale) settle(m memory, t int64) memory {
 	return c.shows(c.machine.settle(m, from), from)
 }
 
+// owns counts what it admits itself, also where another machine denies it.
+type owns struct{ machine }
+
+func (o owns) counts() bool { return true }
+
+func (o owns) after(m memory, t, cost int64, _ bool) memory {
+	return o.machine.after(m, t, cost, o.machine.admits(m, t, cost))
+}
+
 // pair is two machines of two words each that must both admit.
 type pair struct{ a, b machine }
 
@@ -455,6 +464,9 @@ func machineOf(t *testing.T, p reference.Policy, phase, birth int64) machine {
 		}
 	default:
 		t.Fatalf("no machine for %s", p.Algorithm)
+	}
+	if p.Count == reference.CountOwn {
+		m = owns{m}
 	}
 	if p.TTL > 0 {
 		m = forgets{m, int64(p.TTL)}

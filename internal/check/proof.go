@@ -3,19 +3,19 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // proof makes the fewest events of a history that are refuted on their own.
 //
 // An event may be left out when that makes what is left easier to explain, so that its refutation still refutes the
-// whole: a denial always, any other request if no denial that is left may have counted it.
+// whole: a denial that does not count always, any other request if no denial that is left may have counted it.
 type proof struct {
-	h      *history
-	policy reference.Policy
-	mode   Conformance
-	box    phases
+	h *history
+	// judge returns what refutes a history, and how many decisions exact searches tried.
+	judge func(h *history) (found []refutation, visits int, refuted bool)
+	// counted: a denied request may count against another.
+	counted bool
 	// tries bounds how often events are judged again.
 	tries int
 	// visits counts the decisions that exact searches tried.
@@ -37,9 +37,8 @@ func (p *proof) refute(events []event) []*breach {
 	if p.visits > proofVisits || len(events) > largeProof && p.visits > largeVisits {
 		p.tries = 0
 	}
-	s := &search{policy: p.policy, mode: p.mode, group: &group{parts: []*history{historyOf(events)}}}
-	found, ok := s.refute(p.box)
-	p.visits += s.steps
+	found, visits, ok := p.judge(historyOf(events))
+	p.visits += visits
 	if !ok {
 		return nil
 	}
@@ -66,7 +65,7 @@ func (p *proof) fewest(found []*breach) ([]*breach, []event) {
 		before := len(events)
 		for from := 0; from < len(events) && p.tries > 0; {
 			less := slices.Delete(slices.Clone(events), from, min(from+step, len(events)))
-			if !easier(less, events[from:min(from+step, len(events))]) {
+			if !p.easier(less, events[from:min(from+step, len(events))]) {
 				from += step
 				continue
 			}
@@ -83,12 +82,12 @@ func (p *proof) fewest(found []*breach) ([]*breach, []event) {
 }
 
 // easier tells whether what is left is easier to explain without the dropped events.
-func easier(left, dropped []event) bool {
+func (p *proof) easier(left, dropped []event) bool {
 	if len(left) == 0 {
 		return false
 	}
 	for _, ev := range dropped {
-		if ev.outcome == timeline.Denied {
+		if ev.outcome == timeline.Denied && !p.counted {
 			continue
 		}
 		if slices.ContainsFunc(left, func(d event) bool { return d.outcome == timeline.Denied && d.e >= ev.s }) {

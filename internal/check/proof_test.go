@@ -28,7 +28,7 @@ func TestWitnessOfACrowdIsCheap(t *testing.T) {
 	if found == nil {
 		t.Fatal("got no breach, want one")
 	}
-	pr := &proof{h: c.parts[0].histories[0], policy: pol, mode: c.proofMode([]*breach{found}, pol), tries: proofTries}
+	pr := c.newProof(c.parts[0], []*breach{found}, pol, phases{})
 	if _, events := pr.fewest([]*breach{found}); pr.visits > 0 || len(events) != 21 {
 		t.Errorf("got %d decisions tried for %d events, want none for 21", pr.visits, len(events))
 	}

@@ -24,7 +24,7 @@ func (s sentence) print(f Finding, br *breach) string {
 	case UnderAdmission:
 		return s.under(f)
 	case NoExplanation:
-		return s.together(f)
+		return s.together(f, br.open)
 	default:
 		return s.over(f, br)
 	}
@@ -104,14 +104,18 @@ func (s sentence) inUse() string {
 }
 
 // together: no order and no decision times explain these 7 requests within 0.020 s together: 4 allowed, 3 denied.
-func (s sentence) together(f Finding) string {
+func (s sentence) together(f Finding, open bool) string {
+	none := "no order and no decision times"
+	if open {
+		none = "no phase of the windows, no order and no decision times"
+	}
 	allowed, denied := s.outcomes()
 	if denied == 0 {
-		return fmt.Sprintf("%s allowed within %s; no order and no decision times admit more than %d of them",
-			s.units(allowed), seconds(f.To-f.From), f.Bound)
+		return fmt.Sprintf("%s allowed within %s; %s admit more than %d of them",
+			s.units(allowed), seconds(f.To-f.From), none, f.Bound)
 	}
-	return fmt.Sprintf("no order and no decision times explain %s within %s together: %d allowed, %d denied",
-		plural(int64(len(s.witness)), "request", "requests"), seconds(f.To-f.From), allowed, denied)
+	return fmt.Sprintf("%s explain %s within %s together: %d allowed, %d denied",
+		none, plural(int64(len(s.witness)), "request", "requests"), seconds(f.To-f.From), allowed, denied)
 }
 
 // outcomes adds up the units admitted and the requests denied of the witness.

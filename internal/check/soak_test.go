@@ -81,13 +81,6 @@ var floors = map[string]floor{
 	// The first request sets the phase, so it is an interval; a silence of one to two windows leaves the rest unjudged.
 	"sliding counter, first":              {0.91, 0.88},
 	"sliding counter, first, mixed costs": {0.87, 0.80},
-	// Of two policies each is judged alone.
-	"bucket + log":                                    {0.985, 0.98},
-	"bucket + log, mixed costs":                       {0.92, 0.86},
-	"bucket + window":                                 {0.98, 0.975},
-	"bucket + window, mixed costs":                    {0.92, 0.86},
-	"window + window, one phase unknown":              {0.98, 0.97},
-	"window + window, one phase unknown, mixed costs": {0.92, 0.86},
 }
 
 // TestJudgeNeverAccusesWhatTheOracleExplains is the hard bar: no false alarm, ever. It also asks for the share of the

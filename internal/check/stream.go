@@ -23,10 +23,10 @@ import (
 //     watched (with denials whose explanation may have come later left out), so that the measured intervals may be wider
 //     than those of Judge but hold every value that nothing refutes; they are empty if it was watched from its beginning.
 //     The witness of an over-admission that grew for longer than what is kept lists what is kept, and all numbers.
-//   - A limit that needs the whole history (see newWatchPlan: several policies, ranges, completions, a ban, a time to live, denied
-//     requests counted, a start that is not full, a phase that is not one value, an incomplete recording) is not watched:
-//     all its observations are kept at about ten bytes. At the end they are judged partition by partition, or at once
-//     where all partitions share a phase that is not known.
+//   - A limit that needs the whole history (see newWatchPlan: several policies, ranges, completions, a ban, a time to live,
+//     denied requests counted, a start that is not full, a phase that is not one value) is not watched: all its observations
+//     are kept at about ten bytes. At the end they are judged partition by partition, or at once where all partitions share a
+//     phase that is not known.
 //   - It gives no hint.
 type Stream struct {
 	header timeline.Header
@@ -275,6 +275,9 @@ func (s *Stream) verdict(st *strand, k *clerk) PartitionVerdict {
 	p.seen = st.seen
 	if st.watch != nil {
 		p.findings = st.watch.found
+		if p.unjudged = ""; !st.watch.judged {
+			p.unjudged = amidTraffic
+		}
 	} else {
 		c.judge()
 	}

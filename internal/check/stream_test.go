@@ -121,6 +121,7 @@ func TestWatchedVerdictIsThatOfTheBounds(t *testing.T) {
 				r := rand.New(rand.NewPCG(soakSeed, uint64(round)))
 				sh := shape{requests: 2 + r.IntN(60), gap: 1 + r.IntN(40), late: r.IntN(1+r.IntN(100)) * (r.IntN(4)), costs: r.IntN(3) == 0}
 				tl, o := randomPartitions(t, r, limit, sh), randomStreamOptions(r)
+				cutAtRandom(r, tl)
 				got, want := streamed(t, tl, limit, o, everything(r)), byBounds(tl, limit, o)
 				if kindsOf(got) != kindsOf(want) {
 					t.Fatalf("round %d, %+v: got %s\nwant %s\n%+v\n%s", round, o, kindsOf(got), kindsOf(want), want.Partitions, draw(tl))
@@ -147,6 +148,14 @@ func TestWatchedVerdictIsThatOfTheBounds(t *testing.T) {
 	}
 }
 
+// cutAtRandom makes every third timeline one that began and ended amid traffic.
+func cutAtRandom(r *rand.Rand, tl *timeline.Timeline) {
+	if r.IntN(3) == 0 {
+		end := int64(tl.End())
+		tl.Header.CompleteFrom, tl.Header.CompleteUntil = time.Duration(r.Int64N(end/2+1)), time.Duration(end-r.Int64N(end/2+1))
+	}
+}
+
 // TestTapedJudgementIsThatOfJudge: where partitions are kept whole, all of the judgement is the same.
 func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 	for name, limit := range smallLimits() {
@@ -156,6 +165,7 @@ func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 				r := rand.New(rand.NewPCG(soakSeed+1, uint64(round)))
 				tl, o := randomPartitions(t, r, limit, shape{requests: 2 + r.IntN(6), gap: 30, late: r.IntN(30), costs: false}), randomStreamOptions(r)
 				o.SkipMeasure = r.IntN(4) > 0
+				cutAtRandom(r, tl)
 				got := streamed(t, tl, limit, o, streamCaps{whole: 1 << 30, tapes: 1 << 30})
 				want, err := Judge(tl, limit, o)
 				if err != nil {

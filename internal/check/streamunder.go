@@ -18,6 +18,8 @@ type underSweep struct {
 	// pending are the denials not yet explained; earliest and dearest are those of sweep.
 	pending           []event
 	earliest, dearest int64
+	// begun tells that events were taken.
+	begun bool
 }
 
 func newUnderSweep(b bound) *underSweep {
@@ -31,6 +33,10 @@ func newUnderSweep(b bound) *underSweep {
 // advance takes the events that begin before the horizon and were not taken yet, ascending by s, and the admissions that
 // end before it, ascending by e. It returns a denial that nothing explains, or nil; then the sweep is over.
 func (u *underSweep) advance(fresh, ended []event, horizon int64) *event {
+	if !u.begun && len(fresh) > 0 {
+		u.begun = true
+		u.join(fresh)
+	}
 	u.m.extend(fresh, ended)
 	last := minTime
 	for i := range fresh {
@@ -53,6 +59,16 @@ func (u *underSweep) advance(fresh, ended []event, horizon int64) *event {
 		return &u.pending[0]
 	}
 	return nil
+}
+
+// join lets the first events find a bucket that requests, which are missing from before them, may have used up: as in
+// bucket.meter, but for an event outside of the block that ended before all of it, which would let the bucket have been
+// created a little earlier.
+func (u *underSweep) join(fresh []event) {
+	m, ok := u.m.(*bucketMeter)
+	if h := (&history{all: fresh}); ok && h.joined(m.memory()) {
+		m.tat = m.created(h)
+	}
 }
 
 func (u *underSweep) explains(excess int64, d *event) bool { return excess+(d.cost-1)*u.unit > 0 }

@@ -16,18 +16,20 @@ type watchPlan struct {
 	o      Options
 	box    phases
 	bound  bound
-	widen  widening
+	// edges are those of a recording that began or ended amid traffic, else nil.
+	edges *edges
+	widen widening
 	// reach is how far back, in nanoseconds, the witness of a breach goes at least.
 	reach int64
 	// block is the least that a watch takes at once, last the least that it keeps of the last observations.
 	block, last int
 }
 
-// newWatchPlan returns nil for a limit whose judgement needs the whole history: several policies, ranges, completions, a ban, a time to
-// live, denied requests counted, another start than a full one, a phase that is not one value, and a recording that
-// began or ended amid traffic.
+// newWatchPlan returns nil for a limit whose judgement needs the whole history: several policies, ranges, completions, a ban,
+// a time to live, denied requests counted, another start than a full one, and a phase that is not one value.
 func newWatchPlan(h timeline.Header, limit reference.Limit, o Options) *watchPlan {
-	if len(limit) != 1 || edgesOf(h, limit) != nil {
+	edges := edgesOf(h, limit)
+	if len(limit) != 1 || edges != nil && (!edges.drop || edges.opened) {
 		return nil
 	}
 	p := ticked(limit, h)[0]
@@ -39,7 +41,7 @@ func newWatchPlan(h timeline.Header, limit reference.Limit, o Options) *watchPla
 		return nil
 	}
 	p.Count = reference.CountAdmitted // there is no other policy to deny what it admits
-	w := &watchPlan{header: h, limit: reference.Limit{p}, o: o, box: box, widen: widen(h, p.Tick, p.TickSet)}
+	w := &watchPlan{header: h, limit: reference.Limit{p}, o: o, box: box, edges: edges, widen: widen(h, p.Tick, p.TickSet)}
 	w.bound = newBound(p, box.from, box.to)
 	w.reach = w.bound.memory()
 	switch p.Algorithm {
@@ -75,6 +77,8 @@ type watch struct {
 	lost         []timeline.Observation
 	lostUnits    int64
 	end          time.Duration
+	// judged tells that there was something to judge.
+	judged bool
 	// ended, sorting and order are memory that take uses again and again.
 	ended, sorting []event
 	order          []int32
@@ -116,6 +120,10 @@ func (w *watch) observe(o *timeline.Observation, n int) {
 	} else {
 		w.newer.add(o)
 	}
+	if w.plan.edges != nil && !w.plan.edges.proves(&ev) {
+		return
+	}
+	w.judged = true
 	if ev.outcome == timeline.Allowed {
 		ev.order = w.admissions
 		w.admissions++
@@ -234,7 +242,12 @@ func (w *watch) kept(pass func(ev *event) bool) []timeline.Observation {
 // caseOf returns a case of some observations of the partition, and its only part.
 func (w *watch) caseOf(obs []timeline.Observation) (*caseFile, *part) {
 	c := &caseFile{tl: &timeline.Timeline{Header: w.plan.header}, limit: w.plan.limit, o: w.plan.o, end: int64(w.end)}
-	return c, &part{name: w.name, obs: obs, histories: []*history{newHistory(obs, w.plan.widen, c.end)}}
+	h := newHistory(obs, w.plan.widen, c.end)
+	if w.plan.edges != nil {
+		h.all = w.plan.edges.trim(h.all)
+		h.split()
+	}
+	return c, &part{name: w.name, obs: obs, histories: []*history{h}}
 }
 
 // overFinding makes the finding of an over-admission from what is kept; where that does not reach back far enough to be

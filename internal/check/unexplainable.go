@@ -13,7 +13,12 @@ const exactLimit = 100_000
 // visited is the number of decisions it tried, the same in every run. limited tells that the search reached its cap. It does
 // not search where requests cost more than classCap different amounts, or where the policy has no exact model.
 func unexplainable(h *history, p reference.Policy, phase int64) (br *breach, visited int, limited bool) {
-	x := newExact(h, p, phase)
+	return unexplainableBy(h, reference.Limit{p}, []int64{phase})
+}
+
+// unexplainableBy is unexplainable for several policies that must all admit, each with one phase.
+func unexplainableBy(h *history, limit reference.Limit, at []int64) (br *breach, visited int, limited bool) {
+	x := newExactBy(h, limit, at)
 	if x == nil {
 		return nil, 0, false
 	}
@@ -23,18 +28,39 @@ func unexplainable(h *history, p reference.Policy, phase int64) (br *breach, vis
 	}
 	proof := h.before(dead.at)
 	fails := func(sub *history) bool {
-		x := newExact(sub, p, phase)
+		x := newExactBy(sub, limit, at)
 		return x != nil && x.search() != nil
 	}
-	proof = proof.since(newBound(p, phase, phase), fails)
+	proof = proof.since(memoryOf(limit, at), fails)
 	br = &breach{kind: NoExplanation, seen: int64(len(proof.all)), bound: int64(len(proof.all)) - 1, events: proof.all}
 	br.span = spanOf(proof.all)
 	return br, x.visited, false
 }
 
-// newExact returns the search of h, or nil where there is none.
+// memoryOf returns how long any of the policies remembers, in nanoseconds.
+func memoryOf(limit reference.Limit, at []int64) int64 {
+	var longest int64
+	for i, p := range limit {
+		longest = max(longest, newBound(p, at[i], at[i]).memory())
+	}
+	return longest
+}
+
+// counted tells whether a denied request may change what any of the policies remembers.
+func counted(limit reference.Limit) bool {
+	return slices.ContainsFunc(limit, func(p reference.Policy) bool {
+		return p.Count == reference.CountAll || p.Count == reference.CountOwn || p.Ban > 0 || p.TTL > 0
+	})
+}
+
+// newExact returns the search of h under one policy, or nil where there is none.
 func newExact(h *history, p reference.Policy, phase int64) *exact {
-	if len(h.all) == 0 || len(h.all) > exactLimit || p.Completes() {
+	return newExactBy(h, reference.Limit{p}, []int64{phase})
+}
+
+// newExactBy is newExact for several policies that must all admit, each with one phase.
+func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
+	if len(h.all) == 0 || len(h.all) > exactLimit || slices.ContainsFunc(limit, reference.Policy.Completes) {
 		return nil
 	}
 	x := &exact{h: h, cap: frontCap, alike: alikeCap, class: make([]int8, len(h.all))}
@@ -46,11 +72,13 @@ func newExact(h *history, p reference.Policy, phase int64) *exact {
 			return nil
 		}
 	}
+	end := minTime
 	for i, ev := range h.all {
+		end = max(end, ev.e)
 		k, _ := slices.BinarySearch(x.costs, ev.cost)
 		x.class[i] = int8(k)
 	}
-	if x.m = newModel(p, phase, phase, x.costs); x.m == nil || h.joined(newBound(p, phase, phase).memory()) {
+	if x.m = newProduct(limit, at, x.costs, end); x.m == nil || h.joined(memoryOf(limit, at)) {
 		return nil
 	}
 	if x.traits = x.m.traits(); x.windowed {
@@ -65,11 +93,11 @@ func (h *history) before(t int64) *history {
 	return out
 }
 
-// since drops the events from before the last silence that the limiter has forgotten, as long as what is left fails.
-func (h *history) since(b bound, fails func(*history) bool) *history {
+// since drops the events from before the last silence after which nothing of them is remembered, as long as what is left fails.
+func (h *history) since(memory int64, fails func(*history) bool) *history {
 	best, until := h, minTime
 	for i, ev := range h.all {
-		if i > 0 && ev.s > until+b.memory() {
+		if i > 0 && ev.s > until+memory {
 			rest := &history{all: slices.Clone(h.all[i:])}
 			rest.split()
 			if fails(rest) {

@@ -92,6 +92,30 @@ type Measured struct {
 	// Phase is when windows begin, in nanoseconds since the start of the recording, modulo the window; of limits with windows
 	// whose phase is not known beforehand.
 	Phase Interval
+	// Policies has, for a limit of several policies, what was measured of each while the others were held; the fields above
+	// are then unset. Nil for one policy, and where nothing was measured.
+	Policies []Measured
+}
+
+// Of returns what was measured of policy i of a limit of n.
+func (m Measured) Of(i, n int) Measured {
+	switch {
+	case n == 1:
+		return m
+	case i < len(m.Policies):
+		return m.Policies[i]
+	default:
+		return Measured{}
+	}
+}
+
+// intersect returns what two partitions together measured; not of the phases, which may be different ones.
+func (m Measured) intersect(other Measured) Measured {
+	out := Measured{Burst: m.Burst.intersect(other.Burst), Rate: m.Rate.intersect(other.Rate)}
+	for i := range max(len(m.Policies), len(other.Policies)) {
+		out.Policies = append(out.Policies, m.Of(i, 0).intersect(other.Of(i, 0)))
+	}
+	return out
 }
 
 // PartitionVerdict is the verdict on one partition.

@@ -20,10 +20,20 @@ func (c *caseFile) findingOf(p *part, found []*breach, pol reference.Policy, box
 	}
 	events := eventsOf(found)
 	if len(c.limit) == 1 && !anchored(pol) {
-		pr := &proof{h: p.histories[0], policy: pol, mode: c.proofMode(found, pol), box: box, tries: proofTries}
+		pr := c.newProof(p, found, pol, box)
 		found, events = pr.fewest(found)
 	}
 	return c.describe(p, found, events, pol, box)
+}
+
+// newProof returns the proof that makes a witness of what refutes pol.
+func (c *caseFile) newProof(p *part, found []*breach, pol reference.Policy, box phases) *proof {
+	mode := c.proofMode(found, pol)
+	return &proof{h: p.histories[0], tries: proofTries, counted: counted(c.limit), judge: func(h *history) ([]refutation, int, bool) {
+		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{h}}}
+		found, ok := s.refute(box)
+		return found, s.steps, ok
+	}}
 }
 
 // proofMode is the side that a witness is made smaller for: that of the bound which found it, where the exact search would

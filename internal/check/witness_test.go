@@ -79,3 +79,40 @@ func holds(t *testing.T, tl *timeline.Timeline, pol reference.Policy, f Finding)
 		}
 	}
 }
+
+// TestWitnessOfSeveralFailsAlone: what refutes several policies together refutes them on its own, and the oracle agrees.
+func TestWitnessOfSeveralFailsAlone(t *testing.T) {
+	together := 0
+	for name, limit := range smallLimits() {
+		if len(limit) == 1 {
+			continue
+		}
+		r := rand.New(rand.NewPCG(7, 13))
+		for range 120 {
+			lim, err := reference.NewLimit(knownLimit(r, limit))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tl := randomHistory(r, lim, smallShape(r, []int{3, 10, 30}[r.IntN(3)], r.IntN(2) == 0))
+			j, err := Judge(tl, limit, Options{SkipMeasure: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if j.Verdict != Fail {
+				continue
+			}
+			for _, f := range j.Partitions[0].Findings {
+				if f.Kind == NoExplanation {
+					together++
+				}
+				own := alone(tl, f.Observations)
+				if again, _ := Judge(own, limit, Options{SkipMeasure: true}); again.Verdict != Fail || feasible(t, own, limit...) {
+					t.Fatalf("%s: the witness does not fail alone:\n%s%+v", name, draw(tl), f)
+				}
+			}
+		}
+	}
+	if together == 0 {
+		t.Error("no history was refuted by several policies together")
+	}
+}

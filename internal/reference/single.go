@@ -67,7 +67,7 @@ func algorithmOf(p Policy) part {
 	case LeakyBucket:
 		return single[levelState]{newLeakyBucket(p)}
 	case LeakyBucketQueue:
-		return single[queueState]{newQueue(p)}
+		return single[levelState]{newQueue(p)}
 	case FixedWindow:
 		return single[windowState]{newFixedWindow(p)}
 	case SlidingWindowLog:

@@ -172,20 +172,13 @@ func (c *card) pictures(raw *Scenario) {
 
 func worthRows(s *Scenario) []worthRow {
 	var out []worthRow
-	for i, text := range worth(s) {
-		declared, measured, _ := strings.Cut(text, " (")
+	for _, line := range worthLines(s) {
+		declared, measured, _ := strings.Cut(line.text, " (")
 		row := worthRow{Declared: declared, Measured: strings.TrimSuffix(measured, ")")}
 		if row.Measured == "" {
 			row.Measured = "not measured"
 		}
-		if s.Judgement != nil && len(s.Limit) == 1 {
-			p := s.Limit[0]
-			if i == 0 {
-				row.Bar = intervalBar(float64(p.Full()), s.Judgement.Measured.Burst)
-			} else {
-				row.Bar = intervalBar(float64(p.Rate.N)/p.Rate.Per.Seconds(), s.Judgement.Measured.Rate)
-			}
-		}
+		row.Bar = intervalBar(line.declared, line.measured)
 		out = append(out, row)
 	}
 	return out

@@ -155,6 +155,9 @@ func fromMeasured(m jsonMeasured) check.Measured {
 	if m.Phase != nil {
 		out.Phase = check.Interval{Lo: m.Phase[0], Hi: m.Phase[1], LoSet: true, HiSet: true}
 	}
+	for _, one := range m.Policies {
+		out.Policies = append(out.Policies, fromMeasured(one))
+	}
 	return out
 }
 

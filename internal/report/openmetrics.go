@@ -115,12 +115,18 @@ func (m *metrics) measured(r *Run) {
 			if s.Judgement == nil {
 				continue
 			}
-			v := x.of(s.Judgement.Measured)
-			if v.LoSet {
-				m.sample(x.name, v.Lo, "scenario", s.ID, "end", "lower")
-			}
-			if v.HiSet {
-				m.sample(x.name, v.Hi, "scenario", s.ID, "end", "upper")
+			for k, pol := range s.Limit {
+				labels := []string{"scenario", s.ID}
+				if len(s.Limit) > 1 {
+					labels = append(labels, "policy", pol.String())
+				}
+				v := x.of(s.Judgement.Measured.Of(k, len(s.Limit)))
+				if v.LoSet {
+					m.sample(x.name, v.Lo, append(labels, "end", "lower")...)
+				}
+				if v.HiSet {
+					m.sample(x.name, v.Hi, append(labels, "end", "upper")...)
+				}
 			}
 		}
 	}

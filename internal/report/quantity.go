@@ -77,35 +77,41 @@ func plural(n int, noun string) string {
 // worth says what a verdict on s is worth: each declared parameter and what the recording measured of it, one a line.
 // Empty where no limit is declared.
 func worth(s *Scenario) []string {
-	if len(s.Limit) == 0 {
-		return nil
+	var out []string
+	for _, line := range worthLines(s) {
+		out = append(out, line.text)
 	}
-	noun, full, rates := "", []string(nil), []string(nil)
-	for _, p := range s.Limit {
-		if n := fullNoun(p.Algorithm); noun == "" || noun == n {
-			noun = n
-		} else {
-			noun = "at once"
-		}
-		full = append(full, strconv.FormatInt(p.Full(), 10))
+	return out
+}
+
+// worthLine is one declared parameter: its value, and what was measured of it.
+type worthLine struct {
+	text     string
+	declared float64
+	measured check.Interval
+}
+
+func worthLines(s *Scenario) []worthLine {
+	var out []worthLine
+	for i, p := range s.Limit {
+		full := worthLine{text: fullNoun(p.Algorithm) + " " + strconv.FormatInt(p.Full(), 10), declared: float64(p.Full())}
+		var rate worthLine
 		if p.Algorithm != reference.Concurrency {
-			rates = append(rates, p.Rate.String())
+			rate = worthLine{text: "rate " + p.Rate.String(), declared: float64(p.Rate.N) / p.Rate.Per.Seconds()}
 		}
-	}
-	out := []string{noun + " " + strings.Join(full, " and ")}
-	if len(rates) > 0 {
-		out = append(out, "rate "+strings.Join(rates, " and "))
-	}
-	if s.Judgement == nil {
-		return out
-	}
-	m := s.Judgement.Measured
-	out[0] += " (" + measured(m.Burst, "", wholeText) + ")"
-	if len(rates) > 0 {
-		out[1] += " (" + measured(m.Rate, "/s", perSecond) + ")"
-	}
-	if m.Phase.LoSet && m.Phase.HiSet {
-		out = append(out, "windows begin at "+seconds(time.Duration(m.Phase.Lo))+" .. "+seconds(time.Duration(m.Phase.Hi)))
+		var m check.Measured
+		if s.Judgement != nil {
+			m = s.Judgement.Measured.Of(i, len(s.Limit))
+			full.measured, rate.measured = m.Burst, m.Rate
+			full.text += " (" + measured(m.Burst, "", wholeText) + ")"
+			rate.text += " (" + measured(m.Rate, "/s", perSecond) + ")"
+		}
+		if out = append(out, full); p.Algorithm != reference.Concurrency {
+			out = append(out, rate)
+		}
+		if m.Phase.LoSet && m.Phase.HiSet {
+			out = append(out, worthLine{text: "windows begin at " + seconds(time.Duration(m.Phase.Lo)) + " .. " + seconds(time.Duration(m.Phase.Hi))})
+		}
 	}
 	return out
 }

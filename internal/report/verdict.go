@@ -58,6 +58,8 @@ type jsonMeasured struct {
 	Burst [2]*float64 `json:"burst"`
 	Rate  [2]*float64 `json:"rate_per_s"`
 	Phase *[2]float64 `json:"phase_ns,omitempty"`
+	// Policies has, for a limit of several policies, what was measured of each; the fields above are then null.
+	Policies []jsonMeasured `json:"policies,omitempty"`
 }
 
 // VerdictJSON returns j in the form of rlcheck.verdict/v1, indented and ending in a newline: what `check -o json` prints.
@@ -112,6 +114,9 @@ func toMeasured(m check.Measured) jsonMeasured {
 	out := jsonMeasured{Burst: toInterval(m.Burst), Rate: toInterval(m.Rate)}
 	if m.Phase.LoSet && m.Phase.HiSet {
 		out.Phase = &[2]float64{m.Phase.Lo, m.Phase.Hi}
+	}
+	for _, one := range m.Policies {
+		out.Policies = append(out.Policies, toMeasured(one))
 	}
 	return out
 }

@@ -285,18 +285,19 @@ func judgeOptions(s *scenario.Scenario) check.Options {
 
 // Worth says what a pass is worth: the declared policy next to the measured one.
 func Worth(l reference.Limit, m check.Measured) string {
-	if len(l) != 1 {
-		return l.String()
+	var all []string
+	for i, p := range l {
+		of, word := m.Of(i, len(l)), "quota"
+		if p.Algorithm == reference.Concurrency {
+			all = append(all, "limit "+itoa(p.Full())+" in flight (measured "+of.Burst.String()+")")
+			continue
+		}
+		if !p.Windowed() && p.Algorithm != reference.SlidingWindowLog {
+			word = "burst"
+		}
+		all = append(all, word+" "+itoa(p.Full())+" (measured "+of.Burst.String()+"), rate "+p.Rate.String()+" (measured "+of.Rate.String()+"/s)"+begins(of.Phase))
 	}
-	p := l[0]
-	if p.Algorithm == reference.Concurrency {
-		return "limit " + itoa(p.Full()) + " in flight (measured " + m.Burst.String() + ")"
-	}
-	word := "quota"
-	if !p.Windowed() && p.Algorithm != reference.SlidingWindowLog {
-		word = "burst"
-	}
-	return word + " " + itoa(p.Full()) + " (measured " + m.Burst.String() + "), rate " + p.Rate.String() + " (measured " + m.Rate.String() + "/s)" + begins(m.Phase)
+	return strings.Join(all, "; ")
 }
 
 // begins says when windows begin, where that was measured.

@@ -1,0 +1,214 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// product is several limiters that must all admit a request: their counts and times side by side, with one present. It is
+// charged to all where all admit; where one denies, to those that count denied requests, and to those with CountOwn that
+// would have admitted it.
+type product struct {
+	parts []productPart
+	scale int64
+}
+
+// productPart is one limiter of a product. Its counts and times come after those of the ones before.
+type productPart struct {
+	model
+	counts, times int
+	// changes: a request that another one denies may change its memory.
+	changes bool
+}
+
+// passing is a model whose memory changes otherwise than by admit where it would admit a request that another limiter
+// denies.
+type passing interface {
+	pass(m memoryState, a ask) []memoryState
+}
+
+// newProduct returns the exact model of a limit with one phase for each policy, for recordings that end by a time in
+// nanoseconds, or nil where there is none.
+func newProduct(limit reference.Limit, at []int64, costs []int64, end int64) model {
+	if len(limit) == 1 {
+		return newModel(limit[0], at[0], at[0], costs)
+	}
+	p := product{scale: 1}
+	for i, pol := range limit {
+		own := pol.Count == reference.CountOwn
+		if own {
+			pol.Count = reference.CountAdmitted
+		}
+		m := newModel(pol, at[i], at[i], costs)
+		if m == nil {
+			return nil
+		}
+		p.parts = append(p.parts, productPart{model: m, changes: own || m.traits().counted})
+	}
+	if !p.align(limit, end) {
+		return nil
+	}
+	counts, times := 0, 0
+	for i := range p.parts {
+		part := &p.parts[i]
+		one := part.start(0)
+		part.counts, part.times = counts, times
+		counts, times = counts+len(one.counts), times+one.zone.n-firstVariable
+	}
+	return p
+}
+
+// align brings all parts to one scale, and tells whether the products are small enough.
+func (p *product) align(limit reference.Limit, end int64) bool {
+	longest := end
+	for i, part := range p.parts {
+		own := part.traits().scale
+		if p.scale = p.scale / gcd(p.scale, own) * own; p.scale > maxTime>>32 {
+			return false
+		}
+		longest = max(longest, end+2*int64(limit[i].Recovery()))
+	}
+	if longest > maxTime/8/p.scale {
+		return false
+	}
+	for i := range p.parts {
+		part := &p.parts[i]
+		part.model = part.scaled(p.scale / part.traits().scale)
+	}
+	return true
+}
+
+func gcd(a, b int64) int64 {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func (p product) traits() traits {
+	t := traits{scale: p.scale}
+	for _, part := range p.parts {
+		t.counted = t.counted || part.changes
+		t.windowed = t.windowed || part.traits().windowed
+	}
+	return t
+}
+
+func (p product) scaled(k int64) model {
+	p.parts = slices.Clone(p.parts)
+	p.scale *= k
+	for i := range p.parts {
+		p.parts[i].model = p.parts[i].scaled(k)
+	}
+	return p
+}
+
+// start puts the memories of all parts together: what they remember does not depend on each other.
+func (p product) start(begin int64) memoryState {
+	values := []int64{begin}
+	var m memoryState
+	var states []memoryState
+	for _, part := range p.parts {
+		s := part.start(begin)
+		states = append(states, s)
+		m.counts = append(m.counts, s.counts...)
+		values = append(values, make([]int64, s.zone.n-firstVariable)...)
+	}
+	m.zone = newZone(values...)
+	n := m.zone.n
+	for a, part := range p.parts {
+		for i := range states[a].zone.n {
+			for b, other := range p.parts {
+				for j := range states[b].zone.n {
+					c := addBounds(states[a].zone.bound(i, 0), states[b].zone.bound(0, j))
+					if a == b {
+						c = states[a].zone.bound(i, j)
+					}
+					m.zone.at[at(i, part.times)*n+at(j, other.times)] = c
+				}
+			}
+		}
+	}
+	return m
+}
+
+// at returns where variable i of a model is kept that skips so many others.
+func at(i, skip int) int {
+	if i >= firstVariable {
+		return i + skip
+	}
+	return i
+}
+
+// seen returns m as part sees it.
+func (part productPart) seen(m memoryState) memoryState {
+	m.base, m.zone.skip = part.counts, part.times
+	return m
+}
+
+// through returns what becomes of all states where each goes through f.
+func (part productPart) through(states []memoryState, f func(memoryState) []memoryState) []memoryState {
+	var out []memoryState
+	for _, m := range states {
+		for _, after := range f(part.seen(m)) {
+			after.base, after.zone.skip = 0, 0
+			out = append(out, after)
+		}
+	}
+	return out
+}
+
+func (p product) admit(m memoryState, a ask) []memoryState {
+	states := []memoryState{m}
+	for _, part := range p.parts {
+		states = part.through(states, func(m memoryState) []memoryState { return part.model.admit(m, a) })
+	}
+	return states
+}
+
+// deny: at least one of the parts denies. Those that a denied request may change are divided into those that deny and those
+// that would admit; if none of them denies, one of the others does.
+func (p product) deny(m memoryState, a ask) []memoryState {
+	denied, passed := []memoryState(nil), []memoryState{m}
+	deny := func(part productPart, states []memoryState) []memoryState {
+		return part.through(states, func(m memoryState) []memoryState { return part.model.deny(m.clone(), a) })
+	}
+	for _, part := range p.parts {
+		if !part.changes {
+			continue
+		}
+		pass := part.model.admit
+		if other, ok := part.model.(passing); ok {
+			pass = other.pass
+		}
+		now := append(deny(part, passed), deny(part, denied)...)
+		through := func(m memoryState) []memoryState { return pass(m, a) }
+		denied, passed = append(now, part.through(denied, through)...), part.through(passed, through)
+	}
+	for _, part := range p.parts {
+		if !part.changes {
+			denied = append(denied, deny(part, passed)...)
+		}
+	}
+	return denied
+}
+
+// boundaries returns those of all parts.
+func (p product) boundaries(from, to int64) []int64 {
+	var out []int64
+	for _, part := range p.parts {
+		out = append(out, part.boundaries(from, to)...)
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), windowCap)]
+}
+
+func (p product) forget(m memoryState, lo int64) {
+	for _, part := range p.parts {
+		if f, ok := part.model.(forgetful); ok {
+			f.forget(part.seen(m), lo)
+		}
+	}
+}

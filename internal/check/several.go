@@ -1,0 +1,313 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// judgeSeveral judges all partitions under several policies that must all admit: first by the bounds of each, with its phases
+// open as a whole; where they find nothing, by a search of the phases of all policies with the exact search of all together.
+func (c *caseFile) judgeSeveral() {
+	each(len(c.parts), func(i int) { c.boundSeveral(c.parts[i]) })
+	if c.boundsOnly || c.o.Conformance != "" && c.o.Conformance != Exact || slices.ContainsFunc(c.limit, anchored) {
+		return
+	}
+	groups := [][]*part{c.parts}
+	if !c.sharedPhases() {
+		groups = nil
+		for i := range c.parts {
+			groups = append(groups, c.parts[i:i+1])
+		}
+	}
+	each(len(groups), func(i int) {
+		if !slices.ContainsFunc(groups[i], func(p *part) bool { return len(p.findings) > 0 }) {
+			c.searchSeveral(groups[i])
+		}
+	})
+}
+
+// sharedPhases tells whether some phase is open, and all that are, are the same in all partitions.
+func (c *caseFile) sharedPhases() bool {
+	open := false
+	for _, pol := range c.limit {
+		box, shared := phasesOf(pol, c.tl.Header)
+		if box.from != box.to && !shared {
+			return false
+		}
+		open = open || box.from != box.to
+	}
+	return open
+}
+
+// boundSeveral judges a partition by the bounds: each policy bounds the admissions alone, and a denial needs one policy that
+// can explain it.
+func (c *caseFile) boundSeveral(p *part) {
+	for i, pol := range c.limit {
+		open, box := c.opened(pol)
+		if br := newBound(open, box.from, box.to).over(p.histories[i]); br != nil && c.o.Conformance != LowerBound {
+			c.complete(p, p.histories[i], br)
+			p.findings = append(p.findings, c.findingOf(p, []*breach{br}, pol, box))
+		}
+	}
+	if c.o.Conformance == UpperBound {
+		return
+	}
+	unexplained := c.unexplainedSeveral(p.histories, -1, nil)
+	if len(unexplained) == 0 {
+		return
+	}
+	last := len(c.limit) - 1
+	limit, boxes := slices.Clone(c.limit), make([]phases, len(c.limit))
+	for i := range limit {
+		limit[i], boxes[i] = c.opened(limit[i])
+	}
+	br := underBreach(p.histories[last], newBound(limit[last], boxes[last].from, boxes[last].to), p.histories[last].denial(unexplained[0]))
+	br.events = underSeveral(p.histories, limit, boxes, unexplained[0]).events
+	c.complete(p, p.histories[last], br)
+	p.findings = append(p.findings, c.findingOf(p, []*breach{br}, c.limit[last], boxes[last]))
+}
+
+// complete adds to a breach what it cannot be judged without: the requests that place its windows.
+func (c *caseFile) complete(p *part, h *history, br *breach) {
+	if c.quick || slices.ContainsFunc(c.limit, anchored) {
+		return
+	}
+	if c.severalProof(p).refute(br.events) == nil {
+		br.events = h.before(lastEnd(br.events)).all
+	}
+}
+
+// opened returns the box of phases that is open for a policy, and the policy as it is bounded over them.
+func (c *caseFile) opened(pol reference.Policy) (reference.Policy, phases) {
+	if anchored(pol) {
+		pol.Align = reference.AlignUnknown
+		return pol, phases{0, int64(pol.Rate.Per) - 1}
+	}
+	box, _ := phasesOf(pol, c.tl.Header)
+	return pol, box
+}
+
+// unexplainedSeveral returns the numbers of the denials that none of the policies can explain, but for one that is left out,
+// ascending. Boxes are those of the policies, nil for all that is open.
+func (c *caseFile) unexplainedSeveral(histories []*history, except int, boxes []phases) []int {
+	var left []int
+	first := true
+	for i, pol := range c.limit {
+		if i == except {
+			continue
+		}
+		open, box := c.opened(pol)
+		if boxes != nil {
+			box = boxes[i]
+		}
+		var mine []int
+		for _, j := range unexplainedBy(histories[i], newBound(open, box.from, box.to)) {
+			mine = append(mine, histories[i].denied[j].seq)
+		}
+		slices.Sort(mine)
+		if first {
+			left, first = mine, false
+			continue
+		}
+		left = slices.DeleteFunc(left, func(seq int) bool {
+			_, ok := slices.BinarySearch(mine, seq)
+			return !ok
+		})
+	}
+	return left
+}
+
+// severalSearch looks for phases, one for each policy, that no partition of a group refutes.
+type severalSearch struct {
+	c *caseFile
+	// parts are the histories of the partitions, one for each policy.
+	parts [][]*history
+	// turns are those of search, for each policy.
+	turns [][]int64
+	found []refutation
+	// budget is how many boxes may still be judged; steps counts the decisions that exact searches tried; capped tells that
+	// one of the two ran out.
+	budget, steps int
+	capped        bool
+}
+
+// refute returns the breaches that together refute all phases, or ok=false.
+func (s *severalSearch) refute() (found []refutation, ok bool) {
+	s.budget = 1
+	var boxes []phases
+	for i, pol := range s.c.limit {
+		_, box := s.c.opened(pol)
+		boxes = append(boxes, box)
+		g := &group{}
+		for _, h := range s.parts {
+			g.parts = append(g.parts, h[i])
+		}
+		var turns []int64
+		if box.from != box.to {
+			turns = turnsOf(g, int64(pol.Rate.Per), box)
+			s.budget = boxBudget(g)
+		}
+		s.turns = append(s.turns, turns)
+	}
+	if !s.box(boxes) {
+		return nil, false
+	}
+	return s.found, true
+}
+
+// box refutes one box of each policy, splitting the one with the most turns inside where it must.
+func (s *severalSearch) box(boxes []phases) bool {
+	if s.budget <= 0 {
+		s.capped = true
+		return false
+	}
+	s.budget--
+	if r, ok := s.judge(boxes); ok {
+		s.found = append(s.found, r)
+		return true
+	}
+	widest, most := -1, -1
+	for i, b := range boxes {
+		lo, _ := slices.BinarySearch(s.turns[i], b.from+1)
+		hi, _ := slices.BinarySearch(s.turns[i], b.to+1)
+		if !s.single(i, b) && hi-lo > most {
+			widest, most = i, hi-lo
+		}
+	}
+	if widest < 0 {
+		return false
+	}
+	b := boxes[widest]
+	one := search{turns: s.turns[widest]}
+	mid := one.split(b)
+	lower, upper := slices.Clone(boxes), slices.Clone(boxes)
+	lower[widest], upper[widest] = phases{b.from, mid - 1}, phases{mid, b.to}
+	return s.box(lower) && s.box(upper)
+}
+
+// single is search.single for policy i.
+func (s *severalSearch) single(i int, b phases) bool {
+	one := search{policy: s.c.limit[i], turns: s.turns[i]}
+	return one.single(b)
+}
+
+// judge asks every partition whether it refutes the whole box of each policy.
+func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
+	known := true
+	for i, b := range boxes {
+		known = known && s.single(i, b)
+	}
+	for k, histories := range s.parts {
+		if br := s.bounded(histories, boxes); br != nil {
+			return refutation{k, br}, true
+		}
+	}
+	if !known || s.c.o.Conformance != "" && s.c.o.Conformance != Exact || slices.ContainsFunc(s.c.limit, ranged) {
+		return refutation{}, false
+	}
+	at := make([]int64, len(boxes))
+	for i, b := range boxes {
+		at[i] = b.from
+	}
+	for k, histories := range s.parts {
+		if s.steps > stepBudget {
+			s.capped = true
+			break
+		}
+		if slices.ContainsFunc(histories, func(h *history) bool { return h != histories[0] }) {
+			continue // the clock of each policy ticks in its own way
+		}
+		br, visited, limited := unexplainableBy(histories[0], s.c.limit, at)
+		s.steps += visited
+		if br != nil {
+			return refutation{k, br}, true
+		}
+		s.capped = s.capped || limited
+	}
+	return refutation{}, false
+}
+
+// bounded asks the bounds.
+func (s *severalSearch) bounded(histories []*history, boxes []phases) *breach {
+	for i, pol := range s.c.limit {
+		if s.c.o.Conformance == LowerBound {
+			break
+		}
+		if br := newBound(pol, boxes[i].from, boxes[i].to).over(histories[i]); br != nil {
+			return br
+		}
+	}
+	if s.c.o.Conformance == UpperBound {
+		return nil
+	}
+	if left := s.c.unexplainedSeveral(histories, -1, boxes); len(left) > 0 {
+		return underSeveral(histories, s.c.limit, boxes, left[0])
+	}
+	return nil
+}
+
+// underSeveral returns the breach of a denial that no policy can explain: it and all that may have counted against it.
+func underSeveral(histories []*history, limit reference.Limit, boxes []phases, seq int) *breach {
+	all := &breach{kind: NoExplanation}
+	for i, pol := range limit {
+		br := underBreach(histories[i], newBound(pol, boxes[i].from, boxes[i].to), histories[i].denial(seq))
+		all.events = append(all.events, br.events...)
+	}
+	all.events = historyOf(all.events).all
+	all.span = spanOf(all.events)
+	return all
+}
+
+// denial returns the index in h.denied of the denial with a number.
+func (h *history) denial(seq int) int32 {
+	return int32(slices.IndexFunc(h.denied, func(d event) bool { return d.seq == seq }))
+}
+
+// searchSeveral searches partitions that share what phases are open.
+func (c *caseFile) searchSeveral(parts []*part) {
+	s := &severalSearch{c: c}
+	for _, p := range parts {
+		s.parts = append(s.parts, p.histories)
+	}
+	found, refuted := s.refute()
+	for i, p := range parts {
+		p.search = Search{Visited: s.steps, Cap: visitCap, Capped: s.capped}
+		var mine []*breach
+		for _, r := range found {
+			if r.part == i {
+				mine = append(mine, r.breach)
+			}
+		}
+		if refuted && len(mine) > 0 {
+			p.findings = []Finding{c.severalFinding(p, mine)}
+		}
+	}
+}
+
+// severalProof returns the proof that makes a witness of what refutes all policies together.
+func (c *caseFile) severalProof(p *part) *proof {
+	return &proof{h: p.histories[0], tries: proofTries, counted: counted(c.limit), judge: func(h *history) ([]refutation, int, bool) {
+		s := &severalSearch{c: c, parts: [][]*history{make([]*history, len(c.limit))}}
+		for i := range c.limit {
+			s.parts[0][i] = h
+		}
+		found, ok := s.refute()
+		return found, s.steps, ok
+	}}
+}
+
+// severalFinding makes a finding of what refutes all policies together.
+func (c *caseFile) severalFinding(p *part, found []*breach) Finding {
+	if c.quick {
+		return Finding{Kind: NoExplanation}
+	}
+	pr := c.severalProof(p)
+	events := eventsOf(found)
+	if !slices.ContainsFunc(p.histories, func(h *history) bool { return h != p.histories[0] }) {
+		_, events = pr.fewest(found)
+	}
+	_, box := c.opened(c.limit[0])
+	one := &breach{kind: NoExplanation, events: events, span: spanOf(events), open: len(found) > 1}
+	return c.describe(p, []*breach{one}, events, c.limit[0], box)
+}

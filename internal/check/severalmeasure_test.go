@@ -1,0 +1,95 @@
+package check
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestSeveralAreMeasuredEach: a burst just outside what was measured of one policy, the others held, cannot have given the
+// recording.
+func TestSeveralAreMeasuredEach(t *testing.T) {
+	tried := 0
+	for name, limit := range smallLimits() {
+		if len(limit) == 1 || limit.String() == smallLimits()["window + window, phases unknown"].String() { // too many phases
+			continue
+		}
+		r := rand.New(rand.NewPCG(5, 17))
+		for range 100 {
+			lim, err := reference.NewLimit(knownLimit(r, limit))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tl := randomHistory(r, lim, smallShape(r, []int{0, 3, 10}[r.IntN(3)], false))
+			j, err := Judge(tl, limit, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if j.Verdict != Pass {
+				continue
+			}
+			for i, pol := range limit {
+				m := j.Measured.Of(i, len(limit)).Burst
+				for value, set := range map[int64]bool{int64(m.Lo) - 1: m.LoSet && m.Lo > 1, int64(m.Hi) + 1: m.HiSet} {
+					other := slices.Clone(limit)
+					other[i] = withBurst(pol, value)
+					if !set || value > 5 { // the oracle remembers no longer logs
+						continue
+					}
+					tried++
+					if feasible(t, tl, other...) {
+						t.Fatalf("%s: a burst of %d explains what measured %s:\n%s\n%s", name, value, m, other, draw(tl))
+					}
+				}
+			}
+		}
+	}
+	if tried < 200 {
+		t.Errorf("%d values were tried, want 200", tried)
+	}
+}
+
+// TestSeveralPassWhereTheRecordingShowsIt: a resolution is demanded of each policy, and reached where both have denied.
+func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
+	limit, err := reference.Parse("token-bucket,rate=100/s,burst=5 + fixed-window,rate=40/1s,phase=0s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lim, err := reference.NewLimit(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl := &timeline.Timeline{}
+	state := lim.Init()
+	for i := range 2000 {
+		at := time.Duration(i) * 2 * time.Millisecond
+		var d reference.Decision
+		state, d = lim.Step(state, at, 1)
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at - 10*time.Microsecond, FirstByte: at + 10*time.Microsecond, Answered: true, Outcome: timeline.Denied}
+		if d.Allow {
+			o.Outcome = timeline.Allowed
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	demanded := Options{Resolution: Resolution{BurstExact: true, Rate: 0.05}}
+	j, err := Judge(tl, limit, demanded)
+	if err != nil || j.Verdict != Pass {
+		t.Fatalf("got %s (%s: %s), %v; want a pass; measured %+v", j.Verdict, j.Reason, j.Detail, err, j.Measured)
+	}
+	for i, want := range []string{"5..5", "40..40"} {
+		if got := j.Measured.Of(i, 2).Burst.String(); got != want {
+			t.Errorf("policy %d: burst measured %s, want %s", i, got, want)
+		}
+	}
+	limit[1].Rate.N = 4000 // which nothing ever reaches
+	limit[0].Burst = 5
+	short := *tl
+	short.Observations = slices.DeleteFunc(slices.Clone(tl.Observations), func(o timeline.Observation) bool { return o.Sent > 300*time.Millisecond })
+	if j, err = Judge(&short, limit, demanded); err != nil || j.Verdict != Inconclusive || j.Reason != TooFew {
+		t.Errorf("got %s (%s), %v; want inconclusive, too-few: a window that never denied was not measured", j.Verdict, j.Reason, err)
+	}
+}
