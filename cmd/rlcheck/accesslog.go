@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -65,7 +66,7 @@ func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit referenc
 		return nil, err
 	}
 	o.Outcome = outcome
-	l, err := accesslog.Read(in, name, o)
+	l, err := readLog(in, name, o)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +79,25 @@ func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit referenc
 	f.shared = f.shared || l.Lossy
 	e.logNotes(l, name, f)
 	return l, nil
+}
+
+// heldLog is the size of a file, in bytes, up to which a log is read once and kept, instead of twice.
+const heldLog = 16 << 20
+
+// readLog reads a log; a large one of which the file can be read again is not kept.
+func readLog(in io.Reader, name string, o accesslog.Options) (*accesslog.Log, error) {
+	if file, ok := in.(io.ReadSeeker); ok {
+		if at, err := file.Seek(0, io.SeekCurrent); err == nil { // else it is a pipe
+			end, err := file.Seek(0, io.SeekEnd)
+			if _, back := file.Seek(at, io.SeekStart); err != nil || back != nil {
+				return nil, errors.Join(err, back)
+			}
+			if end-at > heldLog {
+				return accesslog.Survey(file, name, o)
+			}
+		}
+	}
+	return accesslog.Read(in, name, o)
 }
 
 // outcome returns what a status means, given what it means by itself.
@@ -139,12 +159,7 @@ func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
 
 // unnamed lists the statuses of answers that are neither admissions nor denials, the most frequent first.
 func unnamed(l *accesslog.Log) string {
-	counts := map[int]int{}
-	for o := range l.All() {
-		if o.Outcome == timeline.Unknown && o.Status > 0 {
-			counts[o.Status]++
-		}
-	}
+	counts := l.Unnamed
 	statuses := slices.Sorted(maps.Keys(counts))
 	slices.SortStableFunc(statuses, func(a, b int) int { return counts[b] - counts[a] })
 	var out []string

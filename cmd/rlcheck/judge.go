@@ -73,7 +73,8 @@ func judgeStream(r *timeline.Reader, f *checkFlags, limit reference.Limit) (*che
 // streamGCPercent is the target of the garbage collector while a recording is judged as it is read.
 const streamGCPercent = 25
 
-// judgeLog judges an access log, which is read whole before, as its lines are in the order of their ends.
+// judgeLog judges an access log, which is read whole before: its lines are in the order of their ends, and when it ended is
+// known at its end.
 func (e *env) judgeLog(in io.Reader, name string, f *checkFlags, limit reference.Limit) (*check.Judgement, timeline.Counts, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
 	l, err := e.accessLog(in, name, f, limit)
@@ -81,10 +82,11 @@ func (e *env) judgeLog(in io.Reader, name string, f *checkFlags, limit reference
 		return nil, timeline.Counts{}, err
 	}
 	s := check.NewStream(limit, l.Header, f.options())
-	for o := range l.All() {
-		if f.wants(o.Partition) && s.Observe(o) != nil {
-			break // Finish returns it
-		}
+	err = l.Each(func(o *timeline.Observation) bool {
+		return !f.wants(o.Partition) || s.Observe(o) == nil // Finish returns it
+	})
+	if err != nil {
+		return nil, timeline.Counts{}, err
 	}
 	j, err := s.Finish()
 	return j, s.Counts(), err

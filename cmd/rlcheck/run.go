@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ type runFlags struct {
 	set, only, skip, outputs, allow              []string
 	strict, dryRun                               bool
 	seed                                         uint64
+	retries                                      int
 }
 
 func newRunCmd(e *env) *cobra.Command {
@@ -53,6 +55,7 @@ other, judges each recording against the declared limit and writes reports.`,
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show requests, duration and hosts, and send nothing")
 	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
 	fl.StringVar(&f.redis, "redis", "", "where the embedded target keeps its state: a redis:// URL, or embedded (default memory)")
+	fl.IntVar(&f.retries, "retries", 0, "record a scenario that showed too little again, for new clients, so often (a FAIL never)")
 	fl.StringVar(&f.failOn, "fail-on", "", "fail: exit 0 for inconclusive; inconclusive: exit 1 for it (default exit 3)")
 	return cmd
 }
@@ -61,6 +64,9 @@ other, judges each recording against the declared limit and writes reports.`,
 func (e *env) run(args []string, f runFlags) error {
 	if f.failOn != "" && f.failOn != "fail" && f.failOn != "inconclusive" {
 		return usagef("--fail-on %q: it is fail or inconclusive", f.failOn)
+	}
+	if f.retries < 0 || f.retries > maxRetries {
+		return usagef("--retries %d: it is 0 to %d", f.retries, maxRetries)
 	}
 	outs, err := parseOutputs(f.outputs, "table")
 	if err != nil {
@@ -79,7 +85,7 @@ func (e *env) run(args []string, f runFlags) error {
 		return err
 	}
 	if f.dryRun {
-		return e.dryRun(chosen, f.allow)
+		return e.dryRun(chosen, f)
 	}
 	ctx, stop := interruptible()
 	defer stop()
@@ -122,7 +128,7 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 		if len(chosen) > 1 {
 			label = fmt.Sprintf("%d/%d %s", i+1, len(chosen), s.ID)
 		}
-		done, err := e.one(ctx, s, trialOf{label, keys, textOf(sources, s.File), dir, f, red})
+		done, err := e.enough(ctx, s, trialOf{label, keys, textOf(sources, s.File), dir, f, red})
 		if err != nil {
 			whole = false
 			e.say.problem(err)
@@ -151,6 +157,30 @@ type trialOf struct {
 	red         redactor
 }
 
+// maxRetries bounds --retries.
+const maxRetries = 20
+
+// enough runs a scenario until its recording shows enough, or as often as --retries says. The recordings that did not are kept
+// as timeline-1.ndjson and so on, and the notes of the last one tell of them.
+func (e *env) enough(ctx context.Context, s *scenario.Scenario, t trialOf) (report.Scenario, error) {
+	keys := t.keys
+	var notes []string
+	var errs []error
+	for n := 1; ; n++ {
+		out, err := e.one(ctx, s, t)
+		errs = append(errs, err)
+		little := out.Verdict == check.Inconclusive && (out.Reason == check.ScheduleMissed || out.Reason == check.TooFew)
+		if !little || n > t.flags.retries || ctx.Err() != nil {
+			out.Header.Notes = append(notes, out.Header.Notes...)
+			return out, errors.Join(errs...)
+		}
+		file := fmt.Sprintf("timeline-%d.ndjson", n)
+		errs = append(errs, t.dir.keep(s.ID, file, func(w io.Writer) error { return timeline.Write(w, out.Timeline) }))
+		notes = append(notes, fmt.Sprintf("recording %d (%s) was INCONCLUSIVE: %s: %s", n, file, out.Reason, out.Detail))
+		t.keys = fmt.Sprintf("%s-%d", keys, n+1)
+	}
+}
+
 // one runs one scenario and keeps its files.
 func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (report.Scenario, error) {
 	var bar *meter
@@ -177,7 +207,7 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (report.
 }
 
 // dryRun prints what the scenarios would send.
-func (e *env) dryRun(chosen []*scenario.Scenario, allow []string) error {
+func (e *env) dryRun(chosen []*scenario.Scenario, f runFlags) error {
 	requests, duration := 0, time.Duration(0)
 	hosts := map[string]bool{}
 	var order []string
@@ -188,11 +218,11 @@ func (e *env) dryRun(chosen []*scenario.Scenario, allow []string) error {
 			e.say.resultf("  %s\n", p.Text)
 		}
 		e.say.resultf("  at most %d requests over %d connections, at least %s, to %s\n\n", sum.Requests, sum.Connections, sum.Duration, strings.Join(sum.Hosts, " and "))
-		requests, duration = requests+sum.Requests, duration+sum.Duration
+		requests, duration = requests+(1+f.retries)*sum.Requests, duration+sum.Duration
 		for _, h := range sum.Hosts {
 			if !hosts[h] {
 				hosts[h] = true
-				order = append(order, h+needsAllow(h, allow))
+				order = append(order, h+needsAllow(h, f.allow))
 			}
 		}
 	}

@@ -78,6 +78,16 @@ var polite = map[string]func(limiter http.Handler) http.Handler{
 	"breaks": func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	},
+	// hesitates takes so long for its first eighteen answers that they show nothing.
+	"hesitates": func(h http.Handler) http.Handler {
+		var n atomic.Int64
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if n.Add(1) <= 18 {
+				time.Sleep(300 * time.Millisecond)
+			}
+			h.ServeHTTP(w, r)
+		})
+	},
 	// echoes repeats in a denial what it was sent.
 	"echoes": func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -154,9 +164,10 @@ func servePolitely(ts *testscript.TestScript, l net.Listener, count *counter, ar
 	ts.Check(err)
 	h, err := target.New(target.Options{Limit: limit, PartitionHeader: "X-Api-Key"})
 	ts.Check(err)
+	wrapped := wrap(h)
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		count.n.Add(1)
-		wrap(h).ServeHTTP(w, r)
+		wrapped.ServeHTTP(w, r)
 	})}
 	go func() { _ = s.Serve(l) }()
 	ts.Defer(func() { _ = s.Close(); _ = h.Close() })

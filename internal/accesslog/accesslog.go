@@ -32,7 +32,8 @@ const (
 // Formats are all formats.
 func Formats() []Format { return []Format{Nginx, NginxJSON, HAProxy, Envoy, EnvoyJSON, Caddy, ALB} }
 
-// MaxRequests is the most requests of one log that are kept: they are held in memory, 32 bytes each, to be sorted by their beginning.
+// MaxRequests is the most requests of one log that Read keeps: they are held in memory, 32 bytes each, to be sorted by their
+// beginning.
 const MaxRequests = 100_000_000
 
 // Options say how a log is read. The zero value but for Format reads the default layout of a server, tells clients apart by
@@ -83,11 +84,16 @@ type Log struct {
 	Lossy bool
 	// ZoneUnknown tells that times had no zone and were read as UTC.
 	ZoneUnknown bool
+	// Unnamed counts, by status, the answers that are neither admissions nor denials. May be nil.
+	Unnamed map[int]int
 
-	// records ascend by their beginning; names has the name of each partition, zero the Unix time of zero.
+	// records ascend by their beginning, names has the name of each partition; both are empty where the log can be read
+	// again. zero is the Unix time of zero.
 	records []record
 	names   []string
 	zero    int64
+	order   survey
+	again   *again
 }
 
 // record is what is kept of one request.
@@ -100,10 +106,10 @@ type record struct {
 }
 
 // Len returns the number of requests.
-func (l *Log) Len() int { return len(l.records) }
+func (l *Log) Len() int { return l.order.n }
 
-// All returns the observations, ascending by Sent, those that began at the same instant ascending by line. Seq is the number
-// of the line. The observation is overwritten by the next one.
+// All returns the observations of a log that Read returned, ascending by Sent, those that began at the same instant ascending
+// by line. Seq is the number of the line. The observation is overwritten by the next one.
 func (l *Log) All() iter.Seq[*timeline.Observation] {
 	return func(yield func(*timeline.Observation) bool) {
 		var o timeline.Observation
@@ -115,7 +121,7 @@ func (l *Log) All() iter.Seq[*timeline.Observation] {
 	}
 }
 
-// Timeline returns all observations in memory, some 200 bytes each.
+// Timeline returns all observations of a log that Read returned in memory, some 200 bytes each.
 func (l *Log) Timeline() *timeline.Timeline {
 	tl := &timeline.Timeline{Header: l.Header, Observations: make([]timeline.Observation, len(l.records))}
 	for i := range tl.Observations {
@@ -126,12 +132,7 @@ func (l *Log) Timeline() *timeline.Timeline {
 
 func (l *Log) observation(i int, o *timeline.Observation) {
 	rec := &l.records[i]
-	sent := time.Duration(rec.from - l.zero)
-	*o = timeline.Observation{Arrival: timeline.Arrival{Seq: int(rec.line), Partition: l.names[rec.partition], At: sent, Cost: 1},
-		Sent: sent, FirstByte: time.Duration(rec.to - l.zero), Answered: rec.status > 0, Status: int(rec.status), Outcome: rec.outcome}
-	if !o.Answered {
-		o.Error = "unanswered"
-	}
+	l.fill(o, rec, partitionOf(l.names, rec.partition))
 }
 
 // StatusOutcome is what a status in a log says by itself: 2xx and 304 are Allowed, 429 is Denied, all else is Unknown. Other

@@ -23,8 +23,13 @@ type reader struct {
 	whole bool
 	match []field
 
-	out      Log
-	numbers  map[string]uint32
+	out     Log
+	numbers map[string]uint32
+	order   survey
+	unnamed map[int]int
+	// keep takes a request instead of out; where it returns false no more is read.
+	keep     func(rec record) bool
+	enough   bool
 	problems problems
 	// cut tells that the last line is not whole.
 	cut bool
@@ -44,7 +49,7 @@ func newReader(name string, o Options) (*reader, error) {
 	if o.Outcome == nil {
 		o.Outcome = StatusOutcome
 	}
-	r := &reader{o: o, layout: l, numbers: map[string]uint32{}, problems: problems{file: name}, firstTo: math.MaxInt64, lastEnd: math.MinInt64}
+	r := &reader{o: o, layout: l, numbers: map[string]uint32{}, unnamed: map[int]int{}, problems: problems{file: name}, firstTo: math.MaxInt64, lastEnd: math.MinInt64}
 	fields, err := r.fields(t)
 	if err != nil {
 		return nil, err
@@ -113,7 +118,11 @@ func (r *reader) readAll(in io.Reader) error {
 			continue
 		}
 		r.out.Lines++
-		if f := r.take(line, number); f.foreign {
+		f := r.take(line, number)
+		if r.enough {
+			return nil
+		}
+		if f.foreign {
 			r.out.Foreign++
 		} else if f.found() {
 			if !ended && !f.final {
@@ -168,17 +177,24 @@ func (r *reader) take(line []byte, number int) flaw {
 		r.out.Keyless++
 		return flaw{}
 	}
-	if len(r.out.records) == MaxRequests || number > math.MaxUint32 {
-		return flaw{what: fmt.Sprintf("request %d", MaxRequests+1), why: "more are not held in memory", mend: "split the log by time", final: true}
+	if r.keep == nil && len(r.out.records) == MaxRequests || number > math.MaxUint32 {
+		return flaw{what: fmt.Sprintf("request %d", r.order.n+1), why: "more are not held in memory", mend: "split the log by time", final: true}
 	}
 	rec := record{from: s.from, to: max(s.to, s.from), line: uint32(number), status: uint16(status)}
 	if status > 0 {
-		rec.outcome = r.o.Outcome(status)
+		if rec.outcome = r.o.Outcome(status); rec.outcome == timeline.Unknown {
+			r.unnamed[status]++
+		}
 	}
+	r.order.add(rec.from)
 	if !r.whole {
 		rec.partition = r.number(r.v.get(r.by))
 	}
-	r.out.records = append(r.out.records, rec)
+	if r.keep == nil {
+		r.out.records = append(r.out.records, rec)
+	} else if !r.keep(rec) {
+		r.enough = true
+	}
 	return flaw{}
 }
 
@@ -245,7 +261,7 @@ func (r *reader) follow(s span) flaw {
 func (r *reader) finish(last int) error {
 	nothing := timeline.ParseError{Line: last, What: "no request", Why: "there is nothing to judge"}
 	switch n := r.out.Lines; {
-	case r.problems.count > 0 || len(r.out.records) > 0:
+	case r.problems.count > 0 || r.order.n > 0:
 	case n > 0 && r.out.Skipped == n:
 		nothing.Why = fmt.Sprintf("none of %d lines can be read; line %d has %s: %s", n, r.out.FirstSkipped.Line, r.out.FirstSkipped.What, r.out.FirstSkipped.Why)
 		r.problems.add(nothing)
@@ -272,7 +288,8 @@ const usualLongest = int64(time.Minute)
 func (r *reader) log() *Log {
 	l := &r.out
 	slices.SortFunc(l.records, func(a, b record) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
-	l.zero = time.Unix(0, l.records[0].from).Unix() * second // the whole second before
+	l.order, l.Unnamed = r.order, r.unnamed
+	l.zero = time.Unix(0, l.order.first).Unix() * second // the whole second before
 	l.Header = timeline.Header{Started: time.Unix(0, l.zero).UTC(), WallError: r.o.WallError}
 	if r.whole {
 		l.names = []string{""}

@@ -1,0 +1,189 @@
+package accesslog
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// survey is what is known of the order of the requests in a log.
+type survey struct {
+	n int
+	// first and last are the smallest and the largest beginning of an interval, disorder the most by which one began before
+	// another in front of it.
+	first, last, disorder int64
+}
+
+func (s *survey) add(from int64) {
+	if s.n == 0 {
+		s.first, s.last = from, from
+	}
+	s.first, s.last = min(s.first, from), max(s.last, from)
+	s.disorder = max(s.disorder, s.last-from)
+	s.n++
+}
+
+// Survey reads a log as Read does, but keeps no request: Each reads it again. Its memory follows the requests in flight, as
+// a line is written when its request ends, and the number of partitions. What is written behind the log meanwhile is left
+// out.
+func Survey(in io.ReadSeeker, name string, o Options) (*Log, error) {
+	begin, err := in.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newReader(name, o)
+	if err != nil {
+		return nil, err
+	}
+	r.keep = func(record) bool { return true }
+	read := &counted{r: in}
+	if err := r.readAll(read); err != nil {
+		return nil, err
+	}
+	l := r.log()
+	l.again = &again{in, begin, read.n, name, o}
+	return l, nil
+}
+
+// counted counts what is read.
+type counted struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// again is where a log can be read again, how many bytes of it, and how.
+type again struct {
+	in          io.ReadSeeker
+	begin, size int64
+	name        string
+	o           Options
+}
+
+// errChanged tells that a log was another one when it was read again.
+var errChanged = errors.New("its lines are not those of the first reading")
+
+// Each calls take for every observation, ascending by Sent, those that began at the same instant ascending by line, until
+// it returns false. The observation is overwritten by the next one. A log that Survey returned is read again: the error is
+// of type timeline.Errors where it has changed.
+func (l *Log) Each(take func(o *timeline.Observation) bool) error {
+	if l.again == nil {
+		for o := range l.All() {
+			if !take(o) {
+				break
+			}
+		}
+		return nil
+	}
+	r, err := newReader(l.again.name, l.again.o)
+	if err != nil {
+		return err
+	}
+	if _, err := l.again.in.Seek(l.again.begin, io.SeekStart); err != nil {
+		return err
+	}
+	q := &inFlight{disorder: l.order.disorder, last: l.order.first}
+	var o timeline.Observation
+	on := true
+	give := func(until int64) bool {
+		for on && len(q.heap) > 0 && q.heap[0].from <= until {
+			rec := q.pop()
+			l.fill(&o, &rec, partitionOf(r.out.names, rec.partition))
+			on = take(&o)
+		}
+		return on
+	}
+	r.keep = func(rec record) bool {
+		if !q.push(rec) {
+			on = false
+			return false
+		}
+		return give(q.last - q.disorder)
+	}
+	if err := r.readAll(io.LimitReader(l.again.in, l.again.size)); err != nil {
+		return err
+	}
+	if give(q.last); on && r.order == l.order || !on && !q.late {
+		return nil
+	}
+	return timeline.Errors{{File: l.again.name, Line: 1, What: "the log changed while it was read", Why: errChanged.Error(),
+		Mend: "copy it, and judge the copy", Err: errChanged}}
+}
+
+// inFlight holds the requests of which one that began earlier may still come: a heap, the earliest first.
+type inFlight struct {
+	heap []record
+	// last is the latest beginning so far, disorder the most by which a later one is earlier than it.
+	last, disorder int64
+	// late tells that one came that was earlier still.
+	late bool
+}
+
+func before(a, b *record) bool {
+	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) < 0
+}
+
+// push adds a request, or returns false for one that comes too late.
+func (q *inFlight) push(rec record) bool {
+	if rec.from < q.last-q.disorder {
+		q.late = true
+		return false
+	}
+	q.last = max(q.last, rec.from)
+	q.heap = append(q.heap, rec)
+	k := len(q.heap) - 1
+	for k > 0 && before(&rec, &q.heap[(k-1)/2]) {
+		q.heap[k] = q.heap[(k-1)/2]
+		k = (k - 1) / 2
+	}
+	q.heap[k] = rec
+	return true
+}
+
+func (q *inFlight) pop() record {
+	first := q.heap[0]
+	n := len(q.heap) - 1
+	rec := q.heap[n]
+	q.heap = q.heap[:n]
+	k := 0
+	for child := 1; child < n; child = 2*k + 1 {
+		if child+1 < n && before(&q.heap[child+1], &q.heap[child]) {
+			child++
+		}
+		if !before(&q.heap[child], &rec) {
+			break
+		}
+		q.heap[k] = q.heap[child]
+		k = child
+	}
+	if n > 0 {
+		q.heap[k] = rec
+	}
+	return first
+}
+
+// partitionOf returns the name of a partition; there may be one without a name alone.
+func partitionOf(names []string, k uint32) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return names[k]
+}
+
+// fill makes the observation of a request.
+func (l *Log) fill(o *timeline.Observation, rec *record, partition string) {
+	sent := time.Duration(rec.from - l.zero)
+	*o = timeline.Observation{Arrival: timeline.Arrival{Seq: int(rec.line), Partition: partition, At: sent, Cost: 1},
+		Sent: sent, FirstByte: time.Duration(rec.to - l.zero), Answered: rec.status > 0, Status: int(rec.status), Outcome: rec.outcome}
+	if !o.Answered {
+		o.Error = "unanswered"
+	}
+}
