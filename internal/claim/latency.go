@@ -35,6 +35,10 @@ func (r *recording) latency(b LatencyBound) check.Claim {
 	if why := r.overloaded(); why != "" {
 		return check.Claim{ID: id, Reason: check.ScheduleMissed, Text: text + "; but " + why + ", so the time may be ours"}
 	}
+	if over := r.slowerThan(b.Max, obs); over <= len(obs)-rank {
+		return check.Claim{ID: id, Reason: check.ScheduleMissed,
+			Text: fmt.Sprintf("%s; but of those over it only %d are so without the time in which requests were sent late, so the time may be ours", text, over)}
+	}
 	if b.Quantile < 1 && rank == len(obs) {
 		return tooFew(id, fmt.Sprintf("%s; but so few answers have no %s below their largest", text, name))
 	}
@@ -45,6 +49,27 @@ func (r *recording) latency(b LatencyBound) check.Claim {
 	return settle(id, text, []check.Finding{witness(check.Finding{Kind: Latency, Seen: int64(seen), Bound: int64(b.Max),
 		Text: fmt.Sprintf("%s: %d of %d took longer than %s, at most %d may; the slowest is #%d with %s", text, len(over), len(obs),
 			millis(b.Max), len(obs)-rank, slowest.Seq, millis(service(slowest)))}, over...)})
+}
+
+// slowerThan counts the observations whose service time is over most even without the time in which the recorder was late:
+// when it cannot send what is due it cannot read what has come either, and a target on the same machine may not run.
+func (r *recording) slowerThan(most time.Duration, obs []*timeline.Observation) int {
+	stalls := r.stalls()
+	n := 0
+	for _, o := range obs {
+		took := service(o)
+		first, _ := slices.BinarySearchFunc(stalls, o.Sent, func(s stall, t time.Duration) int { return cmp.Compare(s.to, t) })
+		for _, s := range stalls[first:] {
+			if s.from >= o.FirstByte {
+				break
+			}
+			took -= min(o.FirstByte, s.to) - max(o.Sent, s.from)
+		}
+		if took > most {
+			n++
+		}
+	}
+	return n
 }
 
 // service is the service time of an answered observation.

@@ -72,6 +72,38 @@ func TestLatencyIsNotBlamedOnTheTarget(t *testing.T) {
 	}
 }
 
+// TestLatencyWithoutStalls: a hundred answers a millisecond apart, of which twenty take 30 ms.
+func TestLatencyWithoutStalls(t *testing.T) {
+	slow := func(late ...int) *timeline.Timeline {
+		tl := spread(100)
+		for i := range tl.Observations {
+			o := &tl.Observations[i]
+			o.At = time.Duration(i) * ms
+			o.Sent, o.FirstByte = o.At, o.At+ms
+			if i >= 40 && i < 60 {
+				o.FirstByte = 70*ms + ms/2
+			}
+		}
+		for _, i := range late {
+			tl.Observations[i].Sent += 4 * ms
+			tl.Observations[i].FirstByte += 4 * ms
+		}
+		return tl
+	}
+	every := func(from, to int) (late []int) {
+		for i := from; i < to; i++ {
+			late = append(late, i)
+		}
+		return late
+	}
+	run(t, bound(0.9, 10*ms), []row{
+		{"sent in time", slow(), "fail", "20 of 100 took longer than 10.000 ms"},
+		{"late before and after", slow(append(every(0, 30), every(80, 100)...)...), "fail", ""},
+		{"late in all of it", slow(every(30, 80)...), "schedule-missed", "only 0 are so without the time in which requests were sent late"},
+		{"late in a third of it", slow(every(60, 64)...), "fail", ""},
+	})
+}
+
 func TestLatencyNamesTheSlowest(t *testing.T) {
 	c := one(t, spread(100), bound(0.5, 95*ms-1))
 	if c.Verdict != check.Pass {

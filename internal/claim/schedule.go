@@ -32,6 +32,29 @@ func (r *recording) lateP99() (time.Duration, *timeline.Observation) {
 	return lateness(at), at
 }
 
+// stall is a time in which a request was due and not yet sent.
+type stall struct{ from, to time.Duration }
+
+// stalls returns the times in which the recorder was late, ascending and apart from each other.
+func (r *recording) stalls() []stall {
+	var all []stall
+	for i := range r.tl.Observations {
+		if o := &r.tl.Observations[i]; lateness(o) > 0 {
+			all = append(all, stall{o.At, o.Sent})
+		}
+	}
+	slices.SortFunc(all, func(a, b stall) int { return cmp.Compare(a.from, b.from) })
+	apart := all[:0]
+	for _, s := range all {
+		if n := len(apart); n > 0 && s.from <= apart[n-1].to {
+			apart[n-1].to = max(apart[n-1].to, s.to)
+			continue
+		}
+		apart = append(apart, s)
+	}
+	return apart
+}
+
 // schedule judges that the plan was kept. That it was not is never the target's fault, so it is never a Fail.
 func (r *recording) schedule(bound time.Duration) check.Claim {
 	c := check.Claim{ID: "schedule"}
