@@ -21,6 +21,9 @@ func (a *asker) over(h *history, b bound) bool {
 	if !ok || bk.startsEmpty {
 		return b.over(h) != nil
 	}
+	if tooDear(h, bk.burst) != nil {
+		return true
+	}
 	if len(a.done) < len(h.admitted) {
 		a.done = make([]bool, 2*len(h.admitted))
 	}

@@ -49,6 +49,9 @@ func (b bucket) fits(span int64, units int64) bool {
 
 // over sweeps the instants at which intervals end, keeping the starts that a violated span may still have.
 func (b bucket) over(h *history) *breach {
+	if br := tooDear(h, b.burst); br != nil {
+		return br
+	}
 	if b.startsEmpty && !h.joined(maxTime) { // else it was created before
 		if br := b.overSinceEmpty(h); br != nil {
 			return br

@@ -27,3 +27,29 @@ func TestTooCostlyRequestsAreDenied(t *testing.T) {
 		}
 	}
 }
+
+// A request that costs more than a full start admits is never allowed, wherever windows begin and however late its answer.
+func TestTooCostlyRequestsAreNotAllowed(t *testing.T) {
+	for _, spec := range []string{"token-bucket,rate=1/s,burst=5", "token-bucket,rate=1/s,burst=5,count=all", "fixed-window,rate=5/1s",
+		"fixed-window,rate=5/1s,align=first", "fixed-window,rate=5/1s,align=unknown", "fixed-window,rate=5/1s,phase=0s,count=all",
+		"sliding-window-log,rate=5/1s", "sliding-window-counter,rate=5/1s", "sliding-window-counter,rate=5/1s,align=unknown",
+		"sliding-window-counter,rate=5/1s,align=first", "token-bucket,rate=1/s,burst=9 + fixed-window,rate=5/1s,align=unknown"} {
+		limit, err := reference.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for cost, want := range map[int64]Verdict{5: Pass, 6: Fail} {
+			tl := &timeline.Timeline{Observations: []timeline.Observation{{
+				Arrival: timeline.Arrival{Cost: cost}, Sent: 50 * time.Millisecond, FirstByte: 9 * time.Second, Answered: true,
+				Status: 200, Outcome: timeline.Allowed}}}
+			j, err := Judge(tl, limit, Options{SkipMeasure: true})
+			if err != nil || j.Verdict != want {
+				t.Errorf("%s, an admission of cost %d: got %v (%s), %v, want %s", spec, cost, j.Verdict, j.Reason, err, want)
+			} else if want == Fail {
+				if got, text := j.Partitions[0].Findings[0].Text, "request #0 of cost 6 was allowed; a full start admits 5"; got != text {
+					t.Errorf("%s: got %q, want %q", spec, got, text)
+				}
+			}
+		}
+	}
+}

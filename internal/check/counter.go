@@ -82,6 +82,9 @@ func (c counter) heaviest(prev, k, t int64) int64 {
 // over asks what the admissions alone leave no room for, which holds where denied requests are counted too; then what
 // all the requests do.
 func (c counter) over(h *history) *breach {
+	if br := tooDear(h, c.quota); br != nil {
+		return br
+	}
 	if br := c.overAdmitted(h); br != nil || !c.all {
 		return br
 	}

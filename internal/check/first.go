@@ -101,6 +101,9 @@ func (w *opener) earliestEnd(from int64) int64 {
 }
 
 func (f first) over(h *history) *breach {
+	if br := tooDear(h, f.quota); br != nil {
+		return br
+	}
 	open := f.openings(h)
 	return overfull(h.admitted, func() func(int) seat { return f.seats(h.admitted, open) }, f.quota)
 }

@@ -17,6 +17,9 @@ func newFixed(p reference.Policy, from, to int64) fixed {
 }
 
 func (f fixed) over(h *history) *breach {
+	if br := tooDear(h, f.quota); br != nil {
+		return br
+	}
 	if f.all {
 		return f.overCounting(h, h.all)
 	}

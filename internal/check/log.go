@@ -23,6 +23,9 @@ func newWindowLog(p reference.Policy) windowLog {
 const spans = 4
 
 func (l windowLog) over(h *history) *breach {
+	if br := tooDear(h, l.quota); br != nil {
+		return br
+	}
 	if l.all {
 		return l.overCounting(h, h.all)
 	}

@@ -32,6 +32,9 @@ func (s sentence) print(f Finding, br *breach) string {
 
 // over: 110 requests allowed within 0.930 s; at most 100 + floor(10/s * 0.930 s) = 109 are possible.
 func (s sentence) over(f Finding, br *breach) string {
+	if len(br.events) == 1 && br.events[0].cost > s.pol.Full() {
+		return fmt.Sprintf("request #%d of cost %d was allowed; a full start admits %d", s.lastAllowed(), br.seen, s.pol.Full())
+	}
 	what := s.units(br.seen) + " allowed within " + seconds(f.To-f.From) + s.widened(f, br)
 	if s.pol.Count == reference.CountAll {
 		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were counted before it", s.lastAllowed(), br.seen-1, br.bound)

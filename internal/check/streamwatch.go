@@ -186,7 +186,11 @@ func (w *watch) take(horizon int64) {
 
 func (w *watch) sweep(fresh, ended []event, oldest, horizon int64) {
 	if w.over != nil {
-		if a := w.over.advance(fresh, ended, oldest, horizon); a != nil {
+		a := tooDearAmong(ended, w.plan.bound.full())
+		if a == nil {
+			a = w.over.advance(fresh, ended, oldest, horizon)
+		}
+		if a != nil {
 			w.over = nil
 			w.found = append([]Finding{w.overFinding(a)}, w.found...)
 		}
