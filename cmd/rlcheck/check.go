@@ -11,7 +11,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
 // checkFlags are the flags of `rlcheck check`.
@@ -118,7 +117,7 @@ func (e *env) verdict(j *check.Judgement, limit reference.Limit, c timeline.Coun
 		e.say.resultf("perhaps: %s\n", j.Hint)
 	}
 	if j.Verdict == check.Pass {
-		e.say.resultf("PASS  %s\n", trial.Worth(limit, j.Measured))
+		e.say.resultf("PASS  %s\n", strings.Join(report.Worth(limit, j.Measured), ", "))
 	}
 	e.say.resultf("%s in %s: %d allowed, %d denied, %d unknown\n", plural(c.Sent, "request"), plural(len(j.Partitions), "partition"),
 		c.Allowed, c.Denied, c.Unknown)

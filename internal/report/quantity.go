@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -72,79 +71,6 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return thousands(n) + " " + noun + "s"
-}
-
-// worth says what a verdict on s is worth: each declared parameter and what the recording measured of it, one a line.
-// Empty where no limit is declared.
-func worth(s *Scenario) []string {
-	var out []string
-	for _, line := range worthLines(s) {
-		out = append(out, line.text)
-	}
-	return out
-}
-
-// worthLine is one declared parameter: its value, and what was measured of it.
-type worthLine struct {
-	text     string
-	declared float64
-	measured check.Interval
-}
-
-func worthLines(s *Scenario) []worthLine {
-	var out []worthLine
-	for i, p := range s.Limit {
-		full := worthLine{text: fullNoun(p.Algorithm) + " " + strconv.FormatInt(p.Full(), 10), declared: float64(p.Full())}
-		var rate worthLine
-		if p.Algorithm != reference.Concurrency {
-			rate = worthLine{text: "rate " + p.Rate.String(), declared: float64(p.Rate.N) / p.Rate.Per.Seconds()}
-		}
-		var m check.Measured
-		if s.Judgement != nil {
-			m = s.Judgement.Measured.Of(i, len(s.Limit))
-			full.measured, rate.measured = m.Burst, m.Rate
-			full.text += " (" + measured(m.Burst, "", wholeText) + ")"
-			rate.text += " (" + measured(m.Rate, "/s", perSecond) + ")"
-		}
-		if out = append(out, full); p.Algorithm != reference.Concurrency {
-			out = append(out, rate)
-		}
-		if m.Phase.LoSet && m.Phase.HiSet {
-			out = append(out, worthLine{text: "windows begin at " + seconds(time.Duration(m.Phase.Lo)) + " .. " + seconds(time.Duration(m.Phase.Hi))})
-		}
-	}
-	return out
-}
-
-// fullNoun names what Policy.Full counts.
-func fullNoun(a reference.Algorithm) string {
-	switch a {
-	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
-		return "burst"
-	case reference.LeakyBucketQueue:
-		return "at once"
-	case reference.Concurrency:
-		return "in flight"
-	default:
-		return "quota"
-	}
-}
-
-// measured prints an interval: measured 20..20, measured at least 18, at most 22, not measured. An empty interval, which
-// no value of the parameter explains, says so.
-func measured(v check.Interval, unit string, text func(x float64, up bool) string) string {
-	switch v = finiteEnds(v); {
-	case v.LoSet && v.HiSet && v.Lo > v.Hi:
-		return "measured: no value fits"
-	case v.LoSet && v.HiSet:
-		return "measured " + text(v.Lo, false) + ".." + text(v.Hi, true) + unit
-	case v.LoSet:
-		return "measured at least " + text(v.Lo, false) + unit
-	case v.HiSet:
-		return "measured at most " + text(v.Hi, true) + unit
-	default:
-		return "not measured"
-	}
 }
 
 // finiteEnds is v with its infinite ends open.

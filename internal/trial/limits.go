@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -57,7 +58,7 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 			c.Reason, c.Text = check.SearchLimit, err.Error()
 			return c, nil
 		}
-		if worth = append(worth, Worth(part.limit, j.Measured)); part.limit.String() == s.Limit.String() {
+		if worth = append(worth, strings.Join(report.Worth(part.limit, j.Measured), ", ")); part.limit.String() == s.Limit.String() {
 			all.Measured = j.Measured
 		}
 		if all.Verdict = check.Worst(all.Verdict, j.Verdict); j.Verdict == check.Inconclusive && all.Reason == "" {

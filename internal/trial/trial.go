@@ -18,7 +18,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -281,29 +280,4 @@ func judgeOptions(s *scenario.Scenario) check.Options {
 			BurstExact: r.Burst.Demanded && r.Burst.Ratio == 0, Burst: r.Burst.Ratio, Rate: r.Rate.Ratio,
 		},
 	}
-}
-
-// Worth says what a pass is worth: the declared policy next to the measured one.
-func Worth(l reference.Limit, m check.Measured) string {
-	var all []string
-	for i, p := range l {
-		of, word := m.Of(i, len(l)), "quota"
-		if p.Algorithm == reference.Concurrency {
-			all = append(all, "limit "+itoa(p.Full())+" in flight (measured "+of.Burst.String()+")")
-			continue
-		}
-		if !p.Windowed() && p.Algorithm != reference.SlidingWindowLog {
-			word = "burst"
-		}
-		all = append(all, word+" "+itoa(p.Full())+" (measured "+of.Burst.String()+"), rate "+p.Rate.String()+" (measured "+of.Rate.String()+"/s)"+begins(of.Phase))
-	}
-	return strings.Join(all, "; ")
-}
-
-// begins says when windows begin, where that was measured.
-func begins(phase check.Interval) string {
-	if !phase.LoSet || !phase.HiSet {
-		return ""
-	}
-	return fmt.Sprintf(", windows begin at %s .. %s", time.Duration(phase.Lo), time.Duration(phase.Hi))
 }
