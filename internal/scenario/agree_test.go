@@ -156,7 +156,7 @@ func agreement() []agreementRow {
 		"limit={algorithm: fixed-window, rate: 5/s, charge: completion, hold: 1m30s..}", "limit={algorithm: fixed-window, rate: 5/s, count: own}",
 		"denied.status=[403]", "phases.a.requests=5", "phases.a.requests=20_0", "phases.a.requests=2.5x-1", "phases.a.cost=1", "phases.b.duration=1.1x", "safety.max_duration=1d12h",
 		"phases.b.duration={x: 2}", "phases.b.duration={x: 0.5, max: 3s}", "phases.c.rate=100/s", "phases.c.rate=0.5x", "phases.h.aim=auto", "phases.e={name: z, shape: ramp, from: 1x, to: 2x, requests: 5}",
-		"phases.f.clients=10", "expect.conformance=exact", "expect.resolution.rate=none", "expect.resolution.rate=10%", "expect.fields=[date]",
+		"phases.f.clients=10", "expect.conformance=exact", "expect.resolution.rate=none", "expect.resolution.windowed=60%", "expect.resolution.rate=10%", "expect.fields=[date]",
 		"expect.latency={allowed_max: 1s}", "safety.max_rate=5000/1s", "safety.max_requests=9000",
 		"phases.a.path=//x/%41?y", "phases.a.method=PUT", "phases.a.header={A: b}", "phases.a.spelling=[query]", "phases.m.client=other", "phases.a.connections=kept",
 		"phases.m.limit=3x", "phases.m.limit=none", "phases.m.limit=zero", "phases.o.unnamed=true", "phases.p.addresses=one-network", "target.client_address=Forwarded", "phases.m.limit=gcra,rate=1/s,burst=5", "phases.m.limit={algorithm: fixed-window, rate: 5/s}",

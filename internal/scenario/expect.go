@@ -16,7 +16,7 @@ import (
 // defaultExpect is what a scenario without an expect mapping expects: no contradiction to the limit, the quota measured
 // exactly and the rate to 2 %.
 func defaultExpect() Expect {
-	return Expect{Conformance: Exact, Resolution: Resolution{Burst: Tolerance{Demanded: true}, Rate: Tolerance{Demanded: true, Ratio: 0.02}}}
+	return Expect{Conformance: Exact, Resolution: Resolution{Burst: Tolerance{Demanded: true}, Windowed: Tolerance{Demanded: true}, Rate: Tolerance{Demanded: true, Ratio: 0.02}}}
 }
 
 // latencySpec is the latency mapping: bounds by outcome and quantile, and how long each is, by where it is written.
@@ -49,8 +49,13 @@ func expectKind() kind[Expect] {
 func resolutionKind() kind[Resolution] {
 	return object("resolution", []field[Resolution]{
 		key("burst", toleranceKind(), "Of the burst or quota.", func(r *Resolution) *Tolerance { return &r.Burst }),
+		key("windowed", toleranceKind(), "Of the quota of windows, one of which may begin within a burst; as burst by default.", func(r *Resolution) *Tolerance { return &r.Windowed }),
 		key("rate", toleranceKind(), "Of the rate.", func(r *Resolution) *Tolerance { return &r.Rate }),
-	}, nil)
+	}, func(_ *decoder, n *node, r *Resolution) {
+		if n.get("windowed") == nil {
+			r.Windowed = r.Burst
+		}
+	})
 }
 
 // toleranceKind is the kind of a resolution: exact, none or a share such as 2%.

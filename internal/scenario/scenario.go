@@ -186,7 +186,10 @@ type Expect struct {
 }
 
 // Resolution is how closely a run must measure the limit for a PASS.
-type Resolution struct{ Burst, Rate Tolerance }
+type Resolution struct {
+	// Windowed takes the place of Burst for limits with windows.
+	Burst, Windowed, Rate Tolerance
+}
 
 // Tolerance is how wide the measured interval of a parameter may be. The zero value demands nothing.
 type Tolerance struct {

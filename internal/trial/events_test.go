@@ -104,6 +104,25 @@ expect: {resolution: {burst: exact, rate: none}}
 	}
 }
 
+// What a pass must be worth depends on whether a window may begin in a burst.
+func TestWindowsHaveAResolutionOfTheirOwn(t *testing.T) {
+	for resolution, want := range map[string][2]float64{
+		"{burst: 10%, windowed: 60%, rate: none}": {0.1, 0.6}, "{burst: 10%, rate: none}": {0.1, 0.1}, "{rate: none}": {0, 0},
+		"{burst: 10%, windowed: exact}": {0.1, 0},
+	} {
+		for i, limit := range []string{"gcra,rate=1/s,burst=5", "fixed-window,rate=5/1s"} {
+			src := head + "phases: [{name: a, shape: at-once, requests: 2x}]\nexpect: {resolution: " + resolution + "}\n"
+			s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{Limit: limit})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := judgeOptions(s).Resolution; got.Burst != want[i] || got.BurstExact != (want[i] == 0) {
+				t.Errorf("%s with %s: got %+v, want %g", resolution, limit, got, want[i])
+			}
+		}
+	}
+}
+
 func TestRulesOfAScenario(t *testing.T) {
 	s := parsed(t, `phases:
   - {name: a, shape: at-once, requests: 1, path: /a}

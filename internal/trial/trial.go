@@ -272,12 +272,16 @@ func sum(claims []check.Claim) (v check.Verdict, r check.Reason, detail string) 
 
 func judgeOptions(s *scenario.Scenario) check.Options {
 	r := s.Expect.Resolution
+	burst := r.Burst
+	if slices.ContainsFunc(s.Limit, func(p reference.Policy) bool { return p.Windowed() }) {
+		burst = r.Windowed
+	}
 	return check.Options{
 		Conformance: check.Conformance(s.Expect.Conformance),
 		Shared:      !s.Partition.Exclusive || slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Unnamed }),
 		Hint:        true,
 		Resolution: check.Resolution{
-			BurstExact: r.Burst.Demanded && r.Burst.Ratio == 0, Burst: r.Burst.Ratio, Rate: r.Rate.Ratio,
+			BurstExact: burst.Demanded && burst.Ratio == 0, Burst: burst.Ratio, Rate: r.Rate.Ratio,
 		},
 	}
 }
