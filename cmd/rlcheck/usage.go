@@ -139,6 +139,10 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) err
 		if !set || v == "" {
 			return
 		}
+		if f.Name == "set" && commands(v) {
+			errs = append(errs, usagef("%s: a command does not come from the environment (write --set, or a scenario)", variable(f.Name)))
+			return
+		}
 		var value *pflag.InvalidValueError
 		switch err := cmd.Flags().Set(f.Name, v); {
 		case errors.As(err, &value):
@@ -148,4 +152,11 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) err
 		}
 	})
 	return errors.Join(errs...)
+}
+
+// commands tells whether a setting may bring a command: names one, or brings a whole phase.
+func commands(setting string) bool {
+	path, value, _ := strings.Cut(setting, "=")
+	steps := strings.Split(path, ".")
+	return slices.Contains(steps, "command") || steps[0] == "phases" && strings.ContainsAny(value[:min(len(value), 1)], "[{")
 }

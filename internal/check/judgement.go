@@ -115,18 +115,38 @@ func (r Resolution) short(pol reference.Policy, measured Measured, of string) st
 	}
 	switch {
 	case r.BurstExact && (!m.Burst.LoSet || !m.Burst.HiSet || m.Burst.Lo != m.Burst.Hi):
-		return "the burst" + of + " was measured as " + measured.Burst.String() + ", not exactly"
+		return "the burst" + of + " is known to be " + known(measured.Burst, "") + ", not exactly"
 	case r.Burst > 0 && !m.Burst.within(quota, r.Burst):
-		return fmt.Sprintf("the burst%s was measured as %s, wider than %g %%", of, measured.Burst, 100*r.Burst)
+		return fmt.Sprintf("the burst%s is known to be %s, wider than %g %%", of, known(measured.Burst, ""), 100*r.Burst)
 	case r.Rate > 0 && pol.Algorithm != reference.Concurrency && !m.Rate.within(rate, r.Rate):
-		return fmt.Sprintf("the rate%s was measured as %s/s, wider than %g %%", of, m.Rate, 100*r.Rate)
+		return fmt.Sprintf("the rate%s is known to be %s, wider than %g %%", of, known(m.Rate, "/s"), 100*r.Rate)
 	}
 	return ""
 }
 
-// String prints the interval as 20..20, 9.97..10.04, 3.. or ..7; "nothing" where neither end is known.
+// known says in words what is known of a parameter.
+func known(iv Interval, unit string) string {
+	switch {
+	case iv.LoSet && iv.HiSet:
+		return iv.String() + unit
+	case iv.LoSet:
+		return fmt.Sprintf("at least %.6g%s", iv.Lo, unit)
+	case iv.HiSet:
+		return fmt.Sprintf("at most %.6g%s", iv.Hi, unit)
+	default:
+		return "anything"
+	}
+}
+
+// Empty tells whether no value is left: each is refuted.
+func (iv Interval) Empty() bool { return iv.LoSet && iv.HiSet && iv.Lo > iv.Hi }
+
+// String prints the interval as 20..20, 9.97..10.04, 3.. or ..7; "nothing" where neither end is known, "no value" where
+// none is left.
 func (iv Interval) String() string {
 	switch {
+	case iv.Empty():
+		return "no value"
 	case iv.LoSet && iv.HiSet:
 		return fmt.Sprintf("%.6g..%.6g", iv.Lo, iv.Hi)
 	case iv.LoSet:

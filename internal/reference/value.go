@@ -71,7 +71,10 @@ func ratePair(s string) (Rate, string) {
 		return Rate{}, "a rate is N/PER, such as 10/s or 100/1m"
 	}
 	n, why := whole(strings.TrimSuffix(number, "r"))
-	if why != "" {
+	switch {
+	case why != "" && isDigits(strings.TrimSuffix(number, "r")):
+		return Rate{}, "the number of units is too large: " + why
+	case why != "":
 		return Rate{}, "the number of units is no whole number: " + why
 	}
 	if n < 1 {
@@ -106,6 +109,9 @@ func unit(s string) (time.Duration, bool) {
 	return 0, false
 }
 
+// durationForms says what a duration looks like.
+const durationForms = "a duration is such as 500ms, 10s, 1m30s or 7d"
+
 // duration returns the duration that s writes, or why it is none.
 func duration(s string) (time.Duration, string) {
 	if s == "" {
@@ -121,7 +127,10 @@ func duration(s string) (time.Duration, string) {
 	rest := s
 	if i := strings.IndexByte(s, 'd'); i >= 0 {
 		n, why := whole(s[:i])
-		if why != "" {
+		switch {
+		case strings.Trim(s[:i], "0123456789.,") != "": // the d of another word
+			return 0, durationForms
+		case why != "":
 			return 0, "days are a whole number: " + why
 		}
 		if n > int64((1<<63-1)/day) {
@@ -137,7 +146,7 @@ func duration(s string) (time.Duration, string) {
 	}
 	d, err := time.ParseDuration(rest)
 	if err != nil || rest == "0" {
-		return 0, "a duration is such as 500ms, 10s, 1m30s or 7d"
+		return 0, durationForms
 	}
 	if days+d < days {
 		return 0, "it is longer than 106751d"

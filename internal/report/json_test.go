@@ -47,6 +47,26 @@ func TestVerdictJSONIsThatOfTheDesign(t *testing.T) {
 	}
 }
 
+// An interval whose ends have passed each other holds no value: it is printed as one without ends, and read back as empty.
+func TestAnEmptyIntervalHasNoEnds(t *testing.T) {
+	got, err := VerdictJSON(&check.Judgement{Measured: check.Measured{Burst: between(632, 348), Rate: between(20, 20)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(got), `"burst": []`) || !strings.Contains(string(got), `"rate_per_s": [20, 20]`) {
+		t.Errorf("got %s", got)
+	}
+	for text, want := range map[string]string{`[]`: "no value", `[1,2]`: "1..2", `[null,2]`: "..2", `[1]`: "nothing", `null`: "nothing"} {
+		var in []*float64
+		if err := json.Unmarshal([]byte(text), &in); err != nil {
+			t.Fatal(err)
+		}
+		if got := fromInterval(in).String(); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
 func TestVerdictJSONOfNothingHasEmptyLists(t *testing.T) {
 	got, err := VerdictJSON(&check.Judgement{Partitions: []check.PartitionVerdict{{}}})
 	if err != nil {

@@ -161,7 +161,14 @@ func fromMeasured(m jsonMeasured) check.Measured {
 	return out
 }
 
-func fromInterval(in [2]*float64) (out check.Interval) {
+// fromInterval reads what toInterval writes; an interval of one or of many ends is none.
+func fromInterval(in []*float64) (out check.Interval) {
+	if in != nil && len(in) == 0 {
+		return check.Interval{Lo: 1, Hi: 0, LoSet: true, HiSet: true}
+	}
+	if len(in) != 2 {
+		return out
+	}
 	if in[0] != nil {
 		out.Lo, out.LoSet = *in[0], true
 	}

@@ -231,6 +231,9 @@ func (s *screen) table(head []string, align []tw.Align, rows [][]string) error {
 		return err
 	}
 	for _, l := range strings.Split(strings.TrimRight(b.String(), "\n"), "\n") {
+		if strings.HasPrefix(l, "─") { // the line below the head is as long as the padded cells, one more than what is printed
+			l = strings.TrimSuffix(l, "─")
+		}
 		s.line("%s", strings.TrimRight(l, " "))
 	}
 	return nil

@@ -53,10 +53,11 @@ type jsonFinding struct {
 	Limit        string `json:"limit,omitempty"`
 }
 
-// jsonMeasured has intervals [lo, hi]; an end that no observation bounds is null.
+// jsonMeasured has intervals [lo, hi]; an end that no observation bounds is null, and an interval without ends, [], is empty:
+// no value explains the recording.
 type jsonMeasured struct {
-	Burst [2]*float64 `json:"burst"`
-	Rate  [2]*float64 `json:"rate_per_s"`
+	Burst []*float64  `json:"burst"`
+	Rate  []*float64  `json:"rate_per_s"`
 	Phase *[2]float64 `json:"phase_ns,omitempty"`
 	// Policies has, for a limit of several policies, what was measured of each; the fields above are then null.
 	Policies []jsonMeasured `json:"policies,omitempty"`
@@ -121,8 +122,12 @@ func toMeasured(m check.Measured) jsonMeasured {
 	return out
 }
 
-func toInterval(v check.Interval) (out [2]*float64) {
+func toInterval(v check.Interval) []*float64 {
 	v = finiteEnds(v)
+	if v.Empty() {
+		return []*float64{}
+	}
+	out := make([]*float64, 2)
 	if v.LoSet {
 		out[0] = &v.Lo
 	}

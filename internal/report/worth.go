@@ -81,7 +81,7 @@ func fullNoun(a reference.Algorithm) string {
 // no value of the parameter explains, says so.
 func measured(v check.Interval, unit string, text func(x float64, up bool) string) string {
 	switch v = finiteEnds(v); {
-	case v.LoSet && v.HiSet && v.Lo > v.Hi:
+	case v.Empty():
 		return "measured: no value fits"
 	case v.LoSet && v.HiSet:
 		return "measured " + text(v.Lo, false) + ".." + text(v.Hi, true) + unit
