@@ -10,6 +10,7 @@ import (
 // TestAxesHoldTheirOwnLimiter: a limiter with an axis is never accused under its own SPEC, and is under one without.
 func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 	cases := []struct{ right, wrong string }{
+		{"token-bucket,rate=1..2/20ns,burst=2..3,ban=25ns", "token-bucket,rate=1..2/20ns,burst=2..3"},
 		{"token-bucket,rate=1/20ns,burst=3,ttl=15ns", "token-bucket,rate=1/20ns,burst=3"},
 		{"sliding-window-log,rate=3/60ns,ttl=15ns", "sliding-window-log,rate=3/60ns"},
 		{"fixed-window,rate=3/60ns,phase=10ns,ttl=15ns", "fixed-window,rate=3/60ns,phase=10ns"},

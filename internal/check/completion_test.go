@@ -376,3 +376,44 @@ func atLeast(t *testing.T, spec string, c catches, share float64) {
 		t.Errorf("%s: caught %s, want %.1f %%", spec, c, 100*share)
 	}
 }
+
+// TestStreamsKeepTheLastByte: a stream that keeps nothing as it was gives the verdict of Judge, also where that depends on
+// when the last byte was read.
+func TestStreamsKeepTheLastByte(t *testing.T) {
+	told := 0
+	for _, c := range completionSpecs {
+		limit, err := reference.Parse(c.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lim, err := reference.NewLimit(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fails := 0
+		for round := range 200 {
+			r := rand.New(rand.NewPCG(9, uint64(round)))
+			tl := servedHistory(r, lim, limit[0], 3, round%4 == 0)
+			want := byBounds(tl, limit, Options{SkipMeasure: true})
+			got := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r))
+			if kindsOf(got) != kindsOf(want) {
+				t.Fatalf("%s, round %d: got %s, want %s", c.spec, round, kindsOf(got), kindsOf(want))
+			}
+			if want.Verdict == Fail {
+				fails++
+			}
+			for i := range tl.Observations {
+				tl.Observations[i].Done = 0
+			}
+			if kindsOf(byBounds(tl, limit, Options{SkipMeasure: true})) != kindsOf(want) {
+				told++
+			}
+		}
+		if fails == 0 {
+			t.Errorf("%s: no history failed: the test says too little", c.spec)
+		}
+	}
+	if told < 50 {
+		t.Errorf("the last byte changed the verdict on %d histories, want at least 50: the test says too little", told)
+	}
+}

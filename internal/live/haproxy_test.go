@@ -14,6 +14,8 @@ type table struct {
 	// admitted. expire is how long an entry is kept after its last request.
 	store, denyIf, expire string
 	after                 []string
+	// upstream is the address of the server behind; empty: HAProxy answers by itself.
+	upstream string
 }
 
 // haproxy starts HAProxy with one table and returns its URL.
@@ -21,7 +23,7 @@ func haproxy(t testing.TB, c table) string {
 	t.Helper()
 	addr := start(t, program{
 		binary: "haproxy", template: "haproxy.cfg.tmpl",
-		params: map[string]any{"Store": c.store, "DenyIf": c.denyIf, "Expire": c.expire, "AfterAdmission": c.after},
+		params: map[string]any{"Store": c.store, "DenyIf": c.denyIf, "Expire": c.expire, "AfterAdmission": c.after, "Upstream": c.upstream},
 		args:   func(config string, _ int) []string { return []string{"-db", "-f", config} },
 	})
 	return "http://" + addr + "/"

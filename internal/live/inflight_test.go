@@ -1,0 +1,44 @@
+package live
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// slowServer starts a server that takes at least 100 ms for each request, and returns its address.
+func slowServer(t testing.TB) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(100 * time.Millisecond)
+		_, _ = w.Write([]byte("ok\n")) // a client that left is nobody to tell
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+// flights are the SPECs that ten places in front of slowServer are not.
+var flights = []string{
+	"concurrency,limit=9,hold=100ms..1s", "concurrency,limit=11,hold=100ms..1s",
+	"fixed-window,rate=10/1s,align=first", "token-bucket,rate=5/s,burst=10",
+}
+
+// limit_conn counts requests from the end of their header to the end of their answer: the place is given back when the
+// pool of the request is cleaned up, after the last byte was sent (src/http/modules/ngx_http_limit_conn_module.c).
+func TestNginxLimitsRequestsInFlight(t *testing.T) {
+	t.Parallel()
+	addr := start(t, program{
+		binary: "nginx", template: "nginx-conn.conf.tmpl", params: map[string]any{"Limit": 10, "Upstream": slowServer(t)},
+		args: func(config string, _ int) []string { return []string{"-e", "stderr", "-c", config} },
+	})
+	trial{scenario: "concurrency", url: "http://" + addr + "/", right: "concurrency,limit=10,hold=100ms..1s", wrong: flights}.judged(t)
+}
+
+// sc_conn_cur counts the streams that are tracked, the one that asks too, until they end: `gt 10` denies the eleventh.
+func TestHAProxyLimitsRequestsInFlight(t *testing.T) {
+	t.Parallel()
+	url := haproxy(t, table{store: "conn_cur", denyIf: "sc_conn_cur(0) gt 10", expire: "10s", upstream: slowServer(t)})
+	trial{scenario: "concurrency", url: url, right: "concurrency,limit=10,hold=100ms..1s", wrong: flights}.judged(t)
+}
