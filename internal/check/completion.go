@@ -20,9 +20,9 @@ import (
 // to whoever declares the policy. The second line then says when it was decided at the latest, which is what makes the
 // interval of a slow answer narrow: d lies in [s, min(first byte, done - least)].
 //
-// A request whose answer was whole too early for that, or whose last byte was not seen (it may have been given up), is
-// brief: it may have been complete at any time from its decision on. That is the reading kindest to the target, and it
-// makes no accusation out of a promise that does not hold.
+// A request whose answer was whole too early for that, or whose last byte was not seen (it may have been given up), may have
+// been complete at any time from its decision on. That is the reading kindest to the target, and it makes no accusation out
+// of a promise that does not hold.
 //
 // Without most, and with linger unknown, a place may be held for ever: then no denial proves anything once as many were
 // admitted as there are places.
@@ -57,21 +57,15 @@ func (h *history) completions(obs []timeline.Observation, w widening, s stay) {
 		if obs[i].Answered && obs[i].Done > 0 {
 			done = int64(obs[i].Done) + w.right
 		}
-		ev.brief = ev.outcome != timeline.Allowed || done == maxTime || done-s.least < ev.s
-		if !ev.brief {
-			ev.e = min(ev.e, done-s.least)
+		ev.least = 0
+		if ev.outcome == timeline.Allowed && done < maxTime && done-s.least >= ev.s {
+			ev.least = s.least
+			ev.e = min(ev.e, done-ev.least)
 		}
-		ev.until = min(later(ev.e, s.most), max(later(done, s.linger), ev.e+s.sure(*ev)))
+		ev.since = ev.s + ev.least
+		ev.until = min(later(ev.e, s.most), max(later(done, s.linger), ev.e+ev.least))
 	}
 	h.split()
-}
-
-// sure is the least time from the decision on ev to its completion.
-func (s stay) sure(ev event) int64 {
-	if ev.brief {
-		return 0
-	}
-	return s.least
 }
 
 // later adds two times of which either may be maxTime.
@@ -84,12 +78,12 @@ func later(t, d int64) int64 {
 
 // places is the bound of a limit on requests in flight.
 //
-//	over:   J[x,y] <= limit for y - x < least       all of them are in flight at y
+//	over:   the units with e <= y < since are at most the limit, for all y          all of them are in flight just after y
+//	        an admission needs an instant t of its interval with room beside those with e < t < since
 //	under:  units with s <= t and until >= t reach the limit, for some t in the denial's interval
 //
-// It is a sliding log whose window is least for the one question and most for the other: admitted within less than least,
-// all are in flight together; at most so many in each of k such spans are no more than k times as many in all. An instant
-// at which one is complete and another decided admits either order, so the places of both may be held then, and need not.
+// An instant at which one is complete and another decided admits either order, so the places of both may be held then, and
+// need not.
 type places struct {
 	limit int64
 	stay
@@ -98,20 +92,82 @@ type places struct {
 func newPlaces(p reference.Policy) places { return places{p.Rate.N, stayOf(p)} }
 
 func (p places) over(h *history) *breach {
-	held := h
+	var ends []ending // of the certain stays
 	for _, ev := range h.admitted {
 		if ev.cost > p.limit {
-			return &breach{kind: OverAdmission, seen: ev.cost, bound: p.limit, windows: 1, span: ev.e - ev.s, events: []event{ev}}
+			return &breach{kind: OverAdmission, seen: ev.cost, bound: p.limit, span: ev.e - ev.s, events: []event{ev}}
+		}
+		if ev.e < ev.since {
+			ends = append(ends, ending{ev.since, ev.cost})
 		}
 	}
-	if p.least == 0 {
-		return nil
+	slices.SortFunc(ends, func(a, b ending) int { return cmp.Compare(a.e, b.e) })
+	if br := p.roomless(h, ends); br != nil {
+		return br
 	}
-	if slices.ContainsFunc(h.admitted, func(ev event) bool { return ev.brief }) {
-		held = &history{all: slices.DeleteFunc(slices.Clone(h.admitted), func(ev event) bool { return ev.brief })}
-		held.split()
+	var units int64
+	gone := 0
+	for _, i := range h.admittedByEnd {
+		ev := h.admitted[i]
+		if ev.e >= ev.since {
+			continue
+		}
+		for ; gone < len(ends) && ends[gone].e <= ev.e; gone++ {
+			units -= ends[gone].cost
+		}
+		if units += ev.cost; units > p.limit {
+			return p.breachAt(h, ev.e)
+		}
 	}
-	return windowLog{quota: p.limit, window: p.least}.over(held)
+	return nil
+}
+
+// roomless returns the breach of an admission that found a place at no instant of its interval. One whose own stay is not
+// certain is in the way of no other. Between the ends of two certain stays the load only grows, so the instants worth trying
+// are the start of the interval and these.
+func (p places) roomless(h *history, ends []ending) *breach {
+	gone := newTally(ends)
+	var begins []ending
+	for _, i := range h.admittedByEnd {
+		if ev := h.admitted[i]; ev.e < ev.since {
+			begins = append(begins, ending{ev.e, ev.cost})
+		}
+	}
+	come := newTally(begins)
+	for _, ev := range h.admitted {
+		fits := func(t int64) bool { return come.before(t)-gone.before(t+1)+ev.cost <= p.limit }
+		room := fits(ev.s)
+		k, _ := slices.BinarySearchFunc(ends, ev.s, func(x ending, s int64) int { return cmp.Compare(x.e, s) })
+		for ; k < len(ends) && ends[k].e <= ev.e && !room; k++ {
+			room = fits(ends[k].e)
+		}
+		if room {
+			continue
+		}
+		br := &breach{kind: OverAdmission, seen: ev.cost, bound: p.limit, events: []event{ev}}
+		for _, other := range h.admitted {
+			if other.seq != ev.seq && other.e < ev.e && other.since > ev.s && other.e < other.since {
+				br.events = append(br.events, other)
+				br.seen += other.cost
+			}
+		}
+		br.span = spanOf(br.events)
+		return br
+	}
+	return nil
+}
+
+// breachAt collects what is certainly in flight just after y, the latest first, until it is too much.
+func (p places) breachAt(h *history, y int64) *breach {
+	br := &breach{kind: OverAdmission, bound: p.limit}
+	for i := len(h.admitted) - 1; i >= 0 && br.seen <= p.limit; i-- {
+		if ev := h.admitted[i]; ev.e <= y && y < ev.since {
+			br.events = append(br.events, ev)
+			br.seen += ev.cost
+		}
+	}
+	br.span = spanOf(br.events)
+	return br
 }
 
 // placesMeter counts the units that may be in flight at t.
@@ -151,7 +207,7 @@ func (p places) full() int64 { return p.limit }
 func (p places) countsAll() bool { return false }
 
 // charged is the bound of a policy that counts an admitted request when it is complete. The charge of each is an event of
-// its own: it falls into [s + least, until], or [s, until] for one that is brief.
+// its own: it falls into [since, until].
 //
 //	over:   an admission needs an instant of its interval at which the charges that were certainly made leave room for it
 //	under:  a denial needs an instant of its interval at which the charges that may have been made leave none
@@ -169,8 +225,7 @@ func (c charged) charges(h *history) *history {
 	events := slices.Clone(h.possible)
 	for i := range events {
 		ev := &events[i]
-		ev.s += c.sure(*ev)
-		ev.e = max(ev.until, ev.s)
+		ev.s, ev.e = ev.since, max(ev.until, ev.since)
 	}
 	return historyOf(events)
 }

@@ -21,10 +21,10 @@ type event struct {
 	mute bool
 	// from is since when no request is missing, where the recording began amid traffic; else 0.
 	from int64
-	// until is when it is complete at the latest, where the policy asks for that; brief tells that it need not have taken as
-	// long as the policy says. See stay.
-	until int64
-	brief bool
+	// since and until are when it is complete at the earliest and at the latest, where the policy asks for that: see stay.
+	since, until int64
+	// least is the least time from its decision until then.
+	least int64
 }
 
 // history is one partition as the bounds see it. Every slice may be empty.

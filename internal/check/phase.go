@@ -162,6 +162,9 @@ func (s *search) judge(b cell) (refutation, bool) {
 	if s.quick || ranged(b.policy) || !s.single(b.phases) || s.mode != "" && s.mode != Exact {
 		return refutation{}, false
 	}
+	if b.policy.Completes() {
+		return s.divided(bd)
+	}
 	for i, h := range s.group.parts {
 		if s.steps > stepBudget {
 			s.capped = true

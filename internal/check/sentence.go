@@ -44,7 +44,7 @@ func (s sentence) over(f Finding, br *breach) string {
 	}
 	switch s.pol.Algorithm {
 	case reference.Concurrency:
-		return fmt.Sprintf("%s admitted within %s, each in flight for at least %s; at most %s are possible%s", s.units(br.seen), seconds(time.Duration(br.span)), s.pol.HoldLeast, times(br.windows, s.pol.Rate.N, s.pol.Rate.N*max(br.windows, 1)), s.spans(br))
+		return fmt.Sprintf("%s admitted within %s, each in flight for at least %s; at most %d are possible", s.units(br.seen), seconds(time.Duration(br.span)), s.pol.HoldLeast, s.pol.Rate.N)
 	case reference.FixedWindow:
 		return fmt.Sprintf("%s, in %s; at most %s are possible", what, plural(br.windows, "window", "windows")+" of "+s.pol.Rate.Per.String(), times(br.windows, s.pol.Rate.N, br.bound))
 	case reference.SlidingWindowLog:
@@ -54,14 +54,6 @@ func (s sentence) over(f Finding, br *breach) string {
 	default:
 		return fmt.Sprintf("%s; at most %s are possible", what, s.bucket(br))
 	}
-}
-
-// spans says in how many spans of the least time in flight admissions were added up, where that is more than one.
-func (s sentence) spans(br *breach) string {
-	if br.windows <= 1 {
-		return ""
-	}
-	return fmt.Sprintf(" in %d such times", br.windows)
 }
 
 // bucket: 100 + floor(10/s * 0.930 s) = 109.
