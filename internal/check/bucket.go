@@ -16,8 +16,9 @@ import (
 // which ended before t can leave, p the units of those that may be decided at t.
 type bucket struct {
 	n, per, burst int64
-	// batch is the number of units refilled at once, 1 for continuous refill.
-	batch int64
+	// batch is the number of units refilled at once, 1 for continuous refill; batched tells that they come in batches.
+	batch   int64
+	batched bool
 	// startsEmpty: the bucket is empty when its first request creates it. startsUnknown: it may be.
 	startsEmpty, startsUnknown bool
 	// all: a denied request takes what is there, up to its cost. Admissions are then bounded as without.
@@ -35,7 +36,7 @@ func newBucket(p reference.Policy) bucket {
 	b := bucket{n: n, per: per, burst: p.Full(), batch: 1, startsEmpty: p.Start == reference.StartEmpty,
 		startsUnknown: p.Start == reference.StartUnknown, all: p.Count == reference.CountAll}
 	if p.Refill == reference.RefillInterval {
-		b.batch = max(p.Fill, 1)
+		b.batch, b.batched = max(p.Fill, 1), true
 	}
 	return b
 }
@@ -86,10 +87,12 @@ func (b bucket) firstOver(h *history, c *candidates, done []bool) (y int64, ok b
 	return 0, false
 }
 
-// room is the volume that a span of no length has room for: the burst, and one batch more where units come in batches.
+// room is the volume that a span has room for, less what comes back continuously meanwhile: the burst. Where units come in
+// batches a span of L has up to ceil(L/I) of them, I the time between two: ceil(a/b) = floor((a+b-1)/b), so that it is one
+// batch more, less the smallest part.
 func (b bucket) room() int64 {
-	if b.batch > 1 {
-		return (b.burst + b.batch - 1) * b.per
+	if b.batched {
+		return (b.burst+b.batch)*b.per - 1
 	}
 	return b.burst * b.per
 }
