@@ -17,9 +17,20 @@ func anchored(pol reference.Policy) bool {
 func (c *caseFile) judgeAnchored(p *part) {
 	r := refuteAnchored(p.histories[0], c.limit[0], c.o.Conformance)
 	p.limited = r.limited
+	br, whole := (*breach)(nil), false
+	if len(r.found) == 0 && !c.boundsOnly && !ranged(c.limit[0]) && (c.o.Conformance == "" || c.o.Conformance == Exact) {
+		var capped bool
+		br, p.search.Visited, capped = unexplainable(p.histories[0], c.limit[0], 0)
+		p.search.Cap, p.search.Capped = visitCap, capped
+		whole = p.search.Visited > 0 && !capped
+	}
 	switch {
 	case len(r.found) > 0:
 		p.findings = append(p.findings, c.anchoredFinding(p, r))
+	case br != nil:
+		p.findings = append(p.findings, c.findingOf(p, []*breach{br}, c.limit[0], phases{}))
+	case whole:
+		p.limited = false // the search judges every stretch
 	case r.unsure:
 		p.unjudged = "after a silence of one to two windows it is not known whether the windows began anew; the rest was not judged"
 	}
@@ -48,8 +59,8 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 		box := anchor(counted)
 		until, sure := stretch(counted, newWindows(pol, box.from, box.to))
 		now, later := rest.cut(until)
-		now.dropDenialsAt(until)
-		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{now}}}
+		now.ignoreDenialsAt(until, pol.Count == reference.CountAll)
+		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{now}}, quick: true} // the exact search judges all stretches
 		if found, ok := s.refute(box); ok {
 			for _, one := range found {
 				r.found = append(r.found, one.breach)
@@ -175,17 +186,27 @@ func (h *history) cut(t int64) (before, after *history) {
 		}
 		return 1
 	})
-	before, after = &history{all: h.all[:i]}, &history{all: h.all[i:]}
+	before, after = &history{all: h.all[:i], lag: h.lag}, &history{all: h.all[i:], lag: h.lag}
 	before.split()
 	after.split()
 	return before, after
 }
 
-// dropDenialsAt removes the denials that may have been decided at or after t: they may belong to what follows.
-func (h *history) dropDenialsAt(t int64) {
+// ignoreDenialsAt makes nothing depend on the denials that may have been decided at or after t: they may belong to what
+// follows. Where denied requests are counted they may still explain others.
+func (h *history) ignoreDenialsAt(t int64, all bool) {
 	late := func(ev event) bool { return ev.outcome == timeline.Denied && ev.e >= t }
-	if slices.ContainsFunc(h.denied, late) {
-		h.all = slices.DeleteFunc(slices.Clone(h.all), late)
-		h.split()
+	if !slices.ContainsFunc(h.denied, late) {
+		return
 	}
+	if h.all = slices.Clone(h.all); all {
+		for i := range h.all {
+			if late(h.all[i]) {
+				h.all[i].outcome, h.all[i].mute = timeline.Unknown, true
+			}
+		}
+	} else {
+		h.all = slices.DeleteFunc(h.all, late)
+	}
+	h.split()
 }

@@ -25,6 +25,8 @@ type exact struct {
 	h *history
 	// gap is by how much a range stops short of the next instant: a nanosecond where windows begin at instants, else none.
 	gap int64
+	// lag is how long, scaled, the limiter's clock may stand still: what it reads may be so much older than a decision.
+	lag int64
 	// costs are the different costs, ascending; class is that of each event.
 	costs []int64
 	class []int8
@@ -53,6 +55,8 @@ const (
 	stateCap  = 1 << 13
 	visitCap  = 1 << 19
 	classCap  = 64
+	// outcomeCap is the largest number of states that one decision may lead to.
+	outcomeCap = 64
 )
 
 // deadEnd is the last instant at which a request began before no branch was left.
@@ -65,7 +69,7 @@ func (x *exact) search() *deadEnd {
 	for _, ev := range all {
 		end = max(end, ev.e)
 	}
-	x.begin(all[0].s * x.scale)
+	x.begin(all[0].s*x.scale - x.lag)
 	last := all[0].s
 	for i := 0; i < len(all); last = all[i-1].s {
 		s, first := all[i].s, i
@@ -106,11 +110,14 @@ func (x *exact) begin(at int64) {
 	x.front.add(n)
 }
 
-// between closes the branches over the instants from one to the last before another, window by window. Where there are too many windows it gives up: a request without an answer may wait through years of them.
+// between closes the branches over the instants from one to the last before another, and those that a clock may still show
+// then, window by window. Where there are too many windows it gives up: a request without an answer may wait through years
+// of them.
 func (x *exact) between(from, to int64) {
 	if x.idle() {
 		return
 	}
+	from -= x.lag
 	begins := x.m.boundaries(from+1, to-x.gap)
 	if len(begins) == windowCap {
 		x.limited = true
@@ -124,7 +131,9 @@ func (x *exact) between(from, to int64) {
 		if x.limited {
 			return
 		}
-		x.renew(begin, 0, 0)
+		if x.lag == 0 { // else a later decision may read an earlier instant
+			x.renew(begin, 0, 0)
+		}
 		from = begin
 	}
 	x.close(from, to-x.gap)
@@ -161,9 +170,9 @@ func (x *exact) renew(lo int64, first, last int) {
 			if x.deadline(n) < lo {
 				continue
 			}
-			n.zone.limit(0, now, -lo)
+			n.zone.limit(0, now, x.lag-lo)
 			if forget != nil {
-				forget.forget(n.memoryState, lo)
+				forget.forget(n.memoryState, lo-x.lag)
 				n.sums = x.countsOf(n.memoryState)
 			}
 			x.front.add(n)
@@ -234,17 +243,18 @@ func (x *exact) close(lo, hi int64) {
 		n := x.work[len(x.work)-1]
 		x.work = x.work[:len(x.work)-1]
 		if !n.gone {
-			x.decide(n, min(hi, x.deadline(n)))
+			x.decide(n, lo, min(hi, x.deadline(n)))
 		}
 	}
 }
 
-// decide adds every branch that one decision by the instant hi leads to from n.
-func (x *exact) decide(n *branch, hi int64) {
-	if earliest, _ := n.zone.present(); earliest > hi {
+// decide adds every branch that one decision from lo to hi leads to from n.
+func (x *exact) decide(n *branch, lo, hi int64) {
+	if earliest, _ := n.zone.present(); max(earliest, lo) > hi {
 		return
 	}
 	m := n.memoryState.clone()
+	m.zone.limit(0, now, -lo)
 	m.zone.limit(now, 0, hi)
 	for c, begun := range x.begun { // the cheapest first: it takes the dearer ones with it
 		if int(n.absorbed[c]) == len(begun) || n.gone {
@@ -275,7 +285,7 @@ func (x *exact) decide(n *branch, hi int64) {
 		to := n.undecided
 		to.spare = x.lists.more(n.spare, len(x.costs), c, -1)
 		x.try(step{to, n.absorbed, false, ask{x.costs[c], maxTime}}, m)
-		if x.counted { // what was lost may have been denied, and counted
+		if x.counted || x.created { // what was lost may have been denied, and counted
 			x.try(step{to, n.absorbed, true, ask{x.costs[c], maxTime}}, m)
 		}
 	}
@@ -317,7 +327,12 @@ func (x *exact) try(s step, m memoryState) {
 	if s.deny {
 		decide = x.m.deny
 	}
-	for _, after := range decide(m.clone(), s.ask) {
+	states := decide(m.clone(), s.ask)
+	if len(states) > outcomeCap {
+		x.limited = true
+		return
+	}
+	for _, after := range states {
 		after.zone.elapse()
 		n := &branch{undecided: s.to, absorbed: s.absorbed, memoryState: after}
 		n.sums = x.countsOf(after)

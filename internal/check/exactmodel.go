@@ -2,74 +2,6 @@ package check
 
 import "github.com/rlcheck/rlcheck/internal/reference"
 
-// tat is the index of the theoretical arrival time of a bucket.
-const tat = firstVariable
-
-// bucketModel is a bucket with continuous refill; times are scaled by n, or a multiple of it.
-type bucketModel struct {
-	bucket
-	scale int64
-}
-
-func newBucketModel(p reference.Policy) bucketModel {
-	b := newBucket(p)
-	return bucketModel{b, b.n}
-}
-
-func (b bucketModel) traits() traits { return traits{scale: b.scale} }
-
-func (b bucketModel) scaled(k int64) model {
-	b.scale *= k
-	b.per *= k
-	return b
-}
-
-func (b bucketModel) boundaries(int64, int64) []int64 { return nil }
-
-func (b bucketModel) start(begin int64) memoryState { return memoryState{zone: newZone(begin, begin)} }
-
-// admit: TAT + (c-1)T <= now + tau; then TAT' = max(now, TAT) + cT.
-func (b bucketModel) admit(m memoryState, a ask) []memoryState {
-	room := (b.burst - a.cost) * b.per
-	if room < 0 || !m.zone.limit(tat, now, room) {
-		return nil
-	}
-	var out []memoryState
-	idle := m.clone()
-	if idle.zone.limit(tat, now, 0) {
-		idle.zone.set(tat, now, a.cost*b.per)
-		out = append(out, idle)
-	}
-	if m.zone.limit(now, tat, 0) {
-		m.zone.shift(tat, a.cost*b.per)
-		out = append(out, m)
-	}
-	return out
-}
-
-// deny: max(now, TAT) + (c-1)T > now + tau. The right side is a whole number of 1/scale ns where decisions are made at
-// whole nanoseconds.
-func (b bucketModel) deny(m memoryState, a ask) []memoryState {
-	if a.cost > b.burst {
-		return []memoryState{m}
-	}
-	if !m.zone.limit(now, tat, -(b.burst-a.cost)*b.per-1) {
-		return nil
-	}
-	return []memoryState{m}
-}
-
-// forget: a time that has passed at lo is as good as any other. In one that may have passed, the earliest is as good as
-// any earlier, where nothing but the present depends on it.
-func (b bucketModel) forget(m memoryState, lo int64) {
-	switch {
-	case m.zone.bound(tat, 0) <= lo:
-		m.zone.free(tat, lo)
-	case m.zone.n == tat+1 && -m.zone.bound(0, tat) <= lo:
-		m.zone.at[0*m.zone.n+tat] = noBound
-	}
-}
-
 // logModel remembers the times of the last quota units, oldest first; a unit is what all costs are a multiple of.
 type logModel struct {
 	windowLog
@@ -167,13 +99,13 @@ const (
 	inWindow  = 1
 )
 
-// firstModel is a fixed window that a request opens.
+// firstModel is a fixed window that a request opens: one that is counted.
 type firstModel struct {
 	first
 	scale int64
 }
 
-func (f firstModel) traits() traits { return traits{scale: f.scale} }
+func (f firstModel) traits() traits { return traits{scale: f.scale, counted: f.all} }
 
 func (f firstModel) scaled(k int64) model {
 	f.scale *= k
@@ -209,12 +141,33 @@ func (f firstModel) admit(m memoryState, a ask) []memoryState {
 
 func (f firstModel) deny(m memoryState, a ask) []memoryState {
 	if a.cost > f.quota {
-		return []memoryState{m}
+		return f.denyDear(m)
 	}
 	if *m.count(wasOpened) == 0 || *m.count(inWindow)+a.cost <= f.quota || !m.zone.limit(now, opened, f.size-f.scale) {
 		return nil
 	}
+	if f.all {
+		*m.count(inWindow) = f.quota
+	}
 	return []memoryState{m}
+}
+
+// denyDear denies a request that costs more than the quota, which fills the window where it is counted.
+func (f firstModel) denyDear(m memoryState) []memoryState {
+	if !f.all {
+		return []memoryState{m}
+	}
+	var out []memoryState
+	if in := m.clone(); *m.count(wasOpened) == 1 && in.zone.limit(now, opened, f.size-f.scale) {
+		*in.count(inWindow) = f.quota
+		out = append(out, in)
+	}
+	if *m.count(wasOpened) == 0 || m.zone.limit(opened, now, -f.size) {
+		m.zone.set(opened, now, 0)
+		*m.count(wasOpened), *m.count(inWindow) = 1, f.quota
+		out = append(out, m)
+	}
+	return out
 }
 
 // forget: a window that has ended at lo is as good as none.

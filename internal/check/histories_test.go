@@ -100,12 +100,23 @@ func smallBuckets(add adder) {
 	add("token bucket, batches", bucket, func(p *reference.Policy) {
 		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst = reference.RefillInterval, 2, 2, 20, 3
 	})
+	add("token bucket, batches, starts empty", bucket, func(p *reference.Policy) {
+		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst, p.Start = reference.RefillInterval, 2, 3, 25, 3, reference.StartEmpty
+	})
+	add("token bucket, batches, counts all", bucket, func(p *reference.Policy) {
+		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst, p.Count = reference.RefillInterval, 1, 1, 10, 3, reference.CountAll
+	})
 	add("token bucket, counts all", bucket, countsAll)
+	add("token bucket, ttl", bucket, func(p *reference.Policy) { p.TTL, p.Burst = 9, 3 })
+	add("token bucket, starts empty, ttl", bucket, func(p *reference.Policy) { p.TTL, p.Start = 9, reference.StartEmpty })
+	add("token bucket, ban, counts all", bucket, func(p *reference.Policy) { countsAll(p); p.Ban = 17 })
 	add("token bucket, ban", bucket, func(p *reference.Policy) { p.Ban = 17 })
 	add("token bucket, tick", bucket, ticks)
 	queue := smallPolicy(reference.LeakyBucketQueue, 1, 12)
 	queue.Queue = 1
 	add("queue", queue, nil)
+	add("queue, start unknown", queue, func(p *reference.Policy) { p.Start = reference.StartUnknown })
+	add("queue, tick", queue, ticks)
 	add("queue of 3, one undelayed", queue, func(p *reference.Policy) { p.Queue, p.Undelayed = 3, 1 })
 }
 
@@ -118,6 +129,8 @@ func smallLogs(add adder) {
 	add("sliding log, closed", log, func(p *reference.Policy) { p.Boundary = reference.Closed })
 	add("sliding log, counts all", log, countsAll)
 	add("sliding log, tick", log, ticks)
+	add("sliding log, ttl", log, func(p *reference.Policy) { p.TTL = 9 })
+	add("sliding log, ban", log, func(p *reference.Policy) { p.Ban = 11 })
 }
 
 func smallWindows(add adder) {
@@ -133,7 +146,9 @@ func smallWindows(add adder) {
 	add("fixed window, phase in a range", fixed, func(p *reference.Policy) { p.PhaseFrom, p.PhaseTo = 3, 9 })
 	add("fixed window, first request", fixed, first)
 	add("fixed window, first request, counts all", fixed, func(p *reference.Policy) { first(p); countsAll(p) })
+	add("fixed window, first request, ttl", fixed, func(p *reference.Policy) { first(p); p.TTL = 9 })
 	add("fixed window, tick", fixed, ticks)
+	add("fixed window, unknown phase, tick", fixed, func(p *reference.Policy) { unknown(p); ticks(p) })
 	counter := fixed
 	counter.Algorithm = reference.SlidingWindowCounter
 	add("sliding counter", counter, nil)
@@ -144,6 +159,8 @@ func smallWindows(add adder) {
 	add("sliding counter, counts all", counter, countsAll)
 	add("sliding counter, unknown phase", counter, unknown)
 	add("sliding counter, first", counter, first)
+	add("sliding counter, first, tick, counts all", counter, func(p *reference.Policy) { first(p); ticks(p); countsAll(p) })
+	add("sliding counter, first, rounds up, quota 3", counter, func(p *reference.Policy) { first(p); p.Rounding, p.Rate.N = reference.RoundUp, 3 })
 }
 
 // shape is what random histories are like.

@@ -29,6 +29,8 @@ type event struct {
 
 // history is one partition as the bounds see it. Every slice may be empty.
 type history struct {
+	// lag is how far the starts are brought forward for a limiter whose clock may stand still for as long.
+	lag int64
 	// all ascends by s; same instants keep the order of the recording.
 	all []event
 	// admitted are the Allowed events, ascending by s; admittedByEnd are their indices ascending by e.
@@ -48,12 +50,12 @@ type history struct {
 type ending struct{ e, cost int64 }
 
 // widening is by how much intervals grow: at the left by the tick of the limiter's clock and the error of ours, at the
-// right by the error of ours.
-type widening struct{ left, right int64 }
+// right by the error of ours. tick is the part of left that is the tick.
+type widening struct{ left, right, tick int64 }
 
 // newHistory prepares the observations of one partition, ascending by Sent. end is the end of the recording.
 func newHistory(obs []timeline.Observation, w widening, end int64) *history {
-	h := &history{all: make([]event, len(obs))}
+	h := &history{all: make([]event, len(obs)), lag: w.tick}
 	for i := range obs {
 		h.all[i] = newEvent(&obs[i], w, end)
 	}
@@ -186,5 +188,5 @@ func widen(h timeline.Header, tick time.Duration, tickSet bool) widening {
 	if !tickSet {
 		tick = h.Tick
 	}
-	return widening{left: int64(tick + h.ClockError), right: int64(h.ClockError)}
+	return widening{left: int64(tick + h.ClockError), right: int64(h.ClockError), tick: int64(tick)}
 }

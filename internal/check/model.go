@@ -50,6 +50,8 @@ type traits struct {
 	scale int64
 	// counted: a denial changes the memory, so that each is decided on its own.
 	counted bool
+	// created: the first request makes the memory, also one that is denied.
+	created bool
 	// windowed: what is fixed between boundaries changes at them, so that a range of instants ends before the next.
 	windowed bool
 }
@@ -57,31 +59,38 @@ type traits struct {
 // newModel returns the exact model of a policy for requests of the given costs, or nil where there is none. from and to are
 // the box of phases of windows; no request changes its window inside.
 func newModel(p reference.Policy, from, to int64, costs []int64) model {
-	if p.TTL > 0 || p.Count == reference.CountOwn || p.Ban > 0 || p.Refill == reference.RefillInterval || p.Start == reference.StartUnknown {
+	m := algorithmModel(p, from, to, costs)
+	if m == nil || p.Count == reference.CountOwn {
 		return nil
 	}
-	all := p.Count == reference.CountAll
+	if p.TTL > 0 {
+		m = ttlModel{m, int64(p.TTL) * m.traits().scale}
+	}
+	if p.Ban > 0 {
+		m = banModel{m, int64(p.Ban) * m.traits().scale}
+	}
+	return m
+}
+
+func algorithmModel(p reference.Policy, from, to int64, costs []int64) model {
 	switch p.Algorithm {
-	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
-		if all || p.Start == reference.StartEmpty {
-			return nil
-		}
-		return newBucketModel(p)
 	case reference.SlidingWindowLog:
 		return newLogModel(p, costs)
 	case reference.FixedWindow:
 		if p.Align == reference.AlignFirst {
-			if all {
-				return nil
-			}
 			return firstModel{newFirst(p), 1}
 		}
 		return fixedModel{newFixed(p, from, to), 1}
 	case reference.SlidingWindowCounter:
 		if p.Align == reference.AlignFirst {
-			return nil
+			return newAnchoredModel(p)
 		}
 		return counterModel{newCounter(p, from, to), 1}
+	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket, reference.LeakyBucketQueue:
+		if p.Refill == reference.RefillInterval {
+			return newBatchModel(p)
+		}
+		return newBucketModel(p)
 	}
 	return nil
 }

@@ -153,7 +153,11 @@ func (o *oracle) answer(i int, n node, k int, reading int64) bool {
 	if allow && r.outcome == timeline.Denied || !allow && r.outcome == timeline.Allowed {
 		return false
 	}
-	if allow && r.outcome == timeline.Allowed && reading+o.m.delay(n.m, reading) > r.e {
+	late := int64(0) // the turn of a request may lie so long after its answer
+	if c, ok := o.m.(stale); ok {
+		late = c.lag
+	}
+	if allow && r.outcome == timeline.Allowed && reading+o.m.delay(n.m, reading) > r.e+late {
 		return false // it was answered before a queue would have let it through
 	}
 	to := node{n.done | 1<<k, o.m.after(n.m, reading, r.cost, allow)}
@@ -319,7 +323,7 @@ func (o *plain) search(n plainNode) bool {
 		for read := n.read; read <= n.at; read++ {
 			s, d := o.lim.Step(n.state, time.Duration(read), r.cost)
 			fits := r.outcome == timeline.Unknown || d.Allow == (r.outcome == timeline.Allowed)
-			if r.outcome == timeline.Allowed && read+int64(d.Delay) > r.e {
+			if r.outcome == timeline.Allowed && read+int64(d.Delay) > r.e+o.lag {
 				fits = false
 			}
 			if fits && o.search(plainNode{n.done | 1<<i, n.at, read, s}) {

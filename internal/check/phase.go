@@ -218,8 +218,13 @@ func turnsOf(g *group, size int64, box phases) []int64 {
 		return nil
 	}
 	for _, h := range g.parts {
+		turns := 2
+		if h.lag > 0 { // when it was sent, and what a late clock shows when it was answered
+			turns = 4
+		}
 		for _, ev := range h.all {
-			for _, t := range [2]int64{ev.s, ev.e} {
+			instants := [4]int64{ev.s, ev.e, ev.s + h.lag, ev.e - h.lag}
+			for _, t := range instants[:turns] {
 				// Of the phases congruent to t, and those that follow them, all inside the box.
 				for p := t - floorDiv(t-box.from, size)*size; p <= box.to; p += size {
 					out = append(out, p)

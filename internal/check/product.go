@@ -41,8 +41,8 @@ func newProduct(limit reference.Limit, at []int64, costs []int64, end int64) mod
 			pol.Count = reference.CountAdmitted
 		}
 		m := newModel(pol, at[i], at[i], costs)
-		if m == nil {
-			return nil
+		if m == nil || m.traits().created || pol.Ban > 0 || pol.TTL > 0 {
+			return nil // a request that another one denies changes such a memory in a way of its own
 		}
 		p.parts = append(p.parts, productPart{model: m, changes: own || m.traits().counted})
 	}

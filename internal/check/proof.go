@@ -9,13 +9,16 @@ import (
 // proof makes the fewest events of a history that are refuted on their own.
 //
 // An event may be left out when that makes what is left easier to explain, so that its refutation still refutes the
-// whole: a denial that does not count always, any other request if no denial that is left may have counted it.
+// whole: a denial that does not count always, any other request if no denial that is left may have counted it. Those that may
+// have made the memory of the limiter stay where that matters.
 type proof struct {
 	h *history
 	// judge returns what refutes a history, and how many decisions exact searches tried.
 	judge func(h *history) (found []refutation, visits int, refuted bool)
 	// counted: a denied request may count against another.
 	counted bool
+	// until: the requests that were sent until then stay, and are part of every witness; minTime for none.
+	until int64
 	// tries bounds how often events are judged again.
 	tries int
 	// visits counts the decisions that exact searches tried.
@@ -37,7 +40,9 @@ func (p *proof) refute(events []event) []*breach {
 	if p.visits > proofVisits || len(events) > largeProof && p.visits > largeVisits {
 		p.tries = 0
 	}
-	found, visits, ok := p.judge(historyOf(events))
+	h := historyOf(events)
+	h.lag = p.h.lag
+	found, visits, ok := p.judge(h)
 	p.visits += visits
 	if !ok {
 		return nil
@@ -52,7 +57,7 @@ func (p *proof) refute(events []event) []*breach {
 // fewest returns the breaches of the smallest witness that was found, and its events. Where the witness cannot be judged
 // alone (its phase is shared, and other partitions are part of the proof) it is returned as it is.
 func (p *proof) fewest(found []*breach) ([]*breach, []event) {
-	events := eventsOf(found)
+	events := p.withFirst(eventsOf(found))
 	alone := p.refute(events)
 	if alone == nil { // what places the windows is missing
 		wider := p.h.before(lastEnd(events)).all
@@ -87,6 +92,9 @@ func (p *proof) easier(left, dropped []event) bool {
 		return false
 	}
 	for _, ev := range dropped {
+		if ev.s <= p.until {
+			return false
+		}
 		if ev.outcome == timeline.Denied && !p.counted {
 			continue
 		}
@@ -95,6 +103,23 @@ func (p *proof) easier(left, dropped []event) bool {
 		}
 	}
 	return true
+}
+
+// withFirst adds the requests that stay.
+func (p *proof) withFirst(events []event) []event {
+	if p.until == minTime {
+		return events
+	}
+	return historyOf(append(events, p.h.before(p.until).all...)).all
+}
+
+// firstEnd returns the instant by which the first request was decided.
+func (h *history) firstEnd() int64 {
+	end := maxTime
+	for i := range h.all {
+		end = min(end, h.all[i].e)
+	}
+	return end
 }
 
 // eventsOf returns the events of all breaches, each once, ascending by start.

@@ -287,7 +287,7 @@ func (c *caseFile) searchSeveral(parts []*part) {
 
 // severalProof returns the proof that makes a witness of what refutes all policies together.
 func (c *caseFile) severalProof(p *part) *proof {
-	return &proof{h: p.histories[0], tries: proofTries, counted: counted(c.limit), judge: func(h *history) ([]refutation, int, bool) {
+	return &proof{h: p.histories[0], tries: proofTries, until: minTime, counted: counted(c.limit), judge: func(h *history) ([]refutation, int, bool) {
 		s := &severalSearch{c: c, parts: [][]*history{make([]*history, len(c.limit))}}
 		for i := range c.limit {
 			s.parts[0][i] = h

@@ -63,7 +63,7 @@ func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
 	if len(h.all) == 0 || len(h.all) > exactLimit || slices.ContainsFunc(limit, reference.Policy.Completes) {
 		return nil
 	}
-	x := &exact{h: h, cap: frontCap, alike: alikeCap, class: make([]int8, len(h.all))}
+	x := &exact{h: h.punctual(), cap: frontCap, alike: alikeCap, class: make([]int8, len(h.all))}
 	for _, ev := range h.all {
 		if k, ok := slices.BinarySearch(x.costs, ev.cost); !ok {
 			x.costs = slices.Insert(x.costs, k, ev.cost)
@@ -84,7 +84,21 @@ func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
 	if x.traits = x.m.traits(); x.windowed {
 		x.gap = x.scale
 	}
+	x.lag = h.lag * x.scale
 	return x
+}
+
+// punctual returns h with its events beginning when they were sent, though the limiter may take them to be up to h.lag older.
+func (h *history) punctual() *history {
+	if h.lag == 0 {
+		return h
+	}
+	out := &history{all: slices.Clone(h.all)}
+	for i := range out.all {
+		out.all[i].s += h.lag
+	}
+	out.split()
+	return out
 }
 
 // before returns the events that begin at or before t.
@@ -98,7 +112,7 @@ func (h *history) since(memory int64, fails func(*history) bool) *history {
 	best, until := h, minTime
 	for i, ev := range h.all {
 		if i > 0 && ev.s > until+memory {
-			rest := &history{all: slices.Clone(h.all[i:])}
+			rest := &history{all: slices.Clone(h.all[i:]), lag: h.lag}
 			rest.split()
 			if fails(rest) {
 				best = rest

@@ -25,7 +25,7 @@ func (g gauge) window(pol reference.Policy) Interval {
 	if per > maxTime/64 || len(g.h.all) == 0 {
 		return Interval{}
 	}
-	s := windowSearch{gauge: g, pol: pol, h: g.h.beginning(windowEvents), mode: g.c.o.Conformance, precision: max(per/windowParts, 1)}
+	s := windowSearch{gauge: g, pol: pol, h: g.h.beginning(windowEvents, counted(reference.Limit{pol})), mode: g.c.o.Conformance, precision: max(per/windowParts, 1)}
 	whole := lengths{sizes: phases{lo, hi}}
 	if pol.Windowed() && pol.Align != reference.AlignFirst {
 		whole.phases = phases{0, hi - 1}
@@ -41,15 +41,15 @@ func (g gauge) window(pol reference.Policy) Interval {
 	return Interval{Lo: float64(shortest), LoSet: shortest > lo, Hi: float64(longest), HiSet: longest < hi}
 }
 
-// beginning returns what is known for certain of the first n events: those, without the denials that a later admission may
-// explain.
-func (h *history) beginning(n int) *history {
+// beginning returns what is known for certain of the first n events: those, but for the denials that a later request may
+// explain. Where all requests count, these may still explain others.
+func (h *history) beginning(n int, all bool) *history {
 	if len(h.all) <= n {
 		return h
 	}
 	until := h.all[n].s
 	out, _ := h.cut(until)
-	out.dropDenialsAt(until)
+	out.ignoreDenialsAt(until, all)
 	return out
 }
 

@@ -29,7 +29,14 @@ func (c *caseFile) findingOf(p *part, found []*breach, pol reference.Policy, box
 // newProof returns the proof that makes a witness of what refutes pol.
 func (c *caseFile) newProof(p *part, found []*breach, pol reference.Policy, box phases) *proof {
 	mode := c.proofMode(found, pol)
-	return &proof{h: p.histories[0], tries: proofTries, counted: counted(c.limit), judge: func(h *history) ([]refutation, int, bool) {
+	until := minTime
+	switch exactly := mode != UpperBound && mode != LowerBound; {
+	case pol.TTL > 0 && (pol.Start == reference.StartEmpty || pol.Align == reference.AlignFirst):
+		until = maxTime // any request may find that it is the first
+	case pol.Start == reference.StartEmpty, exactly && pol.Refill == reference.RefillInterval:
+		until = p.histories[0].firstEnd()
+	}
+	return &proof{h: p.histories[0], tries: proofTries, until: until, counted: counted(c.limit), judge: func(h *history) ([]refutation, int, bool) {
 		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{h}}}
 		found, ok := s.refute(box)
 		return found, s.steps, ok

@@ -94,15 +94,40 @@ func (z zone) elapse() {
 }
 
 // set makes x_i = x_j + c, forgetting what x_i was. i differs from j.
-func (z zone) set(i, j int, c int64) {
+func (z zone) set(i, j int, c int64) { z.spread(i, j, c, c) }
+
+// spread makes x_i any of x_j + lo .. x_j + hi, forgetting what x_i was; lo may be -noBound. i differs from j.
+func (z zone) spread(i, j int, lo, hi int64) {
 	i, j = z.index(i), z.index(j)
 	for k := range z.n {
 		if k != i {
-			z.at[i*z.n+k] = addBounds(c, z.at[j*z.n+k])
-			z.at[k*z.n+i] = addBounds(z.at[k*z.n+j], -c)
+			z.at[i*z.n+k] = addBounds(hi, z.at[j*z.n+k])
+			z.at[k*z.n+i] = addBounds(z.at[k*z.n+j], -lo)
 		}
 	}
 	z.at[i*z.n+i] = 0
+}
+
+// withFirst returns z with one more variable in front of the limiter's own, which is now.
+func (z zone) withFirst() zone {
+	out := zone{n: z.n + 1, at: make([]int64, (z.n+1)*(z.n+1))}
+	old := make([]int, 0, out.n)
+	for i := range out.n {
+		switch {
+		case i < firstVariable:
+			old = append(old, i)
+		case i == firstVariable:
+			old = append(old, now)
+		default:
+			old = append(old, i-1)
+		}
+	}
+	for i, a := range old {
+		for j, b := range old {
+			out.at[i*out.n+j] = z.at[a*z.n+b]
+		}
+	}
+	return out
 }
 
 // shift adds c to x_i.
