@@ -37,8 +37,10 @@ type exact struct {
 	begun [][]int64
 	front frontier
 	lists lists
-	// visited counts the decisions that were tried; limited tells that their cap was reached.
+	// visited counts the decisions that were tried, each as weight; limited tells that their cap was reached.
 	visited int
+	// weight is 1 for a limiter that remembers up to three times, and grows with the square of their number, as does the work.
+	weight  int
 	limited bool
 	// cap and alike are those of the frontier.
 	cap, alike int
@@ -103,6 +105,8 @@ func (x *exact) begin(at int64) {
 	}
 	m := x.m.start(at)
 	m.zone.elapse()
+	x.weight = 1 + m.zone.n*m.zone.n/32
+	x.cap = max(x.cap/x.weight, min(x.cap, 32))
 	n := &branch{memoryState: m, absorbed: make([]int32, len(x.costs))}
 	n.sums = x.countsOf(m)
 	x.front = newFrontier(&x.lists, func(rank int32) int8 { return x.class[x.order[rank]] }, len(x.costs))
@@ -319,7 +323,7 @@ type step struct {
 
 // try adds the branches after one decision from the memory m, whose present is limited to when it may be made.
 func (x *exact) try(s step, m memoryState) {
-	if x.visited++; x.visited > visitCap {
+	if x.visited += x.weight; x.visited > visitCap {
 		x.limited = true
 		return
 	}

@@ -72,3 +72,37 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 		t.Errorf("%d refuted and %d not: one side was not tried", refuted, left)
 	}
 }
+
+// TestLongLogsAreSearchedAsShortOnes: of requests that cost three units each, a log of twelve says what one of four says of
+// requests that cost one, though it is made to remember twelve times.
+func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
+	short, long := smallPolicy(reference.SlidingWindowLog, 4, 16), smallPolicy(reference.SlidingWindowLog, 12, 16)
+	lim, err := reference.New(short)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(3, 23))
+	refuted, left := 0, 0
+	for range 600 {
+		tl := randomHistory(r, lim, shape{requests: 8, gap: 8, late: 20})
+		h := newHistory(tl.Observations, widening{}, int64(tl.End()))
+		want := newExact(h, short, 0).search()
+		for i := range tl.Observations {
+			tl.Observations[i].Cost = 3
+		}
+		x := newExact(newHistory(tl.Observations, widening{}, int64(tl.End())), long, 0)
+		x.m = newLogModel(long, []int64{1})
+		got := x.search()
+		if (got == nil) != (want == nil) || x.weight < 2 {
+			t.Fatalf("got %v, want %v, weight %d:\n%s", got, want, x.weight, draw(tl))
+		}
+		if got != nil {
+			refuted++
+		} else {
+			left++
+		}
+	}
+	if refuted < 50 || left < 50 {
+		t.Errorf("%d refuted and %d not: one side was not tried", refuted, left)
+	}
+}

@@ -10,7 +10,7 @@ type logModel struct {
 }
 
 // longestLog is the most units of a log that the exact search remembers one by one.
-const longestLog = 8
+const longestLog = 128
 
 func newLogModel(p reference.Policy, costs []int64) model {
 	l := newWindowLog(p)

@@ -134,7 +134,8 @@ type PartitionVerdict struct {
 	Search Search
 }
 
-// Search is what an exact search did: the decisions it tried, the most it tries for one phase of the windows, and whether
+// Search is what an exact search did: the decisions it tried (where a limiter remembers more than three times, each counts as
+// several), the most it tries for one phase of the windows, and whether
 // it reached that and proved nothing there.
 type Search struct {
 	Visited, Cap int
