@@ -226,6 +226,50 @@ func BenchmarkExact(b *testing.B) {
 	}
 }
 
+// BenchmarkExactDense measures the exact search with 8, 40 and 80 requests in flight, with lost answers and with two
+// policies together.
+func BenchmarkExactDense(b *testing.B) {
+	const n = 2000
+	for _, spec := range []string{"token-bucket,rate=1000/s,burst=100", "fixed-window,rate=1000/s,phase=300ms",
+		"sliding-window-counter,rate=1000/s,phase=300ms", "sliding-window-log,rate=8/8ms",
+		"token-bucket,rate=1000/s,burst=100 + fixed-window,rate=1000/s,phase=300ms"} {
+		limit, err := reference.Parse(spec)
+		if err != nil {
+			b.Fatal(err)
+		}
+		at := make([]int64, len(limit))
+		for i := range limit {
+			at[i] = int64(limit[i].PhaseFrom)
+		}
+		for _, late := range []int64{4_000_000, 20_000_000, 40_000_000} {
+			for _, lost := range []int{0, 50} {
+				b.Run(fmt.Sprintf("%s/late=%dms/lost=%d", spec, late/1_000_000, lost), func(b *testing.B) {
+					obs := offeredLate(limit[0], n, 1, late)
+					for i := range obs {
+						if lost > 0 && i%lost == 0 {
+							obs[i].Outcome = timeline.Unknown
+						}
+					}
+					end := int64((&timeline.Timeline{Observations: obs}).End())
+					began, visited, gave := cpuTime(), 0, 0
+					for b.Loop() {
+						x := newExactBy(newHistory(obs, widening{}, end), limit, at)
+						if dead := x.search(); dead != nil && len(limit) == 1 {
+							b.Fatal("a right limiter is accused")
+						}
+						if visited = x.visited; x.limited {
+							gave = 1
+						}
+					}
+					b.ReportMetric((cpuTime()-began).Seconds()*1e6/float64(n)/float64(b.N), "cpu-us/obs")
+					b.ReportMetric(float64(visited)/n, "tried/obs")
+					b.ReportMetric(float64(gave), "gave-up")
+				})
+			}
+		}
+	}
+}
+
 // porcupineBucket is a token bucket as porcupine can have it: it knows orders, not times, so that each step takes the
 // clock from the call of its request, or from its return.
 func porcupineBucket(p reference.Policy, atReturn bool) porcupine.Model {

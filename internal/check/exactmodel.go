@@ -178,18 +178,24 @@ func (f firstModel) forget(m memoryState, lo int64) {
 	}
 }
 
-// The counts of windows of known phase: the index of the window, what was counted in it and in the one before.
+// The counts of windows of known phase: the index of the window, and of a counter what was counted in it and in the one
+// before.
 const (
 	windowIndex = iota
 	inThis
 	inLast
 )
 
-// fixedModel is a fixed window of known phase, or with a phase in a box inside which no request changes its window.
+// fixedModel is a fixed window of known phase, or with a phase in a box inside which no request changes its window. What was
+// counted in the window is a variable of the zone: where it is not known how many requests the window before took, one
+// zone holds all of these numbers.
 type fixedModel struct {
 	fixed
 	scale int64
 }
+
+// load is the index of what a fixedModel has counted in its window, in units.
+const load = firstVariable
 
 func (f fixedModel) traits() traits { return traits{scale: f.scale, counted: f.all, windowed: true} }
 
@@ -202,31 +208,32 @@ func (f fixedModel) scaled(k int64) model {
 func (f fixedModel) boundaries(from, to int64) []int64 { return f.begins(from, to) }
 
 func (f fixedModel) start(begin int64) memoryState {
-	return memoryState{counts: []int64{windowIndex: minTime, inThis: 0}, zone: newZone(begin)}
+	return memoryState{counts: []int64{windowIndex: minTime}, zone: newZone(begin, 0)}
 }
 
 func (f fixedModel) turn(m memoryState) {
 	if k := f.at(m.zone); k != *m.count(windowIndex) {
-		*m.count(windowIndex), *m.count(inThis) = k, 0
+		*m.count(windowIndex) = k
+		m.zone.set(load, 0, 0)
 	}
 }
 
 func (f fixedModel) admit(m memoryState, a ask) []memoryState {
 	f.turn(m)
-	if *m.count(inThis)+a.cost > f.quota {
+	if !m.zone.limit(load, 0, f.quota-a.cost) {
 		return nil
 	}
-	*m.count(inThis) += a.cost
+	m.zone.shift(load, a.cost)
 	return []memoryState{m}
 }
 
 func (f fixedModel) deny(m memoryState, a ask) []memoryState {
 	f.turn(m)
-	if *m.count(inThis)+a.cost <= f.quota {
+	if !m.zone.limit(0, load, -(f.quota-a.cost)-1) {
 		return nil
 	}
-	if f.all {
-		*m.count(inThis) = min(*m.count(inThis)+a.cost, f.quota)
+	if f.all { // more than the quota denies no more than the quota
+		m.zone.set(load, 0, f.quota)
 	}
 	return []memoryState{m}
 }
