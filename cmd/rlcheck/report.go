@@ -37,7 +37,7 @@ The exit status tells only whether they were written: 0, or 2.`,
 				return err
 			}
 			_, width := terminal(e.say.out)
-			if !e.emit(outs, r, report.Options{Color: e.wantsColor(), Width: width, Strict: strict}) {
+			if !e.emit(outs, r, report.Options{Color: e.wantsColor(), Verbose: e.verbose, Width: width, Strict: strict}) {
 				return exitStatus(exitNothing)
 			}
 			return nil

@@ -82,6 +82,8 @@ type Options struct {
 	Width int
 	// Strict lets recommended scenarios count.
 	Strict bool
+	// Verbose lets table say of every scenario how well the generator kept its plan.
+	Verbose bool
 	// InconclusiveIsError makes junit write an error for an inconclusive claim, where it writes a skipped test otherwise.
 	InconclusiveIsError bool
 }

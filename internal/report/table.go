@@ -47,7 +47,7 @@ func writeTable(w io.Writer, r *Run, o Options) error {
 		if err := s.latencies(clean); err != nil {
 			return err
 		}
-		s.generators(clean)
+		s.generators(clean, o.Verbose)
 		s.line("")
 	}
 	s.totals(clean)

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,16 +86,33 @@ func (s *screen) latencies(r *Run) error {
 	return s.table(head, align, cells)
 }
 
-// generators writes what the generator says of itself, a line a scenario.
-func (s *screen) generators(r *Run) {
+// generators writes what the generator says of itself: a line for each scenario that did not pass or has a note, or where
+// only one ran, and one for all the others; with verbose a line a scenario.
+func (s *screen) generators(r *Run, verbose bool) {
+	var others []*Scenario
 	for i := range r.Scenarios {
-		if text := generatorText(&r.Scenarios[i]); text != "" {
-			if i == 0 {
-				s.line("")
-			}
-			s.wrapped(0, s.dim("generator")+" "+r.Scenarios[i].ID+": "+text)
+		x := &r.Scenarios[i]
+		text := generatorText(x)
+		if i == 0 && text != "" {
+			s.line("")
+		}
+		switch {
+		case text == "":
+		case verbose || len(r.Scenarios) == 1 || x.Verdict != check.Pass || len(x.Header.Notes) > 0:
+			s.wrapped(0, s.dim("generator")+" "+x.ID+": "+text)
+		default:
+			others = append(others, x)
 		}
 	}
+	if len(others) > 0 {
+		s.wrapped(0, s.dim("generator")+" "+latestText(others))
+	}
+}
+
+// latestText says which of some scenarios the generator was latest in.
+func latestText(all []*Scenario) string {
+	worst := slices.MaxFunc(all, func(a, b *Scenario) int { return cmp.Compare(a.Latency.Lateness.P99, b.Latency.Lateness.P99) })
+	return fmt.Sprintf("%s: late p99 at most %s (%s)", plural(len(all), "other scenario"), brief(worst.Latency.Lateness.P99), worst.ID)
 }
 
 // totals writes the numbers that add up.
