@@ -149,10 +149,12 @@ func offeredLate(p reference.Policy, n int, seed uint64, late int64) []timeline.
 	return out
 }
 
-// BenchmarkBounds measures both bounds of each algorithm on a prepared history, and its preparation.
+// BenchmarkBounds measures both bounds of each algorithm on a prepared history, and its preparation. The cost of an
+// observation beside that of the shortest history is x-shortest: 1 where the cost is linear.
 func BenchmarkBounds(b *testing.B) {
 	for _, spec := range benchSpecs {
 		p := mustPolicy(b, spec)
+		shortest := 0.0 // seconds of CPU for an observation
 		for _, n := range benchSizes() {
 			b.Run(fmt.Sprintf("%s/%d", spec, n), func(b *testing.B) {
 				obs := offered(p, n, 1)
@@ -168,9 +170,49 @@ func BenchmarkBounds(b *testing.B) {
 						b.Fatalf("a right limiter is accused: %+v", br.kind)
 					}
 				}
-				b.ReportMetric(float64(n)*float64(b.N)/(cpuTime()-began).Seconds()/1e6, "Mobs/cpu-s")
+				each := (cpuTime() - began).Seconds() / float64(n) / float64(b.N)
+				if shortest == 0 {
+					shortest = each
+				}
+				b.ReportMetric(1/each/1e6, "Mobs/cpu-s")
+				b.ReportMetric(each/shortest, "x-shortest")
 				b.ReportMetric(float64(n)/max(prepared.Seconds(), 1e-9)/1e6, "prepared-Mobs/cpu-s")
 				b.ReportMetric(perObs, "B/obs")
+			})
+		}
+	}
+}
+
+// BenchmarkStream measures a Stream that watches one partition from its first observation on: observations a second of
+// CPU, and the memory that it holds at its end, in bytes of all and of each.
+func BenchmarkStream(b *testing.B) {
+	for _, spec := range benchSpecs {
+		p := mustPolicy(b, spec)
+		if newWatchPlan(timeline.Header{}, reference.Limit{p}, Options{}) == nil {
+			continue
+		}
+		for _, n := range benchSizes() {
+			b.Run(fmt.Sprintf("%s/%d", spec, n), func(b *testing.B) {
+				obs := offered(p, n, 1)
+				var took time.Duration
+				var held int64
+				for b.Loop() {
+					before, began := live(), cpuTime()
+					s := newStream(reference.Limit{p}, timeline.Header{}, Options{}, streamCaps{block: leastBlock, last: leastLast})
+					for i := range obs {
+						if err := s.Observe(&obs[i]); err != nil {
+							b.Fatal(err)
+						}
+					}
+					took += cpuTime() - began
+					held = live() - before
+					if j, err := s.Finish(); err != nil || j.Verdict != Pass {
+						b.Fatal(err, j)
+					}
+				}
+				b.ReportMetric(float64(n)*float64(b.N)/took.Seconds()/1e6, "Mobs/cpu-s")
+				b.ReportMetric(float64(max(held, 0)), "B-held")
+				b.ReportMetric(float64(max(held, 0))/float64(n), "B/obs")
 			})
 		}
 	}
