@@ -268,8 +268,12 @@ func (m *counterMeter) excess(t int64) int64 {
 	for ; m.i < len(m.starts) && m.starts[m.i].s <= t; m.i++ {
 		m.units += m.starts[m.i].cost
 	}
+	first, last := m.first(t), m.last(t)
+	if last-first > widest { // too many to ask of each: all of two windows may count
+		return m.units - m.old.before(t-2*m.sizeTo+1) - m.quota + 1
+	}
 	best := minTime
-	for k := m.first(t); k <= m.last(t); k++ {
+	for k := first; k <= last; k++ {
 		// Window k contains t for the phases that begin it in [begin, latest]: the earlier it began the more lies in it, the
 		// later it began the more the window before weighs.
 		begin := max(m.earliest(k), t-m.sizeTo+1)
