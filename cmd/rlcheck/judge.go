@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -42,11 +43,11 @@ func (e *env) judge(name string, f *checkFlags, limit reference.Limit) (*check.J
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	return judgeStream(open(in, name, timeline.Options{Columns: f.columns, Outcome: outcome}), f, limit)
+	return judgeStream(open(in, name, timeline.Options{Columns: f.columns, Outcome: outcome}), name, f, limit)
 }
 
 // judgeStream judges a recording as it is read.
-func judgeStream(r *timeline.Reader, f *checkFlags, limit reference.Limit) (*check.Judgement, timeline.Counts, error) {
+func judgeStream(r *timeline.Reader, name string, f *checkFlags, limit reference.Limit) (*check.Judgement, timeline.Counts, error) {
 	// What is kept of a large recording is large and has no pointers: to collect often costs little and saves much.
 	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
 	h, err := r.Header()
@@ -57,9 +58,10 @@ func judgeStream(r *timeline.Reader, f *checkFlags, limit reference.Limit) (*che
 		h.Tick = f.tick
 	}
 	s := check.NewStream(limit, h, f.options())
-	err = r.Each(func(o *timeline.Observation) bool {
-		if f.wants(o.Partition) {
-			_ = s.Observe(o) // Finish returns it: what is wrong with the file itself comes first
+	at := 0 // the line of the first observation that was refused
+	err = r.Each(func(o *timeline.Observation, line int) bool {
+		if f.wants(o.Partition) && s.Observe(o) != nil && at == 0 {
+			at = line // Finish returns the error: what is wrong with the file itself comes first
 		}
 		return true
 	})
@@ -67,7 +69,17 @@ func judgeStream(r *timeline.Reader, f *checkFlags, limit reference.Limit) (*che
 		return nil, timeline.Counts{}, err
 	}
 	j, err := s.Finish()
-	return j, s.Counts(), err
+	return j, s.Counts(), refused(name, at, err)
+}
+
+// refused tells the line of an observation with which a recording became too large to be judged; line 0: it was not one.
+func refused(name string, line int, err error) error {
+	if line == 0 || !errors.Is(err, check.ErrTooLarge) {
+		return err
+	}
+	what := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "check: "), ": "+check.ErrTooLarge.Error())
+	return timeline.Errors{{File: name, Line: line, What: what, Why: check.ErrTooLarge.Error(),
+		Mend: "times are in nanoseconds, costs in units; a shorter recording fits, or a rate over a shorter time", Err: err}}
 }
 
 // streamGCPercent is the target of the garbage collector while a recording is judged as it is read.
@@ -82,14 +94,19 @@ func (e *env) judgeLog(in io.Reader, name string, f *checkFlags, limit reference
 		return nil, timeline.Counts{}, err
 	}
 	s := check.NewStream(limit, l.Header, f.options())
+	at := 0
 	err = l.Each(func(o *timeline.Observation) bool {
-		return !f.wants(o.Partition) || s.Observe(o) == nil // Finish returns it
+		if !f.wants(o.Partition) || s.Observe(o) == nil {
+			return true
+		}
+		at = o.Seq
+		return false // Finish returns the error
 	})
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
 	j, err := s.Finish()
-	return j, s.Counts(), err
+	return j, s.Counts(), refused(name, at, err)
 }
 
 // wants tells whether a partition is to be judged.

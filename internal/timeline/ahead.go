@@ -2,9 +2,11 @@ package timeline
 
 import "io"
 
-// ahead is a number of observations that were read ahead, and what Next returned instead of one more; nil if nothing.
+// ahead is a number of observations that were read ahead, each with its line, and what Next returned instead of one more;
+// nil if nothing.
 type ahead struct {
 	observations []Observation
+	lines        []int
 	err          error
 }
 
@@ -14,24 +16,24 @@ const (
 	aheadBatches = 4
 )
 
-// Each calls take for every observation that Next would return, in their order, until it returns false. It reads on in
+// Each calls take for every observation that Next would return, in their order and with its line, until it returns false. It reads on in
 // another goroutine meanwhile; take is called in that of the caller, and the observation is overwritten later. The error is
 // that of Next, nil at the end of the file or where take returned false; observations in front of a problem were taken by
 // then. Nothing may be read from r afterwards.
-func (r *Reader) Each(take func(o *Observation) bool) error {
-	full, empty := make(chan ahead, aheadBatches), make(chan []Observation, aheadBatches)
+func (r *Reader) Each(take func(o *Observation, line int) bool) error {
+	full, empty := make(chan ahead, aheadBatches), make(chan ahead, aheadBatches)
 	for range aheadBatches {
-		empty <- make([]Observation, aheadSize)
+		empty <- ahead{observations: make([]Observation, aheadSize), lines: make([]int, aheadSize)}
 	}
 	go func() {
 		defer close(full)
-		for room := range empty {
-			batch := ahead{observations: room}
-			for i := range room {
-				if batch.err = r.Next(&room[i]); batch.err != nil {
-					batch.observations = room[:i]
+		for batch := range empty {
+			for i := range batch.observations {
+				if batch.err = r.Next(&batch.observations[i]); batch.err != nil {
+					batch.observations = batch.observations[:i]
 					break
 				}
+				batch.lines[i] = r.lines.last()
 			}
 			if full <- batch; batch.err != nil {
 				return
@@ -45,7 +47,7 @@ func (r *Reader) Each(take func(o *Observation) bool) error {
 	}()
 	for batch := range full {
 		for i := range batch.observations {
-			if !take(&batch.observations[i]) {
+			if !take(&batch.observations[i], batch.lines[i]) {
 				return nil
 			}
 		}
@@ -55,7 +57,7 @@ func (r *Reader) Each(take func(o *Observation) bool) error {
 		if batch.err != nil {
 			return batch.err
 		}
-		empty <- batch.observations
+		empty <- batch
 	}
 	return nil
 }

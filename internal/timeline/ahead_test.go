@@ -13,7 +13,12 @@ func TestEachIsNext(t *testing.T) {
 		want := benchTimeline(n)
 		r := NewReader(bytes.NewReader(mustWrite(t, want)), "x", Options{})
 		var got []Observation
-		if err := r.Each(func(o *Observation) bool { got = append(got, *o); return true }); err != nil {
+		if err := r.Each(func(o *Observation, line int) bool {
+			if got = append(got, *o); line != len(got)+1 {
+				t.Errorf("observation %d: got line %d", len(got), line)
+			}
+			return true
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(got, want.Observations) {
@@ -26,7 +31,7 @@ func TestEachStops(t *testing.T) {
 	text := mustWrite(t, benchTimeline(20*aheadSize))
 	for _, most := range []int{1, aheadSize, 3*aheadSize + 1} {
 		n := 0
-		err := NewReader(bytes.NewReader(text), "x", Options{}).Each(func(*Observation) bool { n++; return n < most })
+		err := NewReader(bytes.NewReader(text), "x", Options{}).Each(func(*Observation, int) bool { n++; return n < most })
 		if err != nil || n != most {
 			t.Errorf("got %d observations, %v, want %d", n, err, most)
 		}
@@ -39,7 +44,7 @@ func TestEachTellsWhatNextTells(t *testing.T) {
 	for _, bad := range []string{"{\n", `{"sent_ns":-1,"status":200}` + "\n{}\n"} {
 		r := NewReader(strings.NewReader(good+bad), "x", Options{})
 		n := 0
-		err := r.Each(func(*Observation) bool { n++; return true })
+		err := r.Each(func(*Observation, int) bool { n++; return true })
 		_, want := Read(strings.NewReader(good+bad), "x", Options{})
 		if err == nil || want == nil || err.Error() != want.Error() || n != aheadSize+9 {
 			t.Errorf("got %v after %d, want %v", err, n, want)
