@@ -55,7 +55,7 @@ func (h *history) completions(obs []timeline.Observation, w widening, s stay) {
 	for i := range h.all {
 		ev, done := &h.all[i], maxTime
 		if obs[i].Answered && obs[i].Done > 0 {
-			done = int64(obs[i].Done) + w.right
+			done = int64(obs[i].Done) + w.right + w.drift(int64(obs[i].Done))
 		}
 		ev.least = 0
 		if ev.outcome == timeline.Allowed && done < maxTime && done-s.least >= ev.s {

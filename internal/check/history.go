@@ -50,8 +50,18 @@ type history struct {
 type ending struct{ e, cost int64 }
 
 // widening is by how much intervals grow: at the left by the tick of the limiter's clock and the error of ours, at the
-// right by the error of ours. tick is the part of left that is the tick.
-type widening struct{ left, right, tick int64 }
+// right by the error of ours, and at both by what the two clocks may have come apart since the start. tick is the part of
+// left that is the tick.
+type widening struct{ left, right, tick, driftPPM int64 }
+
+// drift returns by how much the clocks may have come apart at t.
+func (w widening) drift(t int64) int64 {
+	if w.driftPPM == 0 {
+		return 0
+	}
+	h := timeline.Header{DriftPPM: w.driftPPM}
+	return int64(h.Drift(time.Duration(t)))
+}
 
 // newHistory prepares the observations of one partition, ascending by Sent. end is the end of the recording.
 func newHistory(obs []timeline.Observation, w widening, end int64) *history {
@@ -68,7 +78,9 @@ func newEvent(o *timeline.Observation, w widening, end int64) event {
 	if o.Answered && o.Outcome != timeline.Unknown {
 		e = int64(o.FirstByte)
 	}
-	return event{s: int64(o.Sent) - w.left, e: max(e, int64(o.Sent)) + w.right, cost: max(o.Cost, 1), outcome: o.Outcome, seq: o.Seq}
+	s := int64(o.Sent)
+	e = max(e, s)
+	return event{s: s - w.left - w.drift(s), e: e + w.right + w.drift(e), cost: max(o.Cost, 1), outcome: o.Outcome, seq: o.Seq}
 }
 
 // split fills the derived slices of h from h.all, in the memory of those that it had.
@@ -188,5 +200,5 @@ func widen(h timeline.Header, tick time.Duration, tickSet bool) widening {
 	if !tickSet {
 		tick = h.Tick
 	}
-	return widening{left: int64(tick + h.ClockError), right: int64(h.ClockError), tick: int64(tick)}
+	return widening{left: int64(tick + h.ClockError), right: int64(h.ClockError), tick: int64(tick), driftPPM: h.DriftPPM}
 }

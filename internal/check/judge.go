@@ -94,7 +94,11 @@ func fitsSpan(h *timeline.Header, limit reference.Limit, begin, end time.Duratio
 	if int64(begin) < -maxTime/4 || least < 0 || int64(most) > maxTime/4 {
 		return fmt.Errorf("check: from %s, clocks known up to %s, %s and %s: %w", begin, h.WallError, h.ClockError, h.Tick, ErrTooLarge)
 	}
+	if h.DriftPPM < 0 || h.DriftPPM > timeline.MaxDriftPPM {
+		return fmt.Errorf("check: a drift of %d ppm: %w", h.DriftPPM, ErrTooLarge)
+	}
 	span := min(int64(end), maxTime) - int64(begin) + 2*int64(h.ClockError) + int64(h.Tick)
+	span += 2 * int64(h.Drift(time.Duration(max(span, 0))))
 	for _, p := range limit {
 		if span < 0 || span > maxTime/4 || int64(p.Rate.Per) > maxTime/4 || !fitsEnds(p, span+int64(p.Tick), units) {
 			return fmt.Errorf("check: %s over %s: %w", p.Algorithm, end, ErrTooLarge)

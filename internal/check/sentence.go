@@ -147,8 +147,11 @@ func (s sentence) phases(f Finding, box phases) string {
 // widened tells by how much a span was widened in the target's favour.
 func (s sentence) widened(f Finding, br *breach) string {
 	w := widen(s.header, s.pol.Tick, s.pol.TickSet)
-	if w.left+w.right == 0 || s.pol.Windowed() || br.span <= int64(f.To-f.From) {
+	switch {
+	case w == (widening{}), s.pol.Windowed(), br.span <= int64(f.To-f.From):
 		return ""
+	case w.driftPPM != 0:
+		return fmt.Sprintf(" (%s with a clock that ticks every %s and drifts by up to %d ppm)", seconds(time.Duration(br.span)), time.Duration(w.left), w.driftPPM)
 	}
 	return fmt.Sprintf(" (%s with a clock that ticks every %s)", seconds(time.Duration(br.span)), time.Duration(w.left))
 }

@@ -150,7 +150,7 @@ func (s *series) gained(from, to time.Duration) (units int64, known bool) {
 // gainedBy is gained for one policy.
 func (s *series) gainedBy(p reference.Policy, from, to time.Duration) (int64, bool) {
 	h := &s.tl.Header
-	slack := max(h.Tick, p.Tick) + 2*h.ClockError
+	slack := max(h.Tick, p.Tick) + 2*h.ClockError + h.Drift(to)
 	span, window := to-from+slack, p.Rate.Per
 	switch p.Algorithm {
 	case reference.FixedWindow:

@@ -176,10 +176,10 @@ func (r *recording) countsDenials() bool {
 }
 
 // surelyWaited tells whether the retry came late enough on every clock: those of several observers, and the target's
-// own, which may read up to a tick less than the time of the decision.
+// own, which may read up to a tick less than the time of the decision, and run slower than ours.
 func (r *recording) surelyWaited(x retry) bool {
 	h := &r.tl.Header
-	return x.next.Sent-h.Tick-2*h.ClockError >= add(x.denial.FirstByte, x.told.wait)
+	return x.next.Sent-h.Tick-2*h.ClockError-h.Drift(x.next.Sent-x.denial.FirstByte) >= add(x.denial.FirstByte, x.told.wait)
 }
 
 // early is the finding of a retry that was denied. Its times are printed in the coarsest unit in which the printed

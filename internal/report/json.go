@@ -79,6 +79,7 @@ type jsonRecording struct {
 	Started      string       `json:"started,omitempty"`
 	WallErrorNS  int64        `json:"wall_error_ns"`
 	ClockErrorNS int64        `json:"clock_error_ns"`
+	DriftPPM     int64        `json:"drift_ppm,omitempty"`
 	TickNS       int64        `json:"tick_ns"`
 	EndedNS      int64        `json:"ended_ns"`
 	Unsent       int          `json:"unsent"`
@@ -182,7 +183,7 @@ func toDistribution(d latency.Distribution) jsonDistribution {
 
 func toRecording(h timeline.Header) jsonRecording {
 	out := jsonRecording{
-		Started: wallText(h.Started), WallErrorNS: int64(h.WallError), ClockErrorNS: int64(h.ClockError), TickNS: int64(h.Tick),
+		Started: wallText(h.Started), WallErrorNS: int64(h.WallError), ClockErrorNS: int64(h.ClockError), DriftPPM: h.DriftPPM, TickNS: int64(h.Tick),
 		EndedNS: int64(h.Ended), Unsent: h.Unsent, Interrupted: h.Interrupted, Spreads: []jsonSpread{},
 		Notes: append([]string{}, h.Notes...),
 		Audit: jsonAudit{finite(h.Audit.CPUShare), int64(h.Audit.LongestGC), h.Audit.Collections, h.Audit.Connections},

@@ -116,6 +116,12 @@ func TestReportReadBackPrintsTheSame(t *testing.T) {
 	}
 }
 
+func TestJSONKeepsTheDrift(t *testing.T) {
+	if got := (&reading{}).header("", ptr(toRecording(timeline.Header{DriftPPM: 200}))).DriftPPM; got != 200 {
+		t.Errorf("got %d, want 200", got)
+	}
+}
+
 func TestJSONCountsAddUp(t *testing.T) {
 	var got struct {
 		Counts    map[string]int

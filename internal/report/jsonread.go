@@ -197,7 +197,7 @@ func fromDistribution(in jsonDistribution) latency.Distribution {
 func (p *reading) header(where string, in *jsonRecording) timeline.Header {
 	out := timeline.Header{
 		Started: p.wall(where+".started", in.Started), WallError: time.Duration(in.WallErrorNS),
-		ClockError: time.Duration(in.ClockErrorNS), Tick: time.Duration(in.TickNS), Ended: time.Duration(in.EndedNS),
+		ClockError: time.Duration(in.ClockErrorNS), DriftPPM: in.DriftPPM, Tick: time.Duration(in.TickNS), Ended: time.Duration(in.EndedNS),
 		Unsent: in.Unsent, Interrupted: in.Interrupted,
 		Audit: timeline.Audit{CPUShare: in.Audit.CPUShare, LongestGC: time.Duration(in.Audit.LongestGCNS),
 			Collections: in.Audit.Collections, Connections: in.Audit.Connections},

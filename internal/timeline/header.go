@@ -20,6 +20,7 @@ type headerJSON struct {
 	Started     string       `json:"started,omitempty"`
 	WallError   int64        `json:"wall_error_ns"`
 	ClockError  int64        `json:"clock_error_ns"`
+	Drift       int64        `json:"drift_ppm,omitempty"`
 	Tick        int64        `json:"tick_ns,omitempty"`
 	Ended       int64        `json:"ended_ns,omitempty"`
 	From        int64        `json:"complete_from_ns,omitempty"`
@@ -50,7 +51,7 @@ const startedLayout = "2006-01-02T15:04:05.000000000Z07:00"
 // headerLine returns the header line of a timeline without its line end.
 func headerLine(h Header) ([]byte, error) {
 	j := headerJSON{
-		Version: timelineVersion, WallError: int64(h.WallError), ClockError: int64(h.ClockError), Tick: int64(h.Tick),
+		Version: timelineVersion, WallError: int64(h.WallError), ClockError: int64(h.ClockError), Drift: h.DriftPPM, Tick: int64(h.Tick),
 		Ended: int64(h.Ended), From: int64(h.CompleteFrom), Until: int64(h.CompleteUntil), Unsent: h.Unsent, Notes: h.Notes,
 		Interrupted: h.Interrupted, Audit: auditJSON{h.Audit.CPUShare, int64(h.Audit.LongestGC), h.Audit.Collections, h.Audit.Connections},
 	}
@@ -86,11 +87,14 @@ func (j *headerJSON) flaw() (what, why string) {
 	for _, x := range []struct {
 		name string
 		v    int64
-	}{{"wall_error_ns", j.WallError}, {"clock_error_ns", j.ClockError}, {"tick_ns", j.Tick}, {"ended_ns", j.Ended},
+	}{{"wall_error_ns", j.WallError}, {"clock_error_ns", j.ClockError}, {"drift_ppm", j.Drift}, {"tick_ns", j.Tick}, {"ended_ns", j.Ended},
 		{"complete_from_ns", j.From}, {"complete_until_ns", j.Until}, {"unsent", int64(j.Unsent)}} {
 		if x.v < 0 {
 			return fmt.Sprintf("%s %d", x.name, x.v), "it is never negative"
 		}
+	}
+	if j.Drift > MaxDriftPPM {
+		return fmt.Sprintf("drift_ppm %d", j.Drift), fmt.Sprintf("it is at most %d, a tenth", MaxDriftPPM)
 	}
 	return "", ""
 }
@@ -98,7 +102,7 @@ func (j *headerJSON) flaw() (what, why string) {
 // header returns the header of values without a flaw.
 func (j *headerJSON) header() Header {
 	h := Header{
-		WallError: time.Duration(j.WallError), ClockError: time.Duration(j.ClockError), Tick: time.Duration(j.Tick),
+		WallError: time.Duration(j.WallError), ClockError: time.Duration(j.ClockError), DriftPPM: j.Drift, Tick: time.Duration(j.Tick),
 		Ended: time.Duration(j.Ended), CompleteFrom: time.Duration(j.From), CompleteUntil: time.Duration(j.Until), Unsent: j.Unsent, Interrupted: j.Interrupted,
 		Audit: Audit{j.Audit.CPUShare, time.Duration(j.Audit.LongestGC), j.Audit.Collections, j.Audit.Connections},
 	}
@@ -166,6 +170,8 @@ func (r *Reader) headerMember(m member, j *headerJSON) {
 		to = &j.WallError
 	case "clock_error_ns":
 		to = &j.ClockError
+	case "drift_ppm":
+		to, belongs = &j.Drift, "a whole number belongs here"
 	case "tick_ns":
 		to = &j.Tick
 	case "ended_ns":

@@ -94,6 +94,8 @@ type Header struct {
 	WallError time.Duration
 	// ClockError widens every interval at both ends, where several observers with several clocks recorded.
 	ClockError time.Duration
+	// DriftPPM is by how many millionths the target's clock may run faster or slower than ours, from the start of the recording on.
+	DriftPPM int64
 	// Tick is how coarse the target's own clock may be: it reads a time in [d-Tick, d] for a decision at d.
 	Tick time.Duration
 	// Ended is the end of the recording: the end of the interval of a request that was never answered. Zero means the
@@ -113,6 +115,18 @@ type Header struct {
 	Interrupted bool
 	// Audit is what the recorder measured of itself.
 	Audit Audit
+}
+
+// MaxDriftPPM is the largest drift that a header may have: a tenth.
+const MaxDriftPPM = 100_000
+
+// Drift returns by how much the target's clock and ours may come apart within d, in either direction, rounded up.
+func (h *Header) Drift(d time.Duration) time.Duration {
+	if d < 0 {
+		d = -d
+	}
+	const million = 1_000_000
+	return d/million*time.Duration(h.DriftPPM) + (d%million*time.Duration(h.DriftPPM)+million-1)/million
 }
 
 // Audit is what a recorder measured of itself, to tell its own faults from the target's. The zero value means that

@@ -48,6 +48,8 @@ func TestWriterRefusesWhatCouldNotBeRead(t *testing.T) {
 func TestWriterRefusesHeadersThatCouldNotBeRead(t *testing.T) {
 	for name, h := range map[string]Header{
 		"wall_error_ns -1: it is never negative": {WallError: -1},
+		"drift_ppm -1: it is never negative":     {DriftPPM: -1},
+		"drift_ppm 100001: it is at most 100000": {DriftPPM: 100_001},
 		"unsent -1":                              {Unsent: -1},
 		"NaN":                                    {Audit: Audit{CPUShare: math.NaN()}},
 		"a line has at most":                     {Notes: []string{strings.Repeat("x", MaxLine)}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -21,12 +22,18 @@ const (
 	otherClock = 500 * time.Millisecond
 )
 
+// otherDrift is by how many millionths the clock of another machine may run faster or slower than ours: a hundred for each
+// of two crystals that nobody corrects.
+const otherDrift = 200
+
 // endpoints are where the requests of a scenario go, and what must be stopped afterwards.
 type endpoints struct {
 	target, origin *url.URL
 	wallError      time.Duration
-	events         events
-	stops          []func() error
+	// driftPPM is by how much the clock of the target may drift from ours.
+	driftPPM int64
+	events   events
+	stops    []func() error
 }
 
 // connect finds the endpoints of a scenario and starts those that are embedded.
@@ -48,10 +55,19 @@ func connect(s *scenario.Scenario, o Options) (*endpoints, error) {
 	if e.target, err = url.Parse(where); err != nil {
 		return nil, err
 	}
+	if !onThisHost(e.target) {
+		e.driftPPM = otherDrift
+	}
 	if origin != "" {
 		e.origin, err = url.Parse(origin)
 	}
 	return e, err
+}
+
+// onThisHost tells whether a target is on a loopback address, and so has our clock.
+func onThisHost(u *url.URL) bool {
+	addr, err := netip.ParseAddr(u.Hostname())
+	return err == nil && addr.Unmap().IsLoopback() || u.Hostname() == "localhost"
 }
 
 // embed starts the embedded target and, where the scenario compares with an origin, the embedded proxy in front of it.

@@ -90,6 +90,7 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 	if err != nil {
 		return inconclusive(out, check.SetupFailed, err.Error())
 	}
+	tl.Header.DriftPPM = ends.driftPPM
 	out.Duration = time.Since(began)
 	judge := Judge
 	if o.OnlyProofs {
