@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -36,8 +37,9 @@ func (e *env) preflight(ctx context.Context, chosen []*scenario.Scenario, f runF
 		}
 	}
 	if f.redis != "" && f.redis != trial.EmbeddedRedis {
-		if u, err := url.Parse(f.redis); err != nil || u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix" {
-			errs = append(errs, usagef("--redis: a store is redis://HOST:PORT/DATABASE or embedded"))
+		scheme, _, found := strings.Cut(f.redis, "://")
+		if !found || !slices.Contains([]string{"redis", "rediss", "redis-cluster", "redis-sentinel"}, scheme) {
+			errs = append(errs, usagef("--redis: a store is redis://HOST:PORT/DATABASE, rediss://, redis-cluster://, redis-sentinel:// or embedded"))
 		}
 	}
 	return errors.Join(errs...)

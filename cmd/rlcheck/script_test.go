@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -268,7 +269,12 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { _ = b.cmd.Process.Kill() })
 	line := make(chan string, 1)
 	go func() {
-		first, _ := bufio.NewReader(out).ReadString('\n')
+		lines := bufio.NewReader(out)
+		first, _ := lines.ReadString('\n')
+		if slices.Contains(args, "--control") {
+			second, _ := lines.ReadString('\n')
+			first += " " + second
+		}
 		line <- strings.TrimSpace(first)
 		b.done <- b.cmd.Wait()
 	}()
@@ -278,7 +284,9 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 			<-b.done
 			ts.Fatalf("it printed %q and %q instead of a URL", url, b.errs.String())
 		}
+		url, events, _ := strings.Cut(url, "\n")
 		ts.Setenv(args[0], url)
+		ts.Setenv(args[0]+"_EVENTS", strings.TrimSpace(events))
 	case <-time.After(patience):
 		ts.Fatalf("it printed no URL")
 	}

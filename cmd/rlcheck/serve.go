@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -22,7 +24,8 @@ import (
 type serveFlags struct {
 	limit, addr, fault, key, retryAfter, redis string
 	denyBody, onStoreError, counters, balance  string
-	dialect                                    []string
+	control, client                            string
+	dialect, rules                             []string
 	status, replicas                           int
 	syncEvery                                  time.Duration
 	seed                                       uint64
@@ -34,6 +37,7 @@ func newServeCmd(e *env) *cobra.Command {
 		Use:   "serve --limit SPEC",
 		Short: "A loopback endpoint wearing a limiter, right or with a named fault",
 		Example: `  rlcheck serve --limit token-bucket,rate=10/s,burst=20 --addr 127.0.0.1:8080
+  rlcheck serve --limit fixed-window,rate=100/1m --rule '/login fixed-window,rate=5/1m' --rule 'X-Tier:gold fixed-window,rate=1000/1m'
   rlcheck serve --fault list`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
@@ -48,6 +52,11 @@ func newServeCmd(e *env) *cobra.Command {
 	fl.StringVar(&f.addr, "addr", "127.0.0.1:8080", "loopback address to listen on; port 0 lets the kernel choose")
 	fl.StringVar(&f.fault, "fault", "", "a deliberate defect by name; list shows them all")
 	fl.StringVar(&f.key, "key", "X-Api-Key", "header field whose value is the partition")
+	fl.StringArrayVar(&f.rules, "rule", nil, "a limit of its own for some requests: /PATH, METHOD, NAME:VALUE of a field or several of them, and then a SPEC, none, "+
+		"or zero for a limit of nothing; the first that fits counts (repeatable)")
+	fl.StringVar(&f.client, "client-address", "", "header field in whose last element a trusted proxy writes the address of the client, for requests without a key "+
+		"(default the address of the connection)")
+	fl.StringVar(&f.control, "control", "", "loopback address to listen on for events: POST /restart, /reload, /reload?limit=SPEC, /store-down, /store-up; its URL is the second line printed (default none)")
 	fl.StringVar(&f.retryAfter, "retry-after", "seconds", "form of Retry-After: seconds or date")
 	fl.StringSliceVar(&f.dialect, "dialect", nil, "groups of fields in answers: x-ratelimit (reset since the epoch), x-ratelimit-delta (reset from now), "+
 		"ratelimit-draft (RateLimit and RateLimit-Policy of draft -10 and -11), ratelimit-legacy (RateLimit-Limit and kin), retry-after, none "+
@@ -71,15 +80,20 @@ func addStateFlags(fl *pflag.FlagSet, f *serveFlags) {
 	fl.StringVar(&f.balance, "balance", "request", "how requests go round the replicas: by request or by connection")
 }
 
-// options returns what the flags ask of the target.
-func (f serveFlags) options(limit reference.Limit) target.Options {
-	o := target.Options{Limit: limit, Fault: f.fault, PartitionHeader: f.key, RetryAfter: f.retryAfter, DenyStatus: f.status,
+// options returns what the flags ask of the target, or what is wrong with the rules.
+func (f serveFlags) options(limit reference.Limit) (target.Options, error) {
+	o := target.Options{Limit: limit, Fault: f.fault, PartitionHeader: f.key, ClientHeader: f.client, RetryAfter: f.retryAfter, DenyStatus: f.status,
 		DenyBody: target.DenyBody(f.denyBody), OnStoreError: target.OnStoreError(f.onStoreError), Seed: f.seed,
 		Replicas: f.replicas, Counters: target.Counters(f.counters), SyncEvery: f.syncEvery, Balance: target.Balance(f.balance)}
 	for _, d := range f.dialect {
 		o.Dialect = append(o.Dialect, target.Dialect(d))
 	}
-	return o
+	var errs []error
+	for _, text := range f.rules {
+		u, err := target.ParseRule(text)
+		o.Rules, errs = append(o.Rules, u), append(errs, err)
+	}
+	return o, errors.Join(errs...)
 }
 
 // serve is `rlcheck serve`.
@@ -91,7 +105,10 @@ func (e *env) serve(f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	o := f.options(limit)
+	o, err := f.options(limit)
+	if err != nil {
+		return err
+	}
 	var once sync.Once
 	o.StoreFailed = func(err error) {
 		once.Do(func() {
@@ -109,24 +126,40 @@ func (e *env) serve(f serveFlags) error {
 		return err
 	}
 	defer t.Close()
-	err = e.listen(t, f.addr, limit.String())
+	var also []string
+	if f.control != "" {
+		c, err := target.Listen(target.NewControl(t), f.control)
+		if err != nil {
+			return fmt.Errorf("--control: %w", err)
+		}
+		defer closeSoon(c)
+		also = append(also, c.URL())
+	}
+	err = e.listen(t, f.addr, limit.String(), also...)
 	if n := t.StoreErrors(); n > 0 {
 		e.say.notef("the store did not decide %d requests", n)
 	}
 	return err
 }
 
-// listen serves h until the command is interrupted, which is its normal end.
-func (e *env) listen(h http.Handler, addr, what string) error {
+// listen serves h until the command is interrupted, which is its normal end. It prints the URL, and then the lines of also.
+func (e *env) listen(h http.Handler, addr, what string, also ...string) error {
 	ctx, stop := interruptible()
 	defer stop()
 	s, err := target.Listen(h, addr)
 	if err != nil {
 		return err
 	}
-	e.say.resultf("%s\n", s.URL())
+	for _, line := range append([]string{s.URL()}, also...) {
+		e.say.resultf("%s\n", line)
+	}
 	e.say.notef("serving %s; end with Ctrl-C", what)
 	<-ctx.Done()
+	return closeSoon(s)
+}
+
+// closeSoon closes a server, and waits two seconds for the requests in flight.
+func closeSoon(s *target.Server) error {
 	end, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	return s.Close(end)

@@ -174,8 +174,12 @@ func servePolitely(ts *testscript.TestScript, l net.Listener, count *counter, ar
 }
 
 func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg || len(args) < 1, "get URL [NAME:VALUE...]")
-	r, err := http.NewRequest(http.MethodGet, args[0], nil)
+	method := http.MethodGet
+	if len(args) > 1 && args[0] == "-post" {
+		method, args = http.MethodPost, args[1:]
+	}
+	usage(ts, neg || len(args) < 1, "get [-post] URL [NAME:VALUE...]")
+	r, err := http.NewRequest(method, args[0], nil)
 	ts.Check(err)
 	for _, f := range args[1:] {
 		name, value, _ := strings.Cut(f, ":")

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -28,7 +29,7 @@ type redisStore struct {
 
 // RedisStore returns a store in the Redis at a URL:
 //
-//	redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]             one server; rediss:// for TLS
+//	redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]             one server; rediss:// for TLS, with ?skip_verify=true for any certificate
 //	redis-cluster://[USER:PASSWORD@]HOST:PORT[,HOST:PORT]... some nodes of a cluster, which name the others
 //	redis-sentinel://[USER:PASSWORD@]HOST:PORT[,...]/MASTER  sentinels, and the name of the master they watch
 //
@@ -39,7 +40,11 @@ func RedisStore(url string) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRedisStore(client, nil)
+	s, err := newRedisStore(client, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // newRedisStore returns a store that owns client, which must answer.
@@ -49,7 +54,11 @@ func newRedisStore(client redis.UniversalClient, stop func()) (*redisStore, erro
 	ctx, cancel := context.WithTimeout(context.Background(), redisTimeout)
 	defer cancel()
 	if err := client.Ping(ctx).Err(); err != nil {
-		return nil, errors.Join(fmt.Errorf("redis: %w (is the server up?)", err), s.Close())
+		mend := "is the server up?"
+		if untrusted := new(tls.CertificateVerificationError); errors.As(err, &untrusted) {
+			mend = "trust who signed it with SSL_CERT_FILE=FILE in the environment, or write ?skip_verify=true"
+		}
+		return nil, errors.Join(fmt.Errorf("redis: %w (%s)", err, mend), s.Close())
 	}
 	return s, nil
 }
