@@ -145,14 +145,14 @@ func TestStoreInCluster(t *testing.T) {
 	t.Run("moved slot", func(t *testing.T) { moveSlot(t, nodes, d.(*redisDecider)) })
 	t.Run("node gone", func(t *testing.T) {
 		nodes[2].stop()
-		began, failed := time.Now(), 0
+		failed := 0
 		for i := range 30 {
 			if _, err := d.Decide(t.Context(), fmt.Sprint("gone", i), 1); err != nil {
 				failed++
 			}
 		}
-		if failed == 0 || failed == 30 || time.Since(began) > time.Minute {
-			t.Errorf("%d of 30 failed within %v, want those of one node of three", failed, time.Since(began))
+		if failed == 0 || failed == 30 {
+			t.Errorf("%d of 30 failed, want those of one node of three", failed)
 		}
 	})
 }
