@@ -27,7 +27,7 @@ func newClerk(s *Stream) *clerk {
 func (k *clerk) verdict(st *strand) (v PartitionVerdict, ok bool) {
 	plan, h := k.s.plan, &k.h
 	k.bytes = st.reel.read(&k.s.store, k.bytes)
-	h.all = h.all[:0]
+	h.all, h.lag = h.all[:0], plan.widen.tick
 	eachOf(k.bytes, func(o *timeline.Observation) { h.all = append(h.all, newEvent(o, plan.widen, k.c.end)) })
 	if plan.edges != nil {
 		if h.all = plan.edges.trim(h.all); len(h.all) == 0 {

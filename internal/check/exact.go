@@ -336,6 +336,7 @@ func (x *exact) try(s step, m memoryState) {
 		x.limited = true
 		return
 	}
+	x.visited += len(states) / 4 // many are as much work as more decisions
 	for _, after := range states {
 		after.zone.elapse()
 		n := &branch{undecided: s.to, absorbed: s.absorbed, memoryState: after}
