@@ -106,3 +106,17 @@ func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
 		t.Errorf("%d refuted and %d not: one side was not tried", refuted, left)
 	}
 }
+
+// TestPoliciesWithClocksOfTheirOwnAreNotSearchedTogether: a search has one present, and two clocks that tick need not show
+// the same instant.
+func TestPoliciesWithClocksOfTheirOwnAreNotSearchedTogether(t *testing.T) {
+	limit := smallLimits()["bucket + window"]
+	tl := &timeline.Timeline{Observations: []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Answered: true, Outcome: timeline.Allowed}}}
+	for tick, want := range map[int64]bool{0: true, 5: false} {
+		h := newHistory(tl.Observations, widening{left: tick}, 0)
+		h.lag = tick
+		if got := newExactBy(h, limit, []int64{0, 7}) != nil; got != want {
+			t.Errorf("a tick of %d: searched %v, want %v", tick, got, want)
+		}
+	}
+}

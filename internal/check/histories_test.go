@@ -147,6 +147,8 @@ func smallWindows(add adder) {
 	add("fixed window, first request", fixed, first)
 	add("fixed window, first request, counts all", fixed, func(p *reference.Policy) { first(p); countsAll(p) })
 	add("fixed window, first request, ttl", fixed, func(p *reference.Policy) { first(p); p.TTL = 9 })
+	add("fixed window, ttl", fixed, func(p *reference.Policy) { p.TTL = 9 })
+	add("fixed window, counts all, ttl", fixed, func(p *reference.Policy) { countsAll(p); p.TTL = 9 })
 	add("fixed window, tick", fixed, ticks)
 	add("fixed window, unknown phase, tick", fixed, func(p *reference.Policy) { unknown(p); ticks(p) })
 	counter := fixed

@@ -63,6 +63,9 @@ func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
 	if len(h.all) == 0 || len(h.all) > exactLimit || slices.ContainsFunc(limit, reference.Policy.Completes) {
 		return nil
 	}
+	if len(limit) > 1 && h.lag > 0 {
+		return nil // each policy may read a clock of its own, and the search has one present
+	}
 	x := &exact{h: h.punctual(), cap: frontCap, alike: alikeCap, class: make([]int8, len(h.all))}
 	for _, ev := range h.all {
 		if k, ok := slices.BinarySearch(x.costs, ev.cost); !ok {
