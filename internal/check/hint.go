@@ -64,7 +64,7 @@ func guesses(p reference.Policy, j *Judgement) []guess {
 		add(fmt.Sprintf("a %s of %d", burstWord(p), b), func(q *reference.Policy) { *q = withBurst(*q, b) })
 	}
 	if p.Completes() {
-		return out
+		return named(out)
 	}
 	add("a start of unknown level", func(q *reference.Policy) { q.Start = reference.StartUnknown })
 	add("counting denied requests too", func(q *reference.Policy) { q.Count = reference.CountAll })
@@ -73,7 +73,15 @@ func guesses(p reference.Policy, j *Judgement) []guess {
 			add(fmt.Sprintf("a clock that ticks every %s", tick), func(q *reference.Policy) { q.Tick, q.TickSet = tick, true })
 		}
 	}
-	return append(out, others(p)...)
+	return named(append(out, others(p)...))
+}
+
+// named leaves out the guesses that no SPEC writes: not every key has a meaning for every algorithm.
+func named(all []guess) []guess {
+	return slices.DeleteFunc(all, func(g guess) bool {
+		_, err := reference.New(g.policy)
+		return err != nil
+	})
 }
 
 // bursts are whole numbers that the measured burst leaves open, and the neighbours of the declared one.

@@ -121,6 +121,9 @@ func withBurst(pol reference.Policy, b int64) reference.Policy {
 	default:
 		pol.Rate.N, pol.RateTo = b, 0
 	}
+	if pol.Burst != 0 { // what Full returns
+		pol.Burst = b
+	}
 	return pol
 }
 
