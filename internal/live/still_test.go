@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // nginx and HAProxy read their clocks once a turn of their event loops, before they look at the requests that are there. A
@@ -24,6 +26,9 @@ func standsStill(t testing.TB, r report.Scenario, longest time.Duration) bool {
 	t.Helper()
 	if longest < stoodStill {
 		spec := fmt.Sprintf("%s,tick=%s", strings.ReplaceAll(r.Limit.String(), ",tick=2ms", ""), stoodStill)
+		if r.Limit[0].Algorithm == reference.Concurrency { // it reads no clock, but a place may be held for longer
+			spec = strings.ReplaceAll(r.Limit.String(), "..1s", "..1m")
+		}
 		if j := again(t, r, spec); j.Verdict == check.Fail {
 			return false
 		}
@@ -57,6 +62,22 @@ func sleep(over <-chan struct{}) {
 			time.Sleep(time.Millisecond)
 			now := time.Now()
 			worst, last = max(worst, now.Sub(last)), now
+		}
+	}
+}
+
+// What a FAIL is judged under again is a SPEC: of every limit that a trial has.
+func TestStandsStillKnowsEveryLimit(t *testing.T) {
+	for _, spec := range []string{"leaky-bucket,rate=10/s,burst=21", "leaky-bucket-queue,rate=50/s,queue=20,undelayed=8",
+		"sliding-window-counter,align=first,rounding=down,tick=2ms,count=all,rate=10/600ms", "concurrency,limit=10,hold=100ms..1s"} {
+		limit, err := reference.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := timeline.Observation{Arrival: timeline.Arrival{Cost: 1}, Answered: true, Outcome: timeline.Denied}
+		r := report.Scenario{ID: "still", Limit: limit, Timeline: &timeline.Timeline{Observations: []timeline.Observation{one}}}
+		if standsStill(t, r, 0) {
+			t.Errorf("%s: a first request that is denied is explained by a clock that stood still", spec)
 		}
 	}
 }
