@@ -52,13 +52,17 @@ func checkHook(d *decoder, n *node, p *Phase) {
 	}
 }
 
-// unmetHook says which phase needs a command; empty where none does.
-func (s *Scenario) unmetHook() string {
+// unmetPhase says which phase needs a command, or that phases need limits that the target has; empty where none does.
+func (s *Scenario) unmetPhase() string {
 	if s.Target.URL == Builtin {
 		return ""
 	}
 	for i := range s.Phases {
 		p := &s.Phases[i]
+		if s.Example && p.OwnLimit {
+			return fmt.Sprintf("phase %q is held to a limit of its own, which only the embedded target has (set phases.%s.limit, and its path, method or header, "+
+				"to what the target has, and example=false)", p.Name, p.Name)
+		}
 		if p.Shape == timeline.Hook && p.Event.Command == "" {
 			return fmt.Sprintf("phase %q does %s to the target, and rlcheck can do that to the embedded one only (write phases.%s.command)",
 				p.Name, p.Event.Action, p.Name)

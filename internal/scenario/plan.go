@@ -222,7 +222,7 @@ func (sum *Summary) addHost(s *Scenario, p *Phase) {
 // Unmet says what this scenario needs and its target lacks; empty where nothing is missing. A run of it would say nothing
 // about the target: that is Inconclusive (needs-failed), not a mistake of the file.
 func (s *Scenario) Unmet() string {
-	if why := s.unmetHook(); why != "" {
+	if why := s.unmetPhase(); why != "" {
 		return why
 	}
 	if s.Target.Origin == "" || (s.Target.Origin == Builtin) == (s.Target.URL == Builtin) {

@@ -131,6 +131,28 @@ func TestRetriesAndEventsAreComplete(t *testing.T) {
 	}
 }
 
+// What the embedded target has, another one is not accused of lacking.
+func TestExamplesAreOfTheEmbeddedTarget(t *testing.T) {
+	for name, src := range bundled(t) {
+		s, err := Parse(src, name, ParseOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := s.Unmet(); why != "" {
+			t.Errorf("%s: the embedded target needs nothing, got %s", name, why)
+		}
+		s.Target.URL, s.Target.Origin = "http://127.0.0.1/", ""
+		own := slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.OwnLimit && p.Shape != timeline.Hook })
+		hooks := slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.Shape == timeline.Hook })
+		if why := s.Unmet(); (own || hooks) != (why != "") || own && !hooks && !strings.Contains(why, "example=false") {
+			t.Errorf("%s, with limits of its own: %v, hooks: %v, on another target: got %q", name, own, hooks, why)
+		}
+		if s.Example = false; !hooks && s.Unmet() != "" {
+			t.Errorf("%s, on a target that has its limits: got %q", name, s.Unmet())
+		}
+	}
+}
+
 // A storm must drain only where the limit has room for it.
 func TestStormsDrainWhereThereIsRoom(t *testing.T) {
 	for limit, want := range map[string]bool{"token-bucket,rate=10/s,burst=5": true, "token-bucket,rate=9/s,burst=5": false} {

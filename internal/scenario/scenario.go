@@ -46,6 +46,8 @@ type Scenario struct {
 	Phases []Phase
 	Expect Expect
 	Safety Safety
+	// Example tells that the limits of phases are those of the embedded target, and that another one is not known to have them.
+	Example bool
 	// Secrets are the values of the environment that went into header fields and the body: no report may show them.
 	Secrets []string
 }

@@ -98,7 +98,7 @@ func TestMistakesOfSettingsNameTheSetting(t *testing.T) {
 		{ParseOptions{Set: set(t, "phases.1.duration=3")}, `--set phases.1.duration=3: phases[1].duration: "3": a bare number needs a unit (write "3s")`},
 		{ParseOptions{Set: set(t, "phases.2.duration=3s")}, `--set phases.2.duration=3s: phases.2: "2": the list has 2 elements, named by their index from 0 or by their name`},
 		{ParseOptions{Set: set(t, "limit.burst=5")}, `--set limit.burst=5: limit.burst: "burst": the value above it is text and has no parts`},
-		{ParseOptions{Set: set(t, "targt.url=x")}, `--set targt.url=x: unknown key "targt": a scenario has id, title, kind, source, tags, catches, needs, target, partition, limit, allowed, denied, phases, expect, safety (did you mean "target"?)`},
+		{ParseOptions{Set: set(t, "targt.url=x")}, `--set targt.url=x: unknown key "targt": a scenario has id, title, kind, source, tags, catches, needs, target, partition, limit, allowed, denied, phases, expect, example, safety (did you mean "target"?)`},
 		{ParseOptions{Set: set(t, "tags=[a")}, `--set tags=[a: tags: not YAML: did not find expected ',' or ']' while parsing a flow sequence that began at 1:1`},
 		{ParseOptions{Set: set(t, "target..url=x")}, `--set target..url=x: target.: "": a path has no empty step`},
 		{ParseOptions{Set: set(t, "tags=[&a b]")}, `--set tags=[&a b]: tags[0]: anchor "&a": scenario files have no anchors (write the value out)`},
