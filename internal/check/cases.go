@@ -95,7 +95,7 @@ func (c *cases) half(h *history, at cut, lower bool) bool {
 	if ev.outcome == timeline.Allowed {
 		ev.e = min(ev.e, ev.until-ev.least)
 		ev.since = max(ev.since, ev.s+ev.least)
-		if c.most < maxTime {
+		if c.most < maxTime && !ev.late {
 			ev.s, ev.until = max(ev.s, ev.since-c.most), min(ev.until, ev.e+c.most)
 		}
 	}

@@ -24,6 +24,9 @@ import (
 // been complete at any time from its decision on. That is the reading kindest to the target, and it makes no accusation out
 // of a promise that does not hold.
 //
+// Nor does most hold for a request whose last byte came later than most after it was sent: who serves it stood still for a
+// while. Such a one may hold its place until most after its last byte.
+//
 // Without most, and with linger unknown, a place may be held for ever: then no denial proves anything once as many were
 // admitted as there are places.
 type stay struct {
@@ -63,7 +66,11 @@ func (h *history) completions(obs []timeline.Observation, w widening, s stay) {
 			ev.e = min(ev.e, done-ev.least)
 		}
 		ev.since = ev.s + ev.least
-		ev.until = min(later(ev.e, s.most), max(later(done, s.linger), ev.e+ev.least))
+		ev.until = later(ev.e, s.most)
+		if ev.late = done < maxTime && done-ev.s > s.most; ev.late {
+			ev.until = later(done, s.most)
+		}
+		ev.until = min(ev.until, max(later(done, s.linger), ev.e+ev.least))
 	}
 	h.split()
 }

@@ -67,8 +67,11 @@ func servedOf(tl *timeline.Timeline, p reference.Policy) []served {
 		if p.HoldMost > 0 {
 			r.most = int64(p.HoldMost)
 		}
+		if p.HoldMost > 0 && o.Done > 0 && o.Done-o.Sent > p.HoldMost {
+			r.most, r.by = never, int64(o.Done+p.HoldMost)
+		}
 		if p.LingerSet && o.Done > 0 {
-			r.by = int64(o.Done + p.Linger)
+			r.by = min(r.by, int64(o.Done+p.Linger))
 		}
 		if o.Outcome == timeline.Allowed && o.Done > 0 && o.Done-p.HoldLeast >= o.Sent {
 			r.e = min(r.e, int64(o.Done-p.HoldLeast))
@@ -439,6 +442,26 @@ func proveAlone(t *testing.T, tl *timeline.Timeline, limit reference.Limit) {
 		}
 		if !accused(t, alone, limit) {
 			t.Fatalf("the witness %v of %q passes alone, under %s", f.Observations, f.Text, limit)
+		}
+	}
+}
+
+// TestAStalledServerIsNotAccused: a place may be held for longer than the policy says by a request that visibly took longer;
+// by one that did not, it may not.
+func TestAStalledServerIsNotAccused(t *testing.T) {
+	limit, err := reference.Parse("concurrency,limit=1,hold=1ms..10ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ms = time.Millisecond
+	for done, want := range map[time.Duration]Verdict{30 * ms: Pass, 10 * ms: Fail} {
+		tl := &timeline.Timeline{Observations: []timeline.Observation{
+			{Arrival: timeline.Arrival{Cost: 1}, FirstByte: 2 * ms, Done: done, Answered: true, Outcome: timeline.Allowed},
+			{Arrival: timeline.Arrival{Seq: 1, Cost: 1}, Sent: 25 * ms, FirstByte: 26 * ms, Done: 26 * ms, Answered: true, Outcome: timeline.Denied},
+		}}
+		j, err := Judge(tl, limit, Options{SkipMeasure: true})
+		if err != nil || j.Verdict != want {
+			t.Errorf("a last byte after %s: got %v, %v, want %v", done, j.Verdict, err, want)
 		}
 	}
 }

@@ -23,6 +23,8 @@ type event struct {
 	from int64
 	// since and until are when it is complete at the earliest and at the latest, where the policy asks for that: see stay.
 	since, until int64
+	// late tells that it took longer than the policy says.
+	late bool
 	// least is the least time from its decision until then.
 	least int64
 }
