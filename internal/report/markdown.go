@@ -22,6 +22,9 @@ func writeMarkdown(w io.Writer, r *Run, o Options) error {
 			m.failure(&r.Scenarios[i], &clean.Scenarios[i], o)
 		}
 		m.open(clean)
+		for i := range clean.Scenarios {
+			m.told(&clean.Scenarios[i])
+		}
 		m.latencies(clean)
 	}
 	m.line("")

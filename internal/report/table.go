@@ -44,6 +44,9 @@ func writeTable(w io.Writer, r *Run, o Options) error {
 		for i := range clean.Scenarios {
 			s.open(&clean.Scenarios[i])
 		}
+		for i := range clean.Scenarios {
+			s.told(&clean.Scenarios[i])
+		}
 		if err := s.latencies(clean); err != nil {
 			return err
 		}

@@ -1,0 +1,41 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// told are the claims of a scenario that say more than that they hold: what each way to retry costs.
+func told(s *Scenario) []check.Claim {
+	var out []check.Claim
+	for _, c := range s.Claims {
+		if strings.HasPrefix(c.ID, "storm-") && c.Verdict == check.Pass {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// told writes what a scenario tells beside its verdict.
+func (s *screen) told(x *Scenario) {
+	for i, c := range told(x) {
+		if i == 0 {
+			s.line("")
+			s.line("%s", s.bold(x.ID))
+		}
+		s.wrapped(2, strings.TrimPrefix(c.ID, "storm-")+": "+c.Text)
+	}
+}
+
+// told writes what scenarios tell beside their verdicts.
+func (m *markdown) told(s *Scenario) {
+	for i, c := range told(s) {
+		if i == 0 {
+			m.line("")
+			m.line("%s", mdCode(s.ID, false))
+			m.line("")
+		}
+		m.line("- %s: %s", mdText(strings.TrimPrefix(c.ID, "storm-")), mdText(c.Text))
+	}
+}

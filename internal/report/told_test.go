@@ -1,0 +1,30 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// TestStormsAreTold: who reads a report in a terminal, or in a step summary, sees what each way to retry costs.
+func TestStormsAreTold(t *testing.T) {
+	r := &Run{Scenarios: []Scenario{{ID: "retry-storm", Kind: Informative, Verdict: check.Pass, Claims: []check.Claim{
+		{ID: "conformance", Verdict: check.Pass, Text: "as declared"},
+		{ID: "storm-fixed", Verdict: check.Pass, Text: "40 of 40 clients admitted with 96 requests, 56 in vain"},
+		{ID: "storm-jitter", Verdict: check.Inconclusive, Reason: check.TooFew, Text: "nothing was seen"}}}}}
+	for format, write := range map[string]func(*bytes.Buffer) error{
+		"table":    func(b *bytes.Buffer) error { return writeTable(b, r, Options{}) },
+		"markdown": func(b *bytes.Buffer) error { return writeMarkdown(b, r, Options{}) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), "fixed: 40 of 40 clients admitted with 96 requests, 56 in vain") || strings.Contains(b.String(), "nothing was seen") ||
+			strings.Contains(b.String(), "as declared") {
+			t.Errorf("%s: got %s", format, b.String())
+		}
+	}
+}
