@@ -18,7 +18,8 @@ func fuzzed(i uint8) Options {
 	return o
 }
 
-// FuzzRead: no text makes a reader panic; it is refused with a line inside the file, or all of its lines are accounted for.
+// FuzzRead: no text makes a reader panic; it is refused with a line inside the file, or all of its lines are accounted for,
+// and it is the same when it is read twice.
 func FuzzRead(f *testing.F) {
 	for i, c := range samples {
 		text, err := os.ReadFile(filepath.Join("testdata", c.file+".log"))
@@ -41,6 +42,7 @@ func FuzzRead(f *testing.F) {
 		l, err := Read(bytes.NewReader(text), "x", fuzzed(i))
 		if err == nil {
 			sound(t, l)
+			equalToRead(t, text, fuzzed(i))
 			return
 		}
 		var errs timeline.Errors
