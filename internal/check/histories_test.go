@@ -62,6 +62,9 @@ func smallProducts(out map[string]reference.Limit) {
 	out["bucket, 3 per 25 + log"] = append(out["token bucket, 3 per 25"], log)
 	out["bucket + window in order"] = reference.Limit{own(bucket), window}
 	out["log + window, each its own"] = reference.Limit{own(log), own(window)}
+	queue := out["queue"][0]
+	queue.Queue = 2
+	out["queue + window"] = reference.Limit{queue, window}
 	out["bucket + window counts all"] = append(out["token bucket"], out["fixed window, counts all"]...)
 	short := window
 	short.Align, short.PhaseFrom, short.PhaseTo, short.Rate.Per, short.Rate.N = reference.AlignUnknown, 0, 0, 8, 1

@@ -183,7 +183,7 @@ func (p product) deny(m memoryState, a ask) []memoryState {
 			pass = other.pass
 		}
 		now := append(deny(part, passed), deny(part, denied)...)
-		through := func(m memoryState) []memoryState { return pass(m, a) }
+		through := func(m memoryState) []memoryState { return pass(m, ask{a.cost, maxTime}) } // it is not waited for
 		denied, passed = append(now, part.through(denied, through)...), part.through(passed, through)
 	}
 	for _, part := range p.parts {
