@@ -46,6 +46,12 @@ func memoryOf(limit reference.Limit, at []int64) int64 {
 	return longest
 }
 
+// keepsItsBeginning tells whether p remembers for ever when it was created: one that starts otherwise than full, or is filled up in
+// batches from then on. Where a recording began amid traffic that is not known.
+func keepsItsBeginning(p reference.Policy) bool {
+	return p.Start != "" && p.Start != reference.StartFull || p.Refill == reference.RefillInterval
+}
+
 // counted tells whether a denied request may change what any of the policies remembers.
 func counted(limit reference.Limit) bool {
 	return slices.ContainsFunc(limit, func(p reference.Policy) bool {
@@ -81,7 +87,7 @@ func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
 		k, _ := slices.BinarySearch(x.costs, ev.cost)
 		x.class[i] = int8(k)
 	}
-	if x.m = newProduct(limit, at, x.costs, end); x.m == nil || h.joined(memoryOf(limit, at)) {
+	if x.m = newProduct(limit, at, x.costs, end); x.m == nil || h.joined(memoryOf(limit, at)) || h.joined(maxTime) && slices.ContainsFunc(limit, keepsItsBeginning) {
 		return nil
 	}
 	if x.traits = x.m.traits(); x.windowed {
