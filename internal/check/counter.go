@@ -24,12 +24,14 @@ type counter struct {
 	rounding reference.Rounding
 	// anchored: the first counted request begins window 0, so none is in a window before.
 	anchored bool
+	// late: requests are counted when they are complete, so that more than the quota may lie in a window.
+	late bool
 }
 
 // newCounter returns the bound for windows of a phase in the box; with AlignFirst the box is that of the first counted
 // request.
 func newCounter(p reference.Policy, from, to int64) counter {
-	return counter{newWindows(p, from, to), p.Rate.N, p.Count == reference.CountAll, p.Rounding, p.Align == reference.AlignFirst}
+	return counter{newWindows(p, from, to), p.Rate.N, p.Count == reference.CountAll, p.Rounding, p.Align == reference.AlignFirst, p.Charge == reference.ChargeCompletion}
 }
 
 // first and last are those of the windows, but for windows that were never opened.
@@ -279,7 +281,7 @@ func (m *counterMeter) excess(t int64) int64 {
 		begin := max(m.earliest(k), t-m.sizeTo+1)
 		cur := m.units - m.gone.before(begin)
 		prev := m.gone.before(begin) - m.old.before(begin-m.sizeTo)
-		if !m.all {
+		if !m.all && !m.late {
 			prev = min(prev, m.quota)
 		}
 		best = max(best, m.heaviest(prev, k, t)+cur)
