@@ -50,7 +50,7 @@ func resolutionKind() kind[Resolution] {
 	return object("resolution", []field[Resolution]{
 		key("burst", toleranceKind(), "Of the burst or quota.", func(r *Resolution) *Tolerance { return &r.Burst }),
 		key("windowed", toleranceKind(), "Of the quota of windows, one of which may begin within a burst; as burst by default.", func(r *Resolution) *Tolerance { return &r.Windowed }),
-		key("rate", toleranceKind(), "Of the rate.", func(r *Resolution) *Tolerance { return &r.Rate }),
+		key("rate", toleranceKind(), "Of the rate; of windows only where a phase lasts three of them, since fewer cannot show their length.", func(r *Resolution) *Tolerance { return &r.Rate }),
 	}, func(_ *decoder, n *node, r *Resolution) {
 		if n.get("windowed") == nil {
 			r.Windowed = r.Burst

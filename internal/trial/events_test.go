@@ -123,6 +123,21 @@ func TestWindowsHaveAResolutionOfTheirOwn(t *testing.T) {
 	}
 }
 
+// A phase of fewer than three windows cannot tell how long they are.
+func TestTheRateOfWindowsIsDemandedOfLongPhases(t *testing.T) {
+	for limit, want := range map[string]float64{"gcra,rate=1/1m,burst=5": 0.25, "fixed-window,rate=5/20s": 0.25, "sliding-window-log,rate=5/21s": 0,
+		"gcra,rate=1/s,burst=5 + sliding-window-counter,rate=50/1m": 0} {
+		src := head + "phases: [{name: a, shape: constant, rate: 5/s, duration: 60s}, {name: b, shape: silence, duration: 5m}]\nexpect: {resolution: {rate: 25%}}\n"
+		s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{Limit: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := judgeOptions(s).Resolution.Rate; got != want {
+			t.Errorf("%s: got %g, want %g", limit, got, want)
+		}
+	}
+}
+
 func TestRulesOfAScenario(t *testing.T) {
 	s := parsed(t, `phases:
   - {name: a, shape: at-once, requests: 1, path: /a}

@@ -278,12 +278,35 @@ func judgeOptions(s *scenario.Scenario) check.Options {
 	if slices.ContainsFunc(s.Limit, func(p reference.Policy) bool { return p.Windowed() }) {
 		burst = r.Windowed
 	}
+	rate := r.Rate.Ratio
+	if !tellsWindows(s) {
+		rate = 0
+	}
 	return check.Options{
 		Conformance: check.Conformance(s.Expect.Conformance),
 		Shared:      !s.Partition.Exclusive || slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Unnamed }),
 		Hint:        true,
 		Resolution: check.Resolution{
-			BurstExact: burst.Demanded && burst.Ratio == 0, Burst: burst.Ratio, Rate: r.Rate.Ratio,
+			BurstExact: burst.Demanded && burst.Ratio == 0, Burst: burst.Ratio, Rate: rate,
 		},
 	}
+}
+
+// telling is how many windows a phase must last so that a recording can tell their length.
+const telling = 3
+
+// tellsWindows tells whether some phase lasts long enough for every window of the limit.
+func tellsWindows(s *scenario.Scenario) bool {
+	var longest, window time.Duration
+	for _, p := range s.Phases {
+		if p.Shape != timeline.Silence {
+			longest = max(longest, p.Duration)
+		}
+	}
+	for _, p := range s.Limit {
+		if p.Windowed() || p.Algorithm == reference.SlidingWindowLog {
+			window = max(window, p.LongestWindow())
+		}
+	}
+	return longest >= telling*window
 }
