@@ -175,7 +175,10 @@ func worthRows(s *Scenario) []worthRow {
 	for _, line := range worthLines(s) {
 		declared, measured, _ := strings.Cut(line.text, " (")
 		row := worthRow{Declared: declared, Measured: strings.TrimSuffix(measured, ")")}
-		if row.Measured == "" {
+		switch {
+		case line.seen != "":
+			row = worthRow{Declared: line.text, Measured: "measured " + line.seen}
+		case row.Measured == "":
 			row.Measured = "not measured"
 		}
 		row.Bar = intervalBar(line.declared, line.measured)

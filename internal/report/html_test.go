@@ -193,3 +193,22 @@ func BenchmarkPageOfAMillion(b *testing.B) {
 		b.ReportMetric(float64(len(render(b, "html", r, Options{}))), "bytes")
 	}
 }
+
+// Where windows begin is measured, not declared: no row may say that it was not measured.
+func TestPageTellsWhereWindowsBegin(t *testing.T) {
+	s := passing(t)
+	s.Limit = mustLimit(t, "fixed-window,rate=100/1m")
+	s.Judgement.Measured.Phase = between(-107e6, -105e6)
+	page := string(render(t, "html", runOf(s), Options{}))
+	for _, want := range []string{"windows begin <small>(measured at -0.107 s .. -0.105 s)</small>", "<dt>windows begin</dt><dd>measured at -0.107 s .. -0.105 s </dd>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(page, "not measured") {
+		t.Error("the page says that something was not measured")
+	}
+	if got, want := worth(&s)[2], "windows begin at -0.107 s .. -0.105 s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -102,3 +102,21 @@ func TestMeasuredIntervals(t *testing.T) {
 		}
 	}
 }
+
+// A long id and times of many digits leave less room for quantiles: the median, the 99th percentile and the longest stay.
+func TestLatenciesFitTheTerminal(t *testing.T) {
+	s := passing(t)
+	s.ID = "forged-client-address-of-nobody"
+	r := runOf(s)
+	for width, want := range map[int]string{100: "ANSWERS P50 P90 P99 P99.9 MAX", 80: "P50 P90 P99 P99.9 MAX", 72: "P50 P90 P99 MAX", 66: "P50 P99 MAX"} {
+		for _, l := range strings.Split(string(render(t, "table", r, Options{Width: width})), "\n") {
+			head, ok := strings.CutPrefix(l, " LATENCY, ms")
+			if !ok {
+				continue
+			}
+			if got := strings.Join(strings.Fields(head)[2:], " "); got != want || twwidth.Width(l) > width {
+				t.Errorf("at %d: got %s in %d columns, want %s", width, got, twwidth.Width(l), want)
+			}
+		}
+	}
+}

@@ -77,14 +77,21 @@ func (s *screen) latencies(r *Run) error {
 		scenario, outcome = l.scenario, l.outcome
 		cells = append(cells, append(row, l.values()...))
 	}
-	if tableWidth(head, cells) > s.width { // the number of answers is in the first table too
-		head, align = append(head[:3:3], head[4:]...), append(align[:3:3], align[4:]...)
-		for i, row := range cells {
-			cells[i] = append(row[:3:3], row[4:]...)
+	for _, spare := range []string{"ANSWERS", "P99.9", "P90"} { // the number of answers is in the first table too
+		if tableWidth(head, cells) <= s.width {
+			break
+		}
+		i := slices.Index(head, spare)
+		head, align = without(head, i), without(align, i)
+		for n, row := range cells {
+			cells[n] = without(row, i)
 		}
 	}
 	return s.table(head, align, cells)
 }
+
+// without returns a list without its element i, and leaves the list as it is.
+func without[T any](list []T, i int) []T { return slices.Concat(list[:i], list[i+1:]) }
 
 // generators writes what the generator says of itself: a line for each scenario that did not pass or has a note, or where
 // only one ran, and one for all the others; with verbose a line a scenario.

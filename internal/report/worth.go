@@ -2,6 +2,7 @@ package report
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -18,7 +19,7 @@ func Worth(l reference.Limit, m check.Measured) []string { return texts(linesOf(
 func texts(lines []worthLine) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
-		out[i] = line.text
+		out[i] = strings.TrimSuffix(line.text+" "+line.seen, " ")
 	}
 	return out
 }
@@ -28,6 +29,8 @@ type worthLine struct {
 	text     string
 	declared float64
 	measured check.Interval
+	// seen is what was measured of something that nobody declared, to be read behind text; empty for a parameter.
+	seen string
 }
 
 func worthLines(s *Scenario) []worthLine {
@@ -57,7 +60,8 @@ func linesOf(l reference.Limit, all *check.Measured) []worthLine {
 			out = append(out, rate)
 		}
 		if m.Phase.LoSet && m.Phase.HiSet {
-			out = append(out, worthLine{text: "windows begin at " + seconds(time.Duration(m.Phase.Lo)) + " .. " + seconds(time.Duration(m.Phase.Hi))})
+			out = append(out, worthLine{text: "windows begin",
+				seen: "at " + seconds(time.Duration(m.Phase.Lo)) + " .. " + seconds(time.Duration(m.Phase.Hi))})
 		}
 	}
 	return out
