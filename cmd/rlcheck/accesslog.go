@@ -39,6 +39,16 @@ func (f *logFlags) add(cmd *cobra.Command) {
 	fl.BoolVar(&f.complete, "complete", false, "of a log: it has every request that the limiter saw, from a fresh start to the last one")
 }
 
+// logOnly refuses a flag of logs that was given with a recording, which has no use for it.
+func (f *checkFlags) logOnly() error {
+	for _, name := range []string{"log-format", "partition-by", "match", "max-duration", "lag", "wall-error", "zone", "skip-bad", "complete"} {
+		if f.changed(name) {
+			return usagef("--%s: it is for access logs, and --format says %s (name the server, as --format nginx)", name, f.format)
+		}
+	}
+	return nil
+}
+
 // accessLog reads an access log.
 func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit reference.Limit) (*accesslog.Log, error) {
 	o := accesslog.Options{Format: accesslog.Format(f.format), Layout: f.log.layout, Columns: f.columns, PartitionBy: f.log.partitionBy,
@@ -143,6 +153,9 @@ func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
 	if l.Skipped > 0 { // not even -q hides it
 		e.say.line(fmt.Sprintf("skipped %s that cannot be read, the first of them line %d: %s: %s", plural(l.Skipped, "line"),
 			l.FirstSkipped.Line, l.FirstSkipped.What, l.FirstSkipped.Why))
+	}
+	if len(l.Absent) > 0 {
+		e.say.line(fmt.Sprintf("--match: no line has the field %s", strings.Join(l.Absent, ", ")))
 	}
 	if statuses := unnamed(l); statuses != "" {
 		e.say.notef("of some requests it is not known whether they were admitted: status %s (name them with --allowed or --denied)", statuses)

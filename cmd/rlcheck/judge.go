@@ -39,11 +39,18 @@ func (e *env) judge(name string, f *checkFlags, limit reference.Limit) (*check.J
 	case f.format != "ndjson":
 		return nil, timeline.Counts{}, usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb", f.format)
 	}
+	if err := f.logOnly(); err != nil {
+		return nil, timeline.Counts{}, err
+	}
 	outcome, err := f.outcome(timeline.StatusOutcome)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	return judgeStream(open(in, name, timeline.Options{Columns: f.columns, Outcome: outcome}), name, f, limit)
+	j, counts, err := judgeStream(open(in, name, timeline.Options{Columns: f.columns, Outcome: outcome}), name, f, limit)
+	if problems := (timeline.Errors)(nil); errors.As(err, &problems) && problems[0].Line == 1 && !f.changed("format") && filepath.Ext(name) != ".ndjson" {
+		err = fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it: --format csv, nginx, haproxy, ...", err, name)
+	}
+	return j, counts, err
 }
 
 // judgeStream judges a recording as it is read.

@@ -140,6 +140,9 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 	o := report.Options{Color: e.wantsColor(), Verbose: e.verbose, Width: width, Strict: f.strict}
 	whole = e.emit(dir.reports(), r, o) && whole
 	whole = e.emit(outs, r, o) && whole
+	if left := len(chosen) - len(r.Scenarios); left > 0 {
+		e.say.notef("interrupted before %s was begun", plural(left, "scenario"))
+	}
 	e.say.notef("kept in %s", dir.path)
 	verdict := statusFor(r.Verdict(f.strict), r.Interrupted, f.failOn)
 	if !whole {
@@ -215,9 +218,13 @@ func (e *env) dryRun(chosen []*scenario.Scenario, f runFlags) error {
 		sum := s.Summary()
 		e.say.resultf("%s  %s\n  limit %s\n", s.ID, s.Title, s.Limit)
 		for _, p := range sum.Phases {
-			e.say.resultf("  %s\n", p.Text)
+			e.say.resultf("  %s: %s\n", p.Name, p.Text)
 		}
-		e.say.resultf("  at most %d requests over %d connections, at least %s, to %s\n\n", sum.Requests, sum.Connections, sum.Duration, strings.Join(sum.Hosts, " and "))
+		over := "" // where nothing is sent at once, how many there will be depends on how fast the target answers
+		if sum.Connections > 0 {
+			over = " over " + plural(sum.Connections, "connection")
+		}
+		e.say.resultf("  at most %s%s, at least %s, to %s\n\n", plural(sum.Requests, "request"), over, roughly(sum.Duration), strings.Join(sum.Hosts, " and "))
 		requests, duration = requests+(1+f.retries)*sum.Requests, duration+sum.Duration
 		for _, h := range sum.Hosts {
 			if !hosts[h] {
@@ -226,8 +233,16 @@ func (e *env) dryRun(chosen []*scenario.Scenario, f runFlags) error {
 			}
 		}
 	}
-	e.say.resultf("in all at most %d requests, at least %s, to %s; nothing was sent\n", requests, duration, strings.Join(order, ", "))
+	e.say.resultf("in all at most %d requests, at least %s, to %s; nothing was sent\n", requests, roughly(duration), strings.Join(order, ", "))
 	return nil
+}
+
+// roughly rounds a duration for a reader, to 10 ms from a second on and to 10 µs below.
+func roughly(d time.Duration) time.Duration {
+	if d >= time.Second {
+		return d.Round(10 * time.Millisecond)
+	}
+	return d.Round(10 * time.Microsecond)
 }
 
 func textOf(sources []source, name string) []byte {

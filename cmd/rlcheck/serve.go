@@ -42,7 +42,7 @@ func newServeCmd(e *env) *cobra.Command {
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if f.fault == "list" {
-				return e.listFaults()
+				return e.listFaults(false)
 			}
 			return e.serve(f)
 		},
@@ -165,15 +165,18 @@ func closeSoon(s *target.Server) error {
 	return s.Close(end)
 }
 
-// listFaults prints every fault and the bundled scenarios that catch it.
-func (e *env) listFaults() error {
+// listFaults prints every fault, or those of the proxy alone, and the bundled scenarios that catch it.
+func (e *env) listFaults(proxyOnly bool) error {
 	catches, err := caughtBy(e.getenv)
 	if err != nil {
 		return err
 	}
 	for _, f := range target.Faults() {
+		if proxyOnly && !f.Proxy {
+			continue
+		}
 		where := ""
-		if f.Proxy {
+		if f.Proxy && !proxyOnly {
 			where = " (in the proxy)"
 		}
 		e.say.resultf("%s%s\n    %s\n    seen: %s\n", f.Name, where, f.Sentence, f.Citation)
@@ -242,7 +245,7 @@ func newProxyCmd(e *env) *cobra.Command {
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if f.fault == "list" {
-				return e.listFaults()
+				return e.listFaults(true)
 			}
 			return e.proxy(f)
 		},

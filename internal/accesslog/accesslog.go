@@ -87,6 +87,9 @@ type Log struct {
 	// Unnamed counts, by status, the answers that are neither admissions nor denials. May be nil.
 	Unnamed map[int]int
 
+	// Absent names the fields of conditions (Options.Match) that no request of the log has. May be nil.
+	Absent []string
+
 	// records ascend by their beginning, names has the name of each partition; both are empty where the log can be read
 	// again. zero is the Unix time of zero.
 	records []record

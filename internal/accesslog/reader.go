@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -22,6 +23,8 @@ type reader struct {
 	by    field
 	whole bool
 	match []field
+	// met tells of each condition whether any line had its field.
+	met []bool
 
 	out     Log
 	numbers map[string]uint32
@@ -95,6 +98,7 @@ func (r *reader) fields(t *table) ([]field, error) {
 		}
 		r.match = append(r.match, f)
 	}
+	r.met = make([]bool, len(r.match))
 	return all, nil
 }
 
@@ -167,6 +171,9 @@ func (r *reader) take(line []byte, number int) flaw {
 		return f
 	}
 	r.v.fill()
+	for i, f := range r.match {
+		r.met[i] = r.met[i] || r.v.get(f) != nil
+	}
 	for i, m := range r.o.Match {
 		if !m.meets(r.v.get(r.match[i])) {
 			r.out.Unmatched++
@@ -271,6 +278,10 @@ func (r *reader) finish(last int) error {
 		r.problems.add(nothing)
 	case r.out.Unmatched > 0:
 		nothing.Why = fmt.Sprintf("none of %d matches", r.out.Unmatched)
+		if none := r.absent(); len(none) > 0 {
+			nothing.Why += ", and none has " + strings.Join(none, " or ")
+			nothing.Mend = "name fields that the log has with --match"
+		}
 		r.problems.add(nothing)
 	default:
 		r.problems.add(nothing)
@@ -281,6 +292,17 @@ func (r *reader) finish(last int) error {
 	return nil
 }
 
+// absent names the fields of conditions that no request had.
+func (r *reader) absent() []string {
+	var out []string
+	for i, f := range r.match {
+		if !r.met[i] {
+			out = append(out, f.name)
+		}
+	}
+	return out
+}
+
 // usualLongest is the longest time a request is taken to last unless the log or the user say more.
 const usualLongest = int64(time.Minute)
 
@@ -288,7 +310,7 @@ const usualLongest = int64(time.Minute)
 func (r *reader) log() *Log {
 	l := &r.out
 	slices.SortFunc(l.records, func(a, b record) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
-	l.order, l.Unnamed = r.order, r.unnamed
+	l.order, l.Unnamed, l.Absent = r.order, r.unnamed, r.absent()
 	l.zero = time.Unix(0, l.order.first).Unix() * second // the whole second before
 	l.Header = timeline.Header{Started: time.Unix(0, l.zero).UTC(), WallError: r.o.WallError}
 	if r.whole {

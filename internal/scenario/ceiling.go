@@ -130,25 +130,29 @@ func (s *Scenario) checkCeiling(d *decoder, p *Phase) {
 func (p *Phase) size() string {
 	switch p.Shape {
 	case timeline.Constant:
-		return fmt.Sprintf("rate %s for %s", p.Rate, shortDuration(p.Duration))
+		return fmt.Sprintf("rate %s for %s", p.Rate, roughDuration(p.Duration))
 	case timeline.Poisson:
-		return fmt.Sprintf("rate %s at random for %s", p.Rate, shortDuration(p.Duration))
+		return fmt.Sprintf("rate %s at random for %s", p.Rate, roughDuration(p.Duration))
 	case timeline.Steps:
-		return fmt.Sprintf("%d rates for %s", len(p.Rates), shortDuration(p.Duration))
+		return fmt.Sprintf("%d rates for %s", len(p.Rates), roughDuration(p.Duration))
 	case timeline.Hook:
 		if p.Event.Command != "" {
 			return fmt.Sprintf("action %s, at another target than the embedded one by the command %q", p.Event.Action, p.Event.Command)
 		}
 		return "action " + string(p.Event.Action)
 	case timeline.Ramp:
-		return fmt.Sprintf("rate %s to %s for %s", p.From, p.To, shortDuration(p.Duration))
+		return fmt.Sprintf("rate %s to %s for %s", p.From, p.To, roughDuration(p.Duration))
 	case timeline.Silence:
-		return "silence for " + shortDuration(p.Duration)
+		return "silence for " + roughDuration(p.Duration)
 	case timeline.Boundary:
 		return fmt.Sprintf("%d requests around a boundary", p.Requests)
 	case timeline.AtOnce:
 		return fmt.Sprintf("%d requests at once", p.Requests)
 	default:
-		return fmt.Sprintf("%d clients, at most %d requests each partition", p.Clients, p.Requests)
+		clients := "1 client"
+		if p.Clients != 1 {
+			clients = fmt.Sprintf("%d clients", p.Clients)
+		}
+		return fmt.Sprintf("%s, at most %d requests each partition", clients, p.Requests)
 	}
 }

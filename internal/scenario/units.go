@@ -257,3 +257,14 @@ func shortDuration(d time.Duration) string {
 	}
 	return s
 }
+
+// roughDuration prints a duration for a reader: to 10 ms from a second on, to 10 µs from 10 ms on, and exactly below.
+func roughDuration(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		d = d.Round(10 * time.Millisecond)
+	case d >= 10*time.Millisecond:
+		d = d.Round(10 * time.Microsecond)
+	}
+	return shortDuration(d)
+}
