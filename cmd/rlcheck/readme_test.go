@@ -250,6 +250,16 @@ func TestReadmeNames(t *testing.T) {
 			t.Errorf("README.md: the table of reasons lacks %s", r)
 		}
 	}
+	for _, key := range reference.Keys("") {
+		if !regexp.MustCompile("[`,]"+key+"[`=]").MatchString(text) {
+			t.Errorf("README.md: no table or example has the key %s of a SPEC", key)
+		}
+	}
+	for _, c := range root.Commands() {
+		if !strings.Contains(text, "rlcheck "+c.Name()) && c.Name() != "help" {
+			t.Errorf("README.md does not name the command %s", c.Name())
+		}
+	}
 	for _, name := range builtinNames() {
 		if !strings.Contains(text, "\n| `"+name+"` |") {
 			t.Errorf("README.md: the table of scenarios lacks %s", name)
