@@ -92,17 +92,20 @@ func unexplainedBy(h *history, b bound) []int32 {
 	if len(h.denied) == 0 {
 		return nil
 	}
-	if s, ok := b.(sided); ok {
-		b = s.bound
+	switch b := b.(type) {
+	case sided:
+		return unexplainedBy(h, b.bound)
+	case banned:
+		return b.unbanned(h, unexplainedBy(h, b.bound))
+	case expiring:
+		if b.placed {
+			return nil
+		}
+		return unexplainedBy(h, b.bound)
+	case charged:
+		return unexplained(h, b.usage(h), b.charges(h).possible, false)
 	}
-	if c, ok := b.(charged); ok {
-		return unexplained(h, c.usage(h), c.charges(h).possible, false)
-	}
-	out := unexplained(h, b.usage(h), h.counted(b.countsAll()), b.countsAll())
-	if ban, ok := b.(banned); ok {
-		return ban.unbanned(h, out)
-	}
-	return out
+	return unexplained(h, b.usage(h), h.counted(b.countsAll()), b.countsAll())
 }
 
 // underBreach returns the breach of the denial h.denied[j], which b cannot explain: the denial and everything that may

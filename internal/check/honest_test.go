@@ -1,0 +1,180 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestRightLimitersAreNeverAccused records limiters of random SPECs, every key of them, under random traffic of some hundred
+// requests, and has them judged as they are declared, whole and as streams. What the oracle cannot reach, the size of
+// real recordings, is asked here: no FAIL, ever. RLCHECK_SOAK=1 tries five thousand.
+func TestRightLimitersAreNeverAccused(t *testing.T) {
+	rounds, seeds := soakRounds(40, 5000)
+	verdicts := map[Verdict]int{}
+	for seed := range seeds {
+		for round := range rounds {
+			r := rand.New(rand.NewPCG(soakSeed+uint64(seed), uint64(round)))
+			text := randomSPEC(r)
+			limit, err := reference.Parse(text)
+			if err != nil {
+				continue // keys that do not go together
+			}
+			lim, err := reference.NewLimit(knownLimit(r, limit))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tl := honestTraffic(r, lim, limit)
+			where := fmt.Sprintf("seed %d, round %d, %s", seed, round, text)
+			j, err := Judge(tl, limit, Options{SkipMeasure: true})
+			if err != nil {
+				t.Fatalf("%s: %v", where, err)
+			}
+			verdicts[j.Verdict]++
+			if j.Verdict == Fail {
+				t.Errorf("%s: accused: %+v%s", where, j.Partitions[0].Findings, small(tl, limit))
+			}
+			if s := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); s.Verdict == Fail {
+				t.Errorf("%s: the stream accused: %+v", where, s.Partitions[0].Findings)
+			}
+		}
+	}
+	t.Logf("%v", verdicts)
+	if verdicts[Pass] < rounds*seeds/3 {
+		t.Errorf("%v: want a third of %d to pass", verdicts, rounds*seeds)
+	}
+}
+
+// small writes tl for a table of cases where a soak wants to keep it.
+func small(tl *timeline.Timeline, limit reference.Limit) string {
+	if os.Getenv("RLCHECK_SOAK") == "" {
+		return ""
+	}
+	kept := *tl
+	for again := true; again; {
+		again = false
+		for i := len(kept.Observations) - 1; i >= 0; i-- {
+			less := kept
+			less.Observations = slices.Delete(slices.Clone(kept.Observations), i, i+1)
+			if kept.Observations[i].Outcome != timeline.Denied || len(less.Observations) == 0 {
+				continue // a recording without an admission may be infeasible
+			}
+			if j, err := Judge(&less, limit, Options{SkipMeasure: true}); err == nil && j.Verdict == Fail {
+				kept, again = less, true
+				break
+			}
+		}
+	}
+	return "\n" + draw(&kept)
+}
+
+// randomSPEC returns a SPEC of one policy, or two; not every one can be parsed.
+func randomSPEC(r *rand.Rand) string {
+	one := randomPolicy(r)
+	if r.IntN(5) == 0 {
+		one += " + " + randomPolicy(r)
+	}
+	return one
+}
+
+// randomPolicy returns one policy with a few keys, in microseconds to milliseconds.
+func randomPolicy(r *rand.Rand) string {
+	algorithms := reference.Algorithms()
+	a := algorithms[r.IntN(len(algorithms))]
+	per := []string{"1ms", "3ms", "10ms", "7777us", "100us"}[r.IntN(5)]
+	keys := []string{string(a), fmt.Sprintf("rate=%d/%s", 1+r.IntN(12), per)}
+	add := func(chance int, key string, values ...string) {
+		if r.IntN(chance) == 0 {
+			keys = append(keys, key+"="+values[r.IntN(len(values))])
+		}
+	}
+	switch a {
+	case reference.LeakyBucketQueue:
+		add(1, "queue", "0", "1", "3", "9")
+		add(3, "undelayed", "1", "2")
+		add(4, "start", "empty", "unknown")
+	case reference.FixedWindow, reference.SlidingWindowCounter:
+		add(2, "align", "first", "unknown", "clock")
+		add(3, "rounding", "down", "up", "nearest")
+	case reference.SlidingWindowLog:
+		add(3, "boundary", "closed")
+	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
+		add(1, "burst", "1", "2", "5", "13")
+		add(4, "start", "empty", "unknown")
+		if r.IntN(4) == 0 {
+			keys = append(keys, "refill=interval", fmt.Sprint("fill=", 1+r.IntN(4)))
+		}
+	default:
+		return "none" // limits that count completions have a test of their own
+	}
+	add(4, "count", "all", "own")
+	add(5, "tick", "50us", "1ms")
+	add(6, "ban", "200us", "4ms")
+	add(6, "ttl", "300us", "5ms")
+	return strings.Join(keys, ",")
+}
+
+// honestTraffic returns what lim answers to up to 150 requests of one or two partitions: bursts, even flow and silences,
+// answered within nothing up to several windows, a few of the answers lost.
+func honestTraffic(r *rand.Rand, lim reference.Limiter, limit reference.Limit) *timeline.Timeline {
+	type request struct {
+		s, d, e time.Duration
+		o       timeline.Observation
+	}
+	window := limit[0].Rate.Per
+	late := window / time.Duration([]int{1000, 50, 10, 2, 1}[r.IntN(5)])
+	even := window / time.Duration(limit[0].Rate.N)
+	requests := make([]request, 20+r.IntN(131))
+	parts, costs, lost := 1+r.IntN(2), r.IntN(3) == 0, r.IntN(3) == 0
+	var at time.Duration
+	for i := range requests {
+		switch r.IntN(12) {
+		case 0:
+			at += time.Duration(r.Int64N(int64(3 * window)))
+		case 1, 2, 3, 4:
+			at += time.Duration(r.Int64N(int64(2*even) + 1))
+		}
+		took := time.Duration(r.Int64N(int64(late) + 1))
+		requests[i] = request{s: at, d: at + time.Duration(r.Int64N(int64(took)+1)), e: at + took}
+		cost := int64(1)
+		if costs {
+			cost += r.Int64N(3)
+		}
+		requests[i].o.Arrival = timeline.Arrival{Seq: i, At: at, Cost: cost, Partition: fmt.Sprint("p", r.IntN(parts))}
+	}
+	slices.SortStableFunc(requests, func(a, b request) int { return cmp.Compare(a.d, b.d) })
+	states := map[string]reference.State{}
+	for i := range requests {
+		q := &requests[i]
+		state, ok := states[q.o.Partition]
+		if !ok {
+			state = lim.Init()
+		}
+		var d reference.Decision
+		state, d = lim.Step(state, q.d, q.o.Cost)
+		states[q.o.Partition] = state
+		q.o.Outcome = timeline.Denied
+		if d.Allow {
+			q.o.Outcome, q.e = timeline.Allowed, max(q.e, q.d+d.Delay)
+		}
+		q.o.Sent, q.o.FirstByte, q.o.Answered = q.s, q.e, true
+		if lost && r.IntN(40) == 0 {
+			q.o.FirstByte, q.o.Answered, q.o.Outcome = 0, false, timeline.Unknown
+		}
+	}
+	slices.SortFunc(requests, func(a, b request) int { return cmp.Compare(a.o.Seq, b.o.Seq) })
+	tl := &timeline.Timeline{}
+	for _, q := range requests {
+		tl.Observations = append(tl.Observations, q.o)
+	}
+	tl.Header.Ended = tl.End()
+	return tl
+}
