@@ -33,6 +33,9 @@ func (c *caseFile) judgeAnchored(p *part) {
 		p.limited = false // the search judges every stretch
 	case r.unsure:
 		p.unjudged = "after a silence of one to two windows it is not known whether the windows began anew; the rest was not judged"
+		if c.limit[0].Ban > 0 {
+			p.unjudged = "a denial inside a ban is not counted, so that it is not known which requests place the windows"
+		}
 	}
 }
 
@@ -51,6 +54,10 @@ type anchoredRefutation struct {
 // the rest is left unjudged.
 func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchoredRefutation {
 	var r anchoredRefutation
+	if pol.Count == reference.CountAll && pol.Ban > 0 {
+		r.unsure = true // a denial inside a ban is not counted, so that it is not known which requests place the windows
+		return r
+	}
 	for rest := h; ; {
 		counted := rest.counted(pol.Count == reference.CountAll)
 		if len(counted) == 0 {

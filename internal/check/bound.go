@@ -62,7 +62,7 @@ func newBound(p reference.Policy, from, to int64) bound {
 		return charged{b, stayOf(p)}
 	}
 	if p.Ban > 0 {
-		return banned{b, int64(p.Ban)}
+		return newBanned(p, b, from, to)
 	}
 	return b
 }

@@ -90,6 +90,13 @@ func randomPolicy(r *rand.Rand) string {
 	algorithms := reference.Algorithms()
 	a := algorithms[r.IntN(len(algorithms))]
 	per := []string{"1ms", "3ms", "10ms", "7777us", "100us"}[r.IntN(5)]
+	hold := []string{"hold=0s..200us", "hold=100us..3ms", "hold=1ms..1ms", "hold=2ms.."}[r.IntN(4)]
+	if r.IntN(3) == 0 {
+		hold += ",linger=" + []string{"0s", "500us"}[r.IntN(2)]
+	}
+	if a == reference.Concurrency {
+		return fmt.Sprintf("concurrency,limit=%d,%s", 1+r.IntN(6), hold)
+	}
 	keys := []string{string(a), fmt.Sprintf("rate=%d/%s", 1+r.IntN(12), per)}
 	add := func(chance int, key string, values ...string) {
 		if r.IntN(chance) == 0 {
@@ -112,8 +119,9 @@ func randomPolicy(r *rand.Rand) string {
 		if r.IntN(4) == 0 {
 			keys = append(keys, "refill=interval", fmt.Sprint("fill=", 1+r.IntN(4)))
 		}
-	default:
-		return "none" // limits that count completions have a test of their own
+	}
+	if r.IntN(8) == 0 {
+		return strings.Join(append(keys, "charge=completion", hold), ",")
 	}
 	add(4, "count", "all", "own")
 	add(5, "tick", "50us", "1ms")
@@ -129,9 +137,12 @@ func honestTraffic(r *rand.Rand, lim reference.Limiter, limit reference.Limit) *
 		s, d, e time.Duration
 		o       timeline.Observation
 	}
-	window := limit[0].Rate.Per
+	window := cmp.Or(limit[0].Rate.Per, 3*time.Millisecond) // a limit on requests in flight has none
 	late := window / time.Duration([]int{1000, 50, 10, 2, 1}[r.IntN(5)])
-	even := window / time.Duration(limit[0].Rate.N)
+	even := window / time.Duration(limit[0].Full())
+	if limit[0].Rate.Per > 0 {
+		even = window / time.Duration(limit[0].Rate.N)
+	}
 	requests := make([]request, 20+r.IntN(131))
 	parts, costs, lost := 1+r.IntN(2), r.IntN(3) == 0, r.IntN(3) == 0
 	var at time.Duration
@@ -151,13 +162,14 @@ func honestTraffic(r *rand.Rand, lim reference.Limiter, limit reference.Limit) *
 		requests[i].o.Arrival = timeline.Arrival{Seq: i, At: at, Cost: cost, Partition: fmt.Sprint("p", r.IntN(parts))}
 	}
 	slices.SortStableFunc(requests, func(a, b request) int { return cmp.Compare(a.d, b.d) })
-	states := map[string]reference.State{}
+	states, held := map[string]reference.State{}, map[string][]stayed{}
 	for i := range requests {
 		q := &requests[i]
 		state, ok := states[q.o.Partition]
 		if !ok {
 			state = lim.Init()
 		}
+		state, held[q.o.Partition] = completeUntil(lim, state, held[q.o.Partition], q.d)
 		var d reference.Decision
 		state, d = lim.Step(state, q.d, q.o.Cost)
 		states[q.o.Partition] = state
@@ -166,8 +178,13 @@ func honestTraffic(r *rand.Rand, lim reference.Limiter, limit reference.Limit) *
 			q.o.Outcome, q.e = timeline.Allowed, max(q.e, q.d+d.Delay)
 		}
 		q.o.Sent, q.o.FirstByte, q.o.Answered = q.s, q.e, true
+		if limit.Completes() && d.Allow {
+			done := completed(r, limit, q.d, q.o.Cost)
+			held[q.o.Partition] = append(held[q.o.Partition], done)
+			q.o.Done = max(q.e, done.seen)
+		}
 		if lost && r.IntN(40) == 0 {
-			q.o.FirstByte, q.o.Answered, q.o.Outcome = 0, false, timeline.Unknown
+			q.o.FirstByte, q.o.Done, q.o.Answered, q.o.Outcome = 0, 0, false, timeline.Unknown
 		}
 	}
 	slices.SortFunc(requests, func(a, b request) int { return cmp.Compare(a.o.Seq, b.o.Seq) })
@@ -177,4 +194,40 @@ func honestTraffic(r *rand.Rand, lim reference.Limiter, limit reference.Limit) *
 	}
 	tl.Header.Ended = tl.End()
 	return tl
+}
+
+// stayed is a request that is complete at the instant at; its answer was whole at the instant seen.
+type stayed struct {
+	at, seen time.Duration
+	cost     int64
+}
+
+// completed returns the completion of a request that was decided at d, as the policies of the limit promise it.
+func completed(r *rand.Rand, limit reference.Limit, d time.Duration, cost int64) stayed {
+	var least, most, linger time.Duration
+	most = 20 * time.Millisecond
+	for _, p := range limit {
+		if !p.Completes() {
+			continue
+		}
+		if least = max(least, p.HoldLeast); p.HoldMost > 0 {
+			most = min(most, p.HoldMost)
+		}
+		linger = p.Linger
+	}
+	if len(limit) > 1 {
+		linger = 0 // the shortest of them all
+	}
+	stay := max(least, least+time.Duration(r.Int64N(int64(max(most-least, 0))+1)))
+	return stayed{at: d + stay, seen: d + max(least, stay-time.Duration(r.Int64N(int64(linger)+1))), cost: cost}
+}
+
+// completeUntil completes what is complete by the instant until, and returns what is not.
+func completeUntil(lim reference.Limiter, state reference.State, held []stayed, until time.Duration) (reference.State, []stayed) {
+	slices.SortStableFunc(held, func(a, b stayed) int { return cmp.Compare(a.at, b.at) })
+	n := 0
+	for ; n < len(held) && held[n].at <= until; n++ {
+		state = reference.Complete(lim, state, held[n].at, held[n].cost)
+	}
+	return state, held[n:]
 }
