@@ -33,7 +33,7 @@ func (c *caseFile) judgeAnchored(p *part) {
 		p.limited = false // the search judges every stretch
 	case r.unsure:
 		p.unjudged = "after a silence of one to two windows it is not known whether the windows began anew; the rest was not judged"
-		if c.limit[0].Ban > 0 {
+		if pol := c.limit[0]; pol.Ban > 0 && pol.Count == reference.CountAll {
 			p.unjudged = "a denial inside a ban is not counted, so that it is not known which requests place the windows"
 		}
 	}
