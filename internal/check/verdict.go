@@ -1,4 +1,3 @@
-// Package check judges a timeline: could the declared limiter have produced it? It knows algorithms and no HTTP.
 package check
 
 import "time"

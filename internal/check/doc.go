@@ -1,0 +1,21 @@
+// Package check judges a timeline: could the declared limiter have produced it? It knows algorithms and no HTTP.
+//
+// A recording becomes a history for each partition and policy (history.go): closed intervals of decision times, widened by
+// what the clocks leave open. Judge (judge.go) asks in this order, and stops where it finds something:
+//
+//	bounds        Could so many be admitted, could this one be denied? (bound.go) One file a kind of limiter: bucket, queue, log,
+//	              fixed, first, counter and anchored, completion. What changes a policy wraps its bound: ban, axes, ranges.
+//	phases        Where windows may begin anywhere, boxes of phases are refuted one by one (phase.go), several policies' at
+//	              once (several.go).
+//	exact search  Is there one order and one time for each decision that explains it all? (exact.go, frontier.go, zone.go)
+//	              One model a kind of limiter: exactmodel.go, model*.go; product.go for several. story.go finds an easy
+//	              explanation first.
+//
+// What was found becomes a Judgement (judgement.go, verdict.go): the fewest requests that prove it (proof.go, witness.go),
+// the arithmetic in a sentence (sentence.go), a policy that would explain it (hint.go); and what a pass is worth (measure.go,
+// windowmeasure.go, phasemeasure.go).
+//
+// Stream (stream.go) judges recordings that are too large to hold: partitions are kept on tapes (tape.go, reel.go) while they
+// are small, judged together where they are many (clerk.go), and watched block by block where they are long (streamwatch.go,
+// streamover.go, streamunder.go). Recordings cut out of traffic lose their edges (edges.go).
+package check
