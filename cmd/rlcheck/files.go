@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/target"
 )
 
 func newLintCmd(e *env) *cobra.Command {
@@ -24,8 +25,12 @@ func newLintCmd(e *env) *cobra.Command {
 func (e *env) lint(args []string) error {
 	sources, err := readSources(args)
 	bad := err
+	opts := scenario.ParseOptions{Env: e.getenv}
+	for _, f := range target.Faults() {
+		opts.Faults = append(opts.Faults, f.Name)
+	}
 	for _, src := range sources {
-		_, warnings, err := scenario.Lint(src.text, src.name, scenario.ParseOptions{Env: e.getenv})
+		_, warnings, err := scenario.Lint(src.text, src.name, opts)
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue

@@ -251,7 +251,7 @@ func TestReadmeNames(t *testing.T) {
 		}
 	}
 	for _, key := range reference.Keys("") {
-		if !regexp.MustCompile("[`,]"+key+"[`=]").MatchString(text) {
+		if !regexp.MustCompile("[`,]" + key + "[`=]").MatchString(text) {
 			t.Errorf("README.md: no table or example has the key %s of a SPEC", key)
 		}
 	}

@@ -19,6 +19,7 @@ func Lint(src []byte, name string, opts ParseOptions) (*Scenario, []Problem, err
 	l := linter{decoder: decoder{file: name}, s: s}
 	root, _ := parseTree(src, name)
 	l.head(src, root)
+	l.faults(root, opts.Faults)
 	l.plan(root)
 	l.problems.sort()
 	return s, l.problems, nil
@@ -49,6 +50,23 @@ func (l *linter) head(src []byte, root *node) {
 	}
 	if n := root.get("title"); n != nil && strings.HasSuffix(l.s.Title, ".") {
 		l.add(n, quote(l.s.Title), "a title has no full stop", "")
+	}
+}
+
+// faults warns of names in catches that no fault has.
+func (l *linter) faults(root *node, known []string) {
+	list := root.get("catches")
+	if list == nil || len(known) == 0 {
+		return
+	}
+	for _, n := range list.items {
+		if !slices.Contains(known, n.text) {
+			mend := suggest(n.text, known)
+			if mend == "" {
+				mend = "rlcheck serve --fault list shows them all"
+			}
+			l.add(n, quote(n.text), "there is no such fault", mend)
+		}
 	}
 }
 

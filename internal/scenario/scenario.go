@@ -218,6 +218,8 @@ type ParseOptions struct {
 	// Target overrides target.url, Limit the limit (a SPEC), Partition its kind (header:NAME, address, path or
 	// query:NAME). Empty: what the file says.
 	Target, Limit, Partition string
+	// Faults are the names that there are, of which Lint warns where catches has another; empty: it does not.
+	Faults []string
 }
 
 // Parse reads the scenario file src, which errors call name. The error is an Errors with every mistake in it.
