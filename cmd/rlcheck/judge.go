@@ -46,7 +46,11 @@ func (e *env) judge(name string, f *checkFlags, limit reference.Limit) (*check.J
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	j, counts, err := judgeStream(open(in, name, timeline.Options{Columns: f.columns, Outcome: outcome}), name, f, limit)
+	r := open(in, name, timeline.Options{Columns: f.columns, Outcome: outcome})
+	j, counts, err := judgeStream(r, name, f, limit)
+	if names := r.Ignored(); len(names) > 0 && err == nil {
+		e.say.notef("%s: ignored, since a timeline has no such thing: %s", name, strings.Join(names, ", "))
+	}
 	if problems := (timeline.Errors)(nil); errors.As(err, &problems) && problems[0].Line == 1 && !f.changed("format") && filepath.Ext(name) != ".ndjson" {
 		err = fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it: --format csv, nginx, haproxy, ...", err, name)
 	}

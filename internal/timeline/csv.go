@@ -175,6 +175,9 @@ func (r *rowReader) takeColumns() {
 		if c.member != 0 && has&c.member != 0 || c.field != "" && slices.Contains(r.columns, c) {
 			r.add("column "+excerpt(theirs)+" twice", "each member is in one column", "")
 		}
+		if c == (column{}) && theirs != "" {
+			r.ignore([]byte(theirs))
+		}
 		has |= c.member
 		r.columns = append(r.columns, c)
 	}

@@ -97,8 +97,11 @@ func (r *Reader) fastMember(m memberSet, name []byte, o *Observation) bool {
 		if !ok || !r.setText(o, m, text) {
 			return false
 		}
+	case special(name):
+		return false
 	default:
-		return !special(name) && c.skip()
+		r.ignore(name)
+		return c.skip()
 	}
 	r.seen |= m
 	return true

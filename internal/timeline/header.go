@@ -191,6 +191,7 @@ func (r *Reader) headerMember(m member, j *headerJSON) {
 	case "audit":
 		to, belongs = &j.Audit, "an object with cpu_share, longest_gc_ns, collections and connections belongs here"
 	default:
+		r.ignore([]byte(m.name))
 		return
 	}
 	r.memberInto(m, to, belongs)

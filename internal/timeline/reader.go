@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -66,6 +67,22 @@ type Reader struct {
 	prev   time.Duration
 	n      int // observations so far, sound or not
 	err    error
+	// ignored are the names of members, or columns, that mean nothing here.
+	ignored []string
+}
+
+// mostIgnored is how many ignored names are kept.
+const mostIgnored = 5
+
+// Ignored returns the names of the members or columns that were ignored so far, the first five in the order in which they
+// came: a misspelt one means less than its author thinks. Names of a header line and of observations are not told apart.
+func (r *Reader) Ignored() []string { return r.ignored }
+
+// ignore notes a name that means nothing here.
+func (r *Reader) ignore(name []byte) {
+	if len(r.ignored) < mostIgnored && !slices.ContainsFunc(r.ignored, func(s string) bool { return s == string(name) }) {
+		r.ignored = append(r.ignored, string(name))
+	}
 }
 
 // NewReader returns a Reader of NDJSON. It reads nothing before the first call of Header or Next.

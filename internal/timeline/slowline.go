@@ -150,6 +150,7 @@ func (r *Reader) slowMembers(all []member, o *Observation) bool {
 	for _, m := range all {
 		which := memberOf(m.name)
 		if which == 0 {
+			r.ignore([]byte(m.name))
 			continue
 		}
 		if twice&which != 0 {
