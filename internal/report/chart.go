@@ -189,9 +189,15 @@ func (d *drawing) phases(f frame, x scale, c clock, t *timeline.Timeline, named 
 		at := x.at(c.of(p.from))
 		d.line("phase", at, f.y, at, f.y+f.h)
 		name := clip(plain(p.name), 24)
-		if need := float64(len(name))*5.6 + 8; named && at >= free && at+need < f.x+f.w+plotRight {
+		need := float64(len(name))*5.6 + 8
+		switch end := f.x + f.w + plotRight; {
+		case !named || at < free:
+		case at+need < end:
 			d.text("phasename", at+3, f.y-4, "start", name)
 			free = at + need
+		case at-need >= free: // at the right edge it stands before its line
+			d.text("phasename", at-3, f.y-4, "end", name)
+			free = end
 		}
 	}
 }

@@ -212,3 +212,13 @@ func TestPageTellsWhereWindowsBegin(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// A phase that begins at the right edge, as a last burst does, has its name before its line.
+func TestTheLastPhaseHasAName(t *testing.T) {
+	s := passing(t)
+	last := &s.Timeline.Observations[len(s.Timeline.Observations)-1]
+	last.Phase = "full-again"
+	if page := string(render(t, "html", runOf(s), Options{})); !strings.Contains(page, `text-anchor="end">full-again</text>`) {
+		t.Error("the name of the last phase is left out")
+	}
+}
