@@ -52,7 +52,7 @@ func (e *env) judge(name string, f *checkFlags, limit reference.Limit) (*check.J
 		e.say.notef("%s: ignored, since a timeline has no such thing: %s", name, strings.Join(names, ", "))
 	}
 	if problems := (timeline.Errors)(nil); errors.As(err, &problems) && problems[0].Line == 1 && !f.changed("format") && filepath.Ext(name) != ".ndjson" {
-		err = fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it: --format csv, nginx, haproxy, ...", err, name)
+		err = fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it (--format csv, nginx, haproxy and so on)", err, name)
 	}
 	return j, counts, err
 }

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -212,5 +211,3 @@ func tlsConfig(s *scenario.Scenario) *tls.Config {
 	}
 	return &tls.Config{InsecureSkipVerify: true} //nolint:gosec // target.insecure asks for it
 }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
