@@ -37,7 +37,7 @@ func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 			}
 			r := rand.New(rand.NewPCG(5, 5))
 			caught := 0
-			for range 1000 {
+			for range fewer(1000) {
 				tl := honestHistory(r, lim, 30)
 				if j, err := Judge(tl, right, Options{SkipMeasure: true}); err != nil || j.Verdict == Fail {
 					t.Fatalf("accused under its own SPEC: %v\n%s%+v", err, draw(tl), j.Partitions[0].Findings)
@@ -49,7 +49,7 @@ func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 			if caught == 0 {
 				t.Error("never told from a limiter without the axis")
 			}
-			t.Logf("told from %s in %d of 1000 histories", c.wrong, caught)
+			t.Logf("told from %s in %d of %d histories", c.wrong, caught, fewer(1000))
 		})
 	}
 }

@@ -11,6 +11,9 @@ import (
 // A minute at 150 a second of a limiter whose clock is 200 ppm fast, or slow, is a request too many, or one that is denied too
 // soon; with that drift allowed for neither is held against it, and five times as much still is.
 func TestClocksThatDrift(t *testing.T) {
+	if testing.Short() {
+		t.Skip("recordings of a minute")
+	}
 	for _, c := range []struct {
 		spec        string
 		ppm, allows int64

@@ -16,7 +16,7 @@ func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
 			const size = 100
 			r := rand.New(rand.NewPCG(8, 8))
 			narrow := 0
-			for range 100 {
+			for range fewer(100) {
 				phase := time.Duration(r.IntN(size))
 				p := reference.Policy{Algorithm: a, Rate: reference.Rate{N: 4, Per: size}, Align: reference.AlignPhase, PhaseFrom: phase, PhaseTo: phase}
 				lim, err := reference.New(p)
@@ -41,8 +41,8 @@ func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
 					narrow++
 				}
 			}
-			if narrow < 50 {
-				t.Errorf("measured to a quarter of a window in %d of 100 histories, want at least 50", narrow)
+			if narrow < fewer(100)/2 {
+				t.Errorf("measured to a quarter of a window in %d of %d histories, want at least half", narrow, fewer(100))
 			}
 		})
 	}

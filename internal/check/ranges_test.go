@@ -82,7 +82,7 @@ func refuted(t *testing.T, r *rand.Rand, p, made reference.Policy) int {
 		t.Fatal(err)
 	}
 	n := 0
-	for range 200 {
+	for range fewer(200) {
 		tl := honestHistory(r, lim, 24)
 		j, err := Judge(tl, reference.Limit{p}, Options{SkipMeasure: true})
 		if err != nil {

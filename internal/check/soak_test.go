@@ -81,12 +81,17 @@ func TestJudgeNeverAccusesWhatTheOracleExplains(t *testing.T) {
 	}
 }
 
+// fewer is n, or a part of it where the race detector makes everything ten times as slow.
+func fewer(n int) int {
+	if testing.Short() {
+		return n/8 + 1
+	}
+	return n
+}
+
 // soakRounds returns how many rounds are made, and with how many seeds: few always, many in a soak.
 func soakRounds(always, soak int) (rounds, seeds int) {
-	rounds, seeds = always, 1
-	if testing.Short() {
-		rounds = always/4 + 1
-	}
+	rounds, seeds = fewer(always), 1
 	if n := os.Getenv("RLCHECK_SOAK"); n != "" {
 		rounds = soak
 		_, _ = fmt.Sscan(n, &seeds)
