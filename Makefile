@@ -17,12 +17,13 @@ test: servers
 servers:
 	.ci/servers
 
-# check is what must pass before a commit: format, vet, staticcheck, race tests without servers.
+# check is what must pass before a commit: format, vet, staticcheck, race tests of the packages without servers.
 check:
 	@test -z "$$(gofmt -l cmd internal scenarios)" || { gofmt -l cmd internal scenarios; echo "not gofmt-ed (run gofmt -w)"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	$(GO) test -race -short $$($(GO) list ./... | grep -v /internal/live)
+	$(GO) test -race -short $$($(GO) list ./internal/... | grep -v /internal/live)
+	$(GO) test -short ./cmd/...
 
 build:
 	$(GO) build -trimpath -o bin/rlcheck ./cmd/rlcheck
