@@ -115,7 +115,8 @@ func (r *reader) readAll(in io.Reader) error {
 			r.bad(number, flaw{what: fmt.Sprintf("line of more than %d bytes", timeline.MaxLine), why: "a line has at most 1 MiB"})
 			continue
 		case err != nil:
-			r.problems.add(timeline.ParseError{Line: number, What: "reading", Why: err.Error(), Err: err})
+			what, why, mend := timeline.ReadFlaw(err)
+			r.problems.add(timeline.ParseError{Line: number, What: what, Why: why, Mend: mend, Err: err})
 			return r.problems.list
 		}
 		if len(bytes.TrimSpace(line)) == 0 {

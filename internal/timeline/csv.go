@@ -157,17 +157,22 @@ func (r *rowReader) fieldsCell(cell []byte, o *Observation) {
 func (r *rowReader) takeColumns() {
 	ours := make(map[string]string) // by the name in the file
 	for _, name := range slices.Sorted(maps.Keys(r.opts.Columns)) {
-		ours[r.opts.Columns[name]] = name
-		if columnOf(name) == (column{}) {
-			r.add("column "+excerpt(name), "no such member: "+strings.Join(memberNames[:], ", "), "")
+		c := columnOf(name)
+		if c == (column{}) {
+			r.addColumn(name)
 		}
+		if r.opts.Columns[name] == "" {
+			r.none |= c.member
+			continue
+		}
+		ours[r.opts.Columns[name]] = name
 	}
 	missing := maps.Clone(ours)
 	has := memberSet(0)
 	for i := range r.row.ends {
 		theirs := strings.TrimSpace(string(r.row.cell(i)))
 		name, mapped := ours[theirs]
-		if _, elsewhere := r.opts.Columns[theirs]; !mapped && !elsewhere {
+		if r.opts.Columns[theirs] == "" && !mapped {
 			name = theirs
 		}
 		delete(missing, theirs)
@@ -182,6 +187,12 @@ func (r *rowReader) takeColumns() {
 		r.columns = append(r.columns, c)
 	}
 	r.needColumns(has, missing)
+	if has&(memberOutcome|memberStatus) != 0 {
+		r.addStrays(has)
+	} else {
+		r.addStrays(has | memberOutcome) // it has its problem
+	}
+	r.strays.set = 0
 }
 
 // needColumns adds a problem for each column that is missing.
@@ -189,12 +200,24 @@ func (r *rowReader) needColumns(has memberSet, missing map[string]string) {
 	for _, theirs := range slices.Sorted(maps.Keys(missing)) {
 		r.add("column "+excerpt(theirs), fmt.Sprintf("the first row does not have it (it is to be %s)", missing[theirs]), "")
 	}
-	const mend = "name it in the first row, or map a column to it"
+	mend := func(members ...memberSet) string {
+		for i := range r.row.ends {
+			if _, why, _ := parseInteger(strings.TrimSpace(string(r.row.cell(i)))); why == "" {
+				return "put a first row of names before it, such as sent_ns,first_byte_ns,outcome,partition"
+			}
+		}
+		for _, m := range members {
+			if near := r.strays.instead(m); near != "" {
+				return near
+			}
+		}
+		return "name it in the first row, or map a column to it"
+	}
 	if has&memberSent == 0 && r.opts.Columns["sent_ns"] == "" {
-		r.add(`column "sent_ns" missing`, "every observation has the time when it was sent", mend)
+		r.add(`column "sent_ns" missing`, "every observation has the time when it was sent", mend(memberSent))
 	}
 	if has&(memberOutcome|memberStatus) == 0 && r.opts.Columns["outcome"]+r.opts.Columns["status"] == "" {
-		r.add(`columns "outcome" and "status" missing`, "every observation has one of them", mend)
+		r.add(`columns "outcome" and "status" missing`, "every observation has one of them", mend(memberOutcome, memberStatus))
 	}
 }
 

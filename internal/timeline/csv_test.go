@@ -79,7 +79,7 @@ func TestColumnsThatAreNotThere(t *testing.T) {
 	columns := map[string]string{"sent_ns": "time", "sent": "x", "cost": "units"}
 	_, err := ReadCSV(strings.NewReader("sent_ns,outcome\n1,allowed\n"), "x", Options{Columns: columns})
 	const want = `x:1: column "sent": no such member: seq, at_ns, sent_ns, first_byte_ns, done_ns, status, cost, partition, phase, ` +
-		`outcome, error, body, fields, origin
+		`outcome, error, body, fields, origin (did you mean "sent_ns"?)
 x:1: column "time": the first row does not have it (it is to be sent_ns)
 x:1: column "units": the first row does not have it (it is to be cost)
 x:1: column "x": the first row does not have it (it is to be sent)`
@@ -104,5 +104,52 @@ func TestACellOverManyLinesCostsLinearTime(t *testing.T) {
 	got, err := ReadCSV(strings.NewReader(file), "x", Options{}) // a quadratic reader takes hours
 	if err != nil || len(got.Observations[0].Body) != MaxLine-100 || got.Observations[1].Body != "x" {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestMembersOfNDJSONCanHaveOtherNames(t *testing.T) {
+	const file = `{"rlcheck":"timeline/v1"}
+{"start":5,"end":9,"client":"a","code":200,"cost":7,"status":500}
+{"start":7,"client":"b","code":429,"x":{}}
+`
+	columns := map[string]string{"sent_ns": "start", "first_byte_ns": "end", "partition": "client", "status": "code", "cost": ""}
+	got, err := Read(strings.NewReader(file), "x", Options{Columns: columns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Observation{
+		{Arrival: Arrival{Partition: "a", At: 5, Cost: 7}, Sent: 5, FirstByte: 9, Answered: true, Status: 200, Outcome: Allowed},
+		{Arrival: Arrival{Seq: 1, Partition: "b", At: 7, Cost: 1}, Sent: 7, Status: 429, Outcome: Denied},
+	}
+	if !reflect.DeepEqual(got.Observations, want) {
+		t.Errorf("got %+v, want %+v", got.Observations, want)
+	}
+	columns["partition"], columns["beginning"] = "client_id", "x"
+	_, err = Read(strings.NewReader(file), "x", Options{Columns: columns})
+	const lacks = `x:1: column "beginning": no such member: seq, at_ns, sent_ns, first_byte_ns, done_ns, status, cost, partition, phase, ` +
+		`outcome, error, body, fields, origin
+x:2: "client": a timeline has no such thing, and without "partition" all requests would count as those of one client ` +
+		`(write "partition", or --columns partition=client; where it means something else, --columns partition=)
+x:3: column "client_id": no line has it (it is to be partition)`
+	if err == nil || err.Error() != lacks {
+		t.Errorf("got\n%v\nwant\n%s", err, lacks)
+	}
+}
+
+// An empty name in Options.Columns says that the file has no other one for a member.
+func TestANameThatMeansSomethingElse(t *testing.T) {
+	columns := map[string]string{"partition": "", "cost": ""}
+	for _, read := range []func() (*Timeline, error){
+		func() (*Timeline, error) {
+			return Read(strings.NewReader(`{"sent_ns":1,"outcome":"allowed","key":"x","weight":3}`), "x", Options{Columns: columns})
+		},
+		func() (*Timeline, error) {
+			return ReadCSV(strings.NewReader("sent_ns,outcome,key,weight\n1,allowed,x,3\n"), "x", Options{Columns: columns})
+		},
+	} {
+		got, err := read()
+		if err != nil || got.Observations[0].Partition != "" || got.Observations[0].Cost != 1 {
+			t.Errorf("got %+v, %v", got, err)
+		}
 	}
 }

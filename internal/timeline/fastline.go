@@ -16,14 +16,14 @@ func (r *Reader) decodeJSON(line []byte, o *Observation) bool {
 // member twice, none null. It returns false for every other line, sound or not, and leaves o undefined then.
 func (r *Reader) fastLine(line []byte, o *Observation) bool {
 	*o = Observation{}
-	r.seen = 0
+	r.seen, r.strays.set = 0, 0
 	c := &r.cursor
 	c.text, c.at = line, 0
 	if !c.take('{') {
 		return false
 	}
 	for k := 0; ; k++ {
-		m, name, ok := r.keys.next(c, k)
+		m, name, ok := r.nextKey(k)
 		if !ok || !r.fastMember(m, name, o) {
 			return false
 		}
@@ -46,8 +46,9 @@ type keys []struct {
 // mostKeys is how many members of a line are expected to be those of the last one.
 const mostKeys = 32
 
-// next reads the name of the member number k of a line, and its colon.
-func (e *keys) next(c *cursor, k int) (m memberSet, name []byte, ok bool) {
+// nextKey reads the name of the member number k of a line, and its colon.
+func (r *Reader) nextKey(k int) (m memberSet, name []byte, ok bool) {
+	e, c := &r.keys, &r.cursor
 	if k < len(*e) {
 		expected := &(*e)[k]
 		if end := c.at + len(expected.text); end <= len(c.text) && string(c.text[c.at:end]) == expected.text {
@@ -60,7 +61,7 @@ func (e *keys) next(c *cursor, k int) (m memberSet, name []byte, ok bool) {
 	if name, ok = c.key(); !ok {
 		return 0, nil, false
 	}
-	m = memberOf(name)
+	m = r.memberOf(name)
 	if text := c.text[start:c.at]; len(text) == len(name)+3 && k < mostKeys && k <= len(*e) { // no spaces
 		if k == len(*e) {
 			*e = append(*e, struct {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -126,6 +127,7 @@ func (r *Reader) takeHeader(all []member) {
 	}
 	r.headed = true
 	before := r.problems.count
+	r.headerStrays(all)
 	j := headerJSON{}
 	for _, m := range all {
 		if !m.null() {
@@ -155,6 +157,18 @@ func (r *Reader) addVersion(got, want string) {
 		mend = "this is a recording; give the schedule of the run"
 	}
 	r.add("rlcheck "+excerpt(got), fmt.Sprintf("this version reads %q", want), mend)
+}
+
+// headerStrays adds a problem for each member of a header line that looks like one that the line does not have: what it says of
+// the clocks would not be heeded.
+func (r *Reader) headerStrays(all []member) {
+	for _, m := range all {
+		like := headerLike(m.name)
+		if like == "" || m.name == like || slices.ContainsFunc(all, func(m member) bool { return m.name == like }) {
+			continue
+		}
+		r.add(excerpt(m.name), "a header has no such thing", fmt.Sprintf("did you mean %q?", like))
+	}
 }
 
 // headerMember reads one member of the header line; those it does not know are ignored.
@@ -191,7 +205,7 @@ func (r *Reader) headerMember(m member, j *headerJSON) {
 	case "audit":
 		to, belongs = &j.Audit, "an object with cpu_share, longest_gc_ns, collections and connections belongs here"
 	default:
-		r.ignore([]byte(m.name))
+		r.overlook([]byte(m.name))
 		return
 	}
 	r.memberInto(m, to, belongs)

@@ -29,6 +29,23 @@ func (l *Lines) Next() (line []byte, number int, ended bool, err error) {
 	return line, l.lines.last(), !l.lines.cut, err
 }
 
+// ReadFlaw returns, for an error of Next that is neither of these, what is wrong with the file, why, and an edit that helps; the
+// last may be empty.
+func ReadFlaw(err error) (what, why, mend string) {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "end of the file", "the compressed data stops in the middle: the file is cut", "copy it again"
+	case errors.Is(err, gzip.ErrHeader):
+		return "end of the compressed data", "what follows it is not gzip", "copy it again"
+	case errors.Is(err, gzip.ErrChecksum):
+		return "the compressed data", "its checksum is wrong: the file is damaged", "copy it again"
+	}
+	if f := (formError{}); errors.As(err, &f) {
+		return "the file", f.Error(), f.mend
+	}
+	return "reading", err.Error(), ""
+}
+
 // ErrLongLine is returned for a line of more than MaxLine bytes.
 var ErrLongLine = errLongLine
 
@@ -87,6 +104,26 @@ func (l *lines) rest(start []byte) ([]byte, error) {
 	}
 }
 
+// formError is a file in a form that is not read.
+type formError struct{ form, mend string }
+
+func (e formError) Error() string {
+	return "it is " + e.form + "; plain text in UTF-8 and gzip are read"
+}
+
+// forms are the first bytes of files in other forms.
+var forms = []struct {
+	magic string
+	formError
+}{
+	{"\x28\xb5\x2f\xfd", formError{"compressed with zstd", "zstd -dc FILE | rlcheck check -"}},
+	{"\xfd7zXZ", formError{"compressed with xz", "xz -dc FILE | rlcheck check -"}},
+	{"BZh", formError{"compressed with bzip2", "bzip2 -dc FILE | rlcheck check -"}},
+	{"PK\x03\x04", formError{"a zip archive", "unzip -p FILE | rlcheck check -"}},
+	{"\xff\xfe", formError{"in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | rlcheck check -"}},
+	{"\xfe\xff", formError{"in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | rlcheck check -"}},
+}
+
 func (l *lines) open() error {
 	const size = 64 << 10
 	l.r = bufio.NewReaderSize(l.raw, size)
@@ -97,6 +134,12 @@ func (l *lines) open() error {
 			return err
 		}
 		l.r = bufio.NewReaderSize(z, size)
+	}
+	for _, f := range forms {
+		if magic, _ := l.r.Peek(len(f.magic)); string(magic) == f.magic {
+			l.number = 1
+			return f.formError
+		}
 	}
 	if mark, _ := l.r.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
 		l.r.Discard(3) // Peek has them buffered: cannot fail

@@ -1,9 +1,11 @@
 package timeline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -154,11 +156,23 @@ func isNumber(text string) bool {
 // complete fills in the defaults of o, of which the members in r.seen were read, and checks it against the rules and the
 // observations before it. It returns false if it added a problem.
 func (r *Reader) complete(o *Observation) bool {
+	r.ever |= r.seen
 	if r.seen&memberSent == 0 {
-		r.add(`"sent_ns" missing`, "every observation has the time when it was sent", "")
+		mend := r.strays.instead(memberSent)
+		if r.n == 1 && r.seen == 0 && slices.ContainsFunc(r.ignored, func(name string) bool { return slices.Contains(headerNames, name) }) {
+			mend = fmt.Sprintf("a header line has the member %q: %q", "rlcheck", timelineVersion)
+		}
+		r.add(`"sent_ns" missing`, "every observation has the time when it was sent", mend)
 		return false
 	}
 	before := r.problems.count
+	if r.strays.set != 0 {
+		has := r.seen
+		if o.Outcome == Unknown && o.Status == 0 {
+			has |= memberFirstByte // no answer came
+		}
+		r.addStrays(has)
+	}
 	if r.seen&memberSeq == 0 {
 		o.Seq = r.n - 1
 	}
@@ -182,8 +196,8 @@ func (r *Reader) inferOutcome(o *Observation) {
 	case r.seen&memberStatus != 0:
 		o.Outcome = r.opts.Outcome(o.Status)
 	case r.seen&memberError == 0 || o.Answered:
-		r.add(`"outcome" and "status" missing`, "every observation has one of them",
-			"write unknown as the outcome if it is not known")
+		mend := cmp.Or(r.strays.instead(memberOutcome), r.strays.instead(memberStatus), "write unknown as the outcome if it is not known")
+		r.add(`"outcome" and "status" missing`, "every observation has one of them", mend)
 	}
 }
 

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,9 +21,13 @@ type ParseError struct {
 	What, Why, Mend string
 	// More is how many further problems of the file were left out after this one. It is set on the last one only.
 	More int
-	// Err is the cause where the bytes could not be read at all; nil for a problem of their content.
+	// Err is the cause where the bytes could not be read at all, ErrNotJSON for a line that is no JSON object, nil for a problem
+	// of what it says.
 	Err error
 }
+
+// ErrNotJSON is the cause of the problem of a line that is no JSON object: perhaps the file has another format.
+var ErrNotJSON = errors.New("not a JSON object")
 
 // Error returns file:line: what: why (mend).
 func (e ParseError) Error() string {

@@ -77,6 +77,37 @@ func checkLines(t *testing.T, err error, lines int) {
 	}
 }
 
+// TestFilesInOtherForms: what is not read at all is told from a recording with mistakes.
+func TestFilesInOtherForms(t *testing.T) {
+	packed := func(text string) string {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	const line = `{"sent_ns":1,"outcome":"allowed"}` + "\n"
+	damaged := []byte(packed(line))
+	damaged[len(damaged)-5] ^= 1
+	for _, c := range []struct{ file, want string }{
+		{"\x28\xb5\x2f\xfd\x00", "x:1: the file: it is compressed with zstd; plain text in UTF-8 and gzip are read (zstd -dc FILE | rlcheck check -)"},
+		{"BZh91AY", "x:1: the file: it is compressed with bzip2; plain text in UTF-8 and gzip are read (bzip2 -dc FILE | rlcheck check -)"},
+		{"\xff\xfe{\x00", "x:1: the file: it is in UTF-16; plain text in UTF-8 and gzip are read (iconv -f UTF-16 -t UTF-8 FILE | rlcheck check -)"},
+		{packed(line) + "not gzip at all", "x:1: end of the compressed data: what follows it is not gzip (copy it again)"},
+		{string(damaged), "x:1: the compressed data: its checksum is wrong: the file is damaged (copy it again)"},
+		{packed(line) + packed(""), ""},
+	} {
+		_, err := Read(strings.NewReader(c.file), "x", Options{})
+		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+}
+
 func TestACutArchiveIsAProblemOfItsLastLine(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

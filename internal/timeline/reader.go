@@ -2,10 +2,11 @@ package timeline
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -15,7 +16,8 @@ type Options struct {
 	Outcome func(status int) Outcome
 	// AllowEmpty accepts a file without an observation.
 	AllowEmpty bool
-	// Columns maps the names of members (sent_ns, outcome, ...) to the names of a CSV file's columns, where they differ.
+	// Columns maps the names of members (sent_ns, outcome, ...) to the names that the file has for them, where they differ: the
+	// columns of CSV, the members of NDJSON. An empty name says that the file has no other one for it.
 	Columns map[string]string
 }
 
@@ -42,8 +44,9 @@ func Read(r io.Reader, name string, opts Options) (*Timeline, error) {
 //
 // A line is one JSON object. It needs sent_ns, and outcome or status (or error, which says that no answer came). Without
 // first_byte_ns no answer was seen. Defaults: partition "", cost 1, at_ns as sent_ns, seq the position among the
-// observations from 0. Lines ascend by sent_ns and no seq comes twice. Members it does not know are ignored, null is the
-// same as absent, blank lines are skipped. The header line may be missing.
+// observations from 0. Lines ascend by sent_ns and no seq comes twice. Members it does not know are ignored, but for those
+// that look like a missing one, misspelt or in another word: they are problems. null is the same as absent, blank lines are
+// skipped. The header line may be missing.
 type Reader struct {
 	opts     Options
 	lines    lines
@@ -58,7 +61,14 @@ type Reader struct {
 	held  bool
 	begun bool
 
-	seen   memberSet
+	// seen are the members of the current line, ever those of all lines so far; none are those that the file is said to have
+	// no other name for.
+	seen, ever, none memberSet
+	strays           strays
+	// renamed are the members by the names that the file has for them, moved are those that have one.
+	renamed map[string]memberSet
+	moved   memberSet
+
 	cursor cursor
 	keys   keys
 	names  interner
@@ -78,8 +88,14 @@ const mostIgnored = 5
 // came: a misspelt one means less than its author thinks. Names of a header line and of observations are not told apart.
 func (r *Reader) Ignored() []string { return r.ignored }
 
-// ignore notes a name that means nothing here.
+// ignore notes a name of an observation, or of a column, that means nothing here.
 func (r *Reader) ignore(name []byte) {
+	r.strays.note(name, r.ever, &r.names)
+	r.overlook(name)
+}
+
+// overlook keeps a name for Ignored.
+func (r *Reader) overlook(name []byte) {
 	if len(r.ignored) < mostIgnored && !slices.ContainsFunc(r.ignored, func(s string) bool { return s == string(name) }) {
 		r.ignored = append(r.ignored, string(name))
 	}
@@ -89,7 +105,44 @@ func (r *Reader) ignore(name []byte) {
 func NewReader(r io.Reader, name string, opts Options) *Reader {
 	t := newReader(r, name, opts)
 	t.decode = t.decodeJSON
+	t.rename()
 	return t
+}
+
+// rename takes the names that members have in a file of NDJSON.
+func (r *Reader) rename() {
+	for _, ours := range slices.Sorted(maps.Keys(r.opts.Columns)) {
+		theirs, m := r.opts.Columns[ours], memberOf(ours)
+		switch {
+		case m == 0:
+			r.addColumn(ours)
+		case theirs == "":
+			r.none |= m
+		default:
+			if r.renamed == nil {
+				r.renamed = make(map[string]memberSet)
+			}
+			r.renamed[theirs] = m
+			r.moved |= m
+		}
+	}
+}
+
+// addColumn adds the problem that a name in Options.Columns is no member.
+func (r *Reader) addColumn(ours string) {
+	mend := ""
+	if like := likenessOf(ours); like.member != 0 {
+		mend = fmt.Sprintf("did you mean %q?", nameOf(like.member))
+	}
+	r.add("column "+excerpt(ours), "no such member: "+strings.Join(memberNames[:], ", "), mend)
+}
+
+// memberOf returns the member that a name of the file means; 0 if it means none.
+func (r *Reader) memberOf(name []byte) memberSet {
+	if m := r.renamed[string(name)]; m != 0 {
+		return m
+	}
+	return memberOf(name) &^ r.moved
 }
 
 func newReader(r io.Reader, name string, opts Options) *Reader {
@@ -169,12 +222,9 @@ func (r *Reader) noLine(err error) step {
 	case err == errLongLine:
 		r.add(fmt.Sprintf("line of more than %d bytes", MaxLine), "a line has at most 1 MiB", "")
 		return stepSkipped
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		r.problems.add(ParseError{Line: r.lines.last(), What: "end of the file",
-			Why: "the compressed data stops in the middle: the file is cut", Mend: "copy it again", Err: err})
-	default:
-		r.problems.add(ParseError{Line: r.lines.last(), What: "reading", Why: err.Error(), Err: err})
 	}
+	what, why, mend := ReadFlaw(err)
+	r.problems.add(ParseError{Line: r.lines.last(), What: what, Why: why, Mend: mend, Err: err})
 	return stepEnd
 }
 
@@ -182,6 +232,13 @@ func (r *Reader) noLine(err error) step {
 func (r *Reader) finish() error {
 	if r.problems.count == 0 && r.n == 0 && !r.opts.AllowEmpty {
 		r.problems.add(ParseError{Line: r.lines.last(), What: "no observation", Why: "there is nothing to judge"})
+	}
+	if r.n > 0 {
+		for _, theirs := range slices.Sorted(maps.Keys(r.renamed)) {
+			if m := r.renamed[theirs]; r.ever&m == 0 {
+				r.add("column "+excerpt(theirs), fmt.Sprintf("no line has it (it is to be %s)", nameOf(m)), "")
+			}
+		}
 	}
 	if r.problems.count == 0 {
 		return io.EOF

@@ -44,7 +44,7 @@ func (r *Reader) members(line []byte) ([]member, bool) {
 		return nil, false
 	}
 	if line[0] != '{' {
-		r.add(excerpt(line), "a line is one JSON object", "")
+		r.addForm(excerpt(line), "a line is one JSON object")
 		return nil, false
 	}
 	return objectMembers(line), true
@@ -116,7 +116,7 @@ func skipString(text []byte, i int) int {
 }
 
 func (r *Reader) addSyntax(line []byte, err error) {
-	if r.lines.cut {
+	if r.lines.cut && line[0] == '{' {
 		r.add("the last line, "+excerpt(line), "it has no end: the file is cut", "remove the line or record again")
 		return
 	}
@@ -125,7 +125,12 @@ func (r *Reader) addSyntax(line []byte, err error) {
 	if errors.As(err, &syntax) {
 		at = fmt.Sprintf(" at byte %d", syntax.Offset)
 	}
-	r.add(excerpt(line), fmt.Sprintf("a line is one JSON object; %v%s", err, at), "")
+	r.addForm(excerpt(line), fmt.Sprintf("a line is one JSON object; %v%s", err, at))
+}
+
+// addForm adds the problem that the current line is no JSON object.
+func (r *Reader) addForm(what, why string) {
+	r.problems.add(ParseError{Line: r.lines.last(), What: what, Why: why, Err: ErrNotJSON})
 }
 
 // slowLine reads any line: the header, unusual spellings, and lines with problems.
@@ -144,11 +149,11 @@ func (r *Reader) slowLine(line []byte, o *Observation) bool {
 // slowMembers fills o from members.
 func (r *Reader) slowMembers(all []member, o *Observation) bool {
 	*o = Observation{}
-	r.seen = 0
+	r.seen, r.strays.set = 0, 0
 	before := r.problems.count
 	twice := memberSet(0)
 	for _, m := range all {
-		which := memberOf(m.name)
+		which := r.memberOf([]byte(m.name))
 		if which == 0 {
 			r.ignore([]byte(m.name))
 			continue
