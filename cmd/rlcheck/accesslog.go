@@ -39,10 +39,10 @@ func (f *logFlags) add(cmd *cobra.Command) {
 	fl.BoolVar(&f.complete, "complete", false, "of a log: it has every request that the limiter saw, from a fresh start to the last one")
 }
 
-// logOnly refuses a flag of logs that was given with a recording, which has no use for it.
+// logOnly refuses a flag of logs that was given by hand with a recording, which has no use for it.
 func (f *checkFlags) logOnly() error {
 	for _, name := range []string{"log-format", "partition-by", "match", "max-duration", "lag", "wall-error", "zone", "skip-bad", "complete"} {
-		if f.changed(name) {
+		if f.typed(name) { // what is set for all runs is for those that have a use for it
 			return usagef("--%s: it is for access logs, and --format says %s (name the server, as --format nginx)", name, f.format)
 		}
 	}
@@ -86,6 +86,7 @@ func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit referenc
 	if l.Header.Tick = f.tick; !f.changed("tick") {
 		l.Header.Tick = time.Millisecond
 	}
+	l.Header.ClockError, l.Header.DriftPPM = f.clockError, f.drift
 	f.shared = f.shared || l.Lossy
 	e.logNotes(l, name, f)
 	return l, nil

@@ -20,10 +20,11 @@ type checkFlags struct {
 	denied                             []int
 	shared, exactBurst                 bool
 	burst, rate                        float64
-	tick                               time.Duration
+	tick, clockError                   time.Duration
+	drift                              int64
 	log                                logFlags
-	// changed tells whether a flag was given.
-	changed func(flag string) bool
+	// changed tells whether a flag was given, also by the environment; typed, whether it was given by hand.
+	changed, typed func(flag string) bool
 	// only names the partitions to judge; empty: all.
 	only []string
 }
@@ -41,6 +42,7 @@ hidden phase explain the recording.`,
 		Args: needs(1, 1, "one timeline file, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.changed = cmd.Flags().Changed
+			f.typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.unspoken[flag] }
 			return e.check(args[0], f)
 		},
 	}
@@ -48,7 +50,7 @@ hidden phase explain the recording.`,
 	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,... (required)")
 	fl.StringVarP(&f.output, "output", "o", "text", "text or json")
 	fl.StringVar(&f.format, "format", "ndjson", "of the file: ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb")
-	fl.StringToStringVar(&f.columns, "columns", nil, "columns of a CSV file, or names in a log, that are others: sent_ns=start,...")
+	fl.StringToStringVar(&f.columns, "columns", nil, "names in the file that are others: sent_ns=start,...; partition= if none means the partition")
 	fl.IntSliceVar(&f.denied, "denied", []int{429}, "statuses that are denials where a line names no outcome")
 	fl.StringVar(&f.conformance, "conformance", "exact", "exact, upper-bound or lower-bound")
 	fl.StringArrayVar(&f.only, "partition", nil, "judge only this partition (repeatable)")
@@ -57,6 +59,8 @@ hidden phase explain the recording.`,
 	fl.Float64Var(&f.burst, "burst-resolution", 0, "a pass must measure the burst to within this share, as 0.05")
 	fl.Float64Var(&f.rate, "rate-resolution", 0, "a pass must measure the rate to within this share, as 0.02")
 	fl.DurationVar(&f.tick, "tick", 0, "how coarse the clock of the target may be, where neither the file nor the limit says")
+	fl.DurationVar(&f.clockError, "clock-error", 0, "how far apart the clocks of several recorders may be, where the file does not say")
+	fl.Int64Var(&f.drift, "drift-ppm", 0, "by how many millionths the clock of the target may run faster or slower, where the file does not say")
 	f.log.add(cmd)
 	return cmd
 }
@@ -72,7 +76,16 @@ func (e *env) check(name string, f checkFlags) error {
 		return usagef("--conformance %q: it is exact, upper-bound or lower-bound", f.conformance)
 	}
 	if f.output != "text" && f.output != "json" && f.output != "table" {
-		return usagef("-o %q: it is text or json", f.output)
+		if f.typed("output") {
+			return usagef("-o %q: it is text or json", f.output)
+		}
+		f.output = "text" // RLCHECK_OUTPUT is meant for run
+	}
+	switch {
+	case f.tick < 0 || f.clockError < 0:
+		return usagef("--tick %s, --clock-error %s: they are never negative", f.tick, f.clockError)
+	case f.drift < 0 || f.drift > timeline.MaxDriftPPM:
+		return usagef("--drift-ppm %d: it is 0 to %d, a tenth", f.drift, timeline.MaxDriftPPM)
 	}
 	limit, err := reference.Parse(f.limit)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -51,10 +52,16 @@ func (e *env) judge(name string, f *checkFlags, limit reference.Limit) (*check.J
 	if names := r.Ignored(); len(names) > 0 && err == nil {
 		e.say.notef("%s: ignored, since a timeline has no such thing: %s", name, strings.Join(names, ", "))
 	}
-	if problems := (timeline.Errors)(nil); errors.As(err, &problems) && problems[0].Line == 1 && !f.changed("format") && filepath.Ext(name) != ".ndjson" {
+	if foreign(err) && !f.changed("format") && filepath.Ext(name) != ".ndjson" {
 		err = fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it (--format csv, nginx, haproxy and so on)", err, name)
 	}
 	return j, counts, err
+}
+
+// foreign tells whether a file seems to have another format: its first line is no JSON.
+func foreign(err error) bool {
+	var problems timeline.Errors
+	return errors.As(err, &problems) && problems[0].Line == 1 && errors.Is(problems[0], timeline.ErrNotJSON)
 }
 
 // judgeStream judges a recording as it is read.
@@ -65,9 +72,8 @@ func judgeStream(r *timeline.Reader, name string, f *checkFlags, limit reference
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	if h.Tick == 0 {
-		h.Tick = f.tick
-	}
+	h.Tick = cmp.Or(h.Tick, f.tick)
+	h.ClockError, h.DriftPPM = cmp.Or(h.ClockError, f.clockError), cmp.Or(h.DriftPPM, f.drift)
 	s := check.NewStream(limit, h, f.options())
 	at := 0 // the line of the first observation that was refused
 	err = r.Each(func(o *timeline.Observation, line int) bool {

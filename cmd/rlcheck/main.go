@@ -24,6 +24,8 @@ type env struct {
 	// quiet and verbose are -q and -v; color and noProgress tell what is wanted of a terminal.
 	quiet, verbose, noProgress bool
 	color                      string
+	// unspoken are the flags of the command that the environment gave, not the command line.
+	unspoken map[string]bool
 }
 
 // run is the program: it returns the exit status and never exits.
@@ -99,7 +101,8 @@ Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something
 
 // settle applies RLCHECK_* variables to flags that were not given, and checks the global ones.
 func (e *env) settle(cmd *cobra.Command) error {
-	if err := fromEnvironment(cmd, e.getenv); err != nil {
+	var err error
+	if e.unspoken, err = fromEnvironment(cmd, e.getenv); err != nil {
 		return err
 	}
 	switch e.color {

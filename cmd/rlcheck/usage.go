@@ -127,18 +127,23 @@ func variable(flag string) string {
 	return "RLCHECK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// fromEnvironment sets the flags that were not given from RLCHECK_* variables: a flag goes over the environment, and that
-// over a file.
-func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) error {
+// namesakes are flags that mean something else in `run`, and there have the variable.
+var namesakes = map[string]string{"check": "partition", "proxy": "set"}
+
+// fromEnvironment sets the flags that were not given from RLCHECK_* variables, and returns their names: a flag goes over the
+// environment, and that over a file.
+func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) (map[string]bool, error) {
 	var errs []error
+	set := make(map[string]bool)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Name == "help" {
+		if f.Changed || f.Name == "help" || f.Name == namesakes[cmd.Name()] {
 			return
 		}
-		v, set := getenv(variable(f.Name))
-		if !set || v == "" {
+		v, _ := getenv(variable(f.Name))
+		if v == "" {
 			return
 		}
+		set[f.Name] = true
 		if f.Name == "set" && commands(v) {
 			errs = append(errs, usagef("%s: a command does not come from the environment (write --set, or a scenario)", variable(f.Name)))
 			return
@@ -151,7 +156,7 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) err
 			errs = append(errs, fmt.Errorf("%s: %w", variable(f.Name), err))
 		}
 	})
-	return errors.Join(errs...)
+	return set, errors.Join(errs...)
 }
 
 // commands tells whether a setting may bring a command: names one, or brings a whole phase.
