@@ -108,7 +108,7 @@ func (c *caseFile) anchoredFinding(p *part, r anchoredRefutation) Finding {
 	if len(refuteAnchored(proof, pol, c.o.Conformance).found) == 0 {
 		proof = historyOf(r.until(end))
 	}
-	return c.describe(p, r.found, proof.all, pol, r.box)
+	return c.describe(p, r.found, proof.all, pol, r.box, 0)
 }
 
 // anchor is the interval in which the first of the counted requests was decided.

@@ -11,7 +11,8 @@
 //	              One model a kind of limiter: exactmodel.go, model*.go; product.go for several. story.go finds an easy
 //	              explanation first.
 //
-// What was found becomes a Judgement (judgement.go, verdict.go): the fewest requests that prove it (proof.go, witness.go),
+// What was found becomes a Judgement (judgement.go, verdict.go): the fewest requests that prove it (proof.go, witness.go; of
+// several partitions, sharedproof.go),
 // the arithmetic in a sentence (sentence.go), a policy that would explain it (hint.go); and what a pass is worth (measure.go,
 // windowmeasure.go, phasemeasure.go).
 //

@@ -73,7 +73,7 @@ func guesses(p reference.Policy, j *Judgement) []guess {
 			add(fmt.Sprintf("a clock that ticks every %s", tick), func(q *reference.Policy) { q.Tick, q.TickSet = tick, true })
 		}
 	}
-	return named(append(out, others(p)...))
+	return named(append(out, others(p, len(j.Partitions) > 1)...))
 }
 
 // named leaves out the guesses that no SPEC writes: not every key has a meaning for every algorithm.
@@ -104,7 +104,8 @@ func burstWord(p reference.Policy) string {
 }
 
 // others are the other algorithms with the same quota in the same time: for a bucket the burst in the time it takes to fill.
-func others(p reference.Policy) []guess {
+// several tells that there are partitions that may share a timer.
+func others(p reference.Policy, several bool) []guess {
 	rate := p.Rate
 	if !p.Windowed() && p.Algorithm != reference.SlidingWindowLog {
 		rate = reference.Rate{N: p.Full(), Per: p.Recovery()}
@@ -120,6 +121,7 @@ func others(p reference.Policy) []guess {
 	out := []guess{
 		make(reference.FixedWindow, reference.AlignClock, "a fixed window "+of+"aligned to the clock"),
 		make(reference.FixedWindow, reference.AlignFirst, "a fixed window "+of+"opened by the first request"),
+		make(reference.FixedWindow, reference.AlignShared, "a fixed window "+of+"that one timer ends for all"),
 		make(reference.FixedWindow, reference.AlignUnknown, "a fixed window "+of+"of unknown alignment"),
 		make(reference.SlidingWindowLog, "", "a sliding window log "+of[:len(of)-1]),
 		make(reference.SlidingWindowCounter, reference.AlignUnknown, "a sliding window counter "+of[:len(of)-1]),
@@ -127,5 +129,7 @@ func others(p reference.Policy) []guess {
 	bucket := make(reference.TokenBucket, "", fmt.Sprintf("a token bucket of %s, burst %d", rate, rate.N))
 	bucket.policy.Burst = rate.N
 	out = append(out, bucket)
-	return slices.DeleteFunc(out, func(g guess) bool { return g.policy.Algorithm == p.Algorithm && g.policy.Align == p.Align })
+	return slices.DeleteFunc(out, func(g guess) bool {
+		return g.policy.Algorithm == p.Algorithm && g.policy.Align == p.Align || g.policy.Align == reference.AlignShared && !several
+	})
 }

@@ -109,7 +109,7 @@ func randomPolicy(r *rand.Rand) string {
 		add(3, "undelayed", "1", "2")
 		add(4, "start", "empty", "unknown")
 	case reference.FixedWindow, reference.SlidingWindowCounter:
-		add(2, "align", "first", "unknown", "clock")
+		add(2, "align", "first", "unknown", "clock", "shared")
 		add(3, "rounding", "down", "up", "nearest")
 	case reference.SlidingWindowLog:
 		add(3, "boundary", "closed")

@@ -205,18 +205,12 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 		s.steps = stepBudget - hintSteps
 	}
 	found, refuted := s.refute(box)
-	for i, p := range parts {
+	for _, p := range parts {
 		p.limited = s.limited
 		p.search = Search{Visited: s.steps, Cap: visitCap, Capped: s.capped}
-		var mine []*breach
-		for _, r := range found {
-			if r.part == i {
-				mine = append(mine, r.breach)
-			}
-		}
-		if refuted && len(mine) > 0 {
-			p.findings = []Finding{c.finding(p, mine, box)}
-		}
+	}
+	if refuted {
+		c.accuse(parts, found, box)
 	}
 	if refuted && box.from == box.to && !ranged(c.limit[0]) {
 		c.addOtherSide(parts, box)

@@ -248,7 +248,7 @@ func phaseBox(p reference.Policy, h timeline.Header) (from, to int64) {
 	switch {
 	case !p.Windowed() || p.Align == reference.AlignFirst:
 		return 0, 0
-	case p.Align == reference.AlignUnknown || p.Align == reference.AlignClock && h.Started.IsZero():
+	case p.Align == reference.AlignUnknown || p.Align == reference.AlignShared || p.Align == reference.AlignClock && h.Started.IsZero():
 		return 0, size - 1
 	case p.Align == reference.AlignPhase:
 		return int64(p.PhaseFrom), int64(p.PhaseTo)

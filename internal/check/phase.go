@@ -20,6 +20,8 @@ func phasesOf(p reference.Policy, h timeline.Header) (box phases, shared bool) {
 	switch p.Align {
 	case reference.AlignUnknown:
 		return all, false
+	case reference.AlignShared:
+		return all, true
 	case reference.AlignPhase:
 		return narrow(phases{int64(p.PhaseFrom), int64(p.PhaseTo)}, all), true
 	}

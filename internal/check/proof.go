@@ -25,6 +25,9 @@ type proof struct {
 	visits int
 }
 
+// fewTries are the tries of a proof from n events: fewer where each has many to judge.
+func fewTries(n int) int { return min(proofTries, 1+1_000_000/(n+1)) }
+
 // A small witness is made smaller with all means; of a large one, which is nearly minimal by its construction, only the
 // large parts that it does not need are dropped, as long as that is cheap.
 const (
@@ -57,7 +60,7 @@ func (p *proof) refute(events []event) []*breach {
 // fewest returns the breaches of the smallest witness that was found, and its events. Where the witness cannot be judged
 // alone (its phase is shared, and other partitions are part of the proof) it is returned as it is.
 func (p *proof) fewest(found []*breach) ([]*breach, []event) {
-	events := p.withFirst(eventsOf(found))
+	events := p.explained(found, p.withFirst(eventsOf(found)))
 	alone := p.refute(events)
 	if alone == nil { // what places the windows is missing
 		wider := p.h.before(lastEnd(events)).all
@@ -84,6 +87,24 @@ func (p *proof) fewest(found []*breach) ([]*breach, []event) {
 			return alone, events
 		}
 	}
+}
+
+// explained returns events with all that came before them, where the denials among them may need that for their own
+// explanation: they would be found, and are nothing wrong.
+func (p *proof) explained(found []*breach, events []event) []event {
+	if !p.counted || !slices.ContainsFunc(found, func(br *breach) bool { return br.kind != OverAdmission }) {
+		return events
+	}
+	in := map[int]bool{}
+	for _, ev := range events {
+		in[ev.seq] = true
+	}
+	whole := p.h.before(lastEnd(events)).all
+	if p.easier(events, slices.DeleteFunc(slices.Clone(whole), func(ev event) bool { return in[ev.seq] })) {
+		return events
+	}
+	p.tries = min(p.tries, fewTries(len(whole)))
+	return slices.Clone(whole)
 }
 
 // easier tells whether what is left is easier to explain without the dropped events.

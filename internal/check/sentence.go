@@ -17,6 +17,8 @@ type sentence struct {
 	header  timeline.Header
 	witness []timeline.Observation
 	end     time.Duration
+	// others is how many more partitions it takes to refute every phase that they share.
+	others int
 }
 
 func (s sentence) print(f Finding, br *breach) string {
@@ -141,7 +143,19 @@ func (s sentence) phases(f Finding, box phases) string {
 	if denied > 0 {
 		what += " and " + strconv.FormatInt(denied, 10) + " denied"
 	}
-	return fmt.Sprintf("%s within %s; no phase explains that %s (at most %d in a window)", what, seconds(f.To-f.From), where, s.pol.Rate.N)
+	return fmt.Sprintf("%s within %s; no phase%s %s (at most %d in a window)", what, seconds(f.To-f.From), s.explains(), where, s.pol.Rate.N)
+}
+
+// explains says what no phase does.
+func (s sentence) explains() string {
+	switch s.others {
+	case 0:
+		return " explains that"
+	case 1:
+		return " that all partitions share explains that and what is found of another one,"
+	default:
+		return fmt.Sprintf(" that all partitions share explains that and what is found of %d others,", s.others)
+	}
 }
 
 // widened tells by how much a span was widened in the target's favour.

@@ -309,5 +309,5 @@ func (c *caseFile) severalFinding(p *part, found []*breach) Finding {
 	}
 	_, box := c.opened(c.limit[0])
 	one := &breach{kind: NoExplanation, events: events, span: spanOf(events), open: len(found) > 1}
-	return c.describe(p, []*breach{one}, events, c.limit[0], box)
+	return c.describe(p, []*breach{one}, events, c.limit[0], box, 0)
 }

@@ -23,7 +23,7 @@ func (c *caseFile) findingOf(p *part, found []*breach, pol reference.Policy, box
 		pr := c.newProof(p, found, pol, box)
 		found, events = pr.fewest(found)
 	}
-	return c.describe(p, found, events, pol, box)
+	return c.describe(p, found, events, pol, box, 0)
 }
 
 // newProof returns the proof that makes a witness of what refutes pol.
@@ -51,15 +51,17 @@ func (c *caseFile) proofMode(found []*breach, pol reference.Policy) Conformance 
 		return LowerBound // the denial is to be proved, whatever else is wrong
 	case len(found) == 1 && found[0].kind == OverAdmission && !pol.Windowed():
 		return UpperBound
+	case counted(c.limit) && !slices.ContainsFunc(found, func(br *breach) bool { return br.kind != OverAdmission }):
+		return UpperBound // of the denials that counted, not all are explained by the events
 	default:
 		return c.o.Conformance
 	}
 }
 
-// describe makes a finding of breaches and the events that prove them together.
-func (c *caseFile) describe(p *part, found []*breach, events []event, pol reference.Policy, box phases) Finding {
+// describe makes a finding of breaches and the events that prove them together, where need be with those of other partitions.
+func (c *caseFile) describe(p *part, found []*breach, events []event, pol reference.Policy, box phases, others int) Finding {
 	f := Finding{Kind: found[0].kind, Partition: p.name, Seen: found[0].seen, Bound: found[0].bound}
-	several := len(found) > 1
+	several := len(found) > 1 || others > 0
 	for _, br := range found {
 		if br.kind != f.Kind {
 			f.Kind = NoExplanation
@@ -88,7 +90,7 @@ func (c *caseFile) describe(p *part, found []*breach, events []event, pol refere
 			pol = loose // what even the loosest of the range cannot have admitted
 		}
 	}
-	s := sentence{pol: pol, header: c.tl.Header, witness: witness, end: time.Duration(c.end)}
+	s := sentence{pol: pol, header: c.tl.Header, witness: witness, end: time.Duration(c.end), others: others}
 	if several {
 		f.Text = s.phases(f, box)
 	} else {

@@ -57,7 +57,7 @@ var keys = []key{
 	{"start", inBuckets | inQueue, readWord("start", func(p *Policy, w Start) { p.Start = w },
 		StartFull, StartEmpty, StartUnknown)},
 	{"phase", inWindows, readPhase},
-	{"align", inWindows, readWord("align", func(p *Policy, w Align) { p.Align = w }, AlignClock, AlignFirst, AlignUnknown)},
+	{"align", inWindows, readWord("align", func(p *Policy, w Align) { p.Align = w }, AlignClock, AlignFirst, AlignUnknown, AlignShared)},
 	{"count", inBuckets | inWindows | inLog, readWord("count", func(p *Policy, w Count) { p.Count = w },
 		CountAdmitted, CountAll, CountOwn)},
 	{"refill", inTokenBucket | inLeakyBucket, readWord("refill", func(p *Policy, w Refill) { p.Refill = w },

@@ -43,6 +43,7 @@ var contractSpecs = []string{
 	"fixed-window,rate=5/s",
 	"fixed-window,rate=4/100ns,phase=33ns",
 	"fixed-window,rate=4/100ns,align=first",
+	"fixed-window,rate=4/100ns,align=shared",
 	"fixed-window,rate=4/100ns,align=unknown,count=all",
 	"fixed-window,rate=4/100ns,align=first,count=all,ban=30ns",
 	"fixed-window,rate=4/100ns,phase=90ns..99ns,tick=7ns",

@@ -28,8 +28,8 @@ const Never = time.Duration(1<<63 - 1)
 
 // Limiter is an algorithm with its parameters. Step is pure: the same state, time and cost give the same result, and s
 // is not changed. Times passed to successive steps of one partition must not decrease; a smaller one is taken as the
-// largest seen, and the durations of its Decision count from that. For AlignClock and AlignUnknown `at` counts from the
-// Unix epoch, for AlignPhase from the zero that the phase counts from; for all else the zero is free. Init is the state of
+// largest seen, and the durations of its Decision count from that. For AlignClock, AlignUnknown and AlignShared `at` counts from
+// the Unix epoch, for AlignPhase from the zero that the phase counts from; for all else the zero is free. Init is the state of
 // a partition that has not been asked for yet; the partition is created by its first Step.
 //
 // A cost below 1 and a state of another limiter are programming mistakes: Step panics.

@@ -43,12 +43,15 @@ const (
 type Align string
 
 // The alignments. AlignClock: windows start at the multiples of the window since the Unix epoch. AlignFirst: a window
-// starts with the request that found none open. AlignPhase is what phase=D sets: windows start at zero + D + k windows.
+// starts with the request that found none open. AlignUnknown: each partition has windows of its own, which start anywhere;
+// AlignShared: one timer ends the windows of all partitions, which start anywhere. AlignPhase is what phase=D sets: windows
+// start at zero + D + k windows.
 // The zero value means AlignClock where windows have an alignment at all.
 const (
 	AlignClock   Align = "clock"
 	AlignFirst   Align = "first"
 	AlignUnknown Align = "unknown"
+	AlignShared  Align = "shared"
 	AlignPhase   Align = "phase"
 )
 

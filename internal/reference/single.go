@@ -6,8 +6,8 @@ import (
 )
 
 // New returns the limiter that p specifies; zero values mean the defaults. The error is a *ParseError over the SPEC that p
-// prints, for a policy that Parse would refuse. StartUnknown starts full and AlignUnknown has phase 0: one of the limiters
-// that such a policy allows; AlignPhase with a range takes PhaseFrom, a range of rates or
+// prints, for a policy that Parse would refuse. StartUnknown starts full, AlignUnknown and AlignShared have phase 0: one of
+// the limiters that such a policy allows; AlignPhase with a range takes PhaseFrom, a range of rates or
 // bursts its smaller end.
 func New(p Policy) (Limiter, error) {
 	limit, err := Parse(p.String())

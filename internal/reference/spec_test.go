@@ -44,6 +44,7 @@ func TestParse(t *testing.T) {
 		{"fixed-window,rate=100/1m", Limit{base(FixedWindow, Rate{100, time.Minute}, nil)}},
 		{"fixed-window,rate=7/d,align=first,count=all", Limit{base(FixedWindow, Rate{7, day},
 			func(p *Policy) { p.Align, p.Count = AlignFirst, CountAll })}},
+		{"fixed-window,rate=7/h,align=shared", Limit{base(FixedWindow, Rate{7, time.Hour}, func(p *Policy) { p.Align = AlignShared })}},
 		{"fixed-window,rate=7/h,phase=59m", Limit{base(FixedWindow, Rate{7, time.Hour},
 			func(p *Policy) { p.Align, p.PhaseFrom, p.PhaseTo = AlignPhase, 59*time.Minute, 59*time.Minute })}},
 		{"fixed-window,rate=7/h,phase=0s..59m", Limit{base(FixedWindow, Rate{7, time.Hour},
@@ -205,7 +206,7 @@ func drawPolicy(rt *rapid.T) Policy {
 		p.Queue = rapid.Int64Range(0, 1000).Draw(rt, "queue")
 		p.Undelayed = rapid.Int64Range(0, p.Queue).Draw(rt, "undelayed")
 	case p.Windowed():
-		p.Align = rapid.SampledFrom([]Align{AlignClock, AlignFirst, AlignUnknown, AlignPhase}).Draw(rt, "align")
+		p.Align = rapid.SampledFrom([]Align{AlignClock, AlignFirst, AlignUnknown, AlignShared, AlignPhase}).Draw(rt, "align")
 		if p.Align == AlignPhase {
 			p.PhaseTo = time.Duration(rapid.Int64Range(0, int64(p.Rate.Per)-1).Draw(rt, "to"))
 			p.PhaseFrom = time.Duration(rapid.Int64Range(0, int64(p.PhaseTo)).Draw(rt, "from"))

@@ -100,7 +100,7 @@ func aimOf(l reference.Limit) timeline.Aim {
 		switch p.Align {
 		case reference.AlignFirst:
 			return timeline.AimFirst
-		case reference.AlignUnknown, reference.AlignPhase:
+		case reference.AlignUnknown, reference.AlignShared, reference.AlignPhase:
 			return timeline.AimProbe
 		}
 	}

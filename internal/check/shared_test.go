@@ -1,0 +1,142 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// sharedHistory is a small history of a few partitions, all under one limiter.
+func sharedHistory(r *rand.Rand, lim reference.Limiter, late int) *timeline.Timeline {
+	whole := &timeline.Timeline{}
+	for k := range 2 + r.IntN(2) {
+		tl := randomHistory(r, lim, shape{requests: 2 + r.IntN(4), gap: 15, late: late})
+		for _, o := range tl.Observations {
+			o.Partition = fmt.Sprint("p", k)
+			whole.Observations = append(whole.Observations, o)
+		}
+	}
+	slices.SortStableFunc(whole.Observations, func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
+	for i := range whole.Observations {
+		whole.Observations[i].Seq = i
+	}
+	whole.Header.Ended = whole.End()
+	return whole
+}
+
+// TestOneTimerForAllPartitions: partitions whose windows one timer ends are judged as the oracle judges them together, and
+// what is found of all of them fails on its own, which it does not where each has windows of its own.
+func TestOneTimerForAllPartitions(t *testing.T) {
+	rounds, seeds := soakRounds(2000, 20_000)
+	for _, spec := range []string{"fixed-window,rate=2/20ns,align=shared", "fixed-window,rate=1/20ns,align=shared,count=all",
+		"sliding-window-counter,rate=2/20ns,align=shared"} {
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			p := mustPolicy(t, spec)
+			own := p
+			own.Align = reference.AlignUnknown
+			var all catches
+			together := 0
+			for seed := range seeds {
+				r := rand.New(rand.NewPCG(soakSeed+uint64(seed), 1))
+				for range rounds {
+					known := knownLimit(r, reference.Limit{p})
+					lim, err := reference.NewLimit(known)
+					if err != nil {
+						t.Fatal(err)
+					}
+					tl := sharedHistory(r, lim, []int{0, 5, 10, 30}[r.IntN(4)])
+					failed, explained := accused(t, tl, reference.Limit{p}), feasible(t, tl, p)
+					if all.histories++; !explained {
+						all.infeasible++
+					}
+					if !failed {
+						continue
+					}
+					if all.caught++; explained {
+						t.Fatalf("false alarm: %s", draw(tl))
+					}
+					if proven := sharedFindings(t, tl, p); !accused(t, tl, reference.Limit{own}) {
+						together++
+						if proven < 2 {
+							t.Fatalf("one partition alone is accused of what only several refute:\n%s", draw(tl))
+						}
+					}
+				}
+			}
+			t.Logf("caught %s of %d histories; %d only together", all, all.histories, together)
+			if enough(t, spec, catches{}, all); together == 0 && all.histories >= 800 {
+				t.Errorf("%d histories were refuted only together, want some", together)
+			}
+		})
+	}
+}
+
+// sharedFindings checks that all findings of tl together fail on their own, and returns how many there are.
+func sharedFindings(t *testing.T, tl *timeline.Timeline, p reference.Policy) (n int) {
+	t.Helper()
+	var seqs []int
+	for _, part := range judged(t, tl, p).Partitions {
+		for _, f := range part.Findings {
+			n++
+			seqs = append(seqs, f.Observations...)
+			if f.Text == "" || f.Partition != part.Partition {
+				t.Fatalf("a finding out of shape: %+v", f)
+			}
+		}
+	}
+	if !accused(t, alone(tl, seqs), reference.Limit{p}) {
+		t.Fatalf("what is found does not fail alone: %v\n%s", seqs, draw(tl))
+	}
+	return n
+}
+
+// TestManyPartitionsShareTheirWindows: a large group that fails is proved in little work.
+func TestManyPartitionsShareTheirWindows(t *testing.T) {
+	p := mustPolicy(t, "fixed-window,rate=20/1s,align=shared")
+	tl, used := &timeline.Timeline{}, map[[2]int]int{}
+	for i := range 20_000 { // the windows of each key begin at instants of its own
+		key, at := i%100, time.Duration(i)*time.Millisecond/5
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Partition: fmt.Sprint("k", key), Cost: 1}, Sent: at, FirstByte: at + time.Millisecond, Answered: true, Outcome: timeline.Denied}
+		window := [2]int{key, int((at + time.Second - time.Duration(key)*9*time.Millisecond) / time.Second)}
+		if used[window]++; used[window] <= 20 {
+			o.Outcome = timeline.Allowed
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	tl.Header.Ended = tl.End()
+	if n := sharedFindings(t, tl, p); n < 2 {
+		t.Errorf("%d findings, want those of several partitions", n)
+	}
+}
+
+// TestHintOfOneTimer: where the windows of all partitions end together and each should have its own, the hint says so.
+func TestHintOfOneTimer(t *testing.T) {
+	tl := &timeline.Timeline{}
+	add := func(key string, at time.Duration, n int, outcome timeline.Outcome) {
+		for range n {
+			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: len(tl.Observations), Partition: key, Cost: 1},
+				Sent: at, FirstByte: at + time.Millisecond, Answered: true, Outcome: outcome})
+		}
+	}
+	for _, key := range []string{"a", "b"} {
+		at := map[string]time.Duration{"a": 100, "b": 600}[key] * time.Millisecond
+		add(key, at, 3, timeline.Allowed)
+		add(key, at+2*time.Millisecond, 1, timeline.Denied)
+	}
+	add("a", 900*time.Millisecond, 3, timeline.Allowed)
+	add("b", 901*time.Millisecond, 3, timeline.Allowed)
+	tl.Header.Ended = tl.End()
+	tl.Header.Started = time.Unix(1_000_000_000, 0) // a window of the clock begins
+	for spec, want := range map[string]string{"fixed-window,rate=3/1s,align=first": "a fixed window of 3/s that one timer ends for all would explain all of this (fixed-window,rate=3/s,align=shared)"} {
+		j, err := Judge(tl, reference.Limit{mustPolicy(t, spec)}, Options{Hint: true})
+		if err != nil || j.Verdict != Fail || j.Hint != want {
+			t.Errorf("%s: got %v, hint %q, error %v, want fail, hint %q", spec, j.Verdict, j.Hint, err, want)
+		}
+	}
+}
