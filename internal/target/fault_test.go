@@ -52,6 +52,8 @@ var decisionSights = []sight{
 	{fault: "burst-ignored", spec: bucket, steps: do(burst(30), wait(100*time.Millisecond), burst(30)), right: "20, 1", wrong: "1, 1"},
 	{fault: "burst-ignored", spec: window, steps: do(burst(30)), right: "10", wrong: "1"},
 	{fault: "starts-empty", spec: bucket, steps: do(burst(5), wait(time.Second), burst(30)), right: "5, 20", wrong: "0, 10"},
+	{fault: "windows-end-together", spec: window + ",align=first", steps: do(wait(9*time.Second), burst(20), wait(2*time.Second), burst(20)),
+		right: "10, 0", wrong: "10, 10"},
 	{fault: "starts-empty", spec: window, steps: do(burst(5), wait(10*time.Second), burst(30)), right: "5, 10", wrong: "0, 10"},
 	{fault: "cap-not-applied", spec: bucket, steps: do(burst(20), wait(10*time.Second), burst(200)), right: "20, 20", wrong: "20, 100"},
 	{fault: "refill-truncated", spec: bucket, steps: do(burst(20), pace(20, 150*time.Millisecond)), right: "20, 20", wrong: "20, 0"},

@@ -77,6 +77,18 @@ var policyFaults = []Fault{
 		},
 	},
 	{
+		Name: "windows-end-together", Class: "A22",
+		Sentence: "ends the windows of all clients by one timer, whenever they began: the first one of a client is short",
+		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/194",
+		fits:     ownWindows,
+		policy: func(p reference.Policy) reference.Policy {
+			if p.Algorithm == reference.FixedWindow && p.Align == reference.AlignFirst {
+				p.Align = reference.AlignShared
+			}
+			return p
+		},
+	},
+	{
 		Name: "starts-empty", Class: "A22",
 		Sentence: "gives a partition never seen before nothing to start with",
 		Citation: "https://github.com/bbeck/token-bucket/issues/6",
@@ -132,6 +144,16 @@ func oneWindow(l reference.Limit) string {
 		return "it needs one fixed-window, sliding-window-log or sliding-window-counter"
 	}
 	return ""
+}
+
+// ownWindows wants a fixed window that each partition opens for itself.
+func ownWindows(l reference.Limit) string {
+	for _, p := range l {
+		if p.Algorithm == reference.FixedWindow && p.Align == reference.AlignFirst {
+			return ""
+		}
+	}
+	return "it needs a fixed-window with align=first"
 }
 
 // maxTimer is the longest time that setTimeout of JavaScript takes: 2^31-1 milliseconds.
