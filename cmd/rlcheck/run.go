@@ -113,9 +113,16 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 	started := time.Now()
 	r := &report.Run{ID: runID(started), Started: started, Version: version(), Command: red.words(append([]string{"rlcheck"}, e.args...)),
 		Host: report.Host{GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}}
-	dir, err := newRunDir(f.out, r.ID, len(chosen))
+	var ids []string
+	for _, s := range chosen {
+		ids = append(ids, s.ID)
+	}
+	dir, replaced, err := newRunDir(f.out, r.ID, ids)
 	if err != nil {
 		return err
+	}
+	if replaced != "" {
+		e.say.notef("%s: the run that was kept in it is replaced (%s)", dir.path, replaced)
 	}
 	// Two runs that start in the same second at the same target must not share the keys of their clients.
 	keys := r.ID + "-" + strings.ToLower(rand.Text()[:6])

@@ -20,8 +20,9 @@ type runDir struct {
 }
 
 // newRunDir makes the folder and proves that it can be written to, before any request is sent. Without a path it is
-// reports/<id>, with a number behind where that exists.
-func newRunDir(path, id string, scenarios int) (*runDir, error) {
+// reports/<id>, with a number behind where that exists. An older run in it is removed: files of two runs would be taken for
+// those of one. It returns the id of that one, or what stands for it; empty if there was none.
+func newRunDir(path, id string, scenarios []string) (d *runDir, replaced string, err error) {
 	if path == "" {
 		path = filepath.Join("reports", id)
 		for n := 2; exists(path); n++ {
@@ -29,17 +30,27 @@ func newRunDir(path, id string, scenarios int) (*runDir, error) {
 		}
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return nil, unusable(path, err)
+		return nil, "", unusable(path, err)
 	}
 	probe, err := os.CreateTemp(path, ".rlcheck-*")
 	if err != nil {
-		return nil, unusable(path, err)
+		return nil, "", unusable(path, err)
 	}
 	_ = probe.Close()
 	if err := os.Remove(probe.Name()); err != nil {
-		return nil, unusable(path, err)
+		return nil, "", unusable(path, err)
 	}
-	return &runDir{path, scenarios == 1}, nil
+	old, err := findOldRun(path, scenarios)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := old.remove(); err != nil {
+		return nil, "", unusable(path, err)
+	}
+	if replaced = old.id; replaced == "" && len(old.files) > 0 {
+		replaced = "an unfinished one"
+	}
+	return &runDir{path, len(scenarios) == 1}, replaced, nil
 }
 
 // unusable says that a folder cannot take a run.

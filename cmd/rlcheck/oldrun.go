@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The files that a run keeps: its reports in its folder, its recordings there or in a folder for each scenario.
+var (
+	keptReports    = []string{"report.html", "report.json", "junit.xml", "report.md"}
+	keptRecordings = regexp.MustCompile(`^(scenario\.yaml|schedule\.ndjson|timeline(-[0-9]+)?\.ndjson|latency\.hlog)$`)
+)
+
+// oldRun is what a folder has of an older run.
+type oldRun struct {
+	// id is that of the run, empty where it was ended before it had a report.
+	id string
+	// files are those that the new run replaces or removes, folders those that may be empty then.
+	files, folders []string
+}
+
+// findOldRun looks for an older run in a folder that is to take another one of the scenarios ids. What the folder has beside
+// it stays. The error is about files that the new run would overwrite although no run left them, or another run did.
+func findOldRun(path string, ids []string) (*oldRun, error) {
+	old := &oldRun{}
+	old.files = keptIn(path)
+	report := readOldReport(filepath.Join(path, "report.json"))
+	if i := slices.IndexFunc(old.files, func(f string) bool { return slices.Contains(keptReports, filepath.Base(f)) }); i >= 0 && report == nil {
+		return nil, fmt.Errorf("%s: it would be overwritten, and no run of rlcheck left it (choose another folder with --out)", old.files[i])
+	}
+	if report == nil && len(old.files) > 0 && !ownRecording(path) {
+		return nil, fmt.Errorf("%s: it would be overwritten, and no run of rlcheck left it (choose another folder with --out)", old.files[0])
+	}
+	var inside []string // folders of scenarios
+	if report != nil {
+		old.id = report.ID
+		for _, s := range report.Scenarios {
+			inside = append(inside, s.ID)
+		}
+	}
+	if len(ids) > 1 {
+		inside = append(inside, ids...)
+	}
+	slices.Sort(inside)
+	for _, id := range slices.Compact(inside) {
+		folder := filepath.Join(path, id)
+		files := keptIn(folder)
+		switch {
+		case len(files) == 0 || id != filepath.Base(id) || strings.HasPrefix(id, "."):
+		case exists(filepath.Join(folder, "report.json")):
+			if len(ids) > 1 && slices.Contains(ids, id) {
+				return nil, fmt.Errorf("%s: another run is kept in it, and a part of it would be overwritten (choose another folder with --out)", folder)
+			}
+		case ownRecording(folder):
+			old.files, old.folders = append(old.files, files...), append(old.folders, folder)
+		}
+	}
+	return old, nil
+}
+
+// keptIn returns the regular files of a folder that have the name of a file that a run keeps.
+func keptIn(folder string) []string {
+	entries, _ := os.ReadDir(folder) // what cannot be read is not replaced
+	var out []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && (slices.Contains(keptReports, e.Name()) || keptRecordings.MatchString(e.Name())) {
+			out = append(out, filepath.Join(folder, e.Name()))
+		}
+	}
+	return out
+}
+
+// oldReport is what is read of the report.json of an older run, of this version or another.
+type oldReport struct {
+	Schema, ID string
+	Scenarios  []struct{ ID string }
+}
+
+func readOldReport(path string) *oldReport {
+	text, err := os.ReadFile(path)
+	var r oldReport
+	if err != nil || json.Unmarshal(text, &r) != nil || !strings.HasPrefix(r.Schema, "rlcheck.") {
+		return nil
+	}
+	return &r
+}
+
+// ownRecording tells whether a folder has a schedule or a recording of ours: they come before all else, and say so.
+func ownRecording(folder string) bool {
+	for _, name := range []string{"schedule.ndjson", "timeline.ndjson"} {
+		if f, err := os.Open(filepath.Join(folder, name)); err == nil {
+			begin := make([]byte, len(`{"rlcheck":"`))
+			_, _ = f.Read(begin) // what is not there is not ours
+			_ = f.Close()
+			if bytes.Equal(begin, []byte(`{"rlcheck":"`)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// remove removes the files, and the folders that are empty then.
+func (r *oldRun) remove() error {
+	var errs []error
+	for _, f := range r.files {
+		errs = append(errs, os.Remove(f))
+	}
+	for _, f := range r.folders {
+		_ = os.Remove(f) // something else may be in it
+	}
+	return errors.Join(errs...)
+}
