@@ -136,6 +136,18 @@ func matches(s *scenario.Scenario, words []string) bool {
 	})
 }
 
+// nearWord suggests the id or tag that a word may have meant.
+func nearWord(word string, all []*scenario.Scenario) string {
+	var words []string
+	for _, s := range all {
+		words = append(append(words, s.ID), s.Tags...)
+	}
+	if hint := scenario.Suggest(word, words); hint != "" {
+		return hint
+	}
+	return "rlcheck list shows their ids and tags"
+}
+
 // pick parses the sources and keeps those that only and skip select. All mistakes of all files are reported.
 func pick(sources []source, opts scenario.ParseOptions, only, skip []string) ([]*scenario.Scenario, error) {
 	for _, w := range append(slices.Clone(only), skip...) {
@@ -143,7 +155,7 @@ func pick(sources []source, opts scenario.ParseOptions, only, skip []string) ([]
 			return nil, usagef("%q: not a pattern: a [ is not closed", w)
 		}
 	}
-	var out []*scenario.Scenario
+	var out, all []*scenario.Scenario
 	var errs []error
 	ids := map[string]string{}
 	for _, src := range sources {
@@ -156,10 +168,16 @@ func pick(sources []source, opts scenario.ParseOptions, only, skip []string) ([]
 			errs = append(errs, fmt.Errorf("%s: id %q: %s has it already", src.name, s.ID, other))
 		}
 		ids[s.ID] = src.name
+		all = append(all, s)
 		if len(only) > 0 && !matches(s, only) || matches(s, skip) {
 			continue
 		}
 		out = append(out, s)
+	}
+	for _, w := range only { // a word of --skip that means none may be meant for other runs
+		if !slices.ContainsFunc(all, func(s *scenario.Scenario) bool { return matches(s, []string{w}) }) && len(errs) == 0 {
+			errs = append(errs, usagef("--only %s: no scenario has it as its id or a tag%s", w, mend(nearWord(w, all))))
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func TestTLSIsVerifiedAndGated(t *testing.T) {
 		t.Errorf("got %+v, %+v", c, tl.Header)
 	}
 	tl = mustRecord(t, one(), Options{URL: u, TLS: &tls.Config{RootCAs: x509.NewCertPool()}})
-	if why, gone := Unreachable(tl); !gone || !strings.HasSuffix(why, " tls") {
+	if why, gone := Unreachable(tl); !gone || !strings.Contains(why, " tls: ") {
 		t.Errorf("got %q, want an unknown authority to be refused", why)
 	}
 	plain := *u
@@ -48,7 +48,7 @@ func TestTLSIsVerifiedAndGated(t *testing.T) {
 	wrong := *loopbackHTTP(t, ok)
 	wrong.Scheme = "https"
 	tl = mustRecord(t, one(), Options{URL: &wrong})
-	if why, gone := Unreachable(tl); !gone || !strings.HasSuffix(why, " tls") {
+	if why, gone := Unreachable(tl); !gone || !strings.Contains(why, " tls: ") {
 		t.Errorf("got %q, want tls: the port speaks plain HTTP", why)
 	}
 }

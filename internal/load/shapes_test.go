@@ -174,7 +174,7 @@ func TestATimeoutEndsARequestExactlyThen(t *testing.T) {
 		if c := tl.Counts(); c.Sent != 3 || c.Unsent != 5 || len(tl.Header.Notes) == 0 || !strings.Contains(strings.Join(tl.Header.Notes, " "), "no request was answered by the end of phase hang") {
 			t.Errorf("got %+v, notes %q", c, tl.Header.Notes)
 		}
-		if why, gone := Unreachable(tl); !gone || why != "no request was answered: 3 of 3 timeout" {
+		if why, gone := Unreachable(tl); !gone || why != "no request was answered: 3 of 3 timeout: nothing came in time" {
 			t.Errorf("got %q, %v", why, gone)
 		}
 	})

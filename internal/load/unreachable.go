@@ -23,5 +23,24 @@ func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 	if len(tl.Observations) == 0 {
 		return "", false
 	}
-	return fmt.Sprintf("no request was answered: %d of %d %s", counts[why], len(tl.Observations), why), true
+	text := fmt.Sprintf("no request was answered: %d of %d %s", counts[why], len(tl.Observations), why)
+	if means := meanings[why]; means != "" {
+		text += ": " + means
+	}
+	return text, true
+}
+
+// meanings say what the words of Observation.Error mean.
+var meanings = map[string]string{
+	wordRefused:   "nothing listens at the address",
+	wordReset:     "connections were reset before an answer came",
+	wordTimeout:   "nothing came in time",
+	wordMalformed: "what came is no HTTP",
+	wordTooLarge:  "the header of the answer has no end",
+	wordTLS:       "no TLS connection could be agreed on (https for http, or a certificate that is not trusted)",
+	wordEOF:       "connections ended before an answer came",
+	wordClosed:    "connections were closed before an answer came",
+	wordDNS:       "the name of the host has no address",
+	wordForbidden: "the address is not allowed",
+	wordNoRoute:   "there is no route to the address",
 }

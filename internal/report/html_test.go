@@ -194,6 +194,21 @@ func BenchmarkPageOfAMillion(b *testing.B) {
 	}
 }
 
+// An instant far from the recording is told in days and hours.
+func TestInstants(t *testing.T) {
+	for _, c := range []struct {
+		d    time.Duration
+		want string
+	}{
+		{-107 * time.Millisecond, "-0.107 s"}, {90 * time.Second, "90.000 s"}, {-125 * time.Second, "-2m5s"},
+		{-1529535*time.Second - 300*time.Millisecond, "-17d16h52m15.3s"}, {48*time.Hour + time.Microsecond, "2d0s"},
+	} {
+		if got := instant(c.d); got != c.want {
+			t.Errorf("%d: got %s, want %s", c.d, got, c.want)
+		}
+	}
+}
+
 // Where windows begin is measured, not declared: no row may say that it was not measured.
 func TestPageTellsWhereWindowsBegin(t *testing.T) {
 	s := passing(t)

@@ -19,6 +19,20 @@ func seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + " s"
 }
 
+// instant prints an instant of a recording as seconds does, one far from it as in -17d16h52m15.3s.
+func instant(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch a := d.Abs(); {
+	case a < 2*time.Minute:
+		return seconds(d)
+	case a < day:
+		return d.Round(time.Millisecond).String()
+	default:
+		days := int64(d / day)
+		return strconv.FormatInt(days, 10) + "d" + (d - time.Duration(days)*day).Abs().Round(time.Millisecond).String()
+	}
+}
+
 // brief prints a duration with three digits and the unit that suits it: 181 µs, 1.20 ms, 41.2 s, 12m05s.
 func brief(d time.Duration) string {
 	switch a := d.Abs(); {

@@ -61,7 +61,7 @@ func linesOf(l reference.Limit, all *check.Measured) []worthLine {
 		}
 		if m.Phase.LoSet && m.Phase.HiSet {
 			out = append(out, worthLine{text: "windows begin",
-				seen: "at " + seconds(time.Duration(m.Phase.Lo)) + " .. " + seconds(time.Duration(m.Phase.Hi))})
+				seen: "at " + instant(time.Duration(m.Phase.Lo)) + " .. " + instant(time.Duration(m.Phase.Hi))})
 		}
 	}
 	return out

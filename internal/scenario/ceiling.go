@@ -126,13 +126,25 @@ func (s *Scenario) checkCeiling(d *decoder, p *Phase) {
 	}
 }
 
+// pace says how many requests a planned rate is for the shortest of a second, a minute, an hour and a day that has a whole
+// number of them, or else about how many a second. What is declared is never written in other numbers; what is sent is a
+// multiple of it, as 900/10m.
+func pace(r reference.Rate) string {
+	for _, per := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour} {
+		if n := mulDiv(r.N, int64(per), int64(r.Per), false); n > 0 && n == mulDiv(r.N, int64(per), int64(r.Per), true) {
+			return reference.Rate{N: n, Per: per}.String()
+		}
+	}
+	return fmt.Sprintf("%.3g/s", float64(r.N)/r.Per.Seconds())
+}
+
 // size says how much a phase sends, in the words of the file.
 func (p *Phase) size() string {
 	switch p.Shape {
 	case timeline.Constant:
-		return fmt.Sprintf("rate %s for %s", p.Rate, roughDuration(p.Duration))
+		return fmt.Sprintf("rate %s for %s", pace(p.Rate), roughDuration(p.Duration))
 	case timeline.Poisson:
-		return fmt.Sprintf("rate %s at random for %s", p.Rate, roughDuration(p.Duration))
+		return fmt.Sprintf("rate %s at random for %s", pace(p.Rate), roughDuration(p.Duration))
 	case timeline.Steps:
 		return fmt.Sprintf("%d rates for %s", len(p.Rates), roughDuration(p.Duration))
 	case timeline.Hook:
@@ -141,7 +153,7 @@ func (p *Phase) size() string {
 		}
 		return "action " + string(p.Event.Action)
 	case timeline.Ramp:
-		return fmt.Sprintf("rate %s to %s for %s", p.From, p.To, roughDuration(p.Duration))
+		return fmt.Sprintf("rate %s to %s for %s", pace(p.From), pace(p.To), roughDuration(p.Duration))
 	case timeline.Silence:
 		return "silence for " + roughDuration(p.Duration)
 	case timeline.Boundary:

@@ -64,7 +64,7 @@ func (s Setting) apply(root *node) Errors {
 		path := strings.Join(steps[:i+1], ".")
 		slot, why := at.slot(step, value.at)
 		if slot == nil {
-			return Errors{s.problem(path, quote(step), why, "")}
+			return Errors{s.problem(path, quote(step), why, suggest(step, at.names()))}
 		}
 		if i == len(steps)-1 {
 			value.rebase((*slot).path)
@@ -107,6 +107,17 @@ func (n *node) slot(step string, at position) (slot **node, why string) {
 		return &n.items[i], ""
 	}
 	return nil, fmt.Sprintf("the list has %d elements, named by their index from 0 or by their name", len(n.items))
+}
+
+// names are the names of the elements of a list that have one.
+func (n *node) names() []string {
+	var out []string
+	for _, item := range n.items {
+		if name := item.get("name"); n.form == sequence && name != nil {
+			out = append(out, name.text)
+		}
+	}
+	return out
 }
 
 // tree reads the value. What is not YAML, or a flag of its own, is plain text.
