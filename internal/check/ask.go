@@ -18,7 +18,7 @@ func (a *asker) refutes(h *history, b bound, mode Conformance) bool {
 // over tells whether b.over finds anything.
 func (a *asker) over(h *history, b bound) bool {
 	bk, ok := b.(bucket)
-	if !ok || bk.startsEmpty {
+	if !ok || bk.startMost < bk.burst {
 		return b.over(h) != nil
 	}
 	if tooDear(h, bk.burst) != nil {

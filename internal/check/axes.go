@@ -38,8 +38,8 @@ type expiring struct {
 
 func newExpiring(p reference.Policy, from, to int64) bound {
 	ttl := int64(p.TTL)
-	p.TTL = 0
-	return expiring{newBound(p, from, to), ttl, p.Align == reference.AlignFirst || p.Start == reference.StartEmpty, p.Ban > 0}
+	p.TTL, p.TTLTo = 0, 0
+	return expiring{newBound(p, from, to), ttl, p.Align == reference.AlignFirst || remembersStart(p), p.Ban > 0}
 }
 
 func (x expiring) over(h *history) *breach {

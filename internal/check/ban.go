@@ -17,12 +17,12 @@ type banned struct {
 // newBanned returns the bound of p, of which b knows nothing of its ban. A denied request is counted only where no ban was on,
 // which no single denial is sure of: what cannot have been admitted is what the admissions alone leave no room for.
 func newBanned(p reference.Policy, b bound, from, to int64) bound {
-	out := banned{b, int64(p.Ban)}
+	out := banned{b, int64(p.LongestBan())}
 	if p.Count != reference.CountAll {
 		return out
 	}
 	p.Count = reference.CountAdmitted
-	return sided{out, banned{algorithmBound(p, from, to), int64(p.Ban)}}
+	return sided{out, banned{algorithmBound(p, from, to), int64(p.LongestBan())}}
 }
 
 // unbanned keeps of the unexplained denials those that no other request, which was or may have been denied, can have

@@ -19,8 +19,8 @@ type bucket struct {
 	// batch is the number of units refilled at once, 1 for continuous refill; batched tells that they come in batches.
 	batch   int64
 	batched bool
-	// startsEmpty: the bucket is empty when its first request creates it. startsUnknown: it may be.
-	startsEmpty, startsUnknown bool
+	// startLeast and startMost are the fewest and the most units that the bucket may hold when its first request creates it.
+	startLeast, startMost int64
 	// all: a denied request takes what is there, up to its cost. Admissions are then bounded as without.
 	all bool
 }
@@ -33,8 +33,8 @@ func newBucket(p reference.Policy) bucket {
 			break
 		}
 	}
-	b := bucket{n: n, per: per, burst: p.Full(), batch: 1, startsEmpty: p.Start == reference.StartEmpty,
-		startsUnknown: p.Start == reference.StartUnknown, all: p.Count == reference.CountAll}
+	b := bucket{n: n, per: per, burst: p.Full(), batch: 1, all: p.Count == reference.CountAll}
+	b.startLeast, b.startMost = p.StartLevels()
 	if p.Refill == reference.RefillInterval {
 		b.batch, b.batched = max(p.Fill, 1), true
 	}
@@ -53,8 +53,8 @@ func (b bucket) over(h *history) *breach {
 	if br := tooDear(h, b.burst); br != nil {
 		return br
 	}
-	if b.startsEmpty && !h.joined(maxTime) { // else it was created before
-		if br := b.overSinceEmpty(h); br != nil {
+	if b.startMost < b.burst && !h.joined(maxTime) { // else it was created before
+		if br := b.overSinceCreated(h); br != nil {
 			return br
 		}
 	}
@@ -120,8 +120,9 @@ func (b bucket) most(span int64) int64 {
 	return (b.room() + span*b.n) / b.per
 }
 
-// overSinceEmpty bounds the admissions since the bucket was created empty, at the earliest at the first start.
-func (b bucket) overSinceEmpty(h *history) *breach {
+// overSinceCreated bounds the admissions since the bucket was created, at the earliest at the first start, with no more than
+// startMost units.
+func (b bucket) overSinceCreated(h *history) *breach {
 	if len(h.all) == 0 {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (b bucket) overSinceEmpty(h *history) *breach {
 	for k, i := range h.admittedByEnd {
 		units += h.admitted[i].cost
 		span := h.admitted[i].e - first
-		if most := (span*b.n + (b.batch-1)*b.per) / b.per; units > most {
+		if most := b.startMost + (span*b.n+(b.batch-1)*b.per)/b.per; units > most {
 			br := &breach{kind: OverAdmission, seen: units, bound: most, span: span}
 			for _, j := range h.admittedByEnd[:k+1] {
 				br.events = append(br.events, h.admitted[j])
@@ -158,19 +159,22 @@ func (b bucket) usage(h *history) meter {
 
 func (b bucket) meter(h *history) bucketMeter {
 	m := bucketMeter{bucket: b, starts: h.counted(b.all), ends: h.countedEnds(b.all), tat: minTime}
-	if (b.startsEmpty || b.startsUnknown || h.joined(b.memory())) && len(h.all) > 0 {
-		m.tat = b.created(h)
+	switch {
+	case h.joined(b.memory()):
+		m.tat = b.created(h, 0)
+	case b.startLeast < b.burst && len(h.all) > 0:
+		m.tat = b.created(h, b.startLeast)
 	}
 	return m
 }
 
-// created is the latest theoretical arrival time of a bucket that is empty when the first request of h is decided.
-func (b bucket) created(h *history) int64 {
+// created is the latest theoretical arrival time of a bucket that holds so many units when the first request of h is decided.
+func (b bucket) created(h *history, level int64) int64 {
 	first := h.all[0].e
 	for i := range h.all {
 		first = min(first, h.all[i].e)
 	}
-	return first*b.n + b.burst*b.per
+	return first*b.n + (b.burst-level)*b.per
 }
 
 func (m *bucketMeter) unit() int64 { return m.per }

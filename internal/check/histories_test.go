@@ -13,7 +13,7 @@ import (
 func smallPolicies() map[string]reference.Policy {
 	out := map[string]reference.Policy{}
 	for name, limit := range smallLimits() {
-		if len(limit) == 1 && limit[0].Start != reference.StartUnknown {
+		if len(limit) == 1 && limit[0].Start != reference.StartUnknown && limit[0].LevelTo+int64(limit[0].BanTo+limit[0].TTLTo) == 0 {
 			out[name] = limit[0]
 		}
 	}
@@ -100,6 +100,21 @@ func smallBuckets(add adder) {
 	add("token bucket, burst 5", bucket, func(p *reference.Policy) { p.Burst = 5 })
 	add("token bucket, starts empty", bucket, func(p *reference.Policy) { p.Start = reference.StartEmpty })
 	add("token bucket, start unknown", bucket, func(p *reference.Policy) { p.Start = reference.StartUnknown })
+	level := func(from, to int64) func(*reference.Policy) {
+		return func(p *reference.Policy) { p.Start, p.Level, p.LevelTo = reference.StartLevel, from, to }
+	}
+	add("token bucket, starts at 1", bucket, level(1, 0))
+	add("token bucket, starts at 0 to 1", bucket, level(0, 1))
+	add("token bucket, 3 per 25, starts at 1 to 2, counts all", bucket, func(p *reference.Policy) {
+		p.Rate, p.Burst, p.Count = reference.Rate{N: 3, Per: 25}, 3, reference.CountAll
+		level(1, 2)(p)
+	})
+	add("token bucket, batches, starts at 2", bucket, func(p *reference.Policy) {
+		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst = reference.RefillInterval, 2, 3, 25, 3
+		level(2, 0)(p)
+	})
+	add("token bucket, ban of 9 to 17", bucket, func(p *reference.Policy) { p.Ban, p.BanTo = 9, 17 })
+	add("token bucket, ttl of 5 to 9", bucket, func(p *reference.Policy) { p.TTL, p.TTLTo, p.Burst = 5, 9, 3 })
 	add("token bucket, batches", bucket, func(p *reference.Policy) {
 		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst = reference.RefillInterval, 2, 2, 20, 3
 	})
@@ -120,6 +135,8 @@ func smallBuckets(add adder) {
 	add("queue", queue, nil)
 	add("queue, start unknown", queue, func(p *reference.Policy) { p.Start = reference.StartUnknown })
 	add("queue, tick", queue, ticks)
+	add("queue of 2, starts at 1", queue, func(p *reference.Policy) { p.Queue = 2; level(1, 0)(p) })
+	add("queue of 3, one undelayed, starts at 2 to 3", queue, func(p *reference.Policy) { p.Queue, p.Undelayed = 3, 1; level(2, 3)(p) })
 	add("queue of 3, one undelayed", queue, func(p *reference.Policy) { p.Queue, p.Undelayed = 3, 1 })
 }
 

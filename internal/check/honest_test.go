@@ -95,7 +95,7 @@ func randomPolicy(r *rand.Rand) string {
 		hold += ",linger=" + []string{"0s", "500us"}[r.IntN(2)]
 	}
 	if a == reference.Concurrency {
-		return fmt.Sprintf("concurrency,limit=%d,%s", 1+r.IntN(6), hold)
+		return fmt.Sprintf("concurrency,limit=%s,%s", []string{"1", "2", "3", "5", "2..4"}[r.IntN(5)], hold)
 	}
 	keys := []string{string(a), fmt.Sprintf("rate=%d/%s", 1+r.IntN(12), per)}
 	add := func(chance int, key string, values ...string) {
@@ -105,17 +105,17 @@ func randomPolicy(r *rand.Rand) string {
 	}
 	switch a {
 	case reference.LeakyBucketQueue:
-		add(1, "queue", "0", "1", "3", "9")
+		add(1, "queue", "0", "1", "3", "9", "1..3")
 		add(3, "undelayed", "1", "2")
-		add(4, "start", "empty", "unknown")
+		add(4, "start", "empty", "unknown", "1", "0..1")
 	case reference.FixedWindow, reference.SlidingWindowCounter:
 		add(2, "align", "first", "unknown", "clock", "shared")
 		add(3, "rounding", "down", "up", "nearest")
 	case reference.SlidingWindowLog:
 		add(3, "boundary", "closed")
 	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
-		add(1, "burst", "1", "2", "5", "13")
-		add(4, "start", "empty", "unknown")
+		add(1, "burst", "1", "2", "5", "13", "2..5")
+		add(4, "start", "empty", "unknown", "1", "0..1")
 		if r.IntN(4) == 0 {
 			keys = append(keys, "refill=interval", fmt.Sprint("fill=", 1+r.IntN(4)))
 		}
@@ -125,8 +125,8 @@ func randomPolicy(r *rand.Rand) string {
 	}
 	add(4, "count", "all", "own")
 	add(5, "tick", "50us", "1ms")
-	add(6, "ban", "200us", "4ms")
-	add(6, "ttl", "300us", "5ms")
+	add(6, "ban", "200us", "4ms", "200us..4ms")
+	add(6, "ttl", "300us", "5ms", "300us..5ms")
 	return strings.Join(keys, ",")
 }
 

@@ -117,7 +117,7 @@ func withBurst(pol reference.Policy, b int64) reference.Policy {
 	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
 		pol.Burst, pol.BurstTo = b, 0
 	case reference.LeakyBucketQueue:
-		pol.Queue = b - 1
+		pol.Queue, pol.BurstTo = b-1, 0
 	default:
 		pol.Rate.N, pol.RateTo = b, 0
 	}

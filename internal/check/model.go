@@ -64,10 +64,10 @@ func newModel(p reference.Policy, from, to int64, costs []int64) model {
 		return nil
 	}
 	if p.TTL > 0 {
-		m = ttlModel{m, int64(p.TTL) * m.traits().scale}
+		m = ttlModel{m, int64(p.TTL) * m.traits().scale, int64(max(p.TTL, p.TTLTo)) * m.traits().scale}
 	}
 	if p.Ban > 0 {
-		m = banModel{m, int64(p.Ban) * m.traits().scale}
+		m = banModel{m, int64(p.Ban) * m.traits().scale, int64(p.LongestBan()) * m.traits().scale}
 	}
 	return m
 }

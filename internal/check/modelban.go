@@ -21,7 +21,8 @@ func (m memoryState) outside(n int) memoryState {
 // banModel denies for a time after each denial of the model inside, which does not see what is asked meanwhile.
 type banModel struct {
 	model
-	ban int64
+	// ban is the least and banTo the most that a ban lasts.
+	ban, banTo int64
 }
 
 func (b banModel) traits() traits {
@@ -30,7 +31,7 @@ func (b banModel) traits() traits {
 	return t
 }
 
-func (b banModel) scaled(k int64) model { return banModel{b.model.scaled(k), b.ban * k} }
+func (b banModel) scaled(k int64) model { return banModel{b.model.scaled(k), b.ban * k, b.banTo * k} }
 
 func (b banModel) start(begin int64) memoryState {
 	m := b.model.start(begin)
@@ -61,7 +62,7 @@ func (b banModel) deny(m memoryState, a ask) []memoryState {
 	}
 	for _, denied := range b.model.deny(m.inside(1), a) {
 		denied = denied.outside(1)
-		denied.zone.set(bannedUntil, now, b.ban)
+		denied.zone.spread(bannedUntil, now, b.ban, b.banTo)
 		out = append(out, denied)
 	}
 	return out

@@ -15,10 +15,10 @@ type batchModel struct {
 	scale, apart int64
 }
 
-// newBatchModel returns nil for a start level that is not known: when the batches of such a bucket come is not known either.
+// newBatchModel returns nil for a start level that is not one value: when the batches of such a bucket come is not known either.
 func newBatchModel(p reference.Policy) model {
 	b := batchModel{bucket: newBucket(p), scale: 1}
-	if b.startsUnknown {
+	if b.startLeast != b.startMost {
 		return nil
 	}
 	b.scale, b.apart = b.n, b.batch*b.per
@@ -51,9 +51,7 @@ func (b batchModel) create(m memoryState) {
 	}
 	m.zone.set(lastBatch, now, 0)
 	*m.count(wasCreated) = 1
-	if !b.startsEmpty {
-		*m.count(inBucket) = b.burst
-	}
+	*m.count(inBucket) = b.startLeast
 }
 
 // came returns the least and the largest number of batches that came since the last one that is counted.

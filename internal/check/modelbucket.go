@@ -34,7 +34,7 @@ func newBucketModel(p reference.Policy) bucketModel {
 }
 
 func (b bucketModel) traits() traits {
-	return traits{scale: b.scale, counted: b.all, created: b.startsEmpty || b.startsUnknown}
+	return traits{scale: b.scale, counted: b.all, created: b.startLeast < b.burst}
 }
 
 func (b bucketModel) scaled(k int64) model {
@@ -47,13 +47,13 @@ func (b bucketModel) scaled(k int64) model {
 func (b bucketModel) boundaries(int64, int64) []int64 { return nil }
 
 // plain: the bucket is full when it is created, and no time is a fraction.
-func (b bucketModel) plain() bool { return !b.startsEmpty && !b.startsUnknown && b.n == 1 }
+func (b bucketModel) plain() bool { return b.startLeast == b.burst && b.n == 1 }
 
 func (b bucketModel) start(begin int64) memoryState {
 	m := memoryState{zone: newZone(begin, begin)}
 	if !b.plain() {
 		m.counts = make([]int64, 2)
-		if !b.startsEmpty && !b.startsUnknown {
+		if b.startLeast == b.burst {
 			m.counts[wasCreated] = 1
 		}
 	}
@@ -66,9 +66,7 @@ func (b bucketModel) created(m memoryState, lo, hi int64) []memoryState {
 	if b.plain() || *m.count(wasCreated) == 1 {
 		return []memoryState{m}
 	}
-	if b.startsEmpty {
-		lo = max(lo, b.burst*b.per)
-	}
+	lo, hi = max(lo, (b.burst-b.startMost)*b.per), min(hi, (b.burst-b.startLeast)*b.per)
 	var out []memoryState
 	for r := range b.n {
 		from, to := -floorDiv(r-lo, b.n), floorDiv(hi-r, b.n)

@@ -4,7 +4,8 @@ package check
 // admitted or denied, finds it as it starts.
 type ttlModel struct {
 	model
-	ttl int64
+	// ttl is the least and ttlTo the most that a silence lasts after which it forgets.
+	ttl, ttlTo int64
 }
 
 func (t ttlModel) traits() traits {
@@ -13,7 +14,7 @@ func (t ttlModel) traits() traits {
 	return inner
 }
 
-func (t ttlModel) scaled(k int64) model { return ttlModel{t.model.scaled(k), t.ttl * k} }
+func (t ttlModel) scaled(k int64) model { return ttlModel{t.model.scaled(k), t.ttl * k, t.ttlTo * k} }
 
 func (t ttlModel) start(begin int64) memoryState {
 	m := t.model.start(begin)
@@ -26,7 +27,7 @@ func (t ttlModel) deny(m memoryState, a ask) []memoryState  { return t.ask(m, a,
 
 func (t ttlModel) ask(m memoryState, a ask, decide func(memoryState, ask) []memoryState) []memoryState {
 	var out []memoryState
-	if known := m.clone(); known.zone.limit(now, lastAsked, t.ttl-t.model.traits().scale) {
+	if known := m.clone(); known.zone.limit(now, lastAsked, t.ttlTo-t.model.traits().scale) {
 		out = append(out, decide(known.inside(1), a)...)
 	}
 	if m.zone.limit(lastAsked, now, -t.ttl) {
@@ -56,8 +57,8 @@ func (t ttlModel) renew(m memoryState) {
 
 // forget: what is forgotten at lo for sure is as good as the memory of a partition that was never asked for.
 func (t ttlModel) forget(m memoryState, lo int64) {
-	if m.zone.bound(lastAsked, 0) <= lo-t.ttl {
-		m.zone.free(lastAsked, lo-t.ttl)
+	if m.zone.bound(lastAsked, 0) <= lo-t.ttlTo {
+		m.zone.free(lastAsked, lo-t.ttlTo)
 		fresh := t.model.start(0)
 		for k := range fresh.counts {
 			*m.count(k) = fresh.counts[k]

@@ -380,13 +380,29 @@ func TestOracleAgreesWithThePlainOne(t *testing.T) {
 	}
 }
 
-// knownLimit picks one of the phases that a limit leaves open, and a full start where it is not known.
+// knownLimit picks one of the phases, start levels, bans and times to live that a limit leaves open, and a full start where
+// nothing is known of it.
 func knownLimit(r *rand.Rand, limit reference.Limit) reference.Limit {
 	limit = slices.Clone(limit)
 	for i := range limit {
 		p := &limit[i]
 		if p.Start == reference.StartUnknown {
 			p.Start = reference.StartFull
+		}
+		if p.BurstTo > 0 {
+			*p = withBurst(*p, p.Burst+r.Int64N(p.BurstTo-p.Burst+1))
+		}
+		if p.Algorithm == reference.Concurrency && p.RateTo > 0 {
+			*p = withBurst(*p, p.Rate.N+r.Int64N(p.RateTo-p.Rate.N+1))
+		}
+		if p.LevelTo > 0 {
+			p.Level, p.LevelTo = p.Level+r.Int64N(p.LevelTo-p.Level+1), 0
+		}
+		if p.BanTo > 0 {
+			p.Ban, p.BanTo = p.Ban+time.Duration(r.Int64N(int64(p.BanTo-p.Ban)+1)), 0
+		}
+		if p.TTLTo > 0 {
+			p.TTL, p.TTLTo = p.TTL+time.Duration(r.Int64N(int64(p.TTLTo-p.TTL)+1)), 0
 		}
 		if p.Windowed() && p.Align != reference.AlignFirst {
 			from, to := phaseBox(*p, timeline.Header{})

@@ -84,17 +84,15 @@ func (b tats) settle(m memory, t int64) memory {
 // it had.
 type batches struct {
 	n, per, burst, fill int64
-	empty, all          bool
+	level               int64
+	all                 bool
 }
 
 func (b batches) newborn() memory { return memory{unborn} }
 
 func (b batches) at(m memory, t int64) memory {
 	if m[0] == unborn {
-		if b.empty {
-			return memory{t, 0, 0}
-		}
-		return memory{t, b.burst, 0}
+		return memory{t, b.level, 0}
 	}
 	had := (t - m[0]) * b.n / (b.fill * b.per)
 	return memory{m[0], min(b.burst, m[1]+(had-m[2])*b.fill), had}
@@ -435,14 +433,10 @@ func (p pair) settle(m memory, t int64) memory {
 	return whole(p.a.settle(a, t), p.b.settle(b, t))
 }
 
-// machineOf returns the machine of a policy: with one phase, and for a start that is not known with birth units times per
-// in use.
+// machineOf returns the machine of a policy: with one phase, and with birth units times per in use when it is created.
 func machineOf(t *testing.T, p reference.Policy, phase, birth int64) machine {
 	t.Helper()
 	per, all := int64(p.Rate.Per), p.Count == reference.CountAll
-	if p.Start == reference.StartEmpty {
-		birth = p.Full() * per
-	}
 	var m machine
 	switch p.Algorithm {
 	case reference.SlidingWindowLog:
@@ -460,7 +454,7 @@ func machineOf(t *testing.T, p reference.Policy, phase, birth int64) machine {
 	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
 		m = tats{n: p.Rate.N, per: per, burst: p.Burst, birth: birth, all: all}
 		if p.Refill == reference.RefillInterval {
-			m = batches{p.Rate.N, per, p.Burst, p.Fill, p.Start == reference.StartEmpty, all}
+			m = batches{p.Rate.N, per, p.Burst, p.Fill, p.Burst - birth/per, all}
 		}
 	default:
 		t.Fatalf("no machine for %s", p.Algorithm)
@@ -492,12 +486,15 @@ func machinesOf(t *testing.T, limit reference.Limit, box func(reference.Policy) 
 		var own []machine
 		from, to := box(p)
 		for phase := from; phase <= to; phase++ {
-			most := int64(0)
-			if p.Start == reference.StartUnknown {
-				most = p.Full() * int64(p.Rate.Per)
-			}
-			for birth := int64(0); birth <= most; birth++ {
-				own = append(own, machineOf(t, p, phase, birth))
+			least, most := p.StartLevels()
+			for birth := (p.Full() - most) * int64(p.Rate.Per); birth <= (p.Full()-least)*int64(p.Rate.Per); birth++ {
+				for ban := p.Ban; ban <= p.LongestBan(); ban++ {
+					for ttl := p.TTL; ttl <= max(p.TTL, p.TTLTo); ttl++ {
+						one := p
+						one.Ban, one.TTL, one.BanTo, one.TTLTo = ban, ttl, 0, 0
+						own = append(own, machineOf(t, one, phase, birth))
+					}
+				}
 			}
 		}
 		if i == 0 {

@@ -82,7 +82,7 @@ func (s *search) refute(box phases) (found []refutation, ok bool) {
 	if box.from != box.to && s.policy.PerTo == 0 {
 		s.turns = turnsOf(s.group, int64(s.policy.Rate.Per), box)
 	}
-	if box.from != box.to || ranged(s.policy) {
+	if box.from != box.to || ranged(s.policy) || s.policy.BanTo > 0 || s.policy.TTLTo > 0 {
 		s.budget = boxBudget(s.group)
 	}
 	if !s.box(cell{box, divisible(s.policy)}) {
@@ -116,6 +116,9 @@ func (s *search) box(b cell) bool {
 	if b.policy.PerTo > 0 && s.widerInWindow(b) {
 		shorter, longer := halveWindow(b.policy)
 		return s.box(cell{b.phases, shorter}) && s.box(cell{b.phases, longer})
+	}
+	if lower, upper, ok := divideTimes(b.policy); ok && b.from == b.to {
+		return s.box(cell{b.phases, lower}) && s.box(cell{b.phases, upper})
 	}
 	if b.from == b.to || b.policy.RateTo > 0 || b.policy.BurstTo > 0 {
 		return false

@@ -26,6 +26,7 @@ func newQueue(p reference.Policy) queue {
 	entry := newBucket(p)
 	release := entry
 	release.burst = 1 + p.Undelayed
+	release.startMost = max(release.burst-(entry.burst-entry.startMost), 0) // less what is in front of the first
 	return queue{entry, release, int64(p.Tick)}
 }
 

@@ -11,7 +11,7 @@ const fineness = 1 << 6
 
 // divisible returns p with the rate of a bucket in finer units: its rate is any number of the range, not a whole one.
 func divisible(p reference.Policy) reference.Policy {
-	if p.RateTo == 0 || p.Windowed() || p.Algorithm == reference.SlidingWindowLog {
+	if p.RateTo == 0 || wholeRate(p) {
 		return p
 	}
 	if max(p.RateTo, int64(p.Rate.Per), p.Burst, p.BurstTo) > maxTime>>28 {
@@ -19,6 +19,11 @@ func divisible(p reference.Policy) reference.Policy {
 	}
 	p.Rate.N, p.RateTo, p.Rate.Per = p.Rate.N*fineness, p.RateTo*fineness, p.Rate.Per*fineness
 	return p
+}
+
+// wholeRate tells whether the units of the rate of p are whole: they are a quota, or places.
+func wholeRate(p reference.Policy) bool {
+	return p.Windowed() || p.Algorithm == reference.SlidingWindowLog || p.Algorithm == reference.Concurrency
 }
 
 // divide halves the burst or the rate of p, ok=false where neither is a range that can be divided. The rate of a bucket is
@@ -29,7 +34,10 @@ func divide(p reference.Policy) (lower, upper reference.Policy, ok bool) {
 	case p.BurstTo > 0:
 		mid := p.Burst + (p.BurstTo-p.Burst)/2
 		lower.BurstTo, upper.Burst = mid, mid+1
-	case p.RateTo > 0 && (p.Windowed() || p.Algorithm == reference.SlidingWindowLog):
+		if p.Algorithm == reference.LeakyBucketQueue {
+			upper.Queue = mid
+		}
+	case p.RateTo > 0 && wholeRate(p):
 		mid := p.Rate.N + (p.RateTo-p.Rate.N)/2
 		lower.RateTo, upper.Rate.N = mid, mid+1
 	case p.RateTo > p.Rate.N+1:
@@ -41,6 +49,24 @@ func divide(p reference.Policy) (lower, upper reference.Policy, ok bool) {
 		return p, p, false
 	}
 	return settled(lower), settled(upper), true
+}
+
+// divideTimes halves the ban or the time to live of p, ok=false where neither is a range that is worth it: what they range
+// over is held as a whole by every bound, and by an exact search as times that may differ from one silence to the next.
+func divideTimes(p reference.Policy) (shorter, longer reference.Policy, ok bool) {
+	shorter, longer = p, p
+	least := p.LongestWindow() >> 10
+	switch {
+	case p.TTLTo-p.TTL > least && p.TTLTo > 0:
+		shorter.TTLTo = p.TTL + (p.TTLTo-p.TTL)/2
+		longer.TTL = shorter.TTLTo + 1
+	case p.BanTo-p.Ban > least && p.BanTo > 0:
+		shorter.BanTo = p.Ban + (p.BanTo-p.Ban)/2
+		longer.Ban = shorter.BanTo + 1
+	default:
+		return p, p, false
+	}
+	return settled(shorter), settled(longer), true
 }
 
 // halveWindow halves the range of the window of p.
@@ -61,6 +87,12 @@ func settled(p reference.Policy) reference.Policy {
 	}
 	if p.PerTo == p.Rate.Per {
 		p.PerTo = 0
+	}
+	if p.BanTo == p.Ban {
+		p.BanTo = 0
+	}
+	if p.TTLTo == p.TTL {
+		p.TTLTo = 0
 	}
 	return p
 }

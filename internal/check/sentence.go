@@ -58,18 +58,11 @@ func (s sentence) over(f Finding, br *breach) string {
 	}
 }
 
-// bucket: 100 + floor(10/s * 0.930 s) = 109.
+// bucket: 100 + floor(10/s * 0.930 s) = 109. The first number is what may be there when the span begins: the burst, what a
+// queue lets through at once, or the level at which the bucket was created.
 func (s sentence) bucket(br *breach) string {
-	burst := s.pol.Full()
-	name := strconv.FormatInt(burst, 10)
-	rate := s.pol.Rate.String()
-	if s.pol.Algorithm == reference.LeakyBucketQueue && br.bound != newBucket(s.pol).most(br.span) { // that of the releases
-		name = strconv.FormatInt(1+s.pol.Undelayed, 10)
-	}
-	if s.pol.Start == reference.StartEmpty && br.bound < burst {
-		name = "0" // counted since the bucket was created
-	}
-	return fmt.Sprintf("%s + floor(%s * %s) = %d", name, rate, seconds(time.Duration(br.span)), br.bound)
+	b := newBucket(s.pol)
+	return fmt.Sprintf("%d + floor(%s * %s) = %d", br.bound-br.span*b.n/b.per, s.pol.Rate, seconds(time.Duration(br.span)), br.bound)
 }
 
 // under: request #57 denied at 2.013 s .. 2.014 s; at most 14 of 20 units could have been in use.
@@ -130,7 +123,7 @@ func (s sentence) outcomes() (allowed, denied int64) {
 
 // phases: nothing explains these 9 requests wherever windows of 1s begin.
 func (s sentence) phases(f Finding, box phases) string {
-	if ranged(s.pol) {
+	if ranged(s.pol) || s.pol.BanTo > 0 || s.pol.TTLTo > 0 {
 		allowed, denied := s.outcomes()
 		return fmt.Sprintf("no values within %s explain %s allowed and %d denied within %s together", s.pol, s.units(allowed), denied, seconds(f.To-f.From))
 	}

@@ -16,7 +16,7 @@ type story struct {
 // told tells whether the bucket explains h when its requests are decided in the order in which they were sent, or in that
 // of the middles of their intervals. False says nothing.
 func (st *story) told(b bucket, h *history) bool {
-	if b.startsEmpty || b.startsUnknown || b.all || b.batched || len(h.all) == 0 || h.joined(b.memory()) {
+	if b.startLeast < b.burst || b.all || b.batched || len(h.all) == 0 || h.joined(b.memory()) {
 		return false
 	}
 	st.order = st.order[:0]

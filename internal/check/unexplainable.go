@@ -49,7 +49,13 @@ func memoryOf(limit reference.Limit, at []int64) int64 {
 // keepsItsBeginning tells whether p remembers for ever when it was created: one that starts otherwise than full, or is filled up in
 // batches from then on. Where a recording began amid traffic that is not known.
 func keepsItsBeginning(p reference.Policy) bool {
-	return p.Start != "" && p.Start != reference.StartFull || p.Refill == reference.RefillInterval
+	return remembersStart(p) || p.Start == reference.StartUnknown || p.Refill == reference.RefillInterval
+}
+
+// remembersStart tells whether p is known to hold less than a full bucket when it is created.
+func remembersStart(p reference.Policy) bool {
+	_, most := p.StartLevels()
+	return most < p.Full()
 }
 
 // counted tells whether a denied request may change what any of the policies remembers.

@@ -34,7 +34,7 @@ func LongestWaits(tl *timeline.Timeline, limit reference.Limit) map[int]time.Dur
 // refill times; a window ends, and a log forgets, within one window.
 func longestWait(p reference.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	w := widen(h, p.Tick, p.TickSet)
-	slack, window := time.Duration(w.left+w.right)+p.Ban+2*h.Drift(max(o.FirstByte, o.Sent)), p.LongestWindow()
+	slack, window := time.Duration(w.left+w.right)+p.LongestBan()+2*h.Drift(max(o.FirstByte, o.Sent)), p.LongestWindow()
 	if p.Charge == reference.ChargeCompletion { // after the last charge the limiter is that of all others
 		slack += p.HoldMost + p.Rate.Per
 	}

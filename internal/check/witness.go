@@ -31,9 +31,9 @@ func (c *caseFile) newProof(p *part, found []*breach, pol reference.Policy, box 
 	mode := c.proofMode(found, pol)
 	until := minTime
 	switch exactly := mode != UpperBound && mode != LowerBound; {
-	case pol.TTL > 0 && (pol.Start == reference.StartEmpty || pol.Align == reference.AlignFirst):
+	case pol.TTL > 0 && (remembersStart(pol) || pol.Align == reference.AlignFirst):
 		until = maxTime // any request may find that it is the first
-	case pol.Start == reference.StartEmpty, exactly && pol.Refill == reference.RefillInterval:
+	case remembersStart(pol), exactly && pol.Refill == reference.RefillInterval:
 		until = p.histories[0].firstEnd()
 	}
 	return &proof{h: p.histories[0], tries: proofTries, until: until, counted: counted(c.limit), judge: func(h *history) ([]refutation, int, bool) {

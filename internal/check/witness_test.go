@@ -69,7 +69,7 @@ func holds(t *testing.T, tl *timeline.Timeline, pol reference.Policy, f Finding)
 	if j := judged(t, alone(tl, f.Observations), pol); j.Verdict != Fail {
 		t.Fatalf("the witness does not fail alone:\n%s%+v", draw(tl), f)
 	}
-	created := pol.Start == reference.StartEmpty || pol.Refill == reference.RefillInterval // which needs the first requests
+	created := remembersStart(pol) || pol.Refill == reference.RefillInterval // which needs the first requests
 	if f.Kind != OverAdmission || pol.Count == reference.CountAll || pol.TTL > 0 || created || anchored(pol) {
 		return
 	}

@@ -55,7 +55,7 @@ func (j *comparison) apart() {
 
 // byTheClock tells whether the waits of p depend on when a burst is sent, or on what came before it.
 func byTheClock(p reference.Policy) bool {
-	return p.Windowed() && p.Align != reference.AlignFirst || p.Refill == reference.RefillInterval || p.Start == reference.StartUnknown
+	return p.Windowed() && p.Align != reference.AlignFirst || p.Refill == reference.RefillInterval || p.Start == reference.StartUnknown || p.LevelTo > 0
 }
 
 // wait returns the wait that o tells, which it must.

@@ -50,12 +50,11 @@ type key struct {
 // keys are all keys, in the order in which SPECs are printed.
 var keys = []key{
 	{"rate", inRated, readRate},
-	{"limit", inConcurrency, readCount("limit", 1, func(p *Policy, n int64) { p.Rate.N = n })},
-	{"burst", inBuckets, readBurst},
-	{"queue", inQueue, readCount("queue", 0, func(p *Policy, n int64) { p.Queue = n })},
+	{"limit", inConcurrency, readRange("limit", atLeast(1), func(p *Policy, from, to int64) { p.Rate.N, p.RateTo = from, to })},
+	{"burst", inBuckets, readRange("burst", atLeast(1), func(p *Policy, from, to int64) { p.Burst, p.BurstTo = from, to })},
+	{"queue", inQueue, readRange("queue", atLeast(0), setQueue)},
 	{"undelayed", inQueue, readCount("undelayed", 0, func(p *Policy, n int64) { p.Undelayed = n })},
-	{"start", inBuckets | inQueue, readWord("start", func(p *Policy, w Start) { p.Start = w },
-		StartFull, StartEmpty, StartUnknown)},
+	{"start", inBuckets | inQueue, readStart},
 	{"phase", inWindows, readPhase},
 	{"align", inWindows, readWord("align", func(p *Policy, w Align) { p.Align = w }, AlignClock, AlignFirst, AlignUnknown, AlignShared)},
 	{"count", inBuckets | inWindows | inLog, readWord("count", func(p *Policy, w Count) { p.Count = w },
@@ -65,10 +64,10 @@ var keys = []key{
 	{"fill", inTokenBucket | inLeakyBucket, readCount("fill", 1, func(p *Policy, n int64) { p.Fill = n })},
 	{"rounding", inCounter, readWord("rounding", func(p *Policy, w Rounding) { p.Rounding = w },
 		RoundNone, RoundDown, RoundUp, RoundNearest)},
-	{"tick", inRated, readTime("tick", func(p *Policy, d time.Duration) { p.Tick, p.TickSet = d, true })},
+	{"tick", inRated, readTick},
 	{"boundary", inLog, readWord("boundary", func(p *Policy, w Boundary) { p.Boundary = w }, HalfOpen, Closed)},
-	{"ban", inRated, readTime("ban", func(p *Policy, d time.Duration) { p.Ban = d })},
-	{"ttl", inRated, readTime("ttl", func(p *Policy, d time.Duration) { p.TTL = d })},
+	{"ban", inRated, readRange("ban", readDuration, func(p *Policy, from, to time.Duration) { p.Ban, p.BanTo = from, to })},
+	{"ttl", inRated, readRange("ttl", readDuration, func(p *Policy, from, to time.Duration) { p.TTL, p.TTLTo = from, to })},
 	{"charge", inCharged, readWord("charge", func(p *Policy, w Charge) { p.Charge = w }, ChargeDecision, ChargeCompletion)},
 	{"hold", inCharged | inConcurrency, readHold},
 	{"linger", inCharged | inConcurrency, readTime("linger", func(p *Policy, d time.Duration) { p.Linger, p.LingerSet = d, true })},
@@ -140,6 +139,7 @@ func build(algorithm string, pairs []Pair, partial bool) (Policy, []KeyError) {
 		}
 		b.checkTogether(in)
 		b.policy.Burst = b.policy.Full()
+		b.policy = settledStart(b.policy)
 	}
 	if b.wrong != nil {
 		slices.SortStableFunc(b.wrong, func(x, y KeyError) int { return x.Pair - y.Pair })
@@ -240,17 +240,78 @@ func readRate(p *Policy, value string) (wrong *Problem) {
 	return rangeProblem("rate", value, p.Rate.Per, &p.PerTo, nil)
 }
 
-// readBurst reads burst=, a whole number or a range A..B.
-func readBurst(p *Policy, value string) (wrong *Problem) {
-	one := readCount("burst", 1, func(p *Policy, n int64) { p.Burst = n })
-	from, to, ranged := strings.Cut(value, "..")
-	if !ranged {
-		return one(p, value)
+// settledStart returns p with a level that has a word as that word.
+func settledStart(p Policy) Policy {
+	switch least, most := p.StartLevels(); {
+	case p.Start != StartLevel:
+	case most == 0:
+		p.Start, p.Level = StartEmpty, 0
+	case least == p.Full() && p.BurstTo == 0:
+		p.Start, p.Level = StartFull, 0
 	}
-	if wrong = one(p, from); wrong == nil {
-		wrong = readCount("burst", 1, func(p *Policy, n int64) { p.BurstTo = n })(p, to)
+	return p
+}
+
+// setQueue notes a range of queues, which is one of as many places and the one in service.
+func setQueue(p *Policy, from, to int64) {
+	if p.Queue = from; to > 0 {
+		p.BurstTo = to + 1
 	}
-	return rangeProblem("burst", value, p.Burst, &p.BurstTo, wrong)
+}
+
+// readStart reads start=, a word, or the units that are there: a whole number or a range A..B.
+func readStart(p *Policy, value string) *Problem {
+	word := readWord("start", func(p *Policy, w Start) { p.Start = w }, StartFull, StartEmpty, StartUnknown)
+	if low, _, _ := strings.Cut(value, ".."); !isDigits(low) {
+		wrong := word(p, value)
+		if wrong != nil {
+			wrong.Why = "start is full, empty, unknown or a number of units"
+		}
+		return wrong
+	}
+	return readRange("start", atLeast(0), func(p *Policy, from, to int64) { p.Start, p.Level, p.LevelTo = StartLevel, from, to })(p, value)
+}
+
+// readRange returns the reader of a key whose value is one value or a range A..B; to is 0 where it is one. one reads a value
+// of the key.
+func readRange[N int64 | time.Duration](name string, one func(name, value string) (N, *Problem), set func(p *Policy, from, to N)) func(*Policy, string) *Problem {
+	return func(p *Policy, value string) *Problem {
+		low, high, ranged := strings.Cut(value, "..")
+		from, wrong := one(name, low)
+		to := from
+		if wrong == nil && ranged {
+			to, wrong = one(name, high)
+		}
+		what := fmt.Sprintf("%s %q", name, value)
+		switch {
+		case wrong != nil && ranged:
+			return &Problem{What: what, Why: wrong.Why}
+		case wrong != nil:
+			return wrong
+		case to < from:
+			return &Problem{What: what, Why: "a range runs from the smaller value to the larger", Mend: fmt.Sprintf("write %q", high+".."+low)}
+		case to == from:
+			to = 0
+		}
+		set(p, from, to)
+		return nil
+	}
+}
+
+// atLeast reads a whole number of units, at least least.
+func atLeast(least int64) func(name, value string) (int64, *Problem) {
+	return func(name, value string) (int64, *Problem) {
+		n, why := whole(value)
+		if why == "" && n >= least {
+			return n, nil
+		}
+		if why == "" {
+			why = fmt.Sprintf("%s is at least %d", name, least)
+		} else {
+			why = name + " is a whole number of units: " + why
+		}
+		return 0, &Problem{What: fmt.Sprintf("%s %q", name, value), Why: why}
+	}
 }
 
 // rangeProblem says what is wrong with a range, nil if nothing is. A range of one value is that value.
@@ -272,17 +333,11 @@ func rangeProblem[N int64 | time.Duration](name, value string, from N, to *N, wr
 // readCount returns the reader of a key whose value is a whole number, at least least.
 func readCount(name string, least int64, set func(*Policy, int64)) func(*Policy, string) *Problem {
 	return func(p *Policy, value string) *Problem {
-		n, why := whole(value)
-		if why == "" && n >= least {
+		n, wrong := atLeast(least)(name, value)
+		if wrong == nil {
 			set(p, n)
-			return nil
 		}
-		if why == "" {
-			why = fmt.Sprintf("%s is at least %d", name, least)
-		} else {
-			why = name + " is a whole number of units: " + why
-		}
-		return &Problem{What: fmt.Sprintf("%s %q", name, value), Why: why}
+		return wrong
 	}
 }
 
@@ -314,6 +369,14 @@ func readTime(name string, set func(*Policy, time.Duration)) func(*Policy, strin
 		}
 		return err
 	}
+}
+
+// readTick reads tick=.
+func readTick(p *Policy, value string) *Problem {
+	if _, most, ranged := strings.Cut(value, ".."); ranged {
+		return &Problem{What: fmt.Sprintf("tick %q", value), Why: "a tick is the most that the clock may lag, so that its range is its longest", Mend: fmt.Sprintf("write %q", most)}
+	}
+	return readTime("tick", func(p *Policy, d time.Duration) { p.Tick, p.TickSet = d, true })(p, value)
 }
 
 // readDuration reads the duration of the key name, at most longest.

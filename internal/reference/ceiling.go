@@ -60,6 +60,18 @@ func (b *builder) checkTogether(in family) {
 			fmt.Sprintf("no more than the queue of %d can be let through without waiting", p.Queue),
 			fmt.Sprintf("write %q", strconv.FormatInt(p.Queue, 10))})
 	}
+	if most := max(p.Level, p.LevelTo); p.Start == StartLevel && most > p.Full() && !b.bad["burst"] && !b.bad["queue"] {
+		b.fail("start", true, Problem{fmt.Sprintf("start \"%d\"", most), fmt.Sprintf("there is room for no more than %d", p.Full()), `write "full"`})
+	}
+	for _, span := range []struct {
+		name     string
+		from, to time.Duration
+	}{{"ban", p.Ban, p.BanTo}, {"ttl", p.TTL, p.TTLTo}} {
+		if span.from == 0 && span.to > 0 {
+			b.fail(span.name, true, Problem{fmt.Sprintf("%s \"0s..%s\"", span.name, durationText(span.to)), "0s means that there is none; a range begins above it",
+				fmt.Sprintf("write \"1ns..%s\"", durationText(span.to))})
+		}
+	}
 	b.checkCharge(in)
 	if b.bad["rate"] || p.Rate.N == 0 || in&inConcurrency != 0 {
 		return
@@ -126,7 +138,7 @@ func (b *builder) checkProducts(in family) {
 	case in&inBuckets != 0:
 		product("burst", strconv.FormatInt(p.Burst, 10), max(p.Burst, p.BurstTo))
 	case in&inQueue != 0:
-		product("queue", strconv.FormatInt(p.Queue, 10), p.Queue+1)
+		product("queue", strconv.FormatInt(p.Queue, 10), max(p.Queue+1, p.BurstTo))
 	}
 	if p.Refill == RefillInterval && !b.bad["burst"] {
 		product("fill", strconv.FormatInt(p.Fill, 10), p.Fill+p.Burst)

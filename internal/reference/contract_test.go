@@ -15,6 +15,11 @@ var contractSpecs = []string{
 	"token-bucket,rate=10/s,burst=5",
 	"token-bucket,rate=3/7ns,burst=4",
 	"token-bucket,rate=7/1us,burst=9,start=empty",
+	"token-bucket,rate=7/1us,burst=9,start=4",
+	"token-bucket,rate=3/100ns,burst=5,start=2,refill=interval,fill=3",
+	"gcra,rate=3/100ns,burst=7,start=1,count=all",
+	"leaky-bucket,rate=3/100ns,burst=4..6,start=3,ban=20ns..50ns",
+	"leaky-bucket-queue,rate=3/100ns,queue=4..7,undelayed=1,start=2",
 	"token-bucket,rate=10/1us,burst=1,count=all",
 	"token-bucket,rate=3/1us,burst=6,count=all,start=empty",
 	"token-bucket,rate=10/1us,burst=6,refill=interval,fill=4",
@@ -23,7 +28,7 @@ var contractSpecs = []string{
 	"token-bucket,rate=10/1us,burst=5,tick=30ns",
 	"token-bucket,rate=10/1us,burst=5,ban=700ns",
 	"token-bucket,rate=10/1us,burst=5,ttl=250ns",
-	"sliding-window-log,rate=5/1us,ttl=400ns",
+	"sliding-window-log,rate=5/1us,ttl=400ns..500ns",
 	"fixed-window,rate=5/1us,align=first,ttl=300ns,tick=7ns",
 	"token-bucket,rate=3/100ns,burst=5,refill=interval,fill=2,tick=7ns,ban=50ns",
 	"gcra,rate=10/s,burst=5",
@@ -333,7 +338,7 @@ func (s *subject) resetByDefinition() time.Duration {
 		}
 	}
 	low, high := time.Duration(-1), p.Recovery()+p.Rate.Per
-	if p.Start == StartEmpty || p.Refill == RefillInterval {
+	if p.missing() > 0 || p.Refill == RefillInterval {
 		high *= 2
 	}
 	for high-low > 1 {
@@ -397,7 +402,7 @@ func TestRecovery(t *testing.T) {
 			continue
 		}
 		p := s.limit[0]
-		p.Start = StartFull
+		p.Start, p.Level, p.LevelTo = StartFull, 0, 0
 		t.Run(spec, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				s, fresh := newSubject(t, spec), newSubject(t, p.String())

@@ -166,8 +166,8 @@ func (d *definition) alive(k int, at time.Duration) []asked {
 func (d *definition) events(k int, at time.Duration) []event {
 	p, past := d.limit[k], d.alive(k, at)
 	var events []event
-	if len(past) > 0 && p.Start == StartEmpty {
-		events = append(events, event{clock(p, past[0].at), rat(p.Full())})
+	if _, level := p.StartLevels(); len(past) > 0 && level < p.Full() {
+		events = append(events, event{clock(p, past[0].at), rat(p.Full() - level)})
 	}
 	for _, a := range past {
 		switch {
@@ -238,8 +238,8 @@ func (d *definition) fits(k int, at time.Duration, cost int64) bool {
 // level returns how full the meter of a bucket is at the instant at: by Reich's formula the most that any stretch of time
 // ending now brought in more than drained in it.
 func (d *definition) level(k int, at time.Duration) *big.Rat {
-	if len(d.alive(k, at)) == 0 && d.limit[k].Start == StartEmpty {
-		return rat(d.limit[k].Full())
+	if _, level := d.limit[k].StartLevels(); len(d.alive(k, at)) == 0 {
+		return rat(d.limit[k].Full() - level)
 	}
 	events := d.events(k, at)
 	most, sum, now := new(big.Rat), new(big.Rat), clock(d.limit[k], at)

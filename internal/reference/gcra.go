@@ -13,7 +13,9 @@ import "time"
 type gcra struct {
 	n, per, limit uint64
 	burst         int64
-	empty, all    bool
+	// missing is how far ahead TAT is at the beginning.
+	missing uint64
+	all     bool
 }
 
 // cellState holds TAT-last.
@@ -26,15 +28,12 @@ type cellState struct {
 func newGCRA(p Policy) *gcra {
 	return &gcra{
 		n: uint64(p.Rate.N), per: uint64(p.Rate.Per), limit: uint64(p.Burst) * uint64(p.Rate.Per), burst: p.Burst,
-		empty: p.Start == StartEmpty, all: p.Count == CountAll,
+		missing: uint64(p.missing()) * uint64(p.Rate.Per), all: p.Count == CountAll,
 	}
 }
 
 func (g *gcra) open(at time.Duration) cellState {
-	if g.empty {
-		return cellState{last: at, ahead: g.limit}
-	}
-	return cellState{last: at}
+	return cellState{last: at, ahead: g.missing}
 }
 
 func (g *gcra) advance(s cellState, at time.Duration) cellState {

@@ -13,7 +13,9 @@ type leakyBucket struct {
 	leak          refill
 	burst         int64
 	per, capacity uint64
-	empty, all    bool
+	// missing is the level at the beginning.
+	missing uint64
+	all     bool
 }
 
 // levelState holds the level at the time last.
@@ -27,15 +29,12 @@ type levelState struct {
 func newLeakyBucket(p Policy) *leakyBucket {
 	return &leakyBucket{
 		leak: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per), capacity: uint64(p.Burst) * uint64(p.Rate.Per),
-		empty: p.Start == StartEmpty, all: p.Count == CountAll,
+		missing: uint64(p.missing()) * uint64(p.Rate.Per), all: p.Count == CountAll,
 	}
 }
 
 func (b *leakyBucket) open(at time.Duration) levelState {
-	if b.empty {
-		return levelState{last: at, level: b.capacity}
-	}
-	return levelState{last: at}
+	return levelState{last: at, level: b.missing}
 }
 
 func (b *leakyBucket) advance(s levelState, at time.Duration) levelState {

@@ -32,11 +32,13 @@ type Rate struct {
 // Start is the level a partition starts at.
 type Start string
 
-// The start levels. The zero value means StartFull. A limiter made of StartUnknown starts full.
+// The start levels. The zero value means StartFull. A limiter made of StartUnknown starts full. StartLevel is what start=N and
+// start=A..B set.
 const (
 	StartFull    Start = "full"
 	StartEmpty   Start = "empty"
 	StartUnknown Start = "unknown"
+	StartLevel   Start = "level"
 )
 
 // Align says where windows begin.
@@ -118,7 +120,7 @@ type Policy struct {
 	// time in which as many can surely be served: HoldMost, or where that is not known HoldLeast, or a second.
 	Rate Rate
 	// RateTo is the largest Rate.N of a range (rate=9..11/s), which Rate.N is the smallest of; 0 where the rate is one
-	// value. BurstTo is the same for Burst.
+	// value. BurstTo is the same for Burst; of a queue, which has Queue+1 places, too (queue=8..10).
 	RateTo, BurstTo int64
 	// PerTo is the longest window of a range (rate=100/50s..70s), which Rate.Per is the shortest of; 0 where the window is one
 	// length.
@@ -131,8 +133,10 @@ type Policy struct {
 	Queue     int64
 	Undelayed int64
 	// Start is the level of a bucket or queue when its partition is created, which is at its first request. StartEmpty:
-	// as if Full units had been taken at that instant.
-	Start Start
+	// as if Full units had been taken at that instant. StartLevel: as if all but Level had been, or all but one of
+	// Level..LevelTo; LevelTo is 0 where it is one value, both are 0 for the other starts.
+	Start          Start
+	Level, LevelTo int64
 	// Align is where windows begin, empty for algorithms without such windows; PhaseFrom and PhaseTo are the closed
 	// interval of phases of AlignPhase, 0 <= PhaseFrom <= PhaseTo < Rate.Per.
 	Align              Align
@@ -146,11 +150,11 @@ type Policy struct {
 	Tick     time.Duration
 	TickSet  bool
 	Boundary Boundary
-	// Ban is how long a partition is denied after a denial, 0 for not.
-	Ban time.Duration
-	// TTL is how long the state of a partition is kept after its last request, 0 for long enough. A shorter one than the
-	// limiter needs gives an idle partition a fresh start early.
-	TTL time.Duration
+	// Ban is how long a partition is denied after a denial, 0 for not; BanTo the longest of a range, 0 where it is one value.
+	Ban, BanTo time.Duration
+	// TTL is how long the state of a partition is kept after its last request, 0 for long enough; TTLTo the longest of a
+	// range, 0 where it is one value. A shorter one than the limiter needs gives an idle partition a fresh start early.
+	TTL, TTLTo time.Duration
 	// Charge is when an admitted request is counted, empty for a Concurrency and a queue.
 	Charge Charge
 	// HoldLeast and HoldMost are the least and the most time from the decision on an admitted request to its completion, when
@@ -183,6 +187,9 @@ func (p Policy) Full() int64 {
 func (p Policy) Ends() (tight, loose Policy) {
 	tight, loose = p, p
 	loose.Rate.N, loose.Burst = max(p.Rate.N, p.RateTo), max(p.Burst, p.BurstTo)
+	if p.Algorithm == LeakyBucketQueue && p.BurstTo > 0 {
+		loose.Queue = p.BurstTo - 1
+	}
 	tight.RateTo, tight.BurstTo, loose.RateTo, loose.BurstTo = 0, 0, 0, 0
 	if !p.Windowed() {
 		tight.Rate.Per, tight.PerTo, loose.PerTo = p.LongestWindow(), 0, 0
@@ -190,8 +197,31 @@ func (p Policy) Ends() (tight, loose Policy) {
 	return tight, loose
 }
 
+// StartLevels returns the fewest and the most units that p holds when a partition is created.
+func (p Policy) StartLevels() (least, most int64) {
+	switch p.Start {
+	case StartEmpty:
+		return 0, 0
+	case StartUnknown:
+		return 0, p.Full()
+	case StartLevel:
+		return min(p.Level, p.Full()), min(max(p.Level, p.LevelTo), p.Full())
+	default:
+		return p.Full(), p.Full()
+	}
+}
+
+// missing returns how many units of a partition are taken when it is created, at the most of the levels that p allows.
+func (p Policy) missing() int64 {
+	_, most := p.StartLevels()
+	return p.Full() - most
+}
+
 // LongestWindow returns the longest that a window of p can be: Rate.Per, or the upper end of its range.
 func (p Policy) LongestWindow() time.Duration { return max(p.Rate.Per, p.PerTo) }
+
+// LongestBan returns the longest that a ban of p can be: Ban, or the upper end of its range.
+func (p Policy) LongestBan() time.Duration { return max(p.Ban, p.BanTo) }
 
 // Recovery returns the silence after which p is as good as new, whatever came before, rounded up to the nanosecond: the
 // time a bucket needs to fill from empty, one window, or two for the sliding window counter; no less than the ban, and one
@@ -210,13 +240,13 @@ func (p Policy) Recovery() time.Duration {
 	case SlidingWindowCounter:
 		d = 2 * p.LongestWindow()
 	default:
-		full := p.Full()
+		full := max(p.Full(), p.BurstTo)
 		if p.Refill == RefillInterval {
 			full = (full + p.Fill - 1) / p.Fill * p.Fill
 		}
 		d = time.Duration((full*int64(p.Rate.Per) + p.Rate.N - 1) / p.Rate.N)
 	}
-	d = max(d, p.Ban) + p.Tick
+	d = max(d, p.LongestBan()) + p.Tick
 	if p.Completes() {
 		d += p.Linger
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // example is the SPEC that errors show.
@@ -67,11 +68,15 @@ func (p Policy) String() string {
 		rate = ranged(number(p.Rate.N), p.Rate.N, p.RateTo) + "/" + durationText(p.Rate.Per) + ".." + durationText(p.PerTo)
 	}
 	pair("rate", rate, p.Algorithm != Concurrency)
-	pair("limit", number(p.Rate.N), p.Algorithm == Concurrency)
+	pair("limit", ranged(number(p.Rate.N), p.Rate.N, p.RateTo), p.Algorithm == Concurrency)
 	pair("burst", ranged(number(p.Burst), p.Burst, p.BurstTo), bucket || p.Burst != 0 && p.Burst != p.Full())
-	pair("queue", number(p.Queue), queue || p.Queue != 0)
+	pair("queue", ranged(number(p.Queue), p.Queue, max(p.BurstTo, 1)-1), queue || p.Queue != 0)
 	pair("undelayed", number(p.Undelayed), p.Undelayed != 0)
-	word("start", string(p.Start), string(StartFull))
+	if p.Start == StartLevel {
+		pair("start", ranged(number(p.Level), p.Level, p.LevelTo), true)
+	} else {
+		word("start", string(p.Start), string(StartFull))
+	}
 	phase := durationText(p.PhaseFrom)
 	if p.PhaseTo != p.PhaseFrom {
 		phase += ".." + durationText(p.PhaseTo)
@@ -86,8 +91,14 @@ func (p Policy) String() string {
 	word("rounding", string(p.Rounding), string(RoundNone))
 	pair("tick", durationText(p.Tick), p.TickSet || p.Tick != 0)
 	word("boundary", string(p.Boundary), string(HalfOpen))
-	pair("ban", durationText(p.Ban), p.Ban != 0)
-	pair("ttl", durationText(p.TTL), p.TTL != 0)
+	span := func(from, to time.Duration) string {
+		if to == 0 {
+			return durationText(from)
+		}
+		return durationText(from) + ".." + durationText(to)
+	}
+	pair("ban", span(p.Ban, p.BanTo), p.Ban != 0)
+	pair("ttl", span(p.TTL, p.TTLTo), p.TTL != 0)
 	word("charge", string(p.Charge), string(ChargeDecision))
 	pair("hold", p.holdText(), p.HoldLeast != 0 || p.HoldMost != 0)
 	pair("linger", durationText(p.Linger), p.LingerSet || p.Linger != 0)

@@ -214,6 +214,12 @@ func drawPolicy(rt *rapid.T) Policy {
 	case p.Algorithm != SlidingWindowLog:
 		p.Burst = rapid.Int64Range(1, 1000).Draw(rt, "burst")
 		p.Start = rapid.SampledFrom([]Start{"", StartFull, StartEmpty, StartUnknown}).Draw(rt, "start")
+		if p.Burst > 2 && rapid.Bool().Draw(rt, "level") {
+			p.Start, p.Level = StartLevel, rapid.Int64Range(1, p.Burst-1).Draw(rt, "least")
+			if to := rapid.Int64Range(p.Level, p.Burst).Draw(rt, "most"); to > p.Level {
+				p.LevelTo = to
+			}
+		}
 		if p.Algorithm != GCRA && rapid.Bool().Draw(rt, "interval") {
 			p.Refill, p.Fill = RefillInterval, rapid.Int64Range(1, 100).Draw(rt, "fill")
 		}

@@ -12,7 +12,9 @@ type tokenBucket struct {
 	refill        refill
 	burst         int64
 	per, capacity uint64
-	empty, all    bool
+	// missing are the tokens that are not there at the beginning.
+	missing uint64
+	all     bool
 }
 
 // tokenState holds the tokens at the time last.
@@ -26,15 +28,12 @@ type tokenState struct {
 func newTokenBucket(p Policy) *tokenBucket {
 	return &tokenBucket{
 		refill: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per), capacity: uint64(p.Burst) * uint64(p.Rate.Per),
-		empty: p.Start == StartEmpty, all: p.Count == CountAll,
+		missing: uint64(p.missing()) * uint64(p.Rate.Per), all: p.Count == CountAll,
 	}
 }
 
 func (b *tokenBucket) open(at time.Duration) tokenState {
-	if b.empty {
-		return tokenState{last: at}
-	}
-	return tokenState{last: at, tokens: b.capacity}
+	return tokenState{last: at, tokens: b.capacity - b.missing}
 }
 
 func (b *tokenBucket) advance(s tokenState, at time.Duration) tokenState {

@@ -78,8 +78,8 @@ func (d *decoder) policy(n *node) (reference.Policy, bool) {
 			continue
 		}
 		text := v.text
-		if whole, ok := wholeNumber(text); ok && v.plain {
-			text = strconv.FormatInt(whole, 10)
+		if v.plain {
+			text = plainNumbers(text)
 		}
 		pairs = append(pairs, reference.Pair{Key: k.text, Value: text})
 		keys, values = append(keys, k), append(values, v)
@@ -101,6 +101,19 @@ func (d *decoder) policy(n *node) (reference.Policy, bool) {
 		d.add(at, w.What, w.Why, strings.Replace(w.Mend, "=", ": ", 1)) // a mend of a SPEC, in the words of a file
 	}
 	return p, len(wrong) == 0
+}
+
+// plainNumbers returns a whole number, or a range of two, without the groups that YAML readers know (10_000).
+func plainNumbers(text string) string {
+	ends := strings.Split(text, "..")
+	for i, end := range ends {
+		whole, ok := wholeNumber(end)
+		if !ok {
+			return text
+		}
+		ends[i] = strconv.FormatInt(whole, 10)
+	}
+	return strings.Join(ends, "..")
 }
 
 // algorithms lists the words for algorithms.
@@ -154,16 +167,22 @@ func when(key, value string, then *jsonschema.Schema) *jsonschema.Schema {
 func policyKeys() map[string]*jsonschema.Schema {
 	described := func(s *jsonschema.Schema, doc string) *jsonschema.Schema { s.Description = doc; return s }
 	time := func(doc string) *jsonschema.Schema { return described(orVariable(pattern(durationPattern)), doc) }
+	times := func(doc string) *jsonschema.Schema { return described(orVariable(pattern(spanPattern)), doc) }
 	number := func(least float64, doc string) *jsonschema.Schema {
 		return described(orVariable(&jsonschema.Schema{Type: "integer", Minimum: &least}, grouped()), doc)
 	}
+	numbers := func(least float64, doc string) *jsonschema.Schema {
+		return described(orVariable(&jsonschema.Schema{Type: "integer", Minimum: &least}, grouped(), pattern(countsPattern)), doc)
+	}
+	start := numbers(0, "The level a partition starts at: a word, or how many units are there.")
+	start.AnyOf = append(start.AnyOf, choice("start", reference.StartFull, reference.StartEmpty, reference.StartUnknown).schema)
 	return map[string]*jsonschema.Schema{
-		"rate":      described(orVariable(pattern(ratePattern)), "Units per time, as N/PER; never reduced, so that 100/1m and 5/3s differ."),
-		"limit":     number(1, "The most units in flight at once."),
-		"burst":     number(1, "The most units that a full start admits at once."),
-		"queue":     number(0, "How many requests may wait."),
+		"rate":      described(orVariable(pattern(limitRatePattern)), "Units per time, as N/PER, of which either may be a range A..B; never reduced, so that 100/1m and 5/3s differ."),
+		"limit":     numbers(1, "The most units in flight at once, or a range A..B."),
+		"burst":     numbers(1, "The most units that a full start admits at once, or a range A..B."),
+		"queue":     numbers(0, "How many requests may wait, or a range A..B."),
 		"undelayed": number(0, "How many of the waiting requests are let through at once."),
-		"start":     described(choice("start", reference.StartFull, reference.StartEmpty, reference.StartUnknown).schema, "The level a partition starts at."),
+		"start":     start,
 		"phase":     described(orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+$`}), "When windows start, counted from the beginning of the run: D, or a range A..B."),
 		"align": described(choice("align", reference.AlignClock, reference.AlignFirst, reference.AlignUnknown, reference.AlignShared).schema,
 			"Where windows begin: at multiples of the window since the Unix epoch, with the first request, unknown, or unknown but the same for all partitions."),
@@ -173,8 +192,8 @@ func policyKeys() map[string]*jsonschema.Schema {
 		"rounding": described(choice("rounding", reference.RoundNone, reference.RoundDown, reference.RoundUp, reference.RoundNearest).schema, "How the weighted count is rounded."),
 		"tick":     time("The step of the limiter's own clock."),
 		"boundary": described(choice("boundary", reference.HalfOpen, reference.Closed).schema, "To which side the end of a window belongs."),
-		"ban":      time("How long a partition is denied after a denial."),
-		"ttl":      time("How long the state of a partition is kept after its last request."),
+		"ban":      times("How long a partition is denied after a denial, or a range A..B."),
+		"ttl":      times("How long the state of a partition is kept after its last request, or a range A..B."),
 		"charge":   described(choice("charge", reference.ChargeDecision, reference.ChargeCompletion).schema, "When an admitted request is counted."),
 		"hold": described(orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+\.\.[0-9a-zµ.]*$`}),
 			"The least and the most time from the decision on an admitted request to its completion: A..B, or A.. where the most is not known."),

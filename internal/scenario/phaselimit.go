@@ -69,6 +69,7 @@ func scaled(l reference.Limit, k int64) reference.Limit {
 		p.Rate.N = mulDiv(p.Rate.N, k, 1, false)
 		p.RateTo, p.BurstTo = mulDiv(p.RateTo, k, 1, false), mulDiv(p.BurstTo, k, 1, false)
 		p.Burst = mulDiv(p.Burst, k, 1, false)
+		p.Level, p.LevelTo = mulDiv(p.Level, k, 1, false), mulDiv(p.LevelTo, k, 1, false)
 		if p.Algorithm == reference.LeakyBucketQueue {
 			p.Queue = mulDiv(full, k, 1, false) - 1
 			p.Burst = p.Queue + 1

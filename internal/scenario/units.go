@@ -83,10 +83,16 @@ type speed struct {
 
 // The patterns that editors are given. The decoder knows more: which durations overflow, which days have how many digits.
 const (
-	durationPattern = `^([0-9]+d)?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))*$`
-	ratePattern     = `^[0-9]+r?/(ms|s|sec|second|m|min|minute|h|hour|d|day|([0-9]+d)?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))*)$`
-	multiplePattern = `^[0-9]{1,6}(\.[0-9]{1,6})?x$`
-	amountPattern   = `^[0-9]{1,6}(\.[0-9]{1,6})?x([+-][0-9]{1,9})?$`
+	daysPattern     = `([0-9]+d)?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))*`
+	windowPattern   = `(ms|s|sec|second|m|min|minute|h|hour|d|day|` + daysPattern + `)`
+	durationPattern = `^` + daysPattern + `$`
+	ratePattern     = `^[0-9]+r?/` + windowPattern + `$`
+	// spanPattern and countsPattern are those of one value or a range A..B of a limit, limitRatePattern that of its rate.
+	spanPattern      = `^` + daysPattern + `(\.\.` + daysPattern + `)?$`
+	countsPattern    = `^[0-9]+(_[0-9]+)*\.\.[0-9]+(_[0-9]+)*$`
+	limitRatePattern = `^[0-9]+r?(\.\.[0-9]+r?)?/` + windowPattern + `(\.\.` + windowPattern + `)?$`
+	multiplePattern  = `^[0-9]{1,6}(\.[0-9]{1,6})?x$`
+	amountPattern    = `^[0-9]{1,6}(\.[0-9]{1,6})?x([+-][0-9]{1,9})?$`
 )
 
 // pattern is the schema of text; MinLength refuses the empty text that a pattern of optional parts would admit.

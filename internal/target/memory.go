@@ -128,10 +128,10 @@ func (m *memory) partitions() int {
 func idleTime(l reference.Limit) time.Duration {
 	var idle time.Duration
 	for _, p := range l {
-		if p.Start == reference.StartEmpty || p.Start == reference.StartUnknown || p.Refill == reference.RefillInterval {
+		if p.Start != reference.StartFull && p.Start != "" || p.Refill == reference.RefillInterval {
 			return 0
 		}
-		idle = max(idle, p.Recovery()+p.Rate.Per+p.Ban+p.Tick+time.Second)
+		idle = max(idle, p.Recovery()+p.Rate.Per+p.LongestBan()+p.Tick+time.Second)
 	}
 	return idle
 }

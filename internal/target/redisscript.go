@@ -99,9 +99,8 @@ func scriptedPolicy(p reference.Policy) (scripted, error) {
 	switch p.Algorithm {
 	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket, reference.LeakyBucketQueue:
 		s.source, name, s.view = bucketSource, "bucket", newBucketView(p).view
-		if p.Start == reference.StartEmpty {
-			x = 1
-		}
+		_, level := p.StartLevels()
+		x = p.Full() - level
 		if p.Refill == reference.RefillInterval {
 			y = p.Fill * int64(p.Rate.Per/time.Microsecond)
 		}

@@ -1,11 +1,11 @@
 -- A token bucket, GCRA, leaky bucket or queue: the same limiter. Amounts are in microseconds times n, so that n of them come
 -- back each microsecond and one unit is a window of them.
 --
--- Policy   n, window, full: the most units at once; x: 1 to start empty; y: how much comes back at a time (0: continuously)
+-- Policy   n, window, full: the most units at once; x: the units missing at the start; y: how much comes back at a time (0: continuously)
 -- State    1: how much is taken; 2: what has come back since the last time something was added (below y)
 algorithms.bucket = {
   open = function(p, s)
-    s[1], s[2] = p.x * p.full * p.window, 0
+    s[1], s[2] = p.x * p.window, 0
   end,
 
   advance = function(p, s, now, past)
