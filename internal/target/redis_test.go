@@ -57,6 +57,7 @@ var redisSpecs = []string{
 	"sliding-window-counter,rate=20/60ms",
 	"sliding-window-counter,rate=9/50ms,phase=21ms",
 	"token-bucket,rate=300/s,burst=20,start=empty",
+	"gcra,rate=300/s,burst=20,start=7",
 	"leaky-bucket,rate=300/s,burst=9,refill=interval,fill=7,start=empty",
 	"token-bucket,rate=700/3s,burst=20,refill=interval,fill=30",
 	"gcra,rate=900/7s,burst=11,count=all",

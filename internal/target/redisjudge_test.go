@@ -25,6 +25,7 @@ var judgedSpecs = []string{
 	"gcra,rate=700/3s,burst=7",
 	"leaky-bucket,rate=300/s,burst=9,refill=interval,fill=7",
 	"token-bucket,rate=300/s,burst=20,start=empty",
+	"gcra,rate=300/s,burst=20,start=7",
 	"gcra,rate=300/s,burst=9,ban=11ms",
 	"leaky-bucket-queue,rate=400/s,queue=2",
 	"fixed-window,rate=20/70ms",
