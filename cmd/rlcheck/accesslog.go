@@ -88,6 +88,13 @@ func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit referenc
 	}
 	l.Header.ClockError, l.Header.DriftPPM = f.clockError, f.drift
 	f.shared = f.shared || l.Lossy
+	if limit.Completes() && l.Whole == 0 {
+		lack, mend := fmt.Sprintf("a log of %s does not tell which answers were whole", f.format), "a recording with done_ns"
+		if o.Format == accesslog.Nginx || o.Format == accesslog.NginxJSON {
+			lack, mend = "no line has $request_completion", "$request_completion in the log_format"
+		}
+		e.say.line(endless(lack, mend))
+	}
 	e.logNotes(l, name, f)
 	return l, nil
 }

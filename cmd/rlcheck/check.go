@@ -25,6 +25,8 @@ type checkFlags struct {
 	log                                logFlags
 	// changed tells whether a flag was given, also by the environment; typed, whether it was given by hand.
 	changed, typed func(flag string) bool
+	// ends tells that the end of an answer was read.
+	ends bool
 	// only names the partitions to judge; empty: all.
 	only []string
 }

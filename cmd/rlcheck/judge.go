@@ -49,6 +49,9 @@ func (e *env) judge(name string, f *checkFlags, limit reference.Limit) (*check.J
 	}
 	r := open(in, name, timeline.Options{Columns: f.columns, Outcome: outcome})
 	j, counts, err := judgeStream(r, name, f, limit)
+	if limit.Completes() && !f.ends && err == nil {
+		e.say.line(endless("no observation has done_ns", "done_ns of each"))
+	}
 	if names := r.Ignored(); len(names) > 0 && err == nil {
 		e.say.notef("%s: ignored, since a timeline has no such thing: %s", name, strings.Join(names, ", "))
 	}
@@ -77,6 +80,7 @@ func judgeStream(r *timeline.Reader, name string, f *checkFlags, limit reference
 	s := check.NewStream(limit, h, f.options())
 	at := 0 // the line of the first observation that was refused
 	err = r.Each(func(o *timeline.Observation, line int) bool {
+		f.ends = f.ends || o.Done > 0
 		if f.wants(o.Partition) && s.Observe(o) != nil && at == 0 {
 			at = line // Finish returns the error: what is wrong with the file itself comes first
 		}
@@ -124,6 +128,12 @@ func (e *env) judgeLog(in io.Reader, name string, f *checkFlags, limit reference
 	}
 	j, err := s.Finish()
 	return j, s.Counts(), refused(name, at, err)
+}
+
+// endless says what cannot be shown where no answer has a known end; what would help is behind it.
+func endless(lack, mend string) string {
+	return lack + ": when an answer ended is not known, so that it cannot be shown that too many requests were in flight, or that a " +
+		"charge was late (" + mend + " would tell it)"
 }
 
 // wants tells whether a partition is to be judged.

@@ -84,6 +84,8 @@ type Log struct {
 	Lossy bool
 	// ZoneUnknown tells that times had no zone and were read as UTC.
 	ZoneUnknown bool
+	// Whole counts the answers that are known to have been sent to their last byte: they have a Done.
+	Whole int
 	// Unnamed counts, by status, the answers that are neither admissions nor denials. May be nil.
 	Unnamed map[int]int
 
@@ -106,6 +108,8 @@ type record struct {
 	partition uint32
 	status    uint16
 	outcome   timeline.Outcome
+	// whole tells that the answer ended before to.
+	whole bool
 }
 
 // Len returns the number of requests.

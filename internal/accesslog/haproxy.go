@@ -22,6 +22,8 @@ import (
 // The lag, 100 ms unless told, is for threads that are busy, as for nginx. The other timers are -1 where a request did not
 // get so far, which does not matter here.
 //
+// Where the termination state begins with -- neither side gave up and the answer was sent to its last byte.
+//
 // `capture request header` fields are called capture1, capture2, ...; captured values and the request are escaped as #XX.
 type haproxy struct {
 	widths
@@ -98,7 +100,10 @@ func (h *haproxy) split(line []byte, v values) flaw {
 	if len(timers) != 5 {
 		return flaw{what: "timers " + quote(f[2]), why: "there are five of them"}
 	}
-	v[slotDuration] = bytes.TrimPrefix(timers[4], []byte("+"))
+	var early bool // logged before the end of the answer
+	if v[slotDuration], early = bytes.CutPrefix(timers[4], []byte("+")); !early {
+		v[slotCompletion] = f[7]
+	}
 	if rest, ok = h.capture(rest, v); !ok {
 		return flaw{what: "line " + quote(line), why: "a brace of its captures is not closed: it is cut"}
 	}
@@ -168,5 +173,6 @@ func (h *haproxy) span(v values) (span, flaw) {
 	}
 	end := start.ns + duration.ns
 	const cutOff = 2 * millisecond
-	return span{from: start.ns, to: end + start.step + cutOff + drift(duration.ns) + h.or(usualLag), end: end, local: true}, flaw{}
+	return span{from: start.ns, to: end + start.step + cutOff + drift(duration.ns) + h.or(usualLag), end: end, local: true,
+		whole: ok && bytes.HasPrefix(v[slotCompletion], []byte("--"))}, flaw{}
 }

@@ -55,6 +55,8 @@ type span struct {
 	end int64
 	// local tells that the logged time has no zone.
 	local bool
+	// whole tells that the answer was sent to its last byte, and not after to.
+	whole bool
 }
 
 // flaw is what is wrong with a line; nothing if both what and foreign are empty.
@@ -91,6 +93,7 @@ const (
 	slotEnd
 	slotDuration
 	slotLogger
+	slotCompletion // how the request ended
 	sharedSlots
 )
 

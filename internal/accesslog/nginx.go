@@ -25,6 +25,8 @@ import (
 // several workers share is decided in the order of true time. Without $request_time, a longest duration D must be given;
 // then the beginning is not before end - D.
 //
+// $request_completion, where it is logged, is OK if the answer was sent to its last byte: else a client may have gone before.
+//
 // Values are escaped as \xXX (log_format, escape=default). A request_time from before the clock of the machine was set back
 // is logged as 0.
 type nginx struct {
@@ -47,7 +49,7 @@ const (
 var nginxNames = map[string]slot{
 	"msec": slotMsec, "time_iso8601": slotISO, "time_local": slotCLF, "request_time": slotDuration, "status": slotStatus,
 	"request": slotRequest, "request_method": slotMethod, "request_uri": slotTarget, "uri": slotTarget, "host": slotHost,
-	"http_host": slotHost, "remote_addr": slotAddress, "remote_user": slotUser,
+	"http_host": slotHost, "remote_addr": slotAddress, "remote_user": slotUser, "request_completion": slotCompletion,
 }
 
 func newNginx(o Options, w widths) (layout, *table, error) {
@@ -139,6 +141,7 @@ func (n nginxTimes) span(v values) (span, flaw) {
 		return span{}, f
 	}
 	to := end.ns + end.step + n.or(usualLag)
+	whole := string(v[slotCompletion]) == "OK"
 	duration, ok := decimal(v[slotDuration], second)
 	if v[slotDuration] != nil && !ok {
 		return span{}, flaw{what: "request_time " + quote(v[slotDuration]), why: "a number of seconds belongs here"}
@@ -147,13 +150,13 @@ func (n nginxTimes) span(v values) (span, flaw) {
 		if n.max <= 0 {
 			return span{}, missingDuration("log $request_time, or give --max-duration D, longer than any request took")
 		}
-		return span{from: end.ns - int64(n.max), to: to, end: end.ns}, flaw{}
+		return span{from: end.ns - int64(n.max), to: to, end: end.ns, whole: whole}, flaw{}
 	}
 	from := end.ns - duration.ns
 	if duration.step > millisecond {
 		from -= duration.step // something cut its digits off
 	}
-	return span{from: from, to: to, end: end.ns}, flaw{}
+	return span{from: from, to: to, end: end.ns, whole: whole}, flaw{}
 }
 
 // end reads the finest of the times of the log write.

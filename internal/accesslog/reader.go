@@ -188,11 +188,14 @@ func (r *reader) take(line []byte, number int) flaw {
 	if r.keep == nil && len(r.out.records) == MaxRequests || number > math.MaxUint32 {
 		return flaw{what: fmt.Sprintf("request %d", r.order.n+1), why: "more are not held in memory", mend: "split the log by time", final: true}
 	}
-	rec := record{from: s.from, to: max(s.to, s.from), line: uint32(number), status: uint16(status)}
+	rec := record{from: s.from, to: max(s.to, s.from), line: uint32(number), status: uint16(status), whole: s.whole && status > 0}
 	if status > 0 {
 		if rec.outcome = r.o.Outcome(status); rec.outcome == timeline.Unknown {
 			r.unnamed[status]++
 		}
+	}
+	if rec.whole {
+		r.out.Whole++
 	}
 	r.order.add(rec.from)
 	if !r.whole {

@@ -183,6 +183,9 @@ func (l *Log) fill(o *timeline.Observation, rec *record, partition string) {
 	sent := time.Duration(rec.from - l.zero)
 	*o = timeline.Observation{Arrival: timeline.Arrival{Seq: int(rec.line), Partition: partition, At: sent, Cost: 1},
 		Sent: sent, FirstByte: time.Duration(rec.to - l.zero), Answered: rec.status > 0, Status: int(rec.status), Outcome: rec.outcome}
+	if rec.whole {
+		o.Done = o.FirstByte
+	}
 	if !o.Answered {
 		o.Error = "unanswered"
 	}
