@@ -65,10 +65,11 @@ func (h *history) completions(obs []timeline.Observation, w widening, s stay) {
 			ev.least = s.least
 			ev.e = min(ev.e, done-ev.least)
 		}
-		ev.since = ev.s + ev.least
+		ev.since, ev.by, ev.most = ev.s+ev.least, later(done, s.linger), s.most
 		ev.until = later(ev.e, s.most)
-		if ev.late = done < maxTime && done-ev.s > s.most; ev.late {
-			ev.until = later(done, s.most)
+		if done < maxTime && done-ev.s > s.most {
+			ev.until, ev.most = later(done, s.most), maxTime
+			ev.by = min(ev.by, ev.until)
 		}
 		ev.until = min(ev.until, max(later(done, s.linger), ev.e+ev.least))
 	}

@@ -30,6 +30,11 @@ type exact struct {
 	// costs are the different costs, ascending; class is that of each event.
 	costs []int64
 	class []int8
+	// flights is not nil where the limiter is told of completions; kind is class then, but for what is known of completions, and
+	// kinds their number.
+	*flights
+	kind  []int8
+	kinds int
 	// order are the indices of all events ascending by end, rank where each is in it: what waits is kept by rank.
 	order, rank []int32
 	// begun has, for each denial that was sent, by class, the scaled instant by which it and those after it must be decided,
@@ -105,13 +110,20 @@ func (x *exact) begin(at int64) {
 	}
 	m := x.m.start(at)
 	m.zone.elapse()
-	x.weight = 1 + m.zone.n*m.zone.n/32
+	n := m.zone.n + x.abreast()
+	x.weight = 1 + n*n/32
+	if x.flights != nil {
+		x.weight *= 2
+	}
 	x.cap = max(x.cap/x.weight, min(x.cap, 32))
-	n := &branch{memoryState: m, absorbed: make([]int32, len(x.costs))}
-	n.sums = x.countsOf(m)
-	x.front = newFrontier(&x.lists, func(rank int32) int8 { return x.class[x.order[rank]] }, len(x.costs))
+	b := &branch{memoryState: m, absorbed: make([]int32, len(x.costs))}
+	b.sums = x.countsOf(m)
+	x.front = newFrontier(&x.lists, func(rank int32) int8 { return x.kind[x.order[rank]] }, x.kinds)
+	if x.flights != nil && x.lingers {
+		x.front.by = func(rank int32) int64 { return x.promises[x.of[x.order[rank]]].by }
+	}
 	x.front.cap, x.front.alike = x.cap, x.alike
-	x.front.add(n)
+	x.front.add(b)
 }
 
 // between closes the branches over the instants from one to the last before another, and those that a clock may still show
@@ -147,7 +159,7 @@ func (x *exact) between(from, to int64) {
 func (x *exact) idle() bool {
 	for i := range x.front.spots {
 		for _, n := range x.front.spots[i].branches {
-			if n.spare != 0 || x.deadline(n) < maxTime {
+			if n.spare != 0 || n.timed != 0 || n.loose != 0 || x.deadline(n) < maxTime {
 				return false
 			}
 		}
@@ -174,7 +186,12 @@ func (x *exact) renew(lo int64, first, last int) {
 			if x.deadline(n) < lo {
 				continue
 			}
-			n.zone.limit(0, now, x.lag-lo)
+			if !n.zone.limit(0, now, x.lag-lo) {
+				continue // what is in flight had to be complete
+			}
+			if x.flights != nil {
+				x.loosen(n, lo)
+			}
 			if forget != nil {
 				forget.forget(n.memoryState, lo-x.lag)
 				n.sums = x.countsOf(n.memoryState)
@@ -234,6 +251,9 @@ func (x *exact) deadline(n *branch) int64 {
 			end = min(end, begun[k])
 		}
 	}
+	if x.flights != nil {
+		end = min(end, x.landing(n.undecided))
+	}
 	return end
 }
 
@@ -268,47 +288,61 @@ func (x *exact) decide(n *branch, lo, hi int64) {
 		for d := c; d < len(absorbed); d++ {
 			absorbed[d] = int32(len(x.begun[d]))
 		}
-		x.try(step{n.undecided, absorbed, true, ask{x.costs[c], maxTime}}, m)
+		x.try(step{to: n.undecided, absorbed: absorbed, deny: true, ask: ask{x.costs[c], maxTime}}, m)
 	}
 	x.each(n.refused, func(k int, i int32) {
 		to := n.undecided
 		to.refused = x.lists.without(n.refused, k)
-		x.try(step{to, n.absorbed, true, x.asked(i)}, m)
+		x.try(step{to: to, absorbed: n.absorbed, deny: true, ask: x.asked(i)}, m)
 	})
 	x.each(n.waiting, func(k int, i int32) {
-		if !n.gone {
-			to := n.undecided
-			to.waiting = x.lists.without(n.waiting, k)
-			x.try(step{to, n.absorbed, false, x.asked(i)}, m)
+		if n.gone {
+			return
 		}
+		s := step{to: n.undecided, absorbed: n.absorbed, ask: x.asked(i)}
+		s.to.waiting = x.lists.without(n.waiting, k)
+		if x.flights != nil {
+			s.promise = x.of[i]
+		}
+		x.roomy(s, m)
 	})
 	for c, left := range x.lists.vector(n.spare) {
 		if left == 0 || n.gone {
 			continue
 		}
-		to := n.undecided
-		to.spare = x.lists.more(n.spare, len(x.costs), c, -1)
-		x.try(step{to, n.absorbed, false, ask{x.costs[c], maxTime}}, m)
+		s := step{to: n.undecided, absorbed: n.absorbed, ask: ask{x.costs[c], maxTime}}
+		s.to.spare = x.lists.more(n.spare, len(x.costs), c, -1)
 		if x.counted || x.created { // what was lost may have been denied, and counted
-			x.try(step{to, n.absorbed, true, ask{x.costs[c], maxTime}}, m)
+			s.deny = true
+			x.try(s, m)
+			s.deny = false
 		}
+		if x.flights != nil {
+			s.promise = x.lost[c]
+		}
+		x.roomy(s, m)
+	}
+	if x.flights != nil && !n.gone {
+		x.land(n, m)
 	}
 }
 
 func (x *exact) asked(i int32) ask { return ask{x.h.all[i].cost, x.h.all[i].e * x.scale} }
 
-// each calls f with the first element of each class of a list, and where it is.
+// each calls f with the first element of each kind of a list, and where it is; where those of a kind must be complete by
+// different instants, also with those that must be before all that end first.
 func (x *exact) each(list int32, f func(k int, i int32)) {
 	at := x.lists.at[list]
 	var seen uint64
 	for k := range len(at) / 4 {
 		i := x.order[indexAt(at, k)]
-		if class := uint64(1) << x.class[i]; seen&class == 0 {
-			seen |= class
+		kind := uint64(1) << x.kind[i]
+		if seen&kind == 0 || x.flights != nil && x.lingers && x.sooner(at[:4*k], i) {
 			f(k, i)
-			if len(x.costs) == 1 {
-				return
-			}
+		}
+		seen |= kind
+		if x.kinds == 1 && (x.flights == nil || !x.lingers) {
+			return
 		}
 	}
 }
@@ -319,6 +353,8 @@ type step struct {
 	absorbed []int32
 	deny     bool
 	ask
+	// promise is that of a request that is admitted, where the limiter is told of its completion.
+	promise int32
 }
 
 // try adds the branches after one decision from the memory m, whose present is limited to when it may be made.
@@ -332,6 +368,16 @@ func (x *exact) try(s step, m memoryState) {
 		decide = x.m.deny
 	}
 	states := decide(m.clone(), s.ask)
+	if x.flights != nil && !s.deny && len(states) > 0 && x.enter(&s.to, s.promise) {
+		for i := range states {
+			states[i].zone = states[i].zone.withLast()
+		}
+	}
+	x.keep(s, states)
+}
+
+// keep adds the branches that a step leads to.
+func (x *exact) keep(s step, states []memoryState) {
 	if len(states) > outcomeCap {
 		x.limited = true
 		return
@@ -339,6 +385,9 @@ func (x *exact) try(s step, m memoryState) {
 	x.visited += len(states) / 4 // many are as much work as more decisions
 	for _, after := range states {
 		after.zone.elapse()
+		if x.flights != nil {
+			x.hold(after.zone, s.to)
+		}
 		n := &branch{undecided: s.to, absorbed: s.absorbed, memoryState: after}
 		n.sums = x.countsOf(after)
 		if kept := x.front.add(n); kept != nil {

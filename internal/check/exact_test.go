@@ -120,3 +120,37 @@ func TestPoliciesWithClocksOfTheirOwnAreNotSearchedTogether(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchOfFlightsIsSoundUnderItsCap is the same for limiters that are told of completions.
+func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
+	refuted, left := 0, 0
+	for _, spec := range completionSpecs {
+		limit, err := reference.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewPCG(3, 29))
+		for round := range fewer(80) {
+			known := knownLimit(r, limit)
+			lim, err := reference.NewLimit(known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tl := servedHistory(r, lim, known, 1+r.IntN(10), round%2 == 0)
+			h := newHistory(tl.Observations, widening{}, int64(tl.End()))
+			h.completions(tl.Observations, widening{}, stayOf(known[0]))
+			x := newExact(h, known[0], int64(known[0].PhaseFrom))
+			x.cap, x.alike = 1+round%5, 1+round%2
+			if x.search() == nil {
+				left++
+				continue
+			}
+			if refuted++; explainedServed(t, tl, known) {
+				t.Fatalf("caps %d and %d: refuted, but feasible: %s", x.cap, x.alike, falseAlarmServed(t, tl, known))
+			}
+		}
+	}
+	if refuted < 20 || left < 20 {
+		t.Errorf("%d refuted and %d not: one side was not tried", refuted, left)
+	}
+}

@@ -51,11 +51,31 @@ func (l logModel) newest(cost int64) (index int, ok bool) {
 }
 
 func (l logModel) admit(m memoryState, a ask) []memoryState {
-	i, ok := l.newest(a.cost)
-	if !ok || !m.zone.limit(i, now, -l.window) {
+	if !l.fits(m, a.cost) {
 		return nil
 	}
 	l.remember(m.zone, a.cost)
+	return []memoryState{m}
+}
+
+// fits limits m to where there is room.
+func (l logModel) fits(m memoryState, cost int64) bool {
+	i, ok := l.newest(cost)
+	return ok && m.zone.limit(i, now, -l.window)
+}
+
+func (l logModel) pass(m memoryState, a ask) []memoryState {
+	if l.all {
+		return l.admit(m, a)
+	}
+	return onlyIf(l.fits(m, a.cost), m)
+}
+
+// onlyIf returns m, or nothing.
+func onlyIf(ok bool, m memoryState) []memoryState {
+	if !ok {
+		return nil
+	}
 	return []memoryState{m}
 }
 
@@ -219,12 +239,24 @@ func (f fixedModel) turn(m memoryState) {
 }
 
 func (f fixedModel) admit(m memoryState, a ask) []memoryState {
-	f.turn(m)
-	if !m.zone.limit(load, 0, f.quota-a.cost) {
+	if !f.fits(m, a.cost) {
 		return nil
 	}
 	m.zone.shift(load, a.cost)
 	return []memoryState{m}
+}
+
+// fits limits m to where there is room.
+func (f fixedModel) fits(m memoryState, cost int64) bool {
+	f.turn(m)
+	return m.zone.limit(load, 0, f.quota-cost)
+}
+
+func (f fixedModel) pass(m memoryState, a ask) []memoryState {
+	if f.all {
+		return f.admit(m, a)
+	}
+	return onlyIf(f.fits(m, a.cost), m)
 }
 
 func (f fixedModel) deny(m memoryState, a ask) []memoryState {
@@ -281,24 +313,36 @@ func (c counterModel) admits(m memoryState, cost, left int64) bool {
 
 // admit: the load falls while time passes, so from some instant on there is room.
 func (c counterModel) admit(m memoryState, a ask) []memoryState {
+	if !c.fits(m, a.cost) {
+		return nil
+	}
+	*m.count(inThis) += a.cost
+	return []memoryState{m}
+}
+
+// fits limits m to where there is room.
+func (c counterModel) fits(m memoryState, cost int64) bool {
 	c.turn(m)
 	end := c.earliest(*m.count(windowIndex) + 1)
 	lo, hi := m.zone.present()
-	if !c.admits(m, a.cost, end-hi) {
-		return nil
+	if !c.admits(m, cost, end-hi) {
+		return false
 	}
 	for lo < hi {
-		if mid := lo + (hi-lo)/2; c.admits(m, a.cost, end-mid) {
+		if mid := lo + (hi-lo)/2; c.admits(m, cost, end-mid) {
 			hi = mid
 		} else {
 			lo = mid + 1
 		}
 	}
-	if !m.zone.limit(0, now, -lo) {
-		return nil
+	return m.zone.limit(0, now, -lo)
+}
+
+func (c counterModel) pass(m memoryState, a ask) []memoryState {
+	if c.all {
+		return c.admit(m, a)
 	}
-	*m.count(inThis) += a.cost
-	return []memoryState{m}
+	return onlyIf(c.fits(m, a.cost), m)
 }
 
 // deny: only before there is room.

@@ -9,6 +9,8 @@ type undecided struct {
 	waiting, refused int32
 	// spare are the numbers of unknown requests of each class that were sent and are not used as admissions.
 	spare int32
+	// timed and loose are the requests in flight, by their promises; see flights.
+	timed, loose int32
 }
 
 // branch is a state of an exact search.
@@ -24,10 +26,10 @@ type branch struct {
 	gone bool
 }
 
-// place is what branches have in common of which one may hold the other: the counts of the limiter and how many requests
-// wait. Which they are may differ.
+// place is what branches have in common of which one may hold the other: the counts of the limiter, what is in flight, and
+// how many requests wait. Which they are may differ.
 type place struct {
-	waiting, refused, sums int32
+	waiting, refused, sums, timed, loose int32
 }
 
 // frontier is a set of branches of which none holds another, in the order in which their places were first added.
@@ -41,6 +43,8 @@ type frontier struct {
 	// class is that of the request of a rank, one of so many classes.
 	class   func(rank int32) int8
 	classes int
+	// by is when that request must be complete; nil where all of a class are alike in that.
+	by func(rank int32) int64
 }
 
 // spot is the branches at one place.
@@ -73,7 +77,7 @@ func (f *frontier) empty() bool { return len(f.spots) == 0 }
 
 // at returns the spot of a branch.
 func (f *frontier) at(n *branch) *spot {
-	p := place{int32(len(f.lists.at[n.waiting])), int32(len(f.lists.at[n.refused])), n.sums}
+	p := place{int32(len(f.lists.at[n.waiting])), int32(len(f.lists.at[n.refused])), n.sums, n.timed, n.loose}
 	i, ok := f.index[p]
 	if !ok {
 		i = int32(len(f.spots))
@@ -160,13 +164,13 @@ func (f *frontier) later(one, other int32) bool {
 		return true
 	}
 	a, b := f.lists.at[one], f.lists.at[other]
-	if f.classes == 1 {
+	if f.classes == 1 && f.by == nil {
 		return notBefore(a, b)
 	}
 	for c := range f.classes {
 		i, j := f.next(a, 0, int8(c)), f.next(b, 0, int8(c))
 		for i < len(a)/4 && j < len(b)/4 {
-			if indexAt(a, i) < indexAt(b, j) {
+			if indexAt(a, i) < indexAt(b, j) || !f.stays(indexAt(a, i), indexAt(b, j)) {
 				return false
 			}
 			i, j = f.next(a, i+1, int8(c)), f.next(b, j+1, int8(c))
@@ -177,6 +181,9 @@ func (f *frontier) later(one, other int32) bool {
 	}
 	return true
 }
+
+// stays tells whether the request of one rank may be complete as late as that of another.
+func (f *frontier) stays(one, other int32) bool { return f.by == nil || f.by(one) >= f.by(other) }
 
 // next returns the first element of a list from k on that is of a class.
 func (f *frontier) next(list string, k int, class int8) int {
@@ -249,7 +256,10 @@ func (f *frontier) latest(one, other int32) (list int32, ok bool) {
 	for c := range f.classes {
 		i, j := f.next(a, 0, int8(c)), f.next(b, 0, int8(c))
 		for i < len(a)/4 && j < len(b)/4 {
-			ranks = append(ranks, max(indexAt(a, i), indexAt(b, j)))
+			last, first := max(indexAt(a, i), indexAt(b, j)), min(indexAt(a, i), indexAt(b, j))
+			if ranks = append(ranks, last); !f.stays(last, first) {
+				return 0, false
+			}
 			i, j = f.next(a, i+1, int8(c)), f.next(b, j+1, int8(c))
 		}
 		if i < len(a)/4 || j < len(b)/4 {
@@ -290,7 +300,7 @@ func (l *lists) forget(spots []spot) {
 	*l = newLists()
 	for i := range spots {
 		for _, n := range spots[i].branches {
-			for _, id := range []*int32{&n.waiting, &n.refused, &n.spare, &n.sums} {
+			for _, id := range []*int32{&n.waiting, &n.refused, &n.spare, &n.sums, &n.timed, &n.loose} {
 				*id = l.id([]byte(old[*id]))
 			}
 		}
@@ -325,6 +335,11 @@ func (l *lists) with(list, v int32) int32 {
 		l.added[key] = id
 	}
 	return id
+}
+
+// then returns the list with v at its end.
+func (l *lists) then(list, v int32) int32 {
+	return l.id(append([]byte(l.at[list]), byte(v>>24), byte(v>>16), byte(v>>8), byte(v)))
 }
 
 // without returns the list without its element k.

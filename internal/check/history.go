@@ -23,10 +23,9 @@ type event struct {
 	from int64
 	// since and until are when it is complete at the earliest and at the latest, where the policy asks for that: see stay.
 	since, until int64
-	// late tells that it took longer than the policy says.
-	late bool
-	// least is the least time from its decision until then.
-	least int64
+	// least and most are the least and the most time from its decision until then, by is when it must be, whenever it was
+	// decided; of both the last are maxTime where they are not known.
+	least, most, by int64
 }
 
 // history is one partition as the bounds see it. Every slice may be empty.

@@ -63,6 +63,10 @@ func newModel(p reference.Policy, from, to int64, costs []int64) model {
 	if m == nil || p.Count == reference.CountOwn {
 		return nil
 	}
+	if p.Charge == reference.ChargeCompletion {
+		p.Count, p.Charge = reference.CountAll, reference.ChargeDecision
+		return chargedModel{m, algorithmModel(p, from, to, costs)}
+	}
 	if p.TTL > 0 {
 		m = ttlModel{m, int64(p.TTL) * m.traits().scale, int64(max(p.TTL, p.TTLTo)) * m.traits().scale}
 	}
@@ -74,6 +78,8 @@ func newModel(p reference.Policy, from, to int64, costs []int64) model {
 
 func algorithmModel(p reference.Policy, from, to int64, costs []int64) model {
 	switch p.Algorithm {
+	case reference.Concurrency:
+		return newPlacesModel(p)
 	case reference.SlidingWindowLog:
 		return newLogModel(p, costs)
 	case reference.FixedWindow:

@@ -132,6 +132,22 @@ func (b bucketModel) admit(m memoryState, a ask) []memoryState {
 	return out
 }
 
+// pass creates the bucket, if it is not there; where denied requests are counted it takes what it costs.
+func (b bucketModel) pass(m memoryState, a ask) []memoryState {
+	switch {
+	case a.cost > b.burst:
+		return nil
+	case b.all:
+		return b.admit(m, ask{a.cost, maxTime}) // it is not waited for
+	}
+	var out []memoryState
+	room := (b.burst - a.cost) * b.per
+	for _, m := range b.created(m, 0, room) {
+		out = append(out, onlyIf(m.zone.limit(tat, now, floorDiv(room-b.rest(m), b.n)), m)...)
+	}
+	return out
+}
+
 // released bounds the turn of a request that a queue admits: TAT - undelayed*T, or the present.
 func (b bucketModel) released(m memoryState, end int64) bool {
 	return !b.queued || end == maxTime || m.zone.limit(tat, 0, end+b.late+floorDiv(b.undelayed*b.per-b.rest(m), b.n))

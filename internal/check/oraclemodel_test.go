@@ -7,9 +7,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// memory is what a machine remembers of a partition: up to four numbers whose meaning is its own. Times in it are
+// memory is what a machine remembers of a partition: a few numbers whose meaning is its own. Times in it are
 // absolute, so that waiting changes nothing.
-type memory [4]int64
+type memory [8]int64
 
 // machine is a limiter written once more from its definition, for small numbers: the oracle steps through it millions of
 // times. It shares no code with the bounds nor with internal/reference; TestOracleAgreesWithThePlainOne holds it against
@@ -26,6 +26,8 @@ type machine interface {
 	counts() bool
 	// settle returns a memory that no request at or after t can tell from m, the same for as many as is easily seen.
 	settle(m memory, t int64) memory
+	// width is how many numbers it remembers.
+	width() int
 }
 
 // unborn marks a memory without a past.
@@ -41,6 +43,8 @@ type tats struct {
 	// undelayed places of a queue are let through at once.
 	undelayed int64
 }
+
+func (tats) width() int { return 1 }
 
 func (b tats) newborn() memory { return memory{unborn} }
 
@@ -88,6 +92,8 @@ type batches struct {
 	all                 bool
 }
 
+func (batches) width() int { return 3 }
+
 func (b batches) newborn() memory { return memory{unborn} }
 
 func (b batches) at(m memory, t int64) memory {
@@ -128,6 +134,8 @@ type units struct {
 
 // before is a time before any that a log remembers, negated.
 const before = 32
+
+func (units) width() int { return 1 }
 
 func (l units) newborn() memory { return memory{} }
 
@@ -171,6 +179,8 @@ type fixedCount struct {
 	first, all         bool
 }
 
+func (fixedCount) width() int { return 2 }
+
 func (f fixedCount) newborn() memory { return memory{unborn} }
 
 func (f fixedCount) at(m memory, t int64) memory {
@@ -211,6 +221,8 @@ type twoCounts struct {
 	first, all         bool
 	rounding           reference.Rounding
 }
+
+func (twoCounts) width() int { return 3 }
 
 func (c twoCounts) newborn() memory { return memory{unborn} }
 
@@ -281,61 +293,74 @@ func (c twoCounts) settle(m memory, t int64) memory {
 	return c.at(m, t)
 }
 
-// punishes denies for a time after a denial; word 3 is 1 + when the ban ends.
+// punishes denies for a time after a denial; its word, behind those of the machine inside, is 1 + when the ban ends.
 type punishes struct {
 	machine
 	ban int64
 }
 
+func (b punishes) width() int { return b.machine.width() + 1 }
+
 func (b punishes) admits(m memory, t, cost int64) bool {
-	return t >= m[3]-1 && b.machine.admits(m, t, cost)
+	until, m := own(b.machine, m)
+	return t >= until-1 && b.machine.admits(m, t, cost)
 }
 
 func (b punishes) after(m memory, t, cost int64, allow bool) memory {
-	if t < m[3]-1 {
+	until, inside := own(b.machine, m)
+	if t < until-1 {
 		return m
 	}
-	var until int64
-	if !b.machine.admits(m, t, cost) {
+	until = 0
+	if !b.machine.admits(inside, t, cost) {
 		until = 1 + t + b.ban
 	}
-	m = b.machine.after(m, t, cost, allow)
-	m[3] = until
-	return m
+	return with(b.machine, b.machine.after(inside, t, cost, allow), until)
 }
 
 func (punishes) counts() bool { return true }
 
 func (b punishes) settle(m memory, t int64) memory {
-	until := m[3]
+	until, m := own(b.machine, m)
 	if t >= until-1 {
 		until = 0
 	}
-	m = b.machine.settle(m, t)
-	m[3] = until
+	return with(b.machine, b.machine.settle(m, t), until)
+}
+
+// own divides the memory of a machine around another into its word and the memory of that.
+func own(inside machine, m memory) (word int64, rest memory) {
+	word = m[inside.width()]
+	m[inside.width()] = 0
+	return word, m
+}
+
+// with puts the two together.
+func with(inside machine, m memory, word int64) memory {
+	m[inside.width()] = word
 	return m
 }
 
-// forgets has no memory of a partition that was not asked for as long as ttl; word 3 is 1 + the time of the last request.
+// forgets has no memory of a partition that was not asked for as long as ttl; its word is 1 + the time of the last request.
 type forgets struct {
 	machine
 	ttl int64
 }
 
+func (f forgets) width() int { return f.machine.width() + 1 }
+
 func (f forgets) at(m memory, t int64) memory {
-	if m[3] == 0 || t-(m[3]-1) >= f.ttl {
+	last, m := own(f.machine, m)
+	if last == 0 || t-(last-1) >= f.ttl {
 		return f.newborn()
 	}
-	m[3] = 0
 	return m
 }
 
 func (f forgets) admits(m memory, t, cost int64) bool { return f.machine.admits(f.at(m, t), t, cost) }
 
 func (f forgets) after(m memory, t, cost int64, allow bool) memory {
-	m = f.machine.after(f.at(m, t), t, cost, allow)
-	m[3] = 1 + t
-	return m
+	return with(f.machine, f.machine.after(f.at(m, t), t, cost, allow), 1+t)
 }
 
 func (f forgets) delay(m memory, t int64) int64 { return f.machine.delay(f.at(m, t), t) }
@@ -343,40 +368,39 @@ func (f forgets) delay(m memory, t int64) int64 { return f.machine.delay(f.at(m,
 func (forgets) counts() bool { return true }
 
 func (f forgets) settle(m memory, t int64) memory {
-	last := m[3]
+	last, m := own(f.machine, m)
 	if last == 0 || t-(last-1) >= f.ttl {
 		return f.newborn()
 	}
-	m[3] = 0
-	m = f.machine.settle(m, t)
-	m[3] = last
-	return m
+	return with(f.machine, f.machine.settle(m, t), last)
 }
 
 // stale reads a clock that may stand still for as long as lag: at t it shows an instant of [t-lag, t], and never runs
-// backwards. Word 3 is 1 + what it showed last. A clock that ticks is one of these, whatever its phase, and so is one that
+// backwards. Its word is 1 + what it showed last. A clock that ticks is one of these, whatever its phase, and so is one that
 // is read once for several requests.
 type stale struct {
 	machine
 	lag int64
 }
 
-// earliest returns the earliest instant that the clock may show at t.
-func (c stale) earliest(m memory, t int64) int64 { return max(t-c.lag, m[3]-1) }
+func (c stale) width() int { return c.machine.width() + 1 }
 
-// shows returns the memory for a clock that showed the instant.
-func (c stale) shows(m memory, reading int64) memory {
-	m[3] = 1 + reading
-	return m
+// earliest returns the earliest instant that the clock may show at t.
+func (c stale) earliest(m memory, t int64) int64 {
+	shown, _ := own(c.machine, m)
+	return max(t-c.lag, shown-1)
 }
 
+// shows returns the memory for a clock that showed the instant.
+func (c stale) shows(m memory, reading int64) memory { return with(c.machine, m, 1+reading) }
+
 func (c stale) admits(m memory, reading, cost int64) bool {
-	m[3] = 0
+	_, m = own(c.machine, m)
 	return c.machine.admits(m, reading, cost)
 }
 
 func (c stale) after(m memory, reading, cost int64, allow bool) memory {
-	m[3] = 0
+	_, m = own(c.machine, m)
 	return c.shows(c.machine.after(m, reading, cost, allow), reading)
 }
 
@@ -384,7 +408,7 @@ func (c stale) newborn() memory { return c.shows(c.machine.newborn(), unborn) }
 
 func (c stale) settle(m memory, t int64) memory {
 	from := c.earliest(m, t)
-	m[3] = 0
+	_, m = own(c.machine, m)
 	return c.shows(c.machine.settle(m, from), from)
 }
 
@@ -397,40 +421,45 @@ func (o owns) after(m memory, t, cost int64, _ bool) memory {
 	return o.machine.after(m, t, cost, o.machine.admits(m, t, cost))
 }
 
-// pair is two machines of two words each that must both admit.
+// pair is two machines that must both admit; the words of the second come after those of the first.
 type pair struct{ a, b machine }
 
-func halves(m memory) (a, b memory) { return memory{m[0], m[1]}, memory{m[2], m[3]} }
+func (p pair) width() int { return p.a.width() + p.b.width() }
 
-func whole(a, b memory) memory {
-	if a[2] != 0 || a[3] != 0 || b[2] != 0 || b[3] != 0 {
-		panic("a machine of a pair has two words")
-	}
-	return memory{a[0], a[1], b[0], b[1]}
+func (p pair) halves(m memory) (a, b memory) {
+	n := p.a.width()
+	copy(a[:n], m[:])
+	copy(b[:p.b.width()], m[n:])
+	return a, b
 }
 
-func (p pair) newborn() memory { return whole(p.a.newborn(), p.b.newborn()) }
+func (p pair) whole(a, b memory) memory {
+	copy(a[p.a.width():], b[:p.b.width()])
+	return a
+}
+
+func (p pair) newborn() memory { return p.whole(p.a.newborn(), p.b.newborn()) }
 
 func (p pair) admits(m memory, t, cost int64) bool {
-	a, b := halves(m)
+	a, b := p.halves(m)
 	return p.a.admits(a, t, cost) && p.b.admits(b, t, cost)
 }
 
 func (p pair) after(m memory, t, cost int64, allow bool) memory {
-	a, b := halves(m)
-	return whole(p.a.after(a, t, cost, allow), p.b.after(b, t, cost, allow))
+	a, b := p.halves(m)
+	return p.whole(p.a.after(a, t, cost, allow), p.b.after(b, t, cost, allow))
 }
 
 func (p pair) delay(m memory, t int64) int64 {
-	a, b := halves(m)
+	a, b := p.halves(m)
 	return max(p.a.delay(a, t), p.b.delay(b, t))
 }
 
 func (p pair) counts() bool { return p.a.counts() || p.b.counts() }
 
 func (p pair) settle(m memory, t int64) memory {
-	a, b := halves(m)
-	return whole(p.a.settle(a, t), p.b.settle(b, t))
+	a, b := p.halves(m)
+	return p.whole(p.a.settle(a, t), p.b.settle(b, t))
 }
 
 // machineOf returns the machine of a policy: with one phase, and with birth units times per in use when it is created.
@@ -456,11 +485,14 @@ func machineOf(t *testing.T, p reference.Policy, phase, birth int64) machine {
 		if p.Refill == reference.RefillInterval {
 			m = batches{p.Rate.N, per, p.Burst, p.Fill, p.Burst - birth/per, all}
 		}
+	case reference.Concurrency:
+		return seats{p.Rate.N}
 	default:
 		t.Fatalf("no machine for %s", p.Algorithm)
 	}
-	if p.Count == reference.CountOwn {
-		m = owns{m}
+	if p.Charge == reference.ChargeCompletion {
+		p.Charge, p.Count = "", reference.CountAll
+		m = charges{m, machineOf(t, p, phase, birth)}
 	}
 	if p.TTL > 0 {
 		m = forgets{m, int64(p.TTL)}
@@ -471,8 +503,11 @@ func machineOf(t *testing.T, p reference.Policy, phase, birth int64) machine {
 	if p.Tick > 0 {
 		m = stale{m, int64(p.Tick)}
 	}
-	if p.Ban > 0 && p.TTL > 0 || p.Ban > 0 && p.Tick > 0 || p.TTL > 0 && p.Tick > 0 {
-		t.Fatalf("%s: the last word of its memory is taken twice", p)
+	if p.Count == reference.CountOwn {
+		m = owns{m}
+	}
+	if m.width() > len(memory{}) {
+		t.Fatalf("%s: too much to remember", p)
 	}
 	return m
 }

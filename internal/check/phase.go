@@ -167,9 +167,6 @@ func (s *search) judge(b cell) (refutation, bool) {
 	if s.quick || ranged(b.policy) || !s.single(b.phases) || s.mode != "" && s.mode != Exact {
 		return refutation{}, false
 	}
-	if b.policy.Completes() {
-		return s.divided(bd)
-	}
 	for i, h := range s.group.parts {
 		if s.steps > stepBudget {
 			s.capped = true
@@ -191,8 +188,8 @@ func (s *search) single(b phases) bool {
 	if b.from == b.to {
 		return true
 	}
-	if s.policy.PerTo > 0 {
-		return false
+	if s.policy.PerTo > 0 || s.policy.Completes() {
+		return false // when a charge is made depends on when the request was decided
 	}
 	i, _ := slices.BinarySearch(s.turns, b.from+1)
 	return s.policy.Algorithm == reference.FixedWindow && (i == len(s.turns) || s.turns[i] > b.to)

@@ -22,10 +22,21 @@ type productPart struct {
 	changes bool
 }
 
-// passing is a model whose memory changes otherwise than by admit where it would admit a request that another limiter
-// denies.
+// passing is a model that says what becomes of its memory where it would admit a request which does not count as admitted:
+// another limiter denies it, or it is charged when it is complete.
 type passing interface {
 	pass(m memoryState, a ask) []memoryState
+}
+
+// passed returns the states in which a model would admit a request that does not count as admitted, or more of them.
+func passed(by model, m memoryState, a ask) []memoryState {
+	if p, ok := by.(passing); ok {
+		return p.pass(m, a)
+	}
+	if by.traits().counted {
+		return by.admit(m, a)
+	}
+	return []memoryState{m}
 }
 
 // newProduct returns the exact model of a limit with one phase for each policy, for recordings that end by a time in
@@ -44,7 +55,10 @@ func newProduct(limit reference.Limit, at []int64, costs []int64, end int64) mod
 		if m == nil || m.traits().created || pol.Ban > 0 || pol.TTL > 0 {
 			return nil // a request that another one denies changes such a memory in a way of its own
 		}
-		p.parts = append(p.parts, productPart{model: m, changes: own || m.traits().counted})
+		if own {
+			m = ownModel{m}
+		}
+		p.parts = append(p.parts, productPart{model: m, changes: m.traits().counted})
 	}
 	if !p.align(limit, end) {
 		return nil
@@ -170,7 +184,7 @@ func (p product) admit(m memoryState, a ask) []memoryState {
 // deny: at least one of the parts denies. Those that a denied request may change are divided into those that deny and those
 // that would admit; if none of them denies, one of the others does.
 func (p product) deny(m memoryState, a ask) []memoryState {
-	denied, passed := []memoryState(nil), []memoryState{m}
+	denied, would := []memoryState(nil), []memoryState{m}
 	deny := func(part productPart, states []memoryState) []memoryState {
 		return part.through(states, func(m memoryState) []memoryState { return part.model.deny(m.clone(), a) })
 	}
@@ -178,17 +192,13 @@ func (p product) deny(m memoryState, a ask) []memoryState {
 		if !part.changes {
 			continue
 		}
-		pass := part.model.admit
-		if other, ok := part.model.(passing); ok {
-			pass = other.pass
-		}
-		now := append(deny(part, passed), deny(part, denied)...)
-		through := func(m memoryState) []memoryState { return pass(m, ask{a.cost, maxTime}) } // it is not waited for
-		denied, passed = append(now, part.through(denied, through)...), part.through(passed, through)
+		now := append(deny(part, would), deny(part, denied)...)
+		pass := func(m memoryState) []memoryState { return passed(part.model, m, ask{a.cost, maxTime}) } // it is not waited for
+		denied, would = append(now, part.through(denied, pass)...), part.through(would, pass)
 	}
 	for _, part := range p.parts {
 		if !part.changes {
-			denied = append(denied, deny(part, passed)...)
+			denied = append(denied, deny(part, would)...)
 		}
 	}
 	return denied
@@ -211,4 +221,31 @@ func (p product) forget(m memoryState, lo int64) {
 			f.forget(part.seen(m), lo)
 		}
 	}
+}
+
+// complete tells all parts that are told of completions.
+func (p product) complete(m memoryState, a ask) []memoryState {
+	states := []memoryState{m}
+	for _, part := range p.parts {
+		if t, ok := part.model.(teller); ok {
+			states = part.through(states, func(m memoryState) []memoryState { return t.complete(m, a) })
+		}
+	}
+	return states
+}
+
+// short: any part lacks places.
+func (p product) short(m memoryState, cost int64) bool {
+	return slices.ContainsFunc(p.parts, func(part productPart) bool {
+		t, ok := part.model.(teller)
+		return ok && t.short(part.seen(m), cost)
+	})
+}
+
+// eager: any part is.
+func (p product) eager() bool {
+	return slices.ContainsFunc(p.parts, func(part productPart) bool {
+		t, ok := part.model.(teller)
+		return ok && t.eager()
+	})
 }

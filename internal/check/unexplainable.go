@@ -72,7 +72,7 @@ func newExact(h *history, p reference.Policy, phase int64) *exact {
 
 // newExactBy is newExact for several policies that must all admit, each with one phase.
 func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
-	if len(h.all) == 0 || len(h.all) > exactLimit || slices.ContainsFunc(limit, reference.Policy.Completes) {
+	if len(h.all) == 0 || len(h.all) > exactLimit {
 		return nil
 	}
 	if len(limit) > 1 && h.lag > 0 {
@@ -100,6 +100,13 @@ func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
 		x.gap = x.scale
 	}
 	x.lag = h.lag * x.scale
+	x.kind, x.kinds = x.class, len(x.costs)
+	if t, ok := x.m.(teller); ok && limit.Completes() {
+		x.flights = newFlights(t, x.h, x.scale, x.costs, x.class)
+		if x.kind, x.kinds = x.kindsOf(); x.kind == nil {
+			return nil
+		}
+	}
 	return x
 }
 

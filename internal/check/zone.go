@@ -130,6 +130,37 @@ func (z zone) withFirst() zone {
 	return out
 }
 
+// withLast returns z with one more variable behind all others, which is now.
+func (z zone) withLast() zone {
+	out := zone{n: z.n + 1, at: make([]int64, (z.n+1)*(z.n+1)), skip: z.skip}
+	for i := range out.n {
+		for j := range out.n {
+			a, b := i, j
+			if i == z.n {
+				a = now
+			}
+			if j == z.n {
+				b = now
+			}
+			out.at[i*out.n+j] = z.at[a*z.n+b]
+		}
+	}
+	return out
+}
+
+// drop returns z without its variable at index i, of all.
+func (z zone) drop(i int) zone {
+	out := zone{n: z.n - 1, at: make([]int64, 0, (z.n-1)*(z.n-1)), skip: z.skip}
+	for a := range z.n {
+		for b := range z.n {
+			if a != i && b != i {
+				out.at = append(out.at, z.at[a*z.n+b])
+			}
+		}
+	}
+	return out
+}
+
 // shift adds c to x_i.
 func (z zone) shift(i int, c int64) {
 	i = z.index(i)

@@ -1,0 +1,307 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// teller is a model that is told when a request that it admitted is complete.
+type teller interface {
+	// complete returns the states after a request of the cost is complete.
+	complete(m memoryState, a ask) []memoryState
+	// short tells whether an admission lacks nothing but places that requests in flight may give back.
+	short(m memoryState, cost int64) bool
+	// eager: it matters when a request is complete, also where nobody needs its place.
+	eager() bool
+}
+
+// promise is what is known of the time from the decision d on a request to its completion c, scaled:
+//
+//	d + least <= c <= d + most,  c <= by
+//
+// most and by are maxTime where they are not known.
+type promise struct{ cost, least, most, by int64 }
+
+// flights is what an exact search knows of the requests in flight: those that were admitted and are not complete. In a
+// branch they are two lists of promises. Of those that are timed the zone has the time of the decision as one of its last
+// variables, in the order of the decisions. Those that are loose may be complete at any time, until an instant that does
+// not depend on their decision.
+//
+// Where a completion does nothing but give back a place, it may as well come only when an admission needs the place, or at
+// the last moment: till then it is in nobody's way, and explains denials. Which one gives back its place may as well be
+// the one that must do so first, if it can (exchange the two).
+type flights struct {
+	teller
+	// promises ascend by cost, then by `by`; of is that of each event, lost that of a request of each class of costs that has no
+	// answer, loosened that of one that has become loose.
+	promises []promise
+	of, lost []int32
+	loosened []int32
+	// lingers: requests alike must be complete by different instants.
+	lingers bool
+}
+
+// newFlights returns the flights of h under limiters that are told of completions; class is the class of costs of each event.
+func newFlights(t teller, h *history, scale int64, costs []int64, class []int8) *flights {
+	f := &flights{teller: t}
+	far := maxTime / 8 / scale
+	scaled := func(d int64) int64 {
+		if d > far {
+			return maxTime
+		}
+		return d * scale
+	}
+	of := make([]promise, len(h.all))
+	lost := make([]promise, len(costs))
+	for c := range lost {
+		lost[c] = promise{cost: costs[c], by: maxTime}
+	}
+	for i, ev := range h.all {
+		of[i] = promise{ev.cost, min(ev.least, far) * scale, scaled(ev.most), scaled(max(ev.by, ev.e+ev.least))}
+		switch ev.outcome {
+		case timeline.Unknown: // which of them was admitted is not told apart
+			lost[class[i]].most = max(lost[class[i]].most, of[i].most)
+			of[i] = promise{cost: ev.cost, most: maxTime, by: maxTime}
+		case timeline.Denied:
+			of[i] = promise{cost: ev.cost, most: maxTime, by: maxTime}
+		}
+	}
+	all := slices.Concat(of, lost)
+	for _, p := range all {
+		all = append(all, p.loose())
+	}
+	slices.SortFunc(all, func(a, b promise) int {
+		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.by, b.by), cmp.Compare(a.least, b.least), cmp.Compare(a.most, b.most))
+	})
+	f.promises = slices.Compact(all)
+	f.of, f.lost = f.indices(of), f.indices(lost)
+	loosened := make([]promise, len(f.promises))
+	for i, p := range f.promises {
+		loosened[i] = p.loose()
+		f.lingers = f.lingers || p.by < maxTime
+	}
+	f.loosened = f.indices(loosened)
+	return f
+}
+
+func (p promise) loose() promise { return promise{cost: p.cost, most: maxTime, by: p.by} }
+
+// timed: its completion depends on its decision.
+func (p promise) timed() bool { return p.least > 0 || p.most < maxTime }
+
+// before tells whether a request of p that was decided no later than one of q may be complete whenever that may, and must
+// be no later.
+func (p promise) before(q promise) bool {
+	return p.cost == q.cost && p.least <= q.least && p.most <= q.most && p.by <= q.by
+}
+
+// indices returns where each of some promises is in f.promises.
+func (f *flights) indices(list []promise) []int32 {
+	at := make(map[promise]int32, len(f.promises))
+	for i, p := range f.promises {
+		at[p] = int32(i)
+	}
+	out := make([]int32, len(list))
+	for i, p := range list {
+		out[i] = at[p]
+	}
+	return out
+}
+
+// kindsOf divides the events into kinds that are interchangeable but for their ends: alike in cost and promise. It returns
+// that of each event, and how many there are.
+func (f *flights) kindsOf() (kind []int8, kinds int) {
+	kind = make([]int8, len(f.of))
+	index := map[promise]int8{}
+	for i, k := range f.of {
+		p := f.promises[k]
+		p.by = 0
+		if _, ok := index[p]; !ok {
+			if len(index) == classCap {
+				return nil, 0
+			}
+			index[p] = int8(len(index))
+		}
+		kind[i] = index[p]
+	}
+	return kind, len(index)
+}
+
+// enter adds an admitted request to what is in flight, and tells whether it is timed.
+func (x *exact) enter(u *undecided, promise int32) (timed bool) {
+	if timed = x.promises[promise].timed(); timed {
+		u.timed = x.lists.then(u.timed, promise)
+	} else {
+		u.loose = x.lists.with(u.loose, promise)
+	}
+	return timed
+}
+
+// hold limits the present of a zone to before the requests in flight must be complete.
+func (x *exact) hold(z zone, u undecided) {
+	at := x.lists.at[u.timed]
+	for k := range len(at) / 4 {
+		if p := x.promises[indexAt(at, k)]; p.most < maxTime {
+			z.limit(now, z.n-len(at)/4+k, p.most+x.lag)
+		}
+	}
+}
+
+// loosen makes those requests in flight loose that may be complete at the scaled instant lo, and of which nothing else
+// depends on their decision.
+func (x *exact) loosen(n *branch, lo int64) {
+	for k := 0; k < len(x.lists.at[n.timed])/4; k++ {
+		at := x.lists.at[n.timed]
+		id := indexAt(at, k)
+		i := n.zone.n - len(at)/4 + k
+		if p := x.promises[id]; p.most < maxTime || n.zone.at[i*n.zone.n] > lo-p.least {
+			continue
+		}
+		n.zone = n.zone.drop(i)
+		n.timed = x.lists.without(n.timed, k)
+		n.loose = x.lists.with(n.loose, x.loosened[id])
+		k--
+	}
+}
+
+// landing returns by when the first of the requests in flight must be complete, whenever it was decided.
+func (x *exact) landing(u undecided) int64 {
+	end := maxTime
+	for _, list := range [2]int32{u.timed, u.loose} {
+		at := x.lists.at[list]
+		for k := range len(at) / 4 {
+			end = min(end, x.promises[indexAt(at, k)].by)
+		}
+	}
+	return end
+}
+
+// flight is one of the requests in flight: element k of the one list or the other.
+type flight struct {
+	k     int
+	timed bool
+	promise
+}
+
+// next returns the requests in flight of which none may as well be complete after another one.
+func (x *exact) next(u undecided) []flight {
+	var out []flight
+	loose := x.lists.at[u.loose]
+	for k := range len(loose) / 4 {
+		if p := x.promises[indexAt(loose, k)]; len(out) == 0 || out[len(out)-1].cost != p.cost {
+			out = append(out, flight{k, false, p})
+		}
+	}
+	at := x.lists.at[u.timed]
+	for k := range len(at) / 4 {
+		one := flight{k, true, x.promises[indexAt(at, k)]}
+		if !slices.ContainsFunc(out, func(f flight) bool { return f.before(one.promise) }) {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// landed returns what is left in flight once one of the requests is complete at the present of m, and the memories then.
+func (x *exact) landed(u undecided, m memoryState, f flight) (undecided, []memoryState) {
+	m = m.clone()
+	at := m.zone.n - len(x.lists.at[u.timed])/4 + f.k
+	if f.timed && !m.zone.limit(at, now, x.lag-f.least) {
+		return u, nil
+	}
+	states := x.complete(m, ask{f.cost, maxTime})
+	if !f.timed {
+		u.loose = x.lists.without(u.loose, f.k)
+		return u, states
+	}
+	for i := range states {
+		states[i].zone = states[i].zone.drop(at)
+	}
+	u.timed = x.lists.without(u.timed, f.k)
+	return u, states
+}
+
+// land adds the branches after one completion from n: any, or one that is at its last moment.
+func (x *exact) land(n *branch, m memoryState) {
+	for _, f := range x.next(n.undecided) {
+		for _, last := range x.moments(n.undecided, m, f) {
+			u, states := x.landed(n.undecided, last, f)
+			x.keep(step{to: u, absorbed: n.absorbed}, states)
+		}
+	}
+}
+
+// moments returns m with the present at the times at which a request may as well be complete for no other one's sake.
+func (x *exact) moments(u undecided, m memoryState, f flight) []memoryState {
+	if x.eager() {
+		return []memoryState{m}
+	}
+	var out []memoryState
+	if last := m.clone(); f.by < maxTime && last.zone.limit(0, now, -f.by) {
+		out = append(out, last)
+	}
+	if f.most < maxTime {
+		at := m.zone.n - len(x.lists.at[u.timed])/4 + f.k
+		if last := m.clone(); last.zone.limit(at, now, -f.most-x.lag) {
+			out = append(out, last)
+		}
+	}
+	return out
+}
+
+// roomy is try for an admission, with each way to have a place for it: which requests in flight give theirs back.
+func (x *exact) roomy(s step, m memoryState) {
+	if x.flights == nil || x.eager() || !x.short(m, s.cost) {
+		x.try(s, m)
+		return
+	}
+	for _, f := range x.next(s.to) {
+		left, states := x.landed(s.to, m, f)
+		for _, after := range states {
+			to := s
+			to.to = left
+			x.roomy(to, after)
+		}
+	}
+}
+
+// sooner tells whether the request h.all[i] must be complete before all those of its kind that end before it does.
+func (x *exact) sooner(ahead string, i int32) bool {
+	for k := range len(ahead) / 4 {
+		if j := x.order[indexAt(ahead, k)]; x.kind[j] == x.kind[i] && x.promises[x.of[j]].by <= x.promises[x.of[i]].by {
+			return false
+		}
+	}
+	return true
+}
+
+// mostAbreast is the largest number that abreast tells.
+const mostAbreast = 256
+
+// abreast returns the most requests of which the zone may have the times of the decisions at once.
+func (x *exact) abreast() int {
+	if x.flights == nil {
+		return 0
+	}
+	var ends []int64
+	most := 0
+	for i, ev := range x.h.all { // ascending by start
+		if p := x.promises[x.of[i]]; !p.timed() {
+			continue
+		}
+		ends = slices.DeleteFunc(ends, func(end int64) bool { return end < ev.s })
+		end := ev.until
+		if x.promises[x.of[i]].most == maxTime {
+			end = ev.e + ev.least
+		}
+		if ends = append(ends, end); len(ends) > most {
+			most = len(ends)
+		}
+		if most == mostAbreast {
+			break
+		}
+	}
+	return most
+}
