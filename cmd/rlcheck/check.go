@@ -2,6 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -27,8 +32,9 @@ type checkFlags struct {
 	changed, typed func(flag string) bool
 	// ends tells that the end of an answer was read.
 	ends bool
-	// only names the partitions to judge; empty: all.
-	only []string
+	// only names the partitions to judge; empty: all. found are those of them that were read, others some that were not asked for.
+	only          []string
+	found, others map[string]bool
 }
 
 func newCheckCmd(e *env) *cobra.Command {
@@ -83,11 +89,8 @@ func (e *env) check(name string, f checkFlags) error {
 		}
 		f.output = "text" // RLCHECK_OUTPUT is meant for run
 	}
-	switch {
-	case f.tick < 0 || f.clockError < 0:
-		return usagef("--tick %s, --clock-error %s: they are never negative", f.tick, f.clockError)
-	case f.drift < 0 || f.drift > timeline.MaxDriftPPM:
-		return usagef("--drift-ppm %d: it is 0 to %d, a tenth", f.drift, timeline.MaxDriftPPM)
+	if err := f.sound(); err != nil {
+		return err
 	}
 	limit, err := reference.Parse(f.limit)
 	if err != nil {
@@ -107,6 +110,54 @@ func (e *env) check(name string, f checkFlags) error {
 		e.verdict(j, limit, counts)
 	}
 	return statusFor(j.Verdict, false, "")
+}
+
+// sound checks the numbers of the flags.
+func (f *checkFlags) sound() error {
+	for _, status := range f.denied {
+		if status < 100 || status > 999 {
+			return usagef("--denied %d: a status has three digits", status)
+		}
+	}
+	switch {
+	case f.tick < 0 || f.clockError < 0:
+		return usagef("--tick %s, --clock-error %s: they are never negative", f.tick, f.clockError)
+	case f.drift < 0 || f.drift > timeline.MaxDriftPPM:
+		return usagef("--drift-ppm %d: it is 0 to %d, a tenth", f.drift, timeline.MaxDriftPPM)
+	case !(f.burst >= 0 && f.burst <= 1) || !(f.rate >= 0 && f.rate <= 1): // also NaN
+		return usagef("--burst-resolution %g, --rate-resolution %g: a share is 0 to 1, as 0.02 for 2 %%", f.burst, f.rate)
+	}
+	return nil
+}
+
+// absent is the error that no request has a partition that is to be judged: a verdict without it would be taken for one on it.
+func (f *checkFlags) absent(name string) error {
+	var errs []error
+	for _, p := range f.only {
+		if !f.found[p] {
+			known := slices.Sorted(maps.Keys(f.others))
+			hint := scenario.Suggest(p, known)
+			if hint == "" && len(known) > 0 {
+				hint = "it has " + excerpts(known)
+			}
+			errs = append(errs, usagef("--partition %s: %s has no request of it%s", visible(p), name, visible(mend(hint))))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// excerpts lists the first names.
+func excerpts(names []string) string {
+	const most = 5
+	var out []string
+	for i, n := range names {
+		if i == most {
+			out = append(out, "...")
+			break
+		}
+		out = append(out, strconv.Quote(n))
+	}
+	return strings.Join(out, ", ")
 }
 
 // verdict prints a judgement as text.

@@ -31,6 +31,10 @@ func (e *env) judge(name string, f *checkFlags, limit reference.Limit) (*check.J
 	} else {
 		name = "stdin"
 	}
+	f.found, f.others = map[string]bool{}, map[string]bool{}
+	if f.format != "ndjson" && ours(in) {
+		return nil, timeline.Counts{}, usagef("%s: it is a recording of rlcheck, and --format says %s (leave --format out)", name, f.format)
+	}
 	open := timeline.NewReader
 	switch {
 	case slices.Contains(accesslog.Formats(), accesslog.Format(f.format)):
@@ -61,6 +65,18 @@ func (e *env) judge(name string, f *checkFlags, limit reference.Limit) (*check.J
 	return j, counts, err
 }
 
+// ours tells whether a file is a recording of rlcheck in NDJSON. It reads nothing of what can be read only once.
+func ours(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	const begin = `{"rlcheck":"`
+	buf := make([]byte, len(begin))
+	if !ok {
+		return false
+	}
+	n, _ := file.ReadAt(buf, 0) // a pipe has no places
+	return string(buf[:n]) == begin
+}
+
 // foreign tells whether a file seems to have another format: its first line is no JSON.
 func foreign(err error) bool {
 	var problems timeline.Errors
@@ -87,6 +103,9 @@ func judgeStream(r *timeline.Reader, name string, f *checkFlags, limit reference
 		return true
 	})
 	if err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	if err := f.absent(name); err != nil {
 		return nil, timeline.Counts{}, err
 	}
 	j, err := s.Finish()
@@ -123,6 +142,9 @@ func (e *env) judgeLog(in io.Reader, name string, f *checkFlags, limit reference
 		at = o.Seq
 		return false // Finish returns the error
 	})
+	if err == nil && at == 0 {
+		err = f.absent(name)
+	}
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
@@ -138,7 +160,18 @@ func endless(lack, mend string) string {
 
 // wants tells whether a partition is to be judged.
 func (f *checkFlags) wants(partition string) bool {
-	return len(f.only) == 0 || slices.Contains(f.only, partition)
+	if len(f.only) == 0 {
+		return true
+	}
+	const mostOthers = 100
+	if !slices.Contains(f.only, partition) {
+		if len(f.others) < mostOthers {
+			f.others[partition] = true
+		}
+		return false
+	}
+	f.found[partition] = true
+	return true
 }
 
 // options are what the flags ask of a judgement.
@@ -154,7 +187,7 @@ func openTimeline(name string) (*os.File, error) {
 		return nil, fmt.Errorf("%s: there is no such file", name)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: it cannot be read: %w", name, cause(err))
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		_ = f.Close() // nothing was written

@@ -33,6 +33,9 @@ type caddyTimes struct {
 const errorRouteLag = 100 * time.Millisecond
 
 func (c caddyTimes) span(v values) (span, flaw) {
+	if v[slotISO] == nil {
+		return span{}, flaw{what: "no ts", why: "a line of an access log of Caddy has the time when it was written"}
+	}
 	end, local, ok := c.end(v[slotISO])
 	if !ok {
 		return span{}, flaw{what: "ts " + quote(v[slotISO]), why: "a number of seconds since 1970 belongs here, or a time"}

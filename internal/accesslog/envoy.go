@@ -142,6 +142,9 @@ func (e envoyTimes) span(v values) (span, flaw) {
 	if !ok {
 		start, ok = decimal(v[slotISO], second) // %START_TIME(%s.%3f)%
 	}
+	if v[slotISO] == nil {
+		return span{}, flaw{what: "no start time", why: "a request has the time when it began", mend: "log %START_TIME%, in JSON as start_time"}
+	}
 	if !ok {
 		return span{}, flaw{what: "start time " + quote(v[slotISO]), why: "a time such as 2026-11-20T10:00:00.000Z belongs here"}
 	}

@@ -175,6 +175,9 @@ func (n nginxTimes) end(v values) (moment, flaw) {
 		}
 		return m, flaw{}
 	}
+	if v[slotCLF] == nil {
+		return moment{}, flaw{what: "no time", why: "a line has msec, time_iso8601 or time_local", mend: "log $msec"}
+	}
 	m, ok := commonLog(v[slotCLF], nil)
 	if !ok {
 		return m, flaw{what: "time " + quote(v[slotCLF]), why: "a time such as 20/Nov/2026:10:00:00 +0000 belongs here"}

@@ -43,7 +43,7 @@ func (f *facts) add(o *timeline.Observation) {
 // nothingKnown says why none of the observations has an outcome.
 func (f *facts) nothingKnown() (Reason, string) {
 	if f.answered {
-		return UnclassifiedStatus, fmt.Sprintf("no rule classifies status %d (name it under denied: {status: [...]})", f.status)
+		return UnclassifiedStatus, fmt.Sprintf("no rule classifies status %d (name it under denied: or allowed:, to check with --denied or --allowed)", f.status)
 	}
 	why := f.why
 	if why == "" {

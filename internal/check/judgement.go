@@ -90,7 +90,7 @@ func (c *caseFile) demand(j *Judgement, unclassified int) {
 	}
 	reason, extra := TooFew, ""
 	if unclassified > 0 {
-		reason, extra = UnclassifiedStatus, fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: {status: [...]})", plural(int64(unclassified), "answer", "answers"))
+		reason, extra = UnclassifiedStatus, fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: or allowed:, to check with --denied or --allowed)", plural(int64(unclassified), "answer", "answers"))
 	}
 	for i, pol := range c.limit {
 		of := ""

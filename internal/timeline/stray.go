@@ -89,6 +89,9 @@ func (s *strays) instead(m memberSet) string {
 // rename returns the edit that makes a name of the file a member.
 func rename(m memberSet, name string) string {
 	ours := nameOf(m)
+	if name == ours {
+		return fmt.Sprintf("leave --columns %s=... out, which says that it has another name", ours)
+	}
 	if _, unit := plainName(name); unit != "" && unit != "ns" && unit != "nanos" {
 		return fmt.Sprintf("write %q in nanoseconds", ours)
 	}
