@@ -53,27 +53,16 @@ func (p Policy) String() string {
 			b.WriteString("," + key + "=" + value)
 		}
 	}
-	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	word := func(key, value, usual string) { pair(key, value, value != "" && value != usual) }
 	bucket := p.Algorithm == TokenBucket || p.Algorithm == GCRA || p.Algorithm == LeakyBucket
 	queue := p.Algorithm == LeakyBucketQueue
-	ranged := func(text string, from, to int64) string {
-		if to == 0 {
-			return text
-		}
-		return number(from) + ".." + number(to) + strings.TrimPrefix(text, number(from))
-	}
-	rate := ranged(p.Rate.String(), p.Rate.N, p.RateTo)
-	if p.PerTo != 0 {
-		rate = ranged(number(p.Rate.N), p.Rate.N, p.RateTo) + "/" + durationText(p.Rate.Per) + ".." + durationText(p.PerTo)
-	}
-	pair("rate", rate, p.Algorithm != Concurrency)
-	pair("limit", ranged(number(p.Rate.N), p.Rate.N, p.RateTo), p.Algorithm == Concurrency)
-	pair("burst", ranged(number(p.Burst), p.Burst, p.BurstTo), bucket || p.Burst != 0 && p.Burst != p.Full())
-	pair("queue", ranged(number(p.Queue), p.Queue, max(p.BurstTo, 1)-1), queue || p.Queue != 0)
-	pair("undelayed", number(p.Undelayed), p.Undelayed != 0)
+	pair("rate", p.RateText(), p.Algorithm != Concurrency)
+	pair("limit", counts(p.Rate.N, p.RateTo), p.Algorithm == Concurrency)
+	pair("burst", counts(p.Burst, p.BurstTo), bucket || p.Burst != 0 && p.Burst != p.Full())
+	pair("queue", counts(p.Queue, max(p.BurstTo, 1)-1), queue || p.Queue != 0)
+	pair("undelayed", counts(p.Undelayed, 0), p.Undelayed != 0)
 	if p.Start == StartLevel {
-		pair("start", ranged(number(p.Level), p.Level, p.LevelTo), true)
+		pair("start", counts(p.Level, p.LevelTo), true)
 	} else {
 		word("start", string(p.Start), string(StartFull))
 	}
@@ -87,7 +76,7 @@ func (p Policy) String() string {
 	}
 	word("count", string(p.Count), string(CountAdmitted))
 	word("refill", string(p.Refill), string(RefillContinuous))
-	pair("fill", number(p.Fill), p.Fill != 0)
+	pair("fill", counts(p.Fill, 0), p.Fill != 0)
 	word("rounding", string(p.Rounding), string(RoundNone))
 	pair("tick", durationText(p.Tick), p.TickSet || p.Tick != 0)
 	word("boundary", string(p.Boundary), string(HalfOpen))
@@ -103,6 +92,32 @@ func (p Policy) String() string {
 	pair("hold", p.holdText(), p.HoldLeast != 0 || p.HoldMost != 0)
 	pair("linger", durationText(p.Linger), p.LingerSet || p.Linger != 0)
 	return b.String()
+}
+
+// RateText returns the rate of p as a SPEC has it: 10/s, 9..11/s or 100/50s..1m10s.
+func (p Policy) RateText() string {
+	if p.PerTo != 0 {
+		return counts(p.Rate.N, p.RateTo) + "/" + durationText(p.Rate.Per) + ".." + durationText(p.PerTo)
+	}
+	_, per, _ := strings.Cut(p.Rate.String(), "/")
+	return counts(p.Rate.N, p.RateTo) + "/" + per
+}
+
+// FullText returns what Full is, or the range that it is in: 20, or 18..22.
+func (p Policy) FullText() string {
+	_, loose := p.Ends()
+	if most := loose.Full(); most != p.Full() {
+		return counts(p.Full(), most)
+	}
+	return counts(p.Full(), 0)
+}
+
+// counts prints a whole number, or a range where to is not 0.
+func counts(from, to int64) string {
+	if to == 0 {
+		return strconv.FormatInt(from, 10)
+	}
+	return strconv.FormatInt(from, 10) + ".." + strconv.FormatInt(to, 10)
 }
 
 // word is a piece of a SPEC and where it starts, in bytes from 0.

@@ -181,26 +181,29 @@ func worthRows(s *Scenario) []worthRow {
 		case row.Measured == "":
 			row.Measured = "not measured"
 		}
-		row.Bar = intervalBar(line.declared, line.measured)
+		row.Bar = intervalBar(line.declared, line.most, line.measured)
 		out = append(out, row)
 	}
 	return out
 }
 
-// intervalBar draws a measured interval beside the declared value; empty where an end is open.
-func intervalBar(declared float64, v check.Interval) template.HTML {
+// intervalBar draws a measured interval beside the declared value, or the ends of a declared range; empty where an end is open.
+func intervalBar(declared, most float64, v check.Interval) template.HTML {
 	if v = finiteEnds(v); !v.LoSet || !v.HiSet || v.Lo > v.Hi {
 		return ""
 	}
 	d := &drawing{}
 	d.b.WriteString(`<svg class="bar" viewBox="0 0 160 18" aria-hidden="true">`)
-	lo, hi := min(v.Lo, declared), max(v.Hi, declared)
+	lo, hi := min(v.Lo, declared), max(v.Hi, most)
 	pad := max((hi-lo)*0.3, declared*0.02, 1e-9)
 	x := scale{lo: lo - pad, hi: hi + pad, from: 4, to: 156}
 	d.line("axis", 0, 9, 160, 9)
 	from, to := x.at(v.Lo), x.at(v.Hi)
 	d.rect("interval", from-2, 5, to-from+4, 8, "")
 	d.line("declared", x.at(declared), 1, x.at(declared), 17)
+	if most > declared {
+		d.line("declared", x.at(most), 1, x.at(most), 17)
+	}
 	return d.html()
 }
 

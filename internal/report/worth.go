@@ -1,7 +1,6 @@
 package report
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,11 +23,11 @@ func texts(lines []worthLine) []string {
 	return out
 }
 
-// worthLine is one declared parameter: its value, and what was measured of it.
+// worthLine is one declared parameter: its value or range, and what was measured of it.
 type worthLine struct {
-	text     string
-	declared float64
-	measured check.Interval
+	text           string
+	declared, most float64
+	measured       check.Interval
 	// seen is what was measured of something that nobody declared, to be read behind text; empty for a parameter.
 	seen string
 }
@@ -44,10 +43,11 @@ func worthLines(s *Scenario) []worthLine {
 func linesOf(l reference.Limit, all *check.Measured) []worthLine {
 	var out []worthLine
 	for i, p := range l {
-		full := worthLine{text: fullNoun(p.Algorithm) + " " + strconv.FormatInt(p.Full(), 10), declared: float64(p.Full())}
+		_, loose := p.Ends()
+		full := worthLine{text: fullNoun(p.Algorithm) + " " + p.FullText(), declared: float64(p.Full()), most: float64(loose.Full())}
 		var rate worthLine
 		if p.Algorithm != reference.Concurrency {
-			rate = worthLine{text: "rate " + p.Rate.String(), declared: float64(p.Rate.N) / p.Rate.Per.Seconds()}
+			rate = worthLine{text: "rate " + p.RateText(), declared: float64(p.Rate.N) / p.LongestWindow().Seconds(), most: float64(loose.Rate.N) / p.Rate.Per.Seconds()}
 		}
 		var m check.Measured
 		if all != nil {
