@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -28,12 +29,49 @@ func newBanned(p reference.Policy, b bound, from, to int64) bound {
 // unbanned keeps of the unexplained denials those that no other request, which was or may have been denied, can have
 // banned.
 func (b banned) unbanned(h *history, unexplained []int32) []int32 {
+	if len(unexplained) == 0 {
+		return unexplained
+	}
+	var starts []int64
+	var lasting []longest // of the requests up to each of the starts, the two that end last
+	var two longest
+	for i := range h.all {
+		if ev := &h.all[i]; ev.outcome != timeline.Allowed {
+			two.add(ev)
+			starts, lasting = append(starts, ev.s), append(lasting, two)
+		}
+	}
 	return slices.DeleteFunc(unexplained, func(j int32) bool {
 		d := h.denied[j]
-		return slices.ContainsFunc(h.all, func(ev event) bool {
-			return ev.seq != d.seq && ev.outcome != timeline.Allowed && ev.s <= d.e && ev.e >= d.s-b.ban
-		})
+		n := sort.Search(len(starts), func(i int) bool { return starts[i] > d.e })
+		return n > 0 && lasting[n-1].other(d.order) >= d.s-b.ban
 	})
+}
+
+// longest has the ends of the two requests that end last, and which the last one is.
+type longest struct {
+	last, next int64
+	order      int32
+	begun      bool
+}
+
+func (l *longest) add(ev *event) {
+	switch {
+	case !l.begun:
+		*l = longest{last: ev.e, next: minTime, order: ev.order, begun: true}
+	case ev.e > l.last:
+		l.last, l.next, l.order = ev.e, l.last, ev.order
+	default:
+		l.next = max(l.next, ev.e)
+	}
+}
+
+// other returns the last end of those that are not the one with the given order.
+func (l *longest) other(order int32) int64 {
+	if l.order == order {
+		return l.next
+	}
+	return l.last
 }
 
 func (b banned) memory() int64 { return b.bound.memory() + b.ban }

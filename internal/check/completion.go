@@ -56,24 +56,29 @@ func (h *history) completions(obs []timeline.Observation, w widening, s stay) {
 		return
 	}
 	for i := range h.all {
-		ev, done := &h.all[i], maxTime
-		if obs[i].Answered && obs[i].Done > 0 {
-			done = int64(obs[i].Done) + w.right + w.drift(int64(obs[i].Done))
-		}
-		ev.least = 0
-		if ev.outcome == timeline.Allowed && done < maxTime && done-s.least >= ev.s {
-			ev.least = s.least
-			ev.e = min(ev.e, done-ev.least)
-		}
-		ev.since, ev.by, ev.most = ev.s+ev.least, later(done, s.linger), s.most
-		ev.until = later(ev.e, s.most)
-		if done < maxTime && done-ev.s > s.most {
-			ev.until, ev.most = later(done, s.most), maxTime
-			ev.by = min(ev.by, ev.until)
-		}
-		ev.until = min(ev.until, max(later(done, s.linger), ev.e+ev.least))
+		h.all[i].complete(&obs[i], w, s)
 	}
 	h.split()
+}
+
+// complete notes when ev, which is the observation o, may be complete.
+func (ev *event) complete(o *timeline.Observation, w widening, s stay) {
+	done := maxTime
+	if o.Answered && o.Done > 0 {
+		done = int64(o.Done) + w.right + w.drift(int64(o.Done))
+	}
+	ev.least = 0
+	if ev.outcome == timeline.Allowed && done < maxTime && done-s.least >= ev.s {
+		ev.least = s.least
+		ev.e = min(ev.e, done-ev.least)
+	}
+	ev.since, ev.by, ev.most = ev.s+ev.least, later(done, s.linger), s.most
+	ev.until = later(ev.e, s.most)
+	if done < maxTime && done-ev.s > s.most {
+		ev.until, ev.most = later(done, s.most), maxTime
+		ev.by = min(ev.by, ev.until)
+	}
+	ev.until = min(ev.until, max(later(done, s.linger), ev.e+ev.least))
 }
 
 // later adds two times of which either may be maxTime.

@@ -110,21 +110,27 @@ func (s *search) box(b cell) bool {
 		}
 		return true
 	}
+	lower, upper, ok := s.halves(b)
+	return ok && s.box(lower) && s.box(upper)
+}
+
+// halves divides a box: its ranges before its phases. ok=false where there is nothing to divide.
+func (s *search) halves(b cell) (lower, upper cell, ok bool) {
 	if lower, upper, ok := divide(b.policy); ok {
-		return s.box(cell{b.phases, lower}) && s.box(cell{b.phases, upper})
+		return cell{b.phases, lower}, cell{b.phases, upper}, true
 	}
 	if b.policy.PerTo > 0 && s.widerInWindow(b) {
 		shorter, longer := halveWindow(b.policy)
-		return s.box(cell{b.phases, shorter}) && s.box(cell{b.phases, longer})
+		return cell{b.phases, shorter}, cell{b.phases, longer}, true
 	}
 	if lower, upper, ok := divideTimes(b.policy); ok && b.from == b.to {
 		return s.box(cell{b.phases, lower}) && s.box(cell{b.phases, upper})
 	}
 	if b.from == b.to || b.policy.RateTo > 0 || b.policy.BurstTo > 0 {
-		return false
+		return b, b, false
 	}
 	mid := s.split(b.phases)
-	return s.box(cell{phases{b.from, mid - 1}, b.policy}) && s.box(cell{phases{mid, b.to}, b.policy})
+	return cell{phases{b.from, mid - 1}, b.policy}, cell{phases{mid, b.to}, b.policy}, true
 }
 
 // widerInWindow tells whether the length of the windows of b leaves the last one of the recording more open than their phase

@@ -156,7 +156,7 @@ func (s *severalSearch) refute() (found []refutation, ok bool) {
 	return s.found, true
 }
 
-// box refutes one box of each policy, splitting the one with the most turns inside where it must.
+// box refutes one box of each policy, splitting where it must.
 func (s *severalSearch) box(boxes []phases) bool {
 	if s.budget <= 0 {
 		s.capped = true
@@ -167,6 +167,12 @@ func (s *severalSearch) box(boxes []phases) bool {
 		s.found = append(s.found, r)
 		return true
 	}
+	lower, upper, ok := s.halves(boxes)
+	return ok && s.box(lower) && s.box(upper)
+}
+
+// halves divides the box with the most turns inside; ok=false where every box judges as one phase does.
+func (s *severalSearch) halves(boxes []phases) (lower, upper []phases, ok bool) {
 	widest, most := -1, -1
 	for i, b := range boxes {
 		lo, _ := slices.BinarySearch(s.turns[i], b.from+1)
@@ -176,14 +182,14 @@ func (s *severalSearch) box(boxes []phases) bool {
 		}
 	}
 	if widest < 0 {
-		return false
+		return boxes, boxes, false
 	}
 	b := boxes[widest]
 	one := search{turns: s.turns[widest]}
 	mid := one.split(b)
-	lower, upper := slices.Clone(boxes), slices.Clone(boxes)
+	lower, upper = slices.Clone(boxes), slices.Clone(boxes)
 	lower[widest], upper[widest] = phases{b.from, mid - 1}, phases{mid, b.to}
-	return s.box(lower) && s.box(upper)
+	return lower, upper, true
 }
 
 // single is search.single for policy i.
