@@ -26,6 +26,8 @@ type breach struct {
 	span int64
 	// events are the witness, in any order.
 	events []event
+	// asked is the number of the denial of an under-admission.
+	asked int
 	// windows is the number of windows a windowed bound spans, 0 elsewhere.
 	windows int64
 	// open tells that every phase of the windows was refuted.
@@ -114,7 +116,7 @@ func underBreach(h *history, b bound, j int32) *breach {
 	d := h.denied[j]
 	m := b.usage(h)
 	best := m.excess(d.s)
-	br := &breach{kind: UnderAdmission, bound: b.full(), span: d.e - d.s, events: []event{d}}
+	br := &breach{kind: UnderAdmission, bound: b.full(), span: d.e - d.s, events: []event{d}, asked: d.seq}
 	if c, ok := b.(charged); ok {
 		for _, ev := range c.charges(h).possible {
 			if ev.s > d.s && ev.s <= d.e {

@@ -18,5 +18,6 @@
 //
 // Stream (stream.go) judges recordings that are too large to hold: partitions are kept on tapes (tape.go, reel.go) while they
 // are small, judged together where they are many (clerk.go), and watched block by block where they are long (streamwatch.go,
-// streamover.go, streamunder.go). Recordings cut out of traffic lose their edges (edges.go).
+// streamover.go, streamunder.go), or, under limits that take more, judged in pieces (pieces.go, region.go, survivors.go).
+// Recordings cut out of traffic lose their edges (edges.go), and so do pieces.
 package check

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -134,6 +135,8 @@ type caseFile struct {
 	quick bool
 	// boundsOnly leaves out the exact search.
 	boundsOnly bool
+	// frugal measures on the first observations alone, and gives up early: what is measured is wider.
+	frugal bool
 }
 
 func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile {
@@ -205,12 +208,26 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 		s.steps = stepBudget - hintSteps
 	}
 	found, refuted := s.refute(box)
+	denials := slices.ContainsFunc(found, func(r refutation) bool { return r.kind != OverAdmission })
+	if refuted && denials && c.o.Shared { // they prove nothing: perhaps the admissions do alone
+		alone := &search{policy: c.limit[0], mode: UpperBound, group: g}
+		if over, ok := alone.refute(box); ok {
+			found, denials = over, false
+		}
+	}
 	for _, p := range parts {
 		p.limited = s.limited
 		p.search = Search{Visited: s.steps, Cap: visitCap, Capped: s.capped}
 	}
 	if refuted {
 		c.accuse(parts, found, box)
+	}
+	if refuted && denials && c.o.Shared { // one, perhaps of another partition, is a part of the proof
+		for _, p := range parts {
+			for i := range p.findings {
+				p.findings[i].Kind = NoExplanation
+			}
+		}
 	}
 	if refuted && box.from == box.to && !ranged(c.limit[0]) {
 		c.addOtherSide(parts, box)

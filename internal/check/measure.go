@@ -12,6 +12,12 @@ import (
 // thirty judgements.
 const measureLimit = 2_000_000
 
+// A frugal measure reads so many observations and, where phases are not known, asks so many boxes of them.
+const (
+	frugalEvents = 1 << 11
+	frugalBoxes  = 48
+)
+
 // measure finds, for the burst (quota) and for the rate, the values that the partition does not refute, all other
 // parameters held. Over-admission is refuted by small values, under-admission by large ones, so both ends are found by
 // bisection.
@@ -22,6 +28,12 @@ func (c *caseFile) measure(p *part) Measured {
 	ask := p.ask
 	if ask == nil {
 		ask = &asker{}
+	}
+	if c.frugal {
+		p = &part{name: p.name, histories: slices.Clone(p.histories)}
+		for i, h := range p.histories {
+			p.histories[i] = h.beginning(frugalEvents, counted(c.limit))
+		}
 	}
 	if len(c.limit) == 1 {
 		box, _ := phasesOf(c.limit[0], c.tl.Header)
@@ -90,6 +102,9 @@ func (g gauge) refuted(pol reference.Policy, mode Conformance) bool {
 		return g.ask.refutes(g.h, newBound(pol, g.box.from, g.box.to), mode)
 	}
 	s := &search{policy: pol, mode: mode, group: &group{parts: []*history{g.h}}, ask: g.ask}
+	if g.c.frugal {
+		s.most = frugalBoxes
+	}
 	_, ok := s.refute(g.box)
 	return ok
 }

@@ -60,9 +60,9 @@ type search struct {
 	// turns are the phases at which a request changes its window, ascending: between two of them a fixed window judges
 	// alike.
 	turns []int64
-	// budget is how many boxes may still be judged.
-	budget int
-	found  []refutation
+	// budget is how many boxes may still be judged, most the most there are at first, where it is not 0.
+	budget, most int
+	found        []refutation
 	// limited tells that the budget ran out, so that the rest was not refuted.
 	limited bool
 	// quick leaves out the exact search.
@@ -84,6 +84,9 @@ func (s *search) refute(box phases) (found []refutation, ok bool) {
 	}
 	if box.from != box.to || ranged(s.policy) || s.policy.BanTo > 0 || s.policy.TTLTo > 0 {
 		s.budget = boxBudget(s.group)
+	}
+	if s.most > 0 {
+		s.budget = min(s.budget, s.most)
 	}
 	if !s.box(cell{box, divisible(s.policy)}) {
 		return nil, false
@@ -124,7 +127,7 @@ func (s *search) halves(b cell) (lower, upper cell, ok bool) {
 		return cell{b.phases, shorter}, cell{b.phases, longer}, true
 	}
 	if lower, upper, ok := divideTimes(b.policy); ok && b.from == b.to {
-		return s.box(cell{b.phases, lower}) && s.box(cell{b.phases, upper})
+		return cell{b.phases, lower}, cell{b.phases, upper}, true
 	}
 	if b.from == b.to || b.policy.RateTo > 0 || b.policy.BurstTo > 0 {
 		return b, b, false

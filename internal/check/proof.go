@@ -95,6 +95,9 @@ func (p *proof) explained(found []*breach, events []event) []event {
 	if !p.counted || !slices.ContainsFunc(found, func(br *breach) bool { return br.kind != OverAdmission }) {
 		return events
 	}
+	if len(found) == 1 && found[0].kind == UnderAdmission { // see onlyAsked
+		return events
+	}
 	in := map[int]bool{}
 	for _, ev := range events {
 		in[ev.seq] = true

@@ -24,7 +24,7 @@ type sentence struct {
 func (s sentence) print(f Finding, br *breach) string {
 	switch br.kind {
 	case UnderAdmission:
-		return s.under(f)
+		return s.under(f, br.asked)
 	case NoExplanation:
 		return s.together(f, br.open)
 	default:
@@ -66,8 +66,8 @@ func (s sentence) bucket(br *breach) string {
 }
 
 // under: request #57 denied at 2.013 s .. 2.014 s; at most 14 of 20 units could have been in use.
-func (s sentence) under(f Finding) string {
-	d := s.denial()
+func (s sentence) under(f Finding, asked int) string {
+	d := s.denial(asked)
 	if d == nil {
 		return "a denial that nothing explains"
 	}
@@ -172,9 +172,9 @@ func (s sentence) units(n int64) string {
 	return plural(n, "request", "requests")
 }
 
-func (s sentence) denial() *timeline.Observation {
+func (s sentence) denial(asked int) *timeline.Observation {
 	for i := range s.witness {
-		if s.witness[i].Outcome == timeline.Denied {
+		if s.witness[i].Seq == asked && s.witness[i].Outcome == timeline.Denied {
 			return &s.witness[i]
 		}
 	}

@@ -93,3 +93,14 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 		t.Errorf("got %s (%s), %v; want inconclusive, too-few: a window that never denied was not measured", j.Verdict, j.Reason, err)
 	}
 }
+
+// TestSeveralAreMeasuredOnLongRecordings: the length of a window is measured on the first few thousand requests, of which the
+// denials that another policy explains say nothing.
+func TestSeveralAreMeasuredOnLongRecordings(t *testing.T) {
+	spec := "token-bucket,rate=40/s,burst=5 + fixed-window,rate=30/1s,phase=0s"
+	tl := &timeline.Timeline{Observations: traffic(t, rand.New(rand.NewPCG(1, 2)), spec, windowEvents+1000, 20*time.Millisecond)}
+	j := judgeSpec(t, tl, spec)
+	if m := j.Measured.Of(1, 2).Rate; j.Verdict != Pass || m.Empty() || m.LoSet && m.Lo > 30 || m.HiSet && m.Hi < 30 {
+		t.Errorf("got %v, a rate of %s, want one that holds 30", j.Verdict, m)
+	}
+}

@@ -23,17 +23,25 @@ import (
 //     watched (with denials whose explanation may have come later left out), so that the measured intervals may be wider
 //     than those of Judge but hold every value that nothing refutes; they are empty if it was watched from its beginning.
 //     The witness of an over-admission that grew for longer than what is kept lists what is kept, and all numbers.
-//   - A limit that needs the whole history (see newWatchPlan: several policies, ranges, completions, a ban, a time to live,
-//     denied requests counted, a start that is not full, a phase that is not one value) is not watched: all its observations
-//     are kept at about ten bytes. At the end they are judged partition by partition, or at once where all partitions share a
-//     phase that is not known.
+//   - A limit that is not watched (see newWatchPlan: several policies, ranges, completions, a ban, a time to live, denied
+//     requests counted, a phase that is not one value) is judged in pieces instead, from the same size on: stretches that
+//     overlap by as long as the limiter remembers and the requests in flight last, each judged by the bounds as a recording
+//     that was cut out of traffic (pieces.go). Of phases and ranges, what no piece has refuted is handed on from piece to
+//     piece, and from partition to partition where they share a phase (survivors.go). Values between which no single piece can tell
+//     are all kept, so that a contradiction between pieces may be missed that the whole would show; none is made up.
+//     Admissions under a bucket that is neither charged late nor forgets are bounded over the whole recording. Where phases are
+//     not known the policy is measured on the first few thousand observations.
+//   - Only windows that the first request places (align=first) need the whole history: all observations are kept at about ten
+//     bytes, and judged partition by partition at the end.
 //   - It gives no hint.
 type Stream struct {
 	header timeline.Header
 	limit  reference.Limit
 	o      Options
 	caps   streamCaps
-	plan   *watchPlan
+	// plan or, for a limit that is not watched, chop is how partitions are judged that are not kept; both nil where all are.
+	plan *watchPlan
+	chop *piecePlan
 
 	held    []timeline.Observation
 	strands map[string]*strand
@@ -55,8 +63,8 @@ type Stream struct {
 type streamCaps struct {
 	// held and whole are observations of a recording and of a partition, tapes bytes of all partitions, small bytes of one.
 	held, whole, tapes, small int
-	// block and last are those of watchPlan.
-	block, last int
+	// block and last are those of watchPlan, piece is the size of piecePlan where it is not 0.
+	block, last, piece int
 }
 
 // The caps of a stream: heldLimit observations are held as they are; tapeBudget bytes are kept of all partitions
@@ -74,15 +82,16 @@ type strand struct {
 	name string
 	seen facts
 	// reel has all observations, or those before the watch began.
-	reel  reel
-	watch *watch
+	reel   reel
+	watch  *watch
+	pieces *pieces
 	// since is when the first observation was sent that is not on the reel.
 	since time.Duration
 }
 
 // NewStream returns a Stream for a recording with the given header.
 func NewStream(limit reference.Limit, header timeline.Header, o Options) *Stream {
-	return newStream(limit, header, o, streamCaps{heldLimit, exactLimit, tapeBudget, tapeSmall, leastBlock, leastLast})
+	return newStream(limit, header, o, streamCaps{held: heldLimit, whole: exactLimit, tapes: tapeBudget, small: tapeSmall, block: leastBlock, last: leastLast})
 }
 
 func newStream(limit reference.Limit, header timeline.Header, o Options, caps streamCaps) *Stream {
@@ -93,6 +102,8 @@ func newStream(limit reference.Limit, header timeline.Header, o Options, caps st
 	}
 	if s.plan = newWatchPlan(header, limit, o); s.plan != nil {
 		s.plan.block, s.plan.last = caps.block, caps.last
+	} else if s.chop = newPiecePlan(header, limit, o); s.chop != nil {
+		s.chop.sized(caps, s.shared())
 	}
 	return s
 }
@@ -170,23 +181,37 @@ func (s *Stream) keep(o *timeline.Observation) {
 		}
 		s.recent = st
 	}
-	if st.watch == nil && s.plan != nil && (st.reel.n >= s.caps.whole || s.store.bytes() >= s.caps.tapes && st.reel.size >= s.caps.small) {
+	if st.kept() && (s.plan != nil || s.chop != nil) && (st.reel.n >= s.caps.whole || s.store.bytes() >= s.caps.tapes && st.reel.size >= s.caps.small) {
 		s.watch(st, o.Sent)
 	}
-	if st.watch != nil {
+	switch {
+	case st.watch != nil:
 		st.watch.observe(o, st.seen.sent)
-	} else {
+	case st.pieces != nil:
+		st.pieces.observe(o, st.seen.sent)
+	default:
 		st.reel.add(&s.store, o)
 	}
 	st.seen.add(o)
 }
 
-// watch watches a partition from its first observation on, for an observation sent at since.
+// kept tells whether all observations are on the reel.
+func (st *strand) kept() bool { return st.watch == nil && st.pieces == nil }
+
+// watch judges a partition from its first observation on as they come, for an observation sent at since.
 func (s *Stream) watch(st *strand, since time.Duration) {
-	st.watch, st.since = newWatch(s.plan, st.name), since
+	st.since = since
+	var observe func(o *timeline.Observation, n int)
+	if s.plan != nil {
+		st.watch = newWatch(s.plan, st.name)
+		observe = st.watch.observe
+	} else {
+		st.pieces = newPieces(s.chop, st.name, st.reel.n < s.caps.whole)
+		observe = st.pieces.observe
+	}
 	n := 0
 	eachOf(st.reel.read(&s.store, nil), func(o *timeline.Observation) {
-		st.watch.observe(o, n)
+		observe(o, n)
 		n++
 	})
 }
@@ -214,7 +239,12 @@ func (s *Stream) Finish() (*Judgement, error) {
 	s.strands, s.recent = nil, nil
 	slices.SortFunc(strands, func(a, b *strand) int { return strings.Compare(a.name, b.name) })
 	if s.shared() {
-		return s.together(strands)
+		if s.chop == nil || s.counts.Sent <= s.caps.whole && !slices.ContainsFunc(strands, func(st *strand) bool { return !st.kept() }) {
+			return s.together(strands)
+		}
+		for _, st := range strands { // one after the other: each refutes what the others left alive
+			s.settle(st)
+		}
 	}
 	partitions := make([]PartitionVerdict, len(strands))
 	clerks := sync.Pool{New: func() any { return newClerk(s) }}
@@ -255,15 +285,18 @@ func (s *Stream) caseOf(obs []timeline.Observation) *caseFile {
 
 // verdict judges one partition, by the clerk where there is one and it can.
 func (s *Stream) verdict(st *strand, k *clerk) PartitionVerdict {
-	if k != nil && st.watch == nil {
+	if k != nil && st.kept() {
 		if v, ok := k.verdict(st); ok {
 			return v
 		}
 	}
 	obs := st.reel.observations(&s.store, st.name)
-	if st.watch != nil {
+	switch {
+	case st.watch != nil:
 		st.watch.finish()
 		obs = s.explained(obs, st.since)
+	case st.pieces != nil:
+		return s.pieced(st, obs)
 	}
 	c := s.caseOf(obs)
 	var p *part
@@ -283,6 +316,29 @@ func (s *Stream) verdict(st *strand, k *clerk) PartitionVerdict {
 	}
 	st.watch = nil
 	return c.verdict(p)
+}
+
+// pieced concludes a partition that was judged in pieces, and measures its first observations.
+func (s *Stream) pieced(st *strand, obs []timeline.Observation) PartitionVerdict {
+	st.pieces.finish(s.end)
+	c := *s.chop.c
+	c.end, c.edges = int64(s.end), st.pieces.beginning(st.since)
+	c.frugal = !s.chop.whole.known()
+	p := &part{name: st.name, obs: obs, seen: st.seen}
+	c.prepare(p)
+	st.pieces.conclude(&c, p)
+	st.pieces = nil
+	return c.verdict(p)
+}
+
+// settle judges all of a partition under the phases that are left to all of them.
+func (s *Stream) settle(st *strand) {
+	if !st.kept() {
+		st.pieces.finish(s.end)
+		return
+	}
+	st.pieces, st.since = newPieces(s.chop, st.name, true), time.Duration(maxTime)
+	st.pieces.whole(st.reel.observations(&s.store, st.name), s.end)
 }
 
 // explained returns the observations without the denials that one sent at or after the given instant may explain.

@@ -13,9 +13,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// everything keeps nothing back: every partition is watched from its first observation, in blocks of one or more.
+// everything keeps nothing back: every partition is watched from its first observation, in blocks of one or more, or in
+// pieces of eight or more.
 func everything(r *rand.Rand) streamCaps {
-	return streamCaps{held: 0, whole: 0, block: 1 + r.IntN(4), last: 1 + r.IntN(64)}
+	return streamCaps{held: 0, whole: 0, block: 1 + r.IntN(4), last: 1 + r.IntN(64), piece: 8 + r.IntN(25)}
 }
 
 // streamed judges a timeline one observation at a time.

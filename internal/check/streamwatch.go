@@ -25,9 +25,8 @@ type watchPlan struct {
 	block, last int
 }
 
-// newWatchPlan returns nil for a limit whose judgement needs the whole history: several policies, ranges, completions, a ban,
-// a time to live, denied requests counted, another start than a full one, a phase that is not one value, and clocks that
-// come apart.
+// newWatchPlan returns nil for a limit that is judged in pieces, or whole: several policies, ranges, completions, a ban, a time to
+// live, denied requests counted, another start than a full one, a phase that is not one value, and clocks that come apart.
 func newWatchPlan(h timeline.Header, limit reference.Limit, o Options) *watchPlan {
 	edges := edgesOf(h, limit)
 	if len(limit) != 1 || h.DriftPPM != 0 || edges != nil && (!edges.drop || edges.opened) {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -50,6 +51,11 @@ func (h *history) beginning(n int, all bool) *history {
 	until := h.all[n].s
 	out, _ := h.cut(until)
 	out.ignoreDenialsAt(until, all)
+	asked := map[int]bool{} // another policy may explain the others
+	for i := range h.denied {
+		asked[h.denied[i].seq] = true
+	}
+	out.denied = slices.DeleteFunc(out.denied, func(d event) bool { return !asked[d.seq] })
 	return out
 }
 

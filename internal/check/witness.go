@@ -20,10 +20,29 @@ func (c *caseFile) findingOf(p *part, found []*breach, pol reference.Policy, box
 	}
 	events := eventsOf(found)
 	if len(c.limit) == 1 && !anchored(pol) {
+		if counted(c.limit) && len(found) == 1 {
+			found = []*breach{onlyAsked(found[0])}
+		}
 		pr := c.newProof(p, found, pol, box)
 		found, events = pr.fewest(found)
 	}
 	return c.describe(p, found, events, pol, box, 0)
+}
+
+// onlyAsked returns a breach in which the denials that count against another request are no denials to be explained: what
+// explains them is not among the events.
+func onlyAsked(br *breach) *breach {
+	if br.kind == NoExplanation {
+		return br
+	}
+	one := *br
+	one.events = slices.Clone(br.events)
+	for i := range one.events {
+		if ev := &one.events[i]; ev.outcome == timeline.Denied && (br.kind != UnderAdmission || ev.seq != br.asked) {
+			ev.outcome, ev.mute = timeline.Unknown, true
+		}
+	}
+	return &one
 }
 
 // newProof returns the proof that makes a witness of what refutes pol.

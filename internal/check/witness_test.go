@@ -1,8 +1,10 @@
 package check
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -115,5 +117,44 @@ func TestWitnessOfSeveralFailsAlone(t *testing.T) {
 	}
 	if together == 0 {
 		t.Error("no history was refuted by several policies together")
+	}
+}
+
+// TestWitnessProvesWhatWasFound: where denied requests are counted, the witness of an admission that found no room has denials
+// whose own explanation it has not. It must not become a witness against one of these.
+func TestWitnessProvesWhatWasFound(t *testing.T) {
+	over, under := 0, 0
+	for name, limit := range smallLimits() {
+		box, _ := phasesOf(limit[0], timeline.Header{})
+		if len(limit) > 1 || !counted(limit) || box.from != box.to || anchored(limit[0]) {
+			continue
+		}
+		for round := range 150 {
+			r := rand.New(rand.NewPCG(soakSeed+11, uint64(round)))
+			tl := randomPartitions(t, r, limit, shape{requests: 10 + r.IntN(40), gap: 1 + r.IntN(40), late: r.IntN(30)})
+			found := newCase(tl, limit, Options{SkipMeasure: true})
+			found.quick, found.boundsOnly = true, true
+			found.judge()
+			want, got := kindsOf(found.judgement()), byBounds(tl, limit, Options{SkipMeasure: true})
+			if kindsOf(got) != want {
+				t.Fatalf("%s, round %d: found %s, proved %s\n%+v\n%s", name, round, want, kindsOf(got), got.Partitions, draw(tl))
+			}
+			if strings.Contains(want, string(OverAdmission)) {
+				over++
+			}
+			for k, p := range byBounds(tl, limit, Options{SkipMeasure: true, Conformance: LowerBound}).Partitions {
+				if len(p.Findings) == 0 {
+					continue
+				}
+				under++
+				br := judgeOne(found.parts[k].histories[0], newBound(limit[0], box.from, box.to), LowerBound)
+				if asked := fmt.Sprintf("request #%d ", br.asked); !strings.HasPrefix(p.Findings[0].Text, asked) {
+					t.Fatalf("%s, round %d: %sis not explained, but the witness says %s\n%s", name, round, asked, p.Findings[0].Text, draw(tl))
+				}
+			}
+		}
+	}
+	if over < 100 || under < 100 {
+		t.Errorf("only %d admissions were too many, and %d denials", over, under)
 	}
 }

@@ -1,0 +1,98 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestPiecesFailOnlyWhatJudgeFails judges random histories in pieces of eight requests and more. What they refute, Judge does;
+// and what the bounds refute as a whole they find too, nearly always.
+func TestPiecesFailOnlyWhatJudgeFails(t *testing.T) {
+	rounds, seeds := soakRounds(200, 10_000)
+	for name, limit := range smallLimits() {
+		if newWatchPlan(timeline.Header{}, limit, Options{}) != nil || newPiecePlan(timeline.Header{}, limit, Options{}) == nil {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			both, missed, more := 0, 0, 0
+			for round := range rounds * seeds {
+				r := rand.New(rand.NewPCG(soakSeed+7, uint64(round)))
+				sh := shape{requests: 20 + r.IntN(100), gap: 1 + r.IntN(40), late: r.IntN(1+r.IntN(100)) * (r.IntN(4)), costs: r.IntN(3) == 0}
+				tl, o := randomPartitions(t, r, limit, sh), randomStreamOptions(r)
+				cutAtRandom(r, tl)
+				got, whole := streamed(t, tl, limit, o, everything(r)), byBounds(tl, limit, o)
+				for _, p := range got.Partitions {
+					for _, f := range p.Findings {
+						if len(f.Observations) == 0 || f.Text == "" || f.Partition != p.Partition {
+							t.Fatalf("round %d: a finding without a witness: %+v", round, f)
+						}
+					}
+				}
+				switch {
+				case got.Verdict == Fail && whole.Verdict == Fail:
+					both++
+				case whole.Verdict == Fail:
+					missed++
+					t.Logf("%s: round %d missed: %+v %s\ngot %s\n%+v\n%s", name, round, o, kindsOf(whole), kindsOf(got), whole.Partitions, draw(tl))
+				case got.Verdict == Fail:
+					more++
+					if limit[0].TTL > 0 && limit[0].Start == reference.StartEmpty {
+						break // Judge says nothing of what follows the first silence
+					}
+					if j, err := Judge(tl, limit, o); err != nil || j.Verdict != Fail {
+						t.Fatalf("round %d, %+v: only the pieces accuse: %+v\n%s", round, o, got.Partitions, draw(tl))
+					}
+				}
+			}
+			t.Logf("%d failed by both, %d by the bounds on the whole alone, %d by the pieces alone", both, missed, more)
+		})
+	}
+}
+
+// TestPiecesOfWrongLimiters turns an outcome or two of what right limiters of random SPECs did, and compares what the pieces
+// find with what the bounds find as a whole.
+func TestPiecesOfWrongLimiters(t *testing.T) {
+	rounds, seeds := soakRounds(400, 20_000)
+	both, missed := 0, map[string]int{}
+	for round := range rounds * seeds {
+		r := rand.New(rand.NewPCG(soakSeed+9, uint64(round)))
+		text := randomSPEC(r)
+		limit, err := reference.Parse(text)
+		if err != nil || newPiecePlan(timeline.Header{}, limit, Options{}) == nil || limit[0].TTL > 0 && limit[0].Start == reference.StartEmpty {
+			continue
+		}
+		lim, err := reference.NewLimit(knownLimit(r, limit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tl := honestTraffic(r, lim, limit)
+		for range 1 + r.IntN(2) {
+			o := &tl.Observations[r.IntN(len(tl.Observations))]
+			if o.Outcome != timeline.Unknown {
+				o.Outcome = 3 - o.Outcome
+			}
+		}
+		o := Options{SkipMeasure: true}
+		got, whole := streamed(t, tl, limit, o, everything(r)), byBounds(tl, limit, o)
+		switch {
+		case got.Verdict == Fail && whole.Verdict == Fail:
+			both++
+		case whole.Verdict == Fail:
+			missed[limit[0].String()]++
+			t.Logf("round %d, %s: missed %s, got %s", round, text, kindsOf(whole), kindsOf(got))
+		case got.Verdict == Fail:
+			if j, err := Judge(tl, limit, o); err != nil || j.Verdict != Fail {
+				t.Fatalf("round %d, %s: only the pieces accuse: %+v\n%s", round, fmt.Sprint(limit), got.Partitions, draw(tl))
+			}
+		}
+	}
+	t.Logf("%d failed by both, missed %v", both, missed)
+	if len(missed) > 2+both/50 {
+		t.Errorf("the pieces miss %v of what the bounds find on the whole, beside %d", missed, both)
+	}
+}

@@ -1,0 +1,216 @@
+package check
+
+import "slices"
+
+// survivors are the regions that the pieces judged so far have not refuted, each as a whole. Nothing survives where every value
+// is refuted; to leave too much alive never accuses.
+//
+// One region that cannot be divided, the probe, stands for all: as long as it survives, so does the limit, and a piece costs one
+// judgement and a few more that cut off what is wrong from the ends of what is alive. Where the probe falls, another one is
+// hunted for in all that is alive.
+type survivors struct {
+	alive []alive
+	probe *region
+	// found are the refutations that together left no more than what is alive.
+	found []fallen
+	// limited tells that a hunt found neither a probe nor that nothing survives. steps are those of exact searches.
+	limited bool
+	steps   int
+	// turn is whose ends are cut next, narrowed tells that they were cut thoroughly once.
+	turn     int
+	narrowed bool
+}
+
+// alive is a region of which not all is refuted. At its ends, parts of one in 1<<cut[0] and 1<<cut[1] are tried next.
+type alive struct {
+	region
+	cut [2]uint8
+}
+
+// fallen is what refuted a region.
+type fallen struct {
+	by *pieces
+	*breach
+}
+
+// The work of narrowing: the judgements that are spent on the first piece, and on each later one; the finest part of a region that
+// is tried; the most regions that are kept, and the boxes of a hunt after one that was given up.
+const (
+	firstCuts  = 96
+	laterCuts  = 3
+	finestCut  = 6
+	mostAlive  = 96
+	shortHunt  = 64
+	cutRegions = 24
+)
+
+func newSurvivors(whole region) *survivors { return &survivors{alive: []alive{{region: whole}}} }
+
+// refuted tells that nothing survives.
+func (v *survivors) refuted() bool { return len(v.alive) == 0 }
+
+// stands tells whether the probe survives a piece.
+func (v *survivors) stands(x *excerpt) bool { return v.probe != nil && x.refutes(*v.probe) == nil }
+
+// take takes a piece of a partition; stands tells whether the probe survives it.
+func (v *survivors) take(x *excerpt, by *pieces, stands bool) {
+	if !stands {
+		v.hunt(x, by)
+	}
+	if v.steps += x.steps; v.probe == nil || len(v.alive) == 1 && v.alive[0].holds(*v.probe) && v.probe.holds(v.alive[0].region) {
+		return
+	}
+	cuts := laterCuts
+	if !v.narrowed {
+		cuts = firstCuts
+	}
+	v.narrowed = true
+	v.narrow(x, by, cuts)
+}
+
+// drop notes what refuted a region.
+func (v *survivors) drop(by *pieces, x *excerpt, br *breach) {
+	v.found = append(v.found, fallen{by, br})
+	by.remember(x, br)
+}
+
+// hunt looks for a new probe, depth first.
+func (v *survivors) hunt(x *excerpt, by *pieces) {
+	budget := boxBudget(&group{parts: x.p.histories[:1]})
+	if v.limited {
+		budget = min(budget, shortHunt)
+	}
+	v.probe = nil
+	var stack []region
+	for _, a := range slices.Backward(v.alive) {
+		stack = append(stack, a.region)
+	}
+	x.list(stack)
+	for len(stack) > 0 && v.probe == nil {
+		r := stack[len(stack)-1]
+		if budget--; budget < 0 {
+			v.limited = true
+			break
+		}
+		br := x.refutes(r)
+		lower, upper, ok := region{}, region{}, false
+		if br == nil {
+			lower, upper, ok = x.halves(r)
+		}
+		switch {
+		case br != nil:
+			v.drop(by, x, br)
+			stack = stack[:len(stack)-1]
+		case ok:
+			stack = append(stack[:len(stack)-1], upper, lower)
+		default:
+			v.probe = &r
+		}
+	}
+	v.keep(stack)
+}
+
+// keep keeps regions, joined where they lie side by side; of very many, neighbours as one.
+func (v *survivors) keep(regions []region) {
+	slices.Reverse(regions)
+	for again := true; again; {
+		again = false
+		for i := 0; i+1 < len(regions); i++ {
+			if both, ok := regions[i].beside(regions[i+1]); ok {
+				regions[i], again = both, true
+				regions = slices.Delete(regions, i+1, i+2)
+				i--
+			}
+		}
+	}
+	for len(regions) > mostAlive {
+		half := regions[:0]
+		for i := 0; i < len(regions); i += 2 {
+			half = append(half, regions[i].hull(regions[min(i+1, len(regions)-1)]))
+		}
+		regions = half
+	}
+	v.alive = v.alive[:0]
+	for _, r := range regions {
+		v.alive = append(v.alive, alive{region: r})
+	}
+}
+
+// narrow cuts off what a piece refutes at the ends of what is alive, with so many judgements, or until none is to be had.
+func (v *survivors) narrow(x *excerpt, by *pieces, cuts int) {
+	for idle := 0; cuts > 0 && idle < 2*(finestCut+1)*len(v.alive); v.turn++ {
+		i := v.turn % len(v.alive)
+		spent, gained := v.cutOne(x, by, i)
+		if cuts -= spent; gained {
+			idle = 0
+		} else {
+			idle++
+		}
+	}
+}
+
+// cutOne tries to refute a part of region i: all of it where the probe is elsewhere, else what lies at its ends.
+func (v *survivors) cutOne(x *excerpt, by *pieces, i int) (spent int, gained bool) {
+	a := &v.alive[i]
+	core := a.holds(*v.probe)
+	if !core {
+		spent++
+		if br := x.refutes(a.region); br != nil {
+			v.drop(by, x, br)
+			v.alive = slices.Delete(v.alive, i, i+1)
+			return spent, true
+		}
+		if a.known() { // only its ranges are open
+			v.divide(x, i)
+			return spent, false
+		}
+	}
+	k := v.turn / len(v.alive) % len(a.boxes)
+	for side := range a.cut {
+		part, rest, ok := a.end(k, side, core, v.probe)
+		if !ok {
+			continue
+		}
+		spent++
+		if br := x.refutes(a.with(k, part)); br != nil {
+			v.drop(by, x, br)
+			a.region, gained = a.with(k, rest), true
+			continue
+		}
+		a.cut[side] = (a.cut[side] + 1) % (finestCut + 1)
+	}
+	return spent, gained
+}
+
+// end returns what lies at one end of box k, and the rest of it.
+func (a *alive) end(k, side int, core bool, probe *region) (part, rest phases, ok bool) {
+	box := a.boxes[k]
+	room := box.to - box.from
+	if core && side == 0 {
+		room = probe.boxes[k].from - box.from
+	} else if core {
+		room = box.to - probe.boxes[k].to
+	}
+	size := room >> a.cut[side]
+	if !core {
+		size = room / 2 >> a.cut[side]
+	}
+	if size <= 0 {
+		return box, box, false
+	}
+	if side == 0 {
+		return phases{box.from, box.from + size - 1}, phases{box.from + size, box.to}, true
+	}
+	return phases{box.to - size + 1, box.to}, phases{box.from, box.to - size}, true
+}
+
+// divide divides region i, as long as few are alive.
+func (v *survivors) divide(x *excerpt, i int) {
+	if len(v.alive) >= cutRegions {
+		return
+	}
+	if lower, upper, ok := x.halves(v.alive[i].region); ok {
+		v.alive[i].region = lower
+		v.alive = append(v.alive, alive{region: upper})
+	}
+}
