@@ -188,7 +188,7 @@ func TestWatchedMeasureHoldsThatOfJudge(t *testing.T) {
 		if newWatchPlan(timeline.Header{}, limit, Options{}) == nil {
 			continue
 		}
-		for round := range 60 {
+		for round := range fewer(60) {
 			r := rand.New(rand.NewPCG(soakSeed+2, uint64(round)))
 			tl := randomPartitions(t, r, limit, shape{requests: 20, gap: 20, late: r.IntN(30)})
 			caps := everything(r)
@@ -209,7 +209,7 @@ func TestWatchedMeasureHoldsThatOfJudge(t *testing.T) {
 			}
 		}
 	}
-	if set < 100 {
+	if set < fewer(60) {
 		t.Errorf("only %d intervals were measured", set)
 	}
 }
