@@ -164,6 +164,8 @@ func smallWindows(add adder) {
 	add("fixed window, unknown phase", fixed, unknown)
 	add("fixed window, quota 3, unknown phase", fixed, func(p *reference.Policy) { unknown(p); p.Rate.N = 3 })
 	add("fixed window, phase in a range", fixed, func(p *reference.Policy) { p.PhaseFrom, p.PhaseTo = 3, 9 })
+	add("fixed window, phase in a range, ban", fixed, func(p *reference.Policy) { p.PhaseFrom, p.PhaseTo, p.Ban = 9, 14, 5 })
+	add("fixed window, unknown phase, ttl", fixed, func(p *reference.Policy) { unknown(p); p.TTL = 9 })
 	add("fixed window, first request", fixed, first)
 	add("fixed window, first request, counts all", fixed, func(p *reference.Policy) { first(p); countsAll(p) })
 	add("fixed window, first request, ttl", fixed, func(p *reference.Policy) { first(p); p.TTL = 9 })

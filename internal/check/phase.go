@@ -63,8 +63,8 @@ type search struct {
 	// budget is how many boxes may still be judged, most the most there are at first, where it is not 0.
 	budget, most int
 	found        []refutation
-	// limited tells that the budget ran out, so that the rest was not refuted.
-	limited bool
+	// limited tells that the budget ran out, so that the rest was not refuted; survived that some phase was not.
+	limited, survived bool
 	// quick leaves out the exact search.
 	quick bool
 	// steps counts the decisions that exact searches tried.
@@ -112,6 +112,9 @@ func (s *search) box(b cell) bool {
 			s.found = append(s.found, r)
 		}
 		return true
+	}
+	if s.survived {
+		return false
 	}
 	lower, upper, ok := s.halves(b)
 	return ok && s.box(lower) && s.box(upper)
@@ -173,7 +176,7 @@ func (s *search) judge(b cell) (refutation, bool) {
 			return refutation{i, br}, true
 		}
 	}
-	if s.quick || ranged(b.policy) || !s.single(b.phases) || s.mode != "" && s.mode != Exact {
+	if s.quick || ranged(b.policy) || !s.alike(b.phases) || s.mode != "" && s.mode != Exact {
 		return refutation{}, false
 	}
 	for i, h := range s.group.parts {
@@ -183,26 +186,32 @@ func (s *search) judge(b cell) (refutation, bool) {
 		}
 		br, visited, limited := unexplainable(h, b.policy, b.from)
 		s.steps += visited
-		if br != nil {
-			return refutation{i, br}, true
+		if br != nil { // of a box whose phases are not all one, only the first one is refuted
+			return refutation{i, br}, b.from == b.to || timeless(b.policy)
 		}
 		s.capped = s.capped || limited
 	}
+	s.survived = true
 	return refutation{}, false
 }
 
-// single tells whether every phase of the box judges as its first one does: there is only one, or no request of a fixed
-// window changes its window inside.
-func (s *search) single(b phases) bool {
+// alike tells whether the phases of the box are worth no bounds of their own: there is only one, or no request of a fixed
+// window certainly changes its window inside.
+func (s *search) alike(b phases) bool {
 	if b.from == b.to {
 		return true
 	}
-	if s.policy.PerTo > 0 || s.policy.Completes() {
-		return false // when a charge is made depends on when the request was decided
+	if s.policy.PerTo > 0 {
+		return false
 	}
 	i, _ := slices.BinarySearch(s.turns, b.from+1)
 	return s.policy.Algorithm == reference.FixedWindow && (i == len(s.turns) || s.turns[i] > b.to)
 }
+
+// timeless tells whether phases that are alike judge alike: nothing but the order of the decisions, and the windows that
+// they lie in, matters to the policy. Else a request may have to be decided so long after another one that of these phases some
+// have it in one window, and some in the next.
+func timeless(p reference.Policy) bool { return p.Ban == 0 && p.TTL == 0 && !p.Completes() }
 
 // judgeOne asks one bound both questions that the mode allows.
 func judgeOne(h *history, b bound, mode Conformance) *breach {

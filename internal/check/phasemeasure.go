@@ -39,7 +39,7 @@ func (s *search) survivors(b phases, width int64) []phases {
 	if _, ok := s.judge(cell{b, s.policy}); ok {
 		return nil
 	}
-	if b.to-b.from <= width || s.single(b) {
+	if b.to-b.from <= width || s.alike(b) {
 		return []phases{b}
 	}
 	mid := b.from + (b.to-b.from+1)/2

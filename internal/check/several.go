@@ -130,6 +130,8 @@ type severalSearch struct {
 	// one of the two ran out.
 	budget, steps int
 	capped        bool
+	// survived tells that some phases were not refuted.
+	survived bool
 }
 
 // refute returns the breaches that together refute all phases, or ok=false.
@@ -167,6 +169,9 @@ func (s *severalSearch) box(boxes []phases) bool {
 		s.found = append(s.found, r)
 		return true
 	}
+	if s.survived {
+		return false
+	}
 	lower, upper, ok := s.halves(boxes)
 	return ok && s.box(lower) && s.box(upper)
 }
@@ -177,7 +182,7 @@ func (s *severalSearch) halves(boxes []phases) (lower, upper []phases, ok bool) 
 	for i, b := range boxes {
 		lo, _ := slices.BinarySearch(s.turns[i], b.from+1)
 		hi, _ := slices.BinarySearch(s.turns[i], b.to+1)
-		if !s.single(i, b) && hi-lo > most {
+		if b.from != b.to && hi-lo > most {
 			widest, most = i, hi-lo
 		}
 	}
@@ -192,24 +197,24 @@ func (s *severalSearch) halves(boxes []phases) (lower, upper []phases, ok bool) 
 	return lower, upper, true
 }
 
-// single is search.single for policy i.
-func (s *severalSearch) single(i int, b phases) bool {
+// alike is search.alike for policy i. What is alike need not judge alike: another policy may tell the time.
+func (s *severalSearch) alike(i int, b phases) bool {
 	one := search{policy: s.c.limit[i], turns: s.turns[i]}
-	return one.single(b)
+	return one.alike(b)
 }
 
 // judge asks every partition whether it refutes the whole box of each policy.
 func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
-	known := true
+	alike, single := true, true
 	for i, b := range boxes {
-		known = known && s.single(i, b)
+		alike, single = alike && s.alike(i, b), single && b.from == b.to
 	}
 	for k, histories := range s.parts {
 		if br := s.bounded(histories, boxes); br != nil {
 			return refutation{k, br}, true
 		}
 	}
-	if !known || s.c.o.Conformance != "" && s.c.o.Conformance != Exact || slices.ContainsFunc(s.c.limit, ranged) {
+	if !alike || s.c.o.Conformance != "" && s.c.o.Conformance != Exact || slices.ContainsFunc(s.c.limit, ranged) {
 		return refutation{}, false
 	}
 	at := make([]int64, len(boxes))
@@ -227,10 +232,11 @@ func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
 		br, visited, limited := unexplainableBy(histories[0], s.c.limit, at)
 		s.steps += visited
 		if br != nil {
-			return refutation{k, br}, true
+			return refutation{k, br}, single
 		}
 		s.capped = s.capped || limited
 	}
+	s.survived = true
 	return refutation{}, false
 }
 

@@ -1,0 +1,50 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime: a request that no other one's interval ends within may be before or
+// behind the beginning of a window; where a ban, or another policy, says that it was decided at 10 or later, windows that begin
+// at 11 explain what those that begin at 9 do not.
+func TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime(t *testing.T) {
+	type asked struct {
+		s, e, cost int64
+		outcome    timeline.Outcome
+	}
+	for spec, requests := range map[string][]asked{
+		"fixed-window,rate=2/20ns,phase=9ns..12ns + token-bucket,rate=1/4ns,burst=1": {
+			{6, 6, 1, timeline.Allowed}, {7, 14, 1, timeline.Allowed}, {16, 16, 1, timeline.Allowed}, {20, 20, 1, timeline.Allowed},
+		},
+		"fixed-window,rate=2/20ns,phase=9ns..12ns,ban=4ns": {
+			{1, 1, 1, timeline.Allowed}, {6, 6, 2, timeline.Denied}, {7, 14, 1, timeline.Allowed}, {16, 16, 2, timeline.Allowed},
+		},
+	} {
+		limit, err := reference.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tl := &timeline.Timeline{}
+		for i, r := range requests {
+			o := observed(r.s, r.e, r.outcome)
+			o.Seq, o.Cost = i, r.cost
+			tl.Observations = append(tl.Observations, o)
+		}
+		tl.Header.Ended = tl.End()
+		if !feasible(t, tl, limit...) {
+			t.Fatalf("%s: the oracle does not explain it", spec)
+		}
+		if accused(t, tl, limit) {
+			t.Errorf("%s: accused of what windows that begin at 11 explain:\n%s", spec, draw(tl))
+		}
+	}
+}
+
+// observed is an observation that was answered.
+func observed(s, e int64, outcome timeline.Outcome) timeline.Observation {
+	return timeline.Observation{Sent: time.Duration(s), FirstByte: time.Duration(e), Answered: true, Outcome: outcome}
+}
