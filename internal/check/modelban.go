@@ -40,11 +40,21 @@ func (b banModel) start(begin int64) memoryState {
 }
 
 func (b banModel) admit(m memoryState, a ask) []memoryState {
+	return b.unbanned(m, func(m memoryState) []memoryState { return b.model.admit(m, a) })
+}
+
+// pass: who would be admitted bans nobody, whatever another limiter says.
+func (b banModel) pass(m memoryState, a ask) []memoryState {
+	return b.unbanned(m, func(m memoryState) []memoryState { return passed(b.model, m, a) })
+}
+
+// unbanned asks the model inside where no ban is on.
+func (b banModel) unbanned(m memoryState, decide func(memoryState) []memoryState) []memoryState {
 	if !m.zone.limit(bannedUntil, now, 0) {
 		return nil
 	}
 	m.zone.spread(bannedUntil, now, -noBound, 0) // it is over, and matters no more
-	out := b.model.admit(m.inside(1), a)
+	out := decide(m.inside(1))
 	for i := range out {
 		out[i] = out[i].outside(1)
 	}

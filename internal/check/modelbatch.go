@@ -111,6 +111,16 @@ func (b batchModel) filled(m memoryState, k int64) bool {
 	return true
 }
 
+// pass creates the bucket; where denied requests are counted it takes what it costs.
+func (b batchModel) pass(m memoryState, a ask) []memoryState {
+	if b.all || a.cost > b.burst {
+		return b.admit(m, a)
+	}
+	b.create(m)
+	short := b.needs(m, a.cost)
+	return onlyIf(short == 0 || m.zone.limit(lastBatch, now, -short*b.apart), m)
+}
+
 // deny: too few batches have come. A denial that is not counted leaves them to be counted later.
 func (b batchModel) deny(m memoryState, a ask) []memoryState {
 	b.create(m)

@@ -25,6 +25,10 @@ func (t ttlModel) start(begin int64) memoryState {
 func (t ttlModel) admit(m memoryState, a ask) []memoryState { return t.ask(m, a, t.model.admit) }
 func (t ttlModel) deny(m memoryState, a ask) []memoryState  { return t.ask(m, a, t.model.deny) }
 
+func (t ttlModel) pass(m memoryState, a ask) []memoryState {
+	return t.ask(m, a, func(m memoryState, a ask) []memoryState { return passed(t.model, m, a) })
+}
+
 func (t ttlModel) ask(m memoryState, a ask, decide func(memoryState, ask) []memoryState) []memoryState {
 	var out []memoryState
 	if known := m.clone(); known.zone.limit(now, lastAsked, t.ttlTo-t.model.traits().scale) {

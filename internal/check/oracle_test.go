@@ -341,7 +341,7 @@ func TestOracleAgreesWithThePlainOne(t *testing.T) {
 	if testing.Short() {
 		rounds = 40
 	}
-	for name, limit := range smallLimits() {
+	for name, limit := range everySmallLimit() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(3, 5))

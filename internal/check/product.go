@@ -52,13 +52,13 @@ func newProduct(limit reference.Limit, at []int64, costs []int64, end int64) mod
 			pol.Count = reference.CountAdmitted
 		}
 		m := newModel(pol, at[i], at[i], costs)
-		if m == nil || m.traits().created || pol.Ban > 0 || pol.TTL > 0 {
-			return nil // a request that another one denies changes such a memory in a way of its own
+		if m == nil {
+			return nil
 		}
 		if own {
 			m = ownModel{m}
 		}
-		p.parts = append(p.parts, productPart{model: m, changes: m.traits().counted})
+		p.parts = append(p.parts, productPart{model: m, changes: m.traits().counted || m.traits().created})
 	}
 	if !p.align(limit, end) {
 		return nil
@@ -81,7 +81,7 @@ func (p *product) align(limit reference.Limit, end int64) bool {
 		if p.scale = p.scale / gcd(p.scale, own) * own; p.scale > maxTime>>32 {
 			return false
 		}
-		longest = max(longest, end+2*int64(limit[i].Recovery()))
+		longest = max(longest, end+2*int64(limit[i].Recovery()+limit[i].Ban+limit[i].TTL))
 	}
 	if longest > maxTime/8/p.scale {
 		return false
@@ -103,7 +103,8 @@ func gcd(a, b int64) int64 {
 func (p product) traits() traits {
 	t := traits{scale: p.scale}
 	for _, part := range p.parts {
-		t.counted = t.counted || part.changes
+		t.counted = t.counted || part.traits().counted
+		t.created = t.created || part.traits().created
 		t.windowed = t.windowed || part.traits().windowed
 	}
 	return t

@@ -10,7 +10,7 @@ import (
 // open as a whole; where they find nothing, by a search of the phases of all policies with the exact search of all together.
 func (c *caseFile) judgeSeveral() {
 	each(len(c.parts), func(i int) { c.boundSeveral(c.parts[i]) })
-	if c.boundsOnly || c.o.Conformance != "" && c.o.Conformance != Exact || slices.ContainsFunc(c.limit, anchored) {
+	if c.boundsOnly || c.o.Conformance != "" && c.o.Conformance != Exact {
 		return
 	}
 	groups := [][]*part{c.parts}
@@ -63,7 +63,7 @@ func (c *caseFile) boundSeveral(p *part) {
 		limit[i], boxes[i] = c.opened(limit[i])
 	}
 	br := underBreach(p.histories[last], newBound(limit[last], boxes[last].from, boxes[last].to), p.histories[last].denial(unexplained[0]))
-	br.events = underSeveral(p.histories, limit, boxes, unexplained[0]).events
+	br.events = c.underSeveral(p.histories, boxes, unexplained[0]).events
 	c.complete(p, p.histories[last], br)
 	p.findings = append(p.findings, c.findingOf(p, []*breach{br}, c.limit[last], boxes[last]))
 }
@@ -88,6 +88,15 @@ func (c *caseFile) opened(pol reference.Policy) (reference.Policy, phases) {
 	return pol, box
 }
 
+// boundOf returns the bound of a policy for a box of its phases: for all of them where the first counted request places its
+// windows.
+func (c *caseFile) boundOf(pol reference.Policy, box phases) bound {
+	if anchored(pol) {
+		pol, box = c.opened(pol)
+	}
+	return newBound(pol, box.from, box.to)
+}
+
 // unexplainedSeveral returns the numbers of the denials that none of the policies can explain, but for one that is left out,
 // ascending. Boxes are those of the policies, nil for all that is open.
 func (c *caseFile) unexplainedSeveral(histories []*history, except int, boxes []phases) []int {
@@ -98,7 +107,7 @@ func (c *caseFile) unexplainedSeveral(histories []*history, except int, boxes []
 			continue
 		}
 		open, box := c.opened(pol)
-		if boxes != nil {
+		if boxes != nil && !anchored(pol) {
 			box = boxes[i]
 		}
 		var mine []int
@@ -140,6 +149,9 @@ func (s *severalSearch) refute() (found []refutation, ok bool) {
 	var boxes []phases
 	for i, pol := range s.c.limit {
 		_, box := s.c.opened(pol)
+		if anchored(pol) {
+			box = phases{} // the search knows when its windows begin
+		}
 		boxes = append(boxes, box)
 		g := &group{}
 		for _, h := range s.parts {
@@ -176,7 +188,7 @@ func (s *severalSearch) box(boxes []phases) bool {
 	return ok && s.box(lower) && s.box(upper)
 }
 
-// halves divides the box with the most turns inside; ok=false where every box judges as one phase does.
+// halves divides the box with the most turns inside; ok=false where every box is one phase.
 func (s *severalSearch) halves(boxes []phases) (lower, upper []phases, ok bool) {
 	widest, most := -1, -1
 	for i, b := range boxes {
@@ -246,7 +258,7 @@ func (s *severalSearch) bounded(histories []*history, boxes []phases) *breach {
 		if s.c.o.Conformance == LowerBound {
 			break
 		}
-		if br := newBound(pol, boxes[i].from, boxes[i].to).over(histories[i]); br != nil {
+		if br := s.c.boundOf(pol, boxes[i]).over(histories[i]); br != nil {
 			return br
 		}
 	}
@@ -254,16 +266,16 @@ func (s *severalSearch) bounded(histories []*history, boxes []phases) *breach {
 		return nil
 	}
 	if left := s.c.unexplainedSeveral(histories, -1, boxes); len(left) > 0 {
-		return underSeveral(histories, s.c.limit, boxes, left[0])
+		return s.c.underSeveral(histories, boxes, left[0])
 	}
 	return nil
 }
 
 // underSeveral returns the breach of a denial that no policy can explain: it and all that may have counted against it.
-func underSeveral(histories []*history, limit reference.Limit, boxes []phases, seq int) *breach {
+func (c *caseFile) underSeveral(histories []*history, boxes []phases, seq int) *breach {
 	all := &breach{kind: NoExplanation}
-	for i, pol := range limit {
-		br := underBreach(histories[i], newBound(pol, boxes[i].from, boxes[i].to), histories[i].denial(seq))
+	for i, pol := range c.limit {
+		br := underBreach(histories[i], c.boundOf(pol, boxes[i]), histories[i].denial(seq))
 		all.events = append(all.events, br.events...)
 	}
 	all.events = historyOf(all.events).all
