@@ -308,6 +308,3 @@ func (b bucket) overCharged(h *history, certain []event) *breach {
 	}
 	return nil
 }
-
-// firstAfter returns the index of the first of evs, ascending by s, that begins after t.
-func firstAfter(evs []event, t int64) int { return newCertain(evs).firstAfter(t) }

@@ -112,7 +112,7 @@ func (c counter) overAdmitted(h *history) *breach {
 		default:
 			continue
 		}
-		prev := sure[k-1] + volume(either)
+		prev := sure.in(k-1) + volume(either)
 		if c.lightest(prev, k, ev.e)+inside-1 >= c.quota && inside > 0 {
 			return c.breachAt(h, ev.e, k)
 		}
@@ -120,15 +120,44 @@ func (c counter) overAdmitted(h *history) *breach {
 	return nil
 }
 
-// sureUnits adds up the units that must lie in each window.
-func (c counter) sureUnits(evs []event) map[int64]int64 {
-	sure := map[int64]int64{}
-	for _, ev := range evs {
-		if k := c.first(ev.s); k == c.last(ev.e) {
-			sure[k] += ev.cost
+// sureUnits adds up the units that must lie in each window; evs ascend by start.
+func (c counter) sureUnits(evs []event) *loads {
+	out := &loads{}
+	for i := range evs {
+		if k := c.first(evs[i].s); k == c.last(evs[i].e) {
+			out.add(k, evs[i].cost)
 		}
 	}
-	return sure
+	return out
+}
+
+// loads has the units in some windows, ascending.
+type loads struct {
+	windows, units []int64
+	// i is where the last one was found.
+	i int
+}
+
+// add adds units to window k, which is not before the last one.
+func (l *loads) add(k, units int64) {
+	if n := len(l.windows); n == 0 || l.windows[n-1] != k {
+		l.windows, l.units = append(l.windows, k), append(l.units, 0)
+	}
+	l.units[len(l.units)-1] += units
+}
+
+// in returns the units in window k.
+func (l *loads) in(k int64) int64 {
+	for l.i < len(l.windows) && l.windows[l.i] < k {
+		l.i++
+	}
+	for l.i > 0 && l.windows[l.i-1] >= k {
+		l.i--
+	}
+	if l.i < len(l.windows) && l.windows[l.i] == k {
+		return l.units[l.i]
+	}
+	return 0
 }
 
 // breachAt collects what must weigh on window k by y.
@@ -168,7 +197,7 @@ func (c counter) overCounting(h *history, counted []event) *breach {
 			begin = minTime // nothing counted came before
 		}
 		cur := all.within(begin-1, ev.s, ev)
-		load := c.lightest(sure[k-1], k, ev.e) + cur + ev.cost - 1
+		load := c.lightest(sure.in(k-1), k, ev.e) + cur + ev.cost - 1
 		if load < c.quota {
 			continue
 		}
@@ -218,15 +247,26 @@ func (c counter) firstDenied(h *history) *breach {
 			ends[lo] = ev.e
 		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(ends)) {
-		var cur int64
-		for _, ev := range h.possible {
-			if ev.s <= ends[k] && c.first(ev.s) <= k && c.last(ev.e) >= k {
-				cur += ev.cost
+	cur := map[int64]int64{} // of those, the units that were not denied and may come before the first denial
+	for _, ev := range h.possible {
+		lo, hi := c.first(ev.s), c.last(ev.e)
+		if hi-lo > widest {
+			for k := range ends {
+				if ev.s <= ends[k] && lo <= k && hi >= k {
+					cur[k] += ev.cost
+				}
+			}
+			continue
+		}
+		for k := lo; k <= hi; k++ {
+			if end, ok := ends[k]; ok && ev.s <= end {
+				cur[k] += ev.cost
 			}
 		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(ends)) {
 		// The window before weighs the most at the earliest instant at which a denial of this one can be decided.
-		if c.heaviest(prev[k-1]+anywhere, k, max(c.earliest(k), starts[k]))+cur+costs[k]-1 < c.quota {
+		if c.heaviest(prev[k-1]+anywhere, k, max(c.earliest(k), starts[k]))+cur[k]+costs[k]-1 < c.quota {
 			return c.breachOfFirst(h, k)
 		}
 	}
