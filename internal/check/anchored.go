@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -58,15 +59,18 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 		r.unsure = true // a denial inside a ban is not counted, so that it is not known which requests place the windows
 		return r
 	}
-	for rest := h; ; {
-		counted := rest.counted(pol.Count == reference.CountAll)
-		if len(counted) == 0 {
+	all := pol.Count == reference.CountAll
+	for rest := h.all; ; {
+		begin := slices.IndexFunc(rest, func(ev event) bool { return ev.counts(all) })
+		if begin < 0 {
 			return r
 		}
-		box := anchor(counted)
-		until, sure := stretch(counted, newWindows(pol, box.from, box.to))
-		now, later := rest.cut(until)
-		now.ignoreDenialsAt(until, pol.Count == reference.CountAll)
+		box := anchor(rest[begin:], all)
+		until, sure := stretch(rest[begin:], all, newWindows(pol, box.from, box.to))
+		n := startingBefore(rest, until)
+		now := (&history{all: rest[:n], lag: h.lag}).first(n)
+		rest = rest[n:]
+		now.ignoreDenialsAt(until, all)
 		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{now}}, quick: true} // the exact search judges all stretches
 		if found, ok := s.refute(box); ok {
 			for _, one := range found {
@@ -84,12 +88,14 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 			r.unsure = true
 			return r
 		}
-		if len(later.all) == 0 {
+		if len(rest) == 0 {
 			return r
 		}
-		rest = later
 	}
 }
+
+// counts tells whether the request may be counted; all: denied ones are.
+func (ev *event) counts(all bool) bool { return all || ev.outcome != timeline.Denied }
 
 // anchoredFinding makes a finding of a refutation. Its witness has the requests that place the windows too: judged alone
 // without them, the windows would begin elsewhere.
@@ -111,24 +117,30 @@ func (c *caseFile) anchoredFinding(p *part, r anchoredRefutation) Finding {
 	return c.describe(p, r.found, proof.all, pol, r.box, 0)
 }
 
-// anchor is the interval in which the first of the counted requests was decided.
-func anchor(counted []event) phases {
-	first := phases{counted[0].s, counted[0].e}
-	for _, ev := range counted {
-		first.to = min(first.to, ev.e)
+// anchor is the interval in which the first request that is counted was decided; the first event may be.
+func anchor(events []event, all bool) phases {
+	first := phases{events[0].s, events[0].e}
+	for i := 0; i < len(events) && events[i].s <= first.to; i++ {
+		if events[i].counts(all) {
+			first.to = min(first.to, events[i].e)
+		}
 	}
 	return first
 }
 
 // stretch returns the instant at which the windows begin anew for sure (maxTime if they do not), or where that becomes
-// uncertain (sure=false). The first counted request is in window 0 by definition.
-func stretch(counted []event, w windows) (until int64, sure bool) {
-	least, most := int64(0), max(0, w.last(counted[0].e))
-	for _, ev := range counted[1:] {
+// uncertain (sure=false). The first request, which may be counted, is in window 0 by definition.
+func stretch(events []event, all bool, w windows) (until int64, sure bool) {
+	least, most := int64(0), max(0, w.last(events[0].e))
+	for i := range events[1:] {
+		ev := &events[1+i]
+		if !ev.counts(all) {
+			continue
+		}
 		if ev.s >= w.latest(most+1) {
 			return ev.s, true
 		}
-		if ev.e >= w.earliest(least+2) && ev.s > counted[0].s {
+		if ev.e >= w.earliest(least+2) && ev.s > events[0].s {
 			// Some earlier request may be in a window late enough; if the latest sure one is not, this is uncertain.
 			return ev.s, false
 		}
@@ -185,14 +197,14 @@ func historyOf(events []event) *history {
 	return h
 }
 
+// startingBefore returns how many of the events, ascending by start, start before t.
+func startingBefore(events []event, t int64) int {
+	return sort.Search(len(events), func(i int) bool { return events[i].s >= t })
+}
+
 // cut divides h into the events that start before t and the others.
 func (h *history) cut(t int64) (before, after *history) {
-	i, _ := slices.BinarySearchFunc(h.all, t, func(ev event, t int64) int {
-		if ev.s < t {
-			return -1
-		}
-		return 1
-	})
+	i := startingBefore(h.all, t)
 	before, after = &history{all: h.all[:i], lag: h.lag}, &history{all: h.all[i:], lag: h.lag}
 	before.split()
 	after.split()
