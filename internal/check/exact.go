@@ -44,6 +44,8 @@ type exact struct {
 	lists lists
 	// visited counts the decisions that were tried, each as weight; limited tells that their cap was reached.
 	visited int
+	// most is that cap.
+	most int
 	// weight is 1 for a limiter that remembers up to three times, and grows with the square of their number, as does the work.
 	weight  int
 	limited bool
@@ -141,7 +143,7 @@ func (x *exact) between(from, to int64) {
 	}
 	for _, begin := range begins {
 		x.close(from, begin-x.gap)
-		if x.visited += x.front.size; x.visited > visitCap {
+		if x.visited += x.front.size; x.visited > x.most {
 			x.limited = true
 		}
 		if x.limited {
@@ -359,7 +361,7 @@ type step struct {
 
 // try adds the branches after one decision from the memory m, whose present is limited to when it may be made.
 func (x *exact) try(s step, m memoryState) {
-	if x.visited += x.weight; x.visited > visitCap {
+	if x.visited += x.weight; x.visited > x.most {
 		x.limited = true
 		return
 	}

@@ -103,7 +103,7 @@ func (g gauge) refuted(pol reference.Policy, mode Conformance) bool {
 	}
 	s := &search{policy: pol, mode: mode, group: &group{parts: []*history{g.h}}, ask: g.ask}
 	if g.c.frugal {
-		s.most = frugalBoxes
+		s.few = frugalBoxes
 	}
 	_, ok := s.refute(g.box)
 	return ok

@@ -50,6 +50,9 @@ type group struct {
 type refutation struct {
 	part int
 	*breach
+	// searched is the history in which an exact search found it, under the policy and its first phase; nil for a bound.
+	searched *history
+	cell     cell
 }
 
 // search looks for a phase of the box that no partition of the group refutes.
@@ -57,18 +60,26 @@ type search struct {
 	policy reference.Policy
 	mode   Conformance
 	group  *group
+	// beginnings are those of the group, the shortest first and the whole last: what refutes a beginning refutes the whole.
+	beginnings []*group
 	// turns are the phases at which a request changes its window, ascending: between two of them a fixed window judges
-	// alike.
+	// alike. They are listed where an exact search asks for them.
 	turns []int64
-	// budget is how many boxes may still be judged, most the most there are at first, where it is not 0.
-	budget, most int
-	found        []refutation
-	// limited tells that the budget ran out, so that the rest was not refuted; survived that some phase was not.
-	limited, survived bool
+	// boxes is how many boxes, and work how many observations, may still be judged; few the most boxes, where it is not 0.
+	boxes, work, few int
+	found            []refutation
+	// limited tells that the budget ran out, so that the rest was not refuted.
+	limited bool
 	// quick leaves out the exact search.
 	quick bool
-	// steps counts the decisions that exact searches tried.
-	steps int
+	// rough leaves what an exact search refutes as long as it is.
+	rough bool
+	// steps counts the decisions that exact searches of one phase tried, wide those of searches of many phases at once.
+	steps, wide int
+	// last is how many the longest search of the last phase tried; each is how many all of one kind may try, 0 for the usual budget.
+	last, each int
+	// reach is the width up to which a box is searched exactly, all of its phases at once.
+	reach int64
 	// capped tells that an exact search reached its cap.
 	capped bool
 	// ask, where it is not nil, asks the bounds for their answer alone: what is found has no breaches.
@@ -78,20 +89,73 @@ type search struct {
 // refute returns the breaches that together refute every phase of the box, or ok=false where some phase survives or the
 // budget ran out.
 func (s *search) refute(box phases) (found []refutation, ok bool) {
-	s.budget = 1
-	if box.from != box.to && s.policy.PerTo == 0 {
-		s.turns = turnsOf(s.group, int64(s.policy.Rate.Per), box)
-	}
-	if box.from != box.to || ranged(s.policy) || s.policy.BanTo > 0 || s.policy.TTLTo > 0 {
-		s.budget = boxBudget(s.group)
-	}
-	if s.most > 0 {
-		s.budget = min(s.budget, s.most)
-	}
+	s.begin(box)
 	if !s.box(cell{box, divisible(s.policy)}) {
 		return nil, false
 	}
+	if !s.rough {
+		for i := range s.found {
+			s.found[i].shorten()
+		}
+	}
 	return s.found, true
+}
+
+// begin prepares the search of a box.
+func (s *search) begin(box phases) {
+	s.beginnings, s.boxes, s.work = []*group{s.group}, 1, maxWork
+	if box.from == box.to && !ranged(s.policy) && s.policy.BanTo == 0 && s.policy.TTLTo == 0 {
+		return
+	}
+	s.boxes = mostBoxes
+	if s.few > 0 {
+		s.boxes = s.few
+	}
+	s.beginnings = beginningsOf(s.group, counted(reference.Limit{s.policy}))
+	size := int64(s.policy.Rate.Per)
+	n, late := 0, int64(0)
+	for _, h := range s.group.parts {
+		n += len(h.all)
+		for i := range h.all {
+			late = max(late, h.all[i].e-h.all[i].s)
+		}
+	}
+	s.work = max(s.work, leastWhole*(n+1))
+	s.reach = min(late, size/2)
+	if box.from != box.to && s.policy.PerTo == 0 && n <= exactLimit {
+		s.turns = turnsOf(s.group, size, box)
+	}
+}
+
+// The budget of a search: boxes, and observations judged, in all; the whole group at least as often as leastWhole.
+const (
+	mostBoxes  = 1 << 16
+	maxWork    = 25_000_000
+	leastWhole = 64
+)
+
+// The first observations of a partition that are judged apart: each time so many times as many.
+const (
+	leastBeginning = 4
+	longerBy       = 8
+)
+
+// beginningsOf returns what is known for certain of the first few observations of each partition, of more, and so on, and
+// last the group itself. all tells that denied requests count.
+func beginningsOf(g *group, all bool) []*group {
+	most := 0
+	for _, h := range g.parts {
+		most = max(most, len(h.all))
+	}
+	var out []*group
+	for n := leastBeginning; 2*n <= most || n == leastBeginning && n < most; n *= longerBy {
+		b := &group{parts: make([]*history, len(g.parts))}
+		for i, h := range g.parts {
+			b.parts[i] = h.beginning(n, all)
+		}
+		out = append(out, b)
+	}
+	return append(out, g)
 }
 
 // cell is a box of phases and a policy whose rate and burst may be ranges.
@@ -100,24 +164,49 @@ type cell struct {
 	policy reference.Policy
 }
 
-// box refutes one box, splitting it where it must.
+// box refutes one box: as a whole, or by halves. It does not go on where one phase is found that explains all.
 func (s *search) box(b cell) bool {
-	if s.budget <= 0 {
+	if s.boxes <= 0 || s.work <= 0 {
 		s.limited = true
 		return false
 	}
-	s.budget--
+	s.boxes--
 	if r, ok := s.judge(b); ok {
-		if s.ask == nil {
-			s.found = append(s.found, r)
-		}
-		return true
+		return s.add(r)
 	}
-	if s.survived {
-		return false
+	open := b.policy.RateTo > 0 || b.policy.BurstTo > 0 || b.policy.PerTo > 0
+	switch {
+	case open:
+	case b.from == b.to || timeless(b.policy) && s.alike(b.phases):
+		if r, ok := s.exactly(b); ok {
+			s.reach = max(s.reach, 2*(b.to-b.from)+1) // the neighbours may go together
+			return s.add(r)
+		}
+		if b.policy.BanTo == 0 && b.policy.TTLTo == 0 {
+			return false
+		}
+	default:
+		if s.survives(b) {
+			return false
+		}
+		if r, ok := s.together(b); ok {
+			return s.add(r)
+		}
 	}
 	lower, upper, ok := s.halves(b)
 	return ok && s.box(lower) && s.box(upper)
+}
+
+// survives tells whether one phase of the box does.
+func (s *search) survives(b cell) bool {
+	at := s.middle(b.phases)
+	one := cell{phases{at, at}, b.policy}
+	one.policy.BanTo, one.policy.TTLTo = 0, 0
+	_, refuted := s.judge(one)
+	if !refuted {
+		_, refuted = s.exactly(one)
+	}
+	return !refuted
 }
 
 // halves divides a box: its ranges before its phases. ok=false where there is nothing to divide.
@@ -137,6 +226,21 @@ func (s *search) halves(b cell) (lower, upper cell, ok bool) {
 	}
 	mid := s.split(b.phases)
 	return cell{phases{b.from, mid - 1}, b.policy}, cell{phases{mid, b.to}, b.policy}, true
+}
+
+func (s *search) add(r refutation) bool {
+	if s.ask == nil {
+		s.found = append(s.found, r)
+	}
+	return true
+}
+
+// middle returns a phase of the box that is likely to survive where any does.
+func (s *search) middle(b phases) int64 {
+	if s.policy.Algorithm == reference.FixedWindow && b.from < b.to {
+		return s.split(b)
+	}
+	return b.from + (b.to-b.from)/2
 }
 
 // widerInWindow tells whether the length of the windows of b leaves the last one of the recording more open than their phase
@@ -162,37 +266,35 @@ func (s *search) split(b phases) int64 {
 	return b.from + (b.to-b.from+1)/2
 }
 
-// judge asks every partition whether it refutes the whole box.
+// judge asks the bounds of every partition whether they refute the whole box.
 func (s *search) judge(b cell) (refutation, bool) {
 	bd := newBound(b.policy, b.from, b.to)
-	for i, h := range s.group.parts {
-		if s.ask != nil {
-			if s.ask.refutes(h, bd, s.mode) {
-				return refutation{part: i}, true
+	if s.beginnings == nil {
+		s.beginnings = []*group{s.group}
+	}
+	for k, g := range s.beginnings {
+		for i, h := range g.parts {
+			if s.judged(k, i) {
+				continue
 			}
-			continue
-		}
-		if br := judgeOne(h, bd, s.mode); br != nil {
-			return refutation{i, br}, true
+			s.work -= len(h.all)
+			if s.ask != nil {
+				if s.ask.refutes(h, bd, s.mode) {
+					return refutation{part: i}, true
+				}
+				continue
+			}
+			if br := judgeOne(h, bd, s.mode); br != nil {
+				return refutation{part: i, breach: br}, true
+			}
 		}
 	}
-	if s.quick || ranged(b.policy) || !s.alike(b.phases) || s.mode != "" && s.mode != Exact {
-		return refutation{}, false
-	}
-	for i, h := range s.group.parts {
-		if s.steps > stepBudget {
-			s.capped = true
-			break
-		}
-		br, visited, limited := unexplainable(h, b.policy, b.from)
-		s.steps += visited
-		if br != nil { // of a box whose phases are not all one, only the first one is refuted
-			return refutation{i, br}, b.from == b.to || timeless(b.policy)
-		}
-		s.capped = s.capped || limited
-	}
-	s.survived = true
 	return refutation{}, false
+}
+
+// judged tells whether a beginning of a partition is no longer than the one before.
+func (s *search) judged(beginning, part int) bool {
+	return beginning > 0 && s.beginnings[beginning-1].parts[part] == s.beginnings[beginning].parts[part]
 }
 
 // alike tells whether the phases of the box are worth no bounds of their own: there is only one, or no request of a fixed
@@ -201,7 +303,7 @@ func (s *search) alike(b phases) bool {
 	if b.from == b.to {
 		return true
 	}
-	if s.policy.PerTo > 0 {
+	if s.policy.PerTo > 0 || s.turns == nil {
 		return false
 	}
 	i, _ := slices.BinarySearch(s.turns, b.from+1)
@@ -228,12 +330,9 @@ func judgeOne(h *history, b bound, mode Conformance) *breach {
 	return nil
 }
 
-// stepBudget is how many decisions the exact searches of all phases may try together.
-const stepBudget = 1 << 22
-
 // turnsOf returns the phases inside the box at which a request of the group enters or leaves a window, ascending.
 func turnsOf(g *group, size int64, box phases) []int64 {
-	var out []int64
+	out := []int64{}
 	if box.to-box.from > 64*size { // an anchor that nothing bounds: too many to list, and halves do as well
 		return nil
 	}
@@ -257,13 +356,4 @@ func turnsOf(g *group, size int64, box phases) []int64 {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// boxBudget bounds the work of a search to some hundred million steps.
-func boxBudget(g *group) int {
-	n := 1
-	for _, h := range g.parts {
-		n += len(h.all)
-	}
-	return min(max(200_000_000/(8*n), 64), 1<<16)
 }

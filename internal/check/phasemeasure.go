@@ -21,7 +21,7 @@ func (g gauge) phase(pol reference.Policy) Interval {
 		return Interval{}
 	}
 	s := &search{policy: pol, mode: g.c.o.Conformance, group: &group{parts: []*history{g.h}}, quick: true, ask: g.ask}
-	s.turns = turnsOf(s.group, size, g.box)
+	s.begin(g.box)
 	left := s.survivors(g.box, max((g.box.to-g.box.from)/phaseParts, 1))
 	whole := g.box.to-g.box.from >= size-1
 	if len(left) == 0 || whole && len(left) == 1 && left[0] == g.box {

@@ -13,16 +13,16 @@ import (
 // have made the memory of the limiter stay where that matters.
 type proof struct {
 	h *history
-	// judge returns what refutes a history, and how many decisions exact searches tried.
-	judge func(h *history) (found []refutation, visits int, refuted bool)
+	// judge returns what refutes a history, and how many decisions exact searches tried: no more than most, if that is not 0.
+	judge func(h *history, most int) (found []refutation, visits int, refuted bool)
 	// counted: a denied request may count against another.
 	counted bool
 	// until: the requests that were sent until then stay, and are part of every witness; minTime for none.
 	until int64
 	// tries bounds how often events are judged again.
 	tries int
-	// visits counts the decisions that exact searches tried.
-	visits int
+	// visits counts the decisions that exact searches tried; most is how many one judgement may try.
+	visits, most int
 }
 
 // fewTries are the tries of a proof from n events: fewer where each has many to judge.
@@ -45,11 +45,12 @@ func (p *proof) refute(events []event) []*breach {
 	}
 	h := historyOf(events)
 	h.lag = p.h.lag
-	found, visits, ok := p.judge(h)
+	found, visits, ok := p.judge(h, p.most)
 	p.visits += visits
 	if !ok {
 		return nil
 	}
+	p.most = wideSteps + 2*visits // less to explain takes less to refute
 	out := make([]*breach, len(found))
 	for i, r := range found {
 		out[i] = r.breach

@@ -117,8 +117,11 @@ func (x *excerpt) refutes(r region) *breach {
 		return (&severalSearch{c: x.c}).bounded(x.p.histories, r.boxes)
 	}
 	s := x.search(r)
-	s.quick = !x.exact || !r.known()
-	found, ok := s.judge(cell{r.boxes[0], r.limit[0]})
+	one := cell{r.boxes[0], r.limit[0]}
+	found, ok := s.judge(one)
+	if !ok && x.exact && r.known() {
+		found, ok = s.exactly(one)
+	}
 	if x.steps += s.steps; !ok {
 		return nil
 	}

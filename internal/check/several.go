@@ -160,7 +160,11 @@ func (s *severalSearch) refute() (found []refutation, ok bool) {
 		var turns []int64
 		if box.from != box.to {
 			turns = turnsOf(g, int64(pol.Rate.Per), box)
-			s.budget = boxBudget(g)
+			n := 1
+			for _, h := range g.parts {
+				n += len(h.all)
+			}
+			s.budget = min(max(maxWork/n, leastWhole), mostBoxes)
 		}
 		s.turns = append(s.turns, turns)
 	}
@@ -223,7 +227,7 @@ func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
 	}
 	for k, histories := range s.parts {
 		if br := s.bounded(histories, boxes); br != nil {
-			return refutation{k, br}, true
+			return refutation{part: k, breach: br}, true
 		}
 	}
 	if !alike || s.c.o.Conformance != "" && s.c.o.Conformance != Exact || slices.ContainsFunc(s.c.limit, ranged) {
@@ -244,7 +248,7 @@ func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
 		br, visited, limited := unexplainableBy(histories[0], s.c.limit, at)
 		s.steps += visited
 		if br != nil {
-			return refutation{k, br}, single
+			return refutation{part: k, breach: br}, single
 		}
 		s.capped = s.capped || limited
 	}
@@ -311,13 +315,17 @@ func (c *caseFile) searchSeveral(parts []*part) {
 
 // severalProof returns the proof that makes a witness of what refutes all policies together.
 func (c *caseFile) severalProof(p *part) *proof {
-	return &proof{h: p.histories[0], tries: proofTries, until: minTime, counted: counted(c.limit), judge: func(h *history) ([]refutation, int, bool) {
+	return &proof{h: p.histories[0], tries: proofTries, until: minTime, counted: counted(c.limit), judge: func(h *history, most int) ([]refutation, int, bool) {
 		s := &severalSearch{c: c, parts: [][]*history{make([]*history, len(c.limit))}}
 		for i := range c.limit {
 			s.parts[0][i] = h
 		}
+		if most > 0 {
+			s.steps = stepBudget - most
+		}
+		begun := s.steps
 		found, ok := s.refute()
-		return found, s.steps, ok
+		return found, s.steps - begun, ok
 	}}
 }
 

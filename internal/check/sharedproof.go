@@ -40,10 +40,10 @@ func (c *caseFile) accuseTogether(parts []*part, found []refutation, box phases)
 		breaches[i] = r.breach
 	}
 	mode := c.proofMode(breaches, c.limit[0])
-	pr := &proof{h: whole, tries: fewTries(len(eventsOf(breaches))), until: minTime, counted: counted(c.limit), judge: func(h *history) ([]refutation, int, bool) {
-		s := &search{policy: c.limit[0], mode: mode, group: h.divided(owner, len(parts))}
+	pr := &proof{h: whole, tries: fewTries(len(eventsOf(breaches))), until: minTime, counted: counted(c.limit), judge: func(h *history, most int) ([]refutation, int, bool) {
+		s := &search{policy: c.limit[0], mode: mode, group: h.divided(owner, len(parts)), rough: true, each: most}
 		found, ok := s.refute(box)
-		return found, s.steps, ok
+		return found, s.tried(), ok
 	}}
 	breaches, events := pr.fewest(breaches)
 	var proven []*part

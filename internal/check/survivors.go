@@ -76,7 +76,7 @@ func (v *survivors) drop(by *pieces, x *excerpt, br *breach) {
 
 // hunt looks for a new probe, depth first.
 func (v *survivors) hunt(x *excerpt, by *pieces) {
-	budget := boxBudget(&group{parts: x.p.histories[:1]})
+	budget := min(max(maxWork/(1+len(x.p.histories[0].all)), leastWhole), mostBoxes)
 	if v.limited {
 		budget = min(budget, shortHunt)
 	}

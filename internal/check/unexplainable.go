@@ -26,15 +26,21 @@ func unexplainableBy(h *history, limit reference.Limit, at []int64) (br *breach,
 	if dead == nil {
 		return nil, x.visited, x.limited
 	}
-	proof := h.before(dead.at)
-	fails := func(sub *history) bool {
-		x := newExactBy(sub, limit, at)
+	return together(shortest(h.before(dead.at), limit, at).all), x.visited, false
+}
+
+// together is the breach of events that cannot be explained together.
+func together(events []event) *breach {
+	n := int64(len(events))
+	return &breach{kind: NoExplanation, seen: n, bound: n - 1, events: events, span: spanOf(events)}
+}
+
+// shortest drops of a history that cannot be explained the beginning that it does not need.
+func shortest(h *history, limit reference.Limit, at []int64) *history {
+	return h.since(memoryOf(limit, at), func(rest *history) bool {
+		x := newExactBy(rest, limit, at)
 		return x != nil && x.search() != nil
-	}
-	proof = proof.since(memoryOf(limit, at), fails)
-	br = &breach{kind: NoExplanation, seen: int64(len(proof.all)), bound: int64(len(proof.all)) - 1, events: proof.all}
-	br.span = spanOf(proof.all)
-	return br, x.visited, false
+	})
 }
 
 // memoryOf returns how long any of the policies remembers, in nanoseconds.
@@ -78,7 +84,7 @@ func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
 	if len(limit) > 1 && h.lag > 0 {
 		return nil // each policy may read a clock of its own, and the search has one present
 	}
-	x := &exact{h: h.punctual(), cap: frontCap, alike: alikeCap, class: make([]int8, len(h.all))}
+	x := &exact{h: h.punctual(), most: visitCap, cap: frontCap, alike: alikeCap, class: make([]int8, len(h.all))}
 	for _, ev := range h.all {
 		if k, ok := slices.BinarySearch(x.costs, ev.cost); !ok {
 			x.costs = slices.Insert(x.costs, k, ev.cost)
@@ -123,24 +129,36 @@ func (h *history) punctual() *history {
 	return out
 }
 
+// first returns a copy of the first n events.
+func (h *history) first(n int) *history {
+	out := &history{all: slices.Clone(h.all[:n]), lag: h.lag}
+	out.split()
+	return out
+}
+
 // before returns the events that begin at or before t.
 func (h *history) before(t int64) *history {
 	out, _ := h.cut(t + 1)
 	return out
 }
 
-// since drops the events from before the last silence after which nothing of them is remembered, as long as what is left fails.
+// since drops the events from before a silence after which nothing of them is remembered, as long as what is left fails: it
+// tries the last silence, then one twice as far back, and so on.
 func (h *history) since(memory int64, fails func(*history) bool) *history {
-	best, until := h, minTime
+	var begins []int
+	until := minTime
 	for i, ev := range h.all {
 		if i > 0 && ev.s > until+memory {
-			rest := &history{all: slices.Clone(h.all[i:]), lag: h.lag}
-			rest.split()
-			if fails(rest) {
-				best = rest
-			}
+			begins = append(begins, i)
 		}
 		until = max(until, ev.e)
 	}
-	return best
+	for back := 1; back <= len(begins); back *= 2 {
+		rest := &history{all: slices.Clone(h.all[begins[len(begins)-back]:]), lag: h.lag}
+		rest.split()
+		if fails(rest) {
+			return rest
+		}
+	}
+	return h
 }

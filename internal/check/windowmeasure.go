@@ -51,11 +51,18 @@ func (h *history) beginning(n int, all bool) *history {
 	until := h.all[n].s
 	out, _ := h.cut(until)
 	out.ignoreDenialsAt(until, all)
-	asked := map[int]bool{} // another policy may explain the others
-	for i := range h.denied {
-		asked[h.denied[i].seq] = true
-	}
-	out.denied = slices.DeleteFunc(out.denied, func(d event) bool { return !asked[d.seq] })
+	k := 0 // another policy may explain those that are not in h.denied, which has the same order
+	out.denied = slices.DeleteFunc(out.denied, func(d event) bool {
+		for k < len(h.denied) && h.denied[k].s < d.s {
+			k++
+		}
+		for i := k; i < len(h.denied) && h.denied[i].s == d.s; i++ {
+			if h.denied[i].seq == d.seq {
+				return false
+			}
+		}
+		return true
+	})
 	return out
 }
 
