@@ -11,7 +11,8 @@ import (
 // A request that costs more than a full start admits is denied, whatever came before; one that costs as much is not.
 func TestTooCostlyRequestsAreDenied(t *testing.T) {
 	for _, spec := range []string{"token-bucket,rate=1/s,burst=5", "gcra,rate=1/s,burst=5", "leaky-bucket,rate=1/s,burst=5",
-		"fixed-window,rate=5/1s", "sliding-window-log,rate=5/1s", "sliding-window-counter,rate=5/1s"} {
+		"fixed-window,rate=5/1s", "sliding-window-log,rate=5/1s", "sliding-window-counter,rate=5/1s",
+		"fixed-window,rate=5/1s,align=first", "fixed-window,rate=5/1s,align=first,count=all", "sliding-window-counter,rate=5/1s,align=first"} {
 		limit, err := reference.Parse(spec)
 		if err != nil {
 			t.Fatal(err)

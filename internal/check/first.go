@@ -151,7 +151,7 @@ func (m *firstMeter) excess(t int64) int64 {
 		m.k++
 	}
 	if m.k == len(m.open) || m.open[m.k].from > t {
-		return minTime // no window can be open
+		return 1 - m.quota // no window can be open, and nothing is in use
 	}
 	begin := max(m.open[m.k].from, t-m.sizeTo+1)
 	return m.units - m.gone.before(begin) - m.quota + 1
