@@ -1,8 +1,6 @@
 package check
 
 import (
-	"slices"
-
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -21,6 +19,9 @@ func (s sided) over(h *history) *breach { return s.loose.over(h) }
 func newOwning(p reference.Policy, from, to int64) bound {
 	loose, tight := p, p
 	loose.Count, tight.Count = reference.CountAdmitted, reference.CountAll
+	if p.Refreshes() { // as may what it admitted and another policy denied
+		tight.Refresh = reference.RefreshAll
+	}
 	return sided{newBound(tight, from, to), newBound(loose, from, to)}
 }
 
@@ -44,7 +45,7 @@ func newExpiring(p reference.Policy, from, to int64) bound {
 
 func (x expiring) over(h *history) *breach {
 	from, begin, latest := minTime, 0, minTime
-	for _, f := range append(x.silences(h), phases{maxTime, maxTime}) {
+	for _, f := range append(silences(h.all, x.ttl, x.sure), phases{maxTime, maxTime}) {
 		for ; begin < len(h.all) && max(latest, h.all[begin].e) < from; begin++ {
 			latest = max(latest, h.all[begin].e)
 		}
@@ -72,29 +73,9 @@ func (x expiring) over(h *history) *breach {
 	return nil
 }
 
-// silences returns the closed intervals of instants at which a request may find that it was forgotten, ascending and apart.
-// A silence that begins at t lasts until the first request that was sent later is answered, at the longest.
-func (x expiring) silences(h *history) []phases {
-	var out []phases
-	next := maxTime // the first end of what was sent later
-	last := minTime
-	for _, ev := range h.all {
-		last = max(last, ev.e)
-	}
-	for i := len(h.all) - 1; i >= 0; i-- {
-		ev := h.all[i]
-		f := phases{ev.s + x.ttl, min(next, last)}
-		if n := len(out); f.from <= f.to && n > 0 && f.to >= out[n-1].from {
-			out[n-1].from = min(f.from, out[n-1].from)
-		} else if f.from <= f.to {
-			out = append(out, f)
-		}
-		if ev.outcome == timeline.Allowed || ev.outcome == timeline.Denied && !x.banned {
-			next = min(next, ev.e)
-		}
-	}
-	slices.Reverse(out)
-	return out
+// sure tells whether a request was surely seen, and remembered anew what is known of its partition.
+func (x expiring) sure(ev event) bool {
+	return ev.outcome == timeline.Allowed || ev.outcome == timeline.Denied && !x.banned
 }
 
 func (x expiring) usage(h *history) meter {

@@ -72,6 +72,9 @@ func newBound(p reference.Policy, from, to int64) bound {
 func algorithmBound(p reference.Policy, from, to int64) bound {
 	switch p.Algorithm {
 	case reference.FixedWindow:
+		if p.Refreshes() {
+			return newRefreshed(p)
+		}
 		if p.Align == reference.AlignFirst {
 			return newFirst(p)
 		}
@@ -124,6 +127,8 @@ func underBreach(h *history, b bound, j int32) *breach {
 			}
 		}
 	}
+	far, unlimited := touching(b, h, d)
+	br.events = append(br.events, far...)
 	for _, ev := range h.counted(b.countsAll()) {
 		if ev.seq == d.seq || ev.s > d.e {
 			continue
@@ -131,7 +136,7 @@ func underBreach(h *history, b bound, j int32) *breach {
 		if _, late := b.(charged); ev.s > d.s && !late {
 			best = max(best, m.excess(ev.s))
 		}
-		if ev.e >= d.s-b.memory() {
+		if !unlimited && ev.e >= d.s-b.memory() {
 			br.events = append(br.events, ev)
 		}
 	}

@@ -112,6 +112,11 @@ func others(p reference.Policy, several bool) []guess {
 	}
 	base := reference.Policy{Rate: rate, Start: reference.StartFull, Count: reference.CountAdmitted, Refill: reference.RefillContinuous,
 		Rounding: reference.RoundNone, Boundary: reference.HalfOpen, Tick: p.Tick, TickSet: p.TickSet}
+	anew := func(which reference.Refresh, text string) guess {
+		q := base
+		q.Algorithm, q.Align, q.Refresh = reference.FixedWindow, reference.AlignFirst, which
+		return guess{q, text}
+	}
 	make := func(a reference.Algorithm, align reference.Align, text string) guess {
 		q := base
 		q.Algorithm, q.Align = a, align
@@ -121,6 +126,8 @@ func others(p reference.Policy, several bool) []guess {
 	out := []guess{
 		make(reference.FixedWindow, reference.AlignClock, "a fixed window "+of+"aligned to the clock"),
 		make(reference.FixedWindow, reference.AlignFirst, "a fixed window "+of+"opened by the first request"),
+		anew(reference.RefreshAdmitted, "a fixed window "+of+"that every admitted request starts anew"),
+		anew(reference.RefreshAll, "a fixed window "+of+"that every request, denied or not, starts anew"),
 		make(reference.FixedWindow, reference.AlignShared, "a fixed window "+of+"that one timer ends for all"),
 		make(reference.FixedWindow, reference.AlignUnknown, "a fixed window "+of+"of unknown alignment"),
 		make(reference.SlidingWindowLog, "", "a sliding window log "+of[:len(of)-1]),
@@ -130,6 +137,7 @@ func others(p reference.Policy, several bool) []guess {
 	bucket.policy.Burst = rate.N
 	out = append(out, bucket)
 	return slices.DeleteFunc(out, func(g guess) bool {
-		return g.policy.Algorithm == p.Algorithm && g.policy.Align == p.Align || g.policy.Align == reference.AlignShared && !several
+		same := g.policy.Refresh == p.Refresh || !g.policy.Refreshes() && !p.Refreshes()
+		return g.policy.Algorithm == p.Algorithm && g.policy.Align == p.Align && same || g.policy.Align == reference.AlignShared && !several
 	})
 }

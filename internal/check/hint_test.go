@@ -2,8 +2,10 @@ package check
 
 import (
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestGuessesAreSPECs: every policy that may be named beside a FAIL can be given back as a SPEC.
@@ -11,7 +13,7 @@ func TestGuessesAreSPECs(t *testing.T) {
 	for _, spec := range []string{
 		"token-bucket,rate=10/s,burst=20", "gcra,rate=100/1m,burst=5", "leaky-bucket-queue,rate=10/s,queue=5", "fixed-window,rate=10/1s",
 		"sliding-window-log,rate=10/1s", "sliding-window-counter,rate=10/1s", "concurrency,limit=10,hold=100ms..1s",
-		"fixed-window,rate=10/1s,charge=completion,linger=1ms",
+		"fixed-window,rate=10/1s,charge=completion,linger=1ms", "fixed-window,rate=10/1s,align=first,refresh=all", "fixed-window,rate=10/1s,align=shared",
 	} {
 		limit, err := reference.Parse(spec)
 		if err != nil {
@@ -24,6 +26,43 @@ func TestGuessesAreSPECs(t *testing.T) {
 		for _, g := range guessed {
 			if _, err := reference.Parse(reference.Limit{g.policy}.String()); err != nil {
 				t.Errorf("%s: guess %q is no SPEC: %v", spec, g.text, err)
+			}
+		}
+	}
+}
+
+// TestHintOfRefreshedWindow: a client that keeps to its quota and is denied all the same, since each request starts the
+// window anew, is told so.
+func TestHintOfRefreshedWindow(t *testing.T) {
+	for which, want := range map[string]string{
+		"all":      "a fixed window of 3/s that every request, denied or not, starts anew would explain all of this (fixed-window,rate=3/s,align=first,refresh=all)",
+		"admitted": "a fixed window of 3/s that every admitted request starts anew would explain all of this (fixed-window,rate=3/s,align=first,refresh=admitted)",
+	} {
+		p := mustPolicy(t, "fixed-window,rate=3/1s,align=first,refresh="+which)
+		lim, err := reference.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tl := &timeline.Timeline{}
+		state := lim.Init()
+		for i := range 40 {
+			at := time.Duration(i) * 350 * time.Millisecond
+			if i > 35 {
+				at += 2 * time.Second
+			}
+			var d reference.Decision
+			state, d = lim.Step(state, at, 1)
+			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at + time.Millisecond, Answered: true, Outcome: timeline.Denied}
+			if d.Allow {
+				o.Outcome = timeline.Allowed
+			}
+			tl.Observations = append(tl.Observations, o)
+		}
+		tl.Header.Ended = tl.End()
+		for _, spec := range []string{"fixed-window,rate=3/1s,align=first", "fixed-window,rate=3/1s"} {
+			j, err := Judge(tl, reference.Limit{mustPolicy(t, spec)}, Options{Hint: true})
+			if err != nil || j.Verdict != Fail || j.Hint != want {
+				t.Errorf("%s: got %v, hint %q, error %v, want fail, hint %q", spec, j.Verdict, j.Hint, err, want)
 			}
 		}
 	}

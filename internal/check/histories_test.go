@@ -72,6 +72,9 @@ func smallProducts(out map[string]reference.Limit) {
 	long.Rate = reference.Rate{N: 2, Per: 14}
 	out["window + window, phases unknown"] = reference.Limit{short, long}
 	out["first window + window"] = append(out["fixed window, first request"], window)
+	out["refreshed window + window"] = reference.Limit{out["window refreshed by all"][0], window}
+	out["refreshed window + window"][0].Rate = reference.Rate{N: 3, Per: 30}
+	out["window refreshed by admissions, its own + bucket"] = reference.Limit{own(out["window refreshed by admissions"][0]), bucket}
 	out["first window + window"][0].Rate = reference.Rate{N: 3, Per: 30}
 }
 
@@ -169,6 +172,7 @@ func smallWindows(add adder) {
 	add("fixed window, first request", fixed, first)
 	add("fixed window, first request, counts all", fixed, func(p *reference.Policy) { first(p); countsAll(p) })
 	add("fixed window, first request, ttl", fixed, func(p *reference.Policy) { first(p); p.TTL = 9 })
+	smallRefreshes(add, fixed)
 	add("fixed window, ttl", fixed, func(p *reference.Policy) { p.TTL = 9 })
 	add("fixed window, counts all, ttl", fixed, func(p *reference.Policy) { countsAll(p); p.TTL = 9 })
 	add("fixed window, tick", fixed, ticks)
@@ -185,6 +189,27 @@ func smallWindows(add adder) {
 	add("sliding counter, first", counter, first)
 	add("sliding counter, first, tick, counts all", counter, func(p *reference.Policy) { first(p); ticks(p); countsAll(p) })
 	add("sliding counter, first, rounds up, quota 3", counter, func(p *reference.Policy) { first(p); p.Rounding, p.Rate.N = reference.RoundUp, 3 })
+}
+
+// smallRefreshes adds windows that requests start anew.
+func smallRefreshes(add adder, fixed reference.Policy) {
+	renews := func(which reference.Refresh, edit func(*reference.Policy)) func(*reference.Policy) {
+		return func(p *reference.Policy) {
+			p.Align, p.PhaseFrom, p.PhaseTo, p.Refresh = reference.AlignFirst, 0, 0, which
+			if edit != nil {
+				edit(p)
+			}
+		}
+	}
+	add("window refreshed by all", fixed, renews(reference.RefreshAll, nil))
+	add("window refreshed by admissions", fixed, renews(reference.RefreshAdmitted, nil))
+	add("window refreshed by all, quota 1", fixed, renews(reference.RefreshAll, func(p *reference.Policy) { p.Rate.N = 1 }))
+	add("window refreshed by all, counts all", fixed, renews(reference.RefreshAll, countsAll))
+	add("window refreshed by admissions, counts all, quota 4", fixed, renews(reference.RefreshAdmitted, func(p *reference.Policy) { countsAll(p); p.Rate.N = 4 }))
+	add("window refreshed by all, tick", fixed, renews(reference.RefreshAll, ticks))
+	add("window refreshed by admissions, tick", fixed, renews(reference.RefreshAdmitted, ticks))
+	add("window refreshed by all, ban", fixed, renews(reference.RefreshAll, func(p *reference.Policy) { p.Ban = 17 }))
+	add("window refreshed by admissions, ttl", fixed, renews(reference.RefreshAdmitted, func(p *reference.Policy) { p.TTL = 9 }))
 }
 
 // shape is what random histories are like.

@@ -475,6 +475,10 @@ func machineOf(t *testing.T, p reference.Policy, phase, birth int64) machine {
 		}
 		m = units{p.Rate.N, keep, all}
 	case reference.FixedWindow:
+		if p.Refreshes() {
+			m = renewed{p.Rate.N, per, all, p.Refresh == reference.RefreshAll}
+			break
+		}
 		m = fixedCount{p.Rate.N, per, phase, p.Align == reference.AlignFirst, all}
 	case reference.SlidingWindowCounter:
 		m = twoCounts{p.Rate.N, per, phase, p.Align == reference.AlignFirst, all, p.Rounding}

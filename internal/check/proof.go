@@ -17,6 +17,8 @@ type proof struct {
 	judge func(h *history, most int) (found []refutation, visits int, refuted bool)
 	// counted: a denied request may count against another.
 	counted bool
+	// over: judge asks for admissions alone, which are easier to explain without any other request.
+	over bool
 	// until: the requests that were sent until then stay, and are part of every witness; minTime for none.
 	until int64
 	// tries bounds how often events are judged again.
@@ -120,7 +122,7 @@ func (p *proof) easier(left, dropped []event) bool {
 		if ev.s <= p.until {
 			return false
 		}
-		if ev.outcome == timeline.Denied && !p.counted {
+		if p.over || ev.outcome == timeline.Denied && !p.counted {
 			continue
 		}
 		if slices.ContainsFunc(left, func(d event) bool { return d.outcome == timeline.Denied && d.e >= ev.s }) {

@@ -48,6 +48,9 @@ func (s sentence) over(f Finding, br *breach) string {
 	case reference.Concurrency:
 		return fmt.Sprintf("%s admitted within %s, each in flight for at least %s; at most %d are possible", s.units(br.seen), seconds(time.Duration(br.span)), s.pol.HoldLeast, s.pol.Rate.N)
 	case reference.FixedWindow:
+		if s.pol.Refreshes() {
+			return fmt.Sprintf("%s, without a silence of %s in between that would end the window; at most %d are possible", what, s.pol.Rate.Per, br.bound)
+		}
 		return fmt.Sprintf("%s, in %s; at most %s are possible", what, plural(br.windows, "window", "windows")+" of "+s.pol.Rate.Per.String(), times(br.windows, s.pol.Rate.N, br.bound))
 	case reference.SlidingWindowLog:
 		return fmt.Sprintf("%s; at most %s are possible in any span shorter than %s", what, times(br.windows, s.pol.Rate.N, br.bound), (time.Duration(max(br.windows, 1)) * s.pol.Rate.Per).String())

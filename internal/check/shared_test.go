@@ -133,7 +133,9 @@ func TestHintOfOneTimer(t *testing.T) {
 	add("b", 901*time.Millisecond, 3, timeline.Allowed)
 	tl.Header.Ended = tl.End()
 	tl.Header.Started = time.Unix(1_000_000_000, 0) // a window of the clock begins
-	for spec, want := range map[string]string{"fixed-window,rate=3/1s,align=first": "a fixed window of 3/s that one timer ends for all would explain all of this (fixed-window,rate=3/s,align=shared)"} {
+	for spec, want := range map[string]string{
+		"fixed-window,rate=3/1s,align=first": "a fixed window of 3/s that one timer ends for all would explain all of this (fixed-window,rate=3/s,align=shared)",
+	} {
 		j, err := Judge(tl, reference.Limit{mustPolicy(t, spec)}, Options{Hint: true})
 		if err != nil || j.Verdict != Fail || j.Hint != want {
 			t.Errorf("%s: got %v, hint %q, error %v, want fail, hint %q", spec, j.Verdict, j.Hint, err, want)

@@ -40,7 +40,7 @@ func (c *caseFile) accuseTogether(parts []*part, found []refutation, box phases)
 		breaches[i] = r.breach
 	}
 	mode := c.proofMode(breaches, c.limit[0])
-	pr := &proof{h: whole, tries: fewTries(len(eventsOf(breaches))), until: minTime, counted: counted(c.limit), judge: func(h *history, most int) ([]refutation, int, bool) {
+	pr := &proof{h: whole, tries: fewTries(len(eventsOf(breaches))), until: minTime, counted: counted(c.limit), over: mode == UpperBound, judge: func(h *history, most int) ([]refutation, int, bool) {
 		s := &search{policy: c.limit[0], mode: mode, group: h.divided(owner, len(parts)), rough: true, each: most}
 		found, ok := s.refute(box)
 		return found, s.tried(), ok

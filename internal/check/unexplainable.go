@@ -67,7 +67,7 @@ func remembersStart(p reference.Policy) bool {
 // counted tells whether a denied request may change what any of the policies remembers.
 func counted(limit reference.Limit) bool {
 	return slices.ContainsFunc(limit, func(p reference.Policy) bool {
-		return p.Count == reference.CountAll || p.Count == reference.CountOwn || p.Ban > 0 || p.TTL > 0
+		return p.Count == reference.CountAll || p.Count == reference.CountOwn || p.Refresh == reference.RefreshAll || p.Ban > 0 || p.TTL > 0
 	})
 }
 

@@ -13,7 +13,8 @@ import (
 // one is declared within reach, it is mostly known to a tenth, and no length outside explains the recording.
 func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 	for _, text := range []string{"fixed-window,rate=4/100ns,phase=30ns", "fixed-window,rate=4/100ns,align=first", "sliding-window-log,rate=4/100ns",
-		"sliding-window-log,rate=4/100ns,boundary=closed", "sliding-window-counter,rate=4/100ns,phase=30ns", "sliding-window-counter,rate=4/100ns,align=first"} {
+		"sliding-window-log,rate=4/100ns,boundary=closed", "sliding-window-counter,rate=4/100ns,phase=30ns", "sliding-window-counter,rate=4/100ns,align=first",
+		"fixed-window,rate=4/100ns,align=first,refresh=admitted", "fixed-window,rate=4/100ns,align=first,refresh=all"} {
 		t.Run(text, func(t *testing.T) {
 			limit, err := reference.Parse(text)
 			if err != nil {
@@ -44,7 +45,7 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 					}
 				}
 			}
-			if narrow < 20 {
+			if narrow < 20 && limit[0].Refresh != reference.RefreshAll { // which only silences can tell
 				t.Errorf("measured to a tenth in %d of 40 histories, want at least 20", narrow)
 			}
 		})

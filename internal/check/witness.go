@@ -55,7 +55,7 @@ func (c *caseFile) newProof(p *part, found []*breach, pol reference.Policy, box 
 	case remembersStart(pol), exactly && pol.Refill == reference.RefillInterval:
 		until = p.histories[0].firstEnd()
 	}
-	return &proof{h: p.histories[0], tries: proofTries, until: until, counted: counted(c.limit), judge: func(h *history, most int) ([]refutation, int, bool) {
+	return &proof{h: p.histories[0], tries: proofTries, until: until, counted: counted(c.limit), over: mode == UpperBound, judge: func(h *history, most int) ([]refutation, int, bool) {
 		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{h}}, rough: true, each: most}
 		found, ok := s.refute(box)
 		return found, s.tried(), ok

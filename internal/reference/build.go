@@ -57,6 +57,8 @@ var keys = []key{
 	{"start", inBuckets | inQueue, readStart},
 	{"phase", inWindows, readPhase},
 	{"align", inWindows, readWord("align", func(p *Policy, w Align) { p.Align = w }, AlignClock, AlignFirst, AlignUnknown, AlignShared)},
+	{"refresh", inFixedWindow, readWord("refresh", func(p *Policy, w Refresh) { p.Refresh = w },
+		RefreshNone, RefreshAdmitted, RefreshAll)},
 	{"count", inBuckets | inWindows | inLog, readWord("count", func(p *Policy, w Count) { p.Count = w },
 		CountAdmitted, CountAll, CountOwn)},
 	{"refill", inTokenBucket | inLeakyBucket, readWord("refill", func(p *Policy, w Refill) { p.Refill = w },
@@ -95,7 +97,7 @@ func Keys(a Algorithm) []string {
 }
 
 // Build makes a policy of its algorithm and of separate keys and values, as they stand in a scenario file or in a SPEC:
-// rate, limit, burst, queue, undelayed, start, phase, align, count, refill, fill, rounding, tick, boundary, ban, ttl, charge,
+// rate, limit, burst, queue, undelayed, start, phase, align, refresh, count, refill, fill, rounding, tick, boundary, ban, ttl, charge,
 // hold, linger, each where it has a meaning for the algorithm. It returns a complete policy, or every mistake, those at pairs in their order.
 func Build(algorithm string, pairs []Pair) (Policy, []KeyError) {
 	return build(algorithm, pairs, false)
@@ -127,6 +129,9 @@ func build(algorithm string, pairs []Pair, partial bool) (Policy, []KeyError) {
 	if known {
 		if in&inWindows != 0 && b.policy.Align == "" {
 			b.policy.Align = AlignClock
+		}
+		if in&inFixedWindow != 0 && b.policy.Refresh == "" {
+			b.policy.Refresh = RefreshNone
 		}
 		if in&inCharged != 0 && b.policy.Charge == "" {
 			b.policy.Charge = ChargeDecision

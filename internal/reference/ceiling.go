@@ -72,6 +72,7 @@ func (b *builder) checkTogether(in family) {
 				fmt.Sprintf("write \"1ns..%s\"", durationText(span.to))})
 		}
 	}
+	b.checkRefresh()
 	b.checkCharge(in)
 	if b.bad["rate"] || p.Rate.N == 0 || in&inConcurrency != 0 {
 		return
@@ -89,6 +90,26 @@ func (b *builder) checkTogether(in family) {
 		b.checkPhase()
 	}
 	b.checkProducts(in)
+}
+
+// checkRefresh reports a refresh without a window of a request's own, and one that makes a time to live of another length.
+func (b *builder) checkRefresh() {
+	p := &b.policy
+	if !p.Refreshes() || b.bad["refresh"] {
+		return
+	}
+	if p.Align != AlignFirst && !b.bad["align"] {
+		wrong := Problem{`key "refresh"`, "a request starts a window anew only where a request opens it", `add "align=first"`}
+		if _, aligned := b.given["align"]; aligned {
+			wrong.Mend = `write "align=first"`
+		} else if _, phased := b.given["phase"]; phased {
+			wrong.Mend = `write "align=first" for the phase`
+		}
+		b.fail("refresh", false, wrong)
+	}
+	if _, given := b.given["ttl"]; given && p.Refresh == RefreshAll && !b.bad["ttl"] {
+		b.fail("ttl", false, Problem{`key "ttl"`, "with refresh=all the window is the time that an idle client is remembered", "remove it"})
+	}
 }
 
 // checkPhase reports a phase outside the window, or a range that runs backwards.

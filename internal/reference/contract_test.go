@@ -51,6 +51,14 @@ var contractSpecs = []string{
 	"fixed-window,rate=4/100ns,align=shared",
 	"fixed-window,rate=4/100ns,align=unknown,count=all",
 	"fixed-window,rate=4/100ns,align=first,count=all,ban=30ns",
+	"fixed-window,rate=4/100ns,align=first,refresh=all",
+	"fixed-window,rate=4/100ns,align=first,refresh=admitted",
+	"fixed-window,rate=4/100ns,align=first,refresh=all,count=all,tick=7ns",
+	"fixed-window,rate=4/100ns,align=first,refresh=admitted,count=all,ban=130ns",
+	"fixed-window,rate=4/100ns,align=first,refresh=admitted,ttl=60ns",
+	"fixed-window,rate=4/100ns,align=first,refresh=all,ban=60ns",
+	"fixed-window,rate=4/100ns,align=first,refresh=all + token-bucket,rate=3/100ns,burst=3",
+	"fixed-window,rate=4/100ns,align=first,refresh=admitted,count=own + token-bucket,rate=3/100ns,burst=3",
 	"fixed-window,rate=4/100ns,phase=90ns..99ns,tick=7ns",
 	"sliding-window-log,rate=5/s",
 	"sliding-window-log,rate=4/100ns,boundary=closed",
@@ -324,6 +332,8 @@ func (s *subject) resetByDefinition() time.Duration {
 			return false
 		}
 		switch {
+		case p.Refreshes():
+			return s.define.refreshed(0, at).Sign() == 0
 		case p.Windowed():
 			prev, cur, _ := s.define.windows(0, at)
 			begin := windowAt(p, s, at)
@@ -363,7 +373,7 @@ func TestDenialsLeaveNoTrace(t *testing.T) {
 		s := newSubject(t, spec)
 		traces := false
 		for _, p := range s.limit {
-			traces = traces || p.Count != CountAdmitted || p.Ban > 0 || p.TTL > 0
+			traces = traces || p.Count != CountAdmitted || p.Ban > 0 || p.TTL > 0 || p.Refresh == RefreshAll
 		}
 		if traces {
 			continue

@@ -223,6 +223,9 @@ func (d *definition) fits(k int, at time.Duration, cost int64) bool {
 	case SlidingWindowLog:
 		return d.logged(k, at).Cmp(rat(p.Rate.N-cost)) <= 0
 	case FixedWindow:
+		if p.Refreshes() {
+			return d.refreshed(k, at).Cmp(rat(p.Rate.N-cost)) <= 0
+		}
 		_, cur, _ := d.windows(k, at)
 		return cur.Cmp(rat(p.Rate.N-cost)) <= 0
 	case SlidingWindowCounter:
@@ -306,6 +309,35 @@ func (d *definition) windows(k int, at time.Duration) (prev, cur, x *big.Rat) {
 		}
 	}
 	return prev, cur, new(big.Rat).Sub(now, begin)
+}
+
+// refreshed returns the units charged since the last time that no request refreshed the window for as long as it lasts.
+func (d *definition) refreshed(k int, at time.Duration) *big.Rat {
+	p, window := d.limit[k], rat(int64(d.limit[k].Rate.Per))
+	var last *big.Rat // none open
+	sum := new(big.Rat)
+	forget := func(now *big.Rat) {
+		if last != nil && new(big.Rat).Sub(now, last).Cmp(window) >= 0 {
+			last, sum = nil, new(big.Rat)
+		}
+	}
+	for _, a := range d.alive(k, at) {
+		now := clock(p, a.at)
+		forget(now)
+		if a.banned[k] {
+			continue
+		}
+		if a.units[k] != nil {
+			sum.Add(sum, a.units[k])
+		}
+		opens := last == nil && a.units[k] != nil
+		admits := a.allow || p.Count == CountOwn && !a.refused[k]
+		if opens || last != nil && (admits || p.Refresh == RefreshAll) {
+			last = now
+		}
+	}
+	forget(clock(p, at))
+	return sum
 }
 
 // joined tells whether the window that begins at begin directly follows the one that an event fell into: always on a fixed

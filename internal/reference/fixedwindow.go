@@ -7,15 +7,22 @@ import "time"
 //	AlignClock, AlignPhase    ...[P, P+W)[P+W, P+2W)...       P a phase, W the window
 //	AlignFirst                [a, a+W)   none   [b, b+W)...   a, b requests that found no window open
 //
+// One that requests refresh ends W after the last that did:
+//
+//	[a,  b,  c, c+W)   none   [d, d+W)...                     b, c requests less than W after the one before
+//
 // A denied request that is counted is so up to the quota: beyond it the count says no more. Only a counted request opens a
 // window.
 type fixedWindow struct {
 	grid  grid
 	quota int64
 	all   bool
+	// refresh is which requests start an open window anew.
+	refresh Refresh
 }
 
-// windowState holds the count of the window that is into old at the time last. Without an open window both are 0.
+// windowState holds the count of the window that is into old, or was refreshed so long ago, at the time last. Without an
+// open window both are 0.
 type windowState struct {
 	last, into time.Duration
 	used       int64
@@ -24,7 +31,7 @@ type windowState struct {
 
 // newFixedWindow returns the fixed window of p.
 func newFixedWindow(p Policy) *fixedWindow {
-	return &fixedWindow{grid: newGrid(p), quota: p.Rate.N, all: p.Count == CountAll}
+	return &fixedWindow{grid: newGrid(p), quota: p.Rate.N, all: p.Count == CountAll, refresh: p.Refresh}
 }
 
 func (w *fixedWindow) open(at time.Duration) windowState {
@@ -57,6 +64,9 @@ func (w *fixedWindow) charge(s windowState, cost int64, allow bool) (windowState
 	if allow || w.all {
 		s.used += min(cost, w.quota-s.used)
 		s.open = true
+	}
+	if w.refresh == RefreshAll || w.refresh == RefreshAdmitted && allow {
+		s.into = 0
 	}
 	return s, 0
 }

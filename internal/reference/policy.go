@@ -57,6 +57,18 @@ const (
 	AlignPhase   Align = "phase"
 )
 
+// Refresh says which requests start the open window anew.
+type Refresh string
+
+// The refreshes, of a fixed window that a request opens. The zero value means RefreshNone: it ends one window after it was
+// opened. Otherwise it ends one window after the last request that it admitted, or after the last of all, denied ones too,
+// and its count is kept until then. A request inside a ban refreshes nothing.
+const (
+	RefreshNone     Refresh = "none"
+	RefreshAdmitted Refresh = "admitted"
+	RefreshAll      Refresh = "all"
+)
+
 // Count says which requests are counted.
 type Count string
 
@@ -141,8 +153,10 @@ type Policy struct {
 	// interval of phases of AlignPhase, 0 <= PhaseFrom <= PhaseTo < Rate.Per.
 	Align              Align
 	PhaseFrom, PhaseTo time.Duration
-	Count              Count
-	Refill             Refill
+	// Refresh is which requests start the window anew, empty for all but fixed windows.
+	Refresh Refresh
+	Count   Count
+	Refill  Refill
 	// Fill is the number of units added at a time with RefillInterval, 0 without.
 	Fill     int64
 	Rounding Rounding
@@ -261,6 +275,9 @@ func (p Policy) Completes() bool { return p.Algorithm == Concurrency || p.Charge
 
 // Completes tells whether a limiter of l must be told when a request that it admitted is complete.
 func (l Limit) Completes() bool { return slices.ContainsFunc(l, Policy.Completes) }
+
+// Refreshes tells whether requests start the open window of p anew.
+func (p Policy) Refreshes() bool { return p.Refresh == RefreshAdmitted || p.Refresh == RefreshAll }
 
 // Windowed tells whether p counts in windows of Rate.Per whose alignment matters.
 func (p Policy) Windowed() bool {

@@ -21,6 +21,9 @@ func TestParse(t *testing.T) {
 		if p.Windowed() {
 			p.Align = AlignClock
 		}
+		if a == FixedWindow {
+			p.Refresh = RefreshNone
+		}
 		if a != LeakyBucketQueue && a != Concurrency {
 			p.Charge = ChargeDecision
 		}
@@ -43,6 +46,10 @@ func TestParse(t *testing.T) {
 			func(p *Policy) { p.Queue, p.Undelayed, p.Start = 50, 8, StartEmpty })}},
 		{"fixed-window,rate=100/1m", Limit{base(FixedWindow, Rate{100, time.Minute}, nil)}},
 		{"fixed-window,rate=7/d,align=first,count=all", Limit{base(FixedWindow, Rate{7, day},
+			func(p *Policy) { p.Align, p.Count = AlignFirst, CountAll })}},
+		{"fixed-window,rate=7/h,align=first,refresh=admitted", Limit{base(FixedWindow, Rate{7, time.Hour},
+			func(p *Policy) { p.Align, p.Refresh = AlignFirst, RefreshAdmitted })}},
+		{"fixed-window,rate=7/h,align=first,refresh=none,count=all", Limit{base(FixedWindow, Rate{7, time.Hour},
 			func(p *Policy) { p.Align, p.Count = AlignFirst, CountAll })}},
 		{"fixed-window,rate=7/h,align=shared", Limit{base(FixedWindow, Rate{7, time.Hour}, func(p *Policy) { p.Align = AlignShared })}},
 		{"fixed-window,rate=7/h,phase=59m", Limit{base(FixedWindow, Rate{7, time.Hour},
@@ -207,6 +214,9 @@ func drawPolicy(rt *rapid.T) Policy {
 		p.Undelayed = rapid.Int64Range(0, p.Queue).Draw(rt, "undelayed")
 	case p.Windowed():
 		p.Align = rapid.SampledFrom([]Align{AlignClock, AlignFirst, AlignUnknown, AlignShared, AlignPhase}).Draw(rt, "align")
+		if p.Algorithm == FixedWindow && p.Align == AlignFirst {
+			p.Refresh = rapid.SampledFrom([]Refresh{"", RefreshNone, RefreshAdmitted, RefreshAll}).Draw(rt, "refresh")
+		}
 		if p.Align == AlignPhase {
 			p.PhaseTo = time.Duration(rapid.Int64Range(0, int64(p.Rate.Per)-1).Draw(rt, "to"))
 			p.PhaseFrom = time.Duration(rapid.Int64Range(0, int64(p.PhaseTo)).Draw(rt, "from"))
@@ -274,12 +284,12 @@ func TestPrintAndParse(t *testing.T) {
 			want := limit[i]
 			if p.Algorithm != want.Algorithm || p.Rate != want.Rate || p.Full() != want.Full() || p.Queue != want.Queue ||
 				p.Undelayed != want.Undelayed || p.PhaseFrom != want.PhaseFrom || p.PhaseTo != want.PhaseTo ||
-				p.Align != want.Align || p.Fill != want.Fill || p.Tick != want.Tick || p.TickSet != want.TickSet ||
+				p.Align != want.Align || p.Refreshes() != want.Refreshes() || p.Fill != want.Fill || p.Tick != want.Tick || p.TickSet != want.TickSet ||
 				p.Ban != want.Ban || p.Completes() != want.Completes() || p.HoldLeast != want.HoldLeast || p.HoldMost != want.HoldMost ||
 				p.Linger != want.Linger || p.LingerSet != want.LingerSet {
 				rt.Fatalf("%q: got %+v, want %+v", text, p, want)
 			}
-			for _, zero := range []string{"start=full", "count=admitted", "refill=continuous", "rounding=none", "half-open", "charge=decision"} {
+			for _, zero := range []string{"start=full", "count=admitted", "refresh=none", "refill=continuous", "rounding=none", "half-open", "charge=decision"} {
 				if strings.Contains(text, zero) {
 					rt.Fatalf("%q prints the default %s", text, zero)
 				}
@@ -309,6 +319,9 @@ func TestNewRefuses(t *testing.T) {
 		"a negative tick":             {Algorithm: FixedWindow, Rate: second, Tick: -1},
 		"a negative ban":              {Algorithm: FixedWindow, Rate: second, Ban: -1},
 		"a phase outside the window":  {Algorithm: FixedWindow, Rate: second, Align: AlignPhase, PhaseFrom: time.Second},
+		"a refresh of the clock":      {Algorithm: FixedWindow, Rate: second, Refresh: RefreshAll},
+		"a refresh of a counter":      {Algorithm: SlidingWindowCounter, Rate: second, Align: AlignFirst, Refresh: RefreshAll},
+		"two times to live":           {Algorithm: FixedWindow, Rate: second, Align: AlignFirst, Refresh: RefreshAll, TTL: 1},
 		"an unknown word":             {Algorithm: FixedWindow, Rate: second, Align: "left"},
 		"rounding of a bucket":        {Algorithm: GCRA, Rate: second, Burst: 1, Rounding: RoundUp},
 		"another burst of a window":   {Algorithm: FixedWindow, Rate: second, Burst: 11},

@@ -75,7 +75,7 @@ var limiterFaults = []Fault{
 		Name: "idle-timer", Class: "B2",
 		Sentence: "every request starts the window anew, so that only silence ends it",
 		Citation: "https://github.com/jsocol/django-ratelimit/issues/45",
-		fits:     onePolicy,
+		fits:     func(l reference.Limit) string { return firstOf(onePolicy(l), notRefreshed(l)) },
 		limiter: func(_ reference.Limiter, limit reference.Limit) reference.Limiter {
 			return idleTimer{quota: limit[0].Full(), window: windowOf(limit[0])}
 		},
@@ -135,6 +135,16 @@ func countsDenials(l reference.Limit) string {
 	for _, p := range l {
 		if p.Algorithm == reference.FixedWindow || p.Algorithm == reference.LeakyBucketQueue || p.Count == reference.CountAll || p.Completes() {
 			return "it needs a bucket, a sliding-window-log or a sliding-window-counter that does not count denied requests"
+		}
+	}
+	return ""
+}
+
+// notRefreshed wants policies that do not declare that requests start a window anew.
+func notRefreshed(l reference.Limit) string {
+	for _, p := range l {
+		if p.Refreshes() {
+			return "a window that requests start anew is what the limit declares (declare it without refresh)"
 		}
 	}
 	return ""

@@ -53,6 +53,9 @@ var redisSpecs = []string{
 	"fixed-window,rate=20/100ms",
 	"fixed-window,rate=15/70ms,align=first",
 	"fixed-window,rate=15/90ms,phase=33ms,count=all",
+	"fixed-window,rate=15/5ms,align=first,refresh=all",
+	"fixed-window,rate=15/5ms,align=first,refresh=admitted,ban=3ms",
+	"fixed-window,rate=15/5ms,align=first,refresh=admitted,count=all,tick=1ms",
 	"sliding-window-log,rate=15/80ms",
 	"sliding-window-counter,rate=20/60ms",
 	"sliding-window-counter,rate=9/50ms,phase=21ms",
@@ -419,11 +422,13 @@ func TestStoreGone(t *testing.T) {
 func TestStoreRefuses(t *testing.T) {
 	store := stores["embedded"](t)
 	for spec, want := range map[string]string{
-		"fixed-window,rate=1/1500ns":                      "whole microseconds",
-		"fixed-window,rate=1/s,phase=10ns":                "whole microseconds",
-		"gcra,rate=1/s,burst=3,tick=1500ns":               "whole microseconds",
-		"fixed-window,rate=9007199254740993/1s":           "2^53",
-		"gcra,rate=1/s,burst=1 + gcra,rate=1/9ns,burst=1": "whole microseconds",
+		"fixed-window,rate=1/1500ns":                               "whole microseconds",
+		"fixed-window,rate=1/s,phase=10ns":                         "whole microseconds",
+		"gcra,rate=1/s,burst=3,tick=1500ns":                        "whole microseconds",
+		"fixed-window,rate=9007199254740993/1s":                    "2^53",
+		"gcra,rate=1/s,burst=1 + gcra,rate=1/9ns,burst=1":          "whole microseconds",
+		"gcra,rate=1/s,burst=3,ttl=1s":                             "forgets an idle client early",
+		"gcra,rate=1/s,burst=1,count=own + fixed-window,rate=5/9s": "counts what another policy denies",
 	} {
 		if _, err := New(Options{Limit: parse(t, spec), Store: store}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want one that says %q", spec, err, want)

@@ -62,6 +62,9 @@ func scriptFor(limit reference.Limit) (script, error) {
 	s := script{source: beginSource}
 	used := map[string]bool{}
 	for _, p := range limit {
+		if p.Count == reference.CountOwn && len(limit) > 1 {
+			return script{}, fmt.Errorf("redis: limit %s: there is no script that counts what another policy denies (leave the store away)", p)
+		}
 		part, err := scriptedPolicy(p)
 		if err != nil {
 			return script{}, err
@@ -88,6 +91,8 @@ func scriptedPolicy(p reference.Policy) (scripted, error) {
 	switch {
 	case p.Completes():
 		return refuse("limit "+p.String(), "there is no script that is told of completions")
+	case p.TTL > 0:
+		return refuse("limit "+p.String(), "there is no script that forgets an idle client early")
 	case p.Rate.Per%time.Microsecond != 0 || p.PhaseFrom%time.Microsecond != 0:
 		return refuse("rate "+p.Rate.String(), "a script counts time in whole microseconds")
 	case p.Tick%time.Microsecond != 0 && time.Microsecond%p.Tick != 0:
@@ -105,6 +110,7 @@ func scriptedPolicy(p reference.Policy) (scripted, error) {
 			y = p.Fill * int64(p.Rate.Per/time.Microsecond)
 		}
 	case reference.FixedWindow:
+		y = map[reference.Refresh]int64{reference.RefreshAdmitted: 1, reference.RefreshAll: 2}[p.Refresh]
 		s.source, name, x, s.view = fixedWindowSource, "fixed", phaseOf(p), windowView{p}.view
 	case reference.SlidingWindowLog:
 		v := newLogView(p)

@@ -60,6 +60,9 @@ for _, p in ipairs(policies) do
       p.of.charge(p, s, p.now, cost)
       changed = true
     end
+    if p.of.refresh and p.of.refresh(p, s, p.now, allow) then
+      changed = true
+    end
   end
   local a, b, c = p.of.reply(p, s, p.now, cost, allow)
   for _, number in ipairs({a, b, c, s[4]}) do

@@ -1,7 +1,8 @@
 -- A fixed window.
 --
--- Policy   n: the quota; window; x: the phase of the windows, or -1 for windows that begin with a request
--- State    1: the start of the window, or -1 for none open; 2: its count
+-- Policy   n: the quota; window; x: the phase of the windows, or -1 for windows that begin with a request; y: which requests
+--          start such a window anew, 0 none, 1 those that are admitted, 2 all
+-- State    1: the start of the window, or when it was last started anew, or -1 for none open; 2: its count
 local function window_start(p, now)
   if p.x < 0 then
     return -1
@@ -29,6 +30,14 @@ algorithms.fixed = {
       s[1] = now
     end
     s[2] = s[2] + math.min(cost, p.n - s[2])
+  end,
+
+  refresh = function(p, s, now, allow)
+    if s[1] < 0 or p.y == 0 or p.y == 1 and not allow then
+      return false
+    end
+    s[1] = now
+    return true
   end,
 
   forget = function(p, s, now)

@@ -1,0 +1,205 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// refreshed is the bound of a fixed window that requests start anew: its count is forgotten after a silence of its length,
+// and not before.
+//
+//	over:   the admissions between two silences, none of which there can be in between, are at most the quota
+//	under:  units that may have been admitted since the last silence that is certain reach the quota
+type refreshed struct {
+	quota int64
+	// size is the least and sizeTo the greatest length of the window.
+	size, sizeTo int64
+	// all: denied requests count too. every: they start the window anew too, but for those inside a ban.
+	all, every, banned bool
+}
+
+func newRefreshed(p reference.Policy) refreshed {
+	return refreshed{p.Rate.N, int64(p.Rate.Per), int64(p.LongestWindow()), p.Count == reference.CountAll, p.Refresh == reference.RefreshAll, p.Ban > 0}
+}
+
+// sure tells whether a request surely started the window anew.
+func (r refreshed) sure(ev event) bool {
+	return ev.outcome == timeline.Allowed || (ev.outcome == timeline.Denied || ev.mute) && r.every && !r.banned
+}
+
+// may tells whether a request may have started the window anew: one that is counted and costs too much opens one.
+func (r refreshed) may(ev event) bool {
+	return r.every || ev.outcome != timeline.Denied || r.all && ev.cost > r.quota
+}
+
+func (r refreshed) over(h *history) *breach {
+	if br := tooDear(h, r.quota); br != nil {
+		return br
+	}
+	from, begin, latest := minTime, 0, minTime
+	for _, f := range append(silences(h.all, r.size, r.sure), phases{maxTime, maxTime}) {
+		for ; begin < len(h.all) && max(latest, h.all[begin].e) < from; begin++ {
+			latest = max(latest, h.all[begin].e)
+		}
+		var open []event // those that are surely in the window that begins at the silence before
+		for _, ev := range h.all[begin:] {
+			if ev.s >= f.from {
+				break
+			}
+			if ev.s >= from && ev.e < f.from && (ev.outcome != timeline.Unknown || ev.mute) {
+				open = append(open, ev)
+			}
+		}
+		if br := r.overOpen(open); br != nil {
+			return br
+		}
+		from = f.to
+	}
+	return nil
+}
+
+// overOpen: of what is surely in one window the admissions are at most the quota, or where denied requests count, what surely
+// came before one leaves room for it.
+func (r refreshed) overOpen(open []event) *breach {
+	order := orderByEnd(open)
+	var units int64
+	for k, i := range order {
+		if open[i].outcome != timeline.Allowed {
+			continue
+		}
+		if units += open[i].cost; units > r.quota {
+			return r.tooMany(open, order[:k+1], units)
+		}
+	}
+	if !r.all || r.banned {
+		return nil
+	}
+	units = 0
+	before := 0
+	for i := range open {
+		for ; before < len(order) && open[order[before]].e < open[i].s; before++ {
+			units += open[order[before]].cost
+		}
+		if open[i].outcome == timeline.Allowed && units+open[i].cost > r.quota {
+			return r.tooMany(open, append(order[:before:before], int32(i)), units+open[i].cost)
+		}
+	}
+	return nil
+}
+
+// tooMany is the breach of the given ones of the requests in one window, with those among them that kept it open.
+func (r refreshed) tooMany(open []event, these []int32, seen int64) *breach {
+	br := &breach{kind: OverAdmission, seen: seen, bound: r.quota, windows: 1}
+	for _, i := range these {
+		if r.all || r.sure(open[i]) {
+			br.events = append(br.events, open[i])
+		}
+	}
+	br.span = spanOf(br.events)
+	return br
+}
+
+// refreshedMeter counts the units that may have come since the last certain silence before t.
+type refreshedMeter struct {
+	refreshed
+	starts []event
+	i      int
+	units  int64
+	// until is the last end of those that may have started the window anew.
+	until int64
+}
+
+func (r refreshed) usage(h *history) meter {
+	return &refreshedMeter{refreshed: r, starts: h.counted(r.all || r.every), until: minTime}
+}
+
+func (m *refreshedMeter) unit() int64 { return 1 }
+
+func (m *refreshedMeter) excess(t int64) int64 {
+	for ; m.i < len(m.starts) && m.starts[m.i].s <= t; m.i++ {
+		ev := m.starts[m.i]
+		if ev.s >= m.until+m.sizeTo {
+			m.units = 0
+		}
+		if m.all || ev.outcome != timeline.Denied {
+			m.units += ev.cost
+		}
+		if m.all || m.may(ev) {
+			m.until = max(m.until, ev.e)
+		}
+	}
+	if t >= m.until+m.sizeTo {
+		return 1 - m.quota // no window can be open
+	}
+	return m.units - m.quota + 1
+}
+
+// memory is how long a silence lasts after which nothing is remembered. See touching for what may count against a denial.
+func (r refreshed) memory() int64 { return r.sizeTo }
+
+func (r refreshed) full() int64 { return r.quota }
+
+func (r refreshed) countsAll() bool { return r.all }
+
+// since returns the requests that may have come after the last certain silence before a denial and mattered to it, itself
+// left out.
+func (r refreshed) since(h *history, d event) []event {
+	var out []event
+	until := minTime
+	for _, ev := range h.counted(r.all || r.every) {
+		if ev.s > d.e {
+			break
+		}
+		if ev.s >= until+r.sizeTo && ev.s <= d.s {
+			out = out[:0]
+		}
+		if until = max(until, ev.e); ev.seq != d.seq {
+			out = append(out, ev)
+		}
+	}
+	return out
+}
+
+// touching returns the requests that may have mattered to a denial, for a bound that cannot tell by how long ago they were.
+func touching(b bound, h *history, d event) (events []event, ok bool) {
+	switch b := b.(type) {
+	case sided:
+		return touching(b.bound, h, d)
+	case expiring:
+		return touching(b.bound, h, d)
+	case banned:
+		d.s -= b.ban
+		return touching(b.bound, h, d)
+	case refreshed:
+		return b.since(h, d), true
+	}
+	return nil, false
+}
+
+// silences returns the closed intervals of instants at which a request may find that nothing was remembered for as long as
+// ttl, ascending and apart. A silence that begins at t lasts until the first request that was sent later, and surely ended
+// it, is answered, at the longest.
+func silences(all []event, ttl int64, sure func(event) bool) []phases {
+	var out []phases
+	next := maxTime // the first end of what was sent later
+	last := minTime
+	for _, ev := range all {
+		last = max(last, ev.e)
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		ev := all[i]
+		f := phases{ev.s + ttl, min(next, last)}
+		if n := len(out); f.from <= f.to && n > 0 && f.to >= out[n-1].from {
+			out[n-1].from = min(f.from, out[n-1].from)
+		} else if f.from <= f.to {
+			out = append(out, f)
+		}
+		if sure(ev) {
+			next = min(next, ev.e)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
