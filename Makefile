@@ -31,10 +31,10 @@ build:
 install:
 	$(GO) install -trimpath ./cmd/rlcheck
 
-# bench prints ratios against a peer in the same run, never absolute claims. It takes some four minutes;
+# bench prints ratios against a peer in the same run, never absolute claims. It takes some five minutes;
 # RLCHECK_BENCH_LARGE=1 adds histories of ten million observations, which take 4 GB and some minutes more.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime 100ms ./internal/check ./internal/load ./internal/timeline ./internal/reference ./internal/target
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 100ms ./internal/check ./cmd/rlcheck ./internal/load ./internal/timeline ./internal/accesslog ./internal/reference ./internal/target
 
 # golden writes the files again that tests compare with; read the difference before it is committed.
 golden:

@@ -67,7 +67,7 @@ type ran struct {
 }
 
 // checkMade judges a recording made by one limit against another.
-func checkMade(t *testing.T, made, declared string, n, partitions int) ran {
+func checkMade(t testing.TB, made, declared string, n, partitions int) ran {
 	t.Helper()
 	cmd := program(t, "", "check", "-", "--limit", declared)
 	var out bytes.Buffer

@@ -112,7 +112,7 @@ func workDir(t *testing.T) string {
 }
 
 // program is rlcheck as TestMain runs it.
-func program(t *testing.T, dir string, args ...string) *exec.Cmd {
+func program(t testing.TB, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
