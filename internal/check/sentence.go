@@ -157,13 +157,20 @@ func (s sentence) explains() string {
 // widened tells by how much a span was widened in the target's favour.
 func (s sentence) widened(f Finding, br *breach) string {
 	w := widen(s.header, s.pol.Tick, s.pol.TickSet)
-	switch {
-	case w == (widening{}), s.pol.Windowed(), br.span <= int64(f.To-f.From):
+	if w == (widening{}) || s.pol.Windowed() || br.span <= int64(f.To-f.From) {
 		return ""
-	case w.driftPPM != 0:
-		return fmt.Sprintf(" (%s with a clock that ticks every %s and drifts by up to %d ppm)", seconds(time.Duration(br.span)), time.Duration(w.left), w.driftPPM)
 	}
-	return fmt.Sprintf(" (%s with a clock that ticks every %s)", seconds(time.Duration(br.span)), time.Duration(w.left))
+	var why []string
+	if w.tick != 0 {
+		why = append(why, "a clock that ticks every "+time.Duration(w.tick).String())
+	}
+	if w.right != 0 {
+		why = append(why, "recorders whose clocks are up to "+time.Duration(w.right).String()+" off")
+	}
+	if w.driftPPM != 0 {
+		why = append(why, fmt.Sprintf("a drift of up to %d ppm", w.driftPPM))
+	}
+	return fmt.Sprintf(" (%s with %s)", seconds(time.Duration(br.span)), strings.Join(why, " and "))
 }
 
 func (s sentence) units(n int64) string {

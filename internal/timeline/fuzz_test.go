@@ -38,11 +38,14 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(design)
+	f.Add([]byte(`{"start":1,"key":"a","outcome":"allowed","partiton":"b"}` + "\n" + `{"start":2,"outcome":"denied","units":3,"x":{}}`))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		for line := range bytes.SplitSeq(file, []byte("\n")) {
 			agree(t, line)
 		}
 		tl, err := Read(bytes.NewReader(file), "x", Options{})
+		checkRead(t, file, tl, err)
+		tl, err = Read(bytes.NewReader(file), "x", Options{Columns: map[string]string{"partition": "key", "sent_ns": "start", "cost": ""}})
 		checkRead(t, file, tl, err)
 	})
 }
