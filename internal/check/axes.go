@@ -28,11 +28,14 @@ func newOwning(p reference.Policy, from, to int64) bound {
 // expiring is the bound of a policy that forgets a partition after a silence of ttl: a history is bounded in the stretches
 // in which it cannot have been forgotten. Forgetting only lowers what is in use, so denials are bounded as without.
 // Where the first request places the windows or finds an empty bucket, only what comes before the first such stretch ends is
-// bounded, and denials prove nothing: whether a later one was the first again is not known.
+// bounded, and denials prove nothing: whether a later one was the first again is not known. Nor do they where it may find an
+// empty bucket.
 type expiring struct {
 	bound
 	ttl    int64
 	placed bool
+	// low: the first request may find less than a full bucket.
+	low bool
 	// banned: a denied request may not have been seen.
 	banned bool
 }
@@ -40,7 +43,9 @@ type expiring struct {
 func newExpiring(p reference.Policy, from, to int64) bound {
 	ttl := int64(p.TTL)
 	p.TTL, p.TTLTo = 0, 0
-	return expiring{newBound(p, from, to), ttl, p.Align == reference.AlignFirst || remembersStart(p), p.Ban > 0}
+	placed := p.Align == reference.AlignFirst || remembersStart(p)
+	least, _ := p.StartLevels()
+	return expiring{newBound(p, from, to), ttl, placed, placed || least < p.Full(), p.Ban > 0}
 }
 
 func (x expiring) over(h *history) *breach {
@@ -79,7 +84,7 @@ func (x expiring) sure(ev event) bool {
 }
 
 func (x expiring) usage(h *history) meter {
-	if x.placed {
+	if x.low {
 		return boundless{}
 	}
 	return x.bound.usage(h)

@@ -53,3 +53,30 @@ func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 		})
 	}
 }
+
+// TestForgottenBucketMayBeLow: a bucket that is forgotten is created anew, with as little as its start allows.
+func TestForgottenBucketMayBeLow(t *testing.T) {
+	lim, err := reference.NewLimit(mustLimit(t, "token-bucket,rate=1/20ns,burst=2,start=empty,ttl=15ns"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, start := range []string{"empty", "unknown", "0..1", "0..2"} {
+		limit := mustLimit(t, "token-bucket,rate=1/20ns,burst=2,ttl=15ns,start="+start)
+		r := rand.New(rand.NewPCG(5, 6))
+		for range fewer(1000) {
+			tl := honestHistory(r, lim, 30)
+			if j, err := Judge(tl, limit, Options{SkipMeasure: true}); err != nil || j.Verdict == Fail {
+				t.Fatalf("accused under start=%s: %v\n%s%+v", start, err, draw(tl), j.Partitions[0].Findings)
+			}
+		}
+	}
+}
+
+func mustLimit(t *testing.T, spec string) reference.Limit {
+	t.Helper()
+	limit, err := reference.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return limit
+}

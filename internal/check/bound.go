@@ -103,7 +103,7 @@ func unexplainedBy(h *history, b bound) []int32 {
 	case banned:
 		return b.unbanned(h, unexplainedBy(h, b.bound))
 	case expiring:
-		if b.placed {
+		if b.low {
 			return nil
 		}
 		return unexplainedBy(h, b.bound)
