@@ -72,6 +72,9 @@ func newBound(p reference.Policy, from, to int64) bound {
 func algorithmBound(p reference.Policy, from, to int64) bound {
 	switch p.Algorithm {
 	case reference.FixedWindow:
+		if p.Slots > 1 {
+			return newRing(p, from, to)
+		}
 		if p.Refreshes() {
 			return newRefreshed(p)
 		}

@@ -4,7 +4,7 @@
 // what the clocks leave open. Judge (judge.go) asks in this order, and stops where it finds something:
 //
 //	bounds        Could so many be admitted, could this one be denied? (bound.go) One file a kind of limiter: bucket, queue, log,
-//	              fixed, first, refresh, counter and anchored, completion. What changes a policy wraps its bound: ban, axes, ranges.
+//	              fixed, ring, first, refresh, counter and anchored, completion. What changes a policy wraps its bound: ban, axes, ranges.
 //	phases        Where windows may begin anywhere, boxes of phases are refuted one by one (phase.go), several policies' at
 //	              once (several.go).
 //	exact search  Is there one order and one time for each decision that explains it all? (exact.go, frontier.go, zone.go)

@@ -20,7 +20,7 @@ var fuzzSpecs = []string{
 	"leaky-bucket-queue,rate=1/12ns,queue=1", "leaky-bucket-queue,rate=10/s,queue=50",
 	"sliding-window-log,rate=2/16ns", "sliding-window-log,rate=100/1m,boundary=closed,count=all", "sliding-window-log,rate=3/3650d",
 	"fixed-window,rate=2/20ns,phase=7ns", "fixed-window,rate=2/20ns,align=unknown", "fixed-window,rate=2/20ns,align=first", "fixed-window,rate=2/20ns,align=first,refresh=all",
-	"fixed-window,rate=2/20ns,align=first,refresh=admitted,count=all", "fixed-window,rate=2/20ns,align=shared",
+	"fixed-window,rate=2/20ns,align=first,refresh=admitted,count=all", "fixed-window,rate=2/20ns,align=shared", "fixed-window,rate=2/20ns,slots=4", "fixed-window,rate=9/1h,slots=60,count=all",
 	"fixed-window,rate=100/1m", "fixed-window,rate=4611686018427387904/1h", "fixed-window,rate=1/1ns,align=unknown", "fixed-window,rate=5/3650d,phase=1d..9d,count=all",
 	"sliding-window-counter,rate=2/20ns,phase=7ns,rounding=up", "sliding-window-counter,rate=2/20ns,align=unknown",
 	"sliding-window-counter,rate=2/20ns,align=first,count=all", "sliding-window-counter,rate=100/1m,rounding=nearest,tick=1s",

@@ -133,11 +133,16 @@ func others(p reference.Policy, several bool) []guess {
 		make(reference.SlidingWindowLog, "", "a sliding window log "+of[:len(of)-1]),
 		make(reference.SlidingWindowCounter, reference.AlignUnknown, "a sliding window counter "+of[:len(of)-1]),
 	}
+	for _, n := range []int64{10, 60, 5, 4, 2} {
+		slotted := make(reference.FixedWindow, reference.AlignUnknown, fmt.Sprintf("a window %sin %d slots", of, n))
+		slotted.policy.Slots = n
+		out = append(out, slotted)
+	}
 	bucket := make(reference.TokenBucket, "", fmt.Sprintf("a token bucket of %s, burst %d", rate, rate.N))
 	bucket.policy.Burst = rate.N
 	out = append(out, bucket)
 	return slices.DeleteFunc(out, func(g guess) bool {
 		same := g.policy.Refresh == p.Refresh || !g.policy.Refreshes() && !p.Refreshes()
-		return g.policy.Algorithm == p.Algorithm && g.policy.Align == p.Align && same || g.policy.Align == reference.AlignShared && !several
+		return g.policy.Algorithm == p.Algorithm && g.policy.Align == p.Align && g.policy.Slots == p.Slots && same || g.policy.Align == reference.AlignShared && !several
 	})
 }

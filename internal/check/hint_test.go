@@ -31,35 +31,57 @@ func TestGuessesAreSPECs(t *testing.T) {
 	}
 }
 
+// answered returns what a limiter of p answers to requests of cost 1 that are under way for a moment each.
+func answered(t *testing.T, p reference.Policy, at []time.Duration) *timeline.Timeline {
+	t.Helper()
+	lim, err := reference.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl, state := &timeline.Timeline{}, lim.Init()
+	for i, at := range at {
+		var d reference.Decision
+		state, d = lim.Step(state, at, 1)
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at + time.Microsecond, Answered: true, Outcome: timeline.Denied}
+		if d.Allow {
+			o.Outcome = timeline.Allowed
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	tl.Header.Ended = tl.End()
+	return tl
+}
+
 // TestHintOfRefreshedWindow: a client that keeps to its quota and is denied all the same, since each request starts the
-// window anew, is told so.
+// window anew, is told so; and so is one whose window turns by slots.
 func TestHintOfRefreshedWindow(t *testing.T) {
-	for which, want := range map[string]string{
-		"all":      "a fixed window of 3/s that every request, denied or not, starts anew would explain all of this (fixed-window,rate=3/s,align=first,refresh=all)",
-		"admitted": "a fixed window of 3/s that every admitted request starts anew would explain all of this (fixed-window,rate=3/s,align=first,refresh=admitted)",
+	var slow, even []time.Duration
+	for i := range 40 {
+		at := time.Duration(i) * 350 * time.Millisecond
+		if i > 35 {
+			at += 2 * time.Second
+		}
+		slow = append(slow, at)
+	}
+	for i := range 400 {
+		even = append(even, time.Duration(i)*19*time.Millisecond+time.Duration(i*i%7)*time.Millisecond)
+	}
+	for _, c := range []struct {
+		spec string
+		at   []time.Duration
+		want string
+	}{
+		{"fixed-window,rate=3/s,align=first,refresh=all", slow, "a fixed window of 3/s that every request, denied or not, starts anew"},
+		{"fixed-window,rate=3/s,align=first,refresh=admitted", slow, "a fixed window of 3/s that every admitted request starts anew"},
+		{"fixed-window,rate=20/s,align=unknown,slots=10", even, "a window of 20/s in 10 slots"},
 	} {
-		p := mustPolicy(t, "fixed-window,rate=3/1s,align=first,refresh="+which)
-		lim, err := reference.New(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tl := &timeline.Timeline{}
-		state := lim.Init()
-		for i := range 40 {
-			at := time.Duration(i) * 350 * time.Millisecond
-			if i > 35 {
-				at += 2 * time.Second
+		tl := answered(t, mustPolicy(t, c.spec), c.at)
+		p := mustPolicy(t, c.spec)
+		want := c.want + " would explain all of this (" + c.spec + ")"
+		for _, spec := range []string{"fixed-window,rate=" + p.Rate.String() + ",align=first", "sliding-window-log,rate=" + p.Rate.String()} {
+			if p.Slots > 1 && spec[0] == 's' {
+				continue // a log whose clock ticks is as good an explanation, and nearer
 			}
-			var d reference.Decision
-			state, d = lim.Step(state, at, 1)
-			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at + time.Millisecond, Answered: true, Outcome: timeline.Denied}
-			if d.Allow {
-				o.Outcome = timeline.Allowed
-			}
-			tl.Observations = append(tl.Observations, o)
-		}
-		tl.Header.Ended = tl.End()
-		for _, spec := range []string{"fixed-window,rate=3/1s,align=first", "fixed-window,rate=3/1s"} {
 			j, err := Judge(tl, reference.Limit{mustPolicy(t, spec)}, Options{Hint: true})
 			if err != nil || j.Verdict != Fail || j.Hint != want {
 				t.Errorf("%s: got %v, hint %q, error %v, want fail, hint %q", spec, j.Verdict, j.Hint, err, want)

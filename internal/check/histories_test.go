@@ -72,6 +72,7 @@ func smallProducts(out map[string]reference.Limit) {
 	long.Rate = reference.Rate{N: 2, Per: 14}
 	out["window + window, phases unknown"] = reference.Limit{short, long}
 	out["first window + window"] = append(out["fixed window, first request"], window)
+	out["window in 2 slots, its own + bucket"] = reference.Limit{own(out["window in 2 slots"][0]), bucket}
 	out["refreshed window + window"] = reference.Limit{out["window refreshed by all"][0], window}
 	out["refreshed window + window"][0].Rate = reference.Rate{N: 3, Per: 30}
 	out["window refreshed by admissions, its own + bucket"] = reference.Limit{own(out["window refreshed by admissions"][0]), bucket}
@@ -173,6 +174,7 @@ func smallWindows(add adder) {
 	add("fixed window, first request, counts all", fixed, func(p *reference.Policy) { first(p); countsAll(p) })
 	add("fixed window, first request, ttl", fixed, func(p *reference.Policy) { first(p); p.TTL = 9 })
 	smallRefreshes(add, fixed)
+	smallRings(add, fixed)
 	add("fixed window, ttl", fixed, func(p *reference.Policy) { p.TTL = 9 })
 	add("fixed window, counts all, ttl", fixed, func(p *reference.Policy) { countsAll(p); p.TTL = 9 })
 	add("fixed window, tick", fixed, ticks)
@@ -189,6 +191,29 @@ func smallWindows(add adder) {
 	add("sliding counter, first", counter, first)
 	add("sliding counter, first, tick, counts all", counter, func(p *reference.Policy) { first(p); ticks(p); countsAll(p) })
 	add("sliding counter, first, rounds up, quota 3", counter, func(p *reference.Policy) { first(p); p.Rounding, p.Rate.N = reference.RoundUp, 3 })
+}
+
+// smallRings adds windows in slots.
+func smallRings(add adder, fixed reference.Policy) {
+	slots := func(n int64, edit func(*reference.Policy)) func(*reference.Policy) {
+		return func(p *reference.Policy) {
+			p.Slots = n
+			p.PhaseFrom = min(p.PhaseFrom, p.Slot()-1)
+			if p.PhaseTo = p.PhaseFrom; edit != nil {
+				edit(p)
+			}
+		}
+	}
+	unknown := func(p *reference.Policy) { p.Align, p.PhaseFrom, p.PhaseTo = reference.AlignUnknown, 0, 0 }
+	add("window in 2 slots", fixed, slots(2, nil))
+	add("window in 4 slots, quota 3", fixed, slots(4, func(p *reference.Policy) { p.Rate.N = 3 }))
+	add("window in 5 slots, quota 1", fixed, slots(5, func(p *reference.Policy) { p.Rate.N = 1 }))
+	add("window in 4 slots, unknown phase", fixed, slots(4, unknown))
+	add("window in 2 slots, unknown phase, counts all", fixed, slots(2, func(p *reference.Policy) { unknown(p); countsAll(p) }))
+	add("window in 4 slots, counts all", fixed, slots(4, countsAll))
+	add("window in 4 slots, tick", fixed, slots(4, ticks))
+	add("window in 4 slots, ban", fixed, slots(4, func(p *reference.Policy) { p.Ban = 7 }))
+	add("window in 4 slots, ttl", fixed, slots(4, func(p *reference.Policy) { p.TTL = 9 }))
 }
 
 // smallRefreshes adds windows that requests start anew.

@@ -110,6 +110,7 @@ func randomPolicy(r *rand.Rand) string {
 		add(4, "start", "empty", "unknown", "1", "0..1")
 	case reference.FixedWindow, reference.SlidingWindowCounter:
 		add(2, "align", "first", "unknown", "clock", "shared")
+		add(4, "slots", "2", "5", "10")
 		add(4, "align=first,refresh", "admitted", "all")
 		add(3, "rounding", "down", "up", "nearest")
 	case reference.SlidingWindowLog:

@@ -83,6 +83,9 @@ func algorithmModel(p reference.Policy, from, to int64, costs []int64) model {
 	case reference.SlidingWindowLog:
 		return newLogModel(p, costs)
 	case reference.FixedWindow:
+		if p.Slots > 1 {
+			return newRingModel(p, from, to)
+		}
 		if p.Refreshes() {
 			return newRefreshModel(p)
 		}

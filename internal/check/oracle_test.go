@@ -244,7 +244,7 @@ func (s *nodeSet) add(n node) bool {
 
 // phaseBox returns the phases that a policy and a header leave open; of a policy without windows, one.
 func phaseBox(p reference.Policy, h timeline.Header) (from, to int64) {
-	size := int64(p.Rate.Per)
+	size := int64(p.Slot())
 	switch {
 	case !p.Windowed() || p.Align == reference.AlignFirst:
 		return 0, 0

@@ -475,6 +475,10 @@ func machineOf(t *testing.T, p reference.Policy, phase, birth int64) machine {
 		}
 		m = units{p.Rate.N, keep, all}
 	case reference.FixedWindow:
+		if p.Slots > 1 {
+			m = ringCount{p.Slots, p.Rate.N, per / p.Slots, phase, all}
+			break
+		}
 		if p.Refreshes() {
 			m = renewed{p.Rate.N, per, all, p.Refresh == reference.RefreshAll}
 			break

@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -12,7 +13,7 @@ type phases struct{ from, to int64 }
 
 // phasesOf returns the box of phases that a policy and a header leave open, and whether all partitions share one phase.
 func phasesOf(p reference.Policy, h timeline.Header) (box phases, shared bool) {
-	size := int64(p.LongestWindow())
+	size := int64(longestSlot(p))
 	all := phases{0, size - 1}
 	if !p.Windowed() || p.Align == reference.AlignFirst {
 		return phases{}, false
@@ -31,6 +32,14 @@ func phasesOf(p reference.Policy, h timeline.Header) (box phases, shared bool) {
 	// Windows begin at multiples of the window since the epoch on the target's clock.
 	begin := -(h.Started.UnixNano() % size)
 	return narrow(phases{begin - int64(h.WallError), begin + int64(h.WallError)}, all), true
+}
+
+// longestSlot returns the longest that what p counts in can be: its window, or a slot of it.
+func longestSlot(p reference.Policy) time.Duration {
+	if p.Slots > 1 {
+		return p.Slot()
+	}
+	return p.LongestWindow()
 }
 
 // narrow returns box, or all phases where box is as wide as a window.
@@ -112,7 +121,7 @@ func (s *search) begin(box phases) {
 		s.boxes = s.few
 	}
 	s.beginnings = beginningsOf(s.group, counted(reference.Limit{s.policy}))
-	size := int64(s.policy.Rate.Per)
+	size := int64(s.policy.Slot())
 	n, late := 0, int64(0)
 	for _, h := range s.group.parts {
 		n += len(h.all)

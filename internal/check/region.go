@@ -157,7 +157,7 @@ func (x *excerpt) list(all []region) {
 	x.turns = make([][]int64, len(whole.boxes))
 	for i, box := range whole.boxes {
 		if pol := whole.limit[i]; box.from != box.to && pol.PerTo == 0 {
-			x.turns[i] = turnsOf(&group{parts: x.p.histories[i : i+1]}, int64(pol.Rate.Per), box)
+			x.turns[i] = turnsOf(&group{parts: x.p.histories[i : i+1]}, int64(pol.Slot()), box)
 		}
 	}
 }

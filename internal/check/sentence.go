@@ -51,6 +51,9 @@ func (s sentence) over(f Finding, br *breach) string {
 		if s.pol.Refreshes() {
 			return fmt.Sprintf("%s, without a silence of %s in between that would end the window; at most %d are possible", what, s.pol.Rate.Per, br.bound)
 		}
+		if s.pol.Slots > 1 {
+			return fmt.Sprintf("%s, in %d slots of %s that follow each other; at most %s are possible", what, br.windows*s.pol.Slots, s.pol.Slot(), times(br.windows, s.pol.Rate.N, br.bound))
+		}
 		return fmt.Sprintf("%s, in %s; at most %s are possible", what, plural(br.windows, "window", "windows")+" of "+s.pol.Rate.Per.String(), times(br.windows, s.pol.Rate.N, br.bound))
 	case reference.SlidingWindowLog:
 		return fmt.Sprintf("%s; at most %s are possible in any span shorter than %s", what, times(br.windows, s.pol.Rate.N, br.bound), (time.Duration(max(br.windows, 1)) * s.pol.Rate.Per).String())
@@ -130,9 +133,13 @@ func (s sentence) phases(f Finding, box phases) string {
 		allowed, denied := s.outcomes()
 		return fmt.Sprintf("no values within %s explain %s allowed and %d denied within %s together", s.pol, s.units(allowed), denied, seconds(f.To-f.From))
 	}
-	where := "wherever the windows of " + s.pol.Rate.Per.String() + " begin"
-	if size := int64(s.pol.Rate.Per); box.to-box.from < size-1 {
-		where = fmt.Sprintf("for windows of %s that begin between %s and %s", s.pol.Rate.Per, seconds(time.Duration(mod(box.from, size))), seconds(time.Duration(mod(box.from, size)+box.to-box.from)))
+	per, name := s.pol.Slot(), "windows"
+	if s.pol.Slots > 1 {
+		name = "slots"
+	}
+	where := "wherever the " + name + " of " + per.String() + " begin"
+	if size := int64(per); box.to-box.from < size-1 {
+		where = fmt.Sprintf("for %s of %s that begin between %s and %s", name, per, seconds(time.Duration(mod(box.from, size))), seconds(time.Duration(mod(box.from, size)+box.to-box.from)))
 	}
 	allowed, denied := s.outcomes()
 	what := s.units(allowed) + " allowed"

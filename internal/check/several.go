@@ -159,7 +159,7 @@ func (s *severalSearch) refute() (found []refutation, ok bool) {
 		}
 		var turns []int64
 		if box.from != box.to {
-			turns = turnsOf(g, int64(pol.Rate.Per), box)
+			turns = turnsOf(g, int64(pol.Slot()), box)
 			n := 1
 			for _, h := range g.parts {
 				n += len(h.all)

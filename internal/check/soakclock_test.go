@@ -85,7 +85,7 @@ func partitions(t *testing.T, r *rand.Rand, limit reference.Limit, h timeline.He
 	known := slices.Clone(limit)
 	for i := range known {
 		if p := &known[i]; p.Windowed() {
-			p.Align, p.PhaseFrom = reference.AlignPhase, time.Duration(mod(-clock, int64(p.Rate.Per)))
+			p.Align, p.PhaseFrom = reference.AlignPhase, time.Duration(mod(-clock, int64(p.Slot())))
 			p.PhaseTo = p.PhaseFrom
 		}
 	}

@@ -26,7 +26,7 @@ type watchPlan struct {
 }
 
 // newWatchPlan returns nil for a limit that is judged in pieces, or whole: several policies, ranges, completions, a ban, a time to
-// live, denied requests counted, another start than a full one, a phase that is not one value, and clocks that come apart.
+// live, denied requests counted, another start than a full one, slots, a phase that is not one value, and clocks that come apart.
 func newWatchPlan(h timeline.Header, limit reference.Limit, o Options) *watchPlan {
 	edges := edgesOf(h, limit)
 	if len(limit) != 1 || h.DriftPPM != 0 || edges != nil && (!edges.drop || edges.opened) {
@@ -37,7 +37,7 @@ func newWatchPlan(h timeline.Header, limit reference.Limit, o Options) *watchPla
 	counts := p.Count == "" || p.Count == reference.CountAdmitted || p.Count == reference.CountOwn
 	switch {
 	case ranged(p), p.Completes(), p.Ban > 0, p.TTL > 0, !counts, p.Start != "" && p.Start != reference.StartFull,
-		p.Windowed() && p.Align == reference.AlignFirst, box.from != box.to:
+		p.Windowed() && p.Align == reference.AlignFirst, p.Slots > 1, box.from != box.to:
 		return nil
 	}
 	p.Count = reference.CountAdmitted // there is no other policy to deny what it admits

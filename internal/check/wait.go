@@ -61,7 +61,7 @@ func longestWait(p reference.Policy, h timeline.Header, o *timeline.Observation)
 // is not known.
 func untilWindowEnds(p reference.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	box, shared := phasesOf(p, h)
-	if !shared || !o.Answered {
+	if !shared || !o.Answered || p.Slots > 1 {
 		return p.LongestWindow()
 	}
 	w := newWindows(p, box.from, box.to)

@@ -122,7 +122,7 @@ func (s *windowSearch) visit(b lengths) {
 // as short as they need to be.
 func (s *windowSearch) halves(b lengths) (shorter, longer lengths, ok bool) {
 	size, phase := b.sizes.to-b.sizes.from, b.phases.to-b.phases.from
-	windows := s.h.all[len(s.h.all)-1].e/b.sizes.from + 1
+	windows := (s.h.all[len(s.h.all)-1].e/b.sizes.from + 1) * max(s.pol.Slots, 1)
 	shorter, longer = b, b
 	switch {
 	case size > s.precision && size*min(windows, windowParts) >= phase:

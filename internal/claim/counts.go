@@ -180,7 +180,7 @@ func (s *series) sameWindow(p reference.Policy, from, to time.Duration) bool {
 		if h.Started.IsZero() {
 			return false
 		}
-		zero, w := h.Started.UnixNano(), int64(p.Rate.Per)
+		zero, w := h.Started.UnixNano(), int64(p.Slot())
 		return (zero+int64(from-h.WallError))/w == (zero+int64(to+h.WallError))/w
 	default:
 		return false

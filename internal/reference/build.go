@@ -57,6 +57,7 @@ var keys = []key{
 	{"start", inBuckets | inQueue, readStart},
 	{"phase", inWindows, readPhase},
 	{"align", inWindows, readWord("align", func(p *Policy, w Align) { p.Align = w }, AlignClock, AlignFirst, AlignUnknown, AlignShared)},
+	{"slots", inFixedWindow, readCount("slots", 1, func(p *Policy, n int64) { p.Slots = n })},
 	{"refresh", inFixedWindow, readWord("refresh", func(p *Policy, w Refresh) { p.Refresh = w },
 		RefreshNone, RefreshAdmitted, RefreshAll)},
 	{"count", inBuckets | inWindows | inLog, readWord("count", func(p *Policy, w Count) { p.Count = w },
@@ -97,7 +98,7 @@ func Keys(a Algorithm) []string {
 }
 
 // Build makes a policy of its algorithm and of separate keys and values, as they stand in a scenario file or in a SPEC:
-// rate, limit, burst, queue, undelayed, start, phase, align, refresh, count, refill, fill, rounding, tick, boundary, ban, ttl, charge,
+// rate, limit, burst, queue, undelayed, start, phase, align, slots, refresh, count, refill, fill, rounding, tick, boundary, ban, ttl, charge,
 // hold, linger, each where it has a meaning for the algorithm. It returns a complete policy, or every mistake, those at pairs in their order.
 func Build(algorithm string, pairs []Pair) (Policy, []KeyError) {
 	return build(algorithm, pairs, false)
@@ -129,6 +130,9 @@ func build(algorithm string, pairs []Pair, partial bool) (Policy, []KeyError) {
 	if known {
 		if in&inWindows != 0 && b.policy.Align == "" {
 			b.policy.Align = AlignClock
+		}
+		if b.policy.Slots == 1 { // the whole window
+			b.policy.Slots = 0
 		}
 		if in&inFixedWindow != 0 && b.policy.Refresh == "" {
 			b.policy.Refresh = RefreshNone

@@ -86,6 +86,7 @@ func (b *builder) checkTogether(in family) {
 			"only windows and logs have a window; of a rate, the units are the range", fmt.Sprintf(`write "%d..%d/%s"`, p.Rate.N, p.Rate.N+1, durationText(p.Rate.Per))})
 		return
 	}
+	b.checkSlots()
 	if p.Align == AlignPhase && !b.bad["phase"] {
 		b.checkPhase()
 	}
@@ -112,6 +113,31 @@ func (b *builder) checkRefresh() {
 	}
 }
 
+// mostSlots is the largest number of slots of a window.
+const mostSlots = 1000
+
+// checkSlots reports slots that a window cannot be divided into.
+func (b *builder) checkSlots() {
+	p := &b.policy
+	if p.Slots <= 1 || b.bad["slots"] {
+		return
+	}
+	wrong := Problem{What: fmt.Sprintf("slots \"%d\"", p.Slots)}
+	switch {
+	case p.Slots > mostSlots:
+		wrong.Why = fmt.Sprintf("a window has at most %d slots", mostSlots)
+	case p.Rate.Per%time.Duration(p.Slots) != 0:
+		wrong.Why = fmt.Sprintf("a window of %s does not divide into as many slots of whole nanoseconds", durationText(p.Rate.Per))
+	case p.PerTo > 0:
+		wrong.Why = "a window that is divided into slots is of one length"
+	case p.Align == AlignFirst && !b.bad["align"]:
+		wrong.Why, wrong.Mend = "slots do not begin with a request", `write "align=unknown" where it is not known when they do`
+	default:
+		return
+	}
+	b.fail("slots", true, wrong)
+}
+
 // checkPhase reports a phase outside the window, or a range that runs backwards.
 func (b *builder) checkPhase() {
 	p := &b.policy
@@ -120,9 +146,12 @@ func (b *builder) checkPhase() {
 		text += ".." + durationText(p.PhaseTo)
 	}
 	wrong := Problem{What: fmt.Sprintf("phase %q", text)}
-	switch per := p.Rate.Per; {
+	switch per, of := p.Slot(), "window"; {
 	case max(p.PhaseFrom, p.PhaseTo) >= per:
-		wrong.Why = "a phase is less than the window of " + durationText(per)
+		if p.Slots > 1 {
+			of = "slot"
+		}
+		wrong.Why = "a phase is less than the " + of + " of " + durationText(per)
 		if p.PhaseTo == p.PhaseFrom {
 			wrong.Mend = fmt.Sprintf("write %q", durationText(p.PhaseFrom%per))
 		}

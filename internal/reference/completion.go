@@ -125,6 +125,7 @@ func (b *builder) checkCharge(in family) {
 	refuse("count", p.Count != CountAdmitted, "only admitted requests are counted")
 	refuse("start", p.Start != StartFull, "a bucket starts full")
 	refuse("align", p.Align == AlignFirst, "no request opens a window")
+	refuse("slots", p.Slots > 1, "a window is counted as a whole")
 	refuse("refill", p.Refill != RefillContinuous, "a bucket refills continuously")
 	refuse("ban", p.Ban != 0, "there is no ban")
 	refuse("ttl", p.TTL != 0, "no partition is forgotten")

@@ -153,6 +153,9 @@ func (d *definition) alive(k int, at time.Duration) []asked {
 	}
 	now := clock(p, at)
 	for i := len(d.past) - 1; i >= 0; i-- {
+		if d.past[i].banned[k] {
+			continue // it was not seen
+		}
 		then := clock(p, d.past[i].at)
 		if new(big.Rat).Sub(now, then).Cmp(rat(int64(p.TTL))) >= 0 {
 			return d.past[i+1:]
@@ -223,6 +226,9 @@ func (d *definition) fits(k int, at time.Duration, cost int64) bool {
 	case SlidingWindowLog:
 		return d.logged(k, at).Cmp(rat(p.Rate.N-cost)) <= 0
 	case FixedWindow:
+		if p.Slots > 1 {
+			return d.slotted(k, at).Cmp(rat(p.Rate.N-cost)) <= 0
+		}
 		if p.Refreshes() {
 			return d.refreshed(k, at).Cmp(rat(p.Rate.N-cost)) <= 0
 		}
@@ -337,6 +343,22 @@ func (d *definition) refreshed(k int, at time.Duration) *big.Rat {
 		}
 	}
 	forget(clock(p, at))
+	return sum
+}
+
+// slotted returns the units charged in the slot of the instant at and in those before it that belong to the same ring.
+func (d *definition) slotted(k int, at time.Duration) *big.Rat {
+	p, sum := d.limit[k], new(big.Rat)
+	slot := func(t *big.Rat) int64 {
+		x := new(big.Rat).Sub(t, rat(int64(p.PhaseFrom)))
+		return floor(x.Quo(x, big.NewRat(int64(p.Rate.Per), p.Slots))).Int64()
+	}
+	last := slot(clock(p, at))
+	for _, e := range d.events(k, at) {
+		if last-slot(e.at) < p.Slots {
+			sum.Add(sum, e.units)
+		}
+	}
 	return sum
 }
 

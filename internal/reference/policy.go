@@ -153,6 +153,9 @@ type Policy struct {
 	// interval of phases of AlignPhase, 0 <= PhaseFrom <= PhaseTo < Rate.Per.
 	Align              Align
 	PhaseFrom, PhaseTo time.Duration
+	// Slots is into how many sub-windows of one length the window is divided, 0 where it is not; else it is at least 2: then the
+	// quota is that of each slot together with the Slots-1 before it, and slots begin where windows would.
+	Slots int64
 	// Refresh is which requests start the window anew, empty for all but fixed windows.
 	Refresh Refresh
 	Count   Count
@@ -233,6 +236,9 @@ func (p Policy) missing() int64 {
 
 // LongestWindow returns the longest that a window of p can be: Rate.Per, or the upper end of its range.
 func (p Policy) LongestWindow() time.Duration { return max(p.Rate.Per, p.PerTo) }
+
+// Slot returns the length of what p counts in: the window, or each slot of it, rounded down.
+func (p Policy) Slot() time.Duration { return p.Rate.Per / time.Duration(max(p.Slots, 1)) }
 
 // LongestBan returns the longest that a ban of p can be: Ban, or the upper end of its range.
 func (p Policy) LongestBan() time.Duration { return max(p.Ban, p.BanTo) }

@@ -69,6 +69,9 @@ func algorithmOf(p Policy) part {
 	case LeakyBucketQueue:
 		return single[levelState]{newQueue(p)}
 	case FixedWindow:
+		if p.Slots > 1 {
+			return single[slotState]{newSlottedWindow(p)}
+		}
 		return single[windowState]{newFixedWindow(p)}
 	case SlidingWindowLog:
 		return single[logState]{newWindowLog(p)}

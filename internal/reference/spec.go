@@ -74,6 +74,7 @@ func (p Policy) String() string {
 	if p.Align != AlignPhase {
 		word("align", string(p.Align), string(AlignClock))
 	}
+	pair("slots", strconv.FormatInt(p.Slots, 10), p.Slots != 0)
 	word("refresh", string(p.Refresh), string(RefreshNone))
 	word("count", string(p.Count), string(CountAdmitted))
 	word("refill", string(p.Refill), string(RefillContinuous))

@@ -47,6 +47,11 @@ func TestParse(t *testing.T) {
 		{"fixed-window,rate=100/1m", Limit{base(FixedWindow, Rate{100, time.Minute}, nil)}},
 		{"fixed-window,rate=7/d,align=first,count=all", Limit{base(FixedWindow, Rate{7, day},
 			func(p *Policy) { p.Align, p.Count = AlignFirst, CountAll })}},
+		{"fixed-window,rate=7/h,slots=60,phase=59s", Limit{base(FixedWindow, Rate{7, time.Hour},
+			func(p *Policy) {
+				p.Slots, p.Align, p.PhaseFrom, p.PhaseTo = 60, AlignPhase, 59*time.Second, 59*time.Second
+			})}},
+		{"fixed-window,rate=7/h,slots=1", Limit{base(FixedWindow, Rate{7, time.Hour}, nil)}},
 		{"fixed-window,rate=7/h,align=first,refresh=admitted", Limit{base(FixedWindow, Rate{7, time.Hour},
 			func(p *Policy) { p.Align, p.Refresh = AlignFirst, RefreshAdmitted })}},
 		{"fixed-window,rate=7/h,align=first,refresh=none,count=all", Limit{base(FixedWindow, Rate{7, time.Hour},
@@ -214,11 +219,15 @@ func drawPolicy(rt *rapid.T) Policy {
 		p.Undelayed = rapid.Int64Range(0, p.Queue).Draw(rt, "undelayed")
 	case p.Windowed():
 		p.Align = rapid.SampledFrom([]Align{AlignClock, AlignFirst, AlignUnknown, AlignShared, AlignPhase}).Draw(rt, "align")
+		if p.Algorithm == FixedWindow && p.Align != AlignFirst && rapid.Bool().Draw(rt, "in slots") {
+			p.Slots = rapid.Int64Range(2, 20).Draw(rt, "slots")
+			p.Rate.Per *= time.Duration(p.Slots)
+		}
 		if p.Algorithm == FixedWindow && p.Align == AlignFirst {
 			p.Refresh = rapid.SampledFrom([]Refresh{"", RefreshNone, RefreshAdmitted, RefreshAll}).Draw(rt, "refresh")
 		}
 		if p.Align == AlignPhase {
-			p.PhaseTo = time.Duration(rapid.Int64Range(0, int64(p.Rate.Per)-1).Draw(rt, "to"))
+			p.PhaseTo = time.Duration(rapid.Int64Range(0, int64(p.Slot())-1).Draw(rt, "to"))
 			p.PhaseFrom = time.Duration(rapid.Int64Range(0, int64(p.PhaseTo)).Draw(rt, "from"))
 		}
 	case p.Algorithm != SlidingWindowLog:
@@ -249,7 +258,7 @@ func drawPolicy(rt *rapid.T) Policy {
 
 // drawCharge lets some of the policies that can be be charged at the completion.
 func drawCharge(rt *rapid.T, p *Policy) {
-	if p.Algorithm == LeakyBucketQueue || p.Count == CountAll || p.Ban > 0 || p.Align == AlignFirst || p.Refill == RefillInterval ||
+	if p.Algorithm == LeakyBucketQueue || p.Count == CountAll || p.Ban > 0 || p.Align == AlignFirst || p.Slots > 1 || p.Refill == RefillInterval ||
 		p.Start != "" && p.Start != StartFull || rapid.Bool().Draw(rt, "charged at the decision") {
 		return
 	}
@@ -284,7 +293,7 @@ func TestPrintAndParse(t *testing.T) {
 			want := limit[i]
 			if p.Algorithm != want.Algorithm || p.Rate != want.Rate || p.Full() != want.Full() || p.Queue != want.Queue ||
 				p.Undelayed != want.Undelayed || p.PhaseFrom != want.PhaseFrom || p.PhaseTo != want.PhaseTo ||
-				p.Align != want.Align || p.Refreshes() != want.Refreshes() || p.Fill != want.Fill || p.Tick != want.Tick || p.TickSet != want.TickSet ||
+				p.Align != want.Align || p.Slots != want.Slots || p.Refreshes() != want.Refreshes() || p.Fill != want.Fill || p.Tick != want.Tick || p.TickSet != want.TickSet ||
 				p.Ban != want.Ban || p.Completes() != want.Completes() || p.HoldLeast != want.HoldLeast || p.HoldMost != want.HoldMost ||
 				p.Linger != want.Linger || p.LingerSet != want.LingerSet {
 				rt.Fatalf("%q: got %+v, want %+v", text, p, want)
@@ -321,6 +330,10 @@ func TestNewRefuses(t *testing.T) {
 		"a phase outside the window":  {Algorithm: FixedWindow, Rate: second, Align: AlignPhase, PhaseFrom: time.Second},
 		"a refresh of the clock":      {Algorithm: FixedWindow, Rate: second, Refresh: RefreshAll},
 		"a refresh of a counter":      {Algorithm: SlidingWindowCounter, Rate: second, Align: AlignFirst, Refresh: RefreshAll},
+		"slots of a request":          {Algorithm: FixedWindow, Rate: second, Align: AlignFirst, Slots: 2},
+		"slots of a counter":          {Algorithm: SlidingWindowCounter, Rate: second, Slots: 2},
+		"slots of parts of a ns":      {Algorithm: FixedWindow, Rate: second, Slots: 7},
+		"negative slots":              {Algorithm: FixedWindow, Rate: second, Slots: -2},
 		"two times to live":           {Algorithm: FixedWindow, Rate: second, Align: AlignFirst, Refresh: RefreshAll, TTL: 1},
 		"an unknown word":             {Algorithm: FixedWindow, Rate: second, Align: "left"},
 		"rounding of a bucket":        {Algorithm: GCRA, Rate: second, Burst: 1, Rounding: RoundUp},

@@ -186,6 +186,7 @@ func policyKeys() map[string]*jsonschema.Schema {
 		"phase":     described(orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+$`}), "When windows start, counted from the beginning of the run: D, or a range A..B."),
 		"align": described(choice("align", reference.AlignClock, reference.AlignFirst, reference.AlignUnknown, reference.AlignShared).schema,
 			"Where windows begin: at multiples of the window since the Unix epoch, with the first request, unknown, or unknown but the same for all partitions."),
+		"slots":    number(1, "How many sub-windows of one length a window is divided into: the quota is that of each together with all but one before it."),
 		"refresh":  described(choice("refresh", reference.RefreshNone, reference.RefreshAdmitted, reference.RefreshAll).schema, "Which requests start anew a window that a request opened, so that it ends one window after the last of them."),
 		"count":    described(choice("count", reference.CountAdmitted, reference.CountAll, reference.CountOwn).schema, "Which requests are counted."),
 		"refill":   described(choice("refill", reference.RefillContinuous, reference.RefillInterval).schema, "How a bucket regains units."),

@@ -52,6 +52,7 @@ var decisionSights = []sight{
 	{fault: "burst-ignored", spec: bucket, steps: do(burst(30), wait(100*time.Millisecond), burst(30)), right: "20, 1", wrong: "1, 1"},
 	{fault: "burst-ignored", spec: window, steps: do(burst(30)), right: "10", wrong: "1"},
 	{fault: "starts-empty", spec: bucket, steps: do(burst(5), wait(time.Second), burst(30)), right: "5, 20", wrong: "0, 10"},
+	{fault: "slots-never-turn", spec: window + ",slots=5", steps: do(pace(30, 500*time.Millisecond), wait(10*time.Second), burst(20)), right: "20, 10", wrong: "10, 10"},
 	{fault: "windows-end-together", spec: window + ",align=first", steps: do(wait(9*time.Second), burst(20), wait(2*time.Second), burst(20)),
 		right: "10, 0", wrong: "10, 10"},
 	{fault: "starts-empty", spec: window, steps: do(burst(5), wait(10*time.Second), burst(30)), right: "5, 10", wrong: "0, 10"},

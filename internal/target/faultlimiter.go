@@ -81,6 +81,15 @@ var limiterFaults = []Fault{
 		},
 	},
 	{
+		Name: "slots-never-turn", Class: "B2",
+		Sentence: "starts its slot anew with every request, so that the slots of a window turn only after silences",
+		Citation: "https://github.com/salvo-rs/salvo/pull/1550",
+		fits:     oneSlotted,
+		limiter: func(l reference.Limiter, limit reference.Limit) reference.Limiter {
+			return stuckSlots{inner: l, slot: limit[0].Slot()}
+		},
+	},
+	{
 		Name: "state-expires-early", Class: "A11",
 		Sentence: "forgets a partition after half the silence that it needs to recover",
 		Citation: "https://github.com/Southclaws/swirl/issues/2",

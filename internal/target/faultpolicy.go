@@ -71,7 +71,7 @@ var policyFaults = []Fault{
 		fits:     longWindow,
 		policy: func(p reference.Policy) reference.Policy {
 			if p.Rate.Per > maxTimer {
-				p.Rate.Per = time.Millisecond
+				p.Rate.Per, p.Slots = time.Millisecond, 0
 			}
 			return p
 		},
@@ -115,6 +115,7 @@ func grown(p reference.Policy, n int64) reference.Policy {
 // paced returns p with its time stretched by num/den.
 func paced(p reference.Policy, num, den int64) reference.Policy {
 	p.Rate.Per = time.Duration(int64(p.Rate.Per) / den * num)
+	p.Rate.Per -= p.Rate.Per % time.Duration(max(p.Slots, 1)) // slots are whole nanoseconds
 	return p
 }
 

@@ -44,10 +44,10 @@ var timeFaults = []Fault{
 // clockWindow wants one fixed window that begins by the clock.
 func clockWindow(l reference.Limit) string {
 	if len(l) == 1 && l[0].Algorithm == reference.FixedWindow && (l[0].Align == "" || l[0].Align == reference.AlignClock) &&
-		l[0].Ban == 0 && l[0].Tick == 0 {
+		l[0].Ban == 0 && l[0].Tick == 0 && l[0].Slots == 0 {
 		return ""
 	}
-	return "it needs one fixed-window aligned to the clock, without ban and tick"
+	return "it needs one fixed-window aligned to the clock, without ban, tick and slots"
 }
 
 // toldLater is how much later the fault reset-of-next-window looks at its clock again.

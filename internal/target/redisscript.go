@@ -91,6 +91,8 @@ func scriptedPolicy(p reference.Policy) (scripted, error) {
 	switch {
 	case p.Completes():
 		return refuse("limit "+p.String(), "there is no script that is told of completions")
+	case p.Slots > 1:
+		return refuse("limit "+p.String(), "there is no script that counts in slots")
 	case p.TTL > 0:
 		return refuse("limit "+p.String(), "there is no script that forgets an idle client early")
 	case p.Rate.Per%time.Microsecond != 0 || p.PhaseFrom%time.Microsecond != 0:

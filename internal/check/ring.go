@@ -1,0 +1,137 @@
+package check
+
+import (
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// ring is the bound of a window that is divided into slots: what is counted in any n slots that follow each other is at most
+// the quota. Its windows are the slots.
+//
+//	over:   the admissions that must lie in m*n slots that follow each other are at most quota * m
+//	under:  units that may lie in the denial's slot, or in the n-1 before it, and start before it reach the quota
+type ring struct {
+	windows
+	n, quota int64
+	all      bool
+}
+
+func newRing(p reference.Policy, from, to int64) ring {
+	// Of a window that the number of slots does not divide, as it may be where its length is sought, slots have either length.
+	n := p.Slots
+	w := windows{from, to, max(int64(p.Rate.Per)/n, 1), (int64(p.LongestWindow()) + n - 1) / n}
+	return ring{w, n, p.Rate.N, p.Count == reference.CountAll}
+}
+
+func (r ring) over(h *history) *breach {
+	if br := tooDear(h, r.quota); br != nil {
+		return br
+	}
+	if r.all {
+		return r.overCounting(h, h.all)
+	}
+	for m := int64(1); m <= spans; m++ {
+		if br := r.overSpan(h, m); br != nil {
+			return br
+		}
+	}
+	return nil
+}
+
+// overSpan looks for more than m*quota units that certainly lie in m*n slots: of those that end with slot y, the first is as
+// late as it can be.
+func (r ring) overSpan(h *history, m int64) *breach {
+	var units int64
+	var leaving int // events of h.admitted whose first slot the span has passed
+	done := make([]bool, len(h.admitted))
+	for _, i := range h.admittedByEnd {
+		ev := &h.admitted[i]
+		x := r.last(ev.e) - m*r.n + 1
+		done[i] = true
+		if r.first(ev.s) >= x {
+			units += ev.cost
+		}
+		for ; leaving < len(h.admitted) && r.first(h.admitted[leaving].s) < x; leaving++ {
+			if done[leaving] && int(i) != leaving {
+				units -= h.admitted[leaving].cost
+			}
+		}
+		if units > m*r.quota {
+			return r.breachAt(h, ev.e, m)
+		}
+	}
+	return nil
+}
+
+// breachAt collects the latest admissions that end at or before y until they are too many.
+func (r ring) breachAt(h *history, y, m int64) *breach {
+	br := &breach{kind: OverAdmission, windows: m, bound: m * r.quota}
+	for i := len(h.admitted) - 1; i >= 0; i-- {
+		ev := h.admitted[i]
+		if ev.e > y {
+			continue
+		}
+		br.events = append(br.events, ev)
+		if br.seen += ev.cost; br.seen > br.bound {
+			br.span = y - ev.s
+			return br
+		}
+	}
+	panic("check: a violated span of slots vanished")
+}
+
+// overCounting: an admission needs a slot in which fewer than the quota of what is counted was certainly in the ring before it.
+func (r ring) overCounting(h *history, counted []event) *breach {
+	c := newCertain(counted)
+	for _, i := range h.admittedByEnd {
+		ev := h.admitted[i]
+		first, last := r.first(ev.s), r.last(ev.e)
+		if last-first >= r.n { // it may have the ring for itself
+			continue
+		}
+		// The later its slot, the fewer are still in the ring.
+		seen := c.within(r.latest(last-r.n)-1, ev.s, ev) + ev.cost
+		if seen <= r.quota {
+			continue
+		}
+		begin := r.latest(first - r.n)
+		br := &breach{kind: OverAdmission, seen: seen, bound: r.quota, windows: 1, events: []event{ev}, span: ev.e - ev.s}
+		for _, other := range counted {
+			if other.seq != ev.seq && other.s >= begin && other.e < ev.s && (other.outcome != timeline.Unknown || other.mute) {
+				br.events = append(br.events, other)
+			}
+		}
+		return br
+	}
+	return nil
+}
+
+// ringMeter counts the units that may be in the ring at t.
+type ringMeter struct {
+	ring
+	starts []event
+	i      int
+	units  int64
+	gone   tally
+}
+
+func (r ring) usage(h *history) meter {
+	return &ringMeter{ring: r, starts: h.counted(r.all), gone: newTally(h.countedEnds(r.all))}
+}
+
+func (m *ringMeter) unit() int64 { return 1 }
+
+func (m *ringMeter) excess(t int64) int64 {
+	for ; m.i < len(m.starts) && m.starts[m.i].s <= t; m.i++ {
+		m.units += m.starts[m.i].cost
+	}
+	// Of the slots that may contain t, the one that began first has the most behind it.
+	begin := max(m.earliest(m.first(t)-m.n+1), t-m.memory()+1)
+	return m.units - m.gone.before(begin) - m.quota + 1
+}
+
+func (r ring) memory() int64 { return r.n * r.sizeTo }
+
+func (r ring) full() int64 { return r.quota }
+
+func (r ring) countsAll() bool { return r.all }

@@ -1,0 +1,45 @@
+package target
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// stuckSlots is a window in slots that measures the age of its slot from the last request: it moves on by the whole slots that
+// lie between two requests, and none of them ends as long as requests come more often.
+type stuckSlots struct {
+	inner reference.Limiter
+	slot  time.Duration
+}
+
+// stuckState holds what the limiter inside takes for the time, and when the last request came.
+type stuckState struct {
+	inner    reference.State
+	at, last time.Duration
+	seen     bool
+}
+
+// Init returns the state of a partition never seen.
+func (l stuckSlots) Init() reference.State { return stuckState{inner: l.inner.Init()} }
+
+// Step decides at a time that stands still between requests that are less than a slot apart.
+func (l stuckSlots) Step(s reference.State, at time.Duration, cost int64) (reference.State, reference.Decision) {
+	c := s.(stuckState)
+	if !c.seen {
+		c.at, c.last, c.seen = at, at, true
+	}
+	c.at += (at - c.last) / l.slot * l.slot
+	c.last = at
+	var d reference.Decision
+	c.inner, d = l.inner.Step(c.inner, c.at, cost)
+	return c, d
+}
+
+// oneSlotted wants one fixed window that is divided into slots.
+func oneSlotted(l reference.Limit) string {
+	if len(l) == 1 && l[0].Slots > 1 {
+		return ""
+	}
+	return "it needs one fixed-window in slots"
+}
