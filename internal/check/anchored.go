@@ -205,7 +205,7 @@ func startingBefore(events []event, t int64) int {
 // cut divides h into the events that start before t and the others.
 func (h *history) cut(t int64) (before, after *history) {
 	i := startingBefore(h.all, t)
-	before, after = &history{all: h.all[:i], lag: h.lag}, &history{all: h.all[i:], lag: h.lag}
+	before, after = &history{all: h.all[:i], lag: h.lag, lags: h.lags}, &history{all: h.all[i:], lag: h.lag, lags: h.lags}
 	before.split()
 	after.split()
 	return before, after

@@ -49,36 +49,40 @@ func stayOf(p reference.Policy) stay {
 	return s
 }
 
-// completions notes when each event of h, whose observations are given, may be complete. The events are as newHistory made
-// them.
-func (h *history) completions(obs []timeline.Observation, w widening, s stay) {
-	if !s.told {
+// completions notes when each event of h, whose observations are given, may be complete, as all of some stays say. The events
+// are as newHistory made them.
+func (h *history) completions(obs []timeline.Observation, w widening, stays ...stay) {
+	if !slices.ContainsFunc(stays, func(s stay) bool { return s.told }) {
 		return
 	}
 	for i := range h.all {
-		h.all[i].complete(&obs[i], w, s)
+		for _, s := range stays {
+			if s.told {
+				h.all[i].complete(&obs[i], w, s)
+			}
+		}
 	}
 	h.split()
 }
 
-// complete notes when ev, which is the observation o, may be complete.
+// complete notes when ev, which is the observation o, may be complete: what a stay says beside what is noted.
 func (ev *event) complete(o *timeline.Observation, w widening, s stay) {
 	done := maxTime
 	if o.Answered && o.Done > 0 {
 		done = int64(o.Done) + w.right + w.drift(int64(o.Done))
 	}
-	ev.least = 0
-	if ev.outcome == timeline.Allowed && done < maxTime && done-s.least >= ev.s {
-		ev.least = s.least
-		ev.e = min(ev.e, done-ev.least)
+	if ev.outcome == timeline.Allowed && done < maxTime && done-s.least >= ev.s+w.tick {
+		ev.least = max(ev.least, s.least)
+		ev.e = min(ev.e, done-s.least)
 	}
-	ev.since, ev.by, ev.most = ev.s+ev.least, later(done, s.linger), s.most
-	ev.until = later(ev.e, s.most)
+	ev.since = max(ev.since, ev.s+ev.least)
+	by, most, until := later(done, s.linger), s.most, later(ev.e, s.most)
 	if done < maxTime && done-ev.s > s.most {
-		ev.until, ev.most = later(done, s.most), maxTime
-		ev.by = min(ev.by, ev.until)
+		most, until = maxTime, later(done, s.most)
+		by = min(by, until)
 	}
-	ev.until = min(ev.until, max(later(done, s.linger), ev.e+ev.least))
+	ev.until = min(ev.until, until, max(later(done, s.linger), ev.e+ev.least))
+	ev.by, ev.most = min(ev.by, by), min(ev.most, most)
 }
 
 // later adds two times of which either may be maxTime.

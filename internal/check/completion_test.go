@@ -28,7 +28,9 @@ type completionOracle struct {
 type served struct {
 	s, e, cost      int64
 	least, most, by int64
-	outcome         timeline.Outcome
+	// answer is by when a queue had let it through.
+	answer  int64
+	outcome timeline.Outcome
 }
 
 // servedNode is what the past means to the future: the memory of the machine (or the units in flight), which requests were
@@ -49,6 +51,7 @@ func servedOf(tl *timeline.Timeline, limit reference.Limit) []served {
 		if o.Outcome != timeline.Unknown {
 			r.e = int64(o.FirstByte)
 		}
+		r.answer = r.e
 		for _, p := range limit {
 			if !p.Completes() {
 				continue
@@ -120,6 +123,9 @@ func (o *completionOracle) step(n servedNode, t int64) {
 			}
 			next := n
 			next.decided |= bit
+			if allow && r.outcome == timeline.Allowed && t+o.m.delay(n.m, t) > r.answer {
+				continue
+			}
 			if allow {
 				next.from[i], next.until[i] = int16(1+t+r.least), int16(1+min(t+r.most, max(r.by, t+r.least)))
 				if r.least == 0 {
@@ -142,7 +148,10 @@ func (o *completionOracle) earlier(n servedNode, i int, t int64) bool {
 	like := o.reqs[i]
 	for j, r := range o.reqs {
 		e := r.e
-		if r.s, r.e = like.s, like.e; n.decided&(1<<j) != 0 || o.reqs[j].s > t || r != like {
+		if r.answer > like.answer {
+			continue
+		}
+		if r.s, r.e, r.answer = like.s, like.e, like.answer; n.decided&(1<<j) != 0 || o.reqs[j].s > t || r != like {
 			continue
 		}
 		if e < like.e || e == like.e && j < i {
@@ -202,6 +211,11 @@ var completionSpecs = []string{
 	"token-bucket,rate=3/25ns,burst=2,charge=completion,hold=2ns..",
 	"gcra,rate=2/15ns,burst=1,charge=completion,hold=1ns..4ns,linger=1ns",
 	"leaky-bucket,rate=1/12ns,burst=3,charge=completion,hold=0s..,linger=3ns",
+	"concurrency,limit=2,hold=4ns..9ns + token-bucket,rate=1/9ns,burst=2",
+	"concurrency,limit=2,hold=4ns..9ns + leaky-bucket-queue,rate=1/5ns,queue=2",
+	"concurrency,limit=2,hold=3ns.. + fixed-window,rate=2/14ns,phase=3ns,count=all",
+	"concurrency,limit=1,hold=2ns..6ns + sliding-window-log,rate=2/12ns,charge=completion,hold=1ns..5ns",
+	"token-bucket,rate=1/9ns,burst=2,charge=completion,hold=2ns..5ns + fixed-window,rate=2/14ns,align=unknown",
 }
 
 // servedHistory runs a limiter under random traffic whose requests take as long as the limit says, and falsifies some outcomes
@@ -251,6 +265,8 @@ func servedHistory(r *rand.Rand, lim reference.Limiter, limit reference.Limit, l
 			continue
 		}
 		done := m.at + serve(r, promised(limit), late, m.at, o)
+		o.FirstByte = max(o.FirstByte, time.Duration(m.at)+d.Delay)
+		o.Done = max(o.Done, o.FirstByte)
 		queue = append(queue, moment{done, m.i, true})
 	}
 	falsify(r, tl)

@@ -329,7 +329,7 @@ func (x *exact) decide(n *branch, lo, hi int64) {
 	}
 }
 
-func (x *exact) asked(i int32) ask { return ask{x.h.all[i].cost, x.h.all[i].e * x.scale} }
+func (x *exact) asked(i int32) ask { return ask{x.h.all[i].cost, x.h.all[i].answer * x.scale} }
 
 // each calls f with the first element of each kind of a list, and where it is; where those of a kind must be complete by
 // different instants, also with those that must be before all that end first.

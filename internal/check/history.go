@@ -21,6 +21,8 @@ type event struct {
 	mute bool
 	// from is since when no request is missing, where the recording began amid traffic; else 0.
 	from int64
+	// answer is when its answer began to arrive: e, where nothing else says by when it was decided.
+	answer int64
 	// since and until are when it is complete at the earliest and at the latest, where the policy asks for that: see stay.
 	since, until int64
 	// least and most are the least and the most time from its decision until then, by is when it must be, whenever it was
@@ -32,6 +34,8 @@ type event struct {
 type history struct {
 	// lag is how far the starts are brought forward for a limiter whose clock may stand still for as long.
 	lag int64
+	// lags are those of the clocks of several policies, in whose history of all together nothing is brought forward.
+	lags []int64
 	// all ascends by s; same instants keep the order of the recording.
 	all []event
 	// admitted are the Allowed events, ascending by s; admittedByEnd are their indices ascending by e.
@@ -81,7 +85,9 @@ func newEvent(o *timeline.Observation, w widening, end int64) event {
 	}
 	s := int64(o.Sent)
 	e = max(e, s)
-	return event{s: s - w.left - w.drift(s), e: e + w.right + w.drift(e), cost: max(o.Cost, 1), outcome: o.Outcome, seq: o.Seq}
+	begin := s - w.left - w.drift(s)
+	return event{s: begin, e: e + w.right + w.drift(e), cost: max(o.Cost, 1), outcome: o.Outcome, seq: o.Seq,
+		answer: e + w.right + w.drift(e), since: begin, until: maxTime, most: maxTime, by: maxTime}
 }
 
 // split fills the derived slices of h from h.all, in the memory of those that it had.

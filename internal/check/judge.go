@@ -115,10 +115,12 @@ type part struct {
 	seen facts
 	// histories has one history a policy; policies with the same clock share theirs.
 	histories []*history
-	findings  []Finding
-	limited   bool
-	search    Search
-	unjudged  string
+	// joint is what jointly made of them.
+	joint    *history
+	findings []Finding
+	limited  bool
+	search   Search
+	unjudged string
 	// ask is for the measure; nil: one of its own.
 	ask *asker
 }

@@ -130,12 +130,18 @@ func (o *oracle) step(i int, t int64) bool {
 			from = c.earliest(n.m, t)
 			n.m = c.shows(n.m, from) // time alone has brought the clock there
 		}
+		moved := []memory{n.m}
+		if c, ok := o.m.(clocked); ok {
+			moved = c.moves(n.m, t)
+		}
 		for k, r := range o.reqs {
 			if n.done&(1<<k) != 0 || r.s > t || r.e < t || o.earlier(n.done, k, t) {
 				continue
 			}
 			for reading := from; reading <= t && !again; reading++ {
-				again = o.answer(i, n, k, reading)
+				for _, m := range moved {
+					again = again || o.answer(i, node{n.done, m}, k, reading)
+				}
 			}
 			if again {
 				break
@@ -164,7 +170,7 @@ func (o *oracle) answer(i int, n node, k int, reading int64) bool {
 	if !allow && to.m == n.m && r.outcome == timeline.Unknown {
 		return false // it may as well never arrive
 	}
-	if !allow && to.m == n.m && !o.m.counts() {
+	if !allow && to.m == n.m && n.m == o.nodes[i].m && !o.m.counts() {
 		o.nodes[i] = to
 		o.seen.add(to)
 		return true

@@ -544,6 +544,10 @@ func machinesOf(t *testing.T, limit reference.Limit, box func(reference.Policy) 
 			out = own
 			continue
 		}
+		if i == 1 {
+			out = apart(out)
+		}
+		own = apart(own)
 		var pairs []machine
 		for _, a := range out {
 			for _, b := range own {

@@ -40,8 +40,8 @@ func passed(by model, m memoryState, a ask) []memoryState {
 }
 
 // newProduct returns the exact model of a limit with one phase for each policy, for recordings that end by a time in
-// nanoseconds, or nil where there is none.
-func newProduct(limit reference.Limit, at []int64, costs []int64, end int64) model {
+// nanoseconds, or nil where there is none. lags are those of the clocks of several policies, nil where none lags.
+func newProduct(limit reference.Limit, at []int64, costs []int64, end int64, lags []int64) model {
 	if len(limit) == 1 {
 		return newModel(limit[0], at[0], at[0], costs)
 	}
@@ -54,6 +54,9 @@ func newProduct(limit reference.Limit, at []int64, costs []int64, end int64) mod
 		m := newModel(pol, at[i], at[i], costs)
 		if m == nil {
 			return nil
+		}
+		if lags != nil && lags[i] > 0 && pol.Algorithm != reference.Concurrency { // which reads no clock
+			m = laggingModel{m, lags[i] * m.traits().scale}
 		}
 		if own {
 			m = ownModel{m}

@@ -51,14 +51,43 @@ func richProducts() map[string]reference.Limit {
 	}
 }
 
+// clockProducts are limits of several policies whose clocks tick, each in its own way.
+func clockProducts() map[string]reference.Limit {
+	small := smallLimits()
+	with := func(name string, edits ...func(*reference.Policy)) reference.Policy {
+		p := small[name][0]
+		for _, edit := range edits {
+			edit(&p)
+		}
+		return p
+	}
+	slow := func(p *reference.Policy) { p.Tick, p.TickSet = 3, true }
+	own := func(p *reference.Policy) { p.Count = reference.CountOwn }
+	return map[string]reference.Limit{
+		"bucket, tick + window":                  {with("token bucket, tick"), with("fixed window")},
+		"bucket, tick + bucket with another one": {with("token bucket, tick"), with("token bucket, 3 per 25", slow)},
+		"window, tick + log":                     {with("fixed window, tick"), with("sliding log, quota 3")},
+		"log, tick, its own + window, tick":      {with("sliding log", own, slow), with("fixed window", slow)},
+		"bucket with a ban, tick + counter":      {with("token bucket, ban", slow), with("sliding counter")},
+	}
+}
+
+// TestClocksOfSeveralNeverAccuse is the same for them.
+func TestClocksOfSeveralNeverAccuse(t *testing.T) {
+	soakProducts(t, clockProducts(), 2600, bands[:4], 8)
+}
+
 // TestRichProductsAreNeverAccused is TestJudgeNeverAccusesWhatTheOracleExplains for them.
-func TestRichProductsAreNeverAccused(t *testing.T) {
-	rounds, seeds := soakRounds(24, 1700)
-	every := 1
+func TestRichProductsAreNeverAccused(t *testing.T) { soakProducts(t, richProducts(), 1700, bands, 1) }
+
+// soakProducts judges random histories under each of some limits, of latencies up to each of some quarters of the refill time.
+// Of those that are not accused it asks the oracle about one in every few.
+func soakProducts(t *testing.T, limits map[string]reference.Limit, soak int, bands []int, every int) {
+	rounds, seeds := soakRounds(24, soak)
 	if rounds > 100 {
 		every = 16
 	}
-	for name, limit := range richProducts() {
+	for name, limit := range limits {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, costs := range []bool{false, true} {

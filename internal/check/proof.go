@@ -46,7 +46,7 @@ func (p *proof) refute(events []event) []*breach {
 		p.tries = 0
 	}
 	h := historyOf(events)
-	h.lag = p.h.lag
+	h.lag, h.lags = p.h.lag, p.h.lags
 	found, visits, ok := p.judge(h, p.most)
 	p.visits += visits
 	if !ok {

@@ -46,7 +46,7 @@ func (c *caseFile) boundSeveral(p *part) {
 	for i, pol := range c.limit {
 		open, box := c.opened(pol)
 		if br := newBound(open, box.from, box.to).over(p.histories[i]); br != nil && c.o.Conformance != LowerBound {
-			c.complete(p, p.histories[i], br)
+			c.complete(p, br)
 			p.findings = append(p.findings, c.findingOf(p, []*breach{br}, pol, box))
 		}
 	}
@@ -64,17 +64,17 @@ func (c *caseFile) boundSeveral(p *part) {
 	}
 	br := underBreach(p.histories[last], newBound(limit[last], boxes[last].from, boxes[last].to), p.histories[last].denial(unexplained[0]))
 	br.events = c.underSeveral(p.histories, boxes, unexplained[0]).events
-	c.complete(p, p.histories[last], br)
+	c.complete(p, br)
 	p.findings = append(p.findings, c.findingOf(p, []*breach{br}, c.limit[last], boxes[last]))
 }
 
 // complete adds to a breach what it cannot be judged without: the requests that place its windows.
-func (c *caseFile) complete(p *part, h *history, br *breach) {
+func (c *caseFile) complete(p *part, br *breach) {
 	if c.quick || slices.ContainsFunc(c.limit, anchored) {
 		return
 	}
-	if c.severalProof(p).refute(br.events) == nil {
-		br.events = h.before(lastEnd(br.events)).all
+	if br.events = c.jointly(p).these(br.events); c.severalProof(p).refute(br.events) == nil {
+		br.events = c.jointly(p).before(lastEnd(br.events)).all
 	}
 }
 
@@ -132,6 +132,8 @@ type severalSearch struct {
 	c *caseFile
 	// parts are the histories of the partitions, one for each policy.
 	parts [][]*history
+	// joint are those of all policies together.
+	joint []*history
 	// turns are those of search, for each policy.
 	turns [][]int64
 	found []refutation
@@ -237,15 +239,12 @@ func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
 	for i, b := range boxes {
 		at[i] = b.from
 	}
-	for k, histories := range s.parts {
-		if s.steps > stepBudget {
+	for k, joint := range s.joint {
+		if s.steps > severalBudget {
 			s.capped = true
 			break
 		}
-		if slices.ContainsFunc(histories, func(h *history) bool { return h != histories[0] }) {
-			continue // the clock of each policy ticks in its own way
-		}
-		br, visited, limited := unexplainableBy(histories[0], s.c.limit, at)
+		br, visited, limited := unexplainableBy(joint, s.c.limit, at)
 		s.steps += visited
 		if br != nil {
 			return refutation{part: k, breach: br}, single
@@ -255,6 +254,9 @@ func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
 	s.survived = true
 	return refutation{}, false
 }
+
+// severalBudget is stepBudget for several policies, of which each decision takes several times as long.
+const severalBudget = 1 << 20
 
 // bounded asks the bounds.
 func (s *severalSearch) bounded(histories []*history, boxes []phases) *breach {
@@ -296,7 +298,7 @@ func (h *history) denial(seq int) int32 {
 func (c *caseFile) searchSeveral(parts []*part) {
 	s := &severalSearch{c: c}
 	for _, p := range parts {
-		s.parts = append(s.parts, p.histories)
+		s.parts, s.joint = append(s.parts, p.histories), append(s.joint, c.jointly(p))
 	}
 	found, refuted := s.refute()
 	for i, p := range parts {
@@ -315,10 +317,19 @@ func (c *caseFile) searchSeveral(parts []*part) {
 
 // severalProof returns the proof that makes a witness of what refutes all policies together.
 func (c *caseFile) severalProof(p *part) *proof {
-	return &proof{h: p.histories[0], tries: proofTries, until: minTime, counted: counted(c.limit), judge: func(h *history, most int) ([]refutation, int, bool) {
-		s := &severalSearch{c: c, parts: [][]*history{make([]*history, len(c.limit))}}
+	until := minTime
+	for _, pol := range c.limit {
+		switch {
+		case pol.TTL > 0 && (remembersStart(pol) || pol.Align == reference.AlignFirst):
+			until = maxTime // any request may find that it is the first
+		case remembersStart(pol), pol.Refill == reference.RefillInterval:
+			until = max(until, c.jointly(p).firstEnd())
+		}
+	}
+	return &proof{h: c.jointly(p), tries: proofTries, until: until, counted: counted(c.limit), judge: func(h *history, most int) ([]refutation, int, bool) {
+		s := &severalSearch{c: c, parts: [][]*history{make([]*history, len(c.limit))}, joint: []*history{h}}
 		for i := range c.limit {
-			s.parts[0][i] = h
+			s.parts[0][i] = h.under(i, c.limit[i].Completes())
 		}
 		if most > 0 {
 			s.steps = stepBudget - most
@@ -334,10 +345,12 @@ func (c *caseFile) severalFinding(p *part, found []*breach) Finding {
 	if c.quick {
 		return Finding{Kind: NoExplanation}
 	}
-	pr := c.severalProof(p)
+	for _, br := range found {
+		br.events = c.jointly(p).these(br.events)
+	}
 	events := eventsOf(found)
-	if !slices.ContainsFunc(p.histories, func(h *history) bool { return h != p.histories[0] }) {
-		_, events = pr.fewest(found)
+	if !slices.ContainsFunc(c.limit, anchored) { // whose windows begin elsewhere with less
+		_, events = c.severalProof(p).fewest(found)
 	}
 	_, box := c.opened(c.limit[0])
 	one := &breach{kind: NoExplanation, events: events, span: spanOf(events), open: len(found) > 1}

@@ -81,9 +81,6 @@ func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
 	if len(h.all) == 0 || len(h.all) > exactLimit {
 		return nil
 	}
-	if len(limit) > 1 && h.lag > 0 {
-		return nil // each policy may read a clock of its own, and the search has one present
-	}
 	x := &exact{h: h.punctual(), most: visitCap, cap: frontCap, alike: alikeCap, class: make([]int8, len(h.all))}
 	for _, ev := range h.all {
 		if k, ok := slices.BinarySearch(x.costs, ev.cost); !ok {
@@ -99,7 +96,7 @@ func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
 		k, _ := slices.BinarySearch(x.costs, ev.cost)
 		x.class[i] = int8(k)
 	}
-	if x.m = newProduct(limit, at, x.costs, end); x.m == nil || h.joined(memoryOf(limit, at)) || h.joined(maxTime) && slices.ContainsFunc(limit, keepsItsBeginning) {
+	if x.m = newProduct(limit, at, x.costs, end, h.lags); x.m == nil || h.joined(memoryOf(limit, at)) || h.joined(maxTime) && slices.ContainsFunc(limit, keepsItsBeginning) {
 		return nil
 	}
 	if x.traits = x.m.traits(); x.windowed {
@@ -131,7 +128,7 @@ func (h *history) punctual() *history {
 
 // first returns a copy of the first n events.
 func (h *history) first(n int) *history {
-	out := &history{all: slices.Clone(h.all[:n]), lag: h.lag}
+	out := &history{all: slices.Clone(h.all[:n]), lag: h.lag, lags: h.lags}
 	out.split()
 	return out
 }
@@ -154,7 +151,7 @@ func (h *history) since(memory int64, fails func(*history) bool) *history {
 		until = max(until, ev.e)
 	}
 	for back := 1; back <= len(begins); back *= 2 {
-		rest := &history{all: slices.Clone(h.all[begins[len(begins)-back]:]), lag: h.lag}
+		rest := &history{all: slices.Clone(h.all[begins[len(begins)-back]:]), lag: h.lag, lags: h.lags}
 		rest.split()
 		if fails(rest) {
 			return rest

@@ -9,8 +9,9 @@ package check
 type zone struct {
 	n  int // variables, with x_0
 	at []int64
-	// skip is the number of the limiter's variables before those of the model that sees the zone.
-	skip int
+	// skip is the number of the limiter's variables before those of the model that sees the zone, clock how far behind now
+	// the variable is that it takes for now.
+	skip, clock int
 }
 
 // now is the index of the present time, firstVariable that of the limiter's first.
@@ -36,13 +37,17 @@ func newZone(values ...int64) zone {
 }
 
 func (z zone) clone() zone {
-	return zone{z.n, append([]int64(nil), z.at...), z.skip}
+	z.at = append([]int64(nil), z.at...)
+	return z
 }
 
 // index returns where the variable that the model calls i is kept.
 func (z zone) index(i int) int {
-	if i >= firstVariable {
+	switch {
+	case i >= firstVariable:
 		return i + z.skip
+	case i == now:
+		return now + z.clock
 	}
 	return i
 }
@@ -51,7 +56,7 @@ func (z zone) index(i int) int {
 func (z zone) bound(i, j int) int64 { return z.at[z.index(i)*z.n+z.index(j)] }
 
 // present returns the earliest and the latest instant that now may be.
-func (z zone) present() (earliest, latest int64) { return -z.at[now], z.at[now*z.n] }
+func (z zone) present() (earliest, latest int64) { return -z.bound(0, now), z.bound(now, 0) }
 
 func addBounds(a, b int64) int64 {
 	if a >= noBound || b >= noBound {
@@ -85,10 +90,14 @@ func (z zone) limit(i, j int, c int64) bool {
 }
 
 // elapse lets time pass: now may be any later instant.
-func (z zone) elapse() {
+func (z zone) elapse() { z.later(now) }
+
+// later makes x_i what it is, or anything larger.
+func (z zone) later(i int) {
+	i = z.index(i)
 	for j := range z.n {
-		if j != now {
-			z.at[now*z.n+j] = noBound
+		if j != i {
+			z.at[i*z.n+j] = noBound
 		}
 	}
 }
