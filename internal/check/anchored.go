@@ -27,7 +27,7 @@ func (c *caseFile) judgeAnchored(p *part) {
 	}
 	switch {
 	case len(r.found) > 0:
-		p.findings = append(p.findings, c.anchoredFinding(p, r))
+		p.findings = append(p.findings, c.findingOf(p, r.found, c.limit[0], r.box))
 	case br != nil:
 		p.findings = append(p.findings, c.findingOf(p, []*breach{br}, c.limit[0], phases{}))
 	case whole:
@@ -97,34 +97,20 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 // counts tells whether the request may be counted; all: denied ones are.
 func (ev *event) counts(all bool) bool { return all || ev.outcome != timeline.Denied }
 
-// anchoredFinding makes a finding of a refutation. Its witness has the requests that place the windows too: judged alone
-// without them, the windows would begin elsewhere.
-func (c *caseFile) anchoredFinding(p *part, r anchoredRefutation) Finding {
-	if c.quick {
-		return Finding{Kind: r.found[0].kind}
-	}
-	pol := c.limit[0]
-	var own []event
-	end := minTime
-	for _, br := range r.found {
-		own = append(own, br.events...)
-		end = max(end, lastEnd(br.events))
-	}
-	proof := historyOf(r.placing(pol, own, end))
-	if len(refuteAnchored(proof, pol, c.o.Conformance).found) == 0 {
-		proof = historyOf(r.until(end))
-	}
-	return c.describe(p, r.found, proof.all, pol, r.box, 0)
-}
+// surely tells whether a request that may be counted was: a lost one may not have been.
+func (ev *event) surely(all bool) bool { return ev.outcome != timeline.Unknown || all && ev.mute }
 
-// anchor is the interval in which the first request that is counted was decided; the first event may be.
+// anchor is the interval in which the first request that is counted was decided; the first event may be. Where it is not known
+// whether any was, that is by the last end.
 func anchor(events []event, all bool) phases {
-	first := phases{events[0].s, events[0].e}
+	first, last := phases{events[0].s, maxTime}, events[0].e
 	for i := 0; i < len(events) && events[i].s <= first.to; i++ {
-		if events[i].counts(all) {
-			first.to = min(first.to, events[i].e)
+		ev := &events[i]
+		if last = max(last, ev.e); ev.counts(all) && ev.surely(all) {
+			first.to = min(first.to, ev.e)
 		}
 	}
+	first.to = min(first.to, last)
 	return first
 }
 
@@ -144,48 +130,12 @@ func stretch(events []event, all bool, w windows) (until int64, sure bool) {
 			// Some earlier request may be in a window late enough; if the latest sure one is not, this is uncertain.
 			return ev.s, false
 		}
-		if ev.outcome != timeline.Unknown { // a lost one may not have been counted
+		if ev.surely(all) {
 			least = max(least, w.first(ev.s))
 		}
 		most = max(most, w.last(ev.e))
 	}
 	return maxTime, true
-}
-
-// placing returns the events of a refutation with those that place the windows: the two that bound the first counted
-// request, and one of each window, so that none begin anew in between.
-func (r anchoredRefutation) placing(pol reference.Policy, own []event, end int64) []event {
-	if pol.Count == reference.CountAll {
-		return r.until(end) // a denial that is counted needs what explains it
-	}
-	counted := r.stretch.possible
-	first := counted[0]
-	for _, ev := range counted {
-		if ev.e < first.e {
-			first = ev
-		}
-	}
-	out := append(slices.Clone(own), counted[0], first)
-	w := newWindows(pol, r.box.from, r.box.to)
-	for _, ev := range r.stretch.admitted {
-		if k := w.first(ev.s); ev.e <= end && k >= 0 && k == w.last(ev.e) && k != w.last(out[len(out)-1].e) {
-			out = append(out, ev)
-		}
-	}
-	return out
-}
-
-// until returns the events of the stretch up to t, with those that any of them needs for its explanation.
-func (r anchoredRefutation) until(t int64) []event {
-	var out []event
-	for _, ev := range r.stretch.all {
-		if ev.s > t {
-			break
-		}
-		t = max(t, ev.e)
-		out = append(out, ev)
-	}
-	return out
 }
 
 // historyOf returns a history of the events, in any order and some perhaps twice.

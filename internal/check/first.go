@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // first is the bound of the fixed window that a partition's first request opens: a window begins at the decision of the
@@ -23,9 +24,13 @@ func newFirst(p reference.Policy) first {
 
 // openers returns the events that may open a window, ascending by start, and their ends.
 func (f first) openers(h *history) ([]event, []ending) {
-	dear := func(ev event) bool { return ev.cost > f.quota }
-	if f.all && slices.ContainsFunc(h.denied, dear) {
+	dear := func(ev event) bool { return ev.cost > f.quota && (ev.outcome == timeline.Denied || ev.mute) }
+	if f.all && slices.ContainsFunc(h.all, dear) {
 		return h.all, endings(h.all)
+	}
+	if slices.ContainsFunc(h.possible, func(ev event) bool { return ev.mute }) { // they were denied
+		known := slices.DeleteFunc(slices.Clone(h.possible), func(ev event) bool { return ev.mute })
+		return known, endings(known)
 	}
 	return h.possible, h.possibleEnds
 }

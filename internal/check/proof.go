@@ -19,6 +19,10 @@ type proof struct {
 	counted bool
 	// over: judge asks for admissions alone, which are easier to explain without any other request.
 	over bool
+	// amid returns the whole with only some events known, where requests place what the policy remembers: what refutes the events
+	// must refute it too. placing are those by which that is known. Else nil.
+	amid    func(events []event) *history
+	placing []event
 	// until: the requests that were sent until then stay, and are part of every witness; minTime for none.
 	until int64
 	// tries bounds how often events are judged again.
@@ -38,6 +42,23 @@ const (
 	largeVisits = 1 << 18
 	proofVisits = 1 << 21
 )
+
+// honest tells whether what refutes events, as found, is wrong in the whole as well.
+func (p *proof) honest(events []event, found []*breach) bool {
+	if p.amid == nil {
+		return true
+	}
+	amid, visits, ok := p.judge(p.amid(events), p.most)
+	if p.visits += visits; !ok {
+		return false
+	}
+	for _, br := range found { // that nothing explains a denial says more than that nothing explains all
+		if br.kind == UnderAdmission && !slices.ContainsFunc(amid, func(r refutation) bool { return r.kind == br.kind && r.asked == br.asked }) {
+			return false
+		}
+	}
+	return true
+}
 
 // refute judges events alone.
 func (p *proof) refute(events []event) []*breach {
@@ -65,6 +86,12 @@ func (p *proof) refute(events []event) []*breach {
 func (p *proof) fewest(found []*breach) ([]*breach, []event) {
 	events := p.explained(found, p.withFirst(eventsOf(found)))
 	alone := p.refute(events)
+	if p.amid != nil && (alone == nil || !p.honest(events, alone)) {
+		events = historyOf(append(slices.Clone(events), p.placing...)).all
+		if alone = p.refute(events); alone != nil && !p.honest(events, alone) {
+			alone = nil
+		}
+	}
 	if alone == nil { // what places the windows is missing
 		wider := p.h.before(lastEnd(events)).all
 		if alone = p.refute(wider); alone == nil {
@@ -80,7 +107,7 @@ func (p *proof) fewest(found []*breach) ([]*breach, []event) {
 				from += step
 				continue
 			}
-			if again := p.refute(less); again != nil {
+			if again := p.refute(less); again != nil && p.honest(less, again) {
 				events, alone = less, again
 				continue
 			}
@@ -115,8 +142,8 @@ func (p *proof) explained(found []*breach, events []event) []event {
 
 // easier tells whether what is left is easier to explain without the dropped events.
 func (p *proof) easier(left, dropped []event) bool {
-	if len(left) == 0 {
-		return false
+	if len(left) == 0 || p.amid != nil {
+		return len(left) > 0
 	}
 	for _, ev := range dropped {
 		if ev.s <= p.until {

@@ -19,7 +19,7 @@ func (c *caseFile) findingOf(p *part, found []*breach, pol reference.Policy, box
 		return Finding{Kind: found[0].kind}
 	}
 	events := eventsOf(found)
-	if len(c.limit) == 1 && !anchored(pol) {
+	if len(c.limit) == 1 {
 		if counted(c.limit) && len(found) == 1 {
 			found = []*breach{onlyAsked(found[0])}
 		}
@@ -47,11 +47,12 @@ func onlyAsked(br *breach) *breach {
 
 // newProof returns the proof that makes a witness of what refutes pol.
 func (c *caseFile) newProof(p *part, found []*breach, pol reference.Policy, box phases) *proof {
+	if placed(pol) {
+		return c.placedProof(p, found, pol)
+	}
 	mode := c.proofMode(found, pol)
 	until := minTime
 	switch exactly := mode != UpperBound && mode != LowerBound; {
-	case pol.TTL > 0 && (remembersStart(pol) || pol.Align == reference.AlignFirst):
-		until = maxTime // any request may find that it is the first
 	case remembersStart(pol), exactly && pol.Refill == reference.RefillInterval:
 		until = p.histories[0].firstEnd()
 	}

@@ -72,7 +72,7 @@ func holds(t *testing.T, tl *timeline.Timeline, pol reference.Policy, f Finding)
 		t.Fatalf("the witness does not fail alone:\n%s%+v", draw(tl), f)
 	}
 	created := remembersStart(pol) || pol.Refill == reference.RefillInterval // which needs the first requests
-	if f.Kind != OverAdmission || pol.Count == reference.CountAll || pol.TTL > 0 || created || anchored(pol) {
+	if f.Kind != OverAdmission || pol.Count == reference.CountAll || pol.TTL > 0 || created || placed(pol) {
 		return
 	}
 	o := Options{SkipMeasure: true}

@@ -1,0 +1,147 @@
+package check
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestWitnessOfPlacedWindows: where requests place the windows, a witness fails alone, the recording is infeasible whatever its
+// other requests were answered, and nobody could leave out one of an over-admission and say the same of the recording.
+func TestWitnessOfPlacedWindows(t *testing.T) {
+	policies := smallPolicies()
+	maps.Copy(policies, anchoredPolicies())
+	tried := 0
+	for name, pol := range policies {
+		if !placed(pol) {
+			continue
+		}
+		tried++
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lim, err := reference.New(pol)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := rand.New(rand.NewPCG(17, 19))
+			seen, dropped := map[Kind]int{}, 0
+			for range fewer(300) {
+				tl := randomHistory(r, lim, shape{requests: 4 + r.IntN(6), gap: 1 + refillTime(reference.Limit{pol}), late: []int{0, 3, 10, 30}[r.IntN(4)]})
+				j := judged(t, tl, pol)
+				if j.Verdict != Fail {
+					continue
+				}
+				for _, f := range j.Partitions[0].Findings {
+					seen[f.Kind]++
+					dropped += len(tl.Observations) - len(f.Observations)
+					isHonest(t, tl, pol, f)
+				}
+			}
+			if len(seen) == 0 || dropped == 0 {
+				t.Errorf("%v: %d requests were dropped", seen, dropped)
+			}
+		})
+	}
+	if tried < 5 {
+		t.Errorf("only %d policies", tried)
+	}
+}
+
+// isHonest checks what is promised of a witness where requests place the windows.
+func isHonest(t *testing.T, tl *timeline.Timeline, pol reference.Policy, f Finding) {
+	t.Helper()
+	own := alone(tl, f.Observations)
+	if j := judged(t, own, pol); j.Verdict != Fail || feasible(t, own, pol) {
+		t.Fatalf("the witness is judged %s alone:\n%s%+v\n%s", j.Verdict, draw(tl), f, pol)
+	}
+	// That others were denied, and so opened no window, may be part of the proof.
+	deniedElsewhere := pol.Count == reference.CountAll && (f.Kind == UnderAdmission || pol.Algorithm == reference.FixedWindow)
+	if !deniedElsewhere && amidOthers(t, tl, pol, f.Observations) {
+		t.Fatalf("the witness is explained by what the others may have been answered:\n%s%+v\n%s", draw(tl), f, pol)
+	}
+	if f.Kind != OverAdmission {
+		return
+	}
+	mode := Exact
+	if counted(reference.Limit{pol}) {
+		mode = UpperBound
+	}
+	for i := range f.Observations {
+		less := slices.Delete(slices.Clone(f.Observations), i, i+1)
+		if stillRefuted(tl, pol, less, f, mode) {
+			t.Fatalf("the witness still fails without #%d:\n%s%+v\n%s", f.Observations[i], draw(tl), f, pol)
+		}
+	}
+}
+
+// amidOthers asks the oracle whether a recording is feasible with some other answers to all but some requests.
+func amidOthers(t *testing.T, tl *timeline.Timeline, pol reference.Policy, known []int) bool {
+	t.Helper()
+	reqs := requestsOf(tl.Observations, tl.End(), 0)
+	var kept []request
+	var open []int
+	for i, o := range tl.Observations {
+		if !slices.Contains(known, o.Seq) && o.Outcome != timeline.Unknown {
+			if o.Outcome == timeline.Denied && !counted(reference.Limit{pol}) {
+				continue
+			}
+			open = append(open, len(kept))
+		}
+		kept = append(kept, reqs[i])
+	}
+	machines := machinesOf(t, reference.Limit{pol}, func(p reference.Policy) (from, to int64) { return phaseBox(p, tl.Header) })
+	var o oracle
+	for answers := range 1 << len(open) {
+		for k, i := range open {
+			if kept[i].outcome = timeline.Allowed; answers&(1<<k) != 0 {
+				kept[i].outcome = timeline.Denied
+			}
+		}
+		if slices.ContainsFunc(machines, func(m machine) bool { return o.explains(m, kept) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// stillRefuted tells whether some requests of a witness would be one too.
+func stillRefuted(tl *timeline.Timeline, pol reference.Policy, known []int, f Finding, mode Conformance) bool {
+	h := newCase(tl, reference.Limit{pol}, Options{}).parts[0].histories[0]
+	var less, all []event
+	for _, ev := range h.all {
+		if slices.Contains(f.Observations, ev.seq) {
+			all = append(all, ev)
+		}
+		if slices.Contains(known, ev.seq) {
+			less = append(less, ev)
+		}
+	}
+	pr := &proof{h: h, tries: proofTries, judge: func(h *history, _ int) ([]refutation, int, bool) { return refutePlaced(h, pol, mode, 0) }}
+	pr.amid = func(events []event) *history {
+		return h.before(lastEnd(all)).amid(events, counted(reference.Limit{pol}))
+	}
+	again := pr.refute(less)
+	return again != nil && pr.honest(less, again)
+}
+
+// Two windows of two admissions each are right. A third in the last one is not, and its witness must have what opened it: else
+// three others would lie in a window that none opened.
+func TestWitnessKeepsWhatOpensItsWindow(t *testing.T) {
+	pol := smallPolicies()["fixed window, first request"] // 2 each 20 ns
+	tl := &timeline.Timeline{}
+	for i, at := range []time.Duration{0, 19, 20, 21, 39} {
+		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Allowed})
+	}
+	j := judged(t, tl, pol)
+	if j.Verdict != Fail {
+		t.Fatalf("got %s, want fail", j.Verdict)
+	}
+	if got, want := j.Partitions[0].Findings[0].Observations, []int{0, 2, 3, 4}; !slices.Equal(got, want) {
+		t.Errorf("the witness is %v, want %v", got, want)
+	}
+}
