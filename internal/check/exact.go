@@ -122,7 +122,7 @@ func (x *exact) begin(at int64) {
 	b.sums = x.countsOf(m)
 	x.front = newFrontier(&x.lists, func(rank int32) int8 { return x.kind[x.order[rank]] }, x.kinds)
 	if x.flights != nil && x.lingers {
-		x.front.by = func(rank int32) int64 { return x.promises[x.of[x.order[rank]]].by }
+		x.front.late = func(one, other int32) bool { return x.stays(x.order[one], x.order[other]) }
 	}
 	x.front.cap, x.front.alike = x.cap, x.alike
 	x.front.add(b)
@@ -225,7 +225,7 @@ func (x *exact) with(n *branch, i int32) {
 	case ev.outcome == timeline.Allowed:
 		n.waiting = x.lists.with(n.waiting, x.rank[i])
 	case ev.outcome == timeline.Unknown:
-		n.spare = x.lists.more(n.spare, len(x.costs), int(x.class[i]), 1)
+		n.spare = x.lists.more(n.spare, x.spares(), x.spareOf(i), 1)
 	case x.counted:
 		n.refused = x.lists.with(n.refused, x.rank[i])
 	}
@@ -308,21 +308,22 @@ func (x *exact) decide(n *branch, lo, hi int64) {
 		}
 		x.roomy(s, m)
 	})
-	for c, left := range x.lists.vector(n.spare) {
+	for kind, left := range x.lists.vector(n.spare) {
 		if left == 0 || n.gone {
 			continue
 		}
+		c := kind
+		if x.flights != nil {
+			c = int(x.lostClass[kind])
+		}
 		s := step{to: n.undecided, absorbed: n.absorbed, ask: ask{x.costs[c], maxTime}}
-		s.to.spare = x.lists.more(n.spare, len(x.costs), c, -1)
+		s.to.spare = x.lists.more(n.spare, x.spares(), kind, -1)
 		if x.counted || x.created { // what was lost may have been denied, and counted
 			s.deny = true
 			x.try(s, m)
 			s.deny = false
 		}
-		if x.flights != nil {
-			s.promise = x.lost[c]
-		}
-		x.roomy(s, m)
+		x.use(s, kind, m)
 	}
 	if x.flights != nil && !n.gone {
 		x.land(n, m)

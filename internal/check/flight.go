@@ -34,12 +34,15 @@ type promise struct{ cost, least, most, by int64 }
 // the one that must do so first, if it can (exchange the two).
 type flights struct {
 	teller
-	// promises ascend by cost, then by `by`; of is that of each event, lost that of a request of each class of costs that has no
-	// answer, loosened that of one that has become loose.
-	promises []promise
-	of, lost []int32
-	loosened []int32
-	// lingers: requests alike must be complete by different instants.
+	// promises ascend by cost, then by `by`; of is that of each event, loosened that of one that has become loose, atOnce that of
+	// one of each class of costs that is complete when it is decided.
+	promises             []promise
+	of, loosened, atOnce []int32
+	// lost are the promises of the kinds of requests without an outcome; lostOf is the kind of each event, lostClass the class
+	// of costs of each kind.
+	lost, lostOf []int32
+	lostClass    []int8
+	// lingers: requests alike must be complete, or let through by a queue, by different instants.
 	lingers bool
 }
 
@@ -54,21 +57,21 @@ func newFlights(t teller, h *history, scale int64, costs []int64, class []int8) 
 		return d * scale
 	}
 	of := make([]promise, len(h.all))
-	lost := make([]promise, len(costs))
-	for c := range lost {
-		lost[c] = promise{cost: costs[c], by: maxTime}
-	}
 	for i, ev := range h.all {
-		of[i] = promise{ev.cost, min(ev.least, far) * scale, scaled(ev.most), scaled(max(ev.by, ev.e+ev.least))}
+		of[i] = promise{cost: ev.cost, most: maxTime, by: maxTime}
 		switch ev.outcome {
-		case timeline.Unknown: // which of them was admitted is not told apart
-			lost[class[i]].most = max(lost[class[i]].most, of[i].most)
-			of[i] = promise{cost: ev.cost, most: maxTime, by: maxTime}
-		case timeline.Denied:
-			of[i] = promise{cost: ev.cost, most: maxTime, by: maxTime}
+		case timeline.Allowed:
+			of[i] = promise{ev.cost, min(ev.least, far) * scale, scaled(ev.most), scaled(max(ev.by, ev.e+ev.least))}
+		case timeline.Unknown:
+			of[i].most, of[i].by = scaled(ev.most), scaled(ev.by)
 		}
 	}
-	all := slices.Concat(of, lost)
+	lost := f.loseKinds(h, of, class)
+	atOnce := make([]promise, len(costs))
+	for c := range atOnce {
+		atOnce[c] = promise{cost: costs[c], by: maxTime}
+	}
+	all := slices.Concat(of, lost, atOnce)
 	for _, p := range all {
 		all = append(all, p.loose())
 	}
@@ -76,15 +79,48 @@ func newFlights(t teller, h *history, scale int64, costs []int64, class []int8) 
 		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.by, b.by), cmp.Compare(a.least, b.least), cmp.Compare(a.most, b.most))
 	})
 	f.promises = slices.Compact(all)
-	f.of, f.lost = f.indices(of), f.indices(lost)
+	f.of, f.lost, f.atOnce = f.indices(of), f.indices(lost), f.indices(atOnce)
 	loosened := make([]promise, len(f.promises))
 	for i, p := range f.promises {
 		loosened[i] = p.loose()
 		f.lingers = f.lingers || p.by < maxTime
 	}
+	f.lingers = f.lingers || slices.ContainsFunc(h.all, func(ev event) bool { return ev.answer != ev.e })
 	f.loosened = f.indices(loosened)
 	return f
 }
+
+// loseKinds divides the requests of h without an outcome into kinds that are interchangeable, alike in cost and promise, and
+// returns the promises of these. Where there are too many, all of a cost are one kind that promises nothing.
+func (f *flights) loseKinds(h *history, of []promise, class []int8) []promise {
+	f.lostOf = make([]int32, len(h.all))
+	for _, vague := range [2]bool{false, true} {
+		var kinds []promise
+		index := map[promise]int32{}
+		f.lostClass = f.lostClass[:0]
+		for i, ev := range h.all {
+			if ev.outcome != timeline.Unknown {
+				continue
+			}
+			p := of[i]
+			if vague {
+				p = p.vague()
+			}
+			if _, ok := index[p]; !ok {
+				index[p] = int32(len(kinds))
+				kinds, f.lostClass = append(kinds, p), append(f.lostClass, class[i])
+			}
+			f.lostOf[i] = index[p]
+		}
+		if len(kinds) <= classCap {
+			return kinds
+		}
+	}
+	panic("check: more kinds than classes of costs")
+}
+
+// vague is a promise of the same cost that says nothing.
+func (p promise) vague() promise { return promise{cost: p.cost, most: maxTime, by: maxTime} }
 
 func (p promise) loose() promise { return promise{cost: p.cost, most: maxTime, by: p.by} }
 
@@ -127,6 +163,43 @@ func (f *flights) kindsOf() (kind []int8, kinds int) {
 		kind[i] = index[p]
 	}
 	return kind, len(index)
+}
+
+// spares is the number of kinds of requests without an outcome, spareOf that of an event.
+func (x *exact) spares() int {
+	if x.flights == nil {
+		return len(x.costs)
+	}
+	return len(x.lost)
+}
+
+func (x *exact) spareOf(i int32) int {
+	if x.flights == nil {
+		return int(x.class[i])
+	}
+	return int(x.lostOf[i])
+}
+
+// use tries a request of a kind without an outcome as an admission. Who is told of its completion knows by when it was: where
+// it was decided later, at once.
+func (x *exact) use(s step, kind int, m memoryState) {
+	if x.flights == nil {
+		x.try(s, m)
+		return
+	}
+	s.promise = x.lost[kind]
+	by := x.promises[s.promise].by
+	if by == maxTime {
+		x.roomy(s, m)
+		return
+	}
+	if early := m.clone(); early.zone.limit(now, 0, by) {
+		x.roomy(s, early)
+	}
+	if x.eager() {
+		s.promise = x.atOnce[x.lostClass[kind]]
+		x.try(s, m)
+	}
 }
 
 // enter adds an admitted request to what is in flight, and tells whether it is timed.
@@ -267,10 +340,11 @@ func (x *exact) roomy(s step, m memoryState) {
 	}
 }
 
-// sooner tells whether the request h.all[i] must be complete before all those of its kind that end before it does.
+// sooner tells whether the request h.all[i] must be complete, or let through, before all those of its kind that end before
+// it does.
 func (x *exact) sooner(ahead string, i int32) bool {
 	for k := range len(ahead) / 4 {
-		if j := x.order[indexAt(ahead, k)]; x.kind[j] == x.kind[i] && x.promises[x.of[j]].by <= x.promises[x.of[i]].by {
+		if j := x.order[indexAt(ahead, k)]; x.kind[j] == x.kind[i] && x.stays(i, j) {
 			return false
 		}
 	}
@@ -280,6 +354,11 @@ func (x *exact) sooner(ahead string, i int32) bool {
 // mostAbreast is the largest number that abreast tells.
 const mostAbreast = 256
 
+// stays tells whether the request h.all[i] may be complete, and let through, as late as h.all[j].
+func (x *exact) stays(i, j int32) bool {
+	return x.promises[x.of[i]].by >= x.promises[x.of[j]].by && x.h.all[i].answer >= x.h.all[j].answer
+}
+
 // abreast returns the most requests of which the zone may have the times of the decisions at once.
 func (x *exact) abreast() int {
 	if x.flights == nil {
@@ -288,7 +367,7 @@ func (x *exact) abreast() int {
 	var ends []int64
 	most := 0
 	for i, ev := range x.h.all { // ascending by start
-		if p := x.promises[x.of[i]]; !p.timed() {
+		if p := x.promises[x.of[i]]; !p.timed() || ev.outcome == timeline.Denied {
 			continue
 		}
 		ends = slices.DeleteFunc(ends, func(end int64) bool { return end < ev.s })

@@ -43,8 +43,9 @@ type frontier struct {
 	// class is that of the request of a rank, one of so many classes.
 	class   func(rank int32) int8
 	classes int
-	// by is when that request must be complete; nil where all of a class are alike in that.
-	by func(rank int32) int64
+	// late tells whether the request of one rank may be complete, and let through, as late as that of another; nil where all
+	// of a class are alike in that.
+	late func(one, other int32) bool
 }
 
 // spot is the branches at one place.
@@ -164,7 +165,7 @@ func (f *frontier) later(one, other int32) bool {
 		return true
 	}
 	a, b := f.lists.at[one], f.lists.at[other]
-	if f.classes == 1 && f.by == nil {
+	if f.classes == 1 && f.late == nil {
 		return notBefore(a, b)
 	}
 	for c := range f.classes {
@@ -182,8 +183,8 @@ func (f *frontier) later(one, other int32) bool {
 	return true
 }
 
-// stays tells whether the request of one rank may be complete as late as that of another.
-func (f *frontier) stays(one, other int32) bool { return f.by == nil || f.by(one) >= f.by(other) }
+// stays is late, of those that may differ.
+func (f *frontier) stays(one, other int32) bool { return f.late == nil || f.late(one, other) }
 
 // next returns the first element of a list from k on that is of a class.
 func (f *frontier) next(list string, k int, class int8) int {

@@ -293,7 +293,10 @@ func (c twoCounts) settle(m memory, t int64) memory {
 	return c.at(m, t)
 }
 
-// punishes denies for a time after a denial; its word, behind those of the machine inside, is 1 + when the ban ends.
+// era is before any instant that a clock shows, negated: 0 is no time then.
+const era = 64
+
+// punishes denies for a time after a denial; its word, behind those of the machine inside, is era + when the ban ends.
 type punishes struct {
 	machine
 	ban int64
@@ -303,17 +306,17 @@ func (b punishes) width() int { return b.machine.width() + 1 }
 
 func (b punishes) admits(m memory, t, cost int64) bool {
 	until, m := own(b.machine, m)
-	return t >= until-1 && b.machine.admits(m, t, cost)
+	return t >= until-era && b.machine.admits(m, t, cost)
 }
 
 func (b punishes) after(m memory, t, cost int64, allow bool) memory {
 	until, inside := own(b.machine, m)
-	if t < until-1 {
+	if t < until-era {
 		return m
 	}
 	until = 0
 	if !b.machine.admits(inside, t, cost) {
-		until = 1 + t + b.ban
+		until = era + t + b.ban
 	}
 	return with(b.machine, b.machine.after(inside, t, cost, allow), until)
 }
@@ -322,7 +325,7 @@ func (punishes) counts() bool { return true }
 
 func (b punishes) settle(m memory, t int64) memory {
 	until, m := own(b.machine, m)
-	if t >= until-1 {
+	if t >= until-era {
 		until = 0
 	}
 	return with(b.machine, b.machine.settle(m, t), until)
@@ -341,7 +344,7 @@ func with(inside machine, m memory, word int64) memory {
 	return m
 }
 
-// forgets has no memory of a partition that was not asked for as long as ttl; its word is 1 + the time of the last request.
+// forgets has no memory of a partition that was not asked for as long as ttl; its word is era + the time of the last request.
 type forgets struct {
 	machine
 	ttl int64
@@ -351,7 +354,7 @@ func (f forgets) width() int { return f.machine.width() + 1 }
 
 func (f forgets) at(m memory, t int64) memory {
 	last, m := own(f.machine, m)
-	if last == 0 || t-(last-1) >= f.ttl {
+	if last == 0 || t-(last-era) >= f.ttl {
 		return f.newborn()
 	}
 	return m
@@ -360,7 +363,7 @@ func (f forgets) at(m memory, t int64) memory {
 func (f forgets) admits(m memory, t, cost int64) bool { return f.machine.admits(f.at(m, t), t, cost) }
 
 func (f forgets) after(m memory, t, cost int64, allow bool) memory {
-	return with(f.machine, f.machine.after(f.at(m, t), t, cost, allow), 1+t)
+	return with(f.machine, f.machine.after(f.at(m, t), t, cost, allow), era+t)
 }
 
 func (f forgets) delay(m memory, t int64) int64 { return f.machine.delay(f.at(m, t), t) }
@@ -369,7 +372,7 @@ func (forgets) counts() bool { return true }
 
 func (f forgets) settle(m memory, t int64) memory {
 	last, m := own(f.machine, m)
-	if last == 0 || t-(last-1) >= f.ttl {
+	if last == 0 || t-(last-era) >= f.ttl {
 		return f.newborn()
 	}
 	return with(f.machine, f.machine.settle(m, t), last)
