@@ -30,8 +30,9 @@ type checkFlags struct {
 	log                                logFlags
 	// changed tells whether a flag was given, also by the environment; typed, whether it was given by hand.
 	changed, typed func(flag string) bool
-	// ends tells that the end of an answer was read.
-	ends bool
+	// ends tells that the end of an answer was read, timeless counts the outcomes without the time of an answer.
+	ends     bool
+	timeless int
 	// only names the partitions to judge; empty: all. found are those of them that were read, others some that were not asked for.
 	only          []string
 	found, others map[string]bool

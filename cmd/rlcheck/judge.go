@@ -56,6 +56,10 @@ func (e *env) judge(name string, f *checkFlags, limit reference.Limit) (*check.J
 	if limit.Completes() && !f.ends && err == nil {
 		e.say.line(endless("no observation has done_ns", "done_ns of each"))
 	}
+	if f.timeless > 0 && err == nil {
+		e.say.line(fmt.Sprintf("%s: of %s the outcome is known, but not when the answer came (first_byte_ns): they count as unknown, since they "+
+			"may have been decided at any time after they were sent", name, plural(f.timeless, "request")))
+	}
 	if names := r.Ignored(); len(names) > 0 && err == nil {
 		e.say.notef("%s: ignored, since a timeline has no such thing: %s", name, strings.Join(names, ", "))
 	}
@@ -97,6 +101,11 @@ func judgeStream(r *timeline.Reader, name string, f *checkFlags, limit reference
 	at := 0 // the line of the first observation that was refused
 	err = r.Each(func(o *timeline.Observation, line int) bool {
 		f.ends = f.ends || o.Done > 0
+		if !o.Answered && o.Outcome != timeline.Unknown {
+			// The answer may have come after the last time in the file, and the decision with it.
+			o.Outcome = timeline.Unknown
+			f.timeless++
+		}
 		if f.wants(o.Partition) && s.Observe(o) != nil && at == 0 {
 			at = line // Finish returns the error: what is wrong with the file itself comes first
 		}
