@@ -1,7 +1,10 @@
 package scenario
 
 import (
+	"slices"
+
 	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -39,8 +42,14 @@ func stormKind() kind[claim.StormExpect] {
 	}, nil)
 }
 
-// drains tells whether the limit has room for all clients of the phase in half of its time: slower ones need not be done.
+// drains tells whether the limit has room for all clients of the phase in half of its time: slower ones need not be done. Where
+// denied requests take units too, or keep a window open, those that go on asking may never be.
 func (p *Phase) drains() bool {
+	if slices.ContainsFunc(p.Limit, func(p reference.Policy) bool {
+		return p.Count == reference.CountAll || p.Refresh == reference.RefreshAll
+	}) {
+		return false
+	}
 	b := boundsOf(p.Limit)
 	room := float64(b.full) + perSecond(b.rate)*p.Duration.Seconds()/2
 	return float64(p.Clients)*float64(p.Cost) <= room

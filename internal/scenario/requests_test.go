@@ -155,7 +155,8 @@ func TestExamplesAreOfTheEmbeddedTarget(t *testing.T) {
 
 // A storm must drain only where the limit has room for it.
 func TestStormsDrainWhereThereIsRoom(t *testing.T) {
-	for limit, want := range map[string]bool{"token-bucket,rate=10/s,burst=5": true, "token-bucket,rate=9/s,burst=5": false} {
+	for limit, want := range map[string]bool{"token-bucket,rate=10/s,burst=5": true, "token-bucket,rate=9/s,burst=5": false,
+		"token-bucket,rate=10/s,burst=5,count=all": false, "fixed-window,rate=100/s,align=first": true, "fixed-window,rate=100/s,align=first,refresh=all": false} {
 		s, err := Parse([]byte("id: x\ntitle: x\nkind: required\nlimit: '"+limit+"'\nphases: [{name: a, shape: backoff, clients: 10, duration: 1s, retry: {policy: fixed}}]\nexpect: {storm: [{phase: a, drained: true}]}\n"), "x", ParseOptions{})
 		if err != nil {
 			t.Fatal(err)

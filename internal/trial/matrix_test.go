@@ -59,6 +59,8 @@ var limits = []string{
 	"leaky-bucket,rate=20/s,burst=10",
 	"fixed-window,rate=20/1s",
 	"fixed-window,rate=20/1s,align=first",
+	"fixed-window,rate=20/1s,align=shared",
+	"fixed-window,rate=20/1s,slots=5",
 	"sliding-window-log,rate=20/1s",
 	"sliding-window-counter,rate=20/1s",
 	"token-bucket,rate=1/s,burst=1",
