@@ -44,31 +44,31 @@ func (b banned) unbanned(h *history, unexplained []int32) []int32 {
 	return slices.DeleteFunc(unexplained, func(j int32) bool {
 		d := h.denied[j]
 		n := sort.Search(len(starts), func(i int) bool { return starts[i] > d.e })
-		return n > 0 && lasting[n-1].other(d.order) >= d.s-b.ban
+		return n > 0 && lasting[n-1].other(d.seq) >= d.s-b.ban
 	})
 }
 
 // longest has the ends of the two requests that end last, and which the last one is.
 type longest struct {
 	last, next int64
-	order      int32
+	seq        int
 	begun      bool
 }
 
 func (l *longest) add(ev *event) {
 	switch {
 	case !l.begun:
-		*l = longest{last: ev.e, next: minTime, order: ev.order, begun: true}
+		*l = longest{last: ev.e, next: minTime, seq: ev.seq, begun: true}
 	case ev.e > l.last:
-		l.last, l.next, l.order = ev.e, l.last, ev.order
+		l.last, l.next, l.seq = ev.e, l.last, ev.seq
 	default:
 		l.next = max(l.next, ev.e)
 	}
 }
 
-// other returns the last end of those that are not the one with the given order.
-func (l *longest) other(order int32) int64 {
-	if l.order == order {
+// other returns the last end of those that do not have the given number.
+func (l *longest) other(seq int) int64 {
+	if l.seq == seq {
 		return l.next
 	}
 	return l.last

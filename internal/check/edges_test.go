@@ -165,3 +165,19 @@ func textOf(j *Judgement) string {
 	}
 	return out
 }
+
+// TestBansOfAPartOfAHistory: the numbers of requests in a part of a history, which shares its memory, are not those in the whole.
+func TestBansOfAPartOfAHistory(t *testing.T) {
+	limit := mustLimit(t, "token-bucket,rate=1/12ns,burst=2,ban=17ns")
+	for round := range 300 {
+		r := rand.New(rand.NewPCG(8, uint64(round)))
+		tl := randomPartitions(t, r, limit, shape{requests: 30, gap: 30})
+		h := newHistory(tl.Observations, widening{}, int64(tl.End()))
+		b := newBound(limit[0], 0, 0)
+		want := unexplainedBy(h, b)
+		h.cut(int64(tl.End()) / 2)
+		if got := unexplainedBy(h, b); !slices.Equal(got, want) {
+			t.Fatalf("round %d: got %v after a cut, want %v", round, got, want)
+		}
+	}
+}
