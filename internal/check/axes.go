@@ -49,6 +49,11 @@ func newExpiring(p reference.Policy, from, to int64) bound {
 }
 
 func (x expiring) over(h *history) *breach {
+	if _, late := x.bound.(charged); !late {
+		if br := tooDear(h, x.full()); br != nil {
+			return br
+		}
+	}
 	from, begin, latest := minTime, 0, minTime
 	for _, f := range append(silences(h.all, x.ttl, x.sure), phases{maxTime, maxTime}) {
 		for ; begin < len(h.all) && max(latest, h.all[begin].e) < from; begin++ {

@@ -51,7 +51,7 @@ type kind struct {
 	stay
 }
 
-// The least numbers of observations of a piece: of one that forgetting may end, as there is no sweep over more than one; of one
+// The least numbers of observations of a piece: of a bucket that no sweep over all admissions bounds; of one
 // where many partitions are watched. At most farthest are judged again for one slow denial.
 const (
 	pieceSize   = 1 << 15
@@ -80,7 +80,7 @@ func newPiecePlan(h timeline.Header, limit reference.Limit, o Options) *piecePla
 		if s := sweepPlan(h, p, o); s != nil {
 			w.sweeps = append(w.sweeps, s)
 		}
-		if p.TTL > 0 && !p.Windowed() {
+		if !wholeRate(p) && (ranged(p) || p.Completes()) {
 			w.size = longPiece
 		}
 	}
@@ -121,19 +121,20 @@ func reaches(p reference.Policy) int64 {
 	return 2 * recalls(p)
 }
 
-// sweepPlan returns the plan of a sweep over all admissions under the loosest bucket of a policy, or nil where it is none or may
-// forget.
+// sweepPlan returns the plan of a sweep over all admissions under the loosest bucket of a policy, or nil where it is none, or may
+// be created anew at a low level. An overloaded bucket is never full: only spans from when it was show that it gave too much.
 func sweepPlan(h timeline.Header, p reference.Policy, o Options) *watchPlan {
 	switch p.Algorithm {
 	case reference.SlidingWindowLog, reference.FixedWindow, reference.SlidingWindowCounter, reference.Concurrency:
 		return nil
 	}
-	if p.TTL > 0 || p.Completes() || o.Conformance == LowerBound {
+	if p.TTL > 0 && remembersStart(p) || p.Completes() || o.Conformance == LowerBound {
 		return nil
 	}
 	_, p = p.Ends()
-	p.Count, p.Ban, p.BanTo, o.Conformance = reference.CountAdmitted, 0, 0, UpperBound
-	return newWatchPlan(h, reference.Limit{p}, o)
+	p.Count, p.Ban, p.BanTo, p.TTLTo, o.Conformance = reference.CountAdmitted, 0, 0, 0, UpperBound
+	limit := reference.Limit{p}
+	return watchPlanOf(h, p, o, phases{}, edgesOf(h, limit))
 }
 
 // pieces judge one partition as its observations come.
@@ -178,7 +179,7 @@ func newPieces(plan *piecePlan, name string, crowded bool) *pieces {
 	for _, s := range plan.sweeps {
 		x.sweeps = append(x.sweeps, newWatch(s, name))
 	}
-	x.over = plan.c.o.Conformance == LowerBound || len(x.sweeps) > 0
+	x.over = plan.c.o.Conformance == LowerBound || len(x.sweeps) > 0 && plan.c.limit[0].TTL == 0
 	x.under = plan.c.o.Conformance == UpperBound
 	if plan.upper != nil {
 		x.upper = newPieces(plan.upper, name, crowded)

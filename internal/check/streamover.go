@@ -21,10 +21,13 @@ type alarm struct {
 func newOverSweep(b bound) overSweep {
 	switch b := b.(type) {
 	case bucket:
-		return &bucketOver{bucket: b, c: candidates{n: b.n}}
+		return newBucketOver(b)
 	case queue:
-		return queueOver{&bucketOver{bucket: b.entry, c: candidates{n: b.entry.n}},
-			&bucketOver{bucket: b.release, c: candidates{n: b.release.n}, singly: true, late: b.late}}
+		release := newBucketOver(b.release)
+		release.singly, release.late = true, b.late
+		return queueOver{newBucketOver(b.entry), release}
+	case expiring:
+		return &expiringOver{expiring: b, sweep: newOverSweep(b.bound), first: minTime, after: minTime}
 	case windowLog:
 		return &logOver{windowLog: b}
 	case fixed:
@@ -42,9 +45,35 @@ type bucketOver struct {
 	// singly counts every admission as one unit, late is how much later it may have been than it ended, in nanoseconds.
 	singly bool
 	late   int64
+	// created is when the bucket was at the earliest, minTime where it starts full or was before the recording; units are
+	// those since.
+	created, units int64
+	begun          bool
+}
+
+func newBucketOver(b bucket) *bucketOver {
+	return &bucketOver{bucket: b, c: candidates{n: b.n}, created: minTime}
+}
+
+// sinceCreated is bucket.overSinceCreated.
+func (b *bucketOver) sinceCreated(y, cost int64) *alarm {
+	if b.created == minTime {
+		return nil
+	}
+	b.units += cost
+	span := y - b.created
+	if most := b.startMost + (span*b.n+(b.batch-1)*b.per)/b.per; b.units > most {
+		return &alarm{breach{kind: OverAdmission, seen: b.units, bound: most, span: span}, b.created, y}
+	}
+	return nil
 }
 
 func (b *bucketOver) advance(fresh, ended []event, oldest, _ int64) *alarm {
+	if !b.begun && len(fresh) > 0 {
+		if b.begun = true; b.startMost < b.burst && fresh[0].from <= 0 {
+			b.created = fresh[0].s
+		}
+	}
 	next := 0
 	begin := func(until int64) {
 		for ; next < len(fresh) && fresh[next].s <= until; next++ {
@@ -59,6 +88,9 @@ func (b *bucketOver) advance(fresh, ended []event, oldest, _ int64) *alarm {
 		cost := ev.cost
 		if b.singly {
 			cost = 1
+		}
+		if a := b.sinceCreated(ev.e+b.late, cost); a != nil {
+			return a
 		}
 		b.c.admit(ev.s, cost*b.per)
 		if y := ev.e + b.late; b.c.top-y*b.n > b.room() {

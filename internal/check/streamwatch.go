@@ -41,6 +41,10 @@ func newWatchPlan(h timeline.Header, limit reference.Limit, o Options) *watchPla
 		return nil
 	}
 	p.Count = reference.CountAdmitted // there is no other policy to deny what it admits
+	return watchPlanOf(h, p, o, box, edges)
+}
+
+func watchPlanOf(h timeline.Header, p reference.Policy, o Options, box phases, edges *edges) *watchPlan {
 	w := &watchPlan{header: h, limit: reference.Limit{p}, o: o, box: box, edges: edges, widen: widen(h, p.Tick, p.TickSet)}
 	w.bound = newBound(p, box.from, box.to)
 	w.reach = w.bound.memory()
@@ -263,7 +267,7 @@ func (w *watch) overFinding(a *alarm) Finding {
 		return c.finding(p, []*breach{br}, w.plan.box)
 	}
 	f := Finding{Kind: OverAdmission, Partition: w.name, Seen: a.seen, Bound: a.bound,
-		From: time.Duration(a.from + w.plan.widen.left), To: time.Duration(a.to - w.plan.widen.right)}
+		From: time.Duration(a.from + w.plan.widen.left + w.plan.widen.drift(a.from)), To: time.Duration(a.to - w.plan.widen.right - w.plan.widen.drift(a.to))}
 	for i := range obs {
 		if ev := newEvent(&obs[i], w.plan.widen, maxTime); ev.s >= a.from {
 			f.Observations = append(f.Observations, obs[i].Seq)

@@ -1,0 +1,71 @@
+package check
+
+import "slices"
+
+// expiringOver is expiring.over for a bucket that starts full: its sweep begins anew after every silence that may have been long
+// enough.
+//
+//	the last one sent        it may be forgotten from here      until the next one is surely seen
+//	s ......................... s + ttl ........................... e
+//	admissions that end before are of the old sweep                 those sent after are of the new one
+//
+// Of those sent later only the first that was surely seen ends a silence here, so that a slow answer may be taken for one. That
+// accuses of nothing.
+type expiringOver struct {
+	expiring
+	sweep overSweep
+	// silences are those that were not reached yet, ascending.
+	silences []phases
+	// first is when the first request was sent of those that no other is surely seen to have followed, after is when the last
+	// silence ended; minTime where there is none.
+	first, after int64
+}
+
+func (x *expiringOver) advance(fresh, ended []event, oldest, horizon int64) *alarm {
+	for i := range fresh {
+		x.sent(&fresh[i])
+	}
+	for {
+		from, open := maxTime, false
+		switch {
+		case len(x.silences) > 0:
+			from = x.silences[0].from
+		case x.first > minTime && horizon >= x.first+x.ttl: // it has not ended yet
+			from, open = x.first+x.ttl, true
+		}
+		n, m := 0, 0
+		for n < len(ended) && ended[n].e < from {
+			n++
+		}
+		for m < len(fresh) && fresh[m].s < from {
+			m++
+		}
+		if a := x.sweep.advance(fresh[:m], x.lively(ended[:n]), oldest, horizon); a != nil {
+			return a
+		}
+		if ended, fresh = ended[n:], fresh[m:]; open || len(ended) == 0 && len(fresh) == 0 {
+			return nil // what ends in an open silence was sent before it
+		}
+		x.sweep, x.after = newOverSweep(x.bound), max(x.after, x.silences[0].to)
+		x.silences = x.silences[1:]
+	}
+}
+
+// sent notes the silence that a request ends.
+func (x *expiringOver) sent(ev *event) {
+	sure := x.sure(*ev)
+	if from := x.first + x.ttl; sure && x.first > minTime && ev.e >= from {
+		x.silences = append(x.silences, phases{from, ev.e})
+	}
+	if sure || x.first == minTime {
+		x.first = ev.s
+	}
+}
+
+// lively returns the admissions that were sent after the last silence.
+func (x *expiringOver) lively(ended []event) []event {
+	if x.after == minTime {
+		return ended
+	}
+	return slices.DeleteFunc(slices.Clone(ended), func(ev event) bool { return ev.s < x.after })
+}
