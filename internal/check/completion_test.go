@@ -511,3 +511,25 @@ func TestAStalledServerIsNotAccused(t *testing.T) {
 		}
 	}
 }
+
+// TestAPlaceIsHeldForAnInstant: a request without an outcome, whose last byte was read long before, may have been admitted late
+// and complete at once, and another one denied in between.
+func TestAPlaceIsHeldForAnInstant(t *testing.T) {
+	limit, err := reference.Parse("concurrency,limit=2,hold=6ns..,linger=2ns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl := &timeline.Timeline{}
+	for i, o := range []timeline.Observation{
+		{Sent: 11, FirstByte: 11, Done: 11, Outcome: timeline.Unknown},
+		{Sent: 16, FirstByte: 24, Outcome: timeline.Denied},
+		{Sent: 22, FirstByte: 28, Done: 28, Outcome: timeline.Unknown},
+	} {
+		o.Arrival, o.Answered = timeline.Arrival{Seq: i, Cost: 1}, true
+		tl.Observations = append(tl.Observations, o)
+	}
+	tl.Header.Ended = tl.End()
+	if accused(t, tl, limit) || !explainedServed(t, tl, limit) {
+		t.Errorf("accused %v, explained %v: want false and true", accused(t, tl, limit), explainedServed(t, tl, limit))
+	}
+}

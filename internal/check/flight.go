@@ -196,10 +196,8 @@ func (x *exact) use(s step, kind int, m memoryState) {
 	if early := m.clone(); early.zone.limit(now, 0, by) {
 		x.roomy(s, early)
 	}
-	if x.eager() {
-		s.promise = x.atOnce[x.lostClass[kind]]
-		x.try(s, m)
-	}
+	s.promise = x.atOnce[x.lostClass[kind]] // others may be decided at the same instant, before it is complete
+	x.roomy(s, m)
 }
 
 // enter adds an admitted request to what is in flight, and tells whether it is timed.
