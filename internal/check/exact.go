@@ -47,8 +47,10 @@ type exact struct {
 	// most is that cap.
 	most int
 	// weight is 1 for a limiter that remembers up to three times, and grows with the square of their number, as does the work.
-	weight  int
-	limited bool
+	weight int
+	// dimensions is the most variables that a zone has: those of the memory, and one of each request.
+	dimensions int
+	limited    bool
 	// cap and alike are those of the frontier.
 	cap, alike int
 	// work and scratch are memory that is used again and again.
@@ -112,6 +114,7 @@ func (x *exact) begin(at int64) {
 	}
 	m := x.m.start(at)
 	m.zone.elapse()
+	x.dimensions = m.zone.n + len(x.h.all)
 	n := m.zone.n + x.abreast()
 	x.weight = 1 + n*n/32
 	if x.flights != nil {
@@ -371,6 +374,10 @@ func (x *exact) try(s step, m memoryState) {
 		decide = x.m.deny
 	}
 	states := decide(m.clone(), s.ask)
+	if len(states) > 0 && states[0].zone.n > x.dimensions {
+		x.limited = true // a join made up requests
+		return
+	}
 	if x.flights != nil && !s.deny && len(states) > 0 && x.enter(&s.to, s.promise) {
 		for i := range states {
 			states[i].zone = states[i].zone.withLast()

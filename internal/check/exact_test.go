@@ -2,6 +2,7 @@ package check
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -145,5 +146,28 @@ func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
 	}
 	if refuted < 20 || left < 20 {
 		t.Errorf("%d refuted and %d not: one side was not tried", refuted, left)
+	}
+}
+
+// TestJoinsMakeUpNoRequests: of two branches that each used a request without an answer that the other has, none is made that
+// has both: it would use them again, and so on.
+func TestJoinsMakeUpNoRequests(t *testing.T) {
+	l := newLists()
+	f := newFrontier(&l, func(int32) int8 { return 0 }, 1)
+	with := func(spare ...byte) *branch {
+		var list []byte
+		for _, n := range spare {
+			list = append(list, 0, 0, 0, n)
+		}
+		return &branch{undecided: undecided{spare: l.id(list)}, memoryState: memoryState{zone: newZone(0, int64(spare[0]))}}
+	}
+	if both := f.hull(with(1, 0), with(0, 1)); both != nil {
+		t.Errorf("got a branch with %v, want none", l.vector(both.spare))
+	}
+	for _, pair := range [][2]*branch{{with(2, 1), with(1, 1)}, {with(1, 1), with(2, 1)}} {
+		both := f.hull(pair[0], pair[1])
+		if both == nil || !slices.Equal(l.vector(both.spare), []int32{2, 1}) {
+			t.Errorf("got %v, want a branch with what one of them has", both)
+		}
 	}
 }

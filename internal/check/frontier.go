@@ -223,8 +223,9 @@ func merge(a, b *branch) *branch {
 	return &u
 }
 
-// hull returns a branch that holds a and b, and maybe more, or nil where not as many of each class wait. Of the requests that wait it has those that end last: they stand
-// for the others, of the same class, of which as many wait.
+// hull returns a branch that holds a and b, and maybe more, or nil where not as many of each class wait, or each has spare
+// requests that the other has not. Of the requests that wait it has those that end last: they stand for the others, of the
+// same class, of which as many wait.
 func (f *frontier) hull(a, b *branch) *branch {
 	u := *a
 	u.gone = false
@@ -240,8 +241,12 @@ func (f *frontier) hull(a, b *branch) *branch {
 	if !one || !other {
 		return nil
 	}
-	if a.spare != b.spare {
-		u.spare = f.lists.most(a.spare, b.spare)
+	switch {
+	case f.more(a.spare, b.spare):
+	case f.more(b.spare, a.spare):
+		u.spare = b.spare
+	default: // one used what the other has: together they would have both again, and again
+		return nil
 	}
 	return &u
 }
@@ -369,21 +374,6 @@ func (l *lists) more(list int32, n, k int, d int32) int32 {
 		}
 	}
 	return 0
-}
-
-// most returns the list of the larger of each two numbers of two lists.
-func (l *lists) most(one, other int32) int32 {
-	a, b := l.at[one], l.at[other]
-	if len(a) == 0 || len(b) == 0 {
-		return max(one, other)
-	}
-	out := []byte(a)
-	for k := 0; k < len(a); k += 4 {
-		if a[k:k+4] < b[k:k+4] {
-			copy(out[k:], b[k:k+4])
-		}
-	}
-	return l.id(out)
 }
 
 // vector returns the elements of a list.
