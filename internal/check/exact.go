@@ -164,7 +164,7 @@ func (x *exact) between(from, to int64) {
 func (x *exact) idle() bool {
 	for i := range x.front.spots {
 		for _, n := range x.front.spots[i].branches {
-			if n.spare != 0 || n.timed != 0 || n.loose != 0 || x.deadline(n) < maxTime {
+			if n.spare != 0 && !x.backs() || n.timed != 0 || n.loose != 0 || x.deadline(n) < maxTime {
 				return false
 			}
 		}
@@ -293,7 +293,11 @@ func (x *exact) decide(n *branch, lo, hi int64) {
 		for d := c; d < len(absorbed); d++ {
 			absorbed[d] = int32(len(x.begun[d]))
 		}
-		x.try(step{to: n.undecided, absorbed: absorbed, deny: true, ask: ask{x.costs[c], maxTime}}, m)
+		s := step{to: n.undecided, absorbed: absorbed, deny: true, ask: ask{x.costs[c], maxTime}}
+		x.try(s, m)
+		if x.backs() {
+			x.backed(s, m)
+		}
 	}
 	x.each(n.refused, func(k int, i int32) {
 		to := n.undecided
@@ -312,7 +316,7 @@ func (x *exact) decide(n *branch, lo, hi int64) {
 		x.roomy(s, m)
 	})
 	for kind, left := range x.lists.vector(n.spare) {
-		if left == 0 || n.gone {
+		if left == 0 || n.gone || x.backs() {
 			continue
 		}
 		c := kind
@@ -330,6 +334,25 @@ func (x *exact) decide(n *branch, lo, hi int64) {
 	}
 	if x.flights != nil && !n.gone {
 		x.land(n, m)
+	}
+}
+
+// backs tells whether a request without an answer may as well have been admitted just before a denial that it explains, or
+// never: so late it is in nobody's way.
+func (x *exact) backs() bool {
+	return x.counting && !x.counted && !x.created && x.flights == nil && len(x.costs) == 1
+}
+
+// backed tries a denial behind each number of requests without an answer that may be admitted just before.
+func (x *exact) backed(s step, m memoryState) {
+	for s.to.spare != 0 && !x.limited {
+		s.to.spare = x.lists.more(s.to.spare, 1, 0, -1)
+		states := x.m.admit(m.clone(), s.ask)
+		if x.visited++; len(states) == 0 {
+			return
+		}
+		m = states[0]
+		x.try(s, m)
 	}
 }
 

@@ -217,7 +217,9 @@ type fixedModel struct {
 // load is the index of what a fixedModel has counted in its window, in units.
 const load = firstVariable
 
-func (f fixedModel) traits() traits { return traits{scale: f.scale, counted: f.all, windowed: true} }
+func (f fixedModel) traits() traits {
+	return traits{scale: f.scale, counted: f.all, windowed: true, counting: !f.all}
+}
 
 func (f fixedModel) scaled(k int64) model {
 	f.scale *= k

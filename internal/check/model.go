@@ -54,6 +54,9 @@ type traits struct {
 	created bool
 	// windowed: what is fixed between boundaries changes at them, so that a range of instants ends before the next.
 	windowed bool
+	// counting: it matters how many are counted when a request is denied, but not when they were, nor to what comes after the next
+	// boundary.
+	counting bool
 }
 
 // newModel returns the exact model of a policy for requests of the given costs, or nil where there is none. from and to are
