@@ -71,10 +71,10 @@ func newModel(p reference.Policy, from, to int64, costs []int64) model {
 		return chargedModel{m, algorithmModel(p, from, to, costs)}
 	}
 	if p.TTL > 0 {
-		m = ttlModel{m, int64(p.TTL) * m.traits().scale, int64(max(p.TTL, p.TTLTo)) * m.traits().scale}
+		m = ttlModel{around{m}, int64(p.TTL) * m.traits().scale, int64(max(p.TTL, p.TTLTo)) * m.traits().scale}
 	}
 	if p.Ban > 0 {
-		m = banModel{m, int64(p.Ban) * m.traits().scale, int64(p.LongestBan()) * m.traits().scale}
+		m = banModel{around{m}, int64(p.Ban) * m.traits().scale, int64(p.LongestBan()) * m.traits().scale}
 	}
 	return m
 }

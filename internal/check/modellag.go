@@ -1,36 +1,29 @@
 package check
 
-// shown is the index of what the clock of a laggingModel showed last.
-const shown = firstVariable
+// shown is the time of a laggingModel: what its clock showed last.
+const shown = ownTime
 
 // laggingModel is one limiter among several, with a clock of its own that may stand still for as long as lag: the model inside
 // takes what the clock shows for the present, an instant of [now-lag, now] that is never before an earlier one.
 type laggingModel struct {
-	model
+	around
 	lag int64
 }
 
-func (l laggingModel) scaled(k int64) model { return laggingModel{l.model.scaled(k), l.lag * k} }
+func (l laggingModel) scaled(k int64) model {
+	return laggingModel{around{l.model.scaled(k)}, l.lag * k}
+}
 
 // start: the clock shows the earliest instant that it can.
 func (l laggingModel) start(begin int64) memoryState {
-	m := l.model.start(begin - l.lag)
-	m.zone = m.zone.withFirst()
+	m := l.around.start(begin - l.lag)
 	m.zone.set(now, 0, begin)
 	return m
 }
 
-func (l laggingModel) admit(m memoryState, a ask) []memoryState {
-	return l.read(m, func(m memoryState) []memoryState { return l.model.admit(m, a) })
-}
-
-func (l laggingModel) deny(m memoryState, a ask) []memoryState {
-	return l.read(m, func(m memoryState) []memoryState { return l.model.deny(m, a) })
-}
-
-func (l laggingModel) pass(m memoryState, a ask) []memoryState {
-	return l.read(m, func(m memoryState) []memoryState { return passed(l.model, m, a) })
-}
+func (l laggingModel) admit(m memoryState, a ask) []memoryState { return l.read(m, a, model.admit) }
+func (l laggingModel) deny(m memoryState, a ask) []memoryState  { return l.read(m, a, model.deny) }
+func (l laggingModel) pass(m memoryState, a ask) []memoryState  { return l.read(m, a, passed) }
 
 // advance makes what the clock shows any instant that it may show now, and tells whether there is one.
 func (l laggingModel) advance(m memoryState) bool {
@@ -38,8 +31,8 @@ func (l laggingModel) advance(m memoryState) bool {
 	return m.zone.limit(shown, now, 0) && m.zone.limit(now, shown, l.lag)
 }
 
-// read lets the model inside decide, window by window of what the clock may show.
-func (l laggingModel) read(m memoryState, decide func(memoryState) []memoryState) []memoryState {
+// read asks the model inside, window by window of what the clock may show.
+func (l laggingModel) read(m memoryState, a ask, q question) []memoryState {
 	if !l.advance(m) {
 		return nil
 	}
@@ -53,9 +46,7 @@ func (l laggingModel) read(m memoryState, decide func(memoryState) []memoryState
 	for _, begin := range append(l.model.boundaries(from+1, to), to+gap) {
 		one := m.clone()
 		if one.zone.limit(0, shown, -from) && one.zone.limit(shown, 0, begin-gap) {
-			for _, after := range decide(l.seen(one)) {
-				out = append(out, l.unseen(after))
-			}
+			out = append(out, l.byClock(one, a, q)...)
 		}
 		if from = begin; len(out) > outcomeCap {
 			break
@@ -64,15 +55,14 @@ func (l laggingModel) read(m memoryState, decide func(memoryState) []memoryState
 	return out
 }
 
-// seen returns the state as the model inside sees it, unseen the way back.
-func (l laggingModel) seen(m memoryState) memoryState {
+// byClock asks the model inside, which takes what the clock shows for the present.
+func (l laggingModel) byClock(m memoryState, a ask, q question) []memoryState {
 	m.zone.clock = m.zone.index(shown) - now
-	return m.inside(1)
-}
-
-func (l laggingModel) unseen(m memoryState) memoryState {
-	m.zone.clock = 0
-	return m.outside(1)
+	out := l.ask(m, a, q)
+	for i := range out {
+		out[i].zone.clock = 0
+	}
+	return out
 }
 
 func (l laggingModel) complete(m memoryState, a ask) []memoryState {
@@ -80,7 +70,7 @@ func (l laggingModel) complete(m memoryState, a ask) []memoryState {
 	if !ok {
 		return []memoryState{m}
 	}
-	return l.read(m, func(m memoryState) []memoryState { return t.complete(m, a) })
+	return l.read(m, a, func(_ model, m memoryState, a ask) []memoryState { return t.complete(m, a) })
 }
 
 func (l laggingModel) short(m memoryState, cost int64) bool { return false }
@@ -93,7 +83,8 @@ func (l laggingModel) eager() bool {
 // forget: the clock will show lo less its lag, or later.
 func (l laggingModel) forget(m memoryState, lo int64) {
 	l.advance(m)
-	if f, ok := l.model.(forgetful); ok && m.zone.limit(0, shown, l.lag-lo) {
-		f.forget(l.seen(m), lo-l.lag)
+	if m.zone.limit(0, shown, l.lag-lo) {
+		m.zone.clock = m.zone.index(shown) - now
+		l.around.forget(m, lo-l.lag)
 	}
 }

@@ -1,46 +1,39 @@
 package check
 
+// lastAsked is the time of a ttlModel.
+const lastAsked = ownTime
+
 // ttlModel forgets the memory of the model inside after a silence: a request that comes ttl or more after the last one,
 // admitted or denied, finds it as it starts.
 type ttlModel struct {
-	model
+	around
 	// ttl is the least and ttlTo the most that a silence lasts after which it forgets.
 	ttl, ttlTo int64
 }
 
-func (t ttlModel) traits() traits {
-	inner := t.model.traits()
-	inner.counted = true
-	return inner
+func (t ttlModel) traits() traits { return t.remembers() }
+
+func (t ttlModel) scaled(k int64) model {
+	return ttlModel{around{t.model.scaled(k)}, t.ttl * k, t.ttlTo * k}
 }
 
-func (t ttlModel) scaled(k int64) model { return ttlModel{t.model.scaled(k), t.ttl * k, t.ttlTo * k} }
+func (t ttlModel) admit(m memoryState, a ask) []memoryState { return t.known(m, a, model.admit) }
+func (t ttlModel) deny(m memoryState, a ask) []memoryState  { return t.known(m, a, model.deny) }
+func (t ttlModel) pass(m memoryState, a ask) []memoryState  { return t.known(m, a, passed) }
 
-func (t ttlModel) start(begin int64) memoryState {
-	m := t.model.start(begin)
-	m.zone = m.zone.withFirst()
-	return m
-}
-
-func (t ttlModel) admit(m memoryState, a ask) []memoryState { return t.ask(m, a, t.model.admit) }
-func (t ttlModel) deny(m memoryState, a ask) []memoryState  { return t.ask(m, a, t.model.deny) }
-
-func (t ttlModel) pass(m memoryState, a ask) []memoryState {
-	return t.ask(m, a, func(m memoryState, a ask) []memoryState { return passed(t.model, m, a) })
-}
-
-func (t ttlModel) ask(m memoryState, a ask, decide func(memoryState, ask) []memoryState) []memoryState {
+// known asks the model inside, as it is or as it starts.
+func (t ttlModel) known(m memoryState, a ask, q question) []memoryState {
 	var out []memoryState
 	if known := m.clone(); known.zone.limit(now, lastAsked, t.ttlTo-t.model.traits().scale) {
-		out = append(out, decide(known.inside(1), a)...)
+		out = append(out, t.ask(known, a, q)...)
 	}
 	if m.zone.limit(lastAsked, now, -t.ttl) {
-		m = m.inside(1)
-		t.renew(m)
-		out = append(out, decide(m, a)...)
+		out = append(out, t.ask(m, a, func(to model, m memoryState, a ask) []memoryState {
+			t.renew(m)
+			return q(to, m, a)
+		})...)
 	}
 	for i := range out {
-		out[i] = out[i].outside(1)
 		out[i].zone.set(lastAsked, now, 0)
 	}
 	return out
@@ -72,7 +65,5 @@ func (t ttlModel) forget(m memoryState, lo int64) {
 		}
 		return
 	}
-	if f, ok := t.model.(forgetful); ok {
-		f.forget(m.inside(1), lo)
-	}
+	t.around.forget(m, lo)
 }

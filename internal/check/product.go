@@ -56,7 +56,7 @@ func newProduct(limit reference.Limit, at []int64, costs []int64, end int64, lag
 			return nil
 		}
 		if lags != nil && lags[i] > 0 && pol.Algorithm != reference.Concurrency { // which reads no clock
-			m = laggingModel{m, lags[i] * m.traits().scale}
+			m = laggingModel{around{m}, lags[i] * m.traits().scale}
 		}
 		if own {
 			m = ownModel{m}
