@@ -128,7 +128,7 @@ func (f first) seats(evs []event, open []opening) func(i int) seat {
 		for open[hi-1].from > ev.e {
 			hi--
 		}
-		return seat{int64(min(lo, hi-1)), int64(hi - 1), ev.cost}
+		return seat{int64(min(lo, hi-1)), int64(hi - 1), ev.cost, ev.e}
 	}
 }
 
@@ -140,6 +140,8 @@ type firstMeter struct {
 	i, k   int
 	units  int64
 	gone   tally
+	// sweep makes the openings where the history comes block by block.
+	sweep openingSweep
 }
 
 func (f first) usage(h *history) meter {

@@ -26,7 +26,7 @@ func (f fixed) over(h *history) *breach {
 	return overfull(h.admitted, func() func(int) seat {
 		return func(i int) seat {
 			ev := &h.admitted[i]
-			return seat{f.first(ev.s), f.last(ev.e), ev.cost}
+			return seat{lo: f.first(ev.s), hi: f.last(ev.e), cost: ev.cost}
 		}
 	}, f.quota)
 }

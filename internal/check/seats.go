@@ -1,7 +1,13 @@
 package check
 
-// seat says that an event of some cost may lie in the windows lo..hi.
-type seat struct{ lo, hi, cost int64 }
+// seat says that an event of some cost may lie in the windows lo..hi. Of those with the same last window the one with the
+// smallest end e goes first, where that is told.
+type seat struct{ lo, hi, cost, e int64 }
+
+// after tells whether x goes after y.
+func (x seat) after(y seat) bool {
+	return x.hi > y.hi || x.hi == y.hi && (x.e > y.e || x.e == y.e && x.cost > y.cost)
+}
 
 // seating returns a function that gives the seats of events 0, 1, 2, ..., asked for in this order; lo ascends.
 type seating func() func(i int) seat
@@ -13,7 +19,7 @@ type seatHeap []seat
 func (q *seatHeap) push(x seat) {
 	h := append(*q, x)
 	k := len(h) - 1
-	for k > 0 && h[(k-1)/2].hi > x.hi {
+	for k > 0 && h[(k-1)/2].after(x) {
 		h[k] = h[(k-1)/2]
 		k = (k - 1) / 2
 	}
@@ -27,10 +33,10 @@ func (q *seatHeap) pop() {
 	if len(h) > 0 {
 		x, k := (*q)[len(h)], 0
 		for child := 1; child < len(h); child = 2*k + 1 {
-			if child+1 < len(h) && h[child+1].hi < h[child].hi {
+			if child+1 < len(h) && h[child].after(h[child+1]) {
 				child++
 			}
-			if h[child].hi >= x.hi {
+			if !x.after(h[child]) {
 				break
 			}
 			h[k] = h[child]

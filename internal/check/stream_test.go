@@ -122,7 +122,9 @@ func TestWatchedVerdictIsThatOfTheBounds(t *testing.T) {
 				r := rand.New(rand.NewPCG(soakSeed, uint64(round)))
 				sh := shape{requests: 2 + r.IntN(60), gap: 1 + r.IntN(40), late: r.IntN(1+r.IntN(100)) * (r.IntN(4)), costs: r.IntN(3) == 0}
 				tl, o := randomPartitions(t, r, limit, sh), randomStreamOptions(r)
-				cutAtRandom(r, tl)
+				if cutAtRandom(r, tl); newWatchPlan(tl.Header, limit, o) == nil {
+					continue // what opened its windows is not known
+				}
 				got, want := streamed(t, tl, limit, o, everything(r)), byBounds(tl, limit, o)
 				if kindsOf(got) != kindsOf(want) {
 					t.Fatalf("round %d, %+v: got %s\nwant %s\n%+v\n%s", round, o, kindsOf(got), kindsOf(want), want.Partitions, draw(tl))
@@ -144,7 +146,7 @@ func TestWatchedVerdictIsThatOfTheBounds(t *testing.T) {
 			}
 		})
 	}
-	if watched < 18 {
+	if watched < 19 {
 		t.Errorf("only %d limits of the list are watched", watched)
 	}
 }

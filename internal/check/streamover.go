@@ -32,6 +32,8 @@ func newOverSweep(b bound) overSweep {
 		return &logOver{windowLog: b}
 	case fixed:
 		return &fixedOver{fixed: b}
+	case first:
+		return &firstOver{openingSweep: openingSweep{first: b, after: minTime}}
 	case counter:
 		return &counterOver{counter: b, window: minTime}
 	}

@@ -6,8 +6,8 @@ import "github.com/rlcheck/rlcheck/internal/timeline"
 type feeder interface {
 	meter
 	// extend adds requests that may have been admitted, ascending by s, and ends of such, ascending by e; none is before
-	// those added earlier. Instants asked for afterwards lie before the next ones.
-	extend(starts, ended []event)
+	// those added earlier. Instants asked for afterwards lie before the horizon and the next ones do not.
+	extend(starts, ended []event, horizon int64)
 }
 
 // underSweep asks for every denial, block by block, whether some instant of its interval explains it: sweep, for policies
@@ -24,8 +24,11 @@ type underSweep struct {
 
 func newUnderSweep(b bound) *underSweep {
 	m := b.usage(&history{}).(feeder)
-	if c, ok := m.(*counterMeter); ok {
-		c.old = newTally(nil) // a history that grows is not shared
+	switch m := m.(type) { // a history that grows is not shared
+	case *counterMeter:
+		m.old = newTally(nil)
+	case *firstMeter:
+		m.sweep.after = minTime
 	}
 	return &underSweep{m: m, unit: m.unit(), earliest: maxTime, dearest: minTime / 2}
 }
@@ -37,7 +40,7 @@ func (u *underSweep) advance(fresh, ended []event, horizon int64) *event {
 		u.begun = true
 		u.join(fresh)
 	}
-	u.m.extend(fresh, ended)
+	u.m.extend(fresh, ended, horizon)
 	last := minTime
 	for i := range fresh {
 		ev := &fresh[i]
@@ -115,22 +118,22 @@ func fedEnds(ends []ending, used int, more []event) ([]ending, int) {
 	return ends, used
 }
 
-func (m *bucketMeter) extend(starts, ended []event) {
+func (m *bucketMeter) extend(starts, ended []event, _ int64) {
 	m.starts, m.i = fed(m.starts, m.i, starts)
 	m.ends, m.k = fedEnds(m.ends, m.k, ended)
 }
 
-func (m *logMeter) extend(starts, ended []event) {
+func (m *logMeter) extend(starts, ended []event, _ int64) {
 	m.starts, m.i = fed(m.starts, m.i, starts)
 	m.ends, m.k = fedEnds(m.ends, m.k, ended)
 }
 
-func (m *fixedMeter) extend(starts, ended []event) {
+func (m *fixedMeter) extend(starts, ended []event, _ int64) {
 	m.starts, m.i = fed(m.starts, m.i, starts)
 	m.gone.extend(ended)
 }
 
-func (m *counterMeter) extend(starts, ended []event) {
+func (m *counterMeter) extend(starts, ended []event, _ int64) {
 	m.starts, m.i = fed(m.starts, m.i, starts)
 	m.gone.extend(ended)
 	m.old.extend(ended)

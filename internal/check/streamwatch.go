@@ -37,7 +37,7 @@ func newWatchPlan(h timeline.Header, limit reference.Limit, o Options) *watchPla
 	counts := p.Count == "" || p.Count == reference.CountAdmitted || p.Count == reference.CountOwn
 	switch {
 	case ranged(p), p.Completes(), p.Ban > 0, p.TTL > 0, !counts, p.Start != "" && p.Start != reference.StartFull,
-		p.Windowed() && p.Align == reference.AlignFirst, p.Slots > 1, box.from != box.to:
+		anchored(p), p.Refreshes(), p.Slots > 1, box.from != box.to:
 		return nil
 	}
 	p.Count = reference.CountAdmitted // there is no other policy to deny what it admits
@@ -81,6 +81,8 @@ type watch struct {
 	lost         []timeline.Observation
 	lostUnits    int64
 	end          time.Duration
+	// chain are the admissions that place the windows, where requests do.
+	chain []event
 	// judged tells that there was something to judge.
 	judged bool
 	// ended, sorting and order are memory that take uses again and again.
@@ -147,6 +149,9 @@ func (w *watch) turn(n int) {
 	if w.under != nil && len(w.under.pending) > 0 {
 		oldest = min(oldest, w.under.pending[0].s)
 	}
+	if f, ok := w.over.(*firstOver); ok {
+		oldest = min(oldest, f.unplaced())
+	}
 	enough := min(max(n/8, w.plan.last), mostKept)
 	if w.newer.n >= enough && int64(w.newer.first) < oldest-w.plan.reach {
 		w.older, w.newer = w.newer, tape{bytes: w.older.bytes[:0]}
@@ -195,12 +200,18 @@ func (w *watch) sweep(fresh, ended []event, oldest, horizon int64) {
 			a = w.over.advance(fresh, ended, oldest, horizon)
 		}
 		if a != nil {
+			if f, ok := w.over.(*firstOver); ok {
+				w.chain = f.chain
+			}
 			w.over = nil
 			w.found = append([]Finding{w.overFinding(a)}, w.found...)
 		}
 	}
 	if w.under != nil {
 		if d := w.under.advance(fresh, ended, horizon); d != nil {
+			if m, ok := w.under.m.(*firstMeter); ok {
+				w.chain = m.sweep.chain
+			}
 			w.found = append(w.found, w.underFinding(*d))
 			w.under = nil
 		}
@@ -262,15 +273,21 @@ func (w *watch) caseOf(obs []timeline.Observation) (*caseFile, *part) {
 // too much on its own, from the numbers alone.
 func (w *watch) overFinding(a *alarm) Finding {
 	obs := w.kept(func(ev *event) bool { return ev.outcome == timeline.Allowed && ev.e <= a.to })
+	obs = joined(obs, w.placing())
 	c, p := w.caseOf(obs)
 	if br := w.plan.bound.over(p.histories[0]); br != nil {
 		return c.finding(p, []*breach{br}, w.plan.box)
 	}
 	f := Finding{Kind: OverAdmission, Partition: w.name, Seen: a.seen, Bound: a.bound,
 		From: time.Duration(a.from + w.plan.widen.left + w.plan.widen.drift(a.from)), To: time.Duration(a.to - w.plan.widen.right - w.plan.widen.drift(a.to))}
-	for i := range obs {
-		if ev := newEvent(&obs[i], w.plan.widen, maxTime); ev.s >= a.from {
-			f.Observations = append(f.Observations, obs[i].Seq)
+	for _, whole := range []bool{true, false} { // else those that may have been decided since
+		if len(f.Observations) > 0 {
+			break
+		}
+		for i := range obs {
+			if ev := newEvent(&obs[i], w.plan.widen, maxTime); ev.s >= a.from || !whole && ev.e >= a.from {
+				f.Observations = append(f.Observations, obs[i].Seq)
+			}
 		}
 	}
 	slices.Sort(f.Observations)
@@ -285,6 +302,7 @@ func (w *watch) underFinding(d event) Finding {
 	obs := w.kept(func(ev *event) bool {
 		return ev.outcome == timeline.Allowed && ev.s <= d.e && ev.e >= d.s-w.plan.reach
 	})
+	obs = joined(obs, w.placing())
 	denial := timeline.Observation{Sent: time.Duration(d.s + w.plan.widen.left), FirstByte: time.Duration(d.e - w.plan.widen.right),
 		Answered: true, Outcome: timeline.Denied}
 	denial.Seq, denial.Partition, denial.Cost = d.seq, w.name, d.cost
