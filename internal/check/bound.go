@@ -51,6 +51,9 @@ const (
 // newBound returns the bound of a policy. from and to are the box of phases, which only windowed policies read.
 func newBound(p reference.Policy, from, to int64) bound {
 	if tight, loose := p.Ends(); tight != loose {
+		if p.Algorithm == reference.LeakyBucketQueue && p.BurstTo > 0 {
+			loose.Start = reference.StartUnknown // a longer one that starts at a level has more in front of the first
+		}
 		return sided{newBound(tight, from, to), newBound(loose, from, to)}
 	}
 	switch {

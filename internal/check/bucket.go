@@ -160,6 +160,8 @@ func (b bucket) usage(h *history) meter {
 func (b bucket) meter(h *history) bucketMeter {
 	m := bucketMeter{bucket: b, starts: h.counted(b.all), ends: h.countedEnds(b.all), tat: minTime}
 	switch {
+	case h.level != nil:
+		m.tat = h.level.of(b)
 	case h.joined(b.memory()):
 		m.tat = b.created(h, 0)
 	case b.startLeast < b.burst && len(h.all) > 0:

@@ -55,7 +55,11 @@ func (e *edges) trim(all []event) []event {
 		}
 	}
 	if e.drop {
+		created := len(all) > 0 && all[0].mute // by one that is left out
 		all = slices.DeleteFunc(all, func(ev event) bool { return ev.mute })
+		if created && len(all) > 0 {
+			all[0].from = max(all[0].from, 1)
+		}
 	}
 	return all
 }

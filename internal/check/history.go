@@ -49,6 +49,8 @@ type history struct {
 	denied []event
 	// either is the memory of possible where that is not admitted.
 	either []event
+	// level is what came before has left in use of a bucket; nil where that is not known.
+	level *level
 }
 
 // ending is the end of an interval and the cost that ends there.

@@ -10,133 +10,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// piecePlan is what the pieces of all partitions share. It does not change.
-//
-// A piece is a stretch of a partition's observations, judged by the bounds as a recording that was cut out of traffic: what came
-// before it has left the limiter in some state, and may explain a denial near its beginning; what comes after may explain one
-// that may have been decided so late. Both are what edges know of. Pieces overlap, by as long as the limiter remembers and the
-// requests in flight last, so that every denial is asked in a piece that has all that may count against it:
-//
-//	                     from                        until
-//	piece k     ..........|============================|         asks of every denial within
-//	piece k+1                                  |.......|=================|
-//	                                          from    the oldest request in flight when piece k was taken
-//
-// Every request that may have been decided, or be complete, after `from` is in the piece.
-type piecePlan struct {
-	c     *caseFile
-	whole region
-	// bound is that of the only policy where nothing is open; else nil.
-	bound bound
-	// memory is how long what came before a piece may explain a denial, reach how long a span of admissions is judged at least,
-	// both in nanoseconds.
-	memory, reach int64
-	// full is how many units that are in use for ever explain every denial.
-	full int64
-	// kinds are those of the histories.
-	kinds []kind
-	// sweeps bound the admissions of a whole recording, for buckets, whose spans may be long.
-	sweeps []*watchPlan
-	// size is the least number of observations of a piece; small that where there are many partitions.
-	size, small int
-	// shared: the regions that survive are those of all partitions.
-	shared *survivors
-	// upper is the plan for the admissions alone, where a denial proves nothing by itself.
-	upper *piecePlan
-}
-
-// kind is how the events of a policy are made from observations.
-type kind struct {
-	widening
-	stay
-}
-
-// The least numbers of observations of a piece: of a bucket that no sweep over all admissions bounds; of one
-// where many partitions are watched. At most farthest are judged again for one slow denial.
-const (
-	pieceSize   = 1 << 15
-	longPiece   = 1 << 17
-	smallPiece  = 1 << 11
-	farthest    = 1 << 17
-	keptWitness = 1 << 16
-)
-
-// newPiecePlan returns nil for a limit that no piece but the first can be judged under, as its windows are placed by the requests
-// that open them.
-func newPiecePlan(h timeline.Header, limit reference.Limit, o Options) *piecePlan {
-	if slices.ContainsFunc(limit, func(p reference.Policy) bool { return p.Windowed() && p.Align == reference.AlignFirst }) {
-		return nil
-	}
-	c := newCase(&timeline.Timeline{Header: h}, limit, o)
-	c.boundsOnly = true
-	w := &piecePlan{c: c, whole: c.wholeRegion(), size: pieceSize, small: smallPiece}
-	for _, p := range c.limit {
-		w.memory, w.reach = max(w.memory, recalls(p)), max(w.reach, recalls(p), reaches(p))
-		_, loose := p.Ends()
-		w.full = max(w.full, loose.Full())
-		if k := (kind{widen(h, p.Tick, p.TickSet), stayOf(p)}); !slices.Contains(w.kinds, k) {
-			w.kinds = append(w.kinds, k)
-		}
-		if s := sweepPlan(h, p, o); s != nil {
-			w.sweeps = append(w.sweeps, s)
-		}
-		if !wholeRate(p) && (ranged(p) || p.Completes()) {
-			w.size = longPiece
-		}
-	}
-	if o.Shared && (o.Conformance == "" || o.Conformance == Exact) {
-		o.Conformance = UpperBound
-		w.upper = newPiecePlan(h, limit, o)
-	}
-	if p := c.limit[0]; len(c.limit) == 1 && w.whole.known() && !ranged(p) && p.BanTo == 0 && p.TTLTo == 0 {
-		w.bound = newBound(c.limit[0], w.whole.boxes[0].from, w.whole.boxes[0].to)
-	}
-	return w
-}
-
-// recalls returns how long a policy remembers what is decided or, where that is what it counts, complete.
-func recalls(p reference.Policy) int64 {
-	if p.Algorithm == reference.Concurrency {
-		return 0
-	}
-	p.Charge, p.TTL, p.TTLTo = "", 0, 0
-	if p.BurstTo > 0 {
-		_, loose := p.Ends()
-		p.Burst, p.Queue = loose.Burst, loose.Queue
-	}
-	p.Rate.Per = p.LongestWindow()
-	p.RateTo, p.BurstTo, p.PerTo = 0, 0, 0
-	return newBound(p, 0, 0).memory()
-}
-
-// reaches returns how long the spans are in which admissions are counted. A bucket that requests which are missing may have used
-// up is taken to be empty when the first one that is not was decided, as much as its memory later.
-func reaches(p reference.Policy) int64 {
-	switch p.Algorithm {
-	case reference.SlidingWindowLog:
-		return spans * int64(p.LongestWindow())
-	case reference.FixedWindow, reference.SlidingWindowCounter:
-		return 3 * int64(p.LongestWindow())
-	}
-	return 2 * recalls(p)
-}
-
-// sweepPlan returns the plan of a sweep over all admissions under the loosest bucket of a policy, or nil where it is none, or may
-// be created anew at a low level. An overloaded bucket is never full: only spans from when it was show that it gave too much.
-func sweepPlan(h timeline.Header, p reference.Policy, o Options) *watchPlan {
-	switch p.Algorithm {
-	case reference.SlidingWindowLog, reference.FixedWindow, reference.SlidingWindowCounter, reference.Concurrency:
-		return nil
-	}
-	if p.TTL > 0 && remembersStart(p) || p.Completes() || o.Conformance == LowerBound {
-		return nil
-	}
-	_, p = p.Ends()
-	p.Count, p.Ban, p.BanTo, p.TTLTo, o.Conformance = reference.CountAdmitted, 0, 0, 0, UpperBound
-	limit := reference.Limit{p}
-	return watchPlanOf(h, p, o, phases{}, edgesOf(h, limit))
-}
-
 // pieces judge one partition as its observations come.
 type pieces struct {
 	plan *piecePlan
@@ -155,6 +28,9 @@ type pieces struct {
 	over, under, judged bool
 	// exact: it is judged whole, and searched exactly too; finished: all of it was judged.
 	exact, finished bool
+	// levels are those of the policies at `from`, histories those of the last piece.
+	levels    []*level
+	histories []*history
 	// upper are those of plan.upper.
 	upper *pieces
 	// kept are the observations and events of what refuted the regions that fell, by number.
@@ -244,7 +120,7 @@ func (x *pieces) finish(end time.Duration) {
 		x.tape.each(func(o *timeline.Observation) { obs = append(obs, *o) })
 		x.judge(obs, maxTime, end)
 	}
-	x.tape, x.end = tape{}, end
+	x.tape, x.end, x.histories = tape{}, end, nil
 	var swept []Finding
 	for _, w := range x.sweeps {
 		w.finish()
@@ -277,7 +153,15 @@ func (x *pieces) judge(obs []timeline.Observation, until int64, end time.Duratio
 	c := *x.plan.c
 	c.edges, c.end = x.edges(until), int64(end)
 	pc := &excerpt{c: &c, p: &part{name: x.name, obs: obs}, exact: x.exact && x.left.steps < stepBudget}
-	if c.prepare(pc.p); pc.p.unjudged != "" {
+	c.prepare(pc.p)
+	for i, l := range x.levels {
+		if l != nil {
+			h := *pc.p.histories[i]
+			h.level = l
+			pc.p.histories[i] = &h
+		}
+	}
+	if x.histories = pc.p.histories; pc.p.unjudged != "" {
 		return
 	}
 	x.judged = true
@@ -323,6 +207,7 @@ func (x *pieces) carry(obs []timeline.Observation, until int64) {
 		x.full = max(x.full, 2*x.tape.n)
 		return
 	}
+	x.levelsAt(from)
 	x.from = from
 	kept := tape{bytes: x.tape.bytes[:0], tapeHead: tapeHead{dones: x.tape.dones}}
 	var forever, denied int64 // the units that are in use, or counted, for ever
@@ -344,6 +229,17 @@ func (x *pieces) carry(obs []timeline.Observation, until int64) {
 	}
 	x.tape = kept
 	x.full = max(x.size, 4*kept.n)
+}
+
+// levelsAt notes the levels at an instant inside of the last piece, where that misses nothing.
+func (x *pieces) levelsAt(t int64) {
+	x.levels = nil
+	if own := x.plan.c.edges; own == nil || own.from == 0 || x.from >= own.from {
+		for i, p := range x.plan.c.limit {
+			x.levels = append(x.levels, levelAt(p, x.histories[i], t))
+		}
+	}
+	x.histories = nil
 }
 
 // lasts is how long a request matters.
@@ -458,22 +354,6 @@ func (x *pieces) finding(c *caseFile, alone *part, mine []*breach) Finding {
 	return c.finding(alone, mine, box)
 }
 
-// sized sets the sizes of the pieces, and shares what survives where all partitions have the same phase.
-func (w *piecePlan) sized(caps streamCaps, shared bool) {
-	if caps.piece > 0 {
-		w.size, w.small = caps.piece, caps.piece
-	}
-	if shared {
-		w.shared = newSurvivors(w.whole)
-	}
-	if w.upper != nil {
-		w.upper.sized(caps, shared)
-	}
-	for _, s := range w.sweeps {
-		s.block, s.last = caps.block, caps.last
-	}
-}
-
 // beginning returns the edges of the first observations, where those that come were sent at or after an instant.
 func (x *pieces) beginning(next time.Duration) *edges {
 	x.from = 0
@@ -481,13 +361,4 @@ func (x *pieces) beginning(next time.Duration) *edges {
 		return x.edges(maxTime)
 	}
 	return x.edges(x.plan.until(next))
-}
-
-// until returns the last instant before which all that is sent at or after another one can have been decided.
-func (w *piecePlan) until(next time.Duration) int64 {
-	until := maxTime
-	for _, k := range w.kinds {
-		until = min(until, int64(next)-k.left-k.drift(int64(next)))
-	}
-	return until - 1
 }

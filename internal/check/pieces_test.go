@@ -96,3 +96,24 @@ func TestPiecesOfWrongLimiters(t *testing.T) {
 		t.Errorf("the pieces miss %v of what the bounds find on the whole, beside %d", missed, both)
 	}
 }
+
+// TestPiecesOfLimitersThatWereAccused records limiters whose sweeps, levels and beginnings once accused them in pieces.
+func TestPiecesOfLimitersThatWereAccused(t *testing.T) {
+	for _, spec := range []string{"token-bucket,rate=1/1ms,burst=13,ban=4ms,ttl=5ms", "gcra,rate=4/1ms,burst=5,start=empty",
+		"leaky-bucket-queue,rate=9/1ms,queue=1..3,undelayed=1,start=1", "token-bucket,rate=6/1ms,burst=13,start=0..1,tick=50us",
+		"leaky-bucket-queue,rate=9/3ms,queue=3,start=empty", "token-bucket,rate=8/1ms,burst=13,ttl=1ms"} {
+		limit := mustLimit(t, spec)
+		for round := range fewer(2000) {
+			r := rand.New(rand.NewPCG(soakSeed+13, uint64(round)))
+			lim, err := reference.NewLimit(knownLimit(r, limit))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tl := honestTraffic(r, lim, limit)
+			cutAtRandom(r, tl)
+			if j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); j.Verdict == Fail {
+				t.Fatalf("%s, round %d: accused: %+v", spec, round, j.Partitions)
+			}
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +26,7 @@ var heldSpecs = [][2]string{
 	{"token-bucket,rate=1000/s,burst=100 + fixed-window,rate=900/s,phase=300ms", "token-bucket,rate=1000/s,burst=100 + fixed-window,rate=900/s,align=unknown"},
 	{"concurrency,limit=10,hold=2ms..50ms", ""},
 	{"sliding-window-log,rate=1000/s,charge=completion,hold=2ms..50ms", ""},
-	{"token-bucket,rate=1000/s,burst=100,start=empty", ""},
+	{"token-bucket,rate=1000/s,burst=100,start=empty", ""}, // what it has in use is not handed on
 }
 
 // servedLong returns what a right limiter answers to n requests half a millisecond apart on average, within 4 ms, with a silence
@@ -108,7 +107,7 @@ func TestPiecesOfLongRecordings(t *testing.T) {
 				}
 			}
 			t.Logf("%s: %d of %d refuted by both, %d by the pieces alone%s", cmp.Or(spec[1], spec[0]), both, 2*rounds, more, missed)
-			if strings.Count(missed, ";") > rounds/2+1 {
+			if limit[0].Start != reference.StartEmpty && missed != "" { // of which nothing is swept over pieces
 				t.Errorf("the pieces miss what the bounds find on the whole%s", missed)
 			}
 		})

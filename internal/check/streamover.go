@@ -47,35 +47,13 @@ type bucketOver struct {
 	// singly counts every admission as one unit, late is how much later it may have been than it ended, in nanoseconds.
 	singly bool
 	late   int64
-	// created is when the bucket was at the earliest, minTime where it starts full or was before the recording; units are
-	// those since.
-	created, units int64
-	begun          bool
 }
 
 func newBucketOver(b bucket) *bucketOver {
-	return &bucketOver{bucket: b, c: candidates{n: b.n}, created: minTime}
-}
-
-// sinceCreated is bucket.overSinceCreated.
-func (b *bucketOver) sinceCreated(y, cost int64) *alarm {
-	if b.created == minTime {
-		return nil
-	}
-	b.units += cost
-	span := y - b.created
-	if most := b.startMost + (span*b.n+(b.batch-1)*b.per)/b.per; b.units > most {
-		return &alarm{breach{kind: OverAdmission, seen: b.units, bound: most, span: span}, b.created, y}
-	}
-	return nil
+	return &bucketOver{bucket: b, c: candidates{n: b.n}}
 }
 
 func (b *bucketOver) advance(fresh, ended []event, oldest, _ int64) *alarm {
-	if !b.begun && len(fresh) > 0 {
-		if b.begun = true; b.startMost < b.burst && fresh[0].from <= 0 {
-			b.created = fresh[0].s
-		}
-	}
 	next := 0
 	begin := func(until int64) {
 		for ; next < len(fresh) && fresh[next].s <= until; next++ {
@@ -90,9 +68,6 @@ func (b *bucketOver) advance(fresh, ended []event, oldest, _ int64) *alarm {
 		cost := ev.cost
 		if b.singly {
 			cost = 1
-		}
-		if a := b.sinceCreated(ev.e+b.late, cost); a != nil {
-			return a
 		}
 		b.c.admit(ev.s, cost*b.per)
 		if y := ev.e + b.late; b.c.top-y*b.n > b.room() {

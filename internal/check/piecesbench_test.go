@@ -1,0 +1,49 @@
+//go:build unix
+
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// BenchmarkStreamPieces measures a Stream that judges one partition in pieces from its first observation on, under limits that
+// are not watched: observations a second of CPU, and the memory that it holds at its end, in bytes of all and of each.
+func BenchmarkStreamPieces(b *testing.B) {
+	for _, spec := range heldSpecs {
+		limit, err := reference.Parse(cmp.Or(spec[1], spec[0]))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, n := range benchSizes() {
+			b.Run(fmt.Sprintf("%s/%d", cmp.Or(spec[1], spec[0]), n), func(b *testing.B) {
+				obs := servedLong(b, rand.New(rand.NewPCG(1, uint64(n))), spec[0], n, 20_000)
+				var took time.Duration
+				var held int64
+				for b.Loop() {
+					before, began := live(), cpuTime()
+					s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, streamCaps{block: leastBlock, last: leastLast})
+					for i := range obs {
+						if err := s.Observe(&obs[i]); err != nil {
+							b.Fatal(err)
+						}
+					}
+					took += cpuTime() - began
+					held = live() - before
+					if j, err := s.Finish(); err != nil || j.Verdict != Pass {
+						b.Fatal(err, kindsOf(j))
+					}
+				}
+				b.ReportMetric(float64(n)*float64(b.N)/took.Seconds()/1e6, "Mobs/cpu-s")
+				b.ReportMetric(float64(max(held, 0)), "B-held")
+				b.ReportMetric(float64(max(held, 0))/float64(n), "B/obs")
+			})
+		}
+	}
+}
