@@ -5,20 +5,20 @@
 //
 //	bounds        Could so many be admitted, could this one be denied? (bound.go) One file a kind of limiter: bucket, queue, log,
 //	              fixed, ring, first, refresh, counter and anchored, completion. What changes a policy wraps its bound: ban, axes, ranges.
-//	phases        Where windows may begin anywhere, boxes of phases are refuted one by one (phase.go), several policies' at
-//	              once (several.go).
+//	phases        Where windows may begin anywhere, boxes of phases are refuted one by one (phase.go), exactly too
+//	              (phaseexact.go), several policies' at once (several.go).
 //	exact search  Is there one order and one time for each decision that explains it all? (exact.go, frontier.go, zone.go)
 //	              One model a kind of limiter: exactmodel.go, model*.go; product.go for several. story.go finds an easy
 //	              explanation first.
 //
 // What was found becomes a Judgement (judgement.go, verdict.go): the fewest requests that prove it (proof.go, witness.go; of
-// several partitions, sharedproof.go),
+// several partitions, sharedproof.go; where requests place the windows, placed.go),
 // the arithmetic in a sentence (sentence.go), a policy that would explain it (hint.go); and what a pass is worth (measure.go,
 // windowmeasure.go, phasemeasure.go).
 //
 // Stream (stream.go) judges recordings that are too large to hold: partitions are kept on tapes (tape.go, reel.go) while they
 // are small, judged together where they are many (clerk.go), and watched block by block where they are long (streamwatch.go,
-// streamover.go, streamunder.go), or, under limits that take more, judged in pieces (pieceplan.go, pieces.go, level.go, region.go,
+// streamover.go, streamunder.go, streamfirst.go), or, under limits that take more, judged in pieces (pieceplan.go, pieces.go, level.go, region.go,
 // survivors.go).
 // Recordings cut out of traffic lose their edges (edges.go), and so do pieces.
 package check

@@ -31,7 +31,8 @@ import (
 //     are all kept, so that a contradiction between pieces may be missed that the whole would show; none is made up.
 //     Admissions under a bucket that is neither charged late nor forgets are bounded over the whole recording. Where phases are
 //     not known the policy is measured on the first few thousand observations.
-//   - Only windows that the first request places (align=first) need the whole history: all observations are kept at about ten
+//   - Windows that the first request places (align=first) are watched where they are fixed and nothing else is asked (streamfirst.go).
+//     Else, and where the recording began amid traffic, they need the whole history: all observations are kept at about ten
 //     bytes, and judged partition by partition at the end.
 //   - It gives no hint.
 type Stream struct {
