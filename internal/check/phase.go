@@ -120,7 +120,9 @@ func (s *search) begin(box phases) {
 	if s.few > 0 {
 		s.boxes = s.few
 	}
-	s.beginnings = beginningsOf(s.group, counted(reference.Limit{s.policy}))
+	if !keepsItsBeginning(s.policy) && s.policy.Align != reference.AlignFirst { // else what is left out may have made it what it is
+		s.beginnings = beginningsOf(s.group, counted(reference.Limit{s.policy}))
+	}
 	size := int64(s.policy.Slot())
 	n, late := 0, int64(0)
 	for _, h := range s.group.parts {

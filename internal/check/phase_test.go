@@ -48,3 +48,26 @@ func TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime(t *testing.T) {
 func observed(s, e int64, outcome timeline.Outcome) timeline.Observation {
 	return timeline.Observation{Sent: time.Duration(s), FirstByte: time.Duration(e), Answered: true, Outcome: outcome}
 }
+
+// TestALaterRequestMayCreateABucket: the first few requests are judged apart where values are open, but not under a bucket that
+// starts empty: one that is left out may have created it, so that the first one found what had come since.
+func TestALaterRequestMayCreateABucket(t *testing.T) {
+	limit, err := reference.Parse("gcra,rate=12/3ms,burst=2..3,start=empty")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const us = 1000
+	tl := &timeline.Timeline{}
+	for i, ends := range [][2]int64{{0, 2000 * us}, {us, 1000 * us}, {us, 1000 * us}, {us, 1000 * us}, {2 * us, 3 * us}} {
+		o := observed(ends[0], ends[1], timeline.Denied)
+		o.Arrival = timeline.Arrival{Seq: i, Cost: 1}
+		if i == 0 {
+			o.Outcome = timeline.Allowed
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	tl.Header.Ended = tl.End()
+	if accused(t, tl, limit) {
+		t.Errorf("accused, though the last request may have come first:\n%s", draw(tl))
+	}
+}
