@@ -8,8 +8,8 @@
 //	phases        Where windows may begin anywhere, boxes of phases are refuted one by one (phase.go), exactly too
 //	              (phaseexact.go), several policies' at once (several.go).
 //	exact search  Is there one order and one time for each decision that explains it all? (exact.go, frontier.go, zone.go)
-//	              One model a kind of limiter: exactmodel.go, model*.go; product.go for several. story.go finds an easy
-//	              explanation first.
+//	              One model a kind of limiter: exactmodel.go, model*.go; around.go for what wraps one, product.go and joint.go for
+//	              several, flight.go for what is told of completions. story.go finds an easy explanation first.
 //
 // What was found becomes a Judgement (judgement.go, verdict.go): the fewest requests that prove it (proof.go, witness.go; of
 // several partitions, sharedproof.go; where requests place the windows, placed.go),
