@@ -84,11 +84,11 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 			return r
 		}
 		r.limited = r.limited || s.limited
-		if !sure {
-			r.unsure = true
+		switch {
+		case len(rest) == 0 && sure:
 			return r
-		}
-		if len(rest) == 0 {
+		case !sure || pol.TTL > 0: // where it was forgotten before, the windows begin elsewhere
+			r.unsure = true
 			return r
 		}
 	}

@@ -22,7 +22,25 @@ func newOwning(p reference.Policy, from, to int64) bound {
 	if p.Refreshes() { // as may what it admitted and another policy denied
 		tight.Refresh = reference.RefreshAll
 	}
-	return sided{newBound(tight, from, to), newBound(loose, from, to)}
+	return sided{openedByAll(newBound(tight, from, to)), openedByAll(newBound(loose, from, to))}
+}
+
+// openedByAll returns a bound under which a request that another policy denied may have opened a window.
+func openedByAll(b bound) bound {
+	switch b := b.(type) {
+	case first:
+		b.others = true
+		return b
+	case expiring:
+		b.bound = openedByAll(b.bound)
+		return b
+	case banned:
+		b.bound = openedByAll(b.bound)
+		return b
+	case sided:
+		return sided{openedByAll(b.bound), openedByAll(b.loose)}
+	}
+	return b
 }
 
 // expiring is the bound of a policy that forgets a partition after a silence of ttl: a history is bounded in the stretches

@@ -67,11 +67,8 @@ func (e *edges) trim(all []event) []event {
 // proves notes in ev since when no request is missing, and tells whether it can prove anything: a denial that a missing
 // request may explain does not.
 func (e *edges) proves(ev *event) bool {
-	early := false
-	if !e.opened {
-		early = e.from > 0 && ev.s-e.memory <= e.from
-		ev.from = e.from
-	}
+	early := !e.opened && e.from > 0 && ev.s-e.memory <= e.from
+	ev.from = e.from
 	return ev.outcome != timeline.Denied || !early && ev.e <= e.until
 }
 

@@ -181,3 +181,19 @@ func TestBansOfAPartOfAHistory(t *testing.T) {
 		}
 	}
 }
+
+// TestEdgesRememberThatABucketWasCreatedBefore: after a silence in a recording that began amid traffic windows begin anew, but
+// a bucket that started empty did so before.
+func TestEdgesRememberThatABucketWasCreatedBefore(t *testing.T) {
+	limit, err := reference.Parse("token-bucket,rate=10/1s,burst=2,start=empty + fixed-window,rate=6/100ms,align=first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl := &timeline.Timeline{Header: timeline.Header{CompleteFrom: time.Millisecond}}
+	tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: 10 * time.Second, FirstByte: 10 * time.Second,
+		Answered: true, Outcome: timeline.Allowed}}
+	j, err := Judge(tl, limit, Options{SkipMeasure: true})
+	if err != nil || j.Verdict == Fail {
+		t.Errorf("got %+v, %v: want no accusation", j, err)
+	}
+}

@@ -14,18 +14,19 @@ type first struct {
 	quota int64
 	// size is the least and sizeTo the greatest length of a window.
 	size, sizeTo int64
-	// all: denied requests count too; one that costs more than the quota opens a window.
-	all bool
+	// all: denied requests count too; one that costs more than the quota opens a window. others: so does one that another
+	// policy denied.
+	all, others bool
 }
 
 func newFirst(p reference.Policy) first {
-	return first{p.Rate.N, int64(p.Rate.Per), int64(p.LongestWindow()), p.Count == reference.CountAll}
+	return first{quota: p.Rate.N, size: int64(p.Rate.Per), sizeTo: int64(p.LongestWindow()), all: p.Count == reference.CountAll}
 }
 
 // openers returns the events that may open a window, ascending by start, and their ends.
 func (f first) openers(h *history) ([]event, []ending) {
 	dear := func(ev event) bool { return ev.cost > f.quota && (ev.outcome == timeline.Denied || ev.mute) }
-	if f.all && slices.ContainsFunc(h.all, dear) {
+	if f.others || f.all && slices.ContainsFunc(h.all, dear) {
 		return h.all, endings(h.all)
 	}
 	if slices.ContainsFunc(h.possible, func(ev event) bool { return ev.mute }) { // they were denied
