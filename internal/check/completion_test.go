@@ -431,6 +431,7 @@ func falseAlarmServed(t *testing.T, tl *timeline.Timeline, limit reference.Limit
 // TestStreamsKeepTheLastByte: a stream that keeps nothing as it was gives the verdict of Judge, also where that depends on
 // when the last byte was read.
 func TestStreamsKeepTheLastByte(t *testing.T) {
+	t.Parallel()
 	told := 0
 	for _, spec := range completionSpecs {
 		limit, err := reference.Parse(spec)

@@ -11,6 +11,7 @@ import (
 
 // TestSearchIsReproducible: a search tries the same decisions in every run.
 func TestSearchIsReproducible(t *testing.T) {
+	t.Parallel()
 	for _, spec := range benchSpecs {
 		p := mustPolicy(t, spec)
 		obs := offered(p, 150, 3)
@@ -40,6 +41,7 @@ func TestSearchIsReproducible(t *testing.T) {
 
 // TestSearchIsSoundUnderItsCap: where branches are joined because there are too many, what is refuted is still infeasible.
 func TestSearchIsSoundUnderItsCap(t *testing.T) {
+	t.Parallel()
 	refuted, left := 0, 0
 	rich := richProducts()
 	for name, limit := range everySmallLimit() {
@@ -47,7 +49,7 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 		if rich[name] != nil { // whose oracle is slow
 			n = 5
 		}
-		for round := range fewer(60) {
+		for round := range fewer(30) {
 			known := knownLimit(r, limit)
 			lim, err := reference.NewLimit(known)
 			if err != nil {
@@ -81,6 +83,7 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 // TestLongLogsAreSearchedAsShortOnes: of requests that cost three units each, a log of twelve says what one of four says of
 // requests that cost one, though it is made to remember twelve times.
 func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
+	t.Parallel()
 	short, long := smallPolicy(reference.SlidingWindowLog, 4, 16), smallPolicy(reference.SlidingWindowLog, 12, 16)
 	lim, err := reference.New(short)
 	if err != nil {
