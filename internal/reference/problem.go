@@ -3,6 +3,8 @@ package reference
 import (
 	"fmt"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
 // Problem is one mistake in something written by a user, as text: what it is, which rule it breaks, and an edit that mends
@@ -65,7 +67,7 @@ func nearest(wrong string, known []string) string {
 	wrong = strings.ToLower(wrong)
 	best, distance := "", max(2, len(wrong)/3)+1
 	for _, k := range known {
-		if d := edits(wrong, k); d < distance && d < len(k) {
+		if d := spell.Edits(wrong, k); d < distance && d < len(k) {
 			best, distance = k, d
 		}
 	}
@@ -73,31 +75,4 @@ func nearest(wrong string, known []string) string {
 		return ""
 	}
 	return fmt.Sprintf("did you mean %q?", best)
-}
-
-// edits returns the number of insertions, deletions, replacements and swaps of neighbours that turn a into b (optimal
-// string alignment). Words over 64 bytes are taken as unlike everything.
-func edits(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return max(len(a), len(b))
-	}
-	var rows [3][65]int
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row, above, twoAbove := &rows[i%3], &rows[(i+2)%3], &rows[(i+1)%3]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			differ := 1
-			if a[i-1] == b[j-1] {
-				differ = 0
-			}
-			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+differ)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], twoAbove[j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)%3][len(b)]
 }

@@ -8,6 +8,8 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
 // member is a member of a JSON object.
@@ -197,10 +199,14 @@ func (r *Reader) slowMember(which memberSet, m member, o *Observation) {
 }
 
 func (r *Reader) addOutcome(text string) {
-	mend := ""
-	switch word := strings.ToLower(strings.TrimSpace(text)); word {
-	case "allowed", "denied", "unknown":
-		mend = "write " + excerpt(word)
+	mend, word := "", strings.ToLower(strings.TrimSpace(text))
+	for _, ours := range []string{"allowed", "denied", "unknown"} {
+		switch spell.Edits(word, ours) {
+		case 0:
+			mend = "write " + excerpt(ours)
+		case 1, 2:
+			mend = "did you mean " + excerpt(ours) + "?"
+		}
 	}
 	r.add("outcome "+excerpt(text), "an outcome is allowed, denied or unknown", mend)
 }

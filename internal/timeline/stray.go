@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
 // A stray is a name of a file that means nothing here, but looks like a member that means much: the recording would be judged
@@ -188,34 +190,8 @@ func misspelt(name, ours string) bool {
 	if name == "" || len(name) > len(ours)+most || len(ours) > len(name)+most {
 		return false
 	}
-	return edits(name, ours, len(ours) >= 5) <= most
-}
-
-// edits is the number of bytes to insert, delete, replace (if that is allowed) or swap with a neighbour to turn a into b
-// (optimal string alignment).
-func edits(a, b string, replace bool) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
+	if len(ours) < 5 {
+		return spell.Slips(name, ours) <= most
 	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			d := min(rows[i-1][j], rows[i][j-1]) + 1
-			if same := a[i-1] == b[j-1]; same || replace {
-				d = min(d, rows[i-1][j-1]+1)
-				if same {
-					d = min(d, rows[i-1][j-1])
-				}
-			}
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d = min(d, rows[i-2][j-2]+1)
-			}
-			rows[i][j] = d
-		}
-	}
-	return rows[len(a)][len(b)]
+	return spell.Edits(name, ours) <= most
 }
