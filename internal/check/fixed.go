@@ -63,26 +63,4 @@ func (f fixed) full() int64 { return f.quota }
 
 func (f fixed) countsAll() bool { return f.all }
 
-// fixedMeter counts the units that may be in a window that contains t.
-type fixedMeter struct {
-	fixed
-	starts []event
-	i      int
-	units  int64
-	gone   tally
-}
-
-func (f fixed) usage(h *history) meter {
-	return &fixedMeter{fixed: f, starts: h.counted(f.all), gone: newTally(h.countedEnds(f.all))}
-}
-
-func (m *fixedMeter) unit() int64 { return 1 }
-
-func (m *fixedMeter) excess(t int64) int64 {
-	for ; m.i < len(m.starts) && m.starts[m.i].s <= t; m.i++ {
-		m.units += m.starts[m.i].cost
-	}
-	// Of the windows that may contain t, the one that began first holds the most.
-	begin := max(m.earliest(m.first(t)), t-m.sizeTo+1)
-	return m.units - m.gone.before(begin) - m.quota + 1
-}
+func (f fixed) usage(h *history) meter { return newWindowMeter(h, f.windows, 1, f.quota, f.all) }

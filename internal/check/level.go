@@ -23,15 +23,10 @@ func mostUsed(p reference.Policy) (b bucket, ok bool) {
 	if p.Windowed() || p.Algorithm == reference.SlidingWindowLog || p.Completes() {
 		return b, false
 	}
-	if p.BurstTo > 0 {
-		_, loose := p.Ends()
-		p.Burst, p.Queue = loose.Burst, loose.Queue
-	}
 	if p.Count == reference.CountOwn {
 		p.Count = reference.CountAll // as may what it admitted and another policy denied
 	}
-	p.Rate.Per = p.LongestWindow()
-	return newBucket(p), true
+	return newBucket(slowest(p)), true
 }
 
 // levelAt returns what may be in use of a policy's bucket at an instant, of what was decided before for sure; nil where it

@@ -98,13 +98,7 @@ func recalls(p reference.Policy) int64 {
 		return 0
 	}
 	p.Charge, p.TTL, p.TTLTo = "", 0, 0
-	if p.BurstTo > 0 {
-		_, loose := p.Ends()
-		p.Burst, p.Queue = loose.Burst, loose.Queue
-	}
-	p.Rate.Per = p.LongestWindow()
-	p.RateTo, p.BurstTo, p.PerTo = 0, 0, 0
-	return newBound(p, 0, 0).memory()
+	return newBound(slowest(p), 0, 0).memory()
 }
 
 // reaches returns how long the spans are in which admissions are counted. A bucket that requests which are missing may have used

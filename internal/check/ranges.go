@@ -6,6 +6,18 @@ import "github.com/rlcheck/rlcheck/internal/reference"
 // range cannot have admitted, and what even the tightest cannot have denied.
 func ranged(p reference.Policy) bool { return p.RateTo > 0 || p.PerTo > 0 || p.BurstTo > 0 }
 
+// slowest returns, of what the ranges of p hold, the policy that remembers longest: the lowest rate, the longest window and the
+// largest burst or queue.
+func slowest(p reference.Policy) reference.Policy {
+	if p.BurstTo > 0 {
+		_, loose := p.Ends()
+		p.Burst, p.Queue = loose.Burst, loose.Queue
+	}
+	p.Rate.Per = p.LongestWindow()
+	p.RateTo, p.BurstTo, p.PerTo = 0, 0, 0
+	return p
+}
+
 // fineness is into how many parts a unit of a bucket's rate is divided, where the products allow it.
 const fineness = 1 << 6
 

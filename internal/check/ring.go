@@ -106,29 +106,7 @@ func (r ring) overCounting(h *history, counted []event) *breach {
 	return nil
 }
 
-// ringMeter counts the units that may be in the ring at t.
-type ringMeter struct {
-	ring
-	starts []event
-	i      int
-	units  int64
-	gone   tally
-}
-
-func (r ring) usage(h *history) meter {
-	return &ringMeter{ring: r, starts: h.counted(r.all), gone: newTally(h.countedEnds(r.all))}
-}
-
-func (m *ringMeter) unit() int64 { return 1 }
-
-func (m *ringMeter) excess(t int64) int64 {
-	for ; m.i < len(m.starts) && m.starts[m.i].s <= t; m.i++ {
-		m.units += m.starts[m.i].cost
-	}
-	// Of the slots that may contain t, the one that began first has the most behind it.
-	begin := max(m.earliest(m.first(t)-m.n+1), t-m.memory()+1)
-	return m.units - m.gone.before(begin) - m.quota + 1
-}
+func (r ring) usage(h *history) meter { return newWindowMeter(h, r.windows, r.n, r.quota, r.all) }
 
 func (r ring) memory() int64 { return r.n * r.sizeTo }
 

@@ -128,7 +128,7 @@ func (m *logMeter) extend(starts, ended []event, _ int64) {
 	m.ends, m.k = fedEnds(m.ends, m.k, ended)
 }
 
-func (m *fixedMeter) extend(starts, ended []event, _ int64) {
+func (m *windowMeter) extend(starts, ended []event, _ int64) {
 	m.starts, m.i = fed(m.starts, m.i, starts)
 	m.gone.extend(ended)
 }
