@@ -60,6 +60,7 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 		return r
 	}
 	all := pol.Count == reference.CountAll
+	banned := minTime // by when what an earlier stretch denied has explained all that it can
 	for rest := h.all; ; {
 		begin := slices.IndexFunc(rest, func(ev event) bool { return ev.counts(all) })
 		if begin < 0 {
@@ -70,7 +71,10 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 		n := startingBefore(rest, until)
 		now := (&history{all: rest[:n], lag: h.lag}).first(n)
 		rest = rest[n:]
-		now.ignoreDenialsAt(until, all)
+		now.ignoreDenials(all || pol.Ban > 0, func(ev event) bool { return ev.e >= until || ev.s <= banned })
+		if pol.Ban > 0 {
+			banned = max(banned, bansUntil(now, pol))
+		}
 		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{now}}, quick: true} // the exact search judges all stretches
 		if found, ok := s.refute(box); ok {
 			for _, one := range found {
@@ -92,6 +96,17 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 			return r
 		}
 	}
+}
+
+// bansUntil returns the last instant at which a request that h may have seen denied explains another denial.
+func bansUntil(h *history, pol reference.Policy) int64 {
+	until := minTime
+	for i := range h.all {
+		if ev := &h.all[i]; ev.outcome != timeline.Allowed {
+			until = max(until, later(ev.e, int64(pol.LongestBan())))
+		}
+	}
+	return until
 }
 
 // counts tells whether the request may be counted; all: denied ones are.
@@ -161,21 +176,21 @@ func (h *history) cut(t int64) (before, after *history) {
 	return before, after
 }
 
-// ignoreDenialsAt makes nothing depend on the denials that may have been decided at or after t: they may belong to what
-// follows. Where denied requests are counted they may still explain others.
-func (h *history) ignoreDenialsAt(t int64, all bool) {
-	late := func(ev event) bool { return ev.outcome == timeline.Denied && ev.e >= t }
-	if !slices.ContainsFunc(h.denied, late) {
+// ignoreDenials makes nothing depend on some denials: those that may have been decided in what follows, and those that what came
+// before may explain. Where denied requests are counted, or ban, they may still explain others, and are kept.
+func (h *history) ignoreDenials(kept bool, ignored func(event) bool) {
+	unproven := func(ev event) bool { return ev.outcome == timeline.Denied && ignored(ev) }
+	if !slices.ContainsFunc(h.denied, unproven) {
 		return
 	}
-	if h.all = slices.Clone(h.all); all {
+	if h.all = slices.Clone(h.all); kept {
 		for i := range h.all {
-			if late(h.all[i]) {
+			if unproven(h.all[i]) {
 				h.all[i].outcome, h.all[i].mute = timeline.Unknown, true
 			}
 		}
 	} else {
-		h.all = slices.DeleteFunc(h.all, late)
+		h.all = slices.DeleteFunc(h.all, unproven)
 	}
 	h.split()
 }

@@ -148,8 +148,10 @@ type bucketMeter struct {
 	starts []event
 	ends   []ending
 	i, k   int
-	// tat is R(t), settled the units behind it; pending is p.
+	// tat is R(t), pending is p.
 	tat, pending int64
+	// from is when requests that are missing may have left the bucket empty; minTime where none can.
+	from int64
 }
 
 func (b bucket) usage(h *history) meter {
@@ -158,16 +160,23 @@ func (b bucket) usage(h *history) meter {
 }
 
 func (b bucket) meter(h *history) bucketMeter {
-	m := bucketMeter{bucket: b, starts: h.counted(b.all), ends: h.countedEnds(b.all), tat: minTime}
+	m := bucketMeter{bucket: b, starts: h.counted(b.all), ends: h.countedEnds(b.all), tat: minTime, from: minTime}
 	switch {
 	case h.level != nil:
 		m.tat = h.level.of(b)
 	case h.joined(b.memory()):
-		m.tat = b.created(h, 0)
+		m.tat, m.from = b.joined(h)
 	case b.startLeast < b.burst && len(h.all) > 0:
 		m.tat = b.created(h, b.startLeast)
 	}
 	return m
+}
+
+// joined is the latest theoretical arrival time that requests which are missing can leave, and when they may have left it: after the
+// first request of h is decided, but not after the last one that is missing.
+func (b bucket) joined(h *history) (tat, from int64) {
+	from = h.all[0].from
+	return max(b.created(h, 0), from*b.n+b.burst*b.per), from
 }
 
 // created is the latest theoretical arrival time of a bucket that holds so many units when the first request of h is decided.
@@ -189,7 +198,7 @@ func (m *bucketMeter) excess(t int64) int64 {
 	for ; m.k < len(m.ends) && m.ends[m.k].e < t; m.k++ {
 		e := m.ends[m.k]
 		m.pending -= e.cost
-		m.tat = min(max(e.e*m.n, m.tat)+e.cost*m.per, e.e*m.n+tau+m.per)
+		m.tat = min(max(e.e*m.n, m.tat)+e.cost*m.per, max(e.e, m.from)*m.n+tau+m.per)
 	}
 	at := m.tat
 	if m.pending > 0 {

@@ -22,14 +22,17 @@ type edges struct {
 	opened bool
 }
 
-// edgesOf returns the edges of a recording for a limit, or nil if it has none.
+// edgesOf returns the edges of a recording for a limit, or nil if it has none. What the clocks leave open is outside.
 func edgesOf(h timeline.Header, limit reference.Limit) *edges {
 	if h.CompleteFrom == 0 && h.CompleteUntil == 0 {
 		return nil
 	}
-	e := &edges{from: int64(h.CompleteFrom), until: maxTime, drop: true}
-	if h.CompleteUntil > 0 {
-		e.until = int64(h.CompleteUntil)
+	e := &edges{until: maxTime, drop: true}
+	if from := int64(h.CompleteFrom); from > 0 {
+		e.from = from + int64(h.ClockError+h.Drift(h.CompleteFrom))
+	}
+	if until := int64(h.CompleteUntil); until > 0 {
+		e.until = until - int64(h.ClockError+h.Drift(h.CompleteUntil))
 	}
 	for _, p := range limit {
 		e.memory = max(e.memory, newBound(p, 0, 0).memory())

@@ -197,3 +197,40 @@ func TestEdgesRememberThatABucketWasCreatedBefore(t *testing.T) {
 		t.Errorf("got %+v, %v: want no accusation", j, err)
 	}
 }
+
+// TestMissingRequestsMayHaveEmptiedABusyBucket: what they left in use stays so for as long as others take all that comes back.
+func TestMissingRequestsMayHaveEmptiedABusyBucket(t *testing.T) {
+	const ms = time.Millisecond
+	for wrong, last := range map[bool]time.Duration{false: 135 * ms, true: 160 * ms} {
+		tl := &timeline.Timeline{Header: timeline.Header{CompleteFrom: 100 * ms}}
+		add := func(at time.Duration, outcome timeline.Outcome) {
+			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: len(tl.Observations), At: at, Cost: 1},
+				Sent: at, FirstByte: at, Answered: true, Outcome: outcome})
+		}
+		for _, at := range []time.Duration{0, 110 * ms, 120 * ms, 130 * ms} { // it was emptied at 99 ms
+			add(at, timeline.Allowed)
+		}
+		add(last, timeline.Denied)
+		limit := mustLimit(t, "token-bucket,rate=1/10ms,burst=2")
+		whole, err := Judge(tl, limit, Options{SkipMeasure: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream := streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{whole: 1, block: 1, last: 1, piece: 1})
+		if got := []bool{whole.Verdict == Fail, stream.Verdict == Fail}; got[0] != wrong || got[1] != wrong {
+			t.Errorf("denied at %s: accused %v (whole, as a stream), want %v", last, got, wrong)
+		}
+	}
+}
+
+// TestClocksMoveTheEdges: by the clock of the limiter a request that is missing may have been decided later than the recording says.
+func TestClocksMoveTheEdges(t *testing.T) {
+	const ms = time.Millisecond
+	for at, want := range map[time.Duration]bool{117 * ms: false, 123 * ms: true, 180 * ms: true, 191 * ms: false} {
+		tl := &timeline.Timeline{Header: timeline.Header{CompleteFrom: 100 * ms, CompleteUntil: 200 * ms, ClockError: 5 * ms}}
+		tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Denied}}
+		if got := judgeBy(t, tl, "sliding-window-log,rate=1/10ms", Options{SkipMeasure: true}).Verdict == Fail; got != want {
+			t.Errorf("denied at %s: accused %v, want %v", at, got, want)
+		}
+	}
+}

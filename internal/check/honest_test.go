@@ -33,6 +33,9 @@ func TestRightLimitersAreNeverAccused(t *testing.T) {
 				t.Fatal(err)
 			}
 			tl := honestTraffic(r, lim, limit)
+			if r.IntN(4) == 0 {
+				cutAmid(r, tl)
+			}
 			where := fmt.Sprintf("seed %d, round %d, %s", seed, round, text)
 			j, err := Judge(tl, limit, Options{SkipMeasure: true})
 			if err != nil {
@@ -51,6 +54,18 @@ func TestRightLimitersAreNeverAccused(t *testing.T) {
 	if verdicts[Pass] < rounds*seeds/3 {
 		t.Errorf("%v: want a third of %d to pass", verdicts, rounds*seeds)
 	}
+}
+
+// cutAmid makes tl a recording that was cut out of traffic: of the requests that were surely decided, and complete, outside of what is
+// left, half are missing.
+func cutAmid(r *rand.Rand, tl *timeline.Timeline) {
+	end := int64(tl.End())
+	from, until := time.Duration(1+r.Int64N(end/2+1)), time.Duration(end-r.Int64N(end/2+1))
+	tl.Header.CompleteFrom, tl.Header.CompleteUntil = from, until
+	tl.Observations = slices.DeleteFunc(tl.Observations, func(o timeline.Observation) bool {
+		before := o.Answered && max(o.FirstByte, o.Done) < from
+		return (before || o.Sent > until) && r.IntN(2) == 0
+	})
 }
 
 // small writes tl for a table of cases where a soak wants to keep it.

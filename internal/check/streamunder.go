@@ -70,7 +70,7 @@ func (u *underSweep) advance(fresh, ended []event, horizon int64) *event {
 func (u *underSweep) join(fresh []event) {
 	m, ok := u.m.(*bucketMeter)
 	if h := (&history{all: fresh}); ok && h.joined(m.memory()) {
-		m.tat = m.created(h, 0)
+		m.tat, m.from = m.joined(h)
 	}
 }
 

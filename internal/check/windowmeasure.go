@@ -50,7 +50,7 @@ func (h *history) beginning(n int, all bool) *history {
 	}
 	until := h.all[n].s
 	out, _ := h.cut(until)
-	out.ignoreDenialsAt(until, all)
+	out.ignoreDenials(all, func(ev event) bool { return ev.e >= until })
 	k := 0 // another policy may explain those that are not in h.denied, which has the same order
 	out.denied = slices.DeleteFunc(out.denied, func(d event) bool {
 		for k < len(h.denied) && h.denied[k].s < d.s {
