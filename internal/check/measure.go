@@ -9,7 +9,7 @@ import (
 )
 
 // measureLimit is the largest number of observations of a partition whose policy is measured: each parameter takes some
-// thirty judgements.
+// thirty judgements at most.
 const measureLimit = 2_000_000
 
 // A frugal measure reads so many observations and, where phases are not known, asks so many boxes of them.
@@ -116,11 +116,11 @@ func (g gauge) burst(pol reference.Policy) Interval {
 	ceiling := min(declared<<12, maxTime/8/int64(pol.Rate.Per))
 	iv := Interval{}
 	if len(g.h.admitted) > 0 {
-		lo := bisect(1, ceiling, func(b int64) bool { return !g.refuted(with(b), UpperBound) })
+		lo := bisect(declared, 1, ceiling, func(b int64) bool { return !g.refuted(with(b), UpperBound) })
 		iv.Lo, iv.LoSet = float64(lo), lo <= ceiling
 	}
 	if len(g.h.denied) > 0 {
-		hi := bisect(1, ceiling, func(b int64) bool { return g.refuted(with(b), LowerBound) }) - 1
+		hi := bisect(declared+1, 1, ceiling, func(b int64) bool { return g.refuted(with(b), LowerBound) }) - 1
 		iv.Hi, iv.HiSet = float64(hi), hi < ceiling
 	}
 	return iv
@@ -154,22 +154,44 @@ func (g gauge) rate(pol reference.Policy) Interval {
 	iv := Interval{}
 	if len(g.h.admitted) > 0 {
 		// The longest period that is not over-admitted.
-		slow := bisect(least, most, func(p int64) bool { return g.refuted(with(p), UpperBound) }) - 1
+		slow := bisect(per+1, least, most, func(p int64) bool { return g.refuted(with(p), UpperBound) }) - 1
 		iv.Lo, iv.LoSet = perSecond(max(slow, least)), slow < most
 	}
 	if len(g.h.denied) > 0 {
 		// The shortest period that explains every denial.
-		quick := bisect(least, most, func(p int64) bool { return !g.refuted(with(p), LowerBound) })
+		quick := bisect(per, least, most, func(p int64) bool { return !g.refuted(with(p), LowerBound) })
 		iv.Hi, iv.HiSet = perSecond(min(quick, most)), quick > least
 	}
 	return iv
 }
 
-// bisect returns the smallest x in [lo, hi] for which ok holds, hi+1 where it holds for none; ok must be monotone. Beyond
-// a relative precision of one in a million it stops early, at a value for which ok holds.
-func bisect(lo, hi int64, ok func(int64) bool) int64 {
-	if !ok(hi) {
-		return hi + 1
+// bisect returns the smallest x in [lo, hi] for which ok holds, hi+1 where it holds for none; ok must be monotone. It asks near a
+// value first, and ever farther from it, as that is where what is sought mostly lies. Beyond a relative precision of one in a
+// million it stops early, at a value for which ok holds.
+func bisect(near, lo, hi int64, ok func(int64) bool) int64 {
+	near = min(max(near, lo), hi)
+	step := max(near>>10, 1)
+	if ok(near) {
+		for hi = near; lo < hi; step *= 4 {
+			x := max(lo, hi-step)
+			if !ok(x) {
+				lo = x + 1
+				break
+			}
+			hi = x
+		}
+	} else {
+		for lo = near + 1; ; step *= 4 {
+			if lo > hi {
+				return lo
+			}
+			x := lo + min(step, hi-lo)
+			if ok(x) {
+				hi = x
+				break
+			}
+			lo = x + 1
+		}
 	}
 	for lo < hi && hi-lo > lo/1_000_000 {
 		mid := lo + (hi-lo)/2
