@@ -53,9 +53,10 @@ type exact struct {
 	limited    bool
 	// cap and alike are those of the frontier.
 	cap, alike int
-	// work and scratch are memory that is used again and again.
-	work    []*branch
-	scratch []byte
+	// work, scratch, asks and again are memory that is used again and again.
+	work        []*branch
+	scratch     []byte
+	asks, again []int64
 }
 
 // The caps of a search. It takes requests of up to classCap costs.
@@ -68,6 +69,8 @@ const (
 	classCap  = 64
 	// outcomeCap is the largest number of states that one decision may lead to.
 	outcomeCap = 64
+	// comparisons is how many comparisons of two branches are as much work as a decision.
+	comparisons = 128
 )
 
 // deadEnd is the last instant at which a request began before no branch was left.
@@ -107,10 +110,13 @@ func (x *exact) search() *deadEnd {
 // begin makes the first branch.
 func (x *exact) begin(at int64) {
 	x.begun = make([][]int64, len(x.costs))
-	x.lists = newLists()
 	x.order, x.rank = orderByEnd(x.h.all), make([]int32, len(x.h.all))
 	for k, i := range x.order {
 		x.rank[i] = int32(k)
+	}
+	x.lists = newLists(nil)
+	if x.kinds > 1 {
+		x.lists.class = func(rank int32) int8 { return x.kind[x.order[rank]] }
 	}
 	m := x.m.start(at)
 	m.zone.elapse()
@@ -123,7 +129,7 @@ func (x *exact) begin(at int64) {
 	x.cap = max(x.cap/x.weight, min(x.cap, 32))
 	b := &branch{memoryState: m, absorbed: make([]int32, len(x.costs))}
 	b.sums = x.countsOf(m)
-	x.front = newFrontier(&x.lists, func(rank int32) int8 { return x.kind[x.order[rank]] }, x.kinds)
+	x.front = newFrontier(&x.lists)
 	if x.flights != nil && x.lingers {
 		x.front.late = func(one, other int32) bool { return x.stays(x.order[one], x.order[other]) }
 	}
@@ -282,7 +288,8 @@ func (x *exact) decide(n *branch, lo, hi int64) {
 	if earliest, _ := n.zone.present(); max(earliest, lo) > hi {
 		return
 	}
-	m := n.memoryState.clone()
+	m, memory := n.into(x.asks)
+	x.asks = memory
 	m.zone.limit(0, now, -lo)
 	m.zone.limit(now, 0, hi)
 	for c, begun := range x.begun { // the cheapest first: it takes the dearer ones with it
@@ -315,8 +322,9 @@ func (x *exact) decide(n *branch, lo, hi int64) {
 		}
 		x.roomy(s, m)
 	})
-	for kind, left := range x.lists.vector(n.spare) {
-		if left == 0 || n.gone || x.backs() {
+	spare := x.lists.at[n.spare]
+	for kind := range len(spare) / 4 {
+		if indexAt(spare, kind) == 0 || n.gone || x.backs() {
 			continue
 		}
 		c := kind
@@ -396,7 +404,9 @@ func (x *exact) try(s step, m memoryState) {
 	if s.deny {
 		decide = x.m.deny
 	}
-	states := decide(m.clone(), s.ask)
+	mine, memory := m.into(x.again)
+	x.again = nil
+	states := decide(mine, s.ask)
 	if len(states) > 0 && states[0].zone.n > x.dimensions {
 		x.limited = true // a join made up requests
 		return
@@ -406,14 +416,16 @@ func (x *exact) try(s step, m memoryState) {
 			states[i].zone = states[i].zone.withLast()
 		}
 	}
-	x.keep(s, states)
+	if !x.keep(s, states) {
+		x.again = memory
+	}
 }
 
-// keep adds the branches that a step leads to.
-func (x *exact) keep(s step, states []memoryState) {
+// keep adds the branches that a step leads to, and tells whether any of them was not there.
+func (x *exact) keep(s step, states []memoryState) (news bool) {
 	if len(states) > outcomeCap {
 		x.limited = true
-		return
+		return true
 	}
 	x.visited += len(states) / 4 // many are as much work as more decisions
 	for _, after := range states {
@@ -425,9 +437,13 @@ func (x *exact) keep(s step, states []memoryState) {
 		n.sums = x.countsOf(after)
 		if kept := x.front.add(n); kept != nil {
 			x.work = append(x.work, kept)
+			news = true
 		}
 	}
+	x.visited += x.front.compared / comparisons
+	x.front.compared %= comparisons
 	if x.front.size > stateCap {
 		x.limited = true
 	}
+	return news
 }

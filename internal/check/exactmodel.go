@@ -330,6 +330,9 @@ func (c counterModel) fits(m memoryState, cost int64) bool {
 	if !c.admits(m, cost, end-hi) {
 		return false
 	}
+	if c.admits(m, cost, end-lo) {
+		return true
+	}
 	for lo < hi {
 		if mid := lo + (hi-lo)/2; c.admits(m, cost, end-mid) {
 			hi = mid
@@ -354,6 +357,9 @@ func (c counterModel) deny(m memoryState, a ask) []memoryState {
 	lo, hi := m.zone.present()
 	if c.admits(m, a.cost, end-lo) {
 		return nil
+	}
+	if !c.admits(m, a.cost, end-hi) {
+		lo = hi
 	}
 	for lo < hi {
 		if mid := lo + (hi-lo+1)/2; !c.admits(m, a.cost, end-mid) {

@@ -1,6 +1,9 @@
 package check
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // undecided is what waits for its decision at a branch, by the numbers that lists gives it.
 type undecided struct {
@@ -27,7 +30,7 @@ type branch struct {
 }
 
 // place is what branches have in common of which one may hold the other: the counts of the limiter, what is in flight, and
-// how many requests wait. Which they are may differ.
+// how many requests of each class wait, by the number that lists gives these. Which they are may differ.
 type place struct {
 	waiting, refused, sums, timed, loose int32
 }
@@ -40,9 +43,8 @@ type frontier struct {
 	// nothing but times and denials.
 	size, cap, alike int
 	lists            *lists
-	// class is that of the request of a rank, one of so many classes.
-	class   func(rank int32) int8
-	classes int
+	// compared is how many pairs of branches were compared since it was last reset.
+	compared int
 	// late tells whether the request of one rank may be complete, and let through, as late as that of another; nil where all
 	// of a class are alike in that.
 	late func(one, other int32) bool
@@ -54,9 +56,7 @@ type spot struct {
 	branches []*branch
 }
 
-func newFrontier(l *lists, class func(rank int32) int8, classes int) frontier {
-	return frontier{index: map[place]int32{}, lists: l, class: class, classes: classes}
-}
+func newFrontier(l *lists) frontier { return frontier{index: map[place]int32{}, lists: l} }
 
 // take empties f and returns what it had.
 func (f *frontier) take() []spot {
@@ -78,7 +78,7 @@ func (f *frontier) empty() bool { return len(f.spots) == 0 }
 
 // at returns the spot of a branch.
 func (f *frontier) at(n *branch) *spot {
-	p := place{int32(len(f.lists.at[n.waiting])), int32(len(f.lists.at[n.refused])), n.sums, n.timed, n.loose}
+	p := place{f.lists.numbers(n.waiting), f.lists.numbers(n.refused), n.sums, n.timed, n.loose}
 	i, ok := f.index[p]
 	if !ok {
 		i = int32(len(f.spots))
@@ -92,14 +92,16 @@ func (f *frontier) at(n *branch) *spot {
 // that holds n and others; nil where n adds nothing. What is held by another is gone.
 func (f *frontier) add(n *branch) *branch {
 	sp := f.at(n)
-	for _, old := range sp.branches {
+	for i, old := range sp.branches {
 		if f.holds(old, n) {
+			f.compared += i
 			return nil
 		}
 	}
 	alike := 0
 	for again := true; again; {
 		again, alike = false, 0
+		f.compared += len(sp.branches)
 		kept := sp.branches[:0]
 		for _, old := range sp.branches {
 			if f.holds(n, old) {
@@ -158,40 +160,22 @@ func (f *frontier) more(one, other int32) bool {
 	return one == other || other == 0 || one != 0 && notBefore(f.lists.at[one], f.lists.at[other])
 }
 
-// later tells whether, class by class, the requests of one list end no earlier than those of another that is as long: what
-// can be decided in time of the other can be of the one.
+// later tells whether, class by class, the requests of one list end no earlier than those of another that has as many of
+// each: what can be decided in time of the other can be of the one.
 func (f *frontier) later(one, other int32) bool {
 	if one == other {
 		return true
 	}
-	a, b := f.lists.at[one], f.lists.at[other]
-	if f.classes == 1 && f.late == nil {
-		return notBefore(a, b)
+	a, b := f.lists.byClass(one), f.lists.byClass(other)
+	if !notBefore(a, b) {
+		return false
 	}
-	for c := range f.classes {
-		i, j := f.next(a, 0, int8(c)), f.next(b, 0, int8(c))
-		for i < len(a)/4 && j < len(b)/4 {
-			if indexAt(a, i) < indexAt(b, j) || !f.stays(indexAt(a, i), indexAt(b, j)) {
-				return false
-			}
-			i, j = f.next(a, i+1, int8(c)), f.next(b, j+1, int8(c))
-		}
-		if i < len(a)/4 || j < len(b)/4 {
+	for k := 0; f.late != nil && k < len(a)/4; k++ {
+		if !f.late(indexAt(a, k), indexAt(b, k)) {
 			return false
 		}
 	}
 	return true
-}
-
-// stays is late, of those that may differ.
-func (f *frontier) stays(one, other int32) bool { return f.late == nil || f.late(one, other) }
-
-// next returns the first element of a list from k on that is of a class.
-func (f *frontier) next(list string, k int, class int8) int {
-	for k < len(list)/4 && f.class(indexAt(list, k)) != class {
-		k++
-	}
-	return k
 }
 
 // notBefore tells whether no element of a is less than that of b.
@@ -223,61 +207,56 @@ func merge(a, b *branch) *branch {
 	return &u
 }
 
-// hull returns a branch that holds a and b, and maybe more, or nil where not as many of each class wait, or each has spare
+// hull returns a branch that holds a and b, at the same place, and maybe more, or nil where there is none: each has spare
 // requests that the other has not. Of the requests that wait it has those that end last: they stand for the others, of the
 // same class, of which as many wait.
 func (f *frontier) hull(a, b *branch) *branch {
+	spare := a.spare
+	switch {
+	case f.more(a.spare, b.spare):
+	case f.more(b.spare, a.spare):
+		spare = b.spare
+	default: // one used what the other has: together they would have both again, and again
+		return nil
+	}
+	waiting, one := f.latest(a.waiting, b.waiting)
+	refused, other := f.latest(a.refused, b.refused)
+	if !one || !other {
+		return nil
+	}
 	u := *a
 	u.gone = false
+	u.waiting, u.refused, u.spare = waiting, refused, spare
 	u.zone = a.zone.clone()
 	u.zone.join(b.zone)
 	u.absorbed = append([]int32(nil), a.absorbed...)
 	for c := range u.absorbed {
 		u.absorbed[c] = max(u.absorbed[c], b.absorbed[c])
 	}
-	var one, other bool
-	u.waiting, one = f.latest(a.waiting, b.waiting)
-	u.refused, other = f.latest(a.refused, b.refused)
-	if !one || !other {
-		return nil
-	}
-	switch {
-	case f.more(a.spare, b.spare):
-	case f.more(b.spare, a.spare):
-		u.spare = b.spare
-	default: // one used what the other has: together they would have both again, and again
-		return nil
-	}
 	return &u
 }
 
-// latest returns the list of the later of each two that stand in for each other in two lists, ok=false where there are not
-// as many of each class.
+// latest returns the list of the later of each two that stand in for each other in two lists with as many of each class,
+// ok=false where those are not as late in all.
 func (f *frontier) latest(one, other int32) (list int32, ok bool) {
 	if one == other {
 		return one, true
 	}
-	a, b := f.lists.at[one], f.lists.at[other]
-	var ranks []int32
-	for c := range f.classes {
-		i, j := f.next(a, 0, int8(c)), f.next(b, 0, int8(c))
-		for i < len(a)/4 && j < len(b)/4 {
-			last, first := max(indexAt(a, i), indexAt(b, j)), min(indexAt(a, i), indexAt(b, j))
-			if ranks = append(ranks, last); !f.stays(last, first) {
-				return 0, false
-			}
-			i, j = f.next(a, i+1, int8(c)), f.next(b, j+1, int8(c))
-		}
-		if i < len(a)/4 || j < len(b)/4 {
+	a, b := f.lists.byClass(one), f.lists.byClass(other)
+	ranks := make([]int32, 0, len(a)/4)
+	for k := range len(a) / 4 {
+		last, first := max(indexAt(a, k), indexAt(b, k)), min(indexAt(a, k), indexAt(b, k))
+		if f.late != nil && !f.late(last, first) {
 			return 0, false
 		}
+		ranks = append(ranks, last)
 	}
 	slices.Sort(ranks)
-	var out []byte
+	f.lists.buf = f.lists.buf[:0]
 	for _, v := range ranks {
-		out = append(out, byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
+		f.lists.buf = appendIndex(f.lists.buf, v)
 	}
-	return f.lists.id(out), true
+	return f.lists.id(f.lists.buf), true
 }
 
 // lists numbers lists of four-byte numbers, and other strings, so that places can be compared by their numbers. Number 0 is
@@ -288,13 +267,25 @@ type lists struct {
 	// less is what without returned, added what with did.
 	less  map[[2]int32]int32
 	added map[[2]int32]int32
+	// class is that of the request of a rank; nil: all are of one.
+	class func(rank int32) int8
+	// sorted has lists of ranks class by class, made when they are first asked for.
+	sorted []sortedList
+	buf    []byte
+}
+
+// sortedList is a list of ranks with those of the first class first, and the number of the list of how many of each class
+// there are: 0 while it is not made.
+type sortedList struct {
+	byClass string
+	numbers int32
 }
 
 // listsCap is the number of lists from which on those are forgotten that no branch has.
 const listsCap = 1 << 14
 
-func newLists() lists {
-	return lists{ids: map[string]int32{"": 0}, at: []string{""}, less: map[[2]int32]int32{}, added: map[[2]int32]int32{}}
+func newLists(class func(rank int32) int8) lists {
+	return lists{ids: map[string]int32{"": 0}, at: []string{""}, less: map[[2]int32]int32{}, added: map[[2]int32]int32{}, class: class}
 }
 
 // forget makes the numbers anew, where there are too many, for the places of all spots.
@@ -303,7 +294,7 @@ func (l *lists) forget(spots []spot) {
 		return
 	}
 	old := l.at
-	*l = newLists()
+	*l = newLists(l.class)
 	for i := range spots {
 		for _, n := range spots[i].branches {
 			for _, id := range []*int32{&n.waiting, &n.refused, &n.spare, &n.sums, &n.timed, &n.loose} {
@@ -325,6 +316,45 @@ func (l *lists) id(list []byte) int32 {
 	return id
 }
 
+// byClass returns a list of ranks with those of the first class first.
+func (l *lists) byClass(list int32) string {
+	if l.class == nil || list == 0 {
+		return l.at[list]
+	}
+	return l.sort(list).byClass
+}
+
+// numbers returns what is the same of two lists of ranks if they have as many of each class.
+func (l *lists) numbers(list int32) int32 {
+	if l.class == nil || list == 0 {
+		return int32(len(l.at[list]))
+	}
+	return l.sort(list).numbers
+}
+
+// sort returns a list of ranks, which is not empty, class by class.
+func (l *lists) sort(list int32) *sortedList {
+	for len(l.sorted) <= int(list) {
+		l.sorted = append(l.sorted, sortedList{})
+	}
+	s := &l.sorted[list]
+	if s.numbers != 0 {
+		return s
+	}
+	at := l.at[list]
+	var classes [classCap][]byte
+	for k := range len(at) / 4 {
+		c := l.class(indexAt(at, k))
+		classes[c] = append(classes[c], at[4*k:4*k+4]...)
+	}
+	var numbers []byte
+	for _, c := range classes {
+		numbers = appendIndex(numbers, int32(len(c)/4))
+	}
+	*s = sortedList{string(bytes.Join(classes[:], nil)), l.id(numbers)}
+	return s
+}
+
 // with returns the ascending list with v added.
 func (l *lists) with(list, v int32) int32 {
 	key := [2]int32{list, v}
@@ -335,9 +365,8 @@ func (l *lists) with(list, v int32) int32 {
 		for k > 0 && indexAt(at, k-1) > v {
 			k--
 		}
-		out := append(make([]byte, 0, len(at)+4), at[:4*k]...)
-		out = append(out, byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
-		id = l.id(append(out, at[4*k:]...))
+		l.buf = append(appendIndex(append(l.buf[:0], at[:4*k]...), v), at[4*k:]...)
+		id = l.id(l.buf)
 		l.added[key] = id
 	}
 	return id
@@ -345,7 +374,8 @@ func (l *lists) with(list, v int32) int32 {
 
 // then returns the list with v at its end.
 func (l *lists) then(list, v int32) int32 {
-	return l.id(append([]byte(l.at[list]), byte(v>>24), byte(v>>16), byte(v>>8), byte(v)))
+	l.buf = appendIndex(append(l.buf[:0], l.at[list]...), v)
+	return l.id(l.buf)
 }
 
 // without returns the list without its element k.
@@ -354,7 +384,8 @@ func (l *lists) without(list int32, k int) int32 {
 	id, ok := l.less[key]
 	if !ok {
 		at := l.at[list]
-		id = l.id([]byte(at[:4*k] + at[4*k+4:]))
+		l.buf = append(append(l.buf[:0], at[:4*k]...), at[4*k+4:]...)
+		id = l.id(l.buf)
 		l.less[key] = id
 	}
 	return id
@@ -362,27 +393,29 @@ func (l *lists) without(list int32, k int) int32 {
 
 // more returns the list of n numbers with its element k changed by d. One of zeros is empty.
 func (l *lists) more(list int32, n, k int, d int32) int32 {
-	out := []byte(l.at[list])
-	if len(out) == 0 {
-		out = make([]byte, 4*n)
+	old := l.at[list]
+	l.buf = l.buf[:0]
+	for i := range n {
+		v := int32(0)
+		if old != "" {
+			v = indexAt(old, i)
+		}
+		if i == k {
+			v += d
+		}
+		l.buf = appendIndex(l.buf, v)
 	}
-	v := indexAt(string(out), k) + d
-	out[4*k], out[4*k+1], out[4*k+2], out[4*k+3] = byte(v>>24), byte(v>>16), byte(v>>8), byte(v)
-	for _, b := range out {
+	for _, b := range l.buf {
 		if b != 0 {
-			return l.id(out)
+			return l.id(l.buf)
 		}
 	}
 	return 0
 }
 
-// vector returns the elements of a list.
-func (l *lists) vector(list int32) []int32 {
-	out := make([]int32, len(l.at[list])/4)
-	for k := range out {
-		out[k] = indexAt(l.at[list], k)
-	}
-	return out
+// appendIndex appends an element to a list.
+func appendIndex(list []byte, v int32) []byte {
+	return append(list, byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
 }
 
 // indexAt returns element k of a list.

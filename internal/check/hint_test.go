@@ -1,6 +1,7 @@
 package check
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -87,5 +88,35 @@ func TestHintOfRefreshedWindow(t *testing.T) {
 				t.Errorf("%s: got %v, hint %q, error %v, want fail, hint %q", spec, j.Verdict, j.Hint, err, want)
 			}
 		}
+	}
+}
+
+// TestHintsAreShort: the searches for a guess end early, also those of many phases at once.
+func TestHintsAreShort(t *testing.T) {
+	limit, err := reference.Parse("fixed-window,rate=60/1m,align=unknown")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(3, 1))
+	tl := &timeline.Timeline{}
+	for i := range 48 {
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1 + r.Int64N(6)}, Sent: time.Duration(2 * i), Answered: true, Outcome: timeline.Denied}
+		if r.IntN(3) > 0 {
+			o.Outcome = timeline.Allowed
+		}
+		o.FirstByte = o.Sent + time.Duration(r.Int64N(30))
+		if r.IntN(5) == 0 {
+			o.Answered, o.Outcome = false, timeline.Unknown
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	c := newCase(tl, limit, Options{SkipMeasure: true})
+	c.quick = true
+	box, _ := phasesOf(limit[0], tl.Header)
+	s := c.newSearch(&group{parts: c.parts[0].histories})
+	steps, wide := s.steps, s.wide
+	s.refute(box)
+	if steps, wide = s.steps-steps, s.wide-wide; steps > 2*hintSteps || wide > 2*hintSteps || wide < hintSteps {
+		t.Errorf("%d and %d decisions were tried, want no more than %d, and of many phases as many as may be", steps, wide, hintSteps)
 	}
 }

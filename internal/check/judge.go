@@ -205,10 +205,7 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 	for _, p := range parts {
 		g.parts = append(g.parts, p.histories[0])
 	}
-	s := &search{policy: c.limit[0], mode: c.o.Conformance, group: g, quick: c.boundsOnly}
-	if c.quick {
-		s.steps = stepBudget - hintSteps
-	}
+	s := c.newSearch(g)
 	found, refuted := s.refute(box)
 	denials := slices.ContainsFunc(found, func(r refutation) bool { return r.kind != OverAdmission })
 	if refuted && denials && c.o.Shared { // they prove nothing: perhaps the admissions do alone
@@ -234,6 +231,15 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 	if refuted && box.from == box.to && !ranged(c.limit[0]) {
 		c.addOtherSide(parts, box)
 	}
+}
+
+// newSearch returns the search of a group's phases: a short one where only the verdict is asked for.
+func (c *caseFile) newSearch(g *group) *search {
+	s := &search{policy: c.limit[0], mode: c.o.Conformance, group: g, quick: c.boundsOnly}
+	if c.quick {
+		s.steps, s.wide = stepBudget-hintSteps, stepBudget-hintSteps
+	}
+	return s
 }
 
 // addOtherSide completes the findings where the phase is known: every partition is judged, and one that breaks both

@@ -12,11 +12,16 @@ type memoryState struct {
 }
 
 func (m memoryState) clone() memoryState {
-	m.zone = m.zone.clone()
-	if len(m.counts) > 0 {
-		m.counts = append([]int64(nil), m.counts...)
-	}
+	m, _ = m.into(nil)
 	return m
+}
+
+// into is clone, into memory that is used again where it is large enough. It returns that memory, too.
+func (m memoryState) into(memory []int64) (memoryState, []int64) {
+	n := len(m.zone.at)
+	memory = append(append(memory[:0], m.zone.at...), m.counts...)
+	m.zone.at, m.counts = memory[:n:n], memory[n:]
+	return m, memory
 }
 
 // count returns the model's count k, which may be changed.
