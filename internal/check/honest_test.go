@@ -150,6 +150,11 @@ func randomPolicy(r *rand.Rand) string {
 // honestTraffic returns what lim answers to up to 150 requests of one or two partitions: bursts, even flow and silences,
 // answered within nothing up to several windows, a few of the answers lost.
 func honestTraffic(r *rand.Rand, lim reference.Limiter, limit reference.Limit) *timeline.Timeline {
+	return trafficBy(r, lim, limit, func(at time.Duration) time.Duration { return at })
+}
+
+// trafficBy is honestTraffic of a limiter by whose clock an instant is what reads returns, which does not decrease.
+func trafficBy(r *rand.Rand, lim reference.Limiter, limit reference.Limit, reads func(time.Duration) time.Duration) *timeline.Timeline {
 	type request struct {
 		s, d, e time.Duration
 		o       timeline.Observation
@@ -186,9 +191,9 @@ func honestTraffic(r *rand.Rand, lim reference.Limiter, limit reference.Limit) *
 		if !ok {
 			state = lim.Init()
 		}
-		state, held[q.o.Partition] = completeUntil(lim, state, held[q.o.Partition], q.d)
+		state, held[q.o.Partition] = completeUntil(lim, state, held[q.o.Partition], reads(q.d))
 		var d reference.Decision
-		state, d = lim.Step(state, q.d, q.o.Cost)
+		state, d = lim.Step(state, reads(q.d), q.o.Cost)
 		states[q.o.Partition] = state
 		q.o.Outcome = timeline.Denied
 		if d.Allow {

@@ -29,6 +29,8 @@ type piecePlan struct {
 	// memory is how long what came before a piece may explain a denial, reach how long a span of admissions is judged at least,
 	// both in nanoseconds.
 	memory, reach int64
+	// low: a bucket may be created with less than it holds, so that every witness has the requests that may have created it.
+	low bool
 	// full is how many units that are in use for ever explain every denial.
 	full int64
 	// kinds are those of the histories.
@@ -72,6 +74,8 @@ func newPiecePlan(h timeline.Header, limit reference.Limit, o Options) *piecePla
 		w.memory, w.reach = max(w.memory, recalls(p)), max(w.reach, recalls(p), reaches(p))
 		_, loose := p.Ends()
 		w.full = max(w.full, loose.Full())
+		least, _ := p.StartLevels()
+		w.low = w.low || least < p.Full()
 		if k := (kind{widen(h, p.Tick, p.TickSet), stayOf(p)}); !slices.Contains(w.kinds, k) {
 			w.kinds = append(w.kinds, k)
 		}

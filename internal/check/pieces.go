@@ -164,6 +164,10 @@ func (x *pieces) judge(obs []timeline.Observation, until int64, end time.Duratio
 	if x.histories = pc.p.histories; pc.p.unjudged != "" {
 		return
 	}
+	if !x.judged && x.plan.low {
+		h := pc.p.histories[0]
+		x.remember(pc, &breach{events: h.before(h.firstEnd()).all})
+	}
 	x.judged = true
 	if x.plan.bound != nil {
 		x.sides(pc)

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,7 +38,8 @@ func (s sentence) over(f Finding, br *breach) string {
 	if len(br.events) == 1 && br.events[0].cost > s.pol.Full() {
 		return fmt.Sprintf("request #%d of cost %d was allowed; a full start admits %d", s.lastAllowed(), br.seen, s.pol.Full())
 	}
-	what := s.units(br.seen) + " allowed within " + seconds(f.To-f.From) + s.widened(f, br)
+	within := s.within(f, br)
+	what := s.units(br.seen) + " allowed within " + seconds(within) + s.widened(within, br)
 	if s.pol.Count == reference.CountAll {
 		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were counted before it", s.lastAllowed(), br.seen-1, br.bound)
 	}
@@ -62,6 +64,20 @@ func (s sentence) over(f Finding, br *breach) string {
 	default:
 		return fmt.Sprintf("%s; at most %s are possible", what, s.bucket(br))
 	}
+}
+
+// within is how long the admissions of a breach took; the witness may have others, that placed or created what they met. Where not all
+// were kept that is the span of the finding.
+func (s sentence) within(f Finding, br *breach) time.Duration {
+	if len(br.events) == 0 {
+		return f.To - f.From
+	}
+	in := map[int]bool{}
+	for _, ev := range br.events {
+		in[ev.seq] = true
+	}
+	from, to := reach(slices.DeleteFunc(slices.Clone(s.witness), func(o timeline.Observation) bool { return !in[o.Seq] }), s.end)
+	return to - from
 }
 
 // bucket: 100 + floor(10/s * 0.930 s) = 109. The first number is what may be there when the span begins: the burst, what a
@@ -101,17 +117,24 @@ func (s sentence) inUse() string {
 
 // together: no order and no decision times explain these 7 requests within 0.020 s together: 4 allowed, 3 denied.
 func (s sentence) together(f Finding, open bool) string {
-	none := "no order and no decision times"
-	if open {
+	none, too := "no order and no decision times", ""
+	switch {
+	case s.others > 0:
+		none = "no phase that all partitions share, no order and no decision times"
+		too = ", with what is found of another one"
+		if s.others > 1 {
+			too = fmt.Sprintf(", with what is found of %d others", s.others)
+		}
+	case open:
 		none = "no phase of the windows, no order and no decision times"
 	}
 	allowed, denied := s.outcomes()
 	if denied == 0 {
-		return fmt.Sprintf("%s allowed within %s; %s admit more than %d of them",
-			s.units(allowed), seconds(f.To-f.From), none, f.Bound)
+		return fmt.Sprintf("%s allowed within %s; %s admit more than %d of them%s",
+			s.units(allowed), seconds(f.To-f.From), none, f.Bound, too)
 	}
-	return fmt.Sprintf("%s explain %s within %s together: %d allowed, %d denied",
-		none, plural(int64(len(s.witness)), "request", "requests"), seconds(f.To-f.From), allowed, denied)
+	return fmt.Sprintf("%s explain %s within %s together: %d allowed, %d denied%s",
+		none, plural(int64(len(s.witness)), "request", "requests"), seconds(f.To-f.From), allowed, denied, too)
 }
 
 // outcomes adds up the units admitted and the requests denied of the witness.
@@ -162,9 +185,9 @@ func (s sentence) explains() string {
 }
 
 // widened tells by how much a span was widened in the target's favour.
-func (s sentence) widened(f Finding, br *breach) string {
+func (s sentence) widened(within time.Duration, br *breach) string {
 	w := widen(s.header, s.pol.Tick, s.pol.TickSet)
-	if w == (widening{}) || s.pol.Windowed() || br.span <= int64(f.To-f.From) {
+	if w == (widening{}) || s.pol.Windowed() || br.span <= int64(within) {
 		return ""
 	}
 	var why []string

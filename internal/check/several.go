@@ -301,16 +301,16 @@ func (c *caseFile) searchSeveral(parts []*part) {
 		s.parts, s.joint = append(s.parts, p.histories), append(s.joint, c.jointly(p))
 	}
 	found, refuted := s.refute()
+	mine, accused := make([][]*breach, len(parts)), 0
+	for _, r := range found {
+		if mine[r.part] = append(mine[r.part], r.breach); len(mine[r.part]) == 1 {
+			accused++
+		}
+	}
 	for i, p := range parts {
 		p.search = Search{Visited: s.steps, Cap: visitCap, Capped: s.capped}
-		var mine []*breach
-		for _, r := range found {
-			if r.part == i {
-				mine = append(mine, r.breach)
-			}
-		}
-		if refuted && len(mine) > 0 {
-			p.findings = []Finding{c.severalFinding(p, mine)}
+		if refuted && len(mine[i]) > 0 {
+			p.findings = []Finding{c.severalFinding(p, mine[i], accused-1)}
 		}
 	}
 }
@@ -340,8 +340,8 @@ func (c *caseFile) severalProof(p *part) *proof {
 	}}
 }
 
-// severalFinding makes a finding of what refutes all policies together.
-func (c *caseFile) severalFinding(p *part, found []*breach) Finding {
+// severalFinding makes a finding of what refutes all policies together, with what is found of others unless it does so alone.
+func (c *caseFile) severalFinding(p *part, found []*breach, others int) Finding {
 	if c.quick {
 		return Finding{Kind: NoExplanation}
 	}
@@ -352,7 +352,10 @@ func (c *caseFile) severalFinding(p *part, found []*breach) Finding {
 	if !slices.ContainsFunc(c.limit, anchored) { // whose windows begin elsewhere with less
 		_, events = c.severalProof(p).fewest(found)
 	}
+	if others > 0 && c.severalProof(p).refute(events) != nil {
+		others = 0
+	}
 	_, box := c.opened(c.limit[0])
 	one := &breach{kind: NoExplanation, events: events, span: spanOf(events), open: len(found) > 1}
-	return c.describe(p, []*breach{one}, events, c.limit[0], box, 0)
+	return c.describe(p, []*breach{one}, events, c.limit[0], box, others)
 }

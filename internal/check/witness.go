@@ -111,7 +111,7 @@ func (c *caseFile) describe(p *part, found []*breach, events []event, pol refere
 		}
 	}
 	s := sentence{pol: pol, header: c.tl.Header, witness: witness, end: time.Duration(c.end), others: others}
-	if several {
+	if several && len(c.limit) == 1 {
 		f.Text = s.phases(f, box)
 	} else {
 		f.Text = s.print(f, found[0])

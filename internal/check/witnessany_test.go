@@ -1,0 +1,85 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestWitnessesOfAnyLimitFail records limiters of random SPECs that answered a few requests wrongly. The witness of a finding that
+// tells of one partition fails alone, those of findings that tell of each other fail together; of the whole and of streams.
+func TestWitnessesOfAnyLimitFail(t *testing.T) {
+	rounds, seeds := soakRounds(150, 2000)
+	failed, shared := 0, 0
+	for round := range rounds * seeds {
+		r := rand.New(rand.NewPCG(soakSeed+5, uint64(round)))
+		text := randomSPEC(r)
+		limit, err := reference.Parse(text)
+		if err != nil {
+			continue // keys that do not go together
+		}
+		lim, err := reference.NewLimit(knownLimit(r, limit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tl := honestTraffic(r, lim, limit)
+		for range 1 + r.IntN(3) {
+			answerWrongly(&tl.Observations[r.IntN(len(tl.Observations))])
+		}
+		var j *Judgement
+		if r.IntN(2) == 0 {
+			caps := everything(r)
+			caps.last = 1 << 16 // what was not kept is told in numbers alone
+			j = streamed(t, tl, limit, Options{SkipMeasure: true}, caps)
+		} else if j, err = Judge(tl, limit, Options{SkipMeasure: true}); err != nil {
+			t.Fatal(err)
+		}
+		if j.Verdict != Fail {
+			continue
+		}
+		failed++
+		where := fmt.Sprintf("round %d, %s", round, text)
+		var together []int
+		for _, p := range j.Partitions {
+			for _, f := range p.Findings {
+				if strings.Contains(f.Text, "all partitions share") {
+					together = append(together, f.Observations...)
+					continue
+				}
+				failsAlone(t, where, tl, limit, f.Observations)
+			}
+		}
+		if slices.Sort(together); len(together) > 0 {
+			shared++
+			failsAlone(t, where+", together", tl, limit, together)
+		}
+	}
+	t.Logf("%d fail, %d by several partitions", failed, shared)
+	if failed < rounds*seeds/3 || shared == 0 && !testing.Short() {
+		t.Errorf("%d fail, %d by several partitions: too few to tell of %d", failed, shared, rounds*seeds)
+	}
+}
+
+// answerWrongly turns an admission into a denial, and a denial into an admission.
+func answerWrongly(o *timeline.Observation) {
+	switch o.Outcome {
+	case timeline.Allowed:
+		o.Outcome = timeline.Denied
+	case timeline.Denied:
+		o.Outcome = timeline.Allowed
+	}
+}
+
+// failsAlone judges the observations with the given numbers, which ascend.
+func failsAlone(t *testing.T, where string, tl *timeline.Timeline, limit reference.Limit, seqs []int) {
+	t.Helper()
+	j, err := Judge(alone(tl, seqs), limit, Options{SkipMeasure: true})
+	if err != nil || j.Verdict != Fail {
+		t.Errorf("%s: the witness %v alone: got %v, %v", where, seqs, j.Verdict, err)
+	}
+}
