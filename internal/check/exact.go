@@ -10,7 +10,7 @@ import (
 // of equal cost and outcome are interchangeable, so that few orders need to be tried:
 //
 //   - of the admissions of one cost that wait for their decision, the one whose interval ends first may as well be decided
-//     first; between costs the search branches;
+//     first, unless a queue that is forgotten lets a later one through before it; between costs the search branches;
 //   - a denial changes nothing, so all that wait may as well be decided as soon as the limiter would deny one of their cost,
 //     and the dearer ones with them; where denied requests are counted, they too are decided in the order of their ends.
 //
@@ -35,6 +35,8 @@ type exact struct {
 	*flights
 	kind  []int8
 	kinds int
+	// overtaking: a queue may be forgotten while it has requests, so that a later one is let through before them.
+	overtaking bool
 	// order are the indices of all events ascending by end, rank where each is in it: what waits is kept by rank.
 	order, rank []int32
 	// begun has, for each denial that was sent, by class, the scaled instant by which it and those after it must be decided,
@@ -367,18 +369,18 @@ func (x *exact) backed(s step, m memoryState) {
 func (x *exact) asked(i int32) ask { return ask{x.h.all[i].cost, x.h.all[i].answer * x.scale} }
 
 // each calls f with the first element of each kind of a list, and where it is; where those of a kind must be complete by
-// different instants, also with those that must be before all that end first.
+// different instants, also with those that must be before all that end first; where one may overtake the others, with all.
 func (x *exact) each(list int32, f func(k int, i int32)) {
 	at := x.lists.at[list]
 	var seen uint64
 	for k := range len(at) / 4 {
 		i := x.order[indexAt(at, k)]
 		kind := uint64(1) << x.kind[i]
-		if seen&kind == 0 || x.flights != nil && x.lingers && x.sooner(at[:4*k], i) {
+		if seen&kind == 0 || x.overtaking || x.flights != nil && x.lingers && x.sooner(at[:4*k], i) {
 			f(k, i)
 		}
 		seen |= kind
-		if x.kinds == 1 && (x.flights == nil || !x.lingers) {
+		if x.kinds == 1 && !x.overtaking && (x.flights == nil || !x.lingers) {
 			return
 		}
 	}

@@ -141,6 +141,8 @@ func smallBuckets(add adder) {
 	add("queue, tick", queue, ticks)
 	add("queue of 2, starts at 1", queue, func(p *reference.Policy) { p.Queue = 2; level(1, 0)(p) })
 	add("queue of 3, one undelayed, starts at 2 to 3", queue, func(p *reference.Policy) { p.Queue, p.Undelayed = 3, 1; level(2, 3)(p) })
+	add("queue of 2, ttl", queue, func(p *reference.Policy) { p.Queue, p.TTL = 2, 7 })
+	add("queue of 3, one undelayed, ttl of 3 to 9", queue, func(p *reference.Policy) { p.Queue, p.Undelayed, p.TTL, p.TTLTo = 3, 1, 3, 9 })
 	add("queue of 3, one undelayed", queue, func(p *reference.Policy) { p.Queue, p.Undelayed = 3, 1 })
 }
 

@@ -16,11 +16,14 @@ import (
 //
 // It goes through time one nanosecond after the other with the set of all (decided requests, memory) that can be reached.
 // Three shortcuts, each plain: a node that was reached stays (time alone changes no memory); of requests alike in outcome
-// and cost the one whose interval ends first is decided first (exchange them where it was not); where denials never change
-// the memory, but for its first request, one that does not is decided as soon as it can be.
+// and cost the one whose interval ends first is decided first (exchange them where it was not, unless a queue that forgets may
+// let the one that is decided later through first); where denials never change the memory, but for its first request, one that
+// does not is decided as soon as it can be.
 type oracle struct {
 	m    machine
 	reqs []request
+	// overtaking: a queue forgets.
+	overtaking bool
 	// nodes are those reached and not dead; seen holds all of this round.
 	nodes []node
 	seen  nodeSet
@@ -183,6 +186,9 @@ func (o *oracle) answer(i int, n node, k int, reading int64) bool {
 
 // earlier tells whether a request like k, undecided and waiting at t, has an interval that ends before that of k.
 func (o *oracle) earlier(done uint16, k int, t int64) bool {
+	if o.overtaking {
+		return false
+	}
 	for j, r := range o.reqs {
 		if done&(1<<j) == 0 && r.s <= t && r.outcome == o.reqs[k].outcome && r.cost == o.reqs[k].cost &&
 			(r.e < o.reqs[k].e || r.e == o.reqs[k].e && j < k) {
@@ -271,7 +277,7 @@ func feasible(t *testing.T, tl *timeline.Timeline, limit ...reference.Policy) bo
 	for _, p := range tl.ByPartition() {
 		parts = append(parts, requestsOf(p.Observations, tl.End(), int64(tl.Header.ClockError)))
 	}
-	var o oracle
+	o := oracle{overtaking: forgetsQueue(limit)}
 	each := func(parts [][]request) bool {
 		return slices.ContainsFunc(machines, func(m machine) bool {
 			return !slices.ContainsFunc(parts, func(reqs []request) bool { return !o.explains(m, reqs) })
@@ -286,6 +292,11 @@ func feasible(t *testing.T, tl *timeline.Timeline, limit ...reference.Policy) bo
 		}
 	}
 	return true
+}
+
+// forgetsQueue tells whether any policy is a queue that is forgotten.
+func forgetsQueue(limit reference.Limit) bool {
+	return slices.ContainsFunc(limit, func(p reference.Policy) bool { return p.Algorithm == reference.LeakyBucketQueue && p.TTL > 0 })
 }
 
 // plain is the oracle without any shortcut, over internal/reference: it tries every order and every time.
@@ -360,7 +371,7 @@ func TestOracleAgreesWithThePlainOne(t *testing.T) {
 				}
 				tl := randomHistory(r, lim, shape{requests: 3 + r.IntN(3), gap: 12, late: []int{0, 4, 16, 24}[r.IntN(4)], costs: round%3 == 0})
 				reqs := requestsOf(tl.Observations, tl.End(), 0)
-				var fast oracle
+				fast := oracle{overtaking: forgetsQueue(limit)}
 				ms := machinesOf(t, known, func(p reference.Policy) (from, to int64) { return phaseBox(p, tl.Header) })
 				got := fast.explains(ms[0], reqs)
 				exact := slices.Clone(known)

@@ -103,6 +103,7 @@ func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
 		x.gap = x.scale
 	}
 	x.lag = h.lag * x.scale
+	x.overtaking = slices.ContainsFunc(limit, func(p reference.Policy) bool { return p.Algorithm == reference.LeakyBucketQueue && p.TTL > 0 })
 	x.kind, x.kinds = x.class, len(x.costs)
 	if t, ok := x.m.(teller); ok && limit.Completes() {
 		x.flights = newFlights(t, x.h, x.scale, x.costs, x.class)
