@@ -83,7 +83,7 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 			r.box, r.stretch = box, now
 			return r
 		}
-		if br := newCounter(pol, box.from, box.to).firstDenied(now); br != nil && mode != UpperBound && pol.Ban == 0 {
+		if br := newCounter(pol, box.from, box.to).firstDenied(now); br != nil && mode != UpperBound && pol.Ban == 0 && pol.TTL == 0 {
 			r.found, r.box, r.stretch = []*breach{br}, box, now
 			return r
 		}

@@ -45,7 +45,7 @@ func (c *caseFile) sharedPhases() bool {
 func (c *caseFile) boundSeveral(p *part) {
 	for i, pol := range c.limit {
 		open, box := c.opened(pol)
-		if br := newBound(open, box.from, box.to).over(p.histories[i]); br != nil && c.o.Conformance != LowerBound {
+		if br := newBoundAmong(open, box.from, box.to).over(p.histories[i]); br != nil && c.o.Conformance != LowerBound {
 			c.complete(p, br)
 			p.findings = append(p.findings, c.findingOf(p, []*breach{br}, pol, box))
 		}
@@ -62,7 +62,7 @@ func (c *caseFile) boundSeveral(p *part) {
 	for i := range limit {
 		limit[i], boxes[i] = c.opened(limit[i])
 	}
-	br := underBreach(p.histories[last], newBound(limit[last], boxes[last].from, boxes[last].to), p.histories[last].denial(unexplained[0]))
+	br := underBreach(p.histories[last], newBoundAmong(limit[last], boxes[last].from, boxes[last].to), p.histories[last].denial(unexplained[0]))
 	br.events = c.underSeveral(p.histories, boxes, unexplained[0]).events
 	c.complete(p, br)
 	p.findings = append(p.findings, c.findingOf(p, []*breach{br}, c.limit[last], boxes[last]))
@@ -94,7 +94,17 @@ func (c *caseFile) boundOf(pol reference.Policy, box phases) bound {
 	if anchored(pol) {
 		pol, box = c.opened(pol)
 	}
-	return newBound(pol, box.from, box.to)
+	return newBoundAmong(pol, box.from, box.to)
+}
+
+// newBoundAmong returns the bound of one of several policies: a denied request that it counts may have opened a window, as another
+// policy may have denied it.
+func newBoundAmong(pol reference.Policy, from, to int64) bound {
+	b := newBound(pol, from, to)
+	if pol.Count == reference.CountAll {
+		return openedByAll(b)
+	}
+	return b
 }
 
 // unexplainedSeveral returns the numbers of the denials that none of the policies can explain, but for one that is left out,
@@ -111,7 +121,7 @@ func (c *caseFile) unexplainedSeveral(histories []*history, except int, boxes []
 			box = boxes[i]
 		}
 		var mine []int
-		for _, j := range unexplainedBy(histories[i], newBound(open, box.from, box.to)) {
+		for _, j := range unexplainedBy(histories[i], newBoundAmong(open, box.from, box.to)) {
 			mine = append(mine, histories[i].denied[j].seq)
 		}
 		slices.Sort(mine)
