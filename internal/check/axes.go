@@ -77,7 +77,7 @@ func (x expiring) over(h *history) *breach {
 		for ; begin < len(h.all) && max(latest, h.all[begin].e) < from; begin++ {
 			latest = max(latest, h.all[begin].e)
 		}
-		lively := &history{}
+		lively := &history{placed: h.placed}
 		for _, ev := range h.all[begin:] {
 			if ev.s >= f.from {
 				break

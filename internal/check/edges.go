@@ -20,6 +20,8 @@ type edges struct {
 	drop bool
 	// opened: a request opens a window, so that one that is missing displaces all that follow.
 	opened bool
+	// placed: how the windows of such a limiter lie at `from` is known.
+	placed bool
 }
 
 // edgesOf returns the edges of a recording for a limit, or nil if it has none. What the clocks leave open is outside.
@@ -36,7 +38,7 @@ func edgesOf(h timeline.Header, limit reference.Limit) *edges {
 	}
 	for _, p := range limit {
 		e.memory = max(e.memory, newBound(p, 0, 0).memory())
-		e.drop = e.drop && (p.Count == "" || p.Count == reference.CountAdmitted) && p.Ban == 0
+		e.drop = e.drop && changesNothing(p)
 		e.opened = e.opened || p.Windowed() && p.Align == reference.AlignFirst
 	}
 	return e
@@ -46,7 +48,10 @@ func edgesOf(h timeline.Header, limit reference.Limit) *edges {
 // change all.
 func (e *edges) trim(all []event) []event {
 	if e.opened {
-		all = e.inside(all[e.forgotten(all):])
+		if !e.placed {
+			all = all[e.forgotten(all):]
+		}
+		all = e.inside(all)
 	}
 	for i := range all {
 		ev := &all[i]
@@ -70,7 +75,7 @@ func (e *edges) trim(all []event) []event {
 // proves notes in ev since when no request is missing, and tells whether it can prove anything: a denial that a missing
 // request may explain does not.
 func (e *edges) proves(ev *event) bool {
-	early := !e.opened && e.from > 0 && ev.s-e.memory <= e.from
+	early := (!e.opened || e.placed) && e.from > 0 && ev.s-e.memory <= e.from
 	ev.from = e.from
 	return ev.outcome != timeline.Denied || !early && ev.e <= e.until
 }

@@ -43,17 +43,21 @@ type opening struct{ from, to int64 }
 // been admitted open windows; the first of them all opens window 0. The list ends when no later window is certain.
 func (f first) openings(h *history) []opening {
 	openers, ends := f.openers(h)
-	if len(openers) == 0 {
-		return nil
-	}
-	var out []opening
-	o := opening{openers[0].s, maxTime}
-	if len(h.admittedByEnd) > 0 { // only a sure admission bounds an opening from above
-		o.to = h.admitted[h.admittedByEnd[0]].e
-	}
 	w := opener{openers: openers, ends: ends, admitted: h.admitted}
-	for len(out) < len(openers) { // every window is opened by a request of its own
-		out = append(out, o)
+	var out []opening
+	switch {
+	case h.placed != nil:
+		out = h.placed.openings(&w, f.sizeTo)
+	case len(openers) == 0:
+		return nil
+	default:
+		out = []opening{{openers[0].s, maxTime}}
+		if len(h.admittedByEnd) > 0 { // only a sure admission bounds an opening from above
+			out[0].to = h.admitted[h.admittedByEnd[0]].e
+		}
+	}
+	for range openers { // every window is opened by a request of its own
+		o := out[len(out)-1]
 		lowest := w.earliestDecision(o.from + f.size)
 		if lowest == maxTime {
 			break
@@ -62,7 +66,7 @@ func (f first) openings(h *history) []opening {
 		if o.to < maxTime {
 			highest = w.earliestEnd(o.to + f.sizeTo)
 		}
-		o = opening{lowest, highest}
+		out = append(out, opening{lowest, highest})
 	}
 	return out
 }
@@ -110,8 +114,11 @@ func (f first) over(h *history) *breach {
 	if br := tooDear(h, f.quota); br != nil {
 		return br
 	}
-	open := f.openings(h)
-	return overfull(h.admitted, func() func(int) seat { return f.seats(h.admitted, open) }, f.quota)
+	open, admitted := f.openings(h), h.admitted
+	if h.placed != nil { // what may have been decided before may lie in an earlier window
+		admitted = admitted[startingBefore(admitted, h.placed.since):]
+	}
+	return overfull(admitted, func() func(int) seat { return f.seats(admitted, open) }, f.quota)
 }
 
 // seats returns the seats of events, ascending by start, of which none ends before the first window begins.
@@ -126,7 +133,7 @@ func (f first) seats(evs []event, open []opening) func(i int) seat {
 		for hi < len(open) && open[hi].from <= ev.e {
 			hi++
 		}
-		for open[hi-1].from > ev.e {
+		for hi > 1 && open[hi-1].from > ev.e {
 			hi--
 		}
 		return seat{int64(min(lo, hi-1)), int64(hi - 1), ev.cost, ev.e}

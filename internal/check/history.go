@@ -51,6 +51,8 @@ type history struct {
 	either []event
 	// level is what came before has left in use of a bucket; nil where that is not known.
 	level *level
+	// placed is what came before of windows that requests place; nil where nothing did.
+	placed *placement
 }
 
 // ending is the end of an interval and the cost that ends there.

@@ -31,12 +31,16 @@ type piecePlan struct {
 	memory, reach int64
 	// low: a bucket may be created with less than it holds, so that every witness has the requests that may have created it.
 	low bool
+	// silence is how long one lasts after which nothing of what came before matters, in nanoseconds.
+	silence int64
 	// full is how many units that are in use for ever explain every denial.
 	full int64
 	// kinds are those of the histories.
 	kinds []kind
-	// sweeps bound the admissions of a whole recording, for buckets, whose spans may be long.
+	// sweeps bound the admissions of a whole recording, for buckets, whose spans may be long, and for windows that requests place;
+	// swept: those of the only policy leave nothing to ask of admissions.
 	sweeps []*watchPlan
+	swept  bool
 	// size is the least number of observations of a piece; small that where there are many partitions.
 	size, small int
 	// shared: the regions that survive are those of all partitions.
@@ -61,10 +65,10 @@ const (
 	keptWitness = 1 << 16
 )
 
-// newPiecePlan returns nil for a limit that no piece but the first can be judged under, as its windows are placed by the requests
-// that open them.
+// newPiecePlan returns nil for a limit that no piece but the first can be judged under, as its windows follow each other from the
+// request that opened the first of them.
 func newPiecePlan(h timeline.Header, limit reference.Limit, o Options) *piecePlan {
-	if slices.ContainsFunc(limit, func(p reference.Policy) bool { return p.Windowed() && p.Align == reference.AlignFirst }) {
+	if len(limit) == 1 && anchored(limit[0]) {
 		return nil
 	}
 	c := newCase(&timeline.Timeline{Header: h}, limit, o)
@@ -72,6 +76,7 @@ func newPiecePlan(h timeline.Header, limit reference.Limit, o Options) *piecePla
 	w := &piecePlan{c: c, whole: c.wholeRegion(), size: pieceSize, small: smallPiece}
 	for _, p := range c.limit {
 		w.memory, w.reach = max(w.memory, recalls(p)), max(w.reach, recalls(p), reaches(p))
+		w.silence = max(w.silence, newBound(p, 0, 0).memory())
 		_, loose := p.Ends()
 		w.full = max(w.full, loose.Full())
 		least, _ := p.StartLevels()
@@ -79,7 +84,8 @@ func newPiecePlan(h timeline.Header, limit reference.Limit, o Options) *piecePla
 		if k := (kind{widen(h, p.Tick, p.TickSet), stayOf(p)}); !slices.Contains(w.kinds, k) {
 			w.kinds = append(w.kinds, k)
 		}
-		if s := sweepPlan(h, p, o); s != nil {
+		if s := sweepPlan(h, p, len(c.limit) > 1, o); s != nil {
+			w.swept = w.swept || p.TTL == 0 && !(p.Refreshes() && p.Count == reference.CountAll)
 			w.sweeps = append(w.sweeps, s)
 		}
 		if !wholeRate(p) && (ranged(p) || p.Completes()) {
@@ -117,20 +123,47 @@ func reaches(p reference.Policy) int64 {
 	return 2 * recalls(p)
 }
 
-// sweepPlan returns the plan of a sweep over all admissions under the loosest bucket of a policy, or nil where it is none, or is
-// known to be created at a low level, or where a denial inside a ban may not be seen. An overloaded bucket is never full: only spans from when it was show that it gave too much.
-func sweepPlan(h timeline.Header, p reference.Policy, o Options) *watchPlan {
+// sweepPlan returns the plan of a sweep over all admissions under the loosest bucket of a policy, or windows that requests place, or
+// nil where it has neither, or is known to be created at a low level, or where a denial inside a ban may not be seen, or where
+// a partition may be forgotten and its windows placed anew. An overloaded bucket is never full: only spans from when it was show that
+// it gave too much; and of windows that requests place the more is known the more of them are full.
+func sweepPlan(h timeline.Header, p reference.Policy, several bool, o Options) *watchPlan {
 	switch p.Algorithm {
-	case reference.SlidingWindowLog, reference.FixedWindow, reference.SlidingWindowCounter, reference.Concurrency:
+	case reference.SlidingWindowLog, reference.SlidingWindowCounter, reference.Concurrency:
 		return nil
+	case reference.FixedWindow:
+		if !needsPlacement(p) || p.TTL > 0 || h.CompleteFrom != 0 || h.CompleteUntil != 0 {
+			return nil
+		}
 	}
 	if remembersStart(p) || p.TTL > 0 && p.Ban > 0 || p.Completes() || o.Conformance == LowerBound {
 		return nil
 	}
+	ranged := ranged(p)
 	_, p = p.Ends()
+	bd := newBound(p, 0, 0)
 	p.Count, p.Ban, p.BanTo, p.TTLTo, o.Conformance = reference.CountAdmitted, 0, 0, 0, UpperBound
 	limit := reference.Limit{p}
-	return watchPlanOf(h, p, o, phases{}, edgesOf(h, limit))
+	w := watchPlanOf(h, p, o, phases{}, edgesOf(h, limit))
+	if needsPlacement(p) {
+		w.bound = loosest(bd)
+	}
+	if f, ok := w.bound.(first); ok && (several || ranged) {
+		f.others = f.others || f.all // as may what another policy, or one with a smaller quota, denied
+		w.bound = f
+	}
+	return w
+}
+
+// loosest returns the bound of the admissions of a policy, without what wraps it.
+func loosest(b bound) bound {
+	switch in := b.(type) {
+	case sided:
+		return loosest(in.loose)
+	case banned:
+		return loosest(in.bound)
+	}
+	return b
 }
 
 // sized sets the sizes of the pieces, and shares what survives where all partitions have the same phase.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -31,6 +30,8 @@ type pieces struct {
 	// levels are those of the policies at `from`, histories those of the last piece.
 	levels    []*level
 	histories []*history
+	// placements are what came before `from` of the windows that requests place, for each policy; nil where that is not known.
+	placements []*placement
 	// upper are those of plan.upper.
 	upper *pieces
 	// kept are the observations and events of what refuted the regions that fell, by number.
@@ -55,7 +56,7 @@ func newPieces(plan *piecePlan, name string, crowded bool) *pieces {
 	for _, s := range plan.sweeps {
 		x.sweeps = append(x.sweeps, newWatch(s, name))
 	}
-	x.over = plan.c.o.Conformance == LowerBound || len(x.sweeps) > 0 && plan.c.limit[0].TTL == 0
+	x.over = plan.c.o.Conformance == LowerBound || plan.swept
 	x.under = plan.c.o.Conformance == UpperBound
 	if plan.upper != nil {
 		x.upper = newPieces(plan.upper, name, crowded)
@@ -134,9 +135,10 @@ func (x *pieces) finish(end time.Duration) {
 
 // edges returns those of a piece that ends at an instant, beside those of the recording.
 func (x *pieces) edges(until int64) *edges {
-	e := &edges{from: x.from, until: until, memory: x.plan.memory, drop: true}
+	e := &edges{from: x.from, until: until, memory: x.plan.memory, drop: true, placed: x.from > 0 && x.placements != nil}
 	for _, p := range x.plan.c.limit {
-		e.drop = e.drop && (p.Count == "" || p.Count == reference.CountAdmitted) && p.Ban == 0
+		e.drop = e.drop && changesNothing(p)
+		e.opened = e.opened || needsPlacement(p)
 	}
 	if own := x.plan.c.edges; own != nil {
 		e.until = min(e.until, own.until)
@@ -144,6 +146,9 @@ func (x *pieces) edges(until int64) *edges {
 			e.from = max(own.from, x.from)
 			e.memory = max(latest-e.from, 0)
 		}
+	}
+	if e.opened && !e.placed { // then only a silence helps, after which nothing is in flight either
+		e.memory = max(e.memory, x.plan.silence)
 	}
 	return e
 }
@@ -158,6 +163,13 @@ func (x *pieces) judge(obs []timeline.Observation, until int64, end time.Duratio
 		if l != nil {
 			h := *pc.p.histories[i]
 			h.level = l
+			pc.p.histories[i] = &h
+		}
+	}
+	for i, w := range x.placements {
+		if w != nil {
+			h := *pc.p.histories[i]
+			h.placed = w
 			pc.p.histories[i] = &h
 		}
 	}
@@ -212,6 +224,8 @@ func (x *pieces) carry(obs []timeline.Observation, until int64) {
 		return
 	}
 	x.levelsAt(from)
+	x.placementsAt(from, until)
+	x.histories = nil
 	x.from = from
 	kept := tape{bytes: x.tape.bytes[:0], tapeHead: tapeHead{dones: x.tape.dones}}
 	var forever, denied int64 // the units that are in use, or counted, for ever
@@ -243,7 +257,6 @@ func (x *pieces) levelsAt(t int64) {
 			x.levels = append(x.levels, levelAt(p, x.histories[i], t))
 		}
 	}
-	x.histories = nil
 }
 
 // lasts is how long a request matters.

@@ -38,7 +38,7 @@ func (r refreshed) over(h *history) *breach {
 	if br := tooDear(h, r.quota); br != nil {
 		return br
 	}
-	from, begin, latest := minTime, 0, minTime
+	from, begin, latest := r.sureFrom(h), 0, minTime
 	for _, f := range append(silences(h.all, r.size, r.sure), phases{maxTime, maxTime}) {
 		for ; begin < len(h.all) && max(latest, h.all[begin].e) < from; begin++ {
 			latest = max(latest, h.all[begin].e)
@@ -58,6 +58,21 @@ func (r refreshed) over(h *history) *breach {
 		from = f.to
 	}
 	return nil
+}
+
+// sureFrom returns since when requests may be in one window: from the beginning; but if what is counted need not start a window anew,
+// from when a request surely has, as the window before may have ended until then.
+func (r refreshed) sureFrom(h *history) int64 {
+	if h.placed == nil || !r.all || r.every {
+		return minTime
+	}
+	from := maxTime
+	for _, ev := range h.all {
+		if ev.s >= h.placed.since && r.sure(ev) {
+			from = min(from, ev.e)
+		}
+	}
+	return from
 }
 
 // overOpen: of what is surely in one window the admissions are at most the quota, or where denied requests count, what surely
@@ -112,28 +127,49 @@ type refreshedMeter struct {
 }
 
 func (r refreshed) usage(h *history) meter {
-	return &refreshedMeter{refreshed: r, starts: h.counted(r.all || r.every), until: minTime}
+	m := &refreshedMeter{refreshed: r, starts: h.counted(r.all || r.every), until: minTime}
+	if h.placed != nil {
+		m.units, m.until = h.placed.units, h.placed.until
+	}
+	return m
 }
 
 func (m *refreshedMeter) unit() int64 { return 1 }
 
 func (m *refreshedMeter) excess(t int64) int64 {
 	for ; m.i < len(m.starts) && m.starts[m.i].s <= t; m.i++ {
-		ev := m.starts[m.i]
-		if ev.s >= m.until+m.sizeTo {
-			m.units = 0
-		}
-		if m.all || ev.outcome != timeline.Denied {
-			m.units += ev.cost
-		}
-		if m.all || m.may(ev) {
-			m.until = max(m.until, ev.e)
-		}
+		m.take(&m.starts[m.i])
 	}
 	if t >= m.until+m.sizeTo {
 		return 1 - m.quota // no window can be open
 	}
 	return m.units - m.quota + 1
+}
+
+// take takes the next request, and tells whether it comes after a certain silence.
+func (m *refreshedMeter) take(ev *event) (anew bool) {
+	if anew = ev.s >= m.until+m.sizeTo; anew {
+		m.units = 0
+	}
+	m.units += m.charge(ev)
+	m.until = max(m.until, m.renewed(ev))
+	return anew
+}
+
+// charge returns the units that a request may have been counted with.
+func (m *refreshedMeter) charge(ev *event) int64 {
+	if m.all || ev.outcome != timeline.Denied {
+		return ev.cost
+	}
+	return 0
+}
+
+// renewed returns until when a request may have started the window anew, minTime if it did not.
+func (m *refreshedMeter) renewed(ev *event) int64 {
+	if m.all || m.may(*ev) {
+		return ev.e
+	}
+	return minTime
 }
 
 // memory is how long a silence lasts after which nothing is remembered. See touching for what may count against a denial.

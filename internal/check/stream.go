@@ -31,9 +31,12 @@ import (
 //     are all kept, so that a contradiction between pieces may be missed that the whole would show; none is made up.
 //     Admissions under a bucket that is neither charged late nor forgets are bounded over the whole recording. Where phases are
 //     not known the policy is measured on the first few thousand observations.
-//   - Windows that the first request places (align=first) are watched where they are fixed and nothing else is asked (streamfirst.go).
-//     Else, and where the recording began amid traffic, they need the whole history: all observations are kept at about ten
-//     bytes, and judged partition by partition at the end.
+//   - Windows that requests place (align=first, refresh) are watched where they are fixed and nothing else is asked (streamfirst.go).
+//     Else each piece is told how they lie where it begins (placement.go), and what is counted in them is bounded over the whole
+//     recording. Where that is not known, as the recording began amid traffic or a time to live may have passed, nothing is asked
+//     until a silence after which everything begins anew.
+//   - A sliding window counter with align=first needs the whole history: all observations are kept at about ten bytes, and judged
+//     partition by partition at the end.
 //   - It gives no hint.
 type Stream struct {
 	header timeline.Header

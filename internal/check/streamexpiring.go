@@ -62,6 +62,29 @@ func (x *expiringOver) sent(ev *event) {
 	}
 }
 
+// atMost is the bound of a window that nothing ends.
+type atMost struct{ refreshed }
+
+// atMostOver counts all admissions.
+type atMostOver struct {
+	quota, units, from int64
+	begun              bool
+}
+
+func (x *atMostOver) advance(_, ended []event, _, _ int64) *alarm {
+	for i := range ended {
+		ev := &ended[i]
+		if !x.begun || ev.s < x.from {
+			x.from, x.begun = ev.s, true
+		}
+		if x.units += ev.cost; x.units > x.quota {
+			br := breach{kind: OverAdmission, seen: x.units, bound: x.quota, span: ev.e - x.from, windows: 1}
+			return &alarm{br, x.from, ev.e}
+		}
+	}
+	return nil
+}
+
 // lively returns the admissions that were sent after the last silence.
 func (x *expiringOver) lively(ended []event) []event {
 	if x.after == minTime {

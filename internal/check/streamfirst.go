@@ -31,7 +31,7 @@ const mostChain = 1 << 16
 // extend takes the events that begin before the horizon and were not taken yet, ascending by s.
 func (w *openingSweep) extend(fresh []event, horizon int64) {
 	for i := range fresh {
-		if fresh[i].outcome == timeline.Denied {
+		if fresh[i].outcome == timeline.Denied && !w.others && !(w.all && fresh[i].cost > w.quota) {
 			continue
 		}
 		w.begun++

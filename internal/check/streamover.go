@@ -32,6 +32,11 @@ func newOverSweep(b bound) overSweep {
 		return &logOver{windowLog: b}
 	case fixed:
 		return &fixedOver{fixed: b}
+	case refreshed: // which forgets its count after a silence
+		only := expiring{atMost{b}, b.size, false, false, b.banned || !b.every}
+		return &expiringOver{expiring: only, sweep: newOverSweep(only.bound), first: minTime, after: minTime}
+	case atMost:
+		return &atMostOver{quota: b.quota}
 	case first:
 		return &firstOver{openingSweep: openingSweep{first: b, after: minTime}}
 	case counter:
