@@ -1,0 +1,182 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestRightLimitersOfAnyClockAreNeverAccused is TestRightLimitersAreNeverAccused for all that a header or an option may say: clocks that
+// drift, tick or are apart, answers whose end was not seen, others that use the same partitions, one side alone. Rates and windows
+// may be declared as ranges. What is measured of a limiter that passes holds its true values.
+func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
+	rounds, seeds := soakRounds(500, 2000)
+	whole := os.Getenv("RLCHECK_SOAK") != ""
+	verdicts := map[Verdict]int{}
+	for round := range rounds * seeds {
+		r := rand.New(rand.NewPCG(soakSeed+9, uint64(round)))
+		text := rangedSPEC(r)
+		limit, err := reference.Parse(text)
+		if err != nil {
+			continue // keys that do not go together
+		}
+		known := chosen(r, limit)
+		lim, err := reference.NewLimit(known)
+		if err != nil {
+			continue // nor do those of a value in the range
+		}
+		tl := clockedTraffic(r, lim, limit)
+		if r.IntN(4) == 0 {
+			cutAmid(r, tl)
+		}
+		o := Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(5) == 0, Conformance: []Conformance{"", "", "", UpperBound, LowerBound}[r.IntN(5)]}
+		if o.Shared { // others are not seen
+			tl.Observations = slices.DeleteFunc(tl.Observations, func(timeline.Observation) bool { return r.IntN(5) == 0 })
+		}
+		where := fmt.Sprintf("round %d, %s (%s), %+v, drift %d ppm, tick %s, clocks %s apart", round, text, known, o,
+			tl.Header.DriftPPM, tl.Header.Tick, tl.Header.ClockError)
+		if s := streamed(t, tl, limit, o, everything(r)); s.Verdict == Fail {
+			t.Errorf("%s: the stream accused: %+v", where, s.Partitions)
+		}
+		if !whole && round%5 > 0 { // to search is most of the work
+			continue
+		}
+		j, err := Judge(tl, limit, o)
+		if err != nil {
+			t.Fatalf("%s: %v", where, err)
+		}
+		if verdicts[j.Verdict]++; j.Verdict == Fail {
+			t.Errorf("%s: accused: %+v%s", where, j.Partitions, small(tl, limit))
+		}
+		if j.Verdict == Pass && len(limit) == 1 && limit[0] == known[0] {
+			measuresTheTruth(t, where, j, known[0])
+		}
+	}
+	t.Logf("%v", verdicts)
+	if verdicts[Pass] < rounds*seeds/15 {
+		t.Errorf("%v: want one in 15 of %d to pass", verdicts, rounds*seeds)
+	}
+}
+
+// rangedSPEC returns a SPEC of up to three policies; that of one may have a range of rates or of windows.
+func rangedSPEC(r *rand.Rand) string {
+	text := randomSPEC(r)
+	if r.IntN(8) == 0 {
+		text += " + " + randomPolicy(r)
+	}
+	before, rest, found := strings.Cut(text, "rate=")
+	if !found || strings.Contains(text, "+") || r.IntN(3) > 0 {
+		return text
+	}
+	var n int64
+	rate, keys, _ := strings.Cut(rest, ",")
+	_, per, _ := strings.Cut(rate, "/")
+	if _, err := fmt.Sscan(rate[:strings.Index(rate, "/")], &n); err != nil {
+		panic(err)
+	}
+	if r.IntN(2) == 0 {
+		rate = fmt.Sprintf("%d..%d/%s", max(1, n-r.Int64N(3)), n+r.Int64N(3), per)
+	} else {
+		window, err := time.ParseDuration(per)
+		if err != nil {
+			panic(err)
+		}
+		rate = fmt.Sprintf("%d/%s..%s", n, per, window+time.Duration(r.Int64N(int64(window/4))))
+	}
+	return strings.TrimSuffix(before+"rate="+rate+","+keys, ",")
+}
+
+// chosen returns a limit whose ranges, and whatever else is not known, are single values.
+func chosen(r *rand.Rand, limit reference.Limit) reference.Limit {
+	limit = slices.Clone(limit)
+	for i := range limit {
+		p := &limit[i]
+		if p.Algorithm != reference.Concurrency && p.RateTo > 0 {
+			p.Rate.N, p.RateTo = p.Rate.N+r.Int64N(p.RateTo-p.Rate.N+1), 0
+		}
+		if p.PerTo > 0 {
+			p.Rate.Per, p.PerTo = p.Rate.Per+time.Duration(r.Int64N(int64(p.PerTo-p.Rate.Per)+1)), 0
+		}
+	}
+	return knownLimit(r, limit)
+}
+
+// clockedTraffic is honestTraffic recorded by clocks that the header tells of.
+func clockedTraffic(r *rand.Rand, lim reference.Limiter, limit reference.Limit) *timeline.Timeline {
+	var h timeline.Header
+	if !limit.Completes() && r.IntN(2) == 0 {
+		h.DriftPPM = 1 + r.Int64N(100_000)
+	}
+	if !limit.Completes() && r.IntN(4) == 0 && !slices.ContainsFunc(limit, func(p reference.Policy) bool { return p.TickSet }) {
+		h.Tick = []time.Duration{50 * time.Microsecond, time.Millisecond}[r.IntN(2)]
+	}
+	tl := trafficBy(r, lim, limit, clock(r, h))
+	for i := range tl.Observations { // a queue lets through by the same clock
+		if o := &tl.Observations[i]; o.Answered && o.Outcome == timeline.Allowed {
+			o.FirstByte += h.Tick + h.Drift(o.FirstByte)
+		}
+	}
+	if h.Ended = tl.Header.Ended; r.IntN(2) == 0 {
+		h.ClockError = time.Duration(1 + r.IntN(300_000))
+		misread(r, tl, int64(h.ClockError))
+	}
+	if limit.Completes() && r.IntN(3) == 0 {
+		for i := range tl.Observations {
+			if r.IntN(5) == 0 {
+				tl.Observations[i].Done = 0
+			}
+		}
+	}
+	tl.Header = h
+	tl.Header.Ended = tl.End()
+	return tl
+}
+
+// clock returns a clock that drifts and ticks as h says it may.
+func clock(r *rand.Rand, h timeline.Header) func(time.Duration) time.Duration {
+	drift := (2*r.Float64() - 1) * float64(h.DriftPPM) / 1e6 * 0.99
+	runs := func(at time.Duration) time.Duration { return at + time.Duration(float64(at)*drift) }
+	if h.Tick == 0 {
+		return runs
+	}
+	off := time.Duration(r.Int64N(int64(h.Tick)))
+	return func(at time.Duration) time.Duration { return (runs(at)+h.Tick-off)/h.Tick*h.Tick - h.Tick + off }
+}
+
+// misread reads every time of tl by clocks that are up to so many nanoseconds off.
+func misread(r *rand.Rand, tl *timeline.Timeline, by int64) {
+	off := func(at *time.Duration) {
+		if *at > 0 {
+			*at += time.Duration(r.Int64N(2*by+1) - by)
+		}
+	}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		off(&o.Sent)
+		off(&o.FirstByte)
+		off(&o.Done)
+	}
+	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
+}
+
+// measuresTheTruth tells where a measured interval leaves out the value of the limiter.
+func measuresTheTruth(t *testing.T, where string, j *Judgement, p reference.Policy) {
+	t.Helper()
+	full, rate := float64(p.Full()), float64(p.Rate.N)/p.Rate.Per.Seconds()
+	const exact = 1e-9 // as far as a float64 is
+	for _, v := range j.Partitions {
+		for of, value := range map[Interval]float64{v.Measured.Burst: full, v.Measured.Rate: rate} {
+			if of.LoSet && value < of.Lo*(1-exact) || of.HiSet && value > of.Hi*(1+exact) {
+				t.Errorf("%s: measured %+v, want %v inside", where, of, value)
+			}
+		}
+	}
+}
