@@ -33,12 +33,18 @@ func (c *caseFile) judgeAnchored(p *part) {
 	case whole:
 		p.limited = false // the search judges every stretch
 	case r.unsure:
-		p.unjudged = "after a silence of one to two windows it is not known whether the windows began anew; the rest was not judged"
+		p.unjudged = unsureSilence
 		if pol := c.limit[0]; pol.Ban > 0 && pol.Count == reference.CountAll {
-			p.unjudged = "a denial inside a ban is not counted, so that it is not known which requests place the windows"
+			p.unjudged = unsureBanned
 		}
 	}
 }
+
+// Why the rest of a recording is not judged.
+const (
+	unsureSilence = "after a silence of one to two windows it is not known whether the windows began anew; the rest was not judged"
+	unsureBanned  = "a denial inside a ban is not counted, so that it is not known which requests place the windows"
+)
 
 // anchoredRefutation is what refutes a history under windows that begin at the first counted request.
 type anchoredRefutation struct {
@@ -132,25 +138,54 @@ func anchor(events []event, all bool) phases {
 // stretch returns the instant at which the windows begin anew for sure (maxTime if they do not), or where that becomes
 // uncertain (sure=false). The first request, which may be counted, is in window 0 by definition.
 func stretch(events []event, all bool, w windows) (until int64, sure bool) {
-	least, most := int64(0), max(0, w.last(events[0].e))
+	f := follow(events[0], all, w)
 	for i := range events[1:] {
-		ev := &events[1+i]
-		if !ev.counts(all) {
-			continue
+		if over, sure := f.next(&events[1+i]); over {
+			return events[1+i].s, sure
 		}
-		if ev.s >= w.latest(most+1) {
-			return ev.s, true
-		}
-		if ev.e >= w.earliest(least+2) && ev.s > events[0].s {
-			// Some earlier request may be in a window late enough; if the latest sure one is not, this is uncertain.
-			return ev.s, false
-		}
-		if ev.surely(all) {
-			least = max(least, w.first(ev.s))
-		}
-		most = max(most, w.last(ev.e))
 	}
 	return maxTime, true
+}
+
+// follower follows the windows from the first counted request on.
+type follower struct {
+	windows
+	all   bool
+	first event
+	// least and most are the last window that surely, and that perhaps, has a counted request.
+	least, most int64
+	// lost: one may be in any window to come.
+	lost bool
+}
+
+func follow(first event, all bool, w windows) follower {
+	f := follower{windows: w, all: all, first: first}
+	f.reach(&first)
+	return f
+}
+
+// next takes the next request, ascending by start. over tells that the windows may begin anew with it, sure that they do.
+func (f *follower) next(ev *event) (over, sure bool) {
+	switch {
+	case !ev.counts(f.all):
+		return false, false
+	case !f.lost && ev.s >= f.latest(f.most+1):
+		return true, true
+	case ev.e >= f.earliest(f.least+2) && ev.s > f.first.s:
+		// Some earlier request may be in a window late enough; if the latest sure one is not, this is uncertain.
+		return true, false
+	}
+	if ev.surely(f.all) {
+		f.least = max(f.least, f.windows.first(ev.s))
+	}
+	f.reach(ev)
+	return false, false
+}
+
+func (f *follower) reach(ev *event) {
+	if f.lost = f.lost || ev.e >= maxTime; !f.lost {
+		f.most = max(f.most, f.last(ev.e))
+	}
 }
 
 // historyOf returns a history of the events, in any order and some perhaps twice.

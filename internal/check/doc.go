@@ -19,6 +19,6 @@
 // Stream (stream.go) judges recordings that are too large to hold: partitions are kept on tapes (tape.go, reel.go) while they
 // are small, judged together where they are many (clerk.go), and watched block by block where they are long (streamwatch.go,
 // streamover.go, streamunder.go, streamfirst.go), or, under limits that take more, judged in pieces (pieceplan.go, pieces.go, level.go,
-// placement.go, region.go, survivors.go).
+// placement.go, stretches.go, region.go, survivors.go).
 // Recordings cut out of traffic lose their edges (edges.go), and so do pieces.
 package check

@@ -65,10 +65,9 @@ const (
 	keptWitness = 1 << 16
 )
 
-// newPiecePlan returns nil for a limit that no piece but the first can be judged under, as its windows follow each other from the
-// request that opened the first of them.
+// newPiecePlan returns nil for windows that follow each other from the first request, where that is not known to be in the recording.
 func newPiecePlan(h timeline.Header, limit reference.Limit, o Options) *piecePlan {
-	if len(limit) == 1 && anchored(limit[0]) {
+	if len(limit) == 1 && anchored(limit[0]) && (h.CompleteFrom != 0 || h.CompleteUntil != 0) {
 		return nil
 	}
 	c := newCase(&timeline.Timeline{Header: h}, limit, o)
@@ -96,7 +95,7 @@ func newPiecePlan(h timeline.Header, limit reference.Limit, o Options) *piecePla
 		o.Conformance = UpperBound
 		w.upper = newPiecePlan(h, limit, o)
 	}
-	if p := c.limit[0]; len(c.limit) == 1 && w.whole.known() && !ranged(p) && p.BanTo == 0 && p.TTLTo == 0 {
+	if p := c.limit[0]; len(c.limit) == 1 && w.whole.known() && !anchored(p) && !ranged(p) && p.BanTo == 0 && p.TTLTo == 0 {
 		w.bound = newBound(c.limit[0], w.whole.boxes[0].from, w.whole.boxes[0].to)
 	}
 	return w

@@ -32,6 +32,8 @@ type pieces struct {
 	histories []*history
 	// placements are what came before `from` of the windows that requests place, for each policy; nil where that is not known.
 	placements []*placement
+	// stretches are those of windows that follow each other from the first request, else nil.
+	stretches *stretches
 	// upper are those of plan.upper.
 	upper *pieces
 	// kept are the observations and events of what refuted the regions that fell, by number.
@@ -58,6 +60,10 @@ func newPieces(plan *piecePlan, name string, crowded bool) *pieces {
 	}
 	x.over = plan.c.o.Conformance == LowerBound || plan.swept
 	x.under = plan.c.o.Conformance == UpperBound
+	if len(plan.c.limit) == 1 && anchored(plan.c.limit[0]) {
+		x.stretches = newStretches(plan.c.limit[0])
+		x.judged = true
+	}
 	if plan.upper != nil {
 		x.upper = newPieces(plan.upper, name, crowded)
 	}
@@ -84,6 +90,9 @@ func (x *pieces) observe(o *timeline.Observation, n int) {
 
 // done tells that there is nothing left to ask.
 func (x *pieces) done() bool {
+	if x.stretches != nil && (x.stretches.unsure != "" || len(x.found) > 0) {
+		return true
+	}
 	return x.left.refuted() || x.over && x.under && x.plan.bound != nil || len(x.plan.c.limit) > 1 && len(x.found) > 0
 }
 
@@ -92,6 +101,10 @@ func (x *pieces) take(next time.Duration) {
 	obs := make([]timeline.Observation, 0, x.tape.n)
 	x.tape.each(func(o *timeline.Observation) { obs = append(obs, *o) })
 	until := x.plan.until(next)
+	if x.stretches != nil {
+		x.stretchwise(obs, until, max(x.end, next))
+		return
+	}
 	x.judge(obs, until, max(x.end, next))
 	x.carry(obs, until)
 }
@@ -119,7 +132,11 @@ func (x *pieces) finish(end time.Duration) {
 	if !x.done() {
 		obs := make([]timeline.Observation, 0, x.tape.n)
 		x.tape.each(func(o *timeline.Observation) { obs = append(obs, *o) })
-		x.judge(obs, maxTime, end)
+		if x.stretches != nil {
+			x.stretchwise(obs, maxTime, end)
+		} else {
+			x.judge(obs, maxTime, end)
+		}
 	}
 	x.tape, x.end, x.histories = tape{}, end, nil
 	var swept []Finding
@@ -181,6 +198,12 @@ func (x *pieces) judge(obs []timeline.Observation, until int64, end time.Duratio
 		x.remember(pc, &breach{events: h.before(h.firstEnd()).all})
 	}
 	x.judged = true
+	if x.stretches != nil {
+		pc.p.histories[0] = x.stretches.within(pc.p.histories[0])
+		if x.firstDenied(pc); len(x.found) > 0 {
+			return
+		}
+	}
 	if x.plan.bound != nil {
 		x.sides(pc)
 		return
@@ -225,6 +248,9 @@ func (x *pieces) carry(obs []timeline.Observation, until int64) {
 	}
 	x.levelsAt(from)
 	x.placementsAt(from, until)
+	if w := x.stretches; w != nil && w.pol.TTL > 0 && forgottenBy(w.pol, x.histories[0], from, until) {
+		w.unsure = unsureSilence
+	}
 	x.histories = nil
 	x.from = from
 	kept := tape{bytes: x.tape.bytes[:0], tapeHead: tapeHead{dones: x.tape.dones}}
@@ -327,6 +353,9 @@ func (x *pieces) conclude(c *caseFile, p *part) {
 	case x.upper != nil && x.upper.fails():
 		x.upper.conclude(c, p)
 		return
+	case x.stretches != nil && len(mine) == 0:
+		p.unjudged, p.limited = x.stretches.unsure, p.limited || x.stretches.limited
+		return
 	case !x.left.refuted(), len(mine) == 0, len(x.found) > 0 && len(c.limit) > 1:
 		return
 	}
@@ -336,6 +365,7 @@ func (x *pieces) conclude(c *caseFile, p *part) {
 		alone.obs = append(alone.obs, x.kept[seq].Observation)
 		events = append(events, x.kept[seq].event)
 	}
+	alone.obs, events = x.placing(alone.obs, events)
 	slices.SortStableFunc(alone.obs, func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
 	h := historyOf(events)
 	for range c.limit {
@@ -357,6 +387,9 @@ func (x *pieces) fails() bool {
 // finding makes the finding of breaches that left nothing alive, perhaps together with those of other partitions.
 func (x *pieces) finding(c *caseFile, alone *part, mine []*breach) Finding {
 	events, box := alone.histories[0].all, x.plan.whole.boxes[0]
+	if x.stretches != nil {
+		box = x.stretches.whole.boxes[0]
+	}
 	others := map[*pieces]bool{}
 	for _, f := range x.left.found {
 		others[f.by] = true

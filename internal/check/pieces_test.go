@@ -114,7 +114,10 @@ func TestPiecesOfWrongLimiters(t *testing.T) {
 func TestPiecesOfLimitersThatWereAccused(t *testing.T) {
 	for _, spec := range []string{"token-bucket,rate=1/1ms,burst=13,ban=4ms,ttl=5ms", "gcra,rate=4/1ms,burst=5,start=empty",
 		"leaky-bucket-queue,rate=9/1ms,queue=1..3,undelayed=1,start=1", "token-bucket,rate=6/1ms,burst=13,start=0..1,tick=50us",
-		"leaky-bucket-queue,rate=9/3ms,queue=3,start=empty", "token-bucket,rate=8/1ms,burst=13,ttl=1ms"} {
+		"leaky-bucket-queue,rate=9/3ms,queue=3,start=empty", "token-bucket,rate=8/1ms,burst=13,ttl=1ms",
+		"fixed-window,rate=2/3ms,align=first,refresh=admitted,count=all", "fixed-window,rate=4/1ms,align=first,count=all + gcra,rate=2/1ms,burst=2",
+		"concurrency,limit=2,hold=0s..200us + fixed-window,rate=9/100us,align=first,count=own",
+		"sliding-window-counter,rate=1/1ms,align=first,ban=4ms"} {
 		limit := mustLimit(t, spec)
 		for round := range fewer(2000) {
 			r := rand.New(rand.NewPCG(soakSeed+13, uint64(round)))
@@ -127,6 +130,32 @@ func TestPiecesOfLimitersThatWereAccused(t *testing.T) {
 			if j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); j.Verdict == Fail {
 				t.Fatalf("%s, round %d: accused: %+v", spec, round, j.Partitions)
 			}
+		}
+	}
+}
+
+// TestOnlyCountersAmidTrafficAreHeldWhole: every other limit is watched or judged in pieces, whose tapes stay short however long the
+// recording is, also where the rest of it is not judged.
+func TestOnlyCountersAmidTrafficAreHeldWhole(t *testing.T) {
+	amid := timeline.Header{CompleteFrom: 1}
+	for name, limit := range smallLimits() {
+		for _, h := range []timeline.Header{{}, amid} {
+			held := newWatchPlan(h, limit, Options{}) == nil && newPiecePlan(h, limit, Options{}) == nil
+			if want := h.CompleteFrom > 0 && len(limit) == 1 && anchored(limit[0]); held != want {
+				t.Errorf("%s, complete from %s: held whole %t, want %t", name, h.CompleteFrom, held, want)
+			}
+		}
+	}
+	for _, spec := range []string{"sliding-window-counter,rate=1000/s,align=first", "sliding-window-counter,rate=1000/s,align=first,ttl=50ms",
+		"fixed-window,rate=250/300ms,align=first,count=all", "fixed-window,rate=250/300ms,align=first,ttl=50ms", "fixed-window,rate=250/100ms,align=first,refresh=all"} {
+		s := newStream(mustLimit(t, spec), timeline.Header{}, Options{SkipMeasure: true}, streamCaps{block: leastBlock, last: leastLast, piece: 64})
+		for _, o := range servedLong(t, rand.New(rand.NewPCG(3, 3)), spec, 16_000, 3000) {
+			if err := s.Observe(&o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := s.strands[""].pieces.tape.n; n > 8000 {
+			t.Errorf("%s: %d observations of 16000 are kept", spec, n)
 		}
 	}
 }

@@ -33,6 +33,9 @@ var heldSpecs = [][2]string{
 	{"fixed-window,rate=250/300ms,align=first + token-bucket,rate=900/s,burst=100", ""},
 	{"fixed-window,rate=150/200ms,align=first,count=own + token-bucket,rate=600/s,burst=50", ""},
 	{"fixed-window,rate=250/100ms,align=first,refresh=admitted", ""},
+	{"sliding-window-counter,rate=250/300ms,align=first", ""},
+	{"sliding-window-counter,rate=500/300ms,align=first,count=all", ""},
+	{"sliding-window-counter,rate=250/300ms,align=first,ban=20ms", ""},
 	{"fixed-window,rate=250/100ms,align=first,refresh=all", ""},
 	{"fixed-window,rate=250/100ms,align=first,refresh=admitted,count=all", ""},
 	{"token-bucket,rate=1000/s,burst=100,start=empty", ""}, // what it has in use is not handed on

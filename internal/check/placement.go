@@ -37,8 +37,8 @@ func changesNothing(p reference.Policy) bool {
 }
 
 // placementAt returns what is known at an instant t inside of a history, in which none is missing that may have been decided until
-// a later one. It is nil where it is not known whether the partition was forgotten before.
-func placementAt(p reference.Policy, h *history, t, until int64) *placement {
+// a later one, under a policy that is one of several or alone. It is nil where the partition may have been forgotten before.
+func placementAt(p reference.Policy, several bool, h *history, t, until int64) *placement {
 	if p.TTL > 0 && forgottenBy(p, h, t, until) {
 		return nil
 	}
@@ -48,7 +48,7 @@ func placementAt(p reference.Policy, h *history, t, until int64) *placement {
 		return out
 	}
 	f := newFirst(p)
-	f.others = p.Count == reference.CountOwn || f.all // as may what another policy, or one with a smaller quota, denied
+	f.others = p.Count == reference.CountOwn || f.all && (several || ranged(p)) // see sweepPlan
 	out.windows = f.openings(h)
 	for n := len(out.windows); n > 0 && out.windows[n-1].from > until; n-- {
 		out.windows = out.windows[:n-1]
@@ -153,7 +153,7 @@ func (x *pieces) placementsAt(t, until int64) {
 		if !needsPlacement(p) {
 			continue
 		}
-		if placements[i] = placementAt(p, x.histories[i], t, e.until); placements[i] == nil {
+		if placements[i] = placementAt(p, len(x.histories) > 1, x.histories[i], t, e.until); placements[i] == nil {
 			return
 		}
 	}

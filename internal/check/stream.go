@@ -35,8 +35,9 @@ import (
 //     Else each piece is told how they lie where it begins (placement.go), and what is counted in them is bounded over the whole
 //     recording. Where that is not known, as the recording began amid traffic or a time to live may have passed, nothing is asked
 //     until a silence after which everything begins anew.
-//   - A sliding window counter with align=first needs the whole history: all observations are kept at about ten bytes, and judged
-//     partition by partition at the end.
+//   - A sliding window counter with align=first is judged in the stretches between the silences after which its windows begin anew,
+//     each with the phases that its pieces left alive (stretches.go). Only where its recording began amid traffic it needs the whole:
+//     all observations are kept at about ten bytes, and judged partition by partition at the end.
 //   - It gives no hint.
 type Stream struct {
 	header timeline.Header

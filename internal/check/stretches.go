@@ -1,0 +1,193 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// stretches are what pieces of a sliding window counter hand on whose windows begin at the first counted request, and anew after two
+// windows without one. Within a stretch it is a counter with one phase, known up to the interval of that request.
+//
+//	stretch 1                             stretch 2
+//	[   W   )[   W   )[   W   )  ......   [   W   )[   W   )
+//	^ box of phases            until the one that finds two windows over; where that is not sure, the rest is not judged
+type stretches struct {
+	pol reference.Policy
+	all bool
+	// now follows the windows of the stretch, and whole is its region; nil until it is known when it began.
+	now   *follower
+	whole region
+	// taken is the number of observations on the tape that were followed.
+	taken int
+	// banned and bans are by when what was denied before the stretch, and up to now, has explained all that it can.
+	banned, bans int64
+	// chain are the requests that place the windows, as far as they are kept; last is the last of them, next the last one seen.
+	chain      tape
+	last, next timeline.Observation
+	// unsure says why the rest is not judged; limited tells that the search of a phase reached its budget in some stretch.
+	unsure  string
+	limited bool
+}
+
+func newStretches(pol reference.Policy) *stretches {
+	w := &stretches{pol: pol, all: pol.Count == reference.CountAll, banned: minTime, bans: minTime}
+	if w.all && pol.Ban > 0 {
+		w.unsure = unsureBanned
+	}
+	return w
+}
+
+// stretchwise judges observations, of which none is missing that may have been decided until an instant, stretch by stretch, and keeps
+// what the next piece needs.
+func (x *pieces) stretchwise(obs []timeline.Observation, until int64, end time.Duration) {
+	w := x.stretches
+	for !x.done() {
+		if w.now == nil && !x.place(obs, until, end) {
+			x.hold(obs, until)
+			return
+		}
+		n, from, sure := w.follow(obs, x.plan.kinds[0].widening)
+		x.judge(obs[:n], min(until, from-1), end)
+		switch {
+		case from == maxTime && until < maxTime:
+			x.carry(obs, until)
+			w.taken = x.tape.n
+			return
+		case from == maxTime || x.done():
+			return
+		case !sure || w.pol.TTL > 0: // where it was forgotten before, the windows begin elsewhere
+			w.unsure, x.tape = unsureSilence, tape{}
+			return
+		}
+		obs = obs[n:]
+		x.tape = tapeOf(obs)
+		w.limited = w.limited || x.left.limited
+		w.now, w.taken, w.chain, w.banned = nil, 0, tape{bytes: w.chain.bytes[:0]}, w.bans
+		x.from, x.kept = 0, nil
+	}
+}
+
+// place finds when the windows of a new stretch begin; ok=false where that is not known yet.
+func (x *pieces) place(obs []timeline.Observation, until int64, end time.Duration) (ok bool) {
+	w, widen := x.stretches, x.plan.kinds[0].widening
+	if until < maxTime {
+		end = time.Duration(maxTime)
+	}
+	var events []event
+	for i := range obs {
+		if ev := newEvent(&obs[i], widen, int64(end)); len(events) > 0 || ev.counts(w.all) {
+			events = append(events, ev)
+		}
+	}
+	if len(events) == 0 {
+		return false
+	}
+	box := anchor(events, w.all)
+	if box.to > until && until < maxTime {
+		return false
+	}
+	f := follow(events[0], w.all, newWindows(w.pol, box.from, box.to))
+	w.now, w.whole = &f, region{[]phases{box}, reference.Limit{divisible(w.pol)}}
+	x.left = newSurvivors(w.whole)
+	counted := slices.DeleteFunc(events, func(ev event) bool { return !ev.counts(w.all) })
+	placing := chain(counted, int64(w.pol.Rate.Per))
+	for i := range obs {
+		if slices.ContainsFunc(placing[:min(2, len(placing))], func(ev event) bool { return ev.seq == obs[i].Seq }) {
+			w.chain.add(&obs[i])
+			w.last, w.next = obs[i], obs[i]
+		}
+	}
+	return true
+}
+
+// hold keeps observations until it is known when the windows began, but for denials from before the first that may be counted.
+func (x *pieces) hold(obs []timeline.Observation, until int64) {
+	w := x.stretches
+	kept := tape{}
+	for i := range obs {
+		ev := newEvent(&obs[i], x.plan.kinds[0].widening, maxTime)
+		if kept.n > 0 || ev.counts(w.all) || ev.e > until {
+			kept.add(&obs[i])
+			continue
+		}
+		w.bans = max(w.bans, later(ev.e, int64(w.pol.LongestBan())))
+		w.banned = w.bans
+	}
+	x.tape, x.full, w.taken = kept, max(x.size, 2*kept.n), 0
+	if kept.n > farthest {
+		w.unsure, x.tape = unsureSilence, tape{}
+	}
+}
+
+// follow takes the observations that were not taken yet. It returns the number of those that belong to the stretch and when the next one
+// begins, maxTime if it does not; sure=false where only the rest may belong to another one.
+func (w *stretches) follow(obs []timeline.Observation, widen widening) (n int, from int64, sure bool) {
+	for i := w.taken; i < len(obs); i++ {
+		ev := newEvent(&obs[i], widen, maxTime)
+		if over, sure := w.now.next(&ev); over {
+			for n = i; n > 0 && newEvent(&obs[n-1], widen, maxTime).s >= ev.s; n-- {
+			}
+			return n, ev.s, sure
+		}
+		if ev.outcome != timeline.Allowed {
+			w.bans = max(w.bans, later(ev.e, int64(w.pol.LongestBan())))
+		}
+		if w.chain.n < mostChain && ev.outcome != timeline.Unknown && ev.counts(w.all) {
+			if ev.e-int64(w.last.Sent) >= int64(w.pol.Rate.Per) && w.next.Sent > w.last.Sent {
+				w.last = w.next
+				w.chain.add(&w.last)
+			}
+			w.next = obs[i]
+		}
+	}
+	w.taken = len(obs)
+	return len(obs), maxTime, true
+}
+
+// within returns a history of the stretch without the denials that a ban from before it may explain.
+func (w *stretches) within(h *history) *history {
+	if w.pol.Ban == 0 || w.banned == minTime {
+		return h
+	}
+	out := *h
+	out.ignoreDenials(true, func(ev event) bool { return ev.s <= w.banned })
+	return &out
+}
+
+// firstDenied asks what no phase of the stretch explains of the first denials of its windows.
+func (x *pieces) firstDenied(pc *excerpt) {
+	w, box := x.stretches, x.stretches.whole.boxes[0]
+	if w.pol.Ban > 0 || w.pol.TTL > 0 || pc.c.o.Conformance == UpperBound {
+		return
+	}
+	if br := newCounter(w.pol, box.from, box.to).firstDenied(pc.p.histories[0]); br != nil {
+		x.found = append(x.found, pc.c.describe(pc.p, []*breach{br}, br.events, w.pol, box, 0))
+	}
+}
+
+// placing adds to observations and events those that place the windows of the stretch.
+func (x *pieces) placing(obs []timeline.Observation, events []event) ([]timeline.Observation, []event) {
+	if x.stretches == nil {
+		return obs, events
+	}
+	x.stretches.chain.each(func(o *timeline.Observation) {
+		if _, ok := x.kept[o.Seq]; !ok {
+			obs = append(obs, *o)
+			obs[len(obs)-1].Partition = x.name
+			events = append(events, newEvent(o, x.plan.kinds[0].widening, int64(x.end)))
+		}
+	})
+	return obs, events
+}
+
+// tapeOf returns a tape of observations.
+func tapeOf(obs []timeline.Observation) tape {
+	var out tape
+	for i := range obs {
+		out.add(&obs[i])
+	}
+	return out
+}
