@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -156,6 +157,22 @@ func TestOnlyCountersAmidTrafficAreHeldWhole(t *testing.T) {
 		}
 		if n := s.strands[""].pieces.tape.n; n > 8000 {
 			t.Errorf("%s: %d observations of 16000 are kept", spec, n)
+		}
+	}
+}
+
+// TestOneTooManyAfterASilence: the request that ends a silence is counted with those that follow it, in pieces and as a whole.
+func TestOneTooManyAfterASilence(t *testing.T) {
+	for _, spec := range []string{"fixed-window,rate=2/1us,align=first,refresh=admitted", "fixed-window,rate=2/1us,align=first,refresh=all"} {
+		limit, tl := mustLimit(t, spec), &timeline.Timeline{}
+		for i, at := range []time.Duration{0, 1, 5000, 5001, 5002} {
+			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at + 5, Answered: true, Outcome: timeline.Allowed}
+			tl.Observations = append(tl.Observations, o)
+		}
+		for name, j := range map[string]*Judgement{"whole": byBounds(tl, limit, Options{}), "pieces": streamed(t, tl, limit, Options{}, streamCaps{block: 1, last: 1, piece: 8})} {
+			if j.Verdict != Fail {
+				t.Errorf("%s, %s: got %s, want fail", spec, name, j.Verdict)
+			}
 		}
 	}
 }

@@ -39,8 +39,9 @@ func (r refreshed) over(h *history) *breach {
 		return br
 	}
 	from, begin, latest := r.sureFrom(h), 0, minTime
+	sure := from // since when what starts a window anew is in this one
 	for _, f := range append(silences(h.all, r.size, r.sure), phases{maxTime, maxTime}) {
-		for ; begin < len(h.all) && max(latest, h.all[begin].e) < from; begin++ {
+		for ; begin < len(h.all) && max(latest, h.all[begin].e) < sure; begin++ {
 			latest = max(latest, h.all[begin].e)
 		}
 		var open []event // those that are surely in the window that begins at the silence before
@@ -48,14 +49,14 @@ func (r refreshed) over(h *history) *breach {
 			if ev.s >= f.from {
 				break
 			}
-			if ev.s >= from && ev.e < f.from && (ev.outcome != timeline.Unknown || ev.mute) {
+			if (ev.s >= from || ev.s >= sure && r.sure(ev)) && ev.e < f.from && (ev.outcome != timeline.Unknown || ev.mute) {
 				open = append(open, ev)
 			}
 		}
 		if br := r.overOpen(open); br != nil {
 			return br
 		}
-		from = f.to
+		from, sure = f.to, f.ended(r.size)
 	}
 	return nil
 }
@@ -239,3 +240,7 @@ func silences(all []event, ttl int64, sure func(event) bool) []phases {
 	slices.Reverse(out)
 	return out
 }
+
+// ended returns since when a request that ends a silence of a length is after the one that may be found within f: it is not inside of
+// it, and one before it is so much earlier than the one that finds it.
+func (f phases) ended(length int64) int64 { return max(f.from, f.to-length+1) }

@@ -46,7 +46,7 @@ func (x *expiringOver) advance(fresh, ended []event, oldest, horizon int64) *ala
 		if ended, fresh = ended[n:], fresh[m:]; open || len(ended) == 0 && len(fresh) == 0 {
 			return nil // what ends in an open silence was sent before it
 		}
-		x.sweep, x.after = newOverSweep(x.bound), max(x.after, x.silences[0].to)
+		x.sweep, x.after = newOverSweep(x.bound), max(x.after, x.silences[0].ended(x.ttl))
 		x.silences = x.silences[1:]
 	}
 }
