@@ -67,13 +67,14 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 	}
 	all := pol.Count == reference.CountAll
 	banned := minTime // by when what an earlier stretch denied has explained all that it can
+	end := lastEnd(h.all)
 	for rest := h.all; ; {
 		begin := slices.IndexFunc(rest, func(ev event) bool { return ev.counts(all) })
 		if begin < 0 {
 			return r
 		}
 		box := anchor(rest[begin:], all)
-		until, sure := stretch(rest[begin:], all, newWindows(pol, box.from, box.to))
+		until, sure := stretch(rest[begin:], all, newWindows(pol, box.from, box.to), end)
 		n := startingBefore(rest, until)
 		now := (&history{all: rest[:n], lag: h.lag}).first(n)
 		rest = rest[n:]
@@ -136,9 +137,9 @@ func anchor(events []event, all bool) phases {
 }
 
 // stretch returns the instant at which the windows begin anew for sure (maxTime if they do not), or where that becomes
-// uncertain (sure=false). The first request, which may be counted, is in window 0 by definition.
-func stretch(events []event, all bool, w windows) (until int64, sure bool) {
-	f := follow(events[0], all, w)
+// uncertain (sure=false). The first request, which may be counted, is in window 0 by definition. end is that of follower.
+func stretch(events []event, all bool, w windows, end int64) (until int64, sure bool) {
+	f := follow(events[0], all, w, end)
 	for i := range events[1:] {
 		if over, sure := f.next(&events[1+i]); over {
 			return events[1+i].s, sure
@@ -154,12 +155,13 @@ type follower struct {
 	first event
 	// least and most are the last window that surely, and that perhaps, has a counted request.
 	least, most int64
-	// lost: one may be in any window to come.
+	// lost: one may be in any window to come. end is the last end of all requests, which is that of one whose answer was lost.
 	lost bool
+	end  int64
 }
 
-func follow(first event, all bool, w windows) follower {
-	f := follower{windows: w, all: all, first: first}
+func follow(first event, all bool, w windows, end int64) follower {
+	f := follower{windows: w, all: all, first: first, end: end}
 	f.reach(&first)
 	return f
 }
@@ -171,6 +173,9 @@ func (f *follower) next(ev *event) (over, sure bool) {
 		return false, false
 	case !f.lost && ev.s >= f.latest(f.most+1):
 		return true, true
+	case ev.outcome == timeline.Unknown && ev.e >= f.end:
+		// It may begin windows anew, after which nothing sure follows, as that would be uncertain; and nothing is explained by it
+		// there that it does not explain in the windows of this stretch.
 	case ev.e >= f.earliest(f.least+2) && ev.s > f.first.s:
 		// Some earlier request may be in a window late enough; if the latest sure one is not, this is uncertain.
 		return true, false

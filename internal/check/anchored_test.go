@@ -145,3 +145,20 @@ func TestAnchoredCounterKeepsItsWindowsThroughARest(t *testing.T) {
 		t.Errorf("got %s (%s), burst %s; want pass, burst 2..2", j.Verdict, j.Detail, j.Measured.Burst)
 	}
 }
+
+// TestALostAnswerLeavesTheStretchKnown: it may begin windows anew only where what is sure leaves room for that.
+func TestALostAnswerLeavesTheStretchKnown(t *testing.T) {
+	const end = 1000
+	pol := mustLimit(t, "sliding-window-counter,rate=3/10ns,align=first")[0]
+	for silence, want := range map[int64]bool{10: true, 31: false} {
+		events := []event{{s: 0, e: 0, outcome: timeline.Allowed}, {s: 5, e: end, outcome: timeline.Unknown}}
+		for at := int64(10); at <= 500; at += 10 {
+			events = append(events, event{s: at, e: at, outcome: timeline.Allowed})
+		}
+		events = append(events, event{s: 500 + silence, e: 500 + silence, outcome: timeline.Allowed})
+		until, sure := stretch(events, false, newWindows(pol, 0, 0), end)
+		if sure != want || sure != (until == maxTime) {
+			t.Errorf("a silence of %d ns at last: got %d, %v, want %v", silence, until, sure, want)
+		}
+	}
+}

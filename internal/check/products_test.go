@@ -78,7 +78,7 @@ func TestClocksOfSeveralNeverAccuse(t *testing.T) {
 }
 
 // TestRichProductsAreNeverAccused is TestJudgeNeverAccusesWhatTheOracleExplains for them.
-func TestRichProductsAreNeverAccused(t *testing.T) { soakProducts(t, richProducts(), 1700, bands, 1) }
+func TestRichProductsAreNeverAccused(t *testing.T) { soakProducts(t, richProducts(), 3400, bands, 1) }
 
 // soakProducts judges random histories under each of some limits, of latencies up to each of some quarters of the refill time.
 // Of those that are not accused it asks the oracle about one in every few.

@@ -89,7 +89,7 @@ func (x *pieces) place(obs []timeline.Observation, until int64, end time.Duratio
 	if box.to > until && until < maxTime {
 		return false
 	}
-	f := follow(events[0], w.all, newWindows(w.pol, box.from, box.to))
+	f := follow(events[0], w.all, newWindows(w.pol, box.from, box.to), maxTime)
 	w.now, w.whole = &f, region{[]phases{box}, reference.Limit{divisible(w.pol)}}
 	x.left = newSurvivors(w.whole)
 	counted := slices.DeleteFunc(events, func(ev event) bool { return !ev.counts(w.all) })
