@@ -19,6 +19,10 @@ type expiringOver struct {
 	// first is when the first request was sent of those that no other is surely seen to have followed, after is when the last
 	// silence ended; minTime where there is none.
 	first, after int64
+	// links are requests that were surely seen, each before a silence since the one in front of it would have been long enough;
+	// next is the last one that was seen. They prove that nothing was forgotten.
+	links []event
+	next  event
 }
 
 func (x *expiringOver) advance(fresh, ended []event, oldest, horizon int64) *alarm {
@@ -48,6 +52,7 @@ func (x *expiringOver) advance(fresh, ended []event, oldest, horizon int64) *ala
 		}
 		x.sweep, x.after = newOverSweep(x.bound), max(x.after, x.silences[0].ended(x.ttl))
 		x.silences = x.silences[1:]
+		x.links = slices.DeleteFunc(x.links, func(ev event) bool { return ev.s < x.after })
 	}
 }
 
@@ -60,6 +65,29 @@ func (x *expiringOver) sent(ev *event) {
 	if sure || x.first == minTime {
 		x.first = ev.s
 	}
+	if _, ok := x.sweep.(*atMostOver); ok && sure {
+		x.link(ev)
+	}
+}
+
+// link keeps a request, or the one before it, where no other that is kept shows that no silence was long enough.
+func (x *expiringOver) link(ev *event) {
+	switch n := len(x.links); {
+	case n == 0:
+		x.links = append(x.links, *ev)
+	case n < mostKept && ev.e >= x.links[n-1].s+x.ttl:
+		x.links = append(x.links, x.next)
+	}
+	x.next = *ev
+}
+
+// witness returns what was counted, and what shows that nothing of it was forgotten; nil where the sweep does not keep it.
+func (x *expiringOver) witness() []event {
+	most, ok := x.sweep.(*atMostOver)
+	if !ok {
+		return nil
+	}
+	return slices.Concat(most.counted, x.links, []event{x.next})
 }
 
 // atMost is the bound of a window that nothing ends.
@@ -67,19 +95,21 @@ type atMost struct{ refreshed }
 
 // atMostOver counts all admissions.
 type atMostOver struct {
-	quota, units, from int64
-	begun              bool
+	quota, units int64
+	counted      []event
 }
 
 func (x *atMostOver) advance(_, ended []event, _, _ int64) *alarm {
 	for i := range ended {
 		ev := &ended[i]
-		if !x.begun || ev.s < x.from {
-			x.from, x.begun = ev.s, true
-		}
+		x.counted = append(x.counted, *ev)
 		if x.units += ev.cost; x.units > x.quota {
-			br := breach{kind: OverAdmission, seen: x.units, bound: x.quota, span: ev.e - x.from, windows: 1}
-			return &alarm{br, x.from, ev.e}
+			from := x.counted[0].s
+			for i := range x.counted {
+				from = min(from, x.counted[i].s)
+			}
+			br := breach{kind: OverAdmission, seen: x.units, bound: x.quota, span: ev.e - from, windows: 1}
+			return &alarm{br, from, ev.e}
 		}
 	}
 	return nil

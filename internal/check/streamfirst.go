@@ -176,7 +176,7 @@ func (w *watch) placing() []timeline.Observation {
 	out := make([]timeline.Observation, len(w.chain))
 	for i, ev := range w.chain {
 		out[i] = timeline.Observation{Sent: time.Duration(ev.s + w.plan.widen.left), FirstByte: time.Duration(ev.e - w.plan.widen.right),
-			Answered: true, Outcome: timeline.Allowed}
+			Answered: true, Outcome: ev.outcome}
 		out[i].Seq, out[i].Partition, out[i].Cost = ev.seq, w.name, ev.cost
 	}
 	return out

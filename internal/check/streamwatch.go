@@ -81,7 +81,7 @@ type watch struct {
 	lost         []timeline.Observation
 	lostUnits    int64
 	end          time.Duration
-	// chain are the admissions that place the windows, where requests do.
+	// chain are the requests that place the windows, where requests do.
 	chain []event
 	// judged tells that there was something to judge.
 	judged bool
@@ -200,8 +200,11 @@ func (w *watch) sweep(fresh, ended []event, oldest, horizon int64) {
 			a = w.over.advance(fresh, ended, oldest, horizon)
 		}
 		if a != nil {
-			if f, ok := w.over.(*firstOver); ok {
-				w.chain = f.chain
+			switch over := w.over.(type) {
+			case *firstOver:
+				w.chain = over.chain
+			case *expiringOver:
+				w.chain = over.witness()
 			}
 			w.over = nil
 			w.found = append([]Finding{w.overFinding(a)}, w.found...)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -81,5 +82,29 @@ func failsAlone(t *testing.T, where string, tl *timeline.Timeline, limit referen
 	j, err := Judge(alone(tl, seqs), limit, Options{SkipMeasure: true})
 	if err != nil || j.Verdict != Fail {
 		t.Errorf("%s: the witness %v alone: got %v, %v", where, seqs, j.Verdict, err)
+	}
+}
+
+// TestWitnessOfARefreshedWindowHasWhatKeptItOpen: of a large recording too, where a window is full, and denied requests keep it open, for
+// much longer than observations are kept.
+func TestWitnessOfARefreshedWindowHasWhatKeptItOpen(t *testing.T) {
+	limit := mustLimit(t, "fixed-window,rate=3/100ms,align=first,refresh=all")
+	tl := &timeline.Timeline{}
+	for i := range 5000 {
+		at := time.Duration(i) * time.Millisecond
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Denied}
+		if i < 3 || i == 4000 {
+			o.Outcome = timeline.Allowed
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	j := streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{block: 1, last: 1, piece: 64})
+	if len(j.Partitions[0].Findings) != 1 {
+		t.Fatalf("got %+v, want one finding", j.Partitions[0])
+	}
+	f := j.Partitions[0].Findings[0]
+	failsAlone(t, "one too many", tl, limit, f.Observations)
+	if n := len(f.Observations); f.Seen != 4 || n < 4+4000/100 || n > 4+2*4000/100+2 {
+		t.Errorf("got %d admitted, %d observations; want 4, and those that follow each other within 100 ms", f.Seen, n)
 	}
 }
