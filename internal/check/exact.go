@@ -71,21 +71,48 @@ const (
 	classCap  = 64
 	// outcomeCap is the largest number of states that one decision may lead to.
 	outcomeCap = 64
+	// glance is how many decisions are tried before a search follows few branches of each place.
+	glance = 1 << 14
 	// comparisons is how many comparisons of two branches are as much work as a decision.
 	comparisons = 128
 )
+
+// narrows are how many branches are followed of those for which as many requests wait, one number after the other; each may try
+// a quarter of the decisions.
+var narrows = [2]int{1, 4}
 
 // deadEnd is the last instant at which a request began before no branch was left.
 type deadEnd struct{ at int64 }
 
 // search returns where every explanation has ended, or nil where one is left or the cap was reached.
+//
+// Where the sweep takes long it follows few branches first: of a right limiter these often lead to an explanation, and then
+// nothing refutes it. Few that end prove nothing.
 func (x *exact) search() *deadEnd {
+	most := x.most
+	x.most = min(most, glance)
+	dead := x.sweep(0)
+	if !x.limited || most <= glance {
+		return dead
+	}
+	for _, narrow := range narrows {
+		x.limited, x.most = false, x.visited+most/4
+		if dead := x.sweep(narrow); dead == nil && !x.limited {
+			return nil
+		}
+	}
+	x.limited, x.most = false, x.visited+most
+	return x.sweep(0)
+}
+
+// sweep goes through the instants once: with all branches, or with those that narrow leaves; see frontier.
+func (x *exact) sweep(narrow int) *deadEnd {
 	all := x.h.all
 	end := minTime
 	for _, ev := range all {
 		end = max(end, ev.e)
 	}
-	x.begin(all[0].s*x.scale - x.lag)
+	x.begin(all[0].s*x.scale-x.lag, narrow)
 	last := all[0].s
 	for i := 0; i < len(all); last = all[i-1].s {
 		s, first := all[i].s, i
@@ -110,7 +137,7 @@ func (x *exact) search() *deadEnd {
 }
 
 // begin makes the first branch.
-func (x *exact) begin(at int64) {
+func (x *exact) begin(at int64, narrow int) {
 	x.begun = make([][]int64, len(x.costs))
 	x.order, x.rank = orderByEnd(x.h.all), make([]int32, len(x.h.all))
 	for k, i := range x.order {
@@ -128,14 +155,13 @@ func (x *exact) begin(at int64) {
 	if x.flights != nil {
 		x.weight *= 2
 	}
-	x.cap = max(x.cap/x.weight, min(x.cap, 32))
 	b := &branch{memoryState: m, absorbed: make([]int32, len(x.costs))}
 	b.sums = x.countsOf(m)
 	x.front = newFrontier(&x.lists)
 	if x.flights != nil && x.lingers {
 		x.front.late = func(one, other int32) bool { return x.stays(x.order[one], x.order[other]) }
 	}
-	x.front.cap, x.front.alike = x.cap, x.alike
+	x.front.cap, x.front.alike, x.front.narrow = max(x.cap/x.weight, min(x.cap, 32)), x.alike, narrow
 	x.front.add(b)
 }
 

@@ -38,6 +38,63 @@ func TestSearchIsReproducible(t *testing.T) {
 	}
 }
 
+// TestFewBranchesExplain: of right limiters with very many requests in flight, of which some were lost, an explanation is found
+// though all branches are too many.
+func TestFewBranchesExplain(t *testing.T) {
+	t.Parallel()
+	for _, spec := range []string{"token-bucket,rate=1000/s,burst=10", "token-bucket,rate=1000/s,burst=100", "sliding-window-counter,rate=20/20ms"} {
+		p := mustPolicy(t, spec)
+		obs := offeredLate(p, 400, 1, 80_000_000)
+		for i := range obs {
+			if i%50 == 49 {
+				obs[i].Outcome = timeline.Unknown
+			}
+		}
+		x := newExact(newHistory(obs, widening{}, int64((&timeline.Timeline{Observations: obs}).End())), p, 0)
+		if x.search() != nil || x.limited || x.visited > x.most {
+			t.Errorf("%s: %d decisions were tried, the cap was reached: %v", spec, x.visited, x.limited)
+		}
+	}
+}
+
+// TestFewBranchesExplainNothingElse: what few branches explain all branches do.
+func TestFewBranchesExplainNothingElse(t *testing.T) {
+	t.Parallel()
+	explained, lost := 0, 0
+	for name, limit := range everySmallLimit() {
+		r := rand.New(rand.NewPCG(3, 37))
+		for round := range fewer(60) {
+			known := knownLimit(r, limit)
+			lim, err := reference.NewLimit(known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tl := randomHistory(r, lim, shape{requests: 8, gap: 12, late: r.IntN(60), costs: limit[0].Full() > 1 && round%2 == 0})
+			h := newHistory(tl.Observations, widen(tl.Header, known[0].Tick, known[0].TickSet), int64(tl.End()))
+			at := make([]int64, len(known))
+			for i := range known {
+				at[i] = int64(known[i].PhaseFrom)
+			}
+			few, all := newExactBy(h, known, at), newExactBy(h, known, at)
+			if few == nil {
+				break
+			}
+			got, want := few.sweep(1+round%2) == nil, all.sweep(0) == nil
+			switch {
+			case got && !want && !few.limited:
+				t.Fatalf("%s: few branches explain what all do not:\n%s\n%s", name, known, draw(tl))
+			case got:
+				explained++
+			case want:
+				lost++
+			}
+		}
+	}
+	if explained < 50 || lost < 5 {
+		t.Errorf("%d explained, %d not found: one side was not tried", explained, lost)
+	}
+}
+
 // TestSearchIsSoundUnderItsCap: where branches are joined because there are too many, what is refuted is still infeasible.
 func TestSearchIsSoundUnderItsCap(t *testing.T) {
 	t.Parallel()

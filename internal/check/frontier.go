@@ -43,6 +43,10 @@ type frontier struct {
 	// nothing but times and denials.
 	size, cap, alike int
 	lists            *lists
+	// narrow, where it is not 0, is the most branches that are kept of those for which as many wait, which crowd counts; then none
+	// are joined.
+	narrow int
+	crowd  map[[2]int32]int
 	// compared is how many pairs of branches were compared since it was last reset.
 	compared int
 	// late tells whether the request of one rank may be complete, and let through, as late as that of another; nil where all
@@ -56,13 +60,16 @@ type spot struct {
 	branches []*branch
 }
 
-func newFrontier(l *lists) frontier { return frontier{index: map[place]int32{}, lists: l} }
+func newFrontier(l *lists) frontier {
+	return frontier{index: map[place]int32{}, crowd: map[[2]int32]int{}, lists: l}
+}
 
 // take empties f and returns what it had.
 func (f *frontier) take() []spot {
 	old := f.spots
 	f.spots, f.size = make([]spot, 0, len(old)), 0
 	clear(f.index)
+	clear(f.crowd)
 	return old
 }
 
@@ -98,7 +105,7 @@ func (f *frontier) add(n *branch) *branch {
 			return nil
 		}
 	}
-	alike := 0
+	alike, before := 0, f.size
 	for again := true; again; {
 		again, alike = false, 0
 		f.compared += len(sp.branches)
@@ -117,12 +124,27 @@ func (f *frontier) add(n *branch) *branch {
 		f.size -= len(sp.branches) - len(kept)
 		sp.branches = kept
 	}
-	if alike >= f.alike || f.size >= f.cap {
+	if f.narrow > 0 {
+		if f.crowded(sp.place, before-f.size) {
+			return nil
+		}
+	} else if alike >= f.alike || f.size >= f.cap {
 		n = f.join(sp, n, f.size >= f.cap)
 	}
 	sp.branches = append(sp.branches, n)
 	f.size++
 	return n
+}
+
+// crowded tells whether there is no room for another branch at a place, of which some were taken away.
+func (f *frontier) crowded(p place, gone int) bool {
+	key := [2]int32{p.waiting, p.refused}
+	f.crowd[key] -= gone
+	if f.crowd[key] >= f.narrow {
+		return true
+	}
+	f.crowd[key]++
+	return false
 }
 
 // join returns a branch that holds n and those at its spot that wait for the same, or all of them, and takes them away.
