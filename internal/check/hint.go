@@ -12,10 +12,13 @@ import (
 // hintLimit is the largest recording for which other policies are tried.
 const hintLimit = 200_000
 
-// hintSteps is how many decisions the exact searches of one guess may try before the last of one kind, of one phase or of many;
-// a guess that is not refuted by then is named, as the judge would pass it. A search of every phase would go on for minutes, and
-// nothing depends on it.
-const hintSteps = 1 << 14
+// hintSteps is how many decisions the exact searches of one guess may try before the last one begins, hintWide how many those of
+// many phases at once. A guess that is not refuted by then is named, as the judge would pass it. A search of every phase would
+// go on for minutes, and nothing depends on it.
+const (
+	hintSteps = 1 << 14
+	hintWide  = 1 << 17
+)
 
 // hint names, for a recording that fails a limit of one policy, the first policy like it that would explain all of it. It
 // proves nothing: it is the next thing to look at.

@@ -237,7 +237,7 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 func (c *caseFile) newSearch(g *group) *search {
 	s := &search{policy: c.limit[0], mode: c.o.Conformance, group: g, quick: c.boundsOnly}
 	if c.quick {
-		s.steps, s.wide = stepBudget-hintSteps, stepBudget-hintSteps
+		s.steps, s.wide = stepBudget-hintSteps, stepBudget-hintWide
 	}
 	return s
 }
