@@ -89,8 +89,11 @@ type search struct {
 	last, each int
 	// reach is the width up to which a box is searched exactly, all of its phases at once.
 	reach int64
-	// capped tells that an exact search reached its cap.
+	// capped tells that an exact search reached its cap, or that all of them would.
 	capped bool
+	// field is the box without turns that is being refuted part by part, entered how many decisions were tried before it.
+	field   phases
+	entered int
 	// ask, where it is not nil, asks the bounds for their answer alone: what is found has no breaches.
 	ask *asker
 }
@@ -185,6 +188,10 @@ func (s *search) box(b cell) bool {
 	if r, ok := s.judge(b); ok {
 		return s.add(r)
 	}
+	if s.hopeless(b.phases) {
+		s.capped = true
+		return false
+	}
 	open := b.policy.RateTo > 0 || b.policy.BurstTo > 0 || b.policy.PerTo > 0
 	switch {
 	case open:
@@ -207,6 +214,28 @@ func (s *search) box(b cell) bool {
 	lower, upper, ok := s.halves(b)
 	return ok && s.box(lower) && s.box(upper)
 }
+
+// hopeless tells whether the exact searches of a box would take many times their budget, as far as the part of the same field
+// tells that is refuted: its parts are as much alike as phases can be, and judged in their order.
+func (s *search) hopeless(b phases) bool {
+	if s.field.from > b.from || s.field.to < b.to || s.field.from == s.field.to {
+		s.field, s.entered = phases{}, s.tried()
+		if i, _ := slices.BinarySearch(s.turns, b.from+1); s.turns != nil && (i == len(s.turns) || s.turns[i] > b.to) {
+			s.field = b
+		}
+		return false
+	}
+	tried, done, left := float64(s.tried()-s.entered), float64(b.from-s.field.from), float64(s.field.to-b.from)
+	return tried > stepBudget/fieldTrial && left > fieldParts*float64(s.reach) && tried*left > hopelessBudgets*stepBudget*done
+}
+
+// After a part of the budget, one in fieldTrial, a field is given up where what is left of it would take more than so many
+// budgets, and is so many times as wide as what is searched at once.
+const (
+	fieldTrial      = 16
+	fieldParts      = 1 << 10
+	hopelessBudgets = 256
+)
 
 // survives tells whether one phase of the box does.
 func (s *search) survives(b cell) bool {

@@ -69,3 +69,19 @@ func TestPhaseOfARightLimiterIsFoundSoon(t *testing.T) {
 		}
 	}
 }
+
+// TestPhasesBeyondNumberAreGivenUp: where a clock of seconds leaves a thousand million phases to be refuted a few hundred at a
+// time, the search ends soon, and says so.
+func TestPhasesBeyondNumberAreGivenUp(t *testing.T) {
+	limit, err := reference.Parse("sliding-window-counter,rate=100/1m,rounding=nearest,tick=1s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl := (&fuzzReader{[]byte("0000Yz0\t\t\t\t)\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t)\t\t\t\t\t\t\t)\t\t\t)\\t")}).timeline()
+	c := newCase(tl, limit, Options{})
+	s := c.newSearch(&group{parts: c.parts[0].histories})
+	box, _ := phasesOf(limit[0], tl.Header)
+	if _, ok := s.refute(box); ok || !s.capped || s.tried() > stepBudget/8 {
+		t.Errorf("refuted %v, capped %v, %d decisions were tried, want no more than %d", ok, s.capped, s.tried(), stepBudget/8)
+	}
+}
