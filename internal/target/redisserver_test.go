@@ -20,16 +20,9 @@ func startRedis(t testing.TB) (url string, stop func()) {
 }
 
 // startServer starts a redis-server with more arguments on a free loopback port and returns its address and what stops it.
-// Without the program the test is skipped, or fails where servers are required.
 func startServer(t testing.TB, args ...string) (addr string, stop func()) {
 	t.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("CI") == "true" || os.Getenv("RLCHECK_REQUIRE_SERVERS") == "1" {
-			t.Fatal("redis-server is not installed, and servers are required here")
-		}
-		t.Skip("redis-server is not installed")
-	}
+	program := redisServer(t)
 	// Between asking the kernel for a port and using it another program may take it; then the server ends at once.
 	for range 5 {
 		port := freePort(t)
@@ -46,6 +39,23 @@ func startServer(t testing.TB, args ...string) (addr string, stop func()) {
 	}
 	t.Fatal("redis-server did not start on any of 5 ports")
 	return "", nil
+}
+
+// redisServer returns the program. Without it the test is skipped, as it is in a short run, or fails where servers are required.
+func redisServer(t testing.TB) string {
+	t.Helper()
+	required := os.Getenv("CI") == "true" || os.Getenv("RLCHECK_REQUIRE_SERVERS") == "1"
+	if testing.Short() && !required {
+		t.Skip("a short run starts no servers")
+	}
+	program, err := exec.LookPath("redis-server")
+	switch {
+	case err != nil && required:
+		t.Fatal("redis-server is not installed, and servers are required here")
+	case err != nil:
+		t.Skip("redis-server is not installed")
+	}
+	return program
 }
 
 // busPort stands for a free port among the arguments of startServer.

@@ -66,13 +66,7 @@ func secureBurst(t *testing.T, url string) string {
 // signed its certificate.
 func startSecureRedis(t *testing.T) (addr, ca string) {
 	t.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("CI") == "true" || os.Getenv("RLCHECK_REQUIRE_SERVERS") == "1" {
-			t.Fatal("redis-server is not installed, and servers are required here")
-		}
-		t.Skip("redis-server is not installed")
-	}
+	program := redisServer(t)
 	dir := t.TempDir()
 	ca = certify(t, dir)
 	for range 5 {
