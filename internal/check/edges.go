@@ -86,14 +86,28 @@ func (e *edges) forgotten(all []event) int {
 	if e.from == 0 {
 		return 0
 	}
-	until := e.from
-	for i, ev := range all {
-		if ev.s > until+e.memory {
+	w := e.lull()
+	for i := range all {
+		if w.ends(&all[i]) {
 			return i
 		}
-		until = max(until, ev.e)
 	}
 	return len(all)
+}
+
+// lull waits for a silence, known to be one, that is longer than the limiter remembers: until is since when there is none.
+type lull struct{ until, memory int64 }
+
+// lull returns the one that edges wait for, where the recording began amid traffic.
+func (e *edges) lull() lull { return lull{e.from, e.memory} }
+
+// ends tells whether a request, ascending by start, follows such a silence.
+func (w *lull) ends(ev *event) bool {
+	if ev.s > later(w.until, w.memory) {
+		return true
+	}
+	w.until = max(w.until, ev.e)
+	return false
 }
 
 // inside returns the events that may have been decided before one that is missing.

@@ -65,11 +65,7 @@ const (
 	keptWitness = 1 << 16
 )
 
-// newPiecePlan returns nil for windows that follow each other from the first request, where that is not known to be in the recording.
 func newPiecePlan(h timeline.Header, limit reference.Limit, o Options) *piecePlan {
-	if len(limit) == 1 && anchored(limit[0]) && (h.CompleteFrom != 0 || h.CompleteUntil != 0) {
-		return nil
-	}
 	c := newCase(&timeline.Timeline{Header: h}, limit, o)
 	c.boundsOnly = true
 	w := &piecePlan{c: c, whole: c.wholeRegion(), size: pieceSize, small: smallPiece}

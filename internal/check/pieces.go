@@ -61,8 +61,7 @@ func newPieces(plan *piecePlan, name string, crowded bool) *pieces {
 	x.over = plan.c.o.Conformance == LowerBound || plan.swept
 	x.under = plan.c.o.Conformance == UpperBound
 	if len(plan.c.limit) == 1 && anchored(plan.c.limit[0]) {
-		x.stretches = newStretches(plan.c.limit[0])
-		x.judged = true
+		x.stretches = newStretches(plan.c.limit[0], plan.c.edges)
 	}
 	if plan.upper != nil {
 		x.upper = newPieces(plan.upper, name, crowded)
@@ -78,10 +77,10 @@ func (x *pieces) observe(o *timeline.Observation, n int) {
 	if x.upper != nil {
 		x.upper.observe(o, n)
 	}
-	if x.done() {
+	if x.done() || x.stretches != nil && x.stretches.outside(o, x.plan.kinds[0].widening) {
 		return
 	}
-	if x.tape.n >= x.full {
+	if x.judged = x.judged || x.stretches != nil; x.tape.n >= x.full {
 		x.take(o.Sent)
 	}
 	x.end = max(x.end, o.Sent, o.FirstByte, o.Done)
@@ -159,7 +158,7 @@ func (x *pieces) edges(until int64) *edges {
 	}
 	if own := x.plan.c.edges; own != nil {
 		e.until = min(e.until, own.until)
-		if latest := max(later(own.from, own.memory), x.from+x.plan.memory); own.from > 0 {
+		if latest := max(later(own.from, own.memory), x.from+x.plan.memory); own.from > 0 && x.stretches == nil {
 			e.from = max(own.from, x.from)
 			e.memory = max(latest-e.from, 0)
 		}
@@ -353,7 +352,7 @@ func (x *pieces) conclude(c *caseFile, p *part) {
 	case x.upper != nil && x.upper.fails():
 		x.upper.conclude(c, p)
 		return
-	case x.stretches != nil && len(mine) == 0:
+	case x.stretches != nil && len(mine) == 0 && x.judged:
 		p.unjudged, p.limited = x.stretches.unsure, p.limited || x.stretches.limited
 		return
 	case !x.left.refuted(), len(mine) == 0, len(x.found) > 0 && len(c.limit) > 1:
@@ -406,9 +405,15 @@ func (x *pieces) finding(c *caseFile, alone *part, mine []*breach) Finding {
 
 // beginning returns the edges of the first observations, where those that come were sent at or after an instant.
 func (x *pieces) beginning(next time.Duration) *edges {
-	x.from = 0
-	if next == time.Duration(maxTime) {
-		return x.edges(maxTime)
+	until := maxTime
+	if next < time.Duration(maxTime) {
+		until = x.plan.until(next)
 	}
-	return x.edges(x.plan.until(next))
+	if own := x.plan.c.edges; own != nil && x.stretches != nil {
+		begun := *own
+		begun.until = min(own.until, until)
+		return &begun
+	}
+	x.from = 0
+	return x.edges(until)
 }

@@ -15,7 +15,7 @@ import (
 func TestPiecesFailOnlyWhatJudgeFails(t *testing.T) {
 	rounds, seeds := soakRounds(200, 10_000)
 	for name, limit := range smallLimits() {
-		if newWatchPlan(timeline.Header{}, limit, Options{}) != nil || newPiecePlan(timeline.Header{}, limit, Options{}) == nil {
+		if newWatchPlan(timeline.Header{}, limit, Options{}) != nil {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestPiecesOfWrongLimiters(t *testing.T) {
 		r := rand.New(rand.NewPCG(soakSeed+9, uint64(round)))
 		text := randomSPEC(r)
 		limit, err := reference.Parse(text)
-		if err != nil || newPiecePlan(timeline.Header{}, limit, Options{}) == nil || limit[0].TTL > 0 && limit[0].Start == reference.StartEmpty {
+		if err != nil || limit[0].TTL > 0 && limit[0].Start == reference.StartEmpty {
 			continue
 		}
 		lim, err := reference.NewLimit(knownLimit(r, limit))
@@ -135,28 +135,21 @@ func TestPiecesOfLimitersThatWereAccused(t *testing.T) {
 	}
 }
 
-// TestOnlyCountersAmidTrafficAreHeldWhole: every other limit is watched or judged in pieces, whose tapes stay short however long the
-// recording is, also where the rest of it is not judged.
-func TestOnlyCountersAmidTrafficAreHeldWhole(t *testing.T) {
-	amid := timeline.Header{CompleteFrom: 1}
-	for name, limit := range smallLimits() {
-		for _, h := range []timeline.Header{{}, amid} {
-			held := newWatchPlan(h, limit, Options{}) == nil && newPiecePlan(h, limit, Options{}) == nil
-			if want := h.CompleteFrom > 0 && len(limit) == 1 && anchored(limit[0]); held != want {
-				t.Errorf("%s, complete from %s: held whole %t, want %t", name, h.CompleteFrom, held, want)
-			}
-		}
-	}
+// TestTapesStayShort however long the recording is, also where requests place the windows, where it was cut out of traffic, and where
+// the rest of it is not judged.
+func TestTapesStayShort(t *testing.T) {
 	for _, spec := range []string{"sliding-window-counter,rate=1000/s,align=first", "sliding-window-counter,rate=1000/s,align=first,ttl=50ms",
 		"fixed-window,rate=250/300ms,align=first,count=all", "fixed-window,rate=250/300ms,align=first,ttl=50ms", "fixed-window,rate=250/100ms,align=first,refresh=all"} {
-		s := newStream(mustLimit(t, spec), timeline.Header{}, Options{SkipMeasure: true}, streamCaps{block: leastBlock, last: leastLast, piece: 64})
-		for _, o := range servedLong(t, rand.New(rand.NewPCG(3, 3)), spec, 16_000, 3000) {
-			if err := s.Observe(&o); err != nil {
-				t.Fatal(err)
+		for _, h := range []timeline.Header{{}, {CompleteFrom: 1, CompleteUntil: time.Second}} {
+			s := newStream(mustLimit(t, spec), h, Options{SkipMeasure: true}, streamCaps{block: leastBlock, last: leastLast, piece: 64})
+			for _, o := range servedLong(t, rand.New(rand.NewPCG(3, 3)), spec, 16_000, 3000) {
+				if err := s.Observe(&o); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		if n := s.strands[""].pieces.tape.n; n > 8000 {
-			t.Errorf("%s: %d observations of 16000 are kept", spec, n)
+			if n := s.strands[""].pieces.tape.n; n > 8000 {
+				t.Errorf("%s, complete from %s: %d observations of 16000 are kept", spec, h.CompleteFrom, n)
+			}
 		}
 	}
 }

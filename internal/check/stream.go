@@ -36,15 +36,15 @@ import (
 //     recording. Where that is not known, as the recording began amid traffic or a time to live may have passed, nothing is asked
 //     until a silence after which everything begins anew.
 //   - A sliding window counter with align=first is judged in the stretches between the silences after which its windows begin anew,
-//     each with the phases that its pieces left alive (stretches.go). Only where its recording began amid traffic it needs the whole:
-//     all observations are kept at about ten bytes, and judged partition by partition at the end.
+//     each with the phases that its pieces left alive (stretches.go). Where its recording began amid traffic they are those after a
+//     silence which ends all that came before.
 //   - It gives no hint.
 type Stream struct {
 	header timeline.Header
 	limit  reference.Limit
 	o      Options
 	caps   streamCaps
-	// plan or, for a limit that is not watched, chop is how partitions are judged that are not kept; both nil where all are.
+	// plan or, for a limit that is not watched, chop is how partitions are judged that are not kept.
 	plan *watchPlan
 	chop *piecePlan
 
@@ -107,7 +107,8 @@ func newStream(limit reference.Limit, header timeline.Header, o Options, caps st
 	}
 	if s.plan = newWatchPlan(header, limit, o); s.plan != nil {
 		s.plan.block, s.plan.last = caps.block, caps.last
-	} else if s.chop = newPiecePlan(header, limit, o); s.chop != nil {
+	} else {
+		s.chop = newPiecePlan(header, limit, o)
 		s.chop.sized(caps, s.shared())
 	}
 	return s
@@ -186,7 +187,7 @@ func (s *Stream) keep(o *timeline.Observation) {
 		}
 		s.recent = st
 	}
-	if st.kept() && (s.plan != nil || s.chop != nil) && (st.reel.n >= s.caps.whole || s.store.bytes() >= s.caps.tapes && st.reel.size >= s.caps.small) {
+	if st.kept() && (st.reel.n >= s.caps.whole || s.store.bytes() >= s.caps.tapes && st.reel.size >= s.caps.small) {
 		s.watch(st, o.Sent)
 	}
 	switch {
@@ -244,7 +245,7 @@ func (s *Stream) Finish() (*Judgement, error) {
 	s.strands, s.recent = nil, nil
 	slices.SortFunc(strands, func(a, b *strand) int { return strings.Compare(a.name, b.name) })
 	if s.shared() {
-		if s.chop == nil || s.counts.Sent <= s.caps.whole && !slices.ContainsFunc(strands, func(st *strand) bool { return !st.kept() }) {
+		if s.counts.Sent <= s.caps.whole && !slices.ContainsFunc(strands, func(st *strand) bool { return !st.kept() }) {
 			return s.together(strands)
 		}
 		for _, st := range strands { // one after the other: each refutes what the others left alive

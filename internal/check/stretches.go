@@ -27,17 +27,39 @@ type stretches struct {
 	// chain are the requests that place the windows, as far as they are kept; last is the last of them, next the last one seen.
 	chain      tape
 	last, next timeline.Observation
+	// amid are the edges of a recording that was cut out of traffic, else nil; before waits for the silence after which all that may
+	// count is in it, nil where there is nothing to wait for any more.
+	amid   *edges
+	before *lull
 	// unsure says why the rest is not judged; limited tells that the search of a phase reached its budget in some stretch.
 	unsure  string
 	limited bool
 }
 
-func newStretches(pol reference.Policy) *stretches {
-	w := &stretches{pol: pol, all: pol.Count == reference.CountAll, banned: minTime, bans: minTime}
+func newStretches(pol reference.Policy, amid *edges) *stretches {
+	w := &stretches{pol: pol, all: pol.Count == reference.CountAll, banned: minTime, bans: minTime, amid: amid}
+	if amid != nil && amid.from > 0 {
+		silence := amid.lull()
+		w.before = &silence
+	}
 	if w.all && pol.Ban > 0 {
 		w.unsure = unsureBanned
 	}
 	return w
+}
+
+// outside tells whether an observation is left out: nothing is known of the windows yet, or what came before it may be missing. One
+// that may have been decided after the end is not: as long as it is sure that the windows go on it is in one of them, and what is
+// missing leaves less room.
+func (w *stretches) outside(o *timeline.Observation, widen widening) bool {
+	if w.amid == nil {
+		return false
+	}
+	ev := newEvent(o, widen, maxTime)
+	if w.before != nil && w.before.ends(&ev) {
+		w.before = nil
+	}
+	return w.before != nil || ev.s > w.amid.until
 }
 
 // stretchwise judges observations, of which none is missing that may have been decided until an instant, stretch by stretch, and keeps
