@@ -165,13 +165,14 @@ func chain(events []event, most int64) []event {
 		}
 	}
 	out := []event{sure[0], first}
-	last := first
+	l := newLinks(&first, most)
 	for i := range sure {
-		if i+1 < len(sure) && sure[i+1].e-last.s < most || sure[i].s <= last.s {
-			continue
+		if before, kept := l.add(&sure[i]); kept {
+			out = append(out, before)
 		}
-		last = sure[i]
-		out = append(out, last)
+	}
+	if l.next.s > l.last.s {
+		out = append(out, l.next)
 	}
 	return out
 }

@@ -19,10 +19,9 @@ type expiringOver struct {
 	// first is when the first request was sent of those that no other is surely seen to have followed, after is when the last
 	// silence ended; minTime where there is none.
 	first, after int64
-	// links are requests that were surely seen, each before a silence since the one in front of it would have been long enough;
-	// next is the last one that was seen. They prove that nothing was forgotten.
-	links []event
-	next  event
+	// links follow the requests that were surely seen; linked are those that are kept. They prove that nothing was forgotten.
+	links  links
+	linked []event
 }
 
 func (x *expiringOver) advance(fresh, ended []event, oldest, horizon int64) *alarm {
@@ -52,7 +51,7 @@ func (x *expiringOver) advance(fresh, ended []event, oldest, horizon int64) *ala
 		}
 		x.sweep, x.after = newOverSweep(x.bound), max(x.after, x.silences[0].ended(x.ttl))
 		x.silences = x.silences[1:]
-		x.links = slices.DeleteFunc(x.links, func(ev event) bool { return ev.s < x.after })
+		x.linked = slices.DeleteFunc(x.linked, func(ev event) bool { return ev.s < x.after })
 	}
 }
 
@@ -72,13 +71,14 @@ func (x *expiringOver) sent(ev *event) {
 
 // link keeps a request, or the one before it, where no other that is kept shows that no silence was long enough.
 func (x *expiringOver) link(ev *event) {
-	switch n := len(x.links); {
-	case n == 0:
-		x.links = append(x.links, *ev)
-	case n < mostKept && ev.e >= x.links[n-1].s+x.ttl:
-		x.links = append(x.links, x.next)
+	if len(x.linked) == 0 {
+		x.links = newLinks(ev, x.ttl)
+		x.linked = append(x.linked, *ev)
+		return
 	}
-	x.next = *ev
+	if before, kept := x.links.add(ev); kept && len(x.linked) < mostKept {
+		x.linked = append(x.linked, before)
+	}
 }
 
 // witness returns what was counted, and what shows that nothing of it was forgotten; nil where the sweep does not keep it.
@@ -87,7 +87,7 @@ func (x *expiringOver) witness() []event {
 	if !ok {
 		return nil
 	}
-	return slices.Concat(most.counted, x.links, []event{x.next})
+	return slices.Concat(most.counted, x.linked, []event{x.links.next})
 }
 
 // atMost is the bound of a window that nothing ends.

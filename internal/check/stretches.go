@@ -24,9 +24,10 @@ type stretches struct {
 	taken int
 	// banned and bans are by when what was denied before the stretch, and up to now, has explained all that it can.
 	banned, bans int64
-	// chain are the requests that place the windows, as far as they are kept; last is the last of them, next the last one seen.
-	chain      tape
-	last, next timeline.Observation
+	// chain are the requests that place the windows, as far as they are kept, by links; next is the last one seen.
+	chain tape
+	links links
+	next  timeline.Observation
 	// amid are the edges of a recording that was cut out of traffic, else nil; before waits for the silence after which all that may
 	// count is in it, nil where there is nothing to wait for any more.
 	amid   *edges
@@ -117,9 +118,10 @@ func (x *pieces) place(obs []timeline.Observation, until int64, end time.Duratio
 	counted := slices.DeleteFunc(events, func(ev event) bool { return !ev.counts(w.all) })
 	placing := chain(counted, int64(w.pol.Rate.Per))
 	for i := range obs {
-		if slices.ContainsFunc(placing[:min(2, len(placing))], func(ev event) bool { return ev.seq == obs[i].Seq }) {
+		at := slices.IndexFunc(placing[:min(2, len(placing))], func(ev event) bool { return ev.seq == obs[i].Seq })
+		if at >= 0 {
 			w.chain.add(&obs[i])
-			w.last, w.next = obs[i], obs[i]
+			w.links, w.next = newLinks(&placing[at], int64(w.pol.Rate.Per)), obs[i]
 		}
 	}
 	return true
@@ -158,9 +160,8 @@ func (w *stretches) follow(obs []timeline.Observation, widen widening) (n int, f
 			w.bans = max(w.bans, later(ev.e, int64(w.pol.LongestBan())))
 		}
 		if w.chain.n < mostChain && ev.outcome != timeline.Unknown && ev.counts(w.all) {
-			if ev.e-int64(w.last.Sent) >= int64(w.pol.Rate.Per) && w.next.Sent > w.last.Sent {
-				w.last = w.next
-				w.chain.add(&w.last)
+			if _, kept := w.links.add(&ev); kept {
+				w.chain.add(&w.next)
 			}
 			w.next = obs[i]
 		}
