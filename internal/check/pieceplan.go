@@ -118,36 +118,45 @@ func reaches(p reference.Policy) int64 {
 	return 2 * recalls(p)
 }
 
-// sweepPlan returns the plan of a sweep over all admissions under the loosest bucket of a policy, or windows that requests place, or
-// nil where it has neither, or is known to be created at a low level, or where a denial inside a ban may not be seen, or where
-// a partition may be forgotten and its windows placed anew. An overloaded bucket is never full: only spans from when it was show that
-// it gave too much; and of windows that requests place the more is known the more of them are full.
+// sweepable tells whether all admissions of a recording can be bounded in one sweep: under the loosest bucket of a policy, or under
+// windows that requests place. An overloaded bucket is never full: only spans from when it was show that it gave too much; and
+// of windows that requests place the more is known the more of them are full. A bucket must not be created at a low level, no denial
+// be inside of a ban that is not seen, and no partition be forgotten, or be in use before, so that its windows lie anew.
+func sweepable(h timeline.Header, p reference.Policy) bool {
+	switch {
+	case p.Completes(), remembersStart(p), p.TTL > 0 && p.Ban > 0:
+		return false
+	case p.Algorithm == reference.FixedWindow:
+		return needsPlacement(p) && p.TTL == 0 && h.CompleteFrom == 0 && h.CompleteUntil == 0
+	}
+	return p.Algorithm != reference.SlidingWindowLog && p.Algorithm != reference.SlidingWindowCounter
+}
+
+// sweepPlan returns the plan of a sweep over all admissions under a policy that is one of several or alone; nil where it is not
+// sweepable, or nothing is asked of admissions.
 func sweepPlan(h timeline.Header, p reference.Policy, several bool, o Options) *watchPlan {
-	switch p.Algorithm {
-	case reference.SlidingWindowLog, reference.SlidingWindowCounter, reference.Concurrency:
-		return nil
-	case reference.FixedWindow:
-		if !needsPlacement(p) || p.TTL > 0 || h.CompleteFrom != 0 || h.CompleteUntil != 0 {
-			return nil
-		}
-	}
-	if remembersStart(p) || p.TTL > 0 && p.Ban > 0 || p.Completes() || o.Conformance == LowerBound {
+	if !sweepable(h, p) || o.Conformance == LowerBound {
 		return nil
 	}
-	ranged := ranged(p)
-	_, p = p.Ends()
-	bd := newBound(p, 0, 0)
-	p.Count, p.Ban, p.BanTo, p.TTLTo, o.Conformance = reference.CountAdmitted, 0, 0, 0, UpperBound
-	limit := reference.Limit{p}
-	w := watchPlanOf(h, p, o, phases{}, edgesOf(h, limit))
+	_, loose := p.Ends()
+	bare := loose
+	bare.Count, bare.Ban, bare.BanTo, bare.TTLTo, o.Conformance = reference.CountAdmitted, 0, 0, 0, UpperBound
+	w := watchPlanOf(h, bare, o, phases{}, edgesOf(h, reference.Limit{bare}))
 	if needsPlacement(p) {
-		w.bound = loosest(bd)
-	}
-	if f, ok := w.bound.(first); ok && (several || ranged) {
-		f.others = f.others || f.all // as may what another policy, or one with a smaller quota, denied
-		w.bound = f
+		w.bound = sweptWindows(loose, several || ranged(p))
 	}
 	return w
+}
+
+// sweptWindows returns the bound of the admissions in windows that requests place; others: what another policy denied, or one with a
+// smaller quota, may have placed them too.
+func sweptWindows(p reference.Policy, others bool) bound {
+	b := loosest(newBound(p, 0, 0))
+	if f, ok := b.(first); ok {
+		f.others = f.others || f.all && others
+		return f
+	}
+	return b
 }
 
 // loosest returns the bound of the admissions of a policy, without what wraps it.

@@ -48,7 +48,7 @@ func placementAt(p reference.Policy, several bool, h *history, t, until int64) *
 		return out
 	}
 	f := newFirst(p)
-	f.others = p.Count == reference.CountOwn || f.all && (several || ranged(p)) // see sweepPlan
+	f.others = p.Count == reference.CountOwn || f.all && (several || ranged(p)) // see sweptWindows
 	out.windows = f.openings(h)
 	for n := len(out.windows); n > 0 && out.windows[n-1].from > until; n-- {
 		out.windows = out.windows[:n-1]
