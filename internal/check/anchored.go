@@ -42,8 +42,9 @@ func (c *caseFile) judgeAnchored(p *part) {
 
 // Why the rest of a recording is not judged.
 const (
-	unsureSilence = "after a silence of one to two windows it is not known whether the windows began anew; the rest was not judged"
-	unsureBanned  = "a denial inside a ban is not counted, so that it is not known which requests place the windows"
+	unsureSilence   = "after a silence of one to two windows it is not known whether the windows began anew; the rest was not judged"
+	unsureForgotten = "the partition may have been forgotten, and was not silent since for so long that it is known when its windows began anew; the rest was not judged"
+	unsureBanned    = "a denial inside a ban is not counted, so that it is not known which requests place the windows"
 )
 
 // anchoredRefutation is what refutes a history under windows that begin at the first counted request.

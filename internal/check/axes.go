@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -43,15 +45,32 @@ func openedByAll(b bound) bound {
 	return b
 }
 
+// lasting returns a limit without the times to live that change nothing: after so long a silence the policy is as good as new.
+func lasting(limit reference.Limit) reference.Limit {
+	out := limit
+	for i, p := range limit {
+		least, _ := p.StartLevels()
+		if p.TTL <= p.Recovery() || p.Ban > 0 || least < p.Full() || p.Refill == reference.RefillInterval {
+			continue
+		}
+		if &out[0] == &limit[0] {
+			out = slices.Clone(limit)
+		}
+		out[i].TTL, out[i].TTLTo = 0, 0
+	}
+	return out
+}
+
 // expiring is the bound of a policy that forgets a partition after a silence of ttl: a history is bounded in the stretches
 // in which it cannot have been forgotten. Forgetting only lowers what is in use, so denials are bounded as without.
 // Where the first request places the windows or finds an empty bucket, only what comes before the first such stretch ends is
-// bounded, and denials prove nothing: whether a later one was the first again is not known. Nor do they where it may find an
-// empty bucket.
+// bounded, and what comes after a silence in which it was surely forgotten, until the same; and denials prove nothing: whether a later
+// one was the first again is not known. Nor do they where it may find an empty bucket.
 type expiring struct {
 	bound
-	ttl    int64
-	placed bool
+	// ttl is the least time to live, longest the most.
+	ttl, longest int64
+	placed       bool
 	// low: the first request may find less than a full bucket.
 	low bool
 	// banned: a denied request may not have been seen.
@@ -59,11 +78,11 @@ type expiring struct {
 }
 
 func newExpiring(p reference.Policy, from, to int64) bound {
-	ttl := int64(p.TTL)
+	ttl, longest := int64(p.TTL), int64(max(p.TTL, p.TTLTo))
 	p.TTL, p.TTLTo = 0, 0
 	placed := p.Align == reference.AlignFirst || remembersStart(p)
 	least, _ := p.StartLevels()
-	return expiring{newBound(p, from, to), ttl, placed, placed || least < p.Full(), p.Ban > 0}
+	return expiring{newBound(p, from, to), ttl, longest, placed, placed || least < p.Full(), p.Ban > 0}
 }
 
 func (x expiring) over(h *history) *breach {
@@ -72,6 +91,40 @@ func (x expiring) over(h *history) *breach {
 			return br
 		}
 	}
+	if !x.placed {
+		return x.overBetween(h)
+	}
+	for k := 0; k < len(h.all); {
+		n := x.life(h.all[k:])
+		one := h
+		if n < len(h.all) {
+			one = &history{all: h.all[k : k+n : k+n]}
+			if one.split(); k == 0 {
+				one.placed = h.placed
+			}
+		}
+		if br := x.overBetween(one); br != nil {
+			return br
+		}
+		k += n
+	}
+	return nil
+}
+
+// life returns the number of events before the first silence in which the partition was surely forgotten.
+func (x expiring) life(events []event) int {
+	w := lull{minTime, x.longest}
+	for i := range events {
+		if w.ends(&events[i]) && i > 0 {
+			return i
+		}
+		w.until = max(w.until, events[i].e)
+	}
+	return len(events)
+}
+
+// overBetween bounds a history in the stretches in which the partition was surely not forgotten, or in the first of them.
+func (x expiring) overBetween(h *history) *breach {
 	from, begin, latest := minTime, 0, minTime
 	for _, f := range append(silences(h.all, x.ttl, x.sure), phases{maxTime, maxTime}) {
 		for ; begin < len(h.all) && max(latest, h.all[begin].e) < from; begin++ {

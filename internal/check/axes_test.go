@@ -80,3 +80,34 @@ func mustLimit(t *testing.T, spec string) reference.Limit {
 	}
 	return limit
 }
+
+// TestLasting: a time to live changes nothing where the silence makes the policy as good as new anyway.
+func TestLasting(t *testing.T) {
+	for spec, want := range map[string]bool{
+		"token-bucket,rate=10/1s,burst=20,ttl=3s":                           true,
+		"token-bucket,rate=10/1s,burst=20,ttl=2s":                           false, // of which the last nanosecond is not asked
+		"token-bucket,rate=10/1s,burst=20..40,ttl=3s":                       false,
+		"token-bucket,rate=5..10/1s,burst=20,ttl=3s":                        false,
+		"token-bucket,rate=10/1s,burst=20,ttl=1s..3s":                       false,
+		"token-bucket,rate=10/1s,burst=20,start=empty,ttl=3s":               false, // a new one is empty
+		"token-bucket,rate=10/1s,burst=20,start=unknown,ttl=3s":             false,
+		"token-bucket,rate=10/1s,burst=20,ban=5s,ttl=6s":                    false,
+		"token-bucket,rate=10/1s,burst=20,refill=interval,fill=10,ttl=3s":   false, // a new one places its batches
+		"fixed-window,rate=10/1s,align=first,ttl=1001ms":                    true,
+		"fixed-window,rate=10/1s,align=first,ttl=999ms":                     false,
+		"sliding-window-counter,rate=10/1s,align=first,ttl=2001ms":          true,
+		"sliding-window-counter,rate=10/1s,align=first,ttl=1500ms":          false,
+		"leaky-bucket-queue,rate=10/1s,queue=20,ttl=3s":                     true,
+		"sliding-window-log,rate=10/1s,boundary=closed,ttl=1000000001ns":    false,
+		"sliding-window-log,rate=10/1s..2s,ttl=1500ms":                      false,
+		"token-bucket,rate=10/1s,burst=20,ttl=3s + fixed-window,rate=9/10s": true,
+	} {
+		limit := mustLimit(t, spec)
+		if got := lasting(limit)[0].TTL == 0; got != want {
+			t.Errorf("%s: got %t, want %t", spec, got, want)
+		}
+		if limit[0].TTL == 0 {
+			t.Errorf("%s: was changed", spec)
+		}
+	}
+}

@@ -89,6 +89,7 @@ func smallPolicy(a reference.Algorithm, n int64, per time.Duration) reference.Po
 
 func countsAll(p *reference.Policy) { p.Count = reference.CountAll }
 func ticks(p *reference.Policy)     { p.Tick, p.TickSet = 5, true }
+func outlives(p *reference.Policy)  { p.TTL = p.Recovery() + 1 } // long enough to change nothing
 
 func smallBuckets(add adder) {
 	bucket := smallPolicy(reference.TokenBucket, 1, 12)
@@ -130,6 +131,8 @@ func smallBuckets(add adder) {
 	})
 	add("token bucket, counts all", bucket, countsAll)
 	add("token bucket, ttl", bucket, func(p *reference.Policy) { p.TTL, p.Burst = 9, 3 })
+	add("token bucket, lasts", bucket, outlives)
+	add("token bucket, tick, lasts, counts all", bucket, func(p *reference.Policy) { ticks(p); countsAll(p); outlives(p) })
 	add("token bucket, starts empty, ttl", bucket, func(p *reference.Policy) { p.TTL, p.Start = 9, reference.StartEmpty })
 	add("token bucket, ban, counts all", bucket, func(p *reference.Policy) { countsAll(p); p.Ban = 17 })
 	add("token bucket, ban", bucket, func(p *reference.Policy) { p.Ban = 17 })
@@ -142,6 +145,7 @@ func smallBuckets(add adder) {
 	add("queue of 2, starts at 1", queue, func(p *reference.Policy) { p.Queue = 2; level(1, 0)(p) })
 	add("queue of 3, one undelayed, starts at 2 to 3", queue, func(p *reference.Policy) { p.Queue, p.Undelayed = 3, 1; level(2, 3)(p) })
 	add("queue of 2, ttl", queue, func(p *reference.Policy) { p.Queue, p.TTL = 2, 7 })
+	add("queue of 2, lasts", queue, func(p *reference.Policy) { p.Queue = 2; outlives(p) })
 	add("queue of 3, one undelayed, ttl of 3 to 9", queue, func(p *reference.Policy) { p.Queue, p.Undelayed, p.TTL, p.TTLTo = 3, 1, 3, 9 })
 	add("queue of 3, one undelayed", queue, func(p *reference.Policy) { p.Queue, p.Undelayed = 3, 1 })
 }
@@ -156,6 +160,7 @@ func smallLogs(add adder) {
 	add("sliding log, counts all", log, countsAll)
 	add("sliding log, tick", log, ticks)
 	add("sliding log, ttl", log, func(p *reference.Policy) { p.TTL = 9 })
+	add("sliding log, closed, lasts", log, func(p *reference.Policy) { p.Boundary = reference.Closed; outlives(p) })
 	add("sliding log, ban", log, func(p *reference.Policy) { p.Ban = 11 })
 }
 
@@ -175,6 +180,8 @@ func smallWindows(add adder) {
 	add("fixed window, first request", fixed, first)
 	add("fixed window, first request, counts all", fixed, func(p *reference.Policy) { first(p); countsAll(p) })
 	add("fixed window, first request, ttl", fixed, func(p *reference.Policy) { first(p); p.TTL = 9 })
+	add("fixed window, first request, lasts", fixed, func(p *reference.Policy) { first(p); outlives(p) })
+	add("fixed window, first request, counts all, lasts", fixed, func(p *reference.Policy) { first(p); countsAll(p); outlives(p) })
 	smallRefreshes(add, fixed)
 	smallRings(add, fixed)
 	add("fixed window, ttl", fixed, func(p *reference.Policy) { p.TTL = 9 })
@@ -191,6 +198,7 @@ func smallWindows(add adder) {
 	add("sliding counter, counts all", counter, countsAll)
 	add("sliding counter, unknown phase", counter, unknown)
 	add("sliding counter, first", counter, first)
+	add("sliding counter, first, lasts", counter, func(p *reference.Policy) { first(p); outlives(p) })
 	add("sliding counter, first, tick, counts all", counter, func(p *reference.Policy) { first(p); ticks(p); countsAll(p) })
 	add("sliding counter, first, rounds up, quota 3", counter, func(p *reference.Policy) { first(p); p.Rounding, p.Rate.N = reference.RoundUp, 3 })
 }

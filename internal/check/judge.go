@@ -127,8 +127,10 @@ type part struct {
 
 // caseFile is a timeline before its judge: its partitions, the policies, and what was found.
 type caseFile struct {
-	tl    *timeline.Timeline
-	limit reference.Limit
+	tl *timeline.Timeline
+	// limit is what is judged, declared what is measured: lasting of it is the same limit.
+	limit, declared reference.Limit
+
 	o     Options
 	parts []*part
 	end   int64
@@ -147,7 +149,9 @@ func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile 
 		alone.Count = reference.CountAdmitted // there is no other policy to deny what it admits
 		limit = reference.Limit{alone}
 	}
-	c := &caseFile{tl: tl, limit: ticked(limit, tl.Header), o: o, end: int64(tl.End()), edges: edgesOf(tl.Header, limit)}
+	c := &caseFile{tl: tl, declared: ticked(limit, tl.Header), o: o, end: int64(tl.End())}
+	c.limit = lasting(c.declared)
+	c.edges = edgesOf(tl.Header, c.limit)
 	for _, p := range tl.ByPartition() {
 		c.parts = append(c.parts, &part{name: p.Partition, obs: p.Observations, seen: factsOf(p.Observations)})
 	}

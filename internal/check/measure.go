@@ -35,12 +35,12 @@ func (c *caseFile) measure(p *part) Measured {
 			p.histories[i] = h.beginning(frugalEvents, counted(c.limit))
 		}
 	}
-	if len(c.limit) == 1 {
-		box, _ := phasesOf(c.limit[0], c.tl.Header)
-		return gauge{c: c, h: p.histories[0], box: box, ask: ask}.measure(c.limit[0])
+	if len(c.declared) == 1 {
+		box, _ := phasesOf(c.declared[0], c.tl.Header)
+		return gauge{c: c, h: p.histories[0], box: box, ask: ask}.measure(c.declared[0])
 	}
 	var out Measured
-	for i, pol := range c.limit {
+	for i, pol := range c.declared {
 		out.Policies = append(out.Policies, c.measureOne(p, i, pol, ask))
 	}
 	return out

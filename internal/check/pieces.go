@@ -25,6 +25,8 @@ type pieces struct {
 	found  []Finding
 	// over and under tell that a side needs no judgement any more, judged that there was something to judge.
 	over, under, judged bool
+	// lapsed: nothing could be asked of the last piece, as windows were forgotten before and it is not known how they lie since.
+	lapsed bool
 	// exact: it is judged whole, and searched exactly too; finished: all of it was judged.
 	exact, finished bool
 	// levels are those of the policies at `from`, histories those of the last piece.
@@ -189,9 +191,12 @@ func (x *pieces) judge(obs []timeline.Observation, until int64, end time.Duratio
 			pc.p.histories[i] = &h
 		}
 	}
-	if x.histories = pc.p.histories; pc.p.unjudged != "" {
+	x.histories = pc.p.histories
+	if pc.p.unjudged != "" {
+		x.lapsed = x.judged && len(obs) > 0 && int64(obs[0].Sent) <= c.edges.until
 		return
 	}
+	x.lapsed = false
 	if !x.judged && x.plan.low {
 		h := pc.p.histories[0]
 		x.remember(pc, &breach{events: h.before(h.firstEnd()).all})
@@ -339,8 +344,11 @@ func (x *pieces) conclude(c *caseFile, p *part) {
 	if p.search.Visited > 0 {
 		p.search.Cap, p.search.Capped = visitCap, x.left.steps >= stepBudget
 	}
-	if p.unjudged = ""; !x.judged {
+	switch p.unjudged = ""; {
+	case !x.judged:
 		p.unjudged = amidTraffic
+	case x.lapsed:
+		p.unjudged = unsureForgotten
 	}
 	var mine []*breach
 	for _, f := range x.left.found {

@@ -39,7 +39,7 @@ func TestWitnessOfPlacedWindows(t *testing.T) {
 				for _, f := range j.Partitions[0].Findings {
 					seen[f.Kind]++
 					dropped += len(tl.Observations) - len(f.Observations)
-					isHonest(t, tl, pol, f)
+					isHonest(t, tl, lasting(reference.Limit{pol})[0], f)
 				}
 			}
 			if len(seen) == 0 || dropped == 0 {

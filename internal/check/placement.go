@@ -31,16 +31,18 @@ func needsPlacement(p reference.Policy) bool {
 	return p.Algorithm == reference.FixedWindow && p.Align == reference.AlignFirst
 }
 
-// changesNothing tells whether a request that p denies leaves it as it was.
+// changesNothing tells whether a request that p denies leaves it as it was; where a silence places what it remembers, there was none.
 func changesNothing(p reference.Policy) bool {
-	return (p.Count == "" || p.Count == reference.CountAdmitted) && p.Ban == 0 && p.Refresh != reference.RefreshAll
+	return (p.Count == "" || p.Count == reference.CountAdmitted) && p.Ban == 0 && p.Refresh != reference.RefreshAll && (p.TTL == 0 || !placed(p))
 }
 
 // placementAt returns what is known at an instant t inside of a history, in which none is missing that may have been decided until
 // a later one, under a policy that is one of several or alone. It is nil where the partition may have been forgotten before.
 func placementAt(p reference.Policy, several bool, h *history, t, until int64) *placement {
-	if p.TTL > 0 && forgottenBy(p, h, t, until) {
-		return nil
+	if p.TTL > 0 {
+		if h = reborn(p, h, t); forgottenBy(p, h, t, until) {
+			return nil
+		}
 	}
 	out := &placement{since: t, until: minTime}
 	if p.Refreshes() {
@@ -64,6 +66,24 @@ func placementAt(p reference.Policy, several bool, h *history, t, until int64) *
 		out.windows = []opening{{t - f.sizeTo + 1, maxTime}} // the first one that is not over
 	}
 	return out
+}
+
+// reborn returns a history from the last request before an instant t, or that all from t on follow, that surely found nothing remembered.
+func reborn(p reference.Policy, h *history, t int64) *history {
+	x := expiring{longest: int64(max(p.TTL, p.TTLTo))}
+	k, last := 0, minTime
+	for i := 0; i < len(h.all); {
+		n := x.life(h.all[i:])
+		last = max(last, lastEnd(h.all[i:i+n]))
+		if i += n; i == len(h.all) || last >= t {
+			break
+		}
+		k = i
+	}
+	if k == 0 {
+		return h
+	}
+	return h.from(k)
 }
 
 // forgottenBy tells whether a partition may have been forgotten after one of the requests that were decided before t.

@@ -28,11 +28,12 @@ type watchPlan struct {
 // newWatchPlan returns nil for a limit that is judged in pieces, or whole: several policies, ranges, completions, a ban, a time to
 // live, denied requests counted, another start than a full one, slots, a phase that is not one value, and clocks that come apart.
 func newWatchPlan(h timeline.Header, limit reference.Limit, o Options) *watchPlan {
+	limit = lasting(ticked(limit, h))
 	edges := edgesOf(h, limit)
 	if len(limit) != 1 || h.DriftPPM != 0 || edges != nil && (!edges.drop || edges.opened) {
 		return nil
 	}
-	p := ticked(limit, h)[0]
+	p := limit[0]
 	box, _ := phasesOf(p, h)
 	counts := p.Count == "" || p.Count == reference.CountAdmitted || p.Count == reference.CountOwn
 	switch {

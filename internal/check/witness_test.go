@@ -151,7 +151,7 @@ func TestWitnessProvesWhatWasFound(t *testing.T) {
 					continue
 				}
 				under++
-				br := judgeOne(found.parts[k].histories[0], newBound(limit[0], box.from, box.to), LowerBound)
+				br := judgeOne(found.parts[k].histories[0], newBound(found.limit[0], box.from, box.to), LowerBound)
 				if asked := fmt.Sprintf("request #%d ", br.asked); !strings.HasPrefix(p.Findings[0].Text, asked) {
 					t.Fatalf("%s, round %d: %sis not explained, but the witness says %s\n%s", name, round, asked, p.Findings[0].Text, draw(tl))
 				}
