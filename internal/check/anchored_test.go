@@ -162,3 +162,26 @@ func TestALostAnswerLeavesTheStretchKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestAnchorIsTheFirstCountedRequest: its windows begin when the first counted request was decided, by the first end of those that
+// surely were.
+func TestAnchorIsTheFirstCountedRequest(t *testing.T) {
+	a, d, u := timeline.Allowed, timeline.Denied, timeline.Unknown
+	for name, c := range map[string]struct {
+		events []event
+		all    bool
+		want   phases
+	}{
+		"one":                         {[]event{{s: 5, e: 9, outcome: a}}, false, phases{5, 9}},
+		"a later one ends first":      {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: a}}, false, phases{5, 12}},
+		"a denial is not counted":     {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: d}}, false, phases{5, 90}},
+		"a denial is counted":         {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: d}}, true, phases{5, 12}},
+		"a lost one may not be":       {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: u}}, true, phases{5, 90}},
+		"one of a later start is not": {[]event{{s: 5, e: 9, outcome: a}, {s: 10, e: 11, outcome: a}}, false, phases{5, 9}},
+		"only lost ones":              {[]event{{s: 5, e: 9, outcome: u}, {s: 7, e: 12, outcome: u}}, false, phases{5, 12}},
+	} {
+		if got := anchor(c.events, c.all); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}

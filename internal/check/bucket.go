@@ -181,11 +181,7 @@ func (b bucket) joined(h *history) (tat, from int64) {
 
 // created is the latest theoretical arrival time of a bucket that holds so many units when the first request of h is decided.
 func (b bucket) created(h *history, level int64) int64 {
-	first := h.all[0].e
-	for i := range h.all {
-		first = min(first, h.all[i].e)
-	}
-	return first*b.n + (b.burst-level)*b.per
+	return h.firstEnd()*b.n + (b.burst-level)*b.per
 }
 
 func (m *bucketMeter) unit() int64 { return m.per }
