@@ -25,7 +25,7 @@ func TestRightLimitersAreNeverAccused(t *testing.T) {
 			r := rand.New(rand.NewPCG(soakSeed+uint64(seed), uint64(round)))
 			text := randomSPEC(r)
 			limit, err := reference.Parse(text)
-			if err != nil {
+			if err != nil || contradictory(limit) {
 				continue // keys that do not go together
 			}
 			lim, err := reference.NewLimit(knownLimit(r, limit))
@@ -216,6 +216,17 @@ func trafficBy(r *rand.Rand, lim reference.Limiter, limit reference.Limit, reads
 	}
 	tl.Header.Ended = tl.End()
 	return tl
+}
+
+// contradictory tells whether no request can be complete when every policy says.
+func contradictory(limit reference.Limit) bool {
+	least, most := time.Duration(0), time.Duration(maxTime)
+	for _, p := range limit {
+		if least = max(least, p.HoldLeast); p.HoldMost > 0 {
+			most = min(most, p.HoldMost)
+		}
+	}
+	return most < least
 }
 
 // stayed is a request that is complete at the instant at; its answer was whole at the instant seen.
