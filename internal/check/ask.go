@@ -41,7 +41,7 @@ func (a *asker) under(h *history, b bound) bool {
 		return false
 	}
 	switch b.(type) {
-	case banned, charged, sided:
+	case banned, charged, sided, expiring:
 		return len(unexplainedBy(h, b)) > 0
 	}
 	var m meter

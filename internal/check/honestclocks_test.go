@@ -180,3 +180,31 @@ func measuresTheTruth(t *testing.T, where string, j *Judgement, p reference.Poli
 		}
 	}
 }
+
+// TestMeasureKnowsWhatWrapsABound: of limiters that ban, forget or are charged late, what is measured holds the true values.
+func TestMeasureKnowsWhatWrapsABound(t *testing.T) {
+	for _, spec := range []string{"token-bucket,rate=3/3ms,burst=1,ban=4ms,ttl=5ms", "gcra,rate=3/3ms,burst=4,count=all,ban=4ms,ttl=500us",
+		"sliding-window-log,rate=3/3ms,ban=200us,ttl=2ms", "sliding-window-log,rate=3/3ms,charge=completion,hold=100us..3ms"} {
+		limit := mustLimit(t, spec)
+		passed := 0
+		for round := range fewer(30) {
+			r := rand.New(rand.NewPCG(soakSeed+15, uint64(round)))
+			lim, err := reference.NewLimit(limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tl := honestTraffic(r, lim, limit)
+			j, err := Judge(tl, limit, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if j.Verdict == Pass {
+				passed++
+				measuresTheTruth(t, fmt.Sprintf("%s, round %d", spec, round), j, limit[0])
+			}
+		}
+		if passed == 0 {
+			t.Errorf("%s: nothing passed", spec)
+		}
+	}
+}
