@@ -111,14 +111,14 @@ func (x expiring) over(h *history) *breach {
 	return nil
 }
 
-// life returns the number of events before the first silence in which the partition was surely forgotten.
+// life returns the number of events before the first silence in which the partition was surely forgotten, and none is missing.
 func (x expiring) life(events []event) int {
 	w := lull{minTime, x.longest}
 	for i := range events {
 		if w.ends(&events[i]) && i > 0 {
 			return i
 		}
-		w.until = max(w.until, events[i].e)
+		w.until = max(w.until, events[i].e, events[i].from)
 	}
 	return len(events)
 }
