@@ -30,8 +30,9 @@ type breach struct {
 	asked int
 	// windows is the number of windows a windowed bound spans, 0 elsewhere.
 	windows int64
-	// open tells that every phase of the windows was refuted.
-	open bool
+	// open tells that every phase of the windows was refuted. amid: it is one among requests that are not in the witness, and
+	// whatever these were answered.
+	open, amid bool
 }
 
 // meter bounds from above what may be in use, along a sweep of instants that do not decrease.

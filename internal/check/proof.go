@@ -114,9 +114,28 @@ func (p *proof) fewest(found []*breach) ([]*breach, []event) {
 			from += step
 		}
 		if step == 1 && (len(events) == before || p.tries <= 0) {
-			return alone, events
+			return p.told(events, alone), events
 		}
 	}
+}
+
+// told returns what is said of events that are refuted alone, as found: where more is left out of them that may explain a denial, what
+// refutes them amid all of it.
+func (p *proof) told(events []event, found []*breach) []*breach {
+	if p.amid == nil || !slices.ContainsFunc(found, func(br *breach) bool { return br.kind == UnderAdmission }) {
+		return found
+	}
+	whole := p.amid(events)
+	amid, _, ok := p.judge(whole, p.most)
+	if !ok || len(whole.all) == len(events) {
+		return found
+	}
+	out := make([]*breach, len(amid))
+	for i, r := range amid {
+		out[i] = r.breach
+		out[i].amid = true
+	}
+	return out
 }
 
 // explained returns events with all that came before them, where the denials among them may need that for their own

@@ -116,6 +116,9 @@ func (c *caseFile) describe(p *part, found []*breach, events []event, pol refere
 	} else {
 		f.Text = s.print(f, found[0])
 	}
+	if found[0].amid {
+		f.Text += ", whatever the others were answered"
+	}
 	return f
 }
 
