@@ -16,7 +16,7 @@ func anchored(pol reference.Policy) bool {
 
 // judgeAnchored judges a sliding window counter whose windows begin at the partition's first counted request.
 func (c *caseFile) judgeAnchored(p *part) {
-	r := refuteAnchored(p.histories[0], c.limit[0], c.o.Conformance)
+	r := refuteAnchored(p.histories[0], c.limit[0], c.o.Conformance, 0)
 	p.limited = r.limited
 	br, whole := (*breach)(nil), false
 	if len(r.found) == 0 && !c.boundsOnly && !ranged(c.limit[0]) && (c.o.Conformance == "" || c.o.Conformance == Exact) {
@@ -59,8 +59,8 @@ type anchoredRefutation struct {
 
 // refuteAnchored judges h in stretches. The phase is known up to the interval of the first counted request; after two
 // windows without a counted request the windows begin anew. Where it cannot be told whether a silence was long enough,
-// the rest is left unjudged.
-func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchoredRefutation {
+// the rest is left unjudged. few is how many boxes of phases are asked of a stretch, 0 for the usual budget.
+func refuteAnchored(h *history, pol reference.Policy, mode Conformance, few int) anchoredRefutation {
 	var r anchoredRefutation
 	if pol.Count == reference.CountAll && pol.Ban > 0 {
 		r.unsure = true // a denial inside a ban is not counted, so that it is not known which requests place the windows
@@ -83,7 +83,7 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance) anchored
 		if pol.Ban > 0 {
 			banned = max(banned, bansUntil(now, pol))
 		}
-		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{now}}, quick: true} // the exact search judges all stretches
+		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{now}}, quick: true, few: few} // the exact search judges all stretches
 		if found, ok := s.refute(box); ok {
 			for _, one := range found {
 				r.found = append(r.found, one.breach)

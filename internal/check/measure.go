@@ -12,10 +12,12 @@ import (
 // thirty judgements at most.
 const measureLimit = 2_000_000
 
-// A frugal measure reads so many observations and, where phases are not known, asks so many boxes of them.
+// A frugal measure reads so many observations and, where phases are not known, asks so many boxes of them; every one of windows that
+// the first request places asks so many in each stretch.
 const (
-	frugalEvents = 1 << 11
-	frugalBoxes  = 48
+	frugalEvents  = 1 << 11
+	frugalBoxes   = 48
+	anchoredBoxes = 128
 )
 
 // measure finds, for the burst (quota) and for the rate, the values that the partition does not refute, all other
@@ -91,7 +93,7 @@ func (g gauge) refuted(pol reference.Policy, mode Conformance) bool {
 		return false
 	}
 	if anchored(pol) {
-		return len(refuteAnchored(g.h, pol, mode).found) > 0
+		return len(refuteAnchored(g.h, pol, mode, anchoredBoxes).found) > 0
 	}
 	if ranged(pol) && mode == UpperBound {
 		_, pol = pol.Ends()

@@ -38,7 +38,7 @@ func refutePlaced(h *history, pol reference.Policy, mode Conformance, most int) 
 		found, ok = s.refute(phases{})
 		return found, s.tried(), ok
 	}
-	for _, br := range refuteAnchored(h, pol, mode).found {
+	for _, br := range refuteAnchored(h, pol, mode, 0).found {
 		found = append(found, refutation{breach: br})
 	}
 	if len(found) > 0 || ranged(pol) || mode != "" && mode != Exact {

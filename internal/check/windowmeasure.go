@@ -145,7 +145,7 @@ func (s *windowSearch) refutes(b lengths) bool {
 		p.PerTo = 0
 	}
 	if anchored(p) {
-		return len(refuteAnchored(s.h, p, s.mode).found) > 0
+		return len(refuteAnchored(s.h, p, s.mode, anchoredBoxes).found) > 0
 	}
 	return s.ask.refutes(s.h, newBound(p, b.phases.from, b.phases.to), s.mode)
 }
