@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -56,8 +57,8 @@ func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 		if verdicts[j.Verdict]++; j.Verdict == Fail {
 			t.Errorf("%s: accused: %+v%s", where, j.Partitions, small(tl, limit))
 		}
-		if j.Verdict == Pass && len(limit) == 1 && limit[0] == known[0] {
-			measuresTheTruth(t, where, j, known[0])
+		if j.Verdict == Pass {
+			measuresTheTruth(t, where, j, limit, known)
 		}
 	}
 	t.Logf("%v", verdicts)
@@ -167,40 +168,52 @@ func misread(r *rand.Rand, tl *timeline.Timeline, by int64) {
 	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
 }
 
-// measuresTheTruth tells where a measured interval leaves out the value of the limiter.
-func measuresTheTruth(t *testing.T, where string, j *Judgement, p reference.Policy) {
+// measuresTheTruth checks that what was measured of a declared limit holds the values of the one that it is. Of a window the rate is
+// measured as its length, with the quota that is declared.
+func measuresTheTruth(t *testing.T, where string, j *Judgement, declared, known reference.Limit) {
 	t.Helper()
-	full, rate := float64(p.Full()), float64(p.Rate.N)/p.Rate.Per.Seconds()
-	const exact = 1e-9 // as far as a float64 is
+	const exact = 1e-6 // as far as it is searched
 	for _, v := range j.Partitions {
-		for of, value := range map[Interval]float64{v.Measured.Burst: full, v.Measured.Rate: rate} {
-			if of.LoSet && value < of.Lo*(1-exact) || of.HiSet && value > of.Hi*(1+exact) {
-				t.Errorf("%s: measured %+v, want %v inside", where, of, value)
+		for i, p := range known {
+			quota := p.Rate.N
+			if p.Windowed() || p.Algorithm == reference.SlidingWindowLog {
+				quota = declared[i].Rate.N
+			}
+			m := v.Measured.Of(i, len(known))
+			for of, value := range map[Interval]float64{m.Burst: float64(p.Full()), m.Rate: float64(quota) / p.Rate.Per.Seconds()} {
+				if of.LoSet && value < of.Lo*(1-exact) || of.HiSet && value > of.Hi*(1+exact) {
+					t.Errorf("%s, partition %s: measured %+v, want %v inside", where, v.Partition, of, value)
+				}
+			}
+			if at, size := m.Phase.Lo, float64(p.Slot()); m.Phase.LoSet {
+				if at += math.Mod(math.Mod(float64(p.PhaseFrom)-at, size)+size, size); at > m.Phase.Hi {
+					t.Errorf("%s, partition %s: measured a phase in %+v, want %v inside", where, v.Partition, m.Phase, p.PhaseFrom)
+				}
 			}
 		}
 	}
 }
 
-// TestMeasureKnowsWhatWrapsABound: of limiters that ban, forget or are charged late, what is measured holds the true values.
+// TestMeasureKnowsWhatWrapsABound: of limiters that ban, forget, are charged late, are several or declared as a range, what is measured
+// holds the true values.
 func TestMeasureKnowsWhatWrapsABound(t *testing.T) {
 	for _, spec := range []string{"token-bucket,rate=3/3ms,burst=1,ban=4ms,ttl=5ms", "gcra,rate=3/3ms,burst=4,count=all,ban=4ms,ttl=500us",
-		"sliding-window-log,rate=3/3ms,ban=200us,ttl=2ms", "sliding-window-log,rate=3/3ms,charge=completion,hold=100us..3ms"} {
+		"sliding-window-log,rate=3/3ms,ban=200us,ttl=2ms", "sliding-window-log,rate=3/3ms,charge=completion,hold=100us..3ms",
+		"fixed-window,rate=4/3ms,align=first,count=all + token-bucket,rate=5/3ms,burst=2,start=empty",
+		"leaky-bucket-queue,rate=6/3ms,queue=1..4,start=0..1,undelayed=1", "sliding-window-counter,rate=4/1ms..1530us,align=unknown"} {
 		limit := mustLimit(t, spec)
 		passed := 0
-		for round := range fewer(30) {
+		for round := range fewer(60) {
 			r := rand.New(rand.NewPCG(soakSeed+15, uint64(round)))
-			lim, err := reference.NewLimit(limit)
+			known := chosen(r, limit)
+			lim, err := reference.NewLimit(known)
 			if err != nil {
 				t.Fatal(err)
 			}
 			tl := honestTraffic(r, lim, limit)
-			j, err := Judge(tl, limit, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if j.Verdict == Pass {
+			if j := byBounds(tl, limit, Options{}); j.Verdict == Pass {
 				passed++
-				measuresTheTruth(t, fmt.Sprintf("%s, round %d", spec, round), j, limit[0])
+				measuresTheTruth(t, fmt.Sprintf("%s, round %d", spec, round), j, limit, known)
 			}
 		}
 		if passed == 0 {

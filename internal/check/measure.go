@@ -95,13 +95,13 @@ func (g gauge) refuted(pol reference.Policy, mode Conformance) bool {
 	if anchored(pol) {
 		return len(refuteAnchored(g.h, pol, mode, anchoredBoxes).found) > 0
 	}
+	if g.box.from == g.box.to {
+		return g.ask.refutes(g.h, g.bound(pol, g.box), mode)
+	}
 	if ranged(pol) && mode == UpperBound {
 		_, pol = pol.Ends()
 	} else if ranged(pol) {
 		pol, _ = pol.Ends()
-	}
-	if g.box.from == g.box.to {
-		return g.ask.refutes(g.h, newBound(pol, g.box.from, g.box.to), mode)
 	}
 	s := &search{policy: pol, mode: mode, group: &group{parts: []*history{g.h}}, ask: g.ask}
 	if g.c.frugal {
@@ -109,6 +109,14 @@ func (g gauge) refuted(pol reference.Policy, mode Conformance) bool {
 	}
 	_, ok := s.refute(g.box)
 	return ok
+}
+
+// bound returns the bound of a policy, which may be one of several.
+func (g gauge) bound(pol reference.Policy, box phases) bound {
+	if len(g.c.limit) > 1 {
+		return newBoundAmong(pol, box.from, box.to)
+	}
+	return newBound(pol, box.from, box.to)
 }
 
 // burst returns the bursts that are not refuted.

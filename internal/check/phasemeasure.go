@@ -16,7 +16,7 @@ const (
 // shortest interval that holds them all, which may reach beyond one window. Unset where the phase is known or nothing of it
 // is refuted.
 func (g gauge) phase(pol reference.Policy) Interval {
-	size := int64(pol.Slot())
+	size := int64(longestSlot(pol))
 	if !pol.Windowed() || pol.Align == reference.AlignFirst || g.box.from == g.box.to || len(g.h.all) > phaseLimit {
 		return Interval{}
 	}

@@ -147,5 +147,5 @@ func (s *windowSearch) refutes(b lengths) bool {
 	if anchored(p) {
 		return len(refuteAnchored(s.h, p, s.mode, anchoredBoxes).found) > 0
 	}
-	return s.ask.refutes(s.h, newBound(p, b.phases.from, b.phases.to), s.mode)
+	return s.ask.refutes(s.h, s.bound(p, b.phases), s.mode)
 }
