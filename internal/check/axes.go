@@ -49,8 +49,7 @@ func openedByAll(b bound) bound {
 func lasting(limit reference.Limit) reference.Limit {
 	out := limit
 	for i, p := range limit {
-		least, _ := p.StartLevels()
-		if p.TTL <= p.Recovery() || p.Ban > 0 || least < p.Full() || p.Refill == reference.RefillInterval {
+		if p.TTL <= p.Recovery() || p.Ban > 0 || startsLow(p) || p.Refill == reference.RefillInterval {
 			continue
 		}
 		if &out[0] == &limit[0] {
@@ -75,14 +74,15 @@ type expiring struct {
 	low bool
 	// banned: a denied request may not have been seen.
 	banned bool
+	// once: the phase of the windows is that of the first life alone.
+	once bool
 }
 
 func newExpiring(p reference.Policy, from, to int64) bound {
 	ttl, longest := int64(p.TTL), int64(max(p.TTL, p.TTLTo))
 	p.TTL, p.TTLTo = 0, 0
 	placed := p.Align == reference.AlignFirst || remembersStart(p)
-	least, _ := p.StartLevels()
-	return expiring{newBound(p, from, to), ttl, longest, placed, placed || least < p.Full(), p.Ban > 0}
+	return expiring{bound: newBound(p, from, to), ttl: ttl, longest: longest, placed: placed, low: placed || startsLow(p), banned: p.Ban > 0, once: anchored(p)}
 }
 
 func (x expiring) over(h *history) *breach {
@@ -91,7 +91,7 @@ func (x expiring) over(h *history) *breach {
 			return br
 		}
 	}
-	if !x.placed {
+	if !x.placed || x.once {
 		return x.overBetween(h)
 	}
 	for k := 0; k < len(h.all); {
@@ -139,7 +139,7 @@ func (x expiring) overBetween(h *history) *breach {
 				continue
 			}
 			if ev.s < from || ev.e >= f.from {
-				ev.outcome = timeline.Unknown // it may belong to another stretch
+				ev.outcome, ev.mute = timeline.Unknown, false // it may belong to another stretch
 			}
 			lively.all = append(lively.all, ev)
 		}

@@ -3,8 +3,10 @@ package check
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestAxesHoldTheirOwnLimiter: a limiter with an axis is never accused under its own SPEC, and is under one without.
@@ -91,6 +93,7 @@ func TestLasting(t *testing.T) {
 		"token-bucket,rate=10/1s,burst=20,ttl=1s..3s":                       false,
 		"token-bucket,rate=10/1s,burst=20,start=empty,ttl=3s":               false, // a new one is empty
 		"token-bucket,rate=10/1s,burst=20,start=unknown,ttl=3s":             false,
+		"token-bucket,rate=10/1s,burst=20..30,start=20,ttl=9s":              false, // of 30 it has 20
 		"token-bucket,rate=10/1s,burst=20,ban=5s,ttl=6s":                    false,
 		"token-bucket,rate=10/1s,burst=20,refill=interval,fill=10,ttl=3s":   false, // a new one places its batches
 		"fixed-window,rate=10/1s,align=first,ttl=1001ms":                    true,
@@ -108,6 +111,21 @@ func TestLasting(t *testing.T) {
 		}
 		if limit[0].TTL == 0 {
 			t.Errorf("%s: was changed", spec)
+		}
+	}
+}
+
+// TestRequestsAcrossASilenceAreNotCounted: one that may have been decided before a partition was forgotten, or after, counts in neither.
+func TestRequestsAcrossASilenceAreNotCounted(t *testing.T) {
+	for _, keys := range []string{"sliding-window-log,rate=2/3ms", "fixed-window,rate=2/3ms,phase=0s", "fixed-window,rate=2/3ms,slots=3,phase=0s",
+		"sliding-window-counter,rate=2/3ms,phase=0s"} {
+		tl := &timeline.Timeline{}
+		for i, at := range [][2]time.Duration{{1, 308}, {302, 306}, {310, 311}} { // decided at 1, 304 and 310 us
+			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
+				Sent: at[0] * time.Microsecond, FirstByte: at[1] * time.Microsecond, Answered: true, Outcome: timeline.Allowed})
+		}
+		if j := byBounds(tl, mustLimit(t, keys+",count=all,ttl=300us"), Options{SkipMeasure: true}); j.Verdict == Fail {
+			t.Errorf("%s: accused: %+v", keys, j.Partitions)
 		}
 	}
 }

@@ -164,6 +164,9 @@ func (b bucket) meter(h *history) bucketMeter {
 	switch {
 	case h.level != nil:
 		m.tat = h.level.of(b)
+		for ; m.k < len(m.ends) && m.ends[m.k].e < h.level.at; m.k++ { // it has those that another policy keeps in the piece
+			m.pending -= m.ends[m.k].cost
+		}
 	case h.joined(b.memory()):
 		m.tat, m.from = b.joined(h)
 	case b.startLeast < b.burst && len(h.all) > 0:

@@ -90,7 +90,7 @@ func (c counter) over(h *history) *breach {
 	if br := c.overAdmitted(h); br != nil || !c.all {
 		return br
 	}
-	return c.overCounting(h, h.all)
+	return c.overCounting(h, h.surely())
 }
 
 func (c counter) overAdmitted(h *history) *breach {

@@ -21,7 +21,7 @@ func (f fixed) over(h *history) *breach {
 		return br
 	}
 	if f.all {
-		return f.overCounting(h, h.all)
+		return f.overCounting(h, h.surely())
 	}
 	return overfull(h.admitted, func() func(int) seat {
 		return func(i int) seat {

@@ -152,6 +152,15 @@ func (h *history) counted(all bool) []event {
 	return h.possible
 }
 
+// surely returns the events that a policy which counts all requests has surely counted.
+func (h *history) surely() []event {
+	lost := func(ev event) bool { return !ev.surely(true) }
+	if !slices.ContainsFunc(h.all, lost) {
+		return h.all
+	}
+	return slices.DeleteFunc(slices.Clone(h.all), lost)
+}
+
 // countedEnds returns the ends of the counted events, ascending.
 func (h *history) countedEnds(all bool) []ending {
 	if all {

@@ -27,7 +27,7 @@ func (l windowLog) over(h *history) *breach {
 		return br
 	}
 	if l.all {
-		return l.overCounting(h, h.all)
+		return l.overCounting(h, h.surely())
 	}
 	for k := int64(1); k <= spans; k++ {
 		if br := l.overSpan(h, k); br != nil {

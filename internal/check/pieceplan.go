@@ -74,8 +74,7 @@ func newPiecePlan(h timeline.Header, limit reference.Limit, o Options) *piecePla
 		w.silence = max(w.silence, newBound(p, 0, 0).memory())
 		_, loose := p.Ends()
 		w.full = max(w.full, loose.Full())
-		least, _ := p.StartLevels()
-		w.low = w.low || least < p.Full()
+		w.low = w.low || startsLow(p)
 		if k := (kind{widen(h, p.Tick, p.TickSet), stayOf(p)}); !slices.Contains(w.kinds, k) {
 			w.kinds = append(w.kinds, k)
 		}

@@ -258,15 +258,18 @@ func (x *pieces) carry(obs []timeline.Observation, until int64) {
 	x.histories = nil
 	x.from = from
 	kept := tape{bytes: x.tape.bytes[:0], tapeHead: tapeHead{dones: x.tape.dones}}
-	var forever, denied int64 // the units that are in use, or counted, for ever
+	var forever, lost, denied int64 // the units that are in use, may come at any time, or are counted, for ever
 	for i := range obs {
 		switch l := &stays[i]; {
 		case l.reach < from:
 			continue
 		case l.reach >= maxTime && (!l.asked || max(l.e, l.since) < from):
 			units := &forever
-			if obs[i].Outcome == timeline.Denied { // it was not answered
+			switch {
+			case obs[i].Outcome == timeline.Denied: // it was not answered
 				units = &denied
+			case !l.asked:
+				units = &lost
 			}
 			if *units >= x.plan.full { // as many explain every later denial
 				continue

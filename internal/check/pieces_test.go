@@ -120,7 +120,8 @@ func TestPiecesOfLimitersThatWereAccused(t *testing.T) {
 		"concurrency,limit=2,hold=0s..200us + fixed-window,rate=9/100us,align=first,count=own",
 		"sliding-window-counter,rate=1/1ms,align=first,ban=4ms", "fixed-window,rate=4/3ms,align=first,ttl=2700us",
 		"fixed-window,rate=3/3ms,align=first,refresh=all",
-		"fixed-window,rate=2/1ms,align=first,ttl=600us + concurrency,limit=5,hold=2ms..9ms"} {
+		"fixed-window,rate=2/1ms,align=first,ttl=600us + concurrency,limit=5,hold=2ms..9ms",
+		"sliding-window-counter,rate=9/3ms,align=first,ttl=2100us"} {
 		limit := mustLimit(t, spec)
 		for round := range fewer(2000) {
 			r := rand.New(rand.NewPCG(soakSeed+13, uint64(round)))

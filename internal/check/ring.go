@@ -28,7 +28,7 @@ func (r ring) over(h *history) *breach {
 		return br
 	}
 	if r.all {
-		return r.overCounting(h, h.all)
+		return r.overCounting(h, h.surely())
 	}
 	for m := int64(1); m <= spans; m++ {
 		if br := r.overSpan(h, m); br != nil {

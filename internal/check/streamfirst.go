@@ -89,8 +89,10 @@ func (w *openingSweep) settle(horizon int64) {
 	}
 }
 
-// forget drops the first k openings, which are settled, when they are many; it returns how many it dropped.
+// forget drops the first k openings, which are settled, when they are many, but for the last one, which the next one follows; it
+// returns how many it dropped.
 func (w *openingSweep) forget(k int) int {
+	k = min(k, len(w.open)-1)
 	if k < 64 || 2*k < len(w.open) {
 		return 0
 	}

@@ -115,17 +115,20 @@ func (w *watch) observe(o *timeline.Observation, n int) {
 	}
 	w.end = max(w.end, o.Sent, o.FirstByte, o.Done)
 	ev := newEvent(o, w.plan.widen, maxTime)
-	if ev.e >= maxTime { // it may be decided at any time to come: it proves nothing, and may explain
-		if ev.outcome == timeline.Denied {
+	f, opened := w.over.(*firstOver)
+	switch {
+	case ev.e < maxTime:
+		w.newer.add(o)
+	case ev.outcome == timeline.Denied: // it may be decided at any time to come: it proves nothing, and may only open a window
+		if !opened || !f.others && !f.all {
 			return
 		}
+	default: // it may explain
 		ev.outcome = timeline.Unknown
 		if w.lostUnits < w.plan.bound.full() { // as many explain every later denial
 			w.lost = append(w.lost, *o)
 			w.lostUnits += ev.cost
 		}
-	} else {
-		w.newer.add(o)
 	}
 	if w.plan.edges != nil && !w.plan.edges.proves(&ev) {
 		return

@@ -51,7 +51,7 @@ func newStretches(pol reference.Policy, amid *edges) *stretches {
 
 // outside tells whether an observation is left out: nothing is known of the windows yet, or what came before it may be missing. One
 // that may have been decided after the end is not: as long as it is sure that the windows go on it is in one of them, and what is
-// missing leaves less room.
+// missing leaves less room. One that is missing may have read a clock that stood still for a tick.
 func (w *stretches) outside(o *timeline.Observation, widen widening) bool {
 	if w.amid == nil {
 		return false
@@ -60,7 +60,7 @@ func (w *stretches) outside(o *timeline.Observation, widen widening) bool {
 	if w.before != nil && w.before.ends(&ev) {
 		w.before = nil
 	}
-	return w.before != nil || ev.s > w.amid.until
+	return w.before != nil || ev.s > w.amid.until-widen.tick
 }
 
 // stretchwise judges observations, of which none is missing that may have been decided until an instant, stretch by stretch, and keeps

@@ -60,8 +60,16 @@ func keepsItsBeginning(p reference.Policy) bool {
 
 // remembersStart tells whether p is known to hold less than a full bucket when it is created.
 func remembersStart(p reference.Policy) bool {
+	_, p = p.Ends()
 	_, most := p.StartLevels()
 	return most < p.Full()
+}
+
+// startsLow tells whether p may hold less than a full bucket when it is created: of a range of bursts, the largest.
+func startsLow(p reference.Policy) bool {
+	_, p = p.Ends()
+	least, _ := p.StartLevels()
+	return least < p.Full()
 }
 
 // counted tells whether a denied request may change what any of the policies remembers.
