@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
@@ -43,7 +44,11 @@ func passed(by model, m memoryState, a ask) []memoryState {
 // nanoseconds, or nil where there is none. lags are those of the clocks of several policies, nil where none lags.
 func newProduct(limit reference.Limit, at []int64, costs []int64, end int64, lags []int64) model {
 	if len(limit) == 1 {
-		return newModel(limit[0], at[0], at[0], costs)
+		m := newModel(limit[0], at[0], at[0], costs)
+		if m == nil || forgotBy(limit[0], end) > maxTime/8/m.traits().scale {
+			return nil
+		}
+		return m
 	}
 	p := product{scale: 1}
 	for i, pol := range limit {
@@ -84,7 +89,7 @@ func (p *product) align(limit reference.Limit, end int64) bool {
 		if p.scale = p.scale / gcd(p.scale, own) * own; p.scale > maxTime>>32 {
 			return false
 		}
-		longest = max(longest, end+2*int64(limit[i].Recovery()+limit[i].Ban+limit[i].TTL))
+		longest = max(longest, forgotBy(limit[i], end))
 	}
 	if longest > maxTime/8/p.scale {
 		return false
@@ -94,6 +99,14 @@ func (p *product) align(limit reference.Limit, end int64) bool {
 		part.model = part.scaled(p.scale / part.traits().scale)
 	}
 	return true
+}
+
+// forgotBy returns by when nothing is remembered of a recording that ends by an instant.
+func forgotBy(p reference.Policy, end int64) int64 {
+	for _, d := range []time.Duration{p.Recovery(), p.LongestBan(), max(p.TTL, p.TTLTo)} {
+		end = later(end, 2*min(int64(d), maxTime))
+	}
+	return end
 }
 
 func gcd(a, b int64) int64 {
@@ -180,7 +193,9 @@ func (part productPart) through(states []memoryState, f func(memoryState) []memo
 func (p product) admit(m memoryState, a ask) []memoryState {
 	states := []memoryState{m}
 	for _, part := range p.parts {
-		states = part.through(states, func(m memoryState) []memoryState { return part.model.admit(m, a) })
+		if states = part.through(states, func(m memoryState) []memoryState { return part.model.admit(m, a) }); len(states) > outcomeCap {
+			break // those that were left out may be the ones that the others admit
+		}
 	}
 	return states
 }
@@ -199,6 +214,9 @@ func (p product) deny(m memoryState, a ask) []memoryState {
 		now := append(deny(part, would), deny(part, denied)...)
 		pass := func(m memoryState) []memoryState { return passed(part.model, m, ask{a.cost, maxTime}) } // it is not waited for
 		denied, would = append(now, part.through(denied, pass)...), part.through(would, pass)
+		if len(denied)+len(would) > outcomeCap {
+			return append(denied, would...) // too many: see admit
+		}
 	}
 	for _, part := range p.parts {
 		if !part.changes {
@@ -233,6 +251,9 @@ func (p product) complete(m memoryState, a ask) []memoryState {
 	for _, part := range p.parts {
 		if t, ok := part.model.(teller); ok {
 			states = part.through(states, func(m memoryState) []memoryState { return t.complete(m, a) })
+		}
+		if len(states) > outcomeCap {
+			break // see admit
 		}
 	}
 	return states
