@@ -33,6 +33,8 @@ type breach struct {
 	// open tells that every phase of the windows was refuted. amid: it is one among requests that are not in the witness, and
 	// whatever these were answered.
 	open, amid bool
+	// roomless: the first of the events was admitted although denied requests that counted left no room for it.
+	roomless bool
 }
 
 // meter bounds from above what may be in use, along a sweep of instants that do not decrease.

@@ -201,7 +201,7 @@ func (c counter) overCounting(h *history, counted []event) *breach {
 		if load < c.quota {
 			continue
 		}
-		br := &breach{kind: OverAdmission, seen: load + 1, bound: c.quota, windows: 2, events: []event{ev}}
+		br := &breach{kind: OverAdmission, seen: load + 1, bound: c.quota, windows: 2, roomless: true, events: []event{ev}}
 		for _, other := range counted {
 			lo, hi := c.first(other.s), c.last(other.e)
 			if other.seq != ev.seq && lo == hi && (lo == k-1 || lo == k && other.e < ev.s) {

@@ -90,7 +90,7 @@ func (l windowLog) overCounting(h *history, counted []event) *breach {
 		if l.room(c, ev) {
 			continue
 		}
-		br := &breach{kind: OverAdmission, seen: ev.cost, bound: l.quota, windows: 1, events: []event{ev}, span: ev.e - ev.s}
+		br := &breach{kind: OverAdmission, seen: ev.cost, bound: l.quota, windows: 1, roomless: true, events: []event{ev}, span: ev.e - ev.s}
 		for _, other := range counted {
 			if other.seq != ev.seq && other.s > ev.s-l.window && other.e < ev.e {
 				br.events = append(br.events, other)

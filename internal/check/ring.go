@@ -95,7 +95,7 @@ func (r ring) overCounting(h *history, counted []event) *breach {
 			continue
 		}
 		begin := r.latest(first - r.n)
-		br := &breach{kind: OverAdmission, seen: seen, bound: r.quota, windows: 1, events: []event{ev}, span: ev.e - ev.s}
+		br := &breach{kind: OverAdmission, seen: seen, bound: r.quota, windows: 1, roomless: true, events: []event{ev}, span: ev.e - ev.s}
 		for _, other := range counted {
 			if other.seq != ev.seq && other.s >= begin && other.e < ev.s && (other.outcome != timeline.Unknown || other.mute) {
 				br.events = append(br.events, other)

@@ -40,11 +40,12 @@ func (s sentence) over(f Finding, br *breach) string {
 	}
 	within := s.within(f, br)
 	what := s.units(br.seen) + " allowed within " + seconds(within) + s.widened(within, br)
-	if s.pol.Count == reference.CountAll {
-		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were counted before it", s.lastAllowed(), br.seen-1, br.bound)
-	}
 	if s.pol.Charge == reference.ChargeCompletion {
 		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were charged before it", br.events[0].seq, br.seen-br.events[0].cost, br.bound)
+	}
+	if br.roomless {
+		one := br.events[0]
+		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were counted before it", one.seq, br.bound-one.cost+1, br.bound)
 	}
 	switch s.pol.Algorithm {
 	case reference.Concurrency:
@@ -60,10 +61,24 @@ func (s sentence) over(f Finding, br *breach) string {
 	case reference.SlidingWindowLog:
 		return fmt.Sprintf("%s; at most %s are possible in any span shorter than %s", what, times(br.windows, s.pol.Rate.N, br.bound), (time.Duration(max(br.windows, 1)) * s.pol.Rate.Per).String())
 	case reference.SlidingWindowCounter:
+		if len(br.events) > 0 { // seen is what was weighted
+			what = s.units(allowedOf(br.events)) + " allowed within " + seconds(within)
+		}
 		return fmt.Sprintf("%s; the last of them was admitted at a weighted count of at least %d, and at most %d - 1 admits", what, br.seen-1, br.bound)
 	default:
 		return fmt.Sprintf("%s; at most %s are possible", what, s.bucket(br))
 	}
+}
+
+// allowedOf adds up the units of the admissions among events.
+func allowedOf(events []event) int64 {
+	var units int64
+	for i := range events {
+		if events[i].outcome == timeline.Allowed {
+			units += events[i].cost
+		}
+	}
+	return units
 }
 
 // within is how long the admissions of a breach took; the witness may have others, that placed or created what they met. Where not all
