@@ -150,9 +150,30 @@ func (m moment) on(year, month, day int, loc *time.Location) (moment, bool) {
 	if loc != time.UTC {
 		sec := int(m.ns / second)
 		t = time.Date(year, time.Month(month), day, sec/3600, sec/60%60, sec%60, 0, loc)
+		first, last := twice(t)
 		m.ns %= second
+		return moment{first.Unix()*second + m.ns, m.step + int64(last.Sub(first))}, true
 	}
 	return moment{t.Unix()*second + m.ns, m.step}, true
+}
+
+// twice returns the first and the last instant that have the local time of t: two where it is set back, t itself else.
+func twice(t time.Time) (first, last time.Time) {
+	const near = 12 * time.Hour // nowhere is the time set twice within it
+	first, last = t, t
+	_, here := t.Zone()
+	for _, other := range []time.Time{t.Add(-near), t.Add(near)} {
+		_, there := other.Zone()
+		if same := t.Add(time.Duration(here-there) * time.Second); same.Hour() == t.Hour() && same.Minute() == t.Minute() && same.Day() == t.Day() {
+			if same.Before(first) {
+				first = same
+			}
+			if same.After(last) {
+				last = same
+			}
+		}
+	}
+	return first, last
 }
 
 // offset reads Z, +hh:mm or +hhmm.
