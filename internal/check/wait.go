@@ -42,10 +42,16 @@ func longestWait(p reference.Policy, h timeline.Header, o *timeline.Observation)
 	case reference.Concurrency:
 		return p.HoldMost + slack // by then all that were in flight are complete
 	case reference.SlidingWindowLog:
+		if p.Boundary == reference.Closed {
+			slack++ // a request still counts at the very end of its window
+		}
 		return window + slack
 	case reference.FixedWindow:
 		return untilWindowEnds(p, h, o) + slack
 	case reference.SlidingWindowCounter:
+		if p.Count == reference.CountAll { // the count of this window may be any, and weighs nothing at the end of the next one
+			return 2*window + slack
+		}
 		// Once the window has ended its count weighs less and less: after 1/quota of the next one there is room.
 		return window + (window*time.Duration(max(o.Cost, 1))+time.Duration(p.Rate.N)-1)/time.Duration(p.Rate.N) + slack
 	default:

@@ -33,6 +33,9 @@ func (r *recording) counts(id string, tellers []teller, fresh bool) check.Claim 
 	var findings []check.Finding
 	compared := 0
 	for _, p := range r.tl.ByPartition() {
+		if slices.ContainsFunc(p.Observations, func(o timeline.Observation) bool { return r.elsewhere(&o) }) {
+			continue
+		}
 		s := series{recording: r, told: told, obs: p.Observations, fresh: fresh}
 		s.follow()
 		compared += s.compared
@@ -76,13 +79,22 @@ func (s *series) follow() {
 		if i == 0 && s.fresh {
 			s.opening(o, left)
 		}
-		if s.last == nil {
+		if o.Outcome == timeline.Denied && s.bans() {
+			s.start, s.last = nil, nil // in a ban nothing remains, whatever is left behind it
+			continue
+		}
+		if s.last == nil || s.forgotten(s.last, o, s.limit) {
 			s.start, s.spent = o, 0
 		} else {
 			s.step(o, left)
 		}
 		s.last = o
 	}
+}
+
+// bans tells whether a denial may bring a ban.
+func (s *series) bans() bool {
+	return slices.ContainsFunc(s.limit, func(p reference.Policy) bool { return p.Ban > 0 })
 }
 
 // opening judges the first answer to a fresh partition.
@@ -154,20 +166,31 @@ func (s *series) gainedBy(p reference.Policy, from, to time.Duration) (int64, bo
 	span, window := to-from+slack, p.Rate.Per
 	switch p.Algorithm {
 	case reference.FixedWindow:
-		return 0, s.sameWindow(p, from-slack, to)
+		return 0, s.sameWindow(p, from-slack, to+slack)
 	case reference.SlidingWindowCounter:
-		return ceilShare(max(p.Rate.N, p.RateTo), span, window) + 1, span < window
-	case reference.SlidingWindowLog:
-		var left int64
-		for i := range s.obs {
-			if o := &s.obs[i]; o.Outcome != timeline.Denied && o.Sent <= to-window+slack && intervalEnd(o) >= from-window-slack {
-				left += o.Cost
-			}
+		most := max(p.Rate.N, p.RateTo)
+		if p.Count == reference.CountAll { // the window before may have counted more than its quota
+			most = max(most, s.counted(from-2*p.LongestWindow()-slack, to, p))
 		}
-		return left, true
+		return ceilShare(most, span, window) + 1, span < window
+	case reference.SlidingWindowLog:
+		return s.counted(from-p.LongestWindow()-slack, to-window+slack, p), true
 	default:
 		return ceilShare(max(p.Rate.N, p.RateTo), span, window) + p.Fill, span < time.Hour
 	}
+}
+
+// counted returns the most units that p counts of requests that may have been decided in a span.
+func (s *series) counted(from, to time.Duration, p reference.Policy) int64 {
+	var units int64
+	for i := range s.obs {
+		o := &s.obs[i]
+		counts := o.Outcome != timeline.Denied || p.Count == reference.CountAll || p.Count == reference.CountOwn
+		if counts && o.Sent <= to && intervalEnd(o) >= from {
+			units += o.Cost
+		}
+	}
+	return units
 }
 
 // sameWindow tells whether a span lies in one fixed window for certain.

@@ -34,6 +34,9 @@ type Expect struct {
 	Barred []string
 	// Parity compares the answers of phases; empty: none.
 	Parity []ParityExpect
+	// Otherwise are the phases that the limit does not count, or another one does: what follows from the limit is not asked of
+	// them, nor of partitions that they share; may be empty.
+	Otherwise []string
 	// Storms are the phases whose retries are told of; may be empty.
 	Storms []StormExpect
 }

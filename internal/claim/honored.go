@@ -81,6 +81,9 @@ func (r *recording) retries() (out []retry, denials int) {
 		name := r.tl.Observations[i].Partition
 		obs := partitions[name]
 		delete(partitions, name)
+		if slices.ContainsFunc(obs, r.elsewhere) {
+			continue
+		}
 		var before rival
 		for i, d := range obs {
 			if isDenial(d) {
@@ -114,12 +117,26 @@ func (r *recording) retryAt(obs []*timeline.Observation, i int, before rival) (r
 		return retry{}, false
 	case next.Sent < add(d.FirstByte, t.wait):
 		return retry{}, false
+	case r.forgotten(d, next, slices.DeleteFunc(slices.Clone(r.limit), startsFull)): // the retry met a new partition that is not full
+		return retry{}, false
 	case r.between(before, d):
 		return retry{}, false
 	case i+2 < len(obs) && r.disturbs(obs[i+2], next):
 		return retry{}, false
 	}
 	return retry{denial: d, next: next, told: t}, true
+}
+
+// startsFull tells whether a new partition admits as much as any.
+func startsFull(p reference.Policy) bool { return p.Start == "" || p.Start == reference.StartFull }
+
+// forgotten tells whether one of some policies may have forgotten the partition between two requests, so that the second met a
+// fresh one.
+func (r *recording) forgotten(first, second *timeline.Observation, limit reference.Limit) bool {
+	h := &r.tl.Header
+	return slices.ContainsFunc(limit, func(p reference.Policy) bool {
+		return p.TTL > 0 && second.FirstByte-first.Sent+max(h.Tick, p.Tick)+2*h.ClockError+h.Drift(second.FirstByte) >= p.TTL
+	})
 }
 
 // rival is the last end of the intervals of some requests, and what is known of those that have it. A tie is harmless if
@@ -169,9 +186,11 @@ func (r *recording) disturbs(o, next *timeline.Observation) bool {
 	return !tie || next.Outcome != timeline.Allowed && (!isDenial(o) || r.countsDenials())
 }
 
-// countsDenials tells whether a denial may leave a trace: where denials are counted, bring a ban, or no limit is declared.
+// countsDenials tells whether a denial may leave a trace: where denials are counted, by all or by one of several, bring a ban, or no limit is declared.
 func (r *recording) countsDenials() bool {
-	traces := func(p reference.Policy) bool { return p.Count == reference.CountAll || p.Ban > 0 }
+	traces := func(p reference.Policy) bool {
+		return p.Count == reference.CountAll || p.Count == reference.CountOwn || p.Ban > 0
+	}
 	return len(r.limit) == 0 || slices.ContainsFunc(r.limit, traces)
 }
 
@@ -179,7 +198,11 @@ func (r *recording) countsDenials() bool {
 // own, which may read up to a tick less than the time of the decision, and run slower than ours.
 func (r *recording) surelyWaited(x retry) bool {
 	h := &r.tl.Header
-	return x.next.Sent-h.Tick-2*h.ClockError-h.Drift(x.next.Sent-x.denial.FirstByte) >= add(x.denial.FirstByte, x.told.wait)
+	tick := h.Tick
+	for _, p := range r.limit {
+		tick = max(tick, p.Tick)
+	}
+	return x.next.Sent-tick-2*h.ClockError-h.Drift(x.next.Sent-x.denial.FirstByte) >= add(x.denial.FirstByte, x.told.wait)
 }
 
 // early is the finding of a retry that was denied. Its times are printed in the coarsest unit in which the printed

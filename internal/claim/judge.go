@@ -2,6 +2,8 @@ package claim
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -115,12 +117,14 @@ type recording struct {
 	// waits are the longest true waits by Seq of a denial. It is computed when first asked for.
 	waits func() map[int]time.Duration
 	limit reference.Limit
+	// otherwise are the phases that another limit counts.
+	otherwise []string
 	// lateMax is how late the 99th percentile may be before the recorder itself is suspect.
 	lateMax time.Duration
 }
 
 func newRecording(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longestWaits) *recording {
-	r := &recording{tl: tl, limit: limit, lateMax: e.LateP99}
+	r := &recording{tl: tl, limit: limit, otherwise: e.Otherwise, lateMax: e.LateP99}
 	if r.lateMax == 0 {
 		r.lateMax = suspectLateness
 	}
@@ -142,6 +146,11 @@ func newRecording(tl *timeline.Timeline, limit reference.Limit, e Expect, longes
 		}
 	}
 	return r
+}
+
+// elsewhere tells whether o is of a phase that another limit counts, or none.
+func (r *recording) elsewhere(o *timeline.Observation) bool {
+	return slices.Contains(r.otherwise, strings.TrimSuffix(o.Phase, "-aim"))
 }
 
 // denied returns those of obs that were denied.

@@ -229,8 +229,12 @@ func (s *Scenario) checkTogether(d *decoder, root *node) {
 	}
 	s.checkExpected(d, expect)
 	for i := range s.Phases {
-		if p := &s.Phases[i]; p.Barred && !p.Quiet() {
+		p := &s.Phases[i]
+		if p.Barred && !p.Quiet() {
 			s.Expect.Barred = append(s.Expect.Barred, p.Name)
+		}
+		if p.OwnLimit && !p.Quiet() {
+			s.Expect.Otherwise = append(s.Expect.Otherwise, p.Name)
 		}
 	}
 	if s.Expect.RetryAfter.Honored && !honored {

@@ -1,0 +1,131 @@
+package claim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestTruthfulFieldsAreNeverAccused: a limiter of a random SPEC that tells what the reference knows (what remains, and the wait rounded
+// up to a second) passes what is claimed of its fields.
+func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
+	e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true}, RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
+	passed := map[string]int{}
+	for round := range 3000 {
+		r := rand.New(rand.NewPCG(7, uint64(round)))
+		text := tellingSPEC(r)
+		if r.IntN(6) == 0 {
+			text += " + " + tellingSPEC(r)
+		}
+		limit, err := reference.Parse(text)
+		if err != nil {
+			continue // keys that do not go together
+		}
+		lim, err := reference.NewLimit(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range Judge(toldTruly(r, lim, limit), limit, e) {
+			switch c.Verdict {
+			case check.Fail:
+				t.Errorf("round %d, %s: %s: %s: %s", round, text, c.ID, c.Text, c.Findings[0].Text)
+			case check.Pass:
+				passed[c.ID]++
+			}
+		}
+	}
+	t.Logf("%v", passed)
+	for _, id := range []string{"quota-counts", "quota-fresh", "retry-after-honored", "retry-after-not-longer"} {
+		if passed[id] < 100 && id != "quota-fresh" {
+			t.Errorf("%s: only %d passed", id, passed[id])
+		}
+	}
+}
+
+// tellingSPEC returns one policy with a few keys, in seconds; not every one can be parsed.
+func tellingSPEC(r *rand.Rand) string {
+	algorithms := reference.Algorithms()
+	a := algorithms[r.IntN(len(algorithms))]
+	if a == reference.Concurrency { // which knows no wait
+		a = reference.TokenBucket
+	}
+	keys := []string{string(a), fmt.Sprintf("rate=%d/%s", 1+r.IntN(12), []string{"1s", "3s", "10s", "7777ms"}[r.IntN(4)])}
+	add := func(chance int, key string, values ...string) {
+		if r.IntN(chance) == 0 {
+			keys = append(keys, key+"="+values[r.IntN(len(values))])
+		}
+	}
+	switch a {
+	case reference.LeakyBucketQueue:
+		add(1, "queue", "0", "1", "3", "9")
+		add(3, "undelayed", "1", "2")
+		add(4, "start", "empty", "1")
+	case reference.FixedWindow, reference.SlidingWindowCounter:
+		add(1, "align", "first")
+		add(4, "refresh", "admitted", "all")
+		add(3, "rounding", "down", "up", "nearest")
+	case reference.SlidingWindowLog:
+		add(3, "boundary", "closed")
+	default:
+		add(1, "burst", "1", "2", "5", "13")
+		add(4, "start", "empty", "1")
+		add(5, "refill=interval,fill", "1", "2", "4")
+	}
+	add(6, "count", "all", "own")
+	add(8, "ban", "1s", "4s", "500ms")
+	add(8, "ttl", "1s", "100ms", "5s")
+	add(6, "tick", "1s", "700ms", "300ms")
+	return strings.Join(keys, ",")
+}
+
+// toldTruly returns 40 requests of one client, of which some wait as they were told.
+func toldTruly(r *rand.Rand, lim reference.Limiter, limit reference.Limit) *timeline.Timeline {
+	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_700_000_000, 0)}}
+	var tick time.Duration
+	for _, p := range limit {
+		tick = max(tick, p.Tick)
+	}
+	state, window := lim.Init(), limit[0].Rate.Per
+	even := window / time.Duration(limit[0].Rate.N)
+	at, costs := time.Duration(1+r.Int64N(int64(window))), r.IntN(3) == 0
+	for i := range 40 {
+		took := time.Duration(r.Int64N(int64(even)/[]int64{10, 3, 1000}[r.IntN(3)] + 1))
+		decided, cost := at+time.Duration(r.Int64N(int64(took)+1)), int64(1)
+		if costs {
+			cost += r.Int64N(3)
+		}
+		var d reference.Decision
+		state, d = lim.Step(state, decided, cost)
+		took += d.Delay + d.Delay/20
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: cost, Partition: "k", At: at}, Sent: at, FirstByte: at + took,
+			Answered: true, Status: 200, Outcome: timeline.Allowed}
+		o.Fields = timeline.Fields{{Name: "X-Ratelimit-Remaining", Value: strconv.FormatInt(d.Remaining, 10)}}
+		at += took + 1
+		switch r.IntN(6) {
+		case 0:
+			at += time.Duration(r.Int64N(int64(2 * window)))
+		case 1, 2, 3:
+			at += time.Duration(r.Int64N(int64(2*even) + 1))
+		}
+		if !d.Allow {
+			o.Status, o.Outcome = 429, timeline.Denied
+			if d.RetryAfter != reference.Never {
+				wait := (d.RetryAfter + time.Second - 1).Truncate(time.Second)
+				o.Fields = append(o.Fields, timeline.Field{Name: "Retry-After", Value: strconv.Itoa(int(wait / time.Second))})
+				if r.IntN(2) == 0 {
+					at = o.FirstByte + wait + tick*time.Duration(r.IntN(2))
+				}
+			}
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	tl.Header.Ended = tl.End()
+	return tl
+}
