@@ -72,7 +72,8 @@ type Options struct {
 type Log struct {
 	// Header has the wall time of zero as Started. Unless the log is said to be complete, CompleteFrom is the end of the
 	// request that ended first, and CompleteUntil the end of the one that ended last less the longest time a request may
-	// have taken: MaxDuration, the longest in the log, or a minute, whichever is longest, and a second.
+	// have taken: MaxDuration, the longest in the log, or a minute, whichever is longest, and a second. Where lines are not in
+	// the order of their ends, as of workers that buffer theirs, both are nearer by twice as much as that was seen.
 	Header timeline.Header
 	// Lines is the number of lines that are not blank: each is an observation, or counted by one of the others.
 	// Foreign lines are no requests; Skipped cannot be read; Unmatched do not match; Keyless have no partition.

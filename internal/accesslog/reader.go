@@ -38,6 +38,9 @@ type reader struct {
 	cut bool
 	// firstTo is the earliest end of an interval, lastEnd the latest end of a request, longest the longest interval.
 	firstTo, lastEnd, longest int64
+	// begunTo is the end of the interval of the first line, late the most by which a request ended before one of a line in front of
+	// it: workers that write their lines together write some so late, and others may be in the file before, or after.
+	begunTo, late int64
 }
 
 // newReader checks the options.
@@ -262,6 +265,11 @@ func (r *reader) follow(s span) flaw {
 		}
 	}
 	r.out.ZoneUnknown = r.out.ZoneUnknown || s.local && r.o.Zone == nil
+	if r.lastEnd == math.MinInt64 {
+		r.begunTo = s.to
+	} else {
+		r.late = max(r.late, r.lastEnd-s.end)
+	}
 	r.firstTo = min(r.firstTo, s.to)
 	r.lastEnd = max(r.lastEnd, s.end)
 	r.longest = max(r.longest, s.to-s.from)
@@ -310,6 +318,9 @@ func (r *reader) absent() []string {
 // usualLongest is the longest time a request is taken to last unless the log or the user say more.
 const usualLongest = int64(time.Minute)
 
+// unseenLate is how many times as late a line may be written as was seen: only lines of others, in front of it, show it.
+const unseenLate = 2
+
 // log makes the result.
 func (r *reader) log() *Log {
 	l := &r.out
@@ -322,8 +333,12 @@ func (r *reader) log() *Log {
 	}
 	if !r.o.Complete {
 		took := max(usualLongest, r.longest, int64(r.o.MaxDuration)) + second // a second for lags
-		l.Header.CompleteFrom = time.Duration(max(r.firstTo-l.zero, 1))
-		l.Header.CompleteUntil = time.Duration(max(r.lastEnd-took-l.zero, 1))
+		from := r.firstTo
+		if r.late > 0 {
+			from = r.begunTo + unseenLate*r.late
+		}
+		l.Header.CompleteFrom = time.Duration(max(from-l.zero, 1))
+		l.Header.CompleteUntil = time.Duration(max(r.lastEnd-unseenLate*r.late-took-l.zero, 1))
 	}
 	midst := l.Skipped
 	if r.cut {
