@@ -33,7 +33,7 @@ type breach struct {
 	// open tells that every phase of the windows was refuted. amid: it is one among requests that are not in the witness, and
 	// whatever these were answered.
 	open, amid bool
-	// roomless: the first of the events was admitted although denied requests that counted left no room for it.
+	// roomless: the first of the events was admitted although others, denied ones that counted or ones in flight, left no room for it.
 	roomless bool
 }
 

@@ -161,7 +161,7 @@ func (p places) roomless(h *history, ends []ending) *breach {
 		if room {
 			continue
 		}
-		br := &breach{kind: OverAdmission, seen: ev.cost, bound: p.limit, events: []event{ev}}
+		br := &breach{kind: OverAdmission, seen: ev.cost, bound: p.limit, roomless: true, events: []event{ev}}
 		for _, other := range h.admitted {
 			if other.seq != ev.seq && other.e < ev.e && other.since > ev.s && other.e < other.since {
 				br.events = append(br.events, other)

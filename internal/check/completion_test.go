@@ -534,3 +534,22 @@ func TestAPlaceIsHeldForAnInstant(t *testing.T) {
 		t.Errorf("accused %v, explained %v: want false and true", accused(t, tl, limit), explainedServed(t, tl, limit))
 	}
 }
+
+// TestAPlaceThatWasNeverFree: those in the way of an admission may follow each other, so that there never were more than are possible.
+func TestAPlaceThatWasNeverFree(t *testing.T) {
+	tl := &timeline.Timeline{}
+	for i, x := range []struct{ sent, first, done, cost int64 }{{0, 10, 50_010, 1}, {25_000, 25_010, 75_020, 1}, {25_020, 100_000, 160_000, 2},
+		{60_000, 60_010, 110_020, 1}, {80_000, 80_010, 130_020, 1}} {
+		us := time.Microsecond
+		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: x.cost}, Answered: true, Outcome: timeline.Allowed,
+			Sent: time.Duration(x.sent) * us, FirstByte: time.Duration(x.first) * us, Done: time.Duration(x.done) * us})
+	}
+	j := byBounds(tl, mustLimit(t, "concurrency,limit=2,hold=50ms.."), Options{SkipMeasure: true})
+	if j.Verdict != Fail {
+		t.Fatalf("got %s, want fail", j.Verdict)
+	}
+	want := "request #2 was admitted although at least 1 of 2 places were taken at every instant when it may have been"
+	if got := j.Partitions[0].Findings[0].Text; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -45,6 +45,9 @@ func (s sentence) over(f Finding, br *breach) string {
 	}
 	if br.roomless {
 		one := br.events[0]
+		if s.pol.Algorithm == reference.Concurrency {
+			return fmt.Sprintf("request #%d was admitted although at least %d of %d places were taken at every instant when it may have been", one.seq, br.bound-one.cost+1, br.bound)
+		}
 		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were counted before it", one.seq, br.bound-one.cost+1, br.bound)
 	}
 	switch s.pol.Algorithm {
