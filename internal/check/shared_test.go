@@ -142,3 +142,18 @@ func TestHintOfOneTimer(t *testing.T) {
 		}
 	}
 }
+
+// TestDenialsMeasureNothingWhereOthersUseThePartitions: a right limiter of burst 3 may deny the second request that we see.
+func TestDenialsMeasureNothingWhereOthersUseThePartitions(t *testing.T) {
+	tl := &timeline.Timeline{}
+	for i, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
+		at := time.Duration(i) * time.Millisecond
+		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: outcome})
+	}
+	for _, mode := range []Conformance{"", UpperBound, LowerBound} {
+		j := byBounds(tl, mustLimit(t, "token-bucket,rate=10/s,burst=3"), Options{Shared: true, Conformance: mode})
+		if m := j.Partitions[0].Measured; m.Burst.HiSet || m.Rate.HiSet {
+			t.Errorf("%q: measured %+v", mode, m)
+		}
+	}
+}
