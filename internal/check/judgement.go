@@ -11,6 +11,9 @@ import (
 func (c *caseFile) judgement() *Judgement {
 	partitions := make([]PartitionVerdict, len(c.parts))
 	each(len(c.parts), func(i int) { partitions[i] = c.verdict(c.parts[i]) })
+	if c.o.Shared {
+		c.judgedBeside(partitions)
+	}
 	unclassified := 0
 	for _, p := range c.parts {
 		unclassified += p.seen.unclassified
@@ -77,7 +80,7 @@ func (c *caseFile) foreign(v *PartitionVerdict) []Finding {
 			kept = append(kept, f)
 			continue
 		}
-		v.Verdict, v.Reason, v.Detail = Inconclusive, ForeignTraffic, f.Text+", unless others used the same key"
+		v.Verdict, v.Reason, v.Detail = Inconclusive, ForeignTraffic, f.Text+unlessOthers
 	}
 	return kept
 }

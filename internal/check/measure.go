@@ -31,6 +31,9 @@ func (c *caseFile) measure(p *part) Measured {
 		if c.o.Conformance == LowerBound {
 			return Measured{}
 		}
+		if _, changed := besideOthers(c.declared); changed { // nor do admissions, of the declared limit
+			return Measured{}
+		}
 		one := *c
 		one.o.Conformance = UpperBound
 		c = &one

@@ -53,6 +53,8 @@ type Stream struct {
 	recent  *strand
 	// store has the reels of all strands.
 	store store
+	// beside judges the same recording under the policies of besideOthers, where these are others.
+	beside *Stream
 
 	counts           timeline.Counts
 	unclassified     int
@@ -104,6 +106,9 @@ func newStream(limit reference.Limit, header timeline.Header, o Options, caps st
 	s.counts.Unsent = header.Unsent
 	if s.err = fitsSpan(&header, limit, 0, header.Ended, 0); s.err != nil {
 		return s
+	}
+	if loose, changed := besideOthers(ticked(limit, header)); o.Shared && changed && len(loose) > 0 {
+		s.beside = newStream(loose, header, beside, caps)
 	}
 	if s.plan = newWatchPlan(header, limit, o); s.plan != nil {
 		s.plan.block, s.plan.last = caps.block, caps.last
@@ -179,6 +184,9 @@ func (s *Stream) count(o *timeline.Observation) {
 
 // keep adds an observation to its strand.
 func (s *Stream) keep(o *timeline.Observation) {
+	if s.beside != nil && s.beside.Observe(o) != nil {
+		s.beside = nil
+	}
 	st := s.recent
 	if st == nil || st.name != o.Partition {
 		if st = s.strands[o.Partition]; st == nil {
@@ -260,7 +268,22 @@ func (s *Stream) Finish() (*Judgement, error) {
 		strands[i] = nil
 		clerks.Put(k)
 	})
+	s.judgedBeside(partitions)
 	return s.caseOf(nil).conclude(partitions, s.unclassified), nil
+}
+
+// judgedBeside is that of a case.
+func (s *Stream) judgedBeside(partitions []PartitionVerdict) {
+	if _, changed := besideOthers(ticked(s.limit, s.header)); !s.o.Shared || !changed {
+		return
+	}
+	var found []PartitionVerdict
+	if s.beside != nil {
+		if j, err := s.beside.Finish(); err == nil {
+			found = j.Partitions
+		}
+	}
+	acquit(partitions, found)
 }
 
 // shared tells whether a phase that is not known is the same in all partitions.

@@ -1,0 +1,95 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// besideOthers returns the loosest policies that one of several who use the same partitions may meet: what the limit admits of
+// all, these admit of one, whatever the others sent. It may be empty. changed tells that they are not the limit itself.
+//
+// What others use up leaves one less. But they also create buckets, which have filled before one comes and whose batches beat as they
+// began; and open windows, which end when no request of one tells, but where an admission keeps them open.
+func besideOthers(limit reference.Limit) (loose reference.Limit, changed bool) {
+	for _, p := range limit {
+		if q, ok := looseBesideOthers(p); ok {
+			loose = append(loose, q)
+		}
+	}
+	return loose, !slices.Equal(loose, limit)
+}
+
+// looseBesideOthers is besideOthers for one policy; ok=false for one that bounds nothing.
+func looseBesideOthers(p reference.Policy) (loose reference.Policy, ok bool) {
+	if p.Windowed() && p.Align == reference.AlignFirst && (!p.Refreshes() || p.Ban > 0 || p.Count != reference.CountAdmitted) {
+		return anywhere(p)
+	}
+	if remembersStart(p) {
+		p.Start, p.Level, p.LevelTo = reference.StartFull, 0, 0
+	}
+	if p.Refill == reference.RefillInterval {
+		p.Refill, p.Burst, p.Fill = reference.RefillContinuous, max(p.Burst, p.BurstTo)+p.Fill, 0
+		p.BurstTo = 0
+	}
+	return p, true
+}
+
+// anywhere returns a bucket that admits whatever windows of p do which begin wherever others want. No two begin within the shortest of
+// them, or within a time to live, so that a span of L touches 2 + L/W at the most. Where requests are counted when they are complete
+// a window has no most.
+func anywhere(p reference.Policy) (loose reference.Policy, ok bool) {
+	if p.Completes() {
+		return p, false
+	}
+	rate := reference.Rate{N: max(p.Rate.N, p.RateTo), Per: p.Rate.Per}
+	if p.TTL > 0 {
+		rate.Per = min(rate.Per, p.TTL)
+	}
+	return reference.Policy{Algorithm: reference.TokenBucket, Rate: rate, Burst: 2 * rate.N, Start: reference.StartFull,
+		Count: reference.CountAdmitted, Refill: reference.RefillContinuous, Boundary: reference.HalfOpen,
+		Charge: reference.ChargeDecision, Tick: p.Tick, TickSet: p.TickSet}, true
+}
+
+// beside judges recordings under the policies of besideOthers: their denials prove nothing.
+var beside = Options{Conformance: UpperBound, Shared: true, SkipMeasure: true}
+
+// judgedBeside takes back what is found in the admissions of partitions where others may have made room for them.
+func (c *caseFile) judgedBeside(partitions []PartitionVerdict) {
+	loose, changed := besideOthers(c.declared)
+	if !changed || !slices.ContainsFunc(partitions, failed) {
+		return
+	}
+	if len(loose) == 0 || fits(c.tl, loose) != nil {
+		acquit(partitions, nil)
+		return
+	}
+	other := newCase(c.tl, loose, beside)
+	other.quick, other.boundsOnly = c.quick, c.boundsOnly
+	other.judge()
+	acquit(partitions, other.judgement().Partitions)
+}
+
+func failed(v PartitionVerdict) bool { return v.Verdict == Fail }
+
+// acquit leaves of what is found in each partition what is found under the policies of besideOthers too, as these say it.
+func acquit(partitions, found []PartitionVerdict) {
+	for i := range partitions {
+		v := &partitions[i]
+		if v.Verdict != Fail {
+			continue
+		}
+		k := slices.IndexFunc(found, func(x PartitionVerdict) bool { return x.Partition == v.Partition && failed(x) })
+		if k < 0 {
+			v.Verdict, v.Reason, v.Detail = Inconclusive, ForeignTraffic, v.Findings[0].Text+unlessOthers
+			v.Findings = nil
+			continue
+		}
+		v.Findings = found[k].Findings
+		for n := range v.Findings {
+			v.Findings[n].Text += ", whatever others sent"
+		}
+	}
+}
+
+const unlessOthers = ", unless others used the same key"

@@ -1,0 +1,96 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestLimitersThatOthersUseAreNeverAccused leaves out of recordings of right limiters what others sent, from a fifth to nearly all of
+// it: they use units up, and they also open windows, create buckets before they are seen, start bans and keep alive what would be
+// forgotten. What is measured of a limiter that passes holds its true values.
+func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
+	rounds, seeds := soakRounds(500, 2000)
+	verdicts := map[Verdict]int{}
+	for round := range rounds * seeds {
+		r := rand.New(rand.NewPCG(soakSeed+17, uint64(round)))
+		text := rangedSPEC(r)
+		limit, err := reference.Parse(text)
+		if err != nil || contradictory(limit) {
+			continue // keys that do not go together
+		}
+		known := chosen(r, limit)
+		lim, err := reference.NewLimit(known)
+		if err != nil {
+			continue // nor do those of a value in the range
+		}
+		tl := honestTraffic(r, lim, limit)
+		if r.IntN(4) == 0 {
+			cutAmid(r, tl)
+		}
+		ours := 1 + r.IntN(10)
+		tl.Observations = slices.DeleteFunc(tl.Observations, func(timeline.Observation) bool { return r.IntN(12) > ours })
+		o := Options{Shared: true, SkipMeasure: r.IntN(4) > 0, Conformance: []Conformance{"", "", "", UpperBound, LowerBound}[r.IntN(5)]}
+		where := fmt.Sprintf("round %d, %s (%s), %+v", round, text, known, o)
+		j := byBounds(tl, limit, o)
+		s := streamed(t, tl, limit, o, everything(r))
+		if j.Verdict == Fail || s.Verdict == Fail {
+			t.Errorf("%s: whole %s %+v, streamed %s %+v%s", where, j.Verdict, j.Partitions, s.Verdict, s.Partitions, small(tl, limit))
+		}
+		if verdicts[j.Verdict]++; j.Verdict == Pass {
+			measuresTheTruth(t, where, j, limit, known)
+		}
+	}
+	t.Logf("%v", verdicts)
+	if verdicts[Pass] < rounds*seeds/15 {
+		t.Errorf("%v: want one in 15 of %d to pass", verdicts, rounds*seeds)
+	}
+}
+
+// TestOthersPlaceAndCreateToo: one that we do not see may have opened the window, made the bucket that was empty then, or set the beat
+// of its batches. Of windows anywhere as many are admitted as two of them, and those between, have room for.
+func TestOthersPlaceAndCreateToo(t *testing.T) {
+	for _, c := range []struct {
+		spec    string
+		seconds []int
+		want    Verdict
+	}{
+		{"fixed-window,rate=2/10s,align=first", []int{9, 10, 10}, Inconclusive}, // others opened one at 0 s
+		{"fixed-window,rate=2/10s,align=first", []int{9, 9, 10, 10, 11}, Fail},
+		{"fixed-window,rate=2/10s,align=first,ttl=5s", []int{9, 9, 10, 10, 16, 16}, Inconclusive}, // forgotten at 15 s
+		{"fixed-window,rate=2/10s,align=first + token-bucket,rate=10/s,burst=20", []int{9, 10, 10}, Inconclusive},
+		{"fixed-window,rate=2/10s,align=first + token-bucket,rate=10/s,burst=20", []int{9, 9, 10, 10, 11}, Fail},
+		{"sliding-window-counter,rate=2/10s,align=first", []int{9, 10, 10}, Inconclusive},
+		{"sliding-window-counter,rate=2/10s,align=first", []int{9, 9, 10, 10, 11}, Fail},
+		{"fixed-window,rate=2/10s,align=first,refresh=admitted", []int{9, 10, 10}, Fail},
+		{"token-bucket,rate=1/10s,burst=5,start=empty", []int{9}, Inconclusive},
+		{"token-bucket,rate=1/10s,burst=5,start=empty", []int{9, 9, 9, 9, 9, 9}, Fail},
+		{"token-bucket,rate=1/10s,burst=5,start=empty,ttl=20s", []int{9, 50, 50}, Inconclusive},
+		{"leaky-bucket-queue,rate=1/10s,queue=3,start=empty", []int{9}, Inconclusive},
+		{"token-bucket,rate=1/10s,burst=2,refill=interval,fill=1", []int{9, 9, 12}, Inconclusive}, // others made it at 1 s
+		{"token-bucket,rate=1/10s,burst=2,refill=interval,fill=1", []int{9, 9, 9, 9}, Fail},
+	} {
+		tl := &timeline.Timeline{}
+		for i, second := range c.seconds {
+			at := time.Duration(second) * time.Second
+			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Allowed})
+		}
+		tl.Header.Ended = tl.End()
+		limit, o := mustLimit(t, c.spec), Options{Shared: true}
+		j, err := Judge(tl, limit, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := streamed(t, tl, limit, o, streamCaps{block: 1, last: 1, piece: 8}); j.Verdict != c.want || s.Verdict != c.want && s.Verdict != Pass {
+			t.Errorf("%s: %v, as a stream %v, want %v: %+v", c.spec, j.Verdict, s.Verdict, c.want, j.Partitions[0])
+		}
+		if m := j.Partitions[0].Measured; c.want == Inconclusive && m.Burst.LoSet {
+			t.Errorf("%s: measured %+v", c.spec, m)
+		}
+	}
+}
