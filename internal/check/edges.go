@@ -63,11 +63,24 @@ func (e *edges) trim(all []event) []event {
 		}
 	}
 	if e.drop {
-		created := len(all) > 0 && all[0].mute // by one that is left out
-		all = slices.DeleteFunc(all, func(ev event) bool { return ev.mute })
-		if created && len(all) > 0 {
-			all[0].from = max(all[0].from, 1)
+		return leaveOut(all)
+	}
+	return all
+}
+
+// leaveOut drops the denials that prove nothing. One of them may have created the partition.
+func leaveOut(all []event) []event {
+	sent, first := maxTime, maxTime // of those, and by when the first of the others was decided
+	for i := range all {
+		if ev := &all[i]; ev.mute {
+			sent = min(sent, ev.s)
+		} else {
+			first = min(first, ev.e)
 		}
+	}
+	all = slices.DeleteFunc(all, func(ev event) bool { return ev.mute })
+	if len(all) > 0 && sent <= first {
+		all[0].from = max(all[0].from, 1)
 	}
 	return all
 }

@@ -234,3 +234,17 @@ func TestClocksMoveTheEdges(t *testing.T) {
 		}
 	}
 }
+
+// TestDenialsLeftOutMayHaveCreatedThePartition: also one that was sent after the first request that is judged.
+func TestDenialsLeftOutMayHaveCreatedThePartition(t *testing.T) {
+	const ms = time.Millisecond
+	tl := &timeline.Timeline{Header: timeline.Header{CompleteUntil: 60 * ms}}
+	tl.Observations = []timeline.Observation{
+		{Arrival: timeline.Arrival{Cost: 1}, Sent: 4 * ms, FirstByte: 50 * ms, Answered: true, Outcome: timeline.Allowed},
+		{Arrival: timeline.Arrival{Seq: 1, Cost: 1}, Sent: 5 * ms, FirstByte: 100 * ms, Answered: true, Outcome: timeline.Denied}}
+	for _, spec := range []string{"token-bucket,rate=1/10ms,burst=5,start=empty", "gcra,rate=1/10ms,burst=5,start=empty + sliding-window-log,rate=9/1s"} {
+		if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == Fail {
+			t.Errorf("%s: accused: %+v", spec, j.Partitions)
+		}
+	}
+}
