@@ -18,6 +18,8 @@ type edges struct {
 	// drop: a denial changes nothing, so that one that proves nothing can be left out. Otherwise it stays, as a request
 	// that may have been admitted or not.
 	drop bool
+	// renews: a denial keeps a partition from being forgotten, so that one stays that may have been decided amid what is judged.
+	renews bool
 	// opened: a request opens a window, so that one that is missing displaces all that follow.
 	opened bool
 	// placed: how the windows of such a limiter lie at `from` is known.
@@ -38,7 +40,7 @@ func edgesOf(h timeline.Header, limit reference.Limit) *edges {
 	}
 	for _, p := range limit {
 		e.memory = max(e.memory, newBound(p, 0, 0).memory())
-		e.drop = e.drop && changesNothing(p)
+		e.drop, e.renews = e.drop && changesNothing(p), e.renews || p.TTL > 0
 		e.opened = e.opened || p.Windowed() && p.Align == reference.AlignFirst
 	}
 	return e
@@ -63,26 +65,31 @@ func (e *edges) trim(all []event) []event {
 		}
 	}
 	if e.drop {
-		return leaveOut(all)
+		return e.leaveOut(all)
 	}
 	return all
 }
 
 // leaveOut drops the denials that prove nothing. One of them may have created the partition.
-func leaveOut(all []event) []event {
+func (e *edges) leaveOut(all []event) []event {
 	sent, first := maxTime, maxTime // of those, and by when the first of the others was decided
 	for i := range all {
-		if ev := &all[i]; ev.mute {
+		if ev := &all[i]; e.drops(*ev) {
 			sent = min(sent, ev.s)
 		} else {
 			first = min(first, ev.e)
 		}
 	}
-	all = slices.DeleteFunc(all, func(ev event) bool { return ev.mute })
+	all = slices.DeleteFunc(all, e.drops)
 	if len(all) > 0 && sent <= first {
 		all[0].from = max(all[0].from, 1)
 	}
 	return all
+}
+
+// drops tells whether a request is left out: a denial that proves nothing.
+func (e *edges) drops(ev event) bool {
+	return ev.mute && !(e.renews && ev.s <= e.until && (e.from == 0 || ev.e > later(e.from, e.memory)))
 }
 
 // proves notes in ev since when no request is missing, and tells whether it can prove anything: a denial that a missing

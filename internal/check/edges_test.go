@@ -248,3 +248,30 @@ func TestDenialsLeftOutMayHaveCreatedThePartition(t *testing.T) {
 		}
 	}
 }
+
+// TestDenialsAtAnEdgeKeepAPartition: one that proves nothing, as a request that is missing may explain it, keeps a partition from being
+// forgotten, which explains another one.
+func TestDenialsAtAnEdgeKeepAPartition(t *testing.T) {
+	type request struct {
+		sent, answered time.Duration
+		outcome        timeline.Outcome
+	}
+	for name, c := range map[string]struct {
+		h    timeline.Header
+		seen []request
+	}{
+		"end":   {timeline.Header{CompleteUntil: 15 * time.Second}, []request{{0, 0, timeline.Allowed}, {4, 20, timeline.Denied}, {9, 9, timeline.Denied}}},
+		"begin": {timeline.Header{CompleteFrom: 100 * time.Second}, []request{{105, 130, timeline.Denied}, {120, 120, timeline.Allowed}, {129, 129, timeline.Denied}}},
+	} {
+		tl := &timeline.Timeline{Header: c.h}
+		for i, r := range c.seen {
+			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: r.sent * time.Second,
+				FirstByte: r.answered * time.Second, Answered: true, Outcome: r.outcome})
+		}
+		for _, spec := range []string{"token-bucket,rate=1/10s,burst=1,ttl=6s", "sliding-window-log,rate=1/10s,ttl=6s"} {
+			if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == Fail {
+				t.Errorf("%s, %s: accused: %+v", name, spec, j.Partitions)
+			}
+		}
+	}
+}

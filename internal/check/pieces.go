@@ -159,7 +159,7 @@ func (x *pieces) edges(until int64) *edges {
 		e.opened = e.opened || needsPlacement(p)
 	}
 	if own := x.plan.c.edges; own != nil {
-		e.until = min(e.until, own.until)
+		e.until, e.renews = min(e.until, own.until), x.exact && own.renews
 		if latest := max(later(own.from, own.memory), x.from+x.plan.memory); own.from > 0 && x.stretches == nil {
 			e.from = max(own.from, x.from)
 			e.memory = max(latest-e.from, 0)
