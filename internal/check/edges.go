@@ -20,6 +20,10 @@ type edges struct {
 	drop bool
 	// renews: a denial keeps a partition from being forgotten, so that one stays that may have been decided amid what is judged.
 	renews bool
+	// begun is until when a request that is missing cannot have created the partition, with less than a full bucket, before one that is
+	// not; maxTime where every bucket is full then. again: that may be so after every silence.
+	begun int64
+	again bool
 	// opened: a request opens a window, so that one that is missing displaces all that follow.
 	opened bool
 	// placed: how the windows of such a limiter lie at `from` is known.
@@ -31,7 +35,7 @@ func edgesOf(h timeline.Header, limit reference.Limit) *edges {
 	if h.CompleteFrom == 0 && h.CompleteUntil == 0 {
 		return nil
 	}
-	e := &edges{until: maxTime, drop: true}
+	e := &edges{until: maxTime, begun: maxTime, drop: true}
 	if from := int64(h.CompleteFrom); from > 0 {
 		e.from = from + int64(h.ClockError+h.Drift(h.CompleteFrom))
 	}
@@ -41,6 +45,9 @@ func edgesOf(h timeline.Header, limit reference.Limit) *edges {
 	for _, p := range limit {
 		e.memory = max(e.memory, newBound(p, 0, 0).memory())
 		e.drop, e.renews = e.drop && changesNothing(p), e.renews || p.TTL > 0
+		if remembersStart(p) {
+			e.begun, e.again = e.until, e.again || p.TTL > 0
+		}
 		e.opened = e.opened || p.Windowed() && p.Align == reference.AlignFirst
 	}
 	return e
@@ -55,12 +62,16 @@ func (e *edges) trim(all []event) []event {
 		}
 		all = e.inside(all)
 	}
+	begun := e.begun
+	if !e.again && slices.ContainsFunc(all, func(ev event) bool { return ev.e <= begun }) {
+		begun = maxTime
+	}
 	for i := range all {
 		ev := &all[i]
 		if !e.proves(ev) {
 			ev.outcome, ev.mute = timeline.Unknown, true
 		}
-		if e.opened && ev.e > e.until {
+		if e.opened && ev.e > e.until || ev.e > begun {
 			ev.outcome = timeline.Unknown
 		}
 	}

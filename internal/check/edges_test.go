@@ -275,3 +275,24 @@ func TestDenialsAtAnEdgeKeepAPartition(t *testing.T) {
 		}
 	}
 }
+
+// TestMissingRequestsMayHaveCreatedAPartition: one that is missing from after the end finds a bucket that starts empty, and the next one
+// what came back since.
+func TestMissingRequestsMayHaveCreatedAPartition(t *testing.T) {
+	const ms = time.Millisecond
+	for _, spec := range []string{"token-bucket,rate=1/10ms,burst=5,start=empty", "token-bucket,rate=1/10ms,burst=5,start=empty,ttl=20ms",
+		"leaky-bucket,rate=1/10ms,burst=5,start=empty + sliding-window-log,rate=9/1s"} {
+		for _, at := range [][2]time.Duration{{90 * ms, 200 * ms}, {150 * ms, 151 * ms}} {
+			tl := &timeline.Timeline{Header: timeline.Header{CompleteUntil: 100 * ms}}
+			for i := range 2 {
+				tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at[0],
+					FirstByte: at[1], Answered: true, Outcome: timeline.Allowed})
+			}
+			whole := judgeBy(t, tl, spec, Options{SkipMeasure: true})
+			stream := streamed(t, tl, mustLimit(t, spec), Options{SkipMeasure: true}, streamCaps{block: 1, last: 1, piece: 1})
+			if whole.Verdict == Fail || stream.Verdict == Fail {
+				t.Errorf("%s, at %s: accused: %+v, as a stream %+v", spec, at[0], whole.Partitions, stream.Partitions)
+			}
+		}
+	}
+}

@@ -153,13 +153,14 @@ func (x *pieces) finish(end time.Duration) {
 
 // edges returns those of a piece that ends at an instant, beside those of the recording.
 func (x *pieces) edges(until int64) *edges {
-	e := &edges{from: x.from, until: until, memory: x.plan.memory, drop: true, placed: x.from > 0 && x.placements != nil}
+	e := &edges{from: x.from, until: until, begun: maxTime, memory: x.plan.memory, drop: true, placed: x.from > 0 && x.placements != nil}
 	for _, p := range x.plan.c.limit {
 		e.drop = e.drop && changesNothing(p)
 		e.opened = e.opened || needsPlacement(p)
 	}
 	if own := x.plan.c.edges; own != nil {
 		e.until, e.renews = min(e.until, own.until), x.exact && own.renews
+		e.begun, e.again = own.begun, own.again
 		if latest := max(later(own.from, own.memory), x.from+x.plan.memory); own.from > 0 && x.stretches == nil {
 			e.from = max(own.from, x.from)
 			e.memory = max(latest-e.from, 0)
