@@ -20,8 +20,8 @@ type edges struct {
 	drop bool
 	// renews: a denial keeps a partition from being forgotten, so that one stays that may have been decided amid what is judged.
 	renews bool
-	// begun is until when a request that is missing cannot have created the partition, with less than a full bucket, before one that is
-	// not; maxTime where every bucket is full then. again: that may be so after every silence.
+	// begun is until when a request that is missing cannot have created the partition before one that is not, with less than a full
+	// bucket, or one whose batches come from then on; maxTime where there is none. again: that may be so after every silence.
 	begun int64
 	again bool
 	// opened: a request opens a window, so that one that is missing displaces all that follow.
@@ -45,7 +45,7 @@ func edgesOf(h timeline.Header, limit reference.Limit) *edges {
 	for _, p := range limit {
 		e.memory = max(e.memory, newBound(p, 0, 0).memory())
 		e.drop, e.renews = e.drop && changesNothing(p), e.renews || p.TTL > 0
-		if remembersStart(p) {
+		if remembersStart(p) || p.Refill == reference.RefillInterval {
 			e.begun, e.again = e.until, e.again || p.TTL > 0
 		}
 		e.opened = e.opened || p.Windowed() && p.Align == reference.AlignFirst

@@ -296,3 +296,18 @@ func TestMissingRequestsMayHaveCreatedAPartition(t *testing.T) {
 		}
 	}
 }
+
+// TestMissingRequestsMayHaveSetTheBatches: they come from the first request on, which is missing, and so soon after those that are not.
+func TestMissingRequestsMayHaveSetTheBatches(t *testing.T) {
+	const ms = time.Millisecond
+	for _, spec := range []string{"token-bucket,rate=2/20ms,burst=2,refill=interval,fill=2", "token-bucket,rate=2/20ms,burst=2,refill=interval,fill=2,ttl=30ms"} {
+		tl := &timeline.Timeline{Header: timeline.Header{CompleteUntil: 100 * ms}} // one at 101 ms is missing
+		for i, at := range []time.Duration{118 * ms, 121 * ms, 121 * ms} {
+			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
+				Answered: true, Outcome: timeline.Allowed})
+		}
+		if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == Fail {
+			t.Errorf("%s: accused: %+v", spec, j.Partitions)
+		}
+	}
+}
