@@ -3,6 +3,7 @@ package check
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -228,5 +229,15 @@ func TestJoinsMakeUpNoRequests(t *testing.T) {
 		if both == nil || l.at[both.spare] != "\x00\x00\x00\x02\x00\x00\x00\x01" {
 			t.Errorf("got %v, want a branch with what one of them has", both)
 		}
+	}
+}
+
+// TestABatchModelOfAnyRateIsMadeAtOnce: also of one that has no factor in common with its window.
+func TestABatchModelOfAnyRateIsMadeAtOnce(t *testing.T) {
+	begun := time.Now()
+	m := newBatchModel(reference.Policy{Algorithm: reference.TokenBucket, Rate: reference.Rate{N: 3_000_000_019, Per: time.Second}, Burst: 5,
+		Refill: reference.RefillInterval, Fill: 2})
+	if took := time.Since(begun); took > time.Second || m.traits().scale != 3_000_000_019 {
+		t.Errorf("a model of scale %d in %s", m.traits().scale, took)
 	}
 }

@@ -22,11 +22,8 @@ func newBatchModel(p reference.Policy) model {
 		return nil
 	}
 	b.scale, b.apart = b.n, b.batch*b.per
-	for f := int64(2); f <= b.scale; f++ { // the batches may be a whole time apart, though the units are not
-		for b.scale%f == 0 && b.apart%f == 0 {
-			b.scale, b.apart = b.scale/f, b.apart/f
-		}
-	}
+	common := gcd(b.scale, b.apart) // the batches may be a whole time apart, though the units are not
+	b.scale, b.apart = b.scale/common, b.apart/common
 	return b
 }
 
