@@ -30,12 +30,9 @@ func (k *clerk) verdict(st *strand) (v PartitionVerdict, ok bool) {
 	h.all, h.lag = h.all[:0], plan.widen.tick
 	eachOf(k.bytes, func(o *timeline.Observation) { h.all = append(h.all, newEvent(o, plan.widen, k.c.end)) })
 	if plan.edges != nil {
-		if h.all = plan.edges.trim(h.all); len(h.all) == 0 {
-			return PartitionVerdict{}, false
-		}
+		h.all = plan.edges.trim(h.all)
 	}
-	h.split()
-	if k.ask.refutes(h, plan.bound, plan.o.Conformance) || k.searched() {
+	if h.split(); plan.edges != nil && !h.known() || k.ask.refutes(h, plan.bound, plan.o.Conformance) || k.searched() {
 		return PartitionVerdict{}, false
 	}
 	p := &part{name: st.name, seen: st.seen, histories: []*history{h}, search: Search{Cap: visitCap}, ask: &k.ask}

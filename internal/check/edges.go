@@ -98,6 +98,14 @@ func (e *edges) leaveOut(all []event) []event {
 	return all
 }
 
+// unjudged says why a partition is not judged of whose answers none proves anything.
+func (e *edges) unjudged() string {
+	if e != nil && e.opened {
+		return amidTraffic
+	}
+	return unsureEdges
+}
+
 // drops tells whether a request is left out: a denial that proves nothing.
 func (e *edges) drops(ev event) bool {
 	return ev.mute && !(e.renews && ev.s <= e.until && (e.from == 0 || ev.e > later(e.from, e.memory)))

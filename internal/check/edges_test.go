@@ -311,3 +311,23 @@ func TestMissingRequestsMayHaveSetTheBatches(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersThatProveNothingDoNotPass: a partition of whose answers a missing request may explain every one was not judged.
+func TestAnswersThatProveNothingDoNotPass(t *testing.T) {
+	const ms = time.Millisecond
+	for _, spec := range []string{"fixed-window,rate=2/20ms,align=clock", "fixed-window,rate=2/20ms,align=clock,count=all",
+		"token-bucket,rate=2/20ms,burst=2,ban=10ms", "token-bucket,rate=2/20ms,burst=2,ban=10ms + sliding-window-log,rate=9/1s"} {
+		tl := &timeline.Timeline{Header: timeline.Header{CompleteFrom: 100 * ms}}
+		for i, at := range []time.Duration{108 * ms, 109 * ms, 111 * ms} {
+			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
+				Answered: i > 0, Outcome: []timeline.Outcome{timeline.Unknown, timeline.Denied, timeline.Denied}[i]})
+		}
+		o := Options{SkipMeasure: true}
+		for _, j := range []*Judgement{judgeBy(t, tl, spec, o), streamed(t, tl, mustLimit(t, spec), o, streamCaps{block: 1, last: 1, piece: 1}),
+			streamed(t, tl, mustLimit(t, spec), o, streamCaps{whole: 9, tapes: 1 << 20, block: 1, last: 1})} {
+			if j.Verdict != Inconclusive || j.Reason != TooFew || j.Detail != unsureEdges {
+				t.Errorf("%s: got %s, %s: %s", spec, j.Verdict, j.Reason, j.Detail)
+			}
+		}
+	}
+}

@@ -132,6 +132,9 @@ func (h *history) split() {
 	h.endPossible()
 }
 
+// known tells whether h has a request with an outcome that proves anything.
+func (h *history) known() bool { return len(h.admitted)+len(h.denied) > 0 }
+
 // endPossible fills possibleEnds.
 func (h *history) endPossible() {
 	order := h.admittedByEnd

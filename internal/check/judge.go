@@ -159,7 +159,11 @@ func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile 
 	return c
 }
 
-const amidTraffic = "the recording began amid traffic, and this partition was never silent for so long that its windows began anew"
+// Why a partition is not judged of whose answers none proves anything.
+const (
+	amidTraffic = "the recording began amid traffic, and this partition was never silent for so long that its windows began anew"
+	unsureEdges = "requests that are missing, as the recording was cut out of traffic, may explain all answers of this partition"
+)
 
 // prepare makes the histories of a partition.
 func (c *caseFile) prepare(p *part) {
@@ -177,8 +181,8 @@ func (c *caseFile) prepare(p *part) {
 				made[w].all = c.edges.trim(made[w].all)
 				made[w].split()
 			}
-			if len(made[w].all) == 0 {
-				p.unjudged = amidTraffic
+			if len(made[w].all) == 0 || p.seen.known > 0 && c.edges != nil && !made[w].known() {
+				p.unjudged = c.edges.unjudged()
 			}
 		}
 		p.histories = append(p.histories, made[w])

@@ -202,7 +202,7 @@ func (x *pieces) judge(obs []timeline.Observation, until int64, end time.Duratio
 		h := pc.p.histories[0]
 		x.remember(pc, &breach{events: h.before(h.firstEnd()).all})
 	}
-	x.judged = true
+	x.judged = x.judged || x.plan.c.edges == nil || x.histories[0].known()
 	if x.stretches != nil {
 		pc.p.histories[0] = x.stretches.within(pc.p.histories[0])
 		if x.firstDenied(pc); len(x.found) > 0 {
@@ -350,7 +350,7 @@ func (x *pieces) conclude(c *caseFile, p *part) {
 	}
 	switch p.unjudged = ""; {
 	case !x.judged:
-		p.unjudged = amidTraffic
+		p.unjudged = x.plan.c.edges.unjudged()
 	case x.lapsed:
 		p.unjudged = unsureForgotten
 	}

@@ -338,7 +338,7 @@ func (s *Stream) verdict(st *strand, k *clerk) PartitionVerdict {
 	if st.watch != nil {
 		p.findings = st.watch.found
 		if p.unjudged = ""; !st.watch.judged {
-			p.unjudged = amidTraffic
+			p.unjudged = s.plan.edges.unjudged()
 		}
 	} else {
 		c.judge()

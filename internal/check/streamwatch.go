@@ -133,7 +133,7 @@ func (w *watch) observe(o *timeline.Observation, n int) {
 	if w.plan.edges != nil && !w.plan.edges.proves(&ev) {
 		return
 	}
-	w.judged = true
+	w.judged = w.judged || w.plan.edges == nil || ev.outcome != timeline.Unknown
 	if ev.outcome == timeline.Allowed {
 		ev.order = w.admissions
 		w.admissions++
