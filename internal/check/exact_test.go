@@ -241,3 +241,20 @@ func TestABatchModelOfAnyRateIsMadeAtOnce(t *testing.T) {
 		t.Errorf("a model of scale %d in %s", m.traits().scale, took)
 	}
 }
+
+// TestProductsOfLimitsAreSmallEnough also where a clock stands still for long, and where a recording begins long before zero.
+func TestProductsOfLimitsAreSmallEnough(t *testing.T) {
+	limit := mustLimit(t, "token-bucket,rate=19997/1s,burst=5 + token-bucket,rate=19993/1s,burst=5")
+	for _, c := range []struct{ at, tick time.Duration }{{0, 30 * time.Second}, {0, 40 * time.Second}, {-30 * time.Second, 0}, {-40 * time.Second, 0}} {
+		tl := &timeline.Timeline{Header: timeline.Header{Tick: c.tick}}
+		for i := range 5 {
+			at := c.at + time.Duration(i)*time.Millisecond
+			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
+				Answered: true, Outcome: timeline.Allowed})
+		}
+		j, err := Judge(tl, limit, Options{SkipMeasure: true})
+		if err != nil || j.Verdict != Pass {
+			t.Errorf("from %s, a tick of %s: %v, %+v", c.at, c.tick, err, j)
+		}
+	}
+}

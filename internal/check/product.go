@@ -41,7 +41,7 @@ func passed(by model, m memoryState, a ask) []memoryState {
 }
 
 // newProduct returns the exact model of a limit with one phase for each policy, for recordings that end by a time in
-// nanoseconds, or nil where there is none. lags are those of the clocks of several policies, nil where none lags.
+// nanoseconds, and begin no longer before zero, or nil where there is none. lags are those of the clocks of several policies, nil where none lags.
 func newProduct(limit reference.Limit, at []int64, costs []int64, end int64, lags []int64) model {
 	if len(limit) == 1 {
 		m := newModel(limit[0], at[0], at[0], costs)
@@ -51,6 +51,9 @@ func newProduct(limit reference.Limit, at []int64, costs []int64, end int64, lag
 		return m
 	}
 	p := product{scale: 1}
+	for _, lag := range lags {
+		end = later(end, lag)
+	}
 	for i, pol := range limit {
 		own := pol.Count == reference.CountOwn
 		if own {

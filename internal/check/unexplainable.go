@@ -100,7 +100,7 @@ func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
 	}
 	end := minTime
 	for i, ev := range h.all {
-		end = max(end, ev.e)
+		end = max(end, ev.e, -ev.s)
 		k, _ := slices.BinarySearch(x.costs, ev.cost)
 		x.class[i] = int8(k)
 	}
