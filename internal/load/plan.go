@@ -131,7 +131,10 @@ func (r *recorder) checkPartition(name string) error {
 func (r *recorder) number(name string) int {
 	n, ok := r.numbers[name]
 	if !ok {
-		n = len(r.numbers)
+		if len(r.numbers) == 0 {
+			r.first = firstNumber(name)
+		}
+		n = r.first + len(r.numbers)
 		r.numbers[name] = n
 	}
 	return n

@@ -23,8 +23,9 @@ type recorder struct {
 	cancel, stop context.CancelFunc
 	// shared tells that there are too many partitions for each to have connections of its own.
 	shared bool
-	// numbers gives each partition of the schedule a number, in the order of their first appearance.
+	// numbers gives each partition of the schedule a number, from first on in the order of their first appearance.
 	numbers   map[string]int
+	first     int
 	requests  map[requestKey]*request
 	forgeries atomic.Int64
 	// phases are those that have begun.
