@@ -39,6 +39,9 @@ type Expect struct {
 	Otherwise []string
 	// Storms are the phases whose retries are told of; may be empty.
 	Storms []StormExpect
+	// Shared tells that others may use the same partitions: what they take explains a denial. Used tells that an earlier run may
+	// have used them.
+	Shared, Used bool
 }
 
 // FieldGroup names a group of header fields.

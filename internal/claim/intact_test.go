@@ -340,3 +340,16 @@ func TestIntactWaits(t *testing.T) {
 		check1(t, x.name, pairOf(x.edit), x.limit, x.waits, x.want, x.text)
 	}
 }
+
+// TestWaitsOfUsedPartitionsAreNotCompared: what others, or an earlier run, took from a partition shortens or lengthens its waits.
+func TestWaitsOfUsedPartitionsAreNotCompared(t *testing.T) {
+	log := parse(t, "sliding-window-log,rate=2/10s")
+	for want, e := range map[check.Verdict][]Expect{check.Fail: {{}}, check.Pass: {{Shared: true}, {Used: true}}} {
+		for _, e := range e {
+			e.Intact = &IntactExpect{Fields: []string{"Retry-After"}}
+			if c := judge(pairOf(set("Retry-After", "1", 12, 13, 14)), log, e, func(*timeline.Timeline, reference.Limit) map[int]time.Duration { return nil })[0]; c.Verdict != want {
+				t.Errorf("shared %v, used %v: got %s (%s), want %s", e.Shared, e.Used, c.Verdict, c.Text, want)
+			}
+		}
+	}
+}

@@ -21,9 +21,9 @@ type opening struct {
 // apart finds a wait in the opening of a partition through the proxy that is shorter or longer than every one in those at
 // the origin. In a fresh partition a denial waits for the admissions of its own opening, so two true waits differ by no
 // more than the spans of the openings; the notation adds less than a second on each side, a Date another. This needs
-// limiters whose waits follow from the burst alone, not from when it was sent.
+// limiters whose waits follow from the burst alone, not from when it was sent, and partitions that nobody else has used.
 func (j *comparison) apart() {
-	if len(j.r.limit) == 0 || slices.ContainsFunc(j.r.limit, byTheClock) {
+	if j.r.shared || j.r.used || len(j.r.limit) == 0 || slices.ContainsFunc(j.r.limit, byTheClock) {
 		return
 	}
 	at, ok := j.r.opening(true)

@@ -70,7 +70,7 @@ func judge(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longe
 		claims = append(claims, r.fields(g))
 	}
 	if e.RetryAfter.Honored {
-		claims = append(claims, r.honored())
+		claims = append(claims, r.alone(r.honored()))
 	}
 	if e.RetryAfter.NotLonger {
 		claims = append(claims, r.notLonger())
@@ -79,7 +79,11 @@ func judge(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longe
 		claims = append(claims, r.deniedStatus(e.DeniedStatus))
 	}
 	for _, b := range e.Denials {
-		claims = append(claims, r.denials(b))
+		if c := r.denials(b); b.Unlimited {
+			claims = append(claims, c)
+		} else {
+			claims = append(claims, r.alone(c))
+		}
 	}
 	claims = append(claims, r.quota(e.Quota)...)
 	for _, b := range e.Answers {
@@ -92,7 +96,7 @@ func judge(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longe
 		claims = append(claims, r.parity(p))
 	}
 	for _, s := range e.Storms {
-		claims = append(claims, r.storm(s))
+		claims = append(claims, r.alone(r.storm(s)))
 	}
 	for _, b := range e.Latency {
 		claims = append(claims, r.latency(b))
@@ -117,6 +121,8 @@ type recording struct {
 	// waits are the longest true waits by Seq of a denial. It is computed when first asked for.
 	waits func() map[int]time.Duration
 	limit reference.Limit
+	// shared tells that others may use the partitions, used that an earlier run may have.
+	shared, used bool
 	// otherwise are the phases that another limit counts.
 	otherwise []string
 	// lateMax is how late the 99th percentile may be before the recorder itself is suspect.
@@ -124,7 +130,7 @@ type recording struct {
 }
 
 func newRecording(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longestWaits) *recording {
-	r := &recording{tl: tl, limit: limit, otherwise: e.Otherwise, lateMax: e.LateP99}
+	r := &recording{tl: tl, limit: limit, otherwise: e.Otherwise, shared: e.Shared, used: e.Used, lateMax: e.LateP99}
 	if r.lateMax == 0 {
 		r.lateMax = suspectLateness
 	}
@@ -146,6 +152,14 @@ func newRecording(tl *timeline.Timeline, limit reference.Limit, e Expect, longes
 		}
 	}
 	return r
+}
+
+// alone takes back a failure for which others may be the reason, where they may use the same partitions.
+func (r *recording) alone(c check.Claim) check.Claim {
+	if !r.shared || c.Verdict != check.Fail {
+		return c
+	}
+	return check.Claim{ID: c.ID, Reason: check.ForeignTraffic, Text: c.Text + "; but others may use the same partitions"}
 }
 
 // elsewhere tells whether o is of a phase that another limit counts, or none.

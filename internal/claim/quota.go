@@ -30,7 +30,7 @@ func (r *recording) quota(e QuotaExpect) []check.Claim {
 	add(e.Conventions, "quota-conventions", conventions)
 	add(e.Agree, "quota-agrees", agrees)
 	add(e.Stable, "quota-stable", stable)
-	add(e.Counts, "quota-counts", func(id string, t []teller) check.Claim { return r.counts(id, t, e.Fresh) })
+	add(e.Counts, "quota-counts", func(id string, t []teller) check.Claim { return r.alone(r.counts(id, t, e.Fresh)) })
 	return claims
 }
 

@@ -32,7 +32,7 @@ func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range Judge(toldTruly(r, lim, limit), limit, e) {
+		for _, c := range Judge(toldTruly(r, lim, limit, false), limit, e) {
 			switch c.Verdict {
 			case check.Fail:
 				t.Errorf("round %d, %s: %s: %s: %s", round, text, c.ID, c.Text, c.Findings[0].Text)
@@ -85,8 +85,45 @@ func tellingSPEC(r *rand.Rand) string {
 	return strings.Join(keys, ",")
 }
 
-// toldTruly returns 40 requests of one client, of which some wait as they were told.
-func toldTruly(r *rand.Rand, lim reference.Limiter, limit reference.Limit) *timeline.Timeline {
+// TestForeignTrafficAccusesNobody: where others may use the partitions, what they took is not held against a limiter that tells the
+// truth. How long a wait may be does not depend on them.
+func TestForeignTrafficAccusesNobody(t *testing.T) {
+	blamed := map[string]int{}
+	for round := range 400 {
+		r := rand.New(rand.NewPCG(8, uint64(round)))
+		text := tellingSPEC(r)
+		limit, err := reference.Parse(text)
+		if err != nil {
+			continue // keys that do not go together
+		}
+		lim, err := reference.NewLimit(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tl := toldTruly(r, lim, limit, true)
+		for _, shared := range []bool{false, true} {
+			e := Expect{Shared: shared, RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}, Quota: QuotaExpect{Counts: true, Fresh: true},
+				Denials: []DenialBound{{}}, Storms: []StormExpect{{Clients: 41, Drained: true}}}
+			for _, c := range Judge(tl, limit, e) {
+				switch {
+				case c.Verdict != check.Fail:
+				case shared:
+					t.Errorf("round %d, %s: %s: %s: %s", round, text, c.ID, c.Text, c.Findings[0].Text)
+				default:
+					blamed[c.ID]++
+				}
+			}
+		}
+	}
+	for _, id := range []string{"quota-counts", "retry-after-honored", "denials-", "storm-"} {
+		if blamed[id] == 0 {
+			t.Errorf("%s: foreign traffic would not have failed it: %v", id, blamed)
+		}
+	}
+}
+
+// toldTruly returns 40 requests of one client, of which some wait as they were told; with others, of whom nothing is recorded.
+func toldTruly(r *rand.Rand, lim reference.Limiter, limit reference.Limit, others bool) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_700_000_000, 0)}}
 	var tick time.Duration
 	for _, p := range limit {
@@ -102,6 +139,9 @@ func toldTruly(r *rand.Rand, lim reference.Limiter, limit reference.Limit) *time
 			cost += r.Int64N(3)
 		}
 		var d reference.Decision
+		if others && r.IntN(2) == 0 {
+			state, _ = lim.Step(state, at, 1+r.Int64N(2))
+		}
 		state, d = lim.Step(state, decided, cost)
 		took += d.Delay + d.Delay/20
 		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: cost, Partition: "k", At: at}, Sent: at, FirstByte: at + took,

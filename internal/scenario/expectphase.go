@@ -84,6 +84,7 @@ func (s *Scenario) checkExpected(d *decoder, expect *node) {
 		}
 		storm.Drained = storm.Drained && p.drains()
 	}
+	s.Expect.Shared, s.Expect.Used = s.Shared(), !s.Partition.Fresh
 	if s.Expect.Quota != (claim.QuotaExpect{}) {
 		s.Expect.Quota.Fresh = s.Partition.Fresh
 	}

@@ -112,3 +112,8 @@ func (p *Phase) Quiet() bool { return quiet(p.Shape) }
 
 // quiet tells whether phases of a shape send nothing.
 func quiet(s timeline.Shape) bool { return s == timeline.Silence || s == timeline.Hook }
+
+// Shared tells whether others may use the same partitions: it is said so, or requests name no client.
+func (s *Scenario) Shared() bool {
+	return !s.Partition.Exclusive || slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.Unnamed })
+}

@@ -174,3 +174,19 @@ func TestSecretsOfPhasesAreKnown(t *testing.T) {
 		t.Errorf("got %v, %v, want the secret", s, err)
 	}
 }
+
+// TestWhoElseUsesThePartitions: claims are told whether others may use the partitions, or an earlier run may have.
+func TestWhoElseUsesThePartitions(t *testing.T) {
+	const src = "id: x\ntitle: x\nkind: required\ntarget: {url: builtin}\nlimit: \"token-bucket,rate=1/s,burst=2\"\nphases:\n  - {name: a, shape: at-once, requests: 3UNNAMED}\npartition: {header: K, fresh: FRESH, exclusive: EXCLUSIVE}\n"
+	for words, want := range map[[3]string][2]bool{
+		{"", "true", "true"}: {}, {"", "true", "false"}: {true, false}, {"", "false", "true"}: {false, true}, {", unnamed: true, partition: n", "true", "true"}: {true, false},
+	} {
+		s, err := Parse([]byte(strings.NewReplacer("UNNAMED", words[0], "FRESH", words[1], "EXCLUSIVE", words[2]).Replace(src)), "x.yaml", ParseOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]bool{s.Expect.Shared, s.Expect.Used}; got != want {
+			t.Errorf("%v: got shared and used %v, want %v", words, got, want)
+		}
+	}
+}

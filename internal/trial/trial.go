@@ -284,7 +284,7 @@ func judgeOptions(s *scenario.Scenario) check.Options {
 	}
 	return check.Options{
 		Conformance: check.Conformance(s.Expect.Conformance),
-		Shared:      !s.Partition.Exclusive || slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Unnamed }),
+		Shared:      s.Shared(),
 		Hint:        true,
 		Resolution: check.Resolution{
 			BurstExact: burst.Demanded && burst.Ratio == 0, Burst: burst.Ratio, Rate: rate,
