@@ -21,9 +21,6 @@ import (
 // told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte]. The first request of a fresh
 // partition with a full start leaves exactly what a full start admits less its cost.
 func (r *recording) counts(id string, tellers []teller, fresh bool) check.Claim {
-	if r.limit.Completes() {
-		return tooFew(id, "what remains depends on when requests are complete, which no answer tells")
-	}
 	told := map[int]int64{}
 	for _, t := range tellers {
 		if i := slices.IndexFunc(t.single(), func(q field.Quota) bool { return q.HasRemaining }); i >= 0 {
@@ -31,17 +28,23 @@ func (r *recording) counts(id string, tellers []teller, fresh bool) check.Claim 
 		}
 	}
 	var findings []check.Finding
-	compared := 0
+	compared, completes := 0, false
 	for _, p := range r.tl.ByPartition() {
-		if slices.ContainsFunc(p.Observations, func(o timeline.Observation) bool { return r.elsewhere(&o) }) {
+		limit, ok := r.countedBy(len(p.Observations), func(i int) *timeline.Observation { return &p.Observations[i] })
+		if !ok || limit.Completes() {
+			completes = completes || ok
 			continue
 		}
-		s := series{recording: r, told: told, obs: p.Observations, fresh: fresh}
+		s := series{recording: r.under(limit), told: told, obs: p.Observations, fresh: fresh}
 		s.follow()
 		compared += s.compared
 		findings = append(findings, s.findings...)
 	}
-	if compared == 0 {
+	switch {
+	case compared > 0:
+	case completes:
+		return tooFew(id, "what remains depends on when requests are complete, which no answer tells")
+	default:
 		return tooFew(id, "no answers of requests without rivals tell what remains")
 	}
 	text := fmt.Sprintf("%d of %s tell as many remaining units as the requests before leave", compared-len(findings), plural(compared, "answer"))

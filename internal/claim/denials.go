@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -42,7 +41,7 @@ func (r *recording) denials(b DenialBound) check.Claim {
 		return tooFew(id, "no request of phase "+quote(b.Phase)+" was sent")
 	case len(denials) > b.Max && late > r.lateMax && !b.Unlimited:
 		return inconclusive(check.ScheduleMissed, fmt.Sprintf("%s; but one was sent %s late, so they came closer together than planned", text, millis(late)))
-	case len(denials) > b.Max && !b.Unlimited && r.explained(denials, b.Limit):
+	case len(denials) > b.Max && !b.Unlimited && r.explained(denials):
 		return inconclusive(check.ScheduleMissed, text+"; but they may have been decided so close together that the limit denies them")
 	case len(denials) > b.Max:
 		kind := DeniedInPhase
@@ -60,13 +59,10 @@ func (r *recording) denials(b DenialBound) check.Claim {
 	}
 }
 
-// explained tells whether there is a limit, that of the phase or else the scenario's, under which the denials are right at some instants at which they may have been
-// decided: no proof that one of them is wrong was found in their partitions.
-func (r *recording) explained(denials []*timeline.Observation, own reference.Limit) bool {
-	limit := r.limit
-	if len(own) > 0 {
-		limit = own
-	}
+// explained tells whether some denials of one phase, at least one, are right under its limit at some instants at which they may have
+// been decided: no proof that one of them is wrong was found in what that limit counts of their partitions.
+func (r *recording) explained(denials []*timeline.Observation) bool {
+	limit := r.limitOf(denials[0])
 	if len(limit) == 0 {
 		return false
 	}
@@ -76,8 +72,8 @@ func (r *recording) explained(denials []*timeline.Observation, own reference.Lim
 	}
 	tl := &timeline.Timeline{Header: r.tl.Header}
 	for i := range r.tl.Observations {
-		if concerned[r.tl.Observations[i].Partition] {
-			tl.Observations = append(tl.Observations, r.tl.Observations[i])
+		if o := &r.tl.Observations[i]; concerned[o.Partition] && sameLimit(r.limitOf(o), limit) {
+			tl.Observations = append(tl.Observations, *o)
 		}
 	}
 	j, err := check.Judge(tl, limit, check.Options{SkipMeasure: true})

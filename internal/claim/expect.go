@@ -34,9 +34,9 @@ type Expect struct {
 	Barred []string
 	// Parity compares the answers of phases; empty: none.
 	Parity []ParityExpect
-	// Otherwise are the phases that the limit does not count, or another one does: what follows from the limit is not asked of
-	// them, nor of partitions that they share; may be empty.
-	Otherwise []string
+	// Limits are the limits of the phases that have one of their own, by the names of their requests in the recording; an empty one
+	// where none counts the phase. What follows from a limit is asked of partitions that only one of them counts.
+	Limits map[string]reference.Limit
 	// Storms are the phases whose retries are told of; may be empty.
 	Storms []StormExpect
 	// Shared tells that others may use the same partitions: what they take explains a denial. Used tells that an earlier run may
@@ -71,9 +71,7 @@ type RetryAfterExpect struct {
 type DenialBound struct {
 	Phase string
 	Max   int
-	// Limit is that of the phase's partitions where it is not the scenario's. Unlimited tells that no limit counts the
-	// phase: then no denial is explained.
-	Limit     reference.Limit
+	// Unlimited tells that no limit counts the phase: then no denial is explained.
 	Unlimited bool
 }
 

@@ -16,6 +16,8 @@ const honoredID = "retry-after-honored"
 type retry struct {
 	denial, next *timeline.Observation
 	told         toldWait
+	// limit counts the partition; it may be empty.
+	limit reference.Limit
 }
 
 // honored judges that a client that waited as told, and had no rival on its partition meanwhile, is admitted (RFC 9110
@@ -81,14 +83,16 @@ func (r *recording) retries() (out []retry, denials int) {
 		name := r.tl.Observations[i].Partition
 		obs := partitions[name]
 		delete(partitions, name)
-		if slices.ContainsFunc(obs, r.elsewhere) {
+		limit, ok := r.countedBy(len(obs), func(i int) *timeline.Observation { return obs[i] })
+		if !ok {
 			continue
 		}
+		of := r.under(limit)
 		var before rival
 		for i, d := range obs {
 			if isDenial(d) {
 				denials++
-				if x, ok := r.retryAt(obs, i, before); ok {
+				if x, ok := of.retryAt(obs, i, before); ok {
 					out = append(out, x)
 				}
 			}
@@ -124,7 +128,7 @@ func (r *recording) retryAt(obs []*timeline.Observation, i int, before rival) (r
 	case i+2 < len(obs) && r.disturbs(obs[i+2], next):
 		return retry{}, false
 	}
-	return retry{denial: d, next: next, told: t}, true
+	return retry{denial: d, next: next, told: t, limit: r.limit}, true
 }
 
 // startsFull tells whether a new partition admits as much as any.
@@ -199,7 +203,7 @@ func (r *recording) countsDenials() bool {
 func (r *recording) surelyWaited(x retry) bool {
 	h := &r.tl.Header
 	tick := h.Tick
-	for _, p := range r.limit {
+	for _, p := range x.limit {
 		tick = max(tick, p.Tick)
 	}
 	return x.next.Sent-tick-2*h.ClockError-h.Drift(x.next.Sent-x.denial.FirstByte) >= add(x.denial.FirstByte, x.told.wait)

@@ -6,14 +6,17 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 const intactID = "intact"
 
-// class is one outcome at the origin and through the proxy: the same plan was sent to both.
+// class is one outcome under one limit at the origin and through the proxy: the same plan was sent to both.
 type class struct {
-	outcome       timeline.Outcome
+	outcome timeline.Outcome
+	// limit counts them; it may be empty.
+	limit         reference.Limit
 	origin, proxy []*timeline.Observation
 }
 
@@ -27,16 +30,27 @@ func (r *recording) intact(e IntactExpect) check.Claim {
 	j := &comparison{r: r, expect: e, notes: map[string]bool{}}
 	var short []string
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
-		is := func(o *timeline.Observation) bool { return o.Outcome == outcome }
-		c := class{outcome: outcome, origin: only(r.origin, is), proxy: only(r.target, is)}
-		if len(c.origin) == 0 {
-			short = append(short, "no answer of the origin was "+outcome.String())
+		origin, proxy, compared := 0, 0, false
+		for _, limit := range r.limits() {
+			is := func(o *timeline.Observation) bool { return o.Outcome == outcome && sameLimit(r.limitOf(o), limit) }
+			c := class{outcome: outcome, limit: limit, origin: only(r.origin, is), proxy: only(r.target, is)}
+			origin, proxy = origin+len(c.origin), proxy+len(c.proxy)
+			if len(c.origin) > 0 && len(c.proxy) > 0 {
+				j.compare(c)
+				compared = true
+			}
 		}
-		if len(c.proxy) == 0 {
-			short = append(short, "no answer through the proxy was "+outcome.String())
-		}
-		if len(c.origin) > 0 && len(c.proxy) > 0 {
-			j.compare(c)
+		switch {
+		case compared:
+		case origin > 0 && proxy > 0:
+			short = append(short, "no limit has answers of both that were "+outcome.String())
+		default:
+			if origin == 0 {
+				short = append(short, "no answer of the origin was "+outcome.String())
+			}
+			if proxy == 0 {
+				short = append(short, "no answer through the proxy was "+outcome.String())
+			}
 		}
 	}
 	return j.verdict(short)

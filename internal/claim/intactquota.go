@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -17,7 +18,7 @@ var quotaFields = [...]string{"RateLimit", "RateLimit-Policy", "RateLimit-Limit"
 type facts map[string]string
 
 // factsOf reads the constant parts of all quotas: limit, window and the form of the reset; and the rules that are broken.
-func (j *comparison) factsOf(o *timeline.Observation) facts {
+func (j *comparison) factsOf(o *timeline.Observation, limit reference.Limit) facts {
 	base, _ := date(o)
 	get := func(name string) (string, bool) {
 		if !j.expects(name) {
@@ -25,7 +26,7 @@ func (j *comparison) factsOf(o *timeline.Observation) facts {
 		}
 		return value(o, name)
 	}
-	f, onePolicy := facts{}, len(j.r.limit) < 2
+	f, onePolicy := facts{}, len(limit) < 2
 	quotas, problems := field.Quotas(get, base)
 	for _, q := range quotas {
 		about := string(q.Dialect)
@@ -71,10 +72,10 @@ func (j *comparison) quotas(c class) {
 	if !slices.ContainsFunc(quotaFields[:], j.expects) {
 		return
 	}
-	constant := j.factsOf(c.origin[0])
+	constant := j.factsOf(c.origin[0], c.limit)
 	broken := map[string]bool{}
 	for _, o := range c.origin {
-		f := j.factsOf(o)
+		f := j.factsOf(o, c.limit)
 		for about, v := range f {
 			broken[about] = broken[about] || v == "broken"
 		}
@@ -86,7 +87,7 @@ func (j *comparison) quotas(c class) {
 	}
 	changed := map[string][]*timeline.Observation{}
 	for _, o := range c.proxy {
-		for about, v := range j.factsOf(o) {
+		for about, v := range j.factsOf(o, c.limit) {
 			want, isConstant := constant[about]
 			if v == "broken" && !broken[about] || isConstant && v != want {
 				changed[about] = append(changed[about], o)
@@ -95,7 +96,7 @@ func (j *comparison) quotas(c class) {
 	}
 	for _, about := range sortedKeys(changed) {
 		obs := changed[about]
-		was, is := constant[about], j.factsOf(obs[0])[about]
+		was, is := constant[about], j.factsOf(obs[0], c.limit)[about]
 		if was == "" {
 			was = "kept"
 		}

@@ -23,7 +23,7 @@ func (j *comparison) retryAfter(c class) {
 	j.unreadable(c, at)
 	if through := only(c.proxy, tells); c.outcome == timeline.Denied && len(through) > 0 {
 		j.longer(at, through)
-		j.apart()
+		j.apart(c.limit)
 	}
 }
 

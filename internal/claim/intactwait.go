@@ -22,17 +22,17 @@ type opening struct {
 // the origin. In a fresh partition a denial waits for the admissions of its own opening, so two true waits differ by no
 // more than the spans of the openings; the notation adds less than a second on each side, a Date another. This needs
 // limiters whose waits follow from the burst alone, not from when it was sent, and partitions that nobody else has used.
-func (j *comparison) apart() {
-	if j.r.shared || j.r.used || len(j.r.limit) == 0 || slices.ContainsFunc(j.r.limit, byTheClock) {
+func (j *comparison) apart(limit reference.Limit) {
+	if j.r.shared || j.r.used || len(limit) == 0 || slices.ContainsFunc(limit, byTheClock) {
 		return
 	}
-	at, ok := j.r.opening(true)
-	through, ok2 := j.r.opening(false)
+	at, ok := j.r.opening(true, limit)
+	through, ok2 := j.r.opening(false, limit)
 	if !ok || !ok2 || at.cost != through.cost {
 		return
 	}
 	noise := at.span + through.span + 2*time.Second + 2*j.r.tl.Header.ClockError
-	for _, p := range j.r.limit {
+	for _, p := range limit {
 		noise += 2 * max(p.Tick, j.r.tl.Header.Tick)
 	}
 	short, long := waitRange(at.denials)
@@ -75,9 +75,9 @@ func waitRange(obs []*timeline.Observation) (short, long *timeline.Observation) 
 	return short, long
 }
 
-// opening returns the openings of the partitions that only one side used. Partitions with an answer missing or unknown in
+// opening returns the openings of the partitions that only one side used, and only limit counts. Partitions with an answer missing or unknown in
 // the opening are left out; requests of different cost, or no denial at all, make ok false.
-func (r *recording) opening(origin bool) (out opening, ok bool) {
+func (r *recording) opening(origin bool, limit reference.Limit) (out opening, ok bool) {
 	type side struct {
 		phase         string
 		first, last   time.Duration
@@ -93,7 +93,7 @@ func (r *recording) opening(origin bool) (out opening, ok bool) {
 			s = &side{phase: o.Phase, first: o.Sent}
 			sides[o.Partition], order = s, append(order, s)
 		}
-		s.mixed = s.mixed || o.Origin != origin
+		s.mixed = s.mixed || o.Origin != origin || !sameLimit(r.limitOf(o), limit)
 		if s.closed = s.closed || o.Phase != s.phase; s.closed {
 			s.mixed = s.mixed || o.Sent <= s.last
 			continue

@@ -3,7 +3,6 @@ package claim
 import (
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -120,24 +119,24 @@ type recording struct {
 	target, origin []*timeline.Observation
 	// waits are the longest true waits by Seq of a denial. It is computed when first asked for.
 	waits func() map[int]time.Duration
+	// limit counts all phases but those in own, which have a limit of their own, or an empty one.
 	limit reference.Limit
+	own   map[string]reference.Limit
 	// shared tells that others may use the partitions, used that an earlier run may have.
 	shared, used bool
-	// otherwise are the phases that another limit counts.
-	otherwise []string
 	// lateMax is how late the 99th percentile may be before the recorder itself is suspect.
 	lateMax time.Duration
 }
 
 func newRecording(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longestWaits) *recording {
-	r := &recording{tl: tl, limit: limit, otherwise: e.Otherwise, shared: e.Shared, used: e.Used, lateMax: e.LateP99}
+	r := &recording{tl: tl, limit: limit, own: e.Limits, shared: e.Shared, used: e.Used, lateMax: e.LateP99}
 	if r.lateMax == 0 {
 		r.lateMax = suspectLateness
 	}
 	var waits map[int]time.Duration
 	r.waits = func() map[int]time.Duration {
-		if waits == nil && len(limit) > 0 {
-			waits = longest(tl, limit)
+		if waits == nil {
+			waits = r.longestWaits(longest)
 		}
 		return waits
 	}
@@ -162,9 +161,72 @@ func (r *recording) alone(c check.Claim) check.Claim {
 	return check.Claim{ID: c.ID, Reason: check.ForeignTraffic, Text: c.Text + "; but others may use the same partitions"}
 }
 
-// elsewhere tells whether o is of a phase that another limit counts, or none.
-func (r *recording) elsewhere(o *timeline.Observation) bool {
-	return slices.Contains(r.otherwise, strings.TrimSuffix(o.Phase, "-aim"))
+// limitOf returns the limit that counts o; it is empty where none does.
+func (r *recording) limitOf(o *timeline.Observation) reference.Limit {
+	if own, ok := r.own[o.Phase]; ok {
+		return own
+	}
+	return r.limit
+}
+
+// limits returns the limits that count any observation, each once, in the order of the recording; one may be empty.
+func (r *recording) limits() []reference.Limit {
+	var out []reference.Limit
+	var last string
+	for i := range r.tl.Observations {
+		o := &r.tl.Observations[i]
+		if i > 0 && o.Phase == last {
+			continue
+		}
+		last = o.Phase
+		if l := r.limitOf(o); !slices.ContainsFunc(out, func(x reference.Limit) bool { return sameLimit(x, l) }) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// sameLimit tells whether two limits, each of which may be empty, are one.
+func sameLimit(a, b reference.Limit) bool {
+	return len(a) == 0 && len(b) == 0 || len(a) > 0 && len(b) > 0 && a.String() == b.String()
+}
+
+// under returns the recording as that of partitions that limit counts.
+func (r *recording) under(limit reference.Limit) *recording {
+	out := *r
+	out.limit = limit
+	return &out
+}
+
+// countedBy returns the limit that counts all of some observations; ok is false where they have several, or one has none although
+// a limit is declared.
+func (r *recording) countedBy(n int, at func(i int) *timeline.Observation) (limit reference.Limit, ok bool) {
+	for i := range n {
+		l := r.limitOf(at(i))
+		if i > 0 && !sameLimit(l, limit) || len(l) == 0 && len(r.limit) > 0 {
+			return nil, false
+		}
+		limit = l
+	}
+	return limit, true
+}
+
+// longestWaits returns an upper bound on the true wait at each denial, each under its own limit.
+func (r *recording) longestWaits(longest longestWaits) map[int]time.Duration {
+	waits := map[int]time.Duration{}
+	for _, limit := range r.limits() {
+		if len(limit) == 0 {
+			continue
+		}
+		all := longest(r.tl, limit)
+		for i := range r.tl.Observations {
+			o := &r.tl.Observations[i]
+			if wait, ok := all[o.Seq]; ok && sameLimit(r.limitOf(o), limit) {
+				waits[o.Seq] = wait
+			}
+		}
+	}
+	return waits
 }
 
 // denied returns those of obs that were denied.

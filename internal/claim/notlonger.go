@@ -54,7 +54,7 @@ func (r *recording) notLonger() check.Claim {
 // known to be long enough.
 func (r *recording) longestNeed(d *timeline.Observation, t toldWait) (need time.Duration, ok bool) {
 	wait, ok := r.waits()[d.Seq]
-	if !ok || wait == reference.Never || r.elsewhere(d) {
+	if !ok || wait == reference.Never {
 		return 0, false
 	}
 	need = max(time.Second, add(wait, time.Second-1).Truncate(time.Second))

@@ -32,7 +32,11 @@ func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range Judge(toldTruly(r, lim, limit, false), limit, e) {
+		declared := limit
+		if e.Limits = nil; round%2 == 0 { // the limit of the phase, beside another one
+			declared, e.Limits = parse(t, "token-bucket,rate=1000/s,burst=3"), map[string]reference.Limit{"": limit}
+		}
+		for _, c := range Judge(toldTruly(r, lim, limit, false), declared, e) {
 			switch c.Verdict {
 			case check.Fail:
 				t.Errorf("round %d, %s: %s: %s: %s", round, text, c.ID, c.Text, c.Findings[0].Text)

@@ -33,7 +33,7 @@ const finest = 250 * time.Microsecond
 const armTime = 2 * settle
 
 func newAim(p *phase) *aim {
-	a := &aim{p: p, r: p.r, gate: newGate(p), name: p.plan.Name + "-aim", reach: p.plan.Window / 8}
+	a := &aim{p: p, r: p.r, gate: newGate(p), name: timeline.AimPhase(p.plan.Name), reach: p.plan.Window / 8}
 	for i := range a.gate.groups {
 		if at := a.gate.groups[i].at.Abs(); at > 0 {
 			a.reach = min(a.reach, at)

@@ -84,8 +84,9 @@ func (s *Scenario) checkExpected(d *decoder, expect *node) {
 		}
 		storm.Drained = storm.Drained && p.drains()
 	}
-	s.Expect.Shared, s.Expect.Used = s.Shared(), !s.Partition.Fresh
+	s.Expect.Shared = s.Shared()
+	s.Expect.Used = !s.Partition.Fresh || slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.Client != "" })
 	if s.Expect.Quota != (claim.QuotaExpect{}) {
-		s.Expect.Quota.Fresh = s.Partition.Fresh
+		s.Expect.Quota.Fresh = !s.Expect.Used
 	}
 }

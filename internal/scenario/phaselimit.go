@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // phaseLimit is the limit of a phase as it is written: its own, a multiple of the scenario's, none at all, or a limit of nothing.
@@ -55,6 +56,30 @@ func (p *Phase) resolveLimit(d *decoder, s *Scenario) {
 			p.Limit = s.Limit
 		}
 	}
+}
+
+// limitPhase tells the claims of the limit of a phase that has one of its own, by the names of its requests.
+func (s *Scenario) limitPhase(p *Phase) {
+	if !p.OwnLimit || p.Quiet() {
+		return
+	}
+	if s.Expect.Limits == nil {
+		s.Expect.Limits = map[string]reference.Limit{}
+	}
+	for _, name := range p.Observed() {
+		s.Expect.Limits[name] = nil
+		if p.Counted() {
+			s.Expect.Limits[name] = p.Limit
+		}
+	}
+}
+
+// Observed returns the names of phases that requests of p have in a recording: its own, and for those that find a boundary another.
+func (p *Phase) Observed() []string {
+	if p.Shape == timeline.Boundary {
+		return []string{p.Name, timeline.AimPhase(p.Name)}
+	}
+	return []string{p.Name}
 }
 
 // Counted tells whether a limit counts the requests of the phase: it sends some, and they are neither free nor barred.

@@ -223,9 +223,6 @@ func (s *Scenario) checkTogether(d *decoder, root *node) {
 		}
 		p := s.phase(b.Phase)
 		s.Expect.Denials[i].Unlimited = p.Unlimited
-		if p.OwnLimit {
-			s.Expect.Denials[i].Limit = p.Limit
-		}
 	}
 	s.checkExpected(d, expect)
 	for i := range s.Phases {
@@ -233,8 +230,9 @@ func (s *Scenario) checkTogether(d *decoder, root *node) {
 		if p.Barred && !p.Quiet() {
 			s.Expect.Barred = append(s.Expect.Barred, p.Name)
 		}
-		if p.OwnLimit && !p.Quiet() {
-			s.Expect.Otherwise = append(s.Expect.Otherwise, p.Name)
+		s.limitPhase(p)
+		if other := names[timeline.AimPhase(p.Name)]; p.Shape == timeline.Boundary && other != nil {
+			d.add(other, quote(timeline.AimPhase(p.Name)), "the requests that find the boundary of phase "+quote(p.Name)+" have that name", "")
 		}
 	}
 	if s.Expect.RetryAfter.Honored && !honored {

@@ -32,6 +32,9 @@ const (
 	Hook Shape = "hook"
 )
 
+// AimPhase returns the name of the phase that the requests have by which a Boundary phase finds its boundary.
+func AimPhase(name string) string { return name + "-aim" }
+
 // Aim says how a Boundary phase finds the window boundary.
 type Aim string
 

@@ -24,7 +24,9 @@ func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
 	var out []share
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		phases[p.Name] = p
+		for _, name := range p.Observed() {
+			phases[name] = p
+		}
 		if !p.Counted() || slices.ContainsFunc(out, func(x share) bool { return x.limit.String() == p.Limit.String() }) {
 			continue
 		}
@@ -35,7 +37,7 @@ func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
 		return out
 	}
 	for i := range tl.Observations {
-		p := phases[strings.TrimSuffix(tl.Observations[i].Phase, "-aim")]
+		p := phases[tl.Observations[i].Phase]
 		if p == nil || !p.Counted() {
 			continue
 		}

@@ -1,0 +1,112 @@
+package claim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// login returns 6 requests of a partition in phase login, of which a limit of 1 in 10 s admits a burst of 3; told says so.
+func login(partition string, from int, told bool) []timeline.Observation {
+	var out []timeline.Observation
+	for i := range 6 {
+		at := time.Duration(from+i) * ms
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: from + i, Cost: 1, Partition: partition, Phase: "login", At: at}, Sent: at,
+			FirstByte: at + 1, Answered: true, Status: 200, Outcome: timeline.Allowed}
+		if told {
+			o.Fields = timeline.Fields{{Name: "X-Ratelimit-Remaining", Value: string(rune('0' + max(2-i, 0)))}}
+		}
+		if i >= 3 {
+			o.Status, o.Outcome = 429, timeline.Denied
+			o.Fields = append(o.Fields, timeline.Field{Name: "Retry-After", Value: "10"})
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// TestPhasesAreJudgedByTheirOwnLimit: what follows from a limit is asked of the phases that it counts, and of no others.
+func TestPhasesAreJudgedByTheirOwnLimit(t *testing.T) {
+	limit, own := parse(t, "token-bucket,rate=100/s,burst=20"), parse(t, "token-bucket,rate=1/10s,burst=3")
+	const lower = "token-bucket,rate=1/5s,burst=2" // under which all of it would be false
+	mixed := login("b", 0, true)
+	mixed[0].Phase = "other"
+	for _, x := range []struct {
+		name   string
+		obs    []timeline.Observation
+		limits map[string]reference.Limit
+		fails  int
+	}{
+		{"its own", login("b", 0, true), map[string]reference.Limit{"login": own}, 0},
+		{"the scenario's", login("b", 0, true), nil, 2},
+		{"another", login("b", 0, true), map[string]reference.Limit{"login": parse(t, lower)}, 2},
+		{"none", login("b", 0, true), map[string]reference.Limit{"login": nil}, 0},
+		{"that of a phase that is named so", login("b", 0, true), map[string]reference.Limit{"login": own, "login-aim": limit}, 0},
+		{"two, of which the waits follow and the units do not", mixed, map[string]reference.Limit{"login": own}, 0},
+	} {
+		e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true}, RetryAfter: RetryAfterExpect{NotLonger: true}, Limits: x.limits}
+		failed := 0
+		for _, c := range Judge(&timeline.Timeline{Observations: x.obs}, limit, e) {
+			if c.Verdict == check.Fail {
+				failed++
+			}
+		}
+		if failed != x.fails {
+			t.Errorf("%s limit: %d claims failed, want %d", x.name, failed, x.fails)
+		}
+	}
+}
+
+// TestDenialsUnderAnotherLimitAreNoneOfThisOne: that a phase may have been denied so often is asked of what its own limit counts.
+func TestDenialsUnderAnotherLimitAreNoneOfThisOne(t *testing.T) {
+	limit, own := parse(t, "token-bucket,rate=1/s,burst=2"), parse(t, "token-bucket,rate=1/10s,burst=3")
+	tl := &timeline.Timeline{Observations: login("b", 0, false)}
+	for i := range 3 {
+		o := login("b", 1000+i, false)[0]
+		o.Phase = "rest"
+		if i == 2 {
+			o.Status, o.Outcome = 429, timeline.Denied
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	e := Expect{Denials: []DenialBound{{Phase: "rest"}}, Limits: map[string]reference.Limit{"login": own}}
+	if c := Judge(tl, limit, e)[0]; c.Verdict == check.Fail {
+		t.Error(c.Text)
+	}
+	tl.Observations[7].Status, tl.Observations[7].Outcome = 429, timeline.Denied // of a burst of 2, the second
+	if c := Judge(tl, limit, e)[0]; c.Verdict != check.Fail {
+		t.Errorf("got %s (%s), want a failure", c.Verdict, c.Text)
+	}
+}
+
+// TestIntactComparesPhasesOfOneLimit: another limit tells other numbers and waits, through a proxy or not.
+func TestIntactComparesPhasesOfOneLimit(t *testing.T) {
+	limit, own := parse(t, "sliding-window-log,rate=2/10s"), parse(t, "sliding-window-log,rate=2/1h")
+	more := func(through string) *timeline.Timeline {
+		tl := pairOf(nil)
+		for i := 5; i < 10; i++ {
+			o := tl.Observations[i]
+			o.Seq, o.Phase, o.Partition, o.Sent, o.FirstByte = o.Seq+10, through, "q", o.Sent+time.Second, o.FirstByte+time.Second
+			set("Ratelimit-Limit", "3", o.Seq)(&o)
+			if o.Status == 429 {
+				set("Retry-After", "3600", o.Seq)(&o)
+			}
+			set("Date", "", o.Seq)(&o)
+			tl.Observations = append(tl.Observations, o)
+		}
+		return tl
+	}
+	e := Expect{Intact: &IntactExpect{Fields: []string{"Retry-After", "Ratelimit*"}}, Limits: map[string]reference.Limit{"login": own}}
+	for through, want := range map[string]check.Verdict{"login": check.Pass, "proxied": check.Fail} {
+		if c := Judge(more(through), limit, e)[0]; c.Verdict != want {
+			t.Errorf("phase %s: got %s (%s), want %s", through, c.Verdict, c.Text, want)
+		}
+	}
+	e.Limits["direct"] = own
+	if c := Judge(pairOf(nil), limit, e)[0]; c.Verdict != check.Inconclusive || c.Reason != check.TooFew {
+		t.Errorf("no limit has both: got %s (%s)", c.Verdict, c.Text)
+	}
+}
