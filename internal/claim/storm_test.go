@@ -1,0 +1,42 @@
+package claim
+
+import (
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestClientsThatStayAwayAccuseNobody: a herd that comes back at once, and later and later, is not admitted by a right limiter: there
+// was room when nobody came. Nor is one that was stopped.
+func TestClientsThatStayAwayAccuseNobody(t *testing.T) {
+	limit := parse(t, "token-bucket,rate=10/s,burst=2")
+	herd := func(admitted ...int) *timeline.Timeline { // 12 clients, at 0, 1 and 3 s
+		var obs []timeline.Observation
+		left := 12
+		for k, at := range []int{0, 1000, 3000} {
+			for i := range left {
+				status := 429
+				if i < admitted[k] {
+					status = 200
+				}
+				obs = append(obs, req(len(obs), at, at+1, status))
+			}
+			left -= admitted[k]
+		}
+		return record(obs...)
+	}
+	stopped := herd(2, 0, 0)
+	stopped.Header.Interrupted = true
+	e := Expect{Storms: []StormExpect{{Phase: "p", Clients: 12, Drained: true}}}
+	for name, x := range map[string]struct {
+		tl   *timeline.Timeline
+		want check.Verdict
+	}{"each denial is right": {herd(2, 2, 2), check.Inconclusive}, "it never recovers": {herd(2, 0, 0), check.Fail}, "stopped": {stopped, check.Inconclusive}} {
+		c := judge(x.tl, limit, e, noWaits)[0]
+		sound(t, x.tl, c)
+		if c.Verdict != x.want {
+			t.Errorf("%s: got %s (%s), want %s", name, c.Verdict, c.Text, x.want)
+		}
+	}
+}
