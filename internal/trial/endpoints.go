@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"time"
@@ -15,7 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
-// The error of a target's wall clock against ours: none but of rounding for the embedded target, half a second for others.
+// The error of a target's wall clock against ours: none but of rounding for the embedded target, half a second for others, or what their Dates show.
 const (
 	sameClock  = time.Millisecond
 	otherClock = 500 * time.Millisecond
@@ -54,19 +53,13 @@ func connect(s *scenario.Scenario, o Options) (*endpoints, error) {
 	if e.target, err = url.Parse(where); err != nil {
 		return nil, err
 	}
-	if !onThisHost(e.target) {
-		e.driftPPM = otherDrift
+	if s.Target.URL != scenario.Builtin {
+		e.driftPPM = otherDrift // also on loopback: a tunnel or a virtual machine may be there
 	}
 	if origin != "" {
 		e.origin, err = url.Parse(origin)
 	}
 	return e, err
-}
-
-// onThisHost tells whether a target is on a loopback address, and so has our clock.
-func onThisHost(u *url.URL) bool {
-	addr, err := netip.ParseAddr(u.Hostname())
-	return err == nil && addr.Unmap().IsLoopback() || u.Hostname() == "localhost"
 }
 
 // embed starts the embedded target and, where the scenario compares with an origin, the embedded proxy in front of it.
