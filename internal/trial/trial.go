@@ -90,7 +90,9 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 	if err != nil {
 		return inconclusive(out, check.SetupFailed, err.Error())
 	}
-	tl.Header.DriftPPM = ends.driftPPM
+	if tl.Header.DriftPPM = ends.driftPPM; s.Target.URL != scenario.Builtin {
+		readClock(tl)
+	}
 	out.Duration = time.Since(began)
 	judge := Judge
 	if o.OnlyProofs {

@@ -1,0 +1,61 @@
+package trial
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+const (
+	// staleDate is how old a Date may be beyond its own second: servers keep one for up to a second.
+	staleDate = time.Second
+	// noClock is the most that a clock can be told to be off: windows are shorter.
+	noClock = 366 * 24 * time.Hour
+)
+
+// readClock makes the error of the target's wall clock as large as the Dates of its answers show, where that is more than was
+// assumed. Whoever decides may have another clock than who writes the Dates, so it is never made smaller.
+func readClock(tl *timeline.Timeline) {
+	h := &tl.Header
+	off := false
+	var lo, hi, least, most time.Duration
+	n := 0
+	for i := range tl.Observations {
+		from, to, ok := clockOf(tl, &tl.Observations[i])
+		if !ok {
+			continue
+		}
+		if n++; n == 1 {
+			lo, hi, least, most = from, to, from, to
+		}
+		lo, hi, least, most = max(lo, from), min(hi, to), min(least, from), max(most, to)
+		off = off || from > h.WallError || to < -h.WallError
+	}
+	if !off {
+		return
+	}
+	if lo > hi { // not those of one clock
+		lo, hi = least, most
+	}
+	h.WallError = min(max(h.WallError, lo.Abs(), hi.Abs()), noClock)
+	h.Notes = append(h.Notes, fmt.Sprintf("the clock of the target's Dates is %s to %s ahead of ours", lo.Round(time.Millisecond), hi.Round(time.Millisecond)))
+}
+
+// clockOf returns by how much the clock that wrote the Date of an answer is ahead of ours, as a closed interval: the answer was
+// written between Sent and FirstByte, when that clock read between its Date and a second more, or two. Answers of the origin or of
+// a cache tell nothing of the target.
+func clockOf(tl *timeline.Timeline, o *timeline.Observation) (from, to time.Duration, ok bool) {
+	v, dated := o.Fields.Get("Date")
+	_, aged := o.Fields.Get("Age")
+	if !dated || aged || !o.Answered || o.Origin || tl.Header.Started.IsZero() {
+		return 0, 0, false
+	}
+	date, err := field.ParseDate(v)
+	if err != nil {
+		return 0, 0, false
+	}
+	since := min(max(date.Sub(tl.Header.Started), -noClock), noClock)
+	return since - o.FirstByte, since + time.Second + staleDate - o.Sent, true
+}
