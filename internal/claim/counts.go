@@ -21,10 +21,10 @@ import (
 // told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte]. The first request of a fresh
 // partition with a full start leaves exactly what a full start admits less its cost.
 func (r *recording) counts(id string, tellers []teller, fresh bool) check.Claim {
-	told := map[int]int64{}
+	told := map[int]field.Quota{}
 	for _, t := range tellers {
 		if i := slices.IndexFunc(t.single(), func(q field.Quota) bool { return q.HasRemaining }); i >= 0 {
-			told[t.o.Seq] = t.single()[i].Remaining
+			told[t.o.Seq] = t.single()[i]
 		}
 	}
 	var findings []check.Finding
@@ -54,8 +54,8 @@ func (r *recording) counts(id string, tellers []teller, fresh bool) check.Claim 
 // series follows the answers of one partition.
 type series struct {
 	*recording
-	// told is what remains, by Seq.
-	told map[int]int64
+	// told is the quota of which an answer tells what remains, by Seq.
+	told map[int]field.Quota
 	obs  []timeline.Observation
 	// fresh tells that the partition is new at its first request.
 	fresh bool
@@ -74,7 +74,8 @@ func (s *series) follow() {
 		// A client that sends at the instant of an answer sends after it: the answer was decided before it arrived.
 		alone := end <= o.Sent-slack && (i+1 == len(s.obs) || intervalEnd(o) <= s.obs[i+1].Sent-slack)
 		end = max(end, intervalEnd(o))
-		left, tells := s.told[o.Seq]
+		q, tells := s.told[o.Seq]
+		left := q.Remaining
 		if !alone || !tells {
 			s.start, s.last = nil, nil
 			continue
@@ -86,7 +87,7 @@ func (s *series) follow() {
 			s.start, s.last = nil, nil // in a ban nothing remains, whatever is left behind it
 			continue
 		}
-		if s.last == nil || s.forgotten(s.last, o, s.limit) {
+		if s.last == nil || s.forgotten(s.last, o, s.limit) || !s.samePolicy(s.last, o) {
 			s.start, s.spent = o, 0
 		} else {
 			s.step(o, left)
@@ -100,7 +101,22 @@ func (s *series) bans() bool {
 	return slices.ContainsFunc(s.limit, func(p reference.Policy) bool { return p.Ban > 0 })
 }
 
-// opening judges the first answer to a fresh partition.
+// samePolicy tells whether two answers tell what remains of one policy: of several, the answer says which by its limit.
+func (s *series) samePolicy(a, b *timeline.Observation) bool {
+	x, y := s.told[a.Seq], s.told[b.Seq]
+	if len(s.limit) < 2 || !x.HasLimit || !y.HasLimit || x.Dialect != y.Dialect || x.Name != y.Name || x.Limit != y.Limit {
+		return len(s.limit) < 2
+	}
+	known := 0
+	for _, p := range s.limit {
+		if p.Full() == x.Limit || p.Rate.N == x.Limit {
+			known++
+		}
+	}
+	return known < 2
+}
+
+// opening judges the first answer to a fresh partition, which may tell of any of several policies.
 func (s *series) opening(o *timeline.Observation, left int64) {
 	known := func(p reference.Policy) bool {
 		return (p.Start == "" || p.Start == reference.StartFull) && p.RateTo == 0 && p.BurstTo == 0 && p.PerTo == 0
@@ -110,7 +126,9 @@ func (s *series) opening(o *timeline.Observation, left int64) {
 	}
 	full := s.limit[0].Full()
 	for _, p := range s.limit[1:] {
-		full = min(full, p.Full())
+		if p.Full()-o.Cost == left || full-o.Cost != left && p.Full() < full {
+			full = p.Full()
+		}
 	}
 	s.compared++
 	if want := full - o.Cost; left != want {
@@ -127,13 +145,13 @@ func (s *series) step(o *timeline.Observation, left int64) {
 		cost = o.Cost
 	}
 	s.spent += cost
-	before := s.told[s.last.Seq]
+	before := s.told[s.last.Seq].Remaining
 	if least := before - cost; left < least && (cost > 0 || !s.countsDenials()) {
 		s.find(false, least, left, fmt.Sprintf("#%d is told that %d remain, and #%d that %d do; it was %s and cost %d, so at least %d do",
 			s.last.Seq, before, o.Seq, left, o.Outcome, cost, least), s.last, o)
 		return
 	}
-	from := s.told[s.start.Seq]
+	from := s.told[s.start.Seq].Remaining
 	back, known := s.gained(s.start.Sent, o.FirstByte)
 	if most := from - s.spent + back; known && left > most {
 		s.find(true, most, left, fmt.Sprintf("#%d is told that %d remain, and #%d that %d do; %d were admitted after it, and at most %d came back in %s, so at most %d do",

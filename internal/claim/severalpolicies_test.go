@@ -1,0 +1,47 @@
+package claim
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// TestAnswersMayTellOneOfSeveralPolicies: limiters in a row each write their own limit over that of the one before; the one that
+// denies is the last. What remains of one is not compared with what remains of another.
+func TestAnswersMayTellOneOfSeveralPolicies(t *testing.T) {
+	limit := parse(t, "fixed-window,rate=5/1m,align=first + fixed-window,rate=100/1h,align=first")
+	type told struct{ at, status, limit, left int }
+	for _, x := range []struct {
+		name string
+		told []told
+		want check.Verdict
+	}{
+		{"the last one", []told{{0, 200, 100, 99}, {10, 200, 100, 98}, {20, 200, 100, 97}, {30, 200, 100, 96}, {40, 200, 100, 95}, {50, 429, 5, 0}, {61000, 200, 100, 94}}, check.Pass},
+		{"the one with the least left", []told{{0, 200, 5, 4}, {10, 200, 5, 3}, {20, 200, 5, 2}, {30, 200, 5, 1}, {40, 200, 5, 0}, {50, 429, 5, 0}, {61000, 200, 5, 4}}, check.Pass},
+		{"without their limits", []told{{0, 200, 0, 99}, {10, 200, 0, 98}, {20, 200, 0, 97}, {30, 200, 0, 96}, {40, 200, 0, 95}, {50, 429, 0, 0}, {61000, 200, 0, 94}}, check.Pass},
+		{"of one number", []told{{0, 200, 7, 8}, {10, 200, 7, 7}, {20, 429, 7, 0}, {30, 200, 7, 6}}, check.Pass},
+		{"none of them", []told{{0, 200, 100, 98}, {10, 200, 100, 97}}, check.Fail},
+		{"one that does not fall", []told{{0, 200, 100, 99}, {10, 200, 100, 99}}, check.Fail},
+		{"one that falls too far", []told{{0, 200, 100, 99}, {10, 200, 100, 97}}, check.Fail},
+	} {
+		tl, limit := record(), limit
+		if x.told[0].limit == 7 {
+			limit = parse(t, "token-bucket,rate=7/1m,burst=9 + fixed-window,rate=7/1h,align=first")
+		}
+		for i, a := range x.told {
+			fields := []string{fmt.Sprint("X-Ratelimit-Remaining: ", a.left)}
+			if a.limit > 0 {
+				fields = append(fields, fmt.Sprint("X-Ratelimit-Limit: ", a.limit))
+			}
+			tl.Observations = append(tl.Observations, req(i, a.at, a.at+1, a.status, fields...))
+		}
+		c := judge(tl, limit, Expect{Quota: QuotaExpect{Counts: true, Fresh: true}}, noWaits)[0]
+		if sound(t, tl, c); c.Verdict != x.want {
+			t.Errorf("%s: got %s (%s), want %s", x.name, c.Verdict, c.Text, x.want)
+			for _, f := range c.Findings {
+				t.Log(f.Text)
+			}
+		}
+	}
+}
