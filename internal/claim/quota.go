@@ -28,8 +28,8 @@ func (r *recording) quota(e QuotaExpect) []check.Claim {
 		}
 	}
 	add(e.Conventions, "quota-conventions", conventions)
-	add(e.Agree, "quota-agrees", agrees)
-	add(e.Stable, "quota-stable", stable)
+	add(e.Agree, "quota-agrees", r.agrees)
+	add(e.Stable, "quota-stable", r.stable)
 	add(e.Counts, "quota-counts", func(id string, t []teller) check.Claim { return r.alone(r.counts(id, t, e.Fresh)) })
 	return claims
 }
@@ -86,8 +86,9 @@ func (t *teller) single() []field.Quota {
 	return slices.DeleteFunc(slices.Clone(t.quotas), func(q field.Quota) bool { return count[q.Dialect] > 1 })
 }
 
-// agrees judges that the dialects of each answer tell one limit and one number of remaining units.
-func agrees(id string, tellers []teller) check.Claim {
+// agrees judges that the dialects of each answer tell one limit and one number of remaining units. Of several policies each dialect
+// may tell another one.
+func (r *recording) agrees(id string, tellers []teller) check.Claim {
 	var limits, left conflict
 	compared := 0
 	for _, t := range tellers {
@@ -97,6 +98,9 @@ func agrees(id string, tellers []teller) check.Claim {
 		}
 		for i := 1; i < len(quotas); i++ {
 			a, b := quotas[0], quotas[i]
+			if len(r.limitOf(t.o)) > 1 && a.HasLimit && b.HasLimit && a.Limit != b.Limit {
+				continue
+			}
 			if a.HasLimit && b.HasLimit && a.Limit != b.Limit {
 				limits.add(t.o, fmt.Sprintf("%s tells a limit of %d and %s one of %d", a.Dialect, a.Limit, b.Dialect, b.Limit))
 			}
@@ -134,34 +138,38 @@ func (c *conflict) findings() []check.Finding {
 		Text: fmt.Sprintf("#%d: %s; in all %s: %s", c.obs[0].Seq, c.first, plural(len(c.obs), "answer"), seqs(c.obs))}, c.obs...)}
 }
 
-// stable judges that each partition is told one limit by each policy.
-func stable(id string, tellers []teller) check.Claim {
+// stable judges that each partition is told one limit by each policy; without its name, no more limits than there are policies.
+func (r *recording) stable(id string, tellers []teller) check.Claim {
 	type policy struct {
 		partition string
 		dialect   field.Dialect
-		name      string
+		// name is that of the policy, limit that of the phase.
+		name, limit string
 	}
 	first := map[policy]*timeline.Observation{}
-	limit := map[policy]int64{}
+	limits := map[policy][]int64{}
+	var told []string
 	var moved conflict
 	for _, t := range tellers {
 		for _, q := range t.quotas {
-			k := policy{t.o.Partition, q.Dialect, q.Name}
+			limit := r.limitOf(t.o)
+			k := policy{t.o.Partition, q.Dialect, q.Name, limit.String()}
+			most := 1
+			if q.Name == "" {
+				most = max(1, len(limit))
+			}
 			switch {
-			case !q.HasLimit:
-			case first[k] == nil:
-				first[k], limit[k] = t.o, q.Limit
-			case limit[k] != q.Limit:
-				moved.add(t.o, fmt.Sprintf("%s tells a limit of %d, and #%d told one of %d", q.Dialect, q.Limit, first[k].Seq, limit[k]))
+			case !q.HasLimit, slices.Contains(limits[k], q.Limit):
+			case len(limits[k]) < most:
+				first[k] = cmp.Or(first[k], t.o)
+				limits[k], told = append(limits[k], q.Limit), append(told, fmt.Sprint(q.Limit))
+			default:
+				moved.add(t.o, fmt.Sprintf("%s tells a limit of %d, and #%d told one of %d", q.Dialect, q.Limit, first[k].Seq, limits[k][0]))
 			}
 		}
 	}
 	if len(first) == 0 {
 		return tooFew(id, "no answer tells a limit")
-	}
-	told := make([]string, 0, len(limit))
-	for _, v := range limit {
-		told = append(told, fmt.Sprint(v))
 	}
 	slices.SortFunc(told, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
 	return settle(id, fmt.Sprintf("each partition is told one limit: %s", strings.Join(slices.Compact(told), ", ")), moved.findings())

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestAnswersMayTellOneOfSeveralPolicies: limiters in a row each write their own limit over that of the one before; the one that
@@ -41,6 +43,37 @@ func TestAnswersMayTellOneOfSeveralPolicies(t *testing.T) {
 			t.Errorf("%s: got %s (%s), want %s", x.name, c.Verdict, c.Text, x.want)
 			for _, f := range c.Findings {
 				t.Log(f.Text)
+			}
+		}
+	}
+}
+
+// TestLimitsThatAreToldMayBeOfSeveralPolicies: one limiter in a row writes this field, another one that; and phases may have limits of
+// their own. Of one policy, one limit is told.
+func TestLimitsThatAreToldMayBeOfSeveralPolicies(t *testing.T) {
+	one, two := "fixed-window,rate=5/1m", "fixed-window,rate=5/1m + fixed-window,rate=100/1h"
+	both := func(seq, status, legacy, draft int) timeline.Observation {
+		return req(seq, seq, seq+1, status, fmt.Sprint("X-Ratelimit-Limit: ", legacy), "X-Ratelimit-Remaining: 0", fmt.Sprint("Ratelimit-Limit: ", draft),
+			fmt.Sprint("Ratelimit-Remaining: ", draft-legacy), "Ratelimit-Reset: 9")
+	}
+	other := func(o timeline.Observation) timeline.Observation { o.Phase = "other"; return o }
+	for _, x := range []struct {
+		name, limit    string
+		tl             *timeline.Timeline
+		agrees, stable check.Verdict
+	}{
+		{"one policy, one limit", one, record(both(1, 200, 5, 5), both(2, 429, 5, 5)), check.Pass, check.Pass},
+		{"one policy, two limits in turn", one, record(both(1, 200, 5, 5), both(2, 429, 9, 9)), check.Pass, check.Fail},
+		{"one policy, two limits at once", one, record(both(1, 200, 5, 9), both(2, 429, 5, 9)), check.Fail, check.Pass},
+		{"two policies in turn", two, record(both(1, 200, 100, 100), both(2, 429, 5, 5)), check.Pass, check.Pass},
+		{"two policies at once", two, record(both(1, 200, 100, 5), both(2, 429, 100, 5)), check.Pass, check.Pass},
+		{"two policies, three limits", two, record(both(1, 200, 100, 100), both(2, 429, 5, 5), both(3, 429, 6, 6)), check.Pass, check.Fail},
+		{"a phase with a limit of its own", one, record(both(1, 200, 5, 5), other(both(2, 429, 9, 9))), check.Pass, check.Pass},
+	} {
+		e := Expect{Quota: QuotaExpect{Agree: true, Stable: true}, Limits: map[string]reference.Limit{"other": parse(t, "fixed-window,rate=9/1m")}}
+		for i, c := range judge(x.tl, parse(t, x.limit), e, noWaits) {
+			if want := [...]check.Verdict{x.agrees, x.stable}[i]; c.Verdict != want {
+				t.Errorf("%s: %s: got %s (%s), want %s", x.name, c.ID, c.Verdict, c.Text, want)
 			}
 		}
 	}
