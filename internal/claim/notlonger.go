@@ -12,7 +12,7 @@ import (
 const notLongerID = "retry-after-not-longer"
 
 // notLonger judges that nobody is told to wait longer than the limit can need, rounded up to the second; the date form
-// may round up once more, because the Date it counts from is cut to the second.
+// may round up once more, because the Date it counts from is cut to the second, and that Date may be old, see staleDate.
 func (r *recording) notLonger() check.Claim {
 	if len(r.limit) == 0 {
 		return check.Claim{ID: notLongerID, Reason: check.NeedsFailed, Text: "how long a wait is needed follows from a limit, and none is declared"}
@@ -50,7 +50,7 @@ func (r *recording) notLonger() check.Claim {
 }
 
 // longestNeed returns the longest wait that d may tell in the notation of t: the longest true wait rounded up to whole
-// seconds, and one more for a date. A denial always waits for something, so at least 1 s. ok is false where no wait is
+// seconds, and two more for a date. A denial always waits for something, so at least 1 s. ok is false where no wait is
 // known to be long enough.
 func (r *recording) longestNeed(d *timeline.Observation, t toldWait) (need time.Duration, ok bool) {
 	wait, ok := r.waits()[d.Seq]
@@ -59,7 +59,7 @@ func (r *recording) longestNeed(d *timeline.Observation, t toldWait) (need time.
 	}
 	need = max(time.Second, add(wait, time.Second-1).Truncate(time.Second))
 	if t.isDate {
-		need = add(need, time.Second)
+		need = add(need, time.Second+staleDate)
 	}
 	return need, true
 }

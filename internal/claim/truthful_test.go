@@ -3,6 +3,7 @@ package claim
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -134,6 +135,7 @@ func toldTruly(r *rand.Rand, lim reference.Limiter, limit reference.Limit, other
 		tick = max(tick, p.Tick)
 	}
 	state, window := lim.Init(), limit[0].Rate.Per
+	dates := r.IntN(3) == 0 // of a server that writes them, and makes its Date once a second
 	even := window / time.Duration(limit[0].Rate.N)
 	at, costs := time.Duration(1+r.Int64N(int64(window))), r.IntN(3) == 0
 	for i := range 40 {
@@ -162,7 +164,15 @@ func toldTruly(r *rand.Rand, lim reference.Limiter, limit reference.Limit, other
 			o.Status, o.Outcome = 429, timeline.Denied
 			if d.RetryAfter != reference.Never {
 				wait := (d.RetryAfter + time.Second - 1).Truncate(time.Second)
-				o.Fields = append(o.Fields, timeline.Field{Name: "Retry-After", Value: strconv.Itoa(int(wait / time.Second))})
+				value := strconv.Itoa(int(wait / time.Second))
+				if dates {
+					now := tl.Header.Started.Add(decided)
+					date := now.Add(-time.Duration(r.Int64N(int64(time.Second)))).Truncate(time.Second)
+					until := now.Add(d.RetryAfter + time.Second - 1).Truncate(time.Second)
+					wait, value = until.Sub(date), until.UTC().Format(http.TimeFormat)
+					o.Fields = append(o.Fields, timeline.Field{Name: "Date", Value: date.UTC().Format(http.TimeFormat)})
+				}
+				o.Fields = append(o.Fields, timeline.Field{Name: "Retry-After", Value: value})
 				if r.IntN(2) == 0 {
 					at = o.FirstByte + wait + tick*time.Duration(r.IntN(2))
 				}
