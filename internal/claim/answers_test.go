@@ -86,6 +86,7 @@ func TestDenialsAreNotStored(t *testing.T) {
 		{"no lifetime", record(req(1, 0, 1, 429, d, "Cache-Control: max-age=0, no-cache")), "pass", ""},
 		{"public", record(req(1, 0, 1, 429, d, "Cache-Control: PUBLIC")), "fail", "ST-429-NOSTORE"},
 		{"expires later", record(req(1, 0, 1, 429, d, "Expires: Fri, 20 Nov 2026 10:00:01 GMT")), "fail", "Expires"},
+		{"expires later, but not for caches", record(req(1, 0, 1, 429, d, "Cache-Control: max-age=0", "Expires: Fri, 20 Nov 2026 10:00:01 GMT")), "pass", ""},
 		{"has expired", record(req(1, 0, 1, 429, d, "Expires: 0")), "pass", ""},
 		{"an admission", record(req(1, 0, 1, 200, d, "Cache-Control: public"), req(2, 2, 3, 429, d)), "pass", ""},
 		{"another status", record(req(1, 0, 1, 503, d, "Cache-Control: public")), "pass", ""},

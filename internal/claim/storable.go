@@ -17,7 +17,7 @@ func readStorable(o *timeline.Observation) (bool, []field.Problem) {
 		return true, nil
 	}
 	v, _ := value(o, "Cache-Control")
-	stores := ""
+	stores, aged := "", false
 	for _, part := range strings.Split(v, ",") {
 		name, arg, _ := strings.Cut(strings.TrimSpace(part), "=")
 		switch strings.ToLower(name) {
@@ -26,6 +26,7 @@ func readStorable(o *timeline.Observation) (bool, []field.Problem) {
 		case "public":
 			stores = part
 		case "max-age", "s-maxage":
+			aged = aged || strings.EqualFold(name, "max-age")
 			if n, err := strconv.ParseUint(strings.Trim(arg, `" `), 10, 64); err == nil && n > 0 {
 				stores = part
 			}
@@ -34,6 +35,9 @@ func readStorable(o *timeline.Observation) (bool, []field.Problem) {
 	if stores != "" {
 		return true, []field.Problem{{Rule: field.STNoStore, Field: "Cache-Control", Value: v,
 			Why: "a cache must not store a 429", Mend: "send no-store"}}
+	}
+	if aged { // then Expires counts for nothing (RFC 9111 section 5.3)
+		return true, nil
 	}
 	return true, expires(o)
 }
