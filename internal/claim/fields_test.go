@@ -92,6 +92,8 @@ func TestProblemBody(t *testing.T) {
 		{"an array", body(`[]`, media), "fail", "PD-TYPE"},
 		{"markup", body(`<html>`, media), "fail", "PD-TYPE"},
 		{"another status", body(`{"status":503}`, media), "fail", `PD-STATUS in body of type application/problem+json: #1; #1 has status: "503": it is the status of the answer (write 429)`},
+		{"the status, written otherwise", body(`{"status":429.0}`, media), "pass", ""},
+		{"no whole status", body(`{"status":429.5}`, media), "fail", "PD-STATUS"},
 		{"a status that is no number", body(`{"status":"x"}`, media), "pass", ""},
 		{"only an admission", record(req(1, 0, 1, 200, media)), "too-few", "there is no denial"},
 	})

@@ -39,7 +39,8 @@ func readProblem(o *timeline.Observation) (bool, []field.Problem) {
 	if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status == nil || o.Status == 0 {
 		return true, nil
 	}
-	if want := fmt.Sprint(o.Status); p.Status.String() != want {
+	if n, err := p.Status.Float64(); err != nil || n != float64(o.Status) {
+		want := fmt.Sprint(o.Status)
 		return true, []field.Problem{{Rule: field.PDStatus, Field: "status", Value: p.Status.String(),
 			Why: "it is the status of the answer", Mend: "write " + want}}
 	}
