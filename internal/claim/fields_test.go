@@ -93,6 +93,7 @@ func TestProblemBody(t *testing.T) {
 		{"markup", body(`<html>`, media), "fail", "PD-TYPE"},
 		{"another status", body(`{"status":503}`, media), "fail", `PD-STATUS in body of type application/problem+json: #1; #1 has status: "503": it is the status of the answer (write 429)`},
 		{"the status, written otherwise", body(`{"status":429.0}`, media), "pass", ""},
+		{"one that is compressed", body("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xabV*.I,)-V\xb22", media), "pass", ""},
 		{"no whole status", body(`{"status":429.5}`, media), "fail", "PD-STATUS"},
 		{"a status that is no number", body(`{"status":"x"}`, media), "pass", ""},
 		{"only an admission", record(req(1, 0, 1, 200, media)), "too-few", "there is no denial"},

@@ -111,6 +111,7 @@ func TestIntact(t *testing.T) {
 		{"another text of the same type", body(`{"title":"x","type":"about:quota","more":[1]}`, 14), "pass", ""},
 		{"cut before the type", body(`{"status":429,"detail":"ke`, 14), "pass", ""},
 		{"bodies that were not kept", body("", 12, 13, 14), "pass", ""},
+		{"bodies that were compressed", body("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xabV*.I,)-V\xb22", 12, 13, 14), "pass", ""},
 		{"bodies that were not sent", both(body("", 12, 13, 14), set("Content-Length", "0", 12, 13, 14)), "body-changed", "no body"},
 		{"the body of an admission is not compared", body("<html>", 10), "pass", ""},
 

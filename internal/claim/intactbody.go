@@ -47,6 +47,7 @@ func shapeOf(o *timeline.Observation) shape {
 		if v, _ := value(o, "Content-Length"); strings.TrimSpace(v) == "0" {
 			s.notation = "no body"
 		}
+	case !isText(body): // it has some notation
 	case body[0] == '{':
 		s.notation, s.problem = "a JSON object", problemType(body)
 	case body[0] == '[':

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"mime"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rlcheck/rlcheck/internal/field"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -20,6 +22,17 @@ func mediaType(o *timeline.Observation) string {
 	return t
 }
 
+// isText tells whether the beginning of a body can be read: not if it is compressed, or no UTF-8, of which the last character may
+// be cut off.
+func isText(body string) bool {
+	for i, c := range body {
+		if c == utf8.RuneError && i < len(body)-utf8.UTFMax || c < ' ' && !unicode.IsSpace(c) {
+			return false
+		}
+	}
+	return true
+}
+
 // readProblem reads the problem body of a denial: present if the media type says so. The body itself is judged as far as
 // it was kept: it is an object (RFC 9457 section 3), and its status member is the status of the answer (section 3.1.2).
 func readProblem(o *timeline.Observation) (bool, []field.Problem) {
@@ -27,7 +40,7 @@ func readProblem(o *timeline.Observation) (bool, []field.Problem) {
 		return false, nil
 	}
 	body := strings.TrimSpace(o.Body)
-	if body == "" {
+	if body == "" || !isText(body) {
 		return true, nil
 	}
 	if body[0] != '{' {
