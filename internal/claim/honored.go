@@ -138,8 +138,8 @@ func startsFull(p reference.Policy) bool { return p.Start == "" || p.Start == re
 // fresh one.
 func (r *recording) forgotten(first, second *timeline.Observation, limit reference.Limit) bool {
 	h := &r.tl.Header
-	return slices.ContainsFunc(limit, func(p reference.Policy) bool {
-		return p.TTL > 0 && second.FirstByte-first.Sent+max(h.Tick, p.Tick)+2*h.ClockError+h.Drift(second.FirstByte) >= p.TTL
+	return slices.ContainsFunc(limit, func(p reference.Policy) bool { // that of a ban may be the last one seen behind it
+		return p.TTL > 0 && second.FirstByte-first.Sent+p.LongestBan()+max(h.Tick, p.Tick)+2*h.ClockError+h.Drift(second.FirstByte) >= p.TTL
 	})
 }
 

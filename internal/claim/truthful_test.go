@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,11 +34,14 @@ func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		declared := limit
+		tl, declared := toldTruly(r, lim, limit, false), limit
+		if wider, err := reference.Parse(widened(r, text)); err == nil && r.IntN(4) == 0 {
+			limit, declared = wider, wider
+		}
 		if e.Limits = nil; round%2 == 0 { // the limit of the phase, beside another one
 			declared, e.Limits = parse(t, "token-bucket,rate=1000/s,burst=3"), map[string]reference.Limit{"": limit}
 		}
-		for _, c := range Judge(toldTruly(r, lim, limit, false), declared, e) {
+		for _, c := range Judge(tl, declared, e) {
 			switch c.Verdict {
 			case check.Fail:
 				t.Errorf("round %d, %s: %s: %s: %s", round, text, c.ID, c.Text, c.Findings[0].Text)
@@ -50,6 +54,24 @@ func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
 	for _, id := range []string{"quota-counts", "quota-fresh", "retry-after-honored", "retry-after-not-longer"} {
 		if passed[id] < 100 && id != "quota-fresh" {
 			t.Errorf("%s: only %d passed", id, passed[id])
+		}
+	}
+}
+
+// TestForgottenBehindABanAccusesNobody: a request within a ban is not seen by the limiter behind it, so that it may forget its client
+// earlier than one time to live after the last denial.
+func TestForgottenBehindABanAccusesNobody(t *testing.T) {
+	limit := parse(t, "gcra,rate=2/3s,burst=1,start=empty,ban=4s,ttl=5s")
+	lim, err := reference.NewLimit(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 1000 {
+		tl := toldTruly(rand.New(rand.NewPCG(9, uint64(round))), lim, limit, false)
+		for _, c := range Judge(tl, limit, Expect{RetryAfter: RetryAfterExpect{Honored: true}}) {
+			if c.Verdict == check.Fail {
+				t.Fatalf("round %d: %s: %s", round, c.Text, c.Findings[0].Text)
+			}
 		}
 	}
 }
@@ -73,7 +95,10 @@ func tellingSPEC(r *rand.Rand) string {
 		add(3, "undelayed", "1", "2")
 		add(4, "start", "empty", "1")
 	case reference.FixedWindow, reference.SlidingWindowCounter:
-		add(1, "align", "first")
+		add(1, "align", "first", "clock", "first")
+		if a == reference.FixedWindow {
+			add(4, "slots", "2", "4")
+		}
 		add(4, "refresh", "admitted", "all")
 		add(3, "rounding", "down", "up", "nearest")
 	case reference.SlidingWindowLog:
@@ -127,6 +152,17 @@ func TestForeignTrafficAccusesNobody(t *testing.T) {
 	}
 }
 
+// widened returns a SPEC with ranges in which the rate, burst, queue and the like of text are.
+func widened(r *rand.Rand, text string) string {
+	return regexp.MustCompile(`(rate|burst|queue|start)=([0-9]+)|(ban|ttl)=([0-9]+)(m?s)`).ReplaceAllStringFunc(text, func(pair string) string {
+		key, value, _ := strings.Cut(pair, "=")
+		digits := strings.TrimRight(value, "ms")
+		n, _ := strconv.Atoi(digits)
+		unit := value[len(digits):]
+		return fmt.Sprintf("%s=%d%s..%d%s", key, max(1, n-r.IntN(3)), unit, n+1+r.IntN(3), unit)
+	})
+}
+
 // toldTruly returns 40 requests of one client, of which some wait as they were told; with others, of whom nothing is recorded.
 func toldTruly(r *rand.Rand, lim reference.Limiter, limit reference.Limit, others bool) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_700_000_000, 0)}}
@@ -134,6 +170,7 @@ func toldTruly(r *rand.Rand, lim reference.Limiter, limit reference.Limit, other
 	for _, p := range limit {
 		tick = max(tick, p.Tick)
 	}
+	epoch := time.Duration(tl.Header.Started.UnixNano())
 	state, window := lim.Init(), limit[0].Rate.Per
 	dates := r.IntN(3) == 0 // of a server that writes them, and makes its Date once a second
 	even := window / time.Duration(limit[0].Rate.N)
@@ -146,9 +183,9 @@ func toldTruly(r *rand.Rand, lim reference.Limiter, limit reference.Limit, other
 		}
 		var d reference.Decision
 		if others && r.IntN(2) == 0 {
-			state, _ = lim.Step(state, at, 1+r.Int64N(2))
+			state, _ = lim.Step(state, epoch+at, 1+r.Int64N(2))
 		}
-		state, d = lim.Step(state, decided, cost)
+		state, d = lim.Step(state, epoch+decided, cost)
 		took += d.Delay + d.Delay/20
 		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: cost, Partition: "k", At: at}, Sent: at, FirstByte: at + took,
 			Answered: true, Status: 200, Outcome: timeline.Allowed}
