@@ -316,6 +316,7 @@ func TestIntactWaits(t *testing.T) {
 				o.Outcome = timeline.Unknown
 			}
 		}, set("Retry-After", "1", 13)), "pass", ""},
+		{"two policies, of which the other one denies", twice, nil, set("Retry-After", "1", 12, 13, 14), "pass", ""},
 		{"two policies, another limit", twice, tens, set("Ratelimit-Limit", "9", 12), "pass", ""},
 		{"one policy, another limit", log, tens, set("Ratelimit-Limit", "9", 12), "field-changed", "the limit of"},
 		{"no limit", nil, nil, set("Retry-After", "1", 12, 13, 14), "pass", ""},

@@ -2,7 +2,6 @@ package claim
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -21,9 +20,10 @@ type opening struct {
 // apart finds a wait in the opening of a partition through the proxy that is shorter or longer than every one in those at
 // the origin. In a fresh partition a denial waits for the admissions of its own opening, so two true waits differ by no
 // more than the spans of the openings; the notation adds less than a second on each side, a Date another. This needs
-// limiters whose waits follow from the burst alone, not from when it was sent, and partitions that nobody else has used.
+// limiters whose waits follow from the burst alone, not from when it was sent nor from which of several policies denies, and
+// partitions that nobody else has used.
 func (j *comparison) apart(limit reference.Limit) {
-	if j.r.shared || j.r.used || len(limit) == 0 || slices.ContainsFunc(limit, byTheClock) {
+	if j.r.shared || j.r.used || len(limit) != 1 || byTheClock(limit[0]) {
 		return
 	}
 	at, ok := j.r.opening(true, limit)
@@ -32,9 +32,7 @@ func (j *comparison) apart(limit reference.Limit) {
 		return
 	}
 	noise := at.span + through.span + 2*time.Second + 2*j.r.tl.Header.ClockError
-	for _, p := range limit {
-		noise += 2 * max(p.Tick, j.r.tl.Header.Tick)
-	}
+	noise += 2 * max(limit[0].Tick, j.r.tl.Header.Tick)
 	short, long := waitRange(at.denials)
 	if wait(long)-wait(short) > noise {
 		j.note("the origin tells waits from %s to %s to one burst, so they are not compared", seconds(wait(short), time.Second), seconds(wait(long), time.Second))
