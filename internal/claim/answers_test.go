@@ -97,6 +97,12 @@ func TestDenialsAreNotStored(t *testing.T) {
 	run(t, Expect{Fields: []FieldGroup{Explanation}}, []row{
 		{"a text", body("slow down"), "pass", ""}, {"white space", body(" \n"), "fail", "lack body that explains it"},
 	})
+	head := body("")
+	head.Observations = append(head.Observations, with(req(2, 2, 3, 429, d, "Content-Type: application/problem+json"), func(o *timeline.Observation) { o.Phase, o.Body = "gets", "{}" }))
+	for _, g := range []FieldGroup{Explanation, ProblemBody} {
+		run(t, Expect{Fields: []FieldGroup{g}, Bodiless: []string{"p"}}, []row{{"HEAD and GET", head, "pass", "1 of 1 denial"}})
+		run(t, Expect{Fields: []FieldGroup{g}, Bodiless: []string{"p", "gets"}}, []row{{"HEAD only", head, "too-few", "no denial"}})
+	}
 }
 
 func TestDenialsThatNoLimitCounts(t *testing.T) {

@@ -39,6 +39,8 @@ type Expect struct {
 	Limits map[string]reference.Limit
 	// Storms are the phases whose retries are told of; may be empty.
 	Storms []StormExpect
+	// Bodiless are the phases whose answers have no body, since they are HEAD requests; may be empty.
+	Bodiless []string
 	// Shared tells that others may use the same partitions: what they take explains a denial. Used tells that an earlier run may
 	// have used them.
 	Shared, Used bool
@@ -49,7 +51,8 @@ type FieldGroup string
 
 // The groups. RetryAfterField: every denial has a valid Retry-After. RateLimitFields: every answer, allowed or denied,
 // tells its quota in some dialect. DateField: every answer has a Date. ProblemBody: every denial has an
-// application/problem+json body. NoStore: no denial lets caches keep it. Explanation: every denial has a body.
+// application/problem+json body. NoStore: no denial lets caches keep it. Explanation: every denial has a body. Neither body is asked of
+// phases without.
 const (
 	RetryAfterField FieldGroup = "retry-after"
 	RateLimitFields FieldGroup = "ratelimit"

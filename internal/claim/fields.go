@@ -15,6 +15,8 @@ type group struct {
 	// what names the fields in a sentence, deniedOnly tells that only denials must have them.
 	what       string
 	deniedOnly bool
+	// inBody tells that it is read in the body, which answers to HEAD do not have.
+	inBody bool
 	// read returns whether an answer has the fields, and the rules they break.
 	read func(o *timeline.Observation) (present bool, problems []field.Problem)
 }
@@ -23,17 +25,17 @@ type group struct {
 func groupOf(g FieldGroup) (group, bool) {
 	switch g {
 	case RetryAfterField:
-		return group{"Retry-After", true, readRetryAfter}, true
+		return group{"Retry-After", true, false, readRetryAfter}, true
 	case RateLimitFields:
-		return group{"fields that tell the quota", false, readQuotas}, true
+		return group{"fields that tell the quota", false, false, readQuotas}, true
 	case DateField:
-		return group{"Date", false, readDate}, true
+		return group{"Date", false, false, readDate}, true
 	case ProblemBody:
-		return group{"body of type application/problem+json", true, readProblem}, true
+		return group{"body of type application/problem+json", true, true, readProblem}, true
 	case NoStore:
-		return group{"leave to be stored by no cache", true, readStorable}, true
+		return group{"leave to be stored by no cache", true, false, readStorable}, true
 	case Explanation:
-		return group{"body that explains it", true, readExplanation}, true
+		return group{"body that explains it", true, true, readExplanation}, true
 	default:
 		return group{}, false
 	}
@@ -50,6 +52,9 @@ func (r *recording) fields(name FieldGroup) check.Claim {
 	noun, obs := "answer", r.target
 	if g.deniedOnly {
 		noun, obs = "denial", denied(obs)
+	}
+	if g.inBody {
+		obs = only(obs, func(o *timeline.Observation) bool { return !slices.Contains(r.bodiless, o.Phase) })
 	}
 	if len(obs) == 0 {
 		return tooFew(id, "there is no "+noun+" with a known outcome")

@@ -124,12 +124,14 @@ type recording struct {
 	own   map[string]reference.Limit
 	// shared tells that others may use the partitions, used that an earlier run may have.
 	shared, used bool
+	// bodiless are the phases of HEAD requests.
+	bodiless []string
 	// lateMax is how late the 99th percentile may be before the recorder itself is suspect.
 	lateMax time.Duration
 }
 
 func newRecording(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longestWaits) *recording {
-	r := &recording{tl: tl, limit: limit, own: e.Limits, shared: e.Shared, used: e.Used, lateMax: e.LateP99}
+	r := &recording{tl: tl, limit: limit, own: e.Limits, shared: e.Shared, used: e.Used, bodiless: e.Bodiless, lateMax: e.LateP99}
 	if r.lateMax == 0 {
 		r.lateMax = suspectLateness
 	}

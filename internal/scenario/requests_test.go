@@ -190,3 +190,17 @@ func TestWhoElseUsesThePartitions(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersToHEADHaveNoBody: whichever way a phase came to its method.
+func TestAnswersToHEADHaveNoBody(t *testing.T) {
+	const src = "id: x\ntitle: x\nkind: required\ntarget: {url: builtin, method: TARGET}\nlimit: \"token-bucket,rate=1/s,burst=2\"\nphases:\n  - {name: a, shape: at-once, requests: 3}\n  - {name: s, shape: silence, duration: 1s}\n  - {name: b, shape: at-once, requests: 3, method: HEAD}\n"
+	for method, want := range map[string]string{"GET": "b", "HEAD": "a b"} {
+		s, err := Parse([]byte(strings.Replace(src, "TARGET", method, 1)), "x.yaml", ParseOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(s.Expect.Bodiless, " "); got != want {
+			t.Errorf("%s: got %s, want %s", method, got, want)
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -231,6 +233,9 @@ func (s *Scenario) checkTogether(d *decoder, root *node) {
 			s.Expect.Barred = append(s.Expect.Barred, p.Name)
 		}
 		s.limitPhase(p)
+		if method := cmp.Or(p.Method, s.Target.Method); method == http.MethodHead && !p.Quiet() {
+			s.Expect.Bodiless = append(s.Expect.Bodiless, p.Observed()...)
+		}
 		if other := names[timeline.AimPhase(p.Name)]; p.Shape == timeline.Boundary && other != nil {
 			d.add(other, quote(timeline.AimPhase(p.Name)), "the requests that find the boundary of phase "+quote(p.Name)+" have that name", "")
 		}
