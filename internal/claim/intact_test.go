@@ -208,6 +208,22 @@ func TestIntactNotesOnce(t *testing.T) {
 	}
 }
 
+// TestDatesOfAClockThatDrifts: ten hours later it is 7.2 s ahead, at 200 ppm.
+func TestDatesOfAClockThatDrifts(t *testing.T) {
+	for ppm, want := range map[int64]check.Verdict{0: check.Fail, 200: check.Pass} {
+		tl := pairOf(func(o *timeline.Observation) {
+			if !o.Origin {
+				o.Sent, o.FirstByte = o.Sent+10*time.Hour, o.FirstByte+10*time.Hour
+				set("Date", "Fri, 20 Nov 2026 22:00:12 GMT", o.Seq)(o)
+			}
+		})
+		tl.Header.DriftPPM = ppm
+		if got := one(t, tl, Expect{Intact: &everything}); got.Verdict != want {
+			t.Errorf("%d ppm: got %s (%s), want %s", ppm, got.Verdict, got.Text, want)
+		}
+	}
+}
+
 func TestIntactDatesOfTwoClocks(t *testing.T) {
 	for clock, want := range map[time.Duration]check.Verdict{0: check.Fail, 100 * ms: check.Pass} {
 		tl := pairOf(set("Date", "Fri, 20 Nov 2026 12:00:08 GMT", 12)) // 3 s ahead, a millisecond too much

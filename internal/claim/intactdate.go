@@ -19,7 +19,7 @@ type offset struct {
 }
 
 // offsetOf returns the offset that one answer allows. It was written within [Sent, FirstByte], on a clock that then read
-// between its Date and one second more, give or take staleDate:
+// between its Date and one second more, give or take staleDate and what it drifted:
 //
 //	Date - stale - FirstByte <= offset <= Date + 1 s + stale - Sent
 func (r *recording) offsetOf(o *timeline.Observation) (offset, bool) {
@@ -27,7 +27,7 @@ func (r *recording) offsetOf(o *timeline.Observation) (offset, bool) {
 	if !ok {
 		return offset{}, false
 	}
-	since, slack := d.Sub(r.tl.Header.Started), staleDate+r.tl.Header.ClockError
+	since, slack := d.Sub(r.tl.Header.Started), staleDate+r.tl.Header.ClockError+r.tl.Header.Drift(o.FirstByte)
 	return offset{lo: since - slack - o.FirstByte, hi: since + time.Second + slack - o.Sent, below: o, top: o}, true
 }
 
