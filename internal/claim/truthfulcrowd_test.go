@@ -1,0 +1,90 @@
+package claim
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestTruthToSeveralClientsIsNeverAccused: clients of one partition whose requests overlap, or touch in an instant, and are lost now
+// and then, are told the truth by a limiter of a random SPEC.
+func TestTruthToSeveralClientsIsNeverAccused(t *testing.T) {
+	e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true}, RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
+	passed := map[string]int{}
+	for round := range 1500 {
+		r := rand.New(rand.NewPCG(12, uint64(round)))
+		text := tellingSPEC(r)
+		limit, err := reference.Parse(text)
+		if err != nil {
+			continue // keys that do not go together
+		}
+		lim, err := reference.NewLimit(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range Judge(toldToSeveral(r, lim, limit[0]), limit, e) {
+			switch c.Verdict {
+			case check.Fail:
+				t.Errorf("round %d, %s: %s: %s: %s", round, text, c.ID, c.Text, c.Findings[0].Text)
+			case check.Pass:
+				passed[c.ID]++
+			}
+		}
+	}
+	if len(passed) != 3 {
+		t.Errorf("got passes of %v, want some of each claim", passed)
+	}
+}
+
+// toldToSeveral returns 60 requests of two to four clients of one partition. An answer comes a step after its decision at the earliest.
+func toldToSeveral(r *rand.Rand, lim reference.Limiter, p reference.Policy) *timeline.Timeline {
+	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_700_000_000, 0)}}
+	even, step := p.Rate.Per/time.Duration(p.Rate.N), []time.Duration{1, 100 * ms, 500 * ms}[r.IntN(3)]
+	some := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d) + 1)).Truncate(step) }
+	type client struct{ sent, decided time.Duration }
+	clients, slow := make([]client, 2+r.IntN(3)), []time.Duration{even / 100, even / 3, even, p.Rate.Per}[r.IntN(4)]
+	for i := range clients {
+		sent := some(p.Rate.Per)
+		clients[i] = client{sent, sent + some(slow)}
+	}
+	state := lim.Init()
+	for range 60 {
+		r.Shuffle(len(clients), func(i, j int) { clients[i], clients[j] = clients[j], clients[i] })
+		slices.SortStableFunc(clients, func(a, b client) int { return cmp.Compare(a.decided, b.decided) })
+		c := &clients[0]
+		var d reference.Decision
+		state, d = lim.Step(state, time.Duration(tl.Header.Started.UnixNano())+c.decided, 1)
+		o := timeline.Observation{Arrival: timeline.Arrival{Cost: 1, Partition: "k", At: c.sent}, Sent: c.sent, FirstByte: c.decided + d.Delay + some(slow) + step,
+			Answered: true, Status: 200, Outcome: timeline.Allowed}
+		o.Fields = timeline.Fields{{Name: "X-Ratelimit-Remaining", Value: strconv.FormatInt(d.Remaining, 10)}}
+		next := o.FirstByte + []time.Duration{0, 0, some(2 * even), some(2 * p.Rate.Per)}[r.IntN(4)]
+		if !d.Allow {
+			o.Status, o.Outcome = 429, timeline.Denied
+		}
+		if !d.Allow && d.RetryAfter != reference.Never {
+			wait := (d.RetryAfter + time.Second - 1).Truncate(time.Second)
+			o.Fields = append(o.Fields, timeline.Field{Name: "Retry-After", Value: strconv.Itoa(int(wait / time.Second))})
+			if r.IntN(3) > 0 {
+				next = o.FirstByte + wait + p.Tick*time.Duration(r.IntN(2))
+			}
+		}
+		if r.IntN(20) == 0 {
+			o.Answered, o.Outcome, o.Status, o.Fields, o.FirstByte = false, timeline.Unknown, 0, nil, 0
+		}
+		tl.Observations = append(tl.Observations, o)
+		*c = client{next, next + some(slow)}
+	}
+	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
+	for i := range tl.Observations {
+		tl.Observations[i].Seq = i
+	}
+	tl.Header.Ended = tl.End()
+	return tl
+}
