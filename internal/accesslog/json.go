@@ -59,6 +59,20 @@ func canonical(name string) string {
 
 func (j *object) ready([]field) error { return nil }
 
+// lost: Caddy writes REDACTED for the value of a header field that tells who somebody is.
+func (j *object) lost(f field, value []byte) flaw {
+	if j.format != Caddy || string(value) != "REDACTED" {
+		return flaw{}
+	}
+	for _, name := range []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie"} {
+		if own, _ := j.own(name); f.name == own || strings.EqualFold(f.name, name) {
+			return flaw{what: name + " " + quote(value), why: "Caddy leaves it out of its log, so that all clients would count as one",
+				mend: "set log_credentials under servers, or tell clients apart by another field", final: true}
+		}
+	}
+	return flaw{}
+}
+
 func (j *object) split(line []byte, v values) flaw {
 	if !json.Valid(line) {
 		return flaw{what: "line " + quote(line), why: "it is no JSON: cut, or a value without quotes is empty"}

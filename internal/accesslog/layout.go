@@ -21,6 +21,12 @@ type layout interface {
 	ready(fields []field) error
 }
 
+// partial is a layout that may have less of a value than the client sent: two clients with one such value may be two.
+type partial interface {
+	// lost returns what is wrong with the value of a field as a partition; nothing if it is whole.
+	lost(f field, value []byte) flaw
+}
+
 // field is a value that partitions or conditions look at.
 type field struct {
 	name string

@@ -184,9 +184,8 @@ func (r *reader) take(line []byte, number int) flaw {
 			return flaw{}
 		}
 	}
-	if !r.whole && r.v.get(r.by) == nil {
-		r.out.Keyless++
-		return flaw{}
+	if known, f := r.client(); !known || f.found() {
+		return f
 	}
 	if r.keep == nil && len(r.out.records) == MaxRequests || number > math.MaxUint32 {
 		return flaw{what: fmt.Sprintf("request %d", r.order.n+1), why: "more are not held in memory", mend: "split the log by time", final: true}
@@ -210,6 +209,22 @@ func (r *reader) take(line []byte, number int) flaw {
 		r.enough = true
 	}
 	return flaw{}
+}
+
+// client tells whether it is known whose request the line is, and what is wrong with its name. It counts one without.
+func (r *reader) client() (known bool, f flaw) {
+	if r.whole {
+		return true, flaw{}
+	}
+	name := r.v.get(r.by)
+	if name == nil {
+		r.out.Keyless++
+		return false, flaw{}
+	}
+	if l, ok := r.layout.(partial); ok {
+		f = l.lost(r.by, name)
+	}
+	return true, f
 }
 
 // get returns the value of a field, nil if the line does not have it.

@@ -1,0 +1,28 @@
+package accesslog
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestPartitionsThatAreNotWhole: a log that has less of a value than clients sent cannot tell them apart by it. It is refused, for
+// all of them together would be accused of what is right of each.
+func TestPartitionsThatAreNotWhole(t *testing.T) {
+	const caddy = `{"logger":"http.log.access","ts":1795168807.9,"duration":0.25,"status":200,"request":{"client_ip":"a","headers":` +
+		`{"Authorization":["REDACTED"],"X-Api-Key":["REDACTED"]}}}`
+	for _, c := range []struct {
+		name, line string
+		o          Options
+		want       string
+	}{
+		{"caddy: credentials", caddy, Options{Format: Caddy, PartitionBy: "Authorization"}, `x:1: Authorization "REDACTED": Caddy leaves it out of its log`},
+		{"caddy: credentials by their own name", caddy, Options{Format: Caddy, PartitionBy: "request.headers.Authorization.0"}, `x:1: Authorization "REDACTED"`},
+		{"caddy: a key of that name", caddy, Options{Format: Caddy, PartitionBy: "X-Api-Key"}, ""},
+		{"caddy: a condition", caddy, Options{Format: Caddy, Match: []Match{{Field: "Authorization", Glob: "*"}}}, ""},
+	} {
+		_, err := Read(strings.NewReader(c.line+"\n"), "x", c.o)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
+}
