@@ -1,6 +1,8 @@
 package accesslog
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -24,6 +26,10 @@ type envoy struct {
 	// format is the format string, empty for those that are known.
 	format string
 	t      *table
+	// lengths is the number of bytes that the first use of each operator in the format leaves of its value, 0 for all; most that of
+	// the values that are needed, where it is not all.
+	lengths map[string]int
+	most    map[slot]int
 }
 
 const (
@@ -55,7 +61,7 @@ func newEnvoy(o Options, w widths) (layout, *table, error) {
 		return nil, nil, &OptionError{"Columns", "columns", "text has none", "give the format string as --log-format"}
 	}
 	t, err := newTable(envoyOperators, nil)
-	return &envoy{envoyTimes: envoyTimes{w}, format: o.Layout, t: t}, t, err
+	return &envoy{envoyTimes: envoyTimes{w}, format: o.Layout, t: t, lengths: map[string]int{}, most: map[slot]int{}}, t, err
 }
 
 func (e *envoy) ready(fields []field) error {
@@ -64,8 +70,13 @@ func (e *envoy) ready(fields []field) error {
 		formats = []string{strings.TrimSuffix(e.format, `\n`)}
 	}
 	for _, format := range formats {
-		if err := e.add(format, envoyVariable, e.t); err != nil {
+		if err := e.add(format, e.variable, e.t); err != nil {
 			return err
+		}
+	}
+	for name, most := range e.lengths {
+		if s, ok := e.t.slots[name]; ok && most > 0 {
+			e.most[s] = most
 		}
 	}
 	if !e.has[slotISO] {
@@ -87,8 +98,8 @@ func operator(name string) string {
 	return name
 }
 
-// envoyVariable finds %NAME%, %NAME(arguments)% or %NAME(arguments):9%.
-func envoyVariable(format string) (before, name, after string, found bool, err error) {
+// variable finds %NAME%, %NAME(arguments)% or %NAME(arguments):9%.
+func (e *envoy) variable(format string) (before, name, after string, found bool, err error) {
 	before, rest, found := strings.Cut(format, "%")
 	if !found {
 		return format, "", "", false, nil
@@ -101,7 +112,12 @@ func envoyVariable(format string) (before, name, after string, found bool, err e
 		case c == ')':
 			depth--
 		case c == '%' && depth == 0 && i > 0:
-			return before, operator(rest[:i]), rest[i+1:], true, nil
+			name := operator(rest[:i])
+			if _, known := e.lengths[name]; !known {
+				_, length, _ := cutLast([]byte(rest[:i]), ':')
+				e.lengths[name], _ = strconv.Atoi(string(length)) // 0 where it is no length
+			}
+			return before, name, rest[i+1:], true, nil
 		}
 	}
 	return "", "", "", false, &OptionError{"Layout", quote("%" + rest), "a second % ends the name of an operator", ""}
@@ -121,6 +137,16 @@ func (e *envoy) split(line []byte, v values) flaw {
 		v[slotAddress] = withoutPort(v[slotAddress])
 	}
 	return flaw{}
+}
+
+// lost: of %REQ(X-API-KEY):9% the log has nine bytes, which may begin several keys.
+func (e *envoy) lost(f field, value []byte) flaw {
+	most := e.most[f.slot]
+	if most == 0 || len(value) < most {
+		return flaw{}
+	}
+	return flaw{what: f.name + " " + quote(value), why: fmt.Sprintf("the format leaves %d bytes of it, with which others may begin, too", most),
+		mend: fmt.Sprintf("log it without :%d", most)}
 }
 
 // own: a header field X-Api-Key is REQ(X-API-KEY).

@@ -10,6 +10,7 @@ import (
 func TestPartitionsThatAreNotWhole(t *testing.T) {
 	const caddy = `{"logger":"http.log.access","ts":1795168807.9,"duration":0.25,"status":200,"request":{"client_ip":"a","headers":` +
 		`{"Authorization":["REDACTED"],"X-Api-Key":["REDACTED"]}}}`
+	cut := Options{Format: Envoy, PartitionBy: "X-Api-Key", Layout: "%START_TIME(%s.%3f)% %DURATION% %REQ(X-Api-Key):6% %RESPONSE_CODE%"}
 	for _, c := range []struct {
 		name, line string
 		o          Options
@@ -18,6 +19,8 @@ func TestPartitionsThatAreNotWhole(t *testing.T) {
 		{"caddy: credentials", caddy, Options{Format: Caddy, PartitionBy: "Authorization"}, `x:1: Authorization "REDACTED": Caddy leaves it out of its log`},
 		{"caddy: credentials by their own name", caddy, Options{Format: Caddy, PartitionBy: "request.headers.Authorization.0"}, `x:1: Authorization "REDACTED"`},
 		{"caddy: a key of that name", caddy, Options{Format: Caddy, PartitionBy: "X-Api-Key"}, ""},
+		{"envoy: a value that may have been cut", "1795168807.100 250 abcdef 429", cut, `x:1: X-Api-Key "abcdef": the format leaves 6 bytes of it, with which others may begin, too (log it without :6)`},
+		{"envoy: a shorter value", "1795168807.100 250 abcde 429", cut, ""},
 		{"caddy: a condition", caddy, Options{Format: Caddy, Match: []Match{{Field: "Authorization", Glob: "*"}}}, ""},
 	} {
 		_, err := Read(strings.NewReader(c.line+"\n"), "x", c.o)
