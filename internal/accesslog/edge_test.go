@@ -227,11 +227,13 @@ func TestBadLines(t *testing.T) {
 		text, want string
 		o          Options
 	}{
-		"nothing":               {"\n \n", "x.log:2: no request: there is nothing to judge", Options{Format: Nginx}},
-		"nothing but bad lines": {"bad\nworse\n", `x.log:2: no request: none of 2 lines can be read; line 1 has line "bad": it has not`, Options{Format: Nginx, SkipBad: true}},
-		"nothing that matches":  {good, "x.log:1: no request: none of 1 matches", Options{Format: Nginx, Match: []Match{{Field: "path", Glob: "/b"}}}},
-		"nobody":                {good, "x.log:1: no request: 1 have no X-Api-Key (name the field", Options{Format: Nginx, PartitionBy: "X-Api-Key"}},
-		"a long line":           {good + strings.Repeat("x", timeline.MaxLine+1), "x.log:2: line of more than 1048576 bytes: a line has at most 1 MiB", Options{Format: Nginx}},
+		"nothing":                     {"\n \n", "x.log:2: no request: there is nothing to judge", Options{Format: Nginx}},
+		"nothing but bad lines":       {"bad\nworse\n", `x.log:2: no request: none of 2 lines can be read; line 1 has line "bad": it has not`, Options{Format: Nginx, SkipBad: true}},
+		"nothing that matches":        {good, "x.log:1: no request: none of 1 matches", Options{Format: Nginx, Match: []Match{{Field: "path", Glob: "/b"}}}},
+		"nobody":                      {good, "x.log:1: no request: 1 have no X-Api-Key (name the field", Options{Format: Nginx, PartitionBy: "X-Api-Key"}},
+		"no status in JSON":           {`{"msec":"1795168807.900","request_time":"0.250","code":"200","remote_addr":"10.0.0.1"}` + "\n", `x.log:1: no status: none of 1 lines has "status"`, Options{Format: NginxJSON}},
+		"no status in JSON of others": {`{"start_time":"2026-11-20T10:00:07.100Z","duration":"1","c":"200","downstream_remote_address":"a"}` + "\n", `x.log:1: no status: none of 1 lines has "response_code"`, Options{Format: EnvoyJSON}},
+		"a long line":                 {good + strings.Repeat("x", timeline.MaxLine+1), "x.log:2: line of more than 1048576 bytes: a line has at most 1 MiB", Options{Format: Nginx}},
 	} {
 		if _, err := Read(strings.NewReader(c.text), "x.log", c.o); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)

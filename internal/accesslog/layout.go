@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -139,6 +140,16 @@ func (t *table) add(name string) slot {
 		t.n++
 	}
 	return s
+}
+
+// name returns the first of the names that have a slot; empty if none has.
+func (t *table) name(s slot) string {
+	for _, name := range slices.Sorted(maps.Keys(t.slots)) {
+		if t.slots[name] == s {
+			return name
+		}
+	}
+	return ""
 }
 
 // newLayout returns the layout of a format.

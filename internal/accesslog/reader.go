@@ -23,8 +23,9 @@ type reader struct {
 	by    field
 	whole bool
 	match []field
-	// met tells of each condition whether any line had its field.
-	met []bool
+	// met tells of each condition whether any line had its field, stated whether any had a status.
+	met    []bool
+	stated bool
 
 	out     Log
 	numbers map[string]uint32
@@ -167,6 +168,7 @@ func (r *reader) take(line []byte, number int) flaw {
 	if !ok {
 		return flaw{what: "status " + quote(r.v[slotStatus]), why: "a status of three digits belongs here"}
 	}
+	r.stated = r.stated || r.v[slotStatus] != nil
 	s, f := r.layout.span(r.v)
 	if f.found() {
 		return f
@@ -294,8 +296,14 @@ func (r *reader) follow(s span) flaw {
 // finish tells what is wrong with the whole log.
 func (r *reader) finish(last int) error {
 	nothing := timeline.ParseError{Line: last, What: "no request", Why: "there is nothing to judge"}
+	j, isJSON := r.layout.(*object)
 	switch n := r.out.Lines; {
-	case r.problems.count > 0 || r.order.n > 0:
+	case r.problems.count > 0:
+	case r.order.n > 0 && isJSON && !r.stated: // the other formats have a place for it
+		name := j.t.name(slotStatus)
+		r.problems.add(timeline.ParseError{Line: last, What: "no status", Why: fmt.Sprintf("none of %d lines has %q, and without it no outcome is known", n, name),
+			Mend: "log it, or name the member that has it with --columns"})
+	case r.order.n > 0:
 	case n > 0 && r.out.Skipped == n:
 		nothing.Why = fmt.Sprintf("none of %d lines can be read; line %d has %s: %s", n, r.out.FirstSkipped.Line, r.out.FirstSkipped.What, r.out.FirstSkipped.Why)
 		r.problems.add(nothing)
