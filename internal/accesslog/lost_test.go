@@ -29,3 +29,22 @@ func TestPartitionsThatAreNotWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestALastLineWithoutEnd: the beginning of a name is a name, and may be that of somebody else.
+func TestALastLineWithoutEnd(t *testing.T) {
+	o := Options{Format: Nginx, Layout: "$msec $request_time $status $http_x_api_key", PartitionBy: "X-Api-Key"}
+	const text = "1795168807.900 0.001 200 user1\n1795168808.900 0.001 200 user1" // user12 was admitted
+	_, err := Read(strings.NewReader(text), "x", o)
+	const want = `x:2: line "1795168808.900 0.001 200 user1": it is the last one and has no end: the log was being written, or is cut (leave it out`
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	o.SkipBad = true
+	if l, err := Read(strings.NewReader(text), "x", o); err != nil || l.Len() != 1 || l.Skipped != 1 || l.Lossy {
+		t.Errorf("got %+v, %v, want one request, one line skipped, and none missing in the midst", l, err)
+	}
+	o = Options{Format: Nginx, Layout: `$msec $request_time $status "$http_x_api_key"`, PartitionBy: "X-Api-Key"}
+	if _, err := Read(strings.NewReader(`1795168807.900 0.001 200 "user1"`), "x", o); err != nil {
+		t.Errorf("with its last quote it is whole: got %v", err)
+	}
+}

@@ -127,7 +127,12 @@ func (r *reader) readAll(in io.Reader) error {
 			continue
 		}
 		r.out.Lines++
-		f := r.take(line, number)
+		var f flaw
+		if ended || sealed(line) {
+			f = r.take(line, number)
+		} else {
+			f.what = "line " + quote(line)
+		}
 		if r.enough {
 			return nil
 		}
@@ -136,7 +141,7 @@ func (r *reader) readAll(in io.Reader) error {
 		} else if f.found() {
 			if !ended && !f.final {
 				r.cut = true
-				f.why, f.mend = "it is the last one and has no end: the log was being written, or is cut", "leave it out"
+				f.why, f.mend = "it is the last one and has no end: the log was being written, or is cut", "leave it out, or end it if it is whole"
 			}
 			r.bad(number, f)
 			if f.final {
@@ -144,6 +149,12 @@ func (r *reader) readAll(in io.Reader) error {
 			}
 		}
 	}
+}
+
+// sealed tells whether a line cannot be cut in the middle of its last value: of a name, or a duration, the beginning is one, too.
+func sealed(line []byte) bool {
+	last := bytes.TrimSpace(line)
+	return bytes.HasSuffix(last, []byte(`"`)) || bytes.HasSuffix(last, []byte("}"))
 }
 
 // bad notes a line that cannot be read.
