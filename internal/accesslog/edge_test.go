@@ -67,6 +67,8 @@ var edgeCases = []struct {
 		from: 7650, to: 8001, partition: "10.0.0.1", status: 200},
 	{name: "nginx: a layout", line: "0.250 1795168807.900 429 /x?y=1", o: Options{Format: Nginx, Layout: "$request_time $msec $status $request_uri", PartitionBy: "path"},
 		from: 7650, to: 8001, partition: "/x", status: 429},
+	{name: "nginx: a line that lost its beginning", line: "95168807.900 0.250 429 /x?y=1", o: Options{Format: Nginx, Layout: "$msec $request_time $status $request_uri", PartitionBy: "path"},
+		wrong: `1: msec "95168807.900": it is before the year 2001: the beginning of the line is cut`},
 	{name: "nginx: a layout that a client has made ambiguous", line: "0.250|1795168807.900|key|200|/x|429|/y",
 		o: Options{Format: Nginx, Layout: "$request_time|$msec|$http_x_api_key|$status|$request_uri", PartitionBy: "none"}, wrong: "or can be read in two ways"},
 
@@ -108,6 +110,8 @@ var edgeCases = []struct {
 	{name: "envoy: a layout", line: `1795168807.100 250 10.0.0.1:5 alice 429`, o: Options{Format: Envoy, PartitionBy: "X-Api-Key",
 		Layout: `%START_TIME(%s.%3f)% %DURATION% %DOWNSTREAM_REMOTE_ADDRESS% %REQ(x-api-key):20% %RESPONSE_CODE%\n`},
 		from: 7100, to: 7100 + 1 + 250 + 1 + .25 + 10, partition: "alice", status: 429},
+	{name: "envoy: a line that lost its beginning", line: `795168807.100 250 10.0.0.1:5 429`, o: Options{Format: Envoy, Layout: `%START_TIME(%s.%3f)% %DURATION% %DOWNSTREAM_REMOTE_ADDRESS% %RESPONSE_CODE%`},
+		wrong: `1: start time "795168807.100": it is before the year 2001`},
 	{name: "envoy-json: an address with a port", line: `{"start_time":"2026-11-20T10:00:07.100Z","duration":"250","response_code":429,"downstream_remote_address":"[2001:db8::1]:99"}`,
 		o: Options{Format: EnvoyJSON}, from: 7100, to: 7100 + 1 + 250 + 1 + .25 + 10, partition: "2001:db8::1", status: 429},
 	{name: "envoy-json: another name", line: `{"t":"2026-11-20T10:00:07.100Z","duration":0,"response_code":429,"route":"r"}`,

@@ -174,6 +174,9 @@ func (e envoyTimes) span(v values) (span, flaw) {
 	if !ok {
 		return span{}, flaw{what: "start time " + quote(v[slotISO]), why: "a time such as 2026-11-20T10:00:00.000Z belongs here"}
 	}
+	if start.ns < earliest {
+		return span{}, earlyFlaw("start time", v[slotISO])
+	}
 	duration, ok := decimal(v[slotDuration], millisecond)
 	switch {
 	case none(v[slotDuration]) && e.max > 0:

@@ -19,6 +19,15 @@ const (
 	farthest = int64(7_258_118_400) * second
 )
 
+// earliest is the first time that a number of ten digits of seconds has, in the year 2001. One before it has lost digits at its
+// beginning: the first line of a log that was cut by its size.
+const earliest = 1_000_000_000 * second
+
+// earlyFlaw is the flaw of a time before earliest.
+func earlyFlaw(name string, b []byte) flaw {
+	return flaw{what: name + " " + quote(b), why: "it is before the year 2001: the beginning of the line is cut, or the clock was not set", mend: "leave the line out"}
+}
+
 // decimal reads a number of units of the given length: 1700000000.123 for a unit of a second. It is not negative.
 func decimal(b []byte, unit int64) (moment, bool) {
 	whole, fraction, _ := bytes.Cut(b, []byte("."))

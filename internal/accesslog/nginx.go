@@ -163,6 +163,9 @@ func (n nginxTimes) span(v values) (span, flaw) {
 func (n nginxTimes) end(v values) (moment, flaw) {
 	if b := v[slotMsec]; b != nil {
 		m, ok := decimal(b, second)
+		if ok && m.ns < earliest {
+			return m, earlyFlaw("msec", b)
+		}
 		if !ok {
 			return m, flaw{what: "msec " + quote(b), why: "a number of seconds since 1970 belongs here"}
 		}
