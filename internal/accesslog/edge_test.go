@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -192,7 +193,9 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 		{"the host in a log of HAProxy", Options{Format: HAProxy, Match: []Match{{Field: "host"}}}, `field "host": a log of HAProxy does not have it`},
 		{"the user in a log of ALB", Options{Format: ALB, PartitionBy: "user"}, `field "user": an ALB log does not have it`},
 		{"a column that is none", Options{Format: NginxJSON, Columns: map[string]string{"latency": "l"}}, `column "latency": this format has host, http_host, msec,`},
-		{"a negative duration", Options{Format: ALB, Lag: -1}, "it is never negative"},
+		{"a negative duration", Options{Format: ALB, Lag: -1}, "a lag of -1ns: it is never negative, and at most 87600h0m0s"},
+		{"a lag that overflows", Options{Format: Nginx, Lag: math.MaxInt64}, "a lag of 2562047h47m16.854775807s: it is never negative, and at most"},
+		{"a longest duration that overflows", Options{Format: HAProxy, MaxDuration: math.MaxInt64}, "the longest duration of 2562047h47m16.854775807s: it is never"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(""), "x.log", c.o)

@@ -44,14 +44,22 @@ type reader struct {
 	begunTo, late int64
 }
 
+// widest is the most by which an interval is widened, ten years: times this side of 2200 cannot overflow by it.
+const widest = 3650 * 24 * time.Hour
+
 // newReader checks the options.
 func newReader(name string, o Options) (*reader, error) {
 	l, t, err := newLayout(o)
 	if err != nil {
 		return nil, err
 	}
-	if o.MaxDuration < 0 || o.Lag < 0 || o.WallError < 0 {
-		return nil, &OptionError{"MaxDuration", "a negative duration", "it is never negative", ""}
+	for _, x := range []struct {
+		option, what string
+		d            time.Duration
+	}{{"MaxDuration", "the longest duration", o.MaxDuration}, {"Lag", "a lag", o.Lag}, {"WallError", "an error of the clock", o.WallError}} {
+		if x.d < 0 || x.d > widest {
+			return nil, &OptionError{x.option, fmt.Sprintf("%s of %s", x.what, x.d), fmt.Sprintf("it is never negative, and at most %s", widest), ""}
+		}
 	}
 	if o.Outcome == nil {
 		o.Outcome = StatusOutcome
