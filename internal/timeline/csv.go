@@ -165,6 +165,9 @@ func (r *rowReader) takeColumns() {
 			r.none |= c.member
 			continue
 		}
+		if other := ours[r.opts.Columns[name]]; other != "" {
+			r.addShared(r.opts.Columns[name], other, name)
+		}
 		ours[r.opts.Columns[name]] = name
 	}
 	missing := maps.Clone(ours)

@@ -153,3 +153,16 @@ func TestANameThatMeansSomethingElse(t *testing.T) {
 		}
 	}
 }
+
+// TestANameForTwoMembers: a name that is to be two members would be one of them alone, and the other lost.
+func TestANameForTwoMembers(t *testing.T) {
+	o := Options{Columns: map[string]string{"sent_ns": "t", "first_byte_ns": "t"}}
+	_, ndjson := Read(strings.NewReader(`{"t":1,"outcome":"allowed"}`), "x", o)
+	_, csv := ReadCSV(strings.NewReader("t,outcome\n1,allowed\n"), "x", o)
+	const want = `x:1: column "t" twice: it is to be first_byte_ns and sent_ns, and a name means one member (write the value under two names`
+	for _, err := range []error{ndjson, csv} {
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

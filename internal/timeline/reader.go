@@ -118,6 +118,9 @@ func (r *Reader) rename() {
 			r.addColumn(ours)
 		case theirs == "":
 			r.none |= m
+		case r.renamed[theirs] != 0:
+			r.addShared(theirs, nameOf(r.renamed[theirs]), ours)
+			fallthrough
 		default:
 			if r.renamed == nil {
 				r.renamed = make(map[string]memberSet)
@@ -135,6 +138,12 @@ func (r *Reader) addColumn(ours string) {
 		mend = fmt.Sprintf("did you mean %q?", nameOf(like.member))
 	}
 	r.add("column "+excerpt(ours), "no such member: "+strings.Join(memberNames[:], ", "), mend)
+}
+
+// addShared adds the problem that one name of the file is to be two members: one of them would be lost.
+func (r *Reader) addShared(theirs, one, other string) {
+	r.add("column "+excerpt(theirs)+" twice", fmt.Sprintf("it is to be %s and %s, and a name means one member", one, other),
+		"write the value under two names: a decision at one instant has sent_ns and first_byte_ns alike")
 }
 
 // memberOf returns the member that a name of the file means; 0 if it means none.
