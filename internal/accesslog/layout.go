@@ -113,10 +113,22 @@ type table struct {
 func newTable(names map[string]slot, columns map[string]string) (*table, error) {
 	t := &table{map[string]slot{}, sharedSlots}
 	for name, s := range names {
-		if theirs, ok := columns[name]; ok {
-			name = theirs
+		if _, moved := columns[name]; !moved {
+			t.slots[name] = s
 		}
-		t.slots[name] = s
+	}
+	given := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(columns)) {
+		s, known := names[name]
+		if !known {
+			continue
+		}
+		theirs := columns[name]
+		if other, twice := given[theirs]; twice && names[other] != s {
+			return nil, &OptionError{"Columns", fmt.Sprintf("column %q", theirs), fmt.Sprintf("it is to be %s and %s, and a name means one value", other, name), ""}
+		}
+		given[theirs] = name
+		t.slots[theirs] = s // also where the format has a name like that
 	}
 	for name := range columns {
 		if _, ok := names[name]; !ok {

@@ -1,0 +1,21 @@
+package accesslog
+
+import "testing"
+
+// TestNamesThatCollide: a name that the user gives goes before one that the format has, every time, and means one value.
+func TestNamesThatCollide(t *testing.T) {
+	for range 50 {
+		tab, err := newTable(nginxNames, map[string]string{"request_time": "msec"})
+		if err != nil || tab.slots["msec"] != slotDuration {
+			t.Fatalf("got %v, %v, want the duration", tab, err)
+		}
+	}
+	_, err := newTable(nginxNames, map[string]string{"request_time": "t", "msec": "t"})
+	const want = `column "t": it is to be msec and request_time, and a name means one value`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if _, err := newTable(nginxNames, map[string]string{"host": "h", "http_host": "h"}); err != nil {
+		t.Errorf("two names of one value: got %v", err)
+	}
+}
