@@ -122,6 +122,18 @@ var forms = []struct {
 	{"PK\x03\x04", formError{"a zip archive", "unzip -p FILE | rlcheck check -"}},
 	{"\xff\xfe", formError{"in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | rlcheck check -"}},
 	{"\xfe\xff", formError{"in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | rlcheck check -"}},
+	{"\x1f\x8b", formError{"compressed with gzip twice", "zcat FILE | rlcheck check -"}}, // once was read before
+}
+
+// bareUTF16 tells whether text begins with a character of ASCII in UTF-16, without a mark of the order of bytes, and its encoding.
+func bareUTF16(text []byte) (encoding string, is bool) {
+	switch {
+	case len(text) < 2 || (text[0] == 0) == (text[1] == 0):
+		return "", false
+	case text[0] == 0:
+		return "UTF-16BE", true
+	}
+	return "UTF-16LE", true
 }
 
 func (l *lines) open() error {
@@ -140,6 +152,11 @@ func (l *lines) open() error {
 			l.number = 1
 			return f.formError
 		}
+	}
+	begin, _ := l.r.Peek(2)
+	if encoding, is := bareUTF16(begin); is {
+		l.number = 1
+		return formError{"in UTF-16", "iconv -f " + encoding + " -t UTF-8 FILE | rlcheck check -"}
 	}
 	if mark, _ := l.r.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
 		l.r.Discard(3) // Peek has them buffered: cannot fail
