@@ -204,6 +204,9 @@ func (r *rowReader) needColumns(has memberSet, missing map[string]string) {
 		r.add("column "+excerpt(theirs), fmt.Sprintf("the first row does not have it (it is to be %s)", missing[theirs]), "")
 	}
 	mend := func(members ...memberSet) string {
+		if only := r.row.cell(0); len(r.row.ends) == 1 && bytes.ContainsAny(only, ";\t|") {
+			return "put commas between cells, not semicolons, tabs or bars"
+		}
 		for i := range r.row.ends {
 			if _, why, _ := parseInteger(strings.TrimSpace(string(r.row.cell(i)))); why == "" {
 				return "put a first row of names before it, such as sent_ns,first_byte_ns,outcome,partition"

@@ -166,3 +166,12 @@ func TestANameForTwoMembers(t *testing.T) {
 		}
 	}
 }
+
+func TestCellsNotSeparatedByCommas(t *testing.T) {
+	for _, by := range []string{";", "\t", "|"} {
+		_, err := ReadCSV(strings.NewReader("sent_ns"+by+"outcome\n1"+by+"allowed\n"), "x", Options{})
+		if err == nil || strings.Count(err.Error(), "(put commas between cells") != 2 {
+			t.Errorf("%q: got %v", by, err)
+		}
+	}
+}
