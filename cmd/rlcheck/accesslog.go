@@ -162,6 +162,9 @@ func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
 		e.say.line(fmt.Sprintf("skipped %s that cannot be read, the first of them line %d: %s: %s", plural(l.Skipped, "line"),
 			l.FirstSkipped.Line, l.FirstSkipped.What, l.FirstSkipped.Why))
 	}
+	if l.Doubtful > 0 {
+		e.say.notef("%s: whether they match depends on how their path is written (//, /./, %%2F): they count as unknown", plural(l.Doubtful, "request"))
+	}
 	if len(l.Absent) > 0 {
 		e.say.line(fmt.Sprintf("--match: no line has the field %s", strings.Join(l.Absent, ", ")))
 	}

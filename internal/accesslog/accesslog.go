@@ -90,6 +90,10 @@ type Log struct {
 	// Unnamed counts, by status, the answers that are neither admissions nor denials. May be nil.
 	Unnamed map[int]int
 
+	// Doubtful counts the requests that meet all conditions only as their path is written, or only with it in its plain form:
+	// whether they were limited is not known, so that their Outcome is Unknown. Those of a partition without any other request are
+	// left out, as Unmatched.
+	Doubtful int
 	// Absent names the fields of conditions (Options.Match) that no request of the log has. May be nil.
 	Absent []string
 
@@ -100,6 +104,9 @@ type Log struct {
 	zero    int64
 	order   survey
 	again   *again
+	// lone are the partitions of which all requests are left out, left how many these are.
+	lone []bool
+	left int
 }
 
 // record is what is kept of one request.
@@ -114,7 +121,12 @@ type record struct {
 }
 
 // Len returns the number of requests.
-func (l *Log) Len() int { return l.order.n }
+func (l *Log) Len() int { return l.order.n - l.left }
+
+// without tells whether a request is left out.
+func (l *Log) without(rec record) bool {
+	return int(rec.partition) < len(l.lone) && l.lone[rec.partition]
+}
 
 // All returns the observations of a log that Read returned, ascending by Sent, those that began at the same instant ascending
 // by line. Seq is the number of the line. The observation is overwritten by the next one.

@@ -35,6 +35,81 @@ func (m Match) meets(value []byte) bool {
 	return glob(m.Glob, value) != m.Not
 }
 
+// meets tells whether the request of a line meets all conditions, and whether that is sure: of a path that can be written in another
+// way, //api/a for /api/a, it depends on the limiter which of them it looks at.
+func (r *reader) meets() (meets, sure bool) {
+	written, plain := true, true
+	for i, m := range r.o.Match {
+		f := r.match[i]
+		value := r.v.get(f)
+		r.met[i] = r.met[i] || value != nil
+		written = written && m.meets(value)
+		if f.path && value != nil {
+			value = plainPath(value)
+		}
+		plain = plain && m.meets(value)
+	}
+	return written || plain, written == plain
+}
+
+// plainPath returns a path as servers that normalize it see it: escapes decoded, then slashes merged, and dot segments removed
+// (RFC 3986, sections 6.2.2.2 and 6.2.2.3). It returns p itself where there are none.
+func plainPath(p []byte) []byte {
+	if !bytes.ContainsAny(p, "%\\") && !bytes.Contains(p, []byte("//")) && !bytes.Contains(p, []byte("/.")) {
+		return p
+	}
+	p = bytes.ReplaceAll(unescape(p, "%"), []byte{'\\'}, []byte{'/'})
+	var kept [][]byte
+	segments := bytes.Split(p, []byte{'/'})
+	for i, s := range segments {
+		last := i == len(segments)-1
+		switch {
+		case string(s) == "..":
+			kept = kept[:max(len(kept)-1, 0)]
+		case len(s) > 0 && string(s) != ".":
+			kept = append(kept, s)
+			continue
+		}
+		if last {
+			kept = append(kept, nil) // it ends in a slash
+		}
+	}
+	return append([]byte{'/'}, bytes.Join(kept, []byte{'/'})...)
+}
+
+// doubts are the requests of a partition that meet all conditions surely, or perhaps.
+type doubts struct {
+	sure    bool
+	perhaps int
+}
+
+// doubt counts a request of a partition.
+func (r *reader) doubt(partition uint32, sure bool) {
+	for int(partition) >= len(r.doubts) {
+		r.doubts = append(r.doubts, doubts{})
+	}
+	if d := &r.doubts[partition]; sure {
+		d.sure = true
+	} else {
+		d.perhaps++
+	}
+}
+
+// lone returns, by partition, which have no request that surely meets all conditions, and how many they have: there is nothing to
+// judge in them. It is nil if there are none.
+func (r *reader) lone() (which []bool, n int) {
+	for i, d := range r.doubts {
+		if !d.sure {
+			if which == nil {
+				which = make([]bool, len(r.doubts))
+			}
+			which[i] = true
+			n += d.perhaps
+		}
+	}
+	return which, n
+}
+
 // glob matches text against a pattern, in time of the product of their lengths at most: only the last * is tried again.
 func glob(pattern string, text []byte) bool {
 	p, t := 0, 0

@@ -26,6 +26,7 @@ type reader struct {
 	// met tells of each condition whether any line had its field, stated whether any had a status.
 	met    []bool
 	stated bool
+	doubts []doubts // by partition
 
 	out     Log
 	numbers map[string]uint32
@@ -196,14 +197,10 @@ func (r *reader) take(line []byte, number int) flaw {
 		return f
 	}
 	r.v.fill()
-	for i, f := range r.match {
-		r.met[i] = r.met[i] || r.v.get(f) != nil
-	}
-	for i, m := range r.o.Match {
-		if !m.meets(r.v.get(r.match[i])) {
-			r.out.Unmatched++
-			return flaw{}
-		}
+	meets, sure := r.meets()
+	if !meets {
+		r.out.Unmatched++
+		return flaw{}
 	}
 	if known, f := r.client(); !known || f.found() {
 		return f
@@ -211,8 +208,8 @@ func (r *reader) take(line []byte, number int) flaw {
 	if r.keep == nil && len(r.out.records) == MaxRequests || number > math.MaxUint32 {
 		return flaw{what: fmt.Sprintf("request %d", r.order.n+1), why: "more are not held in memory", mend: "split the log by time", final: true}
 	}
-	rec := record{from: s.from, to: max(s.to, s.from), line: uint32(number), status: uint16(status), whole: s.whole && status > 0}
-	if status > 0 {
+	rec := record{from: s.from, to: max(s.to, s.from), line: uint32(number), status: uint16(status), whole: s.whole && status > 0 && sure}
+	if status > 0 && sure {
 		if rec.outcome = r.o.Outcome(status); rec.outcome == timeline.Unknown {
 			r.unnamed[status]++
 		}
@@ -224,6 +221,7 @@ func (r *reader) take(line []byte, number int) flaw {
 	if !r.whole {
 		rec.partition = r.number(r.v.get(r.by))
 	}
+	r.doubt(rec.partition, sure)
 	if r.keep == nil {
 		r.out.records = append(r.out.records, rec)
 	} else if !r.keep(rec) {
@@ -316,13 +314,14 @@ func (r *reader) follow(s span) flaw {
 func (r *reader) finish(last int) error {
 	nothing := timeline.ParseError{Line: last, What: "no request", Why: "there is nothing to judge"}
 	j, isJSON := r.layout.(*object)
+	_, lone := r.lone()
 	switch n := r.out.Lines; {
 	case r.problems.count > 0:
-	case r.order.n > 0 && isJSON && !r.stated: // the other formats have a place for it
+	case r.order.n > lone && isJSON && !r.stated: // the other formats have a place for it
 		name := j.t.name(slotStatus)
 		r.problems.add(timeline.ParseError{Line: last, What: "no status", Why: fmt.Sprintf("none of %d lines has %q, and without it no outcome is known", n, name),
 			Mend: "log it, or name the member that has it with --columns"})
-	case r.order.n > 0:
+	case r.order.n > lone:
 	case n > 0 && r.out.Skipped == n:
 		nothing.Why = fmt.Sprintf("none of %d lines can be read; line %d has %s: %s", n, r.out.FirstSkipped.Line, r.out.FirstSkipped.What, r.out.FirstSkipped.Why)
 		r.problems.add(nothing)
@@ -330,8 +329,8 @@ func (r *reader) finish(last int) error {
 		nothing.Why = fmt.Sprintf("%d have no %s", r.out.Keyless, r.by.name)
 		nothing.Mend = "name the field that clients are told apart by with --partition-by"
 		r.problems.add(nothing)
-	case r.out.Unmatched > 0:
-		nothing.Why = fmt.Sprintf("none of %d matches", r.out.Unmatched)
+	case r.out.Unmatched+lone > 0:
+		nothing.Why = fmt.Sprintf("none of %d matches", r.out.Unmatched+lone)
 		if none := r.absent(); len(none) > 0 {
 			nothing.Why += ", and none has " + strings.Join(none, " or ")
 			nothing.Mend = "name fields that the log has with --match"
@@ -368,6 +367,14 @@ func (r *reader) log() *Log {
 	l := &r.out
 	slices.SortFunc(l.records, func(a, b record) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
 	l.order, l.Unnamed, l.Absent = r.order, r.unnamed, r.absent()
+	l.lone, l.left = r.lone()
+	l.Unmatched += l.left
+	l.records = slices.DeleteFunc(l.records, l.without)
+	for i, d := range r.doubts {
+		if d.sure {
+			l.Doubtful += r.doubts[i].perhaps
+		}
+	}
 	l.zero = time.Unix(0, l.order.first).Unix() * second // the whole second before
 	l.Header = timeline.Header{Started: time.Unix(0, l.zero).UTC(), WallError: r.o.WallError}
 	if r.whole {

@@ -102,6 +102,9 @@ func (l *Log) Each(take func(o *timeline.Observation) bool) error {
 		return on
 	}
 	r.keep = func(rec record) bool {
+		if l.without(rec) {
+			return true
+		}
 		if !q.push(rec) {
 			on = false
 			return false
