@@ -163,7 +163,7 @@ func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
 			l.FirstSkipped.Line, l.FirstSkipped.What, l.FirstSkipped.Why))
 	}
 	if l.Doubtful > 0 {
-		e.say.notef("%s: whether they match depends on how their path is written (//, /./, %%2F): they count as unknown", plural(l.Doubtful, "request"))
+		e.say.notef("%s: whether they match depends on how their path (//, /./, %%2F) or host is written: they count as unknown", plural(l.Doubtful, "request"))
 	}
 	if len(l.Absent) > 0 {
 		e.say.line(fmt.Sprintf("--match: no line has the field %s", strings.Join(l.Absent, ", ")))

@@ -90,7 +90,7 @@ type Log struct {
 	// Unnamed counts, by status, the answers that are neither admissions nor denials. May be nil.
 	Unnamed map[int]int
 
-	// Doubtful counts the requests that meet all conditions only as their path is written, or only with it in its plain form:
+	// Doubtful counts the requests that meet all conditions only as their path and host are written, or only with them in their plain form:
 	// whether they were limited is not known, so that their Outcome is Unknown. Those of a partition without any other request are
 	// left out, as Unmatched.
 	Doubtful int

@@ -35,8 +35,8 @@ func (m Match) meets(value []byte) bool {
 	return glob(m.Glob, value) != m.Not
 }
 
-// meets tells whether the request of a line meets all conditions, and whether that is sure: of a path that can be written in another
-// way, //api/a for /api/a, it depends on the limiter which of them it looks at.
+// meets tells whether the request of a line meets all conditions, and whether that is sure: of a path or a host that can be written in
+// another way, //api/a for /api/a, it depends on the limiter which of them it looks at.
 func (r *reader) meets() (meets, sure bool) {
 	written, plain := true, true
 	for i, m := range r.o.Match {
@@ -44,8 +44,12 @@ func (r *reader) meets() (meets, sure bool) {
 		value := r.v.get(f)
 		r.met[i] = r.met[i] || value != nil
 		written = written && m.meets(value)
-		if f.path && value != nil {
-			value = plainPath(value)
+		switch {
+		case value == nil:
+		case f.path:
+			m.Glob, value = r.plain[i], plainPath(value)
+		case f.slot == slotHost && !glob(m.Glob, value): // a pattern with a port means it
+			value = plainHost(value)
 		}
 		plain = plain && m.meets(value)
 	}
@@ -75,6 +79,11 @@ func plainPath(p []byte) []byte {
 		}
 	}
 	return append([]byte{'/'}, bytes.Join(kept, []byte{'/'})...)
+}
+
+// plainHost returns a host as servers compare it: in lower case, without its port and without the dot of the root.
+func plainHost(host []byte) []byte {
+	return bytes.ToLower(bytes.TrimSuffix(withoutPort(host), []byte{'.'}))
 }
 
 // doubts are the requests of a partition that meet all conditions surely, or perhaps.

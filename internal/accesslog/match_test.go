@@ -64,6 +64,15 @@ func TestPathsWrittenInOtherWays(t *testing.T) {
 	}
 }
 
+// TestAPatternInAnotherWay: a pattern with escapes means those paths.
+func TestAPatternInAnotherWay(t *testing.T) {
+	o := Options{Format: Nginx, Layout: "$msec $request_time $remote_addr $status $request_uri", Match: []Match{{"path", "/a%20b/*", false}}}
+	l, err := Read(strings.NewReader("1795169200.000 0.001 10.0.0.2 200 /a%20b/c\n1795169200.000 0.001 10.0.0.2 200 /a%20%62/c\n"), "x", o)
+	if err != nil || l.Len() != 2 || l.Doubtful != 1 {
+		t.Errorf("got %+v, %v, want two requests, one of them doubtful", l, err)
+	}
+}
+
 func TestPlainPaths(t *testing.T) {
 	for written, want := range map[string]string{
 		"/": "/", "/a/b": "/a/b", "/a/": "/a/", "//a": "/a", "/a//b/": "/a/b/", "/./a": "/a", "/a/.": "/a/", "/a/..": "/", "/..": "/", "/a/../b": "/b",
@@ -71,6 +80,24 @@ func TestPlainPaths(t *testing.T) {
 	} {
 		if got := string(plainPath([]byte(written))); got != want {
 			t.Errorf("%s: got %s, want %s", written, got, want)
+		}
+	}
+}
+
+func TestHostsWrittenInOtherWays(t *testing.T) {
+	for _, c := range []struct {
+		host, glob     string
+		meets, doubted bool
+	}{
+		{"api.example.com", "api.example.com", true, false}, {"API.Example.com", "api.example.com", true, true}, {"api.example.com:8443", "api.example.com", true, true},
+		{"api.example.com.", "api.*", true, false}, {"api.example.com.", "*.com", true, true}, {"www.example.com", "api.*", false, false}, {"[::1]:80", "::1", true, true},
+		{"localhost:8080", "localhost:8080", true, false}, {"localhost:9090", "localhost:8080", false, false}, {"localhost:8080", "*:8080", true, false},
+	} {
+		line := `{"msec":"1795168807.900","request_time":"0.250","status":"200","remote_addr":"a","host":"` + c.host + `"}` + "\n"
+		known := `{"msec":"1795168808.900","request_time":"0.250","status":"200","remote_addr":"a","host":"` + c.glob + `"}` + "\n"
+		l, err := Read(strings.NewReader(line+known), "x", Options{Format: NginxJSON, Match: []Match{{"host", c.glob, false}}})
+		if err != nil || (l.Unmatched == 0) != c.meets || (l.Doubtful == 1) != c.doubted {
+			t.Errorf("%s of %s: got %d unmatched, %d doubtful, %v", c.host, c.glob, l.Unmatched, l.Doubtful, err)
 		}
 	}
 }

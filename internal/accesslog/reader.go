@@ -23,6 +23,8 @@ type reader struct {
 	by    field
 	whole bool
 	match []field
+	// plain are the patterns of conditions on a path, for one in its plain form.
+	plain []string
 	// met tells of each condition whether any line had its field, stated whether any had a status.
 	met    []bool
 	stated bool
@@ -110,6 +112,7 @@ func (r *reader) fields(t *table) ([]field, error) {
 			return nil, err
 		}
 		r.match = append(r.match, f)
+		r.plain = append(r.plain, string(plainPath([]byte(m.Glob))))
 	}
 	r.met = make([]bool, len(r.match))
 	return all, nil
