@@ -141,16 +141,16 @@ func glob(pattern string, text []byte) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// partitionName returns a value as the name of a partition: UTF-8. Bytes that are none are written as \xXX, so that two
-// values never get one name.
+// partitionName returns a value as the name of a partition: UTF-8. Bytes that are none are written as \xXX, and so is the backslash
+// of a name that has one of them or looks as if it had, so that two values never get one name.
 func partitionName(b []byte) string {
-	if utf8.Valid(b) && !bytes.ContainsRune(b, utf8.RuneError) {
+	if utf8.Valid(b) && !bytes.ContainsRune(b, utf8.RuneError) && !escaped(b) {
 		return string(b)
 	}
 	var out strings.Builder
 	for len(b) > 0 {
 		r, size := utf8.DecodeRune(b)
-		if r == utf8.RuneError {
+		if r == utf8.RuneError || r == '\\' {
 			size = 1
 			const digit = "0123456789abcdef"
 			out.WriteString(`\x`)
@@ -162,4 +162,18 @@ func partitionName(b []byte) string {
 		b = b[size:]
 	}
 	return out.String()
+}
+
+// escaped tells whether a name has text that partitionName writes: \x and a byte that is no ASCII, or a backslash.
+func escaped(b []byte) bool {
+	for {
+		_, rest, ok := bytes.Cut(b, []byte(`\x`))
+		if !ok {
+			return false
+		}
+		if len(rest) >= 2 && hex(rest[0]) < 16 && hex(rest[1]) < 16 && (hex(rest[0]) >= 8 || string(rest[:2]) == "5c") {
+			return true
+		}
+		b = rest
+	}
 }

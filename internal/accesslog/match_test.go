@@ -101,3 +101,20 @@ func TestHostsWrittenInOtherWays(t *testing.T) {
 		}
 	}
 }
+
+// TestNoTwoValuesHaveOneName: two clients are never one partition.
+func TestNoTwoValuesHaveOneName(t *testing.T) {
+	names := map[string]string{}
+	for _, value := range []string{"a", `a\b`, "\xff", `\xff`, "\\\xff", `\x5cxff`, "\uFFFD", `\xef\xbf\xbd`, "\xffx", `\`, `\\`, `\x`, "\\\xff\\", "é"} {
+		name := partitionName([]byte(value))
+		if other, twice := names[name]; twice {
+			t.Errorf("%q and %q are both %s", value, other, name)
+		}
+		names[name] = value
+	}
+	for _, plain := range []string{`DOMAIN\user`, `\x41`, `\xyz`, `\x`} {
+		if got := partitionName([]byte(plain)); got != plain {
+			t.Errorf("%s needs no change: got %s", plain, got)
+		}
+	}
+}
