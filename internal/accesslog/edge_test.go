@@ -122,6 +122,8 @@ var edgeCases = []struct {
 		from: 7900.0001 - 250 - 10 - .26 - 10 - .001, to: 7900.0001 + .0001 + .001, partition: "a", status: 200},
 	{name: "caddy: a route of errors", line: `{"logger":"http.log.access","ts":1795168807.9000001,"request":{"remote_ip":"a"},"duration":0.250000001,"status":429}`, o: Options{Format: Caddy},
 		from: 7900.0001 - 250.000002 - .250 - 100 - .001, to: 7900.0001 + .0001 + .001, partition: "a", status: 429},
+	{name: "caddy: an address with a port, before version 2.5", line: `{"ts":1795168807.9000001,"request":{"remote_addr":"10.0.0.1:4711"},"duration":0.250000001,"status":429}`, o: Options{Format: Caddy},
+		from: 7900.0001 - 250.000002 - .250 - 100 - .001, to: 7900.0001 + .0001 + .001, partition: "10.0.0.1", status: 429},
 	{name: "caddy: nanoseconds", line: `{"ts":1795168807900000000,"request":{"remote_ip":"a"},"duration":0.250000001,"status":200}`, o: Options{Format: Caddy, LagSet: true},
 		from: 7900 - 250.000002 - .250 - .001, to: 7900.001001, partition: "a", status: 200},
 	{name: "caddy: a time in words, a duration in Go's form", line: `{"ts":"2026-11-20T10:00:07.900Z","request":{"remote_ip":"a"},"duration":"250ms","status":200}`, o: Options{Format: Caddy, LagSet: true},

@@ -219,7 +219,7 @@ func none(v []byte) bool { return len(v) == 0 || len(v) == 1 && v[0] == '-' }
 // fill completes the values that can be derived from others: the method and target from the request line, the address.
 func (v values) fill() {
 	if v[slotAddress] == nil {
-		v[slotAddress] = v[slotRemote]
+		v[slotAddress] = withoutPort(v[slotRemote])
 	}
 	if v[slotRequest] == nil || v[slotMethod] != nil && v[slotTarget] != nil {
 		return
