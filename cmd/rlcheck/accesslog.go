@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	_ "time/tzdata" // the machine may have no zones, as a container of nothing else
 
 	"github.com/spf13/cobra"
 
