@@ -252,6 +252,9 @@ func (s *search) survives(b cell) bool {
 // halves divides a box: its ranges before its phases. ok=false where there is nothing to divide.
 func (s *search) halves(b cell) (lower, upper cell, ok bool) {
 	if lower, upper, ok := divide(b.policy); ok {
+		if !s.fits(lower) || !s.fits(upper) {
+			return b, b, false
+		}
 		return cell{b.phases, lower}, cell{b.phases, upper}, true
 	}
 	if b.policy.PerTo > 0 && s.widerInWindow(b) {

@@ -119,3 +119,20 @@ func fitsEnds(p reference.Policy, span, units int64) bool {
 	}
 	return newBucket(tight).fits(span, units) && newBucket(loose).fits(span, units)
 }
+
+// fits tells whether the products of p, whose range is a part of the one that was declared, stay in bounds too: a rate in the middle may
+// have no fraction as short as those at the ends.
+func (s *search) fits(p reference.Policy) bool {
+	if wholeRate(p) {
+		return true
+	}
+	var span, units int64
+	for _, h := range s.group.parts {
+		for i := range h.all {
+			span = max(span, h.all[i].e, -h.all[i].s)
+		}
+		units = max(units, volume(h.all))
+	}
+	tight, loose := p.Ends()
+	return newBucket(tight).fits(span, units) && newBucket(loose).fits(span, units)
+}

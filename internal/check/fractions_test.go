@@ -1,0 +1,53 @@
+package check
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// bytesThrough is what a bucket of many units a second decides on requests that cost many, for some minutes.
+func bytesThrough(t *testing.T, r *rand.Rand, p reference.Policy) *timeline.Timeline {
+	t.Helper()
+	lim, err := reference.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl, state, at := &timeline.Timeline{}, lim.Init(), time.Duration(0)
+	for i := range 120 {
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1 + r.Int64N(p.Burst)}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Denied}
+		var d reference.Decision
+		if state, d = lim.Step(state, at, o.Cost); d.Allow {
+			o.Outcome = timeline.Allowed
+		} else if r.IntN(3) > 0 {
+			at += d.RetryAfter - time.Duration(r.IntN(2))
+		}
+		if tl.Observations = append(tl.Observations, o); i%40 == 39 {
+			at += time.Duration(100+r.IntN(100)) * time.Second
+		}
+	}
+	tl.Header.Ended = tl.End()
+	return tl
+}
+
+// TestRatesBetweenRoundOnesStayInBounds: of 100,000,000/s to 110,000,000/s the ends are short fractions of units and nanoseconds, and
+// most rates between them are not.
+func TestRatesBetweenRoundOnesStayInBounds(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		p := mustPolicy(t, []string{"token-bucket,rate=100000000..110000000/s,burst=82495429", "token-bucket,rate=500000000..700000000/s,burst=300000000",
+			"gcra,rate=1000000..2000000/s,burst=1000000", "leaky-bucket,rate=1000000..2000000/s,burst=1000..1000000"}[r.IntN(4)])
+		one := p
+		one.Rate.N, one.RateTo, one.BurstTo = p.Rate.N+r.Int64N(p.RateTo-p.Rate.N), 0, 0
+		tl := bytesThrough(t, r, one)
+		if j := judged(t, tl, p); j.Verdict == Fail {
+			t.Errorf("seed %d: %s is no %s: %+v", seed, one, p, j.Partitions[0].Findings)
+		}
+		if s := streamed(t, tl, reference.Limit{p}, Options{}, everything(r)); s.Verdict == Fail {
+			t.Errorf("seed %d: as a stream %s is no %s: %+v", seed, one, p, s.Partitions[0].Findings)
+		}
+	}
+}
