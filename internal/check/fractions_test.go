@@ -51,3 +51,21 @@ func TestRatesBetweenRoundOnesStayInBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestRatesOfManyUnitsAreMeasured: what is measured of limits in bytes holds the true rate, and closely.
+func TestRatesOfManyUnitsAreMeasured(t *testing.T) {
+	for _, spec := range []string{"token-bucket,rate=1000000000/s,burst=324210835", "token-bucket,rate=100000000/s,burst=82495429",
+		"gcra,rate=524288000/s,burst=379344057", "leaky-bucket,rate=1000000/s,burst=4000000000", "token-bucket,rate=1000000/s,burst=2000000"} {
+		p := mustPolicy(t, spec)
+		for seed := range uint64(5) {
+			tl, truth := bytesThrough(t, rand.New(rand.NewPCG(seed, 4)), p), float64(p.Rate.N)
+			j, err := Judge(tl, reference.Limit{p}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m := j.Measured.Rate; j.Verdict == Fail || m.LoSet && m.Lo > truth || m.HiSet && m.Hi < truth || !m.within(truth, 0.05) {
+				t.Errorf("%s, seed %d: %v, measured %s, want what holds %g within 5 %%", spec, seed, j.Verdict, m, truth)
+			}
+		}
+	}
+}

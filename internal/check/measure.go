@@ -165,13 +165,14 @@ func withBurst(pol reference.Policy, b int64) reference.Policy {
 
 // rate returns the rates, per second, that are not refuted: between an eighth and eight times the declared one.
 func (g gauge) rate(pol reference.Policy) Interval {
+	pol, ok := g.divisible(pol)
+	if !ok {
+		return Interval{}
+	}
 	per := int64(pol.Rate.Per)
 	with := func(per int64) reference.Policy { pol.Rate.Per = time.Duration(per); return pol }
 	perSecond := func(per int64) float64 { return float64(pol.Rate.N) * 1e9 / float64(per) }
 	least, most := max(per/8, 1), per*8
-	if per > math.MaxInt64/64 || !newBucket(with(most)).fits(g.c.end+int64(g.c.tl.Header.Tick), int64(len(g.h.all))) {
-		return Interval{}
-	}
 	iv := Interval{}
 	if len(g.h.admitted) > 0 {
 		// The longest period that is not over-admitted.
@@ -184,6 +185,29 @@ func (g gauge) rate(pol reference.Policy) Interval {
 		iv.Hi, iv.HiSet = perSecond(min(quick, most)), quick > least
 	}
 	return iv
+}
+
+// leastParts is the least number of parts that the period of a rate is measured by.
+const leastParts = 1 << 16
+
+// divisible returns pol with its rate as a fraction of which every other denominator that is asked for stays in bounds: as it is
+// declared or, where that has too many units, the finest one that does. ok=false where that is too coarse.
+func (g gauge) divisible(pol reference.Policy) (fine reference.Policy, ok bool) {
+	span, units := g.c.end+int64(g.c.tl.Header.Tick), volume(g.h.all)
+	fits := func(p reference.Policy) bool {
+		worst := bucket{n: max(p.Rate.N, p.RateTo), per: int64(p.Rate.Per) * 8, burst: max(p.Full(), p.BurstTo) + p.Fill}
+		return int64(p.Rate.Per) <= math.MaxInt64/64 && worst.fits(span, units)
+	}
+	if fits(pol) {
+		return pol, true
+	}
+	short := gcd(gcd(pol.Rate.N, int64(pol.Rate.Per)), pol.RateTo)
+	pol.Rate.N, pol.Rate.Per, pol.RateTo = pol.Rate.N/short, pol.Rate.Per/time.Duration(short), pol.RateTo/short
+	for next := pol; fits(next); {
+		pol = next
+		next.Rate.N, next.Rate.Per, next.RateTo = 2*pol.Rate.N, 2*pol.Rate.Per, 2*pol.RateTo
+	}
+	return pol, fits(pol) && pol.Rate.Per >= leastParts
 }
 
 // bisect returns the smallest x in [lo, hi] for which ok holds, hi+1 where it holds for none; ok must be monotone. It asks near a
