@@ -69,3 +69,27 @@ func TestRatesOfManyUnitsAreMeasured(t *testing.T) {
 		}
 	}
 }
+
+// TestHugeQuotasAreMeasured: what is sought stays a number of units, however many are declared.
+func TestHugeQuotasAreMeasured(t *testing.T) {
+	for spec, want := range map[string]string{"fixed-window,rate=2251799813685248/1us,phase=0s": "nothing", // too many to go beyond
+		"sliding-window-log,rate=4503599627370496/1ns":                  "4.5036e+15..4.5036e+15",
+		"token-bucket,rate=4503599627370496/1ns,burst=4503599627370496": "4.5036e+15..4.5036e+15"} {
+		p := mustPolicy(t, spec)
+		tl := &timeline.Timeline{}
+		for i, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
+			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Answered: true, Outcome: outcome}
+			if outcome == timeline.Allowed {
+				o.Cost = p.Full()
+			}
+			tl.Observations = append(tl.Observations, o)
+		}
+		j, err := Judge(tl, reference.Limit{p}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := j.Measured.Burst.String(); j.Verdict != Pass || got != want {
+			t.Errorf("%s: %v, measured %s, want a pass, %s", spec, j.Verdict, got, want)
+		}
+	}
+}

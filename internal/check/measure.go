@@ -134,7 +134,7 @@ func (g gauge) bound(pol reference.Policy, box phases) bound {
 func (g gauge) burst(pol reference.Policy) Interval {
 	with := func(b int64) reference.Policy { return withBurst(pol, b) }
 	declared := pol.Full()
-	ceiling := min(declared<<12, maxTime/8/int64(pol.Rate.Per))
+	ceiling := min(min(declared, maxTime>>12)<<12, maxTime/8/int64(pol.Rate.Per))
 	iv := Interval{}
 	if len(g.h.admitted) > 0 {
 		lo := bisect(declared, 1, ceiling, func(b int64) bool { return !g.refuted(with(b), UpperBound) })
