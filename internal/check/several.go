@@ -68,13 +68,17 @@ func (c *caseFile) boundSeveral(p *part) {
 	p.findings = append(p.findings, c.findingOf(p, []*breach{br}, c.limit[last], boxes[last]))
 }
 
-// complete adds to a breach what it cannot be judged without: the requests that place its windows.
+// complete adds to a breach what it cannot be judged without: the requests that place its windows. Its first event stays the first.
 func (c *caseFile) complete(p *part, br *breach) {
 	if c.quick || slices.ContainsFunc(c.limit, anchored) {
 		return
 	}
+	named := br.events[0].seq
 	if br.events = c.jointly(p).these(br.events); c.severalProof(p).refute(br.events) == nil {
 		br.events = c.jointly(p).before(lastEnd(br.events)).all
+	}
+	if i := slices.IndexFunc(br.events, func(ev event) bool { return ev.seq == named }); i > 0 {
+		br.events = slices.Concat(br.events[i:i+1], br.events[:i], br.events[i+1:])
 	}
 }
 

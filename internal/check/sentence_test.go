@@ -1,0 +1,64 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// told is an observation in nanoseconds: when it was sent, its first byte and its last one.
+type told struct {
+	sent, first, done time.Duration
+	outcome           timeline.Outcome
+	cost              int64
+}
+
+// says judges observations, which fail a limit, whole and as a stream, and returns what is said of them.
+func says(t *testing.T, spec string, all ...told) (whole, stream string) {
+	t.Helper()
+	tl := &timeline.Timeline{}
+	for i, x := range all {
+		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: max(x.cost, 1)}, Sent: x.sent, FirstByte: x.first,
+			Done: x.done, Answered: true, Outcome: x.outcome})
+	}
+	tl.Header.Ended = tl.End()
+	limit, o := mustLimit(t, spec), Options{SkipMeasure: true}
+	j, err := Judge(tl, limit, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := streamed(t, tl, limit, o, streamCaps{block: 1, last: 1, piece: 8})
+	if j.Verdict != Fail || s.Verdict != Fail {
+		t.Fatalf("%s: %v, as a stream %v, want fail", spec, j.Verdict, s.Verdict)
+	}
+	return j.Partitions[0].Findings[0].Text, s.Partitions[0].Findings[0].Text
+}
+
+const (
+	yes = timeline.Allowed
+	no  = timeline.Denied
+)
+
+// TestWhoFoundNoRoom: among several policies too it is the admission that found no room which is named, not what came first.
+func TestWhoFoundNoRoom(t *testing.T) {
+	for _, c := range []struct {
+		spec, want string
+		all        []told
+	}{
+		{"sliding-window-log,rate=2/10ns,count=all", "request #3 was allowed although at least 2 of 2 units were counted before it",
+			[]told{{0, 0, 0, yes, 1}, {5, 5, 5, no, 2}, {8, 8, 8, no, 2}, {12, 12, 12, yes, 1}}},
+		{"fixed-window,rate=2/100ns,phase=0s,count=all", "request #2 was allowed although at least 2 of 2 units were counted before it",
+			[]told{{1, 1, 1, yes, 1}, {2, 2, 2, no, 2}, {3, 3, 3, yes, 1}}},
+		{"concurrency,limit=1,hold=10ns..", "request #1 was admitted although at least 1 of 1 places were taken at every instant when it may have been",
+			[]told{{0, 0, 20, yes, 1}, {1, 2, 11, yes, 1}}},
+		{"fixed-window,rate=2/100ns,phase=0s,charge=completion,hold=0s..1ns", "request #2 was allowed although at least 2 of 2 units were charged before it",
+			[]told{{1, 1, 1, yes, 1}, {3, 3, 3, yes, 1}, {9, 9, 9, yes, 1}}},
+	} {
+		for _, spec := range []string{c.spec, c.spec + " + fixed-window,rate=100/1us,phase=0s"} {
+			if whole, stream := says(t, spec, c.all...); whole != c.want || stream != c.want {
+				t.Errorf("%s:\n%s\nas a stream: %s\nwant %s", spec, whole, stream, c.want)
+			}
+		}
+	}
+}
