@@ -125,6 +125,9 @@ func unexplainedBy(h *history, b bound) []int32 {
 // underBreach returns the breach of the denial h.denied[j], which b cannot explain: the denial and everything that may
 // have counted against it.
 func underBreach(h *history, b bound, j int32) *breach {
+	if s, ok := b.(sided); ok {
+		return underBreach(h, s.bound, j)
+	}
 	d := h.denied[j]
 	m := b.usage(h)
 	best := m.excess(d.s)

@@ -248,7 +248,10 @@ func (c charged) charges(h *history) *history {
 }
 
 func (c charged) over(h *history) *breach {
-	var br *breach
+	br := tooDear(h, c.full())
+	if br != nil {
+		return br
+	}
 	certain := c.charges(h).admitted
 	switch b := c.bound.(type) {
 	case fixed:

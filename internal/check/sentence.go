@@ -41,7 +41,7 @@ func (s sentence) over(f Finding, br *breach) string {
 	within := s.within(f, br)
 	what := s.units(br.seen) + " allowed within " + seconds(within) + s.widened(within, br)
 	if s.pol.Charge == reference.ChargeCompletion {
-		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were charged before it", br.events[0].seq, br.seen-br.events[0].cost, br.bound)
+		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were charged before it", br.events[0].seq, br.bound-br.events[0].cost+1, br.bound)
 	}
 	if br.roomless {
 		one := br.events[0]

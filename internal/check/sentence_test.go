@@ -40,6 +40,27 @@ const (
 	no  = timeline.Denied
 )
 
+// TestChargesAreNotAddedUp: what is charged at one instant of a long interval and what is at another is never charged together.
+func TestChargesAreNotAddedUp(t *testing.T) {
+	want := "request #4 was allowed although at least 2 of 2 units were charged before it"
+	spec := "sliding-window-log,rate=2/10ns,charge=completion,hold=30ns..31ns + fixed-window,rate=100/1us,phase=0s"
+	whole, stream := says(t, spec, told{65, 65, 95, yes, 1}, told{66, 66, 96, yes, 1}, told{72, 72, 102, yes, 1}, told{73, 73, 103, yes, 1}, told{100, 109, 139, yes, 1})
+	if whole != want || stream != want {
+		t.Errorf("%s\nas a stream: %s\nwant %s", whole, stream, want)
+	}
+}
+
+// TestChargesInsideADenial: what may be charged while the denial was decided counts for a range of windows as it does for one.
+func TestChargesInsideADenial(t *testing.T) {
+	for _, per := range []string{"12ns", "10ns..12ns"} {
+		want := "request #1 denied at 0.000000 s .. 0.000000 s; at most 1 of 2 units could have been charged"
+		whole, stream := says(t, "sliding-window-log,rate=2/"+per+",charge=completion,hold=5ns..8ns", told{0, 0, 9, yes, 1}, told{1, 9, 9, no, 1})
+		if whole != want || stream != want {
+			t.Errorf("%s: %s\nas a stream: %s\nwant %s", per, whole, stream, want)
+		}
+	}
+}
+
 // TestWhoFoundNoRoom: among several policies too it is the admission that found no room which is named, not what came first.
 func TestWhoFoundNoRoom(t *testing.T) {
 	for _, c := range []struct {
