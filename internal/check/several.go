@@ -86,7 +86,7 @@ func (c *caseFile) complete(p *part, br *breach) {
 func (c *caseFile) opened(pol reference.Policy) (reference.Policy, phases) {
 	if anchored(pol) {
 		pol.Align = reference.AlignUnknown
-		return pol, phases{0, int64(pol.Rate.Per) - 1}
+		return pol, phases{0, int64(pol.LongestWindow()) - 1}
 	}
 	box, _ := phasesOf(pol, c.tl.Header)
 	return pol, box

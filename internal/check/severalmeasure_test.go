@@ -104,3 +104,21 @@ func TestSeveralAreMeasuredOnLongRecordings(t *testing.T) {
 		t.Errorf("got %v, a rate of %s, want one that holds 30", j.Verdict, m)
 	}
 }
+
+// TestLongerWindowsBeginLater: windows of a range that a request places begin anywhere in the longest of them. One of 12 ns that
+// begins at -13 ns has the last request denied: two of it weigh one, and two came since -1 ns.
+func TestLongerWindowsBeginLater(t *testing.T) {
+	tl := &timeline.Timeline{}
+	for i, at := range []time.Duration{-13, -13, -1, 5, 9} {
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Allowed}
+		if at == 9 {
+			o.Outcome = timeline.Denied
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	for _, spec := range []string{"sliding-window-counter,rate=3/12ns,align=first,rounding=up", "sliding-window-counter,rate=3/10ns..12ns,align=first,rounding=up"} {
+		if limit := mustLimit(t, spec+" + fixed-window,rate=100/1us,align=unknown"); accused(t, tl, limit) {
+			t.Errorf("%s is accused of what a window of 12 ns does", limit)
+		}
+	}
+}
