@@ -61,6 +61,20 @@ func TestChargesInsideADenial(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotKnownWasNotAdmitted: where admissions are too many together, one whose answer is not known is none of them.
+func TestWhatIsNotKnownWasNotAdmitted(t *testing.T) {
+	tl := &timeline.Timeline{}
+	for i, outcome := range []timeline.Outcome{yes, timeline.Unknown, yes} {
+		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 3}, Answered: true, Outcome: outcome})
+	}
+	c := newCase(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5,count=all"), Options{})
+	p := c.parts[0]
+	f := c.describe(p, []*breach{together(p.histories[0].all)}, p.histories[0].all, c.limit[0], phases{}, 0)
+	if want := "6 units allowed within 0.000 s; no order and no decision times admit more than 5 of them"; f.Kind != OverAdmission || f.Seen != 6 || f.Text != want {
+		t.Errorf("%s, %d units: %s\nwant %s", f.Kind, f.Seen, f.Text, want)
+	}
+}
+
 // TestWhoFoundNoRoom: among several policies too it is the admission that found no room which is named, not what came first.
 func TestWhoFoundNoRoom(t *testing.T) {
 	for _, c := range []struct {

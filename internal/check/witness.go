@@ -92,7 +92,9 @@ func (c *caseFile) describe(p *part, found []*breach, events []event, pol refere
 		f.Kind = OverAdmission // nothing but admissions: there are too many
 	}
 	if several || found[0].kind == NoExplanation {
-		f.Seen = volume(events)
+		if f.Seen = volume(events); f.Kind == OverAdmission {
+			f.Seen = allowedOf(events)
+		}
 		f.Bound = f.Seen - 1
 	}
 	keep := map[int]bool{}
