@@ -1,6 +1,9 @@
 package reference
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // banned denies a partition for a time after a denial by the limiter inside. Requests inside a ban do not renew it, and
 // the limiter inside does not see them.
@@ -44,9 +47,14 @@ func (l banned) at(s State, at time.Duration) (v banState, rest time.Duration) {
 	return v, 0
 }
 
+// wait is that of the limiter inside, from the end of the ban on: it may have forgotten the partition by then.
 func (l banned) wait(s State, at time.Duration, cost int64) time.Duration {
 	v, rest := l.at(s, at)
-	return max(rest, l.inside.wait(v.inside, v.last, cost))
+	if v.last > math.MaxInt64-rest {
+		return max(rest, l.inside.wait(v.inside, v.last, cost))
+	}
+	wait := l.inside.wait(v.inside, v.last+rest, cost)
+	return rest + min(wait, Never-rest)
 }
 
 func (l banned) settle(s State, at time.Duration, cost int64, allow bool) (State, time.Duration) {

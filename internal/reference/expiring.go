@@ -35,18 +35,23 @@ func (l expiring) at(s State, at time.Duration) (v expiringState, rest time.Dura
 	return expiringState{l.inside.Init(), at}, l.ttl
 }
 
-// wait is that of the limiter inside, or until it is forgotten where a fresh one admits the request.
+// wait is that of the limiter inside, or until it is forgotten where a fresh one admits the request; Never where that denies it, as it
+// does each time that it is asked.
 func (l expiring) wait(s State, at time.Duration, cost int64) time.Duration {
 	v, rest := l.at(s, at)
 	now := max(at, v.last)
-	inside := l.inside.wait(v.inside, now, cost)
-	if inside <= rest {
-		return inside
+	fresh := l.inside.wait(l.inside.Init(), now, cost)
+	if old, seen := resume[expiringState](s); seen && since(at, old.last) < uint64(l.ttl) {
+		if inside := l.inside.wait(v.inside, now, cost); inside < rest {
+			return inside
+		}
+		if fresh == 0 {
+			return rest
+		}
+	} else if fresh == 0 {
+		return 0
 	}
-	if fresh := l.inside.wait(l.inside.Init(), now, cost); fresh != 0 {
-		return max(inside, fresh)
-	}
-	return rest
+	return Never
 }
 
 func (l expiring) settle(s State, at time.Duration, cost int64, allow bool) (State, time.Duration) {
