@@ -129,3 +129,20 @@ func TestRequestsAcrossASilenceAreNotCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestACountedDenialMayBeForgotten: a denial that proves nothing but was counted counts against an admission only where no silence may
+// lie between the two.
+func TestACountedDenialMayBeForgotten(t *testing.T) {
+	for _, c := range []struct {
+		from int64
+		over bool
+	}{{0, false}, {11, true}} {
+		h := &history{all: []event{{s: c.from, e: 20, cost: 1, outcome: timeline.Unknown, mute: true, seq: 0},
+			{s: 15, e: 15, cost: 1, outcome: timeline.Allowed, seq: 1}, {s: 22, e: 22, cost: 1, outcome: timeline.Allowed, seq: 2}}}
+		h.split()
+		b := newBound(mustPolicy(t, "sliding-window-log,rate=2/100ns,count=all,ttl=10ns"), 0, 0)
+		if br := b.over(h); (br != nil) != c.over {
+			t.Errorf("a denial counted at %d to 20, admissions at 15 and 22: got %+v", c.from, br)
+		}
+	}
+}
