@@ -225,7 +225,11 @@ func (x *pieces) judge(obs []timeline.Observation, until int64, end time.Duratio
 
 // sides asks the two questions of the only bound, each until it is answered.
 func (x *pieces) sides(pc *excerpt) {
-	for side, done := range map[Conformance]*bool{UpperBound: &x.over, LowerBound: &x.under} {
+	for _, side := range []Conformance{UpperBound, LowerBound} {
+		done := &x.over
+		if side == LowerBound {
+			done = &x.under
+		}
 		if *done {
 			continue
 		}

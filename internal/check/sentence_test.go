@@ -97,3 +97,14 @@ func TestWhoFoundNoRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestFindingsKeepTheirOrder: a limit that is broken on both sides says the same of a stream each time: first what was admitted.
+func TestFindingsKeepTheirOrder(t *testing.T) {
+	want := "request #3 was allowed although at least 2 of 2 units were counted before it"
+	for range 40 {
+		_, stream := says(t, "sliding-window-log,rate=2/10ns,count=all", told{0, 0, 0, yes, 1}, told{5, 5, 5, no, 1}, told{8, 8, 8, no, 1}, told{12, 12, 12, yes, 1})
+		if stream != want {
+			t.Fatalf("%s\nwant %s", stream, want)
+		}
+	}
+}
