@@ -10,7 +10,7 @@ var words = []entry{
 	{"setup-failed", "reason", "Something that had to be there before the load was not: the embedded target, a certificate, a boundary to aim at."},
 	{"needs-failed", "reason", "The scenario needs something that the target does not have, such as an origin behind a proxy."},
 	{"too-few", "reason", "The recording was not able to show a fault as small as demanded. Mend: more requests, a longer phase."},
-	{"foreign-traffic", "reason", "A denial is unexplained, and others may use the same key (exclusive: false)."},
+	{"foreign-traffic", "reason", "A denial is unexplained, or so many admissions in windows that requests open, and others may use the same key (exclusive: false)."},
 	{"unclassified-status", "reason", "Answers had a status that no rule calls an admission or a denial. Mend: denied: {status: [...]}."},
 	{"search-limit", "reason", "The search for an explanation was stopped at its limit; nothing was proved."},
 	{"interrupted", "reason", "The recording was stopped before its plan was done."},

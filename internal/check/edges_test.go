@@ -331,3 +331,51 @@ func TestAnswersThatProveNothingDoNotPass(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoIsMissingMayHaveCreated: after the time in which no request is missing, one that is may have created a bucket that was not
+// full, or is filled up in batches since; before, nobody but the first that is seen.
+func TestWhoIsMissingMayHaveCreated(t *testing.T) {
+	for _, c := range []struct {
+		spec     string
+		late     []time.Duration // admissions after 100 s
+		inTime   []time.Duration
+		explains string // what may have happened
+	}{
+		{"token-bucket,rate=1/10s,burst=5,start=empty", []time.Duration{200, 200, 200}, []time.Duration{50}, "one at 120 s found it empty"},
+		{"token-bucket,rate=1/10s,burst=5,start=empty,ttl=20s", []time.Duration{50, 200, 200}, []time.Duration{50, 50}, "one at 140 s, another at 160 s, ..."},
+		{"token-bucket,rate=1/10s,burst=5,start=0..1 + fixed-window,rate=100/1m", []time.Duration{200, 200}, []time.Duration{50, 50}, "one at 120 s found it empty"},
+		{"token-bucket,rate=1/10s,burst=5,refill=interval,fill=1", []time.Duration{200, 200, 200, 200, 200, 206}, []time.Duration{50, 50, 50, 50, 50, 56},
+			"one at 195 s, so that the next unit came at 205 s"},
+	} {
+		limit := mustLimit(t, c.spec)
+		recorded := func(admissions []time.Duration) *timeline.Timeline {
+			tl := &timeline.Timeline{Header: timeline.Header{CompleteUntil: 100 * time.Second}}
+			for i, at := range admissions {
+				at *= time.Second
+				tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Allowed})
+			}
+			if c.late[0] == 50 && admissions[len(admissions)-1] > 100 { // the one at 50 s was the first, and denied
+				tl.Observations[0].Outcome = timeline.Denied
+			}
+			tl.Header.Ended = tl.End()
+			return tl
+		}
+		o := Options{SkipMeasure: true}
+		whole, err := Judge(recorded(c.late), limit, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream := streamed(t, recorded(c.late), limit, o, streamCaps{block: 1, last: 1, piece: 8})
+		if whole.Verdict == Fail || stream.Verdict == Fail {
+			t.Errorf("%s: %v, as a stream %v, though %s: %+v", c.spec, whole.Verdict, stream.Verdict, c.explains, whole.Partitions[0].Findings)
+		}
+		if !accused(t, recorded(c.inTime), limit) {
+			t.Errorf("%s: admissions at %v explained, where no request is missing", c.spec, c.inTime)
+		}
+	}
+	tl := &timeline.Timeline{Header: timeline.Header{CompleteUntil: time.Second}}
+	tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: 2 * time.Second, FirstByte: 2 * time.Second, Answered: true, Outcome: timeline.Allowed}}
+	if j := judged(t, tl, mustPolicy(t, "token-bucket,rate=1/10s,burst=5,start=empty")); j.Verdict != Inconclusive {
+		t.Errorf("a partition that was asked too late: %v, %q", j.Verdict, j.Detail)
+	}
+}

@@ -157,3 +157,23 @@ func TestDenialsMeasureNothingWhereOthersUseThePartitions(t *testing.T) {
 		}
 	}
 }
+
+// TestOthersMayBeginWindows: requests that are not seen may have opened a window, created a bucket that starts empty or set its batches, so
+// that more are admitted of those that are.
+func TestOthersMayBeginWindows(t *testing.T) {
+	for _, spec := range []string{"fixed-window,rate=2/100ms,align=first", "fixed-window,rate=2/100ms,align=first,count=all",
+		"fixed-window,rate=2/100ms,align=first + sliding-window-log,rate=100/1s", "sliding-window-counter,rate=2/100ms,align=first,rounding=down",
+		"token-bucket,rate=2/100ms,burst=4,start=empty", "gcra,rate=2/100ms,burst=4,start=1,ttl=30ms",
+		"token-bucket,rate=2/100ms,burst=2,refill=interval,fill=2", "token-bucket,rate=2/100ms,burst=2,refill=interval,fill=2 + sliding-window-log,rate=9/1s"} {
+		tl := &timeline.Timeline{}
+		for i, at := range []time.Duration{1090, 1090, 1101, 1101} { // others began what ends at 1100 ms
+			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at * time.Millisecond,
+				FirstByte: at * time.Millisecond, Answered: true, Outcome: timeline.Allowed})
+		}
+		limit, o := mustLimit(t, spec), Options{Shared: true, SkipMeasure: true}
+		whole, stream := judgeBy(t, tl, spec, o), streamed(t, tl, limit, o, streamCaps{block: 1, last: 1, piece: 1})
+		if whole.Verdict == Fail || stream.Verdict == Fail {
+			t.Errorf("%s: accused: %+v, as a stream %+v", spec, whole.Partitions, stream.Partitions)
+		}
+	}
+}
