@@ -73,6 +73,8 @@ const (
 	outcomeCap = 64
 	// glance is how many decisions are tried before a search follows few branches of each place.
 	glance = 1 << 14
+	// closer is how many times as many branches are followed where a short search has joined some.
+	closer = 4
 	// comparisons is how many comparisons of two branches are as much work as a decision.
 	comparisons = 128
 )
@@ -92,6 +94,9 @@ func (x *exact) search() *deadEnd {
 	most := x.most
 	x.most = min(most, glance)
 	dead := x.sweep(0)
+	if dead == nil && !x.limited && x.front.joined && x.visited < most {
+		return x.closely(most)
+	}
 	if !x.limited || most <= glance {
 		return dead
 	}
@@ -103,6 +108,14 @@ func (x *exact) search() *deadEnd {
 	}
 	x.limited, x.most = false, x.visited+most
 	return x.sweep(0)
+}
+
+// closely is a sweep that joins far fewer branches, for a history that is short enough: what explains it may be none of them.
+func (x *exact) closely(most int) *deadEnd {
+	x.cap, x.alike, x.most = closer*x.cap, closer*x.alike, min(most, x.visited+closer*glance)
+	dead := x.sweep(0)
+	x.limited = false // the first sweep was not
+	return dead
 }
 
 // sweep goes through the instants once: with all branches, or with those that narrow leaves; see frontier.

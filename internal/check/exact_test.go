@@ -258,3 +258,19 @@ func TestProductsOfLimitsAreSmallEnough(t *testing.T) {
 		}
 	}
 }
+
+// TestShortSearchesAreLookedAtClosely: a search that joined branches, and so found an explanation that is none of them, follows more of
+// them where it was short.
+func TestShortSearchesAreLookedAtClosely(t *testing.T) {
+	t.Parallel()
+	limit := mustLimit(t, "token-bucket,rate=1/9ns,burst=2,charge=completion,hold=2ns..5ns + fixed-window,rate=2/14ns,align=unknown")
+	r := rand.New(rand.NewPCG(2031, 5<<32|2513))
+	lim, err := reference.NewLimit(knownLimit(r, limit))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl := servedHistory(r, lim, limit, 5, false)
+	if explainedServed(t, tl, limit) || !accused(t, tl, limit) {
+		t.Errorf("not accused, or explained:\n%s", draw(tl))
+	}
+}

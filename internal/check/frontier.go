@@ -47,6 +47,8 @@ type frontier struct {
 	// are joined.
 	narrow int
 	crowd  map[[2]int32]int
+	// joined tells whether any were, which may have made up more than they held.
+	joined bool
 	// compared is how many pairs of branches were compared since it was last reset.
 	compared int
 	// late tells whether the request of one rank may be complete, and let through, as late as that of another; nil where all
@@ -159,7 +161,7 @@ func (f *frontier) join(sp *spot, n *branch, all bool) *branch {
 			kept = append(kept, old)
 			continue
 		}
-		old.gone, n = true, both
+		old.gone, n, f.joined = true, both, true
 	}
 	f.size -= len(sp.branches) - len(kept)
 	sp.branches = kept
