@@ -4,7 +4,8 @@
 // what the clocks leave open. Judge (judge.go) asks in this order, and stops where it finds something:
 //
 //	bounds        Could so many be admitted, could this one be denied? (bound.go) One file a kind of limiter: bucket, queue, log,
-//	              fixed, ring, first, refresh, counter and anchored, completion. What changes a policy wraps its bound: ban, axes, ranges.
+//	              fixed, ring, first, refresh, counter and anchored, completion. What changes a policy wraps its bound: ban,
+//	              expiring (with forgetting), axes, ranges.
 //	phases        Where windows may begin anywhere, boxes of phases are refuted one by one (phase.go), exactly too
 //	              (phaseexact.go), several policies' at once (several.go).
 //	exact search  Is there one order and one time for each decision that explains it all? (exact.go, frontier.go, zone.go)
@@ -20,5 +21,6 @@
 // are small, judged together where they are many (clerk.go), and watched block by block where they are long (streamwatch.go,
 // streamover.go, streamunder.go, streamfirst.go), or, under limits that take more, judged in pieces (pieceplan.go, pieces.go, level.go,
 // placement.go, stretches.go, region.go, survivors.go).
-// Recordings cut out of traffic lose their edges (edges.go), and so do pieces.
+// Recordings cut out of traffic lose their edges (edges.go), and so do pieces. Where others use the same partitions, what they may
+// have done is left to them (others.go).
 package check

@@ -70,10 +70,10 @@ func placementAt(p reference.Policy, several bool, h *history, t, until int64) *
 
 // reborn returns a history from the last request before an instant t, or that all from t on follow, that surely found nothing remembered.
 func reborn(p reference.Policy, h *history, t int64) *history {
-	x := expiring{longest: int64(max(p.TTL, p.TTLTo))}
+	f := forgettingOf(p)
 	k, last := 0, minTime
 	for i := 0; i < len(h.all); {
-		n := x.life(h.all[i:])
+		n := f.life(h.all[i:])
 		last = max(last, lastEnd(h.all[i:i+n]))
 		if i += n; i == len(h.all) || last >= t {
 			break
@@ -88,9 +88,9 @@ func reborn(p reference.Policy, h *history, t int64) *history {
 
 // forgottenBy tells whether a partition may have been forgotten after one of the requests that were decided before t.
 func forgottenBy(p reference.Policy, h *history, t, until int64) bool {
-	x := expiring{ttl: int64(p.TTL), banned: p.Ban > 0}
-	for _, f := range silences(closed(h, until), x.ttl, x.sure) {
-		if f.from < t+x.ttl {
+	f := forgettingOf(p)
+	for _, silence := range f.silences(closed(h, until)) {
+		if silence.from < t+f.ttl {
 			return true
 		}
 	}

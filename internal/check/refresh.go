@@ -1,8 +1,6 @@
 package check
 
 import (
-	"slices"
-
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -214,33 +212,3 @@ func touching(b bound, h *history, d event) (events []event, ok bool) {
 	}
 	return nil, false
 }
-
-// silences returns the closed intervals of instants at which a request may find that nothing was remembered for as long as
-// ttl, ascending and apart. A silence that begins at t lasts until the first request that was sent later, and surely ended
-// it, is answered, at the longest.
-func silences(all []event, ttl int64, sure func(event) bool) []phases {
-	var out []phases
-	next := maxTime // the first end of what was sent later
-	last := minTime
-	for _, ev := range all {
-		last = max(last, ev.e)
-	}
-	for i := len(all) - 1; i >= 0; i-- {
-		ev := all[i]
-		f := phases{ev.s + ttl, min(next, last)}
-		if n := len(out); f.from <= f.to && n > 0 && f.to >= out[n-1].from {
-			out[n-1].from = min(f.from, out[n-1].from)
-		} else if f.from <= f.to {
-			out = append(out, f)
-		}
-		if sure(ev) {
-			next = min(next, ev.e)
-		}
-	}
-	slices.Reverse(out)
-	return out
-}
-
-// ended returns since when a request that ends a silence of a length is after the one that may be found within f: it is not inside of
-// it, and one before it is so much earlier than the one that finds it.
-func (f phases) ended(length int64) int64 { return max(f.from, f.to-length+1) }

@@ -33,7 +33,7 @@ func newOverSweep(b bound) overSweep {
 	case fixed:
 		return &fixedOver{fixed: b}
 	case refreshed: // which forgets its count after a silence
-		only := expiring{bound: atMost{b}, ttl: b.size, banned: b.banned || !b.every}
+		only := expiring{bound: atMost{b}, forgetting: forgetting{ttl: b.size, longest: b.size, banned: b.banned || !b.every}}
 		return &expiringOver{expiring: only, sweep: newOverSweep(only.bound), first: minTime, after: minTime}
 	case atMost:
 		return &atMostOver{quota: b.quota}
