@@ -190,7 +190,7 @@ func (r *recording) limits() []reference.Limit {
 
 // sameLimit tells whether two limits, each of which may be empty, are one.
 func sameLimit(a, b reference.Limit) bool {
-	return len(a) == 0 && len(b) == 0 || len(a) > 0 && len(b) > 0 && a.String() == b.String()
+	return slices.Equal(a, b)
 }
 
 // under returns the recording as that of partitions that limit counts.
