@@ -184,7 +184,7 @@ func (e *env) verdict(j *check.Judgement, limit reference.Limit, c timeline.Coun
 		e.say.resultf("perhaps: %s\n", j.Hint)
 	}
 	if j.Verdict == check.Pass {
-		e.say.resultf("PASS  %s\n", strings.Join(report.Worth(limit, j.Measured), ", "))
+		e.say.resultf("PASS  %s\n", strings.Join(report.Worth(limit, j), ", "))
 	}
 	e.say.resultf("%s in %s: %d allowed, %d denied, %d unknown\n", plural(c.Sent, "request"), plural(len(j.Partitions), "partition"),
 		c.Allowed, c.Denied, c.Unknown)

@@ -176,6 +176,8 @@ func worthRows(s *Scenario) []worthRow {
 		declared, measured, _ := strings.Cut(line.text, " (")
 		row := worthRow{Declared: declared, Measured: strings.TrimSuffix(measured, ")")}
 		switch {
+		case line.note:
+			row = worthRow{Declared: line.text}
 		case line.seen != "":
 			row = worthRow{Declared: line.text, Measured: "measured " + line.seen}
 		case row.Measured == "":

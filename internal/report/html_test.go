@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -225,6 +226,17 @@ func TestPageTellsWhereWindowsBegin(t *testing.T) {
 	}
 	if got, want := worth(&s)[2], "windows begin at -0.107 s .. -0.105 s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A search that was capped is told beside what was measured, as no parameter.
+func TestACappedSearchIsTold(t *testing.T) {
+	s := passing(t)
+	s.Judgement.Partitions[0].Search.Capped = true
+	note := fmt.Sprintf("not every order was tried in 1 of %d partitions", len(s.Judgement.Partitions))
+	page := string(render(t, "html", runOf(s), Options{}))
+	if !strings.Contains(page, note+"<br>") || !strings.Contains(page, "<dt>"+note+"</dt><dd> </dd>") {
+		t.Errorf("the page does not say %q, or says that it was measured", note)
 	}
 }
 

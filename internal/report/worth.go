@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -12,8 +13,25 @@ import (
 // Empty where no limit is declared.
 func worth(s *Scenario) []string { return texts(worthLines(s)) }
 
-// Worth says what a pass under l is worth: each declared parameter and what was measured of it.
-func Worth(l reference.Limit, m check.Measured) []string { return texts(linesOf(l, &m)) }
+// Worth says what a pass under l is worth: each declared parameter and what was measured of it, and in how many partitions the exact
+// search reached its cap.
+func Worth(l reference.Limit, j *check.Judgement) []string {
+	return texts(append(linesOf(l, &j.Measured), capped(j)...))
+}
+
+// capped is the line of the partitions in which the bounds alone were asked of all orders: none where there are none.
+func capped(j *check.Judgement) []worthLine {
+	n := 0
+	for i := range j.Partitions {
+		if j.Partitions[i].Search.Capped {
+			n++
+		}
+	}
+	if n == 0 || j.Verdict == check.Fail {
+		return nil
+	}
+	return []worthLine{{text: fmt.Sprintf("not every order was tried in %d of %d partitions", n, len(j.Partitions)), note: true}}
+}
 
 func texts(lines []worthLine) []string {
 	out := make([]string, len(lines))
@@ -30,13 +48,15 @@ type worthLine struct {
 	measured       check.Interval
 	// seen is what was measured of something that nobody declared, to be read behind text; empty for a parameter.
 	seen string
+	// note: it is about no parameter, text is all.
+	note bool
 }
 
 func worthLines(s *Scenario) []worthLine {
 	if s.Judgement == nil {
 		return linesOf(s.Limit, nil)
 	}
-	return linesOf(s.Limit, &s.Judgement.Measured)
+	return append(linesOf(s.Limit, &s.Judgement.Measured), capped(s.Judgement)...)
 }
 
 // linesOf returns the lines of a limit; all is nil where nothing was judged.

@@ -22,8 +22,20 @@ func TestWorthShowsDeclaredRanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Worth(l, m); !slices.Equal(got, want) {
+		if got := Worth(l, &check.Judgement{Measured: m}); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", spec, got, want)
 		}
+	}
+}
+
+// TestWorthSaysWhereASearchWasCapped: a pass says in how many partitions the exact search reached its cap.
+func TestWorthSaysWhereASearchWasCapped(t *testing.T) {
+	l := reference.Limit{{Algorithm: reference.SlidingWindowLog, Rate: reference.Rate{N: 2, Per: 1e9}}}
+	j := &check.Judgement{Verdict: check.Pass, Partitions: []check.PartitionVerdict{{}, {Search: check.Search{Visited: 9, Cap: 9, Capped: true}}}}
+	if got, want := Worth(l, j), "not every order was tried in 1 of 2 partitions"; got[len(got)-1] != want {
+		t.Errorf("got %q, want %q at the end", got, want)
+	}
+	if j.Partitions[1].Search.Capped = false; len(Worth(l, j)) != 2 {
+		t.Errorf("got %q of a search that was not capped", Worth(l, j))
 	}
 }

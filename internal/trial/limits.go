@@ -60,7 +60,7 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 			c.Reason, c.Text = check.SearchLimit, err.Error()
 			return c, nil
 		}
-		if worth = append(worth, strings.Join(report.Worth(part.limit, j.Measured), ", ")); part.limit.String() == s.Limit.String() {
+		if worth = append(worth, strings.Join(report.Worth(part.limit, j), ", ")); part.limit.String() == s.Limit.String() {
 			all.Measured = j.Measured
 		}
 		if all.Verdict = check.Worst(all.Verdict, j.Verdict); j.Verdict == check.Inconclusive && all.Reason == "" {
