@@ -56,15 +56,22 @@ func TestRightLimitersAreNeverAccused(t *testing.T) {
 	}
 }
 
-// cutAmid makes tl a recording that was cut out of traffic: of the requests that were surely decided, and complete, outside of what is
-// left, half are missing.
+// cutAmid makes tl a recording that was cut out of traffic, at its beginning, its end or both: of the requests that were surely decided,
+// and complete, outside of what is left, a quarter or more are missing.
 func cutAmid(r *rand.Rand, tl *timeline.Timeline) {
 	end := int64(tl.End())
 	from, until := time.Duration(1+r.Int64N(end/2+1)), time.Duration(end-r.Int64N(end/2+1))
+	switch r.IntN(4) {
+	case 0:
+		from = 0
+	case 1:
+		until = 0
+	}
 	tl.Header.CompleteFrom, tl.Header.CompleteUntil = from, until
+	missing := 1 + r.IntN(4)
 	tl.Observations = slices.DeleteFunc(tl.Observations, func(o timeline.Observation) bool {
-		before := o.Answered && max(o.FirstByte, o.Done) < from
-		return (before || o.Sent > until) && r.IntN(2) == 0
+		before := from > 0 && o.Answered && max(o.FirstByte, o.Done) < from
+		return (before || until > 0 && o.Sent > until) && r.IntN(4) < missing
 	})
 }
 
