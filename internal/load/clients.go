@@ -123,7 +123,10 @@ func (k *crowd) run(begin time.Duration) time.Duration {
 			k.start(&k.p.clients[i], begin)
 		}
 	} else {
-		k.p.add(-len(k.p.clients))
+		for range k.p.clients {
+			k.stopped()
+			k.p.done()
+		}
 	}
 	for k.p.left.Load() > 0 && k.r.sending.Err() == nil {
 		due := k.earliest()
@@ -179,6 +182,7 @@ func (k *crowd) close() {
 	k.queue, k.closed = nil, true
 	k.mu.Unlock()
 	for range n {
+		k.stopped()
 		k.p.done()
 	}
 }
@@ -197,7 +201,11 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 	if k.p.plan.Requests > 0 && k.left.Add(-1) < 0 {
 		return false
 	}
-	if k.end > 0 && k.r.clock.now() >= k.end || k.r.halted.Load() {
+	if k.r.halted.Load() {
+		k.stopped()
+		return false
+	}
+	if k.end > 0 && k.r.clock.now() >= k.end {
 		return false
 	}
 	plan := k.p.plan
@@ -211,8 +219,16 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 	return true
 }
 
+// stopped counts a client that would have gone on, where the run was halted before the phase was over.
+func (k *crowd) stopped() {
+	if k.r.halted.Load() && k.r.clock.now() < k.end {
+		k.p.cut.Add(1)
+	}
+}
+
 func (k *crowd) dropped(s *shot) {
 	k.p.clients[s.client].record.undo()
+	k.stopped()
 	k.p.done()
 }
 
@@ -234,9 +250,14 @@ func (k *crowd) ended(s *shot, conn *conn) {
 	if conn != nil {
 		k.r.release(conn)
 	}
+	if k.end > 0 && due >= k.end || due-s.obs.FirstByte > endless {
+		k.p.done()
+		return
+	}
 	k.mu.Lock()
-	if k.closed || k.end > 0 && due >= k.end || due-s.obs.FirstByte > endless {
+	if k.closed {
 		k.mu.Unlock()
+		k.stopped()
 		k.p.done()
 		return
 	}

@@ -23,7 +23,7 @@ func (r *recorder) gather() *timeline.Timeline {
 		for i := range p.clients {
 			own = p.clients[i].record.appendTo(own)
 		}
-		tl.Header.Unsent += unsent(p.plan, len(planned), len(own), r.halted.Load())
+		tl.Header.Unsent += unsent(p.plan, len(planned), len(own), int(p.cut.Load()), r.halted.Load())
 		for _, s := range p.loose {
 			if s.over {
 				own = append(own, *s.obs)
@@ -36,7 +36,7 @@ func (r *recorder) gather() *timeline.Timeline {
 		free = append(free, own...)
 	}
 	for i := len(r.phases); i < len(r.s.Phases); i++ {
-		tl.Header.Unsent += unsent(&r.s.Phases[i], 0, 0, true)
+		tl.Header.Unsent += unsent(&r.s.Phases[i], 0, 0, r.s.Phases[i].Clients, true)
 	}
 	slices.SortStableFunc(free, bySent)
 	next := firstFree(r.s)
@@ -53,14 +53,14 @@ func bySent(a, b timeline.Observation) int {
 }
 
 // unsent returns how many requests of a phase were planned and not sent. A phase whose clients send until its duration is
-// over has no plan to fall short of.
-func unsent(p *timeline.Phase, planned, own int, halted bool) int {
+// over has no plan to fall short of, but where it was cut short each client that would have gone on has one more to send.
+func unsent(p *timeline.Phase, planned, own, cut int, halted bool) int {
 	switch {
 	case p.Shape != timeline.Closed && p.Shape != timeline.HonorRetryAfter && p.Shape != timeline.Backoff:
 		return len(p.Arrivals) - planned
 	case halted && p.Duration == 0:
 		return max(0, p.Requests-own)
 	default:
-		return 0
+		return cut
 	}
 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -16,8 +17,9 @@ type phase struct {
 	obs   []timeline.Observation
 	// loose are the shots that aimed a boundary.
 	loose []*shot
-	// clients are those of a closed or honoring phase.
+	// clients are those of a closed or honoring phase, cut counts those that a ceiling kept from going on before its end.
 	clients []client
+	cut     atomic.Int64
 }
 
 // runner runs a prepared phase from begin on and returns when it was over. Nothing of it is sent before begin.

@@ -269,6 +269,36 @@ func TestCeilingsEndTheRunWithANote(t *testing.T) {
 	})
 }
 
+// TestACeilingCutsPhasesOfClientsShort: what clients have not sent of a phase with a duration is unsent, else the run looks whole.
+func TestACeilingCutsPhasesOfClientsShort(t *testing.T) {
+	denied := func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(10 * ms)
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	clients := func(name string, shape timeline.Shape) timeline.Phase {
+		return timeline.Phase{Name: name, Shape: shape, Clients: 2, Partitions: []string{"k"}, Requests: 1000, Duration: 5 * time.Second,
+			Retry: timeline.Retry{Policy: timeline.RetryFixed, Base: 100 * ms}}
+	}
+	virtual(t, denied, func(t *testing.T, o Options) {
+		for _, shape := range []timeline.Shape{timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff} {
+			for requests, duration := range map[int]time.Duration{3: 0, 0: 1500 * ms} {
+				o := o
+				o.MaxRequests, o.MaxDuration = requests, duration
+				tl := mustRecord(t, schedule(clients("a", shape), clients("b", shape)), o)
+				if c := tl.Counts(); c.Unsent != 4 || tl.Header.Interrupted {
+					t.Errorf("%s, at most %d requests, %v: got %+v, want the two clients of two phases to have one unsent each", shape, requests, duration, c)
+				}
+			}
+			o := o
+			o.MaxDuration = 5*time.Second + ms
+			if c := mustRecord(t, schedule(clients("a", shape)), o).Counts(); c.Unsent != 0 {
+				t.Errorf("%s: got %+v of a phase that was over, want none unsent", shape, c)
+			}
+		}
+	})
+}
+
 func TestProgressIsToldAndAddsUp(t *testing.T) {
 	virtual(t, ok, func(t *testing.T, o Options) {
 		var got []Progress
