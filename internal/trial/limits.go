@@ -91,6 +91,18 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 	return c, all
 }
 
+// usedBefore tells whether what an earlier run has used up may count in this one, which its recording does not show: partitions
+// have the same names in each run, the limiter is older than this one, and a limit takes more than the level of its buckets from
+// what came before, or takes them to be full.
+func usedBefore(s *scenario.Scenario, o Options) bool {
+	if s.Partition.Fresh || s.Target.URL == scenario.Builtin && (o.Redis == "" || o.Redis == EmbeddedRedis) {
+		return false
+	}
+	return slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool {
+		return p.Counted() && slices.ContainsFunc(p.Limit, func(l reference.Policy) bool { return l.Start != reference.StartUnknown || l.Ban > 0 })
+	})
+}
+
 // own notes the limit of partitions that have one of their own.
 func own(parts []check.PartitionVerdict, limit string) {
 	for i := range parts {

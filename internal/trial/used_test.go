@@ -1,0 +1,68 @@
+package trial
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/target"
+)
+
+// TestWhatAnEarlierRunUsedAccusesNobody: partitions that every run uses are not new in the second one, so that a right limiter denies
+// what it would admit otherwise. One that admits too much is still found.
+func TestWhatAnEarlierRunUsedAccusesNobody(t *testing.T) {
+	for limit, found := range map[string]int{ // in how many runs more than the limit is found
+		"fixed-window,rate=5/4s,align=unknown": 0, "fixed-window,rate=5/4s,align=first": 0, "fixed-window,rate=5/4s": 0, // one may begin in the burst
+		"sliding-window-log,rate=5/4s": 2, "sliding-window-counter,rate=5/4s": 0, "token-bucket,rate=5/4s,burst=5": 1,
+		"token-bucket,rate=5/4s,burst=5,ban=3s,start=unknown": 1,
+	} {
+		for run, got := range twoRuns(t, limit, "") {
+			if got.Verdict == check.Fail || got.Header.CompleteFrom == 0 {
+				t.Errorf("%s, run %d: got %s, complete from %s, want no accusation of a recording that is cut out of traffic: %s", limit, run+1, got.Verdict, got.Header.CompleteFrom, explain(got))
+			}
+		}
+		failed := 0
+		for _, got := range twoRuns(t, limit, "burst-off-by-one") {
+			if got.Verdict == check.Fail {
+				failed++
+			}
+		}
+		if failed != found {
+			t.Errorf("%s that admits one more: got %d runs that fail, want %d", limit, failed, found)
+		}
+	}
+}
+
+// twoRuns runs a scenario twice, a second apart, with the same partitions.
+func twoRuns(t *testing.T, limit, fault string) (out []report.Scenario) {
+	t.Helper()
+	src := "id: x\ntitle: x\nkind: required\nlimit: \"" + limit + "\"\npartition: {header: X-Api-Key, fresh: false}\n" +
+		"phases:\n  - {name: a, shape: at-once, requests: 2x}\n  - {name: b, shape: constant, rate: 3/s, duration: 9s}\n" +
+		"expect: {resolution: {burst: none, rate: none}}\ntarget: {url: \"http://127.0.0.1:1000/\"}\n"
+	s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		n := newPipeNet()
+		h, err := target.New(target.Options{Limit: s.Limit, Fault: fault, PartitionHeader: "X-Api-Key"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, stop, _ := n.Listen(http.Handler(h))
+		for range 2 {
+			out = append(out, Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: n, Pacer: load.SleepPacer()}))
+			time.Sleep(time.Second)
+		}
+		_ = stop()
+		_ = h.Close()
+		time.Sleep(time.Minute) // lets what was on its way come to its end
+	})
+	return out
+}
