@@ -115,11 +115,18 @@ func latencyKind() kind[latencySpec] {
 	return object("latency", fields, nil)
 }
 
-// resolveLatency completes the bounds of service times.
+// resolveLatency completes the bounds of service times. They are those of the answers of all phases, so a multiple is one of the
+// slowest limit that counts any of them.
 func (e *Expect) resolveLatency(d *decoder, s *Scenario) {
+	slowest := boundsOf(s.Limit)
+	for i := range s.Phases {
+		if p := &s.Phases[i]; p.Counted() {
+			slowest.recovery = max(slowest.recovery, boundsOf(p.Limit).recovery)
+		}
+	}
 	e.Latency = nil
 	for i, b := range e.latency.bounds {
-		b.Max = e.latency.spans[i].resolve(d, e.latency.at[i], boundsOf(s.Limit))
+		b.Max = e.latency.spans[i].resolve(d, e.latency.at[i], slowest)
 		e.Latency = append(e.Latency, b)
 	}
 }

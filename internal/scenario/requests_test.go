@@ -204,3 +204,26 @@ func TestAnswersToHEADHaveNoBody(t *testing.T) {
 		}
 	}
 }
+
+// TestLatencyIsBoundByTheSlowestLimit: a queue delays what it admits by as long as it takes to empty, also that of one phase.
+func TestLatencyIsBoundByTheSlowestLimit(t *testing.T) {
+	const head = "id: x\ntitle: x\nkind: required\nlimit: \"leaky-bucket-queue,rate=10/s,queue=9\"\nexpect: {latency: {allowed_max: 2x}}\nphases:\n" +
+		"  - {name: a, shape: at-once, requests: 2x}\n"
+	for _, x := range []struct {
+		phase string
+		want  time.Duration
+	}{
+		{"", 2 * time.Second},
+		{"  - {name: b, shape: at-once, requests: 2x, partition: b, limit: \"leaky-bucket-queue,rate=1/s,queue=9\"}\n", 20 * time.Second},
+		{"  - {name: b, shape: at-once, requests: 2x, partition: b, limit: \"leaky-bucket-queue,rate=100/s,queue=9\"}\n", 2 * time.Second},
+		{"  - {name: b, shape: at-once, requests: 2x, partition: b, limit: none}\n", 2 * time.Second},
+	} {
+		s, err := Parse([]byte(head+x.phase), "x.yaml", ParseOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Expect.Latency[0].Max; got != x.want {
+			t.Errorf("with phase %q: got %s, want %s", x.phase, got, x.want)
+		}
+	}
+}
