@@ -37,7 +37,7 @@ func (r *recording) latency(b LatencyBound) check.Claim {
 	}
 	if over := r.slowerThan(b.Max, obs); over <= len(obs)-rank {
 		return check.Claim{ID: id, Reason: check.ScheduleMissed,
-			Text: fmt.Sprintf("%s; but of those over it only %d are so without the time in which requests were sent late, so the time may be ours", text, over)}
+			Text: fmt.Sprintf("%s; but of those over it only %d are so without the time in which requests were sent late or the recorder stood still, so the time may be ours", text, over)}
 	}
 	if b.Quantile < 1 && rank == len(obs) {
 		return tooFew(id, fmt.Sprintf("%s; but so few answers have no %s below their largest", text, name))

@@ -102,6 +102,11 @@ func TestLatencyWithoutStalls(t *testing.T) {
 		{"late in all of it", slow(every(30, 80)...), "schedule-missed", "only 0 are so without the time in which requests were sent late"},
 		{"late in a third of it", slow(every(60, 64)...), "fail", ""},
 	})
+	still := slow()
+	still.Header.Stalls = []timeline.Stall{{From: 39 * ms, To: 42 * ms}, {From: 58 * ms, To: 62 * ms}}
+	run(t, bound(0.9, 10*ms), []row{{"away for a part of it", still, "fail", ""}})
+	still.Header.Stalls[1] = timeline.Stall{From: 43 * ms, To: 71 * ms}
+	run(t, bound(0.9, 10*ms), []row{{"away in all of it", still, "schedule-missed", "or the recorder stood still"}})
 }
 
 func TestLatencyNamesTheSlowest(t *testing.T) {

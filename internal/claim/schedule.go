@@ -32,12 +32,15 @@ func (r *recording) lateP99() (time.Duration, *timeline.Observation) {
 	return lateness(at), at
 }
 
-// stall is a time in which a request was due and not yet sent.
+// stall is a time in which a request was due and not yet sent, or in which the recorder did not run.
 type stall struct{ from, to time.Duration }
 
-// stalls returns the times in which the recorder was late, ascending and apart from each other.
+// stalls returns the times in which the recorder was late or away, ascending and apart from each other.
 func (r *recording) stalls() []stall {
 	var all []stall
+	for _, s := range r.tl.Header.Stalls {
+		all = append(all, stall{s.From, s.To})
+	}
 	for i := range r.tl.Observations {
 		if o := &r.tl.Observations[i]; lateness(o) > 0 {
 			all = append(all, stall{o.At, o.Sent})

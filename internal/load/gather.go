@@ -10,7 +10,7 @@ import (
 // gather makes the timeline of all observations, after every goroutine has ended.
 func (r *recorder) gather() *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
-		Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick, Notes: r.notes, Spreads: r.spreads,
+		Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick, Notes: r.notes, Spreads: r.spreads, Stalls: r.stalls,
 	}}
 	var free []timeline.Observation
 	for _, p := range r.phases {

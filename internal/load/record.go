@@ -46,6 +46,7 @@ type recorder struct {
 	latest                    atomic.Int64
 	name                      atomic.Pointer[string]
 	spreads                   []timeline.Spread
+	stalls                    []timeline.Stall
 	wg                        sync.WaitGroup
 }
 
@@ -98,6 +99,7 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watchers sync.WaitGroup
 	watchers.Go(func() { r.watch(watching) })
+	watchers.Go(func() { r.feel(func() bool { return rest(watching, looks, nil) }) })
 	if r.o.Progress != nil {
 		watchers.Go(func() { r.tell(watching) })
 	}

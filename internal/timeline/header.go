@@ -28,6 +28,7 @@ type headerJSON struct {
 	Until       int64        `json:"complete_until_ns,omitempty"`
 	Unsent      int          `json:"unsent,omitempty"`
 	Spreads     []spreadJSON `json:"spreads,omitempty"`
+	Stalls      []stallJSON  `json:"stalls,omitempty"`
 	Notes       []string     `json:"notes,omitempty"`
 	Interrupted bool         `json:"interrupted,omitempty"`
 	Audit       auditJSON    `json:"audit,omitzero"`
@@ -37,6 +38,11 @@ type spreadJSON struct {
 	Phase    string `json:"phase"`
 	Requests int    `json:"requests"`
 	Width    int64  `json:"width_ns"`
+}
+
+type stallJSON struct {
+	From int64 `json:"from_ns"`
+	To   int64 `json:"to_ns"`
 }
 
 type auditJSON struct {
@@ -61,6 +67,9 @@ func headerLine(h Header) ([]byte, error) {
 	}
 	for _, s := range h.Spreads {
 		j.Spreads = append(j.Spreads, spreadJSON{s.Phase, s.Requests, int64(s.Width)})
+	}
+	for _, s := range h.Stalls {
+		j.Stalls = append(j.Stalls, stallJSON{int64(s.From), int64(s.To)})
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -113,6 +122,9 @@ func (j *headerJSON) header() Header {
 	h.Notes = append(h.Notes, j.Notes...) // nil if empty
 	for _, s := range j.Spreads {
 		h.Spreads = append(h.Spreads, Spread{s.Phase, s.Requests, time.Duration(s.Width)})
+	}
+	for _, s := range j.Stalls {
+		h.Stalls = append(h.Stalls, Stall{time.Duration(s.From), time.Duration(s.To)})
 	}
 	return h
 }
@@ -198,6 +210,8 @@ func (r *Reader) headerMember(m member, j *headerJSON) {
 		to, belongs = &j.Unsent, "a whole number belongs here"
 	case "spreads":
 		to, belongs = &j.Spreads, "a list of objects with phase, requests and width_ns belongs here"
+	case "stalls":
+		to, belongs = &j.Stalls, "a list of objects with from_ns and to_ns belongs here"
 	case "notes":
 		to, belongs = &j.Notes, "a list of strings belongs here"
 	case "interrupted":

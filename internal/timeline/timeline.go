@@ -109,6 +109,8 @@ type Header struct {
 	Unsent int
 	// Spreads are the measured spreads of the phases that were meant to arrive together; may be empty.
 	Spreads []Spread
+	// Stalls are the times in which the recorder itself did not run, ascending and apart from each other; may be empty.
+	Stalls []Stall
 	// Notes are what the recorder has to say of itself (interrupted, ceilings reached); may be empty.
 	Notes []string
 	// Interrupted tells that the recording was stopped before its plan was done.
@@ -147,6 +149,9 @@ type Spread struct {
 	Requests int
 	Width    time.Duration
 }
+
+// Stall is a time of the recording, closed, in which the recorder could neither send nor read.
+type Stall struct{ From, To time.Duration }
 
 // Timeline is one recording.
 type Timeline struct {
