@@ -69,7 +69,7 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 		if all.Hint == "" {
 			all.Hint = j.Hint
 		}
-		if len(parts) > 1 {
+		if len(parts) > 1 || part.tl != tl {
 			own(j.Partitions, part.limit.String())
 		}
 		all.Partitions = append(all.Partitions, j.Partitions...)
@@ -103,7 +103,7 @@ func usedBefore(s *scenario.Scenario, o Options) bool {
 	})
 }
 
-// own notes the limit of partitions that have one of their own.
+// own notes the limit of partitions, where others of the recording have another one or none.
 func own(parts []check.PartitionVerdict, limit string) {
 	for i := range parts {
 		for k := range parts[i].Findings {

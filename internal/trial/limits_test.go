@@ -27,3 +27,23 @@ func TestAPhaseMayHaveTheNameOfAnAim(t *testing.T) {
 		t.Errorf("two phases with one name: got %v", err)
 	}
 }
+
+// TestReplaysLeaveOutWhatNoLimitCounts: a finding names the limit of its partition where others of the recording have none, so that
+// the command that replays it accuses only that partition.
+func TestReplaysLeaveOutWhatNoLimitCounts(t *testing.T) {
+	s := parsed(t, `target: {fault: burst-off-by-one}
+phases:
+  - {name: limited, shape: at-once, requests: 3x, partition: l}
+  - {name: free, shape: at-once, requests: 3x, path: /f, limit: none, partition: f}
+expect: {resolution: {burst: none, rate: none}}
+`)
+	out := virtually(t, s)
+	if len(out.Claims) == 0 || len(out.Claims[0].Findings) == 0 {
+		t.Fatalf("got %s, want findings: %s", out.Verdict, explain(out))
+	}
+	for _, f := range out.Claims[0].Findings {
+		if f.Limit != s.Limit.String() || f.Partition != "m-l-1" {
+			t.Errorf("got limit %q of partition %s, want %s of m-l-1", f.Limit, f.Partition, s.Limit)
+		}
+	}
+}
