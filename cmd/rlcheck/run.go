@@ -144,7 +144,7 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 	}
 	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
 	_, width := terminal(e.say.out)
-	o := report.Options{Color: e.wantsColor(), Verbose: e.verbose, Width: width, Strict: f.strict}
+	o := report.Options{Color: e.wantsColor(), Verbose: e.verbose, Width: width, Strict: f.strict, InconclusiveIsError: f.failOn == "inconclusive"}
 	whole = e.emit(dir.reports(), r, o) && whole
 	whole = e.emit(outs, r, o) && whole
 	if left := len(chosen) - len(r.Scenarios); left > 0 {

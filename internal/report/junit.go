@@ -60,7 +60,7 @@ const wholeScenario = "verdict"
 
 // writeJUnit writes a test suite a scenario and a test case a claim. A failed claim is a failure if its scenario counts,
 // else skipped; an inconclusive one is skipped, or an error where the target could not be reached or set up (or the
-// options ask for it). A verdict that none of the claims explains gets a case of its own, named "verdict".
+// options ask for it) and the scenario is more than informative. A verdict that none of the claims explains gets a case of its own, named "verdict".
 func writeJUnit(w io.Writer, r *Run, o Options) error {
 	clean := plainRun(r)
 	all := junitSuites{Name: "rlcheck", Time: junitTime(r.Duration)}
@@ -126,7 +126,7 @@ func junitClaim(s *Scenario, c *check.Claim, fails []evidence, o Options) junitC
 	case c.Verdict == check.Inconclusive:
 		t := trouble{string(c.Reason), c.Text, mends[c.Reason]}
 		m := junitMessage{Message: "INCONCLUSIVE " + t.line(), Text: t.mend}
-		if o.InconclusiveIsError || c.Reason == check.SetupFailed || c.Reason == check.Unreachable {
+		if s.Kind != Informative && (o.InconclusiveIsError || c.Reason == check.SetupFailed || c.Reason == check.Unreachable) {
 			m.Type = string(c.Reason)
 			out.Error = &m
 		} else {

@@ -31,6 +31,22 @@ type parsedSuites struct {
 	} `xml:"testsuite"`
 }
 
+// TestJUnitCountsWhatTheRunCounts: what is open in an informative scenario makes no run fail, so that it is no error.
+func TestJUnitCountsWhatTheRunCounts(t *testing.T) {
+	for kind, want := range map[string]int{Required: 1, Recommended: 1, Informative: 0} {
+		for _, reason := range []check.Reason{check.TooFew, check.Unreachable} {
+			r := runOf(Scenario{ID: "x", Kind: kind, Verdict: check.Inconclusive, Reason: reason, Detail: "nothing came"})
+			var got parsedSuites
+			if err := xml.Unmarshal(render(t, "junit", r, Options{InconclusiveIsError: true}), &got); err != nil {
+				t.Fatal(err)
+			}
+			if got.Errors != want || got.Tests != 1 {
+				t.Errorf("%s, %s: got %d errors of %d tests, want %d of 1", kind, reason, got.Errors, got.Tests, want)
+			}
+		}
+	}
+}
+
 func TestJUnitReadsBack(t *testing.T) {
 	runs := fixtures(t)
 	for _, x := range []struct {
