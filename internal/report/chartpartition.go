@@ -35,6 +35,45 @@ func chosenPartitions(all []timeline.Part, found []check.Finding) []timeline.Par
 	return out[:min(len(out), mostPartitions)]
 }
 
+// chartLimit returns the limit that counts all requests of a partition, its ranges at the ends that admit the most; empty where it
+// has none, or several, or one that the charts cannot draw: they know nothing of completions, nor of what is forgotten.
+func chartLimit(s *Scenario, part timeline.Part) reference.Limit {
+	var out reference.Limit
+	seen := map[string]bool{}
+	for i := range part.Observations {
+		phase := part.Observations[i].Phase
+		if seen[phase] {
+			continue
+		}
+		l, own := s.Limits[phase]
+		if !own {
+			l = s.Limit
+		}
+		if len(l) == 0 || len(seen) > 0 && l.String() != out.String() {
+			return nil
+		}
+		seen[phase], out = true, l
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	if out.Completes() || slices.ContainsFunc(out, func(p reference.Policy) bool { return p.TTL > 0 }) {
+		return nil
+	}
+	out = slices.Clone(out)
+	for i := range out {
+		_, out[i] = out[i].Ends()
+	}
+	return out
+}
+
+// under returns s as a scenario of which l is the limit.
+func under(s *Scenario, l reference.Limit) *Scenario {
+	out := *s
+	out.Limit = l
+	return &out
+}
+
 // partitionChart shows one partition against its limit: the units admitted so far below the most that is possible from a
 // full start, and below it how much of the limit was certainly in use. The second shows a violation that the first is too
 // coarse for: wherever it is above the line, too many were admitted.

@@ -17,6 +17,8 @@ import (
 // is possible.
 func windowPhase(p reference.Policy, h timeline.Header) (lo, hi time.Duration, known bool) {
 	switch {
+	case p.PerTo > 0:
+		return 0, 0, false
 	case p.Align == reference.AlignPhase:
 		lo, hi = p.PhaseFrom, p.PhaseTo
 	case p.Align == reference.AlignClock && !h.Started.IsZero():
@@ -88,7 +90,7 @@ func admissions(obs []timeline.Observation, h timeline.Header, tick time.Duratio
 	for i := range obs {
 		o := &obs[i]
 		if o.Outcome == timeline.Allowed && o.Answered {
-			out = append(out, admission{o.Sent - h.ClockError - tick, o.FirstByte + h.ClockError, float64(max(o.Cost, 1))})
+			out = append(out, admission{o.Sent - h.ClockError - h.Drift(o.Sent) - tick, o.FirstByte + h.ClockError + h.Drift(o.FirstByte), float64(max(o.Cost, 1))})
 		}
 	}
 	slices.SortFunc(out, func(a, b admission) int { return int(a.e - b.e) })

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 //go:embed page.html
@@ -147,14 +148,14 @@ func (c *card) pictures(raw *Scenario) {
 		c.Time = append(c.Time, chart)
 	}
 	found := conformanceFindings(raw)
-	if len(raw.Limit) > 0 && !raw.Limit.Completes() { // the charts know nothing of completions
-		chosen := chosenPartitions(all, found)
+	if drawn := slices.DeleteFunc(slices.Clone(all), func(p timeline.Part) bool { return len(chartLimit(raw, p)) == 0 }); len(drawn) > 0 {
+		chosen := chosenPartitions(drawn, found)
 		width := chartWidth
 		if len(chosen) > 1 {
 			width = (chartWidth - 16) / 2
 		}
 		for i, p := range chosen {
-			c.Parts = append(c.Parts, partitionChart(fmt.Sprintf("%s-p%d", c.Anchor, i), raw, axis, p, width))
+			c.Parts = append(c.Parts, partitionChart(fmt.Sprintf("%s-p%d", c.Anchor, i), under(raw, chartLimit(raw, p)), axis, p, width))
 		}
 		if len(all) > len(chosen) {
 			c.PartNote = fmt.Sprintf("%d of %s partitions, those with a finding first", len(chosen), thousands(len(all)))

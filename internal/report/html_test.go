@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -165,6 +166,48 @@ func TestOverAdmissionIsDrawn(t *testing.T) {
 	u := tightest(&s, admissions(part.Observations, s.Header, 0))
 	if got := peak(u.points); got <= u.most || u.most != 20 {
 		t.Errorf("in use: got at most %v of %v, want over 20: the page would not show the failure", got, u.most)
+	}
+}
+
+// TestChartsAccuseNoRightLimiter: a partition is drawn against the limit that counts it, its ranges at their loose ends, or not at all.
+func TestChartsAccuseNoRightLimiter(t *testing.T) {
+	tl := record(1, 40, 100) // a burst of 40 at 10/s
+	right, none := mustLimit(t, "token-bucket,rate=10/s,burst=40"), reference.Limit(nil)
+	for name, x := range map[string]struct {
+		limit string
+		own   map[string]reference.Limit
+		drawn bool
+	}{
+		"its own":              {"token-bucket,rate=10/s,burst=20", map[string]reference.Limit{"burst": right, "overload": right}, true},
+		"a range":              {"token-bucket,rate=9..10/s,burst=20..40", nil, true},
+		"free":                 {"token-bucket,rate=10/s,burst=20", map[string]reference.Limit{"burst": none, "overload": none}, false},
+		"partly free":          {"token-bucket,rate=10/s,burst=20", map[string]reference.Limit{"burst": none}, false},
+		"forgotten":            {"token-bucket,rate=10/s,burst=40,ttl=1s", nil, false},
+		"that of the scenario": {"token-bucket,rate=10/s,burst=40", nil, true},
+	} {
+		s := scenarioOf(t, "x", "A title", x.limit, tl)
+		s.Limits = x.own
+		back, err := ReadJSON(bytes.NewReader(render(t, "json", runOf(s), Options{})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		back.Scenarios[0].Timeline = tl
+		for _, r := range []*Run{runOf(s), back} {
+			one := &r.Scenarios[0]
+			part := tl.ByPartition()[0]
+			limit := chartLimit(one, part)
+			page := string(render(t, "html", r, Options{}))
+			if drawn := strings.Contains(page, "against its limit</title>"); drawn != x.drawn || drawn != (len(limit) > 0) {
+				t.Errorf("%s: drawn: %v, want %v", name, drawn, x.drawn)
+			}
+			if len(limit) == 0 {
+				continue
+			}
+			u := tightest(under(one, limit), admissions(part.Observations, one.Header, 0))
+			if got := peak(u.points); got > u.most {
+				t.Errorf("%s: got %v in use of %v: the page accuses a limiter that is right", name, got, u.most)
+			}
+		}
 	}
 }
 

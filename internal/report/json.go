@@ -45,26 +45,27 @@ type jsonCounts struct {
 }
 
 type jsonScenario struct {
-	ID         string         `json:"id"`
-	Title      string         `json:"title"`
-	Kind       string         `json:"kind"`
-	Source     string         `json:"source"`
-	File       string         `json:"file"`
-	Target     string         `json:"target"`
-	Origin     string         `json:"origin,omitempty"`
-	Store      string         `json:"store,omitempty"`
-	Fault      string         `json:"fault,omitempty"`
-	Limit      string         `json:"limit"`
-	Verdict    string         `json:"verdict"`
-	Reason     string         `json:"reason"`
-	Detail     string         `json:"detail"`
-	DurationNS int64          `json:"duration_ns"`
-	Timeline   string         `json:"timeline"`
-	Counts     jsonCounts     `json:"counts"`
-	Claims     []jsonClaim    `json:"claims"`
-	Judgement  *jsonJudgement `json:"judgement"`
-	Latency    jsonLatency    `json:"latency"`
-	Recording  jsonRecording  `json:"recording"`
+	ID         string            `json:"id"`
+	Title      string            `json:"title"`
+	Kind       string            `json:"kind"`
+	Source     string            `json:"source"`
+	File       string            `json:"file"`
+	Target     string            `json:"target"`
+	Origin     string            `json:"origin,omitempty"`
+	Store      string            `json:"store,omitempty"`
+	Fault      string            `json:"fault,omitempty"`
+	Limit      string            `json:"limit"`
+	Limits     map[string]string `json:"limits,omitempty"`
+	Verdict    string            `json:"verdict"`
+	Reason     string            `json:"reason"`
+	Detail     string            `json:"detail"`
+	DurationNS int64             `json:"duration_ns"`
+	Timeline   string            `json:"timeline"`
+	Counts     jsonCounts        `json:"counts"`
+	Claims     []jsonClaim       `json:"claims"`
+	Judgement  *jsonJudgement    `json:"judgement"`
+	Latency    jsonLatency       `json:"latency"`
+	Recording  jsonRecording     `json:"recording"`
 }
 
 type jsonClaim struct {
@@ -155,6 +156,14 @@ func toScenario(s *Scenario) jsonScenario {
 	}
 	if len(s.Limit) > 0 {
 		out.Limit = s.Limit.String()
+	}
+	for phase, l := range s.Limits {
+		if out.Limits == nil {
+			out.Limits = map[string]string{}
+		}
+		if out.Limits[phase] = ""; len(l) > 0 {
+			out.Limits[phase] = l.String()
+		}
 	}
 	for i := range s.Claims {
 		c := &s.Claims[i]

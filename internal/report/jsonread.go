@@ -109,6 +109,12 @@ func (p *reading) scenario(where string, in *jsonScenario) Scenario {
 		Latency: fromLatency(in.Latency), Header: p.header(where+".recording", &in.Recording),
 		Claims: make([]check.Claim, len(in.Claims)),
 	}
+	for phase, spec := range in.Limits {
+		if out.Limits == nil {
+			out.Limits = map[string]reference.Limit{}
+		}
+		out.Limits[phase] = p.limit(where+".limits."+phase, spec)
+	}
 	for i, c := range in.Claims {
 		out.Claims[i] = check.Claim{ID: c.ID, Verdict: p.verdict(fmt.Sprintf("%s.claims[%d]", where, i), c.Verdict),
 			Reason: check.Reason(c.Reason), Text: c.Text, Findings: fromFindings(c.Findings, "")}

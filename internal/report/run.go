@@ -56,7 +56,9 @@ type Scenario struct {
 	// Store and Fault describe the embedded target; empty for any other.
 	Store, Fault string
 	// Limit is the declared limit; empty where none is declared.
-	Limit   reference.Limit
+	Limit reference.Limit
+	// Limits are those of the phases that have one of their own, by the names of their requests; empty for a phase that none counts.
+	Limits  map[string]reference.Limit
 	Verdict check.Verdict
 	// Reason and Detail say why Verdict is Inconclusive.
 	Reason check.Reason

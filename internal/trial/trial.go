@@ -111,7 +111,7 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 // describe fills in what is known of a scenario before it runs.
 func describe(s *scenario.Scenario, o Options) report.Scenario {
 	out := report.Scenario{ID: s.ID, Title: s.Title, Kind: string(s.Kind), Source: s.Source, File: s.File,
-		Target: s.Target.URL, Origin: s.Target.Origin, Limit: s.Limit}
+		Target: s.Target.URL, Origin: s.Target.Origin, Limit: s.Limit, Limits: s.Expect.Limits}
 	if s.Target.URL == scenario.Builtin {
 		out.Store, out.Fault = storeName(o.Redis), s.Target.Fault
 	}
