@@ -313,3 +313,39 @@ func TestFaultErrors(t *testing.T) {
 		t.Error("no limit: got no error")
 	}
 }
+
+// TestFaultsThatALimitDeclaresDoNotFitIt: a target that does what its limit says, or all that it allows, has no fault.
+func TestFaultsThatALimitDeclaresDoNotFitIt(t *testing.T) {
+	for _, x := range []struct {
+		fault, limit string
+		fits         bool
+	}{
+		{"coarse-clock", "fixed-window,rate=5/2s", false},
+		{"coarse-clock", "fixed-window,rate=5/1m,align=unknown", false},
+		{"coarse-clock", "fixed-window,rate=5/1500ms", true},
+		{"coarse-clock", "fixed-window,rate=5/2s,align=first", true},
+		{"coarse-clock", "fixed-window,rate=5/2s,slots=4", true},
+		{"coarse-clock", "fixed-window,rate=5/2s + token-bucket,rate=5/s,burst=5", true},
+		{"coarse-clock", "token-bucket,rate=10/s,burst=5", true},
+		{"starts-empty", "token-bucket,rate=10/s,burst=5,start=empty", false},
+		{"starts-empty", "token-bucket,rate=10/s,burst=5,start=unknown", false},
+		{"starts-empty", "token-bucket,rate=10/s,burst=5,start=2", true},
+		{"starts-empty", "sliding-window-log,rate=5/2s", true},
+		{"ban-after-denial", "fixed-window,rate=5/2s,ban=2s", false},
+		{"ban-after-denial", "fixed-window,rate=5/2s,ban=1s..3s", false},
+		{"ban-after-denial", "fixed-window,rate=5/2s,ban=1s", true},
+		{"ban-after-denial", "fixed-window,rate=5/2s", true},
+	} {
+		l, err := reference.Parse(x.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := findFault(x.fault, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := f.Fits(l); (why == "") != x.fits {
+			t.Errorf("%s under %s: got %q, want it to fit: %v", x.fault, x.limit, why, x.fits)
+		}
+	}
+}

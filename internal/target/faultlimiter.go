@@ -52,6 +52,7 @@ var limiterFaults = []Fault{
 		Name: "coarse-clock", Class: "B5",
 		Sentence: "counts time in whole seconds",
 		Citation: "https://github.com/spring-cloud/spring-cloud-gateway/issues/1117",
+		fits:     seesParts,
 		limiter: func(l reference.Limiter, _ reference.Limit) reference.Limiter {
 			return coarse{inner: l, step: time.Second}
 		},
@@ -66,6 +67,7 @@ var limiterFaults = []Fault{
 		Name: "ban-after-denial", Class: "B10",
 		Sentence: "denies a partition for a whole window after a denial",
 		Citation: "https://github.com/nestjs/throttler/issues/2208",
+		fits:     otherBan,
 		policy: func(p reference.Policy) reference.Policy {
 			p.Ban = windowOf(p)
 			return p
@@ -147,6 +149,26 @@ func countsDenials(l reference.Limit) string {
 		}
 	}
 	return ""
+}
+
+// seesParts wants a policy that parts of a second matter to: windows that begin and end with whole ones are the same without.
+func seesParts(l reference.Limit) string {
+	for _, p := range l {
+		if p.Algorithm != reference.FixedWindow || p.Align == reference.AlignFirst || p.Slot()%time.Second != 0 || p.PhaseFrom%time.Second != 0 {
+			return ""
+		}
+	}
+	return "fixed windows of whole seconds by the clock do not see parts of a second (declare another limit)"
+}
+
+// otherBan wants a policy that does not declare the ban that the fault has.
+func otherBan(l reference.Limit) string {
+	for _, p := range l {
+		if ban := windowOf(p); ban < p.Ban || ban > p.LongestBan() {
+			return ""
+		}
+	}
+	return "a ban of a window is what the limit declares (declare it without ban)"
 }
 
 // notRefreshed wants policies that do not declare that requests start a window anew.

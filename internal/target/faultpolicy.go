@@ -92,7 +92,7 @@ var policyFaults = []Fault{
 		Name: "starts-empty", Class: "A22",
 		Sentence: "gives a partition never seen before nothing to start with",
 		Citation: "https://github.com/bbeck/token-bucket/issues/6",
-		fits:     onePolicy,
+		fits:     func(l reference.Limit) string { return firstOf(onePolicy(l), startsWithSome(l)) },
 		limiter: func(l reference.Limiter, limit reference.Limit) reference.Limiter {
 			return drained{inner: l, units: limit[0].Full()}
 		},
@@ -168,6 +168,16 @@ func longWindow(l reference.Limit) string {
 		}
 	}
 	return "it needs a rate per more than 24.8 days"
+}
+
+// startsWithSome wants policies that promise a new partition something.
+func startsWithSome(l reference.Limit) string {
+	for _, p := range l {
+		if least, _ := p.StartLevels(); least == 0 {
+			return "a partition that has nothing to start with is what the limit allows (declare it with start=full)"
+		}
+	}
+	return ""
 }
 
 // severalPolicies wants several policies that count what all of them admit.
