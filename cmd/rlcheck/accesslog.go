@@ -123,7 +123,7 @@ func readLog(in io.Reader, name string, o accesslog.Options) (*accesslog.Log, er
 func (f *checkFlags) outcome(byItself func(int) timeline.Outcome) (func(int) timeline.Outcome, error) {
 	allowed, err := accesslog.ParseStatuses(f.log.allowed)
 	if err != nil {
-		return nil, err
+		return nil, usagef("--allowed: %w", err)
 	}
 	return func(status int) timeline.Outcome {
 		o := byItself(status)

@@ -39,7 +39,12 @@ other, judges each recording against the declared limit and writes reports.`,
 		Example: `  rlcheck run builtin:
   rlcheck run scenarios/burst.yaml -t http://127.0.0.1:8080/ --limit leaky-bucket,rate=10/s,burst=21`,
 		Args: needs(1, -1, "a scenario file, a folder or builtin:NAME (rlcheck list shows the bundled ones)"),
-		RunE: func(_ *cobra.Command, args []string) error { return e.run(args, f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := notEmpty(cmd, "target", "limit", "partition", "redis"); err != nil {
+				return err
+			}
+			return e.run(args, f)
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.target, "target", "t", "", "URL of the target, or builtin")

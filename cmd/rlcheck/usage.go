@@ -113,13 +113,25 @@ func flagError(cmd *cobra.Command, err error) error {
 func badValue(where string, err *pflag.InvalidValueError) error {
 	what := map[string]string{
 		"bool": "true or false", "int": "a whole number", "uint64": "a whole number from 0", "float64": "a number",
-		"duration": "a duration such as 10ms", "intSlice": "whole numbers with commas between them",
-		"stringToString": "pairs NAME=VALUE with commas between them", "stringSlice": "words with commas between them",
+		"duration": "a duration such as 10ms", "intSlice": "a list of whole numbers with commas between them",
+		"stringToString": "a list of pairs NAME=VALUE with commas between them", "stringSlice": "a list of words with commas between them",
 	}[err.GetFlag().Value.Type()]
 	if what == "" {
 		return usagef("%s %q: %w", where, err.GetValue(), err.Unwrap())
 	}
 	return usagef("%s %q: %s belongs here", where, err.GetValue(), what)
+}
+
+// notEmpty refuses flags that were given without a text, as -t "$URL" gives one where URL is not set: what the scenario says
+// would be judged in its place, and the embedded target would pass for another one.
+func notEmpty(cmd *cobra.Command, flags ...string) error {
+	var errs []error
+	for _, name := range flags {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			errs = append(errs, usagef("--%s \"\": an empty value is none (write one, or leave --%s out for what the scenario says)", name, name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // variable is the environment variable of a flag: --max-rate is RLCHECK_MAX_RATE.
