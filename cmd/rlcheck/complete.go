@@ -59,7 +59,7 @@ func settleCompletion(root *cobra.Command) {
 		completeFlag(c, "fail-on", []string{"fail", "inconclusive"})
 		completeFlag(c, "conformance", []string{"exact", "upper-bound", "lower-bound"})
 		completeFlag(c, "redis", []string{"embedded", "redis://"})
-		completeFlag(c, "format", []string{"ndjson", "csv"})
+		completeFlag(c, "format", []string{"ndjson", "csv", "nginx", "nginx-json", "haproxy", "envoy", "envoy-json", "caddy", "alb"})
 	}
 }
 

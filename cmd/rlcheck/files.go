@@ -31,6 +31,13 @@ func (e *env) lint(args []string) error {
 	}
 	for _, src := range sources {
 		_, warnings, err := scenario.Lint(src.text, src.name, opts)
+		var every scenario.Errors
+		if errors.As(err, &every) { // as one error it tells the first of them
+			for _, p := range every {
+				bad = errors.Join(bad, p)
+			}
+			continue
+		}
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
