@@ -35,15 +35,21 @@ func (f *facts) add(o *timeline.Observation) {
 		f.known++
 	case o.Answered:
 		f.unclassified++
-	case o.Error != "":
+	case o.Error != "" && (o.Error != stopped || f.why == ""):
 		f.why = o.Error
 	}
 }
+
+// stopped is the word of a request that still waited for its answer when the recording was stopped.
+const stopped = "interrupted"
 
 // nothingKnown says why none of the observations has an outcome.
 func (f *facts) nothingKnown() (Reason, string) {
 	if f.answered {
 		return UnclassifiedStatus, fmt.Sprintf("no rule classifies status %d (name it under denied: or allowed:, to check with --denied or --allowed)", f.status)
+	}
+	if f.why == stopped {
+		return Interrupted, fmt.Sprintf("the recording was stopped while %s waited for an answer, and none had come", plural(int64(f.sent), "request", "requests"))
 	}
 	why := f.why
 	if why == "" {

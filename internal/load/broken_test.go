@@ -155,6 +155,19 @@ func TestUnreachableTargets(t *testing.T) {
 	}
 }
 
+// TestAStopTellsNothingOfTheTarget: whoever stops a run while the target thinks has not learned that nothing is there.
+func TestAStopTellsNothingOfTheTarget(t *testing.T) {
+	waiting, refused := timeline.Observation{Error: wordInterrupted}, timeline.Observation{Error: wordRefused}
+	tl := &timeline.Timeline{Observations: []timeline.Observation{waiting, waiting}}
+	if why, gone := Unreachable(tl); gone || why != "" {
+		t.Errorf("stopped: got %q, %v", why, gone)
+	}
+	tl.Observations = append(tl.Observations, refused)
+	if why, gone := Unreachable(tl); !gone || !strings.HasPrefix(why, "no request was answered: 1 of 3 refused: ") {
+		t.Errorf("refused, then stopped: got %q, %v", why, gone)
+	}
+}
+
 // A kept-alive connection that its target closed while it was idle is not chosen: the next request is answered. In virtual
 // time, since on a busy machine any gap between two requests may be too short for the end of a connection to be seen.
 func TestAClosedIdleConnectionIsNotChosen(t *testing.T) {

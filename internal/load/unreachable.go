@@ -7,7 +7,7 @@ import (
 )
 
 // Unreachable tells whether no request of tl was answered although some were sent, and why: the commonest error. Of
-// equally common ones the first counts.
+// equally common ones the first counts. Requests that waited for an answer when the recording was stopped tell nothing of it.
 func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 	counts := map[string]int{}
 	for i := range tl.Observations {
@@ -15,12 +15,15 @@ func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 		if o.Answered {
 			return "", false
 		}
+		if o.Error == wordInterrupted {
+			continue
+		}
 		counts[o.Error]++
 		if counts[o.Error] > counts[why] || why == "" {
 			why = o.Error
 		}
 	}
-	if len(tl.Observations) == 0 {
+	if len(counts) == 0 {
 		return "", false
 	}
 	text := fmt.Sprintf("no request was answered: %d of %d %s", counts[why], len(tl.Observations), why)
@@ -37,7 +40,7 @@ var meanings = map[string]string{
 	wordTimeout:   "nothing came in time",
 	wordMalformed: "what came is no HTTP",
 	wordTooLarge:  "the header of the answer has no end",
-	wordTLS:       "no TLS connection could be agreed on (https for http, or a certificate that is not trusted)",
+	wordTLS:       "no TLS connection could be agreed on (https for http, or a certificate that is not trusted: on Linux SSL_CERT_FILE names those that are)",
 	wordEOF:       "connections ended before an answer came",
 	wordClosed:    "connections were closed before an answer came",
 	wordDNS:       "the name of the host has no address",

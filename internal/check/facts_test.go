@@ -1,0 +1,26 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestAStopIsNoReasonToCallATargetDown: requests that still waited when the recording was stopped tell nothing of the target.
+func TestAStopIsNoReasonToCallATargetDown(t *testing.T) {
+	waiting, refused := timeline.Observation{Error: "interrupted"}, timeline.Observation{Error: "refused"}
+	for _, x := range []struct {
+		obs  []timeline.Observation
+		want Reason
+		text string
+	}{
+		{[]timeline.Observation{waiting, waiting}, Interrupted, "the recording was stopped while 2 requests waited for an answer, and none had come"},
+		{[]timeline.Observation{refused, waiting}, Unreachable, "none of 2 requests was answered: refused"},
+		{[]timeline.Observation{waiting, refused}, Unreachable, "none of 2 requests was answered: refused"},
+	} {
+		f := factsOf(x.obs)
+		if reason, text := f.nothingKnown(); reason != x.want || text != x.text {
+			t.Errorf("got %s: %s, want %s: %s", reason, text, x.want, x.text)
+		}
+	}
+}
