@@ -118,6 +118,9 @@ func outward(x float64, up bool, places int) string {
 	if up {
 		y = math.Ceil(x*scale - 1e-6)
 	}
+	if y == 0 {
+		y = 0 // not -0, which is as large and looks like less
+	}
 	s := strconv.FormatFloat(y/scale, 'f', places, 64)
 	if places > 0 {
 		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")

@@ -147,9 +147,14 @@ func (s *screen) scenarios(r *Run, o Options) error {
 	return s.table(head, align[:3], rows)
 }
 
-// tails are the median and the 99th percentile of the service times, allowed above denied.
+// tails are the median and the 99th percentile of the service times, allowed above denied; of a target whose answers are all
+// neither, those of its answers.
 func tails(x *Scenario) string {
-	if x.Latency.Allowed.Service.Count+x.Latency.Denied.Service.Count == 0 {
+	switch l := &x.Latency; {
+	case l.Allowed.Service.Count+l.Denied.Service.Count > 0:
+	case l.Unknown.Service.Count > 0:
+		return "unknown " + medianAndTail(l.Unknown.Service)
+	default:
 		return "no answers"
 	}
 	return "allowed " + medianAndTail(x.Latency.Allowed.Service) + "\ndenied " + medianAndTail(x.Latency.Denied.Service)

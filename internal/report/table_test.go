@@ -4,10 +4,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -81,6 +83,18 @@ func TestSpanTextWithoutARecording(t *testing.T) {
 	}
 }
 
+// TestUnclassifiedAnswersAreAnswers: a target that answers nothing but 500 does answer.
+func TestUnclassifiedAnswersAreAnswers(t *testing.T) {
+	x := Scenario{}
+	if got := tails(&x); got != "no answers" {
+		t.Errorf("got %q", got)
+	}
+	x.Latency.Unknown.Service = latency.Distribution{Count: 2, P50: 9 * time.Millisecond, P99: 31 * time.Millisecond}
+	if got, want := tails(&x), "unknown 9.00/31.0"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestMeasuredIntervals(t *testing.T) {
 	for _, x := range []struct {
 		in   check.Interval
@@ -94,6 +108,7 @@ func TestMeasuredIntervals(t *testing.T) {
 		{between(100, 100), "measured 100..100/s"},
 		{check.Interval{Lo: 18, LoSet: true}, "measured at least 18/s"},
 		{check.Interval{Hi: 22, HiSet: true}, "measured at most 22/s"},
+		{check.Interval{Hi: 0, HiSet: true}, "measured at most 0/s"}, // everything was denied
 		{check.Interval{}, "not measured"},
 		{between(12, 11), "measured: no value fits"},
 	} {

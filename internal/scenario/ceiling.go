@@ -165,6 +165,10 @@ func (p *Phase) size() string {
 		if p.Clients != 1 {
 			clients = fmt.Sprintf("%d clients", p.Clients)
 		}
-		return fmt.Sprintf("%s, at most %d requests each partition", clients, p.Requests)
+		requests := "1 request"
+		if p.Requests != 1 {
+			requests = fmt.Sprintf("%d requests", p.Requests)
+		}
+		return fmt.Sprintf("%s, at most %s each partition", clients, requests)
 	}
 }
