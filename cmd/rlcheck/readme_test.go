@@ -260,8 +260,9 @@ func TestReadmeNames(t *testing.T) {
 			t.Errorf("README.md does not name the command %s", c.Name())
 		}
 	}
+	rows, _, _ := strings.Cut(text, "<!-- fault table") // which has a row for each scenario too
 	for _, name := range builtinNames() {
-		if !strings.Contains(text, "\n| `"+name+"` |") {
+		if !strings.Contains(rows, "\n| `"+name+"` |") {
 			t.Errorf("README.md: the table of scenarios lacks %s", name)
 		}
 	}
