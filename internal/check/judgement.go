@@ -118,11 +118,11 @@ func (r Resolution) short(pol reference.Policy, measured Measured, of string) st
 	}
 	switch {
 	case r.BurstExact && (!m.Burst.LoSet || !m.Burst.HiSet || m.Burst.Lo != m.Burst.Hi):
-		return "the burst" + of + " is known to be " + known(measured.Burst, "") + ", not exactly"
+		return "the burst" + of + " is " + known(measured.Burst, "") + ", and a pass must measure it exactly"
 	case r.Burst > 0 && !m.Burst.within(quota, r.Burst):
-		return fmt.Sprintf("the burst%s is known to be %s, wider than %g %%", of, known(measured.Burst, ""), 100*r.Burst)
+		return fmt.Sprintf("the burst%s is %s, and a pass must measure it to within %g %%", of, known(measured.Burst, ""), 100*r.Burst)
 	case r.Rate > 0 && pol.Algorithm != reference.Concurrency && !m.Rate.within(rate, r.Rate):
-		return fmt.Sprintf("the rate%s is known to be %s, wider than %g %%", of, known(m.Rate, "/s"), 100*r.Rate)
+		return fmt.Sprintf("the rate%s is %s, and a pass must measure it to within %g %%", of, known(m.Rate, "/s"), 100*r.Rate)
 	}
 	return ""
 }
@@ -131,13 +131,13 @@ func (r Resolution) short(pol reference.Policy, measured Measured, of string) st
 func known(iv Interval, unit string) string {
 	switch {
 	case iv.LoSet && iv.HiSet:
-		return iv.String() + unit
+		return "known to be " + iv.String() + unit
 	case iv.LoSet:
-		return fmt.Sprintf("at least %.6g%s", iv.Lo, unit)
+		return fmt.Sprintf("known to be at least %.6g%s", iv.Lo, unit)
 	case iv.HiSet:
-		return fmt.Sprintf("at most %.6g%s", iv.Hi, unit)
+		return fmt.Sprintf("known to be at most %.6g%s", iv.Hi, unit)
 	default:
-		return "anything"
+		return "not known"
 	}
 }
 
