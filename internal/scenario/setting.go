@@ -106,6 +106,9 @@ func (n *node) slot(step string, at position) (slot **node, why string) {
 	if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.items) {
 		return &n.items[i], ""
 	}
+	if len(n.items) == 1 {
+		return nil, "the list has 1 element, named by its index from 0 or by its name"
+	}
 	return nil, fmt.Sprintf("the list has %d elements, named by their index from 0 or by their name", len(n.items))
 }
 
