@@ -72,6 +72,7 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance, few int)
 	for rest := h.all; ; {
 		begin := slices.IndexFunc(rest, func(ev event) bool { return ev.counts(all) })
 		if begin < 0 {
+			r.deny(rest, h.lag, pol, mode)
 			return r
 		}
 		box := anchor(rest[begin:], all)
@@ -103,6 +104,21 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance, few int)
 			r.unsure = true
 			return r
 		}
+	}
+}
+
+// deny judges events of which none is counted: whenever windows began, there is nothing in them that explains a denial.
+func (r *anchoredRefutation) deny(events []event, lag int64, pol reference.Policy, mode Conformance) {
+	if len(events) == 0 {
+		return
+	}
+	now := (&history{all: events, lag: lag}).first(len(events))
+	s := &search{policy: pol, mode: mode, group: &group{parts: []*history{now}}, quick: true}
+	if found, ok := s.refute(phases{}); ok {
+		for _, one := range found {
+			r.found = append(r.found, one.breach)
+		}
+		r.stretch = now
 	}
 }
 

@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -182,6 +184,45 @@ func TestAnchorIsTheFirstCountedRequest(t *testing.T) {
 	} {
 		if got := anchor(c.events, c.all); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestDenialsOfAnIdleCounter: where nothing was counted nothing explains a denial, wherever windows begin; whole, as a stream, and of
+// one side alone. One that costs more than the quota, and those inside the ban that it begins, are right.
+func TestDenialsOfAnIdleCounter(t *testing.T) {
+	const spec = "sliding-window-counter,rate=11/100ns,align=first"
+	for _, side := range []Conformance{Exact, LowerBound} {
+		for _, c := range []struct {
+			spec string
+			cost int64
+			want Verdict
+		}{{spec, 1, Fail}, {spec, 12, Pass}, {spec + ",ban=10us", 1, Fail}, {spec + ",ban=10us", 12, Pass}, {spec + ",tick=5ns", 1, Fail}} {
+			tl := &timeline.Timeline{}
+			for i := range time.Duration(300) {
+				tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: int(i), Cost: 1},
+					Sent: 10 * i, FirstByte: 10*i + 9, Answered: true, Outcome: timeline.Denied})
+			}
+			if tl.Observations[0].Cost = c.cost; c.cost > 1 && !strings.Contains(c.spec, "ban") {
+				tl.Observations = tl.Observations[:1]
+			}
+			limit, o := mustLimit(t, c.spec), Options{SkipMeasure: true, Conformance: side}
+			j, err := Judge(tl, limit, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := streamed(t, tl, limit, o, streamCaps{block: 1, last: 1, piece: 8})
+			if j.Verdict != c.want || s.Verdict != c.want {
+				t.Errorf("%s, %s, cost %d: got %v, as a stream %v; want %v", c.spec, side, c.cost, j.Verdict, s.Verdict, c.want)
+				continue
+			}
+			for _, p := range slices.Concat(j.Partitions, s.Partitions) {
+				for _, f := range p.Findings {
+					if w, err := Judge(alone(tl, f.Observations), limit, o); err != nil || w.Verdict != Fail || f.Kind != UnderAdmission {
+						t.Errorf("%s, %s: %s: the witness %v alone: %v, %v", c.spec, side, f.Text, f.Observations, w.Verdict, err)
+					}
+				}
+			}
 		}
 	}
 }

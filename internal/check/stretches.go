@@ -69,6 +69,7 @@ func (x *pieces) stretchwise(obs []timeline.Observation, until int64, end time.D
 	w := x.stretches
 	for !x.done() {
 		if w.now == nil && !x.place(obs, until, end) {
+			x.uncounted(obs, until, end)
 			x.hold(obs, until)
 			return
 		}
@@ -125,6 +126,31 @@ func (x *pieces) place(obs []timeline.Observation, until int64, end time.Duratio
 		}
 	}
 	return true
+}
+
+// uncounted judges the denials that were decided until an instant and before any request that may be counted.
+func (x *pieces) uncounted(obs []timeline.Observation, until int64, end time.Duration) {
+	w, widen := x.stretches, x.plan.kinds[0].widening
+	if w.amid != nil {
+		until = min(until, w.amid.until)
+	}
+	n := 0
+	for ; n < len(obs); n++ {
+		if ev := newEvent(&obs[n], widen, maxTime); ev.counts(w.all) {
+			until = min(until, ev.s-1)
+			break
+		}
+	}
+	c := *x.plan.c
+	c.edges, c.end = nil, int64(end)
+	p := &part{name: x.name, obs: obs[:n]}
+	c.prepare(p)
+	h := p.histories[0]
+	h.ignoreDenials(w.pol.Ban > 0, func(ev event) bool { return ev.e > until || ev.s <= w.banned })
+	var r anchoredRefutation
+	if r.deny(h.all, h.lag, w.pol, c.o.Conformance); len(r.found) > 0 {
+		x.found = append(x.found, c.findingOf(p, r.found, w.pol, phases{}))
+	}
 }
 
 // hold keeps observations until it is known when the windows began, but for denials from before the first that may be counted.
