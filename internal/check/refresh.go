@@ -97,7 +97,9 @@ func (r refreshed) overOpen(open []event) *breach {
 			units += open[order[before]].cost
 		}
 		if open[i].outcome == timeline.Allowed && units+open[i].cost > r.quota {
-			return r.tooMany(open, append(order[:before:before], int32(i)), units+open[i].cost)
+			br := r.tooMany(open, append([]int32{int32(i)}, order[:before]...), units+open[i].cost)
+			br.roomless = true // of the units some were denied
+			return br
 		}
 	}
 	return nil

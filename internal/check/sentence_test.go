@@ -85,6 +85,8 @@ func TestWhoFoundNoRoom(t *testing.T) {
 			[]told{{0, 0, 0, yes, 1}, {5, 5, 5, no, 2}, {8, 8, 8, no, 2}, {12, 12, 12, yes, 1}}},
 		{"fixed-window,rate=2/100ns,phase=0s,count=all", "request #2 was allowed although at least 2 of 2 units were counted before it",
 			[]told{{1, 1, 1, yes, 1}, {2, 2, 2, no, 2}, {3, 3, 3, yes, 1}}},
+		{"fixed-window,rate=2/100ns,align=first,refresh=all,count=all", "request #2 was allowed although at least 2 of 2 units were counted before it",
+			[]told{{1, 1, 1, yes, 1}, {2, 2, 2, no, 2}, {3, 3, 3, yes, 1}}},
 		{"concurrency,limit=1,hold=10ns..", "request #1 was admitted although at least 1 of 1 places were taken at every instant when it may have been",
 			[]told{{0, 0, 20, yes, 1}, {1, 2, 11, yes, 1}}},
 		{"fixed-window,rate=2/100ns,phase=0s,charge=completion,hold=0s..1ns", "request #2 was allowed although at least 2 of 2 units were charged before it",
