@@ -147,12 +147,18 @@ func (s sentence) together(f Finding, open bool) string {
 		none = "no phase of the windows, no order and no decision times"
 	}
 	allowed, denied := s.outcomes()
+	admitted := 0
 	if denied == 0 {
 		return fmt.Sprintf("%s allowed within %s; %s admit more than %d of them%s",
 			s.units(allowed), seconds(f.To-f.From), none, f.Bound, too)
 	}
+	for i := range s.witness {
+		if s.witness[i].Outcome == timeline.Allowed {
+			admitted++
+		}
+	}
 	return fmt.Sprintf("%s explain %s within %s together: %d allowed, %d denied%s",
-		none, plural(int64(len(s.witness)), "request", "requests"), seconds(f.To-f.From), allowed, denied, too)
+		none, plural(int64(len(s.witness)), "request", "requests"), seconds(f.To-f.From), admitted, denied, too)
 }
 
 // outcomes adds up the units admitted and the requests denied of the witness.

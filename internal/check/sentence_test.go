@@ -110,3 +110,17 @@ func TestFindingsKeepTheirOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsAreNotUnits: what is explained together are requests, whatever they cost.
+func TestRequestsAreNotUnits(t *testing.T) {
+	tl := &timeline.Timeline{}
+	for i, outcome := range []timeline.Outcome{yes, no, yes} {
+		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 3}, Answered: true, Outcome: outcome})
+	}
+	c := newCase(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5"), Options{})
+	p := c.parts[0]
+	f := c.describe(p, []*breach{together(p.histories[0].all)}, p.histories[0].all, c.limit[0], phases{}, 0)
+	if want := "no order and no decision times explain 3 requests within 0.000 s together: 2 allowed, 1 denied"; f.Text != want {
+		t.Errorf("%s\nwant %s", f.Text, want)
+	}
+}
