@@ -33,6 +33,8 @@ type breach struct {
 	// open tells that every phase of the windows was refuted. amid: it is one among requests that are not in the witness, and
 	// whatever these were answered.
 	open, amid bool
+	// creator is the first request of a bucket that began with less than it holds, since when the admissions were too many; else nil.
+	creator *event
 	// roomless: the first of the events was admitted although others, denied ones that counted or ones in flight, left no room for it.
 	roomless bool
 }

@@ -132,7 +132,7 @@ func (b bucket) overSinceCreated(h *history) *breach {
 		units += h.admitted[i].cost
 		span := h.admitted[i].e - first
 		if most := b.startMost + (span*b.n+(b.batch-1)*b.per)/b.per; units > most {
-			br := &breach{kind: OverAdmission, seen: units, bound: most, span: span}
+			br := &breach{kind: OverAdmission, seen: units, bound: most, span: span, creator: &h.all[0]}
 			for _, j := range h.admittedByEnd[:k+1] {
 				br.events = append(br.events, h.admitted[j])
 			}

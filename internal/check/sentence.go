@@ -84,7 +84,7 @@ func allowedOf(events []event) int64 {
 	return units
 }
 
-// within is how long the admissions of a breach took; the witness may have others, that placed or created what they met. Where not all
+// within is how long the admissions of a breach took, since their bucket was created where it counts from there; the witness may have others, that placed or created what they met. Where not all
 // were kept that is the span of the finding.
 func (s sentence) within(f Finding, br *breach) time.Duration {
 	if len(br.events) == 0 {
@@ -95,6 +95,11 @@ func (s sentence) within(f Finding, br *breach) time.Duration {
 		in[ev.seq] = true
 	}
 	from, to := reach(slices.DeleteFunc(slices.Clone(s.witness), func(o timeline.Observation) bool { return !in[o.Seq] }), s.end)
+	for i := range s.witness {
+		if o := &s.witness[i]; br.creator != nil && o.Seq == br.creator.seq {
+			from = min(from, o.Sent)
+		}
+	}
 	return to - from
 }
 

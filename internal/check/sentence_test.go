@@ -124,3 +124,19 @@ func TestRequestsAreNotUnits(t *testing.T) {
 		t.Errorf("%s\nwant %s", f.Text, want)
 	}
 }
+
+// TestSinceABucketWasCreated: a span that begins with a request which was denied, or is not known, is told as that span; alone and
+// among several policies, where more requests may be told that what is said counts.
+func TestSinceABucketWasCreated(t *testing.T) {
+	const want = "1 request allowed within 0.003 s; at most 0 + floor(1/4ms * 0.003 s) = 0 are possible"
+	at := func(ms time.Duration, outcome timeline.Outcome) told {
+		return told{ms * time.Millisecond, ms * time.Millisecond, ms * time.Millisecond, outcome, 1}
+	}
+	for _, spec := range []string{"token-bucket,rate=1/4ms,burst=5,start=empty", "token-bucket,rate=1/4ms,burst=5,start=empty + fixed-window,rate=100/1s,phase=0s"} {
+		slow := at(1, yes)
+		slow.first, slow.done = 9*time.Millisecond, 9*time.Millisecond
+		if whole, stream := says(t, spec, at(0, no), slow, at(3, yes), at(4, yes)); whole != want || stream != want {
+			t.Errorf("%s:\n%s\nas a stream: %s\nwant %s", spec, whole, stream, want)
+		}
+	}
+}

@@ -46,8 +46,7 @@ func (c *caseFile) boundSeveral(p *part) {
 	for i, pol := range c.limit {
 		open, box := c.opened(pol)
 		if br := newBoundAmong(open, box.from, box.to).over(p.histories[i]); br != nil && c.o.Conformance != LowerBound {
-			c.complete(p, br)
-			p.findings = append(p.findings, c.findingOf(p, []*breach{br}, pol, box))
+			p.findings = append(p.findings, c.severalBound(p, br, pol, box))
 		}
 	}
 	if c.o.Conformance == UpperBound {
@@ -64,22 +63,32 @@ func (c *caseFile) boundSeveral(p *part) {
 	}
 	br := underBreach(p.histories[last], newBoundAmong(limit[last], boxes[last].from, boxes[last].to), p.histories[last].denial(unexplained[0]))
 	br.events = c.underSeveral(p.histories, boxes, unexplained[0]).events
-	c.complete(p, br)
-	p.findings = append(p.findings, c.findingOf(p, []*breach{br}, c.limit[last], boxes[last]))
+	p.findings = append(p.findings, c.severalBound(p, br, c.limit[last], boxes[last]))
 }
 
-// complete adds to a breach what it cannot be judged without: the requests that place its windows. Its first event stays the first.
-func (c *caseFile) complete(p *part, br *breach) {
-	if c.quick || slices.ContainsFunc(c.limit, anchored) {
-		return
+// severalBound makes a finding of what the bound of one of several policies found.
+func (c *caseFile) severalBound(p *part, br *breach, pol reference.Policy, box phases) Finding {
+	if c.quick {
+		return Finding{Kind: br.kind}
 	}
-	named := br.events[0].seq
-	if br.events = c.jointly(p).these(br.events); c.severalProof(p).refute(br.events) == nil {
-		br.events = c.jointly(p).before(lastEnd(br.events)).all
+	return c.describe(p, []*breach{br}, c.complete(p, br), pol, box, 0)
+}
+
+// complete returns the events of a breach and what they cannot be judged without: the requests that place its windows, or that created
+// its bucket.
+func (c *caseFile) complete(p *part, br *breach) []event {
+	if slices.ContainsFunc(c.limit, anchored) {
+		return eventsOf([]*breach{br})
 	}
-	if i := slices.IndexFunc(br.events, func(ev event) bool { return ev.seq == named }); i > 0 {
-		br.events = slices.Concat(br.events[i:i+1], br.events[:i], br.events[i+1:])
+	joint, named := c.jointly(p), br.events
+	if br.creator != nil {
+		named = append(slices.Clone(named), *br.creator)
 	}
+	events := joint.these(named)
+	if c.severalProof(p).refute(events) == nil {
+		return joint.before(lastEnd(events)).all
+	}
+	return events
 }
 
 // opened returns the box of phases that is open for a policy, and the policy as it is bounded over them.
