@@ -36,7 +36,7 @@ func (s sentence) print(f Finding, br *breach) string {
 // over: 110 requests allowed within 0.930 s; at most 100 + floor(10/s * 0.930 s) = 109 are possible.
 func (s sentence) over(f Finding, br *breach) string {
 	if len(br.events) == 1 && br.events[0].cost > s.pol.Full() {
-		return fmt.Sprintf("request #%d of cost %d was allowed; a full start admits %d", s.lastAllowed(), br.seen, s.pol.Full())
+		return fmt.Sprintf("request #%d of cost %d was allowed; a full start admits %d", br.events[0].seq, br.seen, s.pol.Full())
 	}
 	within := s.within(f, br)
 	what := s.units(br.seen) + " allowed within " + seconds(within) + s.widened(within, br)
@@ -248,16 +248,6 @@ func (s sentence) denial(asked int) *timeline.Observation {
 		}
 	}
 	return nil
-}
-
-func (s sentence) lastAllowed() int {
-	seq := -1
-	for i := range s.witness {
-		if s.witness[i].Outcome == timeline.Allowed {
-			seq = s.witness[i].Seq
-		}
-	}
-	return seq
 }
 
 func times(n, quota, bound int64) string {

@@ -140,3 +140,13 @@ func TestSinceABucketWasCreated(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoWasTooDear: it is named though others of its witness were admitted after it.
+func TestWhoWasTooDear(t *testing.T) {
+	const want = "request #0 of cost 7 was allowed; a full start admits 5"
+	for _, spec := range []string{"token-bucket,rate=1/4ms,burst=5,start=1", "token-bucket,rate=1/4ms,burst=5,refill=interval,fill=1 + fixed-window,rate=100/1s,phase=0s"} {
+		if whole, stream := says(t, spec, told{0, 10, 10, yes, 7}, told{2, 3, 3, yes, 1}); whole != want || stream != want {
+			t.Errorf("%s:\n%s\nas a stream: %s\nwant %s", spec, whole, stream, want)
+		}
+	}
+}
