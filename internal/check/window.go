@@ -31,7 +31,16 @@ func (w windows) last(e int64) int64 {
 }
 
 // earliest and latest return when window k begins at the earliest, and the instant before which it ends at the latest.
-func (w windows) earliest(k int64) int64 { return w.from + k*w.least(k) }
+func (w windows) earliest(k int64) int64 {
+	if k >= 0 {
+		return w.from + k*w.size
+	}
+	hi, lo := bits.Mul64(uint64(-k), uint64(w.sizeTo))
+	if hi > 0 || lo >= uint64(maxTime) { // see latest
+		return minTime
+	}
+	return w.from - int64(lo)
+}
 func (w windows) latest(k int64) int64 {
 	if k < 0 {
 		return w.to + (k+1)*w.size

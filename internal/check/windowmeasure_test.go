@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestMeasuredWindowHoldsTheTrueOne: whatever the length of a limiter's windows is, the measured rate holds it although another
@@ -65,4 +66,28 @@ func ends(at float64, set bool, none float64) float64 {
 		return at
 	}
 	return none
+}
+
+// TestWindowsLongBeforeZero: as many of the shortest windows reach an instant long before zero as would, of the longest, lie beyond all.
+func TestWindowsLongBeforeZero(t *testing.T) {
+	limit := mustLimit(t, "fixed-window,rate=5/1s,align=unknown,slots=5")
+	lim, err := reference.NewLimit(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl, state := &timeline.Timeline{}, lim.Init()
+	for i := range time.Duration(200) {
+		at := -150_000*time.Hour + i*100*time.Millisecond
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: int(i), Cost: 1, At: at}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Denied}
+		var d reference.Decision
+		if state, d = lim.Step(state, at, 1); d.Allow {
+			o.Outcome = timeline.Allowed
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	j, err := Judge(tl, limit, Options{})
+	if err != nil || j.Verdict != Pass {
+		t.Fatalf("%v, %v", j, err)
+	}
+	measuresTheTruth(t, "long before zero", j, limit, limit)
 }
