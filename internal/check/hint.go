@@ -13,7 +13,7 @@ import (
 const hintLimit = 200_000
 
 // hintSteps is how many decisions the exact searches of one guess may try before the last one begins, hintWide how many those of
-// many phases at once. A guess that is not refuted by then is named, as the judge would pass it. A search of every phase would
+// many phases at once. A guess that is not refuted by then is named as one that may explain it. A search of every phase would
 // go on for minutes, and nothing depends on it.
 const (
 	hintSteps = 1 << 14
@@ -27,26 +27,32 @@ func hint(tl *timeline.Timeline, limit reference.Limit, j *Judgement) string {
 		return ""
 	}
 	for _, g := range guesses(limit[0], j) {
-		if explainsAll(tl, g.policy) {
-			return fmt.Sprintf("%s would explain all of this (%s)", g.text, reference.Limit{g.policy})
+		if ok, sure := explainsAll(tl, g.policy); ok {
+			word := "would"
+			if !sure {
+				word = "may"
+			}
+			return fmt.Sprintf("%s %s explain all of this (%s)", g.text, word, reference.Limit{g.policy})
 		}
 	}
 	return ""
 }
 
-func explainsAll(tl *timeline.Timeline, p reference.Policy) bool {
+// explainsAll tells whether a policy is not refuted; sure, that no search for it was cut short, which might refute it yet.
+func explainsAll(tl *timeline.Timeline, p reference.Policy) (ok, sure bool) {
 	limit := reference.Limit{p}
 	if fits(tl, limit) != nil {
-		return false
+		return false, false
 	}
 	for _, bounds := range []bool{true, false} { // the bounds refute most guesses, and are much faster
 		c := newCase(tl, limit, Options{SkipMeasure: true})
 		c.quick, c.boundsOnly = true, bounds
 		if c.judge(); c.judgement().Verdict != Pass {
-			return false
+			return false, false
 		}
+		sure = !slices.ContainsFunc(c.parts, func(p *part) bool { return p.search.Capped })
 	}
-	return true
+	return true, sure
 }
 
 // guess is a policy worth trying.

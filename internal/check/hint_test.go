@@ -2,6 +2,7 @@ package check
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,5 +119,51 @@ func TestHintsAreShort(t *testing.T) {
 	s.refute(box)
 	if steps, wide = s.steps-steps, s.wide-wide; steps > hintSteps+visitCap || wide > 2*hintWide || wide < hintWide {
 		t.Errorf("%d decisions of one phase were tried, and %d of many, want some %d and %d", steps, wide, hintSteps, hintWide)
+	}
+}
+
+// TestHintsAreSure: a policy that would explain all of a recording passes on it; one of which the search was cut short may not.
+func TestHintsAreSure(t *testing.T) {
+	may := 0
+	for _, round := range []uint64{736, 1997, 2471, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12} {
+		r := rand.New(rand.NewPCG(1000, round))
+		limit, err := reference.Parse(randomPolicy(r))
+		if err != nil || contradictory(limit) {
+			continue
+		}
+		lim, err := reference.NewLimit(chosen(r, limit))
+		if err != nil {
+			continue
+		}
+		tl := clockedTraffic(r, lim, limit)
+		if len(tl.Observations) > 40 {
+			tl.Observations = tl.Observations[:1+r.IntN(40)]
+		}
+		if r.IntN(4) == 0 {
+			cutAmid(r, tl)
+		}
+		other, err := reference.Parse(randomPolicy(r))
+		if err != nil || len(tl.Observations) == 0 {
+			continue
+		}
+		if r.IntN(2) == 0 {
+			other = reference.Limit{limit[0]}
+			other[0].Rate.N++
+		}
+		j, err := Judge(tl, other, Options{SkipMeasure: r.IntN(2) == 0, Hint: true})
+		if err != nil || j.Hint == "" {
+			continue
+		}
+		text, spec, sure := strings.Cut(j.Hint, " would explain all of this (")
+		if !sure {
+			may++
+			continue
+		}
+		if k, err := Judge(tl, mustLimit(t, strings.TrimSuffix(spec, ")")), Options{SkipMeasure: true}); err != nil || k.Verdict != Pass {
+			t.Errorf("round %d: %s would explain all: %v, %v", round, text, k.Verdict, err)
+		}
+	}
+	if may == 0 {
+		t.Error("no search was cut short: too few to tell")
 	}
 }

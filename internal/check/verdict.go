@@ -150,7 +150,7 @@ type Judgement struct {
 	Partitions []PartitionVerdict
 	// Measured is what all partitions together measured: the intersection of their intervals.
 	Measured Measured
-	// Hint names, for a Fail, a policy that would explain all of the recording; empty where none was found or looked for.
+	// Hint names, for a Fail, a policy that would explain all of the recording, or may; empty where none was found or looked for.
 	Hint string
 }
 
