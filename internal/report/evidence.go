@@ -39,6 +39,15 @@ var mends = map[check.Reason]string{
 	check.Interrupted:        "let the run finish",
 }
 
+// mend says what the reader of s can do about a reason. What an earlier run used of its partitions may explain what is seen until it is
+// forgotten.
+func mend(s *Scenario, r check.Reason) string {
+	if r == check.TooFew && s.Timeline != nil && s.Timeline.Header.CompleteFrom > 0 {
+		return "begin with a silence in which the limiter forgets an earlier run, or use keys that are new (partition: fresh: true)"
+	}
+	return mends[r]
+}
+
 // failures returns the failures of s, one for each finding, those of conformance first. s is not cleaned yet; the texts of
 // the result are.
 func failures(s *Scenario) []evidence {
@@ -191,7 +200,7 @@ func troubles(s *Scenario) []trouble {
 	}
 	var out []trouble
 	add := func(r check.Reason, detail string) {
-		t := trouble{plain(string(r)), plain(strings.TrimSpace(detail)), mends[r]}
+		t := trouble{plain(string(r)), plain(strings.TrimSpace(detail)), mend(s, r)}
 		if slices.ContainsFunc(out, func(o trouble) bool { return o.reason == t.reason && o.detail == t.detail }) {
 			return
 		}

@@ -124,7 +124,7 @@ func junitClaim(s *Scenario, c *check.Claim, fails []evidence, o Options) junitC
 		m := junitFailure(c, fails)
 		out.Failure = &m
 	case c.Verdict == check.Inconclusive:
-		t := trouble{string(c.Reason), c.Text, mends[c.Reason]}
+		t := trouble{string(c.Reason), c.Text, mend(s, c.Reason)}
 		m := junitMessage{Message: "INCONCLUSIVE " + t.line(), Text: t.mend}
 		if s.Kind != Informative && (o.InconclusiveIsError || c.Reason == check.SetupFailed || c.Reason == check.Unreachable) {
 			m.Type = string(c.Reason)

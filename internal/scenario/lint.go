@@ -92,8 +92,12 @@ func (l *linter) plan(root *node) {
 		l.add(root.get("phases"), "no denial", "a right limiter admits everything that is sent, so one that admits too much passes too",
 			"send more than it admits")
 	}
-	stale := func(p reference.Policy) bool { return p.Start != reference.StartUnknown }
+	first := s.Phases[0]
+	stale := func(p reference.Policy) bool {
+		rests := first.Shape == timeline.Silence && first.Duration > p.Recovery()
+		return p.Start != reference.StartUnknown && !rests
+	}
 	if n := root.get("partition"); n != nil && !s.Partition.Fresh && slices.ContainsFunc(s.Limit, stale) {
-		l.add(n, "partitions of an earlier run", "they may not be full when the run starts", "write start: unknown in the limit, or fresh: true")
+		l.add(n, "partitions of an earlier run", "they may not be full when the run starts", "begin with a silence in which the limit recovers, or write fresh: true")
 	}
 }

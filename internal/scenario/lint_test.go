@@ -43,12 +43,16 @@ phases:
 		`dir/some.yaml:1:1: no "catches": a scenario that no fault can fail proves nothing (name the faults that it must find)`,
 		`dir/some.yaml:1:5: id: "other": the file is called "some.yaml" (give both one name)`,
 		`dir/some.yaml:2:8: title: "A sentence.": a title has no full stop`,
-		`dir/some.yaml:5:12: partition: partitions of an earlier run: they may not be full when the run starts (write start: unknown in the limit, or fresh: true)`,
+		`dir/some.yaml:5:12: partition: partitions of an earlier run: they may not be full when the run starts (begin with a silence in which the limit recovers, or write fresh: true)`,
 		`dir/some.yaml:7:3: phases: no denial: a right limiter admits everything that is sent, so one that admits too much passes too (send more than it admits)`,
 		`dir/some.yaml:8:5: phases[1]: silence at the end: nothing is sent after it that could show what it was for (remove it)`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	rested := strings.Replace(src, "phases:\n", "phases:\n  - {name: rest, shape: silence, duration: 1s}\n", 1) // the bucket fills in 200 ms
+	if _, warnings, err := Lint([]byte(rested), "dir/some.yaml", ParseOptions{}); err != nil || len(warnings) != len(want)-1 {
+		t.Errorf("with a rest: got %v, %v, want %d warnings", warnings, err, len(want)-1)
 	}
 	if _, _, err := Lint([]byte("id: x\n"), "x.yaml", ParseOptions{}); err == nil {
 		t.Error("a file with mistakes: got no error")
