@@ -19,6 +19,9 @@ type openingSweep struct {
 	// that ends first bounds the first opening that is not settled.
 	may, sure []event
 	after     int64
+	// lost is the first of those that may open any window to come, since no answer came: the others of them, which are not in may,
+	// began later.
+	lost *event
 	// begun are the requests that may have opened a window, made the openings: no more.
 	begun, made int
 	// chain are the admissions that bound the openings, from the first on, as far as they are kept.
@@ -34,14 +37,18 @@ func (w *openingSweep) extend(fresh []event, horizon int64) {
 		if fresh[i].outcome == timeline.Denied && !w.others && !(w.all && fresh[i].cost > w.quota) {
 			continue
 		}
-		w.begun++
-		w.may = append(w.may, fresh[i])
+		if w.begun++; fresh[i].e < maxTime {
+			w.may = append(w.may, fresh[i])
+		} else if w.lost == nil {
+			lost := fresh[i]
+			w.lost = &lost
+		}
 		if fresh[i].outcome == timeline.Allowed && fresh[i].s >= w.after {
 			w.sure = append(w.sure, fresh[i])
 		}
 	}
-	if w.made == 0 && len(w.may) > 0 {
-		w.add(w.may[0].s)
+	if from := w.earliest(); w.made == 0 && from < maxTime {
+		w.add(from)
 	}
 	for w.settle(horizon); w.made > 0 && w.next(horizon); {
 		w.settle(horizon)
@@ -60,11 +67,24 @@ func (w *openingSweep) next(horizon int64) bool {
 		return false
 	}
 	w.may = slices.DeleteFunc(w.may, func(ev event) bool { return ev.e < x })
-	if len(w.may) == 0 {
+	from := w.earliest()
+	if from == maxTime {
 		return false
 	}
-	w.add(max(x, w.may[0].s))
+	w.add(max(x, from))
 	return true
+}
+
+// earliest returns when the first request began that may open the next window, maxTime where there is none.
+func (w *openingSweep) earliest() int64 {
+	from := maxTime
+	if len(w.may) > 0 {
+		from = w.may[0].s
+	}
+	if w.lost != nil {
+		from = min(from, w.lost.s)
+	}
+	return from
 }
 
 // settle finds the later ends of openings.
@@ -130,7 +150,7 @@ func (f *firstOver) advance(fresh, _ []event, _, horizon int64) *alarm {
 		end := horizon - 1 // the next one begins at the horizon or later
 		if !last {
 			end = f.open[f.k+1].from - 1
-		} else if horizon < maxTime && slices.ContainsFunc(f.may, func(ev event) bool { return ev.e >= o.from+f.size }) {
+		} else if horizon < maxTime && (f.lost != nil || slices.ContainsFunc(f.may, func(ev event) bool { return ev.e >= o.from+f.size })) {
 			break // it may have begun before
 		}
 		if !f.fill(o, last, end) {
