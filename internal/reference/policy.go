@@ -95,7 +95,8 @@ const (
 // Rounding says how the weighted part of a sliding window counter is rounded.
 type Rounding string
 
-// The roundings. The zero value means RoundNone: the weighted count is compared exactly.
+// The roundings. The zero value means RoundNone: a request of one unit is admitted while the exact weighted count is below the
+// quota, which is RoundDown. One that admits while the exact count and the cost are at most the quota is RoundUp.
 const (
 	RoundNone    Rounding = "none"
 	RoundDown    Rounding = "down"

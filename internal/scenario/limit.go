@@ -191,7 +191,7 @@ func policyKeys() map[string]*jsonschema.Schema {
 		"count":    described(choice("count", reference.CountAdmitted, reference.CountAll, reference.CountOwn).schema, "Which requests are counted."),
 		"refill":   described(choice("refill", reference.RefillContinuous, reference.RefillInterval).schema, "How a bucket regains units."),
 		"fill":     number(1, "How many units are added at a time with refill: interval."),
-		"rounding": described(choice("rounding", reference.RoundNone, reference.RoundDown, reference.RoundUp, reference.RoundNearest).schema, "How the weighted count is rounded."),
+		"rounding": described(choice("rounding", reference.RoundNone, reference.RoundDown, reference.RoundUp, reference.RoundNearest).schema, "How the weighted count is rounded. A limiter that does not round is none if it admits while weighted + count < quota, up if while weighted + count + cost <= quota."),
 		"tick":     time("The step of the limiter's own clock."),
 		"boundary": described(choice("boundary", reference.HalfOpen, reference.Closed).schema, "To which side the end of a window belongs."),
 		"ban":      times("How long a partition is denied after a denial, or a range A..B."),
