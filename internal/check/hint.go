@@ -70,6 +70,13 @@ func guesses(p reference.Policy, j *Judgement) []guess {
 			out = append(out, guess{q, text})
 		}
 	}
+	if p.Algorithm == reference.SlidingWindowCounter {
+		add("a weighted count that is rounded up", func(q *reference.Policy) { q.Rounding = reference.RoundUp })
+		add("a weighted count that is rounded to the nearest", func(q *reference.Policy) { q.Rounding = reference.RoundNearest })
+		if p.Rounding != reference.RoundNone { // that is the same
+			add("a weighted count that is rounded down", func(q *reference.Policy) { q.Rounding = reference.RoundDown })
+		}
+	}
 	for _, b := range bursts(p, j) {
 		add(fmt.Sprintf("a %s of %d", burstWord(p), b), func(q *reference.Policy) { *q = withBurst(*q, b) })
 	}

@@ -167,3 +167,28 @@ func TestHintsAreSure(t *testing.T) {
 		t.Error("no search was cut short: too few to tell")
 	}
 }
+
+// TestHintOfRounding: a counter that compares with what a request would leave is told by its rounding, not by a smaller quota.
+func TestHintOfRounding(t *testing.T) {
+	lim, err := reference.NewLimit(mustLimit(t, "sliding-window-counter,rate=7/100ms,phase=0s,rounding=up"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl, state := &timeline.Timeline{}, lim.Init()
+	for i := range 100 {
+		at := time.Duration(i) * 7 * time.Millisecond
+		var d reference.Decision
+		state, d = lim.Step(state, at, 1)
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Denied}
+		if d.Allow {
+			o.Outcome = timeline.Allowed
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	for declared, hint := range map[string]string{"none": "a weighted count that is rounded up would", "nearest": "a weighted count that is rounded up would", "up": ""} {
+		j, err := Judge(tl, mustLimit(t, "sliding-window-counter,rate=7/100ms,phase=0s,rounding="+declared), Options{Hint: true})
+		if err != nil || !strings.HasPrefix(j.Hint, hint) || (j.Verdict == Fail) != (hint != "") {
+			t.Errorf("declared %s: got %v, hint %q, error %v, want hint %q", declared, j.Verdict, j.Hint, err, hint)
+		}
+	}
+}
