@@ -443,7 +443,7 @@ func TestStreamsKeepTheLastByte(t *testing.T) {
 			t.Fatal(err)
 		}
 		fails := 0
-		for round := range fewer(200) {
+		for round := range max(fewer(80), 26) {
 			r := rand.New(rand.NewPCG(9, uint64(round)))
 			tl := servedHistory(r, lim, limit, 3, round%4 == 0)
 			want, err := Judge(tl, limit, Options{SkipMeasure: true})
