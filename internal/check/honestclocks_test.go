@@ -25,14 +25,9 @@ func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+9, uint64(round)))
 		text := rangedSPEC(r)
-		limit, err := reference.Parse(text)
-		if err != nil || contradictory(limit) {
-			continue // keys that do not go together
-		}
-		known := chosen(r, limit)
-		lim, err := reference.NewLimit(known)
-		if err != nil {
-			continue // nor do those of a value in the range
+		limit, known, lim := limiterOf(r, text)
+		if lim == nil {
+			continue
 		}
 		tl := clockedTraffic(r, lim, limit)
 		if r.IntN(4) == 0 {
@@ -108,6 +103,20 @@ func chosen(r *rand.Rand, limit reference.Limit) reference.Limit {
 		}
 	}
 	return knownLimit(r, limit)
+}
+
+// limiterOf returns the limit of a SPEC, one of those that it declares, and its limiter; nil where keys do not go together, or those of
+// a value in a range.
+func limiterOf(r *rand.Rand, text string) (limit, known reference.Limit, lim reference.Limiter) {
+	limit, err := reference.Parse(text)
+	if err != nil || contradictory(limit) {
+		return nil, nil, nil
+	}
+	known = chosen(r, limit)
+	if lim, err = reference.NewLimit(known); err != nil {
+		return nil, nil, nil
+	}
+	return limit, known, lim
 }
 
 // clockedTraffic is honestTraffic recorded by clocks that the header tells of.

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -20,14 +19,9 @@ func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+17, uint64(round)))
 		text := rangedSPEC(r)
-		limit, err := reference.Parse(text)
-		if err != nil || contradictory(limit) {
-			continue // keys that do not go together
-		}
-		known := chosen(r, limit)
-		lim, err := reference.NewLimit(known)
-		if err != nil {
-			continue // nor do those of a value in the range
+		limit, known, lim := limiterOf(r, text)
+		if lim == nil {
+			continue
 		}
 		tl := honestTraffic(r, lim, limit)
 		if r.IntN(4) == 0 {

@@ -2,13 +2,13 @@ package claim
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -20,23 +20,11 @@ func TestTruthToSeveralClientsIsNeverAccused(t *testing.T) {
 	passed := map[string]int{}
 	for round := range 1500 {
 		r := rand.New(rand.NewPCG(12, uint64(round)))
-		text := tellingSPEC(r)
-		limit, err := reference.Parse(text)
-		if err != nil {
-			continue // keys that do not go together
+		text, limit, lim := tellingLimiter(t, r, 0)
+		if lim == nil {
+			continue
 		}
-		lim, err := reference.NewLimit(limit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range Judge(toldToSeveral(r, lim, limit[0]), limit, e) {
-			switch c.Verdict {
-			case check.Fail:
-				t.Errorf("round %d, %s: %s: %s: %s", round, text, c.ID, c.Text, c.Findings[0].Text)
-			case check.Pass:
-				passed[c.ID]++
-			}
-		}
+		notAccused(t, fmt.Sprintf("round %d, %s", round, text), Judge(toldToSeveral(r, lim, limit[0]), limit, e), passed)
 	}
 	if len(passed) != 3 {
 		t.Errorf("got passes of %v, want some of each claim", passed)
