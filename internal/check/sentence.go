@@ -84,8 +84,8 @@ func allowedOf(events []event) int64 {
 	return units
 }
 
-// within is how long the admissions of a breach took, since their bucket was created where it counts from there; the witness may have others, that placed or created what they met. Where not all
-// were kept that is the span of the finding.
+// within is how long the admissions of a breach took, since their bucket was created where it counts from there; the witness may have
+// others, that placed or created what they met. Where not all were kept that is the span of the finding.
 func (s sentence) within(f Finding, br *breach) time.Duration {
 	if len(br.events) == 0 {
 		return f.To - f.From
