@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
@@ -59,7 +60,11 @@ func settleCompletion(root *cobra.Command) {
 		completeFlag(c, "fail-on", []string{"fail", "inconclusive"})
 		completeFlag(c, "conformance", []string{"exact", "upper-bound", "lower-bound"})
 		completeFlag(c, "redis", []string{"embedded", "redis://"})
-		completeFlag(c, "format", []string{"ndjson", "csv", "nginx", "nginx-json", "haproxy", "envoy", "envoy-json", "caddy", "alb"})
+		formats := []string{"ndjson", "csv"}
+		for _, f := range accesslog.Formats() {
+			formats = append(formats, string(f))
+		}
+		completeFlag(c, "format", formats)
 	}
 }
 
