@@ -26,12 +26,26 @@ type readmeCommand struct {
 	output []string
 }
 
-// readme returns README.md and its console blocks: indented, beginning with "$ ".
+// docFiles are README.md and the documents in docs/, in the order of their names.
+func docFiles(t *testing.T) []string {
+	t.Helper()
+	docs, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	if err != nil || len(docs) == 0 {
+		t.Fatalf("docs/ has no documents: %v", err)
+	}
+	return append([]string{filepath.Join("..", "..", "README.md")}, docs...)
+}
+
+// readme returns the text of all documents and their console blocks: indented, beginning with "$ ".
 func readme(t *testing.T) (text string, blocks [][]readmeCommand) {
 	t.Helper()
-	src, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
+	var src []byte
+	for _, name := range docFiles(t) {
+		doc, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src = append(append(src, doc...), "\n# end\n"...) // no block goes on in another document
 	}
 	var block []readmeCommand
 	flush := func() {
@@ -157,7 +171,7 @@ func compareReadme(t *testing.T, dir string, args, want []string) {
 		case status == exitInconclusive && n < judgings:
 			continue
 		case strings.Contains(all, "FAIL") && status != exitFail, strings.Contains(all, "PASS") && status != exitPass, status == exitNothing, status < 0:
-			t.Fatalf("%q: exit status %d, README.md shows %q; stderr: %s", args, status, all, errs)
+			t.Fatalf("%q: exit status %d, the document shows %q; stderr: %s", args, status, all, errs)
 		}
 		got, missing := steady(out), ""
 		for _, line := range want {
@@ -222,7 +236,7 @@ func TestReadmeNames(t *testing.T) {
 			continue
 		}
 		if cmd, _, err := root.Find([]string{m[1]}); (err != nil || cmd == root) && strings.Contains(text, "`"+m[0]) {
-			t.Errorf("README.md names a command %q", m[1])
+			t.Errorf("README.md and docs/ names a command %q", m[1])
 		}
 	}
 	flags := map[string]bool{}
@@ -231,40 +245,60 @@ func TestReadmeNames(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`--([a-z][a-z-]+)`).FindAllStringSubmatch(text, -1) {
 		if !flags[m[1]] {
-			t.Errorf("README.md names a flag --%s", m[1])
+			t.Errorf("README.md and docs/ names a flag --%s", m[1])
 		}
 	}
 	specs := 0
 	for _, m := range regexp.MustCompile(`[a-z]+(-[a-z]+)+,rate=[a-z0-9=/,-]*[a-z0-9]`).FindAllString(text, -1) {
 		specs++
 		if _, err := reference.Parse(m); err != nil {
-			t.Errorf("README.md: %v", err)
+			t.Errorf("README.md, docs/: %v", err)
 		}
 	}
 	if specs < 7 {
-		t.Errorf("README.md has %d SPECs, want one for each algorithm", specs)
+		t.Errorf("README.md and docs/ has %d SPECs, want one for each algorithm", specs)
 	}
 	for _, r := range []check.Reason{check.ScheduleMissed, check.Unreachable, check.SetupFailed, check.NeedsFailed, check.TooFew,
 		check.ForeignTraffic, check.UnclassifiedStatus, check.SearchLimit, check.Interrupted} {
 		if !strings.Contains(text, "\n| `"+string(r)+"` |") {
-			t.Errorf("README.md: the table of reasons lacks %s", r)
+			t.Errorf("README.md, docs/: the table of reasons lacks %s", r)
 		}
 	}
 	for _, key := range reference.Keys("") {
 		if !regexp.MustCompile("[`,]" + key + "[`=]").MatchString(text) {
-			t.Errorf("README.md: no table or example has the key %s of a SPEC", key)
+			t.Errorf("README.md, docs/: no table or example has the key %s of a SPEC", key)
 		}
 	}
 	for _, c := range root.Commands() {
 		if !strings.Contains(text, "rlcheck "+c.Name()) && c.Name() != "help" {
-			t.Errorf("README.md does not name the command %s", c.Name())
+			t.Errorf("README.md and docs/ does not name the command %s", c.Name())
 		}
 	}
 	rows, _, _ := strings.Cut(text, "<!-- fault table") // which has a row for each scenario too
 	for _, name := range builtinNames() {
 		if !strings.Contains(rows, "\n| `"+name+"` |") {
-			t.Errorf("README.md: the table of scenarios lacks %s", name)
+			t.Errorf("README.md, docs/: the table of scenarios lacks %s", name)
 		}
+	}
+}
+
+// TestDocumentLinks: every link between documents leads to a file.
+func TestDocumentLinks(t *testing.T) {
+	links := 0
+	for _, name := range docFiles(t) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\]\(([^):#]+)[^):]*\)`).FindAllStringSubmatch(string(text), -1) {
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(name), m[1])); err != nil {
+				t.Errorf("%s: the link to %s leads nowhere", filepath.Base(name), m[1])
+			}
+		}
+	}
+	if links < 10 {
+		t.Errorf("found %d links, want at least 10", links)
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
-var update = flag.Bool("update", false, "write the fault table of README.md anew")
+var update = flag.Bool("update", false, "write the fault table of docs/scenarios.md anew")
 
-// The fault table stands between these lines of README.md.
+// The fault table stands between these lines of docs/scenarios.md.
 const (
 	tableBegins = "<!-- fault table: make golden -->\n"
 	tableEnds   = "<!-- end of the fault table -->\n"
@@ -99,9 +99,9 @@ func TestCatalogueIsCurrent(t *testing.T) {
 	}
 }
 
-// TestReadmeHasTheFaultTable: the table in README.md is the one of the bundled scenarios.
-func TestReadmeHasTheFaultTable(t *testing.T) {
-	path := filepath.Join("..", "..", "README.md")
+// TestDocsHaveTheFaultTable: the table in docs/scenarios.md is the one of the bundled scenarios.
+func TestDocsHaveTheFaultTable(t *testing.T) {
+	path := filepath.Join("..", "..", "docs", "scenarios.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestReadmeHasTheFaultTable(t *testing.T) {
 	before, rest, begun := strings.Cut(string(text), tableBegins)
 	got, after, ended := strings.Cut(rest, tableEnds)
 	if !begun || !ended {
-		t.Fatalf("README.md has no lines %q and %q", tableBegins, tableEnds)
+		t.Fatalf("docs/scenarios.md has no lines %q and %q", tableBegins, tableEnds)
 	}
 	want := faultTable(t)
 	if *update {
@@ -119,6 +119,6 @@ func TestReadmeHasTheFaultTable(t *testing.T) {
 		return
 	}
 	if got != want {
-		t.Errorf("the fault table of README.md is not current (run make golden):\ngot:\n%s\nwant:\n%s", got, want)
+		t.Errorf("docs/scenarios.md: stale fault table (make golden): got\n%s\nwant\n%s", got, want)
 	}
 }
