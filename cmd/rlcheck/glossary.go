@@ -8,7 +8,9 @@ var words = []entry{
 	{"schedule-missed", "reason", "The load was not sent as planned, or not all of it. Mend: a quieter machine, a lower rate."},
 	{"unreachable", "reason", "No request was answered. Mend: is the target up, is the URL right?"},
 	{"setup-failed", "reason", "Something that had to be there before the load was not: the embedded target, a certificate, a boundary to aim at."},
-	{"needs-failed", "reason", "The scenario needs something that the target does not have, such as an origin behind a proxy."},
+	{"needs-failed", "reason", "The scenario needs something that the target neither has nor promised, " +
+		"such as Retry-After, or an origin behind a proxy.\n" +
+		"It is named and does not count: the exit status is that of the other scenarios."},
 	{"too-few", "reason", "The recording was not able to show a fault as small as demanded. Mend: more requests, a longer phase."},
 	{"foreign-traffic", "reason", "A denial is unexplained, or so many admissions in windows that requests open, and others may use the same key (exclusive: false)."},
 	{"unclassified-status", "reason", "Answers had a status that no rule calls an admission or a denial. Mend: denied: {status: [...]}."},

@@ -31,7 +31,7 @@ var mends = map[check.Reason]string{
 	check.ScheduleMissed:     "lower the rate, or generate from a machine with more idle processors",
 	check.Unreachable:        "start the target, or check the URL given with --target",
 	check.SetupFailed:        "mend what the detail names and run again; nothing was said about the limiter",
-	check.NeedsFailed:        "give the target what the scenario needs, or leave the scenario out with --skip",
+	check.NeedsFailed:        "it does not count; say what the target has (--promise, --set), or --skip it",
 	check.TooFew:             "let the phases send more requests or last longer, so that a fault could show",
 	check.ForeignTraffic:     "use keys that nobody else uses (partition: fresh: true)",
 	check.UnclassifiedStatus: "name the statuses of a denial under denied: status:",
@@ -213,7 +213,11 @@ func troubles(s *Scenario) []trouble {
 		add(s.Reason, s.Detail)
 	}
 	for i := range s.Claims {
-		if c := &s.Claims[i]; c.Verdict == check.Inconclusive && (c.Text != "" || c.Reason != s.Reason) {
+		c := &s.Claims[i]
+		if c.Unpromised != "" && !s.Uncounted() { // that is a note of the run
+			continue
+		}
+		if c.Verdict == check.Inconclusive && (c.Text != "" || c.Reason != s.Reason) {
 			add(c.Reason, c.ID+": "+c.Text)
 		}
 	}

@@ -9,8 +9,9 @@ import (
 )
 
 // writeGitHub writes workflow commands, a line each, that GitHub Actions turns into annotations: an error for a failed
-// scenario that counts, a warning for one that does not and for an inconclusive one, a notice with the totals. Failures
-// come first, since GitHub shows ten of a kind. For the step summary use the format markdown.
+// scenario that counts, a warning for one that does not and for an inconclusive one, a notice with the totals
+// and with what was not judged. Failures come first, since GitHub shows ten of a kind. For the step summary
+// use the format markdown.
 func writeGitHub(w io.Writer, r *Run, o Options) error {
 	clean := plainRun(r)
 	var first, then []string
@@ -24,10 +25,17 @@ func writeGitHub(w io.Writer, r *Run, o Options) error {
 			}
 			first = append(first, githubLine(command, s, "FAIL "+s.ID, githubFailure(&r.Scenarios[i], s)))
 		case check.Inconclusive:
+			if s.Uncounted() { // the notice tells of it
+				continue
+			}
 			then = append(then, githubLine("warning", s, "INCONCLUSIVE "+s.ID, githubTrouble(s)))
 		}
 	}
-	notice := "::notice title=rlcheck::" + annotation(verdictText(clean)+"\n"+countsText(clean.sum())) + "\n"
+	lines := []string{verdictText(clean), countsText(clean.sum())}
+	for _, n := range clean.Notes() {
+		lines = append(lines, n.String())
+	}
+	notice := "::notice title=rlcheck::" + annotation(strings.Join(lines, "\n")) + "\n"
 	_, err := io.WriteString(w, strings.Join(first, "")+strings.Join(then, "")+notice)
 	return err
 }

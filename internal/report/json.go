@@ -25,7 +25,16 @@ type jsonRun struct {
 	Strict      bool           `json:"strict"`
 	Verdict     string         `json:"verdict"`
 	Counts      jsonCounts     `json:"counts"`
+	Notes       []jsonNote     `json:"notes"`
 	Scenarios   []jsonScenario `json:"scenarios"`
+}
+
+// jsonNote is a Note.
+type jsonNote struct {
+	Unpromised string   `json:"unpromised"`
+	Text       string   `json:"text"`
+	NotJudged  []string `json:"not_judged"`
+	InPart     []string `json:"in_part"`
 }
 
 type jsonHost struct {
@@ -74,6 +83,8 @@ type jsonClaim struct {
 	Reason   string        `json:"reason"`
 	Text     string        `json:"text"`
 	Findings []jsonFinding `json:"findings"`
+	// Unpromised is what the target never had and did not promise: the claim does not count.
+	Unpromised string `json:"unpromised,omitempty"`
 }
 
 type jsonRecording struct {
@@ -139,6 +150,11 @@ func toRun(r *Run, o Options) *jsonRun {
 		Schema: reportSchema, ID: r.ID, Started: wallText(r.Started), DurationNS: int64(r.Duration), Version: r.Version,
 		Command: append([]string{}, r.Command...), Host: jsonHost(r.Host), Interrupted: r.Interrupted, Strict: o.Strict,
 		Verdict: r.Verdict(o.Strict).String(), Counts: jsonCounts(r.sum()), Scenarios: make([]jsonScenario, len(r.Scenarios)),
+		Notes: []jsonNote{},
+	}
+	for _, n := range r.Notes() {
+		out.Notes = append(out.Notes, jsonNote{Unpromised: string(n.Unpromised), Text: n.Text,
+			NotJudged: append([]string{}, n.NotJudged...), InPart: append([]string{}, n.InPart...)})
 	}
 	for i := range r.Scenarios {
 		out.Scenarios[i] = toScenario(&r.Scenarios[i])
@@ -168,7 +184,7 @@ func toScenario(s *Scenario) jsonScenario {
 	for i := range s.Claims {
 		c := &s.Claims[i]
 		out.Claims[i] = jsonClaim{ID: c.ID, Verdict: c.Verdict.String(), Reason: string(c.Reason), Text: c.Text,
-			Findings: toFindings(c.Findings, "")}
+			Findings: toFindings(c.Findings, ""), Unpromised: string(c.Unpromised)}
 	}
 	return out
 }

@@ -117,7 +117,8 @@ func (p *reading) scenario(where string, in *jsonScenario) Scenario {
 	}
 	for i, c := range in.Claims {
 		out.Claims[i] = check.Claim{ID: c.ID, Verdict: p.verdict(fmt.Sprintf("%s.claims[%d]", where, i), c.Verdict),
-			Reason: check.Reason(c.Reason), Text: c.Text, Findings: fromFindings(c.Findings, "")}
+			Reason: check.Reason(c.Reason), Text: c.Text, Findings: fromFindings(c.Findings, ""),
+			Unpromised: check.Promise(c.Unpromised)}
 	}
 	return out
 }

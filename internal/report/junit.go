@@ -60,7 +60,9 @@ const wholeScenario = "verdict"
 
 // writeJUnit writes a test suite a scenario and a test case a claim. A failed claim is a failure if its scenario counts,
 // else skipped; an inconclusive one is skipped, or an error where the target could not be reached or set up (or the
-// options ask for it) and the scenario is more than informative. A verdict that none of the claims explains gets a case of its own, named "verdict".
+// options ask for it) and the scenario is more than informative; what the target never had and did not
+// promise is always skipped. A verdict that none of the claims explains gets a case of its own, named
+// "verdict".
 func writeJUnit(w io.Writer, r *Run, o Options) error {
 	clean := plainRun(r)
 	all := junitSuites{Name: "rlcheck", Time: junitTime(r.Duration)}
@@ -90,7 +92,9 @@ func junitScenario(r *Run, s *Scenario, fails []evidence, o Options) junitSuite 
 	}
 	claims, worst := s.Claims, check.Pass
 	for i := range claims {
-		worst = check.Worst(worst, claims[i].Verdict)
+		if claims[i].Unpromised == "" {
+			worst = check.Worst(worst, claims[i].Verdict)
+		}
 	}
 	if len(claims) == 0 || worst != s.Verdict {
 		claims = append(claims[:len(claims):len(claims)], check.Claim{ID: wholeScenario, Verdict: s.Verdict, Reason: s.Reason, Text: s.Detail})
@@ -126,7 +130,8 @@ func junitClaim(s *Scenario, c *check.Claim, fails []evidence, o Options) junitC
 	case c.Verdict == check.Inconclusive:
 		t := trouble{string(c.Reason), c.Text, mend(s, c.Reason)}
 		m := junitMessage{Message: "INCONCLUSIVE " + t.line(), Text: t.mend}
-		if s.Kind != Informative && (o.InconclusiveIsError || c.Reason == check.SetupFailed || c.Reason == check.Unreachable) {
+		broken := o.InconclusiveIsError || c.Reason == check.SetupFailed || c.Reason == check.Unreachable
+		if broken && s.Kind != Informative && c.Reason != check.NeedsFailed {
 			m.Type = string(c.Reason)
 			out.Error = &m
 		} else {

@@ -16,6 +16,12 @@ func writeMarkdown(w io.Writer, r *Run, o Options) error {
 	m.line("## rlcheck: %s", mdText(verdictText(clean)))
 	m.line("")
 	m.line("%s", mdText(countsText(clean.sum())))
+	for i, n := range clean.Notes() {
+		if i == 0 {
+			m.line("")
+		}
+		m.line("- %s", mdText(n.String()))
+	}
 	if len(clean.Scenarios) > 0 {
 		m.scenarios(clean, o)
 		for i := range clean.Scenarios {

@@ -92,7 +92,8 @@ type Options struct {
 
 // Verdict is the verdict on the whole run, from which the exit status follows. Fail: a scenario failed that counts (a
 // required one, with strict also a recommended one). Inconclusive: otherwise, if one that is not informative was
-// inconclusive, nothing was judged at all, or the run was interrupted. Pass: anything else.
+// inconclusive for want of more than what its target never had (needs-failed), nothing was judged at all, or
+// the run was interrupted. Pass: anything else.
 func (r *Run) Verdict(strict bool) check.Verdict {
 	v, judged := check.Pass, false
 	for i := range r.Scenarios {
@@ -101,7 +102,7 @@ func (r *Run) Verdict(strict bool) check.Verdict {
 		switch {
 		case s.Verdict == check.Fail && s.counts(strict):
 			v = check.Worst(v, check.Fail)
-		case s.Verdict == check.Inconclusive && s.Kind != Informative:
+		case s.Verdict == check.Inconclusive && s.Kind != Informative && s.Reason != check.NeedsFailed:
 			v = check.Worst(v, check.Inconclusive)
 		}
 	}
@@ -116,19 +117,21 @@ func (s *Scenario) counts(strict bool) bool {
 	return s.Kind != Informative && (s.Kind != Recommended || strict)
 }
 
-// tally counts the verdicts of the scenarios.
-func (r *Run) tally() (pass, fail, inconclusive int) {
+// tally counts the verdicts of the scenarios; those that do not count for want of something are unjudged.
+func (r *Run) tally() (pass, fail, inconclusive, unjudged int) {
 	for i := range r.Scenarios {
-		switch r.Scenarios[i].Verdict {
-		case check.Pass:
+		switch s := &r.Scenarios[i]; {
+		case s.Verdict == check.Pass:
 			pass++
-		case check.Fail:
+		case s.Verdict == check.Fail:
 			fail++
+		case s.Uncounted():
+			unjudged++
 		default:
 			inconclusive++
 		}
 	}
-	return pass, fail, inconclusive
+	return pass, fail, inconclusive, unjudged
 }
 
 // format is one output format.

@@ -15,6 +15,7 @@ import (
 
 func TestVerdictOfARun(t *testing.T) {
 	const p, f, i = check.Pass, check.Fail, check.Inconclusive
+	const n = check.Verdict(99) // inconclusive, needs-failed
 	type kv struct {
 		kind string
 		v    check.Verdict
@@ -33,6 +34,10 @@ func TestVerdictOfARun(t *testing.T) {
 		{"a recommended one is open", []kv{{Required, p}, {Recommended, i}}, false, i, i},
 		{"an informative one is open", []kv{{Required, p}, {Informative, i}}, false, p, p},
 		{"only an informative one, open: nothing was judged", []kv{{Informative, i}}, false, i, i},
+		{"one needs what the target never had", []kv{{Required, p}, {Required, n}}, false, p, p},
+		{"all need what the target never had: nothing was judged", []kv{{Required, n}}, false, i, i},
+		{"one is open, one needs something", []kv{{Required, p}, {Required, n}, {Required, i}}, false, i, i},
+		{"one failed and one needs something", []kv{{Required, f}, {Required, n}}, false, f, f},
 		{"a kind that is misspelt counts", []kv{{"requird", f}}, false, f, f},
 		{"nothing ran", nil, false, i, i},
 		{"interrupted after a pass", []kv{{Required, p}}, true, i, i},
@@ -40,6 +45,10 @@ func TestVerdictOfARun(t *testing.T) {
 	} {
 		r := &Run{Interrupted: x.interrupted}
 		for _, s := range x.in {
+			if s.v == n {
+				r.Scenarios = append(r.Scenarios, Scenario{Kind: s.kind, Reason: check.NeedsFailed})
+				continue
+			}
 			r.Scenarios = append(r.Scenarios, Scenario{Kind: s.kind, Verdict: s.v})
 		}
 		if got := r.Verdict(false); got != x.want {

@@ -54,6 +54,9 @@ func writeTable(w io.Writer, r *Run, o Options) error {
 		s.line("")
 	}
 	s.totals(clean)
+	for _, n := range clean.Notes() {
+		s.wrapped(0, "note: "+n.String())
+	}
 	s.wrapped(0, fmt.Sprintf("%s in %s: %s", s.bold(verdictText(clean)), brief(clean.Duration), s.paint(clean.Verdict(o.Strict), true)))
 	_, err := io.WriteString(w, s.text.String())
 	return err

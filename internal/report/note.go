@@ -1,0 +1,86 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// Note is what could not be judged of a run, since the targets never had it and nobody promised it: no
+// failure.
+type Note struct {
+	// Unpromised is what is missing; empty for needs that no promise names, such as an origin behind a proxy.
+	Unpromised check.Promise
+	// Text says it in a few words: sends no Retry-After: recommended.
+	Text string
+	// NotJudged are the ids of the scenarios that could not be judged without it, InPart those of which
+	// claims could not. In the order of the run, each once; one of them may be empty.
+	NotJudged, InPart []string
+}
+
+// Notes returns what was not judged, and does not count, in the order of check.Promises; then the scenarios
+// that needed something else. A run that judged everything has none.
+func (r *Run) Notes() []Note {
+	var out []Note
+	for _, p := range check.Promises() {
+		n := Note{Unpromised: p, Text: p.Lack()}
+		for i := range r.Scenarios {
+			n.add(&r.Scenarios[i])
+		}
+		if len(n.NotJudged)+len(n.InPart) > 0 {
+			out = append(out, n)
+		}
+	}
+	other := Note{Text: "has not what they need (other limits, a proxy, a command)"}
+	for i := range r.Scenarios {
+		if s := &r.Scenarios[i]; s.Uncounted() && len(s.unpromised()) == 0 {
+			other.NotJudged = append(other.NotJudged, s.ID)
+		}
+	}
+	if len(other.NotJudged) > 0 {
+		out = append(out, other)
+	}
+	return out
+}
+
+// add notes what s could not judge without n.Unpromised.
+func (n *Note) add(s *Scenario) {
+	switch {
+	case !slices.Contains(s.unpromised(), n.Unpromised):
+	case s.Uncounted():
+		n.NotJudged = append(n.NotJudged, s.ID)
+	default:
+		n.InPart = append(n.InPart, s.ID)
+	}
+}
+
+// Uncounted tells whether s says nothing of its target, for want of something that the target never had:
+// neither a failure nor a doubt.
+func (s *Scenario) Uncounted() bool {
+	return s.Verdict == check.Inconclusive && s.Reason == check.NeedsFailed
+}
+
+// unpromised is what claims of s were not judged for.
+func (s *Scenario) unpromised() []check.Promise {
+	var out []check.Promise
+	for _, c := range s.Claims {
+		if c.Unpromised != "" && !slices.Contains(out, c.Unpromised) {
+			out = append(out, c.Unpromised)
+		}
+	}
+	return out
+}
+
+// String writes a note on one line: not judged: sends no Retry-After: recommended (retry-after; in part
+// denial-response).
+func (n Note) String() string {
+	var where []string
+	if len(n.NotJudged) > 0 {
+		where = append(where, strings.Join(n.NotJudged, ", "))
+	}
+	if len(n.InPart) > 0 {
+		where = append(where, "in part "+strings.Join(n.InPart, ", "))
+	}
+	return n.Text + " (not judged: " + strings.Join(where, "; ") + ")"
+}

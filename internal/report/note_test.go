@@ -1,0 +1,76 @@
+package report
+
+import (
+	"encoding/xml"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// unpromising is a run at a target without Retry-After: one scenario is not judged, one in part, and one
+// needs a proxy.
+func unpromising(t testing.TB) *Run {
+	const none = check.NeedsFailed
+	claims := []check.Claim{{ID: "conformance", Verdict: check.Pass, Text: "burst 20"},
+		{ID: "fields-retry-after", Reason: none, Text: "none has it", Unpromised: check.PromiseRetryAfter}}
+	whole := Scenario{ID: "retry-after", Kind: Required, Reason: none, Detail: "sends none", Claims: claims}
+	part := Scenario{ID: "denial-response", Kind: Recommended, Verdict: check.Pass, Claims: claims}
+	proxy := Scenario{ID: "proxy-repeats", Kind: Required, Reason: none, Detail: "there is no origin"}
+	return runOf(passing(t), whole, part, proxy)
+}
+
+func TestNotesSayWhatWasNotJudged(t *testing.T) {
+	var got []string
+	for _, n := range unpromising(t).Notes() {
+		got = append(got, n.String())
+	}
+	want := []string{"sends no Retry-After: recommended (not judged: retry-after; in part denial-response)",
+		"has not what they need (other limits, a proxy, a command) (not judged: proxy-repeats)"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("notes (-want +got):\n%s", d)
+	}
+	if n := runOf(passing(t), failing(t)).Notes(); len(n) > 0 {
+		t.Errorf("a run that judged all: got %v, want no notes", n)
+	}
+}
+
+// TestWhatWasNeverPromisedIsNamedInEveryFormat: it is said, and it is neither a failure nor an error.
+func TestWhatWasNeverPromisedIsNamedInEveryFormat(t *testing.T) {
+	r := unpromising(t)
+	for _, format := range []string{"table", "json", "markdown", "github"} {
+		text := strings.Join(strings.Fields(string(render(t, format, r, Options{}))), " ")
+		if !strings.Contains(text, "sends no Retry-After: recommended") {
+			t.Errorf("%s does not name what is not promised:\n%s", format, text)
+		}
+		if format != "json" && !strings.Contains(text, "4 scenarios: 2 PASS, 2 not judged") {
+			t.Errorf("%s: got other totals:\n%s", format, text)
+		}
+	}
+	var got parsedSuites
+	if err := xml.Unmarshal(render(t, "junit", r, Options{InconclusiveIsError: true}), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Failures+got.Errors > 0 {
+		t.Errorf("junit: got %d failures and %d errors, want none", got.Failures, got.Errors)
+	}
+	for _, s := range got.Suites {
+		want := map[string]int{"burst": 0, "retry-after": 2, "denial-response": 1, "proxy-repeats": 1}[s.Name]
+		if s.Skipped != want {
+			t.Errorf("junit, %s: got %d skipped of %d, want %d", s.Name, s.Skipped, s.Tests, want)
+		}
+	}
+}
+
+func TestNotesComeBackFromJSON(t *testing.T) {
+	r := unpromising(t)
+	back, err := ReadJSON(strings.NewReader(string(render(t, "json", r, Options{}))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(r.Notes(), back.Notes()); d != "" {
+		t.Errorf("notes read back (-want +got):\n%s", d)
+	}
+}
