@@ -140,7 +140,8 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 		if len(chosen) > 1 {
 			label = fmt.Sprintf("%d/%d %s", i+1, len(chosen), s.ID)
 		}
-		done, err := e.enough(ctx, s, trialOf{label, keys, textOf(sources, s.File), dir, f, red})
+		after := lasting(chosen[i+1:])
+		done, err := e.enough(ctx, s, trialOf{label, keys, after, textOf(sources, s.File), dir, f, red})
 		if err != nil {
 			whole = false
 			e.say.problem(err)
@@ -166,10 +167,20 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 // trialOf is what one scenario of a run needs beside itself.
 type trialOf struct {
 	label, keys string
-	text        []byte
-	dir         *runDir
-	flags       runFlags
-	red         redactor
+	// after is how long the scenarios take at least that follow.
+	after time.Duration
+	text  []byte
+	dir   *runDir
+	flags runFlags
+	red   redactor
+}
+
+// lasting is how long the load of scenarios takes at least.
+func lasting(scenarios []*scenario.Scenario) (d time.Duration) {
+	for _, s := range scenarios {
+		d += s.Summary().Duration
+	}
+	return d
 }
 
 // maxRetries bounds --retries.
@@ -204,8 +215,8 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (report.
 		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow, Redis: t.flags.redis, Output: e.say.err,
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.keepPlan(s.ID, t.text, plan)
-			n, _ := plan.Planned()
-			bar = e.newMeter(t.label, n)
+			_, lasts := plan.Planned()
+			bar = e.newMeter(t.label, lasts, t.after)
 		},
 		Progress: func(p load.Progress) { bar.update(p) },
 	})

@@ -41,7 +41,8 @@ func TestMain(m *testing.M) {
 //	start NAME rlcheck ARGS...         start in the background; $NAME is the URL that it prints
 //	halt NAME N                        send SIGINT, and demand this exit status
 //	get URL [HEADER...]                request; status, fields and body go to stdout
-//	terminal COLSxROWS N [NAME=VALUE] rlcheck ...  run on a terminal of that size (terminal_linux_test.go)
+//	terminal COLSxROWS[,...] N [NAME=VALUE] rlcheck ...  run on a terminal of that size, or resized
+//	                                   (terminal_linux_test.go)
 //	interrupt SIGNAL AFTER N rlcheck ...  run, signal after so many requests at $URL, demand this exit status; what it
 //	                                   says goes to out.txt and err.txt
 func TestScripts(t *testing.T) {

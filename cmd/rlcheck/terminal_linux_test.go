@@ -13,14 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cmdTerminal runs a program on a terminal of so many columns and rows: terminal COLSxROWS N [NAME=VALUE...] PROGRAM
-// ARGS... What appears on it goes to stdout, and the exit status is demanded.
+// cmdTerminal runs a program on a terminal of so many columns and rows: terminal COLSxROWS[,COLSxROWS...] N
+// [NAME=VALUE...] PROGRAM ARGS... What appears on it goes to stdout, and the exit status is demanded.
+// Each time something appears the terminal is resized to the next size.
 func cmdTerminal(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg || len(args) < 3, "terminal COLSxROWS N [NAME=VALUE...] PROGRAM ARGS...")
-	var size unix.Winsize
-	_, err := fmt.Sscanf(args[0], "%dx%d", &size.Col, &size.Row)
-	ts.Check(err)
-	control, tty, err := openTerminal(&size)
+	usage(ts, neg || len(args) < 3, "terminal COLSxROWS[,COLSxROWS...] N [NAME=VALUE...] PROGRAM ARGS...")
+	sizes := strings.Split(args[0], ",")
+	control, tty, err := openTerminal(winsize(ts, sizes[0]))
 	ts.Check(err)
 	want, rest := number(ts, args[1]), args[2:]
 	var vars []string
@@ -36,8 +35,14 @@ func cmdTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	var seen bytes.Buffer
 	read := make(chan struct{})
 	go func() {
+		defer close(read)
+		part := make([]byte, 4096)
+		for _, size := range sizes[1:] {
+			n, _ := control.Read(part)
+			seen.Write(part[:n])
+			_ = unix.IoctlSetWinsize(int(control.Fd()), unix.TIOCSWINSZ, winsize(ts, size))
+		}
 		_, _ = io.Copy(&seen, control) // ends with EIO when the last writer has gone
-		close(read)
 	}()
 	go func() { b.done <- b.cmd.Wait() }()
 	b.wait(ts, want)
@@ -49,6 +54,13 @@ func cmdTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(control.Close())
 	_, err = ts.Stdout().Write(bytes.ReplaceAll(seen.Bytes(), []byte("\r\n"), []byte("\n")))
 	ts.Check(err)
+}
+
+func winsize(ts *testscript.TestScript, text string) *unix.Winsize {
+	var size unix.Winsize
+	_, err := fmt.Sscanf(text, "%dx%d", &size.Col, &size.Row)
+	ts.Check(err)
+	return &size
 }
 
 // openTerminal makes a pseudo-terminal.
