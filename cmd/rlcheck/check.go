@@ -163,6 +163,9 @@ func excerpts(names []string) string {
 
 // verdict prints a judgement as text.
 func (e *env) verdict(j *check.Judgement, limit reference.Limit, c timeline.Counts) {
+	if d := j.Diagnosis; d != nil {
+		e.say.resultf("FAIL  %s (a flag of run)\n      %s\n", d.Text, d.Why)
+	}
 	for i := range j.Partitions {
 		p := &j.Partitions[i]
 		name := ""

@@ -22,14 +22,14 @@ const (
 
 // hint names, for a recording that fails a limit of one policy, the first policy like it that would explain all of it. It
 // proves nothing: it is the next thing to look at.
-func hint(tl *timeline.Timeline, limit reference.Limit, j *Judgement) string {
+func hint(tl *timeline.Timeline, limit reference.Limit, j *Judgement, o Options) string {
 	if j.Verdict != Fail || len(limit) != 1 || len(tl.Observations) > hintLimit {
 		return ""
 	}
 	for _, g := range guesses(limit[0], j) {
-		if ok, sure := explainsAll(tl, g.policy); ok {
+		if a := tried(tl, reference.Limit{g.policy}, o); a.verdict == Pass {
 			word := "would"
-			if !sure {
+			if !a.sure {
 				word = "may"
 			}
 			return fmt.Sprintf("%s %s explain all of this (%s)", g.text, word, reference.Limit{g.policy})
@@ -38,21 +38,30 @@ func hint(tl *timeline.Timeline, limit reference.Limit, j *Judgement) string {
 	return ""
 }
 
-// explainsAll tells whether a policy is not refuted; sure, that no search for it was cut short, which might refute it yet.
-func explainsAll(tl *timeline.Timeline, p reference.Policy) (ok, sure bool) {
-	limit := reference.Limit{p}
-	if fits(tl, limit) != nil {
-		return false, false
+// attempt is the verdict on a recording under another limit; sure tells that no search was cut short,
+// which might refute it yet.
+type attempt struct {
+	verdict Verdict
+	sure    bool
+}
+
+// tried judges all of a recording under another limit, on the side that o asks for. The bounds come first:
+// they refute most limits, and are much faster. What cannot be judged fails.
+func tried(tl *timeline.Timeline, limit reference.Limit, o Options) attempt {
+	if _, err := reference.NewLimit(limit); err != nil || fits(tl, limit) != nil {
+		return attempt{verdict: Fail}
 	}
-	for _, bounds := range []bool{true, false} { // the bounds refute most guesses, and are much faster
-		c := newCase(tl, limit, Options{SkipMeasure: true})
+	var out attempt
+	for _, bounds := range []bool{true, false} {
+		c := newCase(tl, limit, Options{Conformance: o.Conformance, Shared: o.Shared, SkipMeasure: true})
 		c.quick, c.boundsOnly = true, bounds
-		if c.judge(); c.judgement().Verdict != Pass {
-			return false, false
+		c.judge()
+		if out.verdict = c.judgement().Verdict; out.verdict == Fail {
+			return out
 		}
-		sure = !slices.ContainsFunc(c.parts, func(p *part) bool { return p.search.Capped })
+		out.sure = !slices.ContainsFunc(c.parts, func(p *part) bool { return p.search.Capped })
 	}
-	return true, sure
+	return out
 }
 
 // guess is a policy worth trying.

@@ -40,7 +40,7 @@ type Options struct {
 	Shared bool
 	// SkipMeasure leaves the measured policy out.
 	SkipMeasure bool
-	// Hint looks for another policy that explains a recording which fails.
+	// Hint looks for what explains a recording which fails: a Diagnosis, or else another policy.
 	Hint bool
 }
 
@@ -63,7 +63,9 @@ func Judge(tl *timeline.Timeline, limit reference.Limit, o Options) (*Judgement,
 	c.judge()
 	j := c.judgement()
 	if o.Hint {
-		j.Hint = hint(tl, limit, j)
+		if j.Diagnosis = diagnose(tl, limit, j, o); j.Diagnosis == nil {
+			j.Hint = hint(tl, limit, j, o)
+		}
 	}
 	return j, nil
 }

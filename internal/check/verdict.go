@@ -152,6 +152,9 @@ type Judgement struct {
 	Measured Measured
 	// Hint names, for a Fail, a policy that would explain all of the recording, or may; empty where none was found or looked for.
 	Hint string
+	// Diagnosis is, for a Fail, what a reader needs to know before any finding; nil where nothing was
+	// found or looked for.
+	Diagnosis *Diagnosis
 }
 
 // Claim is the verdict on one expectation of a scenario: conformance, a header field, a latency.

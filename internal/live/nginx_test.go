@@ -12,6 +12,8 @@ type zone struct {
 	Name, Rate, Args string
 	// Status is limit_req_status, 0 for what nginx denies with unless told.
 	Status int
+	// Key is what clients are told apart by; empty for their X-Api-Key.
+	Key string
 }
 
 // nginx starts nginx with two workers that share the zones, as on a real machine, and returns the URL of each by name.
@@ -151,4 +153,26 @@ func TestNginxDelaysAreAQueue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNginxKeyedByAddress: a limit that counts by address is declared as one of each key. The first run
+// shows no difference. Of the second one the quota is in use when it begins, and the first thing that is
+// said is why.
+func TestNginxKeyedByAddress(t *testing.T) {
+	t.Parallel()
+	url := nginx(t, zone{Name: "address", Rate: "10r/s", Args: "burst=20 nodelay",
+		Status: http.StatusTooManyRequests, Key: "$binary_remote_addr"})["address"]
+	const spec = "leaky-bucket,rate=10/s,burst=21"
+	for p := (patience{}); p.left(); {
+		run(t, read(t, "burst", url, spec), "")
+		r := run(t, read(t, "burst", url, spec), "")
+		if r.Verdict != check.Fail {
+			continue // this machine was so slow that nothing was left in use
+		}
+		if d := r.Judgement.Diagnosis; d == nil || d.Kind != check.SharedQuota {
+			t.Errorf("%s: diagnosis %v, hint %q, want a shared quota", line(&r), d, r.Judgement.Hint)
+		}
+		return
+	}
+	t.Error("no second run failed")
 }

@@ -48,9 +48,21 @@ func mend(s *Scenario, r check.Reason) string {
 	return mends[r]
 }
 
-// failures returns the failures of s, one for each finding, those of conformance first. s is not cleaned yet; the texts of
-// the result are.
+// failures returns the failures of s, one for each finding, those of conformance first, and before them
+// what a reader needs to know of all of them. s is not cleaned yet; the texts of the result are.
 func failures(s *Scenario) []evidence {
+	found := findings(s)
+	if s.Judgement == nil || s.Judgement.Diagnosis == nil || len(found) == 0 {
+		return found
+	}
+	d := s.Judgement.Diagnosis
+	first := evidence{claim: conformance, kind: plain(string(d.Kind)), sentence: plain(d.Text)}
+	first.span = plain(d.Why)
+	return append([]evidence{first}, found...)
+}
+
+// findings returns the failures of s, one for each finding.
+func findings(s *Scenario) []evidence {
 	var out []evidence
 	for i := range s.Claims {
 		c := &s.Claims[i]

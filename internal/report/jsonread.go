@@ -131,6 +131,9 @@ func (p *reading) judgement(where string, in *jsonJudgement) *check.Judgement {
 		Verdict: p.verdict(where, in.Verdict), Reason: check.Reason(in.Reason), Detail: in.Detail,
 		Partitions: make([]check.PartitionVerdict, len(in.Partitions)), Measured: fromMeasured(in.Measured), Hint: in.Hint,
 	}
+	if d := in.Diagnosis; d != nil {
+		out.Diagnosis = &check.Diagnosis{Kind: check.DiagnosisKind(d.Kind), Text: d.Text, Why: d.Why}
+	}
 	for i, x := range in.Partitions {
 		out.Partitions[i] = check.PartitionVerdict{
 			Partition: x.Partition, Verdict: p.verdict(fmt.Sprintf("%s.partitions[%d]", where, i), x.Verdict),

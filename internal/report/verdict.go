@@ -22,6 +22,13 @@ type jsonJudgement struct {
 	Partitions []jsonPartition `json:"partitions"`
 	Measured   jsonMeasured    `json:"measured"`
 	Hint       string          `json:"hint,omitempty"`
+	Diagnosis  *jsonDiagnosis  `json:"diagnosis,omitempty"`
+}
+
+type jsonDiagnosis struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+	Why  string `json:"why"`
 }
 
 type jsonPartition struct {
@@ -76,6 +83,9 @@ func toJudgement(j *check.Judgement) *jsonJudgement {
 	out := &jsonJudgement{
 		Schema: verdictSchema, Verdict: j.Verdict.String(), Reason: string(j.Reason), Detail: j.Detail,
 		Partitions: make([]jsonPartition, len(j.Partitions)), Measured: toMeasured(j.Measured), Hint: j.Hint,
+	}
+	if d := j.Diagnosis; d != nil {
+		out.Diagnosis = &jsonDiagnosis{Kind: string(d.Kind), Text: d.Text, Why: d.Why}
 	}
 	for i := range j.Partitions {
 		p := &j.Partitions[i]

@@ -69,6 +69,9 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 		if all.Hint == "" {
 			all.Hint = j.Hint
 		}
+		if all.Diagnosis == nil {
+			all.Diagnosis = j.Diagnosis
+		}
 		if len(parts) > 1 || part.tl != tl {
 			own(j.Partitions, part.limit.String())
 		}
@@ -81,7 +84,9 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 	switch all.Verdict {
 	case check.Fail:
 		all.Reason, all.Detail = "", ""
-		c.Text = c.Findings[0].Text
+		if c.Text = c.Findings[0].Text; all.Diagnosis != nil {
+			c.Text = all.Diagnosis.Text + "; " + c.Text
+		}
 	case check.Pass:
 		c.Text = strings.Join(worth, "; ")
 	default:

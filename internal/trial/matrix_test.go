@@ -103,6 +103,7 @@ func TestEveryClaimedFaultFails(t *testing.T) {
 				if out.Verdict != check.Fail {
 					t.Fatalf("got %s, want fail: %s", out.Verdict, explain(out))
 				}
+				diagnosed(t, out, fault)
 				t.Log(explain(out))
 			})
 			if caught {
@@ -118,6 +119,16 @@ func TestEveryClaimedFaultFails(t *testing.T) {
 	}
 	t.Logf("kill score %d of %d claims; %d of %d faults are claimed by nobody: %s",
 		killed, claims, len(unclaimed), len(target.Faults()), strings.Join(unclaimed, ", "))
+}
+
+// diagnosed holds that a quota is called shared where all clients have one, and nowhere else: a new client
+// whose quota is empty looks the same.
+func diagnosed(t *testing.T, out report.Scenario, fault string) {
+	t.Helper()
+	said := out.Judgement != nil && out.Judgement.Diagnosis != nil
+	if said != (fault == "keys-shared") && fault != "starts-empty" {
+		t.Errorf("the quota is called shared: %t, with the fault %s", said, fault)
+	}
 }
 
 // against runs a scenario in virtual time against a target with a fault.

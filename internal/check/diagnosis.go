@@ -1,0 +1,143 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Diagnosis is what a recording that fails shows as a whole. Its reader needs it before any finding: it
+// names a cause that makes the findings right, and beside the point.
+type Diagnosis struct {
+	Kind DiagnosisKind
+	// Text says in one sentence what seems to be the case, and what to try.
+	Text string
+	// Why says in one sentence which judgements of the recording led to Text.
+	Why string
+}
+
+// DiagnosisKind names what a diagnosis found.
+type DiagnosisKind string
+
+// SharedQuota: clients that are told apart have one quota together.
+const SharedQuota DiagnosisKind = "shared-quota"
+
+const (
+	sharedText = "all clients seem to share one quota: is it counted by address? try --partition address"
+	emptyText  = "; or does a new client start with an empty quota (start=empty)?"
+)
+
+// diagnose finds out whether the partitions of a recording that fails share one quota. It judges the
+// recording again, with all requests in one partition: alone, and with earlier requests that the recording
+// does not show. The declared limit must then explain everything. A smaller quota of each partition must
+// not, since nobody could tell the two apart.
+//
+// Partitions that an earlier run may have used (Header.CompleteFrom) are not new, so that earlier requests
+// say nothing.
+func diagnose(tl *timeline.Timeline, limit reference.Limit, j *Judgement, o Options) *Diagnosis {
+	if j.Verdict != Fail || len(tl.Observations) > hintLimit || !deniesTooMuch(j) {
+		return nil
+	}
+	one := inOnePartition(tl)
+	several := len(j.Partitions) > 1
+	why := ""
+	if several && tried(one, limit, o).verdict == Pass {
+		why = fmt.Sprintf("as one client, all %d clients are explained by the declared limit; as clients of "+
+			"their own they are not", len(j.Partitions))
+	}
+	if why == "" && tl.Header.CompleteFrom == 0 && deniedNew(tl, limit) && explainedByEarlier(one, limit, o) {
+		why = usedEarlier(len(j.Partitions))
+	}
+	if why == "" || smallerQuota(tl, limit, j, o) {
+		return nil
+	}
+	d := &Diagnosis{SharedQuota, sharedText, why}
+	if len(limit) == 1 {
+		empty := limit[0]
+		if empty.Start = reference.StartEmpty; tried(tl, reference.Limit{empty}, o).verdict == Pass {
+			d.Text += emptyText
+		}
+	}
+	return d
+}
+
+// deniedNew tells whether some partition was denied before it could have used up the quota that a new one
+// has.
+func deniedNew(tl *timeline.Timeline, limit reference.Limit) bool {
+	least := limit[0].Full()
+	for _, p := range limit {
+		least = min(least, p.Full())
+	}
+	return slices.ContainsFunc(tl.ByPartition(), func(p timeline.Part) bool {
+		var first *timeline.Observation // of its denials, the one answered first
+		for i := range p.Observations {
+			o := &p.Observations[i]
+			if o.Answered && o.Outcome == timeline.Denied && (first == nil || o.FirstByte < first.FirstByte) {
+				first = o
+			}
+		}
+		if first == nil {
+			return false
+		}
+		asked := first.Cost
+		for i := range p.Observations {
+			if o := &p.Observations[i]; o.Outcome != timeline.Denied && o.Sent <= first.FirstByte {
+				asked += o.Cost
+			}
+		}
+		return asked <= least
+	})
+}
+
+// explainedByEarlier tells whether requests that came before a recording of one partition may explain it:
+// those left a bucket at some level. Of windows they may have left any, so that none is judged which began
+// before.
+func explainedByEarlier(one *timeline.Timeline, limit reference.Limit, o Options) bool {
+	earlier := slices.Clone(limit)
+	for i, p := range limit {
+		p.Start = reference.StartUnknown
+		if _, err := reference.New(p); err == nil {
+			earlier[i] = p
+		} else {
+			one.Header.CompleteFrom = 1
+		}
+	}
+	return tried(one, earlier, o).verdict != Fail
+}
+
+// usedEarlier says that requests from before the recording explain it.
+func usedEarlier(clients int) string {
+	if clients == 1 {
+		return "the client is new, and the declared limit explains its denials only if others used it before"
+	}
+	return fmt.Sprintf("as one client, whose quota was in use before, all %d clients are explained by the "+
+		"declared limit; as new clients they are not", clients)
+}
+
+// deniesTooMuch tells whether some finding is one of a denial: a quota that is shared admits too little.
+func deniesTooMuch(j *Judgement) bool {
+	return slices.ContainsFunc(j.Partitions, func(p PartitionVerdict) bool {
+		return slices.ContainsFunc(p.Findings, func(f Finding) bool { return f.Kind != OverAdmission })
+	})
+}
+
+// inOnePartition returns a recording with all requests in one partition.
+func inOnePartition(tl *timeline.Timeline) *timeline.Timeline {
+	out := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations)}
+	for i := range out.Observations {
+		out.Observations[i].Partition = ""
+	}
+	return out
+}
+
+// smallerQuota tells whether a smaller burst or quota of each partition explains the recording.
+func smallerQuota(tl *timeline.Timeline, limit reference.Limit, j *Judgement, o Options) bool {
+	if len(limit) != 1 {
+		return false
+	}
+	return slices.ContainsFunc(bursts(limit[0], j), func(b int64) bool {
+		return b < limit[0].Full() && tried(tl, reference.Limit{withBurst(limit[0], b)}, o).verdict == Pass
+	})
+}

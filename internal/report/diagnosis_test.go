@@ -1,0 +1,40 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// TestDiagnosisComesFirst: every format says what a recording shows as a whole before it says what is
+// wrong with a request.
+func TestDiagnosisComesFirst(t *testing.T) {
+	const said, finding = "all clients seem to share one quota", "a client was denied"
+	r := &Run{Scenarios: []Scenario{{ID: "burst", Kind: Required, Verdict: check.Fail,
+		Claims: []check.Claim{{ID: conformance, Verdict: check.Fail, Text: finding,
+			Findings: []check.Finding{{Kind: check.UnderAdmission, Text: finding}}}},
+		Judgement: &check.Judgement{Verdict: check.Fail,
+			Diagnosis: &check.Diagnosis{Kind: check.SharedQuota, Text: said, Why: "as one"}}}}}
+	for format, write := range map[string]func(*bytes.Buffer) error{
+		"table":    func(b *bytes.Buffer) error { return writeTable(b, r, Options{}) },
+		"markdown": func(b *bytes.Buffer) error { return writeMarkdown(b, r, Options{}) },
+		"github":   func(b *bytes.Buffer) error { return writeGitHub(b, r, Options{}) },
+		"junit":    func(b *bytes.Buffer) error { return writeJUnit(b, r, Options{}) },
+		"html":     func(b *bytes.Buffer) error { return writeHTML(b, r, Options{}) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		first, then := strings.Index(b.String(), said), strings.Index(b.String(), finding)
+		if first < 0 || then < first {
+			t.Errorf("%s: the diagnosis is at %d, the finding at %d: %s", format, first, then, b.String())
+		}
+	}
+	text, err := VerdictJSON(r.Scenarios[0].Judgement)
+	if err != nil || !bytes.Contains(text, []byte(`"diagnosis": {`+"\n"+`    "kind": "shared-quota",`)) {
+		t.Errorf("got %s, error %v", text, err)
+	}
+}
