@@ -30,6 +30,7 @@ type junitSuite struct {
 	Skipped    int             `xml:"skipped,attr"`
 	Time       string          `xml:"time,attr"`
 	Timestamp  string          `xml:"timestamp,attr,omitempty"`
+	File       string          `xml:"file,attr,omitempty"`
 	Properties []junitProperty `xml:"properties>property"`
 	Cases      []junitCase     `xml:"testcase"`
 }
@@ -43,7 +44,6 @@ type junitCase struct {
 	Name      string        `xml:"name,attr"`
 	Classname string        `xml:"classname,attr"`
 	Time      string        `xml:"time,attr"`
-	File      string        `xml:"file,attr,omitempty"`
 	Skipped   *junitMessage `xml:"skipped"`
 	Error     *junitMessage `xml:"error"`
 	Failure   *junitMessage `xml:"failure"`
@@ -86,7 +86,7 @@ func writeJUnit(w io.Writer, r *Run, o Options) error {
 }
 
 func junitScenario(r *Run, s *Scenario, fails []evidence, o Options) junitSuite {
-	suite := junitSuite{Name: s.ID, Time: junitTime(s.Duration), Properties: junitProperties(r, s)}
+	suite := junitSuite{Name: s.ID, Time: junitTime(s.Duration), File: s.File, Properties: junitProperties(r, s)}
 	if !r.Started.IsZero() {
 		suite.Timestamp = r.Started.UTC().Format("2006-01-02T15:04:05")
 	}
@@ -118,7 +118,7 @@ func junitScenario(r *Run, s *Scenario, fails []evidence, o Options) junitSuite 
 
 // junitClaim is one test case. Its time is zero: claims share the time of their scenario, which its first case carries.
 func junitClaim(s *Scenario, c *check.Claim, fails []evidence, o Options) junitCase {
-	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0), File: s.File}
+	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0)}
 	switch {
 	case c.Verdict == check.Fail && !s.counts(o.Strict):
 		m := junitFailure(c, fails)

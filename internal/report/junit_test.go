@@ -1,7 +1,10 @@
 package report
 
 import (
+	"bytes"
 	"encoding/xml"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +45,52 @@ func TestJUnitCountsWhatTheRunCounts(t *testing.T) {
 			}
 			if got.Errors != want || got.Tests != 1 {
 				t.Errorf("%s, %s: got %d errors of %d tests, want %d of 1", kind, reason, got.Errors, got.Tests, want)
+			}
+		}
+	}
+}
+
+// junitSchema has the attributes that each element may have, and which it must (junit-10.xsd of Jenkins' xunit plugin).
+var junitSchema = map[string]struct{ must, may string }{
+	"testsuites": {"", "name time tests failures errors"},
+	"testsuite": {"name tests failures errors",
+		"group time skipped timestamp hostname id package file log url"},
+	"properties": {}, "property": {"name value", ""},
+	"testcase": {"name", "time classname group"},
+	"failure":  {"", "type message"}, "error": {"", "type message"}, "skipped": {"", "type message"},
+}
+
+// TestJUnitFollowsTheSchema: a reader that holds a file to its schema refuses all of it for one attribute.
+func TestJUnitFollowsTheSchema(t *testing.T) {
+	for name, r := range fixtures(t) {
+		d := xml.NewDecoder(bytes.NewReader(render(t, "junit", r, Options{})))
+		for {
+			token, err := d.Token()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			e, ok := token.(xml.StartElement)
+			if !ok {
+				continue
+			}
+			rule, known := junitSchema[e.Name.Local]
+			if !known {
+				t.Errorf("%s: element %s: the schema has none", name, e.Name.Local)
+			}
+			var has []string
+			for _, a := range e.Attr {
+				has = append(has, a.Name.Local)
+				if !slices.Contains(strings.Fields(rule.must+" "+rule.may), a.Name.Local) {
+					t.Errorf("%s: attribute %s of %s: the schema has none", name, a.Name.Local, e.Name.Local)
+				}
+			}
+			for _, must := range strings.Fields(rule.must) {
+				if !slices.Contains(has, must) {
+					t.Errorf("%s: %s has no %s", name, e.Name.Local, must)
+				}
 			}
 		}
 	}

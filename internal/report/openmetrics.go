@@ -102,12 +102,13 @@ func (m *metrics) requests(r *Run) {
 }
 
 func (m *metrics) measured(r *Run) {
+	const of, ends = "Ends of the interval of the ", "that the recording does not refute; none where it refutes every value."
 	for _, x := range []struct {
 		name, help string
 		of         func(check.Measured) check.Interval
 	}{
-		{"rlcheck_measured_burst", "Ends of the interval of the burst or quota that the recording does not refute.", func(m check.Measured) check.Interval { return m.Burst }},
-		{"rlcheck_measured_rate", "Ends of the interval of the rate, in units per second, that the recording does not refute.", func(m check.Measured) check.Interval { return m.Rate }},
+		{"rlcheck_measured_burst", of + "burst or quota " + ends, func(m check.Measured) check.Interval { return m.Burst }},
+		{"rlcheck_measured_rate", of + "rate, in units per second, " + ends, func(m check.Measured) check.Interval { return m.Rate }},
 	} {
 		m.family(x.name, "gauge", "", x.help)
 		for i := range r.Scenarios {
@@ -121,6 +122,9 @@ func (m *metrics) measured(r *Run) {
 					labels = append(labels, "policy", pol.String())
 				}
 				v := x.of(s.Judgement.Measured.Of(k, len(s.Limit)))
+				if v.Empty() { // no value fits: ends of nothing would be read as an interval
+					continue
+				}
 				if v.LoSet {
 					m.sample(x.name, v.Lo, append(labels, "end", "lower")...)
 				}
