@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,8 @@ type env struct {
 	in     io.Reader
 	say    *speaker
 	getenv func(string) (string, bool)
+	// environ lists the variables as NAME=VALUE.
+	environ func() []string
 	// quiet and verbose are -q and -v; color and noProgress tell what is wanted of a terminal.
 	quiet, verbose, noProgress bool
 	color                      string
@@ -31,9 +34,9 @@ type env struct {
 // run is the program: it returns the exit status and never exits.
 func run(args []string, in io.Reader, out, errw io.Writer) int {
 	signal.Ignore(syscall.SIGPIPE) // a reader that has gone is no reason to lose a recording: writes return EPIPE
-	e := &env{args: args, in: in, say: &speaker{out: out, err: errw}, getenv: os.LookupEnv}
+	e := &env{args: args, in: in, say: &speaker{out: out, err: errw}, getenv: os.LookupEnv, environ: os.Environ}
 	root := newRootCmd(e)
-	root.SetArgs(args)
+	root.SetArgs(negativeLast(root, args))
 	err := unknownCommand(root, args)
 	if err == nil {
 		err = root.Execute()
@@ -101,9 +104,17 @@ Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something
 
 // settle applies RLCHECK_* variables to flags that were not given, and checks the global ones.
 func (e *env) settle(cmd *cobra.Command) error {
-	var err error
-	if e.unspoken, err = fromEnvironment(cmd, e.getenv); err != nil {
+	unspoken, bad := fromEnvironment(cmd, e.getenv)
+	stray, misspelt := strayVariables(cmd.Root(), e.environ())
+	if strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd) { // a shell asks
+		misspelt, stray = nil, nil
+	}
+	if err := errors.Join(bad, misspelt); err != nil {
 		return err
+	}
+	e.unspoken = unspoken
+	for _, name := range stray {
+		e.say.line(name + ": no flag has this variable: it changes nothing (--help lists the flags)")
 	}
 	switch e.color {
 	case "auto", "always", "never":

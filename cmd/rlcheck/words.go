@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +28,18 @@ func newRetryAfterCmd(e *env) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// negative is a number below zero, which would be read as a flag.
+var negative = regexp.MustCompile(`^-[.0-9]`)
+
+// negativeLast lets the value of retry-after be negative, as a broken target's is: it goes to the end, behind a --.
+func negativeLast(root *cobra.Command, args []string) []string {
+	i := slices.IndexFunc(args, negative.MatchString)
+	if i < 0 || slices.Contains(args, "--") || firstWord(root, args) != "retry-after" {
+		return args
+	}
+	return slices.Concat(args[:i], args[i+1:], []string{"--", args[i]})
 }
 
 func newManCmd(e *env) *cobra.Command {

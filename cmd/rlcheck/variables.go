@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rlcheck/rlcheck/internal/spell"
+)
+
+// variable is the environment variable of a flag: --max-rate is RLCHECK_MAX_RATE.
+func variable(flag string) string {
+	return "RLCHECK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// namesakes are flags that mean something else in `run`, and there have the variable.
+var namesakes = map[string]string{"check": "partition", "proxy": "set"}
+
+// fromEnvironment sets the flags that were not given from RLCHECK_* variables, and returns their names: a flag goes over the
+// environment, and that over a file.
+func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) (map[string]bool, error) {
+	var errs []error
+	set := make(map[string]bool)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed || f.Name == "help" || f.Name == namesakes[cmd.Name()] {
+			return
+		}
+		v, _ := getenv(variable(f.Name))
+		if v == "" {
+			return
+		}
+		set[f.Name] = true
+		if f.Name == "set" && commands(v) {
+			errs = append(errs, usagef("%s: a command does not come from the environment (write --set, or a scenario)", variable(f.Name)))
+			return
+		}
+		var value *pflag.InvalidValueError
+		switch err := cmd.Flags().Set(f.Name, v); {
+		case errors.As(err, &value):
+			errs = append(errs, badValue(variable(f.Name), value))
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s: %w", variable(f.Name), err))
+		}
+	})
+	return set, errors.Join(errs...)
+}
+
+// commands tells whether a setting may bring a command: names one, or brings a whole phase.
+func commands(setting string) bool {
+	path, value, _ := strings.Cut(setting, "=")
+	steps := strings.Split(path, ".")
+	return slices.Contains(steps, "command") || steps[0] == "phases" && strings.ContainsAny(value[:min(len(value), 1)], "[{")
+}
+
+// ownVariables are read by the tests and benchmarks of rlcheck, not by its commands.
+var ownVariables = regexp.MustCompile(`^RLCHECK_(BENCH|LIVE|TEST)_|^RLCHECK_(REQUIRE_SERVERS|SOAK)$`)
+
+// strayVariables looks for RLCHECK_* variables that belong to no flag of any command. One that is nearly that of a flag is an
+// error: a misspelt RLCHECK_STRICT would be a pass. The others are returned, ascending.
+func strayVariables(root *cobra.Command, environ []string) (stray []string, err error) {
+	var known []string
+	for _, c := range append(root.Commands(), root) {
+		add := func(f *pflag.Flag) { known = append(known, variable(f.Name)) }
+		c.Flags().VisitAll(add)
+		c.PersistentFlags().VisitAll(add)
+	}
+	var errs []error
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if value == "" || !strings.HasPrefix(name, "RLCHECK_") || slices.Contains(known, name) || ownVariables.MatchString(name) {
+			continue
+		}
+		if near := nearVariable(name, known); near != "" {
+			errs = append(errs, usagef("%s: no flag has this variable (did you mean %q?)", name, near))
+			continue
+		}
+		stray = append(stray, name)
+	}
+	slices.Sort(stray)
+	return stray, errors.Join(errs...)
+}
+
+// nearVariable returns the variable that a name was surely meant as, empty for none: one slip, in long names two.
+func nearVariable(name string, known []string) string {
+	best, least := "", 2
+	if len(name) > len("RLCHECK_")+6 {
+		least = 3
+	}
+	for _, k := range known {
+		if d := spell.Slips(strings.ToUpper(name), k); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
