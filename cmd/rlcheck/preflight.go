@@ -45,6 +45,17 @@ func (e *env) preflight(ctx context.Context, chosen []*scenario.Scenario, f runF
 	return errors.Join(errs...)
 }
 
+// unverified names the scenarios of which no certificate is verified.
+func unverified(chosen []*scenario.Scenario) []string {
+	var out []string
+	for _, s := range chosen {
+		if s.Target.Insecure && slices.ContainsFunc(urlsOf(s), func(u *url.URL) bool { return u.Scheme == "https" }) {
+			out = append(out, s.ID)
+		}
+	}
+	return out
+}
+
 // urlsOf returns the URLs that a scenario sends to, but for the embedded target.
 func urlsOf(s *scenario.Scenario) []*url.URL {
 	var out []*url.URL

@@ -198,6 +198,11 @@ func (loopback) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	return d.DialContext(ctx, network, addr)
 }
 
+// unverified tells whether a certificate of any authority, or of none, would be taken.
+func (e *endpoints) unverified(s *scenario.Scenario) bool {
+	return s.Target.Insecure && slices.ContainsFunc(e.urls(), func(u *url.URL) bool { return u.Scheme == "https" })
+}
+
 func tlsConfig(s *scenario.Scenario) *tls.Config {
 	if !s.Target.Insecure {
 		return nil

@@ -93,6 +93,9 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 	if tl.Header.DriftPPM = ends.driftPPM; s.Target.URL != scenario.Builtin {
 		readClock(tl)
 	}
+	if ends.unverified(s) {
+		tl.Header.Notes = append(tl.Header.Notes, "certificates were not verified (target.insecure)")
+	}
 	if usedBefore(s, o) {
 		tl.Header.CompleteFrom = 1
 	}
