@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,13 +34,6 @@ func (e *env) lint(args []string) error {
 	}
 	for _, src := range sources {
 		_, warnings, err := scenario.Lint(src.text, src.name, opts)
-		var every scenario.Errors
-		if errors.As(err, &every) { // as one error it tells the first of them
-			for _, p := range every {
-				bad = errors.Join(bad, p)
-			}
-			continue
-		}
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
@@ -119,23 +115,50 @@ func newInitCmd(e *env) *cobra.Command {
 				_, _ = e.say.Write(scenario.Template()) // remembered by the speaker
 				return nil
 			}
-			f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-			if errors.Is(err, os.ErrExist) {
-				return fmt.Errorf("%s: it exists already (choose another name)", args[0])
-			}
-			if err != nil {
-				return fmt.Errorf("%s: not written: %w", args[0], cause(err))
-			}
-			_, err = f.Write(scenario.Template())
-			if e := f.Close(); err == nil {
-				err = e
-			}
-			if err == nil {
-				e.say.notef("wrote %s; check it with rlcheck lint %s", args[0], args[0])
-			}
-			return err
+			return e.init(args[0])
 		},
 	}
+}
+
+// schemaName is the file that the first line of a scenario names as its schema, in the same folder.
+const schemaName = "scenario.schema.json"
+
+// init writes a scenario to begin with and, beside it, the schema that it names. It writes over no file.
+func (e *env) init(name string) error {
+	if err := createFile(name, scenario.Template()); errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s: it exists already (choose another name)", name)
+	} else if err != nil {
+		return fmt.Errorf("%s: not written: %w", name, cause(err))
+	}
+	e.say.notef("wrote %s; check it with rlcheck lint %s", name, name)
+	text, err := scenario.Schema()
+	if err != nil {
+		return err
+	}
+	beside := filepath.Join(filepath.Dir(name), schemaName)
+	err = createFile(beside, text)
+	switch old, unread := os.ReadFile(beside); {
+	case err == nil:
+		e.say.notef("wrote %s, by which editors check scenarios", beside)
+	case !errors.Is(err, os.ErrExist):
+		return fmt.Errorf("%s: not written: %w", beside, cause(err))
+	case unread != nil || !bytes.Equal(old, text):
+		e.say.notef("%s was there already, is another one and stays as it is (rlcheck schema prints that of this version)", beside)
+	}
+	return nil
+}
+
+// createFile writes a file that is not there yet. The error wraps os.ErrExist where it is; what could not be written whole is removed.
+func createFile(name string, text []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = cmp.Or(err, f.Close()); err != nil {
+		_ = os.Remove(name) // the first error counts
+	}
+	return err
 }
 
 func newSchemaCmd(e *env) *cobra.Command {

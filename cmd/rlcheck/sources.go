@@ -179,11 +179,45 @@ func pick(sources []source, opts scenario.ParseOptions, only, skip []string) ([]
 			errs = append(errs, usagef("--only %s: no scenario has it as its id or a tag%s", w, mend(nearWord(w, all))))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(onceEach(errs)...); err != nil {
 		return nil, err
 	}
 	if len(out) == 0 {
 		return nil, usagef("no scenario is left: --only and --skip select none of %s (rlcheck list shows their ids and tags)", plural(len(sources), "scenario"))
 	}
 	return out, nil
+}
+
+// onceEach tells a mistake of a setting once, with how many other scenarios refuse it too, though perhaps in other words. What is
+// wrong in a file stays where it is.
+func onceEach(errs []error) []error {
+	type mistake struct{ setting, path string }
+	first, others := map[mistake]*scenario.Problem{}, map[mistake]int{}
+	var out []error
+	for _, err := range errs {
+		var all, left scenario.Errors
+		if !errors.As(err, &all) {
+			out = append(out, err)
+			continue
+		}
+		for i := range all {
+			m := mistake{all[i].File, all[i].Path}
+			switch {
+			case all[i].Line > 0:
+				left = append(left, all[i])
+			case first[m] == nil:
+				first[m] = &all[i]
+				out = append(out, first[m])
+			default:
+				others[m]++
+			}
+		}
+		if len(left) > 0 {
+			out = append(out, left)
+		}
+	}
+	for m, n := range others {
+		first[m].Why += fmt.Sprintf("; %s refuse it too", plural(n, "other scenario"))
+	}
+	return out
 }
