@@ -143,12 +143,13 @@ func (e *env) init(name string) error {
 	case !errors.Is(err, os.ErrExist):
 		return fmt.Errorf("%s: not written: %w", beside, cause(err))
 	case unread != nil || !bytes.Equal(old, text):
-		e.say.notef("%s was there already, is another one and stays as it is (rlcheck schema prints that of this version)", beside)
+		e.say.notef("%s is another one and stays as it is (rlcheck schema prints this version's)", beside)
 	}
 	return nil
 }
 
-// createFile writes a file that is not there yet. The error wraps os.ErrExist where it is; what could not be written whole is removed.
+// createFile writes a file that is not there yet. The error wraps os.ErrExist where it is. A file that could
+// not be written whole is removed.
 func createFile(name string, text []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

@@ -34,7 +34,8 @@ type env struct {
 // run is the program: it returns the exit status and never exits.
 func run(args []string, in io.Reader, out, errw io.Writer) int {
 	signal.Ignore(syscall.SIGPIPE) // a reader that has gone is no reason to lose a recording: writes return EPIPE
-	e := &env{args: args, in: in, say: &speaker{out: out, err: errw}, getenv: os.LookupEnv, environ: os.Environ}
+	say := &speaker{out: out, err: errw}
+	e := &env{args: args, in: in, say: say, getenv: os.LookupEnv, environ: os.Environ}
 	root := newRootCmd(e)
 	root.SetArgs(negativeLast(root, args))
 	err := unknownCommand(root, args)

@@ -49,7 +49,8 @@ func (e *env) preflight(ctx context.Context, chosen []*scenario.Scenario, f runF
 func unverified(chosen []*scenario.Scenario) []string {
 	var out []string
 	for _, s := range chosen {
-		if s.Target.Insecure && slices.ContainsFunc(urlsOf(s), func(u *url.URL) bool { return u.Scheme == "https" }) {
+		secure := func(u *url.URL) bool { return u.Scheme == "https" }
+		if s.Target.Insecure && slices.ContainsFunc(urlsOf(s), secure) {
 			out = append(out, s.ID)
 		}
 	}

@@ -98,7 +98,8 @@ func (e *env) run(args []string, f runFlags) error {
 		return err
 	}
 	if ids := unverified(chosen); len(ids) > 0 { // not even -q hides it
-		e.say.line("certificates are not verified, whoever answers is taken for the target: target.insecure of " + strings.Join(ids, ", "))
+		e.say.line("certificates are not verified, whoever answers is taken for the target: " +
+			"target.insecure of " + strings.Join(ids, ", "))
 	}
 	return e.record(ctx, chosen, sources, outs, f, newRedactor(chosen, opts.Set, f.redis))
 }

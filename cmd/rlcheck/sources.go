@@ -188,8 +188,8 @@ func pick(sources []source, opts scenario.ParseOptions, only, skip []string) ([]
 	return out, nil
 }
 
-// onceEach tells a mistake of a setting once, with how many other scenarios refuse it too, though perhaps in other words. What is
-// wrong in a file stays where it is.
+// onceEach tells a mistake of a setting once, with how many other scenarios refuse it too, though perhaps in
+// other words. What is wrong in a file stays where it is.
 func onceEach(errs []error) []error {
 	type mistake struct{ setting, path string }
 	first, others := map[mistake]*scenario.Problem{}, map[mistake]int{}

@@ -21,8 +21,8 @@ func variable(flag string) string {
 // namesakes are flags that mean something else in `run`, and there have the variable.
 var namesakes = map[string]string{"check": "partition", "proxy": "set"}
 
-// fromEnvironment sets the flags that were not given from RLCHECK_* variables, and returns their names: a flag goes over the
-// environment, and that over a file.
+// fromEnvironment sets the flags that were not given from RLCHECK_* variables, and returns their names: a
+// flag goes over the environment, and that over a file.
 func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) (map[string]bool, error) {
 	var errs []error
 	set := make(map[string]bool)
@@ -36,7 +36,8 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) (ma
 		}
 		set[f.Name] = true
 		if f.Name == "set" && commands(v) {
-			errs = append(errs, usagef("%s: a command does not come from the environment (write --set, or a scenario)", variable(f.Name)))
+			const why = "a command does not come from the environment (write --set, or a scenario)"
+			errs = append(errs, usagef("%s: "+why, variable(f.Name)))
 			return
 		}
 		var value *pflag.InvalidValueError
@@ -54,14 +55,15 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) (ma
 func commands(setting string) bool {
 	path, value, _ := strings.Cut(setting, "=")
 	steps := strings.Split(path, ".")
-	return slices.Contains(steps, "command") || steps[0] == "phases" && strings.ContainsAny(value[:min(len(value), 1)], "[{")
+	whole := strings.ContainsAny(value[:min(len(value), 1)], "[{")
+	return slices.Contains(steps, "command") || steps[0] == "phases" && whole
 }
 
 // ownVariables are read by the tests and benchmarks of rlcheck, not by its commands.
 var ownVariables = regexp.MustCompile(`^RLCHECK_(BENCH|LIVE|TEST)_|^RLCHECK_(REQUIRE_SERVERS|SOAK)$`)
 
-// strayVariables looks for RLCHECK_* variables that belong to no flag of any command. One that is nearly that of a flag is an
-// error: a misspelt RLCHECK_STRICT would be a pass. The others are returned, ascending.
+// strayVariables looks for RLCHECK_* variables that belong to no flag of any command. One that is nearly that
+// of a flag is an error: a misspelt RLCHECK_STRICT would be a pass. The others are returned, ascending.
 func strayVariables(root *cobra.Command, environ []string) (stray []string, err error) {
 	var known []string
 	for _, c := range append(root.Commands(), root) {
@@ -72,7 +74,10 @@ func strayVariables(root *cobra.Command, environ []string) (stray []string, err 
 	var errs []error
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
-		if value == "" || !strings.HasPrefix(name, "RLCHECK_") || slices.Contains(known, name) || ownVariables.MatchString(name) {
+		switch {
+		case value == "" || !strings.HasPrefix(name, "RLCHECK_"):
+			continue
+		case slices.Contains(known, name) || ownVariables.MatchString(name):
 			continue
 		}
 		if near := nearVariable(name, known); near != "" {
@@ -85,7 +90,8 @@ func strayVariables(root *cobra.Command, environ []string) (stray []string, err 
 	return stray, errors.Join(errs...)
 }
 
-// nearVariable returns the variable that a name was surely meant as, empty for none: one slip, in long names two.
+// nearVariable returns the variable that a name was surely meant as, empty for none: one slip, in long names
+// two.
 func nearVariable(name string, known []string) string {
 	best, least := "", 2
 	if len(name) > len("RLCHECK_")+6 {

@@ -33,7 +33,8 @@ func newRetryAfterCmd(e *env) *cobra.Command {
 // negative is a number below zero, which would be read as a flag.
 var negative = regexp.MustCompile(`^-[.0-9]`)
 
-// negativeLast lets the value of retry-after be negative, as a broken target's is: it goes to the end, behind a --.
+// negativeLast lets the value of retry-after be negative, as a broken target's is: it goes to the end, behind
+// a --.
 func negativeLast(root *cobra.Command, args []string) []string {
 	i := slices.IndexFunc(args, negative.MatchString)
 	if i < 0 || slices.Contains(args, "--") || firstWord(root, args) != "retry-after" {

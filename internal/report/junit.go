@@ -86,7 +86,8 @@ func writeJUnit(w io.Writer, r *Run, o Options) error {
 }
 
 func junitScenario(r *Run, s *Scenario, fails []evidence, o Options) junitSuite {
-	suite := junitSuite{Name: s.ID, Time: junitTime(s.Duration), File: s.File, Properties: junitProperties(r, s)}
+	suite := junitSuite{Name: s.ID, File: s.File, Time: junitTime(s.Duration)}
+	suite.Properties = junitProperties(r, s)
 	if !r.Started.IsZero() {
 		suite.Timestamp = r.Started.UTC().Format("2006-01-02T15:04:05")
 	}

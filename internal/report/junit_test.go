@@ -50,7 +50,8 @@ func TestJUnitCountsWhatTheRunCounts(t *testing.T) {
 	}
 }
 
-// junitSchema has the attributes that each element may have, and which it must (junit-10.xsd of Jenkins' xunit plugin).
+// junitSchema has the attributes that each element may have, and which it must (junit-10.xsd of Jenkins'
+// xunit plugin).
 var junitSchema = map[string]struct{ must, may string }{
 	"testsuites": {"", "name time tests failures errors"},
 	"testsuite": {"name tests failures errors",

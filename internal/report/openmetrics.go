@@ -102,13 +102,16 @@ func (m *metrics) requests(r *Run) {
 }
 
 func (m *metrics) measured(r *Run) {
-	const of, ends = "Ends of the interval of the ", "that the recording does not refute; none where it refutes every value."
+	const of = "Ends of the interval of the "
+	const ends = "that the recording does not refute; none where it refutes every value."
 	for _, x := range []struct {
 		name, help string
 		of         func(check.Measured) check.Interval
 	}{
-		{"rlcheck_measured_burst", of + "burst or quota " + ends, func(m check.Measured) check.Interval { return m.Burst }},
-		{"rlcheck_measured_rate", of + "rate, in units per second, " + ends, func(m check.Measured) check.Interval { return m.Rate }},
+		{"rlcheck_measured_burst", of + "burst or quota " + ends,
+			func(m check.Measured) check.Interval { return m.Burst }},
+		{"rlcheck_measured_rate", of + "rate, in units per second, " + ends,
+			func(m check.Measured) check.Interval { return m.Rate }},
 	} {
 		m.family(x.name, "gauge", "", x.help)
 		for i := range r.Scenarios {

@@ -51,12 +51,14 @@ func TestOpenMetricsFollowsItsGrammar(t *testing.T) {
 	}
 }
 
-// TestOpenMetricsMeasuresNothingWhereNoValueFits: the interval of a parameter of which every value is refuted has no ends.
+// TestOpenMetricsMeasuresNothingWhereNoValueFits: the interval of a parameter of which every value is refuted
+// has no ends.
 func TestOpenMetricsMeasuresNothingWhereNoValueFits(t *testing.T) {
 	s := failing(t)
 	s.Judgement.Measured = check.Measured{Burst: between(21, 21), Rate: between(80, 10.98)}
 	text := string(render(t, "openmetrics", runOf(s), Options{}))
-	if strings.Contains(text, "\nrlcheck_measured_rate{") || !strings.Contains(text, "\nrlcheck_measured_burst{") {
+	rate := strings.Contains(text, "\nrlcheck_measured_rate{")
+	if rate || !strings.Contains(text, "\nrlcheck_measured_burst{") {
 		t.Errorf("got %s\nwant no rate, and a burst", text)
 	}
 }

@@ -200,7 +200,8 @@ func (loopback) Dial(ctx context.Context, network, addr string) (net.Conn, error
 
 // unverified tells whether a certificate of any authority, or of none, would be taken.
 func (e *endpoints) unverified(s *scenario.Scenario) bool {
-	return s.Target.Insecure && slices.ContainsFunc(e.urls(), func(u *url.URL) bool { return u.Scheme == "https" })
+	secure := func(u *url.URL) bool { return u.Scheme == "https" }
+	return s.Target.Insecure && slices.ContainsFunc(e.urls(), secure)
 }
 
 func tlsConfig(s *scenario.Scenario) *tls.Config {
