@@ -3,7 +3,7 @@
 GO ?= go
 export CGO_ENABLED ?= 1
 
-.PHONY: demo test check build install bench golden servers soak clean
+.PHONY: demo test check build install dist bench golden servers soak clean
 
 # demo runs every bundled scenario against the embedded target, up to four times where the machine stood still meanwhile, and
 # leaves its reports in reports/.
@@ -32,6 +32,10 @@ build:
 
 install:
 	$(GO) install -trimpath ./cmd/rlcheck
+
+# dist builds the release archives of six platforms into dist/.
+dist:
+	.ci/dist
 
 # bench prints ratios against a peer in the same run, never absolute claims. It takes some five minutes;
 # RLCHECK_BENCH_LARGE=1 adds histories of ten million observations, which take 4 GB and some minutes more.

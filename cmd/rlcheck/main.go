@@ -78,15 +78,20 @@ Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something
 		SilenceErrors:      true,
 		SilenceUsage:       true,
 		DisableSuggestions: true, // unknownCommand has its own, in one line
-		Version:            version(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cmd.Help()
-		},
+	}
+	// The version flag is our own: cobra prints one through text/template, and then the linker keeps every
+	// exported method.
+	asked := root.Flags().Bool("version", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *asked {
+			e.printVersion()
+			return nil
+		}
+		return cmd.Help()
 	}
 	root.SetIn(e.in)
 	root.SetOut(e.say)
 	root.SetErr(e.say.err)
-	root.SetVersionTemplate("rlcheck {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
 	flags.BoolVarP(&e.quiet, "quiet", "q", false, "print results only")

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"regexp"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -63,7 +64,7 @@ func newVersionCmd(e *env) *cobra.Command {
 		Short: "Print the version",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			e.say.resultf("rlcheck %s\n", version())
+			e.printVersion()
 			return nil
 		},
 	}
@@ -75,4 +76,19 @@ func version() string {
 		return info.Main.Version
 	}
 	return "devel"
+}
+
+// printVersion prints the version. Below it stand the commit, where the build recorded one, the Go version
+// and the platform.
+func (e *env) printVersion() {
+	commit := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				commit = "commit " + s.Value + ", "
+			}
+		}
+	}
+	e.say.resultf("rlcheck %s\n", version())
+	e.say.resultf("%s%s %s/%s\n", commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
