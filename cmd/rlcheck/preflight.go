@@ -45,6 +45,29 @@ func (e *env) preflight(ctx context.Context, chosen []*scenario.Scenario, f runF
 	return errors.Join(errs...)
 }
 
+// limitSaid refuses to hold a target of one's own against limits that scenarios declare of the embedded
+// target: each has another one, and a right target would fail all but one of them.
+func limitSaid(chosen []*scenario.Scenario) error {
+	chosen = slices.DeleteFunc(slices.Clone(chosen), func(s *scenario.Scenario) bool { return !s.Assumed })
+	if len(chosen) == 0 {
+		return nil
+	}
+	whose := chosen[0].ID
+	if n := len(chosen) - 1; n > 0 {
+		whose += " and " + plural(n, "other scenario")
+	}
+	host := chosen[0].Target.URL
+	if u, err := url.Parse(host); err == nil {
+		host = u.Host
+	}
+	has := "has"
+	if len(chosen) > 1 {
+		has = "have"
+	}
+	return usagef("run: %s: its limit is not said: %s %s only an example (say it once, as in "+
+		"--limit token-bucket,rate=10/s,burst=20)", host, whose, has)
+}
+
 // unverified names the scenarios of which no certificate is verified.
 func unverified(chosen []*scenario.Scenario) []string {
 	var out []string

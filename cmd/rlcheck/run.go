@@ -89,6 +89,9 @@ func (e *env) run(args []string, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := limitSaid(chosen); err != nil {
+		return err
+	}
 	if f.dryRun {
 		return e.dryRun(chosen, f)
 	}

@@ -7,6 +7,7 @@ package scenario
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
@@ -48,6 +49,9 @@ type Scenario struct {
 	Safety Safety
 	// Example tells that the limits of phases are those of the embedded target, and that another one is not known to have them.
 	Example bool
+	// Assumed tells that nobody said the limit of the target: the file declares its limit of the embedded
+	// target, and the requests go to another one.
+	Assumed bool
 	// Secrets are the values of the environment that went into header fields and the body: no report may show them.
 	Secrets []string
 }
@@ -235,6 +239,7 @@ func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 		p := Problem{File: name, Line: root.at.line, Col: root.at.col, What: root.describe(), Why: "a scenario is a mapping with id, title, kind, limit and phases"}
 		return nil, append(problems, p).err()
 	}
+	home := expand(root.get("target").get("url").rawText(), nil).text
 	for _, set := range opts.settings() {
 		problems = append(problems, set.apply(root)...)
 	}
@@ -249,7 +254,15 @@ func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 		return nil, d.problems.err()
 	}
 	s.Secrets = secrets(root)
+	s.Assumed = home == Builtin && s.Target.URL != Builtin && !opts.saysLimit() && !root.get("limit").fromEnv()
 	return s, nil
+}
+
+// saysLimit tells whether an option says the limit, or a part of it.
+func (opts ParseOptions) saysLimit() bool {
+	return slices.ContainsFunc(opts.settings(), func(s Setting) bool {
+		return s.Path == "limit" || strings.HasPrefix(s.Path, "limit.")
+	})
 }
 
 // expand replaces the variables in all values below n.

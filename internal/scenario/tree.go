@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -60,6 +61,19 @@ func (n *node) get(key string) *node {
 		}
 	}
 	return nil
+}
+
+// rawText is a text as it is written, empty for nil and for what is no text.
+func (n *node) rawText() string {
+	if n == nil {
+		return ""
+	}
+	return n.raw
+}
+
+// fromEnv tells whether a value of the environment stands in n or below it.
+func (n *node) fromEnv() bool {
+	return n != nil && (len(n.values) > 0 || slices.ContainsFunc(n.items, (*node).fromEnv))
 }
 
 // varied tells whether text is not what stands in the file.
