@@ -5,17 +5,20 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 func newReportCmd(e *env) *cobra.Command {
-	var outputs []string
+	var outputs, only, skip []string
 	var strict bool
 	cmd := &cobra.Command{
 		Use:   "report RUN -o FORMAT[=PATH]",
@@ -36,6 +39,9 @@ The exit status tells only whether they were written: 0, or 2.`,
 			if err != nil {
 				return err
 			}
+			if err := choose(r, only, skip); err != nil {
+				return err
+			}
 			_, width := terminal(e.say.out)
 			if !e.emit(outs, r, report.Options{Color: e.wantsColor(), Verbose: e.verbose, Width: width, Strict: strict}) {
 				return exitStatus(exitNothing)
@@ -44,18 +50,61 @@ The exit status tells only whether they were written: 0, or 2.`,
 		},
 	}
 	cmd.Flags().StringArrayVarP(&outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+" (repeatable; default table)")
+	cmd.Flags().StringSliceVar(&only, "only", nil, "report only these scenarios: ID or GLOB")
+	cmd.Flags().StringSliceVar(&skip, "skip", nil, "leave these scenarios out: ID or GLOB")
 	cmd.Flags().BoolVar(&strict, "strict", false, "recommended scenarios count too")
 	return cmd
 }
 
-// readRun reads a kept run: its folder, or its report.json. Recordings are read again where they are still there.
-func readRun(path string) (*report.Run, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, "report.json")
+// choose keeps the scenarios of a run that only and skip select.
+func choose(r *report.Run, only, skip []string) error {
+	if err := patterns(only, skip); err != nil {
+		return err
 	}
-	f, err := os.Open(path)
+	means := func(w, id string) bool {
+		ok, _ := path.Match(w, id) // a bad pattern was refused before
+		return ok
+	}
+	var ids []string
+	var errs []error
+	for i := range r.Scenarios {
+		ids = append(ids, r.Scenarios[i].ID)
+	}
+	for _, w := range append(slices.Clone(only), skip...) {
+		if !slices.ContainsFunc(ids, func(id string) bool { return means(w, id) }) {
+			errs = append(errs, usagef("%s: the run has no such scenario%s", w, visible(mend(nearID(w, ids)))))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	r.Scenarios = slices.DeleteFunc(r.Scenarios, func(s report.Scenario) bool {
+		is := func(w string) bool { return means(w, s.ID) }
+		return len(only) > 0 && !slices.ContainsFunc(only, is) || slices.ContainsFunc(skip, is)
+	})
+	if len(r.Scenarios) == 0 {
+		return usagef("no scenario is left: --only and --skip select none of %s", plural(len(ids), "scenario"))
+	}
+	return nil
+}
+
+// nearID suggests the scenario of a run that a word may have meant.
+func nearID(word string, ids []string) string {
+	if near := scenario.Suggest(word, ids); near != "" || len(ids) == 0 {
+		return near
+	}
+	return "it has " + excerpts(ids)
+}
+
+// readRun reads a kept run: its folder, or its report.json. Recordings are read again where they are still there.
+func readRun(name string) (*report.Run, error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		name = filepath.Join(name, "report.json")
+	}
+	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: there is no such file: a kept run is a folder with a report.json (rlcheck run keeps them in reports/)", path)
+		const why = "a kept run is a folder with a report.json (rlcheck run keeps them in reports/)"
+		return nil, fmt.Errorf("%s: there is no such file: %s", name, why)
 	}
 	if err != nil {
 		return nil, err
@@ -63,13 +112,13 @@ func readRun(path string) (*report.Run, error) {
 	defer f.Close()
 	r, err := report.ReadJSON(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
-		for _, where := range []string{filepath.Join(filepath.Dir(path), s.ID, "timeline.ndjson"), filepath.Join(filepath.Dir(path), "timeline.ndjson")} {
+		for _, folder := range []string{s.ID, ""} {
 			if s.Timeline == nil && s.TimelinePath != "" {
-				s.Timeline = readKept(where)
+				s.Timeline = readKept(filepath.Join(filepath.Dir(name), folder, "timeline.ndjson"))
 			}
 		}
 	}
@@ -77,13 +126,13 @@ func readRun(path string) (*report.Run, error) {
 }
 
 // readKept reads a recording, nil where it is gone.
-func readKept(path string) *timeline.Timeline {
-	f, err := os.Open(path)
+func readKept(name string) *timeline.Timeline {
+	f, err := os.Open(name)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	tl, err := timeline.Read(f, path, timeline.Options{AllowEmpty: true})
+	tl, err := timeline.Read(f, name, timeline.Options{AllowEmpty: true})
 	if err != nil {
 		return nil
 	}

@@ -148,12 +148,20 @@ func nearWord(word string, all []*scenario.Scenario) string {
 	return "rlcheck list shows their ids and tags"
 }
 
-// pick parses the sources and keeps those that only and skip select. All mistakes of all files are reported.
-func pick(sources []source, opts scenario.ParseOptions, only, skip []string) ([]*scenario.Scenario, error) {
+// patterns refuses words of --only and --skip that are no patterns.
+func patterns(only, skip []string) error {
 	for _, w := range append(slices.Clone(only), skip...) {
 		if _, err := path.Match(w, ""); err != nil {
-			return nil, usagef("%q: not a pattern: a [ is not closed", w)
+			return usagef("%q: not a pattern: a [ is not closed", w)
 		}
+	}
+	return nil
+}
+
+// pick parses the sources and keeps those that only and skip select. All mistakes of all files are reported.
+func pick(sources []source, opts scenario.ParseOptions, only, skip []string) ([]*scenario.Scenario, error) {
+	if err := patterns(only, skip); err != nil {
+		return nil, err
 	}
 	var out, all []*scenario.Scenario
 	var errs []error

@@ -19,7 +19,7 @@ func variable(flag string) string {
 }
 
 // namesakes are flags that mean something else in `run`, and there have the variable.
-var namesakes = map[string]string{"check": "partition", "proxy": "set"}
+var namesakes = map[string][]string{"check": {"partition"}, "proxy": {"set"}, "report": {"only", "skip"}}
 
 // fromEnvironment sets the flags that were not given from RLCHECK_* variables, and returns their names: a
 // flag goes over the environment, and that over a file.
@@ -27,7 +27,7 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) (ma
 	var errs []error
 	set := make(map[string]bool)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Name == "help" || f.Name == namesakes[cmd.Name()] {
+		if f.Changed || f.Name == "help" || slices.Contains(namesakes[cmd.Name()], f.Name) {
 			return
 		}
 		v, _ := getenv(variable(f.Name))
