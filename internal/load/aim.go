@@ -45,6 +45,7 @@ func (a *aim) ask(due time.Duration, wishes ...wish) []*timeline.Observation {
 		}}
 		q := &question{p: a.p, over: make(chan struct{})}
 		s := &shot{obs: o, owner: q, req: a.r.request(w), pool: a.r.poolFor(w.origin, w.partition)}
+		a.r.keep(s.pool)
 		a.p.loose = append(a.p.loose, s)
 		a.p.add(1)
 		out[i] = o

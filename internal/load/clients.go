@@ -104,7 +104,7 @@ func newCrowd(p *phase) *crowd {
 	}
 	k.left.Store(int64(p.plan.Requests))
 	p.r.spares(nil)
-	p.r.warm(want)
+	p.r.lean(want)
 	return k
 }
 

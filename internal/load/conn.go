@@ -187,7 +187,8 @@ func (c *conn) fail(s *shot, early bool, err error) {
 	case c.r.aborted.Load():
 		w = wordInterrupted
 	case c.expires.Load() == expired:
-		w, err = wordTimeout, fmt.Errorf("no answer within %v", c.r.o.Timeout)
+		w = wordTimeout
+		err = fmt.Errorf("no answer within %v, with %d other connections open", c.r.o.Timeout, c.r.others())
 	case errors.Is(err, errUnasked):
 		w = wordClosed
 	case errors.Is(err, errTooLarge):

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -103,38 +104,57 @@ func (g *gate) release(begin time.Duration) {
 		}
 		g.fire(i, due)
 	}
+	r.released.Store(true)
 	g.p.done()
 }
 
-// arm arms a group and those that are due soon after it, the connections shared fairly.
+// arm arms a group and those that are due soon after it.
 func (g *gate) arm(first int) {
 	last := first
 	for last+1 < len(g.groups) && g.groups[last+1].at-g.groups[first].at <= armedApart {
 		last++
 	}
-	for k, more := 0, true; more; k++ {
-		more = false
-		for i := first; i <= last; i++ {
-			gr := &g.groups[i]
-			gr.armed = true
-			if gr.from+k >= gr.to {
-				continue
-			}
-			more = true
-			s := &g.p.fixed[gr.from+k]
-			if c := g.p.r.reserve(s); c != nil && c.arm(s) {
-				gr.ready = append(gr.ready, loaded{c, s})
-			} else {
-				gr.rest = append(gr.rest, s)
-			}
+	for _, x := range g.turns(first, last) {
+		gr, s := &g.groups[x.group], &g.p.fixed[x.shot]
+		if c := g.p.r.reserve(s); c != nil && c.arm(s) {
+			gr.ready = append(gr.ready, loaded{c, s})
+		} else {
+			gr.rest = append(gr.rest, s)
 		}
+	}
+	for i := first; i <= last; i++ {
+		g.groups[i].armed = true
 	}
 }
 
-// reserve takes an idle connection for a shot that is to be armed, or returns nil.
+// turn is a shot of a group, both by their places in the gate.
+type turn struct{ group, shot int }
+
+// turns returns in which order the shots of some groups get their connections. Where there are enough, the
+// first group comes first: a target that serves few connections at a time serves those that came first.
+// Otherwise every group gets its share.
+func (g *gate) turns(first, last int) []turn {
+	var out []turn
+	for i := first; i <= last; i++ {
+		for k := g.groups[i].from; k < g.groups[i].to; k++ {
+			out = append(out, turn{i, k})
+		}
+	}
+	if len(out) > g.p.r.o.MaxConnections {
+		place := func(t turn) int { return t.shot - g.groups[t.group].from }
+		slices.SortStableFunc(out, func(a, b turn) int { return cmp.Compare(place(a), place(b)) })
+	}
+	return out
+}
+
+// reserve takes an idle connection for a shot that is to be armed, the one that was opened or used first,
+// or returns nil.
 func (r *recorder) reserve(s *shot) *conn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if idle := s.pool.idle; len(idle) > 1 {
+		s.pool.idle = append(idle[1:], idle[0])
+	}
 	c := r.take(s.pool)
 	if c == nil {
 		return nil

@@ -157,7 +157,7 @@ func (p *phase) prepareOpen() runner {
 		want[pool] = min(n, 2+int(int64(n)*int64(ahead)/int64(span)))
 	}
 	p.r.spares(want)
-	p.r.warm(want)
+	p.r.lean(want)
 	return open{p}
 }
 

@@ -26,6 +26,8 @@ type pool struct {
 	open, opening int
 	// spare asks for one more connection to be opened when the last idle one is taken.
 	spare bool
+	// kept tells that the phase that runs uses the pool: others leave no connection idle.
+	kept bool
 }
 
 // largestPools is the number of partitions up to which each has connections of its own.
@@ -63,9 +65,11 @@ func (r *recorder) submit(s *shot) {
 // place finds a connection for s. It is called with the lock held and gives it back.
 func (r *recorder) place(s *shot) {
 	s.state.Store(taken)
+	r.shed(s.pool)
 	if c := r.take(s.pool); c != nil {
 		c.inflight.Store(s)
-		if s.pool.spare && len(s.pool.idle) == 0 && s.pool.opening == 0 && r.open < r.o.MaxConnections {
+		last := s.pool.spare && len(s.pool.idle) == 0 && s.pool.opening == 0
+		if last && r.open < r.o.MaxConnections && !r.frugal.Load() {
 			r.dialFor(s.pool, nil)
 		}
 		r.mu.Unlock()
@@ -132,6 +136,12 @@ func (r *recorder) release(c *conn) {
 		c.inflight.Store(s)
 		r.mu.Unlock()
 		c.send(s)
+		return
+	}
+	if !p.kept || r.frugal.Load() && c.served > 0 {
+		r.discard(c)
+		r.feed()
+		r.mu.Unlock()
 		return
 	}
 	c.idleSince = r.clock.now()
@@ -241,7 +251,11 @@ func (r *recorder) dialFor(p *pool, then func()) {
 // connect dials and gives the connection to p. Where that fails, the shot that waits longest ends with the reason, unless
 // another connection is on its way to it.
 func (r *recorder) connect(p *pool) {
+	began := r.clock.now()
 	c, err := r.dial(p)
+	if took := int64(r.clock.now() - began); err == nil && took > r.slowest.Load() {
+		r.slowest.Store(took) // a race of two loses one of them: this is an estimate
+	}
 	r.mu.Lock()
 	p.opening--
 	if err == nil && r.aborted.Load() {
@@ -307,16 +321,17 @@ func (r *recorder) spares(of map[*pool]int) {
 
 // stale is how long a connection may have been idle when a phase begins; an older one is replaced, so that a target that
 // closes idle connections does not do it while a request is on its way.
-const stale = 3 * time.Second
+const stale = time.Second
 
 // dialling is how many connections are opened at once before a phase: few, since a full queue of connections makes the
 // kernel of the target drop some, and the next try is a second later.
 const dialling = 16
 
 // warm opens connections until each pool has as many idle ones as it wants, as far as MaxConnections allows, and returns
-// when all are open or have failed.
+// when all are open or have failed. It closes those that nobody wants.
 func (r *recorder) warm(want map[*pool]int) {
 	var todo []*pool
+	r.retire(want)
 	r.mu.Lock()
 	for _, p := range r.pools {
 		for len(p.idle) > 0 && r.clock.now()-p.idle[0].idleSince > stale {
@@ -326,13 +341,6 @@ func (r *recorder) warm(want map[*pool]int) {
 		}
 		for n := want[p] - len(p.idle) - p.opening; n > 0; n-- {
 			todo = append(todo, p)
-		}
-	}
-	for _, p := range r.pools {
-		for len(p.idle) > want[p] && r.open+len(todo) > r.o.MaxConnections {
-			c := p.idle[0]
-			p.idle = p.idle[1:]
-			r.discard(c)
 		}
 	}
 	r.mu.Unlock()

@@ -41,13 +41,17 @@ type recorder struct {
 	words                         map[string]bool
 
 	halted, aborted, answered atomic.Bool
-	sent                      atomic.Int64
-	counts                    [3]atomic.Int64
-	latest                    atomic.Int64
-	name                      atomic.Pointer[string]
-	spreads                   []timeline.Spread
-	stalls                    []timeline.Stall
-	wg                        sync.WaitGroup
+	// frugal tells that no connection is left idle, released that the last gate of the phase that runs is
+	// open.
+	frugal, released atomic.Bool
+	sent             atomic.Int64
+	counts           [3]atomic.Int64
+	// latest is the largest lateness, slowest the longest time that opening a connection took.
+	latest, slowest atomic.Int64
+	name            atomic.Pointer[string]
+	spreads         []timeline.Spread
+	stalls          []timeline.Stall
+	wg              sync.WaitGroup
 }
 
 // Record sends s as o says and returns what was seen, also when ctx ends (Header.Interrupted is set then) and when the
@@ -100,6 +104,7 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	var watchers sync.WaitGroup
 	watchers.Go(func() { r.watch(watching) })
 	watchers.Go(func() { r.feel(func() bool { return rest(watching, looks, nil) }) })
+	watchers.Go(func() { r.relieve(watching) })
 	if r.o.Progress != nil {
 		watchers.Go(func() { r.tell(watching) })
 	}

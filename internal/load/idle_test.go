@@ -1,0 +1,165 @@
+package load
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// threads serves connections of w, n at a time: each keeps its thread until it ends, and what is sent on
+// the others waits.
+func threads(w *wire, n int) {
+	free := make(chan struct{}, n)
+	for {
+		c, err := w.Accept()
+		if err != nil {
+			return
+		}
+		in, out := io.Pipe()
+		taken := make(chan []byte, 100) // what the kernel keeps of a connection that nobody reads
+		go func() {
+			for {
+				b := make([]byte, 4096)
+				n, err := c.Read(b)
+				if err != nil {
+					close(taken)
+					return
+				}
+				taken <- b[:n]
+			}
+		}()
+		go func() {
+			for b := range taken {
+				out.Write(b)
+			}
+			out.Close()
+		}()
+		go func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			defer c.Close()
+			for r := bufio.NewReader(in); ; {
+				if _, err := http.ReadRequest(r); err != nil {
+					in.Close()
+					return
+				}
+				_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n")
+				if err != nil {
+					in.Close()
+					return
+				}
+			}
+		}()
+	}
+}
+
+// withThreads runs test in virtual time against a server that serves n connections at a time.
+func withThreads(t *testing.T, n int, test func(t *testing.T, o Options)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		go threads(w, n)
+		test(t, Options{
+			URL: must(url.Parse("http://target.example/")), Pacer: SleepPacer(), Dial: w.Dial,
+			Partition: Partition{Kind: kindHeader, Name: "X-Api-Key"},
+		})
+		w.Close()
+		synctest.Wait()
+	})
+}
+
+// A boundary is looked for with no connection open that no request needs, and both of its bursts leave
+// together.
+func TestBoundaryIsFoundWithFewThreads(t *testing.T) {
+	withThreads(t, 16, func(t *testing.T, o Options) {
+		arrivals := append(each(40, 0, "k", 0), each(40, 0, "k", 40)...)
+		for i := range arrivals {
+			arrivals[i].At = 100 * time.Millisecond
+			if i < 40 {
+				arrivals[i].At = -100 * time.Millisecond
+			}
+		}
+		tl := mustRecord(t, schedule(timeline.Phase{Name: "edge", Shape: timeline.Boundary,
+			Aim: timeline.AimFirst, Window: 2 * time.Second, Arrivals: arrivals}), o)
+		if c := tl.Counts(); c.Allowed != 81 || c.Unknown != 0 || c.Unsent != 0 {
+			t.Errorf("got %+v, notes %q; want 80 answers and that of the aim", c, tl.Header.Notes)
+		}
+		if o := tl.Observations[0]; o.FirstByte-o.Sent > hush/2 {
+			t.Errorf("the first answer came after %v, want no idle connection in its way", o.FirstByte-o.Sent)
+		}
+		for _, s := range tl.Header.Spreads {
+			if s.Requests != 40 || s.Width > time.Millisecond {
+				t.Errorf("got a burst of %d in %v, want 40 at once", s.Requests, s.Width)
+			}
+		}
+	})
+}
+
+// A burst of more requests than the target has threads is answered, a batch after the other.
+func TestBurstIsAnsweredByFewThreads(t *testing.T) {
+	withThreads(t, 16, func(t *testing.T, o Options) {
+		tl := mustRecord(t, schedule(
+			timeline.Phase{Name: "burst", Shape: timeline.AtOnce, Arrivals: each(40, 0, "k", 0)},
+			timeline.Phase{Name: "other", Shape: timeline.AtOnce, Arrivals: each(40, 0, "other", 40)},
+			timeline.Phase{Name: "then", Shape: timeline.Constant,
+				Arrivals: each(10, 10*time.Millisecond, "third", 80)},
+		), o)
+		if c := tl.Counts(); c.Allowed != 90 || tl.Header.Spreads[0].Requests != 40 {
+			t.Errorf("got %+v, %+v", c, tl.Header)
+		}
+		if took := tl.Observations[79].FirstByte; took > time.Second {
+			t.Errorf("the bursts were answered after %v", took)
+		}
+	})
+}
+
+// Where the connections of many clients take all threads, the recorder notices that answers stop, says so,
+// and goes on.
+func TestAnswersThatStopWhileConnectionsIdleAreNoticed(t *testing.T) {
+	withThreads(t, 4, func(t *testing.T, o Options) {
+		var arrivals []timeline.Arrival
+		for i, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+			arrivals = append(arrivals, each(20, 500*time.Millisecond, key, 20*i)...)
+		}
+		slices.SortStableFunc(arrivals, func(a, b timeline.Arrival) int { return int(a.At - b.At) })
+		tl := mustRecord(t, schedule(
+			timeline.Phase{Name: "many", Shape: timeline.Constant, Arrivals: arrivals}), o)
+		if c := tl.Counts(); c.Allowed != 160 || c.Unknown != 0 {
+			t.Errorf("got %+v, want all answered", c)
+		}
+		notes := strings.Join(tl.Header.Notes, "\n")
+		if !strings.Contains(notes, "while connections idled (") {
+			t.Errorf("got notes %q, want the idle connections", notes)
+		}
+	})
+}
+
+// A target that is slow at even times is not taken for one with few threads.
+func TestSlowAnswersAreNotTakenForFewThreads(t *testing.T) {
+	for _, every := range []time.Duration{990, 1040, 1100, 1500, 1540, 2000} {
+		every *= time.Millisecond
+		var next time.Time
+		virtual(t, func(w http.ResponseWriter, r *http.Request) {
+			if next.Before(time.Now()) {
+				next = time.Now()
+			}
+			next = next.Add(every)
+			time.Sleep(time.Until(next))
+		}, func(t *testing.T, o Options) {
+			tl := mustRecord(t, schedule(timeline.Phase{Name: "slow", Shape: timeline.Closed, Clients: 1,
+				Partitions: []string{"k"}, Requests: 8},
+				timeline.Phase{Name: "two", Shape: timeline.Constant, Arrivals: each(8, every, "two", 0)}), o)
+			if c := tl.Counts(); c.Allowed != 16 || len(tl.Header.Notes) != 0 {
+				t.Errorf("answers every %v: got %+v, notes %q", every, c, tl.Header.Notes)
+			}
+		})
+	}
+}
