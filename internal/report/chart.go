@@ -28,10 +28,10 @@ var outcomes = []struct {
 	class string
 }{{timeline.Allowed, "a"}, {timeline.Denied, "d"}, {timeline.Unknown, "u"}}
 
-// clock is the time axis of the charts of one recording.
+// clock is the time axis of the charts of one recording, or of a part of it.
 type clock struct {
-	end  time.Duration
-	unit string
+	from, end time.Duration
+	unit      string
 	// one is the duration of one unit.
 	one float64
 }
@@ -63,8 +63,17 @@ func span(d time.Duration) string {
 
 func (c clock) of(d time.Duration) float64 { return float64(d) / c.one }
 
-// scale is the axis over the whole recording.
-func (c clock) scale(f frame) scale { return scale{lo: 0, hi: c.of(c.end), from: f.x, to: f.x + f.w} }
+// scale is the axis over the whole recording, or over the part.
+func (c clock) scale(f frame) scale {
+	return scale{lo: c.of(c.from), hi: c.of(c.end), from: f.x, to: f.x + f.w}
+}
+
+// part is the axis over a part of the recording.
+func (c clock) part(from, end time.Duration) clock {
+	one := newClock(&timeline.Timeline{Header: timeline.Header{Ended: end}})
+	one.from = max(from, 0)
+	return one
+}
 
 // bin is the exact count of each outcome among the requests sent in [from, from+width).
 type bin struct {
@@ -102,6 +111,9 @@ func decisionsChart(id string, s *Scenario, c clock, parts int) template.HTML {
 	y := scale{lo: 0, hi: float64(most) * 1.08, from: f.y + f.h, to: f.y}
 	x := c.scale(f)
 	d.yAxis(f, y, 5)
+	if w, ok := declaredWindows(s); ok {
+		d.boundaries(f, x, c, w)
+	}
 	d.phases(f, x, c, s.Timeline, true)
 	d.witnesses(f, x, c, conformanceFindings(s))
 	w := max(0.8, x.at(c.of(width))-x.at(0)-0.6)

@@ -84,11 +84,12 @@ func (d *drawing) lane(l lane, x, y scale) {
 	d.outline(l.corrected, x, y, height)
 	d.line("axis", x.from, y.from, x.to, y.from)
 	name := fmt.Sprintf("%s: %s", l.name, plural(int(l.service.Count), "answer"))
-	d.text("partition", x.from, y.to-8, "start", name)
-	if l.service.Count > 0 {
-		d.quantile(l.service.P50, "p50", "end", x, y)
-		d.quantile(l.service.P99, "p99", "start", x, y)
+	if l.service.Count > 0 { // beside the marks the values would run into each other, and out of the picture
+		name += fmt.Sprintf(", p50 %s, p99 %s (dashed)", brief(l.service.P50), brief(l.service.P99))
+		d.quantile(l.service.P50, x, y)
+		d.quantile(l.service.P99, x, y)
 	}
+	d.text("partition", x.from, y.to-8, "start", name)
 }
 
 // outline draws a histogram as its upper edge.
@@ -113,10 +114,9 @@ func (d *drawing) outline(dist latency.Distribution, x, y scale, height func(int
 }
 
 // quantile marks one quantile in a lane.
-func (d *drawing) quantile(v time.Duration, name, anchor string, x, y scale) {
+func (d *drawing) quantile(v time.Duration, x, y scale) {
 	at := x.at(ms(max(v, time.Microsecond)))
 	d.line("quantile", at, y.from, at, y.to-4)
-	d.text("tick", at, y.to-8, anchor, name+" "+brief(v))
 }
 
 // latencyAxis writes the times below both lanes.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -35,10 +36,10 @@ func chosenPartitions(all []timeline.Part, found []check.Finding) []timeline.Par
 	return out[:min(len(out), mostPartitions)]
 }
 
-// chartLimit returns the limit that counts all requests of a partition, its ranges at the ends that admit the most; empty where it
-// has none, or several, or one that the charts cannot draw: they know nothing of completions, nor of what is forgotten.
-func chartLimit(s *Scenario, part timeline.Part) reference.Limit {
-	var out reference.Limit
+// chartLimit returns the limit that counts all requests of a partition, its ranges at the ends that admit
+// the most. It is empty where there is none to draw, and left says why: the charts know nothing of
+// completions, nor of what is forgotten.
+func chartLimit(s *Scenario, part timeline.Part) (out reference.Limit, left string) {
 	seen := map[string]bool{}
 	for i := range part.Observations {
 		phase := part.Observations[i].Phase
@@ -49,22 +50,27 @@ func chartLimit(s *Scenario, part timeline.Part) reference.Limit {
 		if !own {
 			l = s.Limit
 		}
-		if len(l) == 0 || len(seen) > 0 && l.String() != out.String() {
-			return nil
+		switch {
+		case len(l) == 0:
+			return nil, "no limit is declared for some of the requests"
+		case len(seen) > 0 && l.String() != out.String():
+			return nil, "phases have different limits"
 		}
 		seen[phase], out = true, l
 	}
-	if len(out) == 0 {
-		return nil
-	}
-	if out.Completes() || slices.ContainsFunc(out, func(p reference.Policy) bool { return p.TTL > 0 }) {
-		return nil
+	switch {
+	case len(out) == 0:
+		return nil, "no limit is declared"
+	case out.Completes():
+		return nil, "the chart does not know when requests were complete, which the limit depends on"
+	case slices.ContainsFunc(out, func(p reference.Policy) bool { return p.TTL > 0 }):
+		return nil, "the chart does not know when the limiter forgot a client (ttl)"
 	}
 	out = slices.Clone(out)
 	for i := range out {
 		_, out[i] = out[i].Ends()
 	}
-	return out
+	return out, ""
 }
 
 // under returns s as a scenario of which l is the limit.
@@ -74,24 +80,73 @@ func under(s *Scenario, l reference.Limit) *Scenario {
 	return &out
 }
 
-// partitionChart shows one partition against its limit: the units admitted so far below the most that is possible from a
-// full start, and below it how much of the limit was certainly in use. The second shows a violation that the first is too
-// coarse for: wherever it is above the line, too many were admitted.
-func partitionChart(id string, s *Scenario, c clock, part timeline.Part, width float64) template.HTML {
-	tick := limitTick(s.Limit)
-	all := admissions(part.Observations, s.Header, max(tick, s.Header.Tick))
-	var admitted float64
-	for _, a := range all {
-		admitted += a.cost
+// view is one partition held against a limit.
+type view struct {
+	s        *Scenario
+	part     timeline.Part
+	all      []admission
+	admitted float64
+	use      usage
+	windows  windows // of the policy of use
+	found    []check.Finding
+}
+
+// viewOf holds a partition against l, the limit that counts all of its requests.
+func viewOf(s *Scenario, l reference.Limit, part timeline.Part) *view {
+	s = under(s, l)
+	v := &view{s: s, part: part}
+	v.all = admissions(part.Observations, s.Header, max(limitTick(s.Limit), s.Header.Tick))
+	for _, a := range v.all {
+		v.admitted += a.cost
 	}
-	use := tightest(s, all)
-	d := newDrawing(id, "Partition "+quoted(part.Partition)+" against its limit", fmt.Sprintf(
-		"%s units admitted, at most %s possible by the end; at most %s %s, limit %s", count(admitted),
-		count(limitBy(s.Limit, s.Header, -tick, c.end)), count(peak(use.points)), use.what, count(use.most)), width, 384)
-	d.text("partition", plotLeft, 13, "start", "partition "+quoted(clip(plain(part.Partition), 40)))
-	found := slices.DeleteFunc(slices.Clone(conformanceFindings(s)), func(f check.Finding) bool { return f.Partition != part.Partition })
-	d.cumulative(id+"-c", frame{plotLeft, 38, width - plotLeft - plotRight, 130}, s, c, all, admitted, found)
-	d.inUse(id+"-u", frame{plotLeft, 234, width - plotLeft - plotRight, 110}, c, use, part, found)
+	v.tightest()
+	others := func(f check.Finding) bool { return f.Partition != part.Partition }
+	v.found = slices.DeleteFunc(slices.Clone(conformanceFindings(s)), others)
+	return v
+}
+
+// tightest finds the usage of the policy that comes nearest to its bound, or goes furthest beyond it.
+func (v *view) tightest() {
+	for i, p := range v.s.Limit {
+		w, _ := windowsOf(v.s, i, v.part)
+		if u := inUse(p, v.all, w); i == 0 || u.share() > v.use.share() {
+			v.use, v.windows = u, w
+		}
+	}
+}
+
+// chart shows the partition against its limit: the units admitted so far below the most that is possible
+// from a full start, and below it how much of the limit was certainly in use. The second shows a violation
+// that the first is too coarse for: where it is above the line, too many were admitted. A part of the
+// recording is drawn the same way, near.
+func (v *view) chart(id string, c clock, width float64, near bool) template.HTML {
+	tick := limitTick(v.s.Limit)
+	text := v.use.left
+	if text == "" {
+		text = fmt.Sprintf("at most %s %s, limit %s", count(peak(v.use.points)), v.use.what, count(v.use.most))
+	}
+	height := 384.0
+	if near && (v.use.phases || v.use.left != "") {
+		height = 200
+	}
+	d := newDrawing(id, "Partition "+quoted(v.part.Partition)+" against its limit", fmt.Sprintf(
+		"%s units admitted, at most %s possible by the end; %s", count(v.admitted),
+		count(limitBy(v.s.Limit, v.s.Header, -tick, c.end)), text), width, height)
+	name := "partition " + quoted(clip(plain(v.part.Partition), 40))
+	if near {
+		name = "the time of the witness, partition " + quoted(clip(plain(v.part.Partition), 24))
+	}
+	d.text("partition", plotLeft, 13, "start", name)
+	d.cumulative(id+"-c", frame{plotLeft, 38, width - plotLeft - plotRight, 130}, c, v)
+	switch f := (frame{plotLeft, 234, width - plotLeft - plotRight, 110}); {
+	case height < 384: // said beside it
+	case v.use.left != "":
+		d.text("label", f.x, f.y-19, "start", "not drawn how much was in use: "+v.use.left)
+	case v.use.phases:
+		d.overPhases(id+"-u", f, v)
+	default:
+		d.inUse(id+"-u", f, c, v)
+	}
 	return d.html()
 }
 
@@ -103,19 +158,6 @@ func limitTick(l reference.Limit) (tick time.Duration) {
 	return tick
 }
 
-// tightest returns the usage of the policy that comes nearest to its bound, or goes furthest beyond it.
-func tightest(s *Scenario, all []admission) usage {
-	var out usage
-	share := math.Inf(-1)
-	for _, p := range s.Limit {
-		u := inUse(p, s.Header, all)
-		if x := peak(u.points) / u.most; x > share {
-			out, share = u, x
-		}
-	}
-	return out
-}
-
 func peak(points []point) float64 {
 	most := 0.0
 	for _, p := range points {
@@ -125,19 +167,19 @@ func peak(points []point) float64 {
 }
 
 // cumulative draws the units admitted by t (those whose answer had begun) and the envelope.
-func (d *drawing) cumulative(id string, f frame, s *Scenario, c clock, all []admission, admitted float64, found []check.Finding) {
-	from := -limitTick(s.Limit) - s.Header.ClockError
-	possible := limitBy(s.Limit, s.Header, from, c.end)
-	y := scale{lo: 0, hi: max(admitted, min(possible, admitted*1.6), 1) * 1.06, from: f.y + f.h, to: f.y}
+func (d *drawing) cumulative(id string, f frame, c clock, v *view) {
+	from := -limitTick(v.s.Limit) - v.s.Header.ClockError
+	possible := limitBy(v.s.Limit, v.s.Header, from, c.end)
+	y := scale{lo: 0, hi: max(v.admitted, min(possible, v.admitted*1.6), 1) * 1.06, from: f.y + f.h, to: f.y}
 	x := c.scale(f)
 	d.text("label", f.x, f.y-9, "start", "units admitted so far, and the most possible from a full start")
 	d.yAxis(f, y, 5)
 	d.clip(id, f)
+	d.boundaries(f, x, c, v.windows)
 	var line, area steps
 	area.to(f.x, f.y+f.h)
-	line.to(f.x, f.y+f.h)
 	sum := 0.0
-	for _, p := range decimate(stairs(all), x, c) {
+	for _, p := range decimate(within(stairs(v.all), c), x, c) {
 		sum = p.v
 		line.to(x.at(c.of(p.t)), y.at(p.v))
 		area.to(x.at(c.of(p.t)), y.at(p.v))
@@ -147,8 +189,8 @@ func (d *drawing) cumulative(id string, f frame, s *Scenario, c clock, all []adm
 	area.to(f.x+f.w, f.y+f.h)
 	d.path("aarea", area.String(), "")
 	d.path("aline", line.String(), "")
-	d.path("envelope", envelopePath(s, from, c, x, y), "at most possible")
-	d.witnesses(f, x, c, found)
+	d.path("envelope", envelopePath(v.s, from, c, x, y), "at most possible")
+	d.witnesses(f, x, c, v.found)
 	d.unclip()
 	d.xAxis(f, x, int(f.w/90), c.unit)
 }
@@ -173,13 +215,23 @@ func envelopePath(s *Scenario, from time.Duration, c clock, x, y scale) string {
 
 // stairs is the running sum of admissions by their end.
 func stairs(all []admission) []point {
-	out := make([]point, 0, 2*len(all))
+	out := make([]point, 0, 2*len(all)+1)
+	out = append(out, point{})
 	sum := 0.0
 	for _, a := range all {
 		out = append(out, point{a.e, sum}, point{a.e, sum + a.cost})
 		sum += a.cost
 	}
 	return out
+}
+
+// within returns the points that a chart of a part of the recording draws: those in it, the last before and
+// the first after.
+func within(points []point, c clock) []point {
+	order := func(p point, t time.Duration) int { return cmp.Compare(p.t, t) }
+	first, _ := slices.BinarySearchFunc(points, c.from, order)
+	last, _ := slices.BinarySearchFunc(points, c.end+1, order)
+	return points[max(first-1, 0):min(last+1, len(points))]
 }
 
 // decimate keeps of the points within one column of the picture the first, the smallest, the largest and the last one.
@@ -211,17 +263,19 @@ func decimate(points []point, x scale, c clock) []point {
 
 // inUse draws the usage of the limit with its bound, what lies above it in the colour of a failure, and a mark for each
 // denial on top.
-func (d *drawing) inUse(id string, f frame, c clock, use usage, part timeline.Part, found []check.Finding) {
+func (d *drawing) inUse(id string, f frame, c clock, v *view) {
+	use := v.use
 	y := scale{lo: 0, hi: max(use.most, peak(use.points), 1) * 1.12, from: f.y + f.h, to: f.y}
 	x := c.scale(f)
 	d.text("label", f.x, f.y-19, "start", use.what+" for certain, and the limit")
 	d.yAxis(f, y, 5)
-	d.denials(frame{f.x, f.y - 13, f.w, 7}, x, c, part.Observations)
+	d.denials(frame{f.x, f.y - 13, f.w, 7}, x, c, v.part.Observations)
 	d.clip(id, f)
+	d.boundaries(f, x, c, v.windows)
 	var area, line steps
 	area.to(f.x, f.y+f.h)
 	end := f.x
-	for _, p := range decimate(use.points, x, c) {
+	for _, p := range decimate(within(use.points, c), x, c) {
 		end = x.at(c.of(p.t))
 		area.to(end, y.at(p.v))
 		line.to(end, y.at(p.v))
@@ -229,9 +283,9 @@ func (d *drawing) inUse(id string, f frame, c clock, use usage, part timeline.Pa
 	area.to(end, f.y+f.h)
 	d.path("aarea", area.String(), "")
 	d.path("aline", line.String(), "")
-	d.witnesses(f, x, c, found)
-	d.line("bound", f.x, y.at(use.most), f.x+f.w, y.at(use.most))
+	d.witnesses(f, x, c, v.found)
 	d.unclip()
+	d.bound(f, y, use)
 	d.clip(id+"o", frame{f.x, f.y, f.w, y.at(use.most) - f.y})
 	d.path("over", area.String(), "too many admitted")
 	d.unclip()
@@ -239,6 +293,13 @@ func (d *drawing) inUse(id string, f frame, c clock, use usage, part timeline.Pa
 		d.text("tick", f.x+f.w/2, f.y+f.h/2, "middle", "nothing was admitted")
 	}
 	d.xAxis(f, x, int(f.w/90), c.unit)
+}
+
+// bound draws the line that no right limiter goes beyond, and its number.
+func (d *drawing) bound(f frame, y scale, use usage) {
+	at := y.at(use.most)
+	d.line("bound", f.x, at, f.x+f.w, at)
+	d.text("boundtext", f.x+f.w-4, at-4, "end", fullNoun(use.policy.Algorithm)+" "+count(use.most))
 }
 
 // denials draws a mark in each column in which a denied request was sent.
@@ -249,7 +310,7 @@ func (d *drawing) denials(f frame, x scale, c clock, obs []timeline.Observation)
 		if obs[i].Outcome != timeline.Denied {
 			continue
 		}
-		if at := math.Floor(x.at(c.of(obs[i].Sent))); at != last {
+		if at := math.Floor(x.at(c.of(obs[i].Sent))); at != last && at >= f.x && at <= f.x+f.w {
 			p.bar(at, f.y, 1, f.h)
 			last = at
 		}
@@ -270,4 +331,19 @@ func quoted(name string) string {
 		return "(unnamed)"
 	}
 	return "“" + name + "”"
+}
+
+// near is the time of the first witness, where that is so short beside the recording that it could not be
+// seen in it.
+func (v *view) near(c clock) (clock, bool) {
+	if len(v.found) == 0 {
+		return clock{}, false
+	}
+	f := &v.found[0]
+	width := f.To - f.From
+	if width*12 > c.end {
+		return clock{}, false
+	}
+	pad := max(width/3, 50*time.Microsecond)
+	return c.part(f.From-pad, min(f.To+pad, c.end)), true
 }

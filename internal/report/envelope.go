@@ -1,11 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"container/heap"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -13,21 +15,11 @@ import (
 // This file computes what the charts draw: bounds that hold for every right limiter, in floating point. Verdicts do not
 // rest on it; the judge's integers do.
 
-// windowPhase is where windows may begin, for a recording: at zero + [lo, hi] + k windows. known is false where any phase
-// is possible.
+// windowPhase is where windows may begin, for a recording: at zero + [lo, hi] + k windows. known is false
+// where that is open by half a window or more.
 func windowPhase(p reference.Policy, h timeline.Header) (lo, hi time.Duration, known bool) {
-	switch {
-	case p.PerTo > 0:
-		return 0, 0, false
-	case p.Align == reference.AlignPhase:
-		lo, hi = p.PhaseFrom, p.PhaseTo
-	case p.Align == reference.AlignClock && !h.Started.IsZero():
-		into := time.Duration(h.Started.UnixNano() % int64(p.Rate.Per))
-		lo, hi = -into-h.WallError, -into+h.WallError
-	default:
-		return 0, 0, false
-	}
-	return lo, hi, hi-lo < p.Rate.Per/2
+	w, ok := check.WindowsOf(p, h)
+	return w.Begin.From, w.Begin.To, ok && w.Begin.To-w.Begin.From < w.Every/2
 }
 
 // mostBy returns the most units that p admits in the closed span [from, t] if it was full at from. It never decreases
@@ -39,6 +31,10 @@ func mostBy(p reference.Policy, h timeline.Header, from, t time.Duration) float6
 	case reference.SlidingWindowLog:
 		return quota * (math.Floor(width/per) + 1)
 	case reference.FixedWindow, reference.SlidingWindowCounter:
+		if p.Slots > 1 { // as many slots as a window has hold a quota, beginning with any
+			slot := p.Slot()
+			return quota * float64((t-from+slot)/(slot*time.Duration(p.Slots))+1)
+		}
 		if lo, hi, known := windowPhase(p, h); known {
 			return quota * float64(floorDiv(t-lo, p.Rate.Per)-floorDiv(from-hi, p.Rate.Per)+1)
 		}
@@ -97,33 +93,73 @@ func admissions(obs []timeline.Observation, h timeline.Header, tick time.Duratio
 	return out
 }
 
-// usage is how much of one policy was certainly in use over time, on the reading kindest to the target, and the most
-// that a right limiter ever has in use: where a point lies above it, too many were admitted.
+// usage is how much of one policy was certainly in use, on the reading kindest to the target, and the most
+// that a right limiter ever has in use. Over time: where a point lies above it, too many were admitted. Over
+// phases: where all do.
 type usage struct {
 	policy reference.Policy
 	points []point
 	most   float64
 	// what names v.
 	what string
+	// phases tells that the points are not over time: t is where windows begin.
+	phases bool
+	// left says why nothing is drawn; empty where it is.
+	left string
 }
 
-// inUse computes the usage of p over admissions that ascend by e. O(n log n).
-func inUse(p reference.Policy, h timeline.Header, all []admission) usage {
-	switch p.Algorithm {
-	case reference.SlidingWindowLog:
-		return usage{p, inSpan(all, p.Rate.Per), float64(p.Rate.N), "units admitted within the last " + span(p.Rate.Per)}
-	case reference.FixedWindow, reference.SlidingWindowCounter:
-		if lo, hi, known := windowPhase(p, h); known {
-			return usage{p, inWindow(all, p.Rate.Per, lo, hi), float64(p.Rate.N), "units admitted in the current window"}
-		}
-		// Whatever the phase, a span of one window touches at most two.
-		return usage{p, inSpan(all, p.Rate.Per), 2 * float64(p.Rate.N), "units admitted within the last " + span(p.Rate.Per) + " (two windows)"}
+// share is how near to its bound the usage comes at least: over 1 where too many were admitted.
+func (u usage) share() float64 {
+	switch {
+	case u.left != "":
+		return -1
+	case u.phases:
+		return slices.MinFunc(u.points, func(a, b point) int { return cmp.Compare(a.v, b.v) }).v / u.most
+	default:
+		return peak(u.points) / u.most
+	}
+}
+
+// inUse computes the usage of p over admissions that ascend by e, where w is what is known of its windows.
+// O(n log n).
+func inUse(p reference.Policy, all []admission, w windows) usage {
+	quota := float64(p.Rate.N)
+	switch {
+	case p.Algorithm == reference.SlidingWindowLog:
+		what := "units admitted within the last " + span(p.Rate.Per)
+		return usage{policy: p, points: inSpan(all, p.Rate.Per), most: quota, what: what}
+	case p.Windowed():
+		u := inWindows(p, all, w)
+		u.policy, u.most = p, quota
+		return u
 	}
 	most := float64(p.Full())
 	if p.Refill == reference.RefillInterval {
 		most += float64(p.Fill)
 	}
-	return usage{p, inBucket(all, p.Rate), most, "units in use"}
+	return usage{policy: p, points: inBucket(all, p.Rate), most: most, what: "units in use"}
+}
+
+// inWindows computes the usage of a policy with windows.
+func inWindows(p reference.Policy, all []admission, w windows) usage {
+	const current = "units admitted in the current window"
+	from, to := w.Begin.From, w.Begin.To
+	switch {
+	case p.Slots > 1: // a span without one slot touches no more slots than a window has
+		short := p.Slot() * time.Duration(p.Slots-1)
+		what := "units admitted within the last " + span(short) + ", all slots but one"
+		return usage{points: inSpan(all, short), what: what}
+	case len(w.opened) > 0:
+		return usage{points: inOpened(all, p.Rate.Per, w.opened), what: current}
+	case w.known():
+		return usage{points: inWindow(all, p.Rate.Per, from, to), what: current}
+	case p.PerTo > 0:
+		return usage{left: "the length of the windows is a range"}
+	case p.Align == reference.AlignFirst:
+		return usage{left: "requests open the windows, and it is not known which"}
+	}
+	what := "units in the fullest window, by where windows begin"
+	return usage{points: inPhases(all, p.Rate.Per, from, to), what: what, phases: true}
 }
 
 // inBucket: with J[x,y] the units certainly admitted in [x,y] and N units refilled per Per, the units in use at y are the
@@ -206,6 +242,34 @@ func inWindow(all []admission, w, lo, hi time.Duration) []point {
 	}
 	if used > 0 {
 		end := time.Duration(window+1)*w + lo
+		out = append(out, point{end, used}, point{end, 0})
+	}
+	return out
+}
+
+// inOpened counts the units certainly admitted in the window that y lies in, where windows are opened at the
+// given instants.
+func inOpened(all []admission, w time.Duration, opened []check.Span) []point {
+	var out []point
+	used, last, k := 0.0, -1, 0
+	for _, a := range all {
+		for k+1 < len(opened) && opened[k+1].From <= a.e {
+			k++
+		}
+		if k > 0 && a.s < opened[k-1].To+w || a.e >= opened[k].From+w {
+			continue // it may lie in another window
+		}
+		if k != last && used > 0 {
+			end := max(opened[last].To+w, out[len(out)-1].t)
+			out = append(out, point{min(end, a.e), used}, point{min(end, a.e), 0})
+			used = 0
+		}
+		last = k
+		out = append(out, point{a.e, used}, point{a.e, used + a.cost})
+		used += a.cost
+	}
+	if used > 0 {
+		end := opened[last].To + w
 		out = append(out, point{end, used}, point{end, 0})
 	}
 	return out

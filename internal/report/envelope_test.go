@@ -102,12 +102,17 @@ func TestRightLimitersStayBelowTheDrawnBounds(t *testing.T) {
 					t.Fatalf("%s: %v admitted by %v, the envelope says at most %v", spec, sum, a.e, most)
 				}
 			}
-			for _, p := range limit {
-				u := inUse(p, tl.Header, all)
-				if got := peak(u.points); got > u.most+1e-6 {
-					t.Fatalf("%s: %v %s, the chart says at most %v", p, got, u.what, u.most)
+			s := Scenario{Limit: limit, Header: tl.Header, Timeline: tl}
+			for i, p := range limit {
+				w, _ := windowsOf(&s, i, timeline.Part{Observations: tl.Observations})
+				u := inUse(p, all, w)
+				if u.left != "" && len(limit) == 1 {
+					t.Fatalf("%s: not drawn: %s", p, u.left)
 				}
-				tight = tight || peak(u.points) > u.most/2
+				if got := u.share(); got > 1+1e-6 {
+					t.Fatalf("%s: %v %s, the chart says at most %v", p, got*u.most, u.what, u.most)
+				}
+				tight = tight || u.share() > 0.5
 			}
 		}
 		if !tight && reaches(spec) {
@@ -131,7 +136,7 @@ func TestABatchIsWithinTheBound(t *testing.T) {
 			all = append(all, admission{at, at, 1})
 		}
 	}
-	u := inUse(limit[0], timeline.Header{}, all)
+	u := inUse(limit[0], all, windows{})
 	if got := peak(u.points); got < 6 || got > u.most {
 		t.Errorf("in use: got at most %v, want more than the burst of 5 and no more than %v", got, u.most)
 	}

@@ -30,7 +30,20 @@ type page struct {
 	Summary string
 	Counts  string
 	About   string
-	Cards   []card
+	// Cards are the scenarios that did not pass, failures that count first; Passed are the others. Both are
+	// in the order of the run.
+	Cards, Passed []card
+}
+
+// Rows are the scenarios in the order in which the page shows them.
+func (p page) Rows() []card { return slices.Concat(p.Cards, p.Passed) }
+
+// First is the first scenario that did not pass; nil where all did.
+func (p page) First() *card {
+	if len(p.Cards) == 0 {
+		return nil
+	}
+	return &p.Cards[0]
 }
 
 // badge is a verdict with the class that colours it.
@@ -49,14 +62,22 @@ type card struct {
 	Time     []template.HTML
 	Parts    []template.HTML
 	PartNote string
+	Left     []string // why partitions are not drawn
 	Witness  []template.HTML
 	Latency  template.HTML
 	Rows     []latencyCells
 	Claims   []claimRow
 	Counts   string
-	Outcomes []string // allowed, denied, unknown
+	Answers  string // how many answers had which status
+	Outcomes []outcomeCell
 	Facts    []fact
+	// Folded: the reader opens it. Next is the next scenario that did not pass.
+	Folded bool
+	Next   *card
 }
+
+// outcomeCell is how many requests had one outcome.
+type outcomeCell struct{ Name, Count string }
 
 // worthRow is one declared parameter and what was measured of it.
 type worthRow struct {
@@ -94,10 +115,40 @@ func writeHTML(w io.Writer, r *Run, o Options) error {
 		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
 		Counts: countsText(clean.sum()), About: provenance(clean),
 	}
-	for i := range clean.Scenarios {
-		p.Cards = append(p.Cards, newCard(fmt.Sprintf("s%d", i+1), &r.Scenarios[i], &clean.Scenarios[i], o))
-	}
+	p.cards(r, clean, o)
 	return t.Execute(w, p)
+}
+
+// cards fills in the scenarios: what failed first, what passed last and folded, unless it is alone.
+func (p *page) cards(raw, clean *Run, o Options) {
+	for i := range clean.Scenarios {
+		c := newCard(fmt.Sprintf("s%d", i+1), &raw.Scenarios[i], &clean.Scenarios[i], o)
+		if c.Verdict == check.Pass {
+			c.Folded = len(clean.Scenarios) > 1
+			p.Passed = append(p.Passed, c)
+		} else {
+			p.Cards = append(p.Cards, c)
+		}
+	}
+	byUrgency := func(a, b card) int { return urgency(a.Scenario, o) - urgency(b.Scenario, o) }
+	slices.SortStableFunc(p.Cards, byUrgency)
+	for i := range p.Cards[:max(len(p.Cards)-1, 0)] {
+		p.Cards[i].Next = &p.Cards[i+1]
+	}
+}
+
+// urgency orders scenarios: failures that count, other failures, what stayed open, what passed.
+func urgency(s *Scenario, o Options) int {
+	switch {
+	case s.Verdict == check.Fail && s.counts(o.Strict):
+		return 0
+	case s.Verdict == check.Fail:
+		return 1
+	case s.Verdict == check.Inconclusive:
+		return 2
+	default:
+		return 3
+	}
 }
 
 func badgeOf(v check.Verdict) badge {
@@ -108,8 +159,10 @@ func badgeOf(v check.Verdict) badge {
 // agree with those in its timeline.
 func newCard(anchor string, raw, s *Scenario, o Options) card {
 	c := card{Scenario: s, Anchor: anchor, Badge: badgeOf(s.Verdict), Limit: limitText(s), Worth: worthRows(s),
-		Counts: countsText(s.Counts), Outcomes: []string{thousands(s.Counts.Allowed), thousands(s.Counts.Denied), thousands(s.Counts.Unknown)},
-		Facts: facts(s), Latency: latencyChart(anchor+"-l", s)}
+		Counts: countsText(s.Counts), Answers: answersText(s.Timeline), Facts: facts(s),
+		Latency: latencyChart(anchor+"-l", s)}
+	c.Outcomes = []outcomeCell{{"allowed", thousands(s.Counts.Allowed)},
+		{"denied", thousands(s.Counts.Denied)}, {"unknown", thousands(s.Counts.Unknown)}}
 	if s.Verdict == check.Fail && !s.counts(o.Strict) {
 		c.Uncount, c.Badge.Class = s.Kind, check.Inconclusive.String()
 	}
@@ -148,27 +201,52 @@ func (c *card) pictures(raw *Scenario) {
 		c.Time = append(c.Time, chart)
 	}
 	found := conformanceFindings(raw)
-	if drawn := slices.DeleteFunc(slices.Clone(all), func(p timeline.Part) bool { return len(chartLimit(raw, p)) == 0 }); len(drawn) > 0 {
-		chosen := chosenPartitions(drawn, found)
-		width := chartWidth
-		if len(chosen) > 1 {
-			width = (chartWidth - 16) / 2
-		}
-		for i, p := range chosen {
-			c.Parts = append(c.Parts, partitionChart(fmt.Sprintf("%s-p%d", c.Anchor, i), under(raw, chartLimit(raw, p)), axis, p, width))
-		}
-		if len(all) > len(chosen) {
-			c.PartNote = fmt.Sprintf("%d of %s partitions, those with a finding first", len(chosen), thousands(len(all)))
-		}
-	}
+	c.partitions(raw, axis, all, found)
 	for i := range found[:min(len(found), mostWitnesses)] {
 		for _, p := range all {
 			if p.Partition == found[i].Partition {
-				c.Witness = append(c.Witness, witnessChart(fmt.Sprintf("%s-w%d", c.Anchor, i), axis, &found[i], p))
+				id := fmt.Sprintf("%s-w%d", c.Anchor, i)
+				c.Witness = append(c.Witness, witnessChart(id, axis, &found[i], p, drawnWindows(raw, p)))
 			}
 		}
 	}
 	c.Witness = slices.DeleteFunc(c.Witness, func(h template.HTML) bool { return h == "" })
+}
+
+// partitions draws some partitions against their limits, and of one with a short witness the time of that.
+func (c *card) partitions(raw *Scenario, axis clock, all []timeline.Part, found []check.Finding) {
+	lefts := map[string]int{}
+	var drawn []timeline.Part
+	for _, p := range all {
+		if _, left := chartLimit(raw, p); left != "" {
+			lefts[left]++
+		} else {
+			drawn = append(drawn, p)
+		}
+	}
+	chosen := chosenPartitions(drawn, found)
+	views, width := make([]*view, len(chosen)), chartWidth
+	for i, p := range chosen {
+		l, _ := chartLimit(raw, p)
+		views[i] = viewOf(raw, l, p)
+		if _, ok := views[i].near(axis); ok || len(chosen) > 1 {
+			width = (chartWidth - 16) / 2
+		}
+	}
+	for i, v := range views {
+		id := fmt.Sprintf("%s-p%d", c.Anchor, i)
+		c.Parts = append(c.Parts, v.chart(id, axis, width, false))
+		if near, ok := v.near(axis); ok {
+			c.Parts = append(c.Parts, v.chart(id+"z", near, width, true))
+		}
+	}
+	if len(chosen) > 0 && len(all) > len(chosen) {
+		c.PartNote = fmt.Sprintf("%d of %s partitions, those with a finding first",
+			len(chosen), thousands(len(all)))
+	}
+	for _, why := range frequencies(lefts) {
+		c.Left = append(c.Left, "no chart against the limit, partitions: "+why)
+	}
 }
 
 func worthRows(s *Scenario) []worthRow {

@@ -100,7 +100,10 @@ func TestPageAsksNothingOfAnyone(t *testing.T) {
 
 // The elements of a page are those of the template and the charts: each is closed, and no text has become one.
 func TestPageIsWellFormed(t *testing.T) {
-	known := regexp.MustCompile(`^(html|head|meta|title|style|body|header|main|footer|section|p|h1|h2|span|small|br|b|i|a|code|div|dl|dt|dd|table|caption|thead|tbody|tr|th|td|figure|figcaption|details|summary|svg|desc|g|clipPath|rect|line|path|text|circle)$`)
+	known := regexp.MustCompile(`^(html|head|meta|title|style|body|header|main|footer|section|p|h1|h2|span|` +
+		`small|br|b|i|a|code|div|dl|dt|dd|table|caption|thead|tbody|tr|th|td|` +
+		`figure|figcaption|details|summary|` +
+		`svg|pattern|desc|g|clipPath|rect|line|path|text|circle)$`)
 	for name, r := range fixtures(t) {
 		d := xml.NewDecoder(bytes.NewReader(render(t, "html", r, Options{})))
 		d.AutoClose, d.Entity, d.Strict = xml.HTMLAutoClose, xml.HTMLEntity, false
@@ -163,7 +166,7 @@ func TestChartsTellWhatTheyShow(t *testing.T) {
 func TestOverAdmissionIsDrawn(t *testing.T) {
 	s := failing(t)
 	part := s.Timeline.ByPartition()[0]
-	u := tightest(&s, admissions(part.Observations, s.Header, 0))
+	u := viewOf(&s, s.Limit, part).use
 	if got := peak(u.points); got <= u.most || u.most != 20 {
 		t.Errorf("in use: got at most %v of %v, want over 20: the page would not show the failure", got, u.most)
 	}
@@ -195,7 +198,7 @@ func TestChartsAccuseNoRightLimiter(t *testing.T) {
 		for _, r := range []*Run{runOf(s), back} {
 			one := &r.Scenarios[0]
 			part := tl.ByPartition()[0]
-			limit := chartLimit(one, part)
+			limit, _ := chartLimit(one, part)
 			page := string(render(t, "html", r, Options{}))
 			if drawn := strings.Contains(page, "against its limit</title>"); drawn != x.drawn || drawn != (len(limit) > 0) {
 				t.Errorf("%s: drawn: %v, want %v", name, drawn, x.drawn)
@@ -203,7 +206,7 @@ func TestChartsAccuseNoRightLimiter(t *testing.T) {
 			if len(limit) == 0 {
 				continue
 			}
-			u := tightest(under(one, limit), admissions(part.Observations, one.Header, 0))
+			u := viewOf(one, limit, part).use
 			if got := peak(u.points); got > u.most {
 				t.Errorf("%s: got %v in use of %v: the page accuses a limiter that is right", name, got, u.most)
 			}
@@ -223,7 +226,8 @@ func TestWitnessChartLeavesOutTheMiddle(t *testing.T) {
 	if len(near) != mostRows || left != 1000+mostRows/4-mostRows {
 		t.Errorf("got %d rows and %d left out, want %d and %d", len(near), left, mostRows, 1000+mostRows/4-mostRows)
 	}
-	if got := string(witnessChart("w", newClock(tl), &f, part)); !strings.Contains(got, "700 requests in the middle not drawn") {
+	got := string(witnessChart("w", newClock(tl), &f, part, windows{}))
+	if !strings.Contains(got, "700 requests in the middle not drawn") {
 		t.Error("the chart does not say what it leaves out")
 	}
 }
@@ -290,5 +294,45 @@ func TestTheLastPhaseHasAName(t *testing.T) {
 	last.Phase = "full-again"
 	if page := string(render(t, "html", runOf(s), Options{})); !strings.Contains(page, `text-anchor="end">full-again</text>`) {
 		t.Error("the name of the last phase is left out")
+	}
+}
+
+// Failures that count come first, passes last and folded; each that did not pass leads to the next.
+func TestFailuresComeFirst(t *testing.T) {
+	recommended := failing(t)
+	recommended.Kind, recommended.ID = Recommended, "second"
+	page := string(render(t, "html", runOf(passing(t), unreachable(t), recommended, failing(t)), Options{}))
+	last := 0
+	for _, want := range []string{`first: FAIL overload-10x</a>`,
+		`<section class="card fail" id="s4"`, `<a href="#s3">next: FAIL second</a>`,
+		`<section class="card inconclusive" id="s3"`, `<a href="#s2">next: INCONCLUSIVE sustained</a>`,
+		`id="s2"`,
+		`<details class="card pass"><summary>`, `<section id="s1"`} {
+		at := strings.Index(page, want)
+		if at < last {
+			t.Errorf("%q stands at %d, want it after %d", want, at, last)
+		}
+		last = at
+	}
+	alone := string(render(t, "html", runOf(passing(t)), Options{}))
+	if strings.Contains(alone, `<details class="card`) {
+		t.Error("the only scenario is folded")
+	}
+}
+
+// Which statuses came is told, and why requests had none.
+func TestStatusesAreTold(t *testing.T) {
+	tl := load(300)
+	for i := range 7 {
+		o := &tl.Observations[i]
+		o.Status = 404
+		if i > 4 {
+			o.Answered, o.Status, o.Error = false, 0, "timeout"
+		}
+	}
+	s := scenarioOf(t, "x", "A title", "token-bucket,rate=10/s,burst=40", tl)
+	want := "answers: 264 × 429, 29 × 200, 5 × 404; not answered: 2 × timeout"
+	if page := string(render(t, "html", runOf(s), Options{})); !strings.Contains(page, want) {
+		t.Errorf("got %q, want %q", answersText(tl), want)
 	}
 }

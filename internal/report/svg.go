@@ -195,6 +195,10 @@ func (d *drawing) xAxis(f frame, s scale, n int, unit string) {
 	for _, v := range s.ticks(n) {
 		x := s.at(v)
 		d.line("axis", x, base, x, base+4)
-		d.text("tick", x, base+15, "middle", tickText(v)+" "+unit)
+		text, anchor := tickText(v)+" "+unit, "middle"
+		if half := float64(len(text)) * 3.2; x+half > f.x+f.w+plotRight { // it would leave the picture
+			x, anchor = f.x+f.w+plotRight-1, "end"
+		}
+		d.text("tick", x, base+15, anchor, text)
 	}
 }

@@ -1,0 +1,53 @@
+package check
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Span is a closed interval of instants since the start of the recording.
+type Span struct{ From, To time.Duration }
+
+// Windows are windows of one length, of which one begins somewhere in Begin, and another one Every after it.
+//
+//	      |<----- Every ----->|
+//	..[///]...............[///]...............[///]....  time
+//	  Begin.From .. Begin.To
+type Windows struct {
+	Every time.Duration
+	Begin Span
+}
+
+// Anywhere tells that nothing is known of where the windows begin: every instant is possible.
+func (w Windows) Anywhere() bool { return w.Begin.To-w.Begin.From >= w.Every-1 }
+
+// WindowsOf returns where the windows of p begin, as far as p and the clock of a recording tell: anywhere,
+// where they do not. Of windows in slots it is the slots. ok is false for a policy without such windows, for
+// windows that requests open, and for a range of lengths.
+func WindowsOf(p reference.Policy, h timeline.Header) (w Windows, ok bool) {
+	if !p.Windowed() || p.Align == reference.AlignFirst || p.PerTo > 0 {
+		return Windows{}, false
+	}
+	box, _ := phasesOf(p, h)
+	return Windows{Every: longestSlot(p), Begin: Span{time.Duration(box.from), time.Duration(box.to)}}, true
+}
+
+// Openings returns when each window of p began, ascending at both ends, where a partition's first request
+// opens one and p alone counts it: those of a right limiter. obs are the observations of the partition,
+// ascending by Sent, end is that of the recording. The list ends where no later window is certain to have
+// begun. Nil where p has no such windows, or where requests are missing.
+func Openings(p reference.Policy, h timeline.Header, obs []timeline.Observation, end time.Duration) []Span {
+	if !needsPlacement(p) || p.Refreshes() || p.TTL > 0 || h.CompleteFrom > 0 || h.CompleteUntil > 0 {
+		return nil
+	}
+	var out []Span
+	for _, o := range newFirst(p).openings(newHistory(obs, widen(h, p.Tick, p.TickSet), int64(end))) {
+		if o.to == maxTime {
+			break
+		}
+		out = append(out, Span{time.Duration(o.from), time.Duration(o.to)})
+	}
+	return out
+}

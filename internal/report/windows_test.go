@@ -1,0 +1,261 @@
+package report
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// windowed is a scenario under a limit of windows, with what a target that holds it answers, and a finding
+// in its first 20 ms.
+func windowed(t *testing.T, spec string) Scenario {
+	t.Helper()
+	d := dice(4)
+	_, tl := observed(t, spec, &d, time.Date(2026, 11, 20, 10, 0, 0, 420_000_000, time.UTC))
+	s := scenarioOf(t, "windows", "A title", spec, tl)
+	f := check.Finding{Kind: check.OverAdmission, Text: "too many"}
+	f.From, f.To = 2*second, 2*second+20*time.Millisecond
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.FirstByte >= f.From && o.Sent <= f.To {
+			f.Observations = append(f.Observations, o.Seq)
+		}
+	}
+	s.Verdict = check.Fail
+	s.Judgement = &check.Judgement{Verdict: check.Fail, Partitions: []check.PartitionVerdict{
+		{Verdict: check.Fail, Findings: []check.Finding{f}}}}
+	return s
+}
+
+func TestWhereWindowsBeginIsDrawn(t *testing.T) {
+	for spec, want := range map[string]string{
+		"fixed-window,rate=8/2s,align=clock":           "(by the target&#39;s clock)",
+		"fixed-window,rate=8/700ms,phase=200ms":        "a window begins at 0.900000 s (declared)",
+		"fixed-window,rate=8/700ms,phase=200ms..260ms": "begins at 1.600000 s .. 1.660000 s (declared)",
+		"fixed-window,rate=8/700ms,align=first":        "(opened by requests)",
+		"fixed-window,rate=8/10us,phase=2us":           "windows of 10 µs are too short to be drawn",
+	} {
+		s := windowed(t, spec)
+		if strings.Contains(spec, "clock") {
+			s.Header.WallError = 400 * time.Millisecond
+			want = "a window begins at 1.180000 s .. 1.980000 s (by the target&#39;s clock)"
+		}
+		page := string(render(t, "html", runOf(s), Options{}))
+		if !strings.Contains(page, want) {
+			t.Errorf("%s: the page does not say %q", spec, want)
+		}
+	}
+	s := windowed(t, "fixed-window,rate=8/700ms,align=unknown")
+	s.Verdict = check.Pass
+	s.Judgement = &check.Judgement{Verdict: check.Pass, Partitions: []check.PartitionVerdict{
+		{Verdict: check.Pass, Measured: check.Measured{Phase: between(100e6, 110e6)}}}}
+	page := string(render(t, "html", runOf(s), Options{}))
+	if !strings.Contains(page, "a window begins at 0.800000 s .. 0.810000 s (measured)") {
+		t.Error("where windows begin was measured, and is not drawn")
+	}
+}
+
+// The line that nothing may cross is the quota, wherever windows begin.
+func TestTheLineOfTheBoundIsTheQuota(t *testing.T) {
+	for _, spec := range chartedSpecs {
+		if l := mustLimit(t, spec); len(l) > 1 || !l[0].Windowed() {
+			continue
+		}
+		s := windowed(t, spec)
+		u := viewOf(&s, s.Limit, s.Timeline.ByPartition()[0]).use
+		if u.left != "" || u.most != 8 {
+			t.Errorf("%s: the bound is %v of %s, want the quota of 8", spec, u.most, u.what)
+		}
+		page := string(render(t, "html", runOf(s), Options{}))
+		if !strings.Contains(page, ">quota 8</text>") || strings.Contains(page, "two windows") {
+			t.Errorf("%s: the quota does not stand at the line", spec)
+		}
+	}
+}
+
+// The fullest window, held against its definition at many phases.
+func TestTheFullestWindowFollowsItsDefinition(t *testing.T) {
+	d := dice(11)
+	_, tl := observed(t, "fixed-window,rate=8/700ms,align=unknown", &d, time.Time{})
+	all := admissions(tl.Observations, tl.Header, 0)
+	const w, from = 150 * time.Millisecond, -40 * time.Millisecond
+	points := inPhases(all, w, from, from+w-1)
+	for range 400 {
+		phase := from + time.Duration(d.next(int64(w)))
+		single, pair := map[int64]float64{}, map[int64]float64{}
+		for _, a := range all {
+			for k := floorDiv(a.s-phase, w) - 1; k <= floorDiv(a.e-phase, w); k++ {
+				begin := phase + time.Duration(k)*w
+				if a.s >= begin && a.e < begin+w {
+					single[k] += a.cost
+				}
+				if a.s >= begin && a.e < begin+2*w {
+					pair[k] += a.cost
+				}
+			}
+		}
+		want := 0.0
+		for _, n := range single {
+			want = max(want, n)
+		}
+		for _, n := range pair {
+			want = max(want, math.Ceil(n/2))
+		}
+		if got := lastAt(points, phase); got != want {
+			t.Fatalf("windows that begin at %v: got %v in the fullest, want %v", phase, got, want)
+		}
+	}
+}
+
+// A right limiter whose windows requests open keeps its quota in each of them, and the chart sees that one
+// did not.
+func TestOpenedWindowsAreCountedApart(t *testing.T) {
+	const w = 100 * time.Millisecond
+	at := func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
+	all := []admission{{at(10), at(11), 1}, {at(20), at(21), 1}, {at(105), at(112), 1}, {at(130), at(131), 1},
+		{at(140), at(141), 2}}
+	opened := []check.Span{{From: at(10), To: at(11)}, {From: at(110), To: at(131)}}
+	points := inOpened(all, w, opened)
+	for ms, want := range map[int]float64{11: 1, 21: 2, 112: 0, 131: 1, 141: 3, 240: 0} {
+		y := at(ms)
+		if got := lastAt(points, y); got != want {
+			t.Errorf("in use at %v: got %v, want %v", y, got, want)
+		}
+	}
+}
+
+// What is not drawn is told.
+func TestWhatIsLeftOutIsTold(t *testing.T) {
+	for spec, want := range map[string]string{
+		"token-bucket,rate=10/s,burst=40,ttl=1s":            "when the limiter forgot a client (ttl)",
+		"token-bucket,rate=10/s,burst=40,charge=completion": "when requests were complete",
+		"concurrency,limit=10":                              "when requests were complete",
+		"fixed-window,rate=8/600ms..700ms":                  "in use: the length of the windows is a range",
+		"fixed-window,rate=8/700ms,align=first,refresh=all": "in use: requests open the windows",
+	} {
+		s := scenarioOf(t, "x", "A title", spec, record(1, 40, 100))
+		if page := string(render(t, "html", runOf(s), Options{})); !strings.Contains(page, want) {
+			t.Errorf("%s: the page does not say %q", spec, want)
+		}
+	}
+	s := scenarioOf(t, "x", "A title", "token-bucket,rate=10/s,burst=40", record(1, 40, 100))
+	s.Limits = map[string]reference.Limit{"burst": nil}
+	page := string(render(t, "html", runOf(s), Options{}))
+	if !strings.Contains(page, "1 × no limit is declared for some of the requests") {
+		t.Error("the page does not say why a partition is not drawn")
+	}
+}
+
+// A witness of 20 ms in a recording of seconds is drawn near too, and its numbers are those of the recording.
+func TestAShortWitnessIsDrawnNear(t *testing.T) {
+	s := windowed(t, "fixed-window,rate=8/700ms,phase=200ms")
+	s.Timeline.Header.Ended, s.Header.Ended = time.Minute, time.Minute
+	page := string(render(t, "html", runOf(s), Options{}))
+	for _, want := range []string{`id="s1-p0z-t"`, "the time of the witness", ">2.01 s</text>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has not %q", want)
+		}
+	}
+	long := record(1, 21, 100)
+	f := check.Finding{From: 0, To: long.End()}
+	v := witnessView{f: &f, in: map[int]bool{}}
+	for i := range long.Observations {
+		v.near, v.in[i] = append(v.near, &long.Observations[i]), true
+	}
+	zooms := v.zooms()
+	if len(zooms) != 2 || zooms[0].To > 10*time.Millisecond || zooms[1].From < second {
+		t.Errorf("got the parts %v, want those of the burst and of the overload", zooms)
+	}
+}
+
+// Every text of a picture is inside of it, and none runs into another.
+func TestTextsOfPicturesStayApart(t *testing.T) {
+	runs := fixtures(t)
+	for i, spec := range append(slices.Clone(chartedSpecs), "fixed-window,rate=8/2s,align=unknown") {
+		runs[fmt.Sprint("windowed", i)] = runOf(windowed(t, spec))
+	}
+	tail := load(300) // the median far to the left, the slowest to the right
+	for i := range tail.Observations {
+		tail.Observations[i].FirstByte = tail.Observations[i].Sent + 1200*time.Microsecond
+		if i%100 == 0 {
+			tail.Observations[i].FirstByte += 210 * time.Millisecond
+		}
+	}
+	runs["tail"] = runOf(scenarioOf(t, "x", "A title", "token-bucket,rate=10/s,burst=40", tail))
+	for name, r := range runs {
+		for _, d := range drawingsOf(t, render(t, "html", r, Options{})) {
+			for i, a := range d.texts {
+				if a.from < -2 || a.to > d.width+2 {
+					t.Errorf("%s: %q leaves its picture", name, a.text)
+				}
+				for _, b := range d.texts[:i] {
+					if math.Abs(a.y-b.y) < 9 && a.from < b.to && b.from < a.to {
+						t.Errorf("%s: %q runs into %q", name, a.text, b.text)
+					}
+				}
+			}
+		}
+	}
+}
+
+// written is a text of a picture and about where it stands.
+type written struct {
+	text        string
+	from, to, y float64
+}
+
+type pictured struct {
+	width float64
+	texts []written
+}
+
+// drawingsOf reads the pictures of a page. A letter is taken to be 5.3 units wide.
+func drawingsOf(t *testing.T, page []byte) (out []pictured) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(string(page)))
+	d.AutoClose, d.Entity, d.Strict = xml.HTMLAutoClose, xml.HTMLEntity, false
+	attr := func(x xml.StartElement, name string) string {
+		for _, a := range x.Attr {
+			if a.Name.Local == name {
+				return a.Value
+			}
+		}
+		return ""
+	}
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, ok := token.(xml.StartElement)
+		switch {
+		case ok && x.Name.Local == "svg":
+			box := strings.Fields(attr(x, "viewBox") + " 0 0 0 0")
+			w, _ := strconv.ParseFloat(box[2], 64)
+			out = append(out, pictured{width: w})
+		case ok && x.Name.Local == "text":
+			var text string
+			if err := d.DecodeElement(&text, &x); err != nil {
+				t.Fatal(err)
+			}
+			at, _ := strconv.ParseFloat(attr(x, "x"), 64)
+			y, _ := strconv.ParseFloat(attr(x, "y"), 64)
+			wide := float64(len([]rune(text))) * 5.3
+			from := at - wide*map[string]float64{"start": 0, "middle": 0.5, "end": 1}[attr(x, "text-anchor")]
+			last := &out[len(out)-1]
+			last.texts = append(last.texts, written{text, from, from + wide, y})
+		}
+	}
+}
