@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/accesslog"
+	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
@@ -57,6 +58,7 @@ func settleCompletion(root *cobra.Command) {
 		completeFlag(c, "output", report.Formats())
 		completeFlag(c, "color", []string{"auto", "always", "never"})
 		completeFlag(c, "fault", faultNames(c.Name() == "proxy"))
+		completeFlag(c, "promise", wordsOf(check.Promises()))
 		completeFlag(c, "fail-on", []string{"fail", "inconclusive"})
 		completeFlag(c, "conformance", []string{"exact", "upper-bound", "lower-bound"})
 		completeFlag(c, "redis", []string{"embedded", "redis://"})

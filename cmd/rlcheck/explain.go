@@ -75,7 +75,7 @@ func (e *env) glossary() ([]entry, error) {
 	for _, f := range target.Faults() {
 		text := f.Sentence + "\nseen: " + f.Citation
 		if by := catches[f.Name]; len(by) > 0 {
-			text += "\ncaught by: " + strings.Join(by, ", ")
+			text += "\ncaught by: " + strings.Join(by, ", ") + promisedOnly(f)
 		}
 		out = append(out, entry{f.Name, "fault", text})
 	}

@@ -1,6 +1,6 @@
 package main
 
-// words are the closed lists of verdicts, reasons, findings and claims.
+// words are the closed lists of verdicts, reasons, findings, claims and promises.
 var words = []entry{
 	{"pass", "verdict", "The recording can be explained by the declared limit, and could have shown a fault: the measured policy says how small a one."},
 	{"fail", "verdict", "No decision times inside the recorded intervals, no order and no hidden window phase explain the recording. The witness alone proves it."},
@@ -16,6 +16,15 @@ var words = []entry{
 	{"unclassified-status", "reason", "Answers had a status that no rule calls an admission or a denial. Mend: denied: {status: [...]}."},
 	{"search-limit", "reason", "The search for an explanation was stopped at its limit; nothing was proved."},
 	{"interrupted", "reason", "The recording was stopped before its plan was done."},
+	{"retry-after", "promise", "Denials carry Retry-After (RFC 6585 section 4: MAY)." + unpromisedField},
+	{"ratelimit", "promise", "Answers tell their quota in RateLimit or X-RateLimit fields (conventions)." +
+		unpromisedField},
+	{"problem", "promise", "Denials have a body of type application/problem+json (RFC 9457)." +
+		unpromisedField},
+	{"cost", "promise", "A request takes as many units as its field X-Cost says.\n" +
+		"Without the promise, costs are asked only of a target that was seen to charge them."},
+	{"methods", "promise", "The route takes the methods that are sent, such as HEAD and POST.\n" +
+		"Without the promise, one that is answered 404, 405 or 501 is not judged."},
 	{"over-admission", "finding", "More was admitted within a span than the limit can admit, wherever in their intervals the admissions were decided.\nbucket: J[x,y] <= B + floor((y-x)/T); log: J <= L*(floor((y-x)/W)+1); fixed window: by Hall's condition over windows."},
 	{"under-admission", "finding", "A request was denied although not enough can have been in use, even with every earlier admission decided as late as possible."},
 	{"no-explanation", "finding", "Each question alone has an answer, but none answers all of them at once."},
@@ -40,6 +49,7 @@ var words = []entry{
 	{"denials", "claim", "A phase has no more denials than the scenario lets it have; the claim is called denials-PHASE."},
 	{"latency", "claim", "A quantile of the service time is at most what the scenario says; the claim is called latency-OUTCOME-QUANTILE. Inconclusive where the time may be ours."},
 	{"intact", "claim", "What the origin says with an answer arrives through the proxy as it was sent: fields, status, body."},
+	{"methods-taken", "claim", "The route takes the methods that are sent; others are not judged."},
 	{"schedule", "claim", "The load was sent as planned; missed, it is inconclusive and never a failure of the target."},
 	{"retry-after-early", "finding", "A client waited as its denial said, had no rival meanwhile, and was denied again."},
 	{"retry-after-late", "finding", "A client was told to wait longer than the limit can need, rounded up to the unit of the field."},

@@ -23,7 +23,7 @@ import (
 // runFlags are the flags of `rlcheck run`.
 type runFlags struct {
 	target, limit, partition, out, redis, failOn string
-	set, only, skip, outputs, allow              []string
+	set, only, skip, outputs, allow, promise     []string
 	strict, dryRun                               bool
 	seed                                         uint64
 	retries                                      int
@@ -53,7 +53,9 @@ other, judges each recording against the declared limit and writes reports.`,
 	fl.StringArrayVar(&f.set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
 	fl.StringSliceVar(&f.only, "only", nil, "run only these scenarios: ID, GLOB or TAG")
 	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
-	fl.BoolVar(&f.strict, "strict", false, "recommended scenarios count too")
+	fl.BoolVar(&f.strict, "strict", false, "what is recommended counts too: scenarios, and fields never sent")
+	promises := strings.Join(wordsOf(check.Promises()), ", ")
+	fl.StringSliceVar(&f.promise, "promise", nil, "what the target promises to have: "+promises)
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+" (repeatable)")
 	fl.StringVar(&f.out, "out", "", "folder of the run (default reports/<start>)")
@@ -117,7 +119,9 @@ func (e *env) parseOptions(f runFlags) (scenario.ParseOptions, error) {
 		}
 		opts.Set = append(opts.Set, s)
 	}
-	return opts, nil
+	var err error
+	opts.Promises, err = parsePromises(f.promise, f.strict)
+	return opts, err
 }
 
 // record runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.

@@ -181,7 +181,8 @@ func (e *env) listFaults(proxyOnly bool) error {
 		}
 		e.say.resultf("%s%s\n    %s\n    seen: %s\n", f.Name, where, f.Sentence, f.Citation)
 		if by := catches[f.Name]; len(by) > 0 {
-			e.say.resultf("    caught by: %s\n", strings.Join(by, ", "))
+			only := strings.ReplaceAll(promisedOnly(f), "\n", "\n    ")
+			e.say.resultf("    caught by: %s%s\n", strings.Join(by, ", "), only)
 		}
 	}
 	return nil

@@ -42,6 +42,8 @@ func (r *recording) counts(id string, tellers []teller, fresh bool) check.Claim 
 	}
 	switch {
 	case compared > 0:
+	case r.withhold(tellers, func(q field.Quota) bool { return q.HasRemaining }):
+		return unpromised(id, check.PromiseRateLimit, len(tellers), "answer", "what remains of the quota")
 	case completes:
 		return tooFew(id, "what remains depends on when requests are complete, which no answer tells")
 	default:

@@ -5,6 +5,7 @@ package claim
 import (
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -41,6 +42,10 @@ type Expect struct {
 	Storms []StormExpect
 	// Bodiless are the phases whose answers have no body, since they are HEAD requests; may be empty.
 	Bodiless []string
+	// Promised is what the target promised to have. A claim on what it did not promise, and was never seen
+	// to have, is Inconclusive (needs-failed) with Unpromised set. What is seen is held to its rules,
+	// promised or not.
+	Promised []check.Promise
 	// Shared tells that others may use the same partitions: what they take explains a denial. Used tells that an earlier run may
 	// have used them.
 	Shared, Used bool

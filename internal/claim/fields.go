@@ -42,7 +42,8 @@ func groupOf(g FieldGroup) (group, bool) {
 }
 
 // fields judges that every answer, or every denial, has the fields of a group, and that they break no binding rule of
-// their syntax. Conventions that are broken are told, they do not fail.
+// their syntax. Fields that are never sent fail only where they are promised, or where a standard asks for
+// them. Conventions that are broken are told, they do not fail.
 func (r *recording) fields(name FieldGroup) check.Claim {
 	id := "fields-" + string(name)
 	g, ok := groupOf(name)
@@ -59,8 +60,11 @@ func (r *recording) fields(name FieldGroup) check.Claim {
 	if len(obs) == 0 {
 		return tooFew(id, "there is no "+noun+" with a known outcome")
 	}
-	if !slices.ContainsFunc(r.target, func(o *timeline.Observation) bool { return len(o.Fields) > 0 }) {
+	if !r.keepsFields() {
 		return tooFew(id, "the recording keeps no header fields")
+	}
+	if p, ok := promiseOf(name); ok && r.lacks(p) {
+		return unpromised(id, p, len(obs), noun, g.what)
 	}
 	return judgeGroup(id, noun, g, obs)
 }

@@ -57,6 +57,8 @@ func (r *recording) honored() check.Claim {
 			plural(kept, "wait"), seconds(shortest, time.Second), seconds(longest, time.Second)), nil)
 	case denials == 0:
 		return tooFew(honoredID, "no request was denied")
+	case r.lacks(check.PromiseRetryAfter):
+		return unpromised(honoredID, check.PromiseRetryAfter, denials, "denial", "a Retry-After to honor")
 	default:
 		return tooFew(honoredID, fmt.Sprintf("no client waited as one of %s told it and came back alone on its partition",
 			plural(denials, "denial")))

@@ -124,6 +124,8 @@ type recording struct {
 	own   map[string]reference.Limit
 	// shared tells that others may use the partitions, used that an earlier run may have.
 	shared, used bool
+	// promised is what the target promised to have.
+	promised []check.Promise
 	// bodiless are the phases of HEAD requests.
 	bodiless []string
 	// lateMax is how late the 99th percentile may be before the recorder itself is suspect.
@@ -131,7 +133,8 @@ type recording struct {
 }
 
 func newRecording(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longestWaits) *recording {
-	r := &recording{tl: tl, limit: limit, own: e.Limits, shared: e.Shared, used: e.Used, bodiless: e.Bodiless, lateMax: e.LateP99}
+	r := &recording{tl: tl, limit: limit, own: e.Limits, shared: e.Shared, used: e.Used, bodiless: e.Bodiless,
+		promised: e.Promised, lateMax: e.LateP99}
 	if r.lateMax == 0 {
 		r.lateMax = suspectLateness
 	}

@@ -39,6 +39,8 @@ func (r *recording) notLonger() check.Claim {
 	switch {
 	case judged == 0 && len(denials) == 0:
 		return tooFew(notLongerID, "no request was denied")
+	case judged == 0 && r.lacks(check.PromiseRetryAfter):
+		return unpromised(notLongerID, check.PromiseRetryAfter, len(denials), "denial", "a Retry-After")
 	case judged == 0:
 		return tooFew(notLongerID, fmt.Sprintf("none of %s tells a wait whose need is known", plural(len(denials), "denial")))
 	case late > 0:

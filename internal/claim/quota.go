@@ -21,6 +21,9 @@ func (r *recording) quota(e QuotaExpect) []check.Claim {
 	add := func(wanted bool, id string, judge func(id string, t []teller) check.Claim) {
 		switch {
 		case !wanted:
+		case len(tellers) == 0 && r.lacks(check.PromiseRateLimit):
+			const what = "fields that tell the quota"
+			claims = append(claims, unpromised(id, check.PromiseRateLimit, len(r.target), "answer", what))
 		case len(tellers) == 0:
 			claims = append(claims, tooFew(id, "no answer tells a quota"))
 		default:
@@ -52,6 +55,12 @@ func (r *recording) tellers() []teller {
 		}
 	}
 	return out
+}
+
+// withhold tells whether the answers leave out one thing of the quota, and nobody promised it.
+func (r *recording) withhold(tellers []teller, has func(field.Quota) bool) bool {
+	tells := func(t teller) bool { return len(t.problems) > 0 || slices.ContainsFunc(t.quotas, has) }
+	return !slices.Contains(r.promised, check.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
 }
 
 // conventions judges that no answer breaks a rule, also of those that only convention makes.
@@ -167,6 +176,9 @@ func (r *recording) stable(id string, tellers []teller) check.Claim {
 				moved.add(t.o, fmt.Sprintf("%s tells a limit of %d, and #%d told one of %d", q.Dialect, q.Limit, first[k].Seq, limits[k][0]))
 			}
 		}
+	}
+	if len(first) == 0 && r.withhold(tellers, func(q field.Quota) bool { return q.HasLimit }) {
+		return unpromised(id, check.PromiseRateLimit, len(tellers), "answer", "a limit")
 	}
 	if len(first) == 0 {
 		return tooFew(id, "no answer tells a limit")

@@ -226,7 +226,7 @@ func troubles(s *Scenario) []trouble {
 	}
 	for i := range s.Claims {
 		c := &s.Claims[i]
-		if c.Unpromised != "" && !s.Uncounted() { // that is a note of the run
+		if c.Unpromised != "" { // that is a note of the run
 			continue
 		}
 		if c.Verdict == check.Inconclusive && (c.Text != "" || c.Reason != s.Reason) {

@@ -57,6 +57,7 @@ func scenarioKind() kind[Scenario] {
 		key("allowed", allowedKind(), "Which answers are admissions; those with a status below 400 that are no denials by default.", func(s *Scenario) *[]int { return &s.Allowed }),
 		key("denied", deniedKind(), "Which answers are denials.", func(s *Scenario) *Denied { return &s.Denied }),
 		key("phases", list("phases", phaseKind()), "What is sent, one phase after the other.", func(s *Scenario) *[]Phase { return &s.Phases }).must(),
+		aboutKey(), promisesKey(),
 		key("expect", expectKind(), "What the answers must show.", func(s *Scenario) *Expect { return &s.Expect }),
 		key("example", boolean("example"), "The limits of phases, and the paths, methods and fields that they are for, are those of the embedded target. For another one write its own, and example: false.", func(s *Scenario) *bool { return &s.Example }),
 		key("safety", safetyKind(), "Ceilings of the run.", func(s *Scenario) *Safety { return &s.Safety }),

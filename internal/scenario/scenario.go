@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -47,6 +48,10 @@ type Scenario struct {
 	Phases []Phase
 	Expect Expect
 	Safety Safety
+	// About is what this scenario says nothing without: where its target was never seen to have it and did
+	// not promise it, the scenario is Inconclusive (needs-failed). Empty: it says something of every
+	// target.
+	About check.Promise
 	// Example tells that the limits of phases are those of the embedded target, and that another one is not known to have them.
 	Example bool
 	// Assumed tells that nobody said the limit of the target: the file declares its limit of the embedded
@@ -222,6 +227,8 @@ type ParseOptions struct {
 	// Target overrides target.url, Limit the limit (a SPEC), Partition its kind (header:NAME, address, path or
 	// query:NAME). Empty: what the file says.
 	Target, Limit, Partition string
+	// Promises are what the target promises beside what the file says.
+	Promises []check.Promise
 	// Faults are the names that there are, of which Lint warns where catches has another; empty: it does not.
 	Faults []string
 }
@@ -255,6 +262,7 @@ func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 	}
 	s.Secrets = secrets(root)
 	s.Assumed = home == Builtin && s.Target.URL != Builtin && !opts.saysLimit() && !root.get("limit").fromEnv()
+	s.promise(opts.Promises)
 	return s, nil
 }
 

@@ -99,7 +99,9 @@ func TestMistakesOfSettingsNameTheSetting(t *testing.T) {
 		{ParseOptions{Set: set(t, "denied.status=[429]", "denied.status.7=503")}, `--set denied.status.7=503: denied.status.7: "7": the list has 1 element, named by its index from 0 or by its name`},
 		{ParseOptions{Set: set(t, "phases.2.duration=3s")}, `--set phases.2.duration=3s: phases.2: "2": the list has 2 elements, named by their index from 0 or by their name`},
 		{ParseOptions{Set: set(t, "limit.burst=5")}, `--set limit.burst=5: limit.burst: "burst": the value above it is text and has no parts`},
-		{ParseOptions{Set: set(t, "targt.url=x")}, `--set targt.url=x: unknown key "targt": a scenario has id, title, kind, source, tags, catches, needs, target, partition, limit, allowed, denied, phases, expect, example, safety (did you mean "target"?)`},
+		{ParseOptions{Set: set(t, "targt.url=x")}, `--set targt.url=x: unknown key "targt": a scenario has ` +
+			`id, title, kind, source, tags, catches, needs, target, partition, limit, allowed, denied, ` +
+			`phases, about, promises, expect, example, safety (did you mean "target"?)`},
 		{ParseOptions{Set: set(t, "tags=[a")}, `--set tags=[a: tags: not YAML: did not find expected ',' or ']' while parsing a flow sequence that began at 1:1`},
 		{ParseOptions{Set: set(t, "target..url=x")}, `--set target..url=x: target.: "": a path has no empty step`},
 		{ParseOptions{Set: set(t, "tags=[&a b]")}, `--set tags=[&a b]: tags[0]: anchor "&a": scenario files have no anchors (write the value out)`},

@@ -50,6 +50,14 @@ func faultTable(t *testing.T) string {
 	return b.String()
 }
 
+// promisedOnly says of a fault what has to be promised for it to be one; empty for most.
+func promisedOnly(f target.Fault) string {
+	if f.Promise == "" {
+		return ""
+	}
+	return ", where it is promised (`--promise " + f.Promise + "`)"
+}
+
 // catalogue is FAULTS.md: every class of faults, with the faults of it, or why there is none.
 func catalogue(t *testing.T) string {
 	t.Helper()
@@ -67,7 +75,8 @@ func catalogue(t *testing.T) string {
 			if f.Class != class {
 				continue
 			}
-			fmt.Fprintf(&b, "- `%s`: %s ([seen](%s)); caught by %s\n", f.Name, f.Sentence, f.Citation, strings.Join(by[f.Name], ", "))
+			fmt.Fprintf(&b, "- `%s`: %s ([seen](%s)); caught by %s%s\n", f.Name, f.Sentence, f.Citation,
+				strings.Join(by[f.Name], ", "), promisedOnly(f))
 		}
 	}
 	for _, c := range target.Classes() {

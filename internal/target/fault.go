@@ -21,6 +21,9 @@ type Fault struct {
 	Class string
 	// Citation is the address of a public report of a product that had the fault, or the rule it breaks.
 	Citation string
+	// Promise is what a target has to promise for this to be a fault: not to have it is otherwise none.
+	// Empty: it is always one.
+	Promise string
 	// Proxy tells that the fault lives in a proxy (NewProxy), not in a target (New).
 	Proxy bool
 

@@ -33,7 +33,7 @@ var retryAfterFaults = []Fault{
 		}),
 	},
 	{
-		Name: "retry-after-missing", Class: "C6",
+		Name: "retry-after-missing", Class: "C6", Promise: "retry-after",
 		Sentence: "denies without Retry-After",
 		Citation: "https://github.com/digitalocean/nginxconfig.io/issues/377",
 		answer:   func(a *answer) { a.del("Retry-After") },

@@ -109,7 +109,7 @@ var limiterFaults = []Fault{
 		},
 	},
 	{
-		Name: "cost-ignored", Class: "A18",
+		Name: "cost-ignored", Class: "A18", Promise: "cost",
 		Sentence: "takes one unit for a request, whatever its cost",
 		Citation: "https://github.com/rwz/redis-gcra/issues/6",
 		fits:     quotaTwo,

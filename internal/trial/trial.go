@@ -206,7 +206,7 @@ func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	out.Timeline, out.Header, out.Counts, out.Latency = tl, tl.Header, tl.Counts(), latency.Summarize(tl)
 	out.Claims = nil
 	if s.Expect.Conformance != scenario.NoConformance {
-		c, j := conformance(tl, s, judgeOptions(s))
+		c, j := charged(tl, s)
 		out.Judgement, out.Claims = j, append(out.Claims, c)
 	}
 	if why, down := load.Unreachable(tl); down {
@@ -214,9 +214,9 @@ func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		out.Claims = nil
 		return
 	}
-	out.Claims = append(out.Claims, claim.Judge(tl, s.Limit, s.Expect.Expect)...)
-	out.Verdict, out.Reason, out.Detail = sum(out.Claims)
-	if out.Verdict != check.Pass {
+	out.Claims = untaken(append(out.Claims, claim.Judge(tl, s.Limit, s.Expect.Expect)...), tl, s)
+	out.Verdict, out.Reason, out.Detail = sum(out.Claims, about(tl, s))
+	if out.Verdict != check.Pass && !out.Uncounted() {
 		return
 	}
 	switch c := out.Counts; {
@@ -260,24 +260,6 @@ func bounded(s *scenario.Scenario, tl *timeline.Timeline) (check.Claim, bool) {
 		}
 	}
 	return check.Claim{}, false
-}
-
-// sum is the worst verdict of the claims, with the reason of the first inconclusive one.
-func sum(claims []check.Claim) (v check.Verdict, r check.Reason, detail string) {
-	if len(claims) == 0 {
-		return check.Inconclusive, check.TooFew, "the scenario expects nothing"
-	}
-	v = check.Pass
-	for _, c := range claims {
-		v = check.Worst(v, c.Verdict)
-		if c.Verdict == check.Inconclusive && r == "" {
-			r, detail = c.Reason, c.ID+": "+c.Text
-		}
-	}
-	if v != check.Inconclusive {
-		return v, "", ""
-	}
-	return v, r, detail
 }
 
 func judgeOptions(s *scenario.Scenario) check.Options {

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/target"
+)
+
+// parsePromises reads the words of --promise; a strict run takes what is recommended for promised.
+func parsePromises(words []string, strict bool) ([]check.Promise, error) {
+	var out []check.Promise
+	if strict {
+		out = check.RecommendedPromises()
+	}
+	for _, word := range words {
+		p, hint, ok := scenario.ParsePromise(word)
+		if !ok {
+			all := strings.Join(wordsOf(check.Promises()), ", ")
+			return nil, usagef("--promise %q: a target promises %s%s", word, all, mend(hint))
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// wordsOf are promises as words.
+func wordsOf(promises []check.Promise) []string {
+	out := make([]string, len(promises))
+	for i, p := range promises {
+		out[i] = string(p)
+	}
+	return out
+}
+
+// unpromisedField ends the explanation of a promise of fields.
+const unpromisedField = "\nWithout the promise (--promise, promises: in the scenario, --strict), a field " +
+	"that is never sent is a note. One that is sent is held to its rules."
+
+// promisedOnly says of a fault what has to be promised for it to be one; empty for most.
+func promisedOnly(f target.Fault) string {
+	if f.Promise == "" {
+		return ""
+	}
+	return "\nonly where it is promised (--promise " + f.Promise + "): a target that never did is right"
+}

@@ -1,0 +1,57 @@
+package scenario
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// promiseKind is the kind of a promise.
+func promiseKind() kind[check.Promise] { return choice("a promise", check.Promises()...) }
+
+// aboutKey and promisesKey are the keys of a scenario that name promises.
+func aboutKey() field[Scenario] {
+	const doc = "What this scenario is about: a target that neither has nor promises it is not judged."
+	return key("about", promiseKind(), doc, func(s *Scenario) *check.Promise { return &s.About })
+}
+
+func promisesKey() field[Scenario] {
+	const doc = "What the target promises. What it did not promise, and never shows, is a note and no " +
+		"failure. The embedded target promises all."
+	at := func(s *Scenario) *[]check.Promise { return &s.Expect.Promised }
+	return key("promises", list("promises", promiseKind()), doc, at)
+}
+
+// promise adds what the caller knows of the promises of the target. The embedded one has all that there is
+// to promise, so that a fault of it cannot hide behind what nobody promised.
+func (s *Scenario) promise(more []check.Promise) {
+	if s.Target.URL == Builtin {
+		more = check.Promises()
+	}
+	for _, p := range more {
+		if !slices.Contains(s.Expect.Promised, p) {
+			s.Expect.Promised = append(s.Expect.Promised, p)
+		}
+	}
+}
+
+// Promised tells whether the target promised p.
+func (s *Scenario) Promised(p check.Promise) bool { return slices.Contains(s.Expect.Promised, p) }
+
+// ParsePromise reads one promise as --promise takes it. ok is false for another word; mend is then the one
+// that was meant, in quotes, or empty.
+func ParsePromise(word string) (p check.Promise, mend string, ok bool) {
+	if p = check.Promise(word); slices.Contains(check.Promises(), p) {
+		return p, "", true
+	}
+	return "", suggest(word, promiseWords()), false
+}
+
+// promiseWords are the promises as words.
+func promiseWords() []string {
+	var words []string
+	for _, p := range check.Promises() {
+		words = append(words, string(p))
+	}
+	return words
+}

@@ -1,0 +1,139 @@
+package trial
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// charged is the conformance of a recording, of whose target it is not known beforehand that requests have
+// costs. One that contradicts the limit with the costs that were sent may be a limiter without costs:
+// unless these are promised, or seen to be charged, it is then held to the limit with one unit a request,
+// and not to the costs.
+func charged(tl *timeline.Timeline, s *scenario.Scenario) (check.Claim, *check.Judgement) {
+	c, j := conformance(tl, s, judgeOptions(s))
+	costs := slices.ContainsFunc(tl.Observations, func(o timeline.Observation) bool { return o.Cost > 1 })
+	if !costs || c.Verdict == check.Pass || s.Promised(check.PromiseCost) {
+		return c, j
+	}
+	single := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations)}
+	for i := range single.Observations {
+		single.Observations[i].Cost = 1
+	}
+	o := judgeOptions(s)
+	o.Conformance, o.Hint, o.SkipMeasure = check.LowerBound, false, true
+	if early, _ := conformance(single, s, o); early.Verdict == check.Fail {
+		return c, j // denied earlier than requests of one unit can be: something was charged
+	}
+	if c, j := conformance(single, s, judgeOptions(s)); c.Verdict == check.Fail {
+		return c, j
+	}
+	return check.Claim{ID: c.ID, Reason: check.NeedsFailed, Unpromised: check.PromiseCost,
+		Text: "no request was seen to take more than one unit, and costs in X-Cost are not promised"}, nil
+}
+
+// untaken turns what could not be judged, because the target does not take a method, into what does not
+// count.
+func untaken(claims []check.Claim, tl *timeline.Timeline, s *scenario.Scenario) []check.Claim {
+	text := refused(tl, s)
+	if text == "" || s.Promised(check.PromiseMethods) {
+		return claims
+	}
+	for i := range claims {
+		c := &claims[i]
+		if c.Reason == check.TooFew || c.Reason == check.UnclassifiedStatus {
+			c.Reason, c.Unpromised = check.NeedsFailed, check.PromiseMethods
+		}
+	}
+	return append(claims, check.Claim{ID: "methods-taken", Reason: check.NeedsFailed, Text: text,
+		Unpromised: check.PromiseMethods})
+}
+
+// refused names the methods that the target does not take: all their answers that are no denials say that
+// there is no such thing. Empty where it takes all, or where the method of the target itself is refused.
+func refused(tl *timeline.Timeline, s *scenario.Scenario) string {
+	methods := map[string]string{}
+	for _, p := range s.Phases {
+		for _, name := range p.Observed() {
+			methods[name] = cmp.Or(p.Method, s.Target.Method)
+		}
+	}
+	taken, answers := map[string]bool{}, map[string][]int{}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		m := methods[o.Phase]
+		switch {
+		case !o.Answered || o.Origin || o.Outcome == timeline.Denied:
+		case o.Outcome == timeline.Unknown && noSuchMethod(o.Status):
+			answers[m] = append(answers[m], o.Status)
+		default:
+			taken[m] = true
+		}
+	}
+	var out []string
+	for m, statuses := range answers {
+		if !taken[m] && m != s.Target.Method {
+			slices.Sort(statuses)
+			out = append(out, fmt.Sprintf("%d %s requests were answered %s", len(statuses), m,
+				strings.Trim(fmt.Sprint(slices.Compact(statuses)), "[]")))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, "; ")
+}
+
+// noSuchMethod tells whether a status says that a route does not take a method (RFC 9110 sections 15.5.5,
+// 15.5.6, 15.6.2).
+func noSuchMethod(status int) bool {
+	no := []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}
+	return slices.Contains(no, status)
+}
+
+// sum is the worst verdict of the claims that count, with the reason of the first inconclusive one. Without
+// what the scenario is about, or with nothing that counts, it is needs-failed.
+func sum(claims []check.Claim, about check.Promise) (v check.Verdict, r check.Reason, detail string) {
+	if len(claims) == 0 {
+		return check.Inconclusive, check.TooFew, "the scenario expects nothing"
+	}
+	v = check.Pass
+	counted, missing := 0, -1
+	for i, c := range claims {
+		if c.Unpromised != "" {
+			if missing < 0 || c.Unpromised == about && claims[missing].Unpromised != about {
+				missing = i
+			}
+			continue
+		}
+		counted++
+		v = check.Worst(v, c.Verdict)
+		if c.Verdict == check.Inconclusive && r == "" {
+			r, detail = c.Reason, c.ID+": "+c.Text
+		}
+	}
+	switch {
+	case v == check.Fail:
+		return v, "", ""
+	case missing >= 0 && (counted == 0 || about != "" && claims[missing].Unpromised == about):
+		return check.Inconclusive, check.NeedsFailed, claims[missing].ID + ": " + claims[missing].Text
+	case v == check.Inconclusive:
+		return v, r, detail
+	default:
+		return v, "", ""
+	}
+}
+
+// about is what the scenario of a recording is about, if the target was never seen to have it; a part of it
+// may be missing without that.
+func about(tl *timeline.Timeline, s *scenario.Scenario) check.Promise {
+	if s.About == check.PromiseRateLimit && !claim.Lacks(tl, s.Expect.Expect, s.About) {
+		return ""
+	}
+	return s.About
+}

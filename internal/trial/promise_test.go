@@ -1,0 +1,207 @@
+package trial
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/target"
+)
+
+// promising returns a scenario at the embedded target, of which nothing is promised but what is given.
+func promising(s *scenario.Scenario, promises ...check.Promise) *scenario.Scenario {
+	out := *s
+	out.Expect.Promised = promises
+	return &out
+}
+
+// restsOnPromises tells whether a verdict of s may depend on promises.
+func restsOnPromises(s *scenario.Scenario) bool {
+	e := s.Expect
+	odd := func(p scenario.Phase) bool { return p.Cost > 1 || p.Method != "" }
+	waits := e.RetryAfter != (claim.RetryAfterExpect{})
+	return waits || len(e.Fields) > 0 || e.Quota.Counts || e.Quota.Stable || slices.ContainsFunc(s.Phases, odd)
+}
+
+// TestFaultsAreCaughtWithoutPromises: of the faults that a scenario claims, all are caught at a target that
+// promised nothing, but for those that say what has to be promised; and those are no fault then.
+func TestFaultsAreCaughtWithoutPromises(t *testing.T) {
+	needs := map[string]string{}
+	for _, f := range target.Faults() {
+		needs[f.Name] = f.Promise
+	}
+	tried := 0
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
+		if !restsOnPromises(s) {
+			continue
+		}
+		if out := virtually(t, promising(s)); out.Verdict != check.Pass {
+			t.Errorf("%s, right target: got %s, want pass: %s", s.ID, out.Verdict, explain(out))
+		}
+		for i, fault := range s.Catches {
+			if testing.Short() && needs[fault] == "" && i%4 != 0 {
+				continue
+			}
+			tried++
+			out := against(t, promising(s), fault)
+			if caught := out.Verdict == check.Fail; caught != (needs[fault] == "") {
+				t.Errorf("%s, %s, nothing promised: got %s; the fault needs %q: %s", s.ID, fault, out.Verdict,
+					needs[fault], explain(out))
+			}
+			if needs[fault] == "" {
+				continue
+			}
+			with := promising(s, check.Promise(needs[fault]))
+			if out := against(t, with, fault); out.Verdict != check.Fail {
+				t.Errorf("%s, %s, promised: got %s, want fail: %s", s.ID, fault, out.Verdict, explain(out))
+			}
+		}
+	}
+	if tried < 10 {
+		t.Errorf("got %d cells, want those of six scenarios", tried)
+	}
+}
+
+// TestWhatIsNotPromisedIsNotCounted: a target without Retry-After, or without costs, is right; what rests
+// on them is named.
+func TestWhatIsNotPromisedIsNotCounted(t *testing.T) {
+	for fault, want := range map[string]map[string]bool{
+		"retry-after-missing": {"retry-after": true, "denial-response": false},
+		"cost-ignored":        {"unit-cost": true},
+	} {
+		for _, s := range bundled(t, scenario.ParseOptions{}) {
+			unjudged, ok := want[s.ID]
+			if !ok {
+				continue
+			}
+			out := against(t, promising(s), fault)
+			r := report.Run{Scenarios: []report.Scenario{out, {Kind: report.Required, Verdict: check.Pass}}}
+			notes := r.Notes()
+			if out.Uncounted() != unjudged || r.Verdict(false) != check.Pass || len(notes) != 1 {
+				t.Errorf("%s, %s: got %s (%s), notes %v; want not judged: %v", s.ID, fault, out.Verdict,
+					out.Reason, notes, unjudged)
+			}
+		}
+	}
+}
+
+// choosy is a network whose target does not take a method.
+type choosy struct {
+	*pipeNet
+	method string
+	status int
+}
+
+func (n choosy) Listen(h http.Handler) (string, func() error, error) {
+	return n.pipeNet.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == n.method {
+			w.WriteHeader(n.status)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
+}
+
+// TestAMethodThatIsNotTakenIsNotCounted: what a route does not take says nothing of its limiter; the others
+// are judged.
+func TestAMethodThatIsNotTakenIsNotCounted(t *testing.T) {
+	for _, x := range []struct {
+		method   string
+		status   int
+		fault    string
+		promises []check.Promise
+		want     check.Verdict
+		// named tells that the method is named as not taken.
+		named bool
+	}{
+		{"POST", 405, "", nil, check.Pass, true},
+		{"POST", 404, "", nil, check.Pass, true},
+		{"HEAD", 501, "", nil, check.Inconclusive, true}, // nothing is known of the partition of HEAD
+		{"POST", 405, "head-unlimited", nil, check.Fail, true},
+		{"POST", 400, "", nil, check.Pass, false},
+		{"POST", 405, "", []check.Promise{check.PromiseMethods}, check.Pass, false},
+		{"HEAD", 405, "", []check.Promise{check.PromiseMethods}, check.Inconclusive, false},
+		{"GET", 404, "", nil, check.Inconclusive, false},
+	} {
+		for _, s := range bundled(t, scenario.ParseOptions{}) {
+			if s.ID != "head-and-methods" {
+				continue
+			}
+			s = promising(s, x.promises...)
+			s.Target.Fault = x.fault
+			var out report.Scenario
+			synctest.Test(t, func(*testing.T) {
+				o := Options{ID: "m", Seed: 1, Pacer: load.SleepPacer()}
+				o.Network = choosy{newPipeNet(), x.method, x.status}
+				out = Scenario(context.Background(), s, o)
+			})
+			isIt := func(c check.Claim) bool { return c.ID == "methods-taken" }
+			named, open := slices.ContainsFunc(out.Claims, isIt), x.want == check.Inconclusive
+			if out.Verdict != x.want || named != x.named || out.Uncounted() != (named && open) {
+				t.Errorf("%s %d %s %v: got %s, named %v; want %s, %v: %s", x.method, x.status, x.fault,
+					x.promises, out.Verdict, named, x.want, x.named, explain(out))
+			}
+		}
+	}
+}
+
+// TestWithoutCostsALimitIsStillALimit: a target that takes no costs is held to what one unit a request
+// shows of it.
+func TestWithoutCostsALimitIsStillALimit(t *testing.T) {
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
+		if s.ID != "unit-cost" {
+			continue
+		}
+		out := against(t, promising(s), "cost-ignored")
+		less := promising(s)
+		less.Limit = slices.Clone(s.Limit)
+		less.Limit[0].Burst--
+		for i := range less.Phases {
+			less.Phases[i].Limit = less.Limit
+		}
+		Judge(&out, less, out.Timeline)
+		text := out.Claims[0].Text
+		single := strings.Contains(text, " requests allowed within ") && strings.Contains(text, "at most 19 +")
+		if out.Verdict != check.Fail || !single {
+			t.Errorf("a burst of 20 where 19 is declared: got %s: %s", out.Verdict, explain(out))
+		}
+	}
+}
+
+// TestWhatWasSeenOfAPartSaysNothingOfTheWhole: a field may still have come in what was not sent.
+func TestWhatWasSeenOfAPartSaysNothingOfTheWhole(t *testing.T) {
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
+		if s.ID != "retry-after" {
+			continue
+		}
+		out := against(t, promising(s), "retry-after-missing")
+		out.Timeline.Header.Interrupted = true
+		Judge(&out, promising(s), out.Timeline)
+		if out.Uncounted() || out.Verdict != check.Inconclusive {
+			t.Errorf("interrupted: got %s (%s), want interrupted", out.Verdict, out.Reason)
+		}
+	}
+}
+
+// TestCostsThatAreChargedAreJudged: a target that was seen to charge something is held to the costs.
+func TestCostsThatAreChargedAreJudged(t *testing.T) {
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
+		for _, fault := range s.Catches {
+			if s.ID != "unit-cost" || fault == "cost-ignored" {
+				continue
+			}
+			got, want := against(t, promising(s), fault), against(t, s, fault)
+			if got.Claims[0].Text != want.Claims[0].Text {
+				t.Errorf("%s: got %s, want %s", fault, got.Claims[0].Text, want.Claims[0].Text)
+			}
+		}
+	}
+}
