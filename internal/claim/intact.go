@@ -25,7 +25,8 @@ type class struct {
 // the proxy adds, is told and does not fail.
 func (r *recording) intact(e IntactExpect) check.Claim {
 	if len(r.origin) == 0 {
-		return check.Claim{ID: intactID, Reason: check.NeedsFailed, Text: "no request was answered by the origin, so there is nothing to compare with"}
+		return check.Claim{ID: intactID, Reason: check.Unreachable,
+			Text: "no request was answered by the origin, so there is nothing to compare with"}
 	}
 	j := &comparison{r: r, expect: e, notes: map[string]bool{}}
 	var short []string

@@ -115,7 +115,7 @@ func TestIntact(t *testing.T) {
 		{"bodies that were not sent", both(body("", 12, 13, 14), set("Content-Length", "0", 12, 13, 14)), "body-changed", "no body"},
 		{"the body of an admission is not compared", body("<html>", 10), "pass", ""},
 
-		{"no origin", outcome(0, allOrigin...), "needs-failed", ""},
+		{"no origin", outcome(0, allOrigin...), "unreachable", ""},
 		{"the proxy is lost", outcome(0, allProxy...), "too-few", "no answer through the proxy was allowed, no answer through the proxy was denied"},
 		{"no denial through the proxy", outcome(200, 12, 13, 14), "too-few", "no answer through the proxy was denied"},
 		{"no denial through the proxy, and a field lost", both(outcome(200, 12, 13, 14), set("Ratelimit-Reset", "", 10)), "field-lost", ""},
