@@ -8,7 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// answers judges that the answers of a phase have one of the expected statuses, whatever they mean for the limit.
+// answers judges that the answers of a phase have one of the expected statuses, whatever they mean for the
+// limit. A target that stops answering in that phase has none of them.
 func (r *recording) answers(b AnswerBound) check.Claim {
 	id := "answers-" + b.Phase
 	var answered, lost, bad []*timeline.Observation
@@ -31,6 +32,11 @@ func (r *recording) answers(b AnswerBound) check.Claim {
 		return settle(id, text, []check.Finding{witness(check.Finding{Kind: AnsweredOtherwise, Seen: int64(len(bad)),
 			Text: fmt.Sprintf("%d of %s of phase %s have status %s where %s is expected: %s", len(bad), plural(len(answered), "answer"),
 				quote(b.Phase), oneOf(statuses(bad)), oneOf(b.Status), seqs(bad))}, bad...)})
+	case r.wentSilent(b.Phase, len(answered), lost):
+		text = fmt.Sprintf("%d of %s of phase %s got no answer (%s) where status %s is expected", len(lost),
+			plural(len(answered)+len(lost), "request"), quote(b.Phase), lost[0].Error, oneOf(b.Status))
+		return settle(id, text, []check.Finding{witness(check.Finding{Kind: Unanswered, Seen: int64(len(lost)),
+			Text: text + ", and all requests before were answered: " + seqs(lost)}, lost...)})
 	case len(answered) == 0:
 		return tooFew(id, "no request of phase "+quote(b.Phase)+" was answered")
 	case len(lost) > 0:
@@ -38,4 +44,35 @@ func (r *recording) answers(b AnswerBound) check.Claim {
 	default:
 		return settle(id, text, nil)
 	}
+}
+
+// wentSilent tells whether a target stopped answering in a phase: at least half of its requests got no
+// answer, although every request before was answered, and was so in time. Fewer may be lost on their way,
+// and a recorder that is late may be too busy to read. Requests that could not be sent to the target tell
+// nothing of it.
+func (r *recording) wentSilent(phase string, answered int, lost []*timeline.Observation) bool {
+	if len(lost) == 0 || len(lost) < answered || r.overloaded() != "" || slices.ContainsFunc(lost, ours) {
+		return false
+	}
+	before := 0
+	for i := range r.tl.Observations {
+		o := &r.tl.Observations[i]
+		if o.Phase == phase {
+			return before > 0
+		}
+		if o.Origin {
+			continue
+		}
+		if !o.Answered {
+			return false
+		}
+		before++
+	}
+	return false
+}
+
+// ours tells whether a request got no answer for a reason that says nothing of the target: the recording
+// was stopped, or the way to it was barred or lost.
+func ours(o *timeline.Observation) bool {
+	return !slices.Contains([]string{"timeout", "eof", "closed", "reset", "refused"}, o.Error)
 }

@@ -29,6 +29,9 @@ const (
 	DeniedUnlimited check.Kind = "denied-unlimited"
 	// AnsweredOtherwise: answers with a status that is not expected. Seen counts them, Bound is 0.
 	AnsweredOtherwise check.Kind = "answered-otherwise"
+	// Unanswered: a phase got no answers where some are expected. Seen counts its requests without one,
+	// Bound is 0.
+	Unanswered check.Kind = "unanswered"
 	// AdmittedBarred: admissions in a phase of which nothing may be admitted. Seen counts them, Bound is 0.
 	AdmittedBarred check.Kind = "admitted-barred"
 	// NotDrained: clients that were never admitted. Seen counts them, Bound is 0.
@@ -49,11 +52,13 @@ const (
 	BodyChanged   check.Kind = "body-changed"
 )
 
-// Judge returns one claim for each expectation of e, in a fixed order: fields, Retry-After, status, denials by phase,
-// quota, answers, barred phases, parity, storms, latency, intactness, schedule. A claim fails only on evidence that no noise explains and then has at least one finding;
-// observations that were not answered or have an unknown outcome accuse nobody. limit is used for retry-after-not-longer
-// and for the waits of intact; it may be empty, then the former is Inconclusive. The observations of tl must ascend by
-// Sent; those of the origin count for intact only. It costs one pass over tl for each claim, and sorts.
+// Judge returns one claim for each expectation of e, in a fixed order: fields, Retry-After, status,
+// denials by phase, quota, answers, barred phases, parity, storms, latency, intactness, schedule. A claim
+// fails only on evidence that no noise explains and then has at least one finding; observations that were
+// not answered or have an unknown outcome accuse nobody, but for a phase that was answered no more. limit
+// is used for retry-after-not-longer and for the waits of intact; it may be empty, then the former is
+// Inconclusive. The observations of tl must ascend by Sent; those of the origin count for intact only. It
+// costs one pass over tl for each claim, and sorts.
 func Judge(tl *timeline.Timeline, limit reference.Limit, e Expect) []check.Claim {
 	return judge(tl, limit, e, check.LongestWaits)
 }

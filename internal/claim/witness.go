@@ -18,7 +18,7 @@ func witness(f check.Finding, obs ...*timeline.Observation) check.Finding {
 	obs = obs[:min(len(obs), witnessMax)]
 	for i, o := range obs {
 		if i == 0 {
-			f.Partition, f.From, f.To = o.Partition, o.Sent, o.FirstByte
+			f.Partition, f.From, f.To = o.Partition, o.Sent, max(o.Sent, o.FirstByte)
 		}
 		if o.Partition != f.Partition {
 			f.Partition = ""
@@ -30,9 +30,10 @@ func witness(f check.Finding, obs ...*timeline.Observation) check.Finding {
 	return f
 }
 
-// intervalEnd returns the end of the interval in which o was decided.
+// intervalEnd returns the end of the interval in which o was decided. An answer that tells no outcome is
+// no proof that a decision was made before it.
 func intervalEnd(o *timeline.Observation) time.Duration {
-	if !o.Answered {
+	if !o.Answered || o.Outcome == timeline.Unknown {
 		return never
 	}
 	return o.FirstByte

@@ -64,6 +64,23 @@ func (p *Phase) request(pl *planner) timeline.Request {
 	return out
 }
 
+// ClientOf returns the key of the client that sends the requests of p for a partition: the name of that
+// partition, or of one of Client. It is empty where they leave the key out.
+func (p *Phase) ClientOf(partition string) string {
+	at := strings.LastIndexByte(partition, '-')
+	switch {
+	case p.Unnamed:
+		return ""
+	case p.Client == "" || p.Client == p.Partition || at < 0:
+		return partition
+	}
+	run, number := partition[:at], partition[at:]
+	if p.Partition != "" {
+		run = strings.TrimSuffix(run, "-"+p.Partition)
+	}
+	return run + "-" + p.Client + number
+}
+
 // checkRequests reports what the requests of phases do not fit together in.
 func (s *Scenario) checkRequests(d *decoder) {
 	limits := map[string]*Phase{}

@@ -80,6 +80,8 @@ var eventSights = []sight{
 	{fault: "outage-answers-500", spec: window, steps: do(storeDown, one, status, storeUp, burst(20)), right: "200, 10", wrong: "500, 10"},
 	{fault: "outage-denies", spec: window, steps: do(storeDown, one, status, storeUp, burst(20)), right: "200, 10", wrong: "429, 10"},
 	{fault: "outage-hangs", spec: window, steps: do(storeDown, one, status, took), right: "200, 0s", wrong: "200, 3s"},
+	{fault: "outage-queues", spec: window, steps: do(storeDown, left(4), storeUp, burst(20)),
+		right: "10", wrong: "6"},
 	{fault: "outage-forgets", spec: window, steps: do(burst(20), storeDown, burst(5), storeUp, burst(20)), right: "10, 5, 0", wrong: "10, 5, 10"},
 	{fault: "outage-stays-open", spec: window, steps: do(burst(20), storeDown, burst(5), storeUp, burst(20)), right: "10, 5, 0", wrong: "10, 5, 20"},
 	{fault: "route-limit-ignored", spec: window, ruled: true, steps: do(asking("/login"), burst(20), asking("/"), burst(20)), right: "3, 10", wrong: "10, 0"},

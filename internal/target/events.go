@@ -52,6 +52,7 @@ func (t *Target) StoreUp() error {
 		return nil
 	}
 	t.down.Store(false)
+	t.waiting.flush()
 	if t.fault.outageForgets {
 		return t.forget()
 	}

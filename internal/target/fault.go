@@ -56,8 +56,10 @@ type Fault struct {
 	rule                                 func(*Rule) bool
 	rawPaths, alsoCounted, exemptCounted bool
 	zeroUnlimited                        bool
-	// What happens wrongly at events, see there; stall is how long a request waits for a store that is gone.
+	// What happens wrongly at events, see there; stall is how long a request waits for a store that is
+	// gone, queues tells that it waits until the store is back.
 	restartForgets, reloadForgets, reloadIgnored, reloadKeepsLive, outageForgets, staysOpen bool
+	queues                                                                                  bool
 	stall                                                                                   time.Duration
 	// proxy edits the options of a proxy.
 	proxy func(*ProxyOptions)

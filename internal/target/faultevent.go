@@ -46,6 +46,11 @@ var eventFaults = []Fault{
 		Citation: "https://github.com/fastify/fastify-rate-limit/issues/84", stall: 3 * time.Second,
 	},
 	{
+		Name: "outage-queues", Class: "A14",
+		Sentence: "holds requests while its store is gone, and counts them when it is back, whoever has left",
+		Citation: "https://github.com/animir/node-rate-limiter-flexible/issues/37", queues: true,
+	},
+	{
 		Name: "outage-forgets", Class: "A14",
 		Sentence: "gives every partition a fresh quota when its store is back",
 		Citation: "https://github.com/apache/shenyu/issues/6645", outageForgets: true,

@@ -135,6 +135,11 @@ func (front *Target) decideBy(t *Target, r *http.Request, cost int64) (Ruling, e
 		if stall := front.fault.stall; stall > 0 {
 			front.clock.sleepUntil(r.Context(), front.clock.at()+stall)
 		}
+		if front.fault.queues {
+			return front.waiting.wait(r.Context(), func() (Ruling, error) {
+				return t.decide(r.WithContext(context.WithoutCancel(r.Context())), cost)
+			})
+		}
 		return Ruling{}, errStoreGone
 	}
 	if front.fault.price != nil {

@@ -78,6 +78,17 @@ func together(n int) step {
 	}
 }
 
+// left sends n requests at once, and does not wait for their answers.
+func left(n int) step {
+	return func(s *session) string {
+		for range n {
+			go ask(s.h, s.request)
+		}
+		synctest.Wait()
+		return ""
+	}
+}
+
 // one sends a request.
 func one(s *session) string {
 	s.send()

@@ -77,6 +77,8 @@ type Target struct {
 	next   atomic.Pointer[Target]
 	prefix string
 	down   atomic.Bool
+	// waiting are the decisions that a fault makes when the store is back.
+	waiting offlineQueue
 	// storeErrors counts the requests that the store did not decide.
 	storeErrors atomic.Int64
 }

@@ -20,13 +20,10 @@ type share struct {
 // shares divides a recording by the limits of its phases, in the order of the scenario; what no limit counts is left out.
 // A scenario with one limit has one share: the recording.
 func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
-	phases := map[string]*scenario.Phase{}
+	phases := phasesOf(s)
 	var out []share
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		for _, name := range p.Observed() {
-			phases[name] = p
-		}
 		if !p.Counted() || slices.ContainsFunc(out, func(x share) bool { return x.limit.String() == p.Limit.String() }) {
 			continue
 		}
@@ -34,7 +31,7 @@ func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
 	}
 	if len(out) == 1 && !slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Unlimited || p.Barred }) {
 		out[0].tl = tl
-		return out
+		return withUndecided(out, tl, phases)
 	}
 	for i := range tl.Observations {
 		p := phases[tl.Observations[i].Phase]
@@ -44,7 +41,7 @@ func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
 		at := slices.IndexFunc(out, func(x share) bool { return x.limit.String() == p.Limit.String() })
 		out[at].tl.Observations = append(out[at].tl.Observations, tl.Observations[i])
 	}
-	return out
+	return withUndecided(out, tl, phases)
 }
 
 // conformance judges a recording against the limits of its scenario, each partition against its own. The judgement is that

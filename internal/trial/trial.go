@@ -214,7 +214,7 @@ func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		out.Claims = nil
 		return
 	}
-	out.Claims = untaken(append(out.Claims, claim.Judge(tl, s.Limit, s.Expect.Expect)...), tl, s)
+	out.Claims = untaken(append(out.Claims, claim.Judge(tl, s.Limit, expected(s, tl))...), tl, s)
 	out.Verdict, out.Reason, out.Detail = sum(out.Claims, about(tl, s))
 	if out.Verdict != check.Pass && !out.Uncounted() {
 		return
@@ -234,7 +234,7 @@ func prove(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		*out = inconclusive(*out, check.Unreachable, why)
 		return
 	}
-	claims := claim.Judge(tl, s.Limit, s.Expect.Expect)
+	claims := claim.Judge(tl, s.Limit, expected(s, tl))
 	fails := func(c check.Claim) bool { return c.Verdict == check.Fail && !strings.HasPrefix(c.ID, "latency-") }
 	if !slices.ContainsFunc(claims, fails) {
 		c, refuted := bounded(s, tl)

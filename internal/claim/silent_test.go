@@ -1,0 +1,65 @@
+package claim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestAnswersThatStop: a target that stops answering where answers are expected fails, whichever way it
+// does; one that loses a few requests does not, nor does one of which nothing is known, nor one that the
+// recorder could not reach.
+func TestAnswersThatStop(t *testing.T) {
+	type phase struct {
+		name     string
+		requests int
+		lost     int
+		err      string
+	}
+	up := phase{name: "up", requests: 10}
+	for _, c := range []struct {
+		name   string
+		phases []phase
+		unsent int
+		want   check.Verdict
+	}{
+		{"time-outs", []phase{up, {"gone", 10, 10, "timeout"}}, 0, check.Fail},
+		{"closed connections", []phase{up, {"gone", 10, 10, "eof"}}, 0, check.Fail},
+		{"resets", []phase{up, {"gone", 10, 10, "reset"}}, 0, check.Fail},
+		{"a process that has ended", []phase{up, {"gone", 10, 10, "refused"}}, 0, check.Fail},
+		{"half of them", []phase{up, {"gone", 10, 5, "timeout"}}, 0, check.Fail},
+		{"a few", []phase{up, {"gone", 10, 4, "timeout"}}, 0, check.Inconclusive},
+		{"a stopped recording", []phase{up, {"gone", 10, 10, "interrupted"}}, 0, check.Inconclusive},
+		{"a name that is not found", []phase{up, {"gone", 10, 10, "dns"}}, 0, check.Inconclusive},
+		{"a recorder that lags", []phase{up, {"gone", 10, 10, "timeout"}}, 1, check.Inconclusive},
+		{"losses before", []phase{{"up", 10, 1, "eof"}, {"gone", 10, 10, "eof"}}, 0, check.Inconclusive},
+		{"nothing before", []phase{{"gone", 10, 10, "timeout"}, up}, 0, check.Inconclusive},
+		{"answers", []phase{up, {"gone", 10, 0, ""}}, 0, check.Pass},
+	} {
+		tl := &timeline.Timeline{Header: timeline.Header{Unsent: c.unsent}}
+		for _, p := range c.phases {
+			for i := range p.requests {
+				seq := len(tl.Observations)
+				at := time.Duration(seq) * ms
+				due := timeline.Arrival{Seq: seq, Phase: p.name, Cost: 1, At: at}
+				o := timeline.Observation{Arrival: due, Sent: at}
+				if o.Error = p.err; i >= p.lost {
+					o.Answered, o.Status, o.Outcome = true, 200, timeline.Allowed
+					o.FirstByte, o.Error = at+1, ""
+				}
+				tl.Observations = append(tl.Observations, o)
+			}
+		}
+		got := Judge(tl, nil, Expect{Answers: []AnswerBound{{Phase: "gone", Status: []int{200}}}})[0]
+		if got.Verdict != c.want {
+			t.Errorf("%s: got %s, want %s: %s", c.name, got.Verdict, c.want, got.Text)
+		}
+		for _, f := range got.Findings {
+			if f.Kind != Unanswered || f.Seen < 5 || f.From != 10*ms || f.To < f.From {
+				t.Errorf("%s: got %+v, want the lost requests from 10 ms on", c.name, f)
+			}
+		}
+	}
+}

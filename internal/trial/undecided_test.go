@@ -1,0 +1,39 @@
+package trial
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestQueuedRequestsAccuseNobody: a limiter that makes the decisions of an outage when its store is back
+// answers nothing meanwhile, which is its fault. What these decisions use up later is not.
+func TestQueuedRequestsAccuseNobody(t *testing.T) {
+	all := bundled(t, scenario.ParseOptions{})
+	s := all[slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.ID == "store-outage" })]
+	out := against(t, s, "outage-queues")
+	admitted := 0
+	for _, o := range out.Timeline.Observations {
+		if o.Phase == "back" && o.Outcome == timeline.Allowed {
+			admitted++
+		}
+	}
+	if full := int(s.Limit[0].Full()); admitted >= full {
+		t.Fatalf("%d requests were admitted behind the outage, want fewer than %d", admitted, full)
+	}
+	for _, c := range out.Claims {
+		if silent := c.ID == "answers-gone"; (c.Verdict == check.Fail) != silent {
+			t.Errorf("%s: got %s, %s", c.ID, c.Verdict, c.Text)
+		}
+		if c.ID != "answers-gone" || len(c.Findings) == 0 {
+			continue
+		}
+		if f := c.Findings[0]; f.Kind != claim.Unanswered || f.Seen != 40 {
+			t.Errorf("got %v, want 40 requests without an answer", c.Findings)
+		}
+	}
+}
