@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,20 +13,58 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load"
 )
 
+// screen is a terminal that remembers what was written, a line a write.
+type screen struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, strings.TrimPrefix(string(p), "\r\x1b[2K"))
+	return len(p), nil
+}
+
 func TestProgressLineFitsAnyWidth(t *testing.T) {
 	for columns := -1; columns < 300; columns++ {
-		m := &meter{label: "1/2 burst", lasts: time.Hour, after: time.Minute}
-		large := &load.Progress{Sent: 1 << 40, Planned: 1 << 41, Allowed: 1 << 40, Phase: "öl\x1b[2J"}
-		for _, p := range []*load.Progress{nil, {}, {Sent: 7, Planned: 5}, large, {}} {
-			m.seen.Store(p)
-			line := m.line(columns)
-			if n := utf8.RuneCountInString(line); n > max(columns, 0) || strings.ContainsRune(line, '\x1b') {
-				t.Fatalf("%d columns: got %d, %q", columns, n, line)
-			}
-			if columns > 200 && p != nil && !strings.HasPrefix(line, "1/2 burst [") {
-				t.Fatalf("%d columns: got %q", columns, line)
-			}
+		var s screen
+		c := openConsole(&s, func() int { return columns })
+		line := "1/2 burst [=>--] öl: " + strings.Repeat("7", 300)
+		c.WriteString(line + "\nsecond\n")
+		if width, height, err := c.GetTermSize(); width < leastColumns || height < 1 || err != nil {
+			t.Fatalf("%d columns: mpb is told %dx%d, %v", columns, width, height, err)
 		}
+		if err := c.Flush(-1); err != nil {
+			t.Fatal(err)
+		}
+		close(c.frames)
+		<-c.done
+		if got, want := utf8.RuneCountInString(s.lines[0]), max(columns-1, 0); got != want {
+			t.Fatalf("%d columns: got a line of %d, want %d: %q", columns, got, want, s.lines[0])
+		}
+		if last := s.lines[len(s.lines)-1]; last != "" {
+			t.Fatalf("%d columns: the last frame is %q, want it wiped", columns, last)
+		}
+	}
+}
+
+func TestProgressText(t *testing.T) {
+	columns := 80
+	narrow := &console{columns: func() int { return columns }}
+	m := &meter{lasts: time.Hour, after: time.Minute, console: narrow}
+	if got := m.text(); got != "connecting" {
+		t.Errorf("before the first answer: got %q", got)
+	}
+	m.seen.Store(&load.Progress{Allowed: 1, Denied: 2, Unknown: 3, Phase: "öl\x1b[2J"})
+	const want = "1 allowed, 2 denied, 3 unknown, late 0s, 1h0m0s left, in all 1h1m0s"
+	if got := m.text(); got != want {
+		t.Errorf("80 columns: got %q, want %q", got, want)
+	}
+	columns = 100
+	got := m.text()
+	if !strings.HasPrefix(got, "öl") || strings.ContainsRune(got, '\x1b') || !strings.HasSuffix(got, want) {
+		t.Errorf("100 columns: got %q", got)
 	}
 }
 
@@ -44,9 +83,11 @@ func TestNoTerminalCostsARecording(t *testing.T) {
 		"takes in":      func() error { return nil },
 		"takes no more": func() error { <-never; return errors.New("it was closed") },
 	} {
-		columns := func() int { return int(size.Add(40) % 200) }
-		m := startMeter(&meter{out: write, label: name, columns: columns})
-		m.update(load.Progress{Sent: 1, Planned: 2})
+		columns := func() int { return int(size.Add(40)%200) - 1 }
+		m := startMeter(write, name, 0, 0, columns)
+		for sent := range 50 {
+			m.update(load.Progress{Sent: sent, Planned: 40})
+		}
 		m.stop() // it returns: that is the test
 	}
 	var none *meter

@@ -48,6 +48,7 @@ var users = map[string][]string{
 	"github.com/google/jsonschema-go":         {"internal/scenario"},
 	"github.com/spf13/cobra":                  {"cmd/rlcheck"},
 	"github.com/spf13/pflag":                  {"cmd/rlcheck"},
+	"github.com/vbauerster/mpb/v8":            {"cmd/rlcheck"},
 	"golang.org/x/term":                       {"cmd/rlcheck"},
 	"golang.org/x/sys":                        {"internal/load"},
 	"github.com/mattn/go-runewidth":           {"internal/report"},
