@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,12 +54,31 @@ func (e *env) emit(outs []output, r *report.Run, o report.Options) bool {
 		default:
 			err = writeFile(out.path, buf.Bytes())
 		}
+		if err == nil && out.format == "github" {
+			err = e.stepSummary(r, o)
+		}
 		if err != nil {
 			e.say.problem(err)
 			whole = false
 		}
 	}
 	return whole
+}
+
+// stepSummary adds a run as Markdown to the summary of a step of GitHub Actions, where this is one.
+func (e *env) stepSummary(r *report.Run, o report.Options) error {
+	path, _ := e.getenv("GITHUB_STEP_SUMMARY")
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err == nil {
+		err = errors.Join(report.Write(f, "markdown", r, o), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: the step summary is not written: %w", path, cause(err))
+	}
+	return nil
 }
 
 // writeFile writes a file whole or not at all, making its folder. What is there and no regular file (/dev/stdout, a named

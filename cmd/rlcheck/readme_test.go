@@ -206,13 +206,14 @@ func runReadme(t *testing.T, dir string, args []string) (out, errs string, statu
 	return stdout.String(), stderr.String(), status
 }
 
-// keyOf is the part of a line that every run prints: a row of the table up to what was measured, since the columns behind it
-// move below it when their numbers are wide, and a witness up to its requests, since it may be a single one.
-var keyOf = regexp.MustCompile(`^.*?\((MEASURED|measured[^)]*)\)|^.*partition \S+:|^.*`)
+// keyOf is the part of a line that every run prints: of a witness, up to its requests, since it may be a
+// single one.
+var keyOf = regexp.MustCompile(`^.*partition \S+:|^\s*#|^.*`)
 
-// numbers are what differs between runs, after what does not: the burst that is declared and measured, and a bound. The keys
-// of a run begin with its start and six letters.
-var numbers = regexp.MustCompile(`burst \d+ \(measured \d+\.\.\d+\)|at most \d+|= \d+ are|\d[-\dT]+T[-\d]+-[a-z2-7]{6}|\d[-\dT.,]*`)
+// numbers are what differs between runs, after what does not: the burst that is declared and measured, and a
+// bound. The keys of a run begin with its start and six letters.
+var numbers = regexp.MustCompile(`burst \d+\.\.\d+ \(declared \d+\)|at most \d+|= \d+ are|` +
+	`\d[-\dT]+T[-\d]+-[a-z2-7]{6}|\d[-\dT.,]*`)
 
 // steady replaces the numbers that differ between runs, and all white space by one space each.
 func steady(text string) string {

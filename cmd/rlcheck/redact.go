@@ -80,6 +80,9 @@ func (r redactor) scenario(s *report.Scenario) {
 			r.findings(p.Findings)
 		}
 	}
+	for i := range s.Statuses {
+		s.Statuses[i].Location = r.Replace(s.Statuses[i].Location)
+	}
 	s.Header.Notes = r.words(s.Header.Notes)
 	r.timeline(s.Timeline)
 }

@@ -43,7 +43,9 @@ The exit status tells only whether they were written: 0, or 2.`,
 				return err
 			}
 			_, width := terminal(e.say.out)
-			if !e.emit(outs, r, report.Options{Color: e.wantsColor(), Verbose: e.verbose, Width: width, Strict: strict}) {
+			o := report.Options{Color: e.wantsColor(), Verbose: e.verbose, Quiet: e.quiet, Width: width,
+				Strict: strict}
+			if !e.emit(outs, r, o) {
 				return exitStatus(exitNothing)
 			}
 			return nil

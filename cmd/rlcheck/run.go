@@ -160,8 +160,10 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 		r.Scenarios = append(r.Scenarios, done)
 	}
 	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
+	r.Policy = trial.MeasuredPolicy(r.Scenarios)
 	_, width := terminal(e.say.out)
-	o := report.Options{Color: e.wantsColor(), Verbose: e.verbose, Width: width, Strict: f.strict, InconclusiveIsError: f.failOn == "inconclusive"}
+	o := report.Options{Color: e.wantsColor(), Verbose: e.verbose, Quiet: e.quiet, Width: width,
+		Strict: f.strict, InconclusiveIsError: f.failOn == "inconclusive"}
 	whole = e.emit(dir.reports(), r, o) && whole
 	whole = e.emit(outs, r, o) && whole
 	if left := len(chosen) - len(r.Scenarios); left > 0 {
@@ -211,6 +213,7 @@ func (e *env) enough(ctx context.Context, s *scenario.Scenario, t trialOf) (repo
 			out.Header.Notes = append(notes, out.Header.Notes...)
 			return out, errors.Join(errs...)
 		}
+		e.say.notef("%s: recording %d showed too little (%s), and it is recorded again", s.ID, n, out.Reason)
 		file := fmt.Sprintf("timeline-%d.ndjson", n)
 		errs = append(errs, t.dir.keep(s.ID, file, func(w io.Writer) error { return timeline.Write(w, out.Timeline) }))
 		notes = append(notes, fmt.Sprintf("recording %d (%s) was INCONCLUSIVE: %s: %s", n, file, out.Reason, out.Detail))
@@ -237,7 +240,7 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (report.
 		out.TimelinePath = t.dir.of(s.ID, "timeline.ndjson")
 		keepErr = t.dir.keepRecording(s.ID, out.Timeline, out.Header.Started)
 	}
-	if e.verbose || out.Verdict != check.Pass {
+	if e.verbose { // the report has it
 		e.say.notef("%s: %s", s.ID, strings.TrimSpace(strings.ToUpper(out.Verdict.String())+" "+string(out.Reason)))
 	}
 	return out, errors.Join(planErr, keepErr)

@@ -78,6 +78,7 @@ var polite = map[string]func(limiter http.Handler) http.Handler{
 	"breaks": func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	},
+	"lost": func(http.Handler) http.Handler { return http.NotFoundHandler() },
 	// hesitates takes so long for its first eighteen answers that they show nothing.
 	"hesitates": func(h http.Handler) http.Handler {
 		var n atomic.Int64

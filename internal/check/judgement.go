@@ -26,7 +26,7 @@ func (c *caseFile) conclude(partitions []PartitionVerdict, unclassified int) *Ju
 	j := &Judgement{Verdict: Pass, Partitions: partitions}
 	for i := range j.Partitions {
 		p := &j.Partitions[i]
-		j.Measured = j.Measured.intersect(p.Measured)
+		j.Measured = j.Measured.Intersect(p.Measured)
 		if len(j.Partitions) == 1 { // the phases of several are kept apart: they may be different ones
 			j.Measured = p.Measured
 		}

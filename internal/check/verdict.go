@@ -108,11 +108,12 @@ func (m Measured) Of(i, n int) Measured {
 	}
 }
 
-// intersect returns what two partitions together measured; not of the phases, which may be different ones.
-func (m Measured) intersect(other Measured) Measured {
+// Intersect returns what two partitions, or two recordings under one limit, together measured; not of the
+// phases, which may be different ones.
+func (m Measured) Intersect(other Measured) Measured {
 	out := Measured{Burst: m.Burst.intersect(other.Burst), Rate: m.Rate.intersect(other.Rate)}
 	for i := range max(len(m.Policies), len(other.Policies)) {
-		out.Policies = append(out.Policies, m.Of(i, 0).intersect(other.Of(i, 0)))
+		out.Policies = append(out.Policies, m.Of(i, 0).Intersect(other.Of(i, 0)))
 	}
 	return out
 }

@@ -43,7 +43,8 @@ type Options struct {
 	// Classify turns a status into an outcome. By default 2xx and 3xx are allowed, 429 is denied, all else unknown.
 	Classify func(status int) timeline.Outcome
 	// Record tells which fields of an answer are kept, by canonical name. By default Retry-After, Date, Age,
-	// Cache-Control, Content-Type, Expires, Via, RateLimit*, X-RateLimit*, X-Rate-Limit* and *-Reset.
+	// Cache-Control, Content-Type, Expires, Location, Via, RateLimit*, X-RateLimit*, X-Rate-Limit* and
+	// *-Reset.
 	Record func(name string) bool
 	// KeepBody is how many bytes are kept of the body of a denial.
 	KeepBody int
@@ -187,7 +188,7 @@ func classify(status int) timeline.Outcome {
 
 func recorded(name string) bool {
 	switch name {
-	case "Retry-After", "Date", "Age", "Content-Type", "Via", "Cache-Control", "Expires":
+	case "Retry-After", "Date", "Age", "Content-Type", "Via", "Cache-Control", "Expires", "Location":
 		return true
 	}
 	return strings.HasPrefix(name, "Ratelimit") || strings.HasPrefix(name, "X-Ratelimit") ||

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -60,6 +62,11 @@ func plainRun(r *Run) *Run {
 	c.ID, c.Version = plain(r.ID), plain(r.Version)
 	c.Command = plainAll(r.Command)
 	c.Host.GoVersion, c.Host.OS, c.Host.Arch = plain(r.Host.GoVersion), plain(r.Host.OS), plain(r.Host.Arch)
+	if r.Policy != nil {
+		p := *r.Policy
+		p.From = plainAll(p.From)
+		c.Policy = &p
+	}
 	c.Scenarios = make([]Scenario, len(r.Scenarios))
 	for i := range r.Scenarios {
 		c.Scenarios[i] = plainScenario(r.Scenarios[i])
@@ -74,6 +81,10 @@ func plainScenario(s Scenario) Scenario {
 	s.Target, s.Origin = plain(withoutUser(s.Target)), plain(withoutUser(s.Origin))
 	s.Reason = check.Reason(plain(string(s.Reason)))
 	s.Header.Notes = plainAll(s.Header.Notes)
+	s.Statuses = slices.Clone(s.Statuses)
+	for i := range s.Statuses {
+		s.Statuses[i].Location = plain(withoutUser(s.Statuses[i].Location))
+	}
 	s.Claims = append([]check.Claim(nil), s.Claims...)
 	for i := range s.Claims {
 		c := &s.Claims[i]
@@ -110,10 +121,16 @@ func plainAll(ss []string) []string {
 	return out
 }
 
-// withoutUser returns a URL without its user name and password. What is no URL, or has none, is returned as it is.
+// userInfo finds the user name and password of what does not parse as a URL, but looks like one.
+var userInfo = regexp.MustCompile(`//[^/?#]*@`)
+
+// withoutUser returns a URL without its user name and password. What has none is returned as it is.
 func withoutUser(s string) string {
 	u, err := url.Parse(s)
-	if err != nil || u.User == nil {
+	if err != nil {
+		return userInfo.ReplaceAllLiteralString(s, "//")
+	}
+	if u.User == nil {
 		return s
 	}
 	u.User = nil

@@ -21,6 +21,10 @@ type evidence struct {
 	replay string
 	// hint names a policy that would explain the recording; empty where none is known.
 	hint string
+	// whole tells that it is about all of the recording, and to be read before any finding.
+	whole bool
+	// requests is how many requests prove it; 0 where none is named.
+	requests int
 }
 
 // conformance is the id of the claim whose findings the check command finds again.
@@ -57,7 +61,7 @@ func failures(s *Scenario) []evidence {
 	}
 	d := s.Judgement.Diagnosis
 	first := evidence{claim: conformance, kind: plain(string(d.Kind)), sentence: plain(d.Text)}
-	first.span = plain(d.Why)
+	first.span, first.whole = plain(d.Why), true
 	return append([]evidence{first}, found...)
 }
 
@@ -114,7 +118,8 @@ func shown(all []evidence) []evidence {
 
 // found puts one finding into words.
 func found(s *Scenario, claim string, f *check.Finding) evidence {
-	e := evidence{claim: plain(claim), kind: plain(string(f.Kind)), sentence: plain(f.Text), span: plain(spanText(s.Timeline, f))}
+	e := evidence{claim: plain(claim), kind: plain(string(f.Kind)), sentence: plain(f.Text),
+		span: plain(spanText(s.Timeline, f)), requests: len(f.Observations)}
 	if claim == conformance {
 		if e.replay = replay(s); f.Limit != "" && s.TimelinePath != "" {
 			e.replay = checkCommand(s) + plain(f.Limit) + "' --partition " + shellWord(plain(f.Partition))

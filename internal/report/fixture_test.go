@@ -109,6 +109,7 @@ func passing(t testing.TB) Scenario {
 	s := scenarioOf(t, "burst", "A full start admits exactly its burst at once", "token-bucket,rate=10/s,burst=20", record(2, 20, 100))
 	m := check.Measured{Burst: between(20, 20), Rate: between(9.971, 10.039)}
 	s.Verdict = check.Pass
+	s.Fresh = true
 	s.Judgement = &check.Judgement{Verdict: check.Pass, Measured: m, Partitions: []check.PartitionVerdict{
 		{Partition: "k1", Verdict: check.Pass, Measured: m, Judged: 340},
 		{Partition: "k2", Verdict: check.Pass, Measured: check.Measured{Burst: between(20, 20), Rate: check.Interval{Lo: 9.9, LoSet: true}}, Judged: 340},
@@ -180,6 +181,8 @@ func hostile(t testing.TB) Scenario {
 	s.ID, s.Title, s.Source, s.Detail = "hostile"+bad, bad, bad, bad
 	s.File, s.Target, s.TimelinePath = "a,b:c%"+bad, "http://user:secret@127.0.0.1/?q="+"%3Cscript%3E", "reports/it's "+bad
 	s.Header.Notes = []string{bad}
+	s.Statuses = []timeline.StatusCount{{Status: 302, Outcome: timeline.Allowed, Answers: 680,
+		Location: "http://user:secret@127.0.0.1/" + bad}}
 	tl := *s.Timeline
 	tl.Observations = slices.Clone(tl.Observations)
 	for i := range tl.Observations {
@@ -208,6 +211,46 @@ func runOf(scenarios ...Scenario) *Run {
 	}
 }
 
+// measuredRun wraps scenarios of one limit, with what the first of them measured.
+func measuredRun(scenarios ...Scenario) *Run {
+	r := runOf(scenarios...)
+	r.Policy = &Policy{Limit: scenarios[0].Limit, Measured: scenarios[0].Judgement.Measured}
+	for i := range scenarios {
+		r.Policy.From = append(r.Policy.From, scenarios[i].ID)
+	}
+	return r
+}
+
+// alike is a run in which five scenarios fail for one cause and one of them for another, two stay open for
+// want of a denial, and two are answered 404.
+func alike(t testing.TB) *Run {
+	var all []Scenario
+	for i, id := range []string{"burst", "sustained", "recovery", "overload-10x", "replicas"} {
+		s := failing(t)
+		s.ID = id
+		s.Judgement.Hint = "a burst of 21 would explain all of this (token-bucket,rate=10/s,burst=21)"
+		s.Judgement.Measured = check.Measured{Burst: between(21, 21), Rate: between(1, 0)}
+		if i != 3 {
+			s.Claims = s.Claims[:1]
+		}
+		all = append(all, s)
+	}
+	for i, id := range []string{"retry-after", "window-edge", "tiers", "route-limits"} {
+		s := onlyUnknown(t)
+		s.ID, s.Limit = id, all[0].Limit
+		s.Detail = fmt.Sprintf("%d of %d requests were not answered", 10+i, 10+i)
+		if i >= 2 {
+			s.Reason, s.Detail = check.UnclassifiedStatus, "no rule classifies status 404"
+			ok := timeline.StatusCount{Status: 200, Outcome: timeline.Allowed, Answers: 1}
+			s.Statuses = []timeline.StatusCount{ok, {Status: 404, Answers: 70}}[i-2:]
+		}
+		all = append(all, s)
+	}
+	r := measuredRun(all...)
+	r.Policy.From = r.Policy.From[:5]
+	return r
+}
+
 // fixtures are the runs that the golden files print.
 func fixtures(t testing.TB) map[string]*Run {
 	interrupted := runOf(passing(t))
@@ -221,13 +264,14 @@ func fixtures(t testing.TB) map[string]*Run {
 	recommended := failing(t)
 	recommended.Kind = Recommended
 	return map[string]*Run{
-		"pass":        runOf(passing(t)),
-		"fail":        runOf(failing(t)),
+		"pass":        measuredRun(passing(t)),
+		"fail":        measuredRun(failing(t)),
 		"unreachable": runOf(unreachable(t)),
 		"unknown":     runOf(onlyUnknown(t)),
 		"interrupted": interrupted,
 		"empty":       {ID: "empty"},
 		"hostile":     bad,
 		"mixed":       runOf(passing(t), recommended, unreachable(t), onlyUnknown(t)),
+		"alike":       alike(t),
 	}
 }

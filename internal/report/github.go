@@ -8,60 +8,59 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 )
 
-// writeGitHub writes workflow commands, a line each, that GitHub Actions turns into annotations: an error for a failed
-// scenario that counts, a warning for one that does not and for an inconclusive one, a notice with the totals
-// and with what was not judged. Failures come first, since GitHub shows ten of a kind. For the step summary
-// use the format markdown.
+// mostAnnotations is how many annotations of a kind GitHub shows of one step.
+const mostAnnotations = 10
+
+// writeGitHub writes workflow commands, a line each, that GitHub Actions turns into annotations: an error for
+// each cause of failures that count, a warning for each of others and of what stayed open, a notice with the
+// verdict. GitHub shows ten of a kind: the last one says how many more there are. For the step summary use
+// the format markdown.
 func writeGitHub(w io.Writer, r *Run, o Options) error {
 	clean := plainRun(r)
-	var first, then []string
-	for i := range clean.Scenarios {
-		s := &clean.Scenarios[i]
-		switch s.Verdict {
-		case check.Fail:
-			command := "error"
-			if !s.counts(o.Strict) {
-				command = "warning"
-			}
-			first = append(first, githubLine(command, s, "FAIL "+s.ID, githubFailure(&r.Scenarios[i], s)))
-		case check.Inconclusive:
-			if s.Uncounted() { // the notice tells of it
-				continue
-			}
-			then = append(then, githubLine("warning", s, "INCONCLUSIVE "+s.ID, githubTrouble(s)))
+	var errors, warnings []cause
+	for _, c := range causesOf(r, clean, o.Strict) {
+		if c.verdict == check.Fail && c.counts {
+			errors = append(errors, c)
+		} else {
+			warnings = append(warnings, c)
 		}
 	}
-	lines := []string{verdictText(clean), countsText(clean.sum())}
+	lines := append([]string{headline(clean, o.Strict)}, policyLines(clean)...)
+	lines = append(lines, countsText(clean.sum()))
 	for _, n := range clean.Notes() {
 		lines = append(lines, n.String())
 	}
-	notice := "::notice title=rlcheck::" + annotation(strings.Join(lines, "\n")) + "\n"
-	_, err := io.WriteString(w, strings.Join(first, "")+strings.Join(then, "")+notice)
+	notice := "::notice title=" + property("rlcheck: "+verdictWord(clean, o.Strict)) + "::" +
+		annotation(strings.Join(lines, "\n")) + "\n"
+	_, err := io.WriteString(w, githubLines("error", errors)+githubLines("warning", warnings)+notice)
 	return err
 }
 
-func githubLine(command string, s *Scenario, title, message string) string {
+// verdictWord is the verdict on a run in capitals.
+func verdictWord(r *Run, strict bool) string { return strings.ToUpper(r.Verdict(strict).String()) }
+
+// githubLines writes a command for each cause, as many as are shown.
+func githubLines(command string, all []cause) string {
+	var b strings.Builder
+	for i := range all {
+		c := &all[i]
+		if i+1 == mostAnnotations && len(all) > mostAnnotations {
+			rest := "in " + strings.Join(idsOf(all[i:]), ", ") + "\nthe step summary and report.html have all"
+			b.WriteString(githubLine(command, "", plural(len(all)-i, "more cause"), rest))
+			break
+		}
+		title := strings.ToUpper(c.verdict.String()) + " " + c.who()
+		b.WriteString(githubLine(command, c.file, title, strings.Join(c.lines(), "\n")))
+	}
+	return b.String()
+}
+
+func githubLine(command, from, title, message string) string {
 	file := ""
-	if s.File != "" && !strings.HasPrefix(s.File, "builtin:") {
-		file = ",file=" + property(s.File)
+	if from != "" && !strings.HasPrefix(from, "builtin:") {
+		file = ",file=" + property(from)
 	}
 	return fmt.Sprintf("::%s title=%s%s::%s\n", command, property(title), file, annotation(message))
-}
-
-func githubFailure(raw, s *Scenario) string {
-	lines := []string{s.Title}
-	for _, e := range shown(failures(raw)) {
-		lines = append(lines, e.lines()...)
-	}
-	return strings.Join(nonEmpty(lines), "\n")
-}
-
-func githubTrouble(s *Scenario) string {
-	var lines []string
-	for _, t := range troubles(s) {
-		lines = append(lines, t.line(), t.mend)
-	}
-	return strings.Join(nonEmpty(lines), "\n")
 }
 
 func nonEmpty(lines []string) []string {

@@ -25,8 +25,16 @@ type jsonRun struct {
 	Strict      bool           `json:"strict"`
 	Verdict     string         `json:"verdict"`
 	Counts      jsonCounts     `json:"counts"`
+	Policy      *jsonPolicy    `json:"policy"`
 	Notes       []jsonNote     `json:"notes"`
 	Scenarios   []jsonScenario `json:"scenarios"`
+}
+
+// jsonPolicy is the measured policy of the run; null where nothing was measured.
+type jsonPolicy struct {
+	Limit    string       `json:"limit"`
+	Measured jsonMeasured `json:"measured"`
+	From     []string     `json:"from"`
 }
 
 // jsonNote is a Note.
@@ -70,11 +78,21 @@ type jsonScenario struct {
 	Detail     string            `json:"detail"`
 	DurationNS int64             `json:"duration_ns"`
 	Timeline   string            `json:"timeline"`
+	Fresh      bool              `json:"fresh"`
 	Counts     jsonCounts        `json:"counts"`
+	Statuses   []jsonStatus      `json:"statuses"`
 	Claims     []jsonClaim       `json:"claims"`
 	Judgement  *jsonJudgement    `json:"judgement"`
 	Latency    jsonLatency       `json:"latency"`
 	Recording  jsonRecording     `json:"recording"`
+}
+
+// jsonStatus is a number of answers with one status, and what they were taken for.
+type jsonStatus struct {
+	Status   int    `json:"status"`
+	Outcome  string `json:"outcome"`
+	Answers  int    `json:"answers"`
+	Location string `json:"location,omitempty"`
 }
 
 type jsonClaim struct {
@@ -156,6 +174,9 @@ func toRun(r *Run, o Options) *jsonRun {
 		out.Notes = append(out.Notes, jsonNote{Unpromised: string(n.Unpromised), Text: n.Text,
 			NotJudged: append([]string{}, n.NotJudged...), InPart: append([]string{}, n.InPart...)})
 	}
+	if p := r.Policy; p != nil {
+		out.Policy = &jsonPolicy{p.Limit.String(), toMeasured(p.Measured), append([]string{}, p.From...)}
+	}
 	for i := range r.Scenarios {
 		out.Scenarios[i] = toScenario(&r.Scenarios[i])
 	}
@@ -168,7 +189,10 @@ func toScenario(s *Scenario) jsonScenario {
 		Origin: withoutUser(s.Origin), Store: s.Store, Fault: s.Fault, Verdict: s.Verdict.String(), Reason: string(s.Reason),
 		Detail: s.Detail, DurationNS: int64(s.Duration), Timeline: s.TimelinePath, Counts: jsonCounts(s.Counts),
 		Claims: make([]jsonClaim, len(s.Claims)), Judgement: toJudgement(s.Judgement), Latency: toLatency(s.Latency),
-		Recording: toRecording(s.Header),
+		Recording: toRecording(s.Header), Fresh: s.Fresh, Statuses: make([]jsonStatus, len(s.Statuses)),
+	}
+	for i, x := range s.Statuses {
+		out.Statuses[i] = jsonStatus{x.Status, x.Outcome.String(), x.Answers, withoutUser(x.Location)}
 	}
 	if len(s.Limit) > 0 {
 		out.Limit = s.Limit.String()

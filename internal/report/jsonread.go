@@ -50,6 +50,10 @@ func fromRun(in *jsonRun) (*Run, error) {
 		ID: in.ID, Started: p.wall("started", in.Started), Duration: time.Duration(in.DurationNS), Version: in.Version,
 		Command: in.Command, Host: Host(in.Host), Interrupted: in.Interrupted, Scenarios: make([]Scenario, len(in.Scenarios)),
 	}
+	if in.Policy != nil {
+		l, m := p.limit("policy", in.Policy.Limit), fromMeasured(in.Policy.Measured)
+		out.Policy = &Policy{Limit: l, Measured: m, From: in.Policy.From}
+	}
 	for i := range in.Scenarios {
 		out.Scenarios[i] = p.scenario(fmt.Sprintf("scenarios[%d]", i), &in.Scenarios[i])
 	}
@@ -89,6 +93,16 @@ func (p *reading) verdict(where, s string) check.Verdict {
 	return check.Inconclusive
 }
 
+func (p *reading) outcome(where, s string) timeline.Outcome {
+	for _, o := range []timeline.Outcome{timeline.Allowed, timeline.Denied, timeline.Unknown} {
+		if o.String() == s {
+			return o
+		}
+	}
+	p.fail(where+".statuses", s, "an outcome is allowed, denied or unknown")
+	return timeline.Unknown
+}
+
 func (p *reading) limit(where, s string) reference.Limit {
 	if s == "" {
 		return nil
@@ -107,7 +121,12 @@ func (p *reading) scenario(where string, in *jsonScenario) Scenario {
 		Reason: check.Reason(in.Reason), Detail: in.Detail, Duration: time.Duration(in.DurationNS), TimelinePath: in.Timeline,
 		Counts: timeline.Counts(in.Counts), Judgement: p.judgement(where+".judgement", in.Judgement),
 		Latency: fromLatency(in.Latency), Header: p.header(where+".recording", &in.Recording),
-		Claims: make([]check.Claim, len(in.Claims)),
+		Claims: make([]check.Claim, len(in.Claims)), Fresh: in.Fresh,
+	}
+	for _, x := range in.Statuses {
+		o := p.outcome(where, x.Outcome)
+		count := timeline.StatusCount{Status: x.Status, Outcome: o, Answers: x.Answers, Location: x.Location}
+		out.Statuses = append(out.Statuses, count)
 	}
 	for phase, spec := range in.Limits {
 		if out.Limits == nil {

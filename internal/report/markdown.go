@@ -3,17 +3,23 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
 )
 
-// writeMarkdown writes GitHub-flavoured Markdown, fit for a step summary: a table of scenarios, the failures with their
-// witness, what stayed open, the latencies.
+// writeMarkdown writes GitHub-flavoured Markdown, fit for a step summary: the verdict and the measured
+// policy, a table of scenarios, what needs action, each cause once; folded below it what each scenario found,
+// and the latencies.
 func writeMarkdown(w io.Writer, r *Run, o Options) error {
 	clean := plainRun(r)
 	m := &markdown{}
-	m.line("## rlcheck: %s", mdText(verdictText(clean)))
+	m.line("## rlcheck: %s: %s", verdictWord(clean, o.Strict), mdText(headline(clean, o.Strict)))
+	for _, line := range policyLines(clean) {
+		m.line("")
+		m.line("%s", mdText(line))
+	}
 	m.line("")
 	m.line("%s", mdText(countsText(clean.sum())))
 	for i, n := range clean.Notes() {
@@ -24,10 +30,11 @@ func writeMarkdown(w io.Writer, r *Run, o Options) error {
 	}
 	if len(clean.Scenarios) > 0 {
 		m.scenarios(clean, o)
-		for i := range clean.Scenarios {
-			m.failure(&r.Scenarios[i], &clean.Scenarios[i], o)
+		all := causesOf(r, clean, o.Strict)
+		m.causes(all)
+		if grouped(all) {
+			m.each(r, clean, o)
 		}
-		m.open(clean)
 		for i := range clean.Scenarios {
 			m.told(&clean.Scenarios[i])
 		}
@@ -37,6 +44,55 @@ func writeMarkdown(w io.Writer, r *Run, o Options) error {
 	m.line("<sub>%s</sub>", mdText(provenance(clean)))
 	_, err := io.WriteString(w, m.text.String())
 	return err
+}
+
+// grouped tells whether some cause stands for more than one scenario or finding.
+func grouped(all []cause) bool {
+	return slices.ContainsFunc(all, func(c cause) bool { return c.remark || len(c.ids) > 1 || c.findings > 1 })
+}
+
+// causes lists what needs action.
+func (m *markdown) causes(all []cause) {
+	for i := range all {
+		c := &all[i]
+		m.line("")
+		m.line("### %s %s", mdSign(c.verdict, c.counts), mdText(c.who()))
+		m.line("")
+		m.line("- %s", mdText(c.sentence()))
+		for _, l := range c.lines()[1:] {
+			if command, ok := strings.CutPrefix(l, "replay: "); ok {
+				m.line("  <br>replay: %s", mdCode(command, false))
+			} else {
+				m.line("  <br>%s", mdText(l))
+			}
+		}
+	}
+}
+
+// each folds what each scenario found.
+func (m *markdown) each(r, clean *Run, o Options) {
+	m.line("")
+	m.line("<details><summary>Each scenario</summary>")
+	for i := range clean.Scenarios {
+		m.failure(&r.Scenarios[i], &clean.Scenarios[i], o)
+	}
+	m.open(clean)
+	m.line("")
+	m.line("</details>")
+}
+
+// mdSign is a verdict with a sign that does not rest on colour.
+func mdSign(v check.Verdict, counts bool) string {
+	switch {
+	case v == check.Fail && counts:
+		return "❌ **FAIL**"
+	case v == check.Fail:
+		return "⚠️ FAIL"
+	case v == check.Pass:
+		return "✅ PASS"
+	default:
+		return "❔ INCONCLUSIVE"
+	}
 }
 
 // markdown gathers lines. What comes from outside is escaped by the caller.
@@ -62,18 +118,13 @@ func (m *markdown) scenarios(r *Run, o Options) {
 	}
 }
 
-// mdVerdict is a verdict with a sign that does not rest on colour, and the kind where a failure does not count.
+// mdVerdict is the verdict on a scenario, with its kind where a failure does not count.
 func mdVerdict(s *Scenario, o Options) string {
-	switch {
-	case s.Verdict == check.Pass:
-		return "✅ PASS"
-	case s.Verdict == check.Fail && !s.counts(o.Strict):
-		return "⚠️ FAIL (" + mdText(s.Kind) + ")"
-	case s.Verdict == check.Fail:
-		return "❌ **FAIL**"
-	default:
-		return "❔ INCONCLUSIVE"
+	sign := mdSign(s.Verdict, s.counts(o.Strict))
+	if s.Verdict == check.Fail && !s.counts(o.Strict) {
+		sign += " (" + mdText(s.Kind) + ")"
 	}
+	return sign
 }
 
 func (m *markdown) failure(raw, s *Scenario, o Options) {

@@ -31,6 +31,20 @@ type Run struct {
 	Scenarios []Scenario
 	// Interrupted tells that the run was stopped before its last scenario was done.
 	Interrupted bool
+	// Policy is what the scenarios together measured; nil where none measured anything for clients of its
+	// own.
+	Policy *Policy
+}
+
+// Policy is the measured policy of a run: what the scenarios that declare one limit, for clients that no
+// other run had, measured together.
+type Policy struct {
+	Limit reference.Limit
+	// Measured is the intersection of what each of them measured. An empty interval: no value fits all of
+	// them.
+	Measured check.Measured
+	// From are the ids of these scenarios, in the order of the run. At least one.
+	From []string
 }
 
 // Host is the machine that generated the load.
@@ -67,9 +81,13 @@ type Scenario struct {
 	Claims []check.Claim
 	// Judgement is nil where conformance was not judged.
 	Judgement *check.Judgement
-	Counts    timeline.Counts
-	Latency   latency.Summary
-	Header    timeline.Header
+	// Fresh tells that no other run had its clients, so that what it measured is of the limiter alone.
+	Fresh  bool
+	Counts timeline.Counts
+	// Statuses are its answers by status, ascending. Empty where none came, or where none is known.
+	Statuses []timeline.StatusCount
+	Latency  latency.Summary
+	Header   timeline.Header
 	// Timeline is nil for a report that was read back from JSON.
 	Timeline *timeline.Timeline
 	Duration time.Duration
@@ -79,13 +97,16 @@ type Scenario struct {
 
 // Options are what a format needs to know of its reader. The zero value is good.
 type Options struct {
-	// Color lets table use colours. Width is the width of the terminal in columns; 0 means 100.
+	// Color lets table use colours. Width is the width of the terminal in columns; 0 means 80.
 	Color bool
 	Width int
 	// Strict lets recommended scenarios count.
 	Strict bool
-	// Verbose lets table say of every scenario how well the generator kept its plan.
+	// Verbose lets table print each finding of each scenario, the latencies, and how well the generator kept
+	// its plan.
 	Verbose bool
+	// Quiet lets table print the line of the verdict alone.
+	Quiet bool
 	// InconclusiveIsError makes junit write an error for an inconclusive claim, where it writes a skipped test otherwise.
 	InconclusiveIsError bool
 }

@@ -15,7 +15,7 @@ import (
 
 // The width of a terminal that does not tell, and the narrowest that is laid out for.
 const (
-	defaultWidth = 100
+	defaultWidth = 80
 	leastWidth   = 60
 )
 
@@ -26,40 +26,89 @@ type screen struct {
 	color bool
 }
 
-// writeTable writes the report for a terminal: a row a scenario, the failures with their witness, what stayed open, the
-// totals, the latencies and how well the generator kept its plan.
+// longScreen is the number of lines from which the verdict is told again at the end: the first line may be
+// out of sight.
+const longScreen = 24
+
+// writeTable writes the report for a terminal: the verdict and the measured policy, a line a scenario, and
+// what needs action, each cause once. Verbose writes instead of the causes what each scenario found, its
+// latencies, and how well the generator kept its plan; quiet, the verdict alone.
 func writeTable(w io.Writer, r *Run, o Options) error {
 	clean := plainRun(r)
 	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
 	if o.Width == 0 {
 		s.width = defaultWidth
 	}
-	if len(clean.Scenarios) > 0 {
-		if err := s.scenarios(clean, o); err != nil {
-			return err
-		}
-		for i := range clean.Scenarios {
-			s.failure(&r.Scenarios[i], &clean.Scenarios[i], o)
-		}
-		for i := range clean.Scenarios {
-			s.open(&clean.Scenarios[i])
-		}
-		for i := range clean.Scenarios {
-			s.told(&clean.Scenarios[i])
-		}
-		if err := s.latencies(clean); err != nil {
-			return err
-		}
-		s.generators(clean, o.Verbose)
+	verdict := s.paint(clean.Verdict(o.Strict), true) + ": " + s.bold(headline(clean, o.Strict))
+	if o.Quiet {
+		_, err := io.WriteString(w, verdict+"\n")
+		return err
+	}
+	s.wrapped(0, verdict)
+	for _, line := range policyLines(clean) {
+		s.wrapped(0, line)
+	}
+	if err := s.body(r, clean, o); err != nil {
+		return err
+	}
+	if strings.Count(s.text.String(), "\n") > longScreen {
 		s.line("")
+		s.wrapped(0, verdict)
 	}
-	s.totals(clean)
-	for _, n := range clean.Notes() {
-		s.wrapped(0, "note: "+n.String())
-	}
-	s.wrapped(0, fmt.Sprintf("%s in %s: %s", s.bold(verdictText(clean)), brief(clean.Duration), s.paint(clean.Verdict(o.Strict), true)))
 	_, err := io.WriteString(w, s.text.String())
 	return err
+}
+
+// body writes what stands below the verdict.
+func (s *screen) body(r, clean *Run, o Options) error {
+	if len(clean.Scenarios) == 0 {
+		return nil
+	}
+	s.line("")
+	if o.Verbose {
+		if err := s.everything(r, clean, o); err != nil {
+			return err
+		}
+		s.line("")
+		s.totals(clean)
+		s.notes(clean)
+		return nil
+	}
+	if err := s.rows(clean, o); err != nil {
+		return err
+	}
+	s.line("")
+	s.totals(clean)
+	if ids := untried(clean); len(ids) > 0 {
+		s.wrapped(0, "not every order was tried in "+strings.Join(ids, ", ")+" (-v says of how many clients)")
+	}
+	s.causes(causesOf(r, clean, o.Strict))
+	s.notes(clean)
+	if len(clean.Scenarios) == 1 {
+		s.told(&clean.Scenarios[0])
+	}
+	return nil
+}
+
+// everything writes all that was found of each scenario.
+func (s *screen) everything(r, clean *Run, o Options) error {
+	if err := s.scenarios(clean, o); err != nil {
+		return err
+	}
+	for i := range clean.Scenarios {
+		s.failure(&r.Scenarios[i], &clean.Scenarios[i], o)
+	}
+	for i := range clean.Scenarios {
+		s.open(&clean.Scenarios[i])
+	}
+	for i := range clean.Scenarios {
+		s.told(&clean.Scenarios[i])
+	}
+	if err := s.latencies(clean); err != nil {
+		return err
+	}
+	s.generators(clean)
+	return nil
 }
 
 func (s *screen) line(format string, args ...any) { fmt.Fprintf(&s.text, format+"\n", args...) }

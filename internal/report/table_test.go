@@ -20,7 +20,8 @@ func TestTableFitsTheTerminal(t *testing.T) {
 			continue // its id is one long word
 		}
 		for width := 60; width <= 160; width++ {
-			for _, l := range strings.Split(string(render(t, "table", r, Options{Width: width})), "\n") {
+			text := string(render(t, "table", r, Options{Width: width, Verbose: width%2 == 1}))
+			for _, l := range strings.Split(text, "\n") {
 				if w := twwidth.Width(l); w > width && !strings.HasPrefix(l, "  replay: ") && (strings.Contains(strings.TrimSpace(l), " ") || strings.HasPrefix(l, "─")) {
 					t.Errorf("%s: %d columns, want at most %d: %s", name, w, width, l)
 				}
@@ -51,6 +52,10 @@ func TestManyFindingsAreSummedUp(t *testing.T) {
 		s.Claims[0].Findings = append(s.Claims[0].Findings, f)
 	}
 	got := string(render(t, "table", runOf(s), Options{Width: 200}))
+	if n := strings.Count(got, "21 requests allowed"); n != 1 || !strings.Contains(got, "7 findings in all") {
+		t.Errorf("got %d of 7 findings, want the clearest, and their number:\n%s", n, got)
+	}
+	got = string(render(t, "table", runOf(s), Options{Width: 200, Verbose: true}))
 	if n := strings.Count(got, "21 requests allowed"); n != 3 {
 		t.Errorf("got %d of 7 findings, want 3", n)
 	}
@@ -124,7 +129,8 @@ func TestLatenciesFitTheTerminal(t *testing.T) {
 	s.ID = "forged-client-address-of-nobody"
 	r := runOf(s)
 	for width, want := range map[int]string{100: "ANSWERS P50 P90 P99 P99.9 MAX", 80: "P50 P90 P99 P99.9 MAX", 72: "P50 P90 P99 MAX", 66: "P50 P99 MAX"} {
-		for _, l := range strings.Split(string(render(t, "table", r, Options{Width: width})), "\n") {
+		text := string(render(t, "table", r, Options{Width: width, Verbose: true}))
+		for _, l := range strings.Split(text, "\n") {
 			head, ok := strings.CutPrefix(l, " LATENCY, ms")
 			if !ok {
 				continue

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,33 +92,18 @@ func (s *screen) latencies(r *Run) error {
 // without returns a list without its element i, and leaves the list as it is.
 func without[T any](list []T, i int) []T { return slices.Concat(list[:i], list[i+1:]) }
 
-// generators writes what the generator says of itself: a line for each scenario that did not pass or has a note, or where
-// only one ran, and one for all the others; with verbose a line a scenario.
-func (s *screen) generators(r *Run, verbose bool) {
-	var others []*Scenario
+// generators writes what the generator says of itself, a line a scenario.
+func (s *screen) generators(r *Run) {
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]
 		text := generatorText(x)
 		if i == 0 && text != "" {
 			s.line("")
 		}
-		switch {
-		case text == "":
-		case verbose || len(r.Scenarios) == 1 || x.Verdict != check.Pass || len(x.Header.Notes) > 0:
+		if text != "" {
 			s.wrapped(0, s.dim("generator")+" "+x.ID+": "+text)
-		default:
-			others = append(others, x)
 		}
 	}
-	if len(others) > 0 {
-		s.wrapped(0, s.dim("generator")+" "+latestText(others))
-	}
-}
-
-// latestText says which of some scenarios the generator was latest in.
-func latestText(all []*Scenario) string {
-	worst := slices.MaxFunc(all, func(a, b *Scenario) int { return cmp.Compare(a.Latency.Lateness.P99, b.Latency.Lateness.P99) })
-	return fmt.Sprintf("%s: late p99 at most %s (%s)", plural(len(all), "other scenario"), brief(worst.Latency.Lateness.P99), worst.ID)
 }
 
 // totals writes the numbers that add up.

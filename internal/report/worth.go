@@ -33,6 +33,18 @@ func capped(j *check.Judgement) []worthLine {
 	return []worthLine{{text: fmt.Sprintf("not every order was tried in %d of %d partitions", n, len(j.Partitions)), note: true}}
 }
 
+// untried are the scenarios that did not fail and of which not every order was tried.
+func untried(r *Run) []string {
+	var out []string
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		if s.Verdict != check.Fail && s.Judgement != nil && len(capped(s.Judgement)) > 0 {
+			out = append(out, s.ID)
+		}
+	}
+	return out
+}
+
 func texts(lines []worthLine) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {

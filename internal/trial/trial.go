@@ -114,7 +114,8 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 // describe fills in what is known of a scenario before it runs.
 func describe(s *scenario.Scenario, o Options) report.Scenario {
 	out := report.Scenario{ID: s.ID, Title: s.Title, Kind: string(s.Kind), Source: s.Source, File: s.File,
-		Target: s.Target.URL, Origin: s.Target.Origin, Limit: s.Limit, Limits: s.Expect.Limits}
+		Target: s.Target.URL, Origin: s.Target.Origin, Limit: s.Limit, Limits: s.Expect.Limits,
+		Fresh: s.Partition.Fresh}
 	if s.Target.URL == scenario.Builtin {
 		out.Store, out.Fault = storeName(o.Redis), s.Target.Fault
 	}
@@ -203,7 +204,8 @@ func guard(ctx context.Context, allow []string, ends *endpoints) func(netip.Addr
 
 // Judge fills the verdict of a recording into out.
 func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
-	out.Timeline, out.Header, out.Counts, out.Latency = tl, tl.Header, tl.Counts(), latency.Summarize(tl)
+	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
+	out.Latency = latency.Summarize(tl)
 	out.Claims = nil
 	if s.Expect.Conformance != scenario.NoConformance {
 		c, j := charged(tl, s)
@@ -229,7 +231,8 @@ func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 
 // prove fills the verdict of a recording into out: Fail where it fails for more than being slow, for the first proof it finds.
 func prove(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
-	out.Timeline, out.Header, out.Counts, out.Latency = tl, tl.Header, tl.Counts(), latency.Summarize(tl)
+	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
+	out.Latency = latency.Summarize(tl)
 	if why, down := load.Unreachable(tl); down {
 		*out = inconclusive(*out, check.Unreachable, why)
 		return

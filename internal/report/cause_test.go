@@ -1,0 +1,119 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// causeLines prints causes in short: who, and what.
+func causeLines(r *Run) []string {
+	var out []string
+	all := causesOf(r, plainRun(r), false)
+	for i := range all {
+		out = append(out, all[i].who()+": "+all[i].sentence())
+	}
+	return out
+}
+
+// claimed is a scenario with one failed claim of one finding.
+func claimed(id, claim string, kind check.Kind, text string) Scenario {
+	f := check.Finding{Kind: kind, Text: text, Observations: []int{1}}
+	return Scenario{ID: id, Kind: Required, Verdict: check.Fail,
+		Claims: []check.Claim{{ID: claim, Verdict: check.Fail, Text: text, Findings: []check.Finding{f}}}}
+}
+
+// TestOneCauseIsToldOnce: what differs in numbers alone is one cause; another kind, claim or sentence is
+// another one.
+func TestOneCauseIsToldOnce(t *testing.T) {
+	r := runOf(
+		claimed("a", "quota", "remaining-too-high", "#0 is told that 20 remain; 19 do"),
+		claimed("b", "quota", "remaining-too-high", "#7, #8 and 3 more is told that 1,020 remain; 19 do"),
+		claimed("c", "quota", "remaining-too-low", "#0 is told that 20 remain; 19 do"),
+		claimed("d", "other", "remaining-too-high", "#0 is told that 20 remain; 19 do"),
+		claimed("e", "quota", "remaining-too-high", "#0 is told that nothing remains"),
+	)
+	want := []string{"a and 1 more: quota: #0 is told that 20 remain; 19 do",
+		"c: quota: #0 is told that 20 remain; 19 do",
+		"d: other: #0 is told that 20 remain; 19 do", "e: quota: #0 is told that nothing remains"}
+	if d := cmp.Diff(want, causeLines(r)); d != "" {
+		t.Errorf("causes (-want +got):\n%s", d)
+	}
+}
+
+// TestOneHintIsOneCause: recordings that one other policy explains have one cause. Where none is known, those
+// that measured something else have another.
+func TestOneHintIsOneCause(t *testing.T) {
+	with := func(id, hint string, burst float64) Scenario {
+		s := claimed(id, conformance, check.OverAdmission, "21 requests allowed within "+id)
+		s.Limit = mustLimit(t, "token-bucket,rate=10/s,burst=20")
+		s.Judgement = &check.Judgement{Verdict: check.Fail, Hint: hint,
+			Measured: check.Measured{Burst: between(burst, burst)}}
+		s.Counts.Denied = 1
+		return s
+	}
+	r := runOf(with("1", "a burst of 21", 21), with("2", "a burst of 21", 21), with("3", "a burst of 22", 22),
+		with("4", "", 23), with("5", "", 23), with("6", "", 24))
+	want := []string{"1 and 1 more: 21 requests allowed within 1",
+		"4 and 1 more: 21 requests allowed within 4",
+		"3: 21 requests allowed within 3", "6: 21 requests allowed within 6"}
+	if d := cmp.Diff(want, causeLines(r)); d != "" {
+		t.Errorf("causes (-want +got):\n%s", d)
+	}
+}
+
+// TestTheClearestWitnessIsShown: that of the fewest requests, of a scenario that counts.
+func TestTheClearestWitnessIsShown(t *testing.T) {
+	long := claimed("long", "x", "k", "2 requests")
+	long.Claims[0].Findings[0].Observations = []int{1, 2}
+	recommended := claimed("recommended", "x", "k", "0 requests")
+	recommended.Kind = Recommended
+	r := runOf(recommended, long, claimed("short", "x", "k", "1 requests"))
+	all := causesOf(r, plainRun(r), false)
+	const also = "also: recommended, long"
+	if len(all) != 1 || !all[0].counts || all[0].witness != "short" || all[0].also() != also {
+		t.Errorf("got %+v, want one cause that counts, of short, recommended and long", all)
+	}
+}
+
+// TestGitHubShowsTenOfAKind: GitHub drops the eleventh without a word, so that the tenth tells of it.
+func TestGitHubShowsTenOfAKind(t *testing.T) {
+	for _, n := range []int{10, 11, 30} {
+		var all []Scenario
+		for i := range n {
+			all = append(all, claimed(fmt.Sprintf("s%d", i), fmt.Sprintf("claim-%d", i), "k", "text"))
+		}
+		got := string(render(t, "github", runOf(all...), Options{}))
+		if errors := strings.Count(got, "::error "); errors != 10 {
+			t.Errorf("of %d causes: got %d errors, want 10", n, errors)
+		}
+		more := fmt.Sprintf("title=%d more causes::in s9, s10", n-9)
+		if n > 10 && !strings.Contains(got, more) {
+			t.Errorf("of %d causes: no line has %q:\n%s", n, more, got)
+		}
+	}
+}
+
+// TestManyScenariosFitOneScreen: 36 that pass take a line each and few more; of as many causes some are
+// shown.
+func TestManyScenariosFitOneScreen(t *testing.T) {
+	var pass, fail []Scenario
+	for i := range 36 {
+		s := passing(t)
+		s.ID = fmt.Sprintf("scenario-%d", i)
+		pass = append(pass, s)
+		fail = append(fail, claimed(s.ID, s.ID, "k", "text"))
+	}
+	got := string(render(t, "table", measuredRun(pass...), Options{}))
+	if n := strings.Count(got, "\n"); n > 36+12 {
+		t.Errorf("36 scenarios that pass: got %d lines, want at most 48:\n%s", n, got)
+	}
+	got = string(render(t, "table", runOf(fail...), Options{}))
+	if !strings.Contains(got, "24 more causes in ") || !strings.Contains(got, "scenario-35") {
+		t.Errorf("neither shows all causes nor says how many it leaves out:\n%s", got)
+	}
+}

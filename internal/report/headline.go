@@ -1,0 +1,174 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// headline says what became of a run, behind its verdict: 36 scenarios: 34 PASS, 2 FAIL (burst,
+// replicas), in 2m16s. A failure that does not count is told apart.
+func headline(r *Run, strict bool) string {
+	if len(r.Scenarios) == 0 {
+		return strings.TrimSuffix("nothing was judged in "+brief(r.Duration)+interruption(r), ", ")
+	}
+	if len(r.Scenarios) == 1 {
+		s := &r.Scenarios[0]
+		text := s.ID + " in " + brief(r.Duration)
+		if s.Verdict == check.Fail && !s.counts(strict) {
+			text += ": its FAIL does not count (" + s.Kind + ")"
+		}
+		return text + interruption(r)
+	}
+	var parts []string
+	add := func(word string, ids []string) {
+		if len(ids) > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", len(ids), word))
+		}
+	}
+	ids := map[string][]string{}
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		word := strings.ToUpper(s.Verdict.String())
+		if s.Verdict == check.Fail && !s.counts(strict) {
+			word = "uncounted"
+		}
+		if s.Uncounted() {
+			word = "needs"
+		}
+		ids[word] = append(ids[word], s.ID)
+	}
+	add("PASS", ids["PASS"])
+	add("FAIL"+few(ids["FAIL"]), ids["FAIL"])
+	add("FAIL that "+doNot(ids["uncounted"])+" count"+few(ids["uncounted"]), ids["uncounted"])
+	add("INCONCLUSIVE"+few(ids["INCONCLUSIVE"]), ids["INCONCLUSIVE"])
+	add("not judged", ids["needs"])
+	return fmt.Sprintf("%s: %s, in %s%s", plural(len(r.Scenarios), "scenario"), strings.Join(parts, ", "),
+		brief(r.Duration), interruption(r))
+}
+
+func doNot(ids []string) string {
+	if len(ids) == 1 {
+		return "does not"
+	}
+	return "do not"
+}
+
+func interruption(r *Run) string {
+	if r.Interrupted {
+		return "; interrupted"
+	}
+	return ""
+}
+
+// few names scenarios in brackets where they are few.
+func few(ids []string) string {
+	if len(ids) > 3 {
+		return ""
+	}
+	return " (" + strings.Join(ids, ", ") + ")"
+}
+
+// policyLines say what the scenarios of a run together measured, a line for each policy of the limit; none
+// where nothing was.
+func policyLines(r *Run) []string {
+	p := r.Policy
+	if p == nil {
+		return nil
+	}
+	var out []string
+	for i, one := range p.Limit {
+		m := p.Measured.Of(i, len(p.Limit))
+		line := "measured " + parameter(r, i, fullNoun(one.Algorithm), one.FullText(), m, "")
+		if one.Algorithm != reference.Concurrency {
+			line += ", " + parameter(r, i, "rate", one.RateText(), m, "/s")
+		}
+		if len(r.Scenarios) > 1 {
+			line += fmt.Sprintf(" (%s that declare %s)", plural(len(p.From), "scenario"), one)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// parameter says what was measured of one parameter of policy i: burst 21..21 (declared 20).
+func parameter(r *Run, i int, noun, declared string, m check.Measured, unit string) string {
+	v, text := finiteEnds(m.Burst), wholeText
+	if unit != "" {
+		v, text = finiteEnds(m.Rate), perSecond
+	}
+	switch {
+	case unit != "" && refuted(m.Burst, r.Policy.Limit[i]):
+		return "no rate told: the declared " + fullNoun(r.Policy.Limit[i].Algorithm) + " does not hold"
+	case v.Empty():
+		return noun + " fits no value: " + contradiction(r, i, unit)
+	case !v.LoSet && !v.HiSet:
+		return noun + " not measured (declared " + declared + ")"
+	default:
+		return noun + " " + spread(v, unit, text) + " (declared " + declared + ")"
+	}
+}
+
+// refuted tells that no declared value of the burst is left: what was measured with it held is of a limiter
+// that is not there.
+func refuted(v check.Interval, p reference.Policy) bool {
+	tight, loose := p.Ends()
+	low, high := float64(min(tight.Full(), loose.Full())), float64(max(tight.Full(), loose.Full()))
+	return v.Empty() || v.LoSet && v.Lo > high || v.HiSet && v.Hi < low
+}
+
+// spread prints an interval: 20..20/s, at least 18, at most 22.
+func spread(v check.Interval, unit string, text func(x float64, up bool) string) string {
+	switch {
+	case v.LoSet && v.HiSet:
+		return text(v.Lo, false) + ".." + text(v.Hi, true) + unit
+	case v.LoSet:
+		return "at least " + text(v.Lo, false) + unit
+	default:
+		return "at most " + text(v.Hi, true) + unit
+	}
+}
+
+// contradiction names the two scenarios that are farthest apart on a parameter of policy i, or the one that
+// no value fits.
+func contradiction(r *Run, i int, unit string) string {
+	type one struct {
+		id string
+		v  check.Interval
+	}
+	text := wholeText
+	if unit != "" {
+		text = perSecond
+	}
+	var low, high []one
+	for k := range r.Scenarios {
+		s := &r.Scenarios[k]
+		if !slices.Contains(r.Policy.From, s.ID) || s.Judgement == nil {
+			continue
+		}
+		m := s.Judgement.Measured.Of(i, len(r.Policy.Limit))
+		v := finiteEnds(m.Burst)
+		if unit != "" {
+			v = finiteEnds(m.Rate)
+		}
+		if v.Empty() {
+			return "nor does " + s.ID + " alone"
+		}
+		if v.LoSet {
+			high = append(high, one{s.ID, v})
+		}
+		if v.HiSet {
+			low = append(low, one{s.ID, v})
+		}
+	}
+	if len(low) == 0 || len(high) == 0 {
+		return "the scenarios contradict each other"
+	}
+	a := slices.MaxFunc(high, func(a, b one) int { return cmp.Compare(a.v.Lo, b.v.Lo) })
+	b := slices.MinFunc(low, func(a, b one) int { return cmp.Compare(a.v.Hi, b.v.Hi) })
+	return fmt.Sprintf("%s measured %s, %s %s", a.id, spread(a.v, unit, text), b.id, spread(b.v, unit, text))
+}

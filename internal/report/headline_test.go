@@ -1,0 +1,76 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// TestHeadlineTellsFailuresApart: one that does not count is no reason for a FAIL of the run, and is said to
+// be none.
+func TestHeadlineTellsFailuresApart(t *testing.T) {
+	one := func(id, kind string, v check.Verdict) Scenario { return Scenario{ID: id, Kind: kind, Verdict: v} }
+	pass, fail := one("p", Required, check.Pass), one("f", Required, check.Fail)
+	recommended := one("r", Recommended, check.Fail)
+	needs := one("n", Required, check.Inconclusive)
+	needs.Reason = check.NeedsFailed
+	both := []Scenario{pass, recommended}
+	four := []Scenario{recommended, recommended, recommended, recommended}
+	for _, x := range []struct {
+		in     []Scenario
+		strict bool
+		want   string
+	}{
+		{both, false, "2 scenarios: 1 PASS, 1 FAIL that does not count (r), in 41.2 s"},
+		{both, true, "2 scenarios: 1 PASS, 1 FAIL (r), in 41.2 s"},
+		{four, false, "4 scenarios: 4 FAIL that do not count, in 41.2 s"},
+		{four[:1], false, "r in 41.2 s: its FAIL does not count (recommended)"},
+		{[]Scenario{fail}, false, "f in 41.2 s"},
+		{[]Scenario{fail, needs}, false, "2 scenarios: 1 FAIL (f), 1 not judged, in 41.2 s"},
+		{nil, false, "nothing was judged in 41.2 s"},
+	} {
+		if got := headline(runOf(x.in...), x.strict); got != x.want {
+			t.Errorf("got %q, want %q", got, x.want)
+		}
+	}
+}
+
+// TestPolicyLines: what is not measured, refuted or contradictory is said, not printed as an interval.
+func TestPolicyLines(t *testing.T) {
+	of := func(id string, m check.Measured) Scenario {
+		return Scenario{ID: id, Limit: mustLimit(t, "token-bucket,rate=10/s,burst=20"), Verdict: check.Pass,
+			Judgement: &check.Judgement{Measured: m}}
+	}
+	run := func(all ...Scenario) *Run {
+		r := measuredRun(all...)
+		for _, s := range all[1:] {
+			r.Policy.Measured = r.Policy.Measured.Intersect(s.Judgement.Measured)
+		}
+		return r
+	}
+	good := check.Measured{Burst: between(20, 20), Rate: between(9.97, 10.04)}
+	five := check.Measured{Burst: between(5, 5), Rate: between(9, 11)}
+	slow := check.Measured{Burst: between(20, 20), Rate: between(3, 4)}
+	burst := check.Measured{Burst: good.Burst}
+	const ok = "measured burst 20..20 (declared 20), "
+	const two = " (2 scenarios that declare token-bucket,rate=10/s,burst=20)"
+	const untold = "no rate told: the declared burst does not hold"
+	for name, x := range map[string]struct {
+		r    *Run
+		want string
+	}{
+		"one":             {run(of("a", good)), ok + "rate 9.97..10.04/s (declared 10/s)"},
+		"nothing of rate": {run(of("a", burst)), ok + "rate not measured (declared 10/s)"},
+		"another burst":   {run(of("a", five)), "measured burst 5..5 (declared 20), " + untold},
+		"contradictory bursts": {run(of("a", good), of("b", five)),
+			"measured burst fits no value: a measured 20..20, b 5..5, " + untold + two},
+		"contradictory rates": {run(of("a", good), of("b", slow)),
+			ok + "rate fits no value: a measured 9.97..10.04/s, b 3..4/s" + two},
+		"nothing": {runOf(of("a", good)), ""},
+	} {
+		if got := strings.Join(policyLines(x.r), "\n"); got != x.want {
+			t.Errorf("%s: got %q, want %q", name, got, x.want)
+		}
+	}
+}

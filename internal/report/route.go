@@ -1,0 +1,107 @@
+package report
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// remark is what a reader needs to know before any finding: the route may not be the limited one. Scenarios
+// with one text have one remark.
+type remark struct {
+	text, mend string
+	// of and all are requests: those that the remark is about, and all that were answered.
+	of, all int
+	// instead tells that what could not be judged follows from it.
+	instead bool
+}
+
+// The mends of routes that are not the limited one.
+const (
+	limitedRoute = "check the path of --target, and what the limit counts clients by (--partition)"
+	notFollowed  = "name the URL it ends at with --target: redirects are not followed"
+)
+
+// remarkOn looks at what a scenario that did not pass was answered. ok is false where that is what a limited
+// route answers.
+func remarkOn(s *Scenario) (r remark, ok bool) {
+	if s.Verdict == check.Pass {
+		return remark{}, false
+	}
+	most, strange, right, all := timeline.StatusCount{}, 0, 0, 0
+	for _, x := range s.Statuses {
+		all += x.Answers
+		redirect := x.Outcome == timeline.Allowed && redirects(x.Status)
+		if x.Outcome != timeline.Unknown && !redirect {
+			right += x.Answers
+			continue
+		}
+		if strange += x.Answers; x.Answers > most.Answers {
+			most = x
+		}
+	}
+	switch {
+	case 2*strange > all && right == 0:
+		text, mend := strangeStatus("the route answers", most)
+		return remark{text, mend, most.Answers, all, true}, true
+	case 2*strange > all:
+		text, mend := strangeStatus("most answers are", most)
+		return remark{text, mend, most.Answers, all, true}, true
+	case neverDenied(s):
+		text := "nothing was ever denied: is this the limited route?"
+		return remark{text, limitedRoute, s.Counts.Allowed, all, false}, true
+	default:
+		return remark{}, false
+	}
+}
+
+// redirects tells whether a status sends the client elsewhere.
+func redirects(status int) bool {
+	return status >= 300 && status < 400 && status != http.StatusNotModified
+}
+
+// neverDenied tells whether s was admitted too much, and all of it.
+func neverDenied(s *Scenario) bool {
+	c := s.Counts
+	if s.Verdict != check.Fail || c.Denied > 0 || c.Allowed == 0 || 2*c.Unknown > c.Allowed {
+		return false
+	}
+	for i := range s.Claims {
+		for k := range s.Claims[i].Findings {
+			if s.Claims[i].Findings[k].Kind == check.OverAdmission {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// strangeStatus says what a status of most answers may mean, and what to do about it.
+func strangeStatus(who string, x timeline.StatusCount) (text, mend string) {
+	text = strings.TrimSpace(fmt.Sprintf("%s %d %s", who, x.Status, http.StatusText(x.Status)))
+	switch {
+	case redirects(x.Status):
+		if x.Location != "" {
+			text += ", a redirect to " + x.Location
+		}
+		return text + ": is this the limited route?", notFollowed
+	case x.Status == http.StatusUnauthorized:
+		return text + ": is a key missing?", "send it: --set target.header.Authorization='Bearer ...'"
+	case x.Status == http.StatusNotFound, x.Status == http.StatusGone:
+		return text + ": is the path right?", "check the path of the URL given with --target"
+	case x.Status == http.StatusMethodNotAllowed:
+		return text + ": is the method right?", "name it: --set target.method=POST"
+	case x.Status >= 500:
+		return text + ": is the target well, or is that a denial?",
+			"look at its log; a denial is named with " + denial(x.Status)
+	default:
+		return text + ": is a field missing, or is that a denial?",
+			"a field is sent with --set target.header.NAME=VALUE; a denial is named with " + denial(x.Status)
+	}
+}
+
+// denial is the flag that calls a status a denial.
+func denial(status int) string { return fmt.Sprintf("--set denied.status=[%d]", status) }

@@ -1,0 +1,72 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+func TestRemarksOnTheRoute(t *testing.T) {
+	type answers = []timeline.StatusCount
+	one := func(status int, o timeline.Outcome, n int) timeline.StatusCount {
+		return timeline.StatusCount{Status: status, Outcome: o, Answers: n}
+	}
+	ok := func(n int) timeline.StatusCount { return one(200, timeline.Allowed, n) }
+	lost := func(n int) timeline.StatusCount { return one(404, timeline.Unknown, n) }
+	unknown := func(status int) timeline.StatusCount { return one(status, timeline.Unknown, 9) }
+	const open = check.Inconclusive
+	redirect := one(302, timeline.Allowed, 9)
+	redirect.Location = "/login"
+	for _, x := range []struct {
+		name    string
+		in      answers
+		verdict check.Verdict
+		want    string
+	}{
+		{"nothing but 404", answers{lost(9)}, open, "the route answers 404 Not Found: is the path right?"},
+		{"mostly 404", answers{ok(4), lost(5)}, open, "most answers are 404 Not Found: is the path right?"},
+		{"half 404", answers{ok(5), lost(5)}, open, ""},
+		{"404 that is called a denial", answers{ok(1), one(404, timeline.Denied, 9)}, check.Fail, ""},
+		{"no key", answers{unknown(401)}, open, "the route answers 401 Unauthorized: is a key missing?"},
+		{"the wrong method", answers{unknown(405)}, open,
+			"the route answers 405 Method Not Allowed: is the method right?"},
+		{"denials by another status", answers{ok(2), unknown(503)}, open,
+			"most answers are 503 Service Unavailable: is the target well, or is that a denial?"},
+		{"a redirect", answers{redirect}, check.Fail,
+			"the route answers 302 Found, a redirect to /login: is this the limited route?"},
+		{"a redirect of what is limited", answers{redirect, one(429, timeline.Denied, 20)}, check.Fail, ""},
+		{"a redirect that passes", answers{redirect}, check.Pass, ""},
+		{"a status without a name", answers{unknown(599)}, open,
+			"the route answers 599: is the target well, or is that a denial?"},
+		{"no answer", nil, open, ""},
+	} {
+		got, _ := remarkOn(&Scenario{Verdict: x.verdict, Statuses: x.in})
+		if got.text != x.want {
+			t.Errorf("%s: got %q, want %q", x.name, got.text, x.want)
+		}
+		if (got.text == "") != (got.mend == "") {
+			t.Errorf("%s: got the mend %q for %q", x.name, got.mend, got.text)
+		}
+	}
+}
+
+// A target that denies nothing may not be the limited route; one that denies at all is.
+func TestNeverDenied(t *testing.T) {
+	s := failing(t)
+	s.Statuses = []timeline.StatusCount{{Status: 200, Outcome: timeline.Allowed, Answers: 680}}
+	s.Counts = timeline.Counts{Sent: 680, Allowed: 680}
+	const want = "nothing was ever denied: is this the limited route?"
+	if got, _ := remarkOn(&s); got.text != want || got.of != 680 || got.all != 680 {
+		t.Errorf("got %+v, want %q of 680 of 680", got, want)
+	}
+	s.Counts.Denied = 1
+	if got, ok := remarkOn(&s); ok {
+		t.Errorf("with a denial: got %+v, want nothing", got)
+	}
+	under := claimed("x", conformance, check.UnderAdmission, "too few")
+	under.Counts.Allowed = 5
+	if got, ok := remarkOn(&under); ok {
+		t.Errorf("where too few were admitted: got %+v, want nothing", got)
+	}
+}

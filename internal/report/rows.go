@@ -1,0 +1,123 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// leastWhy is how many columns the last cell of a row has at least: below that the counts are left out.
+const leastWhy = 16
+
+// rows writes one line a scenario, what needs action first: its verdict, its requests, and what it measured
+// or why it did not pass.
+func (s *screen) rows(r *Run, o Options) error {
+	head := []string{"VERDICT", "SCENARIO", "MEASURED, OR WHY", "ALLOWED", "DENIED"}
+	align := []tw.Align{tw.AlignLeft, tw.AlignLeft, tw.AlignLeft, tw.AlignRight, tw.AlignRight}
+	var rows [][]string
+	for _, x := range byNeed(r, o.Strict) {
+		rows = append(rows, []string{s.paint(x.Verdict, x.counts(o.Strict)), clip(x.ID, s.width*3/8), "",
+			thousands(x.Counts.Allowed), thousands(x.Counts.Denied)})
+	}
+	room := func() int { return s.width - tableWidth(head, rows) + len(head[2]) }
+	for len(head) > 3 && room() < leastWhy {
+		last := len(head) - 1
+		head, align, rows = head[:last], align[:last], firstColumns(rows, last)
+	}
+	widest := room()
+	for i, x := range byNeed(r, o.Strict) {
+		rows[i][2] = clip(why(x, o.Strict), widest)
+	}
+	return s.table(head, align, rows)
+}
+
+// byNeed are the scenarios of r: failures that count first, then others, then what stayed open, then what
+// passed; each in the order of the run.
+func byNeed(r *Run, strict bool) []*Scenario {
+	rank := func(s *Scenario) int {
+		switch {
+		case s.Verdict == check.Fail && s.counts(strict):
+			return 0
+		case s.Verdict == check.Fail:
+			return 1
+		case s.Verdict == check.Inconclusive:
+			return 2
+		default:
+			return 3
+		}
+	}
+	out := make([]*Scenario, len(r.Scenarios))
+	for i := range r.Scenarios {
+		out[i] = &r.Scenarios[i]
+	}
+	slices.SortStableFunc(out, func(a, b *Scenario) int { return rank(a) - rank(b) })
+	return out
+}
+
+// why is what a scenario measured, in a few words, and before that why it did not pass.
+func why(s *Scenario, strict bool) string {
+	var parts []string
+	if s.Verdict == check.Fail && !s.counts(strict) {
+		parts = append(parts, s.Kind)
+	}
+	if s.Verdict == check.Inconclusive && s.Reason != "" {
+		parts = append(parts, string(s.Reason))
+	}
+	for _, c := range s.Claims {
+		if c.Verdict == check.Fail && s.Verdict == check.Fail && c.ID != conformance {
+			parts = append(parts, c.ID)
+		}
+	}
+	if m := inShort(s); m != "" {
+		parts = append(parts, m)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// inShort is what a scenario measured of its limit: 20..20, 9.97..10.04/s; of several policies, + between
+// them. Empty where it measured nothing.
+func inShort(s *Scenario) string {
+	if s.Judgement == nil {
+		return ""
+	}
+	var out []string
+	known := false
+	for i, p := range s.Limit {
+		m := s.Judgement.Measured.Of(i, len(s.Limit))
+		burst, rate := shortly(m.Burst, "", wholeText), shortly(m.Rate, "/s", perSecond)
+		known = known || burst != unmeasured || rate != unmeasured
+		switch {
+		case p.Algorithm == reference.Concurrency, rate == unmeasured, refuted(m.Burst, p):
+			out = append(out, burst)
+		default:
+			out = append(out, burst+", "+rate)
+		}
+	}
+	if !known {
+		return ""
+	}
+	return strings.Join(out, " + ")
+}
+
+// unmeasured stands where nothing is known of a parameter.
+const unmeasured = "-"
+
+// shortly prints an interval in few columns: 20..20, >=18, <=22, none fits.
+func shortly(v check.Interval, unit string, text func(x float64, up bool) string) string {
+	switch v = finiteEnds(v); {
+	case v.Empty():
+		return "none fits"
+	case v.LoSet && v.HiSet:
+		return text(v.Lo, false) + ".." + text(v.Hi, true) + unit
+	case v.LoSet:
+		return ">=" + text(v.Lo, false) + unit
+	case v.HiSet:
+		return "<=" + text(v.Hi, true) + unit
+	default:
+		return unmeasured
+	}
+}

@@ -1,0 +1,51 @@
+package trial
+
+import (
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/report"
+)
+
+// MeasuredPolicy joins what scenarios measured: the intersection over those that declare one limit and have
+// clients that no other run had, for the limit that most of them declare (of several, the first). A scenario
+// whose phases have limits of their own measured its limit on some of its clients only, which is as good. It
+// returns nil where nothing was measured.
+func MeasuredPolicy(scenarios []report.Scenario) *report.Policy {
+	var all []*report.Policy
+	at := map[string]*report.Policy{}
+	for i := range scenarios {
+		s := &scenarios[i]
+		if !s.Fresh || len(s.Limit) == 0 || s.Judgement == nil || !tells(s.Judgement.Measured, len(s.Limit)) {
+			continue
+		}
+		p := at[s.Limit.String()]
+		if p == nil {
+			p = &report.Policy{Limit: s.Limit}
+			at[s.Limit.String()] = p
+			all = append(all, p)
+		}
+		if len(p.From) == 0 {
+			p.Measured = s.Judgement.Measured
+		} else {
+			p.Measured = p.Measured.Intersect(s.Judgement.Measured)
+		}
+		p.From = append(p.From, s.ID)
+	}
+	var most *report.Policy
+	for _, p := range all {
+		if most == nil || len(p.From) > len(most.From) {
+			most = p
+		}
+	}
+	return most
+}
+
+// tells tells whether something was measured of a limit of n policies.
+func tells(m check.Measured, n int) bool {
+	for i := range n {
+		one := m.Of(i, n)
+		if one.Burst.LoSet || one.Burst.HiSet || one.Rate.LoSet || one.Rate.HiSet {
+			return true
+		}
+	}
+	return false
+}

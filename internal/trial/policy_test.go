@@ -1,0 +1,44 @@
+package trial
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/report"
+)
+
+// TestMeasuredPolicy: the scenarios of the limit that most declare are joined, of fresh clients only.
+func TestMeasuredPolicy(t *testing.T) {
+	of := func(id, spec string, fresh bool, lo, hi float64) report.Scenario {
+		l, err := reference.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := check.Measured{Burst: check.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true},
+			Rate: check.Interval{Lo: lo, LoSet: true}}
+		return report.Scenario{ID: id, Limit: l, Fresh: fresh, Judgement: &check.Judgement{Measured: m}}
+	}
+	const one, other = "token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=5"
+	unmeasured := of("unmeasured", one, true, 0, 0)
+	unmeasured.Judgement.Measured = check.Measured{}
+	unjudged := of("unjudged", one, true, 0, 0)
+	unjudged.Judgement = nil
+	used := of("used", one, false, 1, 1)
+	p := MeasuredPolicy([]report.Scenario{of("first", other, true, 5, 5), of("a", one, true, 18, 30), used,
+		unmeasured, unjudged, of("b", one, true, 10, 21)})
+	if p == nil || p.Limit.String() != one || strings.Join(p.From, " ") != "a b" {
+		t.Fatalf("got %+v, want what a and b measured of %s", p, one)
+	}
+	if m := p.Measured; m.Burst.String() != "18..21" || m.Rate.String() != "18.." {
+		t.Errorf("got burst %s and rate %s, want 18..21 and 18..", m.Burst, m.Rate)
+	}
+	p = MeasuredPolicy([]report.Scenario{of("a", one, true, 20, 20), of("b", one, true, 21, 21)})
+	if !p.Measured.Burst.Empty() {
+		t.Errorf("of contradictory scenarios: got burst %s, want no value", p.Measured.Burst)
+	}
+	if p := MeasuredPolicy([]report.Scenario{unmeasured, unjudged, used}); p != nil {
+		t.Errorf("where nothing was measured for fresh clients: got %+v, want nil", p)
+	}
+}
