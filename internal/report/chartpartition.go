@@ -58,9 +58,12 @@ func chartLimit(s *Scenario, part timeline.Part) (out reference.Limit, left stri
 		}
 		seen[phase], out = true, l
 	}
+	decided := func(o timeline.Observation) bool { return o.Outcome != timeline.Unknown }
 	switch {
 	case len(out) == 0:
 		return nil, "no limit is declared"
+	case !slices.ContainsFunc(part.Observations, decided):
+		return nil, "no request was allowed or denied"
 	case out.Completes():
 		return nil, "the chart does not know when requests were complete, which the limit depends on"
 	case slices.ContainsFunc(out, func(p reference.Policy) bool { return p.TTL > 0 }):

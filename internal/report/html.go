@@ -30,20 +30,8 @@ type page struct {
 	Summary string
 	Counts  string
 	About   string
-	// Cards are the scenarios that did not pass, failures that count first; Passed are the others. Both are
-	// in the order of the run.
-	Cards, Passed []card
-}
-
-// Rows are the scenarios in the order in which the page shows them.
-func (p page) Rows() []card { return slices.Concat(p.Cards, p.Passed) }
-
-// First is the first scenario that did not pass; nil where all did.
-func (p page) First() *card {
-	if len(p.Cards) == 0 {
-		return nil
-	}
-	return &p.Cards[0]
+	// Cards are the scenarios: failures that count first, what passed last, else in the order of the run.
+	Cards []card
 }
 
 // badge is a verdict with the class that colours it.
@@ -111,29 +99,41 @@ func writeHTML(w io.Writer, r *Run, o Options) error {
 	clean := plainRun(r)
 	sum := sha256.Sum256([]byte(pageStyle))
 	p := page{
-		Run: clean, Style: template.CSS(pageStyle), Verdict: badgeOf(clean.Verdict(o.Strict)), Summary: verdictText(clean),
-		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
+		Run: clean, Style: template.CSS(pageStyle), Verdict: badgeOf(clean.Verdict(o.Strict)),
+		Summary: verdictText(clean),
+		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" +
+			base64.StdEncoding.EncodeToString(sum[:]) + "'",
 		Counts: countsText(clean.sum()), About: provenance(clean),
 	}
-	p.cards(r, clean, o)
+	p.fill(r, clean, o)
 	return t.Execute(w, p)
 }
 
-// cards fills in the scenarios: what failed first, what passed last and folded, unless it is alone.
-func (p *page) cards(raw, clean *Run, o Options) {
+// mostOpen is how many scenarios that did not pass are unfolded: the page stays short where all of many fail.
+const mostOpen = 3
+
+// fill fills in the scenarios. What passed is folded, unless it is alone, and of what did not
+// all but the first few.
+func (p *page) fill(raw, clean *Run, o Options) {
 	for i := range clean.Scenarios {
 		c := newCard(fmt.Sprintf("s%d", i+1), &raw.Scenarios[i], &clean.Scenarios[i], o)
-		if c.Verdict == check.Pass {
-			c.Folded = len(clean.Scenarios) > 1
-			p.Passed = append(p.Passed, c)
-		} else {
-			p.Cards = append(p.Cards, c)
-		}
+		c.Folded = len(clean.Scenarios) > 1
+		p.Cards = append(p.Cards, c)
 	}
 	byUrgency := func(a, b card) int { return urgency(a.Scenario, o) - urgency(b.Scenario, o) }
 	slices.SortStableFunc(p.Cards, byUrgency)
-	for i := range p.Cards[:max(len(p.Cards)-1, 0)] {
-		p.Cards[i].Next = &p.Cards[i+1]
+	open := 0
+	unfold := func(c *card) {
+		if c.Folded && open < mostOpen && c.Verdict != check.Pass {
+			c.Folded = false
+			open++
+		}
+	}
+	for i := range p.Cards {
+		unfold(&p.Cards[i])
+		if i+1 < len(p.Cards) && p.Cards[i+1].Verdict != check.Pass {
+			p.Cards[i].Next = &p.Cards[i+1]
+		}
 	}
 }
 

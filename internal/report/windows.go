@@ -39,6 +39,8 @@ func windowsOf(s *Scenario, i int, part timeline.Part) (w windows, ok bool) {
 	if w.Windows, ok = check.WindowsOf(p, s.Header); !ok {
 		return windows{Windows: check.Windows{Every: p.Rate.Per}}, true
 	}
+	turn := w.Every * time.Duration(floorDiv(w.Begin.From, w.Every))
+	w.Begin = check.Span{From: w.Begin.From - turn, To: w.Begin.To - turn}
 	if !w.Anywhere() {
 		w.how = "declared"
 		if p.Align == reference.AlignClock {

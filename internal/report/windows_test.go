@@ -72,6 +72,9 @@ func TestTheLineOfTheBoundIsTheQuota(t *testing.T) {
 		}
 		s := windowed(t, spec)
 		u := viewOf(&s, s.Limit, s.Timeline.ByPartition()[0]).use
+		if w, _ := windowsOf(&s, 0, s.Timeline.ByPartition()[0]); w.Begin.From < 0 || w.Begin.From >= w.Every {
+			t.Errorf("%s: windows begin at %v, want the first in the recording", spec, w.Begin)
+		}
 		if u.left != "" || u.most != 8 {
 			t.Errorf("%s: the bound is %v of %s, want the quota of 8", spec, u.most, u.what)
 		}
@@ -152,6 +155,11 @@ func TestWhatIsLeftOutIsTold(t *testing.T) {
 	page := string(render(t, "html", runOf(s), Options{}))
 	if !strings.Contains(page, "1 × no limit is declared for some of the requests") {
 		t.Error("the page does not say why a partition is not drawn")
+	}
+	page = string(render(t, "html", runOf(onlyUnknown(t)), Options{}))
+	told := strings.Contains(page, "1 × no request was allowed or denied")
+	if !told || strings.Contains(page, "against its limit</title>") {
+		t.Error("a partition without a decision is drawn, or it is not said that it is not")
 	}
 }
 
