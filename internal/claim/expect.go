@@ -71,6 +71,9 @@ const (
 type RetryAfterExpect struct {
 	// Honored: a client that waited as told, and had no rival on its partition meanwhile, is admitted.
 	Honored bool
+	// Waits is the fewest waits that must be seen honored for a PASS; 0 for 2. One wait proves little: what
+	// is cut to the second holds at some phases of it.
+	Waits int
 	// NotLonger: nobody is told to wait longer than the limit needs, rounded up to the unit of the field.
 	NotLonger bool
 }

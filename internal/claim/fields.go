@@ -66,7 +66,11 @@ func (r *recording) fields(name FieldGroup) check.Claim {
 	if p, ok := promiseOf(name); ok && r.lacks(p) {
 		return unpromised(id, p, len(obs), noun, g.what)
 	}
-	return judgeGroup(id, noun, g, obs)
+	c := judgeGroup(id, noun, g, obs)
+	if name == RetryAfterField {
+		return r.admittedToo(c)
+	}
+	return c
 }
 
 // judgeGroup judges the fields of obs, which is not empty.

@@ -25,6 +25,12 @@ func TestRetryAfterField(t *testing.T) {
 		{"a fraction", record(req(1, 0, 1, 429, "Retry-After: 1.5")), "fail", `1 of 1 denial break RA-SYNTAX in Retry-After: #1; #1 has Retry-After: "1.5": a wait is a whole number of seconds (round up: write "2")`},
 		{"sent twice", record(req(1, 0, 1, 429, "Retry-After: 60, 60")), "fail", "RA-SINGLE"},
 		{"an obsolete date", record(req(1, 0, 1, 429, "Retry-After: Friday, 20-Nov-26 09:55:29 GMT")), "fail", "RA-IMF"},
+		{"flask-limiter: an admission has one too",
+			record(req(1, 0, 1, 200, "Retry-After: 2"), req(2, 2, 3, 429, "Retry-After: 1")), "pass",
+			"sent, judged for its syntax only: Retry-After in 1 admitted answer"},
+		{"an admission has a broken one",
+			record(req(1, 0, 1, 200, "Retry-After: -1484742195"), req(2, 2, 3, 429, "Retry-After: 1")), "fail",
+			"1 of 1 admitted answer break RA-SYNTAX in Retry-After: #1"},
 		{"a date", record(req(1, 0, 1, 429, "Retry-After: Fri, 20 Nov 2026 09:55:29 GMT")), "pass", ""},
 	})
 }

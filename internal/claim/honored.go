@@ -12,6 +12,10 @@ import (
 
 const honoredID = "retry-after-honored"
 
+// fewestWaits is how many waits must be seen honored, where the scenario does not say: a wait cut to the
+// second is long enough at most phases of a second.
+const fewestWaits = 2
+
 // retry is a denial that told a wait, and the request that came after it.
 type retry struct {
 	denial, next *timeline.Observation
@@ -29,7 +33,7 @@ type retry struct {
 //
 // d2 - d1 is at least the told wait, wherever d1 and d2 lie, so a second denial refutes the first one's Retry-After.
 // Requests that touch the gap in one instant only are no rivals where their order there cannot matter, see rival.
-func (r *recording) honored() check.Claim {
+func (r *recording) honored(fewest int) check.Claim {
 	retries, denials := r.retries()
 	var kept int
 	var shortest, longest time.Duration
@@ -52,6 +56,10 @@ func (r *recording) honored() check.Claim {
 	case lies > 0:
 		return settle(honoredID, fmt.Sprintf("%d of %d clients that waited as told were denied again%s",
 			lies, lies+kept, shown(lies)), findings)
+	case kept > 0 && kept < fewest:
+		return tooFew(honoredID, fmt.Sprintf("%s of %s to %s honored, and at least %d are needed: "+
+			"what is cut to the second holds at some phases of it",
+			plural(kept, "wait"), seconds(shortest, time.Second), seconds(longest, time.Second), fewest))
 	case kept > 0:
 		return settle(honoredID, fmt.Sprintf("%s of %s to %s honored: each client that waited as told was admitted",
 			plural(kept, "wait"), seconds(shortest, time.Second), seconds(longest, time.Second)), nil)

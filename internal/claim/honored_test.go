@@ -12,7 +12,21 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-var honored = Expect{RetryAfter: RetryAfterExpect{Honored: true}}
+var honored = Expect{RetryAfter: RetryAfterExpect{Honored: true, Waits: 1}}
+
+// One wait that was honored is no evidence, two are, and one that was not is.
+func TestHonoredTakesSeveralWaits(t *testing.T) {
+	const ra = "Retry-After: 1"
+	e := Expect{RetryAfter: RetryAfterExpect{Honored: true}}
+	var obs []timeline.Observation
+	for n, want := range []string{"too-few", "pass", "pass"} {
+		obs = append(obs, req(2*n, 2000*n, 2000*n+1, 429, ra), req(2*n+1, 2000*n+1001, 2000*n+1002, 200))
+		text := fmt.Sprintf("%s of 1.000 s to 1.000 s honored", plural(n+1, "wait"))
+		run(t, e, []row{{fmt.Sprint(n+1, " waits"), record(obs...), want, text}})
+	}
+	lie := record(obs[0], req(1, 1001, 1002, 429))
+	run(t, e, []row{{"one that was not honored", lie, "fail", "1 of 1 clients"}})
+}
 
 func TestHonored(t *testing.T) {
 	const ra, date = "Retry-After: 1", "Date: Fri, 20 Nov 2026 12:00:00 GMT"

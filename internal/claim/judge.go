@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -74,7 +75,7 @@ func judge(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longe
 		claims = append(claims, r.fields(g))
 	}
 	if e.RetryAfter.Honored {
-		claims = append(claims, r.alone(r.honored()))
+		claims = append(claims, r.alone(r.honored(cmp.Or(e.RetryAfter.Waits, fewestWaits))))
 	}
 	if e.RetryAfter.NotLonger {
 		claims = append(claims, r.notLonger())

@@ -34,6 +34,9 @@ func (r *recording) quota(e QuotaExpect) []check.Claim {
 	add(e.Agree, "quota-agrees", r.agrees)
 	add(e.Stable, "quota-stable", r.stable)
 	add(e.Counts, "quota-counts", func(id string, t []teller) check.Claim { return r.alone(r.counts(id, t, e.Fresh)) })
+	if len(claims) > 0 {
+		claims[0].Text += unjudged(r.target)
+	}
 	return claims
 }
 

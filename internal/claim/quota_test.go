@@ -23,6 +23,17 @@ func TestQuotaConventions(t *testing.T) {
 		{"more than the limit, by convention", record(told5(1, 0, 1, 200, 6)), "fail", "XR-REM-RANGE"},
 		{"below zero", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", "X-Ratelimit-Remaining: -1")), "fail", "XR-REM-RANGE"},
 		{"a reset in milliseconds", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", "X-Ratelimit-Reset: 1795168358408")), "fail", "a reset is in seconds"},
+		{"go-limiter: a reset that is a date", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5",
+			"X-Ratelimit-Reset: Fri, 20 Nov 2026 12:01:00 UTC")), "fail", `XR-EPOCH`},
+		{"tollbooth: more than the limit of a draft", record(req(1, 0, 1, 200, "Ratelimit-Limit: 10",
+			"Ratelimit-Remaining: 19", "Ratelimit-Reset: 1")), "fail", "R3-REM-RANGE"},
+		{"Imgur: less than nothing", record(req(1, 0, 1, 200, "X-Ratelimit-Userlimit: 500",
+			"X-Ratelimit-Userremaining: -1")), "fail", "XR-REM-RANGE"},
+		{"what nothing explains", record(with(told5(1, 0, 1, 200, 4), func(o *timeline.Observation) {
+			o.Fields = append(o.Fields, timeline.Field{Name: "X-Rate-Limit", Value: "36000"})
+		})), "pass", `; sent, not judged: X-Rate-Limit ("36000" in #1)`},
+		{"nothing else is told", record(req(1, 0, 1, 200, "X-Rate-Limit: 36000")), "too-few",
+			`; sent, not judged: X-Rate-Limit ("36000" in #1)`},
 		{"a reset in seconds", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", "X-Ratelimit-Reset: 1795168358")), "pass", ""},
 		{"at the origin", record(told5(1, 0, 1, 200, 4), with(told5(2, 2, 3, 200, 9), func(o *timeline.Observation) { o.Origin = true })), "pass", "1 of 1"},
 	})

@@ -12,6 +12,9 @@ import (
 // them: every problem is one of convention.
 func (r *reader) conventional(prefix, suffix string) {
 	q := Quota{Dialect: XRateLimit, Name: strings.ToLower(suffix)}
+	if !strings.HasSuffix(prefix, "-") {
+		q.Name = strings.ToLower(strings.TrimPrefix(prefix, "X-RateLimit-"))
+	}
 	for _, w := range windows {
 		if suffix == w.suffix {
 			q.Window = w.length
@@ -42,8 +45,12 @@ func (r *reader) conventional(prefix, suffix string) {
 		} else {
 			r.setReset(&q, x)
 		}
-		if x.fraction {
+		switch {
+		case x.fraction:
 			r.bad(XRReset, resetName, v, "a reset is a whole number of seconds", "round up")
+		case x.form == HTTPDate || x.form == OtherDate:
+			mend := "write " + quote(strconv.FormatInt(x.at.Unix(), 10))
+			r.bad(XRReset, resetName, v, "a reset is a number of seconds, not a date", mend)
 		}
 	}
 	r.add(q)
@@ -58,6 +65,7 @@ func (r *reader) threeFields() {
 	}
 	if v, ok := r.value("RateLimit-Remaining"); ok {
 		q.Remaining, q.HasRemaining = r.count("RateLimit-Remaining", v, R3Remaining)
+		r.inRange("RateLimit-Remaining", v, &q)
 	}
 	v, hasReset := r.value("RateLimit-Reset")
 	if hasReset {
@@ -81,6 +89,13 @@ func (r *reader) threeFields() {
 		r.bad(R3Required, "RateLimit-Limit", "", "it is missing beside RateLimit-Reset", "send both")
 	}
 	r.add(q)
+}
+
+// inRange notes where more remains than the limit of a draft before 08.
+func (r *reader) inRange(name, value string, q *Quota) {
+	if q.HasRemaining && q.HasLimit && q.Remaining > q.Limit {
+		r.bad(R3Range, name, value, "more remains than the limit of "+strconv.FormatInt(q.Limit, 10), "")
+	}
 }
 
 // limitItem is one item of a limit field: units, and the window w where it is told.

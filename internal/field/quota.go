@@ -68,6 +68,9 @@ func Quotas(get func(name string) (string, bool), date time.Time) ([]Quota, []Pr
 	for _, w := range windows {
 		r.conventional("X-RateLimit-", w.suffix)
 	}
+	for _, owner := range owners {
+		r.conventional("X-RateLimit-"+owner, "")
+	}
 	r.threeFields()
 	r.structured()
 	return r.quotas, r.problems
@@ -80,6 +83,10 @@ var windows = [...]struct {
 }{
 	{"Second", time.Second}, {"Minute", time.Minute}, {"Hour", time.Hour}, {"Day", 24 * time.Hour},
 }
+
+// owners are in the names of fields that tell one quota for each of several parties, as Imgur sends them:
+// X-RateLimit-UserLimit, X-RateLimit-ClientRemaining.
+var owners = [...]string{"User", "Client"}
 
 // reader collects what the fields of one answer say.
 type reader struct {

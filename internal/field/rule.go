@@ -23,6 +23,7 @@ const (
 	RLTLeW      Rule = "RL-T-LE-W"
 	R3Limit     Rule = "R3-LIMIT"
 	R3Remaining Rule = "R3-REMAINING"
+	R3Range     Rule = "R3-REM-RANGE"
 	R3Delta     Rule = "R3-RESET-DELTA"
 	R3Required  Rule = "R3-REQUIRED"
 	R307        Rule = "R3-07"
@@ -59,6 +60,9 @@ func (l Level) String() string {
 // Draft is the revision of draft-ietf-httpapi-ratelimit-headers that rules name where they do not name another.
 const Draft = "draft-ietf-httpapi-ratelimit-headers-10"
 
+// ratelimit07 is the last revision of that draft with a limit and what remains of it beside each other.
+const ratelimit07 = "draft-ietf-httpapi-ratelimit-headers-07"
+
 // About is what a rule says, how binding it is, and where it is written.
 type About struct {
 	Level        Level
@@ -94,6 +98,7 @@ var abouts = map[Rule]About{
 	RLTLeW:      {Convention, "t is at most w", Draft + " section 4.1.2"},
 	R3Limit:     {Must, "RateLimit-Limit is an Integer, or a list of them with w", "draft-ietf-httpapi-ratelimit-headers-03 section 3.1"},
 	R3Remaining: {Must, "RateLimit-Remaining is an Integer of at least 0", "draft-ietf-httpapi-ratelimit-headers-03 section 3.3"},
+	R3Range:     {Convention, "RateLimit-Remaining is at most RateLimit-Limit", ratelimit07 + " section 3"},
 	R3Delta:     {Must, "RateLimit-Reset is an Integer of seconds from now", "draft-ietf-httpapi-ratelimit-headers-03 section 3.4"},
 	R3Required:  {Must, "RateLimit-Limit and RateLimit-Reset come together", "draft-ietf-httpapi-ratelimit-headers-03 section 3"},
 	R307:        {Must, "limit, remaining and reset are Integers of at least 0, and limit and reset are there", "draft-ietf-httpapi-ratelimit-headers-07 section 3"},

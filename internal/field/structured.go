@@ -248,6 +248,7 @@ func (r *reader) dictionary(value string, policies []Quota) {
 	q := Quota{Dialect: Draft07}
 	q.Limit, q.HasLimit = r.atLeast0(R307, "RateLimit", value, p, "limit", true)
 	q.Remaining, q.HasRemaining = r.atLeast0(R307, "RateLimit", value, p, "remaining", false)
+	r.inRange("RateLimit", value, &q)
 	if t, ok := r.atLeast0(R307, "RateLimit", value, p, "reset", true); ok {
 		if x, why := numericReset(strconv.FormatInt(t, 10)); why == "" {
 			r.setReset(&q, x)

@@ -86,6 +86,9 @@ func toleranceKind() kind[Tolerance] {
 func retryAfterKind() kind[claim.RetryAfterExpect] {
 	return object("retry_after", []field[claim.RetryAfterExpect]{
 		key("honored", boolean("honored"), "A client that waited as told is admitted.", func(r *claim.RetryAfterExpect) *bool { return &r.Honored }),
+		key("waits", whole("a number of waits", 1, maxRequests),
+			"The fewest waits that must be honored; 2 by default.",
+			func(r *claim.RetryAfterExpect) *int { return &r.Waits }),
 		key("not_longer", boolean("not_longer"), "Nobody is told to wait longer than the limit needs.", func(r *claim.RetryAfterExpect) *bool { return &r.NotLonger }),
 	}, nil)
 }
