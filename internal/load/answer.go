@@ -29,6 +29,11 @@ func (c *conn) receive(s *shot) bool {
 		c.fail(s, early, err)
 		return false
 	}
+	if c.r.o.URL.Scheme == "http" && resp.StatusCode == http.StatusBadRequest && c.asksForTLS() {
+		c.r.forget(c)
+		c.fail(s, early, errWantsTLS)
+		return false
+	}
 	o := s.obs
 	o.Sent, o.FirstByte, o.Answered = s.began(first), first, true
 	o.Status, o.Outcome, o.Error = resp.StatusCode, c.r.o.Classify(resp.StatusCode), ""

@@ -66,6 +66,9 @@ type conn struct {
 	expires atomic.Int64
 	// served counts answers; the reader's.
 	served int
+	// opening is what came first on the connection, of which bytes are known.
+	opening [9]byte
+	known   int
 	// idleSince, idleMax (0: for ever) and dead are guarded by recorder.mu.
 	idleSince, idleMax time.Duration
 	dead               bool
@@ -149,6 +152,7 @@ func (c *conn) serve() {
 	for {
 		c.in.left = maxHeader
 		_, err := c.br.Peek(1)
+		c.hear()
 		s := c.inflight.Load()
 		if err != nil || s == nil || s.state.Load() == taken {
 			c.end(err)
@@ -189,6 +193,12 @@ func (c *conn) fail(s *shot, early bool, err error) {
 	case c.expires.Load() == expired:
 		w = wordTimeout
 		err = fmt.Errorf("no answer within %v, with %d other connections open", c.r.o.Timeout, c.r.others())
+	case errors.Is(err, errWantsTLS):
+		w = wordWantsTLS
+	case c.served == 0 && otherProtocol(c.opening[:c.known]) != "":
+		w = otherProtocol(c.opening[:c.known])
+	case errors.Is(err, errUnasked) && c.served == 0:
+		err = fmt.Errorf("%w: %q", errUnasked, c.opening[:c.known])
 	case errors.Is(err, errUnasked):
 		w = wordClosed
 	case errors.Is(err, errTooLarge):

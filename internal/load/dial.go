@@ -22,6 +22,10 @@ const (
 	wordMalformed   = "malformed"
 	wordTooLarge    = "header-too-large"
 	wordTLS         = "tls"
+	wordCertificate = "tls-certificate"
+	wordNoTLS       = "no-tls"
+	wordWantsTLS    = "wants-tls"
+	wordHTTP2       = "http2"
 	wordEOF         = "eof"
 	wordClosed      = "closed"
 	wordDNS         = "dns"
@@ -55,7 +59,11 @@ func word(err error) string {
 		return wordDNS
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return wordTimeout
-	case errors.As(err, new(handshake)), errors.As(err, new(tls.RecordHeaderError)), errors.As(err, new(tls.AlertError)):
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return wordCertificate
+	case errors.As(err, new(tls.RecordHeaderError)):
+		return wordNoTLS
+	case errors.As(err, new(handshake)), errors.As(err, new(tls.AlertError)):
 		return wordTLS
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return wordRefused

@@ -58,6 +58,8 @@ type recorder struct {
 // target is broken: a request that got no answer is an observation with outcome Unknown and the reason in a word:
 //
 //	refused, no-route, dns, forbidden, tls   no connection could be made (Options.Guard: forbidden)
+//	tls-certificate, no-tls                  nor here: a certificate that is not trusted, a port without TLS
+//	wants-tls, http2                         the port speaks TLS, or HTTP/2 only
 //	reset, eof, closed                       the connection ended before an answer; closed: it had answered others
 //	timeout                                  no answer within Options.Timeout
 //	malformed, header-too-large              the answer was no HTTP/1.x, or its header block longer than 64 KiB
@@ -135,9 +137,11 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	r.abort()
 	r.wg.Wait()
 	ended := r.clock.now()
+	spoken := r.spoken(ctx)
 	stopWatching()
 	watchers.Wait()
 	tl := r.gather()
+	reword(tl, spoken)
 	tl.Header.Ended, tl.Header.Interrupted = ended, interrupted
 	tl.Header.Audit = before.until(takeAudit(), ended, r.opened)
 	return tl

@@ -5,11 +5,13 @@ import (
 	"crypto/x509"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -35,20 +37,77 @@ func TestTLSIsVerifiedAndGated(t *testing.T) {
 	if c := tl.Counts(); c.Allowed != 72 || tl.Header.Audit.Connections > 15 || tl.Header.Spreads[0].Requests != 12 {
 		t.Errorf("got %+v, %+v", c, tl.Header)
 	}
-	tl = mustRecord(t, one(), Options{URL: u, TLS: &tls.Config{RootCAs: x509.NewCertPool()}})
-	if why, gone := Unreachable(tl); !gone || !strings.Contains(why, " tls: ") || !strings.Contains(why, "SSL_CERT_FILE") {
-		t.Errorf("got %q, want an unknown authority to be refused", why)
+}
+
+// Each reason for which a port does not speak HTTP/1.1 as it is asked to has a word, a cause and a mend of
+// its own.
+func TestOtherProtocolsAreNamed(t *testing.T) {
+	secure := httptest.NewUnstartedServer(http.HandlerFunc(ok))
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	defer secure.Close()
+	https := must(url.Parse(secure.URL))
+	scheme := func(u *url.URL, scheme string) *url.URL { v := *u; v.Scheme = scheme; return &v }
+	greets := func(banner string) *url.URL {
+		return loopback(t, func(c net.Conn) {
+			io.WriteString(c, banner)
+			c.Read(make([]byte, 4096))
+		})
 	}
-	plain := *u
-	plain.Scheme = "http"
-	tl = mustRecord(t, one(), Options{URL: &plain})
-	if o := tl.Observations[0]; o.Status != 400 {
-		t.Errorf("got %+v, want the 400 of a TLS port asked in plain", o)
+	h2c := &http.Server{Handler: http.HandlerFunc(ok), Protocols: new(http.Protocols)}
+	h2c.Protocols.SetUnencryptedHTTP2(true)
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	go h2c.Serve(l)
+	defer h2c.Close()
+	cert := secure.TLS.Certificates
+	hangsUp := loopback(t, func(c net.Conn) { // as HAProxy does with plain HTTP
+		b := make([]byte, 1)
+		if c.Read(b); b[0] != 0x16 {
+			return
+		}
+		_ = tls.Server(&greeted{Conn: c, first: b}, &tls.Config{Certificates: cert}).Handshake()
+	})
+	silentH2 := loopback(t, func(c net.Conn) { // closes where the preface does not come, as Node does
+		b := make([]byte, 24)
+		if io.ReadFull(c, b); string(b[:3]) == "PRI" {
+			io.WriteString(c, "\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+			c.Read(b)
+		}
+	})
+	for _, x := range []struct {
+		name, word, mend string
+		url              *url.URL
+	}{
+		{"an unknown authority", "tls-certificate", "SSL_CERT_FILE", https},
+		{"plain HTTP to HTTPS, which says so", "wants-tls", "https://", scheme(https, "http")},
+		{"plain HTTP to TLS, which hangs up", "wants-tls", "https://", hangsUp},
+		{"a TLS alert", "wants-tls", "https://", greets("\x15\x03\x01\x00\x02\x02\x46")},
+		{"HTTPS to plain HTTP", "no-tls", "http://", scheme(loopbackHTTP(t, ok), "https")},
+		{"HTTP/2 only", "http2", "HTTP/1.1", &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}},
+		{"HTTP/2 only, which hangs up", "http2", "HTTP/1.1", silentH2},
+		{"SSH", "malformed", "another protocol", greets("SSH-2.0-OpenSSH_9.2\r\n")},
+	} {
+		roots := &tls.Config{RootCAs: x509.NewCertPool()}
+		tl := mustRecord(t, one(), Options{URL: x.url, Timeout: 2 * time.Second, TLS: roots})
+		why, _ := Unreachable(tl)
+		if mend := Remedy(tl); !strings.Contains(why, " "+x.word+": ") || !strings.Contains(mend, x.mend) {
+			t.Errorf("%s: got %q, mend %q; want %s and %q", x.name, why, mend, x.word, x.mend)
+			t.Logf("notes %q", tl.Header.Notes)
+		}
 	}
-	wrong := *loopbackHTTP(t, ok)
-	wrong.Scheme = "https"
-	tl = mustRecord(t, one(), Options{URL: &wrong})
-	if why, gone := Unreachable(tl); !gone || !strings.Contains(why, " tls: ") {
-		t.Errorf("got %q, want tls: the port speaks plain HTTP", why)
+}
+
+// greeted is a connection of which first was read already.
+type greeted struct {
+	net.Conn
+	first []byte
+}
+
+func (g *greeted) Read(p []byte) (int, error) {
+	if len(g.first) > 0 {
+		n := copy(p, g.first)
+		g.first = g.first[n:]
+		return n, nil
 	}
+	return g.Conn.Read(p)
 }

@@ -9,41 +9,71 @@ import (
 // Unreachable tells whether no request of tl was answered although some were sent, and why: the commonest error. Of
 // equally common ones the first counts. Requests that waited for an answer when the recording was stopped tell nothing of it.
 func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
-	counts := map[string]int{}
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
-		if o.Answered {
-			return "", false
-		}
-		if o.Error == wordInterrupted {
-			continue
-		}
-		counts[o.Error]++
-		if counts[o.Error] > counts[why] || why == "" {
-			why = o.Error
-		}
-	}
-	if len(counts) == 0 {
+	word, count := commonest(tl)
+	if word == "" {
 		return "", false
 	}
-	text := fmt.Sprintf("no request was answered: %d of %d %s", counts[why], len(tl.Observations), why)
-	if means := meanings[why]; means != "" {
+	text := fmt.Sprintf("no request was answered: %d of %d %s", count, len(tl.Observations), word)
+	if means := causes[word].means; means != "" {
 		text += ": " + means
 	}
 	return text, true
 }
 
-// meanings say what the words of Observation.Error mean.
-var meanings = map[string]string{
-	wordRefused:   "nothing listens at the address",
-	wordReset:     "connections were reset before an answer came",
-	wordTimeout:   "nothing came in time",
-	wordMalformed: "what came is no HTTP",
-	wordTooLarge:  "the header of the answer has no end",
-	wordTLS:       "no TLS connection could be agreed on (https for http, or a certificate that is not trusted: on Linux SSL_CERT_FILE names those that are)",
-	wordEOF:       "connections ended before an answer came",
-	wordClosed:    "connections were closed before an answer came",
-	wordDNS:       "the name of the host has no address",
-	wordForbidden: "the address is not allowed",
-	wordNoRoute:   "there is no route to the address",
+// Remedy says what the reader can do about a target that is Unreachable; empty where it is not, or nothing
+// is known.
+func Remedy(tl *timeline.Timeline) string {
+	word, _ := commonest(tl)
+	return causes[word].mend
+}
+
+// commonest returns the commonest error where nothing was answered, and how often it was met.
+func commonest(tl *timeline.Timeline) (word string, count int) {
+	counts := map[string]int{}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if o.Answered {
+			return "", 0
+		}
+		if o.Error == wordInterrupted {
+			continue
+		}
+		counts[o.Error]++
+		if counts[o.Error] > counts[word] || word == "" {
+			word = o.Error
+		}
+	}
+	return word, counts[word]
+}
+
+// cause is what a word of Observation.Error means, and what helps.
+type cause struct{ means, mend string }
+
+const (
+	start  = "start the target, or check the URL given with --target"
+	single = "look into the target's log, and what a single request gets"
+	host   = "check the host in the URL given with --target"
+)
+
+var causes = map[string]cause{
+	wordRefused: {"nothing listens at the address", start},
+	wordReset:   {"connections were reset before an answer came", single},
+	wordTimeout: {"nothing came in time",
+		single + "; where each connection takes a thread, give the target more threads"},
+	wordMalformed: {"what came is no HTTP", "check the port: another protocol is spoken there"},
+	wordTooLarge: {"the header of the answer has no end",
+		"let the target send a header block of at most 64 KiB"},
+	wordTLS: {"no TLS connection could be agreed on",
+		"look whether the target asks for a certificate of the client, or for another version of TLS"},
+	wordCertificate: {"the certificate is not trusted", "name its authority (on Linux in SSL_CERT_FILE), " +
+		"ask for the host that it is made out to, or take any with --set target.insecure=true"},
+	wordNoTLS:    {"the port speaks no TLS", "write http:// in the URL"},
+	wordWantsTLS: {"the port speaks TLS, and was asked in plain HTTP", "write https:// in the URL"},
+	wordHTTP2: {"the port speaks HTTP/2 only",
+		"let the target accept HTTP/1.1 too, which is what rlcheck sends"},
+	wordEOF:       {"connections ended before an answer came", single},
+	wordClosed:    {"connections were closed before an answer came", single},
+	wordDNS:       {"the name of the host has no address", host},
+	wordForbidden: {"the address is not allowed", "name the host with --allow"},
+	wordNoRoute:   {"there is no route to the address", host + ", and the network"},
 }

@@ -1,11 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	generator "github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -48,6 +50,9 @@ var mends = map[check.Reason]string{
 func mend(s *Scenario, r check.Reason) string {
 	if r == check.TooFew && s.Timeline != nil && s.Timeline.Header.CompleteFrom > 0 {
 		return "begin with a silence in which the limiter forgets an earlier run, or use keys that are new (partition: fresh: true)"
+	}
+	if r == check.Unreachable && s.Timeline != nil {
+		return cmp.Or(generator.Remedy(s.Timeline), mends[r])
 	}
 	return mends[r]
 }
