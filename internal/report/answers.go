@@ -6,28 +6,28 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // mostAnswers is how many statuses, and how many kinds of silence, are told.
 const mostAnswers = 6
 
-// answersText says how many answers had which status, and why requests had none, the most frequent first:
-// 128 × 429, 52 × 200; 3 unanswered (timeout). Empty without a recording.
-func answersText(t *timeline.Timeline) string {
-	if t == nil {
-		return ""
-	}
+// answersText says how many answers had which status and what they were taken for, and why requests had none,
+// the most frequent first: 128 × 429 (denied), 52 × 200 (allowed); not answered: 3 × timeout. Empty where
+// nothing is known of either.
+func answersText(s *Scenario) string {
 	statuses, silences := map[string]int{}, map[string]int{}
-	for i := range t.Observations {
-		switch o := &t.Observations[i]; {
-		case !o.Answered:
-			silences[cmp.Or(plain(o.Error), "no error is known")]++
-		case o.Status == 0:
-			statuses["an answer of unknown status"]++
-		default:
-			statuses[fmt.Sprint(o.Status)]++
+	known := s.Statuses
+	if len(known) == 0 && s.Timeline != nil {
+		known = s.Timeline.Statuses()
+	}
+	for _, x := range known {
+		statuses[fmt.Sprintf("%d (%s)", x.Status, x.Outcome)] += x.Answers
+	}
+	if s.Timeline != nil {
+		for i := range s.Timeline.Observations {
+			if o := &s.Timeline.Observations[i]; !o.Answered {
+				silences[cmp.Or(plain(o.Error), "no error is known")]++
+			}
 		}
 	}
 	var parts []string

@@ -30,8 +30,20 @@ type page struct {
 	Summary string
 	Counts  string
 	About   string
+	// Measured says what the scenarios together measured, a line a policy.
+	Measured []string
+	// Causes are what needs action, each once; none where one scenario says it all.
+	Causes []causeBox
 	// Cards are the scenarios: failures that count first, what passed last, else in the order of the run.
 	Cards []card
+}
+
+// causeBox is one thing to act on.
+type causeBox struct {
+	Badge  badge
+	Who    string
+	Anchor string // of the scenario that shows it
+	Lines  []string
 }
 
 // badge is a verdict with the class that colours it.
@@ -100,7 +112,7 @@ func writeHTML(w io.Writer, r *Run, o Options) error {
 	sum := sha256.Sum256([]byte(pageStyle))
 	p := page{
 		Run: clean, Style: template.CSS(pageStyle), Verdict: badgeOf(clean.Verdict(o.Strict)),
-		Summary: verdictText(clean),
+		Summary: headline(clean, o.Strict), Measured: policyLines(clean),
 		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" +
 			base64.StdEncoding.EncodeToString(sum[:]) + "'",
 		Counts: countsText(clean.sum()), About: provenance(clean),
@@ -112,12 +124,14 @@ func writeHTML(w io.Writer, r *Run, o Options) error {
 // mostOpen is how many scenarios that did not pass are unfolded: the page stays short where all of many fail.
 const mostOpen = 3
 
-// fill fills in the scenarios. What passed is folded, unless it is alone, and of what did not
-// all but the first few.
+// fill fills in the scenarios and the causes. What passed is folded, unless it is alone, and of what did not
+// all but those that show a cause best.
 func (p *page) fill(raw, clean *Run, o Options) {
+	anchors := map[string]string{}
 	for i := range clean.Scenarios {
 		c := newCard(fmt.Sprintf("s%d", i+1), &raw.Scenarios[i], &clean.Scenarios[i], o)
 		c.Folded = len(clean.Scenarios) > 1
+		anchors[c.ID] = c.Anchor
 		p.Cards = append(p.Cards, c)
 	}
 	byUrgency := func(a, b card) int { return urgency(a.Scenario, o) - urgency(b.Scenario, o) }
@@ -127,6 +141,19 @@ func (p *page) fill(raw, clean *Run, o Options) {
 		if c.Folded && open < mostOpen && c.Verdict != check.Pass {
 			c.Folded = false
 			open++
+		}
+	}
+	for _, x := range causesOf(raw, clean, o.Strict) {
+		if len(p.Cards) == 1 && !x.remark {
+			continue
+		}
+		word := badgeOf(x.verdict)
+		if x.verdict == check.Fail && !x.counts {
+			word.Class = check.Inconclusive.String()
+		}
+		p.Causes = append(p.Causes, causeBox{word, x.who(), anchors[x.witness], x.lines()})
+		if i := slices.IndexFunc(p.Cards, func(c card) bool { return c.ID == x.witness }); i >= 0 {
+			unfold(&p.Cards[i])
 		}
 	}
 	for i := range p.Cards {
@@ -159,7 +186,7 @@ func badgeOf(v check.Verdict) badge {
 // agree with those in its timeline.
 func newCard(anchor string, raw, s *Scenario, o Options) card {
 	c := card{Scenario: s, Anchor: anchor, Badge: badgeOf(s.Verdict), Limit: limitText(s), Worth: worthRows(s),
-		Counts: countsText(s.Counts), Answers: answersText(s.Timeline), Facts: facts(s),
+		Counts: countsText(s.Counts), Answers: answersText(s), Facts: facts(s),
 		Latency: latencyChart(anchor+"-l", s)}
 	c.Outcomes = []outcomeCell{{"allowed", thousands(s.Counts.Allowed)},
 		{"denied", thousands(s.Counts.Denied)}, {"unknown", thousands(s.Counts.Unknown)}}

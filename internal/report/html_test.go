@@ -319,6 +319,24 @@ func TestFailuresComeFirst(t *testing.T) {
 	}
 }
 
+// The page begins with the verdict, what was measured, and each thing to act on once, as the table does.
+func TestPageBeginsWithWhatNeedsAction(t *testing.T) {
+	one := failing(t)
+	page := string(render(t, "html", runOf(passing(t), one, unreachable(t)), Options{}))
+	header, _, _ := strings.Cut(page, `<table class="overview">`)
+	for _, want := range []string{headline(runOf(passing(t), one, unreachable(t)), false),
+		`<a href="#s2">overload-10x</a>`, `<a href="#s3">sustained</a>`,
+		"at most 20 &#43; floor", "mend: start the target"} {
+		if !strings.Contains(header, want) {
+			t.Errorf("above the overview stands no %q", want)
+		}
+	}
+	alone := string(render(t, "html", runOf(one), Options{}))
+	if header, _, _ = strings.Cut(alone, `<table class="overview">`); strings.Contains(header, "floor") {
+		t.Error("the only scenario is told twice")
+	}
+}
+
 // Of many that fail the first few are open, and the others folded: else the page is as tall as they are many.
 func TestManyFailuresAreFolded(t *testing.T) {
 	one := failing(t)
@@ -341,8 +359,9 @@ func TestStatusesAreTold(t *testing.T) {
 		}
 	}
 	s := scenarioOf(t, "x", "A title", "token-bucket,rate=10/s,burst=40", tl)
-	want := "answers: 264 × 429, 29 × 200, 5 × 404; not answered: 2 × timeout"
+	want := "answers: 264 × 429 (denied), 29 × 200 (allowed), 4 × 404 (denied), 1 × 404 (allowed); " +
+		"not answered: 2 × timeout"
 	if page := string(render(t, "html", runOf(s), Options{})); !strings.Contains(page, want) {
-		t.Errorf("got %q, want %q", answersText(tl), want)
+		t.Errorf("got %q, want %q", answersText(&s), want)
 	}
 }

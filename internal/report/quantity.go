@@ -165,24 +165,3 @@ func limitText(s *Scenario) string {
 	}
 	return plain(s.Limit.String())
 }
-
-// verdictText counts the verdicts of a run: 6 scenarios: 4 PASS, 1 FAIL, 1 INCONCLUSIVE.
-func verdictText(r *Run) string {
-	pass, fail, inconclusive, unjudged := r.tally()
-	text := plural(len(r.Scenarios), "scenario") + ": "
-	for _, x := range []struct {
-		n    int
-		word string
-	}{{pass, "PASS"}, {fail, "FAIL"}, {inconclusive, "INCONCLUSIVE"}, {unjudged, "not judged"}} {
-		if x.n > 0 {
-			text += fmt.Sprintf("%d %s, ", x.n, x.word)
-		}
-	}
-	if r.Interrupted {
-		text += "interrupted, "
-	}
-	if len(r.Scenarios) == 0 {
-		text += "nothing was judged, "
-	}
-	return strings.TrimSuffix(text, ", ")
-}

@@ -138,23 +138,6 @@ func (s *Scenario) counts(strict bool) bool {
 	return s.Kind != Informative && (s.Kind != Recommended || strict)
 }
 
-// tally counts the verdicts of the scenarios; those that do not count for want of something are unjudged.
-func (r *Run) tally() (pass, fail, inconclusive, unjudged int) {
-	for i := range r.Scenarios {
-		switch s := &r.Scenarios[i]; {
-		case s.Verdict == check.Pass:
-			pass++
-		case s.Verdict == check.Fail:
-			fail++
-		case s.Uncounted():
-			unjudged++
-		default:
-			inconclusive++
-		}
-	}
-	return pass, fail, inconclusive, unjudged
-}
-
 // format is one output format.
 type format struct {
 	name  string
