@@ -27,6 +27,7 @@ type runFlags struct {
 	strict, dryRun                               bool
 	seed                                         uint64
 	retries                                      int
+	wallError                                    time.Duration
 }
 
 func newRunCmd(e *env) *cobra.Command {
@@ -63,6 +64,8 @@ other, judges each recording against the declared limit and writes reports.`,
 	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
 	fl.StringVar(&f.redis, "redis", "", "where the embedded target keeps its state: a redis:// URL, or embedded (default memory)")
 	fl.IntVar(&f.retries, "retries", 0, "record a scenario that showed too little again, for new clients, so often (a FAIL never)")
+	fl.DurationVar(&f.wallError, "wall-error", 0,
+		"how far the target's clock may be from ours (default 500ms; on loopback 1ms, but for a FAIL)")
 	fl.StringVar(&f.failOn, "fail-on", "", "fail: exit 0 for inconclusive; inconclusive: exit 1 for it (default exit 3)")
 	return cmd
 }
@@ -74,6 +77,9 @@ func (e *env) run(args []string, f runFlags) error {
 	}
 	if f.retries < 0 || f.retries > maxRetries {
 		return usagef("--retries %d: it is 0 to %d", f.retries, maxRetries)
+	}
+	if f.wallError < 0 {
+		return usagef("--wall-error %s: it is not negative", f.wallError)
 	}
 	outs, err := parseOutputs(f.outputs, "table")
 	if err != nil {
@@ -227,6 +233,7 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (report.
 	var planErr, keepErr error
 	out := trial.Scenario(ctx, s, trial.Options{
 		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow, Redis: t.flags.redis, Output: e.say.err,
+		WallError: t.flags.wallError,
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.keepPlan(s.ID, t.text, plan)
 			_, lasts := plan.Planned()

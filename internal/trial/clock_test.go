@@ -21,37 +21,55 @@ func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const never = -30*365*24*time.Hour - 3777*time.Millisecond
+	const never, late = -30*365*24*time.Hour - 3777*time.Millisecond, -7201*time.Second - 300*time.Millisecond
+	const tunnel = 400 * time.Millisecond
 	for _, x := range []struct {
 		name                string
 		ahead, told, window time.Duration
 		want                check.Verdict
-		assumed             bool
+		// clock is how far the clock may be in the end; 0 for as far as the Dates show.
+		clock time.Duration
+		// said is what the user says of it; dateless that no answer has a Date.
+		said     time.Duration
+		dateless bool
 	}{
-		{"the right time", 0, 0, 4 * time.Second, check.Pass, true},
-		{"a Date that is kept for a second", 0, -900 * time.Millisecond, 4 * time.Second, check.Pass, true},
-		{"ahead", 65 * time.Second, 65 * time.Second, 4 * time.Second, check.Pass, false},
-		{"behind", -7201*time.Second - 300*time.Millisecond, -7201*time.Second - 300*time.Millisecond, 4 * time.Second, check.Pass, false},
-		{"never set", never, never, 4 * time.Second, check.Pass, false},
-		{"ahead, and not told", 65 * time.Second, 0, 4 * time.Second, check.Fail, true},
-		{"ahead, and windows are too short", 65 * time.Second, 65 * time.Second, 2 * time.Second, check.Fail, false},
+		{"the right time", 0, 0, 4 * time.Second, check.Pass, sameClock, 0, false},
+		{"an old Date", 0, -900 * time.Millisecond, 4 * time.Second, check.Pass, sameClock, 0, false},
+		{"no Date", 0, 0, 4 * time.Second, check.Pass, sameClock, 0, true},
+		{"ahead", 65 * time.Second, 65 * time.Second, 4 * time.Second, check.Pass, 0, 0, false},
+		{"behind", late, late, 4 * time.Second, check.Pass, 0, 0, false},
+		{"never set", never, never, 4 * time.Second, check.Pass, 0, 0, false},
+		{"ahead, and not told", 65 * time.Second, 0, 4 * time.Second, check.Fail, otherClock, 0, false},
+		{"a tunnel to another clock", tunnel, tunnel, 4 * time.Second, check.Pass, otherClock, 0, false},
+		{"the same without a Date", tunnel, 0, 4 * time.Second, check.Pass, otherClock, 0, true},
+		{"the same, said to be ours", tunnel, 0, 4 * time.Second, check.Fail, sameClock, sameClock, true},
+		{"too short windows", 65 * time.Second, 65 * time.Second, 2 * time.Second, check.Fail, 0, 0, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			n := newPipeNet()
 			counts := map[string]int{}
 			_, stop, _ := n.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Date", time.Now().Add(x.told).UTC().Format(http.TimeFormat))
+				if x.dateless {
+					w.Header()["Date"] = nil
+				}
 				window := time.Now().Add(x.ahead).UnixNano() / int64(x.window)
 				key := r.Header.Get("X-Api-Key") + time.Duration(window).String()
 				if counts[key]++; counts[key] > 5 {
 					w.WriteHeader(http.StatusTooManyRequests)
 				}
 			}))
-			out := Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: n, Pacer: load.SleepPacer()})
+			o := Options{ID: "m", Seed: 1, Network: n, Pacer: load.SleepPacer(), WallError: x.said}
+			out := Scenario(context.Background(), s, o)
 			_ = stop()
 			time.Sleep(time.Minute) // lets what was on its way come to its end
-			if out.Verdict != x.want || (out.Header.WallError == otherClock) != x.assumed {
-				t.Errorf("%s: got %s with a clock known to %v, want %s: %s", x.name, out.Verdict, out.Header.WallError, x.want, explain(out))
+			clock := out.Header.WallError
+			if clock != sameClock && clock != otherClock {
+				clock = 0
+			}
+			if out.Verdict != x.want || clock != x.clock {
+				t.Errorf("%s: got %s with a clock known to %v, want %s: %s", x.name,
+					out.Verdict, out.Header.WallError, x.want, explain(out))
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"time"
@@ -28,6 +29,8 @@ const otherDrift = 200
 type endpoints struct {
 	target, origin *url.URL
 	wallError      time.Duration
+	// assumed tells that wallError is what was assumed of a target on this machine: no FAIL rests on it.
+	assumed bool
 	// driftPPM is by how much the clock of the target may drift from ours.
 	driftPPM int64
 	events   events
@@ -54,12 +57,26 @@ func connect(s *scenario.Scenario, o Options) (*endpoints, error) {
 		return nil, err
 	}
 	if s.Target.URL != scenario.Builtin {
+		e.tellClock(o.WallError)
 		e.driftPPM = otherDrift // also on loopback: a tunnel or a virtual machine may be there
 	}
 	if origin != "" {
 		e.origin, err = url.Parse(origin)
 	}
 	return e, err
+}
+
+// tellClock sets how far the target's clock may be from ours: what the user says, if above 0, or else what
+// the host shows.
+func (e *endpoints) tellClock(said time.Duration) {
+	host := e.target.Hostname()
+	a, err := netip.ParseAddr(host)
+	switch {
+	case said > 0:
+		e.wallError = said
+	case host == "localhost", err == nil && a.IsLoopback():
+		e.wallError, e.assumed = sameClock, true
+	}
 }
 
 // embed starts the embedded target and, where the scenario compares with an origin, the embedded proxy in front of it.

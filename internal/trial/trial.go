@@ -48,6 +48,8 @@ type Options struct {
 	// OnlyProofs looks for a proof that is found quickly, and for no more: what fails is not measured, and what no claim and no
 	// bound refutes is Inconclusive (too-few), without a search for what only all of it together shows.
 	OnlyProofs bool
+	// WallError is how far the clock of a target may be from ours; 0: 1 ms on loopback, else 500 ms.
+	WallError time.Duration
 	// Pacer paces the requests; nil for the precise one.
 	Pacer load.Pacer
 }
@@ -91,6 +93,9 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 		return inconclusive(out, check.SetupFailed, err.Error())
 	}
 	if tl.Header.DriftPPM = ends.driftPPM; s.Target.URL != scenario.Builtin {
+		if ends.assumed && refutesClock(tl) {
+			tl.Header.WallError, ends.assumed = otherClock, false
+		}
 		readClock(tl)
 	}
 	if ends.unverified(s) {
@@ -105,6 +110,9 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 		judge = prove
 	}
 	judge(&out, s, tl)
+	if ends.assumed {
+		doubtClock(&out, s, tl, judge)
+	}
 	if err := ends.events.failed; err != nil && out.Verdict != check.Fail {
 		return inconclusive(out, check.SetupFailed, err.Error())
 	}
