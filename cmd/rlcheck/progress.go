@@ -44,12 +44,10 @@ const (
 
 // newMeter starts the line on stderr if that is a terminal.
 func (e *env) newMeter(label string, lasts, after time.Duration) *meter {
-	fd, width := terminal(e.say.err)
-	dumb, _ := e.getenv("TERM")
-	ci, _ := e.getenv("CI")
-	if width == 0 || e.quiet || e.noProgress || dumb == "dumb" || ci != "" {
+	if !e.wantsMeter() {
 		return nil
 	}
+	fd, _ := terminal(e.say.err)
 	return startMeter(e.say.err, label, lasts, after, func() int {
 		columns, _, err := term.GetSize(fd)
 		if err != nil || columns <= 0 {
@@ -57,6 +55,14 @@ func (e *env) newMeter(label string, lasts, after time.Duration) *meter {
 		}
 		return columns
 	})
+}
+
+// wantsMeter tells whether stderr is a terminal that is to show the progress.
+func (e *env) wantsMeter() bool {
+	_, width := terminal(e.say.err)
+	dumb, _ := e.getenv("TERM")
+	ci, _ := e.getenv("CI")
+	return width > 0 && !e.quiet && !e.noProgress && dumb != "dumb" && ci == ""
 }
 
 // startMeter draws on a terminal that tells its width in columns.

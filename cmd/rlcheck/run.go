@@ -148,7 +148,7 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 	}
 	// Two runs that start in the same second at the same target must not share the keys of their clients.
 	keys := r.ID + "-" + strings.ToLower(rand.Text()[:6])
-	whole := true
+	whole, beat := true, e.newHeartbeat(started)
 	for i, s := range chosen {
 		if ctx.Err() != nil {
 			break
@@ -164,6 +164,7 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 			e.say.problem(err)
 		}
 		r.Scenarios = append(r.Scenarios, done)
+		beat.tell(time.Now(), r.Scenarios, len(chosen))
 	}
 	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
 	r.Policy = trial.MeasuredPolicy(r.Scenarios)

@@ -75,6 +75,9 @@ func why(s *Scenario, strict bool) string {
 	if m := inShort(s); m != "" {
 		parts = append(parts, m)
 	}
+	if n := s.Counts.Unknown; n > 0 {
+		parts = append(parts, thousands(n)+" unknown")
+	}
 	return strings.Join(parts, "; ")
 }
 

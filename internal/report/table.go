@@ -41,7 +41,7 @@ func writeTable(w io.Writer, r *Run, o Options) error {
 	}
 	verdict := s.paint(clean.Verdict(o.Strict), true) + ": " + s.bold(headline(clean, o.Strict))
 	if o.Quiet {
-		_, err := io.WriteString(w, verdict+"\n")
+		_, err := io.WriteString(w, verdict+inBrief(causesOf(r, clean, o.Strict))+"\n")
 		return err
 	}
 	s.wrapped(0, verdict)

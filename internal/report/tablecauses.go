@@ -35,6 +35,21 @@ func (s *screen) causes(all []cause) {
 	}
 }
 
+// inBrief is what the first cause asks for, behind a semicolon; empty where it takes more than a sentence to
+// say.
+func inBrief(all []cause) string {
+	switch {
+	case len(all) == 0:
+		return ""
+	case all[0].first:
+		return "; " + all[0].e.sentence
+	case all[0].e.hint != "":
+		return "; perhaps: " + all[0].e.hint
+	default:
+		return ""
+	}
+}
+
 // notes writes what was not judged and does not count, a line for each thing that the targets never had.
 func (s *screen) notes(r *Run) {
 	for i, n := range r.Notes() {

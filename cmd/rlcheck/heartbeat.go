@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/report"
+)
+
+// heartbeat says now and then how far a run of several scenarios is, where no line of progress is drawn: a
+// job of many minutes that prints nothing is taken for one that hangs. Nil where it is not wanted.
+type heartbeat struct {
+	say  *speaker
+	said time.Time
+}
+
+// betweenBeats is the least time between two lines.
+const betweenBeats = 30 * time.Second
+
+// newHeartbeat returns nil where a meter is drawn.
+func (e *env) newHeartbeat(now time.Time) *heartbeat {
+	if e.wantsMeter() {
+		return nil
+	}
+	return &heartbeat{e.say, now}
+}
+
+// tell says how many of all scenarios are done, and what became of them, if the last time is long ago. The
+// last one is told by the report.
+func (h *heartbeat) tell(now time.Time, done []report.Scenario, all int) {
+	if h == nil || now.Sub(h.said) < betweenBeats || len(done) >= all {
+		return
+	}
+	h.said = now
+	var parts []string
+	for _, v := range []check.Verdict{check.Pass, check.Fail, check.Inconclusive} {
+		n := 0
+		for i := range done {
+			if done[i].Verdict == v {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToUpper(v.String())))
+		}
+	}
+	h.say.notef("%d of %s are done: %s", len(done), plural(all, "scenario"), strings.Join(parts, ", "))
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/report"
+)
+
+// TestHeartbeatIsRare: a line after half a minute, none soon after it, and none when all is done.
+func TestHeartbeatIsRare(t *testing.T) {
+	var out bytes.Buffer
+	start := time.Now()
+	h := &heartbeat{&speaker{err: &out}, start}
+	var done []report.Scenario
+	for i, v := range []check.Verdict{check.Pass, check.Fail, check.Pass, check.Inconclusive} {
+		done = append(done, report.Scenario{Verdict: v})
+		h.tell(start.Add(time.Duration(i+1)*20*time.Second), done, 4)
+	}
+	if got, want := out.String(), "rlcheck: 2 of 4 scenarios are done: 1 PASS, 1 FAIL\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	var none *heartbeat
+	none.tell(start.Add(time.Hour), done, 5) // where a meter is drawn
+}
