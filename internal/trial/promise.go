@@ -20,7 +20,7 @@ import (
 func charged(tl *timeline.Timeline, s *scenario.Scenario) (check.Claim, *check.Judgement) {
 	c, j := conformance(tl, s, judgeOptions(s))
 	costs := slices.ContainsFunc(tl.Observations, func(o timeline.Observation) bool { return o.Cost > 1 })
-	if !costs || c.Verdict == check.Pass || s.Promised(check.PromiseCost) {
+	if !costs || c.Verdict != check.Fail || s.Promised(check.PromiseCost) {
 		return c, j
 	}
 	single := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations)}

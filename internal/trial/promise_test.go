@@ -14,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // promising returns a scenario at the embedded target, of which nothing is promised but what is given.
@@ -204,6 +205,23 @@ func TestCostsThatAreChargedAreJudged(t *testing.T) {
 			if got.ID != want.ID || got.Verdict != want.Verdict || want.Verdict != check.Fail {
 				t.Errorf("%s: got %s %s, want the FAIL of %s", fault, got.ID, got.Verdict, want.ID)
 			}
+		}
+	}
+}
+
+// TestWhatIsOpenIsNotTakenForWithoutCosts: a recording that shows nothing does not show that costs are free.
+func TestWhatIsOpenIsNotTakenForWithoutCosts(t *testing.T) {
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
+		if s.ID != "unit-cost" {
+			continue
+		}
+		out := against(t, promising(s), "")
+		for i := range out.Timeline.Observations {
+			out.Timeline.Observations[i].Outcome, out.Timeline.Observations[i].Status = timeline.Unknown, 404
+		}
+		Judge(&out, promising(s), out.Timeline)
+		if out.Reason != check.UnclassifiedStatus {
+			t.Errorf("answers of 404 alone: got %s (%s), want unclassified-status", out.Verdict, out.Reason)
 		}
 	}
 }
