@@ -82,14 +82,15 @@ func overfull(evs []event, seats seating, quota int64) *breach {
 	}
 }
 
-// settle fills what is left of window k, and returns false where another one must lie in it. One that costs more than
-// there is room is given the rest of the window, and counts as placed: costs differ, and that is in the target's favour.
+// settle fills the rest of window k, earliest deadline first, and returns false where another event must lie in window k. An
+// event that costs more than the room left takes that room, and waits on with the units that found none: dividing a request
+// is in the target's favour. The first event of the heap stays the first when its cost falls.
 func (q *seatHeap) settle(room, k int64) bool {
 	for room > 0 && len(*q) > 0 {
-		divided := (*q)[0].cost > room
-		room -= (*q)[0].cost
-		if q.pop(); divided {
-			return true
+		placed := min((*q)[0].cost, room)
+		room -= placed
+		if (*q)[0].cost -= placed; (*q)[0].cost == 0 {
+			q.pop()
 		}
 	}
 	return len(*q) == 0 || (*q)[0].hi > k
