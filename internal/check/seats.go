@@ -1,7 +1,7 @@
 package check
 
-// seat says that an event of some cost may lie in the windows lo..hi. Of those with the same last window the one with the
-// smallest end e goes first, where that is told.
+// seat says that an event of some cost may lie in the windows lo..hi. Of those with the same last window the
+// one with the smallest end e goes first, where that is told.
 type seat struct{ lo, hi, cost, e int64 }
 
 // after tells whether x goes after y.
@@ -9,11 +9,12 @@ func (x seat) after(y seat) bool {
 	return x.hi > y.hi || x.hi == y.hi && (x.e > y.e || x.e == y.e && x.cost > y.cost)
 }
 
-// seating returns a function that gives the seats of events 0, 1, 2, ..., asked for in this order; lo ascends.
+// seating returns a function that gives the seats of events 0, 1, 2, ..., asked for in this order; lo
+// ascends.
 type seating func() func(i int) seat
 
-// seatHeap has the events that are not placed yet, that with the smallest last window first: a heap of which the children
-// of k are 2k+1 and 2k+2.
+// seatHeap has the events that are not placed yet, that with the smallest last window first: a heap of which
+// the children of k are 2k+1 and 2k+2.
 type seatHeap []seat
 
 func (q *seatHeap) push(x seat) {
@@ -47,9 +48,10 @@ func (q *seatHeap) pop() {
 	*q = h
 }
 
-// overfull places each event in one of its windows, earliest deadline first, at most quota units a window, where an event
-// of several units may be divided. For a set of windows without gaps that is possible exactly when Hall's condition
-// holds; where it fails, overfull returns the events that must lie in windows k1..k2 and are too many.
+// overfull places each event in one of its windows, earliest deadline first, at most quota units a window,
+// where an event of several units may be divided. For a set of windows without gaps that is possible exactly
+// when Hall's condition holds; where it fails, overfull returns the events that must lie in windows k1..k2
+// and are too many.
 func overfull(evs []event, seats seating, quota int64) *breach {
 	if len(evs) == 0 {
 		return nil
@@ -82,9 +84,10 @@ func overfull(evs []event, seats seating, quota int64) *breach {
 	}
 }
 
-// settle fills the rest of window k, earliest deadline first, and returns false where another event must lie in window k. An
-// event that costs more than the room left takes that room, and waits on with the units that found none: dividing a request
-// is in the target's favour. The first event of the heap stays the first when its cost falls.
+// settle fills the rest of window k, earliest deadline first, and returns false where another event must lie
+// in window k. An event that costs more than the room left takes that room, and waits on with the units that
+// found none: dividing a request is in the target's favour. The first event of the heap stays the first when
+// its cost falls.
 func (q *seatHeap) settle(room, k int64) bool {
 	for room > 0 && len(*q) > 0 {
 		placed := min((*q)[0].cost, room)
@@ -96,8 +99,8 @@ func (q *seatHeap) settle(room, k int64) bool {
 	return len(*q) == 0 || (*q)[0].hi > k
 }
 
-// crowd finds, of the first n events, the latest k1 such that those confined to windows k1..k2 exceed their quota, and
-// returns just as many of them as prove it.
+// crowd finds, of the first n events, the latest k1 such that those confined to windows k1..k2 exceed their
+// quota, and returns just as many of them as prove it.
 func crowd(evs []event, at func(i int) seat, n int, k2, quota int64) *breach {
 	seats := make([]seat, n)
 	for i := range seats {

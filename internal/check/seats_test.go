@@ -12,19 +12,19 @@ import (
 func allowances(of ...[3]int64) *timeline.Timeline {
 	tl := &timeline.Timeline{}
 	for i, r := range of {
-		o := timeline.Observation{Sent: time.Duration(r[0]), FirstByte: time.Duration(r[1]), Answered: true, Outcome: timeline.Allowed}
-		o.Seq, o.Cost = i, r[2]
+		o := timeline.Observation{Sent: time.Duration(r[0]), FirstByte: time.Duration(r[1]), Answered: true}
+		o.Seq, o.Cost, o.Outcome = i, r[2], timeline.Allowed
 		tl.Observations = append(tl.Observations, o)
 	}
 	return tl
 }
 
-// TestDividedRequestKeepsItsRest has 14 units in at most two windows of 3. A request that was divided between two windows
-// once counted as placed whole, and the requests behind it were not looked at.
+// TestDividedRequestKeepsItsRest has 14 units in at most two windows of 3. A request that was divided between
+// two windows once counted as placed whole, and the requests behind it were not looked at.
 func TestDividedRequestKeepsItsRest(t *testing.T) {
 	limit := mustLimit(t, "fixed-window,rate=3/60ns,align=first")
-	tl := allowances([3]int64{3, 46, 1}, [3]int64{7, 25, 1}, [3]int64{60, 87, 1}, [3]int64{61, 81, 3}, [3]int64{75, 109, 2},
-		[3]int64{80, 96, 3}, [3]int64{81, 97, 1}, [3]int64{82, 109, 2})
+	tl := allowances([3]int64{3, 46, 1}, [3]int64{7, 25, 1}, [3]int64{60, 87, 1}, [3]int64{61, 81, 3},
+		[3]int64{75, 109, 2}, [3]int64{80, 96, 3}, [3]int64{81, 97, 1}, [3]int64{82, 109, 2})
 	o := Options{SkipMeasure: true, Conformance: UpperBound}
 	if got := byBounds(tl, limit, o).Verdict; got != Fail {
 		t.Errorf("the whole: got %s, want fail", got)

@@ -1,0 +1,147 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// TestAModelAtAPointIsTheReference is the contract between the two writings of a limiter. A model of the
+// exact search, run on a zone that is one point, decides as the reference does, and the first instant at
+// which it admits is what the reference says in RetryAfter. Of several policies the model may hold more than
+// one state, of which one does. SPECs are random, of every key but those that ask when requests are complete,
+// and of clocks that tick.
+func TestAModelAtAPointIsTheReference(t *testing.T) {
+	rounds, seeds := soakRounds(3000, 40_000)
+	keys := map[string]int{}
+	for round := range rounds * seeds {
+		r := rand.New(rand.NewPCG(soakSeed+43, uint64(round)))
+		text := pointSPEC(r)
+		parsed, err := reference.Parse(text)
+		if err != nil || parsed.Completes() {
+			continue
+		}
+		limit := chosen(r, parsed)
+		lim, err := reference.NewLimit(limit)
+		if err != nil {
+			continue
+		}
+		for key := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+			name, _, _ := strings.Cut(key, "=")
+			if keys[name]++; name == "refill" || name == "refresh" || name == "count" || name == "align" {
+				keys[key]++
+			}
+		}
+		walkBoth(t, r, limit, lim, text)
+	}
+	t.Logf("%v", keys)
+	for _, key := range []string{"ban", "ttl", "slots", "rounding", "boundary", "undelayed", "start", "fill",
+		"+", "refresh=all", "refresh=admitted", "count=all", "count=own", "align=first", "align=unknown"} {
+		if keys[key] < rounds*seeds/400 {
+			t.Errorf("%s was tried in %d of %d rounds", key, keys[key], rounds*seeds)
+		}
+	}
+}
+
+// pointSPEC is a random SPEC in nanoseconds, by whose clock nothing ticks.
+func pointSPEC(r *rand.Rand) string {
+	text := randomSPEC(r)
+	if r.IntN(3) == 0 {
+		text = strings.Replace(text, ",count=own", "", 1)
+	}
+	plain := !strings.Contains(text, "+") && !strings.Contains(text, "align")
+	if plain && strings.HasPrefix(text, "fixed-window") && r.IntN(2) == 0 {
+		text += ",align=first,refresh=" + []string{"admitted", "all"}[r.IntN(2)] // which are rare else
+	}
+	for _, tick := range []string{",tick=50us", ",tick=1ms"} {
+		text = strings.ReplaceAll(text, tick, "")
+	}
+	return strings.NewReplacer("7777us", "777ns", "us", "ns", "ms", "00ns", "..1ms", "..100ns").Replace(text)
+}
+
+// walkBoth lets a model and a limiter decide the same requests.
+func walkBoth(t *testing.T, r *rand.Rand, limit reference.Limit, lim reference.Limiter, text string) {
+	t.Helper()
+	at, costs := make([]int64, len(limit)), []int64{1, 2, 3}
+	gap := int64(1 + limit[0].Rate.Per/time.Duration(1+r.IntN(12)))
+	for i := range limit {
+		at[i] = int64(limit[i].PhaseFrom)
+	}
+	if len(limit) == 1 && limit[0].Count == reference.CountOwn {
+		limit = reference.Limit{limit[0]}
+		limit[0].Count = reference.CountAdmitted
+	}
+	m := newProduct(limit, at, costs, 1_000_000, nil)
+	if m == nil {
+		return
+	}
+	scale, clock := m.traits().scale, int64(1000)
+	states, s := []memoryState{m.start(clock * scale)}, lim.Init()
+	for range 40 {
+		clock += r.Int64N(gap)
+		a := ask{costs[r.IntN(len(costs))], maxTime}
+		where := fmt.Sprintf("%s (%s) at %d cost %d", text, limit, clock, a.cost)
+		var d reference.Decision
+		s, d = lim.Step(s, time.Duration(clock), a.cost)
+		var next []memoryState
+		for _, state := range states {
+			state.zone.set(now, 0, clock*scale) // the present is one point
+			other, alike := m.admit(state.clone(), a), m.deny(state.clone(), a)
+			if d.Allow {
+				other, alike = alike, other
+			}
+			if next = append(next, alike...); len(limit) == 1 && (len(alike) != 1 || len(other) > 0) {
+				t.Fatalf("%s: the reference answers %v; %d states of the model do, %d do not", where, d.Allow,
+					len(alike), len(other))
+			}
+		}
+		if states = next[:min(len(next), 8)]; len(next) == 0 {
+			t.Fatalf("%s: the reference answers %v, and no state of the model does", where, d.Allow)
+		}
+		if d.Allow || d.RetryAfter > 2000 || relapses(limit) {
+			continue
+		}
+		agrees := func(state memoryState) bool {
+			return firstAdmission(m, state, a, clock, scale) == d.RetryAfter
+		}
+		if !slices.ContainsFunc(states, agrees) { // of several policies there may be more states: see passing
+			t.Fatalf("%s: RetryAfter is %d by the reference, by no state of the model", where, d.RetryAfter)
+		}
+	}
+}
+
+// relapses tells whether one of several policies may deny again what it once would have admitted: it was
+// forgotten, and a new one holds less than a full bucket. RetryAfter of the reference is the longest wait of
+// all, and does not look behind it.
+func relapses(limit reference.Limit) bool {
+	low := func(p reference.Policy) bool { return p.TTL > 0 && startsLow(p) }
+	return len(limit) > 1 && slices.ContainsFunc(limit, low)
+}
+
+// firstAdmission lets time pass from the state, window by window, until the model admits.
+func firstAdmission(m model, state memoryState, a ask, clock, scale int64) time.Duration {
+	from, to, gap := clock*scale, (clock+2001)*scale, int64(0)
+	if m.traits().windowed {
+		gap = scale
+	}
+	for _, begin := range append(m.boundaries(from+1, to), to+gap) {
+		one, first := state.clone(), maxTime
+		one.zone.elapse()
+		if one.zone.limit(0, now, -from) && one.zone.limit(now, 0, begin-gap) {
+			for _, x := range m.admit(one, a) {
+				lo, _ := x.zone.present()
+				first = min(first, lo)
+			}
+		}
+		if first < maxTime {
+			return time.Duration(-floorDiv(-first, scale) - clock)
+		}
+		from = begin
+	}
+	return reference.Never
+}
