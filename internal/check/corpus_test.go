@@ -1,0 +1,238 @@
+package check
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// A new corpus is chosen from so many candidates: those that are judged quickly. The keys of some do not go
+// together.
+const (
+	corpusCandidates = 3000
+	quickly          = 20 * time.Millisecond
+)
+
+// matter is one pair of the corpus: all that a judgement depends on.
+type matter struct {
+	limit reference.Limit
+	tl    *timeline.Timeline
+	o     Options
+	caps  streamCaps
+}
+
+// corpusPair returns pair number n, ok=false where its keys do not go together. In two of three recordings
+// some outcomes are turned, as a broken limiter turns them; every fourth was cut out of traffic.
+func corpusPair(n int) (p matter, spec string, ok bool) {
+	r := rand.New(rand.NewPCG(soakSeed+41, uint64(n)))
+	spec = rangedSPEC(r)
+	limit, _, lim := limiterOf(r, spec)
+	if lim == nil || unknowns(limit) > 1 {
+		return p, spec, false
+	}
+	p = matter{limit: limit, tl: clockedTraffic(r, lim, limit), caps: everything(r)}
+	p.tl.Observations = p.tl.Observations[:min(len(p.tl.Observations), 6+r.IntN(24))]
+	if r.IntN(3) > 0 {
+		most := 1 + r.IntN(5)
+		for i := range p.tl.Observations {
+			o := &p.tl.Observations[i]
+			if o.Outcome != timeline.Unknown && r.IntN(len(p.tl.Observations)) < most {
+				o.Outcome = 3 - o.Outcome
+			}
+		}
+	}
+	p.tl.Header.Ended = p.tl.End()
+	if r.IntN(4) == 0 {
+		cutAmid(r, p.tl)
+	}
+	p.o = Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(8) == 0,
+		Conformance: []Conformance{"", "", "", "", UpperBound, LowerBound}[r.IntN(6)]}
+	return p, spec, true
+}
+
+// unknowns counts the values of a limit that a search has to find, each of which multiplies its work.
+func unknowns(limit reference.Limit) int {
+	n := 0
+	for _, p := range limit {
+		box, _ := phasesOf(p, timeline.Header{})
+		for _, open := range []bool{box.from != box.to, p.PerTo > 0, p.RateTo > 0, p.BanTo > 0, p.TTLTo > 0} {
+			if open {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// sum is a number that tells two recordings apart: where it differs the generator has changed, and not the
+// judge.
+func (p matter) sum() uint64 {
+	h := fnv.New64a()
+	head := p.tl.Header
+	fmt.Fprintln(h, head.Started, head.WallError, head.ClockError, head.DriftPPM, head.Tick)
+	fmt.Fprintln(h, head.Ended, head.CompleteFrom, head.CompleteUntil)
+	for _, o := range p.tl.Observations {
+		fmt.Fprintf(h, "%d %s %d %d %d ", o.Seq, o.Partition, o.Cost, o.Sent, o.FirstByte)
+		fmt.Fprintf(h, "%d %t %s\n", o.Done, o.Answered, o.Outcome)
+	}
+	return h.Sum64()
+}
+
+// record prints a judgement without its hint: verdict, reason, findings with their numbers, and what was
+// measured.
+func record(j *Judgement, err error) string {
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s %s", j.Verdict, j.Reason, j.Detail)
+	for _, p := range j.Partitions {
+		fmt.Fprintf(&b, "\n%s: %s %s, %d judged", p.Partition, p.Verdict, p.Reason, p.Judged)
+		if p.Search.Capped {
+			b.WriteString(", capped")
+		}
+		if m := measuredText(p.Measured); m != "" {
+			b.WriteString(", measured" + m)
+		}
+		for _, f := range p.Findings {
+			fmt.Fprintf(&b, "\n%s %d/%d %d..%d", f.Kind, f.Seen, f.Bound, f.From, f.To)
+			fmt.Fprintf(&b, "%s: %s", ranges(f.Observations), f.Text)
+		}
+	}
+	return b.String()
+}
+
+// measuredText prints what was measured; empty where nothing was.
+func measuredText(m Measured) string {
+	text := ""
+	for i, iv := range []Interval{m.Burst, m.Rate, m.Phase} {
+		if iv.LoSet || iv.HiSet {
+			text += " " + []string{"burst", "rate", "phase"}[i] + "=" + iv.String()
+		}
+	}
+	for _, of := range m.Policies {
+		text += " (" + measuredText(of) + ")"
+	}
+	return text
+}
+
+// ranges prints ascending numbers: " #3-5 #9".
+func ranges(numbers []int) string {
+	text := ""
+	for i := 0; i < len(numbers); {
+		k := i
+		for k+1 < len(numbers) && numbers[k+1] == numbers[k]+1 {
+			k++
+		}
+		if text += fmt.Sprintf(" #%d", numbers[i]); k > i {
+			text += fmt.Sprintf("-%d", numbers[k])
+		}
+		i = k + 1
+	}
+	return text
+}
+
+// judged returns what both judges make of a pair; that of the stream only where it differs.
+func (p matter) judged() string {
+	text := record(Judge(p.tl, p.limit, p.o))
+	s := newStream(p.limit, p.tl.Header, p.o, p.caps)
+	for i := range p.tl.Observations {
+		_ = s.Observe(&p.tl.Observations[i]) // Finish returns it again
+	}
+	if other := record(s.Finish()); other != text {
+		text += "\nstream: " + strings.ReplaceAll(other, "\n", "\n  ")
+	}
+	return text
+}
+
+// corpusText judges the pairs of some numbers and returns a text for each, "" where its keys do not go
+// together or, if that is not 0, where to judge it takes longer than limit.
+func corpusText(numbers []int, limit time.Duration) (texts []string, algorithms []reference.Algorithm) {
+	texts, algorithms = make([]string, len(numbers)), make([]reference.Algorithm, len(numbers))
+	each(len(numbers), func(i int) {
+		p, spec, ok := corpusPair(numbers[i])
+		if !ok {
+			return
+		}
+		begun := time.Now()
+		said := p.judged()
+		if limit > 0 && time.Since(begun) > limit {
+			return
+		}
+		n := len(p.tl.Observations)
+		texts[i] = fmt.Sprintf("=== %d %s, %d requests %x\n%s\n", numbers[i], spec, n, p.sum(), said)
+		algorithms[i] = p.limit[0].Algorithm
+	})
+	return texts, algorithms
+}
+
+// chooseCorpus writes a new corpus: of the first candidates those that are judged quickly.
+func chooseCorpus(t *testing.T) {
+	numbers := make([]int, corpusCandidates)
+	for n := range numbers {
+		numbers[n] = n
+	}
+	texts, algorithms := corpusText(numbers, quickly)
+	files := map[string]string{}
+	for i, text := range texts {
+		if text != "" {
+			files[filepath.Join("testdata", "corpus_"+string(algorithms[i])+".txt")] += text
+		}
+	}
+	for path, text := range files {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCorpus judges random recordings, right ones and broken ones, under random SPECs of every key, whole and
+// as streams, and compares all that is said of them with testdata/corpus_*.txt: it shows what a change of the
+// judge changes that nobody thought of. The flag -rewrite writes the files anew, and chooses new pairs where
+// there is no file; read the difference. The first line of a pair has its number, its SPEC and a sum of its
+// recording, the lines behind it what Judge says, and last what Stream says where that differs.
+func TestCorpus(t *testing.T) {
+	paths, _ := filepath.Glob("testdata/corpus_*.txt") // a constant pattern
+	if len(paths) == 0 && *rewrite {
+		chooseCorpus(t)
+		return
+	}
+	if len(paths) < len(reference.Algorithms()) {
+		t.Errorf("%d files, want one for each of %d algorithms", len(paths), len(reference.Algorithms()))
+	}
+	told := 0
+	for _, path := range paths {
+		old, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wants := strings.SplitAfter(string(old), "\n=== ")
+		numbers := make([]int, len(wants))
+		for i := range wants {
+			wants[i] = "=== " + strings.TrimSuffix(strings.TrimPrefix(wants[i], "=== "), "=== ")
+			if _, err := fmt.Sscan(strings.TrimPrefix(wants[i], "=== "), &numbers[i]); err != nil {
+				t.Fatalf("%s: pair %d has no number: %v", path, i, err)
+			}
+		}
+		gots, _ := corpusText(numbers, 0)
+		for i, got := range gots {
+			if got != wants[i] && !*rewrite && told < 10 {
+				told++
+				t.Errorf("%s: got\n%swant\n%s", path, got, wants[i])
+			}
+		}
+		if *rewrite {
+			if err := os.WriteFile(path, []byte(strings.Join(gots, "")), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
