@@ -36,12 +36,14 @@ type checkFlags struct {
 	// only names the partitions to judge; empty: all. found are those of them that were read, others some that were not asked for.
 	only          []string
 	found, others map[string]bool
+	// judges are the limits that judge; set when the header was read.
+	judges *check.Panel
 }
 
 func newCheckCmd(e *env) *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
-		Use:   "check TIMELINE --limit SPEC",
+		Use:   "check TIMELINE [--limit SPEC]",
 		Short: "Judge a recording; no traffic",
 		Long: `Check judges a timeline file (NDJSON or CSV) or an access log (nginx, nginx-json, haproxy, envoy, envoy-json, caddy, alb), plain
 or gzip, - for standard input, against a declared limit. The verdict is FAIL only if no decision times, no order and no
@@ -56,7 +58,8 @@ hidden phase explain the recording.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,... (required)")
+	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,... "+
+		"(may be left out for a recording of run: it has its own)")
 	fl.StringVarP(&f.output, "output", "o", "text", "text or json")
 	fl.StringVar(&f.format, "format", "ndjson", "of the file: ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb")
 	fl.StringToStringVar(&f.columns, "columns", nil, "names in the file that are others: sent_ns=start,...; partition= if none means the partition")
@@ -76,7 +79,7 @@ hidden phase explain the recording.`,
 
 // check is `rlcheck check`.
 func (e *env) check(name string, f checkFlags) error {
-	if f.limit == "" {
+	if f.limit == "" && f.format != "ndjson" {
 		return usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
 	switch check.Conformance(f.conformance) {
@@ -93,11 +96,12 @@ func (e *env) check(name string, f checkFlags) error {
 	if err := f.sound(); err != nil {
 		return err
 	}
-	limit, err := reference.Parse(f.limit)
-	if err != nil {
-		return err
+	if f.limit != "" {
+		if _, err := reference.Parse(f.limit); err != nil { // before anything is read
+			return err
+		}
 	}
-	j, counts, err := e.judge(name, &f, limit)
+	j, counts, err := e.judge(name, &f)
 	if err != nil {
 		return err
 	}
@@ -108,7 +112,7 @@ func (e *env) check(name string, f checkFlags) error {
 		}
 		_, _ = e.say.Write(append(bytes.TrimRight(text, "\n"), '\n')) // remembered by the speaker
 	} else {
-		e.verdict(j, limit, counts)
+		e.verdict(j, f.judges, counts)
 	}
 	return statusFor(j.Verdict, false, "")
 }
@@ -162,7 +166,7 @@ func excerpts(names []string) string {
 }
 
 // verdict prints a judgement as text.
-func (e *env) verdict(j *check.Judgement, limit reference.Limit, c timeline.Counts) {
+func (e *env) verdict(j *check.Judgement, judges *check.Panel, c timeline.Counts) {
 	if d := j.Diagnosis; d != nil {
 		e.say.resultf("FAIL  %s (a flag of run)\n      %s\n", d.Text, d.Why)
 	}
@@ -187,7 +191,7 @@ func (e *env) verdict(j *check.Judgement, limit reference.Limit, c timeline.Coun
 		e.say.resultf("perhaps: %s\n", j.Hint)
 	}
 	if j.Verdict == check.Pass {
-		e.say.resultf("PASS  %s\n", strings.Join(report.Worth(limit, j), ", "))
+		e.say.resultf("PASS  %s\n", worth(judges, j))
 	}
 	e.say.resultf("%s in %s: %d allowed, %d denied, %d unknown\n", plural(c.Sent, "request"), plural(len(j.Partitions), "partition"),
 		c.Allowed, c.Denied, c.Unknown)

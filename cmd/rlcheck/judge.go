@@ -19,7 +19,7 @@ import (
 )
 
 // judge reads and judges a file or standard input.
-func (e *env) judge(name string, f *checkFlags, limit reference.Limit) (*check.Judgement, timeline.Counts, error) {
+func (e *env) judge(name string, f *checkFlags) (*check.Judgement, timeline.Counts, error) {
 	in := e.in
 	if name != "-" {
 		file, err := openTimeline(name)
@@ -38,7 +38,7 @@ func (e *env) judge(name string, f *checkFlags, limit reference.Limit) (*check.J
 	open := timeline.NewReader
 	switch {
 	case slices.Contains(accesslog.Formats(), accesslog.Format(f.format)):
-		return e.judgeLog(in, name, f, limit)
+		return e.judgeLog(in, name, f)
 	case f.format == "csv":
 		open = timeline.NewCSVReader
 	case f.format != "ndjson":
@@ -52,8 +52,8 @@ func (e *env) judge(name string, f *checkFlags, limit reference.Limit) (*check.J
 		return nil, timeline.Counts{}, err
 	}
 	r := open(in, name, timeline.Options{Columns: f.columns, Outcome: outcome})
-	j, counts, err := judgeStream(r, name, f, limit)
-	if limit.Completes() && !f.ends && err == nil {
+	j, counts, err := e.judgeStream(r, name, f)
+	if err == nil && !f.ends && slices.ContainsFunc(f.judges.Limits(), reference.Limit.Completes) {
 		e.say.line(endless("no observation has done_ns", "done_ns of each"))
 	}
 	if f.timeless > 0 && err == nil {
@@ -88,7 +88,8 @@ func foreign(err error) bool {
 }
 
 // judgeStream judges a recording as it is read.
-func judgeStream(r *timeline.Reader, name string, f *checkFlags, limit reference.Limit) (*check.Judgement, timeline.Counts, error) {
+func (e *env) judgeStream(r *timeline.Reader, name string, f *checkFlags) (
+	*check.Judgement, timeline.Counts, error) {
 	// What is kept of a large recording is large and has no pointers: to collect often costs little and saves much.
 	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
 	h, err := r.Header()
@@ -97,7 +98,9 @@ func judgeStream(r *timeline.Reader, name string, f *checkFlags, limit reference
 	}
 	h.Tick = cmp.Or(h.Tick, f.tick)
 	h.ClockError, h.DriftPPM = cmp.Or(h.ClockError, f.clockError), cmp.Or(h.DriftPPM, f.drift)
-	s := check.NewStream(limit, h, f.options())
+	if f.judges, err = f.panel(h); err != nil {
+		return nil, timeline.Counts{}, err
+	}
 	at := 0 // the line of the first observation that was refused
 	err = r.Each(func(o *timeline.Observation, line int) bool {
 		f.ends = f.ends || o.Done > 0
@@ -106,7 +109,7 @@ func judgeStream(r *timeline.Reader, name string, f *checkFlags, limit reference
 			o.Outcome = timeline.Unknown
 			f.timeless++
 		}
-		if f.wants(o.Partition) && s.Observe(o) != nil && at == 0 {
+		if f.wants(o.Partition) && f.judges.Observe(o) != nil && at == 0 {
 			at = line // Finish returns the error: what is wrong with the file itself comes first
 		}
 		return true
@@ -117,8 +120,9 @@ func judgeStream(r *timeline.Reader, name string, f *checkFlags, limit reference
 	if err := f.absent(name); err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	j, err := s.Finish()
-	return j, s.Counts(), refused(name, at, err)
+	e.sayTerms(name, f, h.Judged)
+	j, err := f.judges.Finish()
+	return j, f.judges.Counts(), refused(name, at, err)
 }
 
 // refused tells the line of an observation with which a recording became too large to be judged; line 0: it was not one.
@@ -136,16 +140,22 @@ const streamGCPercent = 25
 
 // judgeLog judges an access log, which is read whole before: its lines are in the order of their ends, and when it ended is
 // known at its end.
-func (e *env) judgeLog(in io.Reader, name string, f *checkFlags, limit reference.Limit) (*check.Judgement, timeline.Counts, error) {
+func (e *env) judgeLog(in io.Reader, name string, f *checkFlags) (*check.Judgement, timeline.Counts, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
+	limit, err := reference.Parse(f.limit)
+	if err != nil {
+		return nil, timeline.Counts{}, err
+	}
 	l, err := e.accessLog(in, name, f, limit)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	s := check.NewStream(limit, l.Header, f.options())
+	if f.judges, err = f.panel(l.Header); err != nil {
+		return nil, timeline.Counts{}, err
+	}
 	at := 0
 	err = l.Each(func(o *timeline.Observation) bool {
-		if !f.wants(o.Partition) || s.Observe(o) == nil {
+		if !f.wants(o.Partition) || f.judges.Observe(o) == nil {
 			return true
 		}
 		at = o.Seq
@@ -157,8 +167,8 @@ func (e *env) judgeLog(in io.Reader, name string, f *checkFlags, limit reference
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	j, err := s.Finish()
-	return j, s.Counts(), refused(name, at, err)
+	j, err := f.judges.Finish()
+	return j, f.judges.Counts(), refused(name, at, err)
 }
 
 // endless says what cannot be shown where no answer has a known end; what would help is behind it.
@@ -181,12 +191,6 @@ func (f *checkFlags) wants(partition string) bool {
 	}
 	f.found[partition] = true
 	return true
-}
-
-// options are what the flags ask of a judgement.
-func (f *checkFlags) options() check.Options {
-	return check.Options{Conformance: check.Conformance(f.conformance), Shared: f.shared, Hint: true,
-		Resolution: check.Resolution{BurstExact: f.exactBurst, Burst: f.burst, Rate: f.rate}}
 }
 
 // openTimeline opens a recording.

@@ -32,6 +32,7 @@ type headerJSON struct {
 	Notes       []string     `json:"notes,omitempty"`
 	Interrupted bool         `json:"interrupted,omitempty"`
 	Audit       auditJSON    `json:"audit,omitzero"`
+	Judged      *termsJSON   `json:"judged,omitempty"`
 }
 
 type spreadJSON struct {
@@ -61,6 +62,7 @@ func headerLine(h Header) ([]byte, error) {
 		Version: timelineVersion, WallError: int64(h.WallError), ClockError: int64(h.ClockError), Drift: h.DriftPPM, Tick: int64(h.Tick),
 		Ended: int64(h.Ended), From: int64(h.CompleteFrom), Until: int64(h.CompleteUntil), Unsent: h.Unsent, Notes: h.Notes,
 		Interrupted: h.Interrupted, Audit: auditJSON{h.Audit.CPUShare, int64(h.Audit.LongestGC), h.Audit.Collections, h.Audit.Connections},
+		Judged: h.Judged.json(),
 	}
 	if !h.Started.IsZero() {
 		j.Started = h.Started.UTC().Format(startedLayout)
@@ -106,7 +108,7 @@ func (j *headerJSON) flaw() (what, why string) {
 	if j.Drift > MaxDriftPPM {
 		return fmt.Sprintf("drift_ppm %d", j.Drift), fmt.Sprintf("it is at most %d, a tenth", MaxDriftPPM)
 	}
-	return "", ""
+	return j.Judged.flaw()
 }
 
 // header returns the header of values without a flaw.
@@ -116,6 +118,7 @@ func (j *headerJSON) header() Header {
 		Ended: time.Duration(j.Ended), CompleteFrom: time.Duration(j.From), CompleteUntil: time.Duration(j.Until), Unsent: j.Unsent, Interrupted: j.Interrupted,
 		Audit: Audit{j.Audit.CPUShare, time.Duration(j.Audit.LongestGC), j.Audit.Collections, j.Audit.Connections},
 	}
+	h.Judged = j.Judged.terms()
 	if started, err := time.Parse(time.RFC3339Nano, j.Started); err == nil {
 		h.Started = started.UTC()
 	}
@@ -218,6 +221,8 @@ func (r *Reader) headerMember(m member, j *headerJSON) {
 		to, belongs = &j.Interrupted, "true or false belongs here"
 	case "audit":
 		to, belongs = &j.Audit, "an object with cpu_share, longest_gc_ns, collections and connections belongs here"
+	case "judged":
+		to, belongs = &j.Judged, "an object with limits, conformance and shared belongs here"
 	default:
 		r.overlook([]byte(m.name))
 		return

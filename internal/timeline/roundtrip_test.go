@@ -43,6 +43,8 @@ func TestEveryMemberIsKept(t *testing.T) {
 	fill(reflect.ValueOf(want).Elem())
 	want.Observations[0].FirstByte = want.Observations[0].Sent + 1
 	want.Observations[0].Done = want.Observations[0].Sent + 2
+	terms := &want.Header.Judged
+	terms.Conformance, terms.Burst, terms.Rate = "lower-bound", 0.5, 0.25
 	same(t, mustRead(t, mustWrite(t, want)), want)
 }
 

@@ -133,7 +133,8 @@ func likenessOf(name string) likeness {
 }
 
 // headerNames are the members of a header that change what is judged.
-var headerNames = []string{"started", "wall_error_ns", "clock_error_ns", "drift_ppm", "tick_ns", "ended_ns", "complete_from_ns", "complete_until_ns"}
+var headerNames = []string{"started", "wall_error_ns", "clock_error_ns", "drift_ppm", "tick_ns", "ended_ns",
+	"complete_from_ns", "complete_until_ns", "judged"}
 
 // headerLike returns the member of a header that a name which is none looks like; empty if it looks like none.
 func headerLike(name string) string {

@@ -117,6 +117,8 @@ type Header struct {
 	Interrupted bool
 	// Audit is what the recorder measured of itself.
 	Audit Audit
+	// Judged is what the recording was judged by when it was made.
+	Judged Terms
 }
 
 // MaxDriftPPM is the largest drift that a header may have: a tenth.

@@ -48,8 +48,9 @@ func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
 // of all partitions, with what was measured of the scenario's limit.
 func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (check.Claim, *check.Judgement) {
 	c := check.Claim{ID: "conformance"}
-	all := &check.Judgement{Verdict: check.Pass}
 	var worth []string
+	var js []*check.Judgement
+	var measured check.Measured
 	parts := shares(tl, s)
 	for _, part := range parts {
 		j, err := check.Judge(part.tl, part.limit, o)
@@ -58,29 +59,20 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 			return c, nil
 		}
 		if worth = append(worth, strings.Join(report.Worth(part.limit, j), ", ")); part.limit.String() == s.Limit.String() {
-			all.Measured = j.Measured
-		}
-		if all.Verdict = check.Worst(all.Verdict, j.Verdict); j.Verdict == check.Inconclusive && all.Reason == "" {
-			all.Reason, all.Detail = j.Reason, j.Detail
-		}
-		if all.Hint == "" {
-			all.Hint = j.Hint
-		}
-		if all.Diagnosis == nil {
-			all.Diagnosis = j.Diagnosis
+			measured = j.Measured
 		}
 		if len(parts) > 1 || part.tl != tl {
-			own(j.Partitions, part.limit.String())
+			j.Own(part.limit.String())
 		}
-		all.Partitions = append(all.Partitions, j.Partitions...)
+		js = append(js, j)
 	}
-	slices.SortFunc(all.Partitions, func(a, b check.PartitionVerdict) int { return strings.Compare(a.Partition, b.Partition) })
+	all := check.Merge(js)
+	all.Measured = measured
 	for _, p := range all.Partitions {
 		c.Findings = append(c.Findings, p.Findings...)
 	}
 	switch all.Verdict {
 	case check.Fail:
-		all.Reason, all.Detail = "", ""
 		if c.Text = c.Findings[0].Text; all.Diagnosis != nil {
 			c.Text = all.Diagnosis.Text + "; " + c.Text
 		}
@@ -93,6 +85,34 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 	return c, all
 }
 
+// terms are what a recording of a scenario is judged by; the zero value where its limits are not.
+func terms(s *scenario.Scenario) timeline.Terms {
+	if s.Expect.Conformance == scenario.NoConformance {
+		return timeline.Terms{}
+	}
+	o := judgeOptions(s)
+	r := o.Resolution
+	t := timeline.Terms{Conformance: string(o.Conformance), Shared: o.Shared,
+		BurstExact: r.BurstExact, Burst: r.Burst, Rate: r.Rate}
+	whole := true
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if whole = whole && !p.Unlimited && !p.Barred; !p.Counted() {
+			continue
+		}
+		spec := p.Limit.String()
+		at := slices.IndexFunc(t.Limits, func(l timeline.PhaseLimit) bool { return l.Limit == spec })
+		if at < 0 {
+			at, t.Limits = len(t.Limits), append(t.Limits, timeline.PhaseLimit{Limit: spec})
+		}
+		t.Limits[at].Phases = append(t.Limits[at].Phases, p.Observed()...)
+	}
+	if len(t.Limits) == 1 && whole {
+		t.Limits[0].Phases = nil // all that was recorded, as in shares
+	}
+	return t
+}
+
 // usedBefore tells whether what an earlier run has used up may count in this one, which its recording does not show: partitions
 // have the same names in each run, the limiter is older than this one, and a limit takes more than the level of its buckets from
 // what came before, or takes them to be full.
@@ -103,13 +123,4 @@ func usedBefore(s *scenario.Scenario, o Options) bool {
 	return slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool {
 		return p.Counted() && slices.ContainsFunc(p.Limit, func(l reference.Policy) bool { return l.Start != reference.StartUnknown || l.Ban > 0 })
 	})
-}
-
-// own notes the limit of partitions, where others of the recording have another one or none.
-func own(parts []check.PartitionVerdict, limit string) {
-	for i := range parts {
-		for k := range parts[i].Findings {
-			parts[i].Findings[k].Limit = limit
-		}
-	}
 }

@@ -104,6 +104,7 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 	if usedBefore(s, o) {
 		tl.Header.CompleteFrom = 1
 	}
+	tl.Header.Judged = terms(s)
 	out.Duration = time.Since(began)
 	judge := Judge
 	if o.OnlyProofs {

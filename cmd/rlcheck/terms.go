@@ -1,0 +1,92 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// panel returns what judges a recording: the limit of --limit, or those that it was judged by when it was
+// made.
+func (f *checkFlags) panel(h timeline.Header) (*check.Panel, error) {
+	limits := h.Judged.Limits
+	switch {
+	case f.limit != "":
+		one := timeline.PhaseLimit{Limit: f.limit}
+		for _, l := range limits { // what no limit counts this one does not count either
+			if one.Phases = append(one.Phases, l.Phases...); len(l.Phases) == 0 {
+				one.Phases = nil
+				break
+			}
+		}
+		limits = []timeline.PhaseLimit{one}
+	case len(limits) == 0:
+		return nil, usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
+	}
+	return check.NewPanel(limits, h, f.options(h.Judged))
+}
+
+// options are what the flags ask of a judgement and, where they say nothing, what the recording was judged by
+// when it was made.
+func (f *checkFlags) options(t timeline.Terms) check.Options {
+	o := check.OptionsOf(t)
+	o.Hint = true
+	if o.Conformance == "" || f.changed("conformance") {
+		o.Conformance = check.Conformance(f.conformance)
+	}
+	if f.shared || f.changed("shared") { // a log that lost lines is shared, too
+		o.Shared = f.shared
+	}
+	// What a pass of another limit must measure the recording does not say.
+	same := func(l timeline.PhaseLimit) bool { return l.Limit == f.limit }
+	other := f.limit != "" && !slices.ContainsFunc(t.Limits, same)
+	if other || f.changed("exact-burst") || f.changed("burst-resolution") {
+		o.Resolution.BurstExact, o.Resolution.Burst = f.exactBurst, f.burst
+	}
+	if other || f.changed("rate-resolution") {
+		o.Resolution.Rate = f.rate
+	}
+	return o
+}
+
+// sayTerms says on the side what the recording said in place of flags, and what no limit counts.
+func (e *env) sayTerms(name string, f *checkFlags, t timeline.Terms) {
+	var said []string
+	for _, l := range t.Limits {
+		of := ""
+		if len(t.Limits) > 1 {
+			of = " for " + strings.Join(l.Phases, " and ")
+		}
+		if f.limit == "" {
+			said = append(said, "--limit '"+l.Limit+"'"+of)
+		}
+	}
+	if t.Conformance != "" && t.Conformance != string(check.Exact) && !f.changed("conformance") {
+		said = append(said, "--conformance "+t.Conformance)
+	}
+	if t.Shared && !f.changed("shared") {
+		said = append(said, "--shared")
+	}
+	if len(said) > 0 {
+		e.say.notef("%s: judged as when it was recorded: %s", name, visible(strings.Join(said, ", ")))
+	}
+	if n := f.judges.Free(); n > 0 {
+		e.say.notef("%s: %s of phases that no limit counts: left out", name, plural(n, "request"))
+	}
+}
+
+// worth says what a pass is worth. What was measured under each of several limits is not told.
+func worth(p *check.Panel, j *check.Judgement) string {
+	limits := p.Limits()
+	if len(limits) == 1 {
+		return strings.Join(report.Worth(limits[0], j), ", ")
+	}
+	var out []string
+	for _, l := range limits {
+		out = append(out, l.String())
+	}
+	return strings.Join(out, "; ")
+}

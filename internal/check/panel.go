@@ -1,0 +1,95 @@
+package check
+
+import (
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Panel judges a recording under several limits, one observation at a time. Each limit judges the requests of
+// its phases; requests that no limit counts are left out.
+type Panel struct {
+	shares []share
+	free   int
+}
+
+// share is the part of a recording that one limit judges.
+type share struct {
+	limit  reference.Limit
+	counts timeline.PhaseLimit
+	stream *Stream
+}
+
+// OptionsOf returns the options that a recording was judged with when it was made.
+func OptionsOf(t timeline.Terms) Options {
+	return Options{Conformance: Conformance(t.Conformance), Shared: t.Shared,
+		Resolution: Resolution{BurstExact: t.BurstExact, Burst: t.Burst, Rate: t.Rate}}
+}
+
+// NewPanel returns a Panel for a recording with the given header. An error is that of a SPEC.
+func NewPanel(limits []timeline.PhaseLimit, h timeline.Header, o Options) (*Panel, error) {
+	p := &Panel{}
+	for _, l := range limits {
+		limit, err := reference.Parse(l.Limit)
+		if err != nil {
+			return nil, err
+		}
+		p.shares = append(p.shares, share{limit, l, NewStream(limit, h, o)})
+	}
+	return p, nil
+}
+
+// Observe takes the next observation. They ascend by Sent. An error is that of Judge, and final: Finish
+// returns it again.
+func (p *Panel) Observe(o *timeline.Observation) error {
+	for _, s := range p.shares {
+		if s.counts.Counts(o.Phase) {
+			return s.stream.Observe(o)
+		}
+	}
+	p.free++
+	return nil
+}
+
+// Free is the number of observations that no limit counts.
+func (p *Panel) Free() int { return p.free }
+
+// Limits are the limits that judge.
+func (p *Panel) Limits() []reference.Limit {
+	var out []reference.Limit
+	for _, s := range p.shares {
+		out = append(out, s.limit)
+	}
+	return out
+}
+
+// Counts are the numbers of observations so far that some limit counts.
+func (p *Panel) Counts() timeline.Counts {
+	var all timeline.Counts
+	for _, s := range p.shares {
+		c := s.stream.Counts()
+		all.Sent, all.Unsent = all.Sent+c.Sent, c.Unsent // the header says Unsent to each of them
+		all.Allowed, all.Denied = all.Allowed+c.Allowed, all.Denied+c.Denied
+		all.Unknown += c.Unknown
+	}
+	all.Planned = all.Sent + all.Unsent
+	return all
+}
+
+// Finish judges what was observed. Nothing may be observed afterwards.
+func (p *Panel) Finish() (*Judgement, error) {
+	var js []*Judgement
+	for _, s := range p.shares {
+		j, err := s.stream.Finish()
+		if err != nil {
+			return nil, err
+		}
+		if len(p.shares) > 1 || p.free > 0 {
+			j.Own(s.limit.String())
+		}
+		js = append(js, j)
+	}
+	if len(js) == 1 {
+		return js[0], nil
+	}
+	return Merge(js), nil
+}
