@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/internal/field"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
@@ -14,7 +15,7 @@ import (
 func newExplainCmd(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [ID]",
-		Short: "What a reason, a finding, a claim, a fault or a scenario means, and how it is observed",
+		Short: "What a reason, finding, claim, rule, fault or scenario means, and how it is observed",
 		Args:  needs(0, 1, "one word (rlcheck explain lists them all)"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			entries, err := e.glossary()
@@ -65,7 +66,7 @@ func nearestEntry(word string, entries []entry) string {
 // entry explains one word of rlcheck.
 type entry struct{ id, kind, text string }
 
-// glossary is every word that a verdict uses, and every fault and bundled scenario.
+// glossary is every word that a verdict uses, and every fault, rule of a field and bundled scenario.
 func (e *env) glossary() ([]entry, error) {
 	out := slices.Clone(words)
 	catches, err := caughtBy(e.getenv)
@@ -78,6 +79,11 @@ func (e *env) glossary() ([]entry, error) {
 			text += "\ncaught by: " + strings.Join(by, ", ") + promisedOnly(f)
 		}
 		out = append(out, entry{f.Name, "fault", text})
+	}
+	for _, r := range field.Rules() {
+		about, _ := r.About()
+		text := fmt.Sprintf("%s\nlevel: %s\nsource: %s", about.Text, about.Level, about.Source)
+		out = append(out, entry{string(r), "rule", text})
 	}
 	sources, err := readBuiltin("")
 	if err != nil {

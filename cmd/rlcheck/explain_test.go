@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/field"
 )
 
 // TestEveryWordOfAVerdictIsExplained: a reason, a finding or a claim that a report prints has an entry.
@@ -22,6 +23,7 @@ func TestEveryWordOfAVerdictIsExplained(t *testing.T) {
 		string(check.OverAdmission): "finding", string(check.UnderAdmission): "finding", string(check.NoExplanation): "finding",
 		string(claim.RetryAfterEarly): "finding", string(claim.RetryAfterLate): "finding", string(claim.FieldMissing): "finding",
 		string(claim.FieldInvalid): "finding", string(claim.DeniedStatus): "claim", string(claim.DeniedInPhase): "finding",
+		string(field.R3Range): "rule", string(field.XRReset): "rule", string(field.RASyntax): "rule",
 		string(claim.Latency): "claim", string(claim.FieldLost): "finding", string(claim.FieldChanged): "finding",
 		string(claim.StatusChanged): "finding", string(claim.BodyChanged): "finding",
 		"conformance": "claim", "denials-below": "claim", "latency-denied-p99": "claim", "fields-" + string(claim.ProblemBody): "claim",

@@ -1,5 +1,10 @@
 package field
 
+import (
+	"maps"
+	"slices"
+)
+
 // Rule is the id of a rule about header fields. Ids are stable for ever.
 type Rule string
 
@@ -74,6 +79,9 @@ func (r Rule) About() (About, bool) {
 	a, ok := abouts[r]
 	return a, ok
 }
+
+// Rules returns all rules, ascending by id.
+func Rules() []Rule { return slices.Sorted(maps.Keys(abouts)) }
 
 // Level returns how binding r is; Convention for a rule that is not known.
 func (r Rule) Level() Level { return abouts[r].Level }
