@@ -15,6 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
 func newReportCmd(e *env) *cobra.Command {
@@ -86,6 +87,9 @@ func choose(r *report.Run, only, skip []string) error {
 	})
 	if len(r.Scenarios) == 0 {
 		return usagef("no scenario is left: --only and --skip select none of %s", plural(len(ids), "scenario"))
+	}
+	if len(r.Scenarios) < len(ids) || r.Policy == nil { // an older version, or a killed run, kept none
+		r.Policy = trial.MeasuredPolicy(r.Scenarios)
 	}
 	return nil
 }
