@@ -32,7 +32,7 @@ func (e *env) preflight(ctx context.Context, chosen []*scenario.Scenario, f runF
 			}
 			told[u.Host] = true
 			if err := checkHost(ctx, u, f.allow); err != nil {
-				errs = append(errs, fmt.Errorf("run %s: target %q: %w", s.ID, u.Redacted(), err))
+				errs = append(errs, fmt.Errorf("run %s: target %q: %w", s.ID, trial.Shown(u.String()), err))
 			}
 		}
 	}

@@ -2,16 +2,15 @@ package main
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
 )
-
-// redactedWord stands where a secret stood.
-const redactedWord = "REDACTED"
 
 // shortestSecret is how long a text is at least to be redacted: replacing every "1" would change what was recorded.
 const shortestSecret = 4
@@ -20,22 +19,25 @@ const shortestSecret = 4
 type redactor struct{ *strings.Replacer }
 
 // newRedactor redacts what the scenarios took from the environment into header fields and the body, and what settings put
-// there, and the password of the store.
+// there, the password of the store, and the values of queries.
 func newRedactor(chosen []*scenario.Scenario, settings []scenario.Setting, store string) redactor {
 	var pairs []string
 	add := func(secret string) {
 		if len(secret) >= shortestSecret {
-			pairs = append(pairs, secret, redactedWord)
+			pairs = append(pairs, secret, trial.Redacted)
 		}
 	}
 	if u, err := url.Parse(store); err == nil {
 		if password, set := u.User.Password(); set {
 			add(password)
 			inURL := url.UserPassword("", password).String() // begins with a colon
-			pairs = append(pairs, inURL+"@", ":"+redactedWord+"@")
+			pairs = append(pairs, inURL+"@", ":"+trial.Redacted+"@")
 		}
 	}
 	for _, s := range chosen {
+		for _, u := range urlsOf(s) {
+			pairs = append(pairs, queryPairs(u)...)
+		}
 		for _, secret := range s.Secrets {
 			add(secret)
 		}
@@ -56,11 +58,48 @@ func newRedactor(chosen []*scenario.Scenario, settings []scenario.Setting, store
 	return redactor{strings.NewReplacer(pairs...)}
 }
 
-// words redacts a command line.
+// secretName is the name of a parameter that has a secret; longSecret is how long a value is that may be one
+// under any other name.
+var secretName = regexp.MustCompile(`(?i)token|key|secret|passw|pwd|sig|auth|cred|session|jwt`)
+
+const longSecret = 16
+
+// queryPairs replaces the values in the query of a URL: all of them where it stands as a query, and those
+// that look like secrets wherever they stand, since a target may repeat them.
+func queryPairs(u *url.URL) []string {
+	if u.RawQuery == "" {
+		return nil
+	}
+	shown := strings.TrimPrefix(trial.Shown("/?"+u.RawQuery), "/?")
+	pairs := []string{"?" + u.RawQuery, "?" + shown}
+	if len(u.RawQuery) >= shortestSecret {
+		pairs = append(pairs, u.RawQuery, shown)
+	}
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		name, value, named := strings.Cut(part, "=")
+		if !named {
+			name, value = "key", part
+		}
+		plain, err := url.QueryUnescape(value)
+		if err != nil {
+			plain = value
+		}
+		if len(plain) < shortestSecret || !secretName.MatchString(name) && len(plain) < longSecret {
+			continue
+		}
+		pairs = append(pairs, value, trial.Redacted, plain, trial.Redacted)
+	}
+	return pairs
+}
+
+// webAddress is a URL in a word of a command line.
+var webAddress = regexp.MustCompile(`https?://\S+`)
+
+// words redacts a command line, or notes.
 func (r redactor) words(words []string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
-		out[i] = r.Replace(w)
+		out[i] = r.Replace(webAddress.ReplaceAllStringFunc(w, trial.Shown))
 	}
 	return out
 }

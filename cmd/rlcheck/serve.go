@@ -292,7 +292,7 @@ func (e *env) proxy(f proxyFlags) error {
 	if err != nil {
 		return err
 	}
-	return e.listen(h, f.addr, "a proxy before "+up.Redacted())
+	return e.listen(h, f.addr, "a proxy before "+trial.Shown(up.String()))
 }
 
 func statusPair(s string) (from, to int, err error) {

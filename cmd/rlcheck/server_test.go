@@ -95,6 +95,7 @@ var polite = map[string]func(limiter http.Handler) http.Handler{
 			w.Header().Set("X-RateLimit-Policy", r.Header.Get("Authorization"))
 			w.Header().Set("Via", "1.1 \u202e"+r.Header.Get("X-Extra"))
 			rec := &denialBody{ResponseWriter: w, body: "\x1b[31m" + r.Header.Get("Authorization") + " " + r.Header.Get("X-Extra")}
+			rec.body += " " + r.URL.RawQuery + " " + r.URL.Query().Get("token")
 			h.ServeHTTP(rec, r)
 		})
 	},

@@ -185,7 +185,7 @@ func (e *endpoints) originText() string {
 	if e.origin == nil {
 		return ""
 	}
-	return e.origin.Redacted()
+	return Shown(e.origin.String())
 }
 
 // close stops what was started, the last one first.

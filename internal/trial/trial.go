@@ -83,7 +83,7 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 		return inconclusive(out, check.SetupFailed, err.Error())
 	}
 	defer ends.close()
-	out.Target, out.Origin = ends.target.Redacted(), ends.originText()
+	out.Target, out.Origin = Shown(ends.target.String()), ends.originText()
 	opts, err := loadOptions(ctx, s, o, ends)
 	if err != nil {
 		return inconclusive(out, check.SetupFailed, err.Error())
@@ -123,7 +123,7 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 // describe fills in what is known of a scenario before it runs.
 func describe(s *scenario.Scenario, o Options) report.Scenario {
 	out := report.Scenario{ID: s.ID, Title: s.Title, Kind: string(s.Kind), Source: s.Source, File: s.File,
-		Target: s.Target.URL, Origin: s.Target.Origin, Limit: s.Limit, Limits: s.Expect.Limits,
+		Target: Shown(s.Target.URL), Origin: Shown(s.Target.Origin), Limit: s.Limit, Limits: s.Expect.Limits,
 		Fresh: s.Partition.Fresh}
 	if s.Target.URL == scenario.Builtin {
 		out.Store, out.Fault = storeName(o.Redis), s.Target.Fault
