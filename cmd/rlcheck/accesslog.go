@@ -94,7 +94,7 @@ func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit referenc
 		if o.Format == accesslog.Nginx || o.Format == accesslog.NginxJSON {
 			lack, mend = "no line has $request_completion", "$request_completion in the log_format"
 		}
-		e.say.line(endless(lack, mend))
+		e.remark(f, true, endless(lack, mend))
 	}
 	e.logNotes(l, name, f)
 	return l, nil
@@ -158,27 +158,31 @@ func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
 			note += fmt.Sprintf(", %d %s", part.n, part.text)
 		}
 	}
-	e.say.notef("%s (#N is line N)", note)
+	e.remark(f, false, note+" (#N is line N)")
 	if l.Skipped > 0 { // not even -q hides it
-		e.say.line(fmt.Sprintf("skipped %s that cannot be read, the first of them line %d: %s: %s", plural(l.Skipped, "line"),
-			l.FirstSkipped.Line, l.FirstSkipped.What, l.FirstSkipped.Why))
+		e.remark(f, true, fmt.Sprintf("skipped %s that cannot be read, the first of them line %d: %s: %s",
+			plural(l.Skipped, "line"), l.FirstSkipped.Line, l.FirstSkipped.What, l.FirstSkipped.Why))
 	}
 	if l.Doubtful > 0 {
-		e.say.notef("%s: whether they match depends on how their path (//, /./, %%2F) or host is written: they count as unknown", plural(l.Doubtful, "request"))
+		e.remark(f, false, plural(l.Doubtful, "request")+": whether they match depends on how their path "+
+			"(//, /./, %2F) or host is written: they count as unknown")
 	}
 	if len(l.Absent) > 0 {
-		e.say.line(fmt.Sprintf("--match: no line has the field %s", strings.Join(l.Absent, ", ")))
+		e.remark(f, true, "--match: no line has the field "+strings.Join(l.Absent, ", "))
 	}
 	if statuses := unnamed(l); statuses != "" {
-		e.say.notef("of some requests it is not known whether they were admitted: status %s (name them with --allowed or --denied)", statuses)
+		e.remark(f, false, "of some requests it is not known whether they were admitted: status "+statuses+
+			" (name them with --allowed or --denied)")
 	}
 	switch {
 	case f.log.complete:
 	case l.Lossy:
-		e.say.notef("requests may be missing, so that no denial can be held against the limit (write --complete if none is)")
+		e.remark(f, false, "requests may be missing, so that no denial can be held against the limit "+
+			"(write --complete if none is)")
 	case h.CompleteUntil <= h.CompleteFrom:
-		e.say.notef("the log is so short that no denial can be held against the limit: what came before it, and what had not ended at its end, " +
-			"may explain it (write --complete if the limiter saw nothing else)")
+		e.remark(f, false, "the log is so short that no denial can be held against the limit: what came "+
+			"before it, and what had not ended at its end, may explain it (write --complete if the limiter "+
+			"saw nothing else)")
 	}
 }
 

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,14 +21,15 @@ import (
 
 // checkFlags are the flags of `rlcheck check`.
 type checkFlags struct {
-	limit, output, format, conformance string
-	columns                            map[string]string
-	denied                             []int
-	shared, exactBurst                 bool
-	burst, rate                        float64
-	tick, clockError                   time.Duration
-	drift                              int64
-	log                                logFlags
+	limit, format, conformance string
+	outputs                    []string
+	columns                    map[string]string
+	denied                     []int
+	shared, exactBurst         bool
+	burst, rate                float64
+	tick, clockError           time.Duration
+	drift                      int64
+	log                        logFlags
 	// changed tells whether a flag was given, also by the environment; typed, whether it was given by hand.
 	changed, typed func(flag string) bool
 	// ends tells that the end of an answer was read, timeless counts the outcomes without the time of an answer.
@@ -38,6 +40,8 @@ type checkFlags struct {
 	found, others map[string]bool
 	// judges are the limits that judge; set when the header was read.
 	judges *check.Panel
+	// kept is what reports show beside the verdict.
+	kept keeper
 }
 
 func newCheckCmd(e *env) *cobra.Command {
@@ -54,13 +58,15 @@ hidden phase explain the recording.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.changed = cmd.Flags().Changed
 			f.typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.unspoken[flag] }
+			f.kept.replay = replayWords(cmd, args[0])
 			return e.check(args[0], f)
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,... "+
 		"(may be left out for a recording of run: it has its own)")
-	fl.StringVarP(&f.output, "output", "o", "text", "text or json")
+	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(checkFormats(), ", ")+
+		" (repeatable; default text; json is rlcheck.verdict/v1)")
 	fl.StringVar(&f.format, "format", "ndjson", "of the file: ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb")
 	fl.StringToStringVar(&f.columns, "columns", nil, "names in the file that are others: sent_ns=start,...; partition= if none means the partition")
 	fl.IntSliceVar(&f.denied, "denied", []int{429}, "statuses that are denials where a line names no outcome")
@@ -87,11 +93,9 @@ func (e *env) check(name string, f checkFlags) error {
 	default:
 		return usagef("--conformance %q: it is exact, upper-bound or lower-bound", f.conformance)
 	}
-	if f.output != "text" && f.output != "json" && f.output != "table" {
-		if f.typed("output") {
-			return usagef("-o %q: it is text or json", f.output)
-		}
-		f.output = "text" // RLCHECK_OUTPUT is meant for run
+	outs, err := parseOutputs(f.outputs, checkFormats(), "text")
+	if err != nil {
+		return err
 	}
 	if err := f.sound(); err != nil {
 		return err
@@ -101,21 +105,42 @@ func (e *env) check(name string, f checkFlags) error {
 			return err
 		}
 	}
+	began := time.Now()
+	f.kept.wanted = slices.ContainsFunc(outs, output.shows)
 	j, counts, err := e.judge(name, &f)
 	if err != nil {
 		return err
 	}
-	if f.output == "json" {
-		text, err := report.VerdictJSON(j)
-		if err != nil {
-			return err
-		}
-		_, _ = e.say.Write(append(bytes.TrimRight(text, "\n"), '\n')) // remembered by the speaker
-	} else {
-		e.verdict(j, f.judges, counts)
+	r := &report.Run{ID: runID(began), Started: began, Duration: time.Since(began), Version: version(),
+		Host: thisHost(), Command: append([]string{"rlcheck"}, e.args...)}
+	r.Scenarios = []report.Scenario{f.kept.scenario(name, f.judges, j, counts)}
+	verdict := statusFor(j.Verdict, false, "")
+	if !e.emitChecked(outs, r, f.judges) {
+		return exitStatus(afterTrouble(statusOf(verdict)))
 	}
-	return statusFor(j.Verdict, false, "")
+	return verdict
 }
+
+// emitChecked writes a judged recording in every wanted format; it returns whether all was written.
+func (e *env) emitChecked(outs []output, r *report.Run, judges *check.Panel) bool {
+	s := &r.Scenarios[0]
+	return e.emitEach(outs, func(w io.Writer, format string) error {
+		switch format {
+		case "text":
+			writeVerdict(w, s.Judgement, judges, s.Counts)
+			return nil
+		case "json":
+			text, err := report.VerdictJSON(s.Judgement)
+			_, _ = w.Write(text) // in memory
+			return err
+		default:
+			return report.Write(w, format, r, e.reportOptions())
+		}
+	})
+}
+
+// checkFormats are the formats of run, and before them what check prints by itself.
+func checkFormats() []string { return append([]string{"text"}, report.Formats()...) }
 
 // sound checks the numbers of the flags.
 func (f *checkFlags) sound() error {
@@ -165,10 +190,10 @@ func excerpts(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// verdict prints a judgement as text.
-func (e *env) verdict(j *check.Judgement, judges *check.Panel, c timeline.Counts) {
+// writeVerdict prints a judgement as text.
+func writeVerdict(w io.Writer, j *check.Judgement, judges *check.Panel, c timeline.Counts) {
 	if d := j.Diagnosis; d != nil {
-		e.say.resultf("FAIL  %s (a flag of run)\n      %s\n", d.Text, d.Why)
+		fmt.Fprintf(w, "FAIL  %s (a flag of run)\n      %s\n", d.Text, d.Why)
 	}
 	for i := range j.Partitions {
 		p := &j.Partitions[i]
@@ -177,24 +202,24 @@ func (e *env) verdict(j *check.Judgement, judges *check.Panel, c timeline.Counts
 			name = visible(p.Partition) + ": "
 		}
 		for _, f := range p.Findings {
-			e.say.resultf("FAIL  %s%s\n", name, f.Text)
-			e.say.resultf("      %s\n", witness(f))
+			fmt.Fprintf(w, "FAIL  %s%s\n", name, f.Text)
+			fmt.Fprintf(w, "      %s\n", witness(f))
 		}
 		if p.Verdict == check.Inconclusive {
-			e.say.resultf("INCONCLUSIVE  %s%s: %s\n", name, p.Reason, visible(p.Detail))
+			fmt.Fprintf(w, "INCONCLUSIVE  %s%s: %s\n", name, p.Reason, visible(p.Detail))
 		}
 	}
 	if j.Verdict == check.Inconclusive && len(j.Partitions) != 1 || j.Verdict == check.Inconclusive && j.Partitions[0].Verdict == check.Pass {
-		e.say.resultf("INCONCLUSIVE  %s: %s\n", j.Reason, visible(j.Detail))
+		fmt.Fprintf(w, "INCONCLUSIVE  %s: %s\n", j.Reason, visible(j.Detail))
 	}
 	if j.Hint != "" {
-		e.say.resultf("perhaps: %s\n", j.Hint)
+		fmt.Fprintf(w, "perhaps: %s\n", j.Hint)
 	}
 	if j.Verdict == check.Pass {
-		e.say.resultf("PASS  %s\n", worth(judges, j))
+		fmt.Fprintf(w, "PASS  %s\n", worth(judges, j))
 	}
-	e.say.resultf("%s in %s: %d allowed, %d denied, %d unknown\n", plural(c.Sent, "request"), plural(len(j.Partitions), "partition"),
-		c.Allowed, c.Denied, c.Unknown)
+	fmt.Fprintf(w, "%s in %s: %d allowed, %d denied, %d unknown\n", plural(c.Sent, "request"),
+		plural(len(j.Partitions), "partition"), c.Allowed, c.Denied, c.Unknown)
 }
 
 func plural(n int, noun string) string {

@@ -73,7 +73,7 @@ func settleCompletion(root *cobra.Command) {
 // completeFlag offers words for a flag, where the command has it.
 func completeFlag(c *cobra.Command, flag string, words []string) {
 	if c.Name() == "check" && flag == "output" {
-		words = []string{"text", "json"}
+		words = checkFormats()
 	}
 	if c.Flags().Lookup(flag) == nil {
 		return

@@ -51,17 +51,22 @@ func (e *env) judge(name string, f *checkFlags) (*check.Judgement, timeline.Coun
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	r := open(in, name, timeline.Options{Columns: f.columns, Outcome: outcome})
+	opts := timeline.Options{Columns: f.columns, Outcome: outcome}
+	r := open(in, name, opts)
 	j, counts, err := e.judgeStream(r, name, f)
+	if err == nil {
+		_ = f.kept.around(j, f.again(in, func(in io.Reader) *timeline.Reader { return open(in, name, opts) }))
+	}
 	if err == nil && !f.ends && slices.ContainsFunc(f.judges.Limits(), reference.Limit.Completes) {
-		e.say.line(endless("no observation has done_ns", "done_ns of each"))
+		e.remark(f, true, endless("no observation has done_ns", "done_ns of each"))
 	}
 	if f.timeless > 0 && err == nil {
-		e.say.line(fmt.Sprintf("%s: of %s the outcome is known, but not when the answer came (first_byte_ns): they count as unknown, since they "+
-			"may have been decided at any time after they were sent", name, plural(f.timeless, "request")))
+		e.remark(f, true, fmt.Sprintf("%s: of %s the outcome is known, but not when the answer came "+
+			"(first_byte_ns): they count as unknown, since they may have been decided at any time after they "+
+			"were sent", name, plural(f.timeless, "request")))
 	}
 	if names := r.Ignored(); len(names) > 0 && err == nil {
-		e.say.notef("%s: ignored, since a timeline has no such thing: %s", name, strings.Join(names, ", "))
+		e.remark(f, false, name+": ignored, since a timeline has no such thing: "+strings.Join(names, ", "))
 	}
 	if foreign(err) && !f.changed("format") && filepath.Ext(name) != ".ndjson" {
 		err = fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it (--format csv, nginx, haproxy and so on)", err, name)
@@ -101,6 +106,7 @@ func (e *env) judgeStream(r *timeline.Reader, name string, f *checkFlags) (
 	if f.judges, err = f.panel(h); err != nil {
 		return nil, timeline.Counts{}, err
 	}
+	f.kept.header = h
 	at := 0 // the line of the first observation that was refused
 	err = r.Each(func(o *timeline.Observation, line int) bool {
 		f.ends = f.ends || o.Done > 0
@@ -109,7 +115,11 @@ func (e *env) judgeStream(r *timeline.Reader, name string, f *checkFlags) (
 			o.Outcome = timeline.Unknown
 			f.timeless++
 		}
-		if f.wants(o.Partition) && f.judges.Observe(o) != nil && at == 0 {
+		if !f.wants(o.Partition) {
+			return true
+		}
+		f.kept.add(o)
+		if f.judges.Observe(o) != nil && at == 0 {
 			at = line // Finish returns the error: what is wrong with the file itself comes first
 		}
 		return true
@@ -123,6 +133,22 @@ func (e *env) judgeStream(r *timeline.Reader, name string, f *checkFlags) (
 	e.sayTerms(name, f, h.Judged)
 	j, err := f.judges.Finish()
 	return j, f.judges.Counts(), refused(name, at, err)
+}
+
+// again reads a file a second time, for what was not kept of it; nil where that cannot be.
+func (f *checkFlags) again(in io.Reader, open func(io.Reader) *timeline.Reader) eacher {
+	file, ok := in.(*os.File)
+	if !ok || file == os.Stdin {
+		return nil
+	}
+	return func(take func(*timeline.Observation) bool) error {
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		return open(file).Each(func(o *timeline.Observation, _ int) bool {
+			return !f.wants(o.Partition) || take(o)
+		})
+	}
 }
 
 // refused tells the line of an observation with which a recording became too large to be judged; line 0: it was not one.
@@ -153,9 +179,13 @@ func (e *env) judgeLog(in io.Reader, name string, f *checkFlags) (*check.Judgeme
 	if f.judges, err = f.panel(l.Header); err != nil {
 		return nil, timeline.Counts{}, err
 	}
+	f.kept.header, f.kept.untimed = l.Header, true
 	at := 0
 	err = l.Each(func(o *timeline.Observation) bool {
-		if !f.wants(o.Partition) || f.judges.Observe(o) == nil {
+		if !f.wants(o.Partition) {
+			return true
+		}
+		if f.kept.add(o); f.judges.Observe(o) == nil {
 			return true
 		}
 		at = o.Seq
@@ -168,6 +198,9 @@ func (e *env) judgeLog(in io.Reader, name string, f *checkFlags) (*check.Judgeme
 		return nil, timeline.Counts{}, err
 	}
 	j, err := f.judges.Finish()
+	if err == nil {
+		_ = f.kept.around(j, l.Each) // a report without pictures says so
+	}
 	return j, f.judges.Counts(), refused(name, at, err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,14 +16,18 @@ import (
 // output is one -o FORMAT[=PATH]; an empty path is standard output.
 type output struct{ format, path string }
 
-// parseOutputs reads the values of -o. At most one goes to standard output; with none there, fallback does.
-func parseOutputs(values []string, fallback string) ([]output, error) {
+// shows tells whether a format of check shows more than the verdict.
+func (o output) shows() bool { return o.format != "text" && o.format != "json" }
+
+// parseOutputs reads the values of -o, which name some of formats. At most one goes to standard output; with
+// none there, fallback does.
+func parseOutputs(values, formats []string, fallback string) ([]output, error) {
 	var out []output
 	spoken := 0
 	for _, v := range values {
 		format, path, withPath := strings.Cut(v, "=")
-		if !slices.Contains(report.Formats(), format) {
-			return nil, usagef("-o %q: no such format: one of %s", v, strings.Join(report.Formats(), ", "))
+		if !slices.Contains(formats, format) {
+			return nil, usagef("-o %q: no such format: one of %s", v, strings.Join(formats, ", "))
 		}
 		if withPath && path == "" {
 			return nil, usagef("-o %q: the path is empty (write %s=FILE)", v, format)
@@ -41,12 +46,23 @@ func parseOutputs(values []string, fallback string) ([]output, error) {
 	return out, nil
 }
 
+// reportOptions are what the formats need to know of the terminal and the global flags.
+func (e *env) reportOptions() report.Options {
+	_, width := terminal(e.say.out)
+	return report.Options{Color: e.wantsColor(), Verbose: e.verbose, Quiet: e.quiet, Width: width}
+}
+
 // emit writes a run in every wanted format and says what could not be written; it returns whether all was.
 func (e *env) emit(outs []output, r *report.Run, o report.Options) bool {
+	return e.emitEach(outs, func(w io.Writer, format string) error { return report.Write(w, format, r, o) })
+}
+
+// emitEach is emit for formats that write writes.
+func (e *env) emitEach(outs []output, write func(w io.Writer, format string) error) bool {
 	whole := true
 	for _, out := range outs {
 		var buf bytes.Buffer
-		err := report.Write(&buf, out.format, r, o)
+		err := write(&buf, out.format)
 		switch {
 		case err != nil:
 		case out.path == "":
@@ -55,7 +71,7 @@ func (e *env) emit(outs []output, r *report.Run, o report.Options) bool {
 			err = writeFile(out.path, buf.Bytes())
 		}
 		if err == nil && out.format == "github" {
-			err = e.stepSummary(r, o)
+			err = e.stepSummary(write)
 		}
 		if err != nil {
 			e.say.problem(err)
@@ -66,14 +82,14 @@ func (e *env) emit(outs []output, r *report.Run, o report.Options) bool {
 }
 
 // stepSummary adds a run as Markdown to the summary of a step of GitHub Actions, where this is one.
-func (e *env) stepSummary(r *report.Run, o report.Options) error {
+func (e *env) stepSummary(write func(w io.Writer, format string) error) error {
 	path, _ := e.getenv("GITHUB_STEP_SUMMARY")
 	if path == "" {
 		return nil
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err == nil {
-		err = errors.Join(report.Write(f, "markdown", r, o), f.Close())
+		err = errors.Join(write(f, "markdown"), f.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("%s: the step summary is not written: %w", path, cause(err))

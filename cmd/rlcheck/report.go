@@ -29,7 +29,7 @@ The exit status tells only whether they were written: 0, or 2.`,
 		Example: "  rlcheck report reports/2026-11-20T10-00-00 -o html=run.html",
 		Args:    needs(1, 1, "one kept run: its folder, or its report.json"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			outs, err := parseOutputs(outputs, "")
+			outs, err := parseOutputs(outputs, report.Formats(), "")
 			if err != nil {
 				return err
 			}
@@ -43,9 +43,8 @@ The exit status tells only whether they were written: 0, or 2.`,
 			if err := choose(r, only, skip); err != nil {
 				return err
 			}
-			_, width := terminal(e.say.out)
-			o := report.Options{Color: e.wantsColor(), Verbose: e.verbose, Quiet: e.quiet, Width: width,
-				Strict: strict}
+			o := e.reportOptions()
+			o.Strict = strict
 			if !e.emit(outs, r, o) {
 				return exitStatus(exitNothing)
 			}

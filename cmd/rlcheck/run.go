@@ -81,7 +81,7 @@ func (e *env) run(args []string, f runFlags) error {
 	if f.wallError < 0 {
 		return usagef("--wall-error %s: it is not negative", f.wallError)
 	}
-	outs, err := parseOutputs(f.outputs, "table")
+	outs, err := parseOutputs(f.outputs, report.Formats(), "table")
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (e *env) parseOptions(f runFlags) (scenario.ParseOptions, error) {
 func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources []source, outs []output, f runFlags, red redactor) error {
 	started := time.Now()
 	r := &report.Run{ID: runID(started), Started: started, Version: version(), Command: red.words(append([]string{"rlcheck"}, e.args...)),
-		Host: report.Host{GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}}
+		Host: thisHost()}
 	var ids []string
 	for _, s := range chosen {
 		ids = append(ids, s.ID)
@@ -168,9 +168,8 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 	}
 	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
 	r.Policy = trial.MeasuredPolicy(r.Scenarios)
-	_, width := terminal(e.say.out)
-	o := report.Options{Color: e.wantsColor(), Verbose: e.verbose, Quiet: e.quiet, Width: width,
-		Strict: f.strict, InconclusiveIsError: f.failOn == "inconclusive"}
+	o := e.reportOptions()
+	o.Strict, o.InconclusiveIsError = f.strict, f.failOn == "inconclusive"
 	whole = e.emit(dir.reports(), r, o) && whole
 	whole = e.emit(outs, r, o) && whole
 	if left := len(chosen) - len(r.Scenarios); left > 0 {
@@ -182,6 +181,13 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 		return exitStatus(afterTrouble(statusOf(verdict)))
 	}
 	return verdict
+}
+
+// thisHost is the machine that generates the load, or judges.
+func thisHost() report.Host {
+	return report.Host{
+		GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
+	}
 }
 
 // trialOf is what one scenario of a run needs beside itself.

@@ -71,10 +71,10 @@ func (e *env) sayTerms(name string, f *checkFlags, t timeline.Terms) {
 		said = append(said, "--shared")
 	}
 	if len(said) > 0 {
-		e.say.notef("%s: judged as when it was recorded: %s", name, visible(strings.Join(said, ", ")))
+		e.remark(f, false, name+": judged as when it was recorded: "+strings.Join(said, ", "))
 	}
 	if n := f.judges.Free(); n > 0 {
-		e.say.notef("%s: %s of phases that no limit counts: left out", name, plural(n, "request"))
+		e.remark(f, false, name+": "+plural(n, "request")+" of phases that no limit counts: left out")
 	}
 }
 

@@ -16,16 +16,16 @@ const mostAnswers = 6
 // nothing is known of either.
 func answersText(s *Scenario) string {
 	statuses, silences := map[string]int{}, map[string]int{}
-	known := s.Statuses
-	if len(known) == 0 && s.Timeline != nil {
-		known = s.Timeline.Statuses()
+	known, t := s.Statuses, s.whole()
+	if len(known) == 0 && t != nil {
+		known = t.Statuses()
 	}
 	for _, x := range known {
 		statuses[fmt.Sprintf("%d (%s)", x.Status, x.Outcome)] += x.Answers
 	}
-	if s.Timeline != nil {
-		for i := range s.Timeline.Observations {
-			if o := &s.Timeline.Observations[i]; !o.Answered {
+	if t != nil {
+		for i := range t.Observations {
+			if o := &t.Observations[i]; !o.Answered {
 				silences[cmp.Or(plain(o.Error), "no error is known")]++
 			}
 		}

@@ -75,7 +75,8 @@ func plainRun(r *Run) *Run {
 }
 
 func plainScenario(s Scenario) Scenario {
-	for _, p := range []*string{&s.ID, &s.Title, &s.Kind, &s.Source, &s.File, &s.Store, &s.Fault, &s.Detail, &s.TimelinePath} {
+	for _, p := range []*string{&s.ID, &s.Title, &s.Kind, &s.Source, &s.File, &s.Store, &s.Fault, &s.Detail,
+		&s.TimelinePath, &s.Excerpt} {
 		*p = plain(*p)
 	}
 	s.Target, s.Origin = plain(withoutUser(s.Target)), plain(withoutUser(s.Origin))

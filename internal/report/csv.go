@@ -16,9 +16,9 @@ var csvHead = []string{"seq", "partition", "phase", "at_ns", "sent_ns", "first_b
 // writeCSV writes a row an observation (RFC 4180): integers in nanoseconds since the start of its recording, an empty cell
 // for what is not known. Texts that a spreadsheet would take for formulas begin with an apostrophe.
 func writeCSV(w io.Writer, r *Run, _ Options) error {
-	recorded := recordings(r)
-	if len(recorded) == 0 {
-		return errNoRecording
+	recorded, err := recordings(r)
+	if err != nil {
+		return err
 	}
 	c := csv.NewWriter(w)
 	c.UseCRLF = true

@@ -45,9 +45,21 @@ var mends = map[check.Reason]string{
 	check.Interrupted:        "let the run finish",
 }
 
+// recordedMends are those of a recording that is judged alone: nobody can send more of it.
+var recordedMends = map[check.Reason]string{
+	check.TooFew: "judge a longer recording, or demand less of a pass (--exact-burst, --burst-resolution, " +
+		"--rate-resolution)",
+	check.ForeignTraffic:     "leave out --shared if nobody else uses these partitions",
+	check.UnclassifiedStatus: "name the statuses with --denied and --allowed",
+	check.SearchLimit:        "judge partitions one by one with --partition, or a shorter recording",
+}
+
 // mend says what the reader of s can do about a reason. What an earlier run used of its partitions may explain what is seen until it is
 // forgotten.
 func mend(s *Scenario, r check.Reason) string {
+	if s.Target == "" && recordedMends[r] != "" {
+		return recordedMends[r]
+	}
 	if r == check.TooFew && s.Timeline != nil && s.Timeline.Header.CompleteFrom > 0 {
 		return "begin with a silence in which the limiter forgets an earlier run, or use keys that are new (partition: fresh: true)"
 	}
@@ -138,6 +150,13 @@ func found(s *Scenario, claim string, f *check.Finding) evidence {
 
 // replay is the command line that judges the recording of s again.
 func replay(s *Scenario) string {
+	if len(s.Replay) > 0 {
+		words := make([]string, len(s.Replay))
+		for i, w := range s.Replay {
+			words[i] = shellWord(plain(w))
+		}
+		return strings.Join(words, " ")
+	}
 	if s.TimelinePath == "" || len(s.Limit) == 0 {
 		return ""
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -10,11 +11,13 @@ import (
 // writeHlog writes an HdrHistogram log of the recording of the run. A log has one base time, so a run of several scenarios
 // is refused.
 func writeHlog(w io.Writer, r *Run, _ Options) error {
-	recorded := recordings(r)
-	switch len(recorded) {
-	case 0:
-		return errNoRecording
-	case 1:
+	recorded, err := recordings(r)
+	switch {
+	case err != nil:
+		return err
+	case recorded[0].Target == "" && !recorded[0].timed():
+		return errors.New("no latencies: how long the requests of this recording took is not known")
+	case len(recorded) == 1:
 		return latency.WriteLog(w, recorded[0].Timeline, recorded[0].Header.Started)
 	default:
 		return fmt.Errorf("%d recordings: a histogram log holds one (choose a scenario with --only)", len(recorded))

@@ -223,12 +223,20 @@ func newCard(anchor string, raw, s *Scenario, o Options) card {
 func (c *card) pictures(raw *Scenario) {
 	axis := newClock(raw.Timeline)
 	all := raw.Timeline.ByPartition()
+	found := conformanceFindings(raw)
+	c.witnesses(raw, axis, all, found)
+	if raw.Excerpt != "" { // of a part, no sum up to an instant would be true
+		return
+	}
 	c.Time = append(c.Time, decisionsChart(c.Anchor+"-d", raw, axis, len(all)))
-	if chart := answersChart(c.Anchor+"-a", raw, axis); chart != "" {
+	if chart := answersChart(c.Anchor+"-a", raw, axis); chart != "" && raw.timed() {
 		c.Time = append(c.Time, chart)
 	}
-	found := conformanceFindings(raw)
 	c.partitions(raw, axis, all, found)
+}
+
+// witnesses draws the first findings.
+func (c *card) witnesses(raw *Scenario, axis clock, all []timeline.Part, found []check.Finding) {
 	for i := range found[:min(len(found), mostWitnesses)] {
 		for _, p := range all {
 			if p.Partition == found[i].Partition {
@@ -337,7 +345,7 @@ func facts(s *Scenario) []fact {
 	}
 	add("clock error between observers", nonZero(s.Header.ClockError))
 	add("target's clock ticks", nonZero(s.Header.Tick))
-	add("generator", generatorText(s))
+	add(s.recorder(), generatorText(s))
 	// No command to replay what passed: phases may have limits of their own, or be judged less strictly than check judges.
 	add("timeline", s.TimelinePath)
 	return out

@@ -192,6 +192,9 @@ func junitProperties(r *Run, s *Scenario) []junitProperty {
 	add("worth", strings.Join(worth(s), ", "))
 	add("requests", countsText(s.Counts))
 	add("timeline", s.TimelinePath)
+	for _, text := range s.Remarks() {
+		add("note", text)
+	}
 	add("cpus", strconv.Itoa(r.Host.CPUs))
 	return out
 }

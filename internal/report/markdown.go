@@ -35,6 +35,7 @@ func writeMarkdown(w io.Writer, r *Run, o Options) error {
 		if grouped(all) {
 			m.each(r, clean, o)
 		}
+		m.remarks(clean)
 		for i := range clean.Scenarios {
 			m.told(&clean.Scenarios[i])
 		}
@@ -174,6 +175,16 @@ func (m *markdown) open(r *Run) {
 				m.line("  <br>mend: %s", mdText(t.mend))
 			}
 		}
+	}
+}
+
+// remarks lists what is to be known beside the verdicts.
+func (m *markdown) remarks(r *Run) {
+	for i, text := range r.remarks() {
+		if i == 0 {
+			m.line("")
+		}
+		m.line("- %s", mdText(text))
 	}
 }
 

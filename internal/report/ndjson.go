@@ -14,24 +14,32 @@ var errNoRecording = errors.New("no recording: this report has verdicts and numb
 // writeNDJSON writes the recording of the run as a timeline file. A timeline file holds one recording, so a run of several
 // scenarios is refused.
 func writeNDJSON(w io.Writer, r *Run, _ Options) error {
-	recorded := recordings(r)
-	switch len(recorded) {
-	case 0:
-		return errNoRecording
-	case 1:
+	recorded, err := recordings(r)
+	switch {
+	case err != nil:
+		return err
+	case len(recorded) == 1:
 		return timeline.Write(w, recorded[0].Timeline)
 	default:
 		return fmt.Errorf("%d recordings: a timeline file holds one (choose a scenario with --only)", len(recorded))
 	}
 }
 
-// recordings returns the scenarios that have a timeline.
-func recordings(r *Run) []*Scenario {
+// recordings returns the scenarios that have a timeline. The error is that there is none, or that one is only
+// a part.
+func recordings(r *Run) ([]*Scenario, error) {
 	var out []*Scenario
 	for i := range r.Scenarios {
-		if r.Scenarios[i].Timeline != nil {
-			out = append(out, &r.Scenarios[i])
+		s := &r.Scenarios[i]
+		if s.Excerpt != "" {
+			return nil, fmt.Errorf("no whole recording: %s", s.Excerpt)
+		}
+		if s.Timeline != nil {
+			out = append(out, s)
 		}
 	}
-	return out
+	if len(out) == 0 {
+		return nil, errNoRecording
+	}
+	return out, nil
 }

@@ -93,6 +93,51 @@ type Scenario struct {
 	Duration time.Duration
 	// TimelinePath is where the recording is kept, for the line that tells how to replay it; may be empty.
 	TimelinePath string
+	// Replay are the words of the command that judges the recording again; empty: check, with TimelinePath
+	// and Limit.
+	Replay []string
+	// Excerpt says why Timeline has only the observations around the findings; empty where it has all.
+	Excerpt string
+}
+
+// Remarks are what a reader of a recording that rlcheck did not make now must know of it: what was left out
+// of it, and what its pictures leave out. Empty for the scenarios of a run.
+func (s *Scenario) Remarks() []string {
+	if s.Target != "" {
+		return nil
+	}
+	out := slices.Clone(s.Header.Notes)
+	if s.Excerpt != "" {
+		out = append(out, s.Excerpt)
+	}
+	return out
+}
+
+// remarks are those of all scenarios, each once.
+func (r *Run) remarks() []string {
+	var out []string
+	for i := range r.Scenarios {
+		for _, text := range r.Scenarios[i].Remarks() {
+			if !slices.Contains(out, text) {
+				out = append(out, text)
+			}
+		}
+	}
+	return out
+}
+
+// whole is the timeline, nil where it is only a part of the recording.
+func (s *Scenario) whole() *timeline.Timeline {
+	if s.Excerpt != "" {
+		return nil
+	}
+	return s.Timeline
+}
+
+// timed tells whether it is known how long answers took. The intervals of a log may be wider.
+func (s *Scenario) timed() bool {
+	l := &s.Latency
+	return l.Allowed.Service.Count+l.Denied.Service.Count+l.Unknown.Service.Count > 0
 }
 
 // Options are what a format needs to know of its reader. The zero value is good.

@@ -84,6 +84,12 @@ func (s *screen) body(r, clean *Run, o Options) error {
 	}
 	s.causes(causesOf(r, clean, o.Strict))
 	s.notes(clean)
+	for i, text := range clean.remarks() {
+		if i == 0 {
+			s.line("")
+		}
+		s.wrapped(0, text)
+	}
 	if len(clean.Scenarios) == 1 {
 		s.told(&clean.Scenarios[0])
 	}
@@ -204,6 +210,8 @@ func (s *screen) scenarios(r *Run, o Options) error {
 func tails(x *Scenario) string {
 	switch l := &x.Latency; {
 	case l.Allowed.Service.Count+l.Denied.Service.Count > 0:
+	case x.Target == "" && x.Counts.Sent > 0 && !x.timed():
+		return "not known"
 	case l.Unknown.Service.Count > 0:
 		return "unknown " + medianAndTail(l.Unknown.Service)
 	default:

@@ -101,7 +101,7 @@ func (s *screen) generators(r *Run) {
 			s.line("")
 		}
 		if text != "" {
-			s.wrapped(0, s.dim("generator")+" "+x.ID+": "+text)
+			s.wrapped(0, s.dim(x.recorder())+" "+x.ID+": "+text)
 		}
 	}
 }
@@ -111,6 +111,14 @@ func (s *screen) totals(r *Run) {
 	for _, equation := range strings.Split(countsText(r.sum()), "; ") {
 		s.line("%s", equation)
 	}
+}
+
+// recorder names what recorded s: the generator, or something else of which only the recording is known.
+func (s *Scenario) recorder() string {
+	if s.Target == "" {
+		return "recording"
+	}
+	return "generator"
 }
 
 // generatorText says how well the generator kept its plan; empty where nothing was measured.

@@ -157,7 +157,7 @@ func declaredWindows(s *Scenario) (windows, bool) {
 // drawnWindows are those of the policy that the charts of a partition draw; none where they draw no limit.
 func drawnWindows(s *Scenario, part timeline.Part) windows {
 	l, left := chartLimit(s, part)
-	if left != "" {
+	if left != "" || s.Excerpt != "" { // requests that are not at hand may have opened windows
 		return windows{}
 	}
 	s = under(s, l)

@@ -47,7 +47,6 @@ func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
 // conformance judges a recording against the limits of its scenario, each partition against its own. The judgement is that
 // of all partitions, with what was measured of the scenario's limit.
 func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (check.Claim, *check.Judgement) {
-	c := check.Claim{ID: "conformance"}
 	var worth []string
 	var js []*check.Judgement
 	var measured check.Measured
@@ -55,8 +54,7 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 	for _, part := range parts {
 		j, err := check.Judge(part.tl, part.limit, o)
 		if err != nil {
-			c.Reason, c.Text = check.SearchLimit, err.Error()
-			return c, nil
+			return check.Claim{ID: "conformance", Reason: check.SearchLimit, Text: err.Error()}, nil
 		}
 		if worth = append(worth, strings.Join(report.Worth(part.limit, j), ", ")); part.limit.String() == s.Limit.String() {
 			measured = j.Measured
@@ -68,6 +66,12 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 	}
 	all := check.Merge(js)
 	all.Measured = measured
+	return claimOf(all, strings.Join(worth, "; ")), all
+}
+
+// claimOf is the claim that a judgement answers; worth is what a pass of it is worth.
+func claimOf(all *check.Judgement, worth string) check.Claim {
+	c := check.Claim{ID: "conformance"}
 	for _, p := range all.Partitions {
 		c.Findings = append(c.Findings, p.Findings...)
 	}
@@ -77,12 +81,23 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 			c.Text = all.Diagnosis.Text + "; " + c.Text
 		}
 	case check.Pass:
-		c.Text = strings.Join(worth, "; ")
+		c.Text = worth
 	default:
 		c.Text = all.Detail
 	}
 	c.Verdict, c.Reason = all.Verdict, all.Reason
-	return c, all
+	return c
+}
+
+// Recording returns a recording that was judged by itself as a scenario with one claim, that it keeps the
+// limit. What a pass of it is worth, and what is
+// known of it beside its judgement, is left to the caller. The limit is empty for several.
+func Recording(l reference.Limit, worth string, j *check.Judgement) report.Scenario {
+	c := claimOf(j, worth)
+	out := report.Scenario{Title: "The recording keeps the declared limit", Kind: report.Required, Limit: l,
+		Judgement: j, Claims: []check.Claim{c}}
+	out.Verdict, out.Reason, out.Detail = sum(out.Claims, "")
+	return out
 }
 
 // terms are what a recording of a scenario is judged by; the zero value where its limits are not.

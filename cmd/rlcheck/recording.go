@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// keeper takes from a recording, while it is judged, what reports show of it beside the verdict. Its memory
+// is bounded: of a large recording it keeps the requests around the first findings, and says so.
+type keeper struct {
+	// wanted tells that some report is wanted; untimed, that intervals are wider than the requests took.
+	wanted, untimed bool
+	header          timeline.Header
+	latencies       latency.Collector
+	observations    []timeline.Observation
+	n               int
+	// notes are what was said of the recording, replay the command that judges it again.
+	notes, replay []string
+}
+
+// A recording of more than mostKept observations is not kept whole (some 50 MB); of it, up to mostAround
+// observations around the first mostFound findings are.
+const (
+	mostKept   = 200_000
+	mostFound  = 8
+	mostAround = 20_000
+)
+
+// add takes the next observation.
+func (k *keeper) add(o *timeline.Observation) {
+	if !k.wanted {
+		return
+	}
+	if !k.untimed {
+		k.latencies.Add(o)
+	}
+	if k.n++; k.n <= mostKept {
+		k.observations = append(k.observations, *o)
+	} else {
+		k.observations = nil
+	}
+}
+
+// around reads a recording that was not kept again, for the requests around its first findings.
+func (k *keeper) around(j *check.Judgement, each eacher) error {
+	if k.n <= mostKept || j.Verdict != check.Fail || each == nil {
+		return nil
+	}
+	found := map[string][]nearby{}
+	n := 0
+	for i := range j.Partitions {
+		p := &j.Partitions[i]
+		for _, f := range p.Findings[:min(len(p.Findings), mostFound-n)] {
+			found[p.Partition] = append(found[p.Partition], newNearby(f))
+			n++
+		}
+	}
+	return each(func(o *timeline.Observation) bool {
+		near := found[o.Partition]
+		if slices.ContainsFunc(near, func(f nearby) bool { return f.has(o) }) {
+			k.observations = append(k.observations, *o)
+		}
+		return len(k.observations) < mostAround
+	})
+}
+
+// eacher calls take for every observation of a recording, until it returns false.
+type eacher func(take func(o *timeline.Observation) bool) error
+
+// nearby is what belongs to one finding: its witness, and what overlaps with it.
+type nearby struct {
+	check.Finding
+	witness map[int]bool
+}
+
+func newNearby(f check.Finding) nearby {
+	in := make(map[int]bool, len(f.Observations))
+	for _, seq := range f.Observations {
+		in[seq] = true
+	}
+	return nearby{f, in}
+}
+
+func (f nearby) has(o *timeline.Observation) bool {
+	return f.witness[o.Seq] || o.Sent <= f.To && (!o.Answered || o.FirstByte >= f.From)
+}
+
+// scenario is what reports show of a judged recording.
+func (k *keeper) scenario(
+	name string, judges *check.Panel, j *check.Judgement, c timeline.Counts,
+) report.Scenario {
+	var one reference.Limit
+	if limits := judges.Limits(); len(limits) == 1 {
+		one = limits[0]
+	}
+	s := trial.Recording(one, worth(judges, j), j)
+	s.ID, s.Counts, s.Header, s.Latency = "stdin", c, k.header, k.latencies.Summary()
+	if name != "-" { // what came by a pipe cannot be judged again
+		s.ID, s.TimelinePath, s.Replay = filepath.Base(name), name, k.replay
+	}
+	s.Header.Notes = append(slices.Clone(s.Header.Notes), k.notes...)
+	if k.n > 0 {
+		s.Timeline = &timeline.Timeline{Header: k.header, Observations: k.observations}
+	}
+	if k.n > mostKept {
+		const how = "of %d requests, over %d, only those around the first findings are drawn, %d of them"
+		s.Excerpt = fmt.Sprintf(how, k.n, mostKept, len(k.observations))
+	}
+	return s
+}
+
+// remark says something of a recording on the side, and in its reports. -q hides it from standard error
+// unless it must be known.
+func (e *env) remark(f *checkFlags, must bool, text string) {
+	f.kept.notes = append(f.kept.notes, text)
+	if must {
+		e.say.line(text)
+		return
+	}
+	e.say.notef("%s", text)
+}
+
+// replayWords are the words that judge a recording again: the flags that matter to the verdict, also those of
+// the environment.
+func replayWords(cmd *cobra.Command, name string) []string {
+	words := []string{"rlcheck", "check", name}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Changed || f.Name == "output" {
+			return
+		}
+		flag := "--" + f.Name
+		switch list, ok := f.Value.(pflag.SliceValue); {
+		case ok:
+			for _, v := range list.GetSlice() {
+				words = append(words, flag, v)
+			}
+		case f.Value.Type() == "stringToString":
+			words = append(words, flag, strings.Trim(f.Value.String(), "[]"))
+		case f.Value.Type() == "bool" && f.Value.String() == "true":
+			words = append(words, flag)
+		case f.Value.Type() == "bool":
+			words = append(words, flag+"="+f.Value.String())
+		default:
+			words = append(words, flag, f.Value.String())
+		}
+	})
+	return words
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAPageOfALargeRecordingIsBounded: it draws the requests around the findings and says so; what would have
+// to have all of them is refused.
+func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "large.ndjson")
+	page, table := filepath.Join(dir, "a.html"), filepath.Join(dir, "a.csv")
+	var b bytes.Buffer
+	for i := range mostKept + 1000 { // 1000/s, and 30 at once in the middle
+		at := i * 1e6
+		if i >= mostKept/2 && i < mostKept/2+30 {
+			at = mostKept / 2 * 1e6
+		}
+		fmt.Fprintf(&b, `{"sent_ns":%d,"first_byte_ns":%d,"outcome":"allowed"}`+"\n", at, at+1000)
+	}
+	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, said bytes.Buffer
+	args := []string{"check", name, "--limit", "token-bucket,rate=1000/s,burst=20",
+		"-o", "html=" + page, "-o", "csv=" + table}
+	if status := run(args, strings.NewReader(""), &out, &said); status != exitFail {
+		t.Fatalf("got status %d, want %d: %s", status, exitFail, said.String())
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"only those around the first findings are drawn", "The witness, request by request", "201,000 allowed",
+	} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
+	if bytes.Contains(text, []byte("Requests over time")) || len(text) > 100_000 {
+		t.Errorf("the page has %d bytes, and pictures of what was not kept", len(text))
+	}
+	told := strings.Contains(said.String(), "report csv: no whole recording")
+	if _, err := os.Stat(table); err == nil || !told {
+		t.Errorf("csv: got a file, or no word: %s", said.String())
+	}
+}
