@@ -100,13 +100,17 @@ type Scenario struct {
 	Excerpt string
 }
 
-// Remarks are what a reader of a recording that rlcheck did not make now must know of it: what was left out
-// of it, and what its pictures leave out. Empty for the scenarios of a run.
+// Unverified is the note of a recording whose target may have been anybody.
+const Unverified = "certificates were not verified (target.insecure)"
+
+// Remarks are what a reader must know of a scenario beside its verdict: that its target may have been another
+// one; of a recording that was judged by itself, what was left out of it, and what its pictures leave out.
+// May be empty.
 func (s *Scenario) Remarks() []string {
-	if s.Target != "" {
-		return nil
-	}
 	out := slices.Clone(s.Header.Notes)
+	if s.Target != "" { // the notes of a generator are with what it measured of itself
+		out = slices.DeleteFunc(out, func(n string) bool { return n != Unverified })
+	}
 	if s.Excerpt != "" {
 		out = append(out, s.Excerpt)
 	}

@@ -99,7 +99,7 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 		readClock(tl)
 	}
 	if ends.unverified(s) {
-		tl.Header.Notes = append(tl.Header.Notes, "certificates were not verified (target.insecure)")
+		tl.Header.Notes = append(tl.Header.Notes, report.Unverified)
 	}
 	if usedBefore(s, o) {
 		tl.Header.CompleteFrom = 1
