@@ -22,6 +22,7 @@ type remark struct {
 // The mends of routes that are not the limited one.
 const (
 	limitedRoute = "check the path of --target, and what the limit counts clients by (--partition)"
+	limitedLog   = "check what --match lets through, and what clients are told apart by (--partition-by)"
 	notFollowed  = "name the URL it ends at with --target: redirects are not followed"
 )
 
@@ -52,7 +53,11 @@ func remarkOn(s *Scenario) (r remark, ok bool) {
 		return remark{text, mend, most.Answers, all, true}, true
 	case neverDenied(s):
 		text := "nothing was ever denied: is this the limited route?"
-		return remark{text, limitedRoute, s.Counts.Allowed, all, false}, true
+		mend := limitedRoute
+		if s.Target == "" { // a recording that is judged by itself
+			mend = limitedLog
+		}
+		return remark{text, mend, s.Counts.Allowed, all, false}, true
 	default:
 		return remark{}, false
 	}
