@@ -6,63 +6,18 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // hintLimit is the largest recording for which other policies are tried.
 const hintLimit = 200_000
 
-// hintSteps is how many decisions the exact searches of one guess may try before the last one begins, hintWide how many those of
-// many phases at once. A guess that is not refuted by then is named as one that may explain it. A search of every phase would
-// go on for minutes, and nothing depends on it.
+// hintSteps is how many decisions the exact searches of one guess may try before the last one begins,
+// hintWide how many those of many phases at once. A guess that is not refuted by then may explain the
+// recording. A search of every phase would go on for minutes, and nothing depends on it.
 const (
 	hintSteps = 1 << 14
 	hintWide  = 1 << 17
 )
-
-// hint names, for a recording that fails a limit of one policy, the first policy like it that would explain all of it. It
-// proves nothing: it is the next thing to look at.
-func hint(tl *timeline.Timeline, limit reference.Limit, j *Judgement, o Options) string {
-	if j.Verdict != Fail || len(limit) != 1 || len(tl.Observations) > hintLimit {
-		return ""
-	}
-	for _, g := range guesses(limit[0], j) {
-		if a := tried(tl, reference.Limit{g.policy}, o); a.verdict == Pass {
-			word := "would"
-			if !a.sure {
-				word = "may"
-			}
-			return fmt.Sprintf("%s %s explain all of this (%s)", g.text, word, reference.Limit{g.policy})
-		}
-	}
-	return ""
-}
-
-// attempt is the verdict on a recording under another limit; sure tells that no search was cut short,
-// which might refute it yet.
-type attempt struct {
-	verdict Verdict
-	sure    bool
-}
-
-// tried judges all of a recording under another limit, on the side that o asks for. The bounds come first:
-// they refute most limits, and are much faster. What cannot be judged fails.
-func tried(tl *timeline.Timeline, limit reference.Limit, o Options) attempt {
-	if _, err := reference.NewLimit(limit); err != nil || fits(tl, limit) != nil {
-		return attempt{verdict: Fail}
-	}
-	var out attempt
-	for _, bounds := range []bool{true, false} {
-		c := newCase(tl, limit, Options{Conformance: o.Conformance, Shared: o.Shared, SkipMeasure: true})
-		c.quick, c.boundsOnly = true, bounds
-		c.judge()
-		if out.verdict = c.judgement().Verdict; out.verdict == Fail {
-			return out
-		}
-		out.sure = !slices.ContainsFunc(c.parts, func(p *part) bool { return p.search.Capped })
-	}
-	return out
-}
 
 // guess is a policy worth trying.
 type guess struct {
@@ -70,44 +25,94 @@ type guess struct {
 	text   string
 }
 
-// guesses lists policies near p, the likeliest first: one parameter changed, then another algorithm of the same quota.
-func guesses(p reference.Policy, j *Judgement) []guess {
-	var out []guess
-	add := func(text string, edit func(*reference.Policy)) {
-		q := p
-		if edit(&q); q != p {
-			out = append(out, guess{q, text})
-		}
-	}
-	if p.Algorithm == reference.SlidingWindowCounter {
-		add("a weighted count that is rounded up", func(q *reference.Policy) { q.Rounding = reference.RoundUp })
-		add("a weighted count that is rounded to the nearest", func(q *reference.Policy) { q.Rounding = reference.RoundNearest })
-		if p.Rounding != reference.RoundNone { // that is the same
-			add("a weighted count that is rounded down", func(q *reference.Policy) { q.Rounding = reference.RoundDown })
-		}
-	}
-	for _, b := range bursts(p, j) {
-		add(fmt.Sprintf("a %s of %d", burstWord(p), b), func(q *reference.Policy) { *q = withBurst(*q, b) })
-	}
-	if p.Completes() {
-		return named(out)
-	}
-	add("a start of unknown level", func(q *reference.Policy) { q.Start = reference.StartUnknown })
-	add("counting denied requests too", func(q *reference.Policy) { q.Count = reference.CountAll })
-	for _, tick := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
-		if tick < p.Rate.Per {
-			add(fmt.Sprintf("a clock that ticks every %s", tick), func(q *reference.Policy) { q.Tick, q.TickSet = tick, true })
-		}
-	}
-	return named(append(out, others(p, len(j.Partitions) > 1)...))
+// family is a way to explain a recording.
+type family struct {
+	// guesses returns policies of one family with parameters that were measured, the likeliest first.
+	guesses func(*inquiry, reference.Policy, *Judgement) []guess
+	// unless tells which explanations leave nothing to be explained by this one, as they say the same more
+	// exactly; nil for none.
+	unless func(Explanation) bool
 }
 
-// named leaves out the guesses that no SPEC writes: not every key has a meaning for every algorithm.
-func named(all []guess) []guess {
+// families are all of them, the nearest to the declared policy first.
+var families = []family{
+	{roundings, nil}, {otherParameters, nil}, {starts, nil}, {countings, nil}, {buckets, nil}, {queues, nil},
+	{clockWindows, nil}, {openedWindows, nil}, {logs, nil}, {counters, nil}, {refreshedWindows, nil},
+	{timedWindows, placedWindow}, {unknownWindows, anything}, {slottedWindows, anything},
+	{coarseClocks, anything},
+}
+
+// placedWindow tells whether a fixed window is one of which it is known where it begins.
+func placedWindow(e Explanation) bool {
+	p := e.Limit[0]
+	return e.Sure && p.Algorithm == reference.FixedWindow && p.Align != reference.AlignUnknown
+}
+
+// anything: a clock that is coarse, or windows that may begin anywhere, explain much.
+func anything(e Explanation) bool { return e.Sure }
+
+// changed returns the policies that edits make of p, without p itself and those that no SPEC writes: not
+// every key has a meaning for every algorithm.
+func changed(p reference.Policy, all ...guess) []guess {
 	return slices.DeleteFunc(all, func(g guess) bool {
 		_, err := reference.New(g.policy)
-		return err != nil
+		return g.policy == p || err != nil
 	})
+}
+
+// roundings round the weighted count otherwise.
+func roundings(_ *inquiry, p reference.Policy, _ *Judgement) []guess {
+	if p.Algorithm != reference.SlidingWindowCounter {
+		return nil
+	}
+	rounded := func(r reference.Rounding, text string) guess {
+		q := p
+		q.Rounding = r
+		return guess{q, text}
+	}
+	all := []guess{
+		rounded(reference.RoundUp, "a weighted count that is rounded up"),
+		rounded(reference.RoundNearest, "a weighted count that is rounded to the nearest"),
+	}
+	if p.Rounding != reference.RoundNone { // that is the same
+		all = append(all, rounded(reference.RoundDown, "a weighted count that is rounded down"))
+	}
+	return changed(p, all...)
+}
+
+// otherParameters are those of the declared policy: its burst, its rate, or both.
+func otherParameters(q *inquiry, p reference.Policy, j *Judgement) []guess {
+	var all []guess
+	for _, b := range bursts(p, j) {
+		all = append(all, guess{withBurst(p, b), fmt.Sprintf("a %s of %d", burstWord(p), b)})
+	}
+	if p.Completes() || p.Algorithm == reference.Concurrency {
+		return changed(p, all...)
+	}
+	other := p
+	if !bucketed(p) {
+		if per, ok := roundWindow(j.Measured.Rate, p.Rate.N); ok {
+			other.Rate.Per = per
+			all = append(all, guess{other, fmt.Sprintf("a window of %s", per)})
+		}
+		for _, n := range q.quotas(p.Rate, p)[1:] {
+			all = append(all, guess{withBurst(p, n), fmt.Sprintf("a quota of %d", n)})
+		}
+		return changed(p, all...)
+	}
+	if rate, ok := roundRate(j.Measured.Rate, p.Rate); ok {
+		other.Rate = rate
+		all = append(all, guess{other, fmt.Sprintf("a rate of %s", rate)})
+	}
+	for _, x := range q.fitted(p) {
+		all = append(all, guess{x, fmt.Sprintf("a burst of %d and a rate of %s", x.Full(), x.Rate)})
+	}
+	return changed(p, all...)
+}
+
+// bucketed tells whether p is a bucket, or a queue.
+func bucketed(p reference.Policy) bool {
+	return !p.Windowed() && p.Algorithm != reference.SlidingWindowLog
 }
 
 // bursts are whole numbers that the measured burst leaves open, and the neighbours of the declared one.
@@ -129,46 +134,40 @@ func burstWord(p reference.Policy) string {
 	return "burst"
 }
 
-// others are the other algorithms with the same quota in the same time: for a bucket the burst in the time it takes to fill.
-// several tells that there are partitions that may share a timer.
-func others(p reference.Policy, several bool) []guess {
-	rate := p.Rate
-	if !p.Windowed() && p.Algorithm != reference.SlidingWindowLog {
-		rate = reference.Rate{N: p.Full(), Per: p.Recovery()}
+// starts leave the level open that a partition begins at.
+func starts(_ *inquiry, p reference.Policy, _ *Judgement) []guess {
+	if p.Completes() {
+		return nil
 	}
-	base := reference.Policy{Rate: rate, Start: reference.StartFull, Count: reference.CountAdmitted, Refill: reference.RefillContinuous,
-		Rounding: reference.RoundNone, Boundary: reference.HalfOpen, Tick: p.Tick, TickSet: p.TickSet}
-	anew := func(which reference.Refresh, text string) guess {
-		q := base
-		q.Algorithm, q.Align, q.Refresh = reference.FixedWindow, reference.AlignFirst, which
-		return guess{q, text}
+	empty, unknown := p, p
+	empty.Start, unknown.Start = reference.StartEmpty, reference.StartUnknown
+	return changed(p, guess{empty, "a start without any quota"}, guess{unknown, "a start of unknown level"})
+}
+
+// countings count denied requests too.
+func countings(_ *inquiry, p reference.Policy, _ *Judgement) []guess {
+	if p.Completes() {
+		return nil
 	}
-	make := func(a reference.Algorithm, align reference.Align, text string) guess {
-		q := base
-		q.Algorithm, q.Align = a, align
-		return guess{q, text}
+	all := p
+	all.Count = reference.CountAll
+	return changed(p, guess{all, "counting denied requests too"})
+}
+
+// coarseClocks are those of a clock that is coarse, but not so coarse that it explains anything: at most a
+// twentieth of the window.
+func coarseClocks(_ *inquiry, p reference.Policy, _ *Judgement) []guess {
+	if p.Completes() {
+		return nil
 	}
-	of := fmt.Sprintf("of %s ", rate)
-	out := []guess{
-		make(reference.FixedWindow, reference.AlignClock, "a fixed window "+of+"aligned to the clock"),
-		make(reference.FixedWindow, reference.AlignFirst, "a fixed window "+of+"opened by the first request"),
-		anew(reference.RefreshAdmitted, "a fixed window "+of+"that every admitted request starts anew"),
-		anew(reference.RefreshAll, "a fixed window "+of+"that every request, denied or not, starts anew"),
-		make(reference.FixedWindow, reference.AlignShared, "a fixed window "+of+"that one timer ends for all"),
-		make(reference.FixedWindow, reference.AlignUnknown, "a fixed window "+of+"of unknown alignment"),
-		make(reference.SlidingWindowLog, "", "a sliding window log "+of[:len(of)-1]),
-		make(reference.SlidingWindowCounter, reference.AlignUnknown, "a sliding window counter "+of[:len(of)-1]),
+	var all []guess
+	for tick := time.Millisecond; tick <= time.Second; tick *= 10 {
+		if tick > min(p.Rate.Per, p.Recovery())/20 || tick <= p.Tick {
+			continue
+		}
+		coarse := p
+		coarse.Tick, coarse.TickSet = tick, true
+		all = append(all, guess{coarse, fmt.Sprintf("a clock that ticks every %s", tick)})
 	}
-	for _, n := range []int64{10, 60, 5, 4, 2} {
-		slotted := make(reference.FixedWindow, reference.AlignUnknown, fmt.Sprintf("a window %sin %d slots", of, n))
-		slotted.policy.Slots = n
-		out = append(out, slotted)
-	}
-	bucket := make(reference.TokenBucket, "", fmt.Sprintf("a token bucket of %s, burst %d", rate, rate.N))
-	bucket.policy.Burst = rate.N
-	out = append(out, bucket)
-	return slices.DeleteFunc(out, func(g guess) bool {
-		same := g.policy.Refresh == p.Refresh || !g.policy.Refreshes() && !p.Refreshes()
-		return g.policy.Algorithm == p.Algorithm && g.policy.Align == p.Align && g.policy.Slots == p.Slots && same || g.policy.Align == reference.AlignShared && !several
-	})
+	return changed(p, all...)
 }

@@ -64,7 +64,7 @@ func Judge(tl *timeline.Timeline, limit reference.Limit, o Options) (*Judgement,
 	j := c.judgement()
 	if o.Hint {
 		if j.Diagnosis = diagnose(tl, limit, j, o); j.Diagnosis == nil {
-			j.Hint = hint(tl, limit, j, o)
+			j.Explanations, j.Hint = explain(tl, limit, j, o)
 		}
 	}
 	return j, nil

@@ -17,7 +17,7 @@ func Merge(js []*Judgement) *Judgement {
 			all.Reason, all.Detail = j.Reason, j.Detail
 		}
 		if all.Hint == "" {
-			all.Hint = j.Hint
+			all.Hint, all.Explanations = j.Hint, j.Explanations
 		}
 		if all.Diagnosis == nil {
 			all.Diagnosis = j.Diagnosis

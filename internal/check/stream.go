@@ -38,7 +38,7 @@ import (
 //   - A sliding window counter with align=first is judged in the stretches between the silences after which its windows begin anew,
 //     each with the phases that its pieces left alive (stretches.go). Where its recording began amid traffic they are those after a
 //     silence which ends all that came before.
-//   - It gives no hint.
+//   - It tries no other limit, and its hint says so.
 type Stream struct {
 	header timeline.Header
 	limit  reference.Limit
@@ -254,7 +254,8 @@ func (s *Stream) Finish() (*Judgement, error) {
 	slices.SortFunc(strands, func(a, b *strand) int { return strings.Compare(a.name, b.name) })
 	if s.shared() {
 		if s.counts.Sent <= s.caps.whole && !slices.ContainsFunc(strands, func(st *strand) bool { return !st.kept() }) {
-			return s.together(strands)
+			j, err := s.together(strands)
+			return s.untried(j), err
 		}
 		for _, st := range strands { // one after the other: each refutes what the others left alive
 			s.settle(st)
@@ -269,7 +270,15 @@ func (s *Stream) Finish() (*Judgement, error) {
 		clerks.Put(k)
 	})
 	s.judgedBeside(partitions)
-	return s.caseOf(nil).conclude(partitions, s.unclassified), nil
+	return s.untried(s.caseOf(nil).conclude(partitions, s.unclassified)), nil
+}
+
+// untried says of a failure that no other limit was tried.
+func (s *Stream) untried(j *Judgement) *Judgement {
+	if j != nil && s.o.Hint && j.Verdict == Fail && len(s.limit) == 1 {
+		j.Hint = tooLargeToTry
+	}
+	return j
 }
 
 // judgedBeside is that of a case.

@@ -151,8 +151,12 @@ type Judgement struct {
 	Partitions []PartitionVerdict
 	// Measured is what all partitions together measured: the intersection of their intervals.
 	Measured Measured
-	// Hint names, for a Fail, a policy that would explain all of the recording, or may; empty where none was found or looked for.
+	// Hint names, for a Fail, what explains all of the recording, or says that nothing does that was
+	// tried; empty where nothing was looked for.
 	Hint string
+	// Explanations are the limits that Hint speaks of, the nearest first: one of each kind. Nil where none
+	// was found.
+	Explanations []Explanation
 	// Diagnosis is, for a Fail, what a reader needs to know before any finding; nil where nothing was
 	// found or looked for.
 	Diagnosis *Diagnosis

@@ -153,6 +153,11 @@ func (p *reading) judgement(where string, in *jsonJudgement) *check.Judgement {
 	if d := in.Diagnosis; d != nil {
 		out.Diagnosis = &check.Diagnosis{Kind: check.DiagnosisKind(d.Kind), Text: d.Text, Why: d.Why}
 	}
+	for i, e := range in.Explanations {
+		x := check.Explanation{Text: e.Text, Sure: e.Sure}
+		x.Limit = p.limit(fmt.Sprintf("%s.explanations[%d]", where, i), e.Spec)
+		out.Explanations = append(out.Explanations, x)
+	}
 	for i, x := range in.Partitions {
 		out.Partitions[i] = check.PartitionVerdict{
 			Partition: x.Partition, Verdict: p.verdict(fmt.Sprintf("%s.partitions[%d]", where, i), x.Verdict),

@@ -23,6 +23,15 @@ type jsonJudgement struct {
 	Measured   jsonMeasured    `json:"measured"`
 	Hint       string          `json:"hint,omitempty"`
 	Diagnosis  *jsonDiagnosis  `json:"diagnosis,omitempty"`
+	// Explanations are the limits that explain all of it, the nearest first.
+	Explanations []jsonExplanation `json:"explanations,omitempty"`
+}
+
+// jsonExplanation is a limit as a SPEC; sure tells that the recording passes.
+type jsonExplanation struct {
+	Text string `json:"text"`
+	Spec string `json:"spec"`
+	Sure bool   `json:"sure"`
 }
 
 type jsonDiagnosis struct {
@@ -86,6 +95,9 @@ func toJudgement(j *check.Judgement) *jsonJudgement {
 	}
 	if d := j.Diagnosis; d != nil {
 		out.Diagnosis = &jsonDiagnosis{Kind: string(d.Kind), Text: d.Text, Why: d.Why}
+	}
+	for _, e := range j.Explanations {
+		out.Explanations = append(out.Explanations, jsonExplanation{e.Text, e.Limit.String(), e.Sure})
 	}
 	for i := range j.Partitions {
 		p := &j.Partitions[i]

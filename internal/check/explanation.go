@@ -1,0 +1,166 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Explanation is a limit that explains a whole recording: all partitions, judged on the side that was
+// asked for.
+type Explanation struct {
+	// Text names it in a few words.
+	Text  string
+	Limit reference.Limit
+	// Sure tells that the recording passes. Without it no proof against the limit was found, and not every
+	// order of requests was tried.
+	Sure bool
+}
+
+// attempt is the verdict on a recording under another limit; sure tells that no search was cut short, which
+// might refute it yet.
+type attempt struct {
+	verdict Verdict
+	sure    bool
+}
+
+// tried judges all of a recording under another limit, on the side that o asks for. The bounds come first:
+// they refute most limits, and are much faster. What cannot be judged fails.
+func tried(tl *timeline.Timeline, limit reference.Limit, o Options) attempt {
+	if _, err := reference.NewLimit(limit); err != nil || fits(tl, limit) != nil {
+		return attempt{verdict: Fail}
+	}
+	var out attempt
+	for _, bounds := range []bool{true, false} {
+		c := newCase(tl, limit, Options{Conformance: o.Conformance, Shared: o.Shared, SkipMeasure: true})
+		c.quick, c.boundsOnly = true, bounds
+		c.judge()
+		if out.verdict = c.judgement().Verdict; out.verdict == Fail {
+			return out
+		}
+		out.sure = !slices.ContainsFunc(c.parts, func(p *part) bool { return p.search.Capped })
+	}
+	return out
+}
+
+// inquiry looks for limits that explain a recording. It is the same for the same recording, since its work
+// is counted in requests that are judged, and not in time.
+type inquiry struct {
+	tl *timeline.Timeline
+	o  Options
+	// left is how many requests may still be judged, tries how many limits were.
+	left  int64
+	tries int
+	found []Explanation
+	// known are the quotas that were measured.
+	known map[reference.Rate][]int64
+}
+
+// hintWork is how many requests an inquiry judges, over all limits that it tries.
+const hintWork = 1 << 21
+
+// spent takes the judging of n limits from what is left, and tells whether there was enough.
+func (q *inquiry) spent(n int) bool {
+	cost := int64(n) * int64(len(q.tl.Observations)+16)
+	if q.left < cost {
+		q.left = 0
+		return false
+	}
+	q.left -= cost
+	return true
+}
+
+// try looks for the first of some guesses that explains the recording: the nearest of its kind.
+func (q *inquiry) try(guesses []guess) {
+	var may *Explanation
+	for _, g := range guesses {
+		if !q.spent(1) {
+			break
+		}
+		q.tries++
+		limit := reference.Limit{g.policy}
+		a := tried(q.tl, limit, q.o)
+		switch {
+		case a.verdict != Pass:
+		case a.sure:
+			q.found = append(q.found, Explanation{g.text, limit, true})
+			return
+		case may == nil:
+			may = &Explanation{g.text, limit, false}
+		}
+	}
+	if may != nil {
+		q.found = append(q.found, *may)
+	}
+}
+
+// explain returns what explains a recording that fails a limit of one policy, the nearest first, and a
+// sentence that names it. It proves nothing: it is the next thing to look at.
+func explain(tl *timeline.Timeline, limit reference.Limit, j *Judgement, o Options) ([]Explanation, string) {
+	if j.Verdict != Fail || len(limit) != 1 {
+		return nil, ""
+	}
+	if len(tl.Observations) > hintLimit {
+		return nil, tooLargeToTry
+	}
+	q := &inquiry{tl: tl, o: o, left: hintWork}
+	for _, k := range families {
+		if k.unless == nil || !slices.ContainsFunc(q.found, k.unless) {
+			q.try(k.guesses(q, limit[0], j))
+		}
+	}
+	if slices.ContainsFunc(q.found, func(e Explanation) bool { return e.Sure }) {
+		q.found = slices.DeleteFunc(q.found, func(e Explanation) bool { return !e.Sure })
+	} else if len(q.found) > 1 {
+		q.found = q.found[:1]
+	}
+	return q.found, q.sentence()
+}
+
+// tooLargeToTry says that nothing was tried.
+var tooLargeToTry = fmt.Sprintf("no other limit was tried on more than %d requests", hintLimit)
+
+// sentence names what was found.
+func (q *inquiry) sentence() string {
+	if len(q.found) == 0 {
+		return fmt.Sprintf("something else: none of the %d other limits tried explains all of this%s",
+			q.tries, q.ended())
+	}
+	first, word := q.found[0], "would"
+	if !first.Sure {
+		word = "may"
+	}
+	text := fmt.Sprintf("%s %s explain all of this (%s)", first.Text, word, first.Limit)
+	const most = 3
+	var more []string
+	for _, e := range q.found[1:] {
+		more = append(more, e.Limit.String())
+	}
+	switch n := len(more); {
+	case n > most:
+		text += fmt.Sprintf("; so would %s and %d more", strings.Join(more[:most], "; "), n-most)
+	case n > 0:
+		text += "; so would " + strings.Join(more, "; ")
+	}
+	return text + q.usedBefore() + q.ended()
+}
+
+// ended says that not all limits were tried.
+func (q *inquiry) ended() string {
+	if q.left > 0 {
+		return ""
+	}
+	return " (the budget of work ended before all limits were tried)"
+}
+
+// usedBefore says what a start of unknown level may mean of a client that is new.
+func (q *inquiry) usedBefore() string {
+	unknown := func(e Explanation) bool { return e.Limit[0].Start == reference.StartUnknown }
+	if q.tl.Header.CompleteFrom > 0 || !slices.ContainsFunc(q.found, unknown) {
+		return ""
+	}
+	return "; or others used the quota before: is it counted by address?"
+}

@@ -1,0 +1,139 @@
+package check
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// measured returns what a recording leaves of the burst and the rate of a policy, over all partitions. Of
+// a long one it reads the beginning.
+func (q *inquiry) measured(p reference.Policy) Measured {
+	const questions = 64 // about as many judgements are a measure
+	limit := reference.Limit{p}
+	if _, err := reference.NewLimit(limit); err != nil || fits(q.tl, limit) != nil || !q.spent(questions) {
+		return Measured{}
+	}
+	c := newCase(q.tl, limit, Options{Conformance: q.o.Conformance, Shared: q.o.Shared})
+	c.quick, c.boundsOnly, c.frugal = true, true, true
+	out := make([]Measured, len(c.parts))
+	each(len(c.parts), func(i int) {
+		if c.parts[i].seen.known > 0 {
+			out[i] = c.measure(c.parts[i])
+		}
+	})
+	var all Measured
+	for _, m := range out {
+		all = all.Intersect(m)
+	}
+	return all
+}
+
+// fitted returns buckets like p whose burst and rate were measured together: with each end of the bursts
+// that a rate leaves, the rates that are left. One at a time they often leave nothing, since one explains
+// what the other is wrong about.
+func (q *inquiry) fitted(p reference.Policy) []reference.Policy {
+	var out []reference.Policy
+	for range 2 {
+		m := q.measured(p)
+		ends := []Interval{{Lo: m.Burst.Lo, LoSet: m.Burst.LoSet}, {Lo: m.Burst.Hi, LoSet: m.Burst.HiSet}}
+		for _, end := range ends {
+			if !end.LoSet || end.Lo < 1 {
+				continue
+			}
+			try := withBurst(p, int64(end.Lo))
+			rate := q.measured(try).Rate
+			if r, ok := roundRate(rate, try.Rate); ok {
+				try.Rate = r
+				out = append(out, try)
+			}
+		}
+		if len(out) == 0 {
+			break
+		}
+		p = out[0]
+	}
+	return out
+}
+
+// roundRate returns the roundest rate of an interval, as so many a second or, for slow ones, a longer
+// time. An end that is not set is that of the declared rate.
+func roundRate(iv Interval, declared reference.Rate) (reference.Rate, bool) {
+	now := float64(declared.N) * float64(time.Second) / float64(declared.Per)
+	lo, hi := now, now
+	switch {
+	case iv.LoSet && iv.HiSet:
+		lo, hi = iv.Lo, iv.Hi
+	case iv.LoSet:
+		lo, hi = iv.Lo, max(now, iv.Lo)
+	case iv.HiSet:
+		lo, hi = min(now, iv.Hi), iv.Hi
+	}
+	switch {
+	case lo > hi || lo <= 0:
+		return declared, false
+	case now >= lo && now <= hi:
+		return declared, true
+	}
+	for _, per := range []time.Duration{time.Second, declared.Per, 10 * time.Second, time.Minute, time.Hour} {
+		if n, ok := roundest(lo*per.Seconds(), hi*per.Seconds()); ok {
+			return reference.Rate{N: n, Per: per}, true
+		}
+	}
+	return declared, false
+}
+
+// roundWindow returns the roundest length of a window with a quota, in which the rate is one of an interval.
+func roundWindow(rate Interval, quota int64) (time.Duration, bool) {
+	if !rate.LoSet || !rate.HiSet || rate.Lo <= 0 || rate.Lo > rate.Hi {
+		return 0, false
+	}
+	shortest, longest := float64(quota)/rate.Hi, float64(quota)/rate.Lo // in seconds
+	units := []time.Duration{time.Hour, time.Minute, time.Second, time.Millisecond, time.Nanosecond}
+	for _, unit := range units {
+		if n, ok := roundest(shortest/unit.Seconds(), longest/unit.Seconds()); ok {
+			return time.Duration(n) * unit, true
+		}
+	}
+	return 0, false
+}
+
+// roundest returns the whole number from lo to hi, above 0, that ends in the most zeros.
+func roundest(lo, hi float64) (int64, bool) {
+	if hi > math.MaxInt32 {
+		return 0, false
+	}
+	least, most := max(int64(math.Ceil(lo)), 1), int64(math.Floor(hi))
+	for unit := int64(1_000_000_000); unit > 0; unit /= 10 {
+		if n := (least + unit - 1) / unit * unit; n <= most {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// quotas returns the quotas to try for windows of a length: the given one, and both ends of what is
+// measured of windows that requests open and of a log.
+func (q *inquiry) quotas(rate reference.Rate, base reference.Policy) []int64 {
+	if known := q.known[rate]; known != nil {
+		return known
+	}
+	out := []int64{rate.N}
+	for _, kind := range []reference.Policy{
+		fixedKind(reference.AlignFirst), {Algorithm: reference.SlidingWindowLog},
+	} {
+		m := q.measured(windowed(base, rate, kind)).Burst
+		for _, end := range []Interval{{Lo: m.Lo, LoSet: m.LoSet}, {Lo: m.Hi, LoSet: m.HiSet}} {
+			if n := int64(end.Lo); end.LoSet && n >= 1 && !slices.Contains(out, n) {
+				out = append(out, n)
+			}
+		}
+	}
+	if q.known == nil {
+		q.known = map[reference.Rate][]int64{}
+	}
+	q.known[rate] = out
+	return out
+}
