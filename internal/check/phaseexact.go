@@ -78,7 +78,7 @@ const wideSteps = 1 << 12
 // that is not 0.
 func searched(h *history, b cell, most int) (r *refutation, visited int, limited bool) {
 	x := newExact(h, b.policy, b.from)
-	if x == nil {
+	if x == nil || plainly(h, reference.Limit{b.policy}, []int64{b.from}) {
 		return nil, 0, false
 	}
 	if most > 0 {

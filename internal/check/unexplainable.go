@@ -19,7 +19,7 @@ func unexplainable(h *history, p reference.Policy, phase int64) (br *breach, vis
 // unexplainableBy is unexplainable for several policies that must all admit, each with one phase.
 func unexplainableBy(h *history, limit reference.Limit, at []int64) (br *breach, visited int, limited bool) {
 	x := newExactBy(h, limit, at)
-	if x == nil {
+	if x == nil || plainly(h, limit, at) {
 		return nil, 0, false
 	}
 	dead := x.search()

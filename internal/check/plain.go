@@ -1,0 +1,97 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// plainLimit is the number of events from which on a plain explanation is looked for before a search, which
+// is short below.
+const plainLimit = 1 << 10
+
+// plainly tells whether a plain explanation of a large history was found.
+func plainly(h *history, limit reference.Limit, at []int64) bool {
+	return len(h.all) >= plainLimit && simply(h, limit, at)
+}
+
+// simply tells whether the limiter answers as h says where every request is decided at the same part of its
+// interval: in the middle, at the beginning, or at the end. One explanation is enough: no search can refute h
+// then. False says nothing. It costs O(n log n), and finds an explanation where the limit is out of reach, or
+// where requests seldom overlap. Requests without an outcome are taken never to have arrived.
+func simply(h *history, limit reference.Limit, at []int64) bool {
+	lim := plainLimiter(limit, at)
+	if lim == nil || h.level != nil || h.placed != nil {
+		return false
+	}
+	decisions := make([]decision, 0, len(h.all))
+	for _, part := range [][2]int64{{1, 1}, {1, 0}, {0, 1}} {
+		decisions = decisions[:0]
+		for i := range h.all {
+			if ev := &h.all[i]; ev.outcome != timeline.Unknown {
+				begin := ev.s + h.lag
+				d := (begin*part[0] + ev.e*part[1]) / (part[0] + part[1])
+				decisions = append(decisions, decision{max(d, begin), int32(i)})
+			}
+		}
+		slices.SortStableFunc(decisions, func(a, b decision) int { return cmp.Compare(a.at, b.at) })
+		if answers(lim, h, decisions) {
+			return true
+		}
+	}
+	return false
+}
+
+// decision is the instant at which the event of an index is decided.
+type decision struct {
+	at int64
+	of int32
+}
+
+// plainLimiter returns the limiter of a limit with one phase for each policy; nil where more than phases is
+// not known, and where completions count.
+func plainLimiter(limit reference.Limit, at []int64) reference.Limiter {
+	known := slices.Clone(limit)
+	for i := range known {
+		p := &known[i]
+		if ranged(*p) || p.Completes() || p.BanTo > 0 || p.TTLTo > 0 || p.LevelTo > 0 {
+			return nil
+		}
+		if p.Start == reference.StartUnknown {
+			p.Start = reference.StartFull
+		}
+		p.Tick, p.TickSet = 0, false // of what a clock may show, the instant itself
+		if p.Windowed() && p.Align != reference.AlignFirst {
+			phase := time.Duration(at[i] - floorDiv(at[i], int64(p.Slot()))*int64(p.Slot()))
+			p.Align, p.PhaseFrom, p.PhaseTo = reference.AlignPhase, phase, phase
+		}
+	}
+	lim, err := reference.NewLimit(known)
+	if err != nil {
+		return nil
+	}
+	return lim
+}
+
+// answers tells whether lim gives the outcomes of h at the instants of decisions, which ascend.
+func answers(lim reference.Limiter, h *history, decisions []decision) bool {
+	if len(decisions) == 0 || decisions[0].at < 0 {
+		return false
+	}
+	state := lim.Init()
+	for _, x := range decisions {
+		ev := &h.all[x.of]
+		var d reference.Decision
+		state, d = lim.Step(state, time.Duration(x.at), ev.cost)
+		if d.Allow != (ev.outcome == timeline.Allowed) {
+			return false
+		}
+		if d.Allow && x.at+int64(d.Delay) > ev.answer {
+			return false
+		}
+	}
+	return true
+}

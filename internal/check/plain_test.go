@@ -1,0 +1,82 @@
+package check
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestPlainExplanationsExplain compares plain explanations with the exact search, which refutes none that
+// there is: of random limiters, right and broken, by clocks that tick and drift.
+func TestPlainExplanationsExplain(t *testing.T) {
+	rounds, seeds := soakRounds(1600, 40_000)
+	found, refuted := 0, 0
+	for round := range rounds * seeds {
+		p, spec, ok := corpusPair(round + 1_000_000)
+		if !ok || p.limit.Completes() {
+			continue
+		}
+		c := newCase(p.tl, p.limit, Options{})
+		r := rand.New(rand.NewPCG(soakSeed+47, uint64(round)))
+		at := make([]int64, len(c.limit))
+		for i, pol := range c.limit {
+			if box, _ := phasesOf(pol, p.tl.Header); box.to > box.from {
+				at[i] = box.from + r.Int64N(box.to-box.from+1)
+			}
+		}
+		for _, part := range c.parts {
+			h := part.histories[0]
+			if len(c.limit) > 1 {
+				h = c.jointly(part)
+			}
+			x := newExactBy(h, c.limit, at)
+			if x == nil {
+				continue
+			}
+			x.most = 1 << 14
+			dead := x.search() != nil
+			if dead {
+				refuted++
+			}
+			if !simply(h, c.limit, at) {
+				continue
+			}
+			if found++; dead {
+				t.Fatalf("round %d, %s at %d: explained and refuted\n%s", round, spec, at, draw(p.tl))
+			}
+		}
+	}
+	if least := rounds * seeds / 20; found < least || refuted < least {
+		t.Errorf("%d explained plainly, %d refuted, want %d of each", found, refuted, least)
+	}
+}
+
+// TestLimitOutOfReachIsExplained: a recording in which nothing was denied, as the limit is far away, is not
+// searched for long: it has a plain explanation, however many requests overlap.
+func TestLimitOutOfReachIsExplained(t *testing.T) {
+	for _, spec := range []string{"token-bucket,rate=1000000/s,burst=1000000",
+		"sliding-window-log,rate=1000000/s", "leaky-bucket-queue,rate=10000000/s,queue=1000000",
+		"fixed-window,rate=1000000/s",
+		"fixed-window,rate=1000000/s,align=first", "fixed-window,rate=1000000/s,slots=10",
+		"sliding-window-counter,rate=1000000/s",
+		"token-bucket,rate=1000000/s,burst=1000000,ban=1s", "gcra,rate=1000000/s,burst=1000000,ttl=100ms",
+		"token-bucket,rate=1000000/s,burst=1000000 + fixed-window,rate=1000000/s,phase=300ms"} {
+		r := rand.New(rand.NewPCG(soakSeed+53, 1))
+		tl, clock := &timeline.Timeline{}, time.Duration(0)
+		for i := range 60_000 {
+			clock += time.Duration(r.IntN(200_000))
+			o := timeline.Observation{Sent: clock, Answered: true, Outcome: timeline.Allowed}
+			o.Seq, o.Cost, o.FirstByte = i, 1, clock+time.Duration(r.IntN(5_000_000))
+			tl.Observations = append(tl.Observations, o)
+		}
+		j, err := Judge(tl, mustLimit(t, spec), Options{SkipMeasure: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := j.Partitions[0]; j.Verdict != Pass || p.Search.Capped {
+			t.Errorf("%s: got %s, search %+v, want a pass and a search that ended", spec, j.Verdict, p.Search)
+		}
+	}
+}
