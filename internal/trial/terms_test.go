@@ -32,6 +32,9 @@ func TestRecordingsAreJudgedAlikeAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			j := judgedAgain(t, &file)
+			if out.Timeline.Header.Judged.Shared && !s.Shared() && j.Verdict != check.Fail {
+				continue // undecided requests of other partitions: a recording knows no clients
+			}
 			if verdicts[j.Verdict]++; j.Verdict != out.Judgement.Verdict || j.Reason != out.Judgement.Reason {
 				t.Errorf("%s, fault %q: the recording is judged %s %s (%s), the run was %s %s", s.ID, fault,
 					j.Verdict, j.Reason, j.Detail, out.Judgement.Verdict, out.Judgement.Reason)

@@ -105,6 +105,9 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 		tl.Header.CompleteFrom = 1
 	}
 	tl.Header.Judged = terms(s)
+	if len(tl.Header.Judged.Limits) > 0 { // a recording does not say which partitions are those of one client
+		tl.Header.Judged.Shared = expected(s, tl).Shared
+	}
 	out.Duration = time.Since(began)
 	judge := Judge
 	if o.OnlyProofs {
