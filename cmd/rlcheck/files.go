@@ -161,19 +161,3 @@ func createFile(name string, text []byte) error {
 	}
 	return err
 }
-
-func newSchemaCmd(e *env) *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of scenario files, for editors",
-		Args:  noArguments,
-		RunE: func(*cobra.Command, []string) error {
-			text, err := scenario.Schema()
-			if err != nil {
-				return err
-			}
-			_, _ = e.say.Write(text) // remembered by the speaker
-			return nil
-		},
-	}
-}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts compare with")
@@ -33,6 +34,7 @@ func TestMain(m *testing.M) {
 //	exits N PROGRAM ARGS...            run, and demand this exit status
 //	judged N PROGRAM ARGS...           as exits, but run again what was INCONCLUSIVE: a busy machine may show too little
 //	json FILE [PATH VALUE]...          FILE (or stdout) is JSON, and has these values
+//	fits NAME FILE                     FILE (or stdout) is JSON that rlcheck schema NAME allows
 //	adds-up FILE                       the counts of a report add up
 //	absent TEXT FOLDER                 no file below FOLDER has TEXT in it
 //	no-controls FILE                   FILE has no control characters but newlines and tabs
@@ -66,7 +68,8 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": cmdExits, "judged": cmdJudged, "json": cmdJSON, "adds-up": cmdAddsUp, "absent": cmdAbsent, "no-controls": cmdNoControls,
+			"exits": cmdExits, "judged": cmdJudged, "json": cmdJSON, "fits": cmdFits,
+			"adds-up": cmdAddsUp, "absent": cmdAbsent, "no-controls": cmdNoControls,
 			"sparse": cmdSparse, "server": cmdServer, "start": cmdStart, "halt": cmdHalt, "get": cmdGet, "interrupt": cmdInterrupt,
 			"terminal": cmdTerminal,
 		},
@@ -146,6 +149,23 @@ func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 		if got := fmt.Sprint(member(doc, args[i])); got != args[i+1] {
 			ts.Fatalf("%s: %s: got %s, want %s", args[0], args[i], got, args[i+1])
 		}
+	}
+}
+
+func cmdFits(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, len(args) != 2, "fits NAME FILE")
+	text, err := schemaText(args[0])
+	ts.Check(err)
+	schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	ts.Check(err)
+	c := jsonschema.NewCompiler()
+	ts.Check(c.AddResource(args[0], schema))
+	s, err := c.Compile(args[0])
+	ts.Check(err)
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(ts.ReadFile(args[1])))
+	ts.Check(err)
+	if err := s.Validate(doc); (err != nil) != neg {
+		ts.Fatalf("%s: got %v", args[1], err)
 	}
 }
 

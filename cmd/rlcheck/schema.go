@@ -1,0 +1,46 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+)
+
+// schemaNames are the forms that have a schema, the usual one first.
+var schemaNames = []string{"scenario", "report", "verdict"}
+
+func newSchemaCmd(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema [scenario|report|verdict]",
+		Short: "Print the JSON Schema of scenario files, reports or verdicts",
+		Long: `Schema prints a JSON Schema. That of scenario files is for editors; the others are for programs:
+report is what run -o json prints, verdict is what check -o json prints.`,
+		Example:   "  rlcheck schema > scenario.schema.json\n  rlcheck schema report > report.schema.json",
+		Args:      needs(0, 1, "scenario, report or verdict"),
+		ValidArgs: schemaNames,
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, err := schemaText(append(args, schemaNames[0])[0])
+			if err != nil {
+				return err
+			}
+			_, _ = e.say.Write(text) // remembered by the speaker
+			return nil
+		},
+	}
+}
+
+// schemaText is the schema of one form.
+func schemaText(name string) ([]byte, error) {
+	switch name {
+	case "scenario":
+		return scenario.Schema()
+	case "report":
+		return report.JSONSchema()
+	case "verdict":
+		return report.VerdictJSONSchema()
+	default:
+		return nil, usagef("schema %q: it is scenario, report or verdict%s", name,
+			mend(scenario.Suggest(name, schemaNames)))
+	}
+}

@@ -1,0 +1,202 @@
+package report
+
+import (
+	"bytes"
+	_ "embed" // the words of the schemas
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// The identifiers of the schemas; they need not be fetched.
+const (
+	reportSchemaID  = "https://rlcheck.github.io/report.schema.json"
+	verdictSchemaID = "https://rlcheck.github.io/verdict.schema.json"
+)
+
+// JSONSchema returns the JSON Schema (draft 2020-12) of rlcheck.report/v1, which Write writes as json.
+// It is indented and ends in a newline. Every object allows more members: a later version may add some.
+func JSONSchema() ([]byte, error) {
+	return marshal(schemaOf(reportSchemaID, "rlcheck report", reflect.TypeFor[jsonRun]()))
+}
+
+// VerdictJSONSchema returns the JSON Schema of rlcheck.verdict/v1, which VerdictJSON writes, likewise.
+func VerdictJSONSchema() ([]byte, error) {
+	return marshal(schemaOf(verdictSchemaID, "rlcheck verdict", reflect.TypeFor[jsonJudgement]()))
+}
+
+// schemaText describes the structs that are marshalled. A line "name: sentence" begins one. The indented
+// lines below it describe its members. The name is that of the Go type without its json.
+//
+//go:embed schema.txt
+var schemaText string
+
+// description is what schemaText says of a struct.
+type description struct {
+	name, about string
+	members     map[string]string
+}
+
+// described has the descriptions in the order of schemaText.
+var described = sync.OnceValue(func() (out []description) {
+	for line := range strings.Lines(schemaText) {
+		name, about, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch {
+		case name == "":
+		case strings.HasPrefix(line, " "):
+			out[len(out)-1].members[name] = about
+		default:
+			out = append(out, description{name, about, map[string]string{}})
+		}
+	}
+	return out
+})
+
+// descriptionOf finds what is said of a struct; empty for one that schemaText does not name.
+func descriptionOf(t reflect.Type) description {
+	for _, d := range described() {
+		if strings.EqualFold("json"+d.name, t.Name()) {
+			return d
+		}
+	}
+	return description{}
+}
+
+// object is a JSON object whose members keep their order.
+type object []member
+
+type member struct {
+	key   string
+	value any
+}
+
+// MarshalJSON writes the members in their order.
+func (o object) MarshalJSON() ([]byte, error) {
+	b := bytes.NewBufferString("{")
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := e.Encode(m.key); err != nil {
+			return nil, err
+		}
+		b.WriteByte(':')
+		if err := e.Encode(m.value); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// schemaOf is the schema of the documents that a struct is marshalled to.
+func schemaOf(id, title string, root reflect.Type) object {
+	w := schemaWriter{}
+	body := w.structure(root)
+	out := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"$id", id}, {"title", title}}
+	var parts object
+	for _, d := range described() {
+		if part, used := w[d.name]; used && d.name != descriptionOf(root).name {
+			parts = append(parts, member{d.name, part})
+		}
+	}
+	return append(append(out, body...), member{"$defs", parts})
+}
+
+// schemaWriter holds the schemas of the structs that were met, by name.
+type schemaWriter map[string]object
+
+// structure is the schema of a struct, its members in the order in which they are written.
+func (w schemaWriter) structure(t reflect.Type) object {
+	d := descriptionOf(t)
+	if o, known := w[d.name]; known {
+		return o
+	}
+	w[d.name] = nil // a struct may contain itself
+	var properties object
+	required := []string{}
+	for _, f := range jsonFields(t) {
+		of := closedWords(t, f.name)
+		if of == nil {
+			of = w.value(f.of, f.optional)
+		}
+		property := append(object{{"description", d.members[f.name]}}, of...)
+		properties = append(properties, member{f.name, property})
+		if !f.optional {
+			required = append(required, f.name)
+		}
+	}
+	w[d.name] = object{{"description", d.about}, {"type", "object"}, {"required", required},
+		{"properties", properties}, {"additionalProperties", true}}
+	return w[d.name]
+}
+
+// value is the schema of a value. A pointer may be null, unless its member is left out in place of it.
+func (w schemaWriter) value(t reflect.Type, optional bool) object {
+	switch t.Kind() {
+	case reflect.Pointer:
+		some := w.value(t.Elem(), false)
+		if optional {
+			return some
+		}
+		return object{{"anyOf", []object{some, {{"type", "null"}}}}}
+	case reflect.Struct:
+		w.structure(t)
+		return object{{"$ref", "#/$defs/" + descriptionOf(t).name}}
+	case reflect.Slice:
+		return object{{"type", "array"}, {"items", w.value(t.Elem(), false)}}
+	case reflect.Array:
+		size := object{{"minItems", t.Len()}, {"maxItems", t.Len()}}
+		return append(object{{"type", "array"}, {"items", w.value(t.Elem(), false)}}, size...)
+	case reflect.Map:
+		return object{{"type", "object"}, {"additionalProperties", w.value(t.Elem(), false)}}
+	case reflect.Bool:
+		return object{{"type", "boolean"}}
+	case reflect.String:
+		return object{{"type", "string"}}
+	case reflect.Float64:
+		return object{{"type", "number"}}
+	default:
+		return object{{"type", "integer"}}
+	}
+}
+
+// jsonField is a member of a JSON object.
+type jsonField struct {
+	name     string
+	of       reflect.Type
+	optional bool
+}
+
+// jsonFields are the members that a struct is marshalled to, those of embedded structs among them.
+func jsonFields(t reflect.Type) (out []jsonField) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous:
+			out = append(out, jsonFields(f.Type)...)
+		case name != "-":
+			out = append(out, jsonField{name, f.Type, options == "omitempty"})
+		}
+	}
+	return out
+}
+
+// closedWords is the schema of a member whose words are a closed list; nil for every other member.
+func closedWords(in reflect.Type, name string) object {
+	switch {
+	case name == "schema" && in == reflect.TypeFor[jsonRun]():
+		return object{{"const", reportSchema}}
+	case name == "schema":
+		return object{{"const", verdictSchema}}
+	case name == "verdict":
+		return object{{"enum", []string{"pass", "fail", "inconclusive"}}}
+	case name == "outcome":
+		return object{{"enum", []string{"allowed", "denied", "unknown"}}}
+	}
+	return nil
+}
