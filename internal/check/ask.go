@@ -1,8 +1,8 @@
 package check
 
-// asker asks the questions of a bound for the answer alone, without a witness, and again and again in the same memory: of
-// one history under policies that differ in one parameter, or of very many small histories. The zero value is ready. It
-// serves one goroutine.
+// asker asks the questions of a bound for the answer alone, without a witness, and again and again in the
+// same memory: of one history under policies that differ in one parameter, or of very many small histories.
+// The zero value is ready. It serves one goroutine.
 type asker struct {
 	list  []candidate
 	done  []bool
@@ -17,22 +17,57 @@ func (a *asker) refutes(h *history, b bound, mode Conformance) bool {
 
 // over tells whether b.over finds anything.
 func (a *asker) over(h *history, b bound) bool {
-	bk, ok := b.(bucket)
-	if !ok || bk.startMost < bk.burst {
+	if bare, ok := b.(exceeder); ok {
+		return bare.exceeds(h, a)
+	}
+	return b.over(h) != nil
+}
+
+// exceeder is a bound that tells without a witness whether its over finds anything.
+type exceeder interface {
+	exceeds(h *history, a *asker) bool
+}
+
+// marks returns n marks, none of them set, in the memory of a.
+func (a *asker) marks(n int) []bool {
+	if len(a.done) < n {
+		a.done = make([]bool, 2*n)
+	}
+	clear(a.done[:n])
+	return a.done[:n]
+}
+
+func (b bucket) exceeds(h *history, a *asker) bool {
+	if b.startMost < b.burst {
 		return b.over(h) != nil
 	}
-	if tooDear(h, bk.burst) != nil {
+	if tooDear(h, b.burst) != nil {
 		return true
 	}
-	if len(a.done) < len(h.admitted) {
-		a.done = make([]bool, 2*len(h.admitted))
-	}
-	done := a.done[:len(h.admitted)]
-	clear(done)
-	c := candidates{n: bk.n, list: a.list[:0]}
-	_, over := bk.firstOver(h, &c, done)
+	c := candidates{n: b.n, list: a.list[:0]}
+	_, over := b.firstOver(h, &c, a.marks(len(h.admitted)))
 	a.list = c.list
 	return over
+}
+
+func (r ring) exceeds(h *history, a *asker) bool {
+	if r.all {
+		return r.over(h) != nil
+	}
+	for m := int64(1); m <= spans; m++ {
+		if _, over := r.firstOver(h, m, a.marks(len(h.admitted))); over {
+			return true
+		}
+	}
+	return tooDear(h, r.quota) != nil
+}
+
+func (c counter) exceeds(h *history, _ *asker) bool {
+	if c.all {
+		return c.over(h) != nil
+	}
+	_, _, over := c.firstOver(h)
+	return over || tooDear(h, c.quota) != nil
 }
 
 // under tells whether unexplainedBy finds anything.

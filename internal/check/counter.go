@@ -94,30 +94,38 @@ func (c counter) over(h *history) *breach {
 }
 
 func (c counter) overAdmitted(h *history) *breach {
+	if y, k, over := c.firstOver(h); over {
+		return c.breachAt(h, y, k)
+	}
+	return nil
+}
+
+// firstOver returns the earliest end y of an admission for which the others leave no room, and its window k;
+// ok=false where there is none.
+func (c counter) firstOver(h *history) (y, k int64, ok bool) {
 	sure := c.sureUnits(h.admitted)
 	var inside, window int64 = 0, minTime
-	var either []event // may lie in this window or in the one before
+	var either int64 // units that may lie in this window or in the one before
 	for _, i := range h.admittedByEnd {
 		ev := h.admitted[i]
 		k := c.last(ev.e)
 		if k != window {
-			window, inside = k, 0
-			either = either[:0]
+			window, inside, either = k, 0, 0
 		}
 		switch c.first(ev.s) {
 		case k:
 			inside += ev.cost
 		case k - 1:
-			either = append(either, ev)
+			either += ev.cost
 		default:
 			continue
 		}
-		prev := sure.in(k-1) + volume(either)
+		prev := sure.in(k-1) + either
 		if c.lightest(prev, k, ev.e)+inside-1 >= c.quota && inside > 0 {
-			return c.breachAt(h, ev.e, k)
+			return ev.e, k, true
 		}
 	}
-	return nil
+	return 0, 0, false
 }
 
 // sureUnits adds up the units that must lie in each window; evs ascend by start.

@@ -5,8 +5,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// ring is the bound of a window that is divided into slots: what is counted in any n slots that follow each other is at most
-// the quota. Its windows are the slots.
+// ring is the bound of a window that is divided into slots: what is counted in any n slots that follow each
+// other is at most the quota. Its windows are the slots.
 //
 //	over:   the admissions that must lie in m*n slots that follow each other are at most quota * m
 //	under:  units that may lie in the denial's slot, or in the n-1 before it, and start before it reach the quota
@@ -17,7 +17,8 @@ type ring struct {
 }
 
 func newRing(p reference.Policy, from, to int64) ring {
-	// Of a window that the number of slots does not divide, as it may be where its length is sought, slots have either length.
+	// Of a window that the number of slots does not divide, as it may be where its length is sought, slots
+	// have either length.
 	n := p.Slots
 	w := windows{from, to, max(int64(p.Rate.Per)/n, 1), (int64(p.LongestWindow()) + n - 1) / n}
 	return ring{w, n, p.Rate.N, p.Count == reference.CountAll}
@@ -38,12 +39,20 @@ func (r ring) over(h *history) *breach {
 	return nil
 }
 
-// overSpan looks for more than m*quota units that certainly lie in m*n slots: of those that end with slot y, the first is as
-// late as it can be.
+// overSpan looks for more than m*quota units that certainly lie in m*n slots: of those that end with slot y,
+// the first is as late as it can be.
 func (r ring) overSpan(h *history, m int64) *breach {
+	if y, over := r.firstOver(h, m, make([]bool, len(h.admitted))); over {
+		return r.breachAt(h, y, m)
+	}
+	return nil
+}
+
+// firstOver returns the earliest end of such a span, ok=false where there is none. done is as long as
+// h.admitted.
+func (r ring) firstOver(h *history, m int64, done []bool) (y int64, ok bool) {
 	var units int64
 	var leaving int // events of h.admitted whose first slot the span has passed
-	done := make([]bool, len(h.admitted))
 	for _, i := range h.admittedByEnd {
 		ev := &h.admitted[i]
 		x := r.last(ev.e) - m*r.n + 1
@@ -57,10 +66,10 @@ func (r ring) overSpan(h *history, m int64) *breach {
 			}
 		}
 		if units > m*r.quota {
-			return r.breachAt(h, ev.e, m)
+			return ev.e, true
 		}
 	}
-	return nil
+	return 0, false
 }
 
 // breachAt collects the latest admissions that end at or before y until they are too many.
@@ -80,7 +89,8 @@ func (r ring) breachAt(h *history, y, m int64) *breach {
 	panic("check: a violated span of slots vanished")
 }
 
-// overCounting: an admission needs a slot in which fewer than the quota of what is counted was certainly in the ring before it.
+// overCounting: an admission needs a slot in which fewer than the quota of what is counted was certainly in
+// the ring before it.
 func (r ring) overCounting(h *history, counted []event) *breach {
 	c := newCertain(counted)
 	for _, i := range h.admittedByEnd {

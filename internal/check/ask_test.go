@@ -1,0 +1,40 @@
+package check
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestAnswersAloneAreThoseOfTheWitnesses asks one asker about random histories under every small policy, over
+// boxes of phases: it answers as the bounds that name a witness.
+func TestAnswersAloneAreThoseOfTheWitnesses(t *testing.T) {
+	for name, p := range smallPolicies() {
+		lim, err := reference.NewLimit(reference.Limit{p})
+		if p.Align == reference.AlignUnknown || p.PhaseTo > p.PhaseFrom || err != nil {
+			continue // no one limiter
+		}
+		a, refuted := &asker{}, map[bool]int{}
+		for round := range fewer(400) {
+			r := rand.New(rand.NewPCG(soakSeed+59, uint64(round)))
+			costs := p.Full() > 1 && r.IntN(2) == 0
+			sh := shape{requests: 4 + r.IntN(30), gap: 1 + r.IntN(30), late: r.IntN(40), costs: costs}
+			tl := randomHistory(r, lim, sh)
+			h := newHistory(tl.Observations, widen(timeline.Header{}, p.Tick, p.TickSet), int64(tl.End()))
+			h.completions(tl.Observations, widening{}, stayOf(p))
+			b := newBound(p, int64(p.PhaseFrom), int64(p.PhaseFrom)+r.Int64N(4))
+			for _, mode := range []Conformance{UpperBound, LowerBound} {
+				got, want := a.refutes(h, b, mode), judgeOne(h, b, mode) != nil
+				if refuted[want]++; got != want {
+					t.Fatalf("%s, round %d, %s: got refuted %v, want %v\n%s", name, round, mode, got, want,
+						draw(tl))
+				}
+			}
+		}
+		if refuted[true] == 0 || refuted[false] == 0 {
+			t.Errorf("%s: %v: one side was not tried", name, refuted)
+		}
+	}
+}
