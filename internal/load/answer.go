@@ -117,6 +117,7 @@ func (c *conn) over(s *shot, resp *http.Response, again bool) {
 	s.over = true
 	r.answered.Store(true)
 	r.counts[s.obs.Outcome].Add(1)
+	r.journal.ended(s)
 	if !again {
 		c.inflight.Store(nil)
 		r.forget(c)

@@ -92,6 +92,7 @@ func (c *conn) send(s *shot) {
 	}
 	c.expires.Store(int64(now + c.r.o.Timeout))
 	c.r.sent.Add(1)
+	c.r.journal.sent(s, now)
 	// An error of the write ends the read too: the reader tells what became of the request.
 	_, _ = c.nc.Write(req.head)
 	if body != nil {
@@ -114,6 +115,7 @@ func (c *conn) arm(s *shot) bool {
 	// A gate may stay closed for some time; the release sets the time-out that counts.
 	c.expires.Store(int64(now + c.r.o.Timeout + time.Minute))
 	c.r.sent.Add(1)
+	c.r.journal.sent(s, now)
 	_, _ = c.nc.Write(cut)
 	return true
 }
@@ -222,5 +224,6 @@ func (r *recorder) fail(s *shot, w string, err error) {
 	s.over = true
 	r.counts[timeline.Unknown].Add(1)
 	r.remember(w, err)
+	r.journal.ended(s)
 	s.owner.ended(s, nil)
 }

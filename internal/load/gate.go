@@ -188,7 +188,9 @@ func (g *gate) fire(i int, due time.Duration) {
 	}
 	if n > 0 {
 		r.late(last - due)
+		r.mu.Lock()
 		r.spreads = append(r.spreads, timeline.Spread{Phase: g.p.plan.Name, Requests: n, Width: last - first})
+		r.mu.Unlock()
 	}
 	for _, s := range gr.rest {
 		g.p.add(1)

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -38,18 +37,27 @@ func (r *recorder) gather() *timeline.Timeline {
 	for i := len(r.phases); i < len(r.s.Phases); i++ {
 		tl.Header.Unsent += unsent(&r.s.Phases[i], 0, 0, r.s.Phases[i].Clients, true)
 	}
-	slices.SortStableFunc(free, bySent)
+	slices.SortStableFunc(free, timeline.BySent)
 	next := firstFree(r.s)
 	for i := range free {
 		free[i].Seq = next + i
 	}
 	tl.Observations = append(tl.Observations, free...)
-	slices.SortStableFunc(tl.Observations, bySent)
+	slices.SortStableFunc(tl.Observations, timeline.BySent)
 	return tl
 }
 
-func bySent(a, b timeline.Observation) int {
-	return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
+// Unsent returns how many requests of a plan a recording misses that was cut, at least.
+func Unsent(s *timeline.Schedule, tl *timeline.Timeline) (n int) {
+	sent := map[string]int{}
+	for i := range tl.Observations {
+		sent[tl.Observations[i].Phase]++
+	}
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		n += max(0, unsent(p, sent[p.Name], sent[p.Name], 0, true))
+	}
+	return n
 }
 
 // unsent returns how many requests of a phase were planned and not sent. A phase whose clients send until its duration is

@@ -69,6 +69,8 @@ type Options struct {
 	Do func(ctx context.Context, e timeline.Event) error
 	// WallError and Tick are copied into the header of the timeline.
 	WallError, Tick time.Duration
+	// Journal gets the recording while it is made; nil: nobody does. The caller closes what it writes to.
+	Journal *timeline.JournalWriter
 	// Progress is called from one goroutine at most every 100 ms, and once at the end; nil: not.
 	Progress func(Progress)
 }

@@ -27,6 +27,7 @@ type recorder struct {
 	numbers   map[string]int
 	first     int
 	requests  map[requestKey]*request
+	journal   *journal
 	forgeries atomic.Int64
 	// phases are those that have begun.
 	phases []*phase
@@ -91,6 +92,7 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 		pools:    map[poolKey]*pool{},
 		live:     map[*conn]struct{}{},
 		words:    map[string]bool{},
+		journal:  newJournal(o.Journal),
 	}
 }
 
@@ -109,6 +111,9 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	watchers.Go(func() { r.relieve(watching) })
 	if r.o.Progress != nil {
 		watchers.Go(func() { r.tell(watching) })
+	}
+	if r.journal != nil {
+		watchers.Go(func() { r.keepJournal(watching) })
 	}
 	watchers.Go(func() {
 		select {

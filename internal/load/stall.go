@@ -21,7 +21,9 @@ func (r *recorder) feel(look func() bool) {
 	for last := r.clock.now(); look(); {
 		now := r.clock.now()
 		if now-last >= stalled && len(r.stalls) < mostStalls {
+			r.mu.Lock()
 			r.stalls = append(r.stalls, timeline.Stall{From: last, To: now})
+			r.mu.Unlock()
 		}
 		last = now
 	}

@@ -56,8 +56,8 @@ type auditJSON struct {
 // startedLayout is RFC 3339 with all nine digits.
 const startedLayout = "2006-01-02T15:04:05.000000000Z07:00"
 
-// headerLine returns the header line of a timeline without its line end.
-func headerLine(h Header) ([]byte, error) {
+// newHeaderJSON returns the form of a header in a timeline.
+func newHeaderJSON(h Header) headerJSON {
 	j := headerJSON{
 		Version: timelineVersion, WallError: int64(h.WallError), ClockError: int64(h.ClockError), Drift: h.DriftPPM, Tick: int64(h.Tick),
 		Ended: int64(h.Ended), From: int64(h.CompleteFrom), Until: int64(h.CompleteUntil), Unsent: h.Unsent, Notes: h.Notes,
@@ -73,6 +73,12 @@ func headerLine(h Header) ([]byte, error) {
 	for _, s := range h.Stalls {
 		j.Stalls = append(j.Stalls, stallJSON{int64(s.From), int64(s.To)})
 	}
+	return j
+}
+
+// headerLine returns the header line of a timeline without its line end.
+func headerLine(h Header) ([]byte, error) {
+	j := newHeaderJSON(h)
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -170,6 +176,8 @@ func (r *Reader) addVersion(got, want string) {
 		mend = "this is a plan; give the timeline of the run"
 	case strings.HasPrefix(got, "timeline/") && want == scheduleVersion:
 		mend = "this is a recording; give the schedule of the run"
+	case strings.HasPrefix(got, "journal/"):
+		mend = "a killed run left it; give its name, not its text"
 	}
 	r.add("rlcheck "+excerpt(got), fmt.Sprintf("this version reads %q", want), mend)
 }

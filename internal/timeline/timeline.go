@@ -4,7 +4,10 @@
 // Time is a time.Duration since the start of the recording, monotonic. Wall time appears once, in the Header.
 package timeline
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Outcome is what the target did with one request.
 type Outcome uint8
@@ -182,6 +185,14 @@ func (t *Timeline) Counts() Counts {
 	}
 	c.Planned = c.Sent + c.Unsent
 	return c
+}
+
+// Interrupted is the Error of an observation whose recording was stopped before its answer came.
+const Interrupted = "interrupted"
+
+// BySent orders observations as they stand in a recording: by Sent, then by Seq.
+func BySent(a, b Observation) int {
+	return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
 }
 
 // End returns the end of the recording: Header.Ended, or the largest time that was observed.

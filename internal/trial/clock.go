@@ -20,8 +20,9 @@ const (
 	noClock = 366 * 24 * time.Hour
 )
 
-// readClock makes the error of the target's wall clock as large as the Dates of its answers show, where that is more than was
-// assumed. Whoever decides may have another clock than who writes the Dates, so it is never made smaller.
+// readClock makes the error of the target's wall clock as large as the Dates of its answers show, where
+// that is more than was assumed. Whoever decides may have another clock than who writes the Dates, so it is
+// never made smaller.
 func readClock(tl *timeline.Timeline) {
 	h := &tl.Header
 	off := false
@@ -48,9 +49,9 @@ func readClock(tl *timeline.Timeline) {
 	h.Notes = append(h.Notes, fmt.Sprintf("the clock of the target's Dates is %s to %s ahead of ours", lo.Round(time.Millisecond), hi.Round(time.Millisecond)))
 }
 
-// clockOf returns by how much the clock that wrote the Date of an answer is ahead of ours, as a closed interval: the answer was
-// written between Sent and FirstByte, when that clock read between its Date and a second more, or two. Answers of the origin or of
-// a cache tell nothing of the target.
+// clockOf returns by how much the clock that wrote the Date of an answer is ahead of ours, as a closed
+// interval: the answer was written between Sent and FirstByte, when that clock read between its Date and a
+// second more, or two. Answers of the origin or of a cache tell nothing of the target.
 func clockOf(tl *timeline.Timeline, o *timeline.Observation) (from, to time.Duration, ok bool) {
 	v, dated := o.Fields.Get("Date")
 	_, aged := o.Fields.Get("Age")
@@ -63,6 +64,14 @@ func clockOf(tl *timeline.Timeline, o *timeline.Observation) (from, to time.Dura
 	}
 	since := min(max(date.Sub(tl.Header.Started), -noClock), noClock)
 	return since - o.FirstByte, since + time.Second + staleDate - o.Sent, true
+}
+
+// CutClock makes what a cut recording says of the target's clock as careful as a whole one would.
+func CutClock(tl *timeline.Timeline) {
+	if refutesClock(tl) {
+		tl.Header.WallError = max(tl.Header.WallError, otherClock)
+	}
+	readClock(tl)
 }
 
 // refutesClock tells whether a Date of the target shows that its clock is not known as well as was assumed.

@@ -1,5 +1,5 @@
-// Package trial takes one scenario from its file to its verdict: plan, record, judge. It starts the embedded target where a
-// scenario asks for it.
+// Package trial takes one scenario from its file to its verdict: plan, record, judge. It starts the
+// embedded target where a scenario asks for it.
 package trial
 
 import (
@@ -34,19 +34,26 @@ type Options struct {
 	Version string
 	// Allow names hosts that may be reached although their address is neither loopback nor private.
 	Allow []string
-	// Redis is the URL of a Redis that keeps the state of the embedded target; "embedded" for the embedded one; empty:
-	// memory.
+	// Redis is the URL of a Redis that keeps the state of the embedded target; "embedded" for the embedded
+	// one; empty: memory.
 	Redis string
 	// Progress is called while the load is sent; may be nil.
 	Progress func(load.Progress)
 	// Planned is called with the schedule before anything is sent; may be nil.
 	Planned func(*timeline.Schedule)
+	// Journal is called after Planned and returns what gets the recording while it is made; nil for
+	// nothing, as is its result.
+	Journal func() *timeline.JournalWriter
+	// Recorded is called with the recording before it is judged, which may take long; may be nil. It must
+	// not change it.
+	Recorded func(*timeline.Timeline)
 	// Output is where commands of hook phases write; nil discards it.
 	Output io.Writer
 	// Network is where the embedded target listens and requests are dialled; nil for loopback TCP.
 	Network Network
-	// OnlyProofs looks for a proof that is found quickly, and for no more: what fails is not measured, and what no claim and no
-	// bound refutes is Inconclusive (too-few), without a search for what only all of it together shows.
+	// OnlyProofs looks for a proof that is found quickly, and for no more: what fails is not measured, and
+	// what no claim and no bound refutes is Inconclusive (too-few), without a search for what only all of
+	// it together shows.
 	OnlyProofs bool
 	// WallError is how far the clock of a target may be from ours; 0: 1 ms on loopback, else 500 ms.
 	WallError time.Duration
@@ -62,8 +69,9 @@ type Network interface {
 	Dial(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Scenario runs one scenario and returns what the formats print of it. What goes wrong is part of it: an unusable target or
-// an interrupted recording is Inconclusive with its reason. Cancelling ctx stops the load; what was seen is judged.
+// Scenario runs one scenario and returns what the formats print of it. What goes wrong is part of it: an
+// unusable target or an interrupted recording is Inconclusive with its reason. Cancelling ctx stops the
+// load; what was seen is judged.
 func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scenario {
 	began := time.Now()
 	out := describe(s, o)
@@ -88,26 +96,12 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 	if err != nil {
 		return inconclusive(out, check.SetupFailed, err.Error())
 	}
+	opts.Journal = journal(s, o, ends)
 	tl, err := load.Record(ctx, schedule, opts)
 	if err != nil {
 		return inconclusive(out, check.SetupFailed, err.Error())
 	}
-	if tl.Header.DriftPPM = ends.driftPPM; s.Target.URL != scenario.Builtin {
-		if ends.assumed && refutesClock(tl) {
-			tl.Header.WallError, ends.assumed = otherClock, false
-		}
-		readClock(tl)
-	}
-	if ends.unverified(s) {
-		tl.Header.Notes = append(tl.Header.Notes, report.Unverified)
-	}
-	if usedBefore(s, o) {
-		tl.Header.CompleteFrom = 1
-	}
-	tl.Header.Judged = terms(s)
-	if len(tl.Header.Judged.Limits) > 0 { // a recording does not say which partitions are those of one client
-		tl.Header.Judged.Shared = expected(s, tl).Shared
-	}
+	settle(tl, s, o, ends)
 	out.Duration = time.Since(began)
 	judge := Judge
 	if o.OnlyProofs {
@@ -120,6 +114,71 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 	if err := ends.events.failed; err != nil && out.Verdict != check.Fail {
 		return inconclusive(out, check.SetupFailed, err.Error())
 	}
+	return out
+}
+
+// journal returns what gets the recording while it is made, with what is known of its header; nil for none.
+func journal(s *scenario.Scenario, o Options, ends *endpoints) *timeline.JournalWriter {
+	if o.Journal == nil {
+		return nil
+	}
+	j := o.Journal()
+	if j == nil {
+		return nil
+	}
+	j.DriftPPM, j.Judged = ends.driftPPM, terms(s)
+	// Where it is cut, requests may be undecided that another partition of the same client sent.
+	j.Judged.Shared = len(j.Judged.Limits) > 0
+	if usedBefore(s, o) {
+		j.CompleteFrom = completeFrom
+	}
+	if ends.assumed { // a cut recording accuses nobody on an assumption
+		j.WallError = otherClock
+	}
+	return j
+}
+
+// settle completes the header of a recording by what the recorder does not know, and passes it on.
+func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoints) {
+	if tl.Header.DriftPPM = ends.driftPPM; s.Target.URL != scenario.Builtin {
+		if ends.assumed && refutesClock(tl) {
+			tl.Header.WallError, ends.assumed = otherClock, false
+		}
+		readClock(tl)
+	}
+	if ends.unverified(s) {
+		tl.Header.Notes = append(tl.Header.Notes, report.Unverified)
+	}
+	if usedBefore(s, o) {
+		tl.Header.CompleteFrom = completeFrom
+	}
+	tl.Header.Judged = terms(s)
+	if len(tl.Header.Judged.Limits) > 0 { // a recording does not say which partitions are those of one client
+		tl.Header.Judged.Shared = expected(s, tl).Shared
+	}
+	if o.Recorded != nil {
+		kept := *tl
+		if ends.assumed && readsClock(s) {
+			kept.Header.WallError = otherClock // until it is judged, no FAIL may rest on what was assumed
+		}
+		o.Recorded(&kept)
+	}
+}
+
+// completeFrom is when a recording is complete from that says nothing of the time before it.
+const completeFrom = 1
+
+// Kept judges what was kept of a recording of a scenario, by a run that did not come to judge it.
+func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) report.Scenario {
+	out := describe(s, o)
+	if s.Target.URL != scenario.Builtin {
+		CutClock(tl)
+	}
+	Judge(&out, s, tl)
+	if tl.Header.Interrupted && out.Verdict == check.Inconclusive { // whatever it lacks
+		out.Reason, out.Detail = check.Interrupted, "the recording was stopped before its plan was done"
+	}
+	out.Duration = tl.End()
 	return out
 }
 
@@ -172,8 +231,8 @@ func header(s *scenario.Scenario, o Options) http.Header {
 	return h
 }
 
-// classifier reads the statuses that a scenario calls denials and admissions; without the latter other answers below 400
-// are admissions. The rest is unknown.
+// classifier reads the statuses that a scenario calls denials and admissions; without the latter other
+// answers below 400 are admissions. The rest is unknown.
 func classifier(allowed, denied []int) func(int) timeline.Outcome {
 	return func(status int) timeline.Outcome {
 		switch {
@@ -187,9 +246,9 @@ func classifier(allowed, denied []int) func(int) timeline.Outcome {
 	}
 }
 
-// guard refuses addresses beyond this host and private networks, but for those of the hosts named in allow. With a target
-// and an origin of which one is allowed, the other is still held to its addresses: those of an allowed host are looked up
-// now.
+// guard refuses addresses beyond this host and private networks, but for those of the hosts named in allow.
+// With a target and an origin of which one is allowed, the other is still held to its addresses: those of
+// an allowed host are looked up now.
 func guard(ctx context.Context, allow []string, ends *endpoints) func(netip.Addr) error {
 	allowed, others := map[netip.Addr]bool{}, false
 	for _, u := range ends.urls() {
@@ -241,7 +300,8 @@ func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	}
 }
 
-// prove fills the verdict of a recording into out: Fail where it fails for more than being slow, for the first proof it finds.
+// prove fills the verdict of a recording into out: Fail where it fails for more than being slow, for the
+// first proof it finds.
 func prove(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
 	out.Latency = latency.Summarize(tl)
@@ -262,7 +322,8 @@ func prove(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	out.Claims, out.Verdict = claims, check.Fail
 }
 
-// bounded asks whether too much or too little was admitted, without the search for what only both together show.
+// bounded asks whether too much or too little was admitted, without the search for what only both together
+// show.
 func bounded(s *scenario.Scenario, tl *timeline.Timeline) (check.Claim, bool) {
 	for _, side := range []check.Conformance{check.UpperBound, check.LowerBound} {
 		if e := s.Expect.Conformance; e == scenario.NoConformance || e != scenario.Exact && string(e) != string(side) {

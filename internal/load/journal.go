@@ -1,0 +1,160 @@
+package load
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+const (
+	// keepEvery is how often the journal is written: so much of a recording is lost at most when the
+	// program is killed.
+	keepEvery = 250 * time.Millisecond
+	// keepStep is how many events are written before the goroutines that read answers get their turn.
+	keepStep = 64
+)
+
+// journal passes on what is sent and what is over to Options.Journal, from a goroutine of its own. A nil
+// one does nothing. Whoever sends only copies one event under a lock that nobody holds for longer than
+// that:
+//
+//	sent   before the write that lets the target decide, so that nothing decided before a mark is missing
+//	ended  when the request is over
+type journal struct {
+	to *timeline.JournalWriter
+
+	mu     sync.Mutex
+	events []entry
+	broken bool
+
+	// The rest is the goroutine's. fresh are the requests in flight whose event is among the current ones,
+	// by its place; waiting are those that were in flight at a mark, by their number.
+	spare                  []entry
+	fresh, waiting         map[*shot]int
+	numbers                int
+	spreads, stalls, notes int // so many were written
+}
+
+// entry is that a request was sent, or is over.
+type entry struct {
+	shot *shot
+	over bool
+	obs  timeline.Observation
+}
+
+func newJournal(to *timeline.JournalWriter) *journal {
+	if to == nil {
+		return nil
+	}
+	return &journal{to: to, fresh: map[*shot]int{}, waiting: map[*shot]int{}}
+}
+
+// sent notes that s is about to be sent at a time. The caller is the one who sends it.
+func (j *journal) sent(s *shot, at time.Duration) {
+	if j == nil {
+		return
+	}
+	e := entry{shot: s}
+	e.obs.Arrival, e.obs.Sent, e.obs.Error = s.obs.Arrival, at, timeline.Interrupted
+	if s.gated {
+		e.obs.At = at // when its gate opens is not known yet
+	}
+	j.add(&e)
+}
+
+// ended notes that s is over. The caller is the one who ended it.
+func (j *journal) ended(s *shot) {
+	if j == nil {
+		return
+	}
+	e := entry{shot: s, over: true}
+	o := s.obs
+	if s.gated && s.state.Load() != sent {
+		// Its gate may set At in this moment: all but that is copied.
+		e.obs = timeline.Observation{
+			Arrival: timeline.Arrival{
+				Seq: o.Seq, Partition: o.Partition, Phase: o.Phase, At: o.Sent, Cost: o.Cost, Origin: o.Origin,
+			},
+			Sent: o.Sent, FirstByte: o.FirstByte, Done: o.Done, Answered: o.Answered, Status: o.Status,
+			Outcome: o.Outcome, Error: o.Error, Fields: o.Fields, Body: o.Body,
+		}
+	} else {
+		e.obs = *o
+	}
+	j.add(&e)
+}
+
+func (j *journal) add(e *entry) {
+	j.mu.Lock()
+	if !j.broken {
+		j.events = append(j.events, *e)
+	}
+	j.mu.Unlock()
+}
+
+// free tells whether s is numbered at the end, by the time of its send.
+func (s *shot) free() bool {
+	p, planned := s.owner.(*phase)
+	return !planned || p.plan.Shape == timeline.Boundary
+}
+
+// keepJournal writes it now and then, and once more at the end.
+func (r *recorder) keepJournal(ctx context.Context) {
+	h := timeline.Header{Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick}
+	err := r.journal.to.Begin(h, firstFree(r.s))
+	for more := true; more && err == nil; {
+		more = rest(ctx, keepEvery, nil)
+		err = r.journal.flush(r)
+	}
+	if err != nil {
+		r.journal.mu.Lock()
+		r.journal.broken, r.journal.events = true, nil
+		r.journal.mu.Unlock()
+		r.note("the recording could not be kept while it was made: %s", plain(err.Error()))
+	}
+}
+
+// flush writes what happened since the last time.
+func (j *journal) flush(r *recorder) error {
+	j.mu.Lock()
+	events := j.events
+	j.events = j.spare[:0]
+	m := timeline.Mark{At: r.clock.now()} // what is not among the events is sent later
+	j.mu.Unlock()
+	for i := range events {
+		j.take(events, i)
+		if i%keepStep == keepStep-1 {
+			runtime.Gosched()
+		}
+	}
+	for s, i := range j.fresh {
+		j.numbers++
+		j.waiting[s] = j.numbers
+		j.to.Entry(&timeline.Entry{Observation: events[i].obs, Free: s.free(), Open: j.numbers})
+	}
+	clear(j.fresh)
+	clear(events) // their texts are not kept alive
+	j.spare = events
+	r.mu.Lock()
+	m.Spreads, j.spreads = r.spreads[j.spreads:], len(r.spreads)
+	m.Stalls, j.stalls = r.stalls[j.stalls:], len(r.stalls)
+	m.Notes, j.notes = r.notes[j.notes:], len(r.notes)
+	r.mu.Unlock()
+	return j.to.Mark(m)
+}
+
+// take takes in one event.
+func (j *journal) take(events []entry, i int) {
+	e := &events[i]
+	if !e.over {
+		j.fresh[e.shot] = i
+		return
+	}
+	n := j.waiting[e.shot]
+	delete(j.waiting, e.shot)
+	delete(j.fresh, e.shot)
+	j.to.Entry(&timeline.Entry{Observation: e.obs, Free: e.shot.free(), Open: n})
+}
