@@ -35,6 +35,10 @@ func (e *env) judge(name string, f *checkFlags) (*check.Judgement, timeline.Coun
 	if f.format != "ndjson" && ours(in) {
 		return nil, timeline.Counts{}, usagef("%s: it is a recording of rlcheck, and --format says %s (leave --format out)", name, f.format)
 	}
+	in, err := e.recorded(in, f)
+	if err != nil {
+		return nil, timeline.Counts{}, err
+	}
 	open := timeline.NewReader
 	switch {
 	case slices.Contains(accesslog.Formats(), accesslog.Format(f.format)):
@@ -230,6 +234,9 @@ func (f *checkFlags) wants(partition string) bool {
 func openTimeline(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
+		if part, err := os.Open(name + ".part"); err == nil { // of a killed run
+			return part, nil
+		}
 		return nil, fmt.Errorf("%s: there is no such file", name)
 	}
 	if err != nil {

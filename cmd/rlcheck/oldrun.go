@@ -15,7 +15,8 @@ import (
 // The files that a run keeps: its reports in its folder, its recordings there or in a folder for each scenario.
 var (
 	keptReports    = []string{"report.html", "report.json", "junit.xml", "report.md"}
-	keptRecordings = regexp.MustCompile(`^(scenario\.yaml|schedule\.ndjson|timeline(-[0-9]+)?\.ndjson|latency\.hlog)$`)
+	keptRecordings = regexp.MustCompile(
+		`^(scenario\.yaml|schedule\.ndjson|timeline(-[0-9]+)?\.ndjson|timeline\.ndjson\.part|latency\.hlog)$`)
 )
 
 // oldRun is what a folder has of an older run.
@@ -31,11 +32,12 @@ type oldRun struct {
 func findOldRun(path string, ids []string) (*oldRun, error) {
 	old := &oldRun{}
 	old.files = keptIn(path)
+	m, _ := readManifest(path) // one that no run wrote was refused before
 	report := readOldReport(filepath.Join(path, "report.json"))
 	if i := slices.IndexFunc(old.files, func(f string) bool { return slices.Contains(keptReports, filepath.Base(f)) }); i >= 0 && report == nil {
 		return nil, fmt.Errorf("%s: it would be overwritten, and no run of rlcheck left it (choose another folder with --out)", old.files[i])
 	}
-	if report == nil && len(old.files) > 0 && !ownRecording(path) {
+	if report == nil && m == nil && len(old.files) > 0 && !ownRecording(path) {
 		return nil, fmt.Errorf("%s: it would be overwritten, and no run of rlcheck left it (choose another folder with --out)", old.files[0])
 	}
 	var inside []string // folders of scenarios
@@ -44,6 +46,10 @@ func findOldRun(path string, ids []string) (*oldRun, error) {
 		for _, s := range report.Scenarios {
 			inside = append(inside, s.ID)
 		}
+	}
+	if m != nil {
+		old.id = m.ID
+		inside = append(inside, m.ids()...)
 	}
 	if len(ids) > 1 {
 		inside = append(inside, ids...)
@@ -54,11 +60,11 @@ func findOldRun(path string, ids []string) (*oldRun, error) {
 		files := keptIn(folder)
 		switch {
 		case len(files) == 0 || id != filepath.Base(id) || strings.HasPrefix(id, "."):
-		case exists(filepath.Join(folder, "report.json")):
+		case exists(filepath.Join(folder, "report.json")), exists(filepath.Join(folder, manifestName)):
 			if len(ids) > 1 && slices.Contains(ids, id) {
 				return nil, fmt.Errorf("%s: another run is kept in it, and a part of it would be overwritten (choose another folder with --out)", folder)
 			}
-		case ownRecording(folder):
+		case ownRecording(folder), m != nil && m.has(id) && len(m.Scenarios) > 1:
 			old.files, old.folders = append(old.files, files...), append(old.folders, folder)
 		}
 	}

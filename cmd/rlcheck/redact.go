@@ -16,7 +16,11 @@ import (
 const shortestSecret = 4
 
 // redactor replaces secrets in all that is kept or printed.
-type redactor struct{ *strings.Replacer }
+type redactor struct {
+	*strings.Replacer
+	// idle tells that there is no secret.
+	idle bool
+}
 
 // newRedactor redacts what the scenarios took from the environment into header fields and the body, and what settings put
 // there, the password of the store, and the values of queries.
@@ -55,7 +59,7 @@ func newRedactor(chosen []*scenario.Scenario, settings []scenario.Setting, store
 			}
 		}
 	}
-	return redactor{strings.NewReplacer(pairs...)}
+	return redactor{strings.NewReplacer(pairs...), len(pairs) == 0}
 }
 
 // secretName is the name of a parameter that has a secret; longSecret is how long a value is that may be one

@@ -36,7 +36,7 @@ The exit status tells only whether they were written: 0, or 2.`,
 			if len(outs) == 0 {
 				outs = []output{{format: "table"}}
 			}
-			r, err := readRun(args[0])
+			r, err := e.readRun(args[0])
 			if err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func choose(r *report.Run, only, skip []string) error {
 		is := func(w string) bool { return means(w, s.ID) }
 		return len(only) > 0 && !slices.ContainsFunc(only, is) || slices.ContainsFunc(skip, is)
 	})
-	if len(r.Scenarios) == 0 {
+	if len(r.Scenarios) == 0 && len(ids) > 0 {
 		return usagef("no scenario is left: --only and --skip select none of %s", plural(len(ids), "scenario"))
 	}
 	if len(r.Scenarios) < len(ids) || r.Policy == nil { // an older version, or a killed run, kept none
@@ -102,12 +102,17 @@ func nearID(word string, ids []string) string {
 }
 
 // readRun reads a kept run: its folder, or its report.json. Recordings are read again where they are still there.
-func readRun(name string) (*report.Run, error) {
+func (e *env) readRun(name string) (*report.Run, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		name = filepath.Join(name, "report.json")
 	}
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
+		if m, _ := readManifest(filepath.Dir(name)); m != nil { // killed before it wrote one
+			r := m.report()
+			e.addCut(filepath.Dir(name), r)
+			return r, nil
+		}
 		const why = "a kept run is a folder with a report.json (rlcheck run keeps them in reports/)"
 		return nil, fmt.Errorf("%s: there is no such file: %s", name, why)
 	}
@@ -127,6 +132,7 @@ func readRun(name string) (*report.Run, error) {
 			}
 		}
 	}
+	e.addCut(filepath.Dir(name), r)
 	return r, nil
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -133,25 +132,29 @@ func (e *env) parseOptions(f runFlags) (scenario.ParseOptions, error) {
 // record runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.
 func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources []source, outs []output, f runFlags, red redactor) error {
 	started := time.Now()
-	r := &report.Run{ID: runID(started), Started: started, Version: version(), Command: red.words(append([]string{"rlcheck"}, e.args...)),
+	m := e.newManifest(started, chosen, f, red)
+	m.Env = e.variables(chosen, sources, f, red)
+	r := &report.Run{ID: m.ID, Started: started, Version: m.Version, Command: m.Command,
 		Host: thisHost()}
-	var ids []string
-	for _, s := range chosen {
-		ids = append(ids, s.ID)
-	}
-	dir, replaced, err := newRunDir(f.out, r.ID, ids)
+	dir, replaced, err := newRunDir(f.out, m)
 	if err != nil {
 		return err
 	}
+	defer dir.close()
 	if replaced != "" {
 		e.say.notef("%s: the run that was kept in it is replaced (%s)", dir.path, replaced)
 	}
-	// Two runs that start in the same second at the same target must not share the keys of their clients.
-	keys := r.ID + "-" + strings.ToLower(rand.Text()[:6])
+	keys := r.ID // two runs at the same target must not share the keys of their clients
 	whole, beat := true, e.newHeartbeat(started)
 	for i, s := range chosen {
 		if ctx.Err() != nil {
 			break
+		}
+		r.NotBegun, r.Interrupted, r.Duration = m.ids()[i:], true, time.Since(started) // until it is done
+		r.Policy = trial.MeasuredPolicy(r.Scenarios)
+		if err := dir.keepSoFar(r, f.strict); err != nil {
+			e.say.problem(err)
+			whole = false
 		}
 		label := s.ID
 		if len(chosen) > 1 {
@@ -166,7 +169,7 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 		r.Scenarios = append(r.Scenarios, done)
 		beat.tell(time.Now(), r.Scenarios, len(chosen))
 	}
-	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
+	r.Duration, r.Interrupted, r.NotBegun = time.Since(started), ctx.Err() != nil, m.ids()[len(r.Scenarios):]
 	r.Policy = trial.MeasuredPolicy(r.Scenarios)
 	o := e.reportOptions()
 	o.Strict, o.InconclusiveIsError = f.strict, f.failOn == "inconclusive"
@@ -238,6 +241,7 @@ func (e *env) enough(ctx context.Context, s *scenario.Scenario, t trialOf) (repo
 func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (report.Scenario, error) {
 	var bar *meter
 	var planErr, keepErr error
+	kept := &recording{dir: t.dir, id: s.ID, red: t.red}
 	out := trial.Scenario(ctx, s, trial.Options{
 		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow, Redis: t.flags.redis, Output: e.say.err,
 		WallError: t.flags.wallError,
@@ -246,18 +250,21 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (report.
 			_, lasts := plan.Planned()
 			bar = e.newMeter(t.label, lasts, t.after)
 		},
+		Journal:  kept.begin,
+		Recorded: kept.whole,
 		Progress: func(p load.Progress) { bar.update(p) },
 	})
 	bar.stop()
 	t.red.scenario(&out)
 	if out.Timeline != nil {
-		out.TimelinePath = t.dir.of(s.ID, "timeline.ndjson")
-		keepErr = t.dir.keepRecording(s.ID, out.Timeline, out.Header.Started)
+		out.TimelinePath = t.dir.of(s.ID, timelineName)
+		kept.settled(out.Timeline)
+		keepErr = t.dir.keepLatency(s.ID, out.Timeline, out.Header.Started)
 	}
 	if e.verbose { // the report has it
 		e.say.notef("%s: %s", s.ID, strings.TrimSpace(strings.ToUpper(out.Verdict.String())+" "+string(out.Reason)))
 	}
-	return out, errors.Join(planErr, keepErr)
+	return out, errors.Join(planErr, errors.Join(kept.errs...), keepErr)
 }
 
 // dryRun prints what the scenarios would send.

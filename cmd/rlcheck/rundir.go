@@ -2,14 +2,18 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -17,55 +21,109 @@ import (
 type runDir struct {
 	path string
 	flat bool
+	// lock is the manifest, locked: no other run writes to the folder.
+	lock *os.File
 }
 
-// newRunDir makes the folder and proves that it can be written to, before any request is sent. Without a path it is
-// reports/<id>, with a number behind where that exists. An older run in it is removed: files of two runs would be taken for
-// those of one. It returns the id of that one, or what stands for it; empty if there was none.
-func newRunDir(path, id string, scenarios []string) (d *runDir, replaced string, err error) {
-	if path == "" {
-		path = filepath.Join("reports", id)
-		for n := 2; exists(path); n++ {
-			path = filepath.Join("reports", fmt.Sprintf("%s-%d", id, n))
-		}
+// newRunDir makes the folder and proves that it can be written to, before any request is sent. Without a
+// path it is reports/<start>, with a number behind where that exists. The folder is locked until close. An
+// older run in it is removed: files of two runs would be taken for those of one. It returns the id of that
+// one, or what stands for it; empty if there was none.
+func newRunDir(path string, m *manifest) (d *runDir, replaced string, err error) {
+	if path, err = makeFolder(path, m.Started); err != nil {
+		return nil, "", err
 	}
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return nil, "", unusable(path, err)
+	if above := alive(filepath.Dir(path)); above != nil && above.has(filepath.Base(path)) {
+		return nil, "", above.holds(path)
 	}
-	probe, err := os.CreateTemp(path, ".rlcheck-*")
-	if err != nil {
-		return nil, "", unusable(path, err)
-	}
-	_ = probe.Close()
-	if err := os.Remove(probe.Name()); err != nil {
-		return nil, "", unusable(path, err)
-	}
-	old, err := findOldRun(path, scenarios)
+	lock, err := lockFolder(path)
 	if err != nil {
 		return nil, "", err
 	}
+	d = &runDir{path, len(m.Scenarios) == 1, lock}
+	if replaced, err = d.clear(m); err == nil {
+		err = m.write(lock)
+	}
+	if err != nil {
+		d.abandon()
+		return nil, "", err
+	}
+	return d, replaced, nil
+}
+
+// makeFolder makes the folder of a run, a new one where it is not named.
+func makeFolder(path string, started time.Time) (string, error) {
+	if path != "" {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return "", unusable(path, err)
+		}
+		return path, nil
+	}
+	if err := os.MkdirAll("reports", 0o755); err != nil {
+		return "", unusable("reports", err)
+	}
+	for n := 1; ; n++ {
+		path := filepath.Join("reports", started.UTC().Format(startLayout))
+		if n > 1 {
+			path = fmt.Sprintf("%s-%d", path, n)
+		}
+		// Mkdir, and not a look before: another run may begin in this moment.
+		if err := os.Mkdir(path, 0o755); err == nil {
+			return path, nil
+		} else if !errors.Is(err, fs.ErrExist) {
+			return "", unusable(path, err)
+		}
+	}
+}
+
+// clear removes an older run and returns what it was.
+func (d *runDir) clear(m *manifest) (replaced string, err error) {
+	probe, err := os.CreateTemp(d.path, ".rlcheck-*")
+	if err != nil {
+		return "", unusable(d.path, err)
+	}
+	_ = probe.Close()
+	if err := os.Remove(probe.Name()); err != nil {
+		return "", unusable(d.path, err)
+	}
+	old, err := findOldRun(d.path, m.ids())
+	if err != nil {
+		return "", err
+	}
 	if err := old.remove(); err != nil {
-		return nil, "", unusable(path, err)
+		return "", unusable(d.path, err)
 	}
 	if replaced = old.id; replaced == "" && len(old.files) > 0 {
 		replaced = "an unfinished one"
 	}
-	return &runDir{path, len(scenarios) == 1}, replaced, nil
+	return replaced, nil
 }
+
+// abandon gives the folder back. A manifest that is empty was made for this run.
+func (d *runDir) abandon() {
+	if info, err := d.lock.Stat(); err == nil && info.Size() == 0 {
+		_ = os.Remove(d.lock.Name()) // an empty file does no harm
+	}
+	d.close()
+}
+
+// close gives up the lock.
+func (d *runDir) close() { _ = d.lock.Close() } // what was written to it was written at once
 
 // unusable says that a folder cannot take a run.
 func unusable(path string, err error) error {
 	return fmt.Errorf("%s: no run can be kept in it: %w (choose another folder with --out)", path, err)
 }
 
+// exists tells whether there is something of that name.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// of returns the path of a file of one scenario.
+// of returns the path of a file of one scenario; empty: of the run.
 func (d *runDir) of(scenario, file string) string {
-	if d.flat {
+	if d.flat || scenario == "" {
 		return filepath.Join(d.path, file)
 	}
 	return filepath.Join(d.path, scenario, file)
@@ -76,11 +134,16 @@ func (d *runDir) keepPlan(id string, src []byte, s *timeline.Schedule) error {
 	return errors.Join(writeFile(d.of(id, "scenario.yaml"), src), d.keep(id, "schedule.ndjson", func(w io.Writer) error { return timeline.WriteSchedule(w, s) }))
 }
 
-// keepRecording keeps the timeline and the latency log of a scenario.
-func (d *runDir) keepRecording(id string, tl *timeline.Timeline, started time.Time) error {
-	return errors.Join(
-		d.keep(id, "timeline.ndjson", func(w io.Writer) error { return timeline.Write(w, tl) }),
-		d.keep(id, "latency.hlog", func(w io.Writer) error { return latency.WriteLog(w, tl, started) }))
+// keepSoFar keeps the report of what is done already: a run that is killed leaves that much.
+func (d *runDir) keepSoFar(r *report.Run, strict bool) error {
+	return d.keep("", "report.json", func(w io.Writer) error {
+		return report.Write(w, "json", r, report.Options{Strict: strict})
+	})
+}
+
+// keepLatency keeps the latency log of a scenario.
+func (d *runDir) keepLatency(id string, tl *timeline.Timeline, started time.Time) error {
+	return d.keep(id, "latency.hlog", func(w io.Writer) error { return latency.WriteLog(w, tl, started) })
 }
 
 func (d *runDir) keep(id, file string, write func(io.Writer) error) error {
@@ -99,5 +162,11 @@ func (d *runDir) reports() []output {
 	}
 }
 
-// runID names a run by its start.
-func runID(t time.Time) string { return t.UTC().Format("2006-01-02T15-04-05") }
+// startLayout is how a folder is named by the start of its run.
+const startLayout = "2006-01-02T15-04-05"
+
+// runID names a run by its start. Two runs that start in the same second have different ones: what stands
+// behind it is random.
+func runID(t time.Time) string {
+	return t.UTC().Format(startLayout) + "-" + strings.ToLower(rand.Text()[:6])
+}

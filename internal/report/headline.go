@@ -59,7 +59,10 @@ func doNot(ids []string) string {
 }
 
 func interruption(r *Run) string {
-	if r.Interrupted {
+	switch n := len(r.NotBegun); {
+	case r.Interrupted && n > 0:
+		return fmt.Sprintf("; interrupted, %d not begun%s", n, few(r.NotBegun))
+	case r.Interrupted:
 		return "; interrupted"
 	}
 	return ""

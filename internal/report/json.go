@@ -22,6 +22,7 @@ type jsonRun struct {
 	Command     []string       `json:"command"`
 	Host        jsonHost       `json:"host"`
 	Interrupted bool           `json:"interrupted"`
+	NotBegun    []string       `json:"not_begun,omitempty"`
 	Strict      bool           `json:"strict"`
 	Verdict     string         `json:"verdict"`
 	Counts      jsonCounts     `json:"counts"`
@@ -166,7 +167,8 @@ func writeJSON(w io.Writer, r *Run, o Options) error {
 func toRun(r *Run, o Options) *jsonRun {
 	out := &jsonRun{
 		Schema: reportSchema, ID: r.ID, Started: wallText(r.Started), DurationNS: int64(r.Duration), Version: r.Version,
-		Command: append([]string{}, r.Command...), Host: jsonHost(r.Host), Interrupted: r.Interrupted, Strict: o.Strict,
+		Command: append([]string{}, r.Command...), Host: jsonHost(r.Host), Interrupted: r.Interrupted,
+		NotBegun: r.NotBegun, Strict: o.Strict,
 		Verdict: r.Verdict(o.Strict).String(), Counts: jsonCounts(r.sum()), Scenarios: make([]jsonScenario, len(r.Scenarios)),
 		Notes: []jsonNote{},
 	}

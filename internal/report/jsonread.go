@@ -48,7 +48,8 @@ func fromRun(in *jsonRun) (*Run, error) {
 	p := &reading{}
 	out := &Run{
 		ID: in.ID, Started: p.wall("started", in.Started), Duration: time.Duration(in.DurationNS), Version: in.Version,
-		Command: in.Command, Host: Host(in.Host), Interrupted: in.Interrupted, Scenarios: make([]Scenario, len(in.Scenarios)),
+		Command: in.Command, Host: Host(in.Host), Interrupted: in.Interrupted, NotBegun: in.NotBegun,
+		Scenarios: make([]Scenario, len(in.Scenarios)),
 	}
 	if in.Policy != nil {
 		l, m := p.limit("policy", in.Policy.Limit), fromMeasured(in.Policy.Measured)

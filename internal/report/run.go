@@ -17,7 +17,7 @@ import (
 
 // Run is everything that the formats print of one run.
 type Run struct {
-	// ID names the run; by convention its start in UTC, 2006-01-02T15-04-05.
+	// ID names the run; by convention its start in UTC and something random, 2006-01-02T15-04-05-abcdef.
 	ID string
 	// Started is the wall time of the start, Duration how long the run took.
 	Started  time.Time
@@ -31,6 +31,8 @@ type Run struct {
 	Scenarios []Scenario
 	// Interrupted tells that the run was stopped before its last scenario was done.
 	Interrupted bool
+	// NotBegun are the ids of the scenarios that an interrupted run did not come to, in their order.
+	NotBegun []string
 	// Policy is what the scenarios together measured; nil where none measured anything for clients of its
 	// own.
 	Policy *Policy

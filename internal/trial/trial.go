@@ -45,7 +45,7 @@ type Options struct {
 	// nothing, as is its result.
 	Journal func() *timeline.JournalWriter
 	// Recorded is called with the recording before it is judged, which may take long; may be nil. It must
-	// not change it.
+	// not change it. The judgement may still widen its WallError.
 	Recorded func(*timeline.Timeline)
 	// Output is where commands of hook phases write; nil discards it.
 	Output io.Writer

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// The files of a recording: whole, and while it is made. Of a killed run the second one is left.
+const (
+	timelineName = "timeline.ndjson"
+	journalName  = timelineName + ".part"
+)
+
+// recording keeps what one scenario records: a journal while it is made, and the timeline before it is
+// judged.
+type recording struct {
+	dir     *runDir
+	id      string
+	red     redactor
+	journal *os.File
+	errs    []error
+	// header is that of the timeline that is kept.
+	header timeline.Header
+}
+
+// begin makes the journal. What an earlier try left in the place of the timeline is kept elsewhere by then.
+func (k *recording) begin() *timeline.JournalWriter {
+	if err := os.Remove(k.dir.of(k.id, timelineName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		k.errs = append(k.errs, err)
+	}
+	f, err := os.Create(k.dir.of(k.id, journalName))
+	if err != nil {
+		return nil // the plan could not be kept either, and that was said
+	}
+	k.journal = f
+	return timeline.NewJournal(f, k.red.Replace)
+}
+
+// whole keeps a recording that is over. The journal goes when the timeline is there.
+func (k *recording) whole(tl *timeline.Timeline) {
+	k.header = tl.Header
+	tl = k.red.copyOf(tl)
+	err := k.dir.keep(k.id, timelineName, func(w io.Writer) error { return timeline.Write(w, tl) })
+	k.errs = append(k.errs, err)
+	if k.journal == nil {
+		return
+	}
+	_ = k.journal.Close() // what is in it stands in the timeline
+	if err == nil {
+		_ = os.Remove(k.journal.Name()) // it would be taken for less than the timeline
+	}
+}
+
+// settled keeps the recording again if its judgement has changed what is known of its clock.
+func (k *recording) settled(tl *timeline.Timeline) {
+	if tl.Header.WallError == k.header.WallError && len(tl.Header.Notes) == len(k.header.Notes) {
+		return
+	}
+	err := k.dir.keep(k.id, timelineName, func(w io.Writer) error { return timeline.Write(w, tl) })
+	k.errs = append(k.errs, err)
+}
+
+// copyOf returns a recording without secrets; tl stays as it is.
+func (r redactor) copyOf(tl *timeline.Timeline) *timeline.Timeline {
+	if r.idle {
+		return tl
+	}
+	out := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations)}
+	r.timeline(out)
+	return out
+}

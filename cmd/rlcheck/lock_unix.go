@@ -1,0 +1,44 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package main
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lockFile opens a file, made where there is none, and takes a lock on it that ends with the process. The
+// error is errHeld where another process has it.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, cause(err)
+	}
+	if held(f, syscall.LOCK_EX) {
+		_ = f.Close() // nothing was written
+		return nil, errHeld
+	}
+	return f, nil
+}
+
+// isHeld tells whether a process holds the lock on a file.
+func isHeld(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return held(f, syscall.LOCK_SH)
+}
+
+// held tries to take a lock and tells whether somebody else has it. A file system that knows no locks has
+// none.
+func held(f *os.File, how int) bool {
+	for {
+		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
+			return errors.Is(err, syscall.EWOULDBLOCK)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// manifestName is the file that says what run a folder is for. The run holds a lock on it as long as it
+// lives.
+const manifestName = "run.json"
+
+// manifestSchema is the form of a manifest.
+const manifestSchema = "rlcheck.run/v1"
+
+// manifest says what a run was asked to do: all that is needed to judge what it left, should it be killed.
+// Secrets are redacted.
+type manifest struct {
+	Schema  string    `json:"schema"`
+	ID      string    `json:"id"`
+	Version string    `json:"version"`
+	PID     int       `json:"pid"`
+	Started time.Time `json:"started"`
+	Command []string  `json:"command"`
+	Strict  bool      `json:"strict,omitempty"`
+	// Scenarios are in the order in which they run.
+	Scenarios []planned `json:"scenarios"`
+	// Target, Limit, Partition and Set are the flags that change scenarios, Env the variables that their
+	// files use.
+	Target    string            `json:"target,omitempty"`
+	Limit     string            `json:"limit,omitempty"`
+	Partition string            `json:"partition,omitempty"`
+	Set       []string          `json:"set,omitempty"`
+	Env       map[string]string `json:"env,omitempty"`
+}
+
+// planned is a scenario of a manifest.
+type planned struct {
+	ID   string `json:"id"`
+	File string `json:"file"`
+}
+
+// errHeld is returned for a file on which another process has the lock.
+var errHeld = errors.New("another process holds the lock")
+
+// errNotOurs is returned for a manifest that no run wrote.
+var errNotOurs = errors.New(
+	"it would be overwritten, and no run of rlcheck left it (choose another folder with --out)")
+
+// lockFolder takes the lock on a folder. The error says who holds it, or that the manifest is somebody
+// else's file. A file system without locks gives none: then two runs are not kept apart.
+func lockFolder(folder string) (*os.File, error) {
+	path := filepath.Join(folder, manifestName)
+	// `rlcheck report` holds a lock for a moment to see whether a run holds it.
+	const tries, pause = 5, 40 * time.Millisecond
+	for n := 1; ; n++ {
+		f, err := lockFile(path)
+		switch {
+		case errors.Is(err, errHeld) && n < tries:
+			time.Sleep(pause)
+			continue
+		case errors.Is(err, errHeld):
+			m, _ := readManifest(folder)
+			return nil, m.holds(folder)
+		case err != nil:
+			return nil, err
+		}
+		if sameFile(f, path) {
+			return f, notOurs(f, path)
+		}
+		_ = f.Close() // whoever had it removed it meanwhile
+	}
+}
+
+// notOurs returns an error for a manifest that no run wrote, and closes it.
+func notOurs(f *os.File, path string) error {
+	text, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err == nil && len(bytes.TrimSpace(text)) > 0 && parseManifest(text) == nil {
+		err = fmt.Errorf("%s: %w", path, errNotOurs)
+	}
+	if err != nil {
+		_ = f.Close() // nothing was written
+	}
+	return err
+}
+
+// sameFile tells whether path still names the open file f.
+func sameFile(f *os.File, path string) bool {
+	a, err := f.Stat()
+	b, err2 := os.Stat(path)
+	return err == nil && err2 == nil && os.SameFile(a, b)
+}
+
+// holds is the error that a run holds a folder; nil for a run of which nothing is known.
+func (m *manifest) holds(folder string) error {
+	who := "another process"
+	if m != nil {
+		started := m.Started.UTC().Format(time.RFC3339)
+		command := strings.Join(m.Command, " ")
+		who = fmt.Sprintf("the run %s of process %d, begun %s: %s", m.ID, m.PID, started, command)
+	}
+	const form = "%s: another run is writing to it: %s (let it end, or choose another folder with --out)"
+	return fmt.Errorf(form, folder, who)
+}
+
+// readManifest reads the manifest of a folder; nil for none.
+func readManifest(folder string) (*manifest, error) {
+	text, err := os.ReadFile(filepath.Join(folder, manifestName))
+	if err != nil {
+		return nil, err
+	}
+	return parseManifest(text), nil
+}
+
+func parseManifest(text []byte) *manifest {
+	var m manifest
+	if json.Unmarshal(text, &m) != nil || !strings.HasPrefix(m.Schema, "rlcheck.run/") {
+		return nil
+	}
+	return &m
+}
+
+// alive returns the run that is writing to a folder now; nil for none.
+func alive(folder string) *manifest {
+	if !isHeld(filepath.Join(folder, manifestName)) {
+		return nil
+	}
+	m, _ := readManifest(folder)
+	return m
+}
+
+// write puts the manifest into the file that is locked: another file in its place would not be.
+func (m *manifest) write(f *os.File) error {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return cause(err)
+	}
+	_, err = f.WriteAt(append(text, '\n'), 0)
+	return cause(err)
+}
+
+// newManifest says what a run is to do.
+func (e *env) newManifest(t time.Time, chosen []*scenario.Scenario, f runFlags, red redactor) *manifest {
+	command := append([]string{"rlcheck"}, e.args...)
+	m := &manifest{Schema: manifestSchema, ID: runID(t), Version: version(), PID: os.Getpid(),
+		Started: t.UTC(), Command: red.words(command), Strict: f.strict,
+		Target: red.Replace(f.target), Limit: f.limit, Partition: f.partition, Set: red.words(f.set)}
+	for _, s := range chosen {
+		m.Scenarios = append(m.Scenarios, planned{s.ID, s.File})
+	}
+	return m
+}
+
+// variables are those of the environment that the files of scenarios use, without secrets.
+func (e *env) variables(of []*scenario.Scenario, in []source, f runFlags, red redactor) map[string]string {
+	opts, err := e.parseOptions(f)
+	if err != nil {
+		return nil // it was parsed before
+	}
+	found := map[string]string{}
+	opts.Env = func(name string) (string, bool) {
+		v, set := e.getenv(name)
+		if set {
+			found[name] = red.Replace(v)
+		}
+		return v, set
+	}
+	for _, s := range of {
+		_, _ = scenario.Parse(textOf(in, s.File), s.File, opts) // it was parsed before
+	}
+	for _, s := range of {
+		for name, v := range found {
+			if slices.Contains(s.Secrets, v) {
+				found[name] = trial.Redacted // too short to be replaced in texts
+			}
+		}
+	}
+	return found
+}
+
+// ids are those of the scenarios.
+func (m *manifest) ids() []string {
+	var out []string
+	for _, p := range m.Scenarios {
+		out = append(out, p.ID)
+	}
+	return out
+}
+
+// has tells whether a scenario is one of the run.
+func (m *manifest) has(id string) bool {
+	return slices.ContainsFunc(m.Scenarios, func(p planned) bool { return p.ID == id })
+}

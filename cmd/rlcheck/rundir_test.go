@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestRunsOfOneSecondHaveFoldersAndIDsOfTheirOwn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	now := time.Date(2026, 11, 22, 11, 32, 9, 0, time.UTC)
+	const runs = 8
+	var paths, ids [runs]string
+	var all sync.WaitGroup
+	for i := range runs {
+		all.Go(func() {
+			m := &manifest{Schema: manifestSchema, ID: runID(now), Started: now}
+			m.Scenarios = []planned{{ID: "a"}}
+			d, replaced, err := newRunDir("", m)
+			if err != nil || replaced != "" {
+				t.Errorf("run %d: replaced %q, %v", i, replaced, err)
+				return
+			}
+			defer d.close()
+			paths[i], ids[i] = d.path, m.ID
+		})
+	}
+	all.Wait()
+	seen := map[string]bool{}
+	for i := range runs {
+		begins := strings.HasPrefix(paths[i], filepath.Join("reports", "2026-11-22T11-32-09"))
+		if seen[paths[i]] || seen[ids[i]] || !begins {
+			t.Errorf("run %d: got folder %q and id %q, want its own", i, paths[i], ids[i])
+		}
+		seen[paths[i]], seen[ids[i]] = true, true
+	}
+}
+
+func TestLockOfAFolder(t *testing.T) {
+	dir := t.TempDir()
+	f, err := lockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, manifestName)
+	if _, err := lockFile(path); !errors.Is(err, errHeld) || !isHeld(path) {
+		t.Fatalf("a second lock: got %v, held %v; want errHeld", err, isHeld(path))
+	}
+	if err := (&manifest{Schema: manifestSchema, ID: "one", PID: 7}).write(f); err != nil {
+		t.Fatal(err)
+	}
+	if m := alive(dir); m == nil || m.ID != "one" {
+		t.Errorf("who holds it: got %+v, want one", m)
+	}
+	_ = f.Close()
+	if alive(dir) != nil {
+		t.Error("it is held after its end")
+	}
+	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockFolder(dir); !errors.Is(err, errNotOurs) {
+		t.Errorf("a file of somebody else: got %v", err)
+	}
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// report is the report of a run that was killed before it wrote one.
+func (m *manifest) report() *report.Run {
+	return &report.Run{ID: m.ID, Started: m.Started, Version: m.Version, Command: m.Command, Interrupted: true,
+		NotBegun: m.ids()}
+}
+
+// addCut judges the scenario in which a run was killed, adds it to its report, and says what is missing. A
+// run that was not killed stays as it is.
+func (e *env) addCut(folder string, r *report.Run) {
+	m, err := readManifest(folder)
+	if err != nil || m == nil || m.ID != r.ID || !r.Interrupted {
+		return
+	}
+	if alive(folder) != nil {
+		e.say.notef("%s: process %d is still writing to it: this is what it has kept so far", folder, m.PID)
+	}
+	if len(r.NotBegun) > 0 {
+		d := &runDir{path: folder, flat: len(m.Scenarios) == 1}
+		id := r.NotBegun[0]
+		if cut := m.cut(d, id); cut != nil {
+			r.Scenarios, r.NotBegun = append(r.Scenarios, *cut), r.NotBegun[1:]
+			r.Duration += cut.Duration
+			why := cut.Detail
+			if n := len(cut.Header.Notes); n > 0 {
+				why = cut.Header.Notes[n-1]
+			}
+			e.say.notef("%s: %s", id, why)
+		}
+	}
+	if len(r.NotBegun) > 0 {
+		e.say.notef("not begun: %s", strings.Join(r.NotBegun, ", "))
+	}
+}
+
+// cut returns a scenario of which only a recording was kept; nil for one that was not begun.
+func (m *manifest) cut(d *runDir, id string) *report.Scenario {
+	f, err := os.Open(d.of(id, "schedule.ndjson"))
+	if err != nil {
+		return nil // the plan comes before the first request
+	}
+	defer f.Close()
+	lost := func(why string, err error) *report.Scenario {
+		return &report.Scenario{ID: id, Kind: report.Required, Verdict: check.Inconclusive,
+			Reason: check.Interrupted, Detail: fmt.Sprintf("%s: %v", why, err)}
+	}
+	plan, err := timeline.ReadSchedule(f, f.Name())
+	if err != nil {
+		return lost("its plan cannot be read", err)
+	}
+	s, err := m.scenario(d, id)
+	if err != nil {
+		return lost("its scenario cannot be read again", err)
+	}
+	tl, path, err := readCut(d, id)
+	if err != nil {
+		return lost("its recording cannot be read", err)
+	}
+	if tl.Header.Interrupted {
+		tl.Header.Unsent = load.Unsent(plan, tl)
+	}
+	out := trial.Kept(s, tl, trial.Options{})
+	out.TimelinePath = path
+	return &out
+}
+
+// scenario reads a scenario of the run again, with what the run was told of it.
+func (m *manifest) scenario(d *runDir, id string) (*scenario.Scenario, error) {
+	text, err := os.ReadFile(d.of(id, "scenario.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	opts := scenario.ParseOptions{Target: m.Target, Limit: m.Limit, Partition: m.Partition,
+		Env: func(name string) (string, bool) { v, set := m.Env[name]; return v, set }}
+	for _, text := range m.Set {
+		set, err := scenario.ParseSetting(text)
+		if err != nil {
+			return nil, err
+		}
+		opts.Set = append(opts.Set, set)
+	}
+	name := d.of(id, "scenario.yaml")
+	for _, p := range m.Scenarios {
+		if p.ID == id {
+			name = p.File
+		}
+	}
+	return scenario.Parse(text, name, opts)
+}
+
+// readCut reads the recording of a scenario that has no report: whole, where the run was killed while it
+// was judged, or as far as its journal goes.
+func readCut(d *runDir, id string) (tl *timeline.Timeline, path string, err error) {
+	path = d.of(id, timelineName)
+	if f, err := os.Open(path); err == nil {
+		defer f.Close()
+		tl, err = timeline.Read(f, path, timeline.Options{AllowEmpty: true})
+		return tl, path, err
+	}
+	path = d.of(id, journalName)
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) { // killed between the plan and the journal
+		tl, err = timeline.ReadJournal(strings.NewReader(""), path)
+		return tl, path, err
+	}
+	if err != nil {
+		return nil, path, err
+	}
+	defer f.Close()
+	tl, err = timeline.ReadJournal(f, path)
+	return tl, path, err
+}
+
+// recorded returns what `rlcheck check` reads of a file: a timeline instead of the journal that a killed
+// run left.
+func (e *env) recorded(in io.Reader, f *checkFlags) (io.Reader, error) {
+	file, is := in.(*os.File)
+	begin := make([]byte, 64)
+	if !is {
+		return in, nil
+	}
+	n, _ := file.ReadAt(begin, 0) // a pipe has no places
+	if !timeline.IsJournal(begin[:n]) {
+		return in, nil
+	}
+	tl, err := timeline.ReadJournal(file, file.Name())
+	if err != nil {
+		return nil, err
+	}
+	notes := tl.Header.Notes
+	if len(tl.Observations) == 0 {
+		return nil, fmt.Errorf("%s: no observation: %s", file.Name(), notes[len(notes)-1])
+	}
+	e.remark(f, false, filepath.Base(file.Name())+": "+notes[len(notes)-1])
+	trial.CutClock(tl)
+	var buf bytes.Buffer
+	err = timeline.Write(&buf, tl)
+	return bytes.NewReader(buf.Bytes()), err
+}
