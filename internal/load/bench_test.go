@@ -10,8 +10,10 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -165,14 +167,25 @@ func plainOpen(u *url.URL, n int, gap time.Duration) []time.Duration {
 
 // BenchmarkClosed measures the processor time of the generator for a request, every one recorded, with 64 clients, and
 // prints the ratio to net/http, which records nothing. The target is another process.
-func BenchmarkClosed(b *testing.B) {
+func BenchmarkClosed(b *testing.B) { benchmarkClosed(b, func() *timeline.JournalWriter { return nil }) }
+
+// BenchmarkClosedJournal is the same with a journal in a file.
+func BenchmarkClosedJournal(b *testing.B) {
+	benchmarkClosed(b, func() *timeline.JournalWriter {
+		f := must(os.Create(filepath.Join(b.TempDir(), "journal")))
+		b.Cleanup(func() { f.Close() })
+		return timeline.NewJournal(f, strings.NewReplacer("secret", "REDACTED").Replace)
+	})
+}
+
+func benchmarkClosed(b *testing.B, journal func() *timeline.JournalWriter) {
 	const clients, n = 64, 50_000
 	u := startTarget(b)
 	for b.Loop() {
 		began, wall := cpuTime(), time.Now()
 		tl := must(Record(context.Background(), schedule(timeline.Phase{
 			Name: "c", Shape: timeline.Closed, Clients: clients, Partitions: []string{"k"}, Requests: n,
-		}), Options{URL: u, Pacer: SleepPacer()}))
+		}), Options{URL: u, Pacer: SleepPacer(), Journal: journal()}))
 		ours, took := cpuTime()-began, time.Since(wall)
 		if c := tl.Counts(); c.Allowed != n {
 			b.Fatalf("got %+v", c)

@@ -19,15 +19,17 @@ func journaled(t *testing.T, s *scenario.Scenario) (out report.Scenario, text []
 	t.Helper()
 	var b bytes.Buffer
 	synctest.Test(t, func(*testing.T) {
-		out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: load.SleepPacer(),
-			Journal: func() *timeline.JournalWriter { return timeline.NewJournal(&b, nil) }})
+		out = Scenario(context.Background(), s, Options{
+			ID: "m", Seed: 1, Network: newPipeNet(), Pacer: load.SleepPacer(),
+			Journal: func() *timeline.JournalWriter { return timeline.NewJournal(&b, nil) },
+		})
 		time.Sleep(time.Minute)
 	})
 	return out, b.Bytes()
 }
 
-// TestCutRecordingsAccuseNobody: the recording of a right target proves nothing against it, wherever it is cut; the
-// whole journal has what the recording has.
+// TestCutRecordingsAccuseNobody: the recording of a right target proves nothing against it, wherever it is
+// cut; the whole journal has what the recording has.
 func TestCutRecordingsAccuseNobody(t *testing.T) {
 	cuts := 12
 	if testing.Short() {
@@ -47,7 +49,8 @@ func TestCutRecordingsAccuseNobody(t *testing.T) {
 						len(whole.Timeline.Observations))
 				}
 				if out := Kept(s, tl, Options{}); out.Verdict != check.Inconclusive || out.Reason == "" {
-					t.Errorf("cut at %v: got %s, want inconclusive: %s", tl.Header.Ended, out.Verdict, explain(out))
+					t.Errorf("cut at %v: got %s, want inconclusive: %s", tl.Header.Ended, out.Verdict,
+						explain(out))
 				}
 			}
 		})

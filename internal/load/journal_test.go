@@ -1,0 +1,126 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestJournalIsTheRecordingSoFar: at each mark the journal has every request that was sent before it, as it
+// is in the recording if it was over, else as one that waits; the last mark has the whole recording.
+func TestJournalIsTheRecordingSoFar(t *testing.T) {
+	h := func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(time.Duration(rand.Int64N(int64(900 * time.Millisecond))))
+	}
+	virtual(t, h, func(t *testing.T, o Options) {
+		var b bytes.Buffer
+		o.Journal, o.Timeout = timeline.NewJournal(&b, nil), 700*time.Millisecond
+		evenly := each(40, 50*time.Millisecond, "k", 10)
+		keys := []string{"k"}
+		tl := must(Record(context.Background(), schedule(
+			timeline.Phase{Name: "gate", Shape: timeline.AtOnce, Arrivals: each(10, 0, "k", 0)},
+			timeline.Phase{Name: "open", Shape: timeline.Constant, Arrivals: evenly},
+			timeline.Phase{Name: "clients", Shape: timeline.Closed, Clients: 5, Partitions: keys,
+				Requests: 30},
+		), o))
+		time.Sleep(time.Second) // the handlers end
+		waited := 0
+		for rest := b.Bytes(); ; {
+			at := bytes.Index(rest, []byte("\n{\"mark\":"))
+			if at < 0 {
+				break
+			}
+			rest = rest[at+1:]
+			rest = rest[bytes.IndexByte(rest, '\n'):]
+			so := must(timeline.ReadJournal(bytes.NewReader(b.Bytes()[:b.Len()-len(rest)]), "j"))
+			waited += soFar(t, tl, so)
+			if len(rest) <= 1 {
+				if d := cmp.Diff(byNumber(tl), byNumber(so)); d != "" {
+					t.Errorf("the whole journal: %s", d)
+				}
+			}
+		}
+		if c := tl.Counts(); waited == 0 || c.Unknown == 0 || c.Allowed == 0 {
+			t.Errorf("got %d that wait, %+v: too little to see", waited, c)
+		}
+	})
+}
+
+// byNumber are the observations by what tells them apart: numbers that come later may differ where sends
+// are equal.
+func byNumber(tl *timeline.Timeline) map[string]int {
+	out := map[string]int{}
+	for _, o := range tl.Observations {
+		out[key(o)]++
+	}
+	return out
+}
+
+func key(o timeline.Observation) string {
+	o.Fields = nil
+	if o.Phase == "clients" {
+		o.Seq = 0
+	}
+	return fmt.Sprintf("%+v", o)
+}
+
+// soFar compares a journal with the recording that came of it, and returns how many requests waited at its
+// end.
+func soFar(t *testing.T, tl, so *timeline.Timeline) (waited int) {
+	t.Helper()
+	end := so.Header.Ended
+	got := byNumber(so)
+	before := 0
+	for _, o := range tl.Observations {
+		over := o.Done
+		if !o.Answered {
+			over = max(o.At, o.Sent) + 700*time.Millisecond
+		}
+		if o.Sent < end {
+			before++
+		}
+		if over < end && got[key(o)] == 0 {
+			t.Errorf("until %v: %+v is missing", end, o)
+		}
+	}
+	for _, o := range so.Observations {
+		if o.Sent > end || o.FirstByte > end {
+			t.Errorf("until %v: %+v came later", end, o)
+		}
+		if o.Error == timeline.Interrupted {
+			waited++
+		}
+	}
+	if len(so.Observations) < before {
+		t.Errorf("until %v: got %d requests, %d were sent", end, len(so.Observations), before)
+	}
+	return waited
+}
+
+// full is a device without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestJournalThatCannotBeWrittenCostsNoRecording(t *testing.T) {
+	virtual(t, func(http.ResponseWriter, *http.Request) {}, func(t *testing.T, o Options) {
+		o.Journal = timeline.NewJournal(full{}, nil)
+		evenly := each(20, 100*time.Millisecond, "k", 0)
+		tl := must(Record(context.Background(), schedule(
+			timeline.Phase{Name: "a", Shape: timeline.Constant, Arrivals: evenly}), o))
+		notes := strings.Join(tl.Header.Notes, "\n")
+		if c := tl.Counts(); c.Allowed != 20 || !strings.Contains(notes, "no space left") {
+			t.Errorf("got %+v, notes %q", c, notes)
+		}
+	})
+}
