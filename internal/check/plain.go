@@ -29,20 +29,32 @@ func simply(h *history, limit reference.Limit, at []int64) bool {
 	}
 	decisions := make([]decision, 0, len(h.all))
 	for _, part := range [][2]int64{{1, 1}, {1, 0}, {0, 1}} {
-		decisions = decisions[:0]
-		for i := range h.all {
-			if ev := &h.all[i]; ev.outcome != timeline.Unknown {
-				begin := ev.s + h.lag
-				d := (begin*part[0] + ev.e*part[1]) / (part[0] + part[1])
-				decisions = append(decisions, decision{max(d, begin), int32(i)})
+		// The beginning tells most of the time that there is no such explanation, before all is sorted.
+		for n := min(len(h.all), plainLimit); ; n = len(h.all) {
+			decisions = decide(decisions[:0], h, n, part[0], part[1])
+			if !answers(lim, h, decisions) {
+				break
 			}
-		}
-		slices.SortStableFunc(decisions, func(a, b decision) int { return cmp.Compare(a.at, b.at) })
-		if answers(lim, h, decisions) {
-			return true
+			if n == len(h.all) {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// decide appends the instants at which the first n events of h are decided, ascending: each the mean of its
+// beginning and its end, weighted.
+func decide(decisions []decision, h *history, n int, begins, ends int64) []decision {
+	for i := range h.all[:n] {
+		if ev := &h.all[i]; ev.outcome != timeline.Unknown {
+			begin := ev.s + h.lag
+			at := (begin*begins + ev.e*ends) / (begins + ends)
+			decisions = append(decisions, decision{max(at, begin), int32(i)})
+		}
+	}
+	slices.SortStableFunc(decisions, func(a, b decision) int { return cmp.Compare(a.at, b.at) })
+	return decisions
 }
 
 // decision is the instant at which the event of an index is decided.
