@@ -8,54 +8,113 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
 func newExplainCmd(e *env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain [ID]",
-		Short: "What a reason, finding, claim, rule, fault or scenario means, and how it is observed",
-		Args:  needs(0, 1, "one word (rlcheck explain lists them all)"),
+		Use:     "explain [WORD]",
+		Short:   "What a word of a report, of a SPEC or of a scenario means",
+		Long:    explainLong,
+		Example: "  rlcheck explain too-few\n  rlcheck explain align\n  rlcheck explain reasons",
 		RunE: func(_ *cobra.Command, args []string) error {
 			entries, err := e.glossary()
 			if err != nil {
 				return err
 			}
 			if len(args) == 0 {
-				for _, en := range entries {
-					e.say.resultf("%-28s %s\n", en.id, en.kind)
-				}
+				e.listWords(entries)
 				return nil
 			}
-			i := find(entries, args[0])
-			if i < 0 {
-				return usagef("%q: there is nothing of that name%s", args[0], mend(nearestEntry(args[0], entries)))
-			}
-			for _, en := range entries { // a fault and the scenario that is for it may share a name
-				if en == entries[i] || en.id == args[0] {
-					e.say.resultf("%s (%s)\n%s\n", en.id, en.kind, en.text)
-				}
-			}
-			return nil
+			return e.explain(strings.Join(args, " "), entries)
 		},
 	}
 }
 
-// find returns the index of the entry for a word, -1 for none. A claim with a name in it (denials-below, latency-denied-p99)
-// is explained with its kind.
+const explainLong = `Explain knows every word of the reports, the algorithms and keys of a SPEC, the rules of
+header fields, the faults and the bundled scenarios. Without a word it lists them by group. The name of a
+group (reasons, keys) lists its words with what they mean.`
+
+// explain prints what there is of a word: the words of a group, or every entry of that name. A fault and the
+// scenario that is for it may share a name.
+func (e *env) explain(word string, entries []entry) error {
+	for _, g := range wordGroups {
+		if plain(word) == plain(g.plural) {
+			e.listGroup(g, entries)
+			return nil
+		}
+	}
+	i := find(entries, word)
+	if i < 0 {
+		return usagef("%q: there is nothing of that name%s", word, mend(nearestEntry(plain(word), entries)))
+	}
+	for _, en := range entries {
+		if en == entries[i] || plain(en.id) == plain(word) {
+			e.say.resultf("%s (%s)\n%s\n", en.id, en.kind, en.text)
+		}
+	}
+	return nil
+}
+
+// listGroup prints the words of a group, each with the first line of what it means.
+func (e *env) listGroup(g wordGroup, entries []entry) {
+	e.say.resultf("%s: %s\n", g.plural, g.about)
+	for _, en := range entries {
+		if en.kind == g.kind {
+			first, _, _ := strings.Cut(en.text, "\n")
+			e.say.resultf("  %-22s %s\n", en.id, first)
+		}
+	}
+}
+
+// listWords prints every word, by group.
+func (e *env) listWords(entries []entry) {
+	const columns = 100
+	for _, g := range wordGroups {
+		e.say.resultf("%s: %s\n", g.plural, g.about)
+		line := " "
+		for _, en := range entries {
+			if en.kind != g.kind {
+				continue
+			}
+			if len(line)+1+len(en.id) > columns {
+				e.say.resultf("%s\n", line)
+				line = " "
+			}
+			line += " " + en.id
+		}
+		e.say.resultf("%s\n", line)
+	}
+}
+
+// plain is a word as it is compared: lower case, with dashes for spaces and underscores. FAIL is fail, and
+// NOT JUDGED is not-judged.
+func plain(word string) string {
+	return strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(strings.TrimSpace(word)))
+}
+
+// find returns the index of the entry for a word, -1 for none. A claim with a name in it (denials-below,
+// latency-denied-p99) is explained with its kind, and a pair of a SPEC (align=first) with its key.
 func find(entries []entry, word string) int {
-	if i := slices.IndexFunc(entries, func(en entry) bool { return en.id == word }); i >= 0 {
+	word = plain(word)
+	if i := slices.IndexFunc(entries, func(en entry) bool { return plain(en.id) == word }); i >= 0 {
 		return i
 	}
-	return slices.IndexFunc(entries, func(en entry) bool { return en.kind == "claim" && strings.HasPrefix(word, en.id+"-") })
+	if key, _, pair := strings.Cut(word, "="); pair {
+		return slices.IndexFunc(entries, func(en entry) bool { return en.kind == "key" && en.id == key })
+	}
+	return slices.IndexFunc(entries, func(en entry) bool {
+		return en.kind == "claim" && strings.HasPrefix(word, en.id+"-")
+	})
 }
 
 // nearestEntry suggests the word that was meant.
 func nearestEntry(word string, entries []entry) string {
 	ids := make([]string, len(entries))
 	for i, en := range entries {
-		ids[i] = en.id
+		ids[i] = plain(en.id)
 	}
 	if near := scenario.Suggest(word, ids); near != "" {
 		return near
@@ -66,9 +125,9 @@ func nearestEntry(word string, entries []entry) string {
 // entry explains one word of rlcheck.
 type entry struct{ id, kind, text string }
 
-// glossary is every word that a verdict uses, and every fault, rule of a field and bundled scenario.
+// glossary is every word of a report and of a SPEC, and every fault, rule of a field and bundled scenario.
 func (e *env) glossary() ([]entry, error) {
-	out := slices.Clone(words)
+	out := slices.Concat(words, vocabulary, specWords())
 	catches, err := caughtBy(e.getenv)
 	if err != nil {
 		return nil, err
@@ -94,7 +153,35 @@ func (e *env) glossary() ([]entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, entry{s.ID, "scenario", fmt.Sprintf("%s\nkind: %s\nsource: %s\ncatches: %s\nlimit: %s", s.Title, s.Kind, s.Source, strings.Join(s.Catches, ", "), s.Limit)})
+		text := fmt.Sprintf("%s\nkind: %s\nsource: %s\ncatches: %s\nlimit: %s",
+			s.Title, s.Kind, s.Source, strings.Join(s.Catches, ", "), s.Limit)
+		out = append(out, entry{s.ID, "scenario", text})
 	}
 	return out, nil
+}
+
+// specWords are the algorithms and the keys of a SPEC.
+func specWords() (out []entry) {
+	for _, a := range reference.Algorithms() {
+		text := a.Doc() + "\nkeys: " + strings.Join(reference.Keys(a), ", ")
+		out = append(out, entry{string(a), "algorithm", text})
+	}
+	for _, d := range reference.KeyDocs() {
+		text := d.Text + "\n" + d.Key + "=" + strings.ReplaceAll(d.Values, " or ", " or "+d.Key+"=")
+		if d.Values == "" {
+			text = d.Text
+		}
+		for _, w := range d.Words {
+			text += "\n" + d.Key + "=" + w.Word + ": " + w.Text
+		}
+		if d.Default != "" {
+			text += "\nwithout it: " + d.Default
+		}
+		var of []string
+		for _, a := range d.Algorithms {
+			of = append(of, string(a))
+		}
+		out = append(out, entry{d.Key, "key", text + "\nof: " + strings.Join(of, ", ")})
+	}
+	return out
 }

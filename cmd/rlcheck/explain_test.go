@@ -7,6 +7,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestEveryWordOfAVerdictIsExplained: a reason, a finding or a claim that a report prints has an entry.
@@ -28,19 +31,52 @@ func TestEveryWordOfAVerdictIsExplained(t *testing.T) {
 		string(claim.StatusChanged): "finding", string(claim.BodyChanged): "finding",
 		"conformance": "claim", "denials-below": "claim", "latency-denied-p99": "claim", "fields-" + string(claim.ProblemBody): "claim",
 		check.Pass.String(): "verdict", check.Fail.String(): "verdict", check.Inconclusive.String(): "verdict",
+		"FAIL": "verdict", "not judged": "word", "not_judged": "word", "align=first": "key",
+		string(check.SharedQuota): "diagnosis", "ra-syntax": "rule",
 	} {
 		if i := find(entries, word); i < 0 || entries[i].kind != kind {
 			t.Errorf("%s: got entry %d, want a %s", word, i, kind)
 		}
 	}
-	seen := map[string]bool{}
+	seen, groups := map[string]bool{}, map[string]bool{}
 	for _, en := range entries {
-		if seen[en.id] && en.kind != "scenario" { // a scenario may be called as the field it is about
+		if seen[en.kind+" "+en.id] {
 			t.Errorf("%s is explained twice", en.id)
 		}
-		seen[en.id] = true
+		seen[en.kind+" "+en.id], groups[en.kind] = true, true
 		if en.text == "" {
 			t.Errorf("%s has no text", en.id)
 		}
 	}
+	for _, word := range reportWords() {
+		if !seen[word] {
+			t.Errorf("%s is not explained", word)
+		}
+	}
+	for _, g := range wordGroups {
+		delete(groups, g.kind)
+	}
+	if len(groups) > 0 {
+		t.Errorf("explain lists no group of %v", groups)
+	}
+}
+
+// reportWords are the words that reports print or flags take, each with its kind before it.
+func reportWords() (out []string) {
+	add := func(kind string, words ...string) {
+		for _, w := range words {
+			out = append(out, kind+" "+w)
+		}
+	}
+	add("word", "partition", "witness", "unit", "resolution", "worth", "measured", "phase", "plan", "send",
+		"generator", "late", "fresh", "shared", "exact-burst", "drift", "note", "not-judged", "declared",
+		"perhaps")
+	add("kind", report.Required, report.Recommended, report.Informative)
+	add("outcome", timeline.Allowed.String(), timeline.Denied.String(), timeline.Unknown.String())
+	add("promise", wordsOf(check.Promises())...)
+	add("key", reference.Keys("")...)
+	for _, a := range reference.Algorithms() {
+		add("algorithm", string(a))
+	}
+	return out
 }

@@ -163,44 +163,53 @@ func when(key, value string, then *jsonschema.Schema) *jsonschema.Schema {
 	}
 }
 
-// policyKeys describes the parameters of a limit.
+// policyKeys are the schemas of the parameters of a limit: the forms here, the words and what they mean from
+// the reference package.
 func policyKeys() map[string]*jsonschema.Schema {
-	described := func(s *jsonschema.Schema, doc string) *jsonschema.Schema { s.Description = doc; return s }
-	time := func(doc string) *jsonschema.Schema { return described(orVariable(pattern(durationPattern)), doc) }
-	times := func(doc string) *jsonschema.Schema { return described(orVariable(pattern(spanPattern)), doc) }
-	number := func(least float64, doc string) *jsonschema.Schema {
-		return described(orVariable(&jsonschema.Schema{Type: "integer", Minimum: &least}, grouped()), doc)
+	time := orVariable(pattern(durationPattern))
+	times := orVariable(pattern(spanPattern))
+	number := func(least float64) *jsonschema.Schema {
+		return orVariable(&jsonschema.Schema{Type: "integer", Minimum: &least}, grouped())
 	}
-	numbers := func(least float64, doc string) *jsonschema.Schema {
-		return described(orVariable(&jsonschema.Schema{Type: "integer", Minimum: &least}, grouped(), pattern(countsPattern)), doc)
+	numbers := func(least float64) *jsonschema.Schema {
+		whole := &jsonschema.Schema{Type: "integer", Minimum: &least}
+		return orVariable(whole, grouped(), pattern(countsPattern))
 	}
-	start := numbers(0, "The level a partition starts at: a word, or how many units are there.")
-	start.AnyOf = append(start.AnyOf, choice("start", reference.StartFull, reference.StartEmpty, reference.StartUnknown).schema)
-	return map[string]*jsonschema.Schema{
-		"rate":      described(orVariable(pattern(limitRatePattern)), "Units per time, as N/PER, of which either may be a range A..B; never reduced, so that 100/1m and 5/3s differ."),
-		"limit":     numbers(1, "The most units in flight at once, or a range A..B."),
-		"burst":     numbers(1, "The most units that a full start admits at once, or a range A..B."),
-		"queue":     numbers(0, "How many requests may wait, or a range A..B."),
-		"undelayed": number(0, "How many of the waiting requests are let through at once."),
-		"start":     start,
-		"phase":     described(orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+$`}), "When windows start, counted from the beginning of the run: D, or a range A..B."),
-		"align": described(choice("align", reference.AlignClock, reference.AlignFirst, reference.AlignUnknown, reference.AlignShared).schema,
-			"Where windows begin: at multiples of the window since the Unix epoch, with the first request, unknown, or unknown but the same for all partitions."),
-		"slots":    number(1, "How many sub-windows of one length a window is divided into: the quota is that of each together with all but one before it."),
-		"refresh":  described(choice("refresh", reference.RefreshNone, reference.RefreshAdmitted, reference.RefreshAll).schema, "Which requests start anew a window that a request opened, so that it ends one window after the last of them."),
-		"count":    described(choice("count", reference.CountAdmitted, reference.CountAll, reference.CountOwn).schema, "Which requests are counted."),
-		"refill":   described(choice("refill", reference.RefillContinuous, reference.RefillInterval).schema, "How a bucket regains units."),
-		"fill":     number(1, "How many units are added at a time with refill: interval."),
-		"rounding": described(choice("rounding", reference.RoundNone, reference.RoundDown, reference.RoundUp, reference.RoundNearest).schema, "How the weighted count is rounded. A limiter that does not round is none if it admits while weighted + count < quota, up if while weighted + count + cost <= quota."),
-		"tick":     time("The step of the limiter's own clock."),
-		"boundary": described(choice("boundary", reference.HalfOpen, reference.Closed).schema, "To which side the end of a window belongs."),
-		"ban":      times("How long a partition is denied after a denial, or a range A..B."),
-		"ttl":      times("How long the state of a partition is kept after its last request, or a range A..B."),
-		"charge":   described(choice("charge", reference.ChargeDecision, reference.ChargeCompletion).schema, "When an admitted request is counted."),
-		"hold": described(orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+\.\.[0-9a-zµ.]*$`}),
-			"The least and the most time from the decision on an admitted request to its completion: A..B, or A.. where the most is not known."),
-		"linger": time("How long after the last byte of the answer the completion may come."),
+	numeric := map[string]*jsonschema.Schema{
+		"rate":      orVariable(pattern(limitRatePattern)),
+		"limit":     numbers(1),
+		"burst":     numbers(1),
+		"queue":     numbers(0),
+		"undelayed": number(0),
+		"start":     numbers(0),
+		"phase":     orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+$`}),
+		"slots":     number(1),
+		"fill":      number(1),
+		"tick":      time,
+		"ban":       times,
+		"ttl":       times,
+		"hold":      orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+\.\.[0-9a-zµ.]*$`}),
+		"linger":    time,
 	}
+	out := map[string]*jsonschema.Schema{}
+	for _, d := range reference.KeyDocs() {
+		var words []string
+		for _, w := range d.Words {
+			words = append(words, w.Word)
+		}
+		s := jsonschema.Schema{}
+		if own := numeric[d.Key]; own != nil {
+			s.AnyOf = slices.Clone(own.AnyOf)
+		}
+		if named := choice(d.Key, words...).schema; len(s.AnyOf) == 0 {
+			s.AnyOf = named.AnyOf
+		} else if len(words) > 0 {
+			s.AnyOf = append(s.AnyOf, named)
+		}
+		s.Description = d.Sentence()
+		out[d.Key] = &s
+	}
+	return out
 }
 
 // bounds are what relative units are multiples of: the tightest of all policies.

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// The lines around the table of keys in docs/limit.md.
+const (
+	keyTableBegins = "<!-- table of keys: written by make golden from internal/reference/words.txt -->\n"
+	keyTableEnds   = "<!-- end of the table of keys -->\n"
+)
+
+// TestTableOfKeys: the table of keys in docs/limit.md is made of what explain prints.
+func TestTableOfKeys(t *testing.T) {
+	path := filepath.Join("..", "..", "docs", "limit.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(text), keyTableBegins)
+	table, after, ends := strings.Cut(rest, keyTableEnds)
+	if !begins || !ends {
+		t.Fatalf("%s: a line %q or %q is missing", path, keyTableBegins, keyTableEnds)
+	}
+	if want := keyTable(); *update {
+		made := before + keyTableBegins + want + keyTableEnds + after
+		if err := os.WriteFile(path, []byte(made), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if table != want {
+		t.Errorf("%s: the table of keys is stale (make golden): got\n%s\nwant\n%s", path, table, want)
+	}
+}
+
+// inCode are the pairs of a SPEC in a text.
+var inCode = regexp.MustCompile(`\b(` + strings.Join(reference.Keys(""), "|") + `)=[A-Za-z0-9]+`)
+
+// keyTable is the table of keys in Markdown.
+func keyTable() string {
+	var b strings.Builder
+	b.WriteString("| key | of | values | means | without it |\n|---|---|---|---|---|\n")
+	code := func(s string) string { return inCode.ReplaceAllString(s, "`$0`") }
+	for _, d := range reference.KeyDocs() {
+		var forms []string
+		if d.Values != "" {
+			forms = append(forms, "`"+strings.ReplaceAll(d.Values, " or ", "` or `")+"`")
+		}
+		for _, w := range d.Words {
+			forms = append(forms, "`"+w.Word+"` ("+code(w.Text)+")")
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n",
+			d.Key, ofAlgorithms(d.Algorithms), strings.Join(forms, ", "), code(d.Text), d.Default)
+	}
+	return b.String()
+}
+
+// ofAlgorithms names the algorithms that a key is of, or those that it is not of where they are fewer.
+func ofAlgorithms(of []reference.Algorithm) string {
+	names := func(wanted bool) (out []string) {
+		for _, a := range reference.Algorithms() {
+			if slices.Contains(of, a) == wanted {
+				out = append(out, "`"+string(a)+"`")
+			}
+		}
+		return out
+	}
+	if others := names(false); len(others) < 4 {
+		return "all but " + strings.Join(others, ", ")
+	}
+	return strings.Join(names(true), ", ")
+}

@@ -1,0 +1,109 @@
+package main
+
+// wordGroup is a group of words that explain knows.
+type wordGroup struct{ kind, plural, about string }
+
+// wordGroups are the groups in the order in which explain lists them.
+var wordGroups = []wordGroup{
+	{"verdict", "verdicts", "the judgement on a run, a scenario, a claim or a recording"},
+	{"reason", "reasons", "why a verdict is INCONCLUSIVE"},
+	{"outcome", "outcomes", "what the target did with a request"},
+	{"kind", "kinds", "of scenarios: whether a FAIL counts"},
+	{"word", "words", "of the reports"},
+	{"diagnosis", "diagnoses", "one cause that explains the findings of many clients"},
+	{"finding", "findings", "what a FAIL accuses the target of"},
+	{"claim", "claims", "the expectations of a scenario, each with a verdict"},
+	{"promise", "promises", "what a target may have or not (--promise)"},
+	{"algorithm", "algorithms", "the first word of a SPEC"},
+	{"key", "keys", "of a SPEC, as key=value"},
+	{"rule", "rules", "of header fields and bodies"},
+	{"fault", "faults", "deliberate defects of the embedded target (--fault)"},
+	{"scenario", "scenarios", "the bundled ones (builtin:NAME)"},
+}
+
+// vocabulary has the words of the reports and of the flags that are in no closed list of verdicts.
+var vocabulary = []entry{
+	{"allowed", "outcome", "The request was admitted: its answer has a status that no rule calls a denial."},
+	{"denied", "outcome",
+		"The request was refused because of the limit: 429, or a status that denied: names."},
+	{"unknown", "outcome", "No answer came, or one that no rule calls an admission or a denial.\n" +
+		"The judge takes it for either: it excuses a target, and never accuses it."},
+	{"required", "kind", "A FAIL makes the run FAIL (exit status 1)."},
+	{"recommended", "kind", "A FAIL is reported and does not count, unless --strict is given."},
+	{"informative", "kind", "A FAIL is reported and never counts."},
+	{"partition", "word",
+		"The key that a quota is counted under, such as an API key or an address (--partition).\n" +
+			"Each partition is judged alone."},
+	{"witness", "word", "The requests that prove a FAIL. They FAIL without the rest of the recording too."},
+	{"unit", "word", "What a quota counts. A request costs one unit, or as many as its X-Cost says."},
+	{"declared", "word", "The limit that the target is said to keep (--limit, or limit: of the scenario)."},
+	{"measured", "word",
+		"The values of a parameter that the recording does not refute, the others held as declared.\n" +
+			"burst 20 (measured 20..20): every other burst is refuted. Not measured: nothing bounds it."},
+	{"worth", "word", "What a PASS is worth: the declared values and what was measured of them.\n" +
+		"A fault smaller than the measured interval would not have been seen."},
+	{"resolution", "word",
+		"How exactly a PASS must have measured the burst and the rate; otherwise it is too-few.\n" +
+			"A scenario demands the burst exactly and the rate to 2 %, unless expect.resolution differs.\n" +
+			"check demands what --exact-burst, --burst-resolution and --rate-resolution say."},
+	{"exact-burst", "word",
+		"A PASS must have measured the burst exactly (check --exact-burst); otherwise it is too-few."},
+	{"conformance", "word",
+		"Which side of the limit is judged (--conformance): exact, both sides; upper-bound, whether too " +
+			"much is admitted; lower-bound, whether too much is denied."},
+	{"phase", "word", "A part of the load of a scenario, such as burst or rest (phases:).\n" +
+		"Of windows: when they begin, counted from the start of the recording, modulo the window."},
+	{"plan", "word",
+		"Latency from the plan: from the time at which the request was due to the first byte of its " +
+			"answer.\n" +
+			"It is what a client felt: a request that waited to be sent counts its wait."},
+	{"send", "word",
+		"Latency from the send: from the sending of the request to the first byte of its answer.\n" +
+			"It is what the target took."},
+	{"generator", "word",
+		"What rlcheck measured of itself: how late it sent, how close together a burst was, its " +
+			"connections, " +
+			"its processors, its pauses. A load that was not sent as planned is schedule-missed."},
+	{"late", "word",
+		"How much later than planned requests were sent. It is a fault of the generator, not of the target."},
+	{"at-once", "word",
+		"A shape: all but the last bytes of every request are on the wire before the first one is " +
+			"completed.\n" +
+			"80 at once in 812 µs: so far apart were the first and the last."},
+	{"planned", "word",
+		"Requests of the schedule. planned = sent + unsent; sent = allowed + denied + unknown."},
+	{"unsent", "word", "Planned requests that could not be sent, such as those after an interruption."},
+	{"fresh", "word",
+		"Clients that no other run had (partition: fresh: true), so that each begins as a new one.\n" +
+			"Only what they measure is joined in the measured policy of a run."},
+	{"shared", "word",
+		"Others may use the same keys (--shared, exclusive: false). An unexplained denial is then " +
+			"foreign-traffic and no FAIL. Of a SPEC: align=shared."},
+	{"drift", "word",
+		"By how many millionths the clock of the target may run faster or slower than ours (--drift-ppm)."},
+	{"wall-error", "word",
+		"How far the clock of the target may be from ours (--wall-error). It says where windows may begin " +
+			"with align=clock."},
+	{"note", "word",
+		"What was not judged and does not count: the target lacks something that it did not promise.\n" +
+			"--promise names what it promises; then the lack is a FAIL."},
+	{"not-judged", "word",
+		"The scenario needs something that the target lacks and did not promise (needs-failed).\n" +
+			"It is named in a note, and does not count."},
+	{"does-not-count", "word",
+		"A FAIL of a recommended scenario without --strict, or of an informative one. It does not change " +
+			"the exit status."},
+	{"not-every-order", "word",
+		"Not every order was tried: the exact search reached its cap. A fault visible only in the order " +
+			"of requests may be missed. Nothing else is weaker."},
+	{"perhaps", "word",
+		"A limit that would explain the recording, or may. It is a hint, and proves nothing."},
+	{"mend", "word", "What to change so that the scenario can be judged."},
+	{"replay", "word",
+		"The command that judges the kept recording again, with the same verdict and no traffic."},
+	{"spec", "word",
+		"The words for a limit: ALGORITHM,key=value,... Several, all of which must admit: SPEC + SPEC."},
+	{"window", "word", "The time that a quota is for. When it begins is the phase."},
+	{"shared-quota", "diagnosis", "Clients that are told apart by rlcheck have one quota together.\n" +
+		"Mend: tell them apart as the target does (--partition address)."},
+}

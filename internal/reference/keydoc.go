@@ -1,0 +1,99 @@
+package reference
+
+import (
+	_ "embed" // the words of SPECs
+	"slices"
+	"strings"
+	"sync"
+)
+
+// KeyDoc explains one key of a SPEC, in plain text.
+type KeyDoc struct {
+	Key string
+	// Algorithms are those that the key has a meaning for, in the order of Algorithms.
+	Algorithms []Algorithm
+	// Values is the form of a value that is no word: N, D (a duration), A..B. It is empty where only words
+	// may stand.
+	Values string
+	// Words are the words that may stand, each with its meaning. May be empty.
+	Words []WordDoc
+	// Text says in whole sentences what the key means. Default is what holds without the key; empty for a key
+	// that must be given, or that is left out in favour of another one.
+	Text, Default string
+}
+
+// WordDoc explains one word that may stand behind a key; Text is no sentence.
+type WordDoc struct{ Word, Text string }
+
+// Sentence is the text of d and what may stand behind the key, on one line.
+func (d KeyDoc) Sentence() string { return d.Text + " Values: " + d.Forms() + "." }
+
+// Forms are the values that may stand behind the key, the words with their meanings in parentheses.
+func (d KeyDoc) Forms() string {
+	var forms []string
+	if d.Values != "" {
+		forms = append(forms, d.Values)
+	}
+	for _, w := range d.Words {
+		forms = append(forms, w.Word+" ("+w.Text+")")
+	}
+	return strings.Join(forms, ", ")
+}
+
+// wordsText explains every algorithm and every key. A line "key NAME" or "algorithm NAME" begins an entry.
+// The lines below it are "text SENTENCES", "values FORM", "default VALUE" and "word WORD: MEANING".
+//
+//go:embed words.txt
+var wordsText string
+
+// explained are the entries of wordsText, those of algorithms with the name as Key.
+var explained = sync.OnceValue(func() (out []KeyDoc) {
+	for line := range strings.Lines(wordsText) {
+		what, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if what == "algorithm" || what == "key" {
+			out = append(out, KeyDoc{Key: rest})
+			continue
+		}
+		d := &out[len(out)-1]
+		switch what {
+		case "text":
+			d.Text = rest
+		case "values":
+			d.Values = rest
+		case "default":
+			d.Default = rest
+		case "word":
+			word, text, _ := strings.Cut(rest, ": ")
+			d.Words = append(d.Words, WordDoc{word, text})
+		}
+	}
+	return out
+})
+
+// docOf is the entry of wordsText for a name, an empty one where there is none.
+func docOf(name string) KeyDoc {
+	for _, d := range explained() {
+		if d.Key == name {
+			d.Words = slices.Clone(d.Words)
+			return d
+		}
+	}
+	return KeyDoc{Key: name}
+}
+
+// KeyDocs returns the explanation of every key, in canonical order.
+func KeyDocs() []KeyDoc {
+	out := make([]KeyDoc, len(keys))
+	for i, k := range keys {
+		out[i] = docOf(k.name)
+		for _, a := range Algorithms() {
+			if families[a]&k.in != 0 {
+				out[i].Algorithms = append(out[i].Algorithms, a)
+			}
+		}
+	}
+	return out
+}
+
+// Doc says in whole sentences how a limits requests; empty where a is no algorithm.
+func (a Algorithm) Doc() string { return docOf(string(a)).Text }

@@ -1,0 +1,45 @@
+package reference
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestEveryKeyIsExplained: each key has one explanation, with exactly the words that its reader takes.
+func TestEveryKeyIsExplained(t *testing.T) {
+	docs := KeyDocs()
+	if known := len(docs) + len(Algorithms()); known != len(explained()) {
+		t.Errorf("%d keys and algorithms are known, %d are explained", known, len(explained()))
+	}
+	for i, d := range docs {
+		if !strings.HasSuffix(d.Text, ".") || d.Values == "" && len(d.Words) == 0 || len(d.Algorithms) == 0 {
+			t.Errorf("%s: got %+v, want a sentence, values and algorithms", d.Key, d)
+		}
+		var words []string
+		for _, w := range d.Words {
+			words = append(words, w.Word)
+			if wrong := keys[i].read(&Policy{}, w.Word); wrong != nil {
+				t.Errorf("%s=%s: %s", d.Key, w.Word, wrong.Why)
+			}
+		}
+		wrong := keys[i].read(&Policy{}, "no such word")
+		if wrong == nil {
+			t.Errorf("%s takes every word", d.Key)
+			continue
+		}
+		listed := strings.Fields(strings.ReplaceAll(wrong.Why, " or ", " "))
+		for _, w := range words {
+			if !strings.Contains(wrong.Why, w) {
+				t.Errorf("%s: %q is explained, and not in %q", d.Key, w, wrong.Why)
+			}
+		}
+		if d.Values == "" && len(listed) != len(words)+2 { // KEY is a, b or c
+			t.Errorf("%s: %q has other words than %q", d.Key, wrong.Why, words)
+		}
+	}
+	for _, a := range Algorithms() {
+		if !strings.HasSuffix(a.Doc(), ".") {
+			t.Errorf("%s: got %q, want sentences", a, a.Doc())
+		}
+	}
+}
