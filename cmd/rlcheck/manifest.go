@@ -157,7 +157,8 @@ func (e *env) newManifest(t time.Time, chosen []*scenario.Scenario, f runFlags, 
 	command := append([]string{"rlcheck"}, e.args...)
 	m := &manifest{Schema: manifestSchema, ID: runID(t), Version: version(), PID: os.Getpid(),
 		Started: t.UTC(), Command: red.words(command), Strict: f.strict,
-		Target: red.Replace(f.target), Limit: f.limit, Partition: f.partition, Set: red.words(f.set)}
+		Target: red.Replace(f.target), Limit: f.limit, Partition: f.partition,
+		Set: red.words(append(slices.Clone(f.set), f.request.judged()...))}
 	for _, s := range chosen {
 		m.Scenarios = append(m.Scenarios, planned{s.ID, s.File})
 	}
@@ -166,7 +167,7 @@ func (e *env) newManifest(t time.Time, chosen []*scenario.Scenario, f runFlags, 
 
 // variables are those of the environment that the files of scenarios use, without secrets.
 func (e *env) variables(of []*scenario.Scenario, in []source, f runFlags, red redactor) map[string]string {
-	opts, err := e.parseOptions(f)
+	opts, err := e.parseOptions(&f)
 	if err != nil {
 		return nil // it was parsed before
 	}

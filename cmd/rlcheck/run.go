@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,9 @@ type runFlags struct {
 	seed                                         uint64
 	retries                                      int
 	wallError                                    time.Duration
+	request                                      requestFlags
+	// tls is what request says of certificates, read.
+	tls *tls.Config
 }
 
 func newRunCmd(e *env) *cobra.Command {
@@ -40,7 +44,7 @@ other, judges each recording against the declared limit and writes reports.`,
   rlcheck run scenarios/burst.yaml -t http://127.0.0.1:8080/ --limit leaky-bucket,rate=10/s,burst=21`,
 		Args: needs(1, -1, "a scenario file, a folder or builtin:NAME (rlcheck list shows the bundled ones)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := notEmpty(cmd, "target", "limit", "partition", "redis"); err != nil {
+			if err := notEmpty(cmd, neverEmpty...); err != nil {
 				return err
 			}
 			return e.run(args, f)
@@ -50,6 +54,7 @@ other, judges each recording against the declared limit and writes reports.`,
 	fl.StringVarP(&f.target, "target", "t", "", "URL of the target, or builtin")
 	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,...")
 	fl.StringVar(&f.partition, "partition", "", "how clients are told apart: header:NAME, address, path or query:NAME")
+	f.request.add(fl)
 	fl.StringArrayVar(&f.set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
 	fl.StringSliceVar(&f.only, "only", nil, "run only these scenarios: ID, GLOB or TAG")
 	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
@@ -88,7 +93,7 @@ func (e *env) run(args []string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	opts, err := e.parseOptions(f)
+	opts, err := e.parseOptions(&f)
 	if err != nil {
 		return err
 	}
@@ -115,7 +120,7 @@ func (e *env) run(args []string, f runFlags) error {
 }
 
 // parseOptions turns the flags that change scenarios into what their decoder takes.
-func (e *env) parseOptions(f runFlags) (scenario.ParseOptions, error) {
+func (e *env) parseOptions(f *runFlags) (scenario.ParseOptions, error) {
 	opts := scenario.ParseOptions{Env: e.getenv, Target: f.target, Limit: f.limit, Partition: f.partition}
 	for _, text := range f.set {
 		s, err := scenario.ParseSetting(text)
@@ -124,9 +129,12 @@ func (e *env) parseOptions(f runFlags) (scenario.ParseOptions, error) {
 		}
 		opts.Set = append(opts.Set, s)
 	}
-	var err error
+	var bad, err error
+	if opts.Request, bad = f.request.settings(e.in); bad == nil {
+		f.tls, bad = f.request.tls()
+	}
 	opts.Promises, err = parsePromises(f.promise, f.strict)
-	return opts, err
+	return opts, errors.Join(bad, err)
 }
 
 // record runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.
@@ -244,7 +252,7 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (report.
 	kept := &recording{dir: t.dir, id: s.ID, red: t.red}
 	out := trial.Scenario(ctx, s, trial.Options{
 		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow, Redis: t.flags.redis, Output: e.say.err,
-		WallError: t.flags.wallError,
+		WallError: t.flags.wallError, TLS: t.flags.tls,
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.keepPlan(s.ID, t.text, plan)
 			_, lasts := plan.Planned()

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"sort"
@@ -128,12 +130,16 @@ func cmdServer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { _ = l.Close() })
 	count := ts.Value(serverKey{}).(*counter)
+	scheme := "http"
 	if answer, ok := rude[args[0]]; ok {
 		go serveRudely(l, count, answer)
 	} else {
+		if args[0] == "tls" {
+			l, scheme = tls.NewListener(l, certified(ts)), "https"
+		}
 		servePolitely(ts, l, count, args)
 	}
-	ts.Setenv("URL", "http://"+l.Addr().String()+"/")
+	ts.Setenv("URL", scheme+"://"+l.Addr().String()+"/")
 }
 
 func serveRudely(l net.Listener, count *counter, answer func(net.Conn)) {
@@ -155,6 +161,9 @@ func serveRudely(l net.Listener, count *counter, answer func(net.Conn)) {
 
 func servePolitely(ts *testscript.TestScript, l net.Listener, count *counter, args []string) {
 	wrap, ok := polite[args[0]]
+	if args[0] == "dumps" || args[0] == "tls" {
+		wrap, ok = dumps(ts), true
+	}
 	if !ok {
 		ts.Fatalf("no such server: %q", args[0])
 	}
@@ -167,7 +176,8 @@ func servePolitely(ts *testscript.TestScript, l net.Listener, count *counter, ar
 	h, err := target.New(target.Options{Limit: limit, PartitionHeader: "X-Api-Key"})
 	ts.Check(err)
 	wrapped := wrap(h)
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	quiet := log.New(io.Discard, "", 0) // of handshakes that a script means to fail
+	s := &http.Server{ErrorLog: quiet, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		count.n.Add(1)
 		wrapped.ServeHTTP(w, r)
 	})}

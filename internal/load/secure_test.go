@@ -78,7 +78,7 @@ func TestOtherProtocolsAreNamed(t *testing.T) {
 		name, word, mend string
 		url              *url.URL
 	}{
-		{"an unknown authority", "tls-certificate", "SSL_CERT_FILE", https},
+		{"an unknown authority", "tls-certificate", "--cacert FILE", https},
 		{"plain HTTP to HTTPS, which says so", "wants-tls", "https://", scheme(https, "http")},
 		{"plain HTTP to TLS, which hangs up", "wants-tls", "https://", hangsUp},
 		{"a TLS alert", "wants-tls", "https://", greets("\x15\x03\x01\x00\x02\x02\x46")},

@@ -65,8 +65,8 @@ var causes = map[string]cause{
 		"let the target send a header block of at most 64 KiB"},
 	wordTLS: {"no TLS connection could be agreed on",
 		"look whether the target asks for a certificate of the client, or for another version of TLS"},
-	wordCertificate: {"the certificate is not trusted", "name its authority (on Linux in SSL_CERT_FILE), " +
-		"ask for the host that it is made out to, or take any with --set target.insecure=true"},
+	wordCertificate: {"the certificate is not trusted", "name its authority with --cacert FILE, " +
+		"ask for the host that it is made out to (--host NAME), or take any with --insecure"},
 	wordNoTLS:    {"the port speaks no TLS", "write http:// in the URL"},
 	wordWantsTLS: {"the port speaks TLS, and was asked in plain HTTP", "write https:// in the URL"},
 	wordHTTP2: {"the port speaks HTTP/2 only",

@@ -57,7 +57,8 @@ type Scenario struct {
 	// Assumed tells that nobody said the limit of the target: the file declares its limit of the embedded
 	// target, and the requests go to another one.
 	Assumed bool
-	// Secrets are the values of the environment that went into header fields and the body: no report may show them.
+	// Secrets are the values of the environment and of secret settings in header fields and the body: no
+	// report may show them.
 	Secrets []string
 }
 
@@ -227,6 +228,8 @@ type ParseOptions struct {
 	// Target overrides target.url, Limit the limit (a SPEC), Partition its kind (header:NAME, address, path or
 	// query:NAME). Empty: what the file says.
 	Target, Limit, Partition string
+	// Request overrides what is sent, below target; it wins over Set.
+	Request []Setting
 	// Promises are what the target promises beside what the file says.
 	Promises []check.Promise
 	// Faults are the names that there are, of which Lint warns where catches has another; empty: it does not.
@@ -291,27 +294,6 @@ func (d *decoder) expand(n *node, env Env) {
 	if n.varied() && n.text == "" {
 		n.plain = false // an empty variable is an empty text, not a missing value
 	}
-}
-
-// secrets lists the values of the environment in the header fields and the body.
-func secrets(root *node) []string {
-	var all []string
-	target := root.get("target")
-	nodes := append(target.get("header").children(), target.get("body"))
-	for _, p := range root.get("phases").children() {
-		nodes = append(nodes, p.get("header").children()...)
-	}
-	for _, n := range nodes {
-		if n == nil {
-			continue
-		}
-		for _, v := range n.values {
-			if v != "" && !slices.Contains(all, v) {
-				all = append(all, v)
-			}
-		}
-	}
-	return all
 }
 
 // children returns the values of n, nil for none.

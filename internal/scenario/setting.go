@@ -14,7 +14,18 @@ type Setting struct {
 	Value string
 	// Flag is how errors call the setting. Empty: "--set PATH=VALUE".
 	Flag string
+	// Field is the header field below Path that is set, in place of one whose name differs in case only; it
+	// may have dots.
+	Field string
+	// Secret keeps the value out of every report. The value of a Field or a Secret is text, whatever it looks
+	// like.
+	Secret bool
+	// Unset applies the setting only where the file says nothing.
+	Unset bool
 }
+
+// Verbatim returns text for a Setting in which no variable is looked for.
+func Verbatim(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
 // ParseSetting reads PATH=VALUE. An error is a Problem.
 func ParseSetting(s string) (Setting, error) {
@@ -49,7 +60,27 @@ func (opts ParseOptions) settings() []Setting {
 			all = append(all, o)
 		}
 	}
-	return all
+	return append(all, opts.Request...)
+}
+
+// steps lead from the root to the value.
+func (s Setting) steps(root *node) []string {
+	steps := strings.Split(s.Path, ".")
+	if s.Field == "" {
+		return steps
+	}
+	at := root
+	for _, step := range steps {
+		at = at.get(step)
+	}
+	if at != nil && at.form == mapping {
+		for _, k := range at.keys {
+			if strings.EqualFold(k.text, s.Field) {
+				return append(steps, k.text)
+			}
+		}
+	}
+	return append(steps, s.Field)
 }
 
 // apply overrides a value of the tree below root.
@@ -59,7 +90,7 @@ func (s Setting) apply(root *node) Errors {
 		return errs
 	}
 	at := root
-	steps := strings.Split(s.Path, ".")
+	steps := s.steps(root)
 	for i, step := range steps {
 		path := strings.Join(steps[:i+1], ".")
 		slot, why := at.slot(step, value.at)
@@ -67,6 +98,9 @@ func (s Setting) apply(root *node) Errors {
 			return Errors{s.problem(path, quote(step), why, suggest(step, at.names()))}
 		}
 		if i == len(steps)-1 {
+			if s.Unset && !(*slot).isNull() {
+				return nil
+			}
 			value.rebase((*slot).path)
 			*slot = value
 			return nil
@@ -125,7 +159,7 @@ func (n *node) names() []string {
 
 // tree reads the value. What is not YAML, or a flag of its own, is plain text.
 func (s Setting) tree() (*node, Errors) {
-	text := &node{text: s.Value, raw: s.Value, plain: true}
+	text := &node{text: s.Value, raw: s.Value, plain: !s.Secret && s.Field == "", secret: s.Secret}
 	if s.Flag == "" && strings.TrimSpace(s.Value) != "" {
 		root, errs := parseTree([]byte(s.Value), s.source())
 		list := strings.ContainsAny(s.Value[:1], "[{")

@@ -44,6 +44,8 @@ type node struct {
 	// values are the values of the environment in text; bad tells that a variable could not be expanded.
 	values []string
 	bad    bool
+	// secret tells that all of text is to be kept out of reports.
+	secret bool
 	// odd tells that the mapping has a key that is unknown.
 	odd bool
 	// keys and items are of equal length for a mapping; a sequence has items only.

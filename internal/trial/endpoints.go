@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -221,9 +222,25 @@ func (e *endpoints) unverified(s *scenario.Scenario) bool {
 	return s.Target.Insecure && slices.ContainsFunc(e.urls(), secure)
 }
 
-func tlsConfig(s *scenario.Scenario) *tls.Config {
-	if !s.Target.Insecure {
+// tlsConfig is how connections to an https target are made; nil for the defaults. A Host field names the
+// server, as for a gateway that is reached by its address.
+func tlsConfig(s *scenario.Scenario, given *tls.Config) *tls.Config {
+	name := ""
+	for field, value := range s.Target.Header {
+		if strings.EqualFold(field, "Host") {
+			name = (&url.URL{Host: value}).Hostname()
+		}
+	}
+	if given == nil && name == "" && !s.Target.Insecure {
 		return nil
 	}
-	return &tls.Config{InsecureSkipVerify: true} //nolint:gosec // target.insecure asks for it
+	c := given.Clone()
+	if c == nil {
+		c = &tls.Config{} //nolint:gosec // the lowest version is that of crypto/tls
+	}
+	c.InsecureSkipVerify = s.Target.Insecure
+	if name != "" {
+		c.ServerName = name
+	}
+	return c
 }

@@ -4,6 +4,7 @@ package trial
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -57,6 +58,8 @@ type Options struct {
 	OnlyProofs bool
 	// WallError is how far the clock of a target may be from ours; 0: 1 ms on loopback, else 500 ms.
 	WallError time.Duration
+	// TLS holds the authorities to trust and the certificate to show; nil for those of the system, and none.
+	TLS *tls.Config
 	// Pacer paces the requests; nil for the precise one.
 	Pacer load.Pacer
 }
@@ -206,7 +209,8 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 	}
 	opts := load.Options{
 		URL: ends.target, Origin: ends.origin, Method: s.Target.Method, Header: header(s, o), Body: []byte(s.Target.Body),
-		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s), Classify: classifier(s.Allowed, s.Denied.Status),
+		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s, o.TLS),
+		Classify: classifier(s.Allowed, s.Denied.Status),
 		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests, MaxDuration: s.Safety.MaxDuration,
 		Tick: s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer, Guard: guard(ctx, o.Allow, ends), Do: ends.events.do,
 	}

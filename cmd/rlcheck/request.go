@@ -1,0 +1,220 @@
+package main
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/rlcheck/rlcheck/internal/scenario"
+)
+
+// requestFlags are the flags of `rlcheck run` that say what is sent, as curl calls them.
+type requestFlags struct {
+	header                                []string
+	method, data, host, cacert, cert, key string
+	insecure                              bool
+	// said are the settings that were read from them: standard input is read once.
+	said []scenario.Setting
+}
+
+// add declares the flags.
+func (f *requestFlags) add(fl *pflag.FlagSet) {
+	fl.StringArrayVarP(&f.header, "header", "H", nil,
+		"a header field: 'NAME: VALUE', the value also @FILE or ${VARIABLE}; kept secret (repeatable)")
+	fl.StringVarP(&f.method, "method", "X", "", "the method (default that of the scenario; POST with --data)")
+	fl.StringVarP(&f.data, "data", "d", "", "the body: BODY, @FILE, or @- for standard input; kept secret")
+	fl.StringVar(&f.host, "host", "", "the Host field, and the name of the certificate: NAME or NAME:PORT")
+	fl.StringVar(&f.cacert, "cacert", "", "PEM file of the authorities that may sign the target's certificate")
+	fl.StringVar(&f.cert, "cert", "", "PEM file of the certificate to show to the target; may hold the key")
+	fl.StringVar(&f.key, "key", "", "PEM file of the key of --cert")
+	fl.BoolVar(&f.insecure, "insecure", false, "take any certificate (the reports say so)")
+}
+
+// neverEmpty are the flags that an empty value makes no sense for.
+var neverEmpty = []string{"target", "limit", "partition", "redis", "method", "data", "host", "cacert", "cert",
+	"key"}
+
+// settings are the flags as overrides of a scenario's target. Every mistake is told; no message repeats a
+// value.
+func (f *requestFlags) settings(in io.Reader) ([]scenario.Setting, error) {
+	if f.said != nil {
+		return f.said, nil
+	}
+	out, err := f.fields(in)
+	errs := []error{err}
+	if f.method != "" {
+		out = append(out, scenario.Setting{Path: "target.method", Value: f.method, Flag: "--method"})
+	}
+	if f.data != "" {
+		body, err := valueOf(f.data, in)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--data: %w", err))
+		}
+		out = append(out, formType,
+			scenario.Setting{Path: "target.body", Value: body, Flag: "--data", Secret: true})
+		if f.method == "" {
+			out = append(out, scenario.Setting{Path: "target.method", Value: http.MethodPost, Flag: "--data"})
+		}
+	}
+	if f.host != "" {
+		if strings.ContainsAny(f.host, "/?#@ \t\r\n") {
+			errs = append(errs, usagef("--host %q: a host is NAME or NAME:PORT (-t takes the URL)", f.host))
+		}
+		out = append(out, scenario.Setting{Path: headerPath, Field: "Host", Value: f.host, Flag: "--host"})
+	}
+	if f.insecure {
+		out = append(out, scenario.Setting{Path: "target.insecure", Value: "true", Flag: "--insecure"})
+	}
+	f.said = out
+	return out, errors.Join(errs...)
+}
+
+// judged are those of the settings, as PATH=VALUE, by which a recording is judged: the target, and the
+// method, since an answer to HEAD has no body.
+func (f *requestFlags) judged() []string {
+	var out []string
+	for _, s := range f.said {
+		if s.Path == "target.method" || s.Path == "target.url" {
+			out = append(out, s.Path+"="+s.Value)
+		}
+	}
+	return out
+}
+
+// headerPath leads to the header fields of every request.
+const headerPath = "target.header"
+
+// formType is the Content-Type that curl gives a body for which none is said.
+var formType = scenario.Setting{Path: headerPath, Field: "Content-Type",
+	Value: "application/x-www-form-urlencoded", Flag: "--data", Unset: true}
+
+// fields are the settings of --header.
+func (f *requestFlags) fields(in io.Reader) ([]scenario.Setting, error) {
+	var out []scenario.Setting
+	var errs []error
+	given := map[string]bool{"host": f.host != ""}
+	for _, text := range f.header {
+		s, err := fieldSetting(text, in)
+		name := strings.ToLower(s.Field)
+		if err == nil && given[name] {
+			err = usagef("--header %q: it is given twice, and a field is sent once (remove one)", s.Field)
+		}
+		given[name] = true
+		out, errs = append(out, s), append(errs, err)
+	}
+	return out, errors.Join(errs...)
+}
+
+// notSent says of header fields why --header does not take them. The fields that frame a message, and that of
+// the partition, are refused by the scenario's decoder.
+var notSent = map[string]string{
+	"accept-encoding": "a compressed answer could not be read (leave it out)",
+	"x-cost":          "rlcheck says in it what a request costs (write cost: in the scenario)",
+}
+
+// fieldSetting reads one --header.
+func fieldSetting(text string, in io.Reader) (scenario.Setting, error) {
+	name, value, found := strings.Cut(text, ":")
+	value = strings.TrimSpace(value)
+	s := scenario.Setting{Path: headerPath, Field: name, Flag: "--header " + name,
+		Secret: secretField(name, value)}
+	switch why := notSent[strings.ToLower(name)]; {
+	case !found || name == "":
+		return s, usagef("--header: one has no name: a field is NAME: VALUE (write -H 'Accept: text/html')")
+	case why != "":
+		return s, usagef("--header %q: %s", name, why)
+	case value == "":
+		return s, usagef("--header %q: it has no value (write '%s: VALUE')", name, name)
+	}
+	var err error
+	if s.Value, err = valueOf(value, in); err != nil {
+		return s, fmt.Errorf("--header %q: %w", name, err)
+	}
+	s.Value = strings.TrimSpace(s.Value)
+	switch {
+	case strings.ContainsFunc(s.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		return s, usagef("--header %q: a control character is in its value: a field is one line of text", name)
+	case s.Value == "":
+		return s, usagef("--header %q: %s holds nothing", name, value)
+	}
+	return s, nil
+}
+
+// openFields hold no secret, unless it comes from a file or a variable: their values stand in answers too,
+// and would be missed there.
+var openFields = []string{"accept", "accept-language", "cache-control", "content-type", "host", "user-agent"}
+
+// secretField tells whether the value of a --header is kept out of reports.
+func secretField(name, value string) bool {
+	return !slices.Contains(openFields, strings.ToLower(name)) || strings.HasPrefix(value, "@")
+}
+
+// maxValue is how large a file may be that holds a value, in bytes.
+const maxValue = 1 << 20
+
+// valueOf returns what @FILE (or @- for standard input) holds, in which no variable is looked for, and other
+// text as it is.
+func valueOf(text string, in io.Reader) (string, error) {
+	path, isFile := strings.CutPrefix(text, "@")
+	if !isFile {
+		return text, nil
+	}
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", fmt.Errorf("@%s: %w (a value after @ is the name of a file)", path, cause(err))
+		}
+		defer f.Close()
+		in = f
+	}
+	value, err := io.ReadAll(io.LimitReader(in, maxValue+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("@%s: %w", path, cause(err))
+	case len(value) > maxValue:
+		return "", fmt.Errorf("@%s: it is larger than %d bytes", path, maxValue)
+	case len(value) == 0:
+		return "", fmt.Errorf("@%s: it is empty", path)
+	}
+	return scenario.Verbatim(string(value)), nil
+}
+
+// tls reads the files of --cacert, --cert and --key; nil where none is given.
+func (f *requestFlags) tls() (*tls.Config, error) {
+	switch {
+	case f.key != "" && f.cert == "":
+		return nil, usagef("--key: a key belongs to a certificate (add --cert FILE)")
+	case f.insecure && f.cacert != "":
+		return nil, usagef("--insecure: it takes any certificate, and --cacert says whose (leave one out)")
+	case f.cacert == "" && f.cert == "":
+		return nil, nil
+	}
+	c := &tls.Config{} //nolint:gosec // the lowest version is that of crypto/tls
+	if f.cacert != "" {
+		pem, err := os.ReadFile(f.cacert)
+		if err != nil {
+			return nil, fmt.Errorf("--cacert %s: %w", f.cacert, cause(err))
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--cacert %s: no certificate is in it: it is a PEM file", f.cacert)
+		}
+	}
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, cmp.Or(f.key, f.cert))
+		if err != nil {
+			return nil, fmt.Errorf("--cert %s: %w", f.cert, cause(err))
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
