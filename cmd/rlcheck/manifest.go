@@ -154,7 +154,7 @@ func (m *manifest) write(f *os.File) error {
 
 // newManifest says what a run is to do.
 func (e *env) newManifest(t time.Time, chosen []*scenario.Scenario, f runFlags, red redactor) *manifest {
-	command := append([]string{"rlcheck"}, e.args...)
+	command := append([]string{"rlcheck"}, withoutCurl(e.args)...)
 	m := &manifest{Schema: manifestSchema, ID: runID(t), Version: version(), PID: os.Getpid(),
 		Started: t.UTC(), Command: red.words(command), Strict: f.strict,
 		Target: red.Replace(f.target), Limit: f.limit, Partition: f.partition,

@@ -24,6 +24,9 @@ type requestFlags struct {
 	insecure                              bool
 	// said are the settings that were read from them: standard input is read once.
 	said []scenario.Setting
+	// curl is the command of --from-curl; curled tells that it says the method.
+	curl   string
+	curled bool
 }
 
 // add declares the flags.
@@ -36,32 +39,31 @@ func (f *requestFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.cacert, "cacert", "", "PEM file of the authorities that may sign the target's certificate")
 	fl.StringVar(&f.cert, "cert", "", "PEM file of the certificate to show to the target; may hold the key")
 	fl.StringVar(&f.key, "key", "", "PEM file of the key of --cert")
+	fl.StringVar(&f.curl, "from-curl", "",
+		"send what this command of curl does ('curl ...', or @FILE); the other flags go over it")
 	fl.BoolVar(&f.insecure, "insecure", false, "take any certificate (the reports say so)")
 }
 
 // neverEmpty are the flags that an empty value makes no sense for.
 var neverEmpty = []string{"target", "limit", "partition", "redis", "method", "data", "host", "cacert", "cert",
-	"key"}
+	"key", "from-curl"}
 
 // settings are the flags as overrides of a scenario's target. Every mistake is told; no message repeats a
 // value.
 func (f *requestFlags) settings(in io.Reader) ([]scenario.Setting, error) {
-	if f.said != nil {
-		return f.said, nil
-	}
 	out, err := f.fields(in)
 	errs := []error{err}
 	if f.method != "" {
 		out = append(out, scenario.Setting{Path: "target.method", Value: f.method, Flag: "--method"})
 	}
 	if f.data != "" {
-		body, err := valueOf(f.data, in)
+		body, err := templateOf(f.data, in)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--data: %w", err))
 		}
 		out = append(out, formType,
 			scenario.Setting{Path: "target.body", Value: body, Flag: "--data", Secret: true})
-		if f.method == "" {
+		if f.method == "" && !f.curled {
 			out = append(out, scenario.Setting{Path: "target.method", Value: http.MethodPost, Flag: "--data"})
 		}
 	}
@@ -74,7 +76,6 @@ func (f *requestFlags) settings(in io.Reader) ([]scenario.Setting, error) {
 	if f.insecure {
 		out = append(out, scenario.Setting{Path: "target.insecure", Value: "true", Flag: "--insecure"})
 	}
-	f.said = out
 	return out, errors.Join(errs...)
 }
 
@@ -136,7 +137,7 @@ func fieldSetting(text string, in io.Reader) (scenario.Setting, error) {
 		return s, usagef("--header %q: it has no value (write '%s: VALUE')", name, name)
 	}
 	var err error
-	if s.Value, err = valueOf(value, in); err != nil {
+	if s.Value, err = templateOf(value, in); err != nil {
 		return s, fmt.Errorf("--header %q: %w", name, err)
 	}
 	s.Value = strings.TrimSpace(s.Value)
@@ -161,8 +162,16 @@ func secretField(name, value string) bool {
 // maxValue is how large a file may be that holds a value, in bytes.
 const maxValue = 1 << 20
 
-// valueOf returns what @FILE (or @- for standard input) holds, in which no variable is looked for, and other
-// text as it is.
+// templateOf is valueOf for a setting: in what a file holds no variable is looked for.
+func templateOf(text string, in io.Reader) (string, error) {
+	value, err := valueOf(text, in)
+	if strings.HasPrefix(text, "@") {
+		value = scenario.Verbatim(value)
+	}
+	return value, err
+}
+
+// valueOf returns what @FILE (or @- for standard input) holds, and other text as it is.
 func valueOf(text string, in io.Reader) (string, error) {
 	path, isFile := strings.CutPrefix(text, "@")
 	if !isFile {
@@ -185,7 +194,7 @@ func valueOf(text string, in io.Reader) (string, error) {
 	case len(value) == 0:
 		return "", fmt.Errorf("@%s: it is empty", path)
 	}
-	return scenario.Verbatim(string(value)), nil
+	return string(value), nil
 }
 
 // tls reads the files of --cacert, --cert and --key; nil where none is given.

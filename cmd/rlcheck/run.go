@@ -130,7 +130,8 @@ func (e *env) parseOptions(f *runFlags) (scenario.ParseOptions, error) {
 		opts.Set = append(opts.Set, s)
 	}
 	var bad, err error
-	if opts.Request, bad = f.request.settings(e.in); bad == nil {
+	opts.Request, bad = e.requestOf(&f.request, f.target)
+	if bad == nil {
 		f.tls, bad = f.request.tls()
 	}
 	opts.Promises, err = parsePromises(f.promise, f.strict)

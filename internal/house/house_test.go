@@ -22,6 +22,7 @@ var layers = map[string]int{
 	"internal/timeline":  0,
 	"internal/reference": 0,
 	"internal/field":     0,
+	"internal/curl":      0,
 	"internal/check":     1,
 	"internal/load":      1,
 	"internal/latency":   1,

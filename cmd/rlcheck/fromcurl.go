@@ -1,0 +1,82 @@
+package main
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/curl"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// curlFlag is the flag that takes a command of curl.
+const curlFlag = "--from-curl"
+
+// requestOf are the settings of --from-curl, and those of the other flags, which win. A target that is said
+// otherwise stays.
+func (e *env) requestOf(f *requestFlags, target string) ([]scenario.Setting, error) {
+	if f.said != nil {
+		return f.said, nil
+	}
+	out, err := e.curlSettings(f, target)
+	if err != nil {
+		return nil, err
+	}
+	given, err := f.settings(e.in)
+	f.said = append(out, given...)
+	return f.said, err
+}
+
+// curlSettings reads --from-curl. What it says of certificates becomes that of the flags that say nothing.
+func (e *env) curlSettings(f *requestFlags, target string) ([]scenario.Setting, error) {
+	if f.curl == "" {
+		return nil, nil
+	}
+	text, err := valueOf(f.curl, e.in)
+	if err != nil {
+		return nil, usagef("%s: %w", curlFlag, err)
+	}
+	r, err := curl.Parse(text, e.getenv)
+	if err != nil {
+		return nil, usagef("%s: %w", curlFlag, err)
+	}
+	for _, note := range r.Notes {
+		e.say.notef("%s: %s", curlFlag, note)
+	}
+	f.curled = true
+	f.insecure = f.insecure || r.Insecure
+	f.cacert, f.cert, f.key = cmp.Or(f.cacert, r.CACert), cmp.Or(f.cert, r.Cert), cmp.Or(f.key, r.Key)
+	out := []scenario.Setting{{Path: "target.method", Value: r.Method, Flag: curlFlag}}
+	if target == "" {
+		out = append(out, scenario.Setting{Path: "target.url", Value: r.URL, Flag: curlFlag})
+	}
+	for _, field := range r.Header {
+		if why := notSent[strings.ToLower(field.Name)]; why != "" {
+			return nil, usagef("%s: %q: %s", curlFlag, field.Name, why)
+		}
+		out = append(out, scenario.Setting{Path: headerPath, Field: field.Name, Value: field.Value,
+			Flag: curlFlag, Secret: secretField(field.Name, "")})
+	}
+	if r.Body != "" {
+		out = append(out, scenario.Setting{Path: "target.body", Value: r.Body, Flag: curlFlag, Secret: true})
+	}
+	for i := range out {
+		out[i].Value = scenario.Verbatim(out[i].Value)
+	}
+	return out, nil
+}
+
+// withoutCurl returns the words of a command line without the command of --from-curl: a secret in it may be
+// written in many ways.
+func withoutCurl(args []string) []string {
+	out := append([]string(nil), args...)
+	for i, word := range out {
+		switch {
+		case strings.HasPrefix(word, curlFlag+"=") && !strings.HasPrefix(word, curlFlag+"=@"):
+			out[i] = curlFlag + "=" + trial.Redacted
+		case i > 0 && args[i-1] == curlFlag && !strings.HasPrefix(word, "@"):
+			out[i] = trial.Redacted
+		}
+	}
+	return out
+}

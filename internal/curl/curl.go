@@ -1,0 +1,231 @@
+// Package curl reads the command lines of curl that browsers and documentations give ("copy as cURL"): what
+// they send, and where to. It reads no file, runs nothing and sends nothing.
+package curl
+
+import (
+	"cmp"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Request is what a command sends.
+type Request struct {
+	// URL is http or https, without user, password and fragment.
+	URL string
+	// Method is as it is written, or that of what is sent; never empty.
+	Method string
+	// Header has each name once, in the order of the command.
+	Header []Field
+	Body   string
+	// Insecure tells that any certificate is taken. CACert, Cert and Key are files, empty for none.
+	Insecure          bool
+	CACert, Cert, Key string
+	// Notes say what of the command was left out, a sentence each.
+	Notes []string
+}
+
+// Field is one header field.
+type Field struct{ Name, Value string }
+
+// Error is what cannot be read in a command, or not sent. No value of a field and no body stands in it.
+type Error struct {
+	// What is the option or the sign, Why the rule that it breaks, Mend an edit; Mend may be empty.
+	What, Why, Mend string
+}
+
+// Error returns `what: why (mend)`.
+func (e *Error) Error() string {
+	text := e.What + ": " + e.Why
+	if e.Mend != "" {
+		text += " (" + e.Mend + ")"
+	}
+	return text
+}
+
+func problem(what, why, mend string) error { return &Error{what, why, mend} }
+
+// Parse reads one command line of curl as a shell would, with the variables of lookup, which may be nil. An
+// error is an *Error.
+func Parse(text string, lookup Lookup) (*Request, error) {
+	if strings.Contains(text, "^\"") || strings.Contains(text, "^\n") || strings.Contains(text, "^\r\n") {
+		return nil, problem("^", "this is a command for Windows", `choose "Copy as cURL (bash)"`)
+	}
+	words, err := split(text, lookup)
+	if err != nil {
+		return nil, err
+	}
+	if len(words) > 0 && words[0] == "$" { // the prompt
+		words = words[1:]
+	}
+	if len(words) == 0 || words[0] != "curl" {
+		return nil, problem("the command", `it begins with the word curl`, `choose "Copy as cURL"`)
+	}
+	p := parser{words: words[1:]}
+	for len(p.words) > 0 {
+		if err := p.next(); err != nil {
+			return nil, err
+		}
+	}
+	return p.finish()
+}
+
+// parser reads the options of a command.
+type parser struct {
+	words []string
+	r     Request
+	urls  []string
+	// data are the parts of the body; inQuery puts them into the URL.
+	data    []string
+	inQuery bool
+	// form is the Content-Type of data, accept what is asked for, where no field says another.
+	form, accept string
+}
+
+// next reads one option, several short ones in a word, or a URL.
+func (p *parser) next() error {
+	word := p.words[0]
+	p.words = p.words[1:]
+	switch {
+	case word == "--":
+		p.urls, p.words = append(p.urls, p.words...), nil
+	case strings.HasPrefix(word, "--"):
+		o, found := options[word]
+		if !found {
+			return unknown(word)
+		}
+		return p.read(word, o, "", false)
+	case len(word) > 1 && word[0] == '-':
+		return p.short(word[1:])
+	default:
+		p.urls = append(p.urls, word)
+	}
+	return nil
+}
+
+// short reads the letters of a word such as -sSXPOST.
+func (p *parser) short(letters string) error {
+	for i := range letters {
+		name := "-" + letters[i:i+1]
+		o, found := options[name]
+		if !found {
+			return unknown("-" + letters[i:])
+		}
+		rest := letters[i+1:]
+		if !o.value || rest == "" {
+			if err := p.read(name, o, "", false); err != nil || o.value {
+				return err
+			}
+			continue
+		}
+		return p.read(name, o, rest, true)
+	}
+	return nil
+}
+
+// read applies one option with the value that was found, or with the next word.
+func (p *parser) read(name string, o option, value string, found bool) error {
+	if o.value && !found {
+		if len(p.words) == 0 {
+			return problem(name, "it needs a value", "")
+		}
+		value, p.words = p.words[0], p.words[1:]
+	}
+	switch {
+	case o.refused != "":
+		return problem(name, o.refused, o.mend)
+	case o.note != "":
+		p.r.Notes = append(p.r.Notes, name+": "+o.note)
+	case o.apply != nil:
+		return o.apply(p, name, value)
+	}
+	return nil
+}
+
+// set adds a header field.
+func (p *parser) set(name, value string) error {
+	if slices.ContainsFunc(p.r.Header, func(f Field) bool { return strings.EqualFold(f.Name, name) }) {
+		return problem(strconv.Quote(name), "it is given twice, and a field is sent once", "remove one")
+	}
+	p.r.Header = append(p.r.Header, Field{name, value})
+	return nil
+}
+
+// unset adds a header field that is not given.
+func (p *parser) unset(name, value string) { _ = p.set(name, value) }
+
+// ownFields are those of a connection or of its length: rlcheck sets them itself.
+var ownFields = []string{"accept-encoding", "connection", "content-length", "keep-alive", "proxy-connection",
+	"te", "trailer", "transfer-encoding", "upgrade"}
+
+// field reads a header field.
+func (p *parser) field(_, text string) error {
+	if strings.HasPrefix(text, "@") {
+		return problem("-H @", "a file is not read from here", "write its fields with -H behind the command")
+	}
+	name, value, found := strings.Cut(text, ":")
+	value = strings.TrimSpace(value)
+	switch {
+	case !found:
+		return problem("-H", "a field is NAME: VALUE", "")
+	case name == "":
+		p.r.Notes = append(p.r.Notes, "-H with a pseudo-header of HTTP/2: left out")
+		return nil
+	case value == "", slices.Contains(ownFields, strings.ToLower(name)):
+		p.r.Notes = append(p.r.Notes, "-H "+strconv.Quote(name)+": left out, rlcheck sends its own or none")
+		return nil
+	}
+	return p.set(name, value)
+}
+
+// finish puts the parts together.
+func (p *parser) finish() (*Request, error) {
+	switch {
+	case len(p.urls) == 0:
+		return nil, problem("the command", "it has no URL", "")
+	case len(p.urls) > 1:
+		return nil, problem("the command", "it has "+strconv.Itoa(len(p.urls))+" URLs, and one is loaded",
+			"put what is one word into quotes")
+	}
+	if err := p.setURL(p.urls[0]); err != nil {
+		return nil, err
+	}
+	if p.data != nil && !p.inQuery {
+		p.r.Body = strings.Join(p.data, "&")
+		p.unset("Content-Type", cmp.Or(p.form, "application/x-www-form-urlencoded"))
+		p.r.Method = cmp.Or(p.r.Method, http.MethodPost)
+	}
+	if p.accept != "" {
+		p.unset("Accept", p.accept)
+	}
+	p.r.Method = cmp.Or(p.r.Method, http.MethodGet)
+	return &p.r, nil
+}
+
+// setURL keeps what of a URL is sent.
+func (p *parser) setURL(text string) error {
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return problem("the URL", "it begins with http:// or https:// and names a host", "")
+	}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		p.unset("Authorization", basic(u.User.Username()+":"+password))
+		u.User = nil
+	}
+	if p.inQuery && p.data != nil {
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+strings.Join(p.data, "&"), "&")
+	}
+	u.Fragment, u.RawFragment = "", ""
+	p.r.URL = u.String()
+	return nil
+}
+
+// basic are the credentials of RFC 7617.
+func basic(user string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(user)) }
