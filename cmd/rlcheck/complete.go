@@ -39,7 +39,7 @@ func newHelpCmd() *cobra.Command {
 
 // settleCompletion makes `rlcheck completion` refuse a shell it does not know, and teaches the shells which words belong
 // where.
-func settleCompletion(root *cobra.Command) {
+func (e *env) settleCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		switch c.Name() {
@@ -54,11 +54,18 @@ func settleCompletion(root *cobra.Command) {
 			c.Args = nil
 		case "run", "lint", "list", "show":
 			c.ValidArgsFunction = completeScenarios
+		case "explain":
+			c.ValidArgsFunction = e.completeWord
 		}
 		completeFlag(c, "output", report.Formats())
 		completeFlag(c, "color", []string{"auto", "always", "never"})
 		completeFlag(c, "fault", faultNames(c.Name() == "proxy"))
-		completeFlag(c, "promise", wordsOf(check.Promises()))
+		promises := func([]string) []string { return wordsOf(check.Promises()) }
+		completeFlagBy(c, "promise", completeList(promises))
+		completeFlagBy(c, "only", completeList(e.selectable))
+		completeFlagBy(c, "skip", completeList(e.selectable))
+		completeFlagBy(c, "limit", completeSpec)
+		completeFlagBy(c, "partition", completePartition)
 		completeFlag(c, "fail-on", []string{"fail", "inconclusive"})
 		completeFlag(c, "conformance", []string{"exact", "upper-bound", "lower-bound"})
 		completeFlag(c, "redis", []string{"embedded", "redis://"})
@@ -75,10 +82,24 @@ func completeFlag(c *cobra.Command, flag string, words []string) {
 	if c.Name() == "check" && flag == "output" {
 		words = checkFormats()
 	}
-	if c.Flags().Lookup(flag) == nil {
-		return
+	completeFlagBy(c, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completeFlagBy offers what a function returns for a flag, where the command has it.
+func completeFlagBy(c *cobra.Command, flag string, by cobra.CompletionFunc) {
+	if c.Flags().Lookup(flag) != nil {
+		_ = c.RegisterFlagCompletionFunc(flag, by) // it is there, once
 	}
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // it is there, once
+}
+
+// completePartition offers the kinds of partition. The partitions of check are the names of a recording.
+func completePartition(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if c.Name() == "check" {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return []string{"header:\ta header field, such as header:X-Api-Key",
+		"query:\ta query parameter, such as query:key",
+		"path\tthe path: each client has a path of its own", "address\tthe address of the client"}, noSpace
 }
 
 // completeScenarios offers the bundled scenarios beside files and folders.

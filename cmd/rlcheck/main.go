@@ -104,7 +104,7 @@ Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something
 		newVersionCmd(e))
 	root.SetHelpCommand(newHelpCmd())
 	root.InitDefaultHelpCmd()
-	settleCompletion(root)
+	e.settleCompletion(root)
 	return root
 }
 

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+)
+
+// noSpace tells a shell that the word goes on, and that it names no file.
+const noSpace = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+
+// completeSpec offers the algorithms of a SPEC, then the keys that the algorithm takes and that are not yet
+// given, then the words that may stand behind a key. What is typed goes on in front of each.
+func completeSpec(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	policy := strings.TrimLeft(typed[strings.LastIndex(typed, "+")+1:], " ")
+	parts := strings.Split(policy, ",")
+	last := parts[len(parts)-1]
+	before := strings.TrimSuffix(typed, last)
+	var out []string
+	if len(parts) == 1 {
+		for _, a := range reference.Algorithms() {
+			out = append(out, before+string(a)+",\t"+firstSentence(a.Doc()))
+		}
+		return out, noSpace
+	}
+	key, _, named := strings.Cut(last, "=")
+	for _, d := range reference.KeyDocs() {
+		if !slices.Contains(d.Algorithms, reference.Algorithm(parts[0])) {
+			continue
+		}
+		given := func(pair string) bool { return strings.HasPrefix(pair, d.Key+"=") }
+		switch {
+		case named && d.Key == key:
+			for _, w := range d.Words {
+				out = append(out, before+d.Key+"="+w.Word+"\t"+w.Text)
+			}
+		case !named && !slices.ContainsFunc(parts, given):
+			out = append(out, before+d.Key+"=\t"+firstSentence(d.Text))
+		}
+	}
+	return out, noSpace
+}
+
+// firstSentence is the first sentence of a text, without its full stop.
+func firstSentence(text string) string {
+	first, _, _ := strings.Cut(text, ". ")
+	return strings.TrimSuffix(first, ".")
+}
+
+// completeList offers words behind the last comma of a list.
+func completeList(words func(args []string) []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndex(typed, ",")+1]
+		out := slices.Clone(words(args))
+		for i := range out {
+			out[i] = before + out[i]
+		}
+		return out, noSpace
+	}
+}
+
+// selectable are the ids and tags of the scenarios that the command is given, or of the bundled ones.
+func (e *env) selectable(args []string) (out []string) {
+	sources, err := readSources(args)
+	if err != nil || len(args) == 0 {
+		sources, _ = readBuiltin("") // embedded
+	}
+	var tags []string
+	for _, src := range sources {
+		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: e.getenv})
+		if err != nil {
+			continue // lint tells what is wrong
+		}
+		out, tags = append(out, s.ID+"\t"+s.Title), append(tags, s.Tags...)
+	}
+	slices.Sort(tags)
+	for _, tag := range slices.Compact(tags) {
+		out = append(out, tag+"\ttag")
+	}
+	return out
+}
+
+// completeWord offers the words of explain, and the names of its groups.
+func (e *env) completeWord(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	entries, err := e.glossary()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	for _, g := range wordGroups {
+		out = append(out, g.plural+"\tall of them")
+	}
+	for _, en := range entries {
+		first, _, _ := strings.Cut(en.text, "\n")
+		out = append(out, en.id+"\t"+en.kind+": "+first)
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
