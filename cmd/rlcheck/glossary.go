@@ -2,7 +2,8 @@ package main
 
 // words are the closed lists of verdicts, reasons, findings, claims and promises.
 var words = []entry{
-	{"pass", "verdict", "The recording can be explained by the declared limit, and could have shown a fault: the measured policy says how small a one."},
+	{"pass", "verdict", "The recording can be explained by the declared limit, " +
+		"and could have shown a fault. The measured policy tells how small."},
 	{"fail", "verdict", "No decision times inside the recorded intervals, no order and no hidden window phase explain the recording. The witness alone proves it."},
 	{"inconclusive", "verdict", "Neither: the reason says why."},
 	{"schedule-missed", "reason", "The load was not sent as planned, or not all of it. Mend: a quieter machine, a lower rate."},

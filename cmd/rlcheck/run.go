@@ -67,7 +67,8 @@ other, judges each recording against the declared limit and writes reports.`,
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show requests, duration and hosts, and send nothing")
 	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
 	fl.StringVar(&f.redis, "redis", "", "where the embedded target keeps its state: a redis:// URL, or embedded (default memory)")
-	fl.IntVar(&f.retries, "retries", 0, "record a scenario that showed too little again, for new clients, so often (a FAIL never)")
+	fl.IntVar(&f.retries, "retries", 0, "repeat a scenario that was late or showed too little, "+
+		"with fresh clients, up to so many times; a FAIL is never repeated")
 	fl.DurationVar(&f.wallError, "wall-error", 0,
 		"how far the target's clock may be from ours (default 500ms; on loopback 1ms, but for a FAIL)")
 	fl.StringVar(&f.failOn, "fail-on", "", "fail: exit 0 for inconclusive; inconclusive: exit 1 for it (default exit 3)")

@@ -163,7 +163,8 @@ func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile 
 
 // Why a partition is not judged of whose answers none proves anything.
 const (
-	amidTraffic = "the recording began amid traffic, and this partition was never silent for so long that its windows began anew"
+	amidTraffic = "the recording starts mid-traffic, and this partition was never idle long enough for a " +
+		"new window: the start of its windows is unknown"
 	unsureEdges = "requests that are missing, as the recording was cut out of traffic, may explain all answers of this partition"
 )
 

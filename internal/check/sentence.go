@@ -143,7 +143,7 @@ func (s sentence) together(f Finding, open bool) string {
 	none, too := "no order and no decision times", ""
 	switch {
 	case s.others > 0:
-		none = "no phase that all partitions share, no order and no decision times"
+		none = "no common window start, no order and no decision times"
 		too = ", with what is found of another one"
 		if s.others > 1 {
 			too = fmt.Sprintf(", with what is found of %d others", s.others)
@@ -198,18 +198,19 @@ func (s sentence) phases(f Finding, box phases) string {
 	if denied > 0 {
 		what += " and " + strconv.FormatInt(denied, 10) + " denied"
 	}
-	return fmt.Sprintf("%s within %s; no phase%s %s (at most %d in a window)", what, seconds(f.To-f.From), s.explains(), where, s.pol.Rate.N)
+	return fmt.Sprintf("%s within %s; no %s %s (at most %d in a window)",
+		what, seconds(f.To-f.From), s.explains(), where, s.pol.Rate.N)
 }
 
-// explains says what no phase does.
+// explains says what no phase of the windows does.
 func (s sentence) explains() string {
 	switch s.others {
 	case 0:
-		return " explains that"
+		return "phase explains that"
 	case 1:
-		return " that all partitions share explains that and what is found of another one,"
+		return "common window start explains this partition together with another one,"
 	default:
-		return fmt.Sprintf(" that all partitions share explains that and what is found of %d others,", s.others)
+		return fmt.Sprintf("common window start explains this partition together with %d others,", s.others)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestWitnessesOfAnyLimitFail(t *testing.T) {
 		var together []int
 		for _, p := range j.Partitions {
 			for _, f := range p.Findings {
-				if strings.Contains(f.Text, "all partitions share") {
+				if strings.Contains(f.Text, "common window start") {
 					together = append(together, f.Observations...)
 					continue
 				}

@@ -49,7 +49,8 @@ func (r *recording) counts(id string, tellers []teller, fresh bool) check.Claim 
 	default:
 		return tooFew(id, "no answers of requests without rivals tell what remains")
 	}
-	text := fmt.Sprintf("%d of %s tell as many remaining units as the requests before leave", compared-len(findings), plural(compared, "answer"))
+	text := fmt.Sprintf("%d of %s report the remaining quota that earlier requests leave",
+		compared-len(findings), plural(compared, "answer"))
 	return settle(id, text+shown(len(findings)), findings[:min(len(findings), witnessMax)])
 }
 

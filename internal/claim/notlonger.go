@@ -42,7 +42,8 @@ func (r *recording) notLonger() check.Claim {
 	case judged == 0 && r.lacks(check.PromiseRetryAfter):
 		return unpromised(notLongerID, check.PromiseRetryAfter, len(denials), "denial", "a Retry-After")
 	case judged == 0:
-		return tooFew(notLongerID, fmt.Sprintf("none of %s tells a wait whose need is known", plural(len(denials), "denial")))
+		return tooFew(notLongerID,
+			fmt.Sprintf("none of %s has a Retry-After that can be checked", plural(len(denials), "denial")))
 	case late > 0:
 		return settle(notLongerID, fmt.Sprintf("%d of %s told a longer wait than the limit can need%s",
 			late, plural(judged, "denial"), shown(late)), findings)

@@ -39,7 +39,7 @@ func tooMuch() []Class {
 		{Title: "clocks that differ, or run fast"},
 		{Title: "one more, or one less"},
 		{Title: "state is lost with a restart, a reload or a redeployment"},
-		{Title: "a table of bounded size forgets who has used up his quota"},
+		{Title: "a bounded table evicts clients that are out of quota"},
 		{Title: "state expires before it may"},
 		{Title: "count and expiry are not read together"},
 		{Title: "a limit of nothing is taken for no limit"},
