@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/curl"
@@ -12,18 +13,18 @@ import (
 // curlFlag is the flag that takes a command of curl.
 const curlFlag = "--from-curl"
 
-// requestOf are the settings of --from-curl, and those of the other flags, which win. A target that is said
-// otherwise stays.
+// requestOf are the settings of a configuration, of --from-curl, and of the other flags; later ones win. A
+// target that is said otherwise stays.
 func (e *env) requestOf(f *requestFlags, target string) ([]scenario.Setting, error) {
 	if f.said != nil {
 		return f.said, nil
 	}
-	out, err := e.curlSettings(f, target)
+	curled, err := e.curlSettings(f, target)
 	if err != nil {
 		return nil, err
 	}
 	given, err := f.settings(e.in)
-	f.said = append(out, given...)
+	f.said = slices.Concat(f.config, curled, given)
 	return f.said, err
 }
 

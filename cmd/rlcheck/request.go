@@ -24,6 +24,8 @@ type requestFlags struct {
 	insecure                              bool
 	// said are the settings that were read from them: standard input is read once.
 	said []scenario.Setting
+	// config are the header fields of a configuration.
+	config []scenario.Setting
 	// curl is the command of --from-curl; curled tells that it says the method.
 	curl   string
 	curled bool
@@ -46,7 +48,7 @@ func (f *requestFlags) add(fl *pflag.FlagSet) {
 
 // neverEmpty are the flags that an empty value makes no sense for.
 var neverEmpty = []string{"target", "limit", "partition", "redis", "method", "data", "host", "cacert", "cert",
-	"key", "from-curl"}
+	"key", "from-curl", "config"}
 
 // settings are the flags as overrides of a scenario's target. Every mistake is told; no message repeats a
 // value.

@@ -23,6 +23,7 @@ import (
 // runFlags are the flags of `rlcheck run`.
 type runFlags struct {
 	target, limit, partition, out, redis, failOn string
+	config                                       string
 	set, only, skip, outputs, allow, promise     []string
 	strict, dryRun                               bool
 	seed                                         uint64
@@ -36,15 +37,18 @@ type runFlags struct {
 func newRunCmd(e *env) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run SCENARIO|DIR|builtin:NAME...",
+		Use:   "run [SCENARIO|DIR|builtin:NAME...]",
 		Short: "Send the load of scenarios, record it, judge it and report",
 		Long: `Run takes scenario files, folders of them, or bundled ones (builtin: for all), sends their load to the target one after the
 other, judges each recording against the declared limit and writes reports.`,
 		Example: `  rlcheck run builtin:
   rlcheck run scenarios/burst.yaml -t http://127.0.0.1:8080/ --limit leaky-bucket,rate=10/s,burst=21`,
-		Args: needs(1, -1, "a scenario file, a folder or builtin:NAME (rlcheck list shows the bundled ones)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := notEmpty(cmd, neverEmpty...); err != nil {
+				return err
+			}
+			args, err := e.configure(cmd, args, &f)
+			if err != nil {
 				return err
 			}
 			return e.run(args, f)
@@ -55,6 +59,7 @@ other, judges each recording against the declared limit and writes reports.`,
 	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,...")
 	fl.StringVar(&f.partition, "partition", "", "how clients are told apart: header:NAME, address, path or query:NAME")
 	f.request.add(fl)
+	fl.StringVar(&f.config, "config", "", "file of what all runs share (default "+configName+", if there)")
 	fl.StringArrayVar(&f.set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
 	fl.StringSliceVar(&f.only, "only", nil, "run only these scenarios: ID, GLOB or TAG")
 	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")

@@ -23,7 +23,8 @@ type source struct {
 // builtinPrefix begins the name of a bundled scenario.
 const builtinPrefix = "builtin:"
 
-// readSources reads files, folders (all *.yaml and *.yml in it, by name) and builtin:NAME (builtin: alone is all of them).
+// readSources reads files, folders (all *.yaml and *.yml in it but a configuration, by name) and builtin:NAME
+// (builtin: alone is all of them).
 // Every name that cannot be read is reported.
 func readSources(args []string) ([]source, error) {
 	var out []source
@@ -76,7 +77,8 @@ func readFolder(dir string) ([]source, error) {
 	var out []source
 	var errs []error
 	for _, e := range entries {
-		if ext := filepath.Ext(e.Name()); e.IsDir() || ext != ".yaml" && ext != ".yml" {
+		ext := filepath.Ext(e.Name())
+		if e.IsDir() || ext != ".yaml" && ext != ".yml" || e.Name() == configName {
 			continue
 		}
 		name := filepath.Join(dir, e.Name())

@@ -15,6 +15,12 @@ import (
 // maxDepth is how deeply a scenario file may nest; the deepest value of the format stands at 5.
 const maxDepth = 16
 
+// What problems call a file without a value.
+const (
+	emptyFile     = "an empty file"
+	emptyDocument = "an empty document"
+)
+
 // form is the form of a node.
 type form uint8
 
@@ -96,13 +102,15 @@ func parseTree(src []byte, file string) (*node, Errors) {
 	var doc, next yaml.Node
 	switch err := loader.Load(&doc); {
 	case errors.Is(err, io.EOF):
-		return nil, Errors{{File: file, Line: 1, Col: 1, What: "an empty file", Why: "a scenario has id, title, kind, limit and phases",
+		return nil, Errors{{File: file, Line: 1, Col: 1, What: emptyFile,
+			Why:  "a scenario has id, title, kind, limit and phases",
 			Mend: `begin with what "rlcheck init" prints`}}
 	case err != nil:
 		return nil, Errors{t.loadProblem(err)}
 	}
 	if len(doc.Content) != 1 {
-		return nil, Errors{{File: file, Line: 1, Col: 1, What: "an empty document", Why: "a scenario is one mapping"}}
+		return nil, Errors{{File: file, Line: 1, Col: 1, What: emptyDocument,
+			Why: "a scenario is one mapping"}}
 	}
 	root := t.convert(doc.Content[0], "", 0)
 	switch err := loader.Load(&next); {

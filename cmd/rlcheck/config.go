@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/scenario"
+)
+
+// configName is the configuration that is read where --config names none.
+const configName = "rlcheck.yaml"
+
+// configure fills in what a configuration says and neither a flag nor a variable does. It returns the
+// scenarios.
+func (e *env) configure(cmd *cobra.Command, args []string, f *runFlags) ([]string, error) {
+	c, name, err := e.readConfig(f.config)
+	if err != nil {
+		return nil, err
+	}
+	var used []string
+	use := func(flag string, values ...string) {
+		if len(values) == 0 || values[0] == "" || cmd.Flags().Changed(flag) {
+			return
+		}
+		used = append(used, flag)
+		for _, v := range values {
+			err = errors.Join(err, cmd.Flags().Set(flag, v))
+		}
+	}
+	if f.request.curl == "" { // its URL is said on the command line
+		use("target", c.Target)
+	}
+	use("limit", c.Limit)
+	use("partition", c.Partition)
+	use("promise", wordsOf(c.Promises)...)
+	use("only", c.Only...)
+	use("skip", c.Skip...)
+	use("output", c.Outputs...)
+	use("fail-on", c.FailOn)
+	for _, s := range c.Header {
+		if why := notSent[strings.ToLower(s.Field)]; why != "" {
+			err = errors.Join(err, usagef("%s: header %q: %s", s.Flag, s.Field, why))
+		}
+		s.Secret = s.Secret || secretField(s.Field, "")
+		f.request.config = append(f.request.config, s)
+	}
+	if len(c.Header) > 0 {
+		used = append(used, "header")
+	}
+	if len(args) == 0 && len(c.Scenarios) > 0 {
+		args, used = c.Scenarios, append(used, "scenarios")
+	}
+	if len(used) == 0 {
+		used = []string{"nothing that is not said otherwise"}
+	}
+	if name != "" {
+		e.say.notef("%s was read: it says %s", name, strings.Join(used, ", "))
+	}
+	if len(args) == 0 && err == nil {
+		const what = "a scenario file, a folder or builtin:NAME (rlcheck list shows the bundled ones)"
+		err = needs(1, -1, what)(cmd, args)
+	}
+	return args, err
+}
+
+// readConfig reads the configuration of --config, or that of the working folder; an empty one with an empty
+// name where there is none.
+func (e *env) readConfig(path string) (*scenario.Config, string, error) {
+	name := path
+	if name == "" {
+		name = configName
+	}
+	text, err := scenario.ReadFile(name)
+	switch {
+	case path == "" && errors.Is(err, fs.ErrNotExist):
+		return &scenario.Config{}, "", nil
+	case errors.Is(err, os.ErrNotExist):
+		return nil, "", usagef("--config %s: there is no such file", name)
+	case err != nil:
+		return nil, "", err
+	}
+	c, err := scenario.ParseConfig(text, name, e.getenv)
+	if err != nil {
+		return nil, "", err
+	}
+	return c, name, nil
+}

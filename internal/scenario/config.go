@@ -1,0 +1,102 @@
+package scenario
+
+import (
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// Config is a file of what every run of a project has in common: what flags of `rlcheck run` say otherwise.
+// What the file does not say is empty.
+type Config struct {
+	// Target is a URL, Limit a SPEC, Partition header:NAME, query:NAME, address or path.
+	Target, Limit, Partition string
+	Promises                 []check.Promise
+	// Header are settings of target.header, in the order of the file.
+	Header []Setting
+	// Scenarios are files, folders and builtin:NAME; Only and Skip select some of them.
+	Scenarios, Only, Skip []string
+	// Outputs are FORMAT[=PATH], FailOn is fail or inconclusive.
+	Outputs []string
+	FailOn  string
+}
+
+// configFile is a Config while it is read.
+type configFile struct {
+	Config
+	limit  reference.Limit
+	header map[string]string
+}
+
+// configKind is the kind of a configuration.
+func configKind() kind[configFile] {
+	type file = configFile
+	text := func(what string) kind[[]string] { return list(what, word("one of "+what+" is text", `\S`)) }
+	return object("a configuration", []field[file]{
+		key("target", urlKind(), "As --target.", func(c *file) *string { return &c.Target }),
+		key("limit", limitKind(), "As --limit.", func(c *file) *reference.Limit { return &c.limit }),
+		key("partition", partitionTextKind(), "As --partition.",
+			func(c *file) *string { return &c.Partition }),
+		key("promises", list("promises", promiseKind()), "As --promise.",
+			func(c *file) *[]check.Promise { return &c.Promises }),
+		key("header", headerKind(), "As --header.", func(c *file) *map[string]string { return &c.header }),
+		key("scenarios", text("scenarios"), "What is run.", func(c *file) *[]string { return &c.Scenarios }),
+		key("only", text("words"), "As --only.", func(c *file) *[]string { return &c.Only }),
+		key("skip", text("words"), "As --skip.", func(c *file) *[]string { return &c.Skip }),
+		key("outputs", text("outputs"), "As --output.", func(c *file) *[]string { return &c.Outputs }),
+		key("fail-on", choice("what fails", "fail", "inconclusive"), "As --fail-on.",
+			func(c *file) *string { return &c.FailOn }),
+	}, nil)
+}
+
+// partitionTextKind is the kind of a partition as --partition takes it.
+func partitionTextKind() kind[string] {
+	const rule = "a partition is header:NAME, query:NAME, address or path"
+	whole := partitionKind()
+	return kind[string]{schema: whole.schema, read: func(d *decoder, n *node, v *string) {
+		var p Partition
+		switch {
+		case !d.wants(n, scalar, rule):
+		case partitionNode(n).form != mapping:
+			d.add(n, n.describe(), rule, `write "header:X-Api-Key"`)
+		default:
+			whole.read(d, n, &p)
+			*v = n.text
+		}
+	}}
+}
+
+// ParseConfig reads the configuration src, which errors call name. The error is an Errors with every
+// mistake in it.
+func ParseConfig(src []byte, name string, env Env) (*Config, error) {
+	const form = "a configuration is a mapping with target, limit, scenarios and more"
+	if p, bad := oversized(int64(len(src)), name); bad {
+		return nil, Errors{p}
+	}
+	root, problems := parseTree(src, name)
+	if root == nil {
+		for i := range problems {
+			if p := &problems[i]; p.What == emptyFile || p.What == emptyDocument {
+				p.Why, p.Mend = form, ""
+			}
+		}
+		return nil, problems.err()
+	}
+	d := &decoder{file: name, problems: problems}
+	d.expand(root, env)
+	var c configFile
+	configKind().read(d, root, &c)
+	if len(d.problems) > 0 {
+		return nil, d.problems.err()
+	}
+	if c.limit != nil {
+		c.Limit = c.limit.String()
+	}
+	if n := root.get("header"); n != nil {
+		for i, k := range n.keys {
+			flag := Problem{File: name, Line: k.at.line, Col: k.at.col}.Error()
+			c.Header = append(c.Header, Setting{Path: "target.header", Field: k.text, Flag: flag,
+				Value: Verbatim(n.items[i].text), Secret: len(n.items[i].values) > 0})
+		}
+	}
+	return &c.Config, nil
+}
