@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
@@ -73,4 +74,40 @@ func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOtherLimitsAssumeNoClock: a limit without windows by the clock needs no assumption on the clock, so its
+// recording makes none. Later it may be judged by the limit that the target really has.
+func TestOtherLimitsAssumeNoClock(t *testing.T) {
+	const src = "id: x\ntitle: x\nkind: required\nlimit: \"sliding-window-log,rate=5/4s\"\nphases:\n" +
+		"  - {name: a, shape: constant, rate: 5/s, duration: 11s}\n" +
+		"expect: {resolution: {burst: none, rate: none}}\ntarget: {url: \"http://127.0.0.1:1000/\"}\n"
+	s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		n := newPipeNet()
+		counts := map[string]int{}
+		_, stop, _ := n.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header()["Date"] = nil
+			window := time.Now().Add(400*time.Millisecond).UnixNano() / int64(4*time.Second)
+			key := r.Header.Get("X-Api-Key") + time.Duration(window).String()
+			if counts[key]++; counts[key] > 5 {
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+		}))
+		out := Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: n, Pacer: load.SleepPacer()})
+		_ = stop()
+		time.Sleep(time.Minute) // lets what was on its way come to its end
+		truth, err := reference.Parse("fixed-window,rate=5/4s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := check.Judge(out.Timeline, truth, check.Options{})
+		if err != nil || out.Verdict != check.Fail || j.Verdict != check.Pass {
+			t.Errorf("got %s, and %s by the limit of the target (%v), want fail and pass: %s", out.Verdict, j.Verdict,
+				err, explain(out))
+		}
+	})
 }

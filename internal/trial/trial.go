@@ -144,7 +144,7 @@ func journal(s *scenario.Scenario, o Options, ends *endpoints) *timeline.Journal
 // settle completes the header of a recording by what the recorder does not know, and passes it on.
 func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoints) {
 	if tl.Header.DriftPPM = ends.driftPPM; s.Target.URL != scenario.Builtin {
-		if ends.assumed && refutesClock(tl) {
+		if ends.assumed && (!readsClock(s) || refutesClock(tl)) {
 			tl.Header.WallError, ends.assumed = otherClock, false
 		}
 		readClock(tl)
@@ -161,7 +161,7 @@ func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoi
 	}
 	if o.Recorded != nil {
 		kept := *tl
-		if ends.assumed && readsClock(s) {
+		if ends.assumed {
 			kept.Header.WallError = otherClock // until it is judged, no FAIL may rest on what was assumed
 		}
 		o.Recorded(&kept)
