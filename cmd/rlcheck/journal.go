@@ -55,9 +55,11 @@ func (k *recording) whole(tl *timeline.Timeline) {
 	}
 }
 
-// settled keeps the recording again if its judgement has changed what is known of its clock.
+// settled keeps the recording again if its judgement has changed what is known of its clock or of costs.
 func (k *recording) settled(tl *timeline.Timeline) {
-	if tl.Header.WallError == k.header.WallError && len(tl.Header.Notes) == len(k.header.Notes) {
+	was, is := &k.header, &tl.Header
+	costs := was.Judged.SingleUnits != is.Judged.SingleUnits || was.Judged.Shared != is.Judged.Shared
+	if is.WallError == was.WallError && len(is.Notes) == len(was.Notes) && !costs {
 		return
 	}
 	err := k.dir.keep(k.id, timelineName, func(w io.Writer) error { return timeline.Write(w, tl) })

@@ -120,6 +120,7 @@ func (e *env) judgeStream(r *timeline.Reader, name string, f *checkFlags) (
 			f.timeless++
 		}
 		if !f.wants(o.Partition) {
+			_ = f.judges.Beside(o) // Finish returns its error
 			return true
 		}
 		f.kept.add(o)

@@ -22,11 +22,44 @@ func (f *checkFlags) panel(h timeline.Header) (*check.Panel, error) {
 				break
 			}
 		}
+		one.Undecided = chargedTo(limits)
 		limits = []timeline.PhaseLimit{one}
 	case len(limits) == 0:
 		return nil, usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
+	if len(f.only) > 0 {
+		limits = onlyTo(limits, f.only)
+	}
 	return check.NewPanel(limits, h, f.options(h.Judged))
+}
+
+// onlyTo leaves out the charges to partitions that are not judged.
+func onlyTo(limits []timeline.PhaseLimit, judged []string) []timeline.PhaseLimit {
+	out := slices.Clone(limits)
+	for i := range out {
+		kept := map[string][]string{}
+		for from, to := range out[i].Undecided {
+			other := func(p string) bool { return !slices.Contains(judged, p) }
+			kept[from] = slices.DeleteFunc(slices.Clone(to), other)
+		}
+		out[i].Undecided = kept
+	}
+	return out
+}
+
+// chargedTo joins what several limits say of requests without an outcome; it may be empty.
+func chargedTo(limits []timeline.PhaseLimit) map[string][]string {
+	out := map[string][]string{}
+	for _, l := range limits {
+		for partition, others := range l.Undecided {
+			for _, other := range others {
+				if !slices.Contains(out[partition], other) {
+					out[partition] = append(out[partition], other)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // options are what the flags ask of a judgement and, where they say nothing, what the recording was judged by
@@ -72,6 +105,9 @@ func (e *env) sayTerms(name string, f *checkFlags, t timeline.Terms) {
 	}
 	if len(said) > 0 {
 		e.remark(f, false, name+": judged as when it was recorded: "+strings.Join(said, ", "))
+	}
+	if t.SingleUnits {
+		e.remark(f, false, name+": each request counts one unit: no cost was seen to be charged")
 	}
 	if n := f.judges.Free(); n > 0 {
 		e.remark(f, false, name+": "+plural(n, "request")+" of phases that no limit counts: left out")

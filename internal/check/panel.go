@@ -10,6 +10,10 @@ import (
 type Panel struct {
 	shares []share
 	free   int
+	// single tells that each request counts one unit.
+	single bool
+	// copies counts the requests without an outcome that were observed for another partition of their client.
+	copies int
 }
 
 // share is the part of a recording that one limit judges.
@@ -27,7 +31,7 @@ func OptionsOf(t timeline.Terms) Options {
 
 // NewPanel returns a Panel for a recording with the given header. An error is that of a SPEC.
 func NewPanel(limits []timeline.PhaseLimit, h timeline.Header, o Options) (*Panel, error) {
-	p := &Panel{}
+	p := &Panel{single: h.Judged.SingleUnits}
 	for _, l := range limits {
 		limit, err := reference.Parse(l.Limit)
 		if err != nil {
@@ -41,12 +45,39 @@ func NewPanel(limits []timeline.PhaseLimit, h timeline.Header, o Options) (*Pane
 // Observe takes the next observation. They ascend by Sent. An error is that of Judge, and final: Finish
 // returns it again.
 func (p *Panel) Observe(o *timeline.Observation) error {
+	if p.single && o.Cost > 1 {
+		one := *o
+		one.Cost = 1
+		o = &one
+	}
+	if err := p.Beside(o); err != nil {
+		return err
+	}
 	for _, s := range p.shares {
 		if s.counts.Counts(o.Phase) {
 			return s.stream.Observe(o)
 		}
 	}
 	p.free++
+	return nil
+}
+
+// Beside takes the next observation for the other partitions alone that it may be charged to, if it has no
+// outcome. It is for one whose own partition is not judged; Observe does it itself.
+func (p *Panel) Beside(o *timeline.Observation) error {
+	if o.Outcome != timeline.Unknown || o.Origin {
+		return nil
+	}
+	for _, s := range p.shares {
+		for _, partition := range s.counts.Undecided[o.Partition] {
+			other := *o
+			other.Partition = partition
+			p.copies++
+			if err := s.stream.Observe(&other); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -71,6 +102,7 @@ func (p *Panel) Counts() timeline.Counts {
 		all.Allowed, all.Denied = all.Allowed+c.Allowed, all.Denied+c.Denied
 		all.Unknown += c.Unknown
 	}
+	all.Sent, all.Unknown = all.Sent-p.copies, all.Unknown-p.copies
 	all.Planned = all.Sent + all.Unsent
 	return all
 }

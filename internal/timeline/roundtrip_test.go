@@ -70,6 +70,9 @@ func fill(v reflect.Value) {
 		case *Fields:
 			*p = Fields{{"A", "1"}, {"B", "2"}}
 			return
+		case *map[string][]string:
+			*p = map[string][]string{"a": {"b", "c"}}
+			return
 		}
 		switch v.Kind() {
 		case reflect.Struct:

@@ -18,12 +18,17 @@ type Terms struct {
 	// rate to within such a share; 0 demands nothing.
 	BurstExact  bool
 	Burst, Rate float64
+	// SingleUnits tells that each request counts one unit, whatever cost was sent: none was charged.
+	SingleUnits bool
 }
 
 // PhaseLimit is a limit as a SPEC and the phases whose requests it counts; no phases means all requests.
 type PhaseLimit struct {
 	Limit  string
 	Phases []string
+	// Undecided names, for a partition with requests that have no outcome, the other partitions of its client
+	// that they may be charged to, in whatever phase they were sent; nil for none.
+	Undecided map[string][]string
 }
 
 // Counts tells whether the limit counts the requests of a phase.
@@ -39,11 +44,13 @@ type termsJSON struct {
 	BurstExact  bool             `json:"burst_exact,omitempty"`
 	Burst       float64          `json:"burst_resolution,omitempty"`
 	Rate        float64          `json:"rate_resolution,omitempty"`
+	SingleUnits bool             `json:"single_units,omitempty"`
 }
 
 type phaseLimitJSON struct {
-	Limit  string   `json:"limit"`
-	Phases []string `json:"phases,omitempty"`
+	Limit     string              `json:"limit"`
+	Phases    []string            `json:"phases,omitempty"`
+	Undecided map[string][]string `json:"undecided,omitempty"`
 }
 
 // json returns the form of t, nil where nothing is known.
@@ -52,7 +59,7 @@ func (t *Terms) json() *termsJSON {
 		return nil
 	}
 	j := &termsJSON{Conformance: t.Conformance, Shared: t.Shared,
-		BurstExact: t.BurstExact, Burst: t.Burst, Rate: t.Rate}
+		BurstExact: t.BurstExact, Burst: t.Burst, Rate: t.Rate, SingleUnits: t.SingleUnits}
 	for _, l := range t.Limits {
 		j.Limits = append(j.Limits, phaseLimitJSON(l))
 	}
@@ -65,7 +72,7 @@ func (j *termsJSON) terms() Terms {
 		return Terms{}
 	}
 	t := Terms{Conformance: j.Conformance, Shared: j.Shared,
-		BurstExact: j.BurstExact, Burst: j.Burst, Rate: j.Rate}
+		BurstExact: j.BurstExact, Burst: j.Burst, Rate: j.Rate, SingleUnits: j.SingleUnits}
 	for _, l := range j.Limits {
 		t.Limits = append(t.Limits, PhaseLimit(l))
 	}

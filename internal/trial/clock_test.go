@@ -97,7 +97,8 @@ func TestOtherLimitsAssumeNoClock(t *testing.T) {
 				w.WriteHeader(http.StatusTooManyRequests)
 			}
 		}))
-		out := Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: n, Pacer: load.SleepPacer()})
+		o := Options{ID: "m", Seed: 1, Network: n, Pacer: load.SleepPacer()}
+		out := Scenario(context.Background(), s, o)
 		_ = stop()
 		time.Sleep(time.Minute) // lets what was on its way come to its end
 		truth, err := reference.Parse("fixed-window,rate=5/4s")
@@ -106,8 +107,8 @@ func TestOtherLimitsAssumeNoClock(t *testing.T) {
 		}
 		j, err := check.Judge(out.Timeline, truth, check.Options{})
 		if err != nil || out.Verdict != check.Fail || j.Verdict != check.Pass {
-			t.Errorf("got %s, and %s by the limit of the target (%v), want fail and pass: %s", out.Verdict, j.Verdict,
-				err, explain(out))
+			t.Errorf("got %s, and %s by the limit of the target (%v), want fail and pass: %s", out.Verdict,
+				j.Verdict, err, explain(out))
 		}
 	})
 }

@@ -17,10 +17,16 @@ type share struct {
 	tl    *timeline.Timeline
 }
 
-// shares divides a recording by the limits of its phases, in the order of the scenario; what no limit counts is left out.
-// A scenario with one limit has one share: the recording.
+// shares divides a recording by the limits of its phases. Each share has the requests without an outcome too
+// that the clients of its partitions sent for others.
 func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
 	phases := phasesOf(s)
+	return withUndecided(divided(tl, s, phases), tl, phases)
+}
+
+// divided divides a recording by the limits of its phases, in the order of the scenario; what no limit
+// counts is left out. A scenario with one limit has one share: the recording.
+func divided(tl *timeline.Timeline, s *scenario.Scenario, phases map[string]*scenario.Phase) []share {
 	var out []share
 	for i := range s.Phases {
 		p := &s.Phases[i]
@@ -31,7 +37,7 @@ func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
 	}
 	if len(out) == 1 && !slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Unlimited || p.Barred }) {
 		out[0].tl = tl
-		return withUndecided(out, tl, phases)
+		return out
 	}
 	for i := range tl.Observations {
 		p := phases[tl.Observations[i].Phase]
@@ -41,7 +47,7 @@ func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
 		at := slices.IndexFunc(out, func(x share) bool { return x.limit.String() == p.Limit.String() })
 		out[at].tl.Observations = append(out[at].tl.Observations, tl.Observations[i])
 	}
-	return withUndecided(out, tl, phases)
+	return out
 }
 
 // conformance judges a recording against the limits of its scenario, each partition against its own. The judgement is that
@@ -101,7 +107,7 @@ func Recording(l reference.Limit, worth string, j *check.Judgement) report.Scena
 }
 
 // terms are what a recording of a scenario is judged by; the zero value where its limits are not.
-func terms(s *scenario.Scenario) timeline.Terms {
+func terms(s *scenario.Scenario, tl *timeline.Timeline) timeline.Terms {
 	if s.Expect.Conformance == scenario.NoConformance {
 		return timeline.Terms{}
 	}
@@ -124,6 +130,12 @@ func terms(s *scenario.Scenario) timeline.Terms {
 	}
 	if len(t.Limits) == 1 && whole {
 		t.Limits[0].Phases = nil // all that was recorded, as in shares
+	}
+	phases := phasesOf(s)
+	if lost := undecided(tl, phases); len(lost) > 0 {
+		for i, part := range divided(tl, s, phases) { // in the same order
+			t.Limits[i].Undecided = chargedTo(part.tl, lost, phases)
+		}
 	}
 	return t
 }

@@ -16,8 +16,9 @@ import (
 // charged is the conformance of a recording, of whose target it is not known beforehand that requests have
 // costs. One that contradicts the limit with the costs that were sent may be a limiter without costs:
 // unless these are promised, or seen to be charged, it is then held to the limit with one unit a request,
-// and not to the costs.
+// and not to the costs. The recording says so, to be judged alike again.
 func charged(tl *timeline.Timeline, s *scenario.Scenario) (check.Claim, *check.Judgement) {
+	tl.Header.Judged.SingleUnits = false
 	c, j := conformance(tl, s, judgeOptions(s))
 	costs := slices.ContainsFunc(tl.Observations, func(o timeline.Observation) bool { return o.Cost > 1 })
 	if !costs || c.Verdict != check.Fail || s.Promised(check.PromiseCost) {
@@ -32,11 +33,18 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (check.Claim, *check.J
 	if early, _ := conformance(single, s, o); early.Verdict == check.Fail {
 		return c, j // denied earlier than requests of one unit can be: something was charged
 	}
+	tl.Header.Judged.SingleUnits = true
 	if c, j := conformance(single, s, judgeOptions(s)); c.Verdict == check.Fail {
 		return c, j
 	}
 	return check.Claim{ID: c.ID, Reason: check.NeedsFailed, Unpromised: check.PromiseCost,
 		Text: "no request was seen to take more than one unit, and costs in X-Cost are not promised"}, nil
+}
+
+// freeCosts tells whether requests of s have costs that a target may leave uncharged.
+func freeCosts(s *scenario.Scenario) bool {
+	costs := slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Cost > 1 })
+	return costs && !s.Promised(check.PromiseCost)
 }
 
 // untaken turns what could not be judged, because the target does not take a method, into what does not

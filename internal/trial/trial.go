@@ -129,9 +129,10 @@ func journal(s *scenario.Scenario, o Options, ends *endpoints) *timeline.Journal
 	if j == nil {
 		return nil
 	}
-	j.DriftPPM, j.Judged = ends.driftPPM, terms(s)
+	j.DriftPPM, j.Judged = ends.driftPPM, terms(s, &timeline.Timeline{})
 	// Where it is cut, requests may be undecided that another partition of the same client sent.
 	j.Judged.Shared = len(j.Judged.Limits) > 0
+	j.Judged.SingleUnits = freeCosts(s)
 	if usedBefore(s, o) {
 		j.CompleteFrom = completeFrom
 	}
@@ -155,14 +156,14 @@ func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoi
 	if usedBefore(s, o) {
 		tl.Header.CompleteFrom = completeFrom
 	}
-	tl.Header.Judged = terms(s)
-	if len(tl.Header.Judged.Limits) > 0 { // a recording does not say which partitions are those of one client
-		tl.Header.Judged.Shared = expected(s, tl).Shared
-	}
+	tl.Header.Judged = terms(s, tl)
 	if o.Recorded != nil {
 		kept := *tl
 		if ends.assumed {
 			kept.Header.WallError = otherClock // until it is judged, no FAIL may rest on what was assumed
+		}
+		if t := &kept.Header.Judged; freeCosts(s) && len(t.Limits) > 0 { // nor on costs, nor on their absence
+			t.SingleUnits, t.Shared = true, true
 		}
 		o.Recorded(&kept)
 	}
@@ -284,6 +285,7 @@ func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	out.Claims = nil
 	if s.Expect.Conformance != scenario.NoConformance {
 		c, j := charged(tl, s)
+		out.Header.Judged = tl.Header.Judged
 		out.Judgement, out.Claims = j, append(out.Claims, c)
 	}
 	if why, down := load.Unreachable(tl); down {

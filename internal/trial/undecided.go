@@ -60,13 +60,7 @@ func withUndecided(all []share, tl *timeline.Timeline, phases map[string]*scenar
 // partition of tl that it may be charged to.
 func ofClients(tl *timeline.Timeline, lost map[string][]timeline.Observation,
 	phases map[string]*scenario.Phase) []timeline.Observation {
-	keys := map[string]string{} // of the partitions of tl
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
-		if p := phases[o.Phase]; p != nil {
-			keys[o.Partition] = p.ClientOf(o.Partition)
-		}
-	}
+	keys := keysOf(tl, phases)
 	var more []timeline.Observation
 	for _, partition := range slices.Sorted(maps.Keys(keys)) {
 		for _, o := range lost[keys[partition]] {
@@ -77,6 +71,38 @@ func ofClients(tl *timeline.Timeline, lost map[string][]timeline.Observation,
 		}
 	}
 	return more
+}
+
+// keysOf returns the keys of the clients of the partitions of tl.
+func keysOf(tl *timeline.Timeline, phases map[string]*scenario.Phase) map[string]string {
+	keys := map[string]string{}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if p := phases[o.Phase]; p != nil {
+			keys[o.Partition] = p.ClientOf(o.Partition)
+		}
+	}
+	return keys
+}
+
+// chargedTo returns, for each partition with undecided requests, the partitions of tl that ofClients adds
+// them to; nil for none.
+func chargedTo(tl *timeline.Timeline, lost map[string][]timeline.Observation,
+	phases map[string]*scenario.Phase) map[string][]string {
+	keys := keysOf(tl, phases)
+	var out map[string][]string
+	for _, partition := range slices.Sorted(maps.Keys(keys)) {
+		for _, o := range lost[keys[partition]] {
+			if o.Partition == partition || slices.Contains(out[o.Partition], partition) {
+				continue
+			}
+			if out == nil {
+				out = map[string][]string{}
+			}
+			out[o.Partition] = append(out[o.Partition], partition)
+		}
+	}
+	return out
 }
 
 func bySent(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) }
