@@ -88,6 +88,18 @@ func TestPartOfAQuotaMayBeLeftOut(t *testing.T) {
 		{"no remaining units", limits, "needs-failed", "none of 2 answers has what remains of the quota"},
 		{"remaining units that cannot be read", left, "too-few", ""},
 	})
+	const alone, beside = "X-Ratelimit-Remaining: 5", "X-Ratelimit-Limit: 9"
+	remains := record(req(1, 0, 1, 200, alone), req(2, 2, 3, 200, "X-Ratelimit-Remaining: 4"))
+	mixed := record(req(1, 0, 1, 200, alone, beside), req(2, 2, 3, 200, "X-Ratelimit-Remaining: 4"))
+	conventions := Expect{Quota: QuotaExpect{Conventions: true}}
+	run(t, unpromising(conventions), []row{
+		{"no limit anywhere", remains, "pass", "2 of 2"},
+		{"a limit on some", mixed, "fail", "XR-SET"},
+	})
+	run(t, conventions, []row{{"no limit, but promised", remains, "fail", "XR-SET"}})
+	run(t, unpromising(Expect{Quota: QuotaExpect{Stable: true}}), []row{
+		{"no limit to compare", remains, "needs-failed", "none of 2 answers has a limit"},
+	})
 	resets := record(req(1, 0, 1, 200, "X-Ratelimit-Reset: 5"))
 	run(t, unpromising(Expect{Quota: QuotaExpect{Stable: true}}), []row{
 		{"no limit", resets, "needs-failed", "none of 1 answer has a limit"},

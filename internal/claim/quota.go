@@ -57,7 +57,28 @@ func (r *recording) tellers() []teller {
 			out = append(out, t)
 		}
 	}
+	if r.limitless(out) {
+		for i := range out {
+			out[i].problems = slices.DeleteFunc(out[i].problems, lacksLimit)
+		}
+	}
 	return out
+}
+
+// limitless tells whether no answer tells a limit, not even a broken one, and nobody promised it: some
+// limiters, such as Spring Cloud Gateway, tell what remains alone.
+func (r *recording) limitless(tellers []teller) bool {
+	tells := func(t teller) bool {
+		_, a := value(t.o, "X-RateLimit-Limit")
+		_, b := value(t.o, "X-Rate-Limit-Limit")
+		return a || b || slices.ContainsFunc(t.quotas, func(q field.Quota) bool { return q.HasLimit })
+	}
+	return !slices.Contains(r.promised, check.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
+}
+
+// lacksLimit tells whether a problem is that what remains comes without a limit.
+func lacksLimit(p field.Problem) bool {
+	return p.Rule == field.XRSet && strings.HasSuffix(p.Field, "-Remaining")
 }
 
 // withhold tells whether the answers leave out one thing of the quota, and nobody promised it.
