@@ -52,6 +52,11 @@ func (e *env) settleCompletion(root *cobra.Command) {
 				return usagef("completion %q: there is no such shell (write bash, zsh, fish or powershell)", args[0])
 			}
 			c.Args = nil
+			for _, shell := range c.Commands() {
+				if shell.Name() == "bash" {
+					shell.RunE = e.completionBash
+				}
+			}
 		case "run", "lint", "list", "show":
 			c.ValidArgsFunction = completeScenarios
 		case "explain":

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"slices"
 	"strings"
 
@@ -82,6 +84,25 @@ func (e *env) selectable(args []string) (out []string) {
 		out = append(out, tag+"\ttag")
 	}
 	return out
+}
+
+// completionBash prints the script for bash. Cobra's script compares what is typed with each word as bash
+// would quote it, with a backslash before every comma. Nobody types that: a list ended at its first comma.
+func (e *env) completionBash(cmd *cobra.Command, _ []string) error {
+	var script bytes.Buffer
+	bare, err := cmd.Flags().GetBool("no-descriptions")
+	if err = errors.Join(err, cmd.Root().GenBashCompletionV2(&script, !bare)); err != nil {
+		return err
+	}
+	for line := range strings.Lines(script.String()) {
+		e.say.resultf("%s", line)
+		for _, name := range []string{"comp", "COMPREPLY[0]"} {
+			if strings.Contains(line, name+`=$(printf "%q"`) {
+				e.say.resultf("%s=${%s//\\\\,/,}\n", name, name)
+			}
+		}
+	}
+	return nil
 }
 
 // completeWord offers the words of explain, and the names of its groups.
