@@ -36,9 +36,9 @@ type cause struct {
 // half of them or more first, then failures that count, others, and what stayed open; within these the cause
 // of most scenarios first. raw is not cleaned, clean is; the texts of the result are clean.
 //
-// Note: two findings have one cause only if one other policy was found to explain each of their recordings,
-// or if they are of one claim and kind and say the same but for their numbers. A coarser rule would hide a
-// second fault behind the first.
+// Note: two findings have one cause only if one other policy was found to be the nearest that explains each
+// of their recordings, or if they are of one claim and kind and say the same but for their numbers. A coarser
+// rule would hide a second fault behind the first.
 func causesOf(raw, clean *Run, strict bool) []cause {
 	g := &gathering{at: map[string]int{}}
 	nothing := !slices.ContainsFunc(clean.Scenarios, func(s Scenario) bool { return !s.Uncounted() })
@@ -127,7 +127,7 @@ func (g *gathering) failures(raw, s *Scenario, strict bool) {
 		case e.claim == conformance && whole != "":
 			key += whole
 		case e.claim == conformance && e.hint != "":
-			key += e.hint
+			key += e.nearest
 		case e.claim == conformance && never:
 			key += "never denied"
 		case e.claim == conformance:
@@ -153,6 +153,9 @@ func (g *gathering) add(key string, s *Scenario, e evidence, strict bool) *cause
 	}
 	c := &g.all[i]
 	c.findings++
+	if e.hint != c.e.hint { // what else would explain it is another policy in each recording
+		e.hint, c.e.hint = e.nearest, c.e.nearest
+	}
 	c.verdict = check.Worst(c.verdict, s.Verdict)
 	if !slices.Contains(c.ids, s.ID) {
 		c.ids = append(c.ids, s.ID)

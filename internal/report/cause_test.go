@@ -66,6 +66,37 @@ func TestOneHintIsOneCause(t *testing.T) {
 	}
 }
 
+// TestTheNearestPolicyIsTheCause: what else would explain a recording depends on how much it shows, and
+// makes no cause of its own. Of several recordings the policy is offered that explains each of them.
+func TestTheNearestPolicyIsTheCause(t *testing.T) {
+	with := func(id, more string) Scenario {
+		s := claimed(id, conformance, check.OverAdmission, "21 requests allowed within "+id)
+		limit := mustLimit(t, "token-bucket,rate=10/s,burst=21")
+		s.Judgement = &check.Judgement{Verdict: check.Fail,
+			Hint:         "a burst of 21 would explain all of this (" + limit.String() + ")" + more,
+			Explanations: []check.Explanation{{Text: "a burst of 21", Limit: limit, Sure: true}}}
+		return s
+	}
+	const fixed = "; so would fixed-window,rate=21/2s"
+	const near = "a burst of 21 would explain all of this (token-bucket,rate=10/s,burst=21)"
+	for name, x := range map[string]struct {
+		all  []Scenario
+		hint string
+	}{
+		"alone":      {[]Scenario{with("a", fixed)}, near + fixed},
+		"one hint":   {[]Scenario{with("a", fixed), with("b", fixed)}, near + fixed},
+		"different":  {[]Scenario{with("a", fixed), with("b", "")}, near},
+		"third same": {[]Scenario{with("a", fixed), with("b", ""), with("c", fixed)}, near},
+	} {
+		r := runOf(x.all...)
+		all := causesOf(r, plainRun(r), false)
+		if len(all) != 1 || all[0].e.hint != x.hint {
+			t.Errorf("%s: got %d causes, the first with hint %q, want one with %q", name, len(all),
+				all[0].e.hint, x.hint)
+		}
+	}
+}
+
 // TestTheClearestWitnessIsShown: that of the fewest requests, of a scenario that counts.
 func TestTheClearestWitnessIsShown(t *testing.T) {
 	long := claimed("long", "x", "k", "2 requests")

@@ -23,6 +23,9 @@ type evidence struct {
 	replay string
 	// hint names a policy that would explain the recording; empty where none is known.
 	hint string
+	// nearest is the hint without the policies that would explain it as well; the same as hint where no
+	// other would.
+	nearest string
 	// whole tells that it is about all of the recording, and to be read before any finding.
 	whole bool
 	// requests is how many requests prove it; 0 where none is named.
@@ -142,10 +145,20 @@ func found(s *Scenario, claim string, f *check.Finding) evidence {
 			e.replay = checkCommand(s) + plain(f.Limit) + "' --partition " + shellWord(plain(f.Partition))
 		}
 		if s.Judgement != nil {
-			e.hint = plain(s.Judgement.Hint)
+			e.hint, e.nearest = plain(s.Judgement.Hint), nearest(s.Judgement)
 		}
 	}
 	return e
+}
+
+// nearest is the hint with its first policy alone; the whole hint where none is sure to explain the
+// recording.
+func nearest(j *check.Judgement) string {
+	if len(j.Explanations) == 0 || !j.Explanations[0].Sure {
+		return plain(j.Hint)
+	}
+	first := j.Explanations[0]
+	return plain(fmt.Sprintf("%s would explain all of this (%s)", first.Text, first.Limit))
 }
 
 // replay is the command line that judges the recording of s again.

@@ -91,11 +91,19 @@ func policyLines(r *Run) []string {
 			line += ", " + parameter(r, i, "rate", one.RateText(), m, "/s")
 		}
 		if len(r.Scenarios) > 1 {
-			line += fmt.Sprintf(" (%s that declare %s)", plural(len(p.From), "scenario"), one)
+			line += fmt.Sprintf(" (%s %s)", declare(len(p.From)), one)
 		}
 		out = append(out, line)
 	}
 	return out
+}
+
+// declare names how many scenarios declare a limit.
+func declare(n int) string {
+	if n == 1 {
+		return "1 scenario that declares"
+	}
+	return plural(n, "scenario") + " that declare"
 }
 
 // parameter says what was measured of one parameter of policy i: burst 21..21 (declared 20).
@@ -106,9 +114,9 @@ func parameter(r *Run, i int, noun, declared string, m check.Measured, unit stri
 	}
 	switch {
 	case unit != "" && refuted(m.Burst, r.Policy.Limit[i]):
-		return "no rate told: the declared " + fullNoun(r.Policy.Limit[i].Algorithm) + " does not hold"
+		return "rate not known: the declared " + fullNoun(r.Policy.Limit[i].Algorithm) + " does not hold"
 	case v.Empty():
-		return noun + " fits no value: " + contradiction(r, i, unit)
+		return "no single " + noun + ": " + contradiction(r, i, unit)
 	case !v.LoSet && !v.HiSet:
 		return noun + " not measured (declared " + declared + ")"
 	default:
@@ -159,7 +167,7 @@ func contradiction(r *Run, i int, unit string) string {
 			v = finiteEnds(m.Rate)
 		}
 		if v.Empty() {
-			return "nor does " + s.ID + " alone"
+			return "none fits the recording of " + s.ID
 		}
 		if v.LoSet {
 			high = append(high, one{s.ID, v})

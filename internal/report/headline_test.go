@@ -55,7 +55,7 @@ func TestPolicyLines(t *testing.T) {
 	burst := check.Measured{Burst: good.Burst}
 	const ok = "measured burst 20..20 (declared 20), "
 	const two = " (2 scenarios that declare token-bucket,rate=10/s,burst=20)"
-	const untold = "no rate told: the declared burst does not hold"
+	const untold = "rate not known: the declared burst does not hold"
 	for name, x := range map[string]struct {
 		r    *Run
 		want string
@@ -63,14 +63,25 @@ func TestPolicyLines(t *testing.T) {
 		"one":             {run(of("a", good)), ok + "rate 9.97..10.04/s (declared 10/s)"},
 		"nothing of rate": {run(of("a", burst)), ok + "rate not measured (declared 10/s)"},
 		"another burst":   {run(of("a", five)), "measured burst 5..5 (declared 20), " + untold},
+		"no burst at all": {run(of("a", check.Measured{Burst: between(2, 1)})),
+			"measured no single burst: none fits the recording of a, " + untold},
+		"one of two measured": {oneOf(run(of("a", good)), of("b", good)),
+			ok + "rate 9.97..10.04/s (declared 10/s) " +
+				"(1 scenario that declares token-bucket,rate=10/s,burst=20)"},
 		"contradictory bursts": {run(of("a", good), of("b", five)),
-			"measured burst fits no value: a measured 20..20, b 5..5, " + untold + two},
+			"measured no single burst: a measured 20..20, b 5..5, " + untold + two},
 		"contradictory rates": {run(of("a", good), of("b", slow)),
-			ok + "rate fits no value: a measured 9.97..10.04/s, b 3..4/s" + two},
+			ok + "no single rate: a measured 9.97..10.04/s, b 3..4/s" + two},
 		"nothing": {runOf(of("a", good)), ""},
 	} {
 		if got := strings.Join(policyLines(x.r), "\n"); got != x.want {
 			t.Errorf("%s: got %q, want %q", name, got, x.want)
 		}
 	}
+}
+
+// oneOf adds a scenario to a run whose policy was not measured by it.
+func oneOf(r *Run, s Scenario) *Run {
+	r.Scenarios = append(r.Scenarios, s)
+	return r
 }

@@ -1,15 +1,29 @@
 package trial
 
 import (
+	"slices"
+
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
 )
 
 // MeasuredPolicy joins what scenarios measured: the intersection over those that declare one limit and have
 // clients that no other run had, for the limit that most of them declare (of several, the first). A scenario
-// whose phases have limits of their own measured its limit on some of its clients only, which is as good. It
-// returns nil where nothing was measured.
+// whose phases have limits of their own measured its limit on some of its clients only, which is as good. One
+// that fails without a single denial met no limit: it is joined only where no other measured one. It returns
+// nil where nothing was measured.
 func MeasuredPolicy(scenarios []report.Scenario) *report.Policy {
+	limited := slices.DeleteFunc(slices.Clone(scenarios), func(s report.Scenario) bool {
+		return s.Verdict == check.Fail && s.Counts.Denied == 0
+	})
+	if p := joined(limited); p != nil {
+		return p
+	}
+	return joined(scenarios)
+}
+
+// joined joins what scenarios measured of the limit that most of them declare; nil where nothing was.
+func joined(scenarios []report.Scenario) *report.Policy {
 	var all []*report.Policy
 	at := map[string]*report.Policy{}
 	for i := range scenarios {

@@ -38,6 +38,15 @@ func TestMeasuredPolicy(t *testing.T) {
 	if !p.Measured.Burst.Empty() {
 		t.Errorf("of contradictory scenarios: got burst %s, want no value", p.Measured.Burst)
 	}
+	never := of("never denied", one, true, 60, 70)
+	never.Verdict = check.Fail
+	p = MeasuredPolicy([]report.Scenario{never, of("a", one, true, 20, 20)})
+	if got := p.Measured.Burst.String(); got != "20..20" || len(p.From) != 1 {
+		t.Errorf("beside one that was never denied: got burst %s of %v, want 20..20 of a", got, p.From)
+	}
+	if p = MeasuredPolicy([]report.Scenario{never}); p == nil || p.Measured.Burst.String() != "60..70" {
+		t.Errorf("never denied, alone: got %+v, want burst 60..70", p)
+	}
 	if p := MeasuredPolicy([]report.Scenario{unmeasured, unjudged, used}); p != nil {
 		t.Errorf("where nothing was measured for fresh clients: got %+v, want nil", p)
 	}
