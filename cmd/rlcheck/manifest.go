@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -35,11 +36,12 @@ type manifest struct {
 	Strict  bool      `json:"strict,omitempty"`
 	// Scenarios are in the order in which they run.
 	Scenarios []planned `json:"scenarios"`
-	// Target, Limit, Partition and Set are the flags that change scenarios, Env the variables that their
-	// files use.
+	// Target, Limit, Partition, Promises and Set are the flags that change scenarios, Env the variables that
+	// their files use.
 	Target    string            `json:"target,omitempty"`
 	Limit     string            `json:"limit,omitempty"`
 	Partition string            `json:"partition,omitempty"`
+	Promises  []check.Promise   `json:"promises,omitempty"`
 	Set       []string          `json:"set,omitempty"`
 	Env       map[string]string `json:"env,omitempty"`
 }
@@ -159,6 +161,7 @@ func (e *env) newManifest(t time.Time, chosen []*scenario.Scenario, f runFlags, 
 		Started: t.UTC(), Command: red.words(command), Strict: f.strict,
 		Target: red.Replace(f.target), Limit: f.limit, Partition: f.partition,
 		Set: red.words(append(slices.Clone(f.set), f.request.judged()...))}
+	m.Promises, _ = parsePromises(f.promise, f.strict) // they were parsed before
 	for _, s := range chosen {
 		m.Scenarios = append(m.Scenarios, planned{s.ID, s.File})
 	}

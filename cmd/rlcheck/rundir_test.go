@@ -4,10 +4,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/scenarios"
 )
 
 func TestRunsOfOneSecondHaveFoldersAndIDsOfTheirOwn(t *testing.T) {
@@ -65,5 +70,29 @@ func TestLockOfAFolder(t *testing.T) {
 	}
 	if _, err := lockFolder(dir); !errors.Is(err, errNotOurs) {
 		t.Errorf("a file of somebody else: got %v", err)
+	}
+}
+
+// TestAScenarioThatWasNotRecordedYet: a run that was killed between plan and journal has no recording. The
+// promises of its flags are remembered.
+func TestAScenarioThatWasNotRecordedYet(t *testing.T) {
+	d := &runDir{path: t.TempDir(), flat: true}
+	text, err := scenarios.FS.ReadFile("burst.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	promises := []check.Promise{check.PromiseCost}
+	const target = "http://127.0.0.1:1/" // the embedded one promises all by itself
+	m := &manifest{Target: target, Scenarios: []planned{{"burst", "burst.yaml"}}, Promises: promises}
+	if err := d.keepPlan("burst", text, &timeline.Schedule{}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.scenario(d, "burst")
+	if err != nil || !slices.Contains(s.Expect.Promised, check.PromiseCost) {
+		t.Fatalf("got %v; want a scenario that promises what the run was told", err)
+	}
+	cut := m.cut(d, "burst")
+	if cut == nil || cut.TimelinePath != "" || cut.Reason != check.Interrupted {
+		t.Errorf("got %+v, want a scenario that was interrupted before it had a recording", cut)
 	}
 }

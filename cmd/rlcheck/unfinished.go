@@ -89,7 +89,8 @@ func (m *manifest) scenario(d *runDir, id string) (*scenario.Scenario, error) {
 		return nil, err
 	}
 	opts := scenario.ParseOptions{Target: m.Target, Limit: m.Limit, Partition: m.Partition,
-		Env: func(name string) (string, bool) { v, set := m.Env[name]; return v, set }}
+		Promises: m.Promises,
+		Env:      func(name string) (string, bool) { v, set := m.Env[name]; return v, set }}
 	for _, text := range m.Set {
 		set, err := scenario.ParseSetting(text)
 		if err != nil {
@@ -107,7 +108,7 @@ func (m *manifest) scenario(d *runDir, id string) (*scenario.Scenario, error) {
 }
 
 // readCut reads the recording of a scenario that has no report: whole, where the run was killed while it
-// was judged, or as far as its journal goes.
+// was judged, or as far as its journal goes. There is no path where the run was killed before it had one.
 func readCut(d *runDir, id string) (tl *timeline.Timeline, path string, err error) {
 	path = d.of(id, timelineName)
 	if f, err := os.Open(path); err == nil {
@@ -119,7 +120,7 @@ func readCut(d *runDir, id string) (tl *timeline.Timeline, path string, err erro
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) { // killed between the plan and the journal
 		tl, err = timeline.ReadJournal(strings.NewReader(""), path)
-		return tl, path, err
+		return tl, "", err
 	}
 	if err != nil {
 		return nil, path, err
