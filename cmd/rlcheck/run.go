@@ -103,9 +103,12 @@ func (e *env) run(args []string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := pick(sources, opts, f.only, f.skip)
+	chosen, notes, err := pick(sources, opts, f.only, f.skip)
 	if err != nil {
 		return err
+	}
+	for _, note := range notes {
+		e.say.line(note)
 	}
 	if err := limitSaid(chosen); err != nil {
 		return err

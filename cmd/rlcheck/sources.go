@@ -140,14 +140,18 @@ func matches(s *scenario.Scenario, words []string) bool {
 
 // nearWord suggests the id or tag that a word may have meant.
 func nearWord(word string, all []*scenario.Scenario) string {
-	var words []string
-	for _, s := range all {
-		words = append(append(words, s.ID), s.Tags...)
-	}
-	if hint := scenario.Suggest(word, words); hint != "" {
+	if hint := scenario.Suggest(word, wordsToSelect(all)); hint != "" {
 		return hint
 	}
 	return "rlcheck list shows their ids and tags"
+}
+
+// wordsToSelect are the ids and tags of scenarios.
+func wordsToSelect(all []*scenario.Scenario) (words []string) {
+	for _, s := range all {
+		words = append(append(words, s.ID), s.Tags...)
+	}
+	return words
 }
 
 // patterns refuses words of --only and --skip that are no patterns.
@@ -161,11 +165,13 @@ func patterns(only, skip []string) error {
 }
 
 // pick parses the sources and keeps those that only and skip select. All mistakes of all files are reported.
-func pick(sources []source, opts scenario.ParseOptions, only, skip []string) ([]*scenario.Scenario, error) {
+// A word of skip that leaves nothing out is in notes where it looks misspelt. It may be meant for other runs.
+func pick(sources []source, opts scenario.ParseOptions, only, skip []string) (
+	out []*scenario.Scenario, notes []string, err error) {
 	if err := patterns(only, skip); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out, all []*scenario.Scenario
+	var all []*scenario.Scenario
 	var errs []error
 	ids := map[string]string{}
 	for _, src := range sources {
@@ -184,18 +190,28 @@ func pick(sources []source, opts scenario.ParseOptions, only, skip []string) ([]
 		}
 		out = append(out, s)
 	}
-	for _, w := range only { // a word of --skip that means none may be meant for other runs
-		if !slices.ContainsFunc(all, func(s *scenario.Scenario) bool { return matches(s, []string{w}) }) && len(errs) == 0 {
-			errs = append(errs, usagef("--only %s: no scenario has it as its id or a tag%s", w, mend(nearWord(w, all))))
+	known := func(w string) bool {
+		return slices.ContainsFunc(all, func(s *scenario.Scenario) bool { return matches(s, []string{w}) })
+	}
+	const nothing = "%s: no scenario has it as its id or a tag%s"
+	for _, w := range only {
+		if !known(w) && len(errs) == 0 {
+			errs = append(errs, usagef("--only "+nothing, w, mend(nearWord(w, all))))
 		}
 	}
 	if err := errors.Join(onceEach(errs)...); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(out) == 0 {
-		return nil, usagef("no scenario is left: --only and --skip select none of %s (rlcheck list shows their ids and tags)", plural(len(sources), "scenario"))
+		return nil, nil, usagef("no scenario is left: --only and --skip select none of %s "+
+			"(rlcheck list shows their ids and tags)", plural(len(sources), "scenario"))
 	}
-	return out, nil
+	for _, w := range skip {
+		if hint := scenario.Suggest(w, wordsToSelect(all)); !known(w) && hint != "" {
+			notes = append(notes, fmt.Sprintf("--skip "+nothing, visible(w), mend(hint)))
+		}
+	}
+	return out, notes, nil
 }
 
 // onceEach tells a mistake of a setting once, with how many other scenarios refuse it too, though perhaps in
