@@ -30,6 +30,8 @@ const otherDrift = 200
 type endpoints struct {
 	target, origin *url.URL
 	wallError      time.Duration
+	// local tells that the target is on this machine, and not embedded.
+	local bool
 	// assumed tells that wallError is what was assumed of a target on this machine: no FAIL rests on it.
 	assumed bool
 	// driftPPM is by how much the clock of the target may drift from ours.
@@ -72,10 +74,11 @@ func connect(s *scenario.Scenario, o Options) (*endpoints, error) {
 func (e *endpoints) tellClock(said time.Duration) {
 	host := e.target.Hostname()
 	a, err := netip.ParseAddr(host)
+	e.local = host == "localhost" || err == nil && a.IsLoopback()
 	switch {
 	case said > 0:
 		e.wallError = said
-	case host == "localhost", err == nil && a.IsLoopback():
+	case e.local:
 		e.wallError, e.assumed = sameClock, true
 	}
 }

@@ -114,6 +114,9 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 	if ends.assumed {
 		doubtClock(&out, s, tl, judge)
 	}
+	if ends.local { // the embedded target reads its clock when it decides
+		doubtTick(&out, s, tl, judge)
+	}
 	if err := ends.events.failed; err != nil && out.Verdict != check.Fail {
 		return inconclusive(out, check.SetupFailed, err.Error())
 	}

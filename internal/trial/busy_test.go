@@ -1,0 +1,61 @@
+package trial
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+)
+
+// TestABusyMachineIsNoProof: where this machine stood still near the witness, a burst that an old clock
+// explains is recorded again. One that no clock explains stays a FAIL, and so does one far from the stall.
+func TestABusyMachineIsNoProof(t *testing.T) {
+	var burst *scenario.Scenario
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
+		if s.ID == "burst" {
+			burst = s
+		}
+	}
+	for _, row := range []struct {
+		name, fault string
+		late        time.Duration
+		far         bool
+		want        check.Verdict
+	}{
+		{"one too many, late by 20 ms", "burst-off-by-one", 20 * time.Millisecond, false, check.Inconclusive},
+		{"one too many, in time", "burst-off-by-one", 0, false, check.Fail},
+		{"one too many, late by 1 ms", "burst-off-by-one", time.Millisecond, false, check.Fail},
+		{"one too many, late afterwards", "burst-off-by-one", 20 * time.Millisecond, true, check.Fail},
+		{"no limit at all, late by 20 ms", "burst-ignored", 20 * time.Millisecond, false, check.Fail},
+	} {
+		out := against(t, burst, row.fault)
+		if out.Verdict != check.Fail {
+			t.Fatalf("%s: got %s, want a FAIL to begin with", row.name, out.Verdict)
+		}
+		text, tick := out.Claims[0].Text, out.Timeline.Header.Tick
+		changed := 0
+		for i := range out.Timeline.Observations {
+			o := &out.Timeline.Observations[i]
+			if far := o.Sent > out.Claims[0].Findings[0].To; far == row.far {
+				o.At = o.Sent - row.late
+				changed++
+			}
+		}
+		if changed == 0 {
+			t.Fatalf("%s: no request is there to be late", row.name)
+		}
+		doubtTick(&out, burst, out.Timeline, Judge)
+		switch {
+		case out.Verdict != row.want:
+			t.Errorf("%s: got %s, want %s: %s", row.name, out.Verdict, row.want, explain(out))
+		case row.want == check.Fail && (out.Claims[0].Text != text || out.Timeline.Header.Tick != tick):
+			t.Errorf("%s: got %q with a tick of %s, want what it was before", row.name, out.Claims[0].Text,
+				out.Timeline.Header.Tick)
+		case row.want != check.Fail && (out.Reason != check.ScheduleMissed ||
+			!strings.Contains(out.Detail, "20ms") || out.Header.Tick != 2*row.late):
+			t.Errorf("%s: got %s: %s", row.name, out.Reason, out.Detail)
+		}
+	}
+}
