@@ -47,6 +47,9 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	if err != nil && !errors.As(err, &silent) {
 		e.say.problem(err)
 	}
+	if f, ok := out.(*os.File); ok && nowhere(f) {
+		e.say.notef("standard output is closed, or /dev/null: what belongs there was not shown")
+	}
 	if lost := e.say.lost(); lost != nil {
 		e.say.problem(lost)
 		status = afterTrouble(status)
