@@ -3,6 +3,8 @@ package load
 import (
 	"context"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // A target with a thread for each connection answers nobody while connections without a request hold its
@@ -102,9 +104,9 @@ func (x *relief) helps(r *recorder) {
 	if x.helped++; x.helped < 2 || r.frugal.Swap(true) {
 		return
 	}
-	r.note("requests waited for %v while connections idled (%d), and were answered as soon as those were "+
-		"closed: the target seems to serve few connections at a time, as with a thread for each (give it "+
-		"more threads); from then on none was left idle", x.quiet, x.closed)
+	r.note(timeline.OfTarget+"requests waited for %v while connections idled (%d), and were answered as "+
+		"soon as those were closed: it seems to serve few connections at a time, as with a thread for "+
+		"each (give it more threads); from then on none was left idle", x.quiet, x.closed)
 }
 
 // waiting returns the requests that have waited for d at least: their expiries, by their connections.

@@ -136,7 +136,7 @@ func TestAnswersThatStopWhileConnectionsIdleAreNoticed(t *testing.T) {
 			t.Errorf("got %+v, want all answered", c)
 		}
 		notes := strings.Join(tl.Header.Notes, "\n")
-		if !strings.Contains(notes, "while connections idled (") {
+		if !strings.Contains(notes, timeline.OfTarget+"requests waited for ") {
 			t.Errorf("got notes %q, want the idle connections", notes)
 		}
 	})

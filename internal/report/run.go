@@ -105,13 +105,15 @@ type Scenario struct {
 // Unverified is the note of a recording whose target may have been anybody.
 const Unverified = "certificates were not verified (target.insecure)"
 
-// Remarks are what a reader must know of a scenario beside its verdict: that its target may have been another
-// one; of a recording that was judged by itself, what was left out of it, and what its pictures leave out.
-// May be empty.
+// Remarks are what a reader must know of a scenario beside its verdict: that its target may have been
+// another one, or serves few connections at a time. Of a recording that was judged by itself they are what
+// was left out of it, and what its pictures leave out. May be empty.
 func (s *Scenario) Remarks() []string {
 	out := slices.Clone(s.Header.Notes)
 	if s.Target != "" { // the notes of a generator are with what it measured of itself
-		out = slices.DeleteFunc(out, func(n string) bool { return n != Unverified })
+		out = slices.DeleteFunc(out, func(n string) bool {
+			return n != Unverified && !strings.HasPrefix(n, timeline.OfTarget)
+		})
 	}
 	if s.Excerpt != "" {
 		out = append(out, s.Excerpt)

@@ -88,6 +88,9 @@ type Observation struct {
 	Body string
 }
 
+// OfTarget begins a note that every reader of a verdict must know, since it is of the target.
+const OfTarget = "target: "
+
 // Header is the first line of a timeline file: what is known of the clocks of one recording.
 type Header struct {
 	// Started is the wall time of zero. The zero time means that it is not known; then a window aligned to the clock has
@@ -114,7 +117,8 @@ type Header struct {
 	Spreads []Spread
 	// Stalls are the times in which the recorder itself did not run, ascending and apart from each other; may be empty.
 	Stalls []Stall
-	// Notes are what the recorder has to say of itself (interrupted, ceilings reached); may be empty.
+	// Notes are what the recorder has to say of itself (interrupted, ceilings reached) and, behind OfTarget,
+	// of the target; may be empty.
 	Notes []string
 	// Interrupted tells that the recording was stopped before its plan was done.
 	Interrupted bool

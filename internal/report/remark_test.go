@@ -1,0 +1,20 @@
+package report
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestRemarksAreOfTheTarget: what the recorder noticed of the target is told beside the verdict, each once.
+// What it has to say of itself is not.
+func TestRemarksAreOfTheTarget(t *testing.T) {
+	slow := timeline.OfTarget + "requests waited"
+	notes := []string{"a boundary", slow, Unverified}
+	s := Scenario{Target: "http://127.0.0.1:1/", Header: timeline.Header{Notes: notes}}
+	r := Run{Scenarios: []Scenario{s, s}}
+	if got, want := r.remarks(), []string{slow, Unverified}; !slices.Equal(got, want) {
+		t.Errorf("got remarks %q, want %q", got, want)
+	}
+}
