@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -94,5 +95,20 @@ func TestAScenarioThatWasNotRecordedYet(t *testing.T) {
 	cut := m.cut(d, "burst")
 	if cut == nil || cut.TimelinePath != "" || cut.Reason != check.Interrupted {
 		t.Errorf("got %+v, want a scenario that was interrupted before it had a recording", cut)
+	}
+}
+
+// TestAJournalThatIsEmpty: a run that was killed before it wrote the first line left an empty journal. It is
+// told as one, and not as a timeline without observations.
+func TestAJournalThatIsEmpty(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(journalName, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	args := []string{"check", timelineName, "--limit", "token-bucket,rate=1/s,burst=1"}
+	status := run(args, strings.NewReader(""), &out, &errs)
+	if status != exitNothing || !strings.Contains(errs.String(), "before anything of it was kept") {
+		t.Errorf("got %d, %s%s; want that nothing was kept", status, out.String(), errs.String())
 	}
 }

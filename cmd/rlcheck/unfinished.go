@@ -139,7 +139,8 @@ func (e *env) recorded(in io.Reader, f *checkFlags) (io.Reader, error) {
 		return in, nil
 	}
 	n, _ := file.ReadAt(begin, 0) // a pipe has no places
-	if !timeline.IsJournal(begin[:n]) {
+	// By its name one that was just made is a journal too, though nothing stands in it yet.
+	if !timeline.IsJournal(begin[:n]) && filepath.Base(file.Name()) != journalName {
 		return in, nil
 	}
 	tl, err := timeline.ReadJournal(file, file.Name())
