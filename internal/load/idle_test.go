@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,13 +147,17 @@ func TestAnswersThatStopWhileConnectionsIdleAreNoticed(t *testing.T) {
 func TestSlowAnswersAreNotTakenForFewThreads(t *testing.T) {
 	for _, every := range []time.Duration{990, 1040, 1100, 1500, 1540, 2000} {
 		every *= time.Millisecond
+		var mu sync.Mutex
 		var next time.Time
 		virtual(t, func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
 			if next.Before(time.Now()) {
 				next = time.Now()
 			}
 			next = next.Add(every)
-			time.Sleep(time.Until(next))
+			mine := next
+			mu.Unlock()
+			time.Sleep(time.Until(mine))
 		}, func(t *testing.T, o Options) {
 			tl := mustRecord(t, schedule(timeline.Phase{Name: "slow", Shape: timeline.Closed, Clients: 1,
 				Partitions: []string{"k"}, Requests: 8},
