@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/accesslog"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -51,7 +51,7 @@ func (f *checkFlags) logOnly() error {
 }
 
 // accessLog reads an access log.
-func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit reference.Limit) (*accesslog.Log, error) {
+func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit spec.Limit) (*accesslog.Log, error) {
 	o := accesslog.Options{Format: accesslog.Format(f.format), Layout: f.log.layout, Columns: f.columns, PartitionBy: f.log.partitionBy,
 		MaxDuration: f.log.maxDuration, Lag: f.log.lag, LagSet: f.changed("lag"), WallError: f.log.wallError, SkipBad: f.log.skipBad,
 		Complete: f.log.complete}
@@ -142,8 +142,8 @@ func (f *checkFlags) outcome(byItself func(int) timeline.Outcome) (func(int) tim
 
 // anyZone tells whether the windows of a limit begin at the same instants in every time zone: offsets are multiples of a
 // quarter of an hour.
-func anyZone(limit reference.Limit) bool {
-	return !slices.ContainsFunc(limit, func(p reference.Policy) bool { return p.Windowed() && 15*time.Minute%p.Rate.Per != 0 })
+func anyZone(limit spec.Limit) bool {
+	return !slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Windowed() && 15*time.Minute%p.Rate.Per != 0 })
 }
 
 // logNotes says what of a log is judged and what is not.

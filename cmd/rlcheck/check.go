@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -101,7 +101,7 @@ func (e *env) check(name string, f checkFlags) error {
 		return err
 	}
 	if f.limit != "" {
-		if _, err := reference.Parse(f.limit); err != nil { // before anything is read
+		if _, err := spec.Parse(f.limit); err != nil { // before anything is read
 			return err
 		}
 	}

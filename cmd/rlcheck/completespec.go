@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // noSpace tells a shell that the word goes on, and that it names no file.
@@ -24,14 +24,14 @@ func completeSpec(_ *cobra.Command, _ []string, typed string) ([]string, cobra.S
 	before := strings.TrimSuffix(typed, last)
 	var out []string
 	if len(parts) == 1 {
-		for _, a := range reference.Algorithms() {
+		for _, a := range spec.Algorithms() {
 			out = append(out, before+string(a)+",\t"+firstSentence(a.Doc()))
 		}
 		return out, noSpace
 	}
 	key, _, named := strings.Cut(last, "=")
-	for _, d := range reference.KeyDocs() {
-		if !slices.Contains(d.Algorithms, reference.Algorithm(parts[0])) {
+	for _, d := range spec.KeyDocs() {
+		if !slices.Contains(d.Algorithms, spec.Algorithm(parts[0])) {
 			continue
 		}
 		given := func(pair string) bool { return strings.HasPrefix(pair, d.Key+"=") }

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/field"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
@@ -162,11 +162,11 @@ func (e *env) glossary() ([]entry, error) {
 
 // specWords are the algorithms and the keys of a SPEC.
 func specWords() (out []entry) {
-	for _, a := range reference.Algorithms() {
-		text := a.Doc() + "\nkeys: " + strings.Join(reference.Keys(a), ", ")
+	for _, a := range spec.Algorithms() {
+		text := a.Doc() + "\nkeys: " + strings.Join(spec.Keys(a), ", ")
 		out = append(out, entry{string(a), "algorithm", text})
 	}
-	for _, d := range reference.KeyDocs() {
+	for _, d := range spec.KeyDocs() {
 		text := d.Text + "\n" + d.Key + "=" + strings.ReplaceAll(d.Values, " or ", " or "+d.Key+"=")
 		if d.Values == "" {
 			text = d.Text

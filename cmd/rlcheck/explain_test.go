@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/field"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -74,8 +74,8 @@ func reportWords() (out []string) {
 	add("kind", report.Required, report.Recommended, report.Informative)
 	add("outcome", timeline.Allowed.String(), timeline.Denied.String(), timeline.Unknown.String())
 	add("promise", wordsOf(check.Promises())...)
-	add("key", reference.Keys("")...)
-	for _, a := range reference.Algorithms() {
+	add("key", spec.Keys("")...)
+	for _, a := range spec.Algorithms() {
 		add("algorithm", string(a))
 	}
 	return out

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -61,7 +61,7 @@ func (e *env) judge(name string, f *checkFlags) (*check.Judgement, timeline.Coun
 	if err == nil {
 		_ = f.kept.around(j, f.again(in, func(in io.Reader) *timeline.Reader { return open(in, name, opts) }))
 	}
-	if err == nil && !f.ends && slices.ContainsFunc(f.judges.Limits(), reference.Limit.Completes) {
+	if err == nil && !f.ends && slices.ContainsFunc(f.judges.Limits(), spec.Limit.Completes) {
 		e.remark(f, true, endless("no observation has done_ns", "done_ns of each"))
 	}
 	if f.timeless > 0 && err == nil {
@@ -173,7 +173,7 @@ const streamGCPercent = 25
 // known at its end.
 func (e *env) judgeLog(in io.Reader, name string, f *checkFlags) (*check.Judgement, timeline.Counts, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
-	limit, err := reference.Parse(f.limit)
+	limit, err := spec.Parse(f.limit)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // The lines around the table of keys in docs/limit.md.
 const (
-	keyTableBegins = "<!-- table of keys: written by make golden from internal/reference/words.txt -->\n"
+	keyTableBegins = "<!-- table of keys: written by make golden from internal/spec/words.txt -->\n"
 	keyTableEnds   = "<!-- end of the table of keys -->\n"
 )
 
@@ -41,14 +41,14 @@ func TestTableOfKeys(t *testing.T) {
 }
 
 // inCode are the pairs of a SPEC in a text.
-var inCode = regexp.MustCompile(`\b(` + strings.Join(reference.Keys(""), "|") + `)=[A-Za-z0-9]+`)
+var inCode = regexp.MustCompile(`\b(` + strings.Join(spec.Keys(""), "|") + `)=[A-Za-z0-9]+`)
 
 // keyTable is the table of keys in Markdown.
 func keyTable() string {
 	var b strings.Builder
 	b.WriteString("| key | of | values | means | without it |\n|---|---|---|---|---|\n")
 	code := func(s string) string { return inCode.ReplaceAllString(s, "`$0`") }
-	for _, d := range reference.KeyDocs() {
+	for _, d := range spec.KeyDocs() {
 		var forms []string
 		if d.Values != "" {
 			forms = append(forms, "`"+strings.ReplaceAll(d.Values, " or ", "` or `")+"`")
@@ -63,9 +63,9 @@ func keyTable() string {
 }
 
 // ofAlgorithms names the algorithms that a key is of, or those that it is not of where they are fewer.
-func ofAlgorithms(of []reference.Algorithm) string {
+func ofAlgorithms(of []spec.Algorithm) string {
 	names := func(wanted bool) (out []string) {
-		for _, a := range reference.Algorithms() {
+		for _, a := range spec.Algorithms() {
 			if slices.Contains(of, a) == wanted {
 				out = append(out, "`"+string(a)+"`")
 			}

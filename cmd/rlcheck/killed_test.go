@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
@@ -34,7 +34,7 @@ expect: {conformance: exact}
 // TestAKilledRunCanBeRead kills the real program at any moment: what it left is reported and checked each
 // time, and accuses nobody.
 func TestAKilledRunCanBeRead(t *testing.T) {
-	limit, err := reference.Parse("token-bucket,rate=1/1h,burst=5")
+	limit, err := spec.Parse("token-bucket,rate=1/1h,burst=5")
 	if err != nil {
 		t.Fatal(err)
 	}

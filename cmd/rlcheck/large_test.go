@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // TestCheckLarge pipes recordings that are too large to be held into check: right ones, which pass, and the same against a
@@ -93,8 +94,8 @@ func checkMade(t testing.TB, made, declared string, n, partitions int) ran {
 
 // writeMade writes a recording of a limiter that is asked at twice its rate, or up to four times, each request about a
 // millisecond after it was sent and answered up to four later. Now and then an answer is lost.
-func writeMade(w io.Writer, spec string, n, partitions int) error {
-	limit, err := reference.Parse(spec)
+func writeMade(w io.Writer, text string, n, partitions int) error {
+	limit, err := spec.Parse(text)
 	if err != nil {
 		return err
 	}

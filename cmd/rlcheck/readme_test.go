@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // readmeCommand is one command of a console block of README.md and the lines below it.
@@ -252,7 +252,7 @@ func TestReadmeNames(t *testing.T) {
 	specs := 0
 	for _, m := range regexp.MustCompile(`[a-z]+(-[a-z]+)+,rate=[a-z0-9=/,-]*[a-z0-9]`).FindAllString(text, -1) {
 		specs++
-		if _, err := reference.Parse(m); err != nil {
+		if _, err := spec.Parse(m); err != nil {
 			t.Errorf("README.md, docs/: %v", err)
 		}
 	}
@@ -265,7 +265,7 @@ func TestReadmeNames(t *testing.T) {
 			t.Errorf("README.md, docs/: the table of reasons lacks %s", r)
 		}
 	}
-	for _, key := range reference.Keys("") {
+	for _, key := range spec.Keys("") {
 		if !regexp.MustCompile("[`,]" + key + "[`=]").MatchString(text) {
 			t.Errorf("README.md, docs/: no table or example has the key %s of a SPEC", key)
 		}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -101,7 +101,7 @@ func (f nearby) has(o *timeline.Observation) bool {
 func (k *keeper) scenario(
 	name string, judges *check.Panel, j *check.Judgement, c timeline.Counts,
 ) report.Scenario {
-	var one reference.Limit
+	var one spec.Limit
 	if limits := judges.Limits(); len(limits) == 1 {
 		one = limits[0]
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -81,7 +81,7 @@ func addStateFlags(fl *pflag.FlagSet, f *serveFlags) {
 }
 
 // options returns what the flags ask of the target, or what is wrong with the rules.
-func (f serveFlags) options(limit reference.Limit) (target.Options, error) {
+func (f serveFlags) options(limit spec.Limit) (target.Options, error) {
 	o := target.Options{Limit: limit, Fault: f.fault, PartitionHeader: f.key, ClientHeader: f.client, RetryAfter: f.retryAfter, DenyStatus: f.status,
 		DenyBody: target.DenyBody(f.denyBody), OnStoreError: target.OnStoreError(f.onStoreError), Seed: f.seed,
 		Replicas: f.replicas, Counters: target.Counters(f.counters), SyncEvery: f.syncEvery, Balance: target.Balance(f.balance)}
@@ -101,7 +101,7 @@ func (e *env) serve(f serveFlags) error {
 	if f.limit == "" {
 		return usagef("serve: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
-	limit, err := reference.Parse(f.limit)
+	limit, err := spec.Parse(f.limit)
 	if err != nil {
 		return err
 	}

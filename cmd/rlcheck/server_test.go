@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
@@ -167,11 +167,11 @@ func servePolitely(ts *testscript.TestScript, l net.Listener, count *counter, ar
 	if !ok {
 		ts.Fatalf("no such server: %q", args[0])
 	}
-	spec := "token-bucket,rate=100/s,burst=5"
+	text := "token-bucket,rate=100/s,burst=5"
 	if len(args) > 1 {
-		spec = args[1]
+		text = args[1]
 	}
-	limit, err := reference.Parse(spec)
+	limit, err := spec.Parse(text)
 	ts.Check(err)
 	h, err := target.New(target.Options{Limit: limit, PartitionHeader: "X-Api-Key"})
 	ts.Check(err)

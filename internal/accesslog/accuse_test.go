@@ -9,11 +9,12 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // traffic is what a limiter decided, by the wall clock, in the order in which requests ended: arrivals in bursts, answers that
 // take up to longest.
-func traffic(t *testing.T, rng *rand.Rand, limit reference.Limit, n int, longest time.Duration) []request {
+func traffic(t *testing.T, rng *rand.Rand, limit spec.Limit, n int, longest time.Duration) []request {
 	t.Helper()
 	lim, err := reference.NewLimit(limit)
 	if err != nil {
@@ -103,16 +104,16 @@ func TestNoLogAccusesARightLimiter(t *testing.T) {
 	}
 }
 
-func mustParse(t *testing.T, spec string) reference.Limit {
+func mustParse(t *testing.T, text string) spec.Limit {
 	t.Helper()
-	limit, err := reference.Parse(spec)
+	limit, err := spec.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return limit
 }
 
-func mustJudge(t *testing.T, l *Log, limit reference.Limit) *check.Judgement {
+func mustJudge(t *testing.T, l *Log, limit spec.Limit) *check.Judgement {
 	t.Helper()
 	j, err := check.Judge(l.Timeline(), limit, check.Options{SkipMeasure: true})
 	if err != nil {

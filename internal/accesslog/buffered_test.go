@@ -8,12 +8,13 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // TestLinesOfWorkersThatBufferTheirs: of two workers that write their lines each ten seconds, five apart, one has written the first
 // ones to the file before. What it admitted explains denials near the beginning.
 func TestLinesOfWorkersThatBufferTheirs(t *testing.T) {
-	limit, err := reference.Parse("sliding-window-log,rate=4/4s")
+	limit, err := spec.Parse("sliding-window-log,rate=4/4s")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	_ "time/tzdata" // the machine may have no zones
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // TestTheHourThatComesTwice: five requests before the clocks are set back and five after are ten in 105 minutes, though their times say
@@ -25,8 +25,8 @@ func TestTheHourThatComesTwice(t *testing.T) {
 		fmt.Fprintf(&b, "10.0.1.2:%d [%s] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 \"GET / HTTP/1.1\"\n",
 			33000+i, at.Format("02/Jan/2006:15:04:05.000"))
 	}
-	for _, spec := range []string{"sliding-window-log,rate=5/1h", "fixed-window,rate=5/1h"} {
-		limit, err := reference.Parse(spec)
+	for _, text := range []string{"sliding-window-log,rate=5/1h", "fixed-window,rate=5/1h"} {
+		limit, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestTheHourThatComesTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		if j.Verdict == check.Fail {
-			t.Errorf("%s: accused: %+v", spec, j.Partitions)
+			t.Errorf("%s: accused: %+v", text, j.Partitions)
 		}
 	}
 }

@@ -3,16 +3,16 @@ package check
 import (
 	"fmt"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // buckets are token buckets, where a window or a queue is declared.
-func buckets(q *inquiry, p reference.Policy, _ *Judgement) []guess {
-	if p.Completes() || bucketed(p) && p.Algorithm != reference.LeakyBucketQueue {
+func buckets(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+	if p.Completes() || bucketed(p) && p.Algorithm != spec.LeakyBucketQueue {
 		return nil
 	}
 	bucket := plainPolicy(p)
-	bucket.Algorithm, bucket.Rate, bucket.Burst = reference.TokenBucket, p.Rate, p.Full()
+	bucket.Algorithm, bucket.Rate, bucket.Burst = spec.TokenBucket, p.Rate, p.Full()
 	all := []guess{{bucket, bucketText(bucket)}}
 	for _, x := range q.fitted(bucket) {
 		all = append(all, guess{x, bucketText(x)})
@@ -20,17 +20,17 @@ func buckets(q *inquiry, p reference.Policy, _ *Judgement) []guess {
 	return changed(p, all...)
 }
 
-func bucketText(p reference.Policy) string {
+func bucketText(p spec.Policy) string {
 	return fmt.Sprintf("a token bucket of %s, burst %d", p.Rate, p.Full())
 }
 
 // queues are leaky buckets that delay requests, where another bucket is declared.
-func queues(q *inquiry, p reference.Policy, j *Judgement) []guess {
-	if p.Completes() || !bucketed(p) || p.Algorithm == reference.LeakyBucketQueue {
+func queues(q *inquiry, p spec.Policy, j *Judgement) []guess {
+	if p.Completes() || !bucketed(p) || p.Algorithm == spec.LeakyBucketQueue {
 		return nil
 	}
 	queue := plainPolicy(p)
-	queue.Algorithm, queue.Rate = reference.LeakyBucketQueue, p.Rate
+	queue.Algorithm, queue.Rate = spec.LeakyBucketQueue, p.Rate
 	queue.Queue, queue.Burst = p.Full()-1, p.Full()
 
 	all := []guess{{queue, queueText(queue)}}
@@ -41,17 +41,17 @@ func queues(q *inquiry, p reference.Policy, j *Judgement) []guess {
 	return changed(p, all...)
 }
 
-func queueText(p reference.Policy) string { return fmt.Sprintf("a queue of %d at %s", p.Queue, p.Rate) }
+func queueText(p spec.Policy) string { return fmt.Sprintf("a queue of %d at %s", p.Queue, p.Rate) }
 
 // plainPolicy returns the policy from which those of other kinds are made: without what only one kind has.
-func plainPolicy(p reference.Policy) reference.Policy {
-	return reference.Policy{Start: reference.StartFull, Count: reference.CountAdmitted,
-		Refill: reference.RefillContinuous, Rounding: reference.RoundNone, Boundary: reference.HalfOpen,
+func plainPolicy(p spec.Policy) spec.Policy {
+	return spec.Policy{Start: spec.StartFull, Count: spec.CountAdmitted,
+		Refill: spec.RefillContinuous, Rounding: spec.RoundNone, Boundary: spec.HalfOpen,
 		Tick: p.Tick, TickSet: p.TickSet}
 }
 
 // windowed returns the policy of a kind with a quota in a time, and the clock of base.
-func windowed(base reference.Policy, rate reference.Rate, kind reference.Policy) reference.Policy {
+func windowed(base spec.Policy, rate spec.Rate, kind spec.Policy) spec.Policy {
 	out := plainPolicy(base)
 	out.Algorithm, out.Align, out.Refresh, out.Slots = kind.Algorithm, kind.Align, kind.Refresh, kind.Slots
 	out.Rate, out.Burst = rate, rate.N
@@ -61,13 +61,13 @@ func windowed(base reference.Policy, rate reference.Rate, kind reference.Policy)
 // windows returns the windows of a kind: of the declared length and quota, or those of a bucket, which are
 // its burst in the time it takes to fill and its rate as it is written; each with the quotas that were
 // measured.
-func (q *inquiry) windows(p, kind reference.Policy, text string) []guess {
+func (q *inquiry) windows(p, kind spec.Policy, text string) []guess {
 	if p.Completes() {
 		return nil
 	}
-	rates := []reference.Rate{p.Rate}
+	rates := []spec.Rate{p.Rate}
 	if bucketed(p) {
-		rates = []reference.Rate{{N: p.Full(), Per: p.Recovery()}, p.Rate}
+		rates = []spec.Rate{{N: p.Full(), Per: p.Recovery()}, p.Rate}
 	}
 	var all []guess
 	for _, rate := range rates {
@@ -86,46 +86,46 @@ func (q *inquiry) windows(p, kind reference.Policy, text string) []guess {
 	return changed(p, all...)
 }
 
-func clockWindows(q *inquiry, p reference.Policy, _ *Judgement) []guess {
-	return q.windows(p, fixedKind(reference.AlignClock), "a fixed window of %s aligned to the clock")
+func clockWindows(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+	return q.windows(p, fixedKind(spec.AlignClock), "a fixed window of %s aligned to the clock")
 }
 
-func openedWindows(q *inquiry, p reference.Policy, _ *Judgement) []guess {
-	return q.windows(p, fixedKind(reference.AlignFirst), "a fixed window of %s opened by the first request")
+func openedWindows(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+	return q.windows(p, fixedKind(spec.AlignFirst), "a fixed window of %s opened by the first request")
 }
 
-func refreshedWindows(q *inquiry, p reference.Policy, _ *Judgement) []guess {
-	admitted := q.windows(p, refreshing(reference.RefreshAdmitted),
+func refreshedWindows(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+	admitted := q.windows(p, refreshing(spec.RefreshAdmitted),
 		"a fixed window of %s that every admitted request starts anew")
-	return append(admitted, q.windows(p, refreshing(reference.RefreshAll),
+	return append(admitted, q.windows(p, refreshing(spec.RefreshAll),
 		"a fixed window of %s that every request, denied or not, starts anew")...)
 }
 
 // timedWindows end for all partitions at once: where there are several.
-func timedWindows(q *inquiry, p reference.Policy, j *Judgement) []guess {
+func timedWindows(q *inquiry, p spec.Policy, j *Judgement) []guess {
 	if len(j.Partitions) < 2 {
 		return nil
 	}
-	return q.windows(p, fixedKind(reference.AlignShared), "a fixed window of %s that one timer ends for all")
+	return q.windows(p, fixedKind(spec.AlignShared), "a fixed window of %s that one timer ends for all")
 }
 
-func unknownWindows(q *inquiry, p reference.Policy, _ *Judgement) []guess {
-	return q.windows(p, fixedKind(reference.AlignUnknown), "a fixed window of %s of unknown alignment")
+func unknownWindows(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+	return q.windows(p, fixedKind(spec.AlignUnknown), "a fixed window of %s of unknown alignment")
 }
 
-func logs(q *inquiry, p reference.Policy, _ *Judgement) []guess {
-	return q.windows(p, reference.Policy{Algorithm: reference.SlidingWindowLog}, "a sliding window log of %s")
+func logs(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+	return q.windows(p, spec.Policy{Algorithm: spec.SlidingWindowLog}, "a sliding window log of %s")
 }
 
-func counters(q *inquiry, p reference.Policy, _ *Judgement) []guess {
-	kind := reference.Policy{Algorithm: reference.SlidingWindowCounter, Align: reference.AlignUnknown}
+func counters(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+	kind := spec.Policy{Algorithm: spec.SlidingWindowCounter, Align: spec.AlignUnknown}
 	return q.windows(p, kind, "a sliding window counter of %s")
 }
 
-func slottedWindows(q *inquiry, p reference.Policy, _ *Judgement) []guess {
+func slottedWindows(q *inquiry, p spec.Policy, _ *Judgement) []guess {
 	var all []guess
 	for _, n := range []int64{10, 60, 5, 4, 2} {
-		kind := fixedKind(reference.AlignUnknown)
+		kind := fixedKind(spec.AlignUnknown)
 		kind.Slots = n
 		all = append(all, q.windows(p, kind, "a window of %s in "+fmt.Sprint(n)+" slots")...)
 	}
@@ -133,11 +133,11 @@ func slottedWindows(q *inquiry, p reference.Policy, _ *Judgement) []guess {
 }
 
 // fixedKind is a fixed window that ends when it is over.
-func fixedKind(align reference.Align) reference.Policy {
-	return reference.Policy{Algorithm: reference.FixedWindow, Align: align, Refresh: reference.RefreshNone}
+func fixedKind(align spec.Align) spec.Policy {
+	return spec.Policy{Algorithm: spec.FixedWindow, Align: align, Refresh: spec.RefreshNone}
 }
 
 // refreshing is a fixed window that requests start anew.
-func refreshing(which reference.Refresh) reference.Policy {
-	return reference.Policy{Algorithm: reference.FixedWindow, Align: reference.AlignFirst, Refresh: which}
+func refreshing(which spec.Refresh) spec.Policy {
+	return spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst, Refresh: which}
 }

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // anchored tells whether the windows of pol are placed by the first counted request, and follow each other from there.
-func anchored(pol reference.Policy) bool {
-	return pol.Algorithm == reference.SlidingWindowCounter && pol.Align == reference.AlignFirst
+func anchored(pol spec.Policy) bool {
+	return pol.Algorithm == spec.SlidingWindowCounter && pol.Align == spec.AlignFirst
 }
 
 // judgeAnchored judges a sliding window counter whose windows begin at the partition's first counted request.
@@ -34,7 +34,7 @@ func (c *caseFile) judgeAnchored(p *part) {
 		p.limited = false // the search judges every stretch
 	case r.unsure:
 		p.unjudged = unsureSilence
-		if pol := c.limit[0]; pol.Ban > 0 && pol.Count == reference.CountAll {
+		if pol := c.limit[0]; pol.Ban > 0 && pol.Count == spec.CountAll {
 			p.unjudged = unsureBanned
 		}
 	}
@@ -60,13 +60,13 @@ type anchoredRefutation struct {
 // refuteAnchored judges h in stretches. The phase is known up to the interval of the first counted request; after two
 // windows without a counted request the windows begin anew. Where it cannot be told whether a silence was long enough,
 // the rest is left unjudged. few is how many boxes of phases are asked of a stretch, 0 for the usual budget.
-func refuteAnchored(h *history, pol reference.Policy, mode Conformance, few int) anchoredRefutation {
+func refuteAnchored(h *history, pol spec.Policy, mode Conformance, few int) anchoredRefutation {
 	var r anchoredRefutation
-	if pol.Count == reference.CountAll && pol.Ban > 0 {
+	if pol.Count == spec.CountAll && pol.Ban > 0 {
 		r.unsure = true // a denial inside a ban is not counted, so that it is not known which requests place the windows
 		return r
 	}
-	all := pol.Count == reference.CountAll
+	all := pol.Count == spec.CountAll
 	banned := minTime // by when what an earlier stretch denied has explained all that it can
 	end := lastEnd(h.all)
 	for rest := h.all; ; {
@@ -108,7 +108,7 @@ func refuteAnchored(h *history, pol reference.Policy, mode Conformance, few int)
 }
 
 // deny judges events of which none is counted: whenever windows began, there is nothing in them that explains a denial.
-func (r *anchoredRefutation) deny(events []event, lag int64, pol reference.Policy, mode Conformance) {
+func (r *anchoredRefutation) deny(events []event, lag int64, pol spec.Policy, mode Conformance) {
 	if len(events) == 0 {
 		return
 	}
@@ -123,7 +123,7 @@ func (r *anchoredRefutation) deny(events []event, lag int64, pol reference.Polic
 }
 
 // bansUntil returns the last instant at which a request that h may have seen denied explains another denial.
-func bansUntil(h *history, pol reference.Policy) int64 {
+func bansUntil(h *history, pol spec.Policy) int64 {
 	until := minTime
 	for i := range h.all {
 		if ev := &h.all[i]; ev.outcome != timeline.Allowed {

@@ -9,18 +9,19 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // anchoredPolicies are sliding window counters that begin with the first counted request, with the axes of HAProxy's.
-func anchoredPolicies() map[string]reference.Policy {
-	out := map[string]reference.Policy{}
-	for _, count := range []reference.Count{reference.CountAdmitted, reference.CountAll} {
-		for _, rounding := range []reference.Rounding{reference.RoundNone, reference.RoundDown, reference.RoundUp} {
+func anchoredPolicies() map[string]spec.Policy {
+	out := map[string]spec.Policy{}
+	for _, count := range []spec.Count{spec.CountAdmitted, spec.CountAll} {
+		for _, rounding := range []spec.Rounding{spec.RoundNone, spec.RoundDown, spec.RoundUp} {
 			for _, quota := range []int64{1, 2, 3} {
-				p := reference.Policy{Algorithm: reference.SlidingWindowCounter, Rate: reference.Rate{N: quota, Per: 40},
-					Align: reference.AlignFirst, Count: count, Rounding: rounding, Boundary: reference.HalfOpen,
-					Start: reference.StartFull, Refill: reference.RefillContinuous}
+				p := spec.Policy{Algorithm: spec.SlidingWindowCounter, Rate: spec.Rate{N: quota, Per: 40},
+					Align: spec.AlignFirst, Count: count, Rounding: rounding, Boundary: spec.HalfOpen,
+					Start: spec.StartFull, Refill: spec.RefillContinuous}
 				out[fmt.Sprintf("counts %s, rounds %s, quota %d", count, rounding, quota)] = p
 			}
 		}
@@ -45,7 +46,7 @@ func TestAnchoredCounterIsNeverAccusedWithoutProof(t *testing.T) {
 	}
 }
 
-func judgeAnchoredHistories(t *testing.T, pol reference.Policy, late, rounds int) {
+func judgeAnchoredHistories(t *testing.T, pol spec.Policy, late, rounds int) {
 	t.Helper()
 	lim, err := reference.New(pol)
 	if err != nil {
@@ -55,8 +56,8 @@ func judgeAnchoredHistories(t *testing.T, pol reference.Policy, late, rounds int
 	r := rand.New(rand.NewPCG(seed, uint64(late)))
 	caught, infeasible := 0, 0
 	for round := range rounds {
-		tl := randomHistory(r, lim, smallShape(r, late, pol.Count != reference.CountAll && r.IntN(4) == 0))
-		j, err := Judge(tl, reference.Limit{pol}, Options{SkipMeasure: true})
+		tl := randomHistory(r, lim, smallShape(r, late, pol.Count != spec.CountAll && r.IntN(4) == 0))
+		j, err := Judge(tl, spec.Limit{pol}, Options{SkipMeasure: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +81,7 @@ func judgeAnchoredHistories(t *testing.T, pol reference.Policy, late, rounds int
 	}
 }
 
-func checkWitness(t *testing.T, pol reference.Policy, tl *timeline.Timeline, f Finding) {
+func checkWitness(t *testing.T, pol spec.Policy, tl *timeline.Timeline, f Finding) {
 	t.Helper()
 	alone := &timeline.Timeline{Header: tl.Header}
 	for _, o := range tl.Observations {
@@ -90,7 +91,7 @@ func checkWitness(t *testing.T, pol reference.Policy, tl *timeline.Timeline, f F
 			}
 		}
 	}
-	j, err := Judge(alone, reference.Limit{pol}, Options{SkipMeasure: true})
+	j, err := Judge(alone, spec.Limit{pol}, Options{SkipMeasure: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestAnchoredCounterAsksForAFirstDenial(t *testing.T) {
 		want  Verdict
 	}{{1, Fail}, {2, Pass}, {3, Fail}} { // 3: the first to be denied had only two before it
 		pol.Rate.N = c.quota
-		j, err := Judge(tl, reference.Limit{pol}, Options{})
+		j, err := Judge(tl, spec.Limit{pol}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +140,7 @@ func TestAnchoredCounterKeepsItsWindowsThroughARest(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	j, err := Judge(tl, reference.Limit{pol}, Options{Resolution: Resolution{BurstExact: true}})
+	j, err := Judge(tl, spec.Limit{pol}, Options{Resolution: Resolution{BurstExact: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

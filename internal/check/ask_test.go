@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -12,8 +13,8 @@ import (
 // boxes of phases: it answers as the bounds that name a witness.
 func TestAnswersAloneAreThoseOfTheWitnesses(t *testing.T) {
 	for name, p := range smallPolicies() {
-		lim, err := reference.NewLimit(reference.Limit{p})
-		if p.Align == reference.AlignUnknown || p.PhaseTo > p.PhaseFrom || err != nil {
+		lim, err := reference.NewLimit(spec.Limit{p})
+		if p.Align == spec.AlignUnknown || p.PhaseTo > p.PhaseFrom || err != nil {
 			continue // no one limiter
 		}
 		a, refuted := &asker{}, map[bool]int{}

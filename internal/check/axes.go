@@ -3,7 +3,7 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // sided is a policy with one bound for each question: `loose` for what cannot have been admitted, the embedded one for what
@@ -17,11 +17,11 @@ func (s sided) over(h *history) *breach { return s.loose.over(h) }
 
 // newOwning bounds a policy that also counts what another policy denies. What was admitted was counted; what was denied may
 // have been.
-func newOwning(p reference.Policy, from, to int64) bound {
+func newOwning(p spec.Policy, from, to int64) bound {
 	loose, tight := p, p
-	loose.Count, tight.Count = reference.CountAdmitted, reference.CountAll
+	loose.Count, tight.Count = spec.CountAdmitted, spec.CountAll
 	if p.Refreshes() { // as may what it admitted and another policy denied
-		tight.Refresh = reference.RefreshAll
+		tight.Refresh = spec.RefreshAll
 	}
 	return sided{openedByAll(newBound(tight, from, to)), openedByAll(newBound(loose, from, to))}
 }
@@ -45,10 +45,10 @@ func openedByAll(b bound) bound {
 }
 
 // lasting returns a limit without the times to live that change nothing: after so long a silence the policy is as good as new.
-func lasting(limit reference.Limit) reference.Limit {
+func lasting(limit spec.Limit) spec.Limit {
 	out := limit
 	for i, p := range limit {
-		if p.TTL <= p.Recovery() || p.Ban > 0 || startsLow(p) || p.Refill == reference.RefillInterval {
+		if p.TTL <= p.Recovery() || p.Ban > 0 || startsLow(p) || p.Refill == spec.RefillInterval {
 			continue
 		}
 		if &out[0] == &limit[0] {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -25,11 +26,11 @@ func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.right, func(t *testing.T) {
-			right, err := reference.Parse(c.right)
+			right, err := spec.Parse(c.right)
 			if err != nil {
 				t.Fatal(err)
 			}
-			wrong, err := reference.Parse(c.wrong)
+			wrong, err := spec.Parse(c.wrong)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,9 +75,9 @@ func TestForgottenBucketMayBeLow(t *testing.T) {
 	}
 }
 
-func mustLimit(t *testing.T, spec string) reference.Limit {
+func mustLimit(t *testing.T, text string) spec.Limit {
 	t.Helper()
-	limit, err := reference.Parse(spec)
+	limit, err := spec.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -17,12 +17,12 @@ type banned struct {
 
 // newBanned returns the bound of p, of which b knows nothing of its ban. A denied request is counted only where no ban was on,
 // which no single denial is sure of: what cannot have been admitted is what the admissions alone leave no room for.
-func newBanned(p reference.Policy, b bound, from, to int64) bound {
+func newBanned(p spec.Policy, b bound, from, to int64) bound {
 	out := banned{b, int64(p.LongestBan())}
-	if p.Count != reference.CountAll {
+	if p.Count != spec.CountAll {
 		return out
 	}
-	p.Count = reference.CountAdmitted
+	p.Count = spec.CountAdmitted
 	return sided{out, banned{algorithmBound(p, from, to), int64(p.LongestBan())}}
 }
 

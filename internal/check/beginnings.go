@@ -3,7 +3,7 @@ package check
 import (
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -26,8 +26,8 @@ func (w Windows) Anywhere() bool { return w.Begin.To-w.Begin.From >= w.Every-1 }
 // WindowsOf returns where the windows of p begin, as far as p and the clock of a recording tell: anywhere,
 // where they do not. Of windows in slots it is the slots. ok is false for a policy without such windows, for
 // windows that requests open, and for a range of lengths.
-func WindowsOf(p reference.Policy, h timeline.Header) (w Windows, ok bool) {
-	if !p.Windowed() || p.Align == reference.AlignFirst || p.PerTo > 0 {
+func WindowsOf(p spec.Policy, h timeline.Header) (w Windows, ok bool) {
+	if !p.Windowed() || p.Align == spec.AlignFirst || p.PerTo > 0 {
 		return Windows{}, false
 	}
 	box, _ := phasesOf(p, h)
@@ -38,7 +38,7 @@ func WindowsOf(p reference.Policy, h timeline.Header) (w Windows, ok bool) {
 // opens one and p alone counts it: those of a right limiter. obs are the observations of the partition,
 // ascending by Sent, end is that of the recording. The list ends where no later window is certain to have
 // begun. Nil where p has no such windows, or where requests are missing.
-func Openings(p reference.Policy, h timeline.Header, obs []timeline.Observation, end time.Duration) []Span {
+func Openings(p spec.Policy, h timeline.Header, obs []timeline.Observation, end time.Duration) []Span {
 	if !needsPlacement(p) || p.Refreshes() || p.TTL > 0 || h.CompleteFrom > 0 || h.CompleteUntil > 0 {
 		return nil
 	}

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // Windows that requests open begin inside the intervals that are told of them, whatever the latency.
 func TestOpeningsHoldThoseOfARightLimiter(t *testing.T) {
-	limit, err := reference.Parse("fixed-window,rate=4/100ms,align=first")
+	limit, err := spec.Parse("fixed-window,rate=4/100ms,align=first")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestWindowsOfAPolicy(t *testing.T) {
 		{"fixed-window,rate=8/600ms..700ms", false, false, 0, 0},
 		{"sliding-window-log,rate=8/700ms", false, false, 0, 0},
 	} {
-		limit, err := reference.Parse(c.spec)
+		limit, err := spec.Parse(c.spec)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -55,10 +55,10 @@ func benchSizes() []int {
 type decider func(t int64) (allow bool, delay int64)
 
 // deciderOf returns a quick right limiter of a policy. The bench must not spend its time on making histories.
-func deciderOf(p reference.Policy) decider {
+func deciderOf(p spec.Policy) decider {
 	size, quota := int64(p.Rate.Per), p.Rate.N
 	switch p.Algorithm {
-	case reference.SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		times := make([]int64, quota)
 		for i := range times {
 			times[i] = -size
@@ -72,10 +72,10 @@ func deciderOf(p reference.Policy) decider {
 			k = (k + 1) % len(times)
 			return true, 0
 		}
-	case reference.FixedWindow, reference.SlidingWindowCounter:
+	case spec.FixedWindow, spec.SlidingWindowCounter:
 		var m memory
-		var mach machine = fixedCount{quota, size, int64(p.PhaseFrom), p.Align == reference.AlignFirst, false}
-		if p.Algorithm == reference.SlidingWindowCounter {
+		var mach machine = fixedCount{quota, size, int64(p.PhaseFrom), p.Align == spec.AlignFirst, false}
+		if p.Algorithm == spec.SlidingWindowCounter {
 			mach = twoCounts{quota: quota, size: size, phase: int64(p.PhaseFrom)}
 		}
 		m = mach.newborn()
@@ -91,7 +91,7 @@ func deciderOf(p reference.Policy) decider {
 			return false, 0
 		}
 		var delay int64
-		if p.Algorithm == reference.LeakyBucketQueue {
+		if p.Algorithm == spec.LeakyBucketQueue {
 			delay = max(0, tat-t)
 		}
 		tat = max(t, tat) + step
@@ -100,12 +100,12 @@ func deciderOf(p reference.Policy) decider {
 }
 
 // offered makes n requests at twice the limit with answers after up to 4 ms, so that some four are in flight.
-func offered(p reference.Policy, n int, seed uint64) []timeline.Observation {
+func offered(p spec.Policy, n int, seed uint64) []timeline.Observation {
 	return offeredLate(p, n, seed, 4_000_000)
 }
 
 // offeredLate makes n requests half a millisecond apart on average, with answers after up to late nanoseconds.
-func offeredLate(p reference.Policy, n int, seed uint64, late int64) []timeline.Observation {
+func offeredLate(p spec.Policy, n int, seed uint64, late int64) []timeline.Observation {
 	r := rand.New(rand.NewPCG(seed, uint64(n)))
 	out := make([]timeline.Observation, n)
 	type due struct {
@@ -186,19 +186,19 @@ func BenchmarkBounds(b *testing.B) {
 // BenchmarkStream measures a Stream that watches one partition from its first observation on: observations a second of
 // CPU, and the memory that it holds at its end, in bytes of all and of each.
 func BenchmarkStream(b *testing.B) {
-	for _, spec := range benchSpecs {
-		p := mustPolicy(b, spec)
-		if newWatchPlan(timeline.Header{}, reference.Limit{p}, Options{}) == nil {
+	for _, text := range benchSpecs {
+		p := mustPolicy(b, text)
+		if newWatchPlan(timeline.Header{}, spec.Limit{p}, Options{}) == nil {
 			continue
 		}
 		for _, n := range benchSizes() {
-			b.Run(fmt.Sprintf("%s/%d", spec, n), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%d", text, n), func(b *testing.B) {
 				obs := offered(p, n, 1)
 				var took time.Duration
 				var held int64
 				for b.Loop() {
 					before, began := live(), cpuTime()
-					s := newStream(reference.Limit{p}, timeline.Header{}, Options{}, streamCaps{block: leastBlock, last: leastLast})
+					s := newStream(spec.Limit{p}, timeline.Header{}, Options{}, streamCaps{block: leastBlock, last: leastLast})
 					for i := range obs {
 						if err := s.Observe(&obs[i]); err != nil {
 							b.Fatal(err)
@@ -220,15 +220,15 @@ func BenchmarkStream(b *testing.B) {
 
 // BenchmarkJudge measures all of Judge: the bounds, the exact search and, apart, the measured policy.
 func BenchmarkJudge(b *testing.B) {
-	for _, spec := range benchSpecs {
-		p := mustPolicy(b, spec)
+	for _, text := range benchSpecs {
+		p := mustPolicy(b, text)
 		for _, n := range []int{10_000, 100_000} {
 			for _, skip := range []bool{true, false} {
-				b.Run(fmt.Sprintf("%s/%d/measure=%v", spec, n, !skip), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s/%d/measure=%v", text, n, !skip), func(b *testing.B) {
 					tl := &timeline.Timeline{Observations: offered(p, n, 1)}
 					began := cpuTime()
 					for b.Loop() {
-						if j, err := Judge(tl, reference.Limit{p}, Options{SkipMeasure: skip}); err != nil || j.Verdict == Fail {
+						if j, err := Judge(tl, spec.Limit{p}, Options{SkipMeasure: skip}); err != nil || j.Verdict == Fail {
 							b.Fatal(err, j)
 						}
 					}
@@ -272,10 +272,10 @@ func BenchmarkExact(b *testing.B) {
 // policies together.
 func BenchmarkExactDense(b *testing.B) {
 	const n = 2000
-	for _, spec := range []string{"token-bucket,rate=1000/s,burst=100", "fixed-window,rate=1000/s,phase=300ms",
+	for _, text := range []string{"token-bucket,rate=1000/s,burst=100", "fixed-window,rate=1000/s,phase=300ms",
 		"sliding-window-counter,rate=1000/s,phase=300ms", "sliding-window-log,rate=8/8ms",
 		"token-bucket,rate=1000/s,burst=100 + fixed-window,rate=1000/s,phase=300ms"} {
-		limit, err := reference.Parse(spec)
+		limit, err := spec.Parse(text)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func BenchmarkExactDense(b *testing.B) {
 		}
 		for _, late := range []int64{4_000_000, 20_000_000, 40_000_000} {
 			for _, lost := range []int{0, 50} {
-				b.Run(fmt.Sprintf("%s/late=%dms/lost=%d", spec, late/1_000_000, lost), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s/late=%dms/lost=%d", text, late/1_000_000, lost), func(b *testing.B) {
 					obs := offeredLate(limit[0], n, 1, late)
 					for i := range obs {
 						if lost > 0 && i%lost == 0 {
@@ -314,7 +314,7 @@ func BenchmarkExactDense(b *testing.B) {
 
 // porcupineBucket is a token bucket as porcupine can have it: it knows orders, not times, so that each step takes the
 // clock from the call of its request, or from its return.
-func porcupineBucket(p reference.Policy, atReturn bool) porcupine.Model {
+func porcupineBucket(p spec.Policy, atReturn bool) porcupine.Model {
 	type state struct{ tat, last int64 }
 	step := int64(p.Rate.Per) / p.Rate.N
 	return porcupine.Model{
@@ -354,7 +354,7 @@ func BenchmarkAgainstPorcupine(b *testing.B) {
 	}
 }
 
-func againstPorcupine(b *testing.B, p reference.Policy, n int, late time.Duration, atReturn bool) {
+func againstPorcupine(b *testing.B, p spec.Policy, n int, late time.Duration, atReturn bool) {
 	var bounds, judge, theirs time.Duration
 	illegal, unknown, rounds := 0, 0, 0
 	for b.Loop() {
@@ -370,7 +370,7 @@ func againstPorcupine(b *testing.B, p reference.Policy, n int, late time.Duratio
 		}
 		bounds += cpuTime() - began
 		began = cpuTime()
-		j, err := Judge(&timeline.Timeline{Observations: obs}, reference.Limit{p}, Options{SkipMeasure: true})
+		j, err := Judge(&timeline.Timeline{Observations: obs}, spec.Limit{p}, Options{SkipMeasure: true})
 		if err != nil || j.Verdict != Pass {
 			b.Fatal(err, j)
 		}
@@ -403,9 +403,9 @@ func operations(obs []timeline.Observation) []porcupine.Operation {
 	return out
 }
 
-func mustPolicy(b testing.TB, spec string) reference.Policy {
+func mustPolicy(b testing.TB, text string) spec.Policy {
 	b.Helper()
-	limit, err := reference.Parse(spec)
+	limit, err := spec.Parse(text)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -414,16 +414,16 @@ func mustPolicy(b testing.TB, spec string) reference.Policy {
 
 // TestOfferedIsExplained: the histories of the benchmarks are true, and cover both outcomes.
 func TestOfferedIsExplained(t *testing.T) {
-	for _, spec := range benchSpecs {
-		p := mustPolicy(t, spec)
+	for _, text := range benchSpecs {
+		p := mustPolicy(t, text)
 		obs := offered(p, 3000, 1)
-		j, err := Judge(&timeline.Timeline{Observations: obs}, reference.Limit{p}, Options{SkipMeasure: true})
+		j, err := Judge(&timeline.Timeline{Observations: obs}, spec.Limit{p}, Options{SkipMeasure: true})
 		if err != nil || j.Verdict != Pass {
-			t.Errorf("%s: got %+v, %v", spec, j, err)
+			t.Errorf("%s: got %+v, %v", text, j, err)
 		}
 		denied := slices.ContainsFunc(obs, func(o timeline.Observation) bool { return o.Outcome == timeline.Denied })
 		if !denied {
-			t.Errorf("%s: nothing was denied", spec)
+			t.Errorf("%s: nothing was denied", text)
 		}
 	}
 }

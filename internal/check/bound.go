@@ -1,6 +1,8 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/reference"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
 
 // bound asks the two questions of one policy about a history. Both answers are sound: a breach proves that no decision
 // times inside the intervals, no order and (for a box of phases) no phase of the box explains the history.
@@ -54,21 +56,21 @@ const (
 )
 
 // newBound returns the bound of a policy. from and to are the box of phases, which only windowed policies read.
-func newBound(p reference.Policy, from, to int64) bound {
+func newBound(p spec.Policy, from, to int64) bound {
 	if tight, loose := p.Ends(); tight != loose {
-		if p.Algorithm == reference.LeakyBucketQueue && p.BurstTo > 0 {
-			loose.Start = reference.StartUnknown // a longer one that starts at a level has more in front of the first
+		if p.Algorithm == spec.LeakyBucketQueue && p.BurstTo > 0 {
+			loose.Start = spec.StartUnknown // a longer one that starts at a level has more in front of the first
 		}
 		return sided{newBound(tight, from, to), newBound(loose, from, to)}
 	}
 	switch {
-	case p.Count == reference.CountOwn:
+	case p.Count == spec.CountOwn:
 		return newOwning(p, from, to)
 	case p.TTL > 0:
 		return newExpiring(p, from, to)
 	}
 	b := algorithmBound(p, from, to)
-	if p.Charge == reference.ChargeCompletion {
+	if p.Charge == spec.ChargeCompletion {
 		return charged{b, stayOf(p)}
 	}
 	if p.Ban > 0 {
@@ -77,26 +79,26 @@ func newBound(p reference.Policy, from, to int64) bound {
 	return b
 }
 
-func algorithmBound(p reference.Policy, from, to int64) bound {
+func algorithmBound(p spec.Policy, from, to int64) bound {
 	switch p.Algorithm {
-	case reference.FixedWindow:
+	case spec.FixedWindow:
 		if p.Slots > 1 {
 			return newRing(p, from, to)
 		}
 		if p.Refreshes() {
 			return newRefreshed(p)
 		}
-		if p.Align == reference.AlignFirst {
+		if p.Align == spec.AlignFirst {
 			return newFirst(p)
 		}
 		return newFixed(p, from, to)
-	case reference.SlidingWindowCounter:
+	case spec.SlidingWindowCounter:
 		return newCounter(p, from, to)
-	case reference.SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		return newWindowLog(p)
-	case reference.LeakyBucketQueue:
+	case spec.LeakyBucketQueue:
 		return newQueue(p)
-	case reference.Concurrency:
+	case spec.Concurrency:
 		return newPlaces(p)
 	default:
 		return newBucket(p)

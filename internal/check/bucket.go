@@ -3,7 +3,7 @@ package check
 import (
 	"math/big"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // bucket is the bound of the token bucket, GCRA and the leaky bucket as a meter, which are one limiter: capacity B units,
@@ -25,7 +25,7 @@ type bucket struct {
 	all bool
 }
 
-func newBucket(p reference.Policy) bucket {
+func newBucket(p spec.Policy) bucket {
 	n, per := p.Rate.N, int64(p.Rate.Per)
 	for a, b := n, per; ; a, b = b, a%b {
 		if b == 0 {
@@ -33,9 +33,9 @@ func newBucket(p reference.Policy) bucket {
 			break
 		}
 	}
-	b := bucket{n: n, per: per, burst: p.Full(), batch: 1, all: p.Count == reference.CountAll}
+	b := bucket{n: n, per: per, burst: p.Full(), batch: 1, all: p.Count == spec.CountAll}
 	b.startLeast, b.startMost = p.StartLevels()
-	if p.Refill == reference.RefillInterval {
+	if p.Refill == spec.RefillInterval {
 		b.batch, b.batched = max(p.Fill, 1), true
 	}
 	return b

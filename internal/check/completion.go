@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -35,7 +35,7 @@ type stay struct {
 	least, most, linger int64
 }
 
-func stayOf(p reference.Policy) stay {
+func stayOf(p spec.Policy) stay {
 	if !p.Completes() {
 		return stay{}
 	}
@@ -106,7 +106,7 @@ type places struct {
 	stay
 }
 
-func newPlaces(p reference.Policy) places { return places{p.Rate.N, stayOf(p)} }
+func newPlaces(p spec.Policy) places { return places{p.Rate.N, stayOf(p)} }
 
 func (p places) over(h *history) *breach {
 	var ends []ending // of the certain stays

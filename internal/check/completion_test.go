@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -43,7 +44,7 @@ type servedNode struct {
 }
 
 // servedOf reads the observations as the words of a SPEC say, of all policies together; never is far beyond them.
-func servedOf(tl *timeline.Timeline, limit reference.Limit) []served {
+func servedOf(tl *timeline.Timeline, limit spec.Limit) []served {
 	const never = 1 << 12
 	var out []served
 	for _, o := range tl.Observations {
@@ -220,7 +221,7 @@ var completionSpecs = []string{
 
 // servedHistory runs a limiter under random traffic whose requests take as long as the limit says, and falsifies some outcomes
 // of half of the histories.
-func servedHistory(r *rand.Rand, lim reference.Limiter, limit reference.Limit, late int, costs bool) *timeline.Timeline {
+func servedHistory(r *rand.Rand, lim reference.Limiter, limit spec.Limit, late int, costs bool) *timeline.Timeline {
 	n := 3 + r.IntN(6)
 	if late > 10 { // the oracle goes through all orders of two instants for each
 		n = 3 + r.IntN(3)
@@ -274,8 +275,8 @@ func servedHistory(r *rand.Rand, lim reference.Limiter, limit reference.Limit, l
 }
 
 // promised is what all policies of a limit together say of completions.
-func promised(limit reference.Limit) reference.Policy {
-	var out reference.Policy
+func promised(limit spec.Limit) spec.Policy {
+	var out spec.Policy
 	for _, p := range limit {
 		if !p.Completes() {
 			continue
@@ -292,7 +293,7 @@ func promised(limit reference.Limit) reference.Policy {
 }
 
 // serve answers an admitted request and returns how long it takes to be complete.
-func serve(r *rand.Rand, p reference.Policy, late, at int, o *timeline.Observation) int {
+func serve(r *rand.Rand, p spec.Policy, late, at int, o *timeline.Observation) int {
 	most := int(p.HoldMost)
 	if most == 0 {
 		most = int(p.HoldLeast) + 6
@@ -339,10 +340,10 @@ var servedBands = []int{0, 1, 2, 5, 10, 20, 40}
 // for the share of the infeasible histories that is caught. RLCHECK_SOAK=1 tries many more.
 func TestCompletionsNeverAccuseWhatTheOracleExplains(t *testing.T) {
 	rounds, seeds := soakRounds(16, 3000)
-	for _, spec := range completionSpecs {
-		t.Run(spec, func(t *testing.T) {
+	for _, text := range completionSpecs {
+		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			limit, err := reference.Parse(spec)
+			limit, err := spec.Parse(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -365,15 +366,15 @@ func TestCompletionsNeverAccuseWhatTheOracleExplains(t *testing.T) {
 				}
 				fmt.Fprintf(&line, "  %d: %s", late, band)
 			}
-			t.Logf("caught of the infeasible: %s: up to half %s, all %s of %d histories; by latency%s", spec, narrow, all, all.histories, line.String())
-			enough(t, spec, narrow, all)
+			t.Logf("caught of the infeasible: %s: up to half %s, all %s of %d histories; by latency%s", text, narrow, all, all.histories, line.String())
+			enough(t, text, narrow, all)
 		})
 	}
 }
 
 // judgeServed judges one history. It always asks the oracle whether one that is accused is explained, but whether one is
 // that is not accused, which takes long, only where the share of those caught is asked for.
-func judgeServed(t *testing.T, tl *timeline.Timeline, limit reference.Limit, share bool) catches {
+func judgeServed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, share bool) catches {
 	t.Helper()
 	caught := accused(t, tl, limit)
 	if !caught && !share {
@@ -399,16 +400,16 @@ func judgeServed(t *testing.T, tl *timeline.Timeline, limit reference.Limit, sha
 	return c
 }
 
-func explainedServed(t *testing.T, tl *timeline.Timeline, limit reference.Limit) bool {
+func explainedServed(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	reqs := servedOf(tl, limit)
-	return slices.ContainsFunc(machinesOf(t, limit, func(p reference.Policy) (from, to int64) { return phaseBox(p, tl.Header) }), func(m machine) bool {
+	return slices.ContainsFunc(machinesOf(t, limit, func(p spec.Policy) (from, to int64) { return phaseBox(p, tl.Header) }), func(m machine) bool {
 		o := completionOracle{m: m}
 		return o.explains(reqs, int64(tl.End()))
 	})
 }
 
 // falseAlarmServed prints the fewest requests that are accused although they are explained.
-func falseAlarmServed(t *testing.T, tl *timeline.Timeline, limit reference.Limit) string {
+func falseAlarmServed(t *testing.T, tl *timeline.Timeline, limit spec.Limit) string {
 	t.Helper()
 	small := *tl
 	for i := 0; i < len(small.Observations); {
@@ -433,8 +434,8 @@ func falseAlarmServed(t *testing.T, tl *timeline.Timeline, limit reference.Limit
 func TestStreamsKeepTheLastByte(t *testing.T) {
 	t.Parallel()
 	told := 0
-	for _, spec := range completionSpecs {
-		limit, err := reference.Parse(spec)
+	for _, text := range completionSpecs {
+		limit, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,7 +453,7 @@ func TestStreamsKeepTheLastByte(t *testing.T) {
 			}
 			got := streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{whole: 1 << 30, tapes: 1 << 30})
 			if kindsOf(got) != kindsOf(want) {
-				t.Fatalf("%s, round %d: got %s, want %s", spec, round, kindsOf(got), kindsOf(want))
+				t.Fatalf("%s, round %d: got %s, want %s", text, round, kindsOf(got), kindsOf(want))
 			}
 			if want.Verdict == Fail {
 				fails++
@@ -465,7 +466,7 @@ func TestStreamsKeepTheLastByte(t *testing.T) {
 			}
 		}
 		if fails == 0 {
-			t.Errorf("%s: no history failed: the test says too little", spec)
+			t.Errorf("%s: no history failed: the test says too little", text)
 		}
 	}
 	if told < fewer(200)/4 {
@@ -474,7 +475,7 @@ func TestStreamsKeepTheLastByte(t *testing.T) {
 }
 
 // proveAlone checks that the witness of each finding fails by itself.
-func proveAlone(t *testing.T, tl *timeline.Timeline, limit reference.Limit) {
+func proveAlone(t *testing.T, tl *timeline.Timeline, limit spec.Limit) {
 	t.Helper()
 	j, err := Judge(tl, limit, Options{SkipMeasure: true})
 	if err != nil {
@@ -496,7 +497,7 @@ func proveAlone(t *testing.T, tl *timeline.Timeline, limit reference.Limit) {
 // TestAStalledServerIsNotAccused: a place may be held for longer than the policy says by a request that visibly took longer;
 // by one that did not, it may not.
 func TestAStalledServerIsNotAccused(t *testing.T) {
-	limit, err := reference.Parse("concurrency,limit=1,hold=1ms..10ms")
+	limit, err := spec.Parse("concurrency,limit=1,hold=1ms..10ms")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -516,7 +517,7 @@ func TestAStalledServerIsNotAccused(t *testing.T) {
 // TestAPlaceIsHeldForAnInstant: a request without an outcome, whose last byte was read long before, may have been admitted late
 // and complete at once, and another one denied in between.
 func TestAPlaceIsHeldForAnInstant(t *testing.T) {
-	limit, err := reference.Parse("concurrency,limit=2,hold=6ns..,linger=2ns")
+	limit, err := spec.Parse("concurrency,limit=2,hold=6ns..,linger=2ns")
 	if err != nil {
 		t.Fatal(err)
 	}

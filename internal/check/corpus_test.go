@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -23,7 +23,7 @@ const (
 
 // matter is one pair of the corpus: all that a judgement depends on.
 type matter struct {
-	limit reference.Limit
+	limit spec.Limit
 	tl    *timeline.Timeline
 	o     Options
 	caps  streamCaps
@@ -59,7 +59,7 @@ func corpusPair(n int) (p matter, spec string, ok bool) {
 }
 
 // unknowns counts the values of a limit that a search has to find, each of which multiplies its work.
-func unknowns(limit reference.Limit) int {
+func unknowns(limit spec.Limit) int {
 	n := 0
 	for _, p := range limit {
 		box, _ := phasesOf(p, timeline.Header{})
@@ -155,8 +155,8 @@ func (p matter) judged() string {
 
 // corpusText judges the pairs of some numbers and returns a text for each, "" where its keys do not go
 // together or, if that is not 0, where to judge it takes longer than limit.
-func corpusText(numbers []int, limit time.Duration) (texts []string, algorithms []reference.Algorithm) {
-	texts, algorithms = make([]string, len(numbers)), make([]reference.Algorithm, len(numbers))
+func corpusText(numbers []int, limit time.Duration) (texts []string, algorithms []spec.Algorithm) {
+	texts, algorithms = make([]string, len(numbers)), make([]spec.Algorithm, len(numbers))
 	each(len(numbers), func(i int) {
 		p, spec, ok := corpusPair(numbers[i])
 		if !ok {
@@ -205,8 +205,8 @@ func TestCorpus(t *testing.T) {
 		chooseCorpus(t)
 		return
 	}
-	if len(paths) < len(reference.Algorithms()) {
-		t.Errorf("%d files, want one for each of %d algorithms", len(paths), len(reference.Algorithms()))
+	if len(paths) < len(spec.Algorithms()) {
+		t.Errorf("%d files, want one for each of %d algorithms", len(paths), len(spec.Algorithms()))
 	}
 	told := 0
 	for _, path := range paths {

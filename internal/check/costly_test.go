@@ -4,16 +4,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // A request that costs more than a full start admits is denied, whatever came before; one that costs as much is not.
 func TestTooCostlyRequestsAreDenied(t *testing.T) {
-	for _, spec := range []string{"token-bucket,rate=1/s,burst=5", "gcra,rate=1/s,burst=5", "leaky-bucket,rate=1/s,burst=5",
+	for _, text := range []string{"token-bucket,rate=1/s,burst=5", "gcra,rate=1/s,burst=5", "leaky-bucket,rate=1/s,burst=5",
 		"fixed-window,rate=5/1s", "sliding-window-log,rate=5/1s", "sliding-window-counter,rate=5/1s",
 		"fixed-window,rate=5/1s,align=first", "fixed-window,rate=5/1s,align=first,count=all", "sliding-window-counter,rate=5/1s,align=first"} {
-		limit, err := reference.Parse(spec)
+		limit, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,7 +23,7 @@ func TestTooCostlyRequestsAreDenied(t *testing.T) {
 				Status: 429, Outcome: timeline.Denied}}}
 			j, err := Judge(tl, limit, Options{SkipMeasure: true})
 			if err != nil || j.Verdict != want {
-				t.Errorf("%s, a denial of cost %d: got %v, %v, want %s", spec, cost, j.Verdict, err, want)
+				t.Errorf("%s, a denial of cost %d: got %v, %v, want %s", text, cost, j.Verdict, err, want)
 			}
 		}
 	}
@@ -31,11 +31,11 @@ func TestTooCostlyRequestsAreDenied(t *testing.T) {
 
 // A request that costs more than a full start admits is never allowed, wherever windows begin and however late its answer.
 func TestTooCostlyRequestsAreNotAllowed(t *testing.T) {
-	for _, spec := range []string{"token-bucket,rate=1/s,burst=5", "token-bucket,rate=1/s,burst=5,count=all", "fixed-window,rate=5/1s",
+	for _, text := range []string{"token-bucket,rate=1/s,burst=5", "token-bucket,rate=1/s,burst=5,count=all", "fixed-window,rate=5/1s",
 		"fixed-window,rate=5/1s,align=first", "fixed-window,rate=5/1s,align=unknown", "fixed-window,rate=5/1s,phase=0s,count=all",
 		"sliding-window-log,rate=5/1s", "sliding-window-counter,rate=5/1s", "sliding-window-counter,rate=5/1s,align=unknown",
 		"sliding-window-counter,rate=5/1s,align=first", "token-bucket,rate=1/s,burst=9 + fixed-window,rate=5/1s,align=unknown"} {
-		limit, err := reference.Parse(spec)
+		limit, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,10 +45,10 @@ func TestTooCostlyRequestsAreNotAllowed(t *testing.T) {
 				Status: 200, Outcome: timeline.Allowed}}}
 			j, err := Judge(tl, limit, Options{SkipMeasure: true})
 			if err != nil || j.Verdict != want {
-				t.Errorf("%s, an admission of cost %d: got %v (%s), %v, want %s", spec, cost, j.Verdict, j.Reason, err, want)
+				t.Errorf("%s, an admission of cost %d: got %v (%s), %v, want %s", text, cost, j.Verdict, j.Reason, err, want)
 			} else if want == Fail {
 				if got, text := j.Partitions[0].Findings[0].Text, "request #0 of cost 6 was allowed; a full start admits 5"; got != text {
-					t.Errorf("%s: got %q, want %q", spec, got, text)
+					t.Errorf("%s: got %q, want %q", text, got, text)
 				}
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -21,7 +21,7 @@ type counter struct {
 	windows
 	quota    int64
 	all      bool
-	rounding reference.Rounding
+	rounding spec.Rounding
 	// anchored: the first counted request begins window 0, so none is in a window before.
 	anchored bool
 	// late: requests are counted when they are complete, so that more than the quota may lie in a window.
@@ -30,8 +30,8 @@ type counter struct {
 
 // newCounter returns the bound for windows of a phase in the box; with AlignFirst the box is that of the first counted
 // request.
-func newCounter(p reference.Policy, from, to int64) counter {
-	return counter{newWindows(p, from, to), p.Rate.N, p.Count == reference.CountAll, p.Rounding, p.Align == reference.AlignFirst, p.Charge == reference.ChargeCompletion}
+func newCounter(p spec.Policy, from, to int64) counter {
+	return counter{newWindows(p, from, to), p.Rate.N, p.Count == spec.CountAll, p.Rounding, p.Align == spec.AlignFirst, p.Charge == spec.ChargeCompletion}
 }
 
 // first and last are those of the windows, but for windows that were never opened.
@@ -62,9 +62,9 @@ func (c counter) weighted(prev, left int64) int64 { return c.share(prev, left, c
 func (c counter) share(prev, left, size int64) int64 {
 	q, r := weigh(prev, left, size)
 	switch {
-	case c.rounding == reference.RoundUp && r > 0:
+	case c.rounding == spec.RoundUp && r > 0:
 		return q + 1
-	case c.rounding == reference.RoundNearest && 2*r >= size:
+	case c.rounding == spec.RoundNearest && 2*r >= size:
 		return q + 1
 	default:
 		return q

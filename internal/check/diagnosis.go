@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -36,7 +37,7 @@ const (
 //
 // Partitions that an earlier run may have used (Header.CompleteFrom) are not new, so that earlier requests
 // say nothing.
-func diagnose(tl *timeline.Timeline, limit reference.Limit, j *Judgement, o Options) *Diagnosis {
+func diagnose(tl *timeline.Timeline, limit spec.Limit, j *Judgement, o Options) *Diagnosis {
 	if j.Verdict != Fail || len(tl.Observations) > hintLimit || !deniesTooMuch(j) {
 		return nil
 	}
@@ -56,7 +57,7 @@ func diagnose(tl *timeline.Timeline, limit reference.Limit, j *Judgement, o Opti
 	d := &Diagnosis{SharedQuota, sharedText, why}
 	if len(limit) == 1 {
 		empty := limit[0]
-		if empty.Start = reference.StartEmpty; tried(tl, reference.Limit{empty}, o).verdict == Pass {
+		if empty.Start = spec.StartEmpty; tried(tl, spec.Limit{empty}, o).verdict == Pass {
 			d.Text += emptyText
 		}
 	}
@@ -65,7 +66,7 @@ func diagnose(tl *timeline.Timeline, limit reference.Limit, j *Judgement, o Opti
 
 // deniedNew tells whether some partition was denied before it could have used up the quota that a new one
 // has.
-func deniedNew(tl *timeline.Timeline, limit reference.Limit) bool {
+func deniedNew(tl *timeline.Timeline, limit spec.Limit) bool {
 	least := limit[0].Full()
 	for _, p := range limit {
 		least = min(least, p.Full())
@@ -94,10 +95,10 @@ func deniedNew(tl *timeline.Timeline, limit reference.Limit) bool {
 // explainedByEarlier tells whether requests that came before a recording of one partition may explain it:
 // those left a bucket at some level. Of windows they may have left any, so that none is judged which began
 // before.
-func explainedByEarlier(one *timeline.Timeline, limit reference.Limit, o Options) bool {
+func explainedByEarlier(one *timeline.Timeline, limit spec.Limit, o Options) bool {
 	earlier := slices.Clone(limit)
 	for i, p := range limit {
-		p.Start = reference.StartUnknown
+		p.Start = spec.StartUnknown
 		if _, err := reference.New(p); err == nil {
 			earlier[i] = p
 		} else {
@@ -133,11 +134,11 @@ func inOnePartition(tl *timeline.Timeline) *timeline.Timeline {
 }
 
 // smallerQuota tells whether a smaller burst or quota of each partition explains the recording.
-func smallerQuota(tl *timeline.Timeline, limit reference.Limit, j *Judgement, o Options) bool {
+func smallerQuota(tl *timeline.Timeline, limit spec.Limit, j *Judgement, o Options) bool {
 	if len(limit) != 1 {
 		return false
 	}
 	return slices.ContainsFunc(bursts(limit[0], j), func(b int64) bool {
-		return b < limit[0].Full() && tried(tl, reference.Limit{withBurst(limit[0], b)}, o).verdict == Pass
+		return b < limit[0].Full() && tried(tl, spec.Limit{withBurst(limit[0], b)}, o).verdict == Pass
 	})
 }

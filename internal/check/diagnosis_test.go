@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -75,7 +75,7 @@ func TestSharedQuotaIsDiagnosed(t *testing.T) {
 		{"two clients with a right bucket", bucket, bucket, same, false},
 	} {
 		tl := c.tl(answered(t, mustPolicy(t, c.right), twice))
-		j, err := Judge(tl, reference.Limit{mustPolicy(t, c.declared)}, Options{Hint: true})
+		j, err := Judge(tl, spec.Limit{mustPolicy(t, c.declared)}, Options{Hint: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,9 +92,9 @@ func TestSharedQuotaIsDiagnosed(t *testing.T) {
 // TestTwoClientsWithHalfTheQuota: each has half of what is declared. As one they would explain it, but
 // nobody could tell.
 func TestTwoClientsWithHalfTheQuota(t *testing.T) {
-	const spec = "token-bucket,rate=1/s,burst=20"
-	tl := clients(answered(t, mustPolicy(t, spec), evenly(40, 0, time.Millisecond)), "a", "b")
-	j, err := Judge(tl, reference.Limit{mustPolicy(t, spec)}, Options{Hint: true})
+	const text = "token-bucket,rate=1/s,burst=20"
+	tl := clients(answered(t, mustPolicy(t, text), evenly(40, 0, time.Millisecond)), "a", "b")
+	j, err := Judge(tl, spec.Limit{mustPolicy(t, text)}, Options{Hint: true})
 	if err != nil || j.Verdict != Fail || j.Diagnosis != nil || !strings.Contains(j.Hint, "burst of 10") {
 		t.Errorf("got %v, %v, hint %q, error %v, want a burst of 10", j.Verdict, j.Diagnosis, j.Hint, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -33,7 +34,7 @@ func TestClocksThatDrift(t *testing.T) {
 		{"sliding-window-counter,rate=100/1s,phase=0s", 200, 200, Pass},
 		{"leaky-bucket,rate=100/s,burst=20 + fixed-window,rate=500/5s,phase=0s", -200, 200, Pass},
 	} {
-		limit, err := reference.Parse(c.spec)
+		limit, err := spec.Parse(c.spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func TestClocksThatDrift(t *testing.T) {
 }
 
 // drifting is a recording of a minute, each request answered when it was sent, of a limiter whose clock is so many millionths off.
-func drifting(t *testing.T, limit reference.Limit, ppm, allows int64) *timeline.Timeline {
+func drifting(t *testing.T, limit spec.Limit, ppm, allows int64) *timeline.Timeline {
 	t.Helper()
 	lim, err := reference.NewLimit(limit)
 	if err != nil {

@@ -3,7 +3,7 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -31,7 +31,7 @@ type edges struct {
 }
 
 // edgesOf returns the edges of a recording for a limit, or nil if it has none. What the clocks leave open is outside.
-func edgesOf(h timeline.Header, limit reference.Limit) *edges {
+func edgesOf(h timeline.Header, limit spec.Limit) *edges {
 	if h.CompleteFrom == 0 && h.CompleteUntil == 0 {
 		return nil
 	}
@@ -45,10 +45,10 @@ func edgesOf(h timeline.Header, limit reference.Limit) *edges {
 	for _, p := range limit {
 		e.memory = max(e.memory, newBound(p, 0, 0).memory())
 		e.drop, e.renews = e.drop && changesNothing(p), e.renews || p.TTL > 0
-		if remembersStart(p) || p.Refill == reference.RefillInterval {
+		if remembersStart(p) || p.Refill == spec.RefillInterval {
 			e.begun, e.again = e.until, e.again || p.TTL > 0
 		}
-		e.opened = e.opened || p.Windowed() && p.Align == reference.AlignFirst
+		e.opened = e.opened || p.Windowed() && p.Align == spec.AlignFirst
 	}
 	return e
 }

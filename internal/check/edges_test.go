@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // traffic is what a limiter decided over a long time: random arrivals in bursts, latencies up to longest, decisions at any
 // instant between.
-func traffic(t *testing.T, rng *rand.Rand, spec string, n int, longest time.Duration) []timeline.Observation {
+func traffic(t *testing.T, rng *rand.Rand, text string, n int, longest time.Duration) []timeline.Observation {
 	t.Helper()
-	limit, err := reference.Parse(spec)
+	limit, err := spec.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +144,9 @@ func judgeSpec(t *testing.T, tl *timeline.Timeline, spec string) *Judgement {
 	return judgeBy(t, tl, spec, Options{})
 }
 
-func judgeBy(t *testing.T, tl *timeline.Timeline, spec string, o Options) *Judgement {
+func judgeBy(t *testing.T, tl *timeline.Timeline, text string, o Options) *Judgement {
 	t.Helper()
-	limit, err := reference.Parse(spec)
+	limit, err := spec.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestBansOfAPartOfAHistory(t *testing.T) {
 // TestEdgesRememberThatABucketWasCreatedBefore: after a silence in a recording that began amid traffic windows begin anew, but
 // a bucket that started empty did so before.
 func TestEdgesRememberThatABucketWasCreatedBefore(t *testing.T) {
-	limit, err := reference.Parse("token-bucket,rate=10/1s,burst=2,start=empty + fixed-window,rate=6/100ms,align=first")
+	limit, err := spec.Parse("token-bucket,rate=10/1s,burst=2,start=empty + fixed-window,rate=6/100ms,align=first")
 	if err != nil {
 		t.Fatal(err)
 	}

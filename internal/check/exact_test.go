@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -141,7 +142,7 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 // requests that cost one, though it is made to remember twelve times.
 func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
 	t.Parallel()
-	short, long := smallPolicy(reference.SlidingWindowLog, 4, 16), smallPolicy(reference.SlidingWindowLog, 12, 16)
+	short, long := smallPolicy(spec.SlidingWindowLog, 4, 16), smallPolicy(spec.SlidingWindowLog, 12, 16)
 	lim, err := reference.New(short)
 	if err != nil {
 		t.Fatal(err)
@@ -175,8 +176,8 @@ func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
 // TestSearchOfFlightsIsSoundUnderItsCap is the same for limiters that are told of completions.
 func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
 	refuted, left := 0, 0
-	for _, spec := range completionSpecs {
-		limit, err := reference.Parse(spec)
+	for _, text := range completionSpecs {
+		limit, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,8 +236,8 @@ func TestJoinsMakeUpNoRequests(t *testing.T) {
 // TestABatchModelOfAnyRateIsMadeAtOnce: also of one that has no factor in common with its window.
 func TestABatchModelOfAnyRateIsMadeAtOnce(t *testing.T) {
 	begun := time.Now()
-	m := newBatchModel(reference.Policy{Algorithm: reference.TokenBucket, Rate: reference.Rate{N: 3_000_000_019, Per: time.Second}, Burst: 5,
-		Refill: reference.RefillInterval, Fill: 2})
+	m := newBatchModel(spec.Policy{Algorithm: spec.TokenBucket, Rate: spec.Rate{N: 3_000_000_019, Per: time.Second}, Burst: 5,
+		Refill: spec.RefillInterval, Fill: 2})
 	if took := time.Since(begun); took > time.Second || m.traits().scale != 3_000_000_019 {
 		t.Errorf("a model of scale %d in %s", m.traits().scale, took)
 	}

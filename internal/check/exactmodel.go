@@ -1,6 +1,8 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/reference"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
 
 // logModel remembers the times of the last quota units, oldest first; a unit is what all costs are a multiple of.
 type logModel struct {
@@ -12,7 +14,7 @@ type logModel struct {
 // longestLog is the most units of a log that the exact search remembers one by one.
 const longestLog = 128
 
-func newLogModel(p reference.Policy, costs []int64) model {
+func newLogModel(p spec.Policy, costs []int64) model {
 	l := newWindowLog(p)
 	unit := costs[0]
 	for _, c := range costs {

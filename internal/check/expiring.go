@@ -1,7 +1,7 @@
 package check
 
 import (
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -18,8 +18,8 @@ type expiring struct {
 	placed, low, once bool
 }
 
-func newExpiring(p reference.Policy, from, to int64) bound {
-	x := expiring{forgetting: forgettingOf(p), placed: p.Align == reference.AlignFirst || remembersStart(p), once: anchored(p)}
+func newExpiring(p spec.Policy, from, to int64) bound {
+	x := expiring{forgetting: forgettingOf(p), placed: p.Align == spec.AlignFirst || remembersStart(p), once: anchored(p)}
 	x.low = x.placed || startsLow(p)
 	p.TTL, p.TTLTo = 0, 0
 	x.bound = newBound(p, from, to)

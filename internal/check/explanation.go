@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -14,7 +15,7 @@ import (
 type Explanation struct {
 	// Text names it in a few words.
 	Text  string
-	Limit reference.Limit
+	Limit spec.Limit
 	// Sure tells that the recording passes. Without it no proof against the limit was found, and not every
 	// order of requests was tried.
 	Sure bool
@@ -29,7 +30,7 @@ type attempt struct {
 
 // tried judges all of a recording under another limit, on the side that o asks for. The bounds come first:
 // they refute most limits, and are much faster. What cannot be judged fails.
-func tried(tl *timeline.Timeline, limit reference.Limit, o Options) attempt {
+func tried(tl *timeline.Timeline, limit spec.Limit, o Options) attempt {
 	if _, err := reference.NewLimit(limit); err != nil || fits(tl, limit) != nil {
 		return attempt{verdict: Fail}
 	}
@@ -56,7 +57,7 @@ type inquiry struct {
 	tries int
 	found []Explanation
 	// known are the quotas that were measured.
-	known map[reference.Rate][]int64
+	known map[spec.Rate][]int64
 }
 
 // hintWork is how many requests an inquiry judges, over all limits that it tries.
@@ -81,7 +82,7 @@ func (q *inquiry) try(guesses []guess) {
 			break
 		}
 		q.tries++
-		limit := reference.Limit{g.policy}
+		limit := spec.Limit{g.policy}
 		a := tried(q.tl, limit, q.o)
 		switch {
 		case a.verdict != Pass:
@@ -99,7 +100,7 @@ func (q *inquiry) try(guesses []guess) {
 
 // explain returns what explains a recording that fails a limit of one policy, the nearest first, and a
 // sentence that names it. It proves nothing: it is the next thing to look at.
-func explain(tl *timeline.Timeline, limit reference.Limit, j *Judgement, o Options) ([]Explanation, string) {
+func explain(tl *timeline.Timeline, limit spec.Limit, j *Judgement, o Options) ([]Explanation, string) {
 	if j.Verdict != Fail || len(limit) != 1 {
 		return nil, ""
 	}
@@ -158,7 +159,7 @@ func (q *inquiry) ended() string {
 
 // usedBefore says what a start of unknown level may mean of a client that is new.
 func (q *inquiry) usedBefore() string {
-	unknown := func(e Explanation) bool { return e.Limit[0].Start == reference.StartUnknown }
+	unknown := func(e Explanation) bool { return e.Limit[0].Start == spec.StartUnknown }
 	if q.tl.Header.CompleteFrom > 0 || !slices.ContainsFunc(q.found, unknown) {
 		return ""
 	}

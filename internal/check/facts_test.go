@@ -3,7 +3,7 @@ package check
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -28,7 +28,7 @@ func TestAStopIsNoReasonToCallATargetDown(t *testing.T) {
 
 // TestAPassThatIsWorthTooLittleSaysWhatIsDemanded: in words that are true of an interval, of one end, and of none.
 func TestAPassThatIsWorthTooLittleSaysWhatIsDemanded(t *testing.T) {
-	limit, err := reference.Parse("token-bucket,rate=10/s,burst=20")
+	limit, err := spec.Parse("token-bucket,rate=10/s,burst=20")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -19,8 +19,8 @@ type first struct {
 	all, others bool
 }
 
-func newFirst(p reference.Policy) first {
-	return first{quota: p.Rate.N, size: int64(p.Rate.Per), sizeTo: int64(p.LongestWindow()), all: p.Count == reference.CountAll}
+func newFirst(p spec.Policy) first {
+	return first{quota: p.Rate.N, size: int64(p.Rate.Per), sizeTo: int64(p.LongestWindow()), all: p.Count == spec.CountAll}
 }
 
 // openers returns the events that may open a window, ascending by start, and their ends.

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // measured returns what a recording leaves of the burst and the rate of a policy, over all partitions. Of
 // a long one it reads the beginning.
-func (q *inquiry) measured(p reference.Policy) Measured {
+func (q *inquiry) measured(p spec.Policy) Measured {
 	const questions = 64 // about as many judgements are a measure
-	limit := reference.Limit{p}
+	limit := spec.Limit{p}
 	if _, err := reference.NewLimit(limit); err != nil || fits(q.tl, limit) != nil || !q.spent(questions) {
 		return Measured{}
 	}
@@ -34,8 +35,8 @@ func (q *inquiry) measured(p reference.Policy) Measured {
 // fitted returns buckets like p whose burst and rate were measured together: with each end of the bursts
 // that a rate leaves, the rates that are left. One at a time they often leave nothing, since one explains
 // what the other is wrong about.
-func (q *inquiry) fitted(p reference.Policy) []reference.Policy {
-	var out []reference.Policy
+func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
+	var out []spec.Policy
 	for range 2 {
 		m := q.measured(p)
 		ends := []Interval{{Lo: m.Burst.Lo, LoSet: m.Burst.LoSet}, {Lo: m.Burst.Hi, LoSet: m.Burst.HiSet}}
@@ -60,7 +61,7 @@ func (q *inquiry) fitted(p reference.Policy) []reference.Policy {
 
 // roundRate returns the roundest rate of an interval, as so many a second or, for slow ones, a longer
 // time. An end that is not set is that of the declared rate.
-func roundRate(iv Interval, declared reference.Rate) (reference.Rate, bool) {
+func roundRate(iv Interval, declared spec.Rate) (spec.Rate, bool) {
 	now := float64(declared.N) * float64(time.Second) / float64(declared.Per)
 	lo, hi := now, now
 	switch {
@@ -79,7 +80,7 @@ func roundRate(iv Interval, declared reference.Rate) (reference.Rate, bool) {
 	}
 	for _, per := range []time.Duration{time.Second, declared.Per, 10 * time.Second, time.Minute, time.Hour} {
 		if n, ok := roundest(lo*per.Seconds(), hi*per.Seconds()); ok {
-			return reference.Rate{N: n, Per: per}, true
+			return spec.Rate{N: n, Per: per}, true
 		}
 	}
 	return declared, false
@@ -116,13 +117,13 @@ func roundest(lo, hi float64) (int64, bool) {
 
 // quotas returns the quotas to try for windows of a length: the given one, and both ends of what is
 // measured of windows that requests open and of a log.
-func (q *inquiry) quotas(rate reference.Rate, base reference.Policy) []int64 {
+func (q *inquiry) quotas(rate spec.Rate, base spec.Policy) []int64 {
 	if known := q.known[rate]; known != nil {
 		return known
 	}
 	out := []int64{rate.N}
-	for _, kind := range []reference.Policy{
-		fixedKind(reference.AlignFirst), {Algorithm: reference.SlidingWindowLog},
+	for _, kind := range []spec.Policy{
+		fixedKind(spec.AlignFirst), {Algorithm: spec.SlidingWindowLog},
 	} {
 		m := q.measured(windowed(base, rate, kind)).Burst
 		for _, end := range []Interval{{Lo: m.Lo, LoSet: m.LoSet}, {Lo: m.Hi, LoSet: m.HiSet}} {
@@ -132,7 +133,7 @@ func (q *inquiry) quotas(rate reference.Rate, base reference.Policy) []int64 {
 		}
 	}
 	if q.known == nil {
-		q.known = map[reference.Rate][]int64{}
+		q.known = map[spec.Rate][]int64{}
 	}
 	q.known[rate] = out
 	return out

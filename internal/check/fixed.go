@@ -1,6 +1,8 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/reference"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
 
 // fixed is the bound of the fixed window with a phase in a box.
 //
@@ -12,8 +14,8 @@ type fixed struct {
 	all   bool
 }
 
-func newFixed(p reference.Policy, from, to int64) fixed {
-	return fixed{newWindows(p, from, to), p.Rate.N, p.Count == reference.CountAll}
+func newFixed(p spec.Policy, from, to int64) fixed {
+	return fixed{newWindows(p, from, to), p.Rate.N, p.Count == spec.CountAll}
 }
 
 func (f fixed) over(h *history) *breach {

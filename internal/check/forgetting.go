@@ -3,7 +3,7 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -15,7 +15,7 @@ type forgetting struct {
 	banned bool
 }
 
-func forgettingOf(p reference.Policy) forgetting {
+func forgettingOf(p spec.Policy) forgetting {
 	return forgetting{int64(p.TTL), int64(max(p.TTL, p.TTLTo)), p.Ban > 0}
 }
 

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // bytesThrough is what a bucket of many units a second decides on requests that cost many, for some minutes.
-func bytesThrough(t *testing.T, r *rand.Rand, p reference.Policy) *timeline.Timeline {
+func bytesThrough(t *testing.T, r *rand.Rand, p spec.Policy) *timeline.Timeline {
 	t.Helper()
 	lim, err := reference.New(p)
 	if err != nil {
@@ -46,7 +47,7 @@ func TestRatesBetweenRoundOnesStayInBounds(t *testing.T) {
 		if j := judged(t, tl, p); j.Verdict == Fail {
 			t.Errorf("seed %d: %s is no %s: %+v", seed, one, p, j.Partitions[0].Findings)
 		}
-		if s := streamed(t, tl, reference.Limit{p}, Options{}, everything(r)); s.Verdict == Fail {
+		if s := streamed(t, tl, spec.Limit{p}, Options{}, everything(r)); s.Verdict == Fail {
 			t.Errorf("seed %d: as a stream %s is no %s: %+v", seed, one, p, s.Partitions[0].Findings)
 		}
 	}
@@ -54,17 +55,17 @@ func TestRatesBetweenRoundOnesStayInBounds(t *testing.T) {
 
 // TestRatesOfManyUnitsAreMeasured: what is measured of limits in bytes holds the true rate, and closely.
 func TestRatesOfManyUnitsAreMeasured(t *testing.T) {
-	for _, spec := range []string{"token-bucket,rate=1000000000/s,burst=324210835", "token-bucket,rate=100000000/s,burst=82495429",
+	for _, text := range []string{"token-bucket,rate=1000000000/s,burst=324210835", "token-bucket,rate=100000000/s,burst=82495429",
 		"gcra,rate=524288000/s,burst=379344057", "leaky-bucket,rate=1000000/s,burst=4000000000", "token-bucket,rate=1000000/s,burst=2000000"} {
-		p := mustPolicy(t, spec)
+		p := mustPolicy(t, text)
 		for seed := range uint64(5) {
 			tl, truth := bytesThrough(t, rand.New(rand.NewPCG(seed, 4)), p), float64(p.Rate.N)
-			j, err := Judge(tl, reference.Limit{p}, Options{})
+			j, err := Judge(tl, spec.Limit{p}, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if m := j.Measured.Rate; j.Verdict == Fail || m.LoSet && m.Lo > truth || m.HiSet && m.Hi < truth || !m.within(truth, 0.05) {
-				t.Errorf("%s, seed %d: %v, measured %s, want what holds %g within 5 %%", spec, seed, j.Verdict, m, truth)
+				t.Errorf("%s, seed %d: %v, measured %s, want what holds %g within 5 %%", text, seed, j.Verdict, m, truth)
 			}
 		}
 	}
@@ -72,10 +73,10 @@ func TestRatesOfManyUnitsAreMeasured(t *testing.T) {
 
 // TestHugeQuotasAreMeasured: what is sought stays a number of units, however many are declared.
 func TestHugeQuotasAreMeasured(t *testing.T) {
-	for spec, want := range map[string]string{"fixed-window,rate=2251799813685248/1us,phase=0s": "nothing", // too many to go beyond
+	for text, want := range map[string]string{"fixed-window,rate=2251799813685248/1us,phase=0s": "nothing", // too many to go beyond
 		"sliding-window-log,rate=4503599627370496/1ns":                  "4.5036e+15..4.5036e+15",
 		"token-bucket,rate=4503599627370496/1ns,burst=4503599627370496": "4.5036e+15..4.5036e+15"} {
-		p := mustPolicy(t, spec)
+		p := mustPolicy(t, text)
 		tl := &timeline.Timeline{}
 		for i, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Answered: true, Outcome: outcome}
@@ -84,12 +85,12 @@ func TestHugeQuotasAreMeasured(t *testing.T) {
 			}
 			tl.Observations = append(tl.Observations, o)
 		}
-		j, err := Judge(tl, reference.Limit{p}, Options{})
+		j, err := Judge(tl, spec.Limit{p}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := j.Measured.Burst.String(); j.Verdict != Pass || got != want {
-			t.Errorf("%s: %v, measured %s, want a pass, %s", spec, j.Verdict, got, want)
+			t.Errorf("%s: %v, measured %s, want a pass, %s", text, j.Verdict, got, want)
 		}
 	}
 }

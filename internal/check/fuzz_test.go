@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -104,8 +104,8 @@ func FuzzJudge(f *testing.F) {
 	f.Add(byte(11), byte(0), []byte{0, 1, 0, 0, 1, 1, 0, 1, 1, 2})
 	f.Add(byte(15), byte(1), []byte{7, 200, 3, 0xd1, 0xd2, 0xd3, 0, 9, 9, 4, 9, 8, 2, 2, 0xcf})
 	f.Add(byte(22), byte(2), []byte{3, 5, 5, 1, 1, 1, 0x10, 3, 0x21, 3, 3, 0x40, 4, 4, 8, 4, 4, 0xff, 1, 2, 3, 4, 5, 6, 7, 8})
-	f.Fuzz(func(t *testing.T, spec, options byte, recording []byte) {
-		limit, err := reference.Parse(fuzzSpecs[int(spec)%len(fuzzSpecs)])
+	f.Fuzz(func(t *testing.T, text, options byte, recording []byte) {
+		limit, err := spec.Parse(fuzzSpecs[int(text)%len(fuzzSpecs)])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func FuzzJudge(f *testing.F) {
 const fuzzPatience = 2 * time.Minute
 
 // survives judges tl and checks the form of what comes back.
-func survives(t *testing.T, tl *timeline.Timeline, limit reference.Limit, o Options) {
+func survives(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options) {
 	t.Helper()
 	type answer struct {
 		j   *Judgement
@@ -195,11 +195,11 @@ func TestHostileTimelines(t *testing.T) {
 		{name: "a clock nobody knows", tl: timeline.Timeline{Header: timeline.Header{ClockError: 1 << 62}, Observations: []timeline.Observation{at(1, 2, 1, timeline.Allowed)}}, err: ErrTooLarge},
 		{name: "an error below nothing", tl: timeline.Timeline{Header: timeline.Header{WallError: -1}, Observations: []timeline.Observation{at(1, 2, 1, timeline.Allowed)}}, err: ErrTooLarge},
 	} {
-		for _, spec := range []string{"token-bucket,rate=10/s,burst=20", "sliding-window-log,rate=10/s", "fixed-window,rate=10/s", "sliding-window-counter,rate=10/s"} {
-			limit := reference.Limit{mustPolicy(t, spec)}
+		for _, text := range []string{"token-bucket,rate=10/s,burst=20", "sliding-window-log,rate=10/s", "fixed-window,rate=10/s", "sliding-window-counter,rate=10/s"} {
+			limit := spec.Limit{mustPolicy(t, text)}
 			j, err := Judge(&c.tl, limit, Options{})
 			if !errors.Is(err, c.err) || (err == nil) != (j != nil) || err == nil && j.Verdict != c.want {
-				t.Errorf("%s, %s: got %+v, %v, want %s, %v", c.name, spec, j, err, c.want, c.err)
+				t.Errorf("%s, %s: got %+v, %v, want %s, %v", c.name, text, j, err, c.want, c.err)
 			}
 		}
 	}

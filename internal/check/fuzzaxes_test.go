@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -35,8 +35,8 @@ func FuzzJudgeAxes(f *testing.F) {
 		f.Add(byte(i), byte(0), []byte{4, 1, 2, 3, 9, 30}, []byte{0, 5, 5, 0, 1, 1, 1, 9, 1, 2, 3, 3, 0x40, 4, 4, 0x41, 4, 4, 0xc1, 20, 1, 4, 3})
 		f.Add(byte(i), byte(1), []byte{7, 200, 3, 90}, []byte{7, 200, 3, 0xd1, 0xd2, 0xd3, 0, 9, 9, 4, 9, 8, 2, 2, 0xcf})
 	}
-	f.Fuzz(func(t *testing.T, spec, options byte, extras, recording []byte) {
-		limit, err := reference.Parse(fuzzAxes[int(spec)%len(fuzzAxes)])
+	f.Fuzz(func(t *testing.T, text, options byte, extras, recording []byte) {
+		limit, err := spec.Parse(fuzzAxes[int(text)%len(fuzzAxes)])
 		if err != nil {
 			t.Fatal(err)
 		}

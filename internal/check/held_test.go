@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // heldTraffic returns what a limiter answers to an even load: requests a gap apart on average, answered within `late`, and complete
 // after what stay returns; of a load that does not end as honestTraffic does, pieces hand on what is in flight.
-func heldTraffic(r *rand.Rand, lim reference.Limiter, limit reference.Limit, n int, gap, late time.Duration, stay func() time.Duration) *timeline.Timeline {
+func heldTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit, n int, gap, late time.Duration, stay func() time.Duration) *timeline.Timeline {
 	tl := &timeline.Timeline{Observations: make([]timeline.Observation, n)}
 	decided, order := make([]time.Duration, n), make([]int, n)
 	var at time.Duration
@@ -52,9 +53,9 @@ func TestLimitersBesideHeldRequestsAreNeverAccused(t *testing.T) {
 	verdicts := map[Verdict]int{}
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+16, uint64(round)))
-		spec := randomPolicy(r) + " + " + []string{"concurrency,limit=400,hold=0s..60ms,linger=0s", "concurrency,limit=5,hold=0s..",
+		text := randomPolicy(r) + " + " + []string{"concurrency,limit=400,hold=0s..60ms,linger=0s", "concurrency,limit=5,hold=0s..",
 			"concurrency,limit=30,hold=0s..,linger=0s", "sliding-window-log,rate=100/1ms,charge=completion,hold=0s..60ms,linger=0s"}[r.IntN(4)]
-		limit, err := reference.Parse(spec)
+		limit, err := spec.Parse(text)
 		if err != nil || contradictory(limit) || limit[0].Rate.Per == 0 {
 			continue
 		}
@@ -85,7 +86,7 @@ func TestLimitersBesideHeldRequestsAreNeverAccused(t *testing.T) {
 		}
 		j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r))
 		if verdicts[j.Verdict]++; j.Verdict == Fail {
-			t.Errorf("round %d, %s: accused: %+v", round, spec, j.Partitions)
+			t.Errorf("round %d, %s: accused: %+v", round, text, j.Partitions)
 		}
 	}
 	t.Logf("%v", verdicts)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // hintLimit is the largest recording for which other policies are tried.
@@ -21,14 +22,14 @@ const (
 
 // guess is a policy worth trying.
 type guess struct {
-	policy reference.Policy
+	policy spec.Policy
 	text   string
 }
 
 // family is a way to explain a recording.
 type family struct {
 	// guesses returns policies of one family with parameters that were measured, the likeliest first.
-	guesses func(*inquiry, reference.Policy, *Judgement) []guess
+	guesses func(*inquiry, spec.Policy, *Judgement) []guess
 	// unless tells which explanations leave nothing to be explained by this one, as they say the same more
 	// exactly; nil for none.
 	unless func(Explanation) bool
@@ -45,7 +46,7 @@ var families = []family{
 // placedWindow tells whether a fixed window is one of which it is known where it begins.
 func placedWindow(e Explanation) bool {
 	p := e.Limit[0]
-	return e.Sure && p.Algorithm == reference.FixedWindow && p.Align != reference.AlignUnknown
+	return e.Sure && p.Algorithm == spec.FixedWindow && p.Align != spec.AlignUnknown
 }
 
 // anything: a clock that is coarse, or windows that may begin anywhere, explain much.
@@ -53,7 +54,7 @@ func anything(e Explanation) bool { return e.Sure }
 
 // changed returns the policies that edits make of p, without p itself and those that no SPEC writes: not
 // every key has a meaning for every algorithm.
-func changed(p reference.Policy, all ...guess) []guess {
+func changed(p spec.Policy, all ...guess) []guess {
 	return slices.DeleteFunc(all, func(g guess) bool {
 		_, err := reference.New(g.policy)
 		return g.policy == p || err != nil
@@ -61,32 +62,32 @@ func changed(p reference.Policy, all ...guess) []guess {
 }
 
 // roundings round the weighted count otherwise.
-func roundings(_ *inquiry, p reference.Policy, _ *Judgement) []guess {
-	if p.Algorithm != reference.SlidingWindowCounter {
+func roundings(_ *inquiry, p spec.Policy, _ *Judgement) []guess {
+	if p.Algorithm != spec.SlidingWindowCounter {
 		return nil
 	}
-	rounded := func(r reference.Rounding, text string) guess {
+	rounded := func(r spec.Rounding, text string) guess {
 		q := p
 		q.Rounding = r
 		return guess{q, text}
 	}
 	all := []guess{
-		rounded(reference.RoundUp, "a weighted count that is rounded up"),
-		rounded(reference.RoundNearest, "a weighted count that is rounded to the nearest"),
+		rounded(spec.RoundUp, "a weighted count that is rounded up"),
+		rounded(spec.RoundNearest, "a weighted count that is rounded to the nearest"),
 	}
-	if p.Rounding != reference.RoundNone { // that is the same
-		all = append(all, rounded(reference.RoundDown, "a weighted count that is rounded down"))
+	if p.Rounding != spec.RoundNone { // that is the same
+		all = append(all, rounded(spec.RoundDown, "a weighted count that is rounded down"))
 	}
 	return changed(p, all...)
 }
 
 // otherParameters are those of the declared policy: its burst, its rate, or both.
-func otherParameters(q *inquiry, p reference.Policy, j *Judgement) []guess {
+func otherParameters(q *inquiry, p spec.Policy, j *Judgement) []guess {
 	var all []guess
 	for _, b := range bursts(p, j) {
 		all = append(all, guess{withBurst(p, b), fmt.Sprintf("a %s of %d", burstWord(p), b)})
 	}
-	if p.Completes() || p.Algorithm == reference.Concurrency {
+	if p.Completes() || p.Algorithm == spec.Concurrency {
 		return changed(p, all...)
 	}
 	other := p
@@ -111,12 +112,12 @@ func otherParameters(q *inquiry, p reference.Policy, j *Judgement) []guess {
 }
 
 // bucketed tells whether p is a bucket, or a queue.
-func bucketed(p reference.Policy) bool {
-	return !p.Windowed() && p.Algorithm != reference.SlidingWindowLog
+func bucketed(p spec.Policy) bool {
+	return !p.Windowed() && p.Algorithm != spec.SlidingWindowLog
 }
 
 // bursts are whole numbers that the measured burst leaves open, and the neighbours of the declared one.
-func bursts(p reference.Policy, j *Judgement) []int64 {
+func bursts(p spec.Policy, j *Judgement) []int64 {
 	out := []int64{p.Full() + 1, p.Full() - 1}
 	if m := j.Measured.Burst; m.LoSet && m.HiSet && m.Lo <= m.Hi {
 		out = append([]int64{int64(m.Lo)}, out...)
@@ -124,39 +125,39 @@ func bursts(p reference.Policy, j *Judgement) []int64 {
 	return slices.DeleteFunc(out, func(b int64) bool { return b < 1 || b == p.Full() })
 }
 
-func burstWord(p reference.Policy) string {
-	if p.Algorithm == reference.Concurrency {
+func burstWord(p spec.Policy) string {
+	if p.Algorithm == spec.Concurrency {
 		return "limit"
 	}
-	if p.Windowed() || p.Algorithm == reference.SlidingWindowLog {
+	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
 		return "quota"
 	}
 	return "burst"
 }
 
 // starts leave the level open that a partition begins at.
-func starts(_ *inquiry, p reference.Policy, _ *Judgement) []guess {
+func starts(_ *inquiry, p spec.Policy, _ *Judgement) []guess {
 	if p.Completes() {
 		return nil
 	}
 	empty, unknown := p, p
-	empty.Start, unknown.Start = reference.StartEmpty, reference.StartUnknown
+	empty.Start, unknown.Start = spec.StartEmpty, spec.StartUnknown
 	return changed(p, guess{empty, "a start without any quota"}, guess{unknown, "a start of unknown level"})
 }
 
 // countings count denied requests too.
-func countings(_ *inquiry, p reference.Policy, _ *Judgement) []guess {
+func countings(_ *inquiry, p spec.Policy, _ *Judgement) []guess {
 	if p.Completes() {
 		return nil
 	}
 	all := p
-	all.Count = reference.CountAll
+	all.Count = spec.CountAll
 	return changed(p, guess{all, "counting denied requests too"})
 }
 
 // coarseClocks are those of a clock that is coarse, but not so coarse that it explains anything: at most a
 // twentieth of the window.
-func coarseClocks(_ *inquiry, p reference.Policy, _ *Judgement) []guess {
+func coarseClocks(_ *inquiry, p spec.Policy, _ *Judgement) []guess {
 	if p.Completes() {
 		return nil
 	}

@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestGuessesAreSPECs: every policy that may be named beside a FAIL can be given back as a SPEC.
 func TestGuessesAreSPECs(t *testing.T) {
-	for _, spec := range []string{
+	for _, text := range []string{
 		"token-bucket,rate=10/s,burst=20", "gcra,rate=100/1m,burst=5", "leaky-bucket-queue,rate=10/s,queue=5", "fixed-window,rate=10/1s",
 		"sliding-window-log,rate=10/1s", "sliding-window-counter,rate=10/1s", "concurrency,limit=10,hold=100ms..1s",
 		"fixed-window,rate=10/1s,charge=completion,linger=1ms", "fixed-window,rate=10/1s,align=first,refresh=all", "fixed-window,rate=10/1s,align=shared",
 	} {
-		limit, err := reference.Parse(spec)
+		limit, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,18 +31,18 @@ func TestGuessesAreSPECs(t *testing.T) {
 			guessed = append(guessed, k.guesses(q, limit[0], two)...)
 		}
 		if len(guessed) < 2 {
-			t.Errorf("%s: %d guesses, want one more and one less at least", spec, len(guessed))
+			t.Errorf("%s: %d guesses, want one more and one less at least", text, len(guessed))
 		}
 		for _, g := range guessed {
-			if _, err := reference.Parse(reference.Limit{g.policy}.String()); err != nil {
-				t.Errorf("%s: guess %q is no SPEC: %v", spec, g.text, err)
+			if _, err := spec.Parse(spec.Limit{g.policy}.String()); err != nil {
+				t.Errorf("%s: guess %q is no SPEC: %v", text, g.text, err)
 			}
 		}
 	}
 }
 
 // answered returns what a limiter of p answers to requests of cost 1 that are under way for a moment each.
-func answered(t *testing.T, p reference.Policy, at []time.Duration) *timeline.Timeline {
+func answered(t *testing.T, p spec.Policy, at []time.Duration) *timeline.Timeline {
 	t.Helper()
 	lim, err := reference.New(p)
 	if err != nil {
@@ -93,13 +94,13 @@ func TestHintOfRefreshedWindow(t *testing.T) {
 	} {
 		tl := answered(t, mustPolicy(t, c.spec), c.at)
 		p := mustPolicy(t, c.spec)
-		for _, spec := range []string{"fixed-window,rate=" + p.Rate.String() + ",align=first", "sliding-window-log,rate=" + p.Rate.String()} {
-			if p.Slots > 1 && spec[0] == 's' {
+		for _, text := range []string{"fixed-window,rate=" + p.Rate.String() + ",align=first", "sliding-window-log,rate=" + p.Rate.String()} {
+			if p.Slots > 1 && text[0] == 's' {
 				continue // a log whose clock ticks is as good an explanation, and nearer
 			}
-			j, err := Judge(tl, reference.Limit{mustPolicy(t, spec)}, Options{Hint: true})
+			j, err := Judge(tl, spec.Limit{mustPolicy(t, text)}, Options{Hint: true})
 			if err != nil || j.Verdict != Fail || !explainedBy(j, c.want, c.spec) {
-				t.Errorf("%s: got %v, hint %q, error %v, want fail, %s", spec, j.Verdict, j.Hint, err, c.want)
+				t.Errorf("%s: got %v, hint %q, error %v, want fail, %s", text, j.Verdict, j.Hint, err, c.want)
 			}
 		}
 	}
@@ -107,7 +108,7 @@ func TestHintOfRefreshedWindow(t *testing.T) {
 
 // TestHintsAreShort: the searches for a guess end early, also those of many phases at once.
 func TestHintsAreShort(t *testing.T) {
-	limit, err := reference.Parse("fixed-window,rate=60/1m,align=unknown")
+	limit, err := spec.Parse("fixed-window,rate=60/1m,align=unknown")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func TestHintsAreSure(t *testing.T) {
 	may := 0
 	for _, round := range []uint64{736, 1997, 2471, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12} {
 		r := rand.New(rand.NewPCG(1000, round))
-		limit, err := reference.Parse(randomPolicy(r))
+		limit, err := spec.Parse(randomPolicy(r))
 		if err != nil || contradictory(limit) {
 			continue
 		}
@@ -155,12 +156,12 @@ func TestHintsAreSure(t *testing.T) {
 		if r.IntN(4) == 0 {
 			cutAmid(r, tl)
 		}
-		other, err := reference.Parse(randomPolicy(r))
+		other, err := spec.Parse(randomPolicy(r))
 		if err != nil || len(tl.Observations) == 0 {
 			continue
 		}
 		if r.IntN(2) == 0 {
-			other = reference.Limit{limit[0]}
+			other = spec.Limit{limit[0]}
 			other[0].Rate.N++
 		}
 		j, err := Judge(tl, other, Options{SkipMeasure: r.IntN(2) == 0, Hint: true})

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // smallPolicies are the policies whose small histories are judged, with time in units of a nanosecond.
-func smallPolicies() map[string]reference.Policy {
-	out := map[string]reference.Policy{}
+func smallPolicies() map[string]spec.Policy {
+	out := map[string]spec.Policy{}
 	for name, limit := range smallLimits() {
-		if len(limit) == 1 && limit[0].Start != reference.StartUnknown && limit[0].LevelTo+int64(limit[0].BanTo+limit[0].TTLTo) == 0 {
+		if len(limit) == 1 && limit[0].Start != spec.StartUnknown && limit[0].LevelTo+int64(limit[0].BanTo+limit[0].TTLTo) == 0 {
 			out[name] = limit[0]
 		}
 	}
@@ -21,11 +22,11 @@ func smallPolicies() map[string]reference.Policy {
 }
 
 // refillTime is the time in which a unit of a bucket comes back, or the window: what latencies are measured with.
-func refillTime(limit reference.Limit) int {
+func refillTime(limit spec.Limit) int {
 	var longest int
 	for _, p := range limit {
 		d := p.Rate.Per
-		if !p.Windowed() && p.Algorithm != reference.SlidingWindowLog {
+		if !p.Windowed() && p.Algorithm != spec.SlidingWindowLog {
 			d = (d + time.Duration(p.Rate.N) - 1) / time.Duration(p.Rate.N)
 		}
 		longest = max(longest, int(d))
@@ -34,13 +35,13 @@ func refillTime(limit reference.Limit) int {
 }
 
 // smallLimits are limits whose small histories are judged: every algorithm, every axis, two at once.
-func smallLimits() map[string]reference.Limit {
-	out := map[string]reference.Limit{}
-	add := func(name string, p reference.Policy, edit func(*reference.Policy)) reference.Policy {
+func smallLimits() map[string]spec.Limit {
+	out := map[string]spec.Limit{}
+	add := func(name string, p spec.Policy, edit func(*spec.Policy)) spec.Policy {
 		if edit != nil {
 			edit(&p)
 		}
-		out[name] = reference.Limit{p}
+		out[name] = spec.Limit{p}
 		return p
 	}
 	smallBuckets(add)
@@ -54,159 +55,159 @@ func smallLimits() map[string]reference.Limit {
 }
 
 // smallProducts adds limits of two policies that do not share a scale of time, or count what the other denies.
-func smallProducts(out map[string]reference.Limit) {
-	own := func(p reference.Policy) reference.Policy { p.Count = reference.CountOwn; return p }
+func smallProducts(out map[string]spec.Limit) {
+	own := func(p spec.Policy) spec.Policy { p.Count = spec.CountOwn; return p }
 	bucket, window, log := out["token bucket"][0], out["fixed window"][0], out["sliding log, quota 3"][0]
 	out["bucket, 3 per 25 + bucket, 2 per 9"] = append(out["token bucket, 3 per 25"], bucket)
-	out["bucket, 3 per 25 + bucket, 2 per 9"][1].Rate = reference.Rate{N: 2, Per: 9}
+	out["bucket, 3 per 25 + bucket, 2 per 9"][1].Rate = spec.Rate{N: 2, Per: 9}
 	out["bucket, 3 per 25 + log"] = append(out["token bucket, 3 per 25"], log)
-	out["bucket + window in order"] = reference.Limit{own(bucket), window}
-	out["log + window, each its own"] = reference.Limit{own(log), own(window)}
+	out["bucket + window in order"] = spec.Limit{own(bucket), window}
+	out["log + window, each its own"] = spec.Limit{own(log), own(window)}
 	queue := out["queue"][0]
 	queue.Queue = 2
-	out["queue + window"] = reference.Limit{queue, window}
+	out["queue + window"] = spec.Limit{queue, window}
 	out["bucket + window counts all"] = append(out["token bucket"], out["fixed window, counts all"]...)
 	short := window
-	short.Align, short.PhaseFrom, short.PhaseTo, short.Rate.Per, short.Rate.N = reference.AlignUnknown, 0, 0, 8, 1
+	short.Align, short.PhaseFrom, short.PhaseTo, short.Rate.Per, short.Rate.N = spec.AlignUnknown, 0, 0, 8, 1
 	long := short
-	long.Rate = reference.Rate{N: 2, Per: 14}
-	out["window + window, phases unknown"] = reference.Limit{short, long}
+	long.Rate = spec.Rate{N: 2, Per: 14}
+	out["window + window, phases unknown"] = spec.Limit{short, long}
 	out["first window + window"] = append(out["fixed window, first request"], window)
-	out["window in 2 slots, its own + bucket"] = reference.Limit{own(out["window in 2 slots"][0]), bucket}
-	out["refreshed window + window"] = reference.Limit{out["window refreshed by all"][0], window}
-	out["refreshed window + window"][0].Rate = reference.Rate{N: 3, Per: 30}
-	out["window refreshed by admissions, its own + bucket"] = reference.Limit{own(out["window refreshed by admissions"][0]), bucket}
-	out["first window + window"][0].Rate = reference.Rate{N: 3, Per: 30}
+	out["window in 2 slots, its own + bucket"] = spec.Limit{own(out["window in 2 slots"][0]), bucket}
+	out["refreshed window + window"] = spec.Limit{out["window refreshed by all"][0], window}
+	out["refreshed window + window"][0].Rate = spec.Rate{N: 3, Per: 30}
+	out["window refreshed by admissions, its own + bucket"] = spec.Limit{own(out["window refreshed by admissions"][0]), bucket}
+	out["first window + window"][0].Rate = spec.Rate{N: 3, Per: 30}
 }
 
 // adder keeps a policy under a name, with one edit, and returns it.
-type adder func(name string, p reference.Policy, edit func(*reference.Policy)) reference.Policy
+type adder func(name string, p spec.Policy, edit func(*spec.Policy)) spec.Policy
 
-func smallPolicy(a reference.Algorithm, n int64, per time.Duration) reference.Policy {
-	return reference.Policy{Algorithm: a, Rate: reference.Rate{N: n, Per: per}, Start: reference.StartFull,
-		Count: reference.CountAdmitted, Refill: reference.RefillContinuous, Rounding: reference.RoundNone, Boundary: reference.HalfOpen}
+func smallPolicy(a spec.Algorithm, n int64, per time.Duration) spec.Policy {
+	return spec.Policy{Algorithm: a, Rate: spec.Rate{N: n, Per: per}, Start: spec.StartFull,
+		Count: spec.CountAdmitted, Refill: spec.RefillContinuous, Rounding: spec.RoundNone, Boundary: spec.HalfOpen}
 }
 
-func countsAll(p *reference.Policy) { p.Count = reference.CountAll }
-func ticks(p *reference.Policy)     { p.Tick, p.TickSet = 5, true }
-func outlives(p *reference.Policy)  { p.TTL = p.Recovery() + 1 } // long enough to change nothing
+func countsAll(p *spec.Policy) { p.Count = spec.CountAll }
+func ticks(p *spec.Policy)     { p.Tick, p.TickSet = 5, true }
+func outlives(p *spec.Policy)  { p.TTL = p.Recovery() + 1 } // long enough to change nothing
 
 func smallBuckets(add adder) {
-	bucket := smallPolicy(reference.TokenBucket, 1, 12)
+	bucket := smallPolicy(spec.TokenBucket, 1, 12)
 	bucket.Burst = 2
 	add("token bucket", bucket, nil)
-	add("gcra", bucket, func(p *reference.Policy) { p.Algorithm = reference.GCRA })
-	add("leaky bucket", bucket, func(p *reference.Policy) { p.Algorithm = reference.LeakyBucket })
-	add("token bucket, 3 per 25", bucket, func(p *reference.Policy) { p.Rate = reference.Rate{N: 3, Per: 25} })
-	add("gcra, 5 per 33, burst 4", bucket, func(p *reference.Policy) {
-		p.Algorithm, p.Rate, p.Burst = reference.GCRA, reference.Rate{N: 5, Per: 33}, 4
+	add("gcra", bucket, func(p *spec.Policy) { p.Algorithm = spec.GCRA })
+	add("leaky bucket", bucket, func(p *spec.Policy) { p.Algorithm = spec.LeakyBucket })
+	add("token bucket, 3 per 25", bucket, func(p *spec.Policy) { p.Rate = spec.Rate{N: 3, Per: 25} })
+	add("gcra, 5 per 33, burst 4", bucket, func(p *spec.Policy) {
+		p.Algorithm, p.Rate, p.Burst = spec.GCRA, spec.Rate{N: 5, Per: 33}, 4
 	})
-	add("token bucket, burst 1", bucket, func(p *reference.Policy) { p.Burst = 1 })
-	add("token bucket, burst 5", bucket, func(p *reference.Policy) { p.Burst = 5 })
-	add("token bucket, starts empty", bucket, func(p *reference.Policy) { p.Start = reference.StartEmpty })
-	add("token bucket, start unknown", bucket, func(p *reference.Policy) { p.Start = reference.StartUnknown })
-	level := func(from, to int64) func(*reference.Policy) {
-		return func(p *reference.Policy) { p.Start, p.Level, p.LevelTo = reference.StartLevel, from, to }
+	add("token bucket, burst 1", bucket, func(p *spec.Policy) { p.Burst = 1 })
+	add("token bucket, burst 5", bucket, func(p *spec.Policy) { p.Burst = 5 })
+	add("token bucket, starts empty", bucket, func(p *spec.Policy) { p.Start = spec.StartEmpty })
+	add("token bucket, start unknown", bucket, func(p *spec.Policy) { p.Start = spec.StartUnknown })
+	level := func(from, to int64) func(*spec.Policy) {
+		return func(p *spec.Policy) { p.Start, p.Level, p.LevelTo = spec.StartLevel, from, to }
 	}
 	add("token bucket, starts at 1", bucket, level(1, 0))
 	add("token bucket, starts at 0 to 1", bucket, level(0, 1))
-	add("token bucket, 3 per 25, starts at 1 to 2, counts all", bucket, func(p *reference.Policy) {
-		p.Rate, p.Burst, p.Count = reference.Rate{N: 3, Per: 25}, 3, reference.CountAll
+	add("token bucket, 3 per 25, starts at 1 to 2, counts all", bucket, func(p *spec.Policy) {
+		p.Rate, p.Burst, p.Count = spec.Rate{N: 3, Per: 25}, 3, spec.CountAll
 		level(1, 2)(p)
 	})
-	add("token bucket, batches, starts at 2", bucket, func(p *reference.Policy) {
-		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst = reference.RefillInterval, 2, 3, 25, 3
+	add("token bucket, batches, starts at 2", bucket, func(p *spec.Policy) {
+		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst = spec.RefillInterval, 2, 3, 25, 3
 		level(2, 0)(p)
 	})
-	add("token bucket, ban of 9 to 17", bucket, func(p *reference.Policy) { p.Ban, p.BanTo = 9, 17 })
-	add("token bucket, ttl of 5 to 9", bucket, func(p *reference.Policy) { p.TTL, p.TTLTo, p.Burst = 5, 9, 3 })
-	add("token bucket, batches", bucket, func(p *reference.Policy) {
-		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst = reference.RefillInterval, 2, 2, 20, 3
+	add("token bucket, ban of 9 to 17", bucket, func(p *spec.Policy) { p.Ban, p.BanTo = 9, 17 })
+	add("token bucket, ttl of 5 to 9", bucket, func(p *spec.Policy) { p.TTL, p.TTLTo, p.Burst = 5, 9, 3 })
+	add("token bucket, batches", bucket, func(p *spec.Policy) {
+		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst = spec.RefillInterval, 2, 2, 20, 3
 	})
-	add("token bucket, batches, starts empty", bucket, func(p *reference.Policy) {
-		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst, p.Start = reference.RefillInterval, 2, 3, 25, 3, reference.StartEmpty
+	add("token bucket, batches, starts empty", bucket, func(p *spec.Policy) {
+		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst, p.Start = spec.RefillInterval, 2, 3, 25, 3, spec.StartEmpty
 	})
-	add("token bucket, batches, counts all", bucket, func(p *reference.Policy) {
-		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst, p.Count = reference.RefillInterval, 1, 1, 10, 3, reference.CountAll
+	add("token bucket, batches, counts all", bucket, func(p *spec.Policy) {
+		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst, p.Count = spec.RefillInterval, 1, 1, 10, 3, spec.CountAll
 	})
 	add("token bucket, counts all", bucket, countsAll)
-	add("token bucket, ttl", bucket, func(p *reference.Policy) { p.TTL, p.Burst = 9, 3 })
+	add("token bucket, ttl", bucket, func(p *spec.Policy) { p.TTL, p.Burst = 9, 3 })
 	add("token bucket, lasts", bucket, outlives)
-	add("token bucket, tick, lasts, counts all", bucket, func(p *reference.Policy) { ticks(p); countsAll(p); outlives(p) })
-	add("token bucket, starts empty, ttl", bucket, func(p *reference.Policy) { p.TTL, p.Start = 9, reference.StartEmpty })
-	add("token bucket, ban, counts all", bucket, func(p *reference.Policy) { countsAll(p); p.Ban = 17 })
-	add("token bucket, ban", bucket, func(p *reference.Policy) { p.Ban = 17 })
+	add("token bucket, tick, lasts, counts all", bucket, func(p *spec.Policy) { ticks(p); countsAll(p); outlives(p) })
+	add("token bucket, starts empty, ttl", bucket, func(p *spec.Policy) { p.TTL, p.Start = 9, spec.StartEmpty })
+	add("token bucket, ban, counts all", bucket, func(p *spec.Policy) { countsAll(p); p.Ban = 17 })
+	add("token bucket, ban", bucket, func(p *spec.Policy) { p.Ban = 17 })
 	add("token bucket, tick", bucket, ticks)
-	queue := smallPolicy(reference.LeakyBucketQueue, 1, 12)
+	queue := smallPolicy(spec.LeakyBucketQueue, 1, 12)
 	queue.Queue = 1
 	add("queue", queue, nil)
-	add("queue, start unknown", queue, func(p *reference.Policy) { p.Start = reference.StartUnknown })
+	add("queue, start unknown", queue, func(p *spec.Policy) { p.Start = spec.StartUnknown })
 	add("queue, tick", queue, ticks)
-	add("queue of 2, starts at 1", queue, func(p *reference.Policy) { p.Queue = 2; level(1, 0)(p) })
-	add("queue of 3, one undelayed, starts at 2 to 3", queue, func(p *reference.Policy) { p.Queue, p.Undelayed = 3, 1; level(2, 3)(p) })
-	add("queue of 2, ttl", queue, func(p *reference.Policy) { p.Queue, p.TTL = 2, 7 })
-	add("queue of 2, lasts", queue, func(p *reference.Policy) { p.Queue = 2; outlives(p) })
-	add("queue of 3, one undelayed, ttl of 3 to 9", queue, func(p *reference.Policy) { p.Queue, p.Undelayed, p.TTL, p.TTLTo = 3, 1, 3, 9 })
-	add("queue of 3, one undelayed", queue, func(p *reference.Policy) { p.Queue, p.Undelayed = 3, 1 })
+	add("queue of 2, starts at 1", queue, func(p *spec.Policy) { p.Queue = 2; level(1, 0)(p) })
+	add("queue of 3, one undelayed, starts at 2 to 3", queue, func(p *spec.Policy) { p.Queue, p.Undelayed = 3, 1; level(2, 3)(p) })
+	add("queue of 2, ttl", queue, func(p *spec.Policy) { p.Queue, p.TTL = 2, 7 })
+	add("queue of 2, lasts", queue, func(p *spec.Policy) { p.Queue = 2; outlives(p) })
+	add("queue of 3, one undelayed, ttl of 3 to 9", queue, func(p *spec.Policy) { p.Queue, p.Undelayed, p.TTL, p.TTLTo = 3, 1, 3, 9 })
+	add("queue of 3, one undelayed", queue, func(p *spec.Policy) { p.Queue, p.Undelayed = 3, 1 })
 }
 
 func smallLogs(add adder) {
-	log := smallPolicy(reference.SlidingWindowLog, 2, 16)
+	log := smallPolicy(spec.SlidingWindowLog, 2, 16)
 	add("sliding log", log, nil)
-	add("sliding log, quota 1", log, func(p *reference.Policy) { p.Rate.N = 1 })
-	add("sliding log, quota 3", log, func(p *reference.Policy) { p.Rate.N = 3 })
-	add("sliding log, quota 4", log, func(p *reference.Policy) { p.Rate.N = 4 })
-	add("sliding log, closed", log, func(p *reference.Policy) { p.Boundary = reference.Closed })
+	add("sliding log, quota 1", log, func(p *spec.Policy) { p.Rate.N = 1 })
+	add("sliding log, quota 3", log, func(p *spec.Policy) { p.Rate.N = 3 })
+	add("sliding log, quota 4", log, func(p *spec.Policy) { p.Rate.N = 4 })
+	add("sliding log, closed", log, func(p *spec.Policy) { p.Boundary = spec.Closed })
 	add("sliding log, counts all", log, countsAll)
 	add("sliding log, tick", log, ticks)
-	add("sliding log, ttl", log, func(p *reference.Policy) { p.TTL = 9 })
-	add("sliding log, closed, lasts", log, func(p *reference.Policy) { p.Boundary = reference.Closed; outlives(p) })
-	add("sliding log, ban", log, func(p *reference.Policy) { p.Ban = 11 })
+	add("sliding log, ttl", log, func(p *spec.Policy) { p.TTL = 9 })
+	add("sliding log, closed, lasts", log, func(p *spec.Policy) { p.Boundary = spec.Closed; outlives(p) })
+	add("sliding log, ban", log, func(p *spec.Policy) { p.Ban = 11 })
 }
 
 func smallWindows(add adder) {
-	fixed := smallPolicy(reference.FixedWindow, 2, 20)
-	fixed.Align, fixed.PhaseFrom, fixed.PhaseTo = reference.AlignPhase, 7, 7
-	unknown := func(p *reference.Policy) { p.Align, p.PhaseFrom, p.PhaseTo = reference.AlignUnknown, 0, 0 }
-	first := func(p *reference.Policy) { p.Align, p.PhaseFrom, p.PhaseTo = reference.AlignFirst, 0, 0 }
+	fixed := smallPolicy(spec.FixedWindow, 2, 20)
+	fixed.Align, fixed.PhaseFrom, fixed.PhaseTo = spec.AlignPhase, 7, 7
+	unknown := func(p *spec.Policy) { p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignUnknown, 0, 0 }
+	first := func(p *spec.Policy) { p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignFirst, 0, 0 }
 	add("fixed window", fixed, nil)
-	add("fixed window, quota 5", fixed, func(p *reference.Policy) { p.Rate.N = 5 })
+	add("fixed window, quota 5", fixed, func(p *spec.Policy) { p.Rate.N = 5 })
 	add("fixed window, counts all", fixed, countsAll)
 	add("fixed window, unknown phase", fixed, unknown)
-	add("fixed window, quota 3, unknown phase", fixed, func(p *reference.Policy) { unknown(p); p.Rate.N = 3 })
-	add("fixed window, phase in a range", fixed, func(p *reference.Policy) { p.PhaseFrom, p.PhaseTo = 3, 9 })
-	add("fixed window, phase in a range, ban", fixed, func(p *reference.Policy) { p.PhaseFrom, p.PhaseTo, p.Ban = 9, 14, 5 })
-	add("fixed window, unknown phase, ttl", fixed, func(p *reference.Policy) { unknown(p); p.TTL = 9 })
+	add("fixed window, quota 3, unknown phase", fixed, func(p *spec.Policy) { unknown(p); p.Rate.N = 3 })
+	add("fixed window, phase in a range", fixed, func(p *spec.Policy) { p.PhaseFrom, p.PhaseTo = 3, 9 })
+	add("fixed window, phase in a range, ban", fixed, func(p *spec.Policy) { p.PhaseFrom, p.PhaseTo, p.Ban = 9, 14, 5 })
+	add("fixed window, unknown phase, ttl", fixed, func(p *spec.Policy) { unknown(p); p.TTL = 9 })
 	add("fixed window, first request", fixed, first)
-	add("fixed window, first request, counts all", fixed, func(p *reference.Policy) { first(p); countsAll(p) })
-	add("fixed window, first request, ttl", fixed, func(p *reference.Policy) { first(p); p.TTL = 9 })
-	add("fixed window, first request, lasts", fixed, func(p *reference.Policy) { first(p); outlives(p) })
-	add("fixed window, first request, counts all, lasts", fixed, func(p *reference.Policy) { first(p); countsAll(p); outlives(p) })
+	add("fixed window, first request, counts all", fixed, func(p *spec.Policy) { first(p); countsAll(p) })
+	add("fixed window, first request, ttl", fixed, func(p *spec.Policy) { first(p); p.TTL = 9 })
+	add("fixed window, first request, lasts", fixed, func(p *spec.Policy) { first(p); outlives(p) })
+	add("fixed window, first request, counts all, lasts", fixed, func(p *spec.Policy) { first(p); countsAll(p); outlives(p) })
 	smallRefreshes(add, fixed)
 	smallRings(add, fixed)
-	add("fixed window, ttl", fixed, func(p *reference.Policy) { p.TTL = 9 })
-	add("fixed window, counts all, ttl", fixed, func(p *reference.Policy) { countsAll(p); p.TTL = 9 })
+	add("fixed window, ttl", fixed, func(p *spec.Policy) { p.TTL = 9 })
+	add("fixed window, counts all, ttl", fixed, func(p *spec.Policy) { countsAll(p); p.TTL = 9 })
 	add("fixed window, tick", fixed, ticks)
-	add("fixed window, unknown phase, tick", fixed, func(p *reference.Policy) { unknown(p); ticks(p) })
+	add("fixed window, unknown phase, tick", fixed, func(p *spec.Policy) { unknown(p); ticks(p) })
 	counter := fixed
-	counter.Algorithm = reference.SlidingWindowCounter
+	counter.Algorithm = spec.SlidingWindowCounter
 	add("sliding counter", counter, nil)
-	add("sliding counter, quota 4", counter, func(p *reference.Policy) { p.Rate.N = 4 })
-	add("sliding counter, rounds down", counter, func(p *reference.Policy) { p.Rounding = reference.RoundDown })
-	add("sliding counter, rounds up", counter, func(p *reference.Policy) { p.Rounding = reference.RoundUp })
-	add("sliding counter, nearest", counter, func(p *reference.Policy) { p.Rounding = reference.RoundNearest })
+	add("sliding counter, quota 4", counter, func(p *spec.Policy) { p.Rate.N = 4 })
+	add("sliding counter, rounds down", counter, func(p *spec.Policy) { p.Rounding = spec.RoundDown })
+	add("sliding counter, rounds up", counter, func(p *spec.Policy) { p.Rounding = spec.RoundUp })
+	add("sliding counter, nearest", counter, func(p *spec.Policy) { p.Rounding = spec.RoundNearest })
 	add("sliding counter, counts all", counter, countsAll)
 	add("sliding counter, unknown phase", counter, unknown)
 	add("sliding counter, first", counter, first)
-	add("sliding counter, first, lasts", counter, func(p *reference.Policy) { first(p); outlives(p) })
-	add("sliding counter, first, tick, counts all", counter, func(p *reference.Policy) { first(p); ticks(p); countsAll(p) })
-	add("sliding counter, first, rounds up, quota 3", counter, func(p *reference.Policy) { first(p); p.Rounding, p.Rate.N = reference.RoundUp, 3 })
+	add("sliding counter, first, lasts", counter, func(p *spec.Policy) { first(p); outlives(p) })
+	add("sliding counter, first, tick, counts all", counter, func(p *spec.Policy) { first(p); ticks(p); countsAll(p) })
+	add("sliding counter, first, rounds up, quota 3", counter, func(p *spec.Policy) { first(p); p.Rounding, p.Rate.N = spec.RoundUp, 3 })
 }
 
 // smallRings adds windows in slots.
-func smallRings(add adder, fixed reference.Policy) {
-	slots := func(n int64, edit func(*reference.Policy)) func(*reference.Policy) {
-		return func(p *reference.Policy) {
+func smallRings(add adder, fixed spec.Policy) {
+	slots := func(n int64, edit func(*spec.Policy)) func(*spec.Policy) {
+		return func(p *spec.Policy) {
 			p.Slots = n
 			p.PhaseFrom = min(p.PhaseFrom, p.Slot()-1)
 			if p.PhaseTo = p.PhaseFrom; edit != nil {
@@ -214,37 +215,37 @@ func smallRings(add adder, fixed reference.Policy) {
 			}
 		}
 	}
-	unknown := func(p *reference.Policy) { p.Align, p.PhaseFrom, p.PhaseTo = reference.AlignUnknown, 0, 0 }
+	unknown := func(p *spec.Policy) { p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignUnknown, 0, 0 }
 	add("window in 2 slots", fixed, slots(2, nil))
-	add("window in 4 slots, quota 3", fixed, slots(4, func(p *reference.Policy) { p.Rate.N = 3 }))
-	add("window in 5 slots, quota 1", fixed, slots(5, func(p *reference.Policy) { p.Rate.N = 1 }))
+	add("window in 4 slots, quota 3", fixed, slots(4, func(p *spec.Policy) { p.Rate.N = 3 }))
+	add("window in 5 slots, quota 1", fixed, slots(5, func(p *spec.Policy) { p.Rate.N = 1 }))
 	add("window in 4 slots, unknown phase", fixed, slots(4, unknown))
-	add("window in 2 slots, unknown phase, counts all", fixed, slots(2, func(p *reference.Policy) { unknown(p); countsAll(p) }))
+	add("window in 2 slots, unknown phase, counts all", fixed, slots(2, func(p *spec.Policy) { unknown(p); countsAll(p) }))
 	add("window in 4 slots, counts all", fixed, slots(4, countsAll))
 	add("window in 4 slots, tick", fixed, slots(4, ticks))
-	add("window in 4 slots, ban", fixed, slots(4, func(p *reference.Policy) { p.Ban = 7 }))
-	add("window in 4 slots, ttl", fixed, slots(4, func(p *reference.Policy) { p.TTL = 9 }))
+	add("window in 4 slots, ban", fixed, slots(4, func(p *spec.Policy) { p.Ban = 7 }))
+	add("window in 4 slots, ttl", fixed, slots(4, func(p *spec.Policy) { p.TTL = 9 }))
 }
 
 // smallRefreshes adds windows that requests start anew.
-func smallRefreshes(add adder, fixed reference.Policy) {
-	renews := func(which reference.Refresh, edit func(*reference.Policy)) func(*reference.Policy) {
-		return func(p *reference.Policy) {
-			p.Align, p.PhaseFrom, p.PhaseTo, p.Refresh = reference.AlignFirst, 0, 0, which
+func smallRefreshes(add adder, fixed spec.Policy) {
+	renews := func(which spec.Refresh, edit func(*spec.Policy)) func(*spec.Policy) {
+		return func(p *spec.Policy) {
+			p.Align, p.PhaseFrom, p.PhaseTo, p.Refresh = spec.AlignFirst, 0, 0, which
 			if edit != nil {
 				edit(p)
 			}
 		}
 	}
-	add("window refreshed by all", fixed, renews(reference.RefreshAll, nil))
-	add("window refreshed by admissions", fixed, renews(reference.RefreshAdmitted, nil))
-	add("window refreshed by all, quota 1", fixed, renews(reference.RefreshAll, func(p *reference.Policy) { p.Rate.N = 1 }))
-	add("window refreshed by all, counts all", fixed, renews(reference.RefreshAll, countsAll))
-	add("window refreshed by admissions, counts all, quota 4", fixed, renews(reference.RefreshAdmitted, func(p *reference.Policy) { countsAll(p); p.Rate.N = 4 }))
-	add("window refreshed by all, tick", fixed, renews(reference.RefreshAll, ticks))
-	add("window refreshed by admissions, tick", fixed, renews(reference.RefreshAdmitted, ticks))
-	add("window refreshed by all, ban", fixed, renews(reference.RefreshAll, func(p *reference.Policy) { p.Ban = 17 }))
-	add("window refreshed by admissions, ttl", fixed, renews(reference.RefreshAdmitted, func(p *reference.Policy) { p.TTL = 9 }))
+	add("window refreshed by all", fixed, renews(spec.RefreshAll, nil))
+	add("window refreshed by admissions", fixed, renews(spec.RefreshAdmitted, nil))
+	add("window refreshed by all, quota 1", fixed, renews(spec.RefreshAll, func(p *spec.Policy) { p.Rate.N = 1 }))
+	add("window refreshed by all, counts all", fixed, renews(spec.RefreshAll, countsAll))
+	add("window refreshed by admissions, counts all, quota 4", fixed, renews(spec.RefreshAdmitted, func(p *spec.Policy) { countsAll(p); p.Rate.N = 4 }))
+	add("window refreshed by all, tick", fixed, renews(spec.RefreshAll, ticks))
+	add("window refreshed by admissions, tick", fixed, renews(spec.RefreshAdmitted, ticks))
+	add("window refreshed by all, ban", fixed, renews(spec.RefreshAll, func(p *spec.Policy) { p.Ban = 17 }))
+	add("window refreshed by admissions, ttl", fixed, renews(spec.RefreshAdmitted, func(p *spec.Policy) { p.TTL = 9 }))
 }
 
 // shape is what random histories are like.

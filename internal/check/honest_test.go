@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -24,7 +25,7 @@ func TestRightLimitersAreNeverAccused(t *testing.T) {
 		for round := range rounds {
 			r := rand.New(rand.NewPCG(soakSeed+uint64(seed), uint64(round)))
 			text := randomSPEC(r)
-			limit, err := reference.Parse(text)
+			limit, err := spec.Parse(text)
 			if err != nil || contradictory(limit) {
 				continue // keys that do not go together
 			}
@@ -76,7 +77,7 @@ func cutAmid(r *rand.Rand, tl *timeline.Timeline) {
 }
 
 // small writes tl for a table of cases where a soak wants to keep it.
-func small(tl *timeline.Timeline, limit reference.Limit) string {
+func small(tl *timeline.Timeline, limit spec.Limit) string {
 	if os.Getenv("RLCHECK_SOAK") == "" {
 		return ""
 	}
@@ -109,14 +110,14 @@ func randomSPEC(r *rand.Rand) string {
 
 // randomPolicy returns one policy with a few keys, in microseconds to milliseconds.
 func randomPolicy(r *rand.Rand) string {
-	algorithms := reference.Algorithms()
+	algorithms := spec.Algorithms()
 	a := algorithms[r.IntN(len(algorithms))]
 	per := []string{"1ms", "3ms", "10ms", "7777us", "100us"}[r.IntN(5)]
 	hold := []string{"hold=0s..200us", "hold=100us..3ms", "hold=1ms..1ms", "hold=2ms.."}[r.IntN(4)]
 	if r.IntN(3) == 0 {
 		hold += ",linger=" + []string{"0s", "500us"}[r.IntN(2)]
 	}
-	if a == reference.Concurrency {
+	if a == spec.Concurrency {
 		return fmt.Sprintf("concurrency,limit=%s,%s", []string{"1", "2", "3", "5", "2..4"}[r.IntN(5)], hold)
 	}
 	keys := []string{string(a), fmt.Sprintf("rate=%d/%s", 1+r.IntN(12), per)}
@@ -126,18 +127,18 @@ func randomPolicy(r *rand.Rand) string {
 		}
 	}
 	switch a {
-	case reference.LeakyBucketQueue:
+	case spec.LeakyBucketQueue:
 		add(1, "queue", "0", "1", "3", "9", "1..3")
 		add(3, "undelayed", "1", "2")
 		add(4, "start", "empty", "unknown", "1", "0..1")
-	case reference.FixedWindow, reference.SlidingWindowCounter:
+	case spec.FixedWindow, spec.SlidingWindowCounter:
 		add(2, "align", "first", "unknown", "clock", "shared")
 		add(4, "slots", "2", "5", "10")
 		add(4, "align=first,refresh", "admitted", "all")
 		add(3, "rounding", "down", "up", "nearest")
-	case reference.SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		add(3, "boundary", "closed")
-	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
+	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket:
 		add(1, "burst", "1", "2", "5", "13", "2..5")
 		add(4, "start", "empty", "unknown", "1", "0..1")
 		if r.IntN(4) == 0 {
@@ -156,12 +157,12 @@ func randomPolicy(r *rand.Rand) string {
 
 // honestTraffic returns what lim answers to up to 150 requests of one or two partitions: bursts, even flow and silences,
 // answered within nothing up to several windows, a few of the answers lost.
-func honestTraffic(r *rand.Rand, lim reference.Limiter, limit reference.Limit) *timeline.Timeline {
+func honestTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit) *timeline.Timeline {
 	return trafficBy(r, lim, limit, func(at time.Duration) time.Duration { return at })
 }
 
 // trafficBy is honestTraffic of a limiter by whose clock an instant is what reads returns, which does not decrease.
-func trafficBy(r *rand.Rand, lim reference.Limiter, limit reference.Limit, reads func(time.Duration) time.Duration) *timeline.Timeline {
+func trafficBy(r *rand.Rand, lim reference.Limiter, limit spec.Limit, reads func(time.Duration) time.Duration) *timeline.Timeline {
 	type request struct {
 		s, d, e time.Duration
 		o       timeline.Observation
@@ -226,7 +227,7 @@ func trafficBy(r *rand.Rand, lim reference.Limiter, limit reference.Limit, reads
 }
 
 // contradictory tells whether no request can be complete when every policy says.
-func contradictory(limit reference.Limit) bool {
+func contradictory(limit spec.Limit) bool {
 	least, most := time.Duration(0), time.Duration(maxTime)
 	for _, p := range limit {
 		if least = max(least, p.HoldLeast); p.HoldMost > 0 {
@@ -243,7 +244,7 @@ type stayed struct {
 }
 
 // completed returns the completion of a request that was decided at d, as the policies of the limit promise it.
-func completed(r *rand.Rand, limit reference.Limit, d time.Duration, cost int64) stayed {
+func completed(r *rand.Rand, limit spec.Limit, d time.Duration, cost int64) stayed {
 	var least, most, linger time.Duration
 	most = 20 * time.Millisecond
 	for _, p := range limit {

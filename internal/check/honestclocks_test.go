@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -91,11 +92,11 @@ func rangedSPEC(r *rand.Rand) string {
 }
 
 // chosen returns a limit whose ranges, and whatever else is not known, are single values.
-func chosen(r *rand.Rand, limit reference.Limit) reference.Limit {
+func chosen(r *rand.Rand, limit spec.Limit) spec.Limit {
 	limit = slices.Clone(limit)
 	for i := range limit {
 		p := &limit[i]
-		if p.Algorithm != reference.Concurrency && p.RateTo > 0 {
+		if p.Algorithm != spec.Concurrency && p.RateTo > 0 {
 			p.Rate.N, p.RateTo = p.Rate.N+r.Int64N(p.RateTo-p.Rate.N+1), 0
 		}
 		if p.PerTo > 0 {
@@ -107,8 +108,8 @@ func chosen(r *rand.Rand, limit reference.Limit) reference.Limit {
 
 // limiterOf returns the limit of a SPEC, one of those that it declares, and its limiter; nil where keys do not go together, or those of
 // a value in a range.
-func limiterOf(r *rand.Rand, text string) (limit, known reference.Limit, lim reference.Limiter) {
-	limit, err := reference.Parse(text)
+func limiterOf(r *rand.Rand, text string) (limit, known spec.Limit, lim reference.Limiter) {
+	limit, err := spec.Parse(text)
 	if err != nil || contradictory(limit) {
 		return nil, nil, nil
 	}
@@ -120,12 +121,12 @@ func limiterOf(r *rand.Rand, text string) (limit, known reference.Limit, lim ref
 }
 
 // clockedTraffic is honestTraffic recorded by clocks that the header tells of.
-func clockedTraffic(r *rand.Rand, lim reference.Limiter, limit reference.Limit) *timeline.Timeline {
+func clockedTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit) *timeline.Timeline {
 	var h timeline.Header
 	if !limit.Completes() && r.IntN(2) == 0 {
 		h.DriftPPM = 1 + r.Int64N(100_000)
 	}
-	if !limit.Completes() && r.IntN(4) == 0 && !slices.ContainsFunc(limit, func(p reference.Policy) bool { return p.TickSet }) {
+	if !limit.Completes() && r.IntN(4) == 0 && !slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.TickSet }) {
 		h.Tick = []time.Duration{50 * time.Microsecond, time.Millisecond}[r.IntN(2)]
 	}
 	tl := trafficBy(r, lim, limit, clock(r, h))
@@ -179,13 +180,13 @@ func misread(r *rand.Rand, tl *timeline.Timeline, by int64) {
 
 // measuresTheTruth checks that what was measured of a declared limit holds the values of the one that it is. Of a window the rate is
 // measured as its length, with the quota that is declared.
-func measuresTheTruth(t *testing.T, where string, j *Judgement, declared, known reference.Limit) {
+func measuresTheTruth(t *testing.T, where string, j *Judgement, declared, known spec.Limit) {
 	t.Helper()
 	const exact = 1e-6 // as far as it is searched
 	for _, v := range j.Partitions {
 		for i, p := range known {
 			quota := p.Rate.N
-			if p.Windowed() || p.Algorithm == reference.SlidingWindowLog {
+			if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
 				quota = declared[i].Rate.N
 			}
 			m := v.Measured.Of(i, len(known))

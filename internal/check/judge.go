@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -55,7 +55,7 @@ var ErrUnsorted = errors.New("observations ascend by the time they were sent")
 // is Fail only if none exist; every Fail has a finding with its witness. It costs O(n log n) for known phases.
 //
 // It returns an error that wraps ErrTooLarge where the arithmetic would overflow, or ErrUnsorted; then nothing is judged.
-func Judge(tl *timeline.Timeline, limit reference.Limit, o Options) (*Judgement, error) {
+func Judge(tl *timeline.Timeline, limit spec.Limit, o Options) (*Judgement, error) {
 	if err := fits(tl, limit); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func Judge(tl *timeline.Timeline, limit reference.Limit, o Options) (*Judgement,
 }
 
 // fits checks that the observations ascend and that no product of the bounds can overflow.
-func fits(tl *timeline.Timeline, limit reference.Limit) error {
+func fits(tl *timeline.Timeline, limit spec.Limit) error {
 	var units int64
 	var begin, last time.Duration
 	for i := range tl.Observations {
@@ -92,7 +92,7 @@ func fits(tl *timeline.Timeline, limit reference.Limit) error {
 }
 
 // fitsSpan checks that no product of the bounds can overflow for units requested between two instants.
-func fitsSpan(h *timeline.Header, limit reference.Limit, begin, end time.Duration, units int64) error {
+func fitsSpan(h *timeline.Header, limit spec.Limit, begin, end time.Duration, units int64) error {
 	least, most := min(h.ClockError, h.Tick, h.WallError), max(h.ClockError, h.Tick, h.WallError)
 	if int64(begin) < -maxTime/4 || least < 0 || int64(most) > maxTime/4 {
 		return fmt.Errorf("check: from %s, clocks known up to %s, %s and %s: %w", begin, h.WallError, h.ClockError, h.Tick, ErrTooLarge)
@@ -131,7 +131,7 @@ type part struct {
 type caseFile struct {
 	tl *timeline.Timeline
 	// limit is what is judged, declared what is measured: lasting of it is the same limit.
-	limit, declared reference.Limit
+	limit, declared spec.Limit
 
 	o     Options
 	parts []*part
@@ -145,11 +145,11 @@ type caseFile struct {
 	frugal bool
 }
 
-func newCase(tl *timeline.Timeline, limit reference.Limit, o Options) *caseFile {
-	if len(limit) == 1 && limit[0].Count == reference.CountOwn {
+func newCase(tl *timeline.Timeline, limit spec.Limit, o Options) *caseFile {
+	if len(limit) == 1 && limit[0].Count == spec.CountOwn {
 		alone := limit[0]
-		alone.Count = reference.CountAdmitted // there is no other policy to deny what it admits
-		limit = reference.Limit{alone}
+		alone.Count = spec.CountAdmitted // there is no other policy to deny what it admits
+		limit = spec.Limit{alone}
 	}
 	c := &caseFile{tl: tl, declared: ticked(limit, tl.Header), o: o, end: int64(tl.End())}
 	c.limit = lasting(c.declared)

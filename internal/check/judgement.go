@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // judgement makes the verdicts from what was found.
@@ -108,10 +108,10 @@ func (c *caseFile) demand(j *Judgement, unclassified int) {
 }
 
 // short says by what the measured values of a policy fall short of the resolution; empty where they do not.
-func (r Resolution) short(pol reference.Policy, measured Measured, of string) string {
+func (r Resolution) short(pol spec.Policy, measured Measured, of string) string {
 	quota, rate := float64(pol.Full()), float64(pol.Rate.N)*float64(time.Second)/float64(pol.Rate.Per)
 	m := measured
-	if pol.Algorithm == reference.LeakyBucketQueue {
+	if pol.Algorithm == spec.LeakyBucketQueue {
 		// An admission that waited long may have been decided late, so nothing proves that a queue has as many places as
 		// declared; that it has no more, a denial shows.
 		m.Burst.Lo, m.Burst.LoSet = quota, true
@@ -121,7 +121,7 @@ func (r Resolution) short(pol reference.Policy, measured Measured, of string) st
 		return "the burst" + of + " is " + known(measured.Burst, "") + ", and a pass must measure it exactly"
 	case r.Burst > 0 && !m.Burst.within(quota, r.Burst):
 		return fmt.Sprintf("the burst%s is %s, and a pass must measure it to within %g %%", of, known(measured.Burst, ""), 100*r.Burst)
-	case r.Rate > 0 && pol.Algorithm != reference.Concurrency && !m.Rate.within(rate, r.Rate):
+	case r.Rate > 0 && pol.Algorithm != spec.Concurrency && !m.Rate.within(rate, r.Rate):
 		return fmt.Sprintf("the rate%s is %s, and a pass must measure it to within %g %%", of, known(m.Rate, "/s"), 100*r.Rate)
 	}
 	return ""

@@ -1,6 +1,8 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/reference"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
 
 // level is the most that may be in use of a bucket at an instant, after all that was decided before for sure: the latest theoretical
 // arrival time, scaled by n, of a bucket that gets a unit back every per/n nanoseconds.
@@ -19,19 +21,19 @@ func (l *level) of(b bucket) int64 {
 
 // mostUsed returns, of the buckets that a policy may be, the one with the most in use: the slowest and largest; ok=false where it is
 // no bucket, or counts requests when they are complete.
-func mostUsed(p reference.Policy) (b bucket, ok bool) {
-	if p.Windowed() || p.Algorithm == reference.SlidingWindowLog || p.Completes() {
+func mostUsed(p spec.Policy) (b bucket, ok bool) {
+	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog || p.Completes() {
 		return b, false
 	}
-	if p.Count == reference.CountOwn {
-		p.Count = reference.CountAll // as may what it admitted and another policy denied
+	if p.Count == spec.CountOwn {
+		p.Count = spec.CountAll // as may what it admitted and another policy denied
 	}
 	return newBucket(slowest(p)), true
 }
 
 // levelAt returns what may be in use of a policy's bucket at an instant, of what was decided before for sure; nil where it
 // has none, or one that may be created with less than it holds.
-func levelAt(p reference.Policy, h *history, t int64) *level {
+func levelAt(p spec.Policy, h *history, t int64) *level {
 	b, ok := mostUsed(p)
 	if !ok || b.startLeast < b.burst { // when it was created is not known
 		return nil

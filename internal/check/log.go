@@ -1,6 +1,8 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/reference"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
 
 // windowLog is the bound of the sliding window log: at most `quota` units in any (t-window, t].
 //
@@ -11,9 +13,9 @@ type windowLog struct {
 	all           bool
 }
 
-func newWindowLog(p reference.Policy) windowLog {
-	l := windowLog{quota: p.Rate.N, window: int64(p.Rate.Per), all: p.Count == reference.CountAll}
-	if p.Boundary == reference.Closed {
+func newWindowLog(p spec.Policy) windowLog {
+	l := windowLog{quota: p.Rate.N, window: int64(p.Rate.Per), all: p.Count == spec.CountAll}
+	if p.Boundary == spec.Closed {
 		l.window++ // [t-W, t] is (t-(W+1ns), t] on a clock of whole nanoseconds
 	}
 	return l

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // measureLimit is the largest number of observations of a partition whose policy is measured: each parameter takes some
@@ -61,7 +61,7 @@ func (c *caseFile) measure(p *part) Measured {
 
 // measureOne measures policy i of several, the others held: only the denials that none of them can explain prove anything.
 // Of windows that the first counted request places, and that follow each other from there, nothing is measured.
-func (c *caseFile) measureOne(p *part, i int, pol reference.Policy, ask *asker) Measured {
+func (c *caseFile) measureOne(p *part, i int, pol spec.Policy, ask *asker) Measured {
 	if anchored(pol) {
 		return Measured{}
 	}
@@ -76,12 +76,12 @@ func (c *caseFile) measureOne(p *part, i int, pol reference.Policy, ask *asker) 
 }
 
 // measure measures the burst, the rate and the phase.
-func (m gauge) measure(pol reference.Policy) Measured {
+func (m gauge) measure(pol spec.Policy) Measured {
 	out := Measured{Burst: m.burst(pol), Phase: m.phase(pol)}
-	if pol.Algorithm == reference.Concurrency { // it has no rate
+	if pol.Algorithm == spec.Concurrency { // it has no rate
 		return out
 	}
-	if pol.Windowed() || pol.Algorithm == reference.SlidingWindowLog {
+	if pol.Windowed() || pol.Algorithm == spec.SlidingWindowLog {
 		units := float64(pol.Rate.N) * float64(time.Second)
 		window := m.window(pol)
 		out.Rate = Interval{Lo: units / window.Hi, Hi: units / window.Lo, LoSet: window.HiSet, HiSet: window.LoSet}
@@ -99,7 +99,7 @@ type gauge struct {
 	ask *asker
 }
 
-func (g gauge) refuted(pol reference.Policy, mode Conformance) bool {
+func (g gauge) refuted(pol spec.Policy, mode Conformance) bool {
 	if g.c.o.Conformance != "" && g.c.o.Conformance != Exact && g.c.o.Conformance != mode {
 		return false
 	}
@@ -123,7 +123,7 @@ func (g gauge) refuted(pol reference.Policy, mode Conformance) bool {
 }
 
 // bound returns the bound of a policy, which may be one of several.
-func (g gauge) bound(pol reference.Policy, box phases) bound {
+func (g gauge) bound(pol spec.Policy, box phases) bound {
 	if len(g.c.limit) > 1 {
 		return newBoundAmong(pol, box.from, box.to)
 	}
@@ -131,8 +131,8 @@ func (g gauge) bound(pol reference.Policy, box phases) bound {
 }
 
 // burst returns the bursts that are not refuted.
-func (g gauge) burst(pol reference.Policy) Interval {
-	with := func(b int64) reference.Policy { return withBurst(pol, b) }
+func (g gauge) burst(pol spec.Policy) Interval {
+	with := func(b int64) spec.Policy { return withBurst(pol, b) }
 	declared := pol.Full()
 	ceiling := min(min(declared, maxTime>>12)<<12, maxTime/8/int64(pol.Rate.Per))
 	iv := Interval{}
@@ -148,11 +148,11 @@ func (g gauge) burst(pol reference.Policy) Interval {
 }
 
 // withBurst returns pol with another burst: the queue of a queue, the quota of a window.
-func withBurst(pol reference.Policy, b int64) reference.Policy {
+func withBurst(pol spec.Policy, b int64) spec.Policy {
 	switch pol.Algorithm {
-	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
+	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket:
 		pol.Burst, pol.BurstTo = b, 0
-	case reference.LeakyBucketQueue:
+	case spec.LeakyBucketQueue:
 		pol.Queue, pol.BurstTo = b-1, 0
 	default:
 		pol.Rate.N, pol.RateTo = b, 0
@@ -164,13 +164,13 @@ func withBurst(pol reference.Policy, b int64) reference.Policy {
 }
 
 // rate returns the rates, per second, that are not refuted: between an eighth and eight times the declared one.
-func (g gauge) rate(pol reference.Policy) Interval {
+func (g gauge) rate(pol spec.Policy) Interval {
 	pol, ok := g.divisible(pol)
 	if !ok {
 		return Interval{}
 	}
 	per := int64(pol.Rate.Per)
-	with := func(per int64) reference.Policy { pol.Rate.Per = time.Duration(per); return pol }
+	with := func(per int64) spec.Policy { pol.Rate.Per = time.Duration(per); return pol }
 	perSecond := func(per int64) float64 { return float64(pol.Rate.N) * 1e9 / float64(per) }
 	least, most := max(per/8, 1), per*8
 	iv := Interval{}
@@ -192,9 +192,9 @@ const leastParts = 1 << 16
 
 // divisible returns pol with its rate as a fraction of which every other denominator that is asked for stays in bounds: as it is
 // declared or, where that has too many units, the finest one that does. ok=false where that is too coarse.
-func (g gauge) divisible(pol reference.Policy) (fine reference.Policy, ok bool) {
+func (g gauge) divisible(pol spec.Policy) (fine spec.Policy, ok bool) {
 	span, units := g.c.end+int64(g.c.tl.Header.Tick), volume(g.h.all)
-	fits := func(p reference.Policy) bool {
+	fits := func(p spec.Policy) bool {
 		worst := bucket{n: max(p.Rate.N, p.RateTo), per: int64(p.Rate.Per) * 8, burst: max(p.Full(), p.BurstTo) + p.Fill}
 		return int64(p.Rate.Per) <= math.MaxInt64/64 && worst.fits(span, units)
 	}

@@ -1,6 +1,8 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/reference"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
 
 // memoryState is the symbolic state of a limiter: counts, and a zone over the present and the times it remembers. Counts
 // and times are numbered from zero by each model: a state of several policies is seen by each of them with its own first.
@@ -66,13 +68,13 @@ type traits struct {
 
 // newModel returns the exact model of a policy for requests of the given costs, or nil where there is none. from and to are
 // the box of phases of windows; no request changes its window inside.
-func newModel(p reference.Policy, from, to int64, costs []int64) model {
+func newModel(p spec.Policy, from, to int64, costs []int64) model {
 	m := algorithmModel(p, from, to, costs)
-	if m == nil || p.Count == reference.CountOwn {
+	if m == nil || p.Count == spec.CountOwn {
 		return nil
 	}
-	if p.Charge == reference.ChargeCompletion {
-		p.Count, p.Charge = reference.CountAll, reference.ChargeDecision
+	if p.Charge == spec.ChargeCompletion {
+		p.Count, p.Charge = spec.CountAll, spec.ChargeDecision
 		return chargedModel{m, algorithmModel(p, from, to, costs)}
 	}
 	if p.TTL > 0 {
@@ -84,30 +86,30 @@ func newModel(p reference.Policy, from, to int64, costs []int64) model {
 	return m
 }
 
-func algorithmModel(p reference.Policy, from, to int64, costs []int64) model {
+func algorithmModel(p spec.Policy, from, to int64, costs []int64) model {
 	switch p.Algorithm {
-	case reference.Concurrency:
+	case spec.Concurrency:
 		return newPlacesModel(p)
-	case reference.SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		return newLogModel(p, costs)
-	case reference.FixedWindow:
+	case spec.FixedWindow:
 		if p.Slots > 1 {
 			return newRingModel(p, from, to)
 		}
 		if p.Refreshes() {
 			return newRefreshModel(p)
 		}
-		if p.Align == reference.AlignFirst {
+		if p.Align == spec.AlignFirst {
 			return firstModel{newFirst(p), 1}
 		}
 		return fixedModel{newFixed(p, from, to), 1}
-	case reference.SlidingWindowCounter:
-		if p.Align == reference.AlignFirst {
+	case spec.SlidingWindowCounter:
+		if p.Align == spec.AlignFirst {
 			return newAnchoredModel(p)
 		}
 		return counterModel{newCounter(p, from, to), 1}
-	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket, reference.LeakyBucketQueue:
-		if p.Refill == reference.RefillInterval {
+	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket, spec.LeakyBucketQueue:
+		if p.Refill == spec.RefillInterval {
 			return newBatchModel(p)
 		}
 		return newBucketModel(p)

@@ -3,7 +3,7 @@ package check
 import (
 	"sort"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // The counts of an anchoredModel: 1 while a window was ever open, what was counted in the one that began at `opened`, and in
@@ -21,7 +21,7 @@ type anchoredModel struct {
 	scale int64
 }
 
-func newAnchoredModel(p reference.Policy) anchoredModel { return anchoredModel{newCounter(p, 0, 0), 1} }
+func newAnchoredModel(p spec.Policy) anchoredModel { return anchoredModel{newCounter(p, 0, 0), 1} }
 
 func (c anchoredModel) traits() traits { return traits{scale: c.scale, counted: c.all} }
 

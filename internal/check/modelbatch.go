@@ -1,6 +1,8 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/reference"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
 
 // lastBatch is the index of the instant at which a bucket that is refilled in batches got the last one that is counted, or
 // was created. Its counts are wasCreated, and inBucket: the units that it held then, less what was taken since.
@@ -16,7 +18,7 @@ type batchModel struct {
 }
 
 // newBatchModel returns nil for a start level that is not one value: when the batches of such a bucket come is not known either.
-func newBatchModel(p reference.Policy) model {
+func newBatchModel(p spec.Policy) model {
 	b := batchModel{bucket: newBucket(p), scale: 1}
 	if b.startLeast != b.startMost {
 		return nil

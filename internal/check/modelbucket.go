@@ -1,6 +1,8 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/reference"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
 
 // tat is the index of the theoretical arrival time of a bucket, rounded down to the unit of time. Where a bucket is not a
 // plain one, its counts are wasCreated, 1 once a request has created it, and rest: the time is tat + rest/n units.
@@ -25,8 +27,8 @@ type bucketModel struct {
 // ones times are multiplied by n.
 const mostRests = 16
 
-func newBucketModel(p reference.Policy) bucketModel {
-	b := bucketModel{bucket: newBucket(p), scale: 1, queued: p.Algorithm == reference.LeakyBucketQueue, undelayed: p.Undelayed, late: int64(p.Tick)}
+func newBucketModel(p spec.Policy) bucketModel {
+	b := bucketModel{bucket: newBucket(p), scale: 1, queued: p.Algorithm == spec.LeakyBucketQueue, undelayed: p.Undelayed, late: int64(p.Tick)}
 	if b.n > mostRests {
 		b.scale, b.late, b.n = b.n, b.late*b.n, 1
 	}

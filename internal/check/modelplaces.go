@@ -1,11 +1,13 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/reference"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
 
 // placesModel is a limit on requests in flight: its count is the units in flight.
 type placesModel struct{ limit, scale int64 }
 
-func newPlacesModel(p reference.Policy) placesModel { return placesModel{p.Rate.N, 1} }
+func newPlacesModel(p spec.Policy) placesModel { return placesModel{p.Rate.N, 1} }
 
 func (p placesModel) traits() traits { return traits{scale: p.scale} }
 

@@ -1,6 +1,8 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/reference"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
 
 // refreshModel is a fixed window that requests start anew. Its time is when that was last done, its count what was counted
 // since the window began; none is as good as no window.
@@ -15,7 +17,7 @@ const (
 	inOpen      = 0
 )
 
-func newRefreshModel(p reference.Policy) refreshModel {
+func newRefreshModel(p spec.Policy) refreshModel {
 	return refreshModel{newRefreshed(p), 1}
 }
 

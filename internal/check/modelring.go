@@ -3,7 +3,7 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // ringModel is a ring of known phase, or with a phase in a box inside which no request changes its slot. Its counts are the
@@ -16,7 +16,7 @@ type ringModel struct {
 // longestRing is the most slots of a ring that the exact search remembers one by one.
 const longestRing = 128
 
-func newRingModel(p reference.Policy, from, to int64) model {
+func newRingModel(p spec.Policy, from, to int64) model {
 	if p.Slots > longestRing {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -255,14 +256,14 @@ func (s *nodeSet) add(n node) bool {
 }
 
 // phaseBox returns the phases that a policy and a header leave open; of a policy without windows, one.
-func phaseBox(p reference.Policy, h timeline.Header) (from, to int64) {
+func phaseBox(p spec.Policy, h timeline.Header) (from, to int64) {
 	size := int64(p.Slot())
 	switch {
-	case !p.Windowed() || p.Align == reference.AlignFirst:
+	case !p.Windowed() || p.Align == spec.AlignFirst:
 		return 0, 0
-	case p.Align == reference.AlignUnknown || p.Align == reference.AlignShared || p.Align == reference.AlignClock && h.Started.IsZero():
+	case p.Align == spec.AlignUnknown || p.Align == spec.AlignShared || p.Align == spec.AlignClock && h.Started.IsZero():
 		return 0, size - 1
-	case p.Align == reference.AlignPhase:
+	case p.Align == spec.AlignPhase:
 		return int64(p.PhaseFrom), int64(p.PhaseTo)
 	}
 	begin := mod(-h.Started.UnixNano(), size)
@@ -270,9 +271,9 @@ func phaseBox(p reference.Policy, h timeline.Header) (from, to int64) {
 }
 
 // feasible asks the oracle whether a limit explains a timeline.
-func feasible(t *testing.T, tl *timeline.Timeline, limit ...reference.Policy) bool {
+func feasible(t *testing.T, tl *timeline.Timeline, limit ...spec.Policy) bool {
 	t.Helper()
-	machines := machinesOf(t, limit, func(p reference.Policy) (from, to int64) { return phaseBox(p, tl.Header) })
+	machines := machinesOf(t, limit, func(p spec.Policy) (from, to int64) { return phaseBox(p, tl.Header) })
 	var parts [][]request
 	for _, p := range tl.ByPartition() {
 		parts = append(parts, requestsOf(p.Observations, tl.End(), int64(tl.Header.ClockError)))
@@ -283,7 +284,7 @@ func feasible(t *testing.T, tl *timeline.Timeline, limit ...reference.Policy) bo
 			return !slices.ContainsFunc(parts, func(reqs []request) bool { return !o.explains(m, reqs) })
 		})
 	}
-	if limit[0].Align != reference.AlignUnknown { // all partitions share one phase
+	if limit[0].Align != spec.AlignUnknown { // all partitions share one phase
 		return each(parts)
 	}
 	for i := range parts {
@@ -295,8 +296,8 @@ func feasible(t *testing.T, tl *timeline.Timeline, limit ...reference.Policy) bo
 }
 
 // forgetsQueue tells whether any policy is a queue that is forgotten.
-func forgetsQueue(limit reference.Limit) bool {
-	return slices.ContainsFunc(limit, func(p reference.Policy) bool { return p.Algorithm == reference.LeakyBucketQueue && p.TTL > 0 })
+func forgetsQueue(limit spec.Limit) bool {
+	return slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Algorithm == spec.LeakyBucketQueue && p.TTL > 0 })
 }
 
 // plain is the oracle without any shortcut, over internal/reference: it tries every order and every time.
@@ -372,7 +373,7 @@ func TestOracleAgreesWithThePlainOne(t *testing.T) {
 				tl := randomHistory(r, lim, shape{requests: 3 + r.IntN(3), gap: 12, late: []int{0, 4, 16, 24}[r.IntN(4)], costs: round%3 == 0})
 				reqs := requestsOf(tl.Observations, tl.End(), 0)
 				fast := oracle{overtaking: forgetsQueue(limit)}
-				ms := machinesOf(t, known, func(p reference.Policy) (from, to int64) { return phaseBox(p, tl.Header) })
+				ms := machinesOf(t, known, func(p spec.Policy) (from, to int64) { return phaseBox(p, tl.Header) })
 				got := fast.explains(ms[0], reqs)
 				exact := slices.Clone(known)
 				lag := int64(exact[0].Tick)
@@ -399,17 +400,17 @@ func TestOracleAgreesWithThePlainOne(t *testing.T) {
 
 // knownLimit picks one of the phases, start levels, bans and times to live that a limit leaves open, and a full start where
 // nothing is known of it.
-func knownLimit(r *rand.Rand, limit reference.Limit) reference.Limit {
+func knownLimit(r *rand.Rand, limit spec.Limit) spec.Limit {
 	limit = slices.Clone(limit)
 	for i := range limit {
 		p := &limit[i]
-		if p.Start == reference.StartUnknown {
-			p.Start = reference.StartFull
+		if p.Start == spec.StartUnknown {
+			p.Start = spec.StartFull
 		}
 		if p.BurstTo > 0 {
 			*p = withBurst(*p, p.Burst+r.Int64N(p.BurstTo-p.Burst+1))
 		}
-		if p.Algorithm == reference.Concurrency && p.RateTo > 0 {
+		if p.Algorithm == spec.Concurrency && p.RateTo > 0 {
 			*p = withBurst(*p, p.Rate.N+r.Int64N(p.RateTo-p.Rate.N+1))
 		}
 		if p.LevelTo > 0 {
@@ -421,9 +422,9 @@ func knownLimit(r *rand.Rand, limit reference.Limit) reference.Limit {
 		if p.TTLTo > 0 {
 			p.TTL, p.TTLTo = p.TTL+time.Duration(r.Int64N(int64(p.TTLTo-p.TTL)+1)), 0
 		}
-		if p.Windowed() && p.Align != reference.AlignFirst {
+		if p.Windowed() && p.Align != spec.AlignFirst {
 			from, to := phaseBox(*p, timeline.Header{})
-			p.Align, p.PhaseFrom = reference.AlignPhase, time.Duration(from+r.Int64N(to-from+1))
+			p.Align, p.PhaseFrom = spec.AlignPhase, time.Duration(from+r.Int64N(to-from+1))
 			p.PhaseTo = p.PhaseFrom
 		}
 	}

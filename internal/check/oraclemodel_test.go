@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // memory is what a machine remembers of a partition: a few numbers whose meaning is its own. Times in it are
@@ -219,7 +219,7 @@ func (f fixedCount) settle(m memory, t int64) memory { return f.at(m, t) }
 type twoCounts struct {
 	quota, size, phase int64
 	first, all         bool
-	rounding           reference.Rounding
+	rounding           spec.Rounding
 }
 
 func (twoCounts) width() int { return 3 }
@@ -257,11 +257,11 @@ func (c twoCounts) admits(m memory, t, cost int64) bool {
 	weight := m[1] * (c.size - (t - m[0])) // times size
 	rest := (c.quota - m[2] - cost + 1) * c.size
 	switch c.rounding {
-	case reference.RoundUp:
+	case spec.RoundUp:
 		weight = (weight + c.size - 1) / c.size * c.size
-	case reference.RoundDown:
+	case spec.RoundDown:
 		weight = weight / c.size * c.size
-	case reference.RoundNearest:
+	case spec.RoundNearest:
 		weight = (2*weight + c.size) / (2 * c.size) * c.size
 	}
 	return weight < rest
@@ -466,43 +466,43 @@ func (p pair) settle(m memory, t int64) memory {
 }
 
 // machineOf returns the machine of a policy: with one phase, and with birth units times per in use when it is created.
-func machineOf(t *testing.T, p reference.Policy, phase, birth int64) machine {
+func machineOf(t *testing.T, p spec.Policy, phase, birth int64) machine {
 	t.Helper()
-	per, all := int64(p.Rate.Per), p.Count == reference.CountAll
+	per, all := int64(p.Rate.Per), p.Count == spec.CountAll
 	var m machine
 	switch p.Algorithm {
-	case reference.SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		keep := per
-		if p.Boundary == reference.Closed {
+		if p.Boundary == spec.Closed {
 			keep++
 		}
 		m = units{p.Rate.N, keep, all}
-	case reference.FixedWindow:
+	case spec.FixedWindow:
 		if p.Slots > 1 {
 			m = ringCount{p.Slots, p.Rate.N, per / p.Slots, phase, all}
 			break
 		}
 		if p.Refreshes() {
-			m = renewed{p.Rate.N, per, all, p.Refresh == reference.RefreshAll}
+			m = renewed{p.Rate.N, per, all, p.Refresh == spec.RefreshAll}
 			break
 		}
-		m = fixedCount{p.Rate.N, per, phase, p.Align == reference.AlignFirst, all}
-	case reference.SlidingWindowCounter:
-		m = twoCounts{p.Rate.N, per, phase, p.Align == reference.AlignFirst, all, p.Rounding}
-	case reference.LeakyBucketQueue:
+		m = fixedCount{p.Rate.N, per, phase, p.Align == spec.AlignFirst, all}
+	case spec.SlidingWindowCounter:
+		m = twoCounts{p.Rate.N, per, phase, p.Align == spec.AlignFirst, all, p.Rounding}
+	case spec.LeakyBucketQueue:
 		m = tats{n: p.Rate.N, per: per, burst: p.Full(), birth: birth, queue: true, undelayed: p.Undelayed}
-	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
+	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket:
 		m = tats{n: p.Rate.N, per: per, burst: p.Burst, birth: birth, all: all}
-		if p.Refill == reference.RefillInterval {
+		if p.Refill == spec.RefillInterval {
 			m = batches{p.Rate.N, per, p.Burst, p.Fill, p.Burst - birth/per, all}
 		}
-	case reference.Concurrency:
+	case spec.Concurrency:
 		return seats{p.Rate.N}
 	default:
 		t.Fatalf("no machine for %s", p.Algorithm)
 	}
-	if p.Charge == reference.ChargeCompletion {
-		p.Charge, p.Count = "", reference.CountAll
+	if p.Charge == spec.ChargeCompletion {
+		p.Charge, p.Count = "", spec.CountAll
 		m = charges{m, machineOf(t, p, phase, birth)}
 	}
 	if p.TTL > 0 {
@@ -514,7 +514,7 @@ func machineOf(t *testing.T, p reference.Policy, phase, birth int64) machine {
 	if p.Tick > 0 {
 		m = stale{m, int64(p.Tick)}
 	}
-	if p.Count == reference.CountOwn {
+	if p.Count == spec.CountOwn {
 		m = owns{m}
 	}
 	if m.width() > len(memory{}) {
@@ -525,7 +525,7 @@ func machineOf(t *testing.T, p reference.Policy, phase, birth int64) machine {
 
 // machinesOf returns a machine for every combination of phases and start levels that a limit leaves open. box gives the
 // phases of a policy.
-func machinesOf(t *testing.T, limit reference.Limit, box func(reference.Policy) (from, to int64)) []machine {
+func machinesOf(t *testing.T, limit spec.Limit, box func(spec.Policy) (from, to int64)) []machine {
 	t.Helper()
 	var out []machine
 	for i, p := range limit {

@@ -3,7 +3,7 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // besideOthers returns the loosest policies that one of several who use the same partitions may meet: what the limit admits of
@@ -11,7 +11,7 @@ import (
 //
 // What others use up leaves one less. But they also create buckets, which have filled before one comes and whose batches beat as they
 // began; and open windows, which end when no request of one tells, but where an admission keeps them open.
-func besideOthers(limit reference.Limit) (loose reference.Limit, changed bool) {
+func besideOthers(limit spec.Limit) (loose spec.Limit, changed bool) {
 	for _, p := range limit {
 		if q, ok := looseBesideOthers(p); ok {
 			loose = append(loose, q)
@@ -21,15 +21,15 @@ func besideOthers(limit reference.Limit) (loose reference.Limit, changed bool) {
 }
 
 // looseBesideOthers is besideOthers for one policy; ok=false for one that bounds nothing.
-func looseBesideOthers(p reference.Policy) (loose reference.Policy, ok bool) {
-	if p.Windowed() && p.Align == reference.AlignFirst && (!p.Refreshes() || p.Ban > 0 || p.Count != reference.CountAdmitted) {
+func looseBesideOthers(p spec.Policy) (loose spec.Policy, ok bool) {
+	if p.Windowed() && p.Align == spec.AlignFirst && (!p.Refreshes() || p.Ban > 0 || p.Count != spec.CountAdmitted) {
 		return anywhere(p)
 	}
 	if remembersStart(p) {
-		p.Start, p.Level, p.LevelTo = reference.StartFull, 0, 0
+		p.Start, p.Level, p.LevelTo = spec.StartFull, 0, 0
 	}
-	if p.Refill == reference.RefillInterval {
-		p.Refill, p.Burst, p.Fill = reference.RefillContinuous, max(p.Burst, p.BurstTo)+p.Fill, 0
+	if p.Refill == spec.RefillInterval {
+		p.Refill, p.Burst, p.Fill = spec.RefillContinuous, max(p.Burst, p.BurstTo)+p.Fill, 0
 		p.BurstTo = 0
 	}
 	return p, true
@@ -38,17 +38,17 @@ func looseBesideOthers(p reference.Policy) (loose reference.Policy, ok bool) {
 // anywhere returns a bucket that admits whatever windows of p do which begin wherever others want. No two begin within the shortest of
 // them, or within a time to live, so that a span of L touches 2 + L/W at the most. Where requests are counted when they are complete
 // a window has no most.
-func anywhere(p reference.Policy) (loose reference.Policy, ok bool) {
+func anywhere(p spec.Policy) (loose spec.Policy, ok bool) {
 	if p.Completes() {
 		return p, false
 	}
-	rate := reference.Rate{N: max(p.Rate.N, p.RateTo), Per: p.Rate.Per}
+	rate := spec.Rate{N: max(p.Rate.N, p.RateTo), Per: p.Rate.Per}
 	if p.TTL > 0 {
 		rate.Per = min(rate.Per, p.TTL)
 	}
-	return reference.Policy{Algorithm: reference.TokenBucket, Rate: rate, Burst: 2 * rate.N, Start: reference.StartFull,
-		Count: reference.CountAdmitted, Refill: reference.RefillContinuous, Boundary: reference.HalfOpen,
-		Charge: reference.ChargeDecision, Tick: p.Tick, TickSet: p.TickSet}, true
+	return spec.Policy{Algorithm: spec.TokenBucket, Rate: rate, Burst: 2 * rate.N, Start: spec.StartFull,
+		Count: spec.CountAdmitted, Refill: spec.RefillContinuous, Boundary: spec.HalfOpen,
+		Charge: spec.ChargeDecision, Tick: p.Tick, TickSet: p.TickSet}, true
 }
 
 // beside judges recordings under the policies of besideOthers: their denials prove nothing.

@@ -1,7 +1,7 @@
 package check
 
 import (
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -18,7 +18,7 @@ type Panel struct {
 
 // share is the part of a recording that one limit judges.
 type share struct {
-	limit  reference.Limit
+	limit  spec.Limit
 	counts timeline.PhaseLimit
 	stream *Stream
 }
@@ -33,7 +33,7 @@ func OptionsOf(t timeline.Terms) Options {
 func NewPanel(limits []timeline.PhaseLimit, h timeline.Header, o Options) (*Panel, error) {
 	p := &Panel{single: h.Judged.SingleUnits}
 	for _, l := range limits {
-		limit, err := reference.Parse(l.Limit)
+		limit, err := spec.Parse(l.Limit)
 		if err != nil {
 			return nil, err
 		}
@@ -85,8 +85,8 @@ func (p *Panel) Beside(o *timeline.Observation) error {
 func (p *Panel) Free() int { return p.free }
 
 // Limits are the limits that judge.
-func (p *Panel) Limits() []reference.Limit {
-	var out []reference.Limit
+func (p *Panel) Limits() []spec.Limit {
+	var out []spec.Limit
 	for _, s := range p.shares {
 		out = append(out, s.limit)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -12,18 +12,18 @@ import (
 type phases struct{ from, to int64 }
 
 // phasesOf returns the box of phases that a policy and a header leave open, and whether all partitions share one phase.
-func phasesOf(p reference.Policy, h timeline.Header) (box phases, shared bool) {
+func phasesOf(p spec.Policy, h timeline.Header) (box phases, shared bool) {
 	size := int64(longestSlot(p))
 	all := phases{0, size - 1}
-	if !p.Windowed() || p.Align == reference.AlignFirst {
+	if !p.Windowed() || p.Align == spec.AlignFirst {
 		return phases{}, false
 	}
 	switch p.Align {
-	case reference.AlignUnknown:
+	case spec.AlignUnknown:
 		return all, false
-	case reference.AlignShared:
+	case spec.AlignShared:
 		return all, true
-	case reference.AlignPhase:
+	case spec.AlignPhase:
 		return narrow(phases{int64(p.PhaseFrom), int64(p.PhaseTo)}, all), true
 	}
 	if h.Started.IsZero() || p.PerTo > 0 {
@@ -35,7 +35,7 @@ func phasesOf(p reference.Policy, h timeline.Header) (box phases, shared bool) {
 }
 
 // longestSlot returns the longest that what p counts in can be: its window, or a slot of it.
-func longestSlot(p reference.Policy) time.Duration {
+func longestSlot(p spec.Policy) time.Duration {
 	if p.Slots > 1 {
 		return p.Slot()
 	}
@@ -66,7 +66,7 @@ type refutation struct {
 
 // search looks for a phase of the box that no partition of the group refutes.
 type search struct {
-	policy reference.Policy
+	policy spec.Policy
 	mode   Conformance
 	group  *group
 	// beginnings are those of the group, the shortest first and the whole last: what refutes a beginning refutes the whole.
@@ -123,8 +123,8 @@ func (s *search) begin(box phases) {
 	if s.few > 0 {
 		s.boxes = s.few
 	}
-	if !keepsItsBeginning(s.policy) && s.policy.Align != reference.AlignFirst { // else what is left out may have made it what it is
-		s.beginnings = beginningsOf(s.group, counted(reference.Limit{s.policy}))
+	if !keepsItsBeginning(s.policy) && s.policy.Align != spec.AlignFirst { // else what is left out may have made it what it is
+		s.beginnings = beginningsOf(s.group, counted(spec.Limit{s.policy}))
 	}
 	size := int64(s.policy.Slot())
 	n, late := 0, int64(0)
@@ -175,7 +175,7 @@ func beginningsOf(g *group, all bool) []*group {
 // cell is a box of phases and a policy whose rate and burst may be ranges.
 type cell struct {
 	phases
-	policy reference.Policy
+	policy spec.Policy
 }
 
 // box refutes one box: as a whole, or by halves. It does not go on where one phase is found that explains all.
@@ -280,7 +280,7 @@ func (s *search) add(r refutation) bool {
 
 // middle returns a phase of the box that is likely to survive where any does.
 func (s *search) middle(b phases) int64 {
-	if s.policy.Algorithm == reference.FixedWindow && b.from < b.to {
+	if s.policy.Algorithm == spec.FixedWindow && b.from < b.to {
 		return s.split(b)
 	}
 	return b.from + (b.to-b.from)/2
@@ -350,13 +350,13 @@ func (s *search) alike(b phases) bool {
 		return false
 	}
 	i, _ := slices.BinarySearch(s.turns, b.from+1)
-	return s.policy.Algorithm == reference.FixedWindow && (i == len(s.turns) || s.turns[i] > b.to)
+	return s.policy.Algorithm == spec.FixedWindow && (i == len(s.turns) || s.turns[i] > b.to)
 }
 
 // timeless tells whether phases that are alike judge alike: nothing but the order of the decisions, and the windows that
 // they lie in, matters to the policy. Else a request may have to be decided so long after another one that of these phases some
 // have it in one window, and some in the next.
-func timeless(p reference.Policy) bool { return p.Ban == 0 && p.TTL == 0 && !p.Completes() }
+func timeless(p spec.Policy) bool { return p.Ban == 0 && p.TTL == 0 && !p.Completes() }
 
 // judgeOne asks one bound both questions that the mode allows.
 func judgeOne(h *history, b bound, mode Conformance) *breach {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -16,7 +16,7 @@ func TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime(t *testing.T) {
 		s, e, cost int64
 		outcome    timeline.Outcome
 	}
-	for spec, requests := range map[string][]asked{
+	for text, requests := range map[string][]asked{
 		"fixed-window,rate=2/20ns,phase=9ns..12ns + token-bucket,rate=1/4ns,burst=1": {
 			{6, 6, 1, timeline.Allowed}, {7, 14, 1, timeline.Allowed}, {16, 16, 1, timeline.Allowed}, {20, 20, 1, timeline.Allowed},
 		},
@@ -24,7 +24,7 @@ func TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime(t *testing.T) {
 			{1, 1, 1, timeline.Allowed}, {6, 6, 2, timeline.Denied}, {7, 14, 1, timeline.Allowed}, {16, 16, 2, timeline.Allowed},
 		},
 	} {
-		limit, err := reference.Parse(spec)
+		limit, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,10 +36,10 @@ func TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime(t *testing.T) {
 		}
 		tl.Header.Ended = tl.End()
 		if !feasible(t, tl, limit...) {
-			t.Fatalf("%s: the oracle does not explain it", spec)
+			t.Fatalf("%s: the oracle does not explain it", text)
 		}
 		if accused(t, tl, limit) {
-			t.Errorf("%s: accused of what windows that begin at 11 explain:\n%s", spec, draw(tl))
+			t.Errorf("%s: accused of what windows that begin at 11 explain:\n%s", text, draw(tl))
 		}
 	}
 }
@@ -52,7 +52,7 @@ func observed(s, e int64, outcome timeline.Outcome) timeline.Observation {
 // TestALaterRequestMayCreateABucket: the first few requests are judged apart where values are open, but not under a bucket that
 // starts empty: one that is left out may have created it, so that the first one found what had come since.
 func TestALaterRequestMayCreateABucket(t *testing.T) {
-	limit, err := reference.Parse("gcra,rate=12/3ms,burst=2..3,start=empty")
+	limit, err := spec.Parse("gcra,rate=12/3ms,burst=2..3,start=empty")
 	if err != nil {
 		t.Fatal(err)
 	}

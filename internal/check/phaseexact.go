@@ -1,6 +1,8 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/reference"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
 
 // stepBudget is how many decisions the exact searches of all phases may try together.
 const stepBudget = 1 << 22
@@ -78,7 +80,7 @@ const wideSteps = 1 << 12
 // that is not 0.
 func searched(h *history, b cell, most int) (r *refutation, visited int, limited bool) {
 	x := newExact(h, b.policy, b.from)
-	if x == nil || plainly(h, reference.Limit{b.policy}, []int64{b.from}) {
+	if x == nil || plainly(h, spec.Limit{b.policy}, []int64{b.from}) {
 		return nil, 0, false
 	}
 	if most > 0 {
@@ -97,7 +99,7 @@ func (r *refutation) shorten() {
 		return
 	}
 	h := r.searched.first(len(r.events))
-	rest := shortest(h, reference.Limit{r.cell.policy}, []int64{r.cell.from})
+	rest := shortest(h, spec.Limit{r.cell.policy}, []int64{r.cell.from})
 	r.breach = together(r.events[len(h.all)-len(rest.all):])
 }
 

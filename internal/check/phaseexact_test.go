@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 	refuted, survived := 0, 0
 	for name, limit := range smallLimits() {
-		if len(limit) > 1 || !limit[0].Windowed() || limit[0].Align == reference.AlignFirst {
+		if len(limit) > 1 || !limit[0].Windowed() || limit[0].Align == spec.AlignFirst {
 			continue
 		}
 		r := rand.New(rand.NewPCG(21, 34))
@@ -51,8 +52,8 @@ func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 // TestPhaseOfARightLimiterIsFoundSoon: a phase that explains a long recording is found without looking at
 // every phase that does not.
 func TestPhaseOfARightLimiterIsFoundSoon(t *testing.T) {
-	for _, spec := range []string{"fixed-window,rate=200/100ms", "sliding-window-counter,rate=200/100ms"} {
-		limit, err := reference.Parse(spec)
+	for _, text := range []string{"fixed-window,rate=200/100ms", "sliding-window-counter,rate=200/100ms"} {
+		limit, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,10 +63,10 @@ func TestPhaseOfARightLimiterIsFoundSoon(t *testing.T) {
 		s := &search{policy: limit[0], group: &group{parts: []*history{h}}}
 		box, _ := phasesOf(limit[0], tl.Header)
 		if _, ok := s.refute(box); ok || s.limited {
-			t.Errorf("%s: got refuted %v, limited %v", spec, ok, s.limited)
+			t.Errorf("%s: got refuted %v, limited %v", text, ok, s.limited)
 		}
 		if boxes := mostBoxes - s.boxes; boxes > 64 || s.tried() > 1<<19 {
-			t.Errorf("%s: %d boxes, %d decisions were tried, want few", spec, boxes, s.tried())
+			t.Errorf("%s: %d boxes, %d decisions were tried, want few", text, boxes, s.tried())
 		}
 	}
 }
@@ -73,7 +74,7 @@ func TestPhaseOfARightLimiterIsFoundSoon(t *testing.T) {
 // TestPhasesBeyondNumberAreGivenUp: where a clock of seconds leaves a thousand million phases to be refuted a few hundred at a
 // time, the search ends soon, and says so.
 func TestPhasesBeyondNumberAreGivenUp(t *testing.T) {
-	limit, err := reference.Parse("sliding-window-counter,rate=100/1m,rounding=nearest,tick=1s")
+	limit, err := spec.Parse("sliding-window-counter,rate=100/1m,rounding=nearest,tick=1s")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // The phase is measured on recordings of up to phaseLimit observations, to a phaseParts-th of the window.
@@ -15,9 +15,9 @@ const (
 // phase returns the window phases that the partition does not refute, in nanoseconds since the start of the recording: the
 // shortest interval that holds them all, which may reach beyond one window. Unset where the phase is known or nothing of it
 // is refuted.
-func (g gauge) phase(pol reference.Policy) Interval {
+func (g gauge) phase(pol spec.Policy) Interval {
 	size := int64(longestSlot(pol))
-	if !pol.Windowed() || pol.Align == reference.AlignFirst || g.box.from == g.box.to || len(g.h.all) > phaseLimit {
+	if !pol.Windowed() || pol.Align == spec.AlignFirst || g.box.from == g.box.to || len(g.h.all) > phaseLimit {
 		return Interval{}
 	}
 	s := &search{policy: pol, mode: g.c.o.Conformance, group: &group{parts: []*history{g.h}}, quick: true, ask: g.ask}

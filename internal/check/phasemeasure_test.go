@@ -6,26 +6,27 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // TestMeasuredPhaseHoldsTheTrueOne: whatever the phase of a limiter is, the measured interval holds it, and is mostly
 // narrower than a window.
 func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
-	for _, a := range []reference.Algorithm{reference.FixedWindow, reference.SlidingWindowCounter} {
+	for _, a := range []spec.Algorithm{spec.FixedWindow, spec.SlidingWindowCounter} {
 		t.Run(string(a), func(t *testing.T) {
 			const size = 100
 			r := rand.New(rand.NewPCG(8, 8))
 			narrow := 0
 			for range fewer(100) {
 				phase := time.Duration(r.IntN(size))
-				p := reference.Policy{Algorithm: a, Rate: reference.Rate{N: 4, Per: size}, Align: reference.AlignPhase, PhaseFrom: phase, PhaseTo: phase}
+				p := spec.Policy{Algorithm: a, Rate: spec.Rate{N: 4, Per: size}, Align: spec.AlignPhase, PhaseFrom: phase, PhaseTo: phase}
 				lim, err := reference.New(p)
 				if err != nil {
 					t.Fatal(err)
 				}
 				tl := honestHistory(r, lim, 80)
-				p.Align, p.PhaseFrom, p.PhaseTo = reference.AlignUnknown, 0, 0
-				j, err := Judge(tl, reference.Limit{p}, Options{})
+				p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignUnknown, 0, 0
+				j, err := Judge(tl, spec.Limit{p}, Options{})
 				if err != nil || j.Verdict != Pass {
 					t.Fatalf("got %v %v, want pass", j, err)
 				}

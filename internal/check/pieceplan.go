@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -65,7 +65,7 @@ const (
 	keptWitness = 1 << 16
 )
 
-func newPiecePlan(h timeline.Header, limit reference.Limit, o Options) *piecePlan {
+func newPiecePlan(h timeline.Header, limit spec.Limit, o Options) *piecePlan {
 	c := newCase(&timeline.Timeline{Header: h}, limit, o)
 	c.boundsOnly = true
 	w := &piecePlan{c: c, whole: c.wholeRegion(), size: pieceSize, small: smallPiece}
@@ -79,7 +79,7 @@ func newPiecePlan(h timeline.Header, limit reference.Limit, o Options) *piecePla
 			w.kinds = append(w.kinds, k)
 		}
 		if s := sweepPlan(h, p, len(c.limit) > 1, o); s != nil {
-			w.swept = w.swept || p.TTL == 0 && !(p.Refreshes() && p.Count == reference.CountAll)
+			w.swept = w.swept || p.TTL == 0 && !(p.Refreshes() && p.Count == spec.CountAll)
 			w.sweeps = append(w.sweeps, s)
 		}
 		if !wholeRate(p) && (ranged(p) || p.Completes()) {
@@ -97,8 +97,8 @@ func newPiecePlan(h timeline.Header, limit reference.Limit, o Options) *piecePla
 }
 
 // recalls returns how long a policy remembers what is decided or, where that is what it counts, complete.
-func recalls(p reference.Policy) int64 {
-	if p.Algorithm == reference.Concurrency {
+func recalls(p spec.Policy) int64 {
+	if p.Algorithm == spec.Concurrency {
 		return 0
 	}
 	p.Charge, p.TTL, p.TTLTo = "", 0, 0
@@ -107,11 +107,11 @@ func recalls(p reference.Policy) int64 {
 
 // reaches returns how long the spans are in which admissions are counted. A bucket that requests which are missing may have used
 // up is taken to be empty when the first one that is not was decided, as much as its memory later.
-func reaches(p reference.Policy) int64 {
+func reaches(p spec.Policy) int64 {
 	switch p.Algorithm {
-	case reference.SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		return spans * int64(p.LongestWindow())
-	case reference.FixedWindow, reference.SlidingWindowCounter:
+	case spec.FixedWindow, spec.SlidingWindowCounter:
 		return 3 * int64(p.LongestWindow())
 	}
 	return 2 * recalls(p)
@@ -121,26 +121,26 @@ func reaches(p reference.Policy) int64 {
 // windows that requests place. An overloaded bucket is never full: only spans from when it was show that it gave too much; and
 // of windows that requests place the more is known the more of them are full. A bucket must not be created at a low level, no denial
 // be inside of a ban that is not seen, and no partition be forgotten, or be in use before, so that its windows lie anew.
-func sweepable(h timeline.Header, p reference.Policy) bool {
+func sweepable(h timeline.Header, p spec.Policy) bool {
 	switch {
 	case p.Completes(), remembersStart(p), p.TTL > 0 && p.Ban > 0:
 		return false
-	case p.Algorithm == reference.FixedWindow:
+	case p.Algorithm == spec.FixedWindow:
 		return needsPlacement(p) && p.TTL == 0 && h.CompleteFrom == 0 && h.CompleteUntil == 0
 	}
-	return p.Algorithm != reference.SlidingWindowLog && p.Algorithm != reference.SlidingWindowCounter
+	return p.Algorithm != spec.SlidingWindowLog && p.Algorithm != spec.SlidingWindowCounter
 }
 
 // sweepPlan returns the plan of a sweep over all admissions under a policy that is one of several or alone; nil where it is not
 // sweepable, or nothing is asked of admissions.
-func sweepPlan(h timeline.Header, p reference.Policy, several bool, o Options) *watchPlan {
+func sweepPlan(h timeline.Header, p spec.Policy, several bool, o Options) *watchPlan {
 	if !sweepable(h, p) || o.Conformance == LowerBound {
 		return nil
 	}
 	_, loose := p.Ends()
 	bare := loose
-	bare.Count, bare.Ban, bare.BanTo, bare.TTLTo, o.Conformance = reference.CountAdmitted, 0, 0, 0, UpperBound
-	w := watchPlanOf(h, bare, o, phases{}, edgesOf(h, reference.Limit{bare}))
+	bare.Count, bare.Ban, bare.BanTo, bare.TTLTo, o.Conformance = spec.CountAdmitted, 0, 0, 0, UpperBound
+	w := watchPlanOf(h, bare, o, phases{}, edgesOf(h, spec.Limit{bare}))
 	if needsPlacement(p) {
 		w.bound = sweptWindows(loose, several || ranged(p))
 	}
@@ -149,7 +149,7 @@ func sweepPlan(h timeline.Header, p reference.Policy, several bool, o Options) *
 
 // sweptWindows returns the bound of the admissions in windows that requests place; others: what another policy denied, or one with a
 // smaller quota, may have placed them too.
-func sweptWindows(p reference.Policy, others bool) bound {
+func sweptWindows(p spec.Policy, others bool) bound {
 	b := loosest(newBound(p, 0, 0))
 	if f, ok := b.(first); ok {
 		f.others = f.others || f.all && others

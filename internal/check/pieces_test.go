@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -42,7 +43,7 @@ func TestPiecesFailOnlyWhatJudgeFails(t *testing.T) {
 					t.Logf("%s: round %d missed: %+v %s\ngot %s\n%+v\n%s", name, round, o, kindsOf(whole), kindsOf(got), whole.Partitions, draw(tl))
 				case got.Verdict == Fail:
 					more++
-					if limit[0].TTL > 0 && limit[0].Start == reference.StartEmpty {
+					if limit[0].TTL > 0 && limit[0].Start == spec.StartEmpty {
 						break // Judge says nothing of what follows the first silence
 					}
 					if !infeasible(t, tl, limit) {
@@ -57,7 +58,7 @@ func TestPiecesFailOnlyWhatJudgeFails(t *testing.T) {
 
 // infeasible tells whether Judge refutes a timeline with all that it can: both sides, so that it searches too, and all requests there
 // were, also where it would wait for a silence after which windows begin anew.
-func infeasible(t *testing.T, tl *timeline.Timeline, limit reference.Limit) bool {
+func infeasible(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	t.Helper()
 	whole := *tl
 	whole.Header.CompleteFrom, whole.Header.CompleteUntil = 0, 0
@@ -76,8 +77,8 @@ func TestPiecesOfWrongLimiters(t *testing.T) {
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+9, uint64(round)))
 		text := randomSPEC(r)
-		limit, err := reference.Parse(text)
-		if err != nil || contradictory(limit) || limit[0].TTL > 0 && limit[0].Start == reference.StartEmpty {
+		limit, err := spec.Parse(text)
+		if err != nil || contradictory(limit) || limit[0].TTL > 0 && limit[0].Start == spec.StartEmpty {
 			continue
 		}
 		lim, err := reference.NewLimit(knownLimit(r, limit))

@@ -9,21 +9,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // BenchmarkStreamPieces measures a Stream that judges one partition in pieces from its first observation on, under limits that
 // are not watched: observations a second of CPU, and the memory that it holds at its end, in bytes of all and of each.
 func BenchmarkStreamPieces(b *testing.B) {
-	for _, spec := range heldSpecs {
-		limit, err := reference.Parse(cmp.Or(spec[1], spec[0]))
+	for _, text := range heldSpecs {
+		limit, err := spec.Parse(cmp.Or(text[1], text[0]))
 		if err != nil {
 			b.Fatal(err)
 		}
 		for _, n := range benchSizes() {
-			b.Run(fmt.Sprintf("%s/%d", cmp.Or(spec[1], spec[0]), n), func(b *testing.B) {
-				obs := servedLong(b, rand.New(rand.NewPCG(1, uint64(n))), spec[0], n, 20_000)
+			b.Run(fmt.Sprintf("%s/%d", cmp.Or(text[1], text[0]), n), func(b *testing.B) {
+				obs := servedLong(b, rand.New(rand.NewPCG(1, uint64(n))), text[0], n, 20_000)
 				var took time.Duration
 				var held int64
 				for b.Loop() {

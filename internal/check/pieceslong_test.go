@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -44,9 +45,9 @@ var heldSpecs = [][2]string{
 
 // servedLong returns what a right limiter answers to n requests half a millisecond apart on average, within 4 ms, with a silence
 // after each `quiet` of them.
-func servedLong(t testing.TB, r *rand.Rand, spec string, n, quiet int) []timeline.Observation {
+func servedLong(t testing.TB, r *rand.Rand, text string, n, quiet int) []timeline.Observation {
 	t.Helper()
-	limit, err := reference.Parse(spec)
+	limit, err := spec.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,13 +89,13 @@ func servedLong(t testing.TB, r *rand.Rand, spec string, n, quiet int) []timelin
 // the middle, in pieces of two thousand observations and as a whole.
 func TestPiecesOfLongRecordings(t *testing.T) {
 	rounds := fewer(3)
-	for i, spec := range heldSpecs {
+	for i, text := range heldSpecs {
 		if testing.Short() && i%4 != 1 { // a few kinds of them
 			continue
 		}
-		t.Run(cmp.Or(spec[1], spec[0]), func(t *testing.T) {
+		t.Run(cmp.Or(text[1], text[0]), func(t *testing.T) {
 			t.Parallel()
-			limit, err := reference.Parse(cmp.Or(spec[1], spec[0]))
+			limit, err := spec.Parse(cmp.Or(text[1], text[0]))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +106,7 @@ func TestPiecesOfLongRecordings(t *testing.T) {
 			both, missed, more := 0, "", 0
 			for round := range rounds {
 				r := rand.New(rand.NewPCG(soakSeed+12, uint64(round)))
-				tl := &timeline.Timeline{Observations: servedLong(t, r, spec[0], 8000, 2000+r.IntN(2500))}
+				tl := &timeline.Timeline{Observations: servedLong(t, r, text[0], 8000, 2000+r.IntN(2500))}
 				if j := streamed(t, tl, limit, o, caps); j.Verdict != Pass {
 					t.Fatalf("round %d: got %s for a right limiter: %+v", round, kindsOf(j), j.Partitions)
 				}
@@ -122,8 +123,8 @@ func TestPiecesOfLongRecordings(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%s: %d of %d refuted by both, %d by the pieces alone%s", cmp.Or(spec[1], spec[0]), both, 2*rounds, more, missed)
-			swept := limit[0].Start != reference.StartEmpty && (lasting(limit)[0].TTL == 0 || !needsPlacement(limit[0]))
+			t.Logf("%s: %d of %d refuted by both, %d by the pieces alone%s", cmp.Or(text[1], text[0]), both, 2*rounds, more, missed)
+			swept := limit[0].Start != spec.StartEmpty && (lasting(limit)[0].TTL == 0 || !needsPlacement(limit[0]))
 			if swept && missed != "" {
 				t.Errorf("the pieces miss what the bounds find on the whole%s", missed)
 			}

@@ -3,20 +3,20 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // placed tells whether requests place what pol remembers: the first one its windows, or its bucket that is not full, and after
 // each time that it was forgotten another one. Left out of a witness they would place it elsewhere, and the witness could fail
 // for what is nothing wrong in the recording.
-func placed(pol reference.Policy) bool {
-	return pol.Windowed() && pol.Align == reference.AlignFirst && !pol.Refreshes() || pol.TTL > 0 && remembersStart(pol)
+func placed(pol spec.Policy) bool {
+	return pol.Windowed() && pol.Align == spec.AlignFirst && !pol.Refreshes() || pol.TTL > 0 && remembersStart(pol)
 }
 
 // placedProof returns the proof of a breach of a policy that requests place. Its witness fails alone, and it fails too amid all
 // other requests of the recording whatever they were answered, as far as they may matter.
-func (c *caseFile) placedProof(p *part, found []*breach, pol reference.Policy) *proof {
+func (c *caseFile) placedProof(p *part, found []*breach, pol spec.Policy) *proof {
 	mode := c.proofMode(found, pol)
 	pr := &proof{h: p.histories[0], until: minTime, counted: counted(c.limit), tries: proofTries, over: mode == UpperBound}
 	pr.judge = func(h *history, most int) ([]refutation, int, bool) { return refutePlaced(h, pol, mode, most) }
@@ -32,7 +32,7 @@ func (c *caseFile) placedProof(p *part, found []*breach, pol reference.Policy) *
 }
 
 // refutePlaced judges h under a policy that requests place.
-func refutePlaced(h *history, pol reference.Policy, mode Conformance, most int) (found []refutation, tried int, ok bool) {
+func refutePlaced(h *history, pol spec.Policy, mode Conformance, most int) (found []refutation, tried int, ok bool) {
 	if !anchored(pol) {
 		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{h}}, rough: true, each: most}
 		found, ok = s.refute(phases{})
@@ -53,7 +53,7 @@ func refutePlaced(h *history, pol reference.Policy, mode Conformance, most int) 
 
 // lastSilence returns the index of the first event after the last silence before those of the breaches that is so long that
 // nothing from before it is remembered, 0 where there is none.
-func (h *history) lastSilence(found []*breach, memory int64, pol reference.Policy) int {
+func (h *history) lastSilence(found []*breach, memory int64, pol spec.Policy) int {
 	if remembersStart(pol) { // only a bucket that was forgotten starts anew
 		memory = int64(max(pol.TTL, pol.TTLTo))
 	}
@@ -114,12 +114,12 @@ func (h *history) amid(events []event, counted bool) *history {
 }
 
 // placers returns the requests by which it is known how a policy was placed, but for some that are known by others.
-func placers(h *history, pol reference.Policy) []event {
+func placers(h *history, pol spec.Policy) []event {
 	if len(h.all) == 0 {
 		return nil
 	}
 	var out []event
-	all := pol.Count == reference.CountAll
+	all := pol.Count == spec.CountAll
 	switch {
 	case anchored(pol):
 		begin := slices.IndexFunc(h.all, func(ev event) bool { return ev.counts(all) })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -31,7 +32,7 @@ func TestWitnessOfPlacedWindows(t *testing.T) {
 			r := rand.New(rand.NewPCG(17, 19))
 			seen, dropped := map[Kind]int{}, 0
 			for range fewer(300) {
-				tl := randomHistory(r, lim, shape{requests: 4 + r.IntN(6), gap: 1 + refillTime(reference.Limit{pol}), late: []int{0, 3, 10, 30}[r.IntN(4)]})
+				tl := randomHistory(r, lim, shape{requests: 4 + r.IntN(6), gap: 1 + refillTime(spec.Limit{pol}), late: []int{0, 3, 10, 30}[r.IntN(4)]})
 				j := judged(t, tl, pol)
 				if j.Verdict != Fail {
 					continue
@@ -39,7 +40,7 @@ func TestWitnessOfPlacedWindows(t *testing.T) {
 				for _, f := range j.Partitions[0].Findings {
 					seen[f.Kind]++
 					dropped += len(tl.Observations) - len(f.Observations)
-					isHonest(t, tl, lasting(reference.Limit{pol})[0], f)
+					isHonest(t, tl, lasting(spec.Limit{pol})[0], f)
 				}
 			}
 			if len(seen) == 0 || dropped == 0 {
@@ -53,14 +54,14 @@ func TestWitnessOfPlacedWindows(t *testing.T) {
 }
 
 // isHonest checks what is promised of a witness where requests place the windows.
-func isHonest(t *testing.T, tl *timeline.Timeline, pol reference.Policy, f Finding) {
+func isHonest(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f Finding) {
 	t.Helper()
 	own := alone(tl, f.Observations)
 	if j := judged(t, own, pol); j.Verdict != Fail || feasible(t, own, pol) {
 		t.Fatalf("the witness is judged %s alone:\n%s%+v\n%s", j.Verdict, draw(tl), f, pol)
 	}
 	// That others were denied, and so opened no window, may be part of the proof.
-	deniedElsewhere := pol.Count == reference.CountAll && (f.Kind == UnderAdmission || pol.Algorithm == reference.FixedWindow)
+	deniedElsewhere := pol.Count == spec.CountAll && (f.Kind == UnderAdmission || pol.Algorithm == spec.FixedWindow)
 	if !deniedElsewhere && amidOthers(t, tl, pol, f.Observations) {
 		t.Fatalf("the witness is explained by what the others may have been answered:\n%s%+v\n%s", draw(tl), f, pol)
 	}
@@ -68,7 +69,7 @@ func isHonest(t *testing.T, tl *timeline.Timeline, pol reference.Policy, f Findi
 		return
 	}
 	mode := Exact
-	if counted(reference.Limit{pol}) {
+	if counted(spec.Limit{pol}) {
 		mode = UpperBound
 	}
 	for i := range f.Observations {
@@ -80,21 +81,21 @@ func isHonest(t *testing.T, tl *timeline.Timeline, pol reference.Policy, f Findi
 }
 
 // amidOthers asks the oracle whether a recording is feasible with some other answers to all but some requests.
-func amidOthers(t *testing.T, tl *timeline.Timeline, pol reference.Policy, known []int) bool {
+func amidOthers(t *testing.T, tl *timeline.Timeline, pol spec.Policy, known []int) bool {
 	t.Helper()
 	reqs := requestsOf(tl.Observations, tl.End(), 0)
 	var kept []request
 	var open []int
 	for i, o := range tl.Observations {
 		if !slices.Contains(known, o.Seq) && o.Outcome != timeline.Unknown {
-			if o.Outcome == timeline.Denied && !counted(reference.Limit{pol}) {
+			if o.Outcome == timeline.Denied && !counted(spec.Limit{pol}) {
 				continue
 			}
 			open = append(open, len(kept))
 		}
 		kept = append(kept, reqs[i])
 	}
-	machines := machinesOf(t, reference.Limit{pol}, func(p reference.Policy) (from, to int64) { return phaseBox(p, tl.Header) })
+	machines := machinesOf(t, spec.Limit{pol}, func(p spec.Policy) (from, to int64) { return phaseBox(p, tl.Header) })
 	var o oracle
 	for answers := range 1 << len(open) {
 		for k, i := range open {
@@ -110,8 +111,8 @@ func amidOthers(t *testing.T, tl *timeline.Timeline, pol reference.Policy, known
 }
 
 // stillRefuted tells whether some requests of a witness would be one too.
-func stillRefuted(tl *timeline.Timeline, pol reference.Policy, known []int, f Finding, mode Conformance) bool {
-	h := newCase(tl, reference.Limit{pol}, Options{}).parts[0].histories[0]
+func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f Finding, mode Conformance) bool {
+	h := newCase(tl, spec.Limit{pol}, Options{}).parts[0].histories[0]
 	var less, all []event
 	for _, ev := range h.all {
 		if slices.Contains(f.Observations, ev.seq) {
@@ -123,7 +124,7 @@ func stillRefuted(tl *timeline.Timeline, pol reference.Policy, known []int, f Fi
 	}
 	pr := &proof{h: h, tries: proofTries, judge: func(h *history, _ int) ([]refutation, int, bool) { return refutePlaced(h, pol, mode, 0) }}
 	pr.amid = func(events []event) *history {
-		return h.before(lastEnd(all)).amid(events, counted(reference.Limit{pol}))
+		return h.before(lastEnd(all)).amid(events, counted(spec.Limit{pol}))
 	}
 	again := pr.refute(less)
 	return again != nil && pr.honest(less, again)

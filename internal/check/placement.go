@@ -3,7 +3,7 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // placement is what is known at an instant, from what was decided before, of fixed windows that requests place.
@@ -27,18 +27,18 @@ const mostHanded = 1 << 10
 
 // needsPlacement tells whether what came before a piece has placed windows of a policy. Those of a counter among several policies
 // are bounded wherever they begin.
-func needsPlacement(p reference.Policy) bool {
-	return p.Algorithm == reference.FixedWindow && p.Align == reference.AlignFirst
+func needsPlacement(p spec.Policy) bool {
+	return p.Algorithm == spec.FixedWindow && p.Align == spec.AlignFirst
 }
 
 // changesNothing tells whether a request that p denies leaves it as it was; where a silence places what it remembers, there was none.
-func changesNothing(p reference.Policy) bool {
-	return (p.Count == "" || p.Count == reference.CountAdmitted) && p.Ban == 0 && p.Refresh != reference.RefreshAll && (p.TTL == 0 || !placed(p))
+func changesNothing(p spec.Policy) bool {
+	return (p.Count == "" || p.Count == spec.CountAdmitted) && p.Ban == 0 && p.Refresh != spec.RefreshAll && (p.TTL == 0 || !placed(p))
 }
 
 // placementAt returns what is known at an instant t inside of a history, in which none is missing that may have been decided until
 // a later one, under a policy that is one of several or alone. It is nil where the partition may have been forgotten before.
-func placementAt(p reference.Policy, several bool, h *history, t, until int64) *placement {
+func placementAt(p spec.Policy, several bool, h *history, t, until int64) *placement {
 	if p.TTL > 0 {
 		if h = reborn(p, h, t); forgottenBy(p, h, t, until) {
 			return nil
@@ -50,7 +50,7 @@ func placementAt(p reference.Policy, several bool, h *history, t, until int64) *
 		return out
 	}
 	f := newFirst(p)
-	f.others = p.Count == reference.CountOwn || f.all && (several || ranged(p)) // see sweptWindows
+	f.others = p.Count == spec.CountOwn || f.all && (several || ranged(p)) // see sweptWindows
 	out.windows = f.openings(h)
 	for n := len(out.windows); n > 0 && out.windows[n-1].from > until; n-- {
 		out.windows = out.windows[:n-1]
@@ -69,7 +69,7 @@ func placementAt(p reference.Policy, several bool, h *history, t, until int64) *
 }
 
 // reborn returns a history from the last request before an instant t, or that all from t on follow, that surely found nothing remembered.
-func reborn(p reference.Policy, h *history, t int64) *history {
+func reborn(p spec.Policy, h *history, t int64) *history {
 	f := forgettingOf(p)
 	k, last := 0, minTime
 	for i := 0; i < len(h.all); {
@@ -87,7 +87,7 @@ func reborn(p reference.Policy, h *history, t int64) *history {
 }
 
 // forgottenBy tells whether a partition may have been forgotten after one of the requests that were decided before t.
-func forgottenBy(p reference.Policy, h *history, t, until int64) bool {
+func forgottenBy(p spec.Policy, h *history, t, until int64) bool {
 	f := forgettingOf(p)
 	for _, silence := range f.silences(closed(h, until)) {
 		if silence.from < t+f.ttl {
@@ -103,7 +103,7 @@ func closed(h *history, until int64) []event {
 }
 
 // refreshed takes what a history has before the instant.
-func (w *placement) refreshed(p reference.Policy, h *history) {
+func (w *placement) refreshed(p spec.Policy, h *history) {
 	m := innermost(newBound(p, 0, 0)).(refreshed).usage(h).(*refreshedMeter)
 	w.units, w.until = m.units, m.until
 	for i := range m.starts {

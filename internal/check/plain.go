@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -14,7 +15,7 @@ import (
 const plainLimit = 1 << 10
 
 // plainly tells whether a plain explanation of a large history was found.
-func plainly(h *history, limit reference.Limit, at []int64) bool {
+func plainly(h *history, limit spec.Limit, at []int64) bool {
 	return len(h.all) >= plainLimit && simply(h, limit, at)
 }
 
@@ -22,7 +23,7 @@ func plainly(h *history, limit reference.Limit, at []int64) bool {
 // interval: in the middle, at the beginning, or at the end. One explanation is enough: no search can refute h
 // then. False says nothing. It costs O(n log n), and finds an explanation where the limit is out of reach, or
 // where requests seldom overlap. Requests without an outcome are taken never to have arrived.
-func simply(h *history, limit reference.Limit, at []int64) bool {
+func simply(h *history, limit spec.Limit, at []int64) bool {
 	lim := plainLimiter(limit, at)
 	if lim == nil || h.level != nil || h.placed != nil {
 		return false
@@ -65,20 +66,20 @@ type decision struct {
 
 // plainLimiter returns the limiter of a limit with one phase for each policy; nil where more than phases is
 // not known, and where completions count.
-func plainLimiter(limit reference.Limit, at []int64) reference.Limiter {
+func plainLimiter(limit spec.Limit, at []int64) reference.Limiter {
 	known := slices.Clone(limit)
 	for i := range known {
 		p := &known[i]
 		if ranged(*p) || p.Completes() || p.BanTo > 0 || p.TTLTo > 0 || p.LevelTo > 0 {
 			return nil
 		}
-		if p.Start == reference.StartUnknown {
-			p.Start = reference.StartFull
+		if p.Start == spec.StartUnknown {
+			p.Start = spec.StartFull
 		}
 		p.Tick, p.TickSet = 0, false // of what a clock may show, the instant itself
-		if p.Windowed() && p.Align != reference.AlignFirst {
+		if p.Windowed() && p.Align != spec.AlignFirst {
 			phase := time.Duration(at[i] - floorDiv(at[i], int64(p.Slot()))*int64(p.Slot()))
-			p.Align, p.PhaseFrom, p.PhaseTo = reference.AlignPhase, phase, phase
+			p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignPhase, phase, phase
 		}
 	}
 	lim, err := reference.NewLimit(known)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // TestAModelAtAPointIsTheReference is the contract between the two writings of a limiter. A model of the
@@ -22,7 +23,7 @@ func TestAModelAtAPointIsTheReference(t *testing.T) {
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+43, uint64(round)))
 		text := pointSPEC(r)
-		parsed, err := reference.Parse(text)
+		parsed, err := spec.Parse(text)
 		if err != nil || parsed.Completes() {
 			continue
 		}
@@ -65,16 +66,16 @@ func pointSPEC(r *rand.Rand) string {
 }
 
 // walkBoth lets a model and a limiter decide the same requests.
-func walkBoth(t *testing.T, r *rand.Rand, limit reference.Limit, lim reference.Limiter, text string) {
+func walkBoth(t *testing.T, r *rand.Rand, limit spec.Limit, lim reference.Limiter, text string) {
 	t.Helper()
 	at, costs := make([]int64, len(limit)), []int64{1, 2, 3}
 	gap := int64(1 + limit[0].Rate.Per/time.Duration(1+r.IntN(12)))
 	for i := range limit {
 		at[i] = int64(limit[i].PhaseFrom)
 	}
-	if len(limit) == 1 && limit[0].Count == reference.CountOwn {
-		limit = reference.Limit{limit[0]}
-		limit[0].Count = reference.CountAdmitted
+	if len(limit) == 1 && limit[0].Count == spec.CountOwn {
+		limit = spec.Limit{limit[0]}
+		limit[0].Count = spec.CountAdmitted
 	}
 	m := newProduct(limit, at, costs, 1_000_000, nil)
 	if m == nil {
@@ -118,8 +119,8 @@ func walkBoth(t *testing.T, r *rand.Rand, limit reference.Limit, lim reference.L
 // relapses tells whether one of several policies may deny again what it once would have admitted: it was
 // forgotten, and a new one holds less than a full bucket. RetryAfter of the reference is the longest wait of
 // all, and does not look behind it.
-func relapses(limit reference.Limit) bool {
-	low := func(p reference.Policy) bool { return p.TTL > 0 && startsLow(p) }
+func relapses(limit spec.Limit) bool {
+	low := func(p spec.Policy) bool { return p.TTL > 0 && startsLow(p) }
 	return len(limit) > 1 && slices.ContainsFunc(limit, low)
 }
 

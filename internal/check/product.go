@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // product is several limiters that must all admit a request: their counts and times side by side, with one present. It is
@@ -42,7 +42,7 @@ func passed(by model, m memoryState, a ask) []memoryState {
 
 // newProduct returns the exact model of a limit with one phase for each policy, for recordings that end by a time in
 // nanoseconds, and begin no longer before zero, or nil where there is none. lags are those of the clocks of several policies, nil where none lags.
-func newProduct(limit reference.Limit, at []int64, costs []int64, end int64, lags []int64) model {
+func newProduct(limit spec.Limit, at []int64, costs []int64, end int64, lags []int64) model {
 	if len(limit) == 1 {
 		m := newModel(limit[0], at[0], at[0], costs)
 		if m == nil || forgotBy(limit[0], end) > maxTime/8/m.traits().scale {
@@ -55,15 +55,15 @@ func newProduct(limit reference.Limit, at []int64, costs []int64, end int64, lag
 		end = later(end, lag)
 	}
 	for i, pol := range limit {
-		own := pol.Count == reference.CountOwn
+		own := pol.Count == spec.CountOwn
 		if own {
-			pol.Count = reference.CountAdmitted
+			pol.Count = spec.CountAdmitted
 		}
 		m := newModel(pol, at[i], at[i], costs)
 		if m == nil {
 			return nil
 		}
-		if lags != nil && lags[i] > 0 && pol.Algorithm != reference.Concurrency { // which reads no clock
+		if lags != nil && lags[i] > 0 && pol.Algorithm != spec.Concurrency { // which reads no clock
 			m = laggingModel{around{m}, lags[i] * m.traits().scale}
 		}
 		if own {
@@ -85,7 +85,7 @@ func newProduct(limit reference.Limit, at []int64, costs []int64, end int64, lag
 }
 
 // align brings all parts to one scale, and tells whether the products are small enough.
-func (p *product) align(limit reference.Limit, end int64) bool {
+func (p *product) align(limit spec.Limit, end int64) bool {
 	longest := end
 	for i, part := range p.parts {
 		own := part.traits().scale
@@ -105,7 +105,7 @@ func (p *product) align(limit reference.Limit, end int64) bool {
 }
 
 // forgotBy returns by when nothing is remembered of a recording that ends by an instant.
-func forgotBy(p reference.Policy, end int64) int64 {
+func forgotBy(p spec.Policy, end int64) int64 {
 	for _, d := range []time.Duration{p.Recovery(), p.LongestBan(), max(p.TTL, p.TTLTo)} {
 		end = later(end, 2*min(int64(d), maxTime))
 	}

@@ -6,25 +6,25 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // richProducts are limits of several policies of which some remember more than what they admitted: what another one denies
 // makes them, renews them or begins nothing, each in its own way.
-func richProducts() map[string]reference.Limit {
+func richProducts() map[string]spec.Limit {
 	small := smallLimits()
-	one := func(name string, edits ...func(*reference.Policy)) reference.Policy {
+	one := func(name string, edits ...func(*spec.Policy)) spec.Policy {
 		p := small[name][0]
 		for _, edit := range edits {
 			edit(&p)
 		}
 		return p
 	}
-	own := func(p *reference.Policy) { p.Count = reference.CountOwn }
-	banned := func(p *reference.Policy) { p.Ban = 11 }
-	shortLived := func(p *reference.Policy) { p.TTL = 9 }
+	own := func(p *spec.Policy) { p.Count = spec.CountOwn }
+	banned := func(p *spec.Policy) { p.Ban = 11 }
+	shortLived := func(p *spec.Policy) { p.TTL = 9 }
 	bucket, window, log := one("token bucket"), one("fixed window"), one("sliding log, quota 3")
-	return map[string]reference.Limit{
+	return map[string]spec.Limit{
 		"bucket with a ban + window":                 {one("token bucket, ban"), window},
 		"bucket with a ban, its own + log":           {one("token bucket, ban", own), log},
 		"window with a ban + bucket with a ban":      {one("fixed window", banned), one("token bucket, ban")},
@@ -52,18 +52,18 @@ func richProducts() map[string]reference.Limit {
 }
 
 // clockProducts are limits of several policies whose clocks tick, each in its own way.
-func clockProducts() map[string]reference.Limit {
+func clockProducts() map[string]spec.Limit {
 	small := smallLimits()
-	with := func(name string, edits ...func(*reference.Policy)) reference.Policy {
+	with := func(name string, edits ...func(*spec.Policy)) spec.Policy {
 		p := small[name][0]
 		for _, edit := range edits {
 			edit(&p)
 		}
 		return p
 	}
-	slow := func(p *reference.Policy) { p.Tick, p.TickSet = 3, true }
-	own := func(p *reference.Policy) { p.Count = reference.CountOwn }
-	return map[string]reference.Limit{
+	slow := func(p *spec.Policy) { p.Tick, p.TickSet = 3, true }
+	own := func(p *spec.Policy) { p.Count = spec.CountOwn }
+	return map[string]spec.Limit{
 		"bucket, tick + window":                  {with("token bucket, tick"), with("fixed window")},
 		"bucket, tick + bucket with another one": {with("token bucket, tick"), with("token bucket, 3 per 25", slow)},
 		"window, tick + log":                     {with("fixed window, tick"), with("sliding log, quota 3")},
@@ -82,7 +82,7 @@ func TestRichProductsAreNeverAccused(t *testing.T) { soakProducts(t, richProduct
 
 // soakProducts judges random histories under each of some limits, of latencies up to each of some quarters of the refill time.
 // Of those that are not accused it asks the oracle about one in every few.
-func soakProducts(t *testing.T, limits map[string]reference.Limit, soak int, bands []int, every int) {
+func soakProducts(t *testing.T, limits map[string]spec.Limit, soak int, bands []int, every int) {
 	rounds, seeds := soakRounds(24, soak)
 	if rounds > 100 {
 		every = 16
@@ -112,7 +112,7 @@ func soakProducts(t *testing.T, limits map[string]reference.Limit, soak int, ban
 }
 
 // everySmallLimit are those of smallLimits and richProducts.
-func everySmallLimit() map[string]reference.Limit {
+func everySmallLimit() map[string]spec.Limit {
 	out := smallLimits()
 	maps.Copy(out, richProducts())
 	return out

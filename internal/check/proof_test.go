@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -18,7 +18,7 @@ func TestWitnessOfACrowdIsCheap(t *testing.T) {
 			FirstByte: 2*time.Millisecond + time.Duration(i*i*7919%50000)*time.Microsecond, Answered: true, Outcome: timeline.Allowed,
 		})
 	}
-	limit, err := reference.Parse("leaky-bucket,rate=10/s,burst=20")
+	limit, err := spec.Parse("leaky-bucket,rate=10/s,burst=20")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -22,7 +22,7 @@ type queue struct {
 	late int64
 }
 
-func newQueue(p reference.Policy) queue {
+func newQueue(p spec.Policy) queue {
 	entry := newBucket(p)
 	release := entry
 	release.burst = 1 + p.Undelayed
@@ -31,13 +31,13 @@ func newQueue(p reference.Policy) queue {
 }
 
 // ticked returns a limit whose queues have the tick of the recording where they name none: their bound needs it.
-func ticked(limit reference.Limit, h timeline.Header) reference.Limit {
-	if h.Tick == 0 || !slices.ContainsFunc(limit, func(p reference.Policy) bool { return p.Algorithm == reference.LeakyBucketQueue && !p.TickSet }) {
+func ticked(limit spec.Limit, h timeline.Header) spec.Limit {
+	if h.Tick == 0 || !slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Algorithm == spec.LeakyBucketQueue && !p.TickSet }) {
 		return limit
 	}
 	limit = slices.Clone(limit)
 	for i := range limit {
-		if p := &limit[i]; p.Algorithm == reference.LeakyBucketQueue && !p.TickSet {
+		if p := &limit[i]; p.Algorithm == spec.LeakyBucketQueue && !p.TickSet {
 			p.Tick = h.Tick
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -16,7 +16,7 @@ func TestQueueSaysWhichBoundWasBroken(t *testing.T) {
 	for i, until := range []time.Duration{time.Millisecond, 21 * time.Millisecond, 39 * time.Millisecond} {
 		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, FirstByte: until, Answered: true, Outcome: timeline.Allowed})
 	}
-	limit, err := reference.Parse("leaky-bucket-queue,rate=50/s,queue=1")
+	limit, err := spec.Parse("leaky-bucket-queue,rate=50/s,queue=1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +49,10 @@ func TestQueueIsMeasuredFromAbove(t *testing.T) {
 		{2, Pass},
 		{3, Fail},
 	} {
-		pol := reference.Policy{Algorithm: reference.LeakyBucketQueue, Rate: reference.Rate{N: 1, Per: 20}, Queue: c.places, Burst: c.places + 1,
-			Start: reference.StartFull, Count: reference.CountAdmitted, Refill: reference.RefillContinuous}
+		pol := spec.Policy{Algorithm: spec.LeakyBucketQueue, Rate: spec.Rate{N: 1, Per: 20}, Queue: c.places, Burst: c.places + 1,
+			Start: spec.StartFull, Count: spec.CountAdmitted, Refill: spec.RefillContinuous}
 		for _, r := range []Resolution{{BurstExact: true}, {Burst: 0.2}} {
-			j, err := Judge(tl, reference.Limit{pol}, Options{Resolution: r})
+			j, err := Judge(tl, spec.Limit{pol}, Options{Resolution: r})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestQueueWhoseWorkersReadClocksApart(t *testing.T) {
 		for i, until := range []time.Duration{time.Millisecond, 20 * time.Millisecond, c.last} {
 			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Millisecond, FirstByte: until, Answered: true, Outcome: timeline.Allowed})
 		}
-		limit, err := reference.Parse(c.spec)
+		limit, err := spec.Parse(c.spec)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,14 +1,16 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/reference"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
 
 // ranged tells whether the rate, the window or the burst of p is a range: its bounds are what even the loosest policy of the
 // range cannot have admitted, and what even the tightest cannot have denied.
-func ranged(p reference.Policy) bool { return p.RateTo > 0 || p.PerTo > 0 || p.BurstTo > 0 }
+func ranged(p spec.Policy) bool { return p.RateTo > 0 || p.PerTo > 0 || p.BurstTo > 0 }
 
 // slowest returns, of what the ranges of p hold, the policy that remembers longest: the lowest rate, the longest window and the
 // largest burst or queue.
-func slowest(p reference.Policy) reference.Policy {
+func slowest(p spec.Policy) spec.Policy {
 	if p.BurstTo > 0 {
 		_, loose := p.Ends()
 		p.Burst, p.Queue = loose.Burst, loose.Queue
@@ -22,7 +24,7 @@ func slowest(p reference.Policy) reference.Policy {
 const fineness = 1 << 6
 
 // divisible returns p with the rate of a bucket in finer units: its rate is any number of the range, not a whole one.
-func divisible(p reference.Policy) reference.Policy {
+func divisible(p spec.Policy) spec.Policy {
 	if p.RateTo == 0 || wholeRate(p) {
 		return p
 	}
@@ -34,19 +36,19 @@ func divisible(p reference.Policy) reference.Policy {
 }
 
 // wholeRate tells whether the units of the rate of p are whole: they are a quota, or places.
-func wholeRate(p reference.Policy) bool {
-	return p.Windowed() || p.Algorithm == reference.SlidingWindowLog || p.Algorithm == reference.Concurrency
+func wholeRate(p spec.Policy) bool {
+	return p.Windowed() || p.Algorithm == spec.SlidingWindowLog || p.Algorithm == spec.Concurrency
 }
 
 // divide halves the burst or the rate of p, ok=false where neither is a range that can be divided. The rate of a bucket is
 // any number of its range, so its halves share the middle; bursts and quotas are whole.
-func divide(p reference.Policy) (lower, upper reference.Policy, ok bool) {
+func divide(p spec.Policy) (lower, upper spec.Policy, ok bool) {
 	lower, upper = p, p
 	switch {
 	case p.BurstTo > 0:
 		mid := p.Burst + (p.BurstTo-p.Burst)/2
 		lower.BurstTo, upper.Burst = mid, mid+1
-		if p.Algorithm == reference.LeakyBucketQueue {
+		if p.Algorithm == spec.LeakyBucketQueue {
 			upper.Queue = mid
 		}
 	case p.RateTo > 0 && wholeRate(p):
@@ -65,7 +67,7 @@ func divide(p reference.Policy) (lower, upper reference.Policy, ok bool) {
 
 // divideTimes halves the ban or the time to live of p, ok=false where neither is a range that is worth it: what they range
 // over is held as a whole by every bound, and by an exact search as times that may differ from one silence to the next.
-func divideTimes(p reference.Policy) (shorter, longer reference.Policy, ok bool) {
+func divideTimes(p spec.Policy) (shorter, longer spec.Policy, ok bool) {
 	shorter, longer = p, p
 	least := p.LongestWindow() >> 10
 	switch {
@@ -82,7 +84,7 @@ func divideTimes(p reference.Policy) (shorter, longer reference.Policy, ok bool)
 }
 
 // halveWindow halves the range of the window of p.
-func halveWindow(p reference.Policy) (shorter, longer reference.Policy) {
+func halveWindow(p spec.Policy) (shorter, longer spec.Policy) {
 	shorter, longer = p, p
 	shorter.PerTo = p.Rate.Per + (p.PerTo-p.Rate.Per)/2
 	longer.Rate.Per = shorter.PerTo + 1
@@ -90,7 +92,7 @@ func halveWindow(p reference.Policy) (shorter, longer reference.Policy) {
 }
 
 // settled makes a range of one value that value.
-func settled(p reference.Policy) reference.Policy {
+func settled(p spec.Policy) spec.Policy {
 	if p.BurstTo == p.Burst {
 		p.BurstTo = 0
 	}
@@ -110,7 +112,7 @@ func settled(p reference.Policy) reference.Policy {
 }
 
 // fitsEnds tells whether the products of p at both ends of its ranges stay in bounds.
-func fitsEnds(p reference.Policy, span, units int64) bool {
+func fitsEnds(p spec.Policy, span, units int64) bool {
 	tight, loose := p.Ends()
 	if p.RateTo > 0 {
 		fine := divisible(p)
@@ -122,7 +124,7 @@ func fitsEnds(p reference.Policy, span, units int64) bool {
 
 // fits tells whether the products of p, whose range is a part of the one that was declared, stay in bounds too: a rate in the middle may
 // have no fraction as short as those at the ends.
-func (s *search) fits(p reference.Policy) bool {
+func (s *search) fits(p spec.Policy) bool {
 	if wholeRate(p) {
 		return true
 	}

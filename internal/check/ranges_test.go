@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestRangesHoldEveryLimiterInThem: a history of a limiter inside the range is never refuted, one of a limiter outside it
 // mostly is, and a range refutes no more than each of its whole values.
 func TestRangesHoldEveryLimiterInThem(t *testing.T) {
-	spec := func(text string) reference.Policy {
-		l, err := reference.Parse(text)
+	spec := func(text string) spec.Policy {
+		l, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +82,7 @@ func TestRangesHoldEveryLimiterInThem(t *testing.T) {
 }
 
 // refuted counts the histories of the limiter of `made` that a policy refutes, among 200 with dense requests.
-func refuted(t *testing.T, r *rand.Rand, p, made reference.Policy) int {
+func refuted(t *testing.T, r *rand.Rand, p, made spec.Policy) int {
 	t.Helper()
 	lim, err := reference.New(made)
 	if err != nil {
@@ -90,7 +91,7 @@ func refuted(t *testing.T, r *rand.Rand, p, made reference.Policy) int {
 	n := 0
 	for range fewer(200) {
 		tl := honestHistory(r, lim, 24)
-		j, err := Judge(tl, reference.Limit{p}, Options{SkipMeasure: true})
+		j, err := Judge(tl, spec.Limit{p}, Options{SkipMeasure: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,7 @@
 package check
 
 import (
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -18,8 +18,8 @@ type refreshed struct {
 	all, every, banned bool
 }
 
-func newRefreshed(p reference.Policy) refreshed {
-	return refreshed{p.Rate.N, int64(p.Rate.Per), int64(p.LongestWindow()), p.Count == reference.CountAll, p.Refresh == reference.RefreshAll, p.Ban > 0}
+func newRefreshed(p spec.Policy) refreshed {
+	return refreshed{p.Rate.N, int64(p.Rate.Per), int64(p.LongestWindow()), p.Count == spec.CountAll, p.Refresh == spec.RefreshAll, p.Ban > 0}
 }
 
 // sure tells whether a request surely started the window anew.

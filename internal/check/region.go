@@ -3,14 +3,14 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // region is what may be true of a limiter: a box of window phases for each policy of a limit, whose rates, bursts and windows may
 // be ranges.
 type region struct {
 	boxes []phases
-	limit reference.Limit
+	limit spec.Limit
 }
 
 // wholeRegion returns all that a limit and a header leave open.
@@ -43,7 +43,7 @@ func (r region) holds(other region) bool {
 }
 
 // narrower tells whether the ranges of p lie inside those of q.
-func narrower(p, q reference.Policy) bool {
+func narrower(p, q spec.Policy) bool {
 	return p.Rate.N >= q.Rate.N && max(p.Rate.N, p.RateTo) <= max(q.Rate.N, q.RateTo) &&
 		p.Burst >= q.Burst && max(p.Burst, p.BurstTo) <= max(q.Burst, q.BurstTo) &&
 		p.Rate.Per >= q.Rate.Per && p.LongestWindow() <= q.LongestWindow() &&
@@ -145,7 +145,7 @@ func (x *excerpt) halves(r region) (lower, upper region, ok bool) {
 	}
 	s := x.search(r)
 	lo, hi, ok := s.halves(cell{r.boxes[0], r.limit[0]})
-	return region{[]phases{lo.phases}, reference.Limit{lo.policy}}, region{[]phases{hi.phases}, reference.Limit{hi.policy}}, ok
+	return region{[]phases{lo.phases}, spec.Limit{lo.policy}}, region{[]phases{hi.phases}, spec.Limit{hi.policy}}, ok
 }
 
 // list lists the turns inside all of the regions.

@@ -1,7 +1,7 @@
 package check
 
 import (
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -16,12 +16,12 @@ type ring struct {
 	all      bool
 }
 
-func newRing(p reference.Policy, from, to int64) ring {
+func newRing(p spec.Policy, from, to int64) ring {
 	// Of a window that the number of slots does not divide, as it may be where its length is sought, slots
 	// have either length.
 	n := p.Slots
 	w := windows{from, to, max(int64(p.Rate.Per)/n, 1), (int64(p.LongestWindow()) + n - 1) / n}
-	return ring{w, n, p.Rate.N, p.Count == reference.CountAll}
+	return ring{w, n, p.Rate.N, p.Count == spec.CountAll}
 }
 
 func (r ring) over(h *history) *breach {

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // sentence prints the arithmetic of a finding from its integers.
 type sentence struct {
-	pol     reference.Policy
+	pol     spec.Policy
 	header  timeline.Header
 	witness []timeline.Observation
 	end     time.Duration
@@ -40,20 +40,20 @@ func (s sentence) over(f Finding, br *breach) string {
 	}
 	within := s.within(f, br)
 	what := s.units(br.seen) + " allowed within " + seconds(within) + s.widened(within, br)
-	if s.pol.Charge == reference.ChargeCompletion {
+	if s.pol.Charge == spec.ChargeCompletion {
 		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were charged before it", br.events[0].seq, br.bound-br.events[0].cost+1, br.bound)
 	}
 	if br.roomless {
 		one := br.events[0]
-		if s.pol.Algorithm == reference.Concurrency {
+		if s.pol.Algorithm == spec.Concurrency {
 			return fmt.Sprintf("request #%d was admitted although at least %d of %d places were taken at every instant when it may have been", one.seq, br.bound-one.cost+1, br.bound)
 		}
 		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were counted before it", one.seq, br.bound-one.cost+1, br.bound)
 	}
 	switch s.pol.Algorithm {
-	case reference.Concurrency:
+	case spec.Concurrency:
 		return fmt.Sprintf("%s admitted within %s, each in flight for at least %s; at most %d are possible", s.units(br.seen), seconds(time.Duration(br.span)), s.pol.HoldLeast, s.pol.Rate.N)
-	case reference.FixedWindow:
+	case spec.FixedWindow:
 		if s.pol.Refreshes() {
 			return fmt.Sprintf("%s, without a silence of %s in between that would end the window; at most %d are possible", what, s.pol.Rate.Per, br.bound)
 		}
@@ -61,9 +61,9 @@ func (s sentence) over(f Finding, br *breach) string {
 			return fmt.Sprintf("%s, in %d slots of %s that follow each other; at most %s are possible", what, br.windows*s.pol.Slots, s.pol.Slot(), times(br.windows, s.pol.Rate.N, br.bound))
 		}
 		return fmt.Sprintf("%s, in %s; at most %s are possible", what, plural(br.windows, "window", "windows")+" of "+s.pol.Rate.Per.String(), times(br.windows, s.pol.Rate.N, br.bound))
-	case reference.SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		return fmt.Sprintf("%s; at most %s are possible in any span shorter than %s", what, times(br.windows, s.pol.Rate.N, br.bound), (time.Duration(max(br.windows, 1)) * s.pol.Rate.Per).String())
-	case reference.SlidingWindowCounter:
+	case spec.SlidingWindowCounter:
 		if len(br.events) > 0 { // seen is what was weighted
 			what = s.units(allowedOf(br.events)) + " allowed within " + seconds(within)
 		}
@@ -130,9 +130,9 @@ func (s sentence) under(f Finding, asked int) string {
 // inUse says what a denied request may have met.
 func (s sentence) inUse() string {
 	switch {
-	case s.pol.Algorithm == reference.Concurrency:
+	case s.pol.Algorithm == spec.Concurrency:
 		return "in flight"
-	case s.pol.Charge == reference.ChargeCompletion:
+	case s.pol.Charge == spec.ChargeCompletion:
 		return "charged"
 	}
 	return "in use"

@@ -3,7 +3,7 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // judgeSeveral judges all partitions under several policies that must all admit: first by the bounds of each, with its phases
@@ -67,7 +67,7 @@ func (c *caseFile) boundSeveral(p *part) {
 }
 
 // severalBound makes a finding of what the bound of one of several policies found.
-func (c *caseFile) severalBound(p *part, br *breach, pol reference.Policy, box phases) Finding {
+func (c *caseFile) severalBound(p *part, br *breach, pol spec.Policy, box phases) Finding {
 	if c.quick {
 		return Finding{Kind: br.kind}
 	}
@@ -92,9 +92,9 @@ func (c *caseFile) complete(p *part, br *breach) []event {
 }
 
 // opened returns the box of phases that is open for a policy, and the policy as it is bounded over them.
-func (c *caseFile) opened(pol reference.Policy) (reference.Policy, phases) {
+func (c *caseFile) opened(pol spec.Policy) (spec.Policy, phases) {
 	if anchored(pol) {
-		pol.Align = reference.AlignUnknown
+		pol.Align = spec.AlignUnknown
 		return pol, phases{0, int64(pol.LongestWindow()) - 1}
 	}
 	box, _ := phasesOf(pol, c.tl.Header)
@@ -103,7 +103,7 @@ func (c *caseFile) opened(pol reference.Policy) (reference.Policy, phases) {
 
 // boundOf returns the bound of a policy for a box of its phases: for all of them where the first counted request places its
 // windows.
-func (c *caseFile) boundOf(pol reference.Policy, box phases) bound {
+func (c *caseFile) boundOf(pol spec.Policy, box phases) bound {
 	if anchored(pol) {
 		pol, box = c.opened(pol)
 	}
@@ -112,9 +112,9 @@ func (c *caseFile) boundOf(pol reference.Policy, box phases) bound {
 
 // newBoundAmong returns the bound of one of several policies: a denied request that it counts may have opened a window, as another
 // policy may have denied it.
-func newBoundAmong(pol reference.Policy, from, to int64) bound {
+func newBoundAmong(pol spec.Policy, from, to int64) bound {
 	b := newBound(pol, from, to)
-	if pol.Count == reference.CountAll {
+	if pol.Count == spec.CountAll {
 		return openedByAll(b)
 	}
 	return b
@@ -343,9 +343,9 @@ func (c *caseFile) severalProof(p *part) *proof {
 	until := minTime
 	for _, pol := range c.limit {
 		switch {
-		case pol.TTL > 0 && (remembersStart(pol) || pol.Align == reference.AlignFirst):
+		case pol.TTL > 0 && (remembersStart(pol) || pol.Align == spec.AlignFirst):
 			until = maxTime // any request may find that it is the first
-		case remembersStart(pol), pol.Refill == reference.RefillInterval:
+		case remembersStart(pol), pol.Refill == spec.RefillInterval:
 			until = max(until, c.jointly(p).firstEnd())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -55,7 +56,7 @@ func TestSeveralAreMeasuredEach(t *testing.T) {
 
 // TestSeveralPassWhereTheRecordingShowsIt: a resolution is demanded of each policy, and reached where both have denied.
 func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
-	limit, err := reference.Parse("token-bucket,rate=100/s,burst=5 + fixed-window,rate=40/1s,phase=0s")
+	limit, err := spec.Parse("token-bucket,rate=100/s,burst=5 + fixed-window,rate=40/1s,phase=0s")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -33,25 +34,25 @@ func sharedHistory(r *rand.Rand, lim reference.Limiter, late int) *timeline.Time
 // what is found of all of them fails on its own, which it does not where each has windows of its own.
 func TestOneTimerForAllPartitions(t *testing.T) {
 	rounds, seeds := soakRounds(2000, 20_000)
-	for _, spec := range []string{"fixed-window,rate=2/20ns,align=shared", "fixed-window,rate=1/20ns,align=shared,count=all",
+	for _, text := range []string{"fixed-window,rate=2/20ns,align=shared", "fixed-window,rate=1/20ns,align=shared,count=all",
 		"sliding-window-counter,rate=2/20ns,align=shared"} {
-		t.Run(spec, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			p := mustPolicy(t, spec)
+			p := mustPolicy(t, text)
 			own := p
-			own.Align = reference.AlignUnknown
+			own.Align = spec.AlignUnknown
 			var all catches
 			together := 0
 			for seed := range seeds {
 				r := rand.New(rand.NewPCG(soakSeed+uint64(seed), 1))
 				for range rounds {
-					known := knownLimit(r, reference.Limit{p})
+					known := knownLimit(r, spec.Limit{p})
 					lim, err := reference.NewLimit(known)
 					if err != nil {
 						t.Fatal(err)
 					}
 					tl := sharedHistory(r, lim, []int{0, 5, 10, 30}[r.IntN(4)])
-					failed, explained := accused(t, tl, reference.Limit{p}), feasible(t, tl, p)
+					failed, explained := accused(t, tl, spec.Limit{p}), feasible(t, tl, p)
 					if all.histories++; !explained {
 						all.infeasible++
 					}
@@ -61,7 +62,7 @@ func TestOneTimerForAllPartitions(t *testing.T) {
 					if all.caught++; explained {
 						t.Fatalf("false alarm: %s", draw(tl))
 					}
-					if proven := sharedFindings(t, tl, p); !accused(t, tl, reference.Limit{own}) {
+					if proven := sharedFindings(t, tl, p); !accused(t, tl, spec.Limit{own}) {
 						together++
 						if proven < 2 {
 							t.Fatalf("one partition alone is accused of what only several refute:\n%s", draw(tl))
@@ -70,7 +71,7 @@ func TestOneTimerForAllPartitions(t *testing.T) {
 				}
 			}
 			t.Logf("caught %s of %d histories; %d only together", all, all.histories, together)
-			if enough(t, spec, catches{}, all); together == 0 && all.histories >= 800 {
+			if enough(t, text, catches{}, all); together == 0 && all.histories >= 800 {
 				t.Errorf("%d histories were refuted only together, want some", together)
 			}
 		})
@@ -78,7 +79,7 @@ func TestOneTimerForAllPartitions(t *testing.T) {
 }
 
 // sharedFindings checks that all findings of tl together fail on their own, and returns how many there are.
-func sharedFindings(t *testing.T, tl *timeline.Timeline, p reference.Policy) (n int) {
+func sharedFindings(t *testing.T, tl *timeline.Timeline, p spec.Policy) (n int) {
 	t.Helper()
 	var seqs []int
 	for _, part := range judged(t, tl, p).Partitions {
@@ -90,7 +91,7 @@ func sharedFindings(t *testing.T, tl *timeline.Timeline, p reference.Policy) (n 
 			}
 		}
 	}
-	if !accused(t, alone(tl, seqs), reference.Limit{p}) {
+	if !accused(t, alone(tl, seqs), spec.Limit{p}) {
 		t.Fatalf("what is found does not fail alone: %v\n%s", seqs, draw(tl))
 	}
 	return n
@@ -133,12 +134,12 @@ func TestHintOfOneTimer(t *testing.T) {
 	add("b", 901*time.Millisecond, 3, timeline.Allowed)
 	tl.Header.Ended = tl.End()
 	tl.Header.Started = time.Unix(1_000_000_000, 0) // a window of the clock begins
-	for spec, want := range map[string]string{
+	for text, want := range map[string]string{
 		"fixed-window,rate=3/1s,align=first": "a fixed window of 3/s that one timer ends for all",
 	} {
-		j, err := Judge(tl, reference.Limit{mustPolicy(t, spec)}, Options{Hint: true})
+		j, err := Judge(tl, spec.Limit{mustPolicy(t, text)}, Options{Hint: true})
 		if err != nil || j.Verdict != Fail || !explainedBy(j, want, "fixed-window,rate=3/s,align=shared") {
-			t.Errorf("%s: got %v, hint %q, error %v, want fail, hint %q", spec, j.Verdict, j.Hint, err, want)
+			t.Errorf("%s: got %v, hint %q, error %v, want fail, hint %q", text, j.Verdict, j.Hint, err, want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -114,7 +115,7 @@ func enough(t *testing.T, kind string, narrow, all catches) {
 
 // judgeRandom judges random histories of 3 to 8 requests under a limit, and asks the oracle: whether one that is not accused
 // is explained, which takes long, only for one history in each `every` of them, of which the share that is caught is told.
-func judgeRandom(t *testing.T, limit reference.Limit, quarters, rounds int, seed uint64, costs bool, every int) catches {
+func judgeRandom(t *testing.T, limit spec.Limit, quarters, rounds int, seed uint64, costs bool, every int) catches {
 	t.Helper()
 	c := catches{histories: rounds}
 	size := refillTime(limit)
@@ -143,7 +144,7 @@ func judgeRandom(t *testing.T, limit reference.Limit, quarters, rounds int, seed
 }
 
 // accused tells whether the judge fails tl.
-func accused(t *testing.T, tl *timeline.Timeline, limit reference.Limit) bool {
+func accused(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	t.Helper()
 	j, err := Judge(tl, limit, Options{SkipMeasure: true})
 	if err != nil {
@@ -153,13 +154,13 @@ func accused(t *testing.T, tl *timeline.Timeline, limit reference.Limit) bool {
 }
 
 // sound tells whether tl is accused only if nothing explains it.
-func sound(t *testing.T, tl *timeline.Timeline, limit reference.Limit) bool {
+func sound(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	t.Helper()
 	return !accused(t, tl, limit) || !feasible(t, tl, limit...)
 }
 
 // falseAlarm prints the fewest requests of tl that are accused although they are explained.
-func falseAlarm(t *testing.T, tl *timeline.Timeline, limit reference.Limit) string {
+func falseAlarm(t *testing.T, tl *timeline.Timeline, limit spec.Limit) string {
 	t.Helper()
 	small := *tl
 	for again := true; again; {

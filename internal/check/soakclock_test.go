@@ -8,20 +8,21 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // clockLimits are limits whose windows follow the wall clock.
-func clockLimits() map[string]reference.Limit {
-	out := map[string]reference.Limit{}
-	for name, a := range map[string]reference.Algorithm{"fixed window": reference.FixedWindow, "sliding counter": reference.SlidingWindowCounter} {
+func clockLimits() map[string]spec.Limit {
+	out := map[string]spec.Limit{}
+	for name, a := range map[string]spec.Algorithm{"fixed window": spec.FixedWindow, "sliding counter": spec.SlidingWindowCounter} {
 		p := smallPolicy(a, 2, 20)
-		p.Align = reference.AlignClock
-		out[name] = reference.Limit{p}
+		p.Align = spec.AlignClock
+		out[name] = spec.Limit{p}
 		p.Rate.N = 3
-		out[name+", quota 3"] = reference.Limit{p}
-		p.Count = reference.CountAll
-		out[name+", quota 3, counts all"] = reference.Limit{p}
+		out[name+", quota 3"] = spec.Limit{p}
+		p.Count = spec.CountAll
+		out[name+", quota 3, counts all"] = spec.Limit{p}
 	}
 	out["fixed window + bucket"] = append(smallLimits()["token bucket"], out["fixed window"]...)
 	return out
@@ -80,12 +81,12 @@ func TestJudgeNeverAccusesPartitionsOfOneClock(t *testing.T) {
 
 // partitions makes a recording of two or three partitions whose windows begin at multiples of the window of a clock that
 // shows `clock` at its zero.
-func partitions(t *testing.T, r *rand.Rand, limit reference.Limit, h timeline.Header, clock int64) *timeline.Timeline {
+func partitions(t *testing.T, r *rand.Rand, limit spec.Limit, h timeline.Header, clock int64) *timeline.Timeline {
 	t.Helper()
 	known := slices.Clone(limit)
 	for i := range known {
 		if p := &known[i]; p.Windowed() {
-			p.Align, p.PhaseFrom = reference.AlignPhase, time.Duration(mod(-clock, int64(p.Slot())))
+			p.Align, p.PhaseFrom = spec.AlignPhase, time.Duration(mod(-clock, int64(p.Slot())))
 			p.PhaseTo = p.PhaseFrom
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -41,7 +41,7 @@ import (
 //   - It tries no other limit, and its hint says so.
 type Stream struct {
 	header timeline.Header
-	limit  reference.Limit
+	limit  spec.Limit
 	o      Options
 	caps   streamCaps
 	// plan or, for a limit that is not watched, chop is how partitions are judged that are not kept.
@@ -97,11 +97,11 @@ type strand struct {
 }
 
 // NewStream returns a Stream for a recording with the given header.
-func NewStream(limit reference.Limit, header timeline.Header, o Options) *Stream {
+func NewStream(limit spec.Limit, header timeline.Header, o Options) *Stream {
 	return newStream(limit, header, o, streamCaps{held: heldLimit, whole: exactLimit, tapes: tapeBudget, small: tapeSmall, block: leastBlock, last: leastLast})
 }
 
-func newStream(limit reference.Limit, header timeline.Header, o Options, caps streamCaps) *Stream {
+func newStream(limit spec.Limit, header timeline.Header, o Options, caps streamCaps) *Stream {
 	s := &Stream{header: header, limit: limit, o: o, caps: caps, end: header.Ended, strands: map[string]*strand{}}
 	s.counts.Unsent = header.Unsent
 	if s.err = fitsSpan(&header, limit, 0, header.Ended, 0); s.err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -20,7 +21,7 @@ func everything(r *rand.Rand) streamCaps {
 }
 
 // streamed judges a timeline one observation at a time.
-func streamed(t *testing.T, tl *timeline.Timeline, limit reference.Limit, o Options, caps streamCaps) *Judgement {
+func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options, caps streamCaps) *Judgement {
 	t.Helper()
 	s := newStream(limit, tl.Header, o, caps)
 	for i := range tl.Observations {
@@ -39,7 +40,7 @@ func streamed(t *testing.T, tl *timeline.Timeline, limit reference.Limit, o Opti
 }
 
 // byBounds judges as Judge does, without the exact search.
-func byBounds(tl *timeline.Timeline, limit reference.Limit, o Options) *Judgement {
+func byBounds(tl *timeline.Timeline, limit spec.Limit, o Options) *Judgement {
 	c := newCase(tl, limit, o)
 	c.boundsOnly = true
 	c.judge()
@@ -68,7 +69,7 @@ func forgetVisits(js ...*Judgement) {
 }
 
 // randomPartitions makes a history of one to three partitions that are used at the same time.
-func randomPartitions(t *testing.T, r *rand.Rand, limit reference.Limit, sh shape) *timeline.Timeline {
+func randomPartitions(t *testing.T, r *rand.Rand, limit spec.Limit, sh shape) *timeline.Timeline {
 	t.Helper()
 	lim, err := reference.NewLimit(knownLimit(r, limit))
 	if err != nil {

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // watchPlan is what the watches of all partitions share. It does not change.
 type watchPlan struct {
 	header timeline.Header
-	limit  reference.Limit
+	limit  spec.Limit
 	o      Options
 	box    phases
 	bound  bound
@@ -27,7 +27,7 @@ type watchPlan struct {
 
 // newWatchPlan returns nil for a limit that is judged in pieces, or whole: several policies, ranges, completions, a ban, a time to
 // live, denied requests counted, another start than a full one, slots, a phase that is not one value, and clocks that come apart.
-func newWatchPlan(h timeline.Header, limit reference.Limit, o Options) *watchPlan {
+func newWatchPlan(h timeline.Header, limit spec.Limit, o Options) *watchPlan {
 	limit = lasting(ticked(limit, h))
 	edges := edgesOf(h, limit)
 	if len(limit) != 1 || h.DriftPPM != 0 || edges != nil && (!edges.drop || edges.opened) {
@@ -35,24 +35,24 @@ func newWatchPlan(h timeline.Header, limit reference.Limit, o Options) *watchPla
 	}
 	p := limit[0]
 	box, _ := phasesOf(p, h)
-	counts := p.Count == "" || p.Count == reference.CountAdmitted || p.Count == reference.CountOwn
+	counts := p.Count == "" || p.Count == spec.CountAdmitted || p.Count == spec.CountOwn
 	switch {
-	case ranged(p), p.Completes(), p.Ban > 0, p.TTL > 0, !counts, p.Start != "" && p.Start != reference.StartFull,
+	case ranged(p), p.Completes(), p.Ban > 0, p.TTL > 0, !counts, p.Start != "" && p.Start != spec.StartFull,
 		anchored(p), p.Refreshes(), p.Slots > 1, box.from != box.to:
 		return nil
 	}
-	p.Count = reference.CountAdmitted // there is no other policy to deny what it admits
+	p.Count = spec.CountAdmitted // there is no other policy to deny what it admits
 	return watchPlanOf(h, p, o, box, edges)
 }
 
-func watchPlanOf(h timeline.Header, p reference.Policy, o Options, box phases, edges *edges) *watchPlan {
-	w := &watchPlan{header: h, limit: reference.Limit{p}, o: o, box: box, edges: edges, widen: widen(h, p.Tick, p.TickSet)}
+func watchPlanOf(h timeline.Header, p spec.Policy, o Options, box phases, edges *edges) *watchPlan {
+	w := &watchPlan{header: h, limit: spec.Limit{p}, o: o, box: box, edges: edges, widen: widen(h, p.Tick, p.TickSet)}
 	w.bound = newBound(p, box.from, box.to)
 	w.reach = w.bound.memory()
 	switch p.Algorithm {
-	case reference.SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		w.reach *= spans
-	case reference.FixedWindow:
+	case spec.FixedWindow:
 		w.reach *= 2 // a window is judged when the next one has begun
 	}
 	return w

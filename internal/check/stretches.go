@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -15,7 +15,7 @@ import (
 //	[   W   )[   W   )[   W   )  ......   [   W   )[   W   )
 //	^ box of phases            until the one that finds two windows over; where that is not sure, the rest is not judged
 type stretches struct {
-	pol reference.Policy
+	pol spec.Policy
 	all bool
 	// now follows the windows of the stretch, and whole is its region; nil until it is known when it began.
 	now   *follower
@@ -37,8 +37,8 @@ type stretches struct {
 	limited bool
 }
 
-func newStretches(pol reference.Policy, amid *edges) *stretches {
-	w := &stretches{pol: pol, all: pol.Count == reference.CountAll, banned: minTime, bans: minTime, amid: amid}
+func newStretches(pol spec.Policy, amid *edges) *stretches {
+	w := &stretches{pol: pol, all: pol.Count == spec.CountAll, banned: minTime, bans: minTime, amid: amid}
 	if amid != nil && amid.from > 0 {
 		silence := amid.lull()
 		w.before = &silence
@@ -114,7 +114,7 @@ func (x *pieces) place(obs []timeline.Observation, until int64, end time.Duratio
 		return false
 	}
 	f := follow(events[0], w.all, newWindows(w.pol, box.from, box.to), maxTime)
-	w.now, w.whole = &f, region{[]phases{box}, reference.Limit{divisible(w.pol)}}
+	w.now, w.whole = &f, region{[]phases{box}, spec.Limit{divisible(w.pol)}}
 	x.left = newSurvivors(w.whole)
 	counted := slices.DeleteFunc(events, func(ev event) bool { return !ev.counts(w.all) })
 	placing := chain(counted, int64(w.pol.Rate.Per))

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -54,9 +54,9 @@ func readTable(t *testing.T, path string) (comment string, cases []tableCase) {
 }
 
 // parse reads the input of a case.
-func (c tableCase) parse() (*timeline.Timeline, reference.Limit, Options, error) {
+func (c tableCase) parse() (*timeline.Timeline, spec.Limit, Options, error) {
 	tl, o := &timeline.Timeline{}, Options{SkipMeasure: true}
-	var limit reference.Limit
+	var limit spec.Limit
 	for line := range strings.Lines(c.text) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), "  #")
 		key, value, _ := strings.Cut(line, ": ")
@@ -64,7 +64,7 @@ func (c tableCase) parse() (*timeline.Timeline, reference.Limit, Options, error)
 		switch {
 		case line == "":
 		case key == "limit":
-			limit, err = reference.Parse(value)
+			limit, err = spec.Parse(value)
 		case key == "recording":
 			err = readRecording(value, &tl.Header, &o)
 		default:

@@ -3,7 +3,7 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // exactLimit is the largest number of observations of a partition that is searched exactly.
@@ -12,12 +12,12 @@ const exactLimit = 100_000
 // unexplainable searches h exactly under a policy with one phase, and returns what cannot be explained together, or nil.
 // visited is the number of decisions it tried, the same in every run. limited tells that the search reached its cap. It does
 // not search where requests cost more than classCap different amounts, or where the policy has no exact model.
-func unexplainable(h *history, p reference.Policy, phase int64) (br *breach, visited int, limited bool) {
-	return unexplainableBy(h, reference.Limit{p}, []int64{phase})
+func unexplainable(h *history, p spec.Policy, phase int64) (br *breach, visited int, limited bool) {
+	return unexplainableBy(h, spec.Limit{p}, []int64{phase})
 }
 
 // unexplainableBy is unexplainable for several policies that must all admit, each with one phase.
-func unexplainableBy(h *history, limit reference.Limit, at []int64) (br *breach, visited int, limited bool) {
+func unexplainableBy(h *history, limit spec.Limit, at []int64) (br *breach, visited int, limited bool) {
 	x := newExactBy(h, limit, at)
 	if x == nil || plainly(h, limit, at) {
 		return nil, 0, false
@@ -36,7 +36,7 @@ func together(events []event) *breach {
 }
 
 // shortest drops of a history that cannot be explained the beginning that it does not need.
-func shortest(h *history, limit reference.Limit, at []int64) *history {
+func shortest(h *history, limit spec.Limit, at []int64) *history {
 	return h.since(memoryOf(limit, at), func(rest *history) bool {
 		x := newExactBy(rest, limit, at)
 		return x != nil && x.search() != nil
@@ -44,7 +44,7 @@ func shortest(h *history, limit reference.Limit, at []int64) *history {
 }
 
 // memoryOf returns how long any of the policies remembers, in nanoseconds.
-func memoryOf(limit reference.Limit, at []int64) int64 {
+func memoryOf(limit spec.Limit, at []int64) int64 {
 	var longest int64
 	for i, p := range limit {
 		longest = max(longest, newBound(p, at[i], at[i]).memory())
@@ -54,38 +54,38 @@ func memoryOf(limit reference.Limit, at []int64) int64 {
 
 // keepsItsBeginning tells whether p remembers for ever when it was created: one that starts otherwise than full, or is filled up in
 // batches from then on. Where a recording began amid traffic that is not known.
-func keepsItsBeginning(p reference.Policy) bool {
-	return remembersStart(p) || p.Start == reference.StartUnknown || p.Refill == reference.RefillInterval
+func keepsItsBeginning(p spec.Policy) bool {
+	return remembersStart(p) || p.Start == spec.StartUnknown || p.Refill == spec.RefillInterval
 }
 
 // remembersStart tells whether p is known to hold less than a full bucket when it is created.
-func remembersStart(p reference.Policy) bool {
+func remembersStart(p spec.Policy) bool {
 	_, p = p.Ends()
 	_, most := p.StartLevels()
 	return most < p.Full()
 }
 
 // startsLow tells whether p may hold less than a full bucket when it is created: of a range of bursts, the largest.
-func startsLow(p reference.Policy) bool {
+func startsLow(p spec.Policy) bool {
 	_, p = p.Ends()
 	least, _ := p.StartLevels()
 	return least < p.Full()
 }
 
 // counted tells whether a denied request may change what any of the policies remembers.
-func counted(limit reference.Limit) bool {
-	return slices.ContainsFunc(limit, func(p reference.Policy) bool {
-		return p.Count == reference.CountAll || p.Count == reference.CountOwn || p.Refresh == reference.RefreshAll || p.Ban > 0 || p.TTL > 0
+func counted(limit spec.Limit) bool {
+	return slices.ContainsFunc(limit, func(p spec.Policy) bool {
+		return p.Count == spec.CountAll || p.Count == spec.CountOwn || p.Refresh == spec.RefreshAll || p.Ban > 0 || p.TTL > 0
 	})
 }
 
 // newExact returns the search of h under one policy, or nil where there is none.
-func newExact(h *history, p reference.Policy, phase int64) *exact {
-	return newExactBy(h, reference.Limit{p}, []int64{phase})
+func newExact(h *history, p spec.Policy, phase int64) *exact {
+	return newExactBy(h, spec.Limit{p}, []int64{phase})
 }
 
 // newExactBy is newExact for several policies that must all admit, each with one phase.
-func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
+func newExactBy(h *history, limit spec.Limit, at []int64) *exact {
 	if len(h.all) == 0 || len(h.all) > exactLimit {
 		return nil
 	}
@@ -111,7 +111,7 @@ func newExactBy(h *history, limit reference.Limit, at []int64) *exact {
 		x.gap = x.scale
 	}
 	x.lag = h.lag * x.scale
-	x.overtaking = slices.ContainsFunc(limit, func(p reference.Policy) bool { return p.Algorithm == reference.LeakyBucketQueue && p.TTL > 0 })
+	x.overtaking = slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Algorithm == spec.LeakyBucketQueue && p.TTL > 0 })
 	x.kind, x.kinds = x.class, len(x.costs)
 	if t, ok := x.m.(teller); ok && limit.Completes() {
 		x.flights = newFlights(t, x.h, x.scale, x.costs, x.class)

@@ -3,14 +3,14 @@ package check
 import (
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // LongestWaits returns, by Seq, for every denial of tl the longest time after its decision until a request of its cost
 // can be admitted under limit if nothing else arrives: an upper bound over all decision times, orders and phases. Denials
 // whose wait has no bound are absent.
-func LongestWaits(tl *timeline.Timeline, limit reference.Limit) map[int]time.Duration {
+func LongestWaits(tl *timeline.Timeline, limit spec.Limit) map[int]time.Duration {
 	waits := map[int]time.Duration{}
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
@@ -32,31 +32,31 @@ func LongestWaits(tl *timeline.Timeline, limit reference.Limit) map[int]time.Dur
 
 // longestWait bounds the wait under one policy. A bucket is never fuller than its burst, so c units are back after c
 // refill times; a window ends, and a log forgets, within one window.
-func longestWait(p reference.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
+func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	w := widen(h, p.Tick, p.TickSet)
 	slack, window := time.Duration(w.left+w.right)+p.LongestBan()+2*h.Drift(max(o.FirstByte, o.Sent)), p.LongestWindow()
-	if p.Charge == reference.ChargeCompletion { // after the last charge the limiter is that of all others
+	if p.Charge == spec.ChargeCompletion { // after the last charge the limiter is that of all others
 		slack += p.HoldMost + p.Rate.Per
 	}
 	switch p.Algorithm {
-	case reference.Concurrency:
+	case spec.Concurrency:
 		return p.HoldMost + slack // by then all that were in flight are complete
-	case reference.SlidingWindowLog:
-		if p.Boundary == reference.Closed {
+	case spec.SlidingWindowLog:
+		if p.Boundary == spec.Closed {
 			slack++ // a request still counts at the very end of its window
 		}
 		return window + slack
-	case reference.FixedWindow:
+	case spec.FixedWindow:
 		return untilWindowEnds(p, h, o) + slack
-	case reference.SlidingWindowCounter:
-		if p.Count == reference.CountAll { // the count of this window may be any, and weighs nothing at the end of the next one
+	case spec.SlidingWindowCounter:
+		if p.Count == spec.CountAll { // the count of this window may be any, and weighs nothing at the end of the next one
 			return 2*window + slack
 		}
 		// Once the window has ended its count weighs less and less: after 1/quota of the next one there is room.
 		return window + (window*time.Duration(max(o.Cost, 1))+time.Duration(p.Rate.N)-1)/time.Duration(p.Rate.N) + slack
 	default:
 		units := time.Duration(max(o.Cost, 1))
-		if p.Refill == reference.RefillInterval {
+		if p.Refill == spec.RefillInterval {
 			units = (units + time.Duration(p.Fill)) / time.Duration(max(p.Fill, 1)) * time.Duration(max(p.Fill, 1))
 		}
 		return (units*p.Rate.Per+time.Duration(p.Rate.N)-1)/time.Duration(p.Rate.N) + slack
@@ -65,7 +65,7 @@ func longestWait(p reference.Policy, h timeline.Header, o *timeline.Observation)
 
 // untilWindowEnds returns the time from the earliest decision of o to the end of its window, or a whole window where that
 // is not known.
-func untilWindowEnds(p reference.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
+func untilWindowEnds(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	box, shared := phasesOf(p, h)
 	if !shared || !o.Answered || p.Slots > 1 {
 		return p.LongestWindow()

@@ -3,7 +3,7 @@ package check
 import (
 	"math/bits"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // windows are the windows [P + k*W, P + (k+1)*W) for every phase P in the closed box [from, to] and every length W in the
@@ -11,7 +11,7 @@ import (
 type windows struct{ from, to, size, sizeTo int64 }
 
 // newWindows returns the windows of p for a box of phases.
-func newWindows(p reference.Policy, from, to int64) windows {
+func newWindows(p spec.Policy, from, to int64) windows {
 	return windows{from, to, int64(p.Rate.Per), int64(p.LongestWindow())}
 }
 

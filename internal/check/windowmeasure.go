@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // The length of a window is sought between an eighth and eight times the declared one, to a windowParts-th of it, on the
@@ -19,18 +19,18 @@ const (
 // window returns the lengths of window, in nanoseconds, that the partition does not refute with the quota held: the
 // shortest interval that holds them all. Where windows are aligned to a clock their phase is left open, since another
 // length has another one.
-func (g gauge) window(pol reference.Policy) Interval {
+func (g gauge) window(pol spec.Policy) Interval {
 	pol.PerTo = 0
 	per := int64(pol.Rate.Per)
 	lo, hi := max(per/windowReach, 1), per*windowReach
 	if per > maxTime/64 || len(g.h.all) == 0 {
 		return Interval{}
 	}
-	s := windowSearch{gauge: g, pol: pol, h: g.h.beginning(windowEvents, counted(reference.Limit{pol})), mode: g.c.o.Conformance, precision: max(per/windowParts, 1)}
+	s := windowSearch{gauge: g, pol: pol, h: g.h.beginning(windowEvents, counted(spec.Limit{pol})), mode: g.c.o.Conformance, precision: max(per/windowParts, 1)}
 	whole := lengths{sizes: phases{lo, hi}}
-	if pol.Windowed() && pol.Align != reference.AlignFirst {
+	if pol.Windowed() && pol.Align != spec.AlignFirst {
 		whole.phases = phases{0, hi - 1}
-		if pol.Align == reference.AlignPhase {
+		if pol.Align == spec.AlignPhase {
 			whole.phases = g.box
 		}
 	}
@@ -75,7 +75,7 @@ type lengths struct {
 // windowSearch looks for the shortest or the longest window that a history does not refute.
 type windowSearch struct {
 	gauge
-	pol       reference.Policy
+	pol       spec.Policy
 	h         *history
 	mode      Conformance
 	precision int64

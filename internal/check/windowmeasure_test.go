@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -18,7 +19,7 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 		"fixed-window,rate=4/100ns,align=first,refresh=admitted", "fixed-window,rate=4/100ns,align=first,refresh=all",
 		"fixed-window,rate=4/100ns,slots=2,phase=20ns", "fixed-window,rate=4/100ns,slots=4,phase=20ns"} {
 		t.Run(text, func(t *testing.T) {
-			limit, err := reference.Parse(text)
+			limit, err := spec.Parse(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +54,7 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 					}
 				}
 			}
-			if narrow < 20 && limit[0].Refresh != reference.RefreshAll { // which only silences can tell
+			if narrow < 20 && limit[0].Refresh != spec.RefreshAll { // which only silences can tell
 				t.Errorf("measured to a tenth in %d of 40 histories, want at least 20", narrow)
 			}
 		})

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -14,7 +14,7 @@ func (c *caseFile) finding(p *part, found []*breach, box phases) Finding {
 }
 
 // findingOf makes a finding of what refutes pol: with the fewest events that still do, where they can be judged alone.
-func (c *caseFile) findingOf(p *part, found []*breach, pol reference.Policy, box phases) Finding {
+func (c *caseFile) findingOf(p *part, found []*breach, pol spec.Policy, box phases) Finding {
 	if c.quick {
 		return Finding{Kind: found[0].kind}
 	}
@@ -46,14 +46,14 @@ func onlyAsked(br *breach) *breach {
 }
 
 // newProof returns the proof that makes a witness of what refutes pol.
-func (c *caseFile) newProof(p *part, found []*breach, pol reference.Policy, box phases) *proof {
+func (c *caseFile) newProof(p *part, found []*breach, pol spec.Policy, box phases) *proof {
 	if placed(pol) {
 		return c.placedProof(p, found, pol)
 	}
 	mode := c.proofMode(found, pol)
 	until := minTime
 	switch exactly := mode != UpperBound && mode != LowerBound; {
-	case remembersStart(pol), exactly && pol.Refill == reference.RefillInterval:
+	case remembersStart(pol), exactly && pol.Refill == spec.RefillInterval:
 		until = p.histories[0].firstEnd()
 	}
 	return &proof{h: p.histories[0], tries: proofTries, until: until, counted: counted(c.limit), over: mode == UpperBound, judge: func(h *history, most int) ([]refutation, int, bool) {
@@ -65,7 +65,7 @@ func (c *caseFile) newProof(p *part, found []*breach, pol reference.Policy, box 
 
 // proofMode is the side that a witness is made smaller for: that of the bound which found it, where the exact search would
 // know no more.
-func (c *caseFile) proofMode(found []*breach, pol reference.Policy) Conformance {
+func (c *caseFile) proofMode(found []*breach, pol spec.Policy) Conformance {
 	switch {
 	case len(found) == 1 && found[0].kind == UnderAdmission:
 		return LowerBound // the denial is to be proved, whatever else is wrong
@@ -79,7 +79,7 @@ func (c *caseFile) proofMode(found []*breach, pol reference.Policy) Conformance 
 }
 
 // describe makes a finding of breaches and the events that prove them together, where need be with those of other partitions.
-func (c *caseFile) describe(p *part, found []*breach, events []event, pol reference.Policy, box phases, others int) Finding {
+func (c *caseFile) describe(p *part, found []*breach, events []event, pol spec.Policy, box phases, others int) Finding {
 	f := Finding{Kind: found[0].kind, Partition: p.name, Seen: found[0].seen, Bound: found[0].bound}
 	several := len(found) > 1 || others > 0
 	for _, br := range found {

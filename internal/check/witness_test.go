@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -53,9 +54,9 @@ func TestWitnessFailsAlone(t *testing.T) {
 	}
 }
 
-func judged(t *testing.T, tl *timeline.Timeline, pol reference.Policy) *Judgement {
+func judged(t *testing.T, tl *timeline.Timeline, pol spec.Policy) *Judgement {
 	t.Helper()
-	j, err := Judge(tl, reference.Limit{pol}, Options{SkipMeasure: true})
+	j, err := Judge(tl, spec.Limit{pol}, Options{SkipMeasure: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func judged(t *testing.T, tl *timeline.Timeline, pol reference.Policy) *Judgemen
 }
 
 // holds checks what is promised of a witness.
-func holds(t *testing.T, tl *timeline.Timeline, pol reference.Policy, f Finding) {
+func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f Finding) {
 	t.Helper()
 	if !slices.IsSorted(f.Observations) || len(f.Observations) == 0 || f.Text == "" || f.From > f.To {
 		t.Fatalf("finding out of shape: %+v", f)
@@ -71,17 +72,17 @@ func holds(t *testing.T, tl *timeline.Timeline, pol reference.Policy, f Finding)
 	if j := judged(t, alone(tl, f.Observations), pol); j.Verdict != Fail {
 		t.Fatalf("the witness does not fail alone:\n%s%+v", draw(tl), f)
 	}
-	created := remembersStart(pol) || pol.Refill == reference.RefillInterval // which needs the first requests
-	if f.Kind != OverAdmission || pol.Count == reference.CountAll || pol.TTL > 0 || created || placed(pol) {
+	created := remembersStart(pol) || pol.Refill == spec.RefillInterval // which needs the first requests
+	if f.Kind != OverAdmission || pol.Count == spec.CountAll || pol.TTL > 0 || created || placed(pol) {
 		return
 	}
 	o := Options{SkipMeasure: true}
-	if pol.Refresh == reference.RefreshAll {
+	if pol.Refresh == spec.RefreshAll {
 		o.Conformance = UpperBound // its denials keep the window open, and have no explanation of their own in it
 	}
 	for i := range f.Observations {
 		less := slices.Delete(slices.Clone(f.Observations), i, i+1)
-		if j, err := Judge(alone(tl, less), reference.Limit{pol}, o); err != nil || j.Verdict == Fail {
+		if j, err := Judge(alone(tl, less), spec.Limit{pol}, o); err != nil || j.Verdict == Fail {
 			t.Fatalf("the witness still fails without #%d:\n%s%+v", f.Observations[i], draw(tl), f)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -20,7 +21,7 @@ func TestWitnessesOfAnyLimitFail(t *testing.T) {
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+5, uint64(round)))
 		text := randomSPEC(r)
-		limit, err := reference.Parse(text)
+		limit, err := spec.Parse(text)
 		if err != nil || contradictory(limit) {
 			continue // keys that do not go together
 		}
@@ -77,7 +78,7 @@ func answerWrongly(o *timeline.Observation) {
 }
 
 // failsAlone judges the observations with the given numbers, which ascend.
-func failsAlone(t *testing.T, where string, tl *timeline.Timeline, limit reference.Limit, seqs []int) {
+func failsAlone(t *testing.T, where string, tl *timeline.Timeline, limit spec.Limit, seqs []int) {
 	t.Helper()
 	j, err := Judge(alone(tl, seqs), limit, Options{SkipMeasure: true})
 	if err != nil || j.Verdict != Fail {

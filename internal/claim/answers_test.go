@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -114,7 +114,7 @@ func TestDenialsThatNoLimitCounts(t *testing.T) {
 	tl := record(req(1, 0, 1, 200), req(2, 2, 3, 429))
 	limit := parse(t, "token-bucket,rate=1/s,burst=9")
 	for own, want := range map[string]string{"token-bucket,rate=1/s,burst=1": "schedule-missed", "token-bucket,rate=1/s,burst=2": "fail"} {
-		c := judge(tl, limit, Expect{Denials: []DenialBound{{Phase: "p"}}, Limits: map[string]reference.Limit{"p": parse(t, own)}}, noWaits)[0]
+		c := judge(tl, limit, Expect{Denials: []DenialBound{{Phase: "p"}}, Limits: map[string]spec.Limit{"p": parse(t, own)}}, noWaits)[0]
 		if got, text := verdictOf(c); got != want {
 			t.Errorf("with %s of its own: got %s, want %s: %s", own, got, want, text)
 		}

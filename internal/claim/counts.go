@@ -7,7 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/field"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -101,7 +101,7 @@ func (s *series) follow() {
 
 // bans tells whether a denial may bring a ban.
 func (s *series) bans() bool {
-	return slices.ContainsFunc(s.limit, func(p reference.Policy) bool { return p.Ban > 0 })
+	return slices.ContainsFunc(s.limit, func(p spec.Policy) bool { return p.Ban > 0 })
 }
 
 // samePolicy tells whether two answers tell what remains of one policy: of several, the answer says which by its limit.
@@ -121,10 +121,10 @@ func (s *series) samePolicy(a, b *timeline.Observation) bool {
 
 // opening judges the first answer to a fresh partition, which may tell of any of several policies.
 func (s *series) opening(o *timeline.Observation, left int64) {
-	known := func(p reference.Policy) bool {
-		return (p.Start == "" || p.Start == reference.StartFull) && p.RateTo == 0 && p.BurstTo == 0 && p.PerTo == 0
+	known := func(p spec.Policy) bool {
+		return (p.Start == "" || p.Start == spec.StartFull) && p.RateTo == 0 && p.BurstTo == 0 && p.PerTo == 0
 	}
-	if len(s.limit) == 0 || o.Outcome != timeline.Allowed || slices.ContainsFunc(s.limit, func(p reference.Policy) bool { return !known(p) }) {
+	if len(s.limit) == 0 || o.Outcome != timeline.Allowed || slices.ContainsFunc(s.limit, func(p spec.Policy) bool { return !known(p) }) {
 		return
 	}
 	full := s.limit[0].Full()
@@ -184,20 +184,20 @@ func (s *series) gained(from, to time.Duration) (units int64, known bool) {
 }
 
 // gainedBy is gained for one policy.
-func (s *series) gainedBy(p reference.Policy, from, to time.Duration) (int64, bool) {
+func (s *series) gainedBy(p spec.Policy, from, to time.Duration) (int64, bool) {
 	h := &s.tl.Header
 	slack := max(h.Tick, p.Tick) + 2*h.ClockError + h.Drift(to)
 	span, window := to-from+slack, p.Rate.Per
 	switch p.Algorithm {
-	case reference.FixedWindow:
+	case spec.FixedWindow:
 		return 0, s.sameWindow(p, from-slack, to+slack)
-	case reference.SlidingWindowCounter:
+	case spec.SlidingWindowCounter:
 		most := max(p.Rate.N, p.RateTo)
-		if p.Count == reference.CountAll { // the window before may have counted more than its quota
+		if p.Count == spec.CountAll { // the window before may have counted more than its quota
 			most = max(most, s.counted(from-2*p.LongestWindow()-slack, to, p))
 		}
 		return ceilShare(most, span, window) + 1, span < window
-	case reference.SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		return s.counted(from-p.LongestWindow()-slack, to-window+slack, p), true
 	default:
 		return ceilShare(max(p.Rate.N, p.RateTo), span, window) + p.Fill, span < time.Hour
@@ -205,11 +205,11 @@ func (s *series) gainedBy(p reference.Policy, from, to time.Duration) (int64, bo
 }
 
 // counted returns the most units that p counts of requests that may have been decided in a span.
-func (s *series) counted(from, to time.Duration, p reference.Policy) int64 {
+func (s *series) counted(from, to time.Duration, p spec.Policy) int64 {
 	var units int64
 	for i := range s.obs {
 		o := &s.obs[i]
-		counts := o.Outcome != timeline.Denied || p.Count == reference.CountAll || p.Count == reference.CountOwn
+		counts := o.Outcome != timeline.Denied || p.Count == spec.CountAll || p.Count == spec.CountOwn
 		if counts && o.Sent <= to && intervalEnd(o) >= from {
 			units += o.Cost
 		}
@@ -218,12 +218,12 @@ func (s *series) counted(from, to time.Duration, p reference.Policy) int64 {
 }
 
 // sameWindow tells whether a span lies in one fixed window for certain.
-func (s *series) sameWindow(p reference.Policy, from, to time.Duration) bool {
+func (s *series) sameWindow(p spec.Policy, from, to time.Duration) bool {
 	h := &s.tl.Header
 	switch p.Align {
-	case reference.AlignFirst:
+	case spec.AlignFirst:
 		return s.fresh && to-s.obs[0].Sent < p.Rate.Per
-	case reference.AlignClock, "":
+	case spec.AlignClock, "":
 		if h.Started.IsZero() {
 			return false
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -56,7 +56,7 @@ func TestDenialsOfAPhase(t *testing.T) {
 // On a busy machine requests that were sent in time are decided together. A denial that the limit explains then is no
 // fault; one that it cannot explain at any instant is.
 func TestDenialsThatTheLimitExplains(t *testing.T) {
-	limit, err := reference.Parse("leaky-bucket,rate=100/s,burst=1")
+	limit, err := spec.Parse("leaky-bucket,rate=100/s,burst=1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -37,7 +37,7 @@ type Expect struct {
 	Parity []ParityExpect
 	// Limits are the limits of the phases that have one of their own, by the names of their requests in the recording; an empty one
 	// where none counts the phase. What follows from a limit is asked of partitions that only one of them counts.
-	Limits map[string]reference.Limit
+	Limits map[string]spec.Limit
 	// Storms are the phases whose retries are told of; may be empty.
 	Storms []StormExpect
 	// Bodiless are the phases whose answers have no body, since they are HEAD requests; may be empty.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -21,7 +21,7 @@ type retry struct {
 	denial, next *timeline.Observation
 	told         toldWait
 	// limit counts the partition; it may be empty.
-	limit reference.Limit
+	limit spec.Limit
 }
 
 // honored judges that a client that waited as told, and had no rival on its partition meanwhile, is admitted (RFC 9110
@@ -142,13 +142,13 @@ func (r *recording) retryAt(obs []*timeline.Observation, i int, before rival) (r
 }
 
 // startsFull tells whether a new partition admits as much as any.
-func startsFull(p reference.Policy) bool { return p.Start == "" || p.Start == reference.StartFull }
+func startsFull(p spec.Policy) bool { return p.Start == "" || p.Start == spec.StartFull }
 
 // forgotten tells whether one of some policies may have forgotten the partition between two requests, so that the second met a
 // fresh one.
-func (r *recording) forgotten(first, second *timeline.Observation, limit reference.Limit) bool {
+func (r *recording) forgotten(first, second *timeline.Observation, limit spec.Limit) bool {
 	h := &r.tl.Header
-	return slices.ContainsFunc(limit, func(p reference.Policy) bool { // that of a ban may be the last one seen behind it
+	return slices.ContainsFunc(limit, func(p spec.Policy) bool { // that of a ban may be the last one seen behind it
 		return p.TTL > 0 && second.FirstByte-first.Sent+p.LongestBan()+max(h.Tick, p.Tick)+2*h.ClockError+h.Drift(second.FirstByte) >= p.TTL
 	})
 }
@@ -202,8 +202,8 @@ func (r *recording) disturbs(o, next *timeline.Observation) bool {
 
 // countsDenials tells whether a denial may leave a trace: where denials are counted, by all or by one of several, bring a ban, or no limit is declared.
 func (r *recording) countsDenials() bool {
-	traces := func(p reference.Policy) bool {
-		return p.Count == reference.CountAll || p.Count == reference.CountOwn || p.Ban > 0
+	traces := func(p spec.Policy) bool {
+		return p.Count == spec.CountAll || p.Count == spec.CountOwn || p.Ban > 0
 	}
 	return len(r.limit) == 0 || slices.ContainsFunc(r.limit, traces)
 }

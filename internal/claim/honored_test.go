@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -112,25 +113,25 @@ func TestHonoredWidensByTheClocks(t *testing.T) {
 func TestHonoredTies(t *testing.T) {
 	denied, retry := req(41, 411, 412, 429, "Retry-After: 1"), req(57, 1500, 1501, 429)
 	before, after := record(req(40, 300, 411, 429), denied, retry), record(denied, retry, req(58, 1501, 1502, 429))
-	for spec, want := range map[string]check.Verdict{
+	for text, want := range map[string]check.Verdict{
 		"":                                      check.Inconclusive,
 		"token-bucket,rate=1/s,burst=1":         check.Fail,
 		"sliding-window-log,rate=1/s":           check.Fail,
 		"sliding-window-log,rate=1/s,count=all": check.Inconclusive,
 		"token-bucket,rate=1/s,burst=1,ban=2s":  check.Inconclusive,
 	} {
-		var limit reference.Limit
-		if spec != "" {
-			limit = parse(t, spec)
+		var limit spec.Limit
+		if text != "" {
+			limit = parse(t, text)
 		}
 		for name, tl := range map[string]*timeline.Timeline{"before": before, "after": after} {
 			if got := judge(tl, limit, honored, noWaits)[0]; got.Verdict != want {
-				t.Errorf("%s, a denial in the same instant %s: got %s (%s), want %s", spec, name, got.Verdict, got.Text, want)
+				t.Errorf("%s, a denial in the same instant %s: got %s (%s), want %s", text, name, got.Verdict, got.Text, want)
 			}
 		}
 		taken := record(denied, retry, req(58, 1501, 1502, 200))
 		if got := judge(taken, limit, honored, noWaits)[0]; got.Verdict != check.Inconclusive {
-			t.Errorf("%s, an admission in the same instant: got %s (%s), want inconclusive", spec, got.Verdict, got.Text)
+			t.Errorf("%s, an admission in the same instant: got %s (%s), want inconclusive", text, got.Verdict, got.Text)
 		}
 		// One nanosecond of two clocks is wider than any tie; what waits two nanoseconds longer is seen again.
 		late := req(57, 1501, 1502, 429)
@@ -142,16 +143,16 @@ func TestHonoredTies(t *testing.T) {
 		} {
 			tl.Header.ClockError = 1
 			if got := judge(tl, limit, honored, noWaits)[0]; got.Verdict != check.Inconclusive {
-				t.Errorf("%s, a denial %s: got %s (%s), want inconclusive", spec, name, got.Verdict, got.Text)
+				t.Errorf("%s, a denial %s: got %s (%s), want inconclusive", text, name, got.Verdict, got.Text)
 			}
 		}
 	}
 }
 
 // parse parses a SPEC.
-func parse(t *testing.T, spec string) reference.Limit {
+func parse(t *testing.T, text string) spec.Limit {
 	t.Helper()
-	limit, err := reference.Parse(spec)
+	limit, err := spec.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -16,7 +16,7 @@ const intactID = "intact"
 type class struct {
 	outcome timeline.Outcome
 	// limit counts them; it may be empty.
-	limit         reference.Limit
+	limit         spec.Limit
 	origin, proxy []*timeline.Observation
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -129,9 +129,9 @@ func TestIntact(t *testing.T) {
 }
 
 // check1 judges one recording against everything, and wants kinds of findings, pass, or a reason.
-func check1(t *testing.T, name string, tl *timeline.Timeline, limit reference.Limit, waits map[int]time.Duration, want, text string) {
+func check1(t *testing.T, name string, tl *timeline.Timeline, limit spec.Limit, waits map[int]time.Duration, want, text string) {
 	t.Helper()
-	c := judge(tl, limit, Expect{Intact: &everything}, func(*timeline.Timeline, reference.Limit) map[int]time.Duration { return waits })[0]
+	c := judge(tl, limit, Expect{Intact: &everything}, func(*timeline.Timeline, spec.Limit) map[int]time.Duration { return waits })[0]
 	sound(t, tl, c)
 	got, all := c.Verdict.String(), c.Text
 	if c.Verdict == check.Inconclusive {
@@ -305,7 +305,7 @@ func TestIntactWaits(t *testing.T) {
 	}
 	rows := []struct {
 		name  string
-		limit reference.Limit
+		limit spec.Limit
 		waits map[int]time.Duration
 		edit  func(*timeline.Observation)
 		want  string
@@ -365,7 +365,7 @@ func TestWaitsOfUsedPartitionsAreNotCompared(t *testing.T) {
 	for want, e := range map[check.Verdict][]Expect{check.Fail: {{}}, check.Pass: {{Shared: true}, {Used: true}}} {
 		for _, e := range e {
 			e.Intact = &IntactExpect{Fields: []string{"Retry-After"}}
-			if c := judge(pairOf(set("Retry-After", "1", 12, 13, 14)), log, e, func(*timeline.Timeline, reference.Limit) map[int]time.Duration { return nil })[0]; c.Verdict != want {
+			if c := judge(pairOf(set("Retry-After", "1", 12, 13, 14)), log, e, func(*timeline.Timeline, spec.Limit) map[int]time.Duration { return nil })[0]; c.Verdict != want {
 				t.Errorf("shared %v, used %v: got %s (%s), want %s", e.Shared, e.Used, c.Verdict, c.Text, want)
 			}
 		}

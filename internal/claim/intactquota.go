@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/field"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -18,7 +18,7 @@ var quotaFields = [...]string{"RateLimit", "RateLimit-Policy", "RateLimit-Limit"
 type facts map[string]string
 
 // factsOf reads the constant parts of all quotas: limit, window and the form of the reset; and the rules that are broken.
-func (j *comparison) factsOf(o *timeline.Observation, limit reference.Limit) facts {
+func (j *comparison) factsOf(o *timeline.Observation, limit spec.Limit) facts {
 	base, _ := date(o)
 	get := func(name string) (string, bool) {
 		if !j.expects(name) {

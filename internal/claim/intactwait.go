@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -22,7 +22,7 @@ type opening struct {
 // more than the spans of the openings; the notation adds less than a second on each side, a Date another. This needs
 // limiters whose waits follow from the burst alone, not from when it was sent nor from which of several policies denies, and
 // partitions that nobody else has used.
-func (j *comparison) apart(limit reference.Limit) {
+func (j *comparison) apart(limit spec.Limit) {
 	if j.r.shared || j.r.used || len(limit) != 1 || byTheClock(limit[0]) {
 		return
 	}
@@ -52,8 +52,8 @@ func (j *comparison) apart(limit reference.Limit) {
 }
 
 // byTheClock tells whether the waits of p depend on when a burst is sent, or on what came before it.
-func byTheClock(p reference.Policy) bool {
-	return p.Windowed() && p.Align != reference.AlignFirst || p.Refill == reference.RefillInterval || p.Start == reference.StartUnknown || p.LevelTo > 0
+func byTheClock(p spec.Policy) bool {
+	return p.Windowed() && p.Align != spec.AlignFirst || p.Refill == spec.RefillInterval || p.Start == spec.StartUnknown || p.LevelTo > 0
 }
 
 // wait returns the wait that o tells, which it must.
@@ -75,7 +75,7 @@ func waitRange(obs []*timeline.Observation) (short, long *timeline.Observation) 
 
 // opening returns the openings of the partitions that only one side used, and only limit counts. Partitions with an answer missing or unknown in
 // the opening are left out; requests of different cost, or no denial at all, make ok false.
-func (r *recording) opening(origin bool, limit reference.Limit) (out opening, ok bool) {
+func (r *recording) opening(origin bool, limit spec.Limit) (out opening, ok bool) {
 	type side struct {
 		phase         string
 		first, last   time.Duration

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -60,15 +60,15 @@ const (
 // is used for retry-after-not-longer and for the waits of intact; it may be empty, then the former is
 // Inconclusive. The observations of tl must ascend by Sent; those of the origin count for intact only. It
 // costs one pass over tl for each claim, and sorts.
-func Judge(tl *timeline.Timeline, limit reference.Limit, e Expect) []check.Claim {
+func Judge(tl *timeline.Timeline, limit spec.Limit, e Expect) []check.Claim {
 	return judge(tl, limit, e, check.LongestWaits)
 }
 
 // longestWaits returns an upper bound on the true wait at each denial, by its Seq; denials of which none is known are
 // missing. check.LongestWaits is one.
-type longestWaits func(*timeline.Timeline, reference.Limit) map[int]time.Duration
+type longestWaits func(*timeline.Timeline, spec.Limit) map[int]time.Duration
 
-func judge(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longestWaits) []check.Claim {
+func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest longestWaits) []check.Claim {
 	r := newRecording(tl, limit, e, longest)
 	var claims []check.Claim
 	for _, g := range e.Fields {
@@ -126,8 +126,8 @@ type recording struct {
 	// waits are the longest true waits by Seq of a denial. It is computed when first asked for.
 	waits func() map[int]time.Duration
 	// limit counts all phases but those in own, which have a limit of their own, or an empty one.
-	limit reference.Limit
-	own   map[string]reference.Limit
+	limit spec.Limit
+	own   map[string]spec.Limit
 	// shared tells that others may use the partitions, used that an earlier run may have.
 	shared, used bool
 	// promised is what the target promised to have.
@@ -138,7 +138,7 @@ type recording struct {
 	lateMax time.Duration
 }
 
-func newRecording(tl *timeline.Timeline, limit reference.Limit, e Expect, longest longestWaits) *recording {
+func newRecording(tl *timeline.Timeline, limit spec.Limit, e Expect, longest longestWaits) *recording {
 	r := &recording{tl: tl, limit: limit, own: e.Limits, shared: e.Shared, used: e.Used, bodiless: e.Bodiless,
 		promised: e.Promised, lateMax: e.LateP99}
 	if r.lateMax == 0 {
@@ -173,7 +173,7 @@ func (r *recording) alone(c check.Claim) check.Claim {
 }
 
 // limitOf returns the limit that counts o; it is empty where none does.
-func (r *recording) limitOf(o *timeline.Observation) reference.Limit {
+func (r *recording) limitOf(o *timeline.Observation) spec.Limit {
 	if own, ok := r.own[o.Phase]; ok {
 		return own
 	}
@@ -181,8 +181,8 @@ func (r *recording) limitOf(o *timeline.Observation) reference.Limit {
 }
 
 // limits returns the limits that count any observation, each once, in the order of the recording; one may be empty.
-func (r *recording) limits() []reference.Limit {
-	var out []reference.Limit
+func (r *recording) limits() []spec.Limit {
+	var out []spec.Limit
 	var last string
 	for i := range r.tl.Observations {
 		o := &r.tl.Observations[i]
@@ -190,7 +190,7 @@ func (r *recording) limits() []reference.Limit {
 			continue
 		}
 		last = o.Phase
-		if l := r.limitOf(o); !slices.ContainsFunc(out, func(x reference.Limit) bool { return sameLimit(x, l) }) {
+		if l := r.limitOf(o); !slices.ContainsFunc(out, func(x spec.Limit) bool { return sameLimit(x, l) }) {
 			out = append(out, l)
 		}
 	}
@@ -198,12 +198,12 @@ func (r *recording) limits() []reference.Limit {
 }
 
 // sameLimit tells whether two limits, each of which may be empty, are one.
-func sameLimit(a, b reference.Limit) bool {
+func sameLimit(a, b spec.Limit) bool {
 	return slices.Equal(a, b)
 }
 
 // under returns the recording as that of partitions that limit counts.
-func (r *recording) under(limit reference.Limit) *recording {
+func (r *recording) under(limit spec.Limit) *recording {
 	out := *r
 	out.limit = limit
 	return &out
@@ -211,7 +211,7 @@ func (r *recording) under(limit reference.Limit) *recording {
 
 // countedBy returns the limit that counts all of some observations; ok is false where they have several, or one has none although
 // a limit is declared.
-func (r *recording) countedBy(n int, at func(i int) *timeline.Observation) (limit reference.Limit, ok bool) {
+func (r *recording) countedBy(n int, at func(i int) *timeline.Observation) (limit spec.Limit, ok bool) {
 	for i := range n {
 		l := r.limitOf(at(i))
 		if i > 0 && !sameLimit(l, limit) || len(l) == 0 && len(r.limit) > 0 {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -46,7 +46,7 @@ func record(obs ...timeline.Observation) *timeline.Timeline {
 }
 
 // noWaits is for claims that must not ask for the longest waits.
-func noWaits(*timeline.Timeline, reference.Limit) map[int]time.Duration {
+func noWaits(*timeline.Timeline, spec.Limit) map[int]time.Duration {
 	panic("claim: the longest waits were asked for")
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -37,15 +37,15 @@ func TestPhasesAreJudgedByTheirOwnLimit(t *testing.T) {
 	for _, x := range []struct {
 		name   string
 		obs    []timeline.Observation
-		limits map[string]reference.Limit
+		limits map[string]spec.Limit
 		fails  int
 	}{
-		{"its own", login("b", 0, true), map[string]reference.Limit{"login": own}, 0},
+		{"its own", login("b", 0, true), map[string]spec.Limit{"login": own}, 0},
 		{"the scenario's", login("b", 0, true), nil, 2},
-		{"another", login("b", 0, true), map[string]reference.Limit{"login": parse(t, lower)}, 2},
-		{"none", login("b", 0, true), map[string]reference.Limit{"login": nil}, 0},
-		{"that of a phase that is named so", login("b", 0, true), map[string]reference.Limit{"login": own, "login-aim": limit}, 0},
-		{"two, of which the waits follow and the units do not", mixed, map[string]reference.Limit{"login": own}, 0},
+		{"another", login("b", 0, true), map[string]spec.Limit{"login": parse(t, lower)}, 2},
+		{"none", login("b", 0, true), map[string]spec.Limit{"login": nil}, 0},
+		{"that of a phase that is named so", login("b", 0, true), map[string]spec.Limit{"login": own, "login-aim": limit}, 0},
+		{"two, of which the waits follow and the units do not", mixed, map[string]spec.Limit{"login": own}, 0},
 	} {
 		e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true}, RetryAfter: RetryAfterExpect{NotLonger: true}, Limits: x.limits}
 		failed := 0
@@ -72,7 +72,7 @@ func TestDenialsUnderAnotherLimitAreNoneOfThisOne(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	e := Expect{Denials: []DenialBound{{Phase: "rest"}}, Limits: map[string]reference.Limit{"login": own}}
+	e := Expect{Denials: []DenialBound{{Phase: "rest"}}, Limits: map[string]spec.Limit{"login": own}}
 	if c := Judge(tl, limit, e)[0]; c.Verdict == check.Fail {
 		t.Error(c.Text)
 	}
@@ -99,7 +99,7 @@ func TestIntactComparesPhasesOfOneLimit(t *testing.T) {
 		}
 		return tl
 	}
-	e := Expect{Intact: &IntactExpect{Fields: []string{"Retry-After", "Ratelimit*"}}, Limits: map[string]reference.Limit{"login": own}}
+	e := Expect{Intact: &IntactExpect{Fields: []string{"Retry-After", "Ratelimit*"}}, Limits: map[string]spec.Limit{"login": own}}
 	for through, want := range map[string]check.Verdict{"login": check.Pass, "proxied": check.Fail} {
 		if c := Judge(more(through), limit, e)[0]; c.Verdict != want {
 			t.Errorf("phase %s: got %s (%s), want %s", through, c.Verdict, c.Text, want)

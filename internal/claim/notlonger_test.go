@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -41,7 +42,7 @@ func TestNotLonger(t *testing.T) {
 		{"denied by the origin", record(with(req(7, 5, 6, 429, "Retry-After: 60"), func(o *timeline.Observation) { o.Origin = true })), ms, check.Inconclusive, "no request was denied"},
 		{"not known to be denied", record(req(7, 5, 6, 500, "Retry-After: 60")), ms, check.Inconclusive, "no request was denied"},
 	} {
-		waits := func(*timeline.Timeline, reference.Limit) map[int]time.Duration {
+		waits := func(*timeline.Timeline, spec.Limit) map[int]time.Duration {
 			if test.wait < 0 {
 				return nil
 			}

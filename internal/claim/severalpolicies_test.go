@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -70,7 +70,7 @@ func TestLimitsThatAreToldMayBeOfSeveralPolicies(t *testing.T) {
 		{"two policies, three limits", two, record(both(1, 200, 100, 100), both(2, 429, 5, 5), both(3, 429, 6, 6)), check.Pass, check.Fail},
 		{"a phase with a limit of its own", one, record(both(1, 200, 5, 5), other(both(2, 429, 9, 9))), check.Pass, check.Pass},
 	} {
-		e := Expect{Quota: QuotaExpect{Agree: true, Stable: true}, Limits: map[string]reference.Limit{"other": parse(t, "fixed-window,rate=9/1m")}}
+		e := Expect{Quota: QuotaExpect{Agree: true, Stable: true}, Limits: map[string]spec.Limit{"other": parse(t, "fixed-window,rate=9/1m")}}
 		for i, c := range judge(x.tl, parse(t, x.limit), e, noWaits) {
 			if want := [...]check.Verdict{x.agrees, x.stable}[i]; c.Verdict != want {
 				t.Errorf("%s: %s: got %s (%s), want %s", x.name, c.ID, c.Verdict, c.Text, want)

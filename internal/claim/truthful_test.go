@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -27,11 +28,11 @@ func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
 			continue
 		}
 		tl, declared := toldTruly(r, lim, limit, false), limit
-		if wider, err := reference.Parse(widened(r, text)); err == nil && r.IntN(4) == 0 {
+		if wider, err := spec.Parse(widened(r, text)); err == nil && r.IntN(4) == 0 {
 			limit, declared = wider, wider
 		}
 		if e.Limits = nil; round%2 == 0 { // the limit of the phase, beside another one
-			declared, e.Limits = parse(t, "token-bucket,rate=1000/s,burst=3"), map[string]reference.Limit{"": limit}
+			declared, e.Limits = parse(t, "token-bucket,rate=1000/s,burst=3"), map[string]spec.Limit{"": limit}
 		}
 		notAccused(t, fmt.Sprintf("round %d, %s", round, text), Judge(tl, declared, e), passed)
 	}
@@ -44,13 +45,13 @@ func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
 }
 
 // tellingLimiter returns a random SPEC, one in so many of two policies (0: none), and its limiter; nil where keys do not go together.
-func tellingLimiter(t *testing.T, r *rand.Rand, several int) (text string, limit reference.Limit, lim reference.Limiter) {
+func tellingLimiter(t *testing.T, r *rand.Rand, several int) (text string, limit spec.Limit, lim reference.Limiter) {
 	t.Helper()
 	text = tellingSPEC(r)
 	if several > 0 && r.IntN(several) == 0 {
 		text += " + " + tellingSPEC(r)
 	}
-	limit, err := reference.Parse(text)
+	limit, err := spec.Parse(text)
 	if err != nil {
 		return text, nil, nil
 	}
@@ -93,10 +94,10 @@ func TestForgottenBehindABanAccusesNobody(t *testing.T) {
 
 // tellingSPEC returns one policy with a few keys, in seconds; not every one can be parsed.
 func tellingSPEC(r *rand.Rand) string {
-	algorithms := reference.Algorithms()
+	algorithms := spec.Algorithms()
 	a := algorithms[r.IntN(len(algorithms))]
-	if a == reference.Concurrency { // which knows no wait
-		a = reference.TokenBucket
+	if a == spec.Concurrency { // which knows no wait
+		a = spec.TokenBucket
 	}
 	keys := []string{string(a), fmt.Sprintf("rate=%d/%s", 1+r.IntN(12), []string{"1s", "3s", "10s", "7777ms"}[r.IntN(4)])}
 	add := func(chance int, key string, values ...string) {
@@ -105,18 +106,18 @@ func tellingSPEC(r *rand.Rand) string {
 		}
 	}
 	switch a {
-	case reference.LeakyBucketQueue:
+	case spec.LeakyBucketQueue:
 		add(1, "queue", "0", "1", "3", "9")
 		add(3, "undelayed", "1", "2")
 		add(4, "start", "empty", "1")
-	case reference.FixedWindow, reference.SlidingWindowCounter:
+	case spec.FixedWindow, spec.SlidingWindowCounter:
 		add(1, "align", "first", "clock", "first")
-		if a == reference.FixedWindow {
+		if a == spec.FixedWindow {
 			add(4, "slots", "2", "4")
 		}
 		add(4, "refresh", "admitted", "all")
 		add(3, "rounding", "down", "up", "nearest")
-	case reference.SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		add(3, "boundary", "closed")
 	default:
 		add(1, "burst", "1", "2", "5", "13")
@@ -137,7 +138,7 @@ func TestForeignTrafficAccusesNobody(t *testing.T) {
 	for round := range 400 {
 		r := rand.New(rand.NewPCG(8, uint64(round)))
 		text := tellingSPEC(r)
-		limit, err := reference.Parse(text)
+		limit, err := spec.Parse(text)
 		if err != nil {
 			continue // keys that do not go together
 		}
@@ -179,7 +180,7 @@ func widened(r *rand.Rand, text string) string {
 }
 
 // toldTruly returns 40 requests of one client, of which some wait as they were told; with others, of whom nothing is recorded.
-func toldTruly(r *rand.Rand, lim reference.Limiter, limit reference.Limit, others bool) *timeline.Timeline {
+func toldTruly(r *rand.Rand, lim reference.Limiter, limit spec.Limit, others bool) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_700_000_000, 0)}}
 	var tick time.Duration
 	for _, p := range limit {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -32,7 +33,7 @@ func TestTruthToSeveralClientsIsNeverAccused(t *testing.T) {
 }
 
 // toldToSeveral returns 60 requests of two to four clients of one partition. An answer comes a step after its decision at the earliest.
-func toldToSeveral(r *rand.Rand, lim reference.Limiter, p reference.Policy) *timeline.Timeline {
+func toldToSeveral(r *rand.Rand, lim reference.Limiter, p spec.Policy) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_700_000_000, 0)}}
 	even, step := p.Rate.Per/time.Duration(p.Rate.N), []time.Duration{1, 100 * ms, 500 * ms}[r.IntN(3)]
 	some := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d) + 1)).Truncate(step) }

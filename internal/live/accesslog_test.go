@@ -19,6 +19,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -51,9 +52,9 @@ func readLog(t testing.TB, path string, o accesslog.Options, sent int) *timeline
 }
 
 // judgeLog judges what a log says under a SPEC.
-func judgeLog(t testing.TB, tl *timeline.Timeline, spec string) *check.Judgement {
+func judgeLog(t testing.TB, tl *timeline.Timeline, text string) *check.Judgement {
 	t.Helper()
-	limit, err := reference.Parse(spec)
+	limit, err := spec.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,9 +207,9 @@ func TestTheLogOfAProxyNeverAccuses(t *testing.T) {
 }
 
 // slow starts a server that decides by the wall clock, for each X-Api-Key, at once and answers late, and returns its address.
-func slow(t testing.TB, spec string) string {
+func slow(t testing.TB, text string) string {
 	t.Helper()
-	limit, err := reference.Parse(spec)
+	limit, err := spec.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

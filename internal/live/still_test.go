@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -25,11 +25,11 @@ const stoodStill = 20 * time.Millisecond
 func standsStill(t testing.TB, r report.Scenario, longest time.Duration) bool {
 	t.Helper()
 	if longest < stoodStill {
-		spec := fmt.Sprintf("%s,tick=%s", strings.ReplaceAll(r.Limit.String(), ",tick=2ms", ""), stoodStill)
-		if r.Limit[0].Algorithm == reference.Concurrency { // it reads no clock, but a place may be held for longer
-			spec = strings.ReplaceAll(r.Limit.String(), "..1s", "..1m")
+		text := fmt.Sprintf("%s,tick=%s", strings.ReplaceAll(r.Limit.String(), ",tick=2ms", ""), stoodStill)
+		if r.Limit[0].Algorithm == spec.Concurrency { // it reads no clock, but a place may be held for longer
+			text = strings.ReplaceAll(r.Limit.String(), "..1s", "..1m")
 		}
-		if j := again(t, r, spec); j.Verdict == check.Fail {
+		if j := again(t, r, text); j.Verdict == check.Fail {
 			return false
 		}
 	}
@@ -68,16 +68,16 @@ func sleep(over <-chan struct{}) {
 
 // What a FAIL is judged under again is a SPEC: of every limit that a trial has.
 func TestStandsStillKnowsEveryLimit(t *testing.T) {
-	for _, spec := range []string{"leaky-bucket,rate=10/s,burst=21", "leaky-bucket-queue,rate=50/s,queue=20,undelayed=8",
+	for _, text := range []string{"leaky-bucket,rate=10/s,burst=21", "leaky-bucket-queue,rate=50/s,queue=20,undelayed=8",
 		"sliding-window-counter,align=first,rounding=down,tick=2ms,count=all,rate=10/600ms", "concurrency,limit=10,hold=100ms..1s"} {
-		limit, err := reference.Parse(spec)
+		limit, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		one := timeline.Observation{Arrival: timeline.Arrival{Cost: 1}, Answered: true, Outcome: timeline.Denied}
 		r := report.Scenario{ID: "still", Limit: limit, Timeline: &timeline.Timeline{Observations: []timeline.Observation{one}}}
 		if standsStill(t, r, 0) {
-			t.Errorf("%s: a first request that is denied is explained by a clock that stood still", spec)
+			t.Errorf("%s: a first request that is denied is explained by a clock that stood still", text)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	product "github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/scenarios"
@@ -140,9 +140,9 @@ func run(t testing.TB, s *scenario.Scenario, redis string) report.Scenario {
 }
 
 // again judges the recording of r under another SPEC: what was sent stays what suits the first one.
-func again(t testing.TB, r report.Scenario, spec string) report.Scenario {
+func again(t testing.TB, r report.Scenario, text string) report.Scenario {
 	t.Helper()
-	limit, err := reference.Parse(spec)
+	limit, err := spec.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

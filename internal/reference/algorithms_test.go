@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"pgregory.net/rapid"
 )
 
@@ -13,15 +14,15 @@ import (
 func TestTokenBucketGCRAAndLeakyBucketAreOne(t *testing.T) {
 	var allowed, denied int
 	rapid.Check(t, func(rt *rapid.T) {
-		p := Policy{
-			Rate:  Rate{rapid.Int64Range(1, 50).Draw(rt, "n"), time.Duration(rapid.Int64Range(1, 1e12).Draw(rt, "per"))},
+		p := spec.Policy{
+			Rate:  spec.Rate{N: rapid.Int64Range(1, 50).Draw(rt, "n"), Per: time.Duration(rapid.Int64Range(1, 1e12).Draw(rt, "per"))},
 			Burst: rapid.Int64Range(1, 20).Draw(rt, "burst"),
-			Start: rapid.SampledFrom([]Start{StartFull, StartEmpty}).Draw(rt, "start"),
-			Count: rapid.SampledFrom([]Count{CountAdmitted, CountAll}).Draw(rt, "count"),
+			Start: rapid.SampledFrom([]spec.Start{spec.StartFull, spec.StartEmpty}).Draw(rt, "start"),
+			Count: rapid.SampledFrom([]spec.Count{spec.CountAdmitted, spec.CountAll}).Draw(rt, "count"),
 			Ban:   rapid.SampledFrom([]time.Duration{0, 0, time.Second}).Draw(rt, "ban"),
 		}
 		var all []*subject
-		for _, p.Algorithm = range []Algorithm{TokenBucket, GCRA, LeakyBucket} {
+		for _, p.Algorithm = range []spec.Algorithm{spec.TokenBucket, spec.GCRA, spec.LeakyBucket} {
 			all = append(all, newSubject(rt, p.String()))
 		}
 		at := rapid.SampledFrom(epochs).Draw(rt, "epoch")
@@ -149,7 +150,7 @@ func TestQueueReleases(t *testing.T) {
 	var waited, denied int
 	rapid.Check(t, func(rt *rapid.T) {
 		places := rapid.Int64Range(0, 6).Draw(rt, "queue")
-		p := Policy{Algorithm: LeakyBucketQueue, Rate: Rate{10, time.Microsecond}, Queue: places}
+		p := spec.Policy{Algorithm: spec.LeakyBucketQueue, Rate: spec.Rate{N: 10, Per: time.Microsecond}, Queue: places}
 		undelayed := p
 		undelayed.Undelayed = rapid.Int64Range(0, places).Draw(rt, "undelayed")
 		s, some := newSubject(rt, p.String()), newSubject(rt, undelayed.String())

@@ -1,6 +1,9 @@
 package reference
 
-import "time"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"time"
+)
 
 // concurrency admits a request while the units in flight, its own included, are no more than the limit. An admitted
 // request holds its units from its decision until its completion, of which the limiter is told (Complete). Time does
@@ -17,7 +20,7 @@ type placesState struct {
 }
 
 // newConcurrency returns the limit of requests in flight of p.
-func newConcurrency(p Policy) *concurrency { return &concurrency{p.Rate.N} }
+func newConcurrency(p spec.Policy) *concurrency { return &concurrency{p.Rate.N} }
 
 func (c *concurrency) open(at time.Duration) placesState { return placesState{last: at} }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"pgregory.net/rapid"
 )
 
@@ -103,21 +104,21 @@ var contractSpecs = []string{
 
 // subject is a limiter under test beside its definition.
 type subject struct {
-	limit   Limit
+	limit   spec.Limit
 	limiter Limiter
 	state   State
 	last    time.Duration
 	define  definition
 }
 
-func newSubject(t rapidOrTest, spec string) *subject {
-	limit, err := Parse(spec)
+func newSubject(t rapidOrTest, text string) *subject {
+	limit, err := spec.Parse(text)
 	if err != nil {
-		t.Fatalf("Parse(%q): %v", spec, err)
+		t.Fatalf("Parse(%q): %v", text, err)
 	}
 	l, err := NewLimit(limit)
 	if err != nil {
-		t.Fatalf("NewLimit(%q): %v", spec, err)
+		t.Fatalf("NewLimit(%q): %v", text, err)
 	}
 	return &subject{limit: limit, limiter: l, state: l.Init(), last: math.MinInt64, define: definition{limit: limit}}
 }
@@ -213,7 +214,7 @@ func (s *subject) checkAfter(t rapidOrTest, d Decision, cost int64) {
 		return
 	case d.RetryAfter == Never:
 		for _, p := range s.limit {
-			if cost > p.Full() || p.Algorithm == Concurrency && s.define.held()+cost > p.Rate.N {
+			if cost > p.Full() || p.Algorithm == spec.Concurrency && s.define.held()+cost > p.Rate.N {
 				return
 			}
 		}
@@ -326,7 +327,7 @@ func TestReset(t *testing.T) {
 // resetByDefinition searches the time until the partition of a single policy is as good as new.
 func (s *subject) resetByDefinition() time.Duration {
 	p := s.limit[0]
-	if p.Algorithm == Concurrency {
+	if p.Algorithm == spec.Concurrency {
 		if s.define.held() > 0 {
 			return Never
 		}
@@ -345,18 +346,18 @@ func (s *subject) resetByDefinition() time.Duration {
 		case p.Windowed():
 			prev, cur, _ := s.define.windows(0, at)
 			begin := windowAt(p, s, at)
-			if p.Algorithm == FixedWindow {
-				return begin != windowAt(p, s, s.last) || p.Align == AlignFirst && cur.Sign() == 0
+			if p.Algorithm == spec.FixedWindow {
+				return begin != windowAt(p, s, s.last) || p.Align == spec.AlignFirst && cur.Sign() == 0
 			}
 			return prev.Sign() == 0 && cur.Sign() == 0
-		case p.Algorithm == SlidingWindowLog:
+		case p.Algorithm == spec.SlidingWindowLog:
 			return s.define.logged(0, at).Sign() == 0
 		default:
 			return s.define.level(0, at).Sign() == 0
 		}
 	}
 	low, high := time.Duration(-1), p.Recovery()+p.Rate.Per
-	if p.missing() > 0 || p.Refill == RefillInterval {
+	if p.Missing() > 0 || p.Refill == spec.RefillInterval {
 		high *= 2
 	}
 	for high-low > 1 {
@@ -370,25 +371,25 @@ func (s *subject) resetByDefinition() time.Duration {
 }
 
 // windowAt names the window of the instant at.
-func windowAt(p Policy, s *subject, at time.Duration) string {
+func windowAt(p spec.Policy, s *subject, at time.Duration) string {
 	_, _, x := s.define.windows(0, at)
 	return x.Sub(clock(p, at), x).String()
 }
 
 // TestDenialsLeaveNoTrace checks that a denied request that is not counted changes nothing that comes later.
 func TestDenialsLeaveNoTrace(t *testing.T) {
-	for _, spec := range contractSpecs {
-		s := newSubject(t, spec)
+	for _, text := range contractSpecs {
+		s := newSubject(t, text)
 		traces := false
 		for _, p := range s.limit {
-			traces = traces || p.Count != CountAdmitted || p.Ban > 0 || p.TTL > 0 || p.Refresh == RefreshAll
+			traces = traces || p.Count != spec.CountAdmitted || p.Ban > 0 || p.TTL > 0 || p.Refresh == spec.RefreshAll
 		}
 		if traces {
 			continue
 		}
-		t.Run(spec, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
-				all, few := newSubject(t, spec), newSubject(t, spec)
+				all, few := newSubject(t, text), newSubject(t, text)
 				at := time.Duration(0)
 				for range 20 {
 					at += max(0, gap(rt, all.scales()))
@@ -414,16 +415,16 @@ func TestDenialsLeaveNoTrace(t *testing.T) {
 
 // TestRecovery checks that after a silence of Policy.Recovery a partition decides as a new one.
 func TestRecovery(t *testing.T) {
-	for _, spec := range contractSpecs {
-		s := newSubject(t, spec)
-		if len(s.limit) > 1 || s.limit[0].Algorithm == Concurrency { // that one does not recover by itself
+	for _, text := range contractSpecs {
+		s := newSubject(t, text)
+		if len(s.limit) > 1 || s.limit[0].Algorithm == spec.Concurrency { // that one does not recover by itself
 			continue
 		}
 		p := s.limit[0]
-		p.Start, p.Level, p.LevelTo = StartFull, 0, 0
-		t.Run(spec, func(t *testing.T) {
+		p.Start, p.Level, p.LevelTo = spec.StartFull, 0, 0
+		t.Run(text, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
-				s, fresh := newSubject(t, spec), newSubject(t, p.String())
+				s, fresh := newSubject(t, text), newSubject(t, p.String())
 				at := time.Duration(0)
 				for range rapid.IntRange(1, 12).Draw(rt, "requests") {
 					at += max(0, gap(rt, s.scales()))

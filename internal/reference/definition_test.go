@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"math/big"
 	"slices"
 	"time"
@@ -9,7 +10,7 @@ import (
 // definition decides by the definitions of the algorithms: each question is computed anew from the list of all requests
 // that came before, in rational numbers. It shares no arithmetic and no state with the limiters.
 type definition struct {
-	limit Limit
+	limit spec.Limit
 	past  []asked
 }
 
@@ -43,7 +44,7 @@ func floor(x *big.Rat) *big.Int {
 }
 
 // clock returns what the clock of p reads at the instant at.
-func clock(p Policy, at time.Duration) *big.Rat {
+func clock(p spec.Policy, at time.Duration) *big.Rat {
 	x := rat(int64(at))
 	if p.Tick == 0 {
 		return x
@@ -85,7 +86,7 @@ func (d *definition) complete(i int, at time.Duration) {
 func (d *definition) charge(i int, at time.Duration) {
 	d.past[i].doneAt = at
 	for k, p := range d.limit {
-		if p.Charge == ChargeCompletion {
+		if p.Charge == spec.ChargeCompletion {
 			d.past[i].units[k] = d.whole(k, at, d.past[i].cost)
 		}
 	}
@@ -94,7 +95,7 @@ func (d *definition) charge(i int, at time.Duration) {
 // whole returns the units that a bucket, a window or a log takes whatever is left.
 func (d *definition) whole(k int, at time.Duration, cost int64) *big.Rat {
 	p, units := d.limit[k], rat(cost)
-	if p.Windowed() || p.Algorithm == SlidingWindowLog {
+	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
 		return units
 	}
 	// A bucket: no more than is left.
@@ -131,11 +132,11 @@ func (d *definition) inBan(k int, at time.Duration) bool {
 // charged returns the units that a request is charged to policy k, nil for nothing.
 func (d *definition) charged(k int, a asked) *big.Rat {
 	p := d.limit[k]
-	own := p.Count == CountOwn && !a.refused[k]
-	if p.Charge == ChargeCompletion {
+	own := p.Count == spec.CountOwn && !a.refused[k]
+	if p.Charge == spec.ChargeCompletion {
 		return nil
 	}
-	if a.banned[k] || !a.allow && p.Count != CountAll && !own {
+	if a.banned[k] || !a.allow && p.Count != spec.CountAll && !own {
 		return nil
 	}
 	if a.allow || own {
@@ -175,7 +176,7 @@ func (d *definition) events(k int, at time.Duration) []event {
 	for _, a := range past {
 		switch {
 		case a.units[k] == nil:
-		case p.Charge == ChargeCompletion:
+		case p.Charge == spec.ChargeCompletion:
 			events = append(events, event{clock(p, a.doneAt), a.units[k]})
 		default:
 			events = append(events, event{clock(p, a.at), a.units[k]})
@@ -200,7 +201,7 @@ func (d *definition) held() (units int64) {
 func (d *definition) delay(at time.Duration) time.Duration {
 	var longest time.Duration
 	for k, p := range d.limit {
-		if p.Algorithm != LeakyBucketQueue {
+		if p.Algorithm != spec.LeakyBucketQueue {
 			continue
 		}
 		backlog := new(big.Rat).Sub(d.level(k, at), rat(p.Undelayed))
@@ -221,11 +222,11 @@ func (d *definition) delay(at time.Duration) time.Duration {
 func (d *definition) fits(k int, at time.Duration, cost int64) bool {
 	p := d.limit[k]
 	switch p.Algorithm {
-	case Concurrency:
+	case spec.Concurrency:
 		return d.held()+cost <= p.Rate.N
-	case SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		return d.logged(k, at).Cmp(rat(p.Rate.N-cost)) <= 0
-	case FixedWindow:
+	case spec.FixedWindow:
 		if p.Slots > 1 {
 			return d.slotted(k, at).Cmp(rat(p.Rate.N-cost)) <= 0
 		}
@@ -234,7 +235,7 @@ func (d *definition) fits(k int, at time.Duration, cost int64) bool {
 		}
 		_, cur, _ := d.windows(k, at)
 		return cur.Cmp(rat(p.Rate.N-cost)) <= 0
-	case SlidingWindowCounter:
+	case spec.SlidingWindowCounter:
 		prev, cur, x := d.windows(k, at)
 		sum := new(big.Rat).Add(weighted(p, prev, x), cur)
 		return sum.Add(sum, rat(cost-1)).Cmp(rat(p.Rate.N)) < 0
@@ -267,7 +268,7 @@ func (d *definition) level(k int, at time.Duration) *big.Rat {
 func (d *definition) drained(k int, past []asked, from, to *big.Rat) *big.Rat {
 	p := d.limit[k]
 	perNano := big.NewRat(p.Rate.N, int64(p.Rate.Per))
-	if p.Refill != RefillInterval || len(past) == 0 {
+	if p.Refill != spec.RefillInterval || len(past) == 0 {
 		return perNano.Mul(perNano, new(big.Rat).Sub(to, from))
 	}
 	created, fill := clock(p, past[0].at), rat(p.Fill)
@@ -286,7 +287,7 @@ func (d *definition) logged(k int, at time.Duration) *big.Rat {
 	begin.Sub(begin, rat(int64(p.Rate.Per)))
 	sum := new(big.Rat)
 	for _, e := range d.events(k, at) {
-		if c := e.at.Cmp(begin); c > 0 || c == 0 && p.Boundary == Closed {
+		if c := e.at.Cmp(begin); c > 0 || c == 0 && p.Boundary == spec.Closed {
 			sum.Add(sum, e.units)
 		}
 	}
@@ -301,7 +302,7 @@ func (d *definition) windows(k int, at time.Duration) (prev, cur, x *big.Rat) {
 	begin := new(big.Rat).Sub(now, rat(int64(p.PhaseFrom)))
 	begin.Mul(window, new(big.Rat).SetInt(floor(begin.Quo(begin, window)))).Add(begin, rat(int64(p.PhaseFrom)))
 	events := d.events(k, at)
-	if p.Align == AlignFirst {
+	if p.Align == spec.AlignFirst {
 		begin = firstWindow(p, events, now)
 	}
 	prev, cur = new(big.Rat), new(big.Rat)
@@ -337,8 +338,8 @@ func (d *definition) refreshed(k int, at time.Duration) *big.Rat {
 			sum.Add(sum, a.units[k])
 		}
 		opens := last == nil && a.units[k] != nil
-		admits := a.allow || p.Count == CountOwn && !a.refused[k]
-		if opens || last != nil && (admits || p.Refresh == RefreshAll) {
+		admits := a.allow || p.Count == spec.CountOwn && !a.refused[k]
+		if opens || last != nil && (admits || p.Refresh == spec.RefreshAll) {
 			last = now
 		}
 	}
@@ -366,7 +367,7 @@ func (d *definition) slotted(k int, at time.Duration) *big.Rat {
 // grid, and for windows opened by a request unless begin opened a series of its own.
 func (d *definition) joined(k int, events []event, at, begin *big.Rat) bool {
 	p := d.limit[k]
-	if p.Align != AlignFirst {
+	if p.Align != spec.AlignFirst {
 		return true
 	}
 	own := firstWindow(p, events, at)
@@ -375,10 +376,10 @@ func (d *definition) joined(k int, events []event, at, begin *big.Rat) bool {
 
 // firstWindow returns where the window begins that the instant now lies in, or now where none is open. A fixed window ends
 // after W. A counter's windows follow W apart, until an event 2W or more after the last one with an event began.
-func firstWindow(p Policy, events []event, now *big.Rat) *big.Rat {
+func firstWindow(p spec.Policy, events []event, now *big.Rat) *big.Rat {
 	window := rat(int64(p.Rate.Per))
 	lasts := window
-	if p.Algorithm == SlidingWindowCounter {
+	if p.Algorithm == spec.SlidingWindowCounter {
 		lasts = rat(2 * int64(p.Rate.Per))
 	}
 	var begin *big.Rat
@@ -400,21 +401,21 @@ func firstWindow(p Policy, events []event, now *big.Rat) *big.Rat {
 }
 
 // weighted returns the rounded weight of the window before, x into this one.
-func weighted(p Policy, prev, x *big.Rat) *big.Rat {
+func weighted(p spec.Policy, prev, x *big.Rat) *big.Rat {
 	window := rat(int64(p.Rate.Per))
 	v := new(big.Rat).Sub(window, x)
 	v.Mul(v, prev).Quo(v, window)
 	one := rat(1)
 	switch p.Rounding {
-	case RoundDown:
+	case spec.RoundDown:
 		return v.SetInt(floor(v))
-	case RoundUp:
+	case spec.RoundUp:
 		down := new(big.Rat).SetInt(floor(v))
 		if down.Cmp(v) < 0 {
 			down.Add(down, one)
 		}
 		return down
-	case RoundNearest:
+	case spec.RoundNearest:
 		return v.SetInt(floor(v.Add(v, big.NewRat(1, 2))))
 	}
 	return v

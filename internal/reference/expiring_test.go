@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -9,10 +10,10 @@ import (
 // TestAFreshBucketThatIsNotFull: RetryAfter is the first time at which a request is admitted if nothing else arrives; Never where the
 // partition is forgotten before, and begins with less again.
 func TestAFreshBucketThatIsNotFull(t *testing.T) {
-	for _, spec := range []string{"token-bucket,rate=1/100ns,burst=5,start=empty,ttl=30ns", "gcra,rate=1/20ns,burst=5,start=2,ttl=30ns",
+	for _, text := range []string{"token-bucket,rate=1/100ns,burst=5,start=empty,ttl=30ns", "gcra,rate=1/20ns,burst=5,start=2,ttl=30ns",
 		"leaky-bucket-queue,rate=1/20ns,queue=4,start=1,ttl=50ns", "token-bucket,rate=1/20ns,burst=5,start=2,ttl=60ns,ban=35ns",
 		"token-bucket,rate=1/20ns,burst=5,start=2,ttl=60ns,ban=100ns"} {
-		limit, err := Parse(spec)
+		limit, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +36,7 @@ func TestAFreshBucketThatIsNotFull(t *testing.T) {
 						}
 					}
 					if d.RetryAfter != want {
-						t.Fatalf("%s: cost %d at %d: RetryAfter %d, want %d", spec, cost, at, d.RetryAfter, want)
+						t.Fatalf("%s: cost %d at %d: RetryAfter %d, want %d", text, cost, at, d.RetryAfter, want)
 					}
 					if want == Never {
 						never++
@@ -45,7 +46,7 @@ func TestAFreshBucketThatIsNotFull(t *testing.T) {
 			}
 		}
 		if never == 0 {
-			t.Errorf("%s: every request is admitted in time, want some that never is", spec)
+			t.Errorf("%s: every request is admitted in time, want some that never is", text)
 		}
 	}
 }

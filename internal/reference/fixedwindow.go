@@ -1,6 +1,9 @@
 package reference
 
-import "time"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"time"
+)
 
 // fixedWindow admits quota units in each window. Windows are half-open: one ends where the next begins.
 //
@@ -18,7 +21,7 @@ type fixedWindow struct {
 	quota int64
 	all   bool
 	// refresh is which requests start an open window anew.
-	refresh Refresh
+	refresh spec.Refresh
 }
 
 // windowState holds the count of the window that is into old, or was refreshed so long ago, at the time last. Without an
@@ -30,8 +33,8 @@ type windowState struct {
 }
 
 // newFixedWindow returns the fixed window of p.
-func newFixedWindow(p Policy) *fixedWindow {
-	return &fixedWindow{grid: newGrid(p), quota: p.Rate.N, all: p.Count == CountAll, refresh: p.Refresh}
+func newFixedWindow(p spec.Policy) *fixedWindow {
+	return &fixedWindow{grid: newGrid(p), quota: p.Rate.N, all: p.Count == spec.CountAll, refresh: p.Refresh}
 }
 
 func (w *fixedWindow) open(at time.Duration) windowState {
@@ -65,7 +68,7 @@ func (w *fixedWindow) charge(s windowState, cost int64, allow bool) (windowState
 		s.used += min(cost, w.quota-s.used)
 		s.open = true
 	}
-	if w.refresh == RefreshAll || w.refresh == RefreshAdmitted && allow {
+	if w.refresh == spec.RefreshAll || w.refresh == spec.RefreshAdmitted && allow {
 		s.into = 0
 	}
 	return s, 0

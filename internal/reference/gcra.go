@@ -1,6 +1,9 @@
 package reference
 
-import "time"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"time"
+)
 
 // gcra is the generic cell rate algorithm (ITU-T I.371 and ATM Forum TM 4.0, virtual scheduling): a cell that arrives at a
 // conforms when the theoretical arrival time TAT is at most tau = (burst-1)*T after a, T = window/n being one cell's time;
@@ -25,10 +28,10 @@ type cellState struct {
 }
 
 // newGCRA returns the GCRA of p.
-func newGCRA(p Policy) *gcra {
+func newGCRA(p spec.Policy) *gcra {
 	return &gcra{
 		n: uint64(p.Rate.N), per: uint64(p.Rate.Per), limit: uint64(p.Burst) * uint64(p.Rate.Per), burst: p.Burst,
-		missing: uint64(p.missing()) * uint64(p.Rate.Per), all: p.Count == CountAll,
+		missing: uint64(p.Missing()) * uint64(p.Rate.Per), all: p.Count == spec.CountAll,
 	}
 }
 

@@ -1,6 +1,9 @@
 package reference
 
-import "time"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"time"
+)
 
 // grid is where windows begin.
 type grid struct {
@@ -10,8 +13,8 @@ type grid struct {
 }
 
 // newGrid returns the grid of p. An unknown alignment has phase 0, a range of phases its first.
-func newGrid(p Policy) grid {
-	return grid{window: p.Rate.Per, phase: p.PhaseFrom, first: p.Align == AlignFirst}
+func newGrid(p spec.Policy) grid {
+	return grid{window: p.Rate.Per, phase: p.PhaseFrom, first: p.Align == spec.AlignFirst}
 }
 
 // into returns how old the window is that the instant at lies in, 0 <= into < window; 0 for windows that begin with a

@@ -1,6 +1,9 @@
 package reference
 
-import "time"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"time"
+)
 
 // leakyBucket is the leaky bucket as a meter: a request pours its cost in and is denied when it would overflow; the level
 // sinks by the rate. Nothing is delayed.
@@ -26,10 +29,10 @@ type levelState struct {
 }
 
 // newLeakyBucket returns the leaky bucket of p.
-func newLeakyBucket(p Policy) *leakyBucket {
+func newLeakyBucket(p spec.Policy) *leakyBucket {
 	return &leakyBucket{
 		leak: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per), capacity: uint64(p.Burst) * uint64(p.Rate.Per),
-		missing: uint64(p.missing()) * uint64(p.Rate.Per), all: p.Count == CountAll,
+		missing: uint64(p.Missing()) * uint64(p.Rate.Per), all: p.Count == spec.CountAll,
 	}
 }
 

@@ -1,3 +1,5 @@
+// Package reference holds the rate limiting algorithms, pure and exact: integer arithmetic, an explicit clock, states
+// that are values. One file an algorithm. It reads no clock and knows no HTTP.
 package reference
 
 import "time"

@@ -1,6 +1,9 @@
 package reference
 
-import "time"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"time"
+)
 
 // queue is the leaky bucket as a queue: requests are let through one every T = window/n, at most places of them wait, and
 // only one that finds no place is denied. The first undelayed places are let through at once (nginx: burst=places,
@@ -15,7 +18,7 @@ type queue struct {
 }
 
 // newQueue returns the queue of p.
-func newQueue(p Policy) queue {
+func newQueue(p spec.Policy) queue {
 	p.Burst = p.Full()
 	return queue{newLeakyBucket(p), uint64(p.Undelayed) * uint64(p.Rate.Per)}
 }

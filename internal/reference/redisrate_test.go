@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // TestGCRADecidesAsRedisRate compares with go-redis/redis_rate on a real server. The server reads its own clock, so each of
@@ -46,7 +47,7 @@ func (a rulings) all() int { return a.allowed + a.denied }
 // askRedisRate asks redis_rate of a key and compares each answer.
 func askRedisRate(t *testing.T, client *redis.Client, key string) (a rulings) {
 	t.Helper()
-	p := Policy{Algorithm: GCRA, Rate: Rate{100, time.Second}, Burst: 10}
+	p := spec.Policy{Algorithm: spec.GCRA, Rate: spec.Rate{N: 100, Per: time.Second}, Burst: 10}
 	theirs := redis_rate.NewLimiter(client)
 	their := redis_rate.Limit{Rate: int(p.Rate.N), Period: p.Rate.Per, Burst: int(p.Burst)}
 	g := newGCRA(p)

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"math/bits"
 	"time"
 )
@@ -13,9 +14,9 @@ type refill struct {
 }
 
 // newRefill returns the refill of p.
-func newRefill(p Policy) refill {
+func newRefill(p spec.Policy) refill {
 	r := refill{n: uint64(p.Rate.N)}
-	if p.Refill == RefillInterval {
+	if p.Refill == spec.RefillInterval {
 		r.batch = uint64(p.Fill) * uint64(p.Rate.Per)
 	}
 	return r

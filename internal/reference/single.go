@@ -2,6 +2,7 @@ package reference
 
 import (
 	"fmt"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"time"
 )
 
@@ -9,8 +10,8 @@ import (
 // prints, for a policy that Parse would refuse. StartUnknown starts full, AlignUnknown and AlignShared have phase 0: one of
 // the limiters that such a policy allows; AlignPhase with a range takes PhaseFrom, a range of rates or
 // bursts its smaller end.
-func New(p Policy) (Limiter, error) {
-	limit, err := Parse(p.String())
+func New(p spec.Policy) (Limiter, error) {
+	limit, err := spec.Parse(p.String())
 	if err != nil {
 		return nil, err
 	}
@@ -21,8 +22,8 @@ func New(p Policy) (Limiter, error) {
 // or, when one denies it, to none but those with CountAll, and those with CountOwn
 // that admit it themselves. A ban begins with a denial by its own policy. The error is a
 // *ParseError, also for an empty limit.
-func NewLimit(l Limit) (Limiter, error) {
-	limit, err := Parse(l.String())
+func NewLimit(l spec.Limit) (Limiter, error) {
+	limit, err := spec.Parse(l.String())
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +36,11 @@ func NewLimit(l Limit) (Limiter, error) {
 
 // limiterOf returns the limiter of a complete policy: its algorithm, charged when it says, inside its time to live, inside its
 // ban, inside its tick.
-func limiterOf(p Policy) part {
+func limiterOf(p spec.Policy) part {
 	l := algorithmOf(p)
-	if p.Charge == ChargeCompletion {
+	if p.Charge == spec.ChargeCompletion {
 		all := p
-		all.Count = CountAll
+		all.Count = spec.CountAll
 		l = deferred{inside: l, charging: algorithmOf(all)}
 	}
 	if p.TTL > 0 {
@@ -51,33 +52,33 @@ func limiterOf(p Policy) part {
 	if p.Tick > 0 {
 		l = ticked{l, p.Tick}
 	}
-	if p.Count == CountOwn {
+	if p.Count == spec.CountOwn {
 		l = owning{l}
 	}
 	return l
 }
 
 // algorithmOf returns the bare algorithm of a complete policy.
-func algorithmOf(p Policy) part {
+func algorithmOf(p spec.Policy) part {
 	switch p.Algorithm {
-	case TokenBucket:
+	case spec.TokenBucket:
 		return single[tokenState]{newTokenBucket(p)}
-	case GCRA:
+	case spec.GCRA:
 		return single[cellState]{newGCRA(p)}
-	case LeakyBucket:
+	case spec.LeakyBucket:
 		return single[levelState]{newLeakyBucket(p)}
-	case LeakyBucketQueue:
+	case spec.LeakyBucketQueue:
 		return single[levelState]{newQueue(p)}
-	case FixedWindow:
+	case spec.FixedWindow:
 		if p.Slots > 1 {
 			return single[slotState]{newSlottedWindow(p)}
 		}
 		return single[windowState]{newFixedWindow(p)}
-	case SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		return single[logState]{newWindowLog(p)}
-	case SlidingWindowCounter:
+	case spec.SlidingWindowCounter:
 		return single[counterState]{newWindowCounter(p)}
-	case Concurrency:
+	case spec.Concurrency:
 		return single[placesState]{newConcurrency(p)}
 	}
 	panic(fmt.Sprintf("reference: no limiter for algorithm %q", p.Algorithm))

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"math/bits"
 	"time"
 )
@@ -18,7 +19,7 @@ type windowCounter struct {
 	grid     grid
 	quota    int64
 	all      bool
-	rounding Rounding
+	rounding spec.Rounding
 }
 
 // counterState holds the counts of the window that began into before the time last, and of the one before. On a fixed
@@ -31,8 +32,8 @@ type counterState struct {
 }
 
 // newWindowCounter returns the sliding window counter of p.
-func newWindowCounter(p Policy) *windowCounter {
-	return &windowCounter{grid: newGrid(p), quota: p.Rate.N, all: p.Count == CountAll, rounding: p.Rounding}
+func newWindowCounter(p spec.Policy) *windowCounter {
+	return &windowCounter{grid: newGrid(p), quota: p.Rate.N, all: p.Count == spec.CountAll, rounding: p.Rounding}
 }
 
 func (w *windowCounter) open(at time.Duration) counterState {
@@ -90,9 +91,9 @@ func (w *windowCounter) latest(prev, room int64) time.Duration {
 	}
 	var left uint64
 	switch w.rounding {
-	case RoundUp: // prev * left <= room * W
+	case spec.RoundUp: // prev * left <= room * W
 		left = uint64(room) * window / counted
-	case RoundNearest: // 2 * prev * left < (2*room + 1) * W
+	case spec.RoundNearest: // 2 * prev * left < (2*room + 1) * W
 		left = ((2*uint64(room)+1)*window - 1) / (2 * counted)
 	default: // prev * left < (room + 1) * W
 		left = ((uint64(room)+1)*window - 1) / counted
@@ -103,7 +104,7 @@ func (w *windowCounter) latest(prev, room int64) time.Duration {
 func (w *windowCounter) charge(s counterState, cost int64, allow bool) (counterState, time.Duration) {
 	if allow || w.all {
 		s = w.turn(s)
-		s.cur += min(cost, Most-s.cur)
+		s.cur += min(cost, spec.Most-s.cur)
 		s.open = true
 	}
 	return s, 0
@@ -129,9 +130,9 @@ func (w *windowCounter) weighted(s counterState) int64 {
 	hi, lo := bits.Mul64(uint64(s.prev), window-uint64(s.into))
 	var carry uint64
 	switch w.rounding {
-	case RoundUp:
+	case spec.RoundUp:
 		lo, carry = bits.Add64(lo, window-1, 0)
-	case RoundNearest:
+	case spec.RoundNearest:
 		lo, carry = bits.Add64(lo, window/2, 0)
 	}
 	quotient, _ := bits.Div64(hi+carry, lo, window)

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"encoding/binary"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"time"
 )
 
@@ -29,9 +30,9 @@ type logState struct {
 }
 
 // newWindowLog returns the sliding window log of p.
-func newWindowLog(p Policy) *windowLog {
-	w := &windowLog{keep: p.Rate.Per, quota: p.Rate.N, all: p.Count == CountAll}
-	if p.Boundary == Closed {
+func newWindowLog(p spec.Policy) *windowLog {
+	w := &windowLog{keep: p.Rate.Per, quota: p.Rate.N, all: p.Count == spec.CountAll}
+	if p.Boundary == spec.Closed {
 		w.keep++
 	}
 	return w

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"encoding/binary"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"time"
 )
 
@@ -29,10 +30,10 @@ type slotState struct {
 }
 
 // newSlottedWindow returns the slotted window of p.
-func newSlottedWindow(p Policy) *slottedWindow {
+func newSlottedWindow(p spec.Policy) *slottedWindow {
 	g := newGrid(p)
 	g.window = p.Slot()
-	return &slottedWindow{grid: g, slots: p.Slots, quota: p.Rate.N, all: p.Count == CountAll}
+	return &slottedWindow{grid: g, slots: p.Slots, quota: p.Rate.N, all: p.Count == spec.CountAll}
 }
 
 func (w *slottedWindow) open(at time.Duration) slotState {

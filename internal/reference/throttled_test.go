@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/throttled/throttled/v2"
 	"pgregory.net/rapid"
 )
@@ -47,7 +48,7 @@ func TestGCRADecidesAsThrottled(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.SampledFrom([]int64{1, 2, 8, 10, 125, 1000}).Draw(rt, "rate")
 		burst := rapid.Int64Range(1, 12).Draw(rt, "burst")
-		s := newSubject(rt, Policy{Algorithm: GCRA, Rate: Rate{n, time.Second}, Burst: burst}.String())
+		s := newSubject(rt, spec.Policy{Algorithm: spec.GCRA, Rate: spec.Rate{N: n, Per: time.Second}, Burst: burst}.String())
 		store := &handClock{now: time.Unix(1_800_000_000, 0)}
 		theirs, err := throttled.NewGCRARateLimiterCtx(store,
 			throttled.RateQuota{MaxRate: throttled.PerSec(int(n)), MaxBurst: int(burst - 1)})

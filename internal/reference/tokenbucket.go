@@ -1,6 +1,9 @@
 package reference
 
-import "time"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"time"
+)
 
 // tokenBucket holds at most capacity tokens; a request takes one for each unit of its cost, or is denied.
 //
@@ -25,10 +28,10 @@ type tokenState struct {
 }
 
 // newTokenBucket returns the token bucket of p.
-func newTokenBucket(p Policy) *tokenBucket {
+func newTokenBucket(p spec.Policy) *tokenBucket {
 	return &tokenBucket{
 		refill: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per), capacity: uint64(p.Burst) * uint64(p.Rate.Per),
-		missing: uint64(p.missing()) * uint64(p.Rate.Per), all: p.Count == CountAll,
+		missing: uint64(p.Missing()) * uint64(p.Rate.Per), all: p.Count == spec.CountAll,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"golang.org/x/time/rate"
 	"pgregory.net/rapid"
 )
@@ -15,7 +16,7 @@ func TestTokenBucketDecidesAsXTimeRate(t *testing.T) {
 	var allowed, denied int
 	rapid.Check(t, func(rt *rapid.T) {
 		n, burst := rapid.Int64Range(1, 1000).Draw(rt, "rate"), rapid.Int64Range(1, 30).Draw(rt, "burst")
-		s := newSubject(rt, Policy{Algorithm: TokenBucket, Rate: Rate{n, time.Second}, Burst: burst}.String())
+		s := newSubject(rt, spec.Policy{Algorithm: spec.TokenBucket, Rate: spec.Rate{N: n, Per: time.Second}, Burst: burst}.String())
 		theirs := rate.NewLimiter(rate.Limit(n), int(burst))
 		at := 1_800_000_000 * time.Second
 		for range 60 {
@@ -43,7 +44,7 @@ func TestTokenBucketDecidesAsXTimeRateNearly(t *testing.T) {
 	var allowed, denied, moved int
 	rapid.Check(t, func(rt *rapid.T) {
 		n, burst := rapid.Int64Range(1, 1000).Draw(rt, "rate"), rapid.Int64Range(1, 30).Draw(rt, "burst")
-		s := newSubject(rt, Policy{Algorithm: TokenBucket, Rate: Rate{n, time.Second}, Burst: burst}.String())
+		s := newSubject(rt, spec.Policy{Algorithm: spec.TokenBucket, Rate: spec.Rate{N: n, Per: time.Second}, Burst: burst}.String())
 		theirs := rate.NewLimiter(rate.Limit(n), int(burst))
 		at := 1_800_000_000 * time.Second
 		for range 60 {

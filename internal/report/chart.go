@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -148,7 +148,7 @@ func binTitle(b *bin, width time.Duration) string {
 func declaredRate(s *Scenario) float64 {
 	rate := math.Inf(1)
 	for _, p := range s.Limit {
-		if p.Algorithm == reference.Concurrency {
+		if p.Algorithm == spec.Concurrency {
 			continue
 		}
 		rate = min(rate, float64(p.Rate.N)/p.Rate.Per.Seconds())

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -39,7 +39,7 @@ func chosenPartitions(all []timeline.Part, found []check.Finding) []timeline.Par
 // chartLimit returns the limit that counts all requests of a partition, its ranges at the ends that admit
 // the most. It is empty where there is none to draw, and left says why: the charts know nothing of
 // completions, nor of what is forgotten.
-func chartLimit(s *Scenario, part timeline.Part) (out reference.Limit, left string) {
+func chartLimit(s *Scenario, part timeline.Part) (out spec.Limit, left string) {
 	seen := map[string]bool{}
 	for i := range part.Observations {
 		phase := part.Observations[i].Phase
@@ -66,7 +66,7 @@ func chartLimit(s *Scenario, part timeline.Part) (out reference.Limit, left stri
 		return nil, "no request was allowed or denied"
 	case out.Completes():
 		return nil, "the chart does not know when requests were complete, which the limit depends on"
-	case slices.ContainsFunc(out, func(p reference.Policy) bool { return p.TTL > 0 }):
+	case slices.ContainsFunc(out, func(p spec.Policy) bool { return p.TTL > 0 }):
 		return nil, "the chart does not know when the limiter forgot a client (ttl)"
 	}
 	out = slices.Clone(out)
@@ -77,7 +77,7 @@ func chartLimit(s *Scenario, part timeline.Part) (out reference.Limit, left stri
 }
 
 // under returns s as a scenario of which l is the limit.
-func under(s *Scenario, l reference.Limit) *Scenario {
+func under(s *Scenario, l spec.Limit) *Scenario {
 	out := *s
 	out.Limit = l
 	return &out
@@ -95,7 +95,7 @@ type view struct {
 }
 
 // viewOf holds a partition against l, the limit that counts all of its requests.
-func viewOf(s *Scenario, l reference.Limit, part timeline.Part) *view {
+func viewOf(s *Scenario, l spec.Limit, part timeline.Part) *view {
 	s = under(s, l)
 	v := &view{s: s, part: part}
 	v.all = admissions(part.Observations, s.Header, max(limitTick(s.Limit), s.Header.Tick))
@@ -154,7 +154,7 @@ func (v *view) chart(id string, c clock, width float64, near bool) template.HTML
 }
 
 // limitTick is the coarsest clock among the policies.
-func limitTick(l reference.Limit) (tick time.Duration) {
+func limitTick(l spec.Limit) (tick time.Duration) {
 	for _, p := range l {
 		tick = max(tick, p.Tick)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -17,20 +17,20 @@ import (
 
 // windowPhase is where windows may begin, for a recording: at zero + [lo, hi] + k windows. known is false
 // where that is open by half a window or more.
-func windowPhase(p reference.Policy, h timeline.Header) (lo, hi time.Duration, known bool) {
+func windowPhase(p spec.Policy, h timeline.Header) (lo, hi time.Duration, known bool) {
 	w, ok := check.WindowsOf(p, h)
 	return w.Begin.From, w.Begin.To, ok && w.Begin.To-w.Begin.From < w.Every/2
 }
 
 // mostBy returns the most units that p admits in the closed span [from, t] if it was full at from. It never decreases
 // with t.
-func mostBy(p reference.Policy, h timeline.Header, from, t time.Duration) float64 {
+func mostBy(p spec.Policy, h timeline.Header, from, t time.Duration) float64 {
 	width, quota := (t - from).Seconds(), float64(p.Rate.N)
 	per := p.Rate.Per.Seconds()
 	switch p.Algorithm {
-	case reference.SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		return quota * (math.Floor(width/per) + 1)
-	case reference.FixedWindow, reference.SlidingWindowCounter:
+	case spec.FixedWindow, spec.SlidingWindowCounter:
 		if p.Slots > 1 { // as many slots as a window has hold a quota, beginning with any
 			slot := p.Slot()
 			return quota * float64((t-from+slot)/(slot*time.Duration(p.Slots))+1)
@@ -38,12 +38,12 @@ func mostBy(p reference.Policy, h timeline.Header, from, t time.Duration) float6
 		if lo, hi, known := windowPhase(p, h); known {
 			return quota * float64(floorDiv(t-lo, p.Rate.Per)-floorDiv(from-hi, p.Rate.Per)+1)
 		}
-		if p.Align == reference.AlignFirst {
+		if p.Align == spec.AlignFirst {
 			return quota * (math.Floor(width/per) + 1)
 		}
 		return quota * (math.Floor(width/per) + 2)
 	}
-	if p.Refill == reference.RefillInterval {
+	if p.Refill == spec.RefillInterval {
 		fill := float64(p.Fill)
 		return float64(p.Full()) + fill*(math.Floor(width*quota/(fill*per))+1)
 	}
@@ -51,7 +51,7 @@ func mostBy(p reference.Policy, h timeline.Header, from, t time.Duration) float6
 }
 
 // limitBy is mostBy for a limit: all policies must admit.
-func limitBy(l reference.Limit, h timeline.Header, from, t time.Duration) float64 {
+func limitBy(l spec.Limit, h timeline.Header, from, t time.Duration) float64 {
 	most := math.Inf(1)
 	for _, p := range l {
 		most = min(most, mostBy(p, h, from, t))
@@ -97,7 +97,7 @@ func admissions(obs []timeline.Observation, h timeline.Header, tick time.Duratio
 // that a right limiter ever has in use. Over time: where a point lies above it, too many were admitted. Over
 // phases: where all do.
 type usage struct {
-	policy reference.Policy
+	policy spec.Policy
 	points []point
 	most   float64
 	// what names v.
@@ -122,10 +122,10 @@ func (u usage) share() float64 {
 
 // inUse computes the usage of p over admissions that ascend by e, where w is what is known of its windows.
 // O(n log n).
-func inUse(p reference.Policy, all []admission, w windows) usage {
+func inUse(p spec.Policy, all []admission, w windows) usage {
 	quota := float64(p.Rate.N)
 	switch {
-	case p.Algorithm == reference.SlidingWindowLog:
+	case p.Algorithm == spec.SlidingWindowLog:
 		what := "units admitted within the last " + span(p.Rate.Per)
 		return usage{policy: p, points: inSpan(all, p.Rate.Per), most: quota, what: what}
 	case p.Windowed():
@@ -134,14 +134,14 @@ func inUse(p reference.Policy, all []admission, w windows) usage {
 		return u
 	}
 	most := float64(p.Full())
-	if p.Refill == reference.RefillInterval {
+	if p.Refill == spec.RefillInterval {
 		most += float64(p.Fill)
 	}
 	return usage{policy: p, points: inBucket(all, p.Rate), most: most, what: "units in use"}
 }
 
 // inWindows computes the usage of a policy with windows.
-func inWindows(p reference.Policy, all []admission, w windows) usage {
+func inWindows(p spec.Policy, all []admission, w windows) usage {
 	const current = "units admitted in the current window"
 	from, to := w.Begin.From, w.Begin.To
 	switch {
@@ -155,7 +155,7 @@ func inWindows(p reference.Policy, all []admission, w windows) usage {
 		return usage{points: inWindow(all, p.Rate.Per, from, to), what: current}
 	case p.PerTo > 0:
 		return usage{left: "the length of the windows is a range"}
-	case p.Align == reference.AlignFirst:
+	case p.Align == spec.AlignFirst:
 		return usage{left: "requests open the windows, and it is not known which"}
 	}
 	what := "units in the fullest window, by where windows begin"
@@ -164,7 +164,7 @@ func inWindows(p reference.Policy, all []admission, w windows) usage {
 
 // inBucket: with J[x,y] the units certainly admitted in [x,y] and N units refilled per Per, the units in use at y are the
 // largest J[x,y] - (y-x)*N/Per over all x <= y. A tree over the starts x holds x + J[x,y]*Per/N and its largest value.
-func inBucket(all []admission, r reference.Rate) []point {
+func inBucket(all []admission, r spec.Rate) []point {
 	starts := make([]int, len(all)) // indices of all, ascending by s
 	for i := range starts {
 		starts[i] = i

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -42,9 +43,9 @@ func TestPrefixMaxIsThatOfASlice(t *testing.T) {
 
 // observed plays random requests against the reference limiter of spec: decided somewhere in their intervals, in the order
 // of the decisions.
-func observed(t *testing.T, spec string, d *dice, started time.Time) (reference.Limit, *timeline.Timeline) {
+func observed(t *testing.T, text string, d *dice, started time.Time) (spec.Limit, *timeline.Timeline) {
 	t.Helper()
-	limit := mustLimit(t, spec)
+	limit := mustLimit(t, text)
 	limiter, err := reference.NewLimit(limit)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func observed(t *testing.T, spec string, d *dice, started time.Time) (reference.
 	state := limiter.Init()
 	for i, r := range requests {
 		zero := time.Duration(0)
-		if limit[0].Align == reference.AlignClock || limit[0].Align == reference.AlignUnknown {
+		if limit[0].Align == spec.AlignClock || limit[0].Align == spec.AlignUnknown {
 			zero = time.Duration(started.UnixNano())
 		}
 		var got reference.Decision
@@ -144,9 +145,9 @@ func TestABatchIsWithinTheBound(t *testing.T) {
 
 // reaches tells whether requests so even come near the drawn bound: not where the bound is that of two windows, nor where
 // the bucket starts empty.
-func reaches(spec string) bool {
-	l, _ := reference.Parse(spec)
-	return l[0].Start != reference.StartEmpty && (!l[0].Windowed() || l[0].Align == reference.AlignClock || l[0].Align == reference.AlignPhase)
+func reaches(text string) bool {
+	l, _ := spec.Parse(text)
+	return l[0].Start != spec.StartEmpty && (!l[0].Windowed() || l[0].Align == spec.AlignClock || l[0].Align == spec.AlignPhase)
 }
 
 // The units in use, held against their definitions: the largest excess over all spans that end at y.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -23,9 +23,9 @@ func (d *dice) next(n int64) int64 {
 }
 
 // mustLimit parses a SPEC.
-func mustLimit(t testing.TB, spec string) reference.Limit {
+func mustLimit(t testing.TB, text string) spec.Limit {
 	t.Helper()
-	l, err := reference.Parse(spec)
+	l, err := spec.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // headline says what became of a run, behind its verdict: 36 scenarios: 34 PASS, 2 FAIL (burst,
@@ -87,7 +87,7 @@ func policyLines(r *Run) []string {
 	for i, one := range p.Limit {
 		m := p.Measured.Of(i, len(p.Limit))
 		line := "measured " + parameter(r, i, fullNoun(one.Algorithm), one.FullText(), m, "")
-		if one.Algorithm != reference.Concurrency {
+		if one.Algorithm != spec.Concurrency {
 			line += ", " + parameter(r, i, "rate", one.RateText(), m, "/s")
 		}
 		if len(r.Scenarios) > 1 {
@@ -126,7 +126,7 @@ func parameter(r *Run, i int, noun, declared string, m check.Measured, unit stri
 
 // refuted tells that no declared value of the burst is left: what was measured with it held is of a limiter
 // that is not there.
-func refuted(v check.Interval, p reference.Policy) bool {
+func refuted(v check.Interval, p spec.Policy) bool {
 	tight, loose := p.Ends()
 	low, high := float64(min(tight.Full(), loose.Full())), float64(max(tight.Full(), loose.Full()))
 	return v.Empty() || v.LoSet && v.Lo > high || v.HiSet && v.Hi < low

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -175,16 +175,16 @@ func TestOverAdmissionIsDrawn(t *testing.T) {
 // TestChartsAccuseNoRightLimiter: a partition is drawn against the limit that counts it, its ranges at their loose ends, or not at all.
 func TestChartsAccuseNoRightLimiter(t *testing.T) {
 	tl := record(1, 40, 100) // a burst of 40 at 10/s
-	right, none := mustLimit(t, "token-bucket,rate=10/s,burst=40"), reference.Limit(nil)
+	right, none := mustLimit(t, "token-bucket,rate=10/s,burst=40"), spec.Limit(nil)
 	for name, x := range map[string]struct {
 		limit string
-		own   map[string]reference.Limit
+		own   map[string]spec.Limit
 		drawn bool
 	}{
-		"its own":              {"token-bucket,rate=10/s,burst=20", map[string]reference.Limit{"burst": right, "overload": right}, true},
+		"its own":              {"token-bucket,rate=10/s,burst=20", map[string]spec.Limit{"burst": right, "overload": right}, true},
 		"a range":              {"token-bucket,rate=9..10/s,burst=20..40", nil, true},
-		"free":                 {"token-bucket,rate=10/s,burst=20", map[string]reference.Limit{"burst": none, "overload": none}, false},
-		"partly free":          {"token-bucket,rate=10/s,burst=20", map[string]reference.Limit{"burst": none}, false},
+		"free":                 {"token-bucket,rate=10/s,burst=20", map[string]spec.Limit{"burst": none, "overload": none}, false},
+		"partly free":          {"token-bucket,rate=10/s,burst=20", map[string]spec.Limit{"burst": none}, false},
 		"forgotten":            {"token-bucket,rate=10/s,burst=40,ttl=1s", nil, false},
 		"that of the scenario": {"token-bucket,rate=10/s,burst=40", nil, true},
 	} {

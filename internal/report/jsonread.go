@@ -9,7 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -104,11 +104,11 @@ func (p *reading) outcome(where, s string) timeline.Outcome {
 	return timeline.Unknown
 }
 
-func (p *reading) limit(where, s string) reference.Limit {
+func (p *reading) limit(where, s string) spec.Limit {
 	if s == "" {
 		return nil
 	}
-	l, err := reference.Parse(s)
+	l, err := spec.Parse(s)
 	if err != nil {
 		p.fail(where+".limit", s, err.Error())
 	}
@@ -129,11 +129,11 @@ func (p *reading) scenario(where string, in *jsonScenario) Scenario {
 		count := timeline.StatusCount{Status: x.Status, Outcome: o, Answers: x.Answers, Location: x.Location}
 		out.Statuses = append(out.Statuses, count)
 	}
-	for phase, spec := range in.Limits {
+	for phase, text := range in.Limits {
 		if out.Limits == nil {
-			out.Limits = map[string]reference.Limit{}
+			out.Limits = map[string]spec.Limit{}
 		}
-		out.Limits[phase] = p.limit(where+".limits."+phase, spec)
+		out.Limits[phase] = p.limit(where+".limits."+phase, text)
 	}
 	for i, c := range in.Claims {
 		out.Claims[i] = check.Claim{ID: c.ID, Verdict: p.verdict(fmt.Sprintf("%s.claims[%d]", where, i), c.Verdict),

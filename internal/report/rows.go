@@ -7,7 +7,7 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // leastWhy is how many columns the last cell of a row has at least: below that the counts are left out.
@@ -94,7 +94,7 @@ func inShort(s *Scenario) string {
 		burst, rate := shortly(m.Burst, "", wholeText), shortly(m.Rate, "/s", perSecond)
 		known = known || burst != unmeasured || rate != unmeasured
 		switch {
-		case p.Algorithm == reference.Concurrency, rate == unmeasured, refuted(m.Burst, p):
+		case p.Algorithm == spec.Concurrency, rate == unmeasured, refuted(m.Burst, p):
 			out = append(out, burst)
 		default:
 			out = append(out, burst+", "+rate)

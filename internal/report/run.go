@@ -11,7 +11,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -41,7 +41,7 @@ type Run struct {
 // Policy is the measured policy of a run: what the scenarios that declare one limit, for clients that no
 // other run had, measured together.
 type Policy struct {
-	Limit reference.Limit
+	Limit spec.Limit
 	// Measured is the intersection of what each of them measured. An empty interval: no value fits all of
 	// them.
 	Measured check.Measured
@@ -72,9 +72,9 @@ type Scenario struct {
 	// Store and Fault describe the embedded target; empty for any other.
 	Store, Fault string
 	// Limit is the declared limit; empty where none is declared.
-	Limit reference.Limit
+	Limit spec.Limit
 	// Limits are those of the phases that have one of their own, by the names of their requests; empty for a phase that none counts.
-	Limits  map[string]reference.Limit
+	Limits  map[string]spec.Limit
 	Verdict check.Verdict
 	// Reason and Detail say why Verdict is Inconclusive.
 	Reason check.Reason

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -26,7 +26,7 @@ func windowsOf(s *Scenario, i int, part timeline.Part) (w windows, ok bool) {
 	if !p.Windowed() || p.Slots > 1 {
 		return windows{}, false
 	}
-	if p.Align == reference.AlignFirst {
+	if p.Align == spec.AlignFirst {
 		w.Every = p.Rate.Per
 		if end := s.Header.Ended; len(s.Limit) == 1 {
 			w.opened = check.Openings(p, s.Header, part.Observations, max(end, s.Timeline.End()))
@@ -43,7 +43,7 @@ func windowsOf(s *Scenario, i int, part timeline.Part) (w windows, ok bool) {
 	w.Begin = check.Span{From: w.Begin.From - turn, To: w.Begin.To - turn}
 	if !w.Anywhere() {
 		w.how = "declared"
-		if p.Align == reference.AlignClock {
+		if p.Align == spec.AlignClock {
 			w.how = "by the target's clock"
 		}
 	}
@@ -142,7 +142,7 @@ func beginsText(o check.Span, how string) string {
 // declaredWindows are those of the first policy of s that says, for all partitions, where its windows begin.
 func declaredWindows(s *Scenario) (windows, bool) {
 	for i := range s.Limit {
-		if len(s.Limits) > 0 || s.Limit[i].Align == reference.AlignFirst {
+		if len(s.Limits) > 0 || s.Limit[i].Align == spec.AlignFirst {
 			continue
 		}
 		bare := *s

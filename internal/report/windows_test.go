@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // windowed is a scenario under a limit of windows, with what a target that holds it answers, and a finding
@@ -151,7 +151,7 @@ func TestWhatIsLeftOutIsTold(t *testing.T) {
 		}
 	}
 	s := scenarioOf(t, "x", "A title", "token-bucket,rate=10/s,burst=40", record(1, 40, 100))
-	s.Limits = map[string]reference.Limit{"burst": nil}
+	s.Limits = map[string]spec.Limit{"burst": nil}
 	page := string(render(t, "html", runOf(s), Options{}))
 	if !strings.Contains(page, "1 × no limit is declared for some of the requests") {
 		t.Error("the page does not say why a partition is not drawn")

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // worth says what a verdict on s is worth: each declared parameter and what the recording measured of it, one a line.
@@ -15,7 +15,7 @@ func worth(s *Scenario) []string { return texts(worthLines(s)) }
 
 // Worth says what a pass under l is worth: each declared parameter and what was measured of it, and in how many partitions the exact
 // search reached its cap.
-func Worth(l reference.Limit, j *check.Judgement) []string {
+func Worth(l spec.Limit, j *check.Judgement) []string {
 	return texts(append(linesOf(l, &j.Measured), capped(j)...))
 }
 
@@ -72,13 +72,13 @@ func worthLines(s *Scenario) []worthLine {
 }
 
 // linesOf returns the lines of a limit; all is nil where nothing was judged.
-func linesOf(l reference.Limit, all *check.Measured) []worthLine {
+func linesOf(l spec.Limit, all *check.Measured) []worthLine {
 	var out []worthLine
 	for i, p := range l {
 		_, loose := p.Ends()
 		full := worthLine{text: fullNoun(p.Algorithm) + " " + p.FullText(), declared: float64(p.Full()), most: float64(loose.Full())}
 		var rate worthLine
-		if p.Algorithm != reference.Concurrency {
+		if p.Algorithm != spec.Concurrency {
 			rate = worthLine{text: "rate " + p.RateText(), declared: float64(p.Rate.N) / p.LongestWindow().Seconds(), most: float64(loose.Rate.N) / p.Rate.Per.Seconds()}
 		}
 		var m check.Measured
@@ -88,7 +88,7 @@ func linesOf(l reference.Limit, all *check.Measured) []worthLine {
 			full.text += " (" + measured(m.Burst, "", wholeText) + ")"
 			rate.text += " (" + measured(m.Rate, "/s", perSecond) + ")"
 		}
-		if out = append(out, full); p.Algorithm != reference.Concurrency {
+		if out = append(out, full); p.Algorithm != spec.Concurrency {
 			out = append(out, rate)
 		}
 		if m.Phase.LoSet && m.Phase.HiSet {
@@ -100,13 +100,13 @@ func linesOf(l reference.Limit, all *check.Measured) []worthLine {
 }
 
 // fullNoun names what Policy.Full counts.
-func fullNoun(a reference.Algorithm) string {
+func fullNoun(a spec.Algorithm) string {
 	switch a {
-	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket:
+	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket:
 		return "burst"
-	case reference.LeakyBucketQueue:
+	case spec.LeakyBucketQueue:
 		return "at once"
-	case reference.Concurrency:
+	case spec.Concurrency:
 		return "in flight"
 	default:
 		return "quota"

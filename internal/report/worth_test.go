@@ -5,32 +5,32 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // TestWorthShowsDeclaredRanges: what was declared as a range is printed as it was, beside what was measured.
 func TestWorthShowsDeclaredRanges(t *testing.T) {
 	m := check.Measured{Burst: check.Interval{Lo: 19, Hi: 20, LoSet: true, HiSet: true}}
-	for spec, want := range map[string][]string{
+	for text, want := range map[string][]string{
 		"token-bucket,rate=9..11/s,burst=18..22":      {"burst 18..22 (measured 19..20)", "rate 9..11/s (not measured)"},
 		"token-bucket,rate=10/s,burst=20":             {"burst 20 (measured 19..20)", "rate 10/s (not measured)"},
 		"leaky-bucket-queue,rate=10/1m,queue=17..19":  {"at once 18..20 (measured 19..20)", "rate 10/1m (not measured)"},
 		"fixed-window,rate=19/50s..1m10s,align=first": {"quota 19 (measured 19..20)", "rate 19/50s..1m10s (not measured)"},
 		"concurrency,limit=18..22":                    {"in flight 18..22 (measured 19..20)"},
 	} {
-		l, err := reference.Parse(spec)
+		l, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := Worth(l, &check.Judgement{Measured: m}); !slices.Equal(got, want) {
-			t.Errorf("%s: got %q, want %q", spec, got, want)
+			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
 }
 
 // TestWorthSaysWhereASearchWasCapped: a pass says in how many partitions the exact search reached its cap.
 func TestWorthSaysWhereASearchWasCapped(t *testing.T) {
-	l := reference.Limit{{Algorithm: reference.SlidingWindowLog, Rate: reference.Rate{N: 2, Per: 1e9}}}
+	l := spec.Limit{{Algorithm: spec.SlidingWindowLog, Rate: spec.Rate{N: 2, Per: 1e9}}}
 	j := &check.Judgement{Verdict: check.Pass, Partitions: []check.PartitionVerdict{{}, {Search: check.Search{Visited: 9, Cap: 9, Capped: true}}}}
 	if got, want := Worth(l, j), "not every order was tried in 1 of 2 partitions"; got[len(got)-1] != want {
 		t.Errorf("got %q, want %q at the end", got, want)

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -63,7 +63,7 @@ func (p *Phase) connections(partitions int) int64 {
 }
 
 // peak returns the highest planned rate of the phase over all partitions, a zero Rate where there is none.
-func (p *Phase) peak(partitions int) reference.Rate {
+func (p *Phase) peak(partitions int) spec.Rate {
 	r := p.Rate
 	for _, step := range p.Rates {
 		if less(r, step) {
@@ -76,9 +76,9 @@ func (p *Phase) peak(partitions int) reference.Rate {
 		}
 	}
 	if r.N == 0 {
-		return reference.Rate{}
+		return spec.Rate{}
 	}
-	return reference.Rate{N: mulDiv(r.N, int64(partitions), 1, false), Per: r.Per}
+	return spec.Rate{N: mulDiv(r.N, int64(partitions), 1, false), Per: r.Per}
 }
 
 // checkCeilings reports the phases that exceed the ceilings of Safety, with the arithmetic, and then their sums.
@@ -129,10 +129,10 @@ func (s *Scenario) checkCeiling(d *decoder, p *Phase) {
 // pace says how many requests a planned rate is for the shortest of a second, a minute, an hour and a day that has a whole
 // number of them, or else about how many a second. What is declared is never written in other numbers; what is sent is a
 // multiple of it, as 900/10m.
-func pace(r reference.Rate) string {
+func pace(r spec.Rate) string {
 	for _, per := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour} {
 		if n := mulDiv(r.N, int64(per), int64(r.Per), false); n > 0 && n == mulDiv(r.N, int64(per), int64(r.Per), true) {
-			return reference.Rate{N: n, Per: per}.String()
+			return spec.Rate{N: n, Per: per}.String()
 		}
 	}
 	return fmt.Sprintf("%.3g/s", float64(r.N)/r.Per.Seconds())

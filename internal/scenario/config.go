@@ -2,7 +2,7 @@ package scenario
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // Config is a file of what every run of a project has in common: what flags of `rlcheck run` say otherwise.
@@ -23,7 +23,7 @@ type Config struct {
 // configFile is a Config while it is read.
 type configFile struct {
 	Config
-	limit  reference.Limit
+	limit  spec.Limit
 	header map[string]string
 }
 
@@ -33,7 +33,7 @@ func configKind() kind[configFile] {
 	text := func(what string) kind[[]string] { return list(what, word("one of "+what+" is text", `\S`)) }
 	return object("a configuration", []field[file]{
 		key("target", urlKind(), "As --target.", func(c *file) *string { return &c.Target }),
-		key("limit", limitKind(), "As --limit.", func(c *file) *reference.Limit { return &c.limit }),
+		key("limit", limitKind(), "As --limit.", func(c *file) *spec.Limit { return &c.limit }),
 		key("partition", partitionTextKind(), "As --partition.",
 			func(c *file) *string { return &c.Partition }),
 		key("promises", list("promises", promiseKind()), "As --promise.",

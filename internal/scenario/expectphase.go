@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -45,8 +45,8 @@ func stormKind() kind[claim.StormExpect] {
 // drains tells whether the limit has room for all clients of the phase in half of its time: slower ones need not be done. Where
 // denied requests take units too, or keep a window open, those that go on asking may never be.
 func (p *Phase) drains() bool {
-	if slices.ContainsFunc(p.Limit, func(p reference.Policy) bool {
-		return p.Count == reference.CountAll || p.Refresh == reference.RefreshAll
+	if slices.ContainsFunc(p.Limit, func(p spec.Policy) bool {
+		return p.Count == spec.CountAll || p.Refresh == spec.RefreshAll
 	}) {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // The ceilings of what a file may ask for, and the patterns of names.
@@ -53,7 +53,7 @@ func scenarioKind() kind[Scenario] {
 		key("needs", list("ids", id), "Scenarios without whose success this one says nothing.", func(s *Scenario) *[]string { return &s.Needs }),
 		key("target", targetKind(), "Where requests go and what they are.", func(s *Scenario) *Target { return &s.Target }),
 		key("partition", partitionKind(), "What the limiter tells clients apart by.", func(s *Scenario) *Partition { return &s.Partition }),
-		key("limit", limitKind(), "The declared limit that the target is held against.", func(s *Scenario) *reference.Limit { return &s.Limit }).must(),
+		key("limit", limitKind(), "The declared limit that the target is held against.", func(s *Scenario) *spec.Limit { return &s.Limit }).must(),
 		key("allowed", allowedKind(), "Which answers are admissions; those with a status below 400 that are no denials by default.", func(s *Scenario) *[]int { return &s.Allowed }),
 		key("denied", deniedKind(), "Which answers are denials.", func(s *Scenario) *Denied { return &s.Denied }),
 		key("phases", list("phases", phaseKind()), "What is sent, one phase after the other.", func(s *Scenario) *[]Phase { return &s.Phases }).must(),
@@ -265,14 +265,14 @@ func deniedKind() kind[Denied] {
 }
 
 func defaultSafety() Safety {
-	return Safety{MaxRequests: 1_000_000, MaxRate: reference.Rate{N: 20_000, Per: time.Second}, MaxDuration: time.Hour, MaxConnections: 1000}
+	return Safety{MaxRequests: 1_000_000, MaxRate: spec.Rate{N: 20_000, Per: time.Second}, MaxDuration: time.Hour, MaxConnections: 1000}
 }
 
 // safetyKind is the kind of the ceilings.
 func safetyKind() kind[Safety] {
 	return object("safety", []field[Safety]{
 		key("max_requests", whole("a ceiling of requests", 1, maxRequests), "The most requests of a run; 1_000_000 by default.", func(s *Safety) *int { return &s.MaxRequests }),
-		key("max_rate", rateKind(), "The highest planned rate of all partitions together; 20000/s by default.", func(s *Safety) *reference.Rate { return &s.MaxRate }),
+		key("max_rate", rateKind(), "The highest planned rate of all partitions together; 20000/s by default.", func(s *Safety) *spec.Rate { return &s.MaxRate }),
 		key("max_duration", duration(time.Millisecond, longest), "The longest planned run; 1h by default.", func(s *Safety) *time.Duration { return &s.MaxDuration }),
 		key("max_connections", whole("a ceiling of connections", 1, maxConnections), "The most connections that are open at once; 1000 by default.", func(s *Safety) *int { return &s.MaxConnections }),
 	}, nil)

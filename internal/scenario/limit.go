@@ -8,24 +8,24 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // limitKind is the kind of a limit: a SPEC, a mapping with an algorithm and its parameters, or a list of such mappings,
 // all of which must admit a request.
-func limitKind() kind[reference.Limit] {
+func limitKind() kind[spec.Limit] {
 	const why = `a limit is a mapping with an algorithm and its parameters, a list of them, or a text such as "token-bucket,rate=10/s,burst=20"`
 	one := 1
 	policy := policySchema()
 	text := &jsonschema.Schema{Type: "string", MinLength: &one}
-	return kind[reference.Limit]{
+	return kind[spec.Limit]{
 		schema: anyOf(policy, &jsonschema.Schema{Type: "array", Items: policy, MinItems: &one}, text),
-		read: func(d *decoder, n *node, l *reference.Limit) {
+		read: func(d *decoder, n *node, l *spec.Limit) {
 			switch {
 			case n.bad:
 			case n.form == mapping:
 				if p, ok := d.policy(n); ok {
-					*l = reference.Limit{p}
+					*l = spec.Limit{p}
 				}
 			case n.form == sequence && len(n.items) > 0:
 				for _, item := range n.items {
@@ -43,9 +43,9 @@ func limitKind() kind[reference.Limit] {
 }
 
 // spec reads a limit in the words of the command line.
-func (d *decoder) spec(n *node, l *reference.Limit) {
-	got, err := reference.Parse(n.text)
-	var wrong *reference.ParseError
+func (d *decoder) spec(n *node, l *spec.Limit) {
+	got, err := spec.Parse(n.text)
+	var wrong *spec.ParseError
 	if errors.As(err, &wrong) {
 		for _, p := range wrong.Problems {
 			at := n.at
@@ -60,17 +60,17 @@ func (d *decoder) spec(n *node, l *reference.Limit) {
 }
 
 // policy reads one policy from a mapping.
-func (d *decoder) policy(n *node) (reference.Policy, bool) {
+func (d *decoder) policy(n *node) (spec.Policy, bool) {
 	if !d.wants(n, mapping, "a limit is a mapping with an algorithm and its parameters") {
-		return reference.Policy{}, false
+		return spec.Policy{}, false
 	}
 	algorithm := n.get("algorithm")
 	if algorithm == nil {
 		d.add(n, `no "algorithm"`, "a limit names one of "+strings.Join(algorithms(), ", "), "")
-		return reference.Policy{}, false
+		return spec.Policy{}, false
 	}
 	before := len(d.problems)
-	var pairs []reference.Pair
+	var pairs []spec.Pair
 	var keys, values []*node
 	for i, k := range n.keys {
 		v := n.items[i]
@@ -81,13 +81,13 @@ func (d *decoder) policy(n *node) (reference.Policy, bool) {
 		if v.plain {
 			text = plainNumbers(text)
 		}
-		pairs = append(pairs, reference.Pair{Key: k.text, Value: text})
+		pairs = append(pairs, spec.Pair{Key: k.text, Value: text})
 		keys, values = append(keys, k), append(values, v)
 	}
 	if !d.wants(algorithm, scalar, "an algorithm is one of "+strings.Join(algorithms(), ", ")) || len(d.problems) > before {
-		return reference.Policy{}, false
+		return spec.Policy{}, false
 	}
-	p, wrong := reference.Build(algorithm.text, pairs)
+	p, wrong := spec.Build(algorithm.text, pairs)
 	for _, w := range wrong {
 		at := n
 		switch {
@@ -119,7 +119,7 @@ func plainNumbers(text string) string {
 // algorithms lists the words for algorithms.
 func algorithms() []string {
 	var words []string
-	for _, a := range reference.Algorithms() {
+	for _, a := range spec.Algorithms() {
 		words = append(words, string(a))
 	}
 	return words
@@ -129,17 +129,17 @@ func algorithms() []string {
 func policySchema() *jsonschema.Schema {
 	all := policyKeys()
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: never(),
-		Required: []string{"algorithm"}, PropertyOrder: append([]string{"algorithm"}, reference.Keys("")...)}
+		Required: []string{"algorithm"}, PropertyOrder: append([]string{"algorithm"}, spec.Keys("")...)}
 	for name, k := range all {
 		s.Properties[name] = k
 	}
-	algorithm := choice("an algorithm", reference.Algorithms()...).schema
+	algorithm := choice("an algorithm", spec.Algorithms()...).schema
 	algorithm.Description = "How requests are counted."
 	s.Properties["algorithm"] = algorithm
-	for _, a := range reference.Algorithms() {
-		takes := reference.Keys(a)
+	for _, a := range spec.Algorithms() {
+		takes := spec.Keys(a)
 		then := &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{}}
-		for _, name := range reference.Keys("") {
+		for _, name := range spec.Keys("") {
 			if !slices.Contains(takes, name) {
 				then.Properties[name] = never()
 			}
@@ -192,7 +192,7 @@ func policyKeys() map[string]*jsonschema.Schema {
 		"linger":    time,
 	}
 	out := map[string]*jsonschema.Schema{}
-	for _, d := range reference.KeyDocs() {
+	for _, d := range spec.KeyDocs() {
 		var words []string
 		for _, w := range d.Words {
 			words = append(words, w.Word)
@@ -216,11 +216,11 @@ func policyKeys() map[string]*jsonschema.Schema {
 type bounds struct {
 	full     int64
 	recovery int64
-	rate     reference.Rate
+	rate     spec.Rate
 }
 
 // boundsOf returns the fewest units that a full start admits, the longest recovery and the lowest rate of l.
-func boundsOf(l reference.Limit) bounds {
+func boundsOf(l spec.Limit) bounds {
 	b := bounds{full: l[0].Full(), recovery: int64(l[0].Recovery()), rate: l[0].Rate}
 	for _, p := range l[1:] {
 		b.full, b.recovery = min(b.full, p.Full()), max(b.recovery, int64(p.Recovery()))

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -93,9 +93,9 @@ func (l *linter) plan(root *node) {
 			"send more than it admits")
 	}
 	first := s.Phases[0]
-	stale := func(p reference.Policy) bool {
+	stale := func(p spec.Policy) bool {
 		rests := first.Shape == timeline.Silence && first.Duration > p.Recovery()
-		return p.Start != reference.StartUnknown && !rests
+		return p.Start != spec.StartUnknown && !rests
 	}
 	if n := root.get("partition"); n != nil && !s.Partition.Fresh && slices.ContainsFunc(s.Limit, stale) {
 		l.add(n, "partitions of an earlier run", "they may not be full when the run starts", "begin with a silence in which the limit recovers, or write fresh: true")

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // phaseLimit is the limit of a phase as it is written: its own, a multiple of the scenario's, none at all, or a limit of nothing.
 type phaseLimit struct {
-	own   reference.Limit
+	own   spec.Limit
 	times int64
 	none  bool
 	zero  bool
@@ -64,7 +65,7 @@ func (s *Scenario) limitPhase(p *Phase) {
 		return
 	}
 	if s.Expect.Limits == nil {
-		s.Expect.Limits = map[string]reference.Limit{}
+		s.Expect.Limits = map[string]spec.Limit{}
 	}
 	for _, name := range p.Observed() {
 		s.Expect.Limits[name] = nil
@@ -86,7 +87,7 @@ func (p *Phase) Observed() []string {
 func (p *Phase) Counted() bool { return !p.Quiet() && !p.Unlimited && !p.Barred }
 
 // scaled returns the limit that admits k times as much.
-func scaled(l reference.Limit, k int64) reference.Limit {
+func scaled(l spec.Limit, k int64) spec.Limit {
 	out := slices.Clone(l)
 	for i := range out {
 		p := &out[i]
@@ -95,7 +96,7 @@ func scaled(l reference.Limit, k int64) reference.Limit {
 		p.RateTo, p.BurstTo = mulDiv(p.RateTo, k, 1, false), mulDiv(p.BurstTo, k, 1, false)
 		p.Burst = mulDiv(p.Burst, k, 1, false)
 		p.Level, p.LevelTo = mulDiv(p.Level, k, 1, false), mulDiv(p.LevelTo, k, 1, false)
-		if p.Algorithm == reference.LeakyBucketQueue {
+		if p.Algorithm == spec.LeakyBucketQueue {
 			p.Queue = mulDiv(full, k, 1, false) - 1
 			p.Burst = p.Queue + 1
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -179,7 +179,7 @@ type PhaseSummary struct {
 	// Duration is zero where the phase ends with its last answer.
 	Duration time.Duration
 	// Peak is the highest planned rate; N is 0 where none is planned.
-	Peak reference.Rate
+	Peak spec.Rate
 	// Partitions is how many partitions take part, 0 for none.
 	Partitions int
 	// Text says it in one line.

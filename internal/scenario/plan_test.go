@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"pgregory.net/rapid"
 )
@@ -100,7 +100,7 @@ func TestArrivalsAreNumberedThroughAllPhases(t *testing.T) {
 
 func TestConstantArrivalsAreEvenAndExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := Phase{Shape: timeline.Constant, Rate: reference.Rate{N: rapid.Int64Range(1, 1e6).Draw(t, "n"), Per: time.Duration(rapid.Int64Range(1, int64(24*time.Hour)).Draw(t, "per"))}}
+		p := Phase{Shape: timeline.Constant, Rate: spec.Rate{N: rapid.Int64Range(1, 1e6).Draw(t, "n"), Per: time.Duration(rapid.Int64Range(1, int64(24*time.Hour)).Draw(t, "per"))}}
 		k := rapid.IntRange(0, 1e6).Draw(t, "k")
 		if mulDiv(int64(k), int64(p.Rate.Per), p.Rate.N, true) == math.MaxInt64 {
 			t.Skip("no plan lasts that long")
@@ -114,8 +114,8 @@ func TestConstantArrivalsAreEvenAndExact(t *testing.T) {
 
 func TestRampFollowsItsIntegral(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := Phase{Shape: timeline.Ramp, From: reference.Rate{N: rapid.Int64Range(1, 5000).Draw(t, "from"), Per: time.Second},
-			To: reference.Rate{N: rapid.Int64Range(1, 5000).Draw(t, "to"), Per: time.Second}, Duration: time.Duration(rapid.Int64Range(1e7, 1e11).Draw(t, "duration"))}
+		p := Phase{Shape: timeline.Ramp, From: spec.Rate{N: rapid.Int64Range(1, 5000).Draw(t, "from"), Per: time.Second},
+			To: spec.Rate{N: rapid.Int64Range(1, 5000).Draw(t, "to"), Per: time.Second}, Duration: time.Duration(rapid.Int64Range(1e7, 1e11).Draw(t, "duration"))}
 		n := int(rampCount(p.From, p.To, p.Duration))
 		// The mean rate times the duration, rounded up.
 		if mean := float64(p.From.N+p.To.N) / 2 * p.Duration.Seconds(); math.Abs(float64(n)-mean) > 1.001 {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -94,15 +94,15 @@ func (p *Phase) resolveBoundary(d *decoder, b bounds) {
 }
 
 // aimOf returns the aim that suits how the windows of l are aligned.
-func aimOf(l reference.Limit) timeline.Aim {
+func aimOf(l spec.Limit) timeline.Aim {
 	for _, p := range l {
 		if !p.Windowed() {
 			continue
 		}
 		switch p.Align {
-		case reference.AlignFirst:
+		case spec.AlignFirst:
 			return timeline.AimFirst
-		case reference.AlignUnknown, reference.AlignShared, reference.AlignPhase:
+		case spec.AlignUnknown, spec.AlignShared, spec.AlignPhase:
 			return timeline.AimProbe
 		}
 	}
@@ -111,10 +111,10 @@ func aimOf(l reference.Limit) timeline.Aim {
 
 // windowOf returns the distance of the boundaries that a limiter that counts in windows would have: the longest window of
 // l, or for a bucket the window in which its rate makes up its burst, and so many of them as it takes to aim.
-func windowOf(l reference.Limit) time.Duration {
+func windowOf(l spec.Limit) time.Duration {
 	var w time.Duration
 	for _, p := range l {
-		if p.Windowed() || p.Algorithm == reference.SlidingWindowLog {
+		if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
 			w = max(w, p.Rate.Per)
 		}
 	}
@@ -152,13 +152,13 @@ func (a amount) resolve(d *decoder, n *node, b bounds, cost int64) int {
 }
 
 // resolve returns the rate of one partition, as a pair that is not reduced further than the multiple needs.
-func (v speed) resolve(d *decoder, n *node, b bounds, cost int64) reference.Rate {
+func (v speed) resolve(d *decoder, n *node, b bounds, cost int64) spec.Rate {
 	if n == nil || v.x.den == 0 {
 		return v.fixed
 	}
 	g := gcd(v.x.num, v.x.den)
 	num, den := v.x.num/g, v.x.den/g*cost
-	r := reference.Rate{N: mulDiv(b.rate.N, num, 1, false), Per: time.Duration(mulDiv(int64(b.rate.Per), den, 1, false))}
+	r := spec.Rate{N: mulDiv(b.rate.N, num, 1, false), Per: time.Duration(mulDiv(int64(b.rate.Per), den, 1, false))}
 	if r.N == math.MaxInt64 || r.Per == math.MaxInt64 {
 		d.add(n, quote(n.text), "that multiple of "+b.rate.String()+" does not fit", "")
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -40,7 +40,7 @@ type Scenario struct {
 	Tags, Catches, Needs []string
 	Target               Target
 	Partition            Partition
-	Limit                reference.Limit
+	Limit                spec.Limit
 	Denied               Denied
 	// Allowed are the statuses that are admissions; empty: all from 200 to 399 that are no denials.
 	Allowed []int
@@ -135,7 +135,7 @@ type Phase struct {
 	// clients).
 	Requests int
 	// Rate is that of a constant phase, From and To those of a ramp.
-	Rate, From, To reference.Rate
+	Rate, From, To spec.Rate
 	// Duration is zero for at-once and boundary phases, which end with their last answer.
 	Duration time.Duration
 	// Partition makes the phase use partitions of its own, shared with the phases that give the same name; empty for the
@@ -164,10 +164,10 @@ type Phase struct {
 	Addresses timeline.Addresses
 	// Limit is that of the phase's partitions, OwnLimit tells that it is not the scenario's. Unlimited: no limit counts the
 	// requests of the phase, and Limit is only what multiples are of. Barred tells the same of a limit of nothing.
-	Limit                       reference.Limit
+	Limit                       spec.Limit
 	OwnLimit, Unlimited, Barred bool
 	// Rates are those of a phase of steps, each of which lasts an equal part of Duration.
-	Rates []reference.Rate
+	Rates []spec.Rate
 	// Retry is that of a backoff phase, Event what happens in a hook phase.
 	Retry timeline.Retry
 	Event timeline.Event
@@ -214,7 +214,7 @@ type Tolerance struct {
 type Safety struct {
 	MaxRequests int
 	// MaxRate bounds the rate of planned requests, over all partitions.
-	MaxRate        reference.Rate
+	MaxRate        spec.Rate
 	MaxDuration    time.Duration
 	MaxConnections int
 }

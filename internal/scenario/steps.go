@@ -6,7 +6,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // resolveSteps completes the rates and the number of requests of a phase of steps.
@@ -48,7 +48,7 @@ func (p *Phase) stepTimes() func(k int) time.Duration {
 }
 
 // spaced returns when request k of an even flow is due.
-func spaced(k int, r reference.Rate) time.Duration {
+func spaced(k int, r spec.Rate) time.Duration {
 	return time.Duration(mulDiv(int64(k), int64(r.Per), r.N, false))
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // multiple is a decimal multiple as it is written, num/den; den is a power of ten, at least 1.
@@ -56,7 +56,7 @@ func mulDiv(a, b, c int64, up bool) int64 {
 }
 
 // less tells whether rate a is lower than b.
-func less(a, b reference.Rate) bool {
+func less(a, b spec.Rate) bool {
 	ah, al := bits.Mul64(uint64(a.N), uint64(b.Per))
 	bh, bl := bits.Mul64(uint64(b.N), uint64(a.Per))
 	return ah < bh || ah == bh && al < bl
@@ -78,7 +78,7 @@ type span struct {
 // speed is a rate: fixed, or x times the rate of the limit.
 type speed struct {
 	x     multiple
-	fixed reference.Rate
+	fixed spec.Rate
 }
 
 // The patterns that editors are given. The decoder knows more: which durations overflow, which days have how many digits.
@@ -103,7 +103,7 @@ func pattern(p string) *jsonschema.Schema {
 
 // rule returns what an error of the reference package says.
 func rule(err error) (why, mend string) {
-	var p *reference.Problem
+	var p *spec.Problem
 	if errors.As(err, &p) {
 		return p.Why, p.Mend
 	}
@@ -112,7 +112,7 @@ func rule(err error) (why, mend string) {
 
 // parseDuration reads an absolute duration between two bounds.
 func parseDuration(s string, least, most time.Duration) (time.Duration, string, string) {
-	d, err := reference.ParseDuration(s)
+	d, err := spec.ParseDuration(s)
 	if err != nil {
 		why, mend := rule(err)
 		return 0, why, mend
@@ -180,8 +180,8 @@ func speedKind() kind[speed] {
 		})
 }
 
-func parseRate(s string) (reference.Rate, string, string) {
-	r, err := reference.ParseRate(s)
+func parseRate(s string) (spec.Rate, string, string) {
+	r, err := spec.ParseRate(s)
 	if err != nil {
 		why, mend := rule(err)
 		return r, why, mend
@@ -190,7 +190,7 @@ func parseRate(s string) (reference.Rate, string, string) {
 }
 
 // rateKind is the kind of an absolute rate.
-func rateKind() kind[reference.Rate] {
+func rateKind() kind[spec.Rate] {
 	return textKind("a rate is such as 100/s or 5/1m", pattern(ratePattern), parseRate)
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"pgregory.net/rapid"
 )
 
@@ -45,8 +45,8 @@ func TestProductsAreExactOrSaturate(t *testing.T) {
 
 func TestRatesCompareAsFractions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rate := func(name string) reference.Rate {
-			return reference.Rate{N: rapid.Int64Range(1, math.MaxInt64).Draw(t, name), Per: time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, name+" per"))}
+		rate := func(name string) spec.Rate {
+			return spec.Rate{N: rapid.Int64Range(1, math.MaxInt64).Draw(t, name), Per: time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, name+" per"))}
 		}
 		a, b := rate("a"), rate("b")
 		want := big.NewRat(a.N, int64(a.Per)).Cmp(big.NewRat(b.N, int64(b.Per))) < 0

@@ -3,7 +3,7 @@ package target
 import (
 	"net/http"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // NewControl returns a handler that lets something happen to t: POST /restart, /reload, /reload?limit=SPEC, /store-down and
@@ -12,11 +12,11 @@ func NewControl(t *Target) http.Handler {
 	events := map[string]func(*http.Request) (int, error){
 		"/restart": func(*http.Request) (int, error) { return http.StatusInternalServerError, t.Restart() },
 		"/reload": func(r *http.Request) (int, error) {
-			spec := r.URL.Query().Get("limit")
-			if spec == "" {
+			text := r.URL.Query().Get("limit")
+			if text == "" {
 				return http.StatusInternalServerError, t.Reload(nil)
 			}
-			limit, err := reference.Parse(spec)
+			limit, err := spec.Parse(text)
 			if err != nil {
 				return http.StatusBadRequest, err
 			}

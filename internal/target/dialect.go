@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // Dialect names a group of header fields that tell a client about its quota.
@@ -98,7 +98,7 @@ type facts struct {
 // in which a used up quota comes back: Rate.N and Rate.Per of a window, Burst and Burst*Per/N of a bucket. The draft's w
 // is a whole number of seconds greater than 0; where the window is none, w is left away (it is optional) rather than
 // rounded, since a rounded window would promise another rate. One policy is named "default", several "policy-1" and so on.
-func factsOf(limit reference.Limit) facts {
+func factsOf(limit spec.Limit) facts {
 	f := facts{quota: limit[0].Full(), window: windowOf(limit[0])}
 	items := make([]string, len(limit))
 	for i, p := range limit {
@@ -126,8 +126,8 @@ func factsOf(limit reference.Limit) facts {
 }
 
 // windowOf returns the time in which the used up quota of p comes back.
-func windowOf(p reference.Policy) time.Duration {
-	if p.Windowed() || p.Algorithm == reference.SlidingWindowLog {
+func windowOf(p spec.Policy) time.Duration {
+	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
 		return p.Rate.Per
 	}
 	return p.Recovery()

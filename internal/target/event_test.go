@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // rulesOf are a route with a limit of its own, an exempt one, and a tier.
@@ -40,9 +40,9 @@ var (
 )
 
 // reloadWith reads a configuration with another limit.
-func reloadWith(spec string) step {
+func reloadWith(text string) step {
 	return happens(func(t *Target) error {
-		limit, err := reference.Parse(spec)
+		limit, err := spec.Parse(text)
 		if err != nil {
 			return err
 		}

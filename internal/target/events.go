@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // errStoreGone is what a decision ends with while the store was taken away.
@@ -21,7 +21,7 @@ func (t *Target) Restart() error {
 
 // Reload reads the configuration again: limit takes the place of Options.Limit; empty leaves it. What partitions have used
 // stays used.
-func (t *Target) Reload(limit reference.Limit) error {
+func (t *Target) Reload(limit spec.Limit) error {
 	now := t.latest()
 	switch {
 	case t.fault.reloadIgnored:
@@ -77,7 +77,7 @@ func (t *Target) forget() error {
 }
 
 // fullOf returns the fewest units that a full start of l admits.
-func fullOf(l reference.Limit) int64 {
+func fullOf(l spec.Limit) int64 {
 	full := l[0].Full()
 	for _, p := range l[1:] {
 		full = min(full, p.Full())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // Fault is a deliberate defect. The zero value is none: a right target. Its hooks say what it changes; nil changes nothing.
@@ -28,13 +29,13 @@ type Fault struct {
 	Proxy bool
 
 	// fits says in a sentence which limits can show the fault, or returns "" for one that can.
-	fits func(reference.Limit) string
+	fits func(spec.Limit) string
 	// options edits the options before anything is built.
 	options func(*Options)
 	// policy edits each policy that is enforced; answers still describe the declared one.
-	policy func(reference.Policy) reference.Policy
+	policy func(spec.Policy) spec.Policy
 	// limiter replaces or wraps the limiter. Its states are never evicted.
-	limiter func(reference.Limiter, reference.Limit) reference.Limiter
+	limiter func(reference.Limiter, spec.Limit) reference.Limiter
 	// decider replaces how states are kept.
 	decider func(bench) Decider
 	// key edits the partition of a request.
@@ -72,7 +73,7 @@ type Fault struct {
 // bench is what a fault builds its decider from.
 type bench struct {
 	limiter  reference.Limiter
-	limit    reference.Limit
+	limit    spec.Limit
 	clock    *clock
 	replicas int
 	balance  Balance
@@ -81,7 +82,7 @@ type bench struct {
 }
 
 // Fits returns "" where l can show the fault, or the rule it breaks as a sentence.
-func (f Fault) Fits(l reference.Limit) string {
+func (f Fault) Fits(l spec.Limit) string {
 	if f.limiter != nil && l.Completes() {
 		return "it keeps states that know of no completion (declare a limit that charges at the decision)"
 	}
@@ -139,7 +140,7 @@ func place(proxy bool) string {
 }
 
 // faultFor returns the named fault of a target that serves l.
-func faultFor(name string, l reference.Limit) (Fault, error) {
+func faultFor(name string, l spec.Limit) (Fault, error) {
 	f, err := findFault(name, false)
 	if err != nil {
 		return f, err
@@ -187,23 +188,23 @@ func editDistance(a, b string) int {
 // What a limit must be to show some faults.
 
 // oneBucket wants one bucket that refills continuously.
-func oneBucket(l reference.Limit) string {
-	if len(l) == 1 && isBucket(l[0]) && l[0].Refill != reference.RefillInterval {
+func oneBucket(l spec.Limit) string {
+	if len(l) == 1 && isBucket(l[0]) && l[0].Refill != spec.RefillInterval {
 		return ""
 	}
 	return "it needs one token-bucket, gcra or leaky-bucket with continuous refill"
 }
 
 // onePolicy wants one policy that does not queue.
-func onePolicy(l reference.Limit) string {
-	if len(l) == 1 && l[0].Algorithm != reference.LeakyBucketQueue {
+func onePolicy(l spec.Limit) string {
+	if len(l) == 1 && l[0].Algorithm != spec.LeakyBucketQueue {
 		return ""
 	}
 	return "it needs one policy that denies rather than delays"
 }
 
 // quotaTwo wants policies that admit two units at once.
-func quotaTwo(l reference.Limit) string {
+func quotaTwo(l spec.Limit) string {
 	for _, p := range l {
 		if p.Full() < 2 {
 			return "it needs a limit of at least 2 units at once"
@@ -213,13 +214,13 @@ func quotaTwo(l reference.Limit) string {
 }
 
 // untold wants policies that need not be told when a request is complete.
-func untold(l reference.Limit) string {
+func untold(l spec.Limit) string {
 	if l.Completes() {
 		return "it needs a limit that is charged at the decision"
 	}
 	return ""
 }
 
-func isBucket(p reference.Policy) bool {
-	return p.Algorithm == reference.TokenBucket || p.Algorithm == reference.GCRA || p.Algorithm == reference.LeakyBucket
+func isBucket(p spec.Policy) bool {
+	return p.Algorithm == spec.TokenBucket || p.Algorithm == spec.GCRA || p.Algorithm == spec.LeakyBucket
 }

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // The limits that faults are shown with.
@@ -309,7 +309,7 @@ func TestFaultErrors(t *testing.T) {
 			t.Errorf("fault %q on %s: got error %v, want one that says %q", c.fault, c.spec, err, c.want)
 		}
 	}
-	if _, err := New(Options{Limit: reference.Limit{}}); err == nil {
+	if _, err := New(Options{Limit: spec.Limit{}}); err == nil {
 		t.Error("no limit: got no error")
 	}
 }
@@ -336,7 +336,7 @@ func TestFaultsThatALimitDeclaresDoNotFitIt(t *testing.T) {
 		{"ban-after-denial", "fixed-window,rate=5/2s,ban=1s", true},
 		{"ban-after-denial", "fixed-window,rate=5/2s", true},
 	} {
-		l, err := reference.Parse(x.limit)
+		l, err := spec.Parse(x.limit)
 		if err != nil {
 			t.Fatal(err)
 		}

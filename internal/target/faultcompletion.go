@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // completionFaults are those about the end of requests: places that come back wrongly, and charges at the wrong end.
@@ -41,17 +42,17 @@ var completionFaults = []Fault{
 		Name:     "counted-on-decision",
 		Sentence: "counts a request when it is admitted, where it declares to count it when it is complete",
 		Citation: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto",
-		fits: func(l reference.Limit) string {
+		fits: func(l spec.Limit) string {
 			for _, p := range l {
-				if p.Charge == reference.ChargeCompletion {
+				if p.Charge == spec.ChargeCompletion {
 					return ""
 				}
 			}
 			return "it needs a limit that is charged at the completion"
 		},
-		policy: func(p reference.Policy) reference.Policy {
-			if p.Charge == reference.ChargeCompletion {
-				p.Charge, p.HoldLeast, p.HoldMost, p.Linger, p.LingerSet = reference.ChargeDecision, 0, 0, 0, false
+		policy: func(p spec.Policy) spec.Policy {
+			if p.Charge == spec.ChargeCompletion {
+				p.Charge, p.HoldLeast, p.HoldMost, p.Linger, p.LingerSet = spec.ChargeDecision, 0, 0, 0, false
 			}
 			return p
 		},
@@ -62,15 +63,15 @@ var completionFaults = []Fault{
 const serviceTime = 20 * time.Millisecond
 
 // inFlight wants one limit on requests in flight.
-func inFlight(l reference.Limit) string {
-	if len(l) == 1 && l[0].Algorithm == reference.Concurrency {
+func inFlight(l spec.Limit) string {
+	if len(l) == 1 && l[0].Algorithm == spec.Concurrency {
 		return ""
 	}
 	return "it needs one limit on requests in flight (concurrency)"
 }
 
 // chargedEarly wants one policy whose charge could come later.
-func chargedEarly(l reference.Limit) string {
+func chargedEarly(l spec.Limit) string {
 	if len(l) == 1 && !l[0].Completes() {
 		if _, err := reference.New(lateCharge(l[0])); err == nil {
 			return ""
@@ -80,8 +81,8 @@ func chargedEarly(l reference.Limit) string {
 }
 
 // lateCharge returns p charged when requests are complete.
-func lateCharge(p reference.Policy) reference.Policy {
-	p.Charge = reference.ChargeCompletion
+func lateCharge(p spec.Policy) spec.Policy {
+	p.Charge = spec.ChargeCompletion
 	return p
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // limiterFaults are those that keep a partition's state wrongly.
@@ -43,8 +44,8 @@ var limiterFaults = []Fault{
 		Sentence: "denied requests use up units too, so that overload admits next to nothing",
 		Citation: "https://github.com/peterkhayes/rolling-rate-limiter/issues/9",
 		fits:     countsDenials,
-		policy: func(p reference.Policy) reference.Policy {
-			p.Count = reference.CountAll
+		policy: func(p spec.Policy) spec.Policy {
+			p.Count = spec.CountAll
 			return p
 		},
 	},
@@ -53,7 +54,7 @@ var limiterFaults = []Fault{
 		Sentence: "counts time in whole seconds",
 		Citation: "https://github.com/spring-cloud/spring-cloud-gateway/issues/1117",
 		fits:     seesParts,
-		limiter: func(l reference.Limiter, _ reference.Limit) reference.Limiter {
+		limiter: func(l reference.Limiter, _ spec.Limit) reference.Limiter {
 			return coarse{inner: l, step: time.Second}
 		},
 	},
@@ -61,14 +62,14 @@ var limiterFaults = []Fault{
 		Name: "never-recovers", Class: "B1",
 		Sentence: "denies a partition for ever after its first denial",
 		Citation: "https://github.com/redis/redis/issues/4548",
-		limiter:  func(l reference.Limiter, _ reference.Limit) reference.Limiter { return lockedOut{inner: l} },
+		limiter:  func(l reference.Limiter, _ spec.Limit) reference.Limiter { return lockedOut{inner: l} },
 	},
 	{
 		Name: "ban-after-denial", Class: "B10",
 		Sentence: "denies a partition for a whole window after a denial",
 		Citation: "https://github.com/nestjs/throttler/issues/2208",
 		fits:     otherBan,
-		policy: func(p reference.Policy) reference.Policy {
+		policy: func(p spec.Policy) spec.Policy {
 			p.Ban = windowOf(p)
 			return p
 		},
@@ -77,8 +78,8 @@ var limiterFaults = []Fault{
 		Name: "idle-timer", Class: "B2",
 		Sentence: "every request starts the window anew, so that only silence ends it",
 		Citation: "https://github.com/jsocol/django-ratelimit/issues/45",
-		fits:     func(l reference.Limit) string { return firstOf(onePolicy(l), notRefreshed(l)) },
-		limiter: func(_ reference.Limiter, limit reference.Limit) reference.Limiter {
+		fits:     func(l spec.Limit) string { return firstOf(onePolicy(l), notRefreshed(l)) },
+		limiter: func(_ reference.Limiter, limit spec.Limit) reference.Limiter {
 			return idleTimer{quota: limit[0].Full(), window: windowOf(limit[0])}
 		},
 	},
@@ -87,7 +88,7 @@ var limiterFaults = []Fault{
 		Sentence: "starts its slot anew with every request, so that the slots of a window turn only after silences",
 		Citation: "https://github.com/salvo-rs/salvo/pull/1550",
 		fits:     oneSlotted,
-		limiter: func(l reference.Limiter, limit reference.Limit) reference.Limiter {
+		limiter: func(l reference.Limiter, limit spec.Limit) reference.Limiter {
 			return stuckSlots{inner: l, slot: limit[0].Slot()}
 		},
 	},
@@ -95,7 +96,7 @@ var limiterFaults = []Fault{
 		Name: "state-expires-early", Class: "A11",
 		Sentence: "forgets a partition after half the silence that it needs to recover",
 		Citation: "https://github.com/Southclaws/swirl/issues/2",
-		limiter: func(l reference.Limiter, limit reference.Limit) reference.Limiter {
+		limiter: func(l reference.Limiter, limit spec.Limit) reference.Limiter {
 			return forgetful{inner: l, ttl: recovery(limit) / 2}
 		},
 	},
@@ -104,7 +105,7 @@ var limiterFaults = []Fault{
 		Sentence: "counts every request twice",
 		Citation: "https://github.com/laravel/framework/issues/51967",
 		fits:     quotaTwo,
-		limiter: func(l reference.Limiter, _ reference.Limit) reference.Limiter {
+		limiter: func(l reference.Limiter, _ spec.Limit) reference.Limiter {
 			return charged{inner: l, cost: func(c int64) int64 { return 2 * c }}
 		},
 	},
@@ -113,7 +114,7 @@ var limiterFaults = []Fault{
 		Sentence: "takes one unit for a request, whatever its cost",
 		Citation: "https://github.com/rwz/redis-gcra/issues/6",
 		fits:     quotaTwo,
-		limiter: func(l reference.Limiter, _ reference.Limit) reference.Limiter {
+		limiter: func(l reference.Limiter, _ spec.Limit) reference.Limiter {
 			return charged{inner: l, cost: func(int64) int64 { return 1 }}
 		},
 	},
@@ -121,19 +122,19 @@ var limiterFaults = []Fault{
 		Name: "cost-over-limit-free", Class: "A18",
 		Sentence: "admits a request that costs more than the whole quota, and takes nothing for it",
 		Citation: "https://github.com/alisaifee/limits/issues/151",
-		limiter:  func(l reference.Limiter, _ reference.Limit) reference.Limiter { return generous{l} },
+		limiter:  func(l reference.Limiter, _ spec.Limit) reference.Limiter { return generous{l} },
 	},
 	{
 		Name: "denied-cost-burns-rest", Class: "A18",
 		Sentence: "a request that is denied for its cost uses up what was left",
 		Citation: "https://github.com/upstash/ratelimit-js/pull/161",
 		fits:     quotaTwo,
-		limiter:  func(l reference.Limiter, _ reference.Limit) reference.Limiter { return burning{l} },
+		limiter:  func(l reference.Limiter, _ spec.Limit) reference.Limiter { return burning{l} },
 	},
 }
 
 // recovery returns the longest silence that a policy of limit needs to be as good as new.
-func recovery(limit reference.Limit) time.Duration {
+func recovery(limit spec.Limit) time.Duration {
 	var longest time.Duration
 	for _, p := range limit {
 		longest = max(longest, windowOf(p))
@@ -142,9 +143,9 @@ func recovery(limit reference.Limit) time.Duration {
 }
 
 // countsDenials wants policies that can tell denied requests from none: a full fixed window cannot, nor can a queue.
-func countsDenials(l reference.Limit) string {
+func countsDenials(l spec.Limit) string {
 	for _, p := range l {
-		if p.Algorithm == reference.FixedWindow || p.Algorithm == reference.LeakyBucketQueue || p.Count == reference.CountAll || p.Completes() {
+		if p.Algorithm == spec.FixedWindow || p.Algorithm == spec.LeakyBucketQueue || p.Count == spec.CountAll || p.Completes() {
 			return "it needs a bucket, a sliding-window-log or a sliding-window-counter that does not count denied requests"
 		}
 	}
@@ -152,9 +153,9 @@ func countsDenials(l reference.Limit) string {
 }
 
 // seesParts wants a policy that parts of a second matter to: windows that begin and end with whole ones are the same without.
-func seesParts(l reference.Limit) string {
+func seesParts(l spec.Limit) string {
 	for _, p := range l {
-		if p.Algorithm != reference.FixedWindow || p.Align == reference.AlignFirst || p.Slot()%time.Second != 0 || p.PhaseFrom%time.Second != 0 {
+		if p.Algorithm != spec.FixedWindow || p.Align == spec.AlignFirst || p.Slot()%time.Second != 0 || p.PhaseFrom%time.Second != 0 {
 			return ""
 		}
 	}
@@ -162,7 +163,7 @@ func seesParts(l reference.Limit) string {
 }
 
 // otherBan wants a policy that does not declare the ban that the fault has.
-func otherBan(l reference.Limit) string {
+func otherBan(l spec.Limit) string {
 	for _, p := range l {
 		if ban := windowOf(p); ban < p.Ban || ban > p.LongestBan() {
 			return ""
@@ -172,7 +173,7 @@ func otherBan(l reference.Limit) string {
 }
 
 // notRefreshed wants policies that do not declare that requests start a window anew.
-func notRefreshed(l reference.Limit) string {
+func notRefreshed(l spec.Limit) string {
 	for _, p := range l {
 		if p.Refreshes() {
 			return "a window that requests start anew is what the limit declares (declare it without refresh)"

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // policyFaults are those that enforce another policy than the declared one.
@@ -12,26 +13,26 @@ var policyFaults = []Fault{
 		Name: "burst-off-by-one", Class: "A8",
 		Sentence: "admits one unit more than the quota",
 		Citation: "https://github.com/GrahamCampbell/Laravel-Throttle/issues/88",
-		policy:   func(p reference.Policy) reference.Policy { return grown(p, 1) },
+		policy:   func(p spec.Policy) spec.Policy { return grown(p, 1) },
 	},
 	{
 		Name: "burst-one-less", Class: "A8",
 		Sentence: "admits one unit less than the quota",
 		Citation: "https://github.com/upstash/ratelimit-js/pull/157",
 		fits:     quotaTwo,
-		policy:   func(p reference.Policy) reference.Policy { return grown(p, -1) },
+		policy:   func(p spec.Policy) spec.Policy { return grown(p, -1) },
 	},
 	{
 		Name: "refill-too-fast", Class: "A7",
 		Sentence: "gives units back 10 % faster than declared; windows are that much shorter",
 		Citation: "https://github.com/zeromicro/go-zero/issues/4072",
-		fits:     timed, policy: func(p reference.Policy) reference.Policy { return paced(p, 10, 11) },
+		fits:     timed, policy: func(p spec.Policy) spec.Policy { return paced(p, 10, 11) },
 	},
 	{
 		Name: "refill-too-slow", Class: "B4",
 		Sentence: "gives units back 10 % slower than declared; windows are that much longer",
 		Citation: "https://github.com/envoyproxy/envoy/issues/16407",
-		fits:     timed, policy: func(p reference.Policy) reference.Policy { return paced(p, 10, 9) },
+		fits:     timed, policy: func(p spec.Policy) spec.Policy { return paced(p, 10, 9) },
 	},
 	{
 		Name: "fixed-window-as-sliding", Class: "A3",
@@ -45,22 +46,22 @@ var policyFaults = []Fault{
 		Sentence: "serves a bucket that refills all the time under the name of a window",
 		Citation: "https://github.com/mailgun/gubernator/issues/118",
 		fits:     oneWindow,
-		policy:   func(p reference.Policy) reference.Policy { return bucketOf(p, p.Rate.N) },
+		policy:   func(p spec.Policy) spec.Policy { return bucketOf(p, p.Rate.N) },
 	},
 	{
 		Name: "burst-ignored", Class: "A4",
 		Sentence: "spreads the quota evenly: one unit at a time, whatever the burst",
 		Citation: "https://github.com/traefik/traefik/issues/8330",
-		fits:     func(l reference.Limit) string { return firstOf(onePolicy(l), quotaTwo(l)) },
-		policy:   func(p reference.Policy) reference.Policy { return bucketOf(p, 1) },
+		fits:     func(l spec.Limit) string { return firstOf(onePolicy(l), quotaTwo(l)) },
+		policy:   func(p spec.Policy) spec.Policy { return bucketOf(p, 1) },
 	},
 	{
 		Name: "refused-still-pays", Class: "B8",
 		Sentence: "takes a request that one limit denies from all the others too",
 		Citation: "https://github.com/envoyproxy/ratelimit/issues/190",
 		fits:     severalPolicies,
-		policy: func(p reference.Policy) reference.Policy {
-			p.Count = reference.CountOwn
+		policy: func(p spec.Policy) spec.Policy {
+			p.Count = spec.CountOwn
 			return p
 		},
 	},
@@ -69,7 +70,7 @@ var policyFaults = []Fault{
 		Sentence: "sets a timer of more than 2^31 milliseconds, which ends at once: windows over 24.8 days last a millisecond",
 		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/546",
 		fits:     longWindow,
-		policy: func(p reference.Policy) reference.Policy {
+		policy: func(p spec.Policy) spec.Policy {
 			if p.Rate.Per > maxTimer {
 				p.Rate.Per, p.Slots = time.Millisecond, 0
 			}
@@ -81,9 +82,9 @@ var policyFaults = []Fault{
 		Sentence: "ends the windows of all clients by one timer, whenever they began: the first one of a client is short",
 		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/194",
 		fits:     ownWindows,
-		policy: func(p reference.Policy) reference.Policy {
-			if p.Algorithm == reference.FixedWindow && p.Align == reference.AlignFirst {
-				p.Align = reference.AlignShared
+		policy: func(p spec.Policy) spec.Policy {
+			if p.Algorithm == spec.FixedWindow && p.Align == spec.AlignFirst {
+				p.Align = spec.AlignShared
 			}
 			return p
 		},
@@ -92,19 +93,19 @@ var policyFaults = []Fault{
 		Name: "starts-empty", Class: "A22",
 		Sentence: "gives a partition never seen before nothing to start with",
 		Citation: "https://github.com/bbeck/token-bucket/issues/6",
-		fits:     func(l reference.Limit) string { return firstOf(onePolicy(l), startsWithSome(l)) },
-		limiter: func(l reference.Limiter, limit reference.Limit) reference.Limiter {
+		fits:     func(l spec.Limit) string { return firstOf(onePolicy(l), startsWithSome(l)) },
+		limiter: func(l reference.Limiter, limit spec.Limit) reference.Limiter {
 			return drained{inner: l, units: limit[0].Full()}
 		},
 	},
 }
 
 // grown returns p with n units more at once.
-func grown(p reference.Policy, n int64) reference.Policy {
+func grown(p spec.Policy, n int64) spec.Policy {
 	p.Burst += n
 	switch {
 	case isBucket(p):
-	case p.Algorithm == reference.LeakyBucketQueue:
+	case p.Algorithm == spec.LeakyBucketQueue:
 		p.Queue += n
 	default:
 		p.Rate.N += n
@@ -113,16 +114,16 @@ func grown(p reference.Policy, n int64) reference.Policy {
 }
 
 // paced returns p with its time stretched by num/den.
-func paced(p reference.Policy, num, den int64) reference.Policy {
+func paced(p spec.Policy, num, den int64) spec.Policy {
 	p.Rate.Per = time.Duration(int64(p.Rate.Per) / den * num)
 	p.Rate.Per -= p.Rate.Per % time.Duration(max(p.Slots, 1)) // slots are whole nanoseconds
 	return p
 }
 
 // timed wants policies that count in time.
-func timed(l reference.Limit) string {
+func timed(l spec.Limit) string {
 	for _, p := range l {
-		if p.Algorithm == reference.Concurrency {
+		if p.Algorithm == spec.Concurrency {
 			return "it needs a limit with a rate"
 		}
 	}
@@ -130,9 +131,9 @@ func timed(l reference.Limit) string {
 }
 
 // notFixedWindow wants policies of which none is a fixed window.
-func notFixedWindow(l reference.Limit) string {
+func notFixedWindow(l spec.Limit) string {
 	for _, p := range l {
-		if p.Algorithm == reference.FixedWindow {
+		if p.Algorithm == spec.FixedWindow {
 			return "a fixed window is not a fault of a fixed window (declare another algorithm)"
 		}
 	}
@@ -140,17 +141,17 @@ func notFixedWindow(l reference.Limit) string {
 }
 
 // oneWindow wants one window.
-func oneWindow(l reference.Limit) string {
-	if len(l) != 1 || isBucket(l[0]) || l[0].Algorithm == reference.LeakyBucketQueue || l[0].Algorithm == reference.Concurrency {
+func oneWindow(l spec.Limit) string {
+	if len(l) != 1 || isBucket(l[0]) || l[0].Algorithm == spec.LeakyBucketQueue || l[0].Algorithm == spec.Concurrency {
 		return "it needs one fixed-window, sliding-window-log or sliding-window-counter"
 	}
 	return ""
 }
 
 // ownWindows wants a fixed window that each partition opens for itself.
-func ownWindows(l reference.Limit) string {
+func ownWindows(l spec.Limit) string {
 	for _, p := range l {
-		if p.Algorithm == reference.FixedWindow && p.Align == reference.AlignFirst {
+		if p.Algorithm == spec.FixedWindow && p.Align == spec.AlignFirst {
 			return ""
 		}
 	}
@@ -161,7 +162,7 @@ func ownWindows(l reference.Limit) string {
 const maxTimer = (1<<31 - 1) * time.Millisecond
 
 // longWindow wants a policy with a window that setTimeout does not take.
-func longWindow(l reference.Limit) string {
+func longWindow(l spec.Limit) string {
 	for _, p := range l {
 		if p.Rate.Per > maxTimer {
 			return ""
@@ -171,7 +172,7 @@ func longWindow(l reference.Limit) string {
 }
 
 // startsWithSome wants policies that promise a new partition something.
-func startsWithSome(l reference.Limit) string {
+func startsWithSome(l spec.Limit) string {
 	for _, p := range l {
 		if least, _ := p.StartLevels(); least == 0 {
 			return "a partition that has nothing to start with is what the limit allows (declare it with start=full)"
@@ -181,9 +182,9 @@ func startsWithSome(l reference.Limit) string {
 }
 
 // severalPolicies wants several policies that count what all of them admit.
-func severalPolicies(l reference.Limit) string {
+func severalPolicies(l spec.Limit) string {
 	for _, p := range l {
-		if p.Count == reference.CountOwn || p.Algorithm == reference.LeakyBucketQueue {
+		if p.Count == spec.CountOwn || p.Algorithm == spec.LeakyBucketQueue {
 			return "it needs policies that deny rather than delay, and do not count what others deny"
 		}
 	}
@@ -202,19 +203,19 @@ func firstOf(a, b string) string {
 }
 
 // asFixedWindow returns the fixed window with the quota of p and the window in which that quota comes back.
-func asFixedWindow(p reference.Policy) reference.Policy {
-	return reference.Policy{
-		Algorithm: reference.FixedWindow, Rate: reference.Rate{N: p.Full(), Per: windowOf(p)}, Burst: p.Full(),
-		Start: reference.StartFull, Align: reference.AlignClock, Count: reference.CountAdmitted,
-		Refill: reference.RefillContinuous, Rounding: reference.RoundNone, Boundary: reference.HalfOpen,
+func asFixedWindow(p spec.Policy) spec.Policy {
+	return spec.Policy{
+		Algorithm: spec.FixedWindow, Rate: spec.Rate{N: p.Full(), Per: windowOf(p)}, Burst: p.Full(),
+		Start: spec.StartFull, Align: spec.AlignClock, Count: spec.CountAdmitted,
+		Refill: spec.RefillContinuous, Rounding: spec.RoundNone, Boundary: spec.HalfOpen,
 	}
 }
 
 // bucketOf returns the token bucket with the rate of p and a burst.
-func bucketOf(p reference.Policy, burst int64) reference.Policy {
-	return reference.Policy{
-		Algorithm: reference.TokenBucket, Rate: p.Rate, Burst: burst,
-		Start: reference.StartFull, Align: reference.AlignClock, Count: reference.CountAdmitted,
-		Refill: reference.RefillContinuous, Rounding: reference.RoundNone, Boundary: reference.HalfOpen,
+func bucketOf(p spec.Policy, burst int64) spec.Policy {
+	return spec.Policy{
+		Algorithm: spec.TokenBucket, Rate: p.Rate, Burst: burst,
+		Start: spec.StartFull, Align: spec.AlignClock, Count: spec.CountAdmitted,
+		Refill: spec.RefillContinuous, Rounding: spec.RoundNone, Boundary: spec.HalfOpen,
 	}
 }

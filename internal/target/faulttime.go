@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // timeFaults are those of when a time is taken, and of what is read at different times.
@@ -22,14 +23,14 @@ var timeFaults = []Fault{
 		Name: "ticks-lost", Class: "B9",
 		Sentence: "refills by a ticker of 50 ms, which comes 12.5 ms late whenever a request came since, and makes up for nothing",
 		Citation: "https://github.com/envoyproxy/envoy/issues/24282",
-		fits:     oneBucket, limiter: func(_ reference.Limiter, l reference.Limit) reference.Limiter { return newTickedBucket(l[0]) },
+		fits:     oneBucket, limiter: func(_ reference.Limiter, l spec.Limit) reference.Limiter { return newTickedBucket(l[0]) },
 	},
 	{
 		Name: "count-outlives-window", Class: "A12",
 		Sentence: "reads count and expiry of a window apart: for the first quarter of a window it has the count of the one before",
 		Citation: "https://github.com/express-rate-limit/rate-limit-redis/issues/216",
 		fits:     clockWindow,
-		limiter: func(_ reference.Limiter, l reference.Limit) reference.Limiter {
+		limiter: func(_ reference.Limiter, l spec.Limit) reference.Limiter {
 			return outlived{quota: l[0].Rate.N, window: l[0].Rate.Per}
 		},
 	},
@@ -42,8 +43,8 @@ var timeFaults = []Fault{
 }
 
 // clockWindow wants one fixed window that begins by the clock.
-func clockWindow(l reference.Limit) string {
-	if len(l) == 1 && l[0].Algorithm == reference.FixedWindow && (l[0].Align == "" || l[0].Align == reference.AlignClock) &&
+func clockWindow(l spec.Limit) string {
+	if len(l) == 1 && l[0].Algorithm == spec.FixedWindow && (l[0].Align == "" || l[0].Align == spec.AlignClock) &&
 		l[0].Ban == 0 && l[0].Tick == 0 && l[0].Slots == 0 {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // shards is how many locks share the partitions; a power of two.
@@ -125,10 +126,10 @@ func (m *memory) partitions() int {
 
 // idleTime returns a silence after which every policy of l is as good as new, or 0 where there is none: a bucket that
 // starts empty never is, and one refilled in batches keeps the rhythm of its batches.
-func idleTime(l reference.Limit) time.Duration {
+func idleTime(l spec.Limit) time.Duration {
 	var idle time.Duration
 	for _, p := range l {
-		if p.Start != reference.StartFull && p.Start != "" || p.Refill == reference.RefillInterval {
+		if p.Start != spec.StartFull && p.Start != "" || p.Refill == spec.RefillInterval {
 			return 0
 		}
 		idle = max(idle, p.Recovery()+p.Rate.Per+p.LongestBan()+p.Tick+time.Second)

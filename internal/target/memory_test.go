@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // TestMemoryFollowsPartitionsInUse asks for many partitions once, over a time in which they recover: few are kept. Others
@@ -214,7 +215,7 @@ func (d discard) WriteHeader(int)             {}
 
 // BenchmarkServe measures an answer without a connection: mostly denials of one of 64 partitions.
 func BenchmarkServe(b *testing.B) {
-	limit, err := reference.Parse(bucket)
+	limit, err := spec.Parse(bucket)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // ParseRule reads a rule as "WHERE... LIMIT": /PATH, METHOD and NAME:VALUE of a header field, each at most once but the last, all of
@@ -58,7 +58,7 @@ func (u Rule) limitedBy(limit, text string) (Rule, error) {
 		return u, nil
 	}
 	var err error
-	if u.Limit, err = reference.Parse(limit); err != nil {
+	if u.Limit, err = spec.Parse(limit); err != nil {
 		return Rule{}, fmt.Errorf("rule %q: %w", text, err)
 	}
 	return u, nil

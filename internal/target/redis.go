@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // redisTimeout bounds each exchange with a server.
@@ -70,7 +70,7 @@ type silent struct{ *log.Logger }
 func (silent) Printf(context.Context, string, ...any) {}
 
 // Decider returns the script for limit, or an error that says what the store cannot keep.
-func (s *redisStore) Decider(limit reference.Limit) (Decider, error) {
+func (s *redisStore) Decider(limit spec.Limit) (Decider, error) {
 	if len(limit) == 0 {
 		return nil, errors.New("redis: no limit: a script keeps at least one policy")
 	}

@@ -17,6 +17,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // stores are the stores under test; each opens one and closes it with the test.
@@ -161,7 +162,7 @@ func TestStoreEqualsReference(t *testing.T) {
 
 // equalsReference compares rulings of d with the reference until at least ten admitted and two denied: a slow machine, or the
 // embedded server, is asked at a rate that a limit mostly allows, and a slower one at one that it allows always.
-func equalsReference(t *testing.T, d Decider, limit reference.Limit, workers, each int) {
+func equalsReference(t *testing.T, d Decider, limit spec.Limit, workers, each int) {
 	t.Helper()
 	allowed, denied := 0, 0
 	for n := range recordings {
@@ -174,7 +175,7 @@ func equalsReference(t *testing.T, d Decider, limit reference.Limit, workers, ea
 }
 
 // compareRulings replays rulings, ascending by time, on the reference, and counts them.
-func compareRulings(t *testing.T, all []taken, limit reference.Limit) (allowed, denied int) {
+func compareRulings(t *testing.T, all []taken, limit spec.Limit) (allowed, denied int) {
 	t.Helper()
 	limiter, err := reference.NewLimit(limit)
 	if err != nil {
@@ -301,13 +302,13 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			store := open(t)
-			for _, spec := range []string{
+			for _, text := range []string{
 				"token-bucket,rate=7/1m,burst=20", "fixed-window,rate=5/1h", "fixed-window,rate=5/1h,align=first",
 				"sliding-window-log,rate=5/1m", "sliding-window-counter,rate=5/1m", "gcra,rate=5/1m,burst=5,ban=1h",
 				"sliding-window-log,rate=5/1m + fixed-window,rate=9/1h", "gcra,rate=7/1m,burst=20,start=empty",
 				"token-bucket,rate=7/1m,burst=20,refill=interval,fill=3",
 			} {
-				limit := parse(t, spec)
+				limit := parse(t, text)
 				d, err := store.Decider(limit)
 				if err != nil {
 					t.Fatal(err)
@@ -322,7 +323,7 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 				keys, err := store.client.Keys(t.Context(), d.(*redisDecider).prefix+"*").Result()
 				slices.Sort(keys)
 				want := d.(*redisDecider).prefix + "k}"
-				if limit[0].Algorithm == reference.SlidingWindowLog {
+				if limit[0].Algorithm == spec.SlidingWindowLog {
 					want += " " + want + ":1"
 				}
 				if err != nil || strings.Join(keys, " ") != want {
@@ -337,7 +338,7 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 					switch {
 					case err != nil:
 						t.Error(err)
-					case limit[0].Start == reference.StartEmpty || limit[0].Refill == reference.RefillInterval:
+					case limit[0].Start == spec.StartEmpty || limit[0].Refill == spec.RefillInterval:
 						if ttl != -1 {
 							t.Errorf("%s: time to live: got %v, want none: such a state is never as good as new", limit, ttl)
 						}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -98,7 +99,7 @@ func stoodStill(err error) bool {
 const recordings = 20
 
 // passes records d until a recording with at least ten admissions and ten denials passes. None may fail.
-func passes(t *testing.T, d Decider, limit reference.Limit, workers, each int) {
+func passes(t *testing.T, d Decider, limit spec.Limit, workers, each int) {
 	t.Helper()
 	said := ""
 	for n := range recordings {
@@ -115,7 +116,7 @@ func passes(t *testing.T, d Decider, limit reference.Limit, workers, each int) {
 }
 
 // judge returns the judgement on a recording.
-func judge(t *testing.T, tl *timeline.Timeline, limit reference.Limit) *check.Judgement {
+func judge(t *testing.T, tl *timeline.Timeline, limit spec.Limit) *check.Judgement {
 	t.Helper()
 	j, err := check.Judge(tl, limit, check.Options{})
 	if err != nil {
@@ -186,7 +187,7 @@ func TestJudgeFailsWrongStores(t *testing.T) {
 }
 
 // failsWithin records d until the judge can prove that limit was broken.
-func failsWithin(t *testing.T, limit reference.Limit, d Decider, workers, each int) {
+func failsWithin(t *testing.T, limit spec.Limit, d Decider, workers, each int) {
 	t.Helper()
 	for n := range recordings {
 		if judge(t, record(t, renamed{d, fmt.Sprint("wrong", n, ":")}, workers, each), limit).Verdict == check.Fail {

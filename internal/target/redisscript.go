@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // The parts of a script. Each algorithm says what it keeps and returns.
@@ -35,7 +36,7 @@ func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond 
 
 // scripted is one policy as a script keeps it: the part of the script, what it is told, and what its numbers mean.
 type scripted struct {
-	policy reference.Policy
+	policy spec.Policy
 	source string
 	args   []any
 	// view explains the three numbers of a state at an instant: a in microseconds since the Unix epoch.
@@ -58,11 +59,11 @@ type script struct {
 }
 
 // scriptFor returns the script that keeps a limit exactly, or an error that says what it cannot keep.
-func scriptFor(limit reference.Limit) (script, error) {
+func scriptFor(limit spec.Limit) (script, error) {
 	s := script{source: beginSource}
 	used := map[string]bool{}
 	for _, p := range limit {
-		if p.Count == reference.CountOwn && len(limit) > 1 {
+		if p.Count == spec.CountOwn && len(limit) > 1 {
 			return script{}, fmt.Errorf("redis: limit %s: there is no script that counts what another policy denies (leave the store away)", p)
 		}
 		part, err := scriptedPolicy(p)
@@ -73,7 +74,7 @@ func scriptFor(limit reference.Limit) (script, error) {
 			used[part.source] = true
 			s.source += "\n" + part.source
 		}
-		if p.Algorithm == reference.SlidingWindowLog {
+		if p.Algorithm == spec.SlidingWindowLog {
 			s.logs++
 		}
 		s.policies, s.args = append(s.policies, part), append(s.args, part.args...)
@@ -84,7 +85,7 @@ func scriptFor(limit reference.Limit) (script, error) {
 
 // scriptedPolicy returns p as a part of a script. Numbers in a script are doubles, which are exact for whole numbers below
 // 2^53; the reference refuses policies whose quota times window is over 2^62 ns, and that is below 2^53 us.
-func scriptedPolicy(p reference.Policy) (scripted, error) {
+func scriptedPolicy(p spec.Policy) (scripted, error) {
 	refuse := func(what, why string) (scripted, error) {
 		return scripted{}, fmt.Errorf("redis: %s: %s (leave the store away)", what, why)
 	}
@@ -104,28 +105,28 @@ func scriptedPolicy(p reference.Policy) (scripted, error) {
 	}
 	s, name, x, y := scripted{policy: p}, "", int64(0), int64(0)
 	switch p.Algorithm {
-	case reference.TokenBucket, reference.GCRA, reference.LeakyBucket, reference.LeakyBucketQueue:
+	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket, spec.LeakyBucketQueue:
 		s.source, name, s.view = bucketSource, "bucket", newBucketView(p).view
 		_, level := p.StartLevels()
 		x = p.Full() - level
-		if p.Refill == reference.RefillInterval {
+		if p.Refill == spec.RefillInterval {
 			y = p.Fill * int64(p.Rate.Per/time.Microsecond)
 		}
-	case reference.FixedWindow:
-		y = map[reference.Refresh]int64{reference.RefreshAdmitted: 1, reference.RefreshAll: 2}[p.Refresh]
+	case spec.FixedWindow:
+		y = map[spec.Refresh]int64{spec.RefreshAdmitted: 1, spec.RefreshAll: 2}[p.Refresh]
 		s.source, name, x, s.view = fixedWindowSource, "fixed", phaseOf(p), windowView{p}.view
-	case reference.SlidingWindowLog:
+	case spec.SlidingWindowLog:
 		v := newLogView(p)
 		// An entry a microsecond or more older than the window is outside it whatever the boundary.
 		s.source, name, x, s.view = slidingLogSource, "log", int64((v.keep+time.Microsecond-1)/time.Microsecond), v.view
-	case reference.SlidingWindowCounter:
+	case spec.SlidingWindowCounter:
 		s.source, name, x, s.view = slidingCounterSource, "counter", phaseOf(p), counterView{p}.view
-		y = map[reference.Rounding]int64{reference.RoundUp: 1, reference.RoundNearest: 2}[p.Rounding]
+		y = map[spec.Rounding]int64{spec.RoundUp: 1, spec.RoundNearest: 2}[p.Rounding]
 	default:
 		return refuse(fmt.Sprintf("algorithm %q", p.Algorithm), "there is no script for it")
 	}
 	all := 0
-	if p.Count == reference.CountAll {
+	if p.Count == spec.CountAll {
 		all = 1
 	}
 	s.args = []any{name, p.Rate.N, int64(p.Rate.Per / time.Microsecond), p.Full(), int64(p.Tick / time.Microsecond),
@@ -134,11 +135,11 @@ func scriptedPolicy(p reference.Policy) (scripted, error) {
 }
 
 // phaseOf returns the phase of the windows of p in microseconds, or -1 for windows that begin with a request.
-func phaseOf(p reference.Policy) int64 {
+func phaseOf(p spec.Policy) int64 {
 	switch p.Align {
-	case reference.AlignFirst:
+	case spec.AlignFirst:
 		return -1
-	case reference.AlignPhase:
+	case spec.AlignPhase:
 		return int64(p.PhaseFrom / time.Microsecond)
 	default:
 		return 0

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // bucketView explains the state of a bucket or queue: how much is taken, and what has come back since the last time
@@ -15,10 +16,10 @@ type bucketView struct {
 	queue                           bool
 }
 
-func newBucketView(p reference.Policy) bucketView {
+func newBucketView(p spec.Policy) bucketView {
 	b := bucketView{n: uint64(p.Rate.N), per: uint64(p.Rate.Per), limit: uint64(p.Full()) * uint64(p.Rate.Per), full: p.Full(),
-		undelayed: uint64(p.Undelayed) * uint64(p.Rate.Per), queue: p.Algorithm == reference.LeakyBucketQueue}
-	if p.Refill == reference.RefillInterval {
+		undelayed: uint64(p.Undelayed) * uint64(p.Rate.Per), queue: p.Algorithm == spec.LeakyBucketQueue}
+	if p.Refill == spec.RefillInterval {
 		b.batch = uint64(p.Fill) * uint64(p.Rate.Per)
 	}
 	return b
@@ -54,7 +55,7 @@ func (b bucketView) until(need, into uint64) time.Duration {
 }
 
 // windowView explains the state of a fixed window: its start, or -1 for none open, and its count.
-type windowView struct{ reference.Policy }
+type windowView struct{ spec.Policy }
 
 func (w windowView) view(numbers []int64, at time.Duration, cost int64, _ bool) view {
 	start, used := numbers[0], numbers[1]
@@ -78,9 +79,9 @@ type logView struct {
 	keep  time.Duration
 }
 
-func newLogView(p reference.Policy) logView {
+func newLogView(p spec.Policy) logView {
 	l := logView{quota: p.Rate.N, keep: p.Rate.Per}
-	if p.Boundary == reference.Closed {
+	if p.Boundary == spec.Closed {
 		l.keep++
 	}
 	return l
@@ -102,7 +103,7 @@ func (l logView) view(numbers []int64, at time.Duration, cost int64, _ bool) vie
 
 // counterView explains the state of a sliding window counter: the start of the window of the instant, or -1 for none open,
 // the count of the window before, and its own.
-type counterView struct{ reference.Policy }
+type counterView struct{ spec.Policy }
 
 func (c counterView) view(numbers []int64, at time.Duration, cost int64, _ bool) view {
 	prev, cur, into := numbers[1], numbers[2], time.Duration(0)
@@ -145,9 +146,9 @@ func (c counterView) latest(count, room int64) time.Duration {
 	window, n := uint64(c.Rate.Per), uint64(count)
 	var left uint64
 	switch c.Rounding {
-	case reference.RoundUp:
+	case spec.RoundUp:
 		left = uint64(room) * window / n
-	case reference.RoundNearest:
+	case spec.RoundNearest:
 		left = ((2*uint64(room)+1)*window - 1) / (2 * n)
 	default:
 		left = ((uint64(room)+1)*window - 1) / n
@@ -161,9 +162,9 @@ func (c counterView) weighted(count int64, left time.Duration) int64 {
 	hi, lo := bits.Mul64(uint64(count), uint64(left))
 	var carry uint64
 	switch c.Rounding {
-	case reference.RoundUp:
+	case spec.RoundUp:
 		lo, carry = bits.Add64(lo, window-1, 0)
-	case reference.RoundNearest:
+	case spec.RoundNearest:
 		lo, carry = bits.Add64(lo, window/2, 0)
 	}
 	quotient, _ := bits.Div64(hi+carry, lo, window)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // Counters says what the replicas of a target know of each other.
@@ -132,7 +133,7 @@ func newDivided(b bench, shares int64) Decider {
 		case isBucket(*p):
 			p.Burst /= shares
 			p.Rate.Per *= time.Duration(shares)
-		case p.Algorithm == reference.LeakyBucketQueue:
+		case p.Algorithm == spec.LeakyBucketQueue:
 			p.Burst /= shares
 			p.Queue = p.Burst - 1
 			p.Rate.Per *= time.Duration(shares)

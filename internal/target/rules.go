@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // Rule is a limit of its own for some requests: a route, a method, a tier of clients. What a rule names must all fit; the
@@ -20,7 +21,7 @@ type Rule struct {
 	// Header names fields and their values; nil fits all.
 	Header map[string]string
 	// Limit is what the requests are held to; empty: they are not limited, and counted nowhere.
-	Limit reference.Limit
+	Limit spec.Limit
 	// Barred is a limit of nothing: none of the requests is admitted, and Limit is not read.
 	Barred bool
 }
@@ -99,7 +100,7 @@ func (t *Target) latest() *Target {
 
 // sibling returns a limiter like t for another limit, with a clock and a store in common; nil for the decider lets it make
 // its own.
-func (t *Target) sibling(limit reference.Limit, d Decider) (*Target, error) {
+func (t *Target) sibling(limit spec.Limit, d Decider) (*Target, error) {
 	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName, costHdr: t.costHdr, client: t.client,
 		prefix: t.prefix, facts: factsOf(limit), decider: d}
 	s.opts.Limit, s.opts.Rules = limit, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // TestScriptsAtExactInstants sets the server's clock to the very instants at which a unit comes back or a window ends, to
@@ -73,7 +74,7 @@ func TestScriptsAtExactInstants(t *testing.T) {
 
 // instant returns the time to the next request: none, or that at which the last decision promised room, up to a
 // microsecond around it, or a random one.
-func instant(random *rand.Rand, last reference.Decision, p reference.Policy) time.Duration {
+func instant(random *rand.Rand, last reference.Decision, p spec.Policy) time.Duration {
 	wait := p.Rate.Per / time.Duration(min(p.Rate.N, 1000))
 	switch n := random.IntN(10); {
 	case n < 3:

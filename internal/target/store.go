@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // Store keeps the state of partitions outside the process: Redis, or one embedded.
 type Store interface {
 	// Decider returns what decides by limit on this store. A limit that the store cannot keep exactly is an error.
-	Decider(limit reference.Limit) (Decider, error)
+	Decider(limit spec.Limit) (Decider, error)
 	// Close gives back connections and processes.
 	Close() error
 }

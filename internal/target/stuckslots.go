@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // stuckSlots is a window in slots that measures the age of its slot from the last request: it moves on by the whole slots that
@@ -37,7 +38,7 @@ func (l stuckSlots) Step(s reference.State, at time.Duration, cost int64) (refer
 }
 
 // oneSlotted wants one fixed window that is divided into slots.
-func oneSlotted(l reference.Limit) string {
+func oneSlotted(l spec.Limit) string {
 	if len(l) == 1 && l[0].Slots > 1 {
 		return ""
 	}

@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // Options say what a Target serves. Only Limit is required.
 type Options struct {
 	// Limit is what the target declares, and enforces unless it has a fault.
-	Limit reference.Limit
+	Limit spec.Limit
 	// Fault names a deliberate defect, see Faults; "" for a right target.
 	Fault string
 	// PartitionHeader names the field whose value is the partition, "X-Api-Key" by default. A request without it is

@@ -13,14 +13,15 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // parse returns the limit of a SPEC.
-func parse(t testing.TB, spec string) reference.Limit {
+func parse(t testing.TB, text string) spec.Limit {
 	t.Helper()
-	l, err := reference.Parse(spec)
+	l, err := spec.Parse(text)
 	if err != nil {
-		t.Fatalf("SPEC %q: %v", spec, err)
+		t.Fatalf("SPEC %q: %v", text, err)
 	}
 	return l
 }
@@ -153,7 +154,7 @@ func TestRightTargetEqualsReference(t *testing.T) {
 }
 
 // gap returns a random time between two requests, so that about half are denied.
-func gap(random *rand.Rand, l reference.Limit) time.Duration {
+func gap(random *rand.Rand, l spec.Limit) time.Duration {
 	slowest := l[0]
 	each := float64(slowest.Rate.Per) / float64(slowest.Rate.N)
 	switch random.IntN(20) {
@@ -167,7 +168,7 @@ func gap(random *rand.Rand, l reference.Limit) time.Duration {
 }
 
 // compareAnswer compares an answer with the decision at a time.
-func compareAnswer(t *testing.T, got *http.Response, d reference.Decision, at time.Duration, limit reference.Limit) {
+func compareAnswer(t *testing.T, got *http.Response, d reference.Decision, at time.Duration, limit spec.Limit) {
 	t.Helper()
 	check := func(name, want string) {
 		t.Helper()

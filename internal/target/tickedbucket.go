@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // tickedBucket is a token bucket that a ticker fills. A tick that finds work to do comes late, and the time it was late by is
@@ -14,7 +15,7 @@ type tickedBucket struct {
 	tick, late    time.Duration
 }
 
-func newTickedBucket(p reference.Policy) tickedBucket {
+func newTickedBucket(p spec.Policy) tickedBucket {
 	const tick = 50 * time.Millisecond
 	return tickedBucket{n: p.Rate.N, per: int64(p.Rate.Per), burst: p.Burst, tick: tick, late: tick / 4}
 }

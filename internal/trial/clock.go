@@ -7,9 +7,9 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/field"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -107,8 +107,8 @@ type judgement func(out *report.Scenario, s *scenario.Scenario, tl *timeline.Tim
 
 // readsClock tells whether a limit of s has windows that begin by the clock.
 func readsClock(s *scenario.Scenario) bool {
-	byClock := func(p reference.Policy) bool {
-		return p.Windowed() && (p.Align == "" || p.Align == reference.AlignClock)
+	byClock := func(p spec.Policy) bool {
+		return p.Windowed() && (p.Align == "" || p.Align == spec.AlignClock)
 	}
 	if slices.ContainsFunc(s.Limit, byClock) {
 		return true

@@ -9,8 +9,8 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // TestClocksOfTargetsMayBeWrong: a limiter that counts 5 in each window of 4 s is right also if its clock is far from ours, as its
@@ -101,7 +101,7 @@ func TestOtherLimitsAssumeNoClock(t *testing.T) {
 		out := Scenario(context.Background(), s, o)
 		_ = stop()
 		time.Sleep(time.Minute) // lets what was on its way come to its end
-		truth, err := reference.Parse("fixed-window,rate=5/4s")
+		truth, err := spec.Parse("fixed-window,rate=5/4s")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -43,11 +43,11 @@ func (x *events) do(ctx context.Context, e timeline.Event) error {
 	return err
 }
 
-func reload(t *target.Target, spec string) error {
-	if spec == "" {
+func reload(t *target.Target, text string) error {
+	if text == "" {
 		return t.Reload(nil)
 	}
-	limit, err := reference.Parse(spec)
+	limit, err := spec.Parse(text)
 	if err != nil {
 		return err
 	}

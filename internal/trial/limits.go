@@ -5,15 +5,15 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // share is the part of a recording that one limit counts.
 type share struct {
-	limit reference.Limit
+	limit spec.Limit
 	tl    *timeline.Timeline
 }
 
@@ -98,7 +98,7 @@ func claimOf(all *check.Judgement, worth string) check.Claim {
 // Recording returns a recording that was judged by itself as a scenario with one claim, that it keeps the
 // limit. What a pass of it is worth, and what is
 // known of it beside its judgement, is left to the caller. The limit is empty for several.
-func Recording(l reference.Limit, worth string, j *check.Judgement) report.Scenario {
+func Recording(l spec.Limit, worth string, j *check.Judgement) report.Scenario {
 	c := claimOf(j, worth)
 	out := report.Scenario{Title: "The recording keeps the declared limit", Kind: report.Required, Limit: l,
 		Judgement: j, Claims: []check.Claim{c}}
@@ -148,6 +148,6 @@ func usedBefore(s *scenario.Scenario, o Options) bool {
 		return false
 	}
 	return slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool {
-		return p.Counted() && slices.ContainsFunc(p.Limit, func(l reference.Policy) bool { return l.Start != reference.StartUnknown || l.Ban > 0 })
+		return p.Counted() && slices.ContainsFunc(p.Limit, func(l spec.Policy) bool { return l.Start != spec.StartUnknown || l.Ban > 0 })
 	})
 }

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // TestMeasuredPolicy: the scenarios of the limit that most declare are joined, of fresh clients only.
 func TestMeasuredPolicy(t *testing.T) {
-	of := func(id, spec string, fresh bool, lo, hi float64) report.Scenario {
-		l, err := reference.Parse(spec)
+	of := func(id, text string, fresh bool, lo, hi float64) report.Scenario {
+		l, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}

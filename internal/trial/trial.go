@@ -19,9 +19,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -350,7 +350,7 @@ func bounded(s *scenario.Scenario, tl *timeline.Timeline) (check.Claim, bool) {
 func judgeOptions(s *scenario.Scenario) check.Options {
 	r := s.Expect.Resolution
 	burst := r.Burst
-	if slices.ContainsFunc(s.Limit, func(p reference.Policy) bool { return p.Windowed() }) {
+	if slices.ContainsFunc(s.Limit, func(p spec.Policy) bool { return p.Windowed() }) {
 		burst = r.Windowed
 	}
 	rate := r.Rate.Ratio
@@ -379,7 +379,7 @@ func tellsWindows(s *scenario.Scenario) bool {
 		}
 	}
 	for _, p := range s.Limit {
-		if p.Windowed() || p.Algorithm == reference.SlidingWindowLog {
+		if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
 			window = max(window, p.LongestWindow())
 		}
 	}

@@ -1,4 +1,4 @@
-package reference
+package spec
 
 import (
 	_ "embed" // the words of SPECs

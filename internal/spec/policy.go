@@ -1,6 +1,6 @@
-// Package reference holds the rate limiting algorithms, pure and exact: integer arithmetic, an explicit clock, states
-// that are values. One file an algorithm. It reads no clock and knows no HTTP.
-package reference
+// Package spec holds the language in which limits are declared: its words, how a SPEC is read and printed, what its keys
+// mean, and what cannot stand together. It knows no algorithm: those are in package reference.
+package spec
 
 import (
 	"slices"
@@ -229,8 +229,8 @@ func (p Policy) StartLevels() (least, most int64) {
 	}
 }
 
-// missing returns how many units of a partition are taken when it is created, at the most of the levels that p allows.
-func (p Policy) missing() int64 {
+// Missing returns how many units of a partition are taken when it is created, at the most of the levels that p allows.
+func (p Policy) Missing() int64 {
 	_, most := p.StartLevels()
 	return p.Full() - most
 }
