@@ -17,6 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // checkFlags are the flags of `rlcheck check`.
@@ -191,7 +192,7 @@ func excerpts(names []string) string {
 }
 
 // writeVerdict prints a judgement as text.
-func writeVerdict(w io.Writer, j *check.Judgement, judges *check.Panel, c timeline.Counts) {
+func writeVerdict(w io.Writer, j *verdict.Judgement, judges *check.Panel, c timeline.Counts) {
 	if d := j.Diagnosis; d != nil {
 		fmt.Fprintf(w, "FAIL  %s (a flag of run)\n      %s\n", d.Text, d.Why)
 	}
@@ -205,17 +206,17 @@ func writeVerdict(w io.Writer, j *check.Judgement, judges *check.Panel, c timeli
 			fmt.Fprintf(w, "FAIL  %s%s\n", name, f.Text)
 			fmt.Fprintf(w, "      %s\n", witness(f))
 		}
-		if p.Verdict == check.Inconclusive {
+		if p.Verdict == verdict.Inconclusive {
 			fmt.Fprintf(w, "INCONCLUSIVE  %s%s: %s\n", name, p.Reason, visible(p.Detail))
 		}
 	}
-	if j.Verdict == check.Inconclusive && len(j.Partitions) != 1 || j.Verdict == check.Inconclusive && j.Partitions[0].Verdict == check.Pass {
+	if j.Verdict == verdict.Inconclusive && len(j.Partitions) != 1 || j.Verdict == verdict.Inconclusive && j.Partitions[0].Verdict == verdict.Pass {
 		fmt.Fprintf(w, "INCONCLUSIVE  %s: %s\n", j.Reason, visible(j.Detail))
 	}
 	if j.Hint != "" {
 		fmt.Fprintf(w, "perhaps: %s\n", j.Hint)
 	}
-	if j.Verdict == check.Pass {
+	if j.Verdict == verdict.Pass {
 		fmt.Fprintf(w, "PASS  %s\n", worth(judges, j))
 	}
 	fmt.Fprintf(w, "%s in %s: %d allowed, %d denied, %d unknown\n", plural(c.Sent, "request"),
@@ -230,7 +231,7 @@ func plural(n int, noun string) string {
 }
 
 // witness names the observations of a finding and their span.
-func witness(f check.Finding) string {
+func witness(f verdict.Finding) string {
 	var b strings.Builder
 	b.WriteString("witness: ")
 	for i, seq := range f.Observations {

@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/accesslog"
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 func newHelpCmd() *cobra.Command {
@@ -65,7 +65,7 @@ func (e *env) settleCompletion(root *cobra.Command) {
 		completeFlag(c, "output", report.Formats())
 		completeFlag(c, "color", []string{"auto", "always", "never"})
 		completeFlag(c, "fault", faultNames(c.Name() == "proxy"))
-		promises := func([]string) []string { return wordsOf(check.Promises()) }
+		promises := func([]string) []string { return wordsOf(verdict.Promises()) }
 		completeFlagBy(c, "promise", completeList(promises))
 		completeFlagBy(c, "only", completeList(e.selectable))
 		completeFlagBy(c, "skip", completeList(e.selectable))

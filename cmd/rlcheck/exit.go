@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // The exit statuses, an API.
@@ -44,15 +44,15 @@ func afterTrouble(status int) int {
 }
 
 // statusFor turns a verdict into an exit status; failOn is the flag --fail-on.
-func statusFor(v check.Verdict, interrupted bool, failOn string) error {
+func statusFor(v verdict.Verdict, interrupted bool, failOn string) error {
 	switch {
 	case interrupted:
 		return exitStatus(exitInterrupted)
-	case v == check.Fail:
+	case v == verdict.Fail:
 		return exitStatus(exitFail)
-	case v == check.Inconclusive && failOn == "inconclusive":
+	case v == verdict.Inconclusive && failOn == "inconclusive":
 		return exitStatus(exitFail)
-	case v == check.Inconclusive && failOn != "fail":
+	case v == verdict.Inconclusive && failOn != "fail":
 		return exitStatus(exitInconclusive)
 	default:
 		return nil

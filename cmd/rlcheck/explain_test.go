@@ -4,12 +4,12 @@ import (
 	"os"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/field"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestEveryWordOfAVerdictIsExplained: a reason, a finding or a claim that a report prints has an entry.
@@ -20,19 +20,19 @@ func TestEveryWordOfAVerdictIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for word, kind := range map[string]string{
-		string(check.ScheduleMissed): "reason", string(check.Unreachable): "reason", string(check.SetupFailed): "reason",
-		string(check.NeedsFailed): "reason", string(check.TooFew): "reason", string(check.ForeignTraffic): "reason",
-		string(check.UnclassifiedStatus): "reason", string(check.SearchLimit): "reason", string(check.Interrupted): "reason",
-		string(check.OverAdmission): "finding", string(check.UnderAdmission): "finding", string(check.NoExplanation): "finding",
+		string(verdict.ScheduleMissed): "reason", string(verdict.Unreachable): "reason", string(verdict.SetupFailed): "reason",
+		string(verdict.NeedsFailed): "reason", string(verdict.TooFew): "reason", string(verdict.ForeignTraffic): "reason",
+		string(verdict.UnclassifiedStatus): "reason", string(verdict.SearchLimit): "reason", string(verdict.Interrupted): "reason",
+		string(verdict.OverAdmission): "finding", string(verdict.UnderAdmission): "finding", string(verdict.NoExplanation): "finding",
 		string(claim.RetryAfterEarly): "finding", string(claim.RetryAfterLate): "finding", string(claim.FieldMissing): "finding",
 		string(claim.FieldInvalid): "finding", string(claim.DeniedStatus): "claim", string(claim.DeniedInPhase): "finding",
 		string(field.R3Range): "rule", string(field.XRReset): "rule", string(field.RASyntax): "rule",
 		string(claim.Latency): "claim", string(claim.FieldLost): "finding", string(claim.FieldChanged): "finding",
 		string(claim.StatusChanged): "finding", string(claim.BodyChanged): "finding",
 		"conformance": "claim", "denials-below": "claim", "latency-denied-p99": "claim", "fields-" + string(claim.ProblemBody): "claim",
-		check.Pass.String(): "verdict", check.Fail.String(): "verdict", check.Inconclusive.String(): "verdict",
+		verdict.Pass.String(): "verdict", verdict.Fail.String(): "verdict", verdict.Inconclusive.String(): "verdict",
 		"FAIL": "verdict", "not judged": "word", "not_judged": "word", "align=first": "key",
-		string(check.SharedQuota): "diagnosis", "ra-syntax": "rule",
+		string(verdict.SharedQuota): "diagnosis", "ra-syntax": "rule",
 	} {
 		if i := find(entries, word); i < 0 || entries[i].kind != kind {
 			t.Errorf("%s: got entry %d, want a %s", word, i, kind)
@@ -73,7 +73,7 @@ func reportWords() (out []string) {
 		"perhaps")
 	add("kind", report.Required, report.Recommended, report.Informative)
 	add("outcome", timeline.Allowed.String(), timeline.Denied.String(), timeline.Unknown.String())
-	add("promise", wordsOf(check.Promises())...)
+	add("promise", wordsOf(verdict.Promises())...)
 	add("key", spec.Keys("")...)
 	for _, a := range spec.Algorithms() {
 		add("algorithm", string(a))

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // heartbeat says now and then how far a run of several scenarios is, where no line of progress is drawn: a
@@ -35,7 +35,7 @@ func (h *heartbeat) tell(now time.Time, done []report.Scenario, all int) {
 	}
 	h.said = now
 	var parts []string
-	for _, v := range []check.Verdict{check.Pass, check.Fail, check.Inconclusive} {
+	for _, v := range []verdict.Verdict{verdict.Pass, verdict.Fail, verdict.Inconclusive} {
 		n := 0
 		for i := range done {
 			if done[i].Verdict == v {

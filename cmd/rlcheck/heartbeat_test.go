@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestHeartbeatIsRare: a line after half a minute, none soon after it, and none when all is done.
@@ -15,7 +15,7 @@ func TestHeartbeatIsRare(t *testing.T) {
 	start := time.Now()
 	h := &heartbeat{&speaker{err: &out}, start}
 	var done []report.Scenario
-	for i, v := range []check.Verdict{check.Pass, check.Fail, check.Pass, check.Inconclusive} {
+	for i, v := range []verdict.Verdict{verdict.Pass, verdict.Fail, verdict.Pass, verdict.Inconclusive} {
 		done = append(done, report.Scenario{Verdict: v})
 		h.tell(start.Add(time.Duration(i+1)*20*time.Second), done, 4)
 	}

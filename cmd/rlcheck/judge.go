@@ -16,10 +16,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // judge reads and judges a file or standard input.
-func (e *env) judge(name string, f *checkFlags) (*check.Judgement, timeline.Counts, error) {
+func (e *env) judge(name string, f *checkFlags) (*verdict.Judgement, timeline.Counts, error) {
 	in := e.in
 	if name != "-" {
 		file, err := openTimeline(name)
@@ -98,7 +99,7 @@ func foreign(err error) bool {
 
 // judgeStream judges a recording as it is read.
 func (e *env) judgeStream(r *timeline.Reader, name string, f *checkFlags) (
-	*check.Judgement, timeline.Counts, error) {
+	*verdict.Judgement, timeline.Counts, error) {
 	// What is kept of a large recording is large and has no pointers: to collect often costs little and saves much.
 	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
 	h, err := r.Header()
@@ -171,7 +172,7 @@ const streamGCPercent = 25
 
 // judgeLog judges an access log, which is read whole before: its lines are in the order of their ends, and when it ended is
 // known at its end.
-func (e *env) judgeLog(in io.Reader, name string, f *checkFlags) (*check.Judgement, timeline.Counts, error) {
+func (e *env) judgeLog(in io.Reader, name string, f *checkFlags) (*verdict.Judgement, timeline.Counts, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
 	limit, err := spec.Parse(f.limit)
 	if err != nil {

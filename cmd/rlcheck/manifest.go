@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // manifestName is the file that says what run a folder is for. The run holds a lock on it as long as it
@@ -41,7 +41,7 @@ type manifest struct {
 	Target    string            `json:"target,omitempty"`
 	Limit     string            `json:"limit,omitempty"`
 	Partition string            `json:"partition,omitempty"`
-	Promises  []check.Promise   `json:"promises,omitempty"`
+	Promises  []verdict.Promise `json:"promises,omitempty"`
 	Set       []string          `json:"set,omitempty"`
 	Env       map[string]string `json:"env,omitempty"`
 }

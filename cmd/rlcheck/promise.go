@@ -3,21 +3,21 @@ package main
 import (
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // parsePromises reads the words of --promise; a strict run takes what is recommended for promised.
-func parsePromises(words []string, strict bool) ([]check.Promise, error) {
-	var out []check.Promise
+func parsePromises(words []string, strict bool) ([]verdict.Promise, error) {
+	var out []verdict.Promise
 	if strict {
-		out = check.RecommendedPromises()
+		out = verdict.RecommendedPromises()
 	}
 	for _, word := range words {
 		p, hint, ok := scenario.ParsePromise(word)
 		if !ok {
-			all := strings.Join(wordsOf(check.Promises()), ", ")
+			all := strings.Join(wordsOf(verdict.Promises()), ", ")
 			return nil, usagef("--promise %q: a target promises %s%s", word, all, mend(hint))
 		}
 		out = append(out, p)
@@ -26,7 +26,7 @@ func parsePromises(words []string, strict bool) ([]check.Promise, error) {
 }
 
 // wordsOf are promises as words.
-func wordsOf(promises []check.Promise) []string {
+func wordsOf(promises []verdict.Promise) []string {
 	out := make([]string, len(promises))
 	for i, p := range promises {
 		out[i] = string(p)

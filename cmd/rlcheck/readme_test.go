@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // readmeCommand is one command of a console block of README.md and the lines below it.
@@ -259,8 +259,8 @@ func TestReadmeNames(t *testing.T) {
 	if specs < 7 {
 		t.Errorf("README.md and docs/ has %d SPECs, want one for each algorithm", specs)
 	}
-	for _, r := range []check.Reason{check.ScheduleMissed, check.Unreachable, check.SetupFailed, check.NeedsFailed, check.TooFew,
-		check.ForeignTraffic, check.UnclassifiedStatus, check.SearchLimit, check.Interrupted} {
+	for _, r := range []verdict.Reason{verdict.ScheduleMissed, verdict.Unreachable, verdict.SetupFailed, verdict.NeedsFailed, verdict.TooFew,
+		verdict.ForeignTraffic, verdict.UnclassifiedStatus, verdict.SearchLimit, verdict.Interrupted} {
 		if !strings.Contains(text, "\n| `"+string(r)+"` |") {
 			t.Errorf("README.md, docs/: the table of reasons lacks %s", r)
 		}

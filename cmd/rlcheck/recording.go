@@ -15,6 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // keeper takes from a recording, while it is judged, what reports show of it beside the verdict. Its memory
@@ -54,8 +55,8 @@ func (k *keeper) add(o *timeline.Observation) {
 }
 
 // around reads a recording that was not kept again, for the requests around its first findings.
-func (k *keeper) around(j *check.Judgement, each eacher) error {
-	if k.n <= mostKept || j.Verdict != check.Fail || each == nil {
+func (k *keeper) around(j *verdict.Judgement, each eacher) error {
+	if k.n <= mostKept || j.Verdict != verdict.Fail || each == nil {
 		return nil
 	}
 	found := map[string][]nearby{}
@@ -81,11 +82,11 @@ type eacher func(take func(o *timeline.Observation) bool) error
 
 // nearby is what belongs to one finding: its witness, and what overlaps with it.
 type nearby struct {
-	check.Finding
+	verdict.Finding
 	witness map[int]bool
 }
 
-func newNearby(f check.Finding) nearby {
+func newNearby(f verdict.Finding) nearby {
 	in := make(map[int]bool, len(f.Observations))
 	for _, seq := range f.Observations {
 		in[seq] = true
@@ -99,7 +100,7 @@ func (f nearby) has(o *timeline.Observation) bool {
 
 // scenario is what reports show of a judged recording.
 func (k *keeper) scenario(
-	name string, judges *check.Panel, j *check.Judgement, c timeline.Counts,
+	name string, judges *check.Panel, j *verdict.Judgement, c timeline.Counts,
 ) report.Scenario {
 	var one spec.Limit
 	if limits := judges.Limits(); len(limits) == 1 {

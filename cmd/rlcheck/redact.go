@@ -5,11 +5,11 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // shortestSecret is how long a text is at least to be redacted: replacing every "1" would change what was recorded.
@@ -130,7 +130,7 @@ func (r redactor) scenario(s *report.Scenario) {
 	r.timeline(s.Timeline)
 }
 
-func (r redactor) findings(findings []check.Finding) {
+func (r redactor) findings(findings []verdict.Finding) {
 	for i := range findings {
 		findings[i].Text = r.Replace(findings[i].Text)
 	}

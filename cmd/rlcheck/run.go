@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // runFlags are the flags of `rlcheck run`.
@@ -64,7 +64,7 @@ other, judges each recording against the declared limit and writes reports.`,
 	fl.StringSliceVar(&f.only, "only", nil, "run only these scenarios: ID, GLOB or TAG")
 	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
 	fl.BoolVar(&f.strict, "strict", false, "what is recommended counts too: scenarios, and fields never sent")
-	promises := strings.Join(wordsOf(check.Promises()), ", ")
+	promises := strings.Join(wordsOf(verdict.Promises()), ", ")
 	fl.StringSliceVar(&f.promise, "promise", nil, "what the target promises to have: "+promises)
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+" (repeatable)")
@@ -242,7 +242,7 @@ func (e *env) enough(ctx context.Context, s *scenario.Scenario, t trialOf) (repo
 	for n := 1; ; n++ {
 		out, err := e.one(ctx, s, t)
 		errs = append(errs, err)
-		little := out.Verdict == check.Inconclusive && (out.Reason == check.ScheduleMissed || out.Reason == check.TooFew)
+		little := out.Verdict == verdict.Inconclusive && (out.Reason == verdict.ScheduleMissed || out.Reason == verdict.TooFew)
 		if !little || n > t.flags.retries || ctx.Err() != nil {
 			out.Header.Notes = append(notes, out.Header.Notes...)
 			return out, errors.Join(errs...)

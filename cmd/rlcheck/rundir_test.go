@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
@@ -82,18 +82,18 @@ func TestAScenarioThatWasNotRecordedYet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	promises := []check.Promise{check.PromiseCost}
+	promises := []verdict.Promise{verdict.PromiseCost}
 	const target = "http://127.0.0.1:1/" // the embedded one promises all by itself
 	m := &manifest{Target: target, Scenarios: []planned{{"burst", "burst.yaml"}}, Promises: promises}
 	if err := d.keepPlan("burst", text, &timeline.Schedule{}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := m.scenario(d, "burst")
-	if err != nil || !slices.Contains(s.Expect.Promised, check.PromiseCost) {
+	if err != nil || !slices.Contains(s.Expect.Promised, verdict.PromiseCost) {
 		t.Fatalf("got %v; want a scenario that promises what the run was told", err)
 	}
 	cut := m.cut(d, "burst")
-	if cut == nil || cut.TimelinePath != "" || cut.Reason != check.Interrupted {
+	if cut == nil || cut.TimelinePath != "" || cut.Reason != verdict.Interrupted {
 		t.Errorf("got %+v, want a scenario that was interrupted before it had a recording", cut)
 	}
 }

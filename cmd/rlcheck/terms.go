@@ -7,6 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // panel returns what judges a recording: the limit of --limit, or those that it was judged by when it was
@@ -115,7 +116,7 @@ func (e *env) sayTerms(name string, f *checkFlags, t timeline.Terms) {
 }
 
 // worth says what a pass is worth. What was measured under each of several limits is not told.
-func worth(p *check.Panel, j *check.Judgement) string {
+func worth(p *check.Panel, j *verdict.Judgement) string {
 	limits := p.Limits()
 	if len(limits) == 1 {
 		return strings.Join(report.Worth(limits[0], j), ", ")

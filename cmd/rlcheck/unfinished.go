@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // report is the report of a run that was killed before it wrote one.
@@ -59,8 +59,8 @@ func (m *manifest) cut(d *runDir, id string) *report.Scenario {
 	}
 	defer f.Close()
 	lost := func(why string, err error) *report.Scenario {
-		return &report.Scenario{ID: id, Kind: report.Required, Verdict: check.Inconclusive,
-			Reason: check.Interrupted, Detail: fmt.Sprintf("%s: %v", why, err)}
+		return &report.Scenario{ID: id, Kind: report.Required, Verdict: verdict.Inconclusive,
+			Reason: verdict.Interrupted, Detail: fmt.Sprintf("%s: %v", why, err)}
 	}
 	plan, err := timeline.ReadSchedule(f, f.Name())
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // traffic is what a limiter decided, by the wall clock, in the order in which requests ended: arrivals in bursts, answers that
@@ -88,11 +89,11 @@ func TestNoLogAccusesARightLimiter(t *testing.T) {
 				if l.Lossy {
 					l.Header.CompleteFrom = l.Timeline().End() // no denial is judged
 				}
-				if j := mustJudge(t, l, limit); j.Verdict == check.Fail {
+				if j := mustJudge(t, l, limit); j.Verdict == verdict.Fail {
 					t.Fatalf("%s, seed %d, answers up to %s: accused: %s", spec[0], i, longest, j.Partitions[0].Findings[0].Text)
 				}
 				judged++
-				if mustJudge(t, l, mustParse(t, spec[1])).Verdict == check.Fail {
+				if mustJudge(t, l, mustParse(t, spec[1])).Verdict == verdict.Fail {
 					refuted++
 				}
 			}
@@ -113,7 +114,7 @@ func mustParse(t *testing.T, text string) spec.Limit {
 	return limit
 }
 
-func mustJudge(t *testing.T, l *Log, limit spec.Limit) *check.Judgement {
+func mustJudge(t *testing.T, l *Log, limit spec.Limit) *verdict.Judgement {
 	t.Helper()
 	j, err := check.Judge(l.Timeline(), limit, check.Options{SkipMeasure: true})
 	if err != nil {

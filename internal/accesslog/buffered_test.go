@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestLinesOfWorkersThatBufferTheirs: of two workers that write their lines each ten seconds, five apart, one has written the first
@@ -51,7 +52,7 @@ func TestLinesOfWorkersThatBufferTheirs(t *testing.T) {
 		t.Fatal(err)
 	}
 	j, err := check.Judge(l.Timeline(), limit, check.Options{SkipMeasure: true})
-	if err != nil || j.Verdict != check.Pass {
+	if err != nil || j.Verdict != verdict.Pass {
 		t.Errorf("complete from %s: got %v, %v: %+v", l.Header.CompleteFrom, err, j.Verdict, j.Partitions)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestPathsWrittenInOtherWays: nginx limits //api/a in location /api/, and does not limit /api/../health there. Neither is held against
@@ -50,10 +50,10 @@ func TestPathsWrittenInOtherWays(t *testing.T) {
 		}
 		sound(t, l)
 		equalToRead(t, []byte(b.String()), o)
-		if j := mustJudge(t, l, limit); j.Verdict != check.Pass {
+		if j := mustJudge(t, l, limit); j.Verdict != verdict.Pass {
 			t.Errorf("%s: got %v: %+v", c.path, j.Verdict, j.Partitions)
 		}
-		if j := mustJudge(t, l, mustParse(t, "token-bucket,rate=1/100s,burst=2")); j.Verdict != check.Fail {
+		if j := mustJudge(t, l, mustParse(t, "token-bucket,rate=1/100s,burst=2")); j.Verdict != verdict.Fail {
 			t.Errorf("%s: a tenth of the rate: got %v", c.path, j.Verdict)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestTheHourThatComesTwice: five requests before the clocks are set back and five after are ten in 105 minutes, though their times say
@@ -38,7 +39,7 @@ func TestTheHourThatComesTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j.Verdict == check.Fail {
+		if j.Verdict == verdict.Fail {
 			t.Errorf("%s: accused: %+v", text, j.Partitions)
 		}
 	}

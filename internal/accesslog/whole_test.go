@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // inFlightTraffic is what a limiter of places decided, in the order in which requests ended: each admitted request holds its
@@ -103,17 +103,17 @@ func TestWholeAnswersShowHowManyAreInFlight(t *testing.T) {
 				}
 				l.Header.CompleteUntil = l.Timeline().End() - 2*time.Second
 				l.Header.Tick = time.Millisecond
-				if j := mustJudge(t, l, mustParse(t, "concurrency,limit=6,hold=1s..1400ms")); j.Verdict == check.Fail {
+				if j := mustJudge(t, l, mustParse(t, "concurrency,limit=6,hold=1s..1400ms")); j.Verdict == verdict.Fail {
 					t.Fatalf("seed %d: accused: %s", i, j.Partitions[0].Findings[0].Text)
 				}
 				wrong := mustParse(t, "concurrency,limit=2,hold=1s..1400ms")
-				if mustJudge(t, l, wrong).Verdict == check.Fail {
+				if mustJudge(t, l, wrong).Verdict == verdict.Fail {
 					refuted++
 				}
 				for k := range l.records {
 					l.records[k].whole = false
 				}
-				if mustJudge(t, l, wrong).Verdict == check.Fail {
+				if mustJudge(t, l, wrong).Verdict == verdict.Fail {
 					blind++
 				}
 			}

@@ -4,10 +4,11 @@ import (
 	"fmt"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // buckets are token buckets, where a window or a queue is declared.
-func buckets(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+func buckets(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	if p.Completes() || bucketed(p) && p.Algorithm != spec.LeakyBucketQueue {
 		return nil
 	}
@@ -25,7 +26,7 @@ func bucketText(p spec.Policy) string {
 }
 
 // queues are leaky buckets that delay requests, where another bucket is declared.
-func queues(q *inquiry, p spec.Policy, j *Judgement) []guess {
+func queues(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 	if p.Completes() || !bucketed(p) || p.Algorithm == spec.LeakyBucketQueue {
 		return nil
 	}
@@ -86,15 +87,15 @@ func (q *inquiry) windows(p, kind spec.Policy, text string) []guess {
 	return changed(p, all...)
 }
 
-func clockWindows(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+func clockWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	return q.windows(p, fixedKind(spec.AlignClock), "a fixed window of %s aligned to the clock")
 }
 
-func openedWindows(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+func openedWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	return q.windows(p, fixedKind(spec.AlignFirst), "a fixed window of %s opened by the first request")
 }
 
-func refreshedWindows(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+func refreshedWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	admitted := q.windows(p, refreshing(spec.RefreshAdmitted),
 		"a fixed window of %s that every admitted request starts anew")
 	return append(admitted, q.windows(p, refreshing(spec.RefreshAll),
@@ -102,27 +103,27 @@ func refreshedWindows(q *inquiry, p spec.Policy, _ *Judgement) []guess {
 }
 
 // timedWindows end for all partitions at once: where there are several.
-func timedWindows(q *inquiry, p spec.Policy, j *Judgement) []guess {
+func timedWindows(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 	if len(j.Partitions) < 2 {
 		return nil
 	}
 	return q.windows(p, fixedKind(spec.AlignShared), "a fixed window of %s that one timer ends for all")
 }
 
-func unknownWindows(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+func unknownWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	return q.windows(p, fixedKind(spec.AlignUnknown), "a fixed window of %s of unknown alignment")
 }
 
-func logs(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+func logs(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	return q.windows(p, spec.Policy{Algorithm: spec.SlidingWindowLog}, "a sliding window log of %s")
 }
 
-func counters(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+func counters(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	kind := spec.Policy{Algorithm: spec.SlidingWindowCounter, Align: spec.AlignUnknown}
 	return q.windows(p, kind, "a sliding window counter of %s")
 }
 
-func slottedWindows(q *inquiry, p spec.Policy, _ *Judgement) []guess {
+func slottedWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	var all []guess
 	for _, n := range []int64{10, 60, 5, 4, 2} {
 		kind := fixedKind(spec.AlignUnknown)

@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // anchoredPolicies are sliding window counters that begin with the first counted request, with the axes of HAProxy's.
@@ -65,7 +66,7 @@ func judgeAnchoredHistories(t *testing.T, pol spec.Policy, late, rounds int) {
 		if !truth {
 			infeasible++
 		}
-		if j.Verdict != Fail {
+		if j.Verdict != verdict.Fail {
 			continue
 		}
 		caught++
@@ -81,7 +82,7 @@ func judgeAnchoredHistories(t *testing.T, pol spec.Policy, late, rounds int) {
 	}
 }
 
-func checkWitness(t *testing.T, pol spec.Policy, tl *timeline.Timeline, f Finding) {
+func checkWitness(t *testing.T, pol spec.Policy, tl *timeline.Timeline, f verdict.Finding) {
 	t.Helper()
 	alone := &timeline.Timeline{Header: tl.Header}
 	for _, o := range tl.Observations {
@@ -95,7 +96,7 @@ func checkWitness(t *testing.T, pol spec.Policy, tl *timeline.Timeline, f Findin
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Verdict != Fail {
+	if j.Verdict != verdict.Fail {
 		t.Fatalf("the witness of %q is judged %s alone:\n%s of\n%s", f.Text, j.Verdict, draw(alone), draw(tl))
 	}
 	if feasible(t, alone, pol) {
@@ -113,8 +114,8 @@ func TestAnchoredCounterAsksForAFirstDenial(t *testing.T) {
 	}
 	for _, c := range []struct {
 		quota int64
-		want  Verdict
-	}{{1, Fail}, {2, Pass}, {3, Fail}} { // 3: the first to be denied had only two before it
+		want  verdict.Verdict
+	}{{1, verdict.Fail}, {2, verdict.Pass}, {3, verdict.Fail}} { // 3: the first to be denied had only two before it
 		pol.Rate.N = c.quota
 		j, err := Judge(tl, spec.Limit{pol}, Options{})
 		if err != nil {
@@ -144,7 +145,7 @@ func TestAnchoredCounterKeepsItsWindowsThroughARest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Verdict != Pass || j.Measured.Burst.Lo != 2 || j.Measured.Burst.Hi != 2 {
+	if j.Verdict != verdict.Pass || j.Measured.Burst.Lo != 2 || j.Measured.Burst.Hi != 2 {
 		t.Errorf("got %s (%s), burst %s; want pass, burst 2..2", j.Verdict, j.Detail, j.Measured.Burst)
 	}
 }
@@ -197,8 +198,8 @@ func TestDenialsOfAnIdleCounter(t *testing.T) {
 		for _, c := range []struct {
 			spec string
 			cost int64
-			want Verdict
-		}{{spec, 1, Fail}, {spec, 12, Pass}, {spec + ",ban=10us", 1, Fail}, {spec + ",ban=10us", 12, Pass}, {spec + ",tick=5ns", 1, Fail}} {
+			want verdict.Verdict
+		}{{spec, 1, verdict.Fail}, {spec, 12, verdict.Pass}, {spec + ",ban=10us", 1, verdict.Fail}, {spec + ",ban=10us", 12, verdict.Pass}, {spec + ",tick=5ns", 1, verdict.Fail}} {
 			tl := &timeline.Timeline{}
 			for i := range time.Duration(300) {
 				tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: int(i), Cost: 1},
@@ -219,7 +220,7 @@ func TestDenialsOfAnIdleCounter(t *testing.T) {
 			}
 			for _, p := range slices.Concat(j.Partitions, s.Partitions) {
 				for _, f := range p.Findings {
-					if w, err := Judge(alone(tl, f.Observations), limit, o); err != nil || w.Verdict != Fail || f.Kind != UnderAdmission {
+					if w, err := Judge(alone(tl, f.Observations), limit, o); err != nil || w.Verdict != verdict.Fail || f.Kind != verdict.UnderAdmission {
 						t.Errorf("%s, %s: %s: the witness %v alone: %v, %v", c.spec, side, f.Text, f.Observations, w.Verdict, err)
 					}
 				}

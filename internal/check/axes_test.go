@@ -8,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestAxesHoldTheirOwnLimiter: a limiter with an axis is never accused under its own SPEC, and is under one without.
@@ -42,10 +43,10 @@ func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 			caught := 0
 			for range fewer(1000) {
 				tl := honestHistory(r, lim, 30)
-				if j, err := Judge(tl, right, Options{SkipMeasure: true}); err != nil || j.Verdict == Fail {
+				if j, err := Judge(tl, right, Options{SkipMeasure: true}); err != nil || j.Verdict == verdict.Fail {
 					t.Fatalf("accused under its own SPEC: %v\n%s%+v", err, draw(tl), j.Partitions[0].Findings)
 				}
-				if j, err := Judge(tl, wrong, Options{SkipMeasure: true}); err == nil && j.Verdict == Fail {
+				if j, err := Judge(tl, wrong, Options{SkipMeasure: true}); err == nil && j.Verdict == verdict.Fail {
 					caught++
 				}
 			}
@@ -68,7 +69,7 @@ func TestForgottenBucketMayBeLow(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
 		for range fewer(1000) {
 			tl := honestHistory(r, lim, 30)
-			if j, err := Judge(tl, limit, Options{SkipMeasure: true}); err != nil || j.Verdict == Fail {
+			if j, err := Judge(tl, limit, Options{SkipMeasure: true}); err != nil || j.Verdict == verdict.Fail {
 				t.Fatalf("accused under start=%s: %v\n%s%+v", start, err, draw(tl), j.Partitions[0].Findings)
 			}
 		}
@@ -125,7 +126,7 @@ func TestRequestsAcrossASilenceAreNotCounted(t *testing.T) {
 			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
 				Sent: at[0] * time.Microsecond, FirstByte: at[1] * time.Microsecond, Answered: true, Outcome: timeline.Allowed})
 		}
-		if j := byBounds(tl, mustLimit(t, keys+",count=all,ttl=300us"), Options{SkipMeasure: true}); j.Verdict == Fail {
+		if j := byBounds(tl, mustLimit(t, keys+",count=all,ttl=300us"), Options{SkipMeasure: true}); j.Verdict == verdict.Fail {
 			t.Errorf("%s: accused: %+v", keys, j.Partitions)
 		}
 	}

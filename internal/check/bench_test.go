@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // cpuTime is the processor time that this process has used: on a busy machine the wall clock says little.
@@ -206,7 +207,7 @@ func BenchmarkStream(b *testing.B) {
 					}
 					took += cpuTime() - began
 					held = live() - before
-					if j, err := s.Finish(); err != nil || j.Verdict != Pass {
+					if j, err := s.Finish(); err != nil || j.Verdict != verdict.Pass {
 						b.Fatal(err, j)
 					}
 				}
@@ -228,7 +229,7 @@ func BenchmarkJudge(b *testing.B) {
 					tl := &timeline.Timeline{Observations: offered(p, n, 1)}
 					began := cpuTime()
 					for b.Loop() {
-						if j, err := Judge(tl, spec.Limit{p}, Options{SkipMeasure: skip}); err != nil || j.Verdict == Fail {
+						if j, err := Judge(tl, spec.Limit{p}, Options{SkipMeasure: skip}); err != nil || j.Verdict == verdict.Fail {
 							b.Fatal(err, j)
 						}
 					}
@@ -371,7 +372,7 @@ func againstPorcupine(b *testing.B, p spec.Policy, n int, late time.Duration, at
 		bounds += cpuTime() - began
 		began = cpuTime()
 		j, err := Judge(&timeline.Timeline{Observations: obs}, spec.Limit{p}, Options{SkipMeasure: true})
-		if err != nil || j.Verdict != Pass {
+		if err != nil || j.Verdict != verdict.Pass {
 			b.Fatal(err, j)
 		}
 		judge += cpuTime() - began
@@ -418,7 +419,7 @@ func TestOfferedIsExplained(t *testing.T) {
 		p := mustPolicy(t, text)
 		obs := offered(p, 3000, 1)
 		j, err := Judge(&timeline.Timeline{Observations: obs}, spec.Limit{p}, Options{SkipMeasure: true})
-		if err != nil || j.Verdict != Pass {
+		if err != nil || j.Verdict != verdict.Pass {
 			t.Errorf("%s: got %+v, %v", text, j, err)
 		}
 		denied := slices.ContainsFunc(obs, func(o timeline.Observation) bool { return o.Outcome == timeline.Denied })

@@ -2,6 +2,7 @@ package check
 
 import (
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // bound asks the two questions of one policy about a history. Both answers are sound: a breach proves that no decision
@@ -21,7 +22,7 @@ type bound interface {
 
 // breach is a proved contradiction inside one history.
 type breach struct {
-	kind Kind
+	kind verdict.Kind
 	// seen and bound are what Finding calls Seen and Bound.
 	seen, bound int64
 	// span is the widened length of time the bound was computed for, in nanoseconds.
@@ -135,7 +136,7 @@ func underBreach(h *history, b bound, j int32) *breach {
 	d := h.denied[j]
 	m := b.usage(h)
 	best := m.excess(d.s)
-	br := &breach{kind: UnderAdmission, bound: b.full(), span: d.e - d.s, events: []event{d}, asked: d.seq}
+	br := &breach{kind: verdict.UnderAdmission, bound: b.full(), span: d.e - d.s, events: []event{d}, asked: d.seq}
 	if c, ok := b.(charged); ok {
 		for _, ev := range c.charges(h).possible {
 			if ev.s > d.s && ev.s <= d.e {

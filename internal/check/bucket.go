@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // bucket is the bound of the token bucket, GCRA and the leaky bucket as a meter, which are one limiter: capacity B units,
@@ -109,7 +110,7 @@ func (b bucket) tightest(h *history, y int64) *breach {
 		inside = append(inside, ev)
 		units += ev.cost
 		if units*b.per-(y-ev.s)*b.n > b.room() {
-			return &breach{kind: OverAdmission, seen: units, bound: b.most(y - ev.s), span: y - ev.s, events: inside}
+			return &breach{kind: verdict.OverAdmission, seen: units, bound: b.most(y - ev.s), span: y - ev.s, events: inside}
 		}
 	}
 	panic("check: a violated span vanished")
@@ -132,7 +133,7 @@ func (b bucket) overSinceCreated(h *history) *breach {
 		units += h.admitted[i].cost
 		span := h.admitted[i].e - first
 		if most := b.startMost + (span*b.n+(b.batch-1)*b.per)/b.per; units > most {
-			br := &breach{kind: OverAdmission, seen: units, bound: most, span: span, creator: &h.all[0]}
+			br := &breach{kind: verdict.OverAdmission, seen: units, bound: most, span: span, creator: &h.all[0]}
 			for _, j := range h.admittedByEnd[:k+1] {
 				br.events = append(br.events, h.admitted[j])
 			}

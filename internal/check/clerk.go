@@ -1,6 +1,9 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/timeline"
+import (
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
 
 // clerk judges, in the same memory one after the other, the partitions of a stream that pass without a search. It serves
 // one goroutine.
@@ -24,7 +27,7 @@ func newClerk(s *Stream) *clerk {
 
 // verdict judges a partition that was kept whole, or returns ok=false where it is to be judged with all means: where it is
 // refuted, and needs a witness, or where a search may refute it.
-func (k *clerk) verdict(st *strand) (v PartitionVerdict, ok bool) {
+func (k *clerk) verdict(st *strand) (v verdict.PartitionVerdict, ok bool) {
 	plan, h := k.s.plan, &k.h
 	k.bytes = st.reel.read(&k.s.store, k.bytes)
 	h.all, h.lag = h.all[:0], plan.widen.tick
@@ -33,9 +36,9 @@ func (k *clerk) verdict(st *strand) (v PartitionVerdict, ok bool) {
 		h.all = plan.edges.trim(h.all)
 	}
 	if h.split(); plan.edges != nil && !h.known() || k.ask.refutes(h, plan.bound, plan.o.Conformance) || k.searched() {
-		return PartitionVerdict{}, false
+		return verdict.PartitionVerdict{}, false
 	}
-	p := &part{name: st.name, seen: st.seen, histories: []*history{h}, search: Search{Cap: visitCap}, ask: &k.ask}
+	p := &part{name: st.name, seen: st.seen, histories: []*history{h}, search: verdict.Search{Cap: visitCap}, ask: &k.ask}
 	return k.c.verdict(p), true
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // stay is what a policy says of the time from the decision d on an admitted request to its completion c, at which its place
@@ -112,7 +113,7 @@ func (p places) over(h *history) *breach {
 	var ends []ending // of the certain stays
 	for _, ev := range h.admitted {
 		if ev.cost > p.limit {
-			return &breach{kind: OverAdmission, seen: ev.cost, bound: p.limit, span: ev.e - ev.s, events: []event{ev}}
+			return &breach{kind: verdict.OverAdmission, seen: ev.cost, bound: p.limit, span: ev.e - ev.s, events: []event{ev}}
 		}
 		if ev.e < ev.since {
 			ends = append(ends, ending{ev.since, ev.cost})
@@ -161,7 +162,7 @@ func (p places) roomless(h *history, ends []ending) *breach {
 		if room {
 			continue
 		}
-		br := &breach{kind: OverAdmission, seen: ev.cost, bound: p.limit, roomless: true, events: []event{ev}}
+		br := &breach{kind: verdict.OverAdmission, seen: ev.cost, bound: p.limit, roomless: true, events: []event{ev}}
 		for _, other := range h.admitted {
 			if other.seq != ev.seq && other.e < ev.e && other.since > ev.s && other.e < other.since {
 				br.events = append(br.events, other)
@@ -176,7 +177,7 @@ func (p places) roomless(h *history, ends []ending) *breach {
 
 // breachAt collects what is certainly in flight just after y, the latest first, until it is too much.
 func (p places) breachAt(h *history, y int64) *breach {
-	br := &breach{kind: OverAdmission, bound: p.limit}
+	br := &breach{kind: verdict.OverAdmission, bound: p.limit}
 	for i := len(h.admitted) - 1; i >= 0 && br.seen <= p.limit; i-- {
 		if ev := h.admitted[i]; ev.e <= y && y < ev.since {
 			br.events = append(br.events, ev)
@@ -311,7 +312,7 @@ func (b bucket) overCharged(h *history, certain []event) *breach {
 		if room || fits(ev.e) {
 			continue
 		}
-		return &breach{kind: OverAdmission, seen: volume(before) + ev.cost, bound: b.burst, span: ev.e - ev.s, events: append([]event{ev}, before...)}
+		return &breach{kind: verdict.OverAdmission, seen: volume(before) + ev.cost, bound: b.burst, span: ev.e - ev.s, events: append([]event{ev}, before...)}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // completionOracle decides by exhaustion whether decision times inside the intervals, completion times after them and an
@@ -455,7 +456,7 @@ func TestStreamsKeepTheLastByte(t *testing.T) {
 			if kindsOf(got) != kindsOf(want) {
 				t.Fatalf("%s, round %d: got %s, want %s", text, round, kindsOf(got), kindsOf(want))
 			}
-			if want.Verdict == Fail {
+			if want.Verdict == verdict.Fail {
 				fails++
 			}
 			for i := range tl.Observations {
@@ -502,7 +503,7 @@ func TestAStalledServerIsNotAccused(t *testing.T) {
 		t.Fatal(err)
 	}
 	const ms = time.Millisecond
-	for done, want := range map[time.Duration]Verdict{30 * ms: Pass, 10 * ms: Fail} {
+	for done, want := range map[time.Duration]verdict.Verdict{30 * ms: verdict.Pass, 10 * ms: verdict.Fail} {
 		tl := &timeline.Timeline{Observations: []timeline.Observation{
 			{Arrival: timeline.Arrival{Cost: 1}, FirstByte: 2 * ms, Done: done, Answered: true, Outcome: timeline.Allowed},
 			{Arrival: timeline.Arrival{Seq: 1, Cost: 1}, Sent: 25 * ms, FirstByte: 26 * ms, Done: 26 * ms, Answered: true, Outcome: timeline.Denied},
@@ -546,7 +547,7 @@ func TestAPlaceThatWasNeverFree(t *testing.T) {
 			Sent: time.Duration(x.sent) * us, FirstByte: time.Duration(x.first) * us, Done: time.Duration(x.done) * us})
 	}
 	j := byBounds(tl, mustLimit(t, "concurrency,limit=2,hold=50ms.."), Options{SkipMeasure: true})
-	if j.Verdict != Fail {
+	if j.Verdict != verdict.Fail {
 		t.Fatalf("got %s, want fail", j.Verdict)
 	}
 	want := "request #2 was admitted although at least 1 of 2 places were taken at every instant when it may have been"

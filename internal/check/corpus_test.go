@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // A new corpus is chosen from so many candidates: those that are judged quickly. The keys of some do not go
@@ -88,7 +89,7 @@ func (p matter) sum() uint64 {
 
 // record prints a judgement without its hint: verdict, reason, findings with their numbers, and what was
 // measured.
-func record(j *Judgement, err error) string {
+func record(j *verdict.Judgement, err error) string {
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -111,9 +112,9 @@ func record(j *Judgement, err error) string {
 }
 
 // measuredText prints what was measured; empty where nothing was.
-func measuredText(m Measured) string {
+func measuredText(m verdict.Measured) string {
 	text := ""
-	for i, iv := range []Interval{m.Burst, m.Rate, m.Phase} {
+	for i, iv := range []verdict.Interval{m.Burst, m.Rate, m.Phase} {
 		if iv.LoSet || iv.HiSet {
 			text += " " + []string{"burst", "rate", "phase"}[i] + "=" + iv.String()
 		}

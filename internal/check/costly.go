@@ -1,11 +1,13 @@
 package check
 
+import "github.com/rlcheck/rlcheck/internal/verdict"
+
 // tooDear returns the breach of the first admission that costs more than a full start admits, whatever came before it and
 // wherever windows begin, or nil.
 func tooDear(h *history, full int64) *breach {
 	for i := range h.admitted {
 		if ev := &h.admitted[i]; ev.cost > full {
-			return &breach{kind: OverAdmission, seen: ev.cost, bound: full, windows: 1, events: []event{*ev}}
+			return &breach{kind: verdict.OverAdmission, seen: ev.cost, bound: full, windows: 1, events: []event{*ev}}
 		}
 	}
 	return nil
@@ -15,7 +17,7 @@ func tooDear(h *history, full int64) *breach {
 func tooDearAmong(ended []event, full int64) *alarm {
 	for i := range ended {
 		if ev := &ended[i]; ev.cost > full {
-			return &alarm{breach{kind: OverAdmission, seen: ev.cost, bound: full, windows: 1, events: []event{*ev}}, ev.s, ev.e}
+			return &alarm{breach{kind: verdict.OverAdmission, seen: ev.cost, bound: full, windows: 1, events: []event{*ev}}, ev.s, ev.e}
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // A request that costs more than a full start admits is denied, whatever came before; one that costs as much is not.
@@ -17,7 +18,7 @@ func TestTooCostlyRequestsAreDenied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for cost, want := range map[int64]Verdict{5: Fail, 6: Pass, 1_000_000: Pass} {
+		for cost, want := range map[int64]verdict.Verdict{5: verdict.Fail, 6: verdict.Pass, 1_000_000: verdict.Pass} {
 			tl := &timeline.Timeline{Observations: []timeline.Observation{{
 				Arrival: timeline.Arrival{Cost: cost}, Sent: 50 * time.Millisecond, FirstByte: 51 * time.Millisecond, Answered: true,
 				Status: 429, Outcome: timeline.Denied}}}
@@ -39,14 +40,14 @@ func TestTooCostlyRequestsAreNotAllowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for cost, want := range map[int64]Verdict{5: Pass, 6: Fail} {
+		for cost, want := range map[int64]verdict.Verdict{5: verdict.Pass, 6: verdict.Fail} {
 			tl := &timeline.Timeline{Observations: []timeline.Observation{{
 				Arrival: timeline.Arrival{Cost: cost}, Sent: 50 * time.Millisecond, FirstByte: 9 * time.Second, Answered: true,
 				Status: 200, Outcome: timeline.Allowed}}}
 			j, err := Judge(tl, limit, Options{SkipMeasure: true})
 			if err != nil || j.Verdict != want {
 				t.Errorf("%s, an admission of cost %d: got %v (%s), %v, want %s", text, cost, j.Verdict, j.Reason, err, want)
-			} else if want == Fail {
+			} else if want == verdict.Fail {
 				if got, text := j.Partitions[0].Findings[0].Text, "request #0 of cost 6 was allowed; a full start admits 5"; got != text {
 					t.Errorf("%s: got %q, want %q", text, got, text)
 				}

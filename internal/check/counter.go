@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // counter is the bound of the sliding window counter with a phase in a box. At position x in a window it admits while
@@ -170,7 +171,7 @@ func (l *loads) in(k int64) int64 {
 
 // breachAt collects what must weigh on window k by y.
 func (c counter) breachAt(h *history, y, k int64) *breach {
-	br := &breach{kind: OverAdmission, windows: 2, bound: c.quota}
+	br := &breach{kind: verdict.OverAdmission, windows: 2, bound: c.quota}
 	var prev, cur int64
 	for _, ev := range h.admitted {
 		lo, hi := c.first(ev.s), c.last(ev.e)
@@ -209,7 +210,7 @@ func (c counter) overCounting(h *history, counted []event) *breach {
 		if load < c.quota {
 			continue
 		}
-		br := &breach{kind: OverAdmission, seen: load + 1, bound: c.quota, windows: 2, roomless: true, events: []event{ev}}
+		br := &breach{kind: verdict.OverAdmission, seen: load + 1, bound: c.quota, windows: 2, roomless: true, events: []event{ev}}
 		for _, other := range counted {
 			lo, hi := c.first(other.s), c.last(other.e)
 			if other.seq != ev.seq && lo == hi && (lo == k-1 || lo == k && other.e < ev.s) {
@@ -286,7 +287,7 @@ const widest = 1 << 10
 
 // breachOfFirst collects what may lie in window k or the one before.
 func (c counter) breachOfFirst(h *history, k int64) *breach {
-	br := &breach{kind: NoExplanation, windows: 2}
+	br := &breach{kind: verdict.NoExplanation, windows: 2}
 	for _, ev := range h.all {
 		if c.first(ev.s) <= k && c.last(ev.e) >= k-1 {
 			br.events = append(br.events, ev)

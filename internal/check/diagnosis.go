@@ -7,23 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
-
-// Diagnosis is what a recording that fails shows as a whole. Its reader needs it before any finding: it
-// names a cause that makes the findings right, and beside the point.
-type Diagnosis struct {
-	Kind DiagnosisKind
-	// Text says in one sentence what seems to be the case, and what to try.
-	Text string
-	// Why says in one sentence which judgements of the recording led to Text.
-	Why string
-}
-
-// DiagnosisKind names what a diagnosis found.
-type DiagnosisKind string
-
-// SharedQuota: clients that are told apart have one quota together.
-const SharedQuota DiagnosisKind = "shared-quota"
 
 const (
 	sharedText = "all clients seem to share one quota: is it counted by address? try --partition address"
@@ -37,14 +22,14 @@ const (
 //
 // Partitions that an earlier run may have used (Header.CompleteFrom) are not new, so that earlier requests
 // say nothing.
-func diagnose(tl *timeline.Timeline, limit spec.Limit, j *Judgement, o Options) *Diagnosis {
-	if j.Verdict != Fail || len(tl.Observations) > hintLimit || !deniesTooMuch(j) {
+func diagnose(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o Options) *verdict.Diagnosis {
+	if j.Verdict != verdict.Fail || len(tl.Observations) > hintLimit || !deniesTooMuch(j) {
 		return nil
 	}
 	one := inOnePartition(tl)
 	several := len(j.Partitions) > 1
 	why := ""
-	if several && tried(one, limit, o).verdict == Pass {
+	if several && tried(one, limit, o).verdict == verdict.Pass {
 		why = fmt.Sprintf("as one client, all %d clients are explained by the declared limit; as clients of "+
 			"their own they are not", len(j.Partitions))
 	}
@@ -54,10 +39,10 @@ func diagnose(tl *timeline.Timeline, limit spec.Limit, j *Judgement, o Options) 
 	if why == "" || smallerQuota(tl, limit, j, o) {
 		return nil
 	}
-	d := &Diagnosis{SharedQuota, sharedText, why}
+	d := &verdict.Diagnosis{Kind: verdict.SharedQuota, Text: sharedText, Why: why}
 	if len(limit) == 1 {
 		empty := limit[0]
-		if empty.Start = spec.StartEmpty; tried(tl, spec.Limit{empty}, o).verdict == Pass {
+		if empty.Start = spec.StartEmpty; tried(tl, spec.Limit{empty}, o).verdict == verdict.Pass {
 			d.Text += emptyText
 		}
 	}
@@ -105,7 +90,7 @@ func explainedByEarlier(one *timeline.Timeline, limit spec.Limit, o Options) boo
 			one.Header.CompleteFrom = 1
 		}
 	}
-	return tried(one, earlier, o).verdict != Fail
+	return tried(one, earlier, o).verdict != verdict.Fail
 }
 
 // usedEarlier says that requests from before the recording explain it.
@@ -118,9 +103,9 @@ func usedEarlier(clients int) string {
 }
 
 // deniesTooMuch tells whether some finding is one of a denial: a quota that is shared admits too little.
-func deniesTooMuch(j *Judgement) bool {
-	return slices.ContainsFunc(j.Partitions, func(p PartitionVerdict) bool {
-		return slices.ContainsFunc(p.Findings, func(f Finding) bool { return f.Kind != OverAdmission })
+func deniesTooMuch(j *verdict.Judgement) bool {
+	return slices.ContainsFunc(j.Partitions, func(p verdict.PartitionVerdict) bool {
+		return slices.ContainsFunc(p.Findings, func(f verdict.Finding) bool { return f.Kind != verdict.OverAdmission })
 	})
 }
 
@@ -134,11 +119,11 @@ func inOnePartition(tl *timeline.Timeline) *timeline.Timeline {
 }
 
 // smallerQuota tells whether a smaller burst or quota of each partition explains the recording.
-func smallerQuota(tl *timeline.Timeline, limit spec.Limit, j *Judgement, o Options) bool {
+func smallerQuota(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o Options) bool {
 	if len(limit) != 1 {
 		return false
 	}
 	return slices.ContainsFunc(bursts(limit[0], j), func(b int64) bool {
-		return b < limit[0].Full() && tried(tl, spec.Limit{withBurst(limit[0], b)}, o).verdict == Pass
+		return b < limit[0].Full() && tried(tl, spec.Limit{withBurst(limit[0], b)}, o).verdict == verdict.Pass
 	})
 }

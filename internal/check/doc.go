@@ -12,7 +12,7 @@
 //	              One model a kind of limiter: exactmodel.go, model*.go; around.go for what wraps one, product.go and joint.go for
 //	              several, flight.go for what is told of completions. story.go finds an easy explanation first.
 //
-// What was found becomes a Judgement (judgement.go, verdict.go): the fewest requests that prove it (proof.go, witness.go; of
+// What was found becomes a Judgement (judgement.go, package verdict): the fewest requests that prove it (proof.go, witness.go; of
 // several partitions, sharedproof.go; where requests place the windows, placed.go, links.go),
 // the arithmetic in a sentence (sentence.go), a policy that would explain it (hint.go); and what a pass is worth (measure.go,
 // windowmeasure.go, phasemeasure.go).

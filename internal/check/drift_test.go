@@ -7,6 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // A minute at 150 a second of a limiter whose clock is 200 ppm fast, or slow, is a request too many, or one that is denied too
@@ -18,21 +19,21 @@ func TestClocksThatDrift(t *testing.T) {
 	for _, c := range []struct {
 		spec        string
 		ppm, allows int64
-		want        Verdict
+		want        verdict.Verdict
 	}{
-		{"token-bucket,rate=100/s,burst=20", 200, 200, Pass},
-		{"token-bucket,rate=100/s,burst=20", -200, 200, Pass},
-		{"token-bucket,rate=100/s,burst=20", 200, 0, Fail},
-		{"token-bucket,rate=100/s,burst=20", -200, 0, Fail},
-		{"token-bucket,rate=100/s,burst=20", 1000, 200, Fail},
-		{"token-bucket,rate=100/s,burst=20", -1000, 200, Fail},
-		{"sliding-window-log,rate=100/1s", 200, 200, Pass},
-		{"sliding-window-log,rate=100/1s", -200, 200, Pass},
-		{"fixed-window,rate=100/1s,phase=0s", 200, 200, Pass},
-		{"fixed-window,rate=100/1s,phase=0s", -200, 200, Pass},
-		{"fixed-window,rate=100/1s,phase=0s", -200, 0, Fail},
-		{"sliding-window-counter,rate=100/1s,phase=0s", 200, 200, Pass},
-		{"leaky-bucket,rate=100/s,burst=20 + fixed-window,rate=500/5s,phase=0s", -200, 200, Pass},
+		{"token-bucket,rate=100/s,burst=20", 200, 200, verdict.Pass},
+		{"token-bucket,rate=100/s,burst=20", -200, 200, verdict.Pass},
+		{"token-bucket,rate=100/s,burst=20", 200, 0, verdict.Fail},
+		{"token-bucket,rate=100/s,burst=20", -200, 0, verdict.Fail},
+		{"token-bucket,rate=100/s,burst=20", 1000, 200, verdict.Fail},
+		{"token-bucket,rate=100/s,burst=20", -1000, 200, verdict.Fail},
+		{"sliding-window-log,rate=100/1s", 200, 200, verdict.Pass},
+		{"sliding-window-log,rate=100/1s", -200, 200, verdict.Pass},
+		{"fixed-window,rate=100/1s,phase=0s", 200, 200, verdict.Pass},
+		{"fixed-window,rate=100/1s,phase=0s", -200, 200, verdict.Pass},
+		{"fixed-window,rate=100/1s,phase=0s", -200, 0, verdict.Fail},
+		{"sliding-window-counter,rate=100/1s,phase=0s", 200, 200, verdict.Pass},
+		{"leaky-bucket,rate=100/s,burst=20 + fixed-window,rate=500/5s,phase=0s", -200, 200, verdict.Pass},
 	} {
 		limit, err := spec.Parse(c.spec)
 		if err != nil {

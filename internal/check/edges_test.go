@@ -10,6 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // traffic is what a limiter decided over a long time: random arrivals in bursts, latencies up to longest, decisions at any
@@ -120,14 +121,14 @@ func TestNoAccusationAtTheEdges(t *testing.T) {
 				tl := cutOut(all, from, from+end/2, longest)
 				o := Options{SkipMeasure: i > 0} // to measure is most of the work, and decides nothing
 				right, wrong := judgeBy(t, tl, c[0], o), judgeBy(t, tl, c[1], o)
-				if right.Verdict == Fail {
+				if right.Verdict == verdict.Fail {
 					t.Fatalf("seed %d, cut from %s, latency up to %s: accused: %s", i, from, longest, textOf(right))
 				}
-				if wrong.Verdict == Fail {
+				if wrong.Verdict == verdict.Fail {
 					caught++
 				}
 				tl.Header.CompleteFrom, tl.Header.CompleteUntil = 0, 0
-				if judgeBy(t, tl, c[0], o).Verdict == Fail {
+				if judgeBy(t, tl, c[0], o).Verdict == verdict.Fail {
 					blind++
 				}
 			}
@@ -139,12 +140,12 @@ func TestNoAccusationAtTheEdges(t *testing.T) {
 	}
 }
 
-func judgeSpec(t *testing.T, tl *timeline.Timeline, spec string) *Judgement {
+func judgeSpec(t *testing.T, tl *timeline.Timeline, spec string) *verdict.Judgement {
 	t.Helper()
 	return judgeBy(t, tl, spec, Options{})
 }
 
-func judgeBy(t *testing.T, tl *timeline.Timeline, text string, o Options) *Judgement {
+func judgeBy(t *testing.T, tl *timeline.Timeline, text string, o Options) *verdict.Judgement {
 	t.Helper()
 	limit, err := spec.Parse(text)
 	if err != nil {
@@ -157,7 +158,7 @@ func judgeBy(t *testing.T, tl *timeline.Timeline, text string, o Options) *Judge
 	return j
 }
 
-func textOf(j *Judgement) string {
+func textOf(j *verdict.Judgement) string {
 	out := ""
 	for _, p := range j.Partitions {
 		for _, f := range p.Findings {
@@ -194,7 +195,7 @@ func TestEdgesRememberThatABucketWasCreatedBefore(t *testing.T) {
 	tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: 10 * time.Second, FirstByte: 10 * time.Second,
 		Answered: true, Outcome: timeline.Allowed}}
 	j, err := Judge(tl, limit, Options{SkipMeasure: true})
-	if err != nil || j.Verdict == Fail {
+	if err != nil || j.Verdict == verdict.Fail {
 		t.Errorf("got %+v, %v: want no accusation", j, err)
 	}
 }
@@ -218,7 +219,7 @@ func TestMissingRequestsMayHaveEmptiedABusyBucket(t *testing.T) {
 			t.Fatal(err)
 		}
 		stream := streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{whole: 1, block: 1, last: 1, piece: 1})
-		if got := []bool{whole.Verdict == Fail, stream.Verdict == Fail}; got[0] != wrong || got[1] != wrong {
+		if got := []bool{whole.Verdict == verdict.Fail, stream.Verdict == verdict.Fail}; got[0] != wrong || got[1] != wrong {
 			t.Errorf("denied at %s: accused %v (whole, as a stream), want %v", last, got, wrong)
 		}
 	}
@@ -230,7 +231,7 @@ func TestClocksMoveTheEdges(t *testing.T) {
 	for at, want := range map[time.Duration]bool{117 * ms: false, 123 * ms: true, 180 * ms: true, 191 * ms: false} {
 		tl := &timeline.Timeline{Header: timeline.Header{CompleteFrom: 100 * ms, CompleteUntil: 200 * ms, ClockError: 5 * ms}}
 		tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Denied}}
-		if got := judgeBy(t, tl, "sliding-window-log,rate=1/10ms", Options{SkipMeasure: true}).Verdict == Fail; got != want {
+		if got := judgeBy(t, tl, "sliding-window-log,rate=1/10ms", Options{SkipMeasure: true}).Verdict == verdict.Fail; got != want {
 			t.Errorf("denied at %s: accused %v, want %v", at, got, want)
 		}
 	}
@@ -244,7 +245,7 @@ func TestDenialsLeftOutMayHaveCreatedThePartition(t *testing.T) {
 		{Arrival: timeline.Arrival{Cost: 1}, Sent: 4 * ms, FirstByte: 50 * ms, Answered: true, Outcome: timeline.Allowed},
 		{Arrival: timeline.Arrival{Seq: 1, Cost: 1}, Sent: 5 * ms, FirstByte: 100 * ms, Answered: true, Outcome: timeline.Denied}}
 	for _, spec := range []string{"token-bucket,rate=1/10ms,burst=5,start=empty", "gcra,rate=1/10ms,burst=5,start=empty + sliding-window-log,rate=9/1s"} {
-		if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == Fail {
+		if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == verdict.Fail {
 			t.Errorf("%s: accused: %+v", spec, j.Partitions)
 		}
 	}
@@ -270,7 +271,7 @@ func TestDenialsAtAnEdgeKeepAPartition(t *testing.T) {
 				FirstByte: r.answered * time.Second, Answered: true, Outcome: r.outcome})
 		}
 		for _, spec := range []string{"token-bucket,rate=1/10s,burst=1,ttl=6s", "sliding-window-log,rate=1/10s,ttl=6s"} {
-			if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == Fail {
+			if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == verdict.Fail {
 				t.Errorf("%s, %s: accused: %+v", name, spec, j.Partitions)
 			}
 		}
@@ -291,7 +292,7 @@ func TestMissingRequestsMayHaveCreatedAPartition(t *testing.T) {
 			}
 			whole := judgeBy(t, tl, spec, Options{SkipMeasure: true})
 			stream := streamed(t, tl, mustLimit(t, spec), Options{SkipMeasure: true}, streamCaps{block: 1, last: 1, piece: 1})
-			if whole.Verdict == Fail || stream.Verdict == Fail {
+			if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
 				t.Errorf("%s, at %s: accused: %+v, as a stream %+v", spec, at[0], whole.Partitions, stream.Partitions)
 			}
 		}
@@ -307,7 +308,7 @@ func TestMissingRequestsMayHaveSetTheBatches(t *testing.T) {
 			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
 				Answered: true, Outcome: timeline.Allowed})
 		}
-		if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == Fail {
+		if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == verdict.Fail {
 			t.Errorf("%s: accused: %+v", spec, j.Partitions)
 		}
 	}
@@ -324,9 +325,9 @@ func TestAnswersThatProveNothingDoNotPass(t *testing.T) {
 				Answered: i > 0, Outcome: []timeline.Outcome{timeline.Unknown, timeline.Denied, timeline.Denied}[i]})
 		}
 		o := Options{SkipMeasure: true}
-		for _, j := range []*Judgement{judgeBy(t, tl, spec, o), streamed(t, tl, mustLimit(t, spec), o, streamCaps{block: 1, last: 1, piece: 1}),
+		for _, j := range []*verdict.Judgement{judgeBy(t, tl, spec, o), streamed(t, tl, mustLimit(t, spec), o, streamCaps{block: 1, last: 1, piece: 1}),
 			streamed(t, tl, mustLimit(t, spec), o, streamCaps{whole: 9, tapes: 1 << 20, block: 1, last: 1})} {
-			if j.Verdict != Inconclusive || j.Reason != TooFew || j.Detail != unsureEdges {
+			if j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew || j.Detail != unsureEdges {
 				t.Errorf("%s: got %s, %s: %s", spec, j.Verdict, j.Reason, j.Detail)
 			}
 		}
@@ -367,7 +368,7 @@ func TestWhoIsMissingMayHaveCreated(t *testing.T) {
 			t.Fatal(err)
 		}
 		stream := streamed(t, recorded(c.late), limit, o, streamCaps{block: 1, last: 1, piece: 8})
-		if whole.Verdict == Fail || stream.Verdict == Fail {
+		if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
 			t.Errorf("%s: %v, as a stream %v, though %s: %+v", c.spec, whole.Verdict, stream.Verdict, c.explains, whole.Partitions[0].Findings)
 		}
 		if !accused(t, recorded(c.inTime), limit) {
@@ -376,7 +377,7 @@ func TestWhoIsMissingMayHaveCreated(t *testing.T) {
 	}
 	tl := &timeline.Timeline{Header: timeline.Header{CompleteUntil: time.Second}}
 	tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: 2 * time.Second, FirstByte: 2 * time.Second, Answered: true, Outcome: timeline.Allowed}}
-	if j := judged(t, tl, mustPolicy(t, "token-bucket,rate=1/10s,burst=5,start=empty")); j.Verdict != Inconclusive {
+	if j := judged(t, tl, mustPolicy(t, "token-bucket,rate=1/10s,burst=5,start=empty")); j.Verdict != verdict.Inconclusive {
 		t.Errorf("a partition that was asked too late: %v, %q", j.Verdict, j.Detail)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestSearchIsReproducible: a search tries the same decisions in every run.
@@ -254,7 +255,7 @@ func TestProductsOfLimitsAreSmallEnough(t *testing.T) {
 				Answered: true, Outcome: timeline.Allowed})
 		}
 		j, err := Judge(tl, limit, Options{SkipMeasure: true})
-		if err != nil || j.Verdict != Pass {
+		if err != nil || j.Verdict != verdict.Pass {
 			t.Errorf("from %s, a tick of %s: %v, %+v", c.at, c.tick, err, j)
 		}
 	}

@@ -8,23 +8,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
-
-// Explanation is a limit that explains a whole recording: all partitions, judged on the side that was
-// asked for.
-type Explanation struct {
-	// Text names it in a few words.
-	Text  string
-	Limit spec.Limit
-	// Sure tells that the recording passes. Without it no proof against the limit was found, and not every
-	// order of requests was tried.
-	Sure bool
-}
 
 // attempt is the verdict on a recording under another limit; sure tells that no search was cut short, which
 // might refute it yet.
 type attempt struct {
-	verdict Verdict
+	verdict verdict.Verdict
 	sure    bool
 }
 
@@ -32,14 +22,14 @@ type attempt struct {
 // they refute most limits, and are much faster. What cannot be judged fails.
 func tried(tl *timeline.Timeline, limit spec.Limit, o Options) attempt {
 	if _, err := reference.NewLimit(limit); err != nil || fits(tl, limit) != nil {
-		return attempt{verdict: Fail}
+		return attempt{verdict: verdict.Fail}
 	}
 	var out attempt
 	for _, bounds := range []bool{true, false} {
 		c := newCase(tl, limit, Options{Conformance: o.Conformance, Shared: o.Shared, SkipMeasure: true})
 		c.quick, c.boundsOnly = true, bounds
 		c.judge()
-		if out.verdict = c.judgement().Verdict; out.verdict == Fail {
+		if out.verdict = c.judgement().Verdict; out.verdict == verdict.Fail {
 			return out
 		}
 		out.sure = !slices.ContainsFunc(c.parts, func(p *part) bool { return p.search.Capped })
@@ -55,7 +45,7 @@ type inquiry struct {
 	// left is how many requests may still be judged, tries how many limits were.
 	left  int64
 	tries int
-	found []Explanation
+	found []verdict.Explanation
 	// known are the quotas that were measured.
 	known map[spec.Rate][]int64
 }
@@ -76,7 +66,7 @@ func (q *inquiry) spent(n int) bool {
 
 // try looks for the first of some guesses that explains the recording: the nearest of its kind.
 func (q *inquiry) try(guesses []guess) {
-	var may *Explanation
+	var may *verdict.Explanation
 	for _, g := range guesses {
 		if !q.spent(1) {
 			break
@@ -85,12 +75,12 @@ func (q *inquiry) try(guesses []guess) {
 		limit := spec.Limit{g.policy}
 		a := tried(q.tl, limit, q.o)
 		switch {
-		case a.verdict != Pass:
+		case a.verdict != verdict.Pass:
 		case a.sure:
-			q.found = append(q.found, Explanation{g.text, limit, true})
+			q.found = append(q.found, verdict.Explanation{Text: g.text, Limit: limit, Sure: true})
 			return
 		case may == nil:
-			may = &Explanation{g.text, limit, false}
+			may = &verdict.Explanation{Text: g.text, Limit: limit, Sure: false}
 		}
 	}
 	if may != nil {
@@ -100,8 +90,8 @@ func (q *inquiry) try(guesses []guess) {
 
 // explain returns what explains a recording that fails a limit of one policy, the nearest first, and a
 // sentence that names it. It proves nothing: it is the next thing to look at.
-func explain(tl *timeline.Timeline, limit spec.Limit, j *Judgement, o Options) ([]Explanation, string) {
-	if j.Verdict != Fail || len(limit) != 1 {
+func explain(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o Options) ([]verdict.Explanation, string) {
+	if j.Verdict != verdict.Fail || len(limit) != 1 {
 		return nil, ""
 	}
 	if len(tl.Observations) > hintLimit {
@@ -113,8 +103,8 @@ func explain(tl *timeline.Timeline, limit spec.Limit, j *Judgement, o Options) (
 			q.try(k.guesses(q, limit[0], j))
 		}
 	}
-	if slices.ContainsFunc(q.found, func(e Explanation) bool { return e.Sure }) {
-		q.found = slices.DeleteFunc(q.found, func(e Explanation) bool { return !e.Sure })
+	if slices.ContainsFunc(q.found, func(e verdict.Explanation) bool { return e.Sure }) {
+		q.found = slices.DeleteFunc(q.found, func(e verdict.Explanation) bool { return !e.Sure })
 	} else if len(q.found) > 1 {
 		q.found = q.found[:1]
 	}
@@ -159,7 +149,7 @@ func (q *inquiry) ended() string {
 
 // usedBefore says what a start of unknown level may mean of a client that is new.
 func (q *inquiry) usedBefore() string {
-	unknown := func(e Explanation) bool { return e.Limit[0].Start == spec.StartUnknown }
+	unknown := func(e verdict.Explanation) bool { return e.Limit[0].Start == spec.StartUnknown }
 	if q.tl.Header.CompleteFrom > 0 || !slices.ContainsFunc(q.found, unknown) {
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // facts are what the observations of a partition say apart from their times.
@@ -44,16 +45,16 @@ func (f *facts) add(o *timeline.Observation) {
 const stopped = "interrupted"
 
 // nothingKnown says why none of the observations has an outcome.
-func (f *facts) nothingKnown() (Reason, string) {
+func (f *facts) nothingKnown() (verdict.Reason, string) {
 	if f.answered {
-		return UnclassifiedStatus, fmt.Sprintf("no rule classifies status %d (name it under denied: or allowed:, to check with --denied or --allowed)", f.status)
+		return verdict.UnclassifiedStatus, fmt.Sprintf("no rule classifies status %d (name it under denied: or allowed:, to check with --denied or --allowed)", f.status)
 	}
 	if f.why == stopped {
-		return Interrupted, fmt.Sprintf("the recording was stopped while %s waited for an answer, and none had come", plural(int64(f.sent), "request", "requests"))
+		return verdict.Interrupted, fmt.Sprintf("the recording was stopped while %s waited for an answer, and none had come", plural(int64(f.sent), "request", "requests"))
 	}
 	why := f.why
 	if why == "" {
 		why = "no answer"
 	}
-	return Unreachable, fmt.Sprintf("none of %s was answered: %s", plural(int64(f.sent), "request", "requests"), why)
+	return verdict.Unreachable, fmt.Sprintf("none of %s was answered: %s", plural(int64(f.sent), "request", "requests"), why)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestAStopIsNoReasonToCallATargetDown: requests that still waited when the recording was stopped tell nothing of the target.
@@ -12,12 +13,12 @@ func TestAStopIsNoReasonToCallATargetDown(t *testing.T) {
 	waiting, refused := timeline.Observation{Error: "interrupted"}, timeline.Observation{Error: "refused"}
 	for _, x := range []struct {
 		obs  []timeline.Observation
-		want Reason
+		want verdict.Reason
 		text string
 	}{
-		{[]timeline.Observation{waiting, waiting}, Interrupted, "the recording was stopped while 2 requests waited for an answer, and none had come"},
-		{[]timeline.Observation{refused, waiting}, Unreachable, "none of 2 requests was answered: refused"},
-		{[]timeline.Observation{waiting, refused}, Unreachable, "none of 2 requests was answered: refused"},
+		{[]timeline.Observation{waiting, waiting}, verdict.Interrupted, "the recording was stopped while 2 requests waited for an answer, and none had come"},
+		{[]timeline.Observation{refused, waiting}, verdict.Unreachable, "none of 2 requests was answered: refused"},
+		{[]timeline.Observation{waiting, refused}, verdict.Unreachable, "none of 2 requests was answered: refused"},
 	} {
 		f := factsOf(x.obs)
 		if reason, text := f.nothingKnown(); reason != x.want || text != x.text {
@@ -32,17 +33,17 @@ func TestAPassThatIsWorthTooLittleSaysWhatIsDemanded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := Interval{Lo: 20, Hi: 20, LoSet: true, HiSet: true}
+	known := verdict.Interval{Lo: 20, Hi: 20, LoSet: true, HiSet: true}
 	for _, x := range []struct {
 		demanded Resolution
-		measured Measured
+		measured verdict.Measured
 		want     string
 	}{
-		{Resolution{BurstExact: true}, Measured{}, "the burst is not known, and a pass must measure it exactly"},
-		{Resolution{Burst: 0.05}, Measured{Burst: Interval{Hi: 30, HiSet: true}}, "the burst is known to be at most 30, and a pass must measure it to within 5 %"},
-		{Resolution{Rate: 0.02}, Measured{Burst: known}, "the rate is not known, and a pass must measure it to within 2 %"},
-		{Resolution{Rate: 0.02}, Measured{Rate: Interval{Lo: 9, Hi: 11, LoSet: true, HiSet: true}}, "the rate is known to be 9..11/s, and a pass must measure it to within 2 %"},
-		{Resolution{BurstExact: true}, Measured{Burst: known}, ""},
+		{Resolution{BurstExact: true}, verdict.Measured{}, "the burst is not known, and a pass must measure it exactly"},
+		{Resolution{Burst: 0.05}, verdict.Measured{Burst: verdict.Interval{Hi: 30, HiSet: true}}, "the burst is known to be at most 30, and a pass must measure it to within 5 %"},
+		{Resolution{Rate: 0.02}, verdict.Measured{Burst: known}, "the rate is not known, and a pass must measure it to within 2 %"},
+		{Resolution{Rate: 0.02}, verdict.Measured{Rate: verdict.Interval{Lo: 9, Hi: 11, LoSet: true, HiSet: true}}, "the rate is known to be 9..11/s, and a pass must measure it to within 2 %"},
+		{Resolution{BurstExact: true}, verdict.Measured{Burst: known}, ""},
 	} {
 		if got := x.demanded.short(limit[0], x.measured, ""); got != x.want {
 			t.Errorf("got %q, want %q", got, x.want)

@@ -7,25 +7,26 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // measured returns what a recording leaves of the burst and the rate of a policy, over all partitions. Of
 // a long one it reads the beginning.
-func (q *inquiry) measured(p spec.Policy) Measured {
+func (q *inquiry) measured(p spec.Policy) verdict.Measured {
 	const questions = 64 // about as many judgements are a measure
 	limit := spec.Limit{p}
 	if _, err := reference.NewLimit(limit); err != nil || fits(q.tl, limit) != nil || !q.spent(questions) {
-		return Measured{}
+		return verdict.Measured{}
 	}
 	c := newCase(q.tl, limit, Options{Conformance: q.o.Conformance, Shared: q.o.Shared})
 	c.quick, c.boundsOnly, c.frugal = true, true, true
-	out := make([]Measured, len(c.parts))
+	out := make([]verdict.Measured, len(c.parts))
 	each(len(c.parts), func(i int) {
 		if c.parts[i].seen.known > 0 {
 			out[i] = c.measure(c.parts[i])
 		}
 	})
-	var all Measured
+	var all verdict.Measured
 	for _, m := range out {
 		all = all.Intersect(m)
 	}
@@ -39,7 +40,7 @@ func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
 	var out []spec.Policy
 	for range 2 {
 		m := q.measured(p)
-		ends := []Interval{{Lo: m.Burst.Lo, LoSet: m.Burst.LoSet}, {Lo: m.Burst.Hi, LoSet: m.Burst.HiSet}}
+		ends := []verdict.Interval{{Lo: m.Burst.Lo, LoSet: m.Burst.LoSet}, {Lo: m.Burst.Hi, LoSet: m.Burst.HiSet}}
 		for _, end := range ends {
 			if !end.LoSet || end.Lo < 1 {
 				continue
@@ -61,7 +62,7 @@ func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
 
 // roundRate returns the roundest rate of an interval, as so many a second or, for slow ones, a longer
 // time. An end that is not set is that of the declared rate.
-func roundRate(iv Interval, declared spec.Rate) (spec.Rate, bool) {
+func roundRate(iv verdict.Interval, declared spec.Rate) (spec.Rate, bool) {
 	now := float64(declared.N) * float64(time.Second) / float64(declared.Per)
 	lo, hi := now, now
 	switch {
@@ -87,7 +88,7 @@ func roundRate(iv Interval, declared spec.Rate) (spec.Rate, bool) {
 }
 
 // roundWindow returns the roundest length of a window with a quota, in which the rate is one of an interval.
-func roundWindow(rate Interval, quota int64) (time.Duration, bool) {
+func roundWindow(rate verdict.Interval, quota int64) (time.Duration, bool) {
 	if !rate.LoSet || !rate.HiSet || rate.Lo <= 0 || rate.Lo > rate.Hi {
 		return 0, false
 	}
@@ -126,7 +127,7 @@ func (q *inquiry) quotas(rate spec.Rate, base spec.Policy) []int64 {
 		fixedKind(spec.AlignFirst), {Algorithm: spec.SlidingWindowLog},
 	} {
 		m := q.measured(windowed(base, rate, kind)).Burst
-		for _, end := range []Interval{{Lo: m.Lo, LoSet: m.LoSet}, {Lo: m.Hi, LoSet: m.HiSet}} {
+		for _, end := range []verdict.Interval{{Lo: m.Lo, LoSet: m.LoSet}, {Lo: m.Hi, LoSet: m.HiSet}} {
 			if n := int64(end.Lo); end.LoSet && n >= 1 && !slices.Contains(out, n) {
 				out = append(out, n)
 			}

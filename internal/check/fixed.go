@@ -2,6 +2,7 @@ package check
 
 import (
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // fixed is the bound of the fixed window with a phase in a box.
@@ -47,7 +48,7 @@ func (f fixed) overCounting(h *history, counted []event) *breach {
 		if c.within(begin-1, ev.s, ev)+ev.cost <= f.quota {
 			continue
 		}
-		br := &breach{kind: OverAdmission, seen: ev.cost, bound: f.quota, windows: 1, roomless: true, events: []event{ev}, span: ev.e - ev.s}
+		br := &breach{kind: verdict.OverAdmission, seen: ev.cost, bound: f.quota, windows: 1, roomless: true, events: []event{ev}, span: ev.e - ev.s}
 		for _, other := range counted {
 			if other.seq != ev.seq && other.s >= begin && other.e < ev.s {
 				br.events = append(br.events, other)

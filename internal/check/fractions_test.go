@@ -8,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // bytesThrough is what a bucket of many units a second decides on requests that cost many, for some minutes.
@@ -44,10 +45,10 @@ func TestRatesBetweenRoundOnesStayInBounds(t *testing.T) {
 		one := p
 		one.Rate.N, one.RateTo, one.BurstTo = p.Rate.N+r.Int64N(p.RateTo-p.Rate.N), 0, 0
 		tl := bytesThrough(t, r, one)
-		if j := judged(t, tl, p); j.Verdict == Fail {
+		if j := judged(t, tl, p); j.Verdict == verdict.Fail {
 			t.Errorf("seed %d: %s is no %s: %+v", seed, one, p, j.Partitions[0].Findings)
 		}
-		if s := streamed(t, tl, spec.Limit{p}, Options{}, everything(r)); s.Verdict == Fail {
+		if s := streamed(t, tl, spec.Limit{p}, Options{}, everything(r)); s.Verdict == verdict.Fail {
 			t.Errorf("seed %d: as a stream %s is no %s: %+v", seed, one, p, s.Partitions[0].Findings)
 		}
 	}
@@ -64,7 +65,7 @@ func TestRatesOfManyUnitsAreMeasured(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m := j.Measured.Rate; j.Verdict == Fail || m.LoSet && m.Lo > truth || m.HiSet && m.Hi < truth || !m.within(truth, 0.05) {
+			if m := j.Measured.Rate; j.Verdict == verdict.Fail || m.LoSet && m.Lo > truth || m.HiSet && m.Hi < truth || !m.Within(truth, 0.05) {
 				t.Errorf("%s, seed %d: %v, measured %s, want what holds %g within 5 %%", text, seed, j.Verdict, m, truth)
 			}
 		}
@@ -89,7 +90,7 @@ func TestHugeQuotasAreMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := j.Measured.Burst.String(); j.Verdict != Pass || got != want {
+		if got := j.Measured.Burst.String(); j.Verdict != verdict.Pass || got != want {
 			t.Errorf("%s: %v, measured %s, want a pass, %s", text, j.Verdict, got, want)
 		}
 	}

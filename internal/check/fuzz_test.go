@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // fuzzSpecs are the limits that hostile recordings are judged under.
@@ -129,7 +130,7 @@ const fuzzPatience = 2 * time.Minute
 func survives(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options) {
 	t.Helper()
 	type answer struct {
-		j   *Judgement
+		j   *verdict.Judgement
 		err error
 	}
 	answers := make(chan answer, 1)
@@ -137,7 +138,7 @@ func survives(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options) 
 		j, err := Judge(tl, limit, o)
 		answers <- answer{j, err}
 	}()
-	var j *Judgement
+	var j *verdict.Judgement
 	select {
 	case a := <-answers:
 		if j = a.j; a.err != nil {
@@ -152,7 +153,7 @@ func survives(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options) 
 	judged := 0
 	for _, p := range j.Partitions {
 		judged += p.Judged
-		if (p.Verdict == Fail) != (len(p.Findings) > 0) || p.Verdict == Pass && p.Judged == 0 || (p.Verdict == Inconclusive) != (p.Reason != "") {
+		if (p.Verdict == verdict.Fail) != (len(p.Findings) > 0) || p.Verdict == verdict.Pass && p.Judged == 0 || (p.Verdict == verdict.Inconclusive) != (p.Reason != "") {
 			t.Errorf("partition out of shape: %+v", p)
 		}
 		for _, fd := range p.Findings {
@@ -161,11 +162,11 @@ func survives(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options) 
 			}
 		}
 	}
-	if j.Verdict == Pass && judged == 0 || (j.Verdict == Inconclusive) != (j.Reason != "") {
+	if j.Verdict == verdict.Pass && judged == 0 || (j.Verdict == verdict.Inconclusive) != (j.Reason != "") {
 		t.Errorf("judgement out of shape: %+v", j)
 	}
-	for _, iv := range []Interval{j.Measured.Burst, j.Measured.Rate} {
-		if j.Verdict == Pass && iv.LoSet && iv.HiSet && iv.Lo > iv.Hi {
+	for _, iv := range []verdict.Interval{j.Measured.Burst, j.Measured.Rate} {
+		if j.Verdict == verdict.Pass && iv.LoSet && iv.HiSet && iv.Lo > iv.Hi {
 			t.Errorf("measured %v", iv)
 		}
 	}
@@ -180,13 +181,13 @@ func TestHostileTimelines(t *testing.T) {
 		name string
 		tl   timeline.Timeline
 		err  error
-		want Verdict
+		want verdict.Verdict
 	}{
-		{name: "nothing", want: Inconclusive},
-		{name: "all unknown", tl: timeline.Timeline{Observations: []timeline.Observation{at(1, 0, 1, timeline.Unknown), at(2, 0, 1, timeline.Unknown)}}, want: Inconclusive},
-		{name: "one instant", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 5, 1, timeline.Allowed)}}, want: Pass},
-		{name: "the same twice", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1, timeline.Allowed), at(5, 6, 1, timeline.Allowed)}}, want: Pass},
-		{name: "cost nothing", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 0, timeline.Allowed)}}, want: Pass},
+		{name: "nothing", want: verdict.Inconclusive},
+		{name: "all unknown", tl: timeline.Timeline{Observations: []timeline.Observation{at(1, 0, 1, timeline.Unknown), at(2, 0, 1, timeline.Unknown)}}, want: verdict.Inconclusive},
+		{name: "one instant", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 5, 1, timeline.Allowed)}}, want: verdict.Pass},
+		{name: "the same twice", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1, timeline.Allowed), at(5, 6, 1, timeline.Allowed)}}, want: verdict.Pass},
+		{name: "cost nothing", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 0, timeline.Allowed)}}, want: verdict.Pass},
 		{name: "out of order", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1, timeline.Allowed), at(4, 6, 1, timeline.Allowed)}}, err: ErrUnsorted},
 		{name: "cost below nothing", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, -1, timeline.Allowed)}}, err: ErrTooLarge},
 		{name: "costs over all", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1<<62, timeline.Allowed), at(5, 6, 1<<62, timeline.Allowed)}}, err: ErrTooLarge},

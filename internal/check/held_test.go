@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // heldTraffic returns what a limiter answers to an even load: requests a gap apart on average, answered within `late`, and complete
@@ -50,7 +51,7 @@ func heldTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit, n int, g
 // one that it holds for ever says nothing of those that were lost.
 func TestLimitersBesideHeldRequestsAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(300, 20_000)
-	verdicts := map[Verdict]int{}
+	verdicts := map[verdict.Verdict]int{}
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+16, uint64(round)))
 		text := randomPolicy(r) + " + " + []string{"concurrency,limit=400,hold=0s..60ms,linger=0s", "concurrency,limit=5,hold=0s..",
@@ -85,12 +86,12 @@ func TestLimitersBesideHeldRequestsAreNeverAccused(t *testing.T) {
 			cutAmid(r, tl)
 		}
 		j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r))
-		if verdicts[j.Verdict]++; j.Verdict == Fail {
+		if verdicts[j.Verdict]++; j.Verdict == verdict.Fail {
 			t.Errorf("round %d, %s: accused: %+v", round, text, j.Partitions)
 		}
 	}
 	t.Logf("%v", verdicts)
-	if verdicts[Pass] < rounds*seeds/10 {
+	if verdicts[verdict.Pass] < rounds*seeds/10 {
 		t.Errorf("%v: want one in ten of %d to pass", verdicts, rounds*seeds)
 	}
 }
@@ -109,7 +110,7 @@ func TestBucketsBesideHeldRequestsAreNeverAccused(t *testing.T) {
 			tl := heldTraffic(r, lim, limit, 1000, 300*time.Microsecond, 200*time.Microsecond, func() time.Duration {
 				return time.Duration(r.Int64N(int64([]time.Duration{time.Millisecond, 60 * time.Millisecond}[r.IntN(10)/9])))
 			})
-			if j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); j.Verdict == Fail {
+			if j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); j.Verdict == verdict.Fail {
 				t.Fatalf("%s, round %d: accused: %+v", spec, round, j.Partitions)
 			}
 		}
@@ -133,7 +134,7 @@ func TestDenialsWithoutAFirstByteMayOpenWindows(t *testing.T) {
 					o.FirstByte, o.Answered = 0, false
 				}
 			}
-			if j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); j.Verdict == Fail {
+			if j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); j.Verdict == verdict.Fail {
 				t.Fatalf("%s, round %d: accused: %+v", spec, round, j.Partitions)
 			}
 		}
@@ -150,7 +151,7 @@ func TestManyWindowsOfOneRequest(t *testing.T) {
 	}
 	for block := 1; block < 20; block++ {
 		caps := streamCaps{block: block, last: 1, piece: 8}
-		if j := streamed(t, tl, mustLimit(t, "fixed-window,rate=3/2ms,align=first"), Options{SkipMeasure: true}, caps); j.Verdict != Pass {
+		if j := streamed(t, tl, mustLimit(t, "fixed-window,rate=3/2ms,align=first"), Options{SkipMeasure: true}, caps); j.Verdict != verdict.Pass {
 			t.Errorf("blocks of %d: got %s", block, kindsOf(j))
 		}
 	}
@@ -169,9 +170,9 @@ func TestAMissingRequestReadsAClockThatStoodStill(t *testing.T) {
 	add(1, 1000, 1001)
 	add(9, 56_900, 56_950)
 	add(2, 56_900, 61_880)
-	for _, j := range []*Judgement{byBounds(tl, limit, Options{SkipMeasure: true}),
+	for _, j := range []*verdict.Judgement{byBounds(tl, limit, Options{SkipMeasure: true}),
 		streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{block: 1, last: 1, piece: 8})} {
-		if j.Verdict == Fail {
+		if j.Verdict == verdict.Fail {
 			t.Errorf("accused: %s", fmt.Sprint(j.Partitions))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // hintLimit is the largest recording for which other policies are tried.
@@ -29,10 +30,10 @@ type guess struct {
 // family is a way to explain a recording.
 type family struct {
 	// guesses returns policies of one family with parameters that were measured, the likeliest first.
-	guesses func(*inquiry, spec.Policy, *Judgement) []guess
+	guesses func(*inquiry, spec.Policy, *verdict.Judgement) []guess
 	// unless tells which explanations leave nothing to be explained by this one, as they say the same more
 	// exactly; nil for none.
-	unless func(Explanation) bool
+	unless func(verdict.Explanation) bool
 }
 
 // families are all of them, the nearest to the declared policy first.
@@ -44,13 +45,13 @@ var families = []family{
 }
 
 // placedWindow tells whether a fixed window is one of which it is known where it begins.
-func placedWindow(e Explanation) bool {
+func placedWindow(e verdict.Explanation) bool {
 	p := e.Limit[0]
 	return e.Sure && p.Algorithm == spec.FixedWindow && p.Align != spec.AlignUnknown
 }
 
 // anything: a clock that is coarse, or windows that may begin anywhere, explain much.
-func anything(e Explanation) bool { return e.Sure }
+func anything(e verdict.Explanation) bool { return e.Sure }
 
 // changed returns the policies that edits make of p, without p itself and those that no SPEC writes: not
 // every key has a meaning for every algorithm.
@@ -62,7 +63,7 @@ func changed(p spec.Policy, all ...guess) []guess {
 }
 
 // roundings round the weighted count otherwise.
-func roundings(_ *inquiry, p spec.Policy, _ *Judgement) []guess {
+func roundings(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	if p.Algorithm != spec.SlidingWindowCounter {
 		return nil
 	}
@@ -82,7 +83,7 @@ func roundings(_ *inquiry, p spec.Policy, _ *Judgement) []guess {
 }
 
 // otherParameters are those of the declared policy: its burst, its rate, or both.
-func otherParameters(q *inquiry, p spec.Policy, j *Judgement) []guess {
+func otherParameters(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 	var all []guess
 	for _, b := range bursts(p, j) {
 		all = append(all, guess{withBurst(p, b), fmt.Sprintf("a %s of %d", burstWord(p), b)})
@@ -117,7 +118,7 @@ func bucketed(p spec.Policy) bool {
 }
 
 // bursts are whole numbers that the measured burst leaves open, and the neighbours of the declared one.
-func bursts(p spec.Policy, j *Judgement) []int64 {
+func bursts(p spec.Policy, j *verdict.Judgement) []int64 {
 	out := []int64{p.Full() + 1, p.Full() - 1}
 	if m := j.Measured.Burst; m.LoSet && m.HiSet && m.Lo <= m.Hi {
 		out = append([]int64{int64(m.Lo)}, out...)
@@ -136,7 +137,7 @@ func burstWord(p spec.Policy) string {
 }
 
 // starts leave the level open that a partition begins at.
-func starts(_ *inquiry, p spec.Policy, _ *Judgement) []guess {
+func starts(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	if p.Completes() {
 		return nil
 	}
@@ -146,7 +147,7 @@ func starts(_ *inquiry, p spec.Policy, _ *Judgement) []guess {
 }
 
 // countings count denied requests too.
-func countings(_ *inquiry, p spec.Policy, _ *Judgement) []guess {
+func countings(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	if p.Completes() {
 		return nil
 	}
@@ -157,7 +158,7 @@ func countings(_ *inquiry, p spec.Policy, _ *Judgement) []guess {
 
 // coarseClocks are those of a clock that is coarse, but not so coarse that it explains anything: at most a
 // twentieth of the window.
-func coarseClocks(_ *inquiry, p spec.Policy, _ *Judgement) []guess {
+func coarseClocks(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	if p.Completes() {
 		return nil
 	}

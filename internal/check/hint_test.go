@@ -10,6 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestGuessesAreSPECs: every policy that may be named beside a FAIL can be given back as a SPEC.
@@ -27,7 +28,7 @@ func TestGuessesAreSPECs(t *testing.T) {
 		few := answered(t, mustPolicy(t, "token-bucket,rate=10/s,burst=3"), evenly(9, 0, time.Millisecond))
 		for _, k := range families {
 			q := &inquiry{tl: few, left: hintWork}
-			two := &Judgement{Partitions: make([]PartitionVerdict, 2)}
+			two := &verdict.Judgement{Partitions: make([]verdict.PartitionVerdict, 2)}
 			guessed = append(guessed, k.guesses(q, limit[0], two)...)
 		}
 		if len(guessed) < 2 {
@@ -63,8 +64,8 @@ func answered(t *testing.T, p spec.Policy, at []time.Duration) *timeline.Timelin
 }
 
 // explainedBy tells whether a limit is among the explanations, under a name.
-func explainedBy(j *Judgement, text, spec string) bool {
-	return slices.ContainsFunc(j.Explanations, func(e Explanation) bool {
+func explainedBy(j *verdict.Judgement, text, spec string) bool {
+	return slices.ContainsFunc(j.Explanations, func(e verdict.Explanation) bool {
 		return e.Text == text && e.Limit.String() == spec && e.Sure
 	})
 }
@@ -99,7 +100,7 @@ func TestHintOfRefreshedWindow(t *testing.T) {
 				continue // a log whose clock ticks is as good an explanation, and nearer
 			}
 			j, err := Judge(tl, spec.Limit{mustPolicy(t, text)}, Options{Hint: true})
-			if err != nil || j.Verdict != Fail || !explainedBy(j, c.want, c.spec) {
+			if err != nil || j.Verdict != verdict.Fail || !explainedBy(j, c.want, c.spec) {
 				t.Errorf("%s: got %v, hint %q, error %v, want fail, %s", text, j.Verdict, j.Hint, err, c.want)
 			}
 		}
@@ -173,7 +174,7 @@ func TestHintsAreSure(t *testing.T) {
 				may++
 				continue
 			}
-			if k, err := Judge(tl, e.Limit, Options{SkipMeasure: true}); err != nil || k.Verdict != Pass {
+			if k, err := Judge(tl, e.Limit, Options{SkipMeasure: true}); err != nil || k.Verdict != verdict.Pass {
 				t.Errorf("round %d: %s would explain all: %v, %v", round, e.Text, k.Verdict, err)
 			}
 		}
@@ -202,7 +203,7 @@ func TestHintOfRounding(t *testing.T) {
 	}
 	for declared, hint := range map[string]string{"none": "a weighted count that is rounded up would", "nearest": "a weighted count that is rounded up would", "up": ""} {
 		j, err := Judge(tl, mustLimit(t, "sliding-window-counter,rate=7/100ms,phase=0s,rounding="+declared), Options{Hint: true})
-		if err != nil || !strings.HasPrefix(j.Hint, hint) || (j.Verdict == Fail) != (hint != "") {
+		if err != nil || !strings.HasPrefix(j.Hint, hint) || (j.Verdict == verdict.Fail) != (hint != "") {
 			t.Errorf("declared %s: got %v, hint %q, error %v, want hint %q", declared, j.Verdict, j.Hint, err, hint)
 		}
 	}
@@ -221,13 +222,13 @@ func TestHintIsOfAnotherAlgorithm(t *testing.T) {
 		"fixed-window,rate=10/10s":            "token-bucket,rate=10/s,burst=21",
 	} {
 		j, err := Judge(tl, mustLimit(t, declared), Options{Hint: true})
-		bucket := func(e Explanation) bool { return e.Limit.String() == want && e.Sure }
-		if err != nil || j.Verdict != Fail || !slices.ContainsFunc(j.Explanations, bucket) {
+		bucket := func(e verdict.Explanation) bool { return e.Limit.String() == want && e.Sure }
+		if err != nil || j.Verdict != verdict.Fail || !slices.ContainsFunc(j.Explanations, bucket) {
 			t.Errorf("%s: got %v, hint %q, error %v, want %s", declared, j.Verdict, j.Hint, err, want)
 		}
 		for _, e := range j.Explanations {
 			again, err := Judge(tl, e.Limit, Options{SkipMeasure: true})
-			if err != nil || again.Verdict != Pass {
+			if err != nil || again.Verdict != verdict.Pass {
 				t.Errorf("%s: %s is offered, and its verdict is %v, %v", declared, e.Limit, again.Verdict, err)
 			}
 		}
@@ -245,7 +246,7 @@ func TestHintSaysThatNothingExplains(t *testing.T) {
 	limit := mustLimit(t, "token-bucket,rate=10/s,burst=3")
 	j, err := Judge(tl, limit, Options{Hint: true})
 	none := strings.HasPrefix(j.Hint, "something else: none of the ")
-	if err != nil || j.Verdict != Fail || len(j.Explanations) > 0 || !none {
+	if err != nil || j.Verdict != verdict.Fail || len(j.Explanations) > 0 || !none {
 		t.Errorf("got %v, hint %q, error %v, want that nothing explains it", j.Verdict, j.Hint, err)
 	}
 	q := &inquiry{tl: tl, left: 1000}
@@ -278,7 +279,7 @@ func TestLargeRecordingsSayThatNothingWasTried(t *testing.T) {
 		}
 	}
 	j, err := s.Finish()
-	if err != nil || j.Verdict != Fail || j.Hint != tooLargeToTry {
+	if err != nil || j.Verdict != verdict.Fail || j.Hint != tooLargeToTry {
 		t.Errorf("got %v, hint %q, error %v, want a failure without another limit", j.Verdict, j.Hint, err)
 	}
 }

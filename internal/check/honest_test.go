@@ -13,6 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestRightLimitersAreNeverAccused records limiters of random SPECs, every key of them, under random traffic of some hundred
@@ -20,7 +21,7 @@ import (
 // real recordings, is asked here: no FAIL, ever. RLCHECK_SOAK=1 tries five thousand.
 func TestRightLimitersAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(40, 5000)
-	verdicts := map[Verdict]int{}
+	verdicts := map[verdict.Verdict]int{}
 	for seed := range seeds {
 		for round := range rounds {
 			r := rand.New(rand.NewPCG(soakSeed+uint64(seed), uint64(round)))
@@ -43,16 +44,16 @@ func TestRightLimitersAreNeverAccused(t *testing.T) {
 				t.Fatalf("%s: %v", where, err)
 			}
 			verdicts[j.Verdict]++
-			if j.Verdict == Fail {
+			if j.Verdict == verdict.Fail {
 				t.Errorf("%s: accused: %+v%s", where, j.Partitions[0].Findings, small(tl, limit))
 			}
-			if s := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); s.Verdict == Fail {
+			if s := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); s.Verdict == verdict.Fail {
 				t.Errorf("%s: the stream accused: %+v", where, s.Partitions[0].Findings)
 			}
 		}
 	}
 	t.Logf("%v", verdicts)
-	if verdicts[Pass] < rounds*seeds/3 {
+	if verdicts[verdict.Pass] < rounds*seeds/3 {
 		t.Errorf("%v: want a third of %d to pass", verdicts, rounds*seeds)
 	}
 }
@@ -90,7 +91,7 @@ func small(tl *timeline.Timeline, limit spec.Limit) string {
 			if kept.Observations[i].Outcome != timeline.Denied || len(less.Observations) == 0 {
 				continue // a recording without an admission may be infeasible
 			}
-			if j, err := Judge(&less, limit, Options{SkipMeasure: true}); err == nil && j.Verdict == Fail {
+			if j, err := Judge(&less, limit, Options{SkipMeasure: true}); err == nil && j.Verdict == verdict.Fail {
 				kept, again = less, true
 				break
 			}

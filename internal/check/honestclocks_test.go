@@ -14,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestRightLimitersOfAnyClockAreNeverAccused is TestRightLimitersAreNeverAccused for all that a header or an option may say: clocks that
@@ -22,7 +23,7 @@ import (
 func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(500, 2000)
 	whole := os.Getenv("RLCHECK_SOAK") != ""
-	verdicts := map[Verdict]int{}
+	verdicts := map[verdict.Verdict]int{}
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+9, uint64(round)))
 		text := rangedSPEC(r)
@@ -40,7 +41,7 @@ func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 		}
 		where := fmt.Sprintf("round %d, %s (%s), %+v, drift %d ppm, tick %s, clocks %s apart", round, text, known, o,
 			tl.Header.DriftPPM, tl.Header.Tick, tl.Header.ClockError)
-		if s := streamed(t, tl, limit, o, everything(r)); s.Verdict == Fail {
+		if s := streamed(t, tl, limit, o, everything(r)); s.Verdict == verdict.Fail {
 			t.Errorf("%s: the stream accused: %+v", where, s.Partitions)
 		}
 		if !whole && round%5 > 0 { // to search is most of the work
@@ -50,15 +51,15 @@ func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", where, err)
 		}
-		if verdicts[j.Verdict]++; j.Verdict == Fail {
+		if verdicts[j.Verdict]++; j.Verdict == verdict.Fail {
 			t.Errorf("%s: accused: %+v%s", where, j.Partitions, small(tl, limit))
 		}
-		if j.Verdict == Pass {
+		if j.Verdict == verdict.Pass {
 			measuresTheTruth(t, where, j, limit, known)
 		}
 	}
 	t.Logf("%v", verdicts)
-	if verdicts[Pass] < rounds*seeds/15 {
+	if verdicts[verdict.Pass] < rounds*seeds/15 {
 		t.Errorf("%v: want one in 15 of %d to pass", verdicts, rounds*seeds)
 	}
 }
@@ -180,7 +181,7 @@ func misread(r *rand.Rand, tl *timeline.Timeline, by int64) {
 
 // measuresTheTruth checks that what was measured of a declared limit holds the values of the one that it is. Of a window the rate is
 // measured as its length, with the quota that is declared.
-func measuresTheTruth(t *testing.T, where string, j *Judgement, declared, known spec.Limit) {
+func measuresTheTruth(t *testing.T, where string, j *verdict.Judgement, declared, known spec.Limit) {
 	t.Helper()
 	const exact = 1e-6 // as far as it is searched
 	for _, v := range j.Partitions {
@@ -190,7 +191,7 @@ func measuresTheTruth(t *testing.T, where string, j *Judgement, declared, known 
 				quota = declared[i].Rate.N
 			}
 			m := v.Measured.Of(i, len(known))
-			for of, value := range map[Interval]float64{m.Burst: float64(p.Full()), m.Rate: float64(quota) / p.Rate.Per.Seconds()} {
+			for of, value := range map[verdict.Interval]float64{m.Burst: float64(p.Full()), m.Rate: float64(quota) / p.Rate.Per.Seconds()} {
 				if of.LoSet && value < of.Lo*(1-exact) || of.HiSet && value > of.Hi*(1+exact) {
 					t.Errorf("%s, partition %s: measured %+v, want %v inside", where, v.Partition, of, value)
 				}
@@ -221,7 +222,7 @@ func TestMeasureKnowsWhatWrapsABound(t *testing.T) {
 				t.Fatal(err)
 			}
 			tl := honestTraffic(r, lim, limit)
-			if j := byBounds(tl, limit, Options{}); j.Verdict == Pass {
+			if j := byBounds(tl, limit, Options{}); j.Verdict == verdict.Pass {
 				passed++
 				measuresTheTruth(t, fmt.Sprintf("%s, round %d", spec, round), j, limit, known)
 			}

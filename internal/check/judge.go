@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Conformance says which side of a limit is judged.
@@ -55,7 +56,7 @@ var ErrUnsorted = errors.New("observations ascend by the time they were sent")
 // is Fail only if none exist; every Fail has a finding with its witness. It costs O(n log n) for known phases.
 //
 // It returns an error that wraps ErrTooLarge where the arithmetic would overflow, or ErrUnsorted; then nothing is judged.
-func Judge(tl *timeline.Timeline, limit spec.Limit, o Options) (*Judgement, error) {
+func Judge(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgement, error) {
 	if err := fits(tl, limit); err != nil {
 		return nil, err
 	}
@@ -119,9 +120,9 @@ type part struct {
 	histories []*history
 	// joint is what jointly made of them.
 	joint    *history
-	findings []Finding
+	findings []verdict.Finding
 	limited  bool
-	search   Search
+	search   verdict.Search
 	unjudged string
 	// ask is for the measure; nil: one of its own.
 	ask *asker
@@ -218,7 +219,7 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 	}
 	s := c.newSearch(g)
 	found, refuted := s.refute(box)
-	denials := slices.ContainsFunc(found, func(r refutation) bool { return r.kind != OverAdmission })
+	denials := slices.ContainsFunc(found, func(r refutation) bool { return r.kind != verdict.OverAdmission })
 	if refuted && denials && c.o.Shared { // they prove nothing: perhaps the admissions do alone
 		alone := &search{policy: c.limit[0], mode: UpperBound, group: g}
 		if over, ok := alone.refute(box); ok {
@@ -227,7 +228,7 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 	}
 	for _, p := range parts {
 		p.limited = s.limited
-		p.search = Search{Visited: s.steps, Cap: visitCap, Capped: s.capped}
+		p.search = verdict.Search{Visited: s.steps, Cap: visitCap, Capped: s.capped}
 	}
 	if refuted {
 		c.accuse(parts, found, box)
@@ -235,7 +236,7 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 	if refuted && denials && c.o.Shared { // one, perhaps of another partition, is a part of the proof
 		for _, p := range parts {
 			for i := range p.findings {
-				p.findings[i].Kind = NoExplanation
+				p.findings[i].Kind = verdict.NoExplanation
 			}
 		}
 	}
@@ -259,7 +260,7 @@ func (c *caseFile) addOtherSide(parts []*part, box phases) {
 	bd := newBound(c.limit[0], box.from, box.to)
 	each(len(parts), func(i int) {
 		p := parts[i]
-		var both []Finding
+		var both []verdict.Finding
 		for _, mode := range []Conformance{UpperBound, LowerBound} {
 			if c.o.Conformance != "" && c.o.Conformance != Exact && c.o.Conformance != mode {
 				continue

@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // judgement makes the verdicts from what was found.
-func (c *caseFile) judgement() *Judgement {
-	partitions := make([]PartitionVerdict, len(c.parts))
+func (c *caseFile) judgement() *verdict.Judgement {
+	partitions := make([]verdict.PartitionVerdict, len(c.parts))
 	each(len(c.parts), func(i int) { partitions[i] = c.verdict(c.parts[i]) })
 	if c.o.Shared {
 		c.judgedBeside(partitions)
@@ -22,33 +23,33 @@ func (c *caseFile) judgement() *Judgement {
 }
 
 // conclude makes the verdict on all partitions from that on each; unclassified counts the answers that no rule classifies.
-func (c *caseFile) conclude(partitions []PartitionVerdict, unclassified int) *Judgement {
-	j := &Judgement{Verdict: Pass, Partitions: partitions}
+func (c *caseFile) conclude(partitions []verdict.PartitionVerdict, unclassified int) *verdict.Judgement {
+	j := &verdict.Judgement{Verdict: verdict.Pass, Partitions: partitions}
 	for i := range j.Partitions {
 		p := &j.Partitions[i]
 		j.Measured = j.Measured.Intersect(p.Measured)
 		if len(j.Partitions) == 1 { // the phases of several are kept apart: they may be different ones
 			j.Measured = p.Measured
 		}
-		if j.Verdict = Worst(j.Verdict, p.Verdict); p.Verdict == Inconclusive && j.Reason == "" {
+		if j.Verdict = verdict.Worst(j.Verdict, p.Verdict); p.Verdict == verdict.Inconclusive && j.Reason == "" {
 			j.Reason, j.Detail = p.Reason, p.Detail
 		}
 	}
 	if len(partitions) == 0 {
-		j.Verdict, j.Reason, j.Detail = Inconclusive, TooFew, "no request was recorded"
+		j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, verdict.TooFew, "no request was recorded"
 	}
-	if j.Verdict == Pass {
+	if j.Verdict == verdict.Pass {
 		c.demand(j, unclassified)
 	}
-	if j.Verdict != Inconclusive {
+	if j.Verdict != verdict.Inconclusive {
 		j.Reason, j.Detail = "", ""
 	}
 	return j
 }
 
 // verdict judges one partition from its findings.
-func (c *caseFile) verdict(p *part) PartitionVerdict {
-	v := PartitionVerdict{Partition: p.name, Verdict: Pass, Findings: p.findings}
+func (c *caseFile) verdict(p *part) verdict.PartitionVerdict {
+	v := verdict.PartitionVerdict{Partition: p.name, Verdict: verdict.Pass, Findings: p.findings}
 	v.Search = p.search
 	v.Judged = p.seen.known
 	if c.o.Shared {
@@ -59,41 +60,41 @@ func (c *caseFile) verdict(p *part) PartitionVerdict {
 	}
 	switch {
 	case len(v.Findings) > 0:
-		v.Verdict, v.Reason, v.Detail = Fail, "", ""
-	case v.Verdict == Inconclusive: // foreign traffic
+		v.Verdict, v.Reason, v.Detail = verdict.Fail, "", ""
+	case v.Verdict == verdict.Inconclusive: // foreign traffic
 	case v.Judged == 0 && p.unjudged == "":
-		v.Verdict = Inconclusive
+		v.Verdict = verdict.Inconclusive
 		v.Reason, v.Detail = p.seen.nothingKnown()
 	case p.limited:
-		v.Verdict, v.Reason, v.Detail = Inconclusive, SearchLimit, "the search for a window phase reached its limit"
+		v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.SearchLimit, "the search for a window phase reached its limit"
 	case p.unjudged != "":
-		v.Verdict, v.Reason, v.Detail = Inconclusive, TooFew, p.unjudged
+		v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.TooFew, p.unjudged
 	}
 	return v
 }
 
 // foreign takes back the under-admissions of a partition that others may use too.
-func (c *caseFile) foreign(v *PartitionVerdict) []Finding {
-	var kept []Finding
+func (c *caseFile) foreign(v *verdict.PartitionVerdict) []verdict.Finding {
+	var kept []verdict.Finding
 	for _, f := range v.Findings {
-		if f.Kind == OverAdmission {
+		if f.Kind == verdict.OverAdmission {
 			kept = append(kept, f)
 			continue
 		}
-		v.Verdict, v.Reason, v.Detail = Inconclusive, ForeignTraffic, f.Text+unlessOthers
+		v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.ForeignTraffic, f.Text+unlessOthers
 	}
 	return kept
 }
 
 // demand makes a pass that is worth less than the demanded resolution inconclusive.
-func (c *caseFile) demand(j *Judgement, unclassified int) {
+func (c *caseFile) demand(j *verdict.Judgement, unclassified int) {
 	if c.tl.Header.Interrupted {
-		j.Verdict, j.Reason, j.Detail = Inconclusive, Interrupted, "the recording was stopped before its plan was done"
+		j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, verdict.Interrupted, "the recording was stopped before its plan was done"
 		return
 	}
-	reason, extra := TooFew, ""
+	reason, extra := verdict.TooFew, ""
 	if unclassified > 0 {
-		reason, extra = UnclassifiedStatus, fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: or allowed:, to check with --denied or --allowed)", plural(int64(unclassified), "answer", "answers"))
+		reason, extra = verdict.UnclassifiedStatus, fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: or allowed:, to check with --denied or --allowed)", plural(int64(unclassified), "answer", "answers"))
 	}
 	for i, pol := range c.limit {
 		of := ""
@@ -101,14 +102,14 @@ func (c *caseFile) demand(j *Judgement, unclassified int) {
 			of = " of " + pol.String()
 		}
 		if short := c.o.Resolution.short(pol, j.Measured.Of(i, len(c.limit)), of); short != "" {
-			j.Verdict, j.Reason, j.Detail = Inconclusive, reason, short+extra
+			j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, reason, short+extra
 			return
 		}
 	}
 }
 
 // short says by what the measured values of a policy fall short of the resolution; empty where they do not.
-func (r Resolution) short(pol spec.Policy, measured Measured, of string) string {
+func (r Resolution) short(pol spec.Policy, measured verdict.Measured, of string) string {
 	quota, rate := float64(pol.Full()), float64(pol.Rate.N)*float64(time.Second)/float64(pol.Rate.Per)
 	m := measured
 	if pol.Algorithm == spec.LeakyBucketQueue {
@@ -119,16 +120,16 @@ func (r Resolution) short(pol spec.Policy, measured Measured, of string) string 
 	switch {
 	case r.BurstExact && (!m.Burst.LoSet || !m.Burst.HiSet || m.Burst.Lo != m.Burst.Hi):
 		return "the burst" + of + " is " + known(measured.Burst, "") + ", and a pass must measure it exactly"
-	case r.Burst > 0 && !m.Burst.within(quota, r.Burst):
+	case r.Burst > 0 && !m.Burst.Within(quota, r.Burst):
 		return fmt.Sprintf("the burst%s is %s, and a pass must measure it to within %g %%", of, known(measured.Burst, ""), 100*r.Burst)
-	case r.Rate > 0 && pol.Algorithm != spec.Concurrency && !m.Rate.within(rate, r.Rate):
+	case r.Rate > 0 && pol.Algorithm != spec.Concurrency && !m.Rate.Within(rate, r.Rate):
 		return fmt.Sprintf("the rate%s is %s, and a pass must measure it to within %g %%", of, known(m.Rate, "/s"), 100*r.Rate)
 	}
 	return ""
 }
 
 // known says in words what is known of a parameter.
-func known(iv Interval, unit string) string {
+func known(iv verdict.Interval, unit string) string {
 	switch {
 	case iv.LoSet && iv.HiSet:
 		return "known to be " + iv.String() + unit
@@ -138,25 +139,5 @@ func known(iv Interval, unit string) string {
 		return fmt.Sprintf("known to be at most %.6g%s", iv.Hi, unit)
 	default:
 		return "not known"
-	}
-}
-
-// Empty tells whether no value is left: each is refuted.
-func (iv Interval) Empty() bool { return iv.LoSet && iv.HiSet && iv.Lo > iv.Hi }
-
-// String prints the interval as 20..20, 9.97..10.04, 3.. or ..7; "nothing" where neither end is known, "no value" where
-// none is left.
-func (iv Interval) String() string {
-	switch {
-	case iv.Empty():
-		return "no value"
-	case iv.LoSet && iv.HiSet:
-		return fmt.Sprintf("%.6g..%.6g", iv.Lo, iv.Hi)
-	case iv.LoSet:
-		return fmt.Sprintf("%.6g..", iv.Lo)
-	case iv.HiSet:
-		return fmt.Sprintf("..%.6g", iv.Hi)
-	default:
-		return "nothing"
 	}
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // windowLog is the bound of the sliding window log: at most `quota` units in any (t-window, t].
@@ -66,7 +67,7 @@ func (l windowLog) overSpan(h *history, k int64) *breach {
 
 // breachAt collects the latest admissions that end at or before y until they are too many.
 func (l windowLog) breachAt(h *history, y, k int64) *breach {
-	br := &breach{kind: OverAdmission, windows: k}
+	br := &breach{kind: verdict.OverAdmission, windows: k}
 	for i := len(h.admitted) - 1; i >= 0; i-- {
 		ev := h.admitted[i]
 		if ev.e > y {
@@ -92,7 +93,7 @@ func (l windowLog) overCounting(h *history, counted []event) *breach {
 		if l.room(c, ev) {
 			continue
 		}
-		br := &breach{kind: OverAdmission, seen: ev.cost, bound: l.quota, windows: 1, roomless: true, events: []event{ev}, span: ev.e - ev.s}
+		br := &breach{kind: verdict.OverAdmission, seen: ev.cost, bound: l.quota, windows: 1, roomless: true, events: []event{ev}, span: ev.e - ev.s}
 		for _, other := range counted {
 			if other.seq != ev.seq && other.s > ev.s-l.window && other.e < ev.e {
 				br.events = append(br.events, other)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // measureLimit is the largest number of observations of a partition whose policy is measured: each parameter takes some
@@ -23,16 +24,16 @@ const (
 // measure finds, for the burst (quota) and for the rate, the values that the partition does not refute, all other
 // parameters held. Over-admission is refuted by small values, under-admission by large ones, so both ends are found by
 // bisection.
-func (c *caseFile) measure(p *part) Measured {
+func (c *caseFile) measure(p *part) verdict.Measured {
 	if c.o.SkipMeasure || len(p.obs) > measureLimit {
-		return Measured{}
+		return verdict.Measured{}
 	}
 	if c.o.Shared { // denials prove nothing
 		if c.o.Conformance == LowerBound {
-			return Measured{}
+			return verdict.Measured{}
 		}
 		if _, changed := besideOthers(c.declared); changed { // nor do admissions, of the declared limit
-			return Measured{}
+			return verdict.Measured{}
 		}
 		one := *c
 		one.o.Conformance = UpperBound
@@ -52,7 +53,7 @@ func (c *caseFile) measure(p *part) Measured {
 		box, _ := phasesOf(c.declared[0], c.tl.Header)
 		return gauge{c: c, h: p.histories[0], box: box, ask: ask}.measure(c.declared[0])
 	}
-	var out Measured
+	var out verdict.Measured
 	for i, pol := range c.declared {
 		out.Policies = append(out.Policies, c.measureOne(p, i, pol, ask))
 	}
@@ -61,9 +62,9 @@ func (c *caseFile) measure(p *part) Measured {
 
 // measureOne measures policy i of several, the others held: only the denials that none of them can explain prove anything.
 // Of windows that the first counted request places, and that follow each other from there, nothing is measured.
-func (c *caseFile) measureOne(p *part, i int, pol spec.Policy, ask *asker) Measured {
+func (c *caseFile) measureOne(p *part, i int, pol spec.Policy, ask *asker) verdict.Measured {
 	if anchored(pol) {
-		return Measured{}
+		return verdict.Measured{}
 	}
 	h := *p.histories[i]
 	own := c.unexplainedSeveral(p.histories, i, nil)
@@ -76,15 +77,15 @@ func (c *caseFile) measureOne(p *part, i int, pol spec.Policy, ask *asker) Measu
 }
 
 // measure measures the burst, the rate and the phase.
-func (m gauge) measure(pol spec.Policy) Measured {
-	out := Measured{Burst: m.burst(pol), Phase: m.phase(pol)}
+func (m gauge) measure(pol spec.Policy) verdict.Measured {
+	out := verdict.Measured{Burst: m.burst(pol), Phase: m.phase(pol)}
 	if pol.Algorithm == spec.Concurrency { // it has no rate
 		return out
 	}
 	if pol.Windowed() || pol.Algorithm == spec.SlidingWindowLog {
 		units := float64(pol.Rate.N) * float64(time.Second)
 		window := m.window(pol)
-		out.Rate = Interval{Lo: units / window.Hi, Hi: units / window.Lo, LoSet: window.HiSet, HiSet: window.LoSet}
+		out.Rate = verdict.Interval{Lo: units / window.Hi, Hi: units / window.Lo, LoSet: window.HiSet, HiSet: window.LoSet}
 		return out
 	}
 	out.Rate = m.rate(pol)
@@ -131,11 +132,11 @@ func (g gauge) bound(pol spec.Policy, box phases) bound {
 }
 
 // burst returns the bursts that are not refuted.
-func (g gauge) burst(pol spec.Policy) Interval {
+func (g gauge) burst(pol spec.Policy) verdict.Interval {
 	with := func(b int64) spec.Policy { return withBurst(pol, b) }
 	declared := pol.Full()
 	ceiling := min(min(declared, maxTime>>12)<<12, maxTime/8/int64(pol.Rate.Per))
-	iv := Interval{}
+	iv := verdict.Interval{}
 	if len(g.h.admitted) > 0 {
 		lo := bisect(declared, 1, ceiling, func(b int64) bool { return !g.refuted(with(b), UpperBound) })
 		iv.Lo, iv.LoSet = float64(lo), lo <= ceiling
@@ -164,16 +165,16 @@ func withBurst(pol spec.Policy, b int64) spec.Policy {
 }
 
 // rate returns the rates, per second, that are not refuted: between an eighth and eight times the declared one.
-func (g gauge) rate(pol spec.Policy) Interval {
+func (g gauge) rate(pol spec.Policy) verdict.Interval {
 	pol, ok := g.divisible(pol)
 	if !ok {
-		return Interval{}
+		return verdict.Interval{}
 	}
 	per := int64(pol.Rate.Per)
 	with := func(per int64) spec.Policy { pol.Rate.Per = time.Duration(per); return pol }
 	perSecond := func(per int64) float64 { return float64(pol.Rate.N) * 1e9 / float64(per) }
 	least, most := max(per/8, 1), per*8
-	iv := Interval{}
+	iv := verdict.Interval{}
 	if len(g.h.admitted) > 0 {
 		// The longest period that is not over-admitted.
 		slow := bisect(per+1, least, most, func(p int64) bool { return g.refuted(with(p), UpperBound) }) - 1
@@ -247,20 +248,4 @@ func bisect(near, lo, hi int64, ok func(int64) bool) int64 {
 		}
 	}
 	return hi
-}
-
-// intersect returns what two partitions together measured.
-func (iv Interval) intersect(other Interval) Interval {
-	if other.LoSet && (!iv.LoSet || other.Lo > iv.Lo) {
-		iv.Lo, iv.LoSet = other.Lo, true
-	}
-	if other.HiSet && (!iv.HiSet || other.Hi < iv.Hi) {
-		iv.Hi, iv.HiSet = other.Hi, true
-	}
-	return iv
-}
-
-// within tells whether the interval is no wider than a share of the declared value.
-func (iv Interval) within(declared, share float64) bool {
-	return iv.LoSet && iv.HiSet && iv.Hi-iv.Lo <= share*declared
 }

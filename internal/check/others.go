@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // besideOthers returns the loosest policies that one of several who use the same partitions may meet: what the limit admits of
@@ -55,7 +56,7 @@ func anywhere(p spec.Policy) (loose spec.Policy, ok bool) {
 var beside = Options{Conformance: UpperBound, Shared: true, SkipMeasure: true}
 
 // judgedBeside takes back what is found in the admissions of partitions where others may have made room for them.
-func (c *caseFile) judgedBeside(partitions []PartitionVerdict) {
+func (c *caseFile) judgedBeside(partitions []verdict.PartitionVerdict) {
 	loose, changed := besideOthers(c.declared)
 	if !changed || !slices.ContainsFunc(partitions, failed) {
 		return
@@ -70,18 +71,18 @@ func (c *caseFile) judgedBeside(partitions []PartitionVerdict) {
 	acquit(partitions, other.judgement().Partitions)
 }
 
-func failed(v PartitionVerdict) bool { return v.Verdict == Fail }
+func failed(v verdict.PartitionVerdict) bool { return v.Verdict == verdict.Fail }
 
 // acquit leaves of what is found in each partition what is found under the policies of besideOthers too, as these say it.
-func acquit(partitions, found []PartitionVerdict) {
+func acquit(partitions, found []verdict.PartitionVerdict) {
 	for i := range partitions {
 		v := &partitions[i]
-		if v.Verdict != Fail {
+		if v.Verdict != verdict.Fail {
 			continue
 		}
-		k := slices.IndexFunc(found, func(x PartitionVerdict) bool { return x.Partition == v.Partition && failed(x) })
+		k := slices.IndexFunc(found, func(x verdict.PartitionVerdict) bool { return x.Partition == v.Partition && failed(x) })
 		if k < 0 {
-			v.Verdict, v.Reason, v.Detail = Inconclusive, ForeignTraffic, v.Findings[0].Text+unlessOthers
+			v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.ForeignTraffic, v.Findings[0].Text+unlessOthers
 			v.Findings = nil
 			continue
 		}

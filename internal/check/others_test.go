@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestLimitersThatOthersUseAreNeverAccused leaves out of recordings of right limiters what others sent, from a fifth to nearly all of
@@ -15,7 +16,7 @@ import (
 // forgotten. What is measured of a limiter that passes holds its true values.
 func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(500, 2000)
-	verdicts := map[Verdict]int{}
+	verdicts := map[verdict.Verdict]int{}
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+17, uint64(round)))
 		text := rangedSPEC(r)
@@ -33,15 +34,15 @@ func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
 		where := fmt.Sprintf("round %d, %s (%s), %+v", round, text, known, o)
 		j := byBounds(tl, limit, o)
 		s := streamed(t, tl, limit, o, everything(r))
-		if j.Verdict == Fail || s.Verdict == Fail {
+		if j.Verdict == verdict.Fail || s.Verdict == verdict.Fail {
 			t.Errorf("%s: whole %s %+v, streamed %s %+v%s", where, j.Verdict, j.Partitions, s.Verdict, s.Partitions, small(tl, limit))
 		}
-		if verdicts[j.Verdict]++; j.Verdict == Pass {
+		if verdicts[j.Verdict]++; j.Verdict == verdict.Pass {
 			measuresTheTruth(t, where, j, limit, known)
 		}
 	}
 	t.Logf("%v", verdicts)
-	if verdicts[Pass] < rounds*seeds/15 {
+	if verdicts[verdict.Pass] < rounds*seeds/15 {
 		t.Errorf("%v: want one in 15 of %d to pass", verdicts, rounds*seeds)
 	}
 }
@@ -52,22 +53,22 @@ func TestOthersPlaceAndCreateToo(t *testing.T) {
 	for _, c := range []struct {
 		spec    string
 		seconds []int
-		want    Verdict
+		want    verdict.Verdict
 	}{
-		{"fixed-window,rate=2/10s,align=first", []int{9, 10, 10}, Inconclusive}, // others opened one at 0 s
-		{"fixed-window,rate=2/10s,align=first", []int{9, 9, 10, 10, 11}, Fail},
-		{"fixed-window,rate=2/10s,align=first,ttl=5s", []int{9, 9, 10, 10, 16, 16}, Inconclusive}, // forgotten at 15 s
-		{"fixed-window,rate=2/10s,align=first + token-bucket,rate=10/s,burst=20", []int{9, 10, 10}, Inconclusive},
-		{"fixed-window,rate=2/10s,align=first + token-bucket,rate=10/s,burst=20", []int{9, 9, 10, 10, 11}, Fail},
-		{"sliding-window-counter,rate=2/10s,align=first", []int{9, 10, 10}, Inconclusive},
-		{"sliding-window-counter,rate=2/10s,align=first", []int{9, 9, 10, 10, 11}, Fail},
-		{"fixed-window,rate=2/10s,align=first,refresh=admitted", []int{9, 10, 10}, Fail},
-		{"token-bucket,rate=1/10s,burst=5,start=empty", []int{9}, Inconclusive},
-		{"token-bucket,rate=1/10s,burst=5,start=empty", []int{9, 9, 9, 9, 9, 9}, Fail},
-		{"token-bucket,rate=1/10s,burst=5,start=empty,ttl=20s", []int{9, 50, 50}, Inconclusive},
-		{"leaky-bucket-queue,rate=1/10s,queue=3,start=empty", []int{9}, Inconclusive},
-		{"token-bucket,rate=1/10s,burst=2,refill=interval,fill=1", []int{9, 9, 12}, Inconclusive}, // others made it at 1 s
-		{"token-bucket,rate=1/10s,burst=2,refill=interval,fill=1", []int{9, 9, 9, 9}, Fail},
+		{"fixed-window,rate=2/10s,align=first", []int{9, 10, 10}, verdict.Inconclusive}, // others opened one at 0 s
+		{"fixed-window,rate=2/10s,align=first", []int{9, 9, 10, 10, 11}, verdict.Fail},
+		{"fixed-window,rate=2/10s,align=first,ttl=5s", []int{9, 9, 10, 10, 16, 16}, verdict.Inconclusive}, // forgotten at 15 s
+		{"fixed-window,rate=2/10s,align=first + token-bucket,rate=10/s,burst=20", []int{9, 10, 10}, verdict.Inconclusive},
+		{"fixed-window,rate=2/10s,align=first + token-bucket,rate=10/s,burst=20", []int{9, 9, 10, 10, 11}, verdict.Fail},
+		{"sliding-window-counter,rate=2/10s,align=first", []int{9, 10, 10}, verdict.Inconclusive},
+		{"sliding-window-counter,rate=2/10s,align=first", []int{9, 9, 10, 10, 11}, verdict.Fail},
+		{"fixed-window,rate=2/10s,align=first,refresh=admitted", []int{9, 10, 10}, verdict.Fail},
+		{"token-bucket,rate=1/10s,burst=5,start=empty", []int{9}, verdict.Inconclusive},
+		{"token-bucket,rate=1/10s,burst=5,start=empty", []int{9, 9, 9, 9, 9, 9}, verdict.Fail},
+		{"token-bucket,rate=1/10s,burst=5,start=empty,ttl=20s", []int{9, 50, 50}, verdict.Inconclusive},
+		{"leaky-bucket-queue,rate=1/10s,queue=3,start=empty", []int{9}, verdict.Inconclusive},
+		{"token-bucket,rate=1/10s,burst=2,refill=interval,fill=1", []int{9, 9, 12}, verdict.Inconclusive}, // others made it at 1 s
+		{"token-bucket,rate=1/10s,burst=2,refill=interval,fill=1", []int{9, 9, 9, 9}, verdict.Fail},
 	} {
 		tl := &timeline.Timeline{}
 		for i, second := range c.seconds {
@@ -80,10 +81,10 @@ func TestOthersPlaceAndCreateToo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := streamed(t, tl, limit, o, streamCaps{block: 1, last: 1, piece: 8}); j.Verdict != c.want || s.Verdict != c.want && s.Verdict != Pass {
+		if s := streamed(t, tl, limit, o, streamCaps{block: 1, last: 1, piece: 8}); j.Verdict != c.want || s.Verdict != c.want && s.Verdict != verdict.Pass {
 			t.Errorf("%s: %v, as a stream %v, want %v: %+v", c.spec, j.Verdict, s.Verdict, c.want, j.Partitions[0])
 		}
-		if m := j.Partitions[0].Measured; c.want == Inconclusive && m.Burst.LoSet {
+		if m := j.Partitions[0].Measured; c.want == verdict.Inconclusive && m.Burst.LoSet {
 			t.Errorf("%s: measured %+v", c.spec, m)
 		}
 	}

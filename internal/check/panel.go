@@ -3,6 +3,7 @@ package check
 import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Panel judges a recording under several limits, one observation at a time. Each limit judges the requests of
@@ -108,8 +109,8 @@ func (p *Panel) Counts() timeline.Counts {
 }
 
 // Finish judges what was observed. Nothing may be observed afterwards.
-func (p *Panel) Finish() (*Judgement, error) {
-	var js []*Judgement
+func (p *Panel) Finish() (*verdict.Judgement, error) {
+	var js []*verdict.Judgement
 	for _, s := range p.shares {
 		j, err := s.stream.Finish()
 		if err != nil {
@@ -123,5 +124,5 @@ func (p *Panel) Finish() (*Judgement, error) {
 	if len(js) == 1 {
 		return js[0], nil
 	}
-	return Merge(js), nil
+	return verdict.Merge(js), nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestMeasuredPhaseHoldsTheTrueOne: whatever the phase of a limiter is, the measured interval holds it, and is mostly
@@ -27,7 +28,7 @@ func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
 				tl := honestHistory(r, lim, 80)
 				p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignUnknown, 0, 0
 				j, err := Judge(tl, spec.Limit{p}, Options{})
-				if err != nil || j.Verdict != Pass {
+				if err != nil || j.Verdict != verdict.Pass {
 					t.Fatalf("got %v %v, want pass", j, err)
 				}
 				m := j.Measured.Phase

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // pieces judge one partition as its observations come.
@@ -22,7 +23,7 @@ type pieces struct {
 	left       *survivors
 	// sweeps are over all admissions.
 	sweeps []*watch
-	found  []Finding
+	found  []verdict.Finding
 	// over and under tell that a side needs no judgement any more, judged that there was something to judge.
 	over, under, judged bool
 	// lapsed: nothing could be asked of the last piece, as windows were forgotten before and it is not known how they lie since.
@@ -140,13 +141,13 @@ func (x *pieces) finish(end time.Duration) {
 		}
 	}
 	x.tape, x.end, x.histories = tape{}, end, nil
-	var swept []Finding
+	var swept []verdict.Finding
 	for _, w := range x.sweeps {
 		w.finish()
 		swept = append(swept, w.found...)
 	}
 	if x.sweeps = nil; len(swept) > 0 {
-		x.found = slices.DeleteFunc(x.found, func(f Finding) bool { return f.Kind == OverAdmission })
+		x.found = slices.DeleteFunc(x.found, func(f verdict.Finding) bool { return f.Kind == verdict.OverAdmission })
 	}
 	x.found = append(swept, x.found...)
 }
@@ -348,7 +349,7 @@ const largeWitness = 1 << 12
 // conclude fills the findings of a partition: those of its pieces, or its part of what left nothing alive.
 func (x *pieces) conclude(c *caseFile, p *part) {
 	p.findings, p.limited = x.found, x.left.limited && !x.left.refuted() && len(x.found) == 0
-	p.search = Search{Visited: x.left.steps}
+	p.search = verdict.Search{Visited: x.left.steps}
 	if p.search.Visited > 0 {
 		p.search.Cap, p.search.Capped = visitCap, x.left.steps >= stepBudget
 	}
@@ -388,8 +389,8 @@ func (x *pieces) conclude(c *caseFile, p *part) {
 	}
 	h.lag = x.plan.kinds[0].tick
 	f := x.finding(c, alone, mine)
-	if c.o.Shared && slices.ContainsFunc(x.left.found, func(f fallen) bool { return f.kind != OverAdmission }) {
-		f.Kind = NoExplanation // a denial, perhaps of another partition, is a part of the proof
+	if c.o.Shared && slices.ContainsFunc(x.left.found, func(f fallen) bool { return f.kind != verdict.OverAdmission }) {
+		f.Kind = verdict.NoExplanation // a denial, perhaps of another partition, is a part of the proof
 	}
 	p.findings = append(p.findings, f)
 }
@@ -400,7 +401,7 @@ func (x *pieces) fails() bool {
 }
 
 // finding makes the finding of breaches that left nothing alive, perhaps together with those of other partitions.
-func (x *pieces) finding(c *caseFile, alone *part, mine []*breach) Finding {
+func (x *pieces) finding(c *caseFile, alone *part, mine []*breach) verdict.Finding {
 	events, box := alone.histories[0].all, x.plan.whole.boxes[0]
 	if x.stretches != nil {
 		box = x.stretches.whole.boxes[0]
@@ -411,7 +412,7 @@ func (x *pieces) finding(c *caseFile, alone *part, mine []*breach) Finding {
 	}
 	switch {
 	case len(c.limit) > 1:
-		one := &breach{kind: NoExplanation, events: events, span: spanOf(events), open: len(mine) > 1}
+		one := &breach{kind: verdict.NoExplanation, events: events, span: spanOf(events), open: len(mine) > 1}
 		return c.describe(alone, []*breach{one}, events, c.limit[0], box, 0)
 	case len(others) > 1 || len(events) > largeWitness:
 		return c.describe(alone, mine, events, c.limit[0], box, len(others)-1)

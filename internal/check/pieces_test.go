@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestPiecesFailOnlyWhatJudgeFails judges random histories in pieces of eight requests and more. What they refute, Judge does;
@@ -36,12 +37,12 @@ func TestPiecesFailOnlyWhatJudgeFails(t *testing.T) {
 					}
 				}
 				switch {
-				case got.Verdict == Fail && whole.Verdict == Fail:
+				case got.Verdict == verdict.Fail && whole.Verdict == verdict.Fail:
 					both++
-				case whole.Verdict == Fail:
+				case whole.Verdict == verdict.Fail:
 					missed++
 					t.Logf("%s: round %d missed: %+v %s\ngot %s\n%+v\n%s", name, round, o, kindsOf(whole), kindsOf(got), whole.Partitions, draw(tl))
-				case got.Verdict == Fail:
+				case got.Verdict == verdict.Fail:
 					more++
 					if limit[0].TTL > 0 && limit[0].Start == spec.StartEmpty {
 						break // Judge says nothing of what follows the first silence
@@ -66,7 +67,7 @@ func infeasible(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j.Verdict == Fail
+	return j.Verdict == verdict.Fail
 }
 
 // TestPiecesOfWrongLimiters turns an outcome or two of what right limiters of random SPECs did, and compares what the pieces
@@ -95,13 +96,13 @@ func TestPiecesOfWrongLimiters(t *testing.T) {
 		o := Options{SkipMeasure: true}
 		got, whole := streamed(t, tl, limit, o, everything(r)), byBounds(tl, limit, o)
 		switch {
-		case got.Verdict == Fail && whole.Verdict == Fail:
+		case got.Verdict == verdict.Fail && whole.Verdict == verdict.Fail:
 			both++
-		case whole.Verdict == Fail:
+		case whole.Verdict == verdict.Fail:
 			missed[limit[0].String()]++
 			t.Logf("round %d, %s: missed %s, got %s", round, text, kindsOf(whole), kindsOf(got))
-		case got.Verdict == Fail:
-			if j, err := Judge(tl, limit, o); err != nil || j.Verdict != Fail {
+		case got.Verdict == verdict.Fail:
+			if j, err := Judge(tl, limit, o); err != nil || j.Verdict != verdict.Fail {
 				t.Fatalf("round %d, %s: only the pieces accuse: %+v\n%s", round, fmt.Sprint(limit), got.Partitions, draw(tl))
 			}
 		}
@@ -132,7 +133,7 @@ func TestPiecesOfLimitersThatWereAccused(t *testing.T) {
 			}
 			tl := honestTraffic(r, lim, limit)
 			cutAtRandom(r, tl)
-			if j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); j.Verdict == Fail {
+			if j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); j.Verdict == verdict.Fail {
 				t.Fatalf("%s, round %d: accused: %+v", spec, round, j.Partitions)
 			}
 		}
@@ -166,8 +167,8 @@ func TestOneTooManyAfterASilence(t *testing.T) {
 			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at + 5, Answered: true, Outcome: timeline.Allowed}
 			tl.Observations = append(tl.Observations, o)
 		}
-		for name, j := range map[string]*Judgement{"whole": byBounds(tl, limit, Options{}), "pieces": streamed(t, tl, limit, Options{}, streamCaps{block: 1, last: 1, piece: 8})} {
-			if j.Verdict != Fail {
+		for name, j := range map[string]*verdict.Judgement{"whole": byBounds(tl, limit, Options{}), "pieces": streamed(t, tl, limit, Options{}, streamCaps{block: 1, last: 1, piece: 8})} {
+			if j.Verdict != verdict.Fail {
 				t.Errorf("%s, %s: got %s, want fail", spec, name, j.Verdict)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // BenchmarkStreamPieces measures a Stream that judges one partition in pieces from its first observation on, under limits that
@@ -36,7 +37,7 @@ func BenchmarkStreamPieces(b *testing.B) {
 					}
 					took += cpuTime() - began
 					held = live() - before
-					if j, err := s.Finish(); err != nil || j.Verdict != Pass {
+					if j, err := s.Finish(); err != nil || j.Verdict != verdict.Pass {
 						b.Fatal(err, kindsOf(j))
 					}
 				}

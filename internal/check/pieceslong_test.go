@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // heldSpecs are limits that were held whole before they were judged in pieces: what the limiter is, and what is known of it.
@@ -107,18 +108,18 @@ func TestPiecesOfLongRecordings(t *testing.T) {
 			for round := range rounds {
 				r := rand.New(rand.NewPCG(soakSeed+12, uint64(round)))
 				tl := &timeline.Timeline{Observations: servedLong(t, r, text[0], 8000, 2000+r.IntN(2500))}
-				if j := streamed(t, tl, limit, o, caps); j.Verdict != Pass {
+				if j := streamed(t, tl, limit, o, caps); j.Verdict != verdict.Pass {
 					t.Fatalf("round %d: got %s for a right limiter: %+v", round, kindsOf(j), j.Partitions)
 				}
 				for _, turn := range []int{1, 8} {
 					wrong := turned(r, tl, turn)
 					got, whole := streamed(t, wrong, limit, o, caps), byBounds(wrong, limit, o)
 					switch {
-					case got.Verdict == Fail && whole.Verdict == Fail:
+					case got.Verdict == verdict.Fail && whole.Verdict == verdict.Fail:
 						both++
-					case got.Verdict == Fail:
+					case got.Verdict == verdict.Fail:
 						more++
-					case whole.Verdict == Fail:
+					case whole.Verdict == verdict.Fail:
 						missed += fmt.Sprintf("; round %d, %d turned: %s", round, turn, string(whole.Partitions[0].Findings[0].Kind))
 					}
 				}

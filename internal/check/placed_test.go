@@ -10,6 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestWitnessOfPlacedWindows: where requests place the windows, a witness fails alone, the recording is infeasible whatever its
@@ -30,11 +31,11 @@ func TestWitnessOfPlacedWindows(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := rand.New(rand.NewPCG(17, 19))
-			seen, dropped := map[Kind]int{}, 0
+			seen, dropped := map[verdict.Kind]int{}, 0
 			for range fewer(300) {
 				tl := randomHistory(r, lim, shape{requests: 4 + r.IntN(6), gap: 1 + refillTime(spec.Limit{pol}), late: []int{0, 3, 10, 30}[r.IntN(4)]})
 				j := judged(t, tl, pol)
-				if j.Verdict != Fail {
+				if j.Verdict != verdict.Fail {
 					continue
 				}
 				for _, f := range j.Partitions[0].Findings {
@@ -54,18 +55,18 @@ func TestWitnessOfPlacedWindows(t *testing.T) {
 }
 
 // isHonest checks what is promised of a witness where requests place the windows.
-func isHonest(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f Finding) {
+func isHonest(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Finding) {
 	t.Helper()
 	own := alone(tl, f.Observations)
-	if j := judged(t, own, pol); j.Verdict != Fail || feasible(t, own, pol) {
+	if j := judged(t, own, pol); j.Verdict != verdict.Fail || feasible(t, own, pol) {
 		t.Fatalf("the witness is judged %s alone:\n%s%+v\n%s", j.Verdict, draw(tl), f, pol)
 	}
 	// That others were denied, and so opened no window, may be part of the proof.
-	deniedElsewhere := pol.Count == spec.CountAll && (f.Kind == UnderAdmission || pol.Algorithm == spec.FixedWindow)
+	deniedElsewhere := pol.Count == spec.CountAll && (f.Kind == verdict.UnderAdmission || pol.Algorithm == spec.FixedWindow)
 	if !deniedElsewhere && amidOthers(t, tl, pol, f.Observations) {
 		t.Fatalf("the witness is explained by what the others may have been answered:\n%s%+v\n%s", draw(tl), f, pol)
 	}
-	if f.Kind != OverAdmission {
+	if f.Kind != verdict.OverAdmission {
 		return
 	}
 	mode := Exact
@@ -111,7 +112,7 @@ func amidOthers(t *testing.T, tl *timeline.Timeline, pol spec.Policy, known []in
 }
 
 // stillRefuted tells whether some requests of a witness would be one too.
-func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f Finding, mode Conformance) bool {
+func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict.Finding, mode Conformance) bool {
 	h := newCase(tl, spec.Limit{pol}, Options{}).parts[0].histories[0]
 	var less, all []event
 	for _, ev := range h.all {
@@ -139,7 +140,7 @@ func TestWitnessKeepsWhatOpensItsWindow(t *testing.T) {
 		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Allowed})
 	}
 	j := judged(t, tl, pol)
-	if j.Verdict != Fail {
+	if j.Verdict != verdict.Fail {
 		t.Fatalf("got %s, want fail", j.Verdict)
 	}
 	if got, want := j.Partitions[0].Findings[0].Observations, []int{0, 2, 3, 4}; !slices.Equal(got, want) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestPlainExplanationsExplain compares plain explanations with the exact search, which refutes none that
@@ -75,7 +76,7 @@ func TestLimitOutOfReachIsExplained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := j.Partitions[0]; j.Verdict != Pass || p.Search.Capped {
+		if p := j.Partitions[0]; j.Verdict != verdict.Pass || p.Search.Capped {
 			t.Errorf("%s: got %s, search %+v, want a pass and a search that ended", spec, j.Verdict, p.Search)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // proof makes the fewest events of a history that are refuted on their own.
@@ -53,7 +54,7 @@ func (p *proof) honest(events []event, found []*breach) bool {
 		return false
 	}
 	for _, br := range found { // that nothing explains a denial says more than that nothing explains all
-		if br.kind == UnderAdmission && !slices.ContainsFunc(amid, func(r refutation) bool { return r.kind == br.kind && r.asked == br.asked }) {
+		if br.kind == verdict.UnderAdmission && !slices.ContainsFunc(amid, func(r refutation) bool { return r.kind == br.kind && r.asked == br.asked }) {
 			return false
 		}
 	}
@@ -122,7 +123,7 @@ func (p *proof) fewest(found []*breach) ([]*breach, []event) {
 // told returns what is said of events that are refuted alone, as found: where more is left out of them that may explain a denial, what
 // refutes them amid all of it.
 func (p *proof) told(events []event, found []*breach) []*breach {
-	if p.amid == nil || !slices.ContainsFunc(found, func(br *breach) bool { return br.kind == UnderAdmission }) {
+	if p.amid == nil || !slices.ContainsFunc(found, func(br *breach) bool { return br.kind == verdict.UnderAdmission }) {
 		return found
 	}
 	whole := p.amid(events)
@@ -141,10 +142,10 @@ func (p *proof) told(events []event, found []*breach) []*breach {
 // explained returns events with all that came before them, where the denials among them may need that for their own
 // explanation: they would be found, and are nothing wrong.
 func (p *proof) explained(found []*breach, events []event) []event {
-	if !p.counted || !slices.ContainsFunc(found, func(br *breach) bool { return br.kind != OverAdmission }) {
+	if !p.counted || !slices.ContainsFunc(found, func(br *breach) bool { return br.kind != verdict.OverAdmission }) {
 		return events
 	}
-	if len(found) == 1 && found[0].kind == UnderAdmission { // see onlyAsked
+	if len(found) == 1 && found[0].kind == verdict.UnderAdmission { // see onlyAsked
 		return events
 	}
 	in := map[int]bool{}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Three requests at once at a queue of one place: the third is let through 1 ms too early. The sum that is printed is that
@@ -25,7 +26,7 @@ func TestQueueSaysWhichBoundWasBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "at most 1 + floor(50/s * 0.039 s) = 2 are possible"
-	if j.Verdict != Fail || !strings.Contains(j.Partitions[0].Findings[0].Text, want) {
+	if j.Verdict != verdict.Fail || !strings.Contains(j.Partitions[0].Findings[0].Text, want) {
 		t.Errorf("got %s, %+v, want a FAIL with %q", j.Verdict, j.Partitions[0].Findings, want)
 	}
 }
@@ -43,11 +44,11 @@ func TestQueueIsMeasuredFromAbove(t *testing.T) {
 	}
 	for _, c := range []struct {
 		places int64
-		want   Verdict
+		want   verdict.Verdict
 	}{
-		{1, Inconclusive}, // three may be admitted, if one was decided late; but nothing shows that two would be too many
-		{2, Pass},
-		{3, Fail},
+		{1, verdict.Inconclusive}, // three may be admitted, if one was decided late; but nothing shows that two would be too many
+		{2, verdict.Pass},
+		{3, verdict.Fail},
 	} {
 		pol := spec.Policy{Algorithm: spec.LeakyBucketQueue, Rate: spec.Rate{N: 1, Per: 20}, Queue: c.places, Burst: c.places + 1,
 			Start: spec.StartFull, Count: spec.CountAdmitted, Refill: spec.RefillContinuous}
@@ -71,13 +72,13 @@ func TestQueueWhoseWorkersReadClocksApart(t *testing.T) {
 		spec string
 		tick time.Duration
 		last time.Duration
-		want Verdict
+		want verdict.Verdict
 	}{
-		{"leaky-bucket-queue,rate=50/s,queue=20", time.Millisecond, 39 * time.Millisecond, Pass},
-		{"leaky-bucket-queue,rate=50/s,queue=20,tick=1ms", 0, 39 * time.Millisecond, Pass},
-		{"leaky-bucket-queue,rate=50/s,queue=20", time.Millisecond, 38 * time.Millisecond, Fail},
-		{"leaky-bucket-queue,rate=50/s,queue=20", 0, 39 * time.Millisecond, Fail},
-		{"leaky-bucket-queue,rate=50/s,queue=20,tick=0s", time.Millisecond, 39 * time.Millisecond, Fail},
+		{"leaky-bucket-queue,rate=50/s,queue=20", time.Millisecond, 39 * time.Millisecond, verdict.Pass},
+		{"leaky-bucket-queue,rate=50/s,queue=20,tick=1ms", 0, 39 * time.Millisecond, verdict.Pass},
+		{"leaky-bucket-queue,rate=50/s,queue=20", time.Millisecond, 38 * time.Millisecond, verdict.Fail},
+		{"leaky-bucket-queue,rate=50/s,queue=20", 0, 39 * time.Millisecond, verdict.Fail},
+		{"leaky-bucket-queue,rate=50/s,queue=20,tick=0s", time.Millisecond, 39 * time.Millisecond, verdict.Fail},
 	} {
 		tl := &timeline.Timeline{Header: timeline.Header{Tick: c.tick}}
 		for i, until := range []time.Duration{time.Millisecond, 20 * time.Millisecond, c.last} {

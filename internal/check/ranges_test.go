@@ -8,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestRangesHoldEveryLimiterInThem: a history of a limiter inside the range is never refuted, one of a limiter outside it
@@ -95,9 +96,9 @@ func refuted(t *testing.T, r *rand.Rand, p, made spec.Policy) int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j.Verdict == Fail {
+		if j.Verdict == verdict.Fail {
 			n++
-			if f := j.Partitions[0].Findings[0]; judged(t, alone(tl, f.Observations), p).Verdict != Fail {
+			if f := j.Partitions[0].Findings[0]; judged(t, alone(tl, f.Observations), p).Verdict != verdict.Fail {
 				t.Fatalf("the witness does not fail alone: %+v", f)
 			}
 		}

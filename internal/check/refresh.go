@@ -3,6 +3,7 @@ package check
 import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // refreshed is the bound of a fixed window that requests start anew: its count is forgotten after a silence of its length,
@@ -107,7 +108,7 @@ func (r refreshed) overOpen(open []event) *breach {
 
 // tooMany is the breach of the given ones of the requests in one window, with those among them that kept it open.
 func (r refreshed) tooMany(open []event, these []int32, seen int64) *breach {
-	br := &breach{kind: OverAdmission, seen: seen, bound: r.quota, windows: 1}
+	br := &breach{kind: verdict.OverAdmission, seen: seen, bound: r.quota, windows: 1}
 	for _, i := range these {
 		if r.all || r.sure(open[i]) {
 			br.events = append(br.events, open[i])

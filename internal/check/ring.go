@@ -3,6 +3,7 @@ package check
 import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // ring is the bound of a window that is divided into slots: what is counted in any n slots that follow each
@@ -74,7 +75,7 @@ func (r ring) firstOver(h *history, m int64, done []bool) (y int64, ok bool) {
 
 // breachAt collects the latest admissions that end at or before y until they are too many.
 func (r ring) breachAt(h *history, y, m int64) *breach {
-	br := &breach{kind: OverAdmission, windows: m, bound: m * r.quota}
+	br := &breach{kind: verdict.OverAdmission, windows: m, bound: m * r.quota}
 	for i := len(h.admitted) - 1; i >= 0; i-- {
 		ev := h.admitted[i]
 		if ev.e > y {
@@ -105,7 +106,7 @@ func (r ring) overCounting(h *history, counted []event) *breach {
 			continue
 		}
 		begin := r.latest(first - r.n)
-		br := &breach{kind: OverAdmission, seen: seen, bound: r.quota, windows: 1, roomless: true, events: []event{ev}, span: ev.e - ev.s}
+		br := &breach{kind: verdict.OverAdmission, seen: seen, bound: r.quota, windows: 1, roomless: true, events: []event{ev}, span: ev.e - ev.s}
 		for _, other := range counted {
 			if other.seq != ev.seq && other.s >= begin && other.e < ev.s && (other.outcome != timeline.Unknown || other.mute) {
 				br.events = append(br.events, other)

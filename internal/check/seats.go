@@ -1,5 +1,7 @@
 package check
 
+import "github.com/rlcheck/rlcheck/internal/verdict"
+
 // seat says that an event of some cost may lie in the windows lo..hi. Of those with the same last window the
 // one with the smallest end e goes first, where that is told.
 type seat struct{ lo, hi, cost, e int64 }
@@ -106,7 +108,7 @@ func crowd(evs []event, at func(i int) seat, n int, k2, quota int64) *breach {
 	for i := range seats {
 		seats[i] = at(i)
 	}
-	br := &breach{kind: OverAdmission}
+	br := &breach{kind: verdict.OverAdmission}
 	for i := n - 1; i >= 0; i-- {
 		if seats[i].hi > k2 {
 			continue

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // allowances makes a recording of admissions, each with its start, its end and its cost.
@@ -26,10 +27,10 @@ func TestDividedRequestKeepsItsRest(t *testing.T) {
 	tl := allowances([3]int64{3, 46, 1}, [3]int64{7, 25, 1}, [3]int64{60, 87, 1}, [3]int64{61, 81, 3},
 		[3]int64{75, 109, 2}, [3]int64{80, 96, 3}, [3]int64{81, 97, 1}, [3]int64{82, 109, 2})
 	o := Options{SkipMeasure: true, Conformance: UpperBound}
-	if got := byBounds(tl, limit, o).Verdict; got != Fail {
+	if got := byBounds(tl, limit, o).Verdict; got != verdict.Fail {
 		t.Errorf("the whole: got %s, want fail", got)
 	}
-	if got := streamed(t, tl, limit, o, streamCaps{block: 1, last: 1}).Verdict; got != Fail {
+	if got := streamed(t, tl, limit, o, streamCaps{block: 1, last: 1}).Verdict; got != verdict.Fail {
 		t.Errorf("the stream: got %s, want fail", got)
 	}
 }

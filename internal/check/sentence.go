@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // sentence prints the arithmetic of a finding from its integers.
@@ -22,11 +23,11 @@ type sentence struct {
 	others int
 }
 
-func (s sentence) print(f Finding, br *breach) string {
+func (s sentence) print(f verdict.Finding, br *breach) string {
 	switch br.kind {
-	case UnderAdmission:
+	case verdict.UnderAdmission:
 		return s.under(f, br.asked)
-	case NoExplanation:
+	case verdict.NoExplanation:
 		return s.together(f, br.open)
 	default:
 		return s.over(f, br)
@@ -34,7 +35,7 @@ func (s sentence) print(f Finding, br *breach) string {
 }
 
 // over: 110 requests allowed within 0.930 s; at most 100 + floor(10/s * 0.930 s) = 109 are possible.
-func (s sentence) over(f Finding, br *breach) string {
+func (s sentence) over(f verdict.Finding, br *breach) string {
 	if len(br.events) == 1 && br.events[0].cost > s.pol.Full() {
 		return fmt.Sprintf("request #%d of cost %d was allowed; a full start admits %d", br.events[0].seq, br.seen, s.pol.Full())
 	}
@@ -86,7 +87,7 @@ func allowedOf(events []event) int64 {
 
 // within is how long the admissions of a breach took, since their bucket was created where it counts from there; the witness may have
 // others, that placed or created what they met. Where not all were kept that is the span of the finding.
-func (s sentence) within(f Finding, br *breach) time.Duration {
+func (s sentence) within(f verdict.Finding, br *breach) time.Duration {
 	if len(br.events) == 0 {
 		return f.To - f.From
 	}
@@ -111,7 +112,7 @@ func (s sentence) bucket(br *breach) string {
 }
 
 // under: request #57 denied at 2.013 s .. 2.014 s; at most 14 of 20 units could have been in use.
-func (s sentence) under(f Finding, asked int) string {
+func (s sentence) under(f verdict.Finding, asked int) string {
 	d := s.denial(asked)
 	if d == nil {
 		return "a denial that nothing explains"
@@ -139,7 +140,7 @@ func (s sentence) inUse() string {
 }
 
 // together: no order and no decision times explain these 7 requests within 0.020 s together: 4 allowed, 3 denied.
-func (s sentence) together(f Finding, open bool) string {
+func (s sentence) together(f verdict.Finding, open bool) string {
 	none, too := "no order and no decision times", ""
 	switch {
 	case s.others > 0:
@@ -180,7 +181,7 @@ func (s sentence) outcomes() (allowed, denied int64) {
 }
 
 // phases: nothing explains these 9 requests wherever windows of 1s begin.
-func (s sentence) phases(f Finding, box phases) string {
+func (s sentence) phases(f verdict.Finding, box phases) string {
 	if ranged(s.pol) || s.pol.BanTo > 0 || s.pol.TTLTo > 0 {
 		allowed, denied := s.outcomes()
 		return fmt.Sprintf("no values within %s explain %s allowed and %d denied within %s together", s.pol, s.units(allowed), denied, seconds(f.To-f.From))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // told is an observation in nanoseconds: when it was sent, its first byte and its last one.
@@ -29,7 +30,7 @@ func says(t *testing.T, spec string, all ...told) (whole, stream string) {
 		t.Fatal(err)
 	}
 	s := streamed(t, tl, limit, o, streamCaps{block: 1, last: 1, piece: 8})
-	if j.Verdict != Fail || s.Verdict != Fail {
+	if j.Verdict != verdict.Fail || s.Verdict != verdict.Fail {
 		t.Fatalf("%s: %v, as a stream %v, want fail", spec, j.Verdict, s.Verdict)
 	}
 	return j.Partitions[0].Findings[0].Text, s.Partitions[0].Findings[0].Text
@@ -70,7 +71,7 @@ func TestWhatIsNotKnownWasNotAdmitted(t *testing.T) {
 	c := newCase(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5,count=all"), Options{})
 	p := c.parts[0]
 	f := c.describe(p, []*breach{together(p.histories[0].all)}, p.histories[0].all, c.limit[0], phases{}, 0)
-	if want := "6 units allowed within 0.000 s; no order and no decision times admit more than 5 of them"; f.Kind != OverAdmission || f.Seen != 6 || f.Text != want {
+	if want := "6 units allowed within 0.000 s; no order and no decision times admit more than 5 of them"; f.Kind != verdict.OverAdmission || f.Seen != 6 || f.Text != want {
 		t.Errorf("%s, %d units: %s\nwant %s", f.Kind, f.Seen, f.Text, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // judgeSeveral judges all partitions under several policies that must all admit: first by the bounds of each, with its phases
@@ -67,9 +68,9 @@ func (c *caseFile) boundSeveral(p *part) {
 }
 
 // severalBound makes a finding of what the bound of one of several policies found.
-func (c *caseFile) severalBound(p *part, br *breach, pol spec.Policy, box phases) Finding {
+func (c *caseFile) severalBound(p *part, br *breach, pol spec.Policy, box phases) verdict.Finding {
 	if c.quick {
-		return Finding{Kind: br.kind}
+		return verdict.Finding{Kind: br.kind}
 	}
 	return c.describe(p, []*breach{br}, c.complete(p, br), pol, box, 0)
 }
@@ -302,7 +303,7 @@ func (s *severalSearch) bounded(histories []*history, boxes []phases) *breach {
 
 // underSeveral returns the breach of a denial that no policy can explain: it and all that may have counted against it.
 func (c *caseFile) underSeveral(histories []*history, boxes []phases, seq int) *breach {
-	all := &breach{kind: NoExplanation}
+	all := &breach{kind: verdict.NoExplanation}
 	for i, pol := range c.limit {
 		br := underBreach(histories[i], c.boundOf(pol, boxes[i]), histories[i].denial(seq))
 		all.events = append(all.events, br.events...)
@@ -331,9 +332,9 @@ func (c *caseFile) searchSeveral(parts []*part) {
 		}
 	}
 	for i, p := range parts {
-		p.search = Search{Visited: s.steps, Cap: visitCap, Capped: s.capped}
+		p.search = verdict.Search{Visited: s.steps, Cap: visitCap, Capped: s.capped}
 		if refuted && len(mine[i]) > 0 {
-			p.findings = []Finding{c.severalFinding(p, mine[i], accused-1)}
+			p.findings = []verdict.Finding{c.severalFinding(p, mine[i], accused-1)}
 		}
 	}
 }
@@ -364,9 +365,9 @@ func (c *caseFile) severalProof(p *part) *proof {
 }
 
 // severalFinding makes a finding of what refutes all policies together, with what is found of others unless it does so alone.
-func (c *caseFile) severalFinding(p *part, found []*breach, others int) Finding {
+func (c *caseFile) severalFinding(p *part, found []*breach, others int) verdict.Finding {
 	if c.quick {
-		return Finding{Kind: NoExplanation}
+		return verdict.Finding{Kind: verdict.NoExplanation}
 	}
 	for _, br := range found {
 		br.events = c.jointly(p).these(br.events)
@@ -379,6 +380,6 @@ func (c *caseFile) severalFinding(p *part, found []*breach, others int) Finding 
 		others = 0
 	}
 	_, box := c.opened(c.limit[0])
-	one := &breach{kind: NoExplanation, events: events, span: spanOf(events), open: len(found) > 1}
+	one := &breach{kind: verdict.NoExplanation, events: events, span: spanOf(events), open: len(found) > 1}
 	return c.describe(p, []*breach{one}, events, c.limit[0], box, others)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestSeveralAreMeasuredEach: a burst just outside what was measured of one policy, the others held, cannot have given the
@@ -30,7 +31,7 @@ func TestSeveralAreMeasuredEach(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if j.Verdict != Pass {
+			if j.Verdict != verdict.Pass {
 				continue
 			}
 			for i, pol := range limit {
@@ -78,7 +79,7 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 	}
 	demanded := Options{Resolution: Resolution{BurstExact: true, Rate: 0.05}}
 	j, err := Judge(tl, limit, demanded)
-	if err != nil || j.Verdict != Pass {
+	if err != nil || j.Verdict != verdict.Pass {
 		t.Fatalf("got %s (%s: %s), %v; want a pass; measured %+v", j.Verdict, j.Reason, j.Detail, err, j.Measured)
 	}
 	for i, want := range []string{"5..5", "40..40"} {
@@ -90,7 +91,7 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 	limit[0].Burst = 5
 	short := *tl
 	short.Observations = slices.DeleteFunc(slices.Clone(tl.Observations), func(o timeline.Observation) bool { return o.Sent > 300*time.Millisecond })
-	if j, err = Judge(&short, limit, demanded); err != nil || j.Verdict != Inconclusive || j.Reason != TooFew {
+	if j, err = Judge(&short, limit, demanded); err != nil || j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew {
 		t.Errorf("got %s (%s), %v; want inconclusive, too-few: a window that never denied was not measured", j.Verdict, j.Reason, err)
 	}
 }
@@ -101,7 +102,7 @@ func TestSeveralAreMeasuredOnLongRecordings(t *testing.T) {
 	spec := "token-bucket,rate=40/s,burst=5 + fixed-window,rate=30/1s,phase=0s"
 	tl := &timeline.Timeline{Observations: traffic(t, rand.New(rand.NewPCG(1, 2)), spec, windowEvents+1000, 20*time.Millisecond)}
 	j := judgeSpec(t, tl, spec)
-	if m := j.Measured.Of(1, 2).Rate; j.Verdict != Pass || m.Empty() || m.LoSet && m.Lo > 30 || m.HiSet && m.Hi < 30 {
+	if m := j.Measured.Of(1, 2).Rate; j.Verdict != verdict.Pass || m.Empty() || m.LoSet && m.Lo > 30 || m.HiSet && m.Hi < 30 {
 		t.Errorf("got %v, a rate of %s, want one that holds 30", j.Verdict, m)
 	}
 }

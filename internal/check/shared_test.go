@@ -10,6 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // sharedHistory is a small history of a few partitions, all under one limiter.
@@ -138,7 +139,7 @@ func TestHintOfOneTimer(t *testing.T) {
 		"fixed-window,rate=3/1s,align=first": "a fixed window of 3/s that one timer ends for all",
 	} {
 		j, err := Judge(tl, spec.Limit{mustPolicy(t, text)}, Options{Hint: true})
-		if err != nil || j.Verdict != Fail || !explainedBy(j, want, "fixed-window,rate=3/s,align=shared") {
+		if err != nil || j.Verdict != verdict.Fail || !explainedBy(j, want, "fixed-window,rate=3/s,align=shared") {
 			t.Errorf("%s: got %v, hint %q, error %v, want fail, hint %q", text, j.Verdict, j.Hint, err, want)
 		}
 	}
@@ -173,7 +174,7 @@ func TestOthersMayBeginWindows(t *testing.T) {
 		}
 		limit, o := mustLimit(t, spec), Options{Shared: true, SkipMeasure: true}
 		whole, stream := judgeBy(t, tl, spec, o), streamed(t, tl, limit, o, streamCaps{block: 1, last: 1, piece: 1})
-		if whole.Verdict == Fail || stream.Verdict == Fail {
+		if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
 			t.Errorf("%s: accused: %+v, as a stream %+v", spec, whole.Partitions, stream.Partitions)
 		}
 	}

@@ -1,6 +1,9 @@
 package check
 
-import "slices"
+import (
+	"github.com/rlcheck/rlcheck/internal/verdict"
+	"slices"
+)
 
 // accuse makes the findings of what refutes every phase of the box: one for each partition that is part of the proof. Of
 // partitions that share their phase it may take several: then their witnesses are judged together.
@@ -18,7 +21,7 @@ func (c *caseFile) accuse(parts []*part, found []refutation, box phases) {
 	}
 	for i, p := range parts {
 		if len(mine[i]) > 0 {
-			p.findings = []Finding{c.finding(p, mine[i], box)}
+			p.findings = []verdict.Finding{c.finding(p, mine[i], box)}
 		}
 	}
 }
@@ -59,7 +62,7 @@ func (c *caseFile) accuseTogether(parts []*part, found []refutation, box phases)
 			continue
 		}
 		theirs := slices.DeleteFunc(slices.Clone(events), func(ev event) bool { return owner[ev.seq] != i })
-		p.findings = []Finding{c.describe(p, own[i], theirs, c.limit[0], box, len(proven)-1)}
+		p.findings = []verdict.Finding{c.describe(p, own[i], theirs, c.limit[0], box, len(proven)-1)}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // bands are the longest latencies that are tried, in quarters of the refill (window) time.
@@ -150,7 +151,7 @@ func accused(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j.Verdict == Fail
+	return j.Verdict == verdict.Fail
 }
 
 // sound tells whether tl is accused only if nothing explains it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Stream judges a recording that comes one observation at a time, with memory that follows the limiter and the requests
@@ -238,7 +239,7 @@ func (s *Stream) Counts() timeline.Counts {
 }
 
 // Finish judges what was observed. Nothing may be observed afterwards.
-func (s *Stream) Finish() (*Judgement, error) {
+func (s *Stream) Finish() (*verdict.Judgement, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -261,7 +262,7 @@ func (s *Stream) Finish() (*Judgement, error) {
 			s.settle(st)
 		}
 	}
-	partitions := make([]PartitionVerdict, len(strands))
+	partitions := make([]verdict.PartitionVerdict, len(strands))
 	clerks := sync.Pool{New: func() any { return newClerk(s) }}
 	each(len(strands), func(i int) {
 		k := clerks.Get().(*clerk)
@@ -274,19 +275,19 @@ func (s *Stream) Finish() (*Judgement, error) {
 }
 
 // untried says of a failure that no other limit was tried.
-func (s *Stream) untried(j *Judgement) *Judgement {
-	if j != nil && s.o.Hint && j.Verdict == Fail && len(s.limit) == 1 {
+func (s *Stream) untried(j *verdict.Judgement) *verdict.Judgement {
+	if j != nil && s.o.Hint && j.Verdict == verdict.Fail && len(s.limit) == 1 {
 		j.Hint = tooLargeToTry
 	}
 	return j
 }
 
 // judgedBeside is that of a case.
-func (s *Stream) judgedBeside(partitions []PartitionVerdict) {
+func (s *Stream) judgedBeside(partitions []verdict.PartitionVerdict) {
 	if _, changed := besideOthers(ticked(s.limit, s.header)); !s.o.Shared || !changed {
 		return
 	}
-	var found []PartitionVerdict
+	var found []verdict.PartitionVerdict
 	if s.beside != nil {
 		if j, err := s.beside.Finish(); err == nil {
 			found = j.Partitions
@@ -305,7 +306,7 @@ func (s *Stream) shared() bool {
 }
 
 // together judges all partitions at once.
-func (s *Stream) together(strands []*strand) (*Judgement, error) {
+func (s *Stream) together(strands []*strand) (*verdict.Judgement, error) {
 	tl := &timeline.Timeline{Header: s.header}
 	for _, st := range strands {
 		tl.Observations = append(tl.Observations, st.reel.observations(&s.store, st.name)...)
@@ -322,7 +323,7 @@ func (s *Stream) caseOf(obs []timeline.Observation) *caseFile {
 }
 
 // verdict judges one partition, by the clerk where there is one and it can.
-func (s *Stream) verdict(st *strand, k *clerk) PartitionVerdict {
+func (s *Stream) verdict(st *strand, k *clerk) verdict.PartitionVerdict {
 	if k != nil && st.kept() {
 		if v, ok := k.verdict(st); ok {
 			return v
@@ -357,7 +358,7 @@ func (s *Stream) verdict(st *strand, k *clerk) PartitionVerdict {
 }
 
 // pieced concludes a partition that was judged in pieces, and measures its first observations.
-func (s *Stream) pieced(st *strand, obs []timeline.Observation) PartitionVerdict {
+func (s *Stream) pieced(st *strand, obs []timeline.Observation) verdict.PartitionVerdict {
 	st.pieces.finish(s.end)
 	c := *s.chop.c
 	c.end, c.edges = int64(s.end), st.pieces.beginning(st.since)

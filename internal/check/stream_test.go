@@ -12,6 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // everything keeps nothing back: every partition is watched from its first observation, in blocks of one or more, or in
@@ -21,7 +22,7 @@ func everything(r *rand.Rand) streamCaps {
 }
 
 // streamed judges a timeline one observation at a time.
-func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options, caps streamCaps) *Judgement {
+func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options, caps streamCaps) *verdict.Judgement {
 	t.Helper()
 	s := newStream(limit, tl.Header, o, caps)
 	for i := range tl.Observations {
@@ -40,7 +41,7 @@ func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options, 
 }
 
 // byBounds judges as Judge does, without the exact search.
-func byBounds(tl *timeline.Timeline, limit spec.Limit, o Options) *Judgement {
+func byBounds(tl *timeline.Timeline, limit spec.Limit, o Options) *verdict.Judgement {
 	c := newCase(tl, limit, o)
 	c.boundsOnly = true
 	c.judge()
@@ -48,7 +49,7 @@ func byBounds(tl *timeline.Timeline, limit spec.Limit, o Options) *Judgement {
 }
 
 // kindsOf is the verdict, and the kinds of the findings of each partition.
-func kindsOf(j *Judgement) string {
+func kindsOf(j *verdict.Judgement) string {
 	s := j.Verdict.String() + " " + string(j.Reason)
 	for _, p := range j.Partitions {
 		s += fmt.Sprintf("; %q %s %s %d", p.Partition, p.Verdict, p.Reason, p.Judged)
@@ -60,7 +61,7 @@ func kindsOf(j *Judgement) string {
 }
 
 // forgetVisits leaves out how many decisions searches tried, which depends on the order in which a map gives its states.
-func forgetVisits(js ...*Judgement) {
+func forgetVisits(js ...*verdict.Judgement) {
 	for _, j := range js {
 		for k := range j.Partitions {
 			j.Partitions[k].Search.Visited = 0
@@ -118,7 +119,7 @@ func TestWatchedVerdictIsThatOfTheBounds(t *testing.T) {
 		watched++
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fails, kinds := 0, map[Kind]int{}
+			fails, kinds := 0, map[verdict.Kind]int{}
 			for round := range rounds * seeds {
 				r := rand.New(rand.NewPCG(soakSeed, uint64(round)))
 				sh := shape{requests: 2 + r.IntN(60), gap: 1 + r.IntN(40), late: r.IntN(1+r.IntN(100)) * (r.IntN(4)), costs: r.IntN(3) == 0}
@@ -138,11 +139,11 @@ func TestWatchedVerdictIsThatOfTheBounds(t *testing.T) {
 						}
 					}
 				}
-				if got.Verdict == Fail {
+				if got.Verdict == verdict.Fail {
 					fails++
 				}
 			}
-			if fails < rounds/20 || fails == rounds*seeds || kinds[OverAdmission] == 0 || kinds[UnderAdmission] == 0 {
+			if fails < rounds/20 || fails == rounds*seeds || kinds[verdict.OverAdmission] == 0 || kinds[verdict.UnderAdmission] == 0 {
 				t.Errorf("%d of %d histories fail, with %v: too one-sided to tell anything", fails, rounds*seeds, kinds)
 			}
 		})
@@ -197,11 +198,11 @@ func TestWatchedMeasureHoldsThatOfJudge(t *testing.T) {
 			caps := everything(r)
 			caps.whole, caps.tapes = 1+r.IntN(20), 1<<30
 			judged := byBounds(tl, limit, Options{})
-			if judged.Verdict != Pass { // a policy that is refuted has no measure
+			if judged.Verdict != verdict.Pass { // a policy that is refuted has no measure
 				continue
 			}
 			got, want := streamed(t, tl, limit, Options{}, caps).Measured, judged.Measured
-			for _, iv := range [][2]Interval{{got.Burst, want.Burst}, {got.Rate, want.Rate}} {
+			for _, iv := range [][2]verdict.Interval{{got.Burst, want.Burst}, {got.Rate, want.Rate}} {
 				wide, narrow := iv[0], iv[1]
 				if wide.LoSet && (!narrow.LoSet || wide.Lo > narrow.Lo) || wide.HiSet && (!narrow.HiSet || wide.Hi < narrow.Hi) {
 					t.Fatalf("%s, round %d: got %+v, which does not hold %+v", name, round, got, want)
@@ -234,7 +235,7 @@ func TestStreamOfSmallRecordingIsJudge(t *testing.T) {
 		t.Errorf("got %+v, %v\nwant %+v, %v", got, err, want, wantErr)
 	}
 	none := NewStream(limit, timeline.Header{}, Options{})
-	if j, err := none.Finish(); err != nil || j.Verdict != Inconclusive || j.Reason != TooFew {
+	if j, err := none.Finish(); err != nil || j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew {
 		t.Errorf("nothing observed: got %+v, %v", j, err)
 	}
 }
@@ -287,7 +288,7 @@ func TestLostAnswersAreNotKept(t *testing.T) {
 		t.Errorf("kept %d lost, a block of %d, %d starts, %d bytes", len(w.lost), cap(w.block), len(w.under.m.(*bucketMeter).starts), len(w.older.bytes)+len(w.newer.bytes))
 	}
 	j, err := s.Finish()
-	if err != nil || j.Verdict != Pass {
+	if err != nil || j.Verdict != verdict.Pass {
 		t.Errorf("got %+v, %v", j, err)
 	}
 }
@@ -327,7 +328,7 @@ func TestWatchedMeasureLeavesOutWhatMayBeExplainedLater(t *testing.T) {
 	tl := &timeline.Timeline{Observations: []timeline.Observation{at(0, 0, 0, timeline.Allowed), at(1, 1, 9, timeline.Denied), at(2, 2, 3, timeline.Allowed)}}
 	caps := streamCaps{whole: 2, tapes: 1 << 30, block: 1, last: 1}
 	j := streamed(t, tl, smallLimits()["token bucket"], Options{}, caps)
-	if m := j.Measured.Burst; j.Verdict != Pass || !m.LoSet || m.HiSet && m.Hi < 2 {
+	if m := j.Measured.Burst; j.Verdict != verdict.Pass || !m.LoSet || m.HiSet && m.Hi < 2 {
 		t.Errorf("got %v, burst %s, want pass and one that holds 2", j.Verdict, m)
 	}
 }

@@ -1,6 +1,9 @@
 package check
 
-import "slices"
+import (
+	"github.com/rlcheck/rlcheck/internal/verdict"
+	"slices"
+)
 
 // expiringOver is expiring.over for a bucket that starts full: its sweep begins anew after every silence that may have been long
 // enough.
@@ -108,7 +111,7 @@ func (x *atMostOver) advance(_, ended []event, _, _ int64) *alarm {
 			for i := range x.counted {
 				from = min(from, x.counted[i].s)
 			}
-			br := breach{kind: OverAdmission, seen: x.units, bound: x.quota, span: ev.e - from, windows: 1}
+			br := breach{kind: verdict.OverAdmission, seen: x.units, bound: x.quota, span: ev.e - from, windows: 1}
 			return &alarm{br, from, ev.e}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // openingSweep is first.openings of a history that comes block by block.
@@ -154,7 +155,7 @@ func (f *firstOver) advance(fresh, _ []event, _, horizon int64) *alarm {
 			break // it may have begun before
 		}
 		if !f.fill(o, last, end) {
-			br := breach{kind: OverAdmission, bound: f.quota, seen: f.quota + 1, span: f.size, windows: 1}
+			br := breach{kind: verdict.OverAdmission, bound: f.quota, seen: f.quota + 1, span: f.size, windows: 1}
 			return &alarm{br, o.from, min(end, f.latest)}
 		}
 	}

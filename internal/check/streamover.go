@@ -1,6 +1,9 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/timeline"
+import (
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
 
 // overSweep asks the question of bound.over block by block, with the same formulas, and keeps of what came before only
 // what can still matter.
@@ -77,7 +80,7 @@ func (b *bucketOver) advance(fresh, ended []event, oldest, _ int64) *alarm {
 		b.c.admit(ev.s, cost*b.per)
 		if y := ev.e + b.late; b.c.top-y*b.n > b.room() {
 			x := b.c.list[len(b.c.list)-1].x
-			br := breach{kind: OverAdmission, seen: (b.c.top - x*b.n) / b.per, bound: b.most(y - x), span: y - x}
+			br := breach{kind: verdict.OverAdmission, seen: (b.c.top - x*b.n) / b.per, bound: b.most(y - x), span: y - x}
 			return &alarm{br, x, ev.e}
 		}
 	}
@@ -150,7 +153,7 @@ func (l *logOver) end(ev *event, own, k int) *alarm {
 	if l.units[k] <= n*l.quota {
 		return nil
 	}
-	br := breach{kind: OverAdmission, seen: l.units[k], bound: n * l.quota, span: n*l.window - 1, windows: n}
+	br := breach{kind: verdict.OverAdmission, seen: l.units[k], bound: n * l.quota, span: n*l.window - 1, windows: n}
 	return &alarm{br, x, ev.e}
 }
 
@@ -197,7 +200,7 @@ func (f *fixedOver) advance(fresh, _ []event, _, horizon int64) *alarm {
 			return nil
 		}
 		if !f.fill(k) {
-			br := breach{kind: OverAdmission, bound: f.quota, seen: f.quota + 1, span: f.size, windows: 1}
+			br := breach{kind: verdict.OverAdmission, bound: f.quota, seen: f.quota + 1, span: f.size, windows: 1}
 			return &alarm{br, f.earliest(k), f.latest(k) - 1}
 		}
 		f.window = k + 1
@@ -245,7 +248,7 @@ func (c *counterOver) advance(_, ended []event, _, _ int64) *alarm {
 		}
 		left := c.from + (k+1)*c.size - ev.e
 		if load := c.weighted(c.before+c.either, left) + c.inside - 1; load >= c.quota && c.inside > 0 {
-			br := breach{kind: OverAdmission, seen: load + 1, bound: c.quota, span: ev.e - c.earliest(k-1), windows: 2}
+			br := breach{kind: verdict.OverAdmission, seen: load + 1, bound: c.quota, span: ev.e - c.earliest(k-1), windows: 2}
 			return &alarm{br, c.earliest(k - 1), ev.e}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // watchPlan is what the watches of all partitions share. It does not change.
@@ -71,7 +72,7 @@ type watch struct {
 	// over and under are nil where nothing is asked, or a breach was found.
 	over  overSweep
 	under *underSweep
-	found []Finding
+	found []verdict.Finding
 	// block has first `carried` admissions, taken already, that are in flight, and then the events to take; it is taken
 	// when it has `full` events.
 	block         []event
@@ -211,7 +212,7 @@ func (w *watch) sweep(fresh, ended []event, oldest, horizon int64) {
 				w.chain = over.witness()
 			}
 			w.over = nil
-			w.found = append([]Finding{w.overFinding(a)}, w.found...)
+			w.found = append([]verdict.Finding{w.overFinding(a)}, w.found...)
 		}
 	}
 	if w.under != nil {
@@ -278,14 +279,14 @@ func (w *watch) caseOf(obs []timeline.Observation) (*caseFile, *part) {
 
 // overFinding makes the finding of an over-admission from what is kept; where that does not reach back far enough to be
 // too much on its own, from the numbers alone.
-func (w *watch) overFinding(a *alarm) Finding {
+func (w *watch) overFinding(a *alarm) verdict.Finding {
 	obs := w.kept(func(ev *event) bool { return ev.outcome == timeline.Allowed && ev.e <= a.to })
 	obs = joined(obs, w.placing())
 	c, p := w.caseOf(obs)
 	if br := w.plan.bound.over(p.histories[0]); br != nil {
 		return c.finding(p, []*breach{br}, w.plan.box)
 	}
-	f := Finding{Kind: OverAdmission, Partition: w.name, Seen: a.seen, Bound: a.bound,
+	f := verdict.Finding{Kind: verdict.OverAdmission, Partition: w.name, Seen: a.seen, Bound: a.bound,
 		From: time.Duration(a.from + w.plan.widen.left + w.plan.widen.drift(a.from)), To: time.Duration(a.to - w.plan.widen.right - w.plan.widen.drift(a.to))}
 	for _, whole := range []bool{true, false} { // else those that may have been decided since
 		if len(f.Observations) > 0 {
@@ -305,7 +306,7 @@ func (w *watch) overFinding(a *alarm) Finding {
 
 // underFinding makes the finding of a denial that nothing explains, with what is kept of the admissions that may have
 // counted against it. There may have been earlier ones that do not change that.
-func (w *watch) underFinding(d event) Finding {
+func (w *watch) underFinding(d event) verdict.Finding {
 	obs := w.kept(func(ev *event) bool {
 		return ev.outcome == timeline.Allowed && ev.s <= d.e && ev.e >= d.s-w.plan.reach
 	})

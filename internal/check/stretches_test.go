@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestAnchoredCountersAmidTraffic cuts recordings out of the traffic of counters whose windows the first request places. Nothing is
@@ -21,12 +22,12 @@ func TestAnchoredCountersAmidTraffic(t *testing.T) {
 				r := rand.New(rand.NewPCG(soakSeed+14, uint64(round)))
 				served := servedLong(t, r, spec, 8000, 1500+r.IntN(1000))
 				tl := cutOut(served, 300*time.Millisecond, served[len(served)-1].Sent-200*time.Millisecond, 4*time.Millisecond)
-				if j := streamed(t, tl, limit, o, caps); j.Verdict != Pass {
+				if j := streamed(t, tl, limit, o, caps); j.Verdict != verdict.Pass {
 					t.Fatalf("round %d: got %s for a right limiter: %+v", round, kindsOf(j), j.Partitions)
 				}
 				wrong := turned(r, tl, 8)
-				if whole := byBounds(wrong, limit, o); whole.Verdict == Fail {
-					if got := streamed(t, wrong, limit, o, caps); got.Verdict != Fail {
+				if whole := byBounds(wrong, limit, o); whole.Verdict == verdict.Fail {
+					if got := streamed(t, wrong, limit, o, caps); got.Verdict != verdict.Fail {
 						t.Errorf("round %d: got %s, the whole is %s", round, kindsOf(got), kindsOf(whole))
 					}
 					found++
@@ -47,7 +48,7 @@ func TestCountersThatWereNeverSilentAreNotJudged(t *testing.T) {
 	caps := streamCaps{block: leastBlock, last: leastLast, piece: 1 << 10}
 	for name, tl := range map[string]*timeline.Timeline{"right": tl, "wrong": turned(rand.New(rand.NewPCG(1, 1)), tl, 100)} {
 		j := streamed(t, tl, mustLimit(t, spec), Options{}, caps)
-		if j.Verdict != Inconclusive || j.Reason != TooFew || j.Partitions[0].Detail != amidTraffic {
+		if j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew || j.Partitions[0].Detail != amidTraffic {
 			t.Errorf("%s: got %s, %q", name, kindsOf(j), j.Partitions[0].Detail)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the verdicts of testdata/judge_*.txt anew")
@@ -155,7 +156,7 @@ func readObservations(line string, tl *timeline.Timeline) error {
 }
 
 // answer prints a judgement as the tables do.
-func answer(j *Judgement, err error) string {
+func answer(j *verdict.Judgement, err error) string {
 	if err != nil {
 		return "error: " + err.Error()
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestTimesThatDoNotFitAreNotSearched: a time to live of hours, in units of a rate of millions, is beyond all products.
@@ -21,7 +22,7 @@ func TestTimesThatDoNotFitAreNotSearched(t *testing.T) {
 				t.Fatal(err)
 			}
 			tl := heldTraffic(r, lim, limit, 40, 1500, 200, nil)
-			if j, err := Judge(tl, limit, Options{SkipMeasure: true}); err != nil || j.Verdict == Fail {
+			if j, err := Judge(tl, limit, Options{SkipMeasure: true}); err != nil || j.Verdict == verdict.Fail {
 				t.Fatalf("%s, round %d: accused: %v %+v", spec, round, err, j.Partitions)
 			}
 		}
@@ -39,7 +40,7 @@ func TestWhatOnePartLeavesOutIsNotMissing(t *testing.T) {
 			o.Seq, o.Answered, o.Outcome = i, true, timeline.Allowed
 			tl.Observations = append(tl.Observations, o)
 		}
-		if j, err := Judge(tl, mustLimit(t, spec), Options{SkipMeasure: true}); err != nil || j.Verdict == Fail {
+		if j, err := Judge(tl, mustLimit(t, spec), Options{SkipMeasure: true}); err != nil || j.Verdict == verdict.Fail {
 			t.Errorf("%s: accused: %v %+v", spec, err, j.Partitions)
 		}
 	}

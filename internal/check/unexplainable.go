@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // exactLimit is the largest number of observations of a partition that is searched exactly.
@@ -32,7 +33,7 @@ func unexplainableBy(h *history, limit spec.Limit, at []int64) (br *breach, visi
 // together is the breach of events that cannot be explained together.
 func together(events []event) *breach {
 	n := int64(len(events))
-	return &breach{kind: NoExplanation, seen: n, bound: n - 1, events: events, span: spanOf(events)}
+	return &breach{kind: verdict.NoExplanation, seen: n, bound: n - 1, events: events, span: spanOf(events)}
 }
 
 // shortest drops of a history that cannot be explained the beginning that it does not need.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // The length of a window is sought between an eighth and eight times the declared one, to a windowParts-th of it, on the
@@ -19,12 +20,12 @@ const (
 // window returns the lengths of window, in nanoseconds, that the partition does not refute with the quota held: the
 // shortest interval that holds them all. Where windows are aligned to a clock their phase is left open, since another
 // length has another one.
-func (g gauge) window(pol spec.Policy) Interval {
+func (g gauge) window(pol spec.Policy) verdict.Interval {
 	pol.PerTo = 0
 	per := int64(pol.Rate.Per)
 	lo, hi := max(per/windowReach, 1), per*windowReach
 	if per > maxTime/64 || len(g.h.all) == 0 {
-		return Interval{}
+		return verdict.Interval{}
 	}
 	s := windowSearch{gauge: g, pol: pol, h: g.h.beginning(windowEvents, counted(spec.Limit{pol})), mode: g.c.o.Conformance, precision: max(per/windowParts, 1)}
 	whole := lengths{sizes: phases{lo, hi}}
@@ -36,10 +37,10 @@ func (g gauge) window(pol spec.Policy) Interval {
 	}
 	shortest := s.end(whole, false)
 	if shortest > hi { // no length explains the recording
-		return Interval{Lo: float64(hi), Hi: float64(lo), LoSet: true, HiSet: true}
+		return verdict.Interval{Lo: float64(hi), Hi: float64(lo), LoSet: true, HiSet: true}
 	}
 	longest := s.end(whole, true)
-	return Interval{Lo: float64(shortest), LoSet: shortest > lo, Hi: float64(longest), HiSet: longest < hi}
+	return verdict.Interval{Lo: float64(shortest), LoSet: shortest > lo, Hi: float64(longest), HiSet: longest < hi}
 }
 
 // beginning returns what is known for certain of the first n events: those, but for the denials that a later request may

@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestMeasuredWindowHoldsTheTrueOne: whatever the length of a limiter's windows is, the measured rate holds it although another
@@ -49,7 +50,7 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 					if p.Slots > 1 {
 						break // no such window has slots of whole nanoseconds
 					}
-					if p.Rate.Per = time.Duration(per); per >= 13 && per <= 800 && (per < lo || per > hi) && judged(t, tl, p).Verdict != Fail {
+					if p.Rate.Per = time.Duration(per); per >= 13 && per <= 800 && (per < lo || per > hi) && judged(t, tl, p).Verdict != verdict.Fail {
 						t.Fatalf("measured %v..%v, but %v is not refuted", lo, hi, per)
 					}
 				}
@@ -87,7 +88,7 @@ func TestWindowsLongBeforeZero(t *testing.T) {
 		tl.Observations = append(tl.Observations, o)
 	}
 	j, err := Judge(tl, limit, Options{})
-	if err != nil || j.Verdict != Pass {
+	if err != nil || j.Verdict != verdict.Pass {
 		t.Fatalf("%v, %v", j, err)
 	}
 	measuresTheTruth(t, "long before zero", j, limit, limit)

@@ -6,17 +6,18 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // finding makes a finding of the breaches that together refute every phase of the box, under the only policy.
-func (c *caseFile) finding(p *part, found []*breach, box phases) Finding {
+func (c *caseFile) finding(p *part, found []*breach, box phases) verdict.Finding {
 	return c.findingOf(p, found, c.limit[0], box)
 }
 
 // findingOf makes a finding of what refutes pol: with the fewest events that still do, where they can be judged alone.
-func (c *caseFile) findingOf(p *part, found []*breach, pol spec.Policy, box phases) Finding {
+func (c *caseFile) findingOf(p *part, found []*breach, pol spec.Policy, box phases) verdict.Finding {
 	if c.quick {
-		return Finding{Kind: found[0].kind}
+		return verdict.Finding{Kind: found[0].kind}
 	}
 	events := eventsOf(found)
 	if len(c.limit) == 1 {
@@ -32,13 +33,13 @@ func (c *caseFile) findingOf(p *part, found []*breach, pol spec.Policy, box phas
 // onlyAsked returns a breach in which the denials that count against another request are no denials to be explained: what
 // explains them is not among the events.
 func onlyAsked(br *breach) *breach {
-	if br.kind == NoExplanation {
+	if br.kind == verdict.NoExplanation {
 		return br
 	}
 	one := *br
 	one.events = slices.Clone(br.events)
 	for i := range one.events {
-		if ev := &one.events[i]; ev.outcome == timeline.Denied && (br.kind != UnderAdmission || ev.seq != br.asked) {
+		if ev := &one.events[i]; ev.outcome == timeline.Denied && (br.kind != verdict.UnderAdmission || ev.seq != br.asked) {
 			ev.outcome, ev.mute = timeline.Unknown, true
 		}
 	}
@@ -67,11 +68,11 @@ func (c *caseFile) newProof(p *part, found []*breach, pol spec.Policy, box phase
 // know no more.
 func (c *caseFile) proofMode(found []*breach, pol spec.Policy) Conformance {
 	switch {
-	case len(found) == 1 && found[0].kind == UnderAdmission:
+	case len(found) == 1 && found[0].kind == verdict.UnderAdmission:
 		return LowerBound // the denial is to be proved, whatever else is wrong
-	case len(found) == 1 && found[0].kind == OverAdmission && !pol.Windowed():
+	case len(found) == 1 && found[0].kind == verdict.OverAdmission && !pol.Windowed():
 		return UpperBound
-	case counted(c.limit) && !slices.ContainsFunc(found, func(br *breach) bool { return br.kind != OverAdmission }):
+	case counted(c.limit) && !slices.ContainsFunc(found, func(br *breach) bool { return br.kind != verdict.OverAdmission }):
 		return UpperBound // of the denials that counted, not all are explained by the events
 	default:
 		return c.o.Conformance
@@ -79,20 +80,20 @@ func (c *caseFile) proofMode(found []*breach, pol spec.Policy) Conformance {
 }
 
 // describe makes a finding of breaches and the events that prove them together, where need be with those of other partitions.
-func (c *caseFile) describe(p *part, found []*breach, events []event, pol spec.Policy, box phases, others int) Finding {
-	f := Finding{Kind: found[0].kind, Partition: p.name, Seen: found[0].seen, Bound: found[0].bound}
+func (c *caseFile) describe(p *part, found []*breach, events []event, pol spec.Policy, box phases, others int) verdict.Finding {
+	f := verdict.Finding{Kind: found[0].kind, Partition: p.name, Seen: found[0].seen, Bound: found[0].bound}
 	several := len(found) > 1 || others > 0
 	for _, br := range found {
 		if br.kind != f.Kind {
-			f.Kind = NoExplanation
+			f.Kind = verdict.NoExplanation
 		}
 	}
 	denied := slices.ContainsFunc(events, func(ev event) bool { return ev.outcome == timeline.Denied })
-	if f.Kind == NoExplanation && !denied {
-		f.Kind = OverAdmission // nothing but admissions: there are too many
+	if f.Kind == verdict.NoExplanation && !denied {
+		f.Kind = verdict.OverAdmission // nothing but admissions: there are too many
 	}
-	if several || found[0].kind == NoExplanation {
-		if f.Seen = volume(events); f.Kind == OverAdmission {
+	if several || found[0].kind == verdict.NoExplanation {
+		if f.Seen = volume(events); f.Kind == verdict.OverAdmission {
 			f.Seen = allowedOf(events)
 		}
 		f.Bound = f.Seen - 1
@@ -108,7 +109,7 @@ func (c *caseFile) describe(p *part, found []*breach, events []event, pol spec.P
 	slices.Sort(f.Observations)
 	f.From, f.To = reach(witness, time.Duration(c.end))
 	if tight, loose := pol.Ends(); ranged(pol) && !several {
-		if pol = tight; f.Kind == OverAdmission {
+		if pol = tight; f.Kind == verdict.OverAdmission {
 			pol = loose // what even the loosest of the range cannot have admitted
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // alone returns the observations of tl with the given numbers.
@@ -34,11 +35,11 @@ func TestWitnessFailsAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := rand.New(rand.NewPCG(7, 11))
-			seen := map[Kind]int{}
+			seen := map[verdict.Kind]int{}
 			for range fewer(400) {
 				tl := randomHistory(r, lim, smallShape(r, []int{0, 3, 10, 30}[r.IntN(4)], false))
 				j := judged(t, tl, pol)
-				if len(j.Partitions) == 0 || j.Verdict != Fail {
+				if len(j.Partitions) == 0 || j.Verdict != verdict.Fail {
 					continue
 				}
 				for _, f := range j.Partitions[0].Findings {
@@ -46,7 +47,7 @@ func TestWitnessFailsAlone(t *testing.T) {
 					holds(t, tl, pol, f)
 				}
 			}
-			if seen[OverAdmission]+seen[UnderAdmission]+seen[NoExplanation] == 0 {
+			if seen[verdict.OverAdmission]+seen[verdict.UnderAdmission]+seen[verdict.NoExplanation] == 0 {
 				t.Fatal("no finding at all")
 			}
 			t.Log(seen)
@@ -54,7 +55,7 @@ func TestWitnessFailsAlone(t *testing.T) {
 	}
 }
 
-func judged(t *testing.T, tl *timeline.Timeline, pol spec.Policy) *Judgement {
+func judged(t *testing.T, tl *timeline.Timeline, pol spec.Policy) *verdict.Judgement {
 	t.Helper()
 	j, err := Judge(tl, spec.Limit{pol}, Options{SkipMeasure: true})
 	if err != nil {
@@ -64,16 +65,16 @@ func judged(t *testing.T, tl *timeline.Timeline, pol spec.Policy) *Judgement {
 }
 
 // holds checks what is promised of a witness.
-func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f Finding) {
+func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Finding) {
 	t.Helper()
 	if !slices.IsSorted(f.Observations) || len(f.Observations) == 0 || f.Text == "" || f.From > f.To {
 		t.Fatalf("finding out of shape: %+v", f)
 	}
-	if j := judged(t, alone(tl, f.Observations), pol); j.Verdict != Fail {
+	if j := judged(t, alone(tl, f.Observations), pol); j.Verdict != verdict.Fail {
 		t.Fatalf("the witness does not fail alone:\n%s%+v", draw(tl), f)
 	}
 	created := remembersStart(pol) || pol.Refill == spec.RefillInterval // which needs the first requests
-	if f.Kind != OverAdmission || pol.Count == spec.CountAll || pol.TTL > 0 || created || placed(pol) {
+	if f.Kind != verdict.OverAdmission || pol.Count == spec.CountAll || pol.TTL > 0 || created || placed(pol) {
 		return
 	}
 	o := Options{SkipMeasure: true}
@@ -82,7 +83,7 @@ func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f Finding) {
 	}
 	for i := range f.Observations {
 		less := slices.Delete(slices.Clone(f.Observations), i, i+1)
-		if j, err := Judge(alone(tl, less), spec.Limit{pol}, o); err != nil || j.Verdict == Fail {
+		if j, err := Judge(alone(tl, less), spec.Limit{pol}, o); err != nil || j.Verdict == verdict.Fail {
 			t.Fatalf("the witness still fails without #%d:\n%s%+v", f.Observations[i], draw(tl), f)
 		}
 	}
@@ -106,15 +107,15 @@ func TestWitnessOfSeveralFailsAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if j.Verdict != Fail {
+			if j.Verdict != verdict.Fail {
 				continue
 			}
 			for _, f := range j.Partitions[0].Findings {
-				if f.Kind == NoExplanation {
+				if f.Kind == verdict.NoExplanation {
 					together++
 				}
 				own := alone(tl, f.Observations)
-				if again, _ := Judge(own, limit, Options{SkipMeasure: true}); again.Verdict != Fail || feasible(t, own, limit...) {
+				if again, _ := Judge(own, limit, Options{SkipMeasure: true}); again.Verdict != verdict.Fail || feasible(t, own, limit...) {
 					t.Fatalf("%s: the witness does not fail alone:\n%s%+v", name, draw(tl), f)
 				}
 			}
@@ -144,7 +145,7 @@ func TestWitnessProvesWhatWasFound(t *testing.T) {
 			if kindsOf(got) != want {
 				t.Fatalf("%s, round %d: found %s, proved %s\n%+v\n%s", name, round, want, kindsOf(got), got.Partitions, draw(tl))
 			}
-			if strings.Contains(want, string(OverAdmission)) {
+			if strings.Contains(want, string(verdict.OverAdmission)) {
 				over++
 			}
 			for k, p := range byBounds(tl, limit, Options{SkipMeasure: true, Conformance: LowerBound}).Partitions {

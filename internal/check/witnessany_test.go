@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestWitnessesOfAnyLimitFail records limiters of random SPECs that answered a few requests wrongly. The witness of a finding that
@@ -33,7 +34,7 @@ func TestWitnessesOfAnyLimitFail(t *testing.T) {
 		for range 1 + r.IntN(3) {
 			answerWrongly(&tl.Observations[r.IntN(len(tl.Observations))])
 		}
-		var j *Judgement
+		var j *verdict.Judgement
 		if r.IntN(2) == 0 {
 			caps := everything(r)
 			caps.last = 1 << 16 // what was not kept is told in numbers alone
@@ -41,7 +42,7 @@ func TestWitnessesOfAnyLimitFail(t *testing.T) {
 		} else if j, err = Judge(tl, limit, Options{SkipMeasure: true}); err != nil {
 			t.Fatal(err)
 		}
-		if j.Verdict != Fail {
+		if j.Verdict != verdict.Fail {
 			continue
 		}
 		failed++
@@ -81,7 +82,7 @@ func answerWrongly(o *timeline.Observation) {
 func failsAlone(t *testing.T, where string, tl *timeline.Timeline, limit spec.Limit, seqs []int) {
 	t.Helper()
 	j, err := Judge(alone(tl, seqs), limit, Options{SkipMeasure: true})
-	if err != nil || j.Verdict != Fail {
+	if err != nil || j.Verdict != verdict.Fail {
 		t.Errorf("%s: the witness %v alone: got %v, %v", where, seqs, j.Verdict, err)
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // answers judges that the answers of a phase have one of the expected statuses, whatever they mean for the
 // limit. A target that stops answering in that phase has none of them.
-func (r *recording) answers(b AnswerBound) check.Claim {
+func (r *recording) answers(b AnswerBound) verdict.Claim {
 	id := "answers-" + b.Phase
 	var answered, lost, bad []*timeline.Observation
 	for i := range r.tl.Observations {
@@ -29,13 +29,13 @@ func (r *recording) answers(b AnswerBound) check.Claim {
 	text := fmt.Sprintf("%d of %s of phase %s have status %s", len(answered)-len(bad), plural(len(answered), "answer"), quote(b.Phase), oneOf(b.Status))
 	switch {
 	case len(bad) > 0:
-		return settle(id, text, []check.Finding{witness(check.Finding{Kind: AnsweredOtherwise, Seen: int64(len(bad)),
+		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: AnsweredOtherwise, Seen: int64(len(bad)),
 			Text: fmt.Sprintf("%d of %s of phase %s have status %s where %s is expected: %s", len(bad), plural(len(answered), "answer"),
 				quote(b.Phase), oneOf(statuses(bad)), oneOf(b.Status), seqs(bad))}, bad...)})
 	case r.wentSilent(b.Phase, len(answered), lost):
 		text = fmt.Sprintf("%d of %s of phase %s got no answer (%s) where status %s is expected", len(lost),
 			plural(len(answered)+len(lost), "request"), quote(b.Phase), lost[0].Error, oneOf(b.Status))
-		return settle(id, text, []check.Finding{witness(check.Finding{Kind: Unanswered, Seen: int64(len(lost)),
+		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: Unanswered, Seen: int64(len(lost)),
 			Text: text + ", and all requests before were answered: " + seqs(lost)}, lost...)})
 	case len(answered) == 0:
 		return tooFew(id, "no request of phase "+quote(b.Phase)+" was answered")

@@ -3,13 +3,13 @@ package claim
 import (
 	"fmt"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // barred judges that nothing of a phase was admitted: its clients have a limit of nothing. Whatever else an answer is, it is no
 // admission.
-func (r *recording) barred(phase string) check.Claim {
+func (r *recording) barred(phase string) verdict.Claim {
 	id := "barred-" + phase
 	var asked, lost int
 	var admitted []*timeline.Observation
@@ -29,7 +29,7 @@ func (r *recording) barred(phase string) check.Claim {
 	text := fmt.Sprintf("%d of %s of phase %s were admitted, none may be", len(admitted), plural(asked, "request"), quote(phase))
 	switch {
 	case len(admitted) > 0:
-		return settle(id, text, []check.Finding{witness(check.Finding{Kind: AdmittedBarred, Seen: int64(len(admitted)),
+		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: AdmittedBarred, Seen: int64(len(admitted)),
 			Text: text + ": " + seqs(admitted)}, admitted...)})
 	case asked == 0:
 		return tooFew(id, "no request of phase "+quote(phase)+" was sent")

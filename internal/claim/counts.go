@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/field"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // counts judges that the remaining units fall by the cost of each admitted request and rise no faster than the limit gives
@@ -20,14 +20,14 @@ import (
 // Where b is admitted, told(b) >= told(a) - cost(b): nothing else can have taken a unit. And from the first of such a run,
 // told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte]. The first request of a fresh
 // partition with a full start leaves exactly what a full start admits less its cost.
-func (r *recording) counts(id string, tellers []teller, fresh bool) check.Claim {
+func (r *recording) counts(id string, tellers []teller, fresh bool) verdict.Claim {
 	told := map[int]field.Quota{}
 	for _, t := range tellers {
 		if i := slices.IndexFunc(t.single(), func(q field.Quota) bool { return q.HasRemaining }); i >= 0 {
 			told[t.o.Seq] = t.single()[i]
 		}
 	}
-	var findings []check.Finding
+	var findings []verdict.Finding
 	compared, completes := 0, false
 	for _, p := range r.tl.ByPartition() {
 		limit, ok := r.countedBy(len(p.Observations), func(i int) *timeline.Observation { return &p.Observations[i] })
@@ -43,7 +43,7 @@ func (r *recording) counts(id string, tellers []teller, fresh bool) check.Claim 
 	switch {
 	case compared > 0:
 	case r.withhold(tellers, func(q field.Quota) bool { return q.HasRemaining }):
-		return unpromised(id, check.PromiseRateLimit, len(tellers), "answer", "what remains of the quota")
+		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", "what remains of the quota")
 	case completes:
 		return tooFew(id, "what remains depends on when requests are complete, which no answer tells")
 	default:
@@ -66,7 +66,7 @@ type series struct {
 	start, last *timeline.Observation
 	spent       int64
 	compared    int
-	findings    []check.Finding
+	findings    []verdict.Finding
 }
 
 // follow judges all answers in order.
@@ -164,9 +164,9 @@ func (s *series) step(o *timeline.Observation, left int64) {
 
 // find adds a finding: too many remain where high, too few otherwise.
 func (s *series) find(high bool, bound, left int64, text string, obs ...*timeline.Observation) {
-	f := check.Finding{Kind: RemainingLow, Seen: bound, Bound: left, Text: text}
+	f := verdict.Finding{Kind: RemainingLow, Seen: bound, Bound: left, Text: text}
 	if high {
-		f = check.Finding{Kind: RemainingHigh, Seen: left, Bound: bound, Text: text}
+		f = verdict.Finding{Kind: RemainingHigh, Seen: left, Bound: bound, Text: text}
 	}
 	s.findings = append(s.findings, witness(f, obs...))
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 func TestDeniedStatus(t *testing.T) {
@@ -45,7 +45,7 @@ func TestDenialsOfAPhase(t *testing.T) {
 		{"one not classified may be a third", more(req(4, 9, 10, 500)), "unclassified-status", "1 answer has a status"},
 	})
 	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 3}}}, []row{{"one lost is within the bound", more(req(4, 9, 0, 0)), "pass", ""}})
-	for by, want := range map[time.Duration]check.Verdict{60 * ms: check.Fail, 61 * ms: check.Inconclusive} {
+	for by, want := range map[time.Duration]verdict.Verdict{60 * ms: verdict.Fail, 61 * ms: verdict.Inconclusive} {
 		c := judge(more(late(req(4, 90, 91, 200), by)), nil, Expect{Denials: []DenialBound{{Phase: "p", Max: 1}}, LateP99: 60 * ms}, noWaits)[0]
 		if c.Verdict != want {
 			t.Errorf("%v late, 60 ms expected: got %s (%s), want %s", by, c.Verdict, c.Text, want)
@@ -63,13 +63,13 @@ func TestDenialsThatTheLimitExplains(t *testing.T) {
 	bound := Expect{Denials: []DenialBound{{Phase: "p", Max: 0}}}
 	for name, c := range map[string]struct {
 		second timeline.Observation
-		want   check.Verdict
+		want   verdict.Verdict
 	}{
-		"9 ms apart at the least, and 10 ms refill one": {req(2, 11, 12, 429), check.Inconclusive},
-		"10 ms apart at the least":                      {req(2, 12, 13, 429), check.Fail},
+		"9 ms apart at the least, and 10 ms refill one": {req(2, 11, 12, 429), verdict.Inconclusive},
+		"10 ms apart at the least":                      {req(2, 12, 13, 429), verdict.Fail},
 	} {
 		tl := record(req(1, 0, 2, 200), c.second)
-		if got := Judge(tl, limit, bound)[0]; got.Verdict != c.want || got.Verdict == check.Inconclusive && got.Reason != check.ScheduleMissed {
+		if got := Judge(tl, limit, bound)[0]; got.Verdict != c.want || got.Verdict == verdict.Inconclusive && got.Reason != verdict.ScheduleMissed {
 			t.Errorf("%s: got %s %s (%s), want %s", name, got.Verdict, got.Reason, got.Text, c.want)
 		}
 	}

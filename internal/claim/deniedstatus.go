@@ -6,15 +6,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const deniedStatusID = "denied-status"
 
 // deniedStatus judges that every denial has one of the expected statuses. Denials without a status, which recordings from
 // elsewhere may have, are not judged.
-func (r *recording) deniedStatus(expected []int) check.Claim {
+func (r *recording) deniedStatus(expected []int) verdict.Claim {
 	obs := only(denied(r.target), func(o *timeline.Observation) bool { return o.Status != 0 })
 	if len(obs) == 0 {
 		return tooFew(deniedStatusID, "there is no denial with a status")
@@ -24,7 +24,7 @@ func (r *recording) deniedStatus(expected []int) check.Claim {
 	if len(bad) == 0 {
 		return settle(deniedStatusID, text, nil)
 	}
-	return settle(deniedStatusID, text, []check.Finding{witness(check.Finding{Kind: DeniedStatus, Seen: int64(len(bad)),
+	return settle(deniedStatusID, text, []verdict.Finding{witness(verdict.Finding{Kind: DeniedStatus, Seen: int64(len(bad)),
 		Text: fmt.Sprintf("%d of %s have status %s where %s is expected: %s", len(bad), plural(len(obs), "denial"),
 			oneOf(statuses(bad)), oneOf(expected), seqs(bad))}, bad...)})
 }

@@ -5,9 +5,9 @@ package claim
 import (
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Expect is what a scenario expects of a recording beyond conformance to its limit. The zero value expects nothing.
@@ -45,7 +45,7 @@ type Expect struct {
 	// Promised is what the target promised to have. A claim on what it did not promise, and was never seen
 	// to have, is Inconclusive (needs-failed) with Unpromised set. What is seen is held to its rules,
 	// promised or not.
-	Promised []check.Promise
+	Promised []verdict.Promise
 	// Shared tells that others may use the same partitions: what they take explains a denial. Used tells that an earlier run may
 	// have used them.
 	Shared, Used bool

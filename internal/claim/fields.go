@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/field"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // group is how one group of fields is judged.
@@ -44,11 +44,11 @@ func groupOf(g FieldGroup) (group, bool) {
 // fields judges that every answer, or every denial, has the fields of a group, and that they break no binding rule of
 // their syntax. Fields that are never sent fail only where they are promised, or where a standard asks for
 // them. Conventions that are broken are told, they do not fail.
-func (r *recording) fields(name FieldGroup) check.Claim {
+func (r *recording) fields(name FieldGroup) verdict.Claim {
 	id := "fields-" + string(name)
 	g, ok := groupOf(name)
 	if !ok {
-		return check.Claim{ID: id, Reason: check.SetupFailed, Text: "no group of fields is named " + quote(string(name))}
+		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "no group of fields is named " + quote(string(name))}
 	}
 	noun, obs := "answer", r.target
 	if g.deniedOnly {
@@ -74,7 +74,7 @@ func (r *recording) fields(name FieldGroup) check.Claim {
 }
 
 // judgeGroup judges the fields of obs, which is not empty.
-func judgeGroup(id, noun string, g group, obs []*timeline.Observation) check.Claim {
+func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.Claim {
 	var missing, invalid []*timeline.Observation
 	// A convention binds where the answer tells nothing because of it.
 	binding, loose := broken{}, broken{}
@@ -96,9 +96,9 @@ func judgeGroup(id, noun string, g group, obs []*timeline.Observation) check.Cla
 			missing = append(missing, o)
 		}
 	}
-	var findings []check.Finding
+	var findings []verdict.Finding
 	if len(missing) > 0 {
-		findings = append(findings, witness(check.Finding{Kind: FieldMissing, Seen: int64(len(missing)),
+		findings = append(findings, witness(verdict.Finding{Kind: FieldMissing, Seen: int64(len(missing)),
 			Text: fmt.Sprintf("%d of %s lack %s: %s%s", len(missing), plural(len(obs), noun), g.what, seqs(missing), byOutcome(missing, obs))},
 			missing...))
 	}
@@ -144,11 +144,11 @@ func (b *broken) add(p field.Problem, o *timeline.Observation) {
 }
 
 // findings returns one finding a rule, with the first value that breaks it as an example.
-func (b *broken) findings(all int, noun, what string) []check.Finding {
-	var out []check.Finding
+func (b *broken) findings(all int, noun, what string) []verdict.Finding {
+	var out []verdict.Finding
 	for _, rule := range b.rules {
 		obs, p := b.obs[rule], b.first[rule]
-		out = append(out, witness(check.Finding{Kind: FieldInvalid, Seen: int64(len(obs)),
+		out = append(out, witness(verdict.Finding{Kind: FieldInvalid, Seen: int64(len(obs)),
 			Text: fmt.Sprintf("%d of %s break %s in %s: %s; #%d has %s", len(obs), plural(all, noun), rule, what, seqs(obs),
 				obs[0].Seq, p.Error())}, obs...))
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const honoredID = "retry-after-honored"
@@ -33,11 +33,11 @@ type retry struct {
 //
 // d2 - d1 is at least the told wait, wherever d1 and d2 lie, so a second denial refutes the first one's Retry-After.
 // Requests that touch the gap in one instant only are no rivals where their order there cannot matter, see rival.
-func (r *recording) honored(fewest int) check.Claim {
+func (r *recording) honored(fewest int) verdict.Claim {
 	retries, denials := r.retries()
 	var kept int
 	var shortest, longest time.Duration
-	var findings []check.Finding
+	var findings []verdict.Finding
 	lies := 0
 	for _, x := range retries {
 		switch {
@@ -65,8 +65,8 @@ func (r *recording) honored(fewest int) check.Claim {
 			plural(kept, "wait"), seconds(shortest, time.Second), seconds(longest, time.Second)), nil)
 	case denials == 0:
 		return tooFew(honoredID, "no request was denied")
-	case r.lacks(check.PromiseRetryAfter):
-		return unpromised(honoredID, check.PromiseRetryAfter, denials, "denial", "a Retry-After to honor")
+	case r.lacks(verdict.PromiseRetryAfter):
+		return unpromised(honoredID, verdict.PromiseRetryAfter, denials, "denial", "a Retry-After to honor")
 	default:
 		return tooFew(honoredID, fmt.Sprintf("no client waited as one of %s told it and came back alone on its partition",
 			plural(denials, "denial")))
@@ -221,14 +221,14 @@ func (r *recording) surelyWaited(x retry) bool {
 
 // early is the finding of a retry that was denied. Its times are printed in the coarsest unit in which the printed
 // numbers still prove it: the first byte rounded up, the next send rounded down.
-func early(x retry) check.Finding {
+func early(x retry) verdict.Finding {
 	for unit := time.Millisecond; ; unit /= 1000 {
 		from := (x.denial.FirstByte + unit - 1).Truncate(unit)
 		to := x.next.Sent.Truncate(unit)
 		if to-from < x.told.wait && unit > 1 {
 			continue
 		}
-		return witness(check.Finding{
+		return witness(verdict.Finding{
 			Kind: RetryAfterEarly, Seen: int64(x.next.Sent - x.denial.FirstByte), Bound: int64(x.told.wait),
 			Text: fmt.Sprintf("#%d was denied with %s (first byte %s); its client waited %s, sent #%d at %s, and was denied again",
 				x.denial.Seq, x.told, seconds(from, unit), seconds(to-from, unit), x.next.Seq, seconds(to, unit)),

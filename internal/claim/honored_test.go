@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 var honored = Expect{RetryAfter: RetryAfterExpect{Honored: true, Waits: 1}}
@@ -92,14 +92,14 @@ func TestHonoredWidensByTheClocks(t *testing.T) {
 		clock, tick time.Duration
 		sent        int
 		status      int
-		want        check.Verdict
+		want        verdict.Verdict
 	}{
-		{"one clock", 0, 0, 1412, 429, check.Fail},
-		{"two clocks, not surely waited", 10 * ms, 0, 1431, 429, check.Inconclusive},
-		{"two clocks, surely waited", 10 * ms, 0, 1432, 429, check.Fail},
-		{"a coarse clock, not surely waited", 0, 10 * ms, 1421, 429, check.Inconclusive},
-		{"a coarse clock, surely waited", 0, 10 * ms, 1422, 429, check.Fail},
-		{"a coarse clock, admitted", 0, 10 * ms, 1412, 200, check.Pass},
+		{"one clock", 0, 0, 1412, 429, verdict.Fail},
+		{"two clocks, not surely waited", 10 * ms, 0, 1431, 429, verdict.Inconclusive},
+		{"two clocks, surely waited", 10 * ms, 0, 1432, 429, verdict.Fail},
+		{"a coarse clock, not surely waited", 0, 10 * ms, 1421, 429, verdict.Inconclusive},
+		{"a coarse clock, surely waited", 0, 10 * ms, 1422, 429, verdict.Fail},
+		{"a coarse clock, admitted", 0, 10 * ms, 1412, 200, verdict.Pass},
 	} {
 		tl := record(req(41, 411, 412, 429, "Retry-After: 1"), req(57, test.sent, test.sent+1, test.status))
 		tl.Header.ClockError, tl.Header.Tick = test.clock, test.tick
@@ -113,12 +113,12 @@ func TestHonoredWidensByTheClocks(t *testing.T) {
 func TestHonoredTies(t *testing.T) {
 	denied, retry := req(41, 411, 412, 429, "Retry-After: 1"), req(57, 1500, 1501, 429)
 	before, after := record(req(40, 300, 411, 429), denied, retry), record(denied, retry, req(58, 1501, 1502, 429))
-	for text, want := range map[string]check.Verdict{
-		"":                                      check.Inconclusive,
-		"token-bucket,rate=1/s,burst=1":         check.Fail,
-		"sliding-window-log,rate=1/s":           check.Fail,
-		"sliding-window-log,rate=1/s,count=all": check.Inconclusive,
-		"token-bucket,rate=1/s,burst=1,ban=2s":  check.Inconclusive,
+	for text, want := range map[string]verdict.Verdict{
+		"":                                      verdict.Inconclusive,
+		"token-bucket,rate=1/s,burst=1":         verdict.Fail,
+		"sliding-window-log,rate=1/s":           verdict.Fail,
+		"sliding-window-log,rate=1/s,count=all": verdict.Inconclusive,
+		"token-bucket,rate=1/s,burst=1,ban=2s":  verdict.Inconclusive,
 	} {
 		var limit spec.Limit
 		if text != "" {
@@ -130,7 +130,7 @@ func TestHonoredTies(t *testing.T) {
 			}
 		}
 		taken := record(denied, retry, req(58, 1501, 1502, 200))
-		if got := judge(taken, limit, honored, noWaits)[0]; got.Verdict != check.Inconclusive {
+		if got := judge(taken, limit, honored, noWaits)[0]; got.Verdict != verdict.Inconclusive {
 			t.Errorf("%s, an admission in the same instant: got %s (%s), want inconclusive", text, got.Verdict, got.Text)
 		}
 		// One nanosecond of two clocks is wider than any tie; what waits two nanoseconds longer is seen again.
@@ -142,7 +142,7 @@ func TestHonoredTies(t *testing.T) {
 			"nearly after, two clocks":  record(denied, late, with(req(58, 1502, 1503, 429), func(o *timeline.Observation) { o.Sent += 2 })),
 		} {
 			tl.Header.ClockError = 1
-			if got := judge(tl, limit, honored, noWaits)[0]; got.Verdict != check.Inconclusive {
+			if got := judge(tl, limit, honored, noWaits)[0]; got.Verdict != verdict.Inconclusive {
 				t.Errorf("%s, a denial %s: got %s (%s), want inconclusive", text, name, got.Verdict, got.Text)
 			}
 		}
@@ -250,10 +250,10 @@ func TestHonoredAcceptsRightLimitersAndCatchesWrongOnes(t *testing.T) {
 	caught := 0
 	for seed := range uint64(200) {
 		for _, spec := range specs {
-			if c := one(t, play(t, seed, spec, roundUp), honored); c.Verdict == check.Fail {
+			if c := one(t, play(t, seed, spec, roundUp), honored); c.Verdict == verdict.Fail {
 				t.Fatalf("%s, seed %d: a right limiter was accused: %s", spec, seed, c.Findings[0].Text)
 			}
-			if c := one(t, play(t, seed, spec, roundDown), honored); c.Verdict == check.Fail {
+			if c := one(t, play(t, seed, spec, roundDown), honored); c.Verdict == verdict.Fail {
 				caught++
 			}
 		}

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const intactID = "intact"
@@ -23,9 +23,9 @@ type class struct {
 // intact judges that the answers of the origin arrive through the proxy as they were sent. What the origin does in all its
 // answers of one outcome, one answer through the proxy that does otherwise refutes. What it does in some only, and what
 // the proxy adds, is told and does not fail.
-func (r *recording) intact(e IntactExpect) check.Claim {
+func (r *recording) intact(e IntactExpect) verdict.Claim {
 	if len(r.origin) == 0 {
-		return check.Claim{ID: intactID, Reason: check.Unreachable,
+		return verdict.Claim{ID: intactID, Reason: verdict.Unreachable,
 			Text: "no request was answered by the origin, so there is nothing to compare with"}
 	}
 	j := &comparison{r: r, expect: e, notes: map[string]bool{}}
@@ -61,7 +61,7 @@ func (r *recording) intact(e IntactExpect) check.Claim {
 type comparison struct {
 	r        *recording
 	expect   IntactExpect
-	findings []check.Finding
+	findings []verdict.Finding
 	// notes are sentences, each once, in the order in which order names them.
 	notes map[string]bool
 	order []string
@@ -70,7 +70,7 @@ type comparison struct {
 }
 
 // verdict puts the findings together. short names the sides without answers of an outcome.
-func (j *comparison) verdict(short []string) check.Claim {
+func (j *comparison) verdict(short []string) verdict.Claim {
 	notes := ""
 	for _, n := range j.order {
 		notes += "; " + n
@@ -82,7 +82,7 @@ func (j *comparison) verdict(short []string) check.Claim {
 	case len(short) > 0:
 		return tooFew(intactID, strings.Join(short, ", ")+": that outcome cannot be compared"+notes)
 	case len(j.compared) == 0 && !j.expect.Status && !j.expect.Body:
-		return check.Claim{ID: intactID, Reason: check.NeedsFailed,
+		return verdict.Claim{ID: intactID, Reason: verdict.NeedsFailed,
 			Text: "the origin sends none of the fields that must arrive in all of its answers" + notes}
 	}
 	what := j.compared
@@ -106,9 +106,9 @@ func (j *comparison) note(format string, args ...any) {
 }
 
 // find adds a finding about answers through the proxy, with one answer of the origin beside them.
-func (j *comparison) find(kind check.Kind, origin *timeline.Observation, proxy []*timeline.Observation, text string) {
+func (j *comparison) find(kind verdict.Kind, origin *timeline.Observation, proxy []*timeline.Observation, text string) {
 	obs := append([]*timeline.Observation{origin}, proxy...)
-	j.findings = append(j.findings, witness(check.Finding{Kind: kind, Seen: int64(len(proxy)), Text: text}, obs...))
+	j.findings = append(j.findings, witness(verdict.Finding{Kind: kind, Seen: int64(len(proxy)), Text: text}, obs...))
 }
 
 // compare compares the answers of one outcome.

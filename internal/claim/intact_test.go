@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // pairOf is the same burst at the origin and through the proxy: two admissions and three denials each, the origin's from
@@ -134,7 +134,7 @@ func check1(t *testing.T, name string, tl *timeline.Timeline, limit spec.Limit, 
 	c := judge(tl, limit, Expect{Intact: &everything}, func(*timeline.Timeline, spec.Limit) map[int]time.Duration { return waits })[0]
 	sound(t, tl, c)
 	got, all := c.Verdict.String(), c.Text
-	if c.Verdict == check.Inconclusive {
+	if c.Verdict == verdict.Inconclusive {
 		got = string(c.Reason)
 	}
 	for i, f := range c.Findings {
@@ -210,7 +210,7 @@ func TestIntactNotesOnce(t *testing.T) {
 
 // TestDatesOfAClockThatDrifts: ten hours later it is 7.2 s ahead, at 200 ppm.
 func TestDatesOfAClockThatDrifts(t *testing.T) {
-	for ppm, want := range map[int64]check.Verdict{0: check.Fail, 200: check.Pass} {
+	for ppm, want := range map[int64]verdict.Verdict{0: verdict.Fail, 200: verdict.Pass} {
 		tl := pairOf(func(o *timeline.Observation) {
 			if !o.Origin {
 				o.Sent, o.FirstByte = o.Sent+10*time.Hour, o.FirstByte+10*time.Hour
@@ -225,7 +225,7 @@ func TestDatesOfAClockThatDrifts(t *testing.T) {
 }
 
 func TestIntactDatesOfTwoClocks(t *testing.T) {
-	for clock, want := range map[time.Duration]check.Verdict{0: check.Fail, 100 * ms: check.Pass} {
+	for clock, want := range map[time.Duration]verdict.Verdict{0: verdict.Fail, 100 * ms: verdict.Pass} {
 		tl := pairOf(set("Date", "Fri, 20 Nov 2026 12:00:08 GMT", 12)) // 3 s ahead, a millisecond too much
 		tl.Header.ClockError = clock
 		if got := one(t, tl, Expect{Intact: &everything}); got.Verdict != want {
@@ -362,7 +362,7 @@ func TestIntactWaits(t *testing.T) {
 // TestWaitsOfUsedPartitionsAreNotCompared: what others, or an earlier run, took from a partition shortens or lengthens its waits.
 func TestWaitsOfUsedPartitionsAreNotCompared(t *testing.T) {
 	log := parse(t, "sliding-window-log,rate=2/10s")
-	for want, e := range map[check.Verdict][]Expect{check.Fail: {{}}, check.Pass: {{Shared: true}, {Used: true}}} {
+	for want, e := range map[verdict.Verdict][]Expect{verdict.Fail: {{}}, verdict.Pass: {{Shared: true}, {Used: true}}} {
 		for _, e := range e {
 			e.Intact = &IntactExpect{Fields: []string{"Retry-After"}}
 			if c := judge(pairOf(set("Retry-After", "1", 12, 13, 14)), log, e, func(*timeline.Timeline, spec.Limit) map[int]time.Duration { return nil })[0]; c.Verdict != want {

@@ -9,48 +9,49 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // The kinds of findings of claims. What Seen and Bound count is said with each; times are in nanoseconds.
 const (
 	// RetryAfterEarly: a client waited as told and was denied again. Seen is how long it waited, Bound how long it was
 	// told to wait.
-	RetryAfterEarly check.Kind = "retry-after-early"
+	RetryAfterEarly verdict.Kind = "retry-after-early"
 	// RetryAfterLate: a client was told to wait longer than needed. Seen is what it was told, Bound the longest need.
-	RetryAfterLate check.Kind = "retry-after-late"
+	RetryAfterLate verdict.Kind = "retry-after-late"
 	// FieldMissing and FieldInvalid: answers without a field, or with one that breaks its syntax. Seen counts them,
 	// Bound is 0.
-	FieldMissing check.Kind = "field-missing"
-	FieldInvalid check.Kind = "field-invalid"
+	FieldMissing verdict.Kind = "field-missing"
+	FieldInvalid verdict.Kind = "field-invalid"
 	// DeniedStatus: denials with a status that is not expected. Seen counts them, Bound is 0.
-	DeniedStatus check.Kind = "denied-status"
+	DeniedStatus verdict.Kind = "denied-status"
 	// DeniedInPhase: more denials in a phase than it may have. Seen and Bound count denials.
-	DeniedInPhase check.Kind = "denied-in-phase"
+	DeniedInPhase verdict.Kind = "denied-in-phase"
 	// DeniedUnlimited: denials in a phase that no limit counts. Seen and Bound count denials.
-	DeniedUnlimited check.Kind = "denied-unlimited"
+	DeniedUnlimited verdict.Kind = "denied-unlimited"
 	// AnsweredOtherwise: answers with a status that is not expected. Seen counts them, Bound is 0.
-	AnsweredOtherwise check.Kind = "answered-otherwise"
+	AnsweredOtherwise verdict.Kind = "answered-otherwise"
 	// Unanswered: a phase got no answers where some are expected. Seen counts its requests without one,
 	// Bound is 0.
-	Unanswered check.Kind = "unanswered"
+	Unanswered verdict.Kind = "unanswered"
 	// AdmittedBarred: admissions in a phase of which nothing may be admitted. Seen counts them, Bound is 0.
-	AdmittedBarred check.Kind = "admitted-barred"
+	AdmittedBarred verdict.Kind = "admitted-barred"
 	// NotDrained: clients that were never admitted. Seen counts them, Bound is 0.
-	NotDrained check.Kind = "not-drained"
+	NotDrained verdict.Kind = "not-drained"
 	// QuotaConflict: answers that tell two limits or two remaining units. Seen counts them, Bound is 0.
-	QuotaConflict check.Kind = "quota-conflict"
+	QuotaConflict verdict.Kind = "quota-conflict"
 	// RemainingHigh and RemainingLow: an answer tells more, or fewer, remaining units than can be. Seen is what it tells (or
 	// the least that can be), Bound the most that can be (or what it tells).
-	RemainingHigh check.Kind = "remaining-too-high"
-	RemainingLow  check.Kind = "remaining-too-low"
+	RemainingHigh verdict.Kind = "remaining-too-high"
+	RemainingLow  verdict.Kind = "remaining-too-low"
 	// Latency: a quantile of the service time over its bound. Seen and Bound are that quantile and its bound.
-	Latency check.Kind = "latency"
+	Latency verdict.Kind = "latency"
 	// FieldLost, FieldChanged, StatusChanged, BodyChanged: what a proxy did to the answers of the origin. Seen counts the
 	// answers through the proxy that show it, Bound is 0.
-	FieldLost     check.Kind = "field-lost"
-	FieldChanged  check.Kind = "field-changed"
-	StatusChanged check.Kind = "status-changed"
-	BodyChanged   check.Kind = "body-changed"
+	FieldLost     verdict.Kind = "field-lost"
+	FieldChanged  verdict.Kind = "field-changed"
+	StatusChanged verdict.Kind = "status-changed"
+	BodyChanged   verdict.Kind = "body-changed"
 )
 
 // Judge returns one claim for each expectation of e, in a fixed order: fields, Retry-After, status,
@@ -60,7 +61,7 @@ const (
 // is used for retry-after-not-longer and for the waits of intact; it may be empty, then the former is
 // Inconclusive. The observations of tl must ascend by Sent; those of the origin count for intact only. It
 // costs one pass over tl for each claim, and sorts.
-func Judge(tl *timeline.Timeline, limit spec.Limit, e Expect) []check.Claim {
+func Judge(tl *timeline.Timeline, limit spec.Limit, e Expect) []verdict.Claim {
 	return judge(tl, limit, e, check.LongestWaits)
 }
 
@@ -68,9 +69,9 @@ func Judge(tl *timeline.Timeline, limit spec.Limit, e Expect) []check.Claim {
 // missing. check.LongestWaits is one.
 type longestWaits func(*timeline.Timeline, spec.Limit) map[int]time.Duration
 
-func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest longestWaits) []check.Claim {
+func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest longestWaits) []verdict.Claim {
 	r := newRecording(tl, limit, e, longest)
-	var claims []check.Claim
+	var claims []verdict.Claim
 	for _, g := range e.Fields {
 		claims = append(claims, r.fields(g))
 	}
@@ -131,7 +132,7 @@ type recording struct {
 	// shared tells that others may use the partitions, used that an earlier run may have.
 	shared, used bool
 	// promised is what the target promised to have.
-	promised []check.Promise
+	promised []verdict.Promise
 	// bodiless are the phases of HEAD requests.
 	bodiless []string
 	// lateMax is how late the 99th percentile may be before the recorder itself is suspect.
@@ -165,11 +166,11 @@ func newRecording(tl *timeline.Timeline, limit spec.Limit, e Expect, longest lon
 }
 
 // alone takes back a failure for which others may be the reason, where they may use the same partitions.
-func (r *recording) alone(c check.Claim) check.Claim {
-	if !r.shared || c.Verdict != check.Fail {
+func (r *recording) alone(c verdict.Claim) verdict.Claim {
+	if !r.shared || c.Verdict != verdict.Fail {
 		return c
 	}
-	return check.Claim{ID: c.ID, Reason: check.ForeignTraffic, Text: c.Text + "; but others may use the same partitions"}
+	return verdict.Claim{ID: c.ID, Reason: verdict.ForeignTraffic, Text: c.Text + "; but others may use the same partitions"}
 }
 
 // limitOf returns the limit that counts o; it is empty where none does.
@@ -257,15 +258,15 @@ func only(obs []*timeline.Observation, keep func(*timeline.Observation) bool) []
 }
 
 // tooFew is the verdict of a claim without the observations it needs.
-func tooFew(id, text string) check.Claim {
-	return check.Claim{ID: id, Verdict: check.Inconclusive, Reason: check.TooFew, Text: text}
+func tooFew(id, text string) verdict.Claim {
+	return verdict.Claim{ID: id, Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Text: text}
 }
 
 // settle turns findings into a verdict: Fail with at least one, Pass with none. text says what was seen.
-func settle(id, text string, findings []check.Finding) check.Claim {
-	c := check.Claim{ID: id, Verdict: check.Pass, Text: text, Findings: findings}
+func settle(id, text string, findings []verdict.Finding) verdict.Claim {
+	c := verdict.Claim{ID: id, Verdict: verdict.Pass, Text: text, Findings: findings}
 	if len(findings) > 0 {
-		c.Verdict = check.Fail
+		c.Verdict = verdict.Fail
 	}
 	return c
 }

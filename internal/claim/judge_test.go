@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const ms = time.Millisecond
@@ -51,10 +51,10 @@ func noWaits(*timeline.Timeline, spec.Limit) map[int]time.Duration {
 }
 
 // one judges a single expectation.
-func one(t *testing.T, tl *timeline.Timeline, e Expect) check.Claim {
+func one(t *testing.T, tl *timeline.Timeline, e Expect) verdict.Claim {
 	t.Helper()
 	if e.Promised == nil { // what is missing fails; a list of nothing promises nothing
-		e.Promised = check.Promises()
+		e.Promised = verdict.Promises()
 	}
 	claims := judge(tl, nil, e, noWaits)
 	if len(claims) != 1 {
@@ -66,9 +66,9 @@ func one(t *testing.T, tl *timeline.Timeline, e Expect) check.Claim {
 
 // sound checks what holds for every claim: Fail has findings and the others none, Inconclusive a reason and the others
 // none, witnesses ascend and are in the recording, their span holds them.
-func sound(t *testing.T, tl *timeline.Timeline, c check.Claim) {
+func sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
 	t.Helper()
-	if (c.Verdict == check.Fail) != (len(c.Findings) > 0) || (c.Verdict == check.Inconclusive) != (c.Reason != "") || c.Text == "" || c.ID == "" {
+	if (c.Verdict == verdict.Fail) != (len(c.Findings) > 0) || (c.Verdict == verdict.Inconclusive) != (c.Reason != "") || c.Text == "" || c.ID == "" {
 		t.Errorf("got %+v, want a finding with fail only, a reason with inconclusive only, and a text", c)
 	}
 	for _, f := range c.Findings {
@@ -97,7 +97,7 @@ func run(t *testing.T, e Expect, rows []row) {
 	for _, x := range rows {
 		c := one(t, x.tl, e)
 		got, text := c.Verdict.String(), c.Text
-		if c.Verdict == check.Inconclusive {
+		if c.Verdict == verdict.Inconclusive {
 			got = string(c.Reason)
 		}
 		for _, f := range c.Findings {
@@ -143,7 +143,7 @@ func TestNothingPassesOnNothing(t *testing.T) {
 	for name, tl := range map[string]*timeline.Timeline{"empty": record(), "unanswered": record(lost), "not classified": record(odd)} {
 		for _, c := range judge(tl, nil, all, noWaits) {
 			sound(t, tl, c)
-			if c.Verdict != check.Inconclusive && !(c.ID == "schedule" && len(tl.Observations) > 0) {
+			if c.Verdict != verdict.Inconclusive && !(c.ID == "schedule" && len(tl.Observations) > 0) {
 				t.Errorf("%s: %s: got %s (%s), want inconclusive", name, c.ID, c.Verdict, c.Text)
 			}
 		}

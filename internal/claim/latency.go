@@ -8,17 +8,17 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // latency judges a quantile of the service time (FirstByte - Sent) by nearest rank, exactly: no histogram rounds it. So
 // few answers that the quantile is only their largest, with less than one expected above it, fail nothing.
-func (r *recording) latency(b LatencyBound) check.Claim {
+func (r *recording) latency(b LatencyBound) verdict.Claim {
 	name := quantileName(b.Quantile)
 	id := "latency-" + b.Outcome.String() + "-" + name
 	if !(b.Quantile > 0 && b.Quantile <= 1) {
-		return check.Claim{ID: id, Reason: check.SetupFailed, Text: "a quantile is above 0 and at most 1"}
+		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "a quantile is above 0 and at most 1"}
 	}
 	obs := only(r.target, func(o *timeline.Observation) bool { return o.Outcome == b.Outcome })
 	if len(obs) == 0 {
@@ -33,10 +33,10 @@ func (r *recording) latency(b LatencyBound) check.Claim {
 		return settle(id, text, nil)
 	}
 	if why := r.overloaded(); why != "" {
-		return check.Claim{ID: id, Reason: check.ScheduleMissed, Text: text + "; but " + why + ", so the time may be ours"}
+		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + why + ", so the time may be ours"}
 	}
 	if over := r.slowerThan(b.Max, obs); over <= len(obs)-rank {
-		return check.Claim{ID: id, Reason: check.ScheduleMissed,
+		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed,
 			Text: fmt.Sprintf("%s; but of those over it only %d are so without the time in which requests were sent late or the recorder stood still, so the time may be ours", text, over)}
 	}
 	if b.Quantile < 1 && rank == len(obs) {
@@ -46,7 +46,7 @@ func (r *recording) latency(b LatencyBound) check.Claim {
 	over := obs[first:]
 	slices.Reverse(over)
 	slowest := over[0]
-	return settle(id, text, []check.Finding{witness(check.Finding{Kind: Latency, Seen: int64(seen), Bound: int64(b.Max),
+	return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: Latency, Seen: int64(seen), Bound: int64(b.Max),
 		Text: fmt.Sprintf("%s: %d of %d took longer than %s, at most %d may; the slowest is #%d with %s", text, len(over), len(obs),
 			millis(b.Max), len(obs)-rank, slowest.Seq, millis(service(slowest)))}, over...)})
 }

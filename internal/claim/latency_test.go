@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // spread makes n denials of which request i takes i+1 ms, sent in another order than they are slow.
@@ -65,7 +65,7 @@ func TestLatencyIsNotBlamedOnTheTarget(t *testing.T) {
 		{"some not sent", unsent, "schedule-missed", "1 planned request could not be sent"},
 	})
 	e.LateP99 = 50 * ms
-	for by, want := range map[time.Duration]check.Verdict{50 * ms: check.Fail, 51 * ms: check.Inconclusive} {
+	for by, want := range map[time.Duration]verdict.Verdict{50 * ms: verdict.Fail, 51 * ms: verdict.Inconclusive} {
 		if c := judge(late(by, 2), nil, e, noWaits)[0]; c.Verdict != want {
 			t.Errorf("%v late, 50 ms expected: got %s (%s), want %s", by, c.Verdict, c.Text, want)
 		}
@@ -111,7 +111,7 @@ func TestLatencyWithoutStalls(t *testing.T) {
 
 func TestLatencyNamesTheSlowest(t *testing.T) {
 	c := one(t, spread(100), bound(0.5, 95*ms-1))
-	if c.Verdict != check.Pass {
+	if c.Verdict != verdict.Pass {
 		t.Fatalf("got %s, want pass", c.Verdict)
 	}
 	c = one(t, record(req(1, 0, 5, 429), req(2, 1, 9, 429), req(3, 2, 3, 429)), bound(0.5, 2*ms))

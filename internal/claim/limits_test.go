@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // login returns 6 requests of a partition in phase login, of which a limit of 1 in 10 s admits a burst of 3; told says so.
@@ -50,7 +50,7 @@ func TestPhasesAreJudgedByTheirOwnLimit(t *testing.T) {
 		e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true}, RetryAfter: RetryAfterExpect{NotLonger: true}, Limits: x.limits}
 		failed := 0
 		for _, c := range Judge(&timeline.Timeline{Observations: x.obs}, limit, e) {
-			if c.Verdict == check.Fail {
+			if c.Verdict == verdict.Fail {
 				failed++
 			}
 		}
@@ -73,11 +73,11 @@ func TestDenialsUnderAnotherLimitAreNoneOfThisOne(t *testing.T) {
 		tl.Observations = append(tl.Observations, o)
 	}
 	e := Expect{Denials: []DenialBound{{Phase: "rest"}}, Limits: map[string]spec.Limit{"login": own}}
-	if c := Judge(tl, limit, e)[0]; c.Verdict == check.Fail {
+	if c := Judge(tl, limit, e)[0]; c.Verdict == verdict.Fail {
 		t.Error(c.Text)
 	}
 	tl.Observations[7].Status, tl.Observations[7].Outcome = 429, timeline.Denied // of a burst of 2, the second
-	if c := Judge(tl, limit, e)[0]; c.Verdict != check.Fail {
+	if c := Judge(tl, limit, e)[0]; c.Verdict != verdict.Fail {
 		t.Errorf("got %s (%s), want a failure", c.Verdict, c.Text)
 	}
 }
@@ -100,13 +100,13 @@ func TestIntactComparesPhasesOfOneLimit(t *testing.T) {
 		return tl
 	}
 	e := Expect{Intact: &IntactExpect{Fields: []string{"Retry-After", "Ratelimit*"}}, Limits: map[string]spec.Limit{"login": own}}
-	for through, want := range map[string]check.Verdict{"login": check.Pass, "proxied": check.Fail} {
+	for through, want := range map[string]verdict.Verdict{"login": verdict.Pass, "proxied": verdict.Fail} {
 		if c := Judge(more(through), limit, e)[0]; c.Verdict != want {
 			t.Errorf("phase %s: got %s (%s), want %s", through, c.Verdict, c.Text, want)
 		}
 	}
 	e.Limits["direct"] = own
-	if c := Judge(pairOf(nil), limit, e)[0]; c.Verdict != check.Inconclusive || c.Reason != check.TooFew {
+	if c := Judge(pairOf(nil), limit, e)[0]; c.Verdict != verdict.Inconclusive || c.Reason != verdict.TooFew {
 		t.Errorf("no limit has both: got %s (%s)", c.Verdict, c.Text)
 	}
 }

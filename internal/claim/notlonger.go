@@ -4,21 +4,21 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const notLongerID = "retry-after-not-longer"
 
 // notLonger judges that nobody is told to wait longer than the limit can need, rounded up to the second; the date form
 // may round up once more, because the Date it counts from is cut to the second, and that Date may be old, see staleDate.
-func (r *recording) notLonger() check.Claim {
+func (r *recording) notLonger() verdict.Claim {
 	if len(r.limit) == 0 {
-		return check.Claim{ID: notLongerID, Reason: check.NeedsFailed, Text: "how long a wait is needed follows from a limit, and none is declared"}
+		return verdict.Claim{ID: notLongerID, Reason: verdict.NeedsFailed, Text: "how long a wait is needed follows from a limit, and none is declared"}
 	}
 	denials := denied(r.target)
-	var findings []check.Finding
+	var findings []verdict.Finding
 	judged, late := 0, 0
 	for _, d := range denials {
 		t, ok := told(d)
@@ -39,8 +39,8 @@ func (r *recording) notLonger() check.Claim {
 	switch {
 	case judged == 0 && len(denials) == 0:
 		return tooFew(notLongerID, "no request was denied")
-	case judged == 0 && r.lacks(check.PromiseRetryAfter):
-		return unpromised(notLongerID, check.PromiseRetryAfter, len(denials), "denial", "a Retry-After")
+	case judged == 0 && r.lacks(verdict.PromiseRetryAfter):
+		return unpromised(notLongerID, verdict.PromiseRetryAfter, len(denials), "denial", "a Retry-After")
 	case judged == 0:
 		return tooFew(notLongerID,
 			fmt.Sprintf("none of %s has a Retry-After that can be checked", plural(len(denials), "denial")))
@@ -68,8 +68,8 @@ func (r *recording) longestNeed(d *timeline.Observation, t toldWait) (need time.
 }
 
 // tooLong is the finding of a denial that told a longer wait than needed.
-func tooLong(d *timeline.Observation, t toldWait, need, wait time.Duration) check.Finding {
-	return witness(check.Finding{
+func tooLong(d *timeline.Observation, t toldWait, need, wait time.Duration) verdict.Finding {
+	return witness(verdict.Finding{
 		Kind: RetryAfterLate, Seen: int64(t.wait), Bound: int64(need),
 		Text: fmt.Sprintf("#%d was denied with %s (sent %s, first byte %s); at most %s could be needed, so it may tell at most %d s",
 			d.Seq, t, seconds(d.Sent, time.Millisecond), seconds(d.FirstByte, time.Millisecond),

@@ -5,16 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // parity judges that the answers of one phase have the fields and statuses of those of another, as HEAD has those of GET
 // (RFC 9110 section 9.3.2). What all answers of one outcome have in the other phase is expected of each in this one. Fields
 // that tell of the content, or of caches on the way, are not compared.
-func (r *recording) parity(e ParityExpect) check.Claim {
+func (r *recording) parity(e ParityExpect) verdict.Claim {
 	id := "parity-" + e.Phase
-	var findings []check.Finding
+	var findings []verdict.Finding
 	var names []string
 	judged := 0
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
@@ -32,14 +32,14 @@ func (r *recording) parity(e ParityExpect) check.Claim {
 				names = append(names, name)
 			}
 			if len(lacks) > 0 {
-				findings = append(findings, witness(check.Finding{Kind: FieldMissing, Seen: int64(len(lacks)),
+				findings = append(findings, witness(verdict.Finding{Kind: FieldMissing, Seen: int64(len(lacks)),
 					Text: fmt.Sprintf("%s is in all %s of phase %s to %s requests (#%d) and not in %d of %d of phase %s: %s", name,
 						plural(len(like), "answer"), quote(e.Like), outcome, like[0].Seq, len(lacks), len(mine), quote(e.Phase), seqs(lacks))}, lacks...))
 			}
 		}
 		known := statuses(like)
 		if bad := only(mine, func(o *timeline.Observation) bool { return !slices.Contains(known, o.Status) }); len(bad) > 0 {
-			findings = append(findings, witness(check.Finding{Kind: AnsweredOtherwise, Seen: int64(len(bad)),
+			findings = append(findings, witness(verdict.Finding{Kind: AnsweredOtherwise, Seen: int64(len(bad)),
 				Text: fmt.Sprintf("%s requests of phase %s are answered %s, those of phase %s %s: %s", outcome, quote(e.Like), oneOf(known),
 					quote(e.Phase), oneOf(statuses(bad)), seqs(bad))}, bad...))
 		}

@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // promiseOf names the promise that a group of fields rests on; the other groups are asked of every target,
 // since a standard says MUST or SHOULD.
-func promiseOf(g FieldGroup) (check.Promise, bool) {
+func promiseOf(g FieldGroup) (verdict.Promise, bool) {
 	switch g {
 	case RetryAfterField:
-		return check.PromiseRetryAfter, true
+		return verdict.PromiseRetryAfter, true
 	case RateLimitFields:
-		return check.PromiseRateLimit, true
+		return verdict.PromiseRateLimit, true
 	case ProblemBody:
-		return check.PromiseProblem, true
+		return verdict.PromiseProblem, true
 	default:
 		return "", false
 	}
@@ -25,7 +25,7 @@ func promiseOf(g FieldGroup) (check.Promise, bool) {
 
 // lacks tells whether p was not promised, and no answer of the recording shows it, not even a broken one.
 // Where no answer came, or no fields were kept, nothing is known: then it is false.
-func (r *recording) lacks(p check.Promise) bool {
+func (r *recording) lacks(p verdict.Promise) bool {
 	if slices.Contains(r.promised, p) || !r.keepsFields() {
 		return false
 	}
@@ -33,7 +33,7 @@ func (r *recording) lacks(p check.Promise) bool {
 }
 
 // Lacks tells whether e does not promise p, and no answer of tl shows it, not even a broken one.
-func Lacks(tl *timeline.Timeline, e Expect, p check.Promise) bool {
+func Lacks(tl *timeline.Timeline, e Expect, p verdict.Promise) bool {
 	return newRecording(tl, nil, e, nil).lacks(p)
 }
 
@@ -43,15 +43,15 @@ func (r *recording) keepsFields() bool {
 }
 
 // shows tells whether an answer has what p promises, right or broken.
-func shows(o *timeline.Observation, p check.Promise) bool {
+func shows(o *timeline.Observation, p verdict.Promise) bool {
 	switch p {
-	case check.PromiseRetryAfter:
+	case verdict.PromiseRetryAfter:
 		present, _ := readRetryAfter(o)
 		return present
-	case check.PromiseRateLimit:
+	case verdict.PromiseRateLimit:
 		present, problems := readQuotas(o)
 		return present || len(problems) > 0
-	case check.PromiseProblem:
+	case verdict.PromiseProblem:
 		present, _ := readProblem(o)
 		return present
 	default:
@@ -61,7 +61,7 @@ func shows(o *timeline.Observation, p check.Promise) bool {
 
 // unpromised is the verdict of a claim on what none of n answers has, although nobody promised it: it does
 // not count.
-func unpromised(id string, p check.Promise, n int, noun, what string) check.Claim {
-	return check.Claim{ID: id, Reason: check.NeedsFailed, Unpromised: p,
+func unpromised(id string, p verdict.Promise, n int, noun, what string) verdict.Claim {
+	return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Unpromised: p,
 		Text: fmt.Sprintf("none of %s has %s, and it is not promised", plural(n, noun), what)}
 }

@@ -3,8 +3,8 @@ package claim
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // bare is a recording of a right limiter that sends no field but Date.
@@ -14,24 +14,24 @@ func bare() *timeline.Timeline {
 
 // unpromising is an Expect of a target that promised nothing.
 func unpromising(e Expect) Expect {
-	e.Promised = []check.Promise{}
+	e.Promised = []verdict.Promise{}
 	return e
 }
 
 func TestWhatIsNeverSentFailsOnlyWherePromised(t *testing.T) {
-	const waits, quotas = check.PromiseRetryAfter, check.PromiseRateLimit
+	const waits, quotas = verdict.PromiseRetryAfter, verdict.PromiseRateLimit
 	fields := func(g FieldGroup) Expect { return Expect{Fields: []FieldGroup{g}} }
 	for _, x := range []struct {
 		name    string
 		expect  Expect
-		promise check.Promise
+		promise verdict.Promise
 		id      string
 		// promised is the verdict where it is promised.
 		promised string
 	}{
 		{"Retry-After", fields(RetryAfterField), waits, "fields-retry-after", "fail"},
 		{"quota", fields(RateLimitFields), quotas, "fields-ratelimit", "fail"},
-		{"problem", fields(ProblemBody), check.PromiseProblem, "fields-problem", "fail"},
+		{"problem", fields(ProblemBody), verdict.PromiseProblem, "fields-problem", "fail"},
 		{"waits", Expect{RetryAfter: RetryAfterExpect{Honored: true}}, waits, honoredID, "too-few"},
 		{"conventions", Expect{Quota: QuotaExpect{Conventions: true}}, quotas, "quota-conventions", "too-few"},
 		{"agrees", Expect{Quota: QuotaExpect{Agree: true}}, quotas, "quota-agrees", "too-few"},
@@ -42,7 +42,7 @@ func TestWhatIsNeverSentFailsOnlyWherePromised(t *testing.T) {
 		if c := one(t, bare(), unpromising(x.expect)); c.Unpromised != x.promise || c.ID != x.id {
 			t.Errorf("%s: got %+v, want %s without %q", x.name, c, x.id, x.promise)
 		}
-		x.expect.Promised = []check.Promise{x.promise}
+		x.expect.Promised = []verdict.Promise{x.promise}
 		run(t, x.expect, []row{{x.name + ", promised", bare(), x.promised, ""}})
 	}
 }
@@ -50,11 +50,11 @@ func TestWhatIsNeverSentFailsOnlyWherePromised(t *testing.T) {
 func TestAWaitThatIsNeverToldIsNotTooLong(t *testing.T) {
 	limit := parse(t, "token-bucket,rate=1/s,burst=1")
 	e := unpromising(Expect{RetryAfter: RetryAfterExpect{NotLonger: true}})
-	if c := judge(bare(), limit, e, noWaits)[0]; c.Unpromised != check.PromiseRetryAfter {
-		t.Errorf("got %+v, want needs-failed without %q", c, check.PromiseRetryAfter)
+	if c := judge(bare(), limit, e, noWaits)[0]; c.Unpromised != verdict.PromiseRetryAfter {
+		t.Errorf("got %+v, want needs-failed without %q", c, verdict.PromiseRetryAfter)
 	}
-	e.Promised = check.Promises()
-	if c := judge(bare(), limit, e, noWaits)[0]; c.Reason != check.TooFew {
+	e.Promised = verdict.Promises()
+	if c := judge(bare(), limit, e, noWaits)[0]; c.Reason != verdict.TooFew {
 		t.Errorf("promised: got %+v, want too-few", c)
 	}
 }

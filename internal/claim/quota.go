@@ -6,24 +6,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/field"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // quota judges what answers tell of the quota, a claim for each expectation.
-func (r *recording) quota(e QuotaExpect) []check.Claim {
+func (r *recording) quota(e QuotaExpect) []verdict.Claim {
 	if e == (QuotaExpect{}) {
 		return nil
 	}
 	tellers := r.tellers()
-	var claims []check.Claim
-	add := func(wanted bool, id string, judge func(id string, t []teller) check.Claim) {
+	var claims []verdict.Claim
+	add := func(wanted bool, id string, judge func(id string, t []teller) verdict.Claim) {
 		switch {
 		case !wanted:
-		case len(tellers) == 0 && r.lacks(check.PromiseRateLimit):
+		case len(tellers) == 0 && r.lacks(verdict.PromiseRateLimit):
 			const what = "fields that tell the quota"
-			claims = append(claims, unpromised(id, check.PromiseRateLimit, len(r.target), "answer", what))
+			claims = append(claims, unpromised(id, verdict.PromiseRateLimit, len(r.target), "answer", what))
 		case len(tellers) == 0:
 			claims = append(claims, tooFew(id, "no answer tells a quota"))
 		default:
@@ -33,7 +33,7 @@ func (r *recording) quota(e QuotaExpect) []check.Claim {
 	add(e.Conventions, "quota-conventions", conventions)
 	add(e.Agree, "quota-agrees", r.agrees)
 	add(e.Stable, "quota-stable", r.stable)
-	add(e.Counts, "quota-counts", func(id string, t []teller) check.Claim { return r.alone(r.counts(id, t, e.Fresh)) })
+	add(e.Counts, "quota-counts", func(id string, t []teller) verdict.Claim { return r.alone(r.counts(id, t, e.Fresh)) })
 	if len(claims) > 0 {
 		claims[0].Text += unjudged(r.target)
 	}
@@ -73,7 +73,7 @@ func (r *recording) limitless(tellers []teller) bool {
 		_, b := value(t.o, "X-Rate-Limit-Limit")
 		return a || b || slices.ContainsFunc(t.quotas, func(q field.Quota) bool { return q.HasLimit })
 	}
-	return !slices.Contains(r.promised, check.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
+	return !slices.Contains(r.promised, verdict.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
 }
 
 // lacksLimit tells whether a problem is that what remains comes without a limit.
@@ -84,11 +84,11 @@ func lacksLimit(p field.Problem) bool {
 // withhold tells whether the answers leave out one thing of the quota, and nobody promised it.
 func (r *recording) withhold(tellers []teller, has func(field.Quota) bool) bool {
 	tells := func(t teller) bool { return len(t.problems) > 0 || slices.ContainsFunc(t.quotas, has) }
-	return !slices.Contains(r.promised, check.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
+	return !slices.Contains(r.promised, verdict.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
 }
 
 // conventions judges that no answer breaks a rule, also of those that only convention makes.
-func conventions(id string, tellers []teller) check.Claim {
+func conventions(id string, tellers []teller) verdict.Claim {
 	var all broken
 	bad := 0
 	for _, t := range tellers {
@@ -121,7 +121,7 @@ func (t *teller) single() []field.Quota {
 
 // agrees judges that the dialects of each answer tell one limit and one number of remaining units. Of several policies each dialect
 // may tell another one.
-func (r *recording) agrees(id string, tellers []teller) check.Claim {
+func (r *recording) agrees(id string, tellers []teller) verdict.Claim {
 	var limits, left conflict
 	compared := 0
 	for _, t := range tellers {
@@ -163,16 +163,16 @@ func (c *conflict) add(o *timeline.Observation, what string) {
 	}
 }
 
-func (c *conflict) findings() []check.Finding {
+func (c *conflict) findings() []verdict.Finding {
 	if len(c.obs) == 0 {
 		return nil
 	}
-	return []check.Finding{witness(check.Finding{Kind: QuotaConflict, Seen: int64(len(c.obs)),
+	return []verdict.Finding{witness(verdict.Finding{Kind: QuotaConflict, Seen: int64(len(c.obs)),
 		Text: fmt.Sprintf("#%d: %s; in all %s: %s", c.obs[0].Seq, c.first, plural(len(c.obs), "answer"), seqs(c.obs))}, c.obs...)}
 }
 
 // stable judges that each partition is told one limit by each policy; without its name, no more limits than there are policies.
-func (r *recording) stable(id string, tellers []teller) check.Claim {
+func (r *recording) stable(id string, tellers []teller) verdict.Claim {
 	type policy struct {
 		partition string
 		dialect   field.Dialect
@@ -202,7 +202,7 @@ func (r *recording) stable(id string, tellers []teller) check.Claim {
 		}
 	}
 	if len(first) == 0 && r.withhold(tellers, func(q field.Quota) bool { return q.HasLimit }) {
-		return unpromised(id, check.PromiseRateLimit, len(tellers), "answer", "a limit")
+		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", "a limit")
 	}
 	if len(first) == 0 {
 		return tooFew(id, "no answer tells a limit")

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // told is a request that is told a limit of 5 and what remains, in both dialects.
@@ -107,7 +107,7 @@ func TestRemainingUnitsFitTheRequestsBefore(t *testing.T) {
 func TestWindowsOfAKnownClockGiveNothingBack(t *testing.T) {
 	tl := record(told5(1, 100, 101, 200, 4), told5(2, 102, 103, 200, 4))
 	tl.Header.Started = time.Unix(1_700_000_000, 0)
-	for wallError, want := range map[time.Duration]check.Verdict{90 * ms: check.Fail, 110 * ms: check.Pass} {
+	for wallError, want := range map[time.Duration]verdict.Verdict{90 * ms: verdict.Fail, 110 * ms: verdict.Pass} {
 		tl.Header.WallError = wallError
 		if c := judge(tl, parse(t, "fixed-window,rate=5/1s"), Expect{Quota: QuotaExpect{Counts: true, Fresh: true}}, noWaits)[0]; c.Verdict != want {
 			t.Errorf("known to %v: got %s, want %s: %s", wallError, c.Verdict, want, c.Text)

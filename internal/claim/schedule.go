@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // suspectLateness is how late the 99th percentile of requests may be sent, where a scenario does not say, before the
@@ -59,24 +59,24 @@ func (r *recording) stalls() []stall {
 }
 
 // schedule judges that the plan was kept. That it was not is never the target's fault, so it is never a Fail.
-func (r *recording) schedule(bound time.Duration) check.Claim {
-	c := check.Claim{ID: "schedule"}
+func (r *recording) schedule(bound time.Duration) verdict.Claim {
+	c := verdict.Claim{ID: "schedule"}
 	late, at := r.lateP99()
 	h := &r.tl.Header
 	switch {
 	case h.Interrupted:
-		c.Reason = check.Interrupted
+		c.Reason = verdict.Interrupted
 		c.Text = fmt.Sprintf("the recording was stopped after %s", plural(len(r.tl.Observations), "request"))
 	case h.Unsent > 0:
-		c.Reason = check.ScheduleMissed
+		c.Reason = verdict.ScheduleMissed
 		c.Text = fmt.Sprintf("%d of %s could not be sent", h.Unsent, plural(h.Unsent+len(r.tl.Observations), "planned request"))
 	case at == nil:
 		return tooFew(c.ID, "no request was sent")
 	case late > bound:
-		c.Reason = check.ScheduleMissed
+		c.Reason = verdict.ScheduleMissed
 		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late (#%d), over %s", plural(len(r.tl.Observations), "request"), millis(late), at.Seq, millis(bound))
 	default:
-		c.Verdict = check.Pass
+		c.Verdict = verdict.Pass
 		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late, at most %s was allowed for", plural(len(r.tl.Observations), "request"), millis(late), millis(bound))
 	}
 	return c

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestAnswersMayTellOneOfSeveralPolicies: limiters in a row each write their own limit over that of the one before; the one that
@@ -17,15 +17,15 @@ func TestAnswersMayTellOneOfSeveralPolicies(t *testing.T) {
 	for _, x := range []struct {
 		name string
 		told []told
-		want check.Verdict
+		want verdict.Verdict
 	}{
-		{"the last one", []told{{0, 200, 100, 99}, {10, 200, 100, 98}, {20, 200, 100, 97}, {30, 200, 100, 96}, {40, 200, 100, 95}, {50, 429, 5, 0}, {61000, 200, 100, 94}}, check.Pass},
-		{"the one with the least left", []told{{0, 200, 5, 4}, {10, 200, 5, 3}, {20, 200, 5, 2}, {30, 200, 5, 1}, {40, 200, 5, 0}, {50, 429, 5, 0}, {61000, 200, 5, 4}}, check.Pass},
-		{"without their limits", []told{{0, 200, 0, 99}, {10, 200, 0, 98}, {20, 200, 0, 97}, {30, 200, 0, 96}, {40, 200, 0, 95}, {50, 429, 0, 0}, {61000, 200, 0, 94}}, check.Pass},
-		{"of one number", []told{{0, 200, 7, 8}, {10, 200, 7, 7}, {20, 429, 7, 0}, {30, 200, 7, 6}}, check.Pass},
-		{"none of them", []told{{0, 200, 100, 98}, {10, 200, 100, 97}}, check.Fail},
-		{"one that does not fall", []told{{0, 200, 100, 99}, {10, 200, 100, 99}}, check.Fail},
-		{"one that falls too far", []told{{0, 200, 100, 99}, {10, 200, 100, 97}}, check.Fail},
+		{"the last one", []told{{0, 200, 100, 99}, {10, 200, 100, 98}, {20, 200, 100, 97}, {30, 200, 100, 96}, {40, 200, 100, 95}, {50, 429, 5, 0}, {61000, 200, 100, 94}}, verdict.Pass},
+		{"the one with the least left", []told{{0, 200, 5, 4}, {10, 200, 5, 3}, {20, 200, 5, 2}, {30, 200, 5, 1}, {40, 200, 5, 0}, {50, 429, 5, 0}, {61000, 200, 5, 4}}, verdict.Pass},
+		{"without their limits", []told{{0, 200, 0, 99}, {10, 200, 0, 98}, {20, 200, 0, 97}, {30, 200, 0, 96}, {40, 200, 0, 95}, {50, 429, 0, 0}, {61000, 200, 0, 94}}, verdict.Pass},
+		{"of one number", []told{{0, 200, 7, 8}, {10, 200, 7, 7}, {20, 429, 7, 0}, {30, 200, 7, 6}}, verdict.Pass},
+		{"none of them", []told{{0, 200, 100, 98}, {10, 200, 100, 97}}, verdict.Fail},
+		{"one that does not fall", []told{{0, 200, 100, 99}, {10, 200, 100, 99}}, verdict.Fail},
+		{"one that falls too far", []told{{0, 200, 100, 99}, {10, 200, 100, 97}}, verdict.Fail},
 	} {
 		tl, limit := record(), limit
 		if x.told[0].limit == 7 {
@@ -60,19 +60,19 @@ func TestLimitsThatAreToldMayBeOfSeveralPolicies(t *testing.T) {
 	for _, x := range []struct {
 		name, limit    string
 		tl             *timeline.Timeline
-		agrees, stable check.Verdict
+		agrees, stable verdict.Verdict
 	}{
-		{"one policy, one limit", one, record(both(1, 200, 5, 5), both(2, 429, 5, 5)), check.Pass, check.Pass},
-		{"one policy, two limits in turn", one, record(both(1, 200, 5, 5), both(2, 429, 9, 9)), check.Pass, check.Fail},
-		{"one policy, two limits at once", one, record(both(1, 200, 5, 9), both(2, 429, 5, 9)), check.Fail, check.Pass},
-		{"two policies in turn", two, record(both(1, 200, 100, 100), both(2, 429, 5, 5)), check.Pass, check.Pass},
-		{"two policies at once", two, record(both(1, 200, 100, 5), both(2, 429, 100, 5)), check.Pass, check.Pass},
-		{"two policies, three limits", two, record(both(1, 200, 100, 100), both(2, 429, 5, 5), both(3, 429, 6, 6)), check.Pass, check.Fail},
-		{"a phase with a limit of its own", one, record(both(1, 200, 5, 5), other(both(2, 429, 9, 9))), check.Pass, check.Pass},
+		{"one policy, one limit", one, record(both(1, 200, 5, 5), both(2, 429, 5, 5)), verdict.Pass, verdict.Pass},
+		{"one policy, two limits in turn", one, record(both(1, 200, 5, 5), both(2, 429, 9, 9)), verdict.Pass, verdict.Fail},
+		{"one policy, two limits at once", one, record(both(1, 200, 5, 9), both(2, 429, 5, 9)), verdict.Fail, verdict.Pass},
+		{"two policies in turn", two, record(both(1, 200, 100, 100), both(2, 429, 5, 5)), verdict.Pass, verdict.Pass},
+		{"two policies at once", two, record(both(1, 200, 100, 5), both(2, 429, 100, 5)), verdict.Pass, verdict.Pass},
+		{"two policies, three limits", two, record(both(1, 200, 100, 100), both(2, 429, 5, 5), both(3, 429, 6, 6)), verdict.Pass, verdict.Fail},
+		{"a phase with a limit of its own", one, record(both(1, 200, 5, 5), other(both(2, 429, 9, 9))), verdict.Pass, verdict.Pass},
 	} {
 		e := Expect{Quota: QuotaExpect{Agree: true, Stable: true}, Limits: map[string]spec.Limit{"other": parse(t, "fixed-window,rate=9/1m")}}
 		for i, c := range judge(x.tl, parse(t, x.limit), e, noWaits) {
-			if want := [...]check.Verdict{x.agrees, x.stable}[i]; c.Verdict != want {
+			if want := [...]verdict.Verdict{x.agrees, x.stable}[i]; c.Verdict != want {
 				t.Errorf("%s: %s: got %s (%s), want %s", x.name, c.ID, c.Verdict, c.Text, want)
 			}
 		}

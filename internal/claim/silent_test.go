@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestAnswersThatStop: a target that stops answering where answers are expected fails, whichever way it
@@ -23,20 +23,20 @@ func TestAnswersThatStop(t *testing.T) {
 		name   string
 		phases []phase
 		unsent int
-		want   check.Verdict
+		want   verdict.Verdict
 	}{
-		{"time-outs", []phase{up, {"gone", 10, 10, "timeout"}}, 0, check.Fail},
-		{"closed connections", []phase{up, {"gone", 10, 10, "eof"}}, 0, check.Fail},
-		{"resets", []phase{up, {"gone", 10, 10, "reset"}}, 0, check.Fail},
-		{"a process that has ended", []phase{up, {"gone", 10, 10, "refused"}}, 0, check.Fail},
-		{"half of them", []phase{up, {"gone", 10, 5, "timeout"}}, 0, check.Fail},
-		{"a few", []phase{up, {"gone", 10, 4, "timeout"}}, 0, check.Inconclusive},
-		{"a stopped recording", []phase{up, {"gone", 10, 10, "interrupted"}}, 0, check.Inconclusive},
-		{"a name that is not found", []phase{up, {"gone", 10, 10, "dns"}}, 0, check.Inconclusive},
-		{"a recorder that lags", []phase{up, {"gone", 10, 10, "timeout"}}, 1, check.Inconclusive},
-		{"losses before", []phase{{"up", 10, 1, "eof"}, {"gone", 10, 10, "eof"}}, 0, check.Inconclusive},
-		{"nothing before", []phase{{"gone", 10, 10, "timeout"}, up}, 0, check.Inconclusive},
-		{"answers", []phase{up, {"gone", 10, 0, ""}}, 0, check.Pass},
+		{"time-outs", []phase{up, {"gone", 10, 10, "timeout"}}, 0, verdict.Fail},
+		{"closed connections", []phase{up, {"gone", 10, 10, "eof"}}, 0, verdict.Fail},
+		{"resets", []phase{up, {"gone", 10, 10, "reset"}}, 0, verdict.Fail},
+		{"a process that has ended", []phase{up, {"gone", 10, 10, "refused"}}, 0, verdict.Fail},
+		{"half of them", []phase{up, {"gone", 10, 5, "timeout"}}, 0, verdict.Fail},
+		{"a few", []phase{up, {"gone", 10, 4, "timeout"}}, 0, verdict.Inconclusive},
+		{"a stopped recording", []phase{up, {"gone", 10, 10, "interrupted"}}, 0, verdict.Inconclusive},
+		{"a name that is not found", []phase{up, {"gone", 10, 10, "dns"}}, 0, verdict.Inconclusive},
+		{"a recorder that lags", []phase{up, {"gone", 10, 10, "timeout"}}, 1, verdict.Inconclusive},
+		{"losses before", []phase{{"up", 10, 1, "eof"}, {"gone", 10, 10, "eof"}}, 0, verdict.Inconclusive},
+		{"nothing before", []phase{{"gone", 10, 10, "timeout"}, up}, 0, verdict.Inconclusive},
+		{"answers", []phase{up, {"gone", 10, 0, ""}}, 0, verdict.Pass},
 	} {
 		tl := &timeline.Timeline{Header: timeline.Header{Unsent: c.unsent}}
 		for _, p := range c.phases {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // herdWidth is how close together requests are that come as a herd.
@@ -14,7 +14,7 @@ const herdWidth = 10 * time.Millisecond
 // storm tells what the retries of a phase cost: how many requests were in vain, how long it took until each client was
 // admitted, and how many came at once. Where it must drain, clients that were never admitted are a failure if one of their
 // denials was wrong: one that waits too long, or gives up, is not the limiter's fault.
-func (r *recording) storm(e StormExpect) check.Claim {
+func (r *recording) storm(e StormExpect) verdict.Claim {
 	id := "storm-" + e.Phase
 	obs := only(r.target, func(o *timeline.Observation) bool { return o.Phase == e.Phase })
 	if len(obs) == 0 {
@@ -32,16 +32,16 @@ func (r *recording) storm(e StormExpect) check.Claim {
 	case !e.Drained || left <= 0:
 		return settle(id, text, nil)
 	case r.tl.Header.Interrupted:
-		return check.Claim{ID: id, Reason: check.Interrupted, Text: text + "; but the recording was stopped before its plan was done"}
+		return verdict.Claim{ID: id, Reason: verdict.Interrupted, Text: text + "; but the recording was stopped before its plan was done"}
 	case r.overloaded() != "":
-		return check.Claim{ID: id, Reason: check.ScheduleMissed, Text: text + "; but " + r.overloaded()}
+		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + r.overloaded()}
 	case len(refused) == 0:
 		return tooFew(id, text)
 	case r.explained(refused):
 		return tooFew(id, text+"; but the limit explains all of them: its clients did not come when there was room")
 	default:
 		last := refused[len(refused)-1]
-		return settle(id, text, []check.Finding{witness(check.Finding{Kind: NotDrained, Seen: int64(left),
+		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: NotDrained, Seen: int64(left),
 			Text: fmt.Sprintf("%s never admitted; the last denial is #%d", plural(left, "client"), last.Seq)}, refused[max(0, len(refused)-witnessMax):]...)})
 	}
 }

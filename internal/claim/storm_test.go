@@ -3,8 +3,8 @@ package claim
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestClientsThatStayAwayAccuseNobody: a herd that comes back at once, and later and later, is not admitted by a right limiter: there
@@ -31,8 +31,8 @@ func TestClientsThatStayAwayAccuseNobody(t *testing.T) {
 	e := Expect{Storms: []StormExpect{{Phase: "p", Clients: 12, Drained: true}}}
 	for name, x := range map[string]struct {
 		tl   *timeline.Timeline
-		want check.Verdict
-	}{"each denial is right": {herd(2, 2, 2), check.Inconclusive}, "it never recovers": {herd(2, 0, 0), check.Fail}, "stopped": {stopped, check.Inconclusive}} {
+		want verdict.Verdict
+	}{"each denial is right": {herd(2, 2, 2), verdict.Inconclusive}, "it never recovers": {herd(2, 0, 0), verdict.Fail}, "stopped": {stopped, verdict.Inconclusive}} {
 		c := judge(x.tl, limit, e, noWaits)[0]
 		sound(t, x.tl, c)
 		if c.Verdict != x.want {

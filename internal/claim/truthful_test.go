@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestTruthfulFieldsAreNeverAccused: a limiter of a random SPEC that tells what the reference knows (what remains, and the wait rounded
@@ -62,13 +62,13 @@ func tellingLimiter(t *testing.T, r *rand.Rand, several int) (text string, limit
 }
 
 // notAccused fails where a claim does, and counts those that pass by their ids.
-func notAccused(t *testing.T, where string, claims []check.Claim, passed map[string]int) {
+func notAccused(t *testing.T, where string, claims []verdict.Claim, passed map[string]int) {
 	t.Helper()
 	for _, c := range claims {
 		switch c.Verdict {
-		case check.Fail:
+		case verdict.Fail:
 			t.Errorf("%s: %s: %s: %s", where, c.ID, c.Text, c.Findings[0].Text)
-		case check.Pass:
+		case verdict.Pass:
 			passed[c.ID]++
 		}
 	}
@@ -85,7 +85,7 @@ func TestForgottenBehindABanAccusesNobody(t *testing.T) {
 	for round := range 1000 {
 		tl := toldTruly(rand.New(rand.NewPCG(9, uint64(round))), lim, limit, false)
 		for _, c := range Judge(tl, limit, Expect{RetryAfter: RetryAfterExpect{Honored: true}}) {
-			if c.Verdict == check.Fail {
+			if c.Verdict == verdict.Fail {
 				t.Fatalf("round %d: %s: %s", round, c.Text, c.Findings[0].Text)
 			}
 		}
@@ -152,7 +152,7 @@ func TestForeignTrafficAccusesNobody(t *testing.T) {
 				Denials: []DenialBound{{}}, Storms: []StormExpect{{Clients: 41, Drained: true}}}
 			for _, c := range Judge(tl, limit, e) {
 				switch {
-				case c.Verdict != check.Fail:
+				case c.Verdict != verdict.Fail:
 				case shared:
 					t.Errorf("round %d, %s: %s: %s: %s", round, text, c.ID, c.Text, c.Findings[0].Text)
 				default:

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/field"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // unjudged says which fields of answers look as if they told of a quota, though nothing says what they
@@ -33,7 +33,7 @@ func unjudged(obs []*timeline.Observation) string {
 
 // admittedToo judges the syntax of Retry-After in answers that were admitted, too, and says how many have
 // one: no standard says what it means there. Some limiters send when the quota is whole again.
-func (r *recording) admittedToo(c check.Claim) check.Claim {
+func (r *recording) admittedToo(c verdict.Claim) verdict.Claim {
 	var bad broken
 	n := 0
 	for _, o := range r.target {

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // witnessMax is the most observations that a finding names, and the most findings of a claim that has one for each
@@ -14,7 +14,7 @@ const witnessMax = 10
 
 // witness fills the observations, the span and, if they share one, the partition of f from obs, of which it keeps the
 // first witnessMax.
-func witness(f check.Finding, obs ...*timeline.Observation) check.Finding {
+func witness(f verdict.Finding, obs ...*timeline.Observation) verdict.Finding {
 	obs = obs[:min(len(obs), witnessMax)]
 	for i, o := range obs {
 		if i == 0 {

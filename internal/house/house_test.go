@@ -21,6 +21,7 @@ var layers = map[string]int{
 	"scenarios":          0,
 	"internal/timeline":  0,
 	"internal/spec":      0,
+	"internal/verdict":   1,
 	"internal/reference": 1,
 	"internal/field":     0,
 	"internal/curl":      0,

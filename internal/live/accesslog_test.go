@@ -21,6 +21,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // readLog reads a log of so many requests that a server wrote, as `rlcheck check` does. Servers write the line of a request
@@ -52,7 +53,7 @@ func readLog(t testing.TB, path string, o accesslog.Options, sent int) *timeline
 }
 
 // judgeLog judges what a log says under a SPEC.
-func judgeLog(t testing.TB, tl *timeline.Timeline, text string) *check.Judgement {
+func judgeLog(t testing.TB, tl *timeline.Timeline, text string) *verdict.Judgement {
 	t.Helper()
 	limit, err := spec.Parse(text)
 	if err != nil {
@@ -159,13 +160,13 @@ func (l *logged) judged(t *testing.T, logs string, sent int, longest time.Durati
 		tl := readLog(t, path, l.o, sent)
 		j := judgeLog(t, tl, right)
 		t.Logf("%s, complete %t: %s, burst measured %s, rate %s/s", l.file, complete, j.Verdict, j.Measured.Burst, j.Measured.Rate)
-		if j.Verdict == check.Fail {
+		if j.Verdict == verdict.Fail {
 			for _, said := range accusations(t, path, l.o, sent, right, longest) {
 				t.Errorf("%s, complete %t: the right SPEC is accused of %s", l.file, complete, said)
 			}
 		}
 		if complete {
-			l.wrong = slices.DeleteFunc(l.wrong, func(spec string) bool { return judgeLog(t, tl, spec).Verdict == check.Fail })
+			l.wrong = slices.DeleteFunc(l.wrong, func(spec string) bool { return judgeLog(t, tl, spec).Verdict == verdict.Fail })
 		}
 	}
 }
@@ -197,7 +198,7 @@ func TestTheLogOfAProxyNeverAccuses(t *testing.T) {
 						t.Errorf("the right SPEC is accused: %s", f.Text)
 					}
 				}
-				if t.Failed() || judgeLog(t, tl, c.wrong).Verdict == check.Fail {
+				if t.Failed() || judgeLog(t, tl, c.wrong).Verdict == verdict.Fail {
 					return
 				}
 			}
@@ -269,7 +270,7 @@ func TestTheLogOfHAProxyNeverAccuses(t *testing.T) {
 		tl := readLog(t, path, o, sent)
 		j := judgeLog(t, tl, spec+"rate=10/600ms")
 		t.Logf("%s, quota measured %s; by the recording %s", j.Verdict, j.Measured.Burst, r.Judgement.Measured.Burst)
-		if j.Verdict == check.Fail && (longest >= stoodStill || len(accusations(t, path, o, sent, spec+"rate=10/600ms", longest)) == 0) {
+		if j.Verdict == verdict.Fail && (longest >= stoodStill || len(accusations(t, path, o, sent, spec+"rate=10/600ms", longest)) == 0) {
 			t.Skipf("the machine stood still, for %s of an idle process, and the clock of HAProxy may have done so too", longest)
 		}
 		for _, p := range j.Partitions {
@@ -277,7 +278,7 @@ func TestTheLogOfHAProxyNeverAccuses(t *testing.T) {
 				t.Errorf("the right SPEC is accused: %s", f.Text)
 			}
 		}
-		if t.Failed() || judgeLog(t, tl, spec+"rate=5/600ms").Verdict == check.Fail {
+		if t.Failed() || judgeLog(t, tl, spec+"rate=5/600ms").Verdict == verdict.Fail {
 			return
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // table is a stick-table of HAProxy and the rules around it.
@@ -80,8 +80,8 @@ func TestHAProxyCountWithExpiryIsNoWindow(t *testing.T) {
 	locked := false
 	for p := (patience{}); p.left(); {
 		r := run(t, read(t, "sustained", url, "fixed-window,rate=10/300ms,align=first"), "")
-		locked = locked || fails(t, r) && slices.ContainsFunc(findingsOf(r.Judgement), func(f check.Finding) bool {
-			return f.Kind != check.OverAdmission && strings.Contains(f.Partition, "-below-")
+		locked = locked || fails(t, r) && slices.ContainsFunc(findingsOf(r.Judgement), func(f verdict.Finding) bool {
+			return f.Kind != verdict.OverAdmission && strings.Contains(f.Partition, "-below-")
 		})
 		unseen = slices.DeleteFunc([]string{
 			"fixed-window,rate=10/300ms", "fixed-window,rate=10/300ms,align=unknown", "sliding-window-log,rate=10/300ms",

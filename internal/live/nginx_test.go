@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // zone is one limit_req of nginx.
@@ -97,14 +97,14 @@ func TestNginxDeniesWith503UnlessTold(t *testing.T) {
 		still := watch(t)
 		r := run(t, read(t, "burst", urls["untold"], "leaky-bucket,rate=50/s,burst=10", "expect.denied_status=[429]"), "")
 		longest := still()
-		verdicts := map[string]check.Verdict{}
+		verdicts := map[string]verdict.Verdict{}
 		for _, c := range r.Claims {
 			verdicts[c.ID] = c.Verdict
 		}
-		if more && (verdicts["conformance"] == check.Inconclusive || verdicts["conformance"] == check.Fail && standsStill(t, r, longest)) {
+		if more && (verdicts["conformance"] == verdict.Inconclusive || verdicts["conformance"] == verdict.Fail && standsStill(t, r, longest)) {
 			continue
 		}
-		if verdicts["conformance"] != check.Pass || verdicts["denied-status"] != check.Fail || r.Verdict != check.Fail {
+		if verdicts["conformance"] != verdict.Pass || verdicts["denied-status"] != verdict.Fail || r.Verdict != verdict.Fail {
 			t.Errorf("got %s, want conformance to pass and the status to fail", line(&r))
 		}
 		return
@@ -147,7 +147,7 @@ func TestNginxDelaysAreAQueue(t *testing.T) {
 			c.turns = true
 			r := c.judged(t)
 			for _, spec := range []string{"leaky-bucket-queue,rate=50/s,queue=19,undelayed=8", "leaky-bucket-queue,rate=50/s,queue=30,undelayed=8"} {
-				if other := again(t, r, spec); other.Verdict == check.Pass {
+				if other := again(t, r, spec); other.Verdict == verdict.Pass {
 					t.Errorf("got %s, want no PASS", line(&other))
 				}
 			}
@@ -166,10 +166,10 @@ func TestNginxKeyedByAddress(t *testing.T) {
 	for p := (patience{}); p.left(); {
 		run(t, read(t, "burst", url, spec), "")
 		r := run(t, read(t, "burst", url, spec), "")
-		if r.Verdict != check.Fail {
+		if r.Verdict != verdict.Fail {
 			continue // this machine was so slow that nothing was left in use
 		}
-		if d := r.Judgement.Diagnosis; d == nil || d.Kind != check.SharedQuota {
+		if d := r.Judgement.Diagnosis; d == nil || d.Kind != verdict.SharedQuota {
 			t.Errorf("%s: diagnosis %v, hint %q, want a shared quota", line(&r), d, r.Judgement.Hint)
 		}
 		return

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // atOnce is how many runs of the proof go on at the same time, each with keys of its own.
@@ -28,7 +28,7 @@ func TestNginxBurstFiftyTimes(t *testing.T) {
 	slots := make(chan struct{}, atOnce)
 	var runs sync.WaitGroup
 	var mu sync.Mutex
-	got := map[int]map[check.Verdict]int{20: {}, 21: {}, 22: {}}
+	got := map[int]map[verdict.Verdict]int{20: {}, 21: {}, 22: {}}
 	for range times {
 		for burst := range got {
 			slots <- struct{}{}
@@ -42,7 +42,7 @@ func TestNginxBurstFiftyTimes(t *testing.T) {
 		}
 	}
 	runs.Wait()
-	for burst, want := range map[int]check.Verdict{20: check.Fail, 21: check.Pass, 22: check.Fail} {
+	for burst, want := range map[int]verdict.Verdict{20: verdict.Fail, 21: verdict.Pass, 22: verdict.Fail} {
 		t.Logf("burst=%d: %d of %d %s (all: %v)", burst, got[burst][want], times, want, got[burst])
 		if got[burst][want] != times {
 			t.Errorf("burst=%d: got %v, want %d %s", burst, got[burst], times, want)
@@ -51,7 +51,7 @@ func TestNginxBurstFiftyTimes(t *testing.T) {
 }
 
 // burstOf runs the burst under a SPEC of a burst until it shows enough, and returns the verdict.
-func burstOf(t testing.TB, url string, burst int) check.Verdict {
+func burstOf(t testing.TB, url string, burst int) verdict.Verdict {
 	t.Helper()
 	for p := (patience{}); ; {
 		more := p.left()
@@ -59,7 +59,7 @@ func burstOf(t testing.TB, url string, burst int) check.Verdict {
 		r := run(t, read(t, "burst", url, fmt.Sprintf("leaky-bucket,rate=10/s,burst=%d", burst)), "")
 		longest := still()
 		switch {
-		case more && r.Verdict == check.Inconclusive, more && burst == 21 && r.Verdict == check.Fail && standsStill(t, r, longest):
+		case more && r.Verdict == verdict.Inconclusive, more && burst == 21 && r.Verdict == verdict.Fail && standsStill(t, r, longest):
 			continue
 		case burst == 21:
 			mustPass(t, r)

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // nginx and HAProxy read their clocks once a turn of their event loops, before they look at the requests that are there. A
@@ -29,7 +29,7 @@ func standsStill(t testing.TB, r report.Scenario, longest time.Duration) bool {
 		if r.Limit[0].Algorithm == spec.Concurrency { // it reads no clock, but a place may be held for longer
 			text = strings.ReplaceAll(r.Limit.String(), "..1s", "..1m")
 		}
-		if j := again(t, r, text); j.Verdict == check.Fail {
+		if j := again(t, r, text); j.Verdict == verdict.Fail {
 			return false
 		}
 	}

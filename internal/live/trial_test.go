@@ -17,6 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	product "github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
@@ -72,14 +73,14 @@ func (c trial) judged(t testing.TB) report.Scenario {
 		still := watch(t)
 		r = run(t, read(t, c.scenario, c.url, c.right, sets...), c.redis)
 		longest := still()
-		if r.Verdict == check.Fail && c.turns && standsStill(t, r, longest) {
+		if r.Verdict == verdict.Fail && c.turns && standsStill(t, r, longest) {
 			stood++
 			continue
 		}
 		if r.Timeline != nil {
 			wrong = slices.DeleteFunc(wrong, func(spec string) bool { return fails(t, again(t, r, spec)) })
 		}
-		if r.Verdict != check.Inconclusive {
+		if r.Verdict != verdict.Inconclusive {
 			mustPass(t, r)
 			passed = r
 		}
@@ -159,7 +160,7 @@ func again(t testing.TB, r report.Scenario, text string) report.Scenario {
 // mustPass fails the test unless r is a PASS on evidence.
 func mustPass(t testing.TB, r report.Scenario) {
 	t.Helper()
-	if r.Verdict != check.Pass {
+	if r.Verdict != verdict.Pass {
 		t.Errorf("got %s, want a PASS; the recording is kept at %s", line(&r), keep(t, r))
 		return
 	}
@@ -176,7 +177,7 @@ func mustPass(t testing.TB, r report.Scenario) {
 // fails tells whether r is a FAIL of conformance. The test fails where one of its findings does not fail alone.
 func fails(t testing.TB, r report.Scenario) bool {
 	t.Helper()
-	if r.Judgement == nil || r.Judgement.Verdict != check.Fail {
+	if r.Judgement == nil || r.Judgement.Verdict != verdict.Fail {
 		return false
 	}
 	findings := findingsOf(r.Judgement)
@@ -192,7 +193,7 @@ func fails(t testing.TB, r report.Scenario) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j.Verdict != check.Fail {
+		if j.Verdict != verdict.Fail {
 			t.Errorf("finding %q of %s: got %s when its %d observations are judged alone, want a FAIL; the recording is kept at %s",
 				f.Text, r.Limit, j.Verdict, len(alone.Observations), keep(t, r))
 		}
@@ -200,8 +201,8 @@ func fails(t testing.TB, r report.Scenario) bool {
 	return true
 }
 
-func findingsOf(j *check.Judgement) []check.Finding {
-	var all []check.Finding
+func findingsOf(j *verdict.Judgement) []verdict.Finding {
+	var all []verdict.Finding
 	for _, p := range j.Partitions {
 		all = append(all, p.Findings...)
 	}
@@ -209,7 +210,7 @@ func findingsOf(j *check.Judgement) []check.Finding {
 }
 
 // witness is the recording with the observations of a finding only.
-func witness(tl *timeline.Timeline, f check.Finding) *timeline.Timeline {
+func witness(tl *timeline.Timeline, f verdict.Finding) *timeline.Timeline {
 	alone := &timeline.Timeline{Header: tl.Header}
 	alone.Header.Ended = tl.End()
 	wanted := map[int]bool{}

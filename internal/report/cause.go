@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // cause is one thing to act on, and all scenarios that show it. What each of them found stays in the page and
 // the JSON: here is the clearest.
 type cause struct {
-	verdict check.Verdict
+	verdict verdict.Verdict
 	// counts tells that a failure of one of them counts.
 	counts bool
 	// ids are the scenarios, each once, in the order of the run; witness is that of the clearest finding.
@@ -63,9 +63,9 @@ func (c *cause) rank() int {
 	switch {
 	case c.first:
 		return 0
-	case c.verdict == check.Fail && c.counts:
+	case c.verdict == verdict.Fail && c.counts:
 		return 1
-	case c.verdict == check.Fail:
+	case c.verdict == verdict.Fail:
 		return 2
 	default:
 		return 3
@@ -81,7 +81,7 @@ type gathering struct {
 }
 
 func (g *gathering) scenario(raw, s *Scenario, strict bool) {
-	if s.Verdict == check.Pass {
+	if s.Verdict == verdict.Pass {
 		return
 	}
 	g.scenarios++
@@ -90,19 +90,19 @@ func (g *gathering) scenario(raw, s *Scenario, strict bool) {
 		c := g.add("remark "+r.text, s, evidence{sentence: r.text}, strict)
 		c.remark, c.mend, c.of, c.all = true, r.mend, c.of+r.of, c.all+r.all
 	}
-	if s.Verdict == check.Fail {
+	if s.Verdict == verdict.Fail {
 		g.failures(raw, s, strict)
 		return
 	}
 	var seen []string
 	for _, t := range troubles(s) {
-		follows := t.reason == string(check.UnclassifiedStatus) || t.reason == string(check.TooFew)
+		follows := t.reason == string(verdict.UnclassifiedStatus) || t.reason == string(verdict.TooFew)
 		if slices.Contains(seen, t.reason) || remarked && r.instead && follows {
 			continue
 		}
 		seen = append(seen, t.reason)
 		key := "open " + t.reason
-		if t.reason != string(check.NeedsFailed) { // each needs something else, and one answer
+		if t.reason != string(verdict.NeedsFailed) { // each needs something else, and one answer
 			key += " " + skeleton(t.detail)
 		}
 		c := g.add(key, s, evidence{sentence: t.line()}, strict)
@@ -142,7 +142,7 @@ func (g *gathering) failures(raw, s *Scenario, strict bool) {
 // add adds one finding of s to the cause of a key, and returns the cause. The clearest finding is that of the
 // fewest requests, of a scenario that counts where there is one.
 func (g *gathering) add(key string, s *Scenario, e evidence, strict bool) *cause {
-	counts := s.Verdict == check.Fail && s.counts(strict)
+	counts := s.Verdict == verdict.Fail && s.counts(strict)
 	i, known := g.at[key]
 	if !known {
 		i = len(g.all)
@@ -156,7 +156,7 @@ func (g *gathering) add(key string, s *Scenario, e evidence, strict bool) *cause
 	if e.hint != c.e.hint { // what else would explain it is another policy in each recording
 		e.hint, c.e.hint = e.nearest, c.e.nearest
 	}
-	c.verdict = check.Worst(c.verdict, s.Verdict)
+	c.verdict = verdict.Worst(c.verdict, s.Verdict)
 	if !slices.Contains(c.ids, s.ID) {
 		c.ids = append(c.ids, s.ID)
 	}
@@ -204,7 +204,7 @@ func (c *cause) also() string {
 	if len(c.ids) > 1 {
 		parts = append(parts, "also: "+strings.Join(without(c.ids, slices.Index(c.ids, c.witness)), ", "))
 	}
-	if c.verdict == check.Fail && !c.remark && c.findings > len(c.ids) {
+	if c.verdict == verdict.Fail && !c.remark && c.findings > len(c.ids) {
 		parts = append(parts, fmt.Sprintf("%d findings in all", c.findings))
 	}
 	return strings.Join(parts, "; ")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // causeLines prints causes in short: who, and what.
@@ -21,10 +21,10 @@ func causeLines(r *Run) []string {
 }
 
 // claimed is a scenario with one failed claim of one finding.
-func claimed(id, claim string, kind check.Kind, text string) Scenario {
-	f := check.Finding{Kind: kind, Text: text, Observations: []int{1}}
-	return Scenario{ID: id, Kind: Required, Verdict: check.Fail,
-		Claims: []check.Claim{{ID: claim, Verdict: check.Fail, Text: text, Findings: []check.Finding{f}}}}
+func claimed(id, claim string, kind verdict.Kind, text string) Scenario {
+	f := verdict.Finding{Kind: kind, Text: text, Observations: []int{1}}
+	return Scenario{ID: id, Kind: Required, Verdict: verdict.Fail,
+		Claims: []verdict.Claim{{ID: claim, Verdict: verdict.Fail, Text: text, Findings: []verdict.Finding{f}}}}
 }
 
 // TestOneCauseIsToldOnce: what differs in numbers alone is one cause; another kind, claim or sentence is
@@ -49,10 +49,10 @@ func TestOneCauseIsToldOnce(t *testing.T) {
 // that measured something else have another.
 func TestOneHintIsOneCause(t *testing.T) {
 	with := func(id, hint string, burst float64) Scenario {
-		s := claimed(id, conformance, check.OverAdmission, "21 requests allowed within "+id)
+		s := claimed(id, conformance, verdict.OverAdmission, "21 requests allowed within "+id)
 		s.Limit = mustLimit(t, "token-bucket,rate=10/s,burst=20")
-		s.Judgement = &check.Judgement{Verdict: check.Fail, Hint: hint,
-			Measured: check.Measured{Burst: between(burst, burst)}}
+		s.Judgement = &verdict.Judgement{Verdict: verdict.Fail, Hint: hint,
+			Measured: verdict.Measured{Burst: between(burst, burst)}}
 		s.Counts.Denied = 1
 		return s
 	}
@@ -70,11 +70,11 @@ func TestOneHintIsOneCause(t *testing.T) {
 // makes no cause of its own. Of several recordings the policy is offered that explains each of them.
 func TestTheNearestPolicyIsTheCause(t *testing.T) {
 	with := func(id, more string) Scenario {
-		s := claimed(id, conformance, check.OverAdmission, "21 requests allowed within "+id)
+		s := claimed(id, conformance, verdict.OverAdmission, "21 requests allowed within "+id)
 		limit := mustLimit(t, "token-bucket,rate=10/s,burst=21")
-		s.Judgement = &check.Judgement{Verdict: check.Fail,
+		s.Judgement = &verdict.Judgement{Verdict: verdict.Fail,
 			Hint:         "a burst of 21 would explain all of this (" + limit.String() + ")" + more,
-			Explanations: []check.Explanation{{Text: "a burst of 21", Limit: limit, Sure: true}}}
+			Explanations: []verdict.Explanation{{Text: "a burst of 21", Limit: limit, Sure: true}}}
 		return s
 	}
 	const fixed = "; so would fixed-window,rate=21/2s"

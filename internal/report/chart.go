@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Sizes of the charts, in units of the page's width.
@@ -160,8 +160,8 @@ func declaredRate(s *Scenario) float64 {
 }
 
 // conformanceFindings are the findings of the judge, those of the first partition first.
-func conformanceFindings(s *Scenario) []check.Finding {
-	var out []check.Finding
+func conformanceFindings(s *Scenario) []verdict.Finding {
+	var out []verdict.Finding
 	if s.Judgement != nil {
 		for i := range s.Judgement.Partitions {
 			p := &s.Judgement.Partitions[i]
@@ -183,7 +183,7 @@ func conformanceFindings(s *Scenario) []check.Finding {
 }
 
 // witnesses shades the spans of the first findings.
-func (d *drawing) witnesses(f frame, x scale, c clock, found []check.Finding) {
+func (d *drawing) witnesses(f frame, x scale, c clock, found []verdict.Finding) {
 	for i := range found[:min(len(found), 20)] {
 		from, to := x.at(c.of(found[i].From)), x.at(c.of(found[i].To))
 		w := max(to-from, 3)

@@ -9,19 +9,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // mostPartitions is how many partitions are drawn.
 const mostPartitions = 4
 
 // chosenPartitions returns the partitions to draw: those with findings first, then by name.
-func chosenPartitions(all []timeline.Part, found []check.Finding) []timeline.Part {
+func chosenPartitions(all []timeline.Part, found []verdict.Finding) []timeline.Part {
 	out := slices.Clone(all)
 	failed := func(p timeline.Part) bool {
-		return slices.ContainsFunc(found, func(f check.Finding) bool { return f.Partition == p.Partition })
+		return slices.ContainsFunc(found, func(f verdict.Finding) bool { return f.Partition == p.Partition })
 	}
 	slices.SortStableFunc(out, func(a, b timeline.Part) int {
 		switch x, y := failed(a), failed(b); {
@@ -91,7 +91,7 @@ type view struct {
 	admitted float64
 	use      usage
 	windows  windows // of the policy of use
-	found    []check.Finding
+	found    []verdict.Finding
 }
 
 // viewOf holds a partition against l, the limit that counts all of its requests.
@@ -103,7 +103,7 @@ func viewOf(s *Scenario, l spec.Limit, part timeline.Part) *view {
 		v.admitted += a.cost
 	}
 	v.tightest()
-	others := func(f check.Finding) bool { return f.Partition != part.Partition }
+	others := func(f verdict.Finding) bool { return f.Partition != part.Partition }
 	v.found = slices.DeleteFunc(slices.Clone(conformanceFindings(s)), others)
 	return v
 }

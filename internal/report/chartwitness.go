@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // The witness charts of a page: how many, and how many requests each draws.
@@ -20,7 +21,7 @@ const (
 // witnessChart shows the requests of one finding, each as the interval in which it was decided, with the
 // requests around them faint, and where windows begin. Below it are the parts of the time axis in which the
 // intervals can be seen, where they are too short for the whole.
-func witnessChart(id string, c clock, f *check.Finding, part timeline.Part, win windows) template.HTML {
+func witnessChart(id string, c clock, f *verdict.Finding, part timeline.Part, win windows) template.HTML {
 	near, left := nearby(f, part.Observations)
 	if len(near) == 0 {
 		return ""
@@ -51,7 +52,7 @@ func witnessChart(id string, c clock, f *check.Finding, part timeline.Part, win 
 // witnessView is what the parts of a witness chart share.
 type witnessView struct {
 	id      string
-	f       *check.Finding
+	f       *verdict.Finding
 	near    []*timeline.Observation
 	in      map[int]bool
 	end     time.Duration
@@ -174,7 +175,7 @@ func clustersOf(rows []*timeline.Observation, gap time.Duration) ([]check.Span, 
 
 // nearby returns the observations to draw, ascending by Sent: the witness, and what overlaps its span. Of more than
 // mostRows those in the middle are left out.
-func nearby(f *check.Finding, obs []timeline.Observation) (near []*timeline.Observation, left int) {
+func nearby(f *verdict.Finding, obs []timeline.Observation) (near []*timeline.Observation, left int) {
 	in := members(f.Observations)
 	var others int
 	for i := range obs {

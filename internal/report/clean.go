@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // plain returns s fit for one line of a terminal, a page or an XML file: control characters (ESC, newlines, C1), marks
@@ -80,22 +80,22 @@ func plainScenario(s Scenario) Scenario {
 		*p = plain(*p)
 	}
 	s.Target, s.Origin = plain(withoutUser(s.Target)), plain(withoutUser(s.Origin))
-	s.Reason = check.Reason(plain(string(s.Reason)))
+	s.Reason = verdict.Reason(plain(string(s.Reason)))
 	s.Header.Notes = plainAll(s.Header.Notes)
 	s.Statuses = slices.Clone(s.Statuses)
 	for i := range s.Statuses {
 		s.Statuses[i].Location = plain(withoutUser(s.Statuses[i].Location))
 	}
-	s.Claims = append([]check.Claim(nil), s.Claims...)
+	s.Claims = append([]verdict.Claim(nil), s.Claims...)
 	for i := range s.Claims {
 		c := &s.Claims[i]
-		c.ID, c.Text, c.Reason = plain(c.ID), plain(c.Text), check.Reason(plain(string(c.Reason)))
+		c.ID, c.Text, c.Reason = plain(c.ID), plain(c.Text), verdict.Reason(plain(string(c.Reason)))
 		c.Findings = plainFindings(c.Findings)
 	}
 	if s.Judgement != nil {
 		j := *s.Judgement
 		j.Detail = plain(j.Detail)
-		j.Partitions = append([]check.PartitionVerdict(nil), j.Partitions...)
+		j.Partitions = append([]verdict.PartitionVerdict(nil), j.Partitions...)
 		for i := range j.Partitions {
 			p := &j.Partitions[i]
 			p.Partition, p.Detail, p.Findings = plain(p.Partition), plain(p.Detail), plainFindings(p.Findings)
@@ -105,10 +105,10 @@ func plainScenario(s Scenario) Scenario {
 	return s
 }
 
-func plainFindings(fs []check.Finding) []check.Finding {
-	fs = append([]check.Finding(nil), fs...)
+func plainFindings(fs []verdict.Finding) []verdict.Finding {
+	fs = append([]verdict.Finding(nil), fs...)
 	for i := range fs {
-		fs[i].Kind, fs[i].Partition = check.Kind(plain(string(fs[i].Kind))), plain(fs[i].Partition)
+		fs[i].Kind, fs[i].Partition = verdict.Kind(plain(string(fs[i].Kind))), plain(fs[i].Partition)
 		fs[i].Text = plain(fs[i].Text)
 	}
 	return fs

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 func TestPlainShowsWhatIsHidden(t *testing.T) {
@@ -119,7 +119,7 @@ func TestNoFormatWritesNaN(t *testing.T) {
 			}
 		}
 	}
-	if j := toInterval(check.Interval{Lo: math.Inf(-1), LoSet: true}); j[0] != nil {
+	if j := toInterval(verdict.Interval{Lo: math.Inf(-1), LoSet: true}); j[0] != nil {
 		t.Errorf("an infinite end: got %v, want null", *j[0])
 	}
 }

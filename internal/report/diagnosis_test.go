@@ -5,18 +5,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestDiagnosisComesFirst: every format says what a recording shows as a whole before it says what is
 // wrong with a request.
 func TestDiagnosisComesFirst(t *testing.T) {
 	const said, finding = "all clients seem to share one quota", "a client was denied"
-	r := &Run{Scenarios: []Scenario{{ID: "burst", Kind: Required, Verdict: check.Fail,
-		Claims: []check.Claim{{ID: conformance, Verdict: check.Fail, Text: finding,
-			Findings: []check.Finding{{Kind: check.UnderAdmission, Text: finding}}}},
-		Judgement: &check.Judgement{Verdict: check.Fail,
-			Diagnosis: &check.Diagnosis{Kind: check.SharedQuota, Text: said, Why: "as one"}}}}}
+	r := &Run{Scenarios: []Scenario{{ID: "burst", Kind: Required, Verdict: verdict.Fail,
+		Claims: []verdict.Claim{{ID: conformance, Verdict: verdict.Fail, Text: finding,
+			Findings: []verdict.Finding{{Kind: verdict.UnderAdmission, Text: finding}}}},
+		Judgement: &verdict.Judgement{Verdict: verdict.Fail,
+			Diagnosis: &verdict.Diagnosis{Kind: verdict.SharedQuota, Text: said, Why: "as one"}}}}}
 	for format, write := range map[string]func(*bytes.Buffer) error{
 		"table":    func(b *bytes.Buffer) error { return writeTable(b, r, Options{}) },
 		"markdown": func(b *bytes.Buffer) error { return writeMarkdown(b, r, Options{}) },

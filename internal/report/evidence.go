@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	generator "github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // evidence is one failure in words, ready for a reader.
@@ -36,37 +36,37 @@ type evidence struct {
 const conformance = "conformance"
 
 // mends says for each reason of an Inconclusive verdict what the reader can do.
-var mends = map[check.Reason]string{
-	check.ScheduleMissed:     "lower the rate, or generate from a machine with more idle processors",
-	check.Unreachable:        "start the target, or check the URL given with --target",
-	check.SetupFailed:        "mend what the detail names and run again; nothing was said about the limiter",
-	check.NeedsFailed:        "it does not count; say what the target has (--promise, --set), or --skip it",
-	check.TooFew:             "let the phases send more requests or last longer, so that a fault could show",
-	check.ForeignTraffic:     "use keys that nobody else uses (partition: fresh: true)",
-	check.UnclassifiedStatus: "name the statuses of a denial under denied: status:",
-	check.SearchLimit:        "send less at once, so that fewer requests overlap",
-	check.Interrupted:        "let the run finish",
+var mends = map[verdict.Reason]string{
+	verdict.ScheduleMissed:     "lower the rate, or generate from a machine with more idle processors",
+	verdict.Unreachable:        "start the target, or check the URL given with --target",
+	verdict.SetupFailed:        "mend what the detail names and run again; nothing was said about the limiter",
+	verdict.NeedsFailed:        "it does not count; say what the target has (--promise, --set), or --skip it",
+	verdict.TooFew:             "let the phases send more requests or last longer, so that a fault could show",
+	verdict.ForeignTraffic:     "use keys that nobody else uses (partition: fresh: true)",
+	verdict.UnclassifiedStatus: "name the statuses of a denial under denied: status:",
+	verdict.SearchLimit:        "send less at once, so that fewer requests overlap",
+	verdict.Interrupted:        "let the run finish",
 }
 
 // recordedMends are those of a recording that is judged alone: nobody can send more of it.
-var recordedMends = map[check.Reason]string{
-	check.TooFew: "judge a longer recording, or demand less of a pass (--exact-burst, --burst-resolution, " +
+var recordedMends = map[verdict.Reason]string{
+	verdict.TooFew: "judge a longer recording, or demand less of a pass (--exact-burst, --burst-resolution, " +
 		"--rate-resolution)",
-	check.ForeignTraffic:     "leave out --shared if nobody else uses these partitions",
-	check.UnclassifiedStatus: "name the statuses with --denied and --allowed",
-	check.SearchLimit:        "judge partitions one by one with --partition, or a shorter recording",
+	verdict.ForeignTraffic:     "leave out --shared if nobody else uses these partitions",
+	verdict.UnclassifiedStatus: "name the statuses with --denied and --allowed",
+	verdict.SearchLimit:        "judge partitions one by one with --partition, or a shorter recording",
 }
 
 // mend says what the reader of s can do about a reason. What an earlier run used of its partitions may explain what is seen until it is
 // forgotten.
-func mend(s *Scenario, r check.Reason) string {
+func mend(s *Scenario, r verdict.Reason) string {
 	if s.Target == "" && recordedMends[r] != "" {
 		return recordedMends[r]
 	}
-	if r == check.TooFew && s.Timeline != nil && s.Timeline.Header.CompleteFrom > 0 {
+	if r == verdict.TooFew && s.Timeline != nil && s.Timeline.Header.CompleteFrom > 0 {
 		return "begin with a silence in which the limiter forgets an earlier run, or use keys that are new (partition: fresh: true)"
 	}
-	if r == check.Unreachable && s.Timeline != nil {
+	if r == verdict.Unreachable && s.Timeline != nil {
 		return cmp.Or(generator.Remedy(s.Timeline), mends[r])
 	}
 	return mends[r]
@@ -90,7 +90,7 @@ func findings(s *Scenario) []evidence {
 	var out []evidence
 	for i := range s.Claims {
 		c := &s.Claims[i]
-		if c.Verdict != check.Fail {
+		if c.Verdict != verdict.Fail {
 			continue
 		}
 		if len(c.Findings) == 0 {
@@ -137,7 +137,7 @@ func shown(all []evidence) []evidence {
 }
 
 // found puts one finding into words.
-func found(s *Scenario, claim string, f *check.Finding) evidence {
+func found(s *Scenario, claim string, f *verdict.Finding) evidence {
 	e := evidence{claim: plain(claim), kind: plain(string(f.Kind)), sentence: plain(f.Text),
 		span: plain(spanText(s.Timeline, f)), requests: len(f.Observations)}
 	if claim == conformance {
@@ -153,7 +153,7 @@ func found(s *Scenario, claim string, f *check.Finding) evidence {
 
 // nearest is the hint with its first policy alone; the whole hint where none is sure to explain the
 // recording.
-func nearest(j *check.Judgement) string {
+func nearest(j *verdict.Judgement) string {
 	if len(j.Explanations) == 0 || !j.Explanations[0].Sure {
 		return plain(j.Hint)
 	}
@@ -183,7 +183,7 @@ func checkCommand(s *Scenario) string {
 
 // spanText says which requests a finding rests on and when they were. Where the recording is at hand it names the
 // request sent first and the one answered last.
-func spanText(t *timeline.Timeline, f *check.Finding) string {
+func spanText(t *timeline.Timeline, f *verdict.Finding) string {
 	where := ""
 	if f.Partition != "" {
 		where = fmt.Sprintf("partition %s: ", f.Partition)
@@ -249,11 +249,11 @@ type trouble struct{ reason, detail, mend string }
 // troubles returns why s is Inconclusive: its own reason first, then those of inconclusive claims that say something else.
 // Empty for another verdict.
 func troubles(s *Scenario) []trouble {
-	if s.Verdict != check.Inconclusive {
+	if s.Verdict != verdict.Inconclusive {
 		return nil
 	}
 	var out []trouble
-	add := func(r check.Reason, detail string) {
+	add := func(r verdict.Reason, detail string) {
 		t := trouble{plain(string(r)), plain(strings.TrimSpace(detail)), mend(s, r)}
 		if slices.ContainsFunc(out, func(o trouble) bool { return o.reason == t.reason && o.detail == t.detail }) {
 			return
@@ -271,12 +271,12 @@ func troubles(s *Scenario) []trouble {
 		if c.Unpromised != "" { // that is a note of the run
 			continue
 		}
-		if c.Verdict == check.Inconclusive && (c.Text != "" || c.Reason != s.Reason) {
+		if c.Verdict == verdict.Inconclusive && (c.Text != "" || c.Reason != s.Reason) {
 			add(c.Reason, c.ID+": "+c.Text)
 		}
 	}
 	if len(out) == 0 {
-		add(check.TooFew, "nothing was judged")
+		add(verdict.TooFew, "nothing was judged")
 	}
 	return out
 }

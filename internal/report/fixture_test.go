@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const second = time.Second
@@ -100,23 +100,23 @@ func scenarioOf(t testing.TB, id, title, spec string, tl *timeline.Timeline) Sce
 	}
 }
 
-func between(lo, hi float64) check.Interval {
-	return check.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true}
+func between(lo, hi float64) verdict.Interval {
+	return verdict.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true}
 }
 
 // passing is a scenario that passed.
 func passing(t testing.TB) Scenario {
 	s := scenarioOf(t, "burst", "A full start admits exactly its burst at once", "token-bucket,rate=10/s,burst=20", record(2, 20, 100))
-	m := check.Measured{Burst: between(20, 20), Rate: between(9.971, 10.039)}
-	s.Verdict = check.Pass
+	m := verdict.Measured{Burst: between(20, 20), Rate: between(9.971, 10.039)}
+	s.Verdict = verdict.Pass
 	s.Fresh = true
-	s.Judgement = &check.Judgement{Verdict: check.Pass, Measured: m, Partitions: []check.PartitionVerdict{
-		{Partition: "k1", Verdict: check.Pass, Measured: m, Judged: 340},
-		{Partition: "k2", Verdict: check.Pass, Measured: check.Measured{Burst: between(20, 20), Rate: check.Interval{Lo: 9.9, LoSet: true}}, Judged: 340},
+	s.Judgement = &verdict.Judgement{Verdict: verdict.Pass, Measured: m, Partitions: []verdict.PartitionVerdict{
+		{Partition: "k1", Verdict: verdict.Pass, Measured: m, Judged: 340},
+		{Partition: "k2", Verdict: verdict.Pass, Measured: verdict.Measured{Burst: between(20, 20), Rate: verdict.Interval{Lo: 9.9, LoSet: true}}, Judged: 340},
 	}}
-	s.Claims = []check.Claim{
-		{ID: "conformance", Verdict: check.Pass, Text: "680 decisions on 2 partitions conform"},
-		{ID: "retry-after", Verdict: check.Pass, Text: "580 of 580 denials have a valid Retry-After"},
+	s.Claims = []verdict.Claim{
+		{ID: "conformance", Verdict: verdict.Pass, Text: "680 decisions on 2 partitions conform"},
+		{ID: "retry-after", Verdict: verdict.Pass, Text: "580 of 580 denials have a valid Retry-After"},
 	}
 	return s
 }
@@ -125,7 +125,7 @@ func passing(t testing.TB) Scenario {
 func failing(t testing.TB) Scenario {
 	tl := record(2, 21, 100)
 	s := scenarioOf(t, "overload-10x", "At ten times the limit, admissions stay at the limit", "token-bucket,rate=10/s,burst=20", tl)
-	f := check.Finding{Kind: check.OverAdmission, Partition: "k1", Seen: 21, Bound: 20,
+	f := verdict.Finding{Kind: verdict.OverAdmission, Partition: "k1", Seen: 21, Bound: 20,
 		Text: "21 requests allowed within 0.001 s; at most 20 + floor(10/s * 0.001 s) = 20 are possible"}
 	for _, o := range tl.Observations {
 		if o.Partition == "k1" && o.Phase == "burst" && o.Outcome == timeline.Allowed {
@@ -136,16 +136,16 @@ func failing(t testing.TB) Scenario {
 			f.To = max(f.To, o.FirstByte)
 		}
 	}
-	s.Verdict = check.Fail
-	m := check.Measured{Burst: between(21, 21), Rate: between(9.96, 10.05)}
-	s.Judgement = &check.Judgement{Verdict: check.Fail, Measured: m, Partitions: []check.PartitionVerdict{
-		{Partition: "k1", Verdict: check.Fail, Findings: []check.Finding{f}, Measured: m, Judged: 340},
-		{Partition: "k2", Verdict: check.Inconclusive, Reason: check.TooFew, Detail: "burst measured at least 19", Judged: 340},
+	s.Verdict = verdict.Fail
+	m := verdict.Measured{Burst: between(21, 21), Rate: between(9.96, 10.05)}
+	s.Judgement = &verdict.Judgement{Verdict: verdict.Fail, Measured: m, Partitions: []verdict.PartitionVerdict{
+		{Partition: "k1", Verdict: verdict.Fail, Findings: []verdict.Finding{f}, Measured: m, Judged: 340},
+		{Partition: "k2", Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Detail: "burst measured at least 19", Judged: 340},
 	}}
-	s.Claims = []check.Claim{
-		{ID: "conformance", Verdict: check.Fail, Text: "partition k1 was admitted too much", Findings: []check.Finding{f}},
-		{ID: "retry-after-honored", Verdict: check.Fail, Text: "3 of 12 clients that waited as told were denied again"},
-		{ID: "denied-p99", Verdict: check.Pass, Text: "denied p99 1.19 ms, at most 20.00 ms"},
+	s.Claims = []verdict.Claim{
+		{ID: "conformance", Verdict: verdict.Fail, Text: "partition k1 was admitted too much", Findings: []verdict.Finding{f}},
+		{ID: "retry-after-honored", Verdict: verdict.Fail, Text: "3 of 12 clients that waited as told were denied again"},
+		{ID: "denied-p99", Verdict: verdict.Pass, Text: "denied p99 1.19 ms, at most 20.00 ms"},
 	}
 	return s
 }
@@ -154,8 +154,8 @@ func failing(t testing.TB) Scenario {
 func unreachable(t testing.TB) Scenario {
 	tl := &timeline.Timeline{Header: timeline.Header{Unsent: 40}}
 	s := scenarioOf(t, "sustained", "At nine tenths of the limit nothing is denied", "gcra,rate=100/1m,burst=5", tl)
-	s.Reason, s.Detail = check.Unreachable, "dial 127.0.0.1:8080: connection refused"
-	s.Claims = []check.Claim{{ID: "conformance", Reason: check.Unreachable}}
+	s.Reason, s.Detail = verdict.Unreachable, "dial 127.0.0.1:8080: connection refused"
+	s.Claims = []verdict.Claim{{ID: "conformance", Reason: verdict.Unreachable}}
 	return s
 }
 
@@ -168,9 +168,9 @@ func onlyUnknown(t testing.TB) Scenario {
 	}
 	tl.Header.Ended = 10 * second
 	s := scenarioOf(t, "boundary-double-burst", "No window shows twice its quota", "fixed-window,rate=100/1m", tl)
-	s.Reason, s.Detail = check.TooFew, "70 of 70 requests were not answered"
-	s.Judgement = &check.Judgement{Reason: check.TooFew, Partitions: []check.PartitionVerdict{{Partition: "k1", Reason: check.TooFew}}}
-	s.Claims = []check.Claim{{ID: "conformance", Reason: check.TooFew, Text: "no decision was seen"}}
+	s.Reason, s.Detail = verdict.TooFew, "70 of 70 requests were not answered"
+	s.Judgement = &verdict.Judgement{Reason: verdict.TooFew, Partitions: []verdict.PartitionVerdict{{Partition: "k1", Reason: verdict.TooFew}}}
+	s.Claims = []verdict.Claim{{ID: "conformance", Reason: verdict.TooFew, Text: "no decision was seen"}}
 	return s
 }
 
@@ -192,12 +192,12 @@ func hostile(t testing.TB) Scenario {
 	s.Timeline = &tl
 	name := "=cmd|' /C calc'!A0k1" + bad
 	f := s.Judgement.Partitions[0].Findings[0]
-	f.Partition, f.Text, f.Kind = name, bad, check.Kind(bad)
-	s.Judgement = &check.Judgement{Verdict: check.Fail, Detail: bad, Partitions: []check.PartitionVerdict{
-		{Partition: name, Verdict: check.Fail, Detail: bad, Findings: []check.Finding{f}}}}
-	s.Claims = []check.Claim{
-		{ID: "conformance", Verdict: check.Fail, Text: bad, Findings: []check.Finding{f}},
-		{ID: bad, Verdict: check.Fail, Text: bad}, {ID: "x", Reason: check.Reason(bad), Text: bad},
+	f.Partition, f.Text, f.Kind = name, bad, verdict.Kind(bad)
+	s.Judgement = &verdict.Judgement{Verdict: verdict.Fail, Detail: bad, Partitions: []verdict.PartitionVerdict{
+		{Partition: name, Verdict: verdict.Fail, Detail: bad, Findings: []verdict.Finding{f}}}}
+	s.Claims = []verdict.Claim{
+		{ID: "conformance", Verdict: verdict.Fail, Text: bad, Findings: []verdict.Finding{f}},
+		{ID: bad, Verdict: verdict.Fail, Text: bad}, {ID: "x", Reason: verdict.Reason(bad), Text: bad},
 	}
 	return s
 }
@@ -229,7 +229,7 @@ func alike(t testing.TB) *Run {
 		s := failing(t)
 		s.ID = id
 		s.Judgement.Hint = "a burst of 21 would explain all of this (token-bucket,rate=10/s,burst=21)"
-		s.Judgement.Measured = check.Measured{Burst: between(21, 21), Rate: between(1, 0)}
+		s.Judgement.Measured = verdict.Measured{Burst: between(21, 21), Rate: between(1, 0)}
 		if i != 3 {
 			s.Claims = s.Claims[:1]
 		}
@@ -240,7 +240,7 @@ func alike(t testing.TB) *Run {
 		s.ID, s.Limit = id, all[0].Limit
 		s.Detail = fmt.Sprintf("%d of %d requests were not answered", 10+i, 10+i)
 		if i >= 2 {
-			s.Reason, s.Detail = check.UnclassifiedStatus, "no rule classifies status 404"
+			s.Reason, s.Detail = verdict.UnclassifiedStatus, "no rule classifies status 404"
 			ok := timeline.StatusCount{Status: 200, Outcome: timeline.Allowed, Answers: 1}
 			s.Statuses = []timeline.StatusCount{ok, {Status: 404, Answers: 70}}[i-2:]
 		}
@@ -256,9 +256,9 @@ func fixtures(t testing.TB) map[string]*Run {
 	interrupted := runOf(passing(t))
 	interrupted.Interrupted = true
 	s := &interrupted.Scenarios[0]
-	s.Verdict, s.Reason, s.Detail, s.Header.Interrupted = check.Inconclusive, check.Interrupted, "stopped after 2.1 s of 5 s", true
+	s.Verdict, s.Reason, s.Detail, s.Header.Interrupted = verdict.Inconclusive, verdict.Interrupted, "stopped after 2.1 s of 5 s", true
 	s.Kind, s.Judgement = Recommended, nil
-	s.Claims = []check.Claim{{ID: "conformance", Reason: check.Interrupted, Text: "not judged"}}
+	s.Claims = []verdict.Claim{{ID: "conformance", Reason: verdict.Interrupted, Text: "not judged"}}
 	bad := runOf(hostile(t))
 	bad.ID, bad.Version, bad.Command = "r\x1b[2J", "v</title><script>", []string{"rlcheck", "<!--", "\u202e"}
 	recommended := failing(t)

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // mostAnnotations is how many annotations of a kind GitHub shows of one step.
@@ -19,7 +19,7 @@ func writeGitHub(w io.Writer, r *Run, o Options) error {
 	clean := plainRun(r)
 	var errors, warnings []cause
 	for _, c := range causesOf(r, clean, o.Strict) {
-		if c.verdict == check.Fail && c.counts {
+		if c.verdict == verdict.Fail && c.counts {
 			errors = append(errors, c)
 		} else {
 			warnings = append(warnings, c)

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // headline says what became of a run, behind its verdict: 36 scenarios: 34 PASS, 2 FAIL (burst,
@@ -19,7 +19,7 @@ func headline(r *Run, strict bool) string {
 	if len(r.Scenarios) == 1 {
 		s := &r.Scenarios[0]
 		text := s.ID + " in " + brief(r.Duration)
-		if s.Verdict == check.Fail && !s.counts(strict) {
+		if s.Verdict == verdict.Fail && !s.counts(strict) {
 			text += ": its FAIL does not count (" + s.Kind + ")"
 		}
 		return text + interruption(r)
@@ -34,7 +34,7 @@ func headline(r *Run, strict bool) string {
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		word := strings.ToUpper(s.Verdict.String())
-		if s.Verdict == check.Fail && !s.counts(strict) {
+		if s.Verdict == verdict.Fail && !s.counts(strict) {
 			word = "uncounted"
 		}
 		if s.Uncounted() {
@@ -107,7 +107,7 @@ func declare(n int) string {
 }
 
 // parameter says what was measured of one parameter of policy i: burst 21..21 (declared 20).
-func parameter(r *Run, i int, noun, declared string, m check.Measured, unit string) string {
+func parameter(r *Run, i int, noun, declared string, m verdict.Measured, unit string) string {
 	v, text := finiteEnds(m.Burst), wholeText
 	if unit != "" {
 		v, text = finiteEnds(m.Rate), perSecond
@@ -126,14 +126,14 @@ func parameter(r *Run, i int, noun, declared string, m check.Measured, unit stri
 
 // refuted tells that no declared value of the burst is left: what was measured with it held is of a limiter
 // that is not there.
-func refuted(v check.Interval, p spec.Policy) bool {
+func refuted(v verdict.Interval, p spec.Policy) bool {
 	tight, loose := p.Ends()
 	low, high := float64(min(tight.Full(), loose.Full())), float64(max(tight.Full(), loose.Full()))
 	return v.Empty() || v.LoSet && v.Lo > high || v.HiSet && v.Hi < low
 }
 
 // spread prints an interval: 20..20/s, at least 18, at most 22.
-func spread(v check.Interval, unit string, text func(x float64, up bool) string) string {
+func spread(v verdict.Interval, unit string, text func(x float64, up bool) string) string {
 	switch {
 	case v.LoSet && v.HiSet:
 		return text(v.Lo, false) + ".." + text(v.Hi, true) + unit
@@ -149,7 +149,7 @@ func spread(v check.Interval, unit string, text func(x float64, up bool) string)
 func contradiction(r *Run, i int, unit string) string {
 	type one struct {
 		id string
-		v  check.Interval
+		v  verdict.Interval
 	}
 	text := wholeText
 	if unit != "" {

@@ -4,17 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestHeadlineTellsFailuresApart: one that does not count is no reason for a FAIL of the run, and is said to
 // be none.
 func TestHeadlineTellsFailuresApart(t *testing.T) {
-	one := func(id, kind string, v check.Verdict) Scenario { return Scenario{ID: id, Kind: kind, Verdict: v} }
-	pass, fail := one("p", Required, check.Pass), one("f", Required, check.Fail)
-	recommended := one("r", Recommended, check.Fail)
-	needs := one("n", Required, check.Inconclusive)
-	needs.Reason = check.NeedsFailed
+	one := func(id, kind string, v verdict.Verdict) Scenario { return Scenario{ID: id, Kind: kind, Verdict: v} }
+	pass, fail := one("p", Required, verdict.Pass), one("f", Required, verdict.Fail)
+	recommended := one("r", Recommended, verdict.Fail)
+	needs := one("n", Required, verdict.Inconclusive)
+	needs.Reason = verdict.NeedsFailed
 	both := []Scenario{pass, recommended}
 	four := []Scenario{recommended, recommended, recommended, recommended}
 	for _, x := range []struct {
@@ -38,9 +38,9 @@ func TestHeadlineTellsFailuresApart(t *testing.T) {
 
 // TestPolicyLines: what is not measured, refuted or contradictory is said, not printed as an interval.
 func TestPolicyLines(t *testing.T) {
-	of := func(id string, m check.Measured) Scenario {
-		return Scenario{ID: id, Limit: mustLimit(t, "token-bucket,rate=10/s,burst=20"), Verdict: check.Pass,
-			Judgement: &check.Judgement{Measured: m}}
+	of := func(id string, m verdict.Measured) Scenario {
+		return Scenario{ID: id, Limit: mustLimit(t, "token-bucket,rate=10/s,burst=20"), Verdict: verdict.Pass,
+			Judgement: &verdict.Judgement{Measured: m}}
 	}
 	run := func(all ...Scenario) *Run {
 		r := measuredRun(all...)
@@ -49,10 +49,10 @@ func TestPolicyLines(t *testing.T) {
 		}
 		return r
 	}
-	good := check.Measured{Burst: between(20, 20), Rate: between(9.97, 10.04)}
-	five := check.Measured{Burst: between(5, 5), Rate: between(9, 11)}
-	slow := check.Measured{Burst: between(20, 20), Rate: between(3, 4)}
-	burst := check.Measured{Burst: good.Burst}
+	good := verdict.Measured{Burst: between(20, 20), Rate: between(9.97, 10.04)}
+	five := verdict.Measured{Burst: between(5, 5), Rate: between(9, 11)}
+	slow := verdict.Measured{Burst: between(20, 20), Rate: between(3, 4)}
+	burst := verdict.Measured{Burst: good.Burst}
 	const ok = "measured burst 20..20 (declared 20), "
 	const two = " (2 scenarios that declare token-bucket,rate=10/s,burst=20)"
 	const untold = "rate not known: the declared burst does not hold"
@@ -63,7 +63,7 @@ func TestPolicyLines(t *testing.T) {
 		"one":             {run(of("a", good)), ok + "rate 9.97..10.04/s (declared 10/s)"},
 		"nothing of rate": {run(of("a", burst)), ok + "rate not measured (declared 10/s)"},
 		"another burst":   {run(of("a", five)), "measured burst 5..5 (declared 20), " + untold},
-		"no burst at all": {run(of("a", check.Measured{Burst: between(2, 1)})),
+		"no burst at all": {run(of("a", verdict.Measured{Burst: between(2, 1)})),
 			"measured no single burst: none fits the recording of a, " + untold},
 		"one of two measured": {oneOf(run(of("a", good)), of("b", good)),
 			ok + "rate 9.97..10.04/s (declared 10/s) " +

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 //go:embed page.html
@@ -138,7 +138,7 @@ func (p *page) fill(raw, clean *Run, o Options) {
 	slices.SortStableFunc(p.Cards, byUrgency)
 	open := 0
 	unfold := func(c *card) {
-		if c.Folded && open < mostOpen && c.Verdict != check.Pass {
+		if c.Folded && open < mostOpen && c.Verdict != verdict.Pass {
 			c.Folded = false
 			open++
 		}
@@ -148,8 +148,8 @@ func (p *page) fill(raw, clean *Run, o Options) {
 			continue
 		}
 		word := badgeOf(x.verdict)
-		if x.verdict == check.Fail && !x.counts {
-			word.Class = check.Inconclusive.String()
+		if x.verdict == verdict.Fail && !x.counts {
+			word.Class = verdict.Inconclusive.String()
 		}
 		p.Causes = append(p.Causes, causeBox{word, x.who(), anchors[x.witness], x.lines()})
 		if i := slices.IndexFunc(p.Cards, func(c card) bool { return c.ID == x.witness }); i >= 0 {
@@ -158,7 +158,7 @@ func (p *page) fill(raw, clean *Run, o Options) {
 	}
 	for i := range p.Cards {
 		unfold(&p.Cards[i])
-		if i+1 < len(p.Cards) && p.Cards[i+1].Verdict != check.Pass {
+		if i+1 < len(p.Cards) && p.Cards[i+1].Verdict != verdict.Pass {
 			p.Cards[i].Next = &p.Cards[i+1]
 		}
 	}
@@ -167,18 +167,18 @@ func (p *page) fill(raw, clean *Run, o Options) {
 // urgency orders scenarios: failures that count, other failures, what stayed open, what passed.
 func urgency(s *Scenario, o Options) int {
 	switch {
-	case s.Verdict == check.Fail && s.counts(o.Strict):
+	case s.Verdict == verdict.Fail && s.counts(o.Strict):
 		return 0
-	case s.Verdict == check.Fail:
+	case s.Verdict == verdict.Fail:
 		return 1
-	case s.Verdict == check.Inconclusive:
+	case s.Verdict == verdict.Inconclusive:
 		return 2
 	default:
 		return 3
 	}
 }
 
-func badgeOf(v check.Verdict) badge {
+func badgeOf(v verdict.Verdict) badge {
 	return badge{strings.ToUpper(v.String()), v.String()}
 }
 
@@ -190,10 +190,10 @@ func newCard(anchor string, raw, s *Scenario, o Options) card {
 		Latency: latencyChart(anchor+"-l", s)}
 	c.Outcomes = []outcomeCell{{"allowed", thousands(s.Counts.Allowed)},
 		{"denied", thousands(s.Counts.Denied)}, {"unknown", thousands(s.Counts.Unknown)}}
-	if s.Verdict == check.Fail && !s.counts(o.Strict) {
-		c.Uncount, c.Badge.Class = s.Kind, check.Inconclusive.String()
+	if s.Verdict == verdict.Fail && !s.counts(o.Strict) {
+		c.Uncount, c.Badge.Class = s.Kind, verdict.Inconclusive.String()
 	}
-	if s.Verdict == check.Fail {
+	if s.Verdict == verdict.Fail {
 		for _, e := range shown(failures(raw)) {
 			c.Failures = append(c.Failures, quotedEvidence{e.claim, e.sentence, e.span, e.hint, e.replay})
 		}
@@ -204,7 +204,7 @@ func newCard(anchor string, raw, s *Scenario, o Options) card {
 	for i := range s.Claims {
 		x := &s.Claims[i]
 		text := x.Text
-		if x.Verdict == check.Inconclusive {
+		if x.Verdict == verdict.Inconclusive {
 			text = trouble{reason: string(x.Reason), detail: x.Text}.line()
 		}
 		c.Claims = append(c.Claims, claimRow{badgeOf(x.Verdict), x.ID, text})
@@ -236,7 +236,7 @@ func (c *card) pictures(raw *Scenario) {
 }
 
 // witnesses draws the first findings.
-func (c *card) witnesses(raw *Scenario, axis clock, all []timeline.Part, found []check.Finding) {
+func (c *card) witnesses(raw *Scenario, axis clock, all []timeline.Part, found []verdict.Finding) {
 	for i := range found[:min(len(found), mostWitnesses)] {
 		for _, p := range all {
 			if p.Partition == found[i].Partition {
@@ -249,7 +249,7 @@ func (c *card) witnesses(raw *Scenario, axis clock, all []timeline.Part, found [
 }
 
 // partitions draws some partitions against their limits, and of one with a short witness the time of that.
-func (c *card) partitions(raw *Scenario, axis clock, all []timeline.Part, found []check.Finding) {
+func (c *card) partitions(raw *Scenario, axis clock, all []timeline.Part, found []verdict.Finding) {
 	lefts := map[string]int{}
 	var drawn []timeline.Part
 	for _, p := range all {
@@ -304,7 +304,7 @@ func worthRows(s *Scenario) []worthRow {
 }
 
 // intervalBar draws a measured interval beside the declared value, or the ends of a declared range; empty where an end is open.
-func intervalBar(declared, most float64, v check.Interval) template.HTML {
+func intervalBar(declared, most float64, v verdict.Interval) template.HTML {
 	if v = finiteEnds(v); !v.LoSet || !v.HiSet || v.Lo > v.Hi {
 		return ""
 	}

@@ -10,17 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 func TestVerdictJSONIsThatOfTheDesign(t *testing.T) {
-	j := &check.Judgement{Verdict: check.Fail, Partitions: []check.PartitionVerdict{{
-		Partition: "k1", Verdict: check.Fail, Judged: 2,
-		Findings: []check.Finding{{Kind: check.OverAdmission, Partition: "k1", Seen: 110, Bound: 109, From: 12 * time.Millisecond,
+	j := &verdict.Judgement{Verdict: verdict.Fail, Partitions: []verdict.PartitionVerdict{{
+		Partition: "k1", Verdict: verdict.Fail, Judged: 2,
+		Findings: []verdict.Finding{{Kind: verdict.OverAdmission, Partition: "k1", Seen: 110, Bound: 109, From: 12 * time.Millisecond,
 			To: 942 * time.Millisecond, Observations: []int{4, 5}, Text: "110 <= x"}},
-		Measured: check.Measured{Burst: between(20, 20), Rate: check.Interval{Lo: 9.97, LoSet: true}},
+		Measured: verdict.Measured{Burst: between(20, 20), Rate: verdict.Interval{Lo: 9.97, LoSet: true}},
 	}}}
 	got, err := VerdictJSON(j)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestVerdictJSONIsThatOfTheDesign(t *testing.T) {
 
 // An interval whose ends have passed each other holds no value: it is printed as one without ends, and read back as empty.
 func TestAnEmptyIntervalHasNoEnds(t *testing.T) {
-	got, err := VerdictJSON(&check.Judgement{Measured: check.Measured{Burst: between(632, 348), Rate: between(20, 20)}})
+	got, err := VerdictJSON(&verdict.Judgement{Measured: verdict.Measured{Burst: between(632, 348), Rate: between(20, 20)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestAnEmptyIntervalHasNoEnds(t *testing.T) {
 }
 
 func TestVerdictJSONOfNothingHasEmptyLists(t *testing.T) {
-	got, err := VerdictJSON(&check.Judgement{Partitions: []check.PartitionVerdict{{}}})
+	got, err := VerdictJSON(&verdict.Judgement{Partitions: []verdict.PartitionVerdict{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,10 @@ import (
 	"io"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // ReadJSON reads a report that Write wrote as json. All but the timelines comes back; of the latencies the buckets are
@@ -84,14 +84,14 @@ func (p *reading) wall(where, s string) time.Time {
 	return t.UTC()
 }
 
-func (p *reading) verdict(where, s string) check.Verdict {
-	for _, v := range []check.Verdict{check.Pass, check.Fail, check.Inconclusive} {
+func (p *reading) verdict(where, s string) verdict.Verdict {
+	for _, v := range []verdict.Verdict{verdict.Pass, verdict.Fail, verdict.Inconclusive} {
 		if v.String() == s {
 			return v
 		}
 	}
 	p.fail(where+".verdict", s, "a verdict is pass, fail or inconclusive")
-	return check.Inconclusive
+	return verdict.Inconclusive
 }
 
 func (p *reading) outcome(where, s string) timeline.Outcome {
@@ -119,10 +119,10 @@ func (p *reading) scenario(where string, in *jsonScenario) Scenario {
 	out := Scenario{
 		ID: in.ID, Title: in.Title, Kind: in.Kind, Source: in.Source, File: in.File, Target: in.Target, Origin: in.Origin,
 		Store: in.Store, Fault: in.Fault, Limit: p.limit(where, in.Limit), Verdict: p.verdict(where, in.Verdict),
-		Reason: check.Reason(in.Reason), Detail: in.Detail, Duration: time.Duration(in.DurationNS), TimelinePath: in.Timeline,
+		Reason: verdict.Reason(in.Reason), Detail: in.Detail, Duration: time.Duration(in.DurationNS), TimelinePath: in.Timeline,
 		Counts: timeline.Counts(in.Counts), Judgement: p.judgement(where+".judgement", in.Judgement),
 		Latency: fromLatency(in.Latency), Header: p.header(where+".recording", &in.Recording),
-		Claims: make([]check.Claim, len(in.Claims)), Fresh: in.Fresh,
+		Claims: make([]verdict.Claim, len(in.Claims)), Fresh: in.Fresh,
 	}
 	for _, x := range in.Statuses {
 		o := p.outcome(where, x.Outcome)
@@ -136,59 +136,59 @@ func (p *reading) scenario(where string, in *jsonScenario) Scenario {
 		out.Limits[phase] = p.limit(where+".limits."+phase, text)
 	}
 	for i, c := range in.Claims {
-		out.Claims[i] = check.Claim{ID: c.ID, Verdict: p.verdict(fmt.Sprintf("%s.claims[%d]", where, i), c.Verdict),
-			Reason: check.Reason(c.Reason), Text: c.Text, Findings: fromFindings(c.Findings, ""),
-			Unpromised: check.Promise(c.Unpromised)}
+		out.Claims[i] = verdict.Claim{ID: c.ID, Verdict: p.verdict(fmt.Sprintf("%s.claims[%d]", where, i), c.Verdict),
+			Reason: verdict.Reason(c.Reason), Text: c.Text, Findings: fromFindings(c.Findings, ""),
+			Unpromised: verdict.Promise(c.Unpromised)}
 	}
 	return out
 }
 
-func (p *reading) judgement(where string, in *jsonJudgement) *check.Judgement {
+func (p *reading) judgement(where string, in *jsonJudgement) *verdict.Judgement {
 	if in == nil {
 		return nil
 	}
-	out := &check.Judgement{
-		Verdict: p.verdict(where, in.Verdict), Reason: check.Reason(in.Reason), Detail: in.Detail,
-		Partitions: make([]check.PartitionVerdict, len(in.Partitions)), Measured: fromMeasured(in.Measured), Hint: in.Hint,
+	out := &verdict.Judgement{
+		Verdict: p.verdict(where, in.Verdict), Reason: verdict.Reason(in.Reason), Detail: in.Detail,
+		Partitions: make([]verdict.PartitionVerdict, len(in.Partitions)), Measured: fromMeasured(in.Measured), Hint: in.Hint,
 	}
 	if d := in.Diagnosis; d != nil {
-		out.Diagnosis = &check.Diagnosis{Kind: check.DiagnosisKind(d.Kind), Text: d.Text, Why: d.Why}
+		out.Diagnosis = &verdict.Diagnosis{Kind: verdict.DiagnosisKind(d.Kind), Text: d.Text, Why: d.Why}
 	}
 	for i, e := range in.Explanations {
-		x := check.Explanation{Text: e.Text, Sure: e.Sure}
+		x := verdict.Explanation{Text: e.Text, Sure: e.Sure}
 		x.Limit = p.limit(fmt.Sprintf("%s.explanations[%d]", where, i), e.Spec)
 		out.Explanations = append(out.Explanations, x)
 	}
 	for i, x := range in.Partitions {
-		out.Partitions[i] = check.PartitionVerdict{
+		out.Partitions[i] = verdict.PartitionVerdict{
 			Partition: x.Partition, Verdict: p.verdict(fmt.Sprintf("%s.partitions[%d]", where, i), x.Verdict),
-			Reason: check.Reason(x.Reason), Detail: x.Detail, Findings: fromFindings(x.Findings, x.Partition),
+			Reason: verdict.Reason(x.Reason), Detail: x.Detail, Findings: fromFindings(x.Findings, x.Partition),
 			Measured: fromMeasured(x.Measured), Judged: x.Judged,
 		}
 		if x.Search != nil {
-			out.Partitions[i].Search = check.Search(*x.Search)
+			out.Partitions[i].Search = verdict.Search(*x.Search)
 		}
 	}
 	return out
 }
 
 // fromFindings gives a finding the partition of the object it stands in, if it names none.
-func fromFindings(in []jsonFinding, partition string) []check.Finding {
-	var out []check.Finding
+func fromFindings(in []jsonFinding, partition string) []verdict.Finding {
+	var out []verdict.Finding
 	for _, f := range in {
 		if f.Partition == "" {
 			f.Partition = partition
 		}
-		out = append(out, check.Finding{Kind: check.Kind(f.Kind), Partition: f.Partition, Seen: f.Seen, Bound: f.Bound,
+		out = append(out, verdict.Finding{Kind: verdict.Kind(f.Kind), Partition: f.Partition, Seen: f.Seen, Bound: f.Bound,
 			From: time.Duration(f.FromNS), To: time.Duration(f.ToNS), Observations: f.Observations, Text: f.Text, Limit: f.Limit})
 	}
 	return out
 }
 
-func fromMeasured(m jsonMeasured) check.Measured {
-	out := check.Measured{Burst: fromInterval(m.Burst), Rate: fromInterval(m.Rate)}
+func fromMeasured(m jsonMeasured) verdict.Measured {
+	out := verdict.Measured{Burst: fromInterval(m.Burst), Rate: fromInterval(m.Rate)}
 	if m.Phase != nil {
-		out.Phase = check.Interval{Lo: m.Phase[0], Hi: m.Phase[1], LoSet: true, HiSet: true}
+		out.Phase = verdict.Interval{Lo: m.Phase[0], Hi: m.Phase[1], LoSet: true, HiSet: true}
 	}
 	for _, one := range m.Policies {
 		out.Policies = append(out.Policies, fromMeasured(one))
@@ -197,9 +197,9 @@ func fromMeasured(m jsonMeasured) check.Measured {
 }
 
 // fromInterval reads what toInterval writes; an interval of one or of many ends is none.
-func fromInterval(in []*float64) (out check.Interval) {
+func fromInterval(in []*float64) (out verdict.Interval) {
 	if in != nil && len(in) == 0 {
-		return check.Interval{Lo: 1, Hi: 0, LoSet: true, HiSet: true}
+		return verdict.Interval{Lo: 1, Hi: 0, LoSet: true, HiSet: true}
 	}
 	if len(in) != 2 {
 		return out

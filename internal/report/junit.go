@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // The elements follow the schema of Jenkins' xunit plugin (junit-10.xsd), which the common readers share.
@@ -91,14 +91,14 @@ func junitScenario(r *Run, s *Scenario, fails []evidence, o Options) junitSuite 
 	if !r.Started.IsZero() {
 		suite.Timestamp = r.Started.UTC().Format("2006-01-02T15:04:05")
 	}
-	claims, worst := s.Claims, check.Pass
+	claims, worst := s.Claims, verdict.Pass
 	for i := range claims {
 		if claims[i].Unpromised == "" {
-			worst = check.Worst(worst, claims[i].Verdict)
+			worst = verdict.Worst(worst, claims[i].Verdict)
 		}
 	}
 	if len(claims) == 0 || worst != s.Verdict {
-		claims = append(claims[:len(claims):len(claims)], check.Claim{ID: wholeScenario, Verdict: s.Verdict, Reason: s.Reason, Text: s.Detail})
+		claims = append(claims[:len(claims):len(claims)], verdict.Claim{ID: wholeScenario, Verdict: s.Verdict, Reason: s.Reason, Text: s.Detail})
 	}
 	for i := range claims {
 		c := junitClaim(s, &claims[i], fails, o)
@@ -118,21 +118,21 @@ func junitScenario(r *Run, s *Scenario, fails []evidence, o Options) junitSuite 
 }
 
 // junitClaim is one test case. Its time is zero: claims share the time of their scenario, which its first case carries.
-func junitClaim(s *Scenario, c *check.Claim, fails []evidence, o Options) junitCase {
+func junitClaim(s *Scenario, c *verdict.Claim, fails []evidence, o Options) junitCase {
 	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0)}
 	switch {
-	case c.Verdict == check.Fail && !s.counts(o.Strict):
+	case c.Verdict == verdict.Fail && !s.counts(o.Strict):
 		m := junitFailure(c, fails)
 		m.Message, m.Type = "FAIL, "+s.Kind+" only: "+m.Message, ""
 		out.Skipped = &m
-	case c.Verdict == check.Fail:
+	case c.Verdict == verdict.Fail:
 		m := junitFailure(c, fails)
 		out.Failure = &m
-	case c.Verdict == check.Inconclusive:
+	case c.Verdict == verdict.Inconclusive:
 		t := trouble{string(c.Reason), c.Text, mend(s, c.Reason)}
 		m := junitMessage{Message: "INCONCLUSIVE " + t.line(), Text: t.mend}
-		broken := o.InconclusiveIsError || c.Reason == check.SetupFailed || c.Reason == check.Unreachable
-		if broken && s.Kind != Informative && c.Reason != check.NeedsFailed {
+		broken := o.InconclusiveIsError || c.Reason == verdict.SetupFailed || c.Reason == verdict.Unreachable
+		if broken && s.Kind != Informative && c.Reason != verdict.NeedsFailed {
 			m.Type = string(c.Reason)
 			out.Error = &m
 		} else {
@@ -143,7 +143,7 @@ func junitClaim(s *Scenario, c *check.Claim, fails []evidence, o Options) junitC
 }
 
 // junitFailure gathers all that was found against one claim.
-func junitFailure(c *check.Claim, fails []evidence) junitMessage {
+func junitFailure(c *verdict.Claim, fails []evidence) junitMessage {
 	m := junitMessage{Message: c.Text}
 	var body []string
 	for _, f := range fails {

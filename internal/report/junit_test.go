@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // parsedSuites reads JUnit as other programs do, by its element names only.
@@ -37,8 +37,8 @@ type parsedSuites struct {
 // TestJUnitCountsWhatTheRunCounts: what is open in an informative scenario makes no run fail, so that it is no error.
 func TestJUnitCountsWhatTheRunCounts(t *testing.T) {
 	for kind, want := range map[string]int{Required: 1, Recommended: 1, Informative: 0} {
-		for _, reason := range []check.Reason{check.TooFew, check.Unreachable} {
-			r := runOf(Scenario{ID: "x", Kind: kind, Verdict: check.Inconclusive, Reason: reason, Detail: "nothing came"})
+		for _, reason := range []verdict.Reason{verdict.TooFew, verdict.Unreachable} {
+			r := runOf(Scenario{ID: "x", Kind: kind, Verdict: verdict.Inconclusive, Reason: reason, Detail: "nothing came"})
 			var got parsedSuites
 			if err := xml.Unmarshal(render(t, "junit", r, Options{InconclusiveIsError: true}), &got); err != nil {
 				t.Fatal(err)
@@ -171,7 +171,7 @@ func TestJUnitShowsAVerdictThatNoClaimExplains(t *testing.T) {
 	failed := failing(t)
 	failed.Claims = nil
 	late := passing(t) // all claims passed, but the target went away
-	late.Verdict, late.Reason = check.Inconclusive, check.Unreachable
+	late.Verdict, late.Reason = verdict.Inconclusive, verdict.Unreachable
 	for _, x := range []struct {
 		s    Scenario
 		want [3]int

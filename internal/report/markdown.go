@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // writeMarkdown writes GitHub-flavoured Markdown, fit for a step summary: the verdict and the measured
@@ -83,13 +83,13 @@ func (m *markdown) each(r, clean *Run, o Options) {
 }
 
 // mdSign is a verdict with a sign that does not rest on colour.
-func mdSign(v check.Verdict, counts bool) string {
+func mdSign(v verdict.Verdict, counts bool) string {
 	switch {
-	case v == check.Fail && counts:
+	case v == verdict.Fail && counts:
 		return "❌ **FAIL**"
-	case v == check.Fail:
+	case v == verdict.Fail:
 		return "⚠️ FAIL"
-	case v == check.Pass:
+	case v == verdict.Pass:
 		return "✅ PASS"
 	default:
 		return "❔ INCONCLUSIVE"
@@ -122,14 +122,14 @@ func (m *markdown) scenarios(r *Run, o Options) {
 // mdVerdict is the verdict on a scenario, with its kind where a failure does not count.
 func mdVerdict(s *Scenario, o Options) string {
 	sign := mdSign(s.Verdict, s.counts(o.Strict))
-	if s.Verdict == check.Fail && !s.counts(o.Strict) {
+	if s.Verdict == verdict.Fail && !s.counts(o.Strict) {
 		sign += " (" + mdText(s.Kind) + ")"
 	}
 	return sign
 }
 
 func (m *markdown) failure(raw, s *Scenario, o Options) {
-	if s.Verdict != check.Fail {
+	if s.Verdict != verdict.Fail {
 		return
 	}
 	m.line("")

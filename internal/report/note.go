@@ -4,14 +4,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Note is what could not be judged of a run, since the targets never had it and nobody promised it: no
 // failure.
 type Note struct {
 	// Unpromised is what is missing; empty for needs that no promise names, such as an origin behind a proxy.
-	Unpromised check.Promise
+	Unpromised verdict.Promise
 	// Text says it in a few words: sends no Retry-After: recommended.
 	Text string
 	// NotJudged are the ids of the scenarios that could not be judged without it, InPart those of which
@@ -23,7 +23,7 @@ type Note struct {
 // that needed something else. A run that judged everything has none.
 func (r *Run) Notes() []Note {
 	var out []Note
-	for _, p := range check.Promises() {
+	for _, p := range verdict.Promises() {
 		n := Note{Unpromised: p, Text: p.Lack()}
 		for i := range r.Scenarios {
 			n.add(&r.Scenarios[i])
@@ -58,12 +58,12 @@ func (n *Note) add(s *Scenario) {
 // Uncounted tells whether s says nothing of its target, for want of something that the target never had:
 // neither a failure nor a doubt.
 func (s *Scenario) Uncounted() bool {
-	return s.Verdict == check.Inconclusive && s.Reason == check.NeedsFailed
+	return s.Verdict == verdict.Inconclusive && s.Reason == verdict.NeedsFailed
 }
 
 // unpromised is what claims of s were not judged for.
-func (s *Scenario) unpromised() []check.Promise {
-	var out []check.Promise
+func (s *Scenario) unpromised() []verdict.Promise {
+	var out []verdict.Promise
 	for _, c := range s.Claims {
 		if c.Unpromised != "" && !slices.Contains(out, c.Unpromised) {
 			out = append(out, c.Unpromised)

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // metrics gathers an OpenMetrics text exposition. Source: OpenMetrics 1.0, section "Text format".
@@ -66,7 +66,7 @@ func (m *metrics) verdicts(r *Run) {
 	m.family("rlcheck_verdict", "stateset", "", "The verdict on each scenario.")
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
-		for _, v := range []check.Verdict{check.Pass, check.Fail, check.Inconclusive} {
+		for _, v := range []verdict.Verdict{verdict.Pass, verdict.Fail, verdict.Inconclusive} {
 			m.sample("rlcheck_verdict", truth(s.Verdict == v), "scenario", s.ID, "kind", s.Kind, "rlcheck_verdict", v.String())
 		}
 	}
@@ -74,8 +74,8 @@ func (m *metrics) verdicts(r *Run) {
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		for k := range s.Claims {
-			if c := &s.Claims[k]; c.Verdict != check.Inconclusive {
-				m.sample("rlcheck_claim_passed", truth(c.Verdict == check.Pass), "scenario", s.ID, "claim", c.ID)
+			if c := &s.Claims[k]; c.Verdict != verdict.Inconclusive {
+				m.sample("rlcheck_claim_passed", truth(c.Verdict == verdict.Pass), "scenario", s.ID, "claim", c.ID)
 			}
 		}
 	}
@@ -106,12 +106,12 @@ func (m *metrics) measured(r *Run) {
 	const ends = "that the recording does not refute; none where it refutes every value."
 	for _, x := range []struct {
 		name, help string
-		of         func(check.Measured) check.Interval
+		of         func(verdict.Measured) verdict.Interval
 	}{
 		{"rlcheck_measured_burst", of + "burst or quota " + ends,
-			func(m check.Measured) check.Interval { return m.Burst }},
+			func(m verdict.Measured) verdict.Interval { return m.Burst }},
 		{"rlcheck_measured_rate", of + "rate, in units per second, " + ends,
-			func(m check.Measured) check.Interval { return m.Rate }},
+			func(m verdict.Measured) verdict.Interval { return m.Rate }},
 	} {
 		m.family(x.name, "gauge", "", x.help)
 		for i := range r.Scenarios {

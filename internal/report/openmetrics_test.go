@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 var (
@@ -55,7 +55,7 @@ func TestOpenMetricsFollowsItsGrammar(t *testing.T) {
 // has no ends.
 func TestOpenMetricsMeasuresNothingWhereNoValueFits(t *testing.T) {
 	s := failing(t)
-	s.Judgement.Measured = check.Measured{Burst: between(21, 21), Rate: between(80, 10.98)}
+	s.Judgement.Measured = verdict.Measured{Burst: between(21, 21), Rate: between(80, 10.98)}
 	text := string(render(t, "openmetrics", runOf(s), Options{}))
 	rate := strings.Contains(text, "\nrlcheck_measured_rate{")
 	if rate || !strings.Contains(text, "\nrlcheck_measured_burst{") {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // seconds prints an instant or a span of a recording as in 0.930 s; below 10 ms with microseconds.
@@ -88,7 +88,7 @@ func plural(n int, noun string) string {
 }
 
 // finiteEnds is v with its infinite ends open.
-func finiteEnds(v check.Interval) check.Interval {
+func finiteEnds(v verdict.Interval) verdict.Interval {
 	v.LoSet = v.LoSet && finite(v.Lo) == v.Lo
 	v.HiSet = v.HiSet && finite(v.Hi) == v.Hi
 	return v

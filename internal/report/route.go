@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // remark is what a reader needs to know before any finding: the route may not be the limited one. Scenarios
@@ -29,7 +29,7 @@ const (
 // remarkOn looks at what a scenario that did not pass was answered. ok is false where that is what a limited
 // route answers.
 func remarkOn(s *Scenario) (r remark, ok bool) {
-	if s.Verdict == check.Pass {
+	if s.Verdict == verdict.Pass {
 		return remark{}, false
 	}
 	most, strange, right, all := timeline.StatusCount{}, 0, 0, 0
@@ -71,12 +71,12 @@ func redirects(status int) bool {
 // neverDenied tells whether s was admitted too much, and all of it.
 func neverDenied(s *Scenario) bool {
 	c := s.Counts
-	if s.Verdict != check.Fail || c.Denied > 0 || c.Allowed == 0 || 2*c.Unknown > c.Allowed {
+	if s.Verdict != verdict.Fail || c.Denied > 0 || c.Allowed == 0 || 2*c.Unknown > c.Allowed {
 		return false
 	}
 	for i := range s.Claims {
 		for k := range s.Claims[i].Findings {
-			if s.Claims[i].Findings[k].Kind == check.OverAdmission {
+			if s.Claims[i].Findings[k].Kind == verdict.OverAdmission {
 				return true
 			}
 		}

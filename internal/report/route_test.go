@@ -3,8 +3,8 @@ package report
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 func TestRemarksOnTheRoute(t *testing.T) {
@@ -15,28 +15,28 @@ func TestRemarksOnTheRoute(t *testing.T) {
 	ok := func(n int) timeline.StatusCount { return one(200, timeline.Allowed, n) }
 	lost := func(n int) timeline.StatusCount { return one(404, timeline.Unknown, n) }
 	unknown := func(status int) timeline.StatusCount { return one(status, timeline.Unknown, 9) }
-	const open = check.Inconclusive
+	const open = verdict.Inconclusive
 	redirect := one(302, timeline.Allowed, 9)
 	redirect.Location = "/login"
 	for _, x := range []struct {
 		name    string
 		in      answers
-		verdict check.Verdict
+		verdict verdict.Verdict
 		want    string
 	}{
 		{"nothing but 404", answers{lost(9)}, open, "the route answers 404 Not Found: is the path right?"},
 		{"mostly 404", answers{ok(4), lost(5)}, open, "most answers are 404 Not Found: is the path right?"},
 		{"half 404", answers{ok(5), lost(5)}, open, ""},
-		{"404 that is called a denial", answers{ok(1), one(404, timeline.Denied, 9)}, check.Fail, ""},
+		{"404 that is called a denial", answers{ok(1), one(404, timeline.Denied, 9)}, verdict.Fail, ""},
 		{"no key", answers{unknown(401)}, open, "the route answers 401 Unauthorized: is a key missing?"},
 		{"the wrong method", answers{unknown(405)}, open,
 			"the route answers 405 Method Not Allowed: is the method right?"},
 		{"denials by another status", answers{ok(2), unknown(503)}, open,
 			"most answers are 503 Service Unavailable: is the target well, or is that a denial?"},
-		{"a redirect", answers{redirect}, check.Fail,
+		{"a redirect", answers{redirect}, verdict.Fail,
 			"the route answers 302 Found, a redirect to /login: is this the limited route?"},
-		{"a redirect of what is limited", answers{redirect, one(429, timeline.Denied, 20)}, check.Fail, ""},
-		{"a redirect that passes", answers{redirect}, check.Pass, ""},
+		{"a redirect of what is limited", answers{redirect, one(429, timeline.Denied, 20)}, verdict.Fail, ""},
+		{"a redirect that passes", answers{redirect}, verdict.Pass, ""},
 		{"a status without a name", answers{unknown(599)}, open,
 			"the route answers 599: is the target well, or is that a denial?"},
 		{"no answer", nil, open, ""},
@@ -64,7 +64,7 @@ func TestNeverDenied(t *testing.T) {
 	if got, ok := remarkOn(&s); ok {
 		t.Errorf("with a denial: got %+v, want nothing", got)
 	}
-	under := claimed("x", conformance, check.UnderAdmission, "too few")
+	under := claimed("x", conformance, verdict.UnderAdmission, "too few")
 	under.Counts.Allowed = 5
 	if got, ok := remarkOn(&under); ok {
 		t.Errorf("where too few were admitted: got %+v, want nothing", got)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/olekukonko/tablewriter/tw"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // leastWhy is how many columns the last cell of a row has at least: below that the counts are left out.
@@ -40,11 +40,11 @@ func (s *screen) rows(r *Run, o Options) error {
 func byNeed(r *Run, strict bool) []*Scenario {
 	rank := func(s *Scenario) int {
 		switch {
-		case s.Verdict == check.Fail && s.counts(strict):
+		case s.Verdict == verdict.Fail && s.counts(strict):
 			return 0
-		case s.Verdict == check.Fail:
+		case s.Verdict == verdict.Fail:
 			return 1
-		case s.Verdict == check.Inconclusive:
+		case s.Verdict == verdict.Inconclusive:
 			return 2
 		default:
 			return 3
@@ -61,14 +61,14 @@ func byNeed(r *Run, strict bool) []*Scenario {
 // why is what a scenario measured, in a few words, and before that why it did not pass.
 func why(s *Scenario, strict bool) string {
 	var parts []string
-	if s.Verdict == check.Fail && !s.counts(strict) {
+	if s.Verdict == verdict.Fail && !s.counts(strict) {
 		parts = append(parts, s.Kind)
 	}
-	if s.Verdict == check.Inconclusive && s.Reason != "" {
+	if s.Verdict == verdict.Inconclusive && s.Reason != "" {
 		parts = append(parts, string(s.Reason))
 	}
 	for _, c := range s.Claims {
-		if c.Verdict == check.Fail && s.Verdict == check.Fail && c.ID != conformance {
+		if c.Verdict == verdict.Fail && s.Verdict == verdict.Fail && c.ID != conformance {
 			parts = append(parts, c.ID)
 		}
 	}
@@ -110,7 +110,7 @@ func inShort(s *Scenario) string {
 const unmeasured = "-"
 
 // shortly prints an interval in few columns: 20..20, >=18, <=22, none fits.
-func shortly(v check.Interval, unit string, text func(x float64, up bool) string) string {
+func shortly(v verdict.Interval, unit string, text func(x float64, up bool) string) string {
 	switch v = finiteEnds(v); {
 	case v.Empty():
 		return "none fits"

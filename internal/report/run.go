@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Run is everything that the formats print of one run.
@@ -44,7 +44,7 @@ type Policy struct {
 	Limit spec.Limit
 	// Measured is the intersection of what each of them measured. An empty interval: no value fits all of
 	// them.
-	Measured check.Measured
+	Measured verdict.Measured
 	// From are the ids of these scenarios, in the order of the run. At least one.
 	From []string
 }
@@ -75,14 +75,14 @@ type Scenario struct {
 	Limit spec.Limit
 	// Limits are those of the phases that have one of their own, by the names of their requests; empty for a phase that none counts.
 	Limits  map[string]spec.Limit
-	Verdict check.Verdict
+	Verdict verdict.Verdict
 	// Reason and Detail say why Verdict is Inconclusive.
-	Reason check.Reason
+	Reason verdict.Reason
 	Detail string
 	// Claims are the judged expectations, conformance first. May be empty: nothing was judged.
-	Claims []check.Claim
+	Claims []verdict.Claim
 	// Judgement is nil where conformance was not judged.
-	Judgement *check.Judgement
+	Judgement *verdict.Judgement
 	// Fresh tells that no other run had its clients, so that what it measured is of the limiter alone.
 	Fresh  bool
 	Counts timeline.Counts
@@ -168,20 +168,20 @@ type Options struct {
 // required one, with strict also a recommended one). Inconclusive: otherwise, if one that is not informative was
 // inconclusive for want of more than what its target never had (needs-failed), nothing was judged at all, or
 // the run was interrupted. Pass: anything else.
-func (r *Run) Verdict(strict bool) check.Verdict {
-	v, judged := check.Pass, false
+func (r *Run) Verdict(strict bool) verdict.Verdict {
+	v, judged := verdict.Pass, false
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
-		judged = judged || s.Verdict != check.Inconclusive
+		judged = judged || s.Verdict != verdict.Inconclusive
 		switch {
-		case s.Verdict == check.Fail && s.counts(strict):
-			v = check.Worst(v, check.Fail)
-		case s.Verdict == check.Inconclusive && s.Kind != Informative && s.Reason != check.NeedsFailed:
-			v = check.Worst(v, check.Inconclusive)
+		case s.Verdict == verdict.Fail && s.counts(strict):
+			v = verdict.Worst(v, verdict.Fail)
+		case s.Verdict == verdict.Inconclusive && s.Kind != Informative && s.Reason != verdict.NeedsFailed:
+			v = verdict.Worst(v, verdict.Inconclusive)
 		}
 	}
 	if r.Interrupted || !judged {
-		v = check.Worst(v, check.Inconclusive)
+		v = verdict.Worst(v, verdict.Inconclusive)
 	}
 	return v
 }

@@ -9,22 +9,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 func TestVerdictOfARun(t *testing.T) {
-	const p, f, i = check.Pass, check.Fail, check.Inconclusive
-	const n = check.Verdict(99) // inconclusive, needs-failed
+	const p, f, i = verdict.Pass, verdict.Fail, verdict.Inconclusive
+	const n = verdict.Verdict(99) // inconclusive, needs-failed
 	type kv struct {
 		kind string
-		v    check.Verdict
+		v    verdict.Verdict
 	}
 	for _, x := range []struct {
 		name         string
 		in           []kv
 		interrupted  bool
-		want, strict check.Verdict
+		want, strict verdict.Verdict
 	}{
 		{"all passed", []kv{{Required, p}, {Recommended, p}}, false, p, p},
 		{"a required one failed", []kv{{Required, f}, {Required, i}}, false, f, f},
@@ -46,7 +46,7 @@ func TestVerdictOfARun(t *testing.T) {
 		r := &Run{Interrupted: x.interrupted}
 		for _, s := range x.in {
 			if s.v == n {
-				r.Scenarios = append(r.Scenarios, Scenario{Kind: s.kind, Reason: check.NeedsFailed})
+				r.Scenarios = append(r.Scenarios, Scenario{Kind: s.kind, Reason: verdict.NeedsFailed})
 				continue
 			}
 			r.Scenarios = append(r.Scenarios, Scenario{Kind: s.kind, Verdict: s.v})

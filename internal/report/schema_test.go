@@ -10,7 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // schemas are the two schemas and the committed copies of them.
@@ -80,9 +80,9 @@ func TestReportsFitTheirSchema(t *testing.T) {
 }
 
 func TestVerdictsFitTheirSchema(t *testing.T) {
-	several := check.Measured{Burst: between(632, 348), Policies: []check.Measured{{Rate: between(9, 11)}}}
-	s, judged := compiled(t, "verdict"), []*check.Judgement{{}, {Partitions: []check.PartitionVerdict{{}}},
-		{Measured: several, Diagnosis: &check.Diagnosis{}}}
+	several := verdict.Measured{Burst: between(632, 348), Policies: []verdict.Measured{{Rate: between(9, 11)}}}
+	s, judged := compiled(t, "verdict"), []*verdict.Judgement{{}, {Partitions: []verdict.PartitionVerdict{{}}},
+		{Measured: several, Diagnosis: &verdict.Diagnosis{}}}
 	for _, r := range fixtures(t) {
 		for i := range r.Scenarios {
 			if j := r.Scenarios[i].Judgement; j != nil {

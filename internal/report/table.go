@@ -10,7 +10,7 @@ import (
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // The width of a terminal that does not tell, and the narrowest that is laid out for.
@@ -150,13 +150,13 @@ func wrap(text string, width int) []string {
 }
 
 // paint prints a verdict, coloured where that is allowed; a failure that does not count is not red.
-func (s *screen) paint(v check.Verdict, counts bool) string {
+func (s *screen) paint(v verdict.Verdict, counts bool) string {
 	switch {
-	case v == check.Pass:
+	case v == verdict.Pass:
 		return s.escape("32", "PASS")
-	case v == check.Fail && counts:
+	case v == verdict.Fail && counts:
 		return s.escape("1;31", "FAIL")
-	case v == check.Fail:
+	case v == verdict.Fail:
 		return s.escape("33", "FAIL")
 	default:
 		return s.escape("33", "INCONCLUSIVE")
@@ -222,7 +222,7 @@ func tails(x *Scenario) string {
 
 // verdictCell is the verdict and, where a failure does not count, the kind.
 func (s *screen) verdictCell(x *Scenario, o Options) string {
-	if x.Verdict == check.Fail && !x.counts(o.Strict) {
+	if x.Verdict == verdict.Fail && !x.counts(o.Strict) {
 		return s.paint(x.Verdict, false) + "\n" + x.Kind
 	}
 	return s.paint(x.Verdict, true)

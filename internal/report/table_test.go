@@ -8,9 +8,9 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Nothing is wider than the terminal, but for a command to copy and a single long word.
@@ -83,7 +83,7 @@ func TestSpanTextWithoutARecording(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	lost := &timeline.Timeline{Observations: []timeline.Observation{{Arrival: timeline.Arrival{Seq: 5}}}}
-	if got, want := spanText(lost, &check.Finding{Observations: []int{5}}), "#5 sent 0.000 s, first byte never"; got != want {
+	if got, want := spanText(lost, &verdict.Finding{Observations: []int{5}}), "#5 sent 0.000 s, first byte never"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -102,7 +102,7 @@ func TestUnclassifiedAnswersAreAnswers(t *testing.T) {
 
 func TestMeasuredIntervals(t *testing.T) {
 	for _, x := range []struct {
-		in   check.Interval
+		in   verdict.Interval
 		want string
 	}{
 		{between(20, 20), "measured 20..20/s"},
@@ -111,10 +111,10 @@ func TestMeasuredIntervals(t *testing.T) {
 		{between(0.016666, 0.016667), "measured 0.0166..0.0167/s"},
 		{between(123456.7, 123457.1), "measured 123456..123458/s"},
 		{between(100, 100), "measured 100..100/s"},
-		{check.Interval{Lo: 18, LoSet: true}, "measured at least 18/s"},
-		{check.Interval{Hi: 22, HiSet: true}, "measured at most 22/s"},
-		{check.Interval{Hi: 0, HiSet: true}, "measured at most 0/s"}, // everything was denied
-		{check.Interval{}, "not measured"},
+		{verdict.Interval{Lo: 18, LoSet: true}, "measured at least 18/s"},
+		{verdict.Interval{Hi: 22, HiSet: true}, "measured at most 22/s"},
+		{verdict.Interval{Hi: 0, HiSet: true}, "measured at most 0/s"}, // everything was denied
+		{verdict.Interval{}, "not measured"},
 		{between(12, 11), "measured: no value fits"},
 	} {
 		if got := measured(x.in, "/s", perSecond); got != x.want {

@@ -8,12 +8,12 @@ import (
 
 	"github.com/olekukonko/tablewriter/tw"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // failure writes what was found against one scenario: the sentence, where in the recording, how to see it again.
 func (s *screen) failure(raw, x *Scenario, o Options) {
-	if x.Verdict != check.Fail {
+	if x.Verdict != verdict.Fail {
 		return
 	}
 	found := shown(failures(raw))
@@ -26,7 +26,7 @@ func (s *screen) failure(raw, x *Scenario, o Options) {
 		if e.claim != conformance && e.claim != "" {
 			who += ": " + e.claim
 		}
-		head := s.paint(check.Fail, x.counts(o.Strict)) + " " + who + ": "
+		head := s.paint(verdict.Fail, x.counts(o.Strict)) + " " + who + ": "
 		s.wrapped(0, head+e.sentence)
 		if e.span != "" {
 			s.wrapped(2, e.span)
@@ -46,7 +46,7 @@ func (s *screen) open(x *Scenario) {
 		if i == 0 {
 			s.line("")
 		}
-		s.wrapped(0, s.paint(check.Inconclusive, true)+" "+x.ID+": "+t.line())
+		s.wrapped(0, s.paint(verdict.Inconclusive, true)+" "+x.ID+": "+t.line())
 		if t.mend != "" {
 			s.wrapped(2, "mend: "+t.mend)
 		}

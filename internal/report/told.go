@@ -3,14 +3,14 @@ package report
 import (
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // told are the claims of a scenario that say more than that they hold: what each way to retry costs.
-func told(s *Scenario) []check.Claim {
-	var out []check.Claim
+func told(s *Scenario) []verdict.Claim {
+	var out []verdict.Claim
 	for _, c := range s.Claims {
-		if strings.HasPrefix(c.ID, "storm-") && c.Verdict == check.Pass {
+		if strings.HasPrefix(c.ID, "storm-") && c.Verdict == verdict.Pass {
 			out = append(out, c)
 		}
 	}

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestStormsAreTold: who reads a report in a terminal, or in a step summary, sees what each way to retry costs.
 func TestStormsAreTold(t *testing.T) {
-	r := &Run{Scenarios: []Scenario{{ID: "retry-storm", Kind: Informative, Verdict: check.Pass, Claims: []check.Claim{
-		{ID: "conformance", Verdict: check.Pass, Text: "as declared"},
-		{ID: "storm-fixed", Verdict: check.Pass, Text: "40 of 40 clients admitted with 96 requests, 56 in vain"},
-		{ID: "storm-jitter", Verdict: check.Inconclusive, Reason: check.TooFew, Text: "nothing was seen"}}}}}
+	r := &Run{Scenarios: []Scenario{{ID: "retry-storm", Kind: Informative, Verdict: verdict.Pass, Claims: []verdict.Claim{
+		{ID: "conformance", Verdict: verdict.Pass, Text: "as declared"},
+		{ID: "storm-fixed", Verdict: verdict.Pass, Text: "40 of 40 clients admitted with 96 requests, 56 in vain"},
+		{ID: "storm-jitter", Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Text: "nothing was seen"}}}}}
 	for format, write := range map[string]func(*bytes.Buffer) error{
 		"table":    func(b *bytes.Buffer) error { return writeTable(b, r, Options{}) },
 		"markdown": func(b *bytes.Buffer) error { return writeMarkdown(b, r, Options{}) },

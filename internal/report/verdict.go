@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // The schemas of the JSON that this package writes. Within one version members are added, never changed.
@@ -81,11 +81,11 @@ type jsonMeasured struct {
 
 // VerdictJSON returns j in the form of rlcheck.verdict/v1, indented and ending in a newline: what `check -o json` prints.
 // Instants are nanoseconds since the start of the recording.
-func VerdictJSON(j *check.Judgement) ([]byte, error) {
+func VerdictJSON(j *verdict.Judgement) ([]byte, error) {
 	return marshal(toJudgement(j))
 }
 
-func toJudgement(j *check.Judgement) *jsonJudgement {
+func toJudgement(j *verdict.Judgement) *jsonJudgement {
 	if j == nil {
 		return nil
 	}
@@ -110,7 +110,7 @@ func toJudgement(j *check.Judgement) *jsonJudgement {
 }
 
 // toSearch leaves out a search that did not take place.
-func toSearch(s check.Search) *jsonSearch {
+func toSearch(s verdict.Search) *jsonSearch {
 	if s.Visited == 0 {
 		return nil
 	}
@@ -119,7 +119,7 @@ func toSearch(s check.Search) *jsonSearch {
 }
 
 // toFindings leaves out a partition that the surrounding object already names.
-func toFindings(fs []check.Finding, named string) []jsonFinding {
+func toFindings(fs []verdict.Finding, named string) []jsonFinding {
 	out := make([]jsonFinding, len(fs))
 	for i, f := range fs {
 		if f.Partition == named {
@@ -133,7 +133,7 @@ func toFindings(fs []check.Finding, named string) []jsonFinding {
 	return out
 }
 
-func toMeasured(m check.Measured) jsonMeasured {
+func toMeasured(m verdict.Measured) jsonMeasured {
 	out := jsonMeasured{Burst: toInterval(m.Burst), Rate: toInterval(m.Rate)}
 	if m.Phase.LoSet && m.Phase.HiSet {
 		out.Phase = &[2]float64{m.Phase.Lo, m.Phase.Hi}
@@ -144,7 +144,7 @@ func toMeasured(m check.Measured) jsonMeasured {
 	return out
 }
 
-func toInterval(v check.Interval) []*float64 {
+func toInterval(v verdict.Interval) []*float64 {
 	v = finiteEnds(v)
 	if v.Empty() {
 		return []*float64{}

@@ -7,6 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // windows is what is known of where the windows of one policy begin in one partition.
@@ -56,16 +57,16 @@ func windowsOf(s *Scenario, i int, part timeline.Part) (w windows, ok bool) {
 
 // measuredPhase is where the windows of a partition begin that is not refuted; unset where nothing was
 // measured.
-func measuredPhase(s *Scenario, i int, partition string) check.Interval {
+func measuredPhase(s *Scenario, i int, partition string) verdict.Interval {
 	if s.Judgement == nil {
-		return check.Interval{}
+		return verdict.Interval{}
 	}
 	for k := range s.Judgement.Partitions {
-		if p := &s.Judgement.Partitions[k]; p.Partition == partition && p.Verdict != check.Fail {
+		if p := &s.Judgement.Partitions[k]; p.Partition == partition && p.Verdict != verdict.Fail {
 			return p.Measured.Of(i, len(s.Limit)).Phase
 		}
 	}
-	return check.Interval{}
+	return verdict.Interval{}
 }
 
 // known tells whether a request can be placed in a window: their beginnings are known to less than half of a

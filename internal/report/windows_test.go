@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // windowed is a scenario under a limit of windows, with what a target that holds it answers, and a finding
@@ -23,16 +24,16 @@ func windowed(t *testing.T, spec string) Scenario {
 	d := dice(4)
 	_, tl := observed(t, spec, &d, time.Date(2026, 11, 20, 10, 0, 0, 420_000_000, time.UTC))
 	s := scenarioOf(t, "windows", "A title", spec, tl)
-	f := check.Finding{Kind: check.OverAdmission, Text: "too many"}
+	f := verdict.Finding{Kind: verdict.OverAdmission, Text: "too many"}
 	f.From, f.To = 2*second, 2*second+20*time.Millisecond
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.FirstByte >= f.From && o.Sent <= f.To {
 			f.Observations = append(f.Observations, o.Seq)
 		}
 	}
-	s.Verdict = check.Fail
-	s.Judgement = &check.Judgement{Verdict: check.Fail, Partitions: []check.PartitionVerdict{
-		{Verdict: check.Fail, Findings: []check.Finding{f}}}}
+	s.Verdict = verdict.Fail
+	s.Judgement = &verdict.Judgement{Verdict: verdict.Fail, Partitions: []verdict.PartitionVerdict{
+		{Verdict: verdict.Fail, Findings: []verdict.Finding{f}}}}
 	return s
 }
 
@@ -55,9 +56,9 @@ func TestWhereWindowsBeginIsDrawn(t *testing.T) {
 		}
 	}
 	s := windowed(t, "fixed-window,rate=8/700ms,align=unknown")
-	s.Verdict = check.Pass
-	s.Judgement = &check.Judgement{Verdict: check.Pass, Partitions: []check.PartitionVerdict{
-		{Verdict: check.Pass, Measured: check.Measured{Phase: between(100e6, 110e6)}}}}
+	s.Verdict = verdict.Pass
+	s.Judgement = &verdict.Judgement{Verdict: verdict.Pass, Partitions: []verdict.PartitionVerdict{
+		{Verdict: verdict.Pass, Measured: verdict.Measured{Phase: between(100e6, 110e6)}}}}
 	page := string(render(t, "html", runOf(s), Options{}))
 	if !strings.Contains(page, "a window begins at 0.800000 s .. 0.810000 s (measured)") {
 		t.Error("where windows begin was measured, and is not drawn")
@@ -174,7 +175,7 @@ func TestAShortWitnessIsDrawnNear(t *testing.T) {
 		}
 	}
 	long := record(1, 21, 100)
-	f := check.Finding{From: 0, To: long.End()}
+	f := verdict.Finding{From: 0, To: long.End()}
 	v := witnessView{f: &f, in: map[int]bool{}}
 	for i := range long.Observations {
 		v.near, v.in[i] = append(v.near, &long.Observations[i]), true

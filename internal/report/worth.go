@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // worth says what a verdict on s is worth: each declared parameter and what the recording measured of it, one a line.
@@ -15,19 +15,19 @@ func worth(s *Scenario) []string { return texts(worthLines(s)) }
 
 // Worth says what a pass under l is worth: each declared parameter and what was measured of it, and in how many partitions the exact
 // search reached its cap.
-func Worth(l spec.Limit, j *check.Judgement) []string {
+func Worth(l spec.Limit, j *verdict.Judgement) []string {
 	return texts(append(linesOf(l, &j.Measured), capped(j)...))
 }
 
 // capped is the line of the partitions in which the bounds alone were asked of all orders: none where there are none.
-func capped(j *check.Judgement) []worthLine {
+func capped(j *verdict.Judgement) []worthLine {
 	n := 0
 	for i := range j.Partitions {
 		if j.Partitions[i].Search.Capped {
 			n++
 		}
 	}
-	if n == 0 || j.Verdict == check.Fail {
+	if n == 0 || j.Verdict == verdict.Fail {
 		return nil
 	}
 	return []worthLine{{text: fmt.Sprintf("not every order was tried in %d of %d partitions", n, len(j.Partitions)), note: true}}
@@ -38,7 +38,7 @@ func untried(r *Run) []string {
 	var out []string
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
-		if s.Verdict != check.Fail && s.Judgement != nil && len(capped(s.Judgement)) > 0 {
+		if s.Verdict != verdict.Fail && s.Judgement != nil && len(capped(s.Judgement)) > 0 {
 			out = append(out, s.ID)
 		}
 	}
@@ -57,7 +57,7 @@ func texts(lines []worthLine) []string {
 type worthLine struct {
 	text           string
 	declared, most float64
-	measured       check.Interval
+	measured       verdict.Interval
 	// seen is what was measured of something that nobody declared, to be read behind text; empty for a parameter.
 	seen string
 	// note: it is about no parameter, text is all.
@@ -72,7 +72,7 @@ func worthLines(s *Scenario) []worthLine {
 }
 
 // linesOf returns the lines of a limit; all is nil where nothing was judged.
-func linesOf(l spec.Limit, all *check.Measured) []worthLine {
+func linesOf(l spec.Limit, all *verdict.Measured) []worthLine {
 	var out []worthLine
 	for i, p := range l {
 		_, loose := p.Ends()
@@ -81,7 +81,7 @@ func linesOf(l spec.Limit, all *check.Measured) []worthLine {
 		if p.Algorithm != spec.Concurrency {
 			rate = worthLine{text: "rate " + p.RateText(), declared: float64(p.Rate.N) / p.LongestWindow().Seconds(), most: float64(loose.Rate.N) / p.Rate.Per.Seconds()}
 		}
-		var m check.Measured
+		var m verdict.Measured
 		if all != nil {
 			m = all.Of(i, len(l))
 			full.measured, rate.measured = m.Burst, m.Rate
@@ -115,7 +115,7 @@ func fullNoun(a spec.Algorithm) string {
 
 // measured prints an interval: measured 20..20, measured at least 18, at most 22, not measured. An empty interval, which
 // no value of the parameter explains, says so.
-func measured(v check.Interval, unit string, text func(x float64, up bool) string) string {
+func measured(v verdict.Interval, unit string, text func(x float64, up bool) string) string {
 	switch v = finiteEnds(v); {
 	case v.Empty():
 		return "measured: no value fits"

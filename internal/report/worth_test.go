@@ -4,13 +4,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestWorthShowsDeclaredRanges: what was declared as a range is printed as it was, beside what was measured.
 func TestWorthShowsDeclaredRanges(t *testing.T) {
-	m := check.Measured{Burst: check.Interval{Lo: 19, Hi: 20, LoSet: true, HiSet: true}}
+	m := verdict.Measured{Burst: verdict.Interval{Lo: 19, Hi: 20, LoSet: true, HiSet: true}}
 	for text, want := range map[string][]string{
 		"token-bucket,rate=9..11/s,burst=18..22":      {"burst 18..22 (measured 19..20)", "rate 9..11/s (not measured)"},
 		"token-bucket,rate=10/s,burst=20":             {"burst 20 (measured 19..20)", "rate 10/s (not measured)"},
@@ -22,7 +22,7 @@ func TestWorthShowsDeclaredRanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Worth(l, &check.Judgement{Measured: m}); !slices.Equal(got, want) {
+		if got := Worth(l, &verdict.Judgement{Measured: m}); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
@@ -31,7 +31,7 @@ func TestWorthShowsDeclaredRanges(t *testing.T) {
 // TestWorthSaysWhereASearchWasCapped: a pass says in how many partitions the exact search reached its cap.
 func TestWorthSaysWhereASearchWasCapped(t *testing.T) {
 	l := spec.Limit{{Algorithm: spec.SlidingWindowLog, Rate: spec.Rate{N: 2, Per: 1e9}}}
-	j := &check.Judgement{Verdict: check.Pass, Partitions: []check.PartitionVerdict{{}, {Search: check.Search{Visited: 9, Cap: 9, Capped: true}}}}
+	j := &verdict.Judgement{Verdict: verdict.Pass, Partitions: []verdict.PartitionVerdict{{}, {Search: verdict.Search{Visited: 9, Cap: 9, Capped: true}}}}
 	if got, want := Worth(l, j), "not every order was tried in 1 of 2 partitions"; got[len(got)-1] != want {
 		t.Errorf("got %q, want %q at the end", got, want)
 	}

@@ -1,8 +1,8 @@
 package scenario
 
 import (
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Config is a file of what every run of a project has in common: what flags of `rlcheck run` say otherwise.
@@ -10,7 +10,7 @@ import (
 type Config struct {
 	// Target is a URL, Limit a SPEC, Partition header:NAME, query:NAME, address or path.
 	Target, Limit, Partition string
-	Promises                 []check.Promise
+	Promises                 []verdict.Promise
 	// Header are settings of target.header, in the order of the file.
 	Header []Setting
 	// Scenarios are files, folders and builtin:NAME; Only and Skip select some of them.
@@ -37,7 +37,7 @@ func configKind() kind[configFile] {
 		key("partition", partitionTextKind(), "As --partition.",
 			func(c *file) *string { return &c.Partition }),
 		key("promises", list("promises", promiseKind()), "As --promise.",
-			func(c *file) *[]check.Promise { return &c.Promises }),
+			func(c *file) *[]verdict.Promise { return &c.Promises }),
 		key("header", headerKind(), "As --header.", func(c *file) *map[string]string { return &c.header }),
 		key("scenarios", text("scenarios"), "What is run.", func(c *file) *[]string { return &c.Scenarios }),
 		key("only", text("words"), "As --only.", func(c *file) *[]string { return &c.Only }),

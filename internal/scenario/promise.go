@@ -3,30 +3,30 @@ package scenario
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // promiseKind is the kind of a promise.
-func promiseKind() kind[check.Promise] { return choice("a promise", check.Promises()...) }
+func promiseKind() kind[verdict.Promise] { return choice("a promise", verdict.Promises()...) }
 
 // aboutKey and promisesKey are the keys of a scenario that name promises.
 func aboutKey() field[Scenario] {
 	const doc = "What this scenario is about: a target that neither has nor promises it is not judged."
-	return key("about", promiseKind(), doc, func(s *Scenario) *check.Promise { return &s.About })
+	return key("about", promiseKind(), doc, func(s *Scenario) *verdict.Promise { return &s.About })
 }
 
 func promisesKey() field[Scenario] {
 	const doc = "What the target promises. What it did not promise, and never shows, is a note and no " +
 		"failure. The embedded target promises all."
-	at := func(s *Scenario) *[]check.Promise { return &s.Expect.Promised }
+	at := func(s *Scenario) *[]verdict.Promise { return &s.Expect.Promised }
 	return key("promises", list("promises", promiseKind()), doc, at)
 }
 
 // promise adds what the caller knows of the promises of the target. The embedded one has all that there is
 // to promise, so that a fault of it cannot hide behind what nobody promised.
-func (s *Scenario) promise(more []check.Promise) {
+func (s *Scenario) promise(more []verdict.Promise) {
 	if s.Target.URL == Builtin {
-		more = check.Promises()
+		more = verdict.Promises()
 	}
 	for _, p := range more {
 		if !slices.Contains(s.Expect.Promised, p) {
@@ -36,12 +36,12 @@ func (s *Scenario) promise(more []check.Promise) {
 }
 
 // Promised tells whether the target promised p.
-func (s *Scenario) Promised(p check.Promise) bool { return slices.Contains(s.Expect.Promised, p) }
+func (s *Scenario) Promised(p verdict.Promise) bool { return slices.Contains(s.Expect.Promised, p) }
 
 // ParsePromise reads one promise as --promise takes it. ok is false for another word; mend is then the one
 // that was meant, in quotes, or empty.
-func ParsePromise(word string) (p check.Promise, mend string, ok bool) {
-	if p = check.Promise(word); slices.Contains(check.Promises(), p) {
+func ParsePromise(word string) (p verdict.Promise, mend string, ok bool) {
+	if p = verdict.Promise(word); slices.Contains(verdict.Promises(), p) {
 		return p, "", true
 	}
 	return "", suggest(word, promiseWords()), false
@@ -50,7 +50,7 @@ func ParsePromise(word string) (p check.Promise, mend string, ok bool) {
 // promiseWords are the promises as words.
 func promiseWords() []string {
 	var words []string
-	for _, p := range check.Promises() {
+	for _, p := range verdict.Promises() {
 		words = append(words, string(p))
 	}
 	return words

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Kind is how much a scenario weighs.
@@ -51,7 +51,7 @@ type Scenario struct {
 	// About is what this scenario says nothing without: where its target was never seen to have it and did
 	// not promise it, the scenario is Inconclusive (needs-failed). Empty: it says something of every
 	// target.
-	About check.Promise
+	About verdict.Promise
 	// Example tells that the limits of phases are those of the embedded target, and that another one is not known to have them.
 	Example bool
 	// Assumed tells that nobody said the limit of the target: the file declares its limit of the embedded
@@ -231,7 +231,7 @@ type ParseOptions struct {
 	// Request overrides what is sent, below target; it wins over Set.
 	Request []Setting
 	// Promises are what the target promises beside what the file says.
-	Promises []check.Promise
+	Promises []verdict.Promise
 	// Faults are the names that there are, of which Lint warns where catches has another; empty: it does not.
 	Faults []string
 }

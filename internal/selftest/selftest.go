@@ -13,11 +13,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
@@ -40,20 +40,20 @@ type Cell struct {
 	// Scenario is the scenario's id; Fault the target's fault, empty for the right target.
 	Scenario, Fault string
 	// Verdict is that of the scenario. Right targets are to pass, faults to fail.
-	Verdict check.Verdict
+	Verdict verdict.Verdict
 	// Why says what was found, or why nothing was.
 	Why string
 	// claims are what the scenario judged; quiet tells that it was tried on a quiet machine.
-	claims []check.Claim
+	claims []verdict.Claim
 	quiet  bool
 }
 
 // Good tells whether the scenario said what it should.
 func (c Cell) Good() bool {
 	if c.Fault == "" {
-		return c.Verdict == check.Pass
+		return c.Verdict == verdict.Pass
 	}
-	return c.Verdict == check.Fail
+	return c.Verdict == verdict.Fail
 }
 
 // Result is a whole self-test.
@@ -70,19 +70,19 @@ type Result struct {
 
 // Verdict is Pass if every right target passed and every claimed fault failed, Fail if any did not, and Inconclusive if
 // that is not known of some.
-func (r *Result) Verdict() check.Verdict {
-	v := check.Pass
+func (r *Result) Verdict() verdict.Verdict {
+	v := verdict.Pass
 	for _, c := range r.Cells {
 		switch {
 		case c.Good():
-		case c.Verdict == check.Inconclusive:
-			v = check.Worst(v, check.Inconclusive)
+		case c.Verdict == verdict.Inconclusive:
+			v = verdict.Worst(v, verdict.Inconclusive)
 		default:
-			v = check.Fail
+			v = verdict.Fail
 		}
 	}
 	if len(r.Cells) == 0 || r.Interrupted {
-		v = check.Worst(v, check.Inconclusive)
+		v = verdict.Worst(v, verdict.Inconclusive)
 	}
 	return v
 }
@@ -184,7 +184,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		t.total += len(cells)
 		t.try(ctx, cells, workers)
 	}
-	again(max(2, workers/4), func(c *Cell) bool { return c.sure() || c.Verdict == check.Fail })
+	again(max(2, workers/4), func(c *Cell) bool { return c.sure() || c.Verdict == verdict.Fail })
 	for range quietly {
 		again(1, (*Cell).sure)
 	}
@@ -300,7 +300,7 @@ func (t *tester) one(ctx context.Context, c *Cell, quiet bool) {
 // why says in a sentence what a verdict rests on: the first claim that failed, or the reason.
 func why(out report.Scenario) string {
 	for _, c := range out.Claims {
-		if out.Verdict == check.Fail && c.Verdict == check.Fail {
+		if out.Verdict == verdict.Fail && c.Verdict == verdict.Fail {
 			return c.ID + ": " + c.Text
 		}
 	}
@@ -319,15 +319,15 @@ const quietly = 2
 // sure tells whether a cell needs no other try on a quiet machine. A right target that fails is a false alarm, which no
 // later pass makes good, unless it was but slow. A fault has to be caught for more than being slow beside others.
 func (c *Cell) sure() bool {
-	if c.Verdict == check.Fail && c.beyondLatency() {
+	if c.Verdict == verdict.Fail && c.beyondLatency() {
 		return true
 	}
-	return c.Good() && (c.Verdict == check.Pass || c.quiet)
+	return c.Good() && (c.Verdict == verdict.Pass || c.quiet)
 }
 
 // beyondLatency tells whether a claim failed that is not about latency.
 func (c *Cell) beyondLatency() bool {
-	return slices.ContainsFunc(c.claims, func(claim check.Claim) bool {
-		return claim.Verdict == check.Fail && !strings.HasPrefix(claim.ID, "latency-")
+	return slices.ContainsFunc(c.claims, func(claim verdict.Claim) bool {
+		return claim.Verdict == verdict.Fail && !strings.HasPrefix(claim.ID, "latency-")
 	})
 }

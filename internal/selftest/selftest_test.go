@@ -9,17 +9,17 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // verdict is what a made-up run of one scenario says.
-func verdict(v check.Verdict, claim string) report.Scenario {
-	out := report.Scenario{Verdict: v, Claims: []check.Claim{{ID: claim, Verdict: v, Text: "as it is"}}}
-	if v == check.Inconclusive {
-		out.Reason, out.Detail = check.ScheduleMissed, "late"
+func verdictOf(v verdict.Verdict, claim string) report.Scenario {
+	out := report.Scenario{Verdict: v, Claims: []verdict.Claim{{ID: claim, Verdict: v, Text: "as it is"}}}
+	if v == verdict.Inconclusive {
+		out.Reason, out.Detail = verdict.ScheduleMissed, "late"
 	}
 	return out
 }
@@ -27,9 +27,9 @@ func verdict(v check.Verdict, claim string) report.Scenario {
 // right says what should be said.
 func right(_ context.Context, s *scenario.Scenario, _ string) report.Scenario {
 	if s.Target.Fault == "" {
-		return verdict(check.Pass, "conformance")
+		return verdictOf(verdict.Pass, "conformance")
 	}
-	return verdict(check.Fail, "conformance")
+	return verdictOf(verdict.Fail, "conformance")
 }
 
 func TestEveryClaimIsTriedOnce(t *testing.T) {
@@ -73,7 +73,7 @@ func TestEveryClaimIsTriedOnce(t *testing.T) {
 		}
 	}
 	killed, claimed := r.Killed("")
-	if len(tried) != want || len(ids) != want || len(r.Cells) != want || killed != want-len(all) || claimed != killed || r.Verdict() != check.Pass {
+	if len(tried) != want || len(ids) != want || len(r.Cells) != want || killed != want-len(all) || claimed != killed || r.Verdict() != verdict.Pass {
 		t.Errorf("tried %d with %d ids, %d cells, killed %d of %d, %s; want %d", len(tried), len(ids), len(r.Cells), killed, claimed, r.Verdict(), want)
 	}
 	if text := r.Text(); !strings.Contains(text, "(100.0 %)") || !strings.Contains(text, "burst") {
@@ -118,16 +118,16 @@ func TestVerdictOfASelfTest(t *testing.T) {
 	for _, c := range []struct {
 		name, at string // the scenario and fault that is answered otherwise, as SCENARIO/FAULT
 		answer   report.Scenario
-		want     check.Verdict
+		want     verdict.Verdict
 		tries    int // of that cell
 		says     string
 	}{
-		{"a right target that fails", "burst/", verdict(check.Fail, "conformance"), check.Fail, 1, "burst FAILS a right target: conformance: as it is"},
-		{"a right target whose latency fails", "burst/", verdict(check.Fail, "latency-denied-p99"), check.Fail, 3, "burst FAILS a right target"},
-		{"a right target that is inconclusive", "burst/", verdict(check.Inconclusive, "conformance"), check.Inconclusive, 4, "burst, right target: inconclusive: schedule-missed: late"},
-		{"a fault that passes", "burst/burst-off-by-one", verdict(check.Pass, "conformance"), check.Fail, 4, "burst misses burst-off-by-one: conformance: as it is"},
-		{"a fault that is inconclusive", "burst/burst-off-by-one", verdict(check.Inconclusive, "conformance"), check.Inconclusive, 4, "burst, burst-off-by-one: inconclusive"},
-		{"a fault that fails for its latency, twice", "burst/burst-off-by-one", verdict(check.Fail, "latency-denied-p99"), check.Pass, 2, "(100.0 %)"},
+		{"a right target that fails", "burst/", verdictOf(verdict.Fail, "conformance"), verdict.Fail, 1, "burst FAILS a right target: conformance: as it is"},
+		{"a right target whose latency fails", "burst/", verdictOf(verdict.Fail, "latency-denied-p99"), verdict.Fail, 3, "burst FAILS a right target"},
+		{"a right target that is inconclusive", "burst/", verdictOf(verdict.Inconclusive, "conformance"), verdict.Inconclusive, 4, "burst, right target: inconclusive: schedule-missed: late"},
+		{"a fault that passes", "burst/burst-off-by-one", verdictOf(verdict.Pass, "conformance"), verdict.Fail, 4, "burst misses burst-off-by-one: conformance: as it is"},
+		{"a fault that is inconclusive", "burst/burst-off-by-one", verdictOf(verdict.Inconclusive, "conformance"), verdict.Inconclusive, 4, "burst, burst-off-by-one: inconclusive"},
+		{"a fault that fails for its latency, twice", "burst/burst-off-by-one", verdictOf(verdict.Fail, "latency-denied-p99"), verdict.Pass, 2, "(100.0 %)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var tries atomic.Int32
@@ -161,7 +161,7 @@ func TestInterruptedSelfTestPassesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.Interrupted || r.Verdict() != check.Inconclusive || len(r.Cells) > last+places*workers-1 || !strings.Contains(r.Text(), "interrupted") {
+	if !r.Interrupted || r.Verdict() != verdict.Inconclusive || len(r.Cells) > last+places*workers-1 || !strings.Contains(r.Text(), "interrupted") {
 		t.Errorf("interrupted %v, %s, %d cells\n%s", r.Interrupted, r.Verdict(), len(r.Cells), r.Text())
 	}
 }
@@ -178,7 +178,7 @@ func TestOneRealCell(t *testing.T) {
 	cells := []*Cell{{Scenario: s.ID}, {Scenario: s.ID, Fault: s.Catches[0]}}
 	tester.try(context.Background(), cells, 2)
 	for _, c := range cells {
-		if !c.Good() && c.Verdict != check.Inconclusive { // a machine that is busy may be late
+		if !c.Good() && c.Verdict != verdict.Inconclusive { // a machine that is busy may be late
 			t.Errorf("%+v", *c)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Text prints a result: a line a scenario, what did not come out as it should, the kill score, and the faults that nobody
@@ -44,9 +44,9 @@ func (r *Result) Text() string {
 // title says what went wrong with a cell.
 func (c Cell) title() string {
 	switch {
-	case c.Verdict == check.Inconclusive && c.Fault == "":
+	case c.Verdict == verdict.Inconclusive && c.Fault == "":
 		return c.Scenario + ", right target: inconclusive"
-	case c.Verdict == check.Inconclusive:
+	case c.Verdict == verdict.Inconclusive:
 		return c.Scenario + ", " + c.Fault + ": inconclusive"
 	case c.Fault == "":
 		return c.Scenario + " FAILS a right target"

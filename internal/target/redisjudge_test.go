@@ -18,6 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // judgedSpecs are one limit for each algorithm and each axis that the judge knows.
@@ -105,10 +106,10 @@ func passes(t *testing.T, d Decider, limit spec.Limit, workers, each int) {
 	for n := range recordings {
 		tl := record(t, renamed{d, fmt.Sprint("judged", n, ":")}, workers, each)
 		j, c := judge(t, tl, limit), tl.Counts()
-		if said = fmt.Sprintf("%d allowed, %d denied: %s", c.Allowed, c.Denied, explain(j)); j.Verdict == check.Fail {
+		if said = fmt.Sprintf("%d allowed, %d denied: %s", c.Allowed, c.Denied, explain(j)); j.Verdict == verdict.Fail {
 			t.Fatalf("got %s, want pass", said)
 		}
-		if j.Verdict == check.Pass && c.Allowed >= 10 && c.Denied >= 10 {
+		if j.Verdict == verdict.Pass && c.Allowed >= 10 && c.Denied >= 10 {
 			return
 		}
 	}
@@ -116,7 +117,7 @@ func passes(t *testing.T, d Decider, limit spec.Limit, workers, each int) {
 }
 
 // judge returns the judgement on a recording.
-func judge(t *testing.T, tl *timeline.Timeline, limit spec.Limit) *check.Judgement {
+func judge(t *testing.T, tl *timeline.Timeline, limit spec.Limit) *verdict.Judgement {
 	t.Helper()
 	j, err := check.Judge(tl, limit, check.Options{})
 	if err != nil {
@@ -126,7 +127,7 @@ func judge(t *testing.T, tl *timeline.Timeline, limit spec.Limit) *check.Judgeme
 }
 
 // explain says what a judgement found.
-func explain(j *check.Judgement) string {
+func explain(j *verdict.Judgement) string {
 	text := fmt.Sprint(j.Verdict, " ", j.Reason, " ", j.Detail)
 	for _, p := range j.Partitions {
 		for _, f := range p.Findings {
@@ -190,7 +191,7 @@ func TestJudgeFailsWrongStores(t *testing.T) {
 func failsWithin(t *testing.T, limit spec.Limit, d Decider, workers, each int) {
 	t.Helper()
 	for n := range recordings {
-		if judge(t, record(t, renamed{d, fmt.Sprint("wrong", n, ":")}, workers, each), limit).Verdict == check.Fail {
+		if judge(t, record(t, renamed{d, fmt.Sprint("wrong", n, ":")}, workers, each), limit).Verdict == verdict.Fail {
 			return
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const (
@@ -29,13 +29,13 @@ const (
 // recorded again.
 func doubtTick(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement) {
 	late := lateNear(tl, out)
-	if out.Verdict != check.Fail || late < busyFrom || busyShare*late <= tl.Header.Tick {
+	if out.Verdict != verdict.Fail || late < busyFrom || busyShare*late <= tl.Header.Tick {
 		return
 	}
 	first, tick := *out, tl.Header.Tick
 	tl.Header.Tick, out.Claims = busyShare*late, nil
 	judge(out, s, tl)
-	if out.Verdict == check.Fail {
+	if out.Verdict == verdict.Fail {
 		*out, tl.Header.Tick = first, tick
 		return
 	}
@@ -43,7 +43,7 @@ func doubtTick(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline
 		"clock: what fails by a clock that ticks every %s does not by one of %s", late, tick, tl.Header.Tick)
 	tl.Header.Notes = append(tl.Header.Notes, detail)
 	out.Header = tl.Header
-	*out = inconclusive(*out, check.ScheduleMissed, detail)
+	*out = inconclusive(*out, verdict.ScheduleMissed, detail)
 }
 
 // lateNear is the most that requests were late, or that the recorder stood still, near the witnesses of the

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestABusyMachineIsNoProof: where this machine stood still near the witness, a burst that an old clock
@@ -22,16 +22,16 @@ func TestABusyMachineIsNoProof(t *testing.T) {
 		name, fault string
 		late        time.Duration
 		far         bool
-		want        check.Verdict
+		want        verdict.Verdict
 	}{
-		{"one too many, late by 20 ms", "burst-off-by-one", 20 * time.Millisecond, false, check.Inconclusive},
-		{"one too many, in time", "burst-off-by-one", 0, false, check.Fail},
-		{"one too many, late by 1 ms", "burst-off-by-one", time.Millisecond, false, check.Fail},
-		{"one too many, late afterwards", "burst-off-by-one", 20 * time.Millisecond, true, check.Fail},
-		{"no limit at all, late by 20 ms", "burst-ignored", 20 * time.Millisecond, false, check.Fail},
+		{"one too many, late by 20 ms", "burst-off-by-one", 20 * time.Millisecond, false, verdict.Inconclusive},
+		{"one too many, in time", "burst-off-by-one", 0, false, verdict.Fail},
+		{"one too many, late by 1 ms", "burst-off-by-one", time.Millisecond, false, verdict.Fail},
+		{"one too many, late afterwards", "burst-off-by-one", 20 * time.Millisecond, true, verdict.Fail},
+		{"no limit at all, late by 20 ms", "burst-ignored", 20 * time.Millisecond, false, verdict.Fail},
 	} {
 		out := against(t, burst, row.fault)
-		if out.Verdict != check.Fail {
+		if out.Verdict != verdict.Fail {
 			t.Fatalf("%s: got %s, want a FAIL to begin with", row.name, out.Verdict)
 		}
 		text, tick := out.Claims[0].Text, out.Timeline.Header.Tick
@@ -50,10 +50,10 @@ func TestABusyMachineIsNoProof(t *testing.T) {
 		switch {
 		case out.Verdict != row.want:
 			t.Errorf("%s: got %s, want %s: %s", row.name, out.Verdict, row.want, explain(out))
-		case row.want == check.Fail && (out.Claims[0].Text != text || out.Timeline.Header.Tick != tick):
+		case row.want == verdict.Fail && (out.Claims[0].Text != text || out.Timeline.Header.Tick != tick):
 			t.Errorf("%s: got %q with a tick of %s, want what it was before", row.name, out.Claims[0].Text,
 				out.Timeline.Header.Tick)
-		case row.want != check.Fail && (out.Reason != check.ScheduleMissed ||
+		case row.want != verdict.Fail && (out.Reason != verdict.ScheduleMissed ||
 			!strings.Contains(out.Detail, "20ms") || out.Header.Tick != 2*row.late):
 			t.Errorf("%s: got %s: %s", row.name, out.Reason, out.Detail)
 		}

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/field"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const (
@@ -89,13 +89,13 @@ func refutesClock(tl *timeline.Timeline) bool {
 // assumed of one on loopback: behind a tunnel or in a virtual machine it has another. What is left holds for
 // both.
 func doubtClock(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement) {
-	if out.Verdict != check.Fail || tl.Header.WallError >= otherClock || !readsClock(s) {
+	if out.Verdict != verdict.Fail || tl.Header.WallError >= otherClock || !readsClock(s) {
 		return
 	}
 	assumed := tl.Header.WallError
 	tl.Header.WallError, out.Claims = otherClock, nil
 	judge(out, s, tl)
-	if out.Verdict != check.Fail {
+	if out.Verdict != verdict.Fail {
 		tl.Header.Notes = append(tl.Header.Notes, fmt.Sprintf(
 			"this fails if the target has the clock of this machine (say so with --wall-error %s)", assumed))
 		out.Header = tl.Header

@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestClocksOfTargetsMayBeWrong: a limiter that counts 5 in each window of 4 s is right also if its clock is far from ours, as its
@@ -27,24 +28,24 @@ func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 	for _, x := range []struct {
 		name                string
 		ahead, told, window time.Duration
-		want                check.Verdict
+		want                verdict.Verdict
 		// clock is how far the clock may be in the end; 0 for as far as the Dates show.
 		clock time.Duration
 		// said is what the user says of it; dateless that no answer has a Date.
 		said     time.Duration
 		dateless bool
 	}{
-		{"the right time", 0, 0, 4 * time.Second, check.Pass, sameClock, 0, false},
-		{"an old Date", 0, -900 * time.Millisecond, 4 * time.Second, check.Pass, sameClock, 0, false},
-		{"no Date", 0, 0, 4 * time.Second, check.Pass, sameClock, 0, true},
-		{"ahead", 65 * time.Second, 65 * time.Second, 4 * time.Second, check.Pass, 0, 0, false},
-		{"behind", late, late, 4 * time.Second, check.Pass, 0, 0, false},
-		{"never set", never, never, 4 * time.Second, check.Pass, 0, 0, false},
-		{"ahead, and not told", 65 * time.Second, 0, 4 * time.Second, check.Fail, otherClock, 0, false},
-		{"a tunnel to another clock", tunnel, tunnel, 4 * time.Second, check.Pass, otherClock, 0, false},
-		{"the same without a Date", tunnel, 0, 4 * time.Second, check.Pass, otherClock, 0, true},
-		{"the same, said to be ours", tunnel, 0, 4 * time.Second, check.Fail, sameClock, sameClock, true},
-		{"too short windows", 65 * time.Second, 65 * time.Second, 2 * time.Second, check.Fail, 0, 0, false},
+		{"the right time", 0, 0, 4 * time.Second, verdict.Pass, sameClock, 0, false},
+		{"an old Date", 0, -900 * time.Millisecond, 4 * time.Second, verdict.Pass, sameClock, 0, false},
+		{"no Date", 0, 0, 4 * time.Second, verdict.Pass, sameClock, 0, true},
+		{"ahead", 65 * time.Second, 65 * time.Second, 4 * time.Second, verdict.Pass, 0, 0, false},
+		{"behind", late, late, 4 * time.Second, verdict.Pass, 0, 0, false},
+		{"never set", never, never, 4 * time.Second, verdict.Pass, 0, 0, false},
+		{"ahead, and not told", 65 * time.Second, 0, 4 * time.Second, verdict.Fail, otherClock, 0, false},
+		{"a tunnel to another clock", tunnel, tunnel, 4 * time.Second, verdict.Pass, otherClock, 0, false},
+		{"the same without a Date", tunnel, 0, 4 * time.Second, verdict.Pass, otherClock, 0, true},
+		{"the same, said to be ours", tunnel, 0, 4 * time.Second, verdict.Fail, sameClock, sameClock, true},
+		{"too short windows", 65 * time.Second, 65 * time.Second, 2 * time.Second, verdict.Fail, 0, 0, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			n := newPipeNet()
@@ -106,7 +107,7 @@ func TestOtherLimitsAssumeNoClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		j, err := check.Judge(out.Timeline, truth, check.Options{})
-		if err != nil || out.Verdict != check.Fail || j.Verdict != check.Pass {
+		if err != nil || out.Verdict != verdict.Fail || j.Verdict != verdict.Pass {
 			t.Errorf("got %s, and %s by the limit of the target (%v), want fail and pass: %s", out.Verdict,
 				j.Verdict, err, explain(out))
 		}

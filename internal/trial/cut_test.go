@@ -7,11 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // journaled runs a scenario in virtual time and returns the journal of its recording, too.
@@ -48,7 +48,7 @@ func TestCutRecordingsAccuseNobody(t *testing.T) {
 					t.Errorf("the whole journal: got %d observations, want %d", len(tl.Observations),
 						len(whole.Timeline.Observations))
 				}
-				if out := Kept(s, tl, Options{}); out.Verdict != check.Inconclusive || out.Reason == "" {
+				if out := Kept(s, tl, Options{}); out.Verdict != verdict.Inconclusive || out.Reason == "" {
 					t.Errorf("cut at %v: got %s, want inconclusive: %s", tl.Header.Ended, out.Verdict,
 						explain(out))
 				}

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const head = "id: x\ntitle: x\nkind: required\nlimit: {algorithm: token-bucket, rate: 10/s, burst: 5}\n"
@@ -53,12 +53,12 @@ func TestCommandsHaveAnEnd(t *testing.T) {
 
 // A hook that fails leaves nothing to say of the target, unless what came before it says enough.
 func TestFailedHooksAreInconclusive(t *testing.T) {
-	for requests, want := range map[string]check.Verdict{"3x": check.Fail, "1x": check.Inconclusive} {
+	for requests, want := range map[string]verdict.Verdict{"3x": verdict.Fail, "1x": verdict.Inconclusive} {
 		s := parsed(t, "target: {fault: burst-off-by-one}\nphases:\n  - {name: a, shape: at-once, requests: "+requests+
 			"}\n  - {name: h, shape: hook, action: reload}\n  - {name: b, shape: at-once, requests: 1x, partition: b}\nexpect: {resolution: {burst: none, rate: none}}\n")
 		s.Phases[1].Event.Limit = "no limit"
 		out := virtually(t, s)
-		if out.Verdict != want || want == check.Inconclusive && (out.Reason != check.SetupFailed || !strings.HasPrefix(out.Detail, "reload: ")) {
+		if out.Verdict != want || want == verdict.Inconclusive && (out.Reason != verdict.SetupFailed || !strings.HasPrefix(out.Detail, "reload: ")) {
 			t.Errorf("%s: got %s %s %s, want %s", requests, out.Verdict, out.Reason, out.Detail, want)
 		}
 	}
@@ -72,7 +72,7 @@ func TestPartitionsAreJudgedByTheirLimits(t *testing.T) {
 expect: {resolution: {burst: exact, rate: none}}
 `)
 	out := virtually(t, s)
-	if out.Verdict != check.Pass {
+	if out.Verdict != verdict.Pass {
 		t.Fatalf("got %s: %s", out.Verdict, explain(out))
 	}
 	if got, want := out.Judgement.Measured.Burst.String(), "5..5"; got != want {

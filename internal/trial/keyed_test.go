@@ -3,8 +3,8 @@ package trial
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestEveryPartitioningPasses: however clients are told apart, the embedded target tells them apart the same way: the two
@@ -16,7 +16,7 @@ func TestEveryPartitioningPasses(t *testing.T) {
 				continue
 			}
 			t.Run(s.ID+"/"+partition, func(t *testing.T) {
-				if out := virtually(t, s); out.Verdict != check.Pass {
+				if out := virtually(t, s); out.Verdict != verdict.Pass {
 					t.Errorf("got %s, want pass: %s", out.Verdict, explain(out))
 				}
 			})

@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // share is the part of a recording that one limit counts.
@@ -52,15 +53,15 @@ func divided(tl *timeline.Timeline, s *scenario.Scenario, phases map[string]*sce
 
 // conformance judges a recording against the limits of its scenario, each partition against its own. The judgement is that
 // of all partitions, with what was measured of the scenario's limit.
-func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (check.Claim, *check.Judgement) {
+func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (verdict.Claim, *verdict.Judgement) {
 	var worth []string
-	var js []*check.Judgement
-	var measured check.Measured
+	var js []*verdict.Judgement
+	var measured verdict.Measured
 	parts := shares(tl, s)
 	for _, part := range parts {
 		j, err := check.Judge(part.tl, part.limit, o)
 		if err != nil {
-			return check.Claim{ID: "conformance", Reason: check.SearchLimit, Text: err.Error()}, nil
+			return verdict.Claim{ID: "conformance", Reason: verdict.SearchLimit, Text: err.Error()}, nil
 		}
 		if worth = append(worth, strings.Join(report.Worth(part.limit, j), ", ")); part.limit.String() == s.Limit.String() {
 			measured = j.Measured
@@ -70,23 +71,23 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 		}
 		js = append(js, j)
 	}
-	all := check.Merge(js)
+	all := verdict.Merge(js)
 	all.Measured = measured
 	return claimOf(all, strings.Join(worth, "; ")), all
 }
 
 // claimOf is the claim that a judgement answers; worth is what a pass of it is worth.
-func claimOf(all *check.Judgement, worth string) check.Claim {
-	c := check.Claim{ID: "conformance"}
+func claimOf(all *verdict.Judgement, worth string) verdict.Claim {
+	c := verdict.Claim{ID: "conformance"}
 	for _, p := range all.Partitions {
 		c.Findings = append(c.Findings, p.Findings...)
 	}
 	switch all.Verdict {
-	case check.Fail:
+	case verdict.Fail:
 		if c.Text = c.Findings[0].Text; all.Diagnosis != nil {
 			c.Text = all.Diagnosis.Text + "; " + c.Text
 		}
-	case check.Pass:
+	case verdict.Pass:
 		c.Text = worth
 	default:
 		c.Text = all.Detail
@@ -98,10 +99,10 @@ func claimOf(all *check.Judgement, worth string) check.Claim {
 // Recording returns a recording that was judged by itself as a scenario with one claim, that it keeps the
 // limit. What a pass of it is worth, and what is
 // known of it beside its judgement, is left to the caller. The limit is empty for several.
-func Recording(l spec.Limit, worth string, j *check.Judgement) report.Scenario {
+func Recording(l spec.Limit, worth string, j *verdict.Judgement) report.Scenario {
 	c := claimOf(j, worth)
 	out := report.Scenario{Title: "The recording keeps the declared limit", Kind: report.Required, Limit: l,
-		Judgement: j, Claims: []check.Claim{c}}
+		Judgement: j, Claims: []verdict.Claim{c}}
 	out.Verdict, out.Reason, out.Detail = sum(out.Claims, "")
 	return out
 }

@@ -10,11 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
@@ -75,7 +75,7 @@ func TestRightTargetsPass(t *testing.T) {
 	for _, limit := range all {
 		for _, s := range bundled(t, scenario.ParseOptions{Limit: limit}) {
 			t.Run(s.ID+"/"+limit, func(t *testing.T) {
-				if out := virtually(t, s); out.Verdict != check.Pass {
+				if out := virtually(t, s); out.Verdict != verdict.Pass {
 					t.Errorf("got %s, want pass: %s", out.Verdict, explain(out))
 				}
 			})
@@ -100,7 +100,7 @@ func TestEveryClaimedFaultFails(t *testing.T) {
 			}
 			caught := t.Run(s.ID+"/"+fault, func(t *testing.T) {
 				out := against(t, s, fault)
-				if out.Verdict != check.Fail {
+				if out.Verdict != verdict.Fail {
 					t.Fatalf("got %s, want fail: %s", out.Verdict, explain(out))
 				}
 				diagnosed(t, out, fault)
@@ -151,7 +151,7 @@ func TestSoakUnclaimedCells(t *testing.T) {
 			if slices.Contains(s.Catches, f.Name) {
 				continue
 			}
-			if out := against(t, s, f.Name); out.Verdict == check.Fail {
+			if out := against(t, s, f.Name); out.Verdict == verdict.Fail {
 				caught = append(caught, f.Name)
 			} else {
 				missed++
@@ -185,10 +185,10 @@ func TestProofsAreThoseOfTheJudge(t *testing.T) {
 			})
 			full := quick
 			Judge(&full, &wrong, quick.Timeline)
-			if quick.Verdict == check.Fail {
+			if quick.Verdict == verdict.Fail {
 				proofs++
 			}
-			if quick.Verdict == check.Fail && full.Verdict != check.Fail || fault == "" && quick.Verdict != check.Inconclusive {
+			if quick.Verdict == verdict.Fail && full.Verdict != verdict.Fail || fault == "" && quick.Verdict != verdict.Inconclusive {
 				t.Errorf("%s, fault %q: got %s in haste and %s at leisure: %s", s.ID, fault, quick.Verdict, full.Verdict, explain(quick))
 			}
 		}

@@ -3,8 +3,8 @@ package trial
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // MeasuredPolicy joins what scenarios measured: the intersection over those that declare one limit and have
@@ -14,7 +14,7 @@ import (
 // nil where nothing was measured.
 func MeasuredPolicy(scenarios []report.Scenario) *report.Policy {
 	limited := slices.DeleteFunc(slices.Clone(scenarios), func(s report.Scenario) bool {
-		return s.Verdict == check.Fail && s.Counts.Denied == 0
+		return s.Verdict == verdict.Fail && s.Counts.Denied == 0
 	})
 	if p := joined(limited); p != nil {
 		return p
@@ -54,7 +54,7 @@ func joined(scenarios []report.Scenario) *report.Policy {
 }
 
 // tells tells whether something was measured of a limit of n policies.
-func tells(m check.Measured, n int) bool {
+func tells(m verdict.Measured, n int) bool {
 	for i := range n {
 		one := m.Of(i, n)
 		if one.Burst.LoSet || one.Burst.HiSet || one.Rate.LoSet || one.Rate.HiSet {

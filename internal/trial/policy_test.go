@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestMeasuredPolicy: the scenarios of the limit that most declare are joined, of fresh clients only.
@@ -16,13 +16,13 @@ func TestMeasuredPolicy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := check.Measured{Burst: check.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true},
-			Rate: check.Interval{Lo: lo, LoSet: true}}
-		return report.Scenario{ID: id, Limit: l, Fresh: fresh, Judgement: &check.Judgement{Measured: m}}
+		m := verdict.Measured{Burst: verdict.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true},
+			Rate: verdict.Interval{Lo: lo, LoSet: true}}
+		return report.Scenario{ID: id, Limit: l, Fresh: fresh, Judgement: &verdict.Judgement{Measured: m}}
 	}
 	const one, other = "token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=5"
 	unmeasured := of("unmeasured", one, true, 0, 0)
-	unmeasured.Judgement.Measured = check.Measured{}
+	unmeasured.Judgement.Measured = verdict.Measured{}
 	unjudged := of("unjudged", one, true, 0, 0)
 	unjudged.Judgement = nil
 	used := of("used", one, false, 1, 1)
@@ -39,7 +39,7 @@ func TestMeasuredPolicy(t *testing.T) {
 		t.Errorf("of contradictory scenarios: got burst %s, want no value", p.Measured.Burst)
 	}
 	never := of("never denied", one, true, 60, 70)
-	never.Verdict = check.Fail
+	never.Verdict = verdict.Fail
 	p = MeasuredPolicy([]report.Scenario{never, of("a", one, true, 20, 20)})
 	if got := p.Measured.Burst.String(); got != "20..20" || len(p.From) != 1 {
 		t.Errorf("beside one that was never denied: got burst %s of %v, want 20..20 of a", got, p.From)

@@ -11,17 +11,18 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // charged is the conformance of a recording, of whose target it is not known beforehand that requests have
 // costs. One that contradicts the limit with the costs that were sent may be a limiter without costs:
 // unless these are promised, or seen to be charged, it is then held to the limit with one unit a request,
 // and not to the costs. The recording says so, to be judged alike again.
-func charged(tl *timeline.Timeline, s *scenario.Scenario) (check.Claim, *check.Judgement) {
+func charged(tl *timeline.Timeline, s *scenario.Scenario) (verdict.Claim, *verdict.Judgement) {
 	tl.Header.Judged.SingleUnits = false
 	c, j := conformance(tl, s, judgeOptions(s))
 	costs := slices.ContainsFunc(tl.Observations, func(o timeline.Observation) bool { return o.Cost > 1 })
-	if !costs || c.Verdict != check.Fail || s.Promised(check.PromiseCost) {
+	if !costs || c.Verdict != verdict.Fail || s.Promised(verdict.PromiseCost) {
 		return c, j
 	}
 	single := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations)}
@@ -30,38 +31,38 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (check.Claim, *check.J
 	}
 	o := judgeOptions(s)
 	o.Conformance, o.Hint, o.SkipMeasure = check.LowerBound, false, true
-	if early, _ := conformance(single, s, o); early.Verdict == check.Fail {
+	if early, _ := conformance(single, s, o); early.Verdict == verdict.Fail {
 		return c, j // denied earlier than requests of one unit can be: something was charged
 	}
 	tl.Header.Judged.SingleUnits = true
-	if c, j := conformance(single, s, judgeOptions(s)); c.Verdict == check.Fail {
+	if c, j := conformance(single, s, judgeOptions(s)); c.Verdict == verdict.Fail {
 		return c, j
 	}
-	return check.Claim{ID: c.ID, Reason: check.NeedsFailed, Unpromised: check.PromiseCost,
+	return verdict.Claim{ID: c.ID, Reason: verdict.NeedsFailed, Unpromised: verdict.PromiseCost,
 		Text: "no request was seen to take more than one unit, and costs in X-Cost are not promised"}, nil
 }
 
 // freeCosts tells whether requests of s have costs that a target may leave uncharged.
 func freeCosts(s *scenario.Scenario) bool {
 	costs := slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Cost > 1 })
-	return costs && !s.Promised(check.PromiseCost)
+	return costs && !s.Promised(verdict.PromiseCost)
 }
 
 // untaken turns what could not be judged, because the target does not take a method, into what does not
 // count.
-func untaken(claims []check.Claim, tl *timeline.Timeline, s *scenario.Scenario) []check.Claim {
+func untaken(claims []verdict.Claim, tl *timeline.Timeline, s *scenario.Scenario) []verdict.Claim {
 	text := refused(tl, s)
-	if text == "" || s.Promised(check.PromiseMethods) {
+	if text == "" || s.Promised(verdict.PromiseMethods) {
 		return claims
 	}
 	for i := range claims {
 		c := &claims[i]
-		if c.Reason == check.TooFew || c.Reason == check.UnclassifiedStatus {
-			c.Reason, c.Unpromised = check.NeedsFailed, check.PromiseMethods
+		if c.Reason == verdict.TooFew || c.Reason == verdict.UnclassifiedStatus {
+			c.Reason, c.Unpromised = verdict.NeedsFailed, verdict.PromiseMethods
 		}
 	}
-	return append(claims, check.Claim{ID: "methods-taken", Reason: check.NeedsFailed, Text: text,
-		Unpromised: check.PromiseMethods})
+	return append(claims, verdict.Claim{ID: "methods-taken", Reason: verdict.NeedsFailed, Text: text,
+		Unpromised: verdict.PromiseMethods})
 }
 
 // refused names the methods that the target does not take: all their answers that are no denials say that
@@ -106,11 +107,11 @@ func noSuchMethod(status int) bool {
 
 // sum is the worst verdict of the claims that count, with the reason of the first inconclusive one. Without
 // what the scenario is about, or with nothing that counts, it is needs-failed.
-func sum(claims []check.Claim, about check.Promise) (v check.Verdict, r check.Reason, detail string) {
+func sum(claims []verdict.Claim, about verdict.Promise) (v verdict.Verdict, r verdict.Reason, detail string) {
 	if len(claims) == 0 {
-		return check.Inconclusive, check.TooFew, "the scenario expects nothing"
+		return verdict.Inconclusive, verdict.TooFew, "the scenario expects nothing"
 	}
-	v = check.Pass
+	v = verdict.Pass
 	counted, missing := 0, -1
 	for i, c := range claims {
 		if c.Unpromised != "" {
@@ -120,17 +121,17 @@ func sum(claims []check.Claim, about check.Promise) (v check.Verdict, r check.Re
 			continue
 		}
 		counted++
-		v = check.Worst(v, c.Verdict)
-		if c.Verdict == check.Inconclusive && r == "" {
+		v = verdict.Worst(v, c.Verdict)
+		if c.Verdict == verdict.Inconclusive && r == "" {
 			r, detail = c.Reason, c.ID+": "+c.Text
 		}
 	}
 	switch {
-	case v == check.Fail:
+	case v == verdict.Fail:
 		return v, "", ""
 	case missing >= 0 && (counted == 0 || about != "" && claims[missing].Unpromised == about):
-		return check.Inconclusive, check.NeedsFailed, claims[missing].ID + ": " + claims[missing].Text
-	case v == check.Inconclusive:
+		return verdict.Inconclusive, verdict.NeedsFailed, claims[missing].ID + ": " + claims[missing].Text
+	case v == verdict.Inconclusive:
 		return v, r, detail
 	default:
 		return v, "", ""
@@ -139,8 +140,8 @@ func sum(claims []check.Claim, about check.Promise) (v check.Verdict, r check.Re
 
 // about is what the scenario of a recording is about, if the target was never seen to have it; a part of it
 // may be missing without that.
-func about(tl *timeline.Timeline, s *scenario.Scenario) check.Promise {
-	if s.About == check.PromiseRateLimit && !claim.Lacks(tl, s.Expect.Expect, s.About) {
+func about(tl *timeline.Timeline, s *scenario.Scenario) verdict.Promise {
+	if s.About == verdict.PromiseRateLimit && !claim.Lacks(tl, s.Expect.Expect, s.About) {
 		return ""
 	}
 	return s.About

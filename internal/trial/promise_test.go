@@ -8,17 +8,17 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // promising returns a scenario at the embedded target, of which nothing is promised but what is given.
-func promising(s *scenario.Scenario, promises ...check.Promise) *scenario.Scenario {
+func promising(s *scenario.Scenario, promises ...verdict.Promise) *scenario.Scenario {
 	out := *s
 	out.Expect.Promised = promises
 	return &out
@@ -44,7 +44,7 @@ func TestFaultsAreCaughtWithoutPromises(t *testing.T) {
 		if !restsOnPromises(s) {
 			continue
 		}
-		if out := virtually(t, promising(s)); out.Verdict != check.Pass {
+		if out := virtually(t, promising(s)); out.Verdict != verdict.Pass {
 			t.Errorf("%s, right target: got %s, want pass: %s", s.ID, out.Verdict, explain(out))
 		}
 		for i, fault := range s.Catches {
@@ -53,15 +53,15 @@ func TestFaultsAreCaughtWithoutPromises(t *testing.T) {
 			}
 			tried++
 			out := against(t, promising(s), fault)
-			if caught := out.Verdict == check.Fail; caught != (needs[fault] == "") {
+			if caught := out.Verdict == verdict.Fail; caught != (needs[fault] == "") {
 				t.Errorf("%s, %s, nothing promised: got %s; the fault needs %q: %s", s.ID, fault, out.Verdict,
 					needs[fault], explain(out))
 			}
 			if needs[fault] == "" {
 				continue
 			}
-			with := promising(s, check.Promise(needs[fault]))
-			if out := against(t, with, fault); out.Verdict != check.Fail {
+			with := promising(s, verdict.Promise(needs[fault]))
+			if out := against(t, with, fault); out.Verdict != verdict.Fail {
 				t.Errorf("%s, %s, promised: got %s, want fail: %s", s.ID, fault, out.Verdict, explain(out))
 			}
 		}
@@ -84,9 +84,9 @@ func TestWhatIsNotPromisedIsNotCounted(t *testing.T) {
 				continue
 			}
 			out := against(t, promising(s), fault)
-			r := report.Run{Scenarios: []report.Scenario{out, {Kind: report.Required, Verdict: check.Pass}}}
+			r := report.Run{Scenarios: []report.Scenario{out, {Kind: report.Required, Verdict: verdict.Pass}}}
 			notes := r.Notes()
-			if out.Uncounted() != unjudged || r.Verdict(false) != check.Pass || len(notes) != 1 {
+			if out.Uncounted() != unjudged || r.Verdict(false) != verdict.Pass || len(notes) != 1 {
 				t.Errorf("%s, %s: got %s (%s), notes %v; want not judged: %v", s.ID, fault, out.Verdict,
 					out.Reason, notes, unjudged)
 			}
@@ -118,19 +118,19 @@ func TestAMethodThatIsNotTakenIsNotCounted(t *testing.T) {
 		method   string
 		status   int
 		fault    string
-		promises []check.Promise
-		want     check.Verdict
+		promises []verdict.Promise
+		want     verdict.Verdict
 		// named tells that the method is named as not taken.
 		named bool
 	}{
-		{"POST", 405, "", nil, check.Pass, true},
-		{"POST", 404, "", nil, check.Pass, true},
-		{"HEAD", 501, "", nil, check.Inconclusive, true}, // nothing is known of the partition of HEAD
-		{"POST", 405, "head-unlimited", nil, check.Fail, true},
-		{"POST", 400, "", nil, check.Pass, false},
-		{"POST", 405, "", []check.Promise{check.PromiseMethods}, check.Pass, false},
-		{"HEAD", 405, "", []check.Promise{check.PromiseMethods}, check.Inconclusive, false},
-		{"GET", 404, "", nil, check.Inconclusive, false},
+		{"POST", 405, "", nil, verdict.Pass, true},
+		{"POST", 404, "", nil, verdict.Pass, true},
+		{"HEAD", 501, "", nil, verdict.Inconclusive, true}, // nothing is known of the partition of HEAD
+		{"POST", 405, "head-unlimited", nil, verdict.Fail, true},
+		{"POST", 400, "", nil, verdict.Pass, false},
+		{"POST", 405, "", []verdict.Promise{verdict.PromiseMethods}, verdict.Pass, false},
+		{"HEAD", 405, "", []verdict.Promise{verdict.PromiseMethods}, verdict.Inconclusive, false},
+		{"GET", 404, "", nil, verdict.Inconclusive, false},
 	} {
 		for _, s := range bundled(t, scenario.ParseOptions{}) {
 			if s.ID != "head-and-methods" {
@@ -144,8 +144,8 @@ func TestAMethodThatIsNotTakenIsNotCounted(t *testing.T) {
 				o.Network = choosy{newPipeNet(), x.method, x.status}
 				out = Scenario(context.Background(), s, o)
 			})
-			isIt := func(c check.Claim) bool { return c.ID == "methods-taken" }
-			named, open := slices.ContainsFunc(out.Claims, isIt), x.want == check.Inconclusive
+			isIt := func(c verdict.Claim) bool { return c.ID == "methods-taken" }
+			named, open := slices.ContainsFunc(out.Claims, isIt), x.want == verdict.Inconclusive
 			if out.Verdict != x.want || named != x.named || out.Uncounted() != (named && open) {
 				t.Errorf("%s %d %s %v: got %s, named %v; want %s, %v: %s", x.method, x.status, x.fault,
 					x.promises, out.Verdict, named, x.want, x.named, explain(out))
@@ -171,7 +171,7 @@ func TestWithoutCostsALimitIsStillALimit(t *testing.T) {
 		Judge(&out, less, out.Timeline)
 		text := out.Claims[0].Text
 		single := strings.Contains(text, " requests allowed within ") && strings.Contains(text, "at most 19 +")
-		if out.Verdict != check.Fail || !single {
+		if out.Verdict != verdict.Fail || !single {
 			t.Errorf("a burst of 20 where 19 is declared: got %s: %s", out.Verdict, explain(out))
 		}
 	}
@@ -186,7 +186,7 @@ func TestWhatWasSeenOfAPartSaysNothingOfTheWhole(t *testing.T) {
 		out := against(t, promising(s), "retry-after-missing")
 		out.Timeline.Header.Interrupted = true
 		Judge(&out, promising(s), out.Timeline)
-		if out.Uncounted() || out.Verdict != check.Inconclusive {
+		if out.Uncounted() || out.Verdict != verdict.Inconclusive {
 			t.Errorf("interrupted: got %s (%s), want interrupted", out.Verdict, out.Reason)
 		}
 	}
@@ -202,7 +202,7 @@ func TestCostsThatAreChargedAreJudged(t *testing.T) {
 			// Which of requests that are sent together is denied first differs from run to run.
 			promised, plain := against(t, promising(s), fault), against(t, s, fault)
 			got, want := promised.Claims[0], plain.Claims[0]
-			if got.ID != want.ID || got.Verdict != want.Verdict || want.Verdict != check.Fail {
+			if got.ID != want.ID || got.Verdict != want.Verdict || want.Verdict != verdict.Fail {
 				t.Errorf("%s: got %s %s, want the FAIL of %s", fault, got.ID, got.Verdict, want.ID)
 			}
 		}
@@ -220,7 +220,7 @@ func TestWhatIsOpenIsNotTakenForWithoutCosts(t *testing.T) {
 			out.Timeline.Observations[i].Outcome, out.Timeline.Observations[i].Status = timeline.Unknown, 404
 		}
 		Judge(&out, promising(s), out.Timeline)
-		if out.Reason != check.UnclassifiedStatus {
+		if out.Reason != verdict.UnclassifiedStatus {
 			t.Errorf("answers of 404 alone: got %s (%s), want unclassified-status", out.Verdict, out.Reason)
 		}
 	}

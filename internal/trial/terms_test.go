@@ -7,13 +7,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestRecordingsAreJudgedAlikeAgain keeps the recording of every bundled scenario, against the right target
 // and the first fault that it catches, and judges the file by what it says alone: the verdict on conformance
 // is that of the run.
 func TestRecordingsAreJudgedAlikeAgain(t *testing.T) {
-	verdicts, sided := map[check.Verdict]int{}, 0
+	verdicts, sided := map[verdict.Verdict]int{}, 0
 	for _, s := range bundled(t, scenario.ParseOptions{}) {
 		faults := append([]string{""}, s.Catches[:min(len(s.Catches), 1)]...)
 		switch s.Expect.Conformance {
@@ -41,7 +42,7 @@ func TestRecordingsAreJudgedAlikeAgain(t *testing.T) {
 		}
 	}
 	t.Logf("%v, of one side %d", verdicts, sided)
-	if verdicts[check.Pass] == 0 || verdicts[check.Fail] == 0 || sided == 0 {
+	if verdicts[verdict.Pass] == 0 || verdicts[verdict.Fail] == 0 || sided == 0 {
 		t.Errorf("%v, of one side %d: want some of each", verdicts, sided)
 	}
 }
@@ -54,14 +55,14 @@ func TestCostsThatAreFreeAreFreeAgain(t *testing.T) {
 			continue
 		}
 		out := against(t, promising(s), "cost-ignored")
-		if j := judgedAgain(t, out.Timeline); out.Verdict == check.Fail || j.Verdict == check.Fail {
+		if j := judgedAgain(t, out.Timeline); out.Verdict == verdict.Fail || j.Verdict == verdict.Fail {
 			t.Errorf("got %s, and %s when it is judged again, want no fail", out.Verdict, j.Verdict)
 		}
 	}
 }
 
 // judgedAgain keeps a recording, and judges the file by its header.
-func judgedAgain(t *testing.T, tl *timeline.Timeline) *check.Judgement {
+func judgedAgain(t *testing.T, tl *timeline.Timeline) *verdict.Judgement {
 	t.Helper()
 	var file bytes.Buffer
 	if err := timeline.Write(&file, tl); err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Options are what a run needs beside its scenario.
@@ -80,29 +81,29 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 	out := describe(s, o)
 	defer func() { out.Duration = time.Since(began) }()
 	if why := s.Unmet(); why != "" {
-		return inconclusive(out, check.NeedsFailed, why)
+		return inconclusive(out, verdict.NeedsFailed, why)
 	}
 	schedule, err := s.Plan(o.ID, o.Seed)
 	if err != nil {
-		return inconclusive(out, check.SetupFailed, err.Error())
+		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
 	if o.Planned != nil {
 		o.Planned(withoutSecrets(schedule, s.Secrets))
 	}
 	ends, err := connect(s, o)
 	if err != nil {
-		return inconclusive(out, check.SetupFailed, err.Error())
+		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
 	defer ends.close()
 	out.Target, out.Origin = Shown(ends.target.String()), ends.originText()
 	opts, err := loadOptions(ctx, s, o, ends)
 	if err != nil {
-		return inconclusive(out, check.SetupFailed, err.Error())
+		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
 	opts.Journal = journal(s, o, ends)
 	tl, err := load.Record(ctx, schedule, opts)
 	if err != nil {
-		return inconclusive(out, check.SetupFailed, err.Error())
+		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
 	settle(tl, s, o, ends)
 	out.Duration = time.Since(began)
@@ -117,8 +118,8 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scena
 	if ends.local { // the embedded target reads its clock when it decides
 		doubtTick(&out, s, tl, judge)
 	}
-	if err := ends.events.failed; err != nil && out.Verdict != check.Fail {
-		return inconclusive(out, check.SetupFailed, err.Error())
+	if err := ends.events.failed; err != nil && out.Verdict != verdict.Fail {
+		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
 	return out
 }
@@ -182,8 +183,8 @@ func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) report.Scenari
 		CutClock(tl)
 	}
 	Judge(&out, s, tl)
-	if tl.Header.Interrupted && out.Verdict == check.Inconclusive { // whatever it lacks
-		out.Reason, out.Detail = check.Interrupted, "the recording was stopped before its plan was done"
+	if tl.Header.Interrupted && out.Verdict == verdict.Inconclusive { // whatever it lacks
+		out.Reason, out.Detail = verdict.Interrupted, "the recording was stopped before its plan was done"
 	}
 	out.Duration = tl.End()
 	return out
@@ -200,8 +201,8 @@ func describe(s *scenario.Scenario, o Options) report.Scenario {
 	return out
 }
 
-func inconclusive(out report.Scenario, r check.Reason, detail string) report.Scenario {
-	out.Verdict, out.Reason, out.Detail = check.Inconclusive, r, detail
+func inconclusive(out report.Scenario, r verdict.Reason, detail string) report.Scenario {
+	out.Verdict, out.Reason, out.Detail = verdict.Inconclusive, r, detail
 	return out
 }
 
@@ -292,20 +293,20 @@ func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		out.Judgement, out.Claims = j, append(out.Claims, c)
 	}
 	if why, down := load.Unreachable(tl); down {
-		*out = inconclusive(*out, check.Unreachable, why)
+		*out = inconclusive(*out, verdict.Unreachable, why)
 		out.Claims = nil
 		return
 	}
 	out.Claims = untaken(append(out.Claims, claim.Judge(tl, s.Limit, expected(s, tl))...), tl, s)
 	out.Verdict, out.Reason, out.Detail = sum(out.Claims, about(tl, s))
-	if out.Verdict != check.Pass && !out.Uncounted() {
+	if out.Verdict != verdict.Pass && !out.Uncounted() {
 		return
 	}
 	switch c := out.Counts; {
 	case tl.Header.Interrupted:
-		*out = inconclusive(*out, check.Interrupted, "the recording was stopped before its plan was done")
+		*out = inconclusive(*out, verdict.Interrupted, "the recording was stopped before its plan was done")
 	case c.Unsent > 0:
-		*out = inconclusive(*out, check.ScheduleMissed, fmt.Sprintf("%d of %d planned requests were not sent", c.Unsent, c.Planned))
+		*out = inconclusive(*out, verdict.ScheduleMissed, fmt.Sprintf("%d of %d planned requests were not sent", c.Unsent, c.Planned))
 	}
 }
 
@@ -315,36 +316,36 @@ func prove(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
 	out.Latency = latency.Summarize(tl)
 	if why, down := load.Unreachable(tl); down {
-		*out = inconclusive(*out, check.Unreachable, why)
+		*out = inconclusive(*out, verdict.Unreachable, why)
 		return
 	}
 	claims := claim.Judge(tl, s.Limit, expected(s, tl))
-	fails := func(c check.Claim) bool { return c.Verdict == check.Fail && !strings.HasPrefix(c.ID, "latency-") }
+	fails := func(c verdict.Claim) bool { return c.Verdict == verdict.Fail && !strings.HasPrefix(c.ID, "latency-") }
 	if !slices.ContainsFunc(claims, fails) {
 		c, refuted := bounded(s, tl)
 		if !refuted {
-			*out = inconclusive(*out, check.TooFew, "no claim fails, and no bound is exceeded")
+			*out = inconclusive(*out, verdict.TooFew, "no claim fails, and no bound is exceeded")
 			return
 		}
 		claims = slices.Insert(claims, 0, c)
 	}
-	out.Claims, out.Verdict = claims, check.Fail
+	out.Claims, out.Verdict = claims, verdict.Fail
 }
 
 // bounded asks whether too much or too little was admitted, without the search for what only both together
 // show.
-func bounded(s *scenario.Scenario, tl *timeline.Timeline) (check.Claim, bool) {
+func bounded(s *scenario.Scenario, tl *timeline.Timeline) (verdict.Claim, bool) {
 	for _, side := range []check.Conformance{check.UpperBound, check.LowerBound} {
 		if e := s.Expect.Conformance; e == scenario.NoConformance || e != scenario.Exact && string(e) != string(side) {
 			continue
 		}
 		o := judgeOptions(s)
 		o.Conformance, o.Hint, o.SkipMeasure = side, false, true
-		if c, _ := conformance(tl, s, o); c.Verdict == check.Fail {
+		if c, _ := conformance(tl, s, o); c.Verdict == verdict.Fail {
 			return c, true
 		}
 	}
-	return check.Claim{}, false
+	return verdict.Claim{}, false
 }
 
 func judgeOptions(s *scenario.Scenario) check.Options {

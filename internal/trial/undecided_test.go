@@ -4,10 +4,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestQueuedRequestsAccuseNobody: a limiter that makes the decisions of an outage when its store is back
@@ -25,11 +25,11 @@ func TestQueuedRequestsAccuseNobody(t *testing.T) {
 	if full := int(s.Limit[0].Full()); admitted >= full {
 		t.Fatalf("%d requests were admitted behind the outage, want fewer than %d", admitted, full)
 	}
-	if j := judgedAgain(t, out.Timeline); j.Verdict == check.Fail {
+	if j := judgedAgain(t, out.Timeline); j.Verdict == verdict.Fail {
 		t.Errorf("the recording alone is judged %s: %v", j.Verdict, j.Partitions[0].Findings)
 	}
 	for _, c := range out.Claims {
-		if silent := c.ID == "answers-gone"; (c.Verdict == check.Fail) != silent {
+		if silent := c.ID == "answers-gone"; (c.Verdict == verdict.Fail) != silent {
 			t.Errorf("%s: got %s, %s", c.ID, c.Verdict, c.Text)
 		}
 		if c.ID != "answers-gone" || len(c.Findings) == 0 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestWhatWasNotSentIsNoPass: of a schedule of which a part was not sent nobody knows what the answers would have been. A
@@ -14,15 +14,15 @@ import (
 func TestWhatWasNotSentIsNoPass(t *testing.T) {
 	all := bundled(t, scenario.ParseOptions{})
 	s := all[slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.ID == "sustained" })]
-	for fault, want := range map[string]check.Verdict{"": check.Inconclusive, "never-recovers": check.Fail} {
+	for fault, want := range map[string]verdict.Verdict{"": verdict.Inconclusive, "never-recovers": verdict.Fail} {
 		sent := against(t, s, fault)
-		if sent.Verdict == check.Inconclusive || sent.Counts.Unsent != 0 {
+		if sent.Verdict == verdict.Inconclusive || sent.Counts.Unsent != 0 {
 			t.Fatalf("fault %q: got %s, %d unsent, want all sent and a verdict: %s", fault, sent.Verdict, sent.Counts.Unsent, explain(sent))
 		}
 		out := sent
 		out.Timeline.Header.Unsent = 3
 		Judge(&out, s, out.Timeline)
-		if out.Verdict != want || want == check.Inconclusive && (out.Reason != check.ScheduleMissed || !strings.HasPrefix(out.Detail, "3 of ")) {
+		if out.Verdict != want || want == verdict.Inconclusive && (out.Reason != verdict.ScheduleMissed || !strings.HasPrefix(out.Detail, "3 of ")) {
 			t.Errorf("fault %q, three not sent: got %s %s %s, want %s", fault, out.Verdict, out.Reason, out.Detail, want)
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestWhatAnEarlierRunUsedAccusesNobody: partitions that every run uses are not new in the second one, so that a right limiter denies
@@ -23,13 +23,13 @@ func TestWhatAnEarlierRunUsedAccusesNobody(t *testing.T) {
 		"token-bucket,rate=5/4s,burst=5,ban=3s,start=unknown": 1,
 	} {
 		for run, got := range twoRuns(t, limit, "") {
-			if got.Verdict == check.Fail || got.Header.CompleteFrom == 0 {
+			if got.Verdict == verdict.Fail || got.Header.CompleteFrom == 0 {
 				t.Errorf("%s, run %d: got %s, complete from %s, want no accusation of a recording that is cut out of traffic: %s", limit, run+1, got.Verdict, got.Header.CompleteFrom, explain(got))
 			}
 		}
 		failed := 0
 		for _, got := range twoRuns(t, limit, "burst-off-by-one") {
-			if got.Verdict == check.Fail {
+			if got.Verdict == verdict.Fail {
 				failed++
 			}
 		}

@@ -1,0 +1,82 @@
+package verdict
+
+import "fmt"
+
+// Interval is a closed interval of a measured parameter. Unbounded at an end that no observation bounds.
+type Interval struct {
+	Lo, Hi       float64
+	LoSet, HiSet bool
+}
+
+// Measured is the measured policy: for each parameter, the values that the timeline does not refute, the others held at
+// the declared value.
+type Measured struct {
+	// Burst is in units: the burst of a bucket, the queue+1 of a queue, the quota of a window.
+	Burst Interval
+	// Rate is in units per second; of a window, with the quota held: what is measured is its length.
+	Rate Interval
+	// Phase is when windows begin, in nanoseconds since the start of the recording, modulo the window; of limits with windows
+	// whose phase is not known beforehand.
+	Phase Interval
+	// Policies has, for a limit of several policies, what was measured of each while the others were held; the fields above
+	// are then unset. Nil for one policy, and where nothing was measured.
+	Policies []Measured
+}
+
+// Of returns what was measured of policy i of a limit of n.
+func (m Measured) Of(i, n int) Measured {
+	switch {
+	case n == 1:
+		return m
+	case i < len(m.Policies):
+		return m.Policies[i]
+	default:
+		return Measured{}
+	}
+}
+
+// Intersect returns what two partitions, or two recordings under one limit, together measured; not of the
+// phases, which may be different ones.
+func (m Measured) Intersect(other Measured) Measured {
+	out := Measured{Burst: m.Burst.Intersect(other.Burst), Rate: m.Rate.Intersect(other.Rate)}
+	for i := range max(len(m.Policies), len(other.Policies)) {
+		out.Policies = append(out.Policies, m.Of(i, 0).Intersect(other.Of(i, 0)))
+	}
+	return out
+}
+
+// Empty tells whether no value is left: each is refuted.
+func (iv Interval) Empty() bool { return iv.LoSet && iv.HiSet && iv.Lo > iv.Hi }
+
+// String prints the interval as 20..20, 9.97..10.04, 3.. or ..7; "nothing" where neither end is known, "no value" where
+// none is left.
+func (iv Interval) String() string {
+	switch {
+	case iv.Empty():
+		return "no value"
+	case iv.LoSet && iv.HiSet:
+		return fmt.Sprintf("%.6g..%.6g", iv.Lo, iv.Hi)
+	case iv.LoSet:
+		return fmt.Sprintf("%.6g..", iv.Lo)
+	case iv.HiSet:
+		return fmt.Sprintf("..%.6g", iv.Hi)
+	default:
+		return "nothing"
+	}
+}
+
+// Intersect returns what two partitions together measured.
+func (iv Interval) Intersect(other Interval) Interval {
+	if other.LoSet && (!iv.LoSet || other.Lo > iv.Lo) {
+		iv.Lo, iv.LoSet = other.Lo, true
+	}
+	if other.HiSet && (!iv.HiSet || other.Hi < iv.Hi) {
+		iv.Hi, iv.HiSet = other.Hi, true
+	}
+	return iv
+}
+
+// Within tells whether the interval is no wider than a share of the declared value.
+func (iv Interval) Within(declared, share float64) bool {
+	return iv.LoSet && iv.HiSet && iv.Hi-iv.Lo <= share*declared
+}

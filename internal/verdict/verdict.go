@@ -1,0 +1,93 @@
+// Package verdict holds the words that the judge, the claims and the reports share: verdicts and their reasons, findings,
+// what was measured, and the judgement on a recording.
+package verdict
+
+import "time"
+
+// Verdict is our judgement. The zero value is Inconclusive: nothing is passed or failed by accident.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Inconclusive Verdict = iota
+	Pass
+	Fail
+)
+
+// String returns the word used in JSON: pass, fail or inconclusive.
+func (v Verdict) String() string {
+	switch v {
+	case Pass:
+		return "pass"
+	case Fail:
+		return "fail"
+	default:
+		return "inconclusive"
+	}
+}
+
+// Worst returns the worse of two verdicts: Fail before Inconclusive before Pass.
+func Worst(a, b Verdict) Verdict {
+	if a == Fail || b == Fail {
+		return Fail
+	}
+	return min(a, b)
+}
+
+// Reason is why a verdict is Inconclusive; empty for the others.
+type Reason string
+
+// The closed list of reasons.
+const (
+	ScheduleMissed     Reason = "schedule-missed"
+	Unreachable        Reason = "unreachable"
+	SetupFailed        Reason = "setup-failed"
+	NeedsFailed        Reason = "needs-failed"
+	TooFew             Reason = "too-few"
+	ForeignTraffic     Reason = "foreign-traffic"
+	UnclassifiedStatus Reason = "unclassified-status"
+	SearchLimit        Reason = "search-limit"
+	Interrupted        Reason = "interrupted"
+)
+
+// Kind names what a finding found.
+type Kind string
+
+// The kinds of the conformance judge. Claims have kinds of their own.
+const (
+	OverAdmission  Kind = "over-admission"
+	UnderAdmission Kind = "under-admission"
+	NoExplanation  Kind = "no-explanation"
+)
+
+// Finding is one proved contradiction: the fewest observations that prove it, what was seen, and the bound.
+type Finding struct {
+	Kind      Kind
+	Partition string
+	// Seen and Bound are the integers that Text is printed from: units admitted and the most that were possible
+	// (over-admission), units that could have been in use and the fewest a denial needs (under-admission).
+	Seen, Bound int64
+	// From and To are the span of the witness, from its first Sent to its last FirstByte.
+	From, To time.Duration
+	// Observations are the Seq numbers of the witness, ascending.
+	Observations []int
+	// Text is the arithmetic in one sentence with units, without the partition.
+	Text string
+	// Limit is the limit of a partition that has one of its own, as a SPEC; empty: the one that was judged.
+	Limit string
+}
+
+// Claim is the verdict on one expectation of a scenario: conformance, a header field, a latency.
+type Claim struct {
+	// ID is stable: conformance, resolution, retry-after-honored, ...
+	ID      string
+	Verdict Verdict
+	Reason  Reason
+	// Text says in one sentence what was seen.
+	Text     string
+	Findings []Finding
+	// Unpromised is what the target was never seen to have and did not promise, so that the claim could not
+	// be judged: it is Inconclusive (needs-failed), and does not weigh on the verdict of its scenario. Empty
+	// for every other claim.
+	Unpromised Promise
+}
