@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -112,9 +113,9 @@ func (e *env) check(name string, f checkFlags) error {
 	if err != nil {
 		return err
 	}
-	r := &report.Run{ID: runID(began), Started: began, Duration: time.Since(began), Version: version(),
+	r := &result.Run{ID: runID(began), Started: began, Duration: time.Since(began), Version: version(),
 		Host: thisHost(), Command: append([]string{"rlcheck"}, e.args...)}
-	r.Scenarios = []report.Scenario{f.kept.scenario(name, f.judges, j, counts)}
+	r.Scenarios = []result.Scenario{f.kept.scenario(name, f.judges, j, counts)}
 	verdict := statusFor(j.Verdict, false, "")
 	if !e.emitChecked(outs, r, f.judges) {
 		return exitStatus(afterTrouble(statusOf(verdict)))
@@ -123,7 +124,7 @@ func (e *env) check(name string, f checkFlags) error {
 }
 
 // emitChecked writes a judged recording in every wanted format; it returns whether all was written.
-func (e *env) emitChecked(outs []output, r *report.Run, judges *check.Panel) bool {
+func (e *env) emitChecked(outs []output, r *result.Run, judges *check.Panel) bool {
 	s := &r.Scenarios[0]
 	return e.emitEach(outs, func(w io.Writer, format string) error {
 		switch format {

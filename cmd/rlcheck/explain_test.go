@@ -6,7 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/field"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -71,7 +71,7 @@ func reportWords() (out []string) {
 	add("word", "partition", "witness", "unit", "resolution", "worth", "measured", "phase", "plan", "send",
 		"generator", "late", "fresh", "shared", "exact-burst", "drift", "note", "not-judged", "declared",
 		"perhaps")
-	add("kind", report.Required, report.Recommended, report.Informative)
+	add("kind", result.Required, result.Recommended, result.Informative)
 	add("outcome", timeline.Allowed.String(), timeline.Denied.String(), timeline.Unknown.String())
 	add("promise", wordsOf(verdict.Promises())...)
 	add("key", spec.Keys("")...)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -29,7 +29,7 @@ func (e *env) newHeartbeat(now time.Time) *heartbeat {
 
 // tell says how many of all scenarios are done, and what became of them, if the last time is long ago. The
 // last one is told by the report.
-func (h *heartbeat) tell(now time.Time, done []report.Scenario, all int) {
+func (h *heartbeat) tell(now time.Time, done []result.Scenario, all int) {
 	if h == nil || now.Sub(h.said) < betweenBeats || len(done) >= all {
 		return
 	}

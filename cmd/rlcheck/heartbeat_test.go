@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -14,9 +14,9 @@ func TestHeartbeatIsRare(t *testing.T) {
 	var out bytes.Buffer
 	start := time.Now()
 	h := &heartbeat{&speaker{err: &out}, start}
-	var done []report.Scenario
+	var done []result.Scenario
 	for i, v := range []verdict.Verdict{verdict.Pass, verdict.Fail, verdict.Pass, verdict.Inconclusive} {
-		done = append(done, report.Scenario{Verdict: v})
+		done = append(done, result.Scenario{Verdict: v})
 		h.tell(start.Add(time.Duration(i+1)*20*time.Second), done, 4)
 	}
 	if got, want := out.String(), "rlcheck: 2 of 4 scenarios are done: 1 PASS, 1 FAIL\n"; got != want {

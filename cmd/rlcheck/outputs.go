@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // output is one -o FORMAT[=PATH]; an empty path is standard output.
@@ -53,7 +54,7 @@ func (e *env) reportOptions() report.Options {
 }
 
 // emit writes a run in every wanted format and says what could not be written; it returns whether all was.
-func (e *env) emit(outs []output, r *report.Run, o report.Options) bool {
+func (e *env) emit(outs []output, r *result.Run, o report.Options) bool {
 	return e.emitEach(outs, func(w io.Writer, format string) error { return report.Write(w, format, r, o) })
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -101,7 +101,7 @@ func (f nearby) has(o *timeline.Observation) bool {
 // scenario is what reports show of a judged recording.
 func (k *keeper) scenario(
 	name string, judges *check.Panel, j *verdict.Judgement, c timeline.Counts,
-) report.Scenario {
+) result.Scenario {
 	var one spec.Limit
 	if limits := judges.Limits(); len(limits) == 1 {
 		one = limits[0]

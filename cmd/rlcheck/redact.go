@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -109,7 +109,7 @@ func (r redactor) words(words []string) []string {
 }
 
 // scenario redacts what came back from a target: an answer may repeat what it was sent.
-func (r redactor) scenario(s *report.Scenario) {
+func (r redactor) scenario(s *result.Scenario) {
 	s.Target, s.Origin, s.Detail = r.Replace(s.Target), r.Replace(s.Origin), r.Replace(s.Detail)
 	for i := range s.Claims {
 		s.Claims[i].Text = r.Replace(s.Claims[i].Text)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -59,7 +60,7 @@ The exit status tells only whether they were written: 0, or 2.`,
 }
 
 // choose keeps the scenarios of a run that only and skip select.
-func choose(r *report.Run, only, skip []string) error {
+func choose(r *result.Run, only, skip []string) error {
 	if err := patterns(only, skip); err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func choose(r *report.Run, only, skip []string) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	r.Scenarios = slices.DeleteFunc(r.Scenarios, func(s report.Scenario) bool {
+	r.Scenarios = slices.DeleteFunc(r.Scenarios, func(s result.Scenario) bool {
 		is := func(w string) bool { return means(w, s.ID) }
 		return len(only) > 0 && !slices.ContainsFunc(only, is) || slices.ContainsFunc(skip, is)
 	})
@@ -102,7 +103,7 @@ func nearID(word string, ids []string) string {
 }
 
 // readRun reads a kept run: its folder, or its report.json. Recordings are read again where they are still there.
-func (e *env) readRun(name string) (*report.Run, error) {
+func (e *env) readRun(name string) (*result.Run, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		name = filepath.Join(name, "report.json")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -152,7 +153,7 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 	started := time.Now()
 	m := e.newManifest(started, chosen, f, red)
 	m.Env = e.variables(chosen, sources, f, red)
-	r := &report.Run{ID: m.ID, Started: started, Version: m.Version, Command: m.Command,
+	r := &result.Run{ID: m.ID, Started: started, Version: m.Version, Command: m.Command,
 		Host: thisHost()}
 	dir, replaced, err := newRunDir(f.out, m)
 	if err != nil {
@@ -205,8 +206,8 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 }
 
 // thisHost is the machine that generates the load, or judges.
-func thisHost() report.Host {
-	return report.Host{
+func thisHost() result.Host {
+	return result.Host{
 		GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
 	}
 }
@@ -235,7 +236,7 @@ const maxRetries = 20
 
 // enough runs a scenario until its recording shows enough, or as often as --retries says. The recordings that did not are kept
 // as timeline-1.ndjson and so on, and the notes of the last one tell of them.
-func (e *env) enough(ctx context.Context, s *scenario.Scenario, t trialOf) (report.Scenario, error) {
+func (e *env) enough(ctx context.Context, s *scenario.Scenario, t trialOf) (result.Scenario, error) {
 	keys := t.keys
 	var notes []string
 	var errs []error
@@ -256,7 +257,7 @@ func (e *env) enough(ctx context.Context, s *scenario.Scenario, t trialOf) (repo
 }
 
 // one runs one scenario and keeps its files.
-func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (report.Scenario, error) {
+func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (result.Scenario, error) {
 	var bar *meter
 	var planErr, keepErr error
 	kept := &recording{dir: t.dir, id: s.ID, red: t.red}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -135,7 +136,7 @@ func (d *runDir) keepPlan(id string, src []byte, s *timeline.Schedule) error {
 }
 
 // keepSoFar keeps the report of what is done already: a run that is killed leaves that much.
-func (d *runDir) keepSoFar(r *report.Run, strict bool) error {
+func (d *runDir) keepSoFar(r *result.Run, strict bool) error {
 	return d.keep("", "report.json", func(w io.Writer) error {
 		return report.Write(w, "json", r, report.Options{Strict: strict})
 	})

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -119,7 +119,7 @@ func (e *env) sayTerms(name string, f *checkFlags, t timeline.Terms) {
 func worth(p *check.Panel, j *verdict.Judgement) string {
 	limits := p.Limits()
 	if len(limits) == 1 {
-		return strings.Join(report.Worth(limits[0], j), ", ")
+		return strings.Join(result.Worth(limits[0], j), ", ")
 	}
 	var out []string
 	for _, l := range limits {

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -18,14 +18,14 @@ import (
 )
 
 // report is the report of a run that was killed before it wrote one.
-func (m *manifest) report() *report.Run {
-	return &report.Run{ID: m.ID, Started: m.Started, Version: m.Version, Command: m.Command, Interrupted: true,
+func (m *manifest) report() *result.Run {
+	return &result.Run{ID: m.ID, Started: m.Started, Version: m.Version, Command: m.Command, Interrupted: true,
 		NotBegun: m.ids()}
 }
 
 // addCut judges the scenario in which a run was killed, adds it to its report, and says what is missing. A
 // run that was not killed stays as it is.
-func (e *env) addCut(folder string, r *report.Run) {
+func (e *env) addCut(folder string, r *result.Run) {
 	m, err := readManifest(folder)
 	if err != nil || m == nil || m.ID != r.ID || !r.Interrupted {
 		return
@@ -52,14 +52,14 @@ func (e *env) addCut(folder string, r *report.Run) {
 }
 
 // cut returns a scenario of which only a recording was kept; nil for one that was not begun.
-func (m *manifest) cut(d *runDir, id string) *report.Scenario {
+func (m *manifest) cut(d *runDir, id string) *result.Scenario {
 	f, err := os.Open(d.of(id, "schedule.ndjson"))
 	if err != nil {
 		return nil // the plan comes before the first request
 	}
 	defer f.Close()
-	lost := func(why string, err error) *report.Scenario {
-		return &report.Scenario{ID: id, Kind: report.Required, Verdict: verdict.Inconclusive,
+	lost := func(why string, err error) *result.Scenario {
+		return &result.Scenario{ID: id, Kind: result.Required, Verdict: verdict.Inconclusive,
 			Reason: verdict.Interrupted, Detail: fmt.Sprintf("%s: %v", why, err)}
 	}
 	plan, err := timeline.ReadSchedule(f, f.Name())

@@ -18,6 +18,7 @@ const module = "github.com/rlcheck/rlcheck/"
 // fails the build.
 var layers = map[string]int{
 	"internal/spell":     -1,
+	"internal/quantity":  -1,
 	"scenarios":          0,
 	"internal/timeline":  0,
 	"internal/spec":      0,
@@ -31,6 +32,7 @@ var layers = map[string]int{
 	"internal/target":    2,
 	"internal/accesslog": 2,
 	"internal/claim":     3,
+	"internal/result":    3,
 	"internal/scenario":  4,
 	"internal/report":    4,
 	"internal/trial":     5,

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -22,7 +22,7 @@ const stoodStill = 20 * time.Millisecond
 
 // standsStill tells whether a FAIL may be one of the machine: it stood still for stoodStill, or a clock that is read so seldom
 // explains all.
-func standsStill(t testing.TB, r report.Scenario, longest time.Duration) bool {
+func standsStill(t testing.TB, r result.Scenario, longest time.Duration) bool {
 	t.Helper()
 	if longest < stoodStill {
 		text := fmt.Sprintf("%s,tick=%s", strings.ReplaceAll(r.Limit.String(), ",tick=2ms", ""), stoodStill)
@@ -75,7 +75,7 @@ func TestStandsStillKnowsEveryLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		one := timeline.Observation{Arrival: timeline.Arrival{Cost: 1}, Answered: true, Outcome: timeline.Denied}
-		r := report.Scenario{ID: "still", Limit: limit, Timeline: &timeline.Timeline{Observations: []timeline.Observation{one}}}
+		r := result.Scenario{ID: "still", Limit: limit, Timeline: &timeline.Timeline{Observations: []timeline.Observation{one}}}
 		if standsStill(t, r, 0) {
 			t.Errorf("%s: a first request that is denied is explained by a clock that stood still", text)
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -61,14 +61,14 @@ func (p *patience) left() bool {
 // since what one tells depends on when the machine let its requests run. That takes the place of a resolution of the rate. A
 // FAIL of the right SPEC ends the test at once, but for a limiter whose clock may have stopped. It returns the last recording
 // that passed.
-func (c trial) judged(t testing.TB) report.Scenario {
+func (c trial) judged(t testing.TB) result.Scenario {
 	t.Helper()
 	sets := append([]string{"expect.resolution.rate=none"}, c.sets...) // the wrong SPECs demand it, of any recording
 	if c.scenario == "overload-10x" {
 		sets = append(sets, quiet...)
 	}
 	wrong, stood := slices.Clone(c.wrong), 0
-	var r, passed report.Scenario
+	var r, passed result.Scenario
 	for p := (patience{}); p.left(); {
 		still := watch(t)
 		r = run(t, read(t, c.scenario, c.url, c.right, sets...), c.redis)
@@ -128,7 +128,7 @@ func read(t testing.TB, id, url, spec string, sets ...string) *scenario.Scenario
 }
 
 // run runs a scenario against a target.
-func run(t testing.TB, s *scenario.Scenario, redis string) report.Scenario {
+func run(t testing.TB, s *scenario.Scenario, redis string) result.Scenario {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), longestTrial)
 	defer cancel()
@@ -141,7 +141,7 @@ func run(t testing.TB, s *scenario.Scenario, redis string) report.Scenario {
 }
 
 // again judges the recording of r under another SPEC: what was sent stays what suits the first one.
-func again(t testing.TB, r report.Scenario, text string) report.Scenario {
+func again(t testing.TB, r result.Scenario, text string) result.Scenario {
 	t.Helper()
 	limit, err := spec.Parse(text)
 	if err != nil {
@@ -158,7 +158,7 @@ func again(t testing.TB, r report.Scenario, text string) report.Scenario {
 }
 
 // mustPass fails the test unless r is a PASS on evidence.
-func mustPass(t testing.TB, r report.Scenario) {
+func mustPass(t testing.TB, r result.Scenario) {
 	t.Helper()
 	if r.Verdict != verdict.Pass {
 		t.Errorf("got %s, want a PASS; the recording is kept at %s", line(&r), keep(t, r))
@@ -175,7 +175,7 @@ func mustPass(t testing.TB, r report.Scenario) {
 }
 
 // fails tells whether r is a FAIL of conformance. The test fails where one of its findings does not fail alone.
-func fails(t testing.TB, r report.Scenario) bool {
+func fails(t testing.TB, r result.Scenario) bool {
 	t.Helper()
 	if r.Judgement == nil || r.Judgement.Verdict != verdict.Fail {
 		return false
@@ -226,7 +226,7 @@ func witness(tl *timeline.Timeline, f verdict.Finding) *timeline.Timeline {
 }
 
 // line says in a line what became of a run.
-func line(r *report.Scenario) string {
+func line(r *result.Scenario) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s under %s: %s %s %s, %+v in %s", strings.ToUpper(r.Verdict.String()), r.ID, r.Limit, r.Reason, r.Detail, r.Target, r.Counts, r.Duration.Round(time.Millisecond))
 	for _, c := range r.Claims {
@@ -236,7 +236,7 @@ func line(r *report.Scenario) string {
 }
 
 // keep writes the recording of a failed test where it survives the test, and returns its path.
-func keep(t testing.TB, r report.Scenario) string {
+func keep(t testing.TB, r result.Scenario) string {
 	t.Helper()
 	if r.Timeline == nil {
 		return "(there is none)"

@@ -3,6 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"maps"
 	"slices"
 	"strings"
@@ -14,9 +16,9 @@ const mostAnswers = 6
 // answersText says how many answers had which status and what they were taken for, and why requests had none,
 // the most frequent first: 128 × 429 (denied), 52 × 200 (allowed); not answered: 3 × timeout. Empty where
 // nothing is known of either.
-func answersText(s *Scenario) string {
+func answersText(s *result.Scenario) string {
 	statuses, silences := map[string]int{}, map[string]int{}
-	known, t := s.Statuses, s.whole()
+	known, t := s.Statuses, s.Whole()
 	if len(known) == 0 && t != nil {
 		known = t.Statuses()
 	}
@@ -47,7 +49,7 @@ func frequencies(n map[string]int) []string {
 	})
 	var out []string
 	for _, w := range words[:min(len(words), mostAnswers)] {
-		out = append(out, thousands(n[w])+" × "+w)
+		out = append(out, quantity.Thousands(n[w])+" × "+w)
 	}
 	if rest := len(words) - mostAnswers; rest > 0 {
 		out = append(out, fmt.Sprintf("%d more kinds", rest))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -39,9 +41,9 @@ type cause struct {
 // Note: two findings have one cause only if one other policy was found to be the nearest that explains each
 // of their recordings, or if they are of one claim and kind and say the same but for their numbers. A coarser
 // rule would hide a second fault behind the first.
-func causesOf(raw, clean *Run, strict bool) []cause {
+func causesOf(raw, clean *result.Run, strict bool) []cause {
 	g := &gathering{at: map[string]int{}}
-	nothing := !slices.ContainsFunc(clean.Scenarios, func(s Scenario) bool { return !s.Uncounted() })
+	nothing := !slices.ContainsFunc(clean.Scenarios, func(s result.Scenario) bool { return !s.Uncounted() })
 	for i := range clean.Scenarios {
 		if clean.Scenarios[i].Uncounted() && !nothing { // a note tells of it
 			continue
@@ -80,7 +82,7 @@ type gathering struct {
 	at        map[string]int
 }
 
-func (g *gathering) scenario(raw, s *Scenario, strict bool) {
+func (g *gathering) scenario(raw, s *result.Scenario, strict bool) {
 	if s.Verdict == verdict.Pass {
 		return
 	}
@@ -111,7 +113,7 @@ func (g *gathering) scenario(raw, s *Scenario, strict bool) {
 }
 
 // failures adds the failures of s, each claim of it at least once.
-func (g *gathering) failures(raw, s *Scenario, strict bool) {
+func (g *gathering) failures(raw, s *result.Scenario, strict bool) {
 	found := failures(raw)
 	if len(found) == 0 {
 		found = []evidence{{claim: conformance, sentence: s.Detail}}
@@ -131,7 +133,7 @@ func (g *gathering) failures(raw, s *Scenario, strict bool) {
 		case e.claim == conformance && never:
 			key += "never denied"
 		case e.claim == conformance:
-			key += strings.Join(worth(s), " ") + skeleton(e.sentence)
+			key += strings.Join(s.Worth(), " ") + skeleton(e.sentence)
 		default:
 			key += skeleton(e.sentence)
 		}
@@ -141,8 +143,8 @@ func (g *gathering) failures(raw, s *Scenario, strict bool) {
 
 // add adds one finding of s to the cause of a key, and returns the cause. The clearest finding is that of the
 // fewest requests, of a scenario that counts where there is one.
-func (g *gathering) add(key string, s *Scenario, e evidence, strict bool) *cause {
-	counts := s.Verdict == verdict.Fail && s.counts(strict)
+func (g *gathering) add(key string, s *result.Scenario, e evidence, strict bool) *cause {
+	counts := s.Verdict == verdict.Fail && s.Weighs(strict)
 	i, known := g.at[key]
 	if !known {
 		i = len(g.all)
@@ -195,7 +197,7 @@ func (c *cause) sentence() string {
 	if c.all == 0 {
 		return c.e.sentence
 	}
-	return fmt.Sprintf("%s (%s of %s)", c.e.sentence, thousands(c.of), plural(c.all, "answer"))
+	return fmt.Sprintf("%s (%s of %s)", c.e.sentence, quantity.Thousands(c.of), quantity.Plural(c.all, "answer"))
 }
 
 // also lists the other scenarios and counts the findings that are not shown; empty where there are none.

@@ -7,11 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // causeLines prints causes in short: who, and what.
-func causeLines(r *Run) []string {
+func causeLines(r *result.Run) []string {
 	var out []string
 	all := causesOf(r, plainRun(r), false)
 	for i := range all {
@@ -21,9 +22,9 @@ func causeLines(r *Run) []string {
 }
 
 // claimed is a scenario with one failed claim of one finding.
-func claimed(id, claim string, kind verdict.Kind, text string) Scenario {
+func claimed(id, claim string, kind verdict.Kind, text string) result.Scenario {
 	f := verdict.Finding{Kind: kind, Text: text, Observations: []int{1}}
-	return Scenario{ID: id, Kind: Required, Verdict: verdict.Fail,
+	return result.Scenario{ID: id, Kind: result.Required, Verdict: verdict.Fail,
 		Claims: []verdict.Claim{{ID: claim, Verdict: verdict.Fail, Text: text, Findings: []verdict.Finding{f}}}}
 }
 
@@ -48,7 +49,7 @@ func TestOneCauseIsToldOnce(t *testing.T) {
 // TestOneHintIsOneCause: recordings that one other policy explains have one cause. Where none is known, those
 // that measured something else have another.
 func TestOneHintIsOneCause(t *testing.T) {
-	with := func(id, hint string, burst float64) Scenario {
+	with := func(id, hint string, burst float64) result.Scenario {
 		s := claimed(id, conformance, verdict.OverAdmission, "21 requests allowed within "+id)
 		s.Limit = mustLimit(t, "token-bucket,rate=10/s,burst=20")
 		s.Judgement = &verdict.Judgement{Verdict: verdict.Fail, Hint: hint,
@@ -69,7 +70,7 @@ func TestOneHintIsOneCause(t *testing.T) {
 // TestTheNearestPolicyIsTheCause: what else would explain a recording depends on how much it shows, and
 // makes no cause of its own. Of several recordings the policy is offered that explains each of them.
 func TestTheNearestPolicyIsTheCause(t *testing.T) {
-	with := func(id, more string) Scenario {
+	with := func(id, more string) result.Scenario {
 		s := claimed(id, conformance, verdict.OverAdmission, "21 requests allowed within "+id)
 		limit := mustLimit(t, "token-bucket,rate=10/s,burst=21")
 		s.Judgement = &verdict.Judgement{Verdict: verdict.Fail,
@@ -80,13 +81,13 @@ func TestTheNearestPolicyIsTheCause(t *testing.T) {
 	const fixed = "; so would fixed-window,rate=21/2s"
 	const near = "a burst of 21 would explain all of this (token-bucket,rate=10/s,burst=21)"
 	for name, x := range map[string]struct {
-		all  []Scenario
+		all  []result.Scenario
 		hint string
 	}{
-		"alone":      {[]Scenario{with("a", fixed)}, near + fixed},
-		"one hint":   {[]Scenario{with("a", fixed), with("b", fixed)}, near + fixed},
-		"different":  {[]Scenario{with("a", fixed), with("b", "")}, near},
-		"third same": {[]Scenario{with("a", fixed), with("b", ""), with("c", fixed)}, near},
+		"alone":      {[]result.Scenario{with("a", fixed)}, near + fixed},
+		"one hint":   {[]result.Scenario{with("a", fixed), with("b", fixed)}, near + fixed},
+		"different":  {[]result.Scenario{with("a", fixed), with("b", "")}, near},
+		"third same": {[]result.Scenario{with("a", fixed), with("b", ""), with("c", fixed)}, near},
 	} {
 		r := runOf(x.all...)
 		all := causesOf(r, plainRun(r), false)
@@ -102,7 +103,7 @@ func TestTheClearestWitnessIsShown(t *testing.T) {
 	long := claimed("long", "x", "k", "2 requests")
 	long.Claims[0].Findings[0].Observations = []int{1, 2}
 	recommended := claimed("recommended", "x", "k", "0 requests")
-	recommended.Kind = Recommended
+	recommended.Kind = result.Recommended
 	r := runOf(recommended, long, claimed("short", "x", "k", "1 requests"))
 	all := causesOf(r, plainRun(r), false)
 	const also = "also: recommended, long"
@@ -114,7 +115,7 @@ func TestTheClearestWitnessIsShown(t *testing.T) {
 // TestGitHubShowsTenOfAKind: GitHub drops the eleventh without a word, so that the tenth tells of it.
 func TestGitHubShowsTenOfAKind(t *testing.T) {
 	for _, n := range []int{10, 11, 30} {
-		var all []Scenario
+		var all []result.Scenario
 		for i := range n {
 			all = append(all, claimed(fmt.Sprintf("s%d", i), fmt.Sprintf("claim-%d", i), "k", "text"))
 		}
@@ -132,7 +133,7 @@ func TestGitHubShowsTenOfAKind(t *testing.T) {
 // TestManyScenariosFitOneScreen: 36 that pass take a line each and few more; of as many causes some are
 // shown.
 func TestManyScenariosFitOneScreen(t *testing.T) {
-	var pass, fail []Scenario
+	var pass, fail []result.Scenario
 	for i := range 36 {
 		s := passing(t)
 		s.ID = fmt.Sprintf("scenario-%d", i)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -100,7 +102,7 @@ func binned(t *timeline.Timeline, c clock) (bins []bin, width time.Duration) {
 
 // decisionsChart shows allowed, denied and unknown requests over time, stacked, exact counts per bin, against what the
 // declared rate refills in a bin for all partitions together.
-func decisionsChart(id string, s *Scenario, c clock, parts int) template.HTML {
+func decisionsChart(id string, s *result.Scenario, c clock, parts int) template.HTML {
 	bins, width := binned(s.Timeline, c)
 	most := 1
 	for i := range bins {
@@ -131,7 +133,7 @@ func decisionsChart(id string, s *Scenario, c clock, parts int) template.HTML {
 	}
 	if rate := declaredRate(s) * float64(parts) * width.Seconds(); rate > 0 && rate < y.hi {
 		d.line("bound", f.x, y.at(rate), f.x+f.w, y.at(rate))
-		text := fmt.Sprintf("declared rate, %s", plural(parts, "key"))
+		text := fmt.Sprintf("declared rate, %s", quantity.Plural(parts, "key"))
 		d.text("boundtext", f.x+f.w-4, y.at(rate)-5, "end", text)
 	}
 	d.xAxis(f, x, 10, c.unit)
@@ -140,12 +142,12 @@ func decisionsChart(id string, s *Scenario, c clock, parts int) template.HTML {
 }
 
 func binTitle(b *bin, width time.Duration) string {
-	return fmt.Sprintf("%s .. %s: %d allowed, %d denied, %d unknown", seconds(b.from), seconds(b.from+width),
+	return fmt.Sprintf("%s .. %s: %d allowed, %d denied, %d unknown", quantity.Seconds(b.from), quantity.Seconds(b.from+width),
 		b.n[timeline.Allowed], b.n[timeline.Denied], b.n[timeline.Unknown])
 }
 
 // declaredRate is the smallest rate of the limit in units per second; 0 without a limit.
-func declaredRate(s *Scenario) float64 {
+func declaredRate(s *result.Scenario) float64 {
 	rate := math.Inf(1)
 	for _, p := range s.Limit {
 		if p.Algorithm == spec.Concurrency {
@@ -160,7 +162,7 @@ func declaredRate(s *Scenario) float64 {
 }
 
 // conformanceFindings are the findings of the judge, those of the first partition first.
-func conformanceFindings(s *Scenario) []verdict.Finding {
+func conformanceFindings(s *result.Scenario) []verdict.Finding {
 	var out []verdict.Finding
 	if s.Judgement != nil {
 		for i := range s.Judgement.Partitions {
@@ -238,14 +240,14 @@ func phaseStarts(t *timeline.Timeline) []phaseStart {
 
 // answersChart shows the service time of each answer by the time its request was sent; of a long recording, for each bin
 // the median to the slowest of each outcome.
-func answersChart(id string, s *Scenario, c clock) template.HTML {
+func answersChart(id string, s *result.Scenario, c clock) template.HTML {
 	lo, hi, answers := serviceRange(s.Timeline)
 	if answers == 0 {
 		return ""
 	}
 	f := frame{plotLeft, 22, chartWidth - plotLeft - plotRight, 118}
-	d := newDrawing(id, "Service time of each answer", fmt.Sprintf("%s between %s and %s", plural(answers, "answer"),
-		brief(lo), brief(hi)), chartWidth, 176)
+	d := newDrawing(id, "Service time of each answer", fmt.Sprintf("%s between %s and %s", quantity.Plural(answers, "answer"),
+		quantity.Brief(lo), quantity.Brief(hi)), chartWidth, 176)
 	y := scale{lo: float64(lo) / 1e6 / 1.15, hi: float64(hi) / 1e6 * 1.15, from: f.y + f.h, to: f.y, log: true}
 	x := c.scale(f)
 	d.yAxis(f, y, 4)

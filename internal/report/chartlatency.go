@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // perDecade is how many bars the histograms have from a power of ten to the next.
@@ -21,7 +23,7 @@ type lane struct {
 // latencyChart shows the service times of allowed and denied answers, one above the other on one logarithmic axis, as
 // filled bars; the outline is the latency counted from the plan. Heights are logarithmic too, so that one slow answer
 // among a million is seen. Empty without answers.
-func latencyChart(id string, s *Scenario) template.HTML {
+func latencyChart(id string, s *result.Scenario) template.HTML {
 	lanes := []lane{
 		{"allowed", "a", s.Latency.Allowed.Service, s.Latency.Allowed.Corrected},
 		{"denied", "d", s.Latency.Denied.Service, s.Latency.Denied.Corrected},
@@ -34,8 +36,8 @@ func latencyChart(id string, s *Scenario) template.HTML {
 	f := frame{plotLeft, 48, chartWidth - plotLeft - plotRight, 2*height + gap}
 	desc := ""
 	for _, l := range lanes {
-		desc += fmt.Sprintf("%s %s: p50 %s, p99 %s, max %s. ", thousands(int(l.service.Count)), l.name, brief(l.service.P50),
-			brief(l.service.P99), brief(l.service.Max))
+		desc += fmt.Sprintf("%s %s: p50 %s, p99 %s, max %s. ", quantity.Thousands(int(l.service.Count)), l.name, quantity.Brief(l.service.P50),
+			quantity.Brief(l.service.P99), quantity.Brief(l.service.Max))
 	}
 	d := newDrawing(id, "Latency of allowed and denied answers", desc, chartWidth, f.y+f.h+30)
 	d.text("label", f.x, 12, "start", "answers per bar (logarithmic) by service time; outline: latency counted from the plan")
@@ -70,22 +72,22 @@ func (d *drawing) lane(l lane, x, y scale) {
 		at := y.at(math.Log10(n) + 0.3)
 		if at > y.to {
 			d.line("grid", x.from, at, x.to, at)
-			d.text("tick", x.from-6, at+3.5, "end", thousands(int(n)))
+			d.text("tick", x.from-6, at+3.5, "end", quantity.Thousands(int(n)))
 		}
 	}
 	height := func(n int64) float64 { return y.at(math.Log10(float64(n)) + 0.3) }
 	for _, b := range l.service.LogBuckets(perDecade) {
 		if b.Count > 0 {
 			from, to := x.at(ms(b.From)), x.at(ms(b.To))
-			title := fmt.Sprintf("%s .. %s: %s %s", brief(b.From), brief(b.To), plural(int(b.Count), "answer"), l.name)
+			title := fmt.Sprintf("%s .. %s: %s %s", quantity.Brief(b.From), quantity.Brief(b.To), quantity.Plural(int(b.Count), "answer"), l.name)
 			d.rect(l.class, from, height(b.Count), max(to-from-0.5, 1), y.from-height(b.Count), title)
 		}
 	}
 	d.outline(l.corrected, x, y, height)
 	d.line("axis", x.from, y.from, x.to, y.from)
-	name := fmt.Sprintf("%s: %s", l.name, plural(int(l.service.Count), "answer"))
+	name := fmt.Sprintf("%s: %s", l.name, quantity.Plural(int(l.service.Count), "answer"))
 	if l.service.Count > 0 { // beside the marks the values would run into each other, and out of the picture
-		name += fmt.Sprintf(", p50 %s, p99 %s (dashed)", brief(l.service.P50), brief(l.service.P99))
+		name += fmt.Sprintf(", p50 %s, p99 %s (dashed)", quantity.Brief(l.service.P50), quantity.Brief(l.service.P99))
 		d.quantile(l.service.P50, x, y)
 		d.quantile(l.service.P99, x, y)
 	}

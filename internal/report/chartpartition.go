@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -39,7 +40,7 @@ func chosenPartitions(all []timeline.Part, found []verdict.Finding) []timeline.P
 // chartLimit returns the limit that counts all requests of a partition, its ranges at the ends that admit
 // the most. It is empty where there is none to draw, and left says why: the charts know nothing of
 // completions, nor of what is forgotten.
-func chartLimit(s *Scenario, part timeline.Part) (out spec.Limit, left string) {
+func chartLimit(s *result.Scenario, part timeline.Part) (out spec.Limit, left string) {
 	seen := map[string]bool{}
 	for i := range part.Observations {
 		phase := part.Observations[i].Phase
@@ -77,7 +78,7 @@ func chartLimit(s *Scenario, part timeline.Part) (out spec.Limit, left string) {
 }
 
 // under returns s as a scenario of which l is the limit.
-func under(s *Scenario, l spec.Limit) *Scenario {
+func under(s *result.Scenario, l spec.Limit) *result.Scenario {
 	out := *s
 	out.Limit = l
 	return &out
@@ -85,7 +86,7 @@ func under(s *Scenario, l spec.Limit) *Scenario {
 
 // view is one partition held against a limit.
 type view struct {
-	s        *Scenario
+	s        *result.Scenario
 	part     timeline.Part
 	all      []admission
 	admitted float64
@@ -95,7 +96,7 @@ type view struct {
 }
 
 // viewOf holds a partition against l, the limit that counts all of its requests.
-func viewOf(s *Scenario, l spec.Limit, part timeline.Part) *view {
+func viewOf(s *result.Scenario, l spec.Limit, part timeline.Part) *view {
 	s = under(s, l)
 	v := &view{s: s, part: part}
 	v.all = admissions(part.Observations, s.Header, max(limitTick(s.Limit), s.Header.Tick))
@@ -199,7 +200,7 @@ func (d *drawing) cumulative(id string, f frame, c clock, v *view) {
 }
 
 // envelopePath samples the envelope once a column; it is drawn as the stairs it is.
-func envelopePath(s *Scenario, from time.Duration, c clock, x, y scale) string {
+func envelopePath(s *result.Scenario, from time.Duration, c clock, x, y scale) string {
 	var p steps
 	last := math.NaN()
 	for at := x.from; at <= x.to; at++ {
@@ -302,7 +303,7 @@ func (d *drawing) inUse(id string, f frame, c clock, v *view) {
 func (d *drawing) bound(f frame, y scale, use usage) {
 	at := y.at(use.most)
 	d.line("bound", f.x, at, f.x+f.w, at)
-	d.text("boundtext", f.x+f.w-4, at-4, "end", fullNoun(use.policy.Algorithm)+" "+count(use.most))
+	d.text("boundtext", f.x+f.w-4, at-4, "end", result.FullNoun(use.policy.Algorithm)+" "+count(use.most))
 }
 
 // denials draws a mark in each column in which a denied request was sent.

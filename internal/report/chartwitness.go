@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -38,7 +39,7 @@ func witnessChart(id string, c clock, f *verdict.Finding, part timeline.Part, wi
 	d := newDrawing(id, title, f.Text, chartWidth, total)
 	label := "each line is the interval in which a request was decided (sent to first byte)"
 	if left > 0 {
-		label += fmt.Sprintf("; %s in the middle not drawn", plural(left, "request"))
+		label += fmt.Sprintf("; %s in the middle not drawn", quantity.Plural(left, "request"))
 	}
 	d.text("label", area.x, 12, "start", label)
 	pad := max((f.To-f.From)/16, 50*time.Microsecond)
@@ -200,7 +201,7 @@ func rowTitle(o *timeline.Observation) string {
 	if o.Status != 0 {
 		text += fmt.Sprintf(" (%d)", o.Status)
 	}
-	return text + fmt.Sprintf(", sent %s, first byte %s", seconds(o.Sent), answered(o))
+	return text + fmt.Sprintf(", sent %s, first byte %s", quantity.Seconds(o.Sent), answered(o))
 }
 
 // rowNames writes the numbers of the requests, as many as there is room for.

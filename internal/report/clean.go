@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -57,7 +58,7 @@ func hidden(r rune) bool {
 
 // plainRun returns a copy of r whose every text has passed plain, and whose URLs carry no credentials. Timelines are
 // shared, not copied: their texts are cleaned where they are used.
-func plainRun(r *Run) *Run {
+func plainRun(r *result.Run) *result.Run {
 	c := *r
 	c.ID, c.Version = plain(r.ID), plain(r.Version)
 	c.Command = plainAll(r.Command)
@@ -67,14 +68,14 @@ func plainRun(r *Run) *Run {
 		p.From = plainAll(p.From)
 		c.Policy = &p
 	}
-	c.Scenarios = make([]Scenario, len(r.Scenarios))
+	c.Scenarios = make([]result.Scenario, len(r.Scenarios))
 	for i := range r.Scenarios {
 		c.Scenarios[i] = plainScenario(r.Scenarios[i])
 	}
 	return &c
 }
 
-func plainScenario(s Scenario) Scenario {
+func plainScenario(s result.Scenario) result.Scenario {
 	for _, p := range []*string{&s.ID, &s.Title, &s.Kind, &s.Source, &s.File, &s.Store, &s.Fault, &s.Detail,
 		&s.TimelinePath, &s.Excerpt} {
 		*p = plain(*p)

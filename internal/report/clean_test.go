@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -106,10 +107,10 @@ func TestNoFormatWritesNaN(t *testing.T) {
 	broken := passing(t)
 	broken.Judgement.Measured.Rate = between(math.Inf(-1), math.Inf(1))
 	broken.Header.Audit.CPUShare = math.NaN()
-	none := Scenario{ID: "none"}
+	none := result.Scenario{ID: "none"}
 	nothing := onlyUnknown(t)
 	nothing.Timeline.Observations, nothing.Timeline.Header.Ended, nothing.Latency = nil, 0, latency.Summary{}
-	for name, r := range map[string]*Run{
+	for name, r := range map[string]*result.Run{
 		"broken": runOf(broken), "zero": runOf(none), "nothing": runOf(nothing), "empty": {}, "unknown": runOf(onlyUnknown(t)),
 	} {
 		for _, format := range []string{"table", "json", "junit", "markdown", "github", "html", "openmetrics"} {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -15,7 +16,7 @@ var csvHead = []string{"seq", "partition", "phase", "at_ns", "sent_ns", "first_b
 
 // writeCSV writes a row an observation (RFC 4180): integers in nanoseconds since the start of its recording, an empty cell
 // for what is not known. Texts that a spreadsheet would take for formulas begin with an apostrophe.
-func writeCSV(w io.Writer, r *Run, _ Options) error {
+func writeCSV(w io.Writer, r *result.Run, _ Options) error {
 	recorded, err := recordings(r)
 	if err != nil {
 		return err

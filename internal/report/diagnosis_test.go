@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -12,7 +13,7 @@ import (
 // wrong with a request.
 func TestDiagnosisComesFirst(t *testing.T) {
 	const said, finding = "all clients seem to share one quota", "a client was denied"
-	r := &Run{Scenarios: []Scenario{{ID: "burst", Kind: Required, Verdict: verdict.Fail,
+	r := &result.Run{Scenarios: []result.Scenario{{ID: "burst", Kind: result.Required, Verdict: verdict.Fail,
 		Claims: []verdict.Claim{{ID: conformance, Verdict: verdict.Fail, Text: finding,
 			Findings: []verdict.Finding{{Kind: verdict.UnderAdmission, Text: finding}}}},
 		Judgement: &verdict.Judgement{Verdict: verdict.Fail,

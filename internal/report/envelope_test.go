@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -103,7 +104,7 @@ func TestRightLimitersStayBelowTheDrawnBounds(t *testing.T) {
 					t.Fatalf("%s: %v admitted by %v, the envelope says at most %v", spec, sum, a.e, most)
 				}
 			}
-			s := Scenario{Limit: limit, Header: tl.Header, Timeline: tl}
+			s := result.Scenario{Limit: limit, Header: tl.Header, Timeline: tl}
 			for i, p := range limit {
 				w, _ := windowsOf(&s, i, timeline.Part{Observations: tl.Observations})
 				u := inUse(p, all, w)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	generator "github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -59,7 +61,7 @@ var recordedMends = map[verdict.Reason]string{
 
 // mend says what the reader of s can do about a reason. What an earlier run used of its partitions may explain what is seen until it is
 // forgotten.
-func mend(s *Scenario, r verdict.Reason) string {
+func mend(s *result.Scenario, r verdict.Reason) string {
 	if s.Target == "" && recordedMends[r] != "" {
 		return recordedMends[r]
 	}
@@ -74,7 +76,7 @@ func mend(s *Scenario, r verdict.Reason) string {
 
 // failures returns the failures of s, one for each finding, those of conformance first, and before them
 // what a reader needs to know of all of them. s is not cleaned yet; the texts of the result are.
-func failures(s *Scenario) []evidence {
+func failures(s *result.Scenario) []evidence {
 	found := findings(s)
 	if s.Judgement == nil || s.Judgement.Diagnosis == nil || len(found) == 0 {
 		return found
@@ -86,7 +88,7 @@ func failures(s *Scenario) []evidence {
 }
 
 // findings returns the failures of s, one for each finding.
-func findings(s *Scenario) []evidence {
+func findings(s *result.Scenario) []evidence {
 	var out []evidence
 	for i := range s.Claims {
 		c := &s.Claims[i]
@@ -137,7 +139,7 @@ func shown(all []evidence) []evidence {
 }
 
 // found puts one finding into words.
-func found(s *Scenario, claim string, f *verdict.Finding) evidence {
+func found(s *result.Scenario, claim string, f *verdict.Finding) evidence {
 	e := evidence{claim: plain(claim), kind: plain(string(f.Kind)), sentence: plain(f.Text),
 		span: plain(spanText(s.Timeline, f)), requests: len(f.Observations)}
 	if claim == conformance {
@@ -162,7 +164,7 @@ func nearest(j *verdict.Judgement) string {
 }
 
 // replay is the command line that judges the recording of s again.
-func replay(s *Scenario) string {
+func replay(s *result.Scenario) string {
 	if len(s.Replay) > 0 {
 		words := make([]string, len(s.Replay))
 		for i, w := range s.Replay {
@@ -177,7 +179,7 @@ func replay(s *Scenario) string {
 }
 
 // checkCommand is the command line that judges the recording of s again, up to the limit.
-func checkCommand(s *Scenario) string {
+func checkCommand(s *result.Scenario) string {
 	return "rlcheck check " + shellWord(plain(s.TimelinePath)) + " --limit '"
 }
 
@@ -189,16 +191,16 @@ func spanText(t *timeline.Timeline, f *verdict.Finding) string {
 		where = fmt.Sprintf("partition %s: ", f.Partition)
 	}
 	if len(f.Observations) == 0 {
-		return where + seconds(f.From) + " .. " + seconds(f.To)
+		return where + quantity.Seconds(f.From) + " .. " + quantity.Seconds(f.To)
 	}
 	if first, last := ends(t, f.Observations); first != nil {
 		if first == last {
-			return fmt.Sprintf("%s#%d sent %s, first byte %s", where, first.Seq, seconds(first.Sent), answered(first))
+			return fmt.Sprintf("%s#%d sent %s, first byte %s", where, first.Seq, quantity.Seconds(first.Sent), answered(first))
 		}
-		return fmt.Sprintf("%sfirst #%d sent %s, last #%d first byte %s", where, first.Seq, seconds(first.Sent), last.Seq, answered(last))
+		return fmt.Sprintf("%sfirst #%d sent %s, last #%d first byte %s", where, first.Seq, quantity.Seconds(first.Sent), last.Seq, answered(last))
 	}
-	return fmt.Sprintf("%s%s (#%d .. #%d), first sent %s, last first byte %s", where, plural(len(f.Observations), "request"),
-		f.Observations[0], f.Observations[len(f.Observations)-1], seconds(f.From), seconds(f.To))
+	return fmt.Sprintf("%s%s (#%d .. #%d), first sent %s, last first byte %s", where, quantity.Plural(len(f.Observations), "request"),
+		f.Observations[0], f.Observations[len(f.Observations)-1], quantity.Seconds(f.From), quantity.Seconds(f.To))
 }
 
 // answered prints when the answer to o began.
@@ -206,7 +208,7 @@ func answered(o *timeline.Observation) string {
 	if !o.Answered {
 		return "never"
 	}
-	return seconds(o.FirstByte)
+	return quantity.Seconds(o.FirstByte)
 }
 
 // ends returns the observations of the witness that were sent first and answered last; nil where t lacks one of them.
@@ -248,7 +250,7 @@ type trouble struct{ reason, detail, mend string }
 
 // troubles returns why s is Inconclusive: its own reason first, then those of inconclusive claims that say something else.
 // Empty for another verdict.
-func troubles(s *Scenario) []trouble {
+func troubles(s *result.Scenario) []trouble {
 	if s.Verdict != verdict.Inconclusive {
 		return nil
 	}

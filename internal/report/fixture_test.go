@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -91,9 +92,9 @@ func decide(tl *timeline.Timeline, burst int) {
 }
 
 // scenarioOf wraps a recording.
-func scenarioOf(t testing.TB, id, title, spec string, tl *timeline.Timeline) Scenario {
-	return Scenario{
-		ID: id, Title: title, Kind: Required, Source: "SOURCES.md#" + id, File: "scenarios/" + id + ".yaml",
+func scenarioOf(t testing.TB, id, title, spec string, tl *timeline.Timeline) result.Scenario {
+	return result.Scenario{
+		ID: id, Title: title, Kind: result.Required, Source: "SOURCES.md#" + id, File: "scenarios/" + id + ".yaml",
 		Target: "http://127.0.0.1:8080/", Store: "memory", Limit: mustLimit(t, spec), Counts: tl.Counts(),
 		Latency: latency.Summarize(tl), Header: tl.Header, Timeline: tl, Duration: 5 * second,
 		TimelinePath: "reports/2026-11-20T10-00-00/" + id + "/timeline.ndjson",
@@ -105,7 +106,7 @@ func between(lo, hi float64) verdict.Interval {
 }
 
 // passing is a scenario that passed.
-func passing(t testing.TB) Scenario {
+func passing(t testing.TB) result.Scenario {
 	s := scenarioOf(t, "burst", "A full start admits exactly its burst at once", "token-bucket,rate=10/s,burst=20", record(2, 20, 100))
 	m := verdict.Measured{Burst: between(20, 20), Rate: between(9.971, 10.039)}
 	s.Verdict = verdict.Pass
@@ -122,7 +123,7 @@ func passing(t testing.TB) Scenario {
 }
 
 // failing is a scenario that failed: the target has a burst of 21 where 20 is declared, and a header claim failed too.
-func failing(t testing.TB) Scenario {
+func failing(t testing.TB) result.Scenario {
 	tl := record(2, 21, 100)
 	s := scenarioOf(t, "overload-10x", "At ten times the limit, admissions stay at the limit", "token-bucket,rate=10/s,burst=20", tl)
 	f := verdict.Finding{Kind: verdict.OverAdmission, Partition: "k1", Seen: 21, Bound: 20,
@@ -151,7 +152,7 @@ func failing(t testing.TB) Scenario {
 }
 
 // unreachable is a scenario whose target did not answer.
-func unreachable(t testing.TB) Scenario {
+func unreachable(t testing.TB) result.Scenario {
 	tl := &timeline.Timeline{Header: timeline.Header{Unsent: 40}}
 	s := scenarioOf(t, "sustained", "At nine tenths of the limit nothing is denied", "gcra,rate=100/1m,burst=5", tl)
 	s.Reason, s.Detail = verdict.Unreachable, "dial 127.0.0.1:8080: connection refused"
@@ -160,7 +161,7 @@ func unreachable(t testing.TB) Scenario {
 }
 
 // onlyUnknown is a scenario in which no request was answered.
-func onlyUnknown(t testing.TB) Scenario {
+func onlyUnknown(t testing.TB) result.Scenario {
 	tl := record(1, 20, 10)
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
@@ -175,7 +176,7 @@ func onlyUnknown(t testing.TB) Scenario {
 }
 
 // hostile is a failing scenario all of whose texts try to be something else.
-func hostile(t testing.TB) Scenario {
+func hostile(t testing.TB) result.Scenario {
 	const bad = "</script><b onload=x>&amp;\x1b[31m\u202eevil\u2066 100% `|` @bob =1+1 \"q\" 'a' ]]> \r\n::error::x \xff \u009b2J"
 	s := failing(t)
 	s.ID, s.Title, s.Source, s.Detail = "hostile"+bad, bad, bad, bad
@@ -203,18 +204,18 @@ func hostile(t testing.TB) Scenario {
 }
 
 // runOf wraps scenarios.
-func runOf(scenarios ...Scenario) *Run {
-	return &Run{
+func runOf(scenarios ...result.Scenario) *result.Run {
+	return &result.Run{
 		ID: "2026-11-20T10-00-00", Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), Duration: 41200 * time.Millisecond,
 		Version: "v0.1.0", Command: []string{"rlcheck", "run", "scenarios/"}, Scenarios: scenarios,
-		Host: Host{GoVersion: "go1.26.0", OS: "linux", Arch: "amd64", CPUs: 2},
+		Host: result.Host{GoVersion: "go1.26.0", OS: "linux", Arch: "amd64", CPUs: 2},
 	}
 }
 
 // measuredRun wraps scenarios of one limit, with what the first of them measured.
-func measuredRun(scenarios ...Scenario) *Run {
+func measuredRun(scenarios ...result.Scenario) *result.Run {
 	r := runOf(scenarios...)
-	r.Policy = &Policy{Limit: scenarios[0].Limit, Measured: scenarios[0].Judgement.Measured}
+	r.Policy = &result.Policy{Limit: scenarios[0].Limit, Measured: scenarios[0].Judgement.Measured}
 	for i := range scenarios {
 		r.Policy.From = append(r.Policy.From, scenarios[i].ID)
 	}
@@ -223,8 +224,8 @@ func measuredRun(scenarios ...Scenario) *Run {
 
 // alike is a run in which five scenarios fail for one cause and one of them for another, two stay open for
 // want of a denial, and two are answered 404.
-func alike(t testing.TB) *Run {
-	var all []Scenario
+func alike(t testing.TB) *result.Run {
+	var all []result.Scenario
 	for i, id := range []string{"burst", "sustained", "recovery", "overload-10x", "replicas"} {
 		s := failing(t)
 		s.ID = id
@@ -252,18 +253,18 @@ func alike(t testing.TB) *Run {
 }
 
 // fixtures are the runs that the golden files print.
-func fixtures(t testing.TB) map[string]*Run {
+func fixtures(t testing.TB) map[string]*result.Run {
 	interrupted := runOf(passing(t))
 	interrupted.Interrupted = true
 	s := &interrupted.Scenarios[0]
 	s.Verdict, s.Reason, s.Detail, s.Header.Interrupted = verdict.Inconclusive, verdict.Interrupted, "stopped after 2.1 s of 5 s", true
-	s.Kind, s.Judgement = Recommended, nil
+	s.Kind, s.Judgement = result.Recommended, nil
 	s.Claims = []verdict.Claim{{ID: "conformance", Reason: verdict.Interrupted, Text: "not judged"}}
 	bad := runOf(hostile(t))
 	bad.ID, bad.Version, bad.Command = "r\x1b[2J", "v</title><script>", []string{"rlcheck", "<!--", "\u202e"}
 	recommended := failing(t)
-	recommended.Kind = Recommended
-	return map[string]*Run{
+	recommended.Kind = result.Recommended
+	return map[string]*result.Run{
 		"pass":        measuredRun(passing(t)),
 		"fail":        measuredRun(failing(t)),
 		"unreachable": runOf(unreachable(t)),

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -15,7 +17,7 @@ const mostAnnotations = 10
 // each cause of failures that count, a warning for each of others and of what stayed open, a notice with the
 // verdict. GitHub shows ten of a kind: the last one says how many more there are. For the step summary use
 // the format markdown.
-func writeGitHub(w io.Writer, r *Run, o Options) error {
+func writeGitHub(w io.Writer, r *result.Run, o Options) error {
 	clean := plainRun(r)
 	var errors, warnings []cause
 	for _, c := range causesOf(r, clean, o.Strict) {
@@ -26,7 +28,7 @@ func writeGitHub(w io.Writer, r *Run, o Options) error {
 		}
 	}
 	lines := append([]string{headline(clean, o.Strict)}, policyLines(clean)...)
-	lines = append(lines, countsText(clean.sum()))
+	lines = append(lines, countsText(clean.Sum()))
 	for _, n := range clean.Notes() {
 		lines = append(lines, n.String())
 	}
@@ -37,7 +39,9 @@ func writeGitHub(w io.Writer, r *Run, o Options) error {
 }
 
 // verdictWord is the verdict on a run in capitals.
-func verdictWord(r *Run, strict bool) string { return strings.ToUpper(r.Verdict(strict).String()) }
+func verdictWord(r *result.Run, strict bool) string {
+	return strings.ToUpper(r.Verdict(strict).String())
+}
 
 // githubLines writes a command for each cause, as many as are shown.
 func githubLines(command string, all []cause) string {
@@ -46,7 +50,7 @@ func githubLines(command string, all []cause) string {
 		c := &all[i]
 		if i+1 == mostAnnotations && len(all) > mostAnnotations {
 			rest := "in " + strings.Join(idsOf(all[i:]), ", ") + "\nthe step summary and report.html have all"
-			b.WriteString(githubLine(command, "", plural(len(all)-i, "more cause"), rest))
+			b.WriteString(githubLine(command, "", quantity.Plural(len(all)-i, "more cause"), rest))
 			break
 		}
 		title := strings.ToUpper(c.verdict.String()) + " " + c.who()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -32,7 +33,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-func render(t testing.TB, format string, r *Run, o Options) []byte {
+func render(t testing.TB, format string, r *result.Run, o Options) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Write(&b, format, r, o); err != nil {

@@ -6,20 +6,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // headline says what became of a run, behind its verdict: 36 scenarios: 34 PASS, 2 FAIL (burst,
 // replicas), in 2m16s. A failure that does not count is told apart.
-func headline(r *Run, strict bool) string {
+func headline(r *result.Run, strict bool) string {
 	if len(r.Scenarios) == 0 {
-		return strings.TrimSuffix("nothing was judged in "+brief(r.Duration)+interruption(r), ", ")
+		return strings.TrimSuffix("nothing was judged in "+quantity.Brief(r.Duration)+interruption(r), ", ")
 	}
 	if len(r.Scenarios) == 1 {
 		s := &r.Scenarios[0]
-		text := s.ID + " in " + brief(r.Duration)
-		if s.Verdict == verdict.Fail && !s.counts(strict) {
+		text := s.ID + " in " + quantity.Brief(r.Duration)
+		if s.Verdict == verdict.Fail && !s.Weighs(strict) {
 			text += ": its FAIL does not count (" + s.Kind + ")"
 		}
 		return text + interruption(r)
@@ -34,7 +36,7 @@ func headline(r *Run, strict bool) string {
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		word := strings.ToUpper(s.Verdict.String())
-		if s.Verdict == verdict.Fail && !s.counts(strict) {
+		if s.Verdict == verdict.Fail && !s.Weighs(strict) {
 			word = "uncounted"
 		}
 		if s.Uncounted() {
@@ -47,8 +49,8 @@ func headline(r *Run, strict bool) string {
 	add("FAIL that "+doNot(ids["uncounted"])+" count"+few(ids["uncounted"]), ids["uncounted"])
 	add("INCONCLUSIVE"+few(ids["INCONCLUSIVE"]), ids["INCONCLUSIVE"])
 	add("not judged", ids["needs"])
-	return fmt.Sprintf("%s: %s, in %s%s", plural(len(r.Scenarios), "scenario"), strings.Join(parts, ", "),
-		brief(r.Duration), interruption(r))
+	return fmt.Sprintf("%s: %s, in %s%s", quantity.Plural(len(r.Scenarios), "scenario"), strings.Join(parts, ", "),
+		quantity.Brief(r.Duration), interruption(r))
 }
 
 func doNot(ids []string) string {
@@ -58,7 +60,7 @@ func doNot(ids []string) string {
 	return "do not"
 }
 
-func interruption(r *Run) string {
+func interruption(r *result.Run) string {
 	switch n := len(r.NotBegun); {
 	case r.Interrupted && n > 0:
 		return fmt.Sprintf("; interrupted, %d not begun%s", n, few(r.NotBegun))
@@ -78,7 +80,7 @@ func few(ids []string) string {
 
 // policyLines say what the scenarios of a run together measured, a line for each policy of the limit; none
 // where nothing was.
-func policyLines(r *Run) []string {
+func policyLines(r *result.Run) []string {
 	p := r.Policy
 	if p == nil {
 		return nil
@@ -86,7 +88,7 @@ func policyLines(r *Run) []string {
 	var out []string
 	for i, one := range p.Limit {
 		m := p.Measured.Of(i, len(p.Limit))
-		line := "measured " + parameter(r, i, fullNoun(one.Algorithm), one.FullText(), m, "")
+		line := "measured " + parameter(r, i, result.FullNoun(one.Algorithm), one.FullText(), m, "")
 		if one.Algorithm != spec.Concurrency {
 			line += ", " + parameter(r, i, "rate", one.RateText(), m, "/s")
 		}
@@ -103,18 +105,18 @@ func declare(n int) string {
 	if n == 1 {
 		return "1 scenario that declares"
 	}
-	return plural(n, "scenario") + " that declare"
+	return quantity.Plural(n, "scenario") + " that declare"
 }
 
 // parameter says what was measured of one parameter of policy i: burst 21..21 (declared 20).
-func parameter(r *Run, i int, noun, declared string, m verdict.Measured, unit string) string {
-	v, text := finiteEnds(m.Burst), wholeText
+func parameter(r *result.Run, i int, noun, declared string, m verdict.Measured, unit string) string {
+	v, text := result.FiniteEnds(m.Burst), quantity.Whole
 	if unit != "" {
-		v, text = finiteEnds(m.Rate), perSecond
+		v, text = result.FiniteEnds(m.Rate), quantity.PerSecond
 	}
 	switch {
 	case unit != "" && refuted(m.Burst, r.Policy.Limit[i]):
-		return "rate not known: the declared " + fullNoun(r.Policy.Limit[i].Algorithm) + " does not hold"
+		return "rate not known: the declared " + result.FullNoun(r.Policy.Limit[i].Algorithm) + " does not hold"
 	case v.Empty():
 		return "no single " + noun + ": " + contradiction(r, i, unit)
 	case !v.LoSet && !v.HiSet:
@@ -146,14 +148,14 @@ func spread(v verdict.Interval, unit string, text func(x float64, up bool) strin
 
 // contradiction names the two scenarios that are farthest apart on a parameter of policy i, or the one that
 // no value fits.
-func contradiction(r *Run, i int, unit string) string {
+func contradiction(r *result.Run, i int, unit string) string {
 	type one struct {
 		id string
 		v  verdict.Interval
 	}
-	text := wholeText
+	text := quantity.Whole
 	if unit != "" {
-		text = perSecond
+		text = quantity.PerSecond
 	}
 	var low, high []one
 	for k := range r.Scenarios {
@@ -162,9 +164,9 @@ func contradiction(r *Run, i int, unit string) string {
 			continue
 		}
 		m := s.Judgement.Measured.Of(i, len(r.Policy.Limit))
-		v := finiteEnds(m.Burst)
+		v := result.FiniteEnds(m.Burst)
 		if unit != "" {
-			v = finiteEnds(m.Rate)
+			v = result.FiniteEnds(m.Rate)
 		}
 		if v.Empty() {
 			return "none fits the recording of " + s.ID

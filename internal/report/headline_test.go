@@ -4,21 +4,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestHeadlineTellsFailuresApart: one that does not count is no reason for a FAIL of the run, and is said to
 // be none.
 func TestHeadlineTellsFailuresApart(t *testing.T) {
-	one := func(id, kind string, v verdict.Verdict) Scenario { return Scenario{ID: id, Kind: kind, Verdict: v} }
-	pass, fail := one("p", Required, verdict.Pass), one("f", Required, verdict.Fail)
-	recommended := one("r", Recommended, verdict.Fail)
-	needs := one("n", Required, verdict.Inconclusive)
+	one := func(id, kind string, v verdict.Verdict) result.Scenario {
+		return result.Scenario{ID: id, Kind: kind, Verdict: v}
+	}
+	pass, fail := one("p", result.Required, verdict.Pass), one("f", result.Required, verdict.Fail)
+	recommended := one("r", result.Recommended, verdict.Fail)
+	needs := one("n", result.Required, verdict.Inconclusive)
 	needs.Reason = verdict.NeedsFailed
-	both := []Scenario{pass, recommended}
-	four := []Scenario{recommended, recommended, recommended, recommended}
+	both := []result.Scenario{pass, recommended}
+	four := []result.Scenario{recommended, recommended, recommended, recommended}
 	for _, x := range []struct {
-		in     []Scenario
+		in     []result.Scenario
 		strict bool
 		want   string
 	}{
@@ -26,8 +29,8 @@ func TestHeadlineTellsFailuresApart(t *testing.T) {
 		{both, true, "2 scenarios: 1 PASS, 1 FAIL (r), in 41.2 s"},
 		{four, false, "4 scenarios: 4 FAIL that do not count, in 41.2 s"},
 		{four[:1], false, "r in 41.2 s: its FAIL does not count (recommended)"},
-		{[]Scenario{fail}, false, "f in 41.2 s"},
-		{[]Scenario{fail, needs}, false, "2 scenarios: 1 FAIL (f), 1 not judged, in 41.2 s"},
+		{[]result.Scenario{fail}, false, "f in 41.2 s"},
+		{[]result.Scenario{fail, needs}, false, "2 scenarios: 1 FAIL (f), 1 not judged, in 41.2 s"},
 		{nil, false, "nothing was judged in 41.2 s"},
 	} {
 		if got := headline(runOf(x.in...), x.strict); got != x.want {
@@ -38,11 +41,11 @@ func TestHeadlineTellsFailuresApart(t *testing.T) {
 
 // TestPolicyLines: what is not measured, refuted or contradictory is said, not printed as an interval.
 func TestPolicyLines(t *testing.T) {
-	of := func(id string, m verdict.Measured) Scenario {
-		return Scenario{ID: id, Limit: mustLimit(t, "token-bucket,rate=10/s,burst=20"), Verdict: verdict.Pass,
+	of := func(id string, m verdict.Measured) result.Scenario {
+		return result.Scenario{ID: id, Limit: mustLimit(t, "token-bucket,rate=10/s,burst=20"), Verdict: verdict.Pass,
 			Judgement: &verdict.Judgement{Measured: m}}
 	}
-	run := func(all ...Scenario) *Run {
+	run := func(all ...result.Scenario) *result.Run {
 		r := measuredRun(all...)
 		for _, s := range all[1:] {
 			r.Policy.Measured = r.Policy.Measured.Intersect(s.Judgement.Measured)
@@ -57,7 +60,7 @@ func TestPolicyLines(t *testing.T) {
 	const two = " (2 scenarios that declare token-bucket,rate=10/s,burst=20)"
 	const untold = "rate not known: the declared burst does not hold"
 	for name, x := range map[string]struct {
-		r    *Run
+		r    *result.Run
 		want string
 	}{
 		"one":             {run(of("a", good)), ok + "rate 9.97..10.04/s (declared 10/s)"},
@@ -81,7 +84,7 @@ func TestPolicyLines(t *testing.T) {
 }
 
 // oneOf adds a scenario to a run whose policy was not measured by it.
-func oneOf(r *Run, s Scenario) *Run {
+func oneOf(r *result.Run, s result.Scenario) *result.Run {
 	r.Scenarios = append(r.Scenarios, s)
 	return r
 }

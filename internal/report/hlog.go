@@ -6,16 +6,17 @@ import (
 	"io"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // writeHlog writes an HdrHistogram log of the recording of the run. A log has one base time, so a run of several scenarios
 // is refused.
-func writeHlog(w io.Writer, r *Run, _ Options) error {
+func writeHlog(w io.Writer, r *result.Run, _ Options) error {
 	recorded, err := recordings(r)
 	switch {
 	case err != nil:
 		return err
-	case recorded[0].Target == "" && !recorded[0].timed():
+	case recorded[0].Target == "" && !recorded[0].Timed():
 		return errors.New("no latencies: how long the requests of this recording took is not known")
 	case len(recorded) == 1:
 		return latency.WriteLog(w, recorded[0].Timeline, recorded[0].Header.Started)

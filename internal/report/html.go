@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -23,7 +25,7 @@ var pageStyle string
 
 // page is what the template of the HTML report is filled with. All texts are clean; the template escapes them.
 type page struct {
-	Run     *Run
+	Run     *result.Run
 	Style   template.CSS
 	Policy  string // of the Content-Security-Policy
 	Verdict badge
@@ -51,7 +53,7 @@ type badge struct{ Word, Class string }
 
 // card is one scenario.
 type card struct {
-	*Scenario
+	*result.Scenario
 	Anchor   string
 	Badge    badge
 	Uncount  string // the kind, where a failure does not count
@@ -103,7 +105,7 @@ type fact struct{ Name, Value string }
 
 // writeHTML writes one self-contained page: no script, no request to anywhere, pictures as SVG. A Content-Security-Policy
 // in the page forbids everything but its own style sheet.
-func writeHTML(w io.Writer, r *Run, o Options) error {
+func writeHTML(w io.Writer, r *result.Run, o Options) error {
 	t, err := template.New("page").Parse(pageText)
 	if err != nil {
 		return err
@@ -115,7 +117,7 @@ func writeHTML(w io.Writer, r *Run, o Options) error {
 		Summary: headline(clean, o.Strict), Measured: policyLines(clean),
 		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" +
 			base64.StdEncoding.EncodeToString(sum[:]) + "'",
-		Counts: countsText(clean.sum()), About: provenance(clean),
+		Counts: countsText(clean.Sum()), About: provenance(clean),
 	}
 	p.fill(r, clean, o)
 	return t.Execute(w, p)
@@ -126,7 +128,7 @@ const mostOpen = 3
 
 // fill fills in the scenarios and the causes. What passed is folded, unless it is alone, and of what did not
 // all but those that show a cause best.
-func (p *page) fill(raw, clean *Run, o Options) {
+func (p *page) fill(raw, clean *result.Run, o Options) {
 	anchors := map[string]string{}
 	for i := range clean.Scenarios {
 		c := newCard(fmt.Sprintf("s%d", i+1), &raw.Scenarios[i], &clean.Scenarios[i], o)
@@ -165,9 +167,9 @@ func (p *page) fill(raw, clean *Run, o Options) {
 }
 
 // urgency orders scenarios: failures that count, other failures, what stayed open, what passed.
-func urgency(s *Scenario, o Options) int {
+func urgency(s *result.Scenario, o Options) int {
 	switch {
-	case s.Verdict == verdict.Fail && s.counts(o.Strict):
+	case s.Verdict == verdict.Fail && s.Weighs(o.Strict):
 		return 0
 	case s.Verdict == verdict.Fail:
 		return 1
@@ -184,13 +186,13 @@ func badgeOf(v verdict.Verdict) badge {
 
 // newCard gathers what is shown of one scenario: texts from the clean copy, pictures from the raw one, whose names still
 // agree with those in its timeline.
-func newCard(anchor string, raw, s *Scenario, o Options) card {
+func newCard(anchor string, raw, s *result.Scenario, o Options) card {
 	c := card{Scenario: s, Anchor: anchor, Badge: badgeOf(s.Verdict), Limit: limitText(s), Worth: worthRows(s),
 		Counts: countsText(s.Counts), Answers: answersText(s), Facts: facts(s),
 		Latency: latencyChart(anchor+"-l", s)}
-	c.Outcomes = []outcomeCell{{"allowed", thousands(s.Counts.Allowed)},
-		{"denied", thousands(s.Counts.Denied)}, {"unknown", thousands(s.Counts.Unknown)}}
-	if s.Verdict == verdict.Fail && !s.counts(o.Strict) {
+	c.Outcomes = []outcomeCell{{"allowed", quantity.Thousands(s.Counts.Allowed)},
+		{"denied", quantity.Thousands(s.Counts.Denied)}, {"unknown", quantity.Thousands(s.Counts.Unknown)}}
+	if s.Verdict == verdict.Fail && !s.Weighs(o.Strict) {
 		c.Uncount, c.Badge.Class = s.Kind, verdict.Inconclusive.String()
 	}
 	if s.Verdict == verdict.Fail {
@@ -209,9 +211,9 @@ func newCard(anchor string, raw, s *Scenario, o Options) card {
 		}
 		c.Claims = append(c.Claims, claimRow{badgeOf(x.Verdict), x.ID, text})
 	}
-	one := Run{Scenarios: []Scenario{*s}}
+	one := result.Run{Scenarios: []result.Scenario{*s}}
 	for _, l := range latencyRows(&one) {
-		c.Rows = append(c.Rows, latencyCells{l.outcome, l.from, thousands(int(l.dist.Count)), l.values()})
+		c.Rows = append(c.Rows, latencyCells{l.outcome, l.from, quantity.Thousands(int(l.dist.Count)), l.values()})
 	}
 	if raw.Timeline != nil && len(raw.Timeline.Observations) > 0 {
 		c.pictures(raw)
@@ -220,7 +222,7 @@ func newCard(anchor string, raw, s *Scenario, o Options) card {
 }
 
 // pictures draws the recording.
-func (c *card) pictures(raw *Scenario) {
+func (c *card) pictures(raw *result.Scenario) {
 	axis := newClock(raw.Timeline)
 	all := raw.Timeline.ByPartition()
 	found := conformanceFindings(raw)
@@ -229,14 +231,14 @@ func (c *card) pictures(raw *Scenario) {
 		return
 	}
 	c.Time = append(c.Time, decisionsChart(c.Anchor+"-d", raw, axis, len(all)))
-	if chart := answersChart(c.Anchor+"-a", raw, axis); chart != "" && raw.timed() {
+	if chart := answersChart(c.Anchor+"-a", raw, axis); chart != "" && raw.Timed() {
 		c.Time = append(c.Time, chart)
 	}
 	c.partitions(raw, axis, all, found)
 }
 
 // witnesses draws the first findings.
-func (c *card) witnesses(raw *Scenario, axis clock, all []timeline.Part, found []verdict.Finding) {
+func (c *card) witnesses(raw *result.Scenario, axis clock, all []timeline.Part, found []verdict.Finding) {
 	for i := range found[:min(len(found), mostWitnesses)] {
 		for _, p := range all {
 			if p.Partition == found[i].Partition {
@@ -249,7 +251,7 @@ func (c *card) witnesses(raw *Scenario, axis clock, all []timeline.Part, found [
 }
 
 // partitions draws some partitions against their limits, and of one with a short witness the time of that.
-func (c *card) partitions(raw *Scenario, axis clock, all []timeline.Part, found []verdict.Finding) {
+func (c *card) partitions(raw *result.Scenario, axis clock, all []timeline.Part, found []verdict.Finding) {
 	lefts := map[string]int{}
 	var drawn []timeline.Part
 	for _, p := range all {
@@ -277,27 +279,27 @@ func (c *card) partitions(raw *Scenario, axis clock, all []timeline.Part, found 
 	}
 	if len(chosen) > 0 && len(all) > len(chosen) {
 		c.PartNote = fmt.Sprintf("%d of %s partitions, those with a finding first",
-			len(chosen), thousands(len(all)))
+			len(chosen), quantity.Thousands(len(all)))
 	}
 	for _, why := range frequencies(lefts) {
 		c.Left = append(c.Left, "no chart against the limit, partitions: "+why)
 	}
 }
 
-func worthRows(s *Scenario) []worthRow {
+func worthRows(s *result.Scenario) []worthRow {
 	var out []worthRow
-	for _, line := range worthLines(s) {
-		declared, measured, _ := strings.Cut(line.text, " (")
+	for _, line := range s.WorthLines() {
+		declared, measured, _ := strings.Cut(line.Text, " (")
 		row := worthRow{Declared: declared, Measured: strings.TrimSuffix(measured, ")")}
 		switch {
-		case line.note:
-			row = worthRow{Declared: line.text}
-		case line.seen != "":
-			row = worthRow{Declared: line.text, Measured: "measured " + line.seen}
+		case line.Note:
+			row = worthRow{Declared: line.Text}
+		case line.Seen != "":
+			row = worthRow{Declared: line.Text, Measured: "measured " + line.Seen}
 		case row.Measured == "":
 			row.Measured = "not measured"
 		}
-		row.Bar = intervalBar(line.declared, line.most, line.measured)
+		row.Bar = intervalBar(line.Declared, line.Most, line.Measured)
 		out = append(out, row)
 	}
 	return out
@@ -305,7 +307,7 @@ func worthRows(s *Scenario) []worthRow {
 
 // intervalBar draws a measured interval beside the declared value, or the ends of a declared range; empty where an end is open.
 func intervalBar(declared, most float64, v verdict.Interval) template.HTML {
-	if v = finiteEnds(v); !v.LoSet || !v.HiSet || v.Lo > v.Hi {
+	if v = result.FiniteEnds(v); !v.LoSet || !v.HiSet || v.Lo > v.Hi {
 		return ""
 	}
 	d := &drawing{}
@@ -324,7 +326,7 @@ func intervalBar(declared, most float64, v verdict.Interval) template.HTML {
 }
 
 // facts are what a reader needs to know of where a scenario ran.
-func facts(s *Scenario) []fact {
+func facts(s *result.Scenario) []fact {
 	var out []fact
 	add := func(name, value string) {
 		if value != "" {
@@ -338,14 +340,14 @@ func facts(s *Scenario) []fact {
 	add("scenario file", s.File)
 	add("source", s.Source)
 	if s.Duration > 0 {
-		add("duration", brief(s.Duration))
+		add("duration", quantity.Brief(s.Duration))
 	}
 	if h := s.Header; !h.Started.IsZero() {
-		add("recording started", h.Started.UTC().Format(time.RFC3339Nano)+", target's clock ± "+brief(h.WallError))
+		add("recording started", h.Started.UTC().Format(time.RFC3339Nano)+", target's clock ± "+quantity.Brief(h.WallError))
 	}
 	add("clock error between observers", nonZero(s.Header.ClockError))
 	add("target's clock ticks", nonZero(s.Header.Tick))
-	add(s.recorder(), generatorText(s))
+	add(recorder(s), generatorText(s))
 	// No command to replay what passed: phases may have limits of their own, or be judged less strictly than check judges.
 	add("timeline", s.TimelinePath)
 	return out
@@ -355,5 +357,5 @@ func nonZero(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return brief(d)
+	return quantity.Brief(d)
 }

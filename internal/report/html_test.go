@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -195,7 +197,7 @@ func TestChartsAccuseNoRightLimiter(t *testing.T) {
 			t.Fatal(err)
 		}
 		back.Scenarios[0].Timeline = tl
-		for _, r := range []*Run{runOf(s), back} {
+		for _, r := range []*result.Run{runOf(s), back} {
 			one := &r.Scenarios[0]
 			part := tl.ByPartition()[0]
 			limit, _ := chartLimit(one, part)
@@ -251,7 +253,7 @@ func TestInstants(t *testing.T) {
 		{-107 * time.Millisecond, "-0.107 s"}, {90 * time.Second, "90.000 s"}, {-125 * time.Second, "-2m5s"},
 		{-1529535*time.Second - 300*time.Millisecond, "-17d16h52m15.3s"}, {48*time.Hour + time.Microsecond, "2d0s"},
 	} {
-		if got := instant(c.d); got != c.want {
+		if got := quantity.Instant(c.d); got != c.want {
 			t.Errorf("%d: got %s, want %s", c.d, got, c.want)
 		}
 	}
@@ -271,7 +273,7 @@ func TestPageTellsWhereWindowsBegin(t *testing.T) {
 	if strings.Contains(page, "not measured") {
 		t.Error("the page says that something was not measured")
 	}
-	if got, want := worth(&s)[2], "windows begin at -0.107 s .. -0.105 s"; got != want {
+	if got, want := s.Worth()[2], "windows begin at -0.107 s .. -0.105 s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -300,7 +302,7 @@ func TestTheLastPhaseHasAName(t *testing.T) {
 // Failures that count come first, passes last and folded; each that did not pass leads to the next.
 func TestFailuresComeFirst(t *testing.T) {
 	recommended := failing(t)
-	recommended.Kind, recommended.ID = Recommended, "second"
+	recommended.Kind, recommended.ID = result.Recommended, "second"
 	page := string(render(t, "html", runOf(passing(t), unreachable(t), recommended, failing(t)), Options{}))
 	last := 0
 	for _, want := range []string{`<section class="card fail" id="s4"`, `<a href="#s3">next: FAIL second</a>`,

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -155,7 +156,7 @@ type jsonDistribution struct {
 
 // writeJSON writes everything but the recordings as rlcheck.report/v1. Texts are exact, not cleaned: hidden characters
 // stand as escapes.
-func writeJSON(w io.Writer, r *Run, o Options) error {
+func writeJSON(w io.Writer, r *result.Run, o Options) error {
 	text, err := marshal(toRun(r, o))
 	if err != nil {
 		return err
@@ -164,12 +165,12 @@ func writeJSON(w io.Writer, r *Run, o Options) error {
 	return err
 }
 
-func toRun(r *Run, o Options) *jsonRun {
+func toRun(r *result.Run, o Options) *jsonRun {
 	out := &jsonRun{
 		Schema: reportSchema, ID: r.ID, Started: wallText(r.Started), DurationNS: int64(r.Duration), Version: r.Version,
 		Command: append([]string{}, r.Command...), Host: jsonHost(r.Host), Interrupted: r.Interrupted,
 		NotBegun: r.NotBegun, Strict: o.Strict,
-		Verdict: r.Verdict(o.Strict).String(), Counts: jsonCounts(r.sum()), Scenarios: make([]jsonScenario, len(r.Scenarios)),
+		Verdict: r.Verdict(o.Strict).String(), Counts: jsonCounts(r.Sum()), Scenarios: make([]jsonScenario, len(r.Scenarios)),
 		Notes: []jsonNote{},
 	}
 	for _, n := range r.Notes() {
@@ -185,7 +186,7 @@ func toRun(r *Run, o Options) *jsonRun {
 	return out
 }
 
-func toScenario(s *Scenario) jsonScenario {
+func toScenario(s *result.Scenario) jsonScenario {
 	out := jsonScenario{
 		ID: s.ID, Title: s.Title, Kind: s.Kind, Source: s.Source, File: s.File, Target: withoutUser(s.Target),
 		Origin: withoutUser(s.Origin), Store: s.Store, Fault: s.Fault, Verdict: s.Verdict.String(), Reason: string(s.Reason),

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -88,7 +89,7 @@ func TestJSONReadsBack(t *testing.T) {
 		if name == "hostile" { // bytes that are no UTF-8 do not come back, nor does a password
 			continue
 		}
-		d := cmp.Diff(r, back, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Scenario{}, "Timeline"),
+		d := cmp.Diff(r, back, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(result.Scenario{}, "Timeline"),
 			cmpopts.IgnoreFields(latency.Distribution{}, "Buckets"))
 		if d != "" {
 			t.Errorf("%s read back (-want +got):\n%s", name, d)

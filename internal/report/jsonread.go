@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -16,7 +17,7 @@ import (
 // ReadJSON reads a report that Write wrote as json. All but the timelines comes back; of the latencies the buckets are
 // those of a logarithmic histogram. Members that are not known are skipped: they were added later. Errors: no JSON (with
 // the offset in bytes), another schema, a verdict, limit or time that does not parse (with where it stands).
-func ReadJSON(r io.Reader) (*Run, error) {
+func ReadJSON(r io.Reader) (*result.Run, error) {
 	var in jsonRun
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -44,16 +45,16 @@ func jsonError(err error) error {
 	return fmt.Errorf("report: %w", err)
 }
 
-func fromRun(in *jsonRun) (*Run, error) {
+func fromRun(in *jsonRun) (*result.Run, error) {
 	p := &reading{}
-	out := &Run{
+	out := &result.Run{
 		ID: in.ID, Started: p.wall("started", in.Started), Duration: time.Duration(in.DurationNS), Version: in.Version,
-		Command: in.Command, Host: Host(in.Host), Interrupted: in.Interrupted, NotBegun: in.NotBegun,
-		Scenarios: make([]Scenario, len(in.Scenarios)),
+		Command: in.Command, Host: result.Host(in.Host), Interrupted: in.Interrupted, NotBegun: in.NotBegun,
+		Scenarios: make([]result.Scenario, len(in.Scenarios)),
 	}
 	if in.Policy != nil {
 		l, m := p.limit("policy", in.Policy.Limit), fromMeasured(in.Policy.Measured)
-		out.Policy = &Policy{Limit: l, Measured: m, From: in.Policy.From}
+		out.Policy = &result.Policy{Limit: l, Measured: m, From: in.Policy.From}
 	}
 	for i := range in.Scenarios {
 		out.Scenarios[i] = p.scenario(fmt.Sprintf("scenarios[%d]", i), &in.Scenarios[i])
@@ -115,8 +116,8 @@ func (p *reading) limit(where, s string) spec.Limit {
 	return l
 }
 
-func (p *reading) scenario(where string, in *jsonScenario) Scenario {
-	out := Scenario{
+func (p *reading) scenario(where string, in *jsonScenario) result.Scenario {
+	out := result.Scenario{
 		ID: in.ID, Title: in.Title, Kind: in.Kind, Source: in.Source, File: in.File, Target: in.Target, Origin: in.Origin,
 		Store: in.Store, Fault: in.Fault, Limit: p.limit(where, in.Limit), Verdict: p.verdict(where, in.Verdict),
 		Reason: verdict.Reason(in.Reason), Detail: in.Detail, Duration: time.Duration(in.DurationNS), TimelinePath: in.Timeline,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -63,7 +64,7 @@ const wholeScenario = "verdict"
 // options ask for it) and the scenario is more than informative; what the target never had and did not
 // promise is always skipped. A verdict that none of the claims explains gets a case of its own, named
 // "verdict".
-func writeJUnit(w io.Writer, r *Run, o Options) error {
+func writeJUnit(w io.Writer, r *result.Run, o Options) error {
 	clean := plainRun(r)
 	all := junitSuites{Name: "rlcheck", Time: junitTime(r.Duration)}
 	for i := range clean.Scenarios {
@@ -85,7 +86,7 @@ func writeJUnit(w io.Writer, r *Run, o Options) error {
 	return err
 }
 
-func junitScenario(r *Run, s *Scenario, fails []evidence, o Options) junitSuite {
+func junitScenario(r *result.Run, s *result.Scenario, fails []evidence, o Options) junitSuite {
 	suite := junitSuite{Name: s.ID, File: s.File, Time: junitTime(s.Duration)}
 	suite.Properties = junitProperties(r, s)
 	if !r.Started.IsZero() {
@@ -118,10 +119,10 @@ func junitScenario(r *Run, s *Scenario, fails []evidence, o Options) junitSuite 
 }
 
 // junitClaim is one test case. Its time is zero: claims share the time of their scenario, which its first case carries.
-func junitClaim(s *Scenario, c *verdict.Claim, fails []evidence, o Options) junitCase {
+func junitClaim(s *result.Scenario, c *verdict.Claim, fails []evidence, o Options) junitCase {
 	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0)}
 	switch {
-	case c.Verdict == verdict.Fail && !s.counts(o.Strict):
+	case c.Verdict == verdict.Fail && !s.Weighs(o.Strict):
 		m := junitFailure(c, fails)
 		m.Message, m.Type = "FAIL, "+s.Kind+" only: "+m.Message, ""
 		out.Skipped = &m
@@ -132,7 +133,7 @@ func junitClaim(s *Scenario, c *verdict.Claim, fails []evidence, o Options) juni
 		t := trouble{string(c.Reason), c.Text, mend(s, c.Reason)}
 		m := junitMessage{Message: "INCONCLUSIVE " + t.line(), Text: t.mend}
 		broken := o.InconclusiveIsError || c.Reason == verdict.SetupFailed || c.Reason == verdict.Unreachable
-		if broken && s.Kind != Informative && c.Reason != verdict.NeedsFailed {
+		if broken && s.Kind != result.Informative && c.Reason != verdict.NeedsFailed {
 			m.Type = string(c.Reason)
 			out.Error = &m
 		} else {
@@ -177,7 +178,7 @@ func (e evidence) lines() []string {
 	return out
 }
 
-func junitProperties(r *Run, s *Scenario) []junitProperty {
+func junitProperties(r *result.Run, s *result.Scenario) []junitProperty {
 	var out []junitProperty
 	add := func(name, value string) {
 		if value != "" {
@@ -189,7 +190,7 @@ func junitProperties(r *Run, s *Scenario) []junitProperty {
 	add("verdict", s.Verdict.String())
 	add("target", s.Target)
 	add("limit", limitText(s))
-	add("worth", strings.Join(worth(s), ", "))
+	add("worth", strings.Join(s.Worth(), ", "))
 	add("requests", countsText(s.Counts))
 	add("timeline", s.TimelinePath)
 	for _, text := range s.Remarks() {

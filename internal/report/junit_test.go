@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -36,9 +37,9 @@ type parsedSuites struct {
 
 // TestJUnitCountsWhatTheRunCounts: what is open in an informative scenario makes no run fail, so that it is no error.
 func TestJUnitCountsWhatTheRunCounts(t *testing.T) {
-	for kind, want := range map[string]int{Required: 1, Recommended: 1, Informative: 0} {
+	for kind, want := range map[string]int{result.Required: 1, result.Recommended: 1, result.Informative: 0} {
 		for _, reason := range []verdict.Reason{verdict.TooFew, verdict.Unreachable} {
-			r := runOf(Scenario{ID: "x", Kind: kind, Verdict: verdict.Inconclusive, Reason: reason, Detail: "nothing came"})
+			r := runOf(result.Scenario{ID: "x", Kind: kind, Verdict: verdict.Inconclusive, Reason: reason, Detail: "nothing came"})
 			var got parsedSuites
 			if err := xml.Unmarshal(render(t, "junit", r, Options{InconclusiveIsError: true}), &got); err != nil {
 				t.Fatal(err)
@@ -173,7 +174,7 @@ func TestJUnitShowsAVerdictThatNoClaimExplains(t *testing.T) {
 	late := passing(t) // all claims passed, but the target went away
 	late.Verdict, late.Reason = verdict.Inconclusive, verdict.Unreachable
 	for _, x := range []struct {
-		s    Scenario
+		s    result.Scenario
 		want [3]int
 	}{{s, [3]int{1, 0, 1}}, {failed, [3]int{1, 1, 0}}, {late, [3]int{3, 0, 1}}} {
 		var got parsedSuites

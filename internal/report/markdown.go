@@ -6,13 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // writeMarkdown writes GitHub-flavoured Markdown, fit for a step summary: the verdict and the measured
 // policy, a table of scenarios, what needs action, each cause once; folded below it what each scenario found,
 // and the latencies.
-func writeMarkdown(w io.Writer, r *Run, o Options) error {
+func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
 	clean := plainRun(r)
 	m := &markdown{}
 	m.line("## rlcheck: %s: %s", verdictWord(clean, o.Strict), mdText(headline(clean, o.Strict)))
@@ -21,7 +23,7 @@ func writeMarkdown(w io.Writer, r *Run, o Options) error {
 		m.line("%s", mdText(line))
 	}
 	m.line("")
-	m.line("%s", mdText(countsText(clean.sum())))
+	m.line("%s", mdText(countsText(clean.Sum())))
 	for i, n := range clean.Notes() {
 		if i == 0 {
 			m.line("")
@@ -71,7 +73,7 @@ func (m *markdown) causes(all []cause) {
 }
 
 // each folds what each scenario found.
-func (m *markdown) each(r, clean *Run, o Options) {
+func (m *markdown) each(r, clean *result.Run, o Options) {
 	m.line("")
 	m.line("<details><summary>Each scenario</summary>")
 	for i := range clean.Scenarios {
@@ -103,32 +105,32 @@ func (m *markdown) line(format string, args ...any) { fmt.Fprintf(&m.text, forma
 
 func (m *markdown) row(cells ...string) { m.line("| %s |", strings.Join(cells, " | ")) }
 
-func (m *markdown) scenarios(r *Run, o Options) {
+func (m *markdown) scenarios(r *result.Run, o Options) {
 	m.line("")
 	m.row("verdict", "scenario", "declared (measured)", "allowed", "denied", "unknown", "p50 / p99 allowed", "p50 / p99 denied")
 	m.row("---", "---", "---", "--:", "--:", "--:", "--:", "--:")
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
-		worths := worth(s)
+		worths := s.Worth()
 		for k := range worths {
 			worths[k] = mdText(worths[k])
 		}
-		m.row(mdVerdict(s, o), mdCode(s.ID, true)+"<br>"+mdText(s.Title), strings.Join(worths, "<br>"), thousands(s.Counts.Allowed),
-			thousands(s.Counts.Denied), thousands(s.Counts.Unknown), medianAndTail(s.Latency.Allowed.Service),
+		m.row(mdVerdict(s, o), mdCode(s.ID, true)+"<br>"+mdText(s.Title), strings.Join(worths, "<br>"), quantity.Thousands(s.Counts.Allowed),
+			quantity.Thousands(s.Counts.Denied), quantity.Thousands(s.Counts.Unknown), medianAndTail(s.Latency.Allowed.Service),
 			medianAndTail(s.Latency.Denied.Service))
 	}
 }
 
 // mdVerdict is the verdict on a scenario, with its kind where a failure does not count.
-func mdVerdict(s *Scenario, o Options) string {
-	sign := mdSign(s.Verdict, s.counts(o.Strict))
-	if s.Verdict == verdict.Fail && !s.counts(o.Strict) {
+func mdVerdict(s *result.Scenario, o Options) string {
+	sign := mdSign(s.Verdict, s.Weighs(o.Strict))
+	if s.Verdict == verdict.Fail && !s.Weighs(o.Strict) {
 		sign += " (" + mdText(s.Kind) + ")"
 	}
 	return sign
 }
 
-func (m *markdown) failure(raw, s *Scenario, o Options) {
+func (m *markdown) failure(raw, s *result.Scenario, o Options) {
 	if s.Verdict != verdict.Fail {
 		return
 	}
@@ -161,7 +163,7 @@ func mdClaim(claim string) string {
 }
 
 // open lists what stayed inconclusive, each with what to do about it.
-func (m *markdown) open(r *Run) {
+func (m *markdown) open(r *result.Run) {
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		for k, t := range troubles(s) {
@@ -179,8 +181,8 @@ func (m *markdown) open(r *Run) {
 }
 
 // remarks lists what is to be known beside the verdicts.
-func (m *markdown) remarks(r *Run) {
-	for i, text := range r.remarks() {
+func (m *markdown) remarks(r *result.Run) {
+	for i, text := range r.Remarks() {
 		if i == 0 {
 			m.line("")
 		}
@@ -188,7 +190,7 @@ func (m *markdown) remarks(r *Run) {
 	}
 }
 
-func (m *markdown) latencies(r *Run) {
+func (m *markdown) latencies(r *result.Run) {
 	rows := latencyRows(r)
 	if len(rows) == 0 {
 		return
@@ -199,7 +201,7 @@ func (m *markdown) latencies(r *Run) {
 	m.row("scenario", "outcome", "from", "answers", "p50", "p90", "p99", "p99.9", "max")
 	m.row("---", "---", "---", "--:", "--:", "--:", "--:", "--:", "--:")
 	for _, l := range rows {
-		cells := []string{mdCode(l.scenario, true), l.outcome, l.from, thousands(int(l.dist.Count))}
+		cells := []string{mdCode(l.scenario, true), l.outcome, l.from, quantity.Thousands(int(l.dist.Count))}
 		m.row(append(cells, l.values()...)...)
 	}
 	m.line("")

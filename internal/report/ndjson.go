@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -13,7 +14,7 @@ var errNoRecording = errors.New("no recording: this report has verdicts and numb
 
 // writeNDJSON writes the recording of the run as a timeline file. A timeline file holds one recording, so a run of several
 // scenarios is refused.
-func writeNDJSON(w io.Writer, r *Run, _ Options) error {
+func writeNDJSON(w io.Writer, r *result.Run, _ Options) error {
 	recorded, err := recordings(r)
 	switch {
 	case err != nil:
@@ -27,8 +28,8 @@ func writeNDJSON(w io.Writer, r *Run, _ Options) error {
 
 // recordings returns the scenarios that have a timeline. The error is that there is none, or that one is only
 // a part.
-func recordings(r *Run) ([]*Scenario, error) {
-	var out []*Scenario
+func recordings(r *result.Run) ([]*result.Scenario, error) {
+	var out []*result.Scenario
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		if s.Excerpt != "" {

@@ -7,18 +7,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // unpromising is a run at a target without Retry-After: one scenario is not judged, one in part, and one
 // needs a proxy.
-func unpromising(t testing.TB) *Run {
+func unpromising(t testing.TB) *result.Run {
 	const none = verdict.NeedsFailed
 	claims := []verdict.Claim{{ID: "conformance", Verdict: verdict.Pass, Text: "burst 20"},
 		{ID: "fields-retry-after", Reason: none, Text: "none has it", Unpromised: verdict.PromiseRetryAfter}}
-	whole := Scenario{ID: "retry-after", Kind: Required, Reason: none, Detail: "sends none", Claims: claims}
-	part := Scenario{ID: "denial-response", Kind: Recommended, Verdict: verdict.Pass, Claims: claims}
-	proxy := Scenario{ID: "proxy-repeats", Kind: Required, Reason: none, Detail: "there is no origin"}
+	whole := result.Scenario{ID: "retry-after", Kind: result.Required, Reason: none, Detail: "sends none", Claims: claims}
+	part := result.Scenario{ID: "denial-response", Kind: result.Recommended, Verdict: verdict.Pass, Claims: claims}
+	proxy := result.Scenario{ID: "proxy-repeats", Kind: result.Required, Reason: none, Detail: "there is no origin"}
 	return runOf(passing(t), whole, part, proxy)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -42,7 +43,7 @@ var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // writeOpenMetrics writes verdicts, counts, measured policies and latencies as gauges and summaries, for a push gateway or
 // a text file collector. Scenarios are told apart by the label scenario.
-func writeOpenMetrics(w io.Writer, r *Run, o Options) error {
+func writeOpenMetrics(w io.Writer, r *result.Run, o Options) error {
 	c := plainRun(r)
 	m := &metrics{}
 	m.family("rlcheck_run", "info", "", "The run.")
@@ -62,7 +63,7 @@ func writeOpenMetrics(w io.Writer, r *Run, o Options) error {
 	return err
 }
 
-func (m *metrics) verdicts(r *Run) {
+func (m *metrics) verdicts(r *result.Run) {
 	m.family("rlcheck_verdict", "stateset", "", "The verdict on each scenario.")
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
@@ -88,7 +89,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-func (m *metrics) requests(r *Run) {
+func (m *metrics) requests(r *result.Run) {
 	m.family("rlcheck_requests", "gauge", "", "Requests: allowed + denied + unknown + unsent = planned.")
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
@@ -101,7 +102,7 @@ func (m *metrics) requests(r *Run) {
 	}
 }
 
-func (m *metrics) measured(r *Run) {
+func (m *metrics) measured(r *result.Run) {
 	const of = "Ends of the interval of the "
 	const ends = "that the recording does not refute; none where it refutes every value."
 	for _, x := range []struct {
@@ -139,7 +140,7 @@ func (m *metrics) measured(r *Run) {
 	}
 }
 
-func (m *metrics) latencies(r *Run) {
+func (m *metrics) latencies(r *result.Run) {
 	for _, x := range []struct {
 		name, help, from string
 	}{

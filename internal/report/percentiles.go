@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -31,14 +33,14 @@ type latencyRow struct {
 func (l latencyRow) values() []string {
 	var out []string
 	for _, q := range quantiles(l.dist) {
-		out = append(out, millis(q))
+		out = append(out, quantity.Millis(q))
 	}
 	return out
 }
 
 // latencyRows returns the distributions of all scenarios that have values: allowed before denied, and unknown where a
 // status was not classified; from the plan before from the send.
-func latencyRows(r *Run) []latencyRow {
+func latencyRows(r *result.Run) []latencyRow {
 	var out []latencyRow
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
@@ -59,5 +61,5 @@ func medianAndTail(d latency.Distribution) string {
 	if d.Count == 0 {
 		return "-"
 	}
-	return millis(d.P50) + "/" + millis(d.P99)
+	return quantity.Millis(d.P50) + "/" + quantity.Millis(d.P99)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -28,7 +29,7 @@ const (
 
 // remarkOn looks at what a scenario that did not pass was answered. ok is false where that is what a limited
 // route answers.
-func remarkOn(s *Scenario) (r remark, ok bool) {
+func remarkOn(s *result.Scenario) (r remark, ok bool) {
 	if s.Verdict == verdict.Pass {
 		return remark{}, false
 	}
@@ -69,7 +70,7 @@ func redirects(status int) bool {
 }
 
 // neverDenied tells whether s was admitted too much, and all of it.
-func neverDenied(s *Scenario) bool {
+func neverDenied(s *result.Scenario) bool {
 	c := s.Counts
 	if s.Verdict != verdict.Fail || c.Denied > 0 || c.Allowed == 0 || 2*c.Unknown > c.Allowed {
 		return false

@@ -3,6 +3,7 @@ package report
 import (
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -41,7 +42,7 @@ func TestRemarksOnTheRoute(t *testing.T) {
 			"the route answers 599: is the target well, or is that a denial?"},
 		{"no answer", nil, open, ""},
 	} {
-		got, _ := remarkOn(&Scenario{Verdict: x.verdict, Statuses: x.in})
+		got, _ := remarkOn(&result.Scenario{Verdict: x.verdict, Statuses: x.in})
 		if got.text != x.want {
 			t.Errorf("%s: got %q, want %q", x.name, got.text, x.want)
 		}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/olekukonko/tablewriter/tw"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -15,13 +17,13 @@ const leastWhy = 16
 
 // rows writes one line a scenario, what needs action first: its verdict, its requests, and what it measured
 // or why it did not pass.
-func (s *screen) rows(r *Run, o Options) error {
+func (s *screen) rows(r *result.Run, o Options) error {
 	head := []string{"VERDICT", "SCENARIO", "MEASURED, OR WHY", "ALLOWED", "DENIED"}
 	align := []tw.Align{tw.AlignLeft, tw.AlignLeft, tw.AlignLeft, tw.AlignRight, tw.AlignRight}
 	var rows [][]string
 	for _, x := range byNeed(r, o.Strict) {
-		rows = append(rows, []string{s.paint(x.Verdict, x.counts(o.Strict)), clip(x.ID, s.width*3/8), "",
-			thousands(x.Counts.Allowed), thousands(x.Counts.Denied)})
+		rows = append(rows, []string{s.paint(x.Verdict, x.Weighs(o.Strict)), clip(x.ID, s.width*3/8), "",
+			quantity.Thousands(x.Counts.Allowed), quantity.Thousands(x.Counts.Denied)})
 	}
 	room := func() int { return s.width - tableWidth(head, rows) + len(head[2]) }
 	for len(head) > 3 && room() < leastWhy {
@@ -37,10 +39,10 @@ func (s *screen) rows(r *Run, o Options) error {
 
 // byNeed are the scenarios of r: failures that count first, then others, then what stayed open, then what
 // passed; each in the order of the run.
-func byNeed(r *Run, strict bool) []*Scenario {
-	rank := func(s *Scenario) int {
+func byNeed(r *result.Run, strict bool) []*result.Scenario {
+	rank := func(s *result.Scenario) int {
 		switch {
-		case s.Verdict == verdict.Fail && s.counts(strict):
+		case s.Verdict == verdict.Fail && s.Weighs(strict):
 			return 0
 		case s.Verdict == verdict.Fail:
 			return 1
@@ -50,18 +52,18 @@ func byNeed(r *Run, strict bool) []*Scenario {
 			return 3
 		}
 	}
-	out := make([]*Scenario, len(r.Scenarios))
+	out := make([]*result.Scenario, len(r.Scenarios))
 	for i := range r.Scenarios {
 		out[i] = &r.Scenarios[i]
 	}
-	slices.SortStableFunc(out, func(a, b *Scenario) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(out, func(a, b *result.Scenario) int { return rank(a) - rank(b) })
 	return out
 }
 
 // why is what a scenario measured, in a few words, and before that why it did not pass.
-func why(s *Scenario, strict bool) string {
+func why(s *result.Scenario, strict bool) string {
 	var parts []string
-	if s.Verdict == verdict.Fail && !s.counts(strict) {
+	if s.Verdict == verdict.Fail && !s.Weighs(strict) {
 		parts = append(parts, s.Kind)
 	}
 	if s.Verdict == verdict.Inconclusive && s.Reason != "" {
@@ -76,14 +78,14 @@ func why(s *Scenario, strict bool) string {
 		parts = append(parts, m)
 	}
 	if n := s.Counts.Unknown; n > 0 {
-		parts = append(parts, thousands(n)+" unknown")
+		parts = append(parts, quantity.Thousands(n)+" unknown")
 	}
 	return strings.Join(parts, "; ")
 }
 
 // inShort is what a scenario measured of its limit: 20..20, 9.97..10.04/s; of several policies, + between
 // them. Empty where it measured nothing.
-func inShort(s *Scenario) string {
+func inShort(s *result.Scenario) string {
 	if s.Judgement == nil {
 		return ""
 	}
@@ -91,7 +93,7 @@ func inShort(s *Scenario) string {
 	known := false
 	for i, p := range s.Limit {
 		m := s.Judgement.Measured.Of(i, len(s.Limit))
-		burst, rate := shortly(m.Burst, "", wholeText), shortly(m.Rate, "/s", perSecond)
+		burst, rate := shortly(m.Burst, "", quantity.Whole), shortly(m.Rate, "/s", quantity.PerSecond)
 		known = known || burst != unmeasured || rate != unmeasured
 		switch {
 		case p.Algorithm == spec.Concurrency, rate == unmeasured, refuted(m.Burst, p):
@@ -111,7 +113,7 @@ const unmeasured = "-"
 
 // shortly prints an interval in few columns: 20..20, >=18, <=22, none fits.
 func shortly(v verdict.Interval, unit string, text func(x float64, up bool) string) string {
-	switch v = finiteEnds(v); {
+	switch v = result.FiniteEnds(v); {
 	case v.Empty():
 		return "none fits"
 	case v.LoSet && v.HiSet:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -26,30 +27,30 @@ func TestVerdictOfARun(t *testing.T) {
 		interrupted  bool
 		want, strict verdict.Verdict
 	}{
-		{"all passed", []kv{{Required, p}, {Recommended, p}}, false, p, p},
-		{"a required one failed", []kv{{Required, f}, {Required, i}}, false, f, f},
-		{"a recommended one failed", []kv{{Required, p}, {Recommended, f}}, false, p, f},
-		{"an informative one failed", []kv{{Required, p}, {Informative, f}}, false, p, p},
-		{"a required one is open", []kv{{Required, p}, {Required, i}}, false, i, i},
-		{"a recommended one is open", []kv{{Required, p}, {Recommended, i}}, false, i, i},
-		{"an informative one is open", []kv{{Required, p}, {Informative, i}}, false, p, p},
-		{"only an informative one, open: nothing was judged", []kv{{Informative, i}}, false, i, i},
-		{"one needs what the target never had", []kv{{Required, p}, {Required, n}}, false, p, p},
-		{"all need what the target never had: nothing was judged", []kv{{Required, n}}, false, i, i},
-		{"one is open, one needs something", []kv{{Required, p}, {Required, n}, {Required, i}}, false, i, i},
-		{"one failed and one needs something", []kv{{Required, f}, {Required, n}}, false, f, f},
+		{"all passed", []kv{{result.Required, p}, {result.Recommended, p}}, false, p, p},
+		{"a required one failed", []kv{{result.Required, f}, {result.Required, i}}, false, f, f},
+		{"a recommended one failed", []kv{{result.Required, p}, {result.Recommended, f}}, false, p, f},
+		{"an informative one failed", []kv{{result.Required, p}, {result.Informative, f}}, false, p, p},
+		{"a required one is open", []kv{{result.Required, p}, {result.Required, i}}, false, i, i},
+		{"a recommended one is open", []kv{{result.Required, p}, {result.Recommended, i}}, false, i, i},
+		{"an informative one is open", []kv{{result.Required, p}, {result.Informative, i}}, false, p, p},
+		{"only an informative one, open: nothing was judged", []kv{{result.Informative, i}}, false, i, i},
+		{"one needs what the target never had", []kv{{result.Required, p}, {result.Required, n}}, false, p, p},
+		{"all need what the target never had: nothing was judged", []kv{{result.Required, n}}, false, i, i},
+		{"one is open, one needs something", []kv{{result.Required, p}, {result.Required, n}, {result.Required, i}}, false, i, i},
+		{"one failed and one needs something", []kv{{result.Required, f}, {result.Required, n}}, false, f, f},
 		{"a kind that is misspelt counts", []kv{{"requird", f}}, false, f, f},
 		{"nothing ran", nil, false, i, i},
-		{"interrupted after a pass", []kv{{Required, p}}, true, i, i},
-		{"interrupted after a failure", []kv{{Required, f}}, true, f, f},
+		{"interrupted after a pass", []kv{{result.Required, p}}, true, i, i},
+		{"interrupted after a failure", []kv{{result.Required, f}}, true, f, f},
 	} {
-		r := &Run{Interrupted: x.interrupted}
+		r := &result.Run{Interrupted: x.interrupted}
 		for _, s := range x.in {
 			if s.v == n {
-				r.Scenarios = append(r.Scenarios, Scenario{Kind: s.kind, Reason: verdict.NeedsFailed})
+				r.Scenarios = append(r.Scenarios, result.Scenario{Kind: s.kind, Reason: verdict.NeedsFailed})
 				continue
 			}
-			r.Scenarios = append(r.Scenarios, Scenario{Kind: s.kind, Verdict: s.v})
+			r.Scenarios = append(r.Scenarios, result.Scenario{Kind: s.kind, Verdict: s.v})
 		}
 		if got := r.Verdict(false); got != x.want {
 			t.Errorf("%s: got %s, want %s", x.name, got, x.want)
@@ -61,7 +62,7 @@ func TestVerdictOfARun(t *testing.T) {
 }
 
 func TestUnknownFormatNamesTheKnownOnes(t *testing.T) {
-	err := Write(io.Discard, "yaml", &Run{}, Options{})
+	err := Write(io.Discard, "yaml", &result.Run{}, Options{})
 	if err == nil || !strings.Contains(err.Error(), `"yaml"`) || !strings.Contains(err.Error(), strings.Join(Formats(), ", ")) {
 		t.Errorf("got %v, want an error that quotes yaml and lists %v", err, Formats())
 	}

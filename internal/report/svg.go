@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"html/template"
 	"math"
 	"strconv"
@@ -174,7 +175,7 @@ func tickText(v float64) string {
 		return "0"
 	}
 	if v >= 10000 {
-		return thousands(int(v))
+		return quantity.Thousands(int(v))
 	}
 	return s
 }

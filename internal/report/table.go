@@ -10,6 +10,8 @@ import (
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -33,7 +35,7 @@ const longScreen = 24
 // writeTable writes the report for a terminal: the verdict and the measured policy, a line a scenario, and
 // what needs action, each cause once. Verbose writes instead of the causes what each scenario found, its
 // latencies, and how well the generator kept its plan; quiet, the verdict alone.
-func writeTable(w io.Writer, r *Run, o Options) error {
+func writeTable(w io.Writer, r *result.Run, o Options) error {
 	clean := plainRun(r)
 	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
 	if o.Width == 0 {
@@ -60,7 +62,7 @@ func writeTable(w io.Writer, r *Run, o Options) error {
 }
 
 // body writes what stands below the verdict.
-func (s *screen) body(r, clean *Run, o Options) error {
+func (s *screen) body(r, clean *result.Run, o Options) error {
 	if len(clean.Scenarios) == 0 {
 		return nil
 	}
@@ -79,12 +81,12 @@ func (s *screen) body(r, clean *Run, o Options) error {
 	}
 	s.line("")
 	s.totals(clean)
-	if ids := untried(clean); len(ids) > 0 {
+	if ids := result.Untried(clean); len(ids) > 0 {
 		s.wrapped(0, "not every order was tried in "+strings.Join(ids, ", ")+" (-v says of how many clients)")
 	}
 	s.causes(causesOf(r, clean, o.Strict))
 	s.notes(clean)
-	for i, text := range clean.remarks() {
+	for i, text := range clean.Remarks() {
 		if i == 0 {
 			s.line("")
 		}
@@ -97,7 +99,7 @@ func (s *screen) body(r, clean *Run, o Options) error {
 }
 
 // everything writes all that was found of each scenario.
-func (s *screen) everything(r, clean *Run, o Options) error {
+func (s *screen) everything(r, clean *result.Run, o Options) error {
 	if err := s.scenarios(clean, o); err != nil {
 		return err
 	}
@@ -175,15 +177,15 @@ func (s *screen) escape(code, text string) string {
 }
 
 // scenarios writes a row a scenario: in columns where they fit, else with what belongs together below each other.
-func (s *screen) scenarios(r *Run, o Options) error {
+func (s *screen) scenarios(r *result.Run, o Options) error {
 	left, right := tw.AlignLeft, tw.AlignRight
 	head := []string{"VERDICT", "SCENARIO", "DECLARED (MEASURED)", "ALLOWED", "DENIED", "UNKNOWN", "P50/P99 ms"}
 	align := []tw.Align{left, left, left, right, right, right, right}
 	var rows [][]string
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]
-		rows = append(rows, []string{s.verdictCell(x, o), clip(x.ID, 32), strings.Join(worth(x), "\n"), thousands(x.Counts.Allowed),
-			thousands(x.Counts.Denied), thousands(x.Counts.Unknown), tails(x)})
+		rows = append(rows, []string{s.verdictCell(x, o), clip(x.ID, 32), strings.Join(x.Worth(), "\n"), quantity.Thousands(x.Counts.Allowed),
+			quantity.Thousands(x.Counts.Denied), quantity.Thousands(x.Counts.Unknown), tails(x)})
 	}
 	if tableWidth(head, rows) <= s.width {
 		return s.table(head, align, rows)
@@ -207,10 +209,10 @@ func (s *screen) scenarios(r *Run, o Options) error {
 
 // tails are the median and the 99th percentile of the service times, allowed above denied; of a target whose answers are all
 // neither, those of its answers.
-func tails(x *Scenario) string {
+func tails(x *result.Scenario) string {
 	switch l := &x.Latency; {
 	case l.Allowed.Service.Count+l.Denied.Service.Count > 0:
-	case x.Target == "" && x.Counts.Sent > 0 && !x.timed():
+	case x.Target == "" && x.Counts.Sent > 0 && !x.Timed():
 		return "not known"
 	case l.Unknown.Service.Count > 0:
 		return "unknown " + medianAndTail(l.Unknown.Service)
@@ -221,8 +223,8 @@ func tails(x *Scenario) string {
 }
 
 // verdictCell is the verdict and, where a failure does not count, the kind.
-func (s *screen) verdictCell(x *Scenario, o Options) string {
-	if x.Verdict == verdict.Fail && !x.counts(o.Strict) {
+func (s *screen) verdictCell(x *result.Scenario, o Options) string {
+	if x.Verdict == verdict.Fail && !x.Weighs(o.Strict) {
 		return s.paint(x.Verdict, false) + "\n" + x.Kind
 	}
 	return s.paint(x.Verdict, true)

@@ -9,6 +9,8 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -90,7 +92,7 @@ func TestSpanTextWithoutARecording(t *testing.T) {
 
 // TestUnclassifiedAnswersAreAnswers: a target that answers nothing but 500 does answer.
 func TestUnclassifiedAnswersAreAnswers(t *testing.T) {
-	x := Scenario{}
+	x := result.Scenario{}
 	if got := tails(&x); got != "no answers" {
 		t.Errorf("got %q", got)
 	}
@@ -117,7 +119,7 @@ func TestMeasuredIntervals(t *testing.T) {
 		{verdict.Interval{}, "not measured"},
 		{between(12, 11), "measured: no value fits"},
 	} {
-		if got := measured(x.in, "/s", perSecond); got != x.want {
+		if got := result.Measured(x.in, "/s", quantity.PerSecond); got != x.want {
 			t.Errorf("measured(%v): got %q, want %q", x.in, got, x.want)
 		}
 	}

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"slices"
 	"strings"
 )
@@ -31,7 +33,7 @@ func (s *screen) causes(all []cause) {
 	if n := len(all) - len(shown); n > 0 {
 		s.line("")
 		rest := strings.Join(idsOf(all[len(shown):]), ", ")
-		s.wrapped(0, plural(n, "more cause")+" in "+rest+" (-v shows all)")
+		s.wrapped(0, quantity.Plural(n, "more cause")+" in "+rest+" (-v shows all)")
 	}
 }
 
@@ -51,7 +53,7 @@ func inBrief(all []cause) string {
 }
 
 // notes writes what was not judged and does not count, a line for each thing that the targets never had.
-func (s *screen) notes(r *Run) {
+func (s *screen) notes(r *result.Run) {
 	for i, n := range r.Notes() {
 		if i == 0 {
 			s.line("")

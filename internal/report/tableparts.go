@@ -8,11 +8,13 @@ import (
 
 	"github.com/olekukonko/tablewriter/tw"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // failure writes what was found against one scenario: the sentence, where in the recording, how to see it again.
-func (s *screen) failure(raw, x *Scenario, o Options) {
+func (s *screen) failure(raw, x *result.Scenario, o Options) {
 	if x.Verdict != verdict.Fail {
 		return
 	}
@@ -26,7 +28,7 @@ func (s *screen) failure(raw, x *Scenario, o Options) {
 		if e.claim != conformance && e.claim != "" {
 			who += ": " + e.claim
 		}
-		head := s.paint(verdict.Fail, x.counts(o.Strict)) + " " + who + ": "
+		head := s.paint(verdict.Fail, x.Weighs(o.Strict)) + " " + who + ": "
 		s.wrapped(0, head+e.sentence)
 		if e.span != "" {
 			s.wrapped(2, e.span)
@@ -41,7 +43,7 @@ func (s *screen) failure(raw, x *Scenario, o Options) {
 }
 
 // open writes why a scenario is inconclusive and what to do about it.
-func (s *screen) open(x *Scenario) {
+func (s *screen) open(x *result.Scenario) {
 	for i, t := range troubles(x) {
 		if i == 0 {
 			s.line("")
@@ -54,7 +56,7 @@ func (s *screen) open(x *Scenario) {
 }
 
 // latencies writes the distributions: corrected latency counts from the plan, service time from the send.
-func (s *screen) latencies(r *Run) error {
+func (s *screen) latencies(r *result.Run) error {
 	rows := latencyRows(r)
 	if len(rows) == 0 {
 		return nil
@@ -66,7 +68,7 @@ func (s *screen) latencies(r *Run) error {
 	var cells [][]string
 	scenario, outcome := "", ""
 	for _, l := range rows {
-		row := []string{clip(l.scenario, 32), l.outcome, l.from, thousands(int(l.dist.Count))}
+		row := []string{clip(l.scenario, 32), l.outcome, l.from, quantity.Thousands(int(l.dist.Count))}
 		if l.scenario == scenario && l.outcome == outcome {
 			row[1], row[3] = "", ""
 		}
@@ -93,7 +95,7 @@ func (s *screen) latencies(r *Run) error {
 func without[T any](list []T, i int) []T { return slices.Concat(list[:i], list[i+1:]) }
 
 // generators writes what the generator says of itself, a line a scenario.
-func (s *screen) generators(r *Run) {
+func (s *screen) generators(r *result.Run) {
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]
 		text := generatorText(x)
@@ -101,20 +103,20 @@ func (s *screen) generators(r *Run) {
 			s.line("")
 		}
 		if text != "" {
-			s.wrapped(0, s.dim(x.recorder())+" "+x.ID+": "+text)
+			s.wrapped(0, s.dim(recorder(x))+" "+x.ID+": "+text)
 		}
 	}
 }
 
 // totals writes the numbers that add up.
-func (s *screen) totals(r *Run) {
-	for _, equation := range strings.Split(countsText(r.sum()), "; ") {
+func (s *screen) totals(r *result.Run) {
+	for _, equation := range strings.Split(countsText(r.Sum()), "; ") {
 		s.line("%s", equation)
 	}
 }
 
 // recorder names what recorded s: the generator, or something else of which only the recording is known.
-func (s *Scenario) recorder() string {
+func recorder(s *result.Scenario) string {
 	if s.Target == "" {
 		return "recording"
 	}
@@ -122,23 +124,23 @@ func (s *Scenario) recorder() string {
 }
 
 // generatorText says how well the generator kept its plan; empty where nothing was measured.
-func generatorText(s *Scenario) string {
+func generatorText(s *result.Scenario) string {
 	var parts []string
 	if l := s.Latency.Lateness; l.Count > 0 {
-		parts = append(parts, fmt.Sprintf("late p99 %s, max %s", brief(l.P99), brief(l.Max)))
+		parts = append(parts, fmt.Sprintf("late p99 %s, max %s", quantity.Brief(l.P99), quantity.Brief(l.Max)))
 	}
 	for _, x := range s.Header.Spreads {
-		parts = append(parts, fmt.Sprintf("%s at once in %s", thousands(x.Requests), brief(x.Width)))
+		parts = append(parts, fmt.Sprintf("%s at once in %s", quantity.Thousands(x.Requests), quantity.Brief(x.Width)))
 	}
 	a := s.Header.Audit
 	if a.Connections > 0 {
-		parts = append(parts, plural(a.Connections, "connection"))
+		parts = append(parts, quantity.Plural(a.Connections, "connection"))
 	}
 	if a.CPUShare > 0 {
 		parts = append(parts, fmt.Sprintf("%.2f CPUs", a.CPUShare))
 	}
 	if a.Collections > 0 {
-		parts = append(parts, fmt.Sprintf("GC pause %s", brief(a.LongestGC)))
+		parts = append(parts, fmt.Sprintf("GC pause %s", quantity.Brief(a.LongestGC)))
 	}
 	for _, n := range s.Header.Notes {
 		parts = append(parts, plain(n))
@@ -147,14 +149,14 @@ func generatorText(s *Scenario) string {
 }
 
 // provenance says in one line which program recorded what, when and where.
-func provenance(r *Run) string {
+func provenance(r *result.Run) string {
 	parts := []string{strings.TrimSpace("rlcheck " + r.Version), "run " + r.ID}
 	if !r.Started.IsZero() {
 		parts = append(parts, r.Started.UTC().Format(time.RFC3339))
 	}
-	parts = append(parts, brief(r.Duration))
+	parts = append(parts, quantity.Brief(r.Duration))
 	if h := r.Host; h.GoVersion != "" {
-		parts = append(parts, fmt.Sprintf("%s %s/%s, %s", h.GoVersion, h.OS, h.Arch, plural(h.CPUs, "processor")))
+		parts = append(parts, fmt.Sprintf("%s %s/%s, %s", h.GoVersion, h.OS, h.Arch, quantity.Plural(h.CPUs, "processor")))
 	}
 	if len(r.Command) > 0 {
 		parts = append(parts, strings.Join(r.Command, " "))

@@ -3,11 +3,12 @@ package report
 import (
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // told are the claims of a scenario that say more than that they hold: what each way to retry costs.
-func told(s *Scenario) []verdict.Claim {
+func told(s *result.Scenario) []verdict.Claim {
 	var out []verdict.Claim
 	for _, c := range s.Claims {
 		if strings.HasPrefix(c.ID, "storm-") && c.Verdict == verdict.Pass {
@@ -18,7 +19,7 @@ func told(s *Scenario) []verdict.Claim {
 }
 
 // told writes what a scenario tells beside its verdict.
-func (s *screen) told(x *Scenario) {
+func (s *screen) told(x *result.Scenario) {
 	for i, c := range told(x) {
 		if i == 0 {
 			s.line("")
@@ -29,7 +30,7 @@ func (s *screen) told(x *Scenario) {
 }
 
 // told writes what scenarios tell beside their verdicts.
-func (m *markdown) told(s *Scenario) {
+func (m *markdown) told(s *result.Scenario) {
 	for i, c := range told(s) {
 		if i == 0 {
 			m.line("")

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestStormsAreTold: who reads a report in a terminal, or in a step summary, sees what each way to retry costs.
 func TestStormsAreTold(t *testing.T) {
-	r := &Run{Scenarios: []Scenario{{ID: "retry-storm", Kind: Informative, Verdict: verdict.Pass, Claims: []verdict.Claim{
+	r := &result.Run{Scenarios: []result.Scenario{{ID: "retry-storm", Kind: result.Informative, Verdict: verdict.Pass, Claims: []verdict.Claim{
 		{ID: "conformance", Verdict: verdict.Pass, Text: "as declared"},
 		{ID: "storm-fixed", Verdict: verdict.Pass, Text: "40 of 40 clients admitted with 96 requests, 56 in vain"},
 		{ID: "storm-jitter", Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Text: "nothing was seen"}}}}}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -145,7 +146,7 @@ func toMeasured(m verdict.Measured) jsonMeasured {
 }
 
 func toInterval(v verdict.Interval) []*float64 {
-	v = finiteEnds(v)
+	v = result.FiniteEnds(v)
 	if v.Empty() {
 		return []*float64{}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -22,7 +23,7 @@ type windows struct {
 // windowsOf returns what is known of the windows of policy i of the limit of s, most trusted first: what the
 // policy and the clock say, what was measured of the partition, and nothing. ok is false for a policy
 // without windows.
-func windowsOf(s *Scenario, i int, part timeline.Part) (w windows, ok bool) {
+func windowsOf(s *result.Scenario, i int, part timeline.Part) (w windows, ok bool) {
 	p := s.Limit[i]
 	if !p.Windowed() || p.Slots > 1 {
 		return windows{}, false
@@ -57,7 +58,7 @@ func windowsOf(s *Scenario, i int, part timeline.Part) (w windows, ok bool) {
 
 // measuredPhase is where the windows of a partition begin that is not refuted; unset where nothing was
 // measured.
-func measuredPhase(s *Scenario, i int, partition string) verdict.Interval {
+func measuredPhase(s *result.Scenario, i int, partition string) verdict.Interval {
 	if s.Judgement == nil {
 		return verdict.Interval{}
 	}
@@ -141,7 +142,7 @@ func beginsText(o check.Span, how string) string {
 }
 
 // declaredWindows are those of the first policy of s that says, for all partitions, where its windows begin.
-func declaredWindows(s *Scenario) (windows, bool) {
+func declaredWindows(s *result.Scenario) (windows, bool) {
 	for i := range s.Limit {
 		if len(s.Limits) > 0 || s.Limit[i].Align == spec.AlignFirst {
 			continue
@@ -156,7 +157,7 @@ func declaredWindows(s *Scenario) (windows, bool) {
 }
 
 // drawnWindows are those of the policy that the charts of a partition draw; none where they draw no limit.
-func drawnWindows(s *Scenario, part timeline.Part) windows {
+func drawnWindows(s *result.Scenario, part timeline.Part) windows {
 	l, left := chartLimit(s, part)
 	if left != "" || s.Excerpt != "" { // requests that are not at hand may have opened windows
 		return windows{}

@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // windowed is a scenario under a limit of windows, with what a target that holds it answers, and a finding
 // in its first 20 ms.
-func windowed(t *testing.T, spec string) Scenario {
+func windowed(t *testing.T, spec string) result.Scenario {
 	t.Helper()
 	d := dice(4)
 	_, tl := observed(t, spec, &d, time.Date(2026, 11, 20, 10, 0, 0, 420_000_000, time.UTC))

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -32,7 +32,7 @@ type Options struct {
 	// Progress is called after each trial, one call at a time; may be nil.
 	Progress func(done, planned int)
 	// Run runs one scenario; nil for a real run on loopback. The id is different for each.
-	Run func(ctx context.Context, s *scenario.Scenario, id string) report.Scenario
+	Run func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario
 }
 
 // Cell is one scenario against one target.
@@ -280,7 +280,7 @@ func (t *tester) one(ctx context.Context, c *Cell, quiet bool) {
 	t.mu.Unlock()
 	run := t.o.Run
 	if run == nil {
-		run = func(ctx context.Context, s *scenario.Scenario, id string) report.Scenario {
+		run = func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
 			return trial.Scenario(ctx, s, trial.Options{ID: id, Seed: 1, Version: t.o.Version, OnlyProofs: c.Fault != "" && !quiet})
 		}
 	}
@@ -298,7 +298,7 @@ func (t *tester) one(ctx context.Context, c *Cell, quiet bool) {
 }
 
 // why says in a sentence what a verdict rests on: the first claim that failed, or the reason.
-func why(out report.Scenario) string {
+func why(out result.Scenario) string {
 	for _, c := range out.Claims {
 		if out.Verdict == verdict.Fail && c.Verdict == verdict.Fail {
 			return c.ID + ": " + c.Text

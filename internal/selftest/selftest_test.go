@@ -9,15 +9,15 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // verdict is what a made-up run of one scenario says.
-func verdictOf(v verdict.Verdict, claim string) report.Scenario {
-	out := report.Scenario{Verdict: v, Claims: []verdict.Claim{{ID: claim, Verdict: v, Text: "as it is"}}}
+func verdictOf(v verdict.Verdict, claim string) result.Scenario {
+	out := result.Scenario{Verdict: v, Claims: []verdict.Claim{{ID: claim, Verdict: v, Text: "as it is"}}}
 	if v == verdict.Inconclusive {
 		out.Reason, out.Detail = verdict.ScheduleMissed, "late"
 	}
@@ -25,7 +25,7 @@ func verdictOf(v verdict.Verdict, claim string) report.Scenario {
 }
 
 // right says what should be said.
-func right(_ context.Context, s *scenario.Scenario, _ string) report.Scenario {
+func right(_ context.Context, s *scenario.Scenario, _ string) result.Scenario {
 	if s.Target.Fault == "" {
 		return verdictOf(verdict.Pass, "conformance")
 	}
@@ -41,7 +41,7 @@ func TestEveryClaimIsTriedOnce(t *testing.T) {
 	ids := map[string]bool{}
 	var mu sync.Mutex
 	var now, most, busy, mostBusy, alone atomic.Int32
-	r, err := Run(context.Background(), Options{Workers: 3, Run: func(ctx context.Context, s *scenario.Scenario, id string) report.Scenario {
+	r, err := Run(context.Background(), Options{Workers: 3, Run: func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
 		most.Store(max(most.Load(), now.Add(1)))
 		if s.Summary().Duration < waits {
 			mostBusy.Store(max(mostBusy.Load(), busy.Add(1)))
@@ -117,7 +117,7 @@ func TestQuickTriesEachFaultOnce(t *testing.T) {
 func TestVerdictOfASelfTest(t *testing.T) {
 	for _, c := range []struct {
 		name, at string // the scenario and fault that is answered otherwise, as SCENARIO/FAULT
-		answer   report.Scenario
+		answer   result.Scenario
 		want     verdict.Verdict
 		tries    int // of that cell
 		says     string
@@ -131,7 +131,7 @@ func TestVerdictOfASelfTest(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var tries atomic.Int32
-			r, err := Run(context.Background(), Options{Run: func(ctx context.Context, s *scenario.Scenario, id string) report.Scenario {
+			r, err := Run(context.Background(), Options{Run: func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
 				if s.ID+"/"+s.Target.Fault != c.at {
 					return right(ctx, s, id)
 				}
@@ -152,7 +152,7 @@ func TestInterruptedSelfTestPassesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	const workers, last = 2, 9 // the others may have begun one more each when the last one ends it
 	var n atomic.Int32
-	r, err := Run(ctx, Options{Workers: workers, Run: func(ctx context.Context, s *scenario.Scenario, id string) report.Scenario {
+	r, err := Run(ctx, Options{Workers: workers, Run: func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
 		if n.Add(1) >= last {
 			cancel()
 		}

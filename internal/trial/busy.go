@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -27,7 +27,7 @@ const (
 //
 // What fails by an older clock too stays as it was. The rest is Inconclusive (schedule-missed): it may be
 // recorded again.
-func doubtTick(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement) {
+func doubtTick(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement) {
 	late := lateNear(tl, out)
 	if out.Verdict != verdict.Fail || late < busyFrom || busyShare*late <= tl.Header.Tick {
 		return
@@ -48,7 +48,7 @@ func doubtTick(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline
 
 // lateNear is the most that requests were late, or that the recorder stood still, near the witnesses of the
 // findings on conformance; 0 where there are none.
-func lateNear(tl *timeline.Timeline, out *report.Scenario) (late time.Duration) {
+func lateNear(tl *timeline.Timeline, out *result.Scenario) (late time.Duration) {
 	if out.Judgement == nil {
 		return 0
 	}

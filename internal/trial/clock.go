@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/field"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -88,7 +88,7 @@ func refutesClock(tl *timeline.Timeline) bool {
 // doubtClock judges a recording again that fails where the target has the clock of this machine, as was
 // assumed of one on loopback: behind a tunnel or in a virtual machine it has another. What is left holds for
 // both.
-func doubtClock(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement) {
+func doubtClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement) {
 	if out.Verdict != verdict.Fail || tl.Header.WallError >= otherClock || !readsClock(s) {
 		return
 	}
@@ -103,7 +103,7 @@ func doubtClock(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timelin
 }
 
 // judgement fills the verdict of a recording into out.
-type judgement func(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline)
+type judgement func(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline)
 
 // readsClock tells whether a limit of s has windows that begin by the clock.
 func readsClock(s *scenario.Scenario) bool {

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // journaled runs a scenario in virtual time and returns the journal of its recording, too.
-func journaled(t *testing.T, s *scenario.Scenario) (out report.Scenario, text []byte) {
+func journaled(t *testing.T, s *scenario.Scenario) (out result.Scenario, text []byte) {
 	t.Helper()
 	var b bytes.Buffer
 	synctest.Test(t, func(*testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -63,7 +63,7 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 		if err != nil {
 			return verdict.Claim{ID: "conformance", Reason: verdict.SearchLimit, Text: err.Error()}, nil
 		}
-		if worth = append(worth, strings.Join(report.Worth(part.limit, j), ", ")); part.limit.String() == s.Limit.String() {
+		if worth = append(worth, strings.Join(result.Worth(part.limit, j), ", ")); part.limit.String() == s.Limit.String() {
 			measured = j.Measured
 		}
 		if len(parts) > 1 || part.tl != tl {
@@ -99,9 +99,9 @@ func claimOf(all *verdict.Judgement, worth string) verdict.Claim {
 // Recording returns a recording that was judged by itself as a scenario with one claim, that it keeps the
 // limit. What a pass of it is worth, and what is
 // known of it beside its judgement, is left to the caller. The limit is empty for several.
-func Recording(l spec.Limit, worth string, j *verdict.Judgement) report.Scenario {
+func Recording(l spec.Limit, worth string, j *verdict.Judgement) result.Scenario {
 	c := claimOf(j, worth)
-	out := report.Scenario{Title: "The recording keeps the declared limit", Kind: report.Required, Limit: l,
+	out := result.Scenario{Title: "The recording keeps the declared limit", Kind: result.Required, Limit: l,
 		Judgement: j, Claims: []verdict.Claim{c}}
 	out.Verdict, out.Reason, out.Detail = sum(out.Claims, "")
 	return out

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -42,9 +42,9 @@ func bundled(t *testing.T, opts scenario.ParseOptions) []*scenario.Scenario {
 }
 
 // virtually runs a scenario in virtual time on a network in memory.
-func virtually(t *testing.T, s *scenario.Scenario) report.Scenario {
+func virtually(t *testing.T, s *scenario.Scenario) result.Scenario {
 	t.Helper()
-	var out report.Scenario
+	var out result.Scenario
 	synctest.Test(t, func(*testing.T) {
 		out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: load.SleepPacer()})
 		time.Sleep(time.Minute) // lets what was on its way at the end come to its end
@@ -123,7 +123,7 @@ func TestEveryClaimedFaultFails(t *testing.T) {
 
 // diagnosed holds that a quota is called shared where all clients have one, and nowhere else: a new client
 // whose quota is empty looks the same.
-func diagnosed(t *testing.T, out report.Scenario, fault string) {
+func diagnosed(t *testing.T, out result.Scenario, fault string) {
 	t.Helper()
 	said := out.Judgement != nil && out.Judgement.Diagnosis != nil
 	if said != (fault == "keys-shared") && fault != "starts-empty" {
@@ -132,7 +132,7 @@ func diagnosed(t *testing.T, out report.Scenario, fault string) {
 }
 
 // against runs a scenario in virtual time against a target with a fault.
-func against(t *testing.T, s *scenario.Scenario, fault string) report.Scenario {
+func against(t *testing.T, s *scenario.Scenario, fault string) result.Scenario {
 	t.Helper()
 	wrong := *s
 	wrong.Target.Fault = fault
@@ -162,7 +162,7 @@ func TestSoakUnclaimedCells(t *testing.T) {
 }
 
 // explain prints what a scenario found.
-func explain(out report.Scenario) string {
+func explain(out result.Scenario) string {
 	lines := []string{string(out.Reason) + " " + out.Detail}
 	for _, c := range out.Claims {
 		lines = append(lines, c.ID+": "+c.Verdict.String()+" "+string(c.Reason)+" "+c.Text)
@@ -178,7 +178,7 @@ func TestProofsAreThoseOfTheJudge(t *testing.T) {
 		for _, fault := range []string{"", s.Catches[0]} {
 			wrong := *s
 			wrong.Target.Fault = fault
-			var quick report.Scenario
+			var quick result.Scenario
 			synctest.Test(t, func(*testing.T) {
 				quick = Scenario(context.Background(), &wrong, Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: load.SleepPacer(), OnlyProofs: true})
 				time.Sleep(time.Minute)

@@ -3,7 +3,7 @@ package trial
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -12,8 +12,8 @@ import (
 // whose phases have limits of their own measured its limit on some of its clients only, which is as good. One
 // that fails without a single denial met no limit: it is joined only where no other measured one. It returns
 // nil where nothing was measured.
-func MeasuredPolicy(scenarios []report.Scenario) *report.Policy {
-	limited := slices.DeleteFunc(slices.Clone(scenarios), func(s report.Scenario) bool {
+func MeasuredPolicy(scenarios []result.Scenario) *result.Policy {
+	limited := slices.DeleteFunc(slices.Clone(scenarios), func(s result.Scenario) bool {
 		return s.Verdict == verdict.Fail && s.Counts.Denied == 0
 	})
 	if p := joined(limited); p != nil {
@@ -23,9 +23,9 @@ func MeasuredPolicy(scenarios []report.Scenario) *report.Policy {
 }
 
 // joined joins what scenarios measured of the limit that most of them declare; nil where nothing was.
-func joined(scenarios []report.Scenario) *report.Policy {
-	var all []*report.Policy
-	at := map[string]*report.Policy{}
+func joined(scenarios []result.Scenario) *result.Policy {
+	var all []*result.Policy
+	at := map[string]*result.Policy{}
 	for i := range scenarios {
 		s := &scenarios[i]
 		if !s.Fresh || len(s.Limit) == 0 || s.Judgement == nil || !tells(s.Judgement.Measured, len(s.Limit)) {
@@ -33,7 +33,7 @@ func joined(scenarios []report.Scenario) *report.Policy {
 		}
 		p := at[s.Limit.String()]
 		if p == nil {
-			p = &report.Policy{Limit: s.Limit}
+			p = &result.Policy{Limit: s.Limit}
 			at[s.Limit.String()] = p
 			all = append(all, p)
 		}
@@ -44,7 +44,7 @@ func joined(scenarios []report.Scenario) *report.Policy {
 		}
 		p.From = append(p.From, s.ID)
 	}
-	var most *report.Policy
+	var most *result.Policy
 	for _, p := range all {
 		if most == nil || len(p.From) > len(most.From) {
 			most = p

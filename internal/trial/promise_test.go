@@ -10,7 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -84,7 +84,7 @@ func TestWhatIsNotPromisedIsNotCounted(t *testing.T) {
 				continue
 			}
 			out := against(t, promising(s), fault)
-			r := report.Run{Scenarios: []report.Scenario{out, {Kind: report.Required, Verdict: verdict.Pass}}}
+			r := result.Run{Scenarios: []result.Scenario{out, {Kind: result.Required, Verdict: verdict.Pass}}}
 			notes := r.Notes()
 			if out.Uncounted() != unjudged || r.Verdict(false) != verdict.Pass || len(notes) != 1 {
 				t.Errorf("%s, %s: got %s (%s), notes %v; want not judged: %v", s.ID, fault, out.Verdict,
@@ -138,7 +138,7 @@ func TestAMethodThatIsNotTakenIsNotCounted(t *testing.T) {
 			}
 			s = promising(s, x.promises...)
 			s.Target.Fault = x.fault
-			var out report.Scenario
+			var out result.Scenario
 			synctest.Test(t, func(*testing.T) {
 				o := Options{ID: "m", Seed: 1, Pacer: load.SleepPacer()}
 				o.Network = choosy{newPipeNet(), x.method, x.status}

@@ -19,7 +19,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -76,7 +76,7 @@ type Network interface {
 // Scenario runs one scenario and returns what the formats print of it. What goes wrong is part of it: an
 // unusable target or an interrupted recording is Inconclusive with its reason. Cancelling ctx stops the
 // load; what was seen is judged.
-func Scenario(ctx context.Context, s *scenario.Scenario, o Options) report.Scenario {
+func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scenario {
 	began := time.Now()
 	out := describe(s, o)
 	defer func() { out.Duration = time.Since(began) }()
@@ -155,7 +155,7 @@ func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoi
 		readClock(tl)
 	}
 	if ends.unverified(s) {
-		tl.Header.Notes = append(tl.Header.Notes, report.Unverified)
+		tl.Header.Notes = append(tl.Header.Notes, result.Unverified)
 	}
 	if usedBefore(s, o) {
 		tl.Header.CompleteFrom = completeFrom
@@ -177,7 +177,7 @@ func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoi
 const completeFrom = 1
 
 // Kept judges what was kept of a recording of a scenario, by a run that did not come to judge it.
-func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) report.Scenario {
+func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) result.Scenario {
 	out := describe(s, o)
 	if s.Target.URL != scenario.Builtin {
 		CutClock(tl)
@@ -191,8 +191,8 @@ func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) report.Scenari
 }
 
 // describe fills in what is known of a scenario before it runs.
-func describe(s *scenario.Scenario, o Options) report.Scenario {
-	out := report.Scenario{ID: s.ID, Title: s.Title, Kind: string(s.Kind), Source: s.Source, File: s.File,
+func describe(s *scenario.Scenario, o Options) result.Scenario {
+	out := result.Scenario{ID: s.ID, Title: s.Title, Kind: string(s.Kind), Source: s.Source, File: s.File,
 		Target: Shown(s.Target.URL), Origin: Shown(s.Target.Origin), Limit: s.Limit, Limits: s.Expect.Limits,
 		Fresh: s.Partition.Fresh}
 	if s.Target.URL == scenario.Builtin {
@@ -201,7 +201,7 @@ func describe(s *scenario.Scenario, o Options) report.Scenario {
 	return out
 }
 
-func inconclusive(out report.Scenario, r verdict.Reason, detail string) report.Scenario {
+func inconclusive(out result.Scenario, r verdict.Reason, detail string) result.Scenario {
 	out.Verdict, out.Reason, out.Detail = verdict.Inconclusive, r, detail
 	return out
 }
@@ -283,7 +283,7 @@ func guard(ctx context.Context, allow []string, ends *endpoints) func(netip.Addr
 }
 
 // Judge fills the verdict of a recording into out.
-func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
+func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
 	out.Latency = latency.Summarize(tl)
 	out.Claims = nil
@@ -312,7 +312,7 @@ func Judge(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 
 // prove fills the verdict of a recording into out: Fail where it fails for more than being slow, for the
 // first proof it finds.
-func prove(out *report.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
+func prove(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
 	out.Latency = latency.Summarize(tl)
 	if why, down := load.Unreachable(tl); down {

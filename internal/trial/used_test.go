@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -40,7 +40,7 @@ func TestWhatAnEarlierRunUsedAccusesNobody(t *testing.T) {
 }
 
 // twoRuns runs a scenario twice, a second apart, with the same partitions.
-func twoRuns(t *testing.T, limit, fault string) (out []report.Scenario) {
+func twoRuns(t *testing.T, limit, fault string) (out []result.Scenario) {
 	t.Helper()
 	src := "id: x\ntitle: x\nkind: required\nlimit: \"" + limit + "\"\npartition: {header: X-Api-Key, fresh: false}\n" +
 		"phases:\n  - {name: a, shape: at-once, requests: 2x}\n  - {name: b, shape: constant, rate: 3/s, duration: 9s}\n" +

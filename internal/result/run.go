@@ -1,10 +1,7 @@
-// Package report prints what a run found, one file per output format. Everything it prints is in a Run; it judges nothing
-// and reads no file, clock or environment. Text that comes from outside passes clean.go before it reaches a reader.
-package report
+// Package result holds what a run found: its scenarios, their verdicts and recordings, and what they measured together.
+package result
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -121,8 +118,8 @@ func (s *Scenario) Remarks() []string {
 	return out
 }
 
-// remarks are those of all scenarios, each once.
-func (r *Run) remarks() []string {
+// Remarks are those of all scenarios, each once.
+func (r *Run) Remarks() []string {
 	var out []string
 	for i := range r.Scenarios {
 		for _, text := range r.Scenarios[i].Remarks() {
@@ -134,34 +131,18 @@ func (r *Run) remarks() []string {
 	return out
 }
 
-// whole is the timeline, nil where it is only a part of the recording.
-func (s *Scenario) whole() *timeline.Timeline {
+// Whole is the timeline, nil where it is only a part of the recording.
+func (s *Scenario) Whole() *timeline.Timeline {
 	if s.Excerpt != "" {
 		return nil
 	}
 	return s.Timeline
 }
 
-// timed tells whether it is known how long answers took. The intervals of a log may be wider.
-func (s *Scenario) timed() bool {
+// Timed tells whether it is known how long answers took. The intervals of a log may be wider.
+func (s *Scenario) Timed() bool {
 	l := &s.Latency
 	return l.Allowed.Service.Count+l.Denied.Service.Count+l.Unknown.Service.Count > 0
-}
-
-// Options are what a format needs to know of its reader. The zero value is good.
-type Options struct {
-	// Color lets table use colours. Width is the width of the terminal in columns; 0 means 80.
-	Color bool
-	Width int
-	// Strict lets recommended scenarios count.
-	Strict bool
-	// Verbose lets table print each finding of each scenario, the latencies, and how well the generator kept
-	// its plan.
-	Verbose bool
-	// Quiet lets table print the line of the verdict alone.
-	Quiet bool
-	// InconclusiveIsError makes junit write an error for an inconclusive claim, where it writes a skipped test otherwise.
-	InconclusiveIsError bool
 }
 
 // Verdict is the verdict on the whole run, from which the exit status follows. Fail: a scenario failed that counts (a
@@ -174,7 +155,7 @@ func (r *Run) Verdict(strict bool) verdict.Verdict {
 		s := &r.Scenarios[i]
 		judged = judged || s.Verdict != verdict.Inconclusive
 		switch {
-		case s.Verdict == verdict.Fail && s.counts(strict):
+		case s.Verdict == verdict.Fail && s.Weighs(strict):
 			v = verdict.Worst(v, verdict.Fail)
 		case s.Verdict == verdict.Inconclusive && s.Kind != Informative && s.Reason != verdict.NeedsFailed:
 			v = verdict.Worst(v, verdict.Inconclusive)
@@ -186,49 +167,21 @@ func (r *Run) Verdict(strict bool) verdict.Verdict {
 	return v
 }
 
-// counts tells whether a failure of s counts. A kind that is none of the three counts: nothing is let through by a typo.
-func (s *Scenario) counts(strict bool) bool {
+// Weighs tells whether a failure of s counts. A kind that is none of the three counts: nothing is let through by a typo.
+func (s *Scenario) Weighs(strict bool) bool {
 	return s.Kind != Informative && (s.Kind != Recommended || strict)
 }
 
-// format is one output format.
-type format struct {
-	name  string
-	write func(io.Writer, *Run, Options) error
-}
-
-// formats are in the order of the documentation.
-var formats = []format{
-	{"table", writeTable},
-	{"json", writeJSON},
-	{"junit", writeJUnit},
-	{"markdown", writeMarkdown},
-	{"github", writeGitHub},
-	{"html", writeHTML},
-	{"ndjson", writeNDJSON},
-	{"csv", writeCSV},
-	{"hlog", writeHlog},
-	{"openmetrics", writeOpenMetrics},
-}
-
-// Formats returns the names that Write knows, in the order of the documentation.
-func Formats() []string {
-	names := make([]string, len(formats))
-	for i, f := range formats {
-		names[i] = f.name
+// Sum adds up the counts of all scenarios.
+func (r *Run) Sum() (c timeline.Counts) {
+	for i := range r.Scenarios {
+		s := r.Scenarios[i].Counts
+		c.Planned += s.Planned
+		c.Sent += s.Sent
+		c.Unsent += s.Unsent
+		c.Allowed += s.Allowed
+		c.Denied += s.Denied
+		c.Unknown += s.Unknown
 	}
-	return names
-}
-
-// Write writes r to w in the named format. Errors: an unknown format (the text lists the known ones), a format that needs
-// recordings which r does not have, and those of w.
-func Write(w io.Writer, name string, r *Run, o Options) error {
-	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
-	if i < 0 {
-		return fmt.Errorf("format %q: no such format (one of %s)", name, strings.Join(Formats(), ", "))
-	}
-	if err := formats[i].write(w, r, o); err != nil {
-		return fmt.Errorf("report %s: %w", name, err)
-	}
-	return nil
+	return c
 }

@@ -1,0 +1,69 @@
+// Package report prints what a run found, one file per output format. Everything it prints is in a result.Run; it judges
+// nothing and reads no file, clock or environment. Text that comes from outside passes clean.go before it reaches a reader.
+package report
+
+import (
+	"fmt"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Options are what a format needs to know of its reader. The zero value is good.
+type Options struct {
+	// Color lets table use colours. Width is the width of the terminal in columns; 0 means 80.
+	Color bool
+	Width int
+	// Strict lets recommended scenarios count.
+	Strict bool
+	// Verbose lets table print each finding of each scenario, the latencies, and how well the generator kept
+	// its plan.
+	Verbose bool
+	// Quiet lets table print the line of the verdict alone.
+	Quiet bool
+	// InconclusiveIsError makes junit write an error for an inconclusive claim, where it writes a skipped test otherwise.
+	InconclusiveIsError bool
+}
+
+// format is one output format.
+type format struct {
+	name  string
+	write func(io.Writer, *result.Run, Options) error
+}
+
+// formats are in the order of the documentation.
+var formats = []format{
+	{"table", writeTable},
+	{"json", writeJSON},
+	{"junit", writeJUnit},
+	{"markdown", writeMarkdown},
+	{"github", writeGitHub},
+	{"html", writeHTML},
+	{"ndjson", writeNDJSON},
+	{"csv", writeCSV},
+	{"hlog", writeHlog},
+	{"openmetrics", writeOpenMetrics},
+}
+
+// Formats returns the names that Write knows, in the order of the documentation.
+func Formats() []string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = f.name
+	}
+	return names
+}
+
+// Write writes r to w in the named format. Errors: an unknown format (the text lists the known ones), a format that needs
+// recordings which r does not have, and those of w.
+func Write(w io.Writer, name string, r *result.Run, o Options) error {
+	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
+	if i < 0 {
+		return fmt.Errorf("format %q: no such format (one of %s)", name, strings.Join(Formats(), ", "))
+	}
+	if err := formats[i].write(w, r, o); err != nil {
+		return fmt.Errorf("report %s: %w", name, err)
+	}
+	return nil
+}

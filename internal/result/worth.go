@@ -1,0 +1,142 @@
+package result
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Worth says what a verdict on s is worth: each declared parameter and what was measured of it, one a line.
+// Empty where no limit is declared.
+func (s *Scenario) Worth() []string { return texts(s.WorthLines()) }
+
+// Worth says what a pass under l is worth: each declared parameter and what was measured of it, and in how many partitions the exact
+// search reached its cap.
+func Worth(l spec.Limit, j *verdict.Judgement) []string {
+	return texts(append(linesOf(l, &j.Measured), capped(j)...))
+}
+
+// capped is the line of the partitions in which the bounds alone were asked of all orders: none where there are none.
+func capped(j *verdict.Judgement) []WorthLine {
+	n := 0
+	for i := range j.Partitions {
+		if j.Partitions[i].Search.Capped {
+			n++
+		}
+	}
+	if n == 0 || j.Verdict == verdict.Fail {
+		return nil
+	}
+	return []WorthLine{{Text: fmt.Sprintf("not every order was tried in %d of %d partitions", n, len(j.Partitions)), Note: true}}
+}
+
+// Untried are the scenarios that did not fail and of which not every order was tried.
+func Untried(r *Run) []string {
+	var out []string
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		if s.Verdict != verdict.Fail && s.Judgement != nil && len(capped(s.Judgement)) > 0 {
+			out = append(out, s.ID)
+		}
+	}
+	return out
+}
+
+func texts(lines []WorthLine) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = strings.TrimSuffix(line.Text+" "+line.Seen, " ")
+	}
+	return out
+}
+
+// WorthLine is one declared parameter: its value or range, and what was measured of it.
+type WorthLine struct {
+	Text string
+	// Declared and Most are the declared value, and the upper end of a declared range.
+	Declared, Most float64
+	Measured       verdict.Interval
+	// Seen is what was measured of something that nobody declared, to be read behind Text; empty for a parameter.
+	Seen string
+	// Note: it is about no parameter, Text is all.
+	Note bool
+}
+
+// WorthLines is Worth before it is printed: each line with its numbers.
+func (s *Scenario) WorthLines() []WorthLine {
+	if s.Judgement == nil {
+		return linesOf(s.Limit, nil)
+	}
+	return append(linesOf(s.Limit, &s.Judgement.Measured), capped(s.Judgement)...)
+}
+
+// linesOf returns the lines of a limit; all is nil where nothing was judged.
+func linesOf(l spec.Limit, all *verdict.Measured) []WorthLine {
+	var out []WorthLine
+	for i, p := range l {
+		_, loose := p.Ends()
+		full := WorthLine{Text: FullNoun(p.Algorithm) + " " + p.FullText(), Declared: float64(p.Full()), Most: float64(loose.Full())}
+		var rate WorthLine
+		if p.Algorithm != spec.Concurrency {
+			rate = WorthLine{Text: "rate " + p.RateText(), Declared: float64(p.Rate.N) / p.LongestWindow().Seconds(), Most: float64(loose.Rate.N) / p.Rate.Per.Seconds()}
+		}
+		var m verdict.Measured
+		if all != nil {
+			m = all.Of(i, len(l))
+			full.Measured, rate.Measured = m.Burst, m.Rate
+			full.Text += " (" + Measured(m.Burst, "", quantity.Whole) + ")"
+			rate.Text += " (" + Measured(m.Rate, "/s", quantity.PerSecond) + ")"
+		}
+		if out = append(out, full); p.Algorithm != spec.Concurrency {
+			out = append(out, rate)
+		}
+		if m.Phase.LoSet && m.Phase.HiSet {
+			out = append(out, WorthLine{Text: "windows begin",
+				Seen: "at " + quantity.Instant(time.Duration(m.Phase.Lo)) + " .. " + quantity.Instant(time.Duration(m.Phase.Hi))})
+		}
+	}
+	return out
+}
+
+// FullNoun names what Policy.Full counts.
+func FullNoun(a spec.Algorithm) string {
+	switch a {
+	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket:
+		return "burst"
+	case spec.LeakyBucketQueue:
+		return "at once"
+	case spec.Concurrency:
+		return "in flight"
+	default:
+		return "quota"
+	}
+}
+
+// Measured prints an interval: measured 20..20, measured at least 18, at most 22, not measured. An empty interval, which
+// no value of the parameter explains, says so.
+func Measured(v verdict.Interval, unit string, text func(x float64, up bool) string) string {
+	switch v = FiniteEnds(v); {
+	case v.Empty():
+		return "measured: no value fits"
+	case v.LoSet && v.HiSet:
+		return "measured " + text(v.Lo, false) + ".." + text(v.Hi, true) + unit
+	case v.LoSet:
+		return "measured at least " + text(v.Lo, false) + unit
+	case v.HiSet:
+		return "measured at most " + text(v.Hi, true) + unit
+	default:
+		return "not measured"
+	}
+}
+
+// FiniteEnds is v with its infinite ends open.
+func FiniteEnds(v verdict.Interval) verdict.Interval {
+	v.LoSet = v.LoSet && !math.IsInf(v.Lo, 0)
+	v.HiSet = v.HiSet && !math.IsInf(v.Hi, 0)
+	return v
+}
