@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -139,7 +139,7 @@ func (e *env) glossary() ([]entry, error) {
 		}
 		out = append(out, entry{f.Name, "fault", text})
 	}
-	for _, r := range field.Rules() {
+	for _, r := range headers.Rules() {
 		about, _ := r.About()
 		text := fmt.Sprintf("%s\nlevel: %s\nsource: %s", about.Text, about.Level, about.Source)
 		out = append(out, entry{string(r), "rule", text})

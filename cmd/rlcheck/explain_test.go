@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -26,7 +26,7 @@ func TestEveryWordOfAVerdictIsExplained(t *testing.T) {
 		string(verdict.OverAdmission): "finding", string(verdict.UnderAdmission): "finding", string(verdict.NoExplanation): "finding",
 		string(claim.RetryAfterEarly): "finding", string(claim.RetryAfterLate): "finding", string(claim.FieldMissing): "finding",
 		string(claim.FieldInvalid): "finding", string(claim.DeniedStatus): "claim", string(claim.DeniedInPhase): "finding",
-		string(field.R3Range): "rule", string(field.XRReset): "rule", string(field.RASyntax): "rule",
+		string(headers.R3Range): "rule", string(headers.XRReset): "rule", string(headers.RASyntax): "rule",
 		string(claim.Latency): "claim", string(claim.FieldLost): "finding", string(claim.FieldChanged): "finding",
 		string(claim.StatusChanged): "finding", string(claim.BodyChanged): "finding",
 		"conformance": "claim", "denials-below": "claim", "latency-denied-p99": "claim", "fields-" + string(claim.ProblemBody): "claim",

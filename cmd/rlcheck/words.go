@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 )
 
 func newRetryAfterCmd(e *env) *cobra.Command {
@@ -21,7 +21,7 @@ func newRetryAfterCmd(e *env) *cobra.Command {
 		Example: "  rlcheck retry-after 120\n  rlcheck retry-after 'Fri, 20 Nov 2026 10:00:00 GMT'",
 		Args:    needs(1, 1, "one value, such as 120 or 'Fri, 20 Nov 2026 10:00:00 GMT'"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := field.Explain(args[0], time.Now())
+			m, err := headers.Explain(args[0], time.Now())
 			if err != nil {
 				return err
 			}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -29,7 +29,7 @@ func date(o *timeline.Observation) (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	t, err := field.ParseDate(v)
+	t, err := headers.ParseDate(v)
 	return t, err == nil
 }
 
@@ -48,7 +48,7 @@ func told(o *timeline.Observation) (toldWait, bool) {
 	if !ok {
 		return toldWait{}, false
 	}
-	ra, err := field.ParseRetryAfter(v)
+	ra, err := headers.ParseRetryAfter(v)
 	if err != nil {
 		return toldWait{}, false
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -21,9 +21,9 @@ import (
 // told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte]. The first request of a fresh
 // partition with a full start leaves exactly what a full start admits less its cost.
 func (r *recording) counts(id string, tellers []teller, fresh bool) verdict.Claim {
-	told := map[int]field.Quota{}
+	told := map[int]headers.Quota{}
 	for _, t := range tellers {
-		if i := slices.IndexFunc(t.single(), func(q field.Quota) bool { return q.HasRemaining }); i >= 0 {
+		if i := slices.IndexFunc(t.single(), func(q headers.Quota) bool { return q.HasRemaining }); i >= 0 {
 			told[t.o.Seq] = t.single()[i]
 		}
 	}
@@ -42,7 +42,7 @@ func (r *recording) counts(id string, tellers []teller, fresh bool) verdict.Clai
 	}
 	switch {
 	case compared > 0:
-	case r.withhold(tellers, func(q field.Quota) bool { return q.HasRemaining }):
+	case r.withhold(tellers, func(q headers.Quota) bool { return q.HasRemaining }):
 		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", "what remains of the quota")
 	case completes:
 		return tooFew(id, "what remains depends on when requests are complete, which no answer tells")
@@ -58,7 +58,7 @@ func (r *recording) counts(id string, tellers []teller, fresh bool) verdict.Clai
 type series struct {
 	*recording
 	// told is the quota of which an answer tells what remains, by Seq.
-	told map[int]field.Quota
+	told map[int]headers.Quota
 	obs  []timeline.Observation
 	// fresh tells that the partition is new at its first request.
 	fresh bool

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -18,7 +18,7 @@ type group struct {
 	// inBody tells that it is read in the body, which answers to HEAD do not have.
 	inBody bool
 	// read returns whether an answer has the fields, and the rules they break.
-	read func(o *timeline.Observation) (present bool, problems []field.Problem)
+	read func(o *timeline.Observation) (present bool, problems []headers.Problem)
 }
 
 // groupOf returns how g is judged, and whether it is a known group.
@@ -82,7 +82,7 @@ func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.C
 		present, problems := g.read(o)
 		bad := false
 		for _, p := range problems {
-			if p.Rule.Level() == field.Must || !present {
+			if p.Rule.Level() == headers.Must || !present {
 				binding.add(p, o)
 				bad = true
 				continue
@@ -124,15 +124,15 @@ func byOutcome(missing, obs []*timeline.Observation) string {
 
 // broken collects the answers that break rules, by rule, in the order in which the rules were met.
 type broken struct {
-	rules []field.Rule
-	first map[field.Rule]field.Problem
-	obs   map[field.Rule][]*timeline.Observation
+	rules []headers.Rule
+	first map[headers.Rule]headers.Problem
+	obs   map[headers.Rule][]*timeline.Observation
 }
 
 // add notes that o breaks a rule; several fields of one answer that break the same rule count once.
-func (b *broken) add(p field.Problem, o *timeline.Observation) {
+func (b *broken) add(p headers.Problem, o *timeline.Observation) {
 	if b.first == nil {
-		b.first, b.obs = map[field.Rule]field.Problem{}, map[field.Rule][]*timeline.Observation{}
+		b.first, b.obs = map[headers.Rule]headers.Problem{}, map[headers.Rule][]*timeline.Observation{}
 	}
 	if _, ok := b.first[p.Rule]; !ok {
 		b.rules = append(b.rules, p.Rule)
@@ -166,31 +166,31 @@ func (b *broken) note() string {
 }
 
 // readRetryAfter reads Retry-After: present, and every rule of its syntax.
-func readRetryAfter(o *timeline.Observation) (bool, []field.Problem) {
+func readRetryAfter(o *timeline.Observation) (bool, []headers.Problem) {
 	v, ok := value(o, "Retry-After")
 	if !ok {
 		return false, nil
 	}
-	ra, err := field.ParseRetryAfter(v)
+	ra, err := headers.ParseRetryAfter(v)
 	if err == nil {
 		err = ra.Check()
 	}
-	return true, field.Problems(err)
+	return true, headers.Problems(err)
 }
 
 // readDate reads Date.
-func readDate(o *timeline.Observation) (bool, []field.Problem) {
+func readDate(o *timeline.Observation) (bool, []headers.Problem) {
 	v, ok := value(o, "Date")
 	if !ok {
 		return false, nil
 	}
-	return true, field.Problems(field.CheckDate(v))
+	return true, headers.Problems(headers.CheckDate(v))
 }
 
 // readQuotas reads the quota in any dialect: present if one tells a limit or what remains of it.
-func readQuotas(o *timeline.Observation) (bool, []field.Problem) {
+func readQuotas(o *timeline.Observation) (bool, []headers.Problem) {
 	base, _ := date(o)
-	quotas, problems := field.Quotas(getter(o), base)
-	tells := func(q field.Quota) bool { return q.HasLimit || q.HasRemaining }
+	quotas, problems := headers.Quotas(getter(o), base)
+	tells := func(q headers.Quota) bool { return q.HasLimit || q.HasRemaining }
 	return slices.ContainsFunc(quotas, tells), problems
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -27,7 +27,7 @@ func (j *comparison) factsOf(o *timeline.Observation, limit spec.Limit) facts {
 		return value(o, name)
 	}
 	f, onePolicy := facts{}, len(limit) < 2
-	quotas, problems := field.Quotas(get, base)
+	quotas, problems := headers.Quotas(get, base)
 	for _, q := range quotas {
 		about := string(q.Dialect)
 		if q.Name != "" {
@@ -55,11 +55,11 @@ func (j *comparison) factsOf(o *timeline.Observation, limit spec.Limit) facts {
 
 // structural tells whether p is about how a field is built, whatever its numbers are: a server that keeps such a rule
 // once keeps it always. Rules about fields that should be there are left to presence.
-func structural(p field.Problem) bool {
+func structural(p headers.Problem) bool {
 	switch p.Rule {
-	case field.SFParse, field.SFNonEmpty, field.RPName, field.R3Limit:
+	case headers.SFParse, headers.SFNonEmpty, headers.RPName, headers.R3Limit:
 		return true
-	case field.XRSet:
+	case headers.XRSet:
 		return !strings.Contains(p.Field, "Remaining")
 	default:
 		return false

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -39,7 +39,7 @@ func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 	numbers, negative := 0, false
 	for _, o := range has {
 		v, _ := value(o, "Retry-After")
-		if _, err := field.ParseRetryAfter(v); err == nil {
+		if _, err := headers.ParseRetryAfter(v); err == nil {
 			continue
 		}
 		bad = append(bad, o)

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -35,7 +35,7 @@ func isText(body string) bool {
 
 // readProblem reads the problem body of a denial: present if the media type says so. The body itself is judged as far as
 // it was kept: it is an object (RFC 9457 section 3), and its status member is the status of the answer (section 3.1.2).
-func readProblem(o *timeline.Observation) (bool, []field.Problem) {
+func readProblem(o *timeline.Observation) (bool, []headers.Problem) {
 	if mediaType(o) != problemJSON {
 		return false, nil
 	}
@@ -44,7 +44,7 @@ func readProblem(o *timeline.Observation) (bool, []field.Problem) {
 		return true, nil
 	}
 	if body[0] != '{' {
-		return true, []field.Problem{{Rule: field.PDType, Field: "body", Value: body, Why: "a problem is a JSON object"}}
+		return true, []headers.Problem{{Rule: headers.PDType, Field: "body", Value: body, Why: "a problem is a JSON object"}}
 	}
 	var p struct {
 		Status *json.Number `json:"status"`
@@ -54,7 +54,7 @@ func readProblem(o *timeline.Observation) (bool, []field.Problem) {
 	}
 	if n, err := p.Status.Float64(); err != nil || n != float64(o.Status) {
 		want := fmt.Sprint(o.Status)
-		return true, []field.Problem{{Rule: field.PDStatus, Field: "status", Value: p.Status.String(),
+		return true, []headers.Problem{{Rule: headers.PDStatus, Field: "status", Value: p.Status.String(),
 			Why: "it is the status of the answer", Mend: "write " + want}}
 	}
 	return true, nil

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -43,8 +43,8 @@ func (r *recording) quota(e QuotaExpect) []verdict.Claim {
 // teller is an answer that tells of its quota.
 type teller struct {
 	o        *timeline.Observation
-	quotas   []field.Quota
-	problems []field.Problem
+	quotas   []headers.Quota
+	problems []headers.Problem
 }
 
 // tellers returns the answers that tell of a quota, or break a rule in trying to.
@@ -53,7 +53,7 @@ func (r *recording) tellers() []teller {
 	for _, o := range r.target {
 		at, _ := date(o)
 		t := teller{o: o}
-		if t.quotas, t.problems = field.Quotas(getter(o), at); len(t.quotas)+len(t.problems) > 0 {
+		if t.quotas, t.problems = headers.Quotas(getter(o), at); len(t.quotas)+len(t.problems) > 0 {
 			out = append(out, t)
 		}
 	}
@@ -71,18 +71,18 @@ func (r *recording) limitless(tellers []teller) bool {
 	tells := func(t teller) bool {
 		_, a := value(t.o, "X-RateLimit-Limit")
 		_, b := value(t.o, "X-Rate-Limit-Limit")
-		return a || b || slices.ContainsFunc(t.quotas, func(q field.Quota) bool { return q.HasLimit })
+		return a || b || slices.ContainsFunc(t.quotas, func(q headers.Quota) bool { return q.HasLimit })
 	}
 	return !slices.Contains(r.promised, verdict.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
 }
 
 // lacksLimit tells whether a problem is that what remains comes without a limit.
-func lacksLimit(p field.Problem) bool {
-	return p.Rule == field.XRSet && strings.HasSuffix(p.Field, "-Remaining")
+func lacksLimit(p headers.Problem) bool {
+	return p.Rule == headers.XRSet && strings.HasSuffix(p.Field, "-Remaining")
 }
 
 // withhold tells whether the answers leave out one thing of the quota, and nobody promised it.
-func (r *recording) withhold(tellers []teller, has func(field.Quota) bool) bool {
+func (r *recording) withhold(tellers []teller, has func(headers.Quota) bool) bool {
 	tells := func(t teller) bool { return len(t.problems) > 0 || slices.ContainsFunc(t.quotas, has) }
 	return !slices.Contains(r.promised, verdict.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
 }
@@ -94,8 +94,8 @@ func conventions(id string, tellers []teller) verdict.Claim {
 	for _, t := range tellers {
 		problems := t.problems
 		for _, q := range t.quotas {
-			if q.Dialect == field.XRateLimit && (q.Form == field.EpochMS || q.Form == field.EpochUS || q.Form == field.EpochNS) {
-				problems = append(problems, field.Problem{Rule: field.XRReset, Field: "X-RateLimit-Reset", Value: string(q.Form),
+			if q.Dialect == headers.XRateLimit && (q.Form == headers.EpochMS || q.Form == headers.EpochUS || q.Form == headers.EpochNS) {
+				problems = append(problems, headers.Problem{Rule: headers.XRReset, Field: "X-RateLimit-Reset", Value: string(q.Form),
 					Why: "a reset is in seconds", Mend: "divide it"})
 			}
 		}
@@ -111,12 +111,12 @@ func conventions(id string, tellers []teller) verdict.Claim {
 }
 
 // single returns the quota of each dialect of which the answer tells exactly one.
-func (t *teller) single() []field.Quota {
-	count := map[field.Dialect]int{}
+func (t *teller) single() []headers.Quota {
+	count := map[headers.Dialect]int{}
 	for _, q := range t.quotas {
 		count[q.Dialect]++
 	}
-	return slices.DeleteFunc(slices.Clone(t.quotas), func(q field.Quota) bool { return count[q.Dialect] > 1 })
+	return slices.DeleteFunc(slices.Clone(t.quotas), func(q headers.Quota) bool { return count[q.Dialect] > 1 })
 }
 
 // agrees judges that the dialects of each answer tell one limit and one number of remaining units. Of several policies each dialect
@@ -175,7 +175,7 @@ func (c *conflict) findings() []verdict.Finding {
 func (r *recording) stable(id string, tellers []teller) verdict.Claim {
 	type policy struct {
 		partition string
-		dialect   field.Dialect
+		dialect   headers.Dialect
 		// name is that of the policy, limit that of the phase.
 		name, limit string
 	}
@@ -201,7 +201,7 @@ func (r *recording) stable(id string, tellers []teller) verdict.Claim {
 			}
 		}
 	}
-	if len(first) == 0 && r.withhold(tellers, func(q field.Quota) bool { return q.HasLimit }) {
+	if len(first) == 0 && r.withhold(tellers, func(q headers.Quota) bool { return q.HasLimit }) {
 		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", "a limit")
 	}
 	if len(first) == 0 {

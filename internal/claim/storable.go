@@ -5,14 +5,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // readStorable reads whether a denial lets caches keep it, which a 429 must not be (RFC 6585 section 4): it names a
 // lifetime above 0, or calls itself public, and does not say no-store (RFC 9111 section 3). A denial that says nothing of
 // caches is right.
-func readStorable(o *timeline.Observation) (bool, []field.Problem) {
+func readStorable(o *timeline.Observation) (bool, []headers.Problem) {
 	if o.Status != http.StatusTooManyRequests {
 		return true, nil
 	}
@@ -33,7 +33,7 @@ func readStorable(o *timeline.Observation) (bool, []field.Problem) {
 		}
 	}
 	if stores != "" {
-		return true, []field.Problem{{Rule: field.STNoStore, Field: "Cache-Control", Value: v,
+		return true, []headers.Problem{{Rule: headers.STNoStore, Field: "Cache-Control", Value: v,
 			Why: "a cache must not store a 429", Mend: "send no-store"}}
 	}
 	if aged { // then Expires counts for nothing (RFC 9111 section 5.3)
@@ -43,18 +43,18 @@ func readStorable(o *timeline.Observation) (bool, []field.Problem) {
 }
 
 // expires tells whether a denial is fresh by its Expires, which Cache-Control did not overrule.
-func expires(o *timeline.Observation) []field.Problem {
+func expires(o *timeline.Observation) []headers.Problem {
 	v, ok := value(o, "Expires")
-	at, err := field.ParseDate(v)
+	at, err := headers.ParseDate(v)
 	now, dated := date(o)
 	if !ok || err != nil || !dated || !at.After(now) {
 		return nil
 	}
-	return []field.Problem{{Rule: field.STNoStore, Field: "Expires", Value: v, Why: "a cache must not store a 429", Mend: "send Cache-Control: no-store"}}
+	return []headers.Problem{{Rule: headers.STNoStore, Field: "Expires", Value: v, Why: "a cache must not store a 429", Mend: "send Cache-Control: no-store"}}
 }
 
 // readExplanation reads whether a denial has a text that explains it (RFC 6585 section 4). Recordings that keep no bodies
 // have none; those of HEAD requests never do.
-func readExplanation(o *timeline.Observation) (bool, []field.Problem) {
+func readExplanation(o *timeline.Observation) (bool, []headers.Problem) {
 	return strings.TrimSpace(o.Body) != "", nil
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -20,7 +20,7 @@ func unjudged(obs []*timeline.Observation) string {
 				continue
 			}
 			read[f.Name] = true
-			if field.Unread(f.Name) {
+			if headers.Unread(f.Name) {
 				out = append(out, fmt.Sprintf("%s (%s in #%d)", f.Name, quote(f.Value), o.Seq))
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -119,7 +119,7 @@ func (a *aim) byClock() (boundary, off time.Duration, err error) {
 		}
 		o := got[0]
 		v, _ := o.Fields.Get("Date")
-		date, err := field.ParseDate(v)
+		date, err := headers.ParseDate(v)
 		if err != nil {
 			return 0, 0, fmt.Errorf("the target's clock is not known: an answer has no valid Date")
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -220,5 +220,5 @@ func (r *recorder) announced(o *timeline.Observation) (wait, unit time.Duration,
 	if !o.Answered {
 		return 0, 0, false
 	}
-	return field.AnnouncedReset(o.Fields.Get, r.clock.start.Add(o.FirstByte))
+	return headers.AnnouncedReset(o.Fields.Get, r.clock.start.Add(o.FirstByte))
 }

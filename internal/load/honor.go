@@ -3,7 +3,7 @@ package load
 import (
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -42,13 +42,13 @@ func (r *recorder) told(o *timeline.Observation) time.Duration {
 	if !ok {
 		return backOff
 	}
-	ra, err := field.ParseRetryAfter(v)
+	ra, err := headers.ParseRetryAfter(v)
 	if err != nil {
 		return backOff
 	}
 	answered := r.clock.start.Add(o.FirstByte)
 	if d, ok := o.Fields.Get("Date"); ok {
-		if t, err := field.ParseDate(d); err == nil {
+		if t, err := headers.ParseDate(d); err == nil {
 			answered = t
 		}
 	}

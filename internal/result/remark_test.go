@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -12,10 +11,10 @@ import (
 // What it has to say of itself is not.
 func TestRemarksAreOfTheTarget(t *testing.T) {
 	slow := timeline.OfTarget + "requests waited"
-	notes := []string{"a boundary", slow, result.Unverified}
-	s := result.Scenario{Target: "http://127.0.0.1:1/", Header: timeline.Header{Notes: notes}}
-	r := result.Run{Scenarios: []result.Scenario{s, s}}
-	if got, want := r.Remarks(), []string{slow, result.Unverified}; !slices.Equal(got, want) {
+	notes := []string{"a boundary", slow, Unverified}
+	s := Scenario{Target: "http://127.0.0.1:1/", Header: timeline.Header{Notes: notes}}
+	r := Run{Scenarios: []Scenario{s, s}}
+	if got, want := r.Remarks(), []string{slow, Unverified}; !slices.Equal(got, want) {
 		t.Errorf("got remarks %q, want %q", got, want)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -23,7 +22,7 @@ func TestWorthShowsDeclaredRanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := result.Worth(l, &verdict.Judgement{Measured: m}); !slices.Equal(got, want) {
+		if got := Worth(l, &verdict.Judgement{Measured: m}); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
@@ -33,10 +32,10 @@ func TestWorthShowsDeclaredRanges(t *testing.T) {
 func TestWorthSaysWhereASearchWasCapped(t *testing.T) {
 	l := spec.Limit{{Algorithm: spec.SlidingWindowLog, Rate: spec.Rate{N: 2, Per: 1e9}}}
 	j := &verdict.Judgement{Verdict: verdict.Pass, Partitions: []verdict.PartitionVerdict{{}, {Search: verdict.Search{Visited: 9, Cap: 9, Capped: true}}}}
-	if got, want := result.Worth(l, j), "not every order was tried in 1 of 2 partitions"; got[len(got)-1] != want {
+	if got, want := Worth(l, j), "not every order was tried in 1 of 2 partitions"; got[len(got)-1] != want {
 		t.Errorf("got %q, want %q at the end", got, want)
 	}
-	if j.Partitions[1].Search.Capped = false; len(result.Worth(l, j)) != 2 {
-		t.Errorf("got %q of a search that was not capped", result.Worth(l, j))
+	if j.Partitions[1].Search.Capped = false; len(Worth(l, j)) != 2 {
+		t.Errorf("got %q of a search that was not capped", Worth(l, j))
 	}
 }

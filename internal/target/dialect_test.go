@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 )
 
 // TestDialectsReadBack has every dialect read back by the parser of the fields: what is left after one of two, and then of a
@@ -52,7 +52,7 @@ func readBack(t *testing.T, r *http.Response) string {
 		t.Fatal(err)
 	}
 	var said []string
-	quotas, problems := field.Quotas(get, date)
+	quotas, problems := headers.Quotas(get, date)
 	for _, p := range problems {
 		t.Errorf("%v", p.Error())
 	}
@@ -60,7 +60,7 @@ func readBack(t *testing.T, r *http.Response) string {
 		said = append(said, quotaText(q))
 	}
 	if v, ok := get("Retry-After"); ok {
-		after, err := field.ParseRetryAfter(v)
+		after, err := headers.ParseRetryAfter(v)
 		if err != nil {
 			t.Error(err)
 		}
@@ -74,7 +74,7 @@ func readBack(t *testing.T, r *http.Response) string {
 }
 
 // quotaText says what one quota is.
-func quotaText(q field.Quota) string {
+func quotaText(q headers.Quota) string {
 	text := fmt.Sprintf("%s: left %d of %d in %v (%s)", q.Dialect, q.Remaining, q.Limit, q.Reset, q.Form)
 	if q.Window > 0 {
 		text += fmt.Sprint(" per ", q.Window)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/field"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -58,7 +58,7 @@ func clockOf(tl *timeline.Timeline, o *timeline.Observation) (from, to time.Dura
 	if !dated || aged || !o.Answered || o.Origin || tl.Header.Started.IsZero() {
 		return 0, 0, false
 	}
-	date, err := field.ParseDate(v)
+	date, err := headers.ParseDate(v)
 	if err != nil {
 		return 0, 0, false
 	}

@@ -1,7 +1,7 @@
-// Package field parses the header fields in which a rate limiter speaks: Retry-After, RateLimit, RateLimit-Policy, the
+// Package headers parses the header fields in which a rate limiter speaks: Retry-After, RateLimit, RateLimit-Policy, the
 // fields of earlier drafts and those of convention. It parses strictly, names the rule that a value breaks, and reads no
 // clock.
-package field
+package headers
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package field
+package headers
 
 import (
 	"net/textproto"
