@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/accesslog"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -149,7 +150,7 @@ func anyZone(limit spec.Limit) bool {
 // logNotes says what of a log is judged and what is not.
 func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
 	h := l.Header
-	note := fmt.Sprintf("%s: %s: %s", name, plural(l.Lines, "line"), plural(l.Len(), "request"))
+	note := fmt.Sprintf("%s: %s: %s", name, quantity.Plural(l.Lines, "line"), quantity.Plural(l.Len(), "request"))
 	for _, part := range []struct {
 		n    int
 		text string
@@ -161,10 +162,10 @@ func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
 	e.remark(f, false, note+" (#N is line N)")
 	if l.Skipped > 0 { // not even -q hides it
 		e.remark(f, true, fmt.Sprintf("skipped %s that cannot be read, the first of them line %d: %s: %s",
-			plural(l.Skipped, "line"), l.FirstSkipped.Line, l.FirstSkipped.What, l.FirstSkipped.Why))
+			quantity.Plural(l.Skipped, "line"), l.FirstSkipped.Line, l.FirstSkipped.What, l.FirstSkipped.Why))
 	}
 	if l.Doubtful > 0 {
-		e.remark(f, false, plural(l.Doubtful, "request")+": whether they match depends on how their path "+
+		e.remark(f, false, quantity.Plural(l.Doubtful, "request")+": whether they match depends on how their path "+
 			"(//, /./, %2F) or host is written: they count as unknown")
 	}
 	if len(l.Absent) > 0 {

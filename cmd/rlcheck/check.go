@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -220,15 +221,8 @@ func writeVerdict(w io.Writer, j *verdict.Judgement, judges *check.Panel, c time
 	if j.Verdict == verdict.Pass {
 		fmt.Fprintf(w, "PASS  %s\n", worth(judges, j))
 	}
-	fmt.Fprintf(w, "%s in %s: %d allowed, %d denied, %d unknown\n", plural(c.Sent, "request"),
-		plural(len(j.Partitions), "partition"), c.Allowed, c.Denied, c.Unknown)
-}
-
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return itoa(n) + " " + noun
+	fmt.Fprintf(w, "%s in %s: %d allowed, %d denied, %d unknown\n", quantity.Plural(c.Sent, "request"),
+		quantity.Plural(len(j.Partitions), "partition"), c.Allowed, c.Denied, c.Unknown)
 }
 
 // witness names the observations of a finding and their span.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -46,5 +47,5 @@ func (h *heartbeat) tell(now time.Time, done []result.Scenario, all int) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToUpper(v.String())))
 		}
 	}
-	h.say.notef("%d of %s are done: %s", len(done), plural(all, "scenario"), strings.Join(parts, ", "))
+	h.say.notef("%d of %s are done: %s", len(done), quantity.Plural(all, "scenario"), strings.Join(parts, ", "))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -34,21 +35,32 @@ func (e *env) judge(name string, f *checkFlags) (*verdict.Judgement, timeline.Co
 	}
 	f.found, f.others = map[string]bool{}, map[string]bool{}
 	if f.format != "ndjson" && ours(in) {
-		return nil, timeline.Counts{}, usagef("%s: it is a recording of rlcheck, and --format says %s (leave --format out)", name, f.format)
+		return nil, timeline.Counts{}, usagef("%s: it is a recording of rlcheck, and --format says %s (leave "+
+			"--format out)", name, f.format)
 	}
 	in, err := e.recorded(in, f)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	open := timeline.NewReader
 	switch {
 	case slices.Contains(accesslog.Formats(), accesslog.Format(f.format)):
 		return e.judgeLog(in, name, f)
 	case f.format == "csv":
-		open = timeline.NewCSVReader
-	case f.format != "ndjson":
-		return nil, timeline.Counts{}, usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb", f.format)
+		return e.judgeTimeline(in, name, f, timeline.NewCSVReader)
+	case f.format == "ndjson":
+		return e.judgeTimeline(in, name, f, timeline.NewReader)
 	}
+	return nil, timeline.Counts{}, usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, envoy, "+
+		"envoy-json, caddy or alb", f.format)
+}
+
+// opener begins to read a recording of one form.
+type opener func(io.Reader, string, timeline.Options) *timeline.Reader
+
+// judgeTimeline judges a recording that has the members of a timeline.
+func (e *env) judgeTimeline(in io.Reader, name string, f *checkFlags, open opener) (
+	*verdict.Judgement, timeline.Counts, error,
+) {
 	if err := f.logOnly(); err != nil {
 		return nil, timeline.Counts{}, err
 	}
@@ -61,22 +73,28 @@ func (e *env) judge(name string, f *checkFlags) (*verdict.Judgement, timeline.Co
 	j, counts, err := e.judgeStream(r, name, f)
 	if err == nil {
 		_ = f.kept.around(j, f.again(in, func(in io.Reader) *timeline.Reader { return open(in, name, opts) }))
-	}
-	if err == nil && !f.ends && slices.ContainsFunc(f.judges.Limits(), spec.Limit.Completes) {
-		e.remark(f, true, endless("no observation has done_ns", "done_ns of each"))
-	}
-	if f.timeless > 0 && err == nil {
-		e.remark(f, true, fmt.Sprintf("%s: of %s the outcome is known, but not when the answer came "+
-			"(first_byte_ns): they count as unknown, since they may have been decided at any time after they "+
-			"were sent", name, plural(f.timeless, "request")))
-	}
-	if names := r.Ignored(); len(names) > 0 && err == nil {
-		e.remark(f, false, name+": ignored, since a timeline has no such thing: "+strings.Join(names, ", "))
+		e.remarkTimeline(r, name, f)
 	}
 	if foreign(err) && !f.changed("format") && filepath.Ext(name) != ".ndjson" {
-		err = fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it (--format csv, nginx, haproxy and so on)", err, name)
+		err = fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it (--format csv, nginx, haproxy "+
+			"and so on)", err, name)
 	}
 	return j, counts, err
+}
+
+// remarkTimeline says what a recording lacks for the limits, and what of it was not read.
+func (e *env) remarkTimeline(r *timeline.Reader, name string, f *checkFlags) {
+	if !f.ends && slices.ContainsFunc(f.judges.Limits(), spec.Limit.Completes) {
+		e.remark(f, true, endless("no observation has done_ns", "done_ns of each"))
+	}
+	if f.timeless > 0 {
+		e.remark(f, true, fmt.Sprintf("%s: of %s the outcome is known, but not when the answer came "+
+			"(first_byte_ns): they count as unknown, since they may have been decided at any time after they "+
+			"were sent", name, quantity.Plural(f.timeless, "request")))
+	}
+	if names := r.Ignored(); len(names) > 0 {
+		e.remark(f, false, name+": ignored, since a timeline has no such thing: "+strings.Join(names, ", "))
+	}
 }
 
 // ours tells whether a file is a recording of rlcheck in NDJSON. It reads nothing of what can be read only once.

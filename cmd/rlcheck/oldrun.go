@@ -27,18 +27,16 @@ type oldRun struct {
 	files, folders []string
 }
 
-// findOldRun looks for an older run in a folder that is to take another one of the scenarios ids. What the folder has beside
-// it stays. The error is about files that the new run would overwrite although no run left them, or another run did.
+// findOldRun looks for an older run in a folder that is to take another one of the scenarios ids. What the folder
+// has beside it stays. The error is about files that the new run would overwrite although no run left them, or
+// another run did.
 func findOldRun(path string, ids []string) (*oldRun, error) {
-	old := &oldRun{}
-	old.files = keptIn(path)
+	old := &oldRun{files: keptIn(path)}
 	m, _ := readManifest(path) // one that no run wrote was refused before
 	report := readOldReport(filepath.Join(path, "report.json"))
-	if i := slices.IndexFunc(old.files, func(f string) bool { return slices.Contains(keptReports, filepath.Base(f)) }); i >= 0 && report == nil {
-		return nil, fmt.Errorf("%s: it would be overwritten, and no run of rlcheck left it (choose another folder with --out)", old.files[i])
-	}
-	if report == nil && m == nil && len(old.files) > 0 && !ownRecording(path) {
-		return nil, fmt.Errorf("%s: it would be overwritten, and no run of rlcheck left it (choose another folder with --out)", old.files[0])
+	if foreign := foreignFile(path, old.files, report, m); foreign != "" {
+		return nil, fmt.Errorf("%s: it would be overwritten, and no run of rlcheck left it (choose another folder "+
+			"with --out)", foreign)
 	}
 	var inside []string // folders of scenarios
 	if report != nil {
@@ -56,19 +54,43 @@ func findOldRun(path string, ids []string) (*oldRun, error) {
 	}
 	slices.Sort(inside)
 	for _, id := range slices.Compact(inside) {
-		folder := filepath.Join(path, id)
-		files := keptIn(folder)
-		switch {
-		case len(files) == 0 || id != filepath.Base(id) || strings.HasPrefix(id, "."):
-		case exists(filepath.Join(folder, "report.json")), exists(filepath.Join(folder, manifestName)):
-			if len(ids) > 1 && slices.Contains(ids, id) {
-				return nil, fmt.Errorf("%s: another run is kept in it, and a part of it would be overwritten (choose another folder with --out)", folder)
-			}
-		case ownRecording(folder), m != nil && m.has(id) && len(m.Scenarios) > 1:
-			old.files, old.folders = append(old.files, files...), append(old.folders, folder)
+		if err := old.addFolder(filepath.Join(path, id), id, ids, m); err != nil {
+			return nil, err
 		}
 	}
 	return old, nil
+}
+
+// foreignFile is the first file that a new run would overwrite although no run left it; empty for none.
+func foreignFile(path string, files []string, report *oldReport, m *manifest) string {
+	if report != nil {
+		return ""
+	}
+	for _, f := range files {
+		if slices.Contains(keptReports, filepath.Base(f)) {
+			return f
+		}
+	}
+	if m == nil && len(files) > 0 && !ownRecording(path) {
+		return files[0]
+	}
+	return ""
+}
+
+// addFolder adds what the folder of the scenario id has of the older run. The error is about another run in it.
+func (old *oldRun) addFolder(folder, id string, ids []string, m *manifest) error {
+	files := keptIn(folder)
+	switch {
+	case len(files) == 0 || id != filepath.Base(id) || strings.HasPrefix(id, "."):
+	case exists(filepath.Join(folder, "report.json")), exists(filepath.Join(folder, manifestName)):
+		if len(ids) > 1 && slices.Contains(ids, id) {
+			return fmt.Errorf("%s: another run is kept in it, and a part of it would be overwritten (choose another "+
+				"folder with --out)", folder)
+		}
+	case ownRecording(folder), m != nil && m.has(id) && len(m.Scenarios) > 1:
+		old.files, old.folders = append(old.files, files...), append(old.folders, folder)
+	}
+	return nil
 }
 
 // keptIn returns the regular files of a folder that have the name of a file that a run keeps.

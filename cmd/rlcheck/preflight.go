@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -54,7 +55,7 @@ func limitSaid(chosen []*scenario.Scenario) error {
 	}
 	whose := chosen[0].ID
 	if n := len(chosen) - 1; n > 0 {
-		whose += " and " + plural(n, "other scenario")
+		whose += " and " + quantity.Plural(n, "other scenario")
 	}
 	host := chosen[0].Target.URL
 	if u, err := url.Parse(host); err == nil {

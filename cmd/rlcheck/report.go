@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -86,7 +87,7 @@ func choose(r *result.Run, only, skip []string) error {
 		return len(only) > 0 && !slices.ContainsFunc(only, is) || slices.ContainsFunc(skip, is)
 	})
 	if len(r.Scenarios) == 0 && len(ids) > 0 {
-		return usagef("no scenario is left: --only and --skip select none of %s", plural(len(ids), "scenario"))
+		return usagef("no scenario is left: --only and --skip select none of %s", quantity.Plural(len(ids), "scenario"))
 	}
 	if len(r.Scenarios) < len(ids) || r.Policy == nil { // an older version, or a killed run, kept none
 		r.Policy = trial.MeasuredPolicy(r.Scenarios)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -195,7 +196,7 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 	whole = e.emit(dir.reports(), r, o) && whole
 	whole = e.emit(outs, r, o) && whole
 	if left := len(chosen) - len(r.Scenarios); left > 0 {
-		e.say.notef("interrupted before %s was begun", plural(left, "scenario"))
+		e.say.notef("interrupted before %s was begun", quantity.Plural(left, "scenario"))
 	}
 	e.say.notef("kept in %s", dir.path)
 	verdict := statusFor(r.Verdict(f.strict), r.Interrupted, f.failOn)
@@ -299,9 +300,9 @@ func (e *env) dryRun(chosen []*scenario.Scenario, f runFlags) error {
 		}
 		over := "" // where nothing is sent at once, how many there will be depends on how fast the target answers
 		if sum.Connections > 0 {
-			over = " over " + plural(sum.Connections, "connection")
+			over = " over " + quantity.Plural(sum.Connections, "connection")
 		}
-		e.say.resultf("  at most %s%s, at least %s, to %s\n\n", plural(sum.Requests, "request"), over, roughly(sum.Duration), strings.Join(sum.Hosts, " and "))
+		e.say.resultf("  at most %s%s, at least %s, to %s\n\n", quantity.Plural(sum.Requests, "request"), over, roughly(sum.Duration), strings.Join(sum.Hosts, " and "))
 		requests, duration = requests+(1+f.retries)*sum.Requests, duration+sum.Duration
 		for _, h := range sum.Hosts {
 			if !hosts[h] {

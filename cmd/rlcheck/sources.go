@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
@@ -204,7 +205,7 @@ func pick(sources []source, opts scenario.ParseOptions, only, skip []string) (
 	}
 	if len(out) == 0 {
 		return nil, nil, usagef("no scenario is left: --only and --skip select none of %s "+
-			"(rlcheck list shows their ids and tags)", plural(len(sources), "scenario"))
+			"(rlcheck list shows their ids and tags)", quantity.Plural(len(sources), "scenario"))
 	}
 	for _, w := range skip {
 		if hint := scenario.Suggest(w, wordsToSelect(all)); !known(w) && hint != "" {
@@ -243,7 +244,7 @@ func onceEach(errs []error) []error {
 		}
 	}
 	for m, n := range others {
-		first[m].Why += fmt.Sprintf("; %s refuse it too", plural(n, "other scenario"))
+		first[m].Why += fmt.Sprintf("; %s refuse it too", quantity.Plural(n, "other scenario"))
 	}
 	return out
 }

@@ -211,20 +211,31 @@ func (r *reader) take(line []byte, number int) flaw {
 	if r.keep == nil && len(r.out.records) == MaxRequests || number > math.MaxUint32 {
 		return flaw{what: fmt.Sprintf("request %d", r.order.n+1), why: "more are not held in memory", mend: "split the log by time", final: true}
 	}
-	rec := record{from: s.from, to: max(s.to, s.from), line: uint32(number), status: uint16(status), whole: s.whole && status > 0 && sure}
-	if status > 0 && sure {
+	return r.add(r.record(s, status, sure, uint32(number)))
+}
+
+// record is the request of a line, but for its partition; sure tells that the line is of a request of the scope.
+func (r *reader) record(s span, status int, sure bool, line uint32) record {
+	judged := status > 0 && sure
+	rec := record{from: s.from, to: max(s.to, s.from), line: line, status: uint16(status), whole: s.whole && judged}
+	if judged {
 		if rec.outcome = r.o.Outcome(status); rec.outcome == timeline.Unknown {
 			r.unnamed[status]++
 		}
 	}
-	if rec.whole {
-		r.out.Whole++
-	}
-	r.order.add(rec.from)
 	if !r.whole {
 		rec.partition = r.number(r.v.get(r.by))
 	}
 	r.doubt(rec.partition, sure)
+	return rec
+}
+
+// add keeps a request.
+func (r *reader) add(rec record) flaw {
+	if rec.whole {
+		r.out.Whole++
+	}
+	r.order.add(rec.from)
 	if r.keep == nil {
 		r.out.records = append(r.out.records, rec)
 	} else if !r.keep(rec) {

@@ -193,26 +193,11 @@ func gcd(a, b int64) int64 {
 // clampCount makes a count of a float, between 1 and a number that is over every ceiling.
 func clampCount(f float64) int { return int(max(1, min(f, math.MaxInt32))) }
 
-// checkTogether reports what the parts of a scenario that are right alone do not fit together in.
+// checkTogether reports what the parts of a scenario that are right alone do not fit together in, and fills in
+// what expectations need to know of the phases.
 func (s *Scenario) checkTogether(d *decoder, root *node) {
-	names := make(map[string]*node, len(s.Phases))
-	origin, through, honored, sends := false, false, false, false
-	for i := range s.Phases {
-		p := &s.Phases[i]
-		at := p.spec.at.get("name")
-		if first := names[p.Name]; first != nil {
-			d.add(at, quote(p.Name), fmt.Sprintf("a phase has a name of its own, and this one is used at %d:%d already", first.at.line, first.at.col), "")
-		} else {
-			names[p.Name] = at
-		}
-		quiet := p.Quiet()
-		origin, through, sends = origin || p.Origin, through || !p.Origin && !quiet, sends || !quiet
-		honored = honored || p.Shape == timeline.HonorRetryAfter
-		if p.Origin && s.Target.Origin == "" {
-			d.add(p.spec.at.get("origin"), "phase "+quote(p.Name), "it goes to the origin, and the target has none", "write target.origin")
-		}
-	}
-	if !sends {
+	names := s.checkNames(d)
+	if !slices.ContainsFunc(s.Phases, func(p Phase) bool { return !p.Quiet() }) {
 		d.add(root.get("phases"), "no requests", "a scenario sends at least one request", "")
 	}
 	s.checkRequests(d)
@@ -220,37 +205,82 @@ func (s *Scenario) checkTogether(d *decoder, root *node) {
 	for i, b := range s.Expect.Denials {
 		if names[b.Phase] == nil {
 			at := expect.get("denials").items[i].get("phase")
-			d.unknown(at.at, at.path, "phase ", b.Phase, "the phases are "+strings.Join(phaseNames(s.Phases), ", "), phaseNames(s.Phases))
+			d.unknown(at.at, at.path, "phase ", b.Phase, "the phases are "+strings.Join(phaseNames(s.Phases), ", "),
+				phaseNames(s.Phases))
 			continue
 		}
-		p := s.phase(b.Phase)
-		s.Expect.Denials[i].Unlimited = p.Unlimited
+		s.Expect.Denials[i].Unlimited = s.phase(b.Phase).Unlimited
 	}
 	s.checkExpected(d, expect)
 	for i := range s.Phases {
+		s.expectOf(&s.Phases[i])
+	}
+	s.checkNeeded(d, expect)
+	s.checkPartitionField(d, root)
+}
+
+// checkNames reports phases that share a name and phases to an origin that is not there. It returns where each
+// name stands.
+func (s *Scenario) checkNames(d *decoder) map[string]*node {
+	names := make(map[string]*node, len(s.Phases))
+	for i := range s.Phases {
 		p := &s.Phases[i]
-		if p.Barred && !p.Quiet() {
-			s.Expect.Barred = append(s.Expect.Barred, p.Name)
+		at := p.spec.at.get("name")
+		if first := names[p.Name]; first != nil {
+			d.add(at, quote(p.Name), fmt.Sprintf("a phase has a name of its own, and this one is used at %d:%d already",
+				first.at.line, first.at.col), "")
+		} else {
+			names[p.Name] = at
 		}
-		s.limitPhase(p)
-		if method := cmp.Or(p.Method, s.Target.Method); method == http.MethodHead && !p.Quiet() {
-			s.Expect.Bodiless = append(s.Expect.Bodiless, p.Observed()...)
-		}
-		if other := names[timeline.AimPhase(p.Name)]; p.Shape == timeline.Boundary && other != nil {
-			d.add(other, quote(timeline.AimPhase(p.Name)), "the requests that find the boundary of phase "+quote(p.Name)+" have that name", "")
+		if p.Origin && s.Target.Origin == "" {
+			d.add(p.spec.at.get("origin"), "phase "+quote(p.Name), "it goes to the origin, and the target has none",
+				"write target.origin")
 		}
 	}
-	if s.Expect.RetryAfter.Honored && !honored {
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		aim := timeline.AimPhase(p.Name)
+		if other := names[aim]; p.Shape == timeline.Boundary && other != nil {
+			d.add(other, quote(aim), "the requests that find the boundary of phase "+quote(p.Name)+" have that name", "")
+		}
+	}
+	return names
+}
+
+// expectOf notes what a phase means for the expectations.
+func (s *Scenario) expectOf(p *Phase) {
+	if p.Barred && !p.Quiet() {
+		s.Expect.Barred = append(s.Expect.Barred, p.Name)
+	}
+	s.limitPhase(p)
+	if method := cmp.Or(p.Method, s.Target.Method); method == http.MethodHead && !p.Quiet() {
+		s.Expect.Bodiless = append(s.Expect.Bodiless, p.Observed()...)
+	}
+}
+
+// checkNeeded reports expectations for which a phase is missing.
+func (s *Scenario) checkNeeded(d *decoder, expect *node) {
+	has := func(is func(Phase) bool) bool { return slices.ContainsFunc(s.Phases, is) }
+	if s.Expect.RetryAfter.Honored && !has(func(p Phase) bool { return p.Shape == timeline.HonorRetryAfter }) {
 		d.add(expect.get("retry_after"), "honored", "no phase waits as told", "add a phase of shape honor-retry-after")
 	}
+	origin := has(func(p Phase) bool { return p.Origin })
+	through := has(func(p Phase) bool { return !p.Origin && !p.Quiet() })
 	if s.Expect.Intact != nil && (!origin || !through) {
-		d.add(expect.get("intact"), "intact", "it compares phases with origin: true and phases without", "add the one that is missing")
+		d.add(expect.get("intact"), "intact", "it compares phases with origin: true and phases without",
+			"add the one that is missing")
 	}
-	if n := root.get("target").get("header"); n != nil && s.Partition.Kind == ByHeader {
-		for _, k := range n.keys {
-			if strings.EqualFold(k.text, s.Partition.Name) {
-				d.add(k, quote(k.text), "the partition is told by this field", "remove it here")
-			}
+}
+
+// checkPartitionField reports a header field of all requests that is the one which tells partitions apart.
+func (s *Scenario) checkPartitionField(d *decoder, root *node) {
+	n := root.get("target").get("header")
+	if n == nil || s.Partition.Kind != ByHeader {
+		return
+	}
+	for _, k := range n.keys {
+		if strings.EqualFold(k.text, s.Partition.Name) {
+			d.add(k, quote(k.text), "the partition is told by this field", "remove it here")
 		}
 	}
 }

@@ -128,21 +128,7 @@ func build(algorithm string, pairs []Pair, partial bool) (Policy, []KeyError) {
 		b.read(i, pair, in)
 	}
 	if known {
-		if in&inWindows != 0 && b.policy.Align == "" {
-			b.policy.Align = AlignClock
-		}
-		if b.policy.Slots == 1 { // the whole window
-			b.policy.Slots = 0
-		}
-		if in&inFixedWindow != 0 && b.policy.Refresh == "" {
-			b.policy.Refresh = RefreshNone
-		}
-		if in&inCharged != 0 && b.policy.Charge == "" {
-			b.policy.Charge = ChargeDecision
-		}
-		if in&inConcurrency != 0 {
-			b.policy.Rate.Per = servedIn(b.policy)
-		}
+		b.complete(in)
 		if !partial {
 			b.checkMissing(in)
 		}
@@ -155,6 +141,26 @@ func build(algorithm string, pairs []Pair, partial bool) (Policy, []KeyError) {
 		return Policy{}, b.wrong
 	}
 	return b.policy, nil
+}
+
+// complete sets the words that were not given to their defaults, of the keys that the algorithm has.
+func (b *builder) complete(in family) {
+	p := &b.policy
+	if in&inWindows != 0 && p.Align == "" {
+		p.Align = AlignClock
+	}
+	if p.Slots == 1 { // the whole window
+		p.Slots = 0
+	}
+	if in&inFixedWindow != 0 && p.Refresh == "" {
+		p.Refresh = RefreshNone
+	}
+	if in&inCharged != 0 && p.Charge == "" {
+		p.Charge = ChargeDecision
+	}
+	if in&inConcurrency != 0 {
+		p.Rate.Per = servedIn(*p)
+	}
 }
 
 // unknownAlgorithm is the problem of a word that names no algorithm.

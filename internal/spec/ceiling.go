@@ -41,16 +41,39 @@ func (b *builder) checkMissing(in family) {
 
 // checkTogether reports keys that contradict each other, and products over Most.
 func (b *builder) checkTogether(in family) {
-	p := &b.policy
-	at, aligned := b.given["align"]
-	if phase, phased := b.given["phase"]; aligned && phased {
-		later := "align"
-		if phase > at {
-			later = "phase"
-		}
-		b.fail(later, false, Problem{fmt.Sprintf("key %q", later),
-			"phase says where windows start and align leaves it to the limiter", "remove one of them"})
+	b.checkPlaced()
+	b.checkAmounts()
+	b.checkSpans()
+	b.checkRefresh()
+	b.checkCharge(in)
+	if b.bad["rate"] || b.policy.Rate.N == 0 || in&inConcurrency != 0 || !b.checkWindow(in) {
+		return
 	}
+	b.checkSlots()
+	if b.policy.Align == AlignPhase && !b.bad["phase"] {
+		b.checkPhase()
+	}
+	b.checkProducts(in)
+}
+
+// checkPlaced reports a phase beside an alignment.
+func (b *builder) checkPlaced() {
+	align, aligned := b.given["align"]
+	phase, phased := b.given["phase"]
+	if !aligned || !phased {
+		return
+	}
+	later := "align"
+	if phase > align {
+		later = "phase"
+	}
+	b.fail(later, false, Problem{fmt.Sprintf("key %q", later),
+		"phase says where windows start and align leaves it to the limiter", "remove one of them"})
+}
+
+// checkAmounts reports units for which there is no use or no room.
+func (b *builder) checkAmounts() {
+	p := &b.policy
 	if _, filled := b.given["fill"]; filled && p.Refill != RefillInterval && !b.bad["refill"] {
 		b.fail("fill", false, Problem{`key "fill"`, "units are added at a time only with refill=interval",
 			`add "refill=interval"`})
@@ -60,37 +83,44 @@ func (b *builder) checkTogether(in family) {
 			fmt.Sprintf("no more than the queue of %d can be let through without waiting", p.Queue),
 			fmt.Sprintf("write %q", strconv.FormatInt(p.Queue, 10))})
 	}
-	if most := max(p.Level, p.LevelTo); p.Start == StartLevel && most > p.Full() && !b.bad["burst"] && !b.bad["queue"] {
-		b.fail("start", true, Problem{fmt.Sprintf("start \"%d\"", most), fmt.Sprintf("there is room for no more than %d", p.Full()), `write "full"`})
+	most := max(p.Level, p.LevelTo)
+	if p.Start == StartLevel && most > p.Full() && !b.bad["burst"] && !b.bad["queue"] {
+		b.fail("start", true, Problem{fmt.Sprintf("start \"%d\"", most),
+			fmt.Sprintf("there is room for no more than %d", p.Full()), `write "full"`})
 	}
+}
+
+// checkSpans reports ranges of times that begin with the word for none.
+func (b *builder) checkSpans() {
+	p := &b.policy
 	for _, span := range []struct {
 		name     string
 		from, to time.Duration
 	}{{"ban", p.Ban, p.BanTo}, {"ttl", p.TTL, p.TTLTo}} {
 		if span.from == 0 && span.to > 0 {
-			b.fail(span.name, true, Problem{fmt.Sprintf("%s \"0s..%s\"", span.name, durationText(span.to)), "0s means that there is none; a range begins above it",
+			b.fail(span.name, true, Problem{fmt.Sprintf("%s \"0s..%s\"", span.name, durationText(span.to)),
+				"0s means that there is none; a range begins above it",
 				fmt.Sprintf("write \"1ns..%s\"", durationText(span.to))})
 		}
 	}
-	b.checkRefresh()
-	b.checkCharge(in)
-	if b.bad["rate"] || p.Rate.N == 0 || in&inConcurrency != 0 {
-		return
-	}
-	if p.LongestWindow() > longest {
-		b.fail("rate", true, Problem{fmt.Sprintf("rate %q", p.Rate), "its window is longer than " + durationText(longest), ""})
-		return
-	}
-	if p.PerTo > 0 && in&(inWindows|inLog) == 0 {
+}
+
+// checkWindow reports a window that is too long, or of a range of lengths where only the rate may be one. It
+// tells whether there was nothing to report.
+func (b *builder) checkWindow(in family) bool {
+	p := &b.policy
+	switch {
+	case p.LongestWindow() > longest:
+		b.fail("rate", true, Problem{fmt.Sprintf("rate %q", p.Rate),
+			"its window is longer than " + durationText(longest), ""})
+	case p.PerTo > 0 && in&(inWindows|inLog) == 0:
 		b.fail("rate", true, Problem{fmt.Sprintf("rate %q", p.Rate.String()+".."+durationText(p.PerTo)),
-			"only windows and logs have a window; of a rate, the units are the range", fmt.Sprintf(`write "%d..%d/%s"`, p.Rate.N, p.Rate.N+1, durationText(p.Rate.Per))})
-		return
+			"only windows and logs have a window; of a rate, the units are the range",
+			fmt.Sprintf(`write "%d..%d/%s"`, p.Rate.N, p.Rate.N+1, durationText(p.Rate.Per))})
+	default:
+		return true
 	}
-	b.checkSlots()
-	if p.Align == AlignPhase && !b.bad["phase"] {
-		b.checkPhase()
-	}
-	b.checkProducts(in)
+	return false
 }
 
 // checkRefresh reports a refresh without a window of a request's own, and one that makes a time to live of another length.
