@@ -28,24 +28,35 @@ type logFlags struct {
 
 func (f *logFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.layout, "log-format", "", "of a log: the log_format of nginx, or the format string of Envoy")
-	fl.StringVar(&f.partitionBy, "partition-by", "address", "of a log: what clients are told apart by: address, user, host, path, method, none, "+
-		"a header field that the log has, or a name of its own")
-	fl.StringArrayVar(&f.match, "match", nil, "of a log: only requests that meet this, as path=/api/* or method!=OPTIONS; repeatable")
-	fl.StringSliceVar(&f.allowed, "allowed", nil, "statuses that are admissions, as 2xx,304,404 (default 2xx,304 of a log, else 2xx,3xx)")
-	fl.DurationVar(&f.maxDuration, "max-duration", 0, "of a log: longer than any request took; needed where the log has no durations")
-	fl.DurationVar(&f.lag, "lag", 0, "of a log: how far outside the logged times a decision may lie (default as the format needs)")
-	fl.DurationVar(&f.wallError, "wall-error", 0, "of a log: how far the limiter's clock may be from that of the log (default 1s of alb, else 0)")
+	fl.StringVar(&f.layout, "log-format", "",
+		"of a log: the log_format of nginx, or the format string of Envoy")
+	fl.StringVar(&f.partitionBy, "partition-by", "address",
+		"of a log: what clients are told apart by: address, user, host, path, method, none, "+
+			"a header field that the log has, or a name of its own")
+	fl.StringArrayVar(&f.match, "match", nil,
+		"of a log: only requests that meet this, as path=/api/* or method!=OPTIONS; repeatable")
+	fl.StringSliceVar(&f.allowed, "allowed", nil,
+		"statuses that are admissions, as 2xx,304,404 (default 2xx,304 of a log, else 2xx,3xx)")
+	fl.DurationVar(&f.maxDuration, "max-duration", 0,
+		"of a log: longer than any request took; needed where the log has no durations")
+	fl.DurationVar(&f.lag, "lag", 0,
+		"of a log: how far outside the logged times a decision may lie (default as the format needs)")
+	fl.DurationVar(&f.wallError, "wall-error", 0,
+		"of a log: how far the limiter's clock may be from that of the log (default 1s of alb, else 0)")
 	fl.StringVar(&f.zone, "zone", "", "of a log: the time zone of times without one, as UTC or Europe/Berlin")
-	fl.BoolVar(&f.skipBad, "skip-bad", false, "of a log: count the lines that cannot be read instead of refusing the log")
-	fl.BoolVar(&f.complete, "complete", false, "of a log: it has every request that the limiter saw, from a fresh start to the last one")
+	fl.BoolVar(&f.skipBad, "skip-bad", false,
+		"of a log: count the lines that cannot be read instead of refusing the log")
+	fl.BoolVar(&f.complete, "complete", false,
+		"of a log: it has every request that the limiter saw, from a fresh start to the last one")
 }
 
 // logOnly refuses a flag of logs that was given by hand with a recording, which has no use for it.
 func (f *checkFlags) logOnly() error {
-	for _, name := range []string{"log-format", "partition-by", "match", "max-duration", "lag", "wall-error", "zone", "skip-bad", "complete"} {
+	for _, name := range []string{"log-format", "partition-by", "match", "max-duration", "lag", "wall-error",
+		"zone", "skip-bad", "complete"} {
 		if f.typed(name) { // what is set for all runs is for those that have a use for it
-			return usagef("--%s: it is for access logs, and --format says %s (name the server, as --format nginx)", name, f.format)
+			return usagef("--%s: it is for access logs, and --format says %s (name the server, as --format "+
+				"nginx)", name, f.format)
 		}
 	}
 	return nil
@@ -53,8 +64,10 @@ func (f *checkFlags) logOnly() error {
 
 // accessLog reads an access log.
 func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit spec.Limit) (*accesslog.Log, error) {
-	o := accesslog.Options{Format: accesslog.Format(f.format), Layout: f.log.layout, Columns: f.columns, PartitionBy: f.log.partitionBy,
-		MaxDuration: f.log.maxDuration, Lag: f.log.lag, LagSet: f.changed("lag"), WallError: f.log.wallError, SkipBad: f.log.skipBad,
+	o := accesslog.Options{Format: accesslog.Format(f.format), Layout: f.log.layout, Columns: f.columns,
+		PartitionBy: f.log.partitionBy,
+		MaxDuration: f.log.maxDuration, Lag: f.log.lag, LagSet: f.changed("lag"), WallError: f.log.wallError,
+		SkipBad:  f.log.skipBad,
 		Complete: f.log.complete}
 	if o.Format == accesslog.ALB && !f.changed("wall-error") {
 		o.WallError = time.Second // the limiter is on another machine
@@ -62,7 +75,8 @@ func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit spec.Lim
 	if f.log.zone != "" {
 		zone, err := time.LoadLocation(f.log.zone)
 		if err != nil {
-			return nil, usagef("--zone %q: the name of a time zone belongs here, as UTC or Europe/Berlin", f.log.zone)
+			return nil, usagef("--zone %q: the name of a time zone belongs here, as UTC or Europe/Berlin",
+				f.log.zone)
 		}
 		o.Zone = zone
 	}
@@ -91,7 +105,8 @@ func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit spec.Lim
 	l.Header.ClockError, l.Header.DriftPPM = f.clockError, f.drift
 	f.shared = f.shared || l.Lossy
 	if limit.Completes() && l.Whole == 0 {
-		lack, mend := fmt.Sprintf("a log of %s does not tell which answers were whole", f.format), "a recording with done_ns"
+		lack, mend := fmt.Sprintf("a log of %s does not tell which answers were whole", f.format),
+			"a recording with done_ns"
 		if o.Format == accesslog.Nginx || o.Format == accesslog.NginxJSON {
 			lack, mend = "no line has $request_completion", "$request_completion in the log_format"
 		}
@@ -141,20 +156,25 @@ func (f *checkFlags) outcome(byItself func(int) timeline.Outcome) (func(int) tim
 	}, nil
 }
 
-// anyZone tells whether the windows of a limit begin at the same instants in every time zone: offsets are multiples of a
-// quarter of an hour.
+// anyZone tells whether the windows of a limit begin at the same instants in every time zone: offsets are
+// multiples of a quarter of an hour.
 func anyZone(limit spec.Limit) bool {
-	return !slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Windowed() && 15*time.Minute%p.Rate.Per != 0 })
+	return !slices.ContainsFunc(limit, func(p spec.Policy) bool {
+		return p.Windowed() &&
+			15*time.Minute%p.Rate.Per != 0
+	})
 }
 
 // logNotes says what of a log is judged and what is not.
 func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
 	h := l.Header
-	note := fmt.Sprintf("%s: %s: %s", name, quantity.Plural(l.Lines, "line"), quantity.Plural(l.Len(), "request"))
+	note := fmt.Sprintf("%s: %s: %s", name, quantity.Plural(l.Lines, "line"),
+		quantity.Plural(l.Len(), "request"))
 	for _, part := range []struct {
 		n    int
 		text string
-	}{{l.Foreign, "that are no requests"}, {l.Unmatched, "that do not match"}, {l.Keyless, "without " + f.log.partitionBy}} {
+	}{{l.Foreign, "that are no requests"}, {l.Unmatched, "that do not match"},
+		{l.Keyless, "without " + f.log.partitionBy}} {
 		if part.n > 0 {
 			note += fmt.Sprintf(", %d %s", part.n, part.text)
 		}
@@ -165,7 +185,8 @@ func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
 			quantity.Plural(l.Skipped, "line"), l.FirstSkipped.Line, l.FirstSkipped.What, l.FirstSkipped.Why))
 	}
 	if l.Doubtful > 0 {
-		e.remark(f, false, quantity.Plural(l.Doubtful, "request")+": whether they match depends on how their path "+
+		e.remark(f, false, quantity.Plural(l.Doubtful, "request")+
+			": whether they match depends on how their path "+
 			"(//, /./, %2F) or host is written: they count as unknown")
 	}
 	if len(l.Absent) > 0 {

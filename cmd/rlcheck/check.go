@@ -35,10 +35,12 @@ type checkFlags struct {
 	log                        logFlags
 	// changed tells whether a flag was given, also by the environment; typed, whether it was given by hand.
 	changed, typed func(flag string) bool
-	// ends tells that the end of an answer was read, timeless counts the outcomes without the time of an answer.
+	// ends tells that the end of an answer was read, timeless counts the outcomes without the time of an
+	// answer.
 	ends     bool
 	timeless int
-	// only names the partitions to judge; empty: all. found are those of them that were read, others some that were not asked for.
+	// only names the partitions to judge; empty: all. found are those of them that were read, others some
+	// that were not asked for.
 	only          []string
 	found, others map[string]bool
 	// judges are the limits that judge; set when the header was read.
@@ -70,18 +72,26 @@ hidden phase explain the recording.`,
 		"(may be left out for a recording of run: it has its own)")
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(checkFormats(), ", ")+
 		" (repeatable; default text; json is rlcheck.verdict/v1)")
-	fl.StringVar(&f.format, "format", "ndjson", "of the file: ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb")
-	fl.StringToStringVar(&f.columns, "columns", nil, "names in the file that are others: sent_ns=start,...; partition= if none means the partition")
+	fl.StringVar(&f.format, "format", "ndjson",
+		"of the file: ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb")
+	fl.StringToStringVar(&f.columns, "columns", nil,
+		"names in the file that are others: sent_ns=start,...; partition= if none means the partition")
 	fl.IntSliceVar(&f.denied, "denied", []int{429}, "statuses that are denials where a line names no outcome")
 	fl.StringVar(&f.conformance, "conformance", "exact", "exact, upper-bound or lower-bound")
 	fl.StringArrayVar(&f.only, "partition", nil, "judge only this partition (repeatable)")
-	fl.BoolVar(&f.shared, "shared", false, "others may use the same partitions: an unexplained denial proves nothing")
+	fl.BoolVar(&f.shared, "shared", false,
+		"others may use the same partitions: an unexplained denial proves nothing")
 	fl.BoolVar(&f.exactBurst, "exact-burst", false, "a pass must measure the burst exactly")
-	fl.Float64Var(&f.burst, "burst-resolution", 0, "a pass must measure the burst to within this share, as 0.05")
+	fl.Float64Var(&f.burst, "burst-resolution", 0,
+		"a pass must measure the burst to within this share, as 0.05")
 	fl.Float64Var(&f.rate, "rate-resolution", 0, "a pass must measure the rate to within this share, as 0.02")
-	fl.DurationVar(&f.tick, "tick", 0, "how coarse the clock of the target may be, where neither the file nor the limit says")
-	fl.DurationVar(&f.clockError, "clock-error", 0, "how far apart the clocks of several recorders may be, where the file does not say")
-	fl.Int64Var(&f.drift, "drift-ppm", 0, "by how many millionths the clock of the target may run faster or slower, where the file does not say")
+	fl.DurationVar(&f.tick, "tick", 0,
+		"how coarse the clock of the target may be, where neither the file nor the limit says")
+	fl.DurationVar(&f.clockError, "clock-error", 0,
+		"how far apart the clocks of several recorders may be, where the file does not say")
+	fl.Int64Var(&f.drift, "drift-ppm", 0,
+		"by how many millionths the clock of the target may run faster or slower, where the file does not "+
+			"say")
 	f.log.add(cmd)
 	return cmd
 }
@@ -158,12 +168,14 @@ func (f *checkFlags) sound() error {
 	case f.drift < 0 || f.drift > timeline.MaxDriftPPM:
 		return usagef("--drift-ppm %d: it is 0 to %d, a tenth", f.drift, timeline.MaxDriftPPM)
 	case !(f.burst >= 0 && f.burst <= 1) || !(f.rate >= 0 && f.rate <= 1): // also NaN
-		return usagef("--burst-resolution %g, --rate-resolution %g: a share is 0 to 1, as 0.02 for 2 %%", f.burst, f.rate)
+		return usagef("--burst-resolution %g, --rate-resolution %g: a share is 0 to 1, as 0.02 for 2 %%",
+			f.burst, f.rate)
 	}
 	return nil
 }
 
-// absent is the error that no request has a partition that is to be judged: a verdict without it would be taken for one on it.
+// absent is the error that no request has a partition that is to be judged: a verdict without it would be
+// taken for one on it.
 func (f *checkFlags) absent(name string) error {
 	var errs []error
 	for _, p := range f.only {
@@ -173,7 +185,8 @@ func (f *checkFlags) absent(name string) error {
 			if hint == "" && len(known) > 0 {
 				hint = "it has " + excerpts(known)
 			}
-			errs = append(errs, usagef("--partition %s: %s has no request of it%s", visible(p), name, visible(mend(hint))))
+			errs = append(errs, usagef("--partition %s: %s has no request of it%s", visible(p), name,
+				visible(mend(hint))))
 		}
 	}
 	return errors.Join(errs...)
@@ -212,7 +225,8 @@ func writeVerdict(w io.Writer, j *verdict.Judgement, judges *check.Panel, c time
 			fmt.Fprintf(w, "INCONCLUSIVE  %s%s: %s\n", name, p.Reason, visible(p.Detail))
 		}
 	}
-	if j.Verdict == verdict.Inconclusive && len(j.Partitions) != 1 || j.Verdict == verdict.Inconclusive && j.Partitions[0].Verdict == verdict.Pass {
+	if j.Verdict == verdict.Inconclusive && len(j.Partitions) != 1 || j.Verdict == verdict.Inconclusive &&
+		j.Partitions[0].Verdict == verdict.Pass {
 		fmt.Fprintf(w, "INCONCLUSIVE  %s: %s\n", j.Reason, visible(j.Detail))
 	}
 	if j.Hint != "" {

@@ -47,5 +47,6 @@ func (h *heartbeat) tell(now time.Time, done []result.Scenario, all int) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToUpper(v.String())))
 		}
 	}
-	h.say.notef("%d of %s are done: %s", len(done), quantity.Plural(all, "scenario"), strings.Join(parts, ", "))
+	h.say.notef("%d of %s are done: %s", len(done), quantity.Plural(all, "scenario"),
+		strings.Join(parts, ", "))
 }

@@ -35,8 +35,9 @@ func (e *env) judge(name string, f *checkFlags) (*verdict.Judgement, timeline.Co
 	}
 	f.found, f.others = map[string]bool{}, map[string]bool{}
 	if f.format != "ndjson" && ours(in) {
-		return nil, timeline.Counts{}, usagef("%s: it is a recording of rlcheck, and --format says %s (leave "+
-			"--format out)", name, f.format)
+		return nil, timeline.Counts{},
+			usagef("%s: it is a recording of rlcheck, and --format says %s (leave "+
+				"--format out)", name, f.format)
 	}
 	in, err := e.recorded(in, f)
 	if err != nil {
@@ -50,8 +51,9 @@ func (e *env) judge(name string, f *checkFlags) (*verdict.Judgement, timeline.Co
 	case f.format == "ndjson":
 		return e.judgeTimeline(in, name, f, timeline.NewReader)
 	}
-	return nil, timeline.Counts{}, usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, envoy, "+
-		"envoy-json, caddy or alb", f.format)
+	return nil, timeline.Counts{},
+		usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, envoy, "+
+			"envoy-json, caddy or alb", f.format)
 }
 
 // opener begins to read a recording of one form.
@@ -76,7 +78,8 @@ func (e *env) judgeTimeline(in io.Reader, name string, f *checkFlags, open opene
 		e.remarkTimeline(r, name, f)
 	}
 	if foreign(err) && !f.changed("format") && filepath.Ext(name) != ".ndjson" {
-		err = fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it (--format csv, nginx, haproxy "+
+		err = fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it (--format csv, "+
+			"nginx, haproxy "+
 			"and so on)", err, name)
 	}
 	return j, counts, err
@@ -89,7 +92,8 @@ func (e *env) remarkTimeline(r *timeline.Reader, name string, f *checkFlags) {
 	}
 	if f.timeless > 0 {
 		e.remark(f, true, fmt.Sprintf("%s: of %s the outcome is known, but not when the answer came "+
-			"(first_byte_ns): they count as unknown, since they may have been decided at any time after they "+
+			"(first_byte_ns): they count as unknown, since they may have been decided at any time after "+
+			"they "+
 			"were sent", name, quantity.Plural(f.timeless, "request")))
 	}
 	if names := r.Ignored(); len(names) > 0 {
@@ -97,7 +101,8 @@ func (e *env) remarkTimeline(r *timeline.Reader, name string, f *checkFlags) {
 	}
 }
 
-// ours tells whether a file is a recording of rlcheck in NDJSON. It reads nothing of what can be read only once.
+// ours tells whether a file is a recording of rlcheck in NDJSON. It reads nothing of what can be read only
+// once.
 func ours(in io.Reader) bool {
 	file, ok := in.(*os.File)
 	const begin = `{"rlcheck":"`
@@ -118,7 +123,8 @@ func foreign(err error) bool {
 // judgeStream judges a recording as it is read.
 func (e *env) judgeStream(r *timeline.Reader, name string, f *checkFlags) (
 	*verdict.Judgement, timeline.Counts, error) {
-	// What is kept of a large recording is large and has no pointers: to collect often costs little and saves much.
+	// What is kept of a large recording is large and has no pointers: to collect often costs little and saves
+	// much.
 	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
 	h, err := r.Header()
 	if err != nil {
@@ -175,22 +181,25 @@ func (f *checkFlags) again(in io.Reader, open func(io.Reader) *timeline.Reader) 
 	}
 }
 
-// refused tells the line of an observation with which a recording became too large to be judged; line 0: it was not one.
+// refused tells the line of an observation with which a recording became too large to be judged; line 0: it
+// was not one.
 func refused(name string, line int, err error) error {
 	if line == 0 || !errors.Is(err, check.ErrTooLarge) {
 		return err
 	}
 	what := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "check: "), ": "+check.ErrTooLarge.Error())
 	return timeline.Errors{{File: name, Line: line, What: what, Why: check.ErrTooLarge.Error(),
-		Mend: "times are in nanoseconds, costs in units; a shorter recording fits, or a rate over a shorter time", Err: err}}
+		Mend: "times are in nanoseconds, costs in units; a shorter recording fits, or a rate over a " +
+			"shorter time", Err: err}}
 }
 
 // streamGCPercent is the target of the garbage collector while a recording is judged as it is read.
 const streamGCPercent = 25
 
-// judgeLog judges an access log, which is read whole before: its lines are in the order of their ends, and when it ended is
-// known at its end.
-func (e *env) judgeLog(in io.Reader, name string, f *checkFlags) (*verdict.Judgement, timeline.Counts, error) {
+// judgeLog judges an access log, which is read whole before: its lines are in the order of their ends, and
+// when it ended is known at its end.
+func (e *env) judgeLog(in io.Reader, name string, f *checkFlags) (*verdict.Judgement, timeline.Counts,
+	error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
 	limit, err := spec.Parse(f.limit)
 	if err != nil {
@@ -230,7 +239,8 @@ func (e *env) judgeLog(in io.Reader, name string, f *checkFlags) (*verdict.Judge
 
 // endless says what cannot be shown where no answer has a known end; what would help is behind it.
 func endless(lack, mend string) string {
-	return lack + ": when an answer ended is not known, so that it cannot be shown that too many requests were in flight, or that a " +
+	return lack + ": when an answer ended is not known, so that it cannot be shown that too many requests " +
+		"were in flight, or that a " +
 		"charge was late (" + mend + " would tell it)"
 }
 
@@ -264,7 +274,8 @@ func openTimeline(name string) (*os.File, error) {
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		_ = f.Close() // nothing was written
-		return nil, fmt.Errorf("%s: a folder: a recording is a file (write %s)", name, filepath.Join(name, "timeline.ndjson"))
+		return nil, fmt.Errorf("%s: a folder: a recording is a file (write %s)", name,
+			filepath.Join(name, "timeline.ndjson"))
 	}
 	return f, nil
 }

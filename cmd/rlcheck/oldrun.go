@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// The files that a run keeps: its reports in its folder, its recordings there or in a folder for each scenario.
+// The files that a run keeps: its reports in its folder, its recordings there or in a folder for each
+// scenario.
 var (
 	keptReports    = []string{"report.html", "report.json", "junit.xml", "report.md"}
 	keptRecordings = regexp.MustCompile(
@@ -27,15 +28,16 @@ type oldRun struct {
 	files, folders []string
 }
 
-// findOldRun looks for an older run in a folder that is to take another one of the scenarios ids. What the folder
-// has beside it stays. The error is about files that the new run would overwrite although no run left them, or
-// another run did.
+// findOldRun looks for an older run in a folder that is to take another one of the scenarios ids. What the
+// folder has beside it stays. The error is about files that the new run would overwrite although no run left
+// them, or another run did.
 func findOldRun(path string, ids []string) (*oldRun, error) {
 	old := &oldRun{files: keptIn(path)}
 	m, _ := readManifest(path) // one that no run wrote was refused before
 	report := readOldReport(filepath.Join(path, "report.json"))
 	if foreign := foreignFile(path, old.files, report, m); foreign != "" {
-		return nil, fmt.Errorf("%s: it would be overwritten, and no run of rlcheck left it (choose another folder "+
+		return nil, fmt.Errorf("%s: it would be overwritten, and no run of rlcheck left it (choose another "+
+			"folder "+
 			"with --out)", foreign)
 	}
 	var inside []string // folders of scenarios
@@ -77,14 +79,16 @@ func foreignFile(path string, files []string, report *oldReport, m *manifest) st
 	return ""
 }
 
-// addFolder adds what the folder of the scenario id has of the older run. The error is about another run in it.
+// addFolder adds what the folder of the scenario id has of the older run. The error is about another run in
+// it.
 func (old *oldRun) addFolder(folder, id string, ids []string, m *manifest) error {
 	files := keptIn(folder)
 	switch {
 	case len(files) == 0 || id != filepath.Base(id) || strings.HasPrefix(id, "."):
 	case exists(filepath.Join(folder, "report.json")), exists(filepath.Join(folder, manifestName)):
 		if len(ids) > 1 && slices.Contains(ids, id) {
-			return fmt.Errorf("%s: another run is kept in it, and a part of it would be overwritten (choose another "+
+			return fmt.Errorf("%s: another run is kept in it, and a part of it would be overwritten "+
+				"(choose another "+
 				"folder with --out)", folder)
 		}
 	case ownRecording(folder), m != nil && m.has(id) && len(m.Scenarios) > 1:
@@ -98,7 +102,8 @@ func keptIn(folder string) []string {
 	entries, _ := os.ReadDir(folder) // what cannot be read is not replaced
 	var out []string
 	for _, e := range entries {
-		if e.Type().IsRegular() && (slices.Contains(keptReports, e.Name()) || keptRecordings.MatchString(e.Name())) {
+		if e.Type().IsRegular() &&
+			(slices.Contains(keptReports, e.Name()) || keptRecordings.MatchString(e.Name())) {
 			out = append(out, filepath.Join(folder, e.Name()))
 		}
 	}
@@ -120,7 +125,8 @@ func readOldReport(path string) *oldReport {
 	return &r
 }
 
-// ownRecording tells whether a folder has a schedule or a recording of ours: they come before all else, and say so.
+// ownRecording tells whether a folder has a schedule or a recording of ours: they come before all else, and
+// say so.
 func ownRecording(folder string) bool {
 	for _, name := range []string{"schedule.ndjson", "timeline.ndjson"} {
 		if f, err := os.Open(filepath.Join(folder, name)); err == nil {

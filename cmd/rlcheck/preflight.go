@@ -20,9 +20,10 @@ import (
 // lookupTimeout bounds the question for the addresses of one name.
 const lookupTimeout = 2 * time.Second
 
-// preflight refuses, before anything is sent, what could only end in a run without an answer: a port that does not exist,
-// a store that is none, and a host with a public address that was not allowed. Every problem is told. A name that has no
-// address passes: the recording says so. The address is checked again when it is dialled, since a name can move.
+// preflight refuses, before anything is sent, what could only end in a run without an answer: a port that
+// does not exist, a store that is none, and a host with a public address that was not allowed. Every problem
+// is told. A name that has no address passes: the recording says so. The address is checked again when it is
+// dialled, since a name can move.
 func (e *env) preflight(ctx context.Context, chosen []*scenario.Scenario, f runFlags) error {
 	var errs []error
 	told := map[string]bool{}
@@ -39,8 +40,10 @@ func (e *env) preflight(ctx context.Context, chosen []*scenario.Scenario, f runF
 	}
 	if f.redis != "" && f.redis != trial.EmbeddedRedis {
 		scheme, _, found := strings.Cut(f.redis, "://")
-		if !found || !slices.Contains([]string{"redis", "rediss", "redis-cluster", "redis-sentinel"}, scheme) {
-			errs = append(errs, usagef("--redis: a store is redis://HOST:PORT/DATABASE, rediss://, redis-cluster://, redis-sentinel:// or embedded"))
+		if !found || !slices.Contains([]string{"redis", "rediss", "redis-cluster", "redis-sentinel"},
+			scheme) {
+			errs = append(errs, usagef("--redis: a store is redis://HOST:PORT/DATABASE, rediss://, "+
+				"redis-cluster://, redis-sentinel:// or embedded"))
 		}
 	}
 	return errors.Join(errs...)
@@ -108,7 +111,8 @@ func checkHost(ctx context.Context, u *url.URL, allow []string) error {
 	}
 	for _, a := range addresses(ctx, host) {
 		if !harmless(a) {
-			return fmt.Errorf("the address %s is public and nothing was sent (if you may load it, add --allow %s)", a, host)
+			return fmt.Errorf("the address %s is public and nothing was sent (if you may load it, add "+
+				"--allow %s)", a, host)
 		}
 	}
 	return nil

@@ -53,7 +53,8 @@ The exit status tells only whether they were written: 0, or 2.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringArrayVarP(&outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+" (repeatable; default table)")
+	cmd.Flags().StringArrayVarP(&outputs, "output", "o", nil,
+		"FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+" (repeatable; default table)")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "report only these scenarios: ID or GLOB")
 	cmd.Flags().StringSliceVar(&skip, "skip", nil, "leave these scenarios out: ID or GLOB")
 	cmd.Flags().BoolVar(&strict, "strict", false, "recommended scenarios count too")
@@ -76,7 +77,8 @@ func choose(r *result.Run, only, skip []string) error {
 	}
 	for _, w := range append(slices.Clone(only), skip...) {
 		if !slices.ContainsFunc(ids, func(id string) bool { return means(w, id) }) {
-			errs = append(errs, usagef("%s: the run has no such scenario%s", w, visible(mend(nearID(w, ids)))))
+			errs = append(errs, usagef("%s: the run has no such scenario%s", w,
+				visible(mend(nearID(w, ids)))))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -87,7 +89,8 @@ func choose(r *result.Run, only, skip []string) error {
 		return len(only) > 0 && !slices.ContainsFunc(only, is) || slices.ContainsFunc(skip, is)
 	})
 	if len(r.Scenarios) == 0 && len(ids) > 0 {
-		return usagef("no scenario is left: --only and --skip select none of %s", quantity.Plural(len(ids), "scenario"))
+		return usagef("no scenario is left: --only and --skip select none of %s",
+			quantity.Plural(len(ids), "scenario"))
 	}
 	if len(r.Scenarios) < len(ids) || r.Policy == nil { // an older version, or a killed run, kept none
 		r.Policy = trial.MeasuredPolicy(r.Scenarios)
@@ -103,7 +106,8 @@ func nearID(word string, ids []string) string {
 	return "it has " + excerpts(ids)
 }
 
-// readRun reads a kept run: its folder, or its report.json. Recordings are read again where they are still there.
+// readRun reads a kept run: its folder, or its report.json. Recordings are read again where they are still
+// there.
 func (e *env) readRun(name string) (*result.Run, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		name = filepath.Join(name, "report.json")

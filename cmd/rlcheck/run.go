@@ -59,7 +59,8 @@ other, judges each recording against the declared limit and writes reports.`,
 	fl := cmd.Flags()
 	fl.StringVarP(&f.target, "target", "t", "", "URL of the target, or builtin")
 	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,...")
-	fl.StringVar(&f.partition, "partition", "", "how clients are told apart: header:NAME, address, path or query:NAME")
+	fl.StringVar(&f.partition, "partition", "",
+		"how clients are told apart: header:NAME, address, path or query:NAME")
 	f.request.add(fl)
 	fl.StringVar(&f.config, "config", "", "file of what all runs share (default "+configName+", if there)")
 	fl.StringArrayVar(&f.set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
@@ -69,16 +70,19 @@ other, judges each recording against the declared limit and writes reports.`,
 	promises := strings.Join(wordsOf(verdict.Promises()), ", ")
 	fl.StringSliceVar(&f.promise, "promise", nil, "what the target promises to have: "+promises)
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
-	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+" (repeatable)")
+	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+
+		" (repeatable)")
 	fl.StringVar(&f.out, "out", "", "folder of the run (default reports/<start>)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show requests, duration and hosts, and send nothing")
 	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
-	fl.StringVar(&f.redis, "redis", "", "where the embedded target keeps its state: a redis:// URL, or embedded (default memory)")
+	fl.StringVar(&f.redis, "redis", "",
+		"where the embedded target keeps its state: a redis:// URL, or embedded (default memory)")
 	fl.IntVar(&f.retries, "retries", 0, "repeat a scenario that was late or showed too little, "+
 		"with fresh clients, up to so many times; a FAIL is never repeated")
 	fl.DurationVar(&f.wallError, "wall-error", 0,
 		"how far the target's clock may be from ours (default 500ms; on loopback 1ms, but for a FAIL)")
-	fl.StringVar(&f.failOn, "fail-on", "", "fail: exit 0 for inconclusive; inconclusive: exit 1 for it (default exit 3)")
+	fl.StringVar(&f.failOn, "fail-on", "",
+		"fail: exit 0 for inconclusive; inconclusive: exit 1 for it (default exit 3)")
 	return cmd
 }
 
@@ -150,7 +154,8 @@ func (e *env) parseOptions(f *runFlags) (scenario.ParseOptions, error) {
 }
 
 // record runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.
-func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources []source, outs []output, f runFlags, red redactor) error {
+func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources []source, outs []output,
+	f runFlags, red redactor) error {
 	started := time.Now()
 	m := e.newManifest(started, chosen, f, red)
 	m.Env = e.variables(chosen, sources, f, red)
@@ -235,8 +240,8 @@ func lasting(scenarios []*scenario.Scenario) (d time.Duration) {
 // maxRetries bounds --retries.
 const maxRetries = 20
 
-// enough runs a scenario until its recording shows enough, or as often as --retries says. The recordings that did not are kept
-// as timeline-1.ndjson and so on, and the notes of the last one tell of them.
+// enough runs a scenario until its recording shows enough, or as often as --retries says. The recordings that
+// did not are kept as timeline-1.ndjson and so on, and the notes of the last one tell of them.
 func (e *env) enough(ctx context.Context, s *scenario.Scenario, t trialOf) (result.Scenario, error) {
 	keys := t.keys
 	var notes []string
@@ -244,15 +249,18 @@ func (e *env) enough(ctx context.Context, s *scenario.Scenario, t trialOf) (resu
 	for n := 1; ; n++ {
 		out, err := e.one(ctx, s, t)
 		errs = append(errs, err)
-		little := out.Verdict == verdict.Inconclusive && (out.Reason == verdict.ScheduleMissed || out.Reason == verdict.TooFew)
+		little := out.Verdict == verdict.Inconclusive &&
+			(out.Reason == verdict.ScheduleMissed || out.Reason == verdict.TooFew)
 		if !little || n > t.flags.retries || ctx.Err() != nil {
 			out.Header.Notes = append(notes, out.Header.Notes...)
 			return out, errors.Join(errs...)
 		}
 		e.say.notef("%s: recording %d showed too little (%s), and it is recorded again", s.ID, n, out.Reason)
 		file := fmt.Sprintf("timeline-%d.ndjson", n)
-		errs = append(errs, t.dir.keep(s.ID, file, func(w io.Writer) error { return timeline.Write(w, out.Timeline) }))
-		notes = append(notes, fmt.Sprintf("recording %d (%s) was INCONCLUSIVE: %s: %s", n, file, out.Reason, out.Detail))
+		errs = append(errs, t.dir.keep(s.ID, file,
+			func(w io.Writer) error { return timeline.Write(w, out.Timeline) }))
+		notes = append(notes, fmt.Sprintf("recording %d (%s) was INCONCLUSIVE: %s: %s", n, file, out.Reason,
+			out.Detail))
 		t.keys = fmt.Sprintf("%s-%d", keys, n+1)
 	}
 }
@@ -263,7 +271,8 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (result.
 	var planErr, keepErr error
 	kept := &recording{dir: t.dir, id: s.ID, red: t.red}
 	out := trial.Scenario(ctx, s, trial.Options{
-		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow, Redis: t.flags.redis, Output: e.say.err,
+		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow,
+		Redis: t.flags.redis, Output: e.say.err,
 		WallError: t.flags.wallError, TLS: t.flags.tls,
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.keepPlan(s.ID, t.text, plan)
@@ -282,7 +291,8 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (result.
 		keepErr = t.dir.keepLatency(s.ID, out.Timeline, out.Header.Started)
 	}
 	if e.verbose { // the report has it
-		e.say.notef("%s: %s", s.ID, strings.TrimSpace(strings.ToUpper(out.Verdict.String())+" "+string(out.Reason)))
+		e.say.notef("%s: %s", s.ID,
+			strings.TrimSpace(strings.ToUpper(out.Verdict.String())+" "+string(out.Reason)))
 	}
 	return out, errors.Join(planErr, errors.Join(kept.errs...), keepErr)
 }
@@ -298,11 +308,13 @@ func (e *env) dryRun(chosen []*scenario.Scenario, f runFlags) error {
 		for _, p := range sum.Phases {
 			e.say.resultf("  %s: %s\n", p.Name, p.Text)
 		}
-		over := "" // where nothing is sent at once, how many there will be depends on how fast the target answers
+		// where nothing is sent at once, how many there will be depends on how fast the target answers
+		over := ""
 		if sum.Connections > 0 {
 			over = " over " + quantity.Plural(sum.Connections, "connection")
 		}
-		e.say.resultf("  at most %s%s, at least %s, to %s\n\n", quantity.Plural(sum.Requests, "request"), over, roughly(sum.Duration), strings.Join(sum.Hosts, " and "))
+		e.say.resultf("  at most %s%s, at least %s, to %s\n\n", quantity.Plural(sum.Requests, "request"),
+			over, roughly(sum.Duration), strings.Join(sum.Hosts, " and "))
 		requests, duration = requests+(1+f.retries)*sum.Requests, duration+sum.Duration
 		for _, h := range sum.Hosts {
 			if !hosts[h] {
@@ -311,7 +323,8 @@ func (e *env) dryRun(chosen []*scenario.Scenario, f runFlags) error {
 			}
 		}
 	}
-	e.say.resultf("in all at most %d requests, at least %s, to %s; nothing was sent\n", requests, roughly(duration), strings.Join(order, ", "))
+	e.say.resultf("in all at most %d requests, at least %s, to %s; nothing was sent\n", requests,
+		roughly(duration), strings.Join(order, ", "))
 	return nil
 }
 

@@ -116,7 +116,8 @@ func readBuiltin(name string) ([]source, error) {
 			if hint == "" {
 				hint = "one of " + strings.Join(names, ", ")
 			}
-			return nil, fmt.Errorf("%s%s: there is no such bundled scenario%s", builtinPrefix, name, mend(hint))
+			return nil, fmt.Errorf("%s%s: there is no such bundled scenario%s", builtinPrefix, name,
+				mend(hint))
 		}
 		names = []string{name}
 	}

@@ -112,7 +112,8 @@ func (e *env) sayTerms(name string, f *checkFlags, t timeline.Terms) {
 		e.remark(f, false, name+": each request counts one unit: no cost was seen to be charged")
 	}
 	if n := f.judges.Free(); n > 0 {
-		e.remark(f, false, name+": "+quantity.Plural(n, "request")+" of phases that no limit counts: left out")
+		e.remark(f, false, name+": "+quantity.Plural(n, "request")+
+			" of phases that no limit counts: left out")
 	}
 }
 

@@ -40,14 +40,17 @@ type reader struct {
 	problems problems
 	// cut tells that the last line is not whole.
 	cut bool
-	// firstTo is the earliest end of an interval, lastEnd the latest end of a request, longest the longest interval.
+	// firstTo is the earliest end of an interval, lastEnd the latest end of a request, longest the longest
+	// interval.
 	firstTo, lastEnd, longest int64
-	// begunTo is the end of the interval of the first line, late the most by which a request ended before one of a line in front of
-	// it: workers that write their lines together write some so late, and others may be in the file before, or after.
+	// begunTo is the end of the interval of the first line, late the most by which a request ended before one
+	// of a line in front of it: workers that write their lines together write some so late, and others may be
+	// in the file before, or after.
 	begunTo, late int64
 }
 
-// widest is the most by which an interval is widened, ten years: times this side of 2200 cannot overflow by it.
+// widest is the most by which an interval is widened, ten years: times this side of 2200 cannot overflow by
+// it.
 const widest = 3650 * 24 * time.Hour
 
 // newReader checks the options.
@@ -59,15 +62,18 @@ func newReader(name string, o Options) (*reader, error) {
 	for _, x := range []struct {
 		option, what string
 		d            time.Duration
-	}{{"MaxDuration", "the longest duration", o.MaxDuration}, {"Lag", "a lag", o.Lag}, {"WallError", "an error of the clock", o.WallError}} {
+	}{{"MaxDuration", "the longest duration", o.MaxDuration}, {"Lag", "a lag", o.Lag},
+		{"WallError", "an error of the clock", o.WallError}} {
 		if x.d < 0 || x.d > widest {
-			return nil, &OptionError{x.option, fmt.Sprintf("%s of %s", x.what, x.d), fmt.Sprintf("it is never negative, and at most %s", widest), ""}
+			return nil, &OptionError{x.option, fmt.Sprintf("%s of %s", x.what, x.d),
+				fmt.Sprintf("it is never negative, and at most %s", widest), ""}
 		}
 	}
 	if o.Outcome == nil {
 		o.Outcome = StatusOutcome
 	}
-	r := &reader{o: o, layout: l, numbers: map[string]uint32{}, unnamed: map[int]int{}, problems: problems{file: name}, firstTo: math.MaxInt64, lastEnd: math.MinInt64}
+	r := &reader{o: o, layout: l, numbers: map[string]uint32{}, unnamed: map[int]int{},
+		problems: problems{file: name}, firstTo: math.MaxInt64, lastEnd: math.MinInt64}
 	fields, err := r.fields(t)
 	if err != nil {
 		return nil, err
@@ -87,9 +93,11 @@ func (r *reader) fields(t *table) ([]field, error) {
 		if !ok {
 			mend := ""
 			if r.o.Format == HAProxy {
-				mend = "capture request header " + name + " len 64, and write capture1 for the first of the captures"
+				mend = "capture request header " + name +
+					" len 64, and write capture1 for the first of the captures"
 			}
-			return f, &OptionError{option, "field " + quote(name), fmt.Sprintf("a log of %s does not have it", r.o.Format), mend}
+			return f, &OptionError{option, "field " + quote(name),
+				fmt.Sprintf("a log of %s does not have it", r.o.Format), mend}
 		}
 		all = append(all, f)
 		return f, nil
@@ -128,7 +136,8 @@ func (r *reader) readAll(in io.Reader) error {
 			return r.finish(number)
 		case errors.Is(err, timeline.ErrLongLine):
 			r.out.Lines++
-			r.bad(number, flaw{what: fmt.Sprintf("line of more than %d bytes", timeline.MaxLine), why: "a line has at most 1 MiB"})
+			r.bad(number, flaw{what: fmt.Sprintf("line of more than %d bytes", timeline.MaxLine),
+				why: "a line has at most 1 MiB"})
 			continue
 		case err != nil:
 			what, why, mend := timeline.ReadFlaw(err)
@@ -153,7 +162,8 @@ func (r *reader) readAll(in io.Reader) error {
 		} else if f.found() {
 			if !ended && !f.final {
 				r.cut = true
-				f.why, f.mend = "it is the last one and has no end: the log was being written, or is cut", "leave it out, or end it if it is whole"
+				f.why, f.mend = "it is the last one and has no end: the log was being written, or is cut",
+					"leave it out, or end it if it is whole"
 			}
 			r.bad(number, f)
 			if f.final {
@@ -163,7 +173,8 @@ func (r *reader) readAll(in io.Reader) error {
 	}
 }
 
-// sealed tells whether a line cannot be cut in the middle of its last value: of a name, or a duration, the beginning is one, too.
+// sealed tells whether a line cannot be cut in the middle of its last value: of a name, or a duration, the
+// beginning is one, too.
 func sealed(line []byte) bool {
 	last := bytes.TrimSpace(line)
 	return bytes.HasSuffix(last, []byte(`"`)) || bytes.HasSuffix(last, []byte("}"))
@@ -209,15 +220,18 @@ func (r *reader) take(line []byte, number int) flaw {
 		return f
 	}
 	if r.keep == nil && len(r.out.records) == MaxRequests || number > math.MaxUint32 {
-		return flaw{what: fmt.Sprintf("request %d", r.order.n+1), why: "more are not held in memory", mend: "split the log by time", final: true}
+		return flaw{what: fmt.Sprintf("request %d", r.order.n+1), why: "more are not held in memory",
+			mend: "split the log by time", final: true}
 	}
 	return r.add(r.record(s, status, sure, uint32(number)))
 }
 
-// record is the request of a line, but for its partition; sure tells that the line is of a request of the scope.
+// record is the request of a line, but for its partition; sure tells that the line is of a request of the
+// scope.
 func (r *reader) record(s span, status int, sure bool, line uint32) record {
 	judged := status > 0 && sure
-	rec := record{from: s.from, to: max(s.to, s.from), line: line, status: uint16(status), whole: s.whole && judged}
+	rec := record{from: s.from, to: max(s.to, s.from), line: line, status: uint16(status), whole: s.whole &&
+		judged}
 	if judged {
 		if rec.outcome = r.o.Outcome(status); rec.outcome == timeline.Unknown {
 			r.unnamed[status]++
@@ -244,7 +258,8 @@ func (r *reader) add(rec record) flaw {
 	return flaw{}
 }
 
-// client tells whether it is known whose request the line is, and what is wrong with its name. It counts one without.
+// client tells whether it is known whose request the line is, and what is wrong with its name. It counts one
+// without.
 func (r *reader) client() (known bool, f flaw) {
 	if r.whole {
 		return true, flaw{}
@@ -295,8 +310,8 @@ func (r *reader) number(name []byte) uint32 {
 	return k
 }
 
-// backwards is by how much the times of a log without zones may run backwards or leap before that is taken for the change
-// of a local time.
+// backwards is by how much the times of a log without zones may run backwards or leap before that is taken
+// for the change of a local time.
 const backwards = int64(25 * time.Minute)
 
 // follow notes the time of a line.
@@ -305,11 +320,14 @@ func (r *reader) follow(s span) flaw {
 		leap := s.end - r.lastEnd
 		switch {
 		case leap < -backwards:
-			return flaw{what: fmt.Sprintf("time that runs back by %s", time.Duration(-leap).Round(time.Second)),
-				why: "local time was set back, or files are in the wrong order", mend: "judge the parts apart, or log in UTC", final: true}
+			return flaw{what: fmt.Sprintf("time that runs back by %s",
+				time.Duration(-leap).Round(time.Second)),
+				why:  "local time was set back, or files are in the wrong order",
+				mend: "judge the parts apart, or log in UTC", final: true}
 		case leap > backwards && r.o.Zone == nil:
 			return flaw{what: fmt.Sprintf("time that leaps by %s", time.Duration(leap).Round(time.Second)),
-				why: "without its zone it cannot be told from local time that was set forward", mend: "give the zone: --zone UTC, or --zone Europe/Berlin", final: true}
+				why:  "without its zone it cannot be told from local time that was set forward",
+				mend: "give the zone: --zone UTC, or --zone Europe/Berlin", final: true}
 		}
 	}
 	r.out.ZoneUnknown = r.out.ZoneUnknown || s.local && r.o.Zone == nil
@@ -333,11 +351,13 @@ func (r *reader) finish(last int) error {
 	case r.problems.count > 0:
 	case r.order.n > lone && isJSON && !r.stated: // the other formats have a place for it
 		name := j.t.name(slotStatus)
-		r.problems.add(timeline.ParseError{Line: last, What: "no status", Why: fmt.Sprintf("none of %d lines has %q, and without it no outcome is known", n, name),
+		r.problems.add(timeline.ParseError{Line: last, What: "no status",
+			Why:  fmt.Sprintf("none of %d lines has %q, and without it no outcome is known", n, name),
 			Mend: "log it, or name the member that has it with --columns"})
 	case r.order.n > lone:
 	case n > 0 && r.out.Skipped == n:
-		nothing.Why = fmt.Sprintf("none of %d lines can be read; line %d has %s: %s", n, r.out.FirstSkipped.Line, r.out.FirstSkipped.What, r.out.FirstSkipped.Why)
+		nothing.Why = fmt.Sprintf("none of %d lines can be read; line %d has %s: %s", n,
+			r.out.FirstSkipped.Line, r.out.FirstSkipped.What, r.out.FirstSkipped.Why)
 		r.problems.add(nothing)
 	case r.out.Keyless > 0:
 		nothing.Why = fmt.Sprintf("%d have no %s", r.out.Keyless, r.by.name)
@@ -373,13 +393,15 @@ func (r *reader) absent() []string {
 // usualLongest is the longest time a request is taken to last unless the log or the user say more.
 const usualLongest = int64(time.Minute)
 
-// unseenLate is how many times as late a line may be written as was seen: only lines of others, in front of it, show it.
+// unseenLate is how many times as late a line may be written as was seen: only lines of others, in front of
+// it, show it.
 const unseenLate = 2
 
 // log makes the result.
 func (r *reader) log() *Log {
 	l := &r.out
-	slices.SortFunc(l.records, func(a, b record) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
+	slices.SortFunc(l.records,
+		func(a, b record) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
 	l.order, l.Unnamed, l.Absent = r.order, r.unnamed, r.absent()
 	l.lone, l.left = r.lone()
 	l.Unmatched += l.left

@@ -38,17 +38,20 @@ func (p *Phase) resolve(d *decoder, s *Scenario) {
 	case timeline.HonorRetryAfter:
 		if p.Requests == 0 { // twice what a right limiter admits, and a few for each client
 			admitted := mulDiv(int64(p.Duration), b.rate.N, int64(b.rate.Per), true)
-			p.Requests = clampCount(2*(float64(b.full)+float64(admitted))/float64(p.Cost) + 20*float64(p.Clients))
+			p.Requests = clampCount(2*(float64(b.full)+float64(admitted))/float64(p.Cost) +
+				20*float64(p.Clients))
 		}
 	case timeline.Boundary:
 		p.resolveBoundary(d, b)
 	}
-	p.Forge = slices.DeleteFunc(p.Forge, func(name string) bool { // what the limiter counts by must stay as it is
+	// what the limiter counts by must stay as it is
+	p.Forge = slices.DeleteFunc(p.Forge, func(name string) bool {
 		return s.Partition.Kind == ByHeader && strings.EqualFold(name, s.Partition.Name)
 	})
 }
 
-// resolveConstant completes the number of requests and the duration of a constant phase, of which one is given.
+// resolveConstant completes the number of requests and the duration of a constant phase, of which one is
+// given.
 func (p *Phase) resolveConstant() {
 	if p.Rate.N == 0 {
 		return
@@ -60,14 +63,15 @@ func (p *Phase) resolveConstant() {
 	p.Duration = time.Duration(mulDiv(int64(p.Requests), int64(p.Rate.Per), p.Rate.N, true))
 }
 
-// resolveRamp completes the number of requests and the duration of a ramp, of which one is given. A rate that could not be
-// resolved is reported already.
+// resolveRamp completes the number of requests and the duration of a ramp, of which one is given. A rate that
+// could not be resolved is reported already.
 func (p *Phase) resolveRamp() {
 	if p.From.N == 0 || p.To.N == 0 {
 		return
 	}
 	if p.Duration == 0 {
-		p.Duration = time.Duration(max(1, min(2e9*float64(p.Requests)/(perSecond(p.From)+perSecond(p.To)), float64(10*longest))))
+		p.Duration = time.Duration(max(1, min(2e9*float64(p.Requests)/(perSecond(p.From)+perSecond(p.To)),
+			float64(10*longest))))
 		return
 	}
 	p.Requests = clampCount(rampCount(p.From, p.To, p.Duration))
@@ -86,10 +90,12 @@ func (p *Phase) resolveBoundary(d *decoder, b bounds) {
 		p.Lead = min(defaultLead, p.Window/10)
 	}
 	if at := n.get("lead"); at != nil && p.Lead > p.Window/2 {
-		d.add(at, "lead "+shortDuration(p.Lead), "it is at most half of the window of "+shortDuration(p.Window), "")
+		d.add(at, "lead "+shortDuration(p.Lead), "it is at most half of the window of "+
+			shortDuration(p.Window), "")
 	}
 	if p.Requests < 2 {
-		d.add(n.get("requests"), fmt.Sprintf("%d requests", p.Requests), "one half goes before the boundary and one after it", "")
+		d.add(n.get("requests"), fmt.Sprintf("%d requests", p.Requests),
+			"one half goes before the boundary and one after it", "")
 	}
 }
 
@@ -109,8 +115,9 @@ func aimOf(l spec.Limit) timeline.Aim {
 	return timeline.AimClock
 }
 
-// windowOf returns the distance of the boundaries that a limiter that counts in windows would have: the longest window of
-// l, or for a bucket the window in which its rate makes up its burst, and so many of them as it takes to aim.
+// windowOf returns the distance of the boundaries that a limiter that counts in windows would have: the
+// longest window of l, or for a bucket the window in which its rate makes up its burst, and so many of them
+// as it takes to aim.
 func windowOf(l spec.Limit) time.Duration {
 	var w time.Duration
 	for _, p := range l {
@@ -126,7 +133,8 @@ func windowOf(l spec.Limit) time.Duration {
 	return w
 }
 
-// aimable is the shortest window at the end of which a generator can aim for sure, after it has seen the beginning.
+// aimable is the shortest window at the end of which a generator can aim for sure, after it has seen the
+// beginning.
 const aimable = 200 * time.Millisecond
 
 // resolve returns the number of requests of one partition.
@@ -143,9 +151,12 @@ func (a amount) resolve(d *decoder, n *node, b bounds, cost int64) int {
 	}
 	switch {
 	case total < 1:
-		d.add(n, quote(n.text), fmt.Sprintf("with a limit that admits %d at once that is %d requests, and a phase sends at least 1", b.full, total), "")
+		d.add(n, quote(n.text),
+			fmt.Sprintf("with a limit that admits %d at once that is %d requests, and a phase sends at "+
+				"least 1", b.full, total), "")
 	case total > maxRequests:
-		d.add(n, quote(n.text), fmt.Sprintf("with a limit that admits %d at once that is over %d requests", b.full, maxRequests), "")
+		d.add(n, quote(n.text), fmt.Sprintf("with a limit that admits %d at once that is over %d requests",
+			b.full, maxRequests), "")
 		return maxRequests
 	}
 	return int(total)
@@ -158,7 +169,8 @@ func (v speed) resolve(d *decoder, n *node, b bounds, cost int64) spec.Rate {
 	}
 	g := gcd(v.x.num, v.x.den)
 	num, den := v.x.num/g, v.x.den/g*cost
-	r := spec.Rate{N: mulDiv(b.rate.N, num, 1, false), Per: time.Duration(mulDiv(int64(b.rate.Per), den, 1, false))}
+	r := spec.Rate{N: mulDiv(b.rate.N, num, 1, false),
+		Per: time.Duration(mulDiv(int64(b.rate.Per), den, 1, false))}
 	if r.N == math.MaxInt64 || r.Per == math.MaxInt64 {
 		d.add(n, quote(n.text), "that multiple of "+b.rate.String()+" does not fit", "")
 	}
@@ -175,8 +187,9 @@ func (s span) resolve(d *decoder, n *node, b bounds) time.Duration {
 		t = min(t, s.max)
 	}
 	if t > longest || t == 0 {
-		d.add(n, "the duration", fmt.Sprintf("with a limit that recovers in %s that is %s, and a phase lasts from 1ns to %s",
-			shortDuration(time.Duration(b.recovery)), shortDuration(t), shortDuration(longest)), "")
+		d.add(n, "the duration",
+			fmt.Sprintf("with a limit that recovers in %s that is %s, and a phase lasts from 1ns to %s",
+				shortDuration(time.Duration(b.recovery)), shortDuration(t), shortDuration(longest)), "")
 		return longest
 	}
 	return t
@@ -193,8 +206,8 @@ func gcd(a, b int64) int64 {
 // clampCount makes a count of a float, between 1 and a number that is over every ceiling.
 func clampCount(f float64) int { return int(max(1, min(f, math.MaxInt32))) }
 
-// checkTogether reports what the parts of a scenario that are right alone do not fit together in, and fills in
-// what expectations need to know of the phases.
+// checkTogether reports what the parts of a scenario that are right alone do not fit together in, and fills
+// in what expectations need to know of the phases.
 func (s *Scenario) checkTogether(d *decoder, root *node) {
 	names := s.checkNames(d)
 	if !slices.ContainsFunc(s.Phases, func(p Phase) bool { return !p.Quiet() }) {
@@ -205,7 +218,8 @@ func (s *Scenario) checkTogether(d *decoder, root *node) {
 	for i, b := range s.Expect.Denials {
 		if names[b.Phase] == nil {
 			at := expect.get("denials").items[i].get("phase")
-			d.unknown(at.at, at.path, "phase ", b.Phase, "the phases are "+strings.Join(phaseNames(s.Phases), ", "),
+			d.unknown(at.at, at.path, "phase ", b.Phase,
+				"the phases are "+strings.Join(phaseNames(s.Phases), ", "),
 				phaseNames(s.Phases))
 			continue
 		}
@@ -219,21 +233,23 @@ func (s *Scenario) checkTogether(d *decoder, root *node) {
 	s.checkPartitionField(d, root)
 }
 
-// checkNames reports phases that share a name and phases to an origin that is not there. It returns where each
-// name stands.
+// checkNames reports phases that share a name and phases to an origin that is not there. It returns where
+// each name stands.
 func (s *Scenario) checkNames(d *decoder) map[string]*node {
 	names := make(map[string]*node, len(s.Phases))
 	for i := range s.Phases {
 		p := &s.Phases[i]
 		at := p.spec.at.get("name")
 		if first := names[p.Name]; first != nil {
-			d.add(at, quote(p.Name), fmt.Sprintf("a phase has a name of its own, and this one is used at %d:%d already",
-				first.at.line, first.at.col), "")
+			d.add(at, quote(p.Name),
+				fmt.Sprintf("a phase has a name of its own, and this one is used at %d:%d already",
+					first.at.line, first.at.col), "")
 		} else {
 			names[p.Name] = at
 		}
 		if p.Origin && s.Target.Origin == "" {
-			d.add(p.spec.at.get("origin"), "phase "+quote(p.Name), "it goes to the origin, and the target has none",
+			d.add(p.spec.at.get("origin"), "phase "+quote(p.Name),
+				"it goes to the origin, and the target has none",
 				"write target.origin")
 		}
 	}
@@ -241,7 +257,8 @@ func (s *Scenario) checkNames(d *decoder) map[string]*node {
 		p := &s.Phases[i]
 		aim := timeline.AimPhase(p.Name)
 		if other := names[aim]; p.Shape == timeline.Boundary && other != nil {
-			d.add(other, quote(aim), "the requests that find the boundary of phase "+quote(p.Name)+" have that name", "")
+			d.add(other, quote(aim), "the requests that find the boundary of phase "+quote(p.Name)+
+				" have that name", "")
 		}
 	}
 	return names
@@ -261,8 +278,10 @@ func (s *Scenario) expectOf(p *Phase) {
 // checkNeeded reports expectations for which a phase is missing.
 func (s *Scenario) checkNeeded(d *decoder, expect *node) {
 	has := func(is func(Phase) bool) bool { return slices.ContainsFunc(s.Phases, is) }
-	if s.Expect.RetryAfter.Honored && !has(func(p Phase) bool { return p.Shape == timeline.HonorRetryAfter }) {
-		d.add(expect.get("retry_after"), "honored", "no phase waits as told", "add a phase of shape honor-retry-after")
+	if s.Expect.RetryAfter.Honored &&
+		!has(func(p Phase) bool { return p.Shape == timeline.HonorRetryAfter }) {
+		d.add(expect.get("retry_after"), "honored", "no phase waits as told",
+			"add a phase of shape honor-retry-after")
 	}
 	origin := has(func(p Phase) bool { return p.Origin })
 	through := has(func(p Phase) bool { return !p.Origin && !p.Quiet() })

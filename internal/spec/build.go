@@ -50,13 +50,16 @@ type key struct {
 // keys are all keys, in the order in which SPECs are printed.
 var keys = []key{
 	{"rate", inRated, readRate},
-	{"limit", inConcurrency, readRange("limit", atLeast(1), func(p *Policy, from, to int64) { p.Rate.N, p.RateTo = from, to })},
-	{"burst", inBuckets, readRange("burst", atLeast(1), func(p *Policy, from, to int64) { p.Burst, p.BurstTo = from, to })},
+	{"limit", inConcurrency,
+		readRange("limit", atLeast(1), func(p *Policy, from, to int64) { p.Rate.N, p.RateTo = from, to })},
+	{"burst", inBuckets,
+		readRange("burst", atLeast(1), func(p *Policy, from, to int64) { p.Burst, p.BurstTo = from, to })},
 	{"queue", inQueue, readRange("queue", atLeast(0), setQueue)},
 	{"undelayed", inQueue, readCount("undelayed", 0, func(p *Policy, n int64) { p.Undelayed = n })},
 	{"start", inBuckets | inQueue, readStart},
 	{"phase", inWindows, readPhase},
-	{"align", inWindows, readWord("align", func(p *Policy, w Align) { p.Align = w }, AlignClock, AlignFirst, AlignUnknown, AlignShared)},
+	{"align", inWindows, readWord("align", func(p *Policy, w Align) { p.Align = w }, AlignClock, AlignFirst,
+		AlignUnknown, AlignShared)},
 	{"slots", inFixedWindow, readCount("slots", 1, func(p *Policy, n int64) { p.Slots = n })},
 	{"refresh", inFixedWindow, readWord("refresh", func(p *Policy, w Refresh) { p.Refresh = w },
 		RefreshNone, RefreshAdmitted, RefreshAll)},
@@ -68,17 +71,23 @@ var keys = []key{
 	{"rounding", inCounter, readWord("rounding", func(p *Policy, w Rounding) { p.Rounding = w },
 		RoundNone, RoundDown, RoundUp, RoundNearest)},
 	{"tick", inRated, readTick},
-	{"boundary", inLog, readWord("boundary", func(p *Policy, w Boundary) { p.Boundary = w }, HalfOpen, Closed)},
-	{"ban", inRated, readRange("ban", readDuration, func(p *Policy, from, to time.Duration) { p.Ban, p.BanTo = from, to })},
-	{"ttl", inRated, readRange("ttl", readDuration, func(p *Policy, from, to time.Duration) { p.TTL, p.TTLTo = from, to })},
-	{"charge", inCharged, readWord("charge", func(p *Policy, w Charge) { p.Charge = w }, ChargeDecision, ChargeCompletion)},
+	{"boundary", inLog, readWord("boundary", func(p *Policy, w Boundary) { p.Boundary = w }, HalfOpen,
+		Closed)},
+	{"ban", inRated, readRange("ban", readDuration,
+		func(p *Policy, from, to time.Duration) { p.Ban, p.BanTo = from, to })},
+	{"ttl", inRated, readRange("ttl", readDuration,
+		func(p *Policy, from, to time.Duration) { p.TTL, p.TTLTo = from, to })},
+	{"charge", inCharged, readWord("charge", func(p *Policy, w Charge) { p.Charge = w }, ChargeDecision,
+		ChargeCompletion)},
 	{"hold", inCharged | inConcurrency, readHold},
-	{"linger", inCharged | inConcurrency, readTime("linger", func(p *Policy, d time.Duration) { p.Linger, p.LingerSet = d, true })},
+	{"linger", inCharged | inConcurrency,
+		readTime("linger", func(p *Policy, d time.Duration) { p.Linger, p.LingerSet = d, true })},
 }
 
 // Algorithms returns the words that name an algorithm, in the order of the constants.
 func Algorithms() []Algorithm {
-	return []Algorithm{TokenBucket, GCRA, LeakyBucket, LeakyBucketQueue, FixedWindow, SlidingWindowLog, SlidingWindowCounter,
+	return []Algorithm{TokenBucket, GCRA, LeakyBucket, LeakyBucketQueue, FixedWindow, SlidingWindowLog,
+		SlidingWindowCounter,
 		Concurrency}
 }
 
@@ -97,9 +106,10 @@ func Keys(a Algorithm) []string {
 	return names
 }
 
-// Build makes a policy of its algorithm and of separate keys and values, as they stand in a scenario file or in a SPEC:
-// rate, limit, burst, queue, undelayed, start, phase, align, slots, refresh, count, refill, fill, rounding, tick, boundary, ban, ttl, charge,
-// hold, linger, each where it has a meaning for the algorithm. It returns a complete policy, or every mistake, those at pairs in their order.
+// Build makes a policy of its algorithm and of separate keys and values, as they stand in a scenario file or
+// in a SPEC: rate, limit, burst, queue, undelayed, start, phase, align, slots, refresh, count, refill, fill,
+// rounding, tick, boundary, ban, ttl, charge, hold, linger, each where it has a meaning for the algorithm. It
+// returns a complete policy, or every mistake, those at pairs in their order.
 func Build(algorithm string, pairs []Pair) (Policy, []KeyError) {
 	return build(algorithm, pairs, false)
 }
@@ -113,10 +123,12 @@ type builder struct {
 	wrong []KeyError
 }
 
-// build is Build; partial tells that parts of the SPEC were already refused, so that nothing is called missing.
+// build is Build; partial tells that parts of the SPEC were already refused, so that nothing is called
+// missing.
 func build(algorithm string, pairs []Pair, partial bool) (Policy, []KeyError) {
 	b := builder{
-		policy: Policy{Algorithm: Algorithm(algorithm), Start: StartFull, Count: CountAdmitted, Refill: RefillContinuous,
+		policy: Policy{Algorithm: Algorithm(algorithm), Start: StartFull, Count: CountAdmitted,
+			Refill:   RefillContinuous,
 			Rounding: RoundNone, Boundary: HalfOpen},
 		given: map[string]int{}, bad: map[string]bool{},
 	}
@@ -170,9 +182,11 @@ func unknownAlgorithm(name string) Problem {
 		words = append(words, string(a))
 	}
 	mend := map[string]Algorithm{"leaky-bucket-meter": LeakyBucket, "sliding-window": SlidingWindowLog,
-		"sliding-log": SlidingWindowLog, "window": FixedWindow, "bucket": TokenBucket, "queue": LeakyBucketQueue,
+		"sliding-log": SlidingWindowLog, "window": FixedWindow, "bucket": TokenBucket,
+		"queue":     LeakyBucketQueue,
 		"in-flight": Concurrency, "concurrent-requests": Concurrency, "limit-conn": Concurrency}[name]
-	p := Problem{What: fmt.Sprintf("algorithm %q", name), Why: "the algorithms are " + strings.Join(words, ", ")}
+	p := Problem{What: fmt.Sprintf("algorithm %q", name),
+		Why: "the algorithms are " + strings.Join(words, ", ")}
 	if p.Mend = nearest(name, words); mend != "" {
 		p.Mend = fmt.Sprintf("did you mean %q?", string(mend))
 	}
@@ -193,7 +207,8 @@ func (b *builder) fail(name string, inValue bool, p Problem) {
 func (b *builder) read(i int, pair Pair, in family) {
 	at := slices.IndexFunc(keys, func(k key) bool { return k.name == pair.Key })
 	add := func(why, mend string) {
-		b.wrong = append(b.wrong, KeyError{Pair: i, Problem: Problem{fmt.Sprintf("key %q", pair.Key), why, mend}})
+		b.wrong = append(b.wrong,
+			KeyError{Pair: i, Problem: Problem{fmt.Sprintf("key %q", pair.Key), why, mend}})
 	}
 	if at < 0 {
 		own := Keys(b.policy.Algorithm)
@@ -218,7 +233,8 @@ func (b *builder) read(i int, pair Pair, in family) {
 		if k.name == "limit" { // what many call a rate
 			b.bad["rate"], mend = true, `did you mean "rate"?`
 		}
-		add(fmt.Sprintf("%s takes %s", b.policy.Algorithm, strings.Join(Keys(b.policy.Algorithm), ", ")), mend)
+		add(fmt.Sprintf("%s takes %s", b.policy.Algorithm, strings.Join(Keys(b.policy.Algorithm), ", ")),
+			mend)
 		return
 	}
 	if _, twice := b.given[k.name]; twice {
@@ -284,12 +300,14 @@ func readStart(p *Policy, value string) *Problem {
 		}
 		return wrong
 	}
-	return readRange("start", atLeast(0), func(p *Policy, from, to int64) { p.Start, p.Level, p.LevelTo = StartLevel, from, to })(p, value)
+	return readRange("start", atLeast(0),
+		func(p *Policy, from, to int64) { p.Start, p.Level, p.LevelTo = StartLevel, from, to })(p, value)
 }
 
-// readRange returns the reader of a key whose value is one value or a range A..B; to is 0 where it is one. one reads a value
-// of the key.
-func readRange[N int64 | time.Duration](name string, one func(name, value string) (N, *Problem), set func(p *Policy, from, to N)) func(*Policy, string) *Problem {
+// readRange returns the reader of a key whose value is one value or a range A..B; to is 0 where it is one.
+// one reads a value of the key.
+func readRange[N int64 | time.Duration](name string, one func(name, value string) (N, *Problem),
+	set func(p *Policy, from, to N)) func(*Policy, string) *Problem {
 	return func(p *Policy, value string) *Problem {
 		low, high, ranged := strings.Cut(value, "..")
 		from, wrong := one(name, low)
@@ -304,7 +322,8 @@ func readRange[N int64 | time.Duration](name string, one func(name, value string
 		case wrong != nil:
 			return wrong
 		case to < from:
-			return &Problem{What: what, Why: "a range runs from the smaller value to the larger", Mend: fmt.Sprintf("write %q", high+".."+low)}
+			return &Problem{What: what, Why: "a range runs from the smaller value to the larger",
+				Mend: fmt.Sprintf("write %q", high+".."+low)}
 		case to == from:
 			to = 0
 		}
@@ -389,7 +408,9 @@ func readTime(name string, set func(*Policy, time.Duration)) func(*Policy, strin
 // readTick reads tick=.
 func readTick(p *Policy, value string) *Problem {
 	if _, most, ranged := strings.Cut(value, ".."); ranged {
-		return &Problem{What: fmt.Sprintf("tick %q", value), Why: "a tick is the most that the clock may lag, so that its range is its longest", Mend: fmt.Sprintf("write %q", most)}
+		return &Problem{What: fmt.Sprintf("tick %q", value),
+			Why:  "a tick is the most that the clock may lag, so that its range is its longest",
+			Mend: fmt.Sprintf("write %q", most)}
 	}
 	return readTime("tick", func(p *Policy, d time.Duration) { p.Tick, p.TickSet = d, true })(p, value)
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// longest is the longest window, tick or ban of a Policy. With Most it keeps every sum of two times of a limiter within
-// a time.Duration.
+// longest is the longest window, tick or ban of a Policy. With Most it keeps every sum of two times of a
+// limiter within a time.Duration.
 const longest = 3650 * day
 
 // checkMissing reports the keys that the algorithm cannot do without.
@@ -33,7 +33,8 @@ func (b *builder) checkMissing(in family) {
 	if b.policy.Refill == RefillInterval && !filled && !b.bad["fill"] {
 		p := Problem{`refill "interval"`, "it needs the number of units added at a time", ""}
 		if b.policy.Rate.N > 0 {
-			p.Mend = fmt.Sprintf(`add "fill=%d" for that many every %s`, b.policy.Rate.N, durationText(b.policy.Rate.Per))
+			p.Mend = fmt.Sprintf(`add "fill=%d" for that many every %s`, b.policy.Rate.N,
+				durationText(b.policy.Rate.Per))
 		}
 		b.fail("refill", true, p)
 	}
@@ -123,14 +124,16 @@ func (b *builder) checkWindow(in family) bool {
 	return false
 }
 
-// checkRefresh reports a refresh without a window of a request's own, and one that makes a time to live of another length.
+// checkRefresh reports a refresh without a window of a request's own, and one that makes a time to live of
+// another length.
 func (b *builder) checkRefresh() {
 	p := &b.policy
 	if !p.Refreshes() || b.bad["refresh"] {
 		return
 	}
 	if p.Align != AlignFirst && !b.bad["align"] {
-		wrong := Problem{`key "refresh"`, "a request starts a window anew only where a request opens it", `add "align=first"`}
+		wrong := Problem{`key "refresh"`, "a request starts a window anew only where a request opens it",
+			`add "align=first"`}
 		if _, aligned := b.given["align"]; aligned {
 			wrong.Mend = `write "align=first"`
 		} else if _, phased := b.given["phase"]; phased {
@@ -139,7 +142,9 @@ func (b *builder) checkRefresh() {
 		b.fail("refresh", false, wrong)
 	}
 	if _, given := b.given["ttl"]; given && p.Refresh == RefreshAll && !b.bad["ttl"] {
-		b.fail("ttl", false, Problem{`key "ttl"`, "with refresh=all the window is the time that an idle client is remembered", "remove it"})
+		b.fail("ttl", false,
+			Problem{`key "ttl"`, "with refresh=all the window is the time that an idle client is remembered",
+				"remove it"})
 	}
 }
 
@@ -157,11 +162,13 @@ func (b *builder) checkSlots() {
 	case p.Slots > mostSlots:
 		wrong.Why = fmt.Sprintf("a window has at most %d slots", mostSlots)
 	case p.Rate.Per%time.Duration(p.Slots) != 0:
-		wrong.Why = fmt.Sprintf("a window of %s does not divide into as many slots of whole nanoseconds", durationText(p.Rate.Per))
+		wrong.Why = fmt.Sprintf("a window of %s does not divide into as many slots of whole nanoseconds",
+			durationText(p.Rate.Per))
 	case p.PerTo > 0:
 		wrong.Why = "a window that is divided into slots is of one length"
 	case p.Align == AlignFirst && !b.bad["align"]:
-		wrong.Why, wrong.Mend = "slots do not begin with a request", `write "align=unknown" where it is not known when they do`
+		wrong.Why, wrong.Mend = "slots do not begin with a request",
+			`write "align=unknown" where it is not known when they do`
 	default:
 		return
 	}
@@ -194,7 +201,8 @@ func (b *builder) checkPhase() {
 	b.fail("phase", true, wrong)
 }
 
-// checkProducts reports the products over Most that exact arithmetic would need. A fixed window and a log only count.
+// checkProducts reports the products over Most that exact arithmetic would need. A fixed window and a log
+// only count.
 func (b *builder) checkProducts(in family) {
 	p := &b.policy
 	product := func(name, declared string, n int64) {
@@ -203,10 +211,12 @@ func (b *builder) checkProducts(in family) {
 		}
 		wrong := Problem{
 			What: fmt.Sprintf("%s %q", name, declared),
-			Why: fmt.Sprintf("its units times a window of %s in nanoseconds are over 2^62, too much for exact arithmetic",
+			Why: fmt.Sprintf("its units times a window of %s in nanoseconds are over 2^62, too much for "+
+				"exact arithmetic",
 				durationText(p.Rate.Per)),
 		}
-		if r := reduced(p.Rate); in&(inBuckets|inQueue) != 0 && r != p.Rate && !over(max(n, p.Rate.N), r.Per) {
+		if r := reduced(p.Rate); in&(inBuckets|inQueue) != 0 && r != p.Rate &&
+			!over(max(n, p.Rate.N), r.Per) {
 			wrong.Mend = fmt.Sprintf("write the same rate as %q", r)
 		}
 		b.fail(name, true, wrong)
@@ -231,8 +241,8 @@ func over(n int64, per time.Duration) bool {
 	return hi != 0 || lo > uint64(Most)
 }
 
-// reduced returns the pair with the smallest window that has the same slope as r: the same for a bucket, another for a
-// window.
+// reduced returns the pair with the smallest window that has the same slope as r: the same for a bucket,
+// another for a window.
 func reduced(r Rate) Rate {
 	a, b := r.N, int64(r.Per)
 	for b != 0 {
