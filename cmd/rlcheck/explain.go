@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 func newExplainCmd(e *env) *cobra.Command {
@@ -105,9 +106,8 @@ func find(entries []entry, word string) int {
 	if key, _, pair := strings.Cut(word, "="); pair {
 		return slices.IndexFunc(entries, func(en entry) bool { return en.kind == "key" && en.id == key })
 	}
-	return slices.IndexFunc(entries, func(en entry) bool {
-		return en.kind == "claim" && strings.HasPrefix(word, en.id+"-")
-	})
+	kind := string(verdict.KindOf(word))
+	return slices.IndexFunc(entries, func(en entry) bool { return en.kind == "claim" && en.id == kind })
 }
 
 // nearestEntry suggests the word that was meant.
@@ -127,7 +127,7 @@ type entry struct{ id, kind, text string }
 
 // glossary is every word of a report and of a SPEC, and every fault, rule of a field and bundled scenario.
 func (e *env) glossary() ([]entry, error) {
-	out := slices.Concat(words, vocabulary, specWords())
+	out := slices.Concat(words, claimWords(), vocabulary, specWords())
 	catches, err := caughtBy(e.getenv)
 	if err != nil {
 		return nil, err
@@ -158,6 +158,14 @@ func (e *env) glossary() ([]entry, error) {
 		out = append(out, entry{s.ID, "scenario", text})
 	}
 	return out, nil
+}
+
+// claimWords are the kinds of claims.
+func claimWords() (out []entry) {
+	for _, k := range verdict.ClaimKinds() {
+		out = append(out, entry{string(k), "claim", k.About()})
+	}
+	return out
 }
 
 // specWords are the algorithms and the keys of a SPEC.

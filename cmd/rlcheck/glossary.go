@@ -1,6 +1,6 @@
 package main
 
-// words are the closed lists of verdicts, reasons, findings, claims and promises.
+// words are the closed lists of verdicts, reasons, findings and promises.
 var words = []entry{
 	{"pass", "verdict", "The recording can be explained by the declared limit, " +
 		"and could have shown a fault. The measured policy tells how small."},
@@ -29,29 +29,6 @@ var words = []entry{
 	{"over-admission", "finding", "More was admitted within a span than the limit can admit, wherever in their intervals the admissions were decided.\nbucket: J[x,y] <= B + floor((y-x)/T); log: J <= L*(floor((y-x)/W)+1); fixed window: by Hall's condition over windows."},
 	{"under-admission", "finding", "A request was denied although not enough can have been in use, even with every earlier admission decided as late as possible."},
 	{"no-explanation", "finding", "Each question alone has an answer, but none answers all of them at once."},
-	{"conformance", "claim", "The recording as a whole against the declared limit."},
-	{"retry-after-honored", "claim", "A client that waited as its denial said, and had no rival meanwhile, is admitted (RFC 9110 section 10.2.3)."},
-	{"retry-after-not-longer", "claim", "Nobody is told to wait longer than the limit needs, rounded up to the unit of the field."},
-	{"fields-retry-after", "claim", "Every denial has a Retry-After that keeps to its syntax (RFC 9110 section 10.2.3)."},
-	{"fields-ratelimit", "claim", "Every answer, allowed or denied, tells its quota in some dialect, and keeps to the syntax of that dialect."},
-	{"fields-date", "claim", "Every answer has a Date (RFC 9110 section 6.6.1)."},
-	{"fields-problem", "claim", "Every denial has a body of type application/problem+json (RFC 9457)."},
-	{"fields-no-store", "claim", "No denial with 429 lets a cache keep it (RFC 6585 section 4)."},
-	{"fields-explanation", "claim", "Every denial has a body that explains it (RFC 6585 section 4)."},
-	{"quota-conventions", "claim", "What answers tell of the quota breaks no rule, not even one that only convention makes."},
-	{"quota-agrees", "claim", "The dialects of one answer tell one limit and as many remaining units."},
-	{"quota-stable", "claim", "A partition is told one limit in all answers."},
-	{"quota-counts", "claim", "The remaining units fall by the cost of each admitted request, and rise no faster than the limit gives back. Only requests are asked whose interval meets that of no other of their partition."},
-	{"answers", "claim", "The answers of a phase have one of the statuses that the scenario names; the claim is called answers-PHASE."},
-	{"barred", "claim", "Nothing of a phase with limit: zero is admitted; the claim is called barred-PHASE."},
-	{"parity", "claim", "The answers of a phase have the fields and statuses of those of another, as HEAD has those of GET (RFC 9110 section 9.3.2); the claim is called parity-PHASE."},
-	{"storm", "claim", "What the retries of a phase cost: requests in vain, the time until each client was admitted, and how many came at once; the claim is called storm-PHASE."},
-	{"denied-status", "claim", "Every denial has a status that the scenario expects."},
-	{"denials", "claim", "A phase has no more denials than the scenario lets it have; the claim is called denials-PHASE."},
-	{"latency", "claim", "A quantile of the service time is at most what the scenario says; the claim is called latency-OUTCOME-QUANTILE. Inconclusive where the time may be ours."},
-	{"intact", "claim", "What the origin says with an answer arrives through the proxy as it was sent: fields, status, body."},
-	{"methods-taken", "claim", "The route takes the methods that are sent; others are not judged."},
-	{"schedule", "claim", "The load was sent as planned; missed, it is inconclusive and never a failure of the target."},
 	{"retry-after-early", "finding", "A client waited as its denial said, had no rival meanwhile, and was denied again."},
 	{"retry-after-late", "finding", "A client was told to wait longer than the limit can need, rounded up to the unit of the field."},
 	{"field-missing", "finding", "Answers lack a field that they should have."},

@@ -11,7 +11,7 @@ import (
 // answers judges that the answers of a phase have one of the expected statuses, whatever they mean for the
 // limit. A target that stops answering in that phase has none of them.
 func (r *recording) answers(b AnswerBound) verdict.Claim {
-	id := "answers-" + b.Phase
+	id := verdict.ClaimAnswers.ID(b.Phase)
 	var answered, lost, bad []*timeline.Observation
 	for i := range r.tl.Observations {
 		o := &r.tl.Observations[i]

@@ -10,7 +10,7 @@ import (
 // barred judges that nothing of a phase was admitted: its clients have a limit of nothing. Whatever else an answer is, it is no
 // admission.
 func (r *recording) barred(phase string) verdict.Claim {
-	id := "barred-" + phase
+	id := verdict.ClaimBarred.ID(phase)
 	var asked, lost int
 	var admitted []*timeline.Observation
 	for i := range r.tl.Observations {

@@ -20,7 +20,12 @@ import (
 // Where b is admitted, told(b) >= told(a) - cost(b): nothing else can have taken a unit. And from the first of such a run,
 // told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte]. The first request of a fresh
 // partition with a full start leaves exactly what a full start admits less its cost.
-func (r *recording) counts(id string, tellers []teller, fresh bool) verdict.Claim {
+func (r *recording) counts(id string, tellers []teller) verdict.Claim {
+	return r.alone(r.left(id, tellers))
+}
+
+// left is counts, where nobody else uses the partitions.
+func (r *recording) left(id string, tellers []teller) verdict.Claim {
 	told := map[int]headers.Quota{}
 	for _, t := range tellers {
 		if i := slices.IndexFunc(t.single(), func(q headers.Quota) bool { return q.HasRemaining }); i >= 0 {
@@ -35,7 +40,7 @@ func (r *recording) counts(id string, tellers []teller, fresh bool) verdict.Clai
 			completes = completes || ok
 			continue
 		}
-		s := series{recording: r.under(limit), told: told, obs: p.Observations, fresh: fresh}
+		s := series{recording: r.under(limit), told: told, obs: p.Observations}
 		s.follow()
 		compared += s.compared
 		findings = append(findings, s.findings...)
@@ -60,8 +65,6 @@ type series struct {
 	// told is the quota of which an answer tells what remains, by Seq.
 	told map[int]headers.Quota
 	obs  []timeline.Observation
-	// fresh tells that the partition is new at its first request.
-	fresh bool
 	// start is the first of a run of requests without rivals, last the one before; spent is what was admitted after start.
 	start, last *timeline.Observation
 	spent       int64

@@ -13,7 +13,15 @@ import (
 // machine, come closer together than planned; so more denials than the bound are no one's fault when one of the phase was
 // late, or when the limit explains them at some instants at which they may have been decided.
 func (r *recording) denials(b DenialBound) verdict.Claim {
-	id := "denials-" + b.Phase
+	if b.Unlimited {
+		return r.countedDenials(b)
+	}
+	return r.alone(r.countedDenials(b))
+}
+
+// countedDenials is denials, where nobody else uses the partitions.
+func (r *recording) countedDenials(b DenialBound) verdict.Claim {
+	id := verdict.ClaimDenials.ID(b.Phase)
 	var all, unclassified, unanswered int
 	var denials []*timeline.Observation
 	late := time.Duration(0)

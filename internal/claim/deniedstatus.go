@@ -10,11 +10,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-const deniedStatusID = "denied-status"
+const deniedStatusID = string(verdict.ClaimDeniedStatus)
 
 // deniedStatus judges that every denial has one of the expected statuses. Denials without a status, which recordings from
 // elsewhere may have, are not judged.
-func (r *recording) deniedStatus(expected []int) verdict.Claim {
+func (r *recording) deniedStatus(e *Expect) verdict.Claim {
+	expected := e.DeniedStatus
 	obs := only(denied(r.target), func(o *timeline.Observation) bool { return o.Status != 0 })
 	if len(obs) == 0 {
 		return tooFew(deniedStatusID, "there is no denial with a status")

@@ -45,7 +45,13 @@ func groupOf(g FieldGroup) (group, bool) {
 // their syntax. Fields that are never sent fail only where they are promised, or where a standard asks for
 // them. Conventions that are broken are told, they do not fail.
 func (r *recording) fields(name FieldGroup) verdict.Claim {
-	id := "fields-" + string(name)
+	c := r.group(name, "fields-"+string(name))
+	c.Kind = verdict.ClaimKind(c.ID)
+	return c
+}
+
+// group is fields, as the claim with an id.
+func (r *recording) group(name FieldGroup, id string) verdict.Claim {
 	g, ok := groupOf(name)
 	if !ok {
 		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "no group of fields is named " + quote(string(name))}

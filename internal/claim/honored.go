@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-const honoredID = "retry-after-honored"
+const honoredID = string(verdict.ClaimRetryAfterHonored)
 
 // fewestWaits is how many waits must be seen honored, where the scenario does not say: a wait cut to the
 // second is long enough at most phases of a second.
@@ -33,7 +34,12 @@ type retry struct {
 //
 // d2 - d1 is at least the told wait, wherever d1 and d2 lie, so a second denial refutes the first one's Retry-After.
 // Requests that touch the gap in one instant only are no rivals where their order there cannot matter, see rival.
-func (r *recording) honored(fewest int) verdict.Claim {
+func (r *recording) honored(e *Expect) verdict.Claim {
+	return r.alone(r.honoredWaits(cmp.Or(e.RetryAfter.Waits, fewestWaits)))
+}
+
+// honoredWaits is honored, where at least so many waits must be seen.
+func (r *recording) honoredWaits(fewest int) verdict.Claim {
 	retries, denials := r.retries()
 	var kept int
 	var shortest, longest time.Duration

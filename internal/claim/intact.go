@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-const intactID = "intact"
+const intactID = string(verdict.ClaimIntact)
 
 // class is one outcome under one limit at the origin and through the proxy: the same plan was sent to both.
 type class struct {
@@ -23,12 +23,12 @@ type class struct {
 // intact judges that the answers of the origin arrive through the proxy as they were sent. What the origin does in all its
 // answers of one outcome, one answer through the proxy that does otherwise refutes. What it does in some only, and what
 // the proxy adds, is told and does not fail.
-func (r *recording) intact(e IntactExpect) verdict.Claim {
+func (r *recording) intact(all *Expect) verdict.Claim {
 	if len(r.origin) == 0 {
 		return verdict.Claim{ID: intactID, Reason: verdict.Unreachable,
 			Text: "no request was answered by the origin, so there is nothing to compare with"}
 	}
-	j := &comparison{r: r, expect: e, notes: map[string]bool{}}
+	j := &comparison{r: r, expect: *all.Intact, notes: map[string]bool{}}
 	var short []string
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		origin, proxy, compared := 0, 0, false

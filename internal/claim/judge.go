@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -72,46 +73,11 @@ type longestWaits func(*timeline.Timeline, spec.Limit) map[int]time.Duration
 func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest longestWaits) []verdict.Claim {
 	r := newRecording(tl, limit, e, longest)
 	var claims []verdict.Claim
-	for _, g := range e.Fields {
-		claims = append(claims, r.fields(g))
-	}
-	if e.RetryAfter.Honored {
-		claims = append(claims, r.alone(r.honored(cmp.Or(e.RetryAfter.Waits, fewestWaits))))
-	}
-	if e.RetryAfter.NotLonger {
-		claims = append(claims, r.notLonger())
-	}
-	if len(e.DeniedStatus) > 0 {
-		claims = append(claims, r.deniedStatus(e.DeniedStatus))
-	}
-	for _, b := range e.Denials {
-		if c := r.denials(b); b.Unlimited {
+	for _, q := range questions {
+		for _, c := range q.ask(r, &e) {
+			c.Kind = cmp.Or(c.Kind, q.kind)
 			claims = append(claims, c)
-		} else {
-			claims = append(claims, r.alone(c))
 		}
-	}
-	claims = append(claims, r.quota(e.Quota)...)
-	for _, b := range e.Answers {
-		claims = append(claims, r.answers(b))
-	}
-	for _, phase := range e.Barred {
-		claims = append(claims, r.barred(phase))
-	}
-	for _, p := range e.Parity {
-		claims = append(claims, r.parity(p))
-	}
-	for _, s := range e.Storms {
-		claims = append(claims, r.alone(r.storm(s)))
-	}
-	for _, b := range e.Latency {
-		claims = append(claims, r.latency(b))
-	}
-	if e.Intact != nil {
-		claims = append(claims, r.intact(*e.Intact))
-	}
-	if e.LateP99 > 0 {
-		claims = append(claims, r.schedule(e.LateP99))
 	}
 	return claims
 }
@@ -126,11 +92,17 @@ type recording struct {
 	target, origin []*timeline.Observation
 	// waits are the longest true waits by Seq of a denial. It is computed when first asked for.
 	waits func() map[int]time.Duration
+	// tellers are the answers that tell of a quota, computed when first asked for. unread says, once, which
+	// fields tell something that nothing explains.
+	tellers func() []teller
+	unread  func() string
 	// limit counts all phases but those in own, which have a limit of their own, or an empty one.
 	limit spec.Limit
 	own   map[string]spec.Limit
 	// shared tells that others may use the partitions, used that an earlier run may have.
 	shared, used bool
+	// fresh tells that a partition is new at its first request.
+	fresh bool
 	// promised is what the target promised to have.
 	promised []verdict.Promise
 	// bodiless are the phases of HEAD requests.
@@ -140,17 +112,20 @@ type recording struct {
 }
 
 func newRecording(tl *timeline.Timeline, limit spec.Limit, e Expect, longest longestWaits) *recording {
-	r := &recording{tl: tl, limit: limit, own: e.Limits, shared: e.Shared, used: e.Used, bodiless: e.Bodiless,
-		promised: e.Promised, lateMax: e.LateP99}
+	r := &recording{tl: tl, limit: limit, own: e.Limits, shared: e.Shared, used: e.Used, fresh: e.Quota.Fresh,
+		bodiless: e.Bodiless, promised: e.Promised, lateMax: e.LateP99}
 	if r.lateMax == 0 {
 		r.lateMax = suspectLateness
 	}
-	var waits map[int]time.Duration
-	r.waits = func() map[int]time.Duration {
-		if waits == nil {
-			waits = r.longestWaits(longest)
+	r.waits = sync.OnceValue(func() map[int]time.Duration { return r.longestWaits(longest) })
+	r.tellers = sync.OnceValue(r.tellingAnswers)
+	said := false
+	r.unread = func() string {
+		if said {
+			return ""
 		}
-		return waits
+		said = true
+		return unjudged(r.target)
 	}
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
@@ -170,7 +145,8 @@ func (r *recording) alone(c verdict.Claim) verdict.Claim {
 	if !r.shared || c.Verdict != verdict.Fail {
 		return c
 	}
-	return verdict.Claim{ID: c.ID, Reason: verdict.ForeignTraffic, Text: c.Text + "; but others may use the same partitions"}
+	return verdict.Claim{ID: c.ID, Kind: c.Kind, Reason: verdict.ForeignTraffic,
+		Text: c.Text + "; but others may use the same partitions"}
 }
 
 // limitOf returns the limit that counts o; it is empty where none does.

@@ -65,11 +65,15 @@ func one(t *testing.T, tl *timeline.Timeline, e Expect) verdict.Claim {
 }
 
 // sound checks what holds for every claim: Fail has findings and the others none, Inconclusive a reason and the others
-// none, witnesses ascend and are in the recording, their span holds them.
+// none, its kind is that of its id, witnesses ascend and are in the recording, their span holds them.
 func sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
 	t.Helper()
 	if (c.Verdict == verdict.Fail) != (len(c.Findings) > 0) || (c.Verdict == verdict.Inconclusive) != (c.Reason != "") || c.Text == "" || c.ID == "" {
 		t.Errorf("got %+v, want a finding with fail only, a reason with inconclusive only, and a text", c)
+	}
+	known := c.Kind != "" && c.Kind == verdict.KindOf(c.ID) && c.Kind.About() != ""
+	if !known && c.Reason != verdict.SetupFailed {
+		t.Errorf("%s: got kind %q, want the one of its id, with a sentence", c.ID, c.Kind)
 	}
 	for _, f := range c.Findings {
 		if len(f.Observations) == 0 || !slices.IsSorted(f.Observations) || f.Text == "" || f.Seen <= f.Bound && f.Kind != RetryAfterEarly {

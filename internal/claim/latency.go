@@ -16,7 +16,7 @@ import (
 // few answers that the quantile is only their largest, with less than one expected above it, fail nothing.
 func (r *recording) latency(b LatencyBound) verdict.Claim {
 	name := quantileName(b.Quantile)
-	id := "latency-" + b.Outcome.String() + "-" + name
+	id := verdict.ClaimLatency.ID(b.Outcome.String() + "-" + name)
 	if !(b.Quantile > 0 && b.Quantile <= 1) {
 		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "a quantile is above 0 and at most 1"}
 	}

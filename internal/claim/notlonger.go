@@ -9,11 +9,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-const notLongerID = "retry-after-not-longer"
+const notLongerID = string(verdict.ClaimRetryAfterNotLonger)
 
 // notLonger judges that nobody is told to wait longer than the limit can need, rounded up to the second; the date form
 // may round up once more, because the Date it counts from is cut to the second, and that Date may be old, see staleDate.
-func (r *recording) notLonger() verdict.Claim {
+func (r *recording) notLonger(*Expect) verdict.Claim {
 	if len(r.limit) == 0 {
 		return verdict.Claim{ID: notLongerID, Reason: verdict.NeedsFailed, Text: "how long a wait is needed follows from a limit, and none is declared"}
 	}

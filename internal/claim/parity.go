@@ -13,7 +13,7 @@ import (
 // (RFC 9110 section 9.3.2). What all answers of one outcome have in the other phase is expected of each in this one. Fields
 // that tell of the content, or of caches on the way, are not compared.
 func (r *recording) parity(e ParityExpect) verdict.Claim {
-	id := "parity-" + e.Phase
+	id := verdict.ClaimParity.ID(e.Phase)
 	var findings []verdict.Finding
 	var names []string
 	judged := 0

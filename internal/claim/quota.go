@@ -11,35 +11,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// quota judges what answers tell of the quota, a claim for each expectation.
-func (r *recording) quota(e QuotaExpect) []verdict.Claim {
-	if e == (QuotaExpect{}) {
-		return nil
-	}
-	tellers := r.tellers()
-	var claims []verdict.Claim
-	add := func(wanted bool, id string, judge func(id string, t []teller) verdict.Claim) {
-		switch {
-		case !wanted:
-		case len(tellers) == 0 && r.lacks(verdict.PromiseRateLimit):
-			const what = "fields that tell the quota"
-			claims = append(claims, unpromised(id, verdict.PromiseRateLimit, len(r.target), "answer", what))
-		case len(tellers) == 0:
-			claims = append(claims, tooFew(id, "no answer tells a quota"))
-		default:
-			claims = append(claims, judge(id, tellers))
-		}
-	}
-	add(e.Conventions, "quota-conventions", conventions)
-	add(e.Agree, "quota-agrees", r.agrees)
-	add(e.Stable, "quota-stable", r.stable)
-	add(e.Counts, "quota-counts", func(id string, t []teller) verdict.Claim { return r.alone(r.counts(id, t, e.Fresh)) })
-	if len(claims) > 0 {
-		claims[0].Text += unjudged(r.target)
-	}
-	return claims
-}
-
 // teller is an answer that tells of its quota.
 type teller struct {
 	o        *timeline.Observation
@@ -47,8 +18,8 @@ type teller struct {
 	problems []headers.Problem
 }
 
-// tellers returns the answers that tell of a quota, or break a rule in trying to.
-func (r *recording) tellers() []teller {
+// tellingAnswers returns the answers that tell of a quota, or break a rule in trying to.
+func (r *recording) tellingAnswers() []teller {
 	var out []teller
 	for _, o := range r.target {
 		at, _ := date(o)
@@ -88,7 +59,7 @@ func (r *recording) withhold(tellers []teller, has func(headers.Quota) bool) boo
 }
 
 // conventions judges that no answer breaks a rule, also of those that only convention makes.
-func conventions(id string, tellers []teller) verdict.Claim {
+func (r *recording) conventions(id string, tellers []teller) verdict.Claim {
 	var all broken
 	bad := 0
 	for _, t := range tellers {

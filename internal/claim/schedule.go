@@ -59,8 +59,8 @@ func (r *recording) stalls() []stall {
 }
 
 // schedule judges that the plan was kept. That it was not is never the target's fault, so it is never a Fail.
-func (r *recording) schedule(bound time.Duration) verdict.Claim {
-	c := verdict.Claim{ID: "schedule"}
+func (r *recording) schedule(e *Expect) verdict.Claim {
+	c, bound := verdict.Claim{ID: string(verdict.ClaimSchedule)}, e.LateP99
 	late, at := r.lateP99()
 	h := &r.tl.Header
 	switch {

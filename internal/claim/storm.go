@@ -14,8 +14,11 @@ const herdWidth = 10 * time.Millisecond
 // storm tells what the retries of a phase cost: how many requests were in vain, how long it took until each client was
 // admitted, and how many came at once. Where it must drain, clients that were never admitted are a failure if one of their
 // denials was wrong: one that waits too long, or gives up, is not the limiter's fault.
-func (r *recording) storm(e StormExpect) verdict.Claim {
-	id := "storm-" + e.Phase
+func (r *recording) storm(e StormExpect) verdict.Claim { return r.alone(r.retried(e)) }
+
+// retried is storm, where nobody else uses the partitions.
+func (r *recording) retried(e StormExpect) verdict.Claim {
+	id := verdict.ClaimStorm.ID(e.Phase)
 	obs := only(r.target, func(o *timeline.Observation) bool { return o.Phase == e.Phase })
 	if len(obs) == 0 {
 		return tooFew(id, "no request of phase "+quote(e.Phase)+" was answered")

@@ -116,7 +116,8 @@ func passing(t testing.TB) result.Scenario {
 		{Partition: "k2", Verdict: verdict.Pass, Measured: verdict.Measured{Burst: between(20, 20), Rate: verdict.Interval{Lo: 9.9, LoSet: true}}, Judged: 340},
 	}}
 	s.Claims = []verdict.Claim{
-		{ID: "conformance", Verdict: verdict.Pass, Text: "680 decisions on 2 partitions conform"},
+		{ID: "conformance", Kind: verdict.ClaimConformance,
+			Verdict: verdict.Pass, Text: "680 decisions on 2 partitions conform"},
 		{ID: "retry-after", Verdict: verdict.Pass, Text: "580 of 580 denials have a valid Retry-After"},
 	}
 	return s
@@ -144,8 +145,11 @@ func failing(t testing.TB) result.Scenario {
 		{Partition: "k2", Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Detail: "burst measured at least 19", Judged: 340},
 	}}
 	s.Claims = []verdict.Claim{
-		{ID: "conformance", Verdict: verdict.Fail, Text: "partition k1 was admitted too much", Findings: []verdict.Finding{f}},
-		{ID: "retry-after-honored", Verdict: verdict.Fail, Text: "3 of 12 clients that waited as told were denied again"},
+		{ID: "conformance", Kind: verdict.ClaimConformance,
+			Verdict: verdict.Fail, Text: "partition k1 was admitted too much",
+			Findings: []verdict.Finding{f}},
+		{ID: "retry-after-honored", Kind: verdict.ClaimRetryAfterHonored,
+			Verdict: verdict.Fail, Text: "3 of 12 clients that waited as told were denied again"},
 		{ID: "denied-p99", Verdict: verdict.Pass, Text: "denied p99 1.19 ms, at most 20.00 ms"},
 	}
 	return s
@@ -156,7 +160,8 @@ func unreachable(t testing.TB) result.Scenario {
 	tl := &timeline.Timeline{Header: timeline.Header{Unsent: 40}}
 	s := scenarioOf(t, "sustained", "At nine tenths of the limit nothing is denied", "gcra,rate=100/1m,burst=5", tl)
 	s.Reason, s.Detail = verdict.Unreachable, "dial 127.0.0.1:8080: connection refused"
-	s.Claims = []verdict.Claim{{ID: "conformance", Reason: verdict.Unreachable}}
+	s.Claims = []verdict.Claim{{ID: "conformance", Kind: verdict.ClaimConformance,
+		Reason: verdict.Unreachable}}
 	return s
 }
 
@@ -171,7 +176,8 @@ func onlyUnknown(t testing.TB) result.Scenario {
 	s := scenarioOf(t, "boundary-double-burst", "No window shows twice its quota", "fixed-window,rate=100/1m", tl)
 	s.Reason, s.Detail = verdict.TooFew, "70 of 70 requests were not answered"
 	s.Judgement = &verdict.Judgement{Reason: verdict.TooFew, Partitions: []verdict.PartitionVerdict{{Partition: "k1", Reason: verdict.TooFew}}}
-	s.Claims = []verdict.Claim{{ID: "conformance", Reason: verdict.TooFew, Text: "no decision was seen"}}
+	s.Claims = []verdict.Claim{{ID: "conformance", Kind: verdict.ClaimConformance,
+		Reason: verdict.TooFew, Text: "no decision was seen"}}
 	return s
 }
 
@@ -197,7 +203,8 @@ func hostile(t testing.TB) result.Scenario {
 	s.Judgement = &verdict.Judgement{Verdict: verdict.Fail, Detail: bad, Partitions: []verdict.PartitionVerdict{
 		{Partition: name, Verdict: verdict.Fail, Detail: bad, Findings: []verdict.Finding{f}}}}
 	s.Claims = []verdict.Claim{
-		{ID: "conformance", Verdict: verdict.Fail, Text: bad, Findings: []verdict.Finding{f}},
+		{ID: "conformance", Kind: verdict.ClaimConformance,
+			Verdict: verdict.Fail, Text: bad, Findings: []verdict.Finding{f}},
 		{ID: bad, Verdict: verdict.Fail, Text: bad}, {ID: "x", Reason: verdict.Reason(bad), Text: bad},
 	}
 	return s
@@ -259,7 +266,8 @@ func fixtures(t testing.TB) map[string]*result.Run {
 	s := &interrupted.Scenarios[0]
 	s.Verdict, s.Reason, s.Detail, s.Header.Interrupted = verdict.Inconclusive, verdict.Interrupted, "stopped after 2.1 s of 5 s", true
 	s.Kind, s.Judgement = result.Recommended, nil
-	s.Claims = []verdict.Claim{{ID: "conformance", Reason: verdict.Interrupted, Text: "not judged"}}
+	s.Claims = []verdict.Claim{{ID: "conformance", Kind: verdict.ClaimConformance,
+		Reason: verdict.Interrupted, Text: "not judged"}}
 	bad := runOf(hostile(t))
 	bad.ID, bad.Version, bad.Command = "r\x1b[2J", "v</title><script>", []string{"rlcheck", "<!--", "\u202e"}
 	recommended := failing(t)

@@ -99,6 +99,7 @@ type jsonStatus struct {
 
 type jsonClaim struct {
 	ID       string        `json:"id"`
+	Kind     string        `json:"kind"`
 	Verdict  string        `json:"verdict"`
 	Reason   string        `json:"reason"`
 	Text     string        `json:"text"`
@@ -210,7 +211,8 @@ func toScenario(s *result.Scenario) jsonScenario {
 	}
 	for i := range s.Claims {
 		c := &s.Claims[i]
-		out.Claims[i] = jsonClaim{ID: c.ID, Verdict: c.Verdict.String(), Reason: string(c.Reason), Text: c.Text,
+		out.Claims[i] = jsonClaim{ID: c.ID, Kind: string(c.Kind), Verdict: c.Verdict.String(),
+			Reason: string(c.Reason), Text: c.Text,
 			Findings: toFindings(c.Findings, ""), Unpromised: string(c.Unpromised)}
 	}
 	return out

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -137,7 +138,10 @@ func (p *reading) scenario(where string, in *jsonScenario) result.Scenario {
 		out.Limits[phase] = p.limit(where+".limits."+phase, text)
 	}
 	for i, c := range in.Claims {
-		out.Claims[i] = verdict.Claim{ID: c.ID, Verdict: p.verdict(fmt.Sprintf("%s.claims[%d]", where, i), c.Verdict),
+		kind := cmp.Or(verdict.ClaimKind(c.Kind),
+			verdict.KindOf(c.ID)) // reports of older versions keep no kind
+		out.Claims[i] = verdict.Claim{ID: c.ID, Kind: kind, Verdict: p.verdict(fmt.Sprintf("%s.claims[%d]",
+			where, i), c.Verdict),
 			Reason: verdict.Reason(c.Reason), Text: c.Text, Findings: fromFindings(c.Findings, ""),
 			Unpromised: verdict.Promise(c.Unpromised)}
 	}

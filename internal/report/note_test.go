@@ -15,8 +15,10 @@ import (
 // needs a proxy.
 func unpromising(t testing.TB) *result.Run {
 	const none = verdict.NeedsFailed
-	claims := []verdict.Claim{{ID: "conformance", Verdict: verdict.Pass, Text: "burst 20"},
-		{ID: "fields-retry-after", Reason: none, Text: "none has it", Unpromised: verdict.PromiseRetryAfter}}
+	claims := []verdict.Claim{{ID: "conformance", Kind: verdict.ClaimConformance,
+		Verdict: verdict.Pass, Text: "burst 20"},
+		{ID: "fields-retry-after", Kind: verdict.ClaimFieldsRetryAfter,
+			Reason: none, Text: "none has it", Unpromised: verdict.PromiseRetryAfter}}
 	whole := result.Scenario{ID: "retry-after", Kind: result.Required, Reason: none, Detail: "sends none", Claims: claims}
 	part := result.Scenario{ID: "denial-response", Kind: result.Recommended, Verdict: verdict.Pass, Claims: claims}
 	proxy := result.Scenario{ID: "proxy-repeats", Kind: result.Required, Reason: none, Detail: "there is no origin"}

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"strings"
-
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -11,7 +9,7 @@ import (
 func told(s *result.Scenario) []verdict.Claim {
 	var out []verdict.Claim
 	for _, c := range s.Claims {
-		if strings.HasPrefix(c.ID, "storm-") && c.Verdict == verdict.Pass {
+		if c.Kind == verdict.ClaimStorm && c.Verdict == verdict.Pass {
 			out = append(out, c)
 		}
 	}
@@ -25,7 +23,7 @@ func (s *screen) told(x *result.Scenario) {
 			s.line("")
 			s.line("%s", s.bold(x.ID))
 		}
-		s.wrapped(2, strings.TrimPrefix(c.ID, "storm-")+": "+c.Text)
+		s.wrapped(2, c.Kind.Of(c.ID)+": "+c.Text)
 	}
 }
 
@@ -37,6 +35,6 @@ func (m *markdown) told(s *result.Scenario) {
 			m.line("%s", mdCode(s.ID, false))
 			m.line("")
 		}
-		m.line("- %s: %s", mdText(strings.TrimPrefix(c.ID, "storm-")), mdText(c.Text))
+		m.line("- %s: %s", mdText(c.Kind.Of(c.ID)), mdText(c.Text))
 	}
 }

@@ -328,6 +328,6 @@ func (c *Cell) sure() bool {
 // beyondLatency tells whether a claim failed that is not about latency.
 func (c *Cell) beyondLatency() bool {
 	return slices.ContainsFunc(c.claims, func(claim verdict.Claim) bool {
-		return claim.Verdict == verdict.Fail && !strings.HasPrefix(claim.ID, "latency-")
+		return claim.Verdict == verdict.Fail && claim.Kind != verdict.ClaimLatency
 	})
 }

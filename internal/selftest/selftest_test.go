@@ -17,7 +17,8 @@ import (
 
 // verdict is what a made-up run of one scenario says.
 func verdictOf(v verdict.Verdict, claim string) result.Scenario {
-	out := result.Scenario{Verdict: v, Claims: []verdict.Claim{{ID: claim, Verdict: v, Text: "as it is"}}}
+	out := result.Scenario{Verdict: v, Claims: []verdict.Claim{{ID: claim, Kind: verdict.KindOf(claim),
+		Verdict: v, Text: "as it is"}}}
 	if v == verdict.Inconclusive {
 		out.Reason, out.Detail = verdict.ScheduleMissed, "late"
 	}

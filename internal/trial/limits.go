@@ -61,7 +61,8 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 	for _, part := range parts {
 		j, err := check.Judge(part.tl, part.limit, o)
 		if err != nil {
-			return verdict.Claim{ID: "conformance", Reason: verdict.SearchLimit, Text: err.Error()}, nil
+			return verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance,
+				Reason: verdict.SearchLimit, Text: err.Error()}, nil
 		}
 		if worth = append(worth, strings.Join(result.Worth(part.limit, j), ", ")); part.limit.String() == s.Limit.String() {
 			measured = j.Measured
@@ -76,9 +77,11 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 	return claimOf(all, strings.Join(worth, "; ")), all
 }
 
+const conformanceID = string(verdict.ClaimConformance)
+
 // claimOf is the claim that a judgement answers; worth is what a pass of it is worth.
 func claimOf(all *verdict.Judgement, worth string) verdict.Claim {
-	c := verdict.Claim{ID: "conformance"}
+	c := verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance}
 	for _, p := range all.Partitions {
 		c.Findings = append(c.Findings, p.Findings...)
 	}

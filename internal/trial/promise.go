@@ -38,7 +38,7 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (verdict.Claim, *verdi
 	if c, j := conformance(single, s, judgeOptions(s)); c.Verdict == verdict.Fail {
 		return c, j
 	}
-	return verdict.Claim{ID: c.ID, Reason: verdict.NeedsFailed, Unpromised: verdict.PromiseCost,
+	return verdict.Claim{ID: c.ID, Kind: c.Kind, Reason: verdict.NeedsFailed, Unpromised: verdict.PromiseCost,
 		Text: "no request was seen to take more than one unit, and costs in X-Cost are not promised"}, nil
 }
 
@@ -61,7 +61,8 @@ func untaken(claims []verdict.Claim, tl *timeline.Timeline, s *scenario.Scenario
 			c.Reason, c.Unpromised = verdict.NeedsFailed, verdict.PromiseMethods
 		}
 	}
-	return append(claims, verdict.Claim{ID: "methods-taken", Reason: verdict.NeedsFailed, Text: text,
+	return append(claims, verdict.Claim{ID: string(verdict.ClaimMethodsTaken),
+		Kind: verdict.ClaimMethodsTaken, Reason: verdict.NeedsFailed, Text: text,
 		Unpromised: verdict.PromiseMethods})
 }
 

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -320,7 +319,7 @@ func prove(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		return
 	}
 	claims := claim.Judge(tl, s.Limit, expected(s, tl))
-	fails := func(c verdict.Claim) bool { return c.Verdict == verdict.Fail && !strings.HasPrefix(c.ID, "latency-") }
+	fails := func(c verdict.Claim) bool { return c.Verdict == verdict.Fail && c.Kind != verdict.ClaimLatency }
 	if !slices.ContainsFunc(claims, fails) {
 		c, refuted := bounded(s, tl)
 		if !refuted {

@@ -79,8 +79,9 @@ type Finding struct {
 
 // Claim is the verdict on one expectation of a scenario: conformance, a header field, a latency.
 type Claim struct {
-	// ID is stable: conformance, resolution, retry-after-honored, ...
+	// ID is stable: conformance, retry-after-honored, storm-fixed, ... Kind is what the claim is about.
 	ID      string
+	Kind    ClaimKind
 	Verdict Verdict
 	Reason  Reason
 	// Text says in one sentence what was seen.

@@ -1,0 +1,129 @@
+package verdict
+
+import (
+	"slices"
+	"strings"
+)
+
+// ClaimKind is what a claim is about, such as storm. The id of a claim is its kind, or, where a scenario
+// may have several of one kind, its kind, a dash and what the claim is about: storm-fixed.
+type ClaimKind string
+
+// The kinds of claims, in the order of the documentation. About says what each one expects.
+const (
+	ClaimConformance         ClaimKind = "conformance"
+	ClaimRetryAfterHonored   ClaimKind = "retry-after-honored"
+	ClaimRetryAfterNotLonger ClaimKind = "retry-after-not-longer"
+	ClaimFieldsRetryAfter    ClaimKind = "fields-retry-after"
+	ClaimFieldsRateLimit     ClaimKind = "fields-ratelimit"
+	ClaimFieldsDate          ClaimKind = "fields-date"
+	ClaimFieldsProblem       ClaimKind = "fields-problem"
+	ClaimFieldsNoStore       ClaimKind = "fields-no-store"
+	ClaimFieldsExplanation   ClaimKind = "fields-explanation"
+	ClaimQuotaConventions    ClaimKind = "quota-conventions"
+	ClaimQuotaAgrees         ClaimKind = "quota-agrees"
+	ClaimQuotaStable         ClaimKind = "quota-stable"
+	ClaimQuotaCounts         ClaimKind = "quota-counts"
+	ClaimAnswers             ClaimKind = "answers"
+	ClaimBarred              ClaimKind = "barred"
+	ClaimParity              ClaimKind = "parity"
+	ClaimStorm               ClaimKind = "storm"
+	ClaimDeniedStatus        ClaimKind = "denied-status"
+	ClaimDenials             ClaimKind = "denials"
+	ClaimLatency             ClaimKind = "latency"
+	ClaimIntact              ClaimKind = "intact"
+	ClaimMethodsTaken        ClaimKind = "methods-taken"
+	ClaimSchedule            ClaimKind = "schedule"
+)
+
+// claimKind is a kind, and what a claim of it expects, in a sentence.
+type claimKind struct {
+	kind  ClaimKind
+	about string
+}
+
+// claimKinds is the table of the kinds. It is never written after init.
+var claimKinds = []claimKind{
+	{ClaimConformance, "The recording as a whole against the declared limit."},
+	{ClaimRetryAfterHonored, "A client that waited as its denial said, and had no rival meanwhile, is " +
+		"admitted " +
+		"(RFC 9110 section 10.2.3)."},
+	{ClaimRetryAfterNotLonger, "Nobody is told to wait longer than the limit needs, rounded up to the " +
+		"unit of the field."},
+	{ClaimFieldsRetryAfter, "Every denial has a Retry-After that keeps to its syntax (RFC 9110 section " +
+		"10.2.3)."},
+	{ClaimFieldsRateLimit, "Every answer, allowed or denied, tells its quota in some dialect, and keeps " +
+		"to the syntax " +
+		"of that dialect."},
+	{ClaimFieldsDate, "Every answer has a Date (RFC 9110 section 6.6.1)."},
+	{ClaimFieldsProblem, "Every denial has a body of type application/problem+json (RFC 9457)."},
+	{ClaimFieldsNoStore, "No denial with 429 lets a cache keep it (RFC 6585 section 4)."},
+	{ClaimFieldsExplanation, "Every denial has a body that explains it (RFC 6585 section 4)."},
+	{ClaimQuotaConventions, "What answers tell of the quota breaks no rule, not even one that only " +
+		"convention makes."},
+	{ClaimQuotaAgrees, "The dialects of one answer tell one limit and as many remaining units."},
+	{ClaimQuotaStable, "A partition is told one limit in all answers."},
+	{ClaimQuotaCounts, "The remaining units fall by the cost of each admitted request, and rise no " +
+		"faster than the " +
+		"limit gives back. Only requests are asked whose interval meets that of no other of their " +
+		"partition."},
+	{ClaimAnswers, "The answers of a phase have one of the statuses that the scenario names; the claim " +
+		"is called " +
+		"answers-PHASE."},
+	{ClaimBarred, "Nothing of a phase with limit: zero is admitted; the claim is called barred-PHASE."},
+	{ClaimParity, "The answers of a phase have the fields and statuses of those of another, as HEAD has " +
+		"those of GET " +
+		"(RFC 9110 section 9.3.2); the claim is called parity-PHASE."},
+	{ClaimStorm, "What the retries of a phase cost: requests in vain, the time until each client was " +
+		"admitted, and " +
+		"how many came at once; the claim is called storm-PHASE."},
+	{ClaimDeniedStatus, "Every denial has a status that the scenario expects."},
+	{ClaimDenials, "A phase has no more denials than the scenario lets it have; the claim is called " +
+		"denials-PHASE."},
+	{ClaimLatency, "A quantile of the service time is at most what the scenario says; the claim is called " +
+		"latency-OUTCOME-QUANTILE. Inconclusive where the time may be ours."},
+	{ClaimIntact, "What the origin says with an answer arrives through the proxy as it was sent: " +
+		"fields, status, body."},
+	{ClaimMethodsTaken, "The route takes the methods that are sent; others are not judged."},
+	{ClaimSchedule, "The load was sent as planned; missed, it is inconclusive and never a failure of " +
+		"the target."},
+}
+
+// ClaimKinds returns all kinds, in the order of the documentation.
+func ClaimKinds() []ClaimKind {
+	out := make([]ClaimKind, len(claimKinds))
+	for i, k := range claimKinds {
+		out[i] = k.kind
+	}
+	return out
+}
+
+// About says in a sentence what a claim of the kind expects; empty for a kind that is not known.
+func (k ClaimKind) About() string {
+	for _, row := range claimKinds {
+		if row.kind == k {
+			return row.about
+		}
+	}
+	return ""
+}
+
+// ID is the id of the claim of the kind about one thing: storm-fixed.
+func (k ClaimKind) ID(of string) string { return string(k) + "-" + of }
+
+// Of is what a claim of the kind is about, by its id: fixed of storm-fixed.
+func (k ClaimKind) Of(id string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(id, string(k)), "-")
+}
+
+// KindOf returns the kind of the claim with an id, empty for an id of no kind. It is for words that users
+// write, and for reports of versions that kept no kinds; a Claim has its Kind.
+func KindOf(id string) ClaimKind {
+	i := slices.IndexFunc(claimKinds, func(row claimKind) bool {
+		return id == string(row.kind) || strings.HasPrefix(id, row.kind.ID(""))
+	})
+	if i < 0 {
+		return ""
+	}
+	return claimKinds[i].kind
+}
