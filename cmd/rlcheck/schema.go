@@ -8,16 +8,16 @@ import (
 )
 
 // schemaNames are the forms that have a schema, the usual one first.
-var schemaNames = []string{"scenario", "report", "verdict"}
+var schemaNames = []string{"scenario", "report", "verdict", "compare"}
 
 func newSchemaCmd(e *env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "schema [scenario|report|verdict]",
-		Short: "Print the JSON Schema of scenario files, reports or verdicts",
+		Use:   "schema [scenario|report|verdict|compare]",
+		Short: "Print the JSON Schema of scenario files, reports, verdicts or comparisons",
 		Long: `Schema prints a JSON Schema. That of scenario files is for editors; the others are for programs:
-report is what run -o json prints, verdict is what check -o json prints.`,
+report is what run -o json prints, verdict what check -o json prints, compare what compare -o json prints.`,
 		Example:   "  rlcheck schema > scenario.schema.json\n  rlcheck schema report > report.schema.json",
-		Args:      needs(0, 1, "scenario, report or verdict"),
+		Args:      needs(0, 1, "scenario, report, verdict or compare"),
 		ValidArgs: schemaNames,
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := schemaText(append(args, schemaNames[0])[0])
@@ -39,8 +39,10 @@ func schemaText(name string) ([]byte, error) {
 		return report.JSONSchema()
 	case "verdict":
 		return report.VerdictJSONSchema()
+	case "compare":
+		return report.CompareJSONSchema()
 	default:
-		return nil, usagef("schema %q: it is scenario, report or verdict%s", name,
+		return nil, usagef("schema %q: it is scenario, report, verdict or compare%s", name,
 			mend(scenario.Suggest(name, schemaNames)))
 	}
 }

@@ -115,7 +115,7 @@ func parameter(r *result.Run, i int, noun, declared string, m verdict.Measured, 
 		v, text = result.FiniteEnds(m.Rate), quantity.PerSecond
 	}
 	switch {
-	case unit != "" && refuted(m.Burst, r.Policy.Limit[i]):
+	case unit != "" && result.Refuted(m.Burst, r.Policy.Limit[i]):
 		return "rate not known: the declared " + result.FullNoun(r.Policy.Limit[i].Algorithm) + " does not hold"
 	case v.Empty():
 		return "no single " + noun + ": " + contradiction(r, i, unit)
@@ -124,14 +124,6 @@ func parameter(r *result.Run, i int, noun, declared string, m verdict.Measured, 
 	default:
 		return noun + " " + spread(v, unit, text) + " (declared " + declared + ")"
 	}
-}
-
-// refuted tells that no declared value of the burst is left: what was measured with it held is of a limiter
-// that is not there.
-func refuted(v verdict.Interval, p spec.Policy) bool {
-	tight, loose := p.Ends()
-	low, high := float64(min(tight.Full(), loose.Full())), float64(max(tight.Full(), loose.Full()))
-	return v.Empty() || v.LoSet && v.Lo > high || v.HiSet && v.Hi < low
 }
 
 // spread prints an interval: 20..20/s, at least 18, at most 22.

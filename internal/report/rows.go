@@ -96,7 +96,7 @@ func inShort(s *result.Scenario) string {
 		burst, rate := shortly(m.Burst, "", quantity.Whole), shortly(m.Rate, "/s", quantity.PerSecond)
 		known = known || burst != unmeasured || rate != unmeasured
 		switch {
-		case p.Algorithm == spec.Concurrency, rate == unmeasured, refuted(m.Burst, p):
+		case p.Algorithm == spec.Concurrency, rate == unmeasured, result.Refuted(m.Burst, p):
 			out = append(out, burst)
 		default:
 			out = append(out, burst+", "+rate)

@@ -13,6 +13,7 @@ import (
 const (
 	reportSchemaID  = "https://rlcheck.github.io/report.schema.json"
 	verdictSchemaID = "https://rlcheck.github.io/verdict.schema.json"
+	compareSchemaID = "https://rlcheck.github.io/compare.schema.json"
 )
 
 // JSONSchema returns the JSON Schema (draft 2020-12) of rlcheck.report/v1, which Write writes as json.
@@ -24,6 +25,12 @@ func JSONSchema() ([]byte, error) {
 // VerdictJSONSchema returns the JSON Schema of rlcheck.verdict/v1, which VerdictJSON writes, likewise.
 func VerdictJSONSchema() ([]byte, error) {
 	return marshal(schemaOf(verdictSchemaID, "rlcheck verdict", reflect.TypeFor[jsonJudgement]()))
+}
+
+// CompareJSONSchema returns the JSON Schema of rlcheck.compare/v1, which WriteComparison writes as json,
+// likewise.
+func CompareJSONSchema() ([]byte, error) {
+	return marshal(schemaOf(compareSchemaID, "rlcheck compare", reflect.TypeFor[jsonComparison]()))
 }
 
 // schemaText describes the structs that are marshalled. A line "name: sentence" begins one. The indented
@@ -191,8 +198,12 @@ func closedWords(in reflect.Type, name string) object {
 	switch {
 	case name == "schema" && in == reflect.TypeFor[jsonRun]():
 		return object{{"const", reportSchema}}
+	case name == "schema" && in == reflect.TypeFor[jsonComparison]():
+		return object{{"const", compareSchema}}
 	case name == "schema":
 		return object{{"const", verdictSchema}}
+	case name == "change" && in == reflect.TypeFor[jsonCompared]():
+		return object{{"enum", []string{"same", "worse", "better"}}}
 	case name == "verdict":
 		return object{{"enum", []string{"pass", "fail", "inconclusive"}}}
 	case name == "outcome":

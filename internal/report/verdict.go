@@ -13,6 +13,7 @@ import (
 const (
 	verdictSchema = "rlcheck.verdict/v1"
 	reportSchema  = "rlcheck.report/v1"
+	compareSchema = "rlcheck.compare/v1"
 )
 
 type jsonJudgement struct {

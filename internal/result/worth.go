@@ -140,3 +140,11 @@ func FiniteEnds(v verdict.Interval) verdict.Interval {
 	v.HiSet = v.HiSet && !math.IsInf(v.Hi, 0)
 	return v
 }
+
+// Refuted tells that no declared value of the burst is left: what was measured with it held is of a limiter
+// that is not there.
+func Refuted(v verdict.Interval, p spec.Policy) bool {
+	tight, loose := p.Ends()
+	low, high := float64(min(tight.Full(), loose.Full())), float64(max(tight.Full(), loose.Full()))
+	return v.Empty() || v.LoSet && v.Lo > high || v.HiSet && v.Hi < low
+}

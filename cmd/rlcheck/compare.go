@@ -1,0 +1,178 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/compare"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
+)
+
+// compareFlags are the flags of `rlcheck compare`.
+type compareFlags struct {
+	outputs, only, skip   []string
+	maxRegression, failOn string
+	strict                bool
+}
+
+func newCompareCmd(e *env) *cobra.Command {
+	var f compareFlags
+	cmd := &cobra.Command{
+		Use:   "compare OLD NEW",
+		Short: "Compare two runs, or several a side: verdicts, measured policies, latencies",
+		Long: `Compare tells what two sides differ in, and only what is shown. A side is a kept run
+(its folder, or its report.json), a folder of kept runs, or several of them with commas between them or as a
+quoted glob.
+
+Of verdicts and measured policies one run a side suffices: they are proved. A latency differs from run to
+run. One run a side shows no difference of it; several do, by a rank test that holds for all rows together.
+
+Exit status: 1 if a verdict became worse, or if a latency surely grew by more than --max-regression; 3 if
+that could not be shown either way: a scenario is missing or no longer judged, or too few runs were made for
+--max-regression.`,
+		Example: `  rlcheck compare baseline reports/2026-11-20T10-00-00
+  rlcheck compare 'reports/old-*' 'reports/new-*' --max-regression 10% -o markdown=compare.md`,
+		Args: needs(2, 2, "the old side and the new one: folders of kept runs, or their report.json"),
+		RunE: func(_ *cobra.Command, args []string) error { return e.compare(args[0], args[1], f) },
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+
+		strings.Join(report.ComparisonFormats(), ", ")+
+		" (repeatable; default table; json is rlcheck.compare/v1)")
+	fl.StringVar(&f.maxRegression, "max-regression", "",
+		"fail if a latency surely grew by more than this, as 10%")
+	fl.StringSliceVar(&f.only, "only", nil, "compare only these scenarios: ID or GLOB")
+	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID or GLOB")
+	fl.StringVar(&f.failOn, "fail-on", "", "fail: what could not be shown is exit status 0; "+
+		"inconclusive: it is 1 (default 3)")
+	fl.BoolVar(&f.strict, "strict", false, "recommended scenarios count too")
+	return cmd
+}
+
+// compare is `rlcheck compare`.
+func (e *env) compare(old, new string, f compareFlags) error {
+	outs, err := parseOutputs(f.outputs, report.ComparisonFormats(), "table")
+	if err != nil {
+		return err
+	}
+	o := compare.Options{Strict: f.strict, Gate: f.maxRegression != ""}
+	if o.MaxRegression, err = parsePercent("--max-regression", f.maxRegression); err != nil {
+		return err
+	}
+	if f.failOn != "" && f.failOn != "fail" && f.failOn != "inconclusive" {
+		return usagef("--fail-on %q: it is fail or inconclusive", f.failOn)
+	}
+	a, err := e.readSide(old, f)
+	if err != nil {
+		return err
+	}
+	b, err := e.readSide(new, f)
+	if err != nil {
+		return err
+	}
+	c, err := compare.Runs(a, b, o)
+	if err != nil {
+		return err
+	}
+	status := statusFor(c.Verdict, false, f.failOn)
+	shown := e.reportOptions()
+	write := func(w io.Writer, format string) error { return report.WriteComparison(w, format, c, shown) }
+	if !e.emitEach(outs, write) {
+		return exitStatus(afterTrouble(statusOf(status)))
+	}
+	return status
+}
+
+// parsePercent reads 10% as 0.1; an empty text is 0.
+func parsePercent(flag, text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	number, ok := strings.CutSuffix(text, "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if !ok || err != nil || !(x >= 0) || math.IsInf(x, 0) {
+		return 0, usagef("%s %q: a percentage belongs here, as 10%%", flag, text)
+	}
+	return x / 100, nil
+}
+
+// readSide reads the runs of one side.
+func (e *env) readSide(name string, f compareFlags) (compare.Side, error) {
+	side := compare.Side{Name: name}
+	paths, err := sidePaths(name)
+	if err != nil {
+		return side, err
+	}
+	for _, path := range paths {
+		r, err := e.readRun(path)
+		if err != nil {
+			return side, err
+		}
+		side.Runs = append(side.Runs, r)
+	}
+	return side, chooseAll(side.Runs, f.only, f.skip)
+}
+
+// chooseAll is choose for runs that may each lack what another one has.
+func chooseAll(runs []*result.Run, only, skip []string) error {
+	if len(only)+len(skip) == 0 {
+		return nil
+	}
+	for _, r := range runs {
+		if err := choose(r, only, skip); err != nil {
+			return fmt.Errorf("%s: %w", r.ID, err)
+		}
+	}
+	return nil
+}
+
+// sidePaths lists the runs that a side names: a path, a glob, or several with commas between them; of a
+// folder that is no run, the runs in it.
+func sidePaths(name string) (out []string, err error) {
+	words := []string{name}
+	if !exists(name) {
+		words = strings.Split(name, ",")
+	}
+	for _, word := range words {
+		found := []string{word}
+		if !exists(word) && strings.ContainsAny(word, "*?[") {
+			if found, err = filepath.Glob(word); err != nil {
+				return nil, usagef("%q: not a pattern: a [ is not closed", word)
+			}
+		}
+		if len(found) == 0 || word == "" {
+			return nil, fmt.Errorf("%q: nothing has such a name", word)
+		}
+		for _, path := range found {
+			out = append(out, runsIn(path)...)
+		}
+	}
+	return out, nil
+}
+
+// runsIn lists the runs of a folder that is none itself; else path alone.
+func runsIn(path string) []string {
+	entries, err := os.ReadDir(path)
+	if err != nil || exists(filepath.Join(path, "report.json")) ||
+		exists(filepath.Join(path, manifestName)) {
+		return []string{path}
+	}
+	var out []string
+	for _, e := range entries {
+		if inside := filepath.Join(path, e.Name()); exists(filepath.Join(inside, "report.json")) {
+			out = append(out, inside)
+		}
+	}
+	if len(out) == 0 {
+		return []string{path}
+	}
+	return out
+}

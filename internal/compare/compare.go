@@ -1,0 +1,183 @@
+// Package compare compares two sides of one or several runs: verdicts, measured policies and latencies. A
+// difference is told only where it is shown. Verdicts and measured intervals are proofs, for which one run
+// suffices; of latencies only several runs tell what runs of one build differ by.
+package compare
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Options are what makes a comparison fail.
+type Options struct {
+	// MaxRegression is the share by which a latency may grow, 0.1 for 10 %; with Gate. Without Gate no
+	// latency fails a comparison.
+	MaxRegression float64
+	Gate          bool
+	// Strict lets recommended scenarios count.
+	Strict bool
+}
+
+// Side is one side of a comparison.
+type Side struct {
+	// Name is what the user called it.
+	Name string
+	// Runs has at least one element.
+	Runs []*result.Run
+}
+
+// Comparison is what two sides differ in.
+type Comparison struct {
+	Old, New Side
+	Options  Options
+	// Verdict is Fail if a verdict became worse or a latency grew by more than was allowed, Inconclusive
+	// if that could not be shown either way, Pass otherwise. Why says it in a sentence a reason; empty for
+	// a Pass.
+	Verdict verdict.Verdict
+	Why     []string
+	// Scenarios are those of both sides, in the order of the old one.
+	Scenarios []Scenario
+	// OnlyOld and OnlyNew are the ids of scenarios that one side alone has.
+	OnlyOld, OnlyNew []string
+	// Rows counts the latencies that are compared; Needed is how many runs a side can show a difference in
+	// one.
+	Rows, Needed int
+	// Notes are what else may make the sides differ, a sentence each. May be empty.
+	Notes []string
+}
+
+// Scenario is one scenario of both sides.
+type Scenario struct {
+	ID       string
+	Old, New Tally
+	Change   Change
+	// Counts tells whether its verdict counts.
+	Counts bool
+	// Parameters are empty where nothing was measured on one side, or the declared limits have another form.
+	Parameters []Parameter
+	Latencies  []Latency
+}
+
+// Runs compares two sides. It changes neither. Errors: they have no scenario in common.
+func Runs(old, new Side, o Options) (*Comparison, error) {
+	c := &Comparison{Old: old, New: new, Options: o}
+	a, b := gather(old.Runs), gather(new.Runs)
+	for _, id := range a.ids {
+		if b.of[id] == nil {
+			c.OnlyOld = append(c.OnlyOld, id)
+			continue
+		}
+		c.Scenarios = append(c.Scenarios, scenarioOf(id, a.of[id], b.of[id], o.Strict))
+	}
+	for _, id := range b.ids {
+		if a.of[id] == nil {
+			c.OnlyNew = append(c.OnlyNew, id)
+		}
+	}
+	if len(c.Scenarios) == 0 {
+		return nil, fmt.Errorf("%s, %s: they have no scenario in common", old.Name, new.Name)
+	}
+	c.latencies()
+	c.Notes = notes(old.Runs, new.Runs)
+	c.conclude()
+	return c, nil
+}
+
+// gathered are the scenarios of several runs, by id.
+type gathered struct {
+	ids []string
+	of  map[string][]*result.Scenario
+}
+
+func gather(runs []*result.Run) gathered {
+	g := gathered{of: map[string][]*result.Scenario{}}
+	for _, r := range runs {
+		for i := range r.Scenarios {
+			s := &r.Scenarios[i]
+			if g.of[s.ID] == nil {
+				g.ids = append(g.ids, s.ID)
+			}
+			g.of[s.ID] = append(g.of[s.ID], s)
+		}
+	}
+	return g
+}
+
+func scenarioOf(id string, old, new []*result.Scenario, strict bool) Scenario {
+	s := Scenario{ID: id, Old: tally(old), New: tally(new), Counts: new[0].Weighs(strict),
+		Parameters: parameters(old, new), Latencies: latenciesOf(old, new)}
+	s.Change = changeOf(s.Old, s.New)
+	return s
+}
+
+// latencies judges the rows of all scenarios together: the more there are, the wider each interval.
+func (c *Comparison) latencies() {
+	for i := range c.Scenarios {
+		c.Rows += len(c.Scenarios[i].Latencies)
+	}
+	c.Needed = Needed(c.Rows)
+	for i := range c.Scenarios {
+		for k := range c.Scenarios[i].Latencies {
+			c.Scenarios[i].Latencies[k].judge(level / float64(c.Rows))
+		}
+	}
+}
+
+// conclude sets Verdict and Why.
+func (c *Comparison) conclude() {
+	c.Verdict = verdict.Pass
+	for i := range c.Scenarios {
+		s := &c.Scenarios[i]
+		switch {
+		case !s.Counts:
+		case s.Change == Worse && s.New.Verdict == verdict.Fail:
+			c.because(verdict.Fail, fmt.Sprintf("%s became worse: %s, was %s", s.ID, s.New, s.Old))
+		case s.Change == Worse:
+			c.because(verdict.Inconclusive, fmt.Sprintf("%s is no longer judged: %s, was %s", s.ID, s.New,
+				s.Old))
+		}
+		for k := range s.Latencies {
+			if l := &s.Latencies[k]; c.Options.Gate && l.Ratio.Bounded &&
+				l.Ratio.Lo > 1+c.Options.MaxRegression {
+				c.because(verdict.Fail, fmt.Sprintf("%s: %s became slower by at least %s", s.ID, l.Name(),
+					strings.TrimPrefix(Percent(l.Ratio.Lo), "+")))
+			}
+		}
+	}
+	for _, id := range c.OnlyOld {
+		c.because(verdict.Inconclusive, fmt.Sprintf("%s is missing in %s", id, c.New.Name))
+	}
+	if !c.Options.Gate {
+		return
+	}
+	n := c.unbounded()
+	switch {
+	case c.Rows == 0:
+		c.because(verdict.Inconclusive, "no latency can be compared: too few answers of one outcome on "+
+			"both sides")
+	case n > 0:
+		c.because(verdict.Inconclusive, fmt.Sprintf("too few runs to show a difference in %d of %d "+
+			"latencies: %d runs a side can", n, c.Rows, c.Needed))
+	}
+}
+
+// unbounded counts the latencies of which too few runs were made.
+func (c *Comparison) unbounded() (n int) {
+	for i := range c.Scenarios {
+		for k := range c.Scenarios[i].Latencies {
+			if !c.Scenarios[i].Latencies[k].Ratio.Bounded {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// because adds a reason. A verdict never gets better by one.
+func (c *Comparison) because(v verdict.Verdict, why string) {
+	c.Verdict = verdict.Worst(c.Verdict, v)
+	c.Why = append(c.Why, why)
+}

@@ -1,0 +1,133 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Latency is one quantile of the latency of one outcome, counted from the plan.
+type Latency struct {
+	Outcome  timeline.Outcome
+	Quantile float64
+	Old, New Sample
+	Ratio    Ratio
+}
+
+// Sample is a quantile in each run of a side.
+type Sample struct {
+	// Values ascend. At least one.
+	Values []time.Duration
+	// Answers is the number of answers that the runs together measured it from.
+	Answers int64
+	// Within is, for one run, where its quantile lies with a chance of 95 % if answers were independent; of
+	// several runs it is their range. An end that is not known is 0.
+	Within [2]time.Duration
+}
+
+// quantiles are those that are compared, each with the answers that every run must have.
+var quantiles = []struct {
+	q     float64
+	least int64
+}{{0.5, 10}, {0.99, 100}}
+
+// Name prints allowed p50.
+func (l *Latency) Name() string { return fmt.Sprintf("%s p%g", l.Outcome, l.Quantile*100) }
+
+// Middle is the median of the runs.
+func (s *Sample) Middle() time.Duration {
+	n := len(s.Values)
+	return (s.Values[(n-1)/2] + s.Values[n/2]) / 2
+}
+
+func latenciesOf(old, new []*result.Scenario) (out []Latency) {
+	for _, o := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
+		for _, x := range quantiles {
+			a, b := sampleOf(old, o, x.q, x.least), sampleOf(new, o, x.q, x.least)
+			if len(a.Values) > 0 && len(b.Values) > 0 {
+				out = append(out, Latency{Outcome: o, Quantile: x.q, Old: a, New: b})
+			}
+		}
+	}
+	return out
+}
+
+// sampleOf takes a quantile from each run that had enough answers.
+func sampleOf(runs []*result.Scenario, o timeline.Outcome, q float64, least int64) (out Sample) {
+	var one *latency.Distribution
+	for _, s := range runs {
+		d := &s.Latency.Of(o).Corrected
+		if d.Count < least || len(out.Values) == mostRuns {
+			continue
+		}
+		one = d
+		out.Values = append(out.Values, quantileOf(d, q))
+		out.Answers += d.Count
+	}
+	slices.Sort(out.Values)
+	switch n := len(out.Values); n {
+	case 0:
+	case 1:
+		out.Within = within(one, q)
+	default:
+		out.Within = [2]time.Duration{out.Values[0], out.Values[n-1]}
+	}
+	return out
+}
+
+// quantileOf is a quantile to three digits, also of a report that was read back.
+func quantileOf(d *latency.Distribution, q float64) time.Duration {
+	if q == 0.5 {
+		return d.P50
+	}
+	return d.P99
+}
+
+// within is the interval of a quantile from the order statistics of one run, as exact as its buckets are.
+func within(d *latency.Distribution, q float64) (out [2]time.Duration) {
+	lo, hi := ranks(d.Count, q)
+	rank := int64(0)
+	for _, b := range d.Buckets {
+		before := rank
+		rank += b.Count
+		if before < lo && lo <= rank {
+			out[0] = max(b.From, d.Min)
+		}
+		if before < hi && hi <= rank {
+			out[1] = min(b.To, d.Max)
+		}
+	}
+	return out
+}
+
+// judge sets the ratio, with an error of at most alpha.
+func (l *Latency) judge(alpha float64) {
+	l.Ratio = ratioOf(numbers(l.Old.Values), numbers(l.New.Values), alpha)
+}
+
+// numbers are durations as floats, none below a nanosecond: a ratio needs more than zero.
+func numbers(values []time.Duration) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = float64(max(v, 1))
+	}
+	return out
+}
+
+// Percent prints a ratio as its change: +12 %, -3.1 %, 0 %.
+func Percent(ratio float64) string {
+	p := (ratio - 1) * 100
+	switch {
+	case math.Abs(p) < 0.05:
+		return "0 %"
+	case math.Abs(p) < 9.95:
+		return fmt.Sprintf("%+.1f %%", p)
+	default:
+		return fmt.Sprintf("%+.0f %%", p)
+	}
+}

@@ -1,0 +1,86 @@
+package compare
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Parameter is one parameter of a measured policy.
+type Parameter struct {
+	// Name is burst, quota, rate, ...; Policy is its policy in a limit of several, from 1, and 0 in one of
+	// one.
+	Name   string
+	Policy int
+	// Old and New are what the runs of a side together do not refute.
+	Old, New verdict.Interval
+	// Changed tells that no value explains both sides.
+	Changed bool
+	// perSecond tells that it is a rate.
+	perSecond bool
+}
+
+// Text prints one of the two intervals.
+func (p *Parameter) Text(v verdict.Interval) string {
+	if p.perSecond {
+		return result.Measured(v, "/s", quantity.PerSecond)
+	}
+	return result.Measured(v, "", quantity.Whole)
+}
+
+// parameters compares what was measured of the declared policies, if both sides declare the same
+// algorithms, for clients that no other run had. Where a declared burst does not hold, nothing is known of
+// its rate.
+func parameters(old, new []*result.Scenario) (out []Parameter) {
+	l, k := old[0].Limit, new[0].Limit
+	used := func(s *result.Scenario) bool { return !s.Fresh }
+	if len(l) != len(k) || slices.ContainsFunc(old, used) || slices.ContainsFunc(new, used) {
+		return nil
+	}
+	a, b := together(old), together(new)
+	for i := range l {
+		if l[i].Algorithm != k[i].Algorithm {
+			return nil
+		}
+		of := 0
+		if len(l) > 1 {
+			of = i + 1
+		}
+		x, y := a.Of(i, len(l)), b.Of(i, len(l))
+		out = addKnown(out, Parameter{Name: result.FullNoun(l[i].Algorithm), Policy: of, Old: x.Burst,
+			New: y.Burst})
+		if l[i].Algorithm != spec.Concurrency && !result.Refuted(x.Burst, l[i]) && !result.Refuted(y.Burst,
+			k[i]) {
+			out = addKnown(out, Parameter{Name: "rate", Policy: of, Old: x.Rate, New: y.Rate,
+				perSecond: true})
+		}
+	}
+	return out
+}
+
+// addKnown adds a parameter of which both sides know something.
+func addKnown(out []Parameter, p Parameter) []Parameter {
+	known := func(v verdict.Interval) bool { return (v.LoSet || v.HiSet) && !v.Empty() }
+	if p.Old, p.New = result.FiniteEnds(p.Old), result.FiniteEnds(p.New); !known(p.Old) || !known(p.New) {
+		return out
+	}
+	p.Changed = p.Old.Intersect(p.New).Empty()
+	return append(out, p)
+}
+
+// together is what several runs of a scenario measured: the intersection.
+func together(runs []*result.Scenario) (m verdict.Measured) {
+	for i, s := range runs {
+		switch {
+		case s.Judgement == nil:
+		case i == 0:
+			m = s.Judgement.Measured
+		default:
+			m = m.Intersect(s.Judgement.Measured)
+		}
+	}
+	return m
+}

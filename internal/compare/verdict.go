@@ -1,0 +1,89 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Tally is what several runs of one scenario found.
+type Tally struct {
+	// Verdict is Fail if any run failed: a FAIL is proved, and runs that saw less do not refute it.
+	// Otherwise it is Pass if any run passed.
+	Verdict verdict.Verdict
+	// Runs = Passed + Failed + Open.
+	Runs, Passed, Failed, Open int
+	// Uncounted tells that every run lacked what its target never had (needs-failed).
+	Uncounted bool
+	// Reason is that of the first run that stayed open; of an Inconclusive alone.
+	Reason verdict.Reason
+}
+
+func tally(runs []*result.Scenario) (t Tally) {
+	t.Uncounted = true
+	for _, s := range runs {
+		t.Runs++
+		t.Uncounted = t.Uncounted && s.Uncounted()
+		switch s.Verdict {
+		case verdict.Pass:
+			t.Passed++
+		case verdict.Fail:
+			t.Failed++
+		default:
+			if t.Open++; t.Open == 1 {
+				t.Reason = s.Reason
+			}
+		}
+	}
+	switch {
+	case t.Failed > 0:
+		t.Verdict = verdict.Fail
+	case t.Passed > 0:
+		t.Verdict = verdict.Pass
+	}
+	if t.Verdict != verdict.Inconclusive {
+		t.Reason = ""
+	}
+	return t
+}
+
+// String prints PASS, FAIL (2 of 5 runs) or INCONCLUSIVE (too-few).
+func (t Tally) String() string {
+	text := strings.ToUpper(t.Verdict.String())
+	if n := map[verdict.Verdict]int{verdict.Pass: t.Passed, verdict.Fail: t.Failed}[t.Verdict]; n > 0 &&
+		n < t.Runs {
+		return fmt.Sprintf("%s (%d of %d runs)", text, n, t.Runs)
+	}
+	if t.Reason != "" {
+		text += " (" + string(t.Reason) + ")"
+	}
+	return text
+}
+
+// Change is how a verdict changed.
+type Change string
+
+// The changes.
+const (
+	Same   Change = "same"
+	Worse  Change = "worse"
+	Better Change = "better"
+)
+
+// changeOf compares two tallies. What was not judged for want of something that the target never had is
+// neither better nor worse.
+func changeOf(old, new Tally) Change {
+	rank := map[verdict.Verdict]int{verdict.Pass: 0, verdict.Inconclusive: 1, verdict.Fail: 2}
+	switch {
+	case old.Verdict == new.Verdict:
+		return Same
+	case new.Uncounted && old.Verdict != verdict.Fail, old.Uncounted && new.Verdict != verdict.Fail:
+		return Same
+	case rank[new.Verdict] > rank[old.Verdict]:
+		return Worse
+	default:
+		return Better
+	}
+}

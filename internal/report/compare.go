@@ -1,0 +1,347 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/rlcheck/rlcheck/internal/compare"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// ComparisonFormats are the formats of WriteComparison, the usual one first.
+func ComparisonFormats() []string { return []string{"table", "json", "markdown"} }
+
+// WriteComparison writes a comparison in one of ComparisonFormats. Errors: those of w.
+func WriteComparison(w io.Writer, format string, c *compare.Comparison, o Options) error {
+	switch format {
+	case "json":
+		text, err := marshal(toComparison(c))
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(text)
+		return err
+	case "markdown":
+		return comparisonMarkdown(w, c)
+	default:
+		return comparisonTable(w, c, o)
+	}
+}
+
+// comparisonTable writes for a terminal: the verdict and why, a row a scenario, a row a latency.
+func comparisonTable(w io.Writer, c *compare.Comparison, o Options) error {
+	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
+	if o.Width == 0 {
+		s.width = defaultWidth
+	}
+	s.wrapped(0, s.paint(c.Verdict, true)+": "+s.bold(plain(comparisonHeadline(c))))
+	if !o.Quiet {
+		for _, line := range append(plainAll(c.Why), plainAll(c.Notes)...) {
+			s.wrapped(2, line)
+		}
+		s.line("")
+		if err := s.compared(c, o.Verbose); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, s.text.String())
+	return err
+}
+
+// compared writes the tables of a comparison, and what they are worth.
+func (s *screen) compared(c *compare.Comparison, all bool) error {
+	left, right := tw.AlignLeft, tw.AlignRight
+	scenarios, same := comparedScenarios(c, s.width, all)
+	if len(scenarios) > 0 {
+		if err := s.table([]string{"SCENARIO", "VERDICT", "MEASURED"}, []tw.Align{left, left, left},
+			scenarios); err != nil {
+			return err
+		}
+		s.line("")
+	}
+	rows, hidden := comparedLatencies(c, all)
+	if len(rows) > 0 {
+		head, align := []string{"SCENARIO", "LATENCY", "OLD ms", "NEW ms", "CHANGE"}, []tw.Align{left,
+			left, right, right, left}
+		if tableWidth(head, rows) > s.width { // the sides below each other
+			head, align = []string{"SCENARIO", "LATENCY", "NEW, OLD ms", "CHANGE"}, []tw.Align{left, left,
+				right, left}
+			for i, r := range rows {
+				rows[i] = []string{r[0], r[1], r[3] + "\n" + r[2], r[4]}
+			}
+		}
+		if err := s.table(head, align, rows); err != nil {
+			return err
+		}
+		s.line("")
+	}
+	if same > 0 {
+		s.wrapped(0, fmt.Sprintf("%s did not change (-v lists them).", quantity.Plural(same, "scenario")))
+	}
+	for _, text := range comparisonFoot(c, hidden) {
+		s.wrapped(0, text)
+	}
+	return nil
+}
+
+// comparisonHeadline says in one line what differs.
+func comparisonHeadline(c *compare.Comparison) string {
+	worse, better, policies := 0, 0, 0
+	for i := range c.Scenarios {
+		s := &c.Scenarios[i]
+		switch s.Change {
+		case compare.Worse:
+			worse++
+		case compare.Better:
+			better++
+		}
+		for _, p := range s.Parameters {
+			if p.Changed {
+				policies++
+			}
+		}
+	}
+	parts := []string{quantity.Plural(len(c.Scenarios), "scenario") + " compared"}
+	for _, x := range []struct {
+		n    int
+		noun string
+		what string
+	}{{worse, "verdict", "worse"}, {better, "verdict", "better"}, {policies, "measured parameter",
+		"changed"}} {
+		if x.n > 0 {
+			parts = append(parts, quantity.Plural(x.n, x.noun)+" "+x.what)
+		}
+	}
+	if worse+better == 0 {
+		parts = append(parts, "the same verdicts")
+	}
+	slower, faster := shifts(c)
+	switch {
+	case c.Rows == 0:
+	case slower+faster == 0:
+		parts = append(parts, "no difference of latency can be shown")
+	default:
+		parts = append(parts, fmt.Sprintf("of %s %d slower, %d faster", latencyCount(c.Rows), slower,
+			faster))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func latencyCount(n int) string {
+	if n == 1 {
+		return "1 latency"
+	}
+	return quantity.Thousands(n) + " latencies"
+}
+
+// shifts counts the latencies that differ.
+func shifts(c *compare.Comparison) (slower, faster int) {
+	for i := range c.Scenarios {
+		for _, l := range c.Scenarios[i].Latencies {
+			switch {
+			case l.Ratio.Differs() && l.Ratio.Lo > 1:
+				slower++
+			case l.Ratio.Differs():
+				faster++
+			}
+		}
+	}
+	return slower, faster
+}
+
+// mostScenarios is how many scenarios are listed without -v; of more, those that changed.
+const mostScenarios = 12
+
+// comparedScenarios are the rows of the scenarios, what changed before what did not, and how many were
+// left out.
+func comparedScenarios(c *compare.Comparison, width int, all bool) (rows [][]string, hidden int) {
+	for _, same := range []bool{false, true} {
+		for i := range c.Scenarios {
+			s := &c.Scenarios[i]
+			switch {
+			case (s.Change == compare.Same && !anyChanged(s)) != same:
+				continue
+			case same && !all && len(c.Scenarios) > mostScenarios:
+				hidden++
+				continue
+			}
+			verdicts := plain(s.New.String())
+			if s.Change != compare.Same {
+				verdicts = string(s.Change) + ": " + verdicts + "\nwas " + plain(s.Old.String())
+			}
+			room := max(width*5/12, 30)
+			rows = append(rows, []string{clip(plain(s.ID), 32), verdicts, rewrap(parameterText(s), room)})
+		}
+	}
+	return rows, hidden
+}
+
+func anyChanged(s *compare.Scenario) bool {
+	for _, p := range s.Parameters {
+		if p.Changed {
+			return true
+		}
+	}
+	return false
+}
+
+// parameterText says of each parameter what was measured: once where one value explains both sides.
+func parameterText(s *compare.Scenario) string {
+	var lines []string
+	for i := range s.Parameters {
+		p := &s.Parameters[i]
+		name := p.Name
+		if p.Policy > 0 {
+			name += fmt.Sprintf(" of policy %d", p.Policy)
+		}
+		old, now := p.Text(p.Old), p.Text(p.New)
+		switch {
+		case p.Changed:
+			lines = append(lines, fmt.Sprintf("%s changed: %s, was %s", name, now,
+				strings.TrimPrefix(old, "measured ")))
+		case old == now:
+			lines = append(lines, name+" "+now)
+		default:
+			lines = append(lines, fmt.Sprintf("%s %s, was %s", name, now,
+				strings.TrimPrefix(old, "measured ")))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// mostLatencies is how many latencies are listed without -v; of more, those that differ.
+const mostLatencies = 24
+
+// comparedLatencies are the rows of the latencies, and how many were left out.
+func comparedLatencies(c *compare.Comparison, all bool) (rows [][]string, hidden int) {
+	for i := range c.Scenarios {
+		s := &c.Scenarios[i]
+		for k := range s.Latencies {
+			l := &s.Latencies[k]
+			if !all && c.Rows > mostLatencies && !l.Ratio.Differs() {
+				hidden++
+				continue
+			}
+			rows = append(rows, []string{clip(plain(s.ID), 24), l.Name(), sampleText(&l.Old),
+				sampleText(&l.New), shiftText(l.Ratio)})
+		}
+	}
+	return rows, hidden
+}
+
+// sampleText prints 1.20 (1.10..1.31): the median of the runs, and its interval.
+func sampleText(s *compare.Sample) string {
+	end := func(d time.Duration) string {
+		if d == 0 {
+			return ""
+		}
+		return quantity.Millis(d)
+	}
+	return fmt.Sprintf("%s (%s..%s)", quantity.Millis(s.Middle()), end(s.Within[0]), end(s.Within[1]))
+}
+
+// shiftText says what is shown of a ratio.
+func shiftText(r compare.Ratio) string {
+	span := compare.Percent(r.Lo) + " .. " + compare.Percent(r.Hi)
+	switch {
+	case !r.Bounded:
+		return "not shown"
+	case r.Lo > 1:
+		return "slower: " + span
+	case r.Hi < 1:
+		return "faster: " + span
+	default:
+		return "not shown: " + span
+	}
+}
+
+// comparisonFoot says what the numbers are worth.
+func comparisonFoot(c *compare.Comparison, hidden int) (out []string) {
+	if hidden > 0 {
+		out = append(out, fmt.Sprintf("Of %s no difference can be shown (-v lists them).",
+			latencyCount(hidden)))
+	}
+	n, m := len(c.Old.Runs), len(c.New.Runs)
+	sides := fmt.Sprintf("Compared: %s (old) with %s (new).", quantity.Plural(n, "run"), quantity.Plural(m,
+		"run"))
+	switch {
+	case c.Rows == 0:
+		return append(out, sides+" No latency: too few answers of one outcome on both sides.")
+	case n == 1 && m == 1:
+		sides += " In parentheses: where the quantile of this one run lies (95 %)." +
+			" How much runs of one build differ is not known from one run a side, so no difference of " +
+			"latency can be shown." +
+			fmt.Sprintf(" %s a side can show one.", quantity.Plural(c.Needed, "run"))
+	default:
+		sides += " In parentheses: the least and the largest run, or where the quantile of one run lies " +
+			"(95 %)." +
+			" A change holds with 95 % for all rows together (rank test of Mann and Whitney)."
+		if min(n, m) < c.Needed {
+			sides += fmt.Sprintf(" For so many rows it takes %d runs a side.", c.Needed)
+		}
+	}
+	if len(c.OnlyNew) > 0 {
+		out = append(out, "New: "+strings.Join(plainAll(c.OnlyNew), ", ")+".")
+	}
+	return append(out, sides+" Latency counts from the plan.")
+}
+
+// comparisonMarkdown writes GitHub-flavoured Markdown, fit for a step summary.
+func comparisonMarkdown(w io.Writer, c *compare.Comparison) error {
+	m := &markdown{}
+	m.line("## rlcheck compare: %s: %s", strings.ToUpper(c.Verdict.String()),
+		mdText(plain(comparisonHeadline(c))))
+	for i, line := range append(plainAll(c.Why), plainAll(c.Notes)...) {
+		if i == 0 {
+			m.line("")
+		}
+		m.line("- %s", mdText(line))
+	}
+	m.line("")
+	m.row("scenario", "old", "new", "measured")
+	m.row("---", "---", "---", "---")
+	for i := range c.Scenarios {
+		s := &c.Scenarios[i]
+		now := mdSign(s.New.Verdict, s.Counts)
+		if text := s.New.String(); strings.Contains(text, "(") {
+			now += " " + mdText(plain(text[strings.Index(text, "("):]))
+		}
+		m.row(mdCode(plain(s.ID), true), mdText(plain(s.Old.String())), now,
+			strings.ReplaceAll(mdText(parameterText(s)), "\n", "<br>"))
+	}
+	if rows, _ := comparedLatencies(c, true); len(rows) > 0 {
+		m.line("")
+		m.line("<details%s><summary>Latency in ms, from the plan</summary>", open(shiftsAny(c)))
+		m.line("")
+		m.row("scenario", "latency", "old", "new", "change")
+		m.row("---", "---", "--:", "--:", "---")
+		for _, r := range rows {
+			m.row(mdCode(r[0], true), r[1], mdText(r[2]), mdText(r[3]), mdText(r[4]))
+		}
+		m.line("")
+		m.line("</details>")
+	}
+	for _, text := range comparisonFoot(c, 0) {
+		m.line("")
+		m.line("%s", mdText(text))
+	}
+	_, err := io.WriteString(w, m.text.String())
+	return err
+}
+
+func shiftsAny(c *compare.Comparison) bool {
+	slower, faster := shifts(c)
+	return slower+faster > 0 || c.Verdict == verdict.Fail
+}
+
+func open(is bool) string {
+	if is {
+		return " open"
+	}
+	return ""
+}

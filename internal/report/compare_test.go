@@ -1,0 +1,70 @@
+package report
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/compare"
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/result"
+)
+
+// sideOf are n runs of a scenario, each slower than the one before by a hundredth, all by a factor.
+func sideOf(name string, n, factor int, of func() result.Scenario) compare.Side {
+	side := compare.Side{Name: name}
+	for i := range n {
+		s := of()
+		for k := range s.Timeline.Observations {
+			o := &s.Timeline.Observations[k]
+			o.FirstByte = o.Sent + (o.FirstByte-o.Sent)*time.Duration(factor*(100+i))/100
+		}
+		s.Latency = latency.Summarize(s.Timeline)
+		side.Runs = append(side.Runs, &result.Run{ID: name + string(rune('a'+i)),
+			Scenarios: []result.Scenario{s}})
+	}
+	return side
+}
+
+func comparisons(t *testing.T) map[string]*compare.Comparison {
+	t.Helper()
+	good := func() result.Scenario { return passing(t) }
+	bad := func() result.Scenario { s := failing(t); s.ID = "burst"; return s }
+	hostile := func() result.Scenario { s := passing(t); s.ID = "<b>|\x1b[31m\u202e"; return s }
+	out := map[string]*compare.Comparison{}
+	for name, x := range map[string]struct {
+		old, new compare.Side
+		gate     bool
+	}{
+		"same":    {sideOf("old", 5, 1, good), sideOf("new", 5, 1, good), true},
+		"slower":  {sideOf("old", 5, 1, good), sideOf("new", 5, 3, good), true},
+		"one":     {sideOf("old", 1, 1, good), sideOf("new", 1, 3, good), true},
+		"worse":   {sideOf("old", 2, 1, good), sideOf("new", 2, 1, bad), false},
+		"hostile": {sideOf("old", 1, 1, hostile), sideOf("<i>\x1b", 1, 1, hostile), false},
+	} {
+		c, err := compare.Runs(x.old, x.new, compare.Options{Gate: x.gate, MaxRegression: 0.1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = c
+	}
+	return out
+}
+
+func TestComparisonGolden(t *testing.T) {
+	schema := compiled(t, "compare")
+	for name, c := range comparisons(t) {
+		for format, suffix := range map[string]string{"table": "txt", "json": "json", "markdown": "md"} {
+			var b bytes.Buffer
+			if err := WriteComparison(&b, format, c, Options{Width: 80}); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "compare_"+name+"."+suffix, b.Bytes())
+			if format == "json" {
+				if err := validate(t, schema, b.Bytes()); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+	}
+}
