@@ -115,6 +115,9 @@ func (k *keeper) scenario(
 	if k.n > 0 {
 		s.Timeline = &timeline.Timeline{Header: k.header, Observations: k.observations}
 	}
+	if why, _ := s.Coarse(); j.Unresolved && why != "" {
+		s.Detail += "; " + why
+	}
 	if k.n > mostKept {
 		const how = "of %d requests, over %d, only those around the first findings are drawn, %d of them"
 		s.Excerpt = fmt.Sprintf(how, k.n, mostKept, len(k.observations))

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"strings"
 	"time"
@@ -170,13 +169,13 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 		e.say.notef("%s: the run that was kept in it is replaced (%s)", dir.path, replaced)
 	}
 	keys := r.ID // two runs at the same target must not share the keys of their clients
+	var all []*course
 	whole, beat := true, e.newHeartbeat(started)
 	for i, s := range chosen {
 		if ctx.Err() != nil {
 			break
 		}
 		r.NotBegun, r.Interrupted, r.Duration = m.ids()[i:], true, time.Since(started) // until it is done
-		r.Policy = trial.MeasuredPolicy(r.Scenarios)
 		if err := dir.keepSoFar(r, f.strict); err != nil {
 			e.say.problem(err)
 			whole = false
@@ -186,16 +185,20 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 			label = fmt.Sprintf("%d/%d %s", i+1, len(chosen), s.ID)
 		}
 		after := lasting(chosen[i+1:])
-		done, err := e.enough(ctx, s, trialOf{label, keys, after, textOf(sources, s.File), dir, f, red})
-		if err != nil {
+		c := &course{s: s, t: trialOf{label, keys, after, textOf(sources, s.File), dir, f, red}}
+		if err := e.enough(ctx, c); err != nil {
 			whole = false
 			e.say.problem(err)
 		}
-		r.Scenarios = append(r.Scenarios, done)
+		all = append(all, c)
+		together(all, r)
 		beat.tell(time.Now(), r.Scenarios, len(chosen))
 	}
+	if err := e.resolve(ctx, all, r); err != nil {
+		whole = false
+		e.say.problem(err)
+	}
 	r.Duration, r.Interrupted, r.NotBegun = time.Since(started), ctx.Err() != nil, m.ids()[len(r.Scenarios):]
-	r.Policy = trial.MeasuredPolicy(r.Scenarios)
 	o := e.reportOptions()
 	o.Strict, o.InconclusiveIsError = f.strict, f.failOn == "inconclusive"
 	whole = e.emit(dir.reports(), r, o) && whole
@@ -235,34 +238,6 @@ func lasting(scenarios []*scenario.Scenario) (d time.Duration) {
 		d += s.Summary().Duration
 	}
 	return d
-}
-
-// maxRetries bounds --retries.
-const maxRetries = 20
-
-// enough runs a scenario until its recording shows enough, or as often as --retries says. The recordings that
-// did not are kept as timeline-1.ndjson and so on, and the notes of the last one tell of them.
-func (e *env) enough(ctx context.Context, s *scenario.Scenario, t trialOf) (result.Scenario, error) {
-	keys := t.keys
-	var notes []string
-	var errs []error
-	for n := 1; ; n++ {
-		out, err := e.one(ctx, s, t)
-		errs = append(errs, err)
-		little := out.Verdict == verdict.Inconclusive &&
-			(out.Reason == verdict.ScheduleMissed || out.Reason == verdict.TooFew)
-		if !little || n > t.flags.retries || ctx.Err() != nil {
-			out.Header.Notes = append(notes, out.Header.Notes...)
-			return out, errors.Join(errs...)
-		}
-		e.say.notef("%s: recording %d showed too little (%s), and it is recorded again", s.ID, n, out.Reason)
-		file := fmt.Sprintf("timeline-%d.ndjson", n)
-		errs = append(errs, t.dir.keep(s.ID, file,
-			func(w io.Writer) error { return timeline.Write(w, out.Timeline) }))
-		notes = append(notes, fmt.Sprintf("recording %d (%s) was INCONCLUSIVE: %s: %s", n, file, out.Reason,
-			out.Detail))
-		t.keys = fmt.Sprintf("%s-%d", keys, n+1)
-	}
 }
 
 // one runs one scenario and keeps its files.

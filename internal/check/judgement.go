@@ -96,16 +96,23 @@ func (c *caseFile) demand(j *verdict.Judgement, unclassified int) {
 	if unclassified > 0 {
 		reason, extra = verdict.UnclassifiedStatus, fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: or allowed:, to check with --denied or --allowed)", plural(int64(unclassified), "answer", "answers"))
 	}
-	for i, pol := range c.limit {
+	if short := c.o.Resolution.Short(c.limit, j.Measured); short != "" {
+		j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, reason, short+extra
+	}
+}
+
+// Short says by what the measured policy of a limit falls short of the resolution; empty where it does not.
+func (r Resolution) Short(l spec.Limit, m verdict.Measured) string {
+	for i, pol := range l {
 		of := ""
-		if len(c.limit) > 1 {
+		if len(l) > 1 {
 			of = " of " + pol.String()
 		}
-		if short := c.o.Resolution.short(pol, j.Measured.Of(i, len(c.limit)), of); short != "" {
-			j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, reason, short+extra
-			return
+		if short := r.short(pol, m.Of(i, len(l)), of); short != "" {
+			return short
 		}
 	}
+	return ""
 }
 
 // short says by what the measured values of a policy fall short of the resolution; empty where they do not.

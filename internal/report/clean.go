@@ -66,6 +66,10 @@ func plainRun(r *result.Run) *result.Run {
 	if r.Policy != nil {
 		p := *r.Policy
 		p.From = plainAll(p.From)
+		if k := p.Contradiction; k != nil {
+			p.Contradiction = &result.Contradiction{Text: plain(k.Text)}
+			p.Contradiction.Between = [2]string{plain(k.Between[0]), plain(k.Between[1])}
+		}
 		c.Policy = &p
 	}
 	c.Scenarios = make([]result.Scenario, len(r.Scenarios))
@@ -81,6 +85,7 @@ func plainScenario(s result.Scenario) result.Scenario {
 		*p = plain(*p)
 	}
 	s.Target, s.Origin = plain(withoutUser(s.Target)), plain(withoutUser(s.Origin))
+	s.ResolvedBy = plainAll(s.ResolvedBy)
 	s.Reason = verdict.Reason(plain(string(s.Reason)))
 	s.Header.Notes = plainAll(s.Header.Notes)
 	s.Statuses = slices.Clone(s.Statuses)

@@ -62,6 +62,11 @@ var recordedMends = map[verdict.Reason]string{
 // mend says what the reader of s can do about a reason. What an earlier run used of its partitions may explain what is seen until it is
 // forgotten.
 func mend(s *result.Scenario, r verdict.Reason) string {
+	if r == verdict.TooFew && s.Judgement != nil && s.Judgement.Unresolved && len(s.ResolvedBy) == 0 {
+		if _, finer := s.Coarse(); finer != "" {
+			return finer
+		}
+	}
 	if s.Target == "" && recordedMends[r] != "" {
 		return recordedMends[r]
 	}

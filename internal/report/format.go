@@ -30,20 +30,22 @@ type Options struct {
 type format struct {
 	name  string
 	write func(io.Writer, *result.Run, Options) error
+	// told tells that it has no other place for a failure of the run than among its scenarios.
+	told bool
 }
 
 // formats are in the order of the documentation.
 var formats = []format{
-	{"table", writeTable},
-	{"json", writeJSON},
-	{"junit", writeJUnit},
-	{"markdown", writeMarkdown},
-	{"github", writeGitHub},
-	{"html", writeHTML},
-	{"ndjson", writeNDJSON},
-	{"csv", writeCSV},
-	{"hlog", writeHlog},
-	{"openmetrics", writeOpenMetrics},
+	{"table", writeTable, true},
+	{"json", writeJSON, false},
+	{"junit", writeJUnit, true},
+	{"markdown", writeMarkdown, true},
+	{"github", writeGitHub, true},
+	{"html", writeHTML, true},
+	{"ndjson", writeNDJSON, false},
+	{"csv", writeCSV, false},
+	{"hlog", writeHlog, false},
+	{"openmetrics", writeOpenMetrics, false},
 }
 
 // Formats returns the names that Write knows, in the order of the documentation.
@@ -61,6 +63,9 @@ func Write(w io.Writer, name string, r *result.Run, o Options) error {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	if i < 0 {
 		return fmt.Errorf("format %q: no such format (one of %s)", name, strings.Join(Formats(), ", "))
+	}
+	if formats[i].told {
+		r = withContradiction(r, o.Strict)
 	}
 	if err := formats[i].write(w, r, o); err != nil {
 		return fmt.Errorf("report %s: %w", name, err)

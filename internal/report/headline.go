@@ -177,3 +177,21 @@ func contradiction(r *result.Run, i int, unit string) string {
 	b := slices.MinFunc(low, func(a, b one) int { return cmp.Compare(a.v.Hi, b.v.Hi) })
 	return fmt.Sprintf("%s measured %s, %s %s", a.id, spread(a.v, unit, text), b.id, spread(b.v, unit, text))
 }
+
+// withContradiction is r with its contradiction as a scenario of its own, behind the others; r itself where
+// it has none.
+func withContradiction(r *result.Run, strict bool) *result.Run {
+	if r.Policy == nil || r.Policy.Contradiction == nil {
+		return r
+	}
+	out := *r
+	s := result.Scenario{ID: string(verdict.ClaimOneLimiter), Kind: result.Informative,
+		Title: "One limiter made all recordings of the run", Verdict: verdict.Fail,
+		Claims: []verdict.Claim{{ID: string(verdict.ClaimOneLimiter), Kind: verdict.ClaimOneLimiter,
+			Verdict: verdict.Fail, Text: r.Policy.Contradiction.Text}}}
+	if r.Contradicted(strict) {
+		s.Kind = result.Required
+	}
+	out.Scenarios = append(slices.Clone(r.Scenarios), s)
+	return &out
+}

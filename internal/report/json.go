@@ -37,6 +37,14 @@ type jsonPolicy struct {
 	Limit    string       `json:"limit"`
 	Measured jsonMeasured `json:"measured"`
 	From     []string     `json:"from"`
+	// Contradiction is null where none is known.
+	Contradiction *jsonContradiction `json:"contradiction,omitempty"`
+}
+
+// jsonContradiction is two recordings that no one limiter made.
+type jsonContradiction struct {
+	Between [2]string `json:"between"`
+	Text    string    `json:"text"`
 }
 
 // jsonNote is a Note.
@@ -81,6 +89,7 @@ type jsonScenario struct {
 	DurationNS int64             `json:"duration_ns"`
 	Timeline   string            `json:"timeline"`
 	Fresh      bool              `json:"fresh"`
+	ResolvedBy []string          `json:"resolved_by,omitempty"`
 	Counts     jsonCounts        `json:"counts"`
 	Statuses   []jsonStatus      `json:"statuses"`
 	Claims     []jsonClaim       `json:"claims"`
@@ -179,7 +188,11 @@ func toRun(r *result.Run, o Options) *jsonRun {
 			NotJudged: append([]string{}, n.NotJudged...), InPart: append([]string{}, n.InPart...)})
 	}
 	if p := r.Policy; p != nil {
-		out.Policy = &jsonPolicy{p.Limit.String(), toMeasured(p.Measured), append([]string{}, p.From...)}
+		out.Policy = &jsonPolicy{Limit: p.Limit.String(), Measured: toMeasured(p.Measured)}
+		out.Policy.From = append([]string{}, p.From...)
+		if c := p.Contradiction; c != nil {
+			out.Policy.Contradiction = &jsonContradiction{c.Between, c.Text}
+		}
 	}
 	for i := range r.Scenarios {
 		out.Scenarios[i] = toScenario(&r.Scenarios[i])
@@ -193,7 +206,8 @@ func toScenario(s *result.Scenario) jsonScenario {
 		Origin: withoutUser(s.Origin), Store: s.Store, Fault: s.Fault, Verdict: s.Verdict.String(), Reason: string(s.Reason),
 		Detail: s.Detail, DurationNS: int64(s.Duration), Timeline: s.TimelinePath, Counts: jsonCounts(s.Counts),
 		Claims: make([]jsonClaim, len(s.Claims)), Judgement: toJudgement(s.Judgement), Latency: toLatency(s.Latency),
-		Recording: toRecording(s.Header), Fresh: s.Fresh, Statuses: make([]jsonStatus, len(s.Statuses)),
+		Recording: toRecording(s.Header), Fresh: s.Fresh, ResolvedBy: s.ResolvedBy,
+		Statuses: make([]jsonStatus, len(s.Statuses)),
 	}
 	for i, x := range s.Statuses {
 		out.Statuses[i] = jsonStatus{x.Status, x.Outcome.String(), x.Answers, withoutUser(x.Location)}

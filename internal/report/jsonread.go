@@ -56,6 +56,9 @@ func fromRun(in *jsonRun) (*result.Run, error) {
 	if in.Policy != nil {
 		l, m := p.limit("policy", in.Policy.Limit), fromMeasured(in.Policy.Measured)
 		out.Policy = &result.Policy{Limit: l, Measured: m, From: in.Policy.From}
+		if c := in.Policy.Contradiction; c != nil {
+			out.Policy.Contradiction = &result.Contradiction{Between: c.Between, Text: c.Text}
+		}
 	}
 	for i := range in.Scenarios {
 		out.Scenarios[i] = p.scenario(fmt.Sprintf("scenarios[%d]", i), &in.Scenarios[i])
@@ -124,7 +127,7 @@ func (p *reading) scenario(where string, in *jsonScenario) result.Scenario {
 		Reason: verdict.Reason(in.Reason), Detail: in.Detail, Duration: time.Duration(in.DurationNS), TimelinePath: in.Timeline,
 		Counts: timeline.Counts(in.Counts), Judgement: p.judgement(where+".judgement", in.Judgement),
 		Latency: fromLatency(in.Latency), Header: p.header(where+".recording", &in.Recording),
-		Claims: make([]verdict.Claim, len(in.Claims)), Fresh: in.Fresh,
+		Claims: make([]verdict.Claim, len(in.Claims)), Fresh: in.Fresh, ResolvedBy: in.ResolvedBy,
 	}
 	for _, x := range in.Statuses {
 		o := p.outcome(where, x.Outcome)

@@ -191,6 +191,8 @@ func junitProperties(r *result.Run, s *result.Scenario) []junitProperty {
 	add("target", s.Target)
 	add("limit", limitText(s))
 	add("worth", strings.Join(s.Worth(), ", "))
+	add("resolved by", strings.Join(s.ResolvedBy, ", "))
+	add("policy", strings.Join(policyLines(r), "; "))
 	add("requests", countsText(s.Counts))
 	add("timeline", s.TimelinePath)
 	for _, text := range s.Remarks() {

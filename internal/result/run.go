@@ -44,6 +44,18 @@ type Policy struct {
 	Measured verdict.Measured
 	// From are the ids of these scenarios, in the order of the run. At least one.
 	From []string
+	// Contradiction is a failure of the run: no one limiter made two of its recordings. Nil where none is
+	// known.
+	Contradiction *Contradiction
+}
+
+// Contradiction is two recordings of a run that no value of a parameter explains, though each alone keeps the
+// declared limit. That takes a range: of one declared value, a recording that keeps it measures it.
+type Contradiction struct {
+	// Between are the ids of their scenarios.
+	Between [2]string
+	// Text says in one sentence what each of them measured.
+	Text string
 }
 
 // Host is the machine that generated the load.
@@ -87,6 +99,9 @@ type Scenario struct {
 	Statuses []timeline.StatusCount
 	Latency  latency.Summary
 	Header   timeline.Header
+	// ResolvedBy are the scenarios, or the earlier recordings of this one, without which this one measured too
+	// little for its pass. Empty for all others.
+	ResolvedBy []string
 	// Timeline is nil for a report that was read back from JSON.
 	Timeline *timeline.Timeline
 	Duration time.Duration
@@ -146,9 +161,9 @@ func (s *Scenario) Timed() bool {
 }
 
 // Verdict is the verdict on the whole run, from which the exit status follows. Fail: a scenario failed that counts (a
-// required one, with strict also a recommended one). Inconclusive: otherwise, if one that is not informative was
-// inconclusive for want of more than what its target never had (needs-failed), nothing was judged at all, or
-// the run was interrupted. Pass: anything else.
+// required one, with strict also a recommended one), or two that count contradict each other. Inconclusive:
+// otherwise, if one that is not informative was inconclusive for want of more than what its target never had
+// (needs-failed), nothing was judged at all, or the run was interrupted. Pass: anything else.
 func (r *Run) Verdict(strict bool) verdict.Verdict {
 	v, judged := verdict.Pass, false
 	for i := range r.Scenarios {
@@ -161,10 +176,27 @@ func (r *Run) Verdict(strict bool) verdict.Verdict {
 			v = verdict.Worst(v, verdict.Inconclusive)
 		}
 	}
+	if r.Contradicted(strict) {
+		v = verdict.Fail
+	}
 	if r.Interrupted || !judged {
 		v = verdict.Worst(v, verdict.Inconclusive)
 	}
 	return v
+}
+
+// Contradicted tells whether two scenarios that count contradict each other.
+func (r *Run) Contradicted(strict bool) bool {
+	if r.Policy == nil || r.Policy.Contradiction == nil {
+		return false
+	}
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		if slices.Contains(r.Policy.Contradiction.Between[:], s.ID) && !s.Weighs(strict) {
+			return false
+		}
+	}
+	return true
 }
 
 // Weighs tells whether a failure of s counts. A kind that is none of the three counts: nothing is let through by a typo.

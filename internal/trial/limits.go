@@ -57,7 +57,7 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 	var worth []string
 	var js []*verdict.Judgement
 	var measured verdict.Measured
-	parts := shares(tl, s)
+	parts, unresolved := shares(tl, s), true
 	for _, part := range parts {
 		j, err := check.Judge(part.tl, part.limit, o)
 		if err != nil {
@@ -66,6 +66,9 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 		}
 		if worth = append(worth, strings.Join(result.Worth(part.limit, j), ", ")); part.limit.String() == s.Limit.String() {
 			measured = j.Measured
+			unresolved = unresolved && (j.Verdict == verdict.Pass || onlyCoarse(j))
+		} else {
+			unresolved = unresolved && j.Verdict == verdict.Pass
 		}
 		if len(parts) > 1 || part.tl != tl {
 			j.Own(part.limit.String())
@@ -73,11 +76,17 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 		js = append(js, j)
 	}
 	all := verdict.Merge(js)
-	all.Measured = measured
+	all.Measured, all.Unresolved = measured, unresolved && all.Verdict == verdict.Inconclusive
 	return claimOf(all, strings.Join(worth, "; ")), all
 }
 
 const conformanceID = string(verdict.ClaimConformance)
+
+// onlyCoarse tells whether nothing is missing of a pass but that more must be measured.
+func onlyCoarse(j *verdict.Judgement) bool {
+	open := func(p verdict.PartitionVerdict) bool { return p.Verdict != verdict.Pass }
+	return j.Reason == verdict.TooFew && len(j.Partitions) > 0 && !slices.ContainsFunc(j.Partitions, open)
+}
 
 // claimOf is the claim that a judgement answers; worth is what a pass of it is worth.
 func claimOf(all *verdict.Judgement, worth string) verdict.Claim {
@@ -103,6 +112,7 @@ func claimOf(all *verdict.Judgement, worth string) verdict.Claim {
 // limit. What a pass of it is worth, and what is
 // known of it beside its judgement, is left to the caller. The limit is empty for several.
 func Recording(l spec.Limit, worth string, j *verdict.Judgement) result.Scenario {
+	j.Unresolved = onlyCoarse(j)
 	c := claimOf(j, worth)
 	out := result.Scenario{Title: "The recording keeps the declared limit", Kind: result.Required, Limit: l,
 		Judgement: j, Claims: []verdict.Claim{c}}

@@ -1,56 +1,137 @@
 package trial
 
 import (
-	"slices"
+	"fmt"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// MeasuredPolicy joins what scenarios measured: the intersection over those that declare one limit and have
-// clients that no other run had, for the limit that most of them declare (of several, the first). A scenario
-// whose phases have limits of their own measured its limit on some of its clients only, which is as good. One
-// that fails without a single denial met no limit: it is joined only where no other measured one. It returns
-// nil where nothing was measured.
+// MeasuredPolicy joins what scenarios measured: the intersection over those that declare one limit of one
+// target and have clients that no other run had, for the limit that most of them declare (of several, the
+// first). A scenario whose phases have limits of their own measured its limit on some of its clients only,
+// which is as good. One that fails without a single denial met no limit: it is joined only where no other
+// measured one. It returns nil where nothing was measured.
 func MeasuredPolicy(scenarios []result.Scenario) *result.Policy {
-	limited := slices.DeleteFunc(slices.Clone(scenarios), func(s result.Scenario) bool {
-		return s.Verdict == verdict.Fail && s.Counts.Denied == 0
-	})
-	if p := joined(limited); p != nil {
-		return p
+	unlimited := func(s *result.Scenario) bool { return s.Verdict == verdict.Fail && s.Counts.Denied == 0 }
+	groups := groupsOf(scenarios, unlimited)
+	if len(groups) == 0 {
+		groups = groupsOf(scenarios, func(*result.Scenario) bool { return false })
 	}
-	return joined(scenarios)
+	var most *group
+	for _, g := range groups {
+		if most == nil || len(g.of) > len(most.of) {
+			most = g
+		}
+	}
+	if most == nil {
+		return nil
+	}
+	out := &result.Policy{Limit: most.limit, Measured: most.measured}
+	for _, s := range most.of {
+		out.From = append(out.From, s.ID)
+	}
+	for _, g := range groupsOf(scenarios, func(s *result.Scenario) bool { return !keeps(s) }) {
+		if out.Contradiction == nil {
+			out.Contradiction = g.contradiction()
+		}
+	}
+	return out
 }
 
-// joined joins what scenarios measured of the limit that most of them declare; nil where nothing was.
-func joined(scenarios []result.Scenario) *result.Policy {
-	var all []*result.Policy
-	at := map[string]*result.Policy{}
+// keeps tells whether the recording of s does not contradict its limit, with nothing open but how closely.
+func keeps(s *result.Scenario) bool {
+	j := s.Judgement
+	return s.Verdict != verdict.Fail && (j.Verdict == verdict.Pass || j.Unresolved)
+}
+
+// group is the scenarios that measured one limiter.
+type group struct {
+	limit    spec.Limit
+	of       []*result.Scenario
+	measured verdict.Measured
+}
+
+// groupsOf groups the scenarios that measured anything of clients of their own, in their order.
+func groupsOf(scenarios []result.Scenario, leftOut func(*result.Scenario) bool) []*group {
+	var all []*group
+	at := map[string]*group{}
 	for i := range scenarios {
 		s := &scenarios[i]
-		if !s.Fresh || len(s.Limit) == 0 || s.Judgement == nil || !tells(s.Judgement.Measured, len(s.Limit)) {
+		if !s.Fresh || len(s.Limit) == 0 || s.Judgement == nil || leftOut(s) ||
+			!tells(s.Judgement.Measured, len(s.Limit)) {
 			continue
 		}
-		p := at[s.Limit.String()]
-		if p == nil {
-			p = &result.Policy{Limit: s.Limit}
-			at[s.Limit.String()] = p
-			all = append(all, p)
+		g := at[limiterOf(s)]
+		if g == nil {
+			g = &group{limit: s.Limit, measured: s.Judgement.Measured}
+			at[limiterOf(s)], all = g, append(all, g)
 		}
-		if len(p.From) == 0 {
-			p.Measured = s.Judgement.Measured
-		} else {
-			p.Measured = p.Measured.Intersect(s.Judgement.Measured)
-		}
-		p.From = append(p.From, s.ID)
+		g.measured = g.measured.Intersect(s.Judgement.Measured)
+		g.of = append(g.of, s)
 	}
-	var most *result.Policy
-	for _, p := range all {
-		if most == nil || len(p.From) > len(most.From) {
-			most = p
+	return all
+}
+
+// limiterOf names the limiter that a scenario meets: its limit and where it is. The embedded target is
+// another one in each scenario, and yet the same limiter.
+func limiterOf(s *result.Scenario) string {
+	if s.Store != "" {
+		return s.Limit.String() + " " + s.Store + " " + s.Fault
+	}
+	return s.Limit.String() + " " + s.Target
+}
+
+// contradiction returns two recordings of which each keeps the declared ranges and that no value in these
+// explains together; nil where there are none.
+func (g *group) contradiction() *result.Contradiction {
+	for i, p := range g.limit {
+		for _, rate := range []bool{false, true} {
+			high, low := g.of[0], g.of[0] // with the highest lower end, with the lowest upper end
+			a, b := g.value(high, i, rate), g.value(low, i, rate)
+			for _, s := range g.of[1:] {
+				v := g.value(s, i, rate)
+				if v.LoSet && (!a.LoSet || v.Lo > a.Lo) {
+					high, a = s, v
+				}
+				if v.HiSet && (!b.HiSet || v.Hi < b.Hi) {
+					low, b = s, v
+				}
+			}
+			if !a.LoSet || !b.HiSet || a.Lo <= b.Hi+precision*b.Hi {
+				continue
+			}
+			noun, unit, text := result.FullNoun(p.Algorithm), "", quantity.Whole
+			if rate {
+				noun, unit, text = "rate", "/s", quantity.PerSecond
+			}
+			return &result.Contradiction{Between: [2]string{low.ID, high.ID}, Text: fmt.Sprintf(
+				"no %s explains both: at most %s%s in %s, at least %s%s in %s", noun,
+				text(b.Hi, true), unit, recordingOf(low), text(a.Lo, false), unit, recordingOf(high))}
 		}
 	}
-	return most
+	return nil
+}
+
+// precision is the share to which the judge finds the ends of what it measures, and some more.
+const precision = 1e-5
+
+// value is what s measured of the burst or the rate of policy i.
+func (g *group) value(s *result.Scenario, i int, rate bool) verdict.Interval {
+	if m := s.Judgement.Measured.Of(i, len(g.limit)); rate {
+		return m.Rate
+	} else {
+		return m.Burst
+	}
+}
+
+func recordingOf(s *result.Scenario) string {
+	if s.TimelinePath == "" {
+		return s.ID
+	}
+	return s.ID + " (" + s.TimelinePath + ")"
 }
 
 // tells tells whether something was measured of a limit of n policies.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -305,7 +304,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	case tl.Header.Interrupted:
 		*out = inconclusive(*out, verdict.Interrupted, "the recording was stopped before its plan was done")
 	case c.Unsent > 0:
-		*out = inconclusive(*out, verdict.ScheduleMissed, fmt.Sprintf("%d of %d planned requests were not sent", c.Unsent, c.Planned))
+		*out = inconclusive(*out, verdict.ScheduleMissed, unsent(c))
 	}
 }
 

@@ -34,6 +34,7 @@ const (
 	ClaimIntact              ClaimKind = "intact"
 	ClaimMethodsTaken        ClaimKind = "methods-taken"
 	ClaimSchedule            ClaimKind = "schedule"
+	ClaimOneLimiter          ClaimKind = "one-limiter"
 )
 
 // claimKind is a kind, and what a claim of it expects, in a sentence.
@@ -87,6 +88,8 @@ var claimKinds = []claimKind{
 	{ClaimMethodsTaken, "The route takes the methods that are sent; others are not judged."},
 	{ClaimSchedule, "The load was sent as planned; missed, it is inconclusive and never a failure of " +
 		"the target."},
+	{ClaimOneLimiter, "All recordings of a run were made by one limiter: the values that each leaves of a " +
+		"declared range have one in common."},
 }
 
 // ClaimKinds returns all kinds, in the order of the documentation.

@@ -48,6 +48,9 @@ type Judgement struct {
 	// Diagnosis is, for a Fail, what a reader needs to know before any finding; nil where nothing was
 	// found or looked for.
 	Diagnosis *Diagnosis
+	// Unresolved tells that each partition keeps the limit, and that nothing is missing of a pass but that
+	// less was measured than it must. The other recordings of a run may show the rest.
+	Unresolved bool
 }
 
 // Explanation is a limit that explains a whole recording: all partitions, judged on the side that was

@@ -1,0 +1,75 @@
+package result
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Coarse says what limits how closely the recording of s measures its limit, and what would mend that. Both
+// are empty where nothing does but the number of requests, or where the recording is not at hand. A limit
+// gives back units while a request is under way, while a clock stands still, and between two steps of a log:
+//
+//	sent             answered
+//	|-- decided here, --|   and the limit gives back rate x wait units meanwhile: so many bursts look alike
+func (s *Scenario) Coarse() (why, mend string) {
+	if s.Timeline == nil || len(s.Limit) == 0 {
+		return "", ""
+	}
+	wait, denied := usualWait(s.Timeline)
+	rate, tick := 0.0, s.Timeline.Header.Tick
+	for _, p := range s.Limit {
+		if !p.Windowed() && p.Algorithm != spec.SlidingWindowLog && p.Algorithm != spec.Concurrency {
+			rate, tick = max(rate, float64(p.Rate.N)/p.Rate.Per.Seconds()), max(tick, p.Tick)
+		}
+	}
+	const less = "demand less of a pass (--set expect.resolution.burst=10%)"
+	back := func(d time.Duration) string {
+		units := quantity.PerSecond(rate*d.Seconds(), false)
+		return fmt.Sprintf("%s, in which the limit gives back %s units", quantity.Brief(d), units)
+	}
+	switch {
+	case rate*tick.Seconds() >= noticed:
+		return "a clock ticks every " + back(tick), "set a finer clock, or " + less
+	case rate*wait.Seconds() < noticed:
+		return "", ""
+	case s.Target == "":
+		return "a decision is known to within " + back(wait), recordedFiner
+	case !denied:
+		return "nothing was denied, and an answer took " + back(wait), nearer + ", or with more clients"
+	case rate*wait.Seconds() < 1:
+		return "an answer took " + back(wait), "repeat it (--retries 3), " + nearer + ", or " + less
+	default: // each recording of it shows the same
+		return "an answer took " + back(wait), nearer + ", run more scenarios beside it, or " + less
+	}
+}
+
+const (
+	nearer        = "send from nearer to the target"
+	recordedFiner = "record or log in finer steps, or demand less of a pass " +
+		"(--exact-burst, --burst-resolution, --rate-resolution)"
+)
+
+// noticed is how many units a limit must give back for two bursts to be taken for one.
+const noticed = 0.5
+
+// usualWait is the median of how long a decision may have been under way, and whether any was a denial.
+func usualWait(tl *timeline.Timeline) (wait time.Duration, denied bool) {
+	var all []time.Duration
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		denied = denied || o.Outcome == timeline.Denied
+		if o.Answered {
+			all = append(all, o.FirstByte-o.Sent)
+		}
+	}
+	if len(all) == 0 {
+		return 0, denied
+	}
+	slices.Sort(all)
+	return all[len(all)/2], denied
+}

@@ -1,0 +1,128 @@
+package trial
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// measuring is a scenario that had to measure a burst exactly and measured lo to hi.
+func measuring(t *testing.T, id, limit string, lo, hi float64) result.Scenario {
+	t.Helper()
+	l, err := spec.Parse(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &verdict.Judgement{Verdict: verdict.Pass,
+		Measured: verdict.Measured{Burst: verdict.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true}}}
+	c := verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance, Verdict: verdict.Pass}
+	s := result.Scenario{ID: id, Kind: result.Required, Limit: l, Fresh: true, Judgement: j,
+		Verdict: verdict.Pass, TimelinePath: id + "/timeline.ndjson", Claims: []verdict.Claim{c}}
+	if s.Header.Judged.BurstExact = true; lo != hi {
+		j.Verdict, j.Reason, j.Unresolved = verdict.Inconclusive, verdict.TooFew, true
+		s.Claims[0].Verdict, s.Claims[0].Reason = verdict.Inconclusive, verdict.TooFew
+		s.Verdict, s.Reason = verdict.Inconclusive, verdict.TooFew
+	}
+	return s
+}
+
+// TestWhoResolvesWhom: what measured too little passes by others of the same limiter that do not fail, and
+// only where it came close itself.
+func TestWhoResolvesWhom(t *testing.T) {
+	const limit, other = "token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=21"
+	of := func(id string, lo, hi float64) result.Scenario { return measuring(t, id, limit, lo, hi) }
+	edit := func(s result.Scenario, change func(*result.Scenario)) result.Scenario { change(&s); return s }
+	exact, near := of("exact", 20, 20), of("s", 19, 20)
+	pair := []result.Scenario{of("a", 18, 20), of("b", 20, 22)}
+	fails := edit(exact, func(s *result.Scenario) { s.Verdict = verdict.Fail })
+	elsewhere := edit(exact, func(s *result.Scenario) { s.Target = "x" })
+	used := edit(exact, func(s *result.Scenario) { s.Fresh = false })
+	late := edit(near, func(s *result.Scenario) { s.Reason = verdict.ScheduleMissed })
+	failed := edit(near, func(s *result.Scenario) { s.Verdict, s.Reason = verdict.Fail, "" })
+	for name, x := range map[string]struct {
+		beside []result.Scenario
+		s      result.Scenario
+		want   string
+	}{
+		"one unit open":              {[]result.Scenario{exact}, near, "exact"},
+		"two units of 20 open":       {[]result.Scenario{exact}, of("s", 19, 21), "exact"},
+		"three units of 20 open":     {[]result.Scenario{exact}, of("s", 18, 21), ""},
+		"nobody else":                {nil, near, ""},
+		"two together":               {pair, of("s", 19, 21), "a b"},
+		"another limit":              {[]result.Scenario{measuring(t, "o", other, 20, 20)}, near, ""},
+		"another target":             {[]result.Scenario{elsewhere}, near, ""},
+		"one that fails":             {[]result.Scenario{fails}, near, ""},
+		"one with used clients":      {[]result.Scenario{used}, near, ""},
+		"a recording that was late":  {[]result.Scenario{exact}, late, ""},
+		"another claim stays failed": {[]result.Scenario{exact}, failed, ""},
+	} {
+		_, got := Together(append(slices.Clone(x.beside), x.s))
+		s := got[len(got)-1]
+		by := strings.Join(s.ResolvedBy, " ")
+		if by != x.want || (s.Verdict == verdict.Pass) != (x.want != "") {
+			t.Errorf("%s: got %s by %q, want %q", name, s.Verdict, by, x.want)
+		}
+	}
+}
+
+// TestUnsentRequestsStayUnsent: what others measured does not stand for requests that were not sent.
+func TestUnsentRequestsStayUnsent(t *testing.T) {
+	s := measuring(t, "s", "token-bucket,rate=10/s,burst=20", 19, 20)
+	s.Counts.Planned, s.Counts.Unsent = 9, 2
+	_, got := Together([]result.Scenario{measuring(t, "exact", s.Limit.String(), 20, 20), s})
+	if got[1].Verdict != verdict.Inconclusive || got[1].Reason != verdict.ScheduleMissed {
+		t.Errorf("got %s, %s, want inconclusive, schedule-missed", got[1].Verdict, got[1].Reason)
+	}
+}
+
+// TestRecordingsThatContradictEachOther: of a range each recording may keep another value, and no limiter has
+// both. What fails alone contradicts nobody, and resolves nobody.
+func TestRecordingsThatContradictEachOther(t *testing.T) {
+	const limit = "token-bucket,rate=10/s,burst=18..22"
+	low, high := measuring(t, "low", limit, 18, 18), measuring(t, "high", limit, 21, 21)
+	between := measuring(t, "between", limit, 18, 19)
+	p, got := Together([]result.Scenario{low, high, between})
+	r := result.Run{Scenarios: got, Policy: p}
+	if p.Contradiction == nil || r.Verdict(false) != verdict.Fail || got[2].Verdict != verdict.Inconclusive {
+		t.Fatalf("got %+v, the run %s and %s", p.Contradiction, r.Verdict(false), got[2].Verdict)
+	}
+	if want := "no burst explains both: at most 18 in low (low/timeline.ndjson), " +
+		"at least 21 in high (high/timeline.ndjson)"; p.Contradiction.Text != want {
+		t.Errorf("got %q, want %q", p.Contradiction.Text, want)
+	}
+	r.Scenarios[0].Kind = result.Recommended
+	if v := r.Verdict(false); v == verdict.Fail {
+		t.Errorf("beside a recommended scenario that does not count: got %s", v)
+	}
+	if v := r.Verdict(true); v != verdict.Fail {
+		t.Errorf("strictly: got %s, want fail", v)
+	}
+	high.Verdict = verdict.Fail
+	if p, _ := Together([]result.Scenario{low, high}); p.Contradiction != nil {
+		t.Errorf("with one that fails: got %s", p.Contradiction.Text)
+	}
+}
+
+// TestRecordingsOfOneScenarioAreJoined: a repeated scenario measured what its recordings have in common.
+func TestRecordingsOfOneScenarioAreJoined(t *testing.T) {
+	const limit = "token-bucket,rate=10/s,burst=20"
+	first, second := measuring(t, "s", limit, 19, 20), measuring(t, "s", limit, 20, 21)
+	got := Again(first, second, "timeline-1.ndjson")
+	if got.Verdict != verdict.Pass || got.Judgement.Measured.Burst.String() != "20..20" {
+		t.Errorf("got %s, measured %s", got.Verdict, got.Judgement.Measured.Burst)
+	}
+	if second.Judgement.Measured.Burst.String() != "20..21" {
+		t.Error("the recording itself is changed")
+	}
+	if same := Again(first, first, ""); Narrower(&first, &same) || !Narrower(&first, &got) {
+		t.Error("a recording that shows the same is said to show more, or one that shows more is not")
+	}
+	second.Verdict, second.Reason = verdict.Fail, ""
+	if got := Again(first, second, ""); got.Verdict != verdict.Fail {
+		t.Errorf("the second one fails: got %s", got.Verdict)
+	}
+}
