@@ -39,6 +39,11 @@ var words = []entry{
 	{"admitted-barred", "finding", "Requests were admitted of clients whose limit is nothing."},
 	{"not-drained", "finding", "Clients that retried were never admitted, though the limit had room for them."},
 	{"quota-conflict", "finding", "Answers tell two limits, or two numbers of remaining units."},
+	{"limit-otherwise", "finding", "Answers tell a limit that is not the declared one."},
+	{"reset-late", "finding", "An answer tells that quota comes back later than all of it can be back."},
+	{"reset-early", "finding", "An answer tells a reset that is past, or before a window can have ended."},
+	{"body-conflict", "finding", "The body of a denial tells another wait, limit, reset or status than " +
+		"the denial itself."},
 	{"remaining-too-high", "finding", "An answer tells more remaining units than there can be after the requests before."},
 	{"remaining-too-low", "finding", "An answer tells fewer remaining units than there must be after the requests before."},
 	{"field-lost", "finding", "A field that the origin sends is missing behind the proxy."},

@@ -63,7 +63,7 @@ func newServeCmd(e *env) *cobra.Command {
 		"(default x-ratelimit,ratelimit-draft,retry-after)")
 	fl.IntVar(&f.status, "deny-status", http.StatusTooManyRequests, "status of a denial: 429, 503, 403, 200 or any other")
 	fl.StringVar(&f.denyBody, "deny-body", "quota-exceeded", "body of a denial: a problem of the draft's type quota-exceeded, "+
-		"temporary-reduced-capacity or abnormal-usage-detected; or text, or none")
+		"temporary-reduced-capacity or abnormal-usage-detected; or json, text, or none")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the random choices of faults")
 	addStateFlags(fl, &f)
 	return cmd

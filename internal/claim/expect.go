@@ -96,6 +96,11 @@ type QuotaExpect struct {
 	Stable bool
 	// Counts: the remaining units fall by the cost of each request, and do not rise faster than the limit gives back.
 	Counts bool
+	// Limit: the limit that is told is the declared one. Reset: quota comes back when an answer tells, as
+	// soon as one more unit does and no later than all of it.
+	Limit, Reset bool
+	// Body: the numbers in the body of a denial are those of its header fields.
+	Body bool
 	// Fresh tells that a partition is new at its first request, so that the remaining units then are known.
 	Fresh bool
 }

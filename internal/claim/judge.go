@@ -45,6 +45,16 @@ const (
 	// the least that can be), Bound the most that can be (or what it tells).
 	RemainingHigh verdict.Kind = "remaining-too-high"
 	RemainingLow  verdict.Kind = "remaining-too-low"
+	// LimitOtherwise: answers tell a limit that is not the declared one. Seen counts them, Bound is 0.
+	LimitOtherwise verdict.Kind = "limit-otherwise"
+	// ResetLate and ResetEarly: an answer tells that quota comes back later than it can, or earlier. Seen
+	// is what it tells (or the least that can be), Bound the most that can be (or what it tells), in
+	// nanoseconds from the answer.
+	ResetLate  verdict.Kind = "reset-late"
+	ResetEarly verdict.Kind = "reset-early"
+	// BodyConflict: bodies of denials tell something else than their header fields. Seen counts them, Bound
+	// is 0.
+	BodyConflict verdict.Kind = "body-conflict"
 	// Latency: a quantile of the service time over its bound. Seen and Bound are that quantile and its bound.
 	Latency verdict.Kind = "latency"
 	// FieldLost, FieldChanged, StatusChanged, BodyChanged: what a proxy did to the answers of the origin. Seen counts the

@@ -63,7 +63,9 @@ func (r *recording) conventions(id string, tellers []teller) verdict.Claim {
 	var all broken
 	bad := 0
 	for _, t := range tellers {
-		problems := t.problems
+		problems := slices.DeleteFunc(slices.Clone(t.problems), func(p headers.Problem) bool {
+			return p.Rule == headers.RLTLeW && r.needsLonger(t)
+		})
 		for _, q := range t.quotas {
 			if q.Dialect == headers.XRateLimit && (q.Form == headers.EpochMS || q.Form == headers.EpochUS || q.Form == headers.EpochNS) {
 				problems = append(problems, headers.Problem{Rule: headers.XRReset, Field: "X-RateLimit-Reset", Value: string(q.Form),
@@ -79,6 +81,15 @@ func (r *recording) conventions(id string, tellers []teller) verdict.Claim {
 	}
 	return settle(id, fmt.Sprintf("%d of %s that tell a quota break no rule", len(tellers)-bad, plural(len(tellers), "answer")),
 		all.findings(len(tellers), "answer", "fields that tell the quota"))
+}
+
+// needsLonger tells whether an answer tells a time beyond the window of its policy because the declared
+// limit takes as long: one that bans, or weighs the window before.
+func (r *recording) needsLonger(t teller) bool {
+	limit := r.limitOf(t.o)
+	return len(limit) > 0 && !slices.ContainsFunc(t.quotas, func(q headers.Quota) bool {
+		return q.HasReset && q.Window > 0 && q.Reset > q.Window && q.Reset > longestReset(limit, q)+q.Unit
+	})
 }
 
 // single returns the quota of each dialect of which the answer tells exactly one.

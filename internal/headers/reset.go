@@ -27,6 +27,18 @@ type reset struct {
 	fraction bool
 }
 
+// ReadReset reads a reset that stands elsewhere than in a field, such as in a body, as Quotas reads one:
+// Form, Unit, Reset and ResetAt are set. ok is false where it cannot be read.
+func ReadReset(value string, date time.Time) (q Quota, ok bool) {
+	x, why := parseReset(trim(value))
+	if why != "" {
+		return Quota{}, false
+	}
+	r := reader{date: date}
+	r.setReset(&q, x)
+	return q, true
+}
+
 // parseReset reads a reset in any form that products send. why is empty if it could be read.
 func parseReset(s string) (r reset, why string) {
 	switch {

@@ -15,6 +15,12 @@ func quotaKind() kind[claim.QuotaExpect] {
 		key("agree", boolean("agree"), "The dialects of one answer tell the same.", func(q *claim.QuotaExpect) *bool { return &q.Agree }),
 		key("stable", boolean("stable"), "A partition is told one limit.", func(q *claim.QuotaExpect) *bool { return &q.Stable }),
 		key("counts", boolean("counts"), "What remains falls by the cost of each request, and rises no faster than the limit gives back.", func(q *claim.QuotaExpect) *bool { return &q.Counts }),
+		key("limit", boolean("limit"), "The limit that is told is the declared one.",
+			func(q *claim.QuotaExpect) *bool { return &q.Limit }),
+		key("reset", boolean("reset"), "Quota comes back when it is told to: one more unit, or all of it.",
+			func(q *claim.QuotaExpect) *bool { return &q.Reset }),
+		key("body", boolean("body"), "The body of a denial tells what its header fields tell.",
+			func(q *claim.QuotaExpect) *bool { return &q.Body }),
 	}, nil)
 }
 

@@ -26,6 +26,7 @@ type answer struct {
 var (
 	plainType   = []string{"text/plain; charset=utf-8"}
 	problemType = []string{"application/problem+json"}
+	jsonType    = []string{"application/json"}
 	noStore     = []string{"no-store"}
 	okLength    = []string{strconv.Itoa(len(okBody))}
 )

@@ -17,6 +17,9 @@ const (
 	DenyQuotaExceeded   DenyBody = "quota-exceeded"
 	DenyReducedCapacity DenyBody = "temporary-reduced-capacity"
 	DenyAbnormalUsage   DenyBody = "abnormal-usage-detected"
+	// DenyJSON is a JSON object that is no problem, as many products send it: a code, a message, the wait
+	// in seconds, the limit, and when the quota is back, in seconds since 1970.
+	DenyJSON DenyBody = "json"
 	// DenyText is a line of plain text.
 	DenyText DenyBody = "text"
 	// DenyEmpty has no byte and no media type.
@@ -34,11 +37,11 @@ func (b DenyBody) complete() (DenyBody, error) {
 	switch b {
 	case "":
 		return DenyQuotaExceeded, nil
-	case DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage, DenyText, DenyEmpty:
+	case DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage, DenyJSON, DenyText, DenyEmpty:
 		return b, nil
 	}
-	return b, fmt.Errorf("target: body of a denial %q: it is %q, %q, %q, %q or %q",
-		b, DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage, DenyText, DenyEmpty)
+	return b, fmt.Errorf("target: body of a denial %q: it is %q, %q, %q, %q, %q or %q",
+		b, DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage, DenyJSON, DenyText, DenyEmpty)
 }
 
 // title returns the title of the problem type b.
@@ -58,6 +61,9 @@ func (a *answer) denial() (string, []string) {
 	switch a.target.opts.DenyBody {
 	case DenyEmpty:
 		return "", nil
+	case DenyJSON:
+		return `{"error":{"code":"rate_limited","message":"` + a.detail() + `",` + a.members() + "}}\n",
+			jsonType
 	case DenyText:
 		return a.detail() + "\n", plainType
 	default:
@@ -74,10 +80,19 @@ func (a *answer) detail() string {
 	return text
 }
 
+// members are the numbers of a denial as members of a JSON object.
+func (a *answer) members() string {
+	text := `"limit":` + a.target.facts.limit[0]
+	if a.ruling.RetryAfter != reference.Never {
+		text = `"retry_after":` + strconv.FormatInt(max(1, ceilSeconds(a.wait())), 10) + "," + text
+	}
+	return text + `,"reset_at":` + strconv.FormatInt(ceilSeconds(a.now+a.reset()), 10)
+}
+
 // problem returns the problem details of a denial. violated-policies names the policies of RateLimit-Policy.
 func (a *answer) problem(status int) string {
 	of := a.target.opts.DenyBody
-	if of == DenyText || of == DenyEmpty {
+	if of == DenyText || of == DenyEmpty || of == DenyJSON {
 		of = DenyQuotaExceeded
 	}
 	return `{"type":"` + problemTypes + string(of) + `","title":"` + of.title() + `","status":` + strconv.Itoa(status) +

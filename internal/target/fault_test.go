@@ -2,9 +2,11 @@ package target
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -154,6 +156,20 @@ var answerSights = []sight{
 		right: `"default";r=9;t=10, 946684810`, wrong: `"default";r=9;t=946684810, 946684810`},
 	{fault: "reset-in-ms", spec: window, steps: do(one, says("X-RateLimit-Reset")), right: "946684810", wrong: "946684810000"},
 	{fault: "limit-scaled", spec: window, steps: do(one, says("X-RateLimit-Limit")), right: "10", wrong: "18000"},
+	{fault: "limit-scaled", spec: window, steps: do(one, says("RateLimit-Policy")),
+		right: `"default";q=10;w=10`,
+		wrong: `"default";q=18000;w=10`},
+	{fault: "reset-hour-late", spec: window, steps: do(one, says("X-RateLimit-Reset"), says("RateLimit")),
+		right: `946684810, "default";r=9;t=10`, wrong: `946688410, "default";r=9;t=3610`},
+	{fault: "reset-past", spec: window, steps: do(one, says("X-RateLimit-Reset")), right: "946684810",
+		wrong: "946681210"},
+	{fault: "body-wait-in-ms", spec: window, steps: do(burst(11), inObject("retryAfter")), right: "10, " +
+		"none", wrong: "10, 10000"},
+	{fault: "body-limit-scaled", spec: window, steps: do(burst(11), inObject("limit")), right: "10, " +
+		"none", wrong: "10, 18000"},
+	{fault: "body-reset-hour-late", spec: window, steps: do(burst(11), inObject("reset_at")),
+		right: "10, none",
+		wrong: "10, 946688410"},
 	{fault: "policy-name-token", spec: window, steps: do(one, says("RateLimit-Policy")), right: `"default";q=10;w=10`, wrong: "default;q=10;w=10"},
 	{fault: "status-503", spec: window, steps: do(burst(11), status), right: "10, 429", wrong: "10, 503"},
 	{fault: "status-500", spec: window, steps: do(burst(11), status), right: "10, 429", wrong: "10, 500"},
@@ -165,6 +181,20 @@ var answerSights = []sight{
 		right: "10, 263, application/problem+json", wrong: "10, 0, text/plain; charset=utf-8"},
 	{fault: "problem-status-differs", spec: window, steps: do(burst(11), problemStatus), right: "10, 429 says 429", wrong: "10, 429 says 400"},
 	{fault: "slow-denials", spec: window, steps: do(burst(10), took, one, took), right: "10, 0s, 0s", wrong: "10, 0s, 300ms"},
+}
+
+// inObject returns a step that reads a number of the JSON object in the last body.
+func inObject(name string) func(*session) string {
+	return func(s *session) string {
+		var members map[string]any
+		if err := json.Unmarshal([]byte(body(s)), &members); err != nil {
+			return err.Error()
+		}
+		if n, ok := members[name].(float64); ok {
+			return strconv.FormatFloat(n, 'f', -1, 64)
+		}
+		return "none"
+	}
 }
 
 // problemStatus compares the status of the last answer with that in its body.
@@ -296,7 +326,7 @@ func TestFaultsThatFitRunOnEveryLimit(t *testing.T) {
 func TestFaultErrors(t *testing.T) {
 	for _, c := range []struct{ fault, spec, want string }{
 		{"burst-of-by-one", bucket, `did you mean "burst-off-by-one"?`},
-		{"xyzzy", bucket, "the faults of a target are ban-after-denial, bucket-as-window"},
+		{"xyzzy", bucket, "the faults of a target are ban-after-denial, body-limit-scaled"},
 		{"proxy-strips-retry-after", bucket, "it lives in a proxy"},
 		{"cap-not-applied", window, "it needs one token-bucket"},
 		{"fixed-window-as-sliding", window, "not a fault of a fixed window"},

@@ -192,10 +192,58 @@ var quotaFieldFaults = []Fault{
 		Sentence: "tells the limit of another unit of time",
 		Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
 		answer: func(a *answer) {
-			if a.target.dialect.x {
-				a.header["X-Ratelimit-Limit"] = []string{strconv.FormatInt(a.target.facts.quota*1800, 10)}
+			right := "q=" + a.target.facts.limit[0]
+			scaled := strconv.FormatInt(a.target.facts.quota*1800, 10)
+			for _, name := range []string{"X-Ratelimit-Limit", "Ratelimit-Limit"} {
+				if len(a.header[name]) > 0 {
+					a.header[name] = []string{scaled}
+				}
+			}
+			if v := a.header["Ratelimit-Policy"]; len(v) > 0 {
+				a.header["Ratelimit-Policy"] = []string{strings.ReplaceAll(v[0], right, "q="+scaled)}
 			}
 		},
+	},
+	{
+		Name: "reset-hour-late", Class: "C10",
+		Sentence: "tells a reset that is an hour later than it is, as one in local time",
+		Citation: "https://github.com/zalando/restful-api-guidelines/issues/379",
+		answer:   func(a *answer) { a.setQuota(a.ruling.Remaining, a.reset()+time.Hour) },
+	},
+	{
+		Name: "reset-past", Class: "C10",
+		Sentence: "tells X-RateLimit-Reset from a clock that is an hour behind that of Date",
+		Citation: "https://github.com/wraithgar/hapi-rate-limit/issues/18",
+		answer: func(a *answer) {
+			if a.target.dialect.x {
+				past := ceilSeconds(a.now + a.reset() - time.Hour)
+				a.header["X-Ratelimit-Reset"] = []string{strconv.FormatInt(past, 10)}
+			}
+		},
+	},
+	{
+		Name: "body-wait-in-ms", Class: "C2",
+		Sentence: "tells the wait in milliseconds in the body and in seconds in Retry-After",
+		Citation: "https://github.com/fastify/fastify-rate-limit/issues/301",
+		answer: inBody(func(a *answer) string {
+			return `"retryAfter":` + strconv.FormatInt(1000*max(1, ceilSeconds(a.wait())), 10)
+		}),
+	},
+	{
+		Name: "body-limit-scaled", Class: "C16",
+		Sentence: "tells the limit of another unit of time in the body of a denial",
+		Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
+		answer: inBody(func(a *answer) string {
+			return `"limit":` + strconv.FormatInt(a.target.facts.quota*1800, 10)
+		}),
+	},
+	{
+		Name: "body-reset-hour-late", Class: "C10",
+		Sentence: "tells a reset in the body of a denial that is an hour later than it is",
+		Citation: "https://github.com/zalando/restful-api-guidelines/issues/379",
+		answer: inBody(func(a *answer) string {
+			return `"reset_at":` + strconv.FormatInt(ceilSeconds(a.now+a.reset()+time.Hour), 10)
+		}),
 	},
 	{
 		Name: "policy-name-token", Class: "",
@@ -209,6 +257,23 @@ var quotaFieldFaults = []Fault{
 			}
 		},
 	},
+}
+
+// inBody puts a member into the JSON body of denials that tell a wait, in the place of one that the body has.
+func inBody(member func(*answer) string) func(*answer) {
+	return func(a *answer) {
+		if a.ruling.Allow || a.ruling.RetryAfter == reference.Never {
+			return
+		}
+		if !strings.HasPrefix(a.body, "{") {
+			a.body, a.typ = a.problem(a.status), problemType
+		}
+		if a.target.opts.DenyBody == DenyJSON {
+			a.body, a.typ = `{"error":{"code":"rate_limited",`+member(a)+"}}\n", jsonType
+			return
+		}
+		a.body = "{" + member(a) + "," + strings.TrimPrefix(a.body, "{")
+	}
 }
 
 // slowDenial is how long the fault slow-denials holds a denial back.

@@ -24,6 +24,9 @@ const (
 	ClaimQuotaAgrees         ClaimKind = "quota-agrees"
 	ClaimQuotaStable         ClaimKind = "quota-stable"
 	ClaimQuotaCounts         ClaimKind = "quota-counts"
+	ClaimQuotaLimit          ClaimKind = "quota-limit"
+	ClaimQuotaReset          ClaimKind = "quota-reset"
+	ClaimQuotaBody           ClaimKind = "quota-body"
 	ClaimAnswers             ClaimKind = "answers"
 	ClaimBarred              ClaimKind = "barred"
 	ClaimParity              ClaimKind = "parity"
@@ -68,6 +71,15 @@ var claimKinds = []claimKind{
 		"faster than the " +
 		"limit gives back. Only requests are asked whose interval meets that of no other of their " +
 		"partition."},
+	{ClaimQuotaLimit, "The limit that answers tell is the declared one: the quota or burst, the rate as " +
+		"it is " +
+		"declared, or the rate in the unit of time that the field names."},
+	{ClaimQuotaReset, "Quota comes back when an answer tells: not before the next unit can, where it " +
+		"was denied, " +
+		"and no later than all of it. Either may be meant."},
+	{ClaimQuotaBody, "The wait, limit, reset and status in a JSON body of a denial are those of its " +
+		"header fields, " +
+		"in the same unit."},
 	{ClaimAnswers, "The answers of a phase have one of the statuses that the scenario names; the claim " +
 		"is called " +
 		"answers-PHASE."},

@@ -1,0 +1,229 @@
+package claim
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// toldBody judges that the body of a denial tells what its header fields and its status line tell, in the
+// same unit. No standard names the members: those are read that products send (retry_after, retryAfter,
+// limit, reset_at, status). What a body tells alone is judged by nothing.
+func (r *recording) toldBody(*Expect) verdict.Claim {
+	id := string(verdict.ClaimQuotaBody)
+	denials := denied(r.target)
+	if len(denials) == 0 {
+		return tooFew(id, "no request was denied")
+	}
+	wrong := map[string][]*timeline.Observation{}
+	first := map[string]string{}
+	var order []string
+	compared := 0
+	for _, o := range denials {
+		m := membersOf(o)
+		if len(m) > 0 {
+			compared++
+		}
+		for _, name := range []string{"retryafter", "limit", "resetat", "status"} {
+			text := r.conflict(o, m, name)
+			if text == "" {
+				continue
+			}
+			if len(wrong[name]) == 0 {
+				order, first[name] = append(order, name), text
+			}
+			wrong[name] = append(wrong[name], o)
+		}
+	}
+	var findings []verdict.Finding
+	for _, name := range order {
+		obs := wrong[name]
+		findings = append(findings, witness(verdict.Finding{Kind: BodyConflict, Seen: int64(len(obs)),
+			Text: fmt.Sprintf("#%d: %s; so in %s: %s", obs[0].Seq, first[name], plural(len(obs), "denial"),
+				seqs(obs))},
+			obs...))
+	}
+	if compared == 0 {
+		return settle(id, "no denial tells a wait, a limit, a reset or a status in a JSON body", nil)
+	}
+	return settle(id, fmt.Sprintf("the bodies of %s were compared with their fields", plural(compared,
+		"denial")), findings)
+}
+
+// member is a number or text of a body, under the name that the body gives it.
+type member struct{ name, value string }
+
+// number returns the value as a number.
+func (m member) number() (float64, bool) {
+	x, err := strconv.ParseFloat(m.value, 64)
+	return x, err == nil && !math.IsInf(x, 0) && !math.IsNaN(x)
+}
+
+// aliases are the members that are read, by their names in lower case without dashes and underscores.
+var aliases = map[string]string{
+	"retryafter": "retryafter", "retryafterseconds": "retryafter", "retryin": "retryafter",
+	"limit": "limit", "window": "window", "windowseconds": "window",
+	"resetat": "resetat", "resettime": "resetat", "resetsat": "resetat",
+	"status": "status", "statuscode": "status",
+}
+
+// membersOf returns what the body of a denial tells, by the names of aliases: of a JSON object and of the
+// objects in it, as far as the body was kept. What two members tell otherwise is told by none.
+func membersOf(o *timeline.Observation) map[string]member {
+	body := strings.TrimSpace(o.Body)
+	if body == "" || body[0] != '{' || !isText(body) {
+		return nil
+	}
+	out, unsure := map[string]member{}, map[string]bool{}
+	scanMembers(body, func(m member) {
+		key := aliases[plainName(m.name)]
+		if key == "" {
+			return
+		}
+		known, has := out[key]
+		unsure[key] = unsure[key] || has && known.value != m.value
+		out[key] = m
+	})
+	maps.DeleteFunc(out, func(key string, _ member) bool { return unsure[key] })
+	return out
+}
+
+// scanMembers calls tell with each member of a JSON text that is no object and no list, up to where the
+// text is cut off.
+func scanMembers(text string, tell func(member)) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var open []json.Delim // the objects and lists around
+	var name string
+	named := false // the next token is the value of name
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return
+		}
+		mark, isMark := token.(json.Delim)
+		switch {
+		case mark == '{' || mark == '[':
+			open, named = append(open, mark), false
+		case isMark:
+			open, named = open[:len(open)-1], false
+		case named:
+			tell(member{name, fmt.Sprint(token)})
+			named = false
+		case open[len(open)-1] == '{':
+			name, _ = token.(string)
+			named = true
+		}
+	}
+}
+
+// plainName is the name of a member in lower case, without dashes and underscores.
+func plainName(name string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+}
+
+// conflict says in what a member of a body contradicts the denial that it is of; empty for nothing.
+func (r *recording) conflict(o *timeline.Observation, m map[string]member, name string) string {
+	x, ok := m[name]
+	if !ok {
+		return ""
+	}
+	switch name {
+	case "retryafter":
+		return waitConflict(o, x)
+	case "limit":
+		return r.limitConflict(o, x, m["window"])
+	case "resetat":
+		return r.resetConflict(o, x)
+	default:
+		return statusConflict(o, x)
+	}
+}
+
+// statusConflict compares a status in a body with that of the denial. PD-STATUS asks it of a problem.
+func statusConflict(o *timeline.Observation, x member) string {
+	n, isNumber := x.number()
+	isStatus := isNumber && n >= 100 && n <= 599
+	if mediaType(o) == problemJSON || !isStatus || n == float64(o.Status) {
+		return ""
+	}
+	return fmt.Sprintf("its body says %s: %s, and its status is %d", x.name, x.value, o.Status)
+}
+
+// waitConflict compares a wait in a body, in seconds, with Retry-After. Either may be rounded to the next
+// second.
+func waitConflict(o *timeline.Observation, x member) string {
+	t, ok := told(o)
+	n, isNumber := x.number()
+	if !ok || !isNumber {
+		return ""
+	}
+	slack := 1.0
+	if t.isDate {
+		slack += 2 // the Date that it counts from is cut to the second and may be old
+	}
+	want := t.wait.Seconds()
+	near := func(n float64) bool { return math.Abs(n-want) <= slack }
+	if near(n) {
+		return ""
+	}
+	text := fmt.Sprintf("its body says %s: %s, and its field %s", x.name, x.value, t)
+	if near(n / 1000) {
+		text += " (the body counts milliseconds, the field seconds)"
+	}
+	return text
+}
+
+// limitConflict compares a limit in a body with those of the fields, or where there are none with the
+// declared one.
+func (r *recording) limitConflict(o *timeline.Observation, x, window member) string {
+	n, err := strconv.ParseInt(x.value, 10, 64)
+	if err != nil {
+		return ""
+	}
+	at, _ := date(o)
+	quotas, _ := headers.Quotas(getter(o), at)
+	quotas = slices.DeleteFunc(quotas, func(q headers.Quota) bool { return !q.HasLimit })
+	if slices.ContainsFunc(quotas, func(q headers.Quota) bool { return q.Limit == n }) {
+		return ""
+	}
+	if len(quotas) > 0 {
+		return fmt.Sprintf("its body says %s: %d, and its fields tell a limit of %s", x.name, n,
+			strings.Join(limitsOf(quotas), ", "))
+	}
+	limit, unit := r.limitOf(o), time.Duration(0)
+	if w, ok := window.number(); ok && w > 0 && w < 1e9 {
+		unit = time.Duration(w * float64(time.Second))
+	}
+	if len(limit) == 0 || declares(limit, n, unit) {
+		return ""
+	}
+	return fmt.Sprintf("its body says %s: %d, and %s%s", x.name, n, declaredText(limit), unnamedUnit(n,
+		limit))
+}
+
+// resetConflict holds an instant in a body against the limit, as a field would be.
+func (r *recording) resetConflict(o *timeline.Observation, x member) string {
+	at, dated := date(o)
+	q, ok := headers.ReadReset(x.value, at)
+	limit := r.limitOf(o)
+	if !ok || !dated || q.Form == headers.Delta || len(limit) == 0 || limit.Completes() {
+		return ""
+	}
+	f := r.wrongReset(o, q, limit, nil)
+	if f == nil {
+		return ""
+	}
+	return fmt.Sprintf("its body says %s: %s, which is %s from its Date (%s)", x.name, quote(x.value),
+		seconds(q.Reset, time.Second), at.UTC().Format(http.TimeFormat))
+}

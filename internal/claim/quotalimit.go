@@ -1,0 +1,131 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// toldLimit judges that each answer tells a limit that is declared: what a policy admits at once, its rate
+// as it is declared, or its rate in the unit that the field names. An answer may tell of other policies
+// beside it.
+func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
+	var bad []*timeline.Observation
+	var seen []string
+	first, judged := "", 0
+	for _, t := range tellers {
+		limit := r.limitOf(t.o)
+		if len(limit) == 0 || !slices.ContainsFunc(t.quotas,
+			func(q headers.Quota) bool { return q.HasLimit }) {
+			continue
+		}
+		judged++
+		odd, ok := undeclared(t.quotas, limit)
+		switch {
+		case ok:
+			seen = append(seen, limitsOf(t.quotas)...)
+		case len(bad) == 0:
+			first = fmt.Sprintf("#%d tells a limit of %d (%s), and %s%s", t.o.Seq, odd.Limit, odd.Dialect,
+				declaredText(limit), unnamedUnit(odd.Limit, limit))
+			fallthrough
+		default:
+			bad = append(bad, t.o)
+		}
+	}
+	switch {
+	case len(bad) > 0:
+		text := fmt.Sprintf("%d of %s tell a limit that is not the declared one", len(bad), plural(judged,
+			"answer"))
+		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: LimitOtherwise,
+			Seen: int64(len(bad)),
+			Text: text + ": " + first + "; so do " + seqs(bad)}, bad...)})
+	case judged > 0:
+		slices.Sort(seen)
+		return settle(id, fmt.Sprintf("the limit that %s tell is the declared one: %s", plural(judged,
+			"answer"),
+			strings.Join(slices.Compact(seen), ", ")), nil)
+	case len(r.limit) == 0:
+		return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Text: "no limit is declared to " +
+			"compare with"}
+	case r.withhold(tellers, func(q headers.Quota) bool { return q.HasLimit }):
+		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", "a limit")
+	default:
+		return tooFew(id, "no answer tells a limit")
+	}
+}
+
+// undeclared returns the first quota of a dialect of which no limit is a declared one; ok tells that there
+// is none.
+func undeclared(quotas []headers.Quota, limit spec.Limit) (odd headers.Quota, ok bool) {
+	for _, q := range quotas {
+		if !q.HasLimit || slices.ContainsFunc(quotas, func(x headers.Quota) bool {
+			return x.Dialect == q.Dialect && x.HasLimit && declares(limit, x.Limit, x.Window)
+		}) {
+			continue
+		}
+		return q, false
+	}
+	return headers.Quota{}, true
+}
+
+// limitsOf returns the limits of some quotas in words.
+func limitsOf(quotas []headers.Quota) (out []string) {
+	for _, q := range quotas {
+		if q.HasLimit {
+			out = append(out, fmt.Sprint(q.Limit))
+		}
+	}
+	return out
+}
+
+// declares tells whether a policy of limit has told units: at once, as its rate is declared, or in window,
+// 0 for none.
+func declares(limit spec.Limit, told int64, window time.Duration) bool {
+	return slices.ContainsFunc(limit, func(p spec.Policy) bool {
+		tight, loose := p.Ends()
+		within := func(least, most int64) bool { return least <= told && told <= most }
+		queue := p.Algorithm == spec.LeakyBucketQueue && within(tight.Queue, loose.Queue)
+		if queue || within(tight.Full(), loose.Full()) || within(tight.Rate.N, loose.Rate.N) {
+			return true
+		}
+		return window > 0 && within(ratePer(tight.Rate.N, p.LongestWindow(), window)-1,
+			ratePer(loose.Rate.N, p.Rate.Per, window)+1)
+	})
+}
+
+// ratePer returns the units of a rate of n in per that fall into window, cut to a whole number.
+func ratePer(n int64, per, window time.Duration) int64 {
+	return int64(float64(n) * (float64(window) / float64(per)))
+}
+
+// declaredText says what limits a field may tell.
+func declaredText(limit spec.Limit) string {
+	var parts []string
+	for _, p := range limit {
+		part := p.FullText() + " at once"
+		if p.Full() != p.Rate.N {
+			part += " and " + p.RateText()
+		}
+		parts = append(parts, part)
+	}
+	return "the declared limit has " + strings.Join(parts, "; ")
+}
+
+// unnamedUnit says in which unit of time a limit is the rate, where no field names it; empty for none.
+func unnamedUnit(told int64, limit spec.Limit) string {
+	units := []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}
+	for i, name := range []string{"a second", "a minute", "an hour", "a day"} {
+		for _, p := range limit {
+			if ratePer(p.Rate.N, p.Rate.Per, units[i]) == told {
+				return " (it is the rate in " + name + ", which no field says)"
+			}
+		}
+	}
+	return ""
+}

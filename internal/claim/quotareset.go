@@ -1,0 +1,169 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// toldReset judges that quota comes back when an answer tells. A field may mean the next unit, or all of
+// the quota, and no standard says which:
+//
+//	answer      now          next unit                  all of it
+//	told         |<- denied: ->|<------- either ------->|
+//
+// So no answer may tell more than the time to all of it, and none a time that is past. A window ends at one
+// instant, which is both: where that is known, a denial tells no less.
+func (r *recording) toldReset(id string, tellers []teller) verdict.Claim {
+	return r.alone(r.resets(id, tellers))
+}
+
+// resets is toldReset, where nobody else uses the partitions.
+func (r *recording) resets(id string, tellers []teller) verdict.Claim {
+	opened := r.openings()
+	var findings []verdict.Finding
+	judged, bad, resets := 0, 0, false
+	for _, t := range tellers {
+		limit := r.limitOf(t.o)
+		resets = resets || slices.ContainsFunc(t.quotas, func(q headers.Quota) bool { return q.Form != "" })
+		asked := slices.DeleteFunc(slices.Clone(t.quotas), func(q headers.Quota) bool { return !q.HasReset })
+		if len(asked) == 0 || len(limit) == 0 || limit.Completes() {
+			continue
+		}
+		judged++
+		i := slices.IndexFunc(asked, func(q headers.Quota) bool {
+			return r.wrongReset(t.o, q, limit,
+				opened) != nil
+		})
+		if i < 0 {
+			continue
+		}
+		if bad++; bad <= witnessMax {
+			findings = append(findings, *r.wrongReset(t.o, asked[i], limit, opened))
+		}
+	}
+	switch {
+	case judged > 0:
+		return settle(id, fmt.Sprintf("%d of %s tell a reset that can be%s", judged-bad, plural(judged,
+			"answer"),
+			shown(bad)), findings)
+	case len(r.limit) == 0:
+		return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Text: "no limit is declared to " +
+			"compare with"}
+	case !resets && r.withhold(tellers, func(q headers.Quota) bool { return q.Form != "" }):
+		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", "a reset")
+	case !resets:
+		return tooFew(id, "no answer tells a reset")
+	default:
+		return settle(id, "no reset can be compared: an instant needs a Date beside it, and the limit a "+
+			"known recovery", nil)
+	}
+}
+
+// wrongReset returns the finding of a reset that cannot be; nil where it can.
+func (r *recording) wrongReset(o *timeline.Observation, q headers.Quota, limit spec.Limit,
+	opened map[string]span) *verdict.Finding {
+	h := &r.tl.Header
+	slack := q.Unit + h.Tick + 2*h.ClockError + 2*h.Drift(o.FirstByte)
+	late := slack
+	if q.Form != headers.Delta { // it counts from a Date, which is cut to the second and may be old
+		late, slack = late+time.Second+staleDate, slack+staleDate
+	}
+	most, why := longestReset(limit, q), "all of the quota is back"
+	least, known := time.Duration(0), false
+	if end, ok := r.windowEnd(o, limit, opened); ok {
+		most, why = min(most, end.to-o.Sent), "its window has ended"
+		least, known = max(0, end.from-o.FirstByte), o.Outcome == timeline.Denied && o.Cost == 1
+	}
+	told := fmt.Sprintf("#%d (%s, sent %s, first byte %s) tells a reset in %s (%s)", o.Seq, o.Outcome,
+		seconds(o.Sent, time.Millisecond), seconds(o.FirstByte, time.Millisecond), seconds(q.Reset,
+			q.Unit), q.Dialect)
+	switch {
+	case q.Reset > add(most, late):
+		f := witness(verdict.Finding{Kind: ResetLate, Seen: int64(q.Reset), Bound: int64(most),
+			Text: fmt.Sprintf("%s; %s in %s at the latest", told, why, seconds(most, time.Millisecond))}, o)
+		return &f
+	case q.Reset < -slack:
+		f := witness(verdict.Finding{Kind: ResetEarly, Bound: int64(q.Reset), Text: told + ": that is " +
+			"past"}, o)
+		return &f
+	case known && q.Reset < least-slack:
+		f := witness(verdict.Finding{Kind: ResetEarly, Seen: int64(least), Bound: int64(q.Reset),
+			Text: fmt.Sprintf("%s; its window ends in %s at the earliest", told, seconds(least,
+				time.Millisecond))}, o)
+		return &f
+	default:
+		return nil
+	}
+}
+
+// longestReset returns the longest time in which all of the quota is back, or the window that q names,
+// where its limit is the rate in that.
+func longestReset(limit spec.Limit, q headers.Quota) time.Duration {
+	var most time.Duration
+	for _, p := range limit {
+		most = max(most, p.Recovery(), p.LongestWindow()+p.LongestBan()+p.Tick)
+	}
+	if q.HasLimit && q.Window > most && declares(limit, q.Limit, q.Window) && !declares(limit, q.Limit, 0) {
+		return q.Window
+	}
+	return most
+}
+
+// span is a closed interval of the recording.
+type span struct{ from, to time.Duration }
+
+// openings returns when the first window of each partition can have been opened, which its first admission
+// does; those of which that is not known are missing.
+func (r *recording) openings() map[string]span {
+	out := map[string]span{}
+	if !r.fresh {
+		return out
+	}
+	for _, p := range r.tl.ByPartition() {
+		_, one := r.countedBy(len(p.Observations),
+			func(i int) *timeline.Observation { return &p.Observations[i] })
+		first := span{p.Observations[0].Sent, never}
+		for i := range p.Observations {
+			if o := &p.Observations[i]; o.Answered && o.Outcome == timeline.Allowed {
+				first.to = min(first.to, o.FirstByte)
+			}
+		}
+		if one && first.to < never {
+			out[p.Partition] = first
+		}
+	}
+	return out
+}
+
+// windowEnd returns when the window in which o was decided ends, where one fixed window counts it and it is
+// known which.
+func (r *recording) windowEnd(o *timeline.Observation, limit spec.Limit, opened map[string]span) (end span,
+	ok bool) {
+	p := limit[0]
+	plain := p.Ban == 0 && p.TTL == 0 && p.Slots == 0 && p.PerTo == 0 && !p.Refreshes() && p.Tick == 0
+	if len(limit) > 1 || p.Algorithm != spec.FixedWindow || !plain {
+		return end, false
+	}
+	h, w := &r.tl.Header, p.Rate.Per
+	slack := h.Tick + 2*h.ClockError + h.Drift(o.FirstByte)
+	switch p.Align {
+	case spec.AlignFirst:
+		first, ok := opened[o.Partition]
+		end = span{first.from + w - slack, first.to + w + slack}
+		return end, ok && o.FirstByte < end.from
+	case spec.AlignClock, "":
+		slack += h.WallError
+		zero := h.Started.UnixNano()
+		from, to := (zero+int64(o.Sent-slack))/int64(w), (zero+int64(o.FirstByte+slack))/int64(w)
+		at := time.Duration((from+1)*int64(w) - zero)
+		return span{at - slack, at + slack}, !h.Started.IsZero() && from == to
+	default:
+		return end, false
+	}
+}

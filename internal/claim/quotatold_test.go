@@ -1,0 +1,118 @@
+package claim
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// toldUnder judges what is told under a limit, in a recording that began at a whole second.
+func toldUnder(t *testing.T, limit string, q QuotaExpect, obs ...timeline.Observation) verdict.Claim {
+	t.Helper()
+	tl := record(obs...)
+	tl.Header.Started = time.Unix(1_700_000_000, 0)
+	q.Fresh = true
+	c := judge(tl, parse(t, limit), Expect{Quota: q}, noWaits)[0]
+	sound(t, tl, c)
+	return c
+}
+
+func TestToldLimitIsTheDeclaredOne(t *testing.T) {
+	for _, x := range []struct{ limit, field, want, text string }{
+		{slowBucket, "X-Ratelimit-Limit: 5", "pass", "5"},
+		{slowBucket, "X-Ratelimit-Limit: 10", "pass", "10"}, // the rate as it is declared
+		{slowBucket, "X-Ratelimit-Limit: 36000", "fail", "it is the rate in an hour, which no field says"},
+		{slowBucket, "X-Ratelimit-Limit-Hour: 36000", "pass", "36000"},
+		{slowBucket, "Ratelimit-Policy: \"a\";q=600;w=60", "pass", "600"},
+		{slowBucket, "Ratelimit-Policy: \"a\";q=600;w=3600", "fail", "tells a limit of 600"},
+		{slowBucket, "Ratelimit-Policy: \"a\";q=600;w=3600, \"b\";q=5", "pass", ""},
+		// another policy beside it
+		{slowBucket, "X-Ratelimit-Limit: 6", "fail", "the declared limit has 5 at once and 10/s"},
+		{slowBucket, "X-Ratelimit-Remaining: 6", "needs-failed", "none of 1 answer has a limit"},
+		{"token-bucket,rate=10/s,burst=5..7", "X-Ratelimit-Limit: 6", "pass", ""},
+		{"fixed-window,rate=10000/720h", "Ratelimit-Limit: 333;w=86400", "pass", ""},
+		{"leaky-bucket-queue,rate=10/s,queue=20", "X-Ratelimit-Limit: 20", "pass", ""},
+		{"token-bucket,rate=10/s,burst=5 + fixed-window,rate=50/1m", "X-Ratelimit-Limit: 50", "pass", ""},
+	} {
+		c := toldUnder(t, x.limit, QuotaExpect{Limit: true}, req(1, 0, 1, 200, x.field))
+		if got, text := verdictOf(c); got != x.want || !contains(text, x.text) {
+			t.Errorf("%s under %s: got %s: %s; want %s with %q", x.field, x.limit, got, text, x.want, x.text)
+		}
+	}
+}
+
+func TestResetsThatCanBe(t *testing.T) {
+	const date = "Date: Tue, 14 Nov 2023 22:13:20 GMT" // when the recording began
+	at := func(s int) string { return fmt.Sprint("X-Ratelimit-Reset: ", 1_700_000_000+s) }
+	const first, clock = "fixed-window,rate=5/1m,align=first", "fixed-window,rate=5/1m" // which ends in 40 s
+	for _, x := range []struct {
+		name, limit string
+		obs         []timeline.Observation
+		want, text  string
+	}{
+		{"now", slowBucket, []timeline.Observation{req(1, 0, 1, 200, at(0), date)}, "pass", ""},
+		{"all of it", slowBucket, []timeline.Observation{req(1, 0, 1, 200, at(1), date)}, "pass", ""},
+		{"an old Date", slowBucket, []timeline.Observation{req(1, 0, 1, 200, at(3), date)}, "pass", ""},
+		{"an hour late", slowBucket, []timeline.Observation{req(1, 0, 1, 200, at(3600), date)}, "fail",
+			"at the latest"},
+		{"an hour early", slowBucket, []timeline.Observation{req(1, 0, 1, 200, at(-3600), date)}, "fail",
+			"that is past"},
+		{"no Date", slowBucket, []timeline.Observation{req(1, 0, 1, 200, at(3600))}, "pass", "no reset " +
+			"can be compared"},
+		{"a window of its own", first, []timeline.Observation{req(1, 0, 1, 200, at(60), date)}, "pass", ""},
+		{"its middle", first, []timeline.Observation{req(1, 0, 1, 200, at(30), date)}, "pass", ""},
+		// more may come before
+		{"a denial that tells its end", first, []timeline.Observation{req(1, 0, 1, 200), req(2, 2, 3, 429,
+			at(60), date)},
+			"pass", ""},
+		{"a denial that tells its middle", first, []timeline.Observation{req(1, 0, 1, 200),
+			req(2, 2, 3, 429, at(30), date)}, "fail", "its window ends in 59"},
+		{"the next window", first, []timeline.Observation{req(1, 0, 1, 200), req(2, 2, 3, 429, at(119),
+			date)}, "fail",
+			"its window has ended"},
+		{"the clock's end", clock, []timeline.Observation{req(1, 0, 1, 429, "Ratelimit-Reset: 40")},
+			"pass", ""},
+		{"the clock's end, an hour of zones off", clock, []timeline.Observation{req(1, 0, 1, 429,
+			"Ratelimit-Reset: 59")}, "fail", "its window has ended"},
+		{"before the clock's end", clock, []timeline.Observation{req(1, 0, 1, 429, "Ratelimit-Reset: 20")},
+			"fail",
+			"its window ends in 39"},
+	} {
+		c := toldUnder(t, x.limit, QuotaExpect{Reset: true}, x.obs...)
+		if got, text := verdictOf(c); got != x.want || !contains(text, x.text) {
+			t.Errorf("%s: got %s: %s; want %s with %q", x.name, got, text, x.want, x.text)
+		}
+	}
+}
+
+func TestBodiesTellWhatFieldsTell(t *testing.T) {
+	for _, x := range []struct{ body, want, text string }{
+		{`{"retry_after":2,"limit":5,"status":429}`, "pass", "bodies of 1 denial"},
+		{`{"retryAfter":1.2}`, "pass", ""},
+		{`{"retryAfter":"2"}`, "pass", ""},
+		{`{"error":{"retry-after":2000}}`, "fail", "the body counts milliseconds, the field seconds"},
+		{`{"retry_after":60}`, "fail", "its body says retry_after: 60, and its field Retry-After: 2"},
+		{`{"retry_after_ms":2000}`, "pass", "no denial tells"},
+		{`{"limit":36000}`, "fail", "its body says limit: 36000, and its fields tell a limit of 5"},
+		{`{"status":503}`, "fail", "its status is 429"},
+		{`{"status":"error"}`, "pass", ""},
+		{`{"reset_at":"2023-11-14T22:13:21Z"}`, "pass", ""},
+		{`{"reset_at":1700000001000}`, "pass", ""}, // an instant is right in any unit
+		{`{"resetAt":"2023-11-14T23:13:21Z"}`, "fail", "which is 3601.000 s from its Date"},
+		{`{"retry_after":60,"of":[{"retry_after":2}]}`, "pass", ""}, // two that differ tell nothing
+		{`{"retry_after":60,"message":"and then it is cut of`, "fail", "60"},
+		{`{"of":[1,{"limit":5},"limit",9]}`, "pass", "bodies of 1 denial"},
+		{`<p>retry_after: 60</p>`, "pass", "no denial tells"},
+	} {
+		o := req(1, 0, 1, 429, "Retry-After: 2", "X-Ratelimit-Limit: 5", "Date: Tue, 14 Nov 2023 "+
+			"22:13:20 GMT")
+		o.Body = x.body
+		c := toldUnder(t, slowBucket, QuotaExpect{Body: true}, o)
+		if got, text := verdictOf(c); got != x.want || !contains(text, x.text) {
+			t.Errorf("%s: got %s: %s; want %s with %q", x.body, got, text, x.want, x.text)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package claim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// whatIsTold are the claims on what answers say.
+var whatIsTold = Expect{
+	Fields:     []FieldGroup{RateLimitFields, DateField},
+	RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true},
+	Quota: QuotaExpect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
+		Reset: true, Body: true,
+		Fresh: true},
+}
+
+// tellings are the sets of dialects, each of which a limiter may use alone.
+var tellings = [][]target.Dialect{
+	{target.XRateLimit, target.RetryAfterField}, {target.XRateLimitDelta, target.RetryAfterField},
+	{target.RateLimitDraft, target.RetryAfterField}, {target.RateLimitLegacy, target.RetryAfterField},
+	{target.XRateLimit}, {target.RateLimitDraft}, {target.RateLimitLegacy},
+	{target.XRateLimit, target.RateLimitDraft, target.RateLimitLegacy, target.RetryAfterField},
+}
+
+// TestRightTargetsAreNeverAccused: our own target of a random SPEC, in each dialect, form of Retry-After
+// and body of a denial, passes all that is claimed of what it says.
+func TestRightTargetsAreNeverAccused(t *testing.T) {
+	passed := map[string]int{}
+	synctest.Test(t, func(t *testing.T) {
+		for round := range 3000 {
+			r := rand.New(rand.NewPCG(21, uint64(round)))
+			text, limit, lim := tellingLimiter(t, r, 5)
+			if lim == nil {
+				continue
+			}
+			forms := []string{target.RetryAfterSeconds, target.RetryAfterDate}
+			bodies := []target.DenyBody{target.DenyQuotaExceeded, target.DenyJSON, target.DenyJSON,
+				target.DenyText}
+			o := target.Options{Limit: limit, Dialect: tellings[r.IntN(len(tellings))],
+				RetryAfter: forms[r.IntN(2)],
+				DenyBody:   bodies[r.IntN(len(bodies))]}
+			tl := askTarget(t, r, o, []int{0, 25}[r.IntN(2)])
+			if wider, err := spec.Parse(widened(r, text)); err == nil && r.IntN(4) == 0 {
+				limit = wider
+			}
+			where := fmt.Sprintf("round %d, %s, %v %s %s", round, text, o.Dialect, o.RetryAfter, o.DenyBody)
+			notAccused(t, where, Judge(tl, limit, whatIsTold), passed)
+		}
+	})
+	t.Logf("%v", passed)
+	for _, kind := range []verdict.ClaimKind{verdict.ClaimQuotaLimit, verdict.ClaimQuotaReset,
+		verdict.ClaimQuotaBody} {
+		if passed[string(kind)] < 1000 {
+			t.Errorf("%s: only %d passed", kind, passed[string(kind)])
+		}
+	}
+}
+
+// askTarget returns 40 requests of one client to a target, the first ones as a burst, others after a pause
+// or on the way for a while.
+func askTarget(t *testing.T, r *rand.Rand, o target.Options, burst int) *timeline.Timeline {
+	t.Helper()
+	time.Sleep(time.Duration(r.Int64N(int64(2 * time.Second)))) // another phase of a second, and of windows
+	h, err := target.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := time.Now()
+	tl := &timeline.Timeline{Header: timeline.Header{Started: started}}
+	window := o.Limit[0].Rate.Per
+	even := window / time.Duration(o.Limit[0].Rate.N)
+	slow := int64(even) / []int64{10, 3, 1000}[r.IntN(3)]
+	for i := range 40 {
+		sent := time.Since(started)
+		if i >= burst {
+			time.Sleep(time.Duration(r.Int64N(slow + 1)))
+		}
+		q, w := httptest.NewRequest("GET", "/", nil), httptest.NewRecorder()
+		q.Header.Set("X-Api-Key", "k")
+		h.ServeHTTP(w, q)
+		time.Sleep(time.Duration(r.Int64N(slow + 1)))
+		x := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1, Partition: "k", At: sent},
+			Sent:      sent,
+			FirstByte: time.Since(started), Answered: true, Status: w.Code, Outcome: timeline.Allowed}
+		for name, values := range w.Header() {
+			x.Fields = append(x.Fields, timeline.Field{Name: name, Value: values[0]})
+		}
+		if x.Status != 200 {
+			body := w.Body.String()
+			x.Outcome, x.Body = timeline.Denied, body[:min(len(body), 512)]
+		}
+		tl.Observations = append(tl.Observations, x)
+		time.Sleep(1)
+		if i < burst {
+			continue
+		}
+		switch r.IntN(6) {
+		case 0:
+			time.Sleep(time.Duration(r.Int64N(int64(2 * window))))
+		case 1, 2, 3:
+			time.Sleep(time.Duration(r.Int64N(int64(2*even) + 1)))
+		}
+	}
+	tl.Header.Ended = tl.End()
+	return tl
+}
+
+// TestLiesAreToldInEachDialect: a fault of what is told is found whatever dialect tells it, alone.
+func TestLiesAreToldInEachDialect(t *testing.T) {
+	for _, c := range []struct {
+		fault string
+		kind  verdict.ClaimKind
+		// dialects are those that can show it; nil for all that tell a quota.
+		dialects []target.Dialect
+		body     target.DenyBody
+	}{
+		{"limit-scaled", verdict.ClaimQuotaLimit, nil, ""},
+		{"reset-hour-late", verdict.ClaimQuotaReset, nil, ""},
+		{"reset-past", verdict.ClaimQuotaReset, []target.Dialect{target.XRateLimit}, ""},
+		{"body-wait-in-ms", verdict.ClaimQuotaBody, []target.Dialect{target.RetryAfterField}, ""},
+		{"body-limit-scaled", verdict.ClaimQuotaBody, nil, target.DenyJSON},
+		{"body-reset-hour-late", verdict.ClaimQuotaBody, nil, ""},
+	} {
+		dialects := c.dialects
+		if dialects == nil {
+			dialects = []target.Dialect{target.XRateLimit, target.XRateLimitDelta, target.RateLimitDraft,
+				target.RateLimitLegacy}
+		}
+		for _, d := range dialects {
+			for _, text := range []string{"token-bucket,rate=10/s,burst=20", "fixed-window,rate=10/10s",
+				"sliding-window-counter,rate=7/3s,align=first", "gcra,rate=100/1m,burst=5 + " +
+					"fixed-window,rate=50/10s"} {
+				synctest.Test(t, func(t *testing.T) {
+					o := target.Options{Limit: parse(t, text), Fault: c.fault, DenyBody: c.body,
+						Dialect: []target.Dialect{d}}
+					claims := Judge(askTarget(t, rand.New(rand.NewPCG(1, 1)), o, 25), o.Limit, whatIsTold)
+					i := slices.IndexFunc(claims, func(x verdict.Claim) bool { return x.Kind == c.kind })
+					if claims[i].Verdict != verdict.Fail {
+						t.Errorf("%s in %s under %s: got %s: %s, want fail", c.fault, d, text,
+							claims[i].Verdict, claims[i].Text)
+					}
+				})
+			}
+		}
+	}
+}
