@@ -25,6 +25,7 @@ type keeper struct {
 	wanted, untimed bool
 	header          timeline.Header
 	latencies       latency.Collector
+	clients         result.ClientTally
 	observations    []timeline.Observation
 	n               int
 	// notes are what was said of the recording, replay the command that judges it again.
@@ -44,6 +45,7 @@ func (k *keeper) add(o *timeline.Observation) {
 	if !k.wanted {
 		return
 	}
+	k.clients.Add(o)
 	if !k.untimed {
 		k.latencies.Add(o)
 	}
@@ -108,6 +110,7 @@ func (k *keeper) scenario(
 	}
 	s := trial.Recording(one, worth(judges, j), j)
 	s.ID, s.Counts, s.Header, s.Latency = "stdin", c, k.header, k.latencies.Summary()
+	s.Clients = k.clients.Clients()
 	if name != "-" { // what came by a pipe cannot be judged again
 		s.ID, s.TimelinePath, s.Replay = filepath.Base(name), name, k.replay
 	}

@@ -42,6 +42,8 @@ var vocabulary = []entry{
 			"burst 20 (measured 20..20): every other burst is refuted. Not measured: nothing bounds it."},
 	{"worth", "word", "What a PASS is worth: the declared values and what was measured of them.\n" +
 		"A fault smaller than the measured interval would not have been seen."},
+	{"nearness", "word", "The largest share of its limit that a client certainly had in use: 100 % is " +
+		"all of it."},
 	{"resolution", "word",
 		"How exactly a PASS must have measured the burst and the rate; otherwise it is too-few.\n" +
 			"A scenario demands the burst exactly and the rate to 2 %, unless expect.resolution differs.\n" +

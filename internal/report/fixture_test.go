@@ -272,7 +272,7 @@ func fixtures(t testing.TB) map[string]*result.Run {
 	bad.ID, bad.Version, bad.Command = "r\x1b[2J", "v</title><script>", []string{"rlcheck", "<!--", "\u202e"}
 	recommended := failing(t)
 	recommended.Kind = result.Recommended
-	return map[string]*result.Run{
+	out := map[string]*result.Run{
 		"pass":        measuredRun(passing(t)),
 		"fail":        measuredRun(failing(t)),
 		"unreachable": runOf(unreachable(t)),
@@ -283,4 +283,10 @@ func fixtures(t testing.TB) map[string]*result.Run {
 		"mixed":       runOf(passing(t), recommended, unreachable(t), onlyUnknown(t)),
 		"alike":       alike(t),
 	}
+	for _, r := range out {
+		for i := range r.Scenarios {
+			r.Scenarios[i].Clients = clientsOf(&r.Scenarios[i])
+		}
+	}
+	return out
 }

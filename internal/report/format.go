@@ -44,6 +44,7 @@ var formats = []format{
 	{"html", writeHTML, true},
 	{"ndjson", writeNDJSON, false},
 	{"csv", writeCSV, false},
+	{"clients", writeClients, false},
 	{"hlog", writeHlog, false},
 	{"openmetrics", writeOpenMetrics, false},
 }

@@ -63,6 +63,7 @@ func TestGolden(t *testing.T) {
 		{"github", "github.txt", Options{}, everyKind},
 		{"openmetrics", "metrics.txt", Options{}, []string{"fail", "unknown", "empty", "hostile"}},
 		{"csv", "csv", Options{}, []string{"unknown"}},
+		{"clients", "clients.csv", Options{}, []string{"fail", "hostile", "unreachable"}},
 		{"html", "html", Options{}, []string{"unreachable", "empty"}},
 	} {
 		for _, name := range x.runs {

@@ -69,6 +69,8 @@ type card struct {
 	Latency  template.HTML
 	Rows     []latencyCells
 	Claims   []claimRow
+	Clients  [][]string
+	Others   string // how many clients are not listed
 	Counts   string
 	Answers  string // how many answers had which status
 	Outcomes []outcomeCell
@@ -211,6 +213,7 @@ func newCard(anchor string, raw, s *result.Scenario, o Options) card {
 		}
 		c.Claims = append(c.Claims, claimRow{badgeOf(x.Verdict), x.ID, text})
 	}
+	c.Clients, c.Others = clientRows(raw)
 	one := result.Run{Scenarios: []result.Scenario{*s}}
 	for _, l := range latencyRows(&one) {
 		c.Rows = append(c.Rows, latencyCells{l.outcome, l.from, quantity.Thousands(int(l.dist.Count)), l.values()})

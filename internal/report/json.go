@@ -92,6 +92,7 @@ type jsonScenario struct {
 	ResolvedBy []string          `json:"resolved_by,omitempty"`
 	Counts     jsonCounts        `json:"counts"`
 	Statuses   []jsonStatus      `json:"statuses"`
+	Clients    []jsonClient      `json:"clients"`
 	Claims     []jsonClaim       `json:"claims"`
 	Judgement  *jsonJudgement    `json:"judgement"`
 	Latency    jsonLatency       `json:"latency"`
@@ -206,8 +207,9 @@ func toScenario(s *result.Scenario) jsonScenario {
 		Origin: withoutUser(s.Origin), Store: s.Store, Fault: s.Fault, Verdict: s.Verdict.String(), Reason: string(s.Reason),
 		Detail: s.Detail, DurationNS: int64(s.Duration), Timeline: s.TimelinePath, Counts: jsonCounts(s.Counts),
 		Claims: make([]jsonClaim, len(s.Claims)), Judgement: toJudgement(s.Judgement), Latency: toLatency(s.Latency),
-		Recording: toRecording(s.Header), Fresh: s.Fresh, ResolvedBy: s.ResolvedBy,
-		Statuses: make([]jsonStatus, len(s.Statuses)),
+		Recording: toRecording(s.Header), Clients: toClients(s), Fresh: s.Fresh,
+		ResolvedBy: s.ResolvedBy,
+		Statuses:   make([]jsonStatus, len(s.Statuses)),
 	}
 	for i, x := range s.Statuses {
 		out.Statuses[i] = jsonStatus{x.Status, x.Outcome.String(), x.Answers, withoutUser(x.Location)}

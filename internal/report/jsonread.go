@@ -129,6 +129,7 @@ func (p *reading) scenario(where string, in *jsonScenario) result.Scenario {
 		Latency: fromLatency(in.Latency), Header: p.header(where+".recording", &in.Recording),
 		Claims: make([]verdict.Claim, len(in.Claims)), Fresh: in.Fresh, ResolvedBy: in.ResolvedBy,
 	}
+	out.Clients = fromClients(in.Clients)
 	for _, x := range in.Statuses {
 		o := p.outcome(where, x.Outcome)
 		count := timeline.StatusCount{Status: x.Status, Outcome: o, Answers: x.Answers, Location: x.Location}

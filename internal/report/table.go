@@ -115,6 +115,11 @@ func (s *screen) everything(r, clean *result.Run, o Options) error {
 	if err := s.latencies(clean); err != nil {
 		return err
 	}
+	for i := range r.Scenarios {
+		if err := s.clients(&r.Scenarios[i]); err != nil {
+			return err
+		}
+	}
 	s.generators(clean)
 	return nil
 }

@@ -97,8 +97,10 @@ type Scenario struct {
 	Counts timeline.Counts
 	// Statuses are its answers by status, ascending. Empty where none came, or where none is known.
 	Statuses []timeline.StatusCount
-	Latency  latency.Summary
-	Header   timeline.Header
+	// Clients are the partitions, the most denials first. May be empty: then Timeline tells.
+	Clients []Client
+	Latency latency.Summary
+	Header  timeline.Header
 	// ResolvedBy are the scenarios, or the earlier recordings of this one, without which this one measured too
 	// little for its pass. Empty for all others.
 	ResolvedBy []string

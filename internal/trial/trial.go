@@ -283,7 +283,7 @@ func guard(ctx context.Context, allow []string, ends *endpoints) func(netip.Addr
 // Judge fills the verdict of a recording into out.
 func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
-	out.Latency = latency.Summarize(tl)
+	out.Latency, out.Clients = latency.Summarize(tl), result.ClientsOf(tl)
 	out.Claims = nil
 	if s.Expect.Conformance != scenario.NoConformance {
 		c, j := charged(tl, s)

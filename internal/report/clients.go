@@ -1,0 +1,223 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+)
+
+// mostClients is how many clients of a scenario are shown to a reader; programs get all.
+const mostClients = 10
+
+// clientsOf are the clients of a scenario with their nearness to the limit, as far as the recording tells
+// it.
+func clientsOf(s *result.Scenario) []result.Client {
+	out := append([]result.Client{}, s.Clients...)
+	tl := s.Whole()
+	if tl == nil {
+		return out
+	}
+	if len(out) == 0 {
+		out = result.ClientsOf(tl)
+	}
+	near := map[string]float64{}
+	for _, part := range tl.ByPartition() {
+		if l, left := chartLimit(s, part); left == "" {
+			if share := viewOf(s, l, part).use.share(); share >= 0 {
+				near[part.Partition] = share
+			}
+		}
+	}
+	for i := range out {
+		if share, known := near[out[i].Partition]; known {
+			out[i].Nearness = &share
+		}
+	}
+	return out
+}
+
+// clientHead are the heads of the columns that clientRow fills.
+var clientHead = []string{"CLIENT", "ALLOWED", "DENIED", "SHARE", "FIRST", "LAST", "NEARNESS"}
+
+// clientRow prints one client; denials is how many there are of all clients.
+func clientRow(c *result.Client, denials int) []string {
+	first, last, share := "-", "-", "-"
+	if c.Denied > 0 {
+		first, last = quantity.Instant(c.FirstDenial), quantity.Instant(c.LastDenial)
+		share = percent(float64(c.Denied) / float64(denials))
+	}
+	near := "-"
+	if c.Nearness != nil {
+		near = percent(*c.Nearness)
+	}
+	return []string{tail(plain(c.Partition), 40), quantity.Thousands(c.Allowed),
+		quantity.Thousands(c.Denied), share, first,
+		last, near}
+}
+
+// tail shortens a name to its last n columns: names of one run begin alike.
+func tail(text string, n int) string {
+	if twwidth.Width(text) <= n {
+		return text
+	}
+	for twwidth.Width(text) >= n {
+		_, size := utf8.DecodeRuneInString(text)
+		text = text[size:]
+	}
+	return "…" + text
+}
+
+// percent prints a share: 42 %, 0.3 %.
+func percent(share float64) string {
+	if share > 0 && share < 0.0095 {
+		return fmt.Sprintf("%.2g %%", share*100)
+	}
+	return fmt.Sprintf("%.0f %%", share*100)
+}
+
+// clientRows are the rows of the first clients, and a sentence on the others; nil where there is only one.
+func clientRows(s *result.Scenario) (rows [][]string, rest string) {
+	all := clientsOf(s)
+	if len(all) < 2 {
+		return nil, ""
+	}
+	denials := 0
+	for i := range all {
+		denials += all[i].Denied
+	}
+	for i := range all[:min(len(all), mostClients)] {
+		rows = append(rows, clientRow(&all[i], denials))
+	}
+	if n := len(all) - mostClients; n > 0 {
+		rest = "and " + quantity.Plural(n, "client") + " more (-o clients lists all)"
+	}
+	return rows, rest
+}
+
+// clients writes the clients that were denied most.
+func (s *screen) clients(raw *result.Scenario) error {
+	rows, rest := clientRows(raw)
+	if len(rows) == 0 {
+		return nil
+	}
+	s.line("")
+	left, right := tw.AlignLeft, tw.AlignRight
+	head, align := append([]string{"CLIENT of " + clip(plain(raw.ID), 24)},
+		clientHead[1:]...), []tw.Align{left, right, right, right, right, right, right}
+	for _, spare := range []int{4, 4} { // the instants
+		if tableWidth(head, rows) <= s.width {
+			break
+		}
+		head, align = without(head, spare), without(align, spare)
+		for i := range rows {
+			rows[i] = without(rows[i], spare)
+		}
+	}
+	if err := s.table(head, align, rows); err != nil {
+		return err
+	}
+	if rest != "" {
+		s.wrapped(0, rest)
+	}
+	return nil
+}
+
+// clientsHead has the names that rlcheck.report/v1 has, and the scenario last.
+var clientsHead = []string{"partition", "sent", "allowed", "denied", "unknown", "first_denial_ns",
+	"last_denial_ns",
+	"denial_share", "nearness", "scenario"}
+
+// writeClients writes a row a client (RFC 4180), who was denied most first: instants in nanoseconds since
+// the start of the recording, an empty cell for what is not known.
+func writeClients(w io.Writer, r *result.Run, _ Options) error {
+	c := csv.NewWriter(w)
+	c.UseCRLF = true
+	c.Write(clientsHead) // errors are kept until Flush
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		for _, x := range toClients(s) {
+			c.Write([]string{cell(plain(x.Partition)), strconv.Itoa(x.Sent), strconv.Itoa(x.Allowed),
+				strconv.Itoa(x.Denied), strconv.Itoa(x.Unknown),
+				optional(x.FirstDenialNS), optional(x.LastDenialNS),
+				decimal(&x.DenialShare), decimal(x.Nearness), cell(plain(s.ID))})
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func optional(ns *int64) string {
+	if ns == nil {
+		return ""
+	}
+	return strconv.FormatInt(*ns, 10)
+}
+
+func decimal(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*x, 'g', 4, 64)
+}
+
+// jsonClient is a client of a scenario.
+type jsonClient struct {
+	Partition     string   `json:"partition"`
+	Sent          int      `json:"sent"`
+	Allowed       int      `json:"allowed"`
+	Denied        int      `json:"denied"`
+	Unknown       int      `json:"unknown"`
+	FirstDenialNS *int64   `json:"first_denial_ns"`
+	LastDenialNS  *int64   `json:"last_denial_ns"`
+	DenialShare   float64  `json:"denial_share"`
+	Nearness      *float64 `json:"nearness"`
+}
+
+func toClients(s *result.Scenario) []jsonClient {
+	out, denials := []jsonClient{}, 0
+	all := clientsOf(s)
+	for i := range all {
+		denials += all[i].Denied
+	}
+	for i := range all {
+		c := &all[i]
+		x := jsonClient{Partition: c.Partition, Sent: c.Sent, Allowed: c.Allowed, Denied: c.Denied,
+			Unknown: c.Unknown}
+		if c.Denied > 0 {
+			first, last := int64(c.FirstDenial), int64(c.LastDenial)
+			x.FirstDenialNS, x.LastDenialNS = &first, &last
+			x.DenialShare = float64(c.Denied) / float64(denials)
+		}
+		if c.Nearness != nil {
+			near := finite(*c.Nearness)
+			x.Nearness = &near
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func fromClients(in []jsonClient) (out []result.Client) {
+	instant := func(ns *int64) time.Duration {
+		if ns == nil {
+			return 0
+		}
+		return time.Duration(*ns)
+	}
+	for _, c := range in {
+		out = append(out, result.Client{Partition: c.Partition, Sent: c.Sent, Allowed: c.Allowed,
+			Denied:  c.Denied,
+			Unknown: c.Unknown, FirstDenial: instant(c.FirstDenialNS), LastDenial: instant(c.LastDenialNS),
+			Nearness: c.Nearness})
+	}
+	return out
+}

@@ -1,0 +1,69 @@
+package result
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Client is what became of the requests of one partition.
+type Client struct {
+	Partition                      string
+	Sent, Allowed, Denied, Unknown int
+	// FirstDenial and LastDenial are when the answers came; 0 without a denial.
+	FirstDenial, LastDenial time.Duration
+	// Nearness is the largest share of the limit that was certainly in use: 1 is all of it. Nil where it
+	// is not known.
+	Nearness *float64
+}
+
+// ClientTally counts the requests of each partition. The zero value is empty.
+type ClientTally struct{ by map[string]*Client }
+
+// Add counts one observation, in any order.
+func (t *ClientTally) Add(o *timeline.Observation) {
+	c := t.by[o.Partition]
+	if c == nil {
+		if t.by == nil {
+			t.by = map[string]*Client{}
+		}
+		c = &Client{Partition: o.Partition}
+		t.by[o.Partition] = c
+	}
+	c.Sent++
+	switch o.Outcome {
+	case timeline.Allowed:
+		c.Allowed++
+	case timeline.Denied:
+		if c.Denied++; c.Denied == 1 {
+			c.FirstDenial, c.LastDenial = o.FirstByte, o.FirstByte
+		}
+		c.FirstDenial, c.LastDenial = min(c.FirstDenial, o.FirstByte), max(c.LastDenial, o.FirstByte)
+	default:
+		c.Unknown++
+	}
+}
+
+// Clients lists what was counted: the most denials first, then the most requests, then by name.
+func (t *ClientTally) Clients() []Client {
+	var out []Client
+	for _, c := range t.by {
+		out = append(out, *c)
+	}
+	slices.SortFunc(out, func(a, b Client) int {
+		return cmp.Or(b.Denied-a.Denied, b.Sent-a.Sent, strings.Compare(a.Partition, b.Partition))
+	})
+	return out
+}
+
+// ClientsOf counts the requests of each partition of a recording.
+func ClientsOf(tl *timeline.Timeline) []Client {
+	var t ClientTally
+	for i := range tl.Observations {
+		t.Add(&tl.Observations[i])
+	}
+	return t.Clients()
+}

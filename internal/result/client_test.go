@@ -1,0 +1,35 @@
+package result
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestClientsAddUp: the requests of each client are counted apart, who was denied most first.
+func TestClientsAddUp(t *testing.T) {
+	var tl timeline.Timeline
+	add := func(who string, o timeline.Outcome, at time.Duration) {
+		tl.Observations = append(tl.Observations,
+			timeline.Observation{Arrival: timeline.Arrival{Partition: who},
+				FirstByte: at, Answered: true, Outcome: o})
+	}
+	add("a", timeline.Allowed, 1)
+	add("b", timeline.Denied, 9)
+	add("b", timeline.Denied, 4)
+	add("b", timeline.Unknown, 12)
+	add("c", timeline.Allowed, 2)
+	add("c", timeline.Allowed, 3)
+	got := ClientsOf(&tl)
+	want := []Client{{Partition: "b", Sent: 3, Denied: 2, Unknown: 1, FirstDenial: 4, LastDenial: 9},
+		{Partition: "c", Sent: 2, Allowed: 2}, {Partition: "a", Sent: 1, Allowed: 1}}
+	if len(got) != len(want) {
+		t.Fatalf("got %d clients, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("client %d: got %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}
