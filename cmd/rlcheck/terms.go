@@ -68,7 +68,7 @@ func chargedTo(limits []timeline.PhaseLimit) map[string][]string {
 // when it was made.
 func (f *checkFlags) options(t timeline.Terms) check.Options {
 	o := check.OptionsOf(t)
-	o.Hint = true
+	o.Hint, o.Spill = true, spill
 	if o.Conformance == "" || f.changed("conformance") {
 		o.Conformance = check.Conformance(f.conformance)
 	}

@@ -213,7 +213,7 @@ func TestDenialsOfAnIdleCounter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := streamed(t, tl, limit, o, streamCaps{block: 1, last: 1, piece: 8})
+			s := streamed(t, tl, limit, o, streamCaps{piece: 8})
 			if j.Verdict != c.want || s.Verdict != c.want {
 				t.Errorf("%s, %s, cost %d: got %v, as a stream %v; want %v", c.spec, side, c.cost, j.Verdict, s.Verdict, c.want)
 				continue

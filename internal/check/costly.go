@@ -17,7 +17,9 @@ func tooDear(h *history, full int64) *breach {
 func tooDearAmong(ended []event, full int64) *alarm {
 	for i := range ended {
 		if ev := &ended[i]; ev.cost > full {
-			return &alarm{breach{kind: verdict.OverAdmission, seen: ev.cost, bound: full, windows: 1, events: []event{*ev}}, ev.s, ev.e}
+			br := breach{kind: verdict.OverAdmission, seen: ev.cost, bound: full, windows: 1}
+			br.events = []event{*ev}
+			return &alarm{breach: br, from: ev.s, to: ev.e}
 		}
 	}
 	return nil

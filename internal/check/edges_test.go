@@ -218,7 +218,7 @@ func TestMissingRequestsMayHaveEmptiedABusyBucket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream := streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{whole: 1, block: 1, last: 1, piece: 1})
+		stream := streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{whole: 1, piece: 1})
 		if got := []bool{whole.Verdict == verdict.Fail, stream.Verdict == verdict.Fail}; got[0] != wrong || got[1] != wrong {
 			t.Errorf("denied at %s: accused %v (whole, as a stream), want %v", last, got, wrong)
 		}
@@ -291,7 +291,7 @@ func TestMissingRequestsMayHaveCreatedAPartition(t *testing.T) {
 					FirstByte: at[1], Answered: true, Outcome: timeline.Allowed})
 			}
 			whole := judgeBy(t, tl, spec, Options{SkipMeasure: true})
-			stream := streamed(t, tl, mustLimit(t, spec), Options{SkipMeasure: true}, streamCaps{block: 1, last: 1, piece: 1})
+			stream := streamed(t, tl, mustLimit(t, spec), Options{SkipMeasure: true}, streamCaps{piece: 1})
 			if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
 				t.Errorf("%s, at %s: accused: %+v, as a stream %+v", spec, at[0], whole.Partitions, stream.Partitions)
 			}
@@ -325,8 +325,9 @@ func TestAnswersThatProveNothingDoNotPass(t *testing.T) {
 				Answered: i > 0, Outcome: []timeline.Outcome{timeline.Unknown, timeline.Denied, timeline.Denied}[i]})
 		}
 		o := Options{SkipMeasure: true}
-		for _, j := range []*verdict.Judgement{judgeBy(t, tl, spec, o), streamed(t, tl, mustLimit(t, spec), o, streamCaps{block: 1, last: 1, piece: 1}),
-			streamed(t, tl, mustLimit(t, spec), o, streamCaps{whole: 9, tapes: 1 << 20, block: 1, last: 1})} {
+		for _, j := range []*verdict.Judgement{judgeBy(t, tl, spec, o),
+			streamed(t, tl, mustLimit(t, spec), o, streamCaps{piece: 1}),
+			streamed(t, tl, mustLimit(t, spec), o, streamCaps{whole: 9})} {
 			if j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew || j.Detail != unsureEdges {
 				t.Errorf("%s: got %s, %s: %s", spec, j.Verdict, j.Reason, j.Detail)
 			}
@@ -367,7 +368,7 @@ func TestWhoIsMissingMayHaveCreated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream := streamed(t, recorded(c.late), limit, o, streamCaps{block: 1, last: 1, piece: 8})
+		stream := streamed(t, recorded(c.late), limit, o, streamCaps{piece: 8})
 		if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
 			t.Errorf("%s: %v, as a stream %v, though %s: %+v", c.spec, whole.Verdict, stream.Verdict, c.explains, whole.Partitions[0].Findings)
 		}

@@ -18,7 +18,7 @@ type expiring struct {
 	placed, low, once bool
 }
 
-func newExpiring(p spec.Policy, from, to int64) bound {
+func newExpiring(p spec.Policy, from, to int64) expiring {
 	x := expiring{forgetting: forgettingOf(p), placed: p.Align == spec.AlignFirst || remembersStart(p), once: anchored(p)}
 	x.low = x.placed || startsLow(p)
 	p.TTL, p.TTLTo = 0, 0

@@ -148,8 +148,6 @@ type firstMeter struct {
 	i, k   int
 	units  int64
 	gone   tally
-	// sweep makes the openings where the history comes block by block.
-	sweep openingSweep
 }
 
 func (f first) usage(h *history) meter {

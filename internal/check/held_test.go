@@ -150,7 +150,7 @@ func TestManyWindowsOfOneRequest(t *testing.T) {
 			Sent: at, FirstByte: at + time.Microsecond, Answered: true, Outcome: timeline.Allowed})
 	}
 	for block := 1; block < 20; block++ {
-		caps := streamCaps{block: block, last: 1, piece: 8}
+		caps := streamCaps{piece: 7 + block}
 		if j := streamed(t, tl, mustLimit(t, "fixed-window,rate=3/2ms,align=first"), Options{SkipMeasure: true}, caps); j.Verdict != verdict.Pass {
 			t.Errorf("blocks of %d: got %s", block, kindsOf(j))
 		}
@@ -171,7 +171,7 @@ func TestAMissingRequestReadsAClockThatStoodStill(t *testing.T) {
 	add(9, 56_900, 56_950)
 	add(2, 56_900, 61_880)
 	for _, j := range []*verdict.Judgement{byBounds(tl, limit, Options{SkipMeasure: true}),
-		streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{block: 1, last: 1, piece: 8})} {
+		streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{piece: 8})} {
 		if j.Verdict == verdict.Fail {
 			t.Errorf("accused: %s", fmt.Sprint(j.Partitions))
 		}
@@ -181,7 +181,7 @@ func TestAMissingRequestReadsAClockThatStoodStill(t *testing.T) {
 // TestLostRequestsStayBesideThoseHeldForEver: they may be decided at any time, and so open a window, however many places are taken.
 func TestLostRequestsStayBesideThoseHeldForEver(t *testing.T) {
 	s := newStream(mustLimit(t, "fixed-window,rate=9/2ms,align=first + concurrency,limit=9,hold=0s.."), timeline.Header{},
-		Options{SkipMeasure: true}, streamCaps{block: 1, last: 1, piece: 8})
+		Options{SkipMeasure: true}, streamCaps{piece: 8})
 	for i := range 400 {
 		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Duration(i) * 100 * time.Microsecond}
 		switch o.FirstByte, o.Answered, o.Outcome = o.Sent, true, timeline.Denied; {
@@ -194,8 +194,14 @@ func TestLostRequestsStayBesideThoseHeldForEver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	x, kept := s.strands[""].pieces, false
-	x.tape.each(func(o *timeline.Observation) { kept = kept || o.Seq == 20 })
+	x, kept := newPieces(planOf(s), "", false, nil), false
+	s.strands[""].tape.each(s.store, func(o *timeline.Observation) bool {
+		x.observe(o)
+		return true
+	})
+	for _, o := range x.obs {
+		kept = kept || o.Seq == 20
+	}
 	if x.from == 0 || !kept {
 		t.Errorf("from %d: the lost request is kept: %t", x.from, kept)
 	}

@@ -270,8 +270,7 @@ func TestHintSaysThatNothingExplains(t *testing.T) {
 // TestLargeRecordingsSayThatNothingWasTried: what is judged as it is read is held against no other limit.
 func TestLargeRecordingsSayThatNothingWasTried(t *testing.T) {
 	tl := answered(t, mustPolicy(t, "token-bucket,rate=10/s,burst=4"), evenly(60, 0, 20*time.Millisecond))
-	caps := streamCaps{held: 8, whole: exactLimit, tapes: tapeBudget, small: tapeSmall,
-		block: leastBlock, last: leastLast}
+	caps := streamCaps{held: 8, whole: exactLimit}
 	s := newStream(mustLimit(t, "token-bucket,rate=10/s,burst=3"), tl.Header, Options{Hint: true}, caps)
 	for i := range tl.Observations {
 		if err := s.Observe(&tl.Observations[i]); err != nil {

@@ -49,6 +49,8 @@ type history struct {
 	denied []event
 	// either is the memory of possible where that is not admitted.
 	either []event
+	// crowded: it is one of very many, each of which is judged alone.
+	crowded bool
 	// level is what came before has left in use of a bucket; nil where that is not known.
 	level *level
 	// placed is what came before of windows that requests place; nil where nothing did.

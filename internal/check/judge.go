@@ -43,6 +43,8 @@ type Options struct {
 	SkipMeasure bool
 	// Hint looks for what explains a recording which fails: a Diagnosis, or else another policy.
 	Hint bool
+	// Spill makes the file for what a Stream does not hold in memory; nil: it holds all. Judge needs none.
+	Spill func() (Spill, error)
 }
 
 // ErrTooLarge is what Judge wraps when the products of a limit and the length of a recording exceed 2^61.
@@ -60,15 +62,19 @@ func Judge(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgeme
 	if err := fits(tl, limit); err != nil {
 		return nil, err
 	}
-	c := newCase(tl, limit, o)
+	return newCase(tl, limit, o).explained(limit), nil
+}
+
+// explained judges, and looks for what explains a recording that fails the limit, as it was declared.
+func (c *caseFile) explained(limit spec.Limit) *verdict.Judgement {
 	c.judge()
 	j := c.judgement()
-	if o.Hint {
-		if j.Diagnosis = diagnose(tl, limit, j, o); j.Diagnosis == nil {
-			j.Explanations, j.Hint = explain(tl, limit, j, o)
+	if c.o.Hint {
+		if j.Diagnosis = diagnose(c.tl, limit, j, c.o); j.Diagnosis == nil {
+			j.Explanations, j.Hint = explain(c.tl, limit, j, c.o)
 		}
 	}
-	return j, nil
+	return j
 }
 
 // fits checks that the observations ascend and that no product of the bounds can overflow.
@@ -124,8 +130,6 @@ type part struct {
 	limited  bool
 	search   verdict.Search
 	unjudged string
-	// ask is for the measure; nil: one of its own.
-	ask *asker
 }
 
 // caseFile is a timeline before its judge: its partitions, the policies, and what was found.

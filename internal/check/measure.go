@@ -39,10 +39,7 @@ func (c *caseFile) measure(p *part) verdict.Measured {
 		one.o.Conformance = UpperBound
 		c = &one
 	}
-	ask := p.ask
-	if ask == nil {
-		ask = &asker{}
-	}
+	ask := &asker{}
 	if c.frugal {
 		p = &part{name: p.name, histories: slices.Clone(p.histories)}
 		for i, h := range p.histories {

@@ -81,7 +81,8 @@ func TestOthersPlaceAndCreateToo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := streamed(t, tl, limit, o, streamCaps{block: 1, last: 1, piece: 8}); j.Verdict != c.want || s.Verdict != c.want && s.Verdict != verdict.Pass {
+		s := streamed(t, tl, limit, o, streamCaps{piece: 8})
+		if j.Verdict != c.want || s.Verdict != c.want && s.Verdict != verdict.Pass {
 			t.Errorf("%s: %v, as a stream %v, want %v: %+v", c.spec, j.Verdict, s.Verdict, c.want, j.Partitions[0])
 		}
 		if m := j.Partitions[0].Measured; c.want == verdict.Inconclusive && m.Burst.LoSet {

@@ -39,7 +39,7 @@ type piecePlan struct {
 	kinds []kind
 	// sweeps bound the admissions of a whole recording, for buckets, whose spans may be long, and for windows that requests place;
 	// swept: those of the only policy leave nothing to ask of admissions.
-	sweeps []*watchPlan
+	sweeps []*overallPlan
 	swept  bool
 	// size is the least number of observations of a piece; small that where there are many partitions.
 	size, small int
@@ -131,42 +131,47 @@ func sweepable(h timeline.Header, p spec.Policy) bool {
 	return p.Algorithm != spec.SlidingWindowLog && p.Algorithm != spec.SlidingWindowCounter
 }
 
-// sweepPlan returns the plan of a sweep over all admissions under a policy that is one of several or alone; nil where it is not
-// sweepable, or nothing is asked of admissions.
-func sweepPlan(h timeline.Header, p spec.Policy, several bool, o Options) *watchPlan {
+// sweepPlan returns the plan of a sweep over all admissions under a policy that is one of several or alone;
+// nil where it is not sweepable, or nothing is asked of admissions.
+func sweepPlan(h timeline.Header, p spec.Policy, several bool, o Options) *overallPlan {
 	if !sweepable(h, p) || o.Conformance == LowerBound {
 		return nil
 	}
 	_, loose := p.Ends()
 	bare := loose
 	bare.Count, bare.Ban, bare.BanTo, bare.TTLTo, o.Conformance = spec.CountAdmitted, 0, 0, 0, UpperBound
-	w := watchPlanOf(h, bare, o, phases{}, edgesOf(h, spec.Limit{bare}))
+	w := &overallPlan{header: h, pol: bare, o: o, edges: edgesOf(h, spec.Limit{bare}),
+		widen: widen(h, p.Tick, p.TickSet), block: overallBlock}
+	w.bound = sweptBoundOf(bare)
 	if needsPlacement(p) {
 		w.bound = sweptWindows(loose, several || ranged(p))
 	}
 	return w
 }
 
-// sweptWindows returns the bound of the admissions in windows that requests place; others: what another policy denied, or one with a
-// smaller quota, may have placed them too.
-func sweptWindows(p spec.Policy, others bool) bound {
-	b := loosest(newBound(p, 0, 0))
-	if f, ok := b.(first); ok {
-		f.others = f.others || f.all && others
-		return f
+// sweptBoundOf returns the bound of a policy without ranges that counts admissions.
+func sweptBoundOf(p spec.Policy) sweptBound {
+	if p.TTL > 0 {
+		return newExpiring(p, 0, 0)
 	}
-	return b
+	if p.Algorithm == spec.LeakyBucketQueue {
+		return newQueue(p)
+	}
+	return newBucket(p)
 }
 
-// loosest returns the bound of the admissions of a policy, without what wraps it.
-func loosest(b bound) bound {
-	switch in := b.(type) {
-	case sided:
-		return loosest(in.loose)
-	case banned:
-		return loosest(in.bound)
+// sweptWindows returns the bound of the admissions in windows that requests place; others: what another
+// policy denied, or one with a smaller quota, may have placed them too.
+func sweptWindows(p spec.Policy, others bool) sweptBound {
+	f := newFirst(p)
+	f.others = p.Count == spec.CountOwn || f.all && others
+	if p.Count == spec.CountOwn || f.all && p.Ban > 0 { // inside a ban a denied request is not counted
+		p.Count, f.all = spec.CountAdmitted, false
 	}
-	return b
+	if p.Refreshes() {
+		return newRefreshed(p)
+	}
+	return f
 }
 
 // sized sets the sizes of the pieces, and shares what survives where all partitions have the same phase.
@@ -181,7 +186,7 @@ func (w *piecePlan) sized(caps streamCaps, shared bool) {
 		w.upper.sized(caps, shared)
 	}
 	for _, s := range w.sweeps {
-		s.block, s.last = caps.block, caps.last
+		s.block = min(overallBlock, 1+w.size/8)
 	}
 }
 

@@ -14,15 +14,17 @@ import (
 type pieces struct {
 	plan *piecePlan
 	name string
-	// tape has the observations since `from`, which is 0 as long as that is all of them; taken when there are `full`.
-	tape tape
+	// obs are the observations since `from`, which is 0 as long as that is all of them; taken when there are
+	// `full`.
+	obs  []timeline.Observation
 	from int64
 	// full and size are numbers of observations: size is the least full.
 	full, size int
 	end        time.Duration
 	left       *survivors
-	// sweeps are over all admissions.
-	sweeps []*watch
+	// sweeps are over all admissions; again gives all observations once more.
+	sweeps []*overall
+	again  func(func(o *timeline.Observation) bool)
 	found  []verdict.Finding
 	// over and under tell that a side needs no judgement any more, judged that there was something to judge.
 	over, under, judged bool
@@ -48,9 +50,10 @@ type witnessed struct {
 	event
 }
 
-func newPieces(plan *piecePlan, name string, crowded bool) *pieces {
-	x := &pieces{plan: plan, name: name, left: plan.shared, size: plan.size}
-	x.tape.dones = plan.c.limit.Completes()
+// newPieces begins with a partition, one of many where crowded.
+func newPieces(plan *piecePlan, name string, crowded bool,
+	again func(func(o *timeline.Observation) bool)) *pieces {
+	x := &pieces{plan: plan, name: name, left: plan.shared, size: plan.size, again: again}
 	if crowded {
 		x.size = plan.small
 	}
@@ -59,7 +62,7 @@ func newPieces(plan *piecePlan, name string, crowded bool) *pieces {
 		x.left = newSurvivors(plan.whole)
 	}
 	for _, s := range plan.sweeps {
-		x.sweeps = append(x.sweeps, newWatch(s, name))
+		x.sweeps = append(x.sweeps, newOverall(s, name))
 	}
 	x.over = plan.c.o.Conformance == LowerBound || plan.swept
 	x.under = plan.c.o.Conformance == UpperBound
@@ -67,27 +70,27 @@ func newPieces(plan *piecePlan, name string, crowded bool) *pieces {
 		x.stretches = newStretches(plan.c.limit[0], plan.c.edges)
 	}
 	if plan.upper != nil {
-		x.upper = newPieces(plan.upper, name, crowded)
+		x.upper = newPieces(plan.upper, name, crowded, again)
 	}
 	return x
 }
 
-// observe takes the next observation; n is the number of those before it.
-func (x *pieces) observe(o *timeline.Observation, n int) {
+// observe takes the next observation.
+func (x *pieces) observe(o *timeline.Observation) {
 	for _, w := range x.sweeps {
-		w.observe(o, n)
+		w.observe(o)
 	}
 	if x.upper != nil {
-		x.upper.observe(o, n)
+		x.upper.observe(o)
 	}
 	if x.done() || x.stretches != nil && x.stretches.outside(o, x.plan.kinds[0].widening) {
 		return
 	}
-	if x.judged = x.judged || x.stretches != nil; x.tape.n >= x.full {
+	if x.judged = x.judged || x.stretches != nil; len(x.obs) >= x.full {
 		x.take(o.Sent)
 	}
 	x.end = max(x.end, o.Sent, o.FirstByte, o.Done)
-	x.tape.add(o)
+	x.obs = append(x.obs, *o)
 }
 
 // done tells that there is nothing left to ask.
@@ -98,17 +101,16 @@ func (x *pieces) done() bool {
 	return x.left.refuted() || x.over && x.under && x.plan.bound != nil || len(x.plan.c.limit) > 1 && len(x.found) > 0
 }
 
-// take judges what is on the tape, where all that comes is sent at or after an instant, and keeps what the next piece needs.
+// take judges the piece, where all that comes is sent at or after an instant, and keeps what the next piece
+// needs.
 func (x *pieces) take(next time.Duration) {
-	obs := make([]timeline.Observation, 0, x.tape.n)
-	x.tape.each(func(o *timeline.Observation) { obs = append(obs, *o) })
 	until := x.plan.until(next)
 	if x.stretches != nil {
-		x.stretchwise(obs, until, max(x.end, next))
+		x.stretchwise(x.obs, until, max(x.end, next))
 		return
 	}
-	x.judge(obs, until, max(x.end, next))
-	x.carry(obs, until)
+	x.judge(x.obs, until, max(x.end, next))
+	x.carry(x.obs, until)
 }
 
 // whole judges all observations of a partition at once.
@@ -132,19 +134,19 @@ func (x *pieces) finish(end time.Duration) {
 		x.upper.finish(end)
 	}
 	if !x.done() {
-		obs := make([]timeline.Observation, 0, x.tape.n)
-		x.tape.each(func(o *timeline.Observation) { obs = append(obs, *o) })
 		if x.stretches != nil {
-			x.stretchwise(obs, maxTime, end)
+			x.stretchwise(x.obs, maxTime, end)
 		} else {
-			x.judge(obs, maxTime, end)
+			x.judge(x.obs, maxTime, end)
 		}
 	}
-	x.tape, x.end, x.histories = tape{}, end, nil
+	x.obs, x.end, x.histories = nil, end, nil
 	var swept []verdict.Finding
 	for _, w := range x.sweeps {
-		w.finish()
-		swept = append(swept, w.found...)
+		x.judged = x.judged || w.judged
+		if f := w.finding(x.again); f != nil {
+			swept = append(swept, *f)
+		}
 	}
 	if x.sweeps = nil; len(swept) > 0 {
 		x.found = slices.DeleteFunc(x.found, func(f verdict.Finding) bool { return f.Kind == verdict.OverAdmission })
@@ -253,7 +255,7 @@ func (x *pieces) carry(obs []timeline.Observation, until int64) {
 	}
 	from := oldest - max(x.plan.memory, x.plan.reach) - 1
 	if from = max(from, x.from); from <= 0 { // the beginning may still matter
-		x.full = max(x.full, 2*x.tape.n)
+		x.full = max(x.full, 2*len(x.obs))
 		return
 	}
 	x.levelsAt(from)
@@ -263,7 +265,7 @@ func (x *pieces) carry(obs []timeline.Observation, until int64) {
 	}
 	x.histories = nil
 	x.from = from
-	kept := tape{bytes: x.tape.bytes[:0], tapeHead: tapeHead{dones: x.tape.dones}}
+	kept := obs[:0]
 	var forever, lost, denied int64 // the units that are in use, may come at any time, or are counted, for ever
 	for i := range obs {
 		switch l := &stays[i]; {
@@ -282,10 +284,10 @@ func (x *pieces) carry(obs []timeline.Observation, until int64) {
 			}
 			*units += max(obs[i].Cost, 1)
 		}
-		kept.add(&obs[i])
+		kept = append(kept, obs[i])
 	}
-	x.tape = kept
-	x.full = max(x.size, 4*kept.n)
+	x.obs = kept
+	x.full = max(x.size, 4*len(kept))
 }
 
 // levelsAt notes the levels at an instant inside of the last piece, where that misses nothing.

@@ -100,7 +100,7 @@ func TestPiecesOfLongRecordings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, caps := Options{SkipMeasure: true}, streamCaps{block: leastBlock, last: leastLast, piece: 1 << 10}
+			o, caps := Options{SkipMeasure: true}, streamCaps{piece: 1 << 10}
 			if slices.ContainsFunc(limit, ranged) { // rates are told apart by the length of a piece
 				caps.piece = 1 << 12
 			}

@@ -14,9 +14,9 @@ import (
 // is short below.
 const plainLimit = 1 << 10
 
-// plainly tells whether a plain explanation of a large history was found.
+// plainly tells whether a plain explanation was found of a history that is large, or one of very many.
 func plainly(h *history, limit spec.Limit, at []int64) bool {
-	return len(h.all) >= plainLimit && simply(h, limit, at)
+	return (len(h.all) >= plainLimit || h.crowded) && simply(h, limit, at)
 }
 
 // simply tells whether the limiter answers as h says where every request is decided at the same part of its

@@ -30,7 +30,7 @@ func TestDividedRequestKeepsItsRest(t *testing.T) {
 	if got := byBounds(tl, limit, o).Verdict; got != verdict.Fail {
 		t.Errorf("the whole: got %s, want fail", got)
 	}
-	if got := streamed(t, tl, limit, o, streamCaps{block: 1, last: 1}).Verdict; got != verdict.Fail {
+	if got := streamed(t, tl, limit, o, streamCaps{}).Verdict; got != verdict.Fail {
 		t.Errorf("the stream: got %s, want fail", got)
 	}
 }

@@ -29,7 +29,7 @@ func says(t *testing.T, spec string, all ...told) (whole, stream string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := streamed(t, tl, limit, o, streamCaps{block: 1, last: 1, piece: 8})
+	s := streamed(t, tl, limit, o, streamCaps{piece: 8})
 	if j.Verdict != verdict.Fail || s.Verdict != verdict.Fail {
 		t.Fatalf("%s: %v, as a stream %v, want fail", spec, j.Verdict, s.Verdict)
 	}

@@ -1,10 +1,10 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -12,50 +12,35 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Stream judges a recording that comes one observation at a time, with memory that follows the limiter and the requests
-// in flight rather than the recording. Its judgement is that of Judge, except where a recording is large:
+// Stream judges a recording that comes one observation at a time. It keeps some eight bytes of each on tapes,
+// in memory up to tapeBudget bytes and beyond that in a file (Options.Spill), and judges when all have come.
+// Its judgement is that of Judge, except where a recording has more than heldLimit observations:
 //
-//   - Up to heldLimit observations it holds all and calls Judge.
-//   - Beyond that it keeps about ten bytes an observation until a partition has more than exactLimit of them, and judges
-//     such a smaller partition as Judge does, one after the other; where one explanation is found at once it is not
-//     searched (Search.Visited is 0 then).
-//   - A partition with more, or any but small ones when tapeBudget bytes are kept, is watched: the bounds judge it
-//     as its observations come. As in Judge it is not searched exactly. Its policy is measured on what came before it was
-//     watched (with denials whose explanation may have come later left out), so that the measured intervals may be wider
-//     than those of Judge but hold every value that nothing refutes; they are empty if it was watched from its beginning.
-//     The witness of an over-admission that grew for longer than what is kept lists what is kept, and all numbers.
-//   - A limit that is not watched (see newWatchPlan: several policies, ranges, completions, a ban, a time to live, denied
-//     requests counted, a phase that is not one value) is judged in pieces instead, from the same size on: stretches that
-//     overlap by as long as the limiter remembers and the requests in flight last, each judged by the bounds as a recording
-//     that was cut out of traffic (pieces.go). Of phases and ranges, what no piece has refuted is handed on from piece to
-//     piece, and from partition to partition where they share a phase (survivors.go). Values between which no single piece can tell
-//     are all kept, so that a contradiction between pieces may be missed that the whole would show; none is made up.
-//     Admissions under a bucket that is neither charged late nor forgets are bounded over the whole recording. Where phases are
-//     not known the policy is measured on the first few thousand observations.
-//   - Windows that requests place (align=first, refresh) are watched where they are fixed and nothing else is asked (streamfirst.go).
-//     Else each piece is told how they lie where it begins (placement.go), and what is counted in them is bounded over the whole
-//     recording. Where that is not known, as the recording began amid traffic or a time to live may have passed, nothing is asked
+//   - A partition with at most exactLimit of them is judged as Judge does, one after the other. It tries no
+//     other limit, and its hint says so.
+//   - A larger one is judged in pieces: stretches that overlap by as long as the limiter remembers and the
+//     requests in flight last, each judged by the bounds as a recording that was cut out of traffic
+//     (pieces.go). As in Judge it is not searched exactly. Of phases and ranges, what no piece has refuted is
+//     handed on from piece to piece, and from partition to partition where they share a phase (survivors.go).
+//     Values between which no single piece can tell are all kept, so that a contradiction between pieces may
+//     be missed that the whole would show; none is made up. Admissions under a bucket that is neither charged
+//     late nor forgets are bounded over the whole recording (overall.go). The policy is measured on its first
+//     exactLimit observations; where phases are not known on the first few thousand of them.
+//   - Where requests place the windows (align=first, refresh), each piece is told how they lie where it
+//     begins (placement.go), and what is counted in them is bounded over the whole recording. Where that is
+//     not known, as the recording began amid traffic or a time to live may have passed, nothing is asked
 //     until a silence after which everything begins anew.
-//   - A sliding window counter with align=first is judged in the stretches between the silences after which its windows begin anew,
-//     each with the phases that its pieces left alive (stretches.go). Where its recording began amid traffic they are those after a
-//     silence which ends all that came before.
-//   - It tries no other limit, and its hint says so.
+//   - A sliding window counter with align=first is judged in the stretches between the silences after which
+//     its windows begin anew, each with the phases that its pieces left alive (stretches.go).
 type Stream struct {
 	header timeline.Header
 	limit  spec.Limit
 	o      Options
 	caps   streamCaps
-	// plan or, for a limit that is not watched, chop is how partitions are judged that are not kept.
-	plan *watchPlan
-	chop *piecePlan
 
-	held    []timeline.Observation
 	strands map[string]*strand
 	recent  *strand
-	// store has the reels of all strands.
-	store store
-	// beside judges the same recording under the policies of besideOthers, where these are others.
-	beside *Stream
+	store   *store
 
 	counts           timeline.Counts
 	unclassified     int
@@ -67,60 +52,41 @@ type Stream struct {
 	err      error
 }
 
-// streamCaps are the sizes from which on a Stream keeps less.
+// streamCaps are the sizes from which on a Stream judges otherwise.
 type streamCaps struct {
-	// held and whole are observations of a recording and of a partition, tapes bytes of all partitions, small bytes of one.
-	held, whole, tapes, small int
-	// block and last are those of watchPlan, piece is the size of piecePlan where it is not 0.
-	block, last, piece int
+	// held and whole are the most observations of a recording, and of a partition, that are judged at once;
+	// tapes are the most bytes in memory; piece is the size of piecePlan where it is not 0.
+	held, whole, tapes, piece int
 }
 
-// The caps of a stream: heldLimit observations are held as they are; tapeBudget bytes are kept of all partitions
-// together, and of each at least tapeSmall; leastBlock and leastLast are of each watch.
+// The caps of a stream.
 const (
 	heldLimit  = hintLimit
-	tapeBudget = 96 << 20
-	tapeSmall  = 4 << 10
-	leastBlock = 16
-	leastLast  = 256
+	tapeBudget = 16 << 20
 )
 
 // strand is one partition of a stream.
 type strand struct {
 	name string
 	seen facts
-	// reel has all observations, or those before the watch began.
-	reel   reel
-	watch  *watch
-	pieces *pieces
-	// since is when the first observation was sent that is not on the reel.
-	since time.Duration
+	tape tape
 }
 
 // NewStream returns a Stream for a recording with the given header.
 func NewStream(limit spec.Limit, header timeline.Header, o Options) *Stream {
-	return newStream(limit, header, o, streamCaps{held: heldLimit, whole: exactLimit, tapes: tapeBudget, small: tapeSmall, block: leastBlock, last: leastLast})
+	return newStream(limit, header, o, streamCaps{held: heldLimit, whole: exactLimit, tapes: tapeBudget})
 }
 
 func newStream(limit spec.Limit, header timeline.Header, o Options, caps streamCaps) *Stream {
-	s := &Stream{header: header, limit: limit, o: o, caps: caps, end: header.Ended, strands: map[string]*strand{}}
+	s := &Stream{header: header, limit: limit, o: o, caps: caps, end: header.Ended,
+		strands: map[string]*strand{}, store: &store{}}
 	s.counts.Unsent = header.Unsent
-	if s.err = fitsSpan(&header, limit, 0, header.Ended, 0); s.err != nil {
-		return s
-	}
-	if loose, changed := besideOthers(ticked(limit, header)); o.Shared && changed && len(loose) > 0 {
-		s.beside = newStream(loose, header, beside, caps)
-	}
-	if s.plan = newWatchPlan(header, limit, o); s.plan != nil {
-		s.plan.block, s.plan.last = caps.block, caps.last
-	} else {
-		s.chop = newPiecePlan(header, limit, o)
-		s.chop.sized(caps, s.shared())
-	}
+	s.err = fitsSpan(&header, limit, 0, header.Ended, 0)
 	return s
 }
 
-// Observe takes the next observation. They ascend by Sent. An error is that of Judge, and final: Finish returns it again.
+// Observe takes the next observation. They ascend by Sent. An error is that of Judge or of the file, and
+// final: Finish returns it again.
 func (s *Stream) Observe(o *timeline.Observation) error {
 	if s.err == nil {
 		s.err = s.sound(o)
@@ -129,19 +95,30 @@ func (s *Stream) Observe(o *timeline.Observation) error {
 		return s.err
 	}
 	s.count(o)
-	if s.held != nil || s.counts.Sent == 1 {
-		held := *o
-		held.Fields, held.Body = nil, ""
-		if s.held = append(s.held, held); len(s.held) > s.caps.held {
-			for i := range s.held {
-				s.keep(&s.held[i])
-			}
-			s.held = nil
+	st := s.recent
+	if st == nil || st.name != o.Partition {
+		if st = s.strands[o.Partition]; st == nil {
+			st = &strand{name: strings.Clone(o.Partition), tape: tape{dones: s.limit.Completes()}}
+			s.strands[st.name] = st
 		}
-		return nil
+		s.recent = st
 	}
-	s.keep(o)
-	return nil
+	st.tape.add(s.store, o)
+	st.seen.add(o)
+	if s.o.Spill != nil && s.store.bytes() >= s.caps.tapes {
+		s.spill()
+	}
+	return s.err
+}
+
+// spill writes what is in memory of all tapes to the file.
+func (s *Stream) spill() {
+	s.store.spill(s.o.Spill, func(f func(t *tape)) {
+		for _, st := range s.strands {
+			f(&st.tape)
+		}
+	})
+	s.err = s.store.err
 }
 
 // sound checks what fits checks.
@@ -183,54 +160,6 @@ func (s *Stream) count(o *timeline.Observation) {
 	}
 }
 
-// keep adds an observation to its strand.
-func (s *Stream) keep(o *timeline.Observation) {
-	if s.beside != nil && s.beside.Observe(o) != nil {
-		s.beside = nil
-	}
-	st := s.recent
-	if st == nil || st.name != o.Partition {
-		if st = s.strands[o.Partition]; st == nil {
-			st = &strand{name: strings.Clone(o.Partition), reel: reel{tapeHead: tapeHead{dones: s.limit.Completes()}}}
-			s.strands[st.name] = st
-		}
-		s.recent = st
-	}
-	if st.kept() && (st.reel.n >= s.caps.whole || s.store.bytes() >= s.caps.tapes && st.reel.size >= s.caps.small) {
-		s.watch(st, o.Sent)
-	}
-	switch {
-	case st.watch != nil:
-		st.watch.observe(o, st.seen.sent)
-	case st.pieces != nil:
-		st.pieces.observe(o, st.seen.sent)
-	default:
-		st.reel.add(&s.store, o)
-	}
-	st.seen.add(o)
-}
-
-// kept tells whether all observations are on the reel.
-func (st *strand) kept() bool { return st.watch == nil && st.pieces == nil }
-
-// watch judges a partition from its first observation on as they come, for an observation sent at since.
-func (s *Stream) watch(st *strand, since time.Duration) {
-	st.since = since
-	var observe func(o *timeline.Observation, n int)
-	if s.plan != nil {
-		st.watch = newWatch(s.plan, st.name)
-		observe = st.watch.observe
-	} else {
-		st.pieces = newPieces(s.chop, st.name, st.reel.n < s.caps.whole)
-		observe = st.pieces.observe
-	}
-	n := 0
-	eachOf(st.reel.read(&s.store, nil), func(o *timeline.Observation) {
-		observe(o, n)
-		n++
-	})
-}
-
 // Counts are the numbers of observations so far.
 func (s *Stream) Counts() timeline.Counts {
 	c := s.counts
@@ -240,60 +169,88 @@ func (s *Stream) Counts() timeline.Counts {
 
 // Finish judges what was observed. Nothing may be observed afterwards.
 func (s *Stream) Finish() (*verdict.Judgement, error) {
+	defer s.store.close()
 	if s.err != nil {
 		return nil, s.err
 	}
-	s.header.Ended = s.end
-	if s.held != nil || s.counts.Sent == 0 {
-		return Judge(&timeline.Timeline{Header: s.header, Observations: s.held}, s.limit, s.o)
+	if s.store.file != nil { // what is in memory makes room for the judge
+		s.spill()
+		s.store.blocks = nil
 	}
+	s.header.Ended = s.end
 	strands := make([]*strand, 0, len(s.strands))
 	for _, st := range s.strands {
 		strands = append(strands, st)
 	}
-	s.strands, s.recent = nil, nil
 	slices.SortFunc(strands, func(a, b *strand) int { return strings.Compare(a.name, b.name) })
-	if s.shared() {
-		if s.counts.Sent <= s.caps.whole && !slices.ContainsFunc(strands, func(st *strand) bool { return !st.kept() }) {
-			j, err := s.together(strands)
-			return s.untried(j), err
-		}
-		for _, st := range strands { // one after the other: each refutes what the others left alive
-			s.settle(st)
+	var j *verdict.Judgement
+	if s.counts.Sent <= s.caps.held {
+		j = s.together(strands)
+	} else {
+		j = s.caseOf(nil).conclude(s.apart(strands), s.unclassified)
+		if s.o.Hint && j.Verdict == verdict.Fail && len(s.limit) == 1 {
+			j.Hint = tooLargeToTry
 		}
 	}
-	partitions := make([]verdict.PartitionVerdict, len(strands))
-	clerks := sync.Pool{New: func() any { return newClerk(s) }}
-	each(len(strands), func(i int) {
-		k := clerks.Get().(*clerk)
-		partitions[i] = s.verdict(strands[i], k)
-		strands[i] = nil
-		clerks.Put(k)
-	})
-	s.judgedBeside(partitions)
-	return s.untried(s.caseOf(nil).conclude(partitions, s.unclassified)), nil
+	if s.err = s.store.err; s.err != nil {
+		return nil, s.err
+	}
+	return j, nil
 }
 
-// untried says of a failure that no other limit was tried.
-func (s *Stream) untried(j *verdict.Judgement) *verdict.Judgement {
-	if j != nil && s.o.Hint && j.Verdict == verdict.Fail && len(s.limit) == 1 {
-		j.Hint = tooLargeToTry
+// together judges all partitions at once, as Judge does.
+func (s *Stream) together(strands []*strand) *verdict.Judgement {
+	var obs []timeline.Observation
+	for _, st := range strands {
+		obs = append(obs, s.read(st, st.tape.n)...)
 	}
-	return j
+	slices.SortStableFunc(obs, func(a, b timeline.Observation) int {
+		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
+	})
+	c := s.caseOf(obs)
+	for _, p := range c.parts {
+		p.seen = s.strands[p.name].seen
+	}
+	return c.explained(s.limit)
+}
+
+// apart judges one partition after the other.
+func (s *Stream) apart(strands []*strand) []verdict.PartitionVerdict {
+	plan := newPiecePlan(s.header, s.limit, s.o)
+	plan.sized(s.caps, s.shared())
+	partitions := make([]verdict.PartitionVerdict, len(strands))
+	if plan.shared == nil {
+		each(len(strands), func(i int) {
+			if st := strands[i]; st.tape.n <= s.caps.whole {
+				partitions[i] = s.whole(st)
+			} else {
+				partitions[i] = s.pieced(plan, st, s.pieces(plan, st))
+			}
+		})
+	} else { // first all of them: each refutes what the others left alive
+		all := make([]*pieces, len(strands))
+		for i, st := range strands {
+			all[i] = s.pieces(plan, st)
+		}
+		each(len(strands), func(i int) { partitions[i] = s.pieced(plan, strands[i], all[i]) })
+	}
+	s.judgedBeside(strands, partitions)
+	return partitions
 }
 
 // judgedBeside is that of a case.
-func (s *Stream) judgedBeside(partitions []verdict.PartitionVerdict) {
-	if _, changed := besideOthers(ticked(s.limit, s.header)); !s.o.Shared || !changed {
+func (s *Stream) judgedBeside(strands []*strand, partitions []verdict.PartitionVerdict) {
+	loose, changed := besideOthers(ticked(s.limit, s.header))
+	if !s.o.Shared || !changed || !slices.ContainsFunc(partitions, failed) {
 		return
 	}
-	var found []verdict.PartitionVerdict
-	if s.beside != nil {
-		if j, err := s.beside.Finish(); err == nil {
-			found = j.Partitions
-		}
+	if len(loose) == 0 || fitsSpan(&s.header, loose, s.begin, s.end, s.units) != nil {
+		acquit(partitions, nil)
+		return
 	}
-	acquit(partitions, found)
+	other := *s
+	other.limit, other.o = loose, beside
+	acquit(partitions, other.apart(strands))
 }
 
 // shared tells whether a phase that is not known is the same in all partitions.
@@ -305,85 +262,54 @@ func (s *Stream) shared() bool {
 	return shared && box.from != box.to
 }
 
-// together judges all partitions at once.
-func (s *Stream) together(strands []*strand) (*verdict.Judgement, error) {
-	tl := &timeline.Timeline{Header: s.header}
-	for _, st := range strands {
-		tl.Observations = append(tl.Observations, st.reel.observations(&s.store, st.name)...)
-	}
-	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return int(min(max(a.Sent-b.Sent, -1), 1)) })
-	o := s.o
-	o.Hint = false
-	return Judge(tl, s.limit, o)
+// read returns the first observations of a partition, at most so many.
+func (s *Stream) read(st *strand, most int) []timeline.Observation {
+	return st.tape.beginning(s.store, st.name, most)
 }
 
-// caseOf returns a case of some observations of one partition.
+// caseOf returns a case of some observations.
 func (s *Stream) caseOf(obs []timeline.Observation) *caseFile {
 	return newCase(&timeline.Timeline{Header: s.header, Observations: obs}, s.limit, s.o)
 }
 
-// verdict judges one partition, by the clerk where there is one and it can.
-func (s *Stream) verdict(st *strand, k *clerk) verdict.PartitionVerdict {
-	if k != nil && st.kept() {
-		if v, ok := k.verdict(st); ok {
-			return v
-		}
+// whole judges a partition as Judge does.
+func (s *Stream) whole(st *strand) verdict.PartitionVerdict {
+	c := s.caseOf(s.read(st, st.tape.n))
+	c.parts[0].seen = st.seen
+	for _, h := range c.parts[0].histories {
+		h.crowded = !slices.ContainsFunc(s.limit, anchored) // of these a search says more
 	}
-	obs := st.reel.observations(&s.store, st.name)
-	switch {
-	case st.watch != nil:
-		st.watch.finish()
-		obs = s.explained(obs, st.since)
-	case st.pieces != nil:
-		return s.pieced(st, obs)
+	c.judge()
+	return c.verdict(c.parts[0])
+}
+
+// pieces judges a partition in pieces or, if it is small, as one.
+func (s *Stream) pieces(plan *piecePlan, st *strand) *pieces {
+	again := func(f func(o *timeline.Observation) bool) { st.tape.each(s.store, f) }
+	x := newPieces(plan, st.name, st.tape.n <= s.caps.whole, again)
+	if st.tape.n <= s.caps.whole {
+		x.whole(s.read(st, st.tape.n), s.end)
+		return x
 	}
-	c := s.caseOf(obs)
-	var p *part
-	if len(c.parts) > 0 {
-		p = c.parts[0]
-	} else {
-		p = &part{name: st.name, histories: []*history{{}}}
-	}
-	p.seen = st.seen
-	if st.watch != nil {
-		p.findings = st.watch.found
-		if p.unjudged = ""; !st.watch.judged {
-			p.unjudged = s.plan.edges.unjudged()
-		}
-	} else {
-		c.judge()
-	}
-	st.watch = nil
-	return c.verdict(p)
+	again(func(o *timeline.Observation) bool {
+		x.observe(o)
+		return true
+	})
+	x.finish(s.end)
+	return x
 }
 
 // pieced concludes a partition that was judged in pieces, and measures its first observations.
-func (s *Stream) pieced(st *strand, obs []timeline.Observation) verdict.PartitionVerdict {
-	st.pieces.finish(s.end)
-	c := *s.chop.c
-	c.end, c.edges = int64(s.end), st.pieces.beginning(st.since)
-	c.frugal = !s.chop.whole.known()
+func (s *Stream) pieced(plan *piecePlan, st *strand, x *pieces) verdict.PartitionVerdict {
+	obs, since := s.read(st, s.caps.whole+1), time.Duration(maxTime)
+	if len(obs) > s.caps.whole {
+		obs, since = obs[:s.caps.whole], obs[s.caps.whole].Sent
+	}
+	c := *plan.c
+	c.end, c.edges = int64(s.end), x.beginning(since)
+	c.frugal = !plan.whole.known()
 	p := &part{name: st.name, obs: obs, seen: st.seen}
 	c.prepare(p)
-	st.pieces.conclude(&c, p)
-	st.pieces = nil
+	x.conclude(&c, p)
 	return c.verdict(p)
-}
-
-// settle judges all of a partition under the phases that are left to all of them.
-func (s *Stream) settle(st *strand) {
-	if !st.kept() {
-		st.pieces.finish(s.end)
-		return
-	}
-	st.pieces, st.since = newPieces(s.chop, st.name, true), time.Duration(maxTime)
-	st.pieces.whole(st.reel.observations(&s.store, st.name), s.end)
-}
-
-// explained returns the observations without the denials that one sent at or after the given instant may explain.
-func (s *Stream) explained(obs []timeline.Observation, since time.Duration) []timeline.Observation {
-	w := s.plan.widen
-	return slices.DeleteFunc(obs, func(o timeline.Observation) bool {
-		return o.Outcome == timeline.Denied && (!o.Answered || newEvent(&o, w, maxTime).e >= int64(since)-w.left)
-	})
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,10 +16,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// everything keeps nothing back: every partition is watched from its first observation, in blocks of one or more, or in
-// pieces of eight or more.
+// everything judges all partitions in pieces of eight observations or more.
 func everything(r *rand.Rand) streamCaps {
-	return streamCaps{held: 0, whole: 0, block: 1 + r.IntN(4), last: 1 + r.IntN(64), piece: 8 + r.IntN(25)}
+	_, _ = r.IntN(4), r.IntN(64) // the corpus was made with them
+	return streamCaps{piece: 8 + r.IntN(25)}
 }
 
 // streamed judges a timeline one observation at a time.
@@ -108,51 +109,6 @@ func randomStreamOptions(r *rand.Rand) Options {
 	return o
 }
 
-// TestWatchedVerdictIsThatOfTheBounds feeds thousands of random histories one observation at a time, under all policies.
-func TestWatchedVerdictIsThatOfTheBounds(t *testing.T) {
-	rounds, seeds := soakRounds(300, 20_000)
-	watched := 0
-	for name, limit := range smallLimits() {
-		if newWatchPlan(timeline.Header{}, limit, Options{}) == nil {
-			continue
-		}
-		watched++
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			fails, kinds := 0, map[verdict.Kind]int{}
-			for round := range rounds * seeds {
-				r := rand.New(rand.NewPCG(soakSeed, uint64(round)))
-				sh := shape{requests: 2 + r.IntN(60), gap: 1 + r.IntN(40), late: r.IntN(1+r.IntN(100)) * (r.IntN(4)), costs: r.IntN(3) == 0}
-				tl, o := randomPartitions(t, r, limit, sh), randomStreamOptions(r)
-				if cutAtRandom(r, tl); newWatchPlan(tl.Header, limit, o) == nil {
-					continue // what opened its windows is not known
-				}
-				got, want := streamed(t, tl, limit, o, everything(r)), byBounds(tl, limit, o)
-				if kindsOf(got) != kindsOf(want) {
-					t.Fatalf("round %d, %+v: got %s\nwant %s\n%+v\n%s", round, o, kindsOf(got), kindsOf(want), want.Partitions, draw(tl))
-				}
-				for _, p := range got.Partitions {
-					for _, f := range p.Findings {
-						kinds[f.Kind]++
-						if len(f.Observations) == 0 || f.Text == "" || f.Partition != p.Partition {
-							t.Fatalf("round %d: a finding without a witness: %+v", round, f)
-						}
-					}
-				}
-				if got.Verdict == verdict.Fail {
-					fails++
-				}
-			}
-			if fails < rounds/20 || fails == rounds*seeds || kinds[verdict.OverAdmission] == 0 || kinds[verdict.UnderAdmission] == 0 {
-				t.Errorf("%d of %d histories fail, with %v: too one-sided to tell anything", fails, rounds*seeds, kinds)
-			}
-		})
-	}
-	if watched < 19 {
-		t.Errorf("only %d limits of the list are watched", watched)
-	}
-}
-
 // cutAtRandom makes every third timeline one that began and ended amid traffic.
 func cutAtRandom(r *rand.Rand, tl *timeline.Timeline) {
 	if r.IntN(3) == 0 {
@@ -171,7 +127,11 @@ func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 				tl, o := randomPartitions(t, r, limit, shape{requests: 2 + r.IntN(6), gap: 30, late: r.IntN(30), costs: false}), randomStreamOptions(r)
 				o.SkipMeasure = r.IntN(4) > 0
 				cutAtRandom(r, tl)
-				got := streamed(t, tl, limit, o, streamCaps{whole: 1 << 30, tapes: 1 << 30})
+				caps := streamCaps{whole: 1 << 30}
+				if newStream(limit, tl.Header, o, caps).shared() {
+					caps.held = 1 << 30
+				}
+				got := streamed(t, tl, limit, o, caps)
 				want, err := Judge(tl, limit, o)
 				if err != nil {
 					t.Fatal(err)
@@ -185,18 +145,19 @@ func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 	}
 }
 
-// TestWatchedMeasureHoldsThatOfJudge: what is measured on the beginning is refuted by the beginning alone.
-func TestWatchedMeasureHoldsThatOfJudge(t *testing.T) {
+// TestStreamMeasuresWhatHoldsThatOfJudge: what is measured on the beginning is refuted by the beginning
+// alone.
+func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 	set := 0
 	for name, limit := range smallLimits() {
-		if newWatchPlan(timeline.Header{}, limit, Options{}) == nil {
+		if len(limit) > 1 || anchored(limit[0]) || needsPlacement(limit[0]) || limit[0].Completes() {
 			continue
 		}
-		for round := range fewer(60) {
+		for round := range fewer(30) {
 			r := rand.New(rand.NewPCG(soakSeed+2, uint64(round)))
 			tl := randomPartitions(t, r, limit, shape{requests: 20, gap: 20, late: r.IntN(30)})
 			caps := everything(r)
-			caps.whole, caps.tapes = 1+r.IntN(20), 1<<30
+			caps.whole = 1 + r.IntN(20)
 			judged := byBounds(tl, limit, Options{})
 			if judged.Verdict != verdict.Pass { // a policy that is refuted has no measure
 				continue
@@ -213,7 +174,7 @@ func TestWatchedMeasureHoldsThatOfJudge(t *testing.T) {
 			}
 		}
 	}
-	if set < fewer(60) {
+	if set < fewer(30) {
 		t.Errorf("only %d intervals were measured", set)
 	}
 }
@@ -267,11 +228,12 @@ func TestStreamRefusesWhatJudgeRefuses(t *testing.T) {
 	}
 }
 
-// TestLostAnswersAreNotKept: requests without an answer stay possible for ever, and take no memory.
+// TestLostAnswersAreNotKept: requests without an answer stay possible for ever, and no piece is the longer
+// for it.
 func TestLostAnswersAreNotKept(t *testing.T) {
 	limit := smallLimits()["token bucket"]
-	s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, streamCaps{block: 16, last: 16})
-	for i := range 100_000 {
+	s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, streamCaps{piece: 64})
+	for i := range 50_000 {
 		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Duration(i)}
 		if i%2 == 1 && i > 1 {
 			o.Answered, o.FirstByte, o.Outcome = true, o.Sent, timeline.Denied
@@ -280,12 +242,14 @@ func TestLostAnswersAreNotKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w := s.strands[""].watch
-	if w.under == nil { // nothing was found before the end, as lost requests explain all
-		t.Fatal("a denial was blamed though two requests were lost before it")
-	}
-	if len(w.lost) > 2 || cap(w.block) > 1<<13 || len(w.under.m.(*bucketMeter).starts) > 1<<13 || len(w.older.bytes)+len(w.newer.bytes) > 1<<20 {
-		t.Errorf("kept %d lost, a block of %d, %d starts, %d bytes", len(w.lost), cap(w.block), len(w.under.m.(*bucketMeter).starts), len(w.older.bytes)+len(w.newer.bytes))
+	most, x := 0, newPieces(planOf(s), "", false, nil)
+	s.strands[""].tape.each(s.store, func(o *timeline.Observation) bool {
+		x.observe(o)
+		most = max(most, len(x.obs))
+		return true
+	})
+	if most > 1<<10 || len(x.found) > 0 {
+		t.Errorf("%d observations were kept, and %d things found", most, len(x.found))
 	}
 	j, err := s.Finish()
 	if err != nil || j.Verdict != verdict.Pass {
@@ -293,40 +257,105 @@ func TestLostAnswersAreNotKept(t *testing.T) {
 	}
 }
 
+// planOf returns the plan by which a stream judges what is large.
+func planOf(s *Stream) *piecePlan {
+	plan := newPiecePlan(s.header, s.limit, s.o)
+	plan.sized(s.caps, false)
+	return plan
+}
+
 // TestTapeKeepsWhatItWasGiven: all that a judgement needs comes back, also of times before zero and answers before their
 // requests.
 func TestTapeKeepsWhatItWasGiven(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
-	var on store
-	var tp, other reel
-	var want []timeline.Observation
-	for range 5000 {
-		large := func() int64 { return (r.Int64() - 1<<62) >> r.IntN(64) }
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: len(want), Partition: "p", Cost: 1}, Sent: time.Duration(large()), Outcome: timeline.Outcome(r.IntN(3))}
-		if r.IntN(3) == 0 {
-			o.Seq, o.Cost = int(large()), large()
+	for _, most := range []int{1 << 30, 1 << 12} { // in memory, and mostly in a file
+		on, file := &store{}, &spilled{}
+		var tp, other tape
+		var want []timeline.Observation
+		for range 5000 {
+			large := func() int64 { return (r.Int64() - 1<<62) >> r.IntN(64) }
+			o := timeline.Observation{Arrival: timeline.Arrival{Seq: len(want), Partition: "p", Cost: 1},
+				Sent: time.Duration(large()), Outcome: timeline.Outcome(r.IntN(3))}
+			if r.IntN(3) == 0 {
+				o.Seq, o.Cost = int(large()), large()
+			}
+			if r.IntN(3) > 0 {
+				o.Answered, o.FirstByte = true, o.Sent+time.Duration(large()>>8)
+			}
+			o.At = o.Sent
+			want = append(want, o)
+			tp.add(on, &o)
+			other.add(on, &want[0])
+			if on.bytes() > most {
+				on.spill(file.open, func(f func(*tape)) { f(&tp); f(&other) })
+			}
 		}
-		if r.IntN(3) > 0 {
-			o.Answered, o.FirstByte = true, o.Sent+time.Duration(large()>>8)
+		for range 2 {
+			if got := tp.beginning(on, "p", len(want)); !reflect.DeepEqual(got, want) {
+				t.Errorf("got %d observations back, not those %d that were added", len(got), len(want))
+			}
 		}
-		o.At = o.Sent
-		want = append(want, o)
-		tp.add(&on, &o)
-		other.add(&on, &want[0])
-	}
-	if got := tp.observations(&on, "p"); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %d observations back, not those %d that were added", len(got), len(want))
+		if err := on.close(); err != nil || file.closed != (most < 1<<30) || file.Len() > 0 != file.closed {
+			t.Errorf("%v, closed %t, with %d bytes", err, file.closed, file.Len())
+		}
 	}
 }
 
-// TestWatchedMeasureLeavesOutWhatMayBeExplainedLater: the denial is explained by a request that came after the part of the
-// recording that is measured.
-func TestWatchedMeasureLeavesOutWhatMayBeExplainedLater(t *testing.T) {
+// spilled is a file in memory, which can be told to fail.
+type spilled struct {
+	bytes.Buffer
+	fails  error
+	closed bool
+}
+
+func (f *spilled) open() (Spill, error) { return f, nil }
+
+func (f *spilled) ReadAt(b []byte, at int64) (int, error) {
+	if f.fails != nil {
+		return 0, f.fails
+	}
+	return bytes.NewReader(f.Bytes()).ReadAt(b, at)
+}
+
+func (f *spilled) Close() error {
+	f.closed = true
+	return nil
+}
+
+// TestSpilledRecordingsAreJudgedAlike: where the bytes lie changes nothing, and an error of the file is that
+// of Finish.
+func TestSpilledRecordingsAreJudgedAlike(t *testing.T) {
+	for name, limit := range smallLimits() {
+		r := rand.New(rand.NewPCG(soakSeed+3, 1))
+		tl := randomPartitions(t, r, limit, shape{requests: 300, gap: 10, late: 20})
+		caps := streamCaps{piece: 32, tapes: 1 << 30}
+		want := streamed(t, tl, limit, Options{SkipMeasure: true}, caps)
+		file, o := &spilled{}, Options{SkipMeasure: true}
+		o.Spill, caps.tapes = file.open, 1<<9
+		got := streamed(t, tl, limit, o, caps)
+		if forgetVisits(got, want); !reflect.DeepEqual(got, want) || !file.closed {
+			t.Errorf("%s: got %+v\nwant %+v", name, got, want)
+		}
+		broken := &spilled{fails: errors.New("no such luck")}
+		o.Spill = broken.open
+		s := newStream(limit, tl.Header, o, caps)
+		for i := range tl.Observations {
+			_ = s.Observe(&tl.Observations[i]) // Finish returns it
+		}
+		if j, err := s.Finish(); j != nil || !errors.Is(err, broken.fails) {
+			t.Errorf("%s: got %v, %v", name, j, err)
+		}
+	}
+}
+
+// TestMeasureLeavesOutWhatMayBeExplainedLater: the denial is explained by a request that came after the part
+// of the recording that is measured.
+func TestMeasureLeavesOutWhatMayBeExplainedLater(t *testing.T) {
 	at := func(seq int, sent, until time.Duration, out timeline.Outcome) timeline.Observation {
 		return timeline.Observation{Arrival: timeline.Arrival{Seq: seq, Cost: 1}, Sent: sent, FirstByte: until, Answered: true, Outcome: out}
 	}
 	tl := &timeline.Timeline{Observations: []timeline.Observation{at(0, 0, 0, timeline.Allowed), at(1, 1, 9, timeline.Denied), at(2, 2, 3, timeline.Allowed)}}
-	caps := streamCaps{whole: 2, tapes: 1 << 30, block: 1, last: 1}
+	caps := streamCaps{whole: 2}
 	j := streamed(t, tl, smallLimits()["token bucket"], Options{}, caps)
 	if m := j.Measured.Burst; j.Verdict != verdict.Pass || !m.LoSet || m.HiSet && m.Hi < 2 {
 		t.Errorf("got %v, burst %s, want pass and one that holds 2", j.Verdict, m)

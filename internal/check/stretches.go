@@ -20,12 +20,12 @@ type stretches struct {
 	// now follows the windows of the stretch, and whole is its region; nil until it is known when it began.
 	now   *follower
 	whole region
-	// taken is the number of observations on the tape that were followed.
+	// taken is the number of observations of the piece that were followed.
 	taken int
 	// banned and bans are by when what was denied before the stretch, and up to now, has explained all that it can.
 	banned, bans int64
 	// chain are the requests that place the windows, as far as they are kept, by links; next is the last one seen.
-	chain tape
+	chain []timeline.Observation
 	links links
 	next  timeline.Observation
 	// amid are the edges of a recording that was cut out of traffic, else nil; before waits for the silence after which all that may
@@ -78,18 +78,18 @@ func (x *pieces) stretchwise(obs []timeline.Observation, until int64, end time.D
 		switch {
 		case from == maxTime && until < maxTime:
 			x.carry(obs, until)
-			w.taken = x.tape.n
+			w.taken = len(x.obs)
 			return
 		case from == maxTime || x.done():
 			return
 		case !sure || w.pol.TTL > 0: // where it was forgotten before, the windows begin elsewhere
-			w.unsure, x.tape = unsureSilence, tape{}
+			w.unsure, x.obs = unsureSilence, nil
 			return
 		}
 		obs = obs[n:]
-		x.tape = tapeOf(obs)
+		x.obs = obs
 		w.limited = w.limited || x.left.limited
-		w.now, w.taken, w.chain, w.banned = nil, 0, tape{bytes: w.chain.bytes[:0]}, w.bans
+		w.now, w.taken, w.chain, w.banned = nil, 0, w.chain[:0], w.bans
 		x.from, x.kept = 0, nil
 	}
 }
@@ -121,7 +121,7 @@ func (x *pieces) place(obs []timeline.Observation, until int64, end time.Duratio
 	for i := range obs {
 		at := slices.IndexFunc(placing[:min(2, len(placing))], func(ev event) bool { return ev.seq == obs[i].Seq })
 		if at >= 0 {
-			w.chain.add(&obs[i])
+			w.chain = append(w.chain, obs[i])
 			w.links, w.next = newLinks(&placing[at], int64(w.pol.Rate.Per)), obs[i]
 		}
 	}
@@ -156,19 +156,19 @@ func (x *pieces) uncounted(obs []timeline.Observation, until int64, end time.Dur
 // hold keeps observations until it is known when the windows began, but for denials from before the first that may be counted.
 func (x *pieces) hold(obs []timeline.Observation, until int64) {
 	w := x.stretches
-	kept := tape{}
+	kept := obs[:0]
 	for i := range obs {
 		ev := newEvent(&obs[i], x.plan.kinds[0].widening, maxTime)
-		if kept.n > 0 || ev.counts(w.all) || ev.e > until {
-			kept.add(&obs[i])
+		if len(kept) > 0 || ev.counts(w.all) || ev.e > until {
+			kept = append(kept, obs[i])
 			continue
 		}
 		w.bans = max(w.bans, later(ev.e, int64(w.pol.LongestBan())))
 		w.banned = w.bans
 	}
-	x.tape, x.full, w.taken = kept, max(x.size, 2*kept.n), 0
-	if kept.n > farthest {
-		w.unsure, x.tape = unsureSilence, tape{}
+	x.obs, x.full, w.taken = kept, max(x.size, 2*len(kept)), 0
+	if len(kept) > farthest {
+		w.unsure, x.obs = unsureSilence, nil
 	}
 }
 
@@ -185,9 +185,9 @@ func (w *stretches) follow(obs []timeline.Observation, widen widening) (n int, f
 		if ev.outcome != timeline.Allowed {
 			w.bans = max(w.bans, later(ev.e, int64(w.pol.LongestBan())))
 		}
-		if w.chain.n < mostChain && ev.outcome != timeline.Unknown && ev.counts(w.all) {
+		if len(w.chain) < mostChain && ev.outcome != timeline.Unknown && ev.counts(w.all) {
 			if _, kept := w.links.add(&ev); kept {
-				w.chain.add(&w.next)
+				w.chain = append(w.chain, w.next)
 			}
 			w.next = obs[i]
 		}
@@ -222,21 +222,13 @@ func (x *pieces) placing(obs []timeline.Observation, events []event) ([]timeline
 	if x.stretches == nil {
 		return obs, events
 	}
-	x.stretches.chain.each(func(o *timeline.Observation) {
+	for i := range x.stretches.chain {
+		o := &x.stretches.chain[i]
 		if _, ok := x.kept[o.Seq]; !ok {
 			obs = append(obs, *o)
 			obs[len(obs)-1].Partition = x.name
 			events = append(events, newEvent(o, x.plan.kinds[0].widening, int64(x.end)))
 		}
-	})
-	return obs, events
-}
-
-// tapeOf returns a tape of observations.
-func tapeOf(obs []timeline.Observation) tape {
-	var out tape
-	for i := range obs {
-		out.add(&obs[i])
 	}
-	return out
+	return obs, events
 }

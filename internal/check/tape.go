@@ -2,26 +2,27 @@ package check
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// tape keeps the observations of one partition, ascending by Sent, in some ten bytes each: what a judgement needs of
-// them, as differences from the one before. The zero value is empty.
+// tape keeps the observations of one partition, ascending by Sent, in some eight bytes each: what a judgement
+// needs of them, as differences from the one before. Its bytes lie in a store that many tapes share. It is
+// read as often as needed. The zero value is empty.
 type tape struct {
-	tapeHead
-	bytes []byte
-}
-
-// tapeHead is where the next observation of a tape is written.
-type tapeHead struct {
 	n int
-	// first and last are when the first and the last observation were sent; seq is the number of the last.
-	first, last time.Duration
-	seq         int
+	// last is when the last observation was sent, seq its number.
+	last time.Duration
+	seq  int
 	// dones tells to keep when the last byte was read, which only some policies ask for.
 	dones bool
+	// head and tail are the first and the last piece in memory, size the number of bytes there. What was
+	// written before is in the file.
+	head, tail uint32
+	size       int
+	file       []extent
 }
 
 // The bits of the byte that an observation begins with, above its outcome.
@@ -38,7 +39,7 @@ const (
 const tapeMost = 1 + 5*binary.MaxVarintLen64
 
 // code appends to b what is kept of an observation.
-func (t *tapeHead) code(b []byte, o *timeline.Observation) []byte {
+func (t *tape) code(b []byte, o *timeline.Observation) []byte {
 	flags := byte(o.Outcome) & tapeOutcome
 	if o.Answered {
 		flags |= tapeAnswered
@@ -48,9 +49,6 @@ func (t *tapeHead) code(b []byte, o *timeline.Observation) []byte {
 	}
 	if o.Seq == t.seq+1 {
 		flags |= tapeNextSeq
-	}
-	if t.n == 0 {
-		t.first = o.Sent
 	}
 	wait, took := o.Sent-t.last, o.FirstByte-o.Sent
 	if t.dones && o.Answered && o.Done > 0 {
@@ -79,9 +77,6 @@ func (t *tapeHead) code(b []byte, o *timeline.Observation) []byte {
 	return b
 }
 
-// add appends an observation.
-func (t *tape) add(o *timeline.Observation) { t.bytes = t.code(t.bytes, o) }
-
 func appendTime(b []byte, d time.Duration, flags byte) []byte {
 	if flags&tapeSigned != 0 {
 		return binary.AppendVarint(b, int64(d))
@@ -89,13 +84,74 @@ func appendTime(b []byte, d time.Duration, flags byte) []byte {
 	return binary.AppendUvarint(b, uint64(d))
 }
 
-// each calls f for every observation, in order; o is overwritten by the next.
-func (t *tape) each(f func(o *timeline.Observation)) { eachOf(t.bytes, f) }
+// add appends an observation.
+func (t *tape) add(s *store, o *timeline.Observation) {
+	var room [tapeMost]byte
+	for b := t.code(room[:0], o); len(b) > 0; {
+		at := t.size % pieceBytes
+		if at == 0 {
+			k := s.fresh()
+			if t.size == 0 {
+				t.head = k
+			} else {
+				s.piece(t.tail).next = k
+			}
+			t.tail = k
+		}
+		n := copy(s.piece(t.tail).bytes[at:], b)
+		t.size += n
+		b = b[n:]
+	}
+}
 
-// eachOf calls f for every observation of what a tape keeps.
-func eachOf(rest []byte, f func(o *timeline.Observation)) {
-	var o timeline.Observation
-	next := func(signed bool) int64 {
+// each calls f for every observation, in order; o is overwritten by the next. f returns false to stop.
+func (t *tape) each(s *store, f func(o *timeline.Observation) bool) {
+	var p player
+	for _, x := range t.file {
+		for at, end := x.at, x.at+int64(x.size); at < end; {
+			n := int(min(readBytes, end-at))
+			k := len(p.rest)
+			p.rest = slices.Grow(p.rest, n)[:k+n]
+			if !s.read(p.rest[k:], at) || !p.play(tapeMost, f) {
+				return
+			}
+			at += int64(n)
+		}
+	}
+	for k, left := t.head, t.size; left > 0; {
+		on := s.piece(k)
+		n := min(pieceBytes, left)
+		p.rest = append(p.rest, on.bytes[:n]...)
+		k, left = on.next, left-n
+		if len(p.rest) >= readBytes && !p.play(tapeMost, f) {
+			return
+		}
+	}
+	p.play(0, f)
+}
+
+// player has the observation that was read last, and the bytes that were not read yet.
+type player struct {
+	o    timeline.Observation
+	rest []byte
+}
+
+// play reads observations as long as more than so many bytes are left, and tells whether f asks for more.
+func (p *player) play(least int, f func(o *timeline.Observation) bool) bool {
+	b := p.rest
+	for len(b) > least {
+		b = p.next(b)
+		if !f(&p.o) {
+			return false
+		}
+	}
+	p.rest = p.rest[:copy(p.rest, b)]
+	return true
+}
+
+// next reads one observation, and returns the bytes behind it.
+func (p *player) next(rest []byte) []byte {
+	number := func(signed bool) int64 {
 		if signed {
 			v, n := binary.Varint(rest)
 			rest = rest[n:]
@@ -105,25 +161,37 @@ func eachOf(rest []byte, f func(o *timeline.Observation)) {
 		rest = rest[n:]
 		return int64(v)
 	}
-	for len(rest) > 0 {
-		flags := rest[0]
-		rest = rest[1:]
-		signed := flags&tapeSigned != 0
-		o.Outcome, o.Answered = timeline.Outcome(flags&tapeOutcome), flags&tapeAnswered != 0
-		o.Sent += time.Duration(next(signed))
-		o.At, o.FirstByte, o.Done, o.Cost = o.Sent, 0, 0, 1
-		if o.Answered {
-			o.FirstByte = o.Sent + time.Duration(next(signed))
-		}
-		if flags&tapeDone != 0 {
-			o.Done = o.FirstByte + time.Duration(next(signed))
-		}
-		if flags&tapeOneUnit == 0 {
-			o.Cost = next(true)
-		}
-		if o.Seq++; flags&tapeNextSeq == 0 {
-			o.Seq += int(next(true)) - 1
-		}
-		f(&o)
+	o, flags := &p.o, rest[0]
+	rest = rest[1:]
+	signed := flags&tapeSigned != 0
+	o.Outcome, o.Answered = timeline.Outcome(flags&tapeOutcome), flags&tapeAnswered != 0
+	o.Sent += time.Duration(number(signed))
+	o.At, o.FirstByte, o.Done, o.Cost = o.Sent, 0, 0, 1
+	if o.Answered {
+		o.FirstByte = o.Sent + time.Duration(number(signed))
 	}
+	if flags&tapeDone != 0 {
+		o.Done = o.FirstByte + time.Duration(number(signed))
+	}
+	if flags&tapeOneUnit == 0 {
+		o.Cost = number(true)
+	}
+	if o.Seq++; flags&tapeNextSeq == 0 {
+		o.Seq += int(number(true)) - 1
+	}
+	return rest
+}
+
+// beginning returns the first observations, at most so many, under the name of a partition.
+func (t *tape) beginning(s *store, partition string, most int) []timeline.Observation {
+	out := make([]timeline.Observation, 0, min(t.n, most))
+	if most <= 0 {
+		return out
+	}
+	t.each(s, func(o *timeline.Observation) bool {
+		out = append(out, *o)
+		out[len(out)-1].Partition = partition
+		return len(out) < most
+	})
+	return out
 }

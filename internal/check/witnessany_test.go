@@ -36,9 +36,7 @@ func TestWitnessesOfAnyLimitFail(t *testing.T) {
 		}
 		var j *verdict.Judgement
 		if r.IntN(2) == 0 {
-			caps := everything(r)
-			caps.last = 1 << 16 // what was not kept is told in numbers alone
-			j = streamed(t, tl, limit, Options{SkipMeasure: true}, caps)
+			j = streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r))
 		} else if j, err = Judge(tl, limit, Options{SkipMeasure: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +98,7 @@ func TestWitnessOfARefreshedWindowHasWhatKeptItOpen(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	j := streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{block: 1, last: 1, piece: 64})
+	j := streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{piece: 64})
 	if len(j.Partitions[0].Findings) != 1 {
 		t.Fatalf("got %+v, want one finding", j.Partitions[0])
 	}

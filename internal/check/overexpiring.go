@@ -1,8 +1,10 @@
 package check
 
 import (
-	"github.com/rlcheck/rlcheck/internal/verdict"
 	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // expiringOver is expiring.over for a bucket that starts full: its sweep begins anew after every silence that may have been long
@@ -17,6 +19,9 @@ import (
 type expiringOver struct {
 	expiring
 	sweep overSweep
+	// anew makes a sweep; linking tells to keep what proves that nothing was forgotten.
+	anew    func() overSweep
+	linking bool
 	// silences are those that were not reached yet, ascending.
 	silences []phases
 	// first is when the first request was sent of those that no other is surely seen to have followed, after is when the last
@@ -47,12 +52,13 @@ func (x *expiringOver) advance(fresh, ended []event, oldest, horizon int64) *ala
 			m++
 		}
 		if a := x.sweep.advance(fresh[:m], x.lively(ended[:n]), oldest, horizon); a != nil {
+			a.placing = x.witness(a)
 			return a
 		}
 		if ended, fresh = ended[n:], fresh[m:]; open || len(ended) == 0 && len(fresh) == 0 {
 			return nil // what ends in an open silence was sent before it
 		}
-		x.sweep, x.after = newOverSweep(x.bound), max(x.after, x.silences[0].ended(x.ttl))
+		x.sweep, x.after = x.anew(), max(x.after, x.silences[0].ended(x.ttl))
 		x.silences = x.silences[1:]
 		x.linked = slices.DeleteFunc(x.linked, func(ev event) bool { return ev.s < x.after })
 	}
@@ -60,6 +66,9 @@ func (x *expiringOver) advance(fresh, ended []event, oldest, horizon int64) *ala
 
 // sent notes the silence that a request ends.
 func (x *expiringOver) sent(ev *event) {
+	if ev.outcome == timeline.Denied && ev.e == maxTime { // it may be seen at any time to come
+		return
+	}
 	sure := x.sure(*ev)
 	if from := x.first + x.ttl; sure && x.first > minTime && ev.e >= from {
 		x.silences = append(x.silences, phases{from, ev.e})
@@ -67,7 +76,7 @@ func (x *expiringOver) sent(ev *event) {
 	if sure || x.first == minTime {
 		x.first = ev.s
 	}
-	if _, ok := x.sweep.(*atMostOver); ok && sure {
+	if x.linking && sure {
 		x.link(ev)
 	}
 }
@@ -79,22 +88,33 @@ func (x *expiringOver) link(ev *event) {
 		x.linked = append(x.linked, *ev)
 		return
 	}
-	if before, kept := x.links.add(ev); kept && len(x.linked) < mostKept {
+	if before, kept := x.links.add(ev); kept && len(x.linked) < mostListed {
 		x.linked = append(x.linked, before)
 	}
 }
 
-// witness returns what was counted, and what shows that nothing of it was forgotten; nil where the sweep does not keep it.
-func (x *expiringOver) witness() []event {
-	most, ok := x.sweep.(*atMostOver)
-	if !ok {
+// witness returns what was counted, and what shows that nothing of it was forgotten; nil where that is not
+// kept.
+func (x *expiringOver) witness(a *alarm) []event {
+	if !x.linking {
 		return nil
 	}
-	return slices.Concat(most.counted, x.linked, []event{x.links.next})
+	return slices.Concat(a.placing, x.linked, []event{x.links.next})
 }
 
-// atMost is the bound of a window that nothing ends.
-type atMost struct{ refreshed }
+// swept of an expiring bound is asked only where a full bucket begins anew.
+func (x expiring) swept() overSweep {
+	anew := x.bound.(sweptBound).swept
+	return &expiringOver{expiring: x, anew: anew, sweep: anew(), first: minTime, after: minTime}
+}
+
+// swept of a window that requests start anew is that of one which nothing ends, forgotten after a silence.
+func (r refreshed) swept() overSweep {
+	only := expiring{forgetting: forgetting{ttl: r.size, longest: r.size, banned: r.banned || !r.every}}
+	anew := func() overSweep { return &atMostOver{quota: r.quota} }
+	return &expiringOver{expiring: only, anew: anew, sweep: anew(), linking: true,
+		first: minTime, after: minTime}
+}
 
 // atMostOver counts all admissions.
 type atMostOver struct {
@@ -112,7 +132,7 @@ func (x *atMostOver) advance(_, ended []event, _, _ int64) *alarm {
 				from = min(from, x.counted[i].s)
 			}
 			br := breach{kind: verdict.OverAdmission, seen: x.units, bound: x.quota, span: ev.e - from, windows: 1}
-			return &alarm{br, from, ev.e}
+			return &alarm{breach: br, from: from, to: ev.e, placing: x.counted}
 		}
 	}
 	return nil

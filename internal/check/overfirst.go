@@ -1,9 +1,7 @@
 package check
 
 import (
-	"cmp"
 	"slices"
-	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -122,6 +120,10 @@ func (w *openingSweep) forget(k int) int {
 	return k
 }
 
+func (f first) swept() overSweep {
+	return &firstOver{openingSweep: openingSweep{first: f, after: minTime}}
+}
+
 // firstOver is first.over: it places the admissions of each window once no further one can lie in it.
 type firstOver struct {
 	openingSweep
@@ -156,7 +158,7 @@ func (f *firstOver) advance(fresh, _ []event, _, horizon int64) *alarm {
 		}
 		if !f.fill(o, last, end) {
 			br := breach{kind: verdict.OverAdmission, bound: f.quota, seen: f.quota + 1, span: f.size, windows: 1}
-			return &alarm{br, o.from, min(end, f.latest)}
+			return &alarm{breach: br, from: o.from, to: min(end, f.latest), placing: f.chain}
 		}
 	}
 	f.k -= f.forget(f.k)
@@ -175,44 +177,4 @@ func (f *firstOver) fill(o opening, last bool, end int64) bool {
 		}
 	}
 	return room >= 0 && f.waiting.settle(room, end)
-}
-
-func (m *firstMeter) extend(starts, ended []event, horizon int64) {
-	m.sweep.first = m.first
-	m.sweep.extend(starts, horizon)
-	m.k -= m.sweep.forget(m.k)
-	m.open = m.sweep.open
-	m.starts, m.i = fed(m.starts, m.i, starts)
-	m.gone.extend(ended)
-}
-
-// unplaced returns the earliest instant of a window whose admissions are not placed yet.
-func (f *firstOver) unplaced() int64 {
-	if f.k < len(f.open) {
-		return f.open[f.k].from
-	}
-	return maxTime
-}
-
-// placing returns the admissions that bound the openings of windows, where requests place them.
-func (w *watch) placing() []timeline.Observation {
-	out := make([]timeline.Observation, len(w.chain))
-	for i, ev := range w.chain {
-		out[i] = timeline.Observation{Sent: time.Duration(ev.s + w.plan.widen.left), FirstByte: time.Duration(ev.e - w.plan.widen.right),
-			Answered: true, Outcome: ev.outcome}
-		out[i].Seq, out[i].Partition, out[i].Cost = ev.seq, w.name, ev.cost
-	}
-	return out
-}
-
-// joined returns observations with others, ascending by Sent, each once.
-func joined(obs, others []timeline.Observation) []timeline.Observation {
-	if len(others) == 0 {
-		return obs
-	}
-	obs = append(obs, others...)
-	slices.SortStableFunc(obs, func(a, b timeline.Observation) int {
-		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
-	})
-	return slices.CompactFunc(obs, func(a, b timeline.Observation) bool { return a.Seq == b.Seq })
 }

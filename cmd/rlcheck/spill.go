@@ -1,0 +1,27 @@
+package main
+
+import (
+	"os"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+)
+
+// spilled is a temporary file that is gone when it is closed.
+type spilled struct{ *os.File }
+
+// spill makes the file for what does not fit into memory of a large recording.
+func spill() (check.Spill, error) {
+	f, err := os.CreateTemp("", "rlcheck-*")
+	if err != nil {
+		return nil, cause(err)
+	}
+	_ = os.Remove(f.Name()) // where the system allows that, nothing is left even after a crash
+	return spilled{f}, nil
+}
+
+// Close removes it.
+func (s spilled) Close() error {
+	err := s.File.Close()
+	_ = os.Remove(s.Name()) // mostly gone already
+	return err
+}
