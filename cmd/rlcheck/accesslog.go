@@ -26,7 +26,22 @@ type logFlags struct {
 	skipBad, complete           bool
 }
 
+// add adds the flags that matter to judging a log, and those of addReading.
 func (f *logFlags) add(cmd *cobra.Command) {
+	f.addReading(cmd)
+	fl := cmd.Flags()
+	fl.StringSliceVar(&f.allowed, "allowed", nil,
+		"statuses that are admissions, as 2xx,304,404 (default 2xx,304 of a log, else 2xx,3xx)")
+	fl.DurationVar(&f.lag, "lag", 0,
+		"of a log: how far outside the logged times a decision may lie (default as the format needs)")
+	fl.DurationVar(&f.wallError, "wall-error", 0,
+		"of a log: how far the limiter's clock may be from that of the log (default 1s of alb, else 0)")
+	fl.BoolVar(&f.complete, "complete", false,
+		"of a log: it has every request that the limiter saw, from a fresh start to the last one")
+}
+
+// addReading adds the flags that say which requests a log has.
+func (f *logFlags) addReading(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.layout, "log-format", "",
 		"of a log: the log_format of nginx, or the format string of Envoy")
@@ -35,19 +50,11 @@ func (f *logFlags) add(cmd *cobra.Command) {
 			"a header field that the log has, or a name of its own")
 	fl.StringArrayVar(&f.match, "match", nil,
 		"of a log: only requests that meet this, as path=/api/* or method!=OPTIONS; repeatable")
-	fl.StringSliceVar(&f.allowed, "allowed", nil,
-		"statuses that are admissions, as 2xx,304,404 (default 2xx,304 of a log, else 2xx,3xx)")
 	fl.DurationVar(&f.maxDuration, "max-duration", 0,
 		"of a log: longer than any request took; needed where the log has no durations")
-	fl.DurationVar(&f.lag, "lag", 0,
-		"of a log: how far outside the logged times a decision may lie (default as the format needs)")
-	fl.DurationVar(&f.wallError, "wall-error", 0,
-		"of a log: how far the limiter's clock may be from that of the log (default 1s of alb, else 0)")
 	fl.StringVar(&f.zone, "zone", "", "of a log: the time zone of times without one, as UTC or Europe/Berlin")
 	fl.BoolVar(&f.skipBad, "skip-bad", false,
 		"of a log: count the lines that cannot be read instead of refusing the log")
-	fl.BoolVar(&f.complete, "complete", false,
-		"of a log: it has every request that the limiter saw, from a fresh start to the last one")
 }
 
 // logOnly refuses a flag of logs that was given by hand with a recording, which has no use for it.

@@ -29,6 +29,7 @@ var layers = map[string]int{
 	"internal/check":     2,
 	"internal/load":      2,
 	"internal/latency":   2,
+	"internal/simulate":  2,
 	"internal/target":    2,
 	"internal/accesslog": 2,
 	"internal/claim":     3,

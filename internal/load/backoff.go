@@ -1,7 +1,6 @@
 package load
 
 import (
-	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -55,28 +54,12 @@ func (r *retries) next(c *client, o *timeline.Observation) (due time.Duration, m
 
 // wait returns how long a client waits before its next try.
 func (r *retries) wait(c *client, o *timeline.Observation) time.Duration {
-	wait := r.plan.Base
-	switch r.plan.Policy {
-	case timeline.RetryExponential:
-		if shift := c.failures - 1; shift < 62 && wait <= math.MaxInt64>>shift {
-			wait <<= shift
-		} else {
-			wait = math.MaxInt64
-		}
-		wait = min(wait, max(r.plan.Max, r.plan.Base))
-	case timeline.RetryAsTold:
-		if _, told := o.Fields.Get("Retry-After"); told && o.Answered {
-			wait = min(r.k.told(o)+r.k.o.Tick, 2*endless)
-			if r.plan.Jitter {
-				wait += r.share(r.plan.Base)
-			}
-			return wait
-		}
+	told := time.Duration(0)
+	_, isTold := o.Fields.Get("Retry-After")
+	if isTold = isTold && o.Answered; isTold {
+		told = min(r.k.told(o)+r.k.o.Tick, 2*endless)
 	}
-	if r.plan.Jitter {
-		return r.share(wait)
-	}
-	return wait
+	return r.plan.Wait(c.failures, told, isTold, r.share)
 }
 
 // share returns a random part of d.

@@ -1,6 +1,9 @@
 package timeline
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Retry is how a client retries after a denial: the policies that client libraries ship. The wait before retry n (from 1)
 // of a client is
@@ -35,3 +38,31 @@ const (
 	RetryExponential RetryPolicy = "exponential"
 	RetryAsTold      RetryPolicy = "retry-after"
 )
+
+// Wait returns how long a client waits before its next try, after so many denials in a row. told is what
+// Retry-After said, if it said anything. share returns a random part of a duration, for jitter.
+func (r *Retry) Wait(
+	failures int, told time.Duration, isTold bool, share func(time.Duration) time.Duration,
+) time.Duration {
+	wait := r.Base
+	switch r.Policy {
+	case RetryExponential:
+		if shift := failures - 1; shift < 62 && wait <= math.MaxInt64>>shift {
+			wait <<= shift
+		} else {
+			wait = math.MaxInt64
+		}
+		wait = min(wait, max(r.Max, r.Base))
+	case RetryAsTold:
+		if isTold {
+			if r.Jitter {
+				told += share(r.Base)
+			}
+			return told
+		}
+	}
+	if r.Jitter {
+		return share(wait)
+	}
+	return wait
+}

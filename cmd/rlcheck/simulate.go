@@ -1,0 +1,277 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/accesslog"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/simulate"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// simulateFlags are the flags of `rlcheck simulate`.
+type simulateFlags struct {
+	limits, set, only, skip, outputs []string
+	from                             string
+	answer                           time.Duration
+	seed                             uint64
+	// read are the flags of a recording; those of its limit are not used.
+	read checkFlags
+}
+
+// simulationFormats are the formats of simulate, the usual one first.
+var simulationFormats = []string{"table", "json", "html", "ndjson", "csv", "clients"}
+
+func newSimulateCmd(e *env) *cobra.Command {
+	var f simulateFlags
+	cmd := &cobra.Command{
+		Use:   "simulate [SCENARIO|DIR|builtin:NAME...] [--limit SPEC]",
+		Short: "What a right limiter would do with a load, in virtual time",
+		Long: `Simulate decides the requests of scenarios by the reference limiters in virtual time. It
+sends nothing and needs no target. Clients that wait for an answer, or retry, do so as in a run; commands of
+hook phases do nothing.
+
+With --from it decides the requests of an access log, or of a recording, in place of a scenario: how many
+requests of whom a limit would deny. Each --limit is tried. Who is denied would send other requests later
+than the log has; only those of the log are counted.`,
+		Example: `  rlcheck simulate builtin:burst --limit fixed-window,rate=20/2s -o html=simulated.html
+  rlcheck simulate --from access.log --format nginx --limit fixed-window,rate=100/1m`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.read.changed = cmd.Flags().Changed
+			f.read.typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.unspoken[flag] }
+			return e.simulate(args, f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.limits, "limit", nil, "the limit, as a SPEC (repeatable with --from; default "+
+		"that of the scenario)")
+	fl.StringVar(&f.from, "from", "", "access log or recording whose requests are decided, - for "+
+		"standard input")
+	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(simulationFormats,
+		", ")+
+		" (repeatable; default table)")
+	fl.StringArrayVar(&f.set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
+	fl.StringSliceVar(&f.only, "only", nil, "simulate only these scenarios: ID, GLOB or TAG")
+	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
+	fl.DurationVar(&f.answer, "answer", time.Millisecond, "how long an answer takes")
+	fl.StringVar(&f.read.format, "format", "ndjson", "of --from: ndjson, csv, nginx, nginx-json, "+
+		"haproxy, envoy, envoy-json, "+
+		"caddy or alb")
+	fl.StringToStringVar(&f.read.columns, "columns", nil,
+		"of --from: names in the file that are others: sent_ns=start,...")
+	f.read.log.addReading(cmd)
+	return cmd
+}
+
+// simulate is `rlcheck simulate`.
+func (e *env) simulate(args []string, f simulateFlags) error {
+	outs, err := parseOutputs(f.outputs, simulationFormats, "table")
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.answer <= 0:
+		return usagef("--answer %s: an answer takes time", f.answer)
+	case f.from != "" && len(args) > 0:
+		return usagef("simulate: %q: with --from no scenario is named", args[0])
+	case f.from == "" && len(f.limits) > 1:
+		return usagef("--limit: a scenario has one (several are tried with --from)")
+	case f.from != "" && len(f.limits) == 0:
+		return usagef("simulate: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
+	}
+	began := time.Now()
+	r := &result.Run{ID: runID(began), Started: began, Version: version(), Host: thisHost(),
+		Command: append([]string{"rlcheck"}, e.args...)}
+	if f.from != "" {
+		r.Scenarios, err = e.simulateFile(f)
+	} else {
+		r.Scenarios, err = e.simulateScenarios(args, f)
+	}
+	if err != nil {
+		return err
+	}
+	r.Duration = time.Since(began)
+	o := e.reportOptions()
+	whole := e.emitEach(outs, func(w io.Writer, format string) error {
+		if format == "table" {
+			return report.WriteSimulation(w, r, o)
+		}
+		return report.Write(w, format, r, o)
+	})
+	if !whole {
+		return exitStatus(exitNothing)
+	}
+	return nil
+}
+
+// simulateScenarios decides the load of scenarios.
+func (e *env) simulateScenarios(args []string, f simulateFlags) (out []result.Scenario,
+	err error) {
+	if len(args) == 0 {
+		return nil, usagef("simulate: name a scenario file, a folder or builtin:NAME, or a log with --from")
+	}
+	sources, err := readSources(args)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := e.parseOptions(&runFlags{limit: strings.Join(f.limits, ""), set: f.set})
+	if err != nil {
+		return nil, err
+	}
+	chosen, notes, err := pick(sources, opts, f.only, f.skip)
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range notes {
+		e.say.line(note)
+	}
+	var errs []error
+	for _, s := range chosen {
+		x, err := trial.Simulate(s, trial.Options{ID: "sim", Seed: f.seed, Version: version()}, f.answer)
+		if err != nil {
+			errs = append(errs, usagef("simulate %s: %w", s.ID, err))
+			continue
+		}
+		out = append(out, x)
+	}
+	return out, errors.Join(errs...)
+}
+
+// simulateFile decides the requests of a file under each limit.
+func (e *env) simulateFile(f simulateFlags) (out []result.Scenario, err error) {
+	var tries []*try
+	for _, text := range f.limits {
+		limit, err := spec.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		tries = append(tries, &try{limit: limit})
+	}
+	f.read.limit = f.limits[0]
+	h, err := e.eachRequest(&f, func(h timeline.Header, o *timeline.Observation) error {
+		for _, t := range tries {
+			if err := t.decide(h, o, f.answer); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tries {
+		s, err := t.scenario(filepath.Base(f.from), h)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// try is one limit that is tried on the requests of a file.
+type try struct {
+	limit   spec.Limit
+	limiter *simulate.Limiter
+	clients result.ClientTally
+	counts  timeline.Counts
+	kept    []timeline.Observation
+}
+
+// decide decides one request, whatever became of it.
+func (t *try) decide(h timeline.Header, o *timeline.Observation, answer time.Duration) (err error) {
+	if t.limiter == nil {
+		if t.limiter, err = simulate.NewLimiter(t.limit, h.Started, answer); err != nil {
+			return usagef("--%w", err)
+		}
+	}
+	d := t.limiter.Decide(o.Partition, o.Sent, max(o.Cost, 1))
+	x := timeline.Observation{Arrival: o.Arrival, Sent: o.Sent, FirstByte: o.Sent + d.Delay + answer,
+		Answered: true,
+		Outcome:  timeline.Denied, Status: 429}
+	x.Seq, x.Cost, x.Done = t.counts.Sent, max(o.Cost, 1), x.FirstByte
+	t.counts.Sent++
+	t.counts.Planned++
+	if t.counts.Denied++; d.Allow {
+		x.Outcome, x.Status = timeline.Allowed, 200
+		t.counts.Denied--
+		t.counts.Allowed++
+	}
+	t.clients.Add(&x)
+	if len(t.kept) < mostKept {
+		t.kept = append(t.kept, x)
+	}
+	return nil
+}
+
+// scenario is what reports show of it. A large file has its numbers alone.
+func (t *try) scenario(name string, h timeline.Header) (result.Scenario, error) {
+	h = timeline.Header{Started: h.Started, Notes: []string{"simulated: the requests are those of " + name +
+		", the answers those of a right limiter"}}
+	if t.counts.Sent > len(t.kept) {
+		return result.Scenario{ID: name, Limit: t.limit, Kind: result.Informative, Counts: t.counts,
+			Clients: t.clients.Clients(), Header: h, Excerpt: "too many requests to draw: " +
+				quantity.Thousands(t.counts.Sent)}, nil
+	}
+	slices.SortStableFunc(t.kept, timeline.BySent)
+	return trial.Simulated(name, t.limit, &timeline.Timeline{Header: h, Observations: t.kept})
+}
+
+// eachRequest reads the requests of --from, ascending by when they were sent.
+func (e *env) eachRequest(f *simulateFlags, take func(timeline.Header, *timeline.Observation) error) (
+	timeline.Header, error,
+) {
+	in, name := e.in, "stdin"
+	if f.from != "-" {
+		file, err := openTimeline(f.from)
+		if err != nil {
+			return timeline.Header{}, err
+		}
+		defer file.Close()
+		in, name = file, f.from
+	}
+	in, err := e.recorded(in, &f.read)
+	if err != nil {
+		return timeline.Header{}, err
+	}
+	var stop error
+	if slices.Contains(accesslog.Formats(), accesslog.Format(f.read.format)) {
+		f.read.log.complete = true // what is missing of a log is not judged
+		l, err := e.accessLog(in, name, &f.read, nil)
+		if err != nil {
+			return timeline.Header{}, err
+		}
+		err = l.Each(func(o *timeline.Observation) bool {
+			stop = take(l.Header, o)
+			return stop == nil
+		})
+		return l.Header, errors.Join(err, stop)
+	}
+	open := map[string]opener{"ndjson": timeline.NewReader, "csv": timeline.NewCSVReader}[f.read.format]
+	if open == nil {
+		return timeline.Header{}, usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, "+
+			"envoy, envoy-json, "+
+			"caddy or alb", f.read.format)
+	}
+	r := open(in, name, timeline.Options{Columns: f.read.columns, Outcome: timeline.StatusOutcome})
+	h, err := r.Header()
+	if err == nil {
+		err = r.Each(func(o *timeline.Observation, _ int) bool {
+			stop = take(h, o)
+			return stop == nil
+		})
+	}
+	return h, errors.Join(err, stop)
+}

@@ -1,0 +1,95 @@
+package report
+
+import (
+	"io"
+	"slices"
+	"time"
+
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// WriteSimulation writes simulated scenarios for a terminal: what a right limiter admits and denies, a row a
+// phase, and below it the clients that it denies most. Errors: those of w.
+func WriteSimulation(w io.Writer, r *result.Run, o Options) error {
+	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
+	if o.Width == 0 {
+		s.width = defaultWidth
+	}
+	for i := range r.Scenarios {
+		x := &r.Scenarios[i]
+		if i > 0 && !o.Quiet {
+			s.line("")
+		}
+		s.wrapped(0, s.bold(plain(x.ID))+": "+limitText(x)+" admits "+quantity.Thousands(x.Counts.Allowed)+
+			" of "+
+			quantity.Plural(x.Counts.Sent, "request")+", denies "+quantity.Thousands(x.Counts.Denied)+" ("+
+			percent(float64(x.Counts.Denied)/float64(max(x.Counts.Sent, 1)))+")")
+		if o.Quiet {
+			continue
+		}
+		if rows := phaseRows(x); len(rows) > 1 || o.Verbose && len(rows) > 0 {
+			s.line("")
+			left, right := tw.AlignLeft, tw.AlignRight
+			head := []string{"PHASE", "REQUESTS", "ADMITTED", "DENIED", "FROM", "TO", "FIRST DENIAL"}
+			align := []tw.Align{left, right, right, right, right, right, right}
+			if err := s.table(head, align, rows); err != nil {
+				return err
+			}
+		}
+		if err := s.clients(x); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, s.text.String())
+	return err
+}
+
+// phaseRows are the phases of a recording in their order: what was sent when, and what became of it.
+func phaseRows(s *result.Scenario) (rows [][]string) {
+	var tallies []*phaseTally
+	if s.Timeline == nil {
+		return nil
+	}
+	for i := range s.Timeline.Observations {
+		o := &s.Timeline.Observations[i]
+		at := slices.IndexFunc(tallies, func(t *phaseTally) bool { return t.name == o.Phase })
+		if at < 0 {
+			at, tallies = len(tallies), append(tallies, &phaseTally{name: o.Phase, from: o.Sent, first: -1})
+		}
+		tallies[at].add(o)
+	}
+	for _, t := range tallies {
+		first := "-"
+		if t.first >= 0 {
+			first = quantity.Instant(t.first)
+		}
+		rows = append(rows, []string{clip(plain(t.name), 32), quantity.Thousands(t.sent),
+			quantity.Thousands(t.allowed),
+			quantity.Thousands(t.denied), quantity.Instant(t.from), quantity.Instant(t.to), first})
+	}
+	return rows
+}
+
+// phaseTally is what became of the requests of one phase.
+type phaseTally struct {
+	name                  string
+	sent, allowed, denied int
+	from, to, first       time.Duration
+}
+
+func (t *phaseTally) add(o *timeline.Observation) {
+	t.sent++
+	t.to = max(t.to, o.Sent)
+	switch o.Outcome {
+	case timeline.Allowed:
+		t.allowed++
+	case timeline.Denied:
+		if t.denied++; t.first < 0 {
+			t.first = o.Sent
+		}
+	}
+}

@@ -1,0 +1,75 @@
+// Package simulate plays requests against the reference limiters in virtual time: what a right limiter would
+// have done with them. It reads no clock and sends nothing.
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// Limiter decides the requests of many partitions under one limit.
+type Limiter struct {
+	limiter reference.Limiter
+	// zero is what the limiter's clock shows at the start: 0 for windows that count from there.
+	zero   time.Duration
+	answer time.Duration
+	// completes tells that the limiter must know when answers end.
+	completes bool
+	states    map[string]*state
+}
+
+// state is what a limiter knows of one partition.
+type state struct {
+	reference.State
+	// open are the requests that are being answered, ascending by their end.
+	open []request
+}
+
+type request struct {
+	done time.Duration
+	cost int64
+}
+
+// NewLimiter returns a limiter whose clock shows started at the start, and whose answers take so long.
+// Errors: a limit that is refused, and one with a range, which is no single limiter.
+func NewLimiter(l spec.Limit, started time.Time, answer time.Duration) (*Limiter, error) {
+	out := &Limiter{zero: time.Duration(started.UnixNano()), answer: answer, completes: l.Completes(),
+		states: map[string]*state{}}
+	for _, p := range l {
+		if p.RateTo > 0 || p.BurstTo > 0 || p.PerTo > 0 {
+			return nil, fmt.Errorf("limit %q: it has a range: a simulation needs one value (write one "+
+				"of them)", p)
+		}
+		if p.Align == spec.AlignPhase {
+			out.zero = 0
+		}
+	}
+	var err error
+	out.limiter, err = reference.NewLimit(l)
+	return out, err
+}
+
+// Decide decides a request at an instant since the start. Those of one partition must ascend.
+func (l *Limiter) Decide(partition string, at time.Duration, cost int64) reference.Decision {
+	s := l.states[partition]
+	if s == nil {
+		s = &state{State: l.limiter.Init()}
+		l.states[partition] = s
+	}
+	for len(s.open) > 0 && s.open[0].done <= at {
+		s.State = reference.Complete(l.limiter, s.State, l.zero+s.open[0].done, s.open[0].cost)
+		s.open = s.open[1:]
+	}
+	var d reference.Decision
+	s.State, d = l.limiter.Step(s.State, l.zero+at, cost)
+	if d.Allow && l.completes {
+		r := request{at + d.Delay + l.answer, cost}
+		i, _ := slices.BinarySearchFunc(s.open, r, func(a, b request) int { return int(a.done - b.done) })
+		s.open = slices.Insert(s.open, i, r)
+	}
+	return d
+}

@@ -1,0 +1,240 @@
+package simulate
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Rule is what counts the requests of a phase.
+type Rule struct {
+	// Limit counts them, unless the phase is Exempt (all are admitted) or Barred (none is).
+	Limit          spec.Limit
+	Exempt, Barred bool
+}
+
+// Options are what a simulation needs beside its schedule.
+type Options struct {
+	// Rule returns what counts the requests of a phase, by the name that they have.
+	Rule func(phase string) Rule
+	// Started is the wall time of zero, on the clock of the limiter too.
+	Started time.Time
+	// Answer is how long an answer takes, above 0: clients that wait for it would never let time pass.
+	Answer time.Duration
+}
+
+// Play returns the recording that a right limiter would have given a schedule. Requests arrive when they
+// are due, and are decided then; an answer comes Options.Answer later, and after the wait of a queue.
+// Commands of hook phases do nothing. Errors: those of NewLimiter.
+func Play(s *timeline.Schedule, o Options) (*timeline.Timeline, error) {
+	p := &player{o: o, limiters: map[string]*Limiter{},
+		tl: &timeline.Timeline{Header: timeline.Header{Started: o.Started,
+			Notes: []string{"simulated: nothing was sent; each answer takes " + o.Answer.String()}}}}
+	for i := range s.Phases {
+		if p.err == nil {
+			p.phase(&s.Phases[i])
+		}
+	}
+	slices.SortStableFunc(p.tl.Observations, timeline.BySent)
+	for i := range p.tl.Observations {
+		p.tl.Observations[i].Seq = i
+	}
+	p.tl.Header.Ended = p.now
+	return p.tl, p.err
+}
+
+// player plays one schedule.
+type player struct {
+	o        Options
+	limiters map[string]*Limiter
+	tl       *timeline.Timeline
+	// now is when the phase begins.
+	now time.Duration
+	err error
+}
+
+func (p *player) phase(ph *timeline.Phase) {
+	begin, end := p.now, p.now
+	switch {
+	case ph.Quiet():
+	case ph.Clients > 0:
+		end = p.clients(ph)
+	default:
+		from := begin
+		if ph.Shape == timeline.Boundary {
+			from = p.boundary(ph)
+		}
+		arrivals := slices.Clone(ph.Arrivals)
+		slices.SortStableFunc(arrivals, func(a, b timeline.Arrival) int { return int(a.At - b.At) })
+		for _, a := range arrivals {
+			a.At += from
+			o, _ := p.send(a)
+			end = max(end, o.FirstByte)
+		}
+	}
+	if p.now = end; ph.Duration > 0 {
+		p.now = max(begin+ph.Duration, begin)
+	}
+}
+
+// send decides one request, which is sent when it is due. An origin behind a proxy decides as the proxy's
+// target does.
+func (p *player) send(a timeline.Arrival) (timeline.Observation, reference.Decision) {
+	a.Cost = max(a.Cost, 1)
+	d := reference.Decision{Allow: true}
+	switch rule := p.o.Rule(a.Phase); {
+	case rule.Exempt:
+	case rule.Barred:
+		d = reference.Decision{RetryAfter: reference.Never}
+	default:
+		if l := p.limiter(rule.Limit); l != nil {
+			d = l.Decide(a.Partition, a.At, a.Cost)
+		}
+	}
+	o := timeline.Observation{Arrival: a, Sent: a.At, FirstByte: a.At + d.Delay + p.o.Answer,
+		Answered: true, Status: 200,
+		Outcome: timeline.Allowed}
+	if !d.Allow {
+		o.Outcome, o.Status = timeline.Denied, 429
+		if wait := told(d); wait > 0 {
+			o.Fields = timeline.Fields{{Name: "Retry-After",
+				Value: strconv.FormatInt(int64(wait/time.Second), 10)}}
+		}
+	}
+	o.Done = o.FirstByte
+	p.tl.Observations = append(p.tl.Observations, o)
+	return o, d
+}
+
+// limiter is the one of a limit.
+func (p *player) limiter(l spec.Limit) *Limiter {
+	text := l.String()
+	if p.limiters[text] == nil && p.err == nil {
+		p.limiters[text], p.err = NewLimiter(l, p.o.Started, p.o.Answer)
+	}
+	return p.limiters[text]
+}
+
+// told is the wait of a denial in whole seconds, as Retry-After tells it; 0 where it tells none.
+func told(d reference.Decision) time.Duration {
+	if d.Allow || d.RetryAfter == reference.Never {
+		return 0
+	}
+	return (d.RetryAfter + time.Second - 1) / time.Second * time.Second
+}
+
+// boundary is where a boundary phase has its boundary, as its aim finds it: one window after a request
+// that opens one, where the limiter says that a window ends, or at the next multiple on the clock.
+func (p *player) boundary(ph *timeline.Phase) time.Duration {
+	before := time.Duration(0)
+	for _, a := range ph.Arrivals {
+		before = max(before, -a.At)
+	}
+	at := p.now + ph.Window - (time.Duration(p.o.Started.UnixNano())+p.now)%ph.Window
+	if ph.Aim != timeline.AimClock && len(ph.Arrivals) > 0 {
+		first := ph.Arrivals[0]
+		o, d := p.send(timeline.Arrival{Partition: first.Partition, Phase: timeline.AimPhase(ph.Name),
+			At: p.now})
+		switch at = o.Sent + ph.Window; {
+		case ph.Aim != timeline.AimFirst && d.Allow && d.Reset > 0 && d.Reset <= ph.Window:
+			at = o.Sent + d.Reset
+		}
+	}
+	for at-before <= p.now {
+		at += ph.Window
+	}
+	return at
+}
+
+// client is a client of a closed phase.
+type client struct {
+	partition string
+	due       time.Duration
+	number    int
+	failures  int
+}
+
+// queue has the clients by when they send next.
+type queue []*client
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	return q[i].due < q[j].due || q[i].due == q[j].due && q[i].number < q[j].number
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(*client)) }
+func (q *queue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}
+
+// clients plays a phase whose clients answer to the target, and returns when its last answer came.
+func (p *player) clients(ph *timeline.Phase) (last time.Duration) {
+	var q queue
+	for i := range ph.Clients {
+		heap.Push(&q, &client{partition: ph.Partitions[i%len(ph.Partitions)], due: p.now, number: i})
+	}
+	r := newRetries(ph)
+	for n := 0; len(q) > 0 && (ph.Requests == 0 || n < ph.Requests); n++ {
+		c := heap.Pop(&q).(*client)
+		if ph.Duration > 0 && c.due >= p.now+ph.Duration || p.err != nil {
+			break
+		}
+		o, d := p.send(timeline.Arrival{Partition: c.partition, Phase: ph.Name, At: c.due, Cost: ph.Cost,
+			Origin: ph.Origin})
+		last = max(last, o.FirstByte)
+		wait, more := time.Duration(0), true
+		switch {
+		case ph.Shape == timeline.Backoff:
+			wait, more = r.next(c, o.FirstByte, d)
+		case ph.Shape == timeline.HonorRetryAfter && !d.Allow:
+			wait, more = told(d), d.RetryAfter != reference.Never
+		}
+		if more {
+			c.due = o.FirstByte + wait
+			heap.Push(&q, c)
+		}
+	}
+	return last
+}
+
+// retries is what the clients of a backoff phase decide together.
+type retries struct {
+	timeline.Retry
+	random  *rand.Rand
+	left    int
+	denials int
+	closed  time.Duration
+}
+
+func newRetries(ph *timeline.Phase) *retries {
+	r := &retries{Retry: ph.Retry, left: -1, random: rand.New(rand.NewPCG(ph.Retry.Seed, 2))}
+	if r.Budget > 0 {
+		r.left = ph.Clients * r.Budget / 100
+	}
+	return r
+}
+
+// next returns how long a client waits before it retries, and whether it does.
+func (r *retries) next(c *client, now time.Duration, d reference.Decision) (wait time.Duration, more bool) {
+	if d.Allow || r.left == 0 {
+		r.denials = 0
+		return 0, false
+	}
+	r.left = max(-1, r.left-1)
+	c.failures++
+	share := func(d time.Duration) time.Duration { return time.Duration(r.random.Int64N(int64(d) + 1)) }
+	wait = r.Wait(c.failures, told(d), told(d) > 0, share)
+	if r.denials++; r.Breaker > 0 && r.denials >= r.Breaker {
+		r.closed = max(r.closed, now) + r.Open
+		wait = max(wait, r.closed-now)
+	}
+	return max(wait, 1), true
+}

@@ -1,0 +1,64 @@
+package trial
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/simulate"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// SimulatedStart is the wall time of zero of a simulation: windows of the clock begin with it.
+var SimulatedStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Simulate returns what a right limiter would have done with the load of a scenario, in virtual time: see
+// simulate.Play. It has one claim, that it keeps the limit. Errors: a schedule that cannot be planned, a
+// limit with a range.
+func Simulate(s *scenario.Scenario, o Options, answer time.Duration) (result.Scenario, error) {
+	out := describe(s, o)
+	out.Target, out.Origin, out.Store, out.Fault = "", "", "", ""
+	schedule, err := s.Plan(o.ID, o.Seed)
+	if err != nil {
+		return out, err
+	}
+	phases := phasesOf(s)
+	rule := func(phase string) simulate.Rule {
+		p := phases[phase]
+		if p == nil {
+			return simulate.Rule{Exempt: true}
+		}
+		return simulate.Rule{Limit: p.Limit, Exempt: p.Unlimited || len(p.Limit) == 0, Barred: p.Barred}
+	}
+	tl, err := simulate.Play(schedule, simulate.Options{Rule: rule, Started: SimulatedStart, Answer: answer})
+	if err != nil {
+		return out, err
+	}
+	recorded(&out, tl)
+	c, j := conformance(tl, s, check.Options{Conformance: check.Exact, SkipMeasure: true})
+	out.Judgement, out.Claims = j, []verdict.Claim{c}
+	out.Verdict, out.Reason, out.Detail = sum(out.Claims, "")
+	return out, nil
+}
+
+// Simulated returns a recording of requests that a limiter decided in virtual time, as a scenario.
+func Simulated(id string, l spec.Limit, tl *timeline.Timeline) (result.Scenario, error) {
+	j, err := check.Judge(tl, l, check.Options{Conformance: check.Exact, SkipMeasure: true})
+	if err != nil {
+		return result.Scenario{}, err
+	}
+	out := Recording(l, "", j)
+	out.ID, out.Title = id, "What a right limiter would have done with these requests"
+	recorded(&out, tl)
+	return out, nil
+}
+
+// recorded fills a recording into out.
+func recorded(out *result.Scenario, tl *timeline.Timeline) {
+	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
+	out.Latency, out.Clients, out.Duration = latency.Summarize(tl), result.ClientsOf(tl), tl.End()
+}
