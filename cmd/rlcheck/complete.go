@@ -104,7 +104,8 @@ func completePartition(c *cobra.Command, _ []string, _ string) ([]string, cobra.
 	}
 	return []string{"header:\ta header field, such as header:X-Api-Key",
 		"query:\ta query parameter, such as query:key",
-		"path\tthe path: each client has a path of its own", "address\tthe address of the client"}, noSpace
+		"path\tthe path: each client has a path of its own", "address\tthe address of the client",
+		"none\tall clients share one quota"}, noSpace
 }
 
 // completeScenarios offers the bundled scenarios beside files and folders.

@@ -59,7 +59,7 @@ other, judges each recording against the declared limit and writes reports.`,
 	fl.StringVarP(&f.target, "target", "t", "", "URL of the target, or builtin")
 	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,...")
 	fl.StringVar(&f.partition, "partition", "",
-		"how clients are told apart: header:NAME, address, path or query:NAME")
+		"how clients are told apart: header:NAME, address, path, query:NAME or none")
 	f.request.add(fl)
 	fl.StringVar(&f.config, "config", "", "file of what all runs share (default "+configName+", if there)")
 	fl.StringArrayVar(&f.set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
@@ -130,6 +130,7 @@ func (e *env) run(args []string, f runFlags) error {
 		e.say.line("certificates are not verified, whoever answers is taken for the target: " +
 			"target.insecure of " + strings.Join(ids, ", "))
 	}
+	e.sayLength(chosen)
 	return e.record(ctx, chosen, sources, outs, f, newRedactor(chosen, opts.Set, f.redis))
 }
 
@@ -230,6 +231,22 @@ type trialOf struct {
 	dir   *runDir
 	flags runFlags
 	red   redactor
+}
+
+// sayLength says beforehand how much a long run sends, and how long it takes.
+func (e *env) sayLength(chosen []*scenario.Scenario) {
+	requests, rests := 0, time.Duration(0)
+	for _, s := range chosen {
+		requests += s.Summary().Requests
+		rests += s.Rests()
+	}
+	if took := lasting(chosen); took >= time.Minute {
+		how := ""
+		if rests > 0 {
+			how = fmt.Sprintf(", %s of them silence in which the limit recovers", roughly(rests))
+		}
+		e.say.notef("at most %s, at least %s%s", quantity.Plural(requests, "request"), roughly(took), how)
+	}
 }
 
 // lasting is how long the load of scenarios takes at least.

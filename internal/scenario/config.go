@@ -8,7 +8,7 @@ import (
 // Config is a file of what every run of a project has in common: what flags of `rlcheck run` say otherwise.
 // What the file does not say is empty.
 type Config struct {
-	// Target is a URL, Limit a SPEC, Partition header:NAME, query:NAME, address or path.
+	// Target is a URL, Limit a SPEC, Partition header:NAME, query:NAME, address, path or none.
 	Target, Limit, Partition string
 	Promises                 []verdict.Promise
 	// Header are settings of target.header, in the order of the file.
@@ -50,7 +50,7 @@ func configKind() kind[configFile] {
 
 // partitionTextKind is the kind of a partition as --partition takes it.
 func partitionTextKind() kind[string] {
-	const rule = "a partition is header:NAME, query:NAME, address or path"
+	const rule = "a partition is header:NAME, query:NAME, address, path or none"
 	whole := partitionKind()
 	return kind[string]{schema: whole.schema, read: func(d *decoder, n *node, v *string) {
 		var p Partition

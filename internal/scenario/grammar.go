@@ -30,12 +30,14 @@ func decode(d *decoder, root *node, s *Scenario) {
 	if len(d.problems) > 0 { // what follows needs a limit and phases that are right
 		return
 	}
+	s.oneQuota()
 	for i := range s.Phases {
 		s.Phases[i].resolve(d, s)
 	}
 	s.Expect.resolveLatency(d, s)
 	s.checkTogether(d, root)
 	if len(d.problems) == 0 {
+		s.rest()
 		s.checkCeilings(d, root)
 	}
 }
@@ -186,13 +188,17 @@ func defaultPartition() Partition {
 
 // isPartitionKind tells whether a key of the partition mapping names a kind.
 func isPartitionKind(key string) bool {
-	return slices.Contains([]PartitionKind{ByHeader, ByAddress, ByPath, ByQuery}, PartitionKind(key))
+	return slices.Contains([]PartitionKind{ByHeader, ByAddress, ByPath, ByQuery, ByNone}, PartitionKind(key))
 }
 
-// partitionNode turns header:NAME, query:NAME, address or path into the mapping it stands for; other text stays.
+// nameless tells whether partitions of a kind have no name of a field or a parameter.
+func nameless(k PartitionKind) bool { return k == ByAddress || k == ByPath || k == ByNone }
+
+// partitionNode turns header:NAME, query:NAME, address, path or none into the mapping that it stands for.
+// Other text stays.
 func partitionNode(n *node) *node {
 	kind, name, named := strings.Cut(n.text, ":")
-	if !isPartitionKind(kind) || named == (kind == string(ByAddress) || kind == string(ByPath)) {
+	if !isPartitionKind(kind) || named == nameless(PartitionKind(kind)) {
 		return n
 	}
 	value := &node{text: name, raw: name, at: n.at, path: join(n.path, kind)}
@@ -204,18 +210,21 @@ func partitionNode(n *node) *node {
 
 // partitionKind is the kind of the partition: a mapping, or the text that --partition takes.
 func partitionKind() kind[Partition] {
-	const why = "a partition is header:NAME, query:NAME, address or path, or a mapping with one of them"
+	const why = "a partition is header:NAME, query:NAME, address, path or none, or a mapping with one of them"
 	on := true
 	mapped := object("a partition", []field[Partition]{
 		key("header", word("a header field has an HTTP token for a name", tokenPattern), "The header field that holds the key.", func(p *Partition) *string { return &p.Name }),
 		key("query", word("a query parameter has a name", `^[0-9A-Za-z_.~-]+$`), "The query parameter that holds the key.", func(p *Partition) *string { return &p.Name }),
 		key("address", boolean("address"), "The source address is the key (loopback targets).", func(*Partition) *bool { return &on }),
 		key("path", boolean("path"), "The last segment of the path is the key.", func(*Partition) *bool { return &on }),
+		key("none", boolean("none"), "All clients share one quota.", func(*Partition) *bool { return &on }),
 		key("count", whole("a count", 1, maxPartitions), "The number of partitions; 1 by default.", func(p *Partition) *int { return &p.Count }),
 		key("fresh", boolean("fresh"), "New keys for every run; true by default.", func(p *Partition) *bool { return &p.Fresh }),
 		key("exclusive", boolean("exclusive"), "Nobody else uses the keys; true by default.", func(p *Partition) *bool { return &p.Exclusive }),
 	}, checkPartition)
-	text := &jsonschema.Schema{Type: "string", Pattern: `^(header:` + tokenPattern[1:len(tokenPattern)-1] + `|query:[0-9A-Za-z_.~-]+|address|path)$`}
+	field := tokenPattern[1 : len(tokenPattern)-1]
+	text := &jsonschema.Schema{Type: "string",
+		Pattern: `^(header:` + field + `|query:[0-9A-Za-z_.~-]+|address|path|none)$`}
 	return kind[Partition]{schema: anyOf(mapped.schema, orVariable(text)), read: func(d *decoder, n *node, p *Partition) {
 		if n.form == scalar && !n.bad {
 			n = partitionNode(n)
@@ -242,7 +251,7 @@ func checkPartition(d *decoder, n *node, p *Partition) {
 			}
 		}
 	}
-	if p.Kind == ByAddress || p.Kind == ByPath {
+	if nameless(p.Kind) {
 		p.Name = ""
 	}
 	if len(kinds) > 1 {

@@ -68,6 +68,9 @@ func (pl *planner) partitions(own string) []string {
 
 // partition returns the name of partition i of those that phases keep for themselves, or of the common ones.
 func (pl *planner) partition(own string, i int) string {
+	if pl.scenario.Partition.Kind == ByNone {
+		return pl.run
+	}
 	if own == "" {
 		return fmt.Sprintf("%s-%d", pl.run, i+1)
 	}
@@ -222,6 +225,9 @@ func (sum *Summary) addHost(s *Scenario, p *Phase) {
 // Unmet says what this scenario needs and its target lacks; empty where nothing is missing. A run of it would say nothing
 // about the target: that is Inconclusive (needs-failed), not a mistake of the file.
 func (s *Scenario) Unmet() string {
+	if s.lacks != "" {
+		return s.lacks
+	}
 	if why := s.unmetPhase(); why != "" {
 		return why
 	}

@@ -57,6 +57,10 @@ type Scenario struct {
 	// Assumed tells that nobody said the limit of the target: the file declares its limit of the embedded
 	// target, and the requests go to another one.
 	Assumed bool
+	// lacks says what the target's clients lack for this scenario; empty for nothing.
+	lacks string
+	// rests is the length of the silences that rest put in.
+	rests time.Duration
 	// Secrets are the values of the environment and of secret settings in header fields and the body: no
 	// report may show them.
 	Secrets []string
@@ -106,6 +110,8 @@ const (
 	ByAddress PartitionKind = "address"
 	ByPath    PartitionKind = "path"
 	ByQuery   PartitionKind = "query"
+	// ByNone: all clients share one quota, as those of a route or a server, or of the one key that there is.
+	ByNone PartitionKind = "none"
 )
 
 // Partition says how the requests of one client are marked.

@@ -10,10 +10,11 @@ import (
 )
 
 // MeasuredPolicy joins what scenarios measured: the intersection over those that declare one limit of one
-// target and have clients that no other run had, for the limit that most of them declare (of several, the
-// first). A scenario whose phases have limits of their own measured its limit on some of its clients only,
-// which is as good. One that fails without a single denial met no limit: it is joined only where no other
-// measured one. It returns nil where nothing was measured.
+// target, for the limit that most of them declare (of several, the first). Clients that an earlier scenario
+// had are as good as new ones: a recording does not take for known what came before it. A scenario whose
+// phases have limits of their own measured its limit on some of its clients only, which is as good. One that
+// fails without a single denial met no limit: it is joined only where no other measured one. It returns nil
+// where nothing was measured.
 func MeasuredPolicy(scenarios []result.Scenario) *result.Policy {
 	unlimited := func(s *result.Scenario) bool { return s.Verdict == verdict.Fail && s.Counts.Denied == 0 }
 	groups := groupsOf(scenarios, unlimited)
@@ -54,13 +55,13 @@ type group struct {
 	measured verdict.Measured
 }
 
-// groupsOf groups the scenarios that measured anything of clients of their own, in their order.
+// groupsOf groups the scenarios that measured anything, in their order.
 func groupsOf(scenarios []result.Scenario, leftOut func(*result.Scenario) bool) []*group {
 	var all []*group
 	at := map[string]*group{}
 	for i := range scenarios {
 		s := &scenarios[i]
-		if !s.Fresh || len(s.Limit) == 0 || s.Judgement == nil || leftOut(s) ||
+		if len(s.Limit) == 0 || s.Judgement == nil || leftOut(s) ||
 			!tells(s.Judgement.Measured, len(s.Limit)) {
 			continue
 		}

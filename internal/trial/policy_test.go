@@ -9,45 +9,44 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestMeasuredPolicy: the scenarios of the limit that most declare are joined, of fresh clients only.
+// TestMeasuredPolicy: the scenarios of the limit that most declare are joined.
 func TestMeasuredPolicy(t *testing.T) {
-	of := func(id, text string, fresh bool, lo, hi float64) result.Scenario {
+	of := func(id, text string, lo, hi float64) result.Scenario {
 		l, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m := verdict.Measured{Burst: verdict.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true},
 			Rate: verdict.Interval{Lo: lo, LoSet: true}}
-		return result.Scenario{ID: id, Limit: l, Fresh: fresh, Judgement: &verdict.Judgement{Measured: m}}
+		return result.Scenario{ID: id, Limit: l, Judgement: &verdict.Judgement{Measured: m}}
 	}
 	const one, other = "token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=5"
-	unmeasured := of("unmeasured", one, true, 0, 0)
+	unmeasured := of("unmeasured", one, 0, 0)
 	unmeasured.Judgement.Measured = verdict.Measured{}
-	unjudged := of("unjudged", one, true, 0, 0)
+	unjudged := of("unjudged", one, 0, 0)
 	unjudged.Judgement = nil
-	used := of("used", one, false, 1, 1)
-	p := MeasuredPolicy([]result.Scenario{of("first", other, true, 5, 5), of("a", one, true, 18, 30), used,
-		unmeasured, unjudged, of("b", one, true, 10, 21)})
+	p := MeasuredPolicy([]result.Scenario{of("first", other, 5, 5), of("a", one, 18, 30),
+		unmeasured, unjudged, of("b", one, 10, 21)})
 	if p == nil || p.Limit.String() != one || strings.Join(p.From, " ") != "a b" {
 		t.Fatalf("got %+v, want what a and b measured of %s", p, one)
 	}
 	if m := p.Measured; m.Burst.String() != "18..21" || m.Rate.String() != "18.." {
 		t.Errorf("got burst %s and rate %s, want 18..21 and 18..", m.Burst, m.Rate)
 	}
-	p = MeasuredPolicy([]result.Scenario{of("a", one, true, 20, 20), of("b", one, true, 21, 21)})
+	p = MeasuredPolicy([]result.Scenario{of("a", one, 20, 20), of("b", one, 21, 21)})
 	if !p.Measured.Burst.Empty() {
 		t.Errorf("of contradictory scenarios: got burst %s, want no value", p.Measured.Burst)
 	}
-	never := of("never denied", one, true, 60, 70)
+	never := of("never denied", one, 60, 70)
 	never.Verdict = verdict.Fail
-	p = MeasuredPolicy([]result.Scenario{never, of("a", one, true, 20, 20)})
+	p = MeasuredPolicy([]result.Scenario{never, of("a", one, 20, 20)})
 	if got := p.Measured.Burst.String(); got != "20..20" || len(p.From) != 1 {
 		t.Errorf("beside one that was never denied: got burst %s of %v, want 20..20 of a", got, p.From)
 	}
 	if p = MeasuredPolicy([]result.Scenario{never}); p == nil || p.Measured.Burst.String() != "60..70" {
 		t.Errorf("never denied, alone: got %+v, want burst 60..70", p)
 	}
-	if p := MeasuredPolicy([]result.Scenario{unmeasured, unjudged, used}); p != nil {
-		t.Errorf("where nothing was measured for fresh clients: got %+v, want nil", p)
+	if p := MeasuredPolicy([]result.Scenario{unmeasured, unjudged}); p != nil {
+		t.Errorf("where nothing was measured: got %+v, want nil", p)
 	}
 }

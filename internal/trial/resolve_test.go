@@ -20,7 +20,7 @@ func measuring(t *testing.T, id, limit string, lo, hi float64) result.Scenario {
 	j := &verdict.Judgement{Verdict: verdict.Pass,
 		Measured: verdict.Measured{Burst: verdict.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true}}}
 	c := verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance, Verdict: verdict.Pass}
-	s := result.Scenario{ID: id, Kind: result.Required, Limit: l, Fresh: true, Judgement: j,
+	s := result.Scenario{ID: id, Kind: result.Required, Limit: l, Judgement: j,
 		Verdict: verdict.Pass, TimelinePath: id + "/timeline.ndjson", Claims: []verdict.Claim{c}}
 	if s.Header.Judged.BurstExact = true; lo != hi {
 		j.Verdict, j.Reason, j.Unresolved = verdict.Inconclusive, verdict.TooFew, true
@@ -40,7 +40,6 @@ func TestWhoResolvesWhom(t *testing.T) {
 	pair := []result.Scenario{of("a", 18, 20), of("b", 20, 22)}
 	fails := edit(exact, func(s *result.Scenario) { s.Verdict = verdict.Fail })
 	elsewhere := edit(exact, func(s *result.Scenario) { s.Target = "x" })
-	used := edit(exact, func(s *result.Scenario) { s.Fresh = false })
 	late := edit(near, func(s *result.Scenario) { s.Reason = verdict.ScheduleMissed })
 	failed := edit(near, func(s *result.Scenario) { s.Verdict, s.Reason = verdict.Fail, "" })
 	for name, x := range map[string]struct {
@@ -56,7 +55,6 @@ func TestWhoResolvesWhom(t *testing.T) {
 		"another limit":              {[]result.Scenario{measuring(t, "o", other, 20, 20)}, near, ""},
 		"another target":             {[]result.Scenario{elsewhere}, near, ""},
 		"one that fails":             {[]result.Scenario{fails}, near, ""},
-		"one with used clients":      {[]result.Scenario{used}, near, ""},
 		"a recording that was late":  {[]result.Scenario{exact}, late, ""},
 		"another claim stays failed": {[]result.Scenario{exact}, failed, ""},
 	} {

@@ -206,7 +206,7 @@ func inconclusive(out result.Scenario, r verdict.Reason, detail string) result.S
 
 // loadOptions turns a scenario into what the generator needs.
 func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *endpoints) (load.Options, error) {
-	part, err := load.ParsePartition(partitionText(s.Partition))
+	part, err := partitionOf(s.Partition)
 	if err != nil {
 		return load.Options{}, err
 	}
@@ -223,11 +223,16 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 	return opts, nil
 }
 
-func partitionText(p scenario.Partition) string {
-	if p.Name == "" {
-		return string(p.Kind)
+// partitionOf is how requests are marked: not at all where clients share one quota.
+func partitionOf(p scenario.Partition) (load.Partition, error) {
+	switch {
+	case p.Kind == scenario.ByNone:
+		return load.Partition{}, nil
+	case p.Name == "":
+		return load.ParsePartition(string(p.Kind))
+	default:
+		return load.ParsePartition(string(p.Kind) + ":" + p.Name)
 	}
-	return string(p.Kind) + ":" + p.Name
 }
 
 func header(s *scenario.Scenario, o Options) http.Header {

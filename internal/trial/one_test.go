@@ -1,0 +1,100 @@
+package trial
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// inARow runs the bundled scenarios one after the other against one limiter.
+func inARow(t *testing.T, opts scenario.ParseOptions, fault string) (all []result.Scenario) {
+	t.Helper()
+	limit, err := spec.Parse(opts.Limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h, err := target.New(target.Options{Limit: limit, PartitionHeader: "X-Api-Key", Fault: fault, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := newPipeNet()
+		url, stop, err := n.Listen(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Target = url
+		for _, s := range bundled(t, opts) {
+			if s.Example {
+				continue
+			}
+			o := Options{ID: "m", Seed: 1, Network: n, Pacer: load.SleepPacer(), WallError: time.Millisecond}
+			all = append(all, Scenario(context.Background(), s, o))
+		}
+		_, _ = stop(), h.Close()
+		time.Sleep(time.Minute)
+	})
+	return all
+}
+
+// TestScenariosOfOneQuotaPassInARow: where all clients share one quota, or keys are those of the scenario
+// before, each scenario waits until the limiter has forgotten what was, and resolves what it does with new
+// clients. What needs several clients is not judged.
+func TestScenariosOfOneQuotaPassInARow(t *testing.T) {
+	for _, limit := range []string{"token-bucket,rate=10/s,burst=20", "fixed-window,rate=20/1s",
+		"fixed-window,rate=20/1s,align=first", "sliding-window-log,rate=20/1s"} {
+		for name, opts := range map[string]scenario.ParseOptions{
+			"none": {Partition: "none"},
+			"kept": {Set: []scenario.Setting{{Path: "partition.fresh", Value: "false"}}},
+		} {
+			opts.Limit = limit
+			opts.Promises = verdict.Promises()
+			for _, out := range inARow(t, opts, "") {
+				if out.Verdict != verdict.Pass && !out.Uncounted() {
+					t.Errorf("%s, %s: %s: %s: %s", limit, name, out.ID, out.Verdict, explain(out))
+				}
+			}
+		}
+		if testing.Short() {
+			return
+		}
+	}
+}
+
+// TestOneQuotaCatchesFaults: what a scenario catches with new clients it catches where all share one quota,
+// and a right target passes.
+func TestOneQuotaCatchesFaults(t *testing.T) {
+	for _, s := range bundled(t, scenario.ParseOptions{Partition: "none"}) {
+		if s.ID != "burst" && s.ID != "concurrent-race" && s.ID != "replicas" {
+			continue
+		}
+		if out := virtually(t, s); out.Verdict != verdict.Pass {
+			t.Errorf("%s: got %s: %s", s.ID, out.Verdict, explain(out))
+		}
+		for _, fault := range s.Catches {
+			if out := against(t, s, fault); out.Verdict != verdict.Fail {
+				t.Errorf("%s, %s: got %s: %s", s.ID, fault, out.Verdict, explain(out))
+			}
+		}
+	}
+}
+
+// TestARestShowsALargerBurst: a scenario that follows another one fails for a burst that is one unit larger:
+// the rest between them gives back more than declared.
+func TestARestShowsALargerBurst(t *testing.T) {
+	opts := scenario.ParseOptions{Partition: "none", Limit: "token-bucket,rate=10/s,burst=5"}
+	all := inARow(t, opts, "burst-off-by-one")
+	for _, out := range all[len(all)/2:] {
+		if out.ID == "replicas" && out.Verdict != verdict.Fail {
+			t.Errorf("%s: got %s: %s", out.ID, out.Verdict, explain(out))
+		}
+	}
+}
