@@ -36,6 +36,7 @@ func (c *caseFile) together(p *part, longest int64) *history {
 	}
 	h.completions(p.obs, w, stays...)
 	if c.edges == nil {
+		h.split()
 		return h
 	}
 	h.shift(-longest)
