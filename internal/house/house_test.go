@@ -26,6 +26,7 @@ var layers = map[string]int{
 	"internal/reference": 1,
 	"internal/headers":   0,
 	"internal/curl":      0,
+	"internal/http2":     1,
 	"internal/check":     2,
 	"internal/load":      2,
 	"internal/latency":   2,
@@ -58,6 +59,7 @@ var users = map[string][]string{
 	"github.com/vbauerster/mpb/v8":            {"cmd/rlcheck"},
 	"golang.org/x/term":                       {"cmd/rlcheck"},
 	"golang.org/x/sys":                        {"internal/load"},
+	"golang.org/x/net":                        {"internal/http2"},
 	"github.com/mattn/go-runewidth":           {"internal/report"},
 }
 
