@@ -33,7 +33,7 @@ func (e *env) preflight(ctx context.Context, chosen []*scenario.Scenario, f runF
 				continue
 			}
 			told[u.Host] = true
-			if err := checkHost(ctx, u, f.allow); err != nil {
+			if err := checkWay(ctx, s, u, f.allow); err != nil {
 				errs = append(errs, fmt.Errorf("run %s: target %q: %w", s.ID, trial.Shown(u.String()), err))
 			}
 		}
@@ -47,6 +47,24 @@ func (e *env) preflight(ctx context.Context, chosen []*scenario.Scenario, f runF
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkWay refuses a host that cannot or may not be reached in the way of a scenario.
+func checkWay(ctx context.Context, s *scenario.Scenario, u *url.URL, allow []string) error {
+	switch {
+	case s.Target.UnixSocket != "":
+		return nil
+	case s.Target.Proxy == "":
+		return checkHost(ctx, u, allow)
+	}
+	p, err := url.Parse(s.Target.Proxy) // the decoder has refused what is none
+	if err != nil {
+		return err
+	}
+	if err := checkHost(ctx, p, allow); err != nil {
+		return fmt.Errorf("proxy: %w", err)
+	}
+	return trial.Proxied(u, allow)
 }
 
 // limitSaid refuses to hold a target of one's own against limits that scenarios declare of the embedded

@@ -244,7 +244,7 @@ func TestReadmeNames(t *testing.T) {
 	for _, c := range append([]*cobra.Command{root}, root.Commands()...) {
 		c.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
 	}
-	for _, m := range regexp.MustCompile(`--([a-z][a-z-]+)`).FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`--([a-z][a-z0-9-]+)`).FindAllStringSubmatch(text, -1) {
 		if !flags[m[1]] {
 			t.Errorf("README.md and docs/ names a flag --%s", m[1])
 		}

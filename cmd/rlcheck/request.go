@@ -21,7 +21,8 @@ import (
 type requestFlags struct {
 	header                                []string
 	method, data, host, cacert, cert, key string
-	insecure                              bool
+	unixSocket, proxy                     string
+	insecure, http2                       bool
 	// said are the settings that were read from them: standard input is read once.
 	said []scenario.Setting
 	// config are the header fields of a configuration.
@@ -41,6 +42,11 @@ func (f *requestFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.cacert, "cacert", "", "PEM file of the authorities that may sign the target's certificate")
 	fl.StringVar(&f.cert, "cert", "", "PEM file of the certificate to show to the target; may hold the key")
 	fl.StringVar(&f.key, "key", "", "PEM file of the key of --cert")
+	fl.BoolVar(&f.http2, "http2", false, "send HTTP/2: with https as the target offers it, with http unasked")
+	fl.StringVar(&f.unixSocket, "unix-socket", "",
+		"connect to the Unix socket at this path, not to the URL's host")
+	fl.StringVar(&f.proxy, "proxy", "",
+		"an HTTP proxy: http://[USER:PASSWORD@]HOST:PORT; https goes through a tunnel")
 	fl.StringVar(&f.curl, "from-curl", "",
 		"send what this command of curl does ('curl ...', or @FILE); the other flags go over it")
 	fl.BoolVar(&f.insecure, "insecure", false, "take any certificate (the reports say so)")
@@ -48,7 +54,7 @@ func (f *requestFlags) add(fl *pflag.FlagSet) {
 
 // neverEmpty are the flags that an empty value makes no sense for.
 var neverEmpty = []string{"target", "limit", "partition", "redis", "method", "data", "host", "cacert", "cert",
-	"key", "from-curl", "config"}
+	"key", "from-curl", "config", "unix-socket", "proxy"}
 
 // settings are the flags as overrides of a scenario's target. Every mistake is told; no message repeats a
 // value.
@@ -74,6 +80,19 @@ func (f *requestFlags) settings(in io.Reader) ([]scenario.Setting, error) {
 			errs = append(errs, usagef("--host %q: a host is NAME or NAME:PORT (-t takes the URL)", f.host))
 		}
 		out = append(out, scenario.Setting{Path: headerPath, Field: "Host", Value: f.host, Flag: "--host"})
+	}
+	if f.http2 {
+		out = append(out, scenario.Setting{Path: "target.protocol", Value: string(scenario.H2),
+			Flag: "--http2"})
+	}
+	if f.unixSocket != "" {
+		out = append(out, scenario.Setting{Path: "target.unix_socket", Value: scenario.Verbatim(f.unixSocket),
+			Flag: "--unix-socket"})
+	}
+	if f.proxy != "" {
+		out = append(out, scenario.Setting{Path: "target.proxy", Value: scenario.Verbatim(f.proxy),
+			Flag:   "--proxy",
+			Secret: strings.Contains(f.proxy, "@")})
 	}
 	if f.insecure {
 		out = append(out, scenario.Setting{Path: "target.insecure", Value: "true", Flag: "--insecure"})

@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"sort"
 	"strings"
 	"sync/atomic"
@@ -62,9 +63,14 @@ var rude = map[string]func(c net.Conn){
 	},
 }
 
+func right(h http.Handler) http.Handler { return h }
+
 // polite are servers that wrap a right limiter.
 var polite = map[string]func(limiter http.Handler) http.Handler{
-	"right": func(h http.Handler) http.Handler { return h },
+	"right":    right,
+	"unix":     right,
+	"h2c":      right,
+	"forwards": forwards,
 	"closes": func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Connection", "close")
@@ -126,7 +132,11 @@ func (d *denialBody) Write(p []byte) (int, error) {
 
 func cmdServer(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) < 1 || len(args) > 2, "server KIND [SPEC]")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	network, addr := "tcp", "127.0.0.1:0"
+	if args[0] == "unix" {
+		network, addr = "unix", ts.MkAbs("socket")
+	}
+	l, err := net.Listen(network, addr)
 	ts.Check(err)
 	ts.Defer(func() { _ = l.Close() })
 	count := ts.Value(serverKey{}).(*counter)
@@ -139,7 +149,23 @@ func cmdServer(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		servePolitely(ts, l, count, args)
 	}
+	if args[0] == "forwards" {
+		ts.Setenv("PROXY", l.Addr().String())
+		return
+	}
 	ts.Setenv("URL", scheme+"://"+l.Addr().String()+"/")
+}
+
+// forwards is a proxy for requests in absolute form of whoever gives the password.
+func forwards(http.Handler) http.Handler {
+	p := &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Proxy-Authorization") != "Basic dXNlcjpzZXNhbWU=" || !r.URL.IsAbs() {
+			w.WriteHeader(http.StatusProxyAuthRequired)
+			return
+		}
+		p.ServeHTTP(w, r)
+	})
 }
 
 func serveRudely(l net.Listener, count *counter, answer func(net.Conn)) {
@@ -181,6 +207,10 @@ func servePolitely(ts *testscript.TestScript, l net.Listener, count *counter, ar
 		count.n.Add(1)
 		wrapped.ServeHTTP(w, r)
 	})}
+	if args[0] == "h2c" {
+		s.Protocols = new(http.Protocols)
+		s.Protocols.SetUnencryptedHTTP2(true)
+	}
 	go func() { _ = s.Serve(l) }()
 	ts.Defer(func() { _ = s.Close(); _ = h.Close() })
 }

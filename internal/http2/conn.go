@@ -66,8 +66,8 @@ type Conn struct {
 	reader
 }
 
-// New begins a connection: it writes the preface and waits for the settings of the peer. The error is a *NotSpoken
-// where these do not come.
+// New begins a connection: it writes the preface and waits for the settings of the peer. The error is a
+// *NotSpoken where these do not come.
 func New(nc net.Conn, o Options) (*Conn, error) {
 	c := &Conn{o: o, nc: nc, next: 1, window: 65535, initial: 65535, frame: frameSize,
 		streams: map[uint32]*Stream{}, limit: firstStreams}
@@ -99,8 +99,8 @@ func (c *Conn) begin() error {
 	if err != nil {
 		return &NotSpoken{Err: err}
 	}
-	_ = c.nc.SetReadDeadline(time.Now().Add(c.o.Patience)) // a connection without deadlines does not exist here
-	head, err := c.br.Peek(4)                              // the length of a frame, and its type
+	_ = c.nc.SetReadDeadline(time.Now().Add(c.o.Patience))
+	head, err := c.br.Peek(4) // the length of a frame, and its type
 	if err == nil && http2.FrameType(head[3]) != http2.FrameSettings {
 		err = malformed("it does not begin with SETTINGS")
 	}
@@ -127,9 +127,9 @@ func (c *Conn) Room() int {
 	return c.limit
 }
 
-// Send sends the requests of streams in one write. Before it, begun is called for each with the clock; where one returns
-// false, nothing is written and the connection is closed. ErrFull tells that nothing was written, nor begun called; any
-// other error of the write ends Serve too.
+// Send sends the requests of streams in one write. Before it, begun is called for each with the clock; where
+// one returns false, nothing is written and the connection is closed. ErrFull tells that nothing was written,
+// nor begun called; any other error of the write ends Serve too.
 func (c *Conn) Send(streams []*Stream, begun func(i int, at time.Duration) bool) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -153,7 +153,8 @@ func (c *Conn) Send(streams []*Stream, begun func(i int, at time.Duration) bool)
 func (c *Conn) open(streams []*Stream) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.draining || len(c.streams)+len(streams) > c.limit || int64(c.next)+2*int64(len(streams)) > lastStream {
+	used := int64(c.next) + 2*int64(len(streams))
+	if c.draining || len(c.streams)+len(streams) > c.limit || used > lastStream {
 		return false
 	}
 	for _, s := range streams {
@@ -238,13 +239,15 @@ func (c *Conn) write(put func(*http2.Framer) error) error {
 // Cancel gives up a stream that has not ended: its owner hears no more of it.
 func (c *Conn) Cancel(s *Stream) { c.drop(s, http2.ErrCodeCancel) }
 
-// drop gives up a stream and tells the peer why.
+// drop gives up a stream and tells the peer why; where that fails, the reader sees it.
 func (c *Conn) drop(s *Stream, code http2.ErrCode) {
 	id := s.id
 	if !c.forget(s) {
 		return
 	}
-	_ = c.write(func(f *http2.Framer) error { return f.WriteRSTStream(id, code) }) // the reader sees what is wrong
+	_ = c.write(func(f *http2.Framer) error {
+		return f.WriteRSTStream(id, code)
+	})
 }
 
 // forget removes a stream, and reports whether it was there.

@@ -55,7 +55,8 @@ func begin(t testing.TB, said string) (*Conn, *tape) {
 }
 
 func get(path string) *Request {
-	return &Request{Fields: []Field{{":method", "GET"}, {":scheme", "http"}, {":path", path}, {":authority", "target.example"},
+	return &Request{Fields: []Field{{":method", "GET"}, {":scheme", "http"}, {":path", path},
+		{":authority", "target.example"},
 		{"user-agent", "rlcheck/1"}, {"accept", "*/*"}, {"x-api-key", "some-client-1"}}}
 }
 
@@ -86,9 +87,12 @@ func TestLargeHeaders(t *testing.T) {
 	w.writes = nil
 	r := get("/")
 	for i := range 40 {
-		r.Fields = append(r.Fields, Field{fmt.Sprintf("x-%d", i), string(bytes.Repeat([]byte{byte('!' + i)}, 1000))})
+		r.Fields = append(r.Fields, Field{fmt.Sprintf("x-%d", i),
+			string(bytes.Repeat([]byte{byte('!' + i)}, 1000))})
 	}
-	if err := c.Send([]*Stream{{Owner: &owner{}, Request: r}}, func(int, time.Duration) bool { return true }); err != nil {
+	if err := c.Send([]*Stream{{Owner: &owner{}, Request: r}}, func(int, time.Duration) bool {
+		return true
+	}); err != nil {
 		t.Fatal(err)
 	}
 	f := http2.NewFramer(nil, bytes.NewReader(w.writes[0]))
@@ -117,11 +121,13 @@ func FuzzServe(f *testing.F) {
 	add(func() {
 		w.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x88}, EndHeaders: true})
 		w.WriteData(1, true, []byte("ok"))
-		w.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: []byte{0x88}, EndHeaders: true, EndStream: true})
+		w.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: []byte{0x88},
+			EndHeaders: true, EndStream: true})
 	})
 	add(func() { w.WriteGoAway(1, 0, nil); w.WriteRSTStream(1, 2); w.WritePing(false, [8]byte{}) })
 	add(func() {
-		w.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 7}, http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1 << 15})
+		w.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 7},
+			http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1 << 15})
 		w.WriteWindowUpdate(0, 9)
 		w.WriteWindowUpdate(3, 9)
 		w.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: []byte{0x88}})

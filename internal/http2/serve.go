@@ -23,8 +23,8 @@ type reader struct {
 	frames *http2.Framer
 	// last is the clock after the last read.
 	last time.Duration
-	// idle counts the frames since the last that answered something, unacked the bytes of bodies since the window of
-	// the connection was filled up.
+	// idle counts the frames since the last that answered something, unacked the bytes of bodies since the
+	// window of the connection was filled up.
 	idle, unacked int
 	fields        []Field
 	// serving tells that the settings were exchanged.

@@ -19,7 +19,8 @@ type Request struct {
 	Body []byte
 }
 
-// Answer is the final header block of an answer. Fields, without pseudo fields, are valid until the callee returns.
+// Answer is the final header block of an answer. Fields, without pseudo fields, are valid until the callee
+// returns.
 type Answer struct {
 	Status int
 	Fields []Field
@@ -27,21 +28,21 @@ type Answer struct {
 	At time.Duration
 }
 
-// Owner is told what becomes of a stream, by the goroutine that runs Serve: Answer, then Body as often as needed, then
-// End; or Broken at any time. It may send other streams from there.
+// Owner is told what becomes of a stream, by the goroutine that runs Serve: Answer, then Body as often as
+// needed, then End; or Broken at any time. It may send other streams from there.
 type Owner interface {
 	// Answer is called once, with the final header block.
 	Answer(a Answer)
 	// Body gets the next bytes of the body, and reports whether it wants more.
 	Body(p []byte) (more bool)
-	// End is called with the trailers of a whole answer, which may be none, and the clock after they were read.
+	// End is called with the trailers of a whole answer, which may be none, and the clock after its end.
 	End(trailers []Field, at time.Duration)
 	// Broken ends a stream that has no end of its own: an ErrReset, ErrGoneAway, ErrMalformed or ErrTooLarge.
 	Broken(err error)
 }
 
-// Stream is one request and its answer. The zero value with an Owner and a Request can be sent once; after its end it
-// may be sent again.
+// Stream is one request and its answer. The zero value with an Owner and a Request can be sent once; after
+// its end it may be sent again.
 type Stream struct {
 	Owner   Owner
 	Request *Request
@@ -65,7 +66,8 @@ var (
 	ErrMalformed = errors.New("the target broke the rules of HTTP/2")
 	// ErrTooLarge tells of a header block, or a number of interim answers, beyond what is read.
 	ErrTooLarge = errors.New("more bytes than are read of an answer")
-	// ErrFull tells that no stream can be begun on a connection, since it is ending or carries as many as it may.
+	// ErrFull tells that no stream can be begun on a connection, since it is ending or carries as many as it
+	// may.
 	ErrFull = errors.New("the connection takes no more streams")
 )
 
@@ -80,13 +82,14 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
 }
 
-// NotSpoken tells that the peer did not begin with the settings of HTTP/2. First is what it said instead, at most 1 KiB;
-// empty where it closed the connection or said nothing.
+// NotSpoken tells that the peer did not begin with the settings of HTTP/2. First is what it said instead, at
+// most 1 KiB; empty where it closed the connection or said nothing.
 type NotSpoken struct {
 	First []byte
 	Err   error
 }
 
+// Error tells what the peer said instead.
 func (n *NotSpoken) Error() string {
 	if len(n.First) == 0 {
 		return "the target did not begin HTTP/2: " + n.Err.Error()
@@ -94,4 +97,5 @@ func (n *NotSpoken) Error() string {
 	return fmt.Sprintf("the target did not begin HTTP/2: it said %q", n.First[:min(len(n.First), 60)])
 }
 
+// Unwrap returns what ended the exchange.
 func (n *NotSpoken) Unwrap() error { return n.Err }

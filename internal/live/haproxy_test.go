@@ -16,6 +16,8 @@ type table struct {
 	after                 []string
 	// upstream is the address of the server behind; empty: HAProxy answers by itself.
 	upstream string
+	// bind is what is added to the line of the port, such as "proto h2"; may be empty.
+	bind string
 }
 
 // haproxy starts HAProxy with one table and returns its URL.
@@ -23,8 +25,10 @@ func haproxy(t testing.TB, c table) string {
 	t.Helper()
 	addr := start(t, program{
 		binary: "haproxy", template: "haproxy.cfg.tmpl",
-		params: map[string]any{"Store": c.store, "DenyIf": c.denyIf, "Expire": c.expire, "AfterAdmission": c.after, "Upstream": c.upstream},
-		args:   func(config string, _ int) []string { return []string{"-db", "-f", config} },
+		params: map[string]any{"Store": c.store, "DenyIf": c.denyIf, "Expire": c.expire,
+			"AfterAdmission": c.after, "Upstream": c.upstream,
+			"Bind": c.bind},
+		args: func(config string, _ int) []string { return []string{"-db", "-f", config} },
 	})
 	return "http://" + addr + "/"
 }

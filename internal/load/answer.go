@@ -43,8 +43,11 @@ func (c *conn) receive(s *shot) bool {
 		o.Done = max(first, c.in.last)
 	}
 	c.served++
+	if v := resp.Header["Keep-Alive"]; v != nil {
+		c.idleMax = patience(v)
+	}
 	again := whole && !before && !resp.Close && !s.req.last && resp.StatusCode >= 200 && c.br.Buffered() == 0
-	c.over(s, resp, again)
+	c.over(s, again)
 	return again
 }
 
@@ -100,7 +103,7 @@ func (c *conn) written() bool {
 	t := time.NewTimer(10 * time.Millisecond)
 	defer t.Stop()
 	select {
-	case err := <-c.body:
+	case err := <-c.wrote:
 		return err == nil
 	case <-t.C:
 		return false
@@ -108,7 +111,7 @@ func (c *conn) written() bool {
 }
 
 // over ends s, which is answered.
-func (c *conn) over(s *shot, resp *http.Response, again bool) {
+func (c *conn) over(s *shot, again bool) {
 	// The watchdog may have closed the connection in this moment.
 	if c.expires.Swap(0) == expired {
 		again = false
@@ -123,9 +126,6 @@ func (c *conn) over(s *shot, resp *http.Response, again bool) {
 		r.forget(c)
 		s.owner.ended(s, nil)
 		return
-	}
-	if v := resp.Header["Keep-Alive"]; v != nil {
-		c.idleMax = patience(v)
 	}
 	c.inflight.Store(nil)
 	s.owner.ended(s, c)

@@ -52,9 +52,14 @@ func (in *intake) Read(p []byte) (int, error) {
 }
 
 // conn is one connection. A goroutine reads it all the time, so a target that closes it is noticed at once.
+//
+// With HTTP/2 it is one stream of a link, and that is read: link and slot are nil for HTTP/1.1, nc to br for
+// HTTP/2.
 type conn struct {
 	r    *recorder
 	pool *pool
+	link *link
+	*slot
 	// nc is what is written and read; raw is what is closed: the same without TLS.
 	nc, raw net.Conn
 	in      intake
@@ -72,19 +77,42 @@ type conn struct {
 	// idleSince, idleMax (0: for ever) and dead are guarded by recorder.mu.
 	idleSince, idleMax time.Duration
 	dead               bool
-	// body gets the result of writing a large body.
-	body chan error
+	// wrote gets the result of writing a large body.
+	wrote chan error
+}
+
+// close gives the connection back to the system. It never waits.
+func (c *conn) close() {
+	if c.link != nil {
+		c.link.leave(c)
+		return
+	}
+	c.raw.Close()
+}
+
+// hangUp makes the reader end what is in flight. It never waits.
+func (c *conn) hangUp() {
+	if c.link != nil {
+		c.cut.Store(true)
+		c.link.h2.Wake()
+		return
+	}
+	c.raw.Close()
 }
 
 // send writes the request of s, for which c was taken. Called by one goroutine at a time; after the write s may be over.
 func (c *conn) send(s *shot) {
+	if c.link != nil {
+		c.link.send([]loaded{{c, s}})
+		return
+	}
 	now := c.r.clock.now()
 	s.sentAt = now
 	req := s.req
 	var body chan error
 	if req.rest != nil {
 		body = make(chan error, 1)
-		c.body = body
+		c.wrote = body
 	}
 	if !s.state.CompareAndSwap(taken, sent) {
 		c.r.again(s)
@@ -101,12 +129,15 @@ func (c *conn) send(s *shot) {
 }
 
 // arm writes all of the request but the last two bytes of its header block. It reports false where the connection ended
-// before.
+// before. Of a stream nothing is written: all requests of its link leave in one write.
 func (c *conn) arm(s *shot) bool {
+	if c.link != nil {
+		return true
+	}
 	now := c.r.clock.now()
 	s.armedAt, s.gated = now, true
 	if s.req.rest != nil {
-		c.body = make(chan error, 1)
+		c.wrote = make(chan error, 1)
 	}
 	cut := s.req.head[:s.req.cut]
 	if !s.state.CompareAndSwap(taken, armed) {
@@ -123,7 +154,7 @@ func (c *conn) arm(s *shot) bool {
 // fire completes an armed request, unless its connection ended or answered meanwhile. It returns the clock before the
 // write and whether there was one.
 func (c *conn) fire(s *shot) (time.Duration, bool) {
-	req, body := s.req, c.body
+	req, body := s.req, c.wrote
 	now := c.r.clock.now()
 	s.sentAt = now
 	if !s.state.CompareAndSwap(armed, sent) {
@@ -194,11 +225,14 @@ func (c *conn) fail(s *shot, early bool, err error) {
 		w = wordInterrupted
 	case c.expires.Load() == expired:
 		w = wordTimeout
-		err = fmt.Errorf("no answer within %v, with %d other connections open", c.r.o.Timeout, c.r.others())
+		err = fmt.Errorf("no answer within %v, with %d other %s open", c.r.o.Timeout, c.r.others(),
+			c.r.o.carriers())
 	case errors.Is(err, errWantsTLS):
 		w = wordWantsTLS
 	case c.served == 0 && otherProtocol(c.opening[:c.known]) != "":
 		w = otherProtocol(c.opening[:c.known])
+	case c.link != nil:
+		w = word(err)
 	case errors.Is(err, errUnasked) && c.served == 0:
 		err = fmt.Errorf("%w: %q", errUnasked, c.opening[:c.known])
 	case errors.Is(err, errUnasked):

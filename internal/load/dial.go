@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"os"
 	"syscall"
+
+	"github.com/rlcheck/rlcheck/internal/http2"
 )
 
 // The words of Observation.Error.
@@ -26,6 +28,8 @@ const (
 	wordNoTLS       = "no-tls"
 	wordWantsTLS    = "wants-tls"
 	wordHTTP2       = "http2"
+	wordNoHTTP2     = "no-http2"
+	wordProxy       = "proxy"
 	wordEOF         = "eof"
 	wordClosed      = "closed"
 	wordDNS         = "dns"
@@ -43,14 +47,27 @@ type forbidden struct{ error }
 // handshake is an error of a TLS handshake.
 type handshake struct{ error }
 
+// told is an error with a word of its own.
+type told struct {
+	word string
+	error
+}
+
 func (f forbidden) Unwrap() error { return f.error }
 func (h handshake) Unwrap() error { return h.error }
+func (t told) Unwrap() error      { return t.error }
 
 // word says in a word why a connection could not be made or broke.
 func word(err error) string {
 	var dns *net.DNSError
 	var timeout interface{ Timeout() bool }
+	var own told
+	var silent *http2.NotSpoken
 	switch {
+	case errors.As(err, &own):
+		return own.word
+	case errors.As(err, &silent):
+		return otherThanHTTP2(silent)
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return wordInterrupted
 	case errors.As(err, new(forbidden)):
@@ -71,6 +88,14 @@ func word(err error) string {
 		return wordReset
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
 		return wordNoRoute
+	case errors.Is(err, http2.ErrReset):
+		return wordReset
+	case errors.Is(err, http2.ErrGoneAway), errors.Is(err, net.ErrClosed):
+		return wordClosed
+	case errors.Is(err, http2.ErrMalformed):
+		return wordMalformed
+	case errors.Is(err, http2.ErrTooLarge):
+		return wordTooLarge
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return wordEOF
 	default:
@@ -82,22 +107,12 @@ func word(err error) string {
 func (r *recorder) dial(p *pool) (*conn, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 	defer cancel()
-	u := r.o.URL
-	if p.origin {
-		u = r.o.Origin
+	if r.o.HTTP2 {
+		return r.join(ctx, p)
 	}
-	raw, err := r.dialRaw(ctx, p, address(u))
+	nc, raw, err := r.dialSecure(ctx, p)
 	if err != nil {
 		return nil, err
-	}
-	nc := raw
-	if u.Scheme == "https" {
-		t := tls.Client(raw, r.tlsConfig(u))
-		if err := t.HandshakeContext(ctx); err != nil {
-			raw.Close()
-			return nil, handshake{err}
-		}
-		nc = t
 	}
 	c := &conn{r: r, pool: p, nc: nc, raw: raw}
 	c.in = intake{from: nc, clock: r.clock, left: maxHeader}
@@ -105,14 +120,52 @@ func (r *recorder) dial(p *pool) (*conn, error) {
 	return c, nil
 }
 
+// dialSecure opens a connection to the target or the origin of p: through the proxy, if there is one, and
+// with TLS for https. raw is what is closed.
+func (r *recorder) dialSecure(ctx context.Context, p *pool) (nc, raw net.Conn, err error) {
+	u := r.o.URL
+	if p.origin {
+		u = r.o.Origin
+	}
+	raw, err = r.dialVia(ctx, p, u)
+	if err != nil {
+		return nil, nil, err
+	}
+	nc = raw
+	if u.Scheme == "https" {
+		t := tls.Client(raw, r.tlsConfig(u))
+		if err := t.HandshakeContext(ctx); err != nil {
+			raw.Close()
+			if r.o.HTTP2 && errors.Is(err, noProtocol) {
+				return nil, nil, told{wordNoHTTP2, err}
+			}
+			return nil, nil, handshake{err}
+		}
+		if r.o.HTTP2 && t.ConnectionState().NegotiatedProtocol != "h2" {
+			raw.Close()
+			return nil, nil, told{wordNoHTTP2, errors.New("the target does not offer h2 (ALPN)")}
+		}
+		nc = t
+	}
+	r.opened.Add(1)
+	return nc, raw, nil
+}
+
+// noProtocol is the alert of a target that speaks none of the protocols offered (RFC 7301 section 3.2).
+const noProtocol = tls.AlertError(120)
+
 func (r *recorder) dialRaw(ctx context.Context, p *pool, addr string) (net.Conn, error) {
 	var local netip.Addr
+	network := "tcp"
+	if r.o.Socket != "" {
+		network, addr = "unix", r.o.Socket
+	}
 	if r.o.Partition.Kind == kindAddress && p.name != "" {
 		local = source(p.name, p.number)
 		ctx = context.WithValue(ctx, sourceKey{}, local)
 	}
 	if r.o.Dial != nil {
-		return r.o.Dial(ctx, "tcp", addr)
+		return r.o.Dial(ctx, network, addr)
 	}
 	d := net.Dialer{Control: r.control}
 	if local.IsValid() {
@@ -120,12 +173,12 @@ func (r *recorder) dialRaw(ctx context.Context, p *pool, addr string) (net.Conn,
 	}
 	// TCP_NODELAY is on by default. Probes for a dead peer would only add packets.
 	d.KeepAlive = -1
-	return d.DialContext(ctx, "tcp", addr)
+	return d.DialContext(ctx, network, addr)
 }
 
 // control asks the guard about the address that is about to be connected to.
-func (r *recorder) control(_, addr string, _ syscall.RawConn) error {
-	if r.o.Guard == nil {
+func (r *recorder) control(network, addr string, _ syscall.RawConn) error {
+	if r.o.Guard == nil || network == "unix" {
 		return nil
 	}
 	a, err := netip.ParseAddrPort(addr)
@@ -147,6 +200,9 @@ func (r *recorder) tlsConfig(u *url.URL) *tls.Config {
 		c.ServerName = u.Hostname()
 	}
 	c.NextProtos = []string{"http/1.1"}
+	if r.o.HTTP2 {
+		c.NextProtos = []string{"h2"}
+	}
 	return c
 }
 

@@ -7,11 +7,14 @@
 //	Sent       before the write that completes the header block; a server may decide then, before a body arrives
 //	FirstByte  after the read that returned the first byte of the final answer
 //
-// so the target's decision lies inside, whatever the scheduler does to us. One goroutine, the pacer, waits for the due
-// times and writes by itself; every connection has a reader goroutine that sleeps in the network poller. A request that
-// finds no idle connection waits for the next one and is recorded late, as it was.
+// Over HTTP/2 many requests share a connection (link.go, internal/http2): Sent is read before the one write
+// of all that leave together, FirstByte after the read that brought the first byte of the HEADERS frame.
 //
-// Every request is recorded, those used for aiming too. Nothing is retried, no redirect followed, no proxy asked, no
-// compression negotiated. A connection that is found closed before anything was written to it is replaced: nothing was
-// sent then.
+// So the target's decision lies inside, whatever the scheduler does to us. One goroutine, the pacer, waits
+// for the due times and writes by itself; every connection has a reader goroutine that sleeps in the network
+// poller. A request that finds no idle connection waits for the next one and is recorded late, as it was.
+//
+// Every request is recorded, those used for aiming too. Nothing is retried, no redirect followed, no proxy
+// asked but one that is named, no compression negotiated. A connection that is found closed before anything
+// was written to it is replaced: nothing was sent then.
 package load

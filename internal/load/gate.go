@@ -124,6 +124,9 @@ func (g *gate) arm(first int) {
 	}
 	for i := first; i <= last; i++ {
 		g.groups[i].armed = true
+		slices.SortStableFunc(g.groups[i].ready, func(a, b loaded) int {
+			return cmp.Compare(a.c.carrier(), b.c.carrier())
+		})
 	}
 }
 
@@ -178,13 +181,15 @@ func (g *gate) fire(i int, due time.Duration) {
 		g.p.obs[k].At = due
 	}
 	n, first, last := 0, time.Duration(0), time.Duration(0)
-	for _, x := range gr.ready {
-		if at, ok := x.c.fire(x.s); ok {
+	for ready := gr.ready; len(ready) > 0; {
+		together := carried(ready)
+		if at, fired := fire(together); fired > 0 {
 			if n == 0 {
 				first = at
 			}
-			n, last = n+1, at
+			n, last = n+fired, at
 		}
+		ready = ready[len(together):]
 	}
 	if n > 0 {
 		r.late(last - due)
@@ -192,22 +197,59 @@ func (g *gate) fire(i int, due time.Duration) {
 		r.spreads = append(r.spreads, timeline.Spread{Phase: g.p.plan.Name, Requests: n, Width: last - first})
 		r.mu.Unlock()
 	}
+	gr.ready = nil
 	for _, s := range gr.rest {
 		g.p.add(1)
 		r.submit(s)
 	}
 }
 
+// carrier is the number of the link of a stream, 0 for a connection of its own.
+func (c *conn) carrier() int {
+	if c.link == nil {
+		return 0
+	}
+	return c.link.number
+}
+
+// carried returns those at the beginning of ready that leave in one write: all of one link, or one
+// connection.
+func carried(ready []loaded) []loaded {
+	n := 1
+	for l := ready[0].c.link; l != nil && n < len(ready) && ready[n].c.link == l; {
+		n++
+	}
+	return ready[:n]
+}
+
+// fire releases what leaves in one write. It returns the clock before it and how many left.
+func fire(together []loaded) (time.Duration, int) {
+	if l := together[0].c.link; l != nil {
+		return l.send(together)
+	}
+	at, fired := together[0].c.fire(together[0].s)
+	if !fired {
+		return 0, 0
+	}
+	return at, 1
+}
+
 // disarm gives up the groups that are not released: their connections are closed, their requests were never whole.
 func (g *gate) disarm() {
 	for i := range g.groups {
 		for _, x := range g.groups[i].ready {
-			if x.s.state.CompareAndSwap(armed, lost) {
-				x.c.inflight.CompareAndSwap(x.s, nil)
-				g.p.r.forget(x.c)
-				g.p.r.sent.Add(-1)
-				g.p.dropped(x.s)
+			unwritten := x.c.link != nil
+			if unwritten {
+				x.s.state.CompareAndSwap(taken, lost)
+			} else if !x.s.state.CompareAndSwap(armed, lost) {
+				continue
 			}
+			x.c.inflight.CompareAndSwap(x.s, nil)
+			g.p.r.forget(x.c)
+			if !unwritten {
+				g.p.r.sent.Add(-1)
+			}
+			g.p.dropped(x.s)
 		}
 	}
 	g.groups = slices.Clip(g.groups[:0])

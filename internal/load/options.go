@@ -40,6 +40,15 @@ type Options struct {
 	Timeout time.Duration
 	// TLS is used for https; nil verifies against the roots of the system. Its ServerName defaults to the host.
 	TLS *tls.Config
+	// HTTP2 sends over HTTP/2: with TLS where the target offers it (ALPN), else with prior knowledge. The
+	// streams of a partition share one connection as far as the target lets them.
+	HTTP2 bool
+	// Socket is the path of the Unix socket that is connected to in place of the host of each URL; empty for
+	// none.
+	Socket string
+	// Proxy is an HTTP proxy, http://[USER:PASSWORD@]HOST[:PORT]; nil for none. Requests for https and over
+	// HTTP/2 go through a tunnel (CONNECT). The environment is never asked for one.
+	Proxy *url.URL
 	// Classify turns a status into an outcome. By default 2xx and 3xx are allowed, 429 is denied, all else unknown.
 	Classify func(status int) timeline.Outcome
 	// Record tells which fields of an answer are kept, by canonical name. By default Retry-After, Date, Age,
@@ -48,7 +57,7 @@ type Options struct {
 	Record func(name string) bool
 	// KeepBody is how many bytes are kept of the body of a denial.
 	KeepBody int
-	// MaxConnections is the most connections open at once in all, 512 by default.
+	// MaxConnections is the most connections open at once in all, 512 by default; over HTTP/2 that of streams.
 	MaxConnections int
 	// MaxRequests and MaxDuration are ceilings; 0 for none. Reaching one ends the run with a note; what was planned and
 	// not sent is counted as unsent. Requests in flight are still waited for.
@@ -137,6 +146,7 @@ func (o *Options) check() error {
 		add(checkURL("origin", o.Origin))
 		add(o.Partition.check(o.Origin))
 	}
+	add(o.checkWay())
 	if o.Method != "" && !isToken(o.Method) {
 		add(fmt.Errorf("method %q: a method is a token such as GET", o.Method))
 	}

@@ -73,6 +73,7 @@ func (r *recorder) giveUp(p *phase) {
 func (r *recorder) prepare(plan *timeline.Phase) runner {
 	p := &phase{tally: newTally(), r: r, plan: plan}
 	r.phases = append(r.phases, p)
+	r.alone.Store(plan.Request.Fresh)
 	if plan.Request.Fresh {
 		r.closeIdle()
 	}

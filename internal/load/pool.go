@@ -26,6 +26,10 @@ type pool struct {
 	open, opening int
 	// spare asks for one more connection to be opened when the last idle one is taken.
 	spare bool
+	// links are the connections of HTTP/2, linking is held while one is opened: its streams are the pool's
+	// connections.
+	linking sync.Mutex
+	links   []*link
 	// kept tells that the phase that runs uses the pool: others leave no connection idle.
 	kept bool
 }
@@ -126,6 +130,7 @@ func (r *recorder) release(c *conn) {
 	p := c.pool
 	r.mu.Lock()
 	if c.dead {
+		r.feed()
 		r.mu.Unlock()
 		return
 	}
@@ -210,13 +215,17 @@ func (r *recorder) discard(c *conn) {
 	c.pool.open--
 	r.open--
 	delete(r.live, c)
-	c.raw.Close()
+	c.close()
 }
 
-// forget takes a connection out of its pool and closes it. It returns the shot in flight on it, or nil.
+// forget takes a connection out of its pool and closes it. It returns the shot in flight on it, or nil; nil,
+// too, where that was done before.
 func (r *recorder) forget(c *conn) *shot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if c.dead {
+		return nil
+	}
 	if i := slices.Index(c.pool.idle, c); i >= 0 {
 		c.pool.idle = slices.Delete(c.pool.idle, i, i+1)
 	}
@@ -237,7 +246,6 @@ func (r *recorder) dialFor(p *pool, then func()) {
 	p.opening++
 	p.open++
 	r.open++
-	r.opened++
 	r.wg.Add(1)
 	go func() {
 		defer r.wg.Done()
@@ -259,20 +267,24 @@ func (r *recorder) connect(p *pool) {
 	r.mu.Lock()
 	p.opening--
 	if err == nil && r.aborted.Load() {
-		c.raw.Close()
+		r.opened.Add(-1)
+		c.close()
 		err = errInterrupted
 	}
 	if err == nil {
-		r.live[c] = struct{}{}
-		r.wg.Add(1)
+		if !c.dead { // the link of a stream may have ended already
+			r.live[c] = struct{}{}
+		}
+		if c.link == nil {
+			r.wg.Add(1)
+			go c.serve()
+		}
 		r.mu.Unlock()
-		go c.serve()
 		r.release(c)
 		return
 	}
 	p.open--
 	r.open--
-	r.opened--
 	var s *shot
 	if len(p.waiting) > p.opening {
 		s = p.waiting[0]

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/http2"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -25,6 +27,10 @@ var wantsTLS = [...]string{
 // asksForTLS tells whether the body that came with a 400 says that the port is for HTTPS.
 func (c *conn) asksForTLS() bool {
 	b, _ := c.br.Peek(min(c.br.Buffered(), 1024))
+	return saysTLS(b)
+}
+
+func saysTLS(b []byte) bool {
 	return slices.ContainsFunc(wantsTLS[:], func(s string) bool { return bytes.Contains(b, []byte(s)) })
 }
 
@@ -50,11 +56,24 @@ func otherProtocol(b []byte) string {
 	}
 }
 
+// otherThanHTTP2 is the word for a target that did not begin with the settings of HTTP/2.
+func otherThanHTTP2(e *http2.NotSpoken) string {
+	switch {
+	case otherProtocol(e.First) == wordWantsTLS || saysTLS(e.First):
+		return wordWantsTLS
+	case len(e.First) == 0 && (errors.Is(e.Err, os.ErrDeadlineExceeded) || errors.Is(e.Err,
+		context.DeadlineExceeded)):
+		return wordTimeout
+	default:
+		return wordNoHTTP2
+	}
+}
+
 // spoken asks a target that answered nothing, and ended the connections, whether it speaks HTTP/2 or TLS. A
 // server of HTTP/1.1 may take the preface of HTTP/2 for a request of the method PRI: a note tells of it. It
 // returns the word of what the target speaks, empty where that is not known.
 func (r *recorder) spoken(ctx context.Context) string {
-	if r.answered.Load() || ctx.Err() != nil || !r.hungUp() {
+	if r.o.HTTP2 || r.answered.Load() || ctx.Err() != nil || !r.hungUp() {
 		return ""
 	}
 	r.note("nothing was answered: the target was asked whether it speaks HTTP/2, and TLS")

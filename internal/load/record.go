@@ -35,18 +35,21 @@ type recorder struct {
 	mu    sync.Mutex
 	pools map[poolKey]*pool
 	live  map[*conn]struct{}
-	// open counts connections and dials, opened the connections there ever were, hungry the waiting shots, tickets the
-	// requests sent or waiting. Guarded by mu.
-	open, opened, hungry, tickets int
-	notes                         []string
-	words                         map[string]bool
+	// open counts connections and dials, hungry the waiting shots, tickets the requests sent or waiting.
+	// Guarded by mu.
+	open, hungry, tickets int
+	notes                 []string
+	words                 map[string]bool
 
 	halted, aborted, answered atomic.Bool
 	// frugal tells that no connection is left idle, released that the last gate of the phase that runs is
 	// open.
 	frugal, released atomic.Bool
-	sent             atomic.Int64
-	counts           [3]atomic.Int64
+	// alone tells that each request of the phase has a connection of its own.
+	alone atomic.Bool
+	// opened counts the connections there ever were.
+	sent, opened atomic.Int64
+	counts       [3]atomic.Int64
 	// latest is the largest lateness, slowest the longest time that opening a connection took.
 	latest, slowest atomic.Int64
 	name            atomic.Pointer[string]
@@ -60,10 +63,12 @@ type recorder struct {
 //
 //	refused, no-route, dns, forbidden, tls   no connection could be made (Options.Guard: forbidden)
 //	tls-certificate, no-tls                  nor here: a certificate that is not trusted, a port without TLS
-//	wants-tls, http2                         the port speaks TLS, or HTTP/2 only
-//	reset, eof, closed                       the connection ended before an answer; closed: it had answered others
+//	wants-tls, http2, no-http2               the port speaks TLS, HTTP/2 only, or no HTTP/2
+//	proxy                                    the proxy opened no tunnel
+//	reset, eof, closed                       the connection or stream ended before an answer; closed: it
+//	                                         had answered others, or no more streams were taken (GOAWAY)
 //	timeout                                  no answer within Options.Timeout
-//	malformed, header-too-large              the answer was no HTTP/1.x, or its header block longer than 64 KiB
+//	malformed, header-too-large              the answer was not the HTTP asked for, or its header > 64 KiB
 //	network                                  any other error of the network
 //	interrupted                              ctx ended first
 //
@@ -108,7 +113,9 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	var watchers sync.WaitGroup
 	watchers.Go(func() { r.watch(watching) })
 	watchers.Go(func() { r.feel(func() bool { return rest(watching, looks, nil) }) })
-	watchers.Go(func() { r.relieve(watching) })
+	if !r.o.HTTP2 { // a stream that idles holds no thread
+		watchers.Go(func() { r.relieve(watching) })
+	}
 	if r.o.Progress != nil {
 		watchers.Go(func() { r.tell(watching) })
 	}
@@ -148,7 +155,7 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	tl := r.gather()
 	reword(tl, spoken)
 	tl.Header.Ended, tl.Header.Interrupted = ended, interrupted
-	tl.Header.Audit = before.until(takeAudit(), ended, r.opened)
+	tl.Header.Audit = before.until(takeAudit(), ended, int(r.opened.Load()))
 	return tl
 }
 
@@ -186,7 +193,7 @@ func (r *recorder) abort() {
 	r.halted.Store(true)
 	r.aborted.Store(true)
 	for c := range r.live {
-		c.raw.Close()
+		c.hangUp()
 	}
 	r.mu.Unlock()
 	r.cancel()

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/http2"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -23,6 +24,8 @@ type request struct {
 	cut int
 	// rest is a large body; nil otherwise.
 	rest []byte
+	// h2 is all of it for HTTP/2; nil otherwise.
+	h2 *http2.Request
 	// asked tells the parser the method.
 	asked *http.Request
 	// last says that the request asks for the connection to be closed.
@@ -56,47 +59,83 @@ func newRequest(o *Options, w wish) *request {
 		key = w.own.Key(key)
 	}
 	target, own, named := o.Partition.target(path, query, key)
-	b := make([]byte, 0, 256+len(target))
-	b = append(b, method+" "+target+" HTTP/1.1\r\n"...)
-	b = line(b, "Host", first(header, "Host", u.Host))
-	b = line(b, "User-Agent", first(header, "User-Agent", "rlcheck/1"))
-	b = line(b, "Accept", first(header, "Accept", "*/*"))
+	m := message{method: method, target: target}
+	m.add("Host", first(header, "Host", hostOf(u)))
+	m.add("User-Agent", first(header, "User-Agent", "rlcheck/1"))
+	m.add("Accept", first(header, "Accept", "*/*"))
 	for _, name := range names(header) {
 		if named && name == own[0] {
 			continue
 		}
 		for _, v := range header[name] {
-			b = line(b, name, v)
+			m.add(name, v)
 		}
 	}
 	if named {
-		b = line(b, own[0], own[1])
+		m.add(own[0], own[1])
 	}
 	if o.CostHeader != "" && w.cost > 1 {
-		b = line(b, o.CostHeader, strconv.FormatInt(w.cost, 10))
+		m.add(o.CostHeader, strconv.FormatInt(w.cost, 10))
 	}
 	for _, name := range w.forge {
-		b = line(b, name, forgery(name, w))
+		m.add(name, forgery(name, w))
 	}
 	if len(o.Body) > 0 || method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch {
-		b = line(b, "Content-Length", strconv.Itoa(len(o.Body)))
+		m.add("Content-Length", strconv.Itoa(len(o.Body)))
 	}
-	r := &request{cut: len(b), asked: &http.Request{Method: method}}
-	r.last = strings.EqualFold(header.Get("Connection"), "close")
+	last := strings.EqualFold(header.Get("Connection"), "close")
+	if o.HTTP2 {
+		return &request{h2: m.streamed(u.Scheme, o.Body), last: last}
+	}
+	if o.Proxy != nil && u.Scheme == "http" {
+		m.viaProxy(o.Proxy, u)
+	}
+	r := m.plain(o.Body)
+	r.last = last
+	return r
+}
+
+// message is a request before it has the form of a protocol.
+type message struct {
+	method, target string
+	fields         [][2]string
+}
+
+func (m *message) add(name, value string) { m.fields = append(m.fields, [2]string{name, value}) }
+
+// plain writes m as HTTP/1.1.
+func (m *message) plain(body []byte) *request {
+	b := make([]byte, 0, 256+len(m.target))
+	b = append(b, m.method+" "+m.target+" HTTP/1.1\r\n"...)
+	for _, f := range m.fields {
+		b = append(b, f[0]+": "+f[1]+"\r\n"...)
+	}
+	r := &request{cut: len(b), asked: &http.Request{Method: m.method}}
 	r.head = append(b, "\r\n"...)
-	if len(r.head)+len(o.Body) <= together {
-		r.head = append(r.head, o.Body...)
+	if len(r.head)+len(body) <= together {
+		r.head = append(r.head, body...)
 	} else {
-		r.rest = o.Body
+		r.rest = body
 	}
 	return r
 }
 
-func line(b []byte, name, value string) []byte {
-	b = append(b, name...)
-	b = append(b, ": "...)
-	b = append(b, value...)
-	return append(b, "\r\n"...)
+// streamed makes m a request of HTTP/2: names in lower case, no field of a connection (RFC 9113 section
+// 8.2.2).
+func (m *message) streamed(scheme string, body []byte) *http2.Request {
+	r := &http2.Request{Body: body, Fields: []http2.Field{{Name: ":method", Value: m.method},
+		{Name: ":scheme", Value: scheme},
+		{Name: ":path", Value: m.target}, {Name: ":authority", Value: ""}}}
+	for _, f := range m.fields {
+		switch name := strings.ToLower(f[0]); name {
+		case "host":
+			r.Fields[3].Value = f[1]
+		case "connection", "keep-alive", "proxy-connection":
+		default:
+			r.Fields = append(r.Fields, http2.Field{Name: name, Value: f[1]})
+		}
+	}
+	return r
 }
 
 func first(h http.Header, name, otherwise string) string {

@@ -83,8 +83,8 @@ func TestOtherProtocolsAreNamed(t *testing.T) {
 		{"plain HTTP to TLS, which hangs up", "wants-tls", "https://", hangsUp},
 		{"a TLS alert", "wants-tls", "https://", greets("\x15\x03\x01\x00\x02\x02\x46")},
 		{"HTTPS to plain HTTP", "no-tls", "http://", scheme(loopbackHTTP(t, ok), "https")},
-		{"HTTP/2 only", "http2", "HTTP/1.1", &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}},
-		{"HTTP/2 only, which hangs up", "http2", "HTTP/1.1", silentH2},
+		{"HTTP/2 only", "http2", "--http2", &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}},
+		{"HTTP/2 only, which hangs up", "http2", "--http2", silentH2},
 		{"SSH", "malformed", "another protocol", greets("SSH-2.0-OpenSSH_9.2\r\n")},
 	} {
 		roots := &tls.Config{RootCAs: x509.NewCertPool()}

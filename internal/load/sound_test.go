@@ -2,8 +2,10 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -27,41 +29,61 @@ func (d *decisions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // The property that everything rests on: the target's decision, on the same clock, lies in [Sent, FirstByte].
+// RLCHECK_SOAK=1 looks at a million decisions of each way.
 func TestTheDecisionLiesInTheInterval(t *testing.T) {
-	const n = 1000
-	for name, body := range map[string]int{"GET": 0, "short body": 3 << 10, "body of 64 KiB": 64 << 10} {
-		t.Run(name, func(t *testing.T) {
-			d := &decisions{at: map[string]time.Time{}}
-			o := Options{URL: loopbackHTTP(t, d.ServeHTTP), Partition: Partition{Kind: kindHeader, Name: "X-Api-Key"}}
-			if body > 0 {
-				o.Method, o.Body = http.MethodPost, make([]byte, body)
+	bodies := []int{0, 3 << 10, 64 << 10}
+	for i, w := range ways {
+		for k, body := range bodies {
+			if testing.Short() && k > 0 && i > 0 {
+				continue
 			}
-			keyed := func(k int, gap time.Duration) []timeline.Arrival {
-				out := each(n, gap, "", k*n)
-				for i := range out {
-					out[i].Partition = strconv.Itoa(k*n + i)
+			t.Run(fmt.Sprintf("%s, body of %d", w.name, body), func(t *testing.T) {
+				rounds := 1
+				if os.Getenv("RLCHECK_SOAK") == "1" && body == 0 {
+					rounds = 500
 				}
-				return out
-			}
-			done := must(o.complete())
-			r := newRecorder(schedule(
-				timeline.Phase{Name: "steady", Shape: timeline.Constant, Arrivals: keyed(0, 200*time.Microsecond)},
-				timeline.Phase{Name: "burst", Shape: timeline.AtOnce, Arrivals: keyed(1, 0)},
-			), done)
-			if err := r.check(); err != nil {
-				t.Fatal(err)
-			}
-			tl := r.record(context.Background())
-			sane(t, tl)
-			if c := tl.Counts(); c.Allowed != 2*n {
-				t.Fatalf("got %+v, want %d allowed", c, 2*n)
-			}
-			for _, o := range tl.Observations {
-				at := d.at[o.Partition].Sub(r.clock.start)
-				if at < o.Sent || at > o.FirstByte {
-					t.Errorf("seq %d (%s): decided at %v, outside [%v, %v]", o.Seq, o.Phase, at, o.Sent, o.FirstByte)
+				for range rounds {
+					decidesInside(t, w, body, 1000)
 				}
-			}
-		})
+			})
+		}
+	}
+}
+
+// decidesInside sends n requests one by one, and a burst of n.
+func decidesInside(t *testing.T, w way, body, n int) {
+	d := &decisions{at: map[string]time.Time{}}
+	o, ok := w.serve(t, d.ServeHTTP)
+	if !ok {
+		t.Skip("this machine has no such way")
+	}
+	o.Partition = Partition{Kind: kindHeader, Name: "X-Api-Key"}
+	if body > 0 {
+		o.Method, o.Body = http.MethodPost, make([]byte, body)
+	}
+	keyed := func(k int, gap time.Duration) []timeline.Arrival {
+		out := each(n, gap, "", k*n)
+		for i := range out {
+			out[i].Partition = strconv.Itoa(k*n + i)
+		}
+		return out
+	}
+	r := newRecorder(schedule(
+		timeline.Phase{Name: "steady", Shape: timeline.Constant, Arrivals: keyed(0, 200*time.Microsecond)},
+		timeline.Phase{Name: "burst", Shape: timeline.AtOnce, Arrivals: keyed(1, 0)},
+	), must(o.complete()))
+	if err := r.check(); err != nil {
+		t.Fatal(err)
+	}
+	tl := r.record(context.Background())
+	sane(t, tl)
+	if c := tl.Counts(); c.Allowed != 2*n {
+		t.Fatalf("got %+v, want %d allowed; notes %q", c, 2*n, tl.Header.Notes)
+	}
+	for _, o := range tl.Observations {
+		at := d.at[o.Partition].Sub(r.clock.start)
+		if at < o.Sent || at > o.FirstByte {
+			t.Errorf("seq %d (%s): decided at %v, outside [%v, %v]", o.Seq, o.Phase, at, o.Sent, o.FirstByte)
+		}
 	}
 }

@@ -26,7 +26,7 @@ func (r *recorder) expire() time.Duration {
 		case time.Duration(at) > now:
 			next = min(next, time.Duration(at))
 		case c.expires.CompareAndSwap(at, expired):
-			c.raw.Close()
+			c.hangUp()
 		}
 	}
 	return next

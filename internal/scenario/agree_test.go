@@ -164,14 +164,17 @@ func agreement() []agreementRow {
 		"phases.m.limit=3x", "phases.m.limit=none", "phases.m.limit=zero", "phases.o.unnamed=true", "example=true", "phases.p.addresses=one-network", "target.client_address=Forwarded", "phases.m.limit=gcra,rate=1/s,burst=5", "phases.m.limit={algorithm: fixed-window, rate: 5/s}",
 		"phases.i.rates=[1x]", "phases.k.retry={policy: fixed}", "phases.l.action=reload", "phases.l.command=reboot $$X", "allowed.status=[200]",
 		"expect.quota={counts: true}", "expect.answers=[{phase: a, status: [200, 500]}]", "expect.parity=[{phase: a, like: c}]", "expect.storm=[{phase: k}]",
-		"expect.latency={denied_p99: 1x}", "target.on_store_error=allow",
+		"expect.latency={denied_p99: 1x}", "target.on_store_error=allow", "target.protocol=h2",
 	} {
 		rows = append(rows, agreementRow{s, true})
 	}
 	for _, s := range []string{
 		"id=A", "id=a--b", "id=5", "id=", "id=[a]", "kind=must", "kind=5", "title=5", "title=' '", "tags=x", "tags=[]", "tags=[5]", "target.url=localhost",
 		"target.url=http://u@h/", "target.url=http://h/#f", "target.url=http://", "target.url=5", "target.method=get", "target.timeout=5", "target.timeout=5 s",
-		"target.timeout=''", "target.timeout=-1s", "target.timeout=[1s]", "target.insecure=yes", "target.insecure='true'", "target.retry_after=both", "target.protocol=h2",
+		"target.timeout=''", "target.timeout=-1s", "target.timeout=[1s]", "target.insecure=yes",
+		"target.insecure='true'", "target.retry_after=both", "target.protocol=h3",
+		"target.unix_socket=5", "target.unix_socket=''", "target.proxy=https://p:1", "target.proxy=http://",
+		"target.proxy=http://p/x",
 		"target.header.A=5", "target.header={A B: c}", "target.unknown=1", "partition=cookie", "partition=header", "partition=address:x", "partition.count=0",
 		"partition.count=2.5", "partition.count='2'", "partition.fresh=1", "limit=5", "limit=[]", "limit={}", "limit={algorithm: gcra}",
 		"limit={algorithm: gcra, rate: 1/s}", "limit={algorithm: gcra, rate: 10, burst: 1}", "limit={algorithm: gcra, rate: 1/s, burst: 0}",

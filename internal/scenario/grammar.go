@@ -85,8 +85,16 @@ func targetKind() kind[Target] {
 		key("on_store_error", choice("the choice on a store error", "allow", "deny", "error"), "What the embedded target answers while its store is gone; error by default.", func(t *Target) *string { return &t.OnStoreError }),
 		key("client_address", word("a field name is an HTTP token", tokenPattern), "The field in whose last element the embedded target finds the address of a client without a key, as a trusted proxy writes it; that of the connection by default.", func(t *Target) *string { return &t.ClientAddress }),
 		key("insecure", boolean("insecure"), "Accept any TLS certificate.", func(t *Target) *bool { return &t.Insecure }),
-		key("protocol", protocolKind(), "Only h1 (HTTP/1.1) can be sent.", func(t *Target) *Protocol { return &t.Protocol }),
+		key("protocol", protocolKind(),
+			"h1 (HTTP/1.1) by default, or h2: HTTP/2, with TLS by ALPN, else by prior knowledge.",
+			func(t *Target) *Protocol { return &t.Protocol }),
+		key("unix_socket", word("a socket is a path", `\S`),
+			"The path of a Unix socket to connect to in place of url's host.",
+			func(t *Target) *string { return &t.UnixSocket }),
+		key("proxy", proxyKind(), "An HTTP proxy: http://HOST:PORT. The environment is never asked for one.",
+			func(t *Target) *string { return &t.Proxy }),
 	}, func(d *decoder, n *node, t *Target) {
+		checkWay(d, n, t)
 		if f := n.get("fault"); f != nil && t.URL != Builtin {
 			d.add(f, quote(f.text), "only the embedded target wears faults, and url is "+quote(t.URL), "remove it, or write url: builtin")
 		}
@@ -94,12 +102,42 @@ func targetKind() kind[Target] {
 }
 
 func protocolKind() kind[Protocol] {
-	return textKind("a protocol is h1", &jsonschema.Schema{Type: "string", Enum: []any{string(H1)}}, func(s string) (Protocol, string, string) {
-		if s != string(H1) {
-			return "", "requests are sent with HTTP/1.1 only", `write "h1", or leave the key out`
+	return choice("a protocol", H1, H2)
+}
+
+// proxyKind is the kind of the URL of a proxy.
+func proxyKind() kind[string] {
+	const rule = "a proxy is http://HOST:PORT"
+	is := regexp.MustCompile(`^http://([^/?#\s@]+@)?[^/?#\s@]+/?$`)
+	schema := &jsonschema.Schema{Type: "string", Pattern: is.String()}
+	return kind[string]{schema: orVariable(schema), read: func(d *decoder, n *node, v *string) {
+		if !d.wants(n, scalar, rule) {
+			return
 		}
-		return H1, "", ""
-	})
+		if u, err := url.Parse(n.text); err != nil || !is.MatchString(n.text) || u.Hostname() == "" {
+			d.add(n, "this url", rule+" or http://USER:PASSWORD@HOST:PORT",
+				"") // it is not quoted: it may hold a password
+			return
+		}
+		*v = n.text
+	}}
+}
+
+// checkWay refuses ways to the target that exclude each other.
+func checkWay(d *decoder, n *node, t *Target) {
+	socket, proxy := n.get("unix_socket"), n.get("proxy")
+	switch {
+	case socket != nil && proxy != nil:
+		d.add(proxy, "a proxy", "a Unix socket is connected to directly", "remove one of them")
+	case socket != nil && t.Origin != "":
+		d.add(socket, quote(socket.text), "one socket cannot be both the target and its origin",
+			"remove origin")
+	case socket != nil && t.URL == Builtin:
+		d.add(socket, quote(socket.text), "the embedded target listens at no socket",
+			"write the url of the target")
+	case proxy != nil && t.URL == Builtin:
+		d.add(proxy, "a proxy", "the embedded target is connected to directly", "write the url of the target")
+	}
 }
 
 func methodKind() kind[string] {

@@ -72,8 +72,11 @@ const Builtin = "builtin"
 // Protocol is the version of HTTP that requests are sent with.
 type Protocol string
 
-// H1 is HTTP/1.1, the only protocol there is.
-const H1 Protocol = "h1"
+// H1 is HTTP/1.1. H2 is HTTP/2, which a target of https has to offer, and one of http is known to speak.
+const (
+	H1 Protocol = "h1"
+	H2 Protocol = "h2"
+)
 
 // Target is where requests go and what they are.
 type Target struct {
@@ -99,6 +102,9 @@ type Target struct {
 	// Insecure accepts any TLS certificate.
 	Insecure bool
 	Protocol Protocol
+	// UnixSocket is the path of a socket that is connected to in place of the host of URL, Proxy the URL of
+	// an HTTP proxy. Both may be empty.
+	UnixSocket, Proxy string
 }
 
 // PartitionKind says which part of a request the limiter tells clients apart by.

@@ -22,7 +22,7 @@ const (
 	headerTimeout = 10 * time.Second
 )
 
-// Server is an HTTP/1.1 server that has begun to accept connections.
+// Server is an HTTP server that has begun to accept connections.
 type Server struct {
 	server   engine
 	listener net.Listener
@@ -44,7 +44,11 @@ func engineFor(h http.Handler) engine {
 		return newLean(t)
 	}
 	var accepted atomic.Uint64
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
+		Protocols: protocols,
 		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, accepted.Add(1))
 		},

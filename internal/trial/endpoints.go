@@ -104,7 +104,11 @@ func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string
 	}
 	e.events.embedded = t
 	e.stops = append(e.stops, t.Close)
-	if where, err = e.listen(o.Network, keyed(s.Partition, t)); err != nil {
+	h := keyed(s.Partition, t)
+	if s.Target.Protocol == scenario.H2 {
+		h = http.HandlerFunc(h.ServeHTTP) // the lean server of our targets speaks HTTP/1.1 only
+	}
+	if where, err = e.listen(o.Network, h); err != nil {
 		return "", "", err
 	}
 	if slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return len(p.Spelling) > 0 }) {

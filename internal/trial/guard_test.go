@@ -35,12 +35,12 @@ func TestGuardHoldsEachHostToItsAddresses(t *testing.T) {
 		{"a stranger", []string{"192.0.2.1"}, "203.0.113.9", true},
 	}
 	for _, c := range cases {
-		g := guard(context.Background(), c.allow, both)
+		g := guard(context.Background(), c.allow, both.urls())
 		if err := g(netip.MustParseAddr(c.addr)); (err != nil) != c.refused {
 			t.Errorf("%s: got %v, refused want %v", c.name, err, c.refused)
 		}
 	}
-	if guard(context.Background(), []string{"192.0.2.1", "198.51.100.7"}, both) != nil {
+	if guard(context.Background(), []string{"192.0.2.1", "198.51.100.7"}, both.urls()) != nil {
 		t.Error("all hosts allowed: want no guard")
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"time"
 
@@ -210,12 +212,21 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 	if err != nil {
 		return load.Options{}, err
 	}
+	dialled, err := dialled(s, o.Allow, ends)
+	if err != nil {
+		return load.Options{}, err
+	}
 	opts := load.Options{
 		URL: ends.target, Origin: ends.origin, Method: s.Target.Method, Header: header(s, o), Body: []byte(s.Target.Body),
 		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s, o.TLS),
 		Classify: classifier(s.Allowed, s.Denied.Status),
 		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests, MaxDuration: s.Safety.MaxDuration,
-		Tick: s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer, Guard: guard(ctx, o.Allow, ends), Do: ends.events.do,
+		Tick: s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer,
+		Guard: guard(ctx, o.Allow, dialled), Do: ends.events.do,
+	}
+	opts.HTTP2, opts.Socket = s.Target.Protocol == scenario.H2, s.Target.UnixSocket
+	if s.Target.Proxy != "" {
+		opts.Proxy = dialled[0]
 	}
 	if o.Network != nil {
 		opts.Dial = o.Network.Dial
@@ -258,12 +269,47 @@ func classifier(allowed, denied []int) func(int) timeline.Outcome {
 	}
 }
 
+// dialled returns the URLs whose hosts are connected to: the proxy's, if there is one. What a proxy connects
+// to cannot be seen from here.
+func dialled(s *scenario.Scenario, allow []string, ends *endpoints) ([]*url.URL, error) {
+	if s.Target.Proxy == "" {
+		return ends.urls(), nil
+	}
+	for _, u := range ends.urls() {
+		if err := Proxied(u, allow); err != nil {
+			return nil, err
+		}
+	}
+	p, err := url.Parse(s.Target.Proxy)
+	return []*url.URL{p}, err
+}
+
+// Proxied tells whether a proxy may be asked for the host of u: for an address of this host or of a private
+// network, or for a name that is in allow. Any other name is the proxy's to look up.
+func Proxied(u *url.URL, allow []string) error {
+	host := u.Hostname()
+	if host == "localhost" || slices.Contains(allow, host) || slices.Contains(allow, u.Host) {
+		return nil
+	}
+	if a, err := netip.ParseAddr(host); err == nil && harmless(a) {
+		return nil
+	}
+	return fmt.Errorf("the proxy may find the host %s anywhere (if you may load it, add --allow %s)",
+		host, host)
+}
+
+// harmless tells whether an address is of this host or of a private network.
+func harmless(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsUnspecified()
+}
+
 // guard refuses addresses beyond this host and private networks, but for those of the hosts named in allow.
 // With a target and an origin of which one is allowed, the other is still held to its addresses: those of
 // an allowed host are looked up now.
-func guard(ctx context.Context, allow []string, ends *endpoints) func(netip.Addr) error {
+func guard(ctx context.Context, allow []string, urls []*url.URL) func(netip.Addr) error {
 	allowed, others := map[netip.Addr]bool{}, false
-	for _, u := range ends.urls() {
+	for _, u := range urls {
 		if !slices.Contains(allow, u.Hostname()) && !slices.Contains(allow, u.Host) {
 			others = true
 			continue
@@ -278,7 +324,7 @@ func guard(ctx context.Context, allow []string, ends *endpoints) func(netip.Addr
 	}
 	return func(a netip.Addr) error {
 		a = a.Unmap()
-		if a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsUnspecified() || allowed[a] {
+		if harmless(a) || allowed[a] {
 			return nil
 		}
 		return errors.New("the address " + a.String() + " is public (name its host with --allow)")

@@ -1,0 +1,309 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/http2"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// link is one HTTP/2 connection. To pools and shots each of its streams is a conn, which carries one request
+// at a time:
+//
+//	pool --- conn, conn, conn ... one for each request in flight
+//	            \    |    /
+//	              link           one connection, one goroutine that reads it
+//
+// So everything that holds for connections holds for streams, and a burst on a link is one write.
+type link struct {
+	r      *recorder
+	raw    net.Conn
+	h2     *http2.Conn
+	number int
+	// closing tells that it takes no more streams.
+	closing atomic.Bool
+
+	mu    sync.Mutex
+	slots map[*conn]struct{}
+	// names are the canonical forms of the field names that came, empty for those that are not kept. The
+	// reader's.
+	names map[string]string
+}
+
+// slot is what a conn has that is a stream of a link.
+type slot struct {
+	stream http2.Stream
+	// cut asks the reader to end what is in flight.
+	cut atomic.Bool
+	// headed tells that the header block of the answer came; body is what is kept of what follows. Both are
+	// the reader's.
+	headed bool
+	body   []byte
+}
+
+// join returns a new stream of a link of p, or of a new link where none has room or each request is to have
+// its own.
+func (r *recorder) join(ctx context.Context, p *pool) (*conn, error) {
+	p.linking.Lock()
+	defer p.linking.Unlock()
+	open := p.links[:0]
+	for _, l := range p.links {
+		if !l.closing.Load() {
+			open = append(open, l)
+		}
+	}
+	p.links = open
+	if !r.alone.Load() {
+		for _, l := range p.links {
+			if c := l.take(p); c != nil {
+				return c, nil
+			}
+		}
+	}
+	l, err := r.newLink(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	c := l.take(p)
+	if c == nil {
+		l.raw.Close()
+		return nil, told{wordReset, errors.New("the target lets a connection carry no stream")}
+	}
+	p.links = append(p.links, l)
+	return c, nil
+}
+
+// newLink opens a connection and begins to read it.
+func (r *recorder) newLink(ctx context.Context, p *pool) (*link, error) {
+	nc, raw, err := r.dialSecure(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{r: r, raw: raw, number: int(r.opened.Load()), slots: map[*conn]struct{}{},
+		names: map[string]string{}}
+	stop := context.AfterFunc(ctx, func() { raw.Close() })
+	l.h2, err = http2.New(nc, http2.Options{Now: r.clock.now, Patience: r.o.Timeout, Woken: l.reap,
+		Drained: l.drain})
+	if !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
+	r.wg.Add(1)
+	go l.serve()
+	return l, nil
+}
+
+// take returns a new stream, or nil where there is no room.
+func (l *link) take(p *pool) *conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing.Load() || len(l.slots) >= l.h2.Room() {
+		return nil
+	}
+	c := &conn{r: l.r, pool: p, link: l, slot: &slot{}}
+	c.stream.Owner = c
+	l.slots[c] = struct{}{}
+	return c
+}
+
+// leave takes a stream out of the link; the last one closes it. It never waits for the network.
+func (l *link) leave(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.slots, c)
+	if len(l.slots) == 0 {
+		l.closing.Store(true)
+		l.raw.Close()
+	}
+}
+
+// all returns the streams there are.
+func (l *link) all() []*conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make([]*conn, 0, len(l.slots))
+	for c := range l.slots {
+		out = append(out, c)
+	}
+	return out
+}
+
+// serve reads until the connection ends, and ends all its streams then.
+func (l *link) serve() {
+	defer l.r.wg.Done()
+	err := l.h2.Serve()
+	l.mu.Lock()
+	l.closing.Store(true)
+	l.mu.Unlock()
+	l.raw.Close()
+	for _, c := range l.all() {
+		c.giveUp(err)
+	}
+}
+
+// reap ends the streams that were cut. The reader calls it.
+func (l *link) reap() {
+	for _, c := range l.all() {
+		if c.cut.Load() {
+			if s := c.inflight.Load(); s != nil && s.state.Load() == sent {
+				l.h2.Cancel(&c.stream)
+			}
+			c.giveUp(errUnanswered)
+		}
+	}
+}
+
+// drain is called when the target takes no more streams: those in flight go on.
+func (l *link) drain() {
+	l.mu.Lock()
+	l.closing.Store(true)
+	l.mu.Unlock()
+	r := l.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.pools {
+		kept := p.idle[:0]
+		for _, c := range p.idle {
+			if c.link == l {
+				r.discard(c)
+			} else {
+				kept = append(kept, c)
+			}
+		}
+		p.idle = kept
+	}
+}
+
+// send sends requests, for which streams of the link were taken, in one write. It returns the clock before
+// the write, and how many there were. What could not be written is placed again.
+func (l *link) send(batch []loaded) (at time.Duration, n int) {
+	r := l.r
+	streams := make([]*http2.Stream, len(batch))
+	for i, x := range batch {
+		x.c.stream.Request = x.s.req.h2
+		streams[i] = &x.c.stream
+	}
+	err := l.h2.Send(streams, func(i int, now time.Duration) bool {
+		c, s := batch[i].c, batch[i].s
+		s.sentAt = now
+		if !s.state.CompareAndSwap(taken, sent) {
+			return false
+		}
+		at, n = now, n+1
+		c.expires.Store(int64(now + r.o.Timeout))
+		r.sent.Add(1)
+		r.journal.sent(s, now)
+		return true
+	})
+	switch {
+	case errors.Is(err, http2.ErrFull):
+		for _, x := range batch {
+			l.turnAway(x.c, x.s)
+		}
+	case n < len(batch):
+		// Those that were begun end with the connection, that one and those behind it were not.
+		for _, x := range batch[n:] {
+			x.s.state.CompareAndSwap(taken, lost)
+			r.again(x.s)
+		}
+	}
+	return at, n
+}
+
+// turnAway gives a request back that found no room.
+func (l *link) turnAway(c *conn, s *shot) {
+	if l.r.forget(c) == s {
+		l.r.again(s)
+		return
+	}
+	// The reader has just given the stream up, and may still look at the shot.
+	s.state.Store(lost)
+	l.r.fail(s, wordClosed, http2.ErrFull)
+}
+
+// mostNames is how many names of fields a link remembers: a target may make up new ones for ever.
+const mostNames = 1 << 10
+
+// fields returns the fields of an answer that are kept.
+func (l *link) fields(from []http2.Field) timeline.Fields {
+	var out timeline.Fields
+	for _, f := range from {
+		name, known := l.names[f.Name]
+		if !known {
+			if name = http.CanonicalHeaderKey(f.Name); !l.r.o.Record(name) {
+				name = ""
+			}
+			if len(l.names) < mostNames {
+				l.names[f.Name] = name
+			}
+		}
+		if name == "" {
+			continue
+		}
+		at, again := slices.BinarySearchFunc(out, name, func(x timeline.Field, name string) int {
+			return strings.Compare(x.Name, name)
+		})
+		if again {
+			out[at].Value += ", " + f.Value
+			continue
+		}
+		out = slices.Insert(out, at, timeline.Field{Name: name, Value: f.Value})
+	}
+	return out
+}
+
+// Answer, Body, End and Broken make a conn the owner of its stream. The reader calls them.
+func (c *conn) Answer(a http2.Answer) {
+	s := c.inflight.Load()
+	o := s.obs
+	o.Sent, o.FirstByte, o.Answered = s.sentAt, a.At, true
+	o.Status, o.Outcome, o.Error = a.Status, c.r.o.Classify(a.Status), ""
+	o.Fields = c.link.fields(a.Fields)
+	c.headed, c.body = true, c.body[:0]
+}
+
+// Body keeps the beginning of a denial's body.
+func (c *conn) Body(p []byte) bool {
+	if o := c.inflight.Load().obs; o.Outcome == timeline.Denied {
+		c.slot.body = append(c.slot.body, p[:min(len(p), c.r.o.KeepBody-len(c.slot.body))]...)
+	}
+	return true
+}
+
+// End ends a whole answer.
+func (c *conn) End(_ []http2.Field, at time.Duration) {
+	c.inflight.Load().obs.Done = at
+	c.finish(true)
+}
+
+// Broken ends a request whose stream was ended.
+func (c *conn) Broken(err error) { c.giveUp(err) }
+
+// giveUp ends a stream, and what is in flight on it.
+func (c *conn) giveUp(err error) {
+	if c.headed {
+		c.finish(false)
+		return
+	}
+	c.end(err)
+}
+
+// finish ends the request in flight, to which at least the header block of an answer came.
+func (c *conn) finish(whole bool) {
+	s := c.inflight.Load()
+	c.headed = false
+	s.obs.Body = string(c.slot.body)
+	c.served++
+	c.over(s, whole && !s.req.last && !c.link.closing.Load())
+}
