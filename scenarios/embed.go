@@ -4,7 +4,8 @@ package scenarios
 
 import "embed"
 
-// FS holds NAME.yaml for each builtin:NAME, scenario.schema.json, and SOURCES.md with the anchors of their sources.
+// FS holds NAME.yaml for each builtin:NAME, more/NAME.yaml for those that are run only where they are named,
+// scenario.schema.json, and SOURCES.md with the anchors of their sources.
 //
-//go:embed *.yaml scenario.schema.json SOURCES.md
+//go:embed *.yaml more/*.yaml scenario.schema.json SOURCES.md
 var FS embed.FS

@@ -111,7 +111,7 @@ func completePartition(c *cobra.Command, _ []string, _ string) ([]string, cobra.
 // completeScenarios offers the bundled scenarios beside files and folders.
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	names := []string{builtinPrefix}
-	for _, n := range builtinNames() {
+	for _, n := range append(builtinNames(), namedOnly()...) {
 		names = append(names, builtinPrefix+n)
 	}
 	return names, cobra.ShellCompDirectiveDefault

@@ -64,7 +64,7 @@ func readSource(arg string) ([]source, error) {
 // hintBuiltin suggests the bundled scenario that a missing file may have meant.
 func hintBuiltin(arg string) string {
 	name := strings.TrimSuffix(filepath.Base(arg), filepath.Ext(arg))
-	if slices.Contains(builtinNames(), name) {
+	if slices.Contains(append(builtinNames(), namedOnly()...), name) {
 		return " (write \"" + builtinPrefix + name + "\")"
 	}
 	return ""
@@ -108,10 +108,22 @@ func builtinNames() []string {
 	return names
 }
 
+// namedOnly lists the bundled scenarios that builtin: alone leaves out: they take minutes.
+func namedOnly() (names []string) {
+	entries, _ := fs.ReadDir(scenarios.FS, "more") // an embedded folder is always readable
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	return names
+}
+
 func readBuiltin(name string) ([]source, error) {
 	names := builtinNames()
 	if name != "" {
-		if !slices.Contains(names, name) {
+		if text, err := fs.ReadFile(scenarios.FS, "more/"+name+".yaml"); err == nil {
+			return []source{{builtinPrefix + name, text}}, nil
+		}
+		if names = append(names, namedOnly()...); !slices.Contains(names, name) {
 			hint := strings.Replace(scenario.Suggest(name, names), `"`, `"`+builtinPrefix, 1)
 			if hint == "" {
 				hint = "one of " + strings.Join(names, ", ")

@@ -42,6 +42,7 @@ var formats = []format{
 	{"markdown", writeMarkdown, true},
 	{"github", writeGitHub, true},
 	{"html", writeHTML, true},
+	{"acceptance", writeAcceptance, true},
 	{"ndjson", writeNDJSON, false},
 	{"csv", writeCSV, false},
 	{"clients", writeClients, false},

@@ -65,11 +65,12 @@ func TestGolden(t *testing.T) {
 		{"csv", "csv", Options{}, []string{"unknown"}},
 		{"clients", "clients.csv", Options{}, []string{"fail", "hostile", "unreachable"}},
 		{"html", "html", Options{}, []string{"unreachable", "empty"}},
+		{"acceptance", "acceptance.html", Options{}, []string{"fail", "hostile", "unreachable"}},
 	} {
 		for _, name := range x.runs {
 			t.Run(name+"."+x.suffix, func(t *testing.T) {
 				got := render(t, x.format, runs[name], x.options)
-				if x.format == "html" {
+				if x.format == "html" || x.format == "acceptance" {
 					got = unstyled(t, got)
 				}
 				golden(t, name+"."+x.suffix, got)

@@ -69,6 +69,9 @@ type card struct {
 	Latency  template.HTML
 	Rows     []latencyCells
 	Claims   []claimRow
+	StepHead []string
+	StepNote string
+	Steps    [][]string
 	Clients  [][]string
 	Others   string // how many clients are not listed
 	Counts   string
@@ -113,16 +116,20 @@ func writeHTML(w io.Writer, r *result.Run, o Options) error {
 		return err
 	}
 	clean := plainRun(r)
-	sum := sha256.Sum256([]byte(pageStyle))
 	p := page{
 		Run: clean, Style: template.CSS(pageStyle), Verdict: badgeOf(clean.Verdict(o.Strict)),
 		Summary: headline(clean, o.Strict), Measured: policyLines(clean),
-		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" +
-			base64.StdEncoding.EncodeToString(sum[:]) + "'",
-		Counts: countsText(clean.Sum()), About: provenance(clean),
+		Policy: contentPolicy(), Counts: countsText(clean.Sum()), About: provenance(clean),
 	}
 	p.fill(r, clean, o)
 	return t.Execute(w, p)
+}
+
+// contentPolicy is the Content-Security-Policy of a page: its own style sheet, and nothing else.
+func contentPolicy() string {
+	sum := sha256.Sum256([]byte(pageStyle))
+	return "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" +
+		base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // mostOpen is how many scenarios that did not pass are unfolded: the page stays short where all of many fail.
@@ -205,14 +212,11 @@ func newCard(anchor string, raw, s *result.Scenario, o Options) card {
 	for _, t := range troubles(s) {
 		c.Troubles = append(c.Troubles, troubleRow{t.reason, t.detail, t.mend})
 	}
-	for i := range s.Claims {
-		x := &s.Claims[i]
-		text := x.Text
-		if x.Verdict == verdict.Inconclusive {
-			text = trouble{reason: string(x.Reason), detail: x.Text}.line()
-		}
-		c.Claims = append(c.Claims, claimRow{badgeOf(x.Verdict), x.ID, text})
+	c.Claims = claimRows(s)
+	for _, x := range stepsOf(raw) {
+		c.Steps = append(c.Steps, x.row(raw))
 	}
+	c.StepHead, c.StepNote = stepHead, stepNote
 	c.Clients, c.Others = clientRows(raw)
 	one := result.Run{Scenarios: []result.Scenario{*s}}
 	for _, l := range latencyRows(&one) {
@@ -222,6 +226,19 @@ func newCard(anchor string, raw, s *result.Scenario, o Options) card {
 		c.pictures(raw)
 	}
 	return c
+}
+
+// claimRows are the claims of a scenario, what stayed open with its reason.
+func claimRows(s *result.Scenario) (out []claimRow) {
+	for i := range s.Claims {
+		x := &s.Claims[i]
+		text := x.Text
+		if x.Verdict == verdict.Inconclusive {
+			text = trouble{reason: string(x.Reason), detail: x.Text}.line()
+		}
+		out = append(out, claimRow{badgeOf(x.Verdict), x.ID, text})
+	}
+	return out
 }
 
 // pictures draws the recording.

@@ -42,6 +42,7 @@ func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
 			m.told(&clean.Scenarios[i])
 		}
 		m.latencies(clean)
+		m.steps(r)
 	}
 	m.line("")
 	m.line("<sub>%s</sub>", mdText(provenance(clean)))

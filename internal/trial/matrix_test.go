@@ -22,6 +22,8 @@ import (
 func bundled(t *testing.T, opts scenario.ParseOptions) []*scenario.Scenario {
 	t.Helper()
 	names, err := fs.Glob(scenarios.FS, "*.yaml")
+	more, _ := fs.Glob(scenarios.FS, "more/*.yaml") // the pattern is good
+	names = append(names, more...)
 	if err != nil || len(names) == 0 {
 		t.Fatalf("bundled scenarios: %v, %v", names, err)
 	}

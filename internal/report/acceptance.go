@@ -1,0 +1,69 @@
+package report
+
+import (
+	_ "embed" // the page
+	"html/template"
+	"io"
+
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+//go:embed acceptance.html
+var acceptanceText string
+
+// acceptance is what the page that a release manager signs is filled with. All texts are clean; the template
+// escapes them.
+type acceptance struct {
+	Run       *result.Run
+	Style     template.CSS
+	Policy    string
+	Verdict   badge
+	Summary   string
+	About     string
+	Scenarios []accepted
+}
+
+// accepted is one scenario of it.
+type accepted struct {
+	*result.Scenario
+	Badge  badge
+	Limit  string
+	Worth  []string
+	Counts string
+	Head   []string
+	Note   string
+	Steps  []acceptedStep
+	Claims []claimRow
+}
+
+type acceptedStep struct {
+	Badge badge
+	Cells []string
+}
+
+// writeAcceptance writes one page for a release (shape of ITU-T Y.1564): a row a step of the load, what was
+// measured, and where to sign.
+func writeAcceptance(w io.Writer, r *result.Run, o Options) error {
+	t, err := template.New("acceptance").Parse(acceptanceText)
+	if err != nil {
+		return err
+	}
+	clean := plainRun(r)
+	p := acceptance{Run: clean, Style: template.CSS(pageStyle), Policy: contentPolicy(),
+		Verdict: badgeOf(clean.Verdict(o.Strict)), Summary: headline(clean,
+			o.Strict), About: provenance(clean)}
+	for i := range clean.Scenarios {
+		s, raw := &clean.Scenarios[i], &r.Scenarios[i]
+		x := accepted{Scenario: s, Badge: badgeOf(s.Verdict), Limit: limitText(s), Worth: s.Worth(),
+			Counts: countsText(s.Counts), Head: stepHead, Note: stepNote, Claims: claimRows(s)}
+		if s.Verdict == verdict.Fail && !s.Weighs(o.Strict) {
+			x.Badge.Class = verdict.Inconclusive.String()
+		}
+		for _, step := range stepsOf(raw) {
+			x.Steps = append(x.Steps, acceptedStep{badgeOf(step.verdict(raw)), step.row(raw)})
+		}
+		p.Scenarios = append(p.Scenarios, x)
+	}
+	return t.Execute(w, p)
+}

@@ -1,0 +1,155 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// step is what became of the requests of one phase.
+type step struct {
+	name                           string
+	sent, allowed, denied, unknown int
+	// errors are the answers with a status of 500 and more that are no denials, and lost the requests
+	// without an answer.
+	errors, lost int
+	from, to     time.Duration
+	partitions   map[string]bool
+	latency      latency.Collector
+	// failed tells that a request of it is in the witness of a finding.
+	failed bool
+}
+
+// stepsOf are the phases of a recording in their order; nil without one.
+func stepsOf(s *result.Scenario) (out []*step) {
+	tl := s.Whole()
+	if tl == nil {
+		return nil
+	}
+	witness := map[int]bool{}
+	for _, f := range conformanceFindings(s) {
+		for _, seq := range f.Observations {
+			witness[seq] = true
+		}
+	}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		at := slices.IndexFunc(out, func(x *step) bool { return x.name == o.Phase })
+		if at < 0 {
+			at, out = len(out), append(out, &step{name: o.Phase, from: o.At, partitions: map[string]bool{}})
+		}
+		out[at].add(o, witness[o.Seq])
+	}
+	return out
+}
+
+func (x *step) add(o *timeline.Observation, witness bool) {
+	x.sent++
+	x.from, x.to = min(x.from, o.At), max(x.to, o.At)
+	x.partitions[o.Partition] = true
+	x.failed = x.failed || witness
+	x.latency.Add(o)
+	switch o.Outcome {
+	case timeline.Allowed:
+		x.allowed++
+	case timeline.Denied:
+		x.denied++
+	default:
+		x.unknown++
+	}
+	if o.Status >= 500 && o.Outcome != timeline.Denied {
+		x.errors++
+	}
+	if !o.Answered {
+		x.lost++
+	}
+}
+
+// verdict is Fail for a step with a request that proves a FAIL, Inconclusive where an answer is missing or
+// not known or s itself is open, Pass for all others.
+func (x *step) verdict(s *result.Scenario) verdict.Verdict {
+	conformant := slices.ContainsFunc(s.Claims, func(c verdict.Claim) bool {
+		return c.ID == conformance && c.Verdict != verdict.Inconclusive
+	})
+	switch {
+	case x.failed:
+		return verdict.Fail
+	case x.unknown > 0 || !conformant:
+		return verdict.Inconclusive
+	default:
+		return verdict.Pass
+	}
+}
+
+// offered is the rate of each client as a share of the limit: 125 %; at once where all came within a
+// hundredth of the time that a unit takes.
+func (x *step) offered(s *result.Scenario) string {
+	per := (x.to - x.from).Seconds()
+	each := float64(x.sent)/float64(len(x.partitions)) - 1
+	if len(s.Limit) == 0 || each <= 0 {
+		return "-"
+	}
+	lowest := 0.0
+	for _, p := range s.Limit {
+		if r := float64(p.Rate.N) / p.Rate.Per.Seconds(); p.Rate.Per > 0 && (lowest == 0 || r < lowest) {
+			lowest = r
+		}
+	}
+	switch {
+	case lowest == 0:
+		return "-"
+	case per*lowest < each/100:
+		return "at once"
+	}
+	return fmt.Sprintf("%.0f %%", each/per/lowest*100)
+}
+
+// stepHead are the heads of the columns that stepRow fills.
+var stepHead = []string{"phase", "of the limit", "sent", "admitted", "denied", "unknown", "ms admitted",
+	"ms denied",
+	"errors", "lost"}
+
+// stepNote explains them.
+const stepNote = "ms: p50/p99 of the latency, from the plan. Errors: answers of 500 and more that are " +
+	"no denials. " +
+	"Lost: requests without an answer."
+
+func (x *step) row(s *result.Scenario) []string {
+	l := x.latency.Summary()
+	return []string{plain(x.name), x.offered(s), quantity.Thousands(x.sent), quantity.Thousands(x.allowed),
+		quantity.Thousands(x.denied), quantity.Thousands(x.unknown), medianAndTail(l.Allowed.Corrected),
+		medianAndTail(l.Denied.Corrected), quantity.Thousands(x.errors), quantity.Thousands(x.lost)}
+}
+
+// steps folds a table of the phases of each scenario that has several.
+func (m *markdown) steps(r *result.Run) {
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		all := stepsOf(s)
+		if len(all) < 2 {
+			continue
+		}
+		m.line("")
+		m.line("<details><summary>Phases of %s</summary>", mdText(plain(s.ID)))
+		m.line("")
+		m.row(stepHead...)
+		m.row(append([]string{"---"}, strings.Split(strings.Repeat("--: ", len(stepHead)-1),
+			" ")[:len(stepHead)-1]...)...)
+		for _, x := range all {
+			cells := x.row(s)
+			cells[0] = mdCode(cells[0], true)
+			m.row(cells...)
+		}
+		m.line("")
+		m.line("%s", stepNote)
+		m.line("")
+		m.line("</details>")
+	}
+}
