@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -101,14 +102,22 @@ func (e *env) stepSummary(write func(w io.Writer, format string) error) error {
 // writeFile writes a file whole or not at all, making its folder. What is there and no regular file (/dev/stdout, a named
 // pipe) is written to and stays what it is; a symbolic link too.
 func writeFile(path string, data []byte) error {
+	return streamFile(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// streamFile is writeFile for what write writes: a recording is not held in memory for it.
+func streamFile(path string, write func(io.Writer) error) error {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to
 	}
 	var err error
 	if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() {
-		err = writeInto(path, data)
+		err = writeInto(path, write)
 	} else {
-		err = replaceFile(path, data)
+		err = replaceFile(path, write)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: not written: %w", path, err)
@@ -117,20 +126,29 @@ func writeFile(path string, data []byte) error {
 }
 
 // writeInto writes to what is no regular file.
-func writeInto(path string, data []byte) error {
+func writeInto(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	if _, err = f.Write(data); err != nil {
+	if err = buffered(f, write); err != nil {
 		_ = f.Close() // the first error counts
 		return cause(err)
 	}
 	return f.Close()
 }
 
-// replaceFile puts a file with data in the place of path.
-func replaceFile(path string, data []byte) error {
+// buffered lets write write to f in large pieces.
+func buffered(f *os.File, write func(io.Writer) error) error {
+	w := bufio.NewWriterSize(f, 64<<10)
+	if err := write(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// replaceFile puts a file with what write writes in the place of path.
+func replaceFile(path string, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -140,7 +158,7 @@ func replaceFile(path string, data []byte) error {
 		return cause(err)
 	}
 	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
+	err = buffered(tmp, write)
 	if err == nil {
 		err = tmp.Chmod(0o644)
 	}

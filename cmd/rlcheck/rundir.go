@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -148,11 +147,7 @@ func (d *runDir) keepLatency(id string, tl *timeline.Timeline, started time.Time
 }
 
 func (d *runDir) keep(id, file string, write func(io.Writer) error) error {
-	var buf bytes.Buffer
-	if err := write(&buf); err != nil {
-		return fmt.Errorf("%s: %w", d.of(id, file), err)
-	}
-	return writeFile(d.of(id, file), buf.Bytes())
+	return streamFile(d.of(id, file), write)
 }
 
 // reports are the formats that every run keeps.

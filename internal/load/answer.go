@@ -160,7 +160,7 @@ func (c *conn) fields(h http.Header) timeline.Fields {
 	if n == 0 {
 		return nil
 	}
-	out := make(timeline.Fields, 0, n)
+	out := c.scratch[:0]
 	for name, v := range h {
 		if c.r.o.Record(name) {
 			value := v[0]
@@ -171,5 +171,6 @@ func (c *conn) fields(h http.Header) timeline.Fields {
 		}
 	}
 	slices.SortFunc(out, func(a, b timeline.Field) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	c.scratch = out
+	return c.r.fields.keep(out)
 }

@@ -44,18 +44,22 @@ type client struct {
 	turn, failures int
 }
 
-// record is the observations of one client, in chunks that never move.
-type record struct{ chunks [][]timeline.Observation }
+// record is the n observations of one client, in chunks that never move.
+type record struct {
+	chunks [][]timeline.Observation
+	n      int
+}
 
 // next returns the place of a new observation.
 func (r *record) next() *timeline.Observation {
-	n := len(r.chunks)
-	if n == 0 || len(r.chunks[n-1]) == cap(r.chunks[n-1]) {
+	k := len(r.chunks)
+	if k == 0 || len(r.chunks[k-1]) == cap(r.chunks[k-1]) {
 		r.chunks = append(r.chunks, make([]timeline.Observation, 0, chunk))
-		n++
+		k++
 	}
-	last := &r.chunks[n-1]
+	last := &r.chunks[k-1]
 	*last = append(*last, timeline.Observation{})
+	r.n++
 	return &(*last)[len(*last)-1]
 }
 
@@ -63,12 +67,16 @@ func (r *record) next() *timeline.Observation {
 func (r *record) undo() {
 	last := &r.chunks[len(r.chunks)-1]
 	*last = (*last)[:len(*last)-1]
+	r.n--
 }
 
-func (r *record) appendTo(out []timeline.Observation) []timeline.Observation {
-	for _, c := range r.chunks {
+// takeTo appends the observations to out, and forgets them.
+func (r *record) takeTo(out []timeline.Observation) []timeline.Observation {
+	for i, c := range r.chunks {
 		out = append(out, c...)
+		r.chunks[i] = nil
 	}
+	r.chunks, r.n = nil, 0
 	return out
 }
 

@@ -71,6 +71,8 @@ type conn struct {
 	expires atomic.Int64
 	// served counts answers; the reader's.
 	served int
+	// scratch is where the fields of an answer are gathered; the reader's.
+	scratch timeline.Fields
 	// opening is what came first on the connection, of which bytes are known.
 	opening [9]byte
 	known   int

@@ -11,40 +11,90 @@ func (r *recorder) gather() *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
 		Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick, Notes: r.notes, Spreads: r.spreads, Stalls: r.stalls,
 	}}
-	var free []timeline.Observation
+	most := 0
 	for _, p := range r.phases {
-		var planned, own []timeline.Observation
-		for i := range p.fixed {
-			if p.fixed[i].over {
-				planned = append(planned, p.obs[i])
-			}
+		most += p.most()
+	}
+	// All are gathered in one slice: of a long recording there is no room for a second copy. Those that are
+	// numbered by their sends come behind the others.
+	all := make([]timeline.Observation, 0, most)
+	for _, p := range r.phases {
+		planned := len(all)
+		if p.plan.Shape != timeline.Boundary {
+			all = p.takeFixed(all)
 		}
+		planned = len(all) - planned
+		own := 0
 		for i := range p.clients {
-			own = p.clients[i].record.appendTo(own)
-		}
-		tl.Header.Unsent += unsent(p.plan, len(planned), len(own), int(p.cut.Load()), r.halted.Load())
-		for _, s := range p.loose {
-			if s.over {
-				own = append(own, *s.obs)
-			}
+			own += p.clients[i].record.n
 		}
 		if p.plan.Shape == timeline.Boundary {
-			own, planned = append(own, planned...), nil
+			planned = p.fixedOver()
 		}
-		tl.Observations = append(tl.Observations, planned...)
-		free = append(free, own...)
+		tl.Header.Unsent += unsent(p.plan, planned, own, int(p.cut.Load()), r.halted.Load())
+	}
+	numbered := len(all)
+	for _, p := range r.phases {
+		all = p.takeFree(all)
 	}
 	for i := len(r.phases); i < len(r.s.Phases); i++ {
 		tl.Header.Unsent += unsent(&r.s.Phases[i], 0, 0, r.s.Phases[i].Clients, true)
 	}
+	free := all[numbered:]
 	slices.SortStableFunc(free, timeline.BySent)
 	next := firstFree(r.s)
 	for i := range free {
 		free[i].Seq = next + i
 	}
-	tl.Observations = append(tl.Observations, free...)
-	slices.SortStableFunc(tl.Observations, timeline.BySent)
+	slices.SortStableFunc(all, timeline.BySent)
+	tl.Observations = all
 	return tl
+}
+
+// most is how many observations a phase may have.
+func (p *phase) most() int {
+	n := len(p.fixed) + len(p.loose)
+	for i := range p.clients {
+		n += p.clients[i].record.n
+	}
+	return n
+}
+
+// fixedOver counts the planned arrivals that were sent.
+func (p *phase) fixedOver() (n int) {
+	for i := range p.fixed {
+		if p.fixed[i].over {
+			n++
+		}
+	}
+	return n
+}
+
+// takeFixed appends the observations of planned arrivals to out.
+func (p *phase) takeFixed(out []timeline.Observation) []timeline.Observation {
+	for i := range p.fixed {
+		if p.fixed[i].over {
+			out = append(out, p.obs[i])
+		}
+	}
+	p.fixed, p.obs = nil, nil
+	return out
+}
+
+// takeFree appends the observations that are numbered by their sends to out.
+func (p *phase) takeFree(out []timeline.Observation) []timeline.Observation {
+	for i := range p.clients {
+		out = p.clients[i].record.takeTo(out)
+	}
+	for _, s := range p.loose {
+		if s.over {
+			out = append(out, *s.obs)
+		}
+	}
+	if p.plan.Shape == timeline.Boundary {
+		out = p.takeFixed(out)
+	}
+	return out
 }
 
 // Unsent returns how many requests of a plan a recording misses that was cut, at least.

@@ -15,6 +15,8 @@ const (
 	keepEvery = 250 * time.Millisecond
 	// keepStep is how many events are written before the goroutines that read answers get their turn.
 	keepStep = 64
+	// keepMost is how many events are gathered at most before the journal is written.
+	keepMost = 4096
 )
 
 // journal passes on what is sent and what is over to Options.Journal, from a goroutine of its own. A nil
@@ -29,6 +31,8 @@ type journal struct {
 	mu     sync.Mutex
 	events []entry
 	broken bool
+	// full wakes the goroutine where many events have been gathered.
+	full chan struct{}
 
 	// The rest is the goroutine's. fresh are the requests in flight whose event is among the current ones,
 	// by its place; waiting are those that were in flight at a mark, by their number.
@@ -49,7 +53,7 @@ func newJournal(to *timeline.JournalWriter) *journal {
 	if to == nil {
 		return nil
 	}
-	return &journal{to: to, fresh: map[*shot]int{}, waiting: map[*shot]int{}}
+	return &journal{to: to, full: make(chan struct{}, 1), fresh: map[*shot]int{}, waiting: map[*shot]int{}}
 }
 
 // sent notes that s is about to be sent at a time. The caller is the one who sends it.
@@ -92,7 +96,14 @@ func (j *journal) add(e *entry) {
 	if !j.broken {
 		j.events = append(j.events, *e)
 	}
+	full := len(j.events) == keepMost
 	j.mu.Unlock()
+	if full {
+		select {
+		case j.full <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // free tells whether s is numbered at the end, by the time of its send.
@@ -106,7 +117,8 @@ func (r *recorder) keepJournal(ctx context.Context) {
 	h := timeline.Header{Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick}
 	err := r.journal.to.Begin(h, firstFree(r.s))
 	for more := true; more && err == nil; {
-		more = rest(ctx, keepEvery, nil)
+		rest(ctx, keepEvery, r.journal.full)
+		more = ctx.Err() == nil
 		err = r.journal.flush(r)
 	}
 	if err != nil {

@@ -36,6 +36,8 @@ type link struct {
 	// names are the canonical forms of the field names that came, empty for those that are not kept. The
 	// reader's.
 	names map[string]string
+	// scratch is where the fields of an answer are gathered; the reader's.
+	scratch timeline.Fields
 }
 
 // slot is what a conn has that is a stream of a link.
@@ -237,7 +239,7 @@ const mostNames = 1 << 10
 
 // fields returns the fields of an answer that are kept.
 func (l *link) fields(from []http2.Field) timeline.Fields {
-	var out timeline.Fields
+	out := l.scratch[:0]
 	for _, f := range from {
 		name, known := l.names[f.Name]
 		if !known {
@@ -260,7 +262,8 @@ func (l *link) fields(from []http2.Field) timeline.Fields {
 		}
 		out = slices.Insert(out, at, timeline.Field{Name: name, Value: f.Value})
 	}
-	return out
+	l.scratch = out
+	return l.r.fields.keep(out)
 }
 
 // Answer, Body, End and Broken make a conn the owner of its stream. The reader calls them.

@@ -28,6 +28,7 @@ type recorder struct {
 	first     int
 	requests  map[requestKey]*request
 	journal   *journal
+	fields    *fieldStore
 	forgeries atomic.Int64
 	// phases are those that have begun.
 	phases []*phase
@@ -97,6 +98,7 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 		pools:    map[poolKey]*pool{},
 		live:     map[*conn]struct{}{},
 		words:    map[string]bool{},
+		fields:   newFieldStore(),
 		journal:  newJournal(o.Journal),
 	}
 }
