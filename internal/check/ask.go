@@ -6,7 +6,6 @@ package check
 type asker struct {
 	list  []candidate
 	done  []bool
-	meter bucketMeter
 	sweep sweep
 }
 
@@ -72,20 +71,14 @@ func (c counter) exceeds(h *history, _ *asker) bool {
 
 // under tells whether unexplainedBy finds anything.
 func (a *asker) under(h *history, b bound) bool {
+	of := b.scope()
+	if of.low || of.late || of.ban > 0 {
+		return len(unexplainedBy(h, b)) > 0
+	}
 	if len(h.denied) == 0 {
 		return false
 	}
-	switch b.(type) {
-	case banned, charged, sided, expiring:
-		return len(unexplainedBy(h, b)) > 0
-	}
-	var m meter
-	if bk, ok := b.(bucket); ok {
-		a.meter = bk.meter(h)
-		m = &a.meter
-	} else {
-		m = b.usage(h)
-	}
-	a.sweep = sweep{h: h, m: m, own: b.countsAll(), pending: a.sweep.pending[:0], out: a.sweep.out[:0], once: true}
-	return len(a.sweep.unexplained(h.counted(b.countsAll()))) > 0
+	pending, out := a.sweep.pending[:0], a.sweep.out[:0]
+	a.sweep = sweep{h: h, m: b.usage(h), own: of.all, pending: pending, out: out, once: true}
+	return len(a.sweep.unexplained(h.counted(of.all))) > 0
 }

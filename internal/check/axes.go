@@ -23,25 +23,7 @@ func newOwning(p spec.Policy, from, to int64) bound {
 	if p.Refreshes() { // as may what it admitted and another policy denied
 		tight.Refresh = spec.RefreshAll
 	}
-	return sided{openedByAll(newBound(tight, from, to)), openedByAll(newBound(loose, from, to))}
-}
-
-// openedByAll returns a bound under which a request that another policy denied may have opened a window.
-func openedByAll(b bound) bound {
-	switch b := b.(type) {
-	case first:
-		b.others = true
-		return b
-	case expiring:
-		b.bound = openedByAll(b.bound)
-		return b
-	case banned:
-		b.bound = openedByAll(b.bound)
-		return b
-	case sided:
-		return sided{openedByAll(b.bound), openedByAll(b.loose)}
-	}
-	return b
+	return sided{boundAmong(tight, from, to, true), boundAmong(loose, from, to, true)}
 }
 
 // lasting returns a limit without the times to live that change nothing: after so long a silence the policy is as good as new.

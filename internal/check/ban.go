@@ -15,20 +15,20 @@ type banned struct {
 	ban int64
 }
 
-// newBanned returns the bound of p, of which b knows nothing of its ban. A denied request is counted only where no ban was on,
-// which no single denial is sure of: what cannot have been admitted is what the admissions alone leave no room for.
-func newBanned(p spec.Policy, b bound, from, to int64) bound {
-	out := banned{b, int64(p.LongestBan())}
+// newBanned returns the bound of p. A denied request is counted only where no ban was on, which no single
+// denial is sure of: what cannot have been admitted is what the admissions alone leave no room for.
+func newBanned(p spec.Policy, from, to int64, others bool) bound {
+	out := banned{algorithmBound(p, from, to, others), int64(p.LongestBan())}
 	if p.Count != spec.CountAll {
 		return out
 	}
 	p.Count = spec.CountAdmitted
-	return sided{out, banned{algorithmBound(p, from, to), int64(p.LongestBan())}}
+	return sided{out, algorithmBound(p, from, to, others)}
 }
 
 // unbanned keeps of the unexplained denials those that no other request, which was or may have been denied, can have
 // banned.
-func (b banned) unbanned(h *history, unexplained []int32) []int32 {
+func unbanned(h *history, unexplained []int32, ban int64) []int32 {
 	if len(unexplained) == 0 {
 		return unexplained
 	}
@@ -44,7 +44,7 @@ func (b banned) unbanned(h *history, unexplained []int32) []int32 {
 	return slices.DeleteFunc(unexplained, func(j int32) bool {
 		d := h.denied[j]
 		n := sort.Search(len(starts), func(i int) bool { return starts[i] > d.e })
-		return n > 0 && lasting[n-1].other(d.seq) >= d.s-b.ban
+		return n > 0 && lasting[n-1].other(d.seq) >= d.s-ban
 	})
 }
 
@@ -74,4 +74,8 @@ func (l *longest) other(seq int) int64 {
 	return l.last
 }
 
-func (b banned) memory() int64 { return b.bound.memory() + b.ban }
+func (b banned) scope() scope {
+	of := b.bound.scope()
+	of.memory, of.ban = of.memory+b.ban, b.ban
+	return of
+}

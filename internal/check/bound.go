@@ -12,12 +12,28 @@ type bound interface {
 	over(h *history) *breach
 	// usage returns the meter that bounds from above how much may be in use at an instant.
 	usage(h *history) meter
+	// scope is what else the questions of denials depend on.
+	scope() scope
+}
+
+// scope is what a bound says of itself.
+type scope struct {
 	// memory is how long before a denial an admission can have been decided and still count against it, in nanoseconds.
-	memory() int64
+	memory int64
 	// full is the number of units that must be in use, or counted, before a request of cost 1 is denied.
-	full() int64
-	// countsAll tells that denied requests are counted too.
-	countsAll() bool
+	full int64
+	// all tells that denied requests are counted too.
+	all bool
+	// late: requests are counted when they are complete, and the meter follows their charges.
+	late bool
+	// low: nothing bounds what may be in use, so that every denial is explained.
+	low bool
+	// ban is how long, in nanoseconds, a denial explains those that follow it; 0 where it explains none.
+	ban int64
+	// silence is how long one must be, in nanoseconds, for a window that requests start anew to end, and
+	// every tells that denied requests start it anew; 0 where memory says all.
+	silence int64
+	every   bool
 }
 
 // breach is a proved contradiction inside one history.
@@ -57,50 +73,63 @@ const (
 )
 
 // newBound returns the bound of a policy. from and to are the box of phases, which only windowed policies read.
-func newBound(p spec.Policy, from, to int64) bound {
+func newBound(p spec.Policy, from, to int64) bound { return boundAmong(p, from, to, false) }
+
+// newBoundAmong returns the bound of one of several policies: a denied request that it counts may have opened
+// a window, as another policy may have denied it.
+func newBoundAmong(p spec.Policy, from, to int64) bound {
+	return boundAmong(p, from, to, p.Count == spec.CountAll)
+}
+
+// boundAmong returns the bound of a policy. others: a request that another policy denied may have opened a
+// window.
+func boundAmong(p spec.Policy, from, to int64, others bool) bound {
 	if tight, loose := p.Ends(); tight != loose {
 		if p.Algorithm == spec.LeakyBucketQueue && p.BurstTo > 0 {
 			loose.Start = spec.StartUnknown // a longer one that starts at a level has more in front of the first
 		}
-		return sided{newBound(tight, from, to), newBound(loose, from, to)}
+		return sided{boundAmong(tight, from, to, others), boundAmong(loose, from, to, others)}
 	}
 	switch {
 	case p.Count == spec.CountOwn:
 		return newOwning(p, from, to)
 	case p.TTL > 0:
-		return newExpiring(p, from, to)
+		return newExpiring(p, from, to, others)
+	case p.Charge == spec.ChargeCompletion && p.Algorithm != spec.Concurrency:
+		return charged{countingBound(p, from, to), stayOf(p)}
+	case p.Ban > 0:
+		return newBanned(p, from, to, others)
 	}
-	b := algorithmBound(p, from, to)
-	if p.Charge == spec.ChargeCompletion {
-		return charged{b, stayOf(p)}
-	}
-	if p.Ban > 0 {
-		return newBanned(p, b, from, to)
-	}
-	return b
+	return algorithmBound(p, from, to, others)
 }
 
-func algorithmBound(p spec.Policy, from, to int64) bound {
+func algorithmBound(p spec.Policy, from, to int64, others bool) bound {
+	switch {
+	case p.Algorithm == spec.Concurrency:
+		return newPlaces(p)
+	case p.Algorithm == spec.LeakyBucketQueue:
+		return newQueue(p)
+	case p.Algorithm == spec.FixedWindow && p.Slots > 1:
+		return newRing(p, from, to)
+	case p.Algorithm == spec.FixedWindow && p.Refreshes():
+		return newRefreshed(p)
+	case p.Algorithm == spec.FixedWindow && p.Align == spec.AlignFirst:
+		f := newFirst(p)
+		f.others = others
+		return f
+	}
+	return countingBound(p, from, to)
+}
+
+// countingBound returns the bound of a policy that may count other times than those of its decisions.
+func countingBound(p spec.Policy, from, to int64) counting {
 	switch p.Algorithm {
 	case spec.FixedWindow:
-		if p.Slots > 1 {
-			return newRing(p, from, to)
-		}
-		if p.Refreshes() {
-			return newRefreshed(p)
-		}
-		if p.Align == spec.AlignFirst {
-			return newFirst(p)
-		}
 		return newFixed(p, from, to)
 	case spec.SlidingWindowCounter:
 		return newCounter(p, from, to)
 	case spec.SlidingWindowLog:
 		return newWindowLog(p)
-	case spec.LeakyBucketQueue:
-		return newQueue(p)
-	case spec.Concurrency:
-		return newPlaces(p)
 	default:
 		return newBucket(p)
 	}
@@ -108,60 +137,57 @@ func algorithmBound(p spec.Policy, from, to int64) bound {
 
 // unexplainedBy returns the indices in h.denied that b cannot explain.
 func unexplainedBy(h *history, b bound) []int32 {
-	if len(h.denied) == 0 {
+	of := b.scope()
+	if len(h.denied) == 0 || of.low {
 		return nil
 	}
-	switch b := b.(type) {
-	case sided:
-		return unexplainedBy(h, b.bound)
-	case banned:
-		return b.unbanned(h, unexplainedBy(h, b.bound))
-	case expiring:
-		if b.low {
-			return nil
-		}
-		return unexplainedBy(h, b.bound)
-	case charged:
-		return unexplained(h, b.usage(h), b.charges(h).possible, false)
+	counted := h.counted(of.all)
+	if of.late {
+		counted = chargesOf(h).possible
 	}
-	return unexplained(h, b.usage(h), h.counted(b.countsAll()), b.countsAll())
+	out := unexplained(h, b.usage(h), counted, of.all)
+	if of.ban > 0 {
+		return unbanned(h, out, of.ban)
+	}
+	return out
 }
 
 // underBreach returns the breach of the denial h.denied[j], which b cannot explain: the denial and everything that may
 // have counted against it.
 func underBreach(h *history, b bound, j int32) *breach {
-	if s, ok := b.(sided); ok {
-		return underBreach(h, s.bound, j)
-	}
-	d := h.denied[j]
-	m := b.usage(h)
+	d, of, m := h.denied[j], b.scope(), b.usage(h)
 	best := m.excess(d.s)
-	br := &breach{kind: verdict.UnderAdmission, bound: b.full(), span: d.e - d.s, events: []event{d}, asked: d.seq}
-	if c, ok := b.(charged); ok {
-		for _, ev := range c.charges(h).possible {
-			if ev.s > d.s && ev.s <= d.e {
-				best = max(best, m.excess(ev.s))
-			}
-		}
+	br := &breach{kind: verdict.UnderAdmission, bound: of.full, span: d.e - d.s, asked: d.seq}
+	br.events = []event{d}
+	asked := h.counted(of.all)
+	if of.late {
+		asked = chargesOf(h).possible
 	}
-	far, unlimited := touching(b, h, d)
-	br.events = append(br.events, far...)
-	for _, ev := range h.counted(b.countsAll()) {
-		if ev.seq == d.seq || ev.s > d.e {
-			continue
-		}
-		if _, late := b.(charged); ev.s > d.s && !late {
+	for _, ev := range asked {
+		if ev.seq != d.seq && ev.s > d.s && ev.s <= d.e {
 			best = max(best, m.excess(ev.s))
 		}
-		if !unlimited && ev.e >= d.s-b.memory() {
-			br.events = append(br.events, ev)
-		}
 	}
+	br.events = append(br.events, of.mattering(h, d)...)
 	// excess is the load less full-1 units; at most this many units, rounded up, could have been in use.
-	load := best + (b.full()-1)*m.unit()
-	if b.countsAll() {
+	load := best + (of.full-1)*m.unit()
+	if of.all {
 		load -= d.cost * m.unit()
 	}
 	br.seen = max(0, -floorDiv(-load, m.unit()))
 	return br
+}
+
+// mattering returns the requests that may have counted against a denial, itself left out.
+func (of scope) mattering(h *history, d event) []event {
+	if of.silence > 0 {
+		return of.sinceSilence(h, d)
+	}
+	var out []event
+	for _, ev := range h.counted(of.all) {
+		if ev.seq != d.seq && ev.s <= d.e && ev.e >= d.s-of.memory {
+			out = append(out, ev)
+		}
+	}
+	return out
 }

@@ -155,13 +155,11 @@ type bucketMeter struct {
 	from int64
 }
 
-func (b bucket) usage(h *history) meter {
-	m := b.meter(h)
-	return &m
-}
+func (b bucket) usage(h *history) meter { return b.meter(h) }
 
-func (b bucket) meter(h *history) bucketMeter {
-	m := bucketMeter{bucket: b, starts: h.counted(b.all), ends: h.countedEnds(b.all), tat: minTime, from: minTime}
+func (b bucket) meter(h *history) *bucketMeter {
+	m := &bucketMeter{bucket: b, starts: h.counted(b.all), ends: h.countedEnds(b.all)}
+	m.tat, m.from = minTime, minTime
 	switch {
 	case h.level != nil:
 		m.tat = h.level.of(b)
@@ -210,6 +208,4 @@ func (m *bucketMeter) excess(t int64) int64 {
 
 func (b bucket) memory() int64 { return (b.burst+b.batch)*b.per/b.n + 1 }
 
-func (b bucket) full() int64 { return b.burst }
-
-func (b bucket) countsAll() bool { return b.all }
+func (b bucket) scope() scope { return scope{memory: b.memory(), full: b.burst, all: b.all} }

@@ -28,7 +28,7 @@ func violated(h *history, b bucket) bool {
 // TestBucketOverIsItsDefinition: the sweep forgets no start of a span that is violated.
 func TestBucketOverIsItsDefinition(t *testing.T) {
 	for name, p := range smallPolicies() {
-		b, ok := algorithmBound(p, 0, 0).(bucket)
+		b, ok := algorithmBound(p, 0, 0, false).(bucket)
 		if !ok || b.startMost < b.burst {
 			continue
 		}

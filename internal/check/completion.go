@@ -217,12 +217,6 @@ func (m *placesMeter) excess(t int64) int64 {
 	return m.units - m.limit + 1
 }
 
-func (p places) memory() int64 { return p.most }
-
-func (p places) full() int64 { return p.limit }
-
-func (p places) countsAll() bool { return false }
-
 // charged is the bound of a policy that counts an admitted request when it is complete. The charge of each is an event of
 // its own: it falls into [since, until].
 //
@@ -233,12 +227,19 @@ func (p places) countsAll() bool { return false }
 // out of the one question, and placed as the embedded bound places admissions in the other. No number of admissions is too
 // many by itself: all that come before the first charge are right.
 type charged struct {
-	bound
+	counting
 	stay
 }
 
-// charges returns the charges of h as a history of admissions, under the numbers of their requests.
-func (c charged) charges(h *history) *history {
+// counting is a bound that asks of each admission of a history whether what was certainly counted, when it
+// was, leaves room for it.
+type counting interface {
+	bound
+	overCounting(h *history, counted []event) *breach
+}
+
+// chargesOf returns the charges of h as a history of admissions, under the numbers of their requests.
+func chargesOf(h *history) *history {
 	events := slices.Clone(h.possible)
 	for i := range events {
 		ev := &events[i]
@@ -248,23 +249,10 @@ func (c charged) charges(h *history) *history {
 }
 
 func (c charged) over(h *history) *breach {
-	br := tooDear(h, c.full())
-	if br != nil {
+	if br := tooDear(h, c.scope().full); br != nil {
 		return br
 	}
-	certain := c.charges(h).admitted
-	switch b := c.bound.(type) {
-	case fixed:
-		br = b.overCounting(h, certain)
-	case windowLog:
-		br = b.overCounting(h, certain)
-	case counter:
-		br = b.overCounting(h, certain)
-	case bucket:
-		br = b.overCharged(h, certain)
-	default:
-		panic("check: no bound for late charges of this policy")
-	}
+	br := c.overCounting(h, chargesOf(h).admitted)
 	if br == nil {
 		return nil
 	}
@@ -282,14 +270,19 @@ func (c charged) over(h *history) *breach {
 	return br
 }
 
-func (c charged) usage(h *history) meter { return c.bound.usage(c.charges(h)) }
+func (c charged) usage(h *history) meter { return c.counting.usage(chargesOf(h)) }
 
-func (c charged) memory() int64 { return later(c.bound.memory(), c.most) }
+func (c charged) scope() scope {
+	of := c.counting.scope()
+	of.memory, of.late = later(of.memory, c.most), true
+	return of
+}
 
-// overCharged asks of each admission whether some instant of its interval finds room beside the charges that were certainly
-// made before it, each at its earliest. Between the ends of two charges the level only falls, so the instants worth trying
-// are these, at which a charge may still come after, and the ends of the interval.
-func (b bucket) overCharged(h *history, certain []event) *breach {
+// overCounting asks of each admission whether some instant of its interval finds room beside the charges that
+// were certainly made before it, each at its earliest. Between the ends of two charges the level only falls,
+// so the instants worth trying are these, at which a charge may still come after, and the ends of the
+// interval.
+func (b bucket) overCounting(h *history, certain []event) *breach {
 	for _, i := range h.admittedByEnd {
 		ev := h.admitted[i]
 		var before []event
@@ -315,3 +308,5 @@ func (b bucket) overCharged(h *history, certain []event) *breach {
 	}
 	return nil
 }
+
+func (p places) scope() scope { return scope{memory: p.most, full: p.limit} }

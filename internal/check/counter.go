@@ -338,8 +338,4 @@ func (m *counterMeter) excess(t int64) int64 {
 	return best - m.quota + 1
 }
 
-func (c counter) memory() int64 { return 2 * c.sizeTo }
-
-func (c counter) full() int64 { return c.quota }
-
-func (c counter) countsAll() bool { return c.all }
+func (c counter) scope() scope { return scope{memory: 2 * c.sizeTo, full: c.quota, all: c.all} }

@@ -43,7 +43,7 @@ func edgesOf(h timeline.Header, limit spec.Limit) *edges {
 		e.until = until - int64(h.ClockError+h.Drift(h.CompleteUntil))
 	}
 	for _, p := range limit {
-		e.memory = max(e.memory, newBound(p, 0, 0).memory())
+		e.memory = max(e.memory, newBound(p, 0, 0).scope().memory)
 		e.drop, e.renews = e.drop && changesNothing(p), e.renews || p.TTL > 0
 		if remembersStart(p) || p.Refill == spec.RefillInterval {
 			e.begun, e.again = e.until, e.again || p.TTL > 0

@@ -18,17 +18,17 @@ type expiring struct {
 	placed, low, once bool
 }
 
-func newExpiring(p spec.Policy, from, to int64) expiring {
+func newExpiring(p spec.Policy, from, to int64, others bool) expiring {
 	x := expiring{forgetting: forgettingOf(p), placed: p.Align == spec.AlignFirst || remembersStart(p), once: anchored(p)}
 	x.low = x.placed || startsLow(p)
 	p.TTL, p.TTLTo = 0, 0
-	x.bound = newBound(p, from, to)
+	x.bound = boundAmong(p, from, to, others)
 	return x
 }
 
 func (x expiring) over(h *history) *breach {
-	if _, late := x.bound.(charged); !late {
-		if br := tooDear(h, x.full()); br != nil {
+	if of := x.scope(); !of.late {
+		if br := tooDear(h, of.full); br != nil {
 			return br
 		}
 	}
@@ -95,3 +95,9 @@ type boundless struct{}
 
 func (boundless) excess(int64) int64 { return 1 << 40 }
 func (boundless) unit() int64        { return 1 }
+
+func (x expiring) scope() scope {
+	of := x.bound.scope()
+	of.low = x.low
+	return of
+}

@@ -170,8 +170,4 @@ func (m *firstMeter) excess(t int64) int64 {
 	return m.units - m.gone.before(begin) - m.quota + 1
 }
 
-func (f first) memory() int64 { return f.sizeTo }
-
-func (f first) full() int64 { return f.quota }
-
-func (f first) countsAll() bool { return f.all }
+func (f first) scope() scope { return scope{memory: f.sizeTo, full: f.quota, all: f.all} }

@@ -60,10 +60,6 @@ func (f fixed) overCounting(h *history, counted []event) *breach {
 	return nil
 }
 
-func (f fixed) memory() int64 { return f.sizeTo }
-
-func (f fixed) full() int64 { return f.quota }
-
-func (f fixed) countsAll() bool { return f.all }
-
 func (f fixed) usage(h *history) meter { return newWindowMeter(h, f.windows, 1, f.quota, f.all) }
+
+func (f fixed) scope() scope { return scope{memory: f.sizeTo, full: f.quota, all: f.all} }

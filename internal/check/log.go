@@ -144,8 +144,4 @@ func (m *logMeter) excess(t int64) int64 {
 	return m.units - m.quota + 1
 }
 
-func (l windowLog) memory() int64 { return l.window }
-
-func (l windowLog) full() int64 { return l.quota }
-
-func (l windowLog) countsAll() bool { return l.all }
+func (l windowLog) scope() scope { return scope{memory: l.window, full: l.quota, all: l.all} }

@@ -124,7 +124,7 @@ func (w *overall) take(horizon int64) {
 	}
 	w.sortByEnd(ended)
 	w.ended = ended
-	if w.found = tooDearAmong(ended, w.plan.bound.full()); w.found == nil {
+	if w.found = tooDearAmong(ended, w.plan.bound.scope().full); w.found == nil {
 		w.found = w.sweep.advance(fresh, ended, oldest, horizon)
 	}
 	if w.found != nil {

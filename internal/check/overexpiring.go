@@ -102,10 +102,15 @@ func (x *expiringOver) witness(a *alarm) []event {
 	return slices.Concat(a.placing, x.linked, []event{x.links.next})
 }
 
-// swept of an expiring bound is asked only where a full bucket begins anew.
-func (x expiring) swept() overSweep {
-	anew := x.bound.(sweptBound).swept
-	return &expiringOver{expiring: x, anew: anew, sweep: anew(), first: minTime, after: minTime}
+// sweptLives is an expiring bound under which a full bucket begins anew, and each life is swept.
+type sweptLives struct {
+	expiring
+	life sweptBound
+}
+
+func (x sweptLives) swept() overSweep {
+	return &expiringOver{expiring: x.expiring, anew: x.life.swept, sweep: x.life.swept(),
+		first: minTime, after: minTime}
 }
 
 // swept of a window that requests start anew is that of one which nothing ends, forgotten after a silence.

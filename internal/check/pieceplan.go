@@ -71,7 +71,7 @@ func newPiecePlan(h timeline.Header, limit spec.Limit, o Options) *piecePlan {
 	w := &piecePlan{c: c, whole: c.wholeRegion(), size: pieceSize, small: smallPiece}
 	for _, p := range c.limit {
 		w.memory, w.reach = max(w.memory, recalls(p)), max(w.reach, recalls(p), reaches(p))
-		w.silence = max(w.silence, newBound(p, 0, 0).memory())
+		w.silence = max(w.silence, newBound(p, 0, 0).scope().memory)
 		_, loose := p.Ends()
 		w.full = max(w.full, loose.Full())
 		w.low = w.low || startsLow(p)
@@ -102,7 +102,7 @@ func recalls(p spec.Policy) int64 {
 		return 0
 	}
 	p.Charge, p.TTL, p.TTLTo = "", 0, 0
-	return newBound(slowest(p), 0, 0).memory()
+	return newBound(slowest(p), 0, 0).scope().memory
 }
 
 // reaches returns how long the spans are in which admissions are counted. A bucket that requests which are missing may have used
@@ -155,7 +155,9 @@ func sweptBoundOf(p spec.Policy) sweptBound {
 	}
 	p.Count, p.Ban, p.BanTo, p.TTLTo = spec.CountAdmitted, 0, 0, 0
 	if p.TTL > 0 {
-		return newExpiring(p, 0, 0)
+		alive := p
+		alive.TTL = 0
+		return sweptLives{newExpiring(p, 0, 0, false), sweptBoundOf(alive)}
 	}
 	if p.Algorithm == spec.LeakyBucketQueue {
 		return newQueue(p)

@@ -104,7 +104,11 @@ func closed(h *history, until int64) []event {
 
 // refreshed takes what a history has before the instant.
 func (w *placement) refreshed(p spec.Policy, h *history) {
-	m := innermost(newBound(p, 0, 0)).(refreshed).usage(h).(*refreshedMeter)
+	tight, _ := p.Ends()
+	if p.Count == spec.CountOwn { // see newOwning
+		tight.Count, tight.Refresh = spec.CountAll, spec.RefreshAll
+	}
+	m := newRefreshed(tight).meter(h)
 	w.units, w.until = m.units, m.until
 	for i := range m.starts {
 		ev := &m.starts[i]
@@ -119,19 +123,6 @@ func (w *placement) refreshed(p spec.Policy, h *history) {
 			w.until = max(w.until, m.renewed(ev))
 		}
 	}
-}
-
-// innermost returns the bound that explains the denials of a policy, without what wraps it.
-func innermost(b bound) bound {
-	switch in := b.(type) {
-	case sided:
-		return innermost(in.bound)
-	case expiring:
-		return innermost(in.bound)
-	case banned:
-		return innermost(in.bound)
-	}
-	return b
 }
 
 // openings returns those that were handed on, with what a history tells of them.

@@ -73,8 +73,4 @@ func (h *history) releases(late int64) *history {
 
 func (q queue) usage(h *history) meter { return q.entry.usage(h) }
 
-func (q queue) memory() int64 { return q.entry.memory() }
-
-func (q queue) full() int64 { return q.entry.full() }
-
-func (q queue) countsAll() bool { return q.entry.all }
+func (q queue) scope() scope { return q.entry.scope() }

@@ -128,7 +128,9 @@ type refreshedMeter struct {
 	until int64
 }
 
-func (r refreshed) usage(h *history) meter {
+func (r refreshed) usage(h *history) meter { return r.meter(h) }
+
+func (r refreshed) meter(h *history) *refreshedMeter {
 	m := &refreshedMeter{refreshed: r, starts: h.counted(r.all || r.every), until: minTime}
 	if h.placed != nil {
 		m.units, m.until = h.placed.units, h.placed.until
@@ -174,23 +176,16 @@ func (m *refreshedMeter) renewed(ev *event) int64 {
 	return minTime
 }
 
-// memory is how long a silence lasts after which nothing is remembered. See touching for what may count against a denial.
-func (r refreshed) memory() int64 { return r.sizeTo }
-
-func (r refreshed) full() int64 { return r.quota }
-
-func (r refreshed) countsAll() bool { return r.all }
-
-// since returns the requests that may have come after the last certain silence before a denial and mattered to it, itself
-// left out.
-func (r refreshed) since(h *history, d event) []event {
+// sinceSilence returns the requests that may have come after the last certain silence before a denial, or
+// before a ban that may have caused it, and mattered to it; itself left out.
+func (of scope) sinceSilence(h *history, d event) []event {
 	var out []event
 	until := minTime
-	for _, ev := range h.counted(r.all || r.every) {
+	for _, ev := range h.counted(of.all || of.every) {
 		if ev.s > d.e {
 			break
 		}
-		if ev.s >= until+r.sizeTo && ev.s <= d.s {
+		if ev.s >= until+of.silence && ev.s <= d.s-of.ban {
 			out = out[:0]
 		}
 		if until = max(until, ev.e); ev.seq != d.seq {
@@ -200,18 +195,6 @@ func (r refreshed) since(h *history, d event) []event {
 	return out
 }
 
-// touching returns the requests that may have mattered to a denial, for a bound that cannot tell by how long ago they were.
-func touching(b bound, h *history, d event) (events []event, ok bool) {
-	switch b := b.(type) {
-	case sided:
-		return touching(b.bound, h, d)
-	case expiring:
-		return touching(b.bound, h, d)
-	case banned:
-		d.s -= b.ban
-		return touching(b.bound, h, d)
-	case refreshed:
-		return b.since(h, d), true
-	}
-	return nil, false
+func (r refreshed) scope() scope {
+	return scope{memory: r.sizeTo, full: r.quota, all: r.all, silence: r.sizeTo, every: r.every}
 }

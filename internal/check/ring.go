@@ -119,8 +119,4 @@ func (r ring) overCounting(h *history, counted []event) *breach {
 
 func (r ring) usage(h *history) meter { return newWindowMeter(h, r.windows, r.n, r.quota, r.all) }
 
-func (r ring) memory() int64 { return r.n * r.sizeTo }
-
-func (r ring) full() int64 { return r.quota }
-
-func (r ring) countsAll() bool { return r.all }
+func (r ring) scope() scope { return scope{memory: r.n * r.sizeTo, full: r.quota, all: r.all} }

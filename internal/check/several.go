@@ -111,16 +111,6 @@ func (c *caseFile) boundOf(pol spec.Policy, box phases) bound {
 	return newBoundAmong(pol, box.from, box.to)
 }
 
-// newBoundAmong returns the bound of one of several policies: a denied request that it counts may have opened a window, as another
-// policy may have denied it.
-func newBoundAmong(pol spec.Policy, from, to int64) bound {
-	b := newBound(pol, from, to)
-	if pol.Count == spec.CountAll {
-		return openedByAll(b)
-	}
-	return b
-}
-
 // unexplainedSeveral returns the numbers of the denials that none of the policies can explain, but for one that is left out,
 // ascending. Boxes are those of the policies, nil for all that is open.
 func (c *caseFile) unexplainedSeveral(histories []*history, except int, boxes []phases) []int {

@@ -48,7 +48,7 @@ func shortest(h *history, limit spec.Limit, at []int64) *history {
 func memoryOf(limit spec.Limit, at []int64) int64 {
 	var longest int64
 	for i, p := range limit {
-		longest = max(longest, newBound(p, at[i], at[i]).memory())
+		longest = max(longest, newBound(p, at[i], at[i]).scope().memory)
 	}
 	return longest
 }
