@@ -21,7 +21,7 @@ func (c *caseFile) judgeAnchored(p *part) {
 	br, whole := (*breach)(nil), false
 	if len(r.found) == 0 && !c.boundsOnly && !ranged(c.limit[0]) && (c.o.Conformance == "" || c.o.Conformance == Exact) {
 		var capped bool
-		br, p.search.Visited, capped = unexplainable(p.histories[0], c.limit[0], 0)
+		br, p.search.Visited, capped = unexplainable(p.histories[0], c.limit[0], 0, c.decisions(len(p.obs)))
 		p.search.Cap, p.search.Capped = visitCap, capped
 		whole = p.search.Visited > 0 && !capped
 	}

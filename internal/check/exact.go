@@ -67,7 +67,7 @@ const (
 	frontCap  = 1 << 10
 	alikeCap  = 16
 	stateCap  = 1 << 13
-	visitCap  = 1 << 19
+	visitCap  = 3 << 18
 	classCap  = 64
 	// outcomeCap is the largest number of states that one decision may lead to.
 	outcomeCap = 64
@@ -92,12 +92,12 @@ type deadEnd struct{ at int64 }
 // nothing refutes it. Few that end prove nothing.
 func (x *exact) search() *deadEnd {
 	most := x.most
-	x.most = min(most, glance)
+	x.most = min(most/4, glance)
 	dead := x.sweep(0)
 	if dead == nil && !x.limited && x.front.joined && x.visited < most {
 		return x.closely(most)
 	}
-	if !x.limited || most <= glance {
+	if !x.limited {
 		return dead
 	}
 	for _, narrow := range narrows {
@@ -106,7 +106,7 @@ func (x *exact) search() *deadEnd {
 			return nil
 		}
 	}
-	x.limited, x.most = false, x.visited+most
+	x.limited, x.most = false, most
 	return x.sweep(0)
 }
 
@@ -163,11 +163,6 @@ func (x *exact) begin(at int64, narrow int) {
 	m := x.m.start(at)
 	m.zone.elapse()
 	x.dimensions = m.zone.n + len(x.h.all)
-	n := m.zone.n + x.abreast()
-	x.weight = 1 + n*n/32
-	if x.flights != nil {
-		x.weight *= 2
-	}
 	b := &branch{memoryState: m, absorbed: make([]int32, len(x.costs))}
 	b.sums = x.countsOf(m)
 	x.front = newFrontier(&x.lists)
@@ -176,6 +171,15 @@ func (x *exact) begin(at int64, narrow int) {
 	}
 	x.front.cap, x.front.alike, x.front.narrow = max(x.cap/x.weight, min(x.cap, 32)), x.alike, narrow
 	x.front.add(b)
+}
+
+// weigh returns the weight of a decision.
+func (x *exact) weigh() int {
+	n := x.m.start(0).zone.n + x.abreast()
+	if x.flights != nil {
+		return 2 * (1 + n*n/32)
+	}
+	return 1 + n*n/32
 }
 
 // between closes the branches over the instants from one to the last before another, and those that a clock may still show

@@ -140,8 +140,10 @@ type caseFile struct {
 
 	o     Options
 	parts []*part
-	end   int64
-	edges *edges
+	// observations is how many there are of all parts, 0 where that is not known.
+	observations int
+	end          int64
+	edges        *edges
 	// quick asks for the verdict alone: findings have no witness.
 	quick bool
 	// boundsOnly leaves out the exact search.
@@ -161,6 +163,7 @@ func newCase(tl *timeline.Timeline, limit spec.Limit, o Options) *caseFile {
 	c.edges = edgesOf(tl.Header, c.limit)
 	for _, p := range tl.ByPartition() {
 		c.parts = append(c.parts, &part{name: p.Partition, obs: p.Observations, seen: factsOf(p.Observations)})
+		c.observations += len(p.Observations)
 	}
 	each(len(c.parts), func(i int) { c.prepare(c.parts[i]) })
 	return c
@@ -252,8 +255,14 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 
 // newSearch returns the search of a group's phases: a short one where only the verdict is asked for.
 func (c *caseFile) newSearch(g *group) *search {
+	n := 0
+	for _, h := range g.parts {
+		n += len(h.all)
+	}
 	s := &search{policy: c.limit[0], mode: c.o.Conformance, group: g, quick: c.boundsOnly}
+	s.each, s.most = c.decisions(n), c.share(maxWork, n)
 	if c.quick {
+		s.each = 0
 		s.steps, s.wide = stepBudget-hintSteps, stepBudget-hintWide
 	}
 	return s

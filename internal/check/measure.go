@@ -13,11 +13,13 @@ import (
 // thirty judgements at most.
 const measureLimit = 2_000_000
 
-// A frugal measure reads so many observations and, where phases are not known, asks so many boxes of them; every one of windows that
-// the first request places asks so many in each stretch.
+// A measure asks leastBoxes of phases at least. A frugal one reads frugalEvents observations, and asks
+// frugalBoxes where phases are not known. One of windows that the first request places asks
+// anchoredBoxes in each stretch.
 const (
 	frugalEvents  = 1 << 11
 	frugalBoxes   = 48
+	leastBoxes    = 12
 	anchoredBoxes = 128
 )
 
@@ -48,7 +50,7 @@ func (c *caseFile) measure(p *part) verdict.Measured {
 	}
 	if len(c.declared) == 1 {
 		box, _ := phasesOf(c.declared[0], c.tl.Header)
-		return gauge{c: c, h: p.histories[0], box: box, ask: ask}.measure(c.declared[0])
+		return gauge{c: c, h: p.histories[0], box: box, ask: ask, last: &search{}}.measure(c.declared[0])
 	}
 	var out verdict.Measured
 	for i, pol := range c.declared {
@@ -70,7 +72,7 @@ func (c *caseFile) measureOne(p *part, i int, pol spec.Policy, ask *asker) verdi
 		return !ok
 	})
 	box, _ := phasesOf(pol, c.tl.Header)
-	return gauge{c: c, h: &h, box: box, ask: ask}.measure(pol)
+	return gauge{c: c, h: &h, box: box, ask: ask, last: &search{}}.measure(pol)
 }
 
 // measure measures the burst, the rate and the phase.
@@ -95,6 +97,8 @@ type gauge struct {
 	h   *history
 	box phases
 	ask *asker
+	// last is the search that was asked last for a phase.
+	last *search
 }
 
 func (g gauge) refuted(pol spec.Policy, mode Conformance) bool {
@@ -112,11 +116,16 @@ func (g gauge) refuted(pol spec.Policy, mode Conformance) bool {
 	} else if ranged(pol) {
 		pol, _ = pol.Ends()
 	}
-	s := &search{policy: pol, mode: mode, group: &group{parts: []*history{g.h}}, ask: g.ask}
+	s := &search{policy: pol, mode: mode, group: &group{parts: []*history{g.h}}, ask: g.ask,
+		few: max(g.c.share(gaugeWork, len(g.h.all))/(len(g.h.all)+1), leastBoxes)}
 	if g.c.frugal {
 		s.few = frugalBoxes
 	}
+	if old := g.last; old.group != nil && old.policy.Slot() == pol.Slot() { // whatever the burst
+		s.beginnings, s.turns, s.begun = old.beginnings, old.turns, true
+	}
 	_, ok := s.refute(g.box)
+	*g.last = *s
 	return ok
 }
 

@@ -76,7 +76,11 @@ type search struct {
 	turns []int64
 	// boxes is how many boxes, and work how many observations, may still be judged; few the most boxes, where it is not 0.
 	boxes, work, few int
-	found            []refutation
+	// most is how much work all boxes may take, 0 for all that there is.
+	most int
+	// begun tells that beginnings and turns are listed.
+	begun bool
+	found []refutation
 	// limited tells that the budget ran out, so that the rest was not refuted.
 	limited bool
 	// quick leaves out the exact search.
@@ -115,18 +119,18 @@ func (s *search) refute(box phases) (found []refutation, ok bool) {
 
 // begin prepares the search of a box.
 func (s *search) begin(box phases) {
-	s.beginnings, s.boxes, s.work = []*group{s.group}, 1, maxWork
+	s.boxes, s.work = 1, maxWork
+	if s.most > 0 {
+		s.work = s.most
+	}
 	if box.from == box.to && !ranged(s.policy) && s.policy.BanTo == 0 && s.policy.TTLTo == 0 {
+		s.beginnings = []*group{s.group}
 		return
 	}
 	s.boxes = mostBoxes
 	if s.few > 0 {
 		s.boxes = s.few
 	}
-	if !keepsItsBeginning(s.policy) && s.policy.Align != spec.AlignFirst { // else what is left out may have made it what it is
-		s.beginnings = beginningsOf(s.group, counted(spec.Limit{s.policy}))
-	}
-	size := int64(s.policy.Slot())
 	n, late := 0, int64(0)
 	for _, h := range s.group.parts {
 		n += len(h.all)
@@ -135,16 +139,27 @@ func (s *search) begin(box phases) {
 		}
 	}
 	s.work = max(s.work, leastWhole*(n+1))
-	s.reach = min(late, size/2)
-	if box.from != box.to && s.policy.PerTo == 0 && n <= exactLimit {
-		s.turns = turnsOf(s.group, size, box)
+	s.reach = min(late, int64(s.policy.Slot())/2)
+	if !s.begun {
+		s.list(box, n)
 	}
 }
 
-// The budget of a search: boxes, and observations judged, in all; the whole group at least as often as leastWhole.
+// list lists the beginnings of the group, and the turns inside a box, of its n observations.
+func (s *search) list(box phases, n int) {
+	s.beginnings, s.turns, s.begun = []*group{s.group}, nil, true
+	// Else what is left out of a beginning may have made it what it is.
+	if !keepsItsBeginning(s.policy) && s.policy.Align != spec.AlignFirst {
+		s.beginnings = beginningsOf(s.group, counted(spec.Limit{s.policy}))
+	}
+	if box.from != box.to && s.policy.PerTo == 0 && n <= exactLimit {
+		s.turns = turnsOf(s.group, int64(s.policy.Slot()), box)
+	}
+}
+
+// The most boxes of a search, and how often the whole group may be judged at least.
 const (
 	mostBoxes  = 1 << 16
-	maxWork    = 25_000_000
 	leastWhole = 64
 )
 
@@ -226,7 +241,9 @@ func (s *search) hopeless(b phases) bool {
 		return false
 	}
 	tried, done, left := float64(s.tried()-s.entered), float64(b.from-s.field.from), float64(s.field.to-b.from)
-	return tried > stepBudget/fieldTrial && left > fieldParts*float64(s.reach) && tried*left > hopelessBudgets*stepBudget*done
+	most := float64(s.mostSteps())
+	return tried > most/fieldTrial && left > fieldParts*float64(s.reach) &&
+		tried*left > hopelessBudgets*most*done
 }
 
 // After a part of the budget, one in fieldTrial, a field is given up where what is left of it would take more than so many

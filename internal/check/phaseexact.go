@@ -4,9 +4,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// stepBudget is how many decisions the exact searches of all phases may try together.
-const stepBudget = 1 << 22
-
 // mostSteps is how many decisions the exact searches of one kind may try together.
 func (s *search) mostSteps() int {
 	if s.each > 0 {
@@ -80,7 +77,7 @@ const wideSteps = 1 << 12
 // that is not 0.
 func searched(h *history, b cell, most int) (r *refutation, visited int, limited bool) {
 	x := newExact(h, b.policy, b.from)
-	if x == nil || plainly(h, spec.Limit{b.policy}, []int64{b.from}) {
+	if x == nil || x.dear(h) && simply(h, spec.Limit{b.policy}, []int64{b.from}) {
 		return nil, 0, false
 	}
 	if most > 0 {

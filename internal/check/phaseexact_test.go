@@ -38,7 +38,7 @@ func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 			}
 			refuted++
 			for at := b.from; at <= b.to; at++ {
-				if br, _, limited := unexplainable(h, limit[0], at); br == nil && !limited {
+				if br, _, limited := unexplainable(h, limit[0], at, visitCap); br == nil && !limited {
 					t.Fatalf("%s: phases %d..%d are refuted together, but not %d:\n%s", name, b.from, b.to, at, draw(tl))
 				}
 			}
@@ -82,7 +82,8 @@ func TestPhasesBeyondNumberAreGivenUp(t *testing.T) {
 	c := newCase(tl, limit, Options{})
 	s := c.newSearch(&group{parts: c.parts[0].histories})
 	box, _ := phasesOf(limit[0], tl.Header)
-	if _, ok := s.refute(box); ok || !s.capped || s.tried() > stepBudget/8 {
-		t.Errorf("refuted %v, capped %v, %d decisions were tried, want no more than %d", ok, s.capped, s.tried(), stepBudget/8)
+	if _, ok := s.refute(box); ok || !s.capped || s.tried() > stepBudget/4 {
+		t.Errorf("refuted %v, capped %v, %d decisions were tried, want no more than %d",
+			ok, s.capped, s.tried(), stepBudget/4)
 	}
 }

@@ -10,14 +10,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// plainLimit is the number of events from which on a plain explanation is looked for before a search, which
-// is short below.
+// plainLimit is the work of one decision on each event from which on a plain explanation is looked for
+// before a search, which is short below; and the number of events of which it is looked for first.
 const plainLimit = 1 << 10
 
-// plainly tells whether a plain explanation was found of a history that is large, or one of very many.
-func plainly(h *history, limit spec.Limit, at []int64) bool {
-	return (len(h.all) >= plainLimit || h.crowded) && simply(h, limit, at)
-}
+// dear tells whether the search of h is so long, or one of so many, that a plain explanation is looked for
+// first.
+func (x *exact) dear(h *history) bool { return h.crowded || len(h.all)*x.weight >= plainLimit }
 
 // simply tells whether the limiter answers as h says where every request is decided at the same part of its
 // interval: in the middle, at the beginning, or at the end. One explanation is enough: no search can refute h

@@ -155,6 +155,9 @@ type severalSearch struct {
 	// one of the two ran out.
 	budget, steps int
 	capped        bool
+	// most is how many decisions all exact searches may try, work how many observations the bounds may
+	// judge.
+	most, work int
 	// survived tells that some phases were not refuted.
 	survived bool
 }
@@ -180,7 +183,7 @@ func (s *severalSearch) refute() (found []refutation, ok bool) {
 			for _, h := range g.parts {
 				n += len(h.all)
 			}
-			s.budget = min(max(maxWork/n, leastWhole), mostBoxes)
+			s.budget = min(max(s.work/n, leastWhole), mostBoxes)
 		}
 		s.turns = append(s.turns, turns)
 	}
@@ -254,11 +257,11 @@ func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
 		at[i] = b.from
 	}
 	for k, joint := range s.joint {
-		if s.steps > severalBudget {
+		if s.steps > s.most {
 			s.capped = true
 			break
 		}
-		br, visited, limited := unexplainableBy(joint, s.c.limit, at)
+		br, visited, limited := unexplainableBy(joint, s.c.limit, at, s.most)
 		s.steps += visited
 		if br != nil {
 			return refutation{part: k, breach: br}, single
@@ -268,9 +271,6 @@ func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
 	s.survived = true
 	return refutation{}, false
 }
-
-// severalBudget is stepBudget for several policies, of which each decision takes several times as long.
-const severalBudget = 1 << 20
 
 // bounded asks the bounds.
 func (s *severalSearch) bounded(histories []*history, boxes []phases) *breach {
@@ -310,10 +310,12 @@ func (h *history) denial(seq int) int32 {
 
 // searchSeveral searches partitions that share what phases are open.
 func (c *caseFile) searchSeveral(parts []*part) {
-	s := &severalSearch{c: c}
+	s, n := &severalSearch{c: c}, 0
 	for _, p := range parts {
 		s.parts, s.joint = append(s.parts, p.histories), append(s.joint, c.jointly(p))
+		n += len(p.obs)
 	}
+	s.most, s.work = c.decisions(n), c.share(maxWork/len(c.limit), n)
 	found, refuted := s.refute()
 	mine, accused := make([][]*breach, len(parts)), 0
 	for _, r := range found {
@@ -341,16 +343,16 @@ func (c *caseFile) severalProof(p *part) *proof {
 		}
 	}
 	return &proof{h: c.jointly(p), tries: proofTries, until: until, counted: counted(c.limit), judge: func(h *history, most int) ([]refutation, int, bool) {
-		s := &severalSearch{c: c, parts: [][]*history{make([]*history, len(c.limit))}, joint: []*history{h}}
+		s := &severalSearch{c: c, joint: []*history{h}, most: stepBudget, work: maxWork}
+		s.parts = [][]*history{make([]*history, len(c.limit))}
 		for i := range c.limit {
 			s.parts[0][i] = h.under(i, c.limit[i].Completes())
 		}
 		if most > 0 {
-			s.steps = stepBudget - most
+			s.most = most
 		}
-		begun := s.steps
 		found, ok := s.refute()
-		return found, s.steps - begun, ok
+		return found, s.steps, ok
 	}}
 }
 

@@ -275,7 +275,7 @@ func (s *Stream) caseOf(obs []timeline.Observation) *caseFile {
 // whole judges a partition as Judge does.
 func (s *Stream) whole(st *strand) verdict.PartitionVerdict {
 	c := s.caseOf(s.read(st, st.tape.n))
-	c.parts[0].seen = st.seen
+	c.parts[0].seen, c.observations = st.seen, s.counts.Sent
 	for _, h := range c.parts[0].histories {
 		h.crowded = !slices.ContainsFunc(s.limit, anchored) // of these a search says more
 	}

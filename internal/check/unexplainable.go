@@ -10,19 +10,23 @@ import (
 // exactLimit is the largest number of observations of a partition that is searched exactly.
 const exactLimit = 100_000
 
-// unexplainable searches h exactly under a policy with one phase, and returns what cannot be explained together, or nil.
-// visited is the number of decisions it tried, the same in every run. limited tells that the search reached its cap. It does
-// not search where requests cost more than classCap different amounts, or where the policy has no exact model.
-func unexplainable(h *history, p spec.Policy, phase int64) (br *breach, visited int, limited bool) {
-	return unexplainableBy(h, spec.Limit{p}, []int64{phase})
+// unexplainable searches h exactly under a policy with one phase, and returns what cannot be explained
+// together, or nil. visited is the number of decisions it tried, the same in every run and about
+// `most` at most. limited tells that the search reached its cap. It does not search where requests
+// cost more than classCap different amounts, or where the policy has no exact model.
+func unexplainable(h *history, p spec.Policy, phase int64, most int) (br *breach, visited int, limited bool) {
+	return unexplainableBy(h, spec.Limit{p}, []int64{phase}, most)
 }
 
 // unexplainableBy is unexplainable for several policies that must all admit, each with one phase.
-func unexplainableBy(h *history, limit spec.Limit, at []int64) (br *breach, visited int, limited bool) {
+func unexplainableBy(h *history, limit spec.Limit, at []int64, most int) (
+	br *breach, visited int, limited bool,
+) {
 	x := newExactBy(h, limit, at)
-	if x == nil || plainly(h, limit, at) {
+	if x == nil || x.dear(h) && simply(h, limit, at) {
 		return nil, 0, false
 	}
+	x.most = min(most, x.most)
 	dead := x.search()
 	if dead == nil {
 		return nil, x.visited, x.limited
@@ -120,6 +124,7 @@ func newExactBy(h *history, limit spec.Limit, at []int64) *exact {
 			return nil
 		}
 	}
+	x.weight = x.weigh()
 	return x
 }
 

@@ -9,12 +9,11 @@ import (
 )
 
 // The length of a window is sought between an eighth and eight times the declared one, to a windowParts-th of it, on the
-// first windowEvents observations of a partition, with some windowWork steps for each end.
+// first windowEvents observations of a partition.
 const (
 	windowReach  = 8
 	windowParts  = 1 << 11
 	windowEvents = 4096
-	windowWork   = 1 << 24
 )
 
 // window returns the lengths of window, in nanoseconds, that the partition does not refute with the quota held: the
@@ -88,7 +87,8 @@ type windowSearch struct {
 
 // end returns the shortest (longest) length of a box that is not refuted, to the precision; beyond the box where all are.
 func (s *windowSearch) end(b lengths, longest bool) int64 {
-	s.longest, s.best, s.budget = longest, b.sizes.to+1, max(windowWork/(len(s.h.all)+64), 256)
+	s.longest, s.best = longest, b.sizes.to+1
+	s.budget = max(s.c.share(windowWork, len(s.gauge.h.all))/(len(s.h.all)+64), 256)
 	if longest {
 		s.best = b.sizes.from - 1
 	}

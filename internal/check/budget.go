@@ -1,0 +1,39 @@
+package check
+
+// The work that the judgement of one recording may take, in all its partitions together. Each gets a share
+// of it by its observations: many partitions take no longer than one that is as large as all of them.
+const (
+	// stepBudget is how many decisions the exact searches may try of one phase at a time, and as many of
+	// all phases of a box at once.
+	stepBudget = visitCap
+	// maxWork is how many observations the bounds may judge in the search for a phase.
+	maxWork = 25_000_000
+	// windowWork is how many they may judge in the search for one end of the lengths of a window.
+	windowWork = 1 << 22
+	// gaugeWork is how many they may judge for one value of what is measured, where a phase is not known.
+	gaugeWork = 1 << 21
+	// leastShare is the smallest share of any work for an observation.
+	leastShare = 64
+)
+
+// share returns what n observations may take of some work on the whole recording.
+func (c *caseFile) share(work, n int) int {
+	if n >= c.observations {
+		return work
+	}
+	return max(int(float64(work)*float64(n)/float64(c.observations)), leastShare*n)
+}
+
+// decisions returns how many decisions the exact searches of n observations may try. One on several
+// policies takes several times as long as one on the first, and one on a policy that denials change twice
+// as long.
+func (c *caseFile) decisions(n int) int {
+	work := stepBudget
+	if len(c.limit) > 1 {
+		work /= 2 * len(c.limit)
+	}
+	if counted(c.limit) {
+		work /= 2
+	}
+	return c.share(work, n)
+}

@@ -1,0 +1,54 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// TestPartitionsShareOneBudget: what is hard to search in each of many partitions takes no longer than in
+// one, and where a search gives up the verdict says so.
+func TestPartitionsShareOneBudget(t *testing.T) {
+	const text = "sliding-window-log,rate=100/s,charge=completion,hold=1ms..20ms,linger=0s"
+	limit, r := mustLimit(t, text), rand.New(rand.NewPCG(soakSeed+61, 1))
+	tl := &timeline.Timeline{}
+	for client := range 32 {
+		lim, err := reference.NewLimit(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stay := func() time.Duration { return time.Millisecond + time.Duration(r.Int64N(19_000_000)) }
+		one := heldTraffic(r, lim, limit, 80, 5*time.Millisecond, 4*time.Millisecond, stay)
+		for _, o := range one.Observations {
+			o.Partition = fmt.Sprint(client)
+			tl.Observations = append(tl.Observations, o)
+		}
+	}
+	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int {
+		return cmp.Compare(a.Sent, b.Sent)
+	})
+	for i := range tl.Observations {
+		tl.Observations[i].Seq = i
+	}
+	j, err := Judge(tl, limit, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	visited, capped := 0, 0
+	for _, p := range j.Partitions {
+		if visited += p.Search.Visited; p.Search.Capped {
+			capped++
+		}
+	}
+	if j.Verdict != verdict.Pass || visited > 2*stepBudget || capped == 0 {
+		t.Errorf("got %s, %d decisions, %d searches capped; want a pass, at most %d decisions, some capped",
+			j.Verdict, visited, capped, 2*stepBudget)
+	}
+}
