@@ -6,7 +6,7 @@ type around struct{ model }
 // ownTime is the index of that time.
 const ownTime = firstVariable
 
-// question is what a model is asked: model.admit, model.deny or passed.
+// question is what a model is asked: model.admit, model.deny or model.pass.
 type question func(to model, m memoryState, a ask) []memoryState
 
 // start: the time is the present.
@@ -26,12 +26,13 @@ func (w around) ask(m memoryState, a ask, q question) []memoryState {
 	return out
 }
 
-// forget makes the memory of the model inside simpler, where it can.
+func (w around) complete(m memoryState, a ask) []memoryState { return w.ask(m, a, model.complete) }
+
+func (w around) short(memoryState, int64) bool { return false }
+
 func (w around) forget(m memoryState, lo int64) {
-	if f, ok := w.model.(forgetful); ok {
-		m.zone.skip++
-		f.forget(m, lo)
-	}
+	m.zone.skip++
+	w.model.forget(m, lo)
 }
 
 // remembers are the traits of the model inside where a denied request changes the time.

@@ -232,7 +232,6 @@ func (x *exact) renew(lo int64, first, last int) {
 			x.await(int(x.class[i]), ev.e*x.scale)
 		}
 	}
-	forget, _ := x.m.(forgetful)
 	x.lists.forget(old)
 	for _, sp := range old {
 		for _, n := range sp.branches {
@@ -248,20 +247,11 @@ func (x *exact) renew(lo int64, first, last int) {
 			if x.flights != nil {
 				x.loosen(n, lo)
 			}
-			if forget != nil {
-				forget.forget(n.memoryState, lo-x.lag)
-				n.sums = x.countsOf(n.memoryState)
-			}
+			x.m.forget(n.memoryState, lo-x.lag)
+			n.sums = x.countsOf(n.memoryState)
 			x.front.add(n)
 		}
 	}
-}
-
-// forgetful is a model that can simplify its memory.
-type forgetful interface {
-	// forget makes m, whose present is lo or later, the same as as many memories as possible that no request at or after lo
-	// can tell from it. It may also hold more.
-	forget(m memoryState, lo int64)
 }
 
 // await adds a denial to those that were sent.

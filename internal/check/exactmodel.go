@@ -6,6 +6,7 @@ import (
 
 // logModel remembers the times of the last quota units, oldest first; a unit is what all costs are a multiple of.
 type logModel struct {
+	base
 	windowLog
 	scale, unit int64
 	keep        int
@@ -25,7 +26,7 @@ func newLogModel(p spec.Policy, costs []int64) model {
 	if keep > longestLog {
 		return nil
 	}
-	return logModel{l, 1, unit, int(keep)}
+	return logModel{windowLog: l, scale: 1, unit: unit, keep: int(keep)}
 }
 
 func (l logModel) traits() traits { return traits{scale: l.scale, counted: l.all} }
@@ -35,8 +36,6 @@ func (l logModel) scaled(k int64) model {
 	l.window *= k
 	return l
 }
-
-func (l logModel) boundaries(int64, int64) []int64 { return nil }
 
 func (l logModel) start(begin int64) memoryState {
 	values := []int64{begin}
@@ -123,6 +122,7 @@ const (
 
 // firstModel is a fixed window that a request opens: one that is counted.
 type firstModel struct {
+	base
 	first
 	scale int64
 }
@@ -135,7 +135,7 @@ func (f firstModel) scaled(k int64) model {
 	return f
 }
 
-func (f firstModel) boundaries(int64, int64) []int64 { return nil }
+func (f firstModel) pass(m memoryState, a ask) []memoryState { return passed(f, m, a) }
 
 func (f firstModel) start(begin int64) memoryState {
 	return memoryState{counts: make([]int64, 2), zone: newZone(begin, begin)}
@@ -212,6 +212,7 @@ const (
 // counted in the window is a variable of the zone: where it is not known how many requests the window before took, one
 // zone holds all of these numbers.
 type fixedModel struct {
+	base
 	fixed
 	scale int64
 }
@@ -278,6 +279,7 @@ func (f fixedModel) forget(m memoryState, _ int64) { f.turn(m) }
 
 // counterModel is a sliding window counter of known phase, or with a phase in a box.
 type counterModel struct {
+	base
 	counter
 	scale int64
 }

@@ -7,16 +7,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// teller is a model that is told when a request that it admitted is complete.
-type teller interface {
-	// complete returns the states after a request of the cost is complete.
-	complete(m memoryState, a ask) []memoryState
-	// short tells whether an admission lacks nothing but places that requests in flight may give back.
-	short(m memoryState, cost int64) bool
-	// eager: it matters when a request is complete, also where nobody needs its place.
-	eager() bool
-}
-
 // promise is what is known of the time from the decision d on a request to its completion c, scaled:
 //
 //	d + least <= c <= d + most,  c <= by
@@ -33,7 +23,6 @@ type promise struct{ cost, least, most, by int64 }
 // the last moment: till then it is in nobody's way, and explains denials. Which one gives back its place may as well be
 // the one that must do so first, if it can (exchange the two).
 type flights struct {
-	teller
 	// promises ascend by cost, then by `by`; of is that of each event, loosened that of one that has become loose, atOnce that of
 	// one of each class of costs that is complete when it is decided.
 	promises             []promise
@@ -46,9 +35,10 @@ type flights struct {
 	lingers bool
 }
 
-// newFlights returns the flights of h under limiters that are told of completions; class is the class of costs of each event.
-func newFlights(t teller, h *history, scale int64, costs []int64, class []int8) *flights {
-	f := &flights{teller: t}
+// newFlights returns the flights of h under limiters to which completions matter; class is the class of
+// costs of each event.
+func newFlights(h *history, scale int64, costs []int64, class []int8) *flights {
+	f := &flights{}
 	far := maxTime / 8 / scale
 	scaled := func(d int64) int64 {
 		if d > far {
@@ -282,7 +272,7 @@ func (x *exact) landed(u undecided, m memoryState, f flight) (undecided, []memor
 	if f.timed && !m.zone.limit(at, now, x.lag-f.least) {
 		return u, nil
 	}
-	states := x.complete(m, ask{f.cost, maxTime})
+	states := x.m.complete(m, ask{f.cost, maxTime})
 	if !f.timed {
 		u.loose = x.lists.without(u.loose, f.k)
 		return u, states
@@ -306,7 +296,7 @@ func (x *exact) land(n *branch, m memoryState) {
 
 // moments returns m with the present at the times at which a request may as well be complete for no other one's sake.
 func (x *exact) moments(u undecided, m memoryState, f flight) []memoryState {
-	if x.eager() {
+	if x.eager {
 		return []memoryState{m}
 	}
 	var out []memoryState
@@ -324,7 +314,7 @@ func (x *exact) moments(u undecided, m memoryState, f flight) []memoryState {
 
 // roomy is try for an admission, with each way to have a place for it: which requests in flight give theirs back.
 func (x *exact) roomy(s step, m memoryState) {
-	if x.flights == nil || x.eager() || !x.short(m, s.cost) {
+	if x.flights == nil || x.eager || !x.m.short(m, s.cost) {
 		x.try(s, m)
 		return
 	}

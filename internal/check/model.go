@@ -46,9 +46,40 @@ type model interface {
 	start(begin int64) memoryState
 	admit(m memoryState, a ask) []memoryState
 	deny(m memoryState, a ask) []memoryState
+	// pass returns the states in which it would admit a request that does not count as admitted, or more
+	// of them: another limiter denies it, or it is charged when it is complete.
+	pass(m memoryState, a ask) []memoryState
+	// complete returns the states after an admitted request of the cost is complete.
+	complete(m memoryState, a ask) []memoryState
+	// short tells whether an admission lacks nothing but places that requests in flight may give back.
+	short(m memoryState, cost int64) bool
 	// boundaries returns the instants of [from, to] at which a window begins, for windows of known phase: ascending, the first
 	// windowCap of them.
 	boundaries(from, to int64) []int64
+	// forget makes m, whose present is lo or later, the same as as many memories as possible that no
+	// request at or after lo can tell from it. It may also hold more.
+	forget(m memoryState, lo int64)
+}
+
+// base has the usual answers of a model: completions are nothing to it, no window of known phase begins,
+// and there is nothing to forget.
+type base struct{}
+
+func (base) complete(m memoryState, _ ask) []memoryState { return []memoryState{m} }
+
+func (base) short(memoryState, int64) bool { return false }
+
+func (base) boundaries(int64, int64) []int64 { return nil }
+
+func (base) forget(memoryState, int64) {}
+
+// passed is the usual answer of pass: where denied requests count it charges the request, else it may be
+// any state.
+func passed(by model, m memoryState, a ask) []memoryState {
+	if by.traits().counted {
+		return by.admit(m, a)
+	}
+	return []memoryState{m}
 }
 
 // traits are what the search must know of a model.
@@ -64,6 +95,8 @@ type traits struct {
 	// counting: it matters how many are counted when a request is denied, but not when they were, nor to what comes after the next
 	// boundary.
 	counting bool
+	// eager: it matters when a request is complete, also where nobody needs its place.
+	eager bool
 }
 
 // newModel returns the exact model of a policy for requests of the given costs, or nil where there is none. from and to are
@@ -100,14 +133,14 @@ func algorithmModel(p spec.Policy, from, to int64, costs []int64) model {
 			return newRefreshModel(p)
 		}
 		if p.Align == spec.AlignFirst {
-			return firstModel{newFirst(p), 1}
+			return firstModel{first: newFirst(p), scale: 1}
 		}
-		return fixedModel{newFixed(p, from, to), 1}
+		return fixedModel{fixed: newFixed(p, from, to), scale: 1}
 	case spec.SlidingWindowCounter:
 		if p.Align == spec.AlignFirst {
 			return newAnchoredModel(p)
 		}
-		return counterModel{newCounter(p, from, to), 1}
+		return counterModel{counter: newCounter(p, from, to), scale: 1}
 	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket, spec.LeakyBucketQueue:
 		if p.Refill == spec.RefillInterval {
 			return newBatchModel(p)

@@ -17,11 +17,14 @@ const (
 // anchoredModel is a sliding window counter whose windows begin with a request and follow each other, until one finds that
 // two windows have passed.
 type anchoredModel struct {
+	base
 	counter
 	scale int64
 }
 
-func newAnchoredModel(p spec.Policy) anchoredModel { return anchoredModel{newCounter(p, 0, 0), 1} }
+func newAnchoredModel(p spec.Policy) anchoredModel {
+	return anchoredModel{counter: newCounter(p, 0, 0), scale: 1}
+}
 
 func (c anchoredModel) traits() traits { return traits{scale: c.scale, counted: c.all} }
 
@@ -31,7 +34,7 @@ func (c anchoredModel) scaled(k int64) model {
 	return c
 }
 
-func (c anchoredModel) boundaries(int64, int64) []int64 { return nil }
+func (c anchoredModel) pass(m memoryState, a ask) []memoryState { return passed(c, m, a) }
 
 func (c anchoredModel) start(begin int64) memoryState {
 	return memoryState{counts: make([]int64, 3), zone: newZone(begin, begin)}
@@ -76,12 +79,10 @@ func (s seen) counts(cost int64) memoryState {
 	return s.m
 }
 
-// anew tells whether a request may find no window, and makes it begin one.
+// anew limits m to where a request finds no window, as two have passed or none was ever open, and tells
+// whether it may.
 func (c anchoredModel) anew(m memoryState) bool {
-	if *m.count(anchorWas) == 1 && !m.zone.limit(opened, now, -2*c.size) {
-		return false
-	}
-	return true
+	return *m.count(anchorWas) == 0 || m.zone.limit(opened, now, -2*c.size)
 }
 
 // begin opens a window at the present.

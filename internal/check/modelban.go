@@ -19,7 +19,7 @@ func (b banModel) scaled(k int64) model {
 func (b banModel) admit(m memoryState, a ask) []memoryState { return b.unbanned(m, a, model.admit) }
 
 // pass: who would be admitted bans nobody, whatever another limiter says.
-func (b banModel) pass(m memoryState, a ask) []memoryState { return b.unbanned(m, a, passed) }
+func (b banModel) pass(m memoryState, a ask) []memoryState { return b.unbanned(m, a, model.pass) }
 
 // unbanned asks the model inside where no ban is on.
 func (b banModel) unbanned(m memoryState, a ask, q question) []memoryState {

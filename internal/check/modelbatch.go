@@ -13,6 +13,7 @@ const (
 
 // batchModel is a bucket that gets `batch` units every `apart`, counted from its creation.
 type batchModel struct {
+	base
 	bucket
 	scale, apart int64
 }
@@ -36,8 +37,6 @@ func (b batchModel) scaled(k int64) model {
 	b.apart *= k
 	return b
 }
-
-func (b batchModel) boundaries(int64, int64) []int64 { return nil }
 
 func (b batchModel) start(begin int64) memoryState {
 	return memoryState{counts: make([]int64, 2), zone: newZone(begin, begin)}

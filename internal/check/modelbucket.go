@@ -14,6 +14,7 @@ const (
 
 // bucketModel is a bucket with continuous refill, or a queue.
 type bucketModel struct {
+	base
 	bucket
 	scale int64
 	// queued: a request is let through when what was in front of it has been, but for `undelayed` of them.
@@ -45,8 +46,6 @@ func (b bucketModel) scaled(k int64) model {
 	b.late *= k
 	return b
 }
-
-func (b bucketModel) boundaries(int64, int64) []int64 { return nil }
 
 // plain: the bucket is full when it is created, and no time is a fraction.
 func (b bucketModel) plain() bool { return b.startLeast == b.burst && b.n == 1 }

@@ -23,7 +23,7 @@ func (l laggingModel) start(begin int64) memoryState {
 
 func (l laggingModel) admit(m memoryState, a ask) []memoryState { return l.read(m, a, model.admit) }
 func (l laggingModel) deny(m memoryState, a ask) []memoryState  { return l.read(m, a, model.deny) }
-func (l laggingModel) pass(m memoryState, a ask) []memoryState  { return l.read(m, a, passed) }
+func (l laggingModel) pass(m memoryState, a ask) []memoryState  { return l.read(m, a, model.pass) }
 
 // advance makes what the clock shows any instant that it may show now, and tells whether there is one.
 func (l laggingModel) advance(m memoryState) bool {
@@ -66,18 +66,10 @@ func (l laggingModel) byClock(m memoryState, a ask, q question) []memoryState {
 }
 
 func (l laggingModel) complete(m memoryState, a ask) []memoryState {
-	t, ok := l.model.(teller)
-	if !ok {
+	if !l.traits().eager {
 		return []memoryState{m}
 	}
-	return l.read(m, a, func(_ model, m memoryState, a ask) []memoryState { return t.complete(m, a) })
-}
-
-func (l laggingModel) short(m memoryState, cost int64) bool { return false }
-
-func (l laggingModel) eager() bool {
-	t, ok := l.model.(teller)
-	return ok && t.eager()
+	return l.read(m, a, model.complete)
 }
 
 // forget: the clock will show lo less its lag, or later.

@@ -12,9 +12,3 @@ func (o ownModel) traits() traits {
 func (o ownModel) scaled(k int64) model { return ownModel{o.model.scaled(k)} }
 
 func (o ownModel) pass(m memoryState, a ask) []memoryState { return o.model.admit(m, a) }
-
-func (o ownModel) forget(m memoryState, lo int64) {
-	if f, ok := o.model.(forgetful); ok {
-		f.forget(m, lo)
-	}
-}

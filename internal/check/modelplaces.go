@@ -5,15 +5,16 @@ import (
 )
 
 // placesModel is a limit on requests in flight: its count is the units in flight.
-type placesModel struct{ limit, scale int64 }
+type placesModel struct {
+	base
+	limit, scale int64
+}
 
-func newPlacesModel(p spec.Policy) placesModel { return placesModel{p.Rate.N, 1} }
+func newPlacesModel(p spec.Policy) placesModel { return placesModel{limit: p.Rate.N, scale: 1} }
 
 func (p placesModel) traits() traits { return traits{scale: p.scale} }
 
-func (p placesModel) scaled(k int64) model { return placesModel{p.limit, p.scale * k} }
-
-func (p placesModel) boundaries(int64, int64) []int64 { return nil }
+func (p placesModel) scaled(k int64) model { return placesModel{limit: p.limit, scale: p.scale * k} }
 
 func (p placesModel) start(begin int64) memoryState {
 	return memoryState{counts: make([]int64, 1), zone: newZone(begin)}
@@ -45,7 +46,7 @@ func (p placesModel) short(m memoryState, cost int64) bool {
 	return cost <= p.limit && !p.fits(m, cost)
 }
 
-func (p placesModel) eager() bool { return false }
+func (p placesModel) pass(m memoryState, a ask) []memoryState { return passed(p, m, a) }
 
 // chargedModel is a limiter that counts an admitted request when it is complete: the one inside is asked what it would
 // do, and charging, which counts denied requests too, is told of the completions.
@@ -58,18 +59,16 @@ func (c chargedModel) scaled(k int64) model {
 	return chargedModel{c.model.scaled(k), c.charging.scaled(k)}
 }
 
-func (c chargedModel) admit(m memoryState, a ask) []memoryState { return passed(c.model, m, a) }
+func (c chargedModel) admit(m memoryState, a ask) []memoryState { return c.model.pass(m, a) }
 
 func (c chargedModel) complete(m memoryState, a ask) []memoryState {
 	return append(c.charging.admit(m.clone(), a), c.charging.deny(m, a)...)
 }
 
-func (c chargedModel) forget(m memoryState, lo int64) {
-	if f, ok := c.model.(forgetful); ok {
-		f.forget(m, lo)
-	}
+func (c chargedModel) pass(m memoryState, a ask) []memoryState { return passed(c, m, a) }
+
+func (c chargedModel) traits() traits {
+	t := c.model.traits()
+	t.eager = true
+	return t
 }
-
-func (c chargedModel) short(memoryState, int64) bool { return false }
-
-func (c chargedModel) eager() bool { return true }

@@ -7,6 +7,7 @@ import (
 // refreshModel is a fixed window that requests start anew. Its time is when that was last done, its count what was counted
 // since the window began; none is as good as no window.
 type refreshModel struct {
+	base
 	refreshed
 	scale int64
 }
@@ -18,7 +19,7 @@ const (
 )
 
 func newRefreshModel(p spec.Policy) refreshModel {
-	return refreshModel{newRefreshed(p), 1}
+	return refreshModel{refreshed: newRefreshed(p), scale: 1}
 }
 
 func (r refreshModel) traits() traits { return traits{scale: r.scale, counted: r.all || r.every} }
@@ -28,8 +29,6 @@ func (r refreshModel) scaled(k int64) model {
 	r.size *= k
 	return r
 }
-
-func (r refreshModel) boundaries(int64, int64) []int64 { return nil }
 
 func (r refreshModel) start(begin int64) memoryState {
 	return memoryState{counts: make([]int64, 1), zone: newZone(begin, begin)}

@@ -9,6 +9,7 @@ import (
 // ringModel is a ring of known phase, or with a phase in a box inside which no request changes its slot. Its counts are the
 // index of the slot and what was counted there, in the one before, and so on.
 type ringModel struct {
+	base
 	ring
 	scale int64
 }
@@ -20,7 +21,7 @@ func newRingModel(p spec.Policy, from, to int64) model {
 	if p.Slots > longestRing {
 		return nil
 	}
-	return ringModel{newRing(p, from, to), 1}
+	return ringModel{ring: newRing(p, from, to), scale: 1}
 }
 
 func (r ringModel) traits() traits { return traits{scale: r.scale, counted: r.all, windowed: true} }
@@ -83,5 +84,7 @@ func (r ringModel) deny(m memoryState, a ask) []memoryState {
 	}
 	return []memoryState{m}
 }
+
+func (r ringModel) pass(m memoryState, a ask) []memoryState { return passed(r, m, a) }
 
 func (r ringModel) forget(m memoryState, _ int64) { r.turn(m) }

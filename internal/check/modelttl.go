@@ -19,7 +19,7 @@ func (t ttlModel) scaled(k int64) model {
 
 func (t ttlModel) admit(m memoryState, a ask) []memoryState { return t.known(m, a, model.admit) }
 func (t ttlModel) deny(m memoryState, a ask) []memoryState  { return t.known(m, a, model.deny) }
-func (t ttlModel) pass(m memoryState, a ask) []memoryState  { return t.known(m, a, passed) }
+func (t ttlModel) pass(m memoryState, a ask) []memoryState  { return t.known(m, a, model.pass) }
 
 // known asks the model inside, as it is or as it starts.
 func (t ttlModel) known(m memoryState, a ask, q question) []memoryState {

@@ -23,23 +23,6 @@ type productPart struct {
 	changes bool
 }
 
-// passing is a model that says what becomes of its memory where it would admit a request which does not count as admitted:
-// another limiter denies it, or it is charged when it is complete.
-type passing interface {
-	pass(m memoryState, a ask) []memoryState
-}
-
-// passed returns the states in which a model would admit a request that does not count as admitted, or more of them.
-func passed(by model, m memoryState, a ask) []memoryState {
-	if p, ok := by.(passing); ok {
-		return p.pass(m, a)
-	}
-	if by.traits().counted {
-		return by.admit(m, a)
-	}
-	return []memoryState{m}
-}
-
 // newProduct returns the exact model of a limit with one phase for each policy, for recordings that end by a time in
 // nanoseconds, and begin no longer before zero, or nil where there is none. lags are those of the clocks of several policies, nil where none lags.
 func newProduct(limit spec.Limit, at []int64, costs []int64, end int64, lags []int64) model {
@@ -125,6 +108,7 @@ func (p product) traits() traits {
 		t.counted = t.counted || part.traits().counted
 		t.created = t.created || part.traits().created
 		t.windowed = t.windowed || part.traits().windowed
+		t.eager = t.eager || part.traits().eager
 	}
 	return t
 }
@@ -215,7 +199,9 @@ func (p product) deny(m memoryState, a ask) []memoryState {
 			continue
 		}
 		now := append(deny(part, would), deny(part, denied)...)
-		pass := func(m memoryState) []memoryState { return passed(part.model, m, ask{a.cost, maxTime}) } // it is not waited for
+		pass := func(m memoryState) []memoryState {
+			return part.model.pass(m, ask{a.cost, maxTime}) // it is not waited for
+		}
 		denied, would = append(now, part.through(denied, pass)...), part.through(would, pass)
 		if len(denied)+len(would) > outcomeCap {
 			return append(denied, would...) // too many: see admit
@@ -242,20 +228,17 @@ func (p product) boundaries(from, to int64) []int64 {
 
 func (p product) forget(m memoryState, lo int64) {
 	for _, part := range p.parts {
-		if f, ok := part.model.(forgetful); ok {
-			f.forget(part.seen(m), lo)
-		}
+		part.model.forget(part.seen(m), lo)
 	}
 }
 
-// complete tells all parts that are told of completions.
+func (p product) pass(m memoryState, a ask) []memoryState { return passed(p, m, a) }
+
 func (p product) complete(m memoryState, a ask) []memoryState {
 	states := []memoryState{m}
 	for _, part := range p.parts {
-		if t, ok := part.model.(teller); ok {
-			states = part.through(states, func(m memoryState) []memoryState { return t.complete(m, a) })
-		}
-		if len(states) > outcomeCap {
+		complete := func(m memoryState) []memoryState { return part.model.complete(m, a) }
+		if states = part.through(states, complete); len(states) > outcomeCap {
 			break // see admit
 		}
 	}
@@ -265,15 +248,6 @@ func (p product) complete(m memoryState, a ask) []memoryState {
 // short: any part lacks places.
 func (p product) short(m memoryState, cost int64) bool {
 	return slices.ContainsFunc(p.parts, func(part productPart) bool {
-		t, ok := part.model.(teller)
-		return ok && t.short(part.seen(m), cost)
-	})
-}
-
-// eager: any part is.
-func (p product) eager() bool {
-	return slices.ContainsFunc(p.parts, func(part productPart) bool {
-		t, ok := part.model.(teller)
-		return ok && t.eager()
+		return part.model.short(part.seen(m), cost)
 	})
 }

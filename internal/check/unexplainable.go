@@ -118,8 +118,8 @@ func newExactBy(h *history, limit spec.Limit, at []int64) *exact {
 	x.lag = h.lag * x.scale
 	x.overtaking = slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Algorithm == spec.LeakyBucketQueue && p.TTL > 0 })
 	x.kind, x.kinds = x.class, len(x.costs)
-	if t, ok := x.m.(teller); ok && limit.Completes() {
-		x.flights = newFlights(t, x.h, x.scale, x.costs, x.class)
+	if limit.Completes() {
+		x.flights = newFlights(x.h, x.scale, x.costs, x.class)
 		if x.kind, x.kinds = x.kindsOf(); x.kind == nil {
 			return nil
 		}
