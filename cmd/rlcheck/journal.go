@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"os"
 	"slices"
 
@@ -13,6 +12,7 @@ import (
 const (
 	timelineName = "timeline.ndjson"
 	journalName  = timelineName + ".part"
+	packedEnd    = ".gz"
 )
 
 // recording keeps what one scenario records: a journal while it is made, and the timeline before it is
@@ -29,8 +29,10 @@ type recording struct {
 
 // begin makes the journal. What an earlier try left in the place of the timeline is kept elsewhere by then.
 func (k *recording) begin() *timeline.JournalWriter {
-	if err := os.Remove(k.dir.of(k.id, timelineName)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		k.errs = append(k.errs, err)
+	for _, path := range k.dir.recordings(k.id) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			k.errs = append(k.errs, err)
+		}
 	}
 	f, err := os.Create(k.dir.of(k.id, journalName))
 	if err != nil {
@@ -44,7 +46,7 @@ func (k *recording) begin() *timeline.JournalWriter {
 func (k *recording) whole(tl *timeline.Timeline) {
 	k.header = tl.Header
 	tl = k.red.copyOf(tl)
-	err := k.dir.keep(k.id, timelineName, func(w io.Writer) error { return timeline.Write(w, tl) })
+	err := keepTimeline(k.dir.recordings(k.id)[0], tl)
 	k.errs = append(k.errs, err)
 	if k.journal == nil {
 		return
@@ -62,7 +64,7 @@ func (k *recording) settled(tl *timeline.Timeline) {
 	if is.WallError == was.WallError && len(is.Notes) == len(was.Notes) && !costs {
 		return
 	}
-	err := k.dir.keep(k.id, timelineName, func(w io.Writer) error { return timeline.Write(w, tl) })
+	err := keepTimeline(k.dir.recordings(k.id)[0], tl)
 	k.errs = append(k.errs, err)
 }
 

@@ -17,7 +17,8 @@ import (
 var (
 	keptReports    = []string{"report.html", "report.json", "junit.xml", "report.md"}
 	keptRecordings = regexp.MustCompile(
-		`^(scenario\.yaml|schedule\.ndjson|timeline(-[0-9]+)?\.ndjson|timeline\.ndjson\.part|latency\.hlog)$`)
+		`^(scenario\.yaml|schedule\.ndjson|timeline(-[0-9]+)?\.ndjson(\.gz)?|timeline\.ndjson\.part|` +
+			`latency\.hlog)$`)
 )
 
 // oldRun is what a folder has of an older run.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -70,7 +71,10 @@ func (e *env) emitEach(outs []output, write func(w io.Writer, format string) err
 		case out.path == "":
 			_, _ = e.say.Write(buf.Bytes()) // remembered by the speaker
 		default:
-			err = writeFile(out.path, buf.Bytes())
+			err = streamFile(out.path, packed(out.path, func(w io.Writer) error {
+				_, err := buf.WriteTo(w)
+				return err
+			}))
 		}
 		if err == nil && out.format == "github" {
 			err = e.stepSummary(write)
@@ -106,6 +110,20 @@ func writeFile(path string, data []byte) error {
 		_, err := w.Write(data)
 		return err
 	})
+}
+
+// packed returns write, through gzip where the name of a file says so.
+func packed(path string, write func(io.Writer) error) func(io.Writer) error {
+	if !strings.HasSuffix(path, packedEnd) {
+		return write
+	}
+	return func(w io.Writer) error {
+		z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(z), z.Close())
+	}
 }
 
 // streamFile is writeFile for what write writes: a recording is not held in memory for it.

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -82,7 +80,10 @@ func (e *env) repeat(ctx context.Context, c *course) error {
 	n, before := len(c.notes)+1, c.out
 	e.say.notef("%s: recording %d showed too little (%s), and it is recorded again", c.s.ID, n, before.Reason)
 	file := fmt.Sprintf("timeline-%d.ndjson", n)
-	kept := c.t.dir.keep(c.s.ID, file, func(w io.Writer) error { return timeline.Write(w, before.Timeline) })
+	if c.t.dir.compress {
+		file += packedEnd
+	}
+	kept := keepTimeline(c.t.dir.of(c.s.ID, file), before.Timeline)
 	const note = "recording %d (%s) was INCONCLUSIVE: %s: %s"
 	c.notes = append(c.notes, fmt.Sprintf(note, n, file, before.Reason, before.Detail))
 	t := c.t

@@ -133,8 +133,11 @@ func (e *env) readRun(name string) (*result.Run, error) {
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		for _, folder := range []string{s.ID, ""} {
-			if s.Timeline == nil && s.TimelinePath != "" {
-				s.Timeline = readKept(filepath.Join(filepath.Dir(name), folder, "timeline.ndjson"))
+			d := runDir{path: filepath.Join(filepath.Dir(name), folder), flat: true}
+			for _, path := range d.recordings("") {
+				if s.Timeline == nil && s.TimelinePath != "" {
+					s.Timeline = readKept(path)
+				}
 			}
 		}
 	}

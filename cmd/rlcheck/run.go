@@ -26,7 +26,7 @@ type runFlags struct {
 	target, limit, partition, out, redis, failOn string
 	config                                       string
 	set, only, skip, outputs, allow, promise     []string
-	strict, dryRun                               bool
+	strict, dryRun, compress                     bool
 	seed                                         uint64
 	retries                                      int
 	wallError                                    time.Duration
@@ -72,6 +72,7 @@ other, judges each recording against the declared limit and writes reports.`,
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+
 		" (repeatable)")
 	fl.StringVar(&f.out, "out", "", "folder of the run (default reports/<start>)")
+	fl.BoolVar(&f.compress, "compress", false, "keep recordings as timeline.ndjson.gz")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show requests, duration and hosts, and send nothing")
 	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
 	fl.StringVar(&f.redis, "redis", "",
@@ -166,7 +167,7 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 		return err
 	}
 	defer dir.close()
-	if replaced != "" {
+	if dir.compress = f.compress; replaced != "" {
 		e.say.notef("%s: the run that was kept in it is replaced (%s)", dir.path, replaced)
 	}
 	keys := r.ID // two runs at the same target must not share the keys of their clients
@@ -278,7 +279,7 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (result.
 	bar.stop()
 	t.red.scenario(&out)
 	if out.Timeline != nil {
-		out.TimelinePath = t.dir.of(s.ID, timelineName)
+		out.TimelinePath = t.dir.recordings(s.ID)[0]
 		kept.settled(out.Timeline)
 		keepErr = t.dir.keepLatency(s.ID, out.Timeline, out.Header.Started)
 	}

@@ -21,6 +21,8 @@ import (
 type runDir struct {
 	path string
 	flat bool
+	// compress keeps recordings as gzip.
+	compress bool
 	// lock is the manifest, locked: no other run writes to the folder.
 	lock *os.File
 }
@@ -40,7 +42,7 @@ func newRunDir(path string, m *manifest) (d *runDir, replaced string, err error)
 	if err != nil {
 		return nil, "", err
 	}
-	d = &runDir{path, len(m.Scenarios) == 1, lock}
+	d = &runDir{path: path, flat: len(m.Scenarios) == 1, lock: lock}
 	if replaced, err = d.clear(m); err == nil {
 		err = m.write(lock)
 	}
@@ -144,6 +146,20 @@ func (d *runDir) keepSoFar(r *result.Run, strict bool) error {
 // keepLatency keeps the latency log of a scenario.
 func (d *runDir) keepLatency(id string, tl *timeline.Timeline, started time.Time) error {
 	return d.keep(id, "latency.hlog", func(w io.Writer) error { return latency.WriteLog(w, tl, started) })
+}
+
+// recordings are the paths that a recording of a scenario may have: that of a new one first.
+func (d *runDir) recordings(id string) []string {
+	plain, packed := d.of(id, timelineName), d.of(id, timelineName+packedEnd)
+	if d.compress {
+		return []string{packed, plain}
+	}
+	return []string{plain, packed}
+}
+
+// keepTimeline keeps a recording at path, compressed where the name says so.
+func keepTimeline(path string, tl *timeline.Timeline) error {
+	return streamFile(path, packed(path, func(w io.Writer) error { return timeline.Write(w, tl) }))
 }
 
 func (d *runDir) keep(id, file string, write func(io.Writer) error) error {

@@ -110,11 +110,12 @@ func (m *manifest) scenario(d *runDir, id string) (*scenario.Scenario, error) {
 // readCut reads the recording of a scenario that has no report: whole, where the run was killed while it
 // was judged, or as far as its journal goes. There is no path where the run was killed before it had one.
 func readCut(d *runDir, id string) (tl *timeline.Timeline, path string, err error) {
-	path = d.of(id, timelineName)
-	if f, err := os.Open(path); err == nil {
-		defer f.Close()
-		tl, err = timeline.Read(f, path, timeline.Options{AllowEmpty: true})
-		return tl, path, err
+	for _, path := range d.recordings(id) {
+		if f, err := os.Open(path); err == nil {
+			defer f.Close()
+			tl, err = timeline.Read(f, path, timeline.Options{AllowEmpty: true})
+			return tl, path, err
+		}
 	}
 	path = d.of(id, journalName)
 	f, err := os.Open(path)
