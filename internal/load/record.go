@@ -134,7 +134,7 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	if r.o.MaxDuration > 0 {
 		watchers.Go(func() {
 			if rest(watching, r.o.MaxDuration, nil) {
-				r.halt(fmt.Sprintf("stopped at the ceiling of %v", r.o.MaxDuration))
+				r.halt(fmt.Sprintf(ceilingOfTime, r.o.MaxDuration))
 			}
 		})
 	}
@@ -180,7 +180,7 @@ func (r *recorder) full() {
 	if r.halted.Swap(true) {
 		return
 	}
-	r.notes = append(r.notes, fmt.Sprintf("stopped at the ceiling of %d requests", r.o.MaxRequests))
+	r.notes = append(r.notes, fmt.Sprintf(ceilingOfRequests, r.o.MaxRequests))
 	r.wg.Add(1)
 	go func() {
 		defer r.wg.Done()

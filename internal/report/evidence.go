@@ -73,6 +73,9 @@ func mend(s *result.Scenario, r verdict.Reason) string {
 	if r == verdict.TooFew && s.Timeline != nil && s.Timeline.Header.CompleteFrom > 0 {
 		return "begin with a silence in which the limiter forgets an earlier run, or use keys that are new (partition: fresh: true)"
 	}
+	if r == verdict.ScheduleMissed && s.Timeline != nil {
+		return cmp.Or(generator.MissedRemedy(s.Timeline), mends[r])
+	}
 	if r == verdict.Unreachable && s.Timeline != nil {
 		return cmp.Or(generator.Remedy(s.Timeline), mends[r])
 	}

@@ -1,0 +1,67 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// The notes on a ceiling that was reached.
+const (
+	ceilingOfRequests = "stopped at the ceiling of %d requests"
+	ceilingOfTime     = "stopped at the ceiling of %v"
+)
+
+// slow is how long the middle answer takes of a target that keeps connections busy.
+const slow = 50 * time.Millisecond
+
+// MissedRemedy says what helps where the plan of tl was not kept for a reason that can be told: a ceiling, or
+// answers so slow that all connections waited for them. Empty where it is not known.
+func MissedRemedy(tl *timeline.Timeline) string {
+	for _, note := range tl.Header.Notes {
+		var n int
+		if _, err := fmt.Sscanf(note, ceilingOfRequests, &n); err == nil {
+			return fmt.Sprintf("raise safety: max_requests, which is %d", n)
+		}
+		if at, found := strings.CutPrefix(note, strings.TrimSuffix(ceilingOfTime, "%v")); found {
+			return "raise safety: max_duration, which is " + at
+		}
+	}
+	most, middle := inFlight(tl)
+	if most == 0 || middle < slow || most != tl.Header.Audit.Connections { // more: streams of HTTP/2
+		return ""
+	}
+	return fmt.Sprintf("answers took %v in the middle, and all %d connections waited for them: raise safety: "+
+		"max_connections, or see why the target is slow; a faster machine, or more requests, do not help",
+		middle.Round(time.Millisecond), most)
+}
+
+// inFlight returns how many requests waited for their answers at once at most, and how long the middle one of
+// all did; one that got none waited to the end.
+func inFlight(tl *timeline.Timeline) (most int, middle time.Duration) {
+	n := len(tl.Observations)
+	if n == 0 {
+		return 0, 0
+	}
+	ends, took, last := make([]time.Duration, n), make([]time.Duration, n), tl.End()
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if ends[i] = last; o.Answered {
+			ends[i] = o.FirstByte
+		}
+		took[i] = ends[i] - o.Sent
+	}
+	slices.Sort(ends)
+	slices.Sort(took)
+	over := 0
+	for i := range tl.Observations { // ascending by Sent
+		for over < i && ends[over] <= tl.Observations[i].Sent {
+			over++
+		}
+		most = max(most, i+1-over)
+	}
+	return most, took[n/2]
+}
