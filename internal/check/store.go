@@ -63,7 +63,7 @@ func (s *store) fresh() uint32 {
 func (s *store) spill(open func() (Spill, error), tapes func(func(t *tape))) {
 	if s.file == nil {
 		if s.file, s.err = open(); s.err != nil {
-			s.err = fmt.Errorf("check: a file for what does not fit into memory: %w", s.err)
+			s.err = fmt.Errorf("check: no file for what does not fit into memory: %w", s.err)
 			return
 		}
 	}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSpillLeavesNothing: what was written is read, and gone when the file is closed.
+func TestSpillLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	f, err := spill()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("abc")); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 2)
+	if _, err := f.ReadAt(b, 1); err != nil || string(b) != "bc" {
+		t.Errorf("got %q, %v", b, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// TestSpillNamesTheFolder that cannot be written to.
+func TestSpillNamesTheFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	t.Setenv("TMPDIR", dir)
+	_, err := spill()
+	if err == nil || !strings.HasPrefix(err.Error(), dir+": ") || !strings.Contains(err.Error(), "TMPDIR") {
+		t.Errorf("got %v", err)
+	}
+}
