@@ -298,8 +298,15 @@ func (e *env) dryRun(chosen []*scenario.Scenario, f runFlags) error {
 	for _, s := range chosen {
 		sum := s.Summary()
 		e.say.resultf("%s  %s\n  limit %s\n", s.ID, s.Title, s.Limit)
+		if why := s.Unmet(); why != "" {
+			e.say.resultf("  not run: %s\n\n", why)
+			continue
+		}
 		for _, p := range sum.Phases {
 			e.say.resultf("  %s: %s\n", p.Name, p.Text)
+		}
+		if s.Unfit != "" {
+			e.say.resultf("  %s\n", s.Unfit)
 		}
 		// where nothing is sent at once, how many there will be depends on how fast the target answers
 		over := ""

@@ -81,7 +81,7 @@ func plainRun(r *result.Run) *result.Run {
 
 func plainScenario(s result.Scenario) result.Scenario {
 	for _, p := range []*string{&s.ID, &s.Title, &s.Kind, &s.Source, &s.File, &s.Store, &s.Fault, &s.Detail,
-		&s.TimelinePath, &s.Excerpt} {
+		&s.TimelinePath, &s.Excerpt, &s.Unfit} {
 		*p = plain(*p)
 	}
 	s.Target, s.Origin = plain(withoutUser(s.Target)), plain(withoutUser(s.Origin))

@@ -90,6 +90,7 @@ type jsonScenario struct {
 	Timeline   string            `json:"timeline"`
 	Fresh      bool              `json:"fresh"`
 	ResolvedBy []string          `json:"resolved_by,omitempty"`
+	Unfit      string            `json:"unfit,omitempty"`
 	Counts     jsonCounts        `json:"counts"`
 	Statuses   []jsonStatus      `json:"statuses"`
 	Clients    []jsonClient      `json:"clients"`
@@ -208,8 +209,8 @@ func toScenario(s *result.Scenario) jsonScenario {
 		Detail: s.Detail, DurationNS: int64(s.Duration), Timeline: s.TimelinePath, Counts: jsonCounts(s.Counts),
 		Claims: make([]jsonClaim, len(s.Claims)), Judgement: toJudgement(s.Judgement), Latency: toLatency(s.Latency),
 		Recording: toRecording(s.Header), Clients: toClients(s), Fresh: s.Fresh,
-		ResolvedBy: s.ResolvedBy,
-		Statuses:   make([]jsonStatus, len(s.Statuses)),
+		ResolvedBy: s.ResolvedBy, Unfit: s.Unfit,
+		Statuses: make([]jsonStatus, len(s.Statuses)),
 	}
 	for i, x := range s.Statuses {
 		out.Statuses[i] = jsonStatus{x.Status, x.Outcome.String(), x.Answers, withoutUser(x.Location)}

@@ -32,9 +32,24 @@ func (r *Run) Notes() []Note {
 			out = append(out, n)
 		}
 	}
+	const more = "takes longer, or more requests or connections, than it may " +
+		"(--set safety.max_duration=2h and kin)"
+	unfit := Note{Text: more}
+	for i := range r.Scenarios {
+		switch s := &r.Scenarios[i]; {
+		case s.Unfit == "":
+		case s.Uncounted():
+			unfit.NotJudged = append(unfit.NotJudged, s.ID)
+		default:
+			unfit.InPart = append(unfit.InPart, s.ID)
+		}
+	}
+	if len(unfit.NotJudged)+len(unfit.InPart) > 0 {
+		out = append(out, unfit)
+	}
 	other := Note{Text: "has not what they need (other limits, a proxy, a command)"}
 	for i := range r.Scenarios {
-		if s := &r.Scenarios[i]; s.Uncounted() && len(s.unpromised()) == 0 {
+		if s := &r.Scenarios[i]; s.Uncounted() && len(s.unpromised()) == 0 && s.Unfit == "" {
 			other.NotJudged = append(other.NotJudged, s.ID)
 		}
 	}

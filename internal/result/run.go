@@ -101,6 +101,9 @@ type Scenario struct {
 	Clients []Client
 	Latency latency.Summary
 	Header  timeline.Header
+	// Unfit says what of the scenario is left out, or all of it: with such a limit it would take longer, or
+	// more requests or connections, than it may. Empty where all fits.
+	Unfit string
 	// ResolvedBy are the scenarios, or the earlier recordings of this one, without which this one measured too
 	// little for its pass. Empty for all others.
 	ResolvedBy []string

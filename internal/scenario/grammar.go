@@ -38,6 +38,11 @@ func decode(d *decoder, root *node, s *Scenario) {
 	s.checkTogether(d, root)
 	if len(d.problems) == 0 {
 		s.rest()
+		if d.lenient {
+			s.fit()
+		}
+	}
+	if len(d.problems) == 0 && !(d.lenient && s.Unmet() != "") {
 		s.checkCeilings(d, root)
 	}
 }

@@ -14,6 +14,8 @@ import (
 type decoder struct {
 	file     string
 	problems Errors
+	// lenient tells that the limit was said from outside: a scenario that is not for it is no mistake.
+	lenient bool
 }
 
 // add reports a problem at n.

@@ -189,8 +189,11 @@ type PhaseSummary struct {
 	Text string
 }
 
-// Summary adds up what a run would do. It sends nothing.
+// Summary adds up what a run would do: nothing of a scenario that is not run (see Unmet). It sends nothing.
 func (s *Scenario) Summary() Summary {
+	if s.Unmet() != "" {
+		return Summary{}
+	}
 	var out Summary
 	count := s.Partition.Count
 	for i := range s.Phases {

@@ -154,6 +154,8 @@ func (a amount) resolve(d *decoder, n *node, b bounds, cost int64) int {
 		d.add(n, quote(n.text),
 			fmt.Sprintf("with a limit that admits %d at once that is %d requests, and a phase sends at "+
 				"least 1", b.full, total), "")
+	case total > maxRequests && d.lenient: // it does not fit
+		return maxRequests + 1
 	case total > maxRequests:
 		d.add(n, quote(n.text), fmt.Sprintf("with a limit that admits %d at once that is over %d requests",
 			b.full, maxRequests), "")
@@ -185,6 +187,9 @@ func (s span) resolve(d *decoder, n *node, b bounds) time.Duration {
 	t := max(time.Duration(s.x.times(b.recovery)), s.min)
 	if s.max > 0 {
 		t = min(t, s.max)
+	}
+	if t > longest && d.lenient { // it is not waited for
+		return min(t, 50*longest)
 	}
 	if t > longest || t == 0 {
 		d.add(n, "the duration",

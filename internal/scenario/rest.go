@@ -33,6 +33,9 @@ func (s *Scenario) rest() {
 		return
 	}
 	recovery := s.recovery()
+	if recovery > s.Safety.MaxDuration {
+		return // nobody waits so long: what was before is not known
+	}
 	used := map[string]bool{}
 	quiet := time.Duration(0) // how long nothing was sent
 	if s.Target.URL == Builtin {

@@ -59,6 +59,9 @@ type Scenario struct {
 	Assumed bool
 	// lacks says what the target's clients lack for this scenario; empty for nothing.
 	lacks string
+	// Unfit says what of the scenario does not fit such a limit: what is not waited for, or, of one that is
+	// not run at all, what it would take and what it may. Empty where all fits.
+	Unfit string
 	// rests is the length of the silences that rest put in.
 	rests time.Duration
 	// Secrets are the values of the environment and of secret settings in header fields and the body: no
@@ -268,7 +271,7 @@ func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 	if opts.Partition != "" {
 		partitionFlag(root, opts.Partition)
 	}
-	d := &decoder{file: name, problems: problems}
+	d := &decoder{file: name, problems: problems, lenient: opts.saysLimit()}
 	d.expand(root, opts.Env)
 	s := &Scenario{File: name}
 	decode(d, root, s)

@@ -194,7 +194,7 @@ func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) result.Scenari
 func describe(s *scenario.Scenario, o Options) result.Scenario {
 	out := result.Scenario{ID: s.ID, Title: s.Title, Kind: string(s.Kind), Source: s.Source, File: s.File,
 		Target: Shown(s.Target.URL), Origin: Shown(s.Target.Origin), Limit: s.Limit, Limits: s.Expect.Limits,
-		Fresh: s.Partition.Fresh}
+		Fresh: s.Partition.Fresh, Unfit: s.Unfit}
 	if s.Target.URL == scenario.Builtin {
 		out.Store, out.Fault = storeName(o.Redis), s.Target.Fault
 	}

@@ -1,0 +1,144 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// fit makes a scenario whose limit was said from outside fit its ceilings. What is sent at once and needs too
+// many connections is sent by clients in a closed loop, and what takes too long is left out with all that
+// follows it. What cannot be made fit is no mistake: the scenario is not for such a limit, and says what it
+// would take.
+func (s *Scenario) fit() {
+	for i := range s.Phases {
+		s.closedLoop(&s.Phases[i])
+	}
+	if s.Unmet() != "" {
+		return
+	}
+	s.cut()
+	if s.lacks = s.tooMuch(); s.lacks != "" {
+		s.Unfit = s.lacks
+	}
+}
+
+// The least clients that spend a quota in a closed loop, and for how long an answer may be under way if they
+// are still to be faster than the limit.
+const (
+	leastClients = 256
+	mostWait     = 100 * time.Millisecond
+)
+
+// closedLoop changes a phase that needs more connections than it may have. A limit of requests in flight
+// needs them all.
+func (s *Scenario) closedLoop(p *Phase) {
+	most := s.Safety.MaxConnections
+	holds := func(l spec.Policy) bool { return l.Algorithm == spec.Concurrency }
+	if p.connections(s.Partition.Count) <= int64(most) || slices.ContainsFunc(p.Limit, holds) {
+		return
+	}
+	switch each := 2 * (most / s.Partition.Count); {
+	case p.Shape == timeline.AtOnce:
+		fast := mulDiv(2*p.Limit[0].Rate.N, int64(mostWait), int64(p.Limit[0].Rate.Per), true)
+		p.Shape, p.Clients = timeline.Closed, int(min(max(leastClients, fast), int64(most)))
+	case p.Shape == timeline.Boundary && int64(each) > 2*p.full:
+		p.Requests = each
+	}
+}
+
+// cut leaves out the first phase that lasts longer than the scenario may and all that follow, if what is left
+// judges something: a quota that is given once.
+func (s *Scenario) cut() {
+	var lasts time.Duration
+	n := 0
+	for n < len(s.Phases) && lasts+s.Phases[n].lasts() <= s.Safety.MaxDuration {
+		lasts += s.Phases[n].lasts()
+		n++
+	}
+	if n == len(s.Phases) {
+		return
+	}
+	left := s.Phases[n:]
+	for n > 0 && s.Phases[n-1].Quiet() {
+		n--
+	}
+	spends := func(p Phase) bool { return p.Counted() && !p.Quiet() && int64(p.Requests)*p.Cost > p.full }
+	kept := s.Phases[:n]
+	honors := func(p Phase) bool { return p.Shape == timeline.HonorRetryAfter }
+	if !slices.ContainsFunc(kept, spends) || s.Expect.Intact != nil ||
+		s.Expect.RetryAfter.Honored && !slices.ContainsFunc(kept, honors) {
+		return
+	}
+	s.Unfit = fmt.Sprintf("not waited for: %s (%s), and not sent: %s", left[0].Name,
+		quantity.Brief(left[0].lasts()), strings.Join(loud(left), ", "))
+	s.Phases = slices.Clone(kept)
+	s.Expect.keep(s.Phases)
+}
+
+// loud names the phases that send anything.
+func loud(phases []Phase) (names []string) {
+	for i := range phases {
+		if !phases[i].Quiet() {
+			names = append(names, phases[i].Name)
+		}
+	}
+	return names
+}
+
+// keep leaves out what is expected of other phases, and of the rate, which no phase may be long enough for.
+func (e *Expect) keep(phases []Phase) {
+	gone := func(name string) bool { return !slices.Contains(phaseNames(phases), name) }
+	e.Resolution.Rate = Tolerance{}
+	e.Denials = slices.DeleteFunc(e.Denials, func(x claim.DenialBound) bool { return gone(x.Phase) })
+	e.Answers = slices.DeleteFunc(e.Answers, func(x claim.AnswerBound) bool { return gone(x.Phase) })
+	e.Parity = slices.DeleteFunc(e.Parity, func(x claim.ParityExpect) bool {
+		return gone(x.Phase) || gone(x.Like)
+	})
+	e.Storms = slices.DeleteFunc(e.Storms, func(x claim.StormExpect) bool { return gone(x.Phase) })
+	e.Barred = slices.DeleteFunc(e.Barred, gone)
+}
+
+// tooMuch says what a scenario would take that exceeds its ceilings; empty where it fits.
+func (s *Scenario) tooMuch() string {
+	sum, most := s.Summary(), s.Safety
+	var over []string
+	var peak spec.Rate
+	for _, p := range sum.Phases {
+		if less(peak, p.Peak) || peak.N == 0 {
+			peak = p.Peak
+		}
+	}
+	if sum.Requests > most.MaxRequests {
+		requests := quantity.Plural(most.MaxRequests, "request")
+		over = append(over, fmt.Sprintf("at most %s (safety.max_requests)", requests))
+	}
+	if sum.Duration > most.MaxDuration {
+		over = append(over, fmt.Sprintf("at most %s (safety.max_duration)", shortDuration(most.MaxDuration)))
+	}
+	if sum.Connections > most.MaxConnections {
+		connections := quantity.Plural(most.MaxConnections, "connection")
+		over = append(over, fmt.Sprintf("at most %s (safety.max_connections)", connections))
+	}
+	if peak.N > 0 && less(most.MaxRate, peak) {
+		over = append(over, fmt.Sprintf("at most %s (safety.max_rate)", most.MaxRate))
+	}
+	if len(over) == 0 {
+		return ""
+	}
+	takes := "it takes " + quantity.Plural(sum.Requests, "request") +
+		", at least " + roughDuration(sum.Duration)
+	if sum.Connections > 0 {
+		takes += " and " + quantity.Plural(sum.Connections, "connection")
+	}
+	if peak.N > 0 {
+		takes += " at up to " + pace(peak)
+	}
+	return takes + ", and may take " + strings.Join(over, " and ")
+}

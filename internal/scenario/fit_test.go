@@ -1,0 +1,80 @@
+package scenario
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/scenarios"
+)
+
+// sized reads a bundled scenario for a limit and a target of somebody else.
+func sized(t *testing.T, id, limit, longest string) *Scenario {
+	t.Helper()
+	src, err := fs.ReadFile(scenarios.FS, id+".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Parse(src, id+".yaml", ParseOptions{Env: environment(), Limit: limit,
+		Target: "http://127.0.0.1:1/", Set: []Setting{{Path: "safety.max_duration", Value: longest}}})
+	if err != nil {
+		t.Fatalf("%s, %s: %v", id, limit, err)
+	}
+	return s
+}
+
+// TestNoSizeOfALimitIsAMistake: a bundled scenario is never refused for the size of a limit that was said
+// from outside. It keeps to its ceilings, or says what it would take.
+func TestNoSizeOfALimitIsAMistake(t *testing.T) {
+	names, err := fs.Glob(scenarios.FS, "*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []string{"fixed-window,rate=600/1m", "fixed-window,rate=1000/1h",
+		"token-bucket,rate=5000/1h,burst=100", "token-bucket,rate=100000/1h,burst=2000",
+		"fixed-window,rate=10000/720h", "sliding-window-log,rate=5/15m",
+		"token-bucket,rate=10000/s,burst=5000", "fixed-window,rate=100000000/8000h"} {
+		for _, name := range names {
+			s := sized(t, strings.TrimSuffix(name, ".yaml"), limit, "10m")
+			if s.Unmet() != "" {
+				continue
+			}
+			if _, err := s.Plan("r", 1); err != nil && s.Summary().Requests < 100_000 {
+				t.Errorf("%s, %s: %v", name, limit, err)
+			}
+			sum := s.Summary()
+			if sum.Requests > s.Safety.MaxRequests || sum.Duration > s.Safety.MaxDuration ||
+				sum.Connections > s.Safety.MaxConnections || sum.Requests == 0 {
+				t.Errorf("%s, %s: it does not keep to its ceilings: %+v", name, limit, sum)
+			}
+		}
+	}
+}
+
+// TestWhatALargeLimitTakes: a large quota is spent by clients in a closed loop, what would wait longer than
+// it may is left out with all that follows, and what then shows nothing is not run.
+func TestWhatALargeLimitTakes(t *testing.T) {
+	s := sized(t, "burst", "fixed-window,rate=1000/1h", "10m")
+	p := s.Phases[0]
+	if len(s.Phases) != 1 || p.Shape != timeline.Closed || p.Clients != leastClients || p.Requests != 3000 {
+		t.Errorf("got %d phases, the first of shape %s with %d clients", len(s.Phases), p.Shape, p.Clients)
+	}
+	if want := "not waited for: half-rest (30m0s), and not sent: half-full, full-again"; s.Unfit != want {
+		t.Errorf("got %q, want %q", s.Unfit, want)
+	}
+	s = sized(t, "burst", "fixed-window,rate=20/1s", "10m")
+	if s.Unfit != "" || s.Phases[0].Shape != timeline.AtOnce {
+		t.Errorf("a small limit: got %q and shape %s", s.Unfit, s.Phases[0].Shape)
+	}
+	s = sized(t, "burst", "token-bucket,rate=10000/s,burst=5000", "10m")
+	if p := s.Phases[0]; p.Clients != s.Safety.MaxConnections || s.Unfit != "" {
+		t.Errorf("a quick limit: got %d clients and %q, want as many as there may be", p.Clients, s.Unfit)
+	}
+	s = sized(t, "sustained", "fixed-window,rate=1000/1h", "10m")
+	want := "it takes 11,160 requests, at least 8h46m55.26s at up to 2000/1h, " +
+		"and may take at most 10m (safety.max_duration)"
+	if s.Unmet() != want || s.Unfit != want {
+		t.Errorf("got %q, want %q", s.Unmet(), want)
+	}
+}

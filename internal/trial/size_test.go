@@ -1,0 +1,29 @@
+package trial
+
+import (
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// TestLargeQuotasAreExact: a quota that takes long to come back is measured exactly in one go, and one that
+// is a unit larger fails.
+func TestLargeQuotasAreExact(t *testing.T) {
+	for _, limit := range []string{"token-bucket,rate=1000/1h,burst=400", "sliding-window-log,rate=5/15m"} {
+		short := []scenario.Setting{{Path: "safety.max_duration", Value: "2m"}}
+		for _, s := range bundled(t, scenario.ParseOptions{Limit: limit, Set: short}) {
+			if s.ID != "burst" {
+				continue
+			}
+			if out := virtually(t, s); out.Verdict != verdict.Pass || out.Unfit == "" {
+				t.Errorf("%s: got %s, unfit %q: %s", limit, out.Verdict, out.Unfit, explain(out))
+			}
+			for _, fault := range []string{"burst-off-by-one", "burst-one-less"} {
+				if out := against(t, s, fault); out.Verdict != verdict.Fail {
+					t.Errorf("%s, %s: got %s: %s", limit, fault, out.Verdict, explain(out))
+				}
+			}
+		}
+	}
+}
