@@ -340,7 +340,7 @@ var servedBands = []int{0, 1, 2, 5, 10, 20, 40}
 // TestCompletionsNeverAccuseWhatTheOracleExplains is the hard bar for the policies that are told of completions, and asks
 // for the share of the infeasible histories that is caught. RLCHECK_SOAK=1 tries many more.
 func TestCompletionsNeverAccuseWhatTheOracleExplains(t *testing.T) {
-	rounds, seeds := soakRounds(16, 3000)
+	rounds, seeds := soakRounds(12, 3000)
 	for _, text := range completionSpecs {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()

@@ -66,7 +66,7 @@ func TestFewBranchesExplainNothingElse(t *testing.T) {
 	explained, lost := 0, 0
 	for name, limit := range everySmallLimit() {
 		r := rand.New(rand.NewPCG(3, 37))
-		for round := range fewer(60) {
+		for round := range fewer(20) {
 			known := knownLimit(r, limit)
 			lim, err := reference.NewLimit(known)
 			if err != nil {
@@ -150,7 +150,7 @@ func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(3, 23))
 	refuted, left := 0, 0
-	for range 600 {
+	for range 250 {
 		tl := randomHistory(r, lim, shape{requests: 8, gap: 8, late: 20})
 		h := newHistory(tl.Observations, widening{}, int64(tl.End()))
 		want := newExact(h, short, 0).search()
