@@ -36,6 +36,8 @@ var words = []entry{
 	{"denied-in-phase", "finding", "A phase has more denials than it may have."},
 	{"denied-unlimited", "finding", "Requests were denied that no limit counts."},
 	{"answered-otherwise", "finding", "Answers of a phase have a status that they should not have."},
+	{"unanswered", "finding", "Requests got no answer where one is expected: all of a phase, or exactly " +
+		"those that the limit denies."},
 	{"admitted-barred", "finding", "Requests were admitted of clients whose limit is nothing."},
 	{"not-drained", "finding", "Clients that retried were never admitted, though the limit had room for them."},
 	{"quota-conflict", "finding", "Answers tell two limits, or two numbers of remaining units."},

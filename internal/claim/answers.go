@@ -74,5 +74,26 @@ func (r *recording) wentSilent(phase string, answered int, lost []*timeline.Obse
 // ours tells whether a request got no answer for a reason that says nothing of the target: the recording
 // was stopped, or the way to it was barred or lost.
 func ours(o *timeline.Observation) bool {
-	return !slices.Contains([]string{"timeout", "eof", "closed", "reset", "refused"}, o.Error)
+	return !timeline.NoAnswer(o.Error) && o.Error != "refused"
+}
+
+// Unheard is the claim that fails for a target that leaves the requests of tl without an answer that limit
+// denies.
+func Unheard(tl *timeline.Timeline, limit string) verdict.Claim {
+	var lost []*timeline.Observation
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; !o.Answered && !o.Origin {
+			lost = append(lost, o)
+		}
+	}
+	text := fmt.Sprintf("%d of %s got no answer (%s): exactly those that %s denies, and none was "+
+		"answered with a denial",
+		len(lost), plural(len(tl.Observations), "request"), lost[0].Error, limit)
+	c := settle(string(verdict.ClaimAnswered), text,
+		[]verdict.Finding{witness(verdict.Finding{Kind: Unanswered,
+			Seen: int64(len(lost)), Text: text + ": " + seqs(lost) + "; a target that means it declares " +
+				"denied: " +
+				"{unanswered: true} (--set denied.unanswered=true)"}, lost...)})
+	c.Kind = verdict.ClaimAnswered
+	return c
 }

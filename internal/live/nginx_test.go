@@ -2,10 +2,30 @@ package live
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
+
+// TestNginxThatDeniesByHangingUp: nginx closes the connection for the status 444. That is no answer, and a
+// denial for who declares it.
+func TestNginxThatDeniesByHangingUp(t *testing.T) {
+	t.Parallel()
+	urls := nginx(t, zone{Name: "silent", Rate: "10r/s", Args: "burst=20 nodelay", Status: 444})
+	declared := trial{scenario: "burst", url: urls["silent"], right: "leaky-bucket,rate=10/s,burst=21",
+		turns: true,
+		sets:  []string{"denied.unanswered=true"}, wrong: []string{"leaky-bucket,rate=10/s,burst=20"}}
+	declared.judged(t)
+	for p := (patience{}); p.left(); { // a machine that stands still may admit more, and show nothing
+		r := run(t, read(t, "burst", urls["silent"], declared.right), "")
+		if slices.ContainsFunc(r.Claims,
+			func(c verdict.Claim) bool { return c.Kind == verdict.ClaimAnswered }) {
+			return
+		}
+	}
+	t.Error("a target that only hangs up was never accused of it")
+}
 
 // zone is one limit_req of nginx.
 type zone struct {

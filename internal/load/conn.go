@@ -247,7 +247,23 @@ func (c *conn) fail(s *shot, early bool, err error) {
 			w = wordClosed
 		}
 	}
+	if c.r.o.SilentDenials && !early && timeline.NoAnswer(w) {
+		c.r.deny(s)
+		return
+	}
 	c.r.fail(s, w, err)
+}
+
+// deny ends s, whose connection ended without an answer, as a denial: one that the target declares to be
+// so. It was decided before that was seen.
+func (r *recorder) deny(s *shot) {
+	now := r.clock.now()
+	s.obs.Sent, s.obs.FirstByte = s.began(now), now
+	s.obs.Outcome, s.obs.Answered = timeline.Denied, true
+	s.over = true
+	r.counts[timeline.Denied].Add(1)
+	r.journal.ended(s)
+	s.owner.ended(s, nil)
 }
 
 // fail ends s, which no answer came to.

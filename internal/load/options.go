@@ -51,6 +51,8 @@ type Options struct {
 	Proxy *url.URL
 	// Classify turns a status into an outcome. By default 2xx and 3xx are allowed, 429 is denied, all else unknown.
 	Classify func(status int) timeline.Outcome
+	// SilentDenials: a connection that ends, or gives no answer in time, is a denial of the request on it.
+	SilentDenials bool
 	// Record tells which fields of an answer are kept, by canonical name. By default Retry-After, Date, Age,
 	// Cache-Control, Content-Type, Expires, Location, Via, RateLimit*, X-RateLimit*, X-Rate-Limit* and
 	// *-Reset.

@@ -311,9 +311,22 @@ func allowedKind() kind[[]int] {
 
 // deniedKind is the kind of the denied mapping.
 func deniedKind() kind[Denied] {
-	return object("denied", []field[Denied]{
-		key("status", list("statuses", whole("a status", 100, 599)), "Statuses that are denials; 429 by default.", func(v *Denied) *[]int { return &v.Status }).must(),
-	}, nil)
+	status := list("statuses", whole("a status", 100, 599))
+	k := object("denied", []field[Denied]{
+		key("status", status, "Statuses that are denials; 429 by default.",
+			func(v *Denied) *[]int { return &v.Status }),
+		key("unanswered", boolean("unanswered"), "A request that gets no answer is denied: the "+
+			"connection is closed, "+
+			"or nothing comes in time (nginx 444, HAProxy silent-drop).",
+			func(v *Denied) *bool { return &v.Unanswered }),
+	}, func(d *decoder, n *node, _ *Denied) {
+		if len(n.keys) == 0 {
+			d.add(n, "an empty mapping", "denied has status or unanswered", "leave the key out")
+		}
+	})
+	one := 1
+	k.schema.MinProperties = &one
+	return k
 }
 
 func defaultSafety() Safety {

@@ -140,6 +140,8 @@ type Partition struct {
 type Denied struct {
 	// Status is not empty.
 	Status []int
+	// Unanswered: the target denies without an answer, by closing the connection or not at all.
+	Unanswered bool
 }
 
 // Phase is one stage. Requests, rates and clients' ceilings are of one partition.

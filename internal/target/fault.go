@@ -46,6 +46,8 @@ type Fault struct {
 	unlimited func(*Target, *http.Request) bool
 	// pause is how long the answer is held back.
 	pause func(Ruling) time.Duration
+	// drops tells that a denial ends the connection in the place of an answer.
+	drops bool
 	// answer edits a finished answer.
 	answer func(*answer)
 	// reply edits an answer that answer has finished, by its request.

@@ -180,7 +180,19 @@ var answerSights = []sight{
 	{fault: "denial-unexplained", spec: window, steps: do(burst(11), says("Content-Length"), says("Content-Type")),
 		right: "10, 263, application/problem+json", wrong: "10, 0, text/plain; charset=utf-8"},
 	{fault: "problem-status-differs", spec: window, steps: do(burst(11), problemStatus), right: "10, 429 says 429", wrong: "10, 429 says 400"},
+	{fault: "denial-drops", spec: window, steps: do(burst(10), hungUp), right: "10, answered",
+		wrong: "10, hung up"},
+	{fault: "denial-hangs", spec: window, steps: do(burst(10), one, took), right: "10, 0s", wrong: "10, " +
+		"24h0m0s"},
 	{fault: "slow-denials", spec: window, steps: do(burst(10), took, one, took), right: "10, 0s, 0s", wrong: "10, 0s, 300ms"},
+}
+
+// hungUp sends a request and says whether it got an answer.
+func hungUp(s *session) string {
+	if s.send(); s.last.StatusCode == 0 {
+		return "hung up"
+	}
+	return "answered"
 }
 
 // inObject returns a step that reads a number of the JSON object in the last body.

@@ -279,6 +279,9 @@ func inBody(member func(*answer) string) func(*answer) {
 // slowDenial is how long the fault slow-denials holds a denial back.
 const slowDenial = 300 * time.Millisecond
 
+// neverAnswered is how long the fault denial-hangs holds a denial back: longer than any client waits.
+const neverAnswered = 24 * time.Hour
+
 // denying returns the options hook that denies with a status.
 func denying(status int) func(*Options) { return func(o *Options) { o.DenyStatus = status } }
 
@@ -332,6 +335,23 @@ var denialFaults = []Fault{
 			if !a.ruling.Allow {
 				a.body = a.problem(http.StatusBadRequest)
 			}
+		},
+	},
+	{
+		Name: "denial-drops", Class: "",
+		Sentence: "closes the connection in the place of a denial",
+		Citation: "https://nginx.org/en/docs/http/ngx_http_rewrite_module.html#return",
+		drops:    true,
+	},
+	{
+		Name: "denial-hangs", Class: "",
+		Sentence: "never answers a request that it does not admit",
+		Citation: "https://docs.haproxy.org/2.8/configuration.html#4.2-http-request%20silent-drop",
+		pause: func(r Ruling) time.Duration {
+			if r.Allow {
+				return 0
+			}
+			return neverAnswered
 		},
 	},
 	{

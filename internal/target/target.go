@@ -225,6 +225,10 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if pause > 0 && !t.clock.sleepUntil(r.Context(), ruling.At+pause) {
 		return
 	}
+	if t.fault.drops && !ruling.Allow {
+		abandon(w)
+		return
+	}
 	a := &answer{ruling: ruling, cost: cost, now: t.clock.at(), status: http.StatusOK, target: t, header: w.Header()}
 	if pause == 0 {
 		a.now = ruling.At
@@ -237,6 +241,13 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.fault.reply(a, r)
 	}
 	a.write(w, r)
+}
+
+// abandon ends the connection of w without an answer.
+func abandon(w http.ResponseWriter) {
+	if _, ours := w.(*leanWriter); !ours { // which takes an answer that is not there for that
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // decide asks the decider for the partition of r.

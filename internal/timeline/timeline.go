@@ -88,6 +88,17 @@ type Observation struct {
 	Body string
 }
 
+// NoAnswer tells whether an Observation.Error says that the target was reached and gave no answer: it
+// closed the connection, or nothing came in time.
+func NoAnswer(word string) bool {
+	switch word {
+	case "timeout", "eof", "closed", "reset":
+		return true
+	default:
+		return false
+	}
+}
+
 // OfTarget begins a note that every reader of a verdict must know, since it is of the target.
 const OfTarget = "target: "
 

@@ -219,7 +219,7 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 	opts := load.Options{
 		URL: ends.target, Origin: ends.origin, Method: s.Target.Method, Header: header(s, o), Body: []byte(s.Target.Body),
 		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s, o.TLS),
-		Classify: classifier(s.Allowed, s.Denied.Status),
+		Classify: classifier(s.Allowed, s.Denied.Status), SilentDenials: s.Denied.Unanswered,
 		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests, MaxDuration: s.Safety.MaxDuration,
 		Tick: s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer,
 		Guard: guard(ctx, o.Allow, dialled), Do: ends.events.do,
@@ -346,6 +346,9 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		out.Claims = nil
 		return
 	}
+	if c, ok := answered(tl, s); ok {
+		out.Claims = append(out.Claims, c)
+	}
 	out.Claims = untaken(append(out.Claims, claim.Judge(tl, s.Limit, expected(s, tl))...), tl, s)
 	out.Verdict, out.Reason, out.Detail = sum(out.Claims, about(tl, s))
 	if out.Verdict != verdict.Pass && !out.Uncounted() {
@@ -369,6 +372,9 @@ func prove(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		return
 	}
 	claims := claim.Judge(tl, s.Limit, expected(s, tl))
+	if c, ok := answered(tl, s); ok {
+		claims = append(claims, c)
+	}
 	fails := func(c verdict.Claim) bool { return c.Verdict == verdict.Fail && c.Kind != verdict.ClaimLatency }
 	if !slices.ContainsFunc(claims, fails) {
 		c, refuted := bounded(s, tl)

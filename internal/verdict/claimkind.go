@@ -28,6 +28,7 @@ const (
 	ClaimQuotaReset          ClaimKind = "quota-reset"
 	ClaimQuotaBody           ClaimKind = "quota-body"
 	ClaimAnswers             ClaimKind = "answers"
+	ClaimAnswered            ClaimKind = "answered"
 	ClaimBarred              ClaimKind = "barred"
 	ClaimParity              ClaimKind = "parity"
 	ClaimStorm               ClaimKind = "storm"
@@ -83,6 +84,9 @@ var claimKinds = []claimKind{
 	{ClaimAnswers, "The answers of a phase have one of the statuses that the scenario names; the claim " +
 		"is called " +
 		"answers-PHASE."},
+	{ClaimAnswered, "A denial is an answer: requests are not left without one exactly where the limit " +
+		"denies. Only a " +
+		"failure of it is told; denied: {unanswered: true} declares it."},
 	{ClaimBarred, "Nothing of a phase with limit: zero is admitted; the claim is called barred-PHASE."},
 	{ClaimParity, "The answers of a phase have the fields and statuses of those of another, as HEAD has " +
 		"those of GET " +

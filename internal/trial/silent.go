@@ -1,0 +1,56 @@
+package trial
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// fewestSilent is the fewest requests without an answer that show how a target denies: fewer may be lost on
+// their way.
+const fewestSilent = 5
+
+// answered finds a target that does not answer where it should deny: nothing was denied, and the recording
+// keeps the limit if the requests without an answer are the denials.
+//
+//	sent      1 2 3 ... 20 | 21 22 23 ... 40
+//	answered  admitted     | no answer          a burst of 20
+//
+// Requests that are lost on their way are lost while the quota lasts, too; then they are no right denials,
+// and nothing is found. ok is false for that.
+func answered(tl *timeline.Timeline, s *scenario.Scenario) (c verdict.Claim, ok bool) {
+	lost, admitted := 0, false
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		switch {
+		case o.Origin:
+		case !o.Answered && timeline.NoAnswer(o.Error):
+			lost++
+		case o.Outcome == timeline.Allowed:
+			admitted = true
+		default: // a denial that was answered, or an answer or a loss of another kind
+			return c, false
+		}
+	}
+	shown := admitted && lost >= fewestSilent && tl.Header.Unsent == 0
+	judged := s.Expect.Conformance != scenario.NoConformance && !s.Limit.Completes()
+	if !shown || !judged || s.Denied.Unanswered {
+		return c, false
+	}
+	silent := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations)}
+	for i := range silent.Observations {
+		o := &silent.Observations[i]
+		if !o.Answered && !o.Origin {
+			o.Answered, o.Outcome, o.FirstByte = true, timeline.Denied, min(o.Sent+s.Target.Timeout, tl.End())
+		}
+	}
+	o := check.Options{Conformance: check.Exact, Shared: s.Shared(), SkipMeasure: true}
+	if c, _ := conformance(silent, s, o); c.Verdict != verdict.Pass {
+		return verdict.Claim{}, false
+	}
+	return claim.Unheard(tl, s.Limit.String()), true
+}

@@ -1,0 +1,74 @@
+package trial
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestLossesAreNoDenials: requests without an answer are held against a target only where they are exactly
+// those that its limit denies, and where it never answers with a denial.
+func TestLossesAreNoDenials(t *testing.T) {
+	src, err := os.ReadFile("../../scenarios/burst.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := func(string) (string, bool) { return "", false }
+	s, err := scenario.Parse(src, "burst.yaml", scenario.ParseOptions{Env: env,
+		Limit: "fixed-window,rate=20/10m,align=first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name           string
+		admitted, lost int
+		word           string // of those that are lost, which come last
+		change         func([]timeline.Observation)
+		want           bool
+	}{
+		{"closed where it denies", 20, 20, "eof", nil, true},
+		{"silent where it denies", 20, 5, "timeout", nil, true},
+		{"lost although there is room", 19, 21, "eof", nil, false},
+		{"no limit at all", 30, 20, "eof", nil, false},
+		{"a few", 20, 4, "eof", nil, false},
+		{"not reached", 20, 20, "refused", nil, false},
+		{"a denial that is answered", 20, 20, "eof", func(obs []timeline.Observation) {
+			o := &obs[30]
+			o.Answered, o.Error, o.Status, o.Outcome = true, "", 429, timeline.Denied
+		}, false},
+		{"an answer of another kind", 20, 20, "eof", func(obs []timeline.Observation) {
+			o := &obs[30]
+			o.Answered, o.Error, o.Status = true, "", 500
+		}, false},
+	} {
+		tl := &timeline.Timeline{}
+		for i := range c.admitted + c.lost {
+			at := time.Duration(i) * time.Millisecond
+			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1, Partition: "k",
+				Phase: "p", At: at}, Sent: at,
+				FirstByte: at + 1, Answered: true, Status: 200, Outcome: timeline.Allowed}
+			if i >= c.admitted {
+				o.FirstByte, o.Answered, o.Status, o.Outcome, o.Error = 0, false, 0, timeline.Unknown, c.word
+			}
+			tl.Observations = append(tl.Observations, o)
+		}
+		if c.change != nil {
+			c.change(tl.Observations)
+		}
+		tl.Header.Ended = tl.End()
+		for i := range tl.Observations {
+			tl.Observations[i].Phase = s.Phases[0].Observed()[0]
+		}
+		if _, got := answered(tl, s); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+		s.Denied.Unanswered = true
+		if _, got := answered(tl, s); got {
+			t.Errorf("%s: declared, and found", c.name)
+		}
+		s.Denied.Unanswered = false
+	}
+}
