@@ -235,6 +235,7 @@ func caughtBy(getenv func(string) (string, bool)) (map[string][]string, error) {
 type proxyFlags struct {
 	upstream, addr, fault string
 	strip, set, status    []string
+	cache                 time.Duration
 }
 
 func newProxyCmd(e *env) *cobra.Command {
@@ -257,6 +258,8 @@ func newProxyCmd(e *env) *cobra.Command {
 	fl.StringArrayVar(&f.strip, "strip", nil, "header field to drop; NAME* for all that begin so (repeatable)")
 	fl.StringArrayVar(&f.set, "set", nil, "header field to set: NAME=VALUE (repeatable)")
 	fl.StringSliceVar(&f.status, "status", nil, "status to replace: 429=503")
+	fl.DurationVar(&f.cache, "cache", 0, "keep admissions for so long and say so (Age, X-Cache), as a "+
+		"cache before a limiter does")
 	fl.StringVar(&f.fault, "fault", "", "a deliberate defect by name; list shows them all")
 	return cmd
 }
@@ -270,7 +273,8 @@ func (e *env) proxy(f proxyFlags) error {
 	if err != nil {
 		return err
 	}
-	o := target.ProxyOptions{Upstream: up, Strip: f.strip, Fault: f.fault, Set: map[string]string{}, Status: map[int]int{}}
+	o := target.ProxyOptions{Upstream: up, Strip: f.strip, Fault: f.fault, Cache: f.cache,
+		Set: map[string]string{}, Status: map[int]int{}}
 	for _, s := range f.set {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok {

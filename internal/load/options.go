@@ -54,8 +54,8 @@ type Options struct {
 	// SilentDenials: a connection that ends, or gives no answer in time, is a denial of the request on it.
 	SilentDenials bool
 	// Record tells which fields of an answer are kept, by canonical name. By default Retry-After, Date, Age,
-	// Cache-Control, Content-Type, Expires, Location, Via, RateLimit*, X-RateLimit*, X-Rate-Limit* and
-	// *-Reset.
+	// Cache-Control, Content-Type, Expires, Location, Via, RateLimit*, X-RateLimit*, X-Rate-Limit*,
+	// *-Reset and those by which caches say that they gave the answer.
 	Record func(name string) bool
 	// KeepBody is how many bytes are kept of the body of a denial.
 	KeepBody int
@@ -202,7 +202,8 @@ func classify(status int) timeline.Outcome {
 
 func recorded(name string) bool {
 	switch name {
-	case "Retry-After", "Date", "Age", "Content-Type", "Via", "Cache-Control", "Expires", "Location":
+	case "Retry-After", "Date", "Age", "Content-Type", "Via", "Cache-Control", "Expires", "Location",
+		"Cache-Status", "X-Cache", "X-Cache-Status", "X-Proxy-Cache", "Cf-Cache-Status":
 		return true
 	}
 	return strings.HasPrefix(name, "Ratelimit") || strings.HasPrefix(name, "X-Ratelimit") ||

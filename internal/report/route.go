@@ -30,7 +30,7 @@ const (
 // remarkOn looks at what a scenario that did not pass was answered. ok is false where that is what a limited
 // route answers.
 func remarkOn(s *result.Scenario) (r remark, ok bool) {
-	if s.Verdict == verdict.Pass {
+	if s.Verdict == verdict.Pass || s.FromCache() { // of which a note says all there is to say
 		return remark{}, false
 	}
 	most, strange, right, all := timeline.StatusCount{}, 0, 0, 0

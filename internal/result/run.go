@@ -119,6 +119,17 @@ type Scenario struct {
 	Excerpt string
 }
 
+// FromCaches begins the note of a recording with answers that a cache gave.
+const FromCaches = timeline.OfTarget + "answers came from a cache"
+
+// FromCache tells whether answers of s came from a cache: they are left out of what is judged.
+func (s *Scenario) FromCache() bool {
+	return slices.ContainsFunc(s.Header.Notes, func(n string) bool {
+		return strings.HasPrefix(n,
+			FromCaches)
+	})
+}
+
 // Unverified is the note of a recording whose target may have been anybody.
 const Unverified = "certificates were not verified (target.insecure)"
 

@@ -70,6 +70,8 @@ type Fault struct {
 	proxied func(*http.Response, func() time.Time) error
 	// retries is how often a proxy sends a denied request again.
 	retries int
+	// caches tells that a proxy keeps every answer for a second, and does not say so.
+	caches bool
 }
 
 // bench is what a fault builds its decider from.

@@ -61,6 +61,13 @@ var proxyFaults = []Fault{
 		Citation: "https://github.com/us/crw/pull/194",
 		retries:  2,
 	},
+	{
+		Name: "proxy-caches", Proxy: true, Class: "C15",
+		Sentence: "gives the answers of a second again to whoever asks, denials too, and does not say " +
+			"that they are old",
+		Citation: "https://github.com/getsentry/sentry/pull/59443",
+		caches:   true,
+	},
 }
 
 // replaceBody gives r another body.

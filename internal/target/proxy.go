@@ -24,6 +24,9 @@ type ProxyOptions struct {
 	Set map[string]string
 	// Status replaces statuses.
 	Status map[int]int
+	// Cache keeps admissions (200) of GET for so long, and says so with Age and X-Cache; 0 for none.
+	// Cache-Control: no-cache of a request asks past it.
+	Cache time.Duration
 	// Fault names a deliberate defect of a proxy, see Faults; "" for none.
 	Fault string
 	// Transport sends the requests; nil for one that asks for no compression and goes through no other proxy.
@@ -55,7 +58,7 @@ func NewProxy(o ProxyOptions) (http.Handler, error) {
 	if fault.retries > 0 {
 		o.Transport = retrying{inner: o.Transport, times: fault.retries}
 	}
-	return o.undated(&httputil.ReverseProxy{
+	return cachedBy(&o, fault.caches, o.undated(&httputil.ReverseProxy{
 		Transport: o.Transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(o.Upstream)
@@ -80,7 +83,7 @@ func NewProxy(o ProxyOptions) (http.Handler, error) {
 		},
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
-	}), nil
+	})), nil
 }
 
 // newTransport returns a transport for many connections to one origin. It gives an idle connection up long before our

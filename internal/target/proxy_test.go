@@ -51,6 +51,8 @@ var proxySights = []sight{
 	{fault: "proxy-status-502", spec: window, steps: do(burst(11), status, says("Retry-After")), right: "10, 429, 10", wrong: "10, 502, 10"},
 	{fault: "proxy-replaces-body", spec: window, steps: do(burst(11), says("Content-Type"), says("Content-Length")),
 		right: "10, application/problem+json, 263", wrong: "10, text/html, 57"},
+	{fault: "proxy-caches", spec: window, steps: do(burst(20), wait(time.Second), burst(20)),
+		right: "10, 0", wrong: "20, 20"},
 	{fault: "proxy-retries-denied", spec: logged + ",count=all",
 		steps: do(burst(10), wait(9*time.Second), burst(1), wait(time.Second), burst(20)), right: "10, 0, 9", wrong: "10, 0, 7"},
 }

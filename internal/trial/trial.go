@@ -148,6 +148,7 @@ func journal(s *scenario.Scenario, o Options, ends *endpoints) *timeline.Journal
 
 // settle completes the header of a recording by what the recorder does not know, and passes it on.
 func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoints) {
+	doubtCached(tl)
 	if tl.Header.DriftPPM = ends.driftPPM; s.Target.URL != scenario.Builtin {
 		if ends.assumed && (!readsClock(s) || refutesClock(tl)) {
 			tl.Header.WallError, ends.assumed = otherClock, false
@@ -182,6 +183,7 @@ func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) result.Scenari
 	if s.Target.URL != scenario.Builtin {
 		CutClock(tl)
 	}
+	doubtCached(tl)
 	Judge(&out, s, tl)
 	if tl.Header.Interrupted && out.Verdict == verdict.Inconclusive { // whatever it lacks
 		out.Reason, out.Detail = verdict.Interrupted, "the recording was stopped before its plan was done"
@@ -336,6 +338,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
 	out.Latency, out.Clients = latency.Summarize(tl), result.ClientsOf(tl)
 	out.Claims = nil
+	defer blameCache(out, tl)
 	if s.Expect.Conformance != scenario.NoConformance {
 		c, j := charged(tl, s)
 		out.Header.Judged = tl.Header.Judged

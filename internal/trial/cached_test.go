@@ -1,0 +1,96 @@
+package trial
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// behindCache runs a scenario at a right target behind a cache that keeps admissions for a second.
+func behindCache(t *testing.T, id string, header map[string]string) (out result.Scenario,
+	kept *timeline.Timeline) {
+	t.Helper()
+	const limit = "token-bucket,rate=100/s,burst=20"
+	synctest.Test(t, func(t *testing.T) {
+		n := newPipeNet()
+		l, err := spec.Parse(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := target.New(target.Options{Limit: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		origin, stop, err := n.Listen(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		up, _ := url.Parse(origin)
+		transport := &http.Transport{DialContext: n.Dial}
+		defer transport.CloseIdleConnections()
+		proxy, err := target.NewProxy(target.ProxyOptions{Upstream: up, Cache: time.Second,
+			Transport: transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		front, stopFront, err := n.Listen(proxy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stopFront()
+		all := bundled(t, scenario.ParseOptions{Target: front, Limit: limit})
+		s := all[slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.ID == id })]
+		s.Target.Header = header
+		out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: n,
+			Pacer:    load.SleepPacer(),
+			Recorded: func(tl *timeline.Timeline) { kept = tl }})
+	})
+	return out, kept
+}
+
+// TestRightTargetsBehindACacheAreNotAccused: what a cache answers is no decision of the limiter behind it.
+// It is said first, and the rest is judged; who asks past the cache is answered by the limiter.
+func TestRightTargetsBehindACacheAreNotAccused(t *testing.T) {
+	named := 0
+	for _, id := range []string{"burst", "overload-10x", "concurrent-race", "header-contract",
+		"denial-response", "tiers"} {
+		out, kept := behindCache(t, id, nil)
+		if out.Verdict == verdict.Fail {
+			t.Errorf("%s: FAIL: %s", id, explain(out))
+		}
+		if out.FromCache() {
+			named++
+		}
+		cause := strings.Contains(out.Detail, "came from a cache") || out.Reason == verdict.NeedsFailed
+		if out.Verdict == verdict.Inconclusive && !cause {
+			t.Errorf("%s: got %s: %s, want that the cache is named", id, out.Verdict, out.Detail)
+		}
+		for i := 0; kept != nil && i < len(kept.Observations); i++ {
+			o := &kept.Observations[i]
+			if _, aged := o.Fields.Get("Age"); aged && o.Outcome != timeline.Unknown {
+				t.Fatalf("%s: #%d is kept as %s", id, i, o.Outcome)
+			}
+		}
+	}
+	if named < 3 {
+		t.Errorf("%d scenarios met the cache, want at least 3", named)
+	}
+	if out, _ := behindCache(t, "burst",
+		map[string]string{"Cache-Control": "no-cache"}); out.Verdict != verdict.Pass {
+		t.Errorf("past the cache: got %s: %s, want pass", out.Verdict, explain(out))
+	}
+}
