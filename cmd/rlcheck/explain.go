@@ -142,6 +142,12 @@ func (e *env) glossary() ([]entry, error) {
 	for _, r := range headers.Rules() {
 		about, _ := r.About()
 		text := fmt.Sprintf("%s\nlevel: %s\nsource: %s", about.Text, about.Level, about.Source)
+		if seen := r.Seen(); seen != "" {
+			text += "\nobserved: " + seen
+		}
+		if why := r.Unseen(); why != "" {
+			text += "\nnot judged: " + why
+		}
 		out = append(out, entry{string(r), "rule", text})
 	}
 	sources, err := readBuiltin("")

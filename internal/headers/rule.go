@@ -74,14 +74,25 @@ type About struct {
 	Text, Source string
 }
 
-// About returns the rule's level, text and source, and whether r is a rule of this package.
+// About returns the rule's level, text and source, and whether there is such a rule.
 func (r Rule) About() (About, bool) {
-	a, ok := abouts[r]
-	return a, ok
+	if a, ok := abouts[r]; ok {
+		return a, true
+	}
+	if row, ok := observed[r]; ok {
+		return row.About, true
+	}
+	row, ok := unobserved[r]
+	return row.About, ok
 }
 
-// Rules returns all rules, ascending by id.
-func Rules() []Rule { return slices.Sorted(maps.Keys(abouts)) }
+// Rules returns all rules, ascending by id: of fields, of behaviour, and those that no claim judges.
+func Rules() []Rule {
+	all := slices.Concat(slices.Collect(maps.Keys(abouts)), slices.Collect(maps.Keys(observed)),
+		slices.Collect(maps.Keys(unobserved)))
+	slices.Sort(all)
+	return all
+}
 
 // Level returns how binding r is; Convention for a rule that is not known.
 func (r Rule) Level() Level { return abouts[r].Level }

@@ -1,0 +1,164 @@
+package headers
+
+// observed are the rules that claims judge beyond the syntax of fields: what each says, and what is looked
+// at.
+var observed = map[Rule]struct {
+	About
+	seen string
+}{
+	"ST-429": {About{Should, "a denial for the rate has status 429", "RFC 6585 section 4"},
+		"denied-status: the statuses of denials"},
+	"ST-429-BODY": {About{Should, "a denial explains itself in its body", "RFC 6585 section 4"},
+		"fields-explanation: denials with an empty body"},
+	"ST-429-RA": {About{Convention, "a denial may say when to come back", "RFC 6585 section 4"},
+		"fields-retry-after: denials without the field, where it is promised"},
+	"ST-CHEAP": {About{Should, "a denial is as cheap as an admission", "RFC 6585 section 7.2"},
+		"latency: quantiles of the service time of denials"},
+	"ST-HEAD-PARITY": {About{Should, "HEAD is answered with the fields of GET", "RFC 9110 section 9.3.2"},
+		"parity: the fields of the answers of two phases"},
+	"RA-NOT-EARLY": {About{Should, "a client that waited as told is admitted", "RFC 9110 section 10.2.3"},
+		"retry-after-honored: clients that waited, had no rival and were denied again"},
+	"RA-NOT-LATE": {About{Convention, "nobody waits longer than the limit needs", conventional},
+		"retry-after-not-longer: the told wait against the longest need"},
+	"RA-CEIL": {About{Convention, "a wait is rounded up, and never 0 while the client is denied",
+		conventional},
+		"retry-after-honored, retry-after-not-longer: waits of 0, of half a second, in milliseconds"},
+	"ST-CONSISTENT": {About{Convention, "one policy denies with one status", conventional},
+		"denied-status: the statuses of denials"},
+	"ST-NO-5XX": {About{Convention, "a quota that is used up is no broken server", conventional},
+		"denied-status: denials with 500, 502 or 504"},
+	"SF-INT": {About{Must, "an Integer has at most 15 digits and no point", "RFC 9651 section 3.3.1"},
+		"fields-ratelimit: as SF-PARSE"},
+	"SF-STRING": {About{Must, "a String is printable ASCII", "RFC 9651 section 3.3.3"},
+		"fields-ratelimit: as SF-PARSE"},
+	"SF-KEYS": {About{Must, "the key of a parameter is in lower case", "RFC 9651 section 3.1.2"},
+		"fields-ratelimit: as SF-PARSE"},
+	"RP-STABLE": {About{Should, "a policy stays the same from answer to answer", Draft + " section 3"},
+		"quota-stable: the limits that one partition is told"},
+	"RL-TRUTH-R": {About{Convention, "what remains is what can still be admitted", Draft + " section 4.1.1"},
+		"quota-counts: a first answer against a full start, each next one against the one before"},
+	"RL-TRUTH-T": {About{Convention, "quota comes back after the time that is told", Draft + " section " +
+		"4.1.2"},
+		"quota-reset: the told time against the reference"},
+	"RL-MONO": {About{Convention, "what remains falls by the cost, and rises no faster than the limit " +
+		"gives back",
+		conventional}, "quota-counts: requests without rivals, in order"},
+	"RL-INTERMEDIARY": {About{Should, "an intermediary neither loosens nor removes the fields",
+		Draft + " section 7.2"},
+		"intact: the same plan at the origin and through the proxy"},
+	"RL-CACHE": {About{Should, "the fields of an answer from a cache are ignored", Draft + " section 7.3"},
+		"every claim: answers that say they come from a cache are left out"},
+	"RL-CONSISTENT-LEGACY": {About{Convention, "the dialects of one answer tell one quota", conventional},
+		"quota-agrees: limits and what remains, in each two dialects of one answer"},
+	"RL-LIMIT": {About{Convention, "the limit that is told is the declared one", conventional},
+		"quota-limit: quota, burst, rate, or the rate in the unit that is named"},
+	"XR-EPOCH-SKEW": {About{Convention, "a reset since 1970 is of the clock of Date", conventional},
+		"quota-reset: the instant against the Date of its answer"},
+	"PD-WAIT": {About{Convention, "a body tells the wait, limit and reset of its fields", conventional},
+		"quota-body: members of the JSON body against header fields"},
+	"AL-UPPER": {About{Must, "no span admits more than the declared limit can", declaration},
+		"conformance: over-admission, and what only all requests together show"},
+	"AL-LOWER": {About{Must, "what the declared limit admits is not denied", declaration},
+		"conformance: under-admission"},
+	"AL-BOUNDARY": {About{Convention, "the edge of a window admits what the declared algorithm lets it",
+		declaration},
+		"conformance in boundary-double-burst: a burst on each side of an edge"},
+	"AL-RECOVER": {About{Must, "after a silence the whole burst is there again", declaration},
+		"conformance in recovery: a burst after rests of several lengths"},
+	"AL-DENIED-FREE": {About{Convention, "a denial costs nothing, unless it is declared", declaration},
+		"conformance in retry-storm, recovery: what follows a storm of denials"},
+	"AL-ISOLATION": {About{Must, "one client takes nothing from another", declaration},
+		"conformance in identity-isolation: many clients at once"},
+	"AL-ALIAS": {About{Convention, "one resource is one quota, however it is written", conventional},
+		"conformance in key-aliases: seven spellings of one path"},
+	"AL-SPOOF": {About{Must, "an address that the client invents gives no fresh quota", conventional},
+		"conformance in forged-client-address: eight fields"},
+	"AL-RACE": {About{Must, "requests that come at once are counted one by one", declaration},
+		"conformance in concurrent-race: requests behind one gate"},
+	"AL-REPLICA": {About{Convention, "replicas share one count", declaration}, "conformance in replicas"},
+	"AL-COST":    {About{Convention, "a request takes its cost", declaration}, "conformance in unit-cost"},
+	"AL-FAILMODE": {About{Convention, "without its store the limiter answers as declared", declaration},
+		"conformance and answers in store-outage"},
+	"AL-SHAPE": {About{Convention, "a limiter that delays is declared as a queue", declaration},
+		"conformance in shaping-queue: when requests are let through"},
+	"AL-ANSWER": {About{Convention, "a denial is an answer", conventional},
+		"answered: requests without an answer exactly where the limit denies"},
+}
+
+// The sources of rules that no standard has.
+const (
+	conventional = "convention"
+	declaration  = "the declared limit"
+)
+
+// unobserved are the rules that no claim judges, and why.
+var unobserved = map[Rule]struct {
+	About
+	why string
+}{
+	"ST-4XX-EXPLAIN": {About{Should, "a 4xx says whether it is temporary", "RFC 9110 section 15.5"},
+		"what a text means is not read; that there is one is ST-429-BODY"},
+	"ST-503-RA": {About{Convention, "a 503 may carry Retry-After", "RFC 9110 section 15.6.4"},
+		"it may be left out; where it is sent its syntax is judged"},
+	"ST-NO-REDIRECT-TRAP": {About{Should, "care is taken with the fields on 3xx", Draft + " section 6"},
+		"redirects are not followed"},
+	"RA-ALL-DATES": {About{Must, "a recipient reads all three forms of a date", "RFC 9110 section 5.6.7"},
+		"it binds clients; rlcheck reads all three"},
+	"RA-DATE-BASE": {About{Convention, "a date counts from the Date of its answer", "RFC 9110 section " +
+		"10.2.3"},
+		"it binds clients; rlcheck counts so"},
+	"RA-ORDER": {About{Should, "Retry-After is not earlier than t", Draft + " section 6"},
+		"t may mean the next unit or all of the quota, and only the first is comparable"},
+	"RA-JITTER": {About{Convention, "waits are spread, so that clients do not come together", Draft + " " +
+		"section 8.5"},
+		"a spread wait cannot be told from a wrong one without knowing the spread"},
+	"RA-MONO": {About{Convention, "the wait falls from denial to denial as time goes by", conventional},
+		"a penalty may be extended; each wait is judged alone"},
+	"RL-MULTI": {About{Convention, "of several policies the one that binds is told", Draft + " appendix B"},
+		"which one is told is left open"},
+	"GH-403": {About{Convention, "some products deny with 403 or 200", conventional},
+		"what a denial is, the scenario says (denied.status)"},
+	"STRIPE-REASON": {About{Convention, "Stripe-Rate-Limited-Reason names the limit", conventional},
+		"the field of one product"},
+	"PD-URI": {About{Convention, "the type of a problem is quota-exceeded or one of its kin", Draft + " " +
+		"section 5"},
+		"the types are not registered yet"},
+	"PD-VIOLATED": {About{Must, "violated-policies names policies of RateLimit-Policy", Draft + " section 5"},
+		"the problem types are not registered yet"},
+	"SF-COMBINE": {About{Must, "several lines of a field are one list", "RFC 9651 section 4.2"},
+		"it binds recipients; rlcheck joins them"},
+	"RP-VENDOR": {About{Should, "other parameters have the prefix of a vendor", Draft + " section 3.1"},
+		"which parameters a later draft registers is not known"},
+	"RP-TRAILER": {About{Must, "the fields are not in trailers", Draft + " section 3.1"}, "trailers are " +
+		"not kept"},
+	"RL-RATIO": {About{Should, "a long window does not tell all of its quota at once", Draft + " section 6"},
+		"how much is unwanted only its owner knows"},
+	"RL-PK-PII": {About{Should, "pk has no sensitive data", Draft + " section 6.1"},
+		"which data is sensitive is not known from outside"},
+	"RL-DENY-R0": {About{Convention, "a denial tells that nothing remains", Draft + " section 6"},
+		"a request of several units is denied while some remain"},
+	"XR-USED": {About{Convention, "used and remaining are the limit together", conventional}, "few " +
+		"products send it"},
+	"XR-RESOURCE": {About{Convention, "x-ratelimit-resource names the quota", conventional},
+		"what a name stands for is not known"},
+	"CORS-EXPOSE": {About{Convention, "answers to other origins expose the fields", "Fetch standard"},
+		"no request has an Origin, unless a scenario sends one"},
+	"PD-TITLE": {About{Should, "a title is the same for every problem of its type", "RFC 9457 section 3.1.3"},
+		"texts may be translated"},
+	"PD-EXT-NAME": {About{Should, "names of members have letters, digits and _", "RFC 9457 section 4"},
+		"the draft's own violated-policies breaks it"},
+}
+
+// Seen says what is looked at to judge r; empty for a rule that is not judged, of which Unseen says why.
+func (r Rule) Seen() string {
+	if row, ok := observed[r]; ok {
+		return row.seen
+	}
+	if _, ok := abouts[r]; ok {
+		return "the values of fields and bodies as they were sent: claims fields-*, quota-conventions"
+	}
+	return ""
+}
+
+// Unseen says why no claim judges r; empty for a rule that one judges.
+func (r Rule) Unseen() string { return unobserved[r].why }
