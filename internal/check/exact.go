@@ -80,7 +80,7 @@ const (
 )
 
 // narrows are how many branches are followed of those for which as many requests wait, one number after the other; each may try
-// a quarter of the decisions.
+// a sixth of the decisions.
 var narrows = [2]int{1, 4}
 
 // deadEnd is the last instant at which a request began before no branch was left.
@@ -101,7 +101,7 @@ func (x *exact) search() *deadEnd {
 		return dead
 	}
 	for _, narrow := range narrows {
-		x.limited, x.most = false, x.visited+most/4
+		x.limited, x.most = false, x.visited+most/6
 		if dead := x.sweep(narrow); dead == nil && !x.limited {
 			return nil
 		}
