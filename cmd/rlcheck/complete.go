@@ -57,7 +57,7 @@ func (e *env) settleCompletion(root *cobra.Command) {
 					shell.RunE = e.completionBash
 				}
 			}
-		case "run", "lint", "list", "show":
+		case "run", "lint", "list", "show", "simulate":
 			c.ValidArgsFunction = completeScenarios
 		case "explain":
 			c.ValidArgsFunction = e.completeWord
@@ -84,8 +84,10 @@ func (e *env) settleCompletion(root *cobra.Command) {
 
 // completeFlag offers words for a flag, where the command has it.
 func completeFlag(c *cobra.Command, flag string, words []string) {
-	if c.Name() == "check" && flag == "output" {
-		words = checkFormats()
+	own := map[string][]string{"check": checkFormats(), "compare": report.ComparisonFormats(),
+		"simulate": simulationFormats}[c.Name()]
+	if own != nil && flag == "output" {
+		words = own
 	}
 	completeFlagBy(c, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -103,6 +105,7 @@ func completePartition(c *cobra.Command, _ []string, _ string) ([]string, cobra.
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return []string{"header:\ta header field, such as header:X-Api-Key",
+		"cookie:\ta cookie, such as cookie:session",
 		"query:\ta query parameter, such as query:key",
 		"path\tthe path: each client has a path of its own", "address\tthe address of the client",
 		"none\tall clients share one quota"}, noSpace

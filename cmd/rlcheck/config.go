@@ -36,6 +36,7 @@ func (e *env) configure(cmd *cobra.Command, args []string, f *runFlags) ([]strin
 	}
 	use("limit", c.Limit)
 	use("partition", c.Partition)
+	use("keys", c.Keys)
 	use("promise", wordsOf(c.Promises)...)
 	use("only", c.Only...)
 	use("skip", c.Skip...)

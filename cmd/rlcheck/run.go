@@ -23,14 +23,14 @@ import (
 
 // runFlags are the flags of `rlcheck run`.
 type runFlags struct {
-	target, limit, partition, out, redis, failOn string
-	config                                       string
-	set, only, skip, outputs, allow, promise     []string
-	strict, dryRun, compress                     bool
-	seed                                         uint64
-	retries                                      int
-	wallError                                    time.Duration
-	request                                      requestFlags
+	target, limit, partition, keys, out, redis, failOn string
+	config                                             string
+	set, only, skip, outputs, allow, promise           []string
+	strict, dryRun, compress                           bool
+	seed                                               uint64
+	retries                                            int
+	wallError                                          time.Duration
+	request                                            requestFlags
 	// tls is what request says of certificates, read.
 	tls *tls.Config
 }
@@ -59,7 +59,10 @@ other, judges each recording against the declared limit and writes reports.`,
 	fl.StringVarP(&f.target, "target", "t", "", "URL of the target, or builtin")
 	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,...")
 	fl.StringVar(&f.partition, "partition", "",
-		"how clients are told apart: header:NAME, address, path, query:NAME or none")
+		"how clients are told apart: header:NAME, header:NAME: FORMAT, address, path, query:NAME, "+
+			"cookie:NAME or none")
+	fl.StringVar(&f.keys, "keys", "", "file of keys that the target has issued, one a client and line; "+
+		"they are redacted")
 	f.request.add(fl)
 	fl.StringVar(&f.config, "config", "", "file of what all runs share (default "+configName+", if there)")
 	fl.StringArrayVar(&f.set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
@@ -116,6 +119,7 @@ func (e *env) run(args []string, f runFlags) error {
 	for _, note := range notes {
 		e.say.line(note)
 	}
+	shareKeys(chosen)
 	if err := limitSaid(chosen); err != nil {
 		return err
 	}
@@ -150,8 +154,10 @@ func (e *env) parseOptions(f *runFlags) (scenario.ParseOptions, error) {
 	if bad == nil {
 		f.tls, bad = f.request.tls()
 	}
+	var lost error
+	opts.Keys, lost = readKeys(f.keys)
 	opts.Promises, err = parsePromises(f.promise, f.strict)
-	return opts, errors.Join(bad, err)
+	return opts, errors.Join(bad, lost, err)
 }
 
 // record runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.

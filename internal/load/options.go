@@ -36,6 +36,8 @@ type Options struct {
 	CostHeader string
 	// Partition says how the name of a partition becomes part of a request.
 	Partition Partition
+	// Keys are the names of partitions that stand on the wire in place of their own. May be nil.
+	Keys map[string]string
 	// Timeout is the time from the send of a request to the end of its answer, and of a dial; 5 s by default.
 	Timeout time.Duration
 	// TLS is used for https; nil verifies against the roots of the system. Its ServerName defaults to the host.

@@ -19,7 +19,7 @@ import (
 func TestRequestsOfAPhase(t *testing.T) {
 	const rest = "Host: h.example\nUser-Agent: rlcheck/1\nAccept: */*\n"
 	o := must(Options{URL: must(url.Parse("http://h.example/a/b%2f?x=1")), Header: http.Header{"X-One": {"1"}},
-		Partition: Partition{kindHeader, "X-Api-Key"}}.complete())
+		Partition: Partition{Kind: kindHeader, Name: "X-Api-Key"}}.complete())
 	for name, tt := range map[string]struct {
 		own  timeline.Request
 		turn int

@@ -11,10 +11,12 @@ import (
 
 // Partition says how the name of a partition becomes part of a request. The zero value leaves it out.
 type Partition struct {
-	// Kind is header, address, path or query; empty for none.
+	// Kind is header, address, path, query or cookie; empty for none.
 	Kind string
-	// Name is the header field or the query parameter; empty for the other kinds.
+	// Name is the header field, the query parameter or the cookie; empty for the other kinds.
 	Name string
+	// Format is the value of a header field, {key} standing for the name; empty: the name alone.
+	Format string
 }
 
 // The kinds of Partition.
@@ -24,12 +26,17 @@ const (
 	kindAddress = "address"
 	kindPath    = "path"
 	kindQuery   = "query"
+	kindCookie  = "cookie"
 )
 
-// ParsePartition reads header:NAME, query:NAME, address or path. The name of a header field must be one that does not
-// frame the message.
+// inFormat stands for the name in a Format.
+const inFormat = "{key}"
+
+// ParsePartition reads header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, address or path. The
+// name of a header field must be one that does not frame the message.
 func ParsePartition(s string) (Partition, error) {
-	const want = `write header:NAME, query:NAME, path or address`
+	const want = `write header:NAME, query:NAME, cookie:NAME, path or address`
+	format := ""
 	kind, name, named := strings.Cut(s, ":")
 	switch kind {
 	case kindAddress, kindPath:
@@ -37,6 +44,13 @@ func ParsePartition(s string) (Partition, error) {
 			return Partition{}, fmt.Errorf("partition %q: %s takes no name (write %q)", s, kind, kind)
 		}
 	case kindHeader:
+		if name, format, named = strings.Cut(name, ":"); named && !strings.Contains(format, inFormat) {
+			return Partition{}, fmt.Errorf("partition %q: the format has no %s", s, inFormat)
+		}
+		format = strings.TrimSpace(format)
+		if err := checkValue(format); err != nil {
+			return Partition{}, fmt.Errorf("partition %q: %w", s, err)
+		}
 		if err := checkName(name); err != nil {
 			return Partition{}, fmt.Errorf("partition %q: %w", s, err)
 		}
@@ -45,16 +59,24 @@ func ParsePartition(s string) (Partition, error) {
 		if name == "" {
 			return Partition{}, fmt.Errorf("partition %q: the query parameter has no name (write query:key)", s)
 		}
+	case kindCookie:
+		if !isToken(name) {
+			return Partition{}, fmt.Errorf("partition %q: a cookie has an HTTP token for a name (write "+
+				"cookie:session)", s)
+		}
 	default:
 		return Partition{}, fmt.Errorf("partition %q: no such kind (%s)", s, want)
 	}
-	return Partition{Kind: kind, Name: name}, nil
+	return Partition{Kind: kind, Name: name, Format: format}, nil
 }
 
 // String returns what ParsePartition reads; "" for the zero value.
 func (p Partition) String() string {
 	if p.Name == "" {
 		return p.Kind
+	}
+	if p.Format != "" {
+		return p.Kind + ":" + p.Name + ": " + p.Format
 	}
 	return p.Kind + ":" + p.Name
 }
@@ -84,7 +106,12 @@ func (p Partition) target(path, query, name string) (target string, field [2]str
 	}
 	switch p.Kind {
 	case kindHeader:
+		if p.Format != "" {
+			name = strings.ReplaceAll(p.Format, inFormat, name)
+		}
 		return join(path, query), [2]string{p.Name, name}, true
+	case kindCookie:
+		return join(path, query), [2]string{"Cookie", p.Name + "=" + name}, true
 	case kindPath:
 		path = strings.TrimSuffix(path, "/") + "/" + url.PathEscape(name)
 	case kindQuery:

@@ -58,7 +58,13 @@ func newRequest(o *Options, w wish) *request {
 		path, query = pathOf(w.own, w.turn, path, query)
 		key = w.own.Key(key)
 	}
+	if issued, ok := o.Keys[key]; ok {
+		key = issued
+	}
 	target, own, named := o.Partition.target(path, query, key)
+	if others := header.Values("Cookie"); named && o.Partition.Kind == kindCookie && len(others) > 0 {
+		own[1] = strings.Join(others, "; ") + "; " + own[1]
+	}
 	m := message{method: method, target: target}
 	m.add("Host", first(header, "Host", hostOf(u)))
 	m.add("User-Agent", first(header, "User-Agent", "rlcheck/1"))

@@ -31,11 +31,14 @@ func TestRequestBytes(t *testing.T) {
 		want      string
 	}{
 		{w: wish{partition: "k", cost: 1}, want: "GET /a%20b/?x=1 HTTP/1.1\nHost: example.com:8080\nUser-Agent: rlcheck/1\nAccept: text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n\n"},
-		{partition: Partition{kindHeader, "A-One"}, w: wish{partition: "k 1", cost: 7, origin: true},
+		{partition: Partition{Kind: kindHeader, Name: "A-One"}, w: wish{partition: "k 1", cost: 7,
+			origin: true},
 			want: "GET / HTTP/1.1\nHost: origin.example\nUser-Agent: rlcheck/1\nAccept: text/plain\nB-Two: 1\nB-Two: 2\nA-One: k 1\nX-Cost: 7\n\n"},
-		{partition: Partition{kindPath, ""}, w: wish{partition: "a/b?c", cost: 1},
+		{partition: Partition{Kind: kindPath, Name: ""}, w: wish{partition: "a/b?c", cost: 1},
 			want: "GET /a%20b/a%2Fb%3Fc?x=1 HTTP/1.1\nHost: example.com:8080\nUser-Agent: rlcheck/1\nAccept: text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n\n"},
-		{partition: Partition{kindQuery, "k&y"}, method: "POST", body: "hello", w: wish{partition: "a b\r\n", cost: 1, forge: []string{"X-Forwarded-For", "Forwarded"}, forged: 259},
+		{partition: Partition{Kind: kindQuery, Name: "k&y"}, method: "POST", body: "hello",
+			w: wish{partition: "a b\r\n", cost: 1, forge: []string{"X-Forwarded-For", "Forwarded"},
+				forged: 259},
 			want: "POST /a%20b/?x=1&k%26y=a+b%0D%0A HTTP/1.1\nHost: example.com:8080\nUser-Agent: rlcheck/1\nAccept: text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n" +
 				"X-Forwarded-For: 198.18.1.3\nForwarded: for=198.18.1.3\nContent-Length: 5\n\nhello"},
 	}
@@ -73,7 +76,7 @@ func TestParsePartition(t *testing.T) {
 	}
 	for s, want := range map[string]string{
 		"":                      "no such kind",
-		"cookie:x":              "no such kind",
+		"body:x":                "no such kind",
 		"header":                "field name",
 		"header:a b":            "field name",
 		"header:A\r\nB":         "field name",
@@ -127,7 +130,7 @@ func TestUnusableOptionsAndSchedulesAreRefusedBeforeAnythingIsSent(t *testing.T)
 		"cost header":                     {Options{URL: u, CostHeader: "a b"}, good},
 		"timeout -1":                      {Options{URL: u, Timeout: -1}, good},
 		"only 127.0.0.0/8":                {Options{URL: must(url.Parse("http://10.0.0.1/")), Partition: Partition{Kind: kindAddress}}, good},
-		"no space at its ends": {Options{URL: u, Partition: Partition{kindHeader, "K"}},
+		"no space at its ends": {Options{URL: u, Partition: Partition{Kind: kindHeader, Name: "K"}},
 			with(func(p *timeline.Phase) { p.Arrivals[1].Partition = "k\n" })},
 		"arrivals ascend":        {Options{URL: u}, with(func(p *timeline.Phase) { p.Arrivals[0].At = 5 * ms })},
 		"before its beginning":   {Options{URL: u}, with(func(p *timeline.Phase) { p.Arrivals[0].At = -5 * ms })},

@@ -10,7 +10,9 @@ import (
 type Config struct {
 	// Target is a URL, Limit a SPEC, Partition header:NAME, query:NAME, address, path or none.
 	Target, Limit, Partition string
-	Promises                 []verdict.Promise
+	// Keys is a file of keys that the target has issued, one a line.
+	Keys     string
+	Promises []verdict.Promise
 	// Header are settings of target.header, in the order of the file.
 	Header []Setting
 	// Scenarios are files, folders and builtin:NAME; Only and Skip select some of them.
@@ -36,6 +38,9 @@ func configKind() kind[configFile] {
 		key("limit", limitKind(), "As --limit.", func(c *file) *spec.Limit { return &c.limit }),
 		key("partition", partitionTextKind(), "As --partition.",
 			func(c *file) *string { return &c.Partition }),
+		key("keys", word("a file has a name", `\S`), "As --keys: the file with the keys that the target "+
+			"has issued.",
+			func(c *file) *string { return &c.Keys }),
 		key("promises", list("promises", promiseKind()), "As --promise.",
 			func(c *file) *[]verdict.Promise { return &c.Promises }),
 		key("header", headerKind(), "As --header.", func(c *file) *map[string]string { return &c.header }),
@@ -50,7 +55,7 @@ func configKind() kind[configFile] {
 
 // partitionTextKind is the kind of a partition as --partition takes it.
 func partitionTextKind() kind[string] {
-	const rule = "a partition is header:NAME, query:NAME, address, path or none"
+	const rule = "a partition is header:NAME, query:NAME, cookie:NAME, address, path or none"
 	whole := partitionKind()
 	return kind[string]{schema: whole.schema, read: func(d *decoder, n *node, v *string) {
 		var p Partition

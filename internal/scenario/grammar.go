@@ -231,33 +231,50 @@ func defaultPartition() Partition {
 
 // isPartitionKind tells whether a key of the partition mapping names a kind.
 func isPartitionKind(key string) bool {
-	return slices.Contains([]PartitionKind{ByHeader, ByAddress, ByPath, ByQuery, ByNone}, PartitionKind(key))
+	all := []PartitionKind{ByHeader, ByAddress, ByPath, ByQuery, ByCookie, ByNone}
+	return slices.Contains(all, PartitionKind(key))
 }
 
 // nameless tells whether partitions of a kind have no name of a field or a parameter.
 func nameless(k PartitionKind) bool { return k == ByAddress || k == ByPath || k == ByNone }
 
-// partitionNode turns header:NAME, query:NAME, address, path or none into the mapping that it stands for.
-// Other text stays.
+// partitionNode turns header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, address, path or none into
+// the mapping that it stands for. Other text stays.
 func partitionNode(n *node) *node {
 	kind, name, named := strings.Cut(n.text, ":")
 	if !isPartitionKind(kind) || named == nameless(PartitionKind(kind)) {
 		return n
 	}
-	value := &node{text: name, raw: name, at: n.at, path: join(n.path, kind)}
+	name, format, formatted := strings.Cut(name, ":")
+	leaf := func(key, text string) *node {
+		return &node{text: text, raw: text, at: n.at, path: join(n.path, key)}
+	}
+	value := leaf(kind, name)
 	if !named {
 		value.text, value.raw, value.plain = "true", "true", true
 	}
-	return &node{form: mapping, at: n.at, path: n.path, keys: []*node{{text: kind, raw: kind, at: n.at, path: n.path}}, items: []*node{value}}
+	word := func(key string) *node { return &node{text: key, raw: key, at: n.at, path: n.path} }
+	out := &node{form: mapping, at: n.at, path: n.path, keys: []*node{word(kind)}, items: []*node{value}}
+	if formatted {
+		out.keys = append(out.keys, word("format"))
+		out.items = append(out.items, leaf("format", strings.TrimSpace(format)))
+	}
+	return out
 }
 
 // partitionKind is the kind of the partition: a mapping, or the text that --partition takes.
 func partitionKind() kind[Partition] {
-	const why = "a partition is header:NAME, query:NAME, address, path or none, or a mapping with one of them"
+	const why = "a partition is header:NAME, query:NAME, cookie:NAME, address, path or none, " +
+		"or a mapping with one of them"
 	on := true
 	mapped := object("a partition", []field[Partition]{
 		key("header", word("a header field has an HTTP token for a name", tokenPattern), "The header field that holds the key.", func(p *Partition) *string { return &p.Name }),
 		key("query", word("a query parameter has a name", `^[0-9A-Za-z_.~-]+$`), "The query parameter that holds the key.", func(p *Partition) *string { return &p.Name }),
+		key("cookie", word("a cookie has an HTTP token for a name", tokenPattern),
+			"The cookie that holds the key.", func(p *Partition) *string { return &p.Name }),
+		key("format", word("a format has {key} where the key stands", `^[^\r\n]*\{key\}[^\r\n]*$`),
+			`The value of the header field, {key} standing for the key, as in "Bearer {key}".`,
+			func(p *Partition) *string { return &p.Format }),
 		key("address", boolean("address"), "The source address is the key (loopback targets).", func(*Partition) *bool { return &on }),
 		key("path", boolean("path"), "The last segment of the path is the key.", func(*Partition) *bool { return &on }),
 		key("none", boolean("none"), "All clients share one quota.", func(*Partition) *bool { return &on }),
@@ -267,7 +284,8 @@ func partitionKind() kind[Partition] {
 	}, checkPartition)
 	field := tokenPattern[1 : len(tokenPattern)-1]
 	text := &jsonschema.Schema{Type: "string",
-		Pattern: `^(header:` + field + `|query:[0-9A-Za-z_.~-]+|address|path|none)$`}
+		Pattern: `^(header:` + field + `(: ?.*\{key\}.*)?|query:[0-9A-Za-z_.~-]+|cookie:` +
+			field + `|address|path|none)$`}
 	return kind[Partition]{schema: anyOf(mapped.schema, orVariable(text)), read: func(d *decoder, n *node, p *Partition) {
 		if n.form == scalar && !n.bad {
 			n = partitionNode(n)
@@ -296,6 +314,9 @@ func checkPartition(d *decoder, n *node, p *Partition) {
 	}
 	if nameless(p.Kind) {
 		p.Name = ""
+	}
+	if p.Kind != ByHeader && p.Format != "" {
+		d.add(n.get("format"), quote(p.Format), "only a header field has a format", "remove it")
 	}
 	if len(kinds) > 1 {
 		d.add(kinds[1], quote(kinds[1].text), "clients are told apart by one thing", "remove it or "+quote(kinds[0].text))

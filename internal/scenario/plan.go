@@ -234,6 +234,9 @@ func (s *Scenario) Unmet() string {
 	if why := s.unmetPhase(); why != "" {
 		return why
 	}
+	if why := s.fewKeys(); why != "" {
+		return why
+	}
 	if s.Target.Origin == "" || (s.Target.Origin == Builtin) == (s.Target.URL == Builtin) {
 		return ""
 	}

@@ -67,6 +67,10 @@ type Scenario struct {
 	// Secrets are the values of the environment and of secret settings in header fields and the body: no
 	// report may show them.
 	Secrets []string
+	// Keys are the keys that the target has issued to clients, one each; empty: clients invent theirs.
+	// SkipKeys is how many of them other scenarios of the run use.
+	Keys     []string
+	SkipKeys int
 }
 
 // Builtin is the URL of the embedded target.
@@ -119,6 +123,7 @@ const (
 	ByAddress PartitionKind = "address"
 	ByPath    PartitionKind = "path"
 	ByQuery   PartitionKind = "query"
+	ByCookie  PartitionKind = "cookie"
 	// ByNone: all clients share one quota, as those of a route or a server, or of the one key that there is.
 	ByNone PartitionKind = "none"
 )
@@ -126,8 +131,10 @@ const (
 // Partition says how the requests of one client are marked.
 type Partition struct {
 	Kind PartitionKind
-	// Name is the header field or the query parameter; empty for the other kinds.
+	// Name is the header field, the query parameter or the cookie; empty for the other kinds.
 	Name string
+	// Format is the value of a header field, {key} standing for the key; empty: the key alone.
+	Format string
 	// Count is the number of partitions, at least 1.
 	Count int
 	// Fresh makes new partitions for every run.
@@ -249,6 +256,8 @@ type ParseOptions struct {
 	Request []Setting
 	// Promises are what the target promises beside what the file says.
 	Promises []verdict.Promise
+	// Keys are those that the target has issued, one a client; empty: clients invent theirs.
+	Keys []string
 	// Faults are the names that there are, of which Lint warns where catches has another; empty: it does not.
 	Faults []string
 }
@@ -283,6 +292,7 @@ func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 	s.Secrets = secrets(root)
 	s.Assumed = home == Builtin && s.Target.URL != Builtin && !opts.saysLimit() && !root.get("limit").fromEnv()
 	s.promise(opts.Promises)
+	s.issue(opts.Keys)
 	return s, nil
 }
 

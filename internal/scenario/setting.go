@@ -207,7 +207,7 @@ func partitionFlag(root *node, text string) {
 	slot, _ := root.slot("partition", at) // the root is a mapping and the step not empty: there is a slot
 	if old := *slot; old.form == mapping && flag.form == mapping {
 		for i, k := range old.keys {
-			if !isPartitionKind(k.text) {
+			if !isPartitionKind(k.text) && k.text != "format" {
 				flag.keys, flag.items = append(flag.keys, k), append(flag.items, old.items[i])
 			}
 		}

@@ -108,7 +108,9 @@ func TestMistakesOfSettingsNameTheSetting(t *testing.T) {
 		{ParseOptions{Target: "127.0.0.1:80"}, `--target: target.url: "127.0.0.1:80": a url begins with http:// or https://, or is "builtin" (write "http://127.0.0.1:80")`},
 		{ParseOptions{Limit: "token-bucket,rate=10,burst=2"}, `--limit: limit: rate "10": a bare number needs a unit, a rate is N/PER (write "10/s")`},
 		{ParseOptions{Partition: "cookie"},
-			`--partition: partition: "cookie": a partition is header:NAME, query:NAME, address, path ` +
+			`--partition: partition: "cookie": a partition is ` +
+				`header:NAME, query:NAME, cookie:NAME, address, ` +
+				`path ` +
 				`or none, or a mapping with one of them (write "header:X-Api-Key")`},
 		{ParseOptions{Partition: "header:"}, `--partition: partition.header: "": a header field has an HTTP token for a name`},
 	} {

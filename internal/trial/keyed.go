@@ -6,8 +6,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
-// keyed lets the embedded target, which counts by a header field or else by address, count by path or by a query parameter,
-// as the scenario tells its clients apart.
+// keyed lets the embedded target, which counts by a header field or else by address, count by path, by a
+// query parameter or by a cookie, as the scenario tells its clients apart.
 func keyed(p scenario.Partition, h http.Handler) http.Handler {
 	var key func(r *http.Request) string
 	switch p.Kind {
@@ -15,6 +15,14 @@ func keyed(p scenario.Partition, h http.Handler) http.Handler {
 		key = func(r *http.Request) string { return r.URL.Path }
 	case scenario.ByQuery:
 		key = func(r *http.Request) string { return r.URL.Query().Get(p.Name) }
+	case scenario.ByCookie:
+		key = func(r *http.Request) string {
+			c, err := r.Cookie(p.Name)
+			if err != nil {
+				return ""
+			}
+			return c.Value
+		}
 	default:
 		return h
 	}

@@ -100,6 +100,7 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scena
 	if err != nil {
 		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
+	opts.Keys = s.Issued(schedule)
 	opts.Journal = journal(s, o, ends)
 	tl, err := load.Record(ctx, schedule, opts)
 	if err != nil {
@@ -244,7 +245,11 @@ func partitionOf(p scenario.Partition) (load.Partition, error) {
 	case p.Name == "":
 		return load.ParsePartition(string(p.Kind))
 	default:
-		return load.ParsePartition(string(p.Kind) + ":" + p.Name)
+		text := string(p.Kind) + ":" + p.Name
+		if p.Format != "" {
+			text += ": " + p.Format
+		}
+		return load.ParsePartition(text)
 	}
 }
 

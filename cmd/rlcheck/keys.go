@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/scenario"
+)
+
+// readKeys reads the keys that a target has issued, one a line; blank lines and those that begin with #
+// are left out. No error shows a key.
+func readKeys(path string) ([]string, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("--keys %s: there is no such file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		key := strings.TrimSpace(line)
+		bad := func(why string) error { return fmt.Errorf("%s:%d: %s", path, number, why) }
+		switch {
+		case key == "" || strings.HasPrefix(key, "#"):
+			continue
+		case len(key) < shortestSecret:
+			return nil, bad("a key has four characters or more: a shorter one cannot be redacted")
+		case strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) >= 0:
+			return nil, bad("a key is printable ASCII without spaces (what stands around it is the " +
+				"format of --partition)")
+		case slices.Contains(keys, key):
+			return nil, bad("the key is there twice: two clients with one key are one client")
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		return nil, usagef("--keys %s: there is no key in it (write one a line)", path)
+	}
+	return keys, nil
+}
+
+// shareKeys lets the scenarios of a run take turns at the issued keys, so that they use others where there
+// are enough.
+func shareKeys(chosen []*scenario.Scenario) {
+	used := 0
+	for _, s := range chosen {
+		if len(s.Keys) == 0 || s.Unmet() != "" {
+			continue
+		}
+		s.SkipKeys = used
+		if plan, err := s.Plan("", 1); err == nil {
+			used += len(scenario.Clients(plan))
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package scenario
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestIssuedKeys: each client has a key of its own, scenarios take turns, keys are secrets and not new, and a
+// scenario with more clients than keys is not judged.
+func TestIssuedKeys(t *testing.T) {
+	keys := []string{"alpha", "bravo", "charlie"}
+	parse := func(count string) *Scenario {
+		s, err := Parse(bundled(t)["burst.yaml"], "burst.yaml", ParseOptions{Keys: keys,
+			Set: []Setting{{Path: "partition.count", Value: count}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := parse("2")
+	s.SkipKeys = 2
+	plan, err := s.Plan("run", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued := s.Issued(plan)
+	var got []string
+	for _, name := range Clients(plan) {
+		got = append(got, issued[name])
+	}
+	if !slices.Equal(got, []string{"charlie", "alpha"}) || s.Unmet() != "" {
+		t.Errorf("got keys %q, unmet %q, want the third and the first", got, s.Unmet())
+	}
+	if s.Partition.Fresh || !slices.Contains(s.Secrets, "bravo") {
+		t.Errorf("got fresh %t, secrets %q, want keys that are secret and not new",
+			s.Partition.Fresh, s.Secrets)
+	}
+	if got, want := parse("4").Unmet(), "it has 4 clients, and 3 keys were issued (--keys)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
