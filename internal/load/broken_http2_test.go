@@ -73,7 +73,6 @@ func block(fields ...string) []byte {
 
 // Whatever a peer of HTTP/2 does wrong is an outcome of one request, in bounded time.
 func TestBrokenTargetsOfHTTP2AreObserved(t *testing.T) {
-	const patience = 400 * time.Millisecond
 	raw := func(text string) func(net.Conn) {
 		return func(c net.Conn) { io.WriteString(c, text); io.Copy(io.Discard, c) }
 	}
@@ -91,6 +90,7 @@ func TestBrokenTargetsOfHTTP2AreObserved(t *testing.T) {
 		status int
 		word   string
 		undone bool
+		stalls bool // after the status
 	}{
 		"an answer": {serve: func(c net.Conn) { p := speak(c); p.answer(1, true); p.listen() }, status: 200},
 		"an answer and a body": {status: 200, serve: func(c net.Conn) {
@@ -175,7 +175,7 @@ func TestBrokenTargetsOfHTTP2AreObserved(t *testing.T) {
 			io.WriteString(c, "\x00\x00\x09\x01\x05\x00\x00\x00\x01\x88")
 			p.listen()
 		}},
-		"a body that stalls": {status: 200, undone: true,
+		"a body that stalls": {stalls: true, status: 200, undone: true,
 			serve: func(c net.Conn) { p := speak(c); p.answer(1, false); p.listen() }},
 		"a body of 300 MB": {status: 200, undone: true,
 			serve: func(c net.Conn) { p := speak(c); p.answer(1, false); p.pour(300 << 20) }},
@@ -220,8 +220,15 @@ func TestBrokenTargetsOfHTTP2AreObserved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := Options{URL: loopback(t, tt.serve), HTTP2: true, Timeout: patience, Body: make([]byte,
-				tt.body)}
+			patience := time.Minute // no machine is so slow
+			switch {
+			case tt.word == "timeout":
+				patience = 400 * time.Millisecond
+			case tt.stalls:
+				patience = 4 * time.Second
+			}
+			o := Options{URL: loopback(t, tt.serve), HTTP2: true, Timeout: patience,
+				Body: make([]byte, tt.body)}
 			tl := mustRecord(t, one(), o)
 			got := tl.Observations[0]
 			if got.Status != tt.status || got.Error != tt.word || got.Answered != (tt.word == "") {
@@ -277,7 +284,7 @@ func TestStreamsAreApart(t *testing.T) {
 		}
 	})
 	s := schedule(timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: each(10, 0, "k", 0)})
-	tl := mustRecord(t, s, Options{URL: u, HTTP2: true, Timeout: 300 * time.Millisecond})
+	tl := mustRecord(t, s, Options{URL: u, HTTP2: true, Timeout: 3 * time.Second})
 	words := map[string]int{}
 	for _, o := range tl.Observations {
 		words[o.Error]++
@@ -333,7 +340,7 @@ func TestADeafTargetOfHTTP2HoldsUpNothingForever(t *testing.T) {
 	if c := tl.Counts(); c.Planned != 3000 || c.Unknown != c.Sent {
 		t.Errorf("got %+v", c)
 	}
-	if tl.Header.Ended > 4*time.Second {
+	if tl.Header.Ended > time.Minute {
 		t.Errorf("it took %v", tl.Header.Ended)
 	}
 }
