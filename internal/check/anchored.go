@@ -18,19 +18,17 @@ func anchored(pol spec.Policy) bool {
 func (c *caseFile) judgeAnchored(p *part) {
 	r := refuteAnchored(p.histories[0], c.limit[0], c.o.Conformance, 0)
 	p.limited = r.limited
-	br, whole := (*breach)(nil), false
+	br, judged := (*breach)(nil), judgedNone
 	if len(r.found) == 0 && !c.boundsOnly && !ranged(c.limit[0]) && (c.o.Conformance == "" || c.o.Conformance == Exact) {
-		var capped bool
-		br, p.search.Visited, capped = unexplainable(p.histories[0], c.limit[0], 0, c.decisions(len(p.obs)))
-		p.search.Cap, p.search.Capped = visitCap, capped
-		whole = p.search.Visited > 0 && !capped
+		br, p.search.Visited, judged = unexplainable(p.histories[0], c.limit[0], 0, c.decisions(len(p.obs)))
+		p.search.Cap, p.search.Capped = visitCap, judged == judgedPart
 	}
 	switch {
 	case len(r.found) > 0:
 		p.findings = append(p.findings, c.findingOf(p, r.found, c.limit[0], r.box))
 	case br != nil:
 		p.findings = append(p.findings, c.findingOf(p, []*breach{br}, c.limit[0], phases{}))
-	case whole:
+	case judged == judgedAll:
 		p.limited = false // the search judges every stretch
 	case r.unsure:
 		p.unjudged = unsureSilence

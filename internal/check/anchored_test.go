@@ -228,3 +228,42 @@ func TestDenialsOfAnIdleCounter(t *testing.T) {
 		}
 	}
 }
+
+// TestAnExplainedCounterPasses: a silence of one to two windows leaves open where windows begin anew, but an
+// explanation of all requests leaves nothing unjudged: that of a search, or a plain one of a long recording.
+func TestAnExplainedCounterPasses(t *testing.T) {
+	limit := mustLimit(t, "sliding-window-counter,rate=4/40us,align=first")
+	for _, n := range []int{100, plainLimit + 100} {
+		for silence := time.Duration(0); silence < 100*time.Microsecond; silence += 2 * time.Microsecond {
+			tl := countedWithASilence(t, limit, n, silence)
+			j, err := Judge(tl, limit, Options{SkipMeasure: true})
+			if err != nil || j.Verdict != verdict.Pass {
+				t.Fatalf("%d right answers, %s of silence: got %s, want pass", n, silence, answer(j, err))
+			}
+		}
+	}
+}
+
+// countedWithASilence records n requests to the right limiter of a limit, with a silence in the middle.
+func countedWithASilence(t *testing.T, limit spec.Limit, n int, silence time.Duration) *timeline.Timeline {
+	t.Helper()
+	lim, err := reference.NewLimit(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl := &timeline.Timeline{}
+	state, at := lim.Init(), time.Duration(0)
+	for i := range n {
+		if at += 5 * time.Microsecond; i == n/2 {
+			at += silence
+		}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at + 2000}
+		o.Answered, o.Outcome = true, timeline.Denied
+		var d reference.Decision
+		if state, d = lim.Step(state, at+1000, 1); d.Allow {
+			o.Outcome = timeline.Allowed
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	return tl
+}

@@ -38,7 +38,8 @@ func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 			}
 			refuted++
 			for at := b.from; at <= b.to; at++ {
-				if br, _, limited := unexplainable(h, limit[0], at, visitCap); br == nil && !limited {
+				br, _, judged := unexplainable(h, limit[0], at, visitCap)
+				if br == nil && judged == judgedAll {
 					t.Fatalf("%s: phases %d..%d are refuted together, but not %d:\n%s", name, b.from, b.to, at, draw(tl))
 				}
 			}

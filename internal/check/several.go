@@ -261,12 +261,12 @@ func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
 			s.capped = true
 			break
 		}
-		br, visited, limited := unexplainableBy(joint, s.c.limit, at, s.most)
+		br, visited, judged := unexplainableBy(joint, s.c.limit, at, s.most)
 		s.steps += visited
 		if br != nil {
 			return refutation{part: k, breach: br}, single
 		}
-		s.capped = s.capped || limited
+		s.capped = s.capped || judged == judgedPart
 	}
 	s.survived = true
 	return refutation{}, false

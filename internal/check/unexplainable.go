@@ -10,28 +10,46 @@ import (
 // exactLimit is the largest number of observations of a partition that is searched exactly.
 const exactLimit = 100_000
 
+// coverage is how much of a history an exact search has judged.
+type coverage int
+
+// The coverages: none where there is no search, a part where it reached its cap, all where everything is
+// explained, plainly too, or cannot be.
+const (
+	judgedNone coverage = iota
+	judgedPart
+	judgedAll
+)
+
 // unexplainable searches h exactly under a policy with one phase, and returns what cannot be explained
 // together, or nil. visited is the number of decisions it tried, the same in every run and about
-// `most` at most. limited tells that the search reached its cap. It does not search where requests
+// `most` at most: none where there is a plain explanation. It does not search where requests
 // cost more than classCap different amounts, or where the policy has no exact model.
-func unexplainable(h *history, p spec.Policy, phase int64, most int) (br *breach, visited int, limited bool) {
+func unexplainable(h *history, p spec.Policy, phase int64, most int) (
+	br *breach, visited int, judged coverage,
+) {
 	return unexplainableBy(h, spec.Limit{p}, []int64{phase}, most)
 }
 
 // unexplainableBy is unexplainable for several policies that must all admit, each with one phase.
 func unexplainableBy(h *history, limit spec.Limit, at []int64, most int) (
-	br *breach, visited int, limited bool,
+	br *breach, visited int, judged coverage,
 ) {
 	x := newExactBy(h, limit, at)
-	if x == nil || x.dear(h) && simply(h, limit, at) {
-		return nil, 0, false
+	switch {
+	case x == nil:
+		return nil, 0, judgedNone
+	case x.dear(h) && simply(h, limit, at):
+		return nil, 0, judgedAll
 	}
 	x.most = min(most, x.most)
-	dead := x.search()
-	if dead == nil {
-		return nil, x.visited, x.limited
+	switch dead := x.search(); {
+	case dead != nil:
+		return together(shortest(h.before(dead.at), limit, at).all), x.visited, judgedAll
+	case x.limited:
+		return nil, x.visited, judgedPart
 	}
-	return together(shortest(h.before(dead.at), limit, at).all), x.visited, false
+	return nil, x.visited, judgedAll
 }
 
 // together is the breach of events that cannot be explained together.
