@@ -9,7 +9,7 @@ import (
 
 // buckets are token buckets, where a window or a queue is declared.
 func buckets(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
-	if p.Completes() || bucketed(p) && p.Algorithm != spec.LeakyBucketQueue {
+	if p.Completes() || p.Bucketed() {
 		return nil
 	}
 	bucket := plainPolicy(p)
@@ -27,7 +27,7 @@ func bucketText(p spec.Policy) string {
 
 // queues are leaky buckets that delay requests, where another bucket is declared.
 func queues(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
-	if p.Completes() || !bucketed(p) || p.Algorithm == spec.LeakyBucketQueue {
+	if p.Completes() || !p.Bucketed() {
 		return nil
 	}
 	queue := plainPolicy(p)
@@ -36,7 +36,7 @@ func queues(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 
 	all := []guess{{queue, queueText(queue)}}
 	for _, b := range bursts(queue, j) {
-		x := withBurst(queue, b)
+		x := queue.WithFull(b)
 		all = append(all, guess{x, queueText(x)})
 	}
 	return changed(p, all...)
@@ -67,7 +67,7 @@ func (q *inquiry) windows(p, kind spec.Policy, text string) []guess {
 		return nil
 	}
 	rates := []spec.Rate{p.Rate}
-	if bucketed(p) {
+	if p.Refills() {
 		rates = []spec.Rate{{N: p.Full(), Per: p.Recovery()}, p.Rate}
 	}
 	var all []guess

@@ -85,7 +85,7 @@ func newBoundAmong(p spec.Policy, from, to int64) bound {
 // window.
 func boundAmong(p spec.Policy, from, to int64, others bool) bound {
 	if tight, loose := p.Ends(); tight != loose {
-		if p.Algorithm == spec.LeakyBucketQueue && p.BurstTo > 0 {
+		if p.Queued() && p.BurstTo > 0 {
 			loose.Start = spec.StartUnknown // a longer one that starts at a level has more in front of the first
 		}
 		return sided{boundAmong(tight, from, to, others), boundAmong(loose, from, to, others)}
@@ -95,7 +95,7 @@ func boundAmong(p spec.Policy, from, to int64, others bool) bound {
 		return newOwning(p, from, to)
 	case p.TTL > 0:
 		return newExpiring(p, from, to, others)
-	case p.Charge == spec.ChargeCompletion && p.Algorithm != spec.Concurrency:
+	case p.Charge == spec.ChargeCompletion && !p.InFlight():
 		return charged{countingBound(p, from, to), stayOf(p)}
 	case p.Ban > 0:
 		return newBanned(p, from, to, others)
@@ -105,15 +105,15 @@ func boundAmong(p spec.Policy, from, to int64, others bool) bound {
 
 func algorithmBound(p spec.Policy, from, to int64, others bool) bound {
 	switch {
-	case p.Algorithm == spec.Concurrency:
+	case p.InFlight():
 		return newPlaces(p)
-	case p.Algorithm == spec.LeakyBucketQueue:
+	case p.Queued():
 		return newQueue(p)
-	case p.Algorithm == spec.FixedWindow && p.Slots > 1:
+	case p.Fixed() && p.Slots > 1:
 		return newRing(p, from, to)
-	case p.Algorithm == spec.FixedWindow && p.Refreshes():
+	case p.Fixed() && p.Refreshes():
 		return newRefreshed(p)
-	case p.Algorithm == spec.FixedWindow && p.Align == spec.AlignFirst:
+	case p.Fixed() && p.Align == spec.AlignFirst:
 		f := newFirst(p)
 		f.others = others
 		return f

@@ -124,6 +124,6 @@ func smallerQuota(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement,
 		return false
 	}
 	return slices.ContainsFunc(bursts(limit[0], j), func(b int64) bool {
-		return b < limit[0].Full() && tried(tl, spec.Limit{withBurst(limit[0], b)}, o).verdict == verdict.Pass
+		return b < limit[0].Full() && tried(tl, spec.Limit{limit[0].WithFull(b)}, o).verdict == verdict.Pass
 	})
 }

@@ -45,7 +45,7 @@ func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
 			if !end.LoSet || end.Lo < 1 {
 				continue
 			}
-			try := withBurst(p, int64(end.Lo))
+			try := p.WithFull(int64(end.Lo))
 			rate := q.measured(try).Rate
 			if r, ok := roundRate(rate, try.Rate); ok {
 				try.Rate = r

@@ -47,7 +47,7 @@ var families = []family{
 // placedWindow tells whether a fixed window is one of which it is known where it begins.
 func placedWindow(e verdict.Explanation) bool {
 	p := e.Limit[0]
-	return e.Sure && p.Algorithm == spec.FixedWindow && p.Align != spec.AlignUnknown
+	return e.Sure && p.Fixed() && p.Align != spec.AlignUnknown
 }
 
 // anything: a clock that is coarse, or windows that may begin anywhere, explain much.
@@ -86,19 +86,19 @@ func roundings(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 func otherParameters(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 	var all []guess
 	for _, b := range bursts(p, j) {
-		all = append(all, guess{withBurst(p, b), fmt.Sprintf("a %s of %d", burstWord(p), b)})
+		all = append(all, guess{p.WithFull(b), fmt.Sprintf("a %s of %d", burstWord(p), b)})
 	}
-	if p.Completes() || p.Algorithm == spec.Concurrency {
+	if p.Completes() {
 		return changed(p, all...)
 	}
 	other := p
-	if !bucketed(p) {
+	if !p.Refills() {
 		if per, ok := roundWindow(j.Measured.Rate, p.Rate.N); ok {
 			other.Rate.Per = per
 			all = append(all, guess{other, fmt.Sprintf("a window of %s", per)})
 		}
 		for _, n := range q.quotas(p.Rate, p)[1:] {
-			all = append(all, guess{withBurst(p, n), fmt.Sprintf("a quota of %d", n)})
+			all = append(all, guess{p.WithFull(n), fmt.Sprintf("a quota of %d", n)})
 		}
 		return changed(p, all...)
 	}
@@ -112,11 +112,6 @@ func otherParameters(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 	return changed(p, all...)
 }
 
-// bucketed tells whether p is a bucket, or a queue.
-func bucketed(p spec.Policy) bool {
-	return !p.Windowed() && p.Algorithm != spec.SlidingWindowLog
-}
-
 // bursts are whole numbers that the measured burst leaves open, and the neighbours of the declared one.
 func bursts(p spec.Policy, j *verdict.Judgement) []int64 {
 	out := []int64{p.Full() + 1, p.Full() - 1}
@@ -127,10 +122,10 @@ func bursts(p spec.Policy, j *verdict.Judgement) []int64 {
 }
 
 func burstWord(p spec.Policy) string {
-	if p.Algorithm == spec.Concurrency {
+	if p.InFlight() {
 		return "limit"
 	}
-	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
+	if p.HasWindow() {
 		return "quota"
 	}
 	return "burst"

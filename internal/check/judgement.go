@@ -119,7 +119,7 @@ func (r Resolution) Short(l spec.Limit, m verdict.Measured) string {
 func (r Resolution) short(pol spec.Policy, measured verdict.Measured, of string) string {
 	quota, rate := float64(pol.Full()), float64(pol.Rate.N)*float64(time.Second)/float64(pol.Rate.Per)
 	m := measured
-	if pol.Algorithm == spec.LeakyBucketQueue {
+	if pol.Queued() {
 		// An admission that waited long may have been decided late, so nothing proves that a queue has as many places as
 		// declared; that it has no more, a denial shows.
 		m.Burst.Lo, m.Burst.LoSet = quota, true
@@ -129,7 +129,7 @@ func (r Resolution) short(pol spec.Policy, measured verdict.Measured, of string)
 		return "the burst" + of + " is " + known(measured.Burst, "") + ", and a pass must measure it exactly"
 	case r.Burst > 0 && !m.Burst.Within(quota, r.Burst):
 		return fmt.Sprintf("the burst%s is %s, and a pass must measure it to within %g %%", of, known(measured.Burst, ""), 100*r.Burst)
-	case r.Rate > 0 && pol.Algorithm != spec.Concurrency && !m.Rate.Within(rate, r.Rate):
+	case r.Rate > 0 && !pol.InFlight() && !m.Rate.Within(rate, r.Rate):
 		return fmt.Sprintf("the rate%s is %s, and a pass must measure it to within %g %%", of, known(m.Rate, "/s"), 100*r.Rate)
 	}
 	return ""

@@ -22,7 +22,7 @@ func (l *level) of(b bucket) int64 {
 // mostUsed returns, of the buckets that a policy may be, the one with the most in use: the slowest and largest; ok=false where it is
 // no bucket, or counts requests when they are complete.
 func mostUsed(p spec.Policy) (b bucket, ok bool) {
-	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog || p.Completes() {
+	if p.HasWindow() || p.Completes() {
 		return b, false
 	}
 	if p.Count == spec.CountOwn {

@@ -78,10 +78,10 @@ func (c *caseFile) measureOne(p *part, i int, pol spec.Policy, ask *asker) verdi
 // measure measures the burst, the rate and the phase.
 func (m gauge) measure(pol spec.Policy) verdict.Measured {
 	out := verdict.Measured{Burst: m.burst(pol), Phase: m.phase(pol)}
-	if pol.Algorithm == spec.Concurrency { // it has no rate
+	if pol.InFlight() { // it has no rate
 		return out
 	}
-	if pol.Windowed() || pol.Algorithm == spec.SlidingWindowLog {
+	if pol.HasWindow() {
 		units := float64(pol.Rate.N) * float64(time.Second)
 		window := m.window(pol)
 		out.Rate = verdict.Interval{Lo: units / window.Hi, Hi: units / window.Lo, LoSet: window.HiSet, HiSet: window.LoSet}
@@ -139,7 +139,7 @@ func (g gauge) bound(pol spec.Policy, box phases) bound {
 
 // burst returns the bursts that are not refuted.
 func (g gauge) burst(pol spec.Policy) verdict.Interval {
-	with := func(b int64) spec.Policy { return withBurst(pol, b) }
+	with := func(b int64) spec.Policy { return pol.WithFull(b) }
 	declared := pol.Full()
 	ceiling := min(min(declared, maxTime>>12)<<12, maxTime/8/int64(pol.Rate.Per))
 	iv := verdict.Interval{}
@@ -152,22 +152,6 @@ func (g gauge) burst(pol spec.Policy) verdict.Interval {
 		iv.Hi, iv.HiSet = float64(hi), hi < ceiling
 	}
 	return iv
-}
-
-// withBurst returns pol with another burst: the queue of a queue, the quota of a window.
-func withBurst(pol spec.Policy, b int64) spec.Policy {
-	switch pol.Algorithm {
-	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket:
-		pol.Burst, pol.BurstTo = b, 0
-	case spec.LeakyBucketQueue:
-		pol.Queue, pol.BurstTo = b-1, 0
-	default:
-		pol.Rate.N, pol.RateTo = b, 0
-	}
-	if pol.Burst != 0 { // what Full returns
-		pol.Burst = b
-	}
-	return pol
 }
 
 // rate returns the rates, per second, that are not refuted: between an eighth and eight times the declared one.

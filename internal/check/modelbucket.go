@@ -29,7 +29,8 @@ type bucketModel struct {
 const mostRests = 16
 
 func newBucketModel(p spec.Policy) bucketModel {
-	b := bucketModel{bucket: newBucket(p), scale: 1, queued: p.Algorithm == spec.LeakyBucketQueue, undelayed: p.Undelayed, late: int64(p.Tick)}
+	b := bucketModel{bucket: newBucket(p), scale: 1, queued: p.Queued(), undelayed: p.Undelayed,
+		late: int64(p.Tick)}
 	if b.n > mostRests {
 		b.scale, b.late, b.n = b.n, b.late*b.n, 1
 	}

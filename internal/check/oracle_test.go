@@ -408,10 +408,10 @@ func knownLimit(r *rand.Rand, limit spec.Limit) spec.Limit {
 			p.Start = spec.StartFull
 		}
 		if p.BurstTo > 0 {
-			*p = withBurst(*p, p.Burst+r.Int64N(p.BurstTo-p.Burst+1))
+			*p = p.WithFull(p.Burst + r.Int64N(p.BurstTo-p.Burst+1))
 		}
 		if p.Algorithm == spec.Concurrency && p.RateTo > 0 {
-			*p = withBurst(*p, p.Rate.N+r.Int64N(p.RateTo-p.Rate.N+1))
+			*p = p.WithFull(p.Rate.N + r.Int64N(p.RateTo-p.Rate.N+1))
 		}
 		if p.LevelTo > 0 {
 			p.Level, p.LevelTo = p.Level+r.Int64N(p.LevelTo-p.Level+1), 0

@@ -297,7 +297,7 @@ func (s *search) add(r refutation) bool {
 
 // middle returns a phase of the box that is likely to survive where any does.
 func (s *search) middle(b phases) int64 {
-	if s.policy.Algorithm == spec.FixedWindow && b.from < b.to {
+	if s.policy.Fixed() && b.from < b.to {
 		return s.split(b)
 	}
 	return b.from + (b.to-b.from)/2
@@ -367,7 +367,7 @@ func (s *search) alike(b phases) bool {
 		return false
 	}
 	i, _ := slices.BinarySearch(s.turns, b.from+1)
-	return s.policy.Algorithm == spec.FixedWindow && (i == len(s.turns) || s.turns[i] > b.to)
+	return s.policy.Fixed() && (i == len(s.turns) || s.turns[i] > b.to)
 }
 
 // timeless tells whether phases that are alike judge alike: nothing but the order of the decisions, and the windows that

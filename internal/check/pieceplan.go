@@ -82,7 +82,7 @@ func newPiecePlan(h timeline.Header, limit spec.Limit, o Options) *piecePlan {
 			w.swept = w.swept || p.TTL == 0 && !(p.Refreshes() && p.Count == spec.CountAll)
 			w.sweeps = append(w.sweeps, s)
 		}
-		if !wholeRate(p) && (ranged(p) || p.Completes()) {
+		if p.Refills() && (ranged(p) || p.Completes()) {
 			w.size = longPiece
 		}
 	}
@@ -98,7 +98,7 @@ func newPiecePlan(h timeline.Header, limit spec.Limit, o Options) *piecePlan {
 
 // recalls returns how long a policy remembers what is decided or, where that is what it counts, complete.
 func recalls(p spec.Policy) int64 {
-	if p.Algorithm == spec.Concurrency {
+	if p.InFlight() {
 		return 0
 	}
 	p.Charge, p.TTL, p.TTLTo = "", 0, 0
@@ -108,11 +108,11 @@ func recalls(p spec.Policy) int64 {
 // reaches returns how long the spans are in which admissions are counted. A bucket that requests which are missing may have used
 // up is taken to be empty when the first one that is not was decided, as much as its memory later.
 func reaches(p spec.Policy) int64 {
-	switch p.Algorithm {
-	case spec.SlidingWindowLog:
-		return spans * int64(p.LongestWindow())
-	case spec.FixedWindow, spec.SlidingWindowCounter:
+	switch {
+	case p.Windowed():
 		return 3 * int64(p.LongestWindow())
+	case p.HasWindow():
+		return spans * int64(p.LongestWindow())
 	}
 	return 2 * recalls(p)
 }
@@ -126,10 +126,10 @@ func sweepable(h timeline.Header, p spec.Policy) bool {
 	switch {
 	case p.Completes(), remembersStart(p), p.TTL > 0 && p.Ban > 0:
 		return false
-	case p.Algorithm == spec.FixedWindow:
+	case p.Fixed():
 		return p.Refreshes() && p.TTL == 0 && h.CompleteFrom == 0 && h.CompleteUntil == 0
 	}
-	return p.Algorithm != spec.SlidingWindowLog && p.Algorithm != spec.SlidingWindowCounter
+	return p.Refills()
 }
 
 // sweepPlan returns the plan of a sweep over all admissions under a policy that is one of several or alone;
@@ -159,7 +159,7 @@ func sweptBoundOf(p spec.Policy) sweptBound {
 		alive.TTL = 0
 		return sweptLives{newExpiring(p, 0, 0, false), sweptBoundOf(alive)}
 	}
-	if p.Algorithm == spec.LeakyBucketQueue {
+	if p.Queued() {
 		return newQueue(p)
 	}
 	return newBucket(p)

@@ -28,7 +28,7 @@ const mostHanded = 1 << 10
 // needsPlacement tells whether what came before a piece has placed windows of a policy. Those of a counter among several policies
 // are bounded wherever they begin.
 func needsPlacement(p spec.Policy) bool {
-	return p.Algorithm == spec.FixedWindow && p.Align == spec.AlignFirst
+	return p.Fixed() && p.Align == spec.AlignFirst
 }
 
 // changesNothing tells whether a request that p denies leaves it as it was; where a silence places what it remembers, there was none.

@@ -46,7 +46,7 @@ func newProduct(limit spec.Limit, at []int64, costs []int64, end int64, lags []i
 		if m == nil {
 			return nil
 		}
-		if lags != nil && lags[i] > 0 && pol.Algorithm != spec.Concurrency { // which reads no clock
+		if lags != nil && lags[i] > 0 && !pol.InFlight() { // which reads no clock
 			m = laggingModel{around{m}, lags[i] * m.traits().scale}
 		}
 		if own {

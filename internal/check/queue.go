@@ -32,12 +32,13 @@ func newQueue(p spec.Policy) queue {
 
 // ticked returns a limit whose queues have the tick of the recording where they name none: their bound needs it.
 func ticked(limit spec.Limit, h timeline.Header) spec.Limit {
-	if h.Tick == 0 || !slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Algorithm == spec.LeakyBucketQueue && !p.TickSet }) {
+	unticked := func(p spec.Policy) bool { return p.Queued() && !p.TickSet }
+	if h.Tick == 0 || !slices.ContainsFunc(limit, unticked) {
 		return limit
 	}
 	limit = slices.Clone(limit)
 	for i := range limit {
-		if p := &limit[i]; p.Algorithm == spec.LeakyBucketQueue && !p.TickSet {
+		if p := &limit[i]; unticked(*p) {
 			p.Tick = h.Tick
 		}
 	}

@@ -25,7 +25,7 @@ const fineness = 1 << 6
 
 // divisible returns p with the rate of a bucket in finer units: its rate is any number of the range, not a whole one.
 func divisible(p spec.Policy) spec.Policy {
-	if p.RateTo == 0 || wholeRate(p) {
+	if p.RateTo == 0 || !p.Refills() {
 		return p
 	}
 	if max(p.RateTo, int64(p.Rate.Per), p.Burst, p.BurstTo) > maxTime>>28 {
@@ -33,11 +33,6 @@ func divisible(p spec.Policy) spec.Policy {
 	}
 	p.Rate.N, p.RateTo, p.Rate.Per = p.Rate.N*fineness, p.RateTo*fineness, p.Rate.Per*fineness
 	return p
-}
-
-// wholeRate tells whether the units of the rate of p are whole: they are a quota, or places.
-func wholeRate(p spec.Policy) bool {
-	return p.Windowed() || p.Algorithm == spec.SlidingWindowLog || p.Algorithm == spec.Concurrency
 }
 
 // divide halves the burst or the rate of p, ok=false where neither is a range that can be divided. The rate of a bucket is
@@ -48,10 +43,10 @@ func divide(p spec.Policy) (lower, upper spec.Policy, ok bool) {
 	case p.BurstTo > 0:
 		mid := p.Burst + (p.BurstTo-p.Burst)/2
 		lower.BurstTo, upper.Burst = mid, mid+1
-		if p.Algorithm == spec.LeakyBucketQueue {
+		if p.Queued() {
 			upper.Queue = mid
 		}
-	case p.RateTo > 0 && wholeRate(p):
+	case p.RateTo > 0 && !p.Refills():
 		mid := p.Rate.N + (p.RateTo-p.Rate.N)/2
 		lower.RateTo, upper.Rate.N = mid, mid+1
 	case p.RateTo > p.Rate.N+1:
@@ -125,7 +120,7 @@ func fitsEnds(p spec.Policy, span, units int64) bool {
 // fits tells whether the products of p, whose range is a part of the one that was declared, stay in bounds too: a rate in the middle may
 // have no fraction as short as those at the ends.
 func (s *search) fits(p spec.Policy) bool {
-	if wholeRate(p) {
+	if !p.Refills() {
 		return true
 	}
 	var span, units int64

@@ -46,7 +46,7 @@ func (s sentence) over(f verdict.Finding, br *breach) string {
 	}
 	if br.roomless {
 		one := br.events[0]
-		if s.pol.Algorithm == spec.Concurrency {
+		if s.pol.InFlight() {
 			return fmt.Sprintf("request #%d was admitted although at least %d of %d places were taken at every instant when it may have been", one.seq, br.bound-one.cost+1, br.bound)
 		}
 		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were counted before it", one.seq, br.bound-one.cost+1, br.bound)
@@ -131,7 +131,7 @@ func (s sentence) under(f verdict.Finding, asked int) string {
 // inUse says what a denied request may have met.
 func (s sentence) inUse() string {
 	switch {
-	case s.pol.Algorithm == spec.Concurrency:
+	case s.pol.InFlight():
 		return "in flight"
 	case s.pol.Charge == spec.ChargeCompletion:
 		return "charged"

@@ -38,7 +38,7 @@ func TestSeveralAreMeasuredEach(t *testing.T) {
 				m := j.Measured.Of(i, len(limit)).Burst
 				for value, set := range map[int64]bool{int64(m.Lo) - 1: m.LoSet && m.Lo > 1, int64(m.Hi) + 1: m.HiSet} {
 					other := slices.Clone(limit)
-					other[i] = withBurst(pol, value)
+					other[i] = pol.WithFull(value)
 					if !set || value > 5 { // the oracle remembers no longer logs
 						continue
 					}

@@ -134,7 +134,7 @@ func newExactBy(h *history, limit spec.Limit, at []int64) *exact {
 		x.gap = x.scale
 	}
 	x.lag = h.lag * x.scale
-	x.overtaking = slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Algorithm == spec.LeakyBucketQueue && p.TTL > 0 })
+	x.overtaking = slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Queued() && p.TTL > 0 })
 	x.kind, x.kinds = x.class, len(x.costs)
 	if limit.Completes() {
 		x.flights = newFlights(x.h, x.scale, x.costs, x.class)

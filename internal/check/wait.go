@@ -55,11 +55,11 @@ func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time
 		// Once the window has ended its count weighs less and less: after 1/quota of the next one there is room.
 		return window + (window*time.Duration(max(o.Cost, 1))+time.Duration(p.Rate.N)-1)/time.Duration(p.Rate.N) + slack
 	default:
-		units := time.Duration(max(o.Cost, 1))
+		units := max(o.Cost, 1)
 		if p.Refill == spec.RefillInterval {
-			units = (units + time.Duration(p.Fill)) / time.Duration(max(p.Fill, 1)) * time.Duration(max(p.Fill, 1))
+			units++
 		}
-		return (units*p.Rate.Per+time.Duration(p.Rate.N)-1)/time.Duration(p.Rate.N) + slack
+		return p.UntilBack(units) + slack
 	}
 }
 

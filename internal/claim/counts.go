@@ -190,20 +190,19 @@ func (s *series) gained(from, to time.Duration) (units int64, known bool) {
 func (s *series) gainedBy(p spec.Policy, from, to time.Duration) (int64, bool) {
 	h := &s.tl.Header
 	slack := max(h.Tick, p.Tick) + 2*h.ClockError + h.Drift(to)
-	span, window := to-from+slack, p.Rate.Per
-	switch p.Algorithm {
-	case spec.FixedWindow:
+	span, fastest := to-from+slack, spec.Rate{N: max(p.Rate.N, p.RateTo), Per: p.Rate.Per}
+	switch {
+	case p.Fixed():
 		return 0, s.sameWindow(p, from-slack, to+slack)
-	case spec.SlidingWindowCounter:
-		most := max(p.Rate.N, p.RateTo)
+	case p.Windowed():
 		if p.Count == spec.CountAll { // the window before may have counted more than its quota
-			most = max(most, s.counted(from-2*p.LongestWindow()-slack, to, p))
+			fastest.N = max(fastest.N, s.counted(from-2*p.LongestWindow()-slack, to, p))
 		}
-		return ceilShare(most, span, window) + 1, span < window
-	case spec.SlidingWindowLog:
-		return s.counted(from-p.LongestWindow()-slack, to-window+slack, p), true
+		return fastest.Units(span) + 1, span < p.Rate.Per
+	case p.HasWindow():
+		return s.counted(from-p.LongestWindow()-slack, to-p.Rate.Per+slack, p), true
 	default:
-		return ceilShare(max(p.Rate.N, p.RateTo), span, window) + p.Fill, span < time.Hour
+		return fastest.Units(span) + p.Fill, span < time.Hour
 	}
 }
 
@@ -235,14 +234,4 @@ func (s *series) sameWindow(p spec.Policy, from, to time.Duration) bool {
 	default:
 		return false
 	}
-}
-
-// ceilShare returns n * span / window, rounded up, for a span of less than an hour or a window; n where that is too large
-// to compute.
-func ceilShare(n int64, span, window time.Duration) int64 {
-	q, r := span/window, span%window
-	if n > int64(never)/int64(window) {
-		return n * int64(q+1)
-	}
-	return n*int64(q) + (n*int64(r)+int64(window)-1)/int64(window)
 }

@@ -90,7 +90,7 @@ func declares(limit spec.Limit, told int64, window time.Duration) bool {
 	return slices.ContainsFunc(limit, func(p spec.Policy) bool {
 		tight, loose := p.Ends()
 		within := func(least, most int64) bool { return least <= told && told <= most }
-		queue := p.Algorithm == spec.LeakyBucketQueue && within(tight.Queue, loose.Queue)
+		queue := p.Queued() && within(tight.Queue, loose.Queue)
 		if queue || within(tight.Full(), loose.Full()) || within(tight.Rate.N, loose.Rate.N) {
 			return true
 		}

@@ -147,7 +147,7 @@ func (r *recording) windowEnd(o *timeline.Observation, limit spec.Limit, opened 
 	ok bool) {
 	p := limit[0]
 	plain := p.Ban == 0 && p.TTL == 0 && p.Slots == 0 && p.PerTo == 0 && !p.Refreshes() && p.Tick == 0
-	if len(limit) > 1 || p.Algorithm != spec.FixedWindow || !plain {
+	if len(limit) > 1 || !p.Fixed() || !plain {
 		return end, false
 	}
 	h, w := &r.tl.Header, p.Rate.Per

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -50,9 +49,9 @@ func parameters(old, new []*result.Scenario) (out []Parameter) {
 			of = i + 1
 		}
 		x, y := a.Of(i, len(l)), b.Of(i, len(l))
-		out = addKnown(out, Parameter{Name: result.FullNoun(l[i].Algorithm), Policy: of, Old: x.Burst,
+		out = addKnown(out, Parameter{Name: l[i].Noun(), Policy: of, Old: x.Burst,
 			New: y.Burst})
-		if l[i].Algorithm != spec.Concurrency && !result.Refuted(x.Burst, l[i]) && !result.Refuted(y.Burst,
+		if !l[i].InFlight() && !result.Refuted(x.Burst, l[i]) && !result.Refuted(y.Burst,
 			k[i]) {
 			out = addKnown(out, Parameter{Name: "rate", Policy: of, Old: x.Rate, New: y.Rate,
 				perSecond: true})

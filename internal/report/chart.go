@@ -9,7 +9,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -150,7 +149,7 @@ func binTitle(b *bin, width time.Duration) string {
 func declaredRate(s *result.Scenario) float64 {
 	rate := math.Inf(1)
 	for _, p := range s.Limit {
-		if p.Algorithm == spec.Concurrency {
+		if p.InFlight() {
 			continue
 		}
 		rate = min(rate, float64(p.Rate.N)/p.Rate.Per.Seconds())

@@ -303,7 +303,7 @@ func (d *drawing) inUse(id string, f frame, c clock, v *view) {
 func (d *drawing) bound(f frame, y scale, use usage) {
 	at := y.at(use.most)
 	d.line("bound", f.x, at, f.x+f.w, at)
-	d.text("boundtext", f.x+f.w-4, at-4, "end", result.FullNoun(use.policy.Algorithm)+" "+count(use.most))
+	d.text("boundtext", f.x+f.w-4, at-4, "end", use.policy.Noun()+" "+count(use.most))
 }
 
 // denials draws a mark in each column in which a denied request was sent.

@@ -25,29 +25,10 @@ func windowPhase(p spec.Policy, h timeline.Header) (lo, hi time.Duration, known 
 // mostBy returns the most units that p admits in the closed span [from, t] if it was full at from. It never decreases
 // with t.
 func mostBy(p spec.Policy, h timeline.Header, from, t time.Duration) float64 {
-	width, quota := (t - from).Seconds(), float64(p.Rate.N)
-	per := p.Rate.Per.Seconds()
-	switch p.Algorithm {
-	case spec.SlidingWindowLog:
-		return quota * (math.Floor(width/per) + 1)
-	case spec.FixedWindow, spec.SlidingWindowCounter:
-		if p.Slots > 1 { // as many slots as a window has hold a quota, beginning with any
-			slot := p.Slot()
-			return quota * float64((t-from+slot)/(slot*time.Duration(p.Slots))+1)
-		}
-		if lo, hi, known := windowPhase(p, h); known {
-			return quota * float64(floorDiv(t-lo, p.Rate.Per)-floorDiv(from-hi, p.Rate.Per)+1)
-		}
-		if p.Align == spec.AlignFirst {
-			return quota * (math.Floor(width/per) + 1)
-		}
-		return quota * (math.Floor(width/per) + 2)
+	if lo, hi, known := windowPhase(p, h); known && p.Slots <= 1 {
+		return float64(p.Rate.N) * float64(floorDiv(t-lo, p.Rate.Per)-floorDiv(from-hi, p.Rate.Per)+1)
 	}
-	if p.Refill == spec.RefillInterval {
-		fill := float64(p.Fill)
-		return float64(p.Full()) + fill*(math.Floor(width*quota/(fill*per))+1)
-	}
-	return float64(p.Full()) + math.Floor(width*quota/per)
+	return p.MostWithin(t - from)
 }
 
 // limitBy is mostBy for a limit: all policies must admit.
@@ -123,20 +104,16 @@ func (u usage) share() float64 {
 // inUse computes the usage of p over admissions that ascend by e, where w is what is known of its windows.
 // O(n log n).
 func inUse(p spec.Policy, all []admission, w windows) usage {
-	quota := float64(p.Rate.N)
 	switch {
-	case p.Algorithm == spec.SlidingWindowLog:
-		what := "units admitted within the last " + span(p.Rate.Per)
-		return usage{policy: p, points: inSpan(all, p.Rate.Per), most: quota, what: what}
 	case p.Windowed():
 		u := inWindows(p, all, w)
-		u.policy, u.most = p, quota
+		u.policy, u.most = p, float64(p.Full())
 		return u
+	case p.HasWindow():
+		what := "units admitted within the last " + span(p.Rate.Per)
+		return usage{policy: p, points: inSpan(all, p.Rate.Per), most: float64(p.Full()), what: what}
 	}
-	most := float64(p.Full())
-	if p.Refill == spec.RefillInterval {
-		most += float64(p.Fill)
-	}
+	most := float64(p.Full() + p.Fill)
 	return usage{policy: p, points: inBucket(all, p.Rate), most: most, what: "units in use"}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -88,8 +87,8 @@ func policyLines(r *result.Run) []string {
 	var out []string
 	for i, one := range p.Limit {
 		m := p.Measured.Of(i, len(p.Limit))
-		line := "measured " + parameter(r, i, result.FullNoun(one.Algorithm), one.FullText(), m, "")
-		if one.Algorithm != spec.Concurrency {
+		line := "measured " + parameter(r, i, one.Noun(), one.FullText(), m, "")
+		if !one.InFlight() {
 			line += ", " + parameter(r, i, "rate", one.RateText(), m, "/s")
 		}
 		if len(r.Scenarios) > 1 {
@@ -116,7 +115,7 @@ func parameter(r *result.Run, i int, noun, declared string, m verdict.Measured, 
 	}
 	switch {
 	case unit != "" && result.Refuted(m.Burst, r.Policy.Limit[i]):
-		return "rate not known: the declared " + result.FullNoun(r.Policy.Limit[i].Algorithm) + " does not hold"
+		return "rate not known: the declared " + r.Policy.Limit[i].Noun() + " does not hold"
 	case v.Empty():
 		return "no single " + noun + ": " + contradiction(r, i, unit)
 	case !v.LoSet && !v.HiSet:

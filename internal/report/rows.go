@@ -8,7 +8,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -96,7 +95,7 @@ func inShort(s *result.Scenario) string {
 		burst, rate := shortly(m.Burst, "", quantity.Whole), shortly(m.Rate, "/s", quantity.PerSecond)
 		known = known || burst != unmeasured || rate != unmeasured
 		switch {
-		case p.Algorithm == spec.Concurrency, rate == unmeasured, result.Refuted(m.Burst, p):
+		case p.InFlight(), rate == unmeasured, result.Refuted(m.Burst, p):
 			out = append(out, burst)
 		default:
 			out = append(out, burst+", "+rate)

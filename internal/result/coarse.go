@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -23,7 +22,7 @@ func (s *Scenario) Coarse() (why, mend string) {
 	wait, denied := usualWait(s.Timeline)
 	rate, tick := 0.0, s.Timeline.Header.Tick
 	for _, p := range s.Limit {
-		if !p.Windowed() && p.Algorithm != spec.SlidingWindowLog && p.Algorithm != spec.Concurrency {
+		if p.Refills() {
 			rate, tick = max(rate, float64(p.Rate.N)/p.Rate.Per.Seconds()), max(tick, p.Tick)
 		}
 	}

@@ -80,9 +80,10 @@ func linesOf(l spec.Limit, all *verdict.Measured) []WorthLine {
 	var out []WorthLine
 	for i, p := range l {
 		_, loose := p.Ends()
-		full := WorthLine{Text: FullNoun(p.Algorithm) + " " + p.FullText(), Declared: float64(p.Full()), Most: float64(loose.Full())}
+		full := WorthLine{Text: p.Noun() + " " + p.FullText(), Declared: float64(p.Full()),
+			Most: float64(loose.Full())}
 		var rate WorthLine
-		if p.Algorithm != spec.Concurrency {
+		if !p.InFlight() {
 			rate = WorthLine{Text: "rate " + p.RateText(), Declared: float64(p.Rate.N) / p.LongestWindow().Seconds(), Most: float64(loose.Rate.N) / p.Rate.Per.Seconds()}
 		}
 		var m verdict.Measured
@@ -92,7 +93,7 @@ func linesOf(l spec.Limit, all *verdict.Measured) []WorthLine {
 			full.Text += " (" + Measured(m.Burst, "", quantity.Whole) + ")"
 			rate.Text += " (" + Measured(m.Rate, "/s", quantity.PerSecond) + ")"
 		}
-		if out = append(out, full); p.Algorithm != spec.Concurrency {
+		if out = append(out, full); !p.InFlight() {
 			out = append(out, rate)
 		}
 		if m.Phase.LoSet && m.Phase.HiSet {
@@ -101,20 +102,6 @@ func linesOf(l spec.Limit, all *verdict.Measured) []WorthLine {
 		}
 	}
 	return out
-}
-
-// FullNoun names what Policy.Full counts.
-func FullNoun(a spec.Algorithm) string {
-	switch a {
-	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket:
-		return "burst"
-	case spec.LeakyBucketQueue:
-		return "at once"
-	case spec.Concurrency:
-		return "in flight"
-	default:
-		return "quota"
-	}
 }
 
 // Measured prints an interval: measured 20..20, measured at least 18, at most 22, not measured. An empty interval, which

@@ -40,8 +40,7 @@ const (
 // needs them all.
 func (s *Scenario) closedLoop(p *Phase) {
 	most := s.Safety.MaxConnections
-	holds := func(l spec.Policy) bool { return l.Algorithm == spec.Concurrency }
-	if p.connections(s.Partition.Count) <= int64(most) || slices.ContainsFunc(p.Limit, holds) {
+	if p.connections(s.Partition.Count) <= int64(most) || slices.ContainsFunc(p.Limit, spec.Policy.InFlight) {
 		return
 	}
 	switch each := 2 * (most / s.Partition.Count); {

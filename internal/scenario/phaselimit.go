@@ -96,7 +96,7 @@ func scaled(l spec.Limit, k int64) spec.Limit {
 		p.RateTo, p.BurstTo = mulDiv(p.RateTo, k, 1, false), mulDiv(p.BurstTo, k, 1, false)
 		p.Burst = mulDiv(p.Burst, k, 1, false)
 		p.Level, p.LevelTo = mulDiv(p.Level, k, 1, false), mulDiv(p.LevelTo, k, 1, false)
-		if p.Algorithm == spec.LeakyBucketQueue {
+		if p.Queued() {
 			p.Queue = mulDiv(full, k, 1, false) - 1
 			p.Burst = p.Queue + 1
 		}

@@ -121,7 +121,7 @@ func aimOf(l spec.Limit) timeline.Aim {
 func windowOf(l spec.Limit) time.Duration {
 	var w time.Duration
 	for _, p := range l {
-		if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
+		if p.HasWindow() {
 			w = max(w, p.Rate.Per)
 		}
 	}

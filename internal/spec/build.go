@@ -10,36 +10,6 @@ import (
 // Pair is one key and its value as text.
 type Pair struct{ Key, Value string }
 
-// family is a set of algorithms.
-type family uint8
-
-// The families that keys belong to.
-const (
-	inTokenBucket family = 1 << iota
-	inGCRA
-	inLeakyBucket
-	inQueue
-	inFixedWindow
-	inLog
-	inCounter
-	inConcurrency
-
-	inBuckets = inTokenBucket | inGCRA | inLeakyBucket
-	inWindows = inFixedWindow | inCounter
-	// inRated are those that count in time, inAll those and the one that counts what is in flight.
-	inRated = inBuckets | inQueue | inWindows | inLog
-	inAll   = inRated | inConcurrency
-	// inCharged are those whose charge may come late.
-	inCharged = inBuckets | inWindows | inLog
-)
-
-// families maps every algorithm to its family.
-var families = map[Algorithm]family{
-	TokenBucket: inTokenBucket, GCRA: inGCRA, LeakyBucket: inLeakyBucket, LeakyBucketQueue: inQueue,
-	FixedWindow: inFixedWindow, SlidingWindowLog: inLog, SlidingWindowCounter: inCounter,
-	Concurrency: inConcurrency,
-}
-
 // key is one key of a SPEC: the algorithms it has a meaning for, and how its value is read.
 type key struct {
 	name string
@@ -84,17 +54,10 @@ var keys = []key{
 		readTime("linger", func(p *Policy, d time.Duration) { p.Linger, p.LingerSet = d, true })},
 }
 
-// Algorithms returns the words that name an algorithm, in the order of the constants.
-func Algorithms() []Algorithm {
-	return []Algorithm{TokenBucket, GCRA, LeakyBucket, LeakyBucketQueue, FixedWindow, SlidingWindowLog,
-		SlidingWindowCounter,
-		Concurrency}
-}
-
 // Keys returns the keys that a names in a SPEC, in canonical order; all keys where a is no algorithm.
 func Keys(a Algorithm) []string {
-	in, known := families[a]
-	if !known {
+	in := familyOf(a)
+	if in == 0 {
 		in = inAll
 	}
 	var names []string
@@ -132,14 +95,14 @@ func build(algorithm string, pairs []Pair, partial bool) (Policy, []KeyError) {
 			Rounding: RoundNone, Boundary: HalfOpen},
 		given: map[string]int{}, bad: map[string]bool{},
 	}
-	in, known := families[b.policy.Algorithm]
-	if !known && !(partial && algorithm == "") {
+	in := familyOf(b.policy.Algorithm)
+	if in == 0 && !(partial && algorithm == "") {
 		b.wrong = append(b.wrong, KeyError{Pair: -1, Problem: unknownAlgorithm(algorithm)})
 	}
 	for i, pair := range pairs {
 		b.read(i, pair, in)
 	}
-	if known {
+	if in != 0 {
 		b.complete(in)
 		if !partial {
 			b.checkMissing(in)

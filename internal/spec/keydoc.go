@@ -87,7 +87,7 @@ func KeyDocs() []KeyDoc {
 	for i, k := range keys {
 		out[i] = docOf(k.name)
 		for _, a := range Algorithms() {
-			if families[a]&k.in != 0 {
+			if familyOf(a)&k.in != 0 {
 				out[i].Algorithms = append(out[i].Algorithms, a)
 			}
 		}

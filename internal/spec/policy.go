@@ -261,11 +261,7 @@ func (p Policy) Recovery() time.Duration {
 	case SlidingWindowCounter:
 		d = 2 * p.LongestWindow()
 	default:
-		full := max(p.Full(), p.BurstTo)
-		if p.Refill == RefillInterval {
-			full = (full + p.Fill - 1) / p.Fill * p.Fill
-		}
-		d = time.Duration((full*int64(p.Rate.Per) + p.Rate.N - 1) / p.Rate.N)
+		d = p.UntilBack(max(p.Full(), p.BurstTo))
 	}
 	d = max(d, p.LongestBan()) + p.Tick
 	if p.Completes() {
@@ -285,8 +281,3 @@ func (l Limit) Completes() bool { return slices.ContainsFunc(l, Policy.Completes
 
 // Refreshes tells whether requests start the open window of p anew.
 func (p Policy) Refreshes() bool { return p.Refresh == RefreshAdmitted || p.Refresh == RefreshAll }
-
-// Windowed tells whether p counts in windows of Rate.Per whose alignment matters.
-func (p Policy) Windowed() bool {
-	return p.Algorithm == FixedWindow || p.Algorithm == SlidingWindowCounter
-}

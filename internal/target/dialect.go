@@ -127,7 +127,7 @@ func factsOf(limit spec.Limit) facts {
 
 // windowOf returns the time in which the used up quota of p comes back.
 func windowOf(p spec.Policy) time.Duration {
-	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
+	if p.HasWindow() {
 		return p.Rate.Per
 	}
 	return p.Recovery()

@@ -193,7 +193,7 @@ func editDistance(a, b string) int {
 
 // oneBucket wants one bucket that refills continuously.
 func oneBucket(l spec.Limit) string {
-	if len(l) == 1 && isBucket(l[0]) && l[0].Refill != spec.RefillInterval {
+	if len(l) == 1 && l[0].Bucketed() && l[0].Refill != spec.RefillInterval {
 		return ""
 	}
 	return "it needs one token-bucket, gcra or leaky-bucket with continuous refill"
@@ -201,7 +201,7 @@ func oneBucket(l spec.Limit) string {
 
 // onePolicy wants one policy that does not queue.
 func onePolicy(l spec.Limit) string {
-	if len(l) == 1 && l[0].Algorithm != spec.LeakyBucketQueue {
+	if len(l) == 1 && !l[0].Queued() {
 		return ""
 	}
 	return "it needs one policy that denies rather than delays"
@@ -223,8 +223,4 @@ func untold(l spec.Limit) string {
 		return "it needs a limit that is charged at the decision"
 	}
 	return ""
-}
-
-func isBucket(p spec.Policy) bool {
-	return p.Algorithm == spec.TokenBucket || p.Algorithm == spec.GCRA || p.Algorithm == spec.LeakyBucket
 }

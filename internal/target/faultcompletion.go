@@ -64,7 +64,7 @@ const serviceTime = 20 * time.Millisecond
 
 // inFlight wants one limit on requests in flight.
 func inFlight(l spec.Limit) string {
-	if len(l) == 1 && l[0].Algorithm == spec.Concurrency {
+	if len(l) == 1 && l[0].InFlight() {
 		return ""
 	}
 	return "it needs one limit on requests in flight (concurrency)"

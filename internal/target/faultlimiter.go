@@ -145,7 +145,7 @@ func recovery(limit spec.Limit) time.Duration {
 // countsDenials wants policies that can tell denied requests from none: a full fixed window cannot, nor can a queue.
 func countsDenials(l spec.Limit) string {
 	for _, p := range l {
-		if p.Algorithm == spec.FixedWindow || p.Algorithm == spec.LeakyBucketQueue || p.Count == spec.CountAll || p.Completes() {
+		if p.Fixed() || p.Queued() || p.Count == spec.CountAll || p.Completes() {
 			return "it needs a bucket, a sliding-window-log or a sliding-window-counter that does not count denied requests"
 		}
 	}
@@ -155,7 +155,8 @@ func countsDenials(l spec.Limit) string {
 // seesParts wants a policy that parts of a second matter to: windows that begin and end with whole ones are the same without.
 func seesParts(l spec.Limit) string {
 	for _, p := range l {
-		if p.Algorithm != spec.FixedWindow || p.Align == spec.AlignFirst || p.Slot()%time.Second != 0 || p.PhaseFrom%time.Second != 0 {
+		if !p.Fixed() || p.Align == spec.AlignFirst || p.Slot()%time.Second != 0 ||
+			p.PhaseFrom%time.Second != 0 {
 			return ""
 		}
 	}

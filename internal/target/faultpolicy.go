@@ -1,6 +1,7 @@
 package target
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -13,14 +14,14 @@ var policyFaults = []Fault{
 		Name: "burst-off-by-one", Class: "A8",
 		Sentence: "admits one unit more than the quota",
 		Citation: "https://github.com/GrahamCampbell/Laravel-Throttle/issues/88",
-		policy:   func(p spec.Policy) spec.Policy { return grown(p, 1) },
+		policy:   func(p spec.Policy) spec.Policy { return p.WithFull(p.Full() + 1) },
 	},
 	{
 		Name: "burst-one-less", Class: "A8",
 		Sentence: "admits one unit less than the quota",
 		Citation: "https://github.com/upstash/ratelimit-js/pull/157",
 		fits:     quotaTwo,
-		policy:   func(p spec.Policy) spec.Policy { return grown(p, -1) },
+		policy:   func(p spec.Policy) spec.Policy { return p.WithFull(p.Full() - 1) },
 	},
 	{
 		Name: "refill-too-fast", Class: "A7",
@@ -83,7 +84,7 @@ var policyFaults = []Fault{
 		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/194",
 		fits:     ownWindows,
 		policy: func(p spec.Policy) spec.Policy {
-			if p.Algorithm == spec.FixedWindow && p.Align == spec.AlignFirst {
+			if p.Fixed() && p.Align == spec.AlignFirst {
 				p.Align = spec.AlignShared
 			}
 			return p
@@ -100,19 +101,6 @@ var policyFaults = []Fault{
 	},
 }
 
-// grown returns p with n units more at once.
-func grown(p spec.Policy, n int64) spec.Policy {
-	p.Burst += n
-	switch {
-	case isBucket(p):
-	case p.Algorithm == spec.LeakyBucketQueue:
-		p.Queue += n
-	default:
-		p.Rate.N += n
-	}
-	return p
-}
-
 // paced returns p with its time stretched by num/den.
 func paced(p spec.Policy, num, den int64) spec.Policy {
 	p.Rate.Per = time.Duration(int64(p.Rate.Per) / den * num)
@@ -122,10 +110,8 @@ func paced(p spec.Policy, num, den int64) spec.Policy {
 
 // timed wants policies that count in time.
 func timed(l spec.Limit) string {
-	for _, p := range l {
-		if p.Algorithm == spec.Concurrency {
-			return "it needs a limit with a rate"
-		}
+	if slices.ContainsFunc(l, spec.Policy.InFlight) {
+		return "it needs a limit with a rate"
 	}
 	return ""
 }
@@ -133,7 +119,7 @@ func timed(l spec.Limit) string {
 // notFixedWindow wants policies of which none is a fixed window.
 func notFixedWindow(l spec.Limit) string {
 	for _, p := range l {
-		if p.Algorithm == spec.FixedWindow {
+		if p.Fixed() {
 			return "a fixed window is not a fault of a fixed window (declare another algorithm)"
 		}
 	}
@@ -142,7 +128,7 @@ func notFixedWindow(l spec.Limit) string {
 
 // oneWindow wants one window.
 func oneWindow(l spec.Limit) string {
-	if len(l) != 1 || isBucket(l[0]) || l[0].Algorithm == spec.LeakyBucketQueue || l[0].Algorithm == spec.Concurrency {
+	if len(l) != 1 || !l[0].HasWindow() {
 		return "it needs one fixed-window, sliding-window-log or sliding-window-counter"
 	}
 	return ""
@@ -151,7 +137,7 @@ func oneWindow(l spec.Limit) string {
 // ownWindows wants a fixed window that each partition opens for itself.
 func ownWindows(l spec.Limit) string {
 	for _, p := range l {
-		if p.Algorithm == spec.FixedWindow && p.Align == spec.AlignFirst {
+		if p.Fixed() && p.Align == spec.AlignFirst {
 			return ""
 		}
 	}
@@ -184,7 +170,7 @@ func startsWithSome(l spec.Limit) string {
 // severalPolicies wants several policies that count what all of them admit.
 func severalPolicies(l spec.Limit) string {
 	for _, p := range l {
-		if p.Count == spec.CountOwn || p.Algorithm == spec.LeakyBucketQueue {
+		if p.Count == spec.CountOwn || p.Queued() {
 			return "it needs policies that deny rather than delay, and do not count what others deny"
 		}
 	}

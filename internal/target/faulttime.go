@@ -44,7 +44,7 @@ var timeFaults = []Fault{
 
 // clockWindow wants one fixed window that begins by the clock.
 func clockWindow(l spec.Limit) string {
-	if len(l) == 1 && l[0].Algorithm == spec.FixedWindow && (l[0].Align == "" || l[0].Align == spec.AlignClock) &&
+	if len(l) == 1 && l[0].Fixed() && (l[0].Align == "" || l[0].Align == spec.AlignClock) &&
 		l[0].Ban == 0 && l[0].Tick == 0 && l[0].Slots == 0 {
 		return ""
 	}

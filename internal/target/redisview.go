@@ -18,7 +18,7 @@ type bucketView struct {
 
 func newBucketView(p spec.Policy) bucketView {
 	b := bucketView{n: uint64(p.Rate.N), per: uint64(p.Rate.Per), limit: uint64(p.Full()) * uint64(p.Rate.Per), full: p.Full(),
-		undelayed: uint64(p.Undelayed) * uint64(p.Rate.Per), queue: p.Algorithm == spec.LeakyBucketQueue}
+		undelayed: uint64(p.Undelayed) * uint64(p.Rate.Per), queue: p.Queued()}
 	if p.Refill == spec.RefillInterval {
 		b.batch = uint64(p.Fill) * uint64(p.Rate.Per)
 	}

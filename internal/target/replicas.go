@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
-	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // Counters says what the replicas of a target know of each other.
@@ -127,20 +126,13 @@ func newDivided(b bench, shares int64) Decider {
 	divided := slices.Clone(b.limit)
 	for i := range divided {
 		p := &divided[i]
-		switch {
-		case p.Full() < shares:
+		if p.Full() < shares {
 			return nothing{b.clock}
-		case isBucket(*p):
-			p.Burst /= shares
-			p.Rate.Per *= time.Duration(shares)
-		case p.Algorithm == spec.LeakyBucketQueue:
-			p.Burst /= shares
-			p.Queue = p.Burst - 1
-			p.Rate.Per *= time.Duration(shares)
-		default:
-			p.Rate.N /= shares
-			p.Burst = p.Rate.N
 		}
+		if p.Refills() {
+			p.Rate.Per *= time.Duration(shares)
+		}
+		*p = p.WithFull(p.Full() / shares)
 	}
 	limiter, err := reference.NewLimit(divided)
 	if err != nil {

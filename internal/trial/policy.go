@@ -104,7 +104,7 @@ func (g *group) contradiction() *result.Contradiction {
 			if !a.LoSet || !b.HiSet || a.Lo <= b.Hi+precision*b.Hi {
 				continue
 			}
-			noun, unit, text := result.FullNoun(p.Algorithm), "", quantity.Whole
+			noun, unit, text := p.Noun(), "", quantity.Whole
 			if rate {
 				noun, unit, text = "rate", "/s", quantity.PerSecond
 			}

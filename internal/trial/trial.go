@@ -443,7 +443,7 @@ func tellsWindows(s *scenario.Scenario) bool {
 		}
 	}
 	for _, p := range s.Limit {
-		if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
+		if p.HasWindow() {
 			window = max(window, p.LongestWindow())
 		}
 	}

@@ -1,0 +1,152 @@
+package spec
+
+import (
+	"math"
+	"time"
+)
+
+// family is a set of algorithms.
+type family uint8
+
+// The families that keys belong to.
+const (
+	inTokenBucket family = 1 << iota
+	inGCRA
+	inLeakyBucket
+	inQueue
+	inFixedWindow
+	inLog
+	inCounter
+	inConcurrency
+
+	inBuckets = inTokenBucket | inGCRA | inLeakyBucket
+	inWindows = inFixedWindow | inCounter
+	// inRated are those that count in time, inAll those and the one that counts what is in flight.
+	inRated = inBuckets | inQueue | inWindows | inLog
+	inAll   = inRated | inConcurrency
+	// inCharged are those whose charge may come late.
+	inCharged = inBuckets | inWindows | inLog
+)
+
+// kinds lists the algorithms in the order of the constants: the family of each, and the noun for what
+// Policy.Full counts.
+var kinds = []struct {
+	name Algorithm
+	in   family
+	noun string
+}{
+	{TokenBucket, inTokenBucket, "burst"},
+	{GCRA, inGCRA, "burst"},
+	{LeakyBucket, inLeakyBucket, "burst"},
+	{LeakyBucketQueue, inQueue, "at once"},
+	{FixedWindow, inFixedWindow, "quota"},
+	{SlidingWindowLog, inLog, "quota"},
+	{SlidingWindowCounter, inCounter, "quota"},
+	{Concurrency, inConcurrency, "in flight"},
+}
+
+// Algorithms returns the words that name an algorithm, in the order of the constants.
+func Algorithms() []Algorithm {
+	out := make([]Algorithm, len(kinds))
+	for i := range kinds {
+		out[i] = kinds[i].name
+	}
+	return out
+}
+
+// familyOf returns the family of an algorithm; 0 for a word that names none.
+func familyOf(a Algorithm) family {
+	for i := range kinds {
+		if kinds[i].name == a {
+			return kinds[i].in
+		}
+	}
+	return 0
+}
+
+func (p Policy) of(in family) bool { return familyOf(p.Algorithm)&in != 0 }
+
+// Noun names what Full counts: burst, at once, quota, in flight.
+func (p Policy) Noun() string {
+	for i := range kinds {
+		if kinds[i].name == p.Algorithm {
+			return kinds[i].noun
+		}
+	}
+	return "quota"
+}
+
+// Bucketed tells whether p is a bucket that denies rather than delays.
+func (p Policy) Bucketed() bool { return p.of(inBuckets) }
+
+// Queued tells whether p delays requests in a queue.
+func (p Policy) Queued() bool { return p.of(inQueue) }
+
+// Refills tells whether p is a bucket or a queue: its units come back one by one, or in batches.
+func (p Policy) Refills() bool { return p.of(inBuckets | inQueue) }
+
+// HasWindow tells whether p counts what was admitted within Rate.Per: in windows, or in a log.
+func (p Policy) HasWindow() bool { return p.of(inWindows | inLog) }
+
+// Windowed tells whether p counts in windows of Rate.Per whose alignment matters.
+func (p Policy) Windowed() bool { return p.of(inWindows) }
+
+// Fixed tells whether p counts in windows, each of them alone.
+func (p Policy) Fixed() bool { return p.of(inFixedWindow) }
+
+// InFlight tells whether p limits the requests in flight: it has no rate.
+func (p Policy) InFlight() bool { return p.of(inConcurrency) }
+
+// WithFull returns p with another Full: the burst of a bucket, the places of a queue, or the quota. It is no
+// range any more.
+func (p Policy) WithFull(units int64) Policy {
+	switch {
+	case p.Bucketed():
+		p.Burst, p.BurstTo = units, 0
+	case p.Queued():
+		p.Queue, p.BurstTo = units-1, 0
+	default:
+		p.Rate.N, p.RateTo = units, 0
+	}
+	if p.Burst != 0 { // what Full returns
+		p.Burst = units
+	}
+	return p
+}
+
+// Units returns the units of a rate that fall into a span, rounded up: to whole ones, or to whole windows
+// where the product is over Most.
+func (r Rate) Units(span time.Duration) int64 {
+	times, rest := int64(span/r.Per), int64(span%r.Per)
+	if over(r.N, r.Per) {
+		return r.N * (times + 1)
+	}
+	return r.N*times + (r.N*rest+int64(r.Per)-1)/int64(r.Per)
+}
+
+// UntilBack returns the longest time in which a bucket of p regains units, rounded up to the nanosecond.
+func (p Policy) UntilBack(units int64) time.Duration {
+	if p.Refill == RefillInterval {
+		units = (units + p.Fill - 1) / p.Fill * p.Fill
+	}
+	return time.Duration((units*int64(p.Rate.Per) + p.Rate.N - 1) / p.Rate.N)
+}
+
+// MostWithin returns the most units that p admits in a closed span that it enters full, wherever its windows
+// begin. It never decreases with the span.
+func (p Policy) MostWithin(span time.Duration) float64 {
+	quota, per := float64(p.Rate.N), p.Rate.Per.Seconds()
+	switch windows := math.Floor(span.Seconds() / per); {
+	case p.Windowed() && p.Slots > 1: // as many slots as a window has hold a quota, beginning with any
+		slot := p.Slot()
+		return quota * float64((span+slot)/(slot*time.Duration(p.Slots))+1)
+	case p.Windowed() && p.Align != AlignFirst:
+		return quota * (windows + 2)
+	case p.HasWindow():
+		return quota * (windows + 1)
+	case p.Refill == RefillInterval:
+		fill := float64(p.Fill)
+		return float64(p.Full()) + fill*(math.Floor(span.Seconds()*quota/(fill*per))+1)
+	}
+	return float64(p.Full()) + math.Floor(span.Seconds()*quota/per)
+}
