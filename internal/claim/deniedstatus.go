@@ -17,7 +17,10 @@ const deniedStatusID = string(verdict.ClaimDeniedStatus)
 func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 	expected := e.DeniedStatus
 	obs := only(denied(r.target), func(o *timeline.Observation) bool { return o.Status != 0 })
-	if len(obs) == 0 {
+	switch {
+	case r.neverHeard():
+		return unheard(deniedStatusID)
+	case len(obs) == 0:
 		return tooFew(deniedStatusID, "there is no denial with a status")
 	}
 	bad := only(obs, func(o *timeline.Observation) bool { return !slices.Contains(expected, o.Status) })

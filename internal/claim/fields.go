@@ -56,8 +56,11 @@ func (r *recording) group(name FieldGroup, id string) verdict.Claim {
 	if !ok {
 		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "no group of fields is named " + quote(string(name))}
 	}
-	noun, obs := "answer", r.target
+	noun, obs := "answer", only(r.target, heard)
 	if g.deniedOnly {
+		if r.neverHeard() {
+			return unheard(id)
+		}
 		noun, obs = "denial", denied(obs)
 	}
 	if g.inBody {
@@ -77,6 +80,23 @@ func (r *recording) group(name FieldGroup, id string) verdict.Claim {
 		return r.admittedToo(c)
 	}
 	return c
+}
+
+// heard tells whether an answer came: a denial may be the end of its connection, where the target declares
+// that. Then there is no status, no field and no body to judge.
+func heard(o *timeline.Observation) bool {
+	return o.Outcome != timeline.Denied || o.Status != 0 || len(o.Fields) > 0 || o.Body != ""
+}
+
+// neverHeard tells whether requests were denied, and no answer said so, though the recording keeps answers.
+func (r *recording) neverHeard() bool {
+	denials := denied(r.target)
+	return len(denials) > 0 && r.keepsFields() && !slices.ContainsFunc(denials, heard)
+}
+
+// unheard is the verdict of a claim on the answers to denied requests where none was answered.
+func unheard(id string) verdict.Claim {
+	return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Text: "no denial was answered"}
 }
 
 // judgeGroup judges the fields of obs, which is not empty.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const someDate = "Date: Fri, 20 Nov 2026 12:00:00 GMT"
@@ -33,6 +34,27 @@ func TestRetryAfterField(t *testing.T) {
 			"1 of 1 admitted answer break RA-SYNTAX in Retry-After: #1"},
 		{"a date", record(req(1, 0, 1, 429, "Retry-After: Fri, 20 Nov 2026 09:55:29 GMT")), "pass", ""},
 	})
+}
+
+// TestADenialWithoutAnAnswerLacksNothing: a target that declares to deny by closing the connection has no
+// answer there that a field, a body or a status could be missing of.
+func TestADenialWithoutAnAnswerLacksNothing(t *testing.T) {
+	const quota = "X-Ratelimit-Limit: 5"
+	dropped := with(req(2, 2, 3, 0), func(o *timeline.Observation) {
+		o.Answered, o.FirstByte, o.Outcome = true, 3*ms, timeline.Denied
+	})
+	never := record(req(1, 0, 1, 200, quota, someDate), dropped)
+	once := record(req(1, 0, 1, 200, quota, someDate), dropped, req(3, 4, 5, 429, someDate))
+	for name, e := range map[FieldGroup]struct{ never, once string }{
+		RateLimitFields: {"pass", "fail"}, DateField: {"pass", "pass"}, Explanation: {"needs-failed", "fail"},
+		NoStore: {"needs-failed", "pass"}, RetryAfterField: {"needs-failed", "fail"},
+	} {
+		expect := Expect{Fields: []FieldGroup{name}, Promised: []verdict.Promise{verdict.PromiseRetryAfter}}
+		run(t, expect, []row{{string(name) + ", never", never, e.never, ""}})
+		run(t, expect, []row{{string(name) + ", once", once, e.once, ""}})
+	}
+	run(t, Expect{DeniedStatus: []int{429}}, []row{{"never", never, "needs-failed", "no denial was answered"},
+		{"once", once, "pass", "1 of 1 denial have status 429"}})
 }
 
 func TestMissingFieldsNameSomeAndCountAll(t *testing.T) {
