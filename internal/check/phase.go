@@ -8,9 +8,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// phases is a closed box of window phases, in nanoseconds since the start of the recording.
-type phases struct{ from, to int64 }
-
 // phasesOf returns the box of phases that a policy and a header leave open, and whether all partitions share one phase.
 func phasesOf(p spec.Policy, h timeline.Header) (box phases, shared bool) {
 	size := int64(longestSlot(p))
@@ -71,9 +68,8 @@ type search struct {
 	group  *group
 	// beginnings are those of the group, the shortest first and the whole last: what refutes a beginning refutes the whole.
 	beginnings []*group
-	// turns are the phases at which a request changes its window, ascending: between two of them a fixed window judges
-	// alike. They are listed where an exact search asks for them.
-	turns []int64
+	// turns are those of the group, listed where an exact search asks for them.
+	turns turns
 	// boxes is how many boxes, and work how many observations, may still be judged; few the most boxes, where it is not 0.
 	boxes, work, few int
 	// most is how much work all boxes may take, 0 for all that there is.
@@ -106,7 +102,7 @@ type search struct {
 // budget ran out.
 func (s *search) refute(box phases) (found []refutation, ok bool) {
 	s.begin(box)
-	if !s.box(cell{box, divisible(s.policy)}) {
+	if len(explore([]cell{{box, divisible(s.policy)}}, s.look)) > 0 {
 		return nil, false
 	}
 	if !s.rough {
@@ -193,11 +189,11 @@ type cell struct {
 	policy spec.Policy
 }
 
-// box refutes one box: as a whole, or by halves. It does not go on where one phase is found that explains all.
-func (s *search) box(b cell) bool {
+// look refutes one box as a whole, or divides it. It stops where one phase is found that explains all.
+func (s *search) look(b cell) (halves []cell, stop bool) {
 	if s.boxes <= 0 || s.work <= 0 {
 		s.limited = true
-		return false
+		return nil, true
 	}
 	s.boxes--
 	if r, ok := s.judge(b); ok {
@@ -205,29 +201,28 @@ func (s *search) box(b cell) bool {
 	}
 	if s.hopeless(b.phases) {
 		s.capped = true
-		return false
+		return nil, true
 	}
 	open := b.policy.RateTo > 0 || b.policy.BurstTo > 0 || b.policy.PerTo > 0
 	switch {
 	case open:
-	case b.from == b.to || timeless(b.policy) && s.alike(b.phases):
+	case b.from == b.to || timeless(b.policy) && s.turns.alike(s.policy, b.phases):
 		if r, ok := s.exactly(b); ok {
 			s.reach = max(s.reach, 2*(b.to-b.from)+1) // the neighbours may go together
 			return s.add(r)
 		}
 		if b.policy.BanTo == 0 && b.policy.TTLTo == 0 {
-			return false
+			return nil, true
 		}
 	default:
 		if s.survives(b) {
-			return false
+			return nil, true
 		}
 		if r, ok := s.together(b); ok {
 			return s.add(r)
 		}
 	}
-	lower, upper, ok := s.halves(b)
-	return ok && s.box(lower) && s.box(upper)
+	return halved(s.halves(b))
 }
 
 // hopeless tells whether the exact searches of a box would take many times their budget, as far as the part of the same field
@@ -235,7 +230,7 @@ func (s *search) box(b cell) bool {
 func (s *search) hopeless(b phases) bool {
 	if s.field.from > b.from || s.field.to < b.to || s.field.from == s.field.to {
 		s.field, s.entered = phases{}, s.tried()
-		if i, _ := slices.BinarySearch(s.turns, b.from+1); s.turns != nil && (i == len(s.turns) || s.turns[i] > b.to) {
+		if s.turns.none(b) {
 			s.field = b
 		}
 		return false
@@ -284,21 +279,21 @@ func (s *search) halves(b cell) (lower, upper cell, ok bool) {
 	if b.from == b.to || b.policy.RateTo > 0 || b.policy.BurstTo > 0 {
 		return b, b, false
 	}
-	mid := s.split(b.phases)
-	return cell{phases{b.from, mid - 1}, b.policy}, cell{phases{mid, b.to}, b.policy}, true
+	one, other := b.cut(s.turns.split(b.phases))
+	return cell{one, b.policy}, cell{other, b.policy}, true
 }
 
-func (s *search) add(r refutation) bool {
+func (s *search) add(r refutation) (none []cell, stop bool) {
 	if s.ask == nil {
 		s.found = append(s.found, r)
 	}
-	return true
+	return nil, false
 }
 
 // middle returns a phase of the box that is likely to survive where any does.
 func (s *search) middle(b phases) int64 {
 	if s.policy.Fixed() && b.from < b.to {
-		return s.split(b)
+		return s.turns.split(b)
 	}
 	return b.from + (b.to-b.from)/2
 }
@@ -313,17 +308,6 @@ func (s *search) widerInWindow(b cell) bool {
 		}
 	}
 	return int64(b.policy.PerTo-b.policy.Rate.Per)*(end/int64(b.policy.Rate.Per)+1) >= b.to-b.from
-}
-
-// split returns the phase at which the upper half of b begins, in (b.from, b.to]: the middle one of the turns inside, else
-// the middle.
-func (s *search) split(b phases) int64 {
-	lo, _ := slices.BinarySearch(s.turns, b.from+1)
-	hi, _ := slices.BinarySearch(s.turns, b.to+1)
-	if lo < hi {
-		return s.turns[(lo+hi)/2]
-	}
-	return b.from + (b.to-b.from+1)/2
 }
 
 // judge asks the bounds of every partition whether they refute the whole box.
@@ -357,19 +341,6 @@ func (s *search) judged(beginning, part int) bool {
 	return beginning > 0 && s.beginnings[beginning-1].parts[part] == s.beginnings[beginning].parts[part]
 }
 
-// alike tells whether the phases of the box are worth no bounds of their own: there is only one, or no request of a fixed
-// window certainly changes its window inside.
-func (s *search) alike(b phases) bool {
-	if b.from == b.to {
-		return true
-	}
-	if s.policy.PerTo > 0 || s.turns == nil {
-		return false
-	}
-	i, _ := slices.BinarySearch(s.turns, b.from+1)
-	return s.policy.Fixed() && (i == len(s.turns) || s.turns[i] > b.to)
-}
-
 // timeless tells whether phases that are alike judge alike: nothing but the order of the decisions, and the windows that
 // they lie in, matters to the policy. Else a request may have to be decided so long after another one that of these phases some
 // have it in one window, and some in the next.
@@ -388,32 +359,4 @@ func judgeOne(h *history, b bound, mode Conformance) *breach {
 		}
 	}
 	return nil
-}
-
-// turnsOf returns the phases inside the box at which a request of the group enters or leaves a window, ascending.
-func turnsOf(g *group, size int64, box phases) []int64 {
-	out := []int64{}
-	if box.to-box.from > 64*size { // an anchor that nothing bounds: too many to list, and halves do as well
-		return nil
-	}
-	for _, h := range g.parts {
-		turns := 2
-		if h.lag > 0 { // when it was sent, and what a late clock shows when it was answered
-			turns = 4
-		}
-		for _, ev := range h.all {
-			instants := [4]int64{ev.s, ev.e, ev.s + h.lag, ev.e - h.lag}
-			for _, t := range instants[:turns] {
-				// Of the phases congruent to t, and those that follow them, all inside the box.
-				for p := t - floorDiv(t-box.from, size)*size; p <= box.to; p += size {
-					out = append(out, p)
-					if p < box.to {
-						out = append(out, p+1)
-					}
-				}
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

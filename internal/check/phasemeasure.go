@@ -36,20 +36,23 @@ func (g gauge) phase(pol spec.Policy) verdict.Interval {
 }
 
 // survivors returns the boxes of at most the given width that are not refuted, ascending, neighbours joined.
-func (s *search) survivors(b phases, width int64) []phases {
-	if _, ok := s.judge(cell{b, s.policy}); ok {
-		return nil
-	}
-	if b.to-b.from <= width || s.alike(b) {
-		return []phases{b}
-	}
-	mid := b.from + (b.to-b.from+1)/2
-	left, right := s.survivors(phases{b.from, mid - 1}, width), s.survivors(phases{mid, b.to}, width)
-	if len(left) > 0 && len(right) > 0 && left[len(left)-1].to+1 == right[0].from {
-		left[len(left)-1].to = right[0].to
-		right = right[1:]
-	}
-	return append(left, right...)
+func (s *search) survivors(box phases, width int64) (left []phases) {
+	explore([]phases{box}, func(b phases) (halves []phases, stop bool) {
+		if _, ok := s.judge(cell{b, s.policy}); ok {
+			return nil, false
+		}
+		if b.to-b.from > width && !s.turns.alike(s.policy, b) {
+			lower, upper := b.cut(b.middle())
+			return halved(lower, upper, true)
+		}
+		if n := len(left); n > 0 && left[n-1].to+1 == b.from {
+			left[n-1].to = b.to
+		} else {
+			left = append(left, b)
+		}
+		return nil, false
+	})
+	return left
 }
 
 // arc returns the shortest arc of a circle of the given size that holds all boxes, which ascend and do not overlap. Its end

@@ -105,7 +105,7 @@ type excerpt struct {
 	c *caseFile
 	p *part
 	// turns are those of search, for each policy; nil where none are listed.
-	turns [][]int64
+	turns []turns
 	// exact asks for the exact search too where a region is one value. steps counts the decisions that it tried.
 	exact bool
 	steps int
@@ -139,8 +139,7 @@ func (x *excerpt) search(r region) *search {
 // halves divides a region; ok=false where there is nothing to divide.
 func (x *excerpt) halves(r region) (lower, upper region, ok bool) {
 	if len(r.limit) > 1 {
-		s := &severalSearch{c: x.c, turns: x.turns}
-		lo, hi, ok := s.halves(r.boxes)
+		lo, hi, ok := halvesOf(r.boxes, x.turns)
 		return region{lo, r.limit}, region{hi, r.limit}, ok
 	}
 	s := x.search(r)
@@ -154,7 +153,7 @@ func (x *excerpt) list(all []region) {
 	for _, r := range all[1:] {
 		whole = whole.hull(r)
 	}
-	x.turns = make([][]int64, len(whole.boxes))
+	x.turns = make([]turns, len(whole.boxes))
 	for i, box := range whole.boxes {
 		if pol := whole.limit[i]; box.from != box.to && pol.PerTo == 0 {
 			x.turns[i] = turnsOf(&group{parts: x.p.histories[i : i+1]}, int64(pol.Slot()), box)

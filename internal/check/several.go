@@ -149,7 +149,7 @@ type severalSearch struct {
 	// joint are those of all policies together.
 	joint []*history
 	// turns are those of search, for each policy.
-	turns [][]int64
+	turns []turns
 	found []refutation
 	// budget is how many boxes may still be judged; steps counts the decisions that exact searches tried; capped tells that
 	// one of the two ran out.
@@ -176,73 +176,61 @@ func (s *severalSearch) refute() (found []refutation, ok bool) {
 		for _, h := range s.parts {
 			g.parts = append(g.parts, h[i])
 		}
-		var turns []int64
+		var listed turns
 		if box.from != box.to {
-			turns = turnsOf(g, int64(pol.Slot()), box)
+			listed = turnsOf(g, int64(pol.Slot()), box)
 			n := 1
 			for _, h := range g.parts {
 				n += len(h.all)
 			}
 			s.budget = min(max(s.work/n, leastWhole), mostBoxes)
 		}
-		s.turns = append(s.turns, turns)
+		s.turns = append(s.turns, listed)
 	}
-	if !s.box(boxes) {
+	if len(explore([][]phases{boxes}, s.look)) > 0 {
 		return nil, false
 	}
 	return s.found, true
 }
 
-// box refutes one box of each policy, splitting where it must.
-func (s *severalSearch) box(boxes []phases) bool {
+// look refutes one box of each policy, or divides one of them.
+func (s *severalSearch) look(boxes []phases) (halves [][]phases, stop bool) {
 	if s.budget <= 0 {
 		s.capped = true
-		return false
+		return nil, true
 	}
 	s.budget--
 	if r, ok := s.judge(boxes); ok {
 		s.found = append(s.found, r)
-		return true
+		return nil, false
 	}
 	if s.survived {
-		return false
+		return nil, true
 	}
-	lower, upper, ok := s.halves(boxes)
-	return ok && s.box(lower) && s.box(upper)
+	return halved(halvesOf(boxes, s.turns))
 }
 
-// halves divides the box with the most turns inside; ok=false where every box is one phase.
-func (s *severalSearch) halves(boxes []phases) (lower, upper []phases, ok bool) {
+// halvesOf divides the box with the most turns inside; ok=false where every box is one phase.
+func halvesOf(boxes []phases, all []turns) (lower, upper []phases, ok bool) {
 	widest, most := -1, -1
 	for i, b := range boxes {
-		lo, _ := slices.BinarySearch(s.turns[i], b.from+1)
-		hi, _ := slices.BinarySearch(s.turns[i], b.to+1)
-		if b.from != b.to && hi-lo > most {
-			widest, most = i, hi-lo
+		if n := len(all[i].inside(b)); b.from != b.to && n > most {
+			widest, most = i, n
 		}
 	}
 	if widest < 0 {
 		return boxes, boxes, false
 	}
-	b := boxes[widest]
-	one := search{turns: s.turns[widest]}
-	mid := one.split(b)
 	lower, upper = slices.Clone(boxes), slices.Clone(boxes)
-	lower[widest], upper[widest] = phases{b.from, mid - 1}, phases{mid, b.to}
+	lower[widest], upper[widest] = boxes[widest].cut(all[widest].split(boxes[widest]))
 	return lower, upper, true
-}
-
-// alike is search.alike for policy i. What is alike need not judge alike: another policy may tell the time.
-func (s *severalSearch) alike(i int, b phases) bool {
-	one := search{policy: s.c.limit[i], turns: s.turns[i]}
-	return one.alike(b)
 }
 
 // judge asks every partition whether it refutes the whole box of each policy.
 func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
 	alike, single := true, true
 	for i, b := range boxes {
-		alike, single = alike && s.alike(i, b), single && b.from == b.to
+		alike, single = alike && s.turns[i].alike(s.c.limit[i], b), single && b.from == b.to
 	}
 	for k, histories := range s.parts {
 		if br := s.bounded(histories, boxes); br != nil {
@@ -264,7 +252,7 @@ func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
 		br, visited, judged := unexplainableBy(joint, s.c.limit, at, s.most)
 		s.steps += visited
 		if br != nil {
-			return refutation{part: k, breach: br}, single
+			return refutation{part: k, breach: br}, single // another policy may tell apart what is alike
 		}
 		s.capped = s.capped || judged == judgedPart
 	}

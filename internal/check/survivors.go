@@ -86,28 +86,20 @@ func (v *survivors) hunt(x *excerpt, by *pieces) {
 		stack = append(stack, a.region)
 	}
 	x.list(stack)
-	for len(stack) > 0 && v.probe == nil {
-		r := stack[len(stack)-1]
+	v.keep(explore(stack, func(r region) (halves []region, stop bool) {
 		if budget--; budget < 0 {
 			v.limited = true
-			break
+			return nil, true
 		}
-		br := x.refutes(r)
-		lower, upper, ok := region{}, region{}, false
-		if br == nil {
-			lower, upper, ok = x.halves(r)
-		}
-		switch {
-		case br != nil:
+		if br := x.refutes(r); br != nil {
 			v.drop(by, x, br)
-			stack = stack[:len(stack)-1]
-		case ok:
-			stack = append(stack[:len(stack)-1], upper, lower)
-		default:
+			return nil, false
+		}
+		if halves, stop = halved(x.halves(r)); stop {
 			v.probe = &r
 		}
-	}
-	v.keep(stack)
+		return halves, stop
+	}))
 }
 
 // keep keeps regions, joined where they lie side by side; of very many, neighbours as one.

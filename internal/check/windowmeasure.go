@@ -92,31 +92,30 @@ func (s *windowSearch) end(b lengths, longest bool) int64 {
 	if longest {
 		s.best = b.sizes.from - 1
 	}
-	s.visit(b)
+	explore([]lengths{b}, s.look)
 	return s.best
 }
 
-// visit improves the best length by those of a box. What the budget leaves open counts as not refuted.
-func (s *windowSearch) visit(b lengths) {
+// look improves the best length by those of a box, or divides it. What the budget leaves open counts as not
+// refuted.
+func (s *windowSearch) look(b lengths) (halves []lengths, stop bool) {
 	if s.longest && b.sizes.to <= s.best || !s.longest && b.sizes.from >= s.best {
-		return
+		return nil, false
 	}
 	if s.budget--; s.budget >= 0 && s.refutes(b) {
-		return
+		return nil, false
 	}
 	one, other, ok := s.halves(b)
-	if s.budget < 0 || !ok {
-		s.best = b.sizes.from
-		if s.longest {
-			s.best = b.sizes.to
-		}
-		return
-	}
 	if s.longest {
 		one, other = other, one
 	}
-	s.visit(one)
-	s.visit(other)
+	if ok && s.budget >= 0 {
+		return halved(one, other, true)
+	}
+	if s.best = b.sizes.from; s.longest {
+		s.best = b.sizes.to
+	}
+	return nil, false
 }
 
 // halves divides a box across the side that leaves the last window of the history more open; ok=false where both sides are
@@ -127,11 +126,9 @@ func (s *windowSearch) halves(b lengths) (shorter, longer lengths, ok bool) {
 	shorter, longer = b, b
 	switch {
 	case size > s.precision && size*min(windows, windowParts) >= phase:
-		shorter.sizes.to = b.sizes.from + size/2
-		longer.sizes.from = shorter.sizes.to + 1
+		shorter.sizes, longer.sizes = b.sizes.cut(b.sizes.from + size/2 + 1)
 	case phase > s.precision:
-		shorter.phases.to = b.phases.from + phase/2
-		longer.phases.from = shorter.phases.to + 1
+		shorter.phases, longer.phases = b.phases.cut(b.phases.from + phase/2 + 1)
 	default:
 		return b, b, false
 	}
