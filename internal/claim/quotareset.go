@@ -31,7 +31,9 @@ func (r *recording) resets(id string, tellers []teller) verdict.Claim {
 	for _, t := range tellers {
 		limit := r.limitOf(t.o)
 		resets = resets || slices.ContainsFunc(t.quotas, func(q headers.Quota) bool { return q.Form != "" })
-		asked := slices.DeleteFunc(slices.Clone(t.quotas), func(q headers.Quota) bool { return !q.HasReset })
+		asked := slices.DeleteFunc(slices.Clone(t.quotas), func(q headers.Quota) bool {
+			return !q.HasReset || t.beside(q, limit)
+		})
 		if len(asked) == 0 || len(limit) == 0 || limit.Completes() {
 			continue
 		}
@@ -63,6 +65,12 @@ func (r *recording) resets(id string, tellers []teller) verdict.Claim {
 		return settle(id, "no reset can be compared: an instant needs a Date beside it, and the limit a "+
 			"known recovery", nil)
 	}
+}
+
+// beside tells whether q is of a policy that is not declared, or may be: one of several that an answer tells
+// of in one dialect.
+func (t *teller) beside(q headers.Quota, limit spec.Limit) bool {
+	return !slices.Contains(t.single(), q) && !(q.HasLimit && declares(limit, q.Limit, q.Window))
 }
 
 // wrongReset returns the finding of a reset that cannot be; nil where it can.

@@ -88,6 +88,34 @@ func TestResetsThatCanBe(t *testing.T) {
 	}
 }
 
+// TestResetsOfPoliciesThatAreNotDeclared: an answer may tell of policies beside the declared one, whose
+// windows are their own; of one that is declared it tells what can be.
+func TestResetsOfPoliciesThatAreNotDeclared(t *testing.T) {
+	state := func(second, day int) []string {
+		return []string{`Ratelimit-Policy: "s";q=5;w=1, "d";q=1000;w=86400`,
+			fmt.Sprintf(`Ratelimit: "d";r=999;t=%d, "s";r=4;t=%d`, day, second)}
+	}
+	kong := []string{"X-Ratelimit-Limit: 5", "X-Ratelimit-Reset: 1", "X-Ratelimit-Limit-Day: 1000",
+		"X-Ratelimit-Reset-Day: 86000"}
+	const second = "fixed-window,rate=5/1s,align=first"
+	for _, x := range []struct {
+		name, limit string
+		fields      []string
+		want        string
+	}{
+		{"a day beside the second", second, state(1, 86000), "pass"},
+		{"a day beside the second, by name", second, kong, "pass"},
+		{"the second itself, late", second, state(60, 86000), "fail"},
+		{"both declared", second + " + fixed-window,rate=1000/24h,align=first", state(1, 86000), "pass"},
+		{"one that tells no limit", second, []string{`Ratelimit: "s";r=4;t=60`}, "fail"},
+	} {
+		c := toldUnder(t, x.limit, QuotaExpect{Reset: true}, req(1, 0, 1, 200, x.fields...))
+		if got, text := verdictOf(c); got != x.want {
+			t.Errorf("%s: got %s: %s; want %s", x.name, got, text, x.want)
+		}
+	}
+}
+
 func TestBodiesTellWhatFieldsTell(t *testing.T) {
 	for _, x := range []struct{ body, want, text string }{
 		{`{"retry_after":2,"limit":5,"status":429}`, "pass", "bodies of 1 denial"},
