@@ -31,7 +31,7 @@ func TestNotesSayWhatWasNotJudged(t *testing.T) {
 		got = append(got, n.String())
 	}
 	want := []string{"sends no Retry-After: recommended (not judged: retry-after; in part denial-response)",
-		"has not what they need (other limits, a proxy, a command) (not judged: proxy-repeats)"}
+		"lacks what they need (other limits or clients, a proxy, a command) (not judged: proxy-repeats)"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("notes (-want +got):\n%s", d)
 	}

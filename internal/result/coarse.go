@@ -20,26 +20,38 @@ func (s *Scenario) Coarse() (why, mend string) {
 		return "", ""
 	}
 	wait, denied := usualWait(s.Timeline)
-	rate, tick := 0.0, s.Timeline.Header.Tick
+	rate, tick := 0.0, time.Duration(0)
 	for _, p := range s.Limit {
 		if p.Refills() {
-			rate, tick = max(rate, float64(p.Rate.N)/p.Rate.Per.Seconds()), max(tick, p.Tick)
+			step := p.Tick
+			if !p.TickSet {
+				step = max(step, s.Timeline.Header.Tick)
+			}
+			rate, tick = max(rate, float64(p.Rate.N)/p.Rate.Per.Seconds()), max(tick, step)
 		}
 	}
 	const less = "demand less of a pass (--set expect.resolution.burst=10%)"
 	back := func(d time.Duration) string {
-		units := quantity.PerSecond(rate*d.Seconds(), false)
-		return fmt.Sprintf("%s, in which the limit gives back %s units", quantity.Brief(d), units)
+		units := quantity.PerSecond(rate*d.Seconds(), false) + " units"
+		if units == "1 units" {
+			units = "1 unit"
+		}
+		return fmt.Sprintf("%s, in which the limit gives back %s", quantity.Brief(d), units)
 	}
 	switch {
+	case !denied && s.Target != "" && rate*max(wait, tick).Seconds() >= noticed:
+		why = "an answer took " + back(wait)
+		if tick > wait {
+			why = "a clock ticks every " + back(tick)
+		}
+		return "nothing was denied, and " + why, "look whether this route is limited; if so, " +
+			nearer + ", or with more clients"
 	case rate*tick.Seconds() >= noticed:
-		return "a clock ticks every " + back(tick), "set a finer clock, or " + less
+		return "a clock ticks every " + back(tick), "say if the clock is finer (tick=10us), or " + less
 	case rate*wait.Seconds() < noticed:
 		return "", ""
 	case s.Target == "":
 		return "a decision is known to within " + back(wait), recordedFiner
-	case !denied:
-		return "nothing was denied, and an answer took " + back(wait), nearer + ", or with more clients"
 	case rate*wait.Seconds() < 1:
 		return "an answer took " + back(wait), "repeat it (--retries 3), " + nearer + ", or " + less
 	default: // each recording of it shows the same

@@ -32,8 +32,7 @@ func (r *Run) Notes() []Note {
 			out = append(out, n)
 		}
 	}
-	const more = "takes longer, or more requests or connections, than it may " +
-		"(--set safety.max_duration=2h and kin)"
+	const more = "exceeds a ceiling of time, requests or connections (--dry-run names it)"
 	unfit := Note{Text: more}
 	for i := range r.Scenarios {
 		switch s := &r.Scenarios[i]; {
@@ -47,7 +46,7 @@ func (r *Run) Notes() []Note {
 	if len(unfit.NotJudged)+len(unfit.InPart) > 0 {
 		out = append(out, unfit)
 	}
-	other := Note{Text: "has not what they need (other limits, a proxy, a command)"}
+	other := Note{Text: "lacks what they need (other limits or clients, a proxy, a command)"}
 	for i := range r.Scenarios {
 		if s := &r.Scenarios[i]; s.Uncounted() && len(s.unpromised()) == 0 && s.Unfit == "" {
 			other.NotJudged = append(other.NotJudged, s.ID)

@@ -1,0 +1,50 @@
+package result
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestCoarseNamesWhatHelps: where nothing was denied that comes first, and a declared tick stands in place of
+// the usual one.
+func TestCoarseNamesWhatHelps(t *testing.T) {
+	const fast = "token-bucket,rate=10000/s,burst=100"
+	for name, c := range map[string]struct {
+		limit     string
+		answer    time.Duration
+		last      timeline.Outcome
+		why, mend string
+	}{
+		"no denial, a quick answer": {fast, 100 * time.Microsecond, timeline.Allowed,
+			"nothing was denied, and a clock ticks every 1.00 ms", "whether this route is limited"},
+		"no denial, a slow answer": {fast, 5 * time.Millisecond, timeline.Allowed,
+			"nothing was denied, and an answer took 5.00 ms", "whether this route is limited"},
+		"a denial": {fast, 100 * time.Microsecond, timeline.Denied,
+			"a clock ticks every 1.00 ms", "tick=10us"},
+		"a finer clock": {fast + ",tick=10us", 100 * time.Microsecond, timeline.Denied,
+			"an answer took 100 µs, in which the limit gives back 1 unit", "run more scenarios"},
+		"it is fine enough": {fast + ",tick=10us", 10 * time.Microsecond, timeline.Denied, "", ""},
+	} {
+		l, err := spec.Parse(c.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tl := &timeline.Timeline{Header: timeline.Header{Tick: time.Millisecond}}
+		for i := range 3 {
+			o := timeline.Observation{Answered: true, Outcome: timeline.Allowed}
+			o.Sent = time.Duration(i) * time.Second
+			o.FirstByte = o.Sent + c.answer
+			tl.Observations = append(tl.Observations, o)
+		}
+		tl.Observations[2].Outcome = c.last
+		s := &Scenario{Target: "http://127.0.0.1/", Limit: l, Timeline: tl}
+		why, mend := s.Coarse()
+		if !strings.HasPrefix(why, c.why) || !strings.Contains(mend, c.mend) || (why == "") != (c.why == "") {
+			t.Errorf("%s: got %q, mend %q", name, why, mend)
+		}
+	}
+}
