@@ -107,5 +107,6 @@ var vocabulary = []entry{
 		"The words for a limit: ALGORITHM,key=value,... Several, all of which must admit: SPEC + SPEC."},
 	{"window", "word", "The time that a quota is for. When it begins is the phase."},
 	{"shared-quota", "diagnosis", "Clients that are told apart by rlcheck have one quota together.\n" +
-		"Mend: tell them apart as the target does (--partition address)."},
+		"Mend: tell them apart as the target does (--partition address), or not at all\n" +
+		"(--partition none)."},
 }

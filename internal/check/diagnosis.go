@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	sharedText = "all clients seem to share one quota: is it counted by address? try --partition address"
-	emptyText  = "; or does a new client start with an empty quota (start=empty)?"
+	sharedText = "all clients seem to share one quota: does it count addresses, or all requests together? " +
+		"try --partition address or none"
+	emptyText = "; or does a new client start with an empty quota (start=empty)?"
 )
 
 // diagnose finds out whether the partitions of a recording that fails share one quota. It judges the
