@@ -7,7 +7,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // heartbeat says now and then how far a run of several scenarios is, where no line of progress is drawn: a
@@ -36,17 +35,26 @@ func (h *heartbeat) tell(now time.Time, done []result.Scenario, all int) {
 	}
 	h.said = now
 	var parts []string
-	for _, v := range []verdict.Verdict{verdict.Pass, verdict.Fail, verdict.Inconclusive} {
-		n := 0
-		for i := range done {
-			if done[i].Verdict == v {
-				n++
-			}
-		}
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToUpper(v.String())))
+	counts := map[string]int{}
+	for i := range done {
+		counts[became(&done[i])]++
+	}
+	for _, what := range []string{"PASS", "FAIL", "INCONCLUSIVE", notJudged} {
+		if n := counts[what]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
 	h.say.notef("%d of %s are done: %s", len(done), quantity.Plural(all, "scenario"),
 		strings.Join(parts, ", "))
+}
+
+// notJudged is what became of a scenario that does not count, in the word of the report.
+const notJudged = "not judged"
+
+// became says in a word what became of s.
+func became(s *result.Scenario) string {
+	if s.Uncounted() {
+		return notJudged
+	}
+	return strings.ToUpper(s.Verdict.String())
 }

@@ -15,11 +15,15 @@ func TestHeartbeatIsRare(t *testing.T) {
 	start := time.Now()
 	h := &heartbeat{&speaker{err: &out}, start}
 	var done []result.Scenario
-	for i, v := range []verdict.Verdict{verdict.Pass, verdict.Fail, verdict.Pass, verdict.Inconclusive} {
+	open := verdict.Inconclusive
+	for i, v := range []verdict.Verdict{verdict.Pass, open, verdict.Pass, open} {
 		done = append(done, result.Scenario{Verdict: v})
+		if v == open {
+			done[i].Reason = verdict.NeedsFailed
+		}
 		h.tell(start.Add(time.Duration(i+1)*20*time.Second), done, 4)
 	}
-	if got, want := out.String(), "rlcheck: 2 of 4 scenarios are done: 1 PASS, 1 FAIL\n"; got != want {
+	if got, want := out.String(), "rlcheck: 2 of 4 scenarios are done: 1 PASS, 1 not judged\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	var none *heartbeat
