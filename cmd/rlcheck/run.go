@@ -329,8 +329,8 @@ func (e *env) dryRun(chosen []*scenario.Scenario, f runFlags) error {
 			}
 		}
 	}
-	e.say.resultf("in all at most %d requests, at least %s, to %s; nothing was sent\n", requests,
-		roughly(duration), strings.Join(order, ", "))
+	e.say.resultf("in all at most %s, at least %s, to %s; nothing was sent\n",
+		quantity.Plural(requests, "request"), roughly(duration), strings.Join(order, ", "))
 	return nil
 }
 

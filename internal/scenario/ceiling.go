@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -157,18 +158,11 @@ func (p *Phase) size() string {
 	case timeline.Silence:
 		return "silence for " + roughDuration(p.Duration)
 	case timeline.Boundary:
-		return fmt.Sprintf("%d requests around a boundary", p.Requests)
+		return quantity.Plural(p.Requests, "request") + " around a boundary"
 	case timeline.AtOnce:
-		return fmt.Sprintf("%d requests at once", p.Requests)
+		return quantity.Plural(p.Requests, "request") + " at once"
 	default:
-		clients := "1 client"
-		if p.Clients != 1 {
-			clients = fmt.Sprintf("%d clients", p.Clients)
-		}
-		requests := "1 request"
-		if p.Requests != 1 {
-			requests = fmt.Sprintf("%d requests", p.Requests)
-		}
-		return fmt.Sprintf("%s, at most %s each partition", clients, requests)
+		return fmt.Sprintf("%s, at most %s a partition", quantity.Plural(p.Clients, "client"),
+			quantity.Plural(p.Requests, "request"))
 	}
 }

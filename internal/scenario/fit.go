@@ -75,10 +75,18 @@ func (s *Scenario) cut() {
 		s.Expect.RetryAfter.Honored && !slices.ContainsFunc(kept, honors) {
 		return
 	}
-	s.Unfit = fmt.Sprintf("not waited for: %s (%s), and not sent: %s", left[0].Name,
-		quantity.Brief(left[0].lasts()), strings.Join(loud(left), ", "))
+	s.Unfit = unfit(left)
 	s.Phases = slices.Clone(kept)
 	s.Expect.keep(s.Phases)
+}
+
+// unfit says which phases are left out, the first because it lasts too long.
+func unfit(left []Phase) string {
+	long := fmt.Sprintf("%s (%s)", left[0].Name, roughDuration(left[0].lasts()))
+	if left[0].Quiet() {
+		return "not waited for: " + long + ", and not sent: " + strings.Join(loud(left), ", ")
+	}
+	return "not sent: " + strings.Join(append([]string{long}, loud(left[1:])...), ", ")
 }
 
 // loud names the phases that send anything.

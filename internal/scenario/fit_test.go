@@ -60,7 +60,7 @@ func TestWhatALargeLimitTakes(t *testing.T) {
 	if len(s.Phases) != 1 || p.Shape != timeline.Closed || p.Clients != leastClients || p.Requests != 3000 {
 		t.Errorf("got %d phases, the first of shape %s with %d clients", len(s.Phases), p.Shape, p.Clients)
 	}
-	if want := "not waited for: half-rest (30m0s), and not sent: half-full, full-again"; s.Unfit != want {
+	if want := "not waited for: half-rest (30m), and not sent: half-full, full-again"; s.Unfit != want {
 		t.Errorf("got %q, want %q", s.Unfit, want)
 	}
 	s = sized(t, "burst", "fixed-window,rate=20/1s", "10m")
@@ -72,7 +72,7 @@ func TestWhatALargeLimitTakes(t *testing.T) {
 		t.Errorf("a quick limit: got %d clients and %q, want as many as there may be", p.Clients, s.Unfit)
 	}
 	s = sized(t, "sustained", "fixed-window,rate=1000/1h", "10m")
-	want := "it takes 11,160 requests, at least 8h46m55.26s at up to 2000/1h, " +
+	want := "it takes 11,160 requests, at least 8h47m at up to 2000/1h, " +
 		"and may take at most 10m (safety.max_duration)"
 	if s.Unmet() != want || s.Unfit != want {
 		t.Errorf("got %q, want %q", s.Unmet(), want)

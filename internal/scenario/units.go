@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 	"strings"
@@ -264,9 +265,20 @@ func shortDuration(d time.Duration) string {
 	return s
 }
 
-// roughDuration prints a duration for a reader: to 10 ms from a second on, to 10 µs from 10 ms on, and exactly below.
+// roughDuration prints a duration for a reader: to an hour from two days on, to a minute from an hour on, to
+// 10 ms from a second on, to 10 µs from 10 ms on, and exactly below.
 func roughDuration(d time.Duration) string {
+	const day = 24 * time.Hour
 	switch {
+	case d >= 2*day:
+		d = d.Round(time.Hour)
+		days, hours := d/day, d%day/time.Hour
+		if hours == 0 {
+			return fmt.Sprintf("%dd", days)
+		}
+		return fmt.Sprintf("%dd%dh", days, hours)
+	case d >= time.Hour:
+		d = d.Round(time.Minute)
 	case d >= time.Second:
 		d = d.Round(10 * time.Millisecond)
 	case d >= 10*time.Millisecond:
