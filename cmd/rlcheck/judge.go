@@ -77,12 +77,16 @@ func (e *env) judgeTimeline(in io.Reader, name string, f *checkFlags, open opene
 		_ = f.kept.around(j, f.again(in, func(in io.Reader) *timeline.Reader { return open(in, name, opts) }))
 		e.remarkTimeline(r, name, f)
 	}
+	return j, counts, f.otherFormat(name, err)
+}
+
+// otherFormat adds to the error of a file that is not what nobody said it is how to say what it is.
+func (f *checkFlags) otherFormat(name string, err error) error {
 	if foreign(err) && !f.changed("format") && filepath.Ext(name) != ".ndjson" {
-		err = fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it (--format csv, "+
-			"nginx, haproxy "+
-			"and so on)", err, name)
+		return fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it (--format csv, "+
+			"nginx, haproxy and so on)", err, name)
 	}
-	return j, counts, err
+	return err
 }
 
 // remarkTimeline says what a recording lacks for the limits, and what of it was not read.
@@ -264,8 +268,10 @@ func (f *checkFlags) wants(partition string) bool {
 func openTimeline(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if part, err := os.Open(name + ".part"); err == nil { // of a killed run
-			return part, nil
+		for _, end := range []string{".part", ".gz"} { // of a killed run, and of one with --compress
+			if other, err := os.Open(name + end); err == nil {
+				return other, nil
+			}
 		}
 		return nil, fmt.Errorf("%s: there is no such file", name)
 	}
@@ -274,8 +280,11 @@ func openTimeline(name string) (*os.File, error) {
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		_ = f.Close() // nothing was written
-		return nil, fmt.Errorf("%s: a folder: a recording is a file (write %s)", name,
-			filepath.Join(name, "timeline.ndjson"))
+		file := filepath.Join(name, "timeline.ndjson")
+		if _, err := os.Stat(file + ".gz"); err == nil {
+			file += ".gz"
+		}
+		return nil, fmt.Errorf("%s: a folder: a recording is a file (write %s)", name, file)
 	}
 	return f, nil
 }

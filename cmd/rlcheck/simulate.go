@@ -273,5 +273,5 @@ func (e *env) eachRequest(f *simulateFlags, take func(timeline.Header, *timeline
 			return stop == nil
 		})
 	}
-	return h, errors.Join(err, stop)
+	return h, errors.Join(f.read.otherFormat(name, err), stop)
 }

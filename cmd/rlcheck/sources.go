@@ -126,7 +126,7 @@ func readBuiltin(name string) ([]source, error) {
 		if names = append(names, namedOnly()...); !slices.Contains(names, name) {
 			hint := strings.Replace(scenario.Suggest(name, names), `"`, `"`+builtinPrefix, 1)
 			if hint == "" {
-				hint = "one of " + strings.Join(names, ", ")
+				hint = "rlcheck list names them"
 			}
 			return nil, fmt.Errorf("%s%s: there is no such bundled scenario%s", builtinPrefix, name,
 				mend(hint))

@@ -116,7 +116,9 @@ func TestUnreachableTargets(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"refused": {Options{URL: closed}, "refused"},
+		"refused":            {Options{URL: closed}, "refused"},
+		"a proxy is down":    {Options{URL: listening, Proxy: closed}, "no-proxy"},
+		"there is no socket": {Options{URL: listening, Socket: t.TempDir() + "/none"}, "no-socket"},
 		"dns": {Options{URL: listening, Dial: func(context.Context, string, string) (net.Conn, error) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "no-such-host.invalid", IsNotFound: true}}
 		}}, "dns"},

@@ -30,6 +30,8 @@ const (
 	wordHTTP2       = "http2"
 	wordNoHTTP2     = "no-http2"
 	wordProxy       = "proxy"
+	wordNoProxy     = "no-proxy"
+	wordNoSocket    = "no-socket"
 	wordEOF         = "eof"
 	wordClosed      = "closed"
 	wordDNS         = "dns"
@@ -63,6 +65,7 @@ func word(err error) string {
 	var timeout interface{ Timeout() bool }
 	var own told
 	var silent *http2.NotSpoken
+	var op *net.OpError
 	switch {
 	case errors.As(err, &own):
 		return own.word
@@ -82,6 +85,8 @@ func word(err error) string {
 		return wordNoTLS
 	case errors.As(err, new(handshake)), errors.As(err, new(tls.AlertError)):
 		return wordTLS
+	case errors.As(err, &op) && op.Net == "unix" && op.Op == "dial":
+		return wordNoSocket
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return wordRefused
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED), errors.Is(err, io.ErrClosedPipe):

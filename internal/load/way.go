@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 )
 
 // checkWay tells whether the way to the target can be gone.
@@ -45,6 +46,9 @@ func (r *recorder) dialVia(ctx context.Context, p *pool, u *url.URL) (net.Conn, 
 		return r.dialRaw(ctx, p, address(u))
 	}
 	nc, err := r.dialRaw(ctx, p, address(r.o.Proxy))
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, told{wordNoProxy, err}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}

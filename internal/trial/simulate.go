@@ -52,7 +52,7 @@ func Simulated(id string, l spec.Limit, tl *timeline.Timeline) (result.Scenario,
 		return result.Scenario{}, err
 	}
 	out := Recording(l, "", j)
-	out.ID, out.Title = id, "What a right limiter would have done with these requests"
+	out.ID, out.Title = id, "What "+l.String()+" would have done with these requests"
 	recorded(&out, tl)
 	return out, nil
 }
