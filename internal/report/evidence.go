@@ -62,6 +62,9 @@ var recordedMends = map[verdict.Reason]string{
 // mend says what the reader of s can do about a reason. What an earlier run used of its partitions may explain what is seen until it is
 // forgotten.
 func mend(s *result.Scenario, r verdict.Reason) string {
+	if r == verdict.TooFew && s.FromCache() {
+		return "ask past the cache (-H 'Cache-Control: no-cache'), or name a route that is not cached"
+	}
 	if r == verdict.TooFew && s.Judgement != nil && s.Judgement.Unresolved && len(s.ResolvedBy) == 0 {
 		if _, finer := s.Coarse(); finer != "" {
 			return finer
@@ -279,6 +282,9 @@ func troubles(s *result.Scenario) []trouble {
 	for i := range s.Claims {
 		c := &s.Claims[i]
 		if c.Unpromised != "" { // that is a note of the run
+			continue
+		}
+		if c.Reason == verdict.UnclassifiedStatus && s.FromCache() { // by no rule, since a cache gave it
 			continue
 		}
 		if c.Verdict == verdict.Inconclusive && (c.Text != "" || c.Reason != s.Reason) {

@@ -38,9 +38,12 @@ func doubtCached(tl *timeline.Timeline) {
 	}
 	tl.Header.Notes = append(tl.Header.Notes, fmt.Sprintf("%s: %d of %d (%s); they are no decisions of "+
 		"the limiter, "+
-		"and were left out (ask past it: -H 'Cache-Control: no-cache', or a route that is not cached)",
+		"and were left out"+askPast+"-H 'Cache-Control: no-cache', or a route that is not cached)",
 		result.FromCaches, cached, answers, first))
 }
+
+// askPast begins the mend in the note of answers from a cache.
+const askPast = " (ask past it: "
 
 // blameCache says of a scenario that its answers from a cache are why it could not be judged.
 func blameCache(out *result.Scenario, tl *timeline.Timeline) {
@@ -51,5 +54,6 @@ func blameCache(out *result.Scenario, tl *timeline.Timeline) {
 	if i < 0 || out.Verdict != verdict.Inconclusive || out.Uncounted() {
 		return
 	}
-	out.Reason, out.Detail = verdict.TooFew, strings.TrimPrefix(tl.Header.Notes[i], timeline.OfTarget)
+	detail, _, _ := strings.Cut(strings.TrimPrefix(tl.Header.Notes[i], timeline.OfTarget), askPast)
+	out.Reason, out.Detail = verdict.TooFew, detail // the mend of the report says how
 }
