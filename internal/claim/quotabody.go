@@ -160,12 +160,15 @@ func statusConflict(o *timeline.Observation, x member) string {
 	return fmt.Sprintf("its body says %s: %s, and its status is %d", x.name, x.value, o.Status)
 }
 
+// sinceEpoch is the least number of a wait that is no wait, but an instant in seconds or parts of them.
+const sinceEpoch = 1e9
+
 // waitConflict compares a wait in a body, in seconds, with Retry-After. Either may be rounded to the next
-// second.
+// second. An instant is compared with nothing.
 func waitConflict(o *timeline.Observation, x member) string {
 	t, ok := told(o)
 	n, isNumber := x.number()
-	if !ok || !isNumber {
+	if !ok || !isNumber || n >= sinceEpoch {
 		return ""
 	}
 	slack := 1.0

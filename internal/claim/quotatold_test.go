@@ -122,6 +122,7 @@ func TestBodiesTellWhatFieldsTell(t *testing.T) {
 		{`{"retryAfter":1.2}`, "pass", ""},
 		{`{"retryAfter":"2"}`, "pass", ""},
 		{`{"error":{"retry-after":2000}}`, "fail", "the body counts milliseconds, the field seconds"},
+		{`{"retry_after":1700000002}`, "pass", ""}, // an instant is no wait
 		{`{"retry_after":60}`, "fail", "its body says retry_after: 60, and its field Retry-After: 2"},
 		{`{"retry_after_ms":2000}`, "pass", "no denial tells"},
 		{`{"limit":36000}`, "fail", "its body says limit: 36000, and its fields tell a limit of 5"},
