@@ -60,6 +60,21 @@ func TestFewBranchesExplain(t *testing.T) {
 	}
 }
 
+// TestADeniedRequestOpensAWindow: one that costs more than the quota fills a window from when it is decided,
+// which may be as late as 50 ns, so that the next one is denied.
+func TestADeniedRequestOpensAWindow(t *testing.T) {
+	p := mustPolicy(t, "fixed-window,rate=2/100ns,align=first,refresh=admitted,count=all")
+	denied := func(seq int, sent, first time.Duration, cost int64) timeline.Observation {
+		return timeline.Observation{Arrival: timeline.Arrival{Seq: seq, Cost: cost}, Sent: sent,
+			FirstByte: first, Answered: true, Outcome: timeline.Denied}
+	}
+	obs := []timeline.Observation{denied(1, 0, 50, 3), denied(2, 120, 120, 1)}
+	x := newExact(newHistory(obs, widening{}, 120), p, 0)
+	if br := x.search(); br != nil || x.limited {
+		t.Errorf("%v, the cap was reached: %v", br, x.limited)
+	}
+}
+
 // TestFewBranchesExplainNothingElse: what few branches explain all branches do.
 func TestFewBranchesExplainNothingElse(t *testing.T) {
 	t.Parallel()

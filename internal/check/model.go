@@ -111,7 +111,8 @@ func newModel(p spec.Policy, from, to int64, costs []int64) model {
 		return chargedModel{m, algorithmModel(p, from, to, costs)}
 	}
 	if p.TTL > 0 {
-		m = ttlModel{around{m}, int64(p.TTL) * m.traits().scale, int64(max(p.TTL, p.TTLTo)) * m.traits().scale}
+		scale := m.traits().scale
+		m = ttlModel{around{m}, int64(p.TTL) * scale, int64(max(p.TTL, p.TTLTo)) * scale, false}
 	}
 	if p.Ban > 0 {
 		m = banModel{around{m}, int64(p.Ban) * m.traits().scale, int64(p.LongestBan()) * m.traits().scale}
