@@ -235,8 +235,9 @@ func writeVerdict(w io.Writer, j *verdict.Judgement, judges *check.Panel, c time
 	if j.Verdict == verdict.Pass {
 		fmt.Fprintf(w, "PASS  %s\n", worth(judges, j))
 	}
-	fmt.Fprintf(w, "%s in %s: %d allowed, %d denied, %d unknown\n", quantity.Plural(c.Sent, "request"),
-		quantity.Plural(len(j.Partitions), "partition"), c.Allowed, c.Denied, c.Unknown)
+	fmt.Fprintf(w, "%s in %s: %s allowed, %s denied, %s unknown\n", quantity.Plural(c.Sent, "request"),
+		quantity.Plural(len(j.Partitions), "partition"), quantity.Thousands(c.Allowed),
+		quantity.Thousands(c.Denied), quantity.Thousands(c.Unknown))
 }
 
 // witness names the observations of a finding and their span.
@@ -254,6 +255,6 @@ func witness(f verdict.Finding) string {
 		}
 		b.WriteString("#" + itoa(seq))
 	}
-	b.WriteString(" from " + f.From.String() + " to " + f.To.String())
+	b.WriteString(" from " + quantity.Instant(f.From) + " to " + quantity.Instant(f.To))
 	return b.String()
 }

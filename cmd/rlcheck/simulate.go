@@ -172,13 +172,21 @@ func (e *env) simulateFile(f simulateFlags) (out []result.Scenario, err error) {
 		return nil, err
 	}
 	for _, t := range tries {
-		s, err := t.scenario(filepath.Base(f.from), h)
+		s, err := t.scenario(fileOf(f.from), h)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// fileOf is what reports call the file of --from.
+func fileOf(name string) string {
+	if name == "-" {
+		return "stdin"
+	}
+	return filepath.Base(name)
 }
 
 // try is one limit that is tried on the requests of a file.
