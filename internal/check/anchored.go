@@ -16,7 +16,7 @@ func anchored(pol spec.Policy) bool {
 
 // judgeAnchored judges a sliding window counter whose windows begin at the partition's first counted request.
 func (c *caseFile) judgeAnchored(p *part) {
-	r := refuteAnchored(p.histories[0], c.limit[0], c.o.Conformance, 0)
+	r := refuteAnchored(p.histories[0], c.limit[0], c.o.Conformance, c.few)
 	p.limited = r.limited
 	br, judged := (*breach)(nil), judgedNone
 	if len(r.found) == 0 && !c.boundsOnly && !ranged(c.limit[0]) && (c.o.Conformance == "" || c.o.Conformance == Exact) {

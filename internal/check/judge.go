@@ -150,6 +150,8 @@ type caseFile struct {
 	boundsOnly bool
 	// frugal measures on the first observations alone, and gives up early: what is measured is wider.
 	frugal bool
+	// few is how many boxes of phases are asked, 0 for the usual budget.
+	few int
 }
 
 func newCase(tl *timeline.Timeline, limit spec.Limit, o Options) *caseFile {
@@ -259,7 +261,7 @@ func (c *caseFile) newSearch(g *group) *search {
 	for _, h := range g.parts {
 		n += len(h.all)
 	}
-	s := &search{policy: c.limit[0], mode: c.o.Conformance, group: g, quick: c.boundsOnly}
+	s := &search{policy: c.limit[0], mode: c.o.Conformance, group: g, quick: c.boundsOnly, few: c.few}
 	s.each, s.most = c.decisions(n), c.share(maxWork, n)
 	if c.quick {
 		s.each = 0

@@ -1,0 +1,29 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// fewBoxes is how many boxes of phases Refuted asks.
+const fewBoxes = 100
+
+// Refuted tells whether tl proves each policy wrong that the ranges of limit hold, on one side or both
+// (Exact). It asks the bounds alone, which is fast, or with search also the exact search, cut short: so
+// false proves nothing. The error says why limit cannot be judged on tl.
+func Refuted(tl *timeline.Timeline, limit spec.Limit, side Conformance, search bool) (bool, error) {
+	if _, err := reference.NewLimit(limit); err != nil {
+		return false, fmt.Errorf("check: %w", err)
+	}
+	if err := fits(tl, limit); err != nil {
+		return false, err
+	}
+	c := newCase(tl, limit, Options{Conformance: side, SkipMeasure: true})
+	c.quick, c.boundsOnly, c.few = true, !search, fewBoxes
+	c.judge()
+	return c.judgement().Verdict == verdict.Fail, nil
+}
