@@ -168,7 +168,7 @@ func (o open) run(begin time.Duration) time.Duration {
 	for i := range p.fixed {
 		s := &p.fixed[i]
 		s.obs.At += begin
-		if !r.pause(s.obs.At) {
+		if !r.pause(s.obs.At) || r.o.Enough != nil && r.o.Enough() {
 			break
 		}
 		p.add(1)

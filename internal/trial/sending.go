@@ -1,0 +1,27 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+)
+
+// Sending returns how the requests of a scenario are sent, for a caller that plans them itself, and by how
+// much the clock of the target may drift from ours. stop ends what was started.
+func Sending(ctx context.Context, s *scenario.Scenario, o Options) (out load.Options, driftPPM int64,
+	stop func(), err error) {
+	ends, err := connect(s, o)
+	if err != nil {
+		return out, 0, nil, fmt.Errorf("target %s: %w", Shown(s.Target.URL), err)
+	}
+	if out, err = loadOptions(ctx, s, o, ends); err != nil {
+		ends.close()
+		return out, 0, nil, fmt.Errorf("target %s: %w", Shown(s.Target.URL), err)
+	}
+	if ends.assumed {
+		out.WallError = otherClock
+	}
+	return out, ends.driftPPM, ends.close, nil
+}
