@@ -38,6 +38,7 @@ var layers = map[string]int{
 	"internal/scenario":  4,
 	"internal/compare":   4,
 	"internal/report":    5,
+	"internal/identify":  4,
 	"internal/trial":     5,
 	"internal/selftest":  6,
 	"cmd/rlcheck":        7,

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"io"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// identifyFlags are the flags of `rlcheck identify`, beside those it has in common with run.
+type identifyFlags struct {
+	runFlags
+	denied      []int
+	maxRequests int
+	maxRate     string
+	maxTime     time.Duration
+	polite      bool
+}
+
+// probes is the scenario of which identify takes all but the phases and the limit.
+//
+//go:embed identify.yaml
+var probes []byte
+
+func newIdentifyCmd(e *env) *cobra.Command {
+	var f identifyFlags
+	cmd := &cobra.Command{
+		Use:   "identify URL",
+		Short: "Find out which limit an endpoint has, within a budget",
+		Long: `Identify sends few requests, one experiment after the other, until one kind of limit is left that
+explains all answers. It prints a SPEC that run and check take, and what was measured. All requests have one
+key: its quota is used up several times.
+
+Exit status: 0 identified, 1 no limit that rlcheck knows explains the answers, 2 nothing was sent, 3 open,
+130 interrupted.`,
+		Example: `  rlcheck identify https://api.example/v1/items -H 'X-Api-Key: ${KEY}' --allow api.example
+  rlcheck identify http://127.0.0.1:8080/ --partition header:X-Api-Key --max-requests 200`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.target = args[0]
+			return e.identify(&f, cmd.Flags().Changed("polite"))
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.partition, "partition", "none",
+		"where the key goes: none, address, path, header:NAME or query:NAME")
+	f.request.add(fl)
+	fl.IntSliceVar(&f.denied, "denied", []int{429, 503}, "the statuses of denials")
+	fl.IntVar(&f.maxRequests, "max-requests", 400, "send no more requests")
+	fl.StringVar(&f.maxRate, "max-rate", "50/s", "send no faster")
+	fl.DurationVar(&f.maxTime, "max-time", 5*time.Minute, "take no longer")
+	fl.BoolVar(&f.polite, "polite", true,
+		"wait as long as Retry-After asks (default false on loopback addresses)")
+	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: table, json or html (repeatable)")
+	fl.StringVar(&f.out, "out", "", "folder of the recording (default reports/<start>)")
+	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
+	return cmd
+}
+
+// identify is `rlcheck identify`.
+func (e *env) identify(f *identifyFlags, politeSaid bool) error {
+	outs, err := parseOutputs(f.outputs, []string{"table", "json", "html"}, "table")
+	if err != nil {
+		return err
+	}
+	o, err := f.budget()
+	if err != nil {
+		return err
+	}
+	s, red, err := e.probed(f)
+	if err != nil {
+		return err
+	}
+	if !politeSaid {
+		f.polite = !loopbackHost(s.Target.URL)
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	if err := e.preflight(ctx, []*scenario.Scenario{s}, f.runFlags); err != nil {
+		return err
+	}
+	return e.probe(ctx, s, outs, f, o, red)
+}
+
+// budget reads the flags that bound what is sent.
+func (f *identifyFlags) budget() (identify.Options, error) {
+	rate, err := spec.ParseRate(f.maxRate)
+	switch {
+	case err != nil || rate.N < 1:
+		return identify.Options{}, usagef("--max-rate %q: a rate is N/PER (write 50/s)", f.maxRate)
+	case f.maxRequests < 10:
+		return identify.Options{}, usagef("--max-requests %d: it is at least 10", f.maxRequests)
+	case f.maxTime < time.Second:
+		return identify.Options{}, usagef("--max-time %s: it is at least 1s", f.maxTime)
+	}
+	every := max(rate.Per/time.Duration(rate.N), 1)
+	return identify.Options{MaxRequests: f.maxRequests, Every: every, MaxTime: f.maxTime}, nil
+}
+
+// probed returns the scenario that the requests are of.
+func (e *env) probed(f *identifyFlags) (*scenario.Scenario, redactor, error) {
+	opts, err := e.parseOptions(&f.runFlags)
+	if err != nil {
+		return nil, redactor{}, err
+	}
+	if f.partition == "none" {
+		opts.Partition = ""
+	}
+	s, err := scenario.Parse(probes, "identify.yaml", opts)
+	if err != nil {
+		return nil, redactor{}, err
+	}
+	s.Denied.Status = f.denied
+	return s, newRedactor([]*scenario.Scenario{s}, opts.Set, ""), nil
+}
+
+// loopbackHost tells whether a URL is of this machine.
+func loopbackHost(target string) bool {
+	u, err := url.Parse(target)
+	if err != nil {
+		return false
+	}
+	a, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && a.IsLoopback()
+}
+
+// probe sends, keeps what was recorded, and prints the answer.
+func (e *env) probe(ctx context.Context, s *scenario.Scenario, outs []output, f *identifyFlags,
+	o identify.Options,
+	red redactor,
+) error {
+	started := time.Now()
+	m := e.newManifest(started, []*scenario.Scenario{s}, f.runFlags, red)
+	opts, drift, stop, err := trial.Sending(ctx, s, trial.Options{Version: version(), Allow: f.allow,
+		TLS: f.tls})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	dir, _, err := newRunDir(f.out, m)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	live := &identify.Live{Load: opts, DriftPPM: drift, Polite: f.polite, Partition: m.ID}
+	if f.partition == "none" {
+		live.Load.Partition, live.Partition = load.Partition{}, ""
+	}
+	e.say.notef("%s: at most %s, %s apart or more, within %s%s", red.Replace(trial.Shown(s.Target.URL)),
+		quantity.Plural(o.MaxRequests, "request"), o.Every, o.MaxTime,
+		map[bool]string{true: "; Retry-After is honoured"}[f.polite])
+	o.Told = func(p identify.Phase, tl *timeline.Timeline, left []string) {
+		if e.verbose {
+			e.say.notef("%s: %s so far, left: %s", p.Name, quantity.Plural(len(tl.Observations), "request"),
+				strings.Join(left, "; "))
+		}
+	}
+	res := identify.Identify(ctx, live, o)
+	red.timeline(res.Timeline)
+	r := identified(s, res, m, started)
+	r.Scenarios[0].TimelinePath = dir.of(s.ID, timelineName)
+	about := identify.About{Target: red.Replace(trial.Shown(s.Target.URL)), Partition: f.partition,
+		Recording: r.Scenarios[0].TimelinePath, Options: o, Fresh: live.Partition != "" &&
+			opts.Partition.Kind != "address"}
+	whole := e.keepIdentified(dir, r, res)
+	whole = e.emitEach(outs, func(w io.Writer, format string) error {
+		return e.answer(w, format, r, res,
+			about)
+	}) && whole
+	e.say.notef("kept in %s, after %s", dir.path, quantity.Brief(time.Since(started)))
+	status := map[identify.Verdict]int{identify.Open: exitInconclusive,
+		identify.None: exitFail}[res.Verdict]
+	if ctx.Err() != nil {
+		status = exitInterrupted
+	}
+	if !whole {
+		status = afterTrouble(status)
+	}
+	return exitStatus(status)
+}
+
+// identified is the run that is kept: its recording, judged by the first limit that explains it.
+func identified(s *scenario.Scenario, res *identify.Result, m *manifest, started time.Time) *result.Run {
+	s.Limit = nil
+	if len(res.Found) > 0 {
+		s.Limit = res.Found[0].Limit
+		res.Timeline.Header.Judged = timeline.Terms{Limits: []timeline.PhaseLimit{{Limit: s.Limit.String()}}}
+	} else {
+		s.Expect.Conformance = scenario.NoConformance
+	}
+	out := result.Scenario{ID: s.ID, Title: s.Title, Kind: string(s.Kind), Source: s.Source,
+		Target: trial.Shown(s.Target.URL),
+		Limit:  s.Limit}
+	trial.Judge(&out, s, res.Timeline)
+	if res.Verdict != identify.Identified {
+		out.Verdict, out.Reason, out.Detail = verdict.Inconclusive, verdict.TooFew, res.Stopped
+	}
+	out.Duration = res.Timeline.End()
+	return &result.Run{ID: m.ID, Started: started, Duration: time.Since(started), Version: m.Version,
+		Command: m.Command,
+		Host:    thisHost(), Scenarios: []result.Scenario{out}}
+}
+
+// keepIdentified keeps the recording and the report; it tells whether all was kept.
+func (e *env) keepIdentified(dir *runDir, r *result.Run, res *identify.Result) bool {
+	err := dir.keep(r.Scenarios[0].ID, timelineName, func(w io.Writer) error {
+		return timeline.Write(w,
+			res.Timeline)
+	})
+	if err == nil {
+		err = dir.keepSoFar(r, false)
+	}
+	if err != nil {
+		e.say.problem(err)
+	}
+	return err == nil
+}
+
+// answer writes the answer in one format.
+func (e *env) answer(w io.Writer, format string, r *result.Run, res *identify.Result,
+	about identify.About) error {
+	var text []byte
+	var err error
+	switch format {
+	case "html":
+		return report.Write(w, format, r, e.reportOptions())
+	case "json":
+		text, err = res.JSON(about)
+	default:
+		text = []byte(res.Text(about))
+	}
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	return err
+}

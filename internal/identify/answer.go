@@ -1,0 +1,179 @@
+package identify
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// About is what an answer says beside what was found.
+type About struct {
+	// Target is what is shown of the URL; Partition is as in --partition.
+	Target, Partition string
+	// Recording is where it is kept.
+	Recording string
+	Options   Options
+	// Fresh tells that nobody used the key before.
+	Fresh bool
+}
+
+// Told is what answers say of their limit, which nothing here relies on: the first answer, and the first
+// denial.
+func Told(tl *timeline.Timeline) []string {
+	var out []string
+	add := func(o *timeline.Observation) {
+		date := tl.Header.Started.Add(o.FirstByte)
+		quotas, _ := headers.Quotas(o.Fields.Get, date)
+		for _, q := range quotas {
+			text := string(q.Dialect) + ":"
+			if q.HasLimit {
+				text += fmt.Sprintf(" limit %d", q.Limit)
+			}
+			if q.Window > 0 {
+				text += " in " + q.Window.String()
+			}
+			if q.HasReset {
+				text += " reset in " + q.Reset.Round(time.Second).String()
+			}
+			out = append(out, text)
+		}
+		if v, has := o.Fields.Get("Retry-After"); has {
+			out = append(out, fmt.Sprintf("retry-after: %.40q", v))
+		}
+	}
+	denied := func(o timeline.Observation) bool { return o.Outcome == timeline.Denied }
+	if len(tl.Observations) > 0 {
+		add(&tl.Observations[0])
+	}
+	if i := slices.IndexFunc(tl.Observations, denied); i > 0 {
+		add(&tl.Observations[i])
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Text is the answer for people.
+func (r *Result) Text(a About) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	switch r.Verdict {
+	case Identified:
+		line("IDENTIFIED  %s", r.Found[0].Limit)
+	case None:
+		line("NOT ONE OF THESE  no limit that rlcheck knows explains all answers")
+	default:
+		line("OPEN  %s", r.Stopped)
+	}
+	for i, c := range r.Found {
+		if r.Verdict == Open && i == 0 {
+			line("  what is left:")
+		}
+		if r.Verdict == Open {
+			line("    %s", c.Limit)
+		}
+		line("  %s: %s", c.Text, c.worth())
+		if len(c.Class) > 1 {
+			line("  cannot be told apart from outside: %s", words(c.Class))
+		}
+	}
+	for _, c := range r.Gone {
+		line("  %s does not explain it, the nearest: %s", c.Text, c.Limit)
+		line("    %s", c.Against)
+	}
+	if r.Verdict == None && !a.Fresh {
+		line("  or the quota was in use: then wait until it has recovered, and try again")
+	}
+	for _, text := range Told(r.Timeline) {
+		line("  told, not measured: %s", text)
+	}
+	counts := r.Timeline.Counts()
+	line("  used %d of %d requests (%d allowed, %d denied, %d unknown), %s of %s; answers take %s",
+		counts.Sent, a.Options.MaxRequests, counts.Allowed, counts.Denied, counts.Unknown,
+		quantity.Brief(r.Timeline.End()), quantity.Brief(a.Options.MaxTime), quantity.Brief(r.Trip))
+	if r.Verdict == Identified {
+		partition := ""
+		if a.Partition != "" && a.Partition != "none" {
+			partition = " --partition " + a.Partition
+		}
+		line("  next: rlcheck run builtin: -t '%s'%s --limit '%s'", a.Target, partition, r.Found[0].Limit)
+	}
+	return b.String()
+}
+
+// worth says what was measured of c.
+func (c Candidate) worth() string {
+	p := c.Limit[0]
+	text := fmt.Sprintf("quota %s, ", c.Measured.Burst)
+	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
+		return text + fmt.Sprintf("window %s..%s", quantity.Brief(c.least), quantity.Brief(c.most))
+	}
+	return text + fmt.Sprintf("rate %s..%s/s", quantity.PerSecond(c.Measured.Rate.Lo, false),
+		quantity.PerSecond(c.Measured.Rate.Hi, true))
+}
+
+func words(class []spec.Algorithm) string {
+	var out []string
+	for _, a := range class {
+		out = append(out, string(a))
+	}
+	return strings.Join(out, ", ")
+}
+
+// identityJSON is the form of an answer, an API.
+type identityJSON struct {
+	Schema       string           `json:"schema"`
+	Verdict      Verdict          `json:"verdict"`
+	Spec         string           `json:"spec,omitempty"`
+	Class        []spec.Algorithm `json:"class,omitempty"`
+	Alternatives []string         `json:"alternatives"`
+	Measured     *measuredJSON    `json:"measured,omitempty"`
+	Told         []string         `json:"told,omitempty"`
+	Stopped      string           `json:"stopped,omitempty"`
+	Against      []againstJSON    `json:"refuted,omitempty"`
+	Partition    string           `json:"partition"`
+	Requests     int              `json:"requests"`
+	Seconds      float64          `json:"seconds"`
+	Recording    string           `json:"recording"`
+}
+
+type measuredJSON struct {
+	Burst [2]float64 `json:"burst"`
+	Rate  [2]float64 `json:"rate_per_s"`
+}
+
+type againstJSON struct {
+	Spec    string `json:"spec"`
+	Witness string `json:"witness"`
+}
+
+// JSON is the answer for programs.
+func (r *Result) JSON(a About) ([]byte, error) {
+	j := identityJSON{Schema: "rlcheck.identity/v1", Verdict: r.Verdict, Alternatives: []string{},
+		Told:    Told(r.Timeline),
+		Stopped: r.Stopped, Partition: a.Partition, Requests: len(r.Timeline.Observations),
+		Seconds: r.Timeline.End().Seconds(), Recording: a.Recording}
+	for _, c := range r.Found {
+		if r.Verdict == Identified {
+			j.Spec, j.Class, j.Measured = c.Limit.String(), c.Class, measured(c.Measured)
+			continue
+		}
+		j.Alternatives = append(j.Alternatives, c.Limit.String())
+	}
+	for _, c := range r.Gone {
+		j.Against = append(j.Against, againstJSON{c.Limit.String(), c.Against})
+	}
+	out, err := json.MarshalIndent(j, "", "  ")
+	return append(out, '\n'), err
+}
+
+func measured(m verdict.Measured) *measuredJSON {
+	return &measuredJSON{Burst: [2]float64{m.Burst.Lo, m.Burst.Hi}, Rate: [2]float64{m.Rate.Lo, m.Rate.Hi}}
+}

@@ -1,0 +1,189 @@
+// Package identify finds out which limit an endpoint has. Hypotheses are policies; only the judge of
+// package check removes one. The next experiment is the one that divides best what is left. The core is
+// pure: it asks a Sender for the recording of a phase, which may be an endpoint or a simulated limiter.
+package identify
+
+import (
+	"math"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// box is a closed range of policies of one kind: quotas, and times per unit (buckets) or windows (all
+// others).
+type box struct {
+	q1, q2 int64
+	t1, t2 time.Duration
+}
+
+// exact tells whether b is as narrow as an answer must be: one quota, and times within one in a hundred.
+func (b box) exact() bool { return b.q1 == b.q2 && b.narrow() }
+
+// single tells whether b is known as well as an answer must be.
+func (b box) single() bool { return b.q1 == b.q2 && float64(b.t2) <= float64(b.t1)*resolution }
+
+// resolution is how far the ends of what is left of a time may be apart.
+const resolution = 1.02
+
+func (b box) narrow() bool { return float64(b.t2) <= float64(b.t1)*1.01 }
+
+// size is how much there is to find out, as a logarithm.
+func (b box) size() float64 {
+	return math.Log(float64(b.q2)/float64(b.q1)) + math.Log(float64(b.t2)/float64(b.t1))
+}
+
+// halves divides b across its longer side.
+func (b box) halves() (lower, upper box) {
+	lower, upper = b, b
+	if q := math.Log(float64(b.q2) / float64(b.q1)); b.q1 < b.q2 && (q >= b.size()/2 || b.narrow()) {
+		mid := int64(math.Sqrt(float64(b.q1) * float64(b.q2)))
+		mid = min(max(mid, b.q1), b.q2-1)
+		lower.q2, upper.q1 = mid, mid+1
+		return lower, upper
+	}
+	mid := time.Duration(math.Sqrt(float64(b.t1) * float64(b.t2)))
+	lower.t2, upper.t1 = mid, mid
+	return lower, upper
+}
+
+// point returns the policy of b that people would write: the middle quota, and the roundest time.
+func (b box) point() box {
+	q := b.q1 + (b.q2-b.q1)/2
+	t := roundest(b.t1, b.t2)
+	return box{q, q, t, t}
+}
+
+// middle returns the policy in the middle of b.
+func (b box) middle() box {
+	q, t := b.q1+(b.q2-b.q1)/2, b.t1+(b.t2-b.t1)/2
+	return box{q, q, t, t}
+}
+
+// roundest returns the roundest duration of an interval.
+func roundest(from, to time.Duration) time.Duration {
+	for _, unit := range []time.Duration{24 * time.Hour, time.Hour, 10 * time.Minute, time.Minute,
+		10 * time.Second,
+		time.Second, 100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond,
+		100 * time.Microsecond,
+		10 * time.Microsecond} {
+		if t := (from + unit - 1) / unit * unit; t <= to && t > 0 {
+			return t
+		}
+	}
+	return from + (to-from)/2
+}
+
+// kind is a family of policies that answers tell apart from all other kinds.
+type kind struct {
+	// class are the algorithms of the kind: those that cannot be told apart from outside.
+	class []spec.Algorithm
+	// text names the kind.
+	text string
+	// base has all but quota and time.
+	base spec.Policy
+	// parts are the kinds that it holds, the first of which admits the most and the last the least; nil for
+	// one.
+	parts []*kind
+	// searched tells that the bounds miss what the exact search of single policies finds.
+	searched bool
+	// paced tells that the time is that of one unit.
+	paced bool
+}
+
+var bucketClass = []spec.Algorithm{spec.TokenBucket, spec.GCRA, spec.LeakyBucket}
+
+// kinds are all that is looked for, the usual ones first.
+func kinds() []*kind {
+	one := func(a spec.Algorithm) []spec.Algorithm { return []spec.Algorithm{a} }
+	out := []*kind{
+		{class: bucketClass, text: "a token bucket", base: spec.Policy{Algorithm: spec.TokenBucket},
+			paced: true},
+		{class: one(spec.FixedWindow), text: "a fixed window by the clock",
+			base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignUnknown}},
+		{class: one(spec.FixedWindow), text: "a fixed window that the first request opens",
+			base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst}},
+		{class: one(spec.SlidingWindowLog), text: "a sliding window log",
+			base: spec.Policy{Algorithm: spec.SlidingWindowLog}},
+	}
+	for _, align := range []spec.Align{spec.AlignUnknown, spec.AlignFirst} {
+		counter := &kind{class: one(spec.SlidingWindowCounter), text: "a sliding window counter",
+			base: spec.Policy{Algorithm: spec.SlidingWindowCounter, Align: align}}
+		if align == spec.AlignFirst {
+			counter.text += " that the first request opens"
+			counter.searched = true
+		}
+		for _, r := range []spec.Rounding{spec.RoundNone, spec.RoundNearest, spec.RoundUp} {
+			part := *counter
+			part.parts = nil
+			if part.base.Rounding = r; r != spec.RoundNone {
+				part.text += ", rounding " + string(r)
+			}
+			counter.parts = append(counter.parts, &part)
+		}
+		out = append(out, counter)
+	}
+	return append(out,
+		&kind{class: one(spec.LeakyBucketQueue), text: "a queue", paced: true,
+			base: spec.Policy{Algorithm: spec.LeakyBucketQueue}},
+		&kind{class: bucketClass, text: "a token bucket that charges denied requests too", paced: true,
+			searched: true,
+			base:     spec.Policy{Algorithm: spec.TokenBucket, Count: spec.CountAll}},
+		&kind{class: one(spec.SlidingWindowLog),
+			text: "a sliding window log that counts denied requests too",
+			base: spec.Policy{Algorithm: spec.SlidingWindowLog, Count: spec.CountAll}},
+		&kind{class: one(spec.FixedWindow), text: "a fixed window that every admitted request starts anew",
+			base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst,
+				Refresh: spec.RefreshAdmitted}},
+		&kind{class: one(spec.FixedWindow), text: "a fixed window that every request starts anew",
+			base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst,
+				Refresh: spec.RefreshAll}},
+	)
+}
+
+// each returns the parts of k, or k itself.
+func (k *kind) each() []*kind {
+	if len(k.parts) > 0 {
+		return k.parts
+	}
+	return []*kind{k}
+}
+
+// pace returns the rates of units that take from t1 to t2 each, as a range of whole numbers in a time. It
+// is as fine as the box is narrow, so that no product of the judge overflows.
+func pace(t1, t2 time.Duration) (r spec.Rate, to int64) {
+	ratio := float64(t2) / float64(t1)
+	units := int64(1)
+	for units < 1<<11 && float64(units)*(ratio-1) < 32 {
+		units *= 2
+	}
+	return spec.Rate{N: units, Per: time.Duration(units) * t2}, int64(math.Ceil(float64(units) * ratio))
+}
+
+// policy returns the policies of k in b, as one with ranges.
+func (k *kind) policy(b box) spec.Policy {
+	p := k.base
+	switch {
+	case k.paced && b.t1 == b.t2:
+		p.Rate = spec.Rate{N: 1, Per: b.t1}
+	case k.paced:
+		p.Rate, p.RateTo = pace(b.t1, b.t2)
+	default:
+		p.Rate = spec.Rate{N: b.q1, Per: b.t1}
+		p.RateTo, p.PerTo = rangeTo(b.q1, b.q2), rangeTo(b.t1, b.t2)
+		p.Burst = b.q1
+		return p
+	}
+	p.Burst, p.BurstTo = b.q1, rangeTo(b.q1, b.q2)
+	if p.Algorithm == spec.LeakyBucketQueue {
+		p.Queue = b.q1 - 1
+	}
+	return p
+}
+
+func rangeTo[N int64 | time.Duration](from, to N) N {
+	if from == to {
+		return 0
+	}
+	return to
+}

@@ -1,0 +1,118 @@
+package identify
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Live sends to an endpoint.
+type Live struct {
+	// Load says where and how; its Classify is required.
+	Load load.Options
+	// Partition is the key of all requests; empty where they carry none.
+	Partition string
+	// DriftPPM is by how much the clock of the target may drift from ours.
+	DriftPPM int64
+	// Polite waits as long as a denial asks for.
+	Polite bool
+
+	started time.Time
+	header  timeline.Header
+	free    time.Duration
+}
+
+// Now is the time since the start of the recording.
+func (l *Live) Now() time.Duration {
+	if l.started.IsZero() {
+		l.started = time.Now()
+	}
+	return time.Since(l.started)
+}
+
+// Wait is how long nothing is sent, as the last denial asked.
+func (l *Live) Wait() time.Duration { return max(0, l.free-l.Now()) }
+
+// Header is what is known of the clocks.
+func (l *Live) Header() timeline.Header { return l.header }
+
+// Send sends a phase. It returns an error only where nothing can be sent at all.
+func (l *Live) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
+	l.Now() // the first phase starts the recording
+	rest := time.NewTimer(max(p.Rest, l.Wait()))
+	defer rest.Stop()
+	select {
+	case <-ctx.Done():
+		return nil, nil
+	case <-rest.C:
+	}
+	plan := &timeline.Schedule{Phases: []timeline.Phase{{Name: p.Name, Shape: timeline.Constant}}}
+	for i := range p.Requests {
+		plan.Phases[0].Arrivals = append(plan.Phases[0].Arrivals, timeline.Arrival{Seq: i,
+			Partition: l.Partition,
+			Phase:     p.Name, At: time.Duration(i) * p.Every, Cost: 1})
+	}
+	o := l.Load
+	var denied atomic.Int64
+	o.Classify = func(status int) timeline.Outcome {
+		out := l.Load.Classify(status)
+		if out == timeline.Denied {
+			denied.Add(1)
+		}
+		return out
+	}
+	o.Enough = func() bool { return p.Denials > 0 && denied.Load() >= int64(p.Denials) }
+	began := time.Now()
+	tl, err := load.Record(ctx, plan, o)
+	if err != nil {
+		return nil, err
+	}
+	// The wall clock is asked twice within a moment, so that it does not matter if it is set meanwhile.
+	l.keep(tl, began.Sub(l.started)+tl.Header.Started.Sub(began.Round(0)))
+	return tl.Observations, nil
+}
+
+// keep moves what was recorded to its place in the whole recording.
+func (l *Live) keep(tl *timeline.Timeline, from time.Duration) {
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		o.At, o.Sent = o.At+from, o.Sent+from
+		if o.Answered {
+			o.FirstByte += from
+		}
+		if o.Done > 0 {
+			o.Done += from
+		}
+		if wait, ok := retryAfter(o, l.started); l.Polite && ok {
+			l.free = max(l.free, o.FirstByte+wait)
+		}
+	}
+	notes := append(l.header.Notes, tl.Header.Notes...)
+	stalls := l.header.Stalls
+	for _, s := range tl.Header.Stalls {
+		stalls = append(stalls, timeline.Stall{From: s.From + from, To: s.To + from})
+	}
+	l.header = timeline.Header{Started: l.started.Round(0), WallError: tl.Header.WallError,
+		Tick:     max(tl.Header.Tick, clockStep),
+		DriftPPM: l.DriftPPM, Ended: tl.Header.Ended + from, Notes: notes, Stalls: stalls}
+}
+
+// clockStep is how coarse the clock of a limiter may be without being told of: many count in milliseconds.
+const clockStep = time.Millisecond
+
+// retryAfter returns how long a denial asks to wait.
+func retryAfter(o *timeline.Observation, started time.Time) (time.Duration, bool) {
+	v, has := o.Fields.Get("Retry-After")
+	if !has || o.Outcome != timeline.Denied {
+		return 0, false
+	}
+	ra, err := headers.ParseRetryAfter(v)
+	if err != nil {
+		return 0, false
+	}
+	return max(0, ra.Wait(started.Add(o.FirstByte))), true
+}

@@ -1,0 +1,185 @@
+package identify
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// How many judgements a region may ask for after a phase, and before a kind is called the only one.
+const (
+	fewAsked  = 100
+	manyAsked = 2500
+	// mostLive is into how many boxes what may be true is divided.
+	mostLive = 12
+)
+
+// region is what a recording leaves of a kind: boxes that together hold every policy that is not refuted.
+type region struct {
+	kind *kind
+	// live boxes have a point that is not refuted. Of doubtful ones only the whole is not, yet; they are
+	// refuted the smallest first, so that there are never many of them.
+	live, doubtful []box
+	// last is the box that was refuted last.
+	last box
+	// left is how many judgements may still be asked for; shallow tells that an exact search would take too
+	// long.
+	left    int
+	shallow bool
+}
+
+// refuted asks the judge about all policies of a box. A larger quota admits no less, so that the largest
+// one alone answers for what was admitted, and the smallest for what was denied.
+func (r *region) refuted(tl *timeline.Timeline, b box) bool {
+	r.left--
+	loose, tight := r.kind, r.kind
+	if n := len(r.kind.parts); n > 0 {
+		loose, tight = r.kind.parts[0], r.kind.parts[n-1]
+	}
+	if b.q1 == b.q2 && loose == tight {
+		return refuted(tl, loose.policy(b), check.Exact, false)
+	}
+	least, most := b, b
+	least.q2, most.q1 = b.q1, b.q2
+	return refuted(tl, loose.policy(most), check.UpperBound, false) ||
+		refuted(tl, tight.policy(least), check.LowerBound, false)
+}
+
+// split returns a region for each part of the kind, where no more is to be learnt of all together; else r
+// itself.
+func (r *region) split() []*region {
+	if len(r.kind.parts) == 0 || !r.hull().single() {
+		return []*region{r}
+	}
+	var out []*region
+	for _, k := range r.kind.parts {
+		out = append(out, &region{kind: k, live: slices.Concat(r.live, r.doubtful)})
+	}
+	return out
+}
+
+// refuted asks the judge about a policy. One that cannot be judged is not refuted.
+func refuted(tl *timeline.Timeline, p spec.Policy, side check.Conformance, search bool) bool {
+	no, err := check.Refuted(tl, spec.Limit{p}, side, search)
+	return no && err == nil
+}
+
+// take sorts boxes into those that are live and those that are doubtful, without the refuted ones.
+func (r *region) take(tl *timeline.Timeline, boxes ...box) {
+	for _, b := range boxes {
+		switch {
+		case r.refuted(tl, b):
+			r.last = b
+		case !r.explains(tl, b.point()) && !(r.kind.searched && b.exact() && r.hit(tl, b)):
+			r.doubtful = append(r.doubtful, b)
+		default:
+			r.live = append(r.live, b)
+		}
+	}
+}
+
+// explains tells whether nothing refutes a point: no bound, nor, where bounds alone miss much, the exact
+// search.
+func (r *region) explains(tl *timeline.Timeline, point box) bool {
+	if r.refuted(tl, point) {
+		return false
+	}
+	if !r.kind.searched || r.shallow {
+		return true
+	}
+	for _, k := range r.kind.each() {
+		if !refuted(tl, k.policy(point), check.Exact, true) {
+			return true
+		}
+	}
+	return false
+}
+
+// hit tells whether some policy all over a box explains the recording.
+func (r *region) hit(tl *timeline.Timeline, b box) bool {
+	const tries = 5
+	for i := range time.Duration(tries) {
+		p := b
+		p.t1 += (b.t2 - b.t1) * i / (tries - 1)
+		p.t2 = p.t1
+		if r.explains(tl, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// narrow removes what tl refutes, and divides what is left, by so many judgements.
+func (r *region) narrow(tl *timeline.Timeline, asked int) {
+	r.left = asked
+	all := append(r.live, r.doubtful...)
+	r.live, r.doubtful = nil, nil
+	r.take(tl, all...)
+	for r.left > 0 && len(r.live) < mostLive {
+		i := largest(r.live)
+		if i < 0 {
+			break
+		}
+		b := r.live[i]
+		r.live = slices.Delete(r.live, i, i+1)
+		r.divide(tl, b)
+	}
+	for r.left > 0 && len(r.doubtful) > 0 {
+		last := len(r.doubtful) - 1
+		b := r.doubtful[last]
+		if r.kind.searched && !r.shallow && b.exact() { // no policy all over it explains the recording
+			r.doubtful = r.doubtful[:last]
+			continue
+		}
+		if b.q1 == b.q2 && float64(b.t2) < float64(b.t1)*finest {
+			return
+		}
+		r.doubtful = r.doubtful[:last]
+		r.divide(tl, b)
+	}
+}
+
+// finest is the ratio of times below which a doubtful box is left as it is.
+const finest = 1.0005
+
+func (r *region) divide(tl *timeline.Timeline, b box) {
+	lower, upper := b.halves()
+	r.take(tl, upper, lower)
+}
+
+// largest returns the box with most to find out; -1 where each is exact.
+func largest(boxes []box) int {
+	widest := -1
+	for i, b := range boxes {
+		if !b.exact() && (widest < 0 || b.size() > boxes[widest].size()) {
+			widest = i
+		}
+	}
+	return widest
+}
+
+// empty tells whether the kind is refuted.
+func (r *region) empty() bool { return len(r.live)+len(r.doubtful) == 0 }
+
+// hull returns the box around all that is left.
+func (r *region) hull() box {
+	all := append(slices.Clone(r.live), r.doubtful...)
+	h := all[0]
+	for _, b := range all[1:] {
+		h = box{min(h.q1, b.q1), max(h.q2, b.q2), min(h.t1, b.t1), max(h.t2, b.t2)}
+	}
+	return h
+}
+
+// points returns at most n policies, spread over what is left.
+func (r *region) points(n int) []box {
+	var out []box
+	step := max(1, (len(r.live)+n-1)/n)
+	for i := 0; i < len(r.live); i += step {
+		out = append(out, r.live[i].middle())
+	}
+	return out
+}

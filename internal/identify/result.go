@@ -1,0 +1,162 @@
+package identify
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Result is what was found.
+type Result struct {
+	Verdict Verdict
+	// Found are the classes that are left: one where Verdict is Identified, several or one too wide where
+	// it is Open.
+	Found    []Candidate
+	Timeline *timeline.Timeline
+	// Stopped says why it ended with a question open; empty otherwise.
+	Stopped string
+	// Trip is the middle time from a request to its answer.
+	Trip time.Duration
+	// Gone are, where nothing is left, the nearest of the kinds.
+	Gone []Candidate
+}
+
+// Verdict is whether one class is left.
+type Verdict string
+
+// The verdicts.
+const (
+	Identified Verdict = "identified"
+	Open       Verdict = "open"
+	None       Verdict = "none"
+)
+
+// Candidate is a kind of policies and what is left of it.
+type Candidate struct {
+	// Text names the kind, Class its algorithms, which cannot be told apart.
+	Text  string
+	Class []spec.Algorithm
+	// Limit is one policy of it, a round one.
+	Limit    spec.Limit
+	Measured verdict.Measured
+	// Against is what refutes Limit, of a kind of which nothing is left.
+	Against     string
+	least, most time.Duration
+}
+
+// classes groups regions that no request can tell apart: of a quota of one request, several kinds are the
+// same limiter. A queue explains the delays of its answers, so that it goes over a bucket that only admits
+// as it does.
+func classes(regions []*region) [][]*region {
+	var one, oneAll []*region
+	var out [][]*region
+	queue := slices.ContainsFunc(regions, func(r *region) bool {
+		return r.kind.base.Algorithm == spec.LeakyBucketQueue && r.hull().q1 > 1
+	})
+	for _, r := range regions {
+		b := r.kind.base
+		single := r.hull().q2 == 1 && b.Align != spec.AlignUnknown &&
+			b.Algorithm != spec.SlidingWindowCounter
+		switch all := b.Count == spec.CountAll || b.Refresh == spec.RefreshAll; {
+		case single && all:
+			oneAll = append(oneAll, r)
+		case single:
+			one = append(one, r)
+		case queue && b.Algorithm == spec.TokenBucket && b.Count != spec.CountAll:
+		default:
+			out = append(out, []*region{r})
+		}
+	}
+	for _, same := range [][]*region{one, oneAll} {
+		if len(same) > 0 {
+			out = append(out, same)
+		}
+	}
+	return out
+}
+
+// result says what is left.
+func (x *search) result() *Result {
+	res := &Result{Timeline: x.tl, Trip: x.trip(), Stopped: x.stopped, Verdict: Open}
+	found := classes(x.regions)
+	if x.tl.Counts().Denied == 0 { // nothing is known of any
+		return res
+	}
+	for _, class := range found {
+		c := x.candidate(class[0])
+		for _, same := range class[1:] {
+			c.Class = append(c.Class, same.kind.class...)
+		}
+		res.Found = append(res.Found, c)
+	}
+	switch {
+	case len(found) == 0:
+		res.Verdict, res.Gone = None, x.nearest()
+	case len(found) == 1 && settled(x.regions):
+		res.Verdict, res.Stopped = Identified, ""
+	}
+	return res
+}
+
+// candidate returns what is left of a kind, with a policy that the exact search does not refute where there
+// is one.
+func (x *search) candidate(r *region) Candidate {
+	h := r.hull()
+	best := h.point()
+	for _, b := range append([]box{h}, r.live...) {
+		if !refuted(x.tl, r.kind.policy(b.point()), check.Exact, true) {
+			best = b.point()
+			break
+		}
+	}
+	c := Candidate{Text: r.kind.text, Class: slices.Clone(r.kind.class),
+		Limit: spec.Limit{r.kind.written(best)}}
+	c.least, c.most = h.t1, h.t2
+	c.Measured.Burst = verdict.Interval{Lo: float64(h.q1), Hi: float64(h.q2), LoSet: true, HiSet: true}
+	units := func(q int64) float64 {
+		if r.kind.paced {
+			return float64(time.Second)
+		}
+		return float64(q) * float64(time.Second)
+	}
+	c.Measured.Rate = verdict.Interval{Lo: units(h.q1) / float64(h.t2), Hi: units(h.q2) / float64(h.t1),
+		LoSet: true, HiSet: true}
+	return c
+}
+
+// nearest returns the kinds that lasted longest, with what refutes them.
+func (x *search) nearest() []Candidate {
+	const most = 4
+	var out []Candidate
+	for i := len(x.gone) - 1; i >= 0 && len(out) < most; i-- {
+		k := x.gone[i].kind
+		limit := spec.Limit{k.written(x.gone[i].last.point())}
+		j, err := check.Judge(x.tl, limit, check.Options{SkipMeasure: true})
+		if err != nil || j.Verdict != verdict.Fail {
+			continue
+		}
+		out = append(out, Candidate{Text: k.text, Class: k.class, Limit: limit,
+			Against: j.Partitions[0].Findings[0].Text})
+	}
+	return out
+}
+
+// written returns the policy of a point as people write it: a bucket's rate as so many a second, a minute
+// or an hour, where that is a whole number.
+func (k *kind) written(b box) spec.Policy {
+	p := k.policy(b)
+	for _, per := range []time.Duration{time.Second, time.Minute, time.Hour} {
+		if k.paced && per%b.t1 == 0 {
+			p.Rate = spec.Rate{N: int64(per / b.t1), Per: per}
+			break
+		}
+	}
+	if whole, err := spec.Parse(p.String()); err == nil {
+		return whole[0] // with its defaults
+	}
+	return p
+}
