@@ -43,9 +43,9 @@ func newIdentifyCmd(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "identify URL",
 		Short: "Find out which limit an endpoint has, within a budget",
-		Long: `Identify sends few requests, one experiment after the other, until one kind of limit is left that
-explains all answers. It prints a SPEC that run and check take, and what was measured. All requests have one
-key: its quota is used up several times.
+		Long: `Identify sends few requests, one experiment after the other, until one kind of limit is left
+that explains all answers. It prints a SPEC that run and check take, and what was measured. All
+requests have one key: its quota is used up several times.
 
 Exit status: 0 identified, 1 no limit that rlcheck knows explains the answers, 2 nothing was sent, 3 open,
 130 interrupted.`,
