@@ -162,6 +162,7 @@ func (e *env) probe(ctx context.Context, s *scenario.Scenario, outs []output, f 
 	if f.partition == "none" {
 		live.Load.Partition, live.Partition = load.Partition{}, ""
 	}
+	o.Fresh = live.Partition != "" && opts.Partition.Kind != "address"
 	e.say.notef("%s: at most %s, %s apart or more, within %s%s", red.Replace(trial.Shown(s.Target.URL)),
 		quantity.Plural(o.MaxRequests, "request"), o.Every, o.MaxTime,
 		map[bool]string{true: "; Retry-After is honoured"}[f.polite])
@@ -176,8 +177,7 @@ func (e *env) probe(ctx context.Context, s *scenario.Scenario, outs []output, f 
 	r := identified(s, res, m, started)
 	r.Scenarios[0].TimelinePath = dir.of(s.ID, timelineName)
 	about := identify.About{Target: red.Replace(trial.Shown(s.Target.URL)), Partition: f.partition,
-		Recording: r.Scenarios[0].TimelinePath, Options: o, Fresh: live.Partition != "" &&
-			opts.Partition.Kind != "address"}
+		Recording: r.Scenarios[0].TimelinePath, Options: o}
 	whole := e.keepIdentified(dir, r, res)
 	whole = e.emitEach(outs, func(w io.Writer, format string) error {
 		return e.answer(w, format, r, res,

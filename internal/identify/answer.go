@@ -21,8 +21,6 @@ type About struct {
 	// Recording is where it is kept.
 	Recording string
 	Options   Options
-	// Fresh tells that nobody used the key before.
-	Fresh bool
 }
 
 // Told is what answers say of their limit, which nothing here relies on: the first answer, and the first
@@ -87,9 +85,6 @@ func (r *Result) Text(a About) string {
 	for _, c := range r.Gone {
 		line("  %s does not explain it, the nearest: %s", c.Text, c.Limit)
 		line("    %s", c.Against)
-	}
-	if r.Verdict == None && !a.Fresh {
-		line("  or the quota was in use: then wait until it has recovered, and try again")
 	}
 	for _, text := range Told(r.Timeline) {
 		line("  told, not measured: %s", text)

@@ -16,6 +16,8 @@ type Options struct {
 	MaxRequests int
 	Every       time.Duration
 	MaxTime     time.Duration
+	// Fresh tells that nobody used the quota before.
+	Fresh bool
 	// Told is called after each phase with what is left; may be nil.
 	Told func(p Phase, tl *timeline.Timeline, left []string)
 }
@@ -32,6 +34,8 @@ type search struct {
 	made map[string]int
 	// stopped says why it ended before its budget; empty if it did not.
 	stopped string
+	// usuals is how many of the usual experiments were made.
+	usuals int
 }
 
 // Identify finds out what limits the requests of s. Whatever goes wrong on the way is part of the result.
@@ -89,13 +93,22 @@ func (x *search) explore(ctx context.Context) {
 		x.narrow(fewAsked)
 		if settled(x.likely()) {
 			if x.exclude(); settled(x.regions) {
-				return
+				if x.o.Fresh || !x.usual(ctx, confirming) {
+					return
+				}
+				continue
 			}
 		}
 		e, ok := x.planner().best()
+		if !ok { // what is likely may be what was asked too little
+			x.exclude()
+			e, ok = x.planner().best()
+		}
+		if !ok && x.usual(ctx, len(usualRests)) {
+			continue
+		}
 		if !ok {
 			x.stopped = "no experiment within the budget tells more"
-			x.exclude()
 			return
 		}
 		x.made[e.phases[0].Name]++
@@ -106,6 +119,36 @@ func (x *search) explore(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// usualRests are the silences before the usual experiments, in percent of the time in which what was found
+// recovers: two at other places of its window, one amid it, and then so that a bucket is never quite full.
+var usualRests = []time.Duration{210, 137, 60, 90, 92, 90, 92, 90}
+
+// confirming is how many of them must be explained where others may have used the quota before.
+const confirming = 3
+
+// usual asks for the quota of the first kind that is left, as the next of the usual experiments does. It
+// reports false where most of them were made, or nothing can be sent.
+func (x *search) usual(ctx context.Context, most int) bool {
+	likely := x.likely()
+	if x.usuals >= most || len(likely) == 0 {
+		return false
+	}
+	h := likely[0].hull()
+	whole := h.t2
+	if likely[0].kind.paced {
+		whole *= time.Duration(h.q2)
+	}
+	every := max(x.o.Every, x.trip())
+	rest := max(whole*usualRests[x.usuals]/100, every)
+	x.usuals++
+	if x.s.Now()+rest > x.o.MaxTime/2 { // there would be no time for others
+		return false
+	}
+	return x.send(ctx, Phase{Name: "quota-after-" + brief(rest), Rest: rest, Requests: int(h.q2) + 3,
+		Every:   every,
+		Denials: 2})
 }
 
 // narrow lets the recording refute what it can.

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // simulated is a Sender in virtual time, in front of a reference limiter.
@@ -101,14 +103,14 @@ func randomLimit(r *rand.Rand) spec.Limit {
 // budget is what the named policies below are found with: 10 times the quota and 200 requests.
 func budget(limit spec.Limit) Options {
 	return Options{MaxRequests: int(10*limit[0].Full()) + 200, Every: 20 * time.Millisecond,
-		MaxTime: 20 * time.Minute}
+		MaxTime: 20 * time.Minute, Fresh: true}
 }
 
 func TestKindsAreIdentified(t *testing.T) {
 	for _, text := range []string{
-		"token-bucket,rate=10/s,burst=20",
+		"token-bucket,rate=5/s,burst=10",
 		"fixed-window,rate=20/3s,align=first",
-		"sliding-window-counter,rate=20/3s,rounding=up",
+		"sliding-window-log,rate=10/2s",
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -127,7 +129,35 @@ func TestKindsAreIdentified(t *testing.T) {
 	}
 }
 
-// right tells whether what was identified is the truth: its algorithm, its quota, and its rate to 2 %.
+// Where others used the quota before, nothing is called by a wrong name, and no limit that is known is called
+// unknown.
+func TestAQuotaInUseIsNoAccusation(t *testing.T) {
+	for _, text := range []string{"token-bucket,rate=5/s,burst=10", "fixed-window,rate=20/3s,align=first"} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			limit, err := spec.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, o := simulate(t, limit, 1), budget(limit)
+			o.Fresh = false
+			for range limit[0].Full() / 2 {
+				s.state, _ = s.limiter.Step(s.state, time.Duration(s.start.UnixNano())-time.Second, 1)
+			}
+			res := Identify(t.Context(), s, o)
+			t.Logf("%s after %d requests: %s", res.Verdict, len(res.Timeline.Observations), res.Stopped)
+			if res.Verdict == None {
+				t.Errorf("%s: got %s, and it is one that is known", limit, res.Verdict)
+			}
+			if res.Verdict == Identified {
+				right(t, limit, res)
+			}
+		})
+	}
+}
+
+// right tells whether what was identified is the truth: its algorithm, its quota, and its rate to 2 %; and
+// that its SPEC passes on what was recorded.
 func right(t *testing.T, limit spec.Limit, res *Result) {
 	t.Helper()
 	truth, found := limit[0], res.Found[0]
@@ -137,10 +167,17 @@ func right(t *testing.T, limit spec.Limit, res *Result) {
 		got < rate*0.98 || got > rate*1.02 || found.Limit[0].Count != truth.Count {
 		t.Errorf("%s: got %s, which is another one", limit, found.Limit)
 	}
+	j, err := check.Judge(res.Timeline, found.Limit, check.Options{SkipMeasure: true})
+	if err != nil || j.Verdict != verdict.Pass {
+		t.Errorf("%s on its own recording: got %s %s %v, want pass", found.Limit, j.Verdict, j.Reason, err)
+	}
 }
 
 // No name is wrong: an open question is allowed. More seeds take minutes: RLCHECK_SOAK.
 func TestNoNameIsWrong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 10 s")
+	}
 	seeds := uint64(1)
 	if os.Getenv("RLCHECK_SOAK") != "" {
 		seeds = 500

@@ -2,7 +2,7 @@ package identify
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
@@ -24,6 +24,8 @@ type Live struct {
 	started time.Time
 	header  timeline.Header
 	free    time.Duration
+	// trip is the least time from a request to its answer.
+	trip time.Duration
 }
 
 // Now is the time since the start of the recording.
@@ -56,16 +58,7 @@ func (l *Live) Send(ctx context.Context, p Phase) ([]timeline.Observation, error
 			Partition: l.Partition,
 			Phase:     p.Name, At: time.Duration(i) * p.Every, Cost: 1})
 	}
-	o := l.Load
-	var denied atomic.Int64
-	o.Classify = func(status int) timeline.Outcome {
-		out := l.Load.Classify(status)
-		if out == timeline.Denied {
-			denied.Add(1)
-		}
-		return out
-	}
-	o.Enough = func() bool { return p.Denials > 0 && denied.Load() >= int64(p.Denials) }
+	o := l.paced(p)
 	began := time.Now()
 	tl, err := load.Record(ctx, plan, o)
 	if err != nil {
@@ -76,6 +69,48 @@ func (l *Live) Send(ctx context.Context, p Phase) ([]timeline.Observation, error
 	return tl.Observations, nil
 }
 
+// paced returns the options of a phase: a request waits until no more are under way than its answers take,
+// which is one where they come before the next request, so that a stall does not send several at once.
+// Denials end it.
+func (l *Live) paced(p Phase) load.Options {
+	most := 1
+	if p.Every > 0 {
+		most += int(l.trip / p.Every)
+	}
+	free, denied := make(chan struct{}, most), 0
+	for range most {
+		free <- struct{}{}
+	}
+	var mu sync.Mutex
+	o := l.Load
+	o.Classify = func(status int) timeline.Outcome {
+		out := l.Load.Classify(status)
+		mu.Lock()
+		defer mu.Unlock()
+		if out == timeline.Denied {
+			denied++
+		}
+		select {
+		case free <- struct{}{}:
+		default:
+		}
+		return out
+	}
+	o.Next = func() bool {
+		select {
+		case <-free:
+		case <-time.After(lostAfter):
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		return p.Denials == 0 || denied < p.Denials
+	}
+	return o
+}
+
+// lostAfter is how long an answer is waited for before the next request.
+const lostAfter = time.Second
+
 // keep moves what was recorded to its place in the whole recording.
 func (l *Live) keep(tl *timeline.Timeline, from time.Duration) {
 	for i := range tl.Observations {
@@ -83,6 +118,9 @@ func (l *Live) keep(tl *timeline.Timeline, from time.Duration) {
 		o.At, o.Sent = o.At+from, o.Sent+from
 		if o.Answered {
 			o.FirstByte += from
+			if took := o.FirstByte - o.Sent; l.trip == 0 || took < l.trip {
+				l.trip = took
+			}
 		}
 		if o.Done > 0 {
 			o.Done += from

@@ -31,21 +31,20 @@ type region struct {
 	shallow bool
 }
 
-// refuted asks the judge about all policies of a box. A larger quota admits no less, so that the largest
-// one alone answers for what was admitted, and the smallest for what was denied.
+// refuted asks the judge about all policies of a box. Of a single quota it asks each part on both sides at
+// once, as each place of its windows may be refuted by another side. Of several, the largest admits no less,
+// so that it alone answers for what was admitted, and the smallest for what was denied.
 func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 	r.left--
-	loose, tight := r.kind, r.kind
-	if n := len(r.kind.parts); n > 0 {
-		loose, tight = r.kind.parts[0], r.kind.parts[n-1]
-	}
-	if b.q1 == b.q2 && loose == tight {
-		return refuted(tl, loose.policy(b), check.Exact, false)
+	parts := r.kind.each()
+	if b.q1 == b.q2 && (len(parts) == 1 || b.narrow()) {
+		return !slices.ContainsFunc(parts,
+			func(k *kind) bool { return !refuted(tl, k.policy(b), check.Exact, false) })
 	}
 	least, most := b, b
 	least.q2, most.q1 = b.q1, b.q2
-	return refuted(tl, loose.policy(most), check.UpperBound, false) ||
-		refuted(tl, tight.policy(least), check.LowerBound, false)
+	return refuted(tl, parts[0].policy(most), check.UpperBound, false) ||
+		refuted(tl, parts[len(parts)-1].policy(least), check.LowerBound, false)
 }
 
 // split returns a region for each part of the kind, where no more is to be learnt of all together; else r
@@ -174,12 +173,16 @@ func (r *region) hull() box {
 	return h
 }
 
-// points returns at most n policies, spread over what is left.
+// points returns at most n policies, spread over what is left: over what is doubtful where nothing else is.
 func (r *region) points(n int) []box {
+	boxes := r.live
+	if len(boxes) == 0 {
+		boxes = r.doubtful
+	}
 	var out []box
-	step := max(1, (len(r.live)+n-1)/n)
-	for i := 0; i < len(r.live); i += step {
-		out = append(out, r.live[i].middle())
+	step := max(1, (len(boxes)+n-1)/n)
+	for i := 0; i < len(boxes); i += step {
+		out = append(out, boxes[i].middle())
 	}
 	return out
 }

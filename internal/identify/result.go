@@ -79,6 +79,10 @@ func classes(regions []*region) [][]*region {
 	return out
 }
 
+// inUse is why nothing explains a recording of a quota that may not have been whole.
+const inUse = "no limit that rlcheck knows explains all answers, or others use the quota: try again with a " +
+	"key of your own"
+
 // result says what is left.
 func (x *search) result() *Result {
 	res := &Result{Timeline: x.tl, Trip: x.trip(), Stopped: x.stopped, Verdict: Open}
@@ -94,8 +98,11 @@ func (x *search) result() *Result {
 		res.Found = append(res.Found, c)
 	}
 	switch {
+	case len(found) == 0 && !x.o.Fresh:
+		res.Stopped = inUse
 	case len(found) == 0:
 		res.Verdict, res.Gone = None, x.nearest()
+	case !x.o.Fresh && x.usuals < confirming: // others may explain why the truth is gone
 	case len(found) == 1 && settled(x.regions):
 		res.Verdict, res.Stopped = Identified, ""
 	}

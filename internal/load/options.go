@@ -80,9 +80,9 @@ type Options struct {
 	// Do does what happens in a Hook phase; may be nil if there is none. An error ends the run with a note. It must give up
 	// when ctx ends.
 	Do func(ctx context.Context, e timeline.Event) error
-	// Enough is asked before each request of an open-loop phase; true: the rest of the phase is not sent.
-	// Nil: never.
-	Enough func() bool
+	// Next is asked when a request of an open-loop phase is due; false: the rest of the phase is not sent.
+	// It may wait: then what follows is due later too. Nil: all are sent as planned.
+	Next func() bool
 	// WallError and Tick are copied into the header of the timeline.
 	WallError, Tick time.Duration
 	// Journal gets the recording while it is made; nil: nobody does. The caller closes what it writes to.

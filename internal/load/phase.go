@@ -165,11 +165,19 @@ func (p *phase) prepareOpen() runner {
 func (o open) run(begin time.Duration) time.Duration {
 	p, r := o.p, o.p.r
 	p.add(1)
+	due := begin // what is planned at 0
 	for i := range p.fixed {
 		s := &p.fixed[i]
-		s.obs.At += begin
-		if !r.pause(s.obs.At) || r.o.Enough != nil && r.o.Enough() {
+		s.obs.At += due
+		if !r.pause(s.obs.At) {
 			break
+		}
+		if r.o.Next != nil {
+			if !r.o.Next() {
+				break
+			}
+			late := max(0, r.clock.now()-s.obs.At)
+			s.obs.At, due = s.obs.At+late, due+late
 		}
 		p.add(1)
 		r.submit(s)
