@@ -14,13 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// TestCheckLarge pipes recordings that are too large to be held into check: right ones, which pass, and the same against a
-// tighter limit, which fail. RLCHECK_BENCH_LARGE=1 makes them of ten million observations. What it took is logged; memory
-// has a bound.
+// TestCheckLarge pipes recordings that are too large to be held into check: right ones, which pass, and the
+// same against a tighter limit, which fail. RLCHECK_BENCH_LARGE=1 makes them of ten million observations.
+// What it took is logged; memory has a bound.
 func TestCheckLarge(t *testing.T) {
 	n := 250_000
 	if os.Getenv("RLCHECK_BENCH_LARGE") != "" {
@@ -33,7 +34,8 @@ func TestCheckLarge(t *testing.T) {
 		{"token-bucket,rate=1000/s,burst=100", "token-bucket,rate=990/s,burst=100", 1},
 		{"sliding-window-log,rate=100/100ms", "sliding-window-log,rate=99/100ms", 1},
 		{"fixed-window,rate=100/100ms,phase=30ms", "fixed-window,rate=99/100ms,phase=30ms", 1},
-		{"sliding-window-counter,rate=100/100ms,phase=30ms", "sliding-window-counter,rate=97/100ms,phase=30ms", 1},
+		{"sliding-window-counter,rate=100/100ms,phase=30ms",
+			"sliding-window-counter,rate=97/100ms,phase=30ms", 1},
 		{"token-bucket,rate=1/s,burst=5", "token-bucket,rate=1/s,burst=4", n / 100},
 	} {
 		t.Run(fmt.Sprintf("%s/%d", c.made, c.partitions), func(t *testing.T) {
@@ -44,15 +46,18 @@ func TestCheckLarge(t *testing.T) {
 			if r.code != 0 || !strings.HasPrefix(r.out, "PASS") {
 				t.Errorf("got exit code %d, want 0: %.500s", r.code, r.out)
 			}
-			if want := fmt.Sprintf("%d requests in %d partition", n, c.partitions); !strings.Contains(r.out, want) {
+			want := quantity.Plural(n, "request") + " in " + quantity.Plural(c.partitions, "partition")
+			if !strings.Contains(r.out, want) {
 				t.Errorf("got %.500s, want %s", r.out, want)
 			}
-			t.Logf("%d observations: %.1f s of CPU, %.2f million a second; %.1f s of wall time; %d MB at most", n, r.cpu.Seconds(),
+			t.Logf("%d observations: %.1f s of CPU, %.2f million a second; %.1f s of wall time; %d MB at "+
+				"most", n, r.cpu.Seconds(),
 				float64(n)/r.cpu.Seconds()/1e6, r.wall.Seconds(), r.memory/1e6)
 			if most := int64(300e6); r.memory > most {
 				t.Errorf("took %d MB of memory, over %d", r.memory/1e6, most/1e6)
 			}
-			if r := checkMade(t, c.made, c.tighter, min(n, 1_000_000), min(c.partitions, 100)); r.code != 1 || !strings.HasPrefix(r.out, "FAIL") {
+			if r := checkMade(t, c.made, c.tighter, min(n, 1_000_000), min(c.partitions, 100)); r.code != 1 ||
+				!strings.HasPrefix(r.out, "FAIL") {
 				t.Errorf("against %s: got exit code %d, want 1: %.500s", c.tighter, r.code, r.out)
 			}
 		})
@@ -88,12 +93,14 @@ func checkMade(t testing.TB, made, declared string, n, partitions int) ran {
 		t.Fatalf("%v: %s", wrote, out.String())
 	}
 	u := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	return ran{out.String(), cmd.ProcessState.ExitCode(), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
+	return ran{out.String(), cmd.ProcessState.ExitCode(), cmd.ProcessState.UserTime() +
+		cmd.ProcessState.SystemTime(),
 		time.Since(began), u.Maxrss << 10}
 }
 
-// writeMade writes a recording of a limiter that is asked at twice its rate, or up to four times, each request about a
-// millisecond after it was sent and answered up to four later. Now and then an answer is lost.
+// writeMade writes a recording of a limiter that is asked at twice its rate, or up to four times, each
+// request about a millisecond after it was sent and answered up to four later. Now and then an answer is
+// lost.
 func writeMade(w io.Writer, text string, n, partitions int) error {
 	limit, err := spec.Parse(text)
 	if err != nil {
@@ -121,10 +128,13 @@ func writeMade(w io.Writer, text string, n, partitions int) error {
 		if d.Allow {
 			outcome = "allowed"
 		}
-		line = fmt.Appendf(line[:0], `{"seq":%d,"partition":"key-%d","at_ns":%d,"sent_ns":%d,"first_byte_ns":%d,"status":200,"outcome":"%s"}`+"\n",
+		line = fmt.Appendf(line[:0],
+			`{"seq":%d,"partition":"key-%d","at_ns":%d,"sent_ns":%d,"first_byte_ns":%d,"status":200,"outcome":"%s"}`+"\n",
 			i, k, at, at, at+1_000_000+r.Int64N(3_000_000), outcome)
 		if i%1_000_003 == 500_000 {
-			line = fmt.Appendf(line[:0], `{"seq":%d,"partition":"key-%d","sent_ns":%d,"outcome":"unknown","error":"timeout"}`+"\n", i, k, at)
+			line = fmt.Appendf(line[:0],
+				`{"seq":%d,"partition":"key-%d","sent_ns":%d,"outcome":"unknown","error":"timeout"}`+"\n", i,
+				k, at)
 		}
 		if _, err := b.Write(line); err != nil {
 			return err
