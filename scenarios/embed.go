@@ -1,5 +1,5 @@
-// Package scenarios holds the scenario files that come with rlcheck, and the JSON Schema that editors check such files
-// with.
+// Package scenarios holds the scenario files that come with rlcheck, and the JSON Schema that editors check
+// such files with.
 package scenarios
 
 import "embed"

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// BenchmarkCheck measures all of `rlcheck check -`, from NDJSON to the verdict, in a process of its own: observations a second of
-// its CPU and of the time that passed (of which some is ours, who write them), and the most memory it held. The cost of an
-// observation beside that of the shortest recording is x-shortest: 1 where the cost is linear, less here, since short recordings
-// are also searched exactly and measured whole.
+// BenchmarkCheck measures all of `rlcheck check -`, from NDJSON to the verdict, in a process of its own:
+// observations a second of its CPU and of the time that passed (of which some is ours, who write them), and
+// the most memory it held. The cost of an observation beside that of the shortest recording is x-shortest: 1
+// where the cost is linear, less here, since short recordings are also searched exactly and measured whole.
 func BenchmarkCheck(b *testing.B) {
 	sizes := []int{10_000, 100_000, 1_000_000}
 	if os.Getenv("RLCHECK_BENCH_LARGE") != "" {
@@ -23,7 +23,8 @@ func BenchmarkCheck(b *testing.B) {
 		// share is how many observations a partition has; 0: all are of one.
 		share int
 	}{
-		{"token-bucket,rate=1000/s,burst=100", 0}, {"gcra,rate=1000/s,burst=100", 0}, {"leaky-bucket,rate=1000/s,burst=100", 0},
+		{"token-bucket,rate=1000/s,burst=100", 0}, {"gcra,rate=1000/s,burst=100", 0},
+		{"leaky-bucket,rate=1000/s,burst=100", 0},
 		{"sliding-window-log,rate=100/100ms", 0}, {"fixed-window,rate=100/100ms,phase=30ms", 0},
 		{"sliding-window-counter,rate=100/100ms,phase=30ms", 0}, {"token-bucket,rate=1/s,burst=5", 100},
 	} {

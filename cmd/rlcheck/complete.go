@@ -27,7 +27,8 @@ func newHelpCmd() *cobra.Command {
 			about.InitDefaultVersionFlag()
 			return about.Help()
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string,
+			cobra.ShellCompDirective) {
 			var names []string
 			for _, c := range cmd.Root().Commands() {
 				names = append(names, c.Name()+"\t"+c.Short)
@@ -37,8 +38,8 @@ func newHelpCmd() *cobra.Command {
 	}
 }
 
-// settleCompletion makes `rlcheck completion` refuse a shell it does not know, and teaches the shells which words belong
-// where.
+// settleCompletion makes `rlcheck completion` refuse a shell it does not know, and teaches the shells which
+// words belong where.
 func (e *env) settleCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -49,7 +50,8 @@ func (e *env) settleCompletion(root *cobra.Command) {
 				if err := shells(cmd, args); err != nil {
 					return err
 				}
-				return usagef("completion %q: there is no such shell (write bash, zsh, fish or powershell)", args[0])
+				return usagef("completion %q: there is no such shell (write bash, zsh, fish or powershell)",
+					args[0])
 			}
 			c.Args = nil
 			for _, shell := range c.Commands() {

@@ -34,8 +34,8 @@ func statusOf(err error) int {
 	}
 }
 
-// afterTrouble is the exit status of a run of which something that was asked for could not be kept or printed: a FAIL and
-// an interruption stay what they are, all else says that nothing can be relied on.
+// afterTrouble is the exit status of a run of which something that was asked for could not be kept or
+// printed: a FAIL and an interruption stay what they are, all else says that nothing can be relied on.
 func afterTrouble(status int) int {
 	if status == exitFail || status == exitInterrupted {
 		return status

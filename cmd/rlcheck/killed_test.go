@@ -125,7 +125,8 @@ func readKilled(t *testing.T, dir string, after time.Duration, report []byte,
 		t.Errorf("killed after %v: got %s", after, report)
 	}
 	for i, s := range r.Scenarios {
-		if last := i == len(r.Scenarios)-1; s.Verdict == "fail" || last && i > 0 && s.Reason != "interrupted" {
+		if last := i == len(r.Scenarios)-1; s.Verdict == "fail" || last && i > 0 &&
+			s.Reason != "interrupted" {
 			t.Errorf("killed after %v: %s: got %s %s", after, s.ID, s.Verdict, s.Reason)
 		}
 		if s.Timeline == "" {

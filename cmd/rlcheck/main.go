@@ -33,7 +33,8 @@ type env struct {
 
 // run is the program: it returns the exit status and never exits.
 func run(args []string, in io.Reader, out, errw io.Writer) int {
-	signal.Ignore(syscall.SIGPIPE) // a reader that has gone is no reason to lose a recording: writes return EPIPE
+	// a reader that has gone is no reason to lose a recording: writes return EPIPE
+	signal.Ignore(syscall.SIGPIPE)
 	say := &speaker{out: out, err: errw}
 	e := &env{args: args, in: in, say: say, getenv: os.LookupEnv, environ: os.Environ}
 	root := newRootCmd(e)
@@ -57,8 +58,8 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	return status
 }
 
-// interruptible returns a context that ends when the program is told to stop. A second signal ends the program at once.
-// Commands that do not ask for it end at the first one.
+// interruptible returns a context that ends when the program is told to stop. A second signal ends the
+// program at once. Commands that do not ask for it end at the first one.
 func interruptible() (ctx context.Context, stop func()) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup

@@ -41,7 +41,8 @@ func parseOutputs(values, formats []string, fallback string) ([]output, error) {
 		out = append(out, output{format, path})
 	}
 	if spoken > 1 {
-		return nil, usagef("-o: %d formats without a file: only one can go to standard output (write FORMAT=FILE)", spoken)
+		return nil, usagef("-o: %d formats without a file: only one can go to standard output (write "+
+			"FORMAT=FILE)", spoken)
 	}
 	if spoken == 0 && fallback != "" {
 		out = append(out, output{format: fallback})
@@ -103,8 +104,8 @@ func (e *env) stepSummary(write func(w io.Writer, format string) error) error {
 	return nil
 }
 
-// writeFile writes a file whole or not at all, making its folder. What is there and no regular file (/dev/stdout, a named
-// pipe) is written to and stays what it is; a symbolic link too.
+// writeFile writes a file whole or not at all, making its folder. What is there and no regular file
+// (/dev/stdout, a named pipe) is written to and stays what it is; a symbolic link too.
 func writeFile(path string, data []byte) error {
 	return streamFile(path, func(w io.Writer) error {
 		_, err := w.Write(data)

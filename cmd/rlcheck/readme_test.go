@@ -70,9 +70,9 @@ func readme(t *testing.T) (text string, blocks [][]readmeCommand) {
 	return string(src), blocks
 }
 
-// TestReadmeConsole runs the console blocks of README.md: a server in the background, where a block names one, on a port of
-// its own; otherwise a right server for the declared limit. Every line that README.md shows must be printed, but for the
-// numbers that are another in each run.
+// TestReadmeConsole runs the console blocks of README.md: a server in the background, where a block names
+// one, on a port of its own; otherwise a right server for the declared limit. Every line that README.md shows
+// must be printed, but for the numbers that are another in each run.
 func TestReadmeConsole(t *testing.T) {
 	_, blocks := readme(t)
 	if len(blocks) < 3 {
@@ -115,7 +115,8 @@ func workDir(t *testing.T) string {
 	if err == nil {
 		err = os.Symlink(from, filepath.Join(dir, "scenarios"))
 	}
-	recording := `{"sent_ns":0,"first_byte_ns":1000,"outcome":"allowed"}` + "\n" + `{"sent_ns":2000,"first_byte_ns":3000,"status":200}` + "\n"
+	recording := `{"sent_ns":0,"first_byte_ns":1000,"outcome":"allowed"}` + "\n" +
+		`{"sent_ns":2000,"first_byte_ns":3000,"status":200}` + "\n"
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "timeline.ndjson"), []byte(recording), 0o600)
 	}
@@ -132,7 +133,8 @@ func program(t testing.TB, dir string, args ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &exec.Cmd{Path: self, Args: append([]string{"rlcheck"}, args...), Dir: dir, Env: append(os.Environ(), "NO_COLOR=1")}
+	return &exec.Cmd{Path: self, Args: append([]string{"rlcheck"}, args...), Dir: dir,
+		Env: append(os.Environ(), "NO_COLOR=1")}
 }
 
 // serveFor starts rlcheck serve and returns its URL.
@@ -160,8 +162,9 @@ func serveFor(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(line)
 }
 
-// compareReadme runs a command and demands the lines of README.md in its output, and the exit status that they tell. What a
-// busy machine showed too little of, or wider than README.md has it, is run again; another verdict is not.
+// compareReadme runs a command and demands the lines of README.md in its output, and the exit status that
+// they tell. What a busy machine showed too little of, or wider than README.md has it, is run again; another
+// verdict is not.
 func compareReadme(t *testing.T, dir string, args, want []string) {
 	t.Helper()
 	all := strings.Join(want, "\n")
@@ -170,7 +173,8 @@ func compareReadme(t *testing.T, dir string, args, want []string) {
 		switch {
 		case status == exitInconclusive && n < judgings:
 			continue
-		case strings.Contains(all, "FAIL") && status != exitFail, strings.Contains(all, "PASS") && status != exitPass, status == exitNothing, status < 0:
+		case strings.Contains(all, "FAIL") && status != exitFail, strings.Contains(all, "PASS") &&
+			status != exitPass, status == exitNothing, status < 0:
 			t.Fatalf("%q: exit status %d, the document shows %q; stderr: %s", args, status, all, errs)
 		}
 		got, missing := steady(out), ""
@@ -226,8 +230,8 @@ func steady(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// TestReadmeNames: every command and flag that README.md names is there, every SPEC in it parses, and its tables of
-// reasons and scenarios are complete.
+// TestReadmeNames: every command and flag that README.md names is there, every SPEC in it parses, and its
+// tables of reasons and scenarios are complete.
 func TestReadmeNames(t *testing.T) {
 	text, _ := readme(t)
 	e := &env{say: &speaker{}, getenv: os.LookupEnv}
@@ -236,7 +240,8 @@ func TestReadmeNames(t *testing.T) {
 		if m[1] == "sends" { // the first sentence
 			continue
 		}
-		if cmd, _, err := root.Find([]string{m[1]}); (err != nil || cmd == root) && strings.Contains(text, "`"+m[0]) {
+		if cmd, _, err := root.Find([]string{m[1]}); (err != nil || cmd == root) &&
+			strings.Contains(text, "`"+m[0]) {
 			t.Errorf("README.md and docs/ names a command %q", m[1])
 		}
 	}
@@ -250,7 +255,8 @@ func TestReadmeNames(t *testing.T) {
 		}
 	}
 	specs := 0
-	for _, m := range regexp.MustCompile(`[a-z]+(-[a-z]+)+,rate=[a-z0-9=/,-]*[a-z0-9]`).FindAllString(text, -1) {
+	for _, m := range regexp.MustCompile(`[a-z]+(-[a-z]+)+,rate=[a-z0-9=/,-]*[a-z0-9]`).FindAllString(text,
+		-1) {
 		specs++
 		if _, err := spec.Parse(m); err != nil {
 			t.Errorf("README.md, docs/: %v", err)
@@ -259,7 +265,8 @@ func TestReadmeNames(t *testing.T) {
 	if specs < 7 {
 		t.Errorf("README.md and docs/ has %d SPECs, want one for each algorithm", specs)
 	}
-	for _, r := range []verdict.Reason{verdict.ScheduleMissed, verdict.Unreachable, verdict.SetupFailed, verdict.NeedsFailed, verdict.TooFew,
+	for _, r := range []verdict.Reason{verdict.ScheduleMissed, verdict.Unreachable, verdict.SetupFailed,
+		verdict.NeedsFailed, verdict.TooFew,
 		verdict.ForeignTraffic, verdict.UnclassifiedStatus, verdict.SearchLimit, verdict.Interrupted} {
 		if !strings.Contains(text, "\n| `"+string(r)+"` |") {
 			t.Errorf("README.md, docs/: the table of reasons lacks %s", r)
@@ -291,7 +298,8 @@ func TestDocumentLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`\]\(([^):#]+)[^):]*\)`).FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile(`\]\(([^):#]+)[^):]*\)`).FindAllStringSubmatch(string(text),
+			-1) {
 			links++
 			if _, err := os.Stat(filepath.Join(filepath.Dir(name), m[1])); err != nil {
 				t.Errorf("%s: the link to %s leads nowhere", filepath.Base(name), m[1])
@@ -312,7 +320,8 @@ func TestReadmeCI(t *testing.T) {
 	}
 	line := strings.NewReplacer(`"$URL"`, m[2], `"$LIMIT"`, m[3]).Replace(m[1])
 	var out, errs bytes.Buffer
-	if status := run(append(strings.Fields(line), "--dry-run"), strings.NewReader(""), &out, &errs); status != exitPass {
+	if status := run(append(strings.Fields(line), "--dry-run"), strings.NewReader(""), &out,
+		&errs); status != exitPass {
 		t.Errorf("rlcheck %s: exit status %d: %s", line, status, errs.String())
 	}
 	if !strings.Contains(out.String(), "nothing was sent") {

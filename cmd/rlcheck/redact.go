@@ -12,7 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// shortestSecret is how long a text is at least to be redacted: replacing every "1" would change what was recorded.
+// shortestSecret is how long a text is at least to be redacted: replacing every "1" would change what was
+// recorded.
 const shortestSecret = 4
 
 // redactor replaces secrets in all that is kept or printed.
@@ -22,8 +23,8 @@ type redactor struct {
 	idle bool
 }
 
-// newRedactor redacts what the scenarios took from the environment into header fields and the body, and what settings put
-// there, the password of the store, and the values of queries.
+// newRedactor redacts what the scenarios took from the environment into header fields and the body, and what
+// settings put there, the password of the store, and the values of queries.
 func newRedactor(chosen []*scenario.Scenario, settings []scenario.Setting, store string) redactor {
 	var pairs []string
 	add := func(secret string) {

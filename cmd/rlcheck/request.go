@@ -39,7 +39,8 @@ func (f *requestFlags) add(fl *pflag.FlagSet) {
 	fl.StringVarP(&f.method, "method", "X", "", "the method (default that of the scenario; POST with --data)")
 	fl.StringVarP(&f.data, "data", "d", "", "the body: BODY, @FILE, or @- for standard input; kept secret")
 	fl.StringVar(&f.host, "host", "", "the Host field, and the name of the certificate: NAME or NAME:PORT")
-	fl.StringVar(&f.cacert, "cacert", "", "PEM file of the authorities that may sign the target's certificate")
+	fl.StringVar(&f.cacert, "cacert", "",
+		"PEM file of the authorities that may sign the target's certificate")
 	fl.StringVar(&f.cert, "cert", "", "PEM file of the certificate to show to the target; may hold the key")
 	fl.StringVar(&f.key, "key", "", "PEM file of the key of --cert")
 	fl.BoolVar(&f.http2, "http2", false, "send HTTP/2: with https as the target offers it, with http unasked")
@@ -164,7 +165,8 @@ func fieldSetting(text string, in io.Reader) (scenario.Setting, error) {
 	s.Value = strings.TrimSpace(s.Value)
 	switch {
 	case strings.ContainsFunc(s.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
-		return s, usagef("--header %q: a control character is in its value: a field is one line of text", name)
+		return s, usagef("--header %q: a control character is in its value: a field is one line of text",
+			name)
 	case s.Value == "":
 		return s, usagef("--header %q: %s holds nothing", name, value)
 	}

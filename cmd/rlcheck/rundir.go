@@ -133,7 +133,8 @@ func (d *runDir) of(scenario, file string) string {
 
 // keepPlan keeps the scenario as it was read and its schedule.
 func (d *runDir) keepPlan(id string, src []byte, s *timeline.Schedule) error {
-	return errors.Join(writeFile(d.of(id, "scenario.yaml"), src), d.keep(id, "schedule.ndjson", func(w io.Writer) error { return timeline.WriteSchedule(w, s) }))
+	return errors.Join(writeFile(d.of(id, "scenario.yaml"), src),
+		d.keep(id, "schedule.ndjson", func(w io.Writer) error { return timeline.WriteSchedule(w, s) }))
 }
 
 // keepSoFar keeps the report of what is done already: a run that is killed leaves that much.

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// speaker is all that rlcheck says: results to stdout, everything else to stderr behind "rlcheck: ". Text from outside is
-// never a format string.
+// speaker is all that rlcheck says: results to stdout, everything else to stderr behind "rlcheck: ". Text
+// from outside is never a format string.
 type speaker struct {
 	out, err io.Writer
 	quiet    bool
@@ -29,8 +29,8 @@ func (s *speaker) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// lost returns why results could not be printed, nil if they could. A reader that has seen enough (| head -1) is no
-// trouble.
+// lost returns why results could not be printed, nil if they could. A reader that has seen enough (| head -1)
+// is no trouble.
 func (s *speaker) lost() error {
 	if s.broken == nil || errors.Is(s.broken, syscall.EPIPE) || errors.Is(s.broken, io.ErrClosedPipe) {
 		return nil
@@ -64,8 +64,8 @@ func (s *speaker) notef(format string, args ...any) {
 // position begins a line that says where in a file a mistake is.
 var position = regexp.MustCompile(`^[^\s:]+:\d+(:\d+)?: `)
 
-// problem prints an error, which may have several lines. A line that begins with a position stays as it is, so that
-// editors find it.
+// problem prints an error, which may have several lines. A line that begins with a position stays as it is,
+// so that editors find it.
 func (s *speaker) problem(err error) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		if strings.TrimSpace(line) == "" {
@@ -96,5 +96,6 @@ func visible(text string) string {
 }
 
 func bidirectional(r rune) bool {
-	return r >= 0x200e && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x061c || r >= 0x2028 && r <= 0x2029
+	return r >= 0x200e && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 ||
+		r == 0x061c || r >= 0x2028 && r <= 0x2029
 }

@@ -27,12 +27,13 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"rlcheck": main})
 }
 
-// TestScripts runs the scripts of testdata/script: one behaviour a file, named <command>_<what>. Each has testdata/burst.yaml
-// in its folder: the bundled burst for a limit that gives nothing back meanwhile, so that no machine is too slow for its
-// verdict. Their own commands:
+// TestScripts runs the scripts of testdata/script: one behaviour a file, named <command>_<what>. Each has
+// testdata/burst.yaml in its folder: the bundled burst for a limit that gives nothing back meanwhile, so that
+// no machine is too slow for its verdict. Their own commands:
 //
 //	exits N PROGRAM ARGS...            run, and demand this exit status
-//	judged N PROGRAM ARGS...           as exits, but run again what was INCONCLUSIVE: a busy machine may show too little
+//	judged N PROGRAM ARGS...           as exits, but run again what was INCONCLUSIVE: a busy machine may
+//	                                   show too little
 //	json FILE [PATH VALUE]...          FILE (or stdout) is JSON, and has these values
 //	fits NAME FILE                     FILE (or stdout) is JSON that rlcheck schema NAME allows
 //	adds-up FILE                       the counts of a report add up
@@ -45,7 +46,8 @@ func TestMain(m *testing.M) {
 //	get URL [HEADER...]                request; status, fields and body go to stdout
 //	terminal COLSxROWS[,...] N [NAME=VALUE] rlcheck ...  run on a terminal of that size, or resized
 //	                                   (terminal_linux_test.go)
-//	interrupt SIGNAL AFTER N rlcheck ...  run, signal after so many requests at $URL, demand this exit status; what it
+//	interrupt SIGNAL AFTER N rlcheck ...  run, signal after so many requests at $URL, demand this exit
+//	                                      status; what it
 //	                                   says goes to out.txt and err.txt
 func TestScripts(t *testing.T) {
 	burst, err := os.ReadFile(filepath.Join("testdata", "burst.yaml"))
@@ -70,13 +72,15 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": cmdExits, "judged": cmdJudged, "json": cmdJSON, "fits": cmdFits,
 			"adds-up": cmdAddsUp, "absent": cmdAbsent, "no-controls": cmdNoControls,
-			"sparse": cmdSparse, "server": cmdServer, "start": cmdStart, "halt": cmdHalt, "get": cmdGet, "interrupt": cmdInterrupt,
-			"terminal": cmdTerminal,
+			"sparse": cmdSparse, "server": cmdServer, "start": cmdStart, "halt": cmdHalt, "get": cmdGet,
+			"interrupt": cmdInterrupt,
+			"terminal":  cmdTerminal,
 		},
 	})
 }
 
-// condition knows [root], [devfull] (there is a device that is always full) and [mount] (a private mount is allowed).
+// condition knows [root], [devfull] (there is a device that is always full) and [mount] (a private mount is
+// allowed).
 func condition(cond string) (bool, error) {
 	switch cond {
 	case "root":
@@ -208,7 +212,8 @@ func cmdAddsUp(ts *testscript.TestScript, neg bool, args []string) {
 		sum.Sent += c.Sent
 	}
 	if sum.Planned != doc.Counts.Planned || sum.Sent != doc.Counts.Sent || len(doc.Scenarios) == 0 {
-		ts.Fatalf("%d scenarios planned %d and sent %d, the run says %+v", len(doc.Scenarios), sum.Planned, sum.Sent, doc.Counts)
+		ts.Fatalf("%d scenarios planned %d and sent %d, the run says %+v", len(doc.Scenarios), sum.Planned,
+			sum.Sent, doc.Counts)
 	}
 }
 
@@ -234,7 +239,10 @@ func cmdAbsent(ts *testscript.TestScript, neg bool, args []string) {
 func cmdNoControls(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) != 1, "no-controls FILE")
 	text := ts.ReadFile(args[0])
-	if i := strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }); i >= 0 {
+	if i := strings.IndexFunc(text, func(r rune) bool {
+		return r < ' ' && r != '\n' && r != '\t' ||
+			r == 0x7f
+	}); i >= 0 {
 		ts.Fatalf("%s: control character %q at byte %d of %q", args[0], text[i], i, text[max(0, i-40):i+1])
 	}
 	if text == "" {

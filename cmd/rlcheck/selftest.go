@@ -19,7 +19,8 @@ claims.`,
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := interruptible()
 			defer stop()
-			r, err := selftest.Run(ctx, selftest.Options{Quick: quick, Version: version(), Progress: e.selftestProgress()})
+			r, err := selftest.Run(ctx,
+				selftest.Options{Quick: quick, Version: version(), Progress: e.selftestProgress()})
 			if err != nil {
 				return err
 			}

@@ -49,21 +49,33 @@ func newServeCmd(e *env) *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.limit, "limit", "", "the limit, as a SPEC: ALGORITHM,key=value,... (required)")
-	fl.StringVar(&f.addr, "addr", "127.0.0.1:8080", "loopback address to listen on; port 0 lets the kernel choose")
+	fl.StringVar(&f.addr, "addr", "127.0.0.1:8080",
+		"loopback address to listen on; port 0 lets the kernel choose")
 	fl.StringVar(&f.fault, "fault", "", "a deliberate defect by name; list shows them all")
 	fl.StringVar(&f.key, "key", "X-Api-Key", "header field whose value is the partition")
-	fl.StringArrayVar(&f.rules, "rule", nil, "a limit of its own for some requests: /PATH, METHOD, NAME:VALUE of a field or several of them, and then a SPEC, none, "+
-		"or zero for a limit of nothing; the first that fits counts (repeatable)")
-	fl.StringVar(&f.client, "client-address", "", "header field in whose last element a trusted proxy writes the address of the client, for requests without a key "+
-		"(default the address of the connection)")
-	fl.StringVar(&f.control, "control", "", "loopback address to listen on for events: POST /restart, /reload, /reload?limit=SPEC, /store-down, /store-up; its URL is the second line printed (default none)")
+	fl.StringArrayVar(&f.rules, "rule", nil,
+		"a limit of its own for some requests: /PATH, METHOD, NAME:VALUE of a field or several of them, "+
+			"and then a SPEC, none, "+
+			"or zero for a limit of nothing; the first that fits counts (repeatable)")
+	fl.StringVar(&f.client, "client-address", "",
+		"header field in whose last element a trusted proxy writes the address of the client, for requests "+
+			"without a key "+
+			"(default the address of the connection)")
+	fl.StringVar(&f.control, "control", "",
+		"loopback address to listen on for events: POST /restart, /reload, /reload?limit=SPEC, "+
+			"/store-down, /store-up; its URL is the second line printed (default none)")
 	fl.StringVar(&f.retryAfter, "retry-after", "seconds", "form of Retry-After: seconds or date")
-	fl.StringSliceVar(&f.dialect, "dialect", nil, "groups of fields in answers: x-ratelimit (reset since the epoch), x-ratelimit-delta (reset from now), "+
-		"ratelimit-draft (RateLimit and RateLimit-Policy of draft -10 and -11), ratelimit-legacy (RateLimit-Limit and kin), retry-after, none "+
-		"(default x-ratelimit,ratelimit-draft,retry-after)")
-	fl.IntVar(&f.status, "deny-status", http.StatusTooManyRequests, "status of a denial: 429, 503, 403, 200 or any other")
-	fl.StringVar(&f.denyBody, "deny-body", "quota-exceeded", "body of a denial: a problem of the draft's type quota-exceeded, "+
-		"temporary-reduced-capacity or abnormal-usage-detected; or json, text, or none")
+	fl.StringSliceVar(&f.dialect, "dialect", nil,
+		"groups of fields in answers: x-ratelimit (reset since the epoch), x-ratelimit-delta (reset from "+
+			"now), "+
+			"ratelimit-draft (RateLimit and RateLimit-Policy of draft -10 and -11), ratelimit-legacy "+
+			"(RateLimit-Limit and kin), retry-after, none "+
+			"(default x-ratelimit,ratelimit-draft,retry-after)")
+	fl.IntVar(&f.status, "deny-status", http.StatusTooManyRequests,
+		"status of a denial: 429, 503, 403, 200 or any other")
+	fl.StringVar(&f.denyBody, "deny-body", "quota-exceeded",
+		"body of a denial: a problem of the draft's type quota-exceeded, "+
+			"temporary-reduced-capacity or abnormal-usage-detected; or json, text, or none")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the random choices of faults")
 	addStateFlags(fl, &f)
 	return cmd
@@ -71,20 +83,29 @@ func newServeCmd(e *env) *cobra.Command {
 
 // addStateFlags adds the flags about where the state is kept, and by whom.
 func addStateFlags(fl *pflag.FlagSet, f *serveFlags) {
-	fl.StringVar(&f.redis, "redis", "", "where the state is kept: redis://HOST:PORT, rediss://HOST:PORT, redis-cluster://HOST:PORT,HOST:PORT, "+
-		"redis-sentinel://HOST:PORT/MASTER, or embedded (default memory)")
-	fl.StringVar(&f.onStoreError, "on-store-error", "error", "what is done while the store does not answer: allow, deny or error (500)")
+	fl.StringVar(&f.redis, "redis", "",
+		"where the state is kept: redis://HOST:PORT, rediss://HOST:PORT, "+
+			"redis-cluster://HOST:PORT,HOST:PORT, "+
+			"redis-sentinel://HOST:PORT/MASTER, or embedded (default memory)")
+	fl.StringVar(&f.onStoreError, "on-store-error", "error",
+		"what is done while the store does not answer: allow, deny or error (500)")
 	fl.IntVar(&f.replicas, "replicas", 1, "replicas behind the address")
-	fl.StringVar(&f.counters, "counters", "shared", "what the replicas know of each other: shared (one state), private or synced")
-	fl.DurationVar(&f.syncEvery, "sync-every", time.Second, "how often synced replicas exchange what they admitted")
-	fl.StringVar(&f.balance, "balance", "request", "how requests go round the replicas: by request or by connection")
+	fl.StringVar(&f.counters, "counters", "shared",
+		"what the replicas know of each other: shared (one state), private or synced")
+	fl.DurationVar(&f.syncEvery, "sync-every", time.Second,
+		"how often synced replicas exchange what they admitted")
+	fl.StringVar(&f.balance, "balance", "request",
+		"how requests go round the replicas: by request or by connection")
 }
 
 // options returns what the flags ask of the target, or what is wrong with the rules.
 func (f serveFlags) options(limit spec.Limit) (target.Options, error) {
-	o := target.Options{Limit: limit, Fault: f.fault, PartitionHeader: f.key, ClientHeader: f.client, RetryAfter: f.retryAfter, DenyStatus: f.status,
-		DenyBody: target.DenyBody(f.denyBody), OnStoreError: target.OnStoreError(f.onStoreError), Seed: f.seed,
-		Replicas: f.replicas, Counters: target.Counters(f.counters), SyncEvery: f.syncEvery, Balance: target.Balance(f.balance)}
+	o := target.Options{Limit: limit, Fault: f.fault, PartitionHeader: f.key, ClientHeader: f.client,
+		RetryAfter: f.retryAfter, DenyStatus: f.status,
+		DenyBody: target.DenyBody(f.denyBody), OnStoreError: target.OnStoreError(f.onStoreError),
+		Seed:     f.seed,
+		Replicas: f.replicas, Counters: target.Counters(f.counters), SyncEvery: f.syncEvery,
+		Balance: target.Balance(f.balance)}
 	for _, d := range f.dialect {
 		o.Dialect = append(o.Dialect, target.Dialect(d))
 	}
@@ -142,7 +163,8 @@ func (e *env) serve(f serveFlags) error {
 	return err
 }
 
-// listen serves h until the command is interrupted, which is its normal end. It prints the URL, and then the lines of also.
+// listen serves h until the command is interrupted, which is its normal end. It prints the URL, and then the
+// lines of also.
 func (e *env) listen(h http.Handler, addr, what string, also ...string) error {
 	ctx, stop := interruptible()
 	defer stop()
@@ -200,7 +222,8 @@ func checkFault(name string, proxy bool) error {
 		case f.Name == name && f.Proxy == proxy:
 			return nil
 		case f.Name == name:
-			return usagef("--fault %q: rlcheck %s has it (rlcheck %s --fault %s)", name, command[!proxy], command[!proxy], name)
+			return usagef("--fault %q: rlcheck %s has it (rlcheck %s --fault %s)", name, command[!proxy],
+				command[!proxy], name)
 		case f.Proxy == proxy:
 			names = append(names, f.Name)
 		}
@@ -254,8 +277,10 @@ func newProxyCmd(e *env) *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.upstream, "upstream", "", "URL of the origin (required)")
-	fl.StringVar(&f.addr, "addr", "127.0.0.1:8081", "loopback address to listen on; port 0 lets the kernel choose")
-	fl.StringArrayVar(&f.strip, "strip", nil, "header field to drop; NAME* for all that begin so (repeatable)")
+	fl.StringVar(&f.addr, "addr", "127.0.0.1:8081",
+		"loopback address to listen on; port 0 lets the kernel choose")
+	fl.StringArrayVar(&f.strip, "strip", nil,
+		"header field to drop; NAME* for all that begin so (repeatable)")
 	fl.StringArrayVar(&f.set, "set", nil, "header field to set: NAME=VALUE (repeatable)")
 	fl.StringSliceVar(&f.status, "status", nil, "status to replace: 429=503")
 	fl.DurationVar(&f.cache, "cache", 0, "keep admissions for so long and say so (Age, X-Cache), as a "+

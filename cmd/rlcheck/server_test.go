@@ -35,15 +35,18 @@ func (c *counter) reaches(n int, within time.Duration) bool {
 	return false
 }
 
-// rude are servers that answer the header block of a request in a way of their own. The connection is closed when one
-// returns.
+// rude are servers that answer the header block of a request in a way of their own. The connection is closed
+// when one returns.
 var rude = map[string]func(c net.Conn){
 	"resets": func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) },
 	"hangs-up": func(net.Conn) {
 	},
 	"garbage": func(c net.Conn) { _, _ = io.WriteString(c, "\x00\x1b]0;owned\x07 this is no HTTP\r\n\r\n") },
-	"half":    func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf") },
-	"silent":  func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, // until the client gives up
+	"half": func(c net.Conn) {
+		_,
+			_ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+	},
+	"silent": func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, // until the client gives up
 	"big-header": func(c net.Conn) {
 		_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nX-Big: ")
 		for chunk := strings.Repeat("a", 1<<16); err == nil; { // 300 MB if anybody reads that much
@@ -59,7 +62,9 @@ var rude = map[string]func(c net.Conn){
 		}
 	},
 	"early": func(c net.Conn) {
-		_, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 429 \r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		_, _ = io.WriteString(c,
+			"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 429 \r\nContent-Length: "+
+				"0\r\nConnection: close\r\n\r\n")
 	},
 }
 
@@ -84,7 +89,10 @@ var polite = map[string]func(limiter http.Handler) http.Handler{
 		})
 	},
 	"breaks": func(http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+		return http.HandlerFunc(func(w http.ResponseWriter,
+			r *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+		})
 	},
 	"lost": func(http.Handler) http.Handler { return http.NotFoundHandler() },
 	// hesitates takes so long for its first eighteen answers that they show nothing.
@@ -102,7 +110,8 @@ var polite = map[string]func(limiter http.Handler) http.Handler{
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-RateLimit-Policy", r.Header.Get("Authorization"))
 			w.Header().Set("Via", "1.1 \u202e"+r.Header.Get("X-Extra"))
-			rec := &denialBody{ResponseWriter: w, body: "\x1b[31m" + r.Header.Get("Authorization") + " " + r.Header.Get("X-Extra")}
+			rec := &denialBody{ResponseWriter: w, body: "\x1b[31m" + r.Header.Get("Authorization") + " " +
+				r.Header.Get("X-Extra")}
 			rec.body += " " + r.URL.RawQuery + " " + r.URL.Query().Get("token")
 			h.ServeHTTP(rec, r)
 		})
@@ -203,10 +212,11 @@ func servePolitely(ts *testscript.TestScript, l net.Listener, count *counter, ar
 	ts.Check(err)
 	wrapped := wrap(h)
 	quiet := log.New(io.Discard, "", 0) // of handshakes that a script means to fail
-	s := &http.Server{ErrorLog: quiet, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		count.n.Add(1)
-		wrapped.ServeHTTP(w, r)
-	})}
+	s := &http.Server{ErrorLog: quiet,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			count.n.Add(1)
+			wrapped.ServeHTTP(w, r)
+		})}
 	if args[0] == "h2c" {
 		s.Protocols = new(http.Protocols)
 		s.Protocols.SetUnencryptedHTTP2(true)

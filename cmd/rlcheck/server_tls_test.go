@@ -58,7 +58,8 @@ func certified(ts *testscript.TestScript) *tls.Config {
 	parsed, err := x509.ParseCertificate(ca)
 	ts.Check(err)
 	trusted.AddCert(parsed)
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{server}, PrivateKey: serverKey}},
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{server},
+		PrivateKey: serverKey}},
 		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: trusted}
 }
 

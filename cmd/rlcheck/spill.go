@@ -14,7 +14,8 @@ type spilled struct{ *os.File }
 func spill() (check.Spill, error) {
 	f, err := os.CreateTemp("", "rlcheck-*")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w (set TMPDIR to a folder that can be written)", os.TempDir(), cause(err))
+		return nil, fmt.Errorf("%s: %w (set TMPDIR to a folder that can be written)", os.TempDir(),
+			cause(err))
 	}
 	_ = os.Remove(f.Name()) // where the system allows that, nothing is left even after a crash
 	return spilled{f}, nil

@@ -19,8 +19,9 @@ import (
 
 // report is the report of a run that was killed before it wrote one.
 func (m *manifest) report() *result.Run {
-	return &result.Run{ID: m.ID, Started: m.Started, Version: m.Version, Command: m.Command, Interrupted: true,
-		NotBegun: m.ids()}
+	return &result.Run{ID: m.ID, Started: m.Started, Version: m.Version, Command: m.Command,
+		Interrupted: true,
+		NotBegun:    m.ids()}
 }
 
 // addCut judges the scenario in which a run was killed, adds it to its report, and says what is missing. A

@@ -26,12 +26,14 @@ func mend(text string) string {
 // noArguments refuses every argument.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%s: %q: it takes no arguments (%s --help lists the flags)", cmd.Name(), args[0], cmd.CommandPath())
+		return usagef("%s: %q: it takes no arguments (%s --help lists the flags)", cmd.Name(), args[0],
+			cmd.CommandPath())
 	}
 	return nil
 }
 
-// needs demands from least to most arguments, or any number of them for most < 0; what says in words what they name.
+// needs demands from least to most arguments, or any number of them for most < 0; what says in words what
+// they name.
 func needs(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -112,9 +114,11 @@ func flagError(cmd *cobra.Command, err error) error {
 // badValue says what belongs where a value was not understood; where is the flag or the variable.
 func badValue(where string, err *pflag.InvalidValueError) error {
 	what := map[string]string{
-		"bool": "true or false", "int": "a whole number", "uint64": "a whole number from 0", "float64": "a number",
+		"bool": "true or false", "int": "a whole number", "uint64": "a whole number from 0",
+		"float64":  "a number",
 		"duration": "a duration such as 10ms", "intSlice": "a list of whole numbers with commas between them",
-		"stringToString": "a list of pairs NAME=VALUE with commas between them", "stringSlice": "a list of words with commas between them",
+		"stringToString": "a list of pairs NAME=VALUE with commas between them",
+		"stringSlice":    "a list of words with commas between them",
 	}[err.GetFlag().Value.Type()]
 	if what == "" {
 		return usagef("%s %q: %w", where, err.GetValue(), err.Unwrap())
@@ -122,13 +126,14 @@ func badValue(where string, err *pflag.InvalidValueError) error {
 	return usagef("%s %q: %s belongs here", where, err.GetValue(), what)
 }
 
-// notEmpty refuses flags that were given without a text, as -t "$URL" gives one where URL is not set: what the scenario says
-// would be judged in its place, and the embedded target would pass for another one.
+// notEmpty refuses flags that were given without a text, as -t "$URL" gives one where URL is not set: what
+// the scenario says would be judged in its place, and the embedded target would pass for another one.
 func notEmpty(cmd *cobra.Command, flags ...string) error {
 	var errs []error
 	for _, name := range flags {
 		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
-			errs = append(errs, usagef("--%s \"\": an empty value is none (write one, or leave --%s out for what the scenario says)", name, name))
+			errs = append(errs, usagef("--%s \"\": an empty value is none (write one, or leave --%s out "+
+				"for what the scenario says)", name, name))
 		}
 	}
 	return errors.Join(errs...)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTheZonesAreInTheBinary: a machine without a data base of zones, as a container with nothing but the binary, knows them as well.
-// The machine of the test has one, so that only the import can be looked at.
+// TestTheZonesAreInTheBinary: a machine without a data base of zones, as a container with nothing but the
+// binary, knows them as well. The machine of the test has one, so that only the import can be looked at.
 func TestTheZonesAreInTheBinary(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "accesslog.go", nil, parser.ImportsOnly)
 	if err != nil {

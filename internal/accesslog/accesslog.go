@@ -1,9 +1,9 @@
-// Package accesslog turns the access logs of web servers and load balancers into timelines, so that production traffic can
-// be judged. It knows log formats and what their times mean, and no algorithm.
+// Package accesslog turns the access logs of web servers and load balancers into timelines, so that
+// production traffic can be judged. It knows log formats and what their times mean, and no algorithm.
 //
-// Every observation gets an interval that surely holds the decision about its request, as wide as the log leaves it: what
-// each format logs, where that is documented, and how far it is widened stands at the type of its layout. All of it assumes
-// that the clock of the logging machine was not set while the log was written.
+// Every observation gets an interval that surely holds the decision about its request, as wide as the log
+// leaves it: what each format logs, where that is documented, and how far it is widened stands at the type of
+// its layout. All of it assumes that the clock of the logging machine was not set while the log was written.
 package accesslog
 
 import (
@@ -32,30 +32,32 @@ const (
 // Formats are all formats.
 func Formats() []Format { return []Format{Nginx, NginxJSON, HAProxy, Envoy, EnvoyJSON, Caddy, ALB} }
 
-// MaxRequests is the most requests of one log that Read keeps: they are held in memory, 32 bytes each, to be sorted by their
-// beginning.
+// MaxRequests is the most requests of one log that Read keeps: they are held in memory, 32 bytes each, to be
+// sorted by their beginning.
 const MaxRequests = 100_000_000
 
-// Options say how a log is read. The zero value but for Format reads the default layout of a server, tells clients apart by
-// their address, and assumes nothing about what happened before and after.
+// Options say how a log is read. The zero value but for Format reads the default layout of a server, tells
+// clients apart by their address, and assumes nothing about what happened before and after.
 type Options struct {
 	Format Format
 	// Layout is the log_format of nginx or the format string of Envoy, where it is not the default one.
 	Layout string
-	// Columns maps the names of values (request_time, status, ...) to the names that a log in JSON, or the name=value
-	// pairs behind a line of nginx, give them, where they differ.
+	// Columns maps the names of values (request_time, status, ...) to the names that a log in JSON, or the
+	// name=value pairs behind a line of nginx, give them, where they differ.
 	Columns map[string]string
-	// PartitionBy is the field whose value is the partition: address (also if empty), user, host, path, method, none for
-	// one partition, the name of a header field that the log has, or any name of the format's own.
+	// PartitionBy is the field whose value is the partition: address (also if empty), user, host, path,
+	// method, none for one partition, the name of a header field that the log has, or any name of the
+	// format's own.
 	PartitionBy string
 	// Match are conditions that a request must all meet; others are counted as Unmatched and left out.
 	Match []Match
 	// Outcome tells the outcome of a status; nil means StatusOutcome.
 	Outcome func(status int) timeline.Outcome
-	// MaxDuration is longer than any request took. A log without durations needs it; else it matters at the end of the
-	// log alone: see Log.
+	// MaxDuration is longer than any request took. A log without durations needs it; else it matters at the
+	// end of the log alone: see Log.
 	MaxDuration time.Duration
-	// Lag is how far outside the logged times a decision may lie, instead of what the format assumes, if LagSet.
+	// Lag is how far outside the logged times a decision may lie, instead of what the format assumes, if
+	// LagSet.
 	Lag    time.Duration
 	LagSet bool
 	// Zone is the time zone of times without one; nil if it is not known: then they are read as UTC.
@@ -70,18 +72,21 @@ type Options struct {
 
 // Log is a log that was read: its header, and one observation a request.
 type Log struct {
-	// Header has the wall time of zero as Started. Unless the log is said to be complete, CompleteFrom is the end of the
-	// request that ended first, and CompleteUntil the end of the one that ended last less the longest time a request may
-	// have taken: MaxDuration, the longest in the log, or a minute, whichever is longest, and a second. Where lines are not in
-	// the order of their ends, as of workers that buffer theirs, both are nearer by twice as much as that was seen.
+	// Header has the wall time of zero as Started. Unless the log is said to be complete, CompleteFrom is the
+	// end of the request that ended first, and CompleteUntil the end of the one that ended last less the
+	// longest time a request may have taken: MaxDuration, the longest in the log, or a minute, whichever is
+	// longest, and a second. Where lines are not in the order of their ends, as of workers that buffer
+	// theirs, both are nearer by twice as much as that was seen.
 	Header timeline.Header
-	// Lines is the number of lines that are not blank: each is an observation, or counted by one of the others.
-	// Foreign lines are no requests; Skipped cannot be read; Unmatched do not match; Keyless have no partition.
+	// Lines is the number of lines that are not blank: each is an observation, or counted by one of the
+	// others. Foreign lines are no requests; Skipped cannot be read; Unmatched do not match; Keyless have no
+	// partition.
 	Lines, Foreign, Skipped, Unmatched, Keyless int
 	// FirstSkipped is the problem of the first line that was skipped.
 	FirstSkipped *timeline.ParseError
-	// Lossy tells that requests may be missing in the midst of the log, so that a denial cannot be held against it: lines
-	// were skipped, or the server promises no line for each request. It is false if the log is said to be complete.
+	// Lossy tells that requests may be missing in the midst of the log, so that a denial cannot be held
+	// against it: lines were skipped, or the server promises no line for each request. It is false if the log
+	// is said to be complete.
 	Lossy bool
 	// ZoneUnknown tells that times had no zone and were read as UTC.
 	ZoneUnknown bool
@@ -90,15 +95,15 @@ type Log struct {
 	// Unnamed counts, by status, the answers that are neither admissions nor denials. May be nil.
 	Unnamed map[int]int
 
-	// Doubtful counts the requests that meet all conditions only as their path and host are written, or only with them in their plain form:
-	// whether they were limited is not known, so that their Outcome is Unknown. Those of a partition without any other request are
-	// left out, as Unmatched.
+	// Doubtful counts the requests that meet all conditions only as their path and host are written, or only
+	// with them in their plain form: whether they were limited is not known, so that their Outcome is
+	// Unknown. Those of a partition without any other request are left out, as Unmatched.
 	Doubtful int
 	// Absent names the fields of conditions (Options.Match) that no request of the log has. May be nil.
 	Absent []string
 
-	// records ascend by their beginning, names has the name of each partition; both are empty where the log can be read
-	// again. zero is the Unix time of zero.
+	// records ascend by their beginning, names has the name of each partition; both are empty where the log
+	// can be read again. zero is the Unix time of zero.
 	records []record
 	names   []string
 	zero    int64
@@ -128,8 +133,8 @@ func (l *Log) without(rec record) bool {
 	return int(rec.partition) < len(l.lone) && l.lone[rec.partition]
 }
 
-// All returns the observations of a log that Read returned, ascending by Sent, those that began at the same instant ascending
-// by line. Seq is the number of the line. The observation is overwritten by the next one.
+// All returns the observations of a log that Read returned, ascending by Sent, those that began at the same
+// instant ascending by line. Seq is the number of the line. The observation is overwritten by the next one.
 func (l *Log) All() iter.Seq[*timeline.Observation] {
 	return func(yield func(*timeline.Observation) bool) {
 		var o timeline.Observation
@@ -155,8 +160,8 @@ func (l *Log) observation(i int, o *timeline.Observation) {
 	l.fill(o, rec, partitionOf(l.names, rec.partition))
 }
 
-// StatusOutcome is what a status in a log says by itself: 2xx and 304 are Allowed, 429 is Denied, all else is Unknown. Other
-// redirections are not Allowed as many are answered without asking the limiter.
+// StatusOutcome is what a status in a log says by itself: 2xx and 304 are Allowed, 429 is Denied, all else is
+// Unknown. Other redirections are not Allowed as many are answered without asking the limiter.
 func StatusOutcome(status int) timeline.Outcome {
 	switch {
 	case status >= 200 && status < 300, status == 304:
@@ -168,8 +173,8 @@ func StatusOutcome(status int) timeline.Outcome {
 	}
 }
 
-// Read reads a log, plain or gzip. name stands in error messages. An error about its lines is of type timeline.Errors, with
-// up to ten problems in their order; one about the options is an *OptionError.
+// Read reads a log, plain or gzip. name stands in error messages. An error about its lines is of type
+// timeline.Errors, with up to ten problems in their order; one about the options is an *OptionError.
 func Read(r io.Reader, name string, o Options) (*Log, error) {
 	rd, err := newReader(name, o)
 	if err != nil {

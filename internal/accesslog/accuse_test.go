@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// traffic is what a limiter decided, by the wall clock, in the order in which requests ended: arrivals in bursts, answers that
-// take up to longest.
+// traffic is what a limiter decided, by the wall clock, in the order in which requests ended: arrivals in
+// bursts, answers that take up to longest.
 func traffic(t *testing.T, rng *rand.Rand, limit spec.Limit, n int, longest time.Duration) []request {
 	t.Helper()
 	lim, err := reference.NewLimit(limit)
@@ -33,7 +33,8 @@ func traffic(t *testing.T, rng *rand.Rand, limit spec.Limit, n int, longest time
 		}
 		at = at.Add(time.Duration(rng.Int64N(int64(pause))))
 		took := time.Duration(rng.Int64N(int64(longest)))
-		all[i] = request{began: at, decided: at.Add(time.Duration(rng.Int64N(int64(took) + 1))), ended: at.Add(took), key: "k"}
+		all[i] = request{began: at, decided: at.Add(time.Duration(rng.Int64N(int64(took) + 1))),
+			ended: at.Add(took), key: "k"}
 	}
 	slices.SortFunc(all, func(a, b request) int { return a.decided.Compare(b.decided) })
 	state := lim.Init()
@@ -49,8 +50,8 @@ func traffic(t *testing.T, rng *rand.Rand, limit spec.Limit, n int, longest time
 	return all
 }
 
-// TestNoLogAccusesARightLimiter: whatever server logs the traffic of a right limiter, and wherever the log is cut out of it, no
-// verdict is FAIL; and a limit that is far off is refuted by most of them.
+// TestNoLogAccusesARightLimiter: whatever server logs the traffic of a right limiter, and wherever the log is
+// cut out of it, no verdict is FAIL; and a limit that is far off is refuted by most of them.
 func TestNoLogAccusesARightLimiter(t *testing.T) {
 	times := 24
 	if testing.Short() {
@@ -72,7 +73,8 @@ func TestNoLogAccusesARightLimiter(t *testing.T) {
 				rng := rand.New(rand.NewPCG(uint64(i), 99))
 				spec := specs[i%len(specs)]
 				limit := mustParse(t, spec[0])
-				longest := []time.Duration{2 * time.Millisecond, 200 * time.Millisecond, 2900 * time.Millisecond}[i/len(specs)%3]
+				longest := []time.Duration{2 * time.Millisecond, 200 * time.Millisecond,
+					2900 * time.Millisecond}[i/len(specs)%3]
 				all := traffic(t, rng, limit, 600, longest)
 				cut := all[rng.IntN(200) : 400+rng.IntN(200)]
 				var text strings.Builder
@@ -90,7 +92,8 @@ func TestNoLogAccusesARightLimiter(t *testing.T) {
 					l.Header.CompleteFrom = l.Timeline().End() // no denial is judged
 				}
 				if j := mustJudge(t, l, limit); j.Verdict == verdict.Fail {
-					t.Fatalf("%s, seed %d, answers up to %s: accused: %s", spec[0], i, longest, j.Partitions[0].Findings[0].Text)
+					t.Fatalf("%s, seed %d, answers up to %s: accused: %s", spec[0], i, longest,
+						j.Partitions[0].Findings[0].Text)
 				}
 				judged++
 				if mustJudge(t, l, mustParse(t, spec[1])).Verdict == verdict.Fail {

@@ -7,15 +7,16 @@ import (
 
 // alb reads access logs of an Application Load Balancer of AWS.
 //
-// request_creation_time, field 22, is when the load balancer received the request, time, field 2, when it generated the
-// answer (of a WebSocket: when it was closed), both in microseconds (Access logs for your Application Load Balancer, access
-// log entries). The processing times lie between the two and add nothing. A load balancer is several nodes with a clock each,
-// so that both ends are widened by a lag, 10 ms unless told; AWS states no bound. The interval is
+// request_creation_time, field 22, is when the load balancer received the request, time, field 2, when it
+// generated the answer (of a WebSocket: when it was closed), both in microseconds (Access logs for your
+// Application Load Balancer, access log entries). The processing times lie between the two and add nothing. A
+// load balancer is several nodes with a clock each, so that both ends are widened by a lag, 10 ms unless
+// told; AWS states no bound. The interval is
 //
 //	[ request_creation_time - 1 us - lag, time + 1 us + lag ]
 //
-// "Elastic Load Balancing logs requests on a best-effort basis": a request may be missing, so that a denial proves nothing
-// unless the log is known to be complete.
+// "Elastic Load Balancing logs requests on a best-effort basis": a request may be missing, so that a denial
+// proves nothing unless the log is known to be complete.
 type alb struct{ widths }
 
 // albFields are where values stand in a line.
@@ -25,7 +26,8 @@ var albFields = map[int]slot{
 
 // albNames are the fields that a line has besides.
 var albNames = map[string]int{
-	"type": 0, "elb": 2, "target": 4, "target_status_code": 9, "user_agent": 13, "target_group_arn": 16, "trace_id": 17,
+	"type": 0, "elb": 2, "target": 4, "target_status_code": 9, "user_agent": 13, "target_group_arn": 16,
+	"trace_id":    17,
 	"domain_name": 18, "matched_rule_priority": 20, "actions_executed": 22, "classification": 27,
 }
 
@@ -42,7 +44,8 @@ type albLayout struct {
 
 func newALB(o Options, w widths) (layout, *table, error) {
 	if len(o.Columns) > 0 {
-		return nil, nil, &OptionError{"Columns", "columns", "the fields of an ALB log have places, not names", ""}
+		return nil, nil, &OptionError{"Columns", "columns", "the fields of an ALB log have places, not names",
+			""}
 	}
 	t, err := newTable(nil, nil)
 	return &albLayout{alb{w}, map[int]slot{}, t}, t, err
@@ -84,13 +87,15 @@ func (a *albLayout) split(line []byte, v values) flaw {
 		}
 	}
 	if n < albLeast {
-		return flaw{what: "line " + quote(line), why: "an ALB line has at least 22 fields, with request_creation_time as the last of them"}
+		return flaw{what: "line " + quote(line),
+			why: "an ALB line has at least 22 fields, with request_creation_time as the last of them"}
 	}
 	v[slotAddress] = cutPort(v[slotAddress])
 	return flaw{}
 }
 
-// word cuts the first field of a line: up to a space, or between quotes, where the last one is before a space or the end.
+// word cuts the first field of a line: up to a space, or between quotes, where the last one is before a space
+// or the end.
 func word(b []byte) (value, rest []byte, ok bool) {
 	if b[0] != '"' {
 		value, rest, _ = bytes.Cut(b, []byte(" "))
@@ -108,15 +113,19 @@ func word(b []byte) (value, rest []byte, ok bool) {
 func (a alb) span(v values) (span, flaw) {
 	start, ok := iso(v[slotISO], nil)
 	if !ok {
-		return span{}, flaw{what: "request_creation_time " + quote(v[slotISO]), why: "a time such as 2026-11-20T10:00:00.000000Z belongs here"}
+		return span{}, flaw{what: "request_creation_time " + quote(v[slotISO]),
+			why: "a time such as 2026-11-20T10:00:00.000000Z belongs here"}
 	}
 	end, ok := iso(v[slotEnd], nil)
 	if !ok {
-		return span{}, flaw{what: "time " + quote(v[slotEnd]), why: "a time such as 2026-11-20T10:00:00.000000Z belongs here"}
+		return span{}, flaw{what: "time " + quote(v[slotEnd]),
+			why: "a time such as 2026-11-20T10:00:00.000000Z belongs here"}
 	}
 	if end.ns < start.ns {
-		return span{}, flaw{what: "time " + quote(v[slotEnd]), why: "the answer cannot have been generated before the request was received"}
+		return span{}, flaw{what: "time " + quote(v[slotEnd]),
+			why: "the answer cannot have been generated before the request was received"}
 	}
 	lag := a.or(albLag)
-	return span{from: start.ns - microsecond - lag, to: end.ns + end.step + microsecond + lag, end: end.ns}, flaw{}
+	return span{from: start.ns - microsecond - lag, to: end.ns + end.step + microsecond + lag, end: end.ns},
+		flaw{}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestLinesOfWorkersThatBufferTheirs: of two workers that write their lines each ten seconds, five apart, one has written the first
-// ones to the file before. What it admitted explains denials near the beginning.
+// TestLinesOfWorkersThatBufferTheirs: of two workers that write their lines each ten seconds, five apart, one
+// has written the first ones to the file before. What it admitted explains denials near the beginning.
 func TestLinesOfWorkersThatBufferTheirs(t *testing.T) {
 	limit, err := spec.Parse("sliding-window-log,rate=4/4s")
 	if err != nil {

@@ -6,24 +6,27 @@ import (
 
 // caddyNames are the members of an access log line of Caddy.
 var caddyNames = map[string]slot{
-	"logger": slotLogger, "ts": slotISO, "duration": slotDuration, "status": slotStatus, "request.method": slotMethod,
-	"request.uri": slotTarget, "request.host": slotHost, "request.client_ip": slotAddress, "request.remote_ip": slotRemote,
+	"logger": slotLogger, "ts": slotISO, "duration": slotDuration, "status": slotStatus,
+	"request.method": slotMethod,
+	"request.uri":    slotTarget, "request.host": slotHost, "request.client_ip": slotAddress,
+	"request.remote_ip":   slotRemote,
 	"request.remote_addr": slotRemote, "user_id": slotUser,
 }
 
 // caddyTimes are the times of Caddy's access log in JSON.
 //
-// ts is when the line was written, after the request was handled: seconds since the Unix epoch as a floating point number,
-// which has steps of a quarter of a microsecond, unless time_format says otherwise. duration is the time that handling took,
-// in seconds (caddyserver.com, JSON config structure, logging; modules/caddyhttp/server.go). The duration ends before the
-// line is written, and before a route of handle_errors is run, which is how a rate limiter's denial is answered. So the
-// beginning may be earlier than ts - duration by a lag: unless told 10 ms, and 100 ms where the status is 400 or more. The
-// interval is
+// ts is when the line was written, after the request was handled: seconds since the Unix epoch as a floating
+// point number, which has steps of a quarter of a microsecond, unless time_format says otherwise. duration is
+// the time that handling took, in seconds (caddyserver.com, JSON config structure, logging;
+// modules/caddyhttp/server.go). The duration ends before the line is written, and before a route of
+// handle_errors is run, which is how a rate limiter's denial is answered. So the beginning may be earlier
+// than ts - duration by a lag: unless told 10 ms, and 100 ms where the status is 400 or more. The interval is
 //
 //	[ ts - duration - 1/1000 of it - lag - 1 us, ts + one step + 1 us ]
 //
-// The duration is of a clock that only runs, ts of the wall clock. With duration_format ms or ns, durations are taken for
-// seconds, and intervals are wider than they need to be. A ts without a zone (time_format wall, time_local) is local time.
+// The duration is of a clock that only runs, ts of the wall clock. With duration_format ms or ns, durations
+// are taken for seconds, and intervals are wider than they need to be. A ts without a zone (time_format wall,
+// time_local) is local time.
 type caddyTimes struct {
 	widths
 	zone *time.Location
@@ -34,11 +37,13 @@ const errorRouteLag = 100 * time.Millisecond
 
 func (c caddyTimes) span(v values) (span, flaw) {
 	if v[slotISO] == nil {
-		return span{}, flaw{what: "no ts", why: "a line of an access log of Caddy has the time when it was written"}
+		return span{}, flaw{what: "no ts",
+			why: "a line of an access log of Caddy has the time when it was written"}
 	}
 	end, local, ok := c.end(v[slotISO])
 	if !ok {
-		return span{}, flaw{what: "ts " + quote(v[slotISO]), why: "a number of seconds since 1970 belongs here, or a time"}
+		return span{}, flaw{what: "ts " + quote(v[slotISO]),
+			why: "a number of seconds since 1970 belongs here, or a time"}
 	}
 	lag := c.or(readingsApart)
 	if s := v[slotStatus]; len(s) == 3 && s[0] >= '4' {
@@ -51,9 +56,11 @@ func (c caddyTimes) span(v values) (span, flaw) {
 	case none(v[slotDuration]):
 		return span{}, missingDuration("give --max-duration D, longer than any request took")
 	case !ok:
-		return span{}, flaw{what: "duration " + quote(v[slotDuration]), why: "a number of seconds belongs here"}
+		return span{}, flaw{what: "duration " + quote(v[slotDuration]),
+			why: "a number of seconds belongs here"}
 	}
-	return span{from: end.ns - duration - drift(duration) - lag - microsecond, to: end.ns + end.step + microsecond, end: end.ns - microsecond,
+	return span{from: end.ns - duration - drift(duration) - lag - microsecond,
+		to: end.ns + end.step + microsecond, end: end.ns - microsecond,
 		local: local}, flaw{}
 }
 

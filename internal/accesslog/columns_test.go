@@ -2,7 +2,8 @@ package accesslog
 
 import "testing"
 
-// TestNamesThatCollide: a name that the user gives goes before one that the format has, every time, and means one value.
+// TestNamesThatCollide: a name that the user gives goes before one that the format has, every time, and means
+// one value.
 func TestNamesThatCollide(t *testing.T) {
 	for range 50 {
 		tab, err := newTable(nginxNames, map[string]string{"request_time": "msec"})

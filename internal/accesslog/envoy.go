@@ -9,25 +9,26 @@ import (
 
 // envoy reads text logs of Envoy in its default format, in that of Istio, or in any format string.
 //
-// %START_TIME% is the start of the request, in milliseconds unless its format says otherwise, cut off; %DURATION% are whole
-// milliseconds from there to the last byte out (envoyproxy.io, access logging, command operators), cut off too. The start is
-// a reading of the wall clock, the duration one of a clock that only runs, read right after it (StreamInfoImpl). So the
-// interval is
+// %START_TIME% is the start of the request, in milliseconds unless its format says otherwise, cut off;
+// %DURATION% are whole milliseconds from there to the last byte out (envoyproxy.io, access logging, command
+// operators), cut off too. The start is a reading of the wall clock, the duration one of a clock that only
+// runs, read right after it (StreamInfoImpl). So the interval is
 //
 //	[ start, start + its step + %DURATION% + 1 ms + 1/1000 of it + lag ]
 //
-// where the lag, 10 ms unless told, is the time that a thread may lose between the two readings. Without %DURATION% a
-// longest duration must be given. A request without an end (%DURATION% is -) needs that too.
+// where the lag, 10 ms unless told, is the time that a thread may lose between the two readings. Without
+// %DURATION% a longest duration must be given. A request without an end (%DURATION% is -) needs that too.
 //
-// Envoy escapes nothing in text: a value that has the text which ends it makes its line unreadable, never another one.
+// Envoy escapes nothing in text: a value that has the text which ends it makes its line unreadable, never
+// another one.
 type envoy struct {
 	patterns
 	envoyTimes
 	// format is the format string, empty for those that are known.
 	format string
 	t      *table
-	// lengths is the number of bytes that the first use of each operator in the format leaves of its value, 0 for all; most that of
-	// the values that are needed, where it is not all.
+	// lengths is the number of bytes that the first use of each operator in the format leaves of its value, 0
+	// for all; most that of the values that are needed, where it is not all.
 	lengths map[string]int
 	most    map[slot]int
 }
@@ -52,16 +53,19 @@ var envoyOperators = map[string]slot{
 
 // envoyNames are the keys of a log in JSON: those of Istio.
 var envoyNames = map[string]slot{
-	"start_time": slotISO, "duration": slotDuration, "response_code": slotStatus, "method": slotMethod, "path": slotTarget,
+	"start_time": slotISO, "duration": slotDuration, "response_code": slotStatus, "method": slotMethod,
+	"path":      slotTarget,
 	"authority": slotHost, "downstream_remote_address": slotAddress,
 }
 
 func newEnvoy(o Options, w widths) (layout, *table, error) {
 	if len(o.Columns) > 0 {
-		return nil, nil, &OptionError{"Columns", "columns", "text has none", "give the format string as --log-format"}
+		return nil, nil, &OptionError{"Columns", "columns", "text has none",
+			"give the format string as --log-format"}
 	}
 	t, err := newTable(envoyOperators, nil)
-	return &envoy{envoyTimes: envoyTimes{w}, format: o.Layout, t: t, lengths: map[string]int{}, most: map[slot]int{}}, t, err
+	return &envoy{envoyTimes: envoyTimes{w}, format: o.Layout, t: t, lengths: map[string]int{},
+		most: map[slot]int{}}, t, err
 }
 
 func (e *envoy) ready(fields []field) error {
@@ -85,7 +89,8 @@ func (e *envoy) ready(fields []field) error {
 	return e.lacks("format string", append(fields, sharedNames["status"]))
 }
 
-// operator drops the arguments and the length that do not matter: START_TIME(%s.%3f), REQ(X-ENVOY-ORIGINAL-PATH?:PATH):99.
+// operator drops the arguments and the length that do not matter: START_TIME(%s.%3f),
+// REQ(X-ENVOY-ORIGINAL-PATH?:PATH):99.
 func operator(name string) string {
 	if inner, ok := strings.CutPrefix(name, "REQ("); ok {
 		inner, _, _ = strings.Cut(inner, ")")
@@ -120,12 +125,14 @@ func (e *envoy) variable(format string) (before, name, after string, found bool,
 			return before, name, rest[i+1:], true, nil
 		}
 	}
-	return "", "", "", false, &OptionError{"Layout", quote("%" + rest), "a second % ends the name of an operator", ""}
+	return "", "", "", false,
+		&OptionError{"Layout", quote("%" + rest), "a second % ends the name of an operator", ""}
 }
 
 func (e *envoy) split(line []byte, v values) flaw {
 	if !e.patterns.split(line, v, nil) {
-		return flaw{what: "line " + quote(line), why: "it has not the form of the format string, or can be read in two ways",
+		return flaw{what: "line " + quote(line),
+			why:  "it has not the form of the format string, or can be read in two ways",
 			mend: "give the format string of this log as --log-format"}
 	}
 	for s := range v {
@@ -145,7 +152,8 @@ func (e *envoy) lost(f field, value []byte) flaw {
 	if most == 0 || len(value) < most {
 		return flaw{}
 	}
-	return flaw{what: f.name + " " + quote(value), why: fmt.Sprintf("the format leaves %d bytes of it, with which others may begin, too", most),
+	return flaw{what: f.name + " " + quote(value),
+		why:  fmt.Sprintf("the format leaves %d bytes of it, with which others may begin, too", most),
 		mend: fmt.Sprintf("log it without :%d", most)}
 }
 
@@ -169,10 +177,12 @@ func (e envoyTimes) span(v values) (span, flaw) {
 		start, ok = decimal(v[slotISO], second) // %START_TIME(%s.%3f)%
 	}
 	if v[slotISO] == nil {
-		return span{}, flaw{what: "no start time", why: "a request has the time when it began", mend: "log %START_TIME%, in JSON as start_time"}
+		return span{}, flaw{what: "no start time", why: "a request has the time when it began",
+			mend: "log %START_TIME%, in JSON as start_time"}
 	}
 	if !ok {
-		return span{}, flaw{what: "start time " + quote(v[slotISO]), why: "a time such as 2026-11-20T10:00:00.000Z belongs here"}
+		return span{}, flaw{what: "start time " + quote(v[slotISO]),
+			why: "a time such as 2026-11-20T10:00:00.000Z belongs here"}
 	}
 	if start.ns < earliest {
 		return span{}, earlyFlaw("start time", v[slotISO])
@@ -185,8 +195,10 @@ func (e envoyTimes) span(v values) (span, flaw) {
 		return span{}, flaw{what: "no duration", why: "without it there is no telling when the request ended",
 			mend: "log %DURATION%, or give --max-duration D, longer than any request took"}
 	case !ok:
-		return span{}, flaw{what: "duration " + quote(v[slotDuration]), why: "a number of milliseconds belongs here"}
+		return span{}, flaw{what: "duration " + quote(v[slotDuration]),
+			why: "a number of milliseconds belongs here"}
 	}
 	end := start.ns + duration.ns
-	return span{from: start.ns, to: end + start.step + duration.step + drift(duration.ns) + e.or(readingsApart), end: end}, flaw{}
+	return span{from: start.ns, to: end + start.step + duration.step + drift(duration.ns) +
+		e.or(readingsApart), end: end}, flaw{}
 }

@@ -18,8 +18,8 @@ func fuzzed(i uint8) Options {
 	return o
 }
 
-// FuzzRead: no text makes a reader panic; it is refused with a line inside the file, or all of its lines are accounted for,
-// and it is the same when it is read twice.
+// FuzzRead: no text makes a reader panic; it is refused with a line inside the file, or all of its lines are
+// accounted for, and it is the same when it is read twice.
 func FuzzRead(f *testing.F) {
 	for i, c := range samples {
 		text, err := os.ReadFile(filepath.Join("testdata", c.file+".log"))
@@ -50,7 +50,8 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("got %v", err)
 		}
 		for _, e := range errs {
-			if e.Line < 1 || e.Line > bytes.Count(text, []byte("\n"))+1 && !bytes.HasPrefix(text, []byte{0x1f, 0x8b}) || e.What == "" || e.Why == "" {
+			if e.Line < 1 || e.Line > bytes.Count(text, []byte("\n"))+1 &&
+				!bytes.HasPrefix(text, []byte{0x1f, 0x8b}) || e.What == "" || e.Why == "" {
 				t.Fatalf("got %+v", e)
 			}
 		}
@@ -59,13 +60,15 @@ func FuzzRead(f *testing.F) {
 
 // FuzzLayout: no log_format and no format string makes a reader panic.
 func FuzzLayout(f *testing.F) {
-	for _, c := range []string{nginxCombined, nginxMain, envoyDefault, envoyIstio, "${status}|$msec", "%START_TIME(%s.%3f)% %RESPONSE_CODE%", "$$", "%%", "%(%", "${", "$msec $status"} {
+	for _, c := range []string{nginxCombined, nginxMain, envoyDefault, envoyIstio, "${status}|$msec",
+		"%START_TIME(%s.%3f)% %RESPONSE_CODE%", "$$", "%%", "%(%", "${", "$msec $status"} {
 		f.Add(c, "10.0.0.1 200 1795168807.900")
 		f.Add(c, "0.1 200")
 	}
 	f.Fuzz(func(t *testing.T, format, line string) {
 		for _, server := range []Format{Nginx, Envoy} {
-			l, err := Read(bytes.NewReader([]byte(line+"\n")), "x", Options{Format: server, Layout: format, PartitionBy: "none", MaxDuration: time.Second})
+			l, err := Read(bytes.NewReader([]byte(line+"\n")), "x",
+				Options{Format: server, Layout: format, PartitionBy: "none", MaxDuration: time.Second})
 			if err == nil {
 				sound(t, l)
 			}
@@ -75,12 +78,15 @@ func FuzzLayout(f *testing.F) {
 
 // FuzzMoment: a time that is read lies in the centuries that a timeline can hold.
 func FuzzMoment(f *testing.F) {
-	for _, c := range []string{"2026-11-20T10:00:00.123Z", "2026/11/20 10:00:00", "20/Nov/2026:10:00:00 +0530", "25/Oct/2026:02:30:00.500", "1795168807.9", "0", "9999999999999999999", "1e300", "1.5ms", "-1"} {
+	for _, c := range []string{"2026-11-20T10:00:00.123Z", "2026/11/20 10:00:00",
+		"20/Nov/2026:10:00:00 +0530", "25/Oct/2026:02:30:00.500", "1795168807.9", "0", "9999999999999999999",
+		"1e300", "1.5ms", "-1"} {
 		f.Add([]byte(c))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		check := func(what string, m moment, ok bool) {
-			if ok && (m.ns < -second*3600*48 || m.ns > farthest+second*86400*400 || m.step < 1 || m.step > second) {
+			if ok && (m.ns < -second*3600*48 || m.ns > farthest+second*86400*400 || m.step < 1 ||
+				m.step > second) {
 				t.Errorf("%s %q: got %+v", what, b, m)
 			}
 		}

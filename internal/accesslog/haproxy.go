@@ -7,24 +7,28 @@ import (
 	"time"
 )
 
-// haproxy reads lines of `option httplog` and `option httpslog` of HAProxy, with or without the prefix of a syslog:
+// haproxy reads lines of `option httplog` and `option httpslog` of HAProxy, with or without the prefix of a
+// syslog:
 //
-//	10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {key} {} "GET / HTTP/1.1"
+//	10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0
+//	0/0 {key} {} "GET / HTTP/1.1"
 //
-// The date is when the first byte of the request was received (%tr; up to version 1.6 the accept date), in milliseconds,
-// in local time without a zone. The last timer is the time from there to the last byte of the answer in milliseconds (%Ta;
-// up to 1.6 Tt), or to the log line where a + stands before it (option logasap): the decision is before either
-// (configuration manual, sections 8.2.3 and 8.4). Both are sums of numbers that were cut off, so that the end may be 2 ms
-// later, and the date is of a wall clock, the timer of one that only runs. The interval is
+// The date is when the first byte of the request was received (%tr; up to version 1.6 the accept date), in
+// milliseconds, in local time without a zone. The last timer is the time from there to the last byte of the
+// answer in milliseconds (%Ta; up to 1.6 Tt), or to the log line where a + stands before it (option logasap):
+// the decision is before either (configuration manual, sections 8.2.3 and 8.4). Both are sums of numbers that
+// were cut off, so that the end may be 2 ms later, and the date is of a wall clock, the timer of one that
+// only runs. The interval is
 //
 //	[ date, date + 1 ms + Ta + 2 ms + 1/1000 of Ta + lag ]
 //
-// The lag, 100 ms unless told, is for threads that are busy, as for nginx. The other timers are -1 where a request did not
-// get so far, which does not matter here.
+// The lag, 100 ms unless told, is for threads that are busy, as for nginx. The other timers are -1 where a
+// request did not get so far, which does not matter here.
 //
 // Where the termination state begins with -- neither side gave up and the answer was sent to its last byte.
 //
-// `capture request header` fields are called capture1, capture2, ...; captured values and the request are escaped as #XX.
+// `capture request header` fields are called capture1, capture2, ...; captured values and the request are
+// escaped as #XX.
 type haproxy struct {
 	widths
 	zone *time.Location
@@ -88,7 +92,8 @@ func (h *haproxy) split(line []byte, v values) flaw {
 	ok := true
 	for i := range f {
 		if f[i], rest, ok = bytes.Cut(rest, []byte(" ")); !ok {
-			return flaw{what: "line " + quote(line), why: "it ends before the request: it is cut, or no line of option httplog"}
+			return flaw{what: "line " + quote(line),
+				why: "it ends before the request: it is cut, or no line of option httplog"}
 		}
 	}
 	_, rest, _ = bytes.Cut(rest, []byte(" ")) // the queues
@@ -108,11 +113,13 @@ func (h *haproxy) split(line []byte, v values) flaw {
 		return flaw{what: "line " + quote(line), why: "a brace of its captures is not closed: it is cut"}
 	}
 	if len(rest) < 2 || rest[0] != '"' {
-		return flaw{what: "line " + quote(line), why: "the request in quotes is missing: it is cut, or no line of option httplog"}
+		return flaw{what: "line " + quote(line),
+			why: "the request in quotes is missing: it is cut, or no line of option httplog"}
 	}
 	request, _, ok := bytes.Cut(rest[1:], []byte(`"`))
 	if !ok {
-		return flaw{what: "request " + quote(request), why: "its quote is not closed: the line is cut", mend: "let the log take longer lines: log ... len 8192"}
+		return flaw{what: "request " + quote(request), why: "its quote is not closed: the line is cut",
+			mend: "let the log take longer lines: log ... len 8192"}
 	}
 	if string(request) != "<BADREQ>" {
 		v[slotRequest] = unescape(request, "#")
@@ -128,7 +135,8 @@ func dateAt(line []byte) int {
 			return -1
 		}
 		at := from + i + 1
-		if end := at + dateLength; end <= len(line) && line[at+3] == '/' && line[at+7] == '/' && line[at+12] == ':' &&
+		if end := at + dateLength; end <= len(line) && line[at+3] == '/' && line[at+7] == '/' &&
+			line[at+12] == ':' &&
 			line[at+21] == '.' && string(line[end-2:end]) == "] " {
 			return at
 		}
@@ -136,8 +144,8 @@ func dateAt(line []byte) int {
 	}
 }
 
-// capture reads the captures of request and response header fields, {a|b} {c}, where there are any, and returns what
-// follows.
+// capture reads the captures of request and response header fields, {a|b} {c}, where there are any, and
+// returns what follows.
 func (h *haproxy) capture(rest []byte, v values) ([]byte, bool) {
 	for k := 0; len(rest) > 0 && rest[0] == '{'; k++ {
 		inner, after, ok := bytes.Cut(rest[1:], []byte("}"))
@@ -160,7 +168,8 @@ func (h *haproxy) capture(rest []byte, v values) ([]byte, bool) {
 func (h *haproxy) span(v values) (span, flaw) {
 	start, ok := commonLog(v[slotCLF], h.zone)
 	if !ok {
-		return span{}, flaw{what: "date " + quote(v[slotCLF]), why: "a date such as 20/Nov/2026:10:00:00.000 belongs here"}
+		return span{}, flaw{what: "date " + quote(v[slotCLF]),
+			why: "a date such as 20/Nov/2026:10:00:00.000 belongs here"}
 	}
 	duration, ok := decimal(v[slotDuration], millisecond)
 	switch {
@@ -168,11 +177,13 @@ func (h *haproxy) span(v values) (span, flaw) {
 	case string(v[slotDuration]) == "-1" && h.max > 0:
 		duration = moment{int64(h.max), 0}
 	default:
-		return span{}, flaw{what: "last timer " + quote(v[slotDuration]), why: "a number of milliseconds belongs here",
+		return span{}, flaw{what: "last timer " + quote(v[slotDuration]),
+			why:  "a number of milliseconds belongs here",
 			mend: "for -1 give --max-duration D, longer than any request took"}
 	}
 	end := start.ns + duration.ns
 	const cutOff = 2 * millisecond
-	return span{from: start.ns, to: end + start.step + cutOff + drift(duration.ns) + h.or(usualLag), end: end, local: true,
+	return span{from: start.ns, to: end + start.step + cutOff + drift(duration.ns) + h.or(usualLag), end: end,
+		local: true,
 		whole: ok && bytes.HasPrefix(v[slotCompletion], []byte("--"))}, flaw{}
 }

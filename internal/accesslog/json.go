@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// object reads lines that are one JSON object each. The value of a member inside others has their names with dots between
-// them, an element of a list its number: request.headers.X-Api-Key.0. Of two members with one name the first counts. What
-// the members mean is documented at the times of each format.
+// object reads lines that are one JSON object each. The value of a member inside others has their names with
+// dots between them, an element of a list its number: request.headers.X-Api-Key.0. Of two members with one
+// name the first counts. What the members mean is documented at the times of each format.
 type object struct {
 	times
 	t      *table
@@ -30,8 +30,8 @@ func newJSON(o Options, names map[string]slot, by times) (layout, *table, error)
 	return &object{times: by, t: t, format: o.Format}, t, err
 }
 
-// own: a header field X-Api-Key is request.headers.X-Api-Key.0 for Caddy, http_x_api_key for nginx, x_api_key for Envoy,
-// unless the log has a member of that very name.
+// own: a header field X-Api-Key is request.headers.X-Api-Key.0 for Caddy, http_x_api_key for nginx, x_api_key
+// for Envoy, unless the log has a member of that very name.
 func (j *object) own(name string) (string, bool) {
 	_, known := j.t.slots[name]
 	switch {
@@ -66,8 +66,10 @@ func (j *object) lost(f field, value []byte) flaw {
 	}
 	for _, name := range []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie"} {
 		if own, _ := j.own(name); f.name == own || strings.EqualFold(f.name, name) {
-			return flaw{what: name + " " + quote(value), why: "Caddy leaves it out of its log, so that all clients would count as one",
-				mend: "set log_credentials under servers, or tell clients apart by another field", final: true}
+			return flaw{what: name + " " + quote(value),
+				why:   "Caddy leaves it out of its log, so that all clients would count as one",
+				mend:  "set log_credentials under servers, or tell clients apart by another field",
+				final: true}
 		}
 	}
 	return flaw{}
@@ -75,7 +77,8 @@ func (j *object) lost(f field, value []byte) flaw {
 
 func (j *object) split(line []byte, v values) flaw {
 	if !json.Valid(line) {
-		return flaw{what: "line " + quote(line), why: "it is no JSON: cut, or a value without quotes is empty"}
+		return flaw{what: "line " + quote(line),
+			why: "it is no JSON: cut, or a value without quotes is empty"}
 	}
 	if line[skipSpace(line, 0)] != '{' {
 		return flaw{what: "line " + quote(line), why: "a JSON object belongs here"}
@@ -197,8 +200,8 @@ func appendString(b, s []byte) []byte {
 	return b
 }
 
-// unicode decodes the four digits at s[i:], and the second half of a surrogate pair behind them, and returns where the last
-// of them stands.
+// unicode decodes the four digits at s[i:], and the second half of a surrogate pair behind them, and returns
+// where the last of them stands.
 func unicode(s []byte, i int) (rune, int) {
 	r := four(s[i:])
 	if r >= 0xd800 && r < 0xdc00 && i+10 <= len(s) && s[i+4] == '\\' && s[i+5] == 'u' {

@@ -15,14 +15,16 @@ type layout interface {
 	split(line []byte, v values) flaw
 	// span returns when the request of a line may have been decided.
 	span(v values) (span, flaw)
-	// own returns the name inside the format of a field that is not one of the shared names, or ok=false if the format has
-	// no such field.
+	// own returns the name inside the format of a field that is not one of the shared names, or ok=false if
+	// the format has no such field.
 	own(name string) (own string, ok bool)
-	// ready is called once, before split, with the fields that are needed. It tells which of them can be in no line.
+	// ready is called once, before split, with the fields that are needed. It tells which of them can be in
+	// no line.
 	ready(fields []field) error
 }
 
-// partial is a layout that may have less of a value than the client sent: two clients with one such value may be two.
+// partial is a layout that may have less of a value than the client sent: two clients with one such value may
+// be two.
 type partial interface {
 	// lost returns what is wrong with the value of a field as a partition; nothing if it is whole.
 	lost(f field, value []byte) flaw
@@ -38,8 +40,10 @@ type field struct {
 
 // sharedNames are the fields that users call the same in every format.
 var sharedNames = map[string]field{
-	"address": {"address", slotAddress, false}, "user": {"user", slotUser, false}, "host": {"host", slotHost, false},
-	"path": {"path", slotTarget, true}, "method": {"method", slotMethod, false}, "status": {"status", slotStatus, false},
+	"address": {"address", slotAddress, false}, "user": {"user", slotUser, false},
+	"host": {"host", slotHost, false},
+	"path": {"path", slotTarget, true}, "method": {"method", slotMethod, false},
+	"status": {"status", slotStatus, false},
 }
 
 // find returns the field that a user calls name.
@@ -83,8 +87,8 @@ type values [][]byte
 // slot is the place of a value.
 type slot int
 
-// The slots that all formats share. Which of the times a line has depends on its format; further slots are given out to
-// the fields of Options.PartitionBy and Options.Match.
+// The slots that all formats share. Which of the times a line has depends on its format; further slots are
+// given out to the fields of Options.PartitionBy and Options.Match.
 const (
 	slotStatus slot = iota
 	slotMethod
@@ -125,7 +129,8 @@ func newTable(names map[string]slot, columns map[string]string) (*table, error) 
 		}
 		theirs := columns[name]
 		if other, twice := given[theirs]; twice && names[other] != s {
-			return nil, &OptionError{"Columns", fmt.Sprintf("column %q", theirs), fmt.Sprintf("it is to be %s and %s, and a name means one value", other, name), ""}
+			return nil, &OptionError{"Columns", fmt.Sprintf("column %q", theirs),
+				fmt.Sprintf("it is to be %s and %s, and a name means one value", other, name), ""}
 		}
 		given[theirs] = name
 		t.slots[theirs] = s // also where the format has a name like that
@@ -137,7 +142,8 @@ func newTable(names map[string]slot, columns map[string]string) (*table, error) 
 				known = append(known, n)
 			}
 			slices.Sort(known)
-			return nil, &OptionError{"Columns", fmt.Sprintf("column %q", name), "this format has " + strings.Join(known, ", "), ""}
+			return nil, &OptionError{"Columns", fmt.Sprintf("column %q", name),
+				"this format has " + strings.Join(known, ", "), ""}
 		}
 	}
 	return t, nil
@@ -167,7 +173,8 @@ func (t *table) name(s slot) string {
 // newLayout returns the layout of a format.
 func newLayout(o Options) (layout, *table, error) {
 	if o.Layout != "" && o.Format != Nginx && o.Format != Envoy {
-		return nil, nil, &OptionError{"Layout", "layout " + quote(o.Layout), fmt.Sprintf("the form of %s is always the same", o.Format), ""}
+		return nil, nil, &OptionError{"Layout", "layout " + quote(o.Layout),
+			fmt.Sprintf("the form of %s is always the same", o.Format), ""}
 	}
 	w := widths{max: o.MaxDuration, lag: o.Lag, lagSet: o.LagSet}
 	switch o.Format {
@@ -186,7 +193,8 @@ func newLayout(o Options) (layout, *table, error) {
 	case ALB:
 		return newALB(o, w)
 	}
-	return nil, nil, &OptionError{"Format", fmt.Sprintf("format %q", o.Format), fmt.Sprintf("it is one of %v", Formats()), ""}
+	return nil, nil, &OptionError{"Format", fmt.Sprintf("format %q", o.Format),
+		fmt.Sprintf("it is one of %v", Formats()), ""}
 }
 
 // widths are by how much intervals are widened.
@@ -204,19 +212,21 @@ func (w widths) or(usual time.Duration) int64 {
 	return int64(usual)
 }
 
-// drift is how far a duration on a clock that only runs and one on the wall clock, which is slewed, may differ. NTP slews by
-// at most 500 millionths.
+// drift is how far a duration on a clock that only runs and one on the wall clock, which is slewed, may
+// differ. NTP slews by at most 500 millionths.
 func drift(duration int64) int64 { return duration / 1000 }
 
 // missingDuration is the flaw of a log without durations.
 func missingDuration(mend string) flaw {
-	return flaw{what: "no duration", why: "without it there is no telling when a request began", mend: mend, final: true}
+	return flaw{what: "no duration", why: "without it there is no telling when a request began", mend: mend,
+		final: true}
 }
 
 // none tells whether a value is absent: nil, empty, or the dash that servers write for nothing.
 func none(v []byte) bool { return len(v) == 0 || len(v) == 1 && v[0] == '-' }
 
-// fill completes the values that can be derived from others: the method and target from the request line, the address.
+// fill completes the values that can be derived from others: the method and target from the request line, the
+// address.
 func (v values) fill() {
 	if v[slotAddress] == nil {
 		v[slotAddress] = withoutPort(v[slotRemote])

@@ -5,26 +5,33 @@ import (
 	"testing"
 )
 
-// TestPartitionsThatAreNotWhole: a log that has less of a value than clients sent cannot tell them apart by it. It is refused, for
-// all of them together would be accused of what is right of each.
+// TestPartitionsThatAreNotWhole: a log that has less of a value than clients sent cannot tell them apart by
+// it. It is refused, for all of them together would be accused of what is right of each.
 func TestPartitionsThatAreNotWhole(t *testing.T) {
 	const caddy = `{"logger":"http.log.access","ts":1795168807.9,"duration":0.25,"status":200,"request":{"client_ip":"a","headers":` +
 		`{"Authorization":["REDACTED"],"X-Api-Key":["REDACTED"]}}}`
-	cut := Options{Format: Envoy, PartitionBy: "X-Api-Key", Layout: "%START_TIME(%s.%3f)% %DURATION% %REQ(X-Api-Key):6% %RESPONSE_CODE%"}
+	cut := Options{Format: Envoy, PartitionBy: "X-Api-Key",
+		Layout: "%START_TIME(%s.%3f)% %DURATION% %REQ(X-Api-Key):6% %RESPONSE_CODE%"}
 	for _, c := range []struct {
 		name, line string
 		o          Options
 		want       string
 	}{
-		{"caddy: credentials", caddy, Options{Format: Caddy, PartitionBy: "Authorization"}, `x:1: Authorization "REDACTED": Caddy leaves it out of its log`},
-		{"caddy: credentials by their own name", caddy, Options{Format: Caddy, PartitionBy: "request.headers.Authorization.0"}, `x:1: Authorization "REDACTED"`},
+		{"caddy: credentials", caddy, Options{Format: Caddy, PartitionBy: "Authorization"},
+			`x:1: Authorization "REDACTED": Caddy leaves it out of its log`},
+		{"caddy: credentials by their own name", caddy,
+			Options{Format: Caddy, PartitionBy: "request.headers.Authorization.0"},
+			`x:1: Authorization "REDACTED"`},
 		{"caddy: a key of that name", caddy, Options{Format: Caddy, PartitionBy: "X-Api-Key"}, ""},
-		{"envoy: a value that may have been cut", "1795168807.100 250 abcdef 429", cut, `x:1: X-Api-Key "abcdef": the format leaves 6 bytes of it, with which others may begin, too (log it without :6)`},
+		{"envoy: a value that may have been cut", "1795168807.100 250 abcdef 429", cut,
+			`x:1: X-Api-Key "abcdef": the format leaves 6 bytes of it, with which others may begin, too (log it without :6)`},
 		{"envoy: a shorter value", "1795168807.100 250 abcde 429", cut, ""},
-		{"caddy: a condition", caddy, Options{Format: Caddy, Match: []Match{{Field: "Authorization", Glob: "*"}}}, ""},
+		{"caddy: a condition", caddy,
+			Options{Format: Caddy, Match: []Match{{Field: "Authorization", Glob: "*"}}}, ""},
 	} {
 		_, err := Read(strings.NewReader(c.line+"\n"), "x", c.o)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
 		}
 	}
@@ -32,7 +39,8 @@ func TestPartitionsThatAreNotWhole(t *testing.T) {
 
 // TestALastLineWithoutEnd: the beginning of a name is a name, and may be that of somebody else.
 func TestALastLineWithoutEnd(t *testing.T) {
-	o := Options{Format: Nginx, Layout: "$msec $request_time $status $http_x_api_key", PartitionBy: "X-Api-Key"}
+	o := Options{Format: Nginx, Layout: "$msec $request_time $status $http_x_api_key",
+		PartitionBy: "X-Api-Key"}
 	const text = "1795168807.900 0.001 200 user1\n1795168808.900 0.001 200 user1" // user12 was admitted
 	_, err := Read(strings.NewReader(text), "x", o)
 	const want = `x:2: line "1795168808.900 0.001 200 user1": it is the last one and has no end: the log was being written, or is cut (leave it out`
@@ -40,10 +48,12 @@ func TestALastLineWithoutEnd(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	o.SkipBad = true
-	if l, err := Read(strings.NewReader(text), "x", o); err != nil || l.Len() != 1 || l.Skipped != 1 || l.Lossy {
+	if l, err := Read(strings.NewReader(text), "x", o); err != nil || l.Len() != 1 || l.Skipped != 1 ||
+		l.Lossy {
 		t.Errorf("got %+v, %v, want one request, one line skipped, and none missing in the midst", l, err)
 	}
-	o = Options{Format: Nginx, Layout: `$msec $request_time $status "$http_x_api_key"`, PartitionBy: "X-Api-Key"}
+	o = Options{Format: Nginx, Layout: `$msec $request_time $status "$http_x_api_key"`,
+		PartitionBy: "X-Api-Key"}
 	if _, err := Read(strings.NewReader(`1795168807.900 0.001 200 "user1"`), "x", o); err != nil {
 		t.Errorf("with its last quote it is whole: got %v", err)
 	}

@@ -22,7 +22,8 @@ func ParseMatch(text string) (Match, error) {
 	m := Match{Field: name, Glob: glob}
 	m.Field, m.Not = strings.CutSuffix(m.Field, "!")
 	if !ok || m.Field == "" {
-		return Match{}, &OptionError{"Match", "condition " + quote(text), "a field and a pattern belong here", "write path=/api/* or method!=OPTIONS"}
+		return Match{}, &OptionError{"Match", "condition " + quote(text), "a field and a pattern belong here",
+			"write path=/api/* or method!=OPTIONS"}
 	}
 	return m, nil
 }
@@ -35,8 +36,9 @@ func (m Match) meets(value []byte) bool {
 	return glob(m.Glob, value) != m.Not
 }
 
-// meets tells whether the request of a line meets all conditions, and whether that is sure: of a path or a host that can be written in
-// another way, //api/a for /api/a, it depends on the limiter which of them it looks at.
+// meets tells whether the request of a line meets all conditions, and whether that is sure: of a path or a
+// host that can be written in another way, //api/a for /api/a, it depends on the limiter which of them it
+// looks at.
 func (r *reader) meets() (meets, sure bool) {
 	written, plain := true, true
 	for i, m := range r.o.Match {
@@ -56,8 +58,8 @@ func (r *reader) meets() (meets, sure bool) {
 	return written || plain, written == plain
 }
 
-// plainPath returns a path as servers that normalize it see it: escapes decoded, then slashes merged, and dot segments removed
-// (RFC 3986, sections 6.2.2.2 and 6.2.2.3). It returns p itself where there are none.
+// plainPath returns a path as servers that normalize it see it: escapes decoded, then slashes merged, and dot
+// segments removed (RFC 3986, sections 6.2.2.2 and 6.2.2.3). It returns p itself where there are none.
 func plainPath(p []byte) []byte {
 	if !bytes.ContainsAny(p, "%\\") && !bytes.Contains(p, []byte("//")) && !bytes.Contains(p, []byte("/.")) {
 		return p
@@ -81,7 +83,8 @@ func plainPath(p []byte) []byte {
 	return append([]byte{'/'}, bytes.Join(kept, []byte{'/'})...)
 }
 
-// plainHost returns a host as servers compare it: in lower case, without its port and without the dot of the root.
+// plainHost returns a host as servers compare it: in lower case, without its port and without the dot of the
+// root.
 func plainHost(host []byte) []byte {
 	return bytes.ToLower(bytes.TrimSuffix(withoutPort(host), []byte{'.'}))
 }
@@ -104,8 +107,8 @@ func (r *reader) doubt(partition uint32, sure bool) {
 	}
 }
 
-// lone returns, by partition, which have no request that surely meets all conditions, and how many they have: there is nothing to
-// judge in them. It is nil if there are none.
+// lone returns, by partition, which have no request that surely meets all conditions, and how many they have:
+// there is nothing to judge in them. It is nil if there are none.
 func (r *reader) lone() (which []bool, n int) {
 	for i, d := range r.doubts {
 		if !d.sure {
@@ -119,7 +122,8 @@ func (r *reader) lone() (which []bool, n int) {
 	return which, n
 }
 
-// glob matches text against a pattern, in time of the product of their lengths at most: only the last * is tried again.
+// glob matches text against a pattern, in time of the product of their lengths at most: only the last * is
+// tried again.
 func glob(pattern string, text []byte) bool {
 	p, t := 0, 0
 	star, from := -1, 0
@@ -141,8 +145,9 @@ func glob(pattern string, text []byte) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// partitionName returns a value as the name of a partition: UTF-8. Bytes that are none are written as \xXX, and so is the backslash
-// of a name that has one of them or looks as if it had, so that two values never get one name.
+// partitionName returns a value as the name of a partition: UTF-8. Bytes that are none are written as \xXX,
+// and so is the backslash of a name that has one of them or looks as if it had, so that two values never get
+// one name.
 func partitionName(b []byte) string {
 	if utf8.Valid(b) && !bytes.ContainsRune(b, utf8.RuneError) && !escaped(b) {
 		return string(b)
@@ -164,14 +169,16 @@ func partitionName(b []byte) string {
 	return out.String()
 }
 
-// escaped tells whether a name has text that partitionName writes: \x and a byte that is no ASCII, or a backslash.
+// escaped tells whether a name has text that partitionName writes: \x and a byte that is no ASCII, or a
+// backslash.
 func escaped(b []byte) bool {
 	for {
 		_, rest, ok := bytes.Cut(b, []byte(`\x`))
 		if !ok {
 			return false
 		}
-		if len(rest) >= 2 && hex(rest[0]) < 16 && hex(rest[1]) < 16 && (hex(rest[0]) >= 8 || string(rest[:2]) == "5c") {
+		if len(rest) >= 2 && hex(rest[0]) < 16 && hex(rest[1]) < 16 &&
+			(hex(rest[0]) >= 8 || string(rest[:2]) == "5c") {
 			return true
 		}
 		b = rest

@@ -16,50 +16,66 @@ type request struct {
 	key                   string
 }
 
-// writers log a request as each server does: with clocks that are cut off, and between readings of them the delays that the
-// layouts allow for.
+// writers log a request as each server does: with clocks that are cut off, and between readings of them the
+// delays that the layouts allow for.
 var writers = map[string]struct {
 	o     Options
 	write func(r request, rng *rand.Rand) string
 }{
-	"nginx, seconds": {Options{Format: Nginx, MaxDuration: 3 * time.Second, PartitionBy: "user"}, func(r request, _ *rand.Rand) string {
-		return fmt.Sprintf(`10.0.0.1 - %s [%s] "GET / HTTP/1.1" %d 0 "-" "-"`, nginxEscape(r.key), r.ended.Format("02/Jan/2006:15:04:05 -0700"), r.status)
-	}},
-	"nginx, milliseconds": {Options{Format: Nginx, PartitionBy: "X-Api-Key"}, func(r request, rng *rand.Rand) string {
-		began, ended := nginxClock(r, rng)
-		return fmt.Sprintf(`10.0.0.1 - - [%s] "GET / HTTP/1.1" %d 0 "-" "-" msec=%s request_time=%s http_x_api_key="%s"`,
-			r.ended.In(time.FixedZone("", -3*3600-1800)).Format("02/Jan/2006:15:04:05 -0700"), r.status, thousandths(ended), thousandths(ended-began), nginxEscape(r.key))
-	}},
-	"nginx, ISO 8601": {Options{Format: Nginx, Layout: `$time_iso8601 $request_time $status "$http_x_api_key"`, PartitionBy: "X-Api-Key"}, func(r request, rng *rand.Rand) string {
-		began, ended := nginxClock(r, rng)
-		return fmt.Sprintf(`%s %s %d "%s"`, time.UnixMilli(ended).UTC().Format("2006-01-02T15:04:05+00:00"), thousandths(ended-began), r.status, nginxEscape(r.key))
-	}},
-	"nginx-json": {Options{Format: NginxJSON, PartitionBy: "X-Api-Key"}, func(r request, rng *rand.Rand) string {
-		began, ended := nginxClock(r, rng)
-		return fmt.Sprintf(`{"http_x_api_key":%s,"msec":"%s","request_time":"%s","status":"%d"}`, strconv.QuoteToASCII(r.key), thousandths(ended), thousandths(ended-began), r.status)
-	}},
-	"haproxy": {Options{Format: HAProxy, PartitionBy: "capture1", Zone: time.UTC}, func(r request, rng *rand.Rand) string {
-		// %tr is the accept date and the idle time before the request, Ta the time since the accept date less the idle time,
-		// each cut off.
-		idle := time.Duration(rng.Int64N(int64(time.Second)))
-		accepted := r.began.Add(-idle)
-		shown := accepted.Add(idle.Truncate(time.Millisecond)).Truncate(time.Millisecond)
-		active := r.ended.Sub(accepted).Milliseconds() - idle.Milliseconds()
-		return fmt.Sprintf(`10.0.0.1:5 [%s] f b/s 0/0/0/0/%d %d 0 - - ---- 1/1/1/1/0 0/0 {%s} {} "GET / HTTP/1.1"`,
-			shown.Format("02/Jan/2006:15:04:05.000"), active, r.status, haproxyEscape(r.key))
-	}},
+	"nginx, seconds": {Options{Format: Nginx, MaxDuration: 3 * time.Second, PartitionBy: "user"},
+		func(r request, _ *rand.Rand) string {
+			return fmt.Sprintf(`10.0.0.1 - %s [%s] "GET / HTTP/1.1" %d 0 "-" "-"`, nginxEscape(r.key),
+				r.ended.Format("02/Jan/2006:15:04:05 -0700"), r.status)
+		}},
+	"nginx, milliseconds": {Options{Format: Nginx, PartitionBy: "X-Api-Key"},
+		func(r request, rng *rand.Rand) string {
+			began, ended := nginxClock(r, rng)
+			return fmt.Sprintf(`10.0.0.1 - - [%s] "GET / HTTP/1.1" %d 0 "-" "-" msec=%s request_time=%s http_x_api_key="%s"`,
+				r.ended.In(time.FixedZone("", -3*3600-1800)).Format("02/Jan/2006:15:04:05 -0700"), r.status,
+				thousandths(ended), thousandths(ended-began), nginxEscape(r.key))
+		}},
+	"nginx, ISO 8601": {Options{Format: Nginx,
+		Layout: `$time_iso8601 $request_time $status "$http_x_api_key"`, PartitionBy: "X-Api-Key"},
+		func(r request, rng *rand.Rand) string {
+			began, ended := nginxClock(r, rng)
+			return fmt.Sprintf(`%s %s %d "%s"`,
+				time.UnixMilli(ended).UTC().Format("2006-01-02T15:04:05+00:00"),
+				thousandths(ended-began), r.status, nginxEscape(r.key))
+		}},
+	"nginx-json": {Options{Format: NginxJSON, PartitionBy: "X-Api-Key"},
+		func(r request, rng *rand.Rand) string {
+			began, ended := nginxClock(r, rng)
+			return fmt.Sprintf(`{"http_x_api_key":%s,"msec":"%s","request_time":"%s","status":"%d"}`,
+				strconv.QuoteToASCII(r.key), thousandths(ended), thousandths(ended-began), r.status)
+		}},
+	"haproxy": {Options{Format: HAProxy, PartitionBy: "capture1", Zone: time.UTC},
+		func(r request, rng *rand.Rand) string {
+			// %tr is the accept date and the idle time before the request, Ta the time since the accept date
+			// less the idle time, each cut off.
+			idle := time.Duration(rng.Int64N(int64(time.Second)))
+			accepted := r.began.Add(-idle)
+			shown := accepted.Add(idle.Truncate(time.Millisecond)).Truncate(time.Millisecond)
+			active := r.ended.Sub(accepted).Milliseconds() - idle.Milliseconds()
+			return fmt.Sprintf(`10.0.0.1:5 [%s] f b/s 0/0/0/0/%d %d 0 - - ---- 1/1/1/1/0 0/0 {%s} {} "GET / HTTP/1.1"`,
+				shown.Format("02/Jan/2006:15:04:05.000"), active, r.status, haproxyEscape(r.key))
+		}},
 	"envoy": {Options{Format: Envoy, PartitionBy: "X-Forwarded-For"}, func(r request, rng *rand.Rand) string {
-		return fmt.Sprintf(`[%s] "GET / HTTP/2" %d - 0 0 %d - "%s" "-" "-" "-" "-"`, r.began.Format("2006-01-02T15:04:05.000Z"), r.status,
+		return fmt.Sprintf(`[%s] "GET / HTTP/2" %d - 0 0 %d - "%s" "-" "-" "-" "-"`,
+			r.began.Format("2006-01-02T15:04:05.000Z"), r.status,
 			(r.ended.Sub(r.began) - min(apart(rng), r.ended.Sub(r.began))).Milliseconds(), plainOf(r.key))
 	}},
-	"envoy-json": {Options{Format: EnvoyJSON, PartitionBy: "X-Api-Key"}, func(r request, rng *rand.Rand) string {
-		return fmt.Sprintf(`{"start_time":"%s","duration":%d,"response_code":%d,"x_api_key":%s}`, r.began.Format("2006-01-02T15:04:05.000Z"),
-			(r.ended.Sub(r.began) - min(apart(rng), r.ended.Sub(r.began))).Milliseconds(), r.status, strconv.QuoteToASCII(r.key))
-	}},
+	"envoy-json": {Options{Format: EnvoyJSON, PartitionBy: "X-Api-Key"},
+		func(r request, rng *rand.Rand) string {
+			return fmt.Sprintf(`{"start_time":"%s","duration":%d,"response_code":%d,"x_api_key":%s}`,
+				r.began.Format("2006-01-02T15:04:05.000Z"),
+				(r.ended.Sub(r.began) - min(apart(rng), r.ended.Sub(r.began))).Milliseconds(), r.status,
+				strconv.QuoteToASCII(r.key))
+		}},
 	"caddy": {Options{Format: Caddy, PartitionBy: "X-Api-Key"}, func(r request, rng *rand.Rand) string {
 		logged := r.ended.Add(apart(rng))
 		return fmt.Sprintf(`{"logger":"http.log.access","ts":%s,"request":{"headers":{"X-Api-Key":[%s]}},"duration":%s,"status":%d}`,
-			strconv.FormatFloat(float64(logged.UnixNano())/float64(time.Second), 'f', -1, 64), strconv.QuoteToASCII(r.key),
+			strconv.FormatFloat(float64(logged.UnixNano())/float64(time.Second), 'f', -1, 64),
+			strconv.QuoteToASCII(r.key),
 			strconv.FormatFloat(r.ended.Sub(r.began).Seconds(), 'f', -1, 64), r.status)
 	}},
 	"alb": {Options{Format: ALB, PartitionBy: "path"}, func(r request, rng *rand.Rand) string {
@@ -70,7 +86,8 @@ var writers = map[string]struct {
 	}},
 }
 
-// nginxClock are the readings of a clock in whole milliseconds when a request began and ended, at most the usual lag late.
+// nginxClock are the readings of a clock in whole milliseconds when a request began and ended, at most the
+// usual lag late.
 func nginxClock(r request, rng *rand.Rand) (began, ended int64) {
 	lag := time.Duration(rng.Int64N(int64(min(usualLag, r.ended.Sub(r.began)) + 1)))
 	return r.began.UnixMilli(), max(r.ended.Add(-lag).UnixMilli(), r.began.UnixMilli())
@@ -107,10 +124,11 @@ func plainOf(key string) string {
 	return "x"
 }
 
-// TestEveryIntervalHoldsItsDecision: whatever a server logs of a request, the interval that is read of it holds the true
-// decision, and the key is the one that was sent.
+// TestEveryIntervalHoldsItsDecision: whatever a server logs of a request, the interval that is read of it
+// holds the true decision, and the key is the one that was sent.
 func TestEveryIntervalHoldsItsDecision(t *testing.T) {
-	keys := []string{"alice", "a b", `q"u\o{t|e}# `, "é", "日本", `{"a":1}`, "x\ty", "|", `\x41`, "#41", "a=b c=d"}
+	keys := []string{"alice", "a b", `q"u\o{t|e}# `, "é", "日本", `{"a":1}`, "x\ty", "|", `\x41`, "#41",
+		"a=b c=d"}
 	for name, w := range writers {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(11, 13))
@@ -119,8 +137,10 @@ func TestEveryIntervalHoldsItsDecision(t *testing.T) {
 			at := time.Date(2026, 11, 20, 10, 0, 0, 123_456_789, time.UTC)
 			for range 2000 {
 				at = at.Add(time.Duration(rng.Int64N(int64(50 * time.Millisecond))))
-				took := time.Duration(rng.Int64N(int64([]time.Duration{time.Millisecond, 100 * time.Millisecond, 3 * time.Second}[rng.IntN(3)])))
-				r := request{began: at, decided: at.Add(time.Duration(rng.Int64N(int64(took) + 1))), ended: at.Add(took), status: 200 + 229*rng.IntN(2), key: keys[rng.IntN(len(keys))]}
+				took := time.Duration(rng.Int64N(int64([]time.Duration{time.Millisecond,
+					100 * time.Millisecond, 3 * time.Second}[rng.IntN(3)])))
+				r := request{began: at, decided: at.Add(time.Duration(rng.Int64N(int64(took) + 1))),
+					ended: at.Add(took), status: 200 + 229*rng.IntN(2), key: keys[rng.IntN(len(keys))]}
 				all = append(all, r)
 				text.WriteString(w.write(r, rng) + "\n")
 			}
@@ -135,7 +155,8 @@ func TestEveryIntervalHoldsItsDecision(t *testing.T) {
 			var width time.Duration
 			for _, o := range l.Timeline().Observations {
 				r, zero := all[o.Seq-1], l.Header.Started
-				if from, to := zero.Add(o.Sent), zero.Add(o.FirstByte); r.decided.Before(from) || r.decided.After(to) {
+				if from, to := zero.Add(o.Sent), zero.Add(o.FirstByte); r.decided.Before(from) ||
+					r.decided.After(to) {
 					t.Fatalf("line %d: decided at %s, got %s .. %s", o.Seq, r.decided, from, to)
 				}
 				width += o.FirstByte - o.Sent - r.ended.Sub(r.began)

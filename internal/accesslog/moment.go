@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// moment is a time, or a duration, that was read: in nanoseconds, and how many one step of its last digit is. The true value
-// lies in [ns, ns+step].
+// moment is a time, or a duration, that was read: in nanoseconds, and how many one step of its last digit is.
+// The true value lies in [ns, ns+step].
 type moment struct{ ns, step int64 }
 
 const (
@@ -19,16 +19,19 @@ const (
 	farthest = int64(7_258_118_400) * second
 )
 
-// earliest is the first time that a number of ten digits of seconds has, in the year 2001. One before it has lost digits at its
-// beginning: the first line of a log that was cut by its size.
+// earliest is the first time that a number of ten digits of seconds has, in the year 2001. One before it has
+// lost digits at its beginning: the first line of a log that was cut by its size.
 const earliest = 1_000_000_000 * second
 
 // earlyFlaw is the flaw of a time before earliest.
 func earlyFlaw(name string, b []byte) flaw {
-	return flaw{what: name + " " + quote(b), why: "it is before the year 2001: the beginning of the line is cut, or the clock was not set", mend: "leave the line out"}
+	return flaw{what: name + " " + quote(b),
+		why:  "it is before the year 2001: the beginning of the line is cut, or the clock was not set",
+		mend: "leave the line out"}
 }
 
-// decimal reads a number of units of the given length: 1700000000.123 for a unit of a second. It is not negative.
+// decimal reads a number of units of the given length: 1700000000.123 for a unit of a second. It is not
+// negative.
 func decimal(b []byte, unit int64) (moment, bool) {
 	whole, fraction, _ := bytes.Cut(b, []byte("."))
 	if !digits(whole) || fraction != nil && !digits(fraction) {
@@ -52,8 +55,8 @@ func decimal(b []byte, unit int64) (moment, bool) {
 	return m, true
 }
 
-// longest reads a duration in seconds, as a decimal or with an exponent, or in Go's form (1.5ms), and returns the longest
-// that may be meant.
+// longest reads a duration in seconds, as a decimal or with an exponent, or in Go's form (1.5ms), and returns
+// the longest that may be meant.
 func longest(b []byte) (ns int64, ok bool) {
 	if m, ok := decimal(b, second); ok {
 		return m.ns + m.step, true
@@ -67,10 +70,12 @@ func longest(b []byte) (ns int64, ok bool) {
 	return 0, false
 }
 
-// iso reads a time as in ISO 8601: 2006-01-02T15:04:05.999Z, with or without a fraction, or with an offset of the form
-// +01:00 or +0100. A time without a zone (also 2006/01/02 15:04:05) is one of local, if that is not nil.
+// iso reads a time as in ISO 8601: 2006-01-02T15:04:05.999Z, with or without a fraction, or with an offset of
+// the form +01:00 or +0100. A time without a zone (also 2006/01/02 15:04:05) is one of local, if that is not
+// nil.
 func iso(b []byte, local *time.Location) (moment, bool) {
-	if len(b) < 19 || b[4] != b[7] || b[4] != '-' && b[4] != '/' || b[10] != 'T' && b[10] != ' ' || b[13] != ':' || b[16] != ':' {
+	if len(b) < 19 || b[4] != b[7] || b[4] != '-' && b[4] != '/' || b[10] != 'T' && b[10] != ' ' ||
+		b[13] != ':' || b[16] != ':' {
 		return moment{}, false
 	}
 	year, ok1 := number(b[0:4])
@@ -92,8 +97,8 @@ func iso(b []byte, local *time.Location) (moment, bool) {
 	return m.on(year, month, day, loc)
 }
 
-// commonLog reads a time as in the common log format, 10/Oct/2000:13:55:36 -0700, also with a fraction of a second, and
-// without a zone if local is not nil.
+// commonLog reads a time as in the common log format, 10/Oct/2000:13:55:36 -0700, also with a fraction of a
+// second, and without a zone if local is not nil.
 func commonLog(b []byte, local *time.Location) (moment, bool) {
 	if len(b) < 20 || b[2] != '/' || b[6] != '/' || b[11] != ':' {
 		return moment{}, false
@@ -166,14 +171,16 @@ func (m moment) on(year, month, day int, loc *time.Location) (moment, bool) {
 	return moment{t.Unix()*second + m.ns, m.step}, true
 }
 
-// twice returns the first and the last instant that have the local time of t: two where it is set back, t itself else.
+// twice returns the first and the last instant that have the local time of t: two where it is set back, t
+// itself else.
 func twice(t time.Time) (first, last time.Time) {
 	const near = 12 * time.Hour // nowhere is the time set twice within it
 	first, last = t, t
 	_, here := t.Zone()
 	for _, other := range []time.Time{t.Add(-near), t.Add(near)} {
 		_, there := other.Zone()
-		if same := t.Add(time.Duration(here-there) * time.Second); same.Hour() == t.Hour() && same.Minute() == t.Minute() && same.Day() == t.Day() {
+		if same := t.Add(time.Duration(here-there) * time.Second); same.Hour() == t.Hour() &&
+			same.Minute() == t.Minute() && same.Day() == t.Day() {
 			if same.Before(first) {
 				first = same
 			}

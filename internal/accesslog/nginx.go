@@ -6,29 +6,32 @@ import (
 	"time"
 )
 
-// nginx reads logs of nginx in the format "combined", in the format "main" of its packages, either of them followed by
-// name=value pairs, or in any log_format. The pairs that give an interval a millisecond wide instead of seconds:
+// nginx reads logs of nginx in the format "combined", in the format "main" of its packages, either of them
+// followed by name=value pairs, or in any log_format. The pairs that give an interval a millisecond wide
+// instead of seconds:
 //
 //	log_format rlcheck '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent '
 //	                   '"$http_referer" "$http_user_agent" msec=$msec request_time=$request_time '
 //	                   'host="$host" http_x_api_key="$http_x_api_key"';
 //
-// $msec is the time of the log write, after the last byte was sent, in milliseconds; $time_iso8601 and $time_local are the
-// same in seconds; $request_time is the time from the first byte that was read of the request to the log write, in
-// milliseconds (nginx.org, ngx_http_log_module and ngx_http_core_module). All are cut off, not rounded, and come from the
-// clock that nginx reads once a turn of its event loop (ngx_time_update): $msec - $request_time is the reading at the
-// beginning exactly, and the true time is not before it. So the interval is
+// $msec is the time of the log write, after the last byte was sent, in milliseconds; $time_iso8601 and
+// $time_local are the same in seconds; $request_time is the time from the first byte that was read of the
+// request to the log write, in milliseconds (nginx.org, ngx_http_log_module and ngx_http_core_module). All
+// are cut off, not rounded, and come from the clock that nginx reads once a turn of its event loop
+// (ngx_time_update): $msec - $request_time is the reading at the beginning exactly, and the true time is not
+// before it. So the interval is
 //
 //	[ end - $request_time, end + one step of the end + lag ]
 //
-// The lag, 100 ms unless told: a worker that is busy decides later than the reading of its clock says, and a limit that
-// several workers share is decided in the order of true time. Without $request_time, a longest duration D must be given;
-// then the beginning is not before end - D.
+// The lag, 100 ms unless told: a worker that is busy decides later than the reading of its clock says, and a
+// limit that several workers share is decided in the order of true time. Without $request_time, a longest
+// duration D must be given; then the beginning is not before end - D.
 //
-// $request_completion, where it is logged, is OK if the answer was sent to its last byte: else a client may have gone before.
+// $request_completion, where it is logged, is OK if the answer was sent to its last byte: else a client may
+// have gone before.
 //
-// Values are escaped as \xXX (log_format, escape=default). A request_time from before the clock of the machine was set back
-// is logged as 0.
+// Values are escaped as \xXX (log_format, escape=default). A request_time from before the clock of the
+// machine was set back is logged as 0.
 type nginx struct {
 	patterns
 	nginxTimes
@@ -47,9 +50,12 @@ const (
 
 // nginxNames are the variables that are understood.
 var nginxNames = map[string]slot{
-	"msec": slotMsec, "time_iso8601": slotISO, "time_local": slotCLF, "request_time": slotDuration, "status": slotStatus,
-	"request": slotRequest, "request_method": slotMethod, "request_uri": slotTarget, "uri": slotTarget, "host": slotHost,
-	"http_host": slotHost, "remote_addr": slotAddress, "remote_user": slotUser, "request_completion": slotCompletion,
+	"msec": slotMsec, "time_iso8601": slotISO, "time_local": slotCLF, "request_time": slotDuration,
+	"status":  slotStatus,
+	"request": slotRequest, "request_method": slotMethod, "request_uri": slotTarget, "uri": slotTarget,
+	"host":      slotHost,
+	"http_host": slotHost, "remote_addr": slotAddress, "remote_user": slotUser,
+	"request_completion": slotCompletion,
 }
 
 func newNginx(o Options, w widths) (layout, *table, error) {
@@ -87,7 +93,8 @@ func nginxVariable(format string) (before, name, after string, found bool, err e
 		return before, inner[1:], after, true, nil
 	}
 	n := 0
-	for n < len(rest) && (rest[n] == '_' || rest[n] >= '0' && rest[n] <= '9' || rest[n]|0x20 >= 'a' && rest[n]|0x20 <= 'z') {
+	for n < len(rest) && (rest[n] == '_' || rest[n] >= '0' && rest[n] <= '9' || rest[n]|0x20 >= 'a' &&
+		rest[n]|0x20 <= 'z') {
 		n++
 	}
 	if n == 0 {
@@ -102,7 +109,8 @@ func (n *nginx) split(line []byte, v values) flaw {
 		if n.format == "" {
 			mend = "give the log_format of this log as --log-format"
 		}
-		return flaw{what: "line " + quote(line), why: "it has not the form of the log_format, or can be read in two ways", mend: mend}
+		return flaw{what: "line " + quote(line),
+			why: "it has not the form of the log_format, or can be read in two ways", mend: mend}
 	}
 	for s := range v {
 		v[s] = unescape(v[s], `\x`)
@@ -124,8 +132,8 @@ func nginxName(name string, known map[string]slot) string {
 	return "http_" + snake(name)
 }
 
-// headerLike tells whether a name looks like one of a header field: it has a capital letter or a dash, and no dot or
-// underscore.
+// headerLike tells whether a name looks like one of a header field: it has a capital letter or a dash, and no
+// dot or underscore.
 func headerLike(name string) bool {
 	return strings.ToLower(name) != name && !strings.ContainsAny(name, "._") || strings.Contains(name, "-")
 }
@@ -144,11 +152,13 @@ func (n nginxTimes) span(v values) (span, flaw) {
 	whole := string(v[slotCompletion]) == "OK"
 	duration, ok := decimal(v[slotDuration], second)
 	if v[slotDuration] != nil && !ok {
-		return span{}, flaw{what: "request_time " + quote(v[slotDuration]), why: "a number of seconds belongs here"}
+		return span{}, flaw{what: "request_time " + quote(v[slotDuration]),
+			why: "a number of seconds belongs here"}
 	}
 	if !ok {
 		if n.max <= 0 {
-			return span{}, missingDuration("log $request_time, or give --max-duration D, longer than any request took")
+			return span{}, missingDuration("log $request_time, or give --max-duration D, longer than any " +
+				"request took")
 		}
 		return span{from: end.ns - int64(n.max), to: to, end: end.ns, whole: whole}, flaw{}
 	}
@@ -174,21 +184,25 @@ func (n nginxTimes) end(v values) (moment, flaw) {
 	if b := v[slotISO]; b != nil {
 		m, ok := iso(b, nil)
 		if !ok {
-			return m, flaw{what: "time " + quote(b), why: "a time such as 2026-11-20T10:00:00+00:00 belongs here"}
+			return m, flaw{what: "time " + quote(b),
+				why: "a time such as 2026-11-20T10:00:00+00:00 belongs here"}
 		}
 		return m, flaw{}
 	}
 	if v[slotCLF] == nil {
-		return moment{}, flaw{what: "no time", why: "a line has msec, time_iso8601 or time_local", mend: "log $msec"}
+		return moment{}, flaw{what: "no time", why: "a line has msec, time_iso8601 or time_local",
+			mend: "log $msec"}
 	}
 	m, ok := commonLog(v[slotCLF], nil)
 	if !ok {
-		return m, flaw{what: "time " + quote(v[slotCLF]), why: "a time such as 20/Nov/2026:10:00:00 +0000 belongs here"}
+		return m, flaw{what: "time " + quote(v[slotCLF]),
+			why: "a time such as 20/Nov/2026:10:00:00 +0000 belongs here"}
 	}
 	return m, flaw{}
 }
 
-// unescape decodes bytes written as mark and two hexadecimal digits. It returns b itself where there are none.
+// unescape decodes bytes written as mark and two hexadecimal digits. It returns b itself where there are
+// none.
 func unescape(b []byte, mark string) []byte {
 	if !bytes.Contains(b, []byte(mark)) {
 		return b

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// pattern is a log format as a sequence of values with text between them. Text between two values ends the first one at
-// its first occurrence.
+// pattern is a log format as a sequence of values with text between them. Text between two values ends the
+// first one at its first occurrence.
 type pattern struct {
 	pieces []piece
-	// closed: no value can have the text that ends it, so that there is one way to read a line. name=value pairs may follow
-	// the last piece then.
+	// closed: no value can have the text that ends it, so that there is one way to read a line. name=value
+	// pairs may follow the last piece then.
 	closed bool
 }
 
@@ -42,7 +42,9 @@ func compile(format string, next variable, wanted func(name string) slot) (*patt
 			return p, nil
 		}
 		if before == "" && len(p.pieces) > 0 {
-			return nil, &OptionError{"Layout", strconv.Quote(name), "there is nothing between it and the variable before it, so that they cannot be told apart", ""}
+			return nil, &OptionError{"Layout", strconv.Quote(name),
+				"there is nothing between it and the variable before it, so that they cannot be told apart",
+				""}
 		}
 		s := wanted(name)
 		if slices.ContainsFunc(p.pieces, func(other piece) bool { return other.slot == s }) {
@@ -80,8 +82,8 @@ func (p *pattern) split(line []byte, v values, pairs map[string]slot) bool {
 	return len(line) == 0 && p.same(whole, v)
 }
 
-// same tells whether a line has the values that were found also when it is read from its end. A client that sends the text
-// between two values could else choose what is read.
+// same tells whether a line has the values that were found also when it is read from its end. A client that
+// sends the text between two values could else choose what is read.
 func (p *pattern) same(line []byte, v values) bool {
 	last := len(p.pieces) - 1
 	line = bytes.TrimSuffix(line, []byte(p.pieces[last].before))
@@ -166,7 +168,8 @@ func (p *patterns) lacks(what string, fields []field) error {
 		if f.slot == slotAddress {
 			mend = "write --partition-by X-Forwarded-For, or another field that the log has"
 		}
-		return &OptionError{"Layout", "field " + strconv.Quote(f.name), "the " + what + " does not have it", mend}
+		return &OptionError{"Layout", "field " + strconv.Quote(f.name), "the " + what + " does not have it",
+			mend}
 	}
 	return nil
 }

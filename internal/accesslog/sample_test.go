@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// samples are logs as the servers write them, and how each is read. Those of nginx and HAProxy were written by nginx 1.22
-// and HAProxy 2.6; the others are the examples of the documentation, with lines added.
+// samples are logs as the servers write them, and how each is read. Those of nginx and HAProxy were written
+// by nginx 1.22 and HAProxy 2.6; the others are the examples of the documentation, with lines added.
 var samples = []struct {
 	file string
 	o    Options
@@ -24,7 +24,8 @@ var samples = []struct {
 	{"nginx-combined", Options{Format: Nginx, MaxDuration: time.Second}},
 	{"nginx-main", Options{Format: Nginx, MaxDuration: time.Second, PartitionBy: "X-Forwarded-For"}},
 	{"nginx-rich", Options{Format: Nginx, PartitionBy: "X-Api-Key"}},
-	{"nginx-own", Options{Format: Nginx, PartitionBy: "http_x_api_key", Match: []Match{{"path", "/api/*", false}},
+	{"nginx-own", Options{Format: Nginx, PartitionBy: "http_x_api_key",
+		Match:  []Match{{"path", "/api/*", false}},
 		Layout: "$time_iso8601|$request_time|${http_x_api_key}|$status|$request_method|$request_uri"}},
 	{"nginx-json", Options{Format: NginxJSON, PartitionBy: "X-Api-Key"}},
 	{"haproxy", Options{Format: HAProxy, PartitionBy: "capture1", Zone: time.UTC}},
@@ -71,10 +72,12 @@ func dump(l *Log) string {
 	h := l.Header
 	at := func(d time.Duration) string { return h.Started.Add(d).Format("2006-01-02T15:04:05.000000000") }
 	for _, o := range l.Timeline().Observations {
-		fmt.Fprintf(&b, "#%d %s .. %s %q %d %s\n", o.Seq, at(o.Sent), at(o.FirstByte), o.Partition, o.Status, o.Outcome)
+		fmt.Fprintf(&b, "#%d %s .. %s %q %d %s\n", o.Seq, at(o.Sent), at(o.FirstByte), o.Partition, o.Status,
+			o.Outcome)
 	}
 	fmt.Fprintf(&b, "complete %s .. %s\n", at(h.CompleteFrom), at(h.CompleteUntil))
-	fmt.Fprintf(&b, "%d lines: %d requests, %d foreign, %d skipped, %d unmatched, %d keyless; lossy %t, zone unknown %t\n", l.Lines,
+	fmt.Fprintf(&b, "%d lines: %d requests, %d foreign, %d skipped, %d unmatched, %d keyless; lossy %t, "+
+		"zone unknown %t\n", l.Lines,
 		l.Len(), l.Foreign, l.Skipped, l.Unmatched, l.Keyless, l.Lossy, l.ZoneUnknown)
 	return b.String()
 }

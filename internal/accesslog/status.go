@@ -22,7 +22,8 @@ func ParseStatuses(list []string) (*Statuses, error) {
 		case err == nil && !isClass && n >= 100 && n <= 999:
 			s.has[n] = true
 		default:
-			return nil, &OptionError{"Statuses", "status " + quote(text), "a status has three digits, a class of them is written 2xx", ""}
+			return nil, &OptionError{"Statuses", "status " + quote(text),
+				"a status has three digits, a class of them is written 2xx", ""}
 		}
 	}
 	return s, nil

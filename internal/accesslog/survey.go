@@ -12,8 +12,8 @@ import (
 // survey is what is known of the order of the requests in a log.
 type survey struct {
 	n int
-	// first and last are the smallest and the largest beginning of an interval, disorder the most by which one began before
-	// another in front of it.
+	// first and last are the smallest and the largest beginning of an interval, disorder the most by which
+	// one began before another in front of it.
 	first, last, disorder int64
 }
 
@@ -26,9 +26,9 @@ func (s *survey) add(from int64) {
 	s.n++
 }
 
-// Survey reads a log as Read does, but keeps no request: Each reads it again. Its memory follows the requests in flight, as
-// a line is written when its request ends, and the number of partitions. What is written behind the log meanwhile is left
-// out.
+// Survey reads a log as Read does, but keeps no request: Each reads it again. Its memory follows the requests
+// in flight, as a line is written when its request ends, and the number of partitions. What is written behind
+// the log meanwhile is left out.
 func Survey(in io.ReadSeeker, name string, o Options) (*Log, error) {
 	begin, err := in.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -71,9 +71,9 @@ type again struct {
 // errChanged tells that a log was another one when it was read again.
 var errChanged = errors.New("its lines are not those of the first reading")
 
-// Each calls take for every observation, ascending by Sent, those that began at the same instant ascending by line, until
-// it returns false. The observation is overwritten by the next one. A log that Survey returned is read again: the error is
-// of type timeline.Errors where it has changed.
+// Each calls take for every observation, ascending by Sent, those that began at the same instant ascending by
+// line, until it returns false. The observation is overwritten by the next one. A log that Survey returned is
+// read again: the error is of type timeline.Errors where it has changed.
 func (l *Log) Each(take func(o *timeline.Observation) bool) error {
 	if l.again == nil {
 		for o := range l.All() {
@@ -117,7 +117,8 @@ func (l *Log) Each(take func(o *timeline.Observation) bool) error {
 	if give(q.last); on && r.order == l.order || !on && !q.late {
 		return nil
 	}
-	return timeline.Errors{{File: l.again.name, Line: 1, What: "the log changed while it was read", Why: errChanged.Error(),
+	return timeline.Errors{{File: l.again.name, Line: 1, What: "the log changed while it was read",
+		Why:  errChanged.Error(),
 		Mend: "copy it, and judge the copy", Err: errChanged}}
 }
 
@@ -184,8 +185,10 @@ func partitionOf(names []string, k uint32) string {
 // fill makes the observation of a request.
 func (l *Log) fill(o *timeline.Observation, rec *record, partition string) {
 	sent := time.Duration(rec.from - l.zero)
-	*o = timeline.Observation{Arrival: timeline.Arrival{Seq: int(rec.line), Partition: partition, At: sent, Cost: 1},
-		Sent: sent, FirstByte: time.Duration(rec.to - l.zero), Answered: rec.status > 0, Status: int(rec.status), Outcome: rec.outcome}
+	*o = timeline.Observation{Arrival: timeline.Arrival{Seq: int(rec.line), Partition: partition, At: sent,
+		Cost: 1},
+		Sent: sent, FirstByte: time.Duration(rec.to - l.zero), Answered: rec.status > 0,
+		Status: int(rec.status), Outcome: rec.outcome}
 	if rec.whole {
 		o.Done = o.FirstByte
 	}

@@ -72,7 +72,8 @@ func TestALogReadTwiceIsThatReadOnce(t *testing.T) {
 // logLine is a line of JSON of a request that took so many milliseconds and ended at a millisecond.
 func logLine(end, took int) string {
 	return fmt.Sprintf(`{"time_iso8601":"%s","request_time":"%d.%03d","status":"200","remote_addr":"10.0.0.%d"}`+"\n",
-		time.UnixMilli(1_800_000_000_000+int64(end)).UTC().Format("2006-01-02T15:04:05-07:00"), took/1000, took%1000, end%3)
+		time.UnixMilli(1_800_000_000_000+int64(end)).UTC().Format("2006-01-02T15:04:05-07:00"), took/1000,
+		took%1000, end%3)
 }
 
 var jsonOptions = Options{Format: NginxJSON}

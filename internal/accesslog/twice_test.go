@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestTheHourThatComesTwice: five requests before the clocks are set back and five after are ten in 105 minutes, though their times say
-// that they are 45 minutes apart.
+// TestTheHourThatComesTwice: five requests before the clocks are set back and five after are ten in 105
+// minutes, though their times say that they are 45 minutes apart.
 func TestTheHourThatComesTwice(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -23,7 +23,8 @@ func TestTheHourThatComesTwice(t *testing.T) {
 	var b strings.Builder
 	for i := range 10 {
 		at := first.Add(time.Duration(i)*time.Second + time.Duration(i/5)*105*time.Minute)
-		fmt.Fprintf(&b, "10.0.1.2:%d [%s] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 \"GET / HTTP/1.1\"\n",
+		fmt.Fprintf(&b, "10.0.1.2:%d [%s] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 "+
+			"0/0 \"GET / HTTP/1.1\"\n",
 			33000+i, at.Format("02/Jan/2006:15:04:05.000"))
 	}
 	for _, text := range []string{"sliding-window-log,rate=5/1h", "fixed-window,rate=5/1h"} {

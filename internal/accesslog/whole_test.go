@@ -11,9 +11,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// inFlightTraffic is what a limiter of places decided, in the order in which requests ended: each admitted request holds its
-// place for 1 to 1.4 s from its decision, and its last byte is not sent before the first second is over; a client that goes
-// away ends it, and gives the place back, at any time.
+// inFlightTraffic is what a limiter of places decided, in the order in which requests ended: each admitted
+// request holds its place for 1 to 1.4 s from its decision, and its last byte is not sent before the first
+// second is over; a client that goes away ends it, and gives the place back, at any time.
 func inFlightTraffic(rng *rand.Rand, places, n int) (all []request, gone []bool) {
 	all, gone = make([]request, n), make([]bool, n)
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -22,7 +22,8 @@ func inFlightTraffic(rng *rand.Rand, places, n int) (all []request, gone []bool)
 		if rng.IntN(40) == 0 {
 			at = at.Add(4 * time.Second)
 		}
-		all[i] = request{began: at, decided: at.Add(time.Duration(rng.Int64N(int64(80 * time.Millisecond)))), key: "k"}
+		all[i] = request{began: at, decided: at.Add(time.Duration(rng.Int64N(int64(80 * time.Millisecond)))),
+			key: "k"}
 	}
 	slices.SortFunc(all, func(a, b request) int { return a.decided.Compare(b.decided) })
 	var held []time.Time // when the places come back
@@ -60,27 +61,31 @@ var wholeWriters = map[string]struct {
 	o     Options
 	write func(r request, gone bool, rng *rand.Rand) string
 }{
-	"nginx": {Options{Format: Nginx, PartitionBy: "X-Api-Key"}, func(r request, gone bool, rng *rand.Rand) string {
-		began, ended := nginxClock(r, rng)
-		how := "OK"
-		if gone {
-			how = ""
-		}
-		return fmt.Sprintf(`10.0.0.1 - - [%s] "GET / HTTP/1.1" %d 0 "-" "-" msec=%s request_time=%s http_x_api_key="k" request_completion=%s`,
-			r.ended.Format("02/Jan/2006:15:04:05 -0700"), r.status, thousandths(ended), thousandths(ended-began), how)
-	}},
-	"haproxy": {Options{Format: HAProxy, PartitionBy: "capture1", Zone: time.UTC}, func(r request, gone bool, _ *rand.Rand) string {
-		how := "----"
-		if gone {
-			how = "CD--"
-		}
-		return fmt.Sprintf(`10.0.0.1:5 [%s] f b/s 0/0/0/0/%d %d 0 - - %s 1/1/1/1/0 0/0 {k} {} "GET / HTTP/1.1"`,
-			r.began.Format("02/Jan/2006:15:04:05.000"), r.ended.Sub(r.began).Milliseconds(), r.status, how)
-	}},
+	"nginx": {Options{Format: Nginx, PartitionBy: "X-Api-Key"},
+		func(r request, gone bool, rng *rand.Rand) string {
+			began, ended := nginxClock(r, rng)
+			how := "OK"
+			if gone {
+				how = ""
+			}
+			return fmt.Sprintf(`10.0.0.1 - - [%s] "GET / HTTP/1.1" %d 0 "-" "-" msec=%s request_time=%s http_x_api_key="k" request_completion=%s`,
+				r.ended.Format("02/Jan/2006:15:04:05 -0700"), r.status, thousandths(ended),
+				thousandths(ended-began), how)
+		}},
+	"haproxy": {Options{Format: HAProxy, PartitionBy: "capture1", Zone: time.UTC},
+		func(r request, gone bool, _ *rand.Rand) string {
+			how := "----"
+			if gone {
+				how = "CD--"
+			}
+			return fmt.Sprintf(`10.0.0.1:5 [%s] f b/s 0/0/0/0/%d %d 0 - - %s 1/1/1/1/0 0/0 {k} {} "GET / HTTP/1.1"`,
+				r.began.Format("02/Jan/2006:15:04:05.000"), r.ended.Sub(r.began).Milliseconds(), r.status,
+				how)
+		}},
 }
 
-// TestWholeAnswersShowHowManyAreInFlight: a log that tells which answers were whole refutes a limit that is too low, and accuses
-// no right one, also where clients went away; one that does not tell it refutes none.
+// TestWholeAnswersShowHowManyAreInFlight: a log that tells which answers were whole refutes a limit that is
+// too low, and accuses no right one, also where clients went away; one that does not tell it refutes none.
 func TestWholeAnswersShowHowManyAreInFlight(t *testing.T) {
 	for name, w := range wholeWriters {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +108,8 @@ func TestWholeAnswersShowHowManyAreInFlight(t *testing.T) {
 				}
 				l.Header.CompleteUntil = l.Timeline().End() - 2*time.Second
 				l.Header.Tick = time.Millisecond
-				if j := mustJudge(t, l, mustParse(t, "concurrency,limit=6,hold=1s..1400ms")); j.Verdict == verdict.Fail {
+				if j := mustJudge(t, l,
+					mustParse(t, "concurrency,limit=6,hold=1s..1400ms")); j.Verdict == verdict.Fail {
 					t.Fatalf("seed %d: accused: %s", i, j.Partitions[0].Findings[0].Text)
 				}
 				wrong := mustParse(t, "concurrency,limit=2,hold=1s..1400ms")
@@ -119,7 +125,8 @@ func TestWholeAnswersShowHowManyAreInFlight(t *testing.T) {
 			}
 			t.Logf("%d of %d refuted, %d without the ends", refuted, times, blind)
 			if refuted < times*2/3 || blind > 0 {
-				t.Errorf("got %d of %d wrong limits refuted, want two thirds; %d without the ends, want none", refuted, times, blind)
+				t.Errorf("got %d of %d wrong limits refuted, want two thirds; %d without the ends, want none",
+					refuted, times, blind)
 			}
 		})
 	}
@@ -134,15 +141,20 @@ func TestWhole(t *testing.T) {
 		line   string
 		want   bool
 	}{
-		{Nginx, nginx, false}, {Nginx, nginx + " request_completion=OK", true}, {Nginx, nginx + ` request_completion=""`, false},
+		{Nginx, nginx, false}, {Nginx, nginx + " request_completion=OK", true},
+		{Nginx, nginx + ` request_completion=""`, false},
 		{Nginx, nginx + ` x="request_completion=OK"`, false},
 		{NginxJSON, `{"msec":"1795168800.000","request_time":"0.300","status":"200","remote_addr":"a","request_completion":"OK"}`, true},
 		{NginxJSON, `{"msec":"1795168800.000","request_time":"0.300","status":"200","remote_addr":"a","request_completion":""}`, false},
-		{HAProxy, fmt.Sprintf(proxy, "109", "----"), true}, {HAProxy, fmt.Sprintf(proxy, "109", "--VN"), true},
-		{HAProxy, fmt.Sprintf(proxy, "109", "CD--"), false}, {HAProxy, fmt.Sprintf(proxy, "109", "-D--"), false},
-		{HAProxy, fmt.Sprintf(proxy, "+109", "----"), false}, {HAProxy, fmt.Sprintf(proxy, "-1", "----"), false},
+		{HAProxy, fmt.Sprintf(proxy, "109", "----"), true},
+		{HAProxy, fmt.Sprintf(proxy, "109", "--VN"), true},
+		{HAProxy, fmt.Sprintf(proxy, "109", "CD--"), false},
+		{HAProxy, fmt.Sprintf(proxy, "109", "-D--"), false},
+		{HAProxy, fmt.Sprintf(proxy, "+109", "----"), false},
+		{HAProxy, fmt.Sprintf(proxy, "-1", "----"), false},
 	} {
-		l, err := Read(strings.NewReader(c.line+"\n"), "x", Options{Format: c.format, Zone: time.UTC, MaxDuration: time.Second})
+		l, err := Read(strings.NewReader(c.line+"\n"), "x",
+			Options{Format: c.format, Zone: time.UTC, MaxDuration: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

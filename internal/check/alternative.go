@@ -79,7 +79,8 @@ func (q *inquiry) windows(p, kind spec.Policy, text string) []guess {
 	}
 	same := func(g guess) bool {
 		x := g.policy
-		return x.Algorithm == p.Algorithm && x.Align == p.Align && x.Slots == p.Slots && x.Refresh == p.Refresh
+		return x.Algorithm == p.Algorithm && x.Align == p.Align && x.Slots == p.Slots &&
+			x.Refresh == p.Refresh
 	}
 	if len(all) > 0 && same(all[0]) { // its other parameters were tried
 		return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// anchored tells whether the windows of pol are placed by the first counted request, and follow each other from there.
+// anchored tells whether the windows of pol are placed by the first counted request, and follow each other
+// from there.
 func anchored(pol spec.Policy) bool {
 	return pol.Algorithm == spec.SlidingWindowCounter && pol.Align == spec.AlignFirst
 }
@@ -19,7 +20,8 @@ func (c *caseFile) judgeAnchored(p *part) {
 	r := refuteAnchored(p.histories[0], c.limit[0], c.o.Conformance, c.few)
 	p.limited = r.limited
 	br, judged := (*breach)(nil), judgedNone
-	if len(r.found) == 0 && !c.boundsOnly && !ranged(c.limit[0]) && (c.o.Conformance == "" || c.o.Conformance == Exact) {
+	if len(r.found) == 0 && !c.boundsOnly && !ranged(c.limit[0]) &&
+		(c.o.Conformance == "" || c.o.Conformance == Exact) {
 		br, p.search.Visited, judged = unexplainable(p.histories[0], c.limit[0], 0, c.decisions(len(p.obs)))
 		p.search.Cap, p.search.Capped = visitCap, judged == judgedPart
 	}
@@ -40,14 +42,18 @@ func (c *caseFile) judgeAnchored(p *part) {
 
 // Why the rest of a recording is not judged.
 const (
-	unsureSilence   = "after a silence of one to two windows it is not known whether the windows began anew; the rest was not judged"
-	unsureForgotten = "the partition may have been forgotten, and was not silent since for so long that it is known when its windows began anew; the rest was not judged"
-	unsureBanned    = "a denial inside a ban is not counted, so that it is not known which requests place the windows"
+	unsureSilence = "after a silence of one to two windows it is not known whether the windows began " +
+		"anew; the rest was not judged"
+	unsureForgotten = "the partition may have been forgotten, and was not silent since for so long that it " +
+		"is known when its windows began anew; the rest was not judged"
+	unsureBanned = "a denial inside a ban is not counted, so that it is not known which requests place " +
+		"the windows"
 )
 
 // anchoredRefutation is what refutes a history under windows that begin at the first counted request.
 type anchoredRefutation struct {
-	// found are the breaches that together refute every phase of box in one stretch; empty where some phase survives.
+	// found are the breaches that together refute every phase of box in one stretch; empty where some phase
+	// survives.
 	found   []*breach
 	box     phases
 	stretch *history
@@ -55,13 +61,15 @@ type anchoredRefutation struct {
 	limited, unsure bool
 }
 
-// refuteAnchored judges h in stretches. The phase is known up to the interval of the first counted request; after two
-// windows without a counted request the windows begin anew. Where it cannot be told whether a silence was long enough,
-// the rest is left unjudged. few is how many boxes of phases are asked of a stretch, 0 for the usual budget.
+// refuteAnchored judges h in stretches. The phase is known up to the interval of the first counted request;
+// after two windows without a counted request the windows begin anew. Where it cannot be told whether a
+// silence was long enough, the rest is left unjudged. few is how many boxes of phases are asked of a stretch,
+// 0 for the usual budget.
 func refuteAnchored(h *history, pol spec.Policy, mode Conformance, few int) anchoredRefutation {
 	var r anchoredRefutation
 	if pol.Count == spec.CountAll && pol.Ban > 0 {
-		r.unsure = true // a denial inside a ban is not counted, so that it is not known which requests place the windows
+		// a denial inside a ban is not counted, so that it is not known which requests place the windows
+		r.unsure = true
 		return r
 	}
 	all := pol.Count == spec.CountAll
@@ -82,7 +90,8 @@ func refuteAnchored(h *history, pol spec.Policy, mode Conformance, few int) anch
 		if pol.Ban > 0 {
 			banned = max(banned, bansUntil(now, pol))
 		}
-		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{now}}, quick: true, few: few} // the exact search judges all stretches
+		// the exact search judges all stretches
+		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{now}}, quick: true, few: few}
 		if found, ok := s.refute(box); ok {
 			for _, one := range found {
 				r.found = append(r.found, one.breach)
@@ -90,7 +99,8 @@ func refuteAnchored(h *history, pol spec.Policy, mode Conformance, few int) anch
 			r.box, r.stretch = box, now
 			return r
 		}
-		if br := newCounter(pol, box.from, box.to).firstDenied(now); br != nil && mode != UpperBound && pol.Ban == 0 && pol.TTL == 0 {
+		if br := newCounter(pol, box.from, box.to).firstDenied(now); br != nil && mode != UpperBound &&
+			pol.Ban == 0 && pol.TTL == 0 {
 			r.found, r.box, r.stretch = []*breach{br}, box, now
 			return r
 		}
@@ -105,7 +115,8 @@ func refuteAnchored(h *history, pol spec.Policy, mode Conformance, few int) anch
 	}
 }
 
-// deny judges events of which none is counted: whenever windows began, there is nothing in them that explains a denial.
+// deny judges events of which none is counted: whenever windows began, there is nothing in them that explains
+// a denial.
 func (r *anchoredRefutation) deny(events []event, lag int64, pol spec.Policy, mode Conformance) {
 	if len(events) == 0 {
 		return
@@ -137,8 +148,8 @@ func (ev *event) counts(all bool) bool { return all || ev.outcome != timeline.De
 // surely tells whether a request that may be counted was: a lost one may not have been.
 func (ev *event) surely(all bool) bool { return ev.outcome != timeline.Unknown || all && ev.mute }
 
-// anchor is the interval in which the first request that is counted was decided; the first event may be. Where it is not known
-// whether any was, that is by the last end.
+// anchor is the interval in which the first request that is counted was decided; the first event may be.
+// Where it is not known whether any was, that is by the last end.
 func anchor(events []event, all bool) phases {
 	first, last := phases{events[0].s, maxTime}, events[0].e
 	for i := 0; i < len(events) && events[i].s <= first.to; i++ {
@@ -151,8 +162,9 @@ func anchor(events []event, all bool) phases {
 	return first
 }
 
-// stretch returns the instant at which the windows begin anew for sure (maxTime if they do not), or where that becomes
-// uncertain (sure=false). The first request, which may be counted, is in window 0 by definition. end is that of follower.
+// stretch returns the instant at which the windows begin anew for sure (maxTime if they do not), or where
+// that becomes uncertain (sure=false). The first request, which may be counted, is in window 0 by definition.
+// end is that of follower.
 func stretch(events []event, all bool, w windows, end int64) (until int64, sure bool) {
 	f := follow(events[0], all, w, end)
 	for i := range events[1:] {
@@ -170,7 +182,8 @@ type follower struct {
 	first event
 	// least and most are the last window that surely, and that perhaps, has a counted request.
 	least, most int64
-	// lost: one may be in any window to come. end is the last end of all requests, which is that of one whose answer was lost.
+	// lost: one may be in any window to come. end is the last end of all requests, which is that of one whose
+	// answer was lost.
 	lost bool
 	end  int64
 }
@@ -181,7 +194,8 @@ func follow(first event, all bool, w windows, end int64) follower {
 	return f
 }
 
-// next takes the next request, ascending by start. over tells that the windows may begin anew with it, sure that they do.
+// next takes the next request, ascending by start. over tells that the windows may begin anew with it, sure
+// that they do.
 func (f *follower) next(ev *event) (over, sure bool) {
 	switch {
 	case !ev.counts(f.all):
@@ -189,10 +203,11 @@ func (f *follower) next(ev *event) (over, sure bool) {
 	case !f.lost && ev.s >= f.latest(f.most+1):
 		return true, true
 	case ev.outcome == timeline.Unknown && ev.e >= f.end:
-		// It may begin windows anew, after which nothing sure follows, as that would be uncertain; and nothing is explained by it
-		// there that it does not explain in the windows of this stretch.
+		// It may begin windows anew, after which nothing sure follows, as that would be uncertain; and
+		// nothing is explained by it there that it does not explain in the windows of this stretch.
 	case ev.e >= f.earliest(f.least+2) && ev.s > f.first.s:
-		// Some earlier request may be in a window late enough; if the latest sure one is not, this is uncertain.
+		// Some earlier request may be in a window late enough; if the latest sure one is not, this is
+		// uncertain.
 		return true, false
 	}
 	if ev.surely(f.all) {
@@ -211,7 +226,8 @@ func (f *follower) reach(ev *event) {
 // historyOf returns a history of the events, in any order and some perhaps twice.
 func historyOf(events []event) *history {
 	all := slices.Clone(events)
-	slices.SortStableFunc(all, func(a, b event) int { return cmp.Or(cmp.Compare(a.s, b.s), cmp.Compare(a.seq, b.seq)) })
+	slices.SortStableFunc(all,
+		func(a, b event) int { return cmp.Or(cmp.Compare(a.s, b.s), cmp.Compare(a.seq, b.seq)) })
 	h := &history{all: slices.CompactFunc(all, func(a, b event) bool { return a.seq == b.seq })}
 	h.split()
 	return h
@@ -225,14 +241,16 @@ func startingBefore(events []event, t int64) int {
 // cut divides h into the events that start before t and the others.
 func (h *history) cut(t int64) (before, after *history) {
 	i := startingBefore(h.all, t)
-	before, after = &history{all: h.all[:i], lag: h.lag, lags: h.lags}, &history{all: h.all[i:], lag: h.lag, lags: h.lags}
+	before, after = &history{all: h.all[:i], lag: h.lag, lags: h.lags},
+		&history{all: h.all[i:], lag: h.lag, lags: h.lags}
 	before.split()
 	after.split()
 	return before, after
 }
 
-// ignoreDenials makes nothing depend on some denials: those that may have been decided in what follows, and those that what came
-// before may explain. Where denied requests are counted, or ban, they may still explain others, and are kept.
+// ignoreDenials makes nothing depend on some denials: those that may have been decided in what follows, and
+// those that what came before may explain. Where denied requests are counted, or ban, they may still explain
+// others, and are kept.
 func (h *history) ignoreDenials(kept bool, ignored func(event) bool) {
 	unproven := func(ev event) bool { return ev.outcome == timeline.Denied && ignored(ev) }
 	if !slices.ContainsFunc(h.denied, unproven) {

@@ -14,7 +14,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// anchoredPolicies are sliding window counters that begin with the first counted request, with the axes of HAProxy's.
+// anchoredPolicies are sliding window counters that begin with the first counted request, with the axes of
+// HAProxy's.
 func anchoredPolicies() map[string]spec.Policy {
 	out := map[string]spec.Policy{}
 	for _, count := range []spec.Count{spec.CountAdmitted, spec.CountAll} {
@@ -30,8 +31,8 @@ func anchoredPolicies() map[string]spec.Policy {
 	return out
 }
 
-// TestAnchoredCounterIsNeverAccusedWithoutProof holds verdicts and witnesses against the oracle: neither the recording nor
-// the witness alone may be explained.
+// TestAnchoredCounterIsNeverAccusedWithoutProof holds verdicts and witnesses against the oracle: neither the
+// recording nor the witness alone may be explained.
 func TestAnchoredCounterIsNeverAccusedWithoutProof(t *testing.T) {
 	rounds := 60
 	if testing.Short() {
@@ -71,14 +72,16 @@ func judgeAnchoredHistories(t *testing.T, pol spec.Policy, late, rounds int) {
 		}
 		caught++
 		if truth {
-			t.Fatalf("seed %d, late %d, round %d: false alarm:\n%s\n%+v", seed, late, round, draw(tl), j.Partitions[0].Findings)
+			t.Fatalf("seed %d, late %d, round %d: false alarm:\n%s\n%+v", seed, late, round, draw(tl),
+				j.Partitions[0].Findings)
 		}
 		for _, f := range j.Partitions[0].Findings {
 			checkWitness(t, pol, tl, f)
 		}
 	}
 	if late <= 10 && (infeasible == 0 || caught < infeasible*3/4) { // of long answers less is known
-		t.Errorf("late %d: got %d of %d infeasible histories caught, want three quarters at least", late, caught, infeasible)
+		t.Errorf("late %d: got %d of %d infeasible histories caught, want three quarters at least", late,
+			caught, infeasible)
 	}
 }
 
@@ -104,18 +107,22 @@ func checkWitness(t *testing.T, pol spec.Policy, tl *timeline.Timeline, f verdic
 	}
 }
 
-// A burst of four in which the denied requests were counted too: any of the denials alone could have come after the
-// others, but not both.
+// A burst of four in which the denied requests were counted too: any of the denials alone could have come
+// after the others, but not both.
 func TestAnchoredCounterAsksForAFirstDenial(t *testing.T) {
 	pol := anchoredPolicies()["counts all, rounds down, quota 3"]
 	tl := &timeline.Timeline{}
-	for i, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Allowed, timeline.Denied, timeline.Denied} {
-		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: 0, FirstByte: 5, Answered: true, Outcome: outcome})
+	for i, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Allowed, timeline.Denied,
+		timeline.Denied} {
+		tl.Observations = append(tl.Observations,
+			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: 0, FirstByte: 5,
+				Answered: true, Outcome: outcome})
 	}
 	for _, c := range []struct {
 		quota int64
 		want  verdict.Verdict
-	}{{1, verdict.Fail}, {2, verdict.Pass}, {3, verdict.Fail}} { // 3: the first to be denied had only two before it
+	}{{1, verdict.Fail}, {2, verdict.Pass}, {3, verdict.Fail}} {
+		// 3: the first to be denied had only two before it
 		pol.Rate.N = c.quota
 		j, err := Judge(tl, spec.Limit{pol}, Options{})
 		if err != nil {
@@ -127,14 +134,15 @@ func TestAnchoredCounterAsksForAFirstDenial(t *testing.T) {
 	}
 }
 
-// The first counted request is in window 0 whatever its interval, so that a second burst one window later leaves no doubt
-// that the windows go on, and the quota is measured exactly.
+// The first counted request is in window 0 whatever its interval, so that a second burst one window later
+// leaves no doubt that the windows go on, and the quota is measured exactly.
 func TestAnchoredCounterKeepsItsWindowsThroughARest(t *testing.T) {
 	pol := anchoredPolicies()["counts admitted, rounds down, quota 2"]
 	pol.Rate.Per = 100
 	tl := &timeline.Timeline{}
 	for i, at := range []int{0, 0, 0, 110, 110, 110, 420, 420, 420} {
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Answered: true, Outcome: timeline.Allowed}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Answered: true,
+			Outcome: timeline.Allowed}
 		o.Sent, o.FirstByte = time.Duration(at), time.Duration(at+5)
 		if i == 2 || i == 4 || i == 5 || i == 8 {
 			o.Outcome = timeline.Denied
@@ -150,7 +158,8 @@ func TestAnchoredCounterKeepsItsWindowsThroughARest(t *testing.T) {
 	}
 }
 
-// TestALostAnswerLeavesTheStretchKnown: it may begin windows anew only where what is sure leaves room for that.
+// TestALostAnswerLeavesTheStretchKnown: it may begin windows anew only where what is sure leaves room for
+// that.
 func TestALostAnswerLeavesTheStretchKnown(t *testing.T) {
 	const end = 1000
 	pol := mustLimit(t, "sliding-window-counter,rate=3/10ns,align=first")[0]
@@ -167,8 +176,8 @@ func TestALostAnswerLeavesTheStretchKnown(t *testing.T) {
 	}
 }
 
-// TestAnchorIsTheFirstCountedRequest: its windows begin when the first counted request was decided, by the first end of those that
-// surely were.
+// TestAnchorIsTheFirstCountedRequest: its windows begin when the first counted request was decided, by the
+// first end of those that surely were.
 func TestAnchorIsTheFirstCountedRequest(t *testing.T) {
 	a, d, u := timeline.Allowed, timeline.Denied, timeline.Unknown
 	for name, c := range map[string]struct {
@@ -176,13 +185,19 @@ func TestAnchorIsTheFirstCountedRequest(t *testing.T) {
 		all    bool
 		want   phases
 	}{
-		"one":                         {[]event{{s: 5, e: 9, outcome: a}}, false, phases{5, 9}},
-		"a later one ends first":      {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: a}}, false, phases{5, 12}},
-		"a denial is not counted":     {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: d}}, false, phases{5, 90}},
-		"a denial is counted":         {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: d}}, true, phases{5, 12}},
-		"a lost one may not be":       {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: u}}, true, phases{5, 90}},
-		"one of a later start is not": {[]event{{s: 5, e: 9, outcome: a}, {s: 10, e: 11, outcome: a}}, false, phases{5, 9}},
-		"only lost ones":              {[]event{{s: 5, e: 9, outcome: u}, {s: 7, e: 12, outcome: u}}, false, phases{5, 12}},
+		"one": {[]event{{s: 5, e: 9, outcome: a}}, false, phases{5, 9}},
+		"a later one ends first": {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: a}}, false,
+			phases{5, 12}},
+		"a denial is not counted": {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: d}}, false,
+			phases{5, 90}},
+		"a denial is counted": {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: d}}, true,
+			phases{5, 12}},
+		"a lost one may not be": {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: u}}, true,
+			phases{5, 90}},
+		"one of a later start is not": {[]event{{s: 5, e: 9, outcome: a}, {s: 10, e: 11, outcome: a}}, false,
+			phases{5, 9}},
+		"only lost ones": {[]event{{s: 5, e: 9, outcome: u}, {s: 7, e: 12, outcome: u}}, false,
+			phases{5, 12}},
 	} {
 		if got := anchor(c.events, c.all); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
@@ -190,8 +205,9 @@ func TestAnchorIsTheFirstCountedRequest(t *testing.T) {
 	}
 }
 
-// TestDenialsOfAnIdleCounter: where nothing was counted nothing explains a denial, wherever windows begin; whole, as a stream, and of
-// one side alone. One that costs more than the quota, and those inside the ban that it begins, are right.
+// TestDenialsOfAnIdleCounter: where nothing was counted nothing explains a denial, wherever windows begin;
+// whole, as a stream, and of one side alone. One that costs more than the quota, and those inside the ban
+// that it begins, are right.
 func TestDenialsOfAnIdleCounter(t *testing.T) {
 	const spec = "sliding-window-counter,rate=11/100ns,align=first"
 	for _, side := range []Conformance{Exact, LowerBound} {
@@ -199,11 +215,13 @@ func TestDenialsOfAnIdleCounter(t *testing.T) {
 			spec string
 			cost int64
 			want verdict.Verdict
-		}{{spec, 1, verdict.Fail}, {spec, 12, verdict.Pass}, {spec + ",ban=10us", 1, verdict.Fail}, {spec + ",ban=10us", 12, verdict.Pass}, {spec + ",tick=5ns", 1, verdict.Fail}} {
+		}{{spec, 1, verdict.Fail}, {spec, 12, verdict.Pass}, {spec + ",ban=10us", 1, verdict.Fail},
+			{spec + ",ban=10us", 12, verdict.Pass}, {spec + ",tick=5ns", 1, verdict.Fail}} {
 			tl := &timeline.Timeline{}
 			for i := range time.Duration(300) {
-				tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: int(i), Cost: 1},
-					Sent: 10 * i, FirstByte: 10*i + 9, Answered: true, Outcome: timeline.Denied})
+				tl.Observations = append(tl.Observations,
+					timeline.Observation{Arrival: timeline.Arrival{Seq: int(i), Cost: 1},
+						Sent: 10 * i, FirstByte: 10*i + 9, Answered: true, Outcome: timeline.Denied})
 			}
 			if tl.Observations[0].Cost = c.cost; c.cost > 1 && !strings.Contains(c.spec, "ban") {
 				tl.Observations = tl.Observations[:1]
@@ -215,13 +233,16 @@ func TestDenialsOfAnIdleCounter(t *testing.T) {
 			}
 			s := streamed(t, tl, limit, o, streamCaps{piece: 8})
 			if j.Verdict != c.want || s.Verdict != c.want {
-				t.Errorf("%s, %s, cost %d: got %v, as a stream %v; want %v", c.spec, side, c.cost, j.Verdict, s.Verdict, c.want)
+				t.Errorf("%s, %s, cost %d: got %v, as a stream %v; want %v", c.spec, side, c.cost, j.Verdict,
+					s.Verdict, c.want)
 				continue
 			}
 			for _, p := range slices.Concat(j.Partitions, s.Partitions) {
 				for _, f := range p.Findings {
-					if w, err := Judge(alone(tl, f.Observations), limit, o); err != nil || w.Verdict != verdict.Fail || f.Kind != verdict.UnderAdmission {
-						t.Errorf("%s, %s: %s: the witness %v alone: %v, %v", c.spec, side, f.Text, f.Observations, w.Verdict, err)
+					if w, err := Judge(alone(tl, f.Observations), limit, o); err != nil ||
+						w.Verdict != verdict.Fail || f.Kind != verdict.UnderAdmission {
+						t.Errorf("%s, %s: %s: the witness %v alone: %v, %v", c.spec, side, f.Text,
+							f.Observations, w.Verdict, err)
 					}
 				}
 			}

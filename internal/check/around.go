@@ -1,6 +1,7 @@
 package check
 
-// around is what the models around another one have in common: one time of their own, in front of those of the model inside.
+// around is what the models around another one have in common: one time of their own, in front of those of
+// the model inside.
 type around struct{ model }
 
 // ownTime is the index of that time.

@@ -6,8 +6,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// sided is a policy with one bound for each question: `loose` for what cannot have been admitted, the embedded one for what
-// cannot have been denied.
+// sided is a policy with one bound for each question: `loose` for what cannot have been admitted, the
+// embedded one for what cannot have been denied.
 type sided struct {
 	bound
 	loose bound
@@ -15,8 +15,8 @@ type sided struct {
 
 func (s sided) over(h *history) *breach { return s.loose.over(h) }
 
-// newOwning bounds a policy that also counts what another policy denies. What was admitted was counted; what was denied may
-// have been.
+// newOwning bounds a policy that also counts what another policy denies. What was admitted was counted; what
+// was denied may have been.
 func newOwning(p spec.Policy, from, to int64) bound {
 	loose, tight := p, p
 	loose.Count, tight.Count = spec.CountAdmitted, spec.CountAll
@@ -26,7 +26,8 @@ func newOwning(p spec.Policy, from, to int64) bound {
 	return sided{boundAmong(tight, from, to, true), boundAmong(loose, from, to, true)}
 }
 
-// lasting returns a limit without the times to live that change nothing: after so long a silence the policy is as good as new.
+// lasting returns a limit without the times to live that change nothing: after so long a silence the policy
+// is as good as new.
 func lasting(limit spec.Limit) spec.Limit {
 	out := limit
 	for i, p := range limit {

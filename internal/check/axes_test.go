@@ -11,7 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestAxesHoldTheirOwnLimiter: a limiter with an axis is never accused under its own SPEC, and is under one without.
+// TestAxesHoldTheirOwnLimiter: a limiter with an axis is never accused under its own SPEC, and is under one
+// without.
 func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 	cases := []struct{ right, wrong string }{
 		{"token-bucket,rate=1..2/20ns,burst=2..3,ban=25ns", "token-bucket,rate=1..2/20ns,burst=2..3"},
@@ -19,11 +20,15 @@ func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 		{"sliding-window-log,rate=3/60ns,ttl=15ns", "sliding-window-log,rate=3/60ns"},
 		{"fixed-window,rate=3/60ns,phase=10ns,ttl=15ns", "fixed-window,rate=3/60ns,phase=10ns"},
 		{"fixed-window,rate=3/60ns,align=first,ttl=15ns", "fixed-window,rate=3/60ns,align=first"},
-		{"sliding-window-counter,rate=3/60ns,phase=10ns,ttl=15ns", "sliding-window-counter,rate=3/60ns,phase=10ns"},
+		{"sliding-window-counter,rate=3/60ns,phase=10ns,ttl=15ns",
+			"sliding-window-counter,rate=3/60ns,phase=10ns"},
 		{"token-bucket,rate=1/20ns,burst=3,start=empty,ttl=15ns", "token-bucket,rate=1/20ns,burst=3"},
-		{"token-bucket,rate=1/20ns,burst=2,count=own + fixed-window,rate=3/90ns,phase=10ns,count=own", "token-bucket,rate=1/20ns,burst=2 + fixed-window,rate=3/90ns,phase=10ns"},
-		{"token-bucket,rate=1/20ns,burst=2,count=own + sliding-window-log,rate=3/90ns", "token-bucket,rate=1/20ns,burst=2 + sliding-window-log,rate=3/90ns"},
-		{"sliding-window-log,rate=2/30ns,count=own + fixed-window,rate=4/200ns,align=unknown,count=own", "sliding-window-log,rate=2/30ns + fixed-window,rate=4/200ns,phase=0s"},
+		{"token-bucket,rate=1/20ns,burst=2,count=own + fixed-window,rate=3/90ns,phase=10ns,count=own",
+			"token-bucket,rate=1/20ns,burst=2 + fixed-window,rate=3/90ns,phase=10ns"},
+		{"token-bucket,rate=1/20ns,burst=2,count=own + sliding-window-log,rate=3/90ns",
+			"token-bucket,rate=1/20ns,burst=2 + sliding-window-log,rate=3/90ns"},
+		{"sliding-window-log,rate=2/30ns,count=own + fixed-window,rate=4/200ns,align=unknown,count=own",
+			"sliding-window-log,rate=2/30ns + fixed-window,rate=4/200ns,phase=0s"},
 	}
 	for _, c := range cases {
 		t.Run(c.right, func(t *testing.T) {
@@ -43,10 +48,12 @@ func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 			caught := 0
 			for range fewer(1000) {
 				tl := honestHistory(r, lim, 30)
-				if j, err := Judge(tl, right, Options{SkipMeasure: true}); err != nil || j.Verdict == verdict.Fail {
+				if j, err := Judge(tl, right, Options{SkipMeasure: true}); err != nil ||
+					j.Verdict == verdict.Fail {
 					t.Fatalf("accused under its own SPEC: %v\n%s%+v", err, draw(tl), j.Partitions[0].Findings)
 				}
-				if j, err := Judge(tl, wrong, Options{SkipMeasure: true}); err == nil && j.Verdict == verdict.Fail {
+				if j, err := Judge(tl, wrong, Options{SkipMeasure: true}); err == nil &&
+					j.Verdict == verdict.Fail {
 					caught++
 				}
 			}
@@ -58,7 +65,8 @@ func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 	}
 }
 
-// TestForgottenBucketMayBeLow: a bucket that is forgotten is created anew, with as little as its start allows.
+// TestForgottenBucketMayBeLow: a bucket that is forgotten is created anew, with as little as its start
+// allows.
 func TestForgottenBucketMayBeLow(t *testing.T) {
 	lim, err := reference.NewLimit(mustLimit(t, "token-bucket,rate=1/20ns,burst=2,start=empty,ttl=15ns"))
 	if err != nil {
@@ -69,7 +77,8 @@ func TestForgottenBucketMayBeLow(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
 		for range fewer(1000) {
 			tl := honestHistory(r, lim, 30)
-			if j, err := Judge(tl, limit, Options{SkipMeasure: true}); err != nil || j.Verdict == verdict.Fail {
+			if j, err := Judge(tl, limit, Options{SkipMeasure: true}); err != nil ||
+				j.Verdict == verdict.Fail {
 				t.Fatalf("accused under start=%s: %v\n%s%+v", start, err, draw(tl), j.Partitions[0].Findings)
 			}
 		}
@@ -88,16 +97,18 @@ func mustLimit(t *testing.T, text string) spec.Limit {
 // TestLasting: a time to live changes nothing where the silence makes the policy as good as new anyway.
 func TestLasting(t *testing.T) {
 	for spec, want := range map[string]bool{
-		"token-bucket,rate=10/1s,burst=20,ttl=3s":                           true,
-		"token-bucket,rate=10/1s,burst=20,ttl=2s":                           false, // of which the last nanosecond is not asked
-		"token-bucket,rate=10/1s,burst=20..40,ttl=3s":                       false,
-		"token-bucket,rate=5..10/1s,burst=20,ttl=3s":                        false,
-		"token-bucket,rate=10/1s,burst=20,ttl=1s..3s":                       false,
-		"token-bucket,rate=10/1s,burst=20,start=empty,ttl=3s":               false, // a new one is empty
-		"token-bucket,rate=10/1s,burst=20,start=unknown,ttl=3s":             false,
-		"token-bucket,rate=10/1s,burst=20..30,start=20,ttl=9s":              false, // of 30 it has 20
-		"token-bucket,rate=10/1s,burst=20,ban=5s,ttl=6s":                    false,
-		"token-bucket,rate=10/1s,burst=20,refill=interval,fill=10,ttl=3s":   false, // a new one places its batches
+		"token-bucket,rate=10/1s,burst=20,ttl=3s": true,
+		// of which the last nanosecond is not asked
+		"token-bucket,rate=10/1s,burst=20,ttl=2s":               false,
+		"token-bucket,rate=10/1s,burst=20..40,ttl=3s":           false,
+		"token-bucket,rate=5..10/1s,burst=20,ttl=3s":            false,
+		"token-bucket,rate=10/1s,burst=20,ttl=1s..3s":           false,
+		"token-bucket,rate=10/1s,burst=20,start=empty,ttl=3s":   false, // a new one is empty
+		"token-bucket,rate=10/1s,burst=20,start=unknown,ttl=3s": false,
+		"token-bucket,rate=10/1s,burst=20..30,start=20,ttl=9s":  false, // of 30 it has 20
+		"token-bucket,rate=10/1s,burst=20,ban=5s,ttl=6s":        false,
+		// a new one places its batches
+		"token-bucket,rate=10/1s,burst=20,refill=interval,fill=10,ttl=3s":   false,
 		"fixed-window,rate=10/1s,align=first,ttl=1001ms":                    true,
 		"fixed-window,rate=10/1s,align=first,ttl=999ms":                     false,
 		"sliding-window-counter,rate=10/1s,align=first,ttl=2001ms":          true,
@@ -117,30 +128,37 @@ func TestLasting(t *testing.T) {
 	}
 }
 
-// TestRequestsAcrossASilenceAreNotCounted: one that may have been decided before a partition was forgotten, or after, counts in neither.
+// TestRequestsAcrossASilenceAreNotCounted: one that may have been decided before a partition was forgotten,
+// or after, counts in neither.
 func TestRequestsAcrossASilenceAreNotCounted(t *testing.T) {
-	for _, keys := range []string{"sliding-window-log,rate=2/3ms", "fixed-window,rate=2/3ms,phase=0s", "fixed-window,rate=2/3ms,slots=3,phase=0s",
+	for _, keys := range []string{"sliding-window-log,rate=2/3ms", "fixed-window,rate=2/3ms,phase=0s",
+		"fixed-window,rate=2/3ms,slots=3,phase=0s",
 		"sliding-window-counter,rate=2/3ms,phase=0s"} {
 		tl := &timeline.Timeline{}
-		for i, at := range [][2]time.Duration{{1, 308}, {302, 306}, {310, 311}} { // decided at 1, 304 and 310 us
-			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
-				Sent: at[0] * time.Microsecond, FirstByte: at[1] * time.Microsecond, Answered: true, Outcome: timeline.Allowed})
+		// decided at 1, 304 and 310 us
+		for i, at := range [][2]time.Duration{{1, 308}, {302, 306}, {310, 311}} {
+			tl.Observations = append(tl.Observations,
+				timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
+					Sent: at[0] * time.Microsecond, FirstByte: at[1] * time.Microsecond, Answered: true,
+					Outcome: timeline.Allowed})
 		}
-		if j := byBounds(tl, mustLimit(t, keys+",count=all,ttl=300us"), Options{SkipMeasure: true}); j.Verdict == verdict.Fail {
+		if j := byBounds(tl, mustLimit(t, keys+",count=all,ttl=300us"),
+			Options{SkipMeasure: true}); j.Verdict == verdict.Fail {
 			t.Errorf("%s: accused: %+v", keys, j.Partitions)
 		}
 	}
 }
 
-// TestACountedDenialMayBeForgotten: a denial that proves nothing but was counted counts against an admission only where no silence may
-// lie between the two.
+// TestACountedDenialMayBeForgotten: a denial that proves nothing but was counted counts against an admission
+// only where no silence may lie between the two.
 func TestACountedDenialMayBeForgotten(t *testing.T) {
 	for _, c := range []struct {
 		from int64
 		over bool
 	}{{0, false}, {11, true}} {
 		h := &history{all: []event{{s: c.from, e: 20, cost: 1, outcome: timeline.Unknown, mute: true, seq: 0},
-			{s: 15, e: 15, cost: 1, outcome: timeline.Allowed, seq: 1}, {s: 22, e: 22, cost: 1, outcome: timeline.Allowed, seq: 2}}}
+			{s: 15, e: 15, cost: 1, outcome: timeline.Allowed, seq: 1},
+			{s: 22, e: 22, cost: 1, outcome: timeline.Allowed, seq: 2}}}
 		h.split()
 		b := newBound(mustPolicy(t, "sliding-window-log,rate=2/100ns,count=all,ttl=10ns"), 0, 0)
 		if br := b.over(h); (br != nil) != c.over {

@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// banned is the bound of a policy that denies a partition for some time after each denial. A denial that the policy alone
-// cannot explain may follow another denial within the ban.
+// banned is the bound of a policy that denies a partition for some time after each denial. A denial that the
+// policy alone cannot explain may follow another denial within the ban.
 type banned struct {
 	bound
 	ban int64
@@ -26,8 +26,8 @@ func newBanned(p spec.Policy, from, to int64, others bool) bound {
 	return sided{out, algorithmBound(p, from, to, others)}
 }
 
-// unbanned keeps of the unexplained denials those that no other request, which was or may have been denied, can have
-// banned.
+// unbanned keeps of the unexplained denials those that no other request, which was or may have been denied,
+// can have banned.
 func unbanned(h *history, unexplained []int32, ban int64) []int32 {
 	if len(unexplained) == 0 {
 		return unexplained

@@ -73,7 +73,8 @@ func TestWindowsOfAPolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 		w, ok := WindowsOf(limit[0], timeline.Header{Started: started, WallError: 500 * ms})
-		if want := (Span{c.from, c.to}); ok != c.known || w.Begin != want || ok && w.Anywhere() != c.anywhere {
+		if want := (Span{c.from, c.to}); ok != c.known || w.Begin != want || ok &&
+			w.Anywhere() != c.anywhere {
 			t.Errorf("%s: got %v %v, want %v %v", c.spec, ok, w, c.known, want)
 		}
 	}

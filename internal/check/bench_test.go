@@ -40,7 +40,8 @@ func live() int64 {
 var benchSpecs = []string{
 	"token-bucket,rate=1000/s,burst=100", "gcra,rate=1000/s,burst=100", "leaky-bucket,rate=1000/s,burst=100",
 	"leaky-bucket-queue,rate=1000/s,queue=100", "sliding-window-log,rate=1000/s",
-	"fixed-window,rate=1000/s,phase=300ms", "fixed-window,rate=1000/s,align=first", "sliding-window-counter,rate=1000/s,phase=300ms",
+	"fixed-window,rate=1000/s,phase=300ms", "fixed-window,rate=1000/s,align=first",
+	"sliding-window-counter,rate=1000/s,phase=300ms",
 }
 
 // benchSizes are numbers of observations; RLCHECK_BENCH_LARGE adds ten millions.
@@ -105,7 +106,8 @@ func offered(p spec.Policy, n int, seed uint64) []timeline.Observation {
 	return offeredLate(p, n, seed, 4_000_000)
 }
 
-// offeredLate makes n requests half a millisecond apart on average, with answers after up to late nanoseconds.
+// offeredLate makes n requests half a millisecond apart on average, with answers after up to late
+// nanoseconds.
 func offeredLate(p spec.Policy, n int, seed uint64, late int64) []timeline.Observation {
 	r := rand.New(rand.NewPCG(seed, uint64(n)))
 	out := make([]timeline.Observation, n)
@@ -143,15 +145,16 @@ func offeredLate(p spec.Policy, n int, seed uint64, late int64) []timeline.Obser
 		at += 1 + r.Int64N(1_000_000)
 		settle(at)
 		width := r.Int64N(late)
-		out[i] = timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Duration(at), FirstByte: time.Duration(at + width), Answered: true}
+		out[i] = timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Duration(at),
+			FirstByte: time.Duration(at + width), Answered: true}
 		waiting = append(waiting, due{at + r.Int64N(width+1), i})
 	}
 	settle(1 << 62)
 	return out
 }
 
-// BenchmarkBounds measures both bounds of each algorithm on a prepared history, and its preparation. The cost of an
-// observation beside that of the shortest history is x-shortest: 1 where the cost is linear.
+// BenchmarkBounds measures both bounds of each algorithm on a prepared history, and its preparation. The cost
+// of an observation beside that of the shortest history is x-shortest: 1 where the cost is linear.
 func BenchmarkBounds(b *testing.B) {
 	for _, spec := range benchSpecs {
 		p := mustPolicy(b, spec)
@@ -228,7 +231,8 @@ func BenchmarkJudge(b *testing.B) {
 					tl := &timeline.Timeline{Observations: offered(p, n, 1)}
 					began := cpuTime()
 					for b.Loop() {
-						if j, err := Judge(tl, spec.Limit{p}, Options{SkipMeasure: skip}); err != nil || j.Verdict == verdict.Fail {
+						if j, err := Judge(tl, spec.Limit{p}, Options{SkipMeasure: skip}); err != nil ||
+							j.Verdict == verdict.Fail {
 							b.Fatal(err, j)
 						}
 					}
@@ -268,12 +272,13 @@ func BenchmarkExact(b *testing.B) {
 	}
 }
 
-// BenchmarkExactDense measures the exact search with 8, 40 and 80 requests in flight, with lost answers and with two
-// policies together.
+// BenchmarkExactDense measures the exact search with 8, 40 and 80 requests in flight, with lost answers and
+// with two policies together.
 func BenchmarkExactDense(b *testing.B) {
 	const n = 2000
-	for _, text := range []string{"token-bucket,rate=1000/s,burst=100", "fixed-window,rate=1000/s,phase=300ms",
-		"sliding-window-counter,rate=1000/s,phase=300ms", "sliding-window-log,rate=8/8ms",
+	for _, text := range []string{"token-bucket,rate=1000/s,burst=100",
+		"fixed-window,rate=1000/s,phase=300ms", "sliding-window-counter,rate=1000/s,phase=300ms",
+		"sliding-window-log,rate=8/8ms",
 		"token-bucket,rate=1000/s,burst=100 + fixed-window,rate=1000/s,phase=300ms"} {
 		limit, err := spec.Parse(text)
 		if err != nil {
@@ -312,8 +317,8 @@ func BenchmarkExactDense(b *testing.B) {
 	}
 }
 
-// porcupineBucket is a token bucket as porcupine can have it: it knows orders, not times, so that each step takes the
-// clock from the call of its request, or from its return.
+// porcupineBucket is a token bucket as porcupine can have it: it knows orders, not times, so that each step
+// takes the clock from the call of its request, or from its return.
 func porcupineBucket(p spec.Policy, atReturn bool) porcupine.Model {
 	type state struct{ tat, last int64 }
 	step := int64(p.Rate.Per) / p.Rate.N
@@ -338,9 +343,9 @@ func porcupineBucket(p spec.Policy, atReturn bool) porcupine.Model {
 // porcupinePatience is how long porcupine may take for one history.
 const porcupinePatience = 2 * time.Second
 
-// BenchmarkAgainstPorcupine judges the same true histories with the bounds, with all of Judge and with porcupine. It
-// reports their times for an observation, how many times the bounds are faster, and in how many histories of ten porcupine
-// calls a right limiter wrong or does not answer.
+// BenchmarkAgainstPorcupine judges the same true histories with the bounds, with all of Judge and with
+// porcupine. It reports their times for an observation, how many times the bounds are faster, and in how many
+// histories of ten porcupine calls a right limiter wrong or does not answer.
 func BenchmarkAgainstPorcupine(b *testing.B) {
 	p := mustPolicy(b, "token-bucket,rate=1000/s,burst=10")
 	for _, late := range []time.Duration{50 * time.Microsecond, 4 * time.Millisecond} {
@@ -421,7 +426,8 @@ func TestOfferedIsExplained(t *testing.T) {
 		if err != nil || j.Verdict != verdict.Pass {
 			t.Errorf("%s: got %+v, %v", text, j, err)
 		}
-		denied := slices.ContainsFunc(obs, func(o timeline.Observation) bool { return o.Outcome == timeline.Denied })
+		denied := slices.ContainsFunc(obs,
+			func(o timeline.Observation) bool { return o.Outcome == timeline.Denied })
 		if !denied {
 			t.Errorf("%s: nothing was denied", text)
 		}

@@ -5,8 +5,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// bound asks the two questions of one policy about a history. Both answers are sound: a breach proves that no decision
-// times inside the intervals, no order and (for a box of phases) no phase of the box explains the history.
+// bound asks the two questions of one policy about a history. Both answers are sound: a breach proves that no
+// decision times inside the intervals, no order and (for a box of phases) no phase of the box explains the
+// history.
 type bound interface {
 	// over returns the admissions that could not all be admitted, or nil.
 	over(h *history) *breach
@@ -18,7 +19,8 @@ type bound interface {
 
 // scope is what a bound says of itself.
 type scope struct {
-	// memory is how long before a denial an admission can have been decided and still count against it, in nanoseconds.
+	// memory is how long before a denial an admission can have been decided and still count against it, in
+	// nanoseconds.
 	memory int64
 	// full is the number of units that must be in use, or counted, before a request of cost 1 is denied.
 	full int64
@@ -49,19 +51,22 @@ type breach struct {
 	asked int
 	// windows is the number of windows a windowed bound spans, 0 elsewhere.
 	windows int64
-	// open tells that every phase of the windows was refuted. amid: it is one among requests that are not in the witness, and
-	// whatever these were answered.
+	// open tells that every phase of the windows was refuted. amid: it is one among requests that are not in
+	// the witness, and whatever these were answered.
 	open, amid bool
-	// creator is the first request of a bucket that began with less than it holds, since when the admissions were too many; else nil.
+	// creator is the first request of a bucket that began with less than it holds, since when the admissions
+	// were too many; else nil.
 	creator *event
-	// roomless: the first of the events was admitted although others, denied ones that counted or ones in flight, left no room for it.
+	// roomless: the first of the events was admitted although others, denied ones that counted or ones in
+	// flight, left no room for it.
 	roomless bool
 }
 
 // meter bounds from above what may be in use, along a sweep of instants that do not decrease.
 type meter interface {
-	// excess returns, at instant t, by how much the greatest possible load exceeds the greatest that still admits a
-	// request of cost 1: a denial of cost c at t is explained if excess + (c-1)*unit > 0. One unit of cost is unit.
+	// excess returns, at instant t, by how much the greatest possible load exceeds the greatest that still
+	// admits a request of cost 1: a denial of cost c at t is explained if excess + (c-1)*unit > 0. One unit
+	// of cost is unit.
 	excess(t int64) int64
 	unit() int64
 }
@@ -72,7 +77,8 @@ const (
 	minTime = -maxTime
 )
 
-// newBound returns the bound of a policy. from and to are the box of phases, which only windowed policies read.
+// newBound returns the bound of a policy. from and to are the box of phases, which only windowed policies
+// read.
 func newBound(p spec.Policy, from, to int64) bound { return boundAmong(p, from, to, false) }
 
 // newBoundAmong returns the bound of one of several policies: a denied request that it counts may have opened
@@ -86,7 +92,8 @@ func newBoundAmong(p spec.Policy, from, to int64) bound {
 func boundAmong(p spec.Policy, from, to int64, others bool) bound {
 	if tight, loose := p.Ends(); tight != loose {
 		if p.Queued() && p.BurstTo > 0 {
-			loose.Start = spec.StartUnknown // a longer one that starts at a level has more in front of the first
+			// a longer one that starts at a level has more in front of the first
+			loose.Start = spec.StartUnknown
 		}
 		return sided{boundAmong(tight, from, to, others), boundAmong(loose, from, to, others)}
 	}
@@ -152,8 +159,8 @@ func unexplainedBy(h *history, b bound) []int32 {
 	return out
 }
 
-// underBreach returns the breach of the denial h.denied[j], which b cannot explain: the denial and everything that may
-// have counted against it.
+// underBreach returns the breach of the denial h.denied[j], which b cannot explain: the denial and everything
+// that may have counted against it.
 func underBreach(h *history, b bound, j int32) *breach {
 	d, of, m := h.denied[j], b.scope(), b.usage(h)
 	best := m.excess(d.s)

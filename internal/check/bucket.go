@@ -7,20 +7,24 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// bucket is the bound of the token bucket, GCRA and the leaky bucket as a meter, which are one limiter: capacity B units,
-// one unit every T = per/n nanoseconds. All times are multiplied by n, so that T is the integer per and nothing rounds.
+// bucket is the bound of the token bucket, GCRA and the leaky bucket as a meter, which are one limiter:
+// capacity B units, one unit every T = per/n nanoseconds. All times are multiplied by n, so that T is the
+// integer per and nothing rounds.
 //
 //	over:   J[x,y] * per <= B*per + (y-x)*n                     for all x <= y
-//	under:  max(t if p > 0, R(t)) + p*per + (c-1)*per > t + tau  for some t in the denial's interval, tau = (B-1)*per
+//	under:  max(t if p > 0, R(t)) + p*per + (c-1)*per > t + tau  for some t in the denial's interval, tau =
+//	        (B-1)*per
 //
-// J[x,y] counts the units admitted certainly inside [x,y]; R(t) is the latest theoretical arrival time that admissions
-// which ended before t can leave, p the units of those that may be decided at t.
+// J[x,y] counts the units admitted certainly inside [x,y]; R(t) is the latest theoretical arrival time that
+// admissions which ended before t can leave, p the units of those that may be decided at t.
 type bucket struct {
 	n, per, burst int64
-	// batch is the number of units refilled at once, 1 for continuous refill; batched tells that they come in batches.
+	// batch is the number of units refilled at once, 1 for continuous refill; batched tells that they come in
+	// batches.
 	batch   int64
 	batched bool
-	// startLeast and startMost are the fewest and the most units that the bucket may hold when its first request creates it.
+	// startLeast and startMost are the fewest and the most units that the bucket may hold when its first
+	// request creates it.
 	startLeast, startMost int64
 	// all: a denied request takes what is there, up to its cost. Admissions are then bounded as without.
 	all bool
@@ -66,7 +70,8 @@ func (b bucket) over(h *history) *breach {
 	return nil
 }
 
-// firstOver returns the earliest end of a violated span, ok=false where there is none. done is as long as h.admitted.
+// firstOver returns the earliest end of a violated span, ok=false where there is none. done is as long as
+// h.admitted.
 func (b bucket) firstOver(h *history, c *candidates, done []bool) (y int64, ok bool) {
 	room := b.room()
 	next, oldest := 0, 0
@@ -88,9 +93,9 @@ func (b bucket) firstOver(h *history, c *candidates, done []bool) (y int64, ok b
 	return 0, false
 }
 
-// room is the volume that a span has room for, less what comes back continuously meanwhile: the burst. Where units come in
-// batches a span of L has up to ceil(L/I) of them, I the time between two: ceil(a/b) = floor((a+b-1)/b), so that it is one
-// batch more, less the smallest part.
+// room is the volume that a span has room for, less what comes back continuously meanwhile: the burst. Where
+// units come in batches a span of L has up to ceil(L/I) of them, I the time between two: ceil(a/b) =
+// floor((a+b-1)/b), so that it is one batch more, less the smallest part.
 func (b bucket) room() int64 {
 	if b.batched {
 		return (b.burst+b.batch)*b.per - 1
@@ -110,7 +115,8 @@ func (b bucket) tightest(h *history, y int64) *breach {
 		inside = append(inside, ev)
 		units += ev.cost
 		if units*b.per-(y-ev.s)*b.n > b.room() {
-			return &breach{kind: verdict.OverAdmission, seen: units, bound: b.most(y - ev.s), span: y - ev.s, events: inside}
+			return &breach{kind: verdict.OverAdmission, seen: units, bound: b.most(y - ev.s), span: y - ev.s,
+				events: inside}
 		}
 	}
 	panic("check: a violated span vanished")
@@ -121,8 +127,8 @@ func (b bucket) most(span int64) int64 {
 	return (b.room() + span*b.n) / b.per
 }
 
-// overSinceCreated bounds the admissions since the bucket was created, at the earliest at the first start, with no more than
-// startMost units.
+// overSinceCreated bounds the admissions since the bucket was created, at the earliest at the first start,
+// with no more than startMost units.
 func (b bucket) overSinceCreated(h *history) *breach {
 	if len(h.all) == 0 {
 		return nil
@@ -133,7 +139,8 @@ func (b bucket) overSinceCreated(h *history) *breach {
 		units += h.admitted[i].cost
 		span := h.admitted[i].e - first
 		if most := b.startMost + (span*b.n+(b.batch-1)*b.per)/b.per; units > most {
-			br := &breach{kind: verdict.OverAdmission, seen: units, bound: most, span: span, creator: &h.all[0]}
+			br := &breach{kind: verdict.OverAdmission, seen: units, bound: most, span: span,
+				creator: &h.all[0]}
 			for _, j := range h.admittedByEnd[:k+1] {
 				br.events = append(br.events, h.admitted[j])
 			}
@@ -163,7 +170,8 @@ func (b bucket) meter(h *history) *bucketMeter {
 	switch {
 	case h.level != nil:
 		m.tat = h.level.of(b)
-		for ; m.k < len(m.ends) && m.ends[m.k].e < h.level.at; m.k++ { // it has those that another policy keeps in the piece
+		// it has those that another policy keeps in the piece
+		for ; m.k < len(m.ends) && m.ends[m.k].e < h.level.at; m.k++ {
 			m.pending -= m.ends[m.k].cost
 		}
 	case h.joined(b.memory()):
@@ -174,14 +182,15 @@ func (b bucket) meter(h *history) *bucketMeter {
 	return m
 }
 
-// joined is the latest theoretical arrival time that requests which are missing can leave, and when they may have left it: after the
-// first request of h is decided, but not after the last one that is missing.
+// joined is the latest theoretical arrival time that requests which are missing can leave, and when they may
+// have left it: after the first request of h is decided, but not after the last one that is missing.
 func (b bucket) joined(h *history) (tat, from int64) {
 	from = h.all[0].from
 	return max(b.created(h, 0), from*b.n+b.burst*b.per), from
 }
 
-// created is the latest theoretical arrival time of a bucket that holds so many units when the first request of h is decided.
+// created is the latest theoretical arrival time of a bucket that holds so many units when the first request
+// of h is decided.
 func (b bucket) created(h *history, level int64) int64 {
 	return h.firstEnd()*b.n + (b.burst-level)*b.per
 }
@@ -202,7 +211,8 @@ func (m *bucketMeter) excess(t int64) int64 {
 	if m.pending > 0 {
 		at = max(at, t*m.n)
 	}
-	// What is in use is never negative: a request that costs more than the burst is denied by an idle bucket too.
+	// What is in use is never negative: a request that costs more than the burst is denied by an idle bucket
+	// too.
 	return max(at+(m.pending+m.batch-1)*m.per-t*m.n, 0) - tau
 }
 

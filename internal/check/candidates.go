@@ -1,12 +1,13 @@
 package check
 
-// candidates are the left ends that a violated span may have. The value of a candidate x is its scaled time plus the
-// volume of the admissions since recorded that start at or after it; a span [x,y] is violated when the value exceeds the
-// scaled y by more than the room of the bucket.
+// candidates are the left ends that a violated span may have. The value of a candidate x is its scaled time
+// plus the volume of the admissions since recorded that start at or after it; a span [x,y] is violated when
+// the value exceeds the scaled y by more than the room of the bucket.
 //
-// Candidates ascend by x and strictly by value: whatever is added to a later one is added to every earlier one too, so a
-// later one with a smaller value can be forgotten. Values are kept as gaps, so that adding to all candidates up to a
-// point touches one gap. Each operation costs O(1) amortised, but for the search among the requests in flight.
+// Candidates ascend by x and strictly by value: whatever is added to a later one is added to every earlier
+// one too, so a later one with a smaller value can be forgotten. Values are kept as gaps, so that adding to
+// all candidates up to a point touches one gap. Each operation costs O(1) amortised, but for the search among
+// the requests in flight.
 type candidates struct {
 	n    int64 // scale of time
 	list []candidate
@@ -63,9 +64,9 @@ func (c *candidates) admit(s, volume int64) {
 	c.list[k+1].gap = gap
 }
 
-// forget drops the candidates whose value is less than the scaled s, where no admission to come starts before s: the
-// candidate at s, or one before it that was as good when s was inserted, will do better. Those of equal value stay: one of
-// them may be just that candidate.
+// forget drops the candidates whose value is less than the scaled s, where no admission to come starts before
+// s: the candidate at s, or one before it that was as good when s was inserted, will do better. Those of
+// equal value stay: one of them may be just that candidate.
 func (c *candidates) forget(s int64) {
 	for len(c.list)-c.head > 1 && c.low < s*c.n {
 		c.head++

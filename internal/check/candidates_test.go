@@ -7,7 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// violated asks the definition: some closed span has more units certainly admitted inside than it has room for.
+// violated asks the definition: some closed span has more units certainly admitted inside than it has room
+// for.
 func violated(h *history, b bucket) bool {
 	for _, first := range h.admitted {
 		for _, last := range h.admitted {
@@ -39,7 +40,8 @@ func TestBucketOverIsItsDefinition(t *testing.T) {
 		broken := 0
 		for round := range fewer(2000) {
 			r := rand.New(rand.NewPCG(4, uint64(round)))
-			tl := randomHistory(r, lim, shape{requests: 3 + r.IntN(40), gap: 1 + r.IntN(40), late: r.IntN(90), costs: r.IntN(2) == 0 && b.burst > 1})
+			tl := randomHistory(r, lim, shape{requests: 3 + r.IntN(40), gap: 1 + r.IntN(40), late: r.IntN(90),
+				costs: r.IntN(2) == 0 && b.burst > 1})
 			h := newHistory(tl.Observations, widening{}, int64(tl.End()))
 			want := violated(h, b)
 			if got := b.over(h) != nil; got != want {

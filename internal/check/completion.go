@@ -9,27 +9,28 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// stay is what a policy says of the time from the decision d on an admitted request to its completion c, at which its place
-// is given back or its charge is made:
+// stay is what a policy says of the time from the decision d on an admitted request to its completion c, at
+// which its place is given back or its charge is made:
 //
 //	d + least <= c <= d + most        c <= done + linger
 //	d + least <= done                 the last byte of the answer is not sent before, and is read at done
 //
-// Of these only d + least <= c is a promise that a place is held, and nothing but such a promise can prove that too many
-// were in flight: whatever we see of an answer, the server may have given the place back before it wrote it, and it may
-// have decided only just before. What the target does for each request (a route that sleeps, or works, for least) is known
-// to whoever declares the policy. The second line then says when it was decided at the latest, which is what makes the
-// interval of a slow answer narrow: d lies in [s, min(first byte, done - least)].
+// Of these only d + least <= c is a promise that a place is held, and nothing but such a promise can prove
+// that too many were in flight: whatever we see of an answer, the server may have given the place back before
+// it wrote it, and it may have decided only just before. What the target does for each request (a route that
+// sleeps, or works, for least) is known to whoever declares the policy. The second line then says when it was
+// decided at the latest, which is what makes the interval of a slow answer narrow: d lies in [s, min(first
+// byte, done - least)].
 //
-// A request whose answer was whole too early for that, or whose last byte was not seen (it may have been given up), may have
-// been complete at any time from its decision on. That is the reading kindest to the target, and it makes no accusation out
-// of a promise that does not hold.
+// A request whose answer was whole too early for that, or whose last byte was not seen (it may have been
+// given up), may have been complete at any time from its decision on. That is the reading kindest to the
+// target, and it makes no accusation out of a promise that does not hold.
 //
-// Nor does most hold for a request whose last byte came later than most after it was sent: who serves it stood still for a
-// while. Such a one may hold its place until most after its last byte.
+// Nor does most hold for a request whose last byte came later than most after it was sent: who serves it
+// stood still for a while. Such a one may hold its place until most after its last byte.
 //
-// Without most, and with linger unknown, a place may be held for ever: then no denial proves anything once as many were
-// admitted as there are places.
+// Without most, and with linger unknown, a place may be held for ever: then no denial proves anything once as
+// many were admitted as there are places.
 type stay struct {
 	told bool
 	// least is 0, most and linger are maxTime, where they are not known.
@@ -50,8 +51,8 @@ func stayOf(p spec.Policy) stay {
 	return s
 }
 
-// completions notes when each event of h, whose observations are given, may be complete, as all of some stays say. The events
-// are as newHistory made them.
+// completions notes when each event of h, whose observations are given, may be complete, as all of some stays
+// say. The events are as newHistory made them.
 func (h *history) completions(obs []timeline.Observation, w widening, stays ...stay) {
 	if !slices.ContainsFunc(stays, func(s stay) bool { return s.told }) {
 		return
@@ -95,12 +96,13 @@ func later(t, d int64) int64 {
 
 // places is the bound of a limit on requests in flight.
 //
-//	over:   the units with e <= y < since are at most the limit, for all y          all of them are in flight just after y
+//	over:   the units with e <= y < since are at most the limit, for all y          all of them are in
+//	        flight just after y
 //	        an admission needs an instant t of its interval with room beside those with e < t < since
 //	under:  units with s <= t and until >= t reach the limit, for some t in the denial's interval
 //
-// An instant at which one is complete and another decided admits either order, so the places of both may be held then, and
-// need not.
+// An instant at which one is complete and another decided admits either order, so the places of both may be
+// held then, and need not.
 type places struct {
 	limit int64
 	stay
@@ -112,7 +114,8 @@ func (p places) over(h *history) *breach {
 	var ends []ending // of the certain stays
 	for _, ev := range h.admitted {
 		if ev.cost > p.limit {
-			return &breach{kind: verdict.OverAdmission, seen: ev.cost, bound: p.limit, span: ev.e - ev.s, events: []event{ev}}
+			return &breach{kind: verdict.OverAdmission, seen: ev.cost, bound: p.limit, span: ev.e - ev.s,
+				events: []event{ev}}
 		}
 		if ev.e < ev.since {
 			ends = append(ends, ending{ev.since, ev.cost})
@@ -139,9 +142,9 @@ func (p places) over(h *history) *breach {
 	return nil
 }
 
-// roomless returns the breach of an admission that found a place at no instant of its interval. One whose own stay is not
-// certain is in the way of no other. Between the ends of two certain stays the load only grows, so the instants worth trying
-// are the start of the interval and these.
+// roomless returns the breach of an admission that found a place at no instant of its interval. One whose own
+// stay is not certain is in the way of no other. Between the ends of two certain stays the load only grows,
+// so the instants worth trying are the start of the interval and these.
 func (p places) roomless(h *history, ends []ending) *breach {
 	gone := newTally(ends)
 	var begins []ending
@@ -154,14 +157,16 @@ func (p places) roomless(h *history, ends []ending) *breach {
 	for _, ev := range h.admitted {
 		fits := func(t int64) bool { return come.before(t)-gone.before(t+1)+ev.cost <= p.limit }
 		room := fits(ev.s)
-		k, _ := slices.BinarySearchFunc(ends, ev.s, func(x ending, s int64) int { return cmp.Compare(x.e, s) })
+		k, _ := slices.BinarySearchFunc(ends, ev.s,
+			func(x ending, s int64) int { return cmp.Compare(x.e, s) })
 		for ; k < len(ends) && ends[k].e <= ev.e && !room; k++ {
 			room = fits(ends[k].e)
 		}
 		if room {
 			continue
 		}
-		br := &breach{kind: verdict.OverAdmission, seen: ev.cost, bound: p.limit, roomless: true, events: []event{ev}}
+		br := &breach{kind: verdict.OverAdmission, seen: ev.cost, bound: p.limit, roomless: true,
+			events: []event{ev}}
 		for _, other := range h.admitted {
 			if other.seq != ev.seq && other.e < ev.e && other.since > ev.s && other.e < other.since {
 				br.events = append(br.events, other)
@@ -217,15 +222,17 @@ func (m *placesMeter) excess(t int64) int64 {
 	return m.units - m.limit + 1
 }
 
-// charged is the bound of a policy that counts an admitted request when it is complete. The charge of each is an event of
-// its own: it falls into [since, until].
+// charged is the bound of a policy that counts an admitted request when it is complete. The charge of each is
+// an event of its own: it falls into [since, until].
 //
-//	over:   an admission needs an instant of its interval at which the charges that were certainly made leave room for it
-//	under:  a denial needs an instant of its interval at which the charges that may have been made leave none
+//	over:   an admission needs an instant of its interval at which the charges that were certainly made
+//	        leave room for it
+//	under:  a denial needs an instant of its interval at which the charges that may have been made leave
+//	        none
 //
-// Limiters are monotone in charges as they are in admissions (see bound), so the charges that are not certain are left
-// out of the one question, and placed as the embedded bound places admissions in the other. No number of admissions is too
-// many by itself: all that come before the first charge are right.
+// Limiters are monotone in charges as they are in admissions (see bound), so the charges that are not certain
+// are left out of the one question, and placed as the embedded bound places admissions in the other. No
+// number of admissions is too many by itself: all that come before the first charge are right.
 type charged struct {
 	counting
 	stay
@@ -256,7 +263,8 @@ func (c charged) over(h *history) *breach {
 	if br == nil {
 		return nil
 	}
-	// The first event is the admission that found no room, the others are charges: their requests are the witness.
+	// The first event is the admission that found no room, the others are charges: their requests are the
+	// witness.
 	named := map[int]bool{}
 	for _, ev := range br.events[1:] {
 		named[ev.seq] = true
@@ -304,7 +312,8 @@ func (b bucket) overCounting(h *history, certain []event) *breach {
 		if room || fits(ev.e) {
 			continue
 		}
-		return &breach{kind: verdict.OverAdmission, seen: volume(before) + ev.cost, bound: b.burst, span: ev.e - ev.s, events: append([]event{ev}, before...)}
+		return &breach{kind: verdict.OverAdmission, seen: volume(before) + ev.cost, bound: b.burst,
+			span: ev.e - ev.s, events: append([]event{ev}, before...)}
 	}
 	return nil
 }

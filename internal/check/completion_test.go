@@ -14,10 +14,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// completionOracle decides by exhaustion whether decision times inside the intervals, completion times after them and an
-// order let a limiter that is told of completions give the observed outcomes. It goes through time one nanosecond after the
-// other with the set of all nodes that can be reached. It shares no code with the bounds nor the search; its machines are
-// those of oracle.
+// completionOracle decides by exhaustion whether decision times inside the intervals, completion times after
+// them and an order let a limiter that is told of completions give the observed outcomes. It goes through
+// time one nanosecond after the other with the set of all nodes that can be reached. It shares no code with
+// the bounds nor the search; its machines are those of oracle.
 type completionOracle struct {
 	m    machine
 	reqs []served
@@ -25,8 +25,8 @@ type completionOracle struct {
 	list []servedNode
 }
 
-// served is a request as the oracle sees it: decided in [s, e], and if admitted complete in [d+least, d+most], and no later
-// than by.
+// served is a request as the oracle sees it: decided in [s, e], and if admitted complete in [d+least,
+// d+most], and no later than by.
 type served struct {
 	s, e, cost      int64
 	least, most, by int64
@@ -35,21 +35,23 @@ type served struct {
 	outcome timeline.Outcome
 }
 
-// servedNode is what the past means to the future: the memory of the machine (or the units in flight), which requests were
-// decided, and of those in flight when they may be complete, as 1 + the first and the last instant; a first instant that
-// has come is 1.
+// servedNode is what the past means to the future: the memory of the machine (or the units in flight), which
+// requests were decided, and of those in flight when they may be complete, as 1 + the first and the last
+// instant; a first instant that has come is 1.
 type servedNode struct {
 	m           memory
 	decided     uint8
 	from, until [8]int16
 }
 
-// servedOf reads the observations as the words of a SPEC say, of all policies together; never is far beyond them.
+// servedOf reads the observations as the words of a SPEC say, of all policies together; never is far beyond
+// them.
 func servedOf(tl *timeline.Timeline, limit spec.Limit) []served {
 	const never = 1 << 12
 	var out []served
 	for _, o := range tl.Observations {
-		r := served{s: int64(o.Sent), e: int64(tl.End()), cost: o.Cost, most: never, by: never, outcome: o.Outcome}
+		r := served{s: int64(o.Sent), e: int64(tl.End()), cost: o.Cost, most: never, by: never,
+			outcome: o.Outcome}
 		if o.Outcome != timeline.Unknown {
 			r.e = int64(o.FirstByte)
 		}
@@ -153,7 +155,8 @@ func (o *completionOracle) earlier(n servedNode, i int, t int64) bool {
 		if r.answer > like.answer {
 			continue
 		}
-		if r.s, r.e, r.answer = like.s, like.e, like.answer; n.decided&(1<<j) != 0 || o.reqs[j].s > t || r != like {
+		if r.s, r.e, r.answer = like.s, like.e, like.answer; n.decided&(1<<j) != 0 || o.reqs[j].s > t ||
+			r != like {
 			continue
 		}
 		if e < like.e || e == like.e && j < i {
@@ -217,12 +220,14 @@ var completionSpecs = []string{
 	"concurrency,limit=2,hold=4ns..9ns + leaky-bucket-queue,rate=1/5ns,queue=2",
 	"concurrency,limit=2,hold=3ns.. + fixed-window,rate=2/14ns,phase=3ns,count=all",
 	"concurrency,limit=1,hold=2ns..6ns + sliding-window-log,rate=2/12ns,charge=completion,hold=1ns..5ns",
-	"token-bucket,rate=1/9ns,burst=2,charge=completion,hold=2ns..5ns + fixed-window,rate=2/14ns,align=unknown",
+	"token-bucket,rate=1/9ns,burst=2,charge=completion,hold=2ns..5ns + " +
+		"fixed-window,rate=2/14ns,align=unknown",
 }
 
-// servedHistory runs a limiter under random traffic whose requests take as long as the limit says, and falsifies some outcomes
-// of half of the histories.
-func servedHistory(r *rand.Rand, lim reference.Limiter, limit spec.Limit, late int, costs bool) *timeline.Timeline {
+// servedHistory runs a limiter under random traffic whose requests take as long as the limit says, and
+// falsifies some outcomes of half of the histories.
+func servedHistory(r *rand.Rand, lim reference.Limiter, limit spec.Limit, late int,
+	costs bool) *timeline.Timeline {
 	n := 3 + r.IntN(6)
 	if late > 10 { // the oracle goes through all orders of two instants for each
 		n = 3 + r.IntN(3)
@@ -237,7 +242,8 @@ func servedHistory(r *rand.Rand, lim reference.Limiter, limit spec.Limit, late i
 	at := 0
 	for i := range n {
 		at += r.IntN(7) * r.IntN(2)
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Duration(at), Answered: true}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Duration(at),
+			Answered: true}
 		if costs && r.IntN(3) == 0 {
 			o.Cost = 2
 		}
@@ -333,12 +339,13 @@ func falsify(r *rand.Rand, tl *timeline.Timeline) {
 	tl.Header.Ended = tl.End()
 }
 
-// servedBands are the longest latencies that are tried, in nanoseconds: up to four times the time for which a place is held,
-// or a window. The first four are narrow.
+// servedBands are the longest latencies that are tried, in nanoseconds: up to four times the time for which a
+// place is held, or a window. The first four are narrow.
 var servedBands = []int{0, 1, 2, 5, 10, 20, 40}
 
-// TestCompletionsNeverAccuseWhatTheOracleExplains is the hard bar for the policies that are told of completions, and asks
-// for the share of the infeasible histories that is caught. RLCHECK_SOAK=1 tries many more.
+// TestCompletionsNeverAccuseWhatTheOracleExplains is the hard bar for the policies that are told of
+// completions, and asks for the share of the infeasible histories that is caught. RLCHECK_SOAK=1 tries many
+// more.
 func TestCompletionsNeverAccuseWhatTheOracleExplains(t *testing.T) {
 	rounds, seeds := soakRounds(12, 3000)
 	for _, text := range completionSpecs {
@@ -359,7 +366,8 @@ func TestCompletionsNeverAccuseWhatTheOracleExplains(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						band.add(judgeServed(t, servedHistory(r, lim, limit, late, round%4 == 0), limit, rounds < 100 || round%32 == 0 || round%32 == 17))
+						band.add(judgeServed(t, servedHistory(r, lim, limit, late, round%4 == 0), limit,
+							rounds < 100 || round%32 == 0 || round%32 == 17))
 					}
 				}
 				if all.add(band); k < 4 {
@@ -367,14 +375,15 @@ func TestCompletionsNeverAccuseWhatTheOracleExplains(t *testing.T) {
 				}
 				fmt.Fprintf(&line, "  %d: %s", late, band)
 			}
-			t.Logf("caught of the infeasible: %s: up to half %s, all %s of %d histories; by latency%s", text, narrow, all, all.histories, line.String())
+			t.Logf("caught of the infeasible: %s: up to half %s, all %s of %d histories; by latency%s", text,
+				narrow, all, all.histories, line.String())
 			enough(t, text, narrow, all)
 		})
 	}
 }
 
-// judgeServed judges one history. It always asks the oracle whether one that is accused is explained, but whether one is
-// that is not accused, which takes long, only where the share of those caught is asked for.
+// judgeServed judges one history. It always asks the oracle whether one that is accused is explained, but
+// whether one is that is not accused, which takes long, only where the share of those caught is asked for.
 func judgeServed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, share bool) catches {
 	t.Helper()
 	caught := accused(t, tl, limit)
@@ -403,7 +412,8 @@ func judgeServed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, share bo
 
 func explainedServed(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	reqs := servedOf(tl, limit)
-	return slices.ContainsFunc(machinesOf(t, limit, func(p spec.Policy) (from, to int64) { return phaseBox(p, tl.Header) }), func(m machine) bool {
+	return slices.ContainsFunc(machinesOf(t, limit,
+		func(p spec.Policy) (from, to int64) { return phaseBox(p, tl.Header) }), func(m machine) bool {
 		o := completionOracle{m: m}
 		return o.explains(reqs, int64(tl.End()))
 	})
@@ -425,13 +435,14 @@ func falseAlarmServed(t *testing.T, tl *timeline.Timeline, limit spec.Limit) str
 	j, _ := Judge(&small, limit, Options{SkipMeasure: true}) // it was judged before
 	text := fmt.Sprintf("%s\nended %d\n", limit, small.Header.Ended)
 	for _, o := range small.Observations {
-		text += fmt.Sprintf("#%d [%d,%d] done %d cost %d %s\n", o.Seq, o.Sent, o.FirstByte, o.Done, o.Cost, o.Outcome)
+		text += fmt.Sprintf("#%d [%d,%d] done %d cost %d %s\n", o.Seq, o.Sent, o.FirstByte, o.Done, o.Cost,
+			o.Outcome)
 	}
 	return text + fmt.Sprintf("%+v", j.Partitions)
 }
 
-// TestStreamsKeepTheLastByte: a stream that keeps nothing as it was gives the verdict of Judge, also where that depends on
-// when the last byte was read.
+// TestStreamsKeepTheLastByte: a stream that keeps nothing as it was gives the verdict of Judge, also where
+// that depends on when the last byte was read.
 func TestStreamsKeepTheLastByte(t *testing.T) {
 	t.Parallel()
 	told := 0
@@ -462,7 +473,8 @@ func TestStreamsKeepTheLastByte(t *testing.T) {
 			for i := range tl.Observations {
 				tl.Observations[i].Done = 0
 			}
-			if blind, err := Judge(tl, limit, Options{SkipMeasure: true}); err == nil && kindsOf(blind) != kindsOf(want) {
+			if blind, err := Judge(tl, limit, Options{SkipMeasure: true}); err == nil &&
+				kindsOf(blind) != kindsOf(want) {
 				told++
 			}
 		}
@@ -471,7 +483,8 @@ func TestStreamsKeepTheLastByte(t *testing.T) {
 		}
 	}
 	if told < fewer(200)/4 {
-		t.Errorf("the last byte changed the verdict on %d histories, want at least %d: the test says too little", told, fewer(200)/4)
+		t.Errorf("the last byte changed the verdict on %d histories, want at least %d: the test says too "+
+			"little", told, fewer(200)/4)
 	}
 }
 
@@ -495,8 +508,8 @@ func proveAlone(t *testing.T, tl *timeline.Timeline, limit spec.Limit) {
 	}
 }
 
-// TestAStalledServerIsNotAccused: a place may be held for longer than the policy says by a request that visibly took longer;
-// by one that did not, it may not.
+// TestAStalledServerIsNotAccused: a place may be held for longer than the policy says by a request that
+// visibly took longer; by one that did not, it may not.
 func TestAStalledServerIsNotAccused(t *testing.T) {
 	limit, err := spec.Parse("concurrency,limit=1,hold=1ms..10ms")
 	if err != nil {
@@ -505,8 +518,10 @@ func TestAStalledServerIsNotAccused(t *testing.T) {
 	const ms = time.Millisecond
 	for done, want := range map[time.Duration]verdict.Verdict{30 * ms: verdict.Pass, 10 * ms: verdict.Fail} {
 		tl := &timeline.Timeline{Observations: []timeline.Observation{
-			{Arrival: timeline.Arrival{Cost: 1}, FirstByte: 2 * ms, Done: done, Answered: true, Outcome: timeline.Allowed},
-			{Arrival: timeline.Arrival{Seq: 1, Cost: 1}, Sent: 25 * ms, FirstByte: 26 * ms, Done: 26 * ms, Answered: true, Outcome: timeline.Denied},
+			{Arrival: timeline.Arrival{Cost: 1}, FirstByte: 2 * ms, Done: done, Answered: true,
+				Outcome: timeline.Allowed},
+			{Arrival: timeline.Arrival{Seq: 1, Cost: 1}, Sent: 25 * ms, FirstByte: 26 * ms, Done: 26 * ms,
+				Answered: true, Outcome: timeline.Denied},
 		}}
 		j, err := Judge(tl, limit, Options{SkipMeasure: true})
 		if err != nil || j.Verdict != want {
@@ -515,8 +530,8 @@ func TestAStalledServerIsNotAccused(t *testing.T) {
 	}
 }
 
-// TestAPlaceIsHeldForAnInstant: a request without an outcome, whose last byte was read long before, may have been admitted late
-// and complete at once, and another one denied in between.
+// TestAPlaceIsHeldForAnInstant: a request without an outcome, whose last byte was read long before, may have
+// been admitted late and complete at once, and another one denied in between.
 func TestAPlaceIsHeldForAnInstant(t *testing.T) {
 	limit, err := spec.Parse("concurrency,limit=2,hold=6ns..,linger=2ns")
 	if err != nil {
@@ -533,24 +548,31 @@ func TestAPlaceIsHeldForAnInstant(t *testing.T) {
 	}
 	tl.Header.Ended = tl.End()
 	if accused(t, tl, limit) || !explainedServed(t, tl, limit) {
-		t.Errorf("accused %v, explained %v: want false and true", accused(t, tl, limit), explainedServed(t, tl, limit))
+		t.Errorf("accused %v, explained %v: want false and true", accused(t, tl, limit),
+			explainedServed(t, tl, limit))
 	}
 }
 
-// TestAPlaceThatWasNeverFree: those in the way of an admission may follow each other, so that there never were more than are possible.
+// TestAPlaceThatWasNeverFree: those in the way of an admission may follow each other, so that there never
+// were more than are possible.
 func TestAPlaceThatWasNeverFree(t *testing.T) {
 	tl := &timeline.Timeline{}
-	for i, x := range []struct{ sent, first, done, cost int64 }{{0, 10, 50_010, 1}, {25_000, 25_010, 75_020, 1}, {25_020, 100_000, 160_000, 2},
+	for i, x := range []struct{ sent, first, done, cost int64 }{{0, 10, 50_010, 1},
+		{25_000, 25_010, 75_020, 1}, {25_020, 100_000, 160_000, 2},
 		{60_000, 60_010, 110_020, 1}, {80_000, 80_010, 130_020, 1}} {
 		us := time.Microsecond
-		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: x.cost}, Answered: true, Outcome: timeline.Allowed,
-			Sent: time.Duration(x.sent) * us, FirstByte: time.Duration(x.first) * us, Done: time.Duration(x.done) * us})
+		tl.Observations = append(tl.Observations,
+			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: x.cost}, Answered: true,
+				Outcome: timeline.Allowed,
+				Sent:    time.Duration(x.sent) * us, FirstByte: time.Duration(x.first) * us,
+				Done: time.Duration(x.done) * us})
 	}
 	j := byBounds(tl, mustLimit(t, "concurrency,limit=2,hold=50ms.."), Options{SkipMeasure: true})
 	if j.Verdict != verdict.Fail {
 		t.Fatalf("got %s, want fail", j.Verdict)
 	}
-	want := "request #2 was admitted although at least 1 of 2 places were taken at every instant when it may have been"
+	want := "request #2 was admitted although at least 1 of 2 places were taken at every instant when it " +
+		"may have been"
 	if got := j.Partitions[0].Findings[0].Text; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

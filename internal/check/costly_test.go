@@ -9,18 +9,23 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// A request that costs more than a full start admits is denied, whatever came before; one that costs as much is not.
+// A request that costs more than a full start admits is denied, whatever came before; one that costs as much
+// is not.
 func TestTooCostlyRequestsAreDenied(t *testing.T) {
-	for _, text := range []string{"token-bucket,rate=1/s,burst=5", "gcra,rate=1/s,burst=5", "leaky-bucket,rate=1/s,burst=5",
-		"fixed-window,rate=5/1s", "sliding-window-log,rate=5/1s", "sliding-window-counter,rate=5/1s",
-		"fixed-window,rate=5/1s,align=first", "fixed-window,rate=5/1s,align=first,count=all", "sliding-window-counter,rate=5/1s,align=first"} {
+	for _, text := range []string{"token-bucket,rate=1/s,burst=5", "gcra,rate=1/s,burst=5",
+		"leaky-bucket,rate=1/s,burst=5", "fixed-window,rate=5/1s", "sliding-window-log,rate=5/1s",
+		"sliding-window-counter,rate=5/1s", "fixed-window,rate=5/1s,align=first",
+		"fixed-window,rate=5/1s,align=first,count=all",
+		"sliding-window-counter,rate=5/1s,align=first"} {
 		limit, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for cost, want := range map[int64]verdict.Verdict{5: verdict.Fail, 6: verdict.Pass, 1_000_000: verdict.Pass} {
+		for cost, want := range map[int64]verdict.Verdict{5: verdict.Fail, 6: verdict.Pass,
+			1_000_000: verdict.Pass} {
 			tl := &timeline.Timeline{Observations: []timeline.Observation{{
-				Arrival: timeline.Arrival{Cost: cost}, Sent: 50 * time.Millisecond, FirstByte: 51 * time.Millisecond, Answered: true,
+				Arrival: timeline.Arrival{Cost: cost}, Sent: 50 * time.Millisecond,
+				FirstByte: 51 * time.Millisecond, Answered: true,
 				Status: 429, Outcome: timeline.Denied}}}
 			j, err := Judge(tl, limit, Options{SkipMeasure: true})
 			if err != nil || j.Verdict != want {
@@ -30,25 +35,31 @@ func TestTooCostlyRequestsAreDenied(t *testing.T) {
 	}
 }
 
-// A request that costs more than a full start admits is never allowed, wherever windows begin and however late its answer.
+// A request that costs more than a full start admits is never allowed, wherever windows begin and however
+// late its answer.
 func TestTooCostlyRequestsAreNotAllowed(t *testing.T) {
-	for _, text := range []string{"token-bucket,rate=1/s,burst=5", "token-bucket,rate=1/s,burst=5,count=all", "fixed-window,rate=5/1s",
-		"fixed-window,rate=5/1s,align=first", "fixed-window,rate=5/1s,align=unknown", "fixed-window,rate=5/1s,phase=0s,count=all",
-		"sliding-window-log,rate=5/1s", "sliding-window-counter,rate=5/1s", "sliding-window-counter,rate=5/1s,align=unknown",
-		"sliding-window-counter,rate=5/1s,align=first", "token-bucket,rate=1/s,burst=9 + fixed-window,rate=5/1s,align=unknown"} {
+	for _, text := range []string{"token-bucket,rate=1/s,burst=5", "token-bucket,rate=1/s,burst=5,count=all",
+		"fixed-window,rate=5/1s", "fixed-window,rate=5/1s,align=first",
+		"fixed-window,rate=5/1s,align=unknown", "fixed-window,rate=5/1s,phase=0s,count=all",
+		"sliding-window-log,rate=5/1s", "sliding-window-counter,rate=5/1s",
+		"sliding-window-counter,rate=5/1s,align=unknown", "sliding-window-counter,rate=5/1s,align=first",
+		"token-bucket,rate=1/s,burst=9 + fixed-window,rate=5/1s,align=unknown"} {
 		limit, err := spec.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for cost, want := range map[int64]verdict.Verdict{5: verdict.Pass, 6: verdict.Fail} {
 			tl := &timeline.Timeline{Observations: []timeline.Observation{{
-				Arrival: timeline.Arrival{Cost: cost}, Sent: 50 * time.Millisecond, FirstByte: 9 * time.Second, Answered: true,
+				Arrival: timeline.Arrival{Cost: cost}, Sent: 50 * time.Millisecond,
+				FirstByte: 9 * time.Second, Answered: true,
 				Status: 200, Outcome: timeline.Allowed}}}
 			j, err := Judge(tl, limit, Options{SkipMeasure: true})
 			if err != nil || j.Verdict != want {
-				t.Errorf("%s, an admission of cost %d: got %v (%s), %v, want %s", text, cost, j.Verdict, j.Reason, err, want)
+				t.Errorf("%s, an admission of cost %d: got %v (%s), %v, want %s", text, cost, j.Verdict,
+					j.Reason, err, want)
 			} else if want == verdict.Fail {
-				if got, text := j.Partitions[0].Findings[0].Text, "request #0 of cost 6 was allowed; a full start admits 5"; got != text {
+				if got, text := j.Partitions[0].Findings[0].Text,
+					"request #0 of cost 6 was allowed; a full start admits 5"; got != text {
 					t.Errorf("%s: got %q, want %q", text, got, text)
 				}
 			}

@@ -10,14 +10,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// counter is the bound of the sliding window counter with a phase in a box. At position x in a window it admits while
+// counter is the bound of the sliding window counter with a phase in a box. At position x in a window it
+// admits while
 //
 //	round(prev * (size-x)/size) + cur + cost - 1 < quota
 //
-// With a the units that must lie in the window before (or may lie there, and then count no more than in this one), j the
-// units certainly in the window and decided by y, the last of them was admitted only if the weighted a at y, plus j-1,
-// is below the quota. A denial at t needs the weighted units that may lie in the window before, plus those that may
-// lie in this one and start by t, to reach the quota. A request that may lie in either counts more in the later one.
+// With a the units that must lie in the window before (or may lie there, and then count no more than in this
+// one), j the units certainly in the window and decided by y, the last of them was admitted only if the
+// weighted a at y, plus j-1, is below the quota. A denial at t needs the weighted units that may lie in the
+// window before, plus those that may lie in this one and start by t, to reach the quota. A request that may
+// lie in either counts more in the later one.
 type counter struct {
 	windows
 	quota    int64
@@ -29,10 +31,11 @@ type counter struct {
 	late bool
 }
 
-// newCounter returns the bound for windows of a phase in the box; with AlignFirst the box is that of the first counted
-// request.
+// newCounter returns the bound for windows of a phase in the box; with AlignFirst the box is that of the
+// first counted request.
 func newCounter(p spec.Policy, from, to int64) counter {
-	return counter{newWindows(p, from, to), p.Rate.N, p.Count == spec.CountAll, p.Rounding, p.Align == spec.AlignFirst, p.Charge == spec.ChargeCompletion}
+	return counter{newWindows(p, from, to), p.Rate.N, p.Count == spec.CountAll, p.Rounding,
+		p.Align == spec.AlignFirst, p.Charge == spec.ChargeCompletion}
 }
 
 // first and last are those of the windows, but for windows that were never opened.
@@ -54,9 +57,9 @@ func weigh(prev, left, size int64) (whole, rest int64) {
 	return int64(q), int64(r)
 }
 
-// weighted returns the smallest integer w such that, for every integer n, round(prev*left/size) + n < quota exactly when
-// w + n < quota. Without rounding that is the floor: q + r/size + n < quota holds exactly when q + n < quota, or
-// q + n + 1 <= quota, as 0 <= r < size.
+// weighted returns the smallest integer w such that, for every integer n, round(prev*left/size) + n < quota
+// exactly when w + n < quota. Without rounding that is the floor: q + r/size + n < quota holds exactly when q
+// + n < quota, or q + n + 1 <= quota, as 0 <= r < size.
 func (c counter) weighted(prev, left int64) int64 { return c.share(prev, left, c.size) }
 
 // share is weighted for windows of a given length.
@@ -72,8 +75,9 @@ func (c counter) share(prev, left, size int64) int64 {
 	}
 }
 
-// lightest and heaviest return the least and the most that prev units of window k-1 may weigh at instant t of window k. The
-// weight is k+1 less (t-P)/W, which grows with the phase P, and with the length W where P is before t.
+// lightest and heaviest return the least and the most that prev units of window k-1 may weigh at instant t of
+// window k. The weight is k+1 less (t-P)/W, which grows with the phase P, and with the length W where P is
+// before t.
 func (c counter) lightest(prev, k, t int64) int64 {
 	return c.share(prev, c.earliest(k+1)-t, c.least(k))
 }
@@ -82,8 +86,8 @@ func (c counter) heaviest(prev, k, t int64) int64 {
 	return c.share(prev, c.latest(k)-t, c.most(k))
 }
 
-// over asks what the admissions alone leave no room for, which holds where denied requests are counted too; then what
-// all the requests do.
+// over asks what the admissions alone leave no room for, which holds where denied requests are counted too;
+// then what all the requests do.
 func (c counter) over(h *history) *breach {
 	if br := tooDear(h, c.quota); br != nil {
 		return br
@@ -190,8 +194,8 @@ func (c counter) breachAt(h *history, y, k int64) *breach {
 	return br
 }
 
-// overCounting asks of each admission that must lie in one window whether the certain load leaves room for it at its
-// start; later the weighted part has fallen and the count may have grown.
+// overCounting asks of each admission that must lie in one window whether the certain load leaves room for it
+// at its start; later the weighted part has fallen and the count may have grown.
 func (c counter) overCounting(h *history, counted []event) *breach {
 	sure := c.sureUnits(counted)
 	all := newCertain(counted)
@@ -210,7 +214,8 @@ func (c counter) overCounting(h *history, counted []event) *breach {
 		if load < c.quota {
 			continue
 		}
-		br := &breach{kind: verdict.OverAdmission, seen: load + 1, bound: c.quota, windows: 2, roomless: true, events: []event{ev}}
+		br := &breach{kind: verdict.OverAdmission, seen: load + 1, bound: c.quota, windows: 2, roomless: true,
+			events: []event{ev}}
 		for _, other := range counted {
 			lo, hi := c.first(other.s), c.last(other.e)
 			if other.seq != ev.seq && lo == hi && (lo == k-1 || lo == k && other.e < ev.s) {
@@ -223,9 +228,9 @@ func (c counter) overCounting(h *history, counted []event) *breach {
 	return nil
 }
 
-// firstDenied asks of each window with a denial whether there can be a first one, where denied requests are counted: in
-// that window only admissions came before it. Asked alone, each denial of a crowd could be explained by the others. It
-// returns nil where denied requests are not counted.
+// firstDenied asks of each window with a denial whether there can be a first one, where denied requests are
+// counted: in that window only admissions came before it. Asked alone, each denial of a crowd could be
+// explained by the others. It returns nil where denied requests are not counted.
 func (c counter) firstDenied(h *history) *breach {
 	if !c.all {
 		return nil
@@ -274,7 +279,8 @@ func (c counter) firstDenied(h *history) *breach {
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(ends)) {
-		// The window before weighs the most at the earliest instant at which a denial of this one can be decided.
+		// The window before weighs the most at the earliest instant at which a denial of this one can be
+		// decided.
 		if c.heaviest(prev[k-1]+anywhere, k, max(c.earliest(k), starts[k]))+cur[k]+costs[k]-1 < c.quota {
 			return c.breachOfFirst(h, k)
 		}
@@ -325,8 +331,8 @@ func (m *counterMeter) excess(t int64) int64 {
 	}
 	best := minTime
 	for k := first; k <= last; k++ {
-		// Window k contains t for the phases that begin it in [begin, latest]: the earlier it began the more lies in it, the
-		// later it began the more the window before weighs.
+		// Window k contains t for the phases that begin it in [begin, latest]: the earlier it began the more
+		// lies in it, the later it began the more the window before weighs.
 		begin := max(m.earliest(k), t-m.sizeTo+1)
 		cur := m.units - m.gone.before(begin)
 		prev := m.gone.before(begin) - m.old.before(begin-m.sizeTo)

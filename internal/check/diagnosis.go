@@ -106,7 +106,8 @@ func usedEarlier(clients int) string {
 // deniesTooMuch tells whether some finding is one of a denial: a quota that is shared admits too little.
 func deniesTooMuch(j *verdict.Judgement) bool {
 	return slices.ContainsFunc(j.Partitions, func(p verdict.PartitionVerdict) bool {
-		return slices.ContainsFunc(p.Findings, func(f verdict.Finding) bool { return f.Kind != verdict.OverAdmission })
+		return slices.ContainsFunc(p.Findings,
+			func(f verdict.Finding) bool { return f.Kind != verdict.OverAdmission })
 	})
 }
 

@@ -96,7 +96,8 @@ func TestTwoClientsWithHalfTheQuota(t *testing.T) {
 	const text = "token-bucket,rate=1/s,burst=20"
 	tl := clients(answered(t, mustPolicy(t, text), evenly(40, 0, time.Millisecond)), "a", "b")
 	j, err := Judge(tl, spec.Limit{mustPolicy(t, text)}, Options{Hint: true})
-	if err != nil || j.Verdict != verdict.Fail || j.Diagnosis != nil || !strings.Contains(j.Hint, "burst of 10") {
+	if err != nil || j.Verdict != verdict.Fail || j.Diagnosis != nil ||
+		!strings.Contains(j.Hint, "burst of 10") {
 		t.Errorf("got %v, %v, hint %q, error %v, want a burst of 10", j.Verdict, j.Diagnosis, j.Hint, err)
 	}
 }

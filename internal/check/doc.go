@@ -5,14 +5,20 @@
 // times, widened by what the clocks leave open. Judge (judge.go) asks in this order, and stops where it finds
 // something:
 //
-//	bounds        Could so many be admitted, could this one be denied? (bound.go) One file a kind of limiter: bucket, queue, log,
-//	              fixed, ring, first, refresh, counter and anchored, completion. What changes a policy wraps its bound: ban,
+//	bounds        Could so many be admitted, could this one be denied? (bound.go) One file a kind of
+//	              limiter: bucket, queue, log,
+//	              fixed, ring, first, refresh, counter and anchored, completion. What changes a policy wraps
+//	              its bound: ban,
 //	              expiring (with forgetting), axes, ranges.
-//	phases        Where windows may begin anywhere, boxes of phases are refuted one by one (phase.go), exactly too
+//	phases        Where windows may begin anywhere, boxes of phases are refuted one by one (phase.go),
+//	              exactly too
 //	              (phaseexact.go), several policies' at once (several.go).
-//	exact search  Is there one order and one time for each decision that explains it all? (exact.go, frontier.go, zone.go)
-//	              One model a kind of limiter: exactmodel.go, model*.go; around.go for what wraps one, product.go and joint.go for
-//	              several, flight.go for what is told of completions. story.go finds an easy explanation first.
+//	exact search  Is there one order and one time for each decision that explains it all? (exact.go,
+//	              frontier.go, zone.go)
+//	              One model a kind of limiter: exactmodel.go, model*.go; around.go for what wraps one,
+//	              product.go and joint.go for
+//	              several, flight.go for what is told of completions. story.go finds an easy explanation
+//	              first.
 //
 // What was found becomes a Judgement (judgement.go, package verdict): the fewest requests that prove it
 // (proof.go, witness.go; of several partitions, sharedproof.go; where requests place the windows, placed.go,

@@ -10,8 +10,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// A minute at 150 a second of a limiter whose clock is 200 ppm fast, or slow, is a request too many, or one that is denied too
-// soon; with that drift allowed for neither is held against it, and five times as much still is.
+// A minute at 150 a second of a limiter whose clock is 200 ppm fast, or slow, is a request too many, or one
+// that is denied too soon; with that drift allowed for neither is held against it, and five times as much
+// still is.
 func TestClocksThatDrift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("recordings of a minute")
@@ -55,13 +56,15 @@ func TestClocksThatDrift(t *testing.T) {
 			t.Fatal(err)
 		}
 		if whole.Verdict != c.want || streamed.Verdict != c.want {
-			t.Errorf("%s, %d ppm off, %d allowed for: got %s, as a stream %s, want %s: %+v", c.spec, c.ppm, c.allows, whole.Verdict,
+			t.Errorf("%s, %d ppm off, %d allowed for: got %s, as a stream %s, want %s: %+v", c.spec, c.ppm,
+				c.allows, whole.Verdict,
 				streamed.Verdict, c.want, whole.Partitions[0].Findings)
 		}
 	}
 }
 
-// drifting is a recording of a minute, each request answered when it was sent, of a limiter whose clock is so many millionths off.
+// drifting is a recording of a minute, each request answered when it was sent, of a limiter whose clock is so
+// many millionths off.
 func drifting(t *testing.T, limit spec.Limit, ppm, allows int64) *timeline.Timeline {
 	t.Helper()
 	lim, err := reference.NewLimit(limit)
@@ -74,7 +77,8 @@ func drifting(t *testing.T, limit spec.Limit, ppm, allows int64) *timeline.Timel
 		at := time.Duration(i) * time.Minute / 9000
 		var d reference.Decision
 		state, d = lim.Step(state, at+at*time.Duration(ppm)/1_000_000, 1)
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Denied}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
+			Answered: true, Outcome: timeline.Denied}
 		if d.Allow {
 			o.Outcome = timeline.Allowed
 		}

@@ -7,21 +7,23 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// edges is the span of a recording in which no decided request is missing, where it was cut out of traffic that went on
-// before and after. What happened outside has left the limiter in some state, and could explain a denial near an edge. It
-// can explain no admission, as fewer requests leave more room: over-admission needs no care, except where requests open
-// windows.
+// edges is the span of a recording in which no decided request is missing, where it was cut out of traffic
+// that went on before and after. What happened outside has left the limiter in some state, and could explain
+// a denial near an edge. It can explain no admission, as fewer requests leave more room: over-admission needs
+// no care, except where requests open windows.
 type edges struct {
 	from, until int64
 	// memory is how long the limiter remembers, in nanoseconds.
 	memory int64
-	// drop: a denial changes nothing, so that one that proves nothing can be left out. Otherwise it stays, as a request
-	// that may have been admitted or not.
+	// drop: a denial changes nothing, so that one that proves nothing can be left out. Otherwise it stays, as
+	// a request that may have been admitted or not.
 	drop bool
-	// renews: a denial keeps a partition from being forgotten, so that one stays that may have been decided amid what is judged.
+	// renews: a denial keeps a partition from being forgotten, so that one stays that may have been decided
+	// amid what is judged.
 	renews bool
-	// begun is until when a request that is missing cannot have created the partition before one that is not, with less than a full
-	// bucket, or one whose batches come from then on; maxTime where there is none. again: that may be so after every silence.
+	// begun is until when a request that is missing cannot have created the partition before one that is not,
+	// with less than a full bucket, or one whose batches come from then on; maxTime where there is none.
+	// again: that may be so after every silence.
 	begun int64
 	again bool
 	// opened: a request opens a window, so that one that is missing displaces all that follow.
@@ -30,7 +32,8 @@ type edges struct {
 	placed bool
 }
 
-// edgesOf returns the edges of a recording for a limit, or nil if it has none. What the clocks leave open is outside.
+// edgesOf returns the edges of a recording for a limit, or nil if it has none. What the clocks leave open is
+// outside.
 func edgesOf(h timeline.Header, limit spec.Limit) *edges {
 	if h.CompleteFrom == 0 && h.CompleteUntil == 0 {
 		return nil
@@ -53,8 +56,8 @@ func edgesOf(h timeline.Header, limit spec.Limit) *edges {
 	return e
 }
 
-// trim returns the events of a partition, ascending by start, that can be judged, each with what it can prove. It may
-// change all.
+// trim returns the events of a partition, ascending by start, that can be judged, each with what it can
+// prove. It may change all.
 func (e *edges) trim(all []event) []event {
 	if e.opened {
 		if !e.placed {
@@ -111,16 +114,16 @@ func (e *edges) drops(ev event) bool {
 	return ev.mute && !(e.renews && ev.s <= e.until && (e.from == 0 || ev.e > later(e.from, e.memory)))
 }
 
-// proves notes in ev since when no request is missing, and tells whether it can prove anything: a denial that a missing
-// request may explain does not.
+// proves notes in ev since when no request is missing, and tells whether it can prove anything: a denial that
+// a missing request may explain does not.
 func (e *edges) proves(ev *event) bool {
 	early := (!e.opened || e.placed) && e.from > 0 && ev.s-e.memory <= e.from
 	ev.from = e.from
 	return ev.outcome != timeline.Denied || !early && ev.e <= e.until
 }
 
-// forgotten returns the number of events before the first silence, known to be one, after which the limiter has forgotten
-// all that came before: 0 if the first event follows it.
+// forgotten returns the number of events before the first silence, known to be one, after which the limiter
+// has forgotten all that came before: 0 if the first event follows it.
 func (e *edges) forgotten(all []event) int {
 	if e.from == 0 {
 		return 0
@@ -134,7 +137,8 @@ func (e *edges) forgotten(all []event) int {
 	return len(all)
 }
 
-// lull waits for a silence, known to be one, that is longer than the limiter remembers: until is since when there is none.
+// lull waits for a silence, known to be one, that is longer than the limiter remembers: until is since when
+// there is none.
 type lull struct{ until, memory int64 }
 
 // lull returns the one that edges wait for, where the recording began amid traffic.
@@ -159,8 +163,8 @@ func (e *edges) inside(all []event) []event {
 	return all
 }
 
-// joined tells whether requests that are missing from before the first event may still count, for a limiter that remembers
-// so long.
+// joined tells whether requests that are missing from before the first event may still count, for a limiter
+// that remembers so long.
 func (h *history) joined(memory int64) bool {
 	return len(h.all) > 0 && h.all[0].from > 0 && h.all[0].s-memory <= h.all[0].from
 }

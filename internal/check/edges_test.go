@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// traffic is what a limiter decided over a long time: random arrivals in bursts, latencies up to longest, decisions at any
-// instant between.
+// traffic is what a limiter decided over a long time: random arrivals in bursts, latencies up to longest,
+// decisions at any instant between.
 func traffic(t *testing.T, rng *rand.Rand, text string, n int, longest time.Duration) []timeline.Observation {
 	t.Helper()
 	limit, err := spec.Parse(text)
@@ -41,7 +41,8 @@ func traffic(t *testing.T, rng *rand.Rand, text string, n int, longest time.Dura
 		}
 		at += time.Duration(rng.Int64N(int64(pause)))
 		took := time.Duration(rng.Int64N(int64(longest)))
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1}, Sent: at, FirstByte: at + took, Answered: true}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1}, Sent: at,
+			FirstByte: at + took, Answered: true}
 		all[i] = request{o, at + time.Duration(rng.Int64N(int64(took)+1))}
 	}
 	order := make([]int, n)
@@ -65,9 +66,11 @@ func traffic(t *testing.T, rng *rand.Rand, text string, n int, longest time.Dura
 	return out
 }
 
-// cutOut returns what a log from one instant to another has of the traffic: the requests that ended in between.
+// cutOut returns what a log from one instant to another has of the traffic: the requests that ended in
+// between.
 func cutOut(all []timeline.Observation, from, until, longest time.Duration) *timeline.Timeline {
-	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(0, 0).UTC(), CompleteFrom: from, CompleteUntil: until - longest}}
+	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(0, 0).UTC(), CompleteFrom: from,
+		CompleteUntil: until - longest}}
 	for _, o := range all {
 		if o.FirstByte >= from && o.FirstByte <= until {
 			tl.Observations = append(tl.Observations, o)
@@ -80,7 +83,8 @@ func cutOut(all []timeline.Observation, from, until, longest time.Duration) *tim
 var edgeSpecs = [][2]string{
 	{"token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=22"},
 	{"token-bucket,rate=10/s,burst=20,start=empty", "token-bucket,rate=12/s,burst=20,start=empty"},
-	{"token-bucket,rate=10/s,burst=5,refill=interval,fill=5", "token-bucket,rate=20/s,burst=5,refill=interval,fill=5"},
+	{"token-bucket,rate=10/s,burst=5,refill=interval,fill=5",
+		"token-bucket,rate=20/s,burst=5,refill=interval,fill=5"},
 	{"leaky-bucket,rate=10/s,burst=5", "leaky-bucket,rate=10/s,burst=4"},
 	{"token-bucket,rate=10/s,burst=5,count=all", "token-bucket,rate=10/s,burst=4,count=all"},
 	{"token-bucket,rate=10/s,burst=20,ban=300ms", "token-bucket,rate=10/s,burst=18,ban=300ms"},
@@ -92,17 +96,21 @@ var edgeSpecs = [][2]string{
 	{"sliding-window-counter,rate=10/1s", "sliding-window-counter,rate=11/1s"},
 	{"sliding-window-counter,rate=10/1s,align=first", "sliding-window-counter,rate=9/1s,align=first"},
 	{"token-bucket,rate=10/s,burst=20,ttl=400ms", "token-bucket,rate=4/s,burst=8,ttl=400ms"},
-	{"token-bucket,rate=10/s,burst=20,start=empty,ttl=400ms", "token-bucket,rate=2/s,burst=4,start=empty,ttl=400ms"},
-	{"sliding-window-counter,rate=10/1s,count=all,rounding=down", "sliding-window-counter,rate=5/1s,count=all,rounding=down"},
+	{"token-bucket,rate=10/s,burst=20,start=empty,ttl=400ms",
+		"token-bucket,rate=2/s,burst=4,start=empty,ttl=400ms"},
+	{"sliding-window-counter,rate=10/1s,count=all,rounding=down",
+		"sliding-window-counter,rate=5/1s,count=all,rounding=down"},
 	{"sliding-window-log,rate=5/1s", "sliding-window-log,rate=6/1s"},
 	{"gcra,rate=10/s,burst=5,tick=10ms", "gcra,rate=10/s,burst=4,tick=10ms"},
 	{"token-bucket,rate=8..12/s,burst=18..22", "token-bucket,rate=8..9/s,burst=10..12"},
-	{"token-bucket,rate=30/s,burst=5,count=own + fixed-window,rate=10/1s", "token-bucket,rate=30/s,burst=5,count=own + fixed-window,rate=8/1s"},
-	{"fixed-window,rate=10/1s + token-bucket,rate=20/s,burst=5", "fixed-window,rate=9/1s + token-bucket,rate=20/s,burst=5"},
+	{"token-bucket,rate=30/s,burst=5,count=own + fixed-window,rate=10/1s",
+		"token-bucket,rate=30/s,burst=5,count=own + fixed-window,rate=8/1s"},
+	{"fixed-window,rate=10/1s + token-bucket,rate=20/s,burst=5",
+		"fixed-window,rate=9/1s + token-bucket,rate=20/s,burst=5"},
 }
 
-// TestNoAccusationAtTheEdges: what a right limiter did is explained wherever the recording of it is cut out; without the
-// edges it often is not. And a wrong limit is refuted all the same.
+// TestNoAccusationAtTheEdges: what a right limiter did is explained wherever the recording of it is cut out;
+// without the edges it often is not. And a wrong limit is refuted all the same.
 func TestNoAccusationAtTheEdges(t *testing.T) {
 	cuts := 15
 	if testing.Short() {
@@ -114,7 +122,8 @@ func TestNoAccusationAtTheEdges(t *testing.T) {
 			caught, blind := 0, 0
 			for i := range cuts {
 				rng := rand.New(rand.NewPCG(uint64(i), 7))
-				longest := []time.Duration{time.Millisecond, 50 * time.Millisecond, 700 * time.Millisecond}[i%3]
+				longest := []time.Duration{time.Millisecond, 50 * time.Millisecond,
+					700 * time.Millisecond}[i%3]
 				all := traffic(t, rng, c[0], 250, longest)
 				end := all[len(all)-1].FirstByte
 				from := time.Duration(rng.Int64N(int64(end / 3)))
@@ -122,7 +131,8 @@ func TestNoAccusationAtTheEdges(t *testing.T) {
 				o := Options{SkipMeasure: i > 0} // to measure is most of the work, and decides nothing
 				right, wrong := judgeBy(t, tl, c[0], o), judgeBy(t, tl, c[1], o)
 				if right.Verdict == verdict.Fail {
-					t.Fatalf("seed %d, cut from %s, latency up to %s: accused: %s", i, from, longest, textOf(right))
+					t.Fatalf("seed %d, cut from %s, latency up to %s: accused: %s", i, from, longest,
+						textOf(right))
 				}
 				if wrong.Verdict == verdict.Fail {
 					caught++
@@ -168,7 +178,8 @@ func textOf(j *verdict.Judgement) string {
 	return out
 }
 
-// TestBansOfAPartOfAHistory: the numbers of requests in a part of a history, which shares its memory, are not those in the whole.
+// TestBansOfAPartOfAHistory: the numbers of requests in a part of a history, which shares its memory, are not
+// those in the whole.
 func TestBansOfAPartOfAHistory(t *testing.T) {
 	limit := mustLimit(t, "token-bucket,rate=1/12ns,burst=2,ban=17ns")
 	for round := range 300 {
@@ -184,30 +195,34 @@ func TestBansOfAPartOfAHistory(t *testing.T) {
 	}
 }
 
-// TestEdgesRememberThatABucketWasCreatedBefore: after a silence in a recording that began amid traffic windows begin anew, but
-// a bucket that started empty did so before.
+// TestEdgesRememberThatABucketWasCreatedBefore: after a silence in a recording that began amid traffic
+// windows begin anew, but a bucket that started empty did so before.
 func TestEdgesRememberThatABucketWasCreatedBefore(t *testing.T) {
-	limit, err := spec.Parse("token-bucket,rate=10/1s,burst=2,start=empty + fixed-window,rate=6/100ms,align=first")
+	limit, err := spec.Parse("token-bucket,rate=10/1s,burst=2,start=empty + " +
+		"fixed-window,rate=6/100ms,align=first")
 	if err != nil {
 		t.Fatal(err)
 	}
 	tl := &timeline.Timeline{Header: timeline.Header{CompleteFrom: time.Millisecond}}
-	tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: 10 * time.Second, FirstByte: 10 * time.Second,
-		Answered: true, Outcome: timeline.Allowed}}
+	tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: 10 * time.Second,
+		FirstByte: 10 * time.Second,
+		Answered:  true, Outcome: timeline.Allowed}}
 	j, err := Judge(tl, limit, Options{SkipMeasure: true})
 	if err != nil || j.Verdict == verdict.Fail {
 		t.Errorf("got %+v, %v: want no accusation", j, err)
 	}
 }
 
-// TestMissingRequestsMayHaveEmptiedABusyBucket: what they left in use stays so for as long as others take all that comes back.
+// TestMissingRequestsMayHaveEmptiedABusyBucket: what they left in use stays so for as long as others take all
+// that comes back.
 func TestMissingRequestsMayHaveEmptiedABusyBucket(t *testing.T) {
 	const ms = time.Millisecond
 	for wrong, last := range map[bool]time.Duration{false: 135 * ms, true: 160 * ms} {
 		tl := &timeline.Timeline{Header: timeline.Header{CompleteFrom: 100 * ms}}
 		add := func(at time.Duration, outcome timeline.Outcome) {
-			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: len(tl.Observations), At: at, Cost: 1},
-				Sent: at, FirstByte: at, Answered: true, Outcome: outcome})
+			tl.Observations = append(tl.Observations,
+				timeline.Observation{Arrival: timeline.Arrival{Seq: len(tl.Observations), At: at, Cost: 1},
+					Sent: at, FirstByte: at, Answered: true, Outcome: outcome})
 		}
 		for _, at := range []time.Duration{0, 110 * ms, 120 * ms, 130 * ms} { // it was emptied at 99 ms
 			add(at, timeline.Allowed)
@@ -219,40 +234,50 @@ func TestMissingRequestsMayHaveEmptiedABusyBucket(t *testing.T) {
 			t.Fatal(err)
 		}
 		stream := streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{whole: 1, piece: 1})
-		if got := []bool{whole.Verdict == verdict.Fail, stream.Verdict == verdict.Fail}; got[0] != wrong || got[1] != wrong {
+		if got := []bool{whole.Verdict == verdict.Fail, stream.Verdict == verdict.Fail}; got[0] != wrong ||
+			got[1] != wrong {
 			t.Errorf("denied at %s: accused %v (whole, as a stream), want %v", last, got, wrong)
 		}
 	}
 }
 
-// TestClocksMoveTheEdges: by the clock of the limiter a request that is missing may have been decided later than the recording says.
+// TestClocksMoveTheEdges: by the clock of the limiter a request that is missing may have been decided later
+// than the recording says.
 func TestClocksMoveTheEdges(t *testing.T) {
 	const ms = time.Millisecond
-	for at, want := range map[time.Duration]bool{117 * ms: false, 123 * ms: true, 180 * ms: true, 191 * ms: false} {
-		tl := &timeline.Timeline{Header: timeline.Header{CompleteFrom: 100 * ms, CompleteUntil: 200 * ms, ClockError: 5 * ms}}
-		tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Denied}}
-		if got := judgeBy(t, tl, "sliding-window-log,rate=1/10ms", Options{SkipMeasure: true}).Verdict == verdict.Fail; got != want {
+	for at, want := range map[time.Duration]bool{117 * ms: false, 123 * ms: true, 180 * ms: true,
+		191 * ms: false} {
+		tl := &timeline.Timeline{Header: timeline.Header{CompleteFrom: 100 * ms, CompleteUntil: 200 * ms,
+			ClockError: 5 * ms}}
+		tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: at, FirstByte: at,
+			Answered: true, Outcome: timeline.Denied}}
+		if got := judgeBy(t, tl, "sliding-window-log,rate=1/10ms",
+			Options{SkipMeasure: true}).Verdict == verdict.Fail; got != want {
 			t.Errorf("denied at %s: accused %v, want %v", at, got, want)
 		}
 	}
 }
 
-// TestDenialsLeftOutMayHaveCreatedThePartition: also one that was sent after the first request that is judged.
+// TestDenialsLeftOutMayHaveCreatedThePartition: also one that was sent after the first request that is
+// judged.
 func TestDenialsLeftOutMayHaveCreatedThePartition(t *testing.T) {
 	const ms = time.Millisecond
 	tl := &timeline.Timeline{Header: timeline.Header{CompleteUntil: 60 * ms}}
 	tl.Observations = []timeline.Observation{
-		{Arrival: timeline.Arrival{Cost: 1}, Sent: 4 * ms, FirstByte: 50 * ms, Answered: true, Outcome: timeline.Allowed},
-		{Arrival: timeline.Arrival{Seq: 1, Cost: 1}, Sent: 5 * ms, FirstByte: 100 * ms, Answered: true, Outcome: timeline.Denied}}
-	for _, spec := range []string{"token-bucket,rate=1/10ms,burst=5,start=empty", "gcra,rate=1/10ms,burst=5,start=empty + sliding-window-log,rate=9/1s"} {
+		{Arrival: timeline.Arrival{Cost: 1}, Sent: 4 * ms, FirstByte: 50 * ms, Answered: true,
+			Outcome: timeline.Allowed},
+		{Arrival: timeline.Arrival{Seq: 1, Cost: 1}, Sent: 5 * ms, FirstByte: 100 * ms, Answered: true,
+			Outcome: timeline.Denied}}
+	for _, spec := range []string{"token-bucket,rate=1/10ms,burst=5,start=empty",
+		"gcra,rate=1/10ms,burst=5,start=empty + sliding-window-log,rate=9/1s"} {
 		if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == verdict.Fail {
 			t.Errorf("%s: accused: %+v", spec, j.Partitions)
 		}
 	}
 }
 
-// TestDenialsAtAnEdgeKeepAPartition: one that proves nothing, as a request that is missing may explain it, keeps a partition from being
-// forgotten, which explains another one.
+// TestDenialsAtAnEdgeKeepAPartition: one that proves nothing, as a request that is missing may explain it,
+// keeps a partition from being forgotten, which explains another one.
 func TestDenialsAtAnEdgeKeepAPartition(t *testing.T) {
 	type request struct {
 		sent, answered time.Duration
@@ -262,15 +287,20 @@ func TestDenialsAtAnEdgeKeepAPartition(t *testing.T) {
 		h    timeline.Header
 		seen []request
 	}{
-		"end":   {timeline.Header{CompleteUntil: 15 * time.Second}, []request{{0, 0, timeline.Allowed}, {4, 20, timeline.Denied}, {9, 9, timeline.Denied}}},
-		"begin": {timeline.Header{CompleteFrom: 100 * time.Second}, []request{{105, 130, timeline.Denied}, {120, 120, timeline.Allowed}, {129, 129, timeline.Denied}}},
+		"end": {timeline.Header{CompleteUntil: 15 * time.Second},
+			[]request{{0, 0, timeline.Allowed}, {4, 20, timeline.Denied}, {9, 9, timeline.Denied}}},
+		"begin": {timeline.Header{CompleteFrom: 100 * time.Second},
+			[]request{{105, 130, timeline.Denied}, {120, 120, timeline.Allowed},
+				{129, 129, timeline.Denied}}},
 	} {
 		tl := &timeline.Timeline{Header: c.h}
 		for i, r := range c.seen {
-			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: r.sent * time.Second,
-				FirstByte: r.answered * time.Second, Answered: true, Outcome: r.outcome})
+			tl.Observations = append(tl.Observations,
+				timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: r.sent * time.Second,
+					FirstByte: r.answered * time.Second, Answered: true, Outcome: r.outcome})
 		}
-		for _, spec := range []string{"token-bucket,rate=1/10s,burst=1,ttl=6s", "sliding-window-log,rate=1/10s,ttl=6s"} {
+		for _, spec := range []string{"token-bucket,rate=1/10s,burst=1,ttl=6s",
+			"sliding-window-log,rate=1/10s,ttl=6s"} {
 			if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == verdict.Fail {
 				t.Errorf("%s, %s: accused: %+v", name, spec, j.Partitions)
 			}
@@ -278,35 +308,41 @@ func TestDenialsAtAnEdgeKeepAPartition(t *testing.T) {
 	}
 }
 
-// TestMissingRequestsMayHaveCreatedAPartition: one that is missing from after the end finds a bucket that starts empty, and the next one
-// what came back since.
+// TestMissingRequestsMayHaveCreatedAPartition: one that is missing from after the end finds a bucket that
+// starts empty, and the next one what came back since.
 func TestMissingRequestsMayHaveCreatedAPartition(t *testing.T) {
 	const ms = time.Millisecond
-	for _, spec := range []string{"token-bucket,rate=1/10ms,burst=5,start=empty", "token-bucket,rate=1/10ms,burst=5,start=empty,ttl=20ms",
+	for _, spec := range []string{"token-bucket,rate=1/10ms,burst=5,start=empty",
+		"token-bucket,rate=1/10ms,burst=5,start=empty,ttl=20ms",
 		"leaky-bucket,rate=1/10ms,burst=5,start=empty + sliding-window-log,rate=9/1s"} {
 		for _, at := range [][2]time.Duration{{90 * ms, 200 * ms}, {150 * ms, 151 * ms}} {
 			tl := &timeline.Timeline{Header: timeline.Header{CompleteUntil: 100 * ms}}
 			for i := range 2 {
-				tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at[0],
-					FirstByte: at[1], Answered: true, Outcome: timeline.Allowed})
+				tl.Observations = append(tl.Observations,
+					timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at[0],
+						FirstByte: at[1], Answered: true, Outcome: timeline.Allowed})
 			}
 			whole := judgeBy(t, tl, spec, Options{SkipMeasure: true})
 			stream := streamed(t, tl, mustLimit(t, spec), Options{SkipMeasure: true}, streamCaps{piece: 1})
 			if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
-				t.Errorf("%s, at %s: accused: %+v, as a stream %+v", spec, at[0], whole.Partitions, stream.Partitions)
+				t.Errorf("%s, at %s: accused: %+v, as a stream %+v", spec, at[0], whole.Partitions,
+					stream.Partitions)
 			}
 		}
 	}
 }
 
-// TestMissingRequestsMayHaveSetTheBatches: they come from the first request on, which is missing, and so soon after those that are not.
+// TestMissingRequestsMayHaveSetTheBatches: they come from the first request on, which is missing, and so soon
+// after those that are not.
 func TestMissingRequestsMayHaveSetTheBatches(t *testing.T) {
 	const ms = time.Millisecond
-	for _, spec := range []string{"token-bucket,rate=2/20ms,burst=2,refill=interval,fill=2", "token-bucket,rate=2/20ms,burst=2,refill=interval,fill=2,ttl=30ms"} {
+	for _, spec := range []string{"token-bucket,rate=2/20ms,burst=2,refill=interval,fill=2",
+		"token-bucket,rate=2/20ms,burst=2,refill=interval,fill=2,ttl=30ms"} {
 		tl := &timeline.Timeline{Header: timeline.Header{CompleteUntil: 100 * ms}} // one at 101 ms is missing
 		for i, at := range []time.Duration{118 * ms, 121 * ms, 121 * ms} {
-			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
-				Answered: true, Outcome: timeline.Allowed})
+			tl.Observations = append(tl.Observations,
+				timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
+					Answered: true, Outcome: timeline.Allowed})
 		}
 		if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == verdict.Fail {
 			t.Errorf("%s: accused: %+v", spec, j.Partitions)
@@ -314,15 +350,19 @@ func TestMissingRequestsMayHaveSetTheBatches(t *testing.T) {
 	}
 }
 
-// TestAnswersThatProveNothingDoNotPass: a partition of whose answers a missing request may explain every one was not judged.
+// TestAnswersThatProveNothingDoNotPass: a partition of whose answers a missing request may explain every one
+// was not judged.
 func TestAnswersThatProveNothingDoNotPass(t *testing.T) {
 	const ms = time.Millisecond
-	for _, spec := range []string{"fixed-window,rate=2/20ms,align=clock", "fixed-window,rate=2/20ms,align=clock,count=all",
-		"token-bucket,rate=2/20ms,burst=2,ban=10ms", "token-bucket,rate=2/20ms,burst=2,ban=10ms + sliding-window-log,rate=9/1s"} {
+	for _, spec := range []string{"fixed-window,rate=2/20ms,align=clock",
+		"fixed-window,rate=2/20ms,align=clock,count=all", "token-bucket,rate=2/20ms,burst=2,ban=10ms",
+		"token-bucket,rate=2/20ms,burst=2,ban=10ms + sliding-window-log,rate=9/1s"} {
 		tl := &timeline.Timeline{Header: timeline.Header{CompleteFrom: 100 * ms}}
 		for i, at := range []time.Duration{108 * ms, 109 * ms, 111 * ms} {
-			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
-				Answered: i > 0, Outcome: []timeline.Outcome{timeline.Unknown, timeline.Denied, timeline.Denied}[i]})
+			tl.Observations = append(tl.Observations,
+				timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
+					Answered: i > 0, Outcome: []timeline.Outcome{timeline.Unknown, timeline.Denied,
+						timeline.Denied}[i]})
 		}
 		o := Options{SkipMeasure: true}
 		for _, j := range []*verdict.Judgement{judgeBy(t, tl, spec, o),
@@ -335,8 +375,8 @@ func TestAnswersThatProveNothingDoNotPass(t *testing.T) {
 	}
 }
 
-// TestWhoIsMissingMayHaveCreated: after the time in which no request is missing, one that is may have created a bucket that was not
-// full, or is filled up in batches since; before, nobody but the first that is seen.
+// TestWhoIsMissingMayHaveCreated: after the time in which no request is missing, one that is may have created
+// a bucket that was not full, or is filled up in batches since; before, nobody but the first that is seen.
 func TestWhoIsMissingMayHaveCreated(t *testing.T) {
 	for _, c := range []struct {
 		spec     string
@@ -344,10 +384,14 @@ func TestWhoIsMissingMayHaveCreated(t *testing.T) {
 		inTime   []time.Duration
 		explains string // what may have happened
 	}{
-		{"token-bucket,rate=1/10s,burst=5,start=empty", []time.Duration{200, 200, 200}, []time.Duration{50}, "one at 120 s found it empty"},
-		{"token-bucket,rate=1/10s,burst=5,start=empty,ttl=20s", []time.Duration{50, 200, 200}, []time.Duration{50, 50}, "one at 140 s, another at 160 s, ..."},
-		{"token-bucket,rate=1/10s,burst=5,start=0..1 + fixed-window,rate=100/1m", []time.Duration{200, 200}, []time.Duration{50, 50}, "one at 120 s found it empty"},
-		{"token-bucket,rate=1/10s,burst=5,refill=interval,fill=1", []time.Duration{200, 200, 200, 200, 200, 206}, []time.Duration{50, 50, 50, 50, 50, 56},
+		{"token-bucket,rate=1/10s,burst=5,start=empty", []time.Duration{200, 200, 200}, []time.Duration{50},
+			"one at 120 s found it empty"},
+		{"token-bucket,rate=1/10s,burst=5,start=empty,ttl=20s", []time.Duration{50, 200, 200},
+			[]time.Duration{50, 50}, "one at 140 s, another at 160 s, ..."},
+		{"token-bucket,rate=1/10s,burst=5,start=0..1 + fixed-window,rate=100/1m", []time.Duration{200, 200},
+			[]time.Duration{50, 50}, "one at 120 s found it empty"},
+		{"token-bucket,rate=1/10s,burst=5,refill=interval,fill=1",
+			[]time.Duration{200, 200, 200, 200, 200, 206}, []time.Duration{50, 50, 50, 50, 50, 56},
 			"one at 195 s, so that the next unit came at 205 s"},
 	} {
 		limit := mustLimit(t, c.spec)
@@ -355,9 +399,12 @@ func TestWhoIsMissingMayHaveCreated(t *testing.T) {
 			tl := &timeline.Timeline{Header: timeline.Header{CompleteUntil: 100 * time.Second}}
 			for i, at := range admissions {
 				at *= time.Second
-				tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Allowed})
+				tl.Observations = append(tl.Observations,
+					timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
+						Answered: true, Outcome: timeline.Allowed})
 			}
-			if c.late[0] == 50 && admissions[len(admissions)-1] > 100 { // the one at 50 s was the first, and denied
+			// the one at 50 s was the first, and denied
+			if c.late[0] == 50 && admissions[len(admissions)-1] > 100 {
 				tl.Observations[0].Outcome = timeline.Denied
 			}
 			tl.Header.Ended = tl.End()
@@ -370,15 +417,18 @@ func TestWhoIsMissingMayHaveCreated(t *testing.T) {
 		}
 		stream := streamed(t, recorded(c.late), limit, o, streamCaps{piece: 8})
 		if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
-			t.Errorf("%s: %v, as a stream %v, though %s: %+v", c.spec, whole.Verdict, stream.Verdict, c.explains, whole.Partitions[0].Findings)
+			t.Errorf("%s: %v, as a stream %v, though %s: %+v", c.spec, whole.Verdict, stream.Verdict,
+				c.explains, whole.Partitions[0].Findings)
 		}
 		if !accused(t, recorded(c.inTime), limit) {
 			t.Errorf("%s: admissions at %v explained, where no request is missing", c.spec, c.inTime)
 		}
 	}
 	tl := &timeline.Timeline{Header: timeline.Header{CompleteUntil: time.Second}}
-	tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: 2 * time.Second, FirstByte: 2 * time.Second, Answered: true, Outcome: timeline.Allowed}}
-	if j := judged(t, tl, mustPolicy(t, "token-bucket,rate=1/10s,burst=5,start=empty")); j.Verdict != verdict.Inconclusive {
+	tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: 2 * time.Second,
+		FirstByte: 2 * time.Second, Answered: true, Outcome: timeline.Allowed}}
+	if j := judged(t, tl,
+		mustPolicy(t, "token-bucket,rate=1/10s,burst=5,start=empty")); j.Verdict != verdict.Inconclusive {
 		t.Errorf("a partition that was asked too late: %v, %q", j.Verdict, j.Detail)
 	}
 }

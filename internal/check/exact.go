@@ -6,41 +6,49 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// exact decides by a sweep whether some decision times, and an order along them, give every outcome of a history. Requests
-// of equal cost and outcome are interchangeable, so that few orders need to be tried:
+// exact decides by a sweep whether some decision times, and an order along them, give every outcome of a
+// history. Requests of equal cost and outcome are interchangeable, so that few orders need to be tried:
 //
-//   - of the admissions of one cost that wait for their decision, the one whose interval ends first may as well be decided
-//     first, unless a queue that is forgotten lets a later one through before it; between costs the search branches;
-//   - a denial changes nothing, so all that wait may as well be decided as soon as the limiter would deny one of their cost,
-//     and the dearer ones with them; where denied requests are counted, they too are decided in the order of their ends.
+//   - of the admissions of one cost that wait for their decision, the one whose interval ends first may as
+//     well be decided
+//     first, unless a queue that is forgotten lets a later one through before it; between costs the search
+//     branches;
+//   - a denial changes nothing, so all that wait may as well be decided as soon as the limiter would deny one
+//     of their cost,
+//     and the dearer ones with them; where denied requests are counted, they too are decided in the order of
+//     their ends.
 //
-// The sweep goes through the instants at which intervals begin. Between two of them it closes the set of branches under
-// "decide the next admission" and "decide the denials", each no later than anything that still waits must be decided; then
-// it drops the branches in which a request whose interval has ended is undecided. No branch left is a proof. Where the set
-// outgrows its cap, branches that differ in their times alone are merged into one that holds them all, which keeps the proof
-// sound.
+// The sweep goes through the instants at which intervals begin. Between two of them it closes the set of
+// branches under "decide the next admission" and "decide the denials", each no later than anything that still
+// waits must be decided; then it drops the branches in which a request whose interval has ended is undecided.
+// No branch left is a proof. Where the set outgrows its cap, branches that differ in their times alone are
+// merged into one that holds them all, which keeps the proof sound.
 type exact struct {
 	m model
 	traits
 	h *history
-	// gap is by how much a range stops short of the next instant: a nanosecond where windows begin at instants, else none.
+	// gap is by how much a range stops short of the next instant: a nanosecond where windows begin at
+	// instants, else none.
 	gap int64
-	// lag is how long, scaled, the limiter's clock may stand still: what it reads may be so much older than a decision.
+	// lag is how long, scaled, the limiter's clock may stand still: what it reads may be so much older than a
+	// decision.
 	lag int64
 	// costs are the different costs, ascending; class is that of each event.
 	costs []int64
 	class []int8
-	// flights is not nil where the limiter is told of completions; kind is class then, but for what is known of completions, and
-	// kinds their number.
+	// flights is not nil where the limiter is told of completions; kind is class then, but for what is known
+	// of completions, and kinds their number.
 	*flights
 	kind  []int8
 	kinds int
-	// overtaking: a queue may be forgotten while it has requests, so that a later one is let through before them.
+	// overtaking: a queue may be forgotten while it has requests, so that a later one is let through before
+	// them.
 	overtaking bool
-	// order are the indices of all events ascending by end, rank where each is in it: what waits is kept by rank.
+	// order are the indices of all events ascending by end, rank where each is in it: what waits is kept by
+	// rank.
 	order, rank []int32
-	// begun has, for each denial that was sent, by class, the scaled instant by which it and those after it must be decided,
-	// at the earliest; where denials are not counted.
+	// begun has, for each denial that was sent, by class, the scaled instant by which it and those after it
+	// must be decided, at the earliest; where denials are not counted.
 	begun [][]int64
 	front frontier
 	lists lists
@@ -48,7 +56,8 @@ type exact struct {
 	visited int
 	// most is that cap.
 	most int
-	// weight is 1 for a limiter that remembers up to three times, and grows with the square of their number, as does the work.
+	// weight is 1 for a limiter that remembers up to three times, and grows with the square of their number,
+	// as does the work.
 	weight int
 	// dimensions is the most variables that a zone has: those of the memory, and one of each request.
 	dimensions int
@@ -79,8 +88,8 @@ const (
 	comparisons = 128
 )
 
-// narrows are how many branches are followed of those for which as many requests wait, one number after the other; each may try
-// a sixth of the decisions.
+// narrows are how many branches are followed of those for which as many requests wait, one number after the
+// other; each may try a sixth of the decisions.
 var narrows = [2]int{1, 4}
 
 // deadEnd is the last instant at which a request began before no branch was left.
@@ -88,8 +97,8 @@ type deadEnd struct{ at int64 }
 
 // search returns where every explanation has ended, or nil where one is left or the cap was reached.
 //
-// Where the sweep takes long it follows few branches first: of a right limiter these often lead to an explanation, and then
-// nothing refutes it. Few that end prove nothing.
+// Where the sweep takes long it follows few branches first: of a right limiter these often lead to an
+// explanation, and then nothing refutes it. Few that end prove nothing.
 func (x *exact) search() *deadEnd {
 	most := x.most
 	x.most = min(most/4, glance)
@@ -110,7 +119,8 @@ func (x *exact) search() *deadEnd {
 	return x.sweep(0)
 }
 
-// closely is a sweep that joins far fewer branches, for a history that is short enough: what explains it may be none of them.
+// closely is a sweep that joins far fewer branches, for a history that is short enough: what explains it may
+// be none of them.
 func (x *exact) closely(most int) *deadEnd {
 	x.cap, x.alike, x.most = closer*x.cap, closer*x.alike, min(most, x.visited+closer*glance)
 	dead := x.sweep(0)
@@ -182,9 +192,9 @@ func (x *exact) weigh() int {
 	return 1 + n*n/32
 }
 
-// between closes the branches over the instants from one to the last before another, and those that a clock may still show
-// then, window by window. Where there are too many windows it gives up: a request without an answer may wait through years
-// of them.
+// between closes the branches over the instants from one to the last before another, and those that a clock
+// may still show then, window by window. Where there are too many windows it gives up: a request without an
+// answer may wait through years of them.
 func (x *exact) between(from, to int64) {
 	if x.idle() {
 		return
@@ -223,8 +233,8 @@ func (x *exact) idle() bool {
 	return true
 }
 
-// renew drops the branches that are dead at the instant lo, adds the requests h.all[first:last] to what waits in the others,
-// and makes what no request from lo on can tell apart one.
+// renew drops the branches that are dead at the instant lo, adds the requests h.all[first:last] to what waits
+// in the others, and makes what no request from lo on can tell apart one.
 func (x *exact) renew(lo int64, first, last int) {
 	old := x.front.take()
 	for i := first; i < last; i++ {
@@ -279,12 +289,14 @@ func (x *exact) with(n *branch, i int32) {
 func (x *exact) countsOf(m memoryState) int32 {
 	x.scratch = x.scratch[:0]
 	for _, c := range m.counts {
-		x.scratch = append(x.scratch, byte(c>>56), byte(c>>48), byte(c>>40), byte(c>>32), byte(c>>24), byte(c>>16), byte(c>>8), byte(c))
+		x.scratch = append(x.scratch, byte(c>>56), byte(c>>48), byte(c>>40), byte(c>>32), byte(c>>24),
+			byte(c>>16), byte(c>>8), byte(c))
 	}
 	return x.lists.id(x.scratch)
 }
 
-// deadline returns the scaled instant by which something must be decided that waits at n, maxTime where nothing waits.
+// deadline returns the scaled instant by which something must be decided that waits at n, maxTime where
+// nothing waits.
 func (x *exact) deadline(n *branch) int64 {
 	end := maxTime
 	for _, list := range [2]int32{n.waiting, n.refused} {
@@ -380,8 +392,8 @@ func (x *exact) decide(n *branch, lo, hi int64) {
 	}
 }
 
-// backs tells whether a request without an answer may as well have been admitted just before a denial that it explains, or
-// never: so late it is in nobody's way.
+// backs tells whether a request without an answer may as well have been admitted just before a denial that it
+// explains, or never: so late it is in nobody's way.
 func (x *exact) backs() bool {
 	return x.counting && !x.counted && !x.created && x.flights == nil && len(x.costs) == 1
 }
@@ -401,8 +413,9 @@ func (x *exact) backed(s step, m memoryState) {
 
 func (x *exact) asked(i int32) ask { return ask{x.h.all[i].cost, x.h.all[i].answer * x.scale} }
 
-// each calls f with the first element of each kind of a list, and where it is; where those of a kind must be complete by
-// different instants, also with those that must be before all that end first; where one may overtake the others, with all.
+// each calls f with the first element of each kind of a list, and where it is; where those of a kind must be
+// complete by different instants, also with those that must be before all that end first; where one may
+// overtake the others, with all.
 func (x *exact) each(list int32, f func(k int, i int32)) {
 	at := x.lists.at[list]
 	var seen uint64
@@ -429,7 +442,8 @@ type step struct {
 	promise int32
 }
 
-// try adds the branches after one decision from the memory m, whose present is limited to when it may be made.
+// try adds the branches after one decision from the memory m, whose present is limited to when it may be
+// made.
 func (x *exact) try(s step, m memoryState) {
 	if x.visited += x.weight; x.visited > x.most {
 		x.limited = true

@@ -41,11 +41,12 @@ func TestSearchIsReproducible(t *testing.T) {
 	}
 }
 
-// TestFewBranchesExplain: of right limiters with very many requests in flight, of which some were lost, an explanation is found
-// though all branches are too many.
+// TestFewBranchesExplain: of right limiters with very many requests in flight, of which some were lost, an
+// explanation is found though all branches are too many.
 func TestFewBranchesExplain(t *testing.T) {
 	t.Parallel()
-	for _, spec := range []string{"token-bucket,rate=1000/s,burst=10", "token-bucket,rate=1000/s,burst=100", "sliding-window-counter,rate=20/20ms"} {
+	for _, spec := range []string{"token-bucket,rate=1000/s,burst=10", "token-bucket,rate=1000/s,burst=100",
+		"sliding-window-counter,rate=20/20ms"} {
 		p := mustPolicy(t, spec)
 		obs := offeredLate(p, 400, 1, 80_000_000)
 		for i := range obs {
@@ -87,8 +88,10 @@ func TestFewBranchesExplainNothingElse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tl := randomHistory(r, lim, shape{requests: 8, gap: 12, late: r.IntN(60), costs: limit[0].Full() > 1 && round%2 == 0})
-			h := newHistory(tl.Observations, widen(tl.Header, known[0].Tick, known[0].TickSet), int64(tl.End()))
+			tl := randomHistory(r, lim,
+				shape{requests: 8, gap: 12, late: r.IntN(60), costs: limit[0].Full() > 1 && round%2 == 0})
+			h := newHistory(tl.Observations, widen(tl.Header, known[0].Tick, known[0].TickSet),
+				int64(tl.End()))
 			at := make([]int64, len(known))
 			for i := range known {
 				at[i] = int64(known[i].PhaseFrom)
@@ -113,7 +116,8 @@ func TestFewBranchesExplainNothingElse(t *testing.T) {
 	}
 }
 
-// TestSearchIsSoundUnderItsCap: where branches are joined because there are too many, what is refuted is still infeasible.
+// TestSearchIsSoundUnderItsCap: where branches are joined because there are too many, what is refuted is
+// still infeasible.
 func TestSearchIsSoundUnderItsCap(t *testing.T) {
 	t.Parallel()
 	refuted, left := 0, 0
@@ -129,8 +133,11 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tl := randomHistory(r, lim, shape{requests: n, gap: 12, late: 3*n + r.IntN(60), costs: limit[0].Full() > 1 && round%2 == 0})
-			h := newHistory(tl.Observations, widen(tl.Header, known[0].Tick, known[0].TickSet), int64(tl.End()))
+			tl := randomHistory(r, lim,
+				shape{requests: n, gap: 12, late: 3*n + r.IntN(60), costs: limit[0].Full() > 1 &&
+					round%2 == 0})
+			h := newHistory(tl.Observations, widen(tl.Header, known[0].Tick, known[0].TickSet),
+				int64(tl.End()))
 			at := make([]int64, len(known))
 			for i := range known {
 				at[i] = int64(known[i].PhaseFrom)
@@ -145,7 +152,8 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 				continue
 			}
 			if refuted++; feasible(t, tl, known...) {
-				t.Fatalf("%s, caps %d and %d: refuted, but feasible:\n%s\n%s", name, x.cap, x.alike, known, draw(tl))
+				t.Fatalf("%s, caps %d and %d: refuted, but feasible:\n%s\n%s", name, x.cap, x.alike, known,
+					draw(tl))
 			}
 		}
 	}
@@ -154,8 +162,8 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 	}
 }
 
-// TestLongLogsAreSearchedAsShortOnes: of requests that cost three units each, a log of twelve says what one of four says of
-// requests that cost one, though it is made to remember twelve times.
+// TestLongLogsAreSearchedAsShortOnes: of requests that cost three units each, a log of twelve says what one
+// of four says of requests that cost one, though it is made to remember twelve times.
 func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
 	t.Parallel()
 	short, long := smallPolicy(spec.SlidingWindowLog, 4, 16), smallPolicy(spec.SlidingWindowLog, 12, 16)
@@ -218,7 +226,8 @@ func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
 				continue
 			}
 			if refuted++; explainedServed(t, tl, known) {
-				t.Fatalf("caps %d and %d: refuted, but feasible: %s", x.cap, x.alike, falseAlarmServed(t, tl, known))
+				t.Fatalf("caps %d and %d: refuted, but feasible: %s", x.cap, x.alike,
+					falseAlarmServed(t, tl, known))
 			}
 		}
 	}
@@ -227,8 +236,8 @@ func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
 	}
 }
 
-// TestJoinsMakeUpNoRequests: of two branches that each used a request without an answer that the other has, none is made that
-// has both: it would use them again, and so on.
+// TestJoinsMakeUpNoRequests: of two branches that each used a request without an answer that the other has,
+// none is made that has both: it would use them again, and so on.
 func TestJoinsMakeUpNoRequests(t *testing.T) {
 	l := newLists(nil)
 	f := newFrontier(&l)
@@ -237,7 +246,8 @@ func TestJoinsMakeUpNoRequests(t *testing.T) {
 		for _, n := range spare {
 			list = append(list, 0, 0, 0, n)
 		}
-		return &branch{undecided: undecided{spare: l.id(list)}, memoryState: memoryState{zone: newZone(0, int64(spare[0]))}}
+		return &branch{undecided: undecided{spare: l.id(list)},
+			memoryState: memoryState{zone: newZone(0, int64(spare[0]))}}
 	}
 	if both := f.hull(with(1, 0), with(0, 1)); both != nil {
 		t.Errorf("got a branch with %x, want none", l.at[both.spare])
@@ -253,22 +263,26 @@ func TestJoinsMakeUpNoRequests(t *testing.T) {
 // TestABatchModelOfAnyRateIsMadeAtOnce: also of one that has no factor in common with its window.
 func TestABatchModelOfAnyRateIsMadeAtOnce(t *testing.T) {
 	begun := time.Now()
-	m := newBatchModel(spec.Policy{Algorithm: spec.TokenBucket, Rate: spec.Rate{N: 3_000_000_019, Per: time.Second}, Burst: 5,
+	m := newBatchModel(spec.Policy{Algorithm: spec.TokenBucket,
+		Rate: spec.Rate{N: 3_000_000_019, Per: time.Second}, Burst: 5,
 		Refill: spec.RefillInterval, Fill: 2})
 	if took := time.Since(begun); took > time.Second || m.traits().scale != 3_000_000_019 {
 		t.Errorf("a model of scale %d in %s", m.traits().scale, took)
 	}
 }
 
-// TestProductsOfLimitsAreSmallEnough also where a clock stands still for long, and where a recording begins long before zero.
+// TestProductsOfLimitsAreSmallEnough also where a clock stands still for long, and where a recording begins
+// long before zero.
 func TestProductsOfLimitsAreSmallEnough(t *testing.T) {
 	limit := mustLimit(t, "token-bucket,rate=19997/1s,burst=5 + token-bucket,rate=19993/1s,burst=5")
-	for _, c := range []struct{ at, tick time.Duration }{{0, 30 * time.Second}, {0, 40 * time.Second}, {-30 * time.Second, 0}, {-40 * time.Second, 0}} {
+	for _, c := range []struct{ at, tick time.Duration }{{0, 30 * time.Second}, {0, 40 * time.Second},
+		{-30 * time.Second, 0}, {-40 * time.Second, 0}} {
 		tl := &timeline.Timeline{Header: timeline.Header{Tick: c.tick}}
 		for i := range 5 {
 			at := c.at + time.Duration(i)*time.Millisecond
-			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
-				Answered: true, Outcome: timeline.Allowed})
+			tl.Observations = append(tl.Observations,
+				timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
+					Answered: true, Outcome: timeline.Allowed})
 		}
 		j, err := Judge(tl, limit, Options{SkipMeasure: true})
 		if err != nil || j.Verdict != verdict.Pass {
@@ -277,11 +291,13 @@ func TestProductsOfLimitsAreSmallEnough(t *testing.T) {
 	}
 }
 
-// TestShortSearchesAreLookedAtClosely: a search that joined branches, and so found an explanation that is none of them, follows more of
-// them where it was short.
+// TestShortSearchesAreLookedAtClosely: a search that joined branches, and so found an explanation that is
+// none of them, follows more of them where it was short.
 func TestShortSearchesAreLookedAtClosely(t *testing.T) {
 	t.Parallel()
-	limit := mustLimit(t, "token-bucket,rate=1/9ns,burst=2,charge=completion,hold=2ns..5ns + fixed-window,rate=2/14ns,align=unknown")
+	limit := mustLimit(t,
+		"token-bucket,rate=1/9ns,burst=2,charge=completion,hold=2ns..5ns + "+
+			"fixed-window,rate=2/14ns,align=unknown")
 	r := rand.New(rand.NewPCG(2031, 5<<32|2513))
 	lim, err := reference.NewLimit(knownLimit(r, limit))
 	if err != nil {

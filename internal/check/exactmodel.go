@@ -4,7 +4,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// logModel remembers the times of the last quota units, oldest first; a unit is what all costs are a multiple of.
+// logModel remembers the times of the last quota units, oldest first; a unit is what all costs are a multiple
+// of.
 type logModel struct {
 	base
 	windowLog
@@ -45,7 +46,8 @@ func (l logModel) start(begin int64) memoryState {
 	return memoryState{zone: newZone(values...)}
 }
 
-// newest returns the index of the newest time that must have left the window before a request of the cost is admitted.
+// newest returns the index of the newest time that must have left the window before a request of the cost is
+// admitted.
 func (l logModel) newest(cost int64) (index int, ok bool) {
 	units := cost / l.unit
 	return firstVariable + int(min(units, int64(l.keep))) - 1, units <= int64(l.keep)
@@ -112,8 +114,8 @@ func (l logModel) forget(m memoryState, lo int64) {
 	}
 }
 
-// opened is the index of the time at which the open window of a firstModel began. Its counts are wasOpened, 1 while a
-// window was ever open, and inWindow.
+// opened is the index of the time at which the open window of a firstModel began. Its counts are wasOpened, 1
+// while a window was ever open, and inWindow.
 const (
 	opened    = firstVariable
 	wasOpened = 0
@@ -165,7 +167,8 @@ func (f firstModel) deny(m memoryState, a ask) []memoryState {
 	if a.cost > f.quota {
 		return f.denyDear(m)
 	}
-	if *m.count(wasOpened) == 0 || *m.count(inWindow)+a.cost <= f.quota || !m.zone.limit(now, opened, f.size-f.scale) {
+	if *m.count(wasOpened) == 0 || *m.count(inWindow)+a.cost <= f.quota ||
+		!m.zone.limit(now, opened, f.size-f.scale) {
 		return nil
 	}
 	if f.all {
@@ -200,17 +203,17 @@ func (f firstModel) forget(m memoryState, lo int64) {
 	}
 }
 
-// The counts of windows of known phase: the index of the window, and of a counter what was counted in it and in the one
-// before.
+// The counts of windows of known phase: the index of the window, and of a counter what was counted in it and
+// in the one before.
 const (
 	windowIndex = iota
 	inThis
 	inLast
 )
 
-// fixedModel is a fixed window of known phase, or with a phase in a box inside which no request changes its window. What was
-// counted in the window is a variable of the zone: where it is not known how many requests the window before took, one
-// zone holds all of these numbers.
+// fixedModel is a fixed window of known phase, or with a phase in a box inside which no request changes its
+// window. What was counted in the window is a variable of the zone: where it is not known how many requests
+// the window before took, one zone holds all of these numbers.
 type fixedModel struct {
 	base
 	fixed
@@ -383,14 +386,16 @@ func (c counterModel) deny(m memoryState, a ask) []memoryState {
 
 func (c counterModel) forget(m memoryState, _ int64) { c.turn(m) }
 
-// at returns the window in which the present of z lies: the same for the whole of it, and for every phase of the box.
+// at returns the window in which the present of z lies: the same for the whole of it, and for every phase of
+// the box.
 func (w windows) at(z zone) int64 { return w.first(-z.bound(0, now)) }
 
 func (w windows) scaled(k int64) windows {
 	return windows{w.from * k, w.to * k, w.size * k, w.sizeTo * k}
 }
 
-// begins returns the instants of [from, to] at which a window begins, at its earliest: the first 2^16 of them.
+// begins returns the instants of [from, to] at which a window begins, at its earliest: the first 2^16 of
+// them.
 func (w windows) begins(from, to int64) []int64 {
 	var out []int64
 	for k := w.last(from); ; k++ {

@@ -5,21 +5,23 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// expiring is the bound of a policy that forgets a partition after a silence of ttl: a history is bounded in the stretches
-// in which it cannot have been forgotten. Forgetting only lowers what is in use, so denials are bounded as without.
-// Where the first request places the windows or finds an empty bucket, only what comes before the first such stretch ends is
-// bounded, and what comes after a silence in which it was surely forgotten, until the same; and denials prove nothing: whether a later
-// one was the first again is not known. Nor do they where it may find an empty bucket.
+// expiring is the bound of a policy that forgets a partition after a silence of ttl: a history is bounded in
+// the stretches in which it cannot have been forgotten. Forgetting only lowers what is in use, so denials are
+// bounded as without. Where the first request places the windows or finds an empty bucket, only what comes
+// before the first such stretch ends is bounded, and what comes after a silence in which it was surely
+// forgotten, until the same; and denials prove nothing: whether a later one was the first again is not known.
+// Nor do they where it may find an empty bucket.
 type expiring struct {
 	bound
 	forgetting
-	// placed: the first request of each life places the windows, or finds less than a full bucket for certain; low: it may find
-	// less; once: the phase of the windows is that of the first life alone.
+	// placed: the first request of each life places the windows, or finds less than a full bucket for
+	// certain; low: it may find less; once: the phase of the windows is that of the first life alone.
 	placed, low, once bool
 }
 
 func newExpiring(p spec.Policy, from, to int64, others bool) expiring {
-	x := expiring{forgetting: forgettingOf(p), placed: p.Align == spec.AlignFirst || remembersStart(p), once: anchored(p)}
+	x := expiring{forgetting: forgettingOf(p), placed: p.Align == spec.AlignFirst || remembersStart(p),
+		once: anchored(p)}
 	x.low = x.placed || startsLow(p)
 	p.TTL, p.TTLTo = 0, 0
 	x.bound = boundAmong(p, from, to, others)
@@ -52,7 +54,8 @@ func (x expiring) over(h *history) *breach {
 	return nil
 }
 
-// overBetween bounds a history in the stretches in which the partition was surely not forgotten, or in the first of them.
+// overBetween bounds a history in the stretches in which the partition was surely not forgotten, or in the
+// first of them.
 func (x expiring) overBetween(h *history) *breach {
 	from, begin, latest := minTime, 0, minTime
 	for _, f := range append(x.silences(h.all), phases{maxTime, maxTime}) {

@@ -90,7 +90,8 @@ func (q *inquiry) try(guesses []guess) {
 
 // explain returns what explains a recording that fails a limit of one policy, the nearest first, and a
 // sentence that names it. It proves nothing: it is the next thing to look at.
-func explain(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o Options) ([]verdict.Explanation, string) {
+func explain(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o Options) ([]verdict.Explanation,
+	string) {
 	if j.Verdict != verdict.Fail || len(limit) != 1 {
 		return nil, ""
 	}

@@ -9,7 +9,8 @@ import (
 
 // facts are what the observations of a partition say apart from their times.
 type facts struct {
-	// sent counts them, known those with an outcome, unclassified those with an answer that no rule classifies.
+	// sent counts them, known those with an outcome, unclassified those with an answer that no rule
+	// classifies.
 	sent, known, unclassified int
 	// status is that of the first answer, if any came.
 	status   int
@@ -47,14 +48,19 @@ const stopped = "interrupted"
 // nothingKnown says why none of the observations has an outcome.
 func (f *facts) nothingKnown() (verdict.Reason, string) {
 	if f.answered {
-		return verdict.UnclassifiedStatus, fmt.Sprintf("no rule classifies status %d (name it under denied: or allowed:, to check with --denied or --allowed)", f.status)
+		return verdict.UnclassifiedStatus,
+			fmt.Sprintf("no rule classifies status %d (name it under denied: or allowed:, to check with "+
+				"--denied or --allowed)", f.status)
 	}
 	if f.why == stopped {
-		return verdict.Interrupted, fmt.Sprintf("the recording was stopped while %s waited for an answer, and none had come", plural(int64(f.sent), "request", "requests"))
+		return verdict.Interrupted,
+			fmt.Sprintf("the recording was stopped while %s waited for an answer, and none had come",
+				plural(int64(f.sent), "request", "requests"))
 	}
 	why := f.why
 	if why == "" {
 		why = "no answer"
 	}
-	return verdict.Unreachable, fmt.Sprintf("none of %s was answered: %s", plural(int64(f.sent), "request", "requests"), why)
+	return verdict.Unreachable,
+		fmt.Sprintf("none of %s was answered: %s", plural(int64(f.sent), "request", "requests"), why)
 }

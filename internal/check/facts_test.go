@@ -8,7 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestAStopIsNoReasonToCallATargetDown: requests that still waited when the recording was stopped tell nothing of the target.
+// TestAStopIsNoReasonToCallATargetDown: requests that still waited when the recording was stopped tell
+// nothing of the target.
 func TestAStopIsNoReasonToCallATargetDown(t *testing.T) {
 	waiting, refused := timeline.Observation{Error: "interrupted"}, timeline.Observation{Error: "refused"}
 	for _, x := range []struct {
@@ -16,9 +17,12 @@ func TestAStopIsNoReasonToCallATargetDown(t *testing.T) {
 		want verdict.Reason
 		text string
 	}{
-		{[]timeline.Observation{waiting, waiting}, verdict.Interrupted, "the recording was stopped while 2 requests waited for an answer, and none had come"},
-		{[]timeline.Observation{refused, waiting}, verdict.Unreachable, "none of 2 requests was answered: refused"},
-		{[]timeline.Observation{waiting, refused}, verdict.Unreachable, "none of 2 requests was answered: refused"},
+		{[]timeline.Observation{waiting, waiting}, verdict.Interrupted,
+			"the recording was stopped while 2 requests waited for an answer, and none had come"},
+		{[]timeline.Observation{refused, waiting}, verdict.Unreachable,
+			"none of 2 requests was answered: refused"},
+		{[]timeline.Observation{waiting, refused}, verdict.Unreachable,
+			"none of 2 requests was answered: refused"},
 	} {
 		f := factsOf(x.obs)
 		if reason, text := f.nothingKnown(); reason != x.want || text != x.text {
@@ -27,7 +31,8 @@ func TestAStopIsNoReasonToCallATargetDown(t *testing.T) {
 	}
 }
 
-// TestAPassThatIsWorthTooLittleSaysWhatIsDemanded: in words that are true of an interval, of one end, and of none.
+// TestAPassThatIsWorthTooLittleSaysWhatIsDemanded: in words that are true of an interval, of one end, and of
+// none.
 func TestAPassThatIsWorthTooLittleSaysWhatIsDemanded(t *testing.T) {
 	limit, err := spec.Parse("token-bucket,rate=10/s,burst=20")
 	if err != nil {
@@ -39,10 +44,15 @@ func TestAPassThatIsWorthTooLittleSaysWhatIsDemanded(t *testing.T) {
 		measured verdict.Measured
 		want     string
 	}{
-		{Resolution{BurstExact: true}, verdict.Measured{}, "the burst is not known, and a pass must measure it exactly"},
-		{Resolution{Burst: 0.05}, verdict.Measured{Burst: verdict.Interval{Hi: 30, HiSet: true}}, "the burst is known to be at most 30, and a pass must measure it to within 5 %"},
-		{Resolution{Rate: 0.02}, verdict.Measured{Burst: known}, "the rate is not known, and a pass must measure it to within 2 %"},
-		{Resolution{Rate: 0.02}, verdict.Measured{Rate: verdict.Interval{Lo: 9, Hi: 11, LoSet: true, HiSet: true}}, "the rate is known to be 9..11/s, and a pass must measure it to within 2 %"},
+		{Resolution{BurstExact: true}, verdict.Measured{},
+			"the burst is not known, and a pass must measure it exactly"},
+		{Resolution{Burst: 0.05}, verdict.Measured{Burst: verdict.Interval{Hi: 30, HiSet: true}},
+			"the burst is known to be at most 30, and a pass must measure it to within 5 %"},
+		{Resolution{Rate: 0.02}, verdict.Measured{Burst: known},
+			"the rate is not known, and a pass must measure it to within 2 %"},
+		{Resolution{Rate: 0.02},
+			verdict.Measured{Rate: verdict.Interval{Lo: 9, Hi: 11, LoSet: true, HiSet: true}},
+			"the rate is known to be 9..11/s, and a pass must measure it to within 2 %"},
 		{Resolution{BurstExact: true}, verdict.Measured{Burst: known}, ""},
 	} {
 		if got := x.demanded.short(limit[0], x.measured, ""); got != x.want {

@@ -7,20 +7,21 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// first is the bound of the fixed window that a partition's first request opens: a window begins at the decision of the
-// request that finds none open, which is admitted, and lasts for size. When it begins is known up to an interval, which
-// is carried from window to window.
+// first is the bound of the fixed window that a partition's first request opens: a window begins at the
+// decision of the request that finds none open, which is admitted, and lasts for size. When it begins is
+// known up to an interval, which is carried from window to window.
 type first struct {
 	quota int64
 	// size is the least and sizeTo the greatest length of a window.
 	size, sizeTo int64
-	// all: denied requests count too; one that costs more than the quota opens a window. others: so does one that another
-	// policy denied.
+	// all: denied requests count too; one that costs more than the quota opens a window. others: so does one
+	// that another policy denied.
 	all, others bool
 }
 
 func newFirst(p spec.Policy) first {
-	return first{quota: p.Rate.N, size: int64(p.Rate.Per), sizeTo: int64(p.LongestWindow()), all: p.Count == spec.CountAll}
+	return first{quota: p.Rate.N, size: int64(p.Rate.Per), sizeTo: int64(p.LongestWindow()),
+		all: p.Count == spec.CountAll}
 }
 
 // openers returns the events that may open a window, ascending by start, and their ends.
@@ -39,8 +40,9 @@ func (f first) openers(h *history) ([]event, []ending) {
 // opening is the closed interval in which a window begins.
 type opening struct{ from, to int64 }
 
-// openings returns the interval in which window 0, 1, ... begins, ascending at both ends. Only requests that may have
-// been admitted open windows; the first of them all opens window 0. The list ends when no later window is certain.
+// openings returns the interval in which window 0, 1, ... begins, ascending at both ends. Only requests that
+// may have been admitted open windows; the first of them all opens window 0. The list ends when no later
+// window is certain.
 func (f first) openings(h *history) []opening {
 	openers, ends := f.openers(h)
 	w := opener{openers: openers, ends: ends, admitted: h.admitted}
@@ -80,7 +82,8 @@ type opener struct {
 	begun, over, sure int
 }
 
-// earliestDecision returns the earliest instant at or after from at which one may be decided, maxTime if none may.
+// earliestDecision returns the earliest instant at or after from at which one may be decided, maxTime if none
+// may.
 func (w *opener) earliestDecision(from int64) int64 {
 	for w.begun < len(w.openers) && w.openers[w.begun].s < from {
 		w.begun++
@@ -98,7 +101,8 @@ func (w *opener) earliestDecision(from int64) int64 {
 	}
 }
 
-// earliestEnd returns the smallest end of an admission that starts at or after from, maxTime if there is none.
+// earliestEnd returns the smallest end of an admission that starts at or after from, maxTime if there is
+// none.
 func (w *opener) earliestEnd(from int64) int64 {
 	for w.sure < len(w.admitted) && w.admitted[w.sure].s < from {
 		w.sure++
@@ -151,7 +155,8 @@ type firstMeter struct {
 }
 
 func (f first) usage(h *history) meter {
-	return &firstMeter{first: f, open: f.openings(h), starts: h.counted(f.all), gone: newTally(h.countedEnds(f.all))}
+	return &firstMeter{first: f, open: f.openings(h), starts: h.counted(f.all),
+		gone: newTally(h.countedEnds(f.all))}
 }
 
 func (m *firstMeter) unit() int64 { return 1 }

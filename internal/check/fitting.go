@@ -40,7 +40,8 @@ func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
 	var out []spec.Policy
 	for range 2 {
 		m := q.measured(p)
-		ends := []verdict.Interval{{Lo: m.Burst.Lo, LoSet: m.Burst.LoSet}, {Lo: m.Burst.Hi, LoSet: m.Burst.HiSet}}
+		ends := []verdict.Interval{{Lo: m.Burst.Lo, LoSet: m.Burst.LoSet},
+			{Lo: m.Burst.Hi, LoSet: m.Burst.HiSet}}
 		for _, end := range ends {
 			if !end.LoSet || end.Lo < 1 {
 				continue

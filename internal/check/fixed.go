@@ -7,7 +7,8 @@ import (
 
 // fixed is the bound of the fixed window with a phase in a box.
 //
-//	over:   the admissions that must lie in windows k1..k2 are at most quota * (k2-k1+1)   (Hall's condition, by earliest deadline)
+//	over:   the admissions that must lie in windows k1..k2 are at most quota * (k2-k1+1)   (Hall's
+//	        condition, by earliest deadline)
 //	under:  units that may lie in the denial's window and start before it reach the quota
 type fixed struct {
 	windows
@@ -34,7 +35,8 @@ func (f fixed) over(h *history) *breach {
 	}, f.quota)
 }
 
-// overCounting: an admission needs a window in which fewer than the quota of what is counted was certainly before it.
+// overCounting: an admission needs a window in which fewer than the quota of what is counted was certainly
+// before it.
 func (f fixed) overCounting(h *history, counted []event) *breach {
 	c := newCertain(counted)
 	for _, i := range h.admittedByEnd {
@@ -48,7 +50,8 @@ func (f fixed) overCounting(h *history, counted []event) *breach {
 		if c.within(begin-1, ev.s, ev)+ev.cost <= f.quota {
 			continue
 		}
-		br := &breach{kind: verdict.OverAdmission, seen: ev.cost, bound: f.quota, windows: 1, roomless: true, events: []event{ev}, span: ev.e - ev.s}
+		br := &breach{kind: verdict.OverAdmission, seen: ev.cost, bound: f.quota, windows: 1, roomless: true,
+			events: []event{ev}, span: ev.e - ev.s}
 		for _, other := range counted {
 			if other.seq != ev.seq && other.s >= begin && other.e < ev.s {
 				br.events = append(br.events, other)

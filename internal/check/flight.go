@@ -14,21 +14,21 @@ import (
 // most and by are maxTime where they are not known.
 type promise struct{ cost, least, most, by int64 }
 
-// flights is what an exact search knows of the requests in flight: those that were admitted and are not complete. In a
-// branch they are two lists of promises. Of those that are timed the zone has the time of the decision as one of its last
-// variables, in the order of the decisions. Those that are loose may be complete at any time, until an instant that does
-// not depend on their decision.
+// flights is what an exact search knows of the requests in flight: those that were admitted and are not
+// complete. In a branch they are two lists of promises. Of those that are timed the zone has the time of the
+// decision as one of its last variables, in the order of the decisions. Those that are loose may be complete
+// at any time, until an instant that does not depend on their decision.
 //
-// Where a completion does nothing but give back a place, it may as well come only when an admission needs the place, or at
-// the last moment: till then it is in nobody's way, and explains denials. Which one gives back its place may as well be
-// the one that must do so first, if it can (exchange the two).
+// Where a completion does nothing but give back a place, it may as well come only when an admission needs the
+// place, or at the last moment: till then it is in nobody's way, and explains denials. Which one gives back
+// its place may as well be the one that must do so first, if it can (exchange the two).
 type flights struct {
-	// promises ascend by cost, then by `by`; of is that of each event, loosened that of one that has become loose, atOnce that of
-	// one of each class of costs that is complete when it is decided.
+	// promises ascend by cost, then by `by`; of is that of each event, loosened that of one that has become
+	// loose, atOnce that of one of each class of costs that is complete when it is decided.
 	promises             []promise
 	of, loosened, atOnce []int32
-	// lost are the promises of the kinds of requests without an outcome; lostOf is the kind of each event, lostClass the class
-	// of costs of each kind.
+	// lost are the promises of the kinds of requests without an outcome; lostOf is the kind of each event,
+	// lostClass the class of costs of each kind.
 	lost, lostOf []int32
 	lostClass    []int8
 	// lingers: requests alike must be complete, or let through by a queue, by different instants.
@@ -51,7 +51,8 @@ func newFlights(h *history, scale int64, costs []int64, class []int8) *flights {
 		of[i] = promise{cost: ev.cost, most: maxTime, by: maxTime}
 		switch ev.outcome {
 		case timeline.Allowed:
-			of[i] = promise{ev.cost, min(ev.least, far) * scale, scaled(ev.most), scaled(max(ev.by, ev.e+ev.least))}
+			of[i] = promise{ev.cost, min(ev.least, far) * scale, scaled(ev.most),
+				scaled(max(ev.by, ev.e+ev.least))}
 		case timeline.Unknown:
 			of[i].most, of[i].by = scaled(ev.most), scaled(ev.by)
 		}
@@ -66,7 +67,8 @@ func newFlights(h *history, scale int64, costs []int64, class []int8) *flights {
 		all = append(all, p.loose())
 	}
 	slices.SortFunc(all, func(a, b promise) int {
-		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.by, b.by), cmp.Compare(a.least, b.least), cmp.Compare(a.most, b.most))
+		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.by, b.by), cmp.Compare(a.least, b.least),
+			cmp.Compare(a.most, b.most))
 	})
 	f.promises = slices.Compact(all)
 	f.of, f.lost, f.atOnce = f.indices(of), f.indices(lost), f.indices(atOnce)
@@ -80,8 +82,9 @@ func newFlights(h *history, scale int64, costs []int64, class []int8) *flights {
 	return f
 }
 
-// loseKinds divides the requests of h without an outcome into kinds that are interchangeable, alike in cost and promise, and
-// returns the promises of these. Where there are too many, all of a cost are one kind that promises nothing.
+// loseKinds divides the requests of h without an outcome into kinds that are interchangeable, alike in cost
+// and promise, and returns the promises of these. Where there are too many, all of a cost are one kind that
+// promises nothing.
 func (f *flights) loseKinds(h *history, of []promise, class []int8) []promise {
 	f.lostOf = make([]int32, len(h.all))
 	for _, vague := range [2]bool{false, true} {
@@ -117,8 +120,8 @@ func (p promise) loose() promise { return promise{cost: p.cost, most: maxTime, b
 // timed: its completion depends on its decision.
 func (p promise) timed() bool { return p.least > 0 || p.most < maxTime }
 
-// before tells whether a request of p that was decided no later than one of q may be complete whenever that may, and must
-// be no later.
+// before tells whether a request of p that was decided no later than one of q may be complete whenever that
+// may, and must be no later.
 func (p promise) before(q promise) bool {
 	return p.cost == q.cost && p.least <= q.least && p.most <= q.most && p.by <= q.by
 }
@@ -136,8 +139,8 @@ func (f *flights) indices(list []promise) []int32 {
 	return out
 }
 
-// kindsOf divides the events into kinds that are interchangeable but for their ends: alike in cost and promise. It returns
-// that of each event, and how many there are.
+// kindsOf divides the events into kinds that are interchangeable but for their ends: alike in cost and
+// promise. It returns that of each event, and how many there are.
 func (f *flights) kindsOf() (kind []int8, kinds int) {
 	kind = make([]int8, len(f.of))
 	index := map[promise]int8{}
@@ -170,8 +173,8 @@ func (x *exact) spareOf(i int32) int {
 	return int(x.lostOf[i])
 }
 
-// use tries a request of a kind without an outcome as an admission. Who is told of its completion knows by when it was: where
-// it was decided later, at once.
+// use tries a request of a kind without an outcome as an admission. Who is told of its completion knows by
+// when it was: where it was decided later, at once.
 func (x *exact) use(s step, kind int, m memoryState) {
 	if x.flights == nil {
 		x.try(s, m)
@@ -186,7 +189,8 @@ func (x *exact) use(s step, kind int, m memoryState) {
 	if early := m.clone(); early.zone.limit(now, 0, by) {
 		x.roomy(s, early)
 	}
-	s.promise = x.atOnce[x.lostClass[kind]] // others may be decided at the same instant, before it is complete
+	// others may be decided at the same instant, before it is complete
+	s.promise = x.atOnce[x.lostClass[kind]]
 	x.roomy(s, m)
 }
 
@@ -210,8 +214,8 @@ func (x *exact) hold(z zone, u undecided) {
 	}
 }
 
-// loosen makes those requests in flight loose that may be complete at the scaled instant lo, and of which nothing else
-// depends on their decision.
+// loosen makes those requests in flight loose that may be complete at the scaled instant lo, and of which
+// nothing else depends on their decision.
 func (x *exact) loosen(n *branch, lo int64) {
 	for k := 0; k < len(x.lists.at[n.timed])/4; k++ {
 		at := x.lists.at[n.timed]
@@ -265,7 +269,8 @@ func (x *exact) next(u undecided) []flight {
 	return out
 }
 
-// landed returns what is left in flight once one of the requests is complete at the present of m, and the memories then.
+// landed returns what is left in flight once one of the requests is complete at the present of m, and the
+// memories then.
 func (x *exact) landed(u undecided, m memoryState, f flight) (undecided, []memoryState) {
 	m = m.clone()
 	at := m.zone.n - len(x.lists.at[u.timed])/4 + f.k
@@ -294,7 +299,8 @@ func (x *exact) land(n *branch, m memoryState) {
 	}
 }
 
-// moments returns m with the present at the times at which a request may as well be complete for no other one's sake.
+// moments returns m with the present at the times at which a request may as well be complete for no other
+// one's sake.
 func (x *exact) moments(u undecided, m memoryState, f flight) []memoryState {
 	if x.eager {
 		return []memoryState{m}
@@ -312,7 +318,8 @@ func (x *exact) moments(u undecided, m memoryState, f flight) []memoryState {
 	return out
 }
 
-// roomy is try for an admission, with each way to have a place for it: which requests in flight give theirs back.
+// roomy is try for an admission, with each way to have a place for it: which requests in flight give theirs
+// back.
 func (x *exact) roomy(s step, m memoryState) {
 	if x.flights == nil || x.eager || !x.m.short(m, s.cost) {
 		x.try(s, m)
@@ -328,8 +335,8 @@ func (x *exact) roomy(s step, m memoryState) {
 	}
 }
 
-// sooner tells whether the request h.all[i] must be complete, or let through, before all those of its kind that end before
-// it does.
+// sooner tells whether the request h.all[i] must be complete, or let through, before all those of its kind
+// that end before it does.
 func (x *exact) sooner(ahead string, i int32) bool {
 	for k := range len(ahead) / 4 {
 		if j := x.order[indexAt(ahead, k)]; x.kind[j] == x.kind[i] && x.stays(i, j) {

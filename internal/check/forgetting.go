@@ -22,7 +22,8 @@ func forgettingOf(p spec.Policy) forgetting {
 // silences returns, ascending, from when to when the partition may be forgotten between two requests.
 func (f forgetting) silences(all []event) []phases { return silences(all, f.ttl, f.sure) }
 
-// life returns the number of events before the first silence in which the partition was surely forgotten, and none is missing.
+// life returns the number of events before the first silence in which the partition was surely forgotten, and
+// none is missing.
 func (f forgetting) life(events []event) int {
 	w := lull{minTime, f.longest}
 	for i := range events {
@@ -39,9 +40,9 @@ func (f forgetting) sure(ev event) bool {
 	return ev.outcome == timeline.Allowed || ev.outcome == timeline.Denied && !f.banned
 }
 
-// silences returns the closed intervals of instants at which a request may find that nothing was remembered for as long as
-// ttl, ascending and apart. A silence that begins at t lasts until the first request that was sent later, and surely ended
-// it, is answered, at the longest.
+// silences returns the closed intervals of instants at which a request may find that nothing was remembered
+// for as long as ttl, ascending and apart. A silence that begins at t lasts until the first request that was
+// sent later, and surely ended it, is answered, at the longest.
 func silences(all []event, ttl int64, sure func(event) bool) []phases {
 	var out []phases
 	next := maxTime // the first end of what was sent later
@@ -65,6 +66,6 @@ func silences(all []event, ttl int64, sure func(event) bool) []phases {
 	return out
 }
 
-// ended returns since when a request that ends a silence of a length is after the one that may be found within f: it is not inside of
-// it, and one before it is so much earlier than the one that finds it.
+// ended returns since when a request that ends a silence of a length is after the one that may be found
+// within f: it is not inside of it, and one before it is so much earlier than the one that finds it.
 func (f phases) ended(length int64) int64 { return max(f.from, f.to-length+1) }

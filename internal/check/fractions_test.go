@@ -20,7 +20,8 @@ func bytesThrough(t *testing.T, r *rand.Rand, p spec.Policy) *timeline.Timeline 
 	}
 	tl, state, at := &timeline.Timeline{}, lim.Init(), time.Duration(0)
 	for i := range 120 {
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1 + r.Int64N(p.Burst)}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Denied}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1 + r.Int64N(p.Burst)}, Sent: at,
+			FirstByte: at, Answered: true, Outcome: timeline.Denied}
 		var d reference.Decision
 		if state, d = lim.Step(state, at, o.Cost); d.Allow {
 			o.Outcome = timeline.Allowed
@@ -35,13 +36,15 @@ func bytesThrough(t *testing.T, r *rand.Rand, p spec.Policy) *timeline.Timeline 
 	return tl
 }
 
-// TestRatesBetweenRoundOnesStayInBounds: of 100,000,000/s to 110,000,000/s the ends are short fractions of units and nanoseconds, and
-// most rates between them are not.
+// TestRatesBetweenRoundOnesStayInBounds: of 100,000,000/s to 110,000,000/s the ends are short fractions of
+// units and nanoseconds, and most rates between them are not.
 func TestRatesBetweenRoundOnesStayInBounds(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		p := mustPolicy(t, []string{"token-bucket,rate=100000000..110000000/s,burst=82495429", "token-bucket,rate=500000000..700000000/s,burst=300000000",
-			"gcra,rate=1000000..2000000/s,burst=1000000", "leaky-bucket,rate=1000000..2000000/s,burst=1000..1000000"}[r.IntN(4)])
+		p := mustPolicy(t, []string{"token-bucket,rate=100000000..110000000/s,burst=82495429",
+			"token-bucket,rate=500000000..700000000/s,burst=300000000",
+			"gcra,rate=1000000..2000000/s,burst=1000000",
+			"leaky-bucket,rate=1000000..2000000/s,burst=1000..1000000"}[r.IntN(4)])
 		one := p
 		one.Rate.N, one.RateTo, one.BurstTo = p.Rate.N+r.Int64N(p.RateTo-p.Rate.N), 0, 0
 		tl := bytesThrough(t, r, one)
@@ -56,8 +59,9 @@ func TestRatesBetweenRoundOnesStayInBounds(t *testing.T) {
 
 // TestRatesOfManyUnitsAreMeasured: what is measured of limits in bytes holds the true rate, and closely.
 func TestRatesOfManyUnitsAreMeasured(t *testing.T) {
-	for _, text := range []string{"token-bucket,rate=1000000000/s,burst=324210835", "token-bucket,rate=100000000/s,burst=82495429",
-		"gcra,rate=524288000/s,burst=379344057", "leaky-bucket,rate=1000000/s,burst=4000000000", "token-bucket,rate=1000000/s,burst=2000000"} {
+	for _, text := range []string{"token-bucket,rate=1000000000/s,burst=324210835",
+		"token-bucket,rate=100000000/s,burst=82495429", "gcra,rate=524288000/s,burst=379344057",
+		"leaky-bucket,rate=1000000/s,burst=4000000000", "token-bucket,rate=1000000/s,burst=2000000"} {
 		p := mustPolicy(t, text)
 		for seed := range uint64(5) {
 			tl, truth := bytesThrough(t, rand.New(rand.NewPCG(seed, 4)), p), float64(p.Rate.N)
@@ -65,8 +69,10 @@ func TestRatesOfManyUnitsAreMeasured(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m := j.Measured.Rate; j.Verdict == verdict.Fail || m.LoSet && m.Lo > truth || m.HiSet && m.Hi < truth || !m.Within(truth, 0.05) {
-				t.Errorf("%s, seed %d: %v, measured %s, want what holds %g within 5 %%", text, seed, j.Verdict, m, truth)
+			if m := j.Measured.Rate; j.Verdict == verdict.Fail || m.LoSet && m.Lo > truth || m.HiSet &&
+				m.Hi < truth || !m.Within(truth, 0.05) {
+				t.Errorf("%s, seed %d: %v, measured %s, want what holds %g within 5 %%", text, seed,
+					j.Verdict, m, truth)
 			}
 		}
 	}
@@ -74,13 +80,15 @@ func TestRatesOfManyUnitsAreMeasured(t *testing.T) {
 
 // TestHugeQuotasAreMeasured: what is sought stays a number of units, however many are declared.
 func TestHugeQuotasAreMeasured(t *testing.T) {
-	for text, want := range map[string]string{"fixed-window,rate=2251799813685248/1us,phase=0s": "nothing", // too many to go beyond
+	// too many to go beyond
+	for text, want := range map[string]string{"fixed-window,rate=2251799813685248/1us,phase=0s": "nothing",
 		"sliding-window-log,rate=4503599627370496/1ns":                  "4.5036e+15..4.5036e+15",
 		"token-bucket,rate=4503599627370496/1ns,burst=4503599627370496": "4.5036e+15..4.5036e+15"} {
 		p := mustPolicy(t, text)
 		tl := &timeline.Timeline{}
 		for i, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
-			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Answered: true, Outcome: outcome}
+			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Answered: true,
+				Outcome: outcome}
 			if outcome == timeline.Allowed {
 				o.Cost = p.Full()
 			}

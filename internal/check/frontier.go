@@ -7,8 +7,8 @@ import (
 
 // undecided is what waits for its decision at a branch, by the numbers that lists gives it.
 type undecided struct {
-	// waiting and refused are the undecided admissions and, where they are counted, denials, by rank: in the order of their
-	// ends.
+	// waiting and refused are the undecided admissions and, where they are counted, denials, by rank: in the
+	// order of their ends.
 	waiting, refused int32
 	// spare are the numbers of unknown requests of each class that were sent and are not used as admissions.
 	spare int32
@@ -21,38 +21,40 @@ type branch struct {
 	undecided
 	// sums are the counts of the limiter, by the number that lists gives them.
 	sums int32
-	// absorbed are the numbers of denials of each class, in the order of their starts, that were decided, where they are not
-	// counted. The slice is shared.
+	// absorbed are the numbers of denials of each class, in the order of their starts, that were decided,
+	// where they are not counted. The slice is shared.
 	absorbed []int32
 	memoryState
 	// gone: another branch holds this one.
 	gone bool
 }
 
-// place is what branches have in common of which one may hold the other: the counts of the limiter, what is in flight, and
-// how many requests of each class wait, by the number that lists gives these. Which they are may differ.
+// place is what branches have in common of which one may hold the other: the counts of the limiter, what is
+// in flight, and how many requests of each class wait, by the number that lists gives these. Which they are
+// may differ.
 type place struct {
 	waiting, refused, sums, timed, loose int32
 }
 
-// frontier is a set of branches of which none holds another, in the order in which their places were first added.
+// frontier is a set of branches of which none holds another, in the order in which their places were first
+// added.
 type frontier struct {
 	spots []spot
 	index map[place]int32
-	// size is the number of branches. From cap on those at one place are joined, from alike on those of them that differ in
-	// nothing but times and denials.
+	// size is the number of branches. From cap on those at one place are joined, from alike on those of them
+	// that differ in nothing but times and denials.
 	size, cap, alike int
 	lists            *lists
-	// narrow, where it is not 0, is the most branches that are kept of those for which as many wait, which crowd counts; then none
-	// are joined.
+	// narrow, where it is not 0, is the most branches that are kept of those for which as many wait, which
+	// crowd counts; then none are joined.
 	narrow int
 	crowd  map[[2]int32]int
 	// joined tells whether any were, which may have made up more than they held.
 	joined bool
 	// compared is how many pairs of branches were compared since it was last reset.
 	compared int
-	// late tells whether the request of one rank may be complete, and let through, as late as that of another; nil where all
-	// of a class are alike in that.
+	// late tells whether the request of one rank may be complete, and let through, as late as that of
+	// another; nil where all of a class are alike in that.
 	late func(one, other int32) bool
 }
 
@@ -97,8 +99,8 @@ func (f *frontier) at(n *branch) *spot {
 	return &f.spots[i]
 }
 
-// add adds a branch unless one that holds it is there. It returns the branch that was kept in its stead: n itself, or one
-// that holds n and others; nil where n adds nothing. What is held by another is gone.
+// add adds a branch unless one that holds it is there. It returns the branch that was kept in its stead: n
+// itself, or one that holds n and others; nil where n adds nothing. What is held by another is gone.
 func (f *frontier) add(n *branch) *branch {
 	sp := f.at(n)
 	for i, old := range sp.branches {
@@ -149,7 +151,8 @@ func (f *frontier) crowded(p place, gone int) bool {
 	return false
 }
 
-// join returns a branch that holds n and those at its spot that wait for the same, or all of them, and takes them away.
+// join returns a branch that holds n and those at its spot that wait for the same, or all of them, and takes
+// them away.
 func (f *frontier) join(sp *spot, n *branch, all bool) *branch {
 	kept := sp.branches[:0]
 	for _, old := range sp.branches {
@@ -175,7 +178,8 @@ func (f *frontier) holds(n, other *branch) bool {
 			return false
 		}
 	}
-	return other.zone.within(n.zone) && f.later(n.waiting, other.waiting) && f.later(n.refused, other.refused) &&
+	return other.zone.within(n.zone) && f.later(n.waiting, other.waiting) &&
+		f.later(n.refused, other.refused) &&
 		f.more(n.spare, other.spare)
 }
 
@@ -184,8 +188,8 @@ func (f *frontier) more(one, other int32) bool {
 	return one == other || other == 0 || one != 0 && notBefore(f.lists.at[one], f.lists.at[other])
 }
 
-// later tells whether, class by class, the requests of one list end no earlier than those of another that has as many of
-// each: what can be decided in time of the other can be of the one.
+// later tells whether, class by class, the requests of one list end no earlier than those of another that has
+// as many of each: what can be decided in time of the other can be of the one.
 func (f *frontier) later(one, other int32) bool {
 	if one == other {
 		return true
@@ -231,9 +235,9 @@ func merge(a, b *branch) *branch {
 	return &u
 }
 
-// hull returns a branch that holds a and b, at the same place, and maybe more, or nil where there is none: each has spare
-// requests that the other has not. Of the requests that wait it has those that end last: they stand for the others, of the
-// same class, of which as many wait.
+// hull returns a branch that holds a and b, at the same place, and maybe more, or nil where there is none:
+// each has spare requests that the other has not. Of the requests that wait it has those that end last: they
+// stand for the others, of the same class, of which as many wait.
 func (f *frontier) hull(a, b *branch) *branch {
 	spare := a.spare
 	switch {
@@ -260,8 +264,8 @@ func (f *frontier) hull(a, b *branch) *branch {
 	return &u
 }
 
-// latest returns the list of the later of each two that stand in for each other in two lists with as many of each class,
-// ok=false where those are not as late in all.
+// latest returns the list of the later of each two that stand in for each other in two lists with as many of
+// each class, ok=false where those are not as late in all.
 func (f *frontier) latest(one, other int32) (list int32, ok bool) {
 	if one == other {
 		return one, true
@@ -283,8 +287,8 @@ func (f *frontier) latest(one, other int32) (list int32, ok bool) {
 	return f.lists.id(f.lists.buf), true
 }
 
-// lists numbers lists of four-byte numbers, and other strings, so that places can be compared by their numbers. Number 0 is
-// the empty one.
+// lists numbers lists of four-byte numbers, and other strings, so that places can be compared by their
+// numbers. Number 0 is the empty one.
 type lists struct {
 	ids map[string]int32
 	at  []string
@@ -298,8 +302,8 @@ type lists struct {
 	buf    []byte
 }
 
-// sortedList is a list of ranks with those of the first class first, and the number of the list of how many of each class
-// there are: 0 while it is not made.
+// sortedList is a list of ranks with those of the first class first, and the number of the list of how many
+// of each class there are: 0 while it is not made.
 type sortedList struct {
 	byClass string
 	numbers int32
@@ -309,7 +313,8 @@ type sortedList struct {
 const listsCap = 1 << 14
 
 func newLists(class func(rank int32) int8) lists {
-	return lists{ids: map[string]int32{"": 0}, at: []string{""}, less: map[[2]int32]int32{}, added: map[[2]int32]int32{}, class: class}
+	return lists{ids: map[string]int32{"": 0}, at: []string{""}, less: map[[2]int32]int32{},
+		added: map[[2]int32]int32{}, class: class}
 }
 
 // forget makes the numbers anew, where there are too many, for the places of all spots.

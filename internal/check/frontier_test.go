@@ -2,7 +2,8 @@ package check
 
 import "testing"
 
-// TestRanksAreComparedByClass: of two lists of requests that wait, those of one class stand for each other and for no others.
+// TestRanksAreComparedByClass: of two lists of requests that wait, those of one class stand for each other
+// and for no others.
 func TestRanksAreComparedByClass(t *testing.T) {
 	l := newLists(func(rank int32) int8 { return int8(rank % 2) })
 	f := newFrontier(&l)
@@ -16,8 +17,10 @@ func TestRanksAreComparedByClass(t *testing.T) {
 		one, other int32
 		later      bool
 	}{
-		{list(2, 3), list(0, 1), true}, {list(0, 1), list(2, 3), false}, {list(1, 2), list(0, 3), false}, {list(0, 3), list(1, 2), false},
-		{list(3, 4), list(2, 3), true}, {list(0, 2, 5), list(0, 2, 3), true}, {list(0, 4, 5), list(2, 3, 4), false},
+		{list(2, 3), list(0, 1), true}, {list(0, 1), list(2, 3), false}, {list(1, 2), list(0, 3), false},
+		{list(0, 3), list(1, 2), false},
+		{list(3, 4), list(2, 3), true}, {list(0, 2, 5), list(0, 2, 3), true},
+		{list(0, 4, 5), list(2, 3, 4), false},
 	} {
 		if l.numbers(c.one) != l.numbers(c.other) {
 			t.Fatalf("%x and %x have as many of each class", l.at[c.one], l.at[c.other])

@@ -19,17 +19,26 @@ var fuzzSpecs = []string{
 	"token-bucket,rate=1/12ns,burst=2,start=unknown,count=all", "gcra,rate=1/1s,burst=4611686018",
 	"token-bucket,rate=1/12ns,burst=2,ban=17ns", "leaky-bucket,rate=4611686018427387904/1ns,burst=4",
 	"leaky-bucket-queue,rate=1/12ns,queue=1", "leaky-bucket-queue,rate=10/s,queue=50",
-	"sliding-window-log,rate=2/16ns", "sliding-window-log,rate=100/1m,boundary=closed,count=all", "sliding-window-log,rate=3/3650d",
-	"fixed-window,rate=2/20ns,phase=7ns", "fixed-window,rate=2/20ns,align=unknown", "fixed-window,rate=2/20ns,align=first", "fixed-window,rate=2/20ns,align=first,refresh=all",
-	"fixed-window,rate=2/20ns,align=first,refresh=admitted,count=all", "fixed-window,rate=2/20ns,align=shared", "fixed-window,rate=2/20ns,slots=4", "fixed-window,rate=9/1h,slots=60,count=all",
-	"fixed-window,rate=100/1m", "fixed-window,rate=4611686018427387904/1h", "fixed-window,rate=1/1ns,align=unknown", "fixed-window,rate=5/3650d,phase=1d..9d,count=all",
-	"sliding-window-counter,rate=2/20ns,phase=7ns,rounding=up", "sliding-window-counter,rate=2/20ns,align=unknown",
-	"sliding-window-counter,rate=2/20ns,align=first,count=all", "sliding-window-counter,rate=100/1m,rounding=nearest,tick=1s",
-	"token-bucket,rate=1/12ns,burst=2 + sliding-window-log,rate=2/16ns", "fixed-window,rate=2/20ns,align=first + fixed-window,rate=9/1h",
+	"sliding-window-log,rate=2/16ns", "sliding-window-log,rate=100/1m,boundary=closed,count=all",
+	"sliding-window-log,rate=3/3650d", "fixed-window,rate=2/20ns,phase=7ns",
+	"fixed-window,rate=2/20ns,align=unknown", "fixed-window,rate=2/20ns,align=first",
+	"fixed-window,rate=2/20ns,align=first,refresh=all",
+	"fixed-window,rate=2/20ns,align=first,refresh=admitted,count=all",
+	"fixed-window,rate=2/20ns,align=shared", "fixed-window,rate=2/20ns,slots=4",
+	"fixed-window,rate=9/1h,slots=60,count=all", "fixed-window,rate=100/1m",
+	"fixed-window,rate=4611686018427387904/1h", "fixed-window,rate=1/1ns,align=unknown",
+	"fixed-window,rate=5/3650d,phase=1d..9d,count=all",
+	"sliding-window-counter,rate=2/20ns,phase=7ns,rounding=up",
+	"sliding-window-counter,rate=2/20ns,align=unknown",
+	"sliding-window-counter,rate=2/20ns,align=first,count=all",
+	"sliding-window-counter,rate=100/1m,rounding=nearest,tick=1s",
+	"token-bucket,rate=1/12ns,burst=2 + sliding-window-log,rate=2/16ns",
+	"fixed-window,rate=2/20ns,align=first + fixed-window,rate=9/1h",
 }
 
 // fuzzTimes are the instants and costs that a fuzzed recording is made of, beside what its own bytes say.
-var fuzzTimes = []int64{0, 1, 7, 12, 16, 20, 60, 1000, 1e9, 60e9, 1 << 40, 1<<59 - 1, 1 << 59, 1 << 60, 1<<61 - 1, 1 << 61, 1<<62 - 1, 1 << 62, 1<<63 - 1, -1, -20, -1 << 40, -1 << 62, -1 << 63}
+var fuzzTimes = []int64{0, 1, 7, 12, 16, 20, 60, 1000, 1e9, 60e9, 1 << 40, 1<<59 - 1, 1 << 59, 1 << 60,
+	1<<61 - 1, 1 << 61, 1<<62 - 1, 1 << 62, 1<<63 - 1, -1, -20, -1 << 40, -1 << 62, -1 << 63}
 
 // fuzzReader takes numbers off random bytes.
 type fuzzReader struct{ rest []byte }
@@ -78,7 +87,8 @@ func (r *fuzzReader) timeline() *timeline.Timeline {
 			at = 0
 		}
 		at += r.number()
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: time.Duration(at), Cost: 1}, Sent: time.Duration(at), Outcome: timeline.Outcome(kind & 3)}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: time.Duration(at), Cost: 1},
+			Sent: time.Duration(at), Outcome: timeline.Outcome(kind & 3)}
 		if kind&3 == 3 {
 			o.Outcome = timeline.Allowed
 		}
@@ -99,12 +109,14 @@ func (r *fuzzReader) timeline() *timeline.Timeline {
 	return tl
 }
 
-// FuzzJudge: whatever is recorded, the judge ends with an error or a verdict, and passes nothing that it did not see.
+// FuzzJudge: whatever is recorded, the judge ends with an error or a verdict, and passes nothing that it did
+// not see.
 func FuzzJudge(f *testing.F) {
 	f.Add(byte(0), byte(0), []byte{})
 	f.Add(byte(11), byte(0), []byte{0, 1, 0, 0, 1, 1, 0, 1, 1, 2})
 	f.Add(byte(15), byte(1), []byte{7, 200, 3, 0xd1, 0xd2, 0xd3, 0, 9, 9, 4, 9, 8, 2, 2, 0xcf})
-	f.Add(byte(22), byte(2), []byte{3, 5, 5, 1, 1, 1, 0x10, 3, 0x21, 3, 3, 0x40, 4, 4, 8, 4, 4, 0xff, 1, 2, 3, 4, 5, 6, 7, 8})
+	f.Add(byte(22), byte(2), []byte{3, 5, 5, 1, 1, 1, 0x10, 3, 0x21, 3, 3, 0x40, 4, 4, 8, 4, 4, 0xff, 1, 2, 3,
+		4, 5, 6, 7, 8})
 	f.Fuzz(func(t *testing.T, text, options byte, recording []byte) {
 		limit, err := spec.Parse(fuzzSpecs[int(text)%len(fuzzSpecs)])
 		if err != nil {
@@ -153,7 +165,8 @@ func survives(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options) 
 	judged := 0
 	for _, p := range j.Partitions {
 		judged += p.Judged
-		if (p.Verdict == verdict.Fail) != (len(p.Findings) > 0) || p.Verdict == verdict.Pass && p.Judged == 0 || (p.Verdict == verdict.Inconclusive) != (p.Reason != "") {
+		if (p.Verdict == verdict.Fail) != (len(p.Findings) > 0) || p.Verdict == verdict.Pass &&
+			p.Judged == 0 || (p.Verdict == verdict.Inconclusive) != (p.Reason != "") {
 			t.Errorf("partition out of shape: %+v", p)
 		}
 		for _, fd := range p.Findings {
@@ -175,7 +188,8 @@ func survives(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options) 
 // TestHostileTimelines: what is refused and with which error, and what passes nothing.
 func TestHostileTimelines(t *testing.T) {
 	at := func(sent, first int64, cost int64, o timeline.Outcome) timeline.Observation {
-		return timeline.Observation{Arrival: timeline.Arrival{Cost: cost}, Sent: time.Duration(sent), FirstByte: time.Duration(first), Answered: o != timeline.Unknown, Outcome: o}
+		return timeline.Observation{Arrival: timeline.Arrival{Cost: cost}, Sent: time.Duration(sent),
+			FirstByte: time.Duration(first), Answered: o != timeline.Unknown, Outcome: o}
 	}
 	for _, c := range []struct {
 		name string
@@ -184,19 +198,40 @@ func TestHostileTimelines(t *testing.T) {
 		want verdict.Verdict
 	}{
 		{name: "nothing", want: verdict.Inconclusive},
-		{name: "all unknown", tl: timeline.Timeline{Observations: []timeline.Observation{at(1, 0, 1, timeline.Unknown), at(2, 0, 1, timeline.Unknown)}}, want: verdict.Inconclusive},
-		{name: "one instant", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 5, 1, timeline.Allowed)}}, want: verdict.Pass},
-		{name: "the same twice", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1, timeline.Allowed), at(5, 6, 1, timeline.Allowed)}}, want: verdict.Pass},
-		{name: "cost nothing", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 0, timeline.Allowed)}}, want: verdict.Pass},
-		{name: "out of order", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1, timeline.Allowed), at(4, 6, 1, timeline.Allowed)}}, err: ErrUnsorted},
-		{name: "cost below nothing", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, -1, timeline.Allowed)}}, err: ErrTooLarge},
-		{name: "costs over all", tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1<<62, timeline.Allowed), at(5, 6, 1<<62, timeline.Allowed)}}, err: ErrTooLarge},
-		{name: "the end of time", tl: timeline.Timeline{Observations: []timeline.Observation{at(1<<62, 1<<62, 1, timeline.Allowed)}}, err: ErrTooLarge},
-		{name: "before all time", tl: timeline.Timeline{Observations: []timeline.Observation{at(-1<<62, 0, 1, timeline.Allowed)}}, err: ErrTooLarge},
-		{name: "a clock nobody knows", tl: timeline.Timeline{Header: timeline.Header{ClockError: 1 << 62}, Observations: []timeline.Observation{at(1, 2, 1, timeline.Allowed)}}, err: ErrTooLarge},
-		{name: "an error below nothing", tl: timeline.Timeline{Header: timeline.Header{WallError: -1}, Observations: []timeline.Observation{at(1, 2, 1, timeline.Allowed)}}, err: ErrTooLarge},
+		{name: "all unknown",
+			tl: timeline.Timeline{Observations: []timeline.Observation{at(1, 0, 1, timeline.Unknown),
+				at(2, 0, 1, timeline.Unknown)}}, want: verdict.Inconclusive},
+		{name: "one instant",
+			tl:   timeline.Timeline{Observations: []timeline.Observation{at(5, 5, 1, timeline.Allowed)}},
+			want: verdict.Pass},
+		{name: "the same twice",
+			tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1, timeline.Allowed),
+				at(5, 6, 1, timeline.Allowed)}}, want: verdict.Pass},
+		{name: "cost nothing",
+			tl:   timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 0, timeline.Allowed)}},
+			want: verdict.Pass},
+		{name: "out of order",
+			tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1, timeline.Allowed),
+				at(4, 6, 1, timeline.Allowed)}}, err: ErrUnsorted},
+		{name: "cost below nothing",
+			tl:  timeline.Timeline{Observations: []timeline.Observation{at(5, 6, -1, timeline.Allowed)}},
+			err: ErrTooLarge},
+		{name: "costs over all",
+			tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1<<62, timeline.Allowed),
+				at(5, 6, 1<<62, timeline.Allowed)}}, err: ErrTooLarge},
+		{name: "the end of time",
+			tl: timeline.Timeline{Observations: []timeline.Observation{at(1<<62, 1<<62, 1,
+				timeline.Allowed)}}, err: ErrTooLarge},
+		{name: "before all time",
+			tl:  timeline.Timeline{Observations: []timeline.Observation{at(-1<<62, 0, 1, timeline.Allowed)}},
+			err: ErrTooLarge},
+		{name: "a clock nobody knows", tl: timeline.Timeline{Header: timeline.Header{ClockError: 1 << 62},
+			Observations: []timeline.Observation{at(1, 2, 1, timeline.Allowed)}}, err: ErrTooLarge},
+		{name: "an error below nothing", tl: timeline.Timeline{Header: timeline.Header{WallError: -1},
+			Observations: []timeline.Observation{at(1, 2, 1, timeline.Allowed)}}, err: ErrTooLarge},
 	} {
-		for _, text := range []string{"token-bucket,rate=10/s,burst=20", "sliding-window-log,rate=10/s", "fixed-window,rate=10/s", "sliding-window-counter,rate=10/s"} {
+		for _, text := range []string{"token-bucket,rate=10/s,burst=20", "sliding-window-log,rate=10/s",
+			"fixed-window,rate=10/s", "sliding-window-counter,rate=10/s"} {
 			limit := spec.Limit{mustPolicy(t, text)}
 			j, err := Judge(&c.tl, limit, Options{})
 			if !errors.Is(err, c.err) || (err == nil) != (j != nil) || err == nil && j.Verdict != c.want {

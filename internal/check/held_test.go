@@ -14,9 +14,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// heldTraffic returns what a limiter answers to an even load: requests a gap apart on average, answered within `late`, and complete
-// after what stay returns; of a load that does not end as honestTraffic does, pieces hand on what is in flight.
-func heldTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit, n int, gap, late time.Duration, stay func() time.Duration) *timeline.Timeline {
+// heldTraffic returns what a limiter answers to an even load: requests a gap apart on average, answered
+// within `late`, and complete after what stay returns; of a load that does not end as honestTraffic does,
+// pieces hand on what is in flight.
+func heldTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit, n int, gap, late time.Duration,
+	stay func() time.Duration) *timeline.Timeline {
 	tl := &timeline.Timeline{Observations: make([]timeline.Observation, n)}
 	decided, order := make([]time.Duration, n), make([]int, n)
 	var at time.Duration
@@ -24,7 +26,8 @@ func heldTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit, n int, g
 		at += time.Duration(r.Int64N(int64(2*gap) + 1))
 		took := time.Duration(r.Int64N(int64(late) + 1))
 		order[i], decided[i] = i, at+time.Duration(r.Int64N(int64(took)+1))
-		tl.Observations[i] = timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1}, Sent: at, FirstByte: at + took, Answered: true}
+		tl.Observations[i] = timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1},
+			Sent: at, FirstByte: at + took, Answered: true}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(decided[a], decided[b]) })
 	state := lim.Init()
@@ -47,15 +50,16 @@ func heldTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit, n int, g
 	return tl
 }
 
-// TestLimitersBesideHeldRequestsAreNeverAccused: a request that another policy holds for long stays in the pieces of all of them, and
-// one that it holds for ever says nothing of those that were lost.
+// TestLimitersBesideHeldRequestsAreNeverAccused: a request that another policy holds for long stays in the
+// pieces of all of them, and one that it holds for ever says nothing of those that were lost.
 func TestLimitersBesideHeldRequestsAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(300, 20_000)
 	verdicts := map[verdict.Verdict]int{}
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+16, uint64(round)))
-		text := randomPolicy(r) + " + " + []string{"concurrency,limit=400,hold=0s..60ms,linger=0s", "concurrency,limit=5,hold=0s..",
-			"concurrency,limit=30,hold=0s..,linger=0s", "sliding-window-log,rate=100/1ms,charge=completion,hold=0s..60ms,linger=0s"}[r.IntN(4)]
+		text := randomPolicy(r) + " + " + []string{"concurrency,limit=400,hold=0s..60ms,linger=0s",
+			"concurrency,limit=5,hold=0s..", "concurrency,limit=30,hold=0s..,linger=0s",
+			"sliding-window-log,rate=100/1ms,charge=completion,hold=0s..60ms,linger=0s"}[r.IntN(4)]
 		limit, err := spec.Parse(text)
 		if err != nil || contradictory(limit) || limit[0].Rate.Per == 0 {
 			continue
@@ -70,13 +74,15 @@ func TestLimitersBesideHeldRequestsAreNeverAccused(t *testing.T) {
 		}
 		long, lost := 2+r.IntN(20), []int{1 << 20, 100, 20}[r.IntN(3)]
 		gap := window / time.Duration(limit[0].Rate.N) / time.Duration(1+r.IntN(4))
-		tl := heldTraffic(r, lim, limit, 100+r.IntN(400), gap, window/time.Duration([]int{1000, 50, 10, 2, 1}[r.IntN(5)]), func() time.Duration {
-			span := window
-			if r.IntN(long) == 0 {
-				span *= 20
-			}
-			return min(max(limit[0].HoldLeast, limit[1].HoldLeast)+time.Duration(r.Int64N(int64(span)+1)), most)
-		})
+		tl := heldTraffic(r, lim, limit, 100+r.IntN(400), gap,
+			window/time.Duration([]int{1000, 50, 10, 2, 1}[r.IntN(5)]), func() time.Duration {
+				span := window
+				if r.IntN(long) == 0 {
+					span *= 20
+				}
+				return min(max(limit[0].HoldLeast, limit[1].HoldLeast)+time.Duration(r.Int64N(int64(span)+1)),
+					most)
+			})
 		for i := range tl.Observations {
 			if o := &tl.Observations[i]; r.IntN(lost) == 0 {
 				o.FirstByte, o.Done, o.Answered, o.Outcome = 0, 0, false, timeline.Unknown
@@ -96,9 +102,11 @@ func TestLimitersBesideHeldRequestsAreNeverAccused(t *testing.T) {
 	}
 }
 
-// TestBucketsBesideHeldRequestsAreNeverAccused: the level of a bucket that is handed on has what a request in the piece has used.
+// TestBucketsBesideHeldRequestsAreNeverAccused: the level of a bucket that is handed on has what a request in
+// the piece has used.
 func TestBucketsBesideHeldRequestsAreNeverAccused(t *testing.T) {
-	for i, spec := range []string{"token-bucket,rate=1/1ms,burst=5 + concurrency,limit=400,hold=0s..60ms,linger=0s",
+	for i, spec := range []string{"token-bucket,rate=1/1ms,burst=5 + " +
+		"concurrency,limit=400,hold=0s..60ms,linger=0s",
 		"gcra,rate=2/1ms,burst=4,count=all + concurrency,limit=400,hold=0s..,linger=0s"} {
 		limit := mustLimit(t, spec)
 		lim, err := reference.NewLimit(limit)
@@ -107,10 +115,13 @@ func TestBucketsBesideHeldRequestsAreNeverAccused(t *testing.T) {
 		}
 		for round := range fewer(20) {
 			r := rand.New(rand.NewPCG(soakSeed+17+uint64(i), uint64(round)))
-			tl := heldTraffic(r, lim, limit, 1000, 300*time.Microsecond, 200*time.Microsecond, func() time.Duration {
-				return time.Duration(r.Int64N(int64([]time.Duration{time.Millisecond, 60 * time.Millisecond}[r.IntN(10)/9])))
-			})
-			if j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); j.Verdict == verdict.Fail {
+			tl := heldTraffic(r, lim, limit, 1000, 300*time.Microsecond, 200*time.Microsecond,
+				func() time.Duration {
+					return time.Duration(r.Int64N(int64([]time.Duration{time.Millisecond,
+						60 * time.Millisecond}[r.IntN(10)/9])))
+				})
+			if j := streamed(t, tl, limit, Options{SkipMeasure: true},
+				everything(r)); j.Verdict == verdict.Fail {
 				t.Fatalf("%s, round %d: accused: %+v", spec, round, j.Partitions)
 			}
 		}
@@ -128,43 +139,52 @@ func TestDenialsWithoutAFirstByteMayOpenWindows(t *testing.T) {
 		}
 		for round := range fewer(4000) {
 			r := rand.New(rand.NewPCG(soakSeed+19, uint64(round)))
-			tl := heldTraffic(r, lim, limit, 40+r.IntN(100), time.Duration(200+r.IntN(1500))*time.Microsecond, 50*time.Microsecond, nil)
+			tl := heldTraffic(r, lim, limit, 40+r.IntN(100), time.Duration(200+r.IntN(1500))*time.Microsecond,
+				50*time.Microsecond, nil)
 			for i := range tl.Observations {
 				if o := &tl.Observations[i]; o.Outcome == timeline.Denied && r.IntN(3) == 0 {
 					o.FirstByte, o.Answered = 0, false
 				}
 			}
-			if j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); j.Verdict == verdict.Fail {
+			if j := streamed(t, tl, limit, Options{SkipMeasure: true},
+				everything(r)); j.Verdict == verdict.Fail {
 				t.Fatalf("%s, round %d: accused: %+v", spec, round, j.Partitions)
 			}
 		}
 	}
 }
 
-// TestManyWindowsOfOneRequest: what was settled of the windows that requests open is forgotten, but for the last one.
+// TestManyWindowsOfOneRequest: what was settled of the windows that requests open is forgotten, but for the
+// last one.
 func TestManyWindowsOfOneRequest(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i := range 500 {
 		at := time.Duration(i) * 10 * time.Millisecond
-		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
-			Sent: at, FirstByte: at + time.Microsecond, Answered: true, Outcome: timeline.Allowed})
+		tl.Observations = append(tl.Observations,
+			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
+				Sent: at, FirstByte: at + time.Microsecond, Answered: true, Outcome: timeline.Allowed})
 	}
 	for block := 1; block < 20; block++ {
 		caps := streamCaps{piece: 7 + block}
-		if j := streamed(t, tl, mustLimit(t, "fixed-window,rate=3/2ms,align=first"), Options{SkipMeasure: true}, caps); j.Verdict != verdict.Pass {
+		if j := streamed(t, tl, mustLimit(t, "fixed-window,rate=3/2ms,align=first"),
+			Options{SkipMeasure: true}, caps); j.Verdict != verdict.Pass {
 			t.Errorf("blocks of %d: got %s", block, kindsOf(j))
 		}
 	}
 }
 
-// TestAMissingRequestReadsAClockThatStoodStill: what was decided after the end of a recording may have begun windows a tick before it.
+// TestAMissingRequestReadsAClockThatStoodStill: what was decided after the end of a recording may have begun
+// windows a tick before it.
 func TestAMissingRequestReadsAClockThatStoodStill(t *testing.T) {
-	limit, tl := mustLimit(t, "sliding-window-counter,rate=10/10ms,align=first,tick=5ms"), &timeline.Timeline{}
+	limit, tl := mustLimit(t, "sliding-window-counter,rate=10/10ms,align=first,tick=5ms"),
+		&timeline.Timeline{}
 	tl.Header.CompleteUntil = 52 * time.Millisecond // one at 52.3 ms is missing; its clock said 51.2 ms
 	add := func(n int, sent, answered time.Duration) {
 		for range n {
-			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: len(tl.Observations), Cost: 1},
-				Sent: sent * time.Microsecond, FirstByte: answered * time.Microsecond, Answered: true, Outcome: timeline.Allowed})
+			tl.Observations = append(tl.Observations,
+				timeline.Observation{Arrival: timeline.Arrival{Seq: len(tl.Observations), Cost: 1},
+					Sent: sent * time.Microsecond, FirstByte: answered * time.Microsecond, Answered: true,
+					Outcome: timeline.Allowed})
 		}
 	}
 	add(1, 1000, 1001)
@@ -178,12 +198,15 @@ func TestAMissingRequestReadsAClockThatStoodStill(t *testing.T) {
 	}
 }
 
-// TestLostRequestsStayBesideThoseHeldForEver: they may be decided at any time, and so open a window, however many places are taken.
+// TestLostRequestsStayBesideThoseHeldForEver: they may be decided at any time, and so open a window, however
+// many places are taken.
 func TestLostRequestsStayBesideThoseHeldForEver(t *testing.T) {
-	s := newStream(mustLimit(t, "fixed-window,rate=9/2ms,align=first + concurrency,limit=9,hold=0s.."), timeline.Header{},
+	s := newStream(mustLimit(t, "fixed-window,rate=9/2ms,align=first + concurrency,limit=9,hold=0s.."),
+		timeline.Header{},
 		Options{SkipMeasure: true}, streamCaps{piece: 8})
 	for i := range 400 {
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Duration(i) * 100 * time.Microsecond}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
+			Sent: time.Duration(i) * 100 * time.Microsecond}
 		switch o.FirstByte, o.Answered, o.Outcome = o.Sent, true, timeline.Denied; {
 		case i < 9: // its end was not seen
 			o.Outcome = timeline.Allowed

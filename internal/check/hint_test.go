@@ -16,9 +16,10 @@ import (
 // TestGuessesAreSPECs: every policy that may be named beside a FAIL can be given back as a SPEC.
 func TestGuessesAreSPECs(t *testing.T) {
 	for _, text := range []string{
-		"token-bucket,rate=10/s,burst=20", "gcra,rate=100/1m,burst=5", "leaky-bucket-queue,rate=10/s,queue=5", "fixed-window,rate=10/1s",
-		"sliding-window-log,rate=10/1s", "sliding-window-counter,rate=10/1s", "concurrency,limit=10,hold=100ms..1s",
-		"fixed-window,rate=10/1s,charge=completion,linger=1ms", "fixed-window,rate=10/1s,align=first,refresh=all", "fixed-window,rate=10/1s,align=shared",
+		"token-bucket,rate=10/s,burst=20", "gcra,rate=100/1m,burst=5", "leaky-bucket-queue,rate=10/s,queue=5",
+		"fixed-window,rate=10/1s", "sliding-window-log,rate=10/1s", "sliding-window-counter,rate=10/1s",
+		"concurrency,limit=10,hold=100ms..1s", "fixed-window,rate=10/1s,charge=completion,linger=1ms",
+		"fixed-window,rate=10/1s,align=first,refresh=all", "fixed-window,rate=10/1s,align=shared",
 	} {
 		limit, err := spec.Parse(text)
 		if err != nil {
@@ -53,7 +54,8 @@ func answered(t *testing.T, p spec.Policy, at []time.Duration) *timeline.Timelin
 	for i, at := range at {
 		var d reference.Decision
 		state, d = lim.Step(state, at, 1)
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at + time.Microsecond, Answered: true, Outcome: timeline.Denied}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at,
+			FirstByte: at + time.Microsecond, Answered: true, Outcome: timeline.Denied}
 		if d.Allow {
 			o.Outcome = timeline.Allowed
 		}
@@ -70,8 +72,8 @@ func explainedBy(j *verdict.Judgement, text, spec string) bool {
 	})
 }
 
-// TestHintOfRefreshedWindow: a client that keeps to its quota and is denied all the same, since each request starts the
-// window anew, is told so; and so is one whose window turns by slots.
+// TestHintOfRefreshedWindow: a client that keeps to its quota and is denied all the same, since each request
+// starts the window anew, is told so; and so is one whose window turns by slots.
 func TestHintOfRefreshedWindow(t *testing.T) {
 	var slow, even []time.Duration
 	for i := range 40 {
@@ -89,13 +91,16 @@ func TestHintOfRefreshedWindow(t *testing.T) {
 		at   []time.Duration
 		want string
 	}{
-		{"fixed-window,rate=3/s,align=first,refresh=all", slow, "a fixed window of 3/s that every request, denied or not, starts anew"},
-		{"fixed-window,rate=3/s,align=first,refresh=admitted", slow, "a fixed window of 3/s that every admitted request starts anew"},
+		{"fixed-window,rate=3/s,align=first,refresh=all", slow,
+			"a fixed window of 3/s that every request, denied or not, starts anew"},
+		{"fixed-window,rate=3/s,align=first,refresh=admitted", slow,
+			"a fixed window of 3/s that every admitted request starts anew"},
 		{"fixed-window,rate=20/s,align=unknown,slots=10", even, "a window of 20/s in 10 slots"},
 	} {
 		tl := answered(t, mustPolicy(t, c.spec), c.at)
 		p := mustPolicy(t, c.spec)
-		for _, text := range []string{"fixed-window,rate=" + p.Rate.String() + ",align=first", "sliding-window-log,rate=" + p.Rate.String()} {
+		for _, text := range []string{"fixed-window,rate=" + p.Rate.String() + ",align=first",
+			"sliding-window-log,rate=" + p.Rate.String()} {
 			if p.Slots > 1 && text[0] == 's' {
 				continue // a log whose clock ticks is as good an explanation, and nearer
 			}
@@ -116,7 +121,8 @@ func TestHintsAreShort(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	tl := &timeline.Timeline{}
 	for i := range 48 {
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1 + r.Int64N(6)}, Sent: time.Duration(2 * i), Answered: true, Outcome: timeline.Denied}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1 + r.Int64N(6)},
+			Sent: time.Duration(2 * i), Answered: true, Outcome: timeline.Denied}
 		if r.IntN(3) > 0 {
 			o.Outcome = timeline.Allowed
 		}
@@ -132,12 +138,15 @@ func TestHintsAreShort(t *testing.T) {
 	s := c.newSearch(&group{parts: c.parts[0].histories})
 	steps, wide := s.steps, s.wide
 	s.refute(box)
-	if steps, wide = s.steps-steps, s.wide-wide; steps > hintSteps+visitCap || wide > 2*hintWide || wide < hintWide {
-		t.Errorf("%d decisions of one phase were tried, and %d of many, want some %d and %d", steps, wide, hintSteps, hintWide)
+	if steps, wide = s.steps-steps, s.wide-wide; steps > hintSteps+visitCap || wide > 2*hintWide ||
+		wide < hintWide {
+		t.Errorf("%d decisions of one phase were tried, and %d of many, want some %d and %d", steps, wide,
+			hintSteps, hintWide)
 	}
 }
 
-// TestHintsAreSure: a policy that would explain all of a recording passes on it; one of which the search was cut short may not.
+// TestHintsAreSure: a policy that would explain all of a recording passes on it; one of which the search was
+// cut short may not.
 func TestHintsAreSure(t *testing.T) {
 	may := 0
 	for _, round := range []uint64{736, 1997, 2471, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12} {
@@ -174,7 +183,8 @@ func TestHintsAreSure(t *testing.T) {
 				may++
 				continue
 			}
-			if k, err := Judge(tl, e.Limit, Options{SkipMeasure: true}); err != nil || k.Verdict != verdict.Pass {
+			if k, err := Judge(tl, e.Limit, Options{SkipMeasure: true}); err != nil ||
+				k.Verdict != verdict.Pass {
 				t.Errorf("round %d: %s would explain all: %v, %v", round, e.Text, k.Verdict, err)
 			}
 		}
@@ -184,7 +194,8 @@ func TestHintsAreSure(t *testing.T) {
 	}
 }
 
-// TestHintOfRounding: a counter that compares with what a request would leave is told by its rounding, not by a smaller quota.
+// TestHintOfRounding: a counter that compares with what a request would leave is told by its rounding, not by
+// a smaller quota.
 func TestHintOfRounding(t *testing.T) {
 	lim, err := reference.NewLimit(mustLimit(t, "sliding-window-counter,rate=7/100ms,phase=0s,rounding=up"))
 	if err != nil {
@@ -195,16 +206,20 @@ func TestHintOfRounding(t *testing.T) {
 		at := time.Duration(i) * 7 * time.Millisecond
 		var d reference.Decision
 		state, d = lim.Step(state, at, 1)
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Denied}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
+			Answered: true, Outcome: timeline.Denied}
 		if d.Allow {
 			o.Outcome = timeline.Allowed
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	for declared, hint := range map[string]string{"none": "a weighted count that is rounded up would", "nearest": "a weighted count that is rounded up would", "up": ""} {
-		j, err := Judge(tl, mustLimit(t, "sliding-window-counter,rate=7/100ms,phase=0s,rounding="+declared), Options{Hint: true})
+	for declared, hint := range map[string]string{"none": "a weighted count that is rounded up would",
+		"nearest": "a weighted count that is rounded up would", "up": ""} {
+		j, err := Judge(tl, mustLimit(t, "sliding-window-counter,rate=7/100ms,phase=0s,rounding="+declared),
+			Options{Hint: true})
 		if err != nil || !strings.HasPrefix(j.Hint, hint) || (j.Verdict == verdict.Fail) != (hint != "") {
-			t.Errorf("declared %s: got %v, hint %q, error %v, want hint %q", declared, j.Verdict, j.Hint, err, hint)
+			t.Errorf("declared %s: got %v, hint %q, error %v, want hint %q", declared, j.Verdict, j.Hint, err,
+				hint)
 		}
 	}
 }
@@ -229,7 +244,8 @@ func TestHintIsOfAnotherAlgorithm(t *testing.T) {
 		for _, e := range j.Explanations {
 			again, err := Judge(tl, e.Limit, Options{SkipMeasure: true})
 			if err != nil || again.Verdict != verdict.Pass {
-				t.Errorf("%s: %s is offered, and its verdict is %v, %v", declared, e.Limit, again.Verdict, err)
+				t.Errorf("%s: %s is offered, and its verdict is %v, %v", declared, e.Limit, again.Verdict,
+					err)
 			}
 		}
 	}

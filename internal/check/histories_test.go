@@ -14,14 +14,16 @@ import (
 func smallPolicies() map[string]spec.Policy {
 	out := map[string]spec.Policy{}
 	for name, limit := range smallLimits() {
-		if len(limit) == 1 && limit[0].Start != spec.StartUnknown && limit[0].LevelTo+int64(limit[0].BanTo+limit[0].TTLTo) == 0 {
+		if len(limit) == 1 && limit[0].Start != spec.StartUnknown &&
+			limit[0].LevelTo+int64(limit[0].BanTo+limit[0].TTLTo) == 0 {
 			out[name] = limit[0]
 		}
 	}
 	return out
 }
 
-// refillTime is the time in which a unit of a bucket comes back, or the window: what latencies are measured with.
+// refillTime is the time in which a unit of a bucket comes back, or the window: what latencies are measured
+// with.
 func refillTime(limit spec.Limit) int {
 	var longest int
 	for _, p := range limit {
@@ -50,11 +52,13 @@ func smallLimits() map[string]spec.Limit {
 	out["bucket + log"] = append(out["token bucket"], out["sliding log, quota 3"]...)
 	out["bucket + window"] = append(out["token bucket"], out["fixed window"]...)
 	smallProducts(out)
-	out["window + window, one phase unknown"] = append(out["fixed window"], out["fixed window, quota 3, unknown phase"]...)
+	out["window + window, one phase unknown"] = append(out["fixed window"],
+		out["fixed window, quota 3, unknown phase"]...)
 	return out
 }
 
-// smallProducts adds limits of two policies that do not share a scale of time, or count what the other denies.
+// smallProducts adds limits of two policies that do not share a scale of time, or count what the other
+// denies.
 func smallProducts(out map[string]spec.Limit) {
 	own := func(p spec.Policy) spec.Policy { p.Count = spec.CountOwn; return p }
 	bucket, window, log := out["token bucket"][0], out["fixed window"][0], out["sliding log, quota 3"][0]
@@ -76,7 +80,8 @@ func smallProducts(out map[string]spec.Limit) {
 	out["window in 2 slots, its own + bucket"] = spec.Limit{own(out["window in 2 slots"][0]), bucket}
 	out["refreshed window + window"] = spec.Limit{out["window refreshed by all"][0], window}
 	out["refreshed window + window"][0].Rate = spec.Rate{N: 3, Per: 30}
-	out["window refreshed by admissions, its own + bucket"] = spec.Limit{own(out["window refreshed by admissions"][0]), bucket}
+	out["window refreshed by admissions, its own + "+
+		"bucket"] = spec.Limit{own(out["window refreshed by admissions"][0]), bucket}
 	out["first window + window"][0].Rate = spec.Rate{N: 3, Per: 30}
 }
 
@@ -85,7 +90,8 @@ type adder func(name string, p spec.Policy, edit func(*spec.Policy)) spec.Policy
 
 func smallPolicy(a spec.Algorithm, n int64, per time.Duration) spec.Policy {
 	return spec.Policy{Algorithm: a, Rate: spec.Rate{N: n, Per: per}, Start: spec.StartFull,
-		Count: spec.CountAdmitted, Refill: spec.RefillContinuous, Rounding: spec.RoundNone, Boundary: spec.HalfOpen}
+		Count: spec.CountAdmitted, Refill: spec.RefillContinuous, Rounding: spec.RoundNone,
+		Boundary: spec.HalfOpen}
 }
 
 func countsAll(p *spec.Policy) { p.Count = spec.CountAll }
@@ -125,16 +131,20 @@ func smallBuckets(add adder) {
 		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst = spec.RefillInterval, 2, 2, 20, 3
 	})
 	add("token bucket, batches, starts empty", bucket, func(p *spec.Policy) {
-		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst, p.Start = spec.RefillInterval, 2, 3, 25, 3, spec.StartEmpty
+		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst, p.Start = spec.RefillInterval, 2, 3, 25, 3,
+			spec.StartEmpty
 	})
 	add("token bucket, batches, counts all", bucket, func(p *spec.Policy) {
-		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst, p.Count = spec.RefillInterval, 1, 1, 10, 3, spec.CountAll
+		p.Refill, p.Fill, p.Rate.N, p.Rate.Per, p.Burst, p.Count = spec.RefillInterval, 1, 1, 10, 3,
+			spec.CountAll
 	})
 	add("token bucket, counts all", bucket, countsAll)
 	add("token bucket, ttl", bucket, func(p *spec.Policy) { p.TTL, p.Burst = 9, 3 })
 	add("token bucket, lasts", bucket, outlives)
-	add("token bucket, tick, lasts, counts all", bucket, func(p *spec.Policy) { ticks(p); countsAll(p); outlives(p) })
-	add("token bucket, starts empty, ttl", bucket, func(p *spec.Policy) { p.TTL, p.Start = 9, spec.StartEmpty })
+	add("token bucket, tick, lasts, counts all", bucket,
+		func(p *spec.Policy) { ticks(p); countsAll(p); outlives(p) })
+	add("token bucket, starts empty, ttl", bucket,
+		func(p *spec.Policy) { p.TTL, p.Start = 9, spec.StartEmpty })
 	add("token bucket, ban, counts all", bucket, func(p *spec.Policy) { countsAll(p); p.Ban = 17 })
 	add("token bucket, ban", bucket, func(p *spec.Policy) { p.Ban = 17 })
 	add("token bucket, tick", bucket, ticks)
@@ -144,10 +154,12 @@ func smallBuckets(add adder) {
 	add("queue, start unknown", queue, func(p *spec.Policy) { p.Start = spec.StartUnknown })
 	add("queue, tick", queue, ticks)
 	add("queue of 2, starts at 1", queue, func(p *spec.Policy) { p.Queue = 2; level(1, 0)(p) })
-	add("queue of 3, one undelayed, starts at 2 to 3", queue, func(p *spec.Policy) { p.Queue, p.Undelayed = 3, 1; level(2, 3)(p) })
+	add("queue of 3, one undelayed, starts at 2 to 3", queue,
+		func(p *spec.Policy) { p.Queue, p.Undelayed = 3, 1; level(2, 3)(p) })
 	add("queue of 2, ttl", queue, func(p *spec.Policy) { p.Queue, p.TTL = 2, 7 })
 	add("queue of 2, lasts", queue, func(p *spec.Policy) { p.Queue = 2; outlives(p) })
-	add("queue of 3, one undelayed, ttl of 3 to 9", queue, func(p *spec.Policy) { p.Queue, p.Undelayed, p.TTL, p.TTLTo = 3, 1, 3, 9 })
+	add("queue of 3, one undelayed, ttl of 3 to 9", queue,
+		func(p *spec.Policy) { p.Queue, p.Undelayed, p.TTL, p.TTLTo = 3, 1, 3, 9 })
 	add("queue of 3, one undelayed", queue, func(p *spec.Policy) { p.Queue, p.Undelayed = 3, 1 })
 }
 
@@ -176,13 +188,15 @@ func smallWindows(add adder) {
 	add("fixed window, unknown phase", fixed, unknown)
 	add("fixed window, quota 3, unknown phase", fixed, func(p *spec.Policy) { unknown(p); p.Rate.N = 3 })
 	add("fixed window, phase in a range", fixed, func(p *spec.Policy) { p.PhaseFrom, p.PhaseTo = 3, 9 })
-	add("fixed window, phase in a range, ban", fixed, func(p *spec.Policy) { p.PhaseFrom, p.PhaseTo, p.Ban = 9, 14, 5 })
+	add("fixed window, phase in a range, ban", fixed,
+		func(p *spec.Policy) { p.PhaseFrom, p.PhaseTo, p.Ban = 9, 14, 5 })
 	add("fixed window, unknown phase, ttl", fixed, func(p *spec.Policy) { unknown(p); p.TTL = 9 })
 	add("fixed window, first request", fixed, first)
 	add("fixed window, first request, counts all", fixed, func(p *spec.Policy) { first(p); countsAll(p) })
 	add("fixed window, first request, ttl", fixed, func(p *spec.Policy) { first(p); p.TTL = 9 })
 	add("fixed window, first request, lasts", fixed, func(p *spec.Policy) { first(p); outlives(p) })
-	add("fixed window, first request, counts all, lasts", fixed, func(p *spec.Policy) { first(p); countsAll(p); outlives(p) })
+	add("fixed window, first request, counts all, lasts", fixed,
+		func(p *spec.Policy) { first(p); countsAll(p); outlives(p) })
 	smallRefreshes(add, fixed)
 	smallRings(add, fixed)
 	add("fixed window, ttl", fixed, func(p *spec.Policy) { p.TTL = 9 })
@@ -200,8 +214,10 @@ func smallWindows(add adder) {
 	add("sliding counter, unknown phase", counter, unknown)
 	add("sliding counter, first", counter, first)
 	add("sliding counter, first, lasts", counter, func(p *spec.Policy) { first(p); outlives(p) })
-	add("sliding counter, first, tick, counts all", counter, func(p *spec.Policy) { first(p); ticks(p); countsAll(p) })
-	add("sliding counter, first, rounds up, quota 3", counter, func(p *spec.Policy) { first(p); p.Rounding, p.Rate.N = spec.RoundUp, 3 })
+	add("sliding counter, first, tick, counts all", counter,
+		func(p *spec.Policy) { first(p); ticks(p); countsAll(p) })
+	add("sliding counter, first, rounds up, quota 3", counter,
+		func(p *spec.Policy) { first(p); p.Rounding, p.Rate.N = spec.RoundUp, 3 })
 }
 
 // smallRings adds windows in slots.
@@ -220,7 +236,8 @@ func smallRings(add adder, fixed spec.Policy) {
 	add("window in 4 slots, quota 3", fixed, slots(4, func(p *spec.Policy) { p.Rate.N = 3 }))
 	add("window in 5 slots, quota 1", fixed, slots(5, func(p *spec.Policy) { p.Rate.N = 1 }))
 	add("window in 4 slots, unknown phase", fixed, slots(4, unknown))
-	add("window in 2 slots, unknown phase, counts all", fixed, slots(2, func(p *spec.Policy) { unknown(p); countsAll(p) }))
+	add("window in 2 slots, unknown phase, counts all", fixed,
+		slots(2, func(p *spec.Policy) { unknown(p); countsAll(p) }))
 	add("window in 4 slots, counts all", fixed, slots(4, countsAll))
 	add("window in 4 slots, tick", fixed, slots(4, ticks))
 	add("window in 4 slots, ban", fixed, slots(4, func(p *spec.Policy) { p.Ban = 7 }))
@@ -239,13 +256,16 @@ func smallRefreshes(add adder, fixed spec.Policy) {
 	}
 	add("window refreshed by all", fixed, renews(spec.RefreshAll, nil))
 	add("window refreshed by admissions", fixed, renews(spec.RefreshAdmitted, nil))
-	add("window refreshed by all, quota 1", fixed, renews(spec.RefreshAll, func(p *spec.Policy) { p.Rate.N = 1 }))
+	add("window refreshed by all, quota 1", fixed,
+		renews(spec.RefreshAll, func(p *spec.Policy) { p.Rate.N = 1 }))
 	add("window refreshed by all, counts all", fixed, renews(spec.RefreshAll, countsAll))
-	add("window refreshed by admissions, counts all, quota 4", fixed, renews(spec.RefreshAdmitted, func(p *spec.Policy) { countsAll(p); p.Rate.N = 4 }))
+	add("window refreshed by admissions, counts all, quota 4", fixed,
+		renews(spec.RefreshAdmitted, func(p *spec.Policy) { countsAll(p); p.Rate.N = 4 }))
 	add("window refreshed by all, tick", fixed, renews(spec.RefreshAll, ticks))
 	add("window refreshed by admissions, tick", fixed, renews(spec.RefreshAdmitted, ticks))
 	add("window refreshed by all, ban", fixed, renews(spec.RefreshAll, func(p *spec.Policy) { p.Ban = 17 }))
-	add("window refreshed by admissions, ttl", fixed, renews(spec.RefreshAdmitted, func(p *spec.Policy) { p.TTL = 9 }))
+	add("window refreshed by admissions, ttl", fixed,
+		renews(spec.RefreshAdmitted, func(p *spec.Policy) { p.TTL = 9 }))
 }
 
 // shape is what random histories are like.
@@ -262,8 +282,8 @@ func smallShape(r *rand.Rand, late int, costs bool) shape {
 	return shape{requests: 3 + r.IntN(4), gap: 30, late: late, costs: costs}
 }
 
-// randomHistory makes a timeline whose outcomes are those of the limiter at random decision times; some are then turned,
-// and a few lost. It may begin where the limiter's clock is anything.
+// randomHistory makes a timeline whose outcomes are those of the limiter at random decision times; some are
+// then turned, and a few lost. It may begin where the limiter's clock is anything.
 func randomHistory(r *rand.Rand, lim reference.Limiter, sh shape) *timeline.Timeline {
 	type plan struct{ s, d, e time.Duration }
 	plans := make([]plan, sh.requests)
@@ -304,7 +324,8 @@ func randomHistory(r *rand.Rand, lim reference.Limiter, sh shape) *timeline.Time
 	tl := &timeline.Timeline{}
 	flip := r.IntN(2) == 0
 	for i, p := range plans {
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: p.s, Cost: cost[i]}, Sent: p.s, FirstByte: p.e, Answered: true, Outcome: outcomes[i]}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: p.s, Cost: cost[i]}, Sent: p.s,
+			FirstByte: p.e, Answered: true, Outcome: outcomes[i]}
 		if flip && r.IntN(4) == 0 {
 			o.Outcome = 3 - o.Outcome
 		}
@@ -321,10 +342,12 @@ func randomHistory(r *rand.Rand, lim reference.Limiter, sh shape) *timeline.Time
 func draw(tl *timeline.Timeline) string {
 	s := ""
 	if h := tl.Header; !h.Started.IsZero() || h.ClockError > 0 {
-		s = fmt.Sprintf("started %d, wall error %d, clock error %d\n", h.Started.UnixNano(), h.WallError, h.ClockError)
+		s = fmt.Sprintf("started %d, wall error %d, clock error %d\n", h.Started.UnixNano(), h.WallError,
+			h.ClockError)
 	}
 	for _, o := range tl.Observations {
-		s += fmt.Sprintf("#%d %s[%d,%d] cost %d %s\n", o.Seq, o.Partition, o.Sent, o.FirstByte, o.Cost, o.Outcome)
+		s += fmt.Sprintf("#%d %s[%d,%d] cost %d %s\n", o.Seq, o.Partition, o.Sent, o.FirstByte, o.Cost,
+			o.Outcome)
 	}
 	return s
 }

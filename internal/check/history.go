@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// event is one observation as the bounds see it: a closed interval of possible decision times, in nanoseconds since the
-// start of the recording, widened by the clocks.
+// event is one observation as the bounds see it: a closed interval of possible decision times, in nanoseconds
+// since the start of the recording, widened by the clocks.
 type event struct {
 	s, e    int64
 	cost    int64
@@ -23,10 +23,11 @@ type event struct {
 	from int64
 	// answer is when its answer began to arrive: e, where nothing else says by when it was decided.
 	answer int64
-	// since and until are when it is complete at the earliest and at the latest, where the policy asks for that: see stay.
+	// since and until are when it is complete at the earliest and at the latest, where the policy asks for
+	// that: see stay.
 	since, until int64
-	// least and most are the least and the most time from its decision until then, by is when it must be, whenever it was
-	// decided; of both the last are maxTime where they are not known.
+	// least and most are the least and the most time from its decision until then, by is when it must be,
+	// whenever it was decided; of both the last are maxTime where they are not known.
 	least, most, by int64
 }
 
@@ -34,15 +35,16 @@ type event struct {
 type history struct {
 	// lag is how far the starts are brought forward for a limiter whose clock may stand still for as long.
 	lag int64
-	// lags are those of the clocks of several policies, in whose history of all together nothing is brought forward.
+	// lags are those of the clocks of several policies, in whose history of all together nothing is brought
+	// forward.
 	lags []int64
 	// all ascends by s; same instants keep the order of the recording.
 	all []event
 	// admitted are the Allowed events, ascending by s; admittedByEnd are their indices ascending by e.
 	admitted      []event
 	admittedByEnd []int32
-	// possible are the events that may have been admitted (Allowed and Unknown), ascending by s; possibleEnds are their
-	// ends, ascending, with the cost of each.
+	// possible are the events that may have been admitted (Allowed and Unknown), ascending by s; possibleEnds
+	// are their ends, ascending, with the cost of each.
 	possible     []event
 	possibleEnds []ending
 	// denied ascends by s.
@@ -60,9 +62,9 @@ type history struct {
 // ending is the end of an interval and the cost that ends there.
 type ending struct{ e, cost int64 }
 
-// widening is by how much intervals grow: at the left by the tick of the limiter's clock and the error of ours, at the
-// right by the error of ours, and at both by what the two clocks may have come apart since the start. tick is the part of
-// left that is the tick.
+// widening is by how much intervals grow: at the left by the tick of the limiter's clock and the error of
+// ours, at the right by the error of ours, and at both by what the two clocks may have come apart since the
+// start. tick is the part of left that is the tick.
 type widening struct{ left, right, tick, driftPPM int64 }
 
 // drift returns by how much the clocks may have come apart at t.
@@ -155,7 +157,8 @@ func (h *history) endPossible() {
 	}
 }
 
-// counted returns the events that a policy which counts all requests, or only admitted ones, may have counted.
+// counted returns the events that a policy which counts all requests, or only admitted ones, may have
+// counted.
 func (h *history) counted(all bool) []event {
 	if all {
 		return h.all
@@ -180,8 +183,8 @@ func (h *history) countedEnds(all bool) []ending {
 	return h.possibleEnds
 }
 
-// orderByEnd returns the indices of evs ascending by end. Recordings are nearly in that order already, so that an
-// insertion sort with a bound on its work comes first.
+// orderByEnd returns the indices of evs ascending by end. Recordings are nearly in that order already, so
+// that an insertion sort with a bound on its work comes first.
 func orderByEnd(evs []event) []int32 { return orderInto(nil, evs) }
 
 // orderInto is orderByEnd in the memory of order.
@@ -225,11 +228,12 @@ func volume(evs []event) int64 {
 	return v
 }
 
-// widen returns how far intervals grow for a header and the tick of a policy; a tick that the policy names goes before
-// that of the recording.
+// widen returns how far intervals grow for a header and the tick of a policy; a tick that the policy names
+// goes before that of the recording.
 func widen(h timeline.Header, tick time.Duration, tickSet bool) widening {
 	if !tickSet {
 		tick = h.Tick
 	}
-	return widening{left: int64(tick + h.ClockError), right: int64(h.ClockError), tick: int64(tick), driftPPM: h.DriftPPM}
+	return widening{left: int64(tick + h.ClockError), right: int64(h.ClockError), tick: int64(tick),
+		driftPPM: h.DriftPPM}
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestRightLimitersAreNeverAccused records limiters of random SPECs, every key of them, under random traffic of some hundred
-// requests, and has them judged as they are declared, whole and as streams. What the oracle cannot reach, the size of
-// real recordings, is asked here: no FAIL, ever. RLCHECK_SOAK=1 tries five thousand.
+// TestRightLimitersAreNeverAccused records limiters of random SPECs, every key of them, under random traffic
+// of some hundred requests, and has them judged as they are declared, whole and as streams. What the oracle
+// cannot reach, the size of real recordings, is asked here: no FAIL, ever. RLCHECK_SOAK=1 tries five
+// thousand.
 func TestRightLimitersAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(40, 5000)
 	verdicts := map[verdict.Verdict]int{}
@@ -47,7 +48,8 @@ func TestRightLimitersAreNeverAccused(t *testing.T) {
 			if j.Verdict == verdict.Fail {
 				t.Errorf("%s: accused: %+v%s", where, j.Partitions[0].Findings, small(tl, limit))
 			}
-			if s := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); s.Verdict == verdict.Fail {
+			if s := streamed(t, tl, limit, Options{SkipMeasure: true},
+				everything(r)); s.Verdict == verdict.Fail {
 				t.Errorf("%s: the stream accused: %+v", where, s.Partitions[0].Findings)
 			}
 		}
@@ -58,8 +60,8 @@ func TestRightLimitersAreNeverAccused(t *testing.T) {
 	}
 }
 
-// cutAmid makes tl a recording that was cut out of traffic, at its beginning, its end or both: of the requests that were surely decided,
-// and complete, outside of what is left, a quarter or more are missing.
+// cutAmid makes tl a recording that was cut out of traffic, at its beginning, its end or both: of the
+// requests that were surely decided, and complete, outside of what is left, a quarter or more are missing.
 func cutAmid(r *rand.Rand, tl *timeline.Timeline) {
 	end := int64(tl.End())
 	from, until := time.Duration(1+r.Int64N(end/2+1)), time.Duration(end-r.Int64N(end/2+1))
@@ -91,7 +93,8 @@ func small(tl *timeline.Timeline, limit spec.Limit) string {
 			if kept.Observations[i].Outcome != timeline.Denied || len(less.Observations) == 0 {
 				continue // a recording without an admission may be infeasible
 			}
-			if j, err := Judge(&less, limit, Options{SkipMeasure: true}); err == nil && j.Verdict == verdict.Fail {
+			if j, err := Judge(&less, limit, Options{SkipMeasure: true}); err == nil &&
+				j.Verdict == verdict.Fail {
 				kept, again = less, true
 				break
 			}
@@ -156,14 +159,16 @@ func randomPolicy(r *rand.Rand) string {
 	return strings.Join(keys, ",")
 }
 
-// honestTraffic returns what lim answers to up to 150 requests of one or two partitions: bursts, even flow and silences,
-// answered within nothing up to several windows, a few of the answers lost.
+// honestTraffic returns what lim answers to up to 150 requests of one or two partitions: bursts, even flow
+// and silences, answered within nothing up to several windows, a few of the answers lost.
 func honestTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit) *timeline.Timeline {
 	return trafficBy(r, lim, limit, func(at time.Duration) time.Duration { return at })
 }
 
-// trafficBy is honestTraffic of a limiter by whose clock an instant is what reads returns, which does not decrease.
-func trafficBy(r *rand.Rand, lim reference.Limiter, limit spec.Limit, reads func(time.Duration) time.Duration) *timeline.Timeline {
+// trafficBy is honestTraffic of a limiter by whose clock an instant is what reads returns, which does not
+// decrease.
+func trafficBy(r *rand.Rand, lim reference.Limiter, limit spec.Limit,
+	reads func(time.Duration) time.Duration) *timeline.Timeline {
 	type request struct {
 		s, d, e time.Duration
 		o       timeline.Observation
@@ -190,7 +195,8 @@ func trafficBy(r *rand.Rand, lim reference.Limiter, limit spec.Limit, reads func
 		if costs {
 			cost += r.Int64N(3)
 		}
-		requests[i].o.Arrival = timeline.Arrival{Seq: i, At: at, Cost: cost, Partition: fmt.Sprint("p", r.IntN(parts))}
+		requests[i].o.Arrival = timeline.Arrival{Seq: i, At: at, Cost: cost,
+			Partition: fmt.Sprint("p", r.IntN(parts))}
 	}
 	slices.SortStableFunc(requests, func(a, b request) int { return cmp.Compare(a.d, b.d) })
 	states, held := map[string]reference.State{}, map[string][]stayed{}
@@ -244,7 +250,8 @@ type stayed struct {
 	cost     int64
 }
 
-// completed returns the completion of a request that was decided at d, as the policies of the limit promise it.
+// completed returns the completion of a request that was decided at d, as the policies of the limit promise
+// it.
 func completed(r *rand.Rand, limit spec.Limit, d time.Duration, cost int64) stayed {
 	var least, most, linger time.Duration
 	most = 20 * time.Millisecond
@@ -261,11 +268,13 @@ func completed(r *rand.Rand, limit spec.Limit, d time.Duration, cost int64) stay
 		linger = 0 // the shortest of them all
 	}
 	stay := max(least, least+time.Duration(r.Int64N(int64(max(most-least, 0))+1)))
-	return stayed{at: d + stay, seen: d + max(least, stay-time.Duration(r.Int64N(int64(linger)+1))), cost: cost}
+	return stayed{at: d + stay, seen: d + max(least, stay-time.Duration(r.Int64N(int64(linger)+1))),
+		cost: cost}
 }
 
 // completeUntil completes what is complete by the instant until, and returns what is not.
-func completeUntil(lim reference.Limiter, state reference.State, held []stayed, until time.Duration) (reference.State, []stayed) {
+func completeUntil(lim reference.Limiter, state reference.State, held []stayed,
+	until time.Duration) (reference.State, []stayed) {
 	slices.SortStableFunc(held, func(a, b stayed) int { return cmp.Compare(a.at, b.at) })
 	n := 0
 	for ; n < len(held) && held[n].at <= until; n++ {

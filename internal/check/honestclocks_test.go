@@ -17,9 +17,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestRightLimitersOfAnyClockAreNeverAccused is TestRightLimitersAreNeverAccused for all that a header or an option may say: clocks that
-// drift, tick or are apart, answers whose end was not seen, others that use the same partitions, one side alone. Rates and windows
-// may be declared as ranges. What is measured of a limiter that passes holds its true values.
+// TestRightLimitersOfAnyClockAreNeverAccused is TestRightLimitersAreNeverAccused for all that a header or an
+// option may say: clocks that drift, tick or are apart, answers whose end was not seen, others that use the
+// same partitions, one side alone. Rates and windows may be declared as ranges. What is measured of a limiter
+// that passes holds its true values.
 func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(500, 2000)
 	whole := os.Getenv("RLCHECK_SOAK") != ""
@@ -35,11 +36,14 @@ func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 		if r.IntN(4) == 0 {
 			cutAmid(r, tl)
 		}
-		o := Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(5) == 0, Conformance: []Conformance{"", "", "", UpperBound, LowerBound}[r.IntN(5)]}
+		o := Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(5) == 0,
+			Conformance: []Conformance{"", "", "", UpperBound, LowerBound}[r.IntN(5)]}
 		if o.Shared { // others are not seen
-			tl.Observations = slices.DeleteFunc(tl.Observations, func(timeline.Observation) bool { return r.IntN(5) == 0 })
+			tl.Observations = slices.DeleteFunc(tl.Observations,
+				func(timeline.Observation) bool { return r.IntN(5) == 0 })
 		}
-		where := fmt.Sprintf("round %d, %s (%s), %+v, drift %d ppm, tick %s, clocks %s apart", round, text, known, o,
+		where := fmt.Sprintf("round %d, %s (%s), %+v, drift %d ppm, tick %s, clocks %s apart", round, text,
+			known, o,
 			tl.Header.DriftPPM, tl.Header.Tick, tl.Header.ClockError)
 		if s := streamed(t, tl, limit, o, everything(r)); s.Verdict == verdict.Fail {
 			t.Errorf("%s: the stream accused: %+v", where, s.Partitions)
@@ -107,8 +111,8 @@ func chosen(r *rand.Rand, limit spec.Limit) spec.Limit {
 	return knownLimit(r, limit)
 }
 
-// limiterOf returns the limit of a SPEC, one of those that it declares, and its limiter; nil where keys do not go together, or those of
-// a value in a range.
+// limiterOf returns the limit of a SPEC, one of those that it declares, and its limiter; nil where keys do
+// not go together, or those of a value in a range.
 func limiterOf(r *rand.Rand, text string) (limit, known spec.Limit, lim reference.Limiter) {
 	limit, err := spec.Parse(text)
 	if err != nil || contradictory(limit) {
@@ -127,7 +131,8 @@ func clockedTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit) *time
 	if !limit.Completes() && r.IntN(2) == 0 {
 		h.DriftPPM = 1 + r.Int64N(100_000)
 	}
-	if !limit.Completes() && r.IntN(4) == 0 && !slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.TickSet }) {
+	if !limit.Completes() && r.IntN(4) == 0 &&
+		!slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.TickSet }) {
 		h.Tick = []time.Duration{50 * time.Microsecond, time.Millisecond}[r.IntN(2)]
 	}
 	tl := trafficBy(r, lim, limit, clock(r, h))
@@ -176,11 +181,12 @@ func misread(r *rand.Rand, tl *timeline.Timeline, by int64) {
 		off(&o.FirstByte)
 		off(&o.Done)
 	}
-	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
+	slices.SortStableFunc(tl.Observations,
+		func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
 }
 
-// measuresTheTruth checks that what was measured of a declared limit holds the values of the one that it is. Of a window the rate is
-// measured as its length, with the quota that is declared.
+// measuresTheTruth checks that what was measured of a declared limit holds the values of the one that it is.
+// Of a window the rate is measured as its length, with the quota that is declared.
 func measuresTheTruth(t *testing.T, where string, j *verdict.Judgement, declared, known spec.Limit) {
 	t.Helper()
 	const exact = 1e-6 // as far as it is searched
@@ -191,27 +197,32 @@ func measuresTheTruth(t *testing.T, where string, j *verdict.Judgement, declared
 				quota = declared[i].Rate.N
 			}
 			m := v.Measured.Of(i, len(known))
-			for of, value := range map[verdict.Interval]float64{m.Burst: float64(p.Full()), m.Rate: float64(quota) / p.Rate.Per.Seconds()} {
+			for of, value := range map[verdict.Interval]float64{m.Burst: float64(p.Full()),
+				m.Rate: float64(quota) / p.Rate.Per.Seconds()} {
 				if of.LoSet && value < of.Lo*(1-exact) || of.HiSet && value > of.Hi*(1+exact) {
 					t.Errorf("%s, partition %s: measured %+v, want %v inside", where, v.Partition, of, value)
 				}
 			}
 			if at, size := m.Phase.Lo, float64(p.Slot()); m.Phase.LoSet {
 				if at += math.Mod(math.Mod(float64(p.PhaseFrom)-at, size)+size, size); at > m.Phase.Hi {
-					t.Errorf("%s, partition %s: measured a phase in %+v, want %v inside", where, v.Partition, m.Phase, p.PhaseFrom)
+					t.Errorf("%s, partition %s: measured a phase in %+v, want %v inside", where, v.Partition,
+						m.Phase, p.PhaseFrom)
 				}
 			}
 		}
 	}
 }
 
-// TestMeasureKnowsWhatWrapsABound: of limiters that ban, forget, are charged late, are several or declared as a range, what is measured
-// holds the true values.
+// TestMeasureKnowsWhatWrapsABound: of limiters that ban, forget, are charged late, are several or declared as
+// a range, what is measured holds the true values.
 func TestMeasureKnowsWhatWrapsABound(t *testing.T) {
-	for _, spec := range []string{"token-bucket,rate=3/3ms,burst=1,ban=4ms,ttl=5ms", "gcra,rate=3/3ms,burst=4,count=all,ban=4ms,ttl=500us",
-		"sliding-window-log,rate=3/3ms,ban=200us,ttl=2ms", "sliding-window-log,rate=3/3ms,charge=completion,hold=100us..3ms",
+	for _, spec := range []string{"token-bucket,rate=3/3ms,burst=1,ban=4ms,ttl=5ms",
+		"gcra,rate=3/3ms,burst=4,count=all,ban=4ms,ttl=500us",
+		"sliding-window-log,rate=3/3ms,ban=200us,ttl=2ms",
+		"sliding-window-log,rate=3/3ms,charge=completion,hold=100us..3ms",
 		"fixed-window,rate=4/3ms,align=first,count=all + token-bucket,rate=5/3ms,burst=2,start=empty",
-		"leaky-bucket-queue,rate=6/3ms,queue=1..4,start=0..1,undelayed=1", "sliding-window-counter,rate=4/1ms..1530us,align=unknown"} {
+		"leaky-bucket-queue,rate=6/3ms,queue=1..4,start=0..1,undelayed=1",
+		"sliding-window-counter,rate=4/1ms..1530us,align=unknown"} {
 		limit := mustLimit(t, spec)
 		passed := 0
 		for round := range fewer(60) {

@@ -2,8 +2,8 @@ package check
 
 import "slices"
 
-// jointly returns the history of a partition under all policies together, in which its events begin when they were sent, and
-// end and are complete as all of the policies say. The clock of each policy may lag behind.
+// jointly returns the history of a partition under all policies together, in which its events begin when they
+// were sent, and end and are complete as all of the policies say. The clock of each policy may lag behind.
 func (c *caseFile) jointly(p *part) *history {
 	if p.joint != nil {
 		return p.joint

@@ -25,8 +25,8 @@ const (
 
 // Resolution is what a pass must be worth. The zero value demands nothing.
 type Resolution struct {
-	// Burst demands that the interval measured for the burst (quota) is no wider than this share of the declared one;
-	// BurstExact that it is one value.
+	// Burst demands that the interval measured for the burst (quota) is no wider than this share of the
+	// declared one; BurstExact that it is one value.
 	Burst      float64
 	BurstExact bool
 	// Rate demands the same of the rate.
@@ -53,11 +53,13 @@ var ErrTooLarge = errors.New("the limit times the length of the recording exceed
 // ErrUnsorted is what Judge wraps when observations do not ascend by Sent.
 var ErrUnsorted = errors.New("observations ascend by the time they were sent")
 
-// Judge decides whether decision times inside the closed intervals of tl, an order along them and, where they are not
-// known, window phases exist under which limit gives the observed outcomes. tl.Observations ascend by Sent. The verdict
-// is Fail only if none exist; every Fail has a finding with its witness. It costs O(n log n) for known phases.
+// Judge decides whether decision times inside the closed intervals of tl, an order along them and, where they
+// are not known, window phases exist under which limit gives the observed outcomes. tl.Observations ascend by
+// Sent. The verdict is Fail only if none exist; every Fail has a finding with its witness. It costs O(n log
+// n) for known phases.
 //
-// It returns an error that wraps ErrTooLarge where the arithmetic would overflow, or ErrUnsorted; then nothing is judged.
+// It returns an error that wraps ErrTooLarge where the arithmetic would overflow, or ErrUnsorted; then
+// nothing is judged.
 func Judge(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgement, error) {
 	if err := fits(tl, limit); err != nil {
 		return nil, err
@@ -88,7 +90,8 @@ func fits(tl *timeline.Timeline, limit spec.Limit) error {
 			return fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge)
 		}
 		if i > 0 && o.Sent < last {
-			return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w", o.Seq, o.Sent, ErrUnsorted)
+			return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w", o.Seq,
+				o.Sent, ErrUnsorted)
 		}
 		last = o.Sent
 	}
@@ -102,7 +105,8 @@ func fits(tl *timeline.Timeline, limit spec.Limit) error {
 func fitsSpan(h *timeline.Header, limit spec.Limit, begin, end time.Duration, units int64) error {
 	least, most := min(h.ClockError, h.Tick, h.WallError), max(h.ClockError, h.Tick, h.WallError)
 	if int64(begin) < -maxTime/4 || least < 0 || int64(most) > maxTime/4 {
-		return fmt.Errorf("check: from %s, clocks known up to %s, %s and %s: %w", begin, h.WallError, h.ClockError, h.Tick, ErrTooLarge)
+		return fmt.Errorf("check: from %s, clocks known up to %s, %s and %s: %w", begin, h.WallError,
+			h.ClockError, h.Tick, ErrTooLarge)
 	}
 	if h.DriftPPM < 0 || h.DriftPPM > timeline.MaxDriftPPM {
 		return fmt.Errorf("check: a drift of %d ppm: %w", h.DriftPPM, ErrTooLarge)
@@ -110,7 +114,8 @@ func fitsSpan(h *timeline.Header, limit spec.Limit, begin, end time.Duration, un
 	span := min(int64(end), maxTime) - int64(begin) + 2*int64(h.ClockError) + int64(h.Tick)
 	span += 2 * int64(h.Drift(time.Duration(max(span, 0))))
 	for _, p := range limit {
-		if span < 0 || span > maxTime/4 || int64(p.Rate.Per) > maxTime/4 || !fitsEnds(p, span+int64(p.Tick), units) {
+		if span < 0 || span > maxTime/4 || int64(p.Rate.Per) > maxTime/4 ||
+			!fitsEnds(p, span+int64(p.Tick), units) {
 			return fmt.Errorf("check: %s over %s: %w", p.Algorithm, end, ErrTooLarge)
 		}
 	}
@@ -164,7 +169,8 @@ func newCase(tl *timeline.Timeline, limit spec.Limit, o Options) *caseFile {
 	c.limit = lasting(c.declared)
 	c.edges = edgesOf(tl.Header, c.limit)
 	for _, p := range tl.ByPartition() {
-		c.parts = append(c.parts, &part{name: p.Partition, obs: p.Observations, seen: factsOf(p.Observations)})
+		c.parts = append(c.parts,
+			&part{name: p.Partition, obs: p.Observations, seen: factsOf(p.Observations)})
 		c.observations += len(p.Observations)
 	}
 	each(len(c.parts), func(i int) { c.prepare(c.parts[i]) })
@@ -175,7 +181,8 @@ func newCase(tl *timeline.Timeline, limit spec.Limit, o Options) *caseFile {
 const (
 	amidTraffic = "the recording starts mid-traffic, and this partition was never idle long enough for a " +
 		"new window: the start of its windows is unknown"
-	unsureEdges = "requests that are missing, as the recording was cut out of traffic, may explain all answers of this partition"
+	unsureEdges = "requests that are missing, as the recording was cut out of traffic, may explain all " +
+		"answers of this partition"
 )
 
 // prepare makes the histories of a partition.
@@ -270,8 +277,8 @@ func (c *caseFile) newSearch(g *group) *search {
 	return s
 }
 
-// addOtherSide completes the findings where the phase is known: every partition is judged, and one that breaks both
-// sides of its limit says so.
+// addOtherSide completes the findings where the phase is known: every partition is judged, and one that
+// breaks both sides of its limit says so.
 func (c *caseFile) addOtherSide(parts []*part, box phases) {
 	bd := newBound(c.limit[0], box.from, box.to)
 	each(len(parts), func(i int) {

@@ -22,7 +22,8 @@ func (c *caseFile) judgement() *verdict.Judgement {
 	return c.conclude(partitions, unclassified)
 }
 
-// conclude makes the verdict on all partitions from that on each; unclassified counts the answers that no rule classifies.
+// conclude makes the verdict on all partitions from that on each; unclassified counts the answers that no
+// rule classifies.
 func (c *caseFile) conclude(partitions []verdict.PartitionVerdict, unclassified int) *verdict.Judgement {
 	j := &verdict.Judgement{Verdict: verdict.Pass, Partitions: partitions}
 	for i := range j.Partitions {
@@ -31,7 +32,8 @@ func (c *caseFile) conclude(partitions []verdict.PartitionVerdict, unclassified 
 		if len(j.Partitions) == 1 { // the phases of several are kept apart: they may be different ones
 			j.Measured = p.Measured
 		}
-		if j.Verdict = verdict.Worst(j.Verdict, p.Verdict); p.Verdict == verdict.Inconclusive && j.Reason == "" {
+		if j.Verdict = verdict.Worst(j.Verdict, p.Verdict); p.Verdict == verdict.Inconclusive &&
+			j.Reason == "" {
 			j.Reason, j.Detail = p.Reason, p.Detail
 		}
 	}
@@ -66,7 +68,8 @@ func (c *caseFile) verdict(p *part) verdict.PartitionVerdict {
 		v.Verdict = verdict.Inconclusive
 		v.Reason, v.Detail = p.seen.nothingKnown()
 	case p.limited:
-		v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.SearchLimit, "the search for a window phase reached its limit"
+		v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.SearchLimit,
+			"the search for a window phase reached its limit"
 	case p.unjudged != "":
 		v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.TooFew, p.unjudged
 	}
@@ -89,12 +92,15 @@ func (c *caseFile) foreign(v *verdict.PartitionVerdict) []verdict.Finding {
 // demand makes a pass that is worth less than the demanded resolution inconclusive.
 func (c *caseFile) demand(j *verdict.Judgement, unclassified int) {
 	if c.tl.Header.Interrupted {
-		j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, verdict.Interrupted, "the recording was stopped before its plan was done"
+		j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, verdict.Interrupted,
+			"the recording was stopped before its plan was done"
 		return
 	}
 	reason, extra := verdict.TooFew, ""
 	if unclassified > 0 {
-		reason, extra = verdict.UnclassifiedStatus, fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: or allowed:, to check with --denied or --allowed)", plural(int64(unclassified), "answer", "answers"))
+		reason, extra = verdict.UnclassifiedStatus,
+			fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: or allowed:, "+
+				"to check with --denied or --allowed)", plural(int64(unclassified), "answer", "answers"))
 	}
 	if short := c.o.Resolution.Short(c.limit, j.Measured); short != "" {
 		j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, reason, short+extra
@@ -120,17 +126,19 @@ func (r Resolution) short(pol spec.Policy, measured verdict.Measured, of string)
 	quota, rate := float64(pol.Full()), float64(pol.Rate.N)*float64(time.Second)/float64(pol.Rate.Per)
 	m := measured
 	if pol.Queued() {
-		// An admission that waited long may have been decided late, so nothing proves that a queue has as many places as
-		// declared; that it has no more, a denial shows.
+		// An admission that waited long may have been decided late, so nothing proves that a queue has as
+		// many places as declared; that it has no more, a denial shows.
 		m.Burst.Lo, m.Burst.LoSet = quota, true
 	}
 	switch {
 	case r.BurstExact && (!m.Burst.LoSet || !m.Burst.HiSet || m.Burst.Lo != m.Burst.Hi):
 		return "the burst" + of + " is " + known(measured.Burst, "") + ", and a pass must measure it exactly"
 	case r.Burst > 0 && !m.Burst.Within(quota, r.Burst):
-		return fmt.Sprintf("the burst%s is %s, and a pass must measure it to within %g %%", of, known(measured.Burst, ""), 100*r.Burst)
+		return fmt.Sprintf("the burst%s is %s, and a pass must measure it to within %g %%", of,
+			known(measured.Burst, ""), 100*r.Burst)
 	case r.Rate > 0 && !pol.InFlight() && !m.Rate.Within(rate, r.Rate):
-		return fmt.Sprintf("the rate%s is %s, and a pass must measure it to within %g %%", of, known(m.Rate, "/s"), 100*r.Rate)
+		return fmt.Sprintf("the rate%s is %s, and a pass must measure it to within %g %%", of,
+			known(m.Rate, "/s"), 100*r.Rate)
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package check
 
-// links keeps, of requests that come ascending by start, as few as leave no silence longer than a time where all of them leave none.
+// links keeps, of requests that come ascending by start, as few as leave no silence longer than a time where
+// all of them leave none.
 type links struct {
 	most int64
 	// last is the last one that is kept, next the last one that came.

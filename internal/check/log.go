@@ -22,7 +22,8 @@ func newWindowLog(p spec.Policy) windowLog {
 	return l
 }
 
-// spans is the largest number of windows over which admissions are added up. One window is nearly always the tightest.
+// spans is the largest number of windows over which admissions are added up. One window is nearly always the
+// tightest.
 const spans = 4
 
 func (l windowLog) over(h *history) *breach {
@@ -40,8 +41,8 @@ func (l windowLog) over(h *history) *breach {
 	return nil
 }
 
-// overSpan looks for more than k*quota units certainly inside a span shorter than k windows. For a span that ends at y
-// the best start is y - k*window + 1.
+// overSpan looks for more than k*quota units certainly inside a span shorter than k windows. For a span that
+// ends at y the best start is y - k*window + 1.
 func (l windowLog) overSpan(h *history, k int64) *breach {
 	var units int64
 	var leaving int // events of h.admitted whose start the span has passed
@@ -84,8 +85,8 @@ func (l windowLog) breachAt(h *history, y, k int64) *breach {
 	panic("check: a violated span vanished")
 }
 
-// overCounting asks of each admission whether some instant of its interval has fewer than the quota of what is counted
-// certainly within the window before it.
+// overCounting asks of each admission whether some instant of its interval has fewer than the quota of what
+// is counted certainly within the window before it.
 func (l windowLog) overCounting(h *history, counted []event) *breach {
 	c := newCertain(counted)
 	for _, i := range h.admittedByEnd {
@@ -93,7 +94,8 @@ func (l windowLog) overCounting(h *history, counted []event) *breach {
 		if l.room(c, ev) {
 			continue
 		}
-		br := &breach{kind: verdict.OverAdmission, seen: ev.cost, bound: l.quota, windows: 1, roomless: true, events: []event{ev}, span: ev.e - ev.s}
+		br := &breach{kind: verdict.OverAdmission, seen: ev.cost, bound: l.quota, windows: 1, roomless: true,
+			events: []event{ev}, span: ev.e - ev.s}
 		for _, other := range counted {
 			if other.seq != ev.seq && other.s > ev.s-l.window && other.e < ev.e {
 				br.events = append(br.events, other)
@@ -105,8 +107,8 @@ func (l windowLog) overCounting(h *history, counted []event) *breach {
 	return nil
 }
 
-// room tells whether ev may be admitted at some instant: the certain load is smallest at its start and just after an
-// earlier request leaves the window, where another may not have ended yet.
+// room tells whether ev may be admitted at some instant: the certain load is smallest at its start and just
+// after an earlier request leaves the window, where another may not have ended yet.
 func (l windowLog) room(c *certain, ev event) bool {
 	if c.within(ev.s-l.window, ev.s, ev)+ev.cost <= l.quota {
 		return true

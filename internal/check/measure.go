@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// measureLimit is the largest number of observations of a partition whose policy is measured: each parameter takes some
-// thirty judgements at most.
+// measureLimit is the largest number of observations of a partition whose policy is measured: each parameter
+// takes some thirty judgements at most.
 const measureLimit = 2_000_000
 
 // A measure asks leastBoxes of phases at least. A frugal one reads frugalEvents observations, and asks
@@ -23,9 +23,9 @@ const (
 	anchoredBoxes = 128
 )
 
-// measure finds, for the burst (quota) and for the rate, the values that the partition does not refute, all other
-// parameters held. Over-admission is refuted by small values, under-admission by large ones, so both ends are found by
-// bisection.
+// measure finds, for the burst (quota) and for the rate, the values that the partition does not refute, all
+// other parameters held. Over-admission is refuted by small values, under-admission by large ones, so both
+// ends are found by bisection.
 func (c *caseFile) measure(p *part) verdict.Measured {
 	if c.o.SkipMeasure || len(p.obs) > measureLimit {
 		return verdict.Measured{}
@@ -59,8 +59,9 @@ func (c *caseFile) measure(p *part) verdict.Measured {
 	return out
 }
 
-// measureOne measures policy i of several, the others held: only the denials that none of them can explain prove anything.
-// Of windows that the first counted request places, and that follow each other from there, nothing is measured.
+// measureOne measures policy i of several, the others held: only the denials that none of them can explain
+// prove anything. Of windows that the first counted request places, and that follow each other from there,
+// nothing is measured.
 func (c *caseFile) measureOne(p *part, i int, pol spec.Policy, ask *asker) verdict.Measured {
 	if anchored(pol) {
 		return verdict.Measured{}
@@ -84,7 +85,8 @@ func (m gauge) measure(pol spec.Policy) verdict.Measured {
 	if pol.HasWindow() {
 		units := float64(pol.Rate.N) * float64(time.Second)
 		window := m.window(pol)
-		out.Rate = verdict.Interval{Lo: units / window.Hi, Hi: units / window.Lo, LoSet: window.HiSet, HiSet: window.LoSet}
+		out.Rate = verdict.Interval{Lo: units / window.Hi, Hi: units / window.Lo, LoSet: window.HiSet,
+			HiSet: window.LoSet}
 		return out
 	}
 	out.Rate = m.rate(pol)
@@ -154,7 +156,8 @@ func (g gauge) burst(pol spec.Policy) verdict.Interval {
 	return iv
 }
 
-// rate returns the rates, per second, that are not refuted: between an eighth and eight times the declared one.
+// rate returns the rates, per second, that are not refuted: between an eighth and eight times the declared
+// one.
 func (g gauge) rate(pol spec.Policy) verdict.Interval {
 	pol, ok := g.divisible(pol)
 	if !ok {
@@ -181,19 +184,22 @@ func (g gauge) rate(pol spec.Policy) verdict.Interval {
 // leastParts is the least number of parts that the period of a rate is measured by.
 const leastParts = 1 << 16
 
-// divisible returns pol with its rate as a fraction of which every other denominator that is asked for stays in bounds: as it is
-// declared or, where that has too many units, the finest one that does. ok=false where that is too coarse.
+// divisible returns pol with its rate as a fraction of which every other denominator that is asked for stays
+// in bounds: as it is declared or, where that has too many units, the finest one that does. ok=false where
+// that is too coarse.
 func (g gauge) divisible(pol spec.Policy) (fine spec.Policy, ok bool) {
 	span, units := g.c.end+int64(g.c.tl.Header.Tick), volume(g.h.all)
 	fits := func(p spec.Policy) bool {
-		worst := bucket{n: max(p.Rate.N, p.RateTo), per: int64(p.Rate.Per) * 8, burst: max(p.Full(), p.BurstTo) + p.Fill}
+		worst := bucket{n: max(p.Rate.N, p.RateTo), per: int64(p.Rate.Per) * 8,
+			burst: max(p.Full(), p.BurstTo) + p.Fill}
 		return int64(p.Rate.Per) <= math.MaxInt64/64 && worst.fits(span, units)
 	}
 	if fits(pol) {
 		return pol, true
 	}
 	short := gcd(gcd(pol.Rate.N, int64(pol.Rate.Per)), pol.RateTo)
-	pol.Rate.N, pol.Rate.Per, pol.RateTo = pol.Rate.N/short, pol.Rate.Per/time.Duration(short), pol.RateTo/short
+	pol.Rate.N, pol.Rate.Per, pol.RateTo = pol.Rate.N/short, pol.Rate.Per/time.Duration(short),
+		pol.RateTo/short
 	for next := pol; fits(next); {
 		pol = next
 		next.Rate.N, next.Rate.Per, next.RateTo = 2*pol.Rate.N, 2*pol.Rate.Per, 2*pol.RateTo
@@ -201,9 +207,9 @@ func (g gauge) divisible(pol spec.Policy) (fine spec.Policy, ok bool) {
 	return pol, fits(pol) && pol.Rate.Per >= leastParts
 }
 
-// bisect returns the smallest x in [lo, hi] for which ok holds, hi+1 where it holds for none; ok must be monotone. It asks near a
-// value first, and ever farther from it, as that is where what is sought mostly lies. Beyond a relative precision of one in a
-// million it stops early, at a value for which ok holds.
+// bisect returns the smallest x in [lo, hi] for which ok holds, hi+1 where it holds for none; ok must be
+// monotone. It asks near a value first, and ever farther from it, as that is where what is sought mostly
+// lies. Beyond a relative precision of one in a million it stops early, at a value for which ok holds.
 func bisect(near, lo, hi int64, ok func(int64) bool) int64 {
 	near = min(max(near, lo), hi)
 	step := max(near>>10, 1)

@@ -4,8 +4,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// memoryState is the symbolic state of a limiter: counts, and a zone over the present and the times it remembers. Counts
-// and times are numbered from zero by each model: a state of several policies is seen by each of them with its own first.
+// memoryState is the symbolic state of a limiter: counts, and a zone over the present and the times it
+// remembers. Counts and times are numbered from zero by each model: a state of several policies is seen by
+// each of them with its own first.
 type memoryState struct {
 	counts []int64
 	zone   zone
@@ -29,20 +30,23 @@ func (m memoryState) into(memory []int64) (memoryState, []int64) {
 // count returns the model's count k, which may be changed.
 func (m memoryState) count(k int) *int64 { return &m.counts[m.base+k] }
 
-// ask is a request that is decided. end is the scaled instant by which it was answered, maxTime where that is not known.
+// ask is a request that is decided. end is the scaled instant by which it was answered, maxTime where that is
+// not known.
 type ask struct{ cost, end int64 }
 
-// model is a limiter as the exact search sees it. Instants are scaled: multiplied by traits().scale. admit and deny get a
-// state whose present lies in a range within which no request begins or ends, and no instant of boundaries lies; they
-// return the states after the decision, none where it is impossible. They may change the state they are given.
+// model is a limiter as the exact search sees it. Instants are scaled: multiplied by traits().scale. admit
+// and deny get a state whose present lies in a range within which no request begins or ends, and no instant
+// of boundaries lies; they return the states after the decision, none where it is impossible. They may change
+// the state they are given.
 //
-// What the search takes for granted: requests alike in cost and outcome are interchangeable but for their ends, and a
-// limiter that denies a request denies a dearer one too.
+// What the search takes for granted: requests alike in cost and outcome are interchangeable but for their
+// ends, and a limiter that denies a request denies a dearer one too.
 type model interface {
 	traits() traits
 	// scaled returns the model for a scale that is k times as large.
 	scaled(k int64) model
-	// start returns the memory of a partition that was not asked for before the instant begin, which is the present.
+	// start returns the memory of a partition that was not asked for before the instant begin, which is the
+	// present.
 	start(begin int64) memoryState
 	admit(m memoryState, a ask) []memoryState
 	deny(m memoryState, a ask) []memoryState
@@ -53,8 +57,8 @@ type model interface {
 	complete(m memoryState, a ask) []memoryState
 	// short tells whether an admission lacks nothing but places that requests in flight may give back.
 	short(m memoryState, cost int64) bool
-	// boundaries returns the instants of [from, to] at which a window begins, for windows of known phase: ascending, the first
-	// windowCap of them.
+	// boundaries returns the instants of [from, to] at which a window begins, for windows of known phase:
+	// ascending, the first windowCap of them.
 	boundaries(from, to int64) []int64
 	// forget makes m, whose present is lo or later, the same as as many memories as possible that no
 	// request at or after lo can tell from it. It may also hold more.
@@ -90,17 +94,18 @@ type traits struct {
 	counted bool
 	// created: the first request makes the memory, also one that is denied.
 	created bool
-	// windowed: what is fixed between boundaries changes at them, so that a range of instants ends before the next.
+	// windowed: what is fixed between boundaries changes at them, so that a range of instants ends before the
+	// next.
 	windowed bool
-	// counting: it matters how many are counted when a request is denied, but not when they were, nor to what comes after the next
-	// boundary.
+	// counting: it matters how many are counted when a request is denied, but not when they were, nor to what
+	// comes after the next boundary.
 	counting bool
 	// eager: it matters when a request is complete, also where nobody needs its place.
 	eager bool
 }
 
-// newModel returns the exact model of a policy for requests of the given costs, or nil where there is none. from and to are
-// the box of phases of windows; no request changes its window inside.
+// newModel returns the exact model of a policy for requests of the given costs, or nil where there is none.
+// from and to are the box of phases of windows; no request changes its window inside.
 func newModel(p spec.Policy, from, to int64, costs []int64) model {
 	m := algorithmModel(p, from, to, costs)
 	if m == nil || p.Count == spec.CountOwn {

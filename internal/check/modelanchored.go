@@ -6,16 +6,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// The counts of an anchoredModel: 1 while a window was ever open, what was counted in the one that began at `opened`, and in
-// the one before. It is the window of the last request that was counted, which may be over.
+// The counts of an anchoredModel: 1 while a window was ever open, what was counted in the one that began at
+// `opened`, and in the one before. It is the window of the last request that was counted, which may be over.
 const (
 	anchorWas = iota
 	anchorThis
 	anchorLast
 )
 
-// anchoredModel is a sliding window counter whose windows begin with a request and follow each other, until one finds that
-// two windows have passed.
+// anchoredModel is a sliding window counter whose windows begin with a request and follow each other, until
+// one finds that two windows have passed.
 type anchoredModel struct {
 	base
 	counter
@@ -40,8 +40,8 @@ func (c anchoredModel) start(begin int64) memoryState {
 	return memoryState{counts: make([]int64, 3), zone: newZone(begin, begin)}
 }
 
-// room returns how far into a window a request of the cost is first admitted, size where it is not: the weight of the window
-// before falls with time.
+// room returns how far into a window a request of the cost is first admitted, size where it is not: the
+// weight of the window before falls with time.
 func (c anchoredModel) room(prev, cur, cost int64) int64 {
 	if cost > c.quota-cur {
 		return c.size
@@ -64,12 +64,14 @@ func (c anchoredModel) open(m memoryState) []seen {
 	if *m.count(anchorWas) == 0 {
 		return nil
 	}
-	return []seen{{m.clone(), 0, *m.count(anchorLast), *m.count(anchorThis)}, {m.clone(), c.size, *m.count(anchorThis), 0}}
+	return []seen{{m.clone(), 0, *m.count(anchorLast), *m.count(anchorThis)},
+		{m.clone(), c.size, *m.count(anchorThis), 0}}
 }
 
 // within keeps the instants from..to into the window, and tells whether there are any.
 func (s seen) within(from, to int64) bool {
-	return from <= to && s.m.zone.limit(opened, now, -s.turned-from) && s.m.zone.limit(now, opened, s.turned+to)
+	return from <= to && s.m.zone.limit(opened, now, -s.turned-from) &&
+		s.m.zone.limit(now, opened, s.turned+to)
 }
 
 // counts returns the state after a request was counted in the window.
@@ -108,7 +110,8 @@ func (c anchoredModel) admit(m memoryState, a ask) []memoryState {
 	return out
 }
 
-// deny leaves the windows as they are where denied requests are not counted: only those that are make them turn.
+// deny leaves the windows as they are where denied requests are not counted: only those that are make them
+// turn.
 func (c anchoredModel) deny(m memoryState, a ask) []memoryState {
 	if a.cost > c.quota && !c.all {
 		return []memoryState{m}

@@ -3,7 +3,8 @@ package check
 // bannedUntil is the time of a banModel.
 const bannedUntil = ownTime
 
-// banModel denies for a time after each denial of the model inside, which does not see what is asked meanwhile.
+// banModel denies for a time after each denial of the model inside, which does not see what is asked
+// meanwhile.
 type banModel struct {
 	around
 	// ban is the least and banTo the most that a ban lasts.

@@ -4,8 +4,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// lastBatch is the index of the instant at which a bucket that is refilled in batches got the last one that is counted, or
-// was created. Its counts are wasCreated, and inBucket: the units that it held then, less what was taken since.
+// lastBatch is the index of the instant at which a bucket that is refilled in batches got the last one that
+// is counted, or was created. Its counts are wasCreated, and inBucket: the units that it held then, less what
+// was taken since.
 const (
 	lastBatch = firstVariable
 	inBucket  = 1
@@ -18,7 +19,8 @@ type batchModel struct {
 	scale, apart int64
 }
 
-// newBatchModel returns nil for a start level that is not one value: when the batches of such a bucket come is not known either.
+// newBatchModel returns nil for a start level that is not one value: when the batches of such a bucket come
+// is not known either.
 func newBatchModel(p spec.Policy) model {
 	b := batchModel{bucket: newBucket(p), scale: 1}
 	if b.startLeast != b.startMost {
@@ -54,7 +56,8 @@ func (b batchModel) create(m memoryState) {
 
 // came returns the least and the largest number of batches that came since the last one that is counted.
 func (b batchModel) came(m memoryState) (least, most int64) {
-	return max(0, floorDiv(-m.zone.bound(lastBatch, now), b.apart)), floorDiv(m.zone.bound(now, lastBatch), b.apart)
+	return max(0, floorDiv(-m.zone.bound(lastBatch, now), b.apart)),
+		floorDiv(m.zone.bound(now, lastBatch), b.apart)
 }
 
 // after counts k more batches, and tells whether just so many may have come.
@@ -95,11 +98,12 @@ func (b batchModel) admit(m memoryState, a ask) []memoryState {
 	return out
 }
 
-// fewBatches is the number of batches that may have come of which each is followed, when the last one came. Of a full bucket
-// that more of them may have reached only that it is full is known.
+// fewBatches is the number of batches that may have come of which each is followed, when the last one came.
+// Of a full bucket that more of them may have reached only that it is full is known.
 const fewBatches = 8
 
-// filled counts k or more batches, which fill the bucket, and forgets when in the last `apart` the last one came.
+// filled counts k or more batches, which fill the bucket, and forgets when in the last `apart` the last one
+// came.
 func (b batchModel) filled(m memoryState, k int64) bool {
 	if !m.zone.limit(lastBatch, now, -k*b.apart) {
 		return false

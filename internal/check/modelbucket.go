@@ -4,8 +4,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// tat is the index of the theoretical arrival time of a bucket, rounded down to the unit of time. Where a bucket is not a
-// plain one, its counts are wasCreated, 1 once a request has created it, and rest: the time is tat + rest/n units.
+// tat is the index of the theoretical arrival time of a bucket, rounded down to the unit of time. Where a
+// bucket is not a plain one, its counts are wasCreated, 1 once a request has created it, and rest: the time
+// is tat + rest/n units.
 const (
 	tat        = firstVariable
 	wasCreated = 0
@@ -24,8 +25,8 @@ type bucketModel struct {
 	late int64
 }
 
-// mostRests is the largest n for which the part of a theoretical arrival time below a unit of time is followed; for larger
-// ones times are multiplied by n.
+// mostRests is the largest n for which the part of a theoretical arrival time below a unit of time is
+// followed; for larger ones times are multiplied by n.
 const mostRests = 16
 
 func newBucketModel(p spec.Policy) bucketModel {
@@ -62,8 +63,8 @@ func (b bucketModel) start(begin int64) memoryState {
 	return m
 }
 
-// created returns the states of a bucket that exists: those of one that this request creates, with lo..hi units times per
-// in use.
+// created returns the states of a bucket that exists: those of one that this request creates, with lo..hi
+// units times per in use.
 func (b bucketModel) created(m memoryState, lo, hi int64) []memoryState {
 	if b.plain() || *m.count(wasCreated) == 1 {
 		return []memoryState{m}
@@ -109,7 +110,8 @@ func (b bucketModel) become(m memoryState, ahead int64) {
 	b.raise(m, ahead)
 }
 
-// admit: TAT + (c-1)T <= now + tau; then TAT' = max(now, TAT) + cT. A queue has let it through by the time it was answered.
+// admit: TAT + (c-1)T <= now + tau; then TAT' = max(now, TAT) + cT. A queue has let it through by the time it
+// was answered.
 func (b bucketModel) admit(m memoryState, a ask) []memoryState {
 	if a.cost > b.burst {
 		return nil
@@ -152,7 +154,8 @@ func (b bucketModel) pass(m memoryState, a ask) []memoryState {
 
 // released bounds the turn of a request that a queue admits: TAT - undelayed*T, or the present.
 func (b bucketModel) released(m memoryState, end int64) bool {
-	return !b.queued || end == maxTime || m.zone.limit(tat, 0, end+b.late+floorDiv(b.undelayed*b.per-b.rest(m), b.n))
+	return !b.queued || end == maxTime ||
+		m.zone.limit(tat, 0, end+b.late+floorDiv(b.undelayed*b.per-b.rest(m), b.n))
 }
 
 // deny: max(now, TAT) + (c-1)T > now + tau. Where the denial is counted it takes what is left.
@@ -174,8 +177,8 @@ func (b bucketModel) deny(m memoryState, a ask) []memoryState {
 	return out
 }
 
-// forget: a time that has passed at lo is as good as any other. In one that may have passed, the earliest is as good as
-// any earlier, where nothing but the present depends on it.
+// forget: a time that has passed at lo is as good as any other. In one that may have passed, the earliest is
+// as good as any earlier, where nothing but the present depends on it.
 func (b bucketModel) forget(m memoryState, lo int64) {
 	if !b.plain() && *m.count(wasCreated) == 0 {
 		return

@@ -3,8 +3,9 @@ package check
 // shown is the time of a laggingModel: what its clock showed last.
 const shown = ownTime
 
-// laggingModel is one limiter among several, with a clock of its own that may stand still for as long as lag: the model inside
-// takes what the clock shows for the present, an instant of [now-lag, now] that is never before an earlier one.
+// laggingModel is one limiter among several, with a clock of its own that may stand still for as long as lag:
+// the model inside takes what the clock shows for the present, an instant of [now-lag, now] that is never
+// before an earlier one.
 type laggingModel struct {
 	around
 	lag int64

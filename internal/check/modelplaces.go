@@ -48,8 +48,8 @@ func (p placesModel) short(m memoryState, cost int64) bool {
 
 func (p placesModel) pass(m memoryState, a ask) []memoryState { return passed(p, m, a) }
 
-// chargedModel is a limiter that counts an admitted request when it is complete: the one inside is asked what it would
-// do, and charging, which counts denied requests too, is told of the completions.
+// chargedModel is a limiter that counts an admitted request when it is complete: the one inside is asked what
+// it would do, and charging, which counts denied requests too, is told of the completions.
 type chargedModel struct {
 	model
 	charging model

@@ -6,8 +6,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// ringModel is a ring of known phase, or with a phase in a box inside which no request changes its slot. Its counts are the
-// index of the slot and what was counted there, in the one before, and so on.
+// ringModel is a ring of known phase, or with a phase in a box inside which no request changes its slot. Its
+// counts are the index of the slot and what was counted there, in the one before, and so on.
 type ringModel struct {
 	base
 	ring

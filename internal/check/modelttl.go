@@ -70,9 +70,9 @@ func asked(all []memoryState) []memoryState {
 	return all
 }
 
-// renew makes the memory of the model inside what it is when it starts now: every time in it is some time from the present.
-// (What a fixedModel has counted is no time, but is none once its window turns, as it does where the index of its window is
-// what it was at the start.)
+// renew makes the memory of the model inside what it is when it starts now: every time in it is some time
+// from the present. (What a fixedModel has counted is no time, but is none once its window turns, as it does
+// where the index of its window is what it was at the start.)
 func (t ttlModel) renew(m memoryState) {
 	fresh := t.model.start(0)
 	for k := range fresh.counts {

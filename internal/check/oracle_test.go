@@ -11,15 +11,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// oracle decides by exhaustion whether some order and some whole-nanosecond decision times inside the intervals let a
-// machine give the observed outcomes. A request without an outcome may have been decided either way, or never have
-// arrived. It shares no code with the bounds or the search.
+// oracle decides by exhaustion whether some order and some whole-nanosecond decision times inside the
+// intervals let a machine give the observed outcomes. A request without an outcome may have been decided
+// either way, or never have arrived. It shares no code with the bounds or the search.
 //
-// It goes through time one nanosecond after the other with the set of all (decided requests, memory) that can be reached.
-// Three shortcuts, each plain: a node that was reached stays (time alone changes no memory); of requests alike in outcome
-// and cost the one whose interval ends first is decided first (exchange them where it was not, unless a queue that forgets may
-// let the one that is decided later through first); where denials never change the memory, but for its first request, one that
-// does not is decided as soon as it can be.
+// It goes through time one nanosecond after the other with the set of all (decided requests, memory) that can
+// be reached. Three shortcuts, each plain: a node that was reached stays (time alone changes no memory); of
+// requests alike in outcome and cost the one whose interval ends first is decided first (exchange them where
+// it was not, unless a queue that forgets may let the one that is decided later through first); where denials
+// never change the memory, but for its first request, one that does not is decided as soon as it can be.
 type oracle struct {
 	m    machine
 	reqs []request
@@ -155,8 +155,8 @@ func (o *oracle) step(i int, t int64) bool {
 	return false
 }
 
-// answer tries request k at node n, which is the node i, when the limiter reads an instant. It tells whether that left all
-// but what is done as it was, so that the node may as well be that one.
+// answer tries request k at node n, which is the node i, when the limiter reads an instant. It tells whether
+// that left all but what is done as it was, so that the node may as well be that one.
 func (o *oracle) answer(i int, n node, k int, reading int64) bool {
 	r := o.reqs[k]
 	allow := o.m.admits(n.m, reading, r.cost)
@@ -185,7 +185,8 @@ func (o *oracle) answer(i int, n node, k int, reading int64) bool {
 	return false
 }
 
-// earlier tells whether a request like k, undecided and waiting at t, has an interval that ends before that of k.
+// earlier tells whether a request like k, undecided and waiting at t, has an interval that ends before that
+// of k.
 func (o *oracle) earlier(done uint16, k int, t int64) bool {
 	if o.overtaking {
 		return false
@@ -261,7 +262,8 @@ func phaseBox(p spec.Policy, h timeline.Header) (from, to int64) {
 	switch {
 	case !p.Windowed() || p.Align == spec.AlignFirst:
 		return 0, 0
-	case p.Align == spec.AlignUnknown || p.Align == spec.AlignShared || p.Align == spec.AlignClock && h.Started.IsZero():
+	case p.Align == spec.AlignUnknown || p.Align == spec.AlignShared || p.Align == spec.AlignClock &&
+		h.Started.IsZero():
 		return 0, size - 1
 	case p.Align == spec.AlignPhase:
 		return int64(p.PhaseFrom), int64(p.PhaseTo)
@@ -297,7 +299,8 @@ func feasible(t *testing.T, tl *timeline.Timeline, limit ...spec.Policy) bool {
 
 // forgetsQueue tells whether any policy is a queue that is forgotten.
 func forgetsQueue(limit spec.Limit) bool {
-	return slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Algorithm == spec.LeakyBucketQueue && p.TTL > 0 })
+	return slices.ContainsFunc(limit,
+		func(p spec.Policy) bool { return p.Algorithm == spec.LeakyBucketQueue && p.TTL > 0 })
 }
 
 // plain is the oracle without any shortcut, over internal/reference: it tries every order and every time.
@@ -353,7 +356,8 @@ func (o *plain) search(n plainNode) bool {
 	return o.search(n)
 }
 
-// TestOracleAgreesWithThePlainOne holds the oracle's machines and shortcuts against the reference limiters and none.
+// TestOracleAgreesWithThePlainOne holds the oracle's machines and shortcuts against the reference limiters
+// and none.
 func TestOracleAgreesWithThePlainOne(t *testing.T) {
 	rounds := 150
 	if testing.Short() {
@@ -370,10 +374,13 @@ func TestOracleAgreesWithThePlainOne(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				tl := randomHistory(r, lim, shape{requests: 3 + r.IntN(3), gap: 12, late: []int{0, 4, 16, 24}[r.IntN(4)], costs: round%3 == 0})
+				tl := randomHistory(r, lim,
+					shape{requests: 3 + r.IntN(3), gap: 12, late: []int{0, 4, 16, 24}[r.IntN(4)],
+						costs: round%3 == 0})
 				reqs := requestsOf(tl.Observations, tl.End(), 0)
 				fast := oracle{overtaking: forgetsQueue(limit)}
-				ms := machinesOf(t, known, func(p spec.Policy) (from, to int64) { return phaseBox(p, tl.Header) })
+				ms := machinesOf(t, known,
+					func(p spec.Policy) (from, to int64) { return phaseBox(p, tl.Header) })
 				got := fast.explains(ms[0], reqs)
 				exact := slices.Clone(known)
 				lag := int64(exact[0].Tick)
@@ -381,7 +388,8 @@ func TestOracleAgreesWithThePlainOne(t *testing.T) {
 				if lim, err = reference.NewLimit(exact); err != nil {
 					t.Fatal(err)
 				}
-				want := (&plain{lim, lag, reqs, map[plainNode]bool{}}).search(plainNode{at: 0, read: -lag, state: lim.Init()})
+				want := (&plain{lim, lag, reqs, map[plainNode]bool{}}).search(plainNode{at: 0, read: -lag,
+					state: lim.Init()})
 				if got != want {
 					t.Fatalf("round %d: got %v, want %v:\n%s\n%s", round, got, want, known, draw(tl))
 				}
@@ -398,8 +406,8 @@ func TestOracleAgreesWithThePlainOne(t *testing.T) {
 	}
 }
 
-// knownLimit picks one of the phases, start levels, bans and times to live that a limit leaves open, and a full start where
-// nothing is known of it.
+// knownLimit picks one of the phases, start levels, bans and times to live that a limit leaves open, and a
+// full start where nothing is known of it.
 func knownLimit(r *rand.Rand, limit spec.Limit) spec.Limit {
 	limit = slices.Clone(limit)
 	for i := range limit {
@@ -431,17 +439,19 @@ func knownLimit(r *rand.Rand, limit spec.Limit) spec.Limit {
 	return limit
 }
 
-// TestOracleKeepsCountedDenials: a denial that changes nothing where it could first be decided may be needed to fill a
-// later window.
+// TestOracleKeepsCountedDenials: a denial that changes nothing where it could first be decided may be needed
+// to fill a later window.
 func TestOracleKeepsCountedDenials(t *testing.T) {
 	p := smallLimits()["fixed window, counts all"][0] // 2 each 20 ns, from 7 ns on
 	tl := &timeline.Timeline{}
 	for i, r := range []request{
 		{5, 9, 2, timeline.Allowed}, {20, 56, 2, timeline.Denied}, {21, 21, 1, timeline.Denied},
-		{25, 34, 1, timeline.Allowed}, {39, 46, 1, timeline.Denied}, // after the second, decided at 27 or later
+		// after the second, decided at 27 or later
+		{25, 34, 1, timeline.Allowed}, {39, 46, 1, timeline.Denied},
 	} {
-		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: r.cost},
-			Sent: time.Duration(r.s), FirstByte: time.Duration(r.e), Answered: true, Outcome: r.outcome})
+		tl.Observations = append(tl.Observations,
+			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: r.cost},
+				Sent: time.Duration(r.s), FirstByte: time.Duration(r.e), Answered: true, Outcome: r.outcome})
 	}
 	tl.Header.Ended = tl.End()
 	if !feasible(t, tl, p) {

@@ -6,8 +6,8 @@ type clocked interface {
 	moves(m memory, t int64) []memory
 }
 
-// ownClock is a machine with a clock of its own, beside others: its word, behind those of the machine inside, is 1 + what the
-// clock shows, which may be an instant of [t-lag, t] that is not before what it showed.
+// ownClock is a machine with a clock of its own, beside others: its word, behind those of the machine inside,
+// is 1 + what the clock shows, which may be an instant of [t-lag, t] that is not before what it showed.
 type ownClock struct {
 	machine
 	lag int64

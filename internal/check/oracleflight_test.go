@@ -46,7 +46,8 @@ func (seats) finish(m memory, _, cost int64) memory {
 	return m
 }
 
-// charges is a machine that counts an admitted request when it is complete; all is the same one that counts denied requests.
+// charges is a machine that counts an admitted request when it is complete; all is the same one that counts
+// denied requests.
 type charges struct {
 	machine
 	all machine

@@ -11,9 +11,9 @@ import (
 // absolute, so that waiting changes nothing.
 type memory [8]int64
 
-// machine is a limiter written once more from its definition, for small numbers: the oracle steps through it millions of
-// times. It shares no code with the bounds nor with internal/reference; TestOracleAgreesWithThePlainOne holds it against
-// the latter.
+// machine is a limiter written once more from its definition, for small numbers: the oracle steps through it
+// millions of times. It shares no code with the bounds nor with internal/reference;
+// TestOracleAgreesWithThePlainOne holds it against the latter.
 type machine interface {
 	newborn() memory
 	// admits tells whether a request of the cost is admitted at t, which is not before any earlier one.
@@ -24,7 +24,8 @@ type machine interface {
 	delay(m memory, t int64) int64
 	// counts tells that a denial may change the memory, now or later.
 	counts() bool
-	// settle returns a memory that no request at or after t can tell from m, the same for as many as is easily seen.
+	// settle returns a memory that no request at or after t can tell from m, the same for as many as is
+	// easily seen.
 	settle(m memory, t int64) memory
 	// width is how many numbers it remembers.
 	width() int
@@ -33,7 +34,8 @@ type machine interface {
 // unborn marks a memory without a past.
 const unborn = int64(-1) << 40
 
-// tats is a bucket: word 0 is n times the theoretical arrival time. A level of the bucket that is created is part of it.
+// tats is a bucket: word 0 is n times the theoretical arrival time. A level of the bucket that is created is
+// part of it.
 type tats struct {
 	n, per, burst int64
 	// birth is the level in use at creation, in units times per.
@@ -84,8 +86,8 @@ func (b tats) settle(m memory, t int64) memory {
 	return m
 }
 
-// batches is a bucket that gets fill units every fill*per/n: word 0 is its birth, word 1 its units, word 2 the batches
-// it had.
+// batches is a bucket that gets fill units every fill*per/n: word 0 is its birth, word 1 its units, word 2
+// the batches it had.
 type batches struct {
 	n, per, burst, fill int64
 	level               int64
@@ -125,8 +127,8 @@ func (b batches) settle(m memory, t int64) memory {
 	return b.at(m, t)
 }
 
-// units is a sliding log: word 0 holds the times of the last quota units, oldest first, ten bits each, as the time since
-// before any.
+// units is a sliding log: word 0 holds the times of the last quota units, oldest first, ten bits each, as the
+// time since before any.
 type units struct {
 	quota, keep int64
 	all         bool
@@ -214,8 +216,8 @@ func (f fixedCount) counts() bool              { return f.all }
 
 func (f fixedCount) settle(m memory, t int64) memory { return f.at(m, t) }
 
-// twoCounts is a sliding window counter: word 0 is when the window began, word 1 the count of the one before, word 2 its
-// own.
+// twoCounts is a sliding window counter: word 0 is when the window began, word 1 the count of the one before,
+// word 2 its own.
 type twoCounts struct {
 	quota, size, phase int64
 	first, all         bool
@@ -296,7 +298,8 @@ func (c twoCounts) settle(m memory, t int64) memory {
 // era is before any instant that a clock shows, negated: 0 is no time then.
 const era = 64
 
-// punishes denies for a time after a denial; its word, behind those of the machine inside, is era + when the ban ends.
+// punishes denies for a time after a denial; its word, behind those of the machine inside, is era + when the
+// ban ends.
 type punishes struct {
 	machine
 	ban int64
@@ -344,7 +347,8 @@ func with(inside machine, m memory, word int64) memory {
 	return m
 }
 
-// forgets has no memory of a partition that was not asked for as long as ttl; its word is era + the time of the last request.
+// forgets has no memory of a partition that was not asked for as long as ttl; its word is era + the time of
+// the last request.
 type forgets struct {
 	machine
 	ttl int64
@@ -378,9 +382,9 @@ func (f forgets) settle(m memory, t int64) memory {
 	return with(f.machine, f.machine.settle(m, t), last)
 }
 
-// stale reads a clock that may stand still for as long as lag: at t it shows an instant of [t-lag, t], and never runs
-// backwards. Its word is 1 + what it showed last. A clock that ticks is one of these, whatever its phase, and so is one that
-// is read once for several requests.
+// stale reads a clock that may stand still for as long as lag: at t it shows an instant of [t-lag, t], and
+// never runs backwards. Its word is 1 + what it showed last. A clock that ticks is one of these, whatever its
+// phase, and so is one that is read once for several requests.
 type stale struct {
 	machine
 	lag int64
@@ -465,7 +469,8 @@ func (p pair) settle(m memory, t int64) memory {
 	return p.whole(p.a.settle(a, t), p.b.settle(b, t))
 }
 
-// machineOf returns the machine of a policy: with one phase, and with birth units times per in use when it is created.
+// machineOf returns the machine of a policy: with one phase, and with birth units times per in use when it is
+// created.
 func machineOf(t *testing.T, p spec.Policy, phase, birth int64) machine {
 	t.Helper()
 	per, all := int64(p.Rate.Per), p.Count == spec.CountAll
@@ -523,8 +528,8 @@ func machineOf(t *testing.T, p spec.Policy, phase, birth int64) machine {
 	return m
 }
 
-// machinesOf returns a machine for every combination of phases and start levels that a limit leaves open. box gives the
-// phases of a policy.
+// machinesOf returns a machine for every combination of phases and start levels that a limit leaves open. box
+// gives the phases of a policy.
 func machinesOf(t *testing.T, limit spec.Limit, box func(spec.Policy) (from, to int64)) []machine {
 	t.Helper()
 	var out []machine
@@ -533,7 +538,8 @@ func machinesOf(t *testing.T, limit spec.Limit, box func(spec.Policy) (from, to 
 		from, to := box(p)
 		for phase := from; phase <= to; phase++ {
 			least, most := p.StartLevels()
-			for birth := (p.Full() - most) * int64(p.Rate.Per); birth <= (p.Full()-least)*int64(p.Rate.Per); birth++ {
+			per := int64(p.Rate.Per)
+			for birth := (p.Full() - most) * per; birth <= (p.Full()-least)*per; birth++ {
 				for ban := p.Ban; ban <= p.LongestBan(); ban++ {
 					for ttl := p.TTL; ttl <= max(p.TTL, p.TTLTo); ttl++ {
 						one := p

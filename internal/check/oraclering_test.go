@@ -1,7 +1,7 @@
 package check
 
-// ringCount is a window divided into slots: word 0 is when the slot began, the next ones its count, that of the one before,
-// and so on.
+// ringCount is a window divided into slots: word 0 is when the slot began, the next ones its count, that of
+// the one before, and so on.
 type ringCount struct {
 	slots, quota, size, phase int64
 	all                       bool

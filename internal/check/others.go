@@ -7,11 +7,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// besideOthers returns the loosest policies that one of several who use the same partitions may meet: what the limit admits of
-// all, these admit of one, whatever the others sent. It may be empty. changed tells that they are not the limit itself.
+// besideOthers returns the loosest policies that one of several who use the same partitions may meet: what
+// the limit admits of all, these admit of one, whatever the others sent. It may be empty. changed tells that
+// they are not the limit itself.
 //
-// What others use up leaves one less. But they also create buckets, which have filled before one comes and whose batches beat as they
-// began; and open windows, which end when no request of one tells, but where an admission keeps them open.
+// What others use up leaves one less. But they also create buckets, which have filled before one comes and
+// whose batches beat as they began; and open windows, which end when no request of one tells, but where an
+// admission keeps them open.
 func besideOthers(limit spec.Limit) (loose spec.Limit, changed bool) {
 	for _, p := range limit {
 		if q, ok := looseBesideOthers(p); ok {
@@ -23,7 +25,8 @@ func besideOthers(limit spec.Limit) (loose spec.Limit, changed bool) {
 
 // looseBesideOthers is besideOthers for one policy; ok=false for one that bounds nothing.
 func looseBesideOthers(p spec.Policy) (loose spec.Policy, ok bool) {
-	if p.Windowed() && p.Align == spec.AlignFirst && (!p.Refreshes() || p.Ban > 0 || p.Count != spec.CountAdmitted) {
+	if p.Windowed() && p.Align == spec.AlignFirst &&
+		(!p.Refreshes() || p.Ban > 0 || p.Count != spec.CountAdmitted) {
 		return anywhere(p)
 	}
 	if remembersStart(p) {
@@ -36,9 +39,9 @@ func looseBesideOthers(p spec.Policy) (loose spec.Policy, ok bool) {
 	return p, true
 }
 
-// anywhere returns a bucket that admits whatever windows of p do which begin wherever others want. No two begin within the shortest of
-// them, or within a time to live, so that a span of L touches 2 + L/W at the most. Where requests are counted when they are complete
-// a window has no most.
+// anywhere returns a bucket that admits whatever windows of p do which begin wherever others want. No two
+// begin within the shortest of them, or within a time to live, so that a span of L touches 2 + L/W at the
+// most. Where requests are counted when they are complete a window has no most.
 func anywhere(p spec.Policy) (loose spec.Policy, ok bool) {
 	if p.Completes() {
 		return p, false
@@ -55,7 +58,8 @@ func anywhere(p spec.Policy) (loose spec.Policy, ok bool) {
 // beside judges recordings under the policies of besideOthers: their denials prove nothing.
 var beside = Options{Conformance: UpperBound, Shared: true, SkipMeasure: true}
 
-// judgedBeside takes back what is found in the admissions of partitions where others may have made room for them.
+// judgedBeside takes back what is found in the admissions of partitions where others may have made room for
+// them.
 func (c *caseFile) judgedBeside(partitions []verdict.PartitionVerdict) {
 	loose, changed := besideOthers(c.declared)
 	if !changed || !slices.ContainsFunc(partitions, failed) {
@@ -73,16 +77,19 @@ func (c *caseFile) judgedBeside(partitions []verdict.PartitionVerdict) {
 
 func failed(v verdict.PartitionVerdict) bool { return v.Verdict == verdict.Fail }
 
-// acquit leaves of what is found in each partition what is found under the policies of besideOthers too, as these say it.
+// acquit leaves of what is found in each partition what is found under the policies of besideOthers too, as
+// these say it.
 func acquit(partitions, found []verdict.PartitionVerdict) {
 	for i := range partitions {
 		v := &partitions[i]
 		if v.Verdict != verdict.Fail {
 			continue
 		}
-		k := slices.IndexFunc(found, func(x verdict.PartitionVerdict) bool { return x.Partition == v.Partition && failed(x) })
+		k := slices.IndexFunc(found,
+			func(x verdict.PartitionVerdict) bool { return x.Partition == v.Partition && failed(x) })
 		if k < 0 {
-			v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.ForeignTraffic, v.Findings[0].Text+unlessOthers
+			v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.ForeignTraffic,
+				v.Findings[0].Text+unlessOthers
 			v.Findings = nil
 			continue
 		}

@@ -11,9 +11,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestLimitersThatOthersUseAreNeverAccused leaves out of recordings of right limiters what others sent, from a fifth to nearly all of
-// it: they use units up, and they also open windows, create buckets before they are seen, start bans and keep alive what would be
-// forgotten. What is measured of a limiter that passes holds its true values.
+// TestLimitersThatOthersUseAreNeverAccused leaves out of recordings of right limiters what others sent, from
+// a fifth to nearly all of it: they use units up, and they also open windows, create buckets before they are
+// seen, start bans and keep alive what would be forgotten. What is measured of a limiter that passes holds
+// its true values.
 func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(500, 2000)
 	verdicts := map[verdict.Verdict]int{}
@@ -29,13 +30,16 @@ func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
 			cutAmid(r, tl)
 		}
 		ours := 1 + r.IntN(10)
-		tl.Observations = slices.DeleteFunc(tl.Observations, func(timeline.Observation) bool { return r.IntN(12) > ours })
-		o := Options{Shared: true, SkipMeasure: r.IntN(4) > 0, Conformance: []Conformance{"", "", "", UpperBound, LowerBound}[r.IntN(5)]}
+		tl.Observations = slices.DeleteFunc(tl.Observations,
+			func(timeline.Observation) bool { return r.IntN(12) > ours })
+		o := Options{Shared: true, SkipMeasure: r.IntN(4) > 0,
+			Conformance: []Conformance{"", "", "", UpperBound, LowerBound}[r.IntN(5)]}
 		where := fmt.Sprintf("round %d, %s (%s), %+v", round, text, known, o)
 		j := byBounds(tl, limit, o)
 		s := streamed(t, tl, limit, o, everything(r))
 		if j.Verdict == verdict.Fail || s.Verdict == verdict.Fail {
-			t.Errorf("%s: whole %s %+v, streamed %s %+v%s", where, j.Verdict, j.Partitions, s.Verdict, s.Partitions, small(tl, limit))
+			t.Errorf("%s: whole %s %+v, streamed %s %+v%s", where, j.Verdict, j.Partitions, s.Verdict,
+				s.Partitions, small(tl, limit))
 		}
 		if verdicts[j.Verdict]++; j.Verdict == verdict.Pass {
 			measuresTheTruth(t, where, j, limit, known)
@@ -47,19 +51,24 @@ func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
 	}
 }
 
-// TestOthersPlaceAndCreateToo: one that we do not see may have opened the window, made the bucket that was empty then, or set the beat
-// of its batches. Of windows anywhere as many are admitted as two of them, and those between, have room for.
+// TestOthersPlaceAndCreateToo: one that we do not see may have opened the window, made the bucket that was
+// empty then, or set the beat of its batches. Of windows anywhere as many are admitted as two of them, and
+// those between, have room for.
 func TestOthersPlaceAndCreateToo(t *testing.T) {
 	for _, c := range []struct {
 		spec    string
 		seconds []int
 		want    verdict.Verdict
 	}{
-		{"fixed-window,rate=2/10s,align=first", []int{9, 10, 10}, verdict.Inconclusive}, // others opened one at 0 s
+		// others opened one at 0 s
+		{"fixed-window,rate=2/10s,align=first", []int{9, 10, 10}, verdict.Inconclusive},
 		{"fixed-window,rate=2/10s,align=first", []int{9, 9, 10, 10, 11}, verdict.Fail},
-		{"fixed-window,rate=2/10s,align=first,ttl=5s", []int{9, 9, 10, 10, 16, 16}, verdict.Inconclusive}, // forgotten at 15 s
-		{"fixed-window,rate=2/10s,align=first + token-bucket,rate=10/s,burst=20", []int{9, 10, 10}, verdict.Inconclusive},
-		{"fixed-window,rate=2/10s,align=first + token-bucket,rate=10/s,burst=20", []int{9, 9, 10, 10, 11}, verdict.Fail},
+		// forgotten at 15 s
+		{"fixed-window,rate=2/10s,align=first,ttl=5s", []int{9, 9, 10, 10, 16, 16}, verdict.Inconclusive},
+		{"fixed-window,rate=2/10s,align=first + token-bucket,rate=10/s,burst=20", []int{9, 10, 10},
+			verdict.Inconclusive},
+		{"fixed-window,rate=2/10s,align=first + token-bucket,rate=10/s,burst=20", []int{9, 9, 10, 10, 11},
+			verdict.Fail},
 		{"sliding-window-counter,rate=2/10s,align=first", []int{9, 10, 10}, verdict.Inconclusive},
 		{"sliding-window-counter,rate=2/10s,align=first", []int{9, 9, 10, 10, 11}, verdict.Fail},
 		{"fixed-window,rate=2/10s,align=first,refresh=admitted", []int{9, 10, 10}, verdict.Fail},
@@ -67,13 +76,16 @@ func TestOthersPlaceAndCreateToo(t *testing.T) {
 		{"token-bucket,rate=1/10s,burst=5,start=empty", []int{9, 9, 9, 9, 9, 9}, verdict.Fail},
 		{"token-bucket,rate=1/10s,burst=5,start=empty,ttl=20s", []int{9, 50, 50}, verdict.Inconclusive},
 		{"leaky-bucket-queue,rate=1/10s,queue=3,start=empty", []int{9}, verdict.Inconclusive},
-		{"token-bucket,rate=1/10s,burst=2,refill=interval,fill=1", []int{9, 9, 12}, verdict.Inconclusive}, // others made it at 1 s
+		// others made it at 1 s
+		{"token-bucket,rate=1/10s,burst=2,refill=interval,fill=1", []int{9, 9, 12}, verdict.Inconclusive},
 		{"token-bucket,rate=1/10s,burst=2,refill=interval,fill=1", []int{9, 9, 9, 9}, verdict.Fail},
 	} {
 		tl := &timeline.Timeline{}
 		for i, second := range c.seconds {
 			at := time.Duration(second) * time.Second
-			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Allowed})
+			tl.Observations = append(tl.Observations,
+				timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
+					Answered: true, Outcome: timeline.Allowed})
 		}
 		tl.Header.Ended = tl.End()
 		limit, o := mustLimit(t, c.spec), Options{Shared: true}
@@ -83,7 +95,8 @@ func TestOthersPlaceAndCreateToo(t *testing.T) {
 		}
 		s := streamed(t, tl, limit, o, streamCaps{piece: 8})
 		if j.Verdict != c.want || s.Verdict != c.want && s.Verdict != verdict.Pass {
-			t.Errorf("%s: %v, as a stream %v, want %v: %+v", c.spec, j.Verdict, s.Verdict, c.want, j.Partitions[0])
+			t.Errorf("%s: %v, as a stream %v, want %v: %+v", c.spec, j.Verdict, s.Verdict, c.want,
+				j.Partitions[0])
 		}
 		if m := j.Partitions[0].Measured; c.want == verdict.Inconclusive && m.Burst.LoSet {
 			t.Errorf("%s: measured %+v", c.spec, m)

@@ -7,15 +7,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// expiringOver is expiring.over for a bucket that starts full: its sweep begins anew after every silence that may have been long
-// enough.
+// expiringOver is expiring.over for a bucket that starts full: its sweep begins anew after every silence that
+// may have been long enough.
 //
 //	the last one sent        it may be forgotten from here      until the next one is surely seen
 //	s ......................... s + ttl ........................... e
 //	admissions that end before are of the old sweep                 those sent after are of the new one
 //
-// Of those sent later only the first that was surely seen ends a silence here, so that a slow answer may be taken for one. That
-// accuses of nothing.
+// Of those sent later only the first that was surely seen ends a silence here, so that a slow answer may be
+// taken for one. That accuses of nothing.
 type expiringOver struct {
 	expiring
 	sweep overSweep
@@ -24,10 +24,11 @@ type expiringOver struct {
 	linking bool
 	// silences are those that were not reached yet, ascending.
 	silences []phases
-	// first is when the first request was sent of those that no other is surely seen to have followed, after is when the last
-	// silence ended; minTime where there is none.
+	// first is when the first request was sent of those that no other is surely seen to have followed, after
+	// is when the last silence ended; minTime where there is none.
 	first, after int64
-	// links follow the requests that were surely seen; linked are those that are kept. They prove that nothing was forgotten.
+	// links follow the requests that were surely seen; linked are those that are kept. They prove that
+	// nothing was forgotten.
 	links  links
 	linked []event
 }
@@ -81,7 +82,8 @@ func (x *expiringOver) sent(ev *event) {
 	}
 }
 
-// link keeps a request, or the one before it, where no other that is kept shows that no silence was long enough.
+// link keeps a request, or the one before it, where no other that is kept shows that no silence was long
+// enough.
 func (x *expiringOver) link(ev *event) {
 	if len(x.linked) == 0 {
 		x.links = newLinks(ev, x.ttl)
@@ -136,7 +138,8 @@ func (x *atMostOver) advance(_, ended []event, _, _ int64) *alarm {
 			for i := range x.counted {
 				from = min(from, x.counted[i].s)
 			}
-			br := breach{kind: verdict.OverAdmission, seen: x.units, bound: x.quota, span: ev.e - from, windows: 1}
+			br := breach{kind: verdict.OverAdmission, seen: x.units, bound: x.quota, span: ev.e - from,
+				windows: 1}
 			return &alarm{breach: br, from: from, to: ev.e, placing: x.counted}
 		}
 	}

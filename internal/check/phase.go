@@ -8,7 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// phasesOf returns the box of phases that a policy and a header leave open, and whether all partitions share one phase.
+// phasesOf returns the box of phases that a policy and a header leave open, and whether all partitions share
+// one phase.
 func phasesOf(p spec.Policy, h timeline.Header) (box phases, shared bool) {
 	size := int64(longestSlot(p))
 	all := phases{0, size - 1}
@@ -56,7 +57,8 @@ type group struct {
 type refutation struct {
 	part int
 	*breach
-	// searched is the history in which an exact search found it, under the policy and its first phase; nil for a bound.
+	// searched is the history in which an exact search found it, under the policy and its first phase; nil
+	// for a bound.
 	searched *history
 	cell     cell
 }
@@ -66,11 +68,13 @@ type search struct {
 	policy spec.Policy
 	mode   Conformance
 	group  *group
-	// beginnings are those of the group, the shortest first and the whole last: what refutes a beginning refutes the whole.
+	// beginnings are those of the group, the shortest first and the whole last: what refutes a beginning
+	// refutes the whole.
 	beginnings []*group
 	// turns are those of the group, listed where an exact search asks for them.
 	turns turns
-	// boxes is how many boxes, and work how many observations, may still be judged; few the most boxes, where it is not 0.
+	// boxes is how many boxes, and work how many observations, may still be judged; few the most boxes, where
+	// it is not 0.
 	boxes, work, few int
 	// most is how much work all boxes may take, 0 for all that there is.
 	most int
@@ -83,23 +87,26 @@ type search struct {
 	quick bool
 	// rough leaves what an exact search refutes as long as it is.
 	rough bool
-	// steps counts the decisions that exact searches of one phase tried, wide those of searches of many phases at once.
+	// steps counts the decisions that exact searches of one phase tried, wide those of searches of many
+	// phases at once.
 	steps, wide int
-	// last is how many the longest search of the last phase tried; each is how many all of one kind may try, 0 for the usual budget.
+	// last is how many the longest search of the last phase tried; each is how many all of one kind may try,
+	// 0 for the usual budget.
 	last, each int
 	// reach is the width up to which a box is searched exactly, all of its phases at once.
 	reach int64
 	// capped tells that an exact search reached its cap, or that all of them would.
 	capped bool
-	// field is the box without turns that is being refuted part by part, entered how many decisions were tried before it.
+	// field is the box without turns that is being refuted part by part, entered how many decisions were
+	// tried before it.
 	field   phases
 	entered int
 	// ask, where it is not nil, asks the bounds for their answer alone: what is found has no breaches.
 	ask *asker
 }
 
-// refute returns the breaches that together refute every phase of the box, or ok=false where some phase survives or the
-// budget ran out.
+// refute returns the breaches that together refute every phase of the box, or ok=false where some phase
+// survives or the budget ran out.
 func (s *search) refute(box phases) (found []refutation, ok bool) {
 	s.begin(box)
 	if len(explore([]cell{{box, divisible(s.policy)}}, s.look)) > 0 {
@@ -165,8 +172,8 @@ const (
 	longerBy       = 8
 )
 
-// beginningsOf returns what is known for certain of the first few observations of each partition, of more, and so on, and
-// last the group itself. all tells that denied requests count.
+// beginningsOf returns what is known for certain of the first few observations of each partition, of more,
+// and so on, and last the group itself. all tells that denied requests count.
 func beginningsOf(g *group, all bool) []*group {
 	most := 0
 	for _, h := range g.parts {
@@ -225,8 +232,9 @@ func (s *search) look(b cell) (halves []cell, stop bool) {
 	return halved(s.halves(b))
 }
 
-// hopeless tells whether the exact searches of a box would take many times their budget, as far as the part of the same field
-// tells that is refuted: its parts are as much alike as phases can be, and judged in their order.
+// hopeless tells whether the exact searches of a box would take many times their budget, as far as the part
+// of the same field tells that is refuted: its parts are as much alike as phases can be, and judged in their
+// order.
 func (s *search) hopeless(b phases) bool {
 	if s.field.from > b.from || s.field.to < b.to || s.field.from == s.field.to {
 		s.field, s.entered = phases{}, s.tried()
@@ -235,14 +243,15 @@ func (s *search) hopeless(b phases) bool {
 		}
 		return false
 	}
-	tried, done, left := float64(s.tried()-s.entered), float64(b.from-s.field.from), float64(s.field.to-b.from)
+	tried, done, left := float64(s.tried()-s.entered), float64(b.from-s.field.from),
+		float64(s.field.to-b.from)
 	most := float64(s.mostSteps())
 	return tried > most/fieldTrial && left > fieldParts*float64(s.reach) &&
 		tried*left > hopelessBudgets*most*done
 }
 
-// After a part of the budget, one in fieldTrial, a field is given up where what is left of it would take more than so many
-// budgets, and is so many times as wide as what is searched at once.
+// After a part of the budget, one in fieldTrial, a field is given up where what is left of it would take more
+// than so many budgets, and is so many times as wide as what is searched at once.
 const (
 	fieldTrial      = 16
 	fieldParts      = 1 << 10
@@ -298,8 +307,8 @@ func (s *search) middle(b phases) int64 {
 	return b.from + (b.to-b.from)/2
 }
 
-// widerInWindow tells whether the length of the windows of b leaves the last one of the recording more open than their phase
-// does.
+// widerInWindow tells whether the length of the windows of b leaves the last one of the recording more open
+// than their phase does.
 func (s *search) widerInWindow(b cell) bool {
 	var end int64
 	for _, h := range s.group.parts {
@@ -341,9 +350,9 @@ func (s *search) judged(beginning, part int) bool {
 	return beginning > 0 && s.beginnings[beginning-1].parts[part] == s.beginnings[beginning].parts[part]
 }
 
-// timeless tells whether phases that are alike judge alike: nothing but the order of the decisions, and the windows that
-// they lie in, matters to the policy. Else a request may have to be decided so long after another one that of these phases some
-// have it in one window, and some in the next.
+// timeless tells whether phases that are alike judge alike: nothing but the order of the decisions, and the
+// windows that they lie in, matters to the policy. Else a request may have to be decided so long after
+// another one that of these phases some have it in one window, and some in the next.
 func timeless(p spec.Policy) bool { return p.Ban == 0 && p.TTL == 0 && !p.Completes() }
 
 // judgeOne asks one bound both questions that the mode allows.

@@ -8,9 +8,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime: a request that no other one's interval ends within may be before or
-// behind the beginning of a window; where a ban, or another policy, says that it was decided at 10 or later, windows that begin
-// at 11 explain what those that begin at 9 do not.
+// TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime: a request that no other one's interval ends within may
+// be before or behind the beginning of a window; where a ban, or another policy, says that it was decided at
+// 10 or later, windows that begin at 11 explain what those that begin at 9 do not.
 func TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime(t *testing.T) {
 	type asked struct {
 		s, e, cost int64
@@ -18,10 +18,12 @@ func TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime(t *testing.T) {
 	}
 	for text, requests := range map[string][]asked{
 		"fixed-window,rate=2/20ns,phase=9ns..12ns + token-bucket,rate=1/4ns,burst=1": {
-			{6, 6, 1, timeline.Allowed}, {7, 14, 1, timeline.Allowed}, {16, 16, 1, timeline.Allowed}, {20, 20, 1, timeline.Allowed},
+			{6, 6, 1, timeline.Allowed}, {7, 14, 1, timeline.Allowed}, {16, 16, 1, timeline.Allowed},
+			{20, 20, 1, timeline.Allowed},
 		},
 		"fixed-window,rate=2/20ns,phase=9ns..12ns,ban=4ns": {
-			{1, 1, 1, timeline.Allowed}, {6, 6, 2, timeline.Denied}, {7, 14, 1, timeline.Allowed}, {16, 16, 2, timeline.Allowed},
+			{1, 1, 1, timeline.Allowed}, {6, 6, 2, timeline.Denied}, {7, 14, 1, timeline.Allowed},
+			{16, 16, 2, timeline.Allowed},
 		},
 	} {
 		limit, err := spec.Parse(text)
@@ -46,11 +48,13 @@ func TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime(t *testing.T) {
 
 // observed is an observation that was answered.
 func observed(s, e int64, outcome timeline.Outcome) timeline.Observation {
-	return timeline.Observation{Sent: time.Duration(s), FirstByte: time.Duration(e), Answered: true, Outcome: outcome}
+	return timeline.Observation{Sent: time.Duration(s), FirstByte: time.Duration(e), Answered: true,
+		Outcome: outcome}
 }
 
-// TestALaterRequestMayCreateABucket: the first few requests are judged apart where values are open, but not under a bucket that
-// starts empty: one that is left out may have created it, so that the first one found what had come since.
+// TestALaterRequestMayCreateABucket: the first few requests are judged apart where values are open, but not
+// under a bucket that starts empty: one that is left out may have created it, so that the first one found
+// what had come since.
 func TestALaterRequestMayCreateABucket(t *testing.T) {
 	limit, err := spec.Parse("gcra,rate=12/3ms,burst=2..3,start=empty")
 	if err != nil {
@@ -58,7 +62,8 @@ func TestALaterRequestMayCreateABucket(t *testing.T) {
 	}
 	const us = 1000
 	tl := &timeline.Timeline{}
-	for i, ends := range [][2]int64{{0, 2000 * us}, {us, 1000 * us}, {us, 1000 * us}, {us, 1000 * us}, {2 * us, 3 * us}} {
+	for i, ends := range [][2]int64{{0, 2000 * us}, {us, 1000 * us}, {us, 1000 * us}, {us, 1000 * us},
+		{2 * us, 3 * us}} {
 		o := observed(ends[0], ends[1], timeline.Denied)
 		o.Arrival = timeline.Arrival{Seq: i, Cost: 1}
 		if i == 0 {

@@ -44,12 +44,14 @@ func (s *search) exactly(b cell) (refutation, bool) {
 	return refutation{}, false
 }
 
-// together searches every partition exactly under all phases of a cell at once. A decision at d under a phase P answers as
-// one at d-(P-from) under the phase from does, so that whatever the phase, the decisions lie in intervals that begin
-// earlier by the width of the box. What nothing explains then, nothing explains under any phase of the box.
+// together searches every partition exactly under all phases of a cell at once. A decision at d under a phase
+// P answers as one at d-(P-from) under the phase from does, so that whatever the phase, the decisions lie in
+// intervals that begin earlier by the width of the box. What nothing explains then, nothing explains under
+// any phase of the box.
 func (s *search) together(b cell) (refutation, bool) {
 	width := b.to - b.from
-	if s.quick || b.policy.Completes() || width > s.reach || s.wide > s.mostSteps() || s.mode != "" && s.mode != Exact {
+	if s.quick || b.policy.Completes() || width > s.reach || s.wide > s.mostSteps() || s.mode != "" &&
+		s.mode != Exact {
 		return refutation{}, false
 	}
 	for k, g := range s.beginnings {
@@ -73,8 +75,8 @@ func (s *search) together(b cell) (refutation, bool) {
 // wideSteps is how many decisions the search of a box may try at least.
 const wideSteps = 1 << 12
 
-// searched searches h exactly under the policy and the first phase of a cell, and tries no more than `most` decisions, if
-// that is not 0.
+// searched searches h exactly under the policy and the first phase of a cell, and tries no more than `most`
+// decisions, if that is not 0.
 func searched(h *history, b cell, most int) (r *refutation, visited int, limited bool) {
 	x := newExact(h, b.policy, b.from)
 	if x == nil || x.dear(h) && simply(h, spec.Limit{b.policy}, []int64{b.from}) {

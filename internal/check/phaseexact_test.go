@@ -12,7 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestBoxesSearchedTogetherAreRefutedApart: what is refuted for all phases of a box at once is refuted under each of them.
+// TestBoxesSearchedTogetherAreRefutedApart: what is refuted for all phases of a box at once is refuted under
+// each of them.
 func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 	refuted, survived := 0, 0
 	for name, limit := range smallLimits() {
@@ -25,7 +26,8 @@ func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tl := randomHistory(r, lim, shape{requests: 3 + r.IntN(6), gap: 20, late: 30, costs: r.IntN(3) == 0})
+			tl := randomHistory(r, lim,
+				shape{requests: 3 + r.IntN(6), gap: 20, late: 30, costs: r.IntN(3) == 0})
 			h := newCase(tl, limit, Options{}).parts[0].histories[0]
 			from := r.Int64N(20)
 			b := cell{phases{from, from + r.Int64N(12)}, limit[0]}
@@ -40,7 +42,8 @@ func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 			for at := b.from; at <= b.to; at++ {
 				br, _, judged := unexplainable(h, limit[0], at, visitCap)
 				if br == nil && judged == judgedAll {
-					t.Fatalf("%s: phases %d..%d are refuted together, but not %d:\n%s", name, b.from, b.to, at, draw(tl))
+					t.Fatalf("%s: phases %d..%d are refuted together, but not %d:\n%s", name, b.from, b.to,
+						at, draw(tl))
 				}
 			}
 		}
@@ -72,14 +75,15 @@ func TestPhaseOfARightLimiterIsFoundSoon(t *testing.T) {
 	}
 }
 
-// TestPhasesBeyondNumberAreGivenUp: where a clock of seconds leaves a thousand million phases to be refuted a few hundred at a
-// time, the search ends soon, and says so.
+// TestPhasesBeyondNumberAreGivenUp: where a clock of seconds leaves a thousand million phases to be refuted a
+// few hundred at a time, the search ends soon, and says so.
 func TestPhasesBeyondNumberAreGivenUp(t *testing.T) {
 	limit, err := spec.Parse("sliding-window-counter,rate=100/1m,rounding=nearest,tick=1s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tl := (&fuzzReader{[]byte("0000Yz0\t\t\t\t)\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t)\t\t\t\t\t\t\t)\t\t\t)\\t")}).timeline()
+	tl := (&fuzzReader{[]byte("0000Yz0\t\t\t\t)" +
+		"\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t)\t\t\t\t\t\t\t)\t\t\t)\\t")}).timeline()
 	c := newCase(tl, limit, Options{})
 	s := c.newSearch(&group{parts: c.parts[0].histories})
 	box, _ := phasesOf(limit[0], tl.Header)

@@ -13,15 +13,17 @@ const (
 	phaseParts = 1 << 9
 )
 
-// phase returns the window phases that the partition does not refute, in nanoseconds since the start of the recording: the
-// shortest interval that holds them all, which may reach beyond one window. Unset where the phase is known or nothing of it
-// is refuted.
+// phase returns the window phases that the partition does not refute, in nanoseconds since the start of the
+// recording: the shortest interval that holds them all, which may reach beyond one window. Unset where the
+// phase is known or nothing of it is refuted.
 func (g gauge) phase(pol spec.Policy) verdict.Interval {
 	size := int64(longestSlot(pol))
-	if !pol.Windowed() || pol.Align == spec.AlignFirst || g.box.from == g.box.to || len(g.h.all) > phaseLimit {
+	if !pol.Windowed() || pol.Align == spec.AlignFirst || g.box.from == g.box.to ||
+		len(g.h.all) > phaseLimit {
 		return verdict.Interval{}
 	}
-	s := &search{policy: pol, mode: g.c.o.Conformance, group: &group{parts: []*history{g.h}}, quick: true, ask: g.ask}
+	s := &search{policy: pol, mode: g.c.o.Conformance, group: &group{parts: []*history{g.h}}, quick: true,
+		ask: g.ask}
 	s.begin(g.box)
 	left := s.survivors(g.box, max((g.box.to-g.box.from)/phaseParts, 1))
 	whole := g.box.to-g.box.from >= size-1
@@ -55,8 +57,8 @@ func (s *search) survivors(box phases, width int64) (left []phases) {
 	return left
 }
 
-// arc returns the shortest arc of a circle of the given size that holds all boxes, which ascend and do not overlap. Its end
-// may lie beyond one turn.
+// arc returns the shortest arc of a circle of the given size that holds all boxes, which ascend and do not
+// overlap. Its end may lie beyond one turn.
 func arc(boxes []phases, size int64) phases {
 	widest, after := int64(-1), 0
 	for i, b := range boxes {

@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestMeasuredPhaseHoldsTheTrueOne: whatever the phase of a limiter is, the measured interval holds it, and is mostly
-// narrower than a window.
+// TestMeasuredPhaseHoldsTheTrueOne: whatever the phase of a limiter is, the measured interval holds it, and
+// is mostly narrower than a window.
 func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
 	for _, a := range []spec.Algorithm{spec.FixedWindow, spec.SlidingWindowCounter} {
 		t.Run(string(a), func(t *testing.T) {
@@ -20,7 +20,8 @@ func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
 			narrow := 0
 			for range fewer(100) {
 				phase := time.Duration(r.IntN(size))
-				p := spec.Policy{Algorithm: a, Rate: spec.Rate{N: 4, Per: size}, Align: spec.AlignPhase, PhaseFrom: phase, PhaseTo: phase}
+				p := spec.Policy{Algorithm: a, Rate: spec.Rate{N: 4, Per: size}, Align: spec.AlignPhase,
+					PhaseFrom: phase, PhaseTo: phase}
 				lim, err := reference.New(p)
 				if err != nil {
 					t.Fatal(err)
@@ -44,7 +45,8 @@ func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
 				}
 			}
 			if narrow < fewer(100)/2 {
-				t.Errorf("measured to a quarter of a window in %d of %d histories, want at least half", narrow, fewer(100))
+				t.Errorf("measured to a quarter of a window in %d of %d histories, want at least half",
+					narrow, fewer(100))
 			}
 		})
 	}

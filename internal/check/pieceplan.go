@@ -10,10 +10,11 @@ import (
 
 // piecePlan is what the pieces of all partitions share. It does not change.
 //
-// A piece is a stretch of a partition's observations, judged by the bounds as a recording that was cut out of traffic: what came
-// before it has left the limiter in some state, and may explain a denial near its beginning; what comes after may explain one
-// that may have been decided so late. Both are what edges know of. Pieces overlap, by as long as the limiter remembers and the
-// requests in flight last, so that every denial is asked in a piece that has all that may count against it:
+// A piece is a stretch of a partition's observations, judged by the bounds as a recording that was cut out of
+// traffic: what came before it has left the limiter in some state, and may explain a denial near its
+// beginning; what comes after may explain one that may have been decided so late. Both are what edges know
+// of. Pieces overlap, by as long as the limiter remembers and the requests in flight last, so that every
+// denial is asked in a piece that has all that may count against it:
 //
 //	                     from                        until
 //	piece k     ..........|============================|         asks of every denial within
@@ -26,10 +27,11 @@ type piecePlan struct {
 	whole region
 	// bound is that of the only policy where nothing is open; else nil.
 	bound bound
-	// memory is how long what came before a piece may explain a denial, reach how long a span of admissions is judged at least,
-	// both in nanoseconds.
+	// memory is how long what came before a piece may explain a denial, reach how long a span of admissions
+	// is judged at least, both in nanoseconds.
 	memory, reach int64
-	// low: a bucket may be created with less than it holds, so that every witness has the requests that may have created it.
+	// low: a bucket may be created with less than it holds, so that every witness has the requests that may
+	// have created it.
 	low bool
 	// silence is how long one lasts after which nothing of what came before matters, in nanoseconds.
 	silence int64
@@ -37,8 +39,8 @@ type piecePlan struct {
 	full int64
 	// kinds are those of the histories.
 	kinds []kind
-	// sweeps bound the admissions of a whole recording, for buckets, whose spans may be long, and for windows that requests place;
-	// swept: those of the only policy leave nothing to ask of admissions.
+	// sweeps bound the admissions of a whole recording, for buckets, whose spans may be long, and for windows
+	// that requests place; swept: those of the only policy leave nothing to ask of admissions.
 	sweeps []*overallPlan
 	swept  bool
 	// size is the least number of observations of a piece; small that where there are many partitions.
@@ -90,7 +92,8 @@ func newPiecePlan(h timeline.Header, limit spec.Limit, o Options) *piecePlan {
 		o.Conformance = UpperBound
 		w.upper = newPiecePlan(h, limit, o)
 	}
-	if p := c.limit[0]; len(c.limit) == 1 && w.whole.known() && !anchored(p) && !ranged(p) && p.BanTo == 0 && p.TTLTo == 0 {
+	if p := c.limit[0]; len(c.limit) == 1 && w.whole.known() && !anchored(p) && !ranged(p) && p.BanTo == 0 &&
+		p.TTLTo == 0 {
 		w.bound = newBound(c.limit[0], w.whole.boxes[0].from, w.whole.boxes[0].to)
 	}
 	return w
@@ -105,8 +108,9 @@ func recalls(p spec.Policy) int64 {
 	return newBound(slowest(p), 0, 0).scope().memory
 }
 
-// reaches returns how long the spans are in which admissions are counted. A bucket that requests which are missing may have used
-// up is taken to be empty when the first one that is not was decided, as much as its memory later.
+// reaches returns how long the spans are in which admissions are counted. A bucket that requests which are
+// missing may have used up is taken to be empty when the first one that is not was decided, as much as its
+// memory later.
 func reaches(p spec.Policy) int64 {
 	switch {
 	case p.Windowed():

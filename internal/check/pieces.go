@@ -28,14 +28,16 @@ type pieces struct {
 	found  []verdict.Finding
 	// over and under tell that a side needs no judgement any more, judged that there was something to judge.
 	over, under, judged bool
-	// lapsed: nothing could be asked of the last piece, as windows were forgotten before and it is not known how they lie since.
+	// lapsed: nothing could be asked of the last piece, as windows were forgotten before and it is not known
+	// how they lie since.
 	lapsed bool
 	// exact: it is judged whole, and searched exactly too; finished: all of it was judged.
 	exact, finished bool
 	// levels are those of the policies at `from`, histories those of the last piece.
 	levels    []*level
 	histories []*history
-	// placements are what came before `from` of the windows that requests place, for each policy; nil where that is not known.
+	// placements are what came before `from` of the windows that requests place, for each policy; nil where
+	// that is not known.
 	placements []*placement
 	// stretches are those of windows that follow each other from the first request, else nil.
 	stretches *stretches
@@ -98,7 +100,8 @@ func (x *pieces) done() bool {
 	if x.stretches != nil && (x.stretches.unsure != "" || len(x.found) > 0) {
 		return true
 	}
-	return x.left.refuted() || x.over && x.under && x.plan.bound != nil || len(x.plan.c.limit) > 1 && len(x.found) > 0
+	return x.left.refuted() || x.over && x.under && x.plan.bound != nil || len(x.plan.c.limit) > 1 &&
+		len(x.found) > 0
 }
 
 // take judges the piece, where all that comes is sent at or after an instant, and keeps what the next piece
@@ -149,14 +152,16 @@ func (x *pieces) finish(end time.Duration) {
 		}
 	}
 	if x.sweeps = nil; len(swept) > 0 {
-		x.found = slices.DeleteFunc(x.found, func(f verdict.Finding) bool { return f.Kind == verdict.OverAdmission })
+		x.found = slices.DeleteFunc(x.found,
+			func(f verdict.Finding) bool { return f.Kind == verdict.OverAdmission })
 	}
 	x.found = append(swept, x.found...)
 }
 
 // edges returns those of a piece that ends at an instant, beside those of the recording.
 func (x *pieces) edges(until int64) *edges {
-	e := &edges{from: x.from, until: until, begun: maxTime, memory: x.plan.memory, drop: true, placed: x.from > 0 && x.placements != nil}
+	e := &edges{from: x.from, until: until, begun: maxTime, memory: x.plan.memory, drop: true,
+		placed: x.from > 0 && x.placements != nil}
 	for _, p := range x.plan.c.limit {
 		e.drop = e.drop && changesNothing(p)
 		e.opened = e.opened || needsPlacement(p)
@@ -164,7 +169,8 @@ func (x *pieces) edges(until int64) *edges {
 	if own := x.plan.c.edges; own != nil {
 		e.until, e.renews = min(e.until, own.until), x.exact && own.renews
 		e.begun, e.again = own.begun, own.again
-		if latest := max(later(own.from, own.memory), x.from+x.plan.memory); own.from > 0 && x.stretches == nil {
+		if latest := max(later(own.from, own.memory), x.from+x.plan.memory); own.from > 0 &&
+			x.stretches == nil {
 			e.from = max(own.from, x.from)
 			e.memory = max(latest-e.from, 0)
 		}
@@ -266,7 +272,8 @@ func (x *pieces) carry(obs []timeline.Observation, until int64) {
 	x.histories = nil
 	x.from = from
 	kept := obs[:0]
-	var forever, lost, denied int64 // the units that are in use, may come at any time, or are counted, for ever
+	// the units that are in use, may come at any time, or are counted, for ever
+	var forever, lost, denied int64
 	for i := range obs {
 		switch l := &stays[i]; {
 		case l.reach < from:
@@ -302,8 +309,8 @@ func (x *pieces) levelsAt(t int64) {
 
 // lasts is how long a request matters.
 type lasts struct {
-	// s and e are when it was decided at the earliest and at the latest, since when it was complete at the earliest, reach
-	// until when it matters by itself.
+	// s and e are when it was decided at the earliest and at the latest, since when it was complete at the
+	// earliest, reach until when it matters by itself.
 	s, e, since, reach int64
 	// asked tells that it may be asked for an explanation before the recording ends.
 	asked bool
@@ -384,14 +391,16 @@ func (x *pieces) conclude(c *caseFile, p *part) {
 		events = append(events, x.kept[seq].event)
 	}
 	alone.obs, events = x.placing(alone.obs, events)
-	slices.SortStableFunc(alone.obs, func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
+	slices.SortStableFunc(alone.obs,
+		func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
 	h := historyOf(events)
 	for range c.limit {
 		alone.histories = append(alone.histories, h)
 	}
 	h.lag = x.plan.kinds[0].tick
 	f := x.finding(c, alone, mine)
-	if c.o.Shared && slices.ContainsFunc(x.left.found, func(f fallen) bool { return f.kind != verdict.OverAdmission }) {
+	if c.o.Shared && slices.ContainsFunc(x.left.found,
+		func(f fallen) bool { return f.kind != verdict.OverAdmission }) {
 		f.Kind = verdict.NoExplanation // a denial, perhaps of another partition, is a part of the proof
 	}
 	p.findings = append(p.findings, f)
@@ -399,10 +408,12 @@ func (x *pieces) conclude(c *caseFile, p *part) {
 
 // fails tells that something was found.
 func (x *pieces) fails() bool {
-	return len(x.found) > 0 || x.left.refuted() && slices.ContainsFunc(x.left.found, func(f fallen) bool { return f.by == x })
+	return len(x.found) > 0 || x.left.refuted() &&
+		slices.ContainsFunc(x.left.found, func(f fallen) bool { return f.by == x })
 }
 
-// finding makes the finding of breaches that left nothing alive, perhaps together with those of other partitions.
+// finding makes the finding of breaches that left nothing alive, perhaps together with those of other
+// partitions.
 func (x *pieces) finding(c *caseFile, alone *part, mine []*breach) verdict.Finding {
 	events, box := alone.histories[0].all, x.plan.whole.boxes[0]
 	if x.stretches != nil {
@@ -422,7 +433,8 @@ func (x *pieces) finding(c *caseFile, alone *part, mine []*breach) verdict.Findi
 	return c.finding(alone, mine, box)
 }
 
-// beginning returns the edges of the first observations, where those that come were sent at or after an instant.
+// beginning returns the edges of the first observations, where those that come were sent at or after an
+// instant.
 func (x *pieces) beginning(next time.Duration) *edges {
 	until := maxTime
 	if next < time.Duration(maxTime) {

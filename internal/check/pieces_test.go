@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestPiecesFailOnlyWhatJudgeFails judges random histories in pieces of eight requests and more. What they refute, Judge does;
-// and what the bounds refute as a whole they find too, nearly always.
+// TestPiecesFailOnlyWhatJudgeFails judges random histories in pieces of eight requests and more. What they
+// refute, Judge does; and what the bounds refute as a whole they find too, nearly always.
 func TestPiecesFailOnlyWhatJudgeFails(t *testing.T) {
 	rounds, seeds := soakRounds(200, 10_000)
 	for name, limit := range smallLimits() {
@@ -22,7 +22,8 @@ func TestPiecesFailOnlyWhatJudgeFails(t *testing.T) {
 			both, missed, more := 0, 0, 0
 			for round := range rounds * seeds {
 				r := rand.New(rand.NewPCG(soakSeed+7, uint64(round)))
-				sh := shape{requests: 20 + r.IntN(100), gap: 1 + r.IntN(40), late: r.IntN(1+r.IntN(100)) * (r.IntN(4)), costs: r.IntN(3) == 0}
+				sh := shape{requests: 20 + r.IntN(100), gap: 1 + r.IntN(40),
+					late: r.IntN(1+r.IntN(100)) * (r.IntN(4)), costs: r.IntN(3) == 0}
 				tl, o := randomPartitions(t, r, limit, sh), randomStreamOptions(r)
 				cutAtRandom(r, tl)
 				got, whole := streamed(t, tl, limit, o, everything(r)), byBounds(tl, limit, o)
@@ -38,24 +39,27 @@ func TestPiecesFailOnlyWhatJudgeFails(t *testing.T) {
 					both++
 				case whole.Verdict == verdict.Fail:
 					missed++
-					t.Logf("%s: round %d missed: %+v %s\ngot %s\n%+v\n%s", name, round, o, kindsOf(whole), kindsOf(got), whole.Partitions, draw(tl))
+					t.Logf("%s: round %d missed: %+v %s\ngot %s\n%+v\n%s", name, round, o, kindsOf(whole),
+						kindsOf(got), whole.Partitions, draw(tl))
 				case got.Verdict == verdict.Fail:
 					more++
 					if limit[0].TTL > 0 && limit[0].Start == spec.StartEmpty {
 						break // Judge says nothing of what follows the first silence
 					}
 					if !infeasible(t, tl, limit) {
-						t.Fatalf("round %d, %+v: only the pieces accuse: %+v\n%s", round, o, got.Partitions, draw(tl))
+						t.Fatalf("round %d, %+v: only the pieces accuse: %+v\n%s", round, o, got.Partitions,
+							draw(tl))
 					}
 				}
 			}
-			t.Logf("%d failed by both, %d by the bounds on the whole alone, %d by the pieces alone", both, missed, more)
+			t.Logf("%d failed by both, %d by the bounds on the whole alone, %d by the pieces alone", both,
+				missed, more)
 		})
 	}
 }
 
-// infeasible tells whether Judge refutes a timeline with all that it can: both sides, so that it searches too, and all requests there
-// were, also where it would wait for a silence after which windows begin anew.
+// infeasible tells whether Judge refutes a timeline with all that it can: both sides, so that it searches
+// too, and all requests there were, also where it would wait for a silence after which windows begin anew.
 func infeasible(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	t.Helper()
 	whole := *tl
@@ -67,8 +71,8 @@ func infeasible(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	return j.Verdict == verdict.Fail
 }
 
-// TestPiecesOfWrongLimiters turns an outcome or two of what right limiters of random SPECs did, and compares what the pieces
-// find with what the bounds find as a whole.
+// TestPiecesOfWrongLimiters turns an outcome or two of what right limiters of random SPECs did, and compares
+// what the pieces find with what the bounds find as a whole.
 func TestPiecesOfWrongLimiters(t *testing.T) {
 	rounds, seeds := soakRounds(400, 20_000)
 	both, missed := 0, map[string]int{}
@@ -100,7 +104,8 @@ func TestPiecesOfWrongLimiters(t *testing.T) {
 			t.Logf("round %d, %s: missed %s, got %s", round, text, kindsOf(whole), kindsOf(got))
 		case got.Verdict == verdict.Fail:
 			if j, err := Judge(tl, limit, o); err != nil || j.Verdict != verdict.Fail {
-				t.Fatalf("round %d, %s: only the pieces accuse: %+v\n%s", round, fmt.Sprint(limit), got.Partitions, draw(tl))
+				t.Fatalf("round %d, %s: only the pieces accuse: %+v\n%s", round, fmt.Sprint(limit),
+					got.Partitions, draw(tl))
 			}
 		}
 	}
@@ -110,15 +115,18 @@ func TestPiecesOfWrongLimiters(t *testing.T) {
 	}
 }
 
-// TestPiecesOfLimitersThatWereAccused records limiters whose sweeps, levels and beginnings once accused them in pieces.
+// TestPiecesOfLimitersThatWereAccused records limiters whose sweeps, levels and beginnings once accused them
+// in pieces.
 func TestPiecesOfLimitersThatWereAccused(t *testing.T) {
-	for _, spec := range []string{"token-bucket,rate=1/1ms,burst=13,ban=4ms,ttl=5ms", "gcra,rate=4/1ms,burst=5,start=empty",
-		"leaky-bucket-queue,rate=9/1ms,queue=1..3,undelayed=1,start=1", "token-bucket,rate=6/1ms,burst=13,start=0..1,tick=50us",
+	for _, spec := range []string{"token-bucket,rate=1/1ms,burst=13,ban=4ms,ttl=5ms",
+		"gcra,rate=4/1ms,burst=5,start=empty", "leaky-bucket-queue,rate=9/1ms,queue=1..3,undelayed=1,start=1",
+		"token-bucket,rate=6/1ms,burst=13,start=0..1,tick=50us",
 		"leaky-bucket-queue,rate=9/3ms,queue=3,start=empty", "token-bucket,rate=8/1ms,burst=13,ttl=1ms",
-		"fixed-window,rate=2/3ms,align=first,refresh=admitted,count=all", "fixed-window,rate=4/1ms,align=first,count=all + gcra,rate=2/1ms,burst=2",
+		"fixed-window,rate=2/3ms,align=first,refresh=admitted,count=all",
+		"fixed-window,rate=4/1ms,align=first,count=all + gcra,rate=2/1ms,burst=2",
 		"concurrency,limit=2,hold=0s..200us + fixed-window,rate=9/100us,align=first,count=own",
-		"sliding-window-counter,rate=1/1ms,align=first,ban=4ms", "fixed-window,rate=4/3ms,align=first,ttl=2700us",
-		"fixed-window,rate=3/3ms,align=first,refresh=all",
+		"sliding-window-counter,rate=1/1ms,align=first,ban=4ms",
+		"fixed-window,rate=4/3ms,align=first,ttl=2700us", "fixed-window,rate=3/3ms,align=first,refresh=all",
 		"fixed-window,rate=2/1ms,align=first,ttl=600us + concurrency,limit=5,hold=2ms..9ms",
 		"sliding-window-counter,rate=9/3ms,align=first,ttl=2100us"} {
 		limit := mustLimit(t, spec)
@@ -130,7 +138,8 @@ func TestPiecesOfLimitersThatWereAccused(t *testing.T) {
 			}
 			tl := honestTraffic(r, lim, limit)
 			cutAtRandom(r, tl)
-			if j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r)); j.Verdict == verdict.Fail {
+			if j := streamed(t, tl, limit, Options{SkipMeasure: true},
+				everything(r)); j.Verdict == verdict.Fail {
 				t.Fatalf("%s, round %d: accused: %+v", spec, round, j.Partitions)
 			}
 		}
@@ -140,8 +149,11 @@ func TestPiecesOfLimitersThatWereAccused(t *testing.T) {
 // TestPiecesStayShort however long the recording is, also where requests place the windows, where it was cut
 // out of traffic, and where the rest of it is not judged.
 func TestPiecesStayShort(t *testing.T) {
-	for _, spec := range []string{"sliding-window-counter,rate=1000/s,align=first", "sliding-window-counter,rate=1000/s,align=first,ttl=50ms",
-		"fixed-window,rate=250/300ms,align=first,count=all", "fixed-window,rate=250/300ms,align=first,ttl=50ms", "fixed-window,rate=250/100ms,align=first,refresh=all"} {
+	for _, spec := range []string{"sliding-window-counter,rate=1000/s,align=first",
+		"sliding-window-counter,rate=1000/s,align=first,ttl=50ms",
+		"fixed-window,rate=250/300ms,align=first,count=all",
+		"fixed-window,rate=250/300ms,align=first,ttl=50ms",
+		"fixed-window,rate=250/100ms,align=first,refresh=all"} {
 		for _, h := range []timeline.Header{{}, {CompleteFrom: 1, CompleteUntil: time.Second}} {
 			s := newStream(mustLimit(t, spec), h, Options{SkipMeasure: true}, streamCaps{piece: 64})
 			for _, o := range servedLong(t, rand.New(rand.NewPCG(3, 3)), spec, 16_000, 3000) {
@@ -162,12 +174,15 @@ func TestPiecesStayShort(t *testing.T) {
 	}
 }
 
-// TestOneTooManyAfterASilence: the request that ends a silence is counted with those that follow it, in pieces and as a whole.
+// TestOneTooManyAfterASilence: the request that ends a silence is counted with those that follow it, in
+// pieces and as a whole.
 func TestOneTooManyAfterASilence(t *testing.T) {
-	for _, spec := range []string{"fixed-window,rate=2/1us,align=first,refresh=admitted", "fixed-window,rate=2/1us,align=first,refresh=all"} {
+	for _, spec := range []string{"fixed-window,rate=2/1us,align=first,refresh=admitted",
+		"fixed-window,rate=2/1us,align=first,refresh=all"} {
 		limit, tl := mustLimit(t, spec), &timeline.Timeline{}
 		for i, at := range []time.Duration{0, 1, 5000, 5001, 5002} {
-			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at + 5, Answered: true, Outcome: timeline.Allowed}
+			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at + 5,
+				Answered: true, Outcome: timeline.Allowed}
 			tl.Observations = append(tl.Observations, o)
 		}
 		for name, j := range map[string]*verdict.Judgement{"whole": byBounds(tl, limit, Options{}),

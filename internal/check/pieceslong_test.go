@@ -14,7 +14,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// heldSpecs are limits that were held whole before they were judged in pieces: what the limiter is, and what is known of it.
+// heldSpecs are limits that were held whole before they were judged in pieces: what the limiter is, and what
+// is known of it.
 var heldSpecs = [][2]string{
 	{"token-bucket,rate=1000/s,burst=100", "token-bucket,rate=900..1100/s,burst=90..110"},
 	{"token-bucket,rate=1000/s,burst=100,ban=20ms", ""},
@@ -25,7 +26,8 @@ var heldSpecs = [][2]string{
 	{"sliding-window-counter,rate=1000/s,phase=300ms", "sliding-window-counter,rate=1000/s,align=unknown"},
 	{"fixed-window,rate=1000/s,phase=300ms", "fixed-window,rate=1000/s,phase=250ms..350ms"},
 	{"token-bucket,rate=1000/s,burst=100 + fixed-window,rate=900/s,phase=300ms", ""},
-	{"token-bucket,rate=1000/s,burst=100 + fixed-window,rate=900/s,phase=300ms", "token-bucket,rate=1000/s,burst=100 + fixed-window,rate=900/s,align=unknown"},
+	{"token-bucket,rate=1000/s,burst=100 + fixed-window,rate=900/s,phase=300ms",
+		"token-bucket,rate=1000/s,burst=100 + fixed-window,rate=900/s,align=unknown"},
 	{"concurrency,limit=10,hold=2ms..50ms", ""},
 	{"sliding-window-log,rate=1000/s,charge=completion,hold=2ms..50ms", ""},
 	{"fixed-window,rate=500/300ms,align=first,count=all", ""},
@@ -44,8 +46,8 @@ var heldSpecs = [][2]string{
 	{"token-bucket,rate=1000/s,burst=100,start=empty", ""}, // what it has in use is not handed on
 }
 
-// servedLong returns what a right limiter answers to n requests half a millisecond apart on average, within 4 ms, with a silence
-// after each `quiet` of them.
+// servedLong returns what a right limiter answers to n requests half a millisecond apart on average, within 4
+// ms, with a silence after each `quiet` of them.
 func servedLong(t testing.TB, r *rand.Rand, text string, n, quiet int) []timeline.Observation {
 	t.Helper()
 	limit, err := spec.Parse(text)
@@ -64,7 +66,8 @@ func servedLong(t testing.TB, r *rand.Rand, text string, n, quiet int) []timelin
 			at += 1500 * time.Millisecond
 		}
 		took := time.Duration(r.IntN(4_000_000))
-		out[i] = timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1}, Sent: at, FirstByte: at + took, Answered: true}
+		out[i] = timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1}, Sent: at,
+			FirstByte: at + took, Answered: true}
 		decided[i], order[i] = at+time.Duration(r.Int64N(int64(took)+1)), i
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(decided[a], decided[b]) })
@@ -86,8 +89,8 @@ func servedLong(t testing.TB, r *rand.Rand, text string, n, quiet int) []timelin
 	return out
 }
 
-// TestPiecesOfLongRecordings judges recordings of the density of real ones, right ones and those with a few outcomes turned in
-// the middle, in pieces of two thousand observations and as a whole.
+// TestPiecesOfLongRecordings judges recordings of the density of real ones, right ones and those with a few
+// outcomes turned in the middle, in pieces of two thousand observations and as a whole.
 func TestPiecesOfLongRecordings(t *testing.T) {
 	rounds := fewer(3)
 	for i, text := range heldSpecs {
@@ -120,12 +123,15 @@ func TestPiecesOfLongRecordings(t *testing.T) {
 					case got.Verdict == verdict.Fail:
 						more++
 					case whole.Verdict == verdict.Fail:
-						missed += fmt.Sprintf("; round %d, %d turned: %s", round, turn, string(whole.Partitions[0].Findings[0].Kind))
+						missed += fmt.Sprintf("; round %d, %d turned: %s", round, turn,
+							string(whole.Partitions[0].Findings[0].Kind))
 					}
 				}
 			}
-			t.Logf("%s: %d of %d refuted by both, %d by the pieces alone%s", cmp.Or(text[1], text[0]), both, 2*rounds, more, missed)
-			swept := limit[0].Start != spec.StartEmpty && (lasting(limit)[0].TTL == 0 || !needsPlacement(limit[0]))
+			t.Logf("%s: %d of %d refuted by both, %d by the pieces alone%s", cmp.Or(text[1], text[0]), both,
+				2*rounds, more, missed)
+			swept := limit[0].Start != spec.StartEmpty &&
+				(lasting(limit)[0].TTL == 0 || !needsPlacement(limit[0]))
 			if swept && missed != "" {
 				t.Errorf("the pieces miss what the bounds find on the whole%s", missed)
 			}

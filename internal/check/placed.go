@@ -7,19 +7,24 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// placed tells whether requests place what pol remembers: the first one its windows, or its bucket that is not full, and after
-// each time that it was forgotten another one. Left out of a witness they would place it elsewhere, and the witness could fail
-// for what is nothing wrong in the recording.
+// placed tells whether requests place what pol remembers: the first one its windows, or its bucket that is
+// not full, and after each time that it was forgotten another one. Left out of a witness they would place it
+// elsewhere, and the witness could fail for what is nothing wrong in the recording.
 func placed(pol spec.Policy) bool {
-	return pol.Windowed() && pol.Align == spec.AlignFirst && !pol.Refreshes() || pol.TTL > 0 && remembersStart(pol)
+	return pol.Windowed() && pol.Align == spec.AlignFirst && !pol.Refreshes() || pol.TTL > 0 &&
+		remembersStart(pol)
 }
 
-// placedProof returns the proof of a breach of a policy that requests place. Its witness fails alone, and it fails too amid all
-// other requests of the recording whatever they were answered, as far as they may matter.
+// placedProof returns the proof of a breach of a policy that requests place. Its witness fails alone, and it
+// fails too amid all other requests of the recording whatever they were answered, as far as they may matter.
 func (c *caseFile) placedProof(p *part, found []*breach, pol spec.Policy) *proof {
 	mode := c.proofMode(found, pol)
-	pr := &proof{h: p.histories[0], until: minTime, counted: counted(c.limit), tries: proofTries, over: mode == UpperBound}
-	pr.judge = func(h *history, most int) ([]refutation, int, bool) { return refutePlaced(h, pol, mode, most) }
+	pr := &proof{h: p.histories[0], until: minTime, counted: counted(c.limit), tries: proofTries,
+		over: mode == UpperBound}
+	pr.judge = func(h *history, most int) ([]refutation, int,
+		bool) {
+		return refutePlaced(h, pol, mode, most)
+	}
 	if k := pr.h.lastSilence(found, int64(pol.Recovery()+pol.LongestWindow()), pol); k > 0 {
 		pr.h = pr.h.from(k)
 	}
@@ -32,7 +37,8 @@ func (c *caseFile) placedProof(p *part, found []*breach, pol spec.Policy) *proof
 }
 
 // refutePlaced judges h under a policy that requests place.
-func refutePlaced(h *history, pol spec.Policy, mode Conformance, most int) (found []refutation, tried int, ok bool) {
+func refutePlaced(h *history, pol spec.Policy, mode Conformance, most int) (found []refutation, tried int,
+	ok bool) {
 	if !anchored(pol) {
 		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{h}}, rough: true, each: most}
 		found, ok = s.refute(phases{})
@@ -51,8 +57,8 @@ func refutePlaced(h *history, pol spec.Policy, mode Conformance, most int) (foun
 	return []refutation{*r}, tried, true
 }
 
-// lastSilence returns the index of the first event after the last silence before those of the breaches that is so long that
-// nothing from before it is remembered, 0 where there is none.
+// lastSilence returns the index of the first event after the last silence before those of the breaches that
+// is so long that nothing from before it is remembered, 0 where there is none.
 func (h *history) lastSilence(found []*breach, memory int64, pol spec.Policy) int {
 	if remembersStart(pol) { // only a bucket that was forgotten starts anew
 		memory = int64(max(pol.TTL, pol.TTLTo))
@@ -84,7 +90,8 @@ func (h *history) from(k int) *history {
 	return out
 }
 
-// amid returns h with nothing known of the answers but those to some events. Denials that change nothing are left out.
+// amid returns h with nothing known of the answers but those to some events. Denials that change nothing are
+// left out.
 func (h *history) amid(events []event, counted bool) *history {
 	out := &history{all: make([]event, 0, len(h.all)), lag: h.lag}
 	next := 0
@@ -113,7 +120,8 @@ func (h *history) amid(events []event, counted bool) *history {
 	return out
 }
 
-// placers returns the requests by which it is known how a policy was placed, but for some that are known by others.
+// placers returns the requests by which it is known how a policy was placed, but for some that are known by
+// others.
 func placers(h *history, pol spec.Policy) []event {
 	if len(h.all) == 0 {
 		return nil
@@ -131,7 +139,8 @@ func placers(h *history, pol spec.Policy) []event {
 		end := minTime
 		f := newFirst(pol)
 		for _, o := range f.openings(h) {
-			for i := firstAfter(h.admitted, end); i < len(h.admitted) && h.admitted[i].s <= o.to && o.to < maxTime; i++ {
+			for i := firstAfter(h.admitted, end); i < len(h.admitted) && h.admitted[i].s <= o.to &&
+				o.to < maxTime; i++ {
 				if h.admitted[i].e == o.to {
 					out = append(out, h.admitted[i])
 					break
@@ -146,8 +155,8 @@ func placers(h *history, pol spec.Policy) []event {
 	return historyOf(out).all
 }
 
-// chain returns the first event and the one that ends first, and of the others as few as leave no silence longer than a time
-// where the whole leaves none.
+// chain returns the first event and the one that ends first, and of the others as few as leave no silence
+// longer than a time where the whole leaves none.
 func chain(events []event, most int64) []event {
 	var sure []event
 	for _, ev := range events {

@@ -13,8 +13,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestWitnessOfPlacedWindows: where requests place the windows, a witness fails alone, the recording is infeasible whatever its
-// other requests were answered, and nobody could leave out one of an over-admission and say the same of the recording.
+// TestWitnessOfPlacedWindows: where requests place the windows, a witness fails alone, the recording is
+// infeasible whatever its other requests were answered, and nobody could leave out one of an over-admission
+// and say the same of the recording.
 func TestWitnessOfPlacedWindows(t *testing.T) {
 	policies := smallPolicies()
 	maps.Copy(policies, anchoredPolicies())
@@ -33,7 +34,9 @@ func TestWitnessOfPlacedWindows(t *testing.T) {
 			r := rand.New(rand.NewPCG(17, 19))
 			seen, dropped := map[verdict.Kind]int{}, 0
 			for range fewer(300) {
-				tl := randomHistory(r, lim, shape{requests: 4 + r.IntN(6), gap: 1 + refillTime(spec.Limit{pol}), late: []int{0, 3, 10, 30}[r.IntN(4)]})
+				tl := randomHistory(r, lim,
+					shape{requests: 4 + r.IntN(6), gap: 1 + refillTime(spec.Limit{pol}),
+						late: []int{0, 3, 10, 30}[r.IntN(4)]})
 				j := judged(t, tl, pol)
 				if j.Verdict != verdict.Fail {
 					continue
@@ -62,9 +65,11 @@ func isHonest(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Fi
 		t.Fatalf("the witness is judged %s alone:\n%s%+v\n%s", j.Verdict, draw(tl), f, pol)
 	}
 	// That others were denied, and so opened no window, may be part of the proof.
-	deniedElsewhere := pol.Count == spec.CountAll && (f.Kind == verdict.UnderAdmission || pol.Algorithm == spec.FixedWindow)
+	deniedElsewhere := pol.Count == spec.CountAll &&
+		(f.Kind == verdict.UnderAdmission || pol.Algorithm == spec.FixedWindow)
 	if !deniedElsewhere && amidOthers(t, tl, pol, f.Observations) {
-		t.Fatalf("the witness is explained by what the others may have been answered:\n%s%+v\n%s", draw(tl), f, pol)
+		t.Fatalf("the witness is explained by what the others may have been answered:\n%s%+v\n%s", draw(tl),
+			f, pol)
 	}
 	if f.Kind != verdict.OverAdmission {
 		return
@@ -81,7 +86,8 @@ func isHonest(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Fi
 	}
 }
 
-// amidOthers asks the oracle whether a recording is feasible with some other answers to all but some requests.
+// amidOthers asks the oracle whether a recording is feasible with some other answers to all but some
+// requests.
 func amidOthers(t *testing.T, tl *timeline.Timeline, pol spec.Policy, known []int) bool {
 	t.Helper()
 	reqs := requestsOf(tl.Observations, tl.End(), 0)
@@ -96,7 +102,8 @@ func amidOthers(t *testing.T, tl *timeline.Timeline, pol spec.Policy, known []in
 		}
 		kept = append(kept, reqs[i])
 	}
-	machines := machinesOf(t, spec.Limit{pol}, func(p spec.Policy) (from, to int64) { return phaseBox(p, tl.Header) })
+	machines := machinesOf(t, spec.Limit{pol},
+		func(p spec.Policy) (from, to int64) { return phaseBox(p, tl.Header) })
 	var o oracle
 	for answers := range 1 << len(open) {
 		for k, i := range open {
@@ -112,7 +119,8 @@ func amidOthers(t *testing.T, tl *timeline.Timeline, pol spec.Policy, known []in
 }
 
 // stillRefuted tells whether some requests of a witness would be one too.
-func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict.Finding, mode Conformance) bool {
+func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict.Finding,
+	mode Conformance) bool {
 	h := newCase(tl, spec.Limit{pol}, Options{}).parts[0].histories[0]
 	var less, all []event
 	for _, ev := range h.all {
@@ -123,7 +131,8 @@ func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict
 			less = append(less, ev)
 		}
 	}
-	pr := &proof{h: h, tries: proofTries, judge: func(h *history, _ int) ([]refutation, int, bool) { return refutePlaced(h, pol, mode, 0) }}
+	pr := &proof{h: h, tries: proofTries,
+		judge: func(h *history, _ int) ([]refutation, int, bool) { return refutePlaced(h, pol, mode, 0) }}
 	pr.amid = func(events []event) *history {
 		return h.before(lastEnd(all)).amid(events, counted(spec.Limit{pol}))
 	}
@@ -131,13 +140,15 @@ func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict
 	return again != nil && pr.honest(less, again)
 }
 
-// Two windows of two admissions each are right. A third in the last one is not, and its witness must have what opened it: else
-// three others would lie in a window that none opened.
+// Two windows of two admissions each are right. A third in the last one is not, and its witness must have
+// what opened it: else three others would lie in a window that none opened.
 func TestWitnessKeepsWhatOpensItsWindow(t *testing.T) {
 	pol := smallPolicies()["fixed window, first request"] // 2 each 20 ns
 	tl := &timeline.Timeline{}
 	for i, at := range []time.Duration{0, 19, 20, 21, 39} {
-		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Allowed})
+		tl.Observations = append(tl.Observations,
+			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
+				Answered: true, Outcome: timeline.Allowed})
 	}
 	j := judged(t, tl, pol)
 	if j.Verdict != verdict.Fail {

@@ -6,7 +6,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// placement is what is known at an instant, from what was decided before, of fixed windows that requests place.
+// placement is what is known at an instant, from what was decided before, of fixed windows that requests
+// place.
 //
 //	piece k     ..[ window )....[ window )..[ window )..          until
 //	                                   since
@@ -14,30 +15,35 @@ import (
 type placement struct {
 	// since is the instant: every request that may have been decided since then is in the history.
 	since int64
-	// windows are those that may be open at that instant or begin after it, as far as they are known; the ones before the first
-	// of them are over by then.
+	// windows are those that may be open at that instant or begin after it, as far as they are known; the
+	// ones before the first of them are over by then.
 	windows []opening
-	// units are the most that may have come since the last certain silence, of what was decided before and is not in the
-	// history, where requests start windows anew; until is the last end of those that may have done so.
+	// units are the most that may have come since the last certain silence, of what was decided before and is
+	// not in the history, where requests start windows anew; until is the last end of those that may have
+	// done so.
 	units, until int64
 }
 
-// mostHanded is the largest number of windows that are told apart: more there are only where no admission is certain.
+// mostHanded is the largest number of windows that are told apart: more there are only where no admission is
+// certain.
 const mostHanded = 1 << 10
 
-// needsPlacement tells whether what came before a piece has placed windows of a policy. Those of a counter among several policies
-// are bounded wherever they begin.
+// needsPlacement tells whether what came before a piece has placed windows of a policy. Those of a counter
+// among several policies are bounded wherever they begin.
 func needsPlacement(p spec.Policy) bool {
 	return p.Fixed() && p.Align == spec.AlignFirst
 }
 
-// changesNothing tells whether a request that p denies leaves it as it was; where a silence places what it remembers, there was none.
+// changesNothing tells whether a request that p denies leaves it as it was; where a silence places what it
+// remembers, there was none.
 func changesNothing(p spec.Policy) bool {
-	return (p.Count == "" || p.Count == spec.CountAdmitted) && p.Ban == 0 && p.Refresh != spec.RefreshAll && (p.TTL == 0 || !placed(p))
+	return (p.Count == "" || p.Count == spec.CountAdmitted) && p.Ban == 0 && p.Refresh != spec.RefreshAll &&
+		(p.TTL == 0 || !placed(p))
 }
 
-// placementAt returns what is known at an instant t inside of a history, in which none is missing that may have been decided until
-// a later one, under a policy that is one of several or alone. It is nil where the partition may have been forgotten before.
+// placementAt returns what is known at an instant t inside of a history, in which none is missing that may
+// have been decided until a later one, under a policy that is one of several or alone. It is nil where the
+// partition may have been forgotten before.
 func placementAt(p spec.Policy, several bool, h *history, t, until int64) *placement {
 	if p.TTL > 0 {
 		if h = reborn(p, h, t); forgottenBy(p, h, t, until) {
@@ -59,7 +65,8 @@ func placementAt(p spec.Policy, several bool, h *history, t, until int64) *place
 	if n := len(out.windows); n > 0 {
 		next.from = max(next.from, out.windows[n-1].from+f.size)
 	}
-	for out.windows = append(out.windows, next); out.windows[0].to < maxTime && out.windows[0].to+f.sizeTo <= t; {
+	for out.windows = append(out.windows, next); out.windows[0].to < maxTime &&
+		out.windows[0].to+f.sizeTo <= t; {
 		out.windows = out.windows[1:]
 	}
 	if out.windows = slices.Clone(out.windows); len(out.windows) > mostHanded {
@@ -68,7 +75,8 @@ func placementAt(p spec.Policy, several bool, h *history, t, until int64) *place
 	return out
 }
 
-// reborn returns a history from the last request before an instant t, or that all from t on follow, that surely found nothing remembered.
+// reborn returns a history from the last request before an instant t, or that all from t on follow, that
+// surely found nothing remembered.
 func reborn(p spec.Policy, h *history, t int64) *history {
 	f := forgettingOf(p)
 	k, last := 0, minTime
@@ -86,7 +94,8 @@ func reborn(p spec.Policy, h *history, t int64) *history {
 	return h.from(k)
 }
 
-// forgottenBy tells whether a partition may have been forgotten after one of the requests that were decided before t.
+// forgottenBy tells whether a partition may have been forgotten after one of the requests that were decided
+// before t.
 func forgottenBy(p spec.Policy, h *history, t, until int64) bool {
 	f := forgettingOf(p)
 	for _, silence := range f.silences(closed(h, until)) {
@@ -146,8 +155,9 @@ func (w *placement) openings(in *opener, sizeTo int64) []opening {
 	return out
 }
 
-// placementsAt notes what is known at an instant inside of the last piece of the windows that requests place. It is nothing where a
-// partition may have been forgotten, or was in use when its recording began: then the next piece begins after a silence.
+// placementsAt notes what is known at an instant inside of the last piece of the windows that requests place.
+// It is nothing where a partition may have been forgotten, or was in use when its recording began: then the
+// next piece begins after a silence.
 func (x *pieces) placementsAt(t, until int64) {
 	e := x.edges(until)
 	x.placements = nil
@@ -164,7 +174,8 @@ func (x *pieces) placementsAt(t, until int64) {
 		if !needsPlacement(p) {
 			continue
 		}
-		if placements[i] = placementAt(p, len(x.histories) > 1, x.histories[i], t, e.until); placements[i] == nil {
+		if placements[i] = placementAt(p, len(x.histories) > 1, x.histories[i], t,
+			e.until); placements[i] == nil {
 			return
 		}
 	}

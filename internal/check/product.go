@@ -7,9 +7,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// product is several limiters that must all admit a request: their counts and times side by side, with one present. It is
-// charged to all where all admit; where one denies, to those that count denied requests, and to those with CountOwn that
-// would have admitted it.
+// product is several limiters that must all admit a request: their counts and times side by side, with one
+// present. It is charged to all where all admit; where one denies, to those that count denied requests, and
+// to those with CountOwn that would have admitted it.
 type product struct {
 	parts []productPart
 	scale int64
@@ -23,8 +23,9 @@ type productPart struct {
 	changes bool
 }
 
-// newProduct returns the exact model of a limit with one phase for each policy, for recordings that end by a time in
-// nanoseconds, and begin no longer before zero, or nil where there is none. lags are those of the clocks of several policies, nil where none lags.
+// newProduct returns the exact model of a limit with one phase for each policy, for recordings that end by a
+// time in nanoseconds, and begin no longer before zero, or nil where there is none. lags are those of the
+// clocks of several policies, nil where none lags.
 func newProduct(limit spec.Limit, at []int64, costs []int64, end int64, lags []int64) model {
 	if len(limit) == 1 {
 		m := newModel(limit[0], at[0], at[0], costs)
@@ -180,19 +181,21 @@ func (part productPart) through(states []memoryState, f func(memoryState) []memo
 func (p product) admit(m memoryState, a ask) []memoryState {
 	states := []memoryState{m}
 	for _, part := range p.parts {
-		if states = part.through(states, func(m memoryState) []memoryState { return part.model.admit(m, a) }); len(states) > outcomeCap {
+		if states = part.through(states,
+			func(m memoryState) []memoryState { return part.model.admit(m, a) }); len(states) > outcomeCap {
 			break // those that were left out may be the ones that the others admit
 		}
 	}
 	return states
 }
 
-// deny: at least one of the parts denies. Those that a denied request may change are divided into those that deny and those
-// that would admit; if none of them denies, one of the others does.
+// deny: at least one of the parts denies. Those that a denied request may change are divided into those that
+// deny and those that would admit; if none of them denies, one of the others does.
 func (p product) deny(m memoryState, a ask) []memoryState {
 	denied, would := []memoryState(nil), []memoryState{m}
 	deny := func(part productPart, states []memoryState) []memoryState {
-		return part.through(states, func(m memoryState) []memoryState { return part.model.deny(m.clone(), a) })
+		return part.through(states,
+			func(m memoryState) []memoryState { return part.model.deny(m.clone(), a) })
 	}
 	for _, part := range p.parts {
 		if !part.changes {

@@ -9,19 +9,20 @@ import (
 
 // proof makes the fewest events of a history that are refuted on their own.
 //
-// An event may be left out when that makes what is left easier to explain, so that its refutation still refutes the
-// whole: a denial that does not count always, any other request if no denial that is left may have counted it. Those that may
-// have made the memory of the limiter stay where that matters.
+// An event may be left out when that makes what is left easier to explain, so that its refutation still
+// refutes the whole: a denial that does not count always, any other request if no denial that is left may
+// have counted it. Those that may have made the memory of the limiter stay where that matters.
 type proof struct {
 	h *history
-	// judge returns what refutes a history, and how many decisions exact searches tried: no more than most, if that is not 0.
+	// judge returns what refutes a history, and how many decisions exact searches tried: no more than most,
+	// if that is not 0.
 	judge func(h *history, most int) (found []refutation, visits int, refuted bool)
 	// counted: a denied request may count against another.
 	counted bool
 	// over: judge asks for admissions alone, which are easier to explain without any other request.
 	over bool
-	// amid returns the whole with only some events known, where requests place what the policy remembers: what refutes the events
-	// must refute it too. placing are those by which that is known. Else nil.
+	// amid returns the whole with only some events known, where requests place what the policy remembers:
+	// what refutes the events must refute it too. placing are those by which that is known. Else nil.
 	amid    func(events []event) *history
 	placing []event
 	// until: the requests that were sent until then stay, and are part of every witness; minTime for none.
@@ -35,8 +36,8 @@ type proof struct {
 // fewTries are the tries of a proof from n events: fewer where each has many to judge.
 func fewTries(n int) int { return min(proofTries, 1+1_000_000/(n+1)) }
 
-// A small witness is made smaller with all means; of a large one, which is nearly minimal by its construction, only the
-// large parts that it does not need are dropped, as long as that is cheap.
+// A small witness is made smaller with all means; of a large one, which is nearly minimal by its
+// construction, only the large parts that it does not need are dropped, as long as that is cheap.
 const (
 	proofTries  = 600
 	largeProof  = 64
@@ -54,7 +55,11 @@ func (p *proof) honest(events []event, found []*breach) bool {
 		return false
 	}
 	for _, br := range found { // that nothing explains a denial says more than that nothing explains all
-		if br.kind == verdict.UnderAdmission && !slices.ContainsFunc(amid, func(r refutation) bool { return r.kind == br.kind && r.asked == br.asked }) {
+		if br.kind == verdict.UnderAdmission &&
+			!slices.ContainsFunc(amid, func(r refutation) bool {
+				return r.kind == br.kind &&
+					r.asked == br.asked
+			}) {
 			return false
 		}
 	}
@@ -82,8 +87,9 @@ func (p *proof) refute(events []event) []*breach {
 	return out
 }
 
-// fewest returns the breaches of the smallest witness that was found, and its events. Where the witness cannot be judged
-// alone (its phase is shared, and other partitions are part of the proof) it is returned as it is.
+// fewest returns the breaches of the smallest witness that was found, and its events. Where the witness
+// cannot be judged alone (its phase is shared, and other partitions are part of the proof) it is returned as
+// it is.
 func (p *proof) fewest(found []*breach) ([]*breach, []event) {
 	events := p.explained(found, p.withFirst(eventsOf(found)))
 	alone := p.refute(events)
@@ -120,10 +126,11 @@ func (p *proof) fewest(found []*breach) ([]*breach, []event) {
 	}
 }
 
-// told returns what is said of events that are refuted alone, as found: where more is left out of them that may explain a denial, what
-// refutes them amid all of it.
+// told returns what is said of events that are refuted alone, as found: where more is left out of them that
+// may explain a denial, what refutes them amid all of it.
 func (p *proof) told(events []event, found []*breach) []*breach {
-	if p.amid == nil || !slices.ContainsFunc(found, func(br *breach) bool { return br.kind == verdict.UnderAdmission }) {
+	if p.amid == nil || !slices.ContainsFunc(found,
+		func(br *breach) bool { return br.kind == verdict.UnderAdmission }) {
 		return found
 	}
 	whole := p.amid(events)
@@ -139,10 +146,11 @@ func (p *proof) told(events []event, found []*breach) []*breach {
 	return out
 }
 
-// explained returns events with all that came before them, where the denials among them may need that for their own
-// explanation: they would be found, and are nothing wrong.
+// explained returns events with all that came before them, where the denials among them may need that for
+// their own explanation: they would be found, and are nothing wrong.
 func (p *proof) explained(found []*breach, events []event) []event {
-	if !p.counted || !slices.ContainsFunc(found, func(br *breach) bool { return br.kind != verdict.OverAdmission }) {
+	if !p.counted || !slices.ContainsFunc(found,
+		func(br *breach) bool { return br.kind != verdict.OverAdmission }) {
 		return events
 	}
 	if len(found) == 1 && found[0].kind == verdict.UnderAdmission { // see onlyAsked
@@ -172,7 +180,10 @@ func (p *proof) easier(left, dropped []event) bool {
 		if p.over || ev.outcome == timeline.Denied && !p.counted {
 			continue
 		}
-		if slices.ContainsFunc(left, func(d event) bool { return d.outcome == timeline.Denied && d.e >= ev.s }) {
+		if slices.ContainsFunc(left, func(d event) bool {
+			return d.outcome == timeline.Denied &&
+				d.e >= ev.s
+		}) {
 			return false
 		}
 	}

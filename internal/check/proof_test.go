@@ -8,14 +8,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Twenty-one admissions at once, answered over 50 ms on a busy machine, in no order: the bound refutes a burst of twenty, and
-// making its witness smaller must not set out on an exact search for each of them.
+// Twenty-one admissions at once, answered over 50 ms on a busy machine, in no order: the bound refutes a
+// burst of twenty, and making its witness smaller must not set out on an exact search for each of them.
 func TestWitnessOfACrowdIsCheap(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i := range 21 {
 		tl.Observations = append(tl.Observations, timeline.Observation{
 			Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Duration(i) * 11 * time.Microsecond,
-			FirstByte: 2*time.Millisecond + time.Duration(i*i*7919%50000)*time.Microsecond, Answered: true, Outcome: timeline.Allowed,
+			FirstByte: 2*time.Millisecond + time.Duration(i*i*7919%50000)*time.Microsecond, Answered: true,
+			Outcome: timeline.Allowed,
 		})
 	}
 	limit, err := spec.Parse("leaky-bucket,rate=10/s,burst=20")

@@ -7,14 +7,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// queue is the bound of the leaky bucket as a queue: who may enter is decided as by a bucket of queue+1, and those that
-// wait are let through one every T. Releases lie in the intervals of the answers too, so without an undelayed part at
-// most 1 + floor((y-x)/T) of them fit a span.
+// queue is the bound of the leaky bucket as a queue: who may enter is decided as by a bucket of queue+1, and
+// those that wait are let through one every T. Releases lie in the intervals of the answers too, so without
+// an undelayed part at most 1 + floor((y-x)/T) of them fit a span.
 //
-// The turn of a request is known when it is decided, so that a release that came late, of it or of the one before it, moves
-// no other one. But the workers of a server that share a queue each let their requests through by their own clocks: one
-// whose clock reads up to a tick less than the newest that the others have counted by is that much early. A turn therefore
-// lies up to a tick after the answer at the latest, and a span of releases is longer by it: that costs a tick of resolution.
+// The turn of a request is known when it is decided, so that a release that came late, of it or of the one
+// before it, moves no other one. But the workers of a server that share a queue each let their requests
+// through by their own clocks: one whose clock reads up to a tick less than the newest that the others have
+// counted by is that much early. A turn therefore lies up to a tick after the answer at the latest, and a
+// span of releases is longer by it: that costs a tick of resolution.
 type queue struct {
 	entry   bucket
 	release bucket
@@ -26,11 +27,13 @@ func newQueue(p spec.Policy) queue {
 	entry := newBucket(p)
 	release := entry
 	release.burst = 1 + p.Undelayed
-	release.startMost = max(release.burst-(entry.burst-entry.startMost), 0) // less what is in front of the first
+	// less what is in front of the first
+	release.startMost = max(release.burst-(entry.burst-entry.startMost), 0)
 	return queue{entry, release, int64(p.Tick)}
 }
 
-// ticked returns a limit whose queues have the tick of the recording where they name none: their bound needs it.
+// ticked returns a limit whose queues have the tick of the recording where they name none: their bound needs
+// it.
 func ticked(limit spec.Limit, h timeline.Header) spec.Limit {
 	unticked := func(p spec.Policy) bool { return p.Queued() && !p.TickSet }
 	if h.Tick == 0 || !slices.ContainsFunc(limit, unticked) {
@@ -58,8 +61,8 @@ func (q queue) over(h *history) *breach {
 	return br
 }
 
-// releases returns h with every admission at cost 1, since a request of several units is let through as one, and ending
-// late nanoseconds later.
+// releases returns h with every admission at cost 1, since a request of several units is let through as one,
+// and ending late nanoseconds later.
 func (h *history) releases(late int64) *history {
 	if len(h.admitted) == 0 || late == 0 && uniform(h.admitted) && h.admitted[0].cost == 1 {
 		return h

@@ -10,12 +10,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Three requests at once at a queue of one place: the third is let through 1 ms too early. The sum that is printed is that
-// of the releases, though it comes to as many as the places admit.
+// Three requests at once at a queue of one place: the third is let through 1 ms too early. The sum that is
+// printed is that of the releases, though it comes to as many as the places admit.
 func TestQueueSaysWhichBoundWasBroken(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i, until := range []time.Duration{time.Millisecond, 21 * time.Millisecond, 39 * time.Millisecond} {
-		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, FirstByte: until, Answered: true, Outcome: timeline.Allowed})
+		tl.Observations = append(tl.Observations,
+			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, FirstByte: until, Answered: true,
+				Outcome: timeline.Allowed})
 	}
 	limit, err := spec.Parse("leaky-bucket-queue,rate=50/s,queue=1")
 	if err != nil {
@@ -31,12 +33,13 @@ func TestQueueSaysWhichBoundWasBroken(t *testing.T) {
 	}
 }
 
-// A burst of five at a queue of two places: one is served at once, two wait, two are denied. That the queue has no more
-// than two places is seen; that it has no fewer cannot be, so it is not demanded.
+// A burst of five at a queue of two places: one is served at once, two wait, two are denied. That the queue
+// has no more than two places is seen; that it has no fewer cannot be, so it is not demanded.
 func TestQueueIsMeasuredFromAbove(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i, until := range []time.Duration{1, 21, 41, 1, 1} {
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, FirstByte: until, Answered: true, Outcome: timeline.Allowed}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, FirstByte: until,
+			Answered: true, Outcome: timeline.Allowed}
 		if i >= 3 {
 			o.Outcome = timeline.Denied
 		}
@@ -46,11 +49,13 @@ func TestQueueIsMeasuredFromAbove(t *testing.T) {
 		places int64
 		want   verdict.Verdict
 	}{
-		{1, verdict.Inconclusive}, // three may be admitted, if one was decided late; but nothing shows that two would be too many
+		// three may be admitted, if one was decided late; but nothing shows that two would be too many
+		{1, verdict.Inconclusive},
 		{2, verdict.Pass},
 		{3, verdict.Fail},
 	} {
-		pol := spec.Policy{Algorithm: spec.LeakyBucketQueue, Rate: spec.Rate{N: 1, Per: 20}, Queue: c.places, Burst: c.places + 1,
+		pol := spec.Policy{Algorithm: spec.LeakyBucketQueue, Rate: spec.Rate{N: 1, Per: 20}, Queue: c.places,
+			Burst: c.places + 1,
 			Start: spec.StartFull, Count: spec.CountAdmitted, Refill: spec.RefillContinuous}
 		for _, r := range []Resolution{{BurstExact: true}, {Burst: 0.2}} {
 			j, err := Judge(tl, spec.Limit{pol}, Options{Resolution: r})
@@ -64,9 +69,10 @@ func TestQueueIsMeasuredFromAbove(t *testing.T) {
 	}
 }
 
-// Two workers of a queue share its state and read a clock that ticks every millisecond, one of them at 0, just before it
-// ticks, the other at 1 ms. The first request passes at 0; the second is decided at 1 ms, to wait 19 ms; the third at 0
-// again: it is to wait from 1 ms on, but waits from 0, and comes 1 ms before its turn. Earlier than that is a fault.
+// Two workers of a queue share its state and read a clock that ticks every millisecond, one of them at 0,
+// just before it ticks, the other at 1 ms. The first request passes at 0; the second is decided at 1 ms, to
+// wait 19 ms; the third at 0 again: it is to wait from 1 ms on, but waits from 0, and comes 1 ms before its
+// turn. Earlier than that is a fault.
 func TestQueueWhoseWorkersReadClocksApart(t *testing.T) {
 	for _, c := range []struct {
 		spec string
@@ -78,11 +84,14 @@ func TestQueueWhoseWorkersReadClocksApart(t *testing.T) {
 		{"leaky-bucket-queue,rate=50/s,queue=20,tick=1ms", 0, 39 * time.Millisecond, verdict.Pass},
 		{"leaky-bucket-queue,rate=50/s,queue=20", time.Millisecond, 38 * time.Millisecond, verdict.Fail},
 		{"leaky-bucket-queue,rate=50/s,queue=20", 0, 39 * time.Millisecond, verdict.Fail},
-		{"leaky-bucket-queue,rate=50/s,queue=20,tick=0s", time.Millisecond, 39 * time.Millisecond, verdict.Fail},
+		{"leaky-bucket-queue,rate=50/s,queue=20,tick=0s", time.Millisecond, 39 * time.Millisecond,
+			verdict.Fail},
 	} {
 		tl := &timeline.Timeline{Header: timeline.Header{Tick: c.tick}}
 		for i, until := range []time.Duration{time.Millisecond, 20 * time.Millisecond, c.last} {
-			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Millisecond, FirstByte: until, Answered: true, Outcome: timeline.Allowed})
+			tl.Observations = append(tl.Observations,
+				timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Millisecond,
+					FirstByte: until, Answered: true, Outcome: timeline.Allowed})
 		}
 		limit, err := spec.Parse(c.spec)
 		if err != nil {
@@ -93,7 +102,8 @@ func TestQueueWhoseWorkersReadClocksApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if j.Verdict != c.want {
-			t.Errorf("%s, recorded with a tick of %s, the last released at %s: got %s, %+v, want %s", c.spec, c.tick, c.last, j.Verdict, j.Partitions[0].Findings, c.want)
+			t.Errorf("%s, recorded with a tick of %s, the last released at %s: got %s, %+v, want %s", c.spec,
+				c.tick, c.last, j.Verdict, j.Partitions[0].Findings, c.want)
 		}
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// ranged tells whether the rate, the window or the burst of p is a range: its bounds are what even the loosest policy of the
-// range cannot have admitted, and what even the tightest cannot have denied.
+// ranged tells whether the rate, the window or the burst of p is a range: its bounds are what even the
+// loosest policy of the range cannot have admitted, and what even the tightest cannot have denied.
 func ranged(p spec.Policy) bool { return p.RateTo > 0 || p.PerTo > 0 || p.BurstTo > 0 }
 
-// slowest returns, of what the ranges of p hold, the policy that remembers longest: the lowest rate, the longest window and the
-// largest burst or queue.
+// slowest returns, of what the ranges of p hold, the policy that remembers longest: the lowest rate, the
+// longest window and the largest burst or queue.
 func slowest(p spec.Policy) spec.Policy {
 	if p.BurstTo > 0 {
 		_, loose := p.Ends()
@@ -23,7 +23,8 @@ func slowest(p spec.Policy) spec.Policy {
 // fineness is into how many parts a unit of a bucket's rate is divided, where the products allow it.
 const fineness = 1 << 6
 
-// divisible returns p with the rate of a bucket in finer units: its rate is any number of the range, not a whole one.
+// divisible returns p with the rate of a bucket in finer units: its rate is any number of the range, not a
+// whole one.
 func divisible(p spec.Policy) spec.Policy {
 	if p.RateTo == 0 || !p.Refills() {
 		return p
@@ -35,8 +36,8 @@ func divisible(p spec.Policy) spec.Policy {
 	return p
 }
 
-// divide halves the burst or the rate of p, ok=false where neither is a range that can be divided. The rate of a bucket is
-// any number of its range, so its halves share the middle; bursts and quotas are whole.
+// divide halves the burst or the rate of p, ok=false where neither is a range that can be divided. The rate
+// of a bucket is any number of its range, so its halves share the middle; bursts and quotas are whole.
 func divide(p spec.Policy) (lower, upper spec.Policy, ok bool) {
 	lower, upper = p, p
 	switch {
@@ -60,8 +61,9 @@ func divide(p spec.Policy) (lower, upper spec.Policy, ok bool) {
 	return settled(lower), settled(upper), true
 }
 
-// divideTimes halves the ban or the time to live of p, ok=false where neither is a range that is worth it: what they range
-// over is held as a whole by every bound, and by an exact search as times that may differ from one silence to the next.
+// divideTimes halves the ban or the time to live of p, ok=false where neither is a range that is worth it:
+// what they range over is held as a whole by every bound, and by an exact search as times that may differ
+// from one silence to the next.
 func divideTimes(p spec.Policy) (shorter, longer spec.Policy, ok bool) {
 	shorter, longer = p, p
 	least := p.LongestWindow() >> 10
@@ -117,8 +119,8 @@ func fitsEnds(p spec.Policy, span, units int64) bool {
 	return newBucket(tight).fits(span, units) && newBucket(loose).fits(span, units)
 }
 
-// fits tells whether the products of p, whose range is a part of the one that was declared, stay in bounds too: a rate in the middle may
-// have no fraction as short as those at the ends.
+// fits tells whether the products of p, whose range is a part of the one that was declared, stay in bounds
+// too: a rate in the middle may have no fraction as short as those at the ends.
 func (s *search) fits(p spec.Policy) bool {
 	if !p.Refills() {
 		return true

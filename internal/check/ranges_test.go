@@ -11,8 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestRangesHoldEveryLimiterInThem: a history of a limiter inside the range is never refuted, one of a limiter outside it
-// mostly is, and a range refutes no more than each of its whole values.
+// TestRangesHoldEveryLimiterInThem: a history of a limiter inside the range is never refuted, one of a
+// limiter outside it mostly is, and a range refutes no more than each of its whole values.
 func TestRangesHoldEveryLimiterInThem(t *testing.T) {
 	spec := func(text string) spec.Policy {
 		l, err := spec.Parse(text)
@@ -26,43 +26,71 @@ func TestRangesHoldEveryLimiterInThem(t *testing.T) {
 		inside, outside []string
 	}{
 		{"token-bucket,rate=2..4/60ns,burst=2",
-			[]string{"token-bucket,rate=2/60ns,burst=2", "token-bucket,rate=3/60ns,burst=2", "token-bucket,rate=7/120ns,burst=2", "token-bucket,rate=4/60ns,burst=2"},
+			[]string{"token-bucket,rate=2/60ns,burst=2", "token-bucket,rate=3/60ns,burst=2",
+				"token-bucket,rate=7/120ns,burst=2", "token-bucket,rate=4/60ns,burst=2"},
 			[]string{"token-bucket,rate=12/60ns,burst=2", "token-bucket,rate=1/240ns,burst=2"}},
 		{"token-bucket,rate=3/60ns,burst=2..3",
-			[]string{"token-bucket,rate=3/60ns,burst=2", "token-bucket,rate=3/60ns,burst=3"}, []string{"token-bucket,rate=3/60ns,burst=6", "token-bucket,rate=3/60ns,burst=1"}},
+			[]string{"token-bucket,rate=3/60ns,burst=2", "token-bucket,rate=3/60ns,burst=3"},
+			[]string{"token-bucket,rate=3/60ns,burst=6", "token-bucket,rate=3/60ns,burst=1"}},
 		{"token-bucket,rate=2/60ns,burst=4,start=1..2",
-			[]string{"token-bucket,rate=2/60ns,burst=4,start=1", "token-bucket,rate=2/60ns,burst=4,start=2"}, []string{"token-bucket,rate=2/60ns,burst=4", "token-bucket,rate=2/60ns,burst=4,start=empty"}},
+			[]string{"token-bucket,rate=2/60ns,burst=4,start=1", "token-bucket,rate=2/60ns,burst=4,start=2"},
+			[]string{"token-bucket,rate=2/60ns,burst=4", "token-bucket,rate=2/60ns,burst=4,start=empty"}},
 		{"gcra,rate=2/60ns,burst=3,ban=30ns..50ns",
-			[]string{"gcra,rate=2/60ns,burst=3,ban=30ns", "gcra,rate=2/60ns,burst=3,ban=41ns", "gcra,rate=2/60ns,burst=3,ban=50ns"}, []string{"gcra,rate=2/60ns,burst=3,ban=90ns", "gcra,rate=2/60ns,burst=3"}},
+			[]string{"gcra,rate=2/60ns,burst=3,ban=30ns", "gcra,rate=2/60ns,burst=3,ban=41ns",
+				"gcra,rate=2/60ns,burst=3,ban=50ns"},
+			[]string{"gcra,rate=2/60ns,burst=3,ban=90ns", "gcra,rate=2/60ns,burst=3"}},
 		{"gcra,rate=1/120ns,burst=3,ttl=20ns..30ns",
-			[]string{"gcra,rate=1/120ns,burst=3,ttl=20ns", "gcra,rate=1/120ns,burst=3,ttl=26ns", "gcra,rate=1/120ns,burst=3,ttl=30ns"}, []string{"gcra,rate=1/120ns,burst=3,ttl=2ns", "gcra,rate=1/120ns,burst=3"}},
+			[]string{"gcra,rate=1/120ns,burst=3,ttl=20ns", "gcra,rate=1/120ns,burst=3,ttl=26ns",
+				"gcra,rate=1/120ns,burst=3,ttl=30ns"},
+			[]string{"gcra,rate=1/120ns,burst=3,ttl=2ns", "gcra,rate=1/120ns,burst=3"}},
 		{"fixed-window,rate=2..3/60ns,phase=10ns",
-			[]string{"fixed-window,rate=2/60ns,phase=10ns", "fixed-window,rate=3/60ns,phase=10ns"}, []string{"fixed-window,rate=1/60ns,phase=10ns", "fixed-window,rate=6/60ns,phase=10ns"}},
-		{"sliding-window-log,rate=2..3/40ns", []string{"sliding-window-log,rate=2/40ns", "sliding-window-log,rate=3/40ns"}, []string{"sliding-window-log,rate=1/40ns", "sliding-window-log,rate=7/40ns"}},
+			[]string{"fixed-window,rate=2/60ns,phase=10ns", "fixed-window,rate=3/60ns,phase=10ns"},
+			[]string{"fixed-window,rate=1/60ns,phase=10ns", "fixed-window,rate=6/60ns,phase=10ns"}},
+		{"sliding-window-log,rate=2..3/40ns",
+			[]string{"sliding-window-log,rate=2/40ns", "sliding-window-log,rate=3/40ns"},
+			[]string{"sliding-window-log,rate=1/40ns", "sliding-window-log,rate=7/40ns"}},
 		{"fixed-window,rate=2/40ns..60ns,phase=10ns",
-			[]string{"fixed-window,rate=2/40ns,phase=10ns", "fixed-window,rate=2/49ns,phase=10ns", "fixed-window,rate=2/60ns,phase=10ns"},
-			[]string{"fixed-window,rate=1/60ns,phase=10ns", "fixed-window,rate=2/15ns,phase=10ns", "fixed-window,rate=2/200ns,phase=10ns"}},
+			[]string{"fixed-window,rate=2/40ns,phase=10ns", "fixed-window,rate=2/49ns,phase=10ns",
+				"fixed-window,rate=2/60ns,phase=10ns"},
+			[]string{"fixed-window,rate=1/60ns,phase=10ns", "fixed-window,rate=2/15ns,phase=10ns",
+				"fixed-window,rate=2/200ns,phase=10ns"}},
 		{"fixed-window,rate=2/40ns..60ns,align=first",
-			[]string{"fixed-window,rate=2/40ns,align=first", "fixed-window,rate=2/49ns,align=first", "fixed-window,rate=2/60ns,align=first"},
-			[]string{"fixed-window,rate=1/60ns,align=first", "fixed-window,rate=2/15ns,align=first", "fixed-window,rate=2/200ns,align=first"}},
+			[]string{"fixed-window,rate=2/40ns,align=first", "fixed-window,rate=2/49ns,align=first",
+				"fixed-window,rate=2/60ns,align=first"},
+			[]string{"fixed-window,rate=1/60ns,align=first", "fixed-window,rate=2/15ns,align=first",
+				"fixed-window,rate=2/200ns,align=first"}},
 		{"sliding-window-log,rate=2/40ns..60ns",
-			[]string{"sliding-window-log,rate=2/40ns", "sliding-window-log,rate=2/49ns", "sliding-window-log,rate=2/60ns"},
-			[]string{"sliding-window-log,rate=1/60ns", "sliding-window-log,rate=2/15ns", "sliding-window-log,rate=2/200ns"}},
+			[]string{"sliding-window-log,rate=2/40ns", "sliding-window-log,rate=2/49ns",
+				"sliding-window-log,rate=2/60ns"},
+			[]string{"sliding-window-log,rate=1/60ns", "sliding-window-log,rate=2/15ns",
+				"sliding-window-log,rate=2/200ns"}},
 		{"sliding-window-log,rate=2/40ns..60ns,count=all",
-			[]string{"sliding-window-log,rate=2/40ns,count=all", "sliding-window-log,rate=2/49ns,count=all", "sliding-window-log,rate=2/60ns,count=all"},
-			[]string{"sliding-window-log,rate=1/60ns,count=all", "sliding-window-log,rate=2/15ns,count=all", "sliding-window-log,rate=2/200ns,count=all"}},
+			[]string{"sliding-window-log,rate=2/40ns,count=all", "sliding-window-log,rate=2/49ns,count=all",
+				"sliding-window-log,rate=2/60ns,count=all"},
+			[]string{"sliding-window-log,rate=1/60ns,count=all", "sliding-window-log,rate=2/15ns,count=all",
+				"sliding-window-log,rate=2/200ns,count=all"}},
 		{"sliding-window-counter,rate=2/40ns..60ns,phase=10ns",
-			[]string{"sliding-window-counter,rate=2/40ns,phase=10ns", "sliding-window-counter,rate=2/49ns,phase=10ns", "sliding-window-counter,rate=2/60ns,phase=10ns"},
-			[]string{"sliding-window-counter,rate=1/60ns,phase=10ns", "sliding-window-counter,rate=2/15ns,phase=10ns", "sliding-window-counter,rate=2/200ns,phase=10ns"}},
+			[]string{"sliding-window-counter,rate=2/40ns,phase=10ns",
+				"sliding-window-counter,rate=2/49ns,phase=10ns",
+				"sliding-window-counter,rate=2/60ns,phase=10ns"},
+			[]string{"sliding-window-counter,rate=1/60ns,phase=10ns",
+				"sliding-window-counter,rate=2/15ns,phase=10ns",
+				"sliding-window-counter,rate=2/200ns,phase=10ns"}},
 		{"sliding-window-counter,rate=2/40ns..60ns,align=first",
-			[]string{"sliding-window-counter,rate=2/40ns,align=first", "sliding-window-counter,rate=2/49ns,align=first", "sliding-window-counter,rate=2/60ns,align=first"},
-			[]string{"sliding-window-counter,rate=1/60ns,align=first", "sliding-window-counter,rate=2/15ns,align=first", "sliding-window-counter,rate=2/200ns,align=first"}},
+			[]string{"sliding-window-counter,rate=2/40ns,align=first",
+				"sliding-window-counter,rate=2/49ns,align=first",
+				"sliding-window-counter,rate=2/60ns,align=first"},
+			[]string{"sliding-window-counter,rate=1/60ns,align=first",
+				"sliding-window-counter,rate=2/15ns,align=first",
+				"sliding-window-counter,rate=2/200ns,align=first"}},
 		{"fixed-window,rate=2..3/40ns..60ns,align=unknown",
 			[]string{"fixed-window,rate=2/47ns,phase=11ns", "fixed-window,rate=3/60ns,phase=59ns"},
 			[]string{"fixed-window,rate=7/47ns,phase=11ns", "fixed-window,rate=2/300ns,phase=11ns"}},
 		{"sliding-window-counter,rate=2..3/40ns..60ns,align=unknown",
-			[]string{"sliding-window-counter,rate=2/47ns,phase=11ns", "sliding-window-counter,rate=3/60ns,phase=59ns"},
-			[]string{"sliding-window-counter,rate=9/47ns,phase=11ns", "sliding-window-counter,rate=2/300ns,phase=11ns"}},
+			[]string{"sliding-window-counter,rate=2/47ns,phase=11ns",
+				"sliding-window-counter,rate=3/60ns,phase=59ns"},
+			[]string{"sliding-window-counter,rate=9/47ns,phase=11ns",
+				"sliding-window-counter,rate=2/300ns,phase=11ns"}},
 	}
 	for _, c := range cases {
 		t.Run(c.ranged, func(t *testing.T) {
@@ -98,7 +126,8 @@ func refuted(t *testing.T, r *rand.Rand, p, made spec.Policy) int {
 		}
 		if j.Verdict == verdict.Fail {
 			n++
-			if f := j.Partitions[0].Findings[0]; judged(t, alone(tl, f.Observations), p).Verdict != verdict.Fail {
+			if f := j.Partitions[0].Findings[0]; judged(t, alone(tl, f.Observations),
+				p).Verdict != verdict.Fail {
 				t.Fatalf("the witness does not fail alone: %+v", f)
 			}
 		}
@@ -106,8 +135,8 @@ func refuted(t *testing.T, r *rand.Rand, p, made spec.Policy) int {
 	return n
 }
 
-// honestHistory makes a timeline of n requests about five units of time apart, with a silence now and then, answered as the
-// limiter says.
+// honestHistory makes a timeline of n requests about five units of time apart, with a silence now and then,
+// answered as the limiter says.
 func honestHistory(r *rand.Rand, lim reference.Limiter, n int) *timeline.Timeline {
 	tl := &timeline.Timeline{}
 	state := lim.Init()
@@ -126,7 +155,8 @@ func honestHistory(r *rand.Rand, lim reference.Limiter, n int) *timeline.Timelin
 			outcome = timeline.Allowed
 		}
 		tl.Observations = append(tl.Observations, timeline.Observation{
-			Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1}, Sent: at, FirstByte: decided + time.Duration(r.IntN(4)), Answered: true, Outcome: outcome})
+			Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1}, Sent: at,
+			FirstByte: decided + time.Duration(r.IntN(4)), Answered: true, Outcome: outcome})
 	}
 	return tl
 }

@@ -6,10 +6,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// refreshed is the bound of a fixed window that requests start anew: its count is forgotten after a silence of its length,
-// and not before.
+// refreshed is the bound of a fixed window that requests start anew: its count is forgotten after a silence
+// of its length, and not before.
 //
-//	over:   the admissions between two silences, none of which there can be in between, are at most the quota
+//	over:   the admissions between two silences, none of which there can be in between, are at most the
+//	        quota
 //	under:  units that may have been admitted since the last silence that is certain reach the quota
 type refreshed struct {
 	quota int64
@@ -20,15 +21,18 @@ type refreshed struct {
 }
 
 func newRefreshed(p spec.Policy) refreshed {
-	return refreshed{p.Rate.N, int64(p.Rate.Per), int64(p.LongestWindow()), p.Count == spec.CountAll, p.Refresh == spec.RefreshAll, p.Ban > 0}
+	return refreshed{p.Rate.N, int64(p.Rate.Per), int64(p.LongestWindow()), p.Count == spec.CountAll,
+		p.Refresh == spec.RefreshAll, p.Ban > 0}
 }
 
 // sure tells whether a request surely started the window anew.
 func (r refreshed) sure(ev event) bool {
-	return ev.outcome == timeline.Allowed || (ev.outcome == timeline.Denied || ev.mute) && r.every && !r.banned
+	return ev.outcome == timeline.Allowed || (ev.outcome == timeline.Denied || ev.mute) && r.every &&
+		!r.banned
 }
 
-// may tells whether a request may have started the window anew: one that is counted and costs too much opens one.
+// may tells whether a request may have started the window anew: one that is counted and costs too much opens
+// one.
 func (r refreshed) may(ev event) bool {
 	return r.every || ev.outcome != timeline.Denied || r.all && ev.cost > r.quota
 }
@@ -48,7 +52,8 @@ func (r refreshed) over(h *history) *breach {
 			if ev.s >= f.from {
 				break
 			}
-			if (ev.s >= from || ev.s >= sure && r.sure(ev)) && ev.e < f.from && (ev.outcome != timeline.Unknown || ev.mute) {
+			if (ev.s >= from || ev.s >= sure && r.sure(ev)) && ev.e < f.from &&
+				(ev.outcome != timeline.Unknown || ev.mute) {
 				open = append(open, ev)
 			}
 		}
@@ -60,8 +65,8 @@ func (r refreshed) over(h *history) *breach {
 	return nil
 }
 
-// sureFrom returns since when requests may be in one window: from the beginning; but if what is counted need not start a window anew,
-// from when a request surely has, as the window before may have ended until then.
+// sureFrom returns since when requests may be in one window: from the beginning; but if what is counted need
+// not start a window anew, from when a request surely has, as the window before may have ended until then.
 func (r refreshed) sureFrom(h *history) int64 {
 	if h.placed == nil || !r.all || r.every {
 		return minTime
@@ -75,8 +80,8 @@ func (r refreshed) sureFrom(h *history) int64 {
 	return from
 }
 
-// overOpen: of what is surely in one window the admissions are at most the quota, or where denied requests count, what surely
-// came before one leaves room for it.
+// overOpen: of what is surely in one window the admissions are at most the quota, or where denied requests
+// count, what surely came before one leaves room for it.
 func (r refreshed) overOpen(open []event) *breach {
 	order := orderByEnd(open)
 	var units int64
@@ -106,7 +111,8 @@ func (r refreshed) overOpen(open []event) *breach {
 	return nil
 }
 
-// tooMany is the breach of the given ones of the requests in one window, with those among them that kept it open.
+// tooMany is the breach of the given ones of the requests in one window, with those among them that kept it
+// open.
 func (r refreshed) tooMany(open []event, these []int32, seen int64) *breach {
 	br := &breach{kind: verdict.OverAdmission, seen: seen, bound: r.quota, windows: 1}
 	for _, i := range these {

@@ -6,8 +6,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// region is what may be true of a limiter: a box of window phases for each policy of a limit, whose rates, bursts and windows may
-// be ranges.
+// region is what may be true of a limiter: a box of window phases for each policy of a limit, whose rates,
+// bursts and windows may be ranges.
 type region struct {
 	boxes []phases
 	limit spec.Limit
@@ -47,10 +47,12 @@ func narrower(p, q spec.Policy) bool {
 	return p.Rate.N >= q.Rate.N && max(p.Rate.N, p.RateTo) <= max(q.Rate.N, q.RateTo) &&
 		p.Burst >= q.Burst && max(p.Burst, p.BurstTo) <= max(q.Burst, q.BurstTo) &&
 		p.Rate.Per >= q.Rate.Per && p.LongestWindow() <= q.LongestWindow() &&
-		p.Ban >= q.Ban && p.LongestBan() <= q.LongestBan() && p.TTL >= q.TTL && max(p.TTL, p.TTLTo) <= max(q.TTL, q.TTLTo)
+		p.Ban >= q.Ban && p.LongestBan() <= q.LongestBan() && p.TTL >= q.TTL &&
+		max(p.TTL, p.TTLTo) <= max(q.TTL, q.TTLTo)
 }
 
-// beside returns the union of two regions that differ in one box of phases, which lie side by side; else ok=false.
+// beside returns the union of two regions that differ in one box of phases, which lie side by side; else
+// ok=false.
 func (r region) beside(other region) (both region, ok bool) {
 	at := -1
 	for i := range r.boxes {
@@ -106,7 +108,8 @@ type excerpt struct {
 	p *part
 	// turns are those of search, for each policy; nil where none are listed.
 	turns []turns
-	// exact asks for the exact search too where a region is one value. steps counts the decisions that it tried.
+	// exact asks for the exact search too where a region is one value. steps counts the decisions that it
+	// tried.
 	exact bool
 	steps int
 }
@@ -144,7 +147,8 @@ func (x *excerpt) halves(r region) (lower, upper region, ok bool) {
 	}
 	s := x.search(r)
 	lo, hi, ok := s.halves(cell{r.boxes[0], r.limit[0]})
-	return region{[]phases{lo.phases}, spec.Limit{lo.policy}}, region{[]phases{hi.phases}, spec.Limit{hi.policy}}, ok
+	return region{[]phases{lo.phases}, spec.Limit{lo.policy}},
+		region{[]phases{hi.phases}, spec.Limit{hi.policy}}, ok
 }
 
 // list lists the turns inside all of the regions.

@@ -10,7 +10,8 @@ import (
 // other is at most the quota. Its windows are the slots.
 //
 //	over:   the admissions that must lie in m*n slots that follow each other are at most quota * m
-//	under:  units that may lie in the denial's slot, or in the n-1 before it, and start before it reach the quota
+//	under:  units that may lie in the denial's slot, or in the n-1 before it, and start before it reach the
+//	        quota
 type ring struct {
 	windows
 	n, quota int64
@@ -106,9 +107,11 @@ func (r ring) overCounting(h *history, counted []event) *breach {
 			continue
 		}
 		begin := r.latest(first - r.n)
-		br := &breach{kind: verdict.OverAdmission, seen: seen, bound: r.quota, windows: 1, roomless: true, events: []event{ev}, span: ev.e - ev.s}
+		br := &breach{kind: verdict.OverAdmission, seen: seen, bound: r.quota, windows: 1, roomless: true,
+			events: []event{ev}, span: ev.e - ev.s}
 		for _, other := range counted {
-			if other.seq != ev.seq && other.s >= begin && other.e < ev.s && (other.outcome != timeline.Unknown || other.mute) {
+			if other.seq != ev.seq && other.s >= begin && other.e < ev.s &&
+				(other.outcome != timeline.Unknown || other.mute) {
 				br.events = append(br.events, other)
 			}
 		}

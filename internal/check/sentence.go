@@ -37,38 +37,50 @@ func (s sentence) print(f verdict.Finding, br *breach) string {
 // over: 110 requests allowed within 0.930 s; at most 100 + floor(10/s * 0.930 s) = 109 are possible.
 func (s sentence) over(f verdict.Finding, br *breach) string {
 	if len(br.events) == 1 && br.events[0].cost > s.pol.Full() {
-		return fmt.Sprintf("request #%d of cost %d was allowed; a full start admits %d", br.events[0].seq, br.seen, s.pol.Full())
+		return fmt.Sprintf("request #%d of cost %d was allowed; a full start admits %d", br.events[0].seq,
+			br.seen, s.pol.Full())
 	}
 	within := s.within(f, br)
 	what := s.units(br.seen) + " allowed within " + seconds(within) + s.widened(within, br)
 	if s.pol.Charge == spec.ChargeCompletion {
-		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were charged before it", br.events[0].seq, br.bound-br.events[0].cost+1, br.bound)
+		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were charged before it",
+			br.events[0].seq, br.bound-br.events[0].cost+1, br.bound)
 	}
 	if br.roomless {
 		one := br.events[0]
 		if s.pol.InFlight() {
-			return fmt.Sprintf("request #%d was admitted although at least %d of %d places were taken at every instant when it may have been", one.seq, br.bound-one.cost+1, br.bound)
+			return fmt.Sprintf("request #%d was admitted although at least %d of %d places were taken at "+
+				"every instant when it may have been", one.seq, br.bound-one.cost+1, br.bound)
 		}
-		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were counted before it", one.seq, br.bound-one.cost+1, br.bound)
+		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were counted before it",
+			one.seq, br.bound-one.cost+1, br.bound)
 	}
 	switch s.pol.Algorithm {
 	case spec.Concurrency:
-		return fmt.Sprintf("%s admitted within %s, each in flight for at least %s; at most %d are possible", s.units(br.seen), seconds(time.Duration(br.span)), s.pol.HoldLeast, s.pol.Rate.N)
+		return fmt.Sprintf("%s admitted within %s, each in flight for at least %s; at most %d are possible",
+			s.units(br.seen), seconds(time.Duration(br.span)), s.pol.HoldLeast, s.pol.Rate.N)
 	case spec.FixedWindow:
 		if s.pol.Refreshes() {
-			return fmt.Sprintf("%s, without a silence of %s in between that would end the window; at most %d are possible", what, s.pol.Rate.Per, br.bound)
+			return fmt.Sprintf("%s, without a silence of %s in between that would end the window; at most "+
+				"%d are possible", what, s.pol.Rate.Per, br.bound)
 		}
 		if s.pol.Slots > 1 {
-			return fmt.Sprintf("%s, in %d slots of %s that follow each other; at most %s are possible", what, br.windows*s.pol.Slots, s.pol.Slot(), times(br.windows, s.pol.Rate.N, br.bound))
+			return fmt.Sprintf("%s, in %d slots of %s that follow each other; at most %s are possible", what,
+				br.windows*s.pol.Slots, s.pol.Slot(), times(br.windows, s.pol.Rate.N, br.bound))
 		}
-		return fmt.Sprintf("%s, in %s; at most %s are possible", what, plural(br.windows, "window", "windows")+" of "+s.pol.Rate.Per.String(), times(br.windows, s.pol.Rate.N, br.bound))
+		return fmt.Sprintf("%s, in %s; at most %s are possible", what,
+			plural(br.windows, "window", "windows")+" of "+s.pol.Rate.Per.String(),
+			times(br.windows, s.pol.Rate.N, br.bound))
 	case spec.SlidingWindowLog:
-		return fmt.Sprintf("%s; at most %s are possible in any span shorter than %s", what, times(br.windows, s.pol.Rate.N, br.bound), (time.Duration(max(br.windows, 1)) * s.pol.Rate.Per).String())
+		return fmt.Sprintf("%s; at most %s are possible in any span shorter than %s", what,
+			times(br.windows, s.pol.Rate.N, br.bound),
+			(time.Duration(max(br.windows, 1)) * s.pol.Rate.Per).String())
 	case spec.SlidingWindowCounter:
 		if len(br.events) > 0 { // seen is what was weighted
 			what = s.units(allowedOf(br.events)) + " allowed within " + seconds(within)
 		}
-		return fmt.Sprintf("%s; the last of them was admitted at a weighted count of at least %d, and at most %d - 1 admits", what, br.seen-1, br.bound)
+		return fmt.Sprintf("%s; the last of them was admitted at a weighted count of at least %d, and at "+
+			"most %d - 1 admits", what, br.seen-1, br.bound)
 	default:
 		return fmt.Sprintf("%s; at most %s are possible", what, s.bucket(br))
 	}
@@ -85,8 +97,9 @@ func allowedOf(events []event) int64 {
 	return units
 }
 
-// within is how long the admissions of a breach took, since their bucket was created where it counts from there; the witness may have
-// others, that placed or created what they met. Where not all were kept that is the span of the finding.
+// within is how long the admissions of a breach took, since their bucket was created where it counts from
+// there; the witness may have others, that placed or created what they met. Where not all were kept that is
+// the span of the finding.
 func (s sentence) within(f verdict.Finding, br *breach) time.Duration {
 	if len(br.events) == 0 {
 		return f.To - f.From
@@ -95,7 +108,8 @@ func (s sentence) within(f verdict.Finding, br *breach) time.Duration {
 	for _, ev := range br.events {
 		in[ev.seq] = true
 	}
-	from, to := reach(slices.DeleteFunc(slices.Clone(s.witness), func(o timeline.Observation) bool { return !in[o.Seq] }), s.end)
+	from, to := reach(slices.DeleteFunc(slices.Clone(s.witness),
+		func(o timeline.Observation) bool { return !in[o.Seq] }), s.end)
 	for i := range s.witness {
 		if o := &s.witness[i]; br.creator != nil && o.Seq == br.creator.seq {
 			from = min(from, o.Sent)
@@ -104,11 +118,12 @@ func (s sentence) within(f verdict.Finding, br *breach) time.Duration {
 	return to - from
 }
 
-// bucket: 100 + floor(10/s * 0.930 s) = 109. The first number is what may be there when the span begins: the burst, what a
-// queue lets through at once, or the level at which the bucket was created.
+// bucket: 100 + floor(10/s * 0.930 s) = 109. The first number is what may be there when the span begins: the
+// burst, what a queue lets through at once, or the level at which the bucket was created.
 func (s sentence) bucket(br *breach) string {
 	b := newBucket(s.pol)
-	return fmt.Sprintf("%d + floor(%s * %s) = %d", br.bound-br.span*b.n/b.per, s.pol.Rate, seconds(time.Duration(br.span)), br.bound)
+	return fmt.Sprintf("%d + floor(%s * %s) = %d", br.bound-br.span*b.n/b.per, s.pol.Rate,
+		seconds(time.Duration(br.span)), br.bound)
 }
 
 // under: request #57 denied at 2.013 s .. 2.014 s; at most 14 of 20 units could have been in use.
@@ -125,7 +140,8 @@ func (s sentence) under(f verdict.Finding, asked int) string {
 	if d.Cost > 1 {
 		cost = fmt.Sprintf(" of cost %d", d.Cost)
 	}
-	return fmt.Sprintf("request #%d%s denied at %s .. %s; at most %d of %d units could have been %s", d.Seq, cost, seconds(d.Sent), seconds(until), f.Seen, f.Bound, s.inUse())
+	return fmt.Sprintf("request #%d%s denied at %s .. %s; at most %d of %d units could have been %s", d.Seq,
+		cost, seconds(d.Sent), seconds(until), f.Seen, f.Bound, s.inUse())
 }
 
 // inUse says what a denied request may have met.
@@ -139,7 +155,8 @@ func (s sentence) inUse() string {
 	return "in use"
 }
 
-// together: no order and no decision times explain these 7 requests within 0.020 s together: 4 allowed, 3 denied.
+// together: no order and no decision times explain these 7 requests within 0.020 s together: 4 allowed, 3
+// denied.
 func (s sentence) together(f verdict.Finding, open bool) string {
 	none, too := "no order and no decision times", ""
 	switch {
@@ -164,7 +181,8 @@ func (s sentence) together(f verdict.Finding, open bool) string {
 		}
 	}
 	return fmt.Sprintf("%s explain %s within %s together: %d allowed, %d denied%s",
-		none, plural(int64(len(s.witness)), "request", "requests"), seconds(f.To-f.From), admitted, denied, too)
+		none, plural(int64(len(s.witness)), "request", "requests"), seconds(f.To-f.From), admitted, denied,
+		too)
 }
 
 // outcomes adds up the units admitted and the requests denied of the witness.
@@ -184,7 +202,8 @@ func (s sentence) outcomes() (allowed, denied int64) {
 func (s sentence) phases(f verdict.Finding, box phases) string {
 	if ranged(s.pol) || s.pol.BanTo > 0 || s.pol.TTLTo > 0 {
 		allowed, denied := s.outcomes()
-		return fmt.Sprintf("no values within %s explain %s allowed and %d denied within %s together", s.pol, s.units(allowed), denied, seconds(f.To-f.From))
+		return fmt.Sprintf("no values within %s explain %s allowed and %d denied within %s together", s.pol,
+			s.units(allowed), denied, seconds(f.To-f.From))
 	}
 	per, name := s.pol.Slot(), "windows"
 	if s.pol.Slots > 1 {
@@ -192,7 +211,9 @@ func (s sentence) phases(f verdict.Finding, box phases) string {
 	}
 	where := "wherever the " + name + " of " + per.String() + " begin"
 	if size := int64(per); box.to-box.from < size-1 {
-		where = fmt.Sprintf("for %s of %s that begin between %s and %s", name, per, seconds(time.Duration(mod(box.from, size))), seconds(time.Duration(mod(box.from, size)+box.to-box.from)))
+		where = fmt.Sprintf("for %s of %s that begin between %s and %s", name, per,
+			seconds(time.Duration(mod(box.from, size))),
+			seconds(time.Duration(mod(box.from, size)+box.to-box.from)))
 	}
 	allowed, denied := s.outcomes()
 	what := s.units(allowed) + " allowed"

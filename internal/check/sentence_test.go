@@ -20,8 +20,10 @@ func says(t *testing.T, spec string, all ...told) (whole, stream string) {
 	t.Helper()
 	tl := &timeline.Timeline{}
 	for i, x := range all {
-		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: max(x.cost, 1)}, Sent: x.sent, FirstByte: x.first,
-			Done: x.done, Answered: true, Outcome: x.outcome})
+		tl.Observations = append(tl.Observations,
+			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: max(x.cost, 1)}, Sent: x.sent,
+				FirstByte: x.first,
+				Done:      x.done, Answered: true, Outcome: x.outcome})
 	}
 	tl.Header.Ended = tl.End()
 	limit, o := mustLimit(t, spec), Options{SkipMeasure: true}
@@ -41,56 +43,72 @@ const (
 	no  = timeline.Denied
 )
 
-// TestChargesAreNotAddedUp: what is charged at one instant of a long interval and what is at another is never charged together.
+// TestChargesAreNotAddedUp: what is charged at one instant of a long interval and what is at another is never
+// charged together.
 func TestChargesAreNotAddedUp(t *testing.T) {
 	want := "request #4 was allowed although at least 2 of 2 units were charged before it"
-	spec := "sliding-window-log,rate=2/10ns,charge=completion,hold=30ns..31ns + fixed-window,rate=100/1us,phase=0s"
-	whole, stream := says(t, spec, told{65, 65, 95, yes, 1}, told{66, 66, 96, yes, 1}, told{72, 72, 102, yes, 1}, told{73, 73, 103, yes, 1}, told{100, 109, 139, yes, 1})
+	spec := "sliding-window-log,rate=2/10ns,charge=completion,hold=30ns..31ns + " +
+		"fixed-window,rate=100/1us,phase=0s"
+	whole, stream := says(t, spec, told{65, 65, 95, yes, 1}, told{66, 66, 96, yes, 1},
+		told{72, 72, 102, yes, 1}, told{73, 73, 103, yes, 1}, told{100, 109, 139, yes, 1})
 	if whole != want || stream != want {
 		t.Errorf("%s\nas a stream: %s\nwant %s", whole, stream, want)
 	}
 }
 
-// TestChargesInsideADenial: what may be charged while the denial was decided counts for a range of windows as it does for one.
+// TestChargesInsideADenial: what may be charged while the denial was decided counts for a range of windows as
+// it does for one.
 func TestChargesInsideADenial(t *testing.T) {
 	for _, per := range []string{"12ns", "10ns..12ns"} {
 		want := "request #1 denied at 0.000000 s .. 0.000000 s; at most 1 of 2 units could have been charged"
-		whole, stream := says(t, "sliding-window-log,rate=2/"+per+",charge=completion,hold=5ns..8ns", told{0, 0, 9, yes, 1}, told{1, 9, 9, no, 1})
+		whole, stream := says(t, "sliding-window-log,rate=2/"+per+",charge=completion,hold=5ns..8ns",
+			told{0, 0, 9, yes, 1}, told{1, 9, 9, no, 1})
 		if whole != want || stream != want {
 			t.Errorf("%s: %s\nas a stream: %s\nwant %s", per, whole, stream, want)
 		}
 	}
 }
 
-// TestWhatIsNotKnownWasNotAdmitted: where admissions are too many together, one whose answer is not known is none of them.
+// TestWhatIsNotKnownWasNotAdmitted: where admissions are too many together, one whose answer is not known is
+// none of them.
 func TestWhatIsNotKnownWasNotAdmitted(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i, outcome := range []timeline.Outcome{yes, timeline.Unknown, yes} {
-		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 3}, Answered: true, Outcome: outcome})
+		tl.Observations = append(tl.Observations,
+			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 3}, Answered: true,
+				Outcome: outcome})
 	}
 	c := newCase(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5,count=all"), Options{})
 	p := c.parts[0]
 	f := c.describe(p, []*breach{together(p.histories[0].all)}, p.histories[0].all, c.limit[0], phases{}, 0)
-	if want := "6 units allowed within 0.000 s; no order and no decision times admit more than 5 of them"; f.Kind != verdict.OverAdmission || f.Seen != 6 || f.Text != want {
+	if want := "6 units allowed within 0.000 s; no order and no decision times admit more than 5 of " +
+		"them"; f.Kind != verdict.OverAdmission || f.Seen != 6 || f.Text != want {
 		t.Errorf("%s, %d units: %s\nwant %s", f.Kind, f.Seen, f.Text, want)
 	}
 }
 
-// TestWhoFoundNoRoom: among several policies too it is the admission that found no room which is named, not what came first.
+// TestWhoFoundNoRoom: among several policies too it is the admission that found no room which is named, not
+// what came first.
 func TestWhoFoundNoRoom(t *testing.T) {
 	for _, c := range []struct {
 		spec, want string
 		all        []told
 	}{
-		{"sliding-window-log,rate=2/10ns,count=all", "request #3 was allowed although at least 2 of 2 units were counted before it",
+		{"sliding-window-log,rate=2/10ns,count=all",
+			"request #3 was allowed although at least 2 of 2 units were counted before it",
 			[]told{{0, 0, 0, yes, 1}, {5, 5, 5, no, 2}, {8, 8, 8, no, 2}, {12, 12, 12, yes, 1}}},
-		{"fixed-window,rate=2/100ns,phase=0s,count=all", "request #2 was allowed although at least 2 of 2 units were counted before it",
+		{"fixed-window,rate=2/100ns,phase=0s,count=all",
+			"request #2 was allowed although at least 2 of 2 units were counted before it",
 			[]told{{1, 1, 1, yes, 1}, {2, 2, 2, no, 2}, {3, 3, 3, yes, 1}}},
-		{"fixed-window,rate=2/100ns,align=first,refresh=all,count=all", "request #2 was allowed although at least 2 of 2 units were counted before it",
+		{"fixed-window,rate=2/100ns,align=first,refresh=all,count=all",
+			"request #2 was allowed although at least 2 of 2 units were counted before it",
 			[]told{{1, 1, 1, yes, 1}, {2, 2, 2, no, 2}, {3, 3, 3, yes, 1}}},
-		{"concurrency,limit=1,hold=10ns..", "request #1 was admitted although at least 1 of 1 places were taken at every instant when it may have been",
+		{"concurrency,limit=1,hold=10ns..",
+			"request #1 was admitted although at least 1 of 1 places were taken at every instant when it " +
+				"may have been",
 			[]told{{0, 0, 20, yes, 1}, {1, 2, 11, yes, 1}}},
-		{"fixed-window,rate=2/100ns,phase=0s,charge=completion,hold=0s..1ns", "request #2 was allowed although at least 2 of 2 units were charged before it",
+		{"fixed-window,rate=2/100ns,phase=0s,charge=completion,hold=0s..1ns",
+			"request #2 was allowed although at least 2 of 2 units were charged before it",
 			[]told{{1, 1, 1, yes, 1}, {3, 3, 3, yes, 1}, {9, 9, 9, yes, 1}}},
 	} {
 		for _, spec := range []string{c.spec, c.spec + " + fixed-window,rate=100/1us,phase=0s"} {
@@ -101,11 +119,13 @@ func TestWhoFoundNoRoom(t *testing.T) {
 	}
 }
 
-// TestFindingsKeepTheirOrder: a limit that is broken on both sides says the same of a stream each time: first what was admitted.
+// TestFindingsKeepTheirOrder: a limit that is broken on both sides says the same of a stream each time: first
+// what was admitted.
 func TestFindingsKeepTheirOrder(t *testing.T) {
 	want := "request #3 was allowed although at least 2 of 2 units were counted before it"
 	for range 40 {
-		_, stream := says(t, "sliding-window-log,rate=2/10ns,count=all", told{0, 0, 0, yes, 1}, told{5, 5, 5, no, 1}, told{8, 8, 8, no, 1}, told{12, 12, 12, yes, 1})
+		_, stream := says(t, "sliding-window-log,rate=2/10ns,count=all", told{0, 0, 0, yes, 1},
+			told{5, 5, 5, no, 1}, told{8, 8, 8, no, 1}, told{12, 12, 12, yes, 1})
 		if stream != want {
 			t.Fatalf("%s\nwant %s", stream, want)
 		}
@@ -116,27 +136,32 @@ func TestFindingsKeepTheirOrder(t *testing.T) {
 func TestRequestsAreNotUnits(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i, outcome := range []timeline.Outcome{yes, no, yes} {
-		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 3}, Answered: true, Outcome: outcome})
+		tl.Observations = append(tl.Observations,
+			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 3}, Answered: true,
+				Outcome: outcome})
 	}
 	c := newCase(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5"), Options{})
 	p := c.parts[0]
 	f := c.describe(p, []*breach{together(p.histories[0].all)}, p.histories[0].all, c.limit[0], phases{}, 0)
-	if want := "no order and no decision times explain 3 requests within 0.000 s together: 2 allowed, 1 denied"; f.Text != want {
+	if want := "no order and no decision times explain 3 requests within 0.000 s together: 2 allowed, 1 " +
+		"denied"; f.Text != want {
 		t.Errorf("%s\nwant %s", f.Text, want)
 	}
 }
 
-// TestSinceABucketWasCreated: a span that begins with a request which was denied, or is not known, is told as that span; alone and
-// among several policies, where more requests may be told that what is said counts.
+// TestSinceABucketWasCreated: a span that begins with a request which was denied, or is not known, is told as
+// that span; alone and among several policies, where more requests may be told that what is said counts.
 func TestSinceABucketWasCreated(t *testing.T) {
 	const want = "1 request allowed within 0.003 s; at most 0 + floor(1/4ms * 0.003 s) = 0 are possible"
 	at := func(ms time.Duration, outcome timeline.Outcome) told {
 		return told{ms * time.Millisecond, ms * time.Millisecond, ms * time.Millisecond, outcome, 1}
 	}
-	for _, spec := range []string{"token-bucket,rate=1/4ms,burst=5,start=empty", "token-bucket,rate=1/4ms,burst=5,start=empty + fixed-window,rate=100/1s,phase=0s"} {
+	for _, spec := range []string{"token-bucket,rate=1/4ms,burst=5,start=empty",
+		"token-bucket,rate=1/4ms,burst=5,start=empty + fixed-window,rate=100/1s,phase=0s"} {
 		slow := at(1, yes)
 		slow.first, slow.done = 9*time.Millisecond, 9*time.Millisecond
-		if whole, stream := says(t, spec, at(0, no), slow, at(3, yes), at(4, yes)); whole != want || stream != want {
+		if whole, stream := says(t, spec, at(0, no), slow, at(3, yes), at(4, yes)); whole != want ||
+			stream != want {
 			t.Errorf("%s:\n%s\nas a stream: %s\nwant %s", spec, whole, stream, want)
 		}
 	}
@@ -145,8 +170,10 @@ func TestSinceABucketWasCreated(t *testing.T) {
 // TestWhoWasTooDear: it is named though others of its witness were admitted after it.
 func TestWhoWasTooDear(t *testing.T) {
 	const want = "request #0 of cost 7 was allowed; a full start admits 5"
-	for _, spec := range []string{"token-bucket,rate=1/4ms,burst=5,start=1", "token-bucket,rate=1/4ms,burst=5,refill=interval,fill=1 + fixed-window,rate=100/1s,phase=0s"} {
-		if whole, stream := says(t, spec, told{0, 10, 10, yes, 7}, told{2, 3, 3, yes, 1}); whole != want || stream != want {
+	for _, spec := range []string{"token-bucket,rate=1/4ms,burst=5,start=1",
+		"token-bucket,rate=1/4ms,burst=5,refill=interval,fill=1 + fixed-window,rate=100/1s,phase=0s"} {
+		if whole, stream := says(t, spec, told{0, 10, 10, yes, 7}, told{2, 3, 3, yes, 1}); whole != want ||
+			stream != want {
 			t.Errorf("%s:\n%s\nas a stream: %s\nwant %s", spec, whole, stream, want)
 		}
 	}

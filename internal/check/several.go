@@ -7,8 +7,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// judgeSeveral judges all partitions under several policies that must all admit: first by the bounds of each, with its phases
-// open as a whole; where they find nothing, by a search of the phases of all policies with the exact search of all together.
+// judgeSeveral judges all partitions under several policies that must all admit: first by the bounds of each,
+// with its phases open as a whole; where they find nothing, by a search of the phases of all policies with
+// the exact search of all together.
 func (c *caseFile) judgeSeveral() {
 	each(len(c.parts), func(i int) { c.boundSeveral(c.parts[i]) })
 	if c.boundsOnly || c.o.Conformance != "" && c.o.Conformance != Exact {
@@ -41,12 +42,13 @@ func (c *caseFile) sharedPhases() bool {
 	return open
 }
 
-// boundSeveral judges a partition by the bounds: each policy bounds the admissions alone, and a denial needs one policy that
-// can explain it.
+// boundSeveral judges a partition by the bounds: each policy bounds the admissions alone, and a denial needs
+// one policy that can explain it.
 func (c *caseFile) boundSeveral(p *part) {
 	for i, pol := range c.limit {
 		open, box := c.opened(pol)
-		if br := newBoundAmong(open, box.from, box.to).over(p.histories[i]); br != nil && c.o.Conformance != LowerBound {
+		if br := newBoundAmong(open, box.from, box.to).over(p.histories[i]); br != nil &&
+			c.o.Conformance != LowerBound {
 			p.findings = append(p.findings, c.severalBound(p, br, pol, box))
 		}
 	}
@@ -62,7 +64,8 @@ func (c *caseFile) boundSeveral(p *part) {
 	for i := range limit {
 		limit[i], boxes[i] = c.opened(limit[i])
 	}
-	br := underBreach(p.histories[last], newBoundAmong(limit[last], boxes[last].from, boxes[last].to), p.histories[last].denial(unexplained[0]))
+	br := underBreach(p.histories[last], newBoundAmong(limit[last], boxes[last].from, boxes[last].to),
+		p.histories[last].denial(unexplained[0]))
 	br.events = c.underSeveral(p.histories, boxes, unexplained[0]).events
 	p.findings = append(p.findings, c.severalBound(p, br, c.limit[last], boxes[last]))
 }
@@ -75,8 +78,8 @@ func (c *caseFile) severalBound(p *part, br *breach, pol spec.Policy, box phases
 	return c.describe(p, []*breach{br}, c.complete(p, br), pol, box, 0)
 }
 
-// complete returns the events of a breach and what they cannot be judged without: the requests that place its windows, or that created
-// its bucket.
+// complete returns the events of a breach and what they cannot be judged without: the requests that place its
+// windows, or that created its bucket.
 func (c *caseFile) complete(p *part, br *breach) []event {
 	if slices.ContainsFunc(c.limit, anchored) {
 		return eventsOf([]*breach{br})
@@ -102,8 +105,8 @@ func (c *caseFile) opened(pol spec.Policy) (spec.Policy, phases) {
 	return pol, box
 }
 
-// boundOf returns the bound of a policy for a box of its phases: for all of them where the first counted request places its
-// windows.
+// boundOf returns the bound of a policy for a box of its phases: for all of them where the first counted
+// request places its windows.
 func (c *caseFile) boundOf(pol spec.Policy, box phases) bound {
 	if anchored(pol) {
 		pol, box = c.opened(pol)
@@ -111,8 +114,8 @@ func (c *caseFile) boundOf(pol spec.Policy, box phases) bound {
 	return newBoundAmong(pol, box.from, box.to)
 }
 
-// unexplainedSeveral returns the numbers of the denials that none of the policies can explain, but for one that is left out,
-// ascending. Boxes are those of the policies, nil for all that is open.
+// unexplainedSeveral returns the numbers of the denials that none of the policies can explain, but for one
+// that is left out, ascending. Boxes are those of the policies, nil for all that is open.
 func (c *caseFile) unexplainedSeveral(histories []*history, except int, boxes []phases) []int {
 	var left []int
 	first := true
@@ -151,8 +154,8 @@ type severalSearch struct {
 	// turns are those of search, for each policy.
 	turns []turns
 	found []refutation
-	// budget is how many boxes may still be judged; steps counts the decisions that exact searches tried; capped tells that
-	// one of the two ran out.
+	// budget is how many boxes may still be judged; steps counts the decisions that exact searches tried;
+	// capped tells that one of the two ran out.
 	budget, steps int
 	capped        bool
 	// most is how many decisions all exact searches may try, work how many observations the bounds may
@@ -237,7 +240,8 @@ func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
 			return refutation{part: k, breach: br}, true
 		}
 	}
-	if !alike || s.c.o.Conformance != "" && s.c.o.Conformance != Exact || slices.ContainsFunc(s.c.limit, ranged) {
+	if !alike || s.c.o.Conformance != "" && s.c.o.Conformance != Exact ||
+		slices.ContainsFunc(s.c.limit, ranged) {
 		return refutation{}, false
 	}
 	at := make([]int64, len(boxes))
@@ -279,7 +283,8 @@ func (s *severalSearch) bounded(histories []*history, boxes []phases) *breach {
 	return nil
 }
 
-// underSeveral returns the breach of a denial that no policy can explain: it and all that may have counted against it.
+// underSeveral returns the breach of a denial that no policy can explain: it and all that may have counted
+// against it.
 func (c *caseFile) underSeveral(histories []*history, boxes []phases, seq int) *breach {
 	all := &breach{kind: verdict.NoExplanation}
 	for i, pol := range c.limit {
@@ -330,21 +335,23 @@ func (c *caseFile) severalProof(p *part) *proof {
 			until = max(until, c.jointly(p).firstEnd())
 		}
 	}
-	return &proof{h: c.jointly(p), tries: proofTries, until: until, counted: counted(c.limit), judge: func(h *history, most int) ([]refutation, int, bool) {
-		s := &severalSearch{c: c, joint: []*history{h}, most: stepBudget, work: maxWork}
-		s.parts = [][]*history{make([]*history, len(c.limit))}
-		for i := range c.limit {
-			s.parts[0][i] = h.under(i, c.limit[i].Completes())
-		}
-		if most > 0 {
-			s.most = most
-		}
-		found, ok := s.refute()
-		return found, s.steps, ok
-	}}
+	return &proof{h: c.jointly(p), tries: proofTries, until: until, counted: counted(c.limit),
+		judge: func(h *history, most int) ([]refutation, int, bool) {
+			s := &severalSearch{c: c, joint: []*history{h}, most: stepBudget, work: maxWork}
+			s.parts = [][]*history{make([]*history, len(c.limit))}
+			for i := range c.limit {
+				s.parts[0][i] = h.under(i, c.limit[i].Completes())
+			}
+			if most > 0 {
+				s.most = most
+			}
+			found, ok := s.refute()
+			return found, s.steps, ok
+		}}
 }
 
-// severalFinding makes a finding of what refutes all policies together, with what is found of others unless it does so alone.
+// severalFinding makes a finding of what refutes all policies together, with what is found of others unless
+// it does so alone.
 func (c *caseFile) severalFinding(p *part, found []*breach, others int) verdict.Finding {
 	if c.quick {
 		return verdict.Finding{Kind: verdict.NoExplanation}

@@ -12,12 +12,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestSeveralAreMeasuredEach: a burst just outside what was measured of one policy, the others held, cannot have given the
-// recording.
+// TestSeveralAreMeasuredEach: a burst just outside what was measured of one policy, the others held, cannot
+// have given the recording.
 func TestSeveralAreMeasuredEach(t *testing.T) {
 	tried := 0
 	for name, limit := range smallLimits() {
-		if len(limit) == 1 || limit.String() == smallLimits()["window + window, phases unknown"].String() { // too many phases
+		// too many phases
+		if len(limit) == 1 || limit.String() == smallLimits()["window + window, phases unknown"].String() {
 			continue
 		}
 		r := rand.New(rand.NewPCG(5, 17))
@@ -36,7 +37,8 @@ func TestSeveralAreMeasuredEach(t *testing.T) {
 			}
 			for i, pol := range limit {
 				m := j.Measured.Of(i, len(limit)).Burst
-				for value, set := range map[int64]bool{int64(m.Lo) - 1: m.LoSet && m.Lo > 1, int64(m.Hi) + 1: m.HiSet} {
+				for value, set := range map[int64]bool{int64(m.Lo) - 1: m.LoSet &&
+					m.Lo > 1, int64(m.Hi) + 1: m.HiSet} {
 					other := slices.Clone(limit)
 					other[i] = pol.WithFull(value)
 					if !set || value > 5 { // the oracle remembers no longer logs
@@ -44,7 +46,8 @@ func TestSeveralAreMeasuredEach(t *testing.T) {
 					}
 					tried++
 					if feasible(t, tl, other...) {
-						t.Fatalf("%s: a burst of %d explains what measured %s:\n%s\n%s", name, value, m, other, draw(tl))
+						t.Fatalf("%s: a burst of %d explains what measured %s:\n%s\n%s", name, value, m,
+							other, draw(tl))
 					}
 				}
 			}
@@ -55,7 +58,8 @@ func TestSeveralAreMeasuredEach(t *testing.T) {
 	}
 }
 
-// TestSeveralPassWhereTheRecordingShowsIt: a resolution is demanded of each policy, and reached where both have denied.
+// TestSeveralPassWhereTheRecordingShowsIt: a resolution is demanded of each policy, and reached where both
+// have denied.
 func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 	limit, err := spec.Parse("token-bucket,rate=100/s,burst=5 + fixed-window,rate=40/1s,phase=0s")
 	if err != nil {
@@ -71,7 +75,8 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 		at := time.Duration(i) * 2 * time.Millisecond
 		var d reference.Decision
 		state, d = lim.Step(state, at, 1)
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at - 10*time.Microsecond, FirstByte: at + 10*time.Microsecond, Answered: true, Outcome: timeline.Denied}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at - 10*time.Microsecond,
+			FirstByte: at + 10*time.Microsecond, Answered: true, Outcome: timeline.Denied}
 		if d.Allow {
 			o.Outcome = timeline.Allowed
 		}
@@ -80,7 +85,8 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 	demanded := Options{Resolution: Resolution{BurstExact: true, Rate: 0.05}}
 	j, err := Judge(tl, limit, demanded)
 	if err != nil || j.Verdict != verdict.Pass {
-		t.Fatalf("got %s (%s: %s), %v; want a pass; measured %+v", j.Verdict, j.Reason, j.Detail, err, j.Measured)
+		t.Fatalf("got %s (%s: %s), %v; want a pass; measured %+v", j.Verdict, j.Reason, j.Detail, err,
+			j.Measured)
 	}
 	for i, want := range []string{"5..5", "40..40"} {
 		if got := j.Measured.Of(i, 2).Burst.String(); got != want {
@@ -90,35 +96,43 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 	limit[1].Rate.N = 4000 // which nothing ever reaches
 	limit[0].Burst = 5
 	short := *tl
-	short.Observations = slices.DeleteFunc(slices.Clone(tl.Observations), func(o timeline.Observation) bool { return o.Sent > 300*time.Millisecond })
-	if j, err = Judge(&short, limit, demanded); err != nil || j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew {
-		t.Errorf("got %s (%s), %v; want inconclusive, too-few: a window that never denied was not measured", j.Verdict, j.Reason, err)
+	short.Observations = slices.DeleteFunc(slices.Clone(tl.Observations),
+		func(o timeline.Observation) bool { return o.Sent > 300*time.Millisecond })
+	if j, err = Judge(&short, limit, demanded); err != nil || j.Verdict != verdict.Inconclusive ||
+		j.Reason != verdict.TooFew {
+		t.Errorf("got %s (%s), %v; want inconclusive, too-few: a window that never denied was not measured",
+			j.Verdict, j.Reason, err)
 	}
 }
 
-// TestSeveralAreMeasuredOnLongRecordings: the length of a window is measured on the first few thousand requests, of which the
-// denials that another policy explains say nothing.
+// TestSeveralAreMeasuredOnLongRecordings: the length of a window is measured on the first few thousand
+// requests, of which the denials that another policy explains say nothing.
 func TestSeveralAreMeasuredOnLongRecordings(t *testing.T) {
 	spec := "token-bucket,rate=40/s,burst=5 + fixed-window,rate=30/1s,phase=0s"
-	tl := &timeline.Timeline{Observations: traffic(t, rand.New(rand.NewPCG(1, 2)), spec, windowEvents+1000, 20*time.Millisecond)}
+	tl := &timeline.Timeline{Observations: traffic(t, rand.New(rand.NewPCG(1, 2)), spec, windowEvents+1000,
+		20*time.Millisecond)}
 	j := judgeSpec(t, tl, spec)
-	if m := j.Measured.Of(1, 2).Rate; j.Verdict != verdict.Pass || m.Empty() || m.LoSet && m.Lo > 30 || m.HiSet && m.Hi < 30 {
+	if m := j.Measured.Of(1, 2).Rate; j.Verdict != verdict.Pass || m.Empty() || m.LoSet && m.Lo > 30 ||
+		m.HiSet && m.Hi < 30 {
 		t.Errorf("got %v, a rate of %s, want one that holds 30", j.Verdict, m)
 	}
 }
 
-// TestLongerWindowsBeginLater: windows of a range that a request places begin anywhere in the longest of them. One of 12 ns that
-// begins at -13 ns has the last request denied: two of it weigh one, and two came since -1 ns.
+// TestLongerWindowsBeginLater: windows of a range that a request places begin anywhere in the longest of
+// them. One of 12 ns that begins at -13 ns has the last request denied: two of it weigh one, and two came
+// since -1 ns.
 func TestLongerWindowsBeginLater(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i, at := range []time.Duration{-13, -13, -1, 5, 9} {
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Allowed}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
+			Answered: true, Outcome: timeline.Allowed}
 		if at == 9 {
 			o.Outcome = timeline.Denied
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	for _, spec := range []string{"sliding-window-counter,rate=3/12ns,align=first,rounding=up", "sliding-window-counter,rate=3/10ns..12ns,align=first,rounding=up"} {
+	for _, spec := range []string{"sliding-window-counter,rate=3/12ns,align=first,rounding=up",
+		"sliding-window-counter,rate=3/10ns..12ns,align=first,rounding=up"} {
 		if limit := mustLimit(t, spec+" + fixed-window,rate=100/1us,align=unknown"); accused(t, tl, limit) {
 			t.Errorf("%s is accused of what a window of 12 ns does", limit)
 		}

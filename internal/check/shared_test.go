@@ -23,7 +23,8 @@ func sharedHistory(r *rand.Rand, lim reference.Limiter, late int) *timeline.Time
 			whole.Observations = append(whole.Observations, o)
 		}
 	}
-	slices.SortStableFunc(whole.Observations, func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
+	slices.SortStableFunc(whole.Observations,
+		func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
 	for i := range whole.Observations {
 		whole.Observations[i].Seq = i
 	}
@@ -31,11 +32,13 @@ func sharedHistory(r *rand.Rand, lim reference.Limiter, late int) *timeline.Time
 	return whole
 }
 
-// TestOneTimerForAllPartitions: partitions whose windows one timer ends are judged as the oracle judges them together, and
-// what is found of all of them fails on its own, which it does not where each has windows of its own.
+// TestOneTimerForAllPartitions: partitions whose windows one timer ends are judged as the oracle judges them
+// together, and what is found of all of them fails on its own, which it does not where each has windows of
+// its own.
 func TestOneTimerForAllPartitions(t *testing.T) {
 	rounds, seeds := soakRounds(2000, 20_000)
-	for _, text := range []string{"fixed-window,rate=2/20ns,align=shared", "fixed-window,rate=1/20ns,align=shared,count=all",
+	for _, text := range []string{"fixed-window,rate=2/20ns,align=shared",
+		"fixed-window,rate=1/20ns,align=shared,count=all",
 		"sliding-window-counter,rate=2/20ns,align=shared"} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +69,8 @@ func TestOneTimerForAllPartitions(t *testing.T) {
 					if proven := sharedFindings(t, tl, p); !accused(t, tl, spec.Limit{own}) {
 						together++
 						if proven < 2 {
-							t.Fatalf("one partition alone is accused of what only several refute:\n%s", draw(tl))
+							t.Fatalf("one partition alone is accused of what only several refute:\n%s",
+								draw(tl))
 						}
 					}
 				}
@@ -104,7 +108,8 @@ func TestManyPartitionsShareTheirWindows(t *testing.T) {
 	tl, used := &timeline.Timeline{}, map[[2]int]int{}
 	for i := range 20_000 { // the windows of each key begin at instants of its own
 		key, at := i%100, time.Duration(i)*time.Millisecond/5
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Partition: fmt.Sprint("k", key), Cost: 1}, Sent: at, FirstByte: at + time.Millisecond, Answered: true, Outcome: timeline.Denied}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Partition: fmt.Sprint("k", key), Cost: 1},
+			Sent: at, FirstByte: at + time.Millisecond, Answered: true, Outcome: timeline.Denied}
 		window := [2]int{key, int((at + time.Second - time.Duration(key)*9*time.Millisecond) / time.Second)}
 		if used[window]++; used[window] <= 20 {
 			o.Outcome = timeline.Allowed
@@ -117,13 +122,16 @@ func TestManyPartitionsShareTheirWindows(t *testing.T) {
 	}
 }
 
-// TestHintOfOneTimer: where the windows of all partitions end together and each should have its own, the hint says so.
+// TestHintOfOneTimer: where the windows of all partitions end together and each should have its own, the hint
+// says so.
 func TestHintOfOneTimer(t *testing.T) {
 	tl := &timeline.Timeline{}
 	add := func(key string, at time.Duration, n int, outcome timeline.Outcome) {
 		for range n {
-			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: len(tl.Observations), Partition: key, Cost: 1},
-				Sent: at, FirstByte: at + time.Millisecond, Answered: true, Outcome: outcome})
+			tl.Observations = append(tl.Observations,
+				timeline.Observation{Arrival: timeline.Arrival{Seq: len(tl.Observations), Partition: key,
+					Cost: 1},
+					Sent: at, FirstByte: at + time.Millisecond, Answered: true, Outcome: outcome})
 		}
 	}
 	for _, key := range []string{"a", "b"} {
@@ -139,38 +147,47 @@ func TestHintOfOneTimer(t *testing.T) {
 		"fixed-window,rate=3/1s,align=first": "a fixed window of 3/s that one timer ends for all",
 	} {
 		j, err := Judge(tl, spec.Limit{mustPolicy(t, text)}, Options{Hint: true})
-		if err != nil || j.Verdict != verdict.Fail || !explainedBy(j, want, "fixed-window,rate=3/s,align=shared") {
+		if err != nil || j.Verdict != verdict.Fail ||
+			!explainedBy(j, want, "fixed-window,rate=3/s,align=shared") {
 			t.Errorf("%s: got %v, hint %q, error %v, want fail, hint %q", text, j.Verdict, j.Hint, err, want)
 		}
 	}
 }
 
-// TestDenialsMeasureNothingWhereOthersUseThePartitions: a right limiter of burst 3 may deny the second request that we see.
+// TestDenialsMeasureNothingWhereOthersUseThePartitions: a right limiter of burst 3 may deny the second
+// request that we see.
 func TestDenialsMeasureNothingWhereOthersUseThePartitions(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		at := time.Duration(i) * time.Millisecond
-		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: outcome})
+		tl.Observations = append(tl.Observations,
+			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
+				Answered: true, Outcome: outcome})
 	}
 	for _, mode := range []Conformance{"", UpperBound, LowerBound} {
-		j := byBounds(tl, mustLimit(t, "token-bucket,rate=10/s,burst=3"), Options{Shared: true, Conformance: mode})
+		j := byBounds(tl, mustLimit(t, "token-bucket,rate=10/s,burst=3"),
+			Options{Shared: true, Conformance: mode})
 		if m := j.Partitions[0].Measured; m.Burst.HiSet || m.Rate.HiSet {
 			t.Errorf("%q: measured %+v", mode, m)
 		}
 	}
 }
 
-// TestOthersMayBeginWindows: requests that are not seen may have opened a window, created a bucket that starts empty or set its batches, so
-// that more are admitted of those that are.
+// TestOthersMayBeginWindows: requests that are not seen may have opened a window, created a bucket that
+// starts empty or set its batches, so that more are admitted of those that are.
 func TestOthersMayBeginWindows(t *testing.T) {
-	for _, spec := range []string{"fixed-window,rate=2/100ms,align=first", "fixed-window,rate=2/100ms,align=first,count=all",
-		"fixed-window,rate=2/100ms,align=first + sliding-window-log,rate=100/1s", "sliding-window-counter,rate=2/100ms,align=first,rounding=down",
+	for _, spec := range []string{"fixed-window,rate=2/100ms,align=first",
+		"fixed-window,rate=2/100ms,align=first,count=all",
+		"fixed-window,rate=2/100ms,align=first + sliding-window-log,rate=100/1s",
+		"sliding-window-counter,rate=2/100ms,align=first,rounding=down",
 		"token-bucket,rate=2/100ms,burst=4,start=empty", "gcra,rate=2/100ms,burst=4,start=1,ttl=30ms",
-		"token-bucket,rate=2/100ms,burst=2,refill=interval,fill=2", "token-bucket,rate=2/100ms,burst=2,refill=interval,fill=2 + sliding-window-log,rate=9/1s"} {
+		"token-bucket,rate=2/100ms,burst=2,refill=interval,fill=2",
+		"token-bucket,rate=2/100ms,burst=2,refill=interval,fill=2 + sliding-window-log,rate=9/1s"} {
 		tl := &timeline.Timeline{}
 		for i, at := range []time.Duration{1090, 1090, 1101, 1101} { // others began what ends at 1100 ms
-			tl.Observations = append(tl.Observations, timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at * time.Millisecond,
-				FirstByte: at * time.Millisecond, Answered: true, Outcome: timeline.Allowed})
+			tl.Observations = append(tl.Observations,
+				timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at * time.Millisecond,
+					FirstByte: at * time.Millisecond, Answered: true, Outcome: timeline.Allowed})
 		}
 		limit, o := mustLimit(t, spec), Options{Shared: true, SkipMeasure: true}
 		whole, stream := judgeBy(t, tl, spec, o), streamed(t, tl, limit, o, streamCaps{piece: 1})

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// accuse makes the findings of what refutes every phase of the box: one for each partition that is part of the proof. Of
-// partitions that share their phase it may take several: then their witnesses are judged together.
+// accuse makes the findings of what refutes every phase of the box: one for each partition that is part of
+// the proof. Of partitions that share their phase it may take several: then their witnesses are judged
+// together.
 func (c *caseFile) accuse(parts []*part, found []refutation, box phases) {
 	mine := make([][]*breach, len(parts))
 	accused := 0
@@ -26,7 +27,8 @@ func (c *caseFile) accuse(parts []*part, found []refutation, box phases) {
 	}
 }
 
-// accuseTogether makes the findings of partitions that refute the box only together, with the fewest events of all.
+// accuseTogether makes the findings of partitions that refute the box only together, with the fewest events
+// of all.
 func (c *caseFile) accuseTogether(parts []*part, found []refutation, box phases) {
 	owner := map[int]int{}
 	var all []event
@@ -43,11 +45,14 @@ func (c *caseFile) accuseTogether(parts []*part, found []refutation, box phases)
 		breaches[i] = r.breach
 	}
 	mode := c.proofMode(breaches, c.limit[0])
-	pr := &proof{h: whole, tries: fewTries(len(eventsOf(breaches))), until: minTime, counted: counted(c.limit), over: mode == UpperBound, judge: func(h *history, most int) ([]refutation, int, bool) {
-		s := &search{policy: c.limit[0], mode: mode, group: h.divided(owner, len(parts)), rough: true, each: most}
-		found, ok := s.refute(box)
-		return found, s.tried(), ok
-	}}
+	pr := &proof{h: whole, tries: fewTries(len(eventsOf(breaches))), until: minTime,
+		counted: counted(c.limit), over: mode == UpperBound,
+		judge: func(h *history, most int) ([]refutation, int, bool) {
+			s := &search{policy: c.limit[0], mode: mode, group: h.divided(owner, len(parts)), rough: true,
+				each: most}
+			found, ok := s.refute(box)
+			return found, s.tried(), ok
+		}}
 	breaches, events := pr.fewest(breaches)
 	var proven []*part
 	own := make([][]*breach, len(parts))

@@ -42,16 +42,16 @@ func (c catches) String() string {
 	return fmt.Sprintf("%.2f %% of %d", 100*c.share(), c.infeasible)
 }
 
-// floor is the least share that must be caught of the infeasible histories whose latencies are up to half the refill
-// (window) time, and of all.
+// floor is the least share that must be caught of the infeasible histories whose latencies are up to half the
+// refill (window) time, and of all.
 type floor struct{ narrow, all float64 }
 
 // demanded is the share that must be caught under every limit: there is an exact model of each.
 var demanded = floor{0.995, 0.98}
 
-// TestJudgeNeverAccusesWhatTheOracleExplains is the hard bar: no false alarm, ever. It also asks for the share of the
-// infeasible histories that is caught. RLCHECK_SOAK=1 tries 20,400 histories of every line, some four millions, RLCHECK_SOAK=N N times as
-// many, with other seeds too, RLCHECK_SOAK=0.3 a part of them.
+// TestJudgeNeverAccusesWhatTheOracleExplains is the hard bar: no false alarm, ever. It also asks for the
+// share of the infeasible histories that is caught. RLCHECK_SOAK=1 tries 20,400 histories of every line, some
+// four millions, RLCHECK_SOAK=N N times as many, with other seeds too, RLCHECK_SOAK=0.3 a part of them.
 func TestJudgeNeverAccusesWhatTheOracleExplains(t *testing.T) {
 	rounds, seeds := soakRounds(30, 3400)
 	for name, limit := range smallLimits() {
@@ -77,7 +77,8 @@ func TestJudgeNeverAccusesWhatTheOracleExplains(t *testing.T) {
 				if costs {
 					kind += ", mixed costs"
 				}
-				t.Logf("caught of the infeasible: %s: up to half %s, all %s of %d histories; by latency%s", kind, narrow, all, all.histories, line.String())
+				t.Logf("caught of the infeasible: %s: up to half %s, all %s of %d histories; by latency%s",
+					kind, narrow, all, all.histories, line.String())
 				enough(t, kind, narrow, all)
 			}
 		})
@@ -92,8 +93,8 @@ func fewer(n int) int {
 	return n
 }
 
-// soakRounds returns how many rounds are made, and with how many seeds: few always, many in a soak, a share of them where
-// RLCHECK_SOAK is less than 1.
+// soakRounds returns how many rounds are made, and with how many seeds: few always, many in a soak, a share
+// of them where RLCHECK_SOAK is less than 1.
 func soakRounds(always, soak int) (rounds, seeds int) {
 	rounds, seeds = fewer(always), 1
 	if n := os.Getenv("RLCHECK_SOAK"); n != "" {
@@ -130,9 +131,11 @@ func replay(t *testing.T) string {
 	return "replay: " + command
 }
 
-// judgeRandom judges random histories of 3 to 8 requests under a limit, and asks the oracle: whether one that is not accused
-// is explained, which takes long, only for one history in each `every` of them, of which the share that is caught is told.
-func judgeRandom(t *testing.T, limit spec.Limit, quarters, rounds int, seed uint64, costs bool, every int) catches {
+// judgeRandom judges random histories of 3 to 8 requests under a limit, and asks the oracle: whether one that
+// is not accused is explained, which takes long, only for one history in each `every` of them, of which the
+// share that is caught is told.
+func judgeRandom(t *testing.T, limit spec.Limit, quarters, rounds int, seed uint64, costs bool,
+	every int) catches {
 	t.Helper()
 	c := catches{histories: rounds}
 	size := refillTime(limit)
@@ -142,7 +145,8 @@ func judgeRandom(t *testing.T, limit spec.Limit, quarters, rounds int, seed uint
 		if err != nil {
 			t.Fatal(err)
 		}
-		tl := randomHistory(r, lim, shape{requests: 3 + r.IntN(6), gap: 1 + size, late: size * quarters / 4, costs: costs})
+		tl := randomHistory(r, lim, shape{requests: 3 + r.IntN(6), gap: 1 + size, late: size * quarters / 4,
+			costs: costs})
 		failed, asked := accused(t, tl, limit), round%every == 0
 		if asked && failed {
 			c.caught++

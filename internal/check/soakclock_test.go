@@ -15,7 +15,8 @@ import (
 // clockLimits are limits whose windows follow the wall clock.
 func clockLimits() map[string]spec.Limit {
 	out := map[string]spec.Limit{}
-	for name, a := range map[string]spec.Algorithm{"fixed window": spec.FixedWindow, "sliding counter": spec.SlidingWindowCounter} {
+	for name, a := range map[string]spec.Algorithm{"fixed window": spec.FixedWindow,
+		"sliding counter": spec.SlidingWindowCounter} {
 		p := smallPolicy(a, 2, 20)
 		p.Align = spec.AlignClock
 		out[name] = spec.Limit{p}
@@ -28,8 +29,8 @@ func clockLimits() map[string]spec.Limit {
 	return out
 }
 
-// TestJudgeNeverAccusesPartitionsOfOneClock: several partitions share the phase of the wall clock, which is known up to an
-// error or not at all; observers with clocks of their own widen the intervals.
+// TestJudgeNeverAccusesPartitionsOfOneClock: several partitions share the phase of the wall clock, which is
+// known up to an error or not at all; observers with clocks of their own widen the intervals.
 func TestJudgeNeverAccusesPartitionsOfOneClock(t *testing.T) {
 	rounds, seeds := soakRounds(60, 6000)
 	for name, limit := range clockLimits() {
@@ -41,13 +42,15 @@ func TestJudgeNeverAccusesPartitionsOfOneClock(t *testing.T) {
 				wall, observers int64
 			}{
 				{"known", true, 0, 0}, {"known up to 3 ns", true, 3, 0}, {"known up to 9 ns", true, 9, 0},
-				{"known up to 30 ns", true, 30, 0}, {"unknown", false, 0, 0}, {"known up to 3 ns, two observers", true, 3, 2},
+				{"known up to 30 ns", true, 30, 0}, {"unknown", false, 0, 0},
+				{"known up to 3 ns, two observers", true, 3, 2},
 			} {
 				var c catches
 				for seed := range seeds {
 					for round := range rounds {
 						r := rand.New(rand.NewPCG(soakSeed+uint64(seed), uint64(round)))
-						h := timeline.Header{WallError: time.Duration(clock.wall), ClockError: time.Duration(clock.observers)}
+						h := timeline.Header{WallError: time.Duration(clock.wall),
+							ClockError: time.Duration(clock.observers)}
 						offset := 100 + r.Int64N(1000)
 						if clock.known {
 							h.Started = time.Unix(0, offset)
@@ -60,7 +63,8 @@ func TestJudgeNeverAccusesPartitionsOfOneClock(t *testing.T) {
 						c.histories++
 						if feasible(t, tl, limit...) {
 							if accused(t, tl, limit) {
-								t.Fatalf("false alarm: clock %s, seed %d, round %d, %s", clock.name, soakSeed+seed, round, falseAlarm(t, tl, limit))
+								t.Fatalf("false alarm: clock %s, seed %d, round %d, %s", clock.name,
+									soakSeed+seed, round, falseAlarm(t, tl, limit))
 							}
 							continue
 						}
@@ -72,16 +76,18 @@ func TestJudgeNeverAccusesPartitionsOfOneClock(t *testing.T) {
 				}
 				t.Logf("clock %s: caught %s infeasible in %d histories", clock.name, c, c.histories)
 				if c.infeasible == 0 || c.caught == 0 {
-					t.Errorf("clock %s: caught %d of %d in %d histories: nothing was tried", clock.name, c.caught, c.infeasible, c.histories)
+					t.Errorf("clock %s: caught %d of %d in %d histories: nothing was tried", clock.name,
+						c.caught, c.infeasible, c.histories)
 				}
 			}
 		})
 	}
 }
 
-// partitions makes a recording of two or three partitions whose windows begin at multiples of the window of a clock that
-// shows `clock` at its zero.
-func partitions(t *testing.T, r *rand.Rand, limit spec.Limit, h timeline.Header, clock int64) *timeline.Timeline {
+// partitions makes a recording of two or three partitions whose windows begin at multiples of the window of a
+// clock that shows `clock` at its zero.
+func partitions(t *testing.T, r *rand.Rand, limit spec.Limit, h timeline.Header,
+	clock int64) *timeline.Timeline {
 	t.Helper()
 	known := slices.Clone(limit)
 	for i := range known {
@@ -96,13 +102,15 @@ func partitions(t *testing.T, r *rand.Rand, limit spec.Limit, h timeline.Header,
 	}
 	tl := &timeline.Timeline{Header: h}
 	for k := range 2 + r.IntN(2) {
-		one := randomHistory(r, lim, shape{requests: 2 + r.IntN(3), gap: 21, late: []int{0, 3, 10, 30}[r.IntN(4)]})
+		one := randomHistory(r, lim,
+			shape{requests: 2 + r.IntN(3), gap: 21, late: []int{0, 3, 10, 30}[r.IntN(4)]})
 		for _, o := range one.Observations {
 			o.Partition = fmt.Sprintf("k%d", k)
 			tl.Observations = append(tl.Observations, o)
 		}
 	}
-	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
+	slices.SortStableFunc(tl.Observations,
+		func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
 	for i := range tl.Observations {
 		tl.Observations[i].Seq = i
 	}

@@ -124,7 +124,8 @@ func (s *Stream) spill() {
 // sound checks what fits checks.
 func (s *Stream) sound(o *timeline.Observation) error {
 	if s.counts.Sent > 0 && o.Sent < s.last {
-		return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w", o.Seq, o.Sent, ErrUnsorted)
+		return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w", o.Seq,
+			o.Sent, ErrUnsorted)
 	}
 	s.units += o.Cost
 	if s.units < 0 || o.Cost < 0 || s.units > maxTime/4 {

@@ -23,7 +23,8 @@ func everything(r *rand.Rand) streamCaps {
 }
 
 // streamed judges a timeline one observation at a time.
-func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options, caps streamCaps) *verdict.Judgement {
+func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options,
+	caps streamCaps) *verdict.Judgement {
 	t.Helper()
 	s := newStream(limit, tl.Header, o, caps)
 	for i := range tl.Observations {
@@ -61,7 +62,8 @@ func kindsOf(j *verdict.Judgement) string {
 	return s
 }
 
-// forgetVisits leaves out how many decisions searches tried, which depends on the order in which a map gives its states.
+// forgetVisits leaves out how many decisions searches tried, which depends on the order in which a map gives
+// its states.
 func forgetVisits(js ...*verdict.Judgement) {
 	for _, j := range js {
 		for k := range j.Partitions {
@@ -85,7 +87,8 @@ func randomPartitions(t *testing.T, r *rand.Rand, limit spec.Limit, sh shape) *t
 			all.Observations = append(all.Observations, o)
 		}
 	}
-	slices.SortStableFunc(all.Observations, func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
+	slices.SortStableFunc(all.Observations,
+		func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
 	for i := range all.Observations {
 		o := &all.Observations[i]
 		if o.Seq = i; o.Outcome == timeline.Unknown && r.IntN(2) == 0 {
@@ -113,7 +116,8 @@ func randomStreamOptions(r *rand.Rand) Options {
 func cutAtRandom(r *rand.Rand, tl *timeline.Timeline) {
 	if r.IntN(3) == 0 {
 		end := int64(tl.End())
-		tl.Header.CompleteFrom, tl.Header.CompleteUntil = time.Duration(r.Int64N(end/2+1)), time.Duration(end-r.Int64N(end/2+1))
+		tl.Header.CompleteFrom, tl.Header.CompleteUntil = time.Duration(r.Int64N(end/2+1)),
+			time.Duration(end-r.Int64N(end/2+1))
 	}
 }
 
@@ -124,7 +128,9 @@ func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 			t.Parallel()
 			for round := range 40 {
 				r := rand.New(rand.NewPCG(soakSeed+1, uint64(round)))
-				tl, o := randomPartitions(t, r, limit, shape{requests: 2 + r.IntN(6), gap: 30, late: r.IntN(30), costs: false}), randomStreamOptions(r)
+				tl, o := randomPartitions(t, r, limit,
+					shape{requests: 2 + r.IntN(6), gap: 30, late: r.IntN(30), costs: false}),
+					randomStreamOptions(r)
 				o.SkipMeasure = r.IntN(4) > 0
 				cutAtRandom(r, tl)
 				caps := streamCaps{whole: 1 << 30}
@@ -165,7 +171,8 @@ func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 			got, want := streamed(t, tl, limit, Options{}, caps).Measured, judged.Measured
 			for _, iv := range [][2]verdict.Interval{{got.Burst, want.Burst}, {got.Rate, want.Rate}} {
 				wide, narrow := iv[0], iv[1]
-				if wide.LoSet && (!narrow.LoSet || wide.Lo > narrow.Lo) || wide.HiSet && (!narrow.HiSet || wide.Hi < narrow.Hi) {
+				if wide.LoSet && (!narrow.LoSet || wide.Lo > narrow.Lo) || wide.HiSet &&
+					(!narrow.HiSet || wide.Hi < narrow.Hi) {
 					t.Fatalf("%s, round %d: got %+v, which does not hold %+v", name, round, got, want)
 				}
 				if wide.LoSet && wide.HiSet {
@@ -196,7 +203,8 @@ func TestStreamOfSmallRecordingIsJudge(t *testing.T) {
 		t.Errorf("got %+v, %v\nwant %+v, %v", got, err, want, wantErr)
 	}
 	none := NewStream(limit, timeline.Header{}, Options{})
-	if j, err := none.Finish(); err != nil || j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew {
+	if j, err := none.Finish(); err != nil || j.Verdict != verdict.Inconclusive ||
+		j.Reason != verdict.TooFew {
 		t.Errorf("nothing observed: got %+v, %v", j, err)
 	}
 }
@@ -205,7 +213,8 @@ func TestStreamOfSmallRecordingIsJudge(t *testing.T) {
 func TestStreamRefusesWhatJudgeRefuses(t *testing.T) {
 	limit := smallLimits()["token bucket, 3 per 25"]
 	at := func(sent, until time.Duration, cost int64) timeline.Observation {
-		return timeline.Observation{Arrival: timeline.Arrival{Cost: cost}, Sent: sent, FirstByte: until, Answered: true, Outcome: timeline.Allowed}
+		return timeline.Observation{Arrival: timeline.Arrival{Cost: cost}, Sent: sent, FirstByte: until,
+			Answered: true, Outcome: timeline.Allowed}
 	}
 	for name, obs := range map[string][]timeline.Observation{
 		"sound":        {at(0, 5, 1), at(5, 6, 2)},
@@ -217,12 +226,14 @@ func TestStreamRefusesWhatJudgeRefuses(t *testing.T) {
 		"large, sound": {at(0, 1, 1), at(0, 1<<56, 1), at(1, 1<<56+9, 9)},
 	} {
 		_, want := Judge(&timeline.Timeline{Observations: obs}, limit, Options{SkipMeasure: true})
-		s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, everything(rand.New(rand.NewPCG(1, 1))))
+		s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true},
+			everything(rand.New(rand.NewPCG(1, 1))))
 		for i := range obs {
 			_ = s.Observe(&obs[i]) // Finish returns it
 		}
 		_, got := s.Finish()
-		if (got == nil) != (want == nil) || errors.Is(got, ErrTooLarge) != errors.Is(want, ErrTooLarge) || errors.Is(got, ErrUnsorted) != errors.Is(want, ErrUnsorted) {
+		if (got == nil) != (want == nil) || errors.Is(got, ErrTooLarge) != errors.Is(want, ErrTooLarge) ||
+			errors.Is(got, ErrUnsorted) != errors.Is(want, ErrUnsorted) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
@@ -264,8 +275,8 @@ func planOf(s *Stream) *piecePlan {
 	return plan
 }
 
-// TestTapeKeepsWhatItWasGiven: all that a judgement needs comes back, also of times before zero and answers before their
-// requests.
+// TestTapeKeepsWhatItWasGiven: all that a judgement needs comes back, also of times before zero and answers
+// before their requests.
 func TestTapeKeepsWhatItWasGiven(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for _, most := range []int{1 << 30, 1 << 12} { // in memory, and mostly in a file
@@ -352,9 +363,11 @@ func TestSpilledRecordingsAreJudgedAlike(t *testing.T) {
 // of the recording that is measured.
 func TestMeasureLeavesOutWhatMayBeExplainedLater(t *testing.T) {
 	at := func(seq int, sent, until time.Duration, out timeline.Outcome) timeline.Observation {
-		return timeline.Observation{Arrival: timeline.Arrival{Seq: seq, Cost: 1}, Sent: sent, FirstByte: until, Answered: true, Outcome: out}
+		return timeline.Observation{Arrival: timeline.Arrival{Seq: seq, Cost: 1}, Sent: sent,
+			FirstByte: until, Answered: true, Outcome: out}
 	}
-	tl := &timeline.Timeline{Observations: []timeline.Observation{at(0, 0, 0, timeline.Allowed), at(1, 1, 9, timeline.Denied), at(2, 2, 3, timeline.Allowed)}}
+	tl := &timeline.Timeline{Observations: []timeline.Observation{at(0, 0, 0, timeline.Allowed),
+		at(1, 1, 9, timeline.Denied), at(2, 2, 3, timeline.Allowed)}}
 	caps := streamCaps{whole: 2}
 	j := streamed(t, tl, smallLimits()["token bucket"], Options{}, caps)
 	if m := j.Measured.Burst; j.Verdict != verdict.Pass || !m.LoSet || m.HiSet && m.Hi < 2 {

@@ -8,12 +8,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// stretches are what pieces of a sliding window counter hand on whose windows begin at the first counted request, and anew after two
-// windows without one. Within a stretch it is a counter with one phase, known up to the interval of that request.
+// stretches are what pieces of a sliding window counter hand on whose windows begin at the first counted
+// request, and anew after two windows without one. Within a stretch it is a counter with one phase, known up
+// to the interval of that request.
 //
 //	stretch 1                             stretch 2
 //	[   W   )[   W   )[   W   )  ......   [   W   )[   W   )
-//	^ box of phases            until the one that finds two windows over; where that is not sure, the rest is not judged
+//	^ box of phases            until the one that finds two windows over; where that is not sure, the rest
+//	                           is not judged
 type stretches struct {
 	pol spec.Policy
 	all bool
@@ -22,17 +24,20 @@ type stretches struct {
 	whole region
 	// taken is the number of observations of the piece that were followed.
 	taken int
-	// banned and bans are by when what was denied before the stretch, and up to now, has explained all that it can.
+	// banned and bans are by when what was denied before the stretch, and up to now, has explained all that
+	// it can.
 	banned, bans int64
-	// chain are the requests that place the windows, as far as they are kept, by links; next is the last one seen.
+	// chain are the requests that place the windows, as far as they are kept, by links; next is the last one
+	// seen.
 	chain []timeline.Observation
 	links links
 	next  timeline.Observation
-	// amid are the edges of a recording that was cut out of traffic, else nil; before waits for the silence after which all that may
-	// count is in it, nil where there is nothing to wait for any more.
+	// amid are the edges of a recording that was cut out of traffic, else nil; before waits for the silence
+	// after which all that may count is in it, nil where there is nothing to wait for any more.
 	amid   *edges
 	before *lull
-	// unsure says why the rest is not judged; limited tells that the search of a phase reached its budget in some stretch.
+	// unsure says why the rest is not judged; limited tells that the search of a phase reached its budget in
+	// some stretch.
 	unsure  string
 	limited bool
 }
@@ -49,9 +54,10 @@ func newStretches(pol spec.Policy, amid *edges) *stretches {
 	return w
 }
 
-// outside tells whether an observation is left out: nothing is known of the windows yet, or what came before it may be missing. One
-// that may have been decided after the end is not: as long as it is sure that the windows go on it is in one of them, and what is
-// missing leaves less room. One that is missing may have read a clock that stood still for a tick.
+// outside tells whether an observation is left out: nothing is known of the windows yet, or what came before
+// it may be missing. One that may have been decided after the end is not: as long as it is sure that the
+// windows go on it is in one of them, and what is missing leaves less room. One that is missing may have read
+// a clock that stood still for a tick.
 func (w *stretches) outside(o *timeline.Observation, widen widening) bool {
 	if w.amid == nil {
 		return false
@@ -63,8 +69,8 @@ func (w *stretches) outside(o *timeline.Observation, widen widening) bool {
 	return w.before != nil || ev.s > w.amid.until-widen.tick
 }
 
-// stretchwise judges observations, of which none is missing that may have been decided until an instant, stretch by stretch, and keeps
-// what the next piece needs.
+// stretchwise judges observations, of which none is missing that may have been decided until an instant,
+// stretch by stretch, and keeps what the next piece needs.
 func (x *pieces) stretchwise(obs []timeline.Observation, until int64, end time.Duration) {
 	w := x.stretches
 	for !x.done() {
@@ -119,7 +125,8 @@ func (x *pieces) place(obs []timeline.Observation, until int64, end time.Duratio
 	counted := slices.DeleteFunc(events, func(ev event) bool { return !ev.counts(w.all) })
 	placing := chain(counted, int64(w.pol.Rate.Per))
 	for i := range obs {
-		at := slices.IndexFunc(placing[:min(2, len(placing))], func(ev event) bool { return ev.seq == obs[i].Seq })
+		at := slices.IndexFunc(placing[:min(2, len(placing))],
+			func(ev event) bool { return ev.seq == obs[i].Seq })
 		if at >= 0 {
 			w.chain = append(w.chain, obs[i])
 			w.links, w.next = newLinks(&placing[at], int64(w.pol.Rate.Per)), obs[i]
@@ -153,7 +160,8 @@ func (x *pieces) uncounted(obs []timeline.Observation, until int64, end time.Dur
 	}
 }
 
-// hold keeps observations until it is known when the windows began, but for denials from before the first that may be counted.
+// hold keeps observations until it is known when the windows began, but for denials from before the first
+// that may be counted.
 func (x *pieces) hold(obs []timeline.Observation, until int64) {
 	w := x.stretches
 	kept := obs[:0]
@@ -172,8 +180,9 @@ func (x *pieces) hold(obs []timeline.Observation, until int64) {
 	}
 }
 
-// follow takes the observations that were not taken yet. It returns the number of those that belong to the stretch and when the next one
-// begins, maxTime if it does not; sure=false where only the rest may belong to another one.
+// follow takes the observations that were not taken yet. It returns the number of those that belong to the
+// stretch and when the next one begins, maxTime if it does not; sure=false where only the rest may belong to
+// another one.
 func (w *stretches) follow(obs []timeline.Observation, widen widening) (n int, from int64, sure bool) {
 	for i := w.taken; i < len(obs); i++ {
 		ev := newEvent(&obs[i], widen, maxTime)

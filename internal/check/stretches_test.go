@@ -9,10 +9,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestAnchoredCountersAmidTraffic cuts recordings out of the traffic of counters whose windows the first request places. Nothing is
-// asked until a silence; from there on the pieces find what the bounds find on the whole.
+// TestAnchoredCountersAmidTraffic cuts recordings out of the traffic of counters whose windows the first
+// request places. Nothing is asked until a silence; from there on the pieces find what the bounds find on the
+// whole.
 func TestAnchoredCountersAmidTraffic(t *testing.T) {
-	for _, spec := range []string{"sliding-window-counter,rate=250/300ms,align=first", "sliding-window-counter,rate=500/300ms,align=first,count=all",
+	for _, spec := range []string{"sliding-window-counter,rate=250/300ms,align=first",
+		"sliding-window-counter,rate=500/300ms,align=first,count=all",
 		"sliding-window-counter,rate=250/300ms,align=first,ban=20ms"} {
 		t.Run(spec, func(t *testing.T) {
 			t.Parallel()
@@ -21,7 +23,8 @@ func TestAnchoredCountersAmidTraffic(t *testing.T) {
 			for round := range fewer(6) {
 				r := rand.New(rand.NewPCG(soakSeed+14, uint64(round)))
 				served := servedLong(t, r, spec, 8000, 1500+r.IntN(1000))
-				tl := cutOut(served, 300*time.Millisecond, served[len(served)-1].Sent-200*time.Millisecond, 4*time.Millisecond)
+				tl := cutOut(served, 300*time.Millisecond, served[len(served)-1].Sent-200*time.Millisecond,
+					4*time.Millisecond)
 				if j := streamed(t, tl, limit, o, caps); j.Verdict != verdict.Pass {
 					t.Fatalf("round %d: got %s for a right limiter: %+v", round, kindsOf(j), j.Partitions)
 				}
@@ -40,15 +43,18 @@ func TestAnchoredCountersAmidTraffic(t *testing.T) {
 	}
 }
 
-// TestCountersThatWereNeverSilentAreNotJudged: amid traffic it is not known when the windows of the first request began.
+// TestCountersThatWereNeverSilentAreNotJudged: amid traffic it is not known when the windows of the first
+// request began.
 func TestCountersThatWereNeverSilentAreNotJudged(t *testing.T) {
 	spec := "sliding-window-counter,rate=250/300ms,align=first"
 	served := servedLong(t, rand.New(rand.NewPCG(soakSeed, 14)), spec, 4000, 5000)
 	tl := cutOut(served, 300*time.Millisecond, served[len(served)-1].Sent, 4*time.Millisecond)
 	caps := streamCaps{piece: 1 << 10}
-	for name, tl := range map[string]*timeline.Timeline{"right": tl, "wrong": turned(rand.New(rand.NewPCG(1, 1)), tl, 100)} {
+	for name, tl := range map[string]*timeline.Timeline{"right": tl,
+		"wrong": turned(rand.New(rand.NewPCG(1, 1)), tl, 100)} {
 		j := streamed(t, tl, mustLimit(t, spec), Options{}, caps)
-		if j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew || j.Partitions[0].Detail != amidTraffic {
+		if j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew ||
+			j.Partitions[0].Detail != amidTraffic {
 			t.Errorf("%s: got %s, %q", name, kindsOf(j), j.Partitions[0].Detail)
 		}
 	}

@@ -2,18 +2,19 @@ package check
 
 import "slices"
 
-// survivors are the regions that the pieces judged so far have not refuted, each as a whole. Nothing survives where every value
-// is refuted; to leave too much alive never accuses.
+// survivors are the regions that the pieces judged so far have not refuted, each as a whole. Nothing survives
+// where every value is refuted; to leave too much alive never accuses.
 //
-// One region that cannot be divided, the probe, stands for all: as long as it survives, so does the limit, and a piece costs one
-// judgement and a few more that cut off what is wrong from the ends of what is alive. Where the probe falls, another one is
-// hunted for in all that is alive.
+// One region that cannot be divided, the probe, stands for all: as long as it survives, so does the limit,
+// and a piece costs one judgement and a few more that cut off what is wrong from the ends of what is alive.
+// Where the probe falls, another one is hunted for in all that is alive.
 type survivors struct {
 	alive []alive
 	probe *region
 	// found are the refutations that together left no more than what is alive.
 	found []fallen
-	// limited tells that a hunt found neither a probe nor that nothing survives. steps are those of exact searches.
+	// limited tells that a hunt found neither a probe nor that nothing survives. steps are those of exact
+	// searches.
 	limited bool
 	steps   int
 	// turn is whose ends are cut next, narrowed tells that they were cut thoroughly once.
@@ -21,7 +22,8 @@ type survivors struct {
 	narrowed bool
 }
 
-// alive is a region of which not all is refuted. At its ends, parts of one in 1<<cut[0] and 1<<cut[1] are tried next.
+// alive is a region of which not all is refuted. At its ends, parts of one in 1<<cut[0] and 1<<cut[1] are
+// tried next.
 type alive struct {
 	region
 	cut [2]uint8
@@ -33,8 +35,9 @@ type fallen struct {
 	*breach
 }
 
-// The work of narrowing: the judgements that are spent on the first piece, and on each later one; the finest part of a region that
-// is tried; the most regions that are kept, and the boxes of a hunt after one that was given up.
+// The work of narrowing: the judgements that are spent on the first piece, and on each later one; the finest
+// part of a region that is tried; the most regions that are kept, and the boxes of a hunt after one that was
+// given up.
 const (
 	firstCuts  = 96
 	laterCuts  = 3
@@ -57,7 +60,8 @@ func (v *survivors) take(x *excerpt, by *pieces, stands bool) {
 	if !stands {
 		v.hunt(x, by)
 	}
-	if v.steps += x.steps; v.probe == nil || len(v.alive) == 1 && v.alive[0].holds(*v.probe) && v.probe.holds(v.alive[0].region) {
+	if v.steps += x.steps; v.probe == nil || len(v.alive) == 1 && v.alive[0].holds(*v.probe) &&
+		v.probe.holds(v.alive[0].region) {
 		return
 	}
 	cuts := laterCuts
@@ -128,7 +132,8 @@ func (v *survivors) keep(regions []region) {
 	}
 }
 
-// narrow cuts off what a piece refutes at the ends of what is alive, with so many judgements, or until none is to be had.
+// narrow cuts off what a piece refutes at the ends of what is alive, with so many judgements, or until none
+// is to be had.
 func (v *survivors) narrow(x *excerpt, by *pieces, cuts int) {
 	for idle := 0; cuts > 0 && idle < 2*(finestCut+1)*len(v.alive); v.turn++ {
 		i := v.turn % len(v.alive)
@@ -141,7 +146,8 @@ func (v *survivors) narrow(x *excerpt, by *pieces, cuts int) {
 	}
 }
 
-// cutOne tries to refute a part of region i: all of it where the probe is elsewhere, else what lies at its ends.
+// cutOne tries to refute a part of region i: all of it where the probe is elsewhere, else what lies at its
+// ends.
 func (v *survivors) cutOne(x *excerpt, by *pieces, i int) (spent int, gained bool) {
 	a := &v.alive[i]
 	core := a.holds(*v.probe)

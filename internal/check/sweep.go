@@ -2,16 +2,16 @@ package check
 
 // sweep asks for every denial of a history whether some instant of its interval explains it.
 //
-// The instants worth trying for a denial are its own start and every start of a counted request inside its interval:
-// between two of these the load of every limiter here only falls, also where a window ends.
+// The instants worth trying for a denial are its own start and every start of a counted request inside its
+// interval: between two of these the load of every limiter here only falls, also where a window ends.
 type sweep struct {
 	h *history
 	m meter
 	// own tells that the meter counts the denial itself, whose cost is then taken off.
 	own  bool
 	unit int64
-	// pending are the denials begun and not yet explained; earliest is the smallest end among them, dearest the largest
-	// cost that helps to explain one.
+	// pending are the denials begun and not yet explained; earliest is the smallest end among them, dearest
+	// the largest cost that helps to explain one.
 	pending  []int32
 	earliest int64
 	dearest  int64
@@ -20,8 +20,8 @@ type sweep struct {
 	once bool
 }
 
-// unexplained returns the indices in h.denied of the denials that no instant of their interval explains, in the order
-// in which their intervals end. counted are the events that the meter counts, ascending by s.
+// unexplained returns the indices in h.denied of the denials that no instant of their interval explains, in
+// the order in which their intervals end. counted are the events that the meter counts, ascending by s.
 func unexplained(h *history, m meter, counted []event, own bool) []int32 {
 	w := &sweep{h: h, m: m, own: own}
 	return w.unexplained(counted)

@@ -23,7 +23,7 @@ var rewrite = flag.Bool("rewrite", false, "write the verdicts of testdata/judge_
 //	=== what it shows
 //	limit: SPEC [+ SPEC]
 //	recording: started=TIME wall-error=D clock-error=D tick=D ended=D shared    (may be missing)
-//	[N x] [PARTITION] FROM..TO allowed|denied [cost=N]                          (a line an observation, or N alike)
+//	[N x] [PARTITION] FROM..TO allowed|denied [cost=N]     (a line an observation, or N alike)
 //	[N x] [PARTITION] FROM.. lost
 //	----
 //	VERDICT [REASON: DETAIL]
@@ -75,7 +75,8 @@ func (c tableCase) parse() (*timeline.Timeline, spec.Limit, Options, error) {
 			return nil, nil, o, fmt.Errorf("%q: %w", line, err)
 		}
 	}
-	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
+	slices.SortStableFunc(tl.Observations,
+		func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
 	for i := range tl.Observations {
 		tl.Observations[i].Seq = i
 	}
@@ -216,8 +217,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestTablesAreTrue holds the cases against nothing but the words of their names: one that says "may", "explained" or "is
-// right" passes or is inconclusive, one that says "cannot" or "too many" fails.
+// TestTablesAreTrue holds the cases against nothing but the words of their names: one that says "may",
+// "explained" or "is right" passes or is inconclusive, one that says "cannot" or "too many" fails.
 func TestTablesAreTrue(t *testing.T) {
 	paths, _ := filepath.Glob("testdata/judge_*.txt") // a constant pattern
 	for _, path := range paths {
@@ -225,9 +226,11 @@ func TestTablesAreTrue(t *testing.T) {
 		for _, c := range cases {
 			fails := strings.HasPrefix(c.want, "fail")
 			cannot := strings.Contains(c.name, "cannot") || strings.Contains(c.name, "too many")
-			may := strings.Contains(c.name, " may ") || strings.Contains(c.name, " right") || strings.Contains(c.name, "proves nothing")
+			may := strings.Contains(c.name, " may ") || strings.Contains(c.name, " right") ||
+				strings.Contains(c.name, "proves nothing")
 			if cannot == may || fails != cannot {
-				t.Errorf("%s:%d: %q is judged %q: a name says what cannot be and is too many (fail), or what may be, is right or proves nothing", path, c.line, c.name, c.want)
+				t.Errorf("%s:%d: %q is judged %q: a name says what cannot be and is too many (fail), or "+
+					"what may be, is right or proves nothing", path, c.line, c.name, c.want)
 			}
 		}
 	}

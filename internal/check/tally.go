@@ -30,8 +30,8 @@ type certain struct {
 	evs []event // ascending by s
 	// ended and begun count the units by their ends and by their starts.
 	ended, begun tally
-	// across are those before next that were in flight at the latest instant asked for, `latest`; but for those that end last
-	// of all, at end, as the lost ones do: their starts are counted by forever.
+	// across are those before next that were in flight at the latest instant asked for, `latest`; but for
+	// those that end last of all, at end, as the lost ones do: their starts are counted by forever.
 	across      []event
 	next        int
 	latest, end int64

@@ -75,8 +75,8 @@ func memoryOf(limit spec.Limit, at []int64) int64 {
 	return longest
 }
 
-// keepsItsBeginning tells whether p remembers for ever when it was created: one that starts otherwise than full, or is filled up in
-// batches from then on. Where a recording began amid traffic that is not known.
+// keepsItsBeginning tells whether p remembers for ever when it was created: one that starts otherwise than
+// full, or is filled up in batches from then on. Where a recording began amid traffic that is not known.
 func keepsItsBeginning(p spec.Policy) bool {
 	return remembersStart(p) || p.Start == spec.StartUnknown || p.Refill == spec.RefillInterval
 }
@@ -88,7 +88,8 @@ func remembersStart(p spec.Policy) bool {
 	return most < p.Full()
 }
 
-// startsLow tells whether p may hold less than a full bucket when it is created: of a range of bursts, the largest.
+// startsLow tells whether p may hold less than a full bucket when it is created: of a range of bursts, the
+// largest.
 func startsLow(p spec.Policy) bool {
 	_, p = p.Ends()
 	least, _ := p.StartLevels()
@@ -98,7 +99,8 @@ func startsLow(p spec.Policy) bool {
 // counted tells whether a denied request may change what any of the policies remembers.
 func counted(limit spec.Limit) bool {
 	return slices.ContainsFunc(limit, func(p spec.Policy) bool {
-		return p.Count == spec.CountAll || p.Count == spec.CountOwn || p.Refresh == spec.RefreshAll || p.Ban > 0 || p.TTL > 0
+		return p.Count == spec.CountAll || p.Count == spec.CountOwn || p.Refresh == spec.RefreshAll ||
+			p.Ban > 0 || p.TTL > 0
 	})
 }
 
@@ -112,7 +114,8 @@ func newExactBy(h *history, limit spec.Limit, at []int64) *exact {
 	if len(h.all) == 0 || len(h.all) > exactLimit {
 		return nil
 	}
-	x := &exact{h: h.punctual(), most: visitCap, cap: frontCap, alike: alikeCap, class: make([]int8, len(h.all))}
+	x := &exact{h: h.punctual(), most: visitCap, cap: frontCap, alike: alikeCap,
+		class: make([]int8, len(h.all))}
 	for _, ev := range h.all {
 		if k, ok := slices.BinarySearch(x.costs, ev.cost); !ok {
 			x.costs = slices.Insert(x.costs, k, ev.cost)
@@ -127,7 +130,8 @@ func newExactBy(h *history, limit spec.Limit, at []int64) *exact {
 		k, _ := slices.BinarySearch(x.costs, ev.cost)
 		x.class[i] = int8(k)
 	}
-	if x.m = newProduct(limit, at, x.costs, end, h.lags); x.m == nil || h.joined(memoryOf(limit, at)) || h.joined(maxTime) && slices.ContainsFunc(limit, keepsItsBeginning) {
+	if x.m = newProduct(limit, at, x.costs, end, h.lags); x.m == nil || h.joined(memoryOf(limit, at)) ||
+		h.joined(maxTime) && slices.ContainsFunc(limit, keepsItsBeginning) {
 		return nil
 	}
 	if x.traits = x.m.traits(); x.windowed {
@@ -146,7 +150,8 @@ func newExactBy(h *history, limit spec.Limit, at []int64) *exact {
 	return x
 }
 
-// punctual returns h with its events beginning when they were sent, though the limiter may take them to be up to h.lag older.
+// punctual returns h with its events beginning when they were sent, though the limiter may take them to be up
+// to h.lag older.
 func (h *history) punctual() *history {
 	if h.lag == 0 {
 		return h
@@ -172,8 +177,8 @@ func (h *history) before(t int64) *history {
 	return out
 }
 
-// since drops the events from before a silence after which nothing of them is remembered, as long as what is left fails: it
-// tries the last silence, then one twice as far back, and so on.
+// since drops the events from before a silence after which nothing of them is remembered, as long as what is
+// left fails: it tries the last silence, then one twice as far back, and so on.
 func (h *history) since(memory int64, fails func(*history) bool) *history {
 	var begins []int
 	until := minTime

@@ -7,9 +7,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// LongestWaits returns, by Seq, for every denial of tl the longest time after its decision until a request of its cost
-// can be admitted under limit if nothing else arrives: an upper bound over all decision times, orders and phases. Denials
-// whose wait has no bound are absent.
+// LongestWaits returns, by Seq, for every denial of tl the longest time after its decision until a request of
+// its cost can be admitted under limit if nothing else arrives: an upper bound over all decision times,
+// orders and phases. Denials whose wait has no bound are absent.
 func LongestWaits(tl *timeline.Timeline, limit spec.Limit) map[int]time.Duration {
 	waits := map[int]time.Duration{}
 	for i := range tl.Observations {
@@ -30,11 +30,12 @@ func LongestWaits(tl *timeline.Timeline, limit spec.Limit) map[int]time.Duration
 	return waits
 }
 
-// longestWait bounds the wait under one policy. A bucket is never fuller than its burst, so c units are back after c
-// refill times; a window ends, and a log forgets, within one window.
+// longestWait bounds the wait under one policy. A bucket is never fuller than its burst, so c units are back
+// after c refill times; a window ends, and a log forgets, within one window.
 func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	w := widen(h, p.Tick, p.TickSet)
-	slack, window := time.Duration(w.left+w.right)+p.LongestBan()+2*h.Drift(max(o.FirstByte, o.Sent)), p.LongestWindow()
+	slack, window := time.Duration(w.left+w.right)+p.LongestBan()+2*h.Drift(max(o.FirstByte, o.Sent)),
+		p.LongestWindow()
 	if p.Charge == spec.ChargeCompletion { // after the last charge the limiter is that of all others
 		slack += p.HoldMost + p.Rate.Per
 	}
@@ -49,11 +50,14 @@ func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time
 	case spec.FixedWindow:
 		return untilWindowEnds(p, h, o) + slack
 	case spec.SlidingWindowCounter:
-		if p.Count == spec.CountAll { // the count of this window may be any, and weighs nothing at the end of the next one
+		// the count of this window may be any, and weighs nothing at the end of the next one
+		if p.Count == spec.CountAll {
 			return 2*window + slack
 		}
-		// Once the window has ended its count weighs less and less: after 1/quota of the next one there is room.
-		return window + (window*time.Duration(max(o.Cost, 1))+time.Duration(p.Rate.N)-1)/time.Duration(p.Rate.N) + slack
+		// Once the window has ended its count weighs less and less: after 1/quota of the next one there is
+		// room.
+		return window + (window*time.Duration(max(o.Cost, 1))+
+			time.Duration(p.Rate.N)-1)/time.Duration(p.Rate.N) + slack
 	default:
 		units := max(o.Cost, 1)
 		if p.Refill == spec.RefillInterval {
@@ -63,8 +67,8 @@ func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time
 	}
 }
 
-// untilWindowEnds returns the time from the earliest decision of o to the end of its window, or a whole window where that
-// is not known.
+// untilWindowEnds returns the time from the earliest decision of o to the end of its window, or a whole
+// window where that is not known.
 func untilWindowEnds(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	box, shared := phasesOf(p, h)
 	if !shared || !o.Answered || p.Slots > 1 {

@@ -8,17 +8,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// The length of a window is sought between an eighth and eight times the declared one, to a windowParts-th of it, on the
-// first windowEvents observations of a partition.
+// The length of a window is sought between an eighth and eight times the declared one, to a windowParts-th of
+// it, on the first windowEvents observations of a partition.
 const (
 	windowReach  = 8
 	windowParts  = 1 << 11
 	windowEvents = 4096
 )
 
-// window returns the lengths of window, in nanoseconds, that the partition does not refute with the quota held: the
-// shortest interval that holds them all. Where windows are aligned to a clock their phase is left open, since another
-// length has another one.
+// window returns the lengths of window, in nanoseconds, that the partition does not refute with the quota
+// held: the shortest interval that holds them all. Where windows are aligned to a clock their phase is left
+// open, since another length has another one.
 func (g gauge) window(pol spec.Policy) verdict.Interval {
 	pol.PerTo = 0
 	per := int64(pol.Rate.Per)
@@ -26,7 +26,8 @@ func (g gauge) window(pol spec.Policy) verdict.Interval {
 	if per > maxTime/64 || len(g.h.all) == 0 {
 		return verdict.Interval{}
 	}
-	s := windowSearch{gauge: g, pol: pol, h: g.h.beginning(windowEvents, counted(spec.Limit{pol})), mode: g.c.o.Conformance, precision: max(per/windowParts, 1)}
+	s := windowSearch{gauge: g, pol: pol, h: g.h.beginning(windowEvents, counted(spec.Limit{pol})),
+		mode: g.c.o.Conformance, precision: max(per/windowParts, 1)}
 	whole := lengths{sizes: phases{lo, hi}}
 	if pol.Windowed() && pol.Align != spec.AlignFirst {
 		whole.phases = phases{0, hi - 1}
@@ -39,11 +40,12 @@ func (g gauge) window(pol spec.Policy) verdict.Interval {
 		return verdict.Interval{Lo: float64(hi), Hi: float64(lo), LoSet: true, HiSet: true}
 	}
 	longest := s.end(whole, true)
-	return verdict.Interval{Lo: float64(shortest), LoSet: shortest > lo, Hi: float64(longest), HiSet: longest < hi}
+	return verdict.Interval{Lo: float64(shortest), LoSet: shortest > lo, Hi: float64(longest),
+		HiSet: longest < hi}
 }
 
-// beginning returns what is known for certain of the first n events: those, but for the denials that a later request may
-// explain. Where all requests count, these may still explain others.
+// beginning returns what is known for certain of the first n events: those, but for the denials that a later
+// request may explain. Where all requests count, these may still explain others.
 func (h *history) beginning(n int, all bool) *history {
 	if len(h.all) <= n {
 		return h
@@ -79,13 +81,15 @@ type windowSearch struct {
 	h         *history
 	mode      Conformance
 	precision int64
-	// longest tells which end is sought, best is the best length so far, budget how many boxes may still be judged.
+	// longest tells which end is sought, best is the best length so far, budget how many boxes may still be
+	// judged.
 	longest bool
 	best    int64
 	budget  int
 }
 
-// end returns the shortest (longest) length of a box that is not refuted, to the precision; beyond the box where all are.
+// end returns the shortest (longest) length of a box that is not refuted, to the precision; beyond the box
+// where all are.
 func (s *windowSearch) end(b lengths, longest bool) int64 {
 	s.longest, s.best = longest, b.sizes.to+1
 	s.budget = max(s.c.share(windowWork, len(s.gauge.h.all))/(len(s.h.all)+64), 256)
@@ -118,8 +122,8 @@ func (s *windowSearch) look(b lengths) (halves []lengths, stop bool) {
 	return nil, false
 }
 
-// halves divides a box across the side that leaves the last window of the history more open; ok=false where both sides are
-// as short as they need to be.
+// halves divides a box across the side that leaves the last window of the history more open; ok=false where
+// both sides are as short as they need to be.
 func (s *windowSearch) halves(b lengths) (shorter, longer lengths, ok bool) {
 	size, phase := b.sizes.to-b.sizes.from, b.phases.to-b.phases.from
 	windows := (s.h.all[len(s.h.all)-1].e/b.sizes.from + 1) * max(s.pol.Slots, 1)

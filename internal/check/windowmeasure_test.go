@@ -12,13 +12,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestMeasuredWindowHoldsTheTrueOne: whatever the length of a limiter's windows is, the measured rate holds it although another
-// one is declared within reach, it is mostly known to a tenth, and no length outside explains the recording.
+// TestMeasuredWindowHoldsTheTrueOne: whatever the length of a limiter's windows is, the measured rate holds
+// it although another one is declared within reach, it is mostly known to a tenth, and no length outside
+// explains the recording.
 func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
-	for _, text := range []string{"fixed-window,rate=4/100ns,phase=30ns", "fixed-window,rate=4/100ns,align=first", "sliding-window-log,rate=4/100ns",
-		"sliding-window-log,rate=4/100ns,boundary=closed", "sliding-window-counter,rate=4/100ns,phase=30ns", "sliding-window-counter,rate=4/100ns,align=first",
-		"fixed-window,rate=4/100ns,align=first,refresh=admitted", "fixed-window,rate=4/100ns,align=first,refresh=all",
-		"fixed-window,rate=4/100ns,slots=2,phase=20ns", "fixed-window,rate=4/100ns,slots=4,phase=20ns"} {
+	for _, text := range []string{"fixed-window,rate=4/100ns,phase=30ns",
+		"fixed-window,rate=4/100ns,align=first", "sliding-window-log,rate=4/100ns",
+		"sliding-window-log,rate=4/100ns,boundary=closed", "sliding-window-counter,rate=4/100ns,phase=30ns",
+		"sliding-window-counter,rate=4/100ns,align=first",
+		"fixed-window,rate=4/100ns,align=first,refresh=admitted",
+		"fixed-window,rate=4/100ns,align=first,refresh=all", "fixed-window,rate=4/100ns,slots=2,phase=20ns",
+		"fixed-window,rate=4/100ns,slots=4,phase=20ns"} {
 		t.Run(text, func(t *testing.T) {
 			limit, err := spec.Parse(text)
 			if err != nil {
@@ -37,7 +41,9 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 					t.Fatal(err)
 				}
 				tl := honestHistory(r, lim, 80)
-				g := gauge{ask: &asker{}, c: &caseFile{tl: tl}, h: newHistory(tl.Observations, widening{}, int64(tl.End())), box: phases{int64(p.PhaseFrom), int64(p.PhaseFrom)}}
+				g := gauge{ask: &asker{}, c: &caseFile{tl: tl},
+					h:   newHistory(tl.Observations, widening{}, int64(tl.End())),
+					box: phases{int64(p.PhaseFrom), int64(p.PhaseFrom)}}
 				m := g.window(limit[0])
 				true, lo, hi := float64(p.Rate.Per), ends(m.Lo, m.LoSet, 1), ends(m.Hi, m.HiSet, math.Inf(1))
 				if true < lo || true > hi {
@@ -50,7 +56,8 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 					if p.Slots > 1 {
 						break // no such window has slots of whole nanoseconds
 					}
-					if p.Rate.Per = time.Duration(per); per >= 13 && per <= 800 && (per < lo || per > hi) && judged(t, tl, p).Verdict != verdict.Fail {
+					if p.Rate.Per = time.Duration(per); per >= 13 && per <= 800 && (per < lo || per > hi) &&
+						judged(t, tl, p).Verdict != verdict.Fail {
 						t.Fatalf("measured %v..%v, but %v is not refuted", lo, hi, per)
 					}
 				}
@@ -70,7 +77,8 @@ func ends(at float64, set bool, none float64) float64 {
 	return none
 }
 
-// TestWindowsLongBeforeZero: as many of the shortest windows reach an instant long before zero as would, of the longest, lie beyond all.
+// TestWindowsLongBeforeZero: as many of the shortest windows reach an instant long before zero as would, of
+// the longest, lie beyond all.
 func TestWindowsLongBeforeZero(t *testing.T) {
 	limit := mustLimit(t, "fixed-window,rate=5/1s,align=unknown,slots=5")
 	lim, err := reference.NewLimit(limit)
@@ -80,7 +88,8 @@ func TestWindowsLongBeforeZero(t *testing.T) {
 	tl, state := &timeline.Timeline{}, lim.Init()
 	for i := range time.Duration(200) {
 		at := -150_000*time.Hour + i*100*time.Millisecond
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: int(i), Cost: 1, At: at}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Denied}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: int(i), Cost: 1, At: at}, Sent: at,
+			FirstByte: at, Answered: true, Outcome: timeline.Denied}
 		var d reference.Decision
 		if state, d = lim.Step(state, at, 1); d.Allow {
 			o.Outcome = timeline.Allowed

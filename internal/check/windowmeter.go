@@ -1,6 +1,7 @@
 package check
 
-// windowMeter counts the units that may be in the window that contains an instant, or in it and some before it.
+// windowMeter counts the units that may be in the window that contains an instant, or in it and some before
+// it.
 type windowMeter struct {
 	windows
 	// n is the number of windows that count.
@@ -13,7 +14,8 @@ type windowMeter struct {
 
 // newWindowMeter returns the meter of n windows that follow each other; all: denied requests are counted too.
 func newWindowMeter(h *history, w windows, n, quota int64, all bool) *windowMeter {
-	return &windowMeter{windows: w, n: n, quota: quota, starts: h.counted(all), gone: newTally(h.countedEnds(all))}
+	return &windowMeter{windows: w, n: n, quota: quota, starts: h.counted(all),
+		gone: newTally(h.countedEnds(all))}
 }
 
 func (m *windowMeter) unit() int64 { return 1 }

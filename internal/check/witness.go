@@ -14,7 +14,8 @@ func (c *caseFile) finding(p *part, found []*breach, box phases) verdict.Finding
 	return c.findingOf(p, found, c.limit[0], box)
 }
 
-// findingOf makes a finding of what refutes pol: with the fewest events that still do, where they can be judged alone.
+// findingOf makes a finding of what refutes pol: with the fewest events that still do, where they can be
+// judged alone.
 func (c *caseFile) findingOf(p *part, found []*breach, pol spec.Policy, box phases) verdict.Finding {
 	if c.quick {
 		return verdict.Finding{Kind: found[0].kind}
@@ -30,8 +31,8 @@ func (c *caseFile) findingOf(p *part, found []*breach, pol spec.Policy, box phas
 	return c.describe(p, found, events, pol, box, 0)
 }
 
-// onlyAsked returns a breach in which the denials that count against another request are no denials to be explained: what
-// explains them is not among the events.
+// onlyAsked returns a breach in which the denials that count against another request are no denials to be
+// explained: what explains them is not among the events.
 func onlyAsked(br *breach) *breach {
 	if br.kind == verdict.NoExplanation {
 		return br
@@ -39,7 +40,8 @@ func onlyAsked(br *breach) *breach {
 	one := *br
 	one.events = slices.Clone(br.events)
 	for i := range one.events {
-		if ev := &one.events[i]; ev.outcome == timeline.Denied && (br.kind != verdict.UnderAdmission || ev.seq != br.asked) {
+		if ev := &one.events[i]; ev.outcome == timeline.Denied &&
+			(br.kind != verdict.UnderAdmission || ev.seq != br.asked) {
 			ev.outcome, ev.mute = timeline.Unknown, true
 		}
 	}
@@ -57,30 +59,35 @@ func (c *caseFile) newProof(p *part, found []*breach, pol spec.Policy, box phase
 	case remembersStart(pol), exactly && pol.Refill == spec.RefillInterval:
 		until = p.histories[0].firstEnd()
 	}
-	return &proof{h: p.histories[0], tries: proofTries, until: until, counted: counted(c.limit), over: mode == UpperBound, judge: func(h *history, most int) ([]refutation, int, bool) {
-		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{h}}, rough: true, each: most}
-		found, ok := s.refute(box)
-		return found, s.tried(), ok
-	}}
+	return &proof{h: p.histories[0], tries: proofTries, until: until, counted: counted(c.limit),
+		over: mode == UpperBound, judge: func(h *history, most int) ([]refutation, int, bool) {
+			s := &search{policy: pol, mode: mode, group: &group{parts: []*history{h}}, rough: true,
+				each: most}
+			found, ok := s.refute(box)
+			return found, s.tried(), ok
+		}}
 }
 
-// proofMode is the side that a witness is made smaller for: that of the bound which found it, where the exact search would
-// know no more.
+// proofMode is the side that a witness is made smaller for: that of the bound which found it, where the exact
+// search would know no more.
 func (c *caseFile) proofMode(found []*breach, pol spec.Policy) Conformance {
 	switch {
 	case len(found) == 1 && found[0].kind == verdict.UnderAdmission:
 		return LowerBound // the denial is to be proved, whatever else is wrong
 	case len(found) == 1 && found[0].kind == verdict.OverAdmission && !pol.Windowed():
 		return UpperBound
-	case counted(c.limit) && !slices.ContainsFunc(found, func(br *breach) bool { return br.kind != verdict.OverAdmission }):
+	case counted(c.limit) &&
+		!slices.ContainsFunc(found, func(br *breach) bool { return br.kind != verdict.OverAdmission }):
 		return UpperBound // of the denials that counted, not all are explained by the events
 	default:
 		return c.o.Conformance
 	}
 }
 
-// describe makes a finding of breaches and the events that prove them together, where need be with those of other partitions.
-func (c *caseFile) describe(p *part, found []*breach, events []event, pol spec.Policy, box phases, others int) verdict.Finding {
+// describe makes a finding of breaches and the events that prove them together, where need be with those of
+// other partitions.
+func (c *caseFile) describe(p *part, found []*breach, events []event, pol spec.Policy, box phases,
+	others int) verdict.Finding {
 	f := verdict.Finding{Kind: found[0].kind, Partition: p.name, Seen: found[0].seen, Bound: found[0].bound}
 	several := len(found) > 1 || others > 0
 	for _, br := range found {

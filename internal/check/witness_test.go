@@ -25,8 +25,8 @@ func alone(tl *timeline.Timeline, seqs []int) *timeline.Timeline {
 	return out
 }
 
-// TestWitnessFailsAlone: every witness of a random small history FAILs when it is judged on its own, and one of an
-// over-admission whose requests cost the same passes as soon as any of them is left out.
+// TestWitnessFailsAlone: every witness of a random small history FAILs when it is judged on its own, and one
+// of an over-admission whose requests cost the same passes as soon as any of them is left out.
 func TestWitnessFailsAlone(t *testing.T) {
 	for name, pol := range smallPolicies() {
 		t.Run(name, func(t *testing.T) {
@@ -74,12 +74,14 @@ func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Findi
 		t.Fatalf("the witness does not fail alone:\n%s%+v", draw(tl), f)
 	}
 	created := remembersStart(pol) || pol.Refill == spec.RefillInterval // which needs the first requests
-	if f.Kind != verdict.OverAdmission || pol.Count == spec.CountAll || pol.TTL > 0 || created || placed(pol) {
+	if f.Kind != verdict.OverAdmission || pol.Count == spec.CountAll || pol.TTL > 0 || created ||
+		placed(pol) {
 		return
 	}
 	o := Options{SkipMeasure: true}
 	if pol.Refresh == spec.RefreshAll {
-		o.Conformance = UpperBound // its denials keep the window open, and have no explanation of their own in it
+		// its denials keep the window open, and have no explanation of their own in it
+		o.Conformance = UpperBound
 	}
 	for i := range f.Observations {
 		less := slices.Delete(slices.Clone(f.Observations), i, i+1)
@@ -89,7 +91,8 @@ func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Findi
 	}
 }
 
-// TestWitnessOfSeveralFailsAlone: what refutes several policies together refutes them on its own, and the oracle agrees.
+// TestWitnessOfSeveralFailsAlone: what refutes several policies together refutes them on its own, and the
+// oracle agrees.
 func TestWitnessOfSeveralFailsAlone(t *testing.T) {
 	together := 0
 	for name, limit := range smallLimits() {
@@ -115,7 +118,8 @@ func TestWitnessOfSeveralFailsAlone(t *testing.T) {
 					together++
 				}
 				own := alone(tl, f.Observations)
-				if again, _ := Judge(own, limit, Options{SkipMeasure: true}); again.Verdict != verdict.Fail || feasible(t, own, limit...) {
+				if again, _ := Judge(own, limit, Options{SkipMeasure: true}); again.Verdict != verdict.Fail ||
+					feasible(t, own, limit...) {
 					t.Fatalf("%s: the witness does not fail alone:\n%s%+v", name, draw(tl), f)
 				}
 			}
@@ -126,8 +130,8 @@ func TestWitnessOfSeveralFailsAlone(t *testing.T) {
 	}
 }
 
-// TestWitnessProvesWhatWasFound: where denied requests are counted, the witness of an admission that found no room has denials
-// whose own explanation it has not. It must not become a witness against one of these.
+// TestWitnessProvesWhatWasFound: where denied requests are counted, the witness of an admission that found no
+// room has denials whose own explanation it has not. It must not become a witness against one of these.
 func TestWitnessProvesWhatWasFound(t *testing.T) {
 	over, under := 0, 0
 	for name, limit := range smallLimits() {
@@ -137,25 +141,31 @@ func TestWitnessProvesWhatWasFound(t *testing.T) {
 		}
 		for round := range 150 {
 			r := rand.New(rand.NewPCG(soakSeed+11, uint64(round)))
-			tl := randomPartitions(t, r, limit, shape{requests: 10 + r.IntN(40), gap: 1 + r.IntN(40), late: r.IntN(30)})
+			tl := randomPartitions(t, r, limit,
+				shape{requests: 10 + r.IntN(40), gap: 1 + r.IntN(40), late: r.IntN(30)})
 			found := newCase(tl, limit, Options{SkipMeasure: true})
 			found.quick, found.boundsOnly = true, true
 			found.judge()
 			want, got := kindsOf(found.judgement()), byBounds(tl, limit, Options{SkipMeasure: true})
 			if kindsOf(got) != want {
-				t.Fatalf("%s, round %d: found %s, proved %s\n%+v\n%s", name, round, want, kindsOf(got), got.Partitions, draw(tl))
+				t.Fatalf("%s, round %d: found %s, proved %s\n%+v\n%s", name, round, want, kindsOf(got),
+					got.Partitions, draw(tl))
 			}
 			if strings.Contains(want, string(verdict.OverAdmission)) {
 				over++
 			}
-			for k, p := range byBounds(tl, limit, Options{SkipMeasure: true, Conformance: LowerBound}).Partitions {
+			for k, p := range byBounds(tl, limit,
+				Options{SkipMeasure: true, Conformance: LowerBound}).Partitions {
 				if len(p.Findings) == 0 {
 					continue
 				}
 				under++
-				br := judgeOne(found.parts[k].histories[0], newBound(found.limit[0], box.from, box.to), LowerBound)
-				if asked := fmt.Sprintf("request #%d ", br.asked); !strings.HasPrefix(p.Findings[0].Text, asked) {
-					t.Fatalf("%s, round %d: %sis not explained, but the witness says %s\n%s", name, round, asked, p.Findings[0].Text, draw(tl))
+				br := judgeOne(found.parts[k].histories[0], newBound(found.limit[0], box.from, box.to),
+					LowerBound)
+				if asked := fmt.Sprintf("request #%d ", br.asked); !strings.HasPrefix(p.Findings[0].Text,
+					asked) {
+					t.Fatalf("%s, round %d: %sis not explained, but the witness says %s\n%s", name, round,
+						asked, p.Findings[0].Text, draw(tl))
 				}
 			}
 		}

@@ -14,8 +14,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestWitnessesOfAnyLimitFail records limiters of random SPECs that answered a few requests wrongly. The witness of a finding that
-// tells of one partition fails alone, those of findings that tell of each other fail together; of the whole and of streams.
+// TestWitnessesOfAnyLimitFail records limiters of random SPECs that answered a few requests wrongly. The
+// witness of a finding that tells of one partition fails alone, those of findings that tell of each other
+// fail together; of the whole and of streams.
 func TestWitnessesOfAnyLimitFail(t *testing.T) {
 	rounds, seeds := soakRounds(150, 2000)
 	failed, shared := 0, 0
@@ -85,14 +86,15 @@ func failsAlone(t *testing.T, where string, tl *timeline.Timeline, limit spec.Li
 	}
 }
 
-// TestWitnessOfARefreshedWindowHasWhatKeptItOpen: of a large recording too, where a window is full, and denied requests keep it open, for
-// much longer than observations are kept.
+// TestWitnessOfARefreshedWindowHasWhatKeptItOpen: of a large recording too, where a window is full, and
+// denied requests keep it open, for much longer than observations are kept.
 func TestWitnessOfARefreshedWindowHasWhatKeptItOpen(t *testing.T) {
 	limit := mustLimit(t, "fixed-window,rate=3/100ms,align=first,refresh=all")
 	tl := &timeline.Timeline{}
 	for i := range 5000 {
 		at := time.Duration(i) * time.Millisecond
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1}, Sent: at, FirstByte: at, Answered: true, Outcome: timeline.Denied}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1}, Sent: at, FirstByte: at,
+			Answered: true, Outcome: timeline.Denied}
 		if i < 3 || i == 4000 {
 			o.Outcome = timeline.Allowed
 		}
@@ -105,6 +107,7 @@ func TestWitnessOfARefreshedWindowHasWhatKeptItOpen(t *testing.T) {
 	f := j.Partitions[0].Findings[0]
 	failsAlone(t, "one too many", tl, limit, f.Observations)
 	if n := len(f.Observations); f.Seen != 4 || n < 4+4000/100 || n > 4+2*4000/100+2 {
-		t.Errorf("got %d admitted, %d observations; want 4, and those that follow each other within 100 ms", f.Seen, n)
+		t.Errorf("got %d admitted, %d observations; want 4, and those that follow each other within 100 ms",
+			f.Seen, n)
 	}
 }

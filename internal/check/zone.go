@@ -1,16 +1,17 @@
 package check
 
-// zone is a set of clock values given by differences: at[i][j] is the least upper bound of x_i - x_j, with x_0 = 0. It is
-// kept closed (every bound is as tight as the others imply), so that two zones can be compared bound by bound. Variable
-// now is 1; the limiter's own are 2 and up. All values are whole, so that a strict bound is one less. The dimension is
-// small: one for every remembered time.
+// zone is a set of clock values given by differences: at[i][j] is the least upper bound of x_i - x_j, with
+// x_0 = 0. It is kept closed (every bound is as tight as the others imply), so that two zones can be compared
+// bound by bound. Variable now is 1; the limiter's own are 2 and up. All values are whole, so that a strict
+// bound is one less. The dimension is small: one for every remembered time.
 //
-// (A difference bound matrix: Dill, "Timing assumptions and verification of finite-state concurrent systems", 1989.)
+// (A difference bound matrix: Dill, "Timing assumptions and verification of finite-state concurrent systems",
+// 1989.)
 type zone struct {
 	n  int // variables, with x_0
 	at []int64
-	// skip is the number of the limiter's variables before those of the model that sees the zone, clock how far behind now
-	// the variable is that it takes for now.
+	// skip is the number of the limiter's variables before those of the model that sees the zone, clock how
+	// far behind now the variable is that it takes for now.
 	skip, clock int
 }
 
@@ -105,7 +106,8 @@ func (z zone) later(i int) {
 // set makes x_i = x_j + c, forgetting what x_i was. i differs from j.
 func (z zone) set(i, j int, c int64) { z.spread(i, j, c, c) }
 
-// spread makes x_i any of x_j + lo .. x_j + hi, forgetting what x_i was; lo may be -noBound. i differs from j.
+// spread makes x_i any of x_j + lo .. x_j + hi, forgetting what x_i was; lo may be -noBound. i differs from
+// j.
 func (z zone) spread(i, j int, lo, hi int64) {
 	i, j = z.index(i), z.index(j)
 	for k := range z.n {
@@ -198,7 +200,8 @@ func (z zone) join(other zone) {
 	}
 }
 
-// union returns the zone of just the points of z and other, ok=false where those are no zone, or that is dear to find out.
+// union returns the zone of just the points of z and other, ok=false where those are no zone, or that is dear
+// to find out.
 func (z zone) union(other zone) (both zone, ok bool) {
 	both = z.clone()
 	both.join(other)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestZoneUnionIsExact holds union against all points of small zones: it has just the points of both, or there is none.
+// TestZoneUnionIsExact holds union against all points of small zones: it has just the points of both, or
+// there is none.
 func TestZoneUnionIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 11))
 	const most = 5

@@ -26,21 +26,26 @@ func (r *recording) answers(b AnswerBound) verdict.Claim {
 			}
 		}
 	}
-	text := fmt.Sprintf("%d of %s of phase %s have status %s", len(answered)-len(bad), plural(len(answered), "answer"), quote(b.Phase), oneOf(b.Status))
+	text := fmt.Sprintf("%d of %s of phase %s have status %s", len(answered)-len(bad),
+		plural(len(answered), "answer"), quote(b.Phase), oneOf(b.Status))
 	switch {
 	case len(bad) > 0:
-		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: AnsweredOtherwise, Seen: int64(len(bad)),
-			Text: fmt.Sprintf("%d of %s of phase %s have status %s where %s is expected: %s", len(bad), plural(len(answered), "answer"),
-				quote(b.Phase), oneOf(statuses(bad)), oneOf(b.Status), seqs(bad))}, bad...)})
+		return settle(id, text,
+			[]verdict.Finding{witness(verdict.Finding{Kind: AnsweredOtherwise, Seen: int64(len(bad)),
+				Text: fmt.Sprintf("%d of %s of phase %s have status %s where %s is expected: %s", len(bad),
+					plural(len(answered), "answer"),
+					quote(b.Phase), oneOf(statuses(bad)), oneOf(b.Status), seqs(bad))}, bad...)})
 	case r.wentSilent(b.Phase, len(answered), lost):
 		text = fmt.Sprintf("%d of %s of phase %s got no answer (%s) where status %s is expected", len(lost),
 			plural(len(answered)+len(lost), "request"), quote(b.Phase), lost[0].Error, oneOf(b.Status))
-		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: Unanswered, Seen: int64(len(lost)),
-			Text: text + ", and all requests before were answered: " + seqs(lost)}, lost...)})
+		return settle(id, text,
+			[]verdict.Finding{witness(verdict.Finding{Kind: Unanswered, Seen: int64(len(lost)),
+				Text: text + ", and all requests before were answered: " + seqs(lost)}, lost...)})
 	case len(answered) == 0:
 		return tooFew(id, "no request of phase "+quote(b.Phase)+" was answered")
 	case len(lost) > 0:
-		return tooFew(id, fmt.Sprintf("%s; %s not answered (%s)", text, plural(len(lost), "request"), lost[0].Error))
+		return tooFew(id, fmt.Sprintf("%s; %s not answered (%s)", text, plural(len(lost), "request"),
+			lost[0].Error))
 	default:
 		return settle(id, text, nil)
 	}

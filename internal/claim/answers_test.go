@@ -28,37 +28,57 @@ func in(phase string, o timeline.Observation) timeline.Observation { o.Phase = p
 
 func TestAnswersOfAPhase(t *testing.T) {
 	run(t, Expect{Answers: []AnswerBound{{Phase: "gone", Status: []int{200, 204}}}}, []row{
-		{"as expected", record(in("gone", req(1, 0, 1, 200)), in("gone", req(2, 2, 3, 204)), req(3, 4, 5, 500)), "pass", `2 of 2 answers of phase "gone" have status 200 or 204`},
-		{"otherwise", record(in("gone", req(1, 0, 1, 200)), in("gone", req(2, 2, 3, 500))), "fail", `1 of 2 answers of phase "gone" have status 500 where 200 or 204 is expected: #2`},
-		{"some not answered", record(in("gone", req(1, 0, 1, 200)), in("gone", req(2, 2, 3, 0))), "too-few", "1 request not answered"},
-		{"otherwise, and some not answered", record(in("gone", req(1, 0, 1, 429)), in("gone", req(2, 2, 3, 0))), "fail", "#1"},
+		{"as expected", record(in("gone", req(1, 0, 1, 200)), in("gone", req(2, 2, 3, 204)),
+			req(3, 4, 5, 500)), "pass", `2 of 2 answers of phase "gone" have status 200 or 204`},
+		{"otherwise", record(in("gone", req(1, 0, 1, 200)), in("gone", req(2, 2, 3, 500))), "fail",
+			`1 of 2 answers of phase "gone" have status 500 where 200 or 204 is expected: #2`},
+		{"some not answered", record(in("gone", req(1, 0, 1, 200)), in("gone", req(2, 2, 3, 0))), "too-few",
+			"1 request not answered"},
+		{"otherwise, and some not answered",
+			record(in("gone", req(1, 0, 1, 429)), in("gone", req(2, 2, 3, 0))), "fail", "#1"},
 		{"nothing", record(req(1, 0, 1, 500)), "too-few", "no request of phase"},
-		{"at the origin", record(in("gone", req(1, 0, 1, 200)), with(in("gone", req(2, 2, 3, 500)), func(o *timeline.Observation) { o.Origin = true })), "pass", ""},
+		{"at the origin", record(in("gone", req(1, 0, 1, 200)),
+			with(in("gone", req(2, 2, 3, 500)), func(o *timeline.Observation) { o.Origin = true })), "pass",
+			""},
 	})
 }
 
 func TestBarredPhasesAdmitNothing(t *testing.T) {
 	run(t, Expect{Barred: []string{"barred"}}, []row{
-		{"none", record(in("barred", req(1, 0, 1, 429)), in("barred", req(2, 2, 3, 403)), req(3, 4, 5, 200)), "pass", `0 of 2 requests of phase "barred" were admitted`},
-		{"one", record(in("barred", req(1, 0, 1, 429)), in("barred", req(2, 2, 3, 200))), "fail", `1 of 2 requests of phase "barred" were admitted, none may be: #2`},
-		{"one, and some not answered", record(in("barred", req(1, 0, 1, 0)), in("barred", req(2, 2, 3, 200))), "fail", "#2"},
-		{"some not answered", record(in("barred", req(1, 0, 1, 429)), in("barred", req(2, 2, 3, 0))), "too-few", "1 request not answered"},
+		{"none", record(in("barred", req(1, 0, 1, 429)), in("barred", req(2, 2, 3, 403)), req(3, 4, 5, 200)),
+			"pass", `0 of 2 requests of phase "barred" were admitted`},
+		{"one", record(in("barred", req(1, 0, 1, 429)), in("barred", req(2, 2, 3, 200))), "fail",
+			`1 of 2 requests of phase "barred" were admitted, none may be: #2`},
+		{"one, and some not answered", record(in("barred", req(1, 0, 1, 0)), in("barred", req(2, 2, 3, 200))),
+			"fail", "#2"},
+		{"some not answered", record(in("barred", req(1, 0, 1, 429)), in("barred", req(2, 2, 3, 0))),
+			"too-few", "1 request not answered"},
 		{"nothing", record(req(1, 0, 1, 429)), "too-few", "no request of phase"},
-		{"at the origin", record(in("barred", req(1, 0, 1, 429)), with(in("barred", req(2, 2, 3, 200)), func(o *timeline.Observation) { o.Origin = true })), "pass", ""},
+		{"at the origin", record(in("barred", req(1, 0, 1, 429)),
+			with(in("barred", req(2, 2, 3, 200)), func(o *timeline.Observation) { o.Origin = true })), "pass",
+			""},
 	})
 }
 
 func TestParityOfPhases(t *testing.T) {
 	const x, y = "X-Ratelimit-Limit: 5", "Retry-After: 1"
-	get, head := func(o timeline.Observation) timeline.Observation { return in("get", o) }, func(o timeline.Observation) timeline.Observation { return in("head", o) }
+	get, head := func(o timeline.Observation) timeline.Observation { return in("get", o) },
+		func(o timeline.Observation) timeline.Observation { return in("head", o) }
 	run(t, Expect{Parity: []ParityExpect{{Phase: "head", Like: "get"}}}, []row{
-		{"the same", record(get(req(1, 0, 1, 200, x)), get(req(2, 2, 3, 429, x, y)), head(req(3, 4, 5, 200, x)), head(req(4, 6, 7, 429, x, y))), "pass", `2 answers of phase "head" have what those of phase "get" have: status, Retry-After, X-Ratelimit-Limit`},
-		{"a field less", record(get(req(1, 0, 1, 429, x, y)), head(req(3, 4, 5, 429, x))), "fail", `Retry-After is in all 1 answer of phase "get" to denied requests (#1) and not in 1 of 1 of phase "head": #3`},
+		{"the same", record(get(req(1, 0, 1, 200, x)), get(req(2, 2, 3, 429, x, y)),
+			head(req(3, 4, 5, 200, x)), head(req(4, 6, 7, 429, x, y))), "pass",
+			`2 answers of phase "head" have what those of phase "get" have: status, Retry-After, X-Ratelimit-Limit`},
+		{"a field less", record(get(req(1, 0, 1, 429, x, y)), head(req(3, 4, 5, 429, x))), "fail",
+			`Retry-After is in all 1 answer of phase "get" to denied requests (#1) and not in 1 of 1 of phase "head": #3`},
 		{"a field more", record(get(req(1, 0, 1, 429, x)), head(req(3, 4, 5, 429, x, y))), "pass", ""},
-		{"a field that not all have", record(get(req(1, 0, 1, 429, x, y)), get(req(2, 2, 3, 429, x)), head(req(3, 4, 5, 429, x))), "pass", ""},
-		{"a field of the content", record(get(req(1, 0, 1, 200, "Content-Type: text/plain", x)), head(req(3, 4, 5, 200, x))), "pass", ""},
-		{"another status", record(get(req(1, 0, 1, 429, x)), head(req(3, 4, 5, 403, x))), "fail", `denied requests of phase "get" are answered 429, those of phase "head" 403: #3`},
-		{"nothing in common", record(get(req(1, 0, 1, 429, x)), head(req(3, 4, 5, 200, x))), "too-few", "no answers of the same outcome"},
+		{"a field that not all have", record(get(req(1, 0, 1, 429, x, y)), get(req(2, 2, 3, 429, x)),
+			head(req(3, 4, 5, 429, x))), "pass", ""},
+		{"a field of the content", record(get(req(1, 0, 1, 200, "Content-Type: text/plain", x)),
+			head(req(3, 4, 5, 200, x))), "pass", ""},
+		{"another status", record(get(req(1, 0, 1, 429, x)), head(req(3, 4, 5, 403, x))), "fail",
+			`denied requests of phase "get" are answered 429, those of phase "head" 403: #3`},
+		{"nothing in common", record(get(req(1, 0, 1, 429, x)), head(req(3, 4, 5, 200, x))), "too-few",
+			"no answers of the same outcome"},
 	})
 }
 
@@ -67,14 +87,20 @@ func TestStorms(t *testing.T) {
 		return Expect{Storms: []StormExpect{{Phase: "p", Clients: 3, Drained: drained}}}
 	}
 	late := with(req(9, 50, 51, 429), func(o *timeline.Observation) { o.At = 0 })
-	all := record(req(1, 0, 1, 200), req(2, 0, 1, 429), req(3, 0, 1, 429), req(4, 100, 101, 200), req(5, 105, 106, 429), req(6, 200, 201, 200))
+	all := record(req(1, 0, 1, 200), req(2, 0, 1, 429), req(3, 0, 1, 429), req(4, 100, 101, 200),
+		req(5, 105, 106, 429), req(6, 200, 201, 200))
 	run(t, storm(true), []row{
-		{"all were served", all, "pass", "3 of 3 clients admitted with 6 requests, 3 in vain, the last after 0.201 s; after the first, at most 2 came within 10.000 ms"},
-		{"one was not", record(all.Observations[:5]...), "fail", "1 client never admitted; the last denial is #5"},
-		{"one was not, by our fault", record(append(all.Observations[:5:5], late)...), "schedule-missed", "late"},
+		{"all were served", all, "pass",
+			"3 of 3 clients admitted with 6 requests, 3 in vain, the last after 0.201 s; after the first, " +
+				"at most 2 came within 10.000 ms"},
+		{"one was not", record(all.Observations[:5]...), "fail",
+			"1 client never admitted; the last denial is #5"},
+		{"one was not, by our fault", record(append(all.Observations[:5:5], late)...), "schedule-missed",
+			"late"},
 		{"nothing was answered", record(req(1, 0, 1, 0)), "too-few", ""},
 	})
-	run(t, storm(false), []row{{"one was not, and need not", record(all.Observations[:5]...), "pass", "2 of 3 clients"}})
+	run(t, storm(false),
+		[]row{{"one was not, and need not", record(all.Observations[:5]...), "pass", "2 of 3 clients"}})
 }
 
 func TestDenialsAreNotStored(t *testing.T) {
@@ -82,26 +108,36 @@ func TestDenialsAreNotStored(t *testing.T) {
 	run(t, Expect{Fields: []FieldGroup{NoStore}}, []row{
 		{"nothing is said", record(req(1, 0, 1, 429, d)), "pass", "1 of 1 denial"},
 		{"no-store", record(req(1, 0, 1, 429, d, "Cache-Control: max-age=60, no-store")), "pass", ""},
-		{"a lifetime", record(req(1, 0, 1, 429, d, "Cache-Control: private, max-age=60")), "fail", "ST-429-NOSTORE"},
+		{"a lifetime", record(req(1, 0, 1, 429, d, "Cache-Control: private, max-age=60")), "fail",
+			"ST-429-NOSTORE"},
 		{"no lifetime", record(req(1, 0, 1, 429, d, "Cache-Control: max-age=0, no-cache")), "pass", ""},
 		{"public", record(req(1, 0, 1, 429, d, "Cache-Control: PUBLIC")), "fail", "ST-429-NOSTORE"},
-		{"expires later", record(req(1, 0, 1, 429, d, "Expires: Fri, 20 Nov 2026 10:00:01 GMT")), "fail", "Expires"},
-		{"expires later, but not for caches", record(req(1, 0, 1, 429, d, "Cache-Control: max-age=0", "Expires: Fri, 20 Nov 2026 10:00:01 GMT")), "pass", ""},
+		{"expires later", record(req(1, 0, 1, 429, d, "Expires: Fri, 20 Nov 2026 10:00:01 GMT")), "fail",
+			"Expires"},
+		{"expires later, but not for caches",
+			record(req(1, 0, 1, 429, d, "Cache-Control: max-age=0",
+				"Expires: Fri, 20 Nov 2026 10:00:01 GMT")), "pass", ""},
 		{"has expired", record(req(1, 0, 1, 429, d, "Expires: 0")), "pass", ""},
-		{"an admission", record(req(1, 0, 1, 200, d, "Cache-Control: public"), req(2, 2, 3, 429, d)), "pass", ""},
+		{"an admission", record(req(1, 0, 1, 200, d, "Cache-Control: public"), req(2, 2, 3, 429, d)), "pass",
+			""},
 		{"another status", record(req(1, 0, 1, 503, d, "Cache-Control: public")), "pass", ""},
 	})
 	body := func(text string) *timeline.Timeline {
 		return record(with(req(1, 0, 1, 429, d), func(o *timeline.Observation) { o.Body = text }))
 	}
 	run(t, Expect{Fields: []FieldGroup{Explanation}}, []row{
-		{"a text", body("slow down"), "pass", ""}, {"white space", body(" \n"), "fail", "lack body that explains it"},
+		{"a text", body("slow down"), "pass", ""},
+		{"white space", body(" \n"), "fail", "lack body that explains it"},
 	})
 	head := body("")
-	head.Observations = append(head.Observations, with(req(2, 2, 3, 429, d, "Content-Type: application/problem+json"), func(o *timeline.Observation) { o.Phase, o.Body = "gets", "{}" }))
+	head.Observations = append(head.Observations,
+		with(req(2, 2, 3, 429, d, "Content-Type: application/problem+json"),
+			func(o *timeline.Observation) { o.Phase, o.Body = "gets", "{}" }))
 	for _, g := range []FieldGroup{Explanation, ProblemBody} {
-		run(t, Expect{Fields: []FieldGroup{g}, Bodiless: []string{"p"}}, []row{{"HEAD and GET", head, "pass", "1 of 1 denial"}})
-		run(t, Expect{Fields: []FieldGroup{g}, Bodiless: []string{"p", "gets"}}, []row{{"HEAD only", head, "too-few", "no denial"}})
+		run(t, Expect{Fields: []FieldGroup{g}, Bodiless: []string{"p"}},
+			[]row{{"HEAD and GET", head, "pass", "1 of 1 denial"}})
+		run(t, Expect{Fields: []FieldGroup{g}, Bodiless: []string{"p", "gets"}},
+			[]row{{"HEAD only", head, "too-few", "no denial"}})
 	}
 }
 
@@ -113,8 +149,11 @@ func TestDenialsThatNoLimitCounts(t *testing.T) {
 	})
 	tl := record(req(1, 0, 1, 200), req(2, 2, 3, 429))
 	limit := parse(t, "token-bucket,rate=1/s,burst=9")
-	for own, want := range map[string]string{"token-bucket,rate=1/s,burst=1": "schedule-missed", "token-bucket,rate=1/s,burst=2": "fail"} {
-		c := judge(tl, limit, Expect{Denials: []DenialBound{{Phase: "p"}}, Limits: map[string]spec.Limit{"p": parse(t, own)}}, noWaits)[0]
+	for own, want := range map[string]string{"token-bucket,rate=1/s,burst=1": "schedule-missed",
+		"token-bucket,rate=1/s,burst=2": "fail"} {
+		c := judge(tl, limit,
+			Expect{Denials: []DenialBound{{Phase: "p"}}, Limits: map[string]spec.Limit{"p": parse(t, own)}},
+			noWaits)[0]
 		if got, text := verdictOf(c); got != want {
 			t.Errorf("with %s of its own: got %s, want %s: %s", own, got, want, text)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// barred judges that nothing of a phase was admitted: its clients have a limit of nothing. Whatever else an answer is, it is no
-// admission.
+// barred judges that nothing of a phase was admitted: its clients have a limit of nothing. Whatever else an
+// answer is, it is no admission.
 func (r *recording) barred(phase string) verdict.Claim {
 	id := verdict.ClaimBarred.ID(phase)
 	var asked, lost int
@@ -26,11 +26,13 @@ func (r *recording) barred(phase string) verdict.Claim {
 			admitted = append(admitted, o)
 		}
 	}
-	text := fmt.Sprintf("%d of %s of phase %s were admitted, none may be", len(admitted), plural(asked, "request"), quote(phase))
+	text := fmt.Sprintf("%d of %s of phase %s were admitted, none may be", len(admitted),
+		plural(asked, "request"), quote(phase))
 	switch {
 	case len(admitted) > 0:
-		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: AdmittedBarred, Seen: int64(len(admitted)),
-			Text: text + ": " + seqs(admitted)}, admitted...)})
+		return settle(id, text,
+			[]verdict.Finding{witness(verdict.Finding{Kind: AdmittedBarred, Seen: int64(len(admitted)),
+				Text: text + ": " + seqs(admitted)}, admitted...)})
 	case asked == 0:
 		return tooFew(id, "no request of phase "+quote(phase)+" was sent")
 	case lost > 0:

@@ -11,15 +11,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// counts judges that the remaining units fall by the cost of each admitted request and rise no faster than the limit gives
-// back. Only requests without rivals are asked: those whose interval meets that of no other of their partition.
+// counts judges that the remaining units fall by the cost of each admitted request and rise no faster than
+// the limit gives back. Only requests without rivals are asked: those whose interval meets that of no other
+// of their partition.
 //
 //	request      [--a--]      [--b--]        [--c--]
 //	told                a            b              c
 //
-// Where b is admitted, told(b) >= told(a) - cost(b): nothing else can have taken a unit. And from the first of such a run,
-// told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte]. The first request of a fresh
-// partition with a full start leaves exactly what a full start admits less its cost.
+// Where b is admitted, told(b) >= told(a) - cost(b): nothing else can have taken a unit. And from the first
+// of such a run, told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte].
+// The first request of a fresh partition with a full start leaves exactly what a full start admits less its
+// cost.
 func (r *recording) counts(id string, tellers []teller) verdict.Claim {
 	return r.alone(r.left(id, tellers))
 }
@@ -35,7 +37,8 @@ func (r *recording) left(id string, tellers []teller) verdict.Claim {
 	var findings []verdict.Finding
 	compared, completes := 0, false
 	for _, p := range r.tl.ByPartition() {
-		limit, ok := r.countedBy(len(p.Observations), func(i int) *timeline.Observation { return &p.Observations[i] })
+		limit, ok := r.countedBy(len(p.Observations),
+			func(i int) *timeline.Observation { return &p.Observations[i] })
 		if !ok || limit.Completes() {
 			completes = completes || ok
 			continue
@@ -65,7 +68,8 @@ type series struct {
 	// told is the quota of which an answer tells what remains, by Seq.
 	told map[int]headers.Quota
 	obs  []timeline.Observation
-	// start is the first of a run of requests without rivals, last the one before; spent is what was admitted after start.
+	// start is the first of a run of requests without rivals, last the one before; spent is what was admitted
+	// after start.
 	start, last *timeline.Observation
 	spent       int64
 	compared    int
@@ -77,7 +81,8 @@ func (s *series) follow() {
 	end, slack := time.Duration(-1), 2*s.tl.Header.ClockError
 	for i := range s.obs {
 		o := &s.obs[i]
-		// A client that sends at the instant of an answer sends after it: the answer was decided before it arrived.
+		// A client that sends at the instant of an answer sends after it: the answer was decided before it
+		// arrived.
 		alone := end <= o.Sent-slack && (i+1 == len(s.obs) || intervalEnd(o) <= s.obs[i+1].Sent-slack)
 		end = max(end, intervalEnd(o))
 		q, tells := s.told[o.Seq]
@@ -107,10 +112,12 @@ func (s *series) bans() bool {
 	return slices.ContainsFunc(s.limit, func(p spec.Policy) bool { return p.Ban > 0 })
 }
 
-// samePolicy tells whether two answers tell what remains of one policy: of several, the answer says which by its limit.
+// samePolicy tells whether two answers tell what remains of one policy: of several, the answer says which by
+// its limit.
 func (s *series) samePolicy(a, b *timeline.Observation) bool {
 	x, y := s.told[a.Seq], s.told[b.Seq]
-	if len(s.limit) < 2 || !x.HasLimit || !y.HasLimit || x.Dialect != y.Dialect || x.Name != y.Name || x.Limit != y.Limit {
+	if len(s.limit) < 2 || !x.HasLimit || !y.HasLimit || x.Dialect != y.Dialect || x.Name != y.Name ||
+		x.Limit != y.Limit {
 		return len(s.limit) < 2
 	}
 	known := 0
@@ -127,7 +134,8 @@ func (s *series) opening(o *timeline.Observation, left int64) {
 	known := func(p spec.Policy) bool {
 		return (p.Start == "" || p.Start == spec.StartFull) && p.RateTo == 0 && p.BurstTo == 0 && p.PerTo == 0
 	}
-	if len(s.limit) == 0 || o.Outcome != timeline.Allowed || slices.ContainsFunc(s.limit, func(p spec.Policy) bool { return !known(p) }) {
+	if len(s.limit) == 0 || o.Outcome != timeline.Allowed ||
+		slices.ContainsFunc(s.limit, func(p spec.Policy) bool { return !known(p) }) {
 		return
 	}
 	full := s.limit[0].Full()
@@ -138,8 +146,10 @@ func (s *series) opening(o *timeline.Observation, left int64) {
 	}
 	s.compared++
 	if want := full - o.Cost; left != want {
-		s.find(left > want, want, left, fmt.Sprintf("#%d, the first of its partition, is told that %d remain; a full start of %d less its cost of %d leaves %d",
-			o.Seq, left, full, o.Cost, want), o)
+		s.find(left > want, want, left,
+			fmt.Sprintf("#%d, the first of its partition, is told that %d remain; a full start of %d less "+
+				"its cost of %d leaves %d",
+				o.Seq, left, full, o.Cost, want), o)
 	}
 }
 
@@ -153,15 +163,20 @@ func (s *series) step(o *timeline.Observation, left int64) {
 	s.spent += cost
 	before := s.told[s.last.Seq].Remaining
 	if least := before - cost; left < least && (cost > 0 || !s.countsDenials()) {
-		s.find(false, least, left, fmt.Sprintf("#%d is told that %d remain, and #%d that %d do; it was %s and cost %d, so at least %d do",
-			s.last.Seq, before, o.Seq, left, o.Outcome, cost, least), s.last, o)
+		s.find(false, least, left,
+			fmt.Sprintf("#%d is told that %d remain, and #%d that %d do; it was %s and cost %d, so at "+
+				"least %d do",
+				s.last.Seq, before, o.Seq, left, o.Outcome, cost, least), s.last, o)
 		return
 	}
 	from := s.told[s.start.Seq].Remaining
 	back, known := s.gained(s.start.Sent, o.FirstByte)
 	if most := from - s.spent + back; known && left > most {
-		s.find(true, most, left, fmt.Sprintf("#%d is told that %d remain, and #%d that %d do; %d were admitted after it, and at most %d came back in %s, so at most %d do",
-			s.start.Seq, from, o.Seq, left, s.spent, back, seconds(o.FirstByte-s.start.Sent, time.Microsecond), most), s.start, o)
+		s.find(true, most, left,
+			fmt.Sprintf("#%d is told that %d remain, and #%d that %d do; %d were admitted after it, and at "+
+				"most %d came back in %s, so at most %d do",
+				s.start.Seq, from, o.Seq, left, s.spent, back,
+				seconds(o.FirstByte-s.start.Sent, time.Microsecond), most), s.start, o)
 	}
 }
 
@@ -174,7 +189,8 @@ func (s *series) find(high bool, bound, left int64, text string, obs ...*timelin
 	s.findings = append(s.findings, witness(f, obs...))
 }
 
-// gained returns the most units that the limit can give back to the partition in a span, and whether that is known.
+// gained returns the most units that the limit can give back to the partition in a span, and whether that is
+// known.
 func (s *series) gained(from, to time.Duration) (units int64, known bool) {
 	for _, p := range s.limit {
 		back, ok := s.gainedBy(p, from, to)

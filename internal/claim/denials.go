@@ -9,9 +9,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// denials judges that a phase has no more denials than its bound. Requests that were sent late, or decided late on a busy
-// machine, come closer together than planned; so more denials than the bound are no one's fault when one of the phase was
-// late, or when the limit explains them at some instants at which they may have been decided.
+// denials judges that a phase has no more denials than its bound. Requests that were sent late, or decided
+// late on a busy machine, come closer together than planned; so more denials than the bound are no one's
+// fault when one of the phase was late, or when the limit explains them at some instants at which they may
+// have been decided.
 func (r *recording) denials(b DenialBound) verdict.Claim {
 	if b.Unlimited {
 		return r.countedDenials(b)
@@ -41,7 +42,8 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 			unclassified++
 		}
 	}
-	text := fmt.Sprintf("%d of %s of phase %s were denied, at most %d may be", len(denials), plural(all, "request"), quote(b.Phase), b.Max)
+	text := fmt.Sprintf("%d of %s of phase %s were denied, at most %d may be", len(denials),
+		plural(all, "request"), quote(b.Phase), b.Max)
 	inconclusive := func(reason verdict.Reason, text string) verdict.Claim {
 		return verdict.Claim{ID: id, Reason: reason, Text: text}
 	}
@@ -49,27 +51,34 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 	case all == 0:
 		return tooFew(id, "no request of phase "+quote(b.Phase)+" was sent")
 	case len(denials) > b.Max && late > r.lateMax && !b.Unlimited:
-		return inconclusive(verdict.ScheduleMissed, fmt.Sprintf("%s; but one was sent %s late, so they came closer together than planned", text, millis(late)))
+		return inconclusive(verdict.ScheduleMissed,
+			fmt.Sprintf("%s; but one was sent %s late, so they came closer together than planned", text,
+				millis(late)))
 	case len(denials) > b.Max && !b.Unlimited && r.explained(denials):
-		return inconclusive(verdict.ScheduleMissed, text+"; but they may have been decided so close together that the limit denies them")
+		return inconclusive(verdict.ScheduleMissed,
+			text+"; but they may have been decided so close together that the limit denies them")
 	case len(denials) > b.Max:
 		kind := DeniedInPhase
 		if b.Unlimited {
 			kind = DeniedUnlimited
 		}
-		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: kind, Seen: int64(len(denials)),
-			Bound: int64(b.Max), Text: text + ": " + seqs(denials)}, denials...)})
+		return settle(id, text,
+			[]verdict.Finding{witness(verdict.Finding{Kind: kind, Seen: int64(len(denials)),
+				Bound: int64(b.Max), Text: text + ": " + seqs(denials)}, denials...)})
 	case len(denials)+unclassified+unanswered <= b.Max:
 		return settle(id, text, nil)
 	case unclassified > 0:
-		return inconclusive(verdict.UnclassifiedStatus, fmt.Sprintf("%s; %s a status that no rule classifies", text, have(unclassified, "answer")))
+		return inconclusive(verdict.UnclassifiedStatus,
+			fmt.Sprintf("%s; %s a status that no rule classifies", text, have(unclassified, "answer")))
 	default:
-		return inconclusive(verdict.TooFew, fmt.Sprintf("%s; there is %s without an answer", text, plural(unanswered, "request")))
+		return inconclusive(verdict.TooFew,
+			fmt.Sprintf("%s; there is %s without an answer", text, plural(unanswered, "request")))
 	}
 }
 
-// explained tells whether some denials of one phase, at least one, are right under its limit at some instants at which they may have
-// been decided: no proof that one of them is wrong was found in what that limit counts of their partitions.
+// explained tells whether some denials of one phase, at least one, are right under its limit at some instants
+// at which they may have been decided: no proof that one of them is wrong was found in what that limit counts
+// of their partitions.
 func (r *recording) explained(denials []*timeline.Observation) bool {
 	limit := r.limitOf(denials[0])
 	if len(limit) == 0 {

@@ -13,26 +13,37 @@ import (
 func TestDeniedStatus(t *testing.T) {
 	origin := func(o timeline.Observation) timeline.Observation { o.Origin = true; return o }
 	run(t, Expect{DeniedStatus: []int{429, 403}}, []row{
-		{"as expected", record(req(1, 0, 1, 429), req(2, 1, 2, 403)), "pass", "2 of 2 denials have status 429 or 403"},
-		{"one is another", record(req(1, 0, 1, 429), req(2, 1, 2, 503)), "fail", "1 of 2 denials have status 503 where 429 or 403 is expected: #2"},
+		{"as expected", record(req(1, 0, 1, 429), req(2, 1, 2, 403)), "pass",
+			"2 of 2 denials have status 429 or 403"},
+		{"one is another", record(req(1, 0, 1, 429), req(2, 1, 2, 503)), "fail",
+			"1 of 2 denials have status 503 where 429 or 403 is expected: #2"},
 		{"the origin does not count", record(req(1, 0, 1, 429), origin(req(2, 1, 2, 503))), "pass", "1 of 1"},
 		{"an admission does not count", record(req(1, 0, 1, 429), req(2, 1, 2, 200)), "pass", "1 of 1"},
 		{"an unknown outcome does not count", record(req(1, 0, 1, 500)), "too-few", ""},
-		{"a denial without a status does not count", record(with(req(1, 0, 1, 429), func(o *timeline.Observation) { o.Status = 0 })), "too-few", "no denial with a status"},
+		{"a denial without a status does not count",
+			record(with(req(1, 0, 1, 429), func(o *timeline.Observation) { o.Status = 0 })), "too-few",
+			"no denial with a status"},
 	})
 }
 
 func TestDenialsOfAPhase(t *testing.T) {
-	late := func(o timeline.Observation, by time.Duration) timeline.Observation { o.At = o.Sent - by; return o }
+	late := func(o timeline.Observation,
+		by time.Duration) timeline.Observation {
+		o.At = o.Sent - by
+		return o
+	}
 	other := func(o timeline.Observation) timeline.Observation { o.Phase = "q"; return o }
 	origin := func(o timeline.Observation) timeline.Observation { o.Origin = true; return o }
 	two := []timeline.Observation{req(1, 0, 1, 429), req(2, 1, 2, 429), req(3, 3, 4, 200)}
 	more := func(obs ...timeline.Observation) *timeline.Timeline { return record(append(obs, two...)...) }
 	for max, want := range []string{"fail", "fail", "pass", "pass"} {
-		run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: max}}}, []row{{fmt.Sprintf("two denials, %d allowed for", max), more(), want, fmt.Sprintf("2 of 3 requests of phase \"p\" were denied, at most %d may be", max)}})
+		run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: max}}},
+			[]row{{fmt.Sprintf("two denials, %d allowed for", max), more(), want,
+				fmt.Sprintf("2 of 3 requests of phase \"p\" were denied, at most %d may be", max)}})
 	}
 	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 1}}}, []row{
-		{"another phase", record(other(req(4, 0, 1, 429)), other(req(5, 0, 1, 429)), req(1, 0, 1, 429)), "pass", "1 of 1"},
+		{"another phase", record(other(req(4, 0, 1, 429)), other(req(5, 0, 1, 429)), req(1, 0, 1, 429)),
+			"pass", "1 of 1"},
 		{"the origin", record(origin(req(4, 0, 1, 429)), req(1, 0, 1, 429)), "pass", "1 of 1"},
 		{"no such phase", record(other(req(4, 0, 1, 429))), "too-few", `no request of phase "p"`},
 		{"sent as late as is allowed for", more(late(req(4, 50, 51, 200), 5*ms)), "fail", "#1, #2"},
@@ -42,19 +53,23 @@ func TestDenialsOfAPhase(t *testing.T) {
 	})
 	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 2}}}, []row{
 		{"one lost may be a third", more(req(4, 9, 0, 0)), "too-few", "1 request without an answer"},
-		{"one not classified may be a third", more(req(4, 9, 10, 500)), "unclassified-status", "1 answer has a status"},
+		{"one not classified may be a third", more(req(4, 9, 10, 500)), "unclassified-status",
+			"1 answer has a status"},
 	})
-	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 3}}}, []row{{"one lost is within the bound", more(req(4, 9, 0, 0)), "pass", ""}})
-	for by, want := range map[time.Duration]verdict.Verdict{60 * ms: verdict.Fail, 61 * ms: verdict.Inconclusive} {
-		c := judge(more(late(req(4, 90, 91, 200), by)), nil, Expect{Denials: []DenialBound{{Phase: "p", Max: 1}}, LateP99: 60 * ms}, noWaits)[0]
+	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 3}}},
+		[]row{{"one lost is within the bound", more(req(4, 9, 0, 0)), "pass", ""}})
+	for by, want := range map[time.Duration]verdict.Verdict{60 * ms: verdict.Fail,
+		61 * ms: verdict.Inconclusive} {
+		c := judge(more(late(req(4, 90, 91, 200), by)), nil,
+			Expect{Denials: []DenialBound{{Phase: "p", Max: 1}}, LateP99: 60 * ms}, noWaits)[0]
 		if c.Verdict != want {
 			t.Errorf("%v late, 60 ms expected: got %s (%s), want %s", by, c.Verdict, c.Text, want)
 		}
 	}
 }
 
-// On a busy machine requests that were sent in time are decided together. A denial that the limit explains then is no
-// fault; one that it cannot explain at any instant is.
+// On a busy machine requests that were sent in time are decided together. A denial that the limit explains
+// then is no fault; one that it cannot explain at any instant is.
 func TestDenialsThatTheLimitExplains(t *testing.T) {
 	limit, err := spec.Parse("leaky-bucket,rate=100/s,burst=1")
 	if err != nil {
@@ -69,7 +84,8 @@ func TestDenialsThatTheLimitExplains(t *testing.T) {
 		"10 ms apart at the least":                      {req(2, 12, 13, 429), verdict.Fail},
 	} {
 		tl := record(req(1, 0, 2, 200), c.second)
-		if got := Judge(tl, limit, bound)[0]; got.Verdict != c.want || got.Verdict == verdict.Inconclusive && got.Reason != verdict.ScheduleMissed {
+		if got := Judge(tl, limit, bound)[0]; got.Verdict != c.want || got.Verdict == verdict.Inconclusive &&
+			got.Reason != verdict.ScheduleMissed {
 			t.Errorf("%s: got %s %s (%s), want %s", name, got.Verdict, got.Reason, got.Text, c.want)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 const deniedStatusID = string(verdict.ClaimDeniedStatus)
 
-// deniedStatus judges that every denial has one of the expected statuses. Denials without a status, which recordings from
-// elsewhere may have, are not judged.
+// deniedStatus judges that every denial has one of the expected statuses. Denials without a status, which
+// recordings from elsewhere may have, are not judged.
 func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 	expected := e.DeniedStatus
 	obs := only(denied(r.target), func(o *timeline.Observation) bool { return o.Status != 0 })
@@ -24,13 +24,16 @@ func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 		return tooFew(deniedStatusID, "there is no denial with a status")
 	}
 	bad := only(obs, func(o *timeline.Observation) bool { return !slices.Contains(expected, o.Status) })
-	text := fmt.Sprintf("%d of %s have status %s", len(obs)-len(bad), plural(len(obs), "denial"), oneOf(expected))
+	text := fmt.Sprintf("%d of %s have status %s", len(obs)-len(bad), plural(len(obs), "denial"),
+		oneOf(expected))
 	if len(bad) == 0 {
 		return settle(deniedStatusID, text, nil)
 	}
-	return settle(deniedStatusID, text, []verdict.Finding{witness(verdict.Finding{Kind: DeniedStatus, Seen: int64(len(bad)),
-		Text: fmt.Sprintf("%d of %s have status %s where %s is expected: %s", len(bad), plural(len(obs), "denial"),
-			oneOf(statuses(bad)), oneOf(expected), seqs(bad))}, bad...)})
+	return settle(deniedStatusID, text,
+		[]verdict.Finding{witness(verdict.Finding{Kind: DeniedStatus, Seen: int64(len(bad)),
+			Text: fmt.Sprintf("%d of %s have status %s where %s is expected: %s", len(bad),
+				plural(len(obs), "denial"),
+				oneOf(statuses(bad)), oneOf(expected), seqs(bad))}, bad...)})
 }
 
 // statuses returns the statuses of obs, ascending, each once.

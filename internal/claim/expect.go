@@ -1,5 +1,5 @@
-// Package claim judges what a scenario expects beyond conformance: header fields, Retry-After, latency, the schedule,
-// and what a proxy may not change.
+// Package claim judges what a scenario expects beyond conformance: header fields, Retry-After, latency, the
+// schedule, and what a proxy may not change.
 package claim
 
 import (
@@ -10,7 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Expect is what a scenario expects of a recording beyond conformance to its limit. The zero value expects nothing.
+// Expect is what a scenario expects of a recording beyond conformance to its limit. The zero value expects
+// nothing.
 type Expect struct {
 	// Fields are the groups of header fields that answers must carry.
 	Fields []FieldGroup
@@ -22,8 +23,8 @@ type Expect struct {
 	Denials []DenialBound
 	// Latency bounds service times; empty: no bound.
 	Latency []LatencyBound
-	// LateP99 is how late against the plan the 99th percentile of open-loop requests may be sent, 0 for no bound. A
-	// schedule that was not kept is Inconclusive (schedule-missed), never Fail.
+	// LateP99 is how late against the plan the 99th percentile of open-loop requests may be sent, 0 for no
+	// bound. A schedule that was not kept is Inconclusive (schedule-missed), never Fail.
 	LateP99 time.Duration
 	// Intact compares the answers of the origin with those through the target; nil: not compared.
 	Intact *IntactExpect
@@ -35,8 +36,9 @@ type Expect struct {
 	Barred []string
 	// Parity compares the answers of phases; empty: none.
 	Parity []ParityExpect
-	// Limits are the limits of the phases that have one of their own, by the names of their requests in the recording; an empty one
-	// where none counts the phase. What follows from a limit is asked of partitions that only one of them counts.
+	// Limits are the limits of the phases that have one of their own, by the names of their requests in the
+	// recording; an empty one where none counts the phase. What follows from a limit is asked of partitions
+	// that only one of them counts.
 	Limits map[string]spec.Limit
 	// Storms are the phases whose retries are told of; may be empty.
 	Storms []StormExpect
@@ -46,18 +48,18 @@ type Expect struct {
 	// to have, is Inconclusive (needs-failed) with Unpromised set. What is seen is held to its rules,
 	// promised or not.
 	Promised []verdict.Promise
-	// Shared tells that others may use the same partitions: what they take explains a denial. Used tells that an earlier run may
-	// have used them.
+	// Shared tells that others may use the same partitions: what they take explains a denial. Used tells that
+	// an earlier run may have used them.
 	Shared, Used bool
 }
 
 // FieldGroup names a group of header fields.
 type FieldGroup string
 
-// The groups. RetryAfterField: every denial has a valid Retry-After. RateLimitFields: every answer, allowed or denied,
-// tells its quota in some dialect. DateField: every answer has a Date. ProblemBody: every denial has an
-// application/problem+json body. NoStore: no denial lets caches keep it. Explanation: every denial has a body. Neither body is asked of
-// phases without.
+// The groups. RetryAfterField: every denial has a valid Retry-After. RateLimitFields: every answer, allowed
+// or denied, tells its quota in some dialect. DateField: every answer has a Date. ProblemBody: every denial
+// has an application/problem+json body. NoStore: no denial lets caches keep it. Explanation: every denial has
+// a body. Neither body is asked of phases without.
 const (
 	RetryAfterField FieldGroup = "retry-after"
 	RateLimitFields FieldGroup = "ratelimit"
@@ -94,7 +96,8 @@ type QuotaExpect struct {
 	Agree bool
 	// Stable: a partition is told one limit.
 	Stable bool
-	// Counts: the remaining units fall by the cost of each request, and do not rise faster than the limit gives back.
+	// Counts: the remaining units fall by the cost of each request, and do not rise faster than the limit
+	// gives back.
 	Counts bool
 	// Limit: the limit that is told is the declared one. Reset: quota comes back when an answer tells, as
 	// soon as one more unit does and no later than all of it.
@@ -114,15 +117,16 @@ type AnswerBound struct {
 // ParityExpect says that the answers of Phase have the fields of those of Like.
 type ParityExpect struct{ Phase, Like string }
 
-// StormExpect is a phase of Clients clients that retry, each until one request of it is admitted. Drained demands that
-// each is.
+// StormExpect is a phase of Clients clients that retry, each until one request of it is admitted. Drained
+// demands that each is.
 type StormExpect struct {
 	Phase   string
 	Clients int
 	Drained bool
 }
 
-// LatencyBound is the largest service time (FirstByte - Sent) that a quantile of the answers with an outcome may have.
+// LatencyBound is the largest service time (FirstByte - Sent) that a quantile of the answers with an outcome
+// may have.
 type LatencyBound struct {
 	Outcome timeline.Outcome
 	// Quantile is in (0, 1].

@@ -41,9 +41,9 @@ func groupOf(g FieldGroup) (group, bool) {
 	}
 }
 
-// fields judges that every answer, or every denial, has the fields of a group, and that they break no binding rule of
-// their syntax. Fields that are never sent fail only where they are promised, or where a standard asks for
-// them. Conventions that are broken are told, they do not fail.
+// fields judges that every answer, or every denial, has the fields of a group, and that they break no binding
+// rule of their syntax. Fields that are never sent fail only where they are promised, or where a standard
+// asks for them. Conventions that are broken are told, they do not fail.
 func (r *recording) fields(name FieldGroup) verdict.Claim {
 	c := r.group(name, "fields-"+string(name))
 	c.Kind = verdict.ClaimKind(c.ID)
@@ -54,7 +54,8 @@ func (r *recording) fields(name FieldGroup) verdict.Claim {
 func (r *recording) group(name FieldGroup, id string) verdict.Claim {
 	g, ok := groupOf(name)
 	if !ok {
-		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "no group of fields is named " + quote(string(name))}
+		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "no group of fields is named " +
+			quote(string(name))}
 	}
 	noun, obs := "answer", only(r.target, heard)
 	if g.deniedOnly {
@@ -125,12 +126,14 @@ func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.C
 	var findings []verdict.Finding
 	if len(missing) > 0 {
 		findings = append(findings, witness(verdict.Finding{Kind: FieldMissing, Seen: int64(len(missing)),
-			Text: fmt.Sprintf("%d of %s lack %s: %s%s", len(missing), plural(len(obs), noun), g.what, seqs(missing), byOutcome(missing, obs))},
+			Text: fmt.Sprintf("%d of %s lack %s: %s%s", len(missing), plural(len(obs), noun), g.what,
+				seqs(missing), byOutcome(missing, obs))},
 			missing...))
 	}
 	findings = append(findings, binding.findings(len(obs), noun, g.what)...)
 	good := len(obs) - len(missing) - len(invalid)
-	return settle(id, fmt.Sprintf("%d of %s have a valid %s%s", good, plural(len(obs), noun), g.what, loose.note()), findings)
+	return settle(id, fmt.Sprintf("%d of %s have a valid %s%s", good, plural(len(obs), noun), g.what,
+		loose.note()), findings)
 }
 
 // byOutcome says which of obs lack a field, where it is all of one outcome and none of the other.
@@ -175,7 +178,8 @@ func (b *broken) findings(all int, noun, what string) []verdict.Finding {
 	for _, rule := range b.rules {
 		obs, p := b.obs[rule], b.first[rule]
 		out = append(out, witness(verdict.Finding{Kind: FieldInvalid, Seen: int64(len(obs)),
-			Text: fmt.Sprintf("%d of %s break %s in %s: %s; #%d has %s", len(obs), plural(all, noun), rule, what, seqs(obs),
+			Text: fmt.Sprintf("%d of %s break %s in %s: %s; #%d has %s", len(obs), plural(all, noun), rule,
+				what, seqs(obs),
 				obs[0].Seq, p.Error())}, obs...))
 	}
 	return out

@@ -12,25 +12,40 @@ const someDate = "Date: Fri, 20 Nov 2026 12:00:00 GMT"
 
 func TestRetryAfterField(t *testing.T) {
 	run(t, Expect{Fields: []FieldGroup{RetryAfterField}}, []row{
-		{"all have it", record(req(1, 0, 1, 429, "Retry-After: 1"), req(2, 2, 3, 429, "Retry-After: 0")), "pass", "2 of 2 denials have a valid Retry-After"},
+		{"all have it", record(req(1, 0, 1, 429, "Retry-After: 1"), req(2, 2, 3, 429, "Retry-After: 0")),
+			"pass", "2 of 2 denials have a valid Retry-After"},
 		{"in any case", record(req(1, 0, 1, 429, "retry-after: 1")), "pass", ""},
-		{"one lacks it", record(req(1, 0, 1, 429, "Retry-After: 1"), req(2, 2, 3, 429, someDate)), "fail", "1 of 2 denials lack Retry-After: #2"},
-		{"all lack it", record(req(1, 0, 1, 429, someDate), req(2, 2, 3, 429, someDate)), "fail", "2 of 2 denials lack Retry-After: #1, #2"},
-		{"an admission needs none", record(req(1, 0, 1, 200, someDate), req(2, 2, 3, 429, "Retry-After: 1")), "pass", "1 of 1 denial"},
-		{"a lost answer needs none", record(req(1, 0, 0, 0), req(2, 2, 3, 429, "Retry-After: 1")), "pass", "1 of 1 denial"},
-		{"an answer of unknown outcome needs none", record(req(1, 0, 1, 500, someDate), req(2, 2, 3, 429, "Retry-After: 1")), "pass", "1 of 1 denial"},
-		{"called denied without an answer", record(with(req(1, 0, 1, 429), func(o *timeline.Observation) { o.Answered = false }), req(2, 2, 3, 429, "Retry-After: 1")), "pass", "1 of 1 denial"},
-		{"the origin needs none", record(with(req(1, 0, 1, 429, someDate), func(o *timeline.Observation) { o.Origin = true }), req(2, 2, 3, 429, "Retry-After: 1")), "pass", "1 of 1 denial"},
+		{"one lacks it", record(req(1, 0, 1, 429, "Retry-After: 1"), req(2, 2, 3, 429, someDate)), "fail",
+			"1 of 2 denials lack Retry-After: #2"},
+		{"all lack it", record(req(1, 0, 1, 429, someDate), req(2, 2, 3, 429, someDate)), "fail",
+			"2 of 2 denials lack Retry-After: #1, #2"},
+		{"an admission needs none", record(req(1, 0, 1, 200, someDate), req(2, 2, 3, 429, "Retry-After: 1")),
+			"pass", "1 of 1 denial"},
+		{"a lost answer needs none", record(req(1, 0, 0, 0), req(2, 2, 3, 429, "Retry-After: 1")), "pass",
+			"1 of 1 denial"},
+		{"an answer of unknown outcome needs none",
+			record(req(1, 0, 1, 500, someDate), req(2, 2, 3, 429, "Retry-After: 1")), "pass",
+			"1 of 1 denial"},
+		{"called denied without an answer",
+			record(with(req(1, 0, 1, 429), func(o *timeline.Observation) { o.Answered = false }),
+				req(2, 2, 3, 429, "Retry-After: 1")), "pass", "1 of 1 denial"},
+		{"the origin needs none",
+			record(with(req(1, 0, 1, 429, someDate), func(o *timeline.Observation) { o.Origin = true }),
+				req(2, 2, 3, 429, "Retry-After: 1")), "pass", "1 of 1 denial"},
 		{"none denied", record(req(1, 0, 1, 200, someDate)), "too-few", "there is no denial"},
-		{"no fields were kept", record(req(1, 0, 1, 200), req(2, 2, 3, 429)), "too-few", "the recording keeps no header fields"},
-		{"a fraction", record(req(1, 0, 1, 429, "Retry-After: 1.5")), "fail", `1 of 1 denial break RA-SYNTAX in Retry-After: #1; #1 has Retry-After: "1.5": a wait is a whole number of seconds (round up: write "2")`},
+		{"no fields were kept", record(req(1, 0, 1, 200), req(2, 2, 3, 429)), "too-few",
+			"the recording keeps no header fields"},
+		{"a fraction", record(req(1, 0, 1, 429, "Retry-After: 1.5")), "fail",
+			`1 of 1 denial break RA-SYNTAX in Retry-After: #1; #1 has Retry-After: "1.5": a wait is a whole number of seconds (round up: write "2")`},
 		{"sent twice", record(req(1, 0, 1, 429, "Retry-After: 60, 60")), "fail", "RA-SINGLE"},
-		{"an obsolete date", record(req(1, 0, 1, 429, "Retry-After: Friday, 20-Nov-26 09:55:29 GMT")), "fail", "RA-IMF"},
+		{"an obsolete date", record(req(1, 0, 1, 429, "Retry-After: Friday, 20-Nov-26 09:55:29 GMT")), "fail",
+			"RA-IMF"},
 		{"flask-limiter: an admission has one too",
 			record(req(1, 0, 1, 200, "Retry-After: 2"), req(2, 2, 3, 429, "Retry-After: 1")), "pass",
 			"sent, judged for its syntax only: Retry-After in 1 admitted answer"},
 		{"an admission has a broken one",
-			record(req(1, 0, 1, 200, "Retry-After: -1484742195"), req(2, 2, 3, 429, "Retry-After: 1")), "fail",
+			record(req(1, 0, 1, 200, "Retry-After: -1484742195"), req(2, 2, 3, 429, "Retry-After: 1")),
+			"fail",
 			"1 of 1 admitted answer break RA-SYNTAX in Retry-After: #1"},
 		{"a date", record(req(1, 0, 1, 429, "Retry-After: Fri, 20 Nov 2026 09:55:29 GMT")), "pass", ""},
 	})
@@ -64,13 +79,15 @@ func TestMissingFieldsNameSomeAndCountAll(t *testing.T) {
 	}
 	c := one(t, record(obs...), Expect{Fields: []FieldGroup{RetryAfterField}})
 	f := c.Findings[0]
-	if f.Seen != 20 || f.Bound != 0 || len(f.Observations) != witnessMax || f.Text != "20 of 20 denials lack Retry-After: #0, #1, #2, #3, #4 and 15 more" {
+	if f.Seen != 20 || f.Bound != 0 || len(f.Observations) != witnessMax ||
+		f.Text != "20 of 20 denials lack Retry-After: #0, #1, #2, #3, #4 and 15 more" {
 		t.Errorf("got %+v", f)
 	}
 }
 
 func TestMissingFieldsNameAnOutcomeOnlyIfItIsThat(t *testing.T) {
-	c := one(t, record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5"), req(3, 1, 1, 200, someDate), req(2, 2, 3, 429, "X-Ratelimit-Limit: 5")), Expect{Fields: []FieldGroup{RateLimitFields}})
+	c := one(t, record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5"), req(3, 1, 1, 200, someDate),
+		req(2, 2, 3, 429, "X-Ratelimit-Limit: 5")), Expect{Fields: []FieldGroup{RateLimitFields}})
 	if got := c.Findings[0].Text; got != "1 of 3 answers lack fields that tell the quota: #3" {
 		t.Errorf("got %q, want no outcome", got)
 	}
@@ -79,16 +96,28 @@ func TestMissingFieldsNameAnOutcomeOnlyIfItIsThat(t *testing.T) {
 func TestRateLimitFields(t *testing.T) {
 	const x = "X-Ratelimit-Limit: 5"
 	run(t, Expect{Fields: []FieldGroup{RateLimitFields}}, []row{
-		{"every answer tells", record(req(1, 0, 1, 200, x), req(2, 2, 3, 429, x)), "pass", "2 of 2 answers have a valid"},
-		{"in the usual spelling", record(req(1, 0, 1, 200, "RateLimit: \"q\";r=1"), req(2, 2, 3, 429, "RateLimit-Policy: \"q\";q=1")), "pass", ""},
-		{"an answer of unknown outcome need not", record(req(1, 0, 1, 500, someDate), req(2, 2, 3, 429, x)), "pass", "1 of 1 answer"},
-		{"only denials tell", record(req(1, 0, 1, 200, someDate), req(2, 2, 3, 429, x)), "fail", "1 of 2 answers lack fields that tell the quota: #1 (all that were allowed, none that was denied)"},
-		{"only admissions tell", record(req(1, 0, 1, 200, x), req(2, 2, 3, 429, someDate)), "fail", "#2 (all that were denied, none that was allowed)"},
-		{"some tell", record(req(1, 0, 1, 200, x), req(3, 1, 1, 200, someDate), req(2, 2, 3, 429, x)), "fail", "1 of 3 answers lack fields that tell the quota: #3"},
-		{"a negative number tells nothing", record(req(1, 0, 1, 200, "X-Ratelimit-Remaining: -1")), "fail", "1 of 1 answer break XR-SET"},
+		{"every answer tells", record(req(1, 0, 1, 200, x), req(2, 2, 3, 429, x)), "pass",
+			"2 of 2 answers have a valid"},
+		{"in the usual spelling",
+			record(req(1, 0, 1, 200, "RateLimit: \"q\";r=1"),
+				req(2, 2, 3, 429, "RateLimit-Policy: \"q\";q=1")), "pass", ""},
+		{"an answer of unknown outcome need not", record(req(1, 0, 1, 500, someDate), req(2, 2, 3, 429, x)),
+			"pass", "1 of 1 answer"},
+		{"only denials tell", record(req(1, 0, 1, 200, someDate), req(2, 2, 3, 429, x)), "fail",
+			"1 of 2 answers lack fields that tell the quota: #1 (all that were allowed, none that was " +
+				"denied)"},
+		{"only admissions tell", record(req(1, 0, 1, 200, x), req(2, 2, 3, 429, someDate)), "fail",
+			"#2 (all that were denied, none that was allowed)"},
+		{"some tell", record(req(1, 0, 1, 200, x), req(3, 1, 1, 200, someDate), req(2, 2, 3, 429, x)), "fail",
+			"1 of 3 answers lack fields that tell the quota: #3"},
+		{"a negative number tells nothing", record(req(1, 0, 1, 200, "X-Ratelimit-Remaining: -1")), "fail",
+			"1 of 1 answer break XR-SET"},
 		{"a reset alone tells no quota", record(req(1, 0, 1, 200, "X-Ratelimit-Reset: 5")), "fail", "lack"},
-		{"a must of a draft is broken", record(req(1, 0, 1, 200, "Ratelimit-Limit: 5", "Ratelimit-Reset: 1795176060")), "fail", "R3-RESET-DELTA"},
-		{"a convention is broken", record(req(1, 0, 1, 200, x, "X-Ratelimit-Remaining: 6")), "pass", "; note convention XR-REM-RANGE in 1: X-RateLimit-Remaining: \"6\": more remains"},
+		{"a must of a draft is broken",
+			record(req(1, 0, 1, 200, "Ratelimit-Limit: 5", "Ratelimit-Reset: 1795176060")), "fail",
+			"R3-RESET-DELTA"},
+		{"a convention is broken", record(req(1, 0, 1, 200, x, "X-Ratelimit-Remaining: 6")), "pass",
+			"; note convention XR-REM-RANGE in 1: X-RateLimit-Remaining: \"6\": more remains"},
 		{"nothing can be read", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: many")), "fail", "XR-SET"},
 		{"a name that is a token", record(req(1, 0, 1, 200, "Ratelimit: q;r=1")), "fail", "RP-NAME"},
 		{"no answers", record(req(1, 0, 0, 0)), "too-few", "there is no answer"},
@@ -98,7 +127,8 @@ func TestRateLimitFields(t *testing.T) {
 func TestDateField(t *testing.T) {
 	run(t, Expect{Fields: []FieldGroup{DateField}}, []row{
 		{"there", record(req(1, 0, 1, 200, someDate), req(2, 0, 1, 429, someDate)), "pass", "2 of 2 answers"},
-		{"missing", record(req(1, 0, 1, 200, someDate), req(2, 0, 1, 429, "Server: x")), "fail", "1 of 2 answers lack Date: #2"},
+		{"missing", record(req(1, 0, 1, 200, someDate), req(2, 0, 1, 429, "Server: x")), "fail",
+			"1 of 2 answers lack Date: #2"},
 		{"broken", record(req(1, 0, 1, 200, "Date: Fri, 20 Nov 2026 12:00:00 UTC")), "fail", "ST-DATE"},
 		{"obsolete", record(req(1, 0, 1, 200, "Date: Fri Nov 20 12:00:00 2026")), "fail", "RA-IMF"},
 	})
@@ -111,17 +141,22 @@ func TestProblemBody(t *testing.T) {
 	}
 	run(t, Expect{Fields: []FieldGroup{ProblemBody}}, []row{
 		{"a problem", body(`{"type":"about:blank","status":429}`, media), "pass", ""},
-		{"with parameters, in capitals", body(` {"status":429}`, "Content-Type: Application/Problem+JSON; charset=utf-8"), "pass", ""},
+		{"with parameters, in capitals",
+			body(` {"status":429}`, "Content-Type: Application/Problem+JSON; charset=utf-8"), "pass", ""},
 		{"a body that was not kept", body("", media), "pass", ""},
 		{"a body that was cut", body(`{"type":"about:bl`, media), "pass", ""},
-		{"another media type", body(`{"status":429}`, "Content-Type: application/json"), "fail", "lack body of type application/problem+json"},
-		{"a broken media type", body(`{"status":429}`, "Content-Type: Application/Problem+JSON; charset"), "pass", ""},
+		{"another media type", body(`{"status":429}`, "Content-Type: application/json"), "fail",
+			"lack body of type application/problem+json"},
+		{"a broken media type", body(`{"status":429}`, "Content-Type: Application/Problem+JSON; charset"),
+			"pass", ""},
 		{"no media type", body(`{"status":429}`, someDate), "fail", "lack body"},
 		{"an array", body(`[]`, media), "fail", "PD-TYPE"},
 		{"markup", body(`<html>`, media), "fail", "PD-TYPE"},
-		{"another status", body(`{"status":503}`, media), "fail", `PD-STATUS in body of type application/problem+json: #1; #1 has status: "503": it is the status of the answer (write 429)`},
+		{"another status", body(`{"status":503}`, media), "fail",
+			`PD-STATUS in body of type application/problem+json: #1; #1 has status: "503": it is the status of the answer (write 429)`},
 		{"the status, written otherwise", body(`{"status":429.0}`, media), "pass", ""},
-		{"one that is compressed", body("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xabV*.I,)-V\xb22", media), "pass", ""},
+		{"one that is compressed", body("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xabV*.I,)-V\xb22", media),
+			"pass", ""},
 		{"no whole status", body(`{"status":429.5}`, media), "fail", "PD-STATUS"},
 		{"a status that is no number", body(`{"status":"x"}`, media), "pass", ""},
 		{"only an admission", record(req(1, 0, 1, 200, media)), "too-few", "there is no denial"},

@@ -25,15 +25,16 @@ type retry struct {
 	limit spec.Limit
 }
 
-// honored judges that a client that waited as told, and had no rival on its partition meanwhile, is admitted (RFC 9110
-// section 10.2.3: how long the user agent ought to wait before a follow-up request).
+// honored judges that a client that waited as told, and had no rival on its partition meanwhile, is admitted
+// (RFC 9110 section 10.2.3: how long the user agent ought to wait before a follow-up request).
 //
 //	        Sent   FirstByte                        Sent   FirstByte
 //	denial  [--d1--]<--------- told wait --------->|  [--d2--] retry
 //	  |<------------- no other request can be decided in here ------------->|
 //
-// d2 - d1 is at least the told wait, wherever d1 and d2 lie, so a second denial refutes the first one's Retry-After.
-// Requests that touch the gap in one instant only are no rivals where their order there cannot matter, see rival.
+// d2 - d1 is at least the told wait, wherever d1 and d2 lie, so a second denial refutes the first one's
+// Retry-After. Requests that touch the gap in one instant only are no rivals where their order there cannot
+// matter, see rival.
 func (r *recording) honored(e *Expect) verdict.Claim {
 	return r.alone(r.honoredWaits(cmp.Or(e.RetryAfter.Waits, fewestWaits)))
 }
@@ -67,15 +68,17 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 			"what is cut to the second holds at some phases of it",
 			plural(kept, "wait"), seconds(shortest, time.Second), seconds(longest, time.Second), fewest))
 	case kept > 0:
-		return settle(honoredID, fmt.Sprintf("%s of %s to %s honored: each client that waited as told was admitted",
-			plural(kept, "wait"), seconds(shortest, time.Second), seconds(longest, time.Second)), nil)
+		return settle(honoredID,
+			fmt.Sprintf("%s of %s to %s honored: each client that waited as told was admitted",
+				plural(kept, "wait"), seconds(shortest, time.Second), seconds(longest, time.Second)), nil)
 	case denials == 0:
 		return tooFew(honoredID, "no request was denied")
 	case r.lacks(verdict.PromiseRetryAfter):
 		return unpromised(honoredID, verdict.PromiseRetryAfter, denials, "denial", "a Retry-After to honor")
 	default:
-		return tooFew(honoredID, fmt.Sprintf("no client waited as one of %s told it and came back alone on its partition",
-			plural(denials, "denial")))
+		return tooFew(honoredID,
+			fmt.Sprintf("no client waited as one of %s told it and came back alone on its partition",
+				plural(denials, "denial")))
 	}
 }
 
@@ -87,8 +90,9 @@ func shown(n int) string {
 	return fmt.Sprintf("; the first %d are shown", witnessMax)
 }
 
-// retries returns the pairs of a denial and the next request of its partition that waited as told, with the same cost
-// and the answer known, between which no other request can have been decided; and the number of denials.
+// retries returns the pairs of a denial and the next request of its partition that waited as told, with the
+// same cost and the answer known, between which no other request can have been decided; and the number of
+// denials.
 func (r *recording) retries() (out []retry, denials int) {
 	partitions := map[string][]*timeline.Observation{}
 	for i := range r.tl.Observations {
@@ -137,7 +141,8 @@ func (r *recording) retryAt(obs []*timeline.Observation, i int, before rival) (r
 		return retry{}, false
 	case next.Sent < add(d.FirstByte, t.wait):
 		return retry{}, false
-	case r.forgotten(d, next, slices.DeleteFunc(slices.Clone(r.limit), startsFull)): // the retry met a new partition that is not full
+	case r.forgotten(d, next, slices.DeleteFunc(slices.Clone(r.limit), startsFull)):
+		// the retry met a new partition that is not full
 		return retry{}, false
 	case r.between(before, d):
 		return retry{}, false
@@ -150,23 +155,27 @@ func (r *recording) retryAt(obs []*timeline.Observation, i int, before rival) (r
 // startsFull tells whether a new partition admits as much as any.
 func startsFull(p spec.Policy) bool { return p.Start == "" || p.Start == spec.StartFull }
 
-// forgotten tells whether one of some policies may have forgotten the partition between two requests, so that the second met a
-// fresh one.
+// forgotten tells whether one of some policies may have forgotten the partition between two requests, so that
+// the second met a fresh one.
 func (r *recording) forgotten(first, second *timeline.Observation, limit spec.Limit) bool {
 	h := &r.tl.Header
-	return slices.ContainsFunc(limit, func(p spec.Policy) bool { // that of a ban may be the last one seen behind it
-		return p.TTL > 0 && second.FirstByte-first.Sent+p.LongestBan()+max(h.Tick, p.Tick)+2*h.ClockError+h.Drift(second.FirstByte) >= p.TTL
+	// that of a ban may be the last one seen behind it
+	return slices.ContainsFunc(limit, func(p spec.Policy) bool {
+		return p.TTL > 0 && second.FirstByte-first.Sent+p.LongestBan()+max(h.Tick, p.Tick)+2*h.ClockError+
+			h.Drift(second.FirstByte) >= p.TTL
 	})
 }
 
-// rival is the last end of the intervals of some requests, and what is known of those that have it. A tie is harmless if
-// their order there cannot matter: a limiter that denies does not admit a request of the same cost at the same instant,
-// so an admission was decided before the denial; and a denial leaves no trace where denials are not counted.
+// rival is the last end of the intervals of some requests, and what is known of those that have it. A tie is
+// harmless if their order there cannot matter: a limiter that denies does not admit a request of the same
+// cost at the same instant, so an admission was decided before the denial; and a denial leaves no trace where
+// denials are not counted.
 type rival struct {
 	end time.Duration
 	// any tells whether there is one at all.
 	any bool
-	// unknown: one has no known outcome; denied: one was denied; costs: the smallest and the largest of their costs.
+	// unknown: one has no known outcome; denied: one was denied; costs: the smallest and the largest of their
+	// costs.
 	unknown, denied bool
 	costs           [2]int64
 }
@@ -192,11 +201,12 @@ func (r *recording) between(before rival, d *timeline.Observation) bool {
 		return false
 	}
 	tie := before.end == d.Sent && slack == 0
-	return !tie || before.unknown || before.costs != [2]int64{d.Cost, d.Cost} || before.denied && r.countsDenials()
+	return !tie || before.unknown || before.costs != [2]int64{d.Cost, d.Cost} || before.denied &&
+		r.countsDenials()
 }
 
-// disturbs tells whether o, which was sent after next, may have been decided before it, with an effect. In a tie, it has
-// none on a retry that was admitted, nor if it was denied.
+// disturbs tells whether o, which was sent after next, may have been decided before it, with an effect. In a
+// tie, it has none on a retry that was admitted, nor if it was denied.
 func (r *recording) disturbs(o, next *timeline.Observation) bool {
 	slack := 2 * r.tl.Header.ClockError
 	if o.Sent-slack > next.FirstByte {
@@ -206,7 +216,8 @@ func (r *recording) disturbs(o, next *timeline.Observation) bool {
 	return !tie || next.Outcome != timeline.Allowed && (!isDenial(o) || r.countsDenials())
 }
 
-// countsDenials tells whether a denial may leave a trace: where denials are counted, by all or by one of several, bring a ban, or no limit is declared.
+// countsDenials tells whether a denial may leave a trace: where denials are counted, by all or by one of
+// several, bring a ban, or no limit is declared.
 func (r *recording) countsDenials() bool {
 	traces := func(p spec.Policy) bool {
 		return p.Count == spec.CountAll || p.Count == spec.CountOwn || p.Ban > 0
@@ -214,19 +225,20 @@ func (r *recording) countsDenials() bool {
 	return len(r.limit) == 0 || slices.ContainsFunc(r.limit, traces)
 }
 
-// surelyWaited tells whether the retry came late enough on every clock: those of several observers, and the target's
-// own, which may read up to a tick less than the time of the decision, and run slower than ours.
+// surelyWaited tells whether the retry came late enough on every clock: those of several observers, and the
+// target's own, which may read up to a tick less than the time of the decision, and run slower than ours.
 func (r *recording) surelyWaited(x retry) bool {
 	h := &r.tl.Header
 	tick := h.Tick
 	for _, p := range x.limit {
 		tick = max(tick, p.Tick)
 	}
-	return x.next.Sent-tick-2*h.ClockError-h.Drift(x.next.Sent-x.denial.FirstByte) >= add(x.denial.FirstByte, x.told.wait)
+	return x.next.Sent-tick-2*h.ClockError-h.Drift(x.next.Sent-x.denial.FirstByte) >= add(x.denial.FirstByte,
+		x.told.wait)
 }
 
-// early is the finding of a retry that was denied. Its times are printed in the coarsest unit in which the printed
-// numbers still prove it: the first byte rounded up, the next send rounded down.
+// early is the finding of a retry that was denied. Its times are printed in the coarsest unit in which the
+// printed numbers still prove it: the first byte rounded up, the next send rounded down.
 func early(x retry) verdict.Finding {
 	for unit := time.Millisecond; ; unit /= 1000 {
 		from := (x.denial.FirstByte + unit - 1).Truncate(unit)
@@ -236,8 +248,10 @@ func early(x retry) verdict.Finding {
 		}
 		return witness(verdict.Finding{
 			Kind: RetryAfterEarly, Seen: int64(x.next.Sent - x.denial.FirstByte), Bound: int64(x.told.wait),
-			Text: fmt.Sprintf("#%d was denied with %s (first byte %s); its client waited %s, sent #%d at %s, and was denied again",
-				x.denial.Seq, x.told, seconds(from, unit), seconds(to-from, unit), x.next.Seq, seconds(to, unit)),
+			Text: fmt.Sprintf("#%d was denied with %s (first byte %s); its client waited %s, sent #%d at "+
+				"%s, and was denied again",
+				x.denial.Seq, x.told, seconds(from, unit), seconds(to-from, unit), x.next.Seq,
+				seconds(to, unit)),
 		}, x.denial, x.next)
 	}
 }

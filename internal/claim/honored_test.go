@@ -37,52 +37,97 @@ func TestHonored(t *testing.T) {
 	run(t, honored, []row{
 		{"nothing denied", record(req(0, 0, 1, 200), req(1, 2, 3, 200)), "too-few", "no request was denied"},
 		{"nobody came back", record(denied), "too-few", "no client waited as one of 1 denial told"},
-		{"admitted after the wait", record(denied, req(57, 1412, 1413, 200)), "pass", "1 wait of 1.000 s to 1.000 s honored"},
+		{"admitted after the wait", record(denied, req(57, 1412, 1413, 200)), "pass",
+			"1 wait of 1.000 s to 1.000 s honored"},
 		{"admitted before the wait", record(denied, req(57, 1411, 1413, 200)), "too-few", "no client waited"},
 		{"denied right at the wait", record(denied, req(57, 1412, 1413, 429)), "fail", "1 of 1 clients"},
 		{"denied before the wait", record(denied, req(57, 1411, 1413, 429)), "too-few", "no client waited"},
-		{"denied with another status", record(denied, req(57, 1413, 1414, 503)), "fail", "#41 was denied with Retry-After: 1 (first byte 0.412 s); its client waited 1.001 s, sent #57 at 1.413 s, and was denied again"},
+		{"denied with another status", record(denied, req(57, 1413, 1414, 503)), "fail",
+			"#41 was denied with Retry-After: 1 (first byte 0.412 s); its client waited 1.001 s, sent #57 " +
+				"at 1.413 s, and was denied again"},
 		{"not answered", record(denied, req(57, 1500, 0, 0)), "too-few", ""},
 		{"not classified", record(denied, req(57, 1500, 1501, 500)), "too-few", ""},
-		{"a denial without an answer", record(change(func(o *timeline.Observation) { o.Answered = false }), req(57, 1500, 1501, 429)), "too-few", ""},
-		{"not answered, though called denied", record(denied, with(req(57, 1500, 1501, 429), func(o *timeline.Observation) { o.Answered = false })), "too-few", ""},
-		{"a wait that overflows, and an admission", record(req(41, 411, 412, 429, "Retry-After: 9223372036854775807"), req(57, 1500, 1501, 200)), "too-few", ""},
-		{"a wait that nearly overflows", record(req(41, 411, 412, 429, "Retry-After: 9223372036"), req(57, 1500, 1501, 429)), "too-few", ""},
-		{"a wait that would wrap round", record(with(req(41, 411, 412, 429, "Retry-After: 9223372036"), func(o *timeline.Observation) { o.FirstByte = 2 * time.Second; o.Sent = o.FirstByte }), req(57, 9999, 9999, 429)), "too-few", ""},
+		{"a denial without an answer", record(change(func(o *timeline.Observation) { o.Answered = false }),
+			req(57, 1500, 1501, 429)), "too-few", ""},
+		{"not answered, though called denied",
+			record(denied, with(req(57, 1500, 1501, 429),
+				func(o *timeline.Observation) { o.Answered = false })), "too-few", ""},
+		{"a wait that overflows, and an admission",
+			record(req(41, 411, 412, 429, "Retry-After: 9223372036854775807"), req(57, 1500, 1501, 200)),
+			"too-few", ""},
+		{"a wait that nearly overflows",
+			record(req(41, 411, 412, 429, "Retry-After: 9223372036"), req(57, 1500, 1501, 429)), "too-few",
+			""},
+		{"a wait that would wrap round",
+			record(with(req(41, 411, 412, 429, "Retry-After: 9223372036"),
+				func(o *timeline.Observation) { o.FirstByte = 2 * time.Second; o.Sent = o.FirstByte }),
+				req(57, 9999, 9999, 429)), "too-few", ""},
 		{"no Retry-After", record(req(41, 411, 412, 429), req(57, 1500, 1501, 429)), "too-few", ""},
-		{"a broken Retry-After", record(req(41, 411, 412, 429, "Retry-After: 0.5"), req(57, 1500, 1501, 429)), "too-few", ""},
-		{"0 is a wait too", record(req(41, 411, 412, 429, "Retry-After: 0"), req(57, 412, 413, 429)), "fail", "waited 0.000 s"},
-		{"a wait that overflows", record(req(41, 411, 412, 429, "Retry-After: 9223372036854775807"), req(57, 1500, 1501, 429)), "too-few", ""},
+		{"a broken Retry-After", record(req(41, 411, 412, 429, "Retry-After: 0.5"), req(57, 1500, 1501, 429)),
+			"too-few", ""},
+		{"0 is a wait too", record(req(41, 411, 412, 429, "Retry-After: 0"), req(57, 412, 413, 429)), "fail",
+			"waited 0.000 s"},
+		{"a wait that overflows", record(req(41, 411, 412, 429, "Retry-After: 9223372036854775807"),
+			req(57, 1500, 1501, 429)), "too-few", ""},
 
-		{"another cost", record(denied, with(req(57, 1500, 1501, 429), func(o *timeline.Observation) { o.Cost = 2 })), "too-few", ""},
-		{"another partition", record(denied, with(req(57, 1500, 1501, 429), func(o *timeline.Observation) { o.Partition = "l" })), "too-few", ""},
-		{"the origin", record(denied, with(req(57, 1500, 1501, 429), func(o *timeline.Observation) { o.Origin = true })), "too-few", ""},
-		{"a denial of the origin", record(change(func(o *timeline.Observation) { o.Origin = true }), req(57, 1500, 1501, 429)), "too-few", "one of 1 denial told"},
+		{"another cost", record(denied,
+			with(req(57, 1500, 1501, 429), func(o *timeline.Observation) { o.Cost = 2 })), "too-few", ""},
+		{"another partition",
+			record(denied, with(req(57, 1500, 1501, 429),
+				func(o *timeline.Observation) { o.Partition = "l" })), "too-few", ""},
+		{"the origin", record(denied,
+			with(req(57, 1500, 1501, 429), func(o *timeline.Observation) { o.Origin = true })), "too-few",
+			""},
+		{"a denial of the origin", record(change(func(o *timeline.Observation) { o.Origin = true }),
+			req(57, 1500, 1501, 429)), "too-few", "one of 1 denial told"},
 
 		{"a rival between", record(denied, rival(600, 601, 429), req(57, 1500, 1501, 429)), "too-few", ""},
-		{"a rival between that was lost", record(denied, rival(600, 0, 0), req(57, 1500, 1501, 429)), "too-few", ""},
-		{"a rival that may be decided after the denial", record(rival(300, 412, 200), denied, req(57, 1500, 1501, 429)), "too-few", ""},
-		{"one answered as the denial is sent, of another cost", record(with(rival(300, 411, 200), func(o *timeline.Observation) { o.Cost = 2 }), denied, req(57, 1500, 1501, 429)), "too-few", ""},
-		{"one of unknown outcome answered as the denial is sent", record(rival(300, 411, 500), denied, req(57, 1500, 1501, 429)), "too-few", ""},
-		{"an admission of the same cost answered as the denial is sent", record(rival(300, 411, 200), denied, req(57, 1500, 1501, 429)), "fail", ""},
-		{"one decided before the denial", record(rival(300, 410, 200), denied, req(57, 1500, 1501, 429)), "fail", ""},
+		{"a rival between that was lost", record(denied, rival(600, 0, 0), req(57, 1500, 1501, 429)),
+			"too-few", ""},
+		{"a rival that may be decided after the denial",
+			record(rival(300, 412, 200), denied, req(57, 1500, 1501, 429)), "too-few", ""},
+		{"one answered as the denial is sent, of another cost",
+			record(with(rival(300, 411, 200), func(o *timeline.Observation) { o.Cost = 2 }), denied,
+				req(57, 1500, 1501, 429)), "too-few", ""},
+		{"one of unknown outcome answered as the denial is sent",
+			record(rival(300, 411, 500), denied, req(57, 1500, 1501, 429)), "too-few", ""},
+		{"an admission of the same cost answered as the denial is sent",
+			record(rival(300, 411, 200), denied, req(57, 1500, 1501, 429)), "fail", ""},
+		{"one decided before the denial", record(rival(300, 410, 200), denied, req(57, 1500, 1501, 429)),
+			"fail", ""},
 		{"one lost long before", record(rival(100, 0, 0), denied, req(57, 1500, 1501, 429)), "too-few", ""},
-		{"a long one from before another", record(rival(100, 800, 200), req(51, 200, 201, 200), denied, req(57, 1500, 1501, 429)), "too-few", ""},
-		{"a rival sent while the retry is decided", record(denied, req(57, 1500, 1510, 429), rival(1509, 1511, 200)), "too-few", ""},
-		{"one sent after the retry", record(denied, req(57, 1500, 1510, 429), rival(1511, 1512, 200)), "fail", ""},
-		{"one sent as the retry is answered, which may have taken its place", record(denied, req(57, 1500, 1510, 429), rival(1510, 1512, 200)), "too-few", ""},
-		{"one sent as the retry is admitted", record(denied, req(57, 1500, 1510, 200), rival(1510, 1512, 200)), "pass", ""},
-		{"one sent while the retry is admitted", record(denied, req(57, 1500, 1510, 200), rival(1509, 1512, 200)), "too-few", ""},
-		{"a rival on another partition", record(denied, with(rival(600, 601, 429), func(o *timeline.Observation) { o.Partition = "l" }), req(57, 1500, 1501, 429)), "fail", ""},
+		{"a long one from before another", record(rival(100, 800, 200), req(51, 200, 201, 200), denied,
+			req(57, 1500, 1501, 429)), "too-few", ""},
+		{"a rival sent while the retry is decided",
+			record(denied, req(57, 1500, 1510, 429), rival(1509, 1511, 200)), "too-few", ""},
+		{"one sent after the retry", record(denied, req(57, 1500, 1510, 429), rival(1511, 1512, 200)), "fail",
+			""},
+		{"one sent as the retry is answered, which may have taken its place",
+			record(denied, req(57, 1500, 1510, 429), rival(1510, 1512, 200)), "too-few", ""},
+		{"one sent as the retry is admitted",
+			record(denied, req(57, 1500, 1510, 200), rival(1510, 1512, 200)), "pass", ""},
+		{"one sent while the retry is admitted",
+			record(denied, req(57, 1500, 1510, 200), rival(1509, 1512, 200)), "too-few", ""},
+		{"a rival on another partition",
+			record(denied, with(rival(600, 601, 429), func(o *timeline.Observation) { o.Partition = "l" }),
+				req(57, 1500, 1501, 429)), "fail", ""},
 
-		{"a date", record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 12:00:02 GMT", date), req(57, 2412, 2413, 429)), "fail",
+		{"a date", record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 12:00:02 GMT", date),
+			req(57, 2412, 2413, 429)), "fail",
 			`Retry-After: "Fri, 20 Nov 2026 12:00:02 GMT", 2.000 s after its Date (first byte 0.412 s)`},
-		{"a date, before its wait", record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 12:00:02 GMT", date), req(57, 2411, 2413, 429)), "too-few", ""},
-		{"a date without a Date", record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 12:00:02 GMT"), req(57, 9999, 9999, 429)), "too-few", ""},
-		{"a date that is past", record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 11:59:00 GMT", date), req(57, 413, 414, 429)), "fail", "0.000 s after its Date"},
+		{"a date, before its wait",
+			record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 12:00:02 GMT", date),
+				req(57, 2411, 2413, 429)), "too-few", ""},
+		{"a date without a Date", record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 12:00:02 GMT"),
+			req(57, 9999, 9999, 429)), "too-few", ""},
+		{"a date that is past",
+			record(req(41, 411, 412, 429, "Retry-After: Fri, 20 Nov 2026 11:59:00 GMT", date),
+				req(57, 413, 414, 429)), "fail", "0.000 s after its Date"},
 
-		{"some kept, one not", record(denied, req(57, 1412, 1413, 200), req(58, 2000, 2001, 429, ra), req(59, 3001, 3002, 429)), "fail", "1 of 2 clients"},
-		{"one after the other", record(denied, req(57, 1412, 1413, 429, ra), req(58, 2413, 2414, 429, ra), req(59, 3414, 3415, 200)), "fail", "2 of 3 clients"},
+		{"some kept, one not", record(denied, req(57, 1412, 1413, 200), req(58, 2000, 2001, 429, ra),
+			req(59, 3001, 3002, 429)), "fail", "1 of 2 clients"},
+		{"one after the other", record(denied, req(57, 1412, 1413, 429, ra), req(58, 2413, 2414, 429, ra),
+			req(59, 3414, 3415, 200)), "fail", "2 of 3 clients"},
 	})
 }
 
@@ -112,7 +157,8 @@ func TestHonoredWidensByTheClocks(t *testing.T) {
 // TestHonoredTies: whether denials that tie with a denial or a retry matter depends on the limit.
 func TestHonoredTies(t *testing.T) {
 	denied, retry := req(41, 411, 412, 429, "Retry-After: 1"), req(57, 1500, 1501, 429)
-	before, after := record(req(40, 300, 411, 429), denied, retry), record(denied, retry, req(58, 1501, 1502, 429))
+	before, after := record(req(40, 300, 411, 429), denied, retry),
+		record(denied, retry, req(58, 1501, 1502, 429))
 	for text, want := range map[string]verdict.Verdict{
 		"":                                      verdict.Inconclusive,
 		"token-bucket,rate=1/s,burst=1":         verdict.Fail,
@@ -126,20 +172,25 @@ func TestHonoredTies(t *testing.T) {
 		}
 		for name, tl := range map[string]*timeline.Timeline{"before": before, "after": after} {
 			if got := judge(tl, limit, honored, noWaits)[0]; got.Verdict != want {
-				t.Errorf("%s, a denial in the same instant %s: got %s (%s), want %s", text, name, got.Verdict, got.Text, want)
+				t.Errorf("%s, a denial in the same instant %s: got %s (%s), want %s", text, name, got.Verdict,
+					got.Text, want)
 			}
 		}
 		taken := record(denied, retry, req(58, 1501, 1502, 200))
 		if got := judge(taken, limit, honored, noWaits)[0]; got.Verdict != verdict.Inconclusive {
-			t.Errorf("%s, an admission in the same instant: got %s (%s), want inconclusive", text, got.Verdict, got.Text)
+			t.Errorf("%s, an admission in the same instant: got %s (%s), want inconclusive", text,
+				got.Verdict, got.Text)
 		}
-		// One nanosecond of two clocks is wider than any tie; what waits two nanoseconds longer is seen again.
+		// One nanosecond of two clocks is wider than any tie; what waits two nanoseconds longer is seen
+		// again.
 		late := req(57, 1501, 1502, 429)
 		for name, tl := range map[string]*timeline.Timeline{
-			"before, two clocks":        record(req(40, 300, 411, 429), denied, late),
-			"after, two clocks":         record(denied, late, req(58, 1502, 1503, 429)),
-			"nearly before, two clocks": record(with(req(40, 300, 411, 429), func(o *timeline.Observation) { o.FirstByte -= 2 }), denied, late),
-			"nearly after, two clocks":  record(denied, late, with(req(58, 1502, 1503, 429), func(o *timeline.Observation) { o.Sent += 2 })),
+			"before, two clocks": record(req(40, 300, 411, 429), denied, late),
+			"after, two clocks":  record(denied, late, req(58, 1502, 1503, 429)),
+			"nearly before, two clocks": record(with(req(40, 300, 411, 429),
+				func(o *timeline.Observation) { o.FirstByte -= 2 }), denied, late),
+			"nearly after, two clocks": record(denied, late,
+				with(req(58, 1502, 1503, 429), func(o *timeline.Observation) { o.Sent += 2 })),
 		} {
 			tl.Header.ClockError = 1
 			if got := judge(tl, limit, honored, noWaits)[0]; got.Verdict != verdict.Inconclusive {
@@ -170,10 +221,13 @@ func TestHonoredPrintsTimesThatProveIt(t *testing.T) {
 	}
 	tl.Observations[1].Sent = 1_412_400_000
 	c = one(t, tl, honored)
-	if len(c.Findings) != 1 || !strings.Contains(c.Findings[0].Text, "(first byte 0.412346 s); its client waited 1.000054 s, sent #2 at 1.412400 s") {
+	if len(c.Findings) != 1 ||
+		!strings.Contains(c.Findings[0].Text,
+			"(first byte 0.412346 s); its client waited 1.000054 s, sent #2 at 1.412400 s") {
 		t.Errorf("got %+v, want microseconds", c.Findings)
 	}
-	if f := c.Findings[0]; f.Seen != 1_000_054_322 || f.Bound != 1_000_000_000 || fmt.Sprint(f.Observations) != "[1 2]" || f.Partition != "k" {
+	if f := c.Findings[0]; f.Seen != 1_000_054_322 || f.Bound != 1_000_000_000 ||
+		fmt.Sprint(f.Observations) != "[1 2]" || f.Partition != "k" {
 		t.Errorf("got %+v, want what was waited and told, in nanoseconds", f)
 	}
 }
@@ -184,13 +238,14 @@ func TestHonoredCountsFindingsItDoesNotShow(t *testing.T) {
 		obs = append(obs, req(i, 2000*i, 2000*i+1, 429, "Retry-After: 1"))
 	}
 	c := one(t, record(obs...), honored)
-	if len(c.Findings) != witnessMax || c.Text != "12 of 12 clients that waited as told were denied again; the first 10 are shown" {
+	if len(c.Findings) != witnessMax ||
+		c.Text != "12 of 12 clients that waited as told were denied again; the first 10 are shown" {
 		t.Errorf("got %d findings: %s", len(c.Findings), c.Text)
 	}
 }
 
-// client plays requests against l and records them. The limiter decides anywhere in the interval of a request, as told
-// reads the exact wait.
+// client plays requests against l and records them. The limiter decides anywhere in the interval of a
+// request, as told reads the exact wait.
 type client struct {
 	rng   *rand.Rand
 	l     reference.Limiter
@@ -244,7 +299,8 @@ func play(t *testing.T, seed uint64, spec string, told func(time.Duration) strin
 	return record(c.obs...)
 }
 
-var specs = []string{"token-bucket,rate=2/3s,burst=3", "gcra,rate=1/1.7s,burst=2", "fixed-window,rate=3/5s,align=first", "sliding-window-log,rate=3/5s"}
+var specs = []string{"token-bucket,rate=2/3s,burst=3", "gcra,rate=1/1.7s,burst=2",
+	"fixed-window,rate=3/5s,align=first", "sliding-window-log,rate=3/5s"}
 
 func TestHonoredAcceptsRightLimitersAndCatchesWrongOnes(t *testing.T) {
 	caught := 0
@@ -269,7 +325,10 @@ func TestHonoredNeedsEvidence(t *testing.T) {
 		"the answer is lost": func(o *timeline.Observation) {
 			o.Answered, o.Outcome, o.Status, o.FirstByte = false, timeline.Unknown, 0, 0
 		},
-		"the outcome is unknown":   func(o *timeline.Observation) { o.Outcome, o.Status = timeline.Unknown, 500 },
+		"the outcome is unknown": func(o *timeline.Observation) {
+			o.Outcome, o.Status = timeline.Unknown,
+				500
+		},
 		"the fields are lost":      func(o *timeline.Observation) { o.Fields = nil },
 		"the answer comes later":   func(o *timeline.Observation) { o.FirstByte += 700 * ms },
 		"it was sent a bit before": func(o *timeline.Observation) { o.Sent -= min(o.Sent, 5*ms) },
@@ -288,7 +347,8 @@ func TestHonoredNeedsEvidence(t *testing.T) {
 				change(&obs[rng.IntN(len(obs))])
 				after := one(t, record(obs...), honored)
 				if len(after.Findings) > len(before.Findings) && len(before.Findings) < witnessMax {
-					t.Fatalf("seed %d, %s: got %s, before %s: %s", seed, name, after.Verdict, before.Verdict, after.Text)
+					t.Fatalf("seed %d, %s: got %s, before %s: %s", seed, name, after.Verdict, before.Verdict,
+						after.Text)
 				}
 			}
 		}

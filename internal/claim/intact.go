@@ -20,9 +20,9 @@ type class struct {
 	origin, proxy []*timeline.Observation
 }
 
-// intact judges that the answers of the origin arrive through the proxy as they were sent. What the origin does in all its
-// answers of one outcome, one answer through the proxy that does otherwise refutes. What it does in some only, and what
-// the proxy adds, is told and does not fail.
+// intact judges that the answers of the origin arrive through the proxy as they were sent. What the origin
+// does in all its answers of one outcome, one answer through the proxy that does otherwise refutes. What it
+// does in some only, and what the proxy adds, is told and does not fail.
 func (r *recording) intact(all *Expect) verdict.Claim {
 	if len(r.origin) == 0 {
 		return verdict.Claim{ID: intactID, Reason: verdict.Unreachable,
@@ -33,7 +33,10 @@ func (r *recording) intact(all *Expect) verdict.Claim {
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		origin, proxy, compared := 0, 0, false
 		for _, limit := range r.limits() {
-			is := func(o *timeline.Observation) bool { return o.Outcome == outcome && sameLimit(r.limitOf(o), limit) }
+			is := func(o *timeline.Observation) bool {
+				return o.Outcome == outcome &&
+					sameLimit(r.limitOf(o), limit)
+			}
 			c := class{outcome: outcome, limit: limit, origin: only(r.origin, is), proxy: only(r.target, is)}
 			origin, proxy = origin+len(c.origin), proxy+len(c.proxy)
 			if len(c.origin) > 0 && len(c.proxy) > 0 {
@@ -78,7 +81,8 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 	switch {
 	case len(j.findings) > 0:
 		n := len(j.findings)
-		return settle(intactID, fmt.Sprintf("%s between the origin and the proxy%s", plural(n, "difference"), notes), j.findings)
+		return settle(intactID, fmt.Sprintf("%s between the origin and the proxy%s", plural(n, "difference"),
+			notes), j.findings)
 	case len(short) > 0:
 		return tooFew(intactID, strings.Join(short, ", ")+": that outcome cannot be compared"+notes)
 	case len(j.compared) == 0 && !j.expect.Status && !j.expect.Body:
@@ -93,7 +97,8 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 		what = append(what, "body")
 	}
 	return settle(intactID, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
-		plural(len(j.r.target), "answer"), plural(len(j.r.origin), "answer"), strings.Join(what, ", "), notes), nil)
+		plural(len(j.r.target), "answer"), plural(len(j.r.origin), "answer"), strings.Join(what, ", "),
+		notes), nil)
 }
 
 // note adds a sentence once.
@@ -106,9 +111,11 @@ func (j *comparison) note(format string, args ...any) {
 }
 
 // find adds a finding about answers through the proxy, with one answer of the origin beside them.
-func (j *comparison) find(kind verdict.Kind, origin *timeline.Observation, proxy []*timeline.Observation, text string) {
+func (j *comparison) find(kind verdict.Kind, origin *timeline.Observation, proxy []*timeline.Observation,
+	text string) {
 	obs := append([]*timeline.Observation{origin}, proxy...)
-	j.findings = append(j.findings, witness(verdict.Finding{Kind: kind, Seen: int64(len(proxy)), Text: text}, obs...))
+	j.findings = append(j.findings, witness(verdict.Finding{Kind: kind, Seen: int64(len(proxy)), Text: text},
+		obs...))
 }
 
 // compare compares the answers of one outcome.
@@ -168,15 +175,18 @@ func (j *comparison) presence(c class, name string) {
 		j.note("%s is added through the proxy when %s", name, c.outcome)
 		return
 	case len(at) < len(c.origin):
-		j.note("%s is in %d of %d answers of the origin when %s, so it is not judged", name, len(at), len(c.origin), c.outcome)
+		j.note("%s is in %d of %d answers of the origin when %s, so it is not judged", name, len(at),
+			len(c.origin), c.outcome)
 		return
 	}
 	if !slices.Contains(j.compared, name) {
 		j.compared = append(j.compared, name)
 	}
 	if lost := only(c.proxy, lacks); len(lost) > 0 {
-		j.find(FieldLost, at[0], lost, fmt.Sprintf("%s is in all %d answers of the origin to %s requests (#%d), and in %d of %d through the proxy: %s lack it",
-			name, len(at), c.outcome, at[0].Seq, len(through), len(c.proxy), seqs(lost)))
+		j.find(FieldLost, at[0], lost,
+			fmt.Sprintf("%s is in all %d answers of the origin to %s requests (#%d), and in %d of %d "+
+				"through the proxy: %s lack it",
+				name, len(at), c.outcome, at[0].Seq, len(through), len(c.proxy), seqs(lost)))
 	}
 }
 
@@ -185,7 +195,9 @@ func (j *comparison) status(c class) {
 	known := statuses(c.origin)
 	changed := only(c.proxy, func(o *timeline.Observation) bool { return !slices.Contains(known, o.Status) })
 	if len(changed) > 0 {
-		j.find(StatusChanged, c.origin[0], changed, fmt.Sprintf("%s of the origin have status %s (#%d); through the proxy %d of %d have %s: %s",
-			plural(len(c.origin), "denial"), oneOf(known), c.origin[0].Seq, len(changed), len(c.proxy), oneOf(statuses(changed)), seqs(changed)))
+		j.find(StatusChanged, c.origin[0], changed,
+			fmt.Sprintf("%s of the origin have status %s (#%d); through the proxy %d of %d have %s: %s",
+				plural(len(c.origin), "denial"), oneOf(known), c.origin[0].Seq, len(changed), len(c.proxy),
+				oneOf(statuses(changed)), seqs(changed)))
 	}
 }

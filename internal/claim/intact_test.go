@@ -12,8 +12,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// pairOf is the same burst at the origin and through the proxy: two admissions and three denials each, the origin's from
-// seq 0 and 0 ms on partition o, the proxy's from seq 10 and 5000 ms on partition p. edit may change each answer.
+// pairOf is the same burst at the origin and through the proxy: two admissions and three denials each, the
+// origin's from seq 0 and 0 ms on partition o, the proxy's from seq 10 and 5000 ms on partition p. edit may
+// change each answer.
 func pairOf(edit func(o *timeline.Observation)) *timeline.Timeline {
 	tl := record()
 	tl.Header.Started = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -26,10 +27,12 @@ func pairOf(edit func(o *timeline.Observation)) *timeline.Timeline {
 			o := req(10*side+i, at, at+1, status, "Content-Type: application/problem+json",
 				"Date: "+tl.Header.Started.Add(time.Duration(at)*ms).Format("Mon, 02 Jan 2006 15:04:05 GMT"),
 				"Ratelimit-Limit: 2", "Ratelimit-Remaining: 0", "Ratelimit-Reset: 9")
-			o.Partition, o.Phase, o.Origin = [...]string{"o", "p"}[side], [...]string{"direct", "proxied"}[side], side == 0
+			o.Partition, o.Phase, o.Origin = [...]string{"o", "p"}[side],
+				[...]string{"direct", "proxied"}[side], side == 0
 			if status == 429 {
 				o.Fields = append(o.Fields, timeline.Field{Name: "Retry-After", Value: "10"})
-				o.Body = fmt.Sprintf(`{"status":429,"detail":"key %s #%d","type":"about:quota"}`, o.Partition, i)
+				o.Body = fmt.Sprintf(`{"status":429,"detail":"key %s #%d","type":"about:quota"}`, o.Partition,
+					i)
 			}
 			if edit != nil {
 				edit(&o)
@@ -46,7 +49,8 @@ func set(name, value string, seqs ...int) func(*timeline.Observation) {
 		if !slices.Contains(seqs, o.Seq) {
 			return
 		}
-		o.Fields = slices.DeleteFunc(slices.Clone(o.Fields), func(f timeline.Field) bool { return f.Name == name })
+		o.Fields = slices.DeleteFunc(slices.Clone(o.Fields),
+			func(f timeline.Field) bool { return f.Name == name })
 		if value != "" {
 			o.Fields = append(o.Fields, timeline.Field{Name: name, Value: value})
 		}
@@ -70,9 +74,10 @@ func both(edits ...func(*timeline.Observation)) func(*timeline.Observation) {
 }
 
 var (
-	everything = IntactExpect{Fields: []string{"Retry-After", "RateLimit*", "X-RateLimit-*", "Date"}, Status: true, Body: true}
-	allOrigin  = []int{0, 1, 2, 3, 4}
-	allProxy   = []int{10, 11, 12, 13, 14}
+	everything = IntactExpect{Fields: []string{"Retry-After", "RateLimit*", "X-RateLimit-*", "Date"},
+		Status: true, Body: true}
+	allOrigin = []int{0, 1, 2, 3, 4}
+	allProxy  = []int{10, 11, 12, 13, 14}
 )
 
 func TestIntact(t *testing.T) {
@@ -90,36 +95,55 @@ func TestIntact(t *testing.T) {
 		want string // kinds of the findings, pass, or a reason
 		text string
 	}{
-		{"the same", nil, "pass", "5 answers through the proxy are as 5 answers of the origin in Date, Ratelimit-Limit, Ratelimit-Remaining, Ratelimit-Reset, Retry-After, status, body"},
-		{"lost in all", set("Retry-After", "", 12, 13, 14), "field-lost", "Retry-After is in all 3 answers of the origin to denied requests (#2), and in 0 of 3 through the proxy: #12, #13, #14 lack it"},
-		{"lost in one", set("Retry-After", "", 13), "field-lost", "and in 2 of 3 through the proxy: #13 lack it"},
-		{"lost in an admission", set("Ratelimit-Remaining", "", 10), "field-lost", "Ratelimit-Remaining is in all 2 answers of the origin to allowed requests (#0)"},
-		{"the origin lacks it in one", both(set("Retry-After", "", 3), set("Retry-After", "", 12, 13, 14)), "pass", "Retry-After is in 2 of 3 answers of the origin when denied, so it is not judged"},
-		{"the origin lacks it", set("Retry-After", "", 2, 3, 4), "pass", "Retry-After is added through the proxy when denied"},
+		{"the same", nil, "pass",
+			"5 answers through the proxy are as 5 answers of the origin in Date, Ratelimit-Limit, " +
+				"Ratelimit-Remaining, Ratelimit-Reset, Retry-After, status, body"},
+		{"lost in all", set("Retry-After", "", 12, 13, 14), "field-lost",
+			"Retry-After is in all 3 answers of the origin to denied requests (#2), and in 0 of 3 through " +
+				"the proxy: #12, #13, #14 lack it"},
+		{"lost in one", set("Retry-After", "", 13), "field-lost",
+			"and in 2 of 3 through the proxy: #13 lack it"},
+		{"lost in an admission", set("Ratelimit-Remaining", "", 10), "field-lost",
+			"Ratelimit-Remaining is in all 2 answers of the origin to allowed requests (#0)"},
+		{"the origin lacks it in one", both(set("Retry-After", "", 3), set("Retry-After", "", 12, 13, 14)),
+			"pass", "Retry-After is in 2 of 3 answers of the origin when denied, so it is not judged"},
+		{"the origin lacks it", set("Retry-After", "", 2, 3, 4), "pass",
+			"Retry-After is added through the proxy when denied"},
 		{"a field that is not expected is lost", set("Content-Length", "5", 0, 1, 2, 3, 4), "pass", ""},
-		{"the status of one", outcome(503, 13), "status-changed", "3 denials of the origin have status 429 (#2); through the proxy 1 of 3 have 503: #13"},
+		{"the status of one", outcome(503, 13), "status-changed",
+			"3 denials of the origin have status 429 (#2); through the proxy 1 of 3 have 503: #13"},
 		{"the origin has that status too", both(outcome(503, 2), outcome(503, 13)), "pass", ""},
 		{"the status of an admission is not compared", func(o *timeline.Observation) {
 			if o.Seq == 10 {
 				o.Status = 204
 			}
 		}, "pass", ""},
-		{"another media type", set("Content-Type", "text/html", 12, 13, 14), "body-changed", `#12 has text/html with a JSON object`},
-		{"markup", both(body("<html>", 12), set("Content-Type", "text/html", 12)), "body-changed", "#12 has text/html with markup"},
-		{"another problem", body(`{"type":"about:blank"}`, 14), "body-changed", `of type "about:quota" (#2); through the proxy 1 of 3 have another body: #14 has application/problem+json with a JSON object of type "about:blank"`},
+		{"another media type", set("Content-Type", "text/html", 12, 13, 14), "body-changed",
+			`#12 has text/html with a JSON object`},
+		{"markup", both(body("<html>", 12), set("Content-Type", "text/html", 12)), "body-changed",
+			"#12 has text/html with markup"},
+		{"another problem", body(`{"type":"about:blank"}`, 14), "body-changed",
+			`of type "about:quota" (#2); through the proxy 1 of 3 have another body: #14 has application/problem+json with a JSON object of type "about:blank"`},
 		{"no type at all", body(`{"status":429}`, 14), "body-changed", `of type "about:blank"`},
-		{"another text of the same type", body(`{"title":"x","type":"about:quota","more":[1]}`, 14), "pass", ""},
+		{"another text of the same type", body(`{"title":"x","type":"about:quota","more":[1]}`, 14), "pass",
+			""},
 		{"cut before the type", body(`{"status":429,"detail":"ke`, 14), "pass", ""},
 		{"bodies that were not kept", body("", 12, 13, 14), "pass", ""},
-		{"bodies that were compressed", body("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xabV*.I,)-V\xb22", 12, 13, 14), "pass", ""},
-		{"bodies that were not sent", both(body("", 12, 13, 14), set("Content-Length", "0", 12, 13, 14)), "body-changed", "no body"},
+		{"bodies that were compressed", body("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xabV*.I,)-V\xb22", 12,
+			13, 14), "pass", ""},
+		{"bodies that were not sent", both(body("", 12, 13, 14), set("Content-Length", "0", 12, 13, 14)),
+			"body-changed", "no body"},
 		{"the body of an admission is not compared", body("<html>", 10), "pass", ""},
 
 		{"no origin", outcome(0, allOrigin...), "unreachable", ""},
-		{"the proxy is lost", outcome(0, allProxy...), "too-few", "no answer through the proxy was allowed, no answer through the proxy was denied"},
-		{"no denial through the proxy", outcome(200, 12, 13, 14), "too-few", "no answer through the proxy was denied"},
-		{"no denial through the proxy, and a field lost", both(outcome(200, 12, 13, 14), set("Ratelimit-Reset", "", 10)), "field-lost", ""},
-		{"denials through the proxy not classified", outcome(502, 12, 13, 14), "too-few", "no answer through the proxy was denied"},
+		{"the proxy is lost", outcome(0, allProxy...), "too-few",
+			"no answer through the proxy was allowed, no answer through the proxy was denied"},
+		{"no denial through the proxy", outcome(200, 12, 13, 14), "too-few",
+			"no answer through the proxy was denied"},
+		{"no denial through the proxy, and a field lost",
+			both(outcome(200, 12, 13, 14), set("Ratelimit-Reset", "", 10)), "field-lost", ""},
+		{"denials through the proxy not classified", outcome(502, 12, 13, 14), "too-few",
+			"no answer through the proxy was denied"},
 		{"no denial at the origin", outcome(200, 2, 3, 4), "too-few", "no answer of the origin was denied"},
 		{"no admission at the origin", outcome(429, 0, 1), "too-few", "no answer of the origin was allowed"},
 	}
@@ -129,9 +153,11 @@ func TestIntact(t *testing.T) {
 }
 
 // check1 judges one recording against everything, and wants kinds of findings, pass, or a reason.
-func check1(t *testing.T, name string, tl *timeline.Timeline, limit spec.Limit, waits map[int]time.Duration, want, text string) {
+func check1(t *testing.T, name string, tl *timeline.Timeline, limit spec.Limit, waits map[int]time.Duration,
+	want, text string) {
 	t.Helper()
-	c := judge(tl, limit, Expect{Intact: &everything}, func(*timeline.Timeline, spec.Limit) map[int]time.Duration { return waits })[0]
+	c := judge(tl, limit, Expect{Intact: &everything},
+		func(*timeline.Timeline, spec.Limit) map[int]time.Duration { return waits })[0]
 	sound(t, tl, c)
 	got, all := c.Verdict.String(), c.Text
 	if c.Verdict == verdict.Inconclusive {
@@ -166,33 +192,49 @@ func TestIntactValues(t *testing.T) {
 		text string
 	}{
 		{"Retry-After as the same wait in a date", set("Retry-After", date(10), 12, 13, 14), "pass", ""},
-		{"Retry-After twice", set("Retry-After", "10, 10", 13), lost, `through the proxy 1 of 3 cannot be: #13 has "10, 10"`},
+		{"Retry-After twice", set("Retry-After", "10, 10", 13), lost,
+			`through the proxy 1 of 3 cannot be: #13 has "10, 10"`},
 		{"Retry-After a word", set("Retry-After", "soon", 13), lost, `#13 has "soon"`},
-		{"one fraction may be the origin's", set("Retry-After", "9.5", 13), "pass", "the origin itself may write so"},
+		{"one fraction may be the origin's", set("Retry-After", "9.5", 13), "pass",
+			"the origin itself may write so"},
 		{"fractions throughout are not", set("Retry-After", "9.5", 12, 13, 14), lost, `#12 has "9.5"`},
-		{"fractions throughout, but one answer to compare with", both(set("Retry-After", "9.5", 12, 13, 14), func(o *timeline.Observation) {
-			if o.Seq == 2 || o.Seq == 3 {
-				o.Outcome = timeline.Unknown
-			}
-		}), "pass", "the origin itself may write so"},
-		{"negative waits may be the origin's", set("Retry-After", "-1", 12, 13, 14), "pass", "the origin itself may write so"},
-		{"the origin's cannot be read either", both(set("Retry-After", "soon", 3), set("Retry-After", "never", 12)), "pass", ""},
+		{"fractions throughout, but one answer to compare with",
+			both(set("Retry-After", "9.5", 12, 13, 14), func(o *timeline.Observation) {
+				if o.Seq == 2 || o.Seq == 3 {
+					o.Outcome = timeline.Unknown
+				}
+			}), "pass", "the origin itself may write so"},
+		{"negative waits may be the origin's", set("Retry-After", "-1", 12, 13, 14), "pass",
+			"the origin itself may write so"},
+		{"the origin's cannot be read either",
+			both(set("Retry-After", "soon", 3), set("Retry-After", "never", 12)), "pass", ""},
 
-		{"another limit", set("Ratelimit-Limit", "3", 13), lost, "the limit of ratelimit-00-06 is 2 in all 3 answers of the origin to denied requests (#2), and 3 in 1 of 3 through the proxy: #13"},
-		{"a limit that changes at the origin", both(set("Ratelimit-Limit", "3", 2), set("Ratelimit-Limit", "4", 13)), "pass", ""},
-		{"a reset rewritten to an epoch", set("Ratelimit-Reset", "1795176009", 12), lost, "the form of the reset of ratelimit-00-06 is delta-seconds"},
+		{"another limit", set("Ratelimit-Limit", "3", 13), lost,
+			"the limit of ratelimit-00-06 is 2 in all 3 answers of the origin to denied requests (#2), and " +
+				"3 in 1 of 3 through the proxy: #13"},
+		{"a limit that changes at the origin",
+			both(set("Ratelimit-Limit", "3", 2), set("Ratelimit-Limit", "4", 13)), "pass", ""},
+		{"a reset rewritten to an epoch", set("Ratelimit-Reset", "1795176009", 12), lost,
+			"the form of the reset of ratelimit-00-06 is delta-seconds"},
 		{"another reset", set("Ratelimit-Reset", "3", 12), "pass", ""},
 		{"less remains", set("Ratelimit-Remaining", "1", 12), "pass", ""},
 		{"a negative number may be the origin's", set("Ratelimit-Remaining", "-1", 12), "pass", ""},
-		{"a limit that cannot be read", set("Ratelimit-Limit", "a b", 12), lost, "the rule R3-LIMIT of RateLimit-Limit is kept in all 3 answers"},
-		{"a broken rule that the origin breaks", both(set("Ratelimit-Limit", "a b", 2), set("Ratelimit-Limit", "c d", 12)), "pass", ""},
-		{"a named policy", both(set("Ratelimit-Policy", `"q";q=5;w=60`, allOrigin...), set("Ratelimit-Policy", `"q";q=5;w=61`, allProxy...)), lost + " " + lost, `the window of ratelimit-08 "q" is 1m0s`},
+		{"a limit that cannot be read", set("Ratelimit-Limit", "a b", 12), lost,
+			"the rule R3-LIMIT of RateLimit-Limit is kept in all 3 answers"},
+		{"a broken rule that the origin breaks",
+			both(set("Ratelimit-Limit", "a b", 2), set("Ratelimit-Limit", "c d", 12)), "pass", ""},
+		{"a named policy", both(set("Ratelimit-Policy", `"q";q=5;w=60`, allOrigin...),
+			set("Ratelimit-Policy", `"q";q=5;w=61`, allProxy...)), lost + " " + lost,
+			`the window of ratelimit-08 "q" is 1m0s`},
 
 		{"a Date 2 s ahead may be rounding", set("Date", date(2), 12), "pass", ""},
-		{"a Date 3 s ahead", set("Date", date(3), 12), lost, "the clock of the origin's Dates is -1.003 s to 1.996 s ahead of ours (#4); through the proxy 1 of 3 Dates of denied requests are of another clock: #12 of one 1.997 s to 4.998 s ahead"},
+		{"a Date 3 s ahead", set("Date", date(3), 12), lost,
+			"the clock of the origin's Dates is -1.003 s to 1.996 s ahead of ours (#4); through the proxy " +
+				"1 of 3 Dates of denied requests are of another clock: #12 of one 1.997 s to 4.998 s ahead"},
 		{"a Date 3 s behind", set("Date", date(-3), 12), "pass", ""},
 		{"a Date 4 s behind", set("Date", date(-4), 12), lost, "another clock: #12 of one"},
-		{"Dates of the origin that are not of one clock", both(set("Date", date(100), 2), set("Date", date(4), 12)), "pass", "not those of one clock"},
+		{"Dates of the origin that are not of one clock",
+			both(set("Date", date(100), 2), set("Date", date(4), 12)), "pass", "not those of one clock"},
 		{"a Date that cannot be read", set("Date", "now", 12), "pass", ""},
 	}
 	for _, x := range rows {
@@ -201,7 +243,8 @@ func TestIntactValues(t *testing.T) {
 }
 
 func TestIntactNotesOnce(t *testing.T) {
-	tl := pairOf(both(set("Date", "Fri, 20 Nov 2026 13:00:05 GMT", 0, 2), set("X-Ratelimit-Limit", "1", allProxy...)))
+	tl := pairOf(both(set("Date", "Fri, 20 Nov 2026 13:00:05 GMT", 0, 2),
+		set("X-Ratelimit-Limit", "1", allProxy...)))
 	c := one(t, tl, Expect{Intact: &everything})
 	if got := strings.Count(c.Text, "not those of one clock"); got != 1 {
 		t.Errorf("got the note %d times, want once: %s", got, c.Text)
@@ -236,7 +279,8 @@ func TestIntactDatesOfTwoClocks(t *testing.T) {
 
 // TestIntactComparesWhatIsExpected: each difference counts only where it is asked for.
 func TestIntactComparesWhatIsExpected(t *testing.T) {
-	differ := both(set("Retry-After", "10, 10", 12), set("Ratelimit-Limit", "9", 12), set("Date", "Fri, 20 Nov 2026 13:00:05 GMT", 12), body("<html>", 12),
+	differ := both(set("Retry-After", "10, 10", 12), set("Ratelimit-Limit", "9", 12),
+		set("Date", "Fri, 20 Nov 2026 13:00:05 GMT", 12), body("<html>", 12),
 		func(o *timeline.Observation) {
 			if o.Seq == 12 {
 				o.Status = 503
@@ -253,7 +297,8 @@ func TestIntactComparesWhatIsExpected(t *testing.T) {
 		{IntactExpect{Status: true}, "1 difference"},
 		{IntactExpect{Body: true}, "1 difference"},
 		{IntactExpect{Fields: []string{"*"}, Status: true, Body: true}, "5 differences"},
-		{IntactExpect{Fields: []string{"X-None", "Content-Type"}}, "are as 5 answers of the origin in Content-Type"},
+		{IntactExpect{Fields: []string{"X-None", "Content-Type"}},
+			"are as 5 answers of the origin in Content-Type"},
 		{IntactExpect{Fields: []string{"X-None"}}, "the origin sends none of the fields"},
 		{IntactExpect{}, "the origin sends none of the fields"},
 	} {
@@ -266,8 +311,10 @@ func TestIntactComparesWhatIsExpected(t *testing.T) {
 
 func TestIntactWaits(t *testing.T) {
 	log, clock := parse(t, "sliding-window-log,rate=2/10s"), parse(t, "fixed-window,rate=2/10s,align=clock")
-	first, coarse := parse(t, "fixed-window,rate=2/10s,align=first"), parse(t, "sliding-window-log,rate=2/10s,tick=1s")
-	batched, unknown := parse(t, "token-bucket,rate=2/20s,burst=2,refill=interval,fill=2"), parse(t, "token-bucket,rate=1/10s,burst=2,start=unknown")
+	first, coarse := parse(t, "fixed-window,rate=2/10s,align=first"),
+		parse(t, "sliding-window-log,rate=2/10s,tick=1s")
+	batched, unknown := parse(t, "token-bucket,rate=2/20s,burst=2,refill=interval,fill=2"),
+		parse(t, "token-bucket,rate=1/10s,burst=2,start=unknown")
 	twice := parse(t, "sliding-window-log,rate=2/10s + sliding-window-log,rate=9/1m")
 	tens := map[int]time.Duration{}
 	for _, seq := range []int{2, 3, 4, 12, 13, 14} {
@@ -312,19 +359,30 @@ func TestIntactWaits(t *testing.T) {
 		text  string
 	}{
 		{"as long as it may be", log, tens, nil, "pass", ""},
-		{"longer than it may be", log, tens, set("Retry-After", "11", 13), "field-changed", "no denial of the origin tells more than its limit can need (#2: Retry-After: 10); through the proxy 1 of 3 do: #13 has Retry-After: 11 where at most 10 s can be needed"},
-		{"so long at the origin too", log, tens, both(set("Retry-After", "11", 3), set("Retry-After", "11", 13)), "pass", ""},
-		{"no bound known at the origin", log, map[int]time.Duration{13: 10 * time.Second}, set("Retry-After", "11", 13), "pass", ""},
-		{"told with admissions too, it is one difference", log, tens, both(set("Retry-After", "10", 0, 1, 10, 11), set("Retry-After", "7", 13)), "field-changed", "shorter"},
+		{"longer than it may be", log, tens, set("Retry-After", "11", 13), "field-changed",
+			"no denial of the origin tells more than its limit can need (#2: Retry-After: 10); through the " +
+				"proxy 1 of 3 do: #13 has Retry-After: 11 where at most 10 s can be needed"},
+		{"so long at the origin too", log, tens,
+			both(set("Retry-After", "11", 3), set("Retry-After", "11", 13)), "pass", ""},
+		{"no bound known at the origin", log, map[int]time.Duration{13: 10 * time.Second},
+			set("Retry-After", "11", 13), "pass", ""},
+		{"told with admissions too, it is one difference", log, tens,
+			both(set("Retry-After", "10", 0, 1, 10, 11), set("Retry-After", "7", 13)), "field-changed",
+			"shorter"},
 		{"no bound known", log, nil, set("Retry-After", "11", 13), "pass", ""},
 		{"as short as noise explains", log, tens, set("Retry-After", "8", 13), "pass", ""},
-		{"shorter", log, tens, set("Retry-After", "7", 13), "field-changed", "no denial of the origin's bursts tells a shorter wait than #2: Retry-After: 10; through the proxy 1 of 3 do: #13 has Retry-After: 7, and 2.010 s is all that noise explains"},
-		{"longer, and no bound known", log, nil, set("Retry-After", "13", 13), "field-changed", "tells a longer wait than #2"},
+		{"shorter", log, tens, set("Retry-After", "7", 13), "field-changed",
+			"no denial of the origin's bursts tells a shorter wait than #2: Retry-After: 10; through the " +
+				"proxy 1 of 3 do: #13 has Retry-After: 7, and 2.010 s is all that noise explains"},
+		{"longer, and no bound known", log, nil, set("Retry-After", "13", 13), "field-changed",
+			"tells a longer wait than #2"},
 		{"as long as noise explains", log, nil, set("Retry-After", "12", 13), "pass", ""},
 		{"by the clock, a wait may be any", clock, nil, set("Retry-After", "1", 12, 13, 14), "pass", ""},
-		{"by the first request, it may not", first, nil, set("Retry-After", "1", 12, 13, 14), "field-changed", "shorter"},
+		{"by the first request, it may not", first, nil, set("Retry-After", "1", 12, 13, 14), "field-changed",
+			"shorter"},
 		{"in batches, a wait may be any", batched, nil, set("Retry-After", "1", 12, 13, 14), "pass", ""},
-		{"from an unknown start, a wait may be any", unknown, nil, set("Retry-After", "1", 12, 13, 14), "pass", ""},
+		{"from an unknown start, a wait may be any", unknown, nil, set("Retry-After", "1", 12, 13, 14),
+			"pass", ""},
 		{"a coarse clock explains two seconds more", coarse, tens, set("Retry-After", "6", 13), "pass", ""},
 		{"but not three", coarse, tens, set("Retry-After", "5", 13), "field-changed", "4.010 s is all"},
 		{"an answer of the burst is missing at the origin", log, tens, both(func(o *timeline.Observation) {
@@ -332,17 +390,24 @@ func TestIntactWaits(t *testing.T) {
 				o.Outcome = timeline.Unknown
 			}
 		}, set("Retry-After", "1", 13)), "pass", ""},
-		{"two policies, of which the other one denies", twice, nil, set("Retry-After", "1", 12, 13, 14), "pass", ""},
+		{"two policies, of which the other one denies", twice, nil, set("Retry-After", "1", 12, 13, 14),
+			"pass", ""},
 		{"two policies, another limit", twice, tens, set("Ratelimit-Limit", "9", 12), "pass", ""},
-		{"one policy, another limit", log, tens, set("Ratelimit-Limit", "9", 12), "field-changed", "the limit of"},
+		{"one policy, another limit", log, tens, set("Ratelimit-Limit", "9", 12), "field-changed",
+			"the limit of"},
 		{"no limit", nil, nil, set("Retry-After", "1", 12, 13, 14), "pass", ""},
-		{"waits of the origin that jump", log, nil, both(set("Retry-After", "1", 3), set("Retry-After", "20", 13)), "pass", "the origin tells waits from 1.000 s to 10.000 s to one burst"},
+		{"waits of the origin that jump", log, nil,
+			both(set("Retry-After", "1", 3), set("Retry-After", "20", 13)), "pass",
+			"the origin tells waits from 1.000 s to 10.000 s to one burst"},
 		{"partitions that both use", log, tens, both(shared, set("Retry-After", "1", 13)), "pass", ""},
 		{"other costs", log, tens, both(cost, set("Retry-After", "1", 13)), "pass", ""},
-		{"a burst that took 5.5 s", log, tens, both(slow, set("Retry-After", "2", 13)), "field-changed", "7.510 s is all"},
+		{"a burst that took 5.5 s", log, tens, both(slow, set("Retry-After", "2", 13)), "field-changed",
+			"7.510 s is all"},
 		{"a burst that took 6.5 s", log, tens, both(slower, set("Retry-After", "2", 13)), "pass", ""},
-		{"a later phase is not the opening", log, tens, both(later, set("Retry-After", "1", 14), set("Date", lateDate, 14)), "pass", ""},
-		{"a later phase that overlaps is a rival", log, tens, both(overlap, set("Retry-After", "1", 13)), "pass", ""},
+		{"a later phase is not the opening", log, tens,
+			both(later, set("Retry-After", "1", 14), set("Date", lateDate, 14)), "pass", ""},
+		{"a later phase that overlaps is a rival", log, tens, both(overlap, set("Retry-After", "1", 13)),
+			"pass", ""},
 		{"a request of another cost among them", log, tens, both(func(o *timeline.Observation) {
 			if o.Seq == 11 {
 				o.Cost = 2
@@ -359,14 +424,21 @@ func TestIntactWaits(t *testing.T) {
 	}
 }
 
-// TestWaitsOfUsedPartitionsAreNotCompared: what others, or an earlier run, took from a partition shortens or lengthens its waits.
+// TestWaitsOfUsedPartitionsAreNotCompared: what others, or an earlier run, took from a partition shortens or
+// lengthens its waits.
 func TestWaitsOfUsedPartitionsAreNotCompared(t *testing.T) {
 	log := parse(t, "sliding-window-log,rate=2/10s")
-	for want, e := range map[verdict.Verdict][]Expect{verdict.Fail: {{}}, verdict.Pass: {{Shared: true}, {Used: true}}} {
+	for want, e := range map[verdict.Verdict][]Expect{verdict.Fail: {{}},
+		verdict.Pass: {{Shared: true}, {Used: true}}} {
 		for _, e := range e {
 			e.Intact = &IntactExpect{Fields: []string{"Retry-After"}}
-			if c := judge(pairOf(set("Retry-After", "1", 12, 13, 14)), log, e, func(*timeline.Timeline, spec.Limit) map[int]time.Duration { return nil })[0]; c.Verdict != want {
-				t.Errorf("shared %v, used %v: got %s (%s), want %s", e.Shared, e.Used, c.Verdict, c.Text, want)
+			if c := judge(pairOf(set("Retry-After", "1", 12, 13, 14)), log, e,
+				func(*timeline.Timeline,
+					spec.Limit) map[int]time.Duration {
+					return nil
+				})[0]; c.Verdict != want {
+				t.Errorf("shared %v, used %v: got %s (%s), want %s", e.Shared, e.Used, c.Verdict, c.Text,
+					want)
 			}
 		}
 	}

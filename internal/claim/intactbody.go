@@ -9,9 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// shape is what of a denial's body stays the same from denial to denial: texts carry keys, times and numbers, so only the
-// notation and, of a problem, the type are compared.
-// An empty notation or problem is not known.
+// shape is what of a denial's body stays the same from denial to denial: texts carry keys, times and numbers,
+// so only the notation and, of a problem, the type are compared. An empty notation or problem is not known.
 type shape struct {
 	media, notation, problem string
 }
@@ -38,7 +37,8 @@ func (s shape) String() string {
 	return text
 }
 
-// shapeOf reads the shape of a body, as far as the recorder kept it. None was sent only where its length says so.
+// shapeOf reads the shape of a body, as far as the recorder kept it. None was sent only where its length says
+// so.
 func shapeOf(o *timeline.Observation) shape {
 	body := strings.TrimSpace(o.Body)
 	s := shape{media: mediaType(o)}
@@ -60,8 +60,8 @@ func shapeOf(o *timeline.Observation) shape {
 	return s
 }
 
-// problemType returns the member type of a JSON object; about:blank where it has none (RFC 9457 section 4.2.1), empty
-// where its end was cut off before.
+// problemType returns the member type of a JSON object; about:blank where it has none (RFC 9457 section
+// 4.2.1), empty where its end was cut off before.
 func problemType(body string) string {
 	d := json.NewDecoder(strings.NewReader(body))
 	if _, err := d.Token(); err != nil {
@@ -94,10 +94,15 @@ func (j *comparison) body(c class) {
 			known = append(known, s)
 		}
 	}
-	changed := only(c.proxy, func(o *timeline.Observation) bool { return !slices.ContainsFunc(known, shapeOf(o).like) })
+	changed := only(c.proxy,
+		func(o *timeline.Observation) bool { return !slices.ContainsFunc(known, shapeOf(o).like) })
 	if len(changed) == 0 {
 		return
 	}
-	j.find(BodyChanged, c.origin[0], changed, fmt.Sprintf("%s of the origin have %s (#%d); through the proxy %d of %d have another body: #%d has %s",
-		plural(len(c.origin), "denial"), shapeOf(c.origin[0]), c.origin[0].Seq, len(changed), len(c.proxy), changed[0].Seq, shapeOf(changed[0])))
+	j.find(BodyChanged, c.origin[0], changed,
+		fmt.Sprintf("%s of the origin have %s (#%d); through the proxy %d of %d have another body: #%d has "+
+			"%s",
+			plural(len(c.origin), "denial"), shapeOf(c.origin[0]), c.origin[0].Seq, len(changed),
+			len(c.proxy),
+			changed[0].Seq, shapeOf(changed[0])))
 }

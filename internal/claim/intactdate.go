@@ -7,19 +7,19 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// staleDate is how old or how far ahead a Date may be beyond its own second: servers keep one for up to a second, and some
-// round it up.
+// staleDate is how old or how far ahead a Date may be beyond its own second: servers keep one for up to a
+// second, and some round it up.
 const staleDate = time.Second
 
-// offset is the closed interval in which the clock that wrote a Date may be ahead of ours, and the observations that bound
-// it from below and from above.
+// offset is the closed interval in which the clock that wrote a Date may be ahead of ours, and the
+// observations that bound it from below and from above.
 type offset struct {
 	lo, hi     time.Duration
 	below, top *timeline.Observation
 }
 
-// offsetOf returns the offset that one answer allows. It was written within [Sent, FirstByte], on a clock that then read
-// between its Date and one second more, give or take staleDate and what it drifted:
+// offsetOf returns the offset that one answer allows. It was written within [Sent, FirstByte], on a clock
+// that then read between its Date and one second more, give or take staleDate and what it drifted:
 //
 //	Date - stale - FirstByte <= offset <= Date + 1 s + stale - Sent
 func (r *recording) offsetOf(o *timeline.Observation) (offset, bool) {
@@ -27,8 +27,10 @@ func (r *recording) offsetOf(o *timeline.Observation) (offset, bool) {
 	if !ok {
 		return offset{}, false
 	}
-	since, slack := d.Sub(r.tl.Header.Started), staleDate+r.tl.Header.ClockError+r.tl.Header.Drift(o.FirstByte)
-	return offset{lo: since - slack - o.FirstByte, hi: since + time.Second + slack - o.Sent, below: o, top: o}, true
+	since, slack := d.Sub(r.tl.Header.Started), staleDate+r.tl.Header.ClockError+
+		r.tl.Header.Drift(o.FirstByte)
+	return offset{lo: since - slack - o.FirstByte, hi: since + time.Second + slack - o.Sent, below: o,
+		top: o}, true
 }
 
 // date finds Dates through the proxy that no clock could have written that wrote all those of the origin.
@@ -83,7 +85,10 @@ func (j *comparison) replaced(c class, at offset) {
 	if len(changed) == 0 {
 		return
 	}
-	j.find(FieldChanged, origin, changed, fmt.Sprintf("the clock of the origin's Dates is %s to %s ahead of ours (#%d); through the proxy %d of %d Dates of %s requests are of another clock: #%d of one %s to %s ahead",
-		seconds(at.lo, time.Millisecond), seconds(at.hi, time.Millisecond), origin.Seq, len(changed), len(c.proxy), c.outcome,
-		changed[0].Seq, seconds(first.lo, time.Millisecond), seconds(first.hi, time.Millisecond)))
+	j.find(FieldChanged, origin, changed,
+		fmt.Sprintf("the clock of the origin's Dates is %s to %s ahead of ours (#%d); through the proxy %d "+
+			"of %d Dates of %s requests are of another clock: #%d of one %s to %s ahead",
+			seconds(at.lo, time.Millisecond), seconds(at.hi, time.Millisecond), origin.Seq, len(changed),
+			len(c.proxy), c.outcome,
+			changed[0].Seq, seconds(first.lo, time.Millisecond), seconds(first.hi, time.Millisecond)))
 }

@@ -11,13 +11,16 @@ import (
 )
 
 // quotaFields are the fields that tell a quota.
-var quotaFields = [...]string{"RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
-	"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Rate-Limit-Limit", "X-Rate-Limit-Remaining", "X-Rate-Limit-Reset"}
+var quotaFields = [...]string{"RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining",
+	"RateLimit-Reset", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+	"X-Rate-Limit-Limit", "X-Rate-Limit-Remaining", "X-Rate-Limit-Reset"}
 
-// facts are what an answer tells of a quota that does not change from answer to answer, by what they are about.
+// facts are what an answer tells of a quota that does not change from answer to answer, by what they are
+// about.
 type facts map[string]string
 
-// factsOf reads the constant parts of all quotas: limit, window and the form of the reset; and the rules that are broken.
+// factsOf reads the constant parts of all quotas: limit, window and the form of the reset; and the rules that
+// are broken.
 func (j *comparison) factsOf(o *timeline.Observation, limit spec.Limit) facts {
 	base, _ := date(o)
 	get := func(name string) (string, bool) {
@@ -53,8 +56,8 @@ func (j *comparison) factsOf(o *timeline.Observation, limit spec.Limit) facts {
 	return f
 }
 
-// structural tells whether p is about how a field is built, whatever its numbers are: a server that keeps such a rule
-// once keeps it always. Rules about fields that should be there are left to presence.
+// structural tells whether p is about how a field is built, whatever its numbers are: a server that keeps
+// such a rule once keeps it always. Rules about fields that should be there are left to presence.
 func structural(p headers.Problem) bool {
 	switch p.Rule {
 	case headers.SFParse, headers.SFNonEmpty, headers.RPName, headers.R3Limit:
@@ -66,8 +69,8 @@ func structural(p headers.Problem) bool {
 	}
 }
 
-// quotas finds that what all answers of the origin tell alike (limit, window, form of the reset, a rule kept) is told
-// otherwise through the proxy.
+// quotas finds that what all answers of the origin tell alike (limit, window, form of the reset, a rule kept)
+// is told otherwise through the proxy.
 func (j *comparison) quotas(c class) {
 	if !slices.ContainsFunc(quotaFields[:], j.expects) {
 		return
@@ -100,8 +103,11 @@ func (j *comparison) quotas(c class) {
 		if was == "" {
 			was = "kept"
 		}
-		j.find(FieldChanged, c.origin[0], obs, fmt.Sprintf("the %s is %s in all %s of the origin to %s requests (#%d), and %s in %d of %d through the proxy: %s",
-			about, was, plural(len(c.origin), "answer"), c.outcome, c.origin[0].Seq, is, len(obs), len(c.proxy), seqs(obs)))
+		j.find(FieldChanged, c.origin[0], obs,
+			fmt.Sprintf("the %s is %s in all %s of the origin to %s requests (#%d), and %s in %d of %d "+
+				"through the proxy: %s",
+				about, was, plural(len(c.origin), "answer"), c.outcome, c.origin[0].Seq, is, len(obs),
+				len(c.proxy), seqs(obs)))
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// retryAfter finds waits through the proxy that the origin cannot have told. The notation may change: seconds and a date
-// that mean the same wait are the same.
+// retryAfter finds waits through the proxy that the origin cannot have told. The notation may change: seconds
+// and a date that mean the same wait are the same.
 func (j *comparison) retryAfter(c class) {
 	if !j.expects("Retry-After") {
 		return
@@ -30,9 +30,9 @@ func (j *comparison) retryAfter(c class) {
 // tells tells whether o has a Retry-After that tells a wait.
 func tells(o *timeline.Observation) bool { _, ok := told(o); return ok }
 
-// unreadable finds values that cannot be read, where the origin's all can. A number that is not written as one may come
-// from the origin itself, which met no fraction or no negative wait before: it counts if all values through the proxy are
-// so, and a negative one never.
+// unreadable finds values that cannot be read, where the origin's all can. A number that is not written as
+// one may come from the origin itself, which met no fraction or no negative wait before: it counts if all
+// values through the proxy are so, and a negative one never.
 func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 	has := only(c.proxy, func(o *timeline.Observation) bool { _, ok := value(o, "Retry-After"); return ok })
 	var bad []*timeline.Observation
@@ -43,7 +43,8 @@ func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 			continue
 		}
 		bad = append(bad, o)
-		if v = strings.TrimSpace(v); !strings.Contains(v, ",") && v != "" && strings.ContainsAny(v[:1], "+-.0123456789") {
+		if v = strings.TrimSpace(v); !strings.Contains(v, ",") && v != "" &&
+			strings.ContainsAny(v[:1], "+-.0123456789") {
 			numbers++
 			negative = negative || v[0] == '-'
 		}
@@ -52,12 +53,15 @@ func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 	case len(bad) == 0:
 		return
 	case negative, numbers == len(bad) && (len(bad) < len(has) || len(at) < 2):
-		j.note("Retry-After cannot be read in %d of %d answers through the proxy to %s requests, but the origin itself may write so", len(bad), len(has), c.outcome)
+		j.note("Retry-After cannot be read in %d of %d answers through the proxy to %s requests, but the "+
+			"origin itself may write so", len(bad), len(has), c.outcome)
 		return
 	}
 	v, _ := value(bad[0], "Retry-After")
-	j.find(FieldChanged, at[0], bad, fmt.Sprintf("Retry-After can be read in all %s of the origin to %s requests (#%d); through the proxy %d of %d cannot be: #%d has %s",
-		plural(len(at), "answer"), c.outcome, at[0].Seq, len(bad), len(has), bad[0].Seq, quote(v)))
+	j.find(FieldChanged, at[0], bad,
+		fmt.Sprintf("Retry-After can be read in all %s of the origin to %s requests (#%d); through the "+
+			"proxy %d of %d cannot be: #%d has %s",
+			plural(len(at), "answer"), c.outcome, at[0].Seq, len(bad), len(has), bad[0].Seq, quote(v)))
 }
 
 // longer finds waits that are longer than the limit can need, where the origin never tells such.
@@ -82,6 +86,8 @@ func (j *comparison) longer(at, through []*timeline.Observation) {
 	a, _ := told(at[0])
 	b, _ := told(changed[0])
 	need, _ := j.r.longestNeed(changed[0], b)
-	j.find(FieldChanged, at[0], changed, fmt.Sprintf("no denial of the origin tells more than its limit can need (#%d: %s); through the proxy %d of %d do: #%d has %s where at most %d s can be needed",
-		at[0].Seq, a, len(changed), len(through), changed[0].Seq, b, need/time.Second))
+	j.find(FieldChanged, at[0], changed,
+		fmt.Sprintf("no denial of the origin tells more than its limit can need (#%d: %s); through the "+
+			"proxy %d of %d do: #%d has %s where at most %d s can be needed",
+			at[0].Seq, a, len(changed), len(through), changed[0].Seq, b, need/time.Second))
 }

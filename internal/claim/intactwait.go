@@ -12,16 +12,17 @@ import (
 type opening struct {
 	// denials are its denials that tell a wait.
 	denials []*timeline.Observation
-	// span is the longest time that the opening of one partition took, from its first Sent to its last FirstByte.
+	// span is the longest time that the opening of one partition took, from its first Sent to its last
+	// FirstByte.
 	span time.Duration
 	cost int64
 }
 
-// apart finds a wait in the opening of a partition through the proxy that is shorter or longer than every one in those at
-// the origin. In a fresh partition a denial waits for the admissions of its own opening, so two true waits differ by no
-// more than the spans of the openings; the notation adds less than a second on each side, a Date another. This needs
-// limiters whose waits follow from the burst alone, not from when it was sent nor from which of several policies denies, and
-// partitions that nobody else has used.
+// apart finds a wait in the opening of a partition through the proxy that is shorter or longer than every one
+// in those at the origin. In a fresh partition a denial waits for the admissions of its own opening, so two
+// true waits differ by no more than the spans of the openings; the notation adds less than a second on each
+// side, a Date another. This needs limiters whose waits follow from the burst alone, not from when it was
+// sent nor from which of several policies denies, and partitions that nobody else has used.
 func (j *comparison) apart(limit spec.Limit) {
 	if j.r.shared || j.r.used || len(limit) != 1 || byTheClock(limit[0]) {
 		return
@@ -35,7 +36,8 @@ func (j *comparison) apart(limit spec.Limit) {
 	noise += 2 * max(limit[0].Tick, j.r.tl.Header.Tick)
 	short, long := waitRange(at.denials)
 	if wait(long)-wait(short) > noise {
-		j.note("the origin tells waits from %s to %s to one burst, so they are not compared", seconds(wait(short), time.Second), seconds(wait(long), time.Second))
+		j.note("the origin tells waits from %s to %s to one burst, so they are not compared",
+			seconds(wait(short), time.Second), seconds(wait(long), time.Second))
 		return
 	}
 	report := func(than string, o *timeline.Observation, changed []*timeline.Observation) {
@@ -44,16 +46,23 @@ func (j *comparison) apart(limit spec.Limit) {
 		}
 		a, _ := told(o)
 		b, _ := told(changed[0])
-		j.find(FieldChanged, o, changed, fmt.Sprintf("no denial of the origin's bursts tells a %s wait than #%d: %s; through the proxy %d of %d do: #%d has %s, and %s is all that noise explains",
-			than, o.Seq, a, len(changed), len(through.denials), changed[0].Seq, b, seconds(noise, time.Millisecond)))
+		j.find(FieldChanged, o, changed,
+			fmt.Sprintf("no denial of the origin's bursts tells a %s wait than #%d: %s; through the proxy "+
+				"%d of %d do: #%d has %s, and %s is all that noise explains",
+				than, o.Seq, a, len(changed), len(through.denials), changed[0].Seq, b,
+				seconds(noise, time.Millisecond)))
 	}
-	report("shorter", short, only(through.denials, func(o *timeline.Observation) bool { return add(wait(o), noise) < wait(short) }))
-	report("longer", long, only(through.denials, func(o *timeline.Observation) bool { return add(wait(long), noise) < wait(o) }))
+	report("shorter", short,
+		only(through.denials,
+			func(o *timeline.Observation) bool { return add(wait(o), noise) < wait(short) }))
+	report("longer", long,
+		only(through.denials, func(o *timeline.Observation) bool { return add(wait(long), noise) < wait(o) }))
 }
 
 // byTheClock tells whether the waits of p depend on when a burst is sent, or on what came before it.
 func byTheClock(p spec.Policy) bool {
-	return p.Windowed() && p.Align != spec.AlignFirst || p.Refill == spec.RefillInterval || p.Start == spec.StartUnknown || p.LevelTo > 0
+	return p.Windowed() && p.Align != spec.AlignFirst || p.Refill == spec.RefillInterval ||
+		p.Start == spec.StartUnknown || p.LevelTo > 0
 }
 
 // wait returns the wait that o tells, which it must.
@@ -73,8 +82,9 @@ func waitRange(obs []*timeline.Observation) (short, long *timeline.Observation) 
 	return short, long
 }
 
-// opening returns the openings of the partitions that only one side used, and only limit counts. Partitions with an answer missing or unknown in
-// the opening are left out; requests of different cost, or no denial at all, make ok false.
+// opening returns the openings of the partitions that only one side used, and only limit counts. Partitions
+// with an answer missing or unknown in the opening are left out; requests of different cost, or no denial at
+// all, make ok false.
 func (r *recording) opening(origin bool, limit spec.Limit) (out opening, ok bool) {
 	type side struct {
 		phase         string

@@ -15,13 +15,14 @@ import (
 
 // The kinds of findings of claims. What Seen and Bound count is said with each; times are in nanoseconds.
 const (
-	// RetryAfterEarly: a client waited as told and was denied again. Seen is how long it waited, Bound how long it was
-	// told to wait.
+	// RetryAfterEarly: a client waited as told and was denied again. Seen is how long it waited, Bound how
+	// long it was told to wait.
 	RetryAfterEarly verdict.Kind = "retry-after-early"
-	// RetryAfterLate: a client was told to wait longer than needed. Seen is what it was told, Bound the longest need.
+	// RetryAfterLate: a client was told to wait longer than needed. Seen is what it was told, Bound the
+	// longest need.
 	RetryAfterLate verdict.Kind = "retry-after-late"
-	// FieldMissing and FieldInvalid: answers without a field, or with one that breaks its syntax. Seen counts them,
-	// Bound is 0.
+	// FieldMissing and FieldInvalid: answers without a field, or with one that breaks its syntax. Seen counts
+	// them, Bound is 0.
 	FieldMissing verdict.Kind = "field-missing"
 	FieldInvalid verdict.Kind = "field-invalid"
 	// DeniedStatus: denials with a status that is not expected. Seen counts them, Bound is 0.
@@ -41,8 +42,8 @@ const (
 	NotDrained verdict.Kind = "not-drained"
 	// QuotaConflict: answers that tell two limits or two remaining units. Seen counts them, Bound is 0.
 	QuotaConflict verdict.Kind = "quota-conflict"
-	// RemainingHigh and RemainingLow: an answer tells more, or fewer, remaining units than can be. Seen is what it tells (or
-	// the least that can be), Bound the most that can be (or what it tells).
+	// RemainingHigh and RemainingLow: an answer tells more, or fewer, remaining units than can be. Seen is
+	// what it tells (or the least that can be), Bound the most that can be (or what it tells).
 	RemainingHigh verdict.Kind = "remaining-too-high"
 	RemainingLow  verdict.Kind = "remaining-too-low"
 	// LimitOtherwise: answers tell a limit that is not the declared one. Seen counts them, Bound is 0.
@@ -57,8 +58,8 @@ const (
 	BodyConflict verdict.Kind = "body-conflict"
 	// Latency: a quantile of the service time over its bound. Seen and Bound are that quantile and its bound.
 	Latency verdict.Kind = "latency"
-	// FieldLost, FieldChanged, StatusChanged, BodyChanged: what a proxy did to the answers of the origin. Seen counts the
-	// answers through the proxy that show it, Bound is 0.
+	// FieldLost, FieldChanged, StatusChanged, BodyChanged: what a proxy did to the answers of the origin.
+	// Seen counts the answers through the proxy that show it, Bound is 0.
 	FieldLost     verdict.Kind = "field-lost"
 	FieldChanged  verdict.Kind = "field-changed"
 	StatusChanged verdict.Kind = "status-changed"
@@ -76,8 +77,8 @@ func Judge(tl *timeline.Timeline, limit spec.Limit, e Expect) []verdict.Claim {
 	return judge(tl, limit, e, check.LongestWaits)
 }
 
-// longestWaits returns an upper bound on the true wait at each denial, by its Seq; denials of which none is known are
-// missing. check.LongestWaits is one.
+// longestWaits returns an upper bound on the true wait at each denial, by its Seq; denials of which none is
+// known are missing. check.LongestWaits is one.
 type longestWaits func(*timeline.Timeline, spec.Limit) map[int]time.Duration
 
 func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest longestWaits) []verdict.Claim {
@@ -98,7 +99,8 @@ const never = time.Duration(math.MaxInt64)
 // recording is a timeline with what several claims need of it.
 type recording struct {
 	tl *timeline.Timeline
-	// target are the observations through the target with an answer and a known outcome; origin those at the origin.
+	// target are the observations through the target with an answer and a known outcome; origin those at the
+	// origin.
 	target, origin []*timeline.Observation
 	// waits are the longest true waits by Seq of a denial. It is computed when first asked for.
 	waits func() map[int]time.Duration
@@ -167,7 +169,8 @@ func (r *recording) limitOf(o *timeline.Observation) spec.Limit {
 	return r.limit
 }
 
-// limits returns the limits that count any observation, each once, in the order of the recording; one may be empty.
+// limits returns the limits that count any observation, each once, in the order of the recording; one may be
+// empty.
 func (r *recording) limits() []spec.Limit {
 	var out []spec.Limit
 	var last string
@@ -196,8 +199,8 @@ func (r *recording) under(limit spec.Limit) *recording {
 	return &out
 }
 
-// countedBy returns the limit that counts all of some observations; ok is false where they have several, or one has none although
-// a limit is declared.
+// countedBy returns the limit that counts all of some observations; ok is false where they have several, or
+// one has none although a limit is declared.
 func (r *recording) countedBy(n int, at func(i int) *timeline.Observation) (limit spec.Limit, ok bool) {
 	for i := range n {
 		l := r.limitOf(at(i))

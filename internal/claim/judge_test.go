@@ -13,12 +13,14 @@ import (
 
 const ms = time.Millisecond
 
-// req is a request on partition k, sent at its time, in milliseconds. Status 200 was allowed, 429, 403 and 503 denied, 0 not
-// answered, any other is not classified.
+// req is a request on partition k, sent at its time, in milliseconds. Status 200 was allowed, 429, 403 and
+// 503 denied, 0 not answered, any other is not classified.
 func req(seq, sent, first, status int, fields ...string) timeline.Observation {
 	o := timeline.Observation{
-		Arrival: timeline.Arrival{Seq: seq, Partition: "k", Phase: "p", At: time.Duration(sent) * ms, Cost: 1},
-		Sent:    time.Duration(sent) * ms, FirstByte: time.Duration(first) * ms, Answered: status != 0, Status: status,
+		Arrival: timeline.Arrival{Seq: seq, Partition: "k", Phase: "p", At: time.Duration(sent) * ms,
+			Cost: 1},
+		Sent: time.Duration(sent) * ms, FirstByte: time.Duration(first) * ms, Answered: status != 0,
+		Status: status,
 	}
 	switch status {
 	case 200:
@@ -64,11 +66,13 @@ func one(t *testing.T, tl *timeline.Timeline, e Expect) verdict.Claim {
 	return claims[0]
 }
 
-// sound checks what holds for every claim: Fail has findings and the others none, Inconclusive a reason and the others
-// none, its kind is that of its id, witnesses ascend and are in the recording, their span holds them.
+// sound checks what holds for every claim: Fail has findings and the others none, Inconclusive a reason and
+// the others none, its kind is that of its id, witnesses ascend and are in the recording, their span holds
+// them.
 func sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
 	t.Helper()
-	if (c.Verdict == verdict.Fail) != (len(c.Findings) > 0) || (c.Verdict == verdict.Inconclusive) != (c.Reason != "") || c.Text == "" || c.ID == "" {
+	if (c.Verdict == verdict.Fail) != (len(c.Findings) > 0) ||
+		(c.Verdict == verdict.Inconclusive) != (c.Reason != "") || c.Text == "" || c.ID == "" {
 		t.Errorf("got %+v, want a finding with fail only, a reason with inconclusive only, and a text", c)
 	}
 	known := c.Kind != "" && c.Kind == verdict.KindOf(c.ID) && c.Kind.About() != ""
@@ -76,8 +80,10 @@ func sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
 		t.Errorf("%s: got kind %q, want the one of its id, with a sentence", c.ID, c.Kind)
 	}
 	for _, f := range c.Findings {
-		if len(f.Observations) == 0 || !slices.IsSorted(f.Observations) || f.Text == "" || f.Seen <= f.Bound && f.Kind != RetryAfterEarly {
-			t.Errorf("got finding %+v, want observations that ascend, a text, and more seen than the bound", f)
+		if len(f.Observations) == 0 || !slices.IsSorted(f.Observations) || f.Text == "" ||
+			f.Seen <= f.Bound && f.Kind != RetryAfterEarly {
+			t.Errorf("got finding %+v, want observations that ascend, a text, and more seen than the bound",
+				f)
 		}
 		for _, seq := range f.Observations {
 			i := slices.IndexFunc(tl.Observations, func(o timeline.Observation) bool { return o.Seq == seq })
@@ -117,12 +123,15 @@ func TestJudgeKeepsTheOrder(t *testing.T) {
 	tl := record(req(0, 0, 1, 200), req(1, 2, 3, 429, "Retry-After: 1"))
 	limit := parse(t, "token-bucket,rate=1/s,burst=1")
 	claims := Judge(tl, limit, Expect{
-		Fields: []FieldGroup{RetryAfterField, RateLimitFields, DateField, ProblemBody}, RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true},
-		DeniedStatus: []int{429}, Denials: []DenialBound{{Phase: "p"}}, Latency: []LatencyBound{{timeline.Denied, 0.99, ms}},
-		Intact: &IntactExpect{}, LateP99: ms,
+		Fields:       []FieldGroup{RetryAfterField, RateLimitFields, DateField, ProblemBody},
+		RetryAfter:   RetryAfterExpect{Honored: true, NotLonger: true},
+		DeniedStatus: []int{429}, Denials: []DenialBound{{Phase: "p"}},
+		Latency: []LatencyBound{{timeline.Denied, 0.99, ms}},
+		Intact:  &IntactExpect{}, LateP99: ms,
 	})
-	want := []string{"fields-retry-after", "fields-ratelimit", "fields-date", "fields-problem", "retry-after-honored",
-		"retry-after-not-longer", "denied-status", "denials-p", "latency-denied-p99", "intact", "schedule"}
+	want := []string{"fields-retry-after", "fields-ratelimit", "fields-date", "fields-problem",
+		"retry-after-honored", "retry-after-not-longer", "denied-status", "denials-p", "latency-denied-p99",
+		"intact", "schedule"}
 	var got []string
 	for _, c := range claims {
 		sound(t, tl, c)
@@ -138,13 +147,16 @@ func TestJudgeKeepsTheOrder(t *testing.T) {
 
 func TestNothingPassesOnNothing(t *testing.T) {
 	all := Expect{
-		Fields: []FieldGroup{RetryAfterField, RateLimitFields, DateField, ProblemBody}, RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true},
-		DeniedStatus: []int{429}, Denials: []DenialBound{{Phase: "p", Max: 0}}, Latency: []LatencyBound{{timeline.Denied, 0.99, ms}},
-		Intact: &IntactExpect{Fields: []string{"Date"}, Status: true, Body: true}, LateP99: ms,
+		Fields:       []FieldGroup{RetryAfterField, RateLimitFields, DateField, ProblemBody},
+		RetryAfter:   RetryAfterExpect{Honored: true, NotLonger: true},
+		DeniedStatus: []int{429}, Denials: []DenialBound{{Phase: "p", Max: 0}},
+		Latency: []LatencyBound{{timeline.Denied, 0.99, ms}},
+		Intact:  &IntactExpect{Fields: []string{"Date"}, Status: true, Body: true}, LateP99: ms,
 	}
 	lost := req(0, 0, 0, 0)
 	odd := req(0, 0, 1, 500)
-	for name, tl := range map[string]*timeline.Timeline{"empty": record(), "unanswered": record(lost), "not classified": record(odd)} {
+	for name, tl := range map[string]*timeline.Timeline{"empty": record(), "unanswered": record(lost),
+		"not classified": record(odd)} {
 		for _, c := range judge(tl, nil, all, noWaits) {
 			sound(t, tl, c)
 			if c.Verdict != verdict.Inconclusive && !(c.ID == "schedule" && len(tl.Observations) > 0) {

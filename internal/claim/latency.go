@@ -12,8 +12,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// latency judges a quantile of the service time (FirstByte - Sent) by nearest rank, exactly: no histogram rounds it. So
-// few answers that the quantile is only their largest, with less than one expected above it, fail nothing.
+// latency judges a quantile of the service time (FirstByte - Sent) by nearest rank, exactly: no histogram
+// rounds it. So few answers that the quantile is only their largest, with less than one expected above it,
+// fail nothing.
 func (r *recording) latency(b LatencyBound) verdict.Claim {
 	name := quantileName(b.Quantile)
 	id := verdict.ClaimLatency.ID(b.Outcome.String() + "-" + name)
@@ -24,7 +25,8 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	if len(obs) == 0 {
 		return tooFew(id, "no answer was "+b.Outcome.String())
 	}
-	slices.SortStableFunc(obs, func(x, y *timeline.Observation) int { return cmp.Compare(service(x), service(y)) })
+	slices.SortStableFunc(obs,
+		func(x, y *timeline.Observation) int { return cmp.Compare(service(x), service(y)) })
 	rank := nearestRank(b.Quantile, len(obs))
 	seen := service(obs[rank-1])
 	text := fmt.Sprintf("%s of the service time of %s is %s, bound %s", name,
@@ -33,11 +35,13 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 		return settle(id, text, nil)
 	}
 	if why := r.overloaded(); why != "" {
-		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + why + ", so the time may be ours"}
+		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + why +
+			", so the time may be ours"}
 	}
 	if over := r.slowerThan(b.Max, obs); over <= len(obs)-rank {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed,
-			Text: fmt.Sprintf("%s; but of those over it only %d are so without the time in which requests were sent late or the recorder stood still, so the time may be ours", text, over)}
+			Text: fmt.Sprintf("%s; but of those over it only %d are so without the time in which requests "+
+				"were sent late or the recorder stood still, so the time may be ours", text, over)}
 	}
 	if b.Quantile < 1 && rank == len(obs) {
 		return tooFew(id, fmt.Sprintf("%s; but so few answers have no %s below their largest", text, name))
@@ -46,19 +50,23 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	over := obs[first:]
 	slices.Reverse(over)
 	slowest := over[0]
-	return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: Latency, Seen: int64(seen), Bound: int64(b.Max),
-		Text: fmt.Sprintf("%s: %d of %d took longer than %s, at most %d may; the slowest is #%d with %s", text, len(over), len(obs),
-			millis(b.Max), len(obs)-rank, slowest.Seq, millis(service(slowest)))}, over...)})
+	return settle(id, text,
+		[]verdict.Finding{witness(verdict.Finding{Kind: Latency, Seen: int64(seen), Bound: int64(b.Max),
+			Text: fmt.Sprintf("%s: %d of %d took longer than %s, at most %d may; the slowest is #%d with %s",
+				text, len(over), len(obs),
+				millis(b.Max), len(obs)-rank, slowest.Seq, millis(service(slowest)))}, over...)})
 }
 
-// slowerThan counts the observations whose service time is over most even without the time in which the recorder was late:
-// when it cannot send what is due it cannot read what has come either, and a target on the same machine may not run.
+// slowerThan counts the observations whose service time is over most even without the time in which the
+// recorder was late: when it cannot send what is due it cannot read what has come either, and a target on the
+// same machine may not run.
 func (r *recording) slowerThan(most time.Duration, obs []*timeline.Observation) int {
 	stalls := r.stalls()
 	n := 0
 	for _, o := range obs {
 		took := service(o)
-		first, _ := slices.BinarySearchFunc(stalls, o.Sent, func(s stall, t time.Duration) int { return cmp.Compare(s.to, t) })
+		first, _ := slices.BinarySearchFunc(stalls, o.Sent,
+			func(s stall, t time.Duration) int { return cmp.Compare(s.to, t) })
 		for _, s := range stalls[first:] {
 			if s.from >= o.FirstByte {
 				break
@@ -75,8 +83,9 @@ func (r *recording) slowerThan(most time.Duration, obs []*timeline.Observation) 
 // service is the service time of an answered observation.
 func service(o *timeline.Observation) time.Duration { return o.FirstByte - o.Sent }
 
-// nearestRank returns the rank, from 1 to n, of the quantile q of n values: the smallest k with k >= q*n. q is a decimal
-// that a float holds only nearly, so products that miss a whole number by less than a billionth count as whole.
+// nearestRank returns the rank, from 1 to n, of the quantile q of n values: the smallest k with k >= q*n. q
+// is a decimal that a float holds only nearly, so products that miss a whole number by less than a billionth
+// count as whole.
 func nearestRank(q float64, n int) int {
 	k := math.Ceil(q*float64(n) - 1e-9*float64(n))
 	return min(max(int(k), 1), n)

@@ -24,10 +24,16 @@ func bound(q float64, limit time.Duration) Expect {
 }
 
 func TestLatencyIsExactOnBothSides(t *testing.T) {
-	run(t, bound(0.99, 99*ms), []row{{"p99 of 100 is the 99th", spread(100), "pass", "p99 of the service time of 100 denied answers is 99.000 ms, bound 99.000 ms"}})
-	run(t, bound(0.99, 99*ms-1), []row{{"a nanosecond over", spread(100), "fail", "2 of 100 took longer than 98.999 ms, at most 1 may; the slowest is #"}})
+	run(t, bound(0.99, 99*ms),
+		[]row{{"p99 of 100 is the 99th", spread(100), "pass",
+			"p99 of the service time of 100 denied answers is 99.000 ms, bound 99.000 ms"}})
+	run(t, bound(0.99, 99*ms-1),
+		[]row{{"a nanosecond over", spread(100), "fail",
+			"2 of 100 took longer than 98.999 ms, at most 1 may; the slowest is #"}})
 	run(t, bound(0.5, 50*ms), []row{{"the median of 100 is the 50th", spread(100), "pass", "p50"}})
-	run(t, bound(0.5, 49*ms), []row{{"a rank over the median", spread(100), "fail", "51 of 100 took longer than 49.000 ms, at most 50 may"}})
+	run(t, bound(0.5, 49*ms),
+		[]row{{"a rank over the median", spread(100), "fail",
+			"51 of 100 took longer than 49.000 ms, at most 50 may"}})
 	run(t, bound(1, 100*ms), []row{{"all", spread(100), "pass", "max of the"}})
 	run(t, bound(1, 100*ms-1), []row{{"the largest is over", spread(100), "fail", "1 of 100 took longer"}})
 	run(t, bound(0.999, 999*ms), []row{{"p99.9 of 1000 is the 999th", spread(1000), "pass", "p99.9 of"}})
@@ -35,11 +41,15 @@ func TestLatencyIsExactOnBothSides(t *testing.T) {
 }
 
 func TestLatencyOfFew(t *testing.T) {
-	run(t, bound(0.99, 98*ms), []row{{"99 answers have no p99 below their largest", spread(99), "too-few", "so few answers"}})
+	run(t, bound(0.99, 98*ms),
+		[]row{{"99 answers have no p99 below their largest", spread(99), "too-few", "so few answers"}})
 	run(t, bound(0.99, 99*ms), []row{{"but if even that is fast", spread(99), "pass", ""}})
 	run(t, bound(0.99, ms), []row{
-		{"none", record(req(1, 0, 9, 200), req(2, 0, 9, 500), req(3, 9, 0, 0)), "too-few", "no answer was denied"},
-		{"the origin does not count", record(with(req(1, 0, 9, 429), func(o *timeline.Observation) { o.Origin = true })), "too-few", ""},
+		{"none", record(req(1, 0, 9, 200), req(2, 0, 9, 500), req(3, 9, 0, 0)), "too-few",
+			"no answer was denied"},
+		{"the origin does not count",
+			record(with(req(1, 0, 9, 429), func(o *timeline.Observation) { o.Origin = true })), "too-few",
+			""},
 	})
 	run(t, bound(0, ms), []row{{"no quantile", spread(9), "setup-failed", ""}})
 	run(t, bound(1.5, ms), []row{{"no quantile", spread(9), "setup-failed", ""}})
@@ -65,7 +75,8 @@ func TestLatencyIsNotBlamedOnTheTarget(t *testing.T) {
 		{"some not sent", unsent, "schedule-missed", "1 planned request could not be sent"},
 	})
 	e.LateP99 = 50 * ms
-	for by, want := range map[time.Duration]verdict.Verdict{50 * ms: verdict.Fail, 51 * ms: verdict.Inconclusive} {
+	for by, want := range map[time.Duration]verdict.Verdict{50 * ms: verdict.Fail,
+		51 * ms: verdict.Inconclusive} {
 		if c := judge(late(by, 2), nil, e, noWaits)[0]; c.Verdict != want {
 			t.Errorf("%v late, 50 ms expected: got %s (%s), want %s", by, c.Verdict, c.Text, want)
 		}
@@ -99,14 +110,16 @@ func TestLatencyWithoutStalls(t *testing.T) {
 	run(t, bound(0.9, 10*ms), []row{
 		{"sent in time", slow(), "fail", "20 of 100 took longer than 10.000 ms"},
 		{"late before and after", slow(append(every(0, 30), every(80, 100)...)...), "fail", ""},
-		{"late in all of it", slow(every(30, 80)...), "schedule-missed", "only 0 are so without the time in which requests were sent late"},
+		{"late in all of it", slow(every(30, 80)...), "schedule-missed",
+			"only 0 are so without the time in which requests were sent late"},
 		{"late in a third of it", slow(every(60, 64)...), "fail", ""},
 	})
 	still := slow()
 	still.Header.Stalls = []timeline.Stall{{From: 39 * ms, To: 42 * ms}, {From: 58 * ms, To: 62 * ms}}
 	run(t, bound(0.9, 10*ms), []row{{"away for a part of it", still, "fail", ""}})
 	still.Header.Stalls[1] = timeline.Stall{From: 43 * ms, To: 71 * ms}
-	run(t, bound(0.9, 10*ms), []row{{"away in all of it", still, "schedule-missed", "or the recorder stood still"}})
+	run(t, bound(0.9, 10*ms),
+		[]row{{"away in all of it", still, "schedule-missed", "or the recorder stood still"}})
 }
 
 func TestLatencyNamesTheSlowest(t *testing.T) {
@@ -115,11 +128,13 @@ func TestLatencyNamesTheSlowest(t *testing.T) {
 		t.Fatalf("got %s, want pass", c.Verdict)
 	}
 	c = one(t, record(req(1, 0, 5, 429), req(2, 1, 9, 429), req(3, 2, 3, 429)), bound(0.5, 2*ms))
-	if !strings.Contains(c.Findings[0].Text, "2 of 3 took longer than 2.000 ms, at most 1 may; the slowest is #2 with 8.000 ms") {
+	if !strings.Contains(c.Findings[0].Text,
+		"2 of 3 took longer than 2.000 ms, at most 1 may; the slowest is #2 with 8.000 ms") {
 		t.Errorf("got %s, want #2 as the slowest", c.Findings[0].Text)
 	}
 	f := c.Findings[0]
-	if f.Seen != int64(5*ms) || f.Bound != int64(2*ms) || len(f.Observations) != 2 || f.Observations[0] != 1 || f.Observations[1] != 2 {
+	if f.Seen != int64(5*ms) || f.Bound != int64(2*ms) || len(f.Observations) != 2 ||
+		f.Observations[0] != 1 || f.Observations[1] != 2 {
 		t.Errorf("got %+v, want #1 and #2 with 5 ms over 2 ms", f)
 	}
 }
@@ -129,7 +144,8 @@ func TestNearestRank(t *testing.T) {
 		q    float64
 		n    int
 		want int
-	}{{0.5, 1, 1}, {0.5, 2, 1}, {0.5, 3, 2}, {0.99, 100, 99}, {0.99, 101, 100}, {0.999, 1000, 999}, {0.9, 10, 9}, {0.07, 100, 7}, {0.29, 100, 29}, {1, 7, 7}, {0.0001, 7, 1}, {0.9999, 1000000, 999900}} {
+	}{{0.5, 1, 1}, {0.5, 2, 1}, {0.5, 3, 2}, {0.99, 100, 99}, {0.99, 101, 100}, {0.999, 1000, 999},
+		{0.9, 10, 9}, {0.07, 100, 7}, {0.29, 100, 29}, {1, 7, 7}, {0.0001, 7, 1}, {0.9999, 1000000, 999900}} {
 		if got := nearestRank(test.q, test.n); got != test.want {
 			t.Errorf("nearestRank(%v, %d): got %d, want %d", test.q, test.n, got, test.want)
 		}

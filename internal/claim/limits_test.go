@@ -9,15 +9,18 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// login returns 6 requests of a partition in phase login, of which a limit of 1 in 10 s admits a burst of 3; told says so.
+// login returns 6 requests of a partition in phase login, of which a limit of 1 in 10 s admits a burst of 3;
+// told says so.
 func login(partition string, from int, told bool) []timeline.Observation {
 	var out []timeline.Observation
 	for i := range 6 {
 		at := time.Duration(from+i) * ms
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: from + i, Cost: 1, Partition: partition, Phase: "login", At: at}, Sent: at,
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: from + i, Cost: 1, Partition: partition,
+			Phase: "login", At: at}, Sent: at,
 			FirstByte: at + 1, Answered: true, Status: 200, Outcome: timeline.Allowed}
 		if told {
-			o.Fields = timeline.Fields{{Name: "X-Ratelimit-Remaining", Value: string(rune('0' + max(2-i, 0)))}}
+			o.Fields = timeline.Fields{{Name: "X-Ratelimit-Remaining",
+				Value: string(rune('0' + max(2-i, 0)))}}
 		}
 		if i >= 3 {
 			o.Status, o.Outcome = 429, timeline.Denied
@@ -28,7 +31,8 @@ func login(partition string, from int, told bool) []timeline.Observation {
 	return out
 }
 
-// TestPhasesAreJudgedByTheirOwnLimit: what follows from a limit is asked of the phases that it counts, and of no others.
+// TestPhasesAreJudgedByTheirOwnLimit: what follows from a limit is asked of the phases that it counts, and of
+// no others.
 func TestPhasesAreJudgedByTheirOwnLimit(t *testing.T) {
 	limit, own := parse(t, "token-bucket,rate=100/s,burst=20"), parse(t, "token-bucket,rate=1/10s,burst=3")
 	const lower = "token-bucket,rate=1/5s,burst=2" // under which all of it would be false
@@ -44,10 +48,13 @@ func TestPhasesAreJudgedByTheirOwnLimit(t *testing.T) {
 		{"the scenario's", login("b", 0, true), nil, 2},
 		{"another", login("b", 0, true), map[string]spec.Limit{"login": parse(t, lower)}, 2},
 		{"none", login("b", 0, true), map[string]spec.Limit{"login": nil}, 0},
-		{"that of a phase that is named so", login("b", 0, true), map[string]spec.Limit{"login": own, "login-aim": limit}, 0},
-		{"two, of which the waits follow and the units do not", mixed, map[string]spec.Limit{"login": own}, 0},
+		{"that of a phase that is named so", login("b", 0, true),
+			map[string]spec.Limit{"login": own, "login-aim": limit}, 0},
+		{"two, of which the waits follow and the units do not", mixed, map[string]spec.Limit{"login": own},
+			0},
 	} {
-		e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true}, RetryAfter: RetryAfterExpect{NotLonger: true}, Limits: x.limits}
+		e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true},
+			RetryAfter: RetryAfterExpect{NotLonger: true}, Limits: x.limits}
 		failed := 0
 		for _, c := range Judge(&timeline.Timeline{Observations: x.obs}, limit, e) {
 			if c.Verdict == verdict.Fail {
@@ -60,7 +67,8 @@ func TestPhasesAreJudgedByTheirOwnLimit(t *testing.T) {
 	}
 }
 
-// TestDenialsUnderAnotherLimitAreNoneOfThisOne: that a phase may have been denied so often is asked of what its own limit counts.
+// TestDenialsUnderAnotherLimitAreNoneOfThisOne: that a phase may have been denied so often is asked of what
+// its own limit counts.
 func TestDenialsUnderAnotherLimitAreNoneOfThisOne(t *testing.T) {
 	limit, own := parse(t, "token-bucket,rate=1/s,burst=2"), parse(t, "token-bucket,rate=1/10s,burst=3")
 	tl := &timeline.Timeline{Observations: login("b", 0, false)}
@@ -76,7 +84,8 @@ func TestDenialsUnderAnotherLimitAreNoneOfThisOne(t *testing.T) {
 	if c := Judge(tl, limit, e)[0]; c.Verdict == verdict.Fail {
 		t.Error(c.Text)
 	}
-	tl.Observations[7].Status, tl.Observations[7].Outcome = 429, timeline.Denied // of a burst of 2, the second
+	// of a burst of 2, the second
+	tl.Observations[7].Status, tl.Observations[7].Outcome = 429, timeline.Denied
 	if c := Judge(tl, limit, e)[0]; c.Verdict != verdict.Fail {
 		t.Errorf("got %s (%s), want a failure", c.Verdict, c.Text)
 	}
@@ -89,7 +98,8 @@ func TestIntactComparesPhasesOfOneLimit(t *testing.T) {
 		tl := pairOf(nil)
 		for i := 5; i < 10; i++ {
 			o := tl.Observations[i]
-			o.Seq, o.Phase, o.Partition, o.Sent, o.FirstByte = o.Seq+10, through, "q", o.Sent+time.Second, o.FirstByte+time.Second
+			o.Seq, o.Phase, o.Partition, o.Sent, o.FirstByte = o.Seq+10, through, "q", o.Sent+time.Second,
+				o.FirstByte+time.Second
 			set("Ratelimit-Limit", "3", o.Seq)(&o)
 			if o.Status == 429 {
 				set("Retry-After", "3600", o.Seq)(&o)
@@ -99,7 +109,8 @@ func TestIntactComparesPhasesOfOneLimit(t *testing.T) {
 		}
 		return tl
 	}
-	e := Expect{Intact: &IntactExpect{Fields: []string{"Retry-After", "Ratelimit*"}}, Limits: map[string]spec.Limit{"login": own}}
+	e := Expect{Intact: &IntactExpect{Fields: []string{"Retry-After", "Ratelimit*"}},
+		Limits: map[string]spec.Limit{"login": own}}
 	for through, want := range map[string]verdict.Verdict{"login": verdict.Pass, "proxied": verdict.Fail} {
 		if c := Judge(more(through), limit, e)[0]; c.Verdict != want {
 			t.Errorf("phase %s: got %s (%s), want %s", through, c.Verdict, c.Text, want)

@@ -11,11 +11,13 @@ import (
 
 const notLongerID = string(verdict.ClaimRetryAfterNotLonger)
 
-// notLonger judges that nobody is told to wait longer than the limit can need, rounded up to the second; the date form
-// may round up once more, because the Date it counts from is cut to the second, and that Date may be old, see staleDate.
+// notLonger judges that nobody is told to wait longer than the limit can need, rounded up to the second; the
+// date form may round up once more, because the Date it counts from is cut to the second, and that Date may
+// be old, see staleDate.
 func (r *recording) notLonger(*Expect) verdict.Claim {
 	if len(r.limit) == 0 {
-		return verdict.Claim{ID: notLongerID, Reason: verdict.NeedsFailed, Text: "how long a wait is needed follows from a limit, and none is declared"}
+		return verdict.Claim{ID: notLongerID, Reason: verdict.NeedsFailed,
+			Text: "how long a wait is needed follows from a limit, and none is declared"}
 	}
 	denials := denied(r.target)
 	var findings []verdict.Finding
@@ -48,13 +50,14 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 		return settle(notLongerID, fmt.Sprintf("%d of %s told a longer wait than the limit can need%s",
 			late, plural(judged, "denial"), shown(late)), findings)
 	default:
-		return settle(notLongerID, fmt.Sprintf("%s told no longer wait than the limit can need", plural(judged, "denial")), nil)
+		return settle(notLongerID, fmt.Sprintf("%s told no longer wait than the limit can need",
+			plural(judged, "denial")), nil)
 	}
 }
 
-// longestNeed returns the longest wait that d may tell in the notation of t: the longest true wait rounded up to whole
-// seconds, and two more for a date. A denial always waits for something, so at least 1 s. ok is false where no wait is
-// known to be long enough.
+// longestNeed returns the longest wait that d may tell in the notation of t: the longest true wait rounded up
+// to whole seconds, and two more for a date. A denial always waits for something, so at least 1 s. ok is
+// false where no wait is known to be long enough.
 func (r *recording) longestNeed(d *timeline.Observation, t toldWait) (need time.Duration, ok bool) {
 	wait, ok := r.waits()[d.Seq]
 	if !ok || wait == reference.Never {
@@ -71,7 +74,8 @@ func (r *recording) longestNeed(d *timeline.Observation, t toldWait) (need time.
 func tooLong(d *timeline.Observation, t toldWait, need, wait time.Duration) verdict.Finding {
 	return witness(verdict.Finding{
 		Kind: RetryAfterLate, Seen: int64(t.wait), Bound: int64(need),
-		Text: fmt.Sprintf("#%d was denied with %s (sent %s, first byte %s); at most %s could be needed, so it may tell at most %d s",
+		Text: fmt.Sprintf("#%d was denied with %s (sent %s, first byte %s); at most %s could be needed, so "+
+			"it may tell at most %d s",
 			d.Seq, t, seconds(d.Sent, time.Millisecond), seconds(d.FirstByte, time.Millisecond),
 			seconds(wait, time.Microsecond), need/time.Second),
 	}, d)

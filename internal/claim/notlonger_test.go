@@ -23,7 +23,9 @@ func TestNotLonger(t *testing.T) {
 		text string
 	}{
 		{"rounded up", seconds("3"), 2001 * ms, verdict.Pass, "1 denial told no longer wait"},
-		{"one second more", seconds("4"), 2001 * ms, verdict.Fail, "#7 was denied with Retry-After: 4 (sent 0.005 s, first byte 0.006 s); at most 2.001000 s could be needed, so it may tell at most 3 s"},
+		{"one second more", seconds("4"), 2001 * ms, verdict.Fail,
+			"#7 was denied with Retry-After: 4 (sent 0.005 s, first byte 0.006 s); at most 2.001000 s " +
+				"could be needed, so it may tell at most 3 s"},
 		{"a whole second", seconds("2"), 2000 * ms, verdict.Pass, ""},
 		{"a whole second and one more", seconds("3"), 2000 * ms, verdict.Fail, ""},
 		{"less than a second", seconds("1"), 1, verdict.Pass, ""},
@@ -31,16 +33,25 @@ func TestNotLonger(t *testing.T) {
 		{"milliseconds by mistake", seconds("1500"), 1500 * ms, verdict.Fail, ""},
 		{"too short is another claim", seconds("0"), 2000 * ms, verdict.Pass, ""},
 		{"a date may round up twice", seconds("Fri, 20 Nov 2026 12:00:04 GMT"), 2001 * ms, verdict.Pass, ""},
-		{"a date, beside one that was kept for a second", seconds("Fri, 20 Nov 2026 12:00:05 GMT"), 2001 * ms, verdict.Pass, ""},
-		{"a date, too late", seconds("Fri, 20 Nov 2026 12:00:06 GMT"), 2001 * ms, verdict.Fail, "6.000 s after its Date"},
-		{"a date without a Date", record(req(7, 5, 6, 429, "Retry-After: Fri, 20 Nov 2026 12:00:04 GMT")), ms, verdict.Inconclusive, "none of 1 denial"},
+		{"a date, beside one that was kept for a second", seconds("Fri, 20 Nov 2026 12:00:05 GMT"), 2001 * ms,
+			verdict.Pass, ""},
+		{"a date, too late", seconds("Fri, 20 Nov 2026 12:00:06 GMT"), 2001 * ms, verdict.Fail,
+			"6.000 s after its Date"},
+		{"a date without a Date", record(req(7, 5, 6, 429, "Retry-After: Fri, 20 Nov 2026 12:00:04 GMT")), ms,
+			verdict.Inconclusive, "none of 1 denial"},
 		{"for ever", seconds("9223372036854775807"), time.Hour, verdict.Fail, ""},
-		{"for ever is needed", seconds("9223372036854775807"), reference.Never, verdict.Inconclusive, "none of 1 denial"},
+		{"for ever is needed", seconds("9223372036854775807"), reference.Never, verdict.Inconclusive,
+			"none of 1 denial"},
 		{"the need is not known", seconds("60"), -1, verdict.Inconclusive, "none of 1 denial"},
 		{"a broken value", seconds("60.5"), ms, verdict.Inconclusive, "none of 1 denial"},
-		{"none denied", record(req(7, 5, 6, 200, "Retry-After: 60")), ms, verdict.Inconclusive, "no request was denied"},
-		{"denied by the origin", record(with(req(7, 5, 6, 429, "Retry-After: 60"), func(o *timeline.Observation) { o.Origin = true })), ms, verdict.Inconclusive, "no request was denied"},
-		{"not known to be denied", record(req(7, 5, 6, 500, "Retry-After: 60")), ms, verdict.Inconclusive, "no request was denied"},
+		{"none denied", record(req(7, 5, 6, 200, "Retry-After: 60")), ms, verdict.Inconclusive,
+			"no request was denied"},
+		{"denied by the origin",
+			record(with(req(7, 5, 6, 429, "Retry-After: 60"),
+				func(o *timeline.Observation) { o.Origin = true })), ms, verdict.Inconclusive,
+			"no request was denied"},
+		{"not known to be denied", record(req(7, 5, 6, 500, "Retry-After: 60")), ms, verdict.Inconclusive,
+			"no request was denied"},
 	} {
 		waits := func(*timeline.Timeline, spec.Limit) map[int]time.Duration {
 			if test.wait < 0 {
@@ -58,13 +69,14 @@ func TestNotLonger(t *testing.T) {
 			t.Errorf("%s: got %s: %s; want %s with %q", test.name, c.Verdict, text, test.want, test.text)
 		}
 	}
-	if c := one(t, seconds("60"), Expect{RetryAfter: RetryAfterExpect{NotLonger: true}}); c.Reason != verdict.NeedsFailed {
+	if c := one(t, seconds("60"),
+		Expect{RetryAfter: RetryAfterExpect{NotLonger: true}}); c.Reason != verdict.NeedsFailed {
 		t.Errorf("no limit: got %s %s, want needs-failed", c.Verdict, c.Reason)
 	}
 }
 
-// TestNotLongerHoldsWithTheReferences plays right limiters that round up, and ones that add a second, through the bounds
-// that the judge uses.
+// TestNotLongerHoldsWithTheReferences plays right limiters that round up, and ones that add a second, through
+// the bounds that the judge uses.
 func TestNotLongerHoldsWithTheReferences(t *testing.T) {
 	plus := func(d time.Duration) string { return roundUp(d + 2*time.Second) }
 	caught := 0

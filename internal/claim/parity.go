@@ -9,9 +9,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// parity judges that the answers of one phase have the fields and statuses of those of another, as HEAD has those of GET
-// (RFC 9110 section 9.3.2). What all answers of one outcome have in the other phase is expected of each in this one. Fields
-// that tell of the content, or of caches on the way, are not compared.
+// parity judges that the answers of one phase have the fields and statuses of those of another, as HEAD has
+// those of GET (RFC 9110 section 9.3.2). What all answers of one outcome have in the other phase is expected
+// of each in this one. Fields that tell of the content, or of caches on the way, are not compared.
 func (r *recording) parity(e ParityExpect) verdict.Claim {
 	id := verdict.ClaimParity.ID(e.Phase)
 	var findings []verdict.Finding
@@ -19,7 +19,10 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 	judged := 0
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		of := func(phase string) []*timeline.Observation {
-			return only(r.target, func(o *timeline.Observation) bool { return o.Phase == phase && o.Outcome == outcome })
+			return only(r.target, func(o *timeline.Observation) bool {
+				return o.Phase == phase &&
+					o.Outcome == outcome
+			})
 		}
 		like, mine := of(e.Like), of(e.Phase)
 		if len(like) == 0 || len(mine) == 0 {
@@ -32,23 +35,32 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 				names = append(names, name)
 			}
 			if len(lacks) > 0 {
-				findings = append(findings, witness(verdict.Finding{Kind: FieldMissing, Seen: int64(len(lacks)),
-					Text: fmt.Sprintf("%s is in all %s of phase %s to %s requests (#%d) and not in %d of %d of phase %s: %s", name,
-						plural(len(like), "answer"), quote(e.Like), outcome, like[0].Seq, len(lacks), len(mine), quote(e.Phase), seqs(lacks))}, lacks...))
+				findings = append(findings,
+					witness(verdict.Finding{Kind: FieldMissing, Seen: int64(len(lacks)),
+						Text: fmt.Sprintf("%s is in all %s of phase %s to %s requests (#%d) and not in %d "+
+							"of "+
+							"%d of phase %s: %s", name,
+							plural(len(like), "answer"), quote(e.Like), outcome, like[0].Seq, len(lacks),
+							len(mine), quote(e.Phase), seqs(lacks))}, lacks...))
 			}
 		}
 		known := statuses(like)
-		if bad := only(mine, func(o *timeline.Observation) bool { return !slices.Contains(known, o.Status) }); len(bad) > 0 {
-			findings = append(findings, witness(verdict.Finding{Kind: AnsweredOtherwise, Seen: int64(len(bad)),
-				Text: fmt.Sprintf("%s requests of phase %s are answered %s, those of phase %s %s: %s", outcome, quote(e.Like), oneOf(known),
-					quote(e.Phase), oneOf(statuses(bad)), seqs(bad))}, bad...))
+		if bad := only(mine,
+			func(o *timeline.Observation) bool { return !slices.Contains(known, o.Status) }); len(bad) > 0 {
+			findings = append(findings,
+				witness(verdict.Finding{Kind: AnsweredOtherwise, Seen: int64(len(bad)),
+					Text: fmt.Sprintf("%s requests of phase %s are answered %s, those of phase %s %s: %s",
+						outcome, quote(e.Like), oneOf(known),
+						quote(e.Phase), oneOf(statuses(bad)), seqs(bad))}, bad...))
 		}
 	}
 	if judged == 0 {
-		return tooFew(id, fmt.Sprintf("phases %s and %s have no answers of the same outcome", quote(e.Phase), quote(e.Like)))
+		return tooFew(id, fmt.Sprintf("phases %s and %s have no answers of the same outcome", quote(e.Phase),
+			quote(e.Like)))
 	}
 	slices.Sort(names)
-	return settle(id, fmt.Sprintf("%s of phase %s have what those of phase %s have: status, %s", plural(judged, "answer"), quote(e.Phase),
+	return settle(id, fmt.Sprintf("%s of phase %s have what those of phase %s have: status, %s",
+		plural(judged, "answer"), quote(e.Phase),
 		quote(e.Like), strings.Join(names, ", ")), findings)
 }
 
@@ -56,7 +68,8 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 func common(obs []*timeline.Observation) []string {
 	var names []string
 	for _, f := range obs[0].Fields {
-		all := !slices.ContainsFunc(obs, func(o *timeline.Observation) bool { _, ok := value(o, f.Name); return !ok })
+		all := !slices.ContainsFunc(obs,
+			func(o *timeline.Observation) bool { _, ok := value(o, f.Name); return !ok })
 		if all && !slices.Contains([]string{"Content-Type", "Via", "Age", "Expires"}, f.Name) {
 			names = append(names, f.Name)
 		}

@@ -28,7 +28,8 @@ func seqs(obs []*timeline.Observation) string {
 	return b.String()
 }
 
-// seconds writes d as 0.412 s, with as many digits after the point as the unit needs: 3 for a millisecond or more.
+// seconds writes d as 0.412 s, with as many digits after the point as the unit needs: 3 for a millisecond or
+// more.
 func seconds(d, unit time.Duration) string {
 	digits := 3
 	for u := time.Millisecond; u > unit && digits < 9; u /= 1000 {

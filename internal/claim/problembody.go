@@ -14,16 +14,16 @@ import (
 
 const problemJSON = "application/problem+json"
 
-// mediaType returns the media type of an answer in lower case, without parameters; empty where there is none that can be
-// read.
+// mediaType returns the media type of an answer in lower case, without parameters; empty where there is none
+// that can be read.
 func mediaType(o *timeline.Observation) string {
 	v, _ := value(o, "Content-Type")
 	t, _, _ := mime.ParseMediaType(v) // an error about parameters leaves the type
 	return t
 }
 
-// isText tells whether the beginning of a body can be read: not if it is compressed, or no UTF-8, of which the last character may
-// be cut off.
+// isText tells whether the beginning of a body can be read: not if it is compressed, or no UTF-8, of which
+// the last character may be cut off.
 func isText(body string) bool {
 	for i, c := range body {
 		if c == utf8.RuneError && i < len(body)-utf8.UTFMax || c < ' ' && !unicode.IsSpace(c) {
@@ -33,8 +33,9 @@ func isText(body string) bool {
 	return true
 }
 
-// readProblem reads the problem body of a denial: present if the media type says so. The body itself is judged as far as
-// it was kept: it is an object (RFC 9457 section 3), and its status member is the status of the answer (section 3.1.2).
+// readProblem reads the problem body of a denial: present if the media type says so. The body itself is
+// judged as far as it was kept: it is an object (RFC 9457 section 3), and its status member is the status of
+// the answer (section 3.1.2).
 func readProblem(o *timeline.Observation) (bool, []headers.Problem) {
 	if mediaType(o) != problemJSON {
 		return false, nil
@@ -44,7 +45,8 @@ func readProblem(o *timeline.Observation) (bool, []headers.Problem) {
 		return true, nil
 	}
 	if body[0] != '{' {
-		return true, []headers.Problem{{Rule: headers.PDType, Field: "body", Value: body, Why: "a problem is a JSON object"}}
+		return true, []headers.Problem{{Rule: headers.PDType, Field: "body", Value: body,
+			Why: "a problem is a JSON object"}}
 	}
 	var p struct {
 		Status *json.Number `json:"status"`

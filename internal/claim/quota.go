@@ -67,9 +67,11 @@ func (r *recording) conventions(id string, tellers []teller) verdict.Claim {
 			return p.Rule == headers.RLTLeW && r.needsLonger(t)
 		})
 		for _, q := range t.quotas {
-			if q.Dialect == headers.XRateLimit && (q.Form == headers.EpochMS || q.Form == headers.EpochUS || q.Form == headers.EpochNS) {
-				problems = append(problems, headers.Problem{Rule: headers.XRReset, Field: "X-RateLimit-Reset", Value: string(q.Form),
-					Why: "a reset is in seconds", Mend: "divide it"})
+			if q.Dialect == headers.XRateLimit &&
+				(q.Form == headers.EpochMS || q.Form == headers.EpochUS || q.Form == headers.EpochNS) {
+				problems = append(problems, headers.Problem{Rule: headers.XRReset, Field: "X-RateLimit-Reset",
+					Value: string(q.Form),
+					Why:   "a reset is in seconds", Mend: "divide it"})
 			}
 		}
 		for _, p := range problems {
@@ -79,7 +81,8 @@ func (r *recording) conventions(id string, tellers []teller) verdict.Claim {
 			bad++
 		}
 	}
-	return settle(id, fmt.Sprintf("%d of %s that tell a quota break no rule", len(tellers)-bad, plural(len(tellers), "answer")),
+	return settle(id, fmt.Sprintf("%d of %s that tell a quota break no rule", len(tellers)-bad,
+		plural(len(tellers), "answer")),
 		all.findings(len(tellers), "answer", "fields that tell the quota"))
 }
 
@@ -98,11 +101,12 @@ func (t *teller) single() []headers.Quota {
 	for _, q := range t.quotas {
 		count[q.Dialect]++
 	}
-	return slices.DeleteFunc(slices.Clone(t.quotas), func(q headers.Quota) bool { return count[q.Dialect] > 1 })
+	return slices.DeleteFunc(slices.Clone(t.quotas),
+		func(q headers.Quota) bool { return count[q.Dialect] > 1 })
 }
 
-// agrees judges that the dialects of each answer tell one limit and one number of remaining units. Of several policies each dialect
-// may tell another one.
+// agrees judges that the dialects of each answer tell one limit and one number of remaining units. Of several
+// policies each dialect may tell another one.
 func (r *recording) agrees(id string, tellers []teller) verdict.Claim {
 	var limits, left conflict
 	compared := 0
@@ -117,17 +121,21 @@ func (r *recording) agrees(id string, tellers []teller) verdict.Claim {
 				continue
 			}
 			if a.HasLimit && b.HasLimit && a.Limit != b.Limit {
-				limits.add(t.o, fmt.Sprintf("%s tells a limit of %d and %s one of %d", a.Dialect, a.Limit, b.Dialect, b.Limit))
+				limits.add(t.o, fmt.Sprintf("%s tells a limit of %d and %s one of %d", a.Dialect, a.Limit,
+					b.Dialect, b.Limit))
 			}
 			if a.HasRemaining && b.HasRemaining && a.Remaining != b.Remaining {
-				left.add(t.o, fmt.Sprintf("%s tells that %d remain and %s that %d do", a.Dialect, a.Remaining, b.Dialect, b.Remaining))
+				left.add(t.o, fmt.Sprintf("%s tells that %d remain and %s that %d do", a.Dialect, a.Remaining,
+					b.Dialect, b.Remaining))
 			}
 		}
 	}
 	if compared == 0 {
-		return settle(id, fmt.Sprintf("%s tell their quota in one dialect only", plural(len(tellers), "answer")), nil)
+		return settle(id, fmt.Sprintf("%s tell their quota in one dialect only",
+			plural(len(tellers), "answer")), nil)
 	}
-	return settle(id, fmt.Sprintf("the dialects of %s were compared", plural(compared, "answer")), append(limits.findings(), left.findings()...))
+	return settle(id, fmt.Sprintf("the dialects of %s were compared", plural(compared, "answer")),
+		append(limits.findings(), left.findings()...))
 }
 
 // conflict collects the answers that tell two things, with the first of them in words.
@@ -150,10 +158,12 @@ func (c *conflict) findings() []verdict.Finding {
 		return nil
 	}
 	return []verdict.Finding{witness(verdict.Finding{Kind: QuotaConflict, Seen: int64(len(c.obs)),
-		Text: fmt.Sprintf("#%d: %s; in all %s: %s", c.obs[0].Seq, c.first, plural(len(c.obs), "answer"), seqs(c.obs))}, c.obs...)}
+		Text: fmt.Sprintf("#%d: %s; in all %s: %s", c.obs[0].Seq, c.first, plural(len(c.obs), "answer"),
+			seqs(c.obs))}, c.obs...)}
 }
 
-// stable judges that each partition is told one limit by each policy; without its name, no more limits than there are policies.
+// stable judges that each partition is told one limit by each policy; without its name, no more limits than
+// there are policies.
 func (r *recording) stable(id string, tellers []teller) verdict.Claim {
 	type policy struct {
 		partition string
@@ -179,7 +189,8 @@ func (r *recording) stable(id string, tellers []teller) verdict.Claim {
 				first[k] = cmp.Or(first[k], t.o)
 				limits[k], told = append(limits[k], q.Limit), append(told, fmt.Sprint(q.Limit))
 			default:
-				moved.add(t.o, fmt.Sprintf("%s tells a limit of %d, and #%d told one of %d", q.Dialect, q.Limit, first[k].Seq, limits[k][0]))
+				moved.add(t.o, fmt.Sprintf("%s tells a limit of %d, and #%d told one of %d", q.Dialect,
+					q.Limit, first[k].Seq, limits[k][0]))
 			}
 		}
 	}
@@ -189,6 +200,8 @@ func (r *recording) stable(id string, tellers []teller) verdict.Claim {
 	if len(first) == 0 {
 		return tooFew(id, "no answer tells a limit")
 	}
-	slices.SortFunc(told, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
-	return settle(id, fmt.Sprintf("each partition is told one limit: %s", strings.Join(slices.Compact(told), ", ")), moved.findings())
+	slices.SortFunc(told,
+		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
+	return settle(id, fmt.Sprintf("each partition is told one limit: %s",
+		strings.Join(slices.Compact(told), ", ")), moved.findings())
 }

@@ -11,18 +11,23 @@ import (
 
 // told is a request that is told a limit of 5 and what remains, in both dialects.
 func told5(seq, sent, first, status, left int) timeline.Observation {
-	return req(seq, sent, first, status, "X-Ratelimit-Limit: 5", fmt.Sprint("X-Ratelimit-Remaining: ", left), "X-Ratelimit-Reset: 1",
+	return req(seq, sent, first, status, "X-Ratelimit-Limit: 5", fmt.Sprint("X-Ratelimit-Remaining: ", left),
+		"X-Ratelimit-Reset: 1",
 		`Ratelimit-Policy: "p";q=5`, fmt.Sprintf(`Ratelimit: "p";r=%d;t=1`, left))
 }
 
 func TestQuotaConventions(t *testing.T) {
 	run(t, Expect{Quota: QuotaExpect{Conventions: true}}, []row{
-		{"well formed", record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 429, 0)), "pass", "2 of 2 answers that tell a quota break no rule"},
+		{"well formed", record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 429, 0)), "pass",
+			"2 of 2 answers that tell a quota break no rule"},
 		{"nothing is told", record(req(1, 0, 1, 200, someDate)), "too-few", "no answer tells a quota"},
 		{"more than the limit", record(told5(1, 0, 1, 200, 6)), "fail", "RL-R-LE-Q"},
 		{"more than the limit, by convention", record(told5(1, 0, 1, 200, 6)), "fail", "XR-REM-RANGE"},
-		{"below zero", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", "X-Ratelimit-Remaining: -1")), "fail", "XR-REM-RANGE"},
-		{"a reset in milliseconds", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", "X-Ratelimit-Reset: 1795168358408")), "fail", "a reset is in seconds"},
+		{"below zero", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", "X-Ratelimit-Remaining: -1")), "fail",
+			"XR-REM-RANGE"},
+		{"a reset in milliseconds",
+			record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", "X-Ratelimit-Reset: 1795168358408")), "fail",
+			"a reset is in seconds"},
 		{"go-limiter: a reset that is a date", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5",
 			"X-Ratelimit-Reset: Fri, 20 Nov 2026 12:01:00 UTC")), "fail", `XR-EPOCH`},
 		{"tollbooth: more than the limit of a draft", record(req(1, 0, 1, 200, "Ratelimit-Limit: 10",
@@ -34,33 +39,45 @@ func TestQuotaConventions(t *testing.T) {
 		})), "pass", `; sent, not judged: X-Rate-Limit ("36000" in #1)`},
 		{"nothing else is told", record(req(1, 0, 1, 200, "X-Rate-Limit: 36000")), "too-few",
 			`; sent, not judged: X-Rate-Limit ("36000" in #1)`},
-		{"a reset in seconds", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", "X-Ratelimit-Reset: 1795168358")), "pass", ""},
-		{"at the origin", record(told5(1, 0, 1, 200, 4), with(told5(2, 2, 3, 200, 9), func(o *timeline.Observation) { o.Origin = true })), "pass", "1 of 1"},
+		{"a reset in seconds",
+			record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", "X-Ratelimit-Reset: 1795168358")), "pass", ""},
+		{"at the origin", record(told5(1, 0, 1, 200, 4),
+			with(told5(2, 2, 3, 200, 9), func(o *timeline.Observation) { o.Origin = true })), "pass",
+			"1 of 1"},
 	})
 }
 
 func TestDialectsAgree(t *testing.T) {
 	both := func(limit, left int) timeline.Observation {
-		return req(1, 0, 1, 200, fmt.Sprint("X-Ratelimit-Limit: ", limit), fmt.Sprint("X-Ratelimit-Remaining: ", left), `Ratelimit-Policy: "p";q=5`, `Ratelimit: "p";r=4;t=1`)
+		return req(1, 0, 1, 200, fmt.Sprint("X-Ratelimit-Limit: ", limit),
+			fmt.Sprint("X-Ratelimit-Remaining: ", left), `Ratelimit-Policy: "p";q=5`,
+			`Ratelimit: "p";r=4;t=1`)
 	}
 	run(t, Expect{Quota: QuotaExpect{Agree: true}}, []row{
 		{"they do", record(both(5, 4)), "pass", "1 answer were compared"},
-		{"two limits", record(both(9000, 4)), "fail", "#1: x-ratelimit tells a limit of 9000 and ratelimit-08 one of 5"},
+		{"two limits", record(both(9000, 4)), "fail",
+			"#1: x-ratelimit tells a limit of 9000 and ratelimit-08 one of 5"},
 		{"two remainders", record(both(5, 3)), "fail", "tells that 3 remain and ratelimit-08 that 4 do"},
 		{"one dialect", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5")), "pass", "in one dialect only"},
-		{"several policies of one dialect", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", `Ratelimit-Policy: "p";q=6, "q";q=7`, `Ratelimit: "p";r=4, "q";r=3`)), "pass", ""},
+		{"several policies of one dialect",
+			record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", `Ratelimit-Policy: "p";q=6, "q";q=7`,
+				`Ratelimit: "p";r=4, "q";r=3`)), "pass", ""},
 	})
 }
 
 func TestLimitsAreStable(t *testing.T) {
 	limit := func(seq, limit int, partition string) timeline.Observation {
-		return with(req(seq, 2*seq, 2*seq+1, 200, fmt.Sprint("X-Ratelimit-Limit: ", limit)), func(o *timeline.Observation) { o.Partition = partition })
+		return with(req(seq, 2*seq, 2*seq+1, 200, fmt.Sprint("X-Ratelimit-Limit: ", limit)),
+			func(o *timeline.Observation) { o.Partition = partition })
 	}
 	run(t, Expect{Quota: QuotaExpect{Stable: true}}, []row{
 		{"one limit", record(limit(1, 5, "k"), limit(2, 5, "k")), "pass", "one limit: 5"},
-		{"a limit for each partition", record(limit(1, 5, "k"), limit(2, 60, "l")), "pass", "one limit: 5, 60"},
-		{"another one later", record(limit(1, 5, "k"), limit(2, 6, "k"), limit(3, 5, "k")), "fail", "a limit of 6, and #1 told one of 5; in all 1 answer: #2"},
-		{"no limit", record(req(1, 0, 1, 200, "X-Ratelimit-Remaining: 5")), "too-few", "no answer tells a limit"},
+		{"a limit for each partition", record(limit(1, 5, "k"), limit(2, 60, "l")), "pass",
+			"one limit: 5, 60"},
+		{"another one later", record(limit(1, 5, "k"), limit(2, 6, "k"), limit(3, 5, "k")), "fail",
+			"a limit of 6, and #1 told one of 5; in all 1 answer: #2"},
+		{"no limit", record(req(1, 0, 1, 200, "X-Ratelimit-Remaining: 5")), "too-few",
+			"no answer tells a limit"},
 	})
 }
 
@@ -75,24 +92,51 @@ func TestRemainingUnitsFitTheRequestsBefore(t *testing.T) {
 		tl          *timeline.Timeline
 		want, text  string
 	}{
-		{"down to nothing", slowBucket, record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 3), told5(3, 4, 5, 200, 2)), "pass", "3 of 3 answers"},
-		{"told before the request", slowBucket, record(told5(1, 0, 1, 200, 5), told5(2, 2, 3, 200, 4)), "fail", "a full start of 5 less its cost of 1 leaves 4"},
-		{"started with less", slowBucket, record(told5(1, 0, 1, 200, 3), told5(2, 2, 3, 200, 2)), "fail", "#1, the first of its partition, is told that 3 remain"},
-		{"stuck", slowBucket, record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 4), told5(3, 4, 5, 200, 4)), "fail", "#1 is told that 4 remain, and #3 that 4 do; 2 were admitted after it, and at most 1 came back in 0.005000 s, so at most 3 do"},
+		{"down to nothing", slowBucket,
+			record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 3), told5(3, 4, 5, 200, 2)), "pass",
+			"3 of 3 answers"},
+		{"told before the request", slowBucket, record(told5(1, 0, 1, 200, 5), told5(2, 2, 3, 200, 4)),
+			"fail", "a full start of 5 less its cost of 1 leaves 4"},
+		{"started with less", slowBucket, record(told5(1, 0, 1, 200, 3), told5(2, 2, 3, 200, 2)), "fail",
+			"#1, the first of its partition, is told that 3 remain"},
+		{"stuck", slowBucket, record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 4), told5(3, 4, 5, 200, 4)),
+			"fail", "#1 is told that 4 remain, and #3 that 4 do; 2 were admitted after it, and at most 1 " +
+				"came back in 0.005000 s, so at most 3 do"},
 		{"came back", slowBucket, record(told5(1, 0, 1, 200, 4), told5(2, 99, 100, 200, 4)), "pass", ""},
-		{"came back too soon", slowBucket, record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 3), told5(3, 99, 100, 200, 4)), "fail", "at most 3 do"},
-		{"counted twice", slowBucket, record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 2)), "fail", "#1 is told that 4 remain, and #2 that 2 do; it was allowed and cost 1, so at least 3 do"},
-		{"by its cost", slowBucket, record(told5(1, 0, 1, 200, 4), cost(told5(2, 2, 3, 200, 2), 2)), "pass", ""},
-		{"a denial takes nothing", slowBucket, record(told5(1, 0, 1, 200, 4), cost(told5(2, 2, 3, 429, 4), 9), cost(told5(3, 4, 5, 429, 3), 9)), "fail", "#2 is told that 4 remain, and #3 that 3 do; it was denied and cost 0, so at least 4 do"},
-		{"a denial that is counted", slowBucket + ",count=all", record(told5(1, 0, 1, 200, 4), cost(told5(2, 2, 3, 429, 0), 9)), "pass", ""},
-		{"a rival", slowBucket, record(told5(1, 0, 1, 200, 4), told5(2, 2, 5, 200, 2), told5(3, 4, 6, 200, 3)), "pass", "1 of 1 answer"},
-		{"a rival that was not answered", slowBucket, record(req(1, 0, 0, 0), told5(2, 2, 3, 200, 2), told5(3, 4, 5, 200, 4)), "too-few", "without rivals"},
-		{"a rival of another partition", slowBucket, record(told5(1, 0, 5, 200, 4), other(told5(2, 2, 7, 200, 4)), told5(3, 8, 9, 200, 3)), "pass", "3 of 3"},
-		{"an edge of windows between", "fixed-window,rate=5/1s,align=first", record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 3), told5(3, 1002, 1003, 200, 4)), "pass", ""},
-		{"no edge between", "fixed-window,rate=5/1s,align=first", record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 3), told5(3, 990, 998, 200, 4)), "fail", "at most 0 came back"},
-		{"an edge that may be anywhere", "fixed-window,rate=5/1s", record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 4)), "pass", ""},
-		{"left the log", "sliding-window-log,rate=5/1s", record(told5(1, 0, 1, 200, 4), told5(2, 500, 501, 200, 3), told5(3, 1001, 1002, 200, 3)), "pass", ""},
-		{"not yet left the log", "sliding-window-log,rate=5/1s", record(told5(1, 0, 1, 200, 4), told5(2, 500, 501, 200, 3), told5(3, 990, 991, 200, 3)), "fail", "at most 0 came back"},
+		{"came back too soon", slowBucket,
+			record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 3), told5(3, 99, 100, 200, 4)), "fail",
+			"at most 3 do"},
+		{"counted twice", slowBucket, record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 2)), "fail",
+			"#1 is told that 4 remain, and #2 that 2 do; it was allowed and cost 1, so at least 3 do"},
+		{"by its cost", slowBucket, record(told5(1, 0, 1, 200, 4), cost(told5(2, 2, 3, 200, 2), 2)), "pass",
+			""},
+		{"a denial takes nothing", slowBucket, record(told5(1, 0, 1, 200, 4), cost(told5(2, 2, 3, 429, 4), 9),
+			cost(told5(3, 4, 5, 429, 3), 9)), "fail",
+			"#2 is told that 4 remain, and #3 that 3 do; it was denied and cost 0, so at least 4 do"},
+		{"a denial that is counted", slowBucket + ",count=all",
+			record(told5(1, 0, 1, 200, 4), cost(told5(2, 2, 3, 429, 0), 9)), "pass", ""},
+		{"a rival", slowBucket,
+			record(told5(1, 0, 1, 200, 4), told5(2, 2, 5, 200, 2), told5(3, 4, 6, 200, 3)), "pass",
+			"1 of 1 answer"},
+		{"a rival that was not answered", slowBucket,
+			record(req(1, 0, 0, 0), told5(2, 2, 3, 200, 2), told5(3, 4, 5, 200, 4)), "too-few",
+			"without rivals"},
+		{"a rival of another partition", slowBucket,
+			record(told5(1, 0, 5, 200, 4), other(told5(2, 2, 7, 200, 4)), told5(3, 8, 9, 200, 3)), "pass",
+			"3 of 3"},
+		{"an edge of windows between", "fixed-window,rate=5/1s,align=first",
+			record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 3), told5(3, 1002, 1003, 200, 4)), "pass", ""},
+		{"no edge between", "fixed-window,rate=5/1s,align=first",
+			record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 3), told5(3, 990, 998, 200, 4)), "fail",
+			"at most 0 came back"},
+		{"an edge that may be anywhere", "fixed-window,rate=5/1s",
+			record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 4)), "pass", ""},
+		{"left the log", "sliding-window-log,rate=5/1s",
+			record(told5(1, 0, 1, 200, 4), told5(2, 500, 501, 200, 3), told5(3, 1001, 1002, 200, 3)), "pass",
+			""},
+		{"not yet left the log", "sliding-window-log,rate=5/1s",
+			record(told5(1, 0, 1, 200, 4), told5(2, 500, 501, 200, 3), told5(3, 990, 991, 200, 3)), "fail",
+			"at most 0 came back"},
 	} {
 		c := judge(x.tl, parse(t, x.limit), Expect{Quota: QuotaExpect{Counts: true, Fresh: true}}, noWaits)[0]
 		sound(t, x.tl, c)
@@ -107,9 +151,11 @@ func TestRemainingUnitsFitTheRequestsBefore(t *testing.T) {
 func TestWindowsOfAKnownClockGiveNothingBack(t *testing.T) {
 	tl := record(told5(1, 100, 101, 200, 4), told5(2, 102, 103, 200, 4))
 	tl.Header.Started = time.Unix(1_700_000_000, 0)
-	for wallError, want := range map[time.Duration]verdict.Verdict{90 * ms: verdict.Fail, 110 * ms: verdict.Pass} {
+	for wallError, want := range map[time.Duration]verdict.Verdict{90 * ms: verdict.Fail,
+		110 * ms: verdict.Pass} {
 		tl.Header.WallError = wallError
-		if c := judge(tl, parse(t, "fixed-window,rate=5/1s"), Expect{Quota: QuotaExpect{Counts: true, Fresh: true}}, noWaits)[0]; c.Verdict != want {
+		if c := judge(tl, parse(t, "fixed-window,rate=5/1s"),
+			Expect{Quota: QuotaExpect{Counts: true, Fresh: true}}, noWaits)[0]; c.Verdict != want {
 			t.Errorf("known to %v: got %s, want %s: %s", wallError, c.Verdict, want, c.Text)
 		}
 	}

@@ -10,15 +10,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// suspectLateness is how late the 99th percentile of requests may be sent, where a scenario does not say, before the
-// recorder itself counts as overloaded.
+// suspectLateness is how late the 99th percentile of requests may be sent, where a scenario does not say,
+// before the recorder itself counts as overloaded.
 const suspectLateness = 5 * time.Millisecond
 
 // lateness is how late against the plan o was sent; 0 for early ones.
 func lateness(o *timeline.Observation) time.Duration { return max(0, o.Sent-o.At) }
 
-// lateP99 returns how late the 99th percentile of all requests was sent, and the one at that rank; nil where there is
-// none. Requests that answered a denial or another answer are planned when they are due, so they count alike.
+// lateP99 returns how late the 99th percentile of all requests was sent, and the one at that rank; nil where
+// there is none. Requests that answered a denial or another answer are planned when they are due, so they
+// count alike.
 func (r *recording) lateP99() (time.Duration, *timeline.Observation) {
 	if len(r.tl.Observations) == 0 {
 		return 0, nil
@@ -27,7 +28,8 @@ func (r *recording) lateP99() (time.Duration, *timeline.Observation) {
 	for i := range obs {
 		obs[i] = &r.tl.Observations[i]
 	}
-	slices.SortStableFunc(obs, func(a, b *timeline.Observation) int { return cmp.Compare(lateness(a), lateness(b)) })
+	slices.SortStableFunc(obs,
+		func(a, b *timeline.Observation) int { return cmp.Compare(lateness(a), lateness(b)) })
 	at := obs[nearestRank(0.99, len(obs))-1]
 	return lateness(at), at
 }
@@ -69,20 +71,24 @@ func (r *recording) schedule(e *Expect) verdict.Claim {
 		c.Text = fmt.Sprintf("the recording was stopped after %s", plural(len(r.tl.Observations), "request"))
 	case h.Unsent > 0:
 		c.Reason = verdict.ScheduleMissed
-		c.Text = fmt.Sprintf("%d of %s could not be sent", h.Unsent, plural(h.Unsent+len(r.tl.Observations), "planned request"))
+		c.Text = fmt.Sprintf("%d of %s could not be sent", h.Unsent,
+			plural(h.Unsent+len(r.tl.Observations), "planned request"))
 	case at == nil:
 		return tooFew(c.ID, "no request was sent")
 	case late > bound:
 		c.Reason = verdict.ScheduleMissed
-		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late (#%d), over %s", plural(len(r.tl.Observations), "request"), millis(late), at.Seq, millis(bound))
+		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late (#%d), over %s",
+			plural(len(r.tl.Observations), "request"), millis(late), at.Seq, millis(bound))
 	default:
 		c.Verdict = verdict.Pass
-		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late, at most %s was allowed for", plural(len(r.tl.Observations), "request"), millis(late), millis(bound))
+		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late, at most %s was allowed for",
+			plural(len(r.tl.Observations), "request"), millis(late), millis(bound))
 	}
 	return c
 }
 
-// overloaded says why the recorder itself is suspect: it could not send all, or sent late. Empty where it is not.
+// overloaded says why the recorder itself is suspect: it could not send all, or sent late. Empty where it is
+// not.
 func (r *recording) overloaded() string {
 	if n := r.tl.Header.Unsent; n > 0 {
 		return plural(n, "planned request") + " could not be sent"

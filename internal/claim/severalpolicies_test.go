@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestAnswersMayTellOneOfSeveralPolicies: limiters in a row each write their own limit over that of the one before; the one that
-// denies is the last. What remains of one is not compared with what remains of another.
+// TestAnswersMayTellOneOfSeveralPolicies: limiters in a row each write their own limit over that of the one
+// before; the one that denies is the last. What remains of one is not compared with what remains of another.
 func TestAnswersMayTellOneOfSeveralPolicies(t *testing.T) {
 	limit := parse(t, "fixed-window,rate=5/1m,align=first + fixed-window,rate=100/1h,align=first")
 	type told struct{ at, status, limit, left int }
@@ -19,10 +19,15 @@ func TestAnswersMayTellOneOfSeveralPolicies(t *testing.T) {
 		told []told
 		want verdict.Verdict
 	}{
-		{"the last one", []told{{0, 200, 100, 99}, {10, 200, 100, 98}, {20, 200, 100, 97}, {30, 200, 100, 96}, {40, 200, 100, 95}, {50, 429, 5, 0}, {61000, 200, 100, 94}}, verdict.Pass},
-		{"the one with the least left", []told{{0, 200, 5, 4}, {10, 200, 5, 3}, {20, 200, 5, 2}, {30, 200, 5, 1}, {40, 200, 5, 0}, {50, 429, 5, 0}, {61000, 200, 5, 4}}, verdict.Pass},
-		{"without their limits", []told{{0, 200, 0, 99}, {10, 200, 0, 98}, {20, 200, 0, 97}, {30, 200, 0, 96}, {40, 200, 0, 95}, {50, 429, 0, 0}, {61000, 200, 0, 94}}, verdict.Pass},
-		{"of one number", []told{{0, 200, 7, 8}, {10, 200, 7, 7}, {20, 429, 7, 0}, {30, 200, 7, 6}}, verdict.Pass},
+		{"the last one", []told{{0, 200, 100, 99}, {10, 200, 100, 98}, {20, 200, 100, 97}, {30, 200, 100, 96},
+			{40, 200, 100, 95}, {50, 429, 5, 0}, {61000, 200, 100, 94}}, verdict.Pass},
+		{"the one with the least left",
+			[]told{{0, 200, 5, 4}, {10, 200, 5, 3}, {20, 200, 5, 2}, {30, 200, 5, 1}, {40, 200, 5, 0},
+				{50, 429, 5, 0}, {61000, 200, 5, 4}}, verdict.Pass},
+		{"without their limits", []told{{0, 200, 0, 99}, {10, 200, 0, 98}, {20, 200, 0, 97}, {30, 200, 0, 96},
+			{40, 200, 0, 95}, {50, 429, 0, 0}, {61000, 200, 0, 94}}, verdict.Pass},
+		{"of one number", []told{{0, 200, 7, 8}, {10, 200, 7, 7}, {20, 429, 7, 0}, {30, 200, 7, 6}},
+			verdict.Pass},
 		{"none of them", []told{{0, 200, 100, 98}, {10, 200, 100, 97}}, verdict.Fail},
 		{"one that does not fall", []told{{0, 200, 100, 99}, {10, 200, 100, 99}}, verdict.Fail},
 		{"one that falls too far", []told{{0, 200, 100, 99}, {10, 200, 100, 97}}, verdict.Fail},
@@ -48,12 +53,13 @@ func TestAnswersMayTellOneOfSeveralPolicies(t *testing.T) {
 	}
 }
 
-// TestLimitsThatAreToldMayBeOfSeveralPolicies: one limiter in a row writes this field, another one that; and phases may have limits of
-// their own. Of one policy, one limit is told.
+// TestLimitsThatAreToldMayBeOfSeveralPolicies: one limiter in a row writes this field, another one that; and
+// phases may have limits of their own. Of one policy, one limit is told.
 func TestLimitsThatAreToldMayBeOfSeveralPolicies(t *testing.T) {
 	one, two := "fixed-window,rate=5/1m", "fixed-window,rate=5/1m + fixed-window,rate=100/1h"
 	both := func(seq, status, legacy, draft int) timeline.Observation {
-		return req(seq, seq, seq+1, status, fmt.Sprint("X-Ratelimit-Limit: ", legacy), "X-Ratelimit-Remaining: 0", fmt.Sprint("Ratelimit-Limit: ", draft),
+		return req(seq, seq, seq+1, status, fmt.Sprint("X-Ratelimit-Limit: ", legacy),
+			"X-Ratelimit-Remaining: 0", fmt.Sprint("Ratelimit-Limit: ", draft),
 			fmt.Sprint("Ratelimit-Remaining: ", draft-legacy), "Ratelimit-Reset: 9")
 	}
 	other := func(o timeline.Observation) timeline.Observation { o.Phase = "other"; return o }
@@ -62,15 +68,24 @@ func TestLimitsThatAreToldMayBeOfSeveralPolicies(t *testing.T) {
 		tl             *timeline.Timeline
 		agrees, stable verdict.Verdict
 	}{
-		{"one policy, one limit", one, record(both(1, 200, 5, 5), both(2, 429, 5, 5)), verdict.Pass, verdict.Pass},
-		{"one policy, two limits in turn", one, record(both(1, 200, 5, 5), both(2, 429, 9, 9)), verdict.Pass, verdict.Fail},
-		{"one policy, two limits at once", one, record(both(1, 200, 5, 9), both(2, 429, 5, 9)), verdict.Fail, verdict.Pass},
-		{"two policies in turn", two, record(both(1, 200, 100, 100), both(2, 429, 5, 5)), verdict.Pass, verdict.Pass},
-		{"two policies at once", two, record(both(1, 200, 100, 5), both(2, 429, 100, 5)), verdict.Pass, verdict.Pass},
-		{"two policies, three limits", two, record(both(1, 200, 100, 100), both(2, 429, 5, 5), both(3, 429, 6, 6)), verdict.Pass, verdict.Fail},
-		{"a phase with a limit of its own", one, record(both(1, 200, 5, 5), other(both(2, 429, 9, 9))), verdict.Pass, verdict.Pass},
+		{"one policy, one limit", one, record(both(1, 200, 5, 5), both(2, 429, 5, 5)), verdict.Pass,
+			verdict.Pass},
+		{"one policy, two limits in turn", one, record(both(1, 200, 5, 5), both(2, 429, 9, 9)), verdict.Pass,
+			verdict.Fail},
+		{"one policy, two limits at once", one, record(both(1, 200, 5, 9), both(2, 429, 5, 9)), verdict.Fail,
+			verdict.Pass},
+		{"two policies in turn", two, record(both(1, 200, 100, 100), both(2, 429, 5, 5)), verdict.Pass,
+			verdict.Pass},
+		{"two policies at once", two, record(both(1, 200, 100, 5), both(2, 429, 100, 5)), verdict.Pass,
+			verdict.Pass},
+		{"two policies, three limits", two,
+			record(both(1, 200, 100, 100), both(2, 429, 5, 5), both(3, 429, 6, 6)), verdict.Pass,
+			verdict.Fail},
+		{"a phase with a limit of its own", one, record(both(1, 200, 5, 5), other(both(2, 429, 9, 9))),
+			verdict.Pass, verdict.Pass},
 	} {
-		e := Expect{Quota: QuotaExpect{Agree: true, Stable: true}, Limits: map[string]spec.Limit{"other": parse(t, "fixed-window,rate=9/1m")}}
+		e := Expect{Quota: QuotaExpect{Agree: true, Stable: true},
+			Limits: map[string]spec.Limit{"other": parse(t, "fixed-window,rate=9/1m")}}
 		for i, c := range judge(x.tl, parse(t, x.limit), e, noWaits) {
 			if want := [...]verdict.Verdict{x.agrees, x.stable}[i]; c.Verdict != want {
 				t.Errorf("%s: %s: got %s (%s), want %s", x.name, c.ID, c.Verdict, c.Text, want)

@@ -9,9 +9,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// readStorable reads whether a denial lets caches keep it, which a 429 must not be (RFC 6585 section 4): it names a
-// lifetime above 0, or calls itself public, and does not say no-store (RFC 9111 section 3). A denial that says nothing of
-// caches is right.
+// readStorable reads whether a denial lets caches keep it, which a 429 must not be (RFC 6585 section 4): it
+// names a lifetime above 0, or calls itself public, and does not say no-store (RFC 9111 section 3). A denial
+// that says nothing of caches is right.
 func readStorable(o *timeline.Observation) (bool, []headers.Problem) {
 	if o.Status != http.StatusTooManyRequests {
 		return true, nil
@@ -50,11 +50,12 @@ func expires(o *timeline.Observation) []headers.Problem {
 	if !ok || err != nil || !dated || !at.After(now) {
 		return nil
 	}
-	return []headers.Problem{{Rule: headers.STNoStore, Field: "Expires", Value: v, Why: "a cache must not store a 429", Mend: "send Cache-Control: no-store"}}
+	return []headers.Problem{{Rule: headers.STNoStore, Field: "Expires", Value: v,
+		Why: "a cache must not store a 429", Mend: "send Cache-Control: no-store"}}
 }
 
-// readExplanation reads whether a denial has a text that explains it (RFC 6585 section 4). Recordings that keep no bodies
-// have none; those of HEAD requests never do.
+// readExplanation reads whether a denial has a text that explains it (RFC 6585 section 4). Recordings that
+// keep no bodies have none; those of HEAD requests never do.
 func readExplanation(o *timeline.Observation) (bool, []headers.Problem) {
 	return strings.TrimSpace(o.Body) != "", nil
 }

@@ -11,9 +11,10 @@ import (
 // herdWidth is how close together requests are that come as a herd.
 const herdWidth = 10 * time.Millisecond
 
-// storm tells what the retries of a phase cost: how many requests were in vain, how long it took until each client was
-// admitted, and how many came at once. Where it must drain, clients that were never admitted are a failure if one of their
-// denials was wrong: one that waits too long, or gives up, is not the limiter's fault.
+// storm tells what the retries of a phase cost: how many requests were in vain, how long it took until each
+// client was admitted, and how many came at once. Where it must drain, clients that were never admitted are a
+// failure if one of their denials was wrong: one that waits too long, or gives up, is not the limiter's
+// fault.
 func (r *recording) storm(e StormExpect) verdict.Claim { return r.alone(r.retried(e)) }
 
 // retried is storm, where nobody else uses the partitions.
@@ -25,27 +26,33 @@ func (r *recording) retried(e StormExpect) verdict.Claim {
 	}
 	admitted := only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed })
 	refused := denied(obs)
-	text := fmt.Sprintf("%d of %s admitted with %s, %d in vain", len(admitted), plural(e.Clients, "client"), plural(len(obs), "request"), len(refused))
+	text := fmt.Sprintf("%d of %s admitted with %s, %d in vain", len(admitted), plural(e.Clients, "client"),
+		plural(len(obs), "request"), len(refused))
 	if len(admitted) > 0 {
-		text += ", the last after " + seconds(admitted[len(admitted)-1].FirstByte-obs[0].Sent, time.Millisecond)
+		text += ", the last after " + seconds(admitted[len(admitted)-1].FirstByte-obs[0].Sent,
+			time.Millisecond)
 	}
-	text += fmt.Sprintf("; after the first, at most %d came within %s", herd(obs[min(e.Clients, len(obs)):]), millis(herdWidth))
+	text += fmt.Sprintf("; after the first, at most %d came within %s", herd(obs[min(e.Clients, len(obs)):]),
+		millis(herdWidth))
 	left := e.Clients - len(admitted)
 	switch {
 	case !e.Drained || left <= 0:
 		return settle(id, text, nil)
 	case r.tl.Header.Interrupted:
-		return verdict.Claim{ID: id, Reason: verdict.Interrupted, Text: text + "; but the recording was stopped before its plan was done"}
+		return verdict.Claim{ID: id, Reason: verdict.Interrupted,
+			Text: text + "; but the recording was stopped before its plan was done"}
 	case r.overloaded() != "":
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + r.overloaded()}
 	case len(refused) == 0:
 		return tooFew(id, text)
 	case r.explained(refused):
-		return tooFew(id, text+"; but the limit explains all of them: its clients did not come when there was room")
+		return tooFew(id, text+
+			"; but the limit explains all of them: its clients did not come when there was room")
 	default:
 		last := refused[len(refused)-1]
 		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: NotDrained, Seen: int64(left),
-			Text: fmt.Sprintf("%s never admitted; the last denial is #%d", plural(left, "client"), last.Seq)}, refused[max(0, len(refused)-witnessMax):]...)})
+			Text: fmt.Sprintf("%s never admitted; the last denial is #%d", plural(left, "client"), last.Seq)},
+			refused[max(0, len(refused)-witnessMax):]...)})
 	}
 }
 

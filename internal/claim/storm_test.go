@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestClientsThatStayAwayAccuseNobody: a herd that comes back at once, and later and later, is not admitted by a right limiter: there
-// was room when nobody came. Nor is one that was stopped.
+// TestClientsThatStayAwayAccuseNobody: a herd that comes back at once, and later and later, is not admitted
+// by a right limiter: there was room when nobody came. Nor is one that was stopped.
 func TestClientsThatStayAwayAccuseNobody(t *testing.T) {
 	limit := parse(t, "token-bucket,rate=10/s,burst=2")
 	herd := func(admitted ...int) *timeline.Timeline { // 12 clients, at 0, 1 and 3 s
@@ -32,7 +32,8 @@ func TestClientsThatStayAwayAccuseNobody(t *testing.T) {
 	for name, x := range map[string]struct {
 		tl   *timeline.Timeline
 		want verdict.Verdict
-	}{"each denial is right": {herd(2, 2, 2), verdict.Inconclusive}, "it never recovers": {herd(2, 0, 0), verdict.Fail}, "stopped": {stopped, verdict.Inconclusive}} {
+	}{"each denial is right": {herd(2, 2, 2), verdict.Inconclusive},
+		"it never recovers": {herd(2, 0, 0), verdict.Fail}, "stopped": {stopped, verdict.Inconclusive}} {
 		c := judge(x.tl, limit, e, noWaits)[0]
 		sound(t, x.tl, c)
 		if c.Verdict != x.want {

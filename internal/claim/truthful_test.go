@@ -16,10 +16,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestTruthfulFieldsAreNeverAccused: a limiter of a random SPEC that tells what the reference knows (what remains, and the wait rounded
-// up to a second) passes what is claimed of its fields.
+// TestTruthfulFieldsAreNeverAccused: a limiter of a random SPEC that tells what the reference knows (what
+// remains, and the wait rounded up to a second) passes what is claimed of its fields.
 func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
-	e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true}, RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
+	e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true},
+		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
 	passed := map[string]int{}
 	for round := range 3000 {
 		r := rand.New(rand.NewPCG(7, uint64(round)))
@@ -32,7 +33,8 @@ func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
 			limit, declared = wider, wider
 		}
 		if e.Limits = nil; round%2 == 0 { // the limit of the phase, beside another one
-			declared, e.Limits = parse(t, "token-bucket,rate=1000/s,burst=3"), map[string]spec.Limit{"": limit}
+			declared, e.Limits = parse(t, "token-bucket,rate=1000/s,burst=3"),
+				map[string]spec.Limit{"": limit}
 		}
 		notAccused(t, fmt.Sprintf("round %d, %s", round, text), Judge(tl, declared, e), passed)
 	}
@@ -44,8 +46,10 @@ func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
 	}
 }
 
-// tellingLimiter returns a random SPEC, one in so many of two policies (0: none), and its limiter; nil where keys do not go together.
-func tellingLimiter(t *testing.T, r *rand.Rand, several int) (text string, limit spec.Limit, lim reference.Limiter) {
+// tellingLimiter returns a random SPEC, one in so many of two policies (0: none), and its limiter; nil where
+// keys do not go together.
+func tellingLimiter(t *testing.T, r *rand.Rand, several int) (text string, limit spec.Limit,
+	lim reference.Limiter) {
 	t.Helper()
 	text = tellingSPEC(r)
 	if several > 0 && r.IntN(several) == 0 {
@@ -74,8 +78,8 @@ func notAccused(t *testing.T, where string, claims []verdict.Claim, passed map[s
 	}
 }
 
-// TestForgottenBehindABanAccusesNobody: a request within a ban is not seen by the limiter behind it, so that it may forget its client
-// earlier than one time to live after the last denial.
+// TestForgottenBehindABanAccusesNobody: a request within a ban is not seen by the limiter behind it, so that
+// it may forget its client earlier than one time to live after the last denial.
 func TestForgottenBehindABanAccusesNobody(t *testing.T) {
 	limit := parse(t, "gcra,rate=2/3s,burst=1,start=empty,ban=4s,ttl=5s")
 	lim, err := reference.NewLimit(limit)
@@ -99,7 +103,8 @@ func tellingSPEC(r *rand.Rand) string {
 	if a == spec.Concurrency { // which knows no wait
 		a = spec.TokenBucket
 	}
-	keys := []string{string(a), fmt.Sprintf("rate=%d/%s", 1+r.IntN(12), []string{"1s", "3s", "10s", "7777ms"}[r.IntN(4)])}
+	keys := []string{string(a),
+		fmt.Sprintf("rate=%d/%s", 1+r.IntN(12), []string{"1s", "3s", "10s", "7777ms"}[r.IntN(4)])}
 	add := func(chance int, key string, values ...string) {
 		if r.IntN(chance) == 0 {
 			keys = append(keys, key+"="+values[r.IntN(len(values))])
@@ -131,8 +136,8 @@ func tellingSPEC(r *rand.Rand) string {
 	return strings.Join(keys, ",")
 }
 
-// TestForeignTrafficAccusesNobody: where others may use the partitions, what they took is not held against a limiter that tells the
-// truth. How long a wait may be does not depend on them.
+// TestForeignTrafficAccusesNobody: where others may use the partitions, what they took is not held against a
+// limiter that tells the truth. How long a wait may be does not depend on them.
 func TestForeignTrafficAccusesNobody(t *testing.T) {
 	blamed := map[string]int{}
 	for round := range 400 {
@@ -148,7 +153,8 @@ func TestForeignTrafficAccusesNobody(t *testing.T) {
 		}
 		tl := toldTruly(r, lim, limit, true)
 		for _, shared := range []bool{false, true} {
-			e := Expect{Shared: shared, RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}, Quota: QuotaExpect{Counts: true, Fresh: true},
+			e := Expect{Shared: shared, RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true},
+				Quota:   QuotaExpect{Counts: true, Fresh: true},
 				Denials: []DenialBound{{}}, Storms: []StormExpect{{Clients: 41, Drained: true}}}
 			for _, c := range Judge(tl, limit, e) {
 				switch {
@@ -179,7 +185,8 @@ func widened(r *rand.Rand, text string) string {
 	})
 }
 
-// toldTruly returns 40 requests of one client, of which some wait as they were told; with others, of whom nothing is recorded.
+// toldTruly returns 40 requests of one client, of which some wait as they were told; with others, of whom
+// nothing is recorded.
 func toldTruly(r *rand.Rand, lim reference.Limiter, limit spec.Limit, others bool) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_700_000_000, 0)}}
 	var tick time.Duration
@@ -203,7 +210,8 @@ func toldTruly(r *rand.Rand, lim reference.Limiter, limit spec.Limit, others boo
 		}
 		state, d = lim.Step(state, epoch+decided, cost)
 		took += d.Delay + d.Delay/20
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: cost, Partition: "k", At: at}, Sent: at, FirstByte: at + took,
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: cost, Partition: "k", At: at},
+			Sent: at, FirstByte: at + took,
 			Answered: true, Status: 200, Outcome: timeline.Allowed}
 		o.Fields = timeline.Fields{{Name: "X-Ratelimit-Remaining", Value: strconv.FormatInt(d.Remaining, 10)}}
 		at += took + 1
@@ -223,7 +231,8 @@ func toldTruly(r *rand.Rand, lim reference.Limiter, limit spec.Limit, others boo
 					date := now.Add(-time.Duration(r.Int64N(int64(time.Second)))).Truncate(time.Second)
 					until := now.Add(d.RetryAfter + time.Second - 1).Truncate(time.Second)
 					wait, value = until.Sub(date), until.UTC().Format(http.TimeFormat)
-					o.Fields = append(o.Fields, timeline.Field{Name: "Date", Value: date.UTC().Format(http.TimeFormat)})
+					o.Fields = append(o.Fields,
+						timeline.Field{Name: "Date", Value: date.UTC().Format(http.TimeFormat)})
 				}
 				o.Fields = append(o.Fields, timeline.Field{Name: "Retry-After", Value: value})
 				if r.IntN(2) == 0 {

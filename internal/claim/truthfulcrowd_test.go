@@ -14,10 +14,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestTruthToSeveralClientsIsNeverAccused: clients of one partition whose requests overlap, or touch in an instant, and are lost now
-// and then, are told the truth by a limiter of a random SPEC.
+// TestTruthToSeveralClientsIsNeverAccused: clients of one partition whose requests overlap, or touch in an
+// instant, and are lost now and then, are told the truth by a limiter of a random SPEC.
 func TestTruthToSeveralClientsIsNeverAccused(t *testing.T) {
-	e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true}, RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
+	e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true},
+		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
 	passed := map[string]int{}
 	for round := range 1500 {
 		r := rand.New(rand.NewPCG(12, uint64(round)))
@@ -25,20 +26,26 @@ func TestTruthToSeveralClientsIsNeverAccused(t *testing.T) {
 		if lim == nil {
 			continue
 		}
-		notAccused(t, fmt.Sprintf("round %d, %s", round, text), Judge(toldToSeveral(r, lim, limit[0]), limit, e), passed)
+		notAccused(t, fmt.Sprintf("round %d, %s", round, text),
+			Judge(toldToSeveral(r, lim, limit[0]), limit, e), passed)
 	}
 	if len(passed) != 3 {
 		t.Errorf("got passes of %v, want some of each claim", passed)
 	}
 }
 
-// toldToSeveral returns 60 requests of two to four clients of one partition. An answer comes a step after its decision at the earliest.
+// toldToSeveral returns 60 requests of two to four clients of one partition. An answer comes a step after its
+// decision at the earliest.
 func toldToSeveral(r *rand.Rand, lim reference.Limiter, p spec.Policy) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_700_000_000, 0)}}
 	even, step := p.Rate.Per/time.Duration(p.Rate.N), []time.Duration{1, 100 * ms, 500 * ms}[r.IntN(3)]
-	some := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d) + 1)).Truncate(step) }
+	some := func(d time.Duration) time.Duration {
+		return time.Duration(r.Int64N(int64(d) +
+			1)).Truncate(step)
+	}
 	type client struct{ sent, decided time.Duration }
-	clients, slow := make([]client, 2+r.IntN(3)), []time.Duration{even / 100, even / 3, even, p.Rate.Per}[r.IntN(4)]
+	clients, slow := make([]client, 2+r.IntN(3)),
+		[]time.Duration{even / 100, even / 3, even, p.Rate.Per}[r.IntN(4)]
 	for i := range clients {
 		sent := some(p.Rate.Per)
 		clients[i] = client{sent, sent + some(slow)}
@@ -50,7 +57,8 @@ func toldToSeveral(r *rand.Rand, lim reference.Limiter, p spec.Policy) *timeline
 		c := &clients[0]
 		var d reference.Decision
 		state, d = lim.Step(state, time.Duration(tl.Header.Started.UnixNano())+c.decided, 1)
-		o := timeline.Observation{Arrival: timeline.Arrival{Cost: 1, Partition: "k", At: c.sent}, Sent: c.sent, FirstByte: c.decided + d.Delay + some(slow) + step,
+		o := timeline.Observation{Arrival: timeline.Arrival{Cost: 1, Partition: "k", At: c.sent},
+			Sent: c.sent, FirstByte: c.decided + d.Delay + some(slow) + step,
 			Answered: true, Status: 200, Outcome: timeline.Allowed}
 		o.Fields = timeline.Fields{{Name: "X-Ratelimit-Remaining", Value: strconv.FormatInt(d.Remaining, 10)}}
 		next := o.FirstByte + []time.Duration{0, 0, some(2 * even), some(2 * p.Rate.Per)}[r.IntN(4)]
@@ -59,7 +67,8 @@ func toldToSeveral(r *rand.Rand, lim reference.Limiter, p spec.Policy) *timeline
 		}
 		if !d.Allow && d.RetryAfter != reference.Never {
 			wait := (d.RetryAfter + time.Second - 1).Truncate(time.Second)
-			o.Fields = append(o.Fields, timeline.Field{Name: "Retry-After", Value: strconv.Itoa(int(wait / time.Second))})
+			o.Fields = append(o.Fields,
+				timeline.Field{Name: "Retry-After", Value: strconv.Itoa(int(wait / time.Second))})
 			if r.IntN(3) > 0 {
 				next = o.FirstByte + wait + p.Tick*time.Duration(r.IntN(2))
 			}
@@ -70,7 +79,8 @@ func toldToSeveral(r *rand.Rand, lim reference.Limiter, p spec.Policy) *timeline
 		tl.Observations = append(tl.Observations, o)
 		*c = client{next, next + some(slow)}
 	}
-	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
+	slices.SortStableFunc(tl.Observations,
+		func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
 	for i := range tl.Observations {
 		tl.Observations[i].Seq = i
 	}

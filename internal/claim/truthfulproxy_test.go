@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestProxiesThatChangeNothingAreNeverAccused: a limiter of a random SPEC answers one burst at the origin and another one, with other
-// delays, through a proxy that passes on what it says.
+// TestProxiesThatChangeNothingAreNeverAccused: a limiter of a random SPEC answers one burst at the origin and
+// another one, with other delays, through a proxy that passes on what it says.
 func TestProxiesThatChangeNothingAreNeverAccused(t *testing.T) {
 	passed := map[string]int{}
 	e := Expect{Intact: &IntactExpect{Fields: []string{"Retry-After", "Date", "X-Ratelimit*"}, Status: true}}
@@ -23,22 +23,27 @@ func TestProxiesThatChangeNothingAreNeverAccused(t *testing.T) {
 		if lim == nil {
 			continue
 		}
-		notAccused(t, fmt.Sprintf("round %d, %s", round, text), Judge(twoBursts(r, lim), limit, e)[:1], passed)
+		notAccused(t, fmt.Sprintf("round %d, %s", round, text), Judge(twoBursts(r, lim), limit, e)[:1],
+			passed)
 	}
 	if passed["intact"] < 500 {
 		t.Errorf("only %v passed", passed)
 	}
 }
 
-// twoBursts returns a burst of one client at the origin, and one of another through a proxy that changes nothing.
+// twoBursts returns a burst of one client at the origin, and one of another through a proxy that changes
+// nothing.
 func twoBursts(r *rand.Rand, lim reference.Limiter) *timeline.Timeline {
-	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_700_000_000, r.Int64N(int64(time.Second)))}}
-	ahead, old, at := time.Duration(r.Int64N(10e9))-5*time.Second, time.Duration(r.Int64N(1e9)), time.Duration(0)
+	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_700_000_000,
+		r.Int64N(int64(time.Second)))}}
+	ahead, old, at := time.Duration(r.Int64N(10e9))-5*time.Second, time.Duration(r.Int64N(1e9)),
+		time.Duration(0)
 	dates, n := r.IntN(2) == 0, 3+r.IntN(40)
 	for side := range 2 {
 		state := lim.Init()
 		for i := range n {
-			o := timeline.Observation{Arrival: timeline.Arrival{Seq: n*side + i, Cost: 1, Partition: strconv.Itoa(side), Phase: strconv.Itoa(side), At: at, Origin: side == 0},
+			o := timeline.Observation{Arrival: timeline.Arrival{Seq: n*side + i, Cost: 1,
+				Partition: strconv.Itoa(side), Phase: strconv.Itoa(side), At: at, Origin: side == 0},
 				Sent: at, Answered: true, Status: 200, Outcome: timeline.Allowed}
 			took := time.Duration(r.Int64N(50e6))
 			decided := at + time.Duration(r.Int64N(int64(took)+1))
@@ -47,7 +52,8 @@ func twoBursts(r *rand.Rand, lim reference.Limiter) *timeline.Timeline {
 			o.FirstByte = at + took + d.Delay
 			at = o.FirstByte + 1
 			now := tl.Header.Started.Add(decided + ahead)
-			o.Fields = timeline.Fields{{Name: "Date", Value: now.Add(-old).UTC().Format(http.TimeFormat)}, {Name: "X-Ratelimit-Remaining", Value: strconv.FormatInt(d.Remaining, 10)}}
+			o.Fields = timeline.Fields{{Name: "Date", Value: now.Add(-old).UTC().Format(http.TimeFormat)},
+				{Name: "X-Ratelimit-Remaining", Value: strconv.FormatInt(d.Remaining, 10)}}
 			if d.Allow {
 				tl.Observations = append(tl.Observations, o)
 				continue

@@ -8,12 +8,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// witnessMax is the most observations that a finding names, and the most findings of a claim that has one for each
-// observation. Texts say how many there are in all.
+// witnessMax is the most observations that a finding names, and the most findings of a claim that has one for
+// each observation. Texts say how many there are in all.
 const witnessMax = 10
 
-// witness fills the observations, the span and, if they share one, the partition of f from obs, of which it keeps the
-// first witnessMax.
+// witness fills the observations, the span and, if they share one, the partition of f from obs, of which it
+// keeps the first witnessMax.
 func witness(f verdict.Finding, obs ...*timeline.Observation) verdict.Finding {
 	obs = obs[:min(len(obs), witnessMax)]
 	for i, o := range obs {

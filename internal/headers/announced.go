@@ -2,17 +2,20 @@ package headers
 
 import "time"
 
-// skewFrom is how far a Date may be from our clock, beyond its own second, before the two clocks count as different.
+// skewFrom is how far a Date may be from our clock, beyond its own second, before the two clocks count as
+// different.
 const skewFrom = time.Second
 
-// AnnouncedReset returns when an answer says that quota comes back: wait, counted from received, the wall time at which
-// the answer came, and never negative; unit is how far the notation lets the true instant be from it, in either
-// direction. ok is false if the answer announces nothing, or an instant that is past.
+// AnnouncedReset returns when an answer says that quota comes back: wait, counted from received, the wall
+// time at which the answer came, and never negative; unit is how far the notation lets the true instant be
+// from it, in either direction. ok is false if the answer announces nothing, or an instant that is past.
 //
 // Of several announcements the finest counts; of equally fine ones RateLimit before RateLimit-Reset before
-// X-RateLimit-Reset before Retry-After. Of several policies the one with the least remaining counts. An instant is taken
-// on the clock of the Date field where that is more than a second off ours, otherwise on ours, which is finer.
-func AnnouncedReset(get func(name string) (string, bool), received time.Time) (wait, unit time.Duration, ok bool) {
+// X-RateLimit-Reset before Retry-After. Of several policies the one with the least remaining counts. An
+// instant is taken on the clock of the Date field where that is more than a second off ours, otherwise on
+// ours, which is finer.
+func AnnouncedReset(get func(name string) (string, bool), received time.Time) (wait, unit time.Duration,
+	ok bool) {
 	base, slack := received, time.Duration(0)
 	if v, has := get("Date"); has {
 		if date, err := ParseDate(v); err == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// conventional reads PREFIX-Limit, -Remaining and -Reset, each with -suffix where that is not empty. No standard binds
-// them: every problem is one of convention.
+// conventional reads PREFIX-Limit, -Remaining and -Reset, each with -suffix where that is not empty. No
+// standard binds them: every problem is one of convention.
 func (r *reader) conventional(prefix, suffix string) {
 	q := Quota{Dialect: XRateLimit, Name: strings.ToLower(suffix)}
 	if !strings.HasSuffix(prefix, "-") {
@@ -74,7 +74,8 @@ func (r *reader) threeFields() {
 		case why != "":
 			r.bad(R3Delta, "RateLimit-Reset", v, why, "")
 		case x.form != Delta:
-			r.bad(R3Delta, "RateLimit-Reset", v, "a reset is in seconds from now, not an instant ("+string(x.form)+")", "")
+			r.bad(R3Delta, "RateLimit-Reset", v, "a reset is in seconds from now, not an instant ("+
+				string(x.form)+")", "")
 		case x.fraction:
 			r.bad(R3Delta, "RateLimit-Reset", v, "a reset is a whole number of seconds", "round up")
 		}
@@ -131,8 +132,8 @@ func (r *reader) limits(name string, rule Rule) (items []limitItem, present bool
 	return items, true
 }
 
-// windowOf returns the window of the policy that the first of items, the limit in force, comes from: its own, or that of
-// the first with the same number.
+// windowOf returns the window of the policy that the first of items, the limit in force, comes from: its own,
+// or that of the first with the same number.
 func windowOf(items []limitItem) time.Duration {
 	for _, x := range items {
 		if x.units == items[0].units && x.window > 0 {

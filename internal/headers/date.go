@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// Layouts of the three forms of an HTTP-date, RFC 9110 section 5.6.7. The zone is always the letters GMT, or none.
+// Layouts of the three forms of an HTTP-date, RFC 9110 section 5.6.7. The zone is always the letters GMT, or
+// none.
 const (
 	imfFixdate = http.TimeFormat
 	rfc850     = "Monday, 02-Jan-06 15:04:05 GMT"
 	asctime    = time.ANSIC
 )
 
-// ParseDate parses an HTTP-date in one of its three forms (RFC 9110 section 5.6.7: IMF-fixdate, RFC 850, asctime),
-// strictly: two-digit day and hour, the right weekday, the zone GMT. The result is in UTC. Two-digit years from 69 on are
-// of the 20th century. Errors are a *Problem with rule ST-DATE.
+// ParseDate parses an HTTP-date in one of its three forms (RFC 9110 section 5.6.7: IMF-fixdate, RFC 850,
+// asctime), strictly: two-digit day and hour, the right weekday, the zone GMT. The result is in UTC.
+// Two-digit years from 69 on are of the 20th century. Errors are a *Problem with rule ST-DATE.
 func ParseDate(value string) (time.Time, error) {
 	t, _, why, mend := httpDate(trim(value))
 	if why != "" {
@@ -25,8 +26,8 @@ func ParseDate(value string) (time.Time, error) {
 	return t, nil
 }
 
-// CheckDate returns the rule that a Date value breaks, as a *Problem: ST-DATE where it is no date, RA-IMF where it has an
-// obsolete form, which must be read but may not be sent. Otherwise nil.
+// CheckDate returns the rule that a Date value breaks, as a *Problem: ST-DATE where it is no date, RA-IMF
+// where it has an obsolete form, which must be read but may not be sent. Otherwise nil.
 func CheckDate(value string) error {
 	t, obsolete, why, mend := httpDate(trim(value))
 	switch {
@@ -42,15 +43,17 @@ func CheckDate(value string) error {
 // obsoleteDate is the problem of a date in a form that no sender may use.
 func obsoleteDate(field, value string, t time.Time) *Problem {
 	return &Problem{Rule: RAIMF, Field: field, Value: value,
-		Why: "this form of a date is obsolete, no sender may use it", Mend: "write " + quote(t.Format(imfFixdate))}
+		Why:  "this form of a date is obsolete, no sender may use it",
+		Mend: "write " + quote(t.Format(imfFixdate))}
 }
 
-// httpDate parses s and tells whether its form is obsolete. why is empty for a valid date; otherwise it says which rule
-// is broken, and mend, which may be empty, what to write instead.
+// httpDate parses s and tells whether its form is obsolete. why is empty for a valid date; otherwise it says
+// which rule is broken, and mend, which may be empty, what to write instead.
 func httpDate(s string) (t time.Time, obsolete bool, why, mend string) {
 	if !strings.HasSuffix(s, "GMT") && !isAsctime(s) {
 		if t, ok := otherDate(s); ok {
-			return t, false, "a date is an IMF-fixdate in GMT, not another notation", "write " + quote(t.Format(imfFixdate))
+			return t, false, "a date is an IMF-fixdate in GMT, not another notation",
+				"write " + quote(t.Format(imfFixdate))
 		}
 		return time.Time{}, false, "a date reads like \"" + exampleDate + "\"", ""
 	}
@@ -72,9 +75,11 @@ func httpDate(s string) (t time.Time, obsolete bool, why, mend string) {
 		case want == plain:
 			return t.Add(leap), layout != imfFixdate, "", ""
 		case weekday(want) != weekday(plain) && isWeekday(weekday(plain)):
-			return time.Time{}, false, "that day is a " + t.Weekday().String(), "write " + quote(t.Format(imfFixdate))
+			return time.Time{}, false, "that day is a " + t.Weekday().String(),
+				"write " + quote(t.Format(imfFixdate))
 		default:
-			return time.Time{}, false, "day, hour, minute and second have two digits and names begin with one capital",
+			return time.Time{}, false,
+				"day, hour, minute and second have two digits and names begin with one capital",
 				"write " + quote(t.Format(imfFixdate))
 		}
 	}
@@ -92,7 +97,8 @@ func outOfRange(err error) bool {
 // isAsctime tells whether s ends like the asctime form, in a year without a zone: "... 09:55:29 2026".
 func isAsctime(s string) bool {
 	i := strings.LastIndexByte(s, ' ')
-	return i > 0 && len(s)-i == 5 && allDigits(s[i+1:]) && strings.Count(s, ":") == 2 && !strings.Contains(s, ",")
+	return i > 0 && len(s)-i == 5 && allDigits(s[i+1:]) && strings.Count(s, ":") == 2 &&
+		!strings.Contains(s, ",")
 }
 
 // weekday returns the first word of a date that was parsed, without its comma.
@@ -108,10 +114,11 @@ func isWeekday(s string) bool {
 	return false
 }
 
-// otherDate reads notations that products send in place of an HTTP-date: RFC 1123 with a numeric zone or with UTC, and
-// ISO 8601 (RFC 3339).
+// otherDate reads notations that products send in place of an HTTP-date: RFC 1123 with a numeric zone or with
+// UTC, and ISO 8601 (RFC 3339).
 func otherDate(s string) (time.Time, bool) {
-	for _, layout := range []string{time.RFC1123Z, time.RFC3339, "Mon, 02 Jan 2006 15:04:05 UTC", "2006-01-02 15:04:05 UTC"} {
+	for _, layout := range []string{time.RFC1123Z, time.RFC3339, "Mon, 02 Jan 2006 15:04:05 UTC",
+		"2006-01-02 15:04:05 UTC"} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t.UTC(), true
 		}
@@ -119,7 +126,8 @@ func otherDate(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// trim takes off the optional white space around a field value, which is no part of it (RFC 9110 section 5.5).
+// trim takes off the optional white space around a field value, which is no part of it (RFC 9110 section
+// 5.5).
 func trim(s string) string { return strings.Trim(s, " \t") }
 
 // allDigits tells whether s is one digit or more.

@@ -12,8 +12,8 @@ import (
 // Meaning is what a Retry-After value means to a client that receives it now.
 type Meaning struct {
 	RetryAfter RetryAfter
-	// Wait is how long the client ought to wait, at least 0; At when it may come back, in UTC. The largest time.Duration
-	// stands for all longer ones.
+	// Wait is how long the client ought to wait, at least 0; At when it may come back, in UTC. The largest
+	// time.Duration stands for all longer ones.
 	Wait time.Duration
 	At   time.Time
 	// Notes are sentences about what looks wrong although it can be read; may be empty.
@@ -34,8 +34,8 @@ func (m Meaning) String() string {
 	return b.String()
 }
 
-// Explain says what a Retry-After value means at now, which stands for the Date of the answer. Errors are those of
-// ParseRetryAfter.
+// Explain says what a Retry-After value means at now, which stands for the Date of the answer. Errors are
+// those of ParseRetryAfter.
 func Explain(value string, now time.Time) (Meaning, error) {
 	ra, err := ParseRetryAfter(value)
 	if err != nil {
@@ -50,7 +50,8 @@ func Explain(value string, now time.Time) (Meaning, error) {
 		m.Notes = append(m.Notes, p.Why+" ("+p.Mend+")")
 	}
 	if ra.Past(now) {
-		m.Notes = append(m.Notes, "the date is past by "+spell(now.Sub(ra.Date))+": a client may come back at once")
+		m.Notes = append(m.Notes, "the date is past by "+spell(now.Sub(ra.Date))+
+			": a client may come back at once")
 	}
 	if note := suspicious(ra); note != "" {
 		m.Notes = append(m.Notes, note)
@@ -71,16 +72,18 @@ func suspicious(ra RetryAfter) string {
 		if why != "" {
 			return ""
 		}
-		return fmt.Sprintf("as %s this would be %s, but Retry-After counts seconds from now", x.form, x.at.Format(imfFixdate))
+		return fmt.Sprintf("as %s this would be %s, but Retry-After counts seconds from now", x.form,
+			x.at.Format(imfFixdate))
 	case n > int64(24*time.Hour/time.Second) || n >= 10_000 && n%1000 == 0:
-		return fmt.Sprintf("if milliseconds were meant, the wait is %s: write \"%d\"", spell(time.Duration(n)*time.Millisecond), (n+999)/1000)
+		return fmt.Sprintf("if milliseconds were meant, the wait is %s: write \"%d\"",
+			spell(time.Duration(n)*time.Millisecond), (n+999)/1000)
 	default:
 		return ""
 	}
 }
 
-// spell writes a duration of at least 0 with its two largest units: 2 d 3 h, 1 min 0 s, 0.5 s. Waits that saturate a
-// time.Duration are "more than 292 years".
+// spell writes a duration of at least 0 with its two largest units: 2 d 3 h, 1 min 0 s, 0.5 s. Waits that
+// saturate a time.Duration are "more than 292 years".
 func spell(d time.Duration) string {
 	s := int64(d / time.Second)
 	switch {

@@ -20,8 +20,8 @@ type Problem struct {
 // quoteMax is the length in bytes after which a quoted value is cut in the text of an error.
 const quoteMax = 80
 
-// Error returns `field: what: why (mend)`; the value is quoted, so that no control character gets out, and cut after 80
-// bytes.
+// Error returns `field: what: why (mend)`; the value is quoted, so that no control character gets out, and
+// cut after 80 bytes.
 func (p *Problem) Error() string {
 	var b strings.Builder
 	b.WriteString(p.Field)

@@ -57,10 +57,11 @@ type Quota struct {
 	Window time.Duration
 }
 
-// Quotas returns what an answer tells of its quotas, in the order of the dialects above and of the items of a list, and
-// what is wrong with the fields. get returns the value of a field by its canonical name (http.CanonicalHeaderKey), with
-// repeated lines joined by ", ". date is the Date of the answer: absolute resets count from it; with the zero time they
-// have ResetAt but no Reset. A value that cannot be read gives a problem and no quota; both results may be empty.
+// Quotas returns what an answer tells of its quotas, in the order of the dialects above and of the items of a
+// list, and what is wrong with the fields. get returns the value of a field by its canonical name
+// (http.CanonicalHeaderKey), with repeated lines joined by ", ". date is the Date of the answer: absolute
+// resets count from it; with the zero time they have ResetAt but no Reset. A value that cannot be read gives
+// a problem and no quota; both results may be empty.
 func Quotas(get func(name string) (string, bool), date time.Time) ([]Quota, []Problem) {
 	r := reader{get: get, date: date}
 	r.conventional("X-RateLimit-", "")
@@ -76,7 +77,8 @@ func Quotas(get func(name string) (string, bool), date time.Time) ([]Quota, []Pr
 	return r.quotas, r.problems
 }
 
-// windows are the suffixes of fields that tell one quota per window, as Kong sends them: X-RateLimit-Limit-Minute.
+// windows are the suffixes of fields that tell one quota per window, as Kong sends them:
+// X-RateLimit-Limit-Minute.
 var windows = [...]struct {
 	suffix string
 	length time.Duration

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Numbers of a reset below epochFrom are seconds from now: 3 years of them, and 1973 as a Unix time. Above, the magnitude
-// tells the unit of a Unix time: milliseconds from 1e11 (year 5138 in seconds, 1973 in milliseconds), and so on.
+// Numbers of a reset below epochFrom are seconds from now: 3 years of them, and 1973 as a Unix time. Above,
+// the magnitude tells the unit of a Unix time: milliseconds from 1e11 (year 5138 in seconds, 1973 in
+// milliseconds), and so on.
 const (
 	epochFrom   = 100_000_000
 	epochMSFrom = 100_000_000_000
@@ -101,7 +102,8 @@ func fractionOf(x *big.Rat, whole int64) *big.Rat {
 	return new(big.Rat).Sub(x, new(big.Rat).SetInt64(whole))
 }
 
-// isNumber tells whether s is digits, or digits, a point and digits, and short enough to be a number of anything.
+// isNumber tells whether s is digits, or digits, a point and digits, and short enough to be a number of
+// anything.
 func isNumber(s string) bool {
 	whole, fraction, point := strings.Cut(s, ".")
 	return len(s) <= 64 && allDigits(whole) && (!point || allDigits(fraction))

@@ -1,6 +1,6 @@
-// Package headers parses the header fields in which a rate limiter speaks: Retry-After, RateLimit, RateLimit-Policy, the
-// fields of earlier drafts and those of convention. It parses strictly, names the rule that a value breaks, and reads no
-// clock.
+// Package headers parses the header fields in which a rate limiter speaks: Retry-After, RateLimit,
+// RateLimit-Policy, the fields of earlier drafts and those of convention. It parses strictly, names the rule
+// that a value breaks, and reads no clock.
 package headers
 
 import (
@@ -18,14 +18,16 @@ type RetryAfter struct {
 	Date time.Time
 	// IsDate tells the date form from the seconds form.
 	IsDate bool
-	// Obsolete tells that the date has the RFC 850 or asctime form, which a recipient must read but nobody may send.
+	// Obsolete tells that the date has the RFC 850 or asctime form, which a recipient must read but nobody
+	// may send.
 	Obsolete bool
 	// raw is the value as it came.
 	raw string
 }
 
-// ParseRetryAfter parses a Retry-After value: digits, or an HTTP-date in one of its three forms. White space around the
-// value is ignored. Errors are a *Problem with rule RA-SYNTAX, or RA-SINGLE where several values were joined to one.
+// ParseRetryAfter parses a Retry-After value: digits, or an HTTP-date in one of its three forms. White space
+// around the value is ignored. Errors are a *Problem with rule RA-SYNTAX, or RA-SINGLE where several values
+// were joined to one.
 func ParseRetryAfter(value string) (RetryAfter, error) {
 	s := trim(value)
 	bad := func(rule Rule, why, mend string) (RetryAfter, error) {
@@ -54,9 +56,9 @@ func ParseRetryAfter(value string) (RetryAfter, error) {
 	return RetryAfter{Date: t, IsDate: true, Obsolete: obsolete, raw: value}, nil
 }
 
-// Wait returns how long to wait from the moment the answer was generated: the seconds, or for the date form the time from
-// date, which is the Date of the same answer, to the announced one. Never negative: a date that is past is no wait (see
-// Past). Waits that a time.Duration cannot hold, about 292 years, become the largest.
+// Wait returns how long to wait from the moment the answer was generated: the seconds, or for the date form
+// the time from date, which is the Date of the same answer, to the announced one. Never negative: a date that
+// is past is no wait (see Past). Waits that a time.Duration cannot hold, about 292 years, become the largest.
 func (r RetryAfter) Wait(date time.Time) time.Duration {
 	if r.IsDate {
 		return max(0, r.Date.Sub(date))
@@ -70,8 +72,8 @@ func (r RetryAfter) Wait(date time.Time) time.Duration {
 // Past tells whether r is a date before date, so that Wait had to make 0 of a negative wait.
 func (r RetryAfter) Past(date time.Time) bool { return r.IsDate && r.Date.Before(date) }
 
-// Check returns the rule that a value breaks although a recipient must read it, as a *Problem: RA-IMF for a date in an
-// obsolete form. Otherwise nil.
+// Check returns the rule that a value breaks although a recipient must read it, as a *Problem: RA-IMF for a
+// date in an obsolete form. Otherwise nil.
 func (r RetryAfter) Check() error {
 	if !r.Obsolete {
 		return nil
@@ -92,7 +94,8 @@ func isList(s string) bool {
 	return false
 }
 
-// notSeconds says what is wrong with a number that is not written as digits only; empty for what is no number at all.
+// notSeconds says what is wrong with a number that is not written as digits only; empty for what is no number
+// at all.
 func notSeconds(s string) (why, mend string) {
 	number := strings.TrimLeft(s, "+-")
 	unit := strings.TrimLeft(number, "0123456789.")

@@ -26,8 +26,11 @@ func TestRetryAfterReads(t *testing.T) {
 		{"Fri, 20 Nov 2026 09:55:29 GMT", RetryAfter{Date: at, IsDate: true}},
 		{"Friday, 20-Nov-26 09:55:29 GMT", RetryAfter{Date: at, IsDate: true, Obsolete: true}},
 		{"Fri Nov 20 09:55:29 2026", RetryAfter{Date: at, IsDate: true, Obsolete: true}},
-		{"Sun Nov  6 08:49:37 1994", RetryAfter{Date: time.Date(1994, 11, 6, 8, 49, 37, 0, time.UTC), IsDate: true, Obsolete: true}},
-		{"Sat, 31 Dec 2016 23:59:60 GMT", RetryAfter{Date: time.Date(2017, 1, 1, 0, 0, 0, 0, time.UTC), IsDate: true}}, // a leap second
+		{"Sun Nov  6 08:49:37 1994", RetryAfter{Date: time.Date(1994, 11, 6, 8, 49, 37, 0, time.UTC),
+			IsDate: true, Obsolete: true}},
+		// a leap second
+		{"Sat, 31 Dec 2016 23:59:60 GMT", RetryAfter{Date: time.Date(2017, 1, 1, 0, 0, 0, 0, time.UTC),
+			IsDate: true}},
 	} {
 		got, err := ParseRetryAfter(test.value)
 		got.raw = ""
@@ -87,8 +90,10 @@ func TestRetryAfterRefuses(t *testing.T) {
 			t.Errorf("ParseRetryAfter(%q): got %+v, %v, want a problem", test.value, got, err)
 			continue
 		}
-		if p.Rule != test.rule || !strings.Contains(err.Error(), test.why) || p.Value != test.value || got != (RetryAfter{}) {
-			t.Errorf("ParseRetryAfter(%q): got rule %s: %v, want %s with %q", test.value, p.Rule, err, test.rule, test.why)
+		if p.Rule != test.rule || !strings.Contains(err.Error(), test.why) || p.Value != test.value ||
+			got != (RetryAfter{}) {
+			t.Errorf("ParseRetryAfter(%q): got rule %s: %v, want %s with %q", test.value, p.Rule, err,
+				test.rule, test.why)
 		}
 		if strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' || r > '~' }) {
 			t.Errorf("ParseRetryAfter(%q): got text %q, want printable ASCII only", test.value, err)
@@ -130,14 +135,16 @@ func TestWaitCountsFromTheDate(t *testing.T) {
 			continue
 		}
 		if got, past := ra.Wait(noon), ra.Past(noon); got != test.want || past != test.past {
-			t.Errorf("%q at noon: got wait %v, past %v, want %v, %v", test.value, got, past, test.want, test.past)
+			t.Errorf("%q at noon: got wait %v, past %v, want %v, %v", test.value, got, past, test.want,
+				test.past)
 		}
 	}
 }
 
 func TestObsoleteDatesBreakIMF(t *testing.T) {
 	for value, want := range map[string]Rule{
-		"60": "", "Fri, 20 Nov 2026 09:55:29 GMT": "", "Friday, 20-Nov-26 09:55:29 GMT": RAIMF, "Fri Nov 20 09:55:29 2026": RAIMF,
+		"60": "", "Fri, 20 Nov 2026 09:55:29 GMT": "", "Friday, 20-Nov-26 09:55:29 GMT": RAIMF,
+		"Fri Nov 20 09:55:29 2026": RAIMF,
 	} {
 		ra, err := ParseRetryAfter(value)
 		if err != nil {
@@ -158,7 +165,8 @@ func TestObsoleteDatesBreakIMF(t *testing.T) {
 
 func TestCheckDate(t *testing.T) {
 	for value, want := range map[string]Rule{
-		"Fri, 20 Nov 2026 09:55:29 GMT": "", "Friday, 20-Nov-26 09:55:29 GMT": RAIMF, "now": DateSyntax, "1795168529": DateSyntax, "": DateSyntax,
+		"Fri, 20 Nov 2026 09:55:29 GMT": "", "Friday, 20-Nov-26 09:55:29 GMT": RAIMF, "now": DateSyntax,
+		"1795168529": DateSyntax, "": DateSyntax,
 	} {
 		got := Rule("")
 		for _, p := range Problems(CheckDate(value)) {
@@ -174,8 +182,9 @@ func TestCheckDate(t *testing.T) {
 }
 
 func FuzzParseRetryAfter(f *testing.F) {
-	for _, s := range []string{"5", "1.5", "-1", "60, 60", "Fri, 20 Nov 2026 09:55:29 GMT", "Fri, 20 Nov 2026 09:55:29 UTC",
-		"Friday, 20-Nov-26 09:55:29 GMT", "Fri Nov 20 09:55:29 2026", "2026-11-20T09:55:29Z", "Sat, 31 Dec 2016 23:59:60 GMT", "9223372036854775808"} {
+	for _, s := range []string{"5", "1.5", "-1", "60, 60", "Fri, 20 Nov 2026 09:55:29 GMT",
+		"Fri, 20 Nov 2026 09:55:29 UTC", "Friday, 20-Nov-26 09:55:29 GMT", "Fri Nov 20 09:55:29 2026",
+		"2026-11-20T09:55:29Z", "Sat, 31 Dec 2016 23:59:60 GMT", "9223372036854775808"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

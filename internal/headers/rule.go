@@ -62,7 +62,8 @@ func (l Level) String() string {
 	}
 }
 
-// Draft is the revision of draft-ietf-httpapi-ratelimit-headers that rules name where they do not name another.
+// Draft is the revision of draft-ietf-httpapi-ratelimit-headers that rules name where they do not name
+// another.
 const Draft = "draft-ietf-httpapi-ratelimit-headers-10"
 
 // ratelimit07 is the last revision of that draft with a limit and what remains of it beside each other.
@@ -99,32 +100,44 @@ func (r Rule) Level() Level { return abouts[r].Level }
 
 // abouts is never written after init.
 var abouts = map[Rule]About{
-	RASyntax:    {Must, "Retry-After is an HTTP-date or a number of seconds in digits only", "RFC 9110 section 10.2.3"},
-	RAIMF:       {Must, "a date that is sent has the form of IMF-fixdate", "RFC 9110 section 5.6.7"},
-	RASingle:    {Must, "Retry-After is a single value, sent once", "RFC 9110 sections 5.3, 10.2.3"},
-	DateSyntax:  {Must, "an origin with a clock sends a Date in the form of an HTTP-date", "RFC 9110 section 6.6.1"},
-	SFParse:     {Must, "the field parses as a structured field; otherwise all of it is ignored", "RFC 9651 section 4.2"},
-	SFNonEmpty:  {Must, "the list has at least one item", "RFC 9651 section 3.1"},
-	RPName:      {Must, "a policy's name is a String in double quotes", Draft + " section 3"},
-	RPQ:         {Must, "q is there and is an Integer of at least 0", Draft + " section 3.1.1"},
-	RPQU:        {Must, "qu is a String", Draft + " section 3.1.2"},
-	RPW:         {Must, "w is an Integer of seconds above 0", Draft + " section 3.1.3"},
-	RPPK:        {Must, "pk is a Byte Sequence", Draft + " section 3.1.4"},
-	RLR:         {Must, "r is there and is an Integer of at least 0", Draft + " section 4.1.1"},
-	RLT:         {Must, "t is an Integer of seconds from now, at least 0", Draft + " section 4.1.2"},
-	RLName:      {Convention, "the names in RateLimit are among those in RateLimit-Policy", Draft + " section 4.1.3"},
-	RLRLeQ:      {Convention, "r is at most q", Draft + " section 4.1.1"},
-	RLTLeW:      {Convention, "t is at most w", Draft + " section 4.1.2"},
-	R3Limit:     {Must, "RateLimit-Limit is an Integer, or a list of them with w", "draft-ietf-httpapi-ratelimit-headers-03 section 3.1"},
-	R3Remaining: {Must, "RateLimit-Remaining is an Integer of at least 0", "draft-ietf-httpapi-ratelimit-headers-03 section 3.3"},
-	R3Range:     {Convention, "RateLimit-Remaining is at most RateLimit-Limit", ratelimit07 + " section 3"},
-	R3Delta:     {Must, "RateLimit-Reset is an Integer of seconds from now", "draft-ietf-httpapi-ratelimit-headers-03 section 3.4"},
-	R3Required:  {Must, "RateLimit-Limit and RateLimit-Reset come together", "draft-ietf-httpapi-ratelimit-headers-03 section 3"},
-	R307:        {Must, "limit, remaining and reset are Integers of at least 0, and limit and reset are there", "draft-ietf-httpapi-ratelimit-headers-07 section 3"},
-	XRSet:       {Convention, "X-RateLimit-Limit, -Remaining and -Reset come together, as numbers", "convention (GitHub and others)"},
-	XRReset:     {Convention, "X-RateLimit-Reset is a Unix time in seconds, or seconds from now", "convention (GitHub and others)"},
-	XRRange:     {Convention, "X-RateLimit-Remaining is a number from 0 to the limit", "convention (GitHub and others)"},
-	STNoStore:   {Must, "a 429 is not stored by a cache", "RFC 6585 section 4"},
-	PDType:      {Must, "application/problem+json is a JSON object", "RFC 9457 section 3"},
-	PDStatus:    {Must, "the member status is the status of the answer", "RFC 9457 section 3.1.2"},
+	RASyntax: {Must, "Retry-After is an HTTP-date or a number of seconds in digits only",
+		"RFC 9110 section 10.2.3"},
+	RAIMF:    {Must, "a date that is sent has the form of IMF-fixdate", "RFC 9110 section 5.6.7"},
+	RASingle: {Must, "Retry-After is a single value, sent once", "RFC 9110 sections 5.3, 10.2.3"},
+	DateSyntax: {Must, "an origin with a clock sends a Date in the form of an HTTP-date",
+		"RFC 9110 section 6.6.1"},
+	SFParse: {Must, "the field parses as a structured field; otherwise all of it is ignored",
+		"RFC 9651 section 4.2"},
+	SFNonEmpty: {Must, "the list has at least one item", "RFC 9651 section 3.1"},
+	RPName:     {Must, "a policy's name is a String in double quotes", Draft + " section 3"},
+	RPQ:        {Must, "q is there and is an Integer of at least 0", Draft + " section 3.1.1"},
+	RPQU:       {Must, "qu is a String", Draft + " section 3.1.2"},
+	RPW:        {Must, "w is an Integer of seconds above 0", Draft + " section 3.1.3"},
+	RPPK:       {Must, "pk is a Byte Sequence", Draft + " section 3.1.4"},
+	RLR:        {Must, "r is there and is an Integer of at least 0", Draft + " section 4.1.1"},
+	RLT:        {Must, "t is an Integer of seconds from now, at least 0", Draft + " section 4.1.2"},
+	RLName: {Convention, "the names in RateLimit are among those in RateLimit-Policy",
+		Draft + " section 4.1.3"},
+	RLRLeQ: {Convention, "r is at most q", Draft + " section 4.1.1"},
+	RLTLeW: {Convention, "t is at most w", Draft + " section 4.1.2"},
+	R3Limit: {Must, "RateLimit-Limit is an Integer, or a list of them with w",
+		"draft-ietf-httpapi-ratelimit-headers-03 section 3.1"},
+	R3Remaining: {Must, "RateLimit-Remaining is an Integer of at least 0",
+		"draft-ietf-httpapi-ratelimit-headers-03 section 3.3"},
+	R3Range: {Convention, "RateLimit-Remaining is at most RateLimit-Limit", ratelimit07 + " section 3"},
+	R3Delta: {Must, "RateLimit-Reset is an Integer of seconds from now",
+		"draft-ietf-httpapi-ratelimit-headers-03 section 3.4"},
+	R3Required: {Must, "RateLimit-Limit and RateLimit-Reset come together",
+		"draft-ietf-httpapi-ratelimit-headers-03 section 3"},
+	R307: {Must, "limit, remaining and reset are Integers of at least 0, and limit and reset are " +
+		"there", "draft-ietf-httpapi-ratelimit-headers-07 section 3"},
+	XRSet: {Convention, "X-RateLimit-Limit, -Remaining and -Reset come together, as numbers",
+		"convention (GitHub and others)"},
+	XRReset: {Convention, "X-RateLimit-Reset is a Unix time in seconds, or seconds from now",
+		"convention (GitHub and others)"},
+	XRRange: {Convention, "X-RateLimit-Remaining is a number from 0 to the limit",
+		"convention (GitHub and others)"},
+	STNoStore: {Must, "a 429 is not stored by a cache", "RFC 6585 section 4"},
+	PDType:    {Must, "application/problem+json is a JSON object", "RFC 9457 section 3"},
+	PDStatus:  {Must, "the member status is the status of the answer", "RFC 9457 section 3.1.2"},
 }

@@ -11,8 +11,8 @@ import (
 // maxSeconds is the first number of seconds that a time.Duration cannot hold.
 const maxSeconds = int64(1) << 33
 
-// structured reads RateLimit and RateLimit-Policy: lists of named items from draft 08 on, a dictionary in draft 07, and
-// policies by number before.
+// structured reads RateLimit and RateLimit-Policy: lists of named items from draft 08 on, a dictionary in
+// draft 07, and policies by number before.
 func (r *reader) structured() {
 	policy, hasPolicy := r.value("RateLimit-Policy")
 	state, hasState := r.value("RateLimit")
@@ -39,8 +39,8 @@ func (r *reader) structured() {
 	}
 }
 
-// windowOfLimit gives the window of p to the quota of drafts 04 to 06 with the same limit, and tells whether there is one
-// of those drafts at all.
+// windowOfLimit gives the window of p to the quota of drafts 04 to 06 with the same limit, and tells whether
+// there is one of those drafts at all.
 func (r *reader) windowOfLimit(p Quota) (found bool) {
 	for i := range r.quotas {
 		q := &r.quotas[i]
@@ -65,7 +65,8 @@ func told(quotas []Quota, name string) bool {
 	return false
 }
 
-// join completes the states with limit and window of the policy of the same name, and checks one against the other.
+// join completes the states with limit and window of the policy of the same name, and checks one against the
+// other.
 func (r *reader) join(states, policies []Quota, value string) {
 	for i := range states {
 		q := &states[i]
@@ -82,7 +83,8 @@ func (r *reader) join(states, policies []Quota, value string) {
 		case q.HasLimit && q.HasRemaining && q.Remaining > q.Limit:
 			r.bad(RLRLeQ, "RateLimit", value, "r is more than q="+strconv.FormatInt(q.Limit, 10), "")
 		case q.HasReset && q.Window > 0 && q.Reset > q.Window:
-			r.bad(RLTLeW, "RateLimit", value, "t is more than w="+strconv.FormatInt(int64(q.Window/time.Second), 10), "")
+			r.bad(RLTLeW, "RateLimit", value,
+				"t is more than w="+strconv.FormatInt(int64(q.Window/time.Second), 10), "")
 		}
 	}
 }
@@ -164,7 +166,8 @@ func (r *reader) name(field, value string, item httpsfv.Item) string {
 	case string:
 		return v
 	case httpsfv.Token:
-		r.bad(RPName, field, value, "the name "+quote(string(v))+" is a token, it must be a string", "write it in double quotes")
+		r.bad(RPName, field, value, "the name "+quote(string(v))+" is a token, it must be a string",
+			"write it in double quotes")
 		return string(v)
 	default:
 		r.bad(RPName, field, value, "an item begins with a name in double quotes", "")
@@ -173,7 +176,8 @@ func (r *reader) name(field, value string, item httpsfv.Item) string {
 }
 
 // atLeast0 reads the parameter key as an Integer of at least 0.
-func (r *reader) atLeast0(rule Rule, field, value string, p *httpsfv.Params, key string, required bool) (int64, bool) {
+func (r *reader) atLeast0(rule Rule, field, value string, p *httpsfv.Params, key string,
+	required bool) (int64, bool) {
 	v, ok := get(p, key)
 	if !ok {
 		if required {
@@ -232,7 +236,8 @@ func isDraft07(value string) bool {
 	return false
 }
 
-// dictionary reads RateLimit as draft 07 writes it. The window is that of the first policy with the same limit.
+// dictionary reads RateLimit as draft 07 writes it. The window is that of the first policy with the same
+// limit.
 func (r *reader) dictionary(value string, policies []Quota) {
 	d, err := httpsfv.UnmarshalDictionary([]string{value})
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 const module = "github.com/rlcheck/rlcheck/"
 
-// layers is the table of packages: a package imports only packages of a lower layer. A new package that is not in it
-// fails the build.
+// layers is the table of packages: a package imports only packages of a lower layer. A new package that is
+// not in it fails the build.
 var layers = map[string]int{
 	"internal/spell":     -1,
 	"internal/quantity":  -1,
@@ -92,7 +92,8 @@ func sources(t *testing.T) []source {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != root || d.Name() == "testdata" || d.Name() == "reports") {
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != root || d.Name() == "testdata" ||
+			d.Name() == "reports") {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || filepath.Ext(path) != ".go" {
@@ -108,7 +109,8 @@ func sources(t *testing.T) []source {
 			return err
 		}
 		rel, _ := filepath.Rel(root, path)
-		out = append(out, source{filepath.ToSlash(filepath.Dir(rel)), filepath.ToSlash(rel), strings.HasSuffix(path, "_test.go"),
+		out = append(out, source{filepath.ToSlash(filepath.Dir(rel)), filepath.ToSlash(rel),
+			strings.HasSuffix(path, "_test.go"),
 			strings.Count(string(text), "\n"), f, set})
 		return nil
 	})
@@ -147,7 +149,8 @@ func TestImportsGoDown(t *testing.T) {
 func TestEveryModuleHasOneUser(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, imp := range imports(s.ast) {
-			if s.test || strings.HasPrefix(imp, module) || !strings.Contains(strings.Split(imp, "/")[0], ".") {
+			if s.test || strings.HasPrefix(imp, module) ||
+				!strings.Contains(strings.Split(imp, "/")[0], ".") {
 				continue
 			}
 			mod := ""
@@ -204,7 +207,8 @@ func TestNobodyBelowTheCommandsSpeaks(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if x, ok := sel.X.(*ast.Ident); ok && x.Obj == nil && slices.Contains(forbidden[x.Name], sel.Sel.Name) {
+			if x, ok := sel.X.(*ast.Ident); ok && x.Obj == nil &&
+				slices.Contains(forbidden[x.Name], sel.Sel.Name) {
 				t.Errorf("%s: %s.%s", s.set.Position(sel.Pos()), x.Name, sel.Sel.Name)
 			}
 			return true

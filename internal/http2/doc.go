@@ -11,7 +11,8 @@
 // Here the clock is read before the one write of all streams that are sent together, and after each read:
 //
 //	Send    clock, HEADERS 1, HEADERS 3, HEADERS 5 ... in one write    the left end of every interval
-//	Serve   read, clock, frames       the right end: the read that brought the first byte of the HEADERS frame
+//	Serve   read, clock, frames       the right end: the read that brought the first byte of the HEADERS
+//	        frame
 //
 // What a peer does wrong ends one stream or the connection, in bounded time and memory: frames are at most 16
 // KiB, header blocks 64 KiB, frames that answer nothing are counted, writes have a deadline.

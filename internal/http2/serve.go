@@ -54,7 +54,8 @@ func (in intake) Read(p []byte) (int, error) {
 func (c *Conn) Serve() error {
 	c.serving = true
 	for {
-		// The buffer was empty before the read that brought this byte, or that read ended the frame before it.
+		// The buffer was empty before the read that brought this byte, or that read ended the frame before
+		// it.
 		if _, err := c.br.Peek(1); err != nil {
 			return err
 		}

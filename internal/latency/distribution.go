@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The range that is reported to three significant digits. Values outside it are counted apart and still take part in
-// every number.
+// The range that is reported to three significant digits. Values outside it are counted apart and still take
+// part in every number.
 const (
 	Lowest  = time.Microsecond
 	Highest = time.Hour
@@ -29,8 +29,8 @@ type Distribution struct {
 	// Below counts the values under Lowest, Above those over Highest.
 	Below int64 `json:"below_1us"`
 	Above int64 `json:"above_1h"`
-	// Buckets are the values to three digits: ascending, disjoint, none empty. Their counts add up to Count. Negative
-	// values are in one bucket, those over Highest in another.
+	// Buckets are the values to three digits: ascending, disjoint, none empty. Their counts add up to Count.
+	// Negative values are in one bucket, those over Highest in another.
 	Buckets []Bucket `json:"-"`
 }
 
@@ -41,9 +41,9 @@ type Bucket struct {
 	Count int64         `json:"count"`
 }
 
-// Quantile returns the smallest value, to three digits, that at least a share q of all values does not exceed: the value
-// with rank ceil(q*Count). It is Min for q <= 0, Max for q >= 1, and 0 if there are no values. Between values over
-// Highest it does not tell apart and returns Max.
+// Quantile returns the smallest value, to three digits, that at least a share q of all values does not
+// exceed: the value with rank ceil(q*Count). It is Min for q <= 0, Max for q >= 1, and 0 if there are no
+// values. Between values over Highest it does not tell apart and returns Max.
 func (d *Distribution) Quantile(q float64) time.Duration {
 	if d.Count == 0 {
 		return 0
@@ -61,10 +61,10 @@ func (d *Distribution) Quantile(q float64) time.Duration {
 	return d.Max
 }
 
-// LogBuckets returns the distribution for a logarithmic axis: buckets that begin at Lowest*10^(k/perDecade), from that of
-// the smallest to that of the largest value, empty ones between them included. Values under Lowest are in a bucket of
-// their own, from 0 or Min; those over Highest are in the last one. It returns nil if there are no values. A value
-// below a bound by less than three digits can tell is counted above it.
+// LogBuckets returns the distribution for a logarithmic axis: buckets that begin at Lowest*10^(k/perDecade),
+// from that of the smallest to that of the largest value, empty ones between them included. Values under
+// Lowest are in a bucket of their own, from 0 or Min; those over Highest are in the last one. It returns nil
+// if there are no values. A value below a bound by less than three digits can tell is counted above it.
 func (d *Distribution) LogBuckets(perDecade int) []Bucket {
 	perDecade = max(perDecade, 1)
 	var all []Bucket

@@ -21,20 +21,23 @@ const (
 // answered is an observation of a request planned at, sent late after it and answered service after that.
 func answered(o timeline.Outcome, at, late, service time.Duration) timeline.Observation {
 	return timeline.Observation{
-		Arrival: timeline.Arrival{At: at, Cost: 1}, Sent: at + late, FirstByte: at + late + service, Answered: true, Outcome: o,
+		Arrival: timeline.Arrival{At: at, Cost: 1}, Sent: at + late, FirstByte: at + late + service,
+		Answered: true, Outcome: o,
 	}
 }
 
 func TestAllowedAndDeniedAreMeasuredApart(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i := range 1000 { // 1 .. 1000 us of service, 2 us late
-		tl.Observations = append(tl.Observations, answered(timeline.Allowed, time.Duration(i)*ms, 2*us, time.Duration(i+1)*us))
+		tl.Observations = append(tl.Observations,
+			answered(timeline.Allowed, time.Duration(i)*ms, 2*us, time.Duration(i+1)*us))
 	}
 	for range 3 {
 		tl.Observations = append(tl.Observations, answered(timeline.Denied, time.Second, ms, 1500))
 	}
 	tl.Observations = append(tl.Observations, answered(timeline.Unknown, time.Second, 0, 7*us))
-	tl.Observations = append(tl.Observations, timeline.Observation{Sent: time.Second + 4*us, Arrival: timeline.Arrival{At: time.Second}})
+	tl.Observations = append(tl.Observations,
+		timeline.Observation{Sent: time.Second + 4*us, Arrival: timeline.Arrival{At: time.Second}})
 	s := Summarize(tl)
 
 	service := s.Allowed.Service
@@ -110,7 +113,8 @@ func TestQuantilesAreOfTheRightRank(t *testing.T) {
 			}
 		}
 		if d.Quantile(math.NaN()) != d.Min || d.Quantile(-1) != d.Min || d.Quantile(2) != d.Max {
-			t.Fatalf("quantiles outside 0..1: %v, %v, %v", d.Quantile(math.NaN()), d.Quantile(-1), d.Quantile(2))
+			t.Fatalf("quantiles outside 0..1: %v, %v, %v", d.Quantile(math.NaN()), d.Quantile(-1),
+				d.Quantile(2))
 		}
 	}
 }
@@ -128,7 +132,8 @@ func TestThreeDigitsFromAMicrosecondToAnHour(t *testing.T) {
 
 func TestValuesOutsideTheRangeAreCountedAndRanked(t *testing.T) {
 	var r recorder
-	for _, v := range []time.Duration{-5 * us, -3, 0, 999, Lowest, Highest, Highest + 1, 2 * Highest, math.MaxInt64} {
+	for _, v := range []time.Duration{-5 * us, -3, 0, 999, Lowest, Highest, Highest + 1, 2 * Highest,
+		math.MaxInt64} {
 		r.record(v, 1)
 	}
 	d := r.distribution()
@@ -179,7 +184,8 @@ func TestLogBucketsAreNiceForAnAxis(t *testing.T) {
 		r.record(v, 2)
 	}
 	d := r.distribution()
-	want := []Bucket{{1 * us, 10*us - 1, 4}, {10 * us, 100*us - 1, 4}, {100 * us, ms - 1, 0}, {ms, 10*ms - 1, 2}}
+	want := []Bucket{{1 * us, 10*us - 1, 4}, {10 * us, 100*us - 1, 4}, {100 * us, ms - 1, 0},
+		{ms, 10*ms - 1, 2}}
 	if got := d.LogBuckets(1); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -215,7 +221,8 @@ func TestOnlyPhasesWithAPlanAreLate(t *testing.T) {
 }
 
 func TestJSONNamesHaveUnits(t *testing.T) {
-	text, err := json.Marshal(Summarize(&timeline.Timeline{Observations: []timeline.Observation{answered(timeline.Denied, 0, us, us)}}))
+	one := []timeline.Observation{answered(timeline.Denied, 0, us, us)}
+	text, err := json.Marshal(Summarize(&timeline.Timeline{Observations: one}))
 	if err != nil {
 		t.Fatal(err)
 	}

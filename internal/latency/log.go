@@ -38,12 +38,13 @@ type logWriter struct {
 	series []*tagged
 }
 
-// WriteLog writes an HdrHistogram log of tl to w, as HistogramLogAnalyzer and the tools of wrk2 read it (format 1.3, V2
-// compressed). Values are nanoseconds. start is the wall time of zero; the zero time stands for the Unix epoch. The
-// series are told by their tags: allowed-corrected, allowed-service, the same for denied and, if there are any, for
-// unknown. An interval is one second, or as many as make no more than 600 of them; an observation belongs to that of its
-// Sent, and an interval without values has no line. Negative values and those over Highest cannot be in a histogram: a
-// comment at the end counts them. Errors are those of w.
+// WriteLog writes an HdrHistogram log of tl to w, as HistogramLogAnalyzer and the tools of wrk2 read it
+// (format 1.3, V2 compressed). Values are nanoseconds. start is the wall time of zero; the zero time stands
+// for the Unix epoch. The series are told by their tags: allowed-corrected, allowed-service, the same for
+// denied and, if there are any, for unknown. An interval is one second, or as many as make no more than 600
+// of them; an observation belongs to that of its Sent, and an interval without values has no line. Negative
+// values and those over Highest cannot be in a histogram: a comment at the end counts them. Errors are those
+// of w.
 func WriteLog(w io.Writer, tl *timeline.Timeline, start time.Time) error {
 	return writeLog(w, tl, start, maxIntervals)
 }
@@ -81,7 +82,8 @@ func (l *logWriter) head() error {
 	for _, line := range []string{
 		"[Logged with rlcheck]",
 		"[Histogram log format version " + hdr.HISTOGRAM_LOG_FORMAT_VERSION + "]",
-		"[StartTime: " + seconds + " (seconds since epoch), " + l.start.Format("2006-01-02T15:04:05.000Z07:00") + "]",
+		"[StartTime: " + seconds + " (seconds since epoch), " +
+			l.start.Format("2006-01-02T15:04:05.000Z07:00") + "]",
 		"[BaseTime: " + seconds + " (seconds since epoch)]",
 	} {
 		if err := l.log.OutputComment(line); err != nil {
@@ -150,7 +152,8 @@ func (l *logWriter) foot() error {
 		if s.left == 0 {
 			continue
 		}
-		text := fmt.Sprintf("[%s: %d values are negative or over %v and in no interval]", s.tag, s.left, Highest)
+		text := fmt.Sprintf("[%s: %d values are negative or over %v and in no interval]", s.tag, s.left,
+			Highest)
 		if err := l.log.OutputComment(text); err != nil {
 			return err
 		}

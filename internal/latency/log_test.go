@@ -163,7 +163,8 @@ func TestTheLogOfALongRecordingIsShort(t *testing.T) {
 	for _, hours := range []time.Duration{1, 24 * 365} {
 		tl := &timeline.Timeline{}
 		for i := range 500 {
-			tl.Observations = append(tl.Observations, answered(timeline.Denied, hours*time.Hour/500*time.Duration(i), 0, ms))
+			tl.Observations = append(tl.Observations,
+				answered(timeline.Denied, hours*time.Hour/500*time.Duration(i), 0, ms))
 		}
 		tl.Header.Ended = hours * time.Hour
 		var b bytes.Buffer
@@ -178,7 +179,8 @@ func TestTheLogOfALongRecordingIsShort(t *testing.T) {
 	}
 	edge := &timeline.Timeline{}
 	for i := range most + 1 { // the last one at the very end
-		edge.Observations = append(edge.Observations, answered(timeline.Denied, time.Duration(i)*time.Second, 0, 0))
+		edge.Observations = append(edge.Observations,
+			answered(timeline.Denied, time.Duration(i)*time.Second, 0, 0))
 	}
 	var b bytes.Buffer
 	if err := writeLog(&b, edge, logStart, most); err != nil {
@@ -187,7 +189,8 @@ func TestTheLogOfALongRecordingIsShort(t *testing.T) {
 	if _, lines := readLog(t, b.Bytes()); len(lines)/2 != most/2+1 {
 		t.Errorf("%d intervals of a second, want %d of 2 s", len(lines)/2, most/2+1)
 	}
-	far := &timeline.Timeline{Observations: []timeline.Observation{answered(timeline.Denied, math.MaxInt64-10, 0, 5)}}
+	far := &timeline.Timeline{Observations: []timeline.Observation{answered(timeline.Denied, math.MaxInt64-10,
+		0, 5)}}
 	if err := WriteLog(&bytes.Buffer{}, far, logStart); err != nil {
 		t.Error(err)
 	}
@@ -207,7 +210,8 @@ func (f *failing) Write(p []byte) (int, error) {
 
 func TestTheLogReportsErrorsOfItsWriter(t *testing.T) {
 	tl := &timeline.Timeline{Observations: []timeline.Observation{
-		answered(timeline.Allowed, 0, 0, Highest+1), answered(timeline.Allowed, 0, 0, ms), answered(timeline.Allowed, 9*time.Second, 0, ms)}}
+		answered(timeline.Allowed, 0, 0, Highest+1), answered(timeline.Allowed, 0, 0, ms),
+		answered(timeline.Allowed, 9*time.Second, 0, ms)}}
 	const writes = 5 + 2*2 + 2 // header, two intervals of 8 s, footer
 	for n := range writes {
 		if err := WriteLog(&failing{n}, tl, logStart); !errors.Is(err, errWrite) {

@@ -6,8 +6,8 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// recorder collects the values of one measure. The zero value is empty; the histogram (270 KiB) is made with the first
-// value.
+// recorder collects the values of one measure. The zero value is empty; the histogram (270 KiB) is made with
+// the first value.
 type recorder struct {
 	h *hdr.Histogram
 	// count is the number of all values; negative and above are those that are not in h.
@@ -64,7 +64,8 @@ func (r *recorder) distribution() Distribution {
 		return Distribution{}
 	}
 	d := Distribution{
-		Count: r.count, Min: r.min, Mean: r.mean(), Max: r.max, Below: r.below, Above: r.above, Buckets: r.buckets(),
+		Count: r.count, Min: r.min, Mean: r.mean(), Max: r.max, Below: r.below, Above: r.above,
+		Buckets: r.buckets(),
 	}
 	d.P50, d.P90, d.P95 = d.Quantile(.5), d.Quantile(.9), d.Quantile(.95)
 	d.P99, d.P999 = d.Quantile(.99), d.Quantile(.999)
@@ -79,7 +80,8 @@ func (r *recorder) buckets() []Bucket {
 	if r.h != nil {
 		for _, bar := range r.h.Distribution() {
 			if bar.Count > 0 {
-				all = append(all, Bucket{From: time.Duration(bar.From), To: time.Duration(bar.To), Count: bar.Count})
+				all = append(all, Bucket{From: time.Duration(bar.From), To: time.Duration(bar.To),
+					Count: bar.Count})
 			}
 		}
 		if last := &all[len(all)-1]; last.To > Highest { // keep it apart from those above

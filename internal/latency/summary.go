@@ -1,5 +1,5 @@
-// Package latency measures a recording: how long answers took, for allowed and denied requests apart, and how well the
-// plan was kept. It is the only user of the HdrHistogram library.
+// Package latency measures a recording: how long answers took, for allowed and denied requests apart, and how
+// well the plan was kept. It is the only user of the HdrHistogram library.
 package latency
 
 import (
@@ -10,15 +10,15 @@ import (
 
 // Latencies are the two measures of the answers of one outcome.
 type Latencies struct {
-	// Corrected is the latency, FirstByte - At: counted from the plan, so that a request that had to wait for its sending
-	// counts as slow. For requests without a plan (closed loop) it is the service time.
+	// Corrected is the latency, FirstByte - At: counted from the plan, so that a request that had to wait for
+	// its sending counts as slow. For requests without a plan (closed loop) it is the service time.
 	Corrected Distribution `json:"corrected"`
 	// Service is the service time, FirstByte - Sent.
 	Service Distribution `json:"service"`
 }
 
-// Summary is what one recording says of latency. Allowed.Service.Count + Denied.Service.Count + Unknown.Service.Count +
-// Unanswered is the number of observations.
+// Summary is what one recording says of latency. Allowed.Service.Count + Denied.Service.Count +
+// Unknown.Service.Count + Unanswered is the number of observations.
 type Summary struct {
 	Allowed Latencies `json:"allowed"`
 	Denied  Latencies `json:"denied"`
@@ -26,8 +26,9 @@ type Summary struct {
 	Unknown Latencies `json:"unknown"`
 	// Unanswered counts the observations without a first byte. They have no latency.
 	Unanswered int64 `json:"unanswered"`
-	// Lateness is Sent - At of the requests that had a plan: those of the phases in which at least one request was not sent
-	// at the very nanosecond of its At. Its Count is 0 for a recording of closed loops, or in virtual time.
+	// Lateness is Sent - At of the requests that had a plan: those of the phases in which at least one
+	// request was not sent at the very nanosecond of its At. Its Count is 0 for a recording of closed loops,
+	// or in virtual time.
 	Lateness Distribution `json:"lateness"`
 }
 
@@ -57,8 +58,8 @@ func Summarize(tl *timeline.Timeline) Summary {
 	return c.Summary()
 }
 
-// Collector measures a recording one observation at a time. The zero value is empty. Its memory is that of at most
-// seven histograms (270 KiB each) and a number for each phase.
+// Collector measures a recording one observation at a time. The zero value is empty. Its memory is that of at
+// most seven histograms (270 KiB each) and a number for each phase.
 type Collector struct {
 	corrected, service [timeline.Denied + 1]recorder
 	unanswered         int64

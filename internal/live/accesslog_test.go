@@ -24,8 +24,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// readLog reads a log of so many requests that a server wrote, as `rlcheck check` does. Servers write the line of a request
-// after its answer, and may take their time.
+// readLog reads a log of so many requests that a server wrote, as `rlcheck check` does. Servers write the
+// line of a request after its answer, and may take their time.
 func readLog(t testing.TB, path string, o accesslog.Options, sent int) *timeline.Timeline {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -41,7 +41,8 @@ func readLog(t testing.TB, path string, o accesslog.Options, sent int) *timeline
 			t.Fatal(err)
 		}
 		if l.Skipped+l.Keyless+l.Foreign > 0 {
-			t.Errorf("%s: got %d lines skipped, %d without a key, %d foreign, want none", path, l.Skipped, l.Keyless, l.Foreign)
+			t.Errorf("%s: got %d lines skipped, %d without a key, %d foreign, want none", path, l.Skipped,
+				l.Keyless, l.Foreign)
 		}
 		l.Header.Tick = time.Millisecond
 		tl := l.Timeline()
@@ -73,10 +74,12 @@ type logged struct {
 	wrong []string
 }
 
-// accusations returns what the findings of a log against a SPEC say. The clock of a worker that stood still in the midst of
-// a turn is late, and so is what it logs: a FAIL that is none where decisions may lie outside the logged times for as long
-// as the machine stood still is one of the machine. What an idle process saw of that is longest; others may have seen more.
-func accusations(t testing.TB, path string, o accesslog.Options, sent int, spec string, longest time.Duration) (said []string) {
+// accusations returns what the findings of a log against a SPEC say. The clock of a worker that stood still
+// in the midst of a turn is late, and so is what it logs: a FAIL that is none where decisions may lie outside
+// the logged times for as long as the machine stood still is one of the machine. What an idle process saw of
+// that is longest; others may have seen more.
+func accusations(t testing.TB, path string, o accesslog.Options, sent int, spec string,
+	longest time.Duration) (said []string) {
 	t.Helper()
 	o.Lag, o.LagSet = max(stoodStill, 10*longest), true
 	for _, p := range judgeLog(t, readLog(t, path, o, sent), spec).Partitions {
@@ -87,9 +90,9 @@ func accusations(t testing.TB, path string, o accesslog.Options, sent int, spec 
 	return said
 }
 
-// The access logs of nginx, of requests that its limit_req has decided, never accuse the SPEC that it implements, on a
-// machine that is busy with something else, and tell what is wrong with others: less, the coarser they are. RLCHECK_SOAK=1
-// does it fifty times, else twice, and more often until enough was seen.
+// The access logs of nginx, of requests that its limit_req has decided, never accuse the SPEC that it
+// implements, on a machine that is busy with something else, and tell what is wrong with others: less, the
+// coarser they are. RLCHECK_SOAK=1 does it fifty times, else twice, and more often until enough was seen.
 func TestTheLogOfNginxNeverAccuses(t *testing.T) {
 	times := 2
 	if os.Getenv("RLCHECK_SOAK") == "1" {
@@ -97,15 +100,18 @@ func TestTheLogOfNginxNeverAccuses(t *testing.T) {
 	}
 	logs := t.TempDir()
 	addr := start(t, program{
-		binary: "nginx", template: "nginx-log.conf.tmpl", params: map[string]any{"Logs": logs, "Rate": "10r/s", "Burst": 20, "Upstream": ""},
-		args: func(config string, _ int) []string { return []string{"-e", "stderr", "-c", config} },
+		binary: "nginx", template: "nginx-log.conf.tmpl",
+		params: map[string]any{"Logs": logs, "Rate": "10r/s", "Burst": 20, "Upstream": ""},
+		args:   func(config string, _ int) []string { return []string{"-e", "stderr", "-c", config} },
 	})
 	all := []logged{
 		{"rich.log", accesslog.Options{Format: accesslog.Nginx, PartitionBy: "X-Api-Key"},
-			[]string{"leaky-bucket,rate=10/s,burst=17", "leaky-bucket,rate=10/s,burst=25", "leaky-bucket,rate=30/s,burst=21", "fixed-window,rate=21/2100ms,align=first"}},
+			[]string{"leaky-bucket,rate=10/s,burst=17", "leaky-bucket,rate=10/s,burst=25",
+				"leaky-bucket,rate=30/s,burst=21", "fixed-window,rate=21/2100ms,align=first"}},
 		{"json.log", accesslog.Options{Format: accesslog.NginxJSON, PartitionBy: "X-Api-Key"},
 			[]string{"leaky-bucket,rate=10/s,burst=17", "leaky-bucket,rate=10/s,burst=25"}},
-		{"seconds.log", accesslog.Options{Format: accesslog.Nginx, PartitionBy: "user", MaxDuration: 500 * time.Millisecond},
+		{"seconds.log", accesslog.Options{Format: accesslog.Nginx, PartitionBy: "user",
+			MaxDuration: 500 * time.Millisecond},
 			[]string{"leaky-bucket,rate=1/s,burst=15", "leaky-bucket,rate=10/s,burst=64"}},
 	}
 	sent, longest := 0, time.Duration(0)
@@ -159,20 +165,23 @@ func (l *logged) judged(t *testing.T, logs string, sent int, longest time.Durati
 		l.o.Complete = complete
 		tl := readLog(t, path, l.o, sent)
 		j := judgeLog(t, tl, right)
-		t.Logf("%s, complete %t: %s, burst measured %s, rate %s/s", l.file, complete, j.Verdict, j.Measured.Burst, j.Measured.Rate)
+		t.Logf("%s, complete %t: %s, burst measured %s, rate %s/s", l.file, complete, j.Verdict,
+			j.Measured.Burst, j.Measured.Rate)
 		if j.Verdict == verdict.Fail {
 			for _, said := range accusations(t, path, l.o, sent, right, longest) {
 				t.Errorf("%s, complete %t: the right SPEC is accused of %s", l.file, complete, said)
 			}
 		}
 		if complete {
-			l.wrong = slices.DeleteFunc(l.wrong, func(spec string) bool { return judgeLog(t, tl, spec).Verdict == verdict.Fail })
+			l.wrong = slices.DeleteFunc(l.wrong,
+				func(spec string) bool { return judgeLog(t, tl, spec).Verdict == verdict.Fail })
 		}
 	}
 }
 
-// A server behind nginx decides when a request arrives and answers up to 400 ms later, as slow applications do: what nginx
-// logs is the end, and only the duration leads back to the decision. The windows of the clock are those of the log.
+// A server behind nginx decides when a request arrives and answers up to 400 ms later, as slow applications
+// do: what nginx logs is the end, and only the duration leads back to the decision. The windows of the clock
+// are those of the log.
 func TestTheLogOfAProxyNeverAccuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ scenario, right, wrong string }{
@@ -184,13 +193,16 @@ func TestTheLogOfAProxyNeverAccuses(t *testing.T) {
 			logs := t.TempDir()
 			addr := start(t, program{
 				binary: "nginx", template: "nginx-log.conf.tmpl",
-				params: map[string]any{"Logs": logs, "Rate": "1r/s", "Burst": 1, "Upstream": slow(t, c.right)},
-				args:   func(config string, _ int) []string { return []string{"-e", "stderr", "-c", config} },
+				params: map[string]any{"Logs": logs, "Rate": "1r/s", "Burst": 1,
+					"Upstream": slow(t, c.right)},
+				args: func(config string, _ int) []string { return []string{"-e", "stderr", "-c", config} },
 			})
 			sent := 0
 			for p := (patience{}); p.left(); {
 				sent += run(t, read(t, c.scenario, "http://"+addr+"/", c.right), "").Counts.Sent
-				tl := readLog(t, filepath.Join(logs, "rich.log"), accesslog.Options{Format: accesslog.Nginx, PartitionBy: "X-Api-Key", Complete: true}, sent)
+				tl := readLog(t, filepath.Join(logs, "rich.log"),
+					accesslog.Options{Format: accesslog.Nginx, PartitionBy: "X-Api-Key", Complete: true},
+					sent)
 				j := judgeLog(t, tl, c.right)
 				t.Logf("%s, measured %s", j.Verdict, j.Measured.Burst)
 				for _, p := range j.Partitions {
@@ -207,7 +219,8 @@ func TestTheLogOfAProxyNeverAccuses(t *testing.T) {
 	}
 }
 
-// slow starts a server that decides by the wall clock, for each X-Api-Key, at once and answers late, and returns its address.
+// slow starts a server that decides by the wall clock, for each X-Api-Key, at once and answers late, and
+// returns its address.
 func slow(t testing.TB, text string) string {
 	t.Helper()
 	limit, err := spec.Parse(text)
@@ -253,7 +266,8 @@ func TestTheLogOfHAProxyNeverAccuses(t *testing.T) {
 	}
 	lines := collect(syslog)
 	addr := start(t, program{
-		binary: "haproxy", template: "haproxy.cfg.tmpl", params: map[string]any{"Store": "http_req_rate(600ms)", "DenyIf": "sc_http_req_rate(0) gt 10",
+		binary: "haproxy", template: "haproxy.cfg.tmpl",
+		params: map[string]any{"Store": "http_req_rate(600ms)", "DenyIf": "sc_http_req_rate(0) gt 10",
 			"Expire": "10s", "AfterAdmission": nil, "Syslog": syslog.LocalAddr().String()},
 		args: func(config string, _ int) []string { return []string{"-db", "-f", config} },
 	})
@@ -266,12 +280,17 @@ func TestTheLogOfHAProxyNeverAccuses(t *testing.T) {
 		if err := os.WriteFile(path, []byte(lines.wait(t, sent)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		o := accesslog.Options{Format: accesslog.HAProxy, PartitionBy: "capture1", Zone: time.Local, Complete: true}
+		o := accesslog.Options{Format: accesslog.HAProxy, PartitionBy: "capture1", Zone: time.Local,
+			Complete: true}
 		tl := readLog(t, path, o, sent)
 		j := judgeLog(t, tl, spec+"rate=10/600ms")
-		t.Logf("%s, quota measured %s; by the recording %s", j.Verdict, j.Measured.Burst, r.Judgement.Measured.Burst)
-		if j.Verdict == verdict.Fail && (longest >= stoodStill || len(accusations(t, path, o, sent, spec+"rate=10/600ms", longest)) == 0) {
-			t.Skipf("the machine stood still, for %s of an idle process, and the clock of HAProxy may have done so too", longest)
+		t.Logf("%s, quota measured %s; by the recording %s", j.Verdict, j.Measured.Burst,
+			r.Judgement.Measured.Burst)
+		if j.Verdict == verdict.Fail &&
+			(longest >= stoodStill ||
+				len(accusations(t, path, o, sent, spec+"rate=10/600ms", longest)) == 0) {
+			t.Skipf("the machine stood still, for %s of an idle process, and the clock of HAProxy may have "+
+				"done so too", longest)
 		}
 		for _, p := range j.Partitions {
 			for _, f := range p.Findings {
@@ -301,7 +320,9 @@ func collect(syslog net.PacketConn) *collected {
 			if err != nil {
 				return // closed
 			}
-			if line := strings.TrimRight(string(packet[:size]), "\n\x00"); strings.Contains(line, " limited limited/") && !strings.Contains(line, "<BADREQ>") { // those are of who looked whether it runs
+			// those are of who looked whether it runs
+			if line := strings.TrimRight(string(packet[:size]), "\n\x00"); strings.Contains(line,
+				" limited limited/") && !strings.Contains(line, "<BADREQ>") {
 				c.mu.Lock()
 				c.text.WriteString(line + "\n")
 				c.lines++

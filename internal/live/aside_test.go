@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// aside starts the test binary in a mode of its own, and returns a function that ends it and returns what it printed.
+// aside starts the test binary in a mode of its own, and returns a function that ends it and returns what it
+// printed.
 func aside(t testing.TB, mode string) (end func() string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// The installation of the packages is bounded in time, and tried again: a registry may be out of reach for a moment.
+// The installation of the packages is bounded in time, and tried again: a registry may be out of reach for a
+// moment.
 const (
 	install  = 4 * time.Minute
 	installs = 4
@@ -27,12 +28,13 @@ func express(t testing.TB, limit int, window time.Duration) string {
 	find(t, "node")
 	dir := packages(t)
 	return "http://" + start(t, program{binary: "node", dir: dir, args: func(_ string, port int) []string {
-		return []string{"server.mjs", strconv.Itoa(port), strconv.Itoa(limit), strconv.FormatInt(window.Milliseconds(), 10)}
+		return []string{"server.mjs", strconv.Itoa(port), strconv.Itoa(limit),
+			strconv.FormatInt(window.Milliseconds(), 10)}
 	}}) + "/"
 }
 
-// packages returns a folder with server.mjs and the packages of its lock file. They are installed once, below .cache, in a
-// folder that is named after their content.
+// packages returns a folder with server.mjs and the packages of its lock file. They are installed once, below
+// .cache, in a folder that is named after their content.
 func packages(t testing.TB) string {
 	t.Helper()
 	sum := sha256.New()
@@ -92,13 +94,15 @@ func npmCI(t testing.TB, dir string, files map[string][]byte) {
 			return
 		}
 		if n == installs || ctx.Err() != nil {
-			missing(t, "npm ci in testdata/express, tried %d times: %v (is there a network?)\n%s", n, err, out)
+			missing(t, "npm ci in testdata/express, tried %d times: %v (is there a network?)\n%s", n, err,
+				out)
 		}
 	}
 }
 
-// The memory store of express-rate-limit 8 keeps, for each key, a count and the time at which it is reset: a window after
-// the request that found none. It counts denied requests too, which changes nothing in a window that is used up.
+// The memory store of express-rate-limit 8 keeps, for each key, a count and the time at which it is reset: a
+// window after the request that found none. It counts denied requests too, which changes nothing in a window
+// that is used up.
 func TestExpressRateLimitIsAFixedWindowFromTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	url := express(t, 10, 400*time.Millisecond)
@@ -118,10 +122,11 @@ func TestExpressRateLimitIsAFixedWindowFromTheFirstRequest(t *testing.T) {
 			"fixed-window,rate=10/320ms,align=first", "fixed-window,rate=10/480ms,align=first",
 			"token-bucket,rate=10/400ms,burst=10", "sliding-window-counter,rate=10/400ms,align=first",
 		}},
-		"the boundary of a window": {scenario: "boundary-double-burst", url: url, right: right, wrong: []string{
-			"fixed-window,rate=9/400ms,align=first", "fixed-window,rate=11/400ms,align=first",
-			"token-bucket,rate=10/400ms,burst=10", "sliding-window-log,rate=10/400ms",
-		}},
+		"the boundary of a window": {scenario: "boundary-double-burst", url: url, right: right,
+			wrong: []string{
+				"fixed-window,rate=9/400ms,align=first", "fixed-window,rate=11/400ms,align=first",
+				"token-bucket,rate=10/400ms,burst=10", "sliding-window-log,rate=10/400ms",
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,8 +10,8 @@ import (
 
 // table is a stick-table of HAProxy and the rules around it.
 type table struct {
-	// store is what it counts, denyIf the condition under which a request is denied, after what is done for one that was
-	// admitted. expire is how long an entry is kept after its last request.
+	// store is what it counts, denyIf the condition under which a request is denied, after what is done for
+	// one that was admitted. expire is how long an entry is kept after its last request.
 	store, denyIf, expire string
 	after                 []string
 	// upstream is the address of the server behind; empty: HAProxy answers by itself.
@@ -33,16 +33,16 @@ func haproxy(t testing.TB, c table) string {
 	return "http://" + addr + "/"
 }
 
-// The rates of a stick-table are sliding window counters: freq_ctr (include/haproxy/freq_ctr.h of 2.6) keeps the count of
-// the current period and of the one before, and reads
+// The rates of a stick-table are sliding window counters: freq_ctr (include/haproxy/freq_ctr.h of 2.6) keeps
+// the count of the current period and of the one before, and reads
 //
 //	floor(previous * remain / period) + current
 //
-// The first counted event begins a period; the next ones follow it, and an event two periods or more after the beginning
-// of the last one that counted begins anew. A new beginning is rounded down to an even millisecond (its lowest bit is a
-// lock), and all times are whole milliseconds read once a turn of the event loop: tick=2ms. http_req_rate counts a request
-// before the rule reads it, so `gt 10` denies the eleventh, and denied ones are counted; gpc0_rate, counted behind the rule,
-// counts what was admitted.
+// The first counted event begins a period; the next ones follow it, and an event two periods or more after
+// the beginning of the last one that counted begins anew. A new beginning is rounded down to an even
+// millisecond (its lowest bit is a lock), and all times are whole milliseconds read once a turn of the event
+// loop: tick=2ms. http_req_rate counts a request before the rule reads it, so `gt 10` denies the eleventh,
+// and denied ones are counted; gpc0_rate, counted behind the rule, counts what was admitted.
 func TestHAProxyRatesAreSlidingWindowCounters(t *testing.T) {
 	t.Parallel()
 	const spec = "sliding-window-counter,align=first,rounding=down,tick=2ms,"
@@ -50,8 +50,10 @@ func TestHAProxyRatesAreSlidingWindowCounters(t *testing.T) {
 		table
 		count, other string
 	}{
-		"http_req_rate": {table{store: "http_req_rate(600ms)", denyIf: "sc_http_req_rate(0) gt 10", expire: "10s"}, "count=all,", "count=admitted,"},
-		"gpc0_rate":     {table{store: "gpc0,gpc0_rate(600ms)", denyIf: "sc0_gpc0_rate ge 10", expire: "10s", after: []string{"sc-inc-gpc0(0)"}}, "count=admitted,", "count=all,"},
+		"http_req_rate": {table{store: "http_req_rate(600ms)", denyIf: "sc_http_req_rate(0) gt 10",
+			expire: "10s"}, "count=all,", "count=admitted,"},
+		"gpc0_rate": {table{store: "gpc0,gpc0_rate(600ms)", denyIf: "sc0_gpc0_rate ge 10", expire: "10s",
+			after: []string{"sc-inc-gpc0(0)"}}, "count=admitted,", "count=all,"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +63,8 @@ func TestHAProxyRatesAreSlidingWindowCounters(t *testing.T) {
 				"burst": {spec + c.count + "rate=9/600ms", spec + c.count + "rate=11/600ms"},
 				"sustained": {
 					spec + c.count + "rate=9/600ms", spec + c.count + "rate=11/600ms",
-					spec + c.count + "rate=10/480ms", spec + c.count + "rate=10/720ms", spec + c.other + "rate=10/600ms",
+					spec + c.count + "rate=10/480ms", spec + c.count + "rate=10/720ms",
+					spec + c.other + "rate=10/600ms",
 					"fixed-window,rate=10/600ms,align=first", "token-bucket,rate=10/600ms,burst=10",
 				},
 			} {
@@ -74,9 +77,9 @@ func TestHAProxyRatesAreSlidingWindowCounters(t *testing.T) {
 	}
 }
 
-// http_req_cnt with expire is often taken for a fixed window. It is none: every request, also a denied one, puts the expiry
-// off, so that a client at 0.9 times the limit is locked out for ever. No SPEC of a window explains that, but for one that says
-// so.
+// http_req_cnt with expire is often taken for a fixed window. It is none: every request, also a denied one,
+// puts the expiry off, so that a client at 0.9 times the limit is locked out for ever. No SPEC of a window
+// explains that, but for one that says so.
 func TestHAProxyCountWithExpiryIsNoWindow(t *testing.T) {
 	t.Parallel()
 	url := haproxy(t, table{store: "http_req_cnt", denyIf: "sc_http_req_cnt(0) gt 10", expire: "300ms"})
@@ -84,12 +87,15 @@ func TestHAProxyCountWithExpiryIsNoWindow(t *testing.T) {
 	locked := false
 	for p := (patience{}); p.left(); {
 		r := run(t, read(t, "sustained", url, "fixed-window,rate=10/300ms,align=first"), "")
-		locked = locked || fails(t, r) && slices.ContainsFunc(findingsOf(r.Judgement), func(f verdict.Finding) bool {
-			return f.Kind != verdict.OverAdmission && strings.Contains(f.Partition, "-below-")
-		})
+		locked = locked || fails(t, r) &&
+			slices.ContainsFunc(findingsOf(r.Judgement), func(f verdict.Finding) bool {
+				return f.Kind != verdict.OverAdmission && strings.Contains(f.Partition, "-below-")
+			})
 		unseen = slices.DeleteFunc([]string{
-			"fixed-window,rate=10/300ms", "fixed-window,rate=10/300ms,align=unknown", "sliding-window-log,rate=10/300ms",
-			"sliding-window-counter,rate=10/300ms,align=first,rounding=down,count=all,tick=2ms", "token-bucket,rate=10/300ms,burst=10",
+			"fixed-window,rate=10/300ms", "fixed-window,rate=10/300ms,align=unknown",
+			"sliding-window-log,rate=10/300ms",
+			"sliding-window-counter,rate=10/300ms,align=first,rounding=down,count=all,tick=2ms",
+			"token-bucket,rate=10/300ms,burst=10",
 		}, func(spec string) bool { return fails(t, again(t, r, spec)) })
 		if locked && len(unseen) == 0 {
 			return
@@ -98,23 +104,26 @@ func TestHAProxyCountWithExpiryIsNoWindow(t *testing.T) {
 	t.Errorf("got no FAIL of %q; a denial at 0.9 times the limit that nothing explains: %t", unseen, locked)
 }
 
-// Declared as what it is, http_req_cnt with expire is a window that every request starts anew, denied ones too. An entry is
-// touched again when its request ends, and expired by a task that may come a little later: the clock is given 10 ms. (A denial
-// counts too, but only in a window that is full: it changes nothing.)
+// Declared as what it is, http_req_cnt with expire is a window that every request starts anew, denied ones
+// too. An entry is touched again when its request ends, and expired by a task that may come a little later:
+// the clock is given 10 ms. (A denial counts too, but only in a window that is full: it changes nothing.)
 func TestHAProxyCountWithExpiryIsARefreshedWindow(t *testing.T) {
 	t.Parallel()
 	url := haproxy(t, table{store: "http_req_cnt", denyIf: "sc_http_req_cnt(0) gt 10", expire: "600ms"})
 	const first, tick = ",align=first,refresh=", ",tick=10ms"
 	for scenario, wrong := range map[string][]string{
-		"burst": {"fixed-window,rate=9/600ms" + first + "all" + tick, "fixed-window,rate=11/600ms" + first + "all" + tick},
+		"burst": {"fixed-window,rate=9/600ms" + first + "all" + tick, "fixed-window,rate=11/600ms" + first +
+			"all" + tick},
 		"own-window": {
-			"fixed-window,rate=10/600ms" + first + "none" + tick, "fixed-window,rate=10/600ms" + first + "admitted" + tick,
+			"fixed-window,rate=10/600ms" + first + "none" + tick, "fixed-window,rate=10/600ms" + first +
+				"admitted" + tick,
 			"fixed-window,rate=10/600ms,align=shared" + tick, "token-bucket,rate=10/600ms,burst=10,tick=10ms",
 		},
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
-			trial{scenario: scenario, url: url, right: "fixed-window,rate=10/600ms" + first + "all" + tick, wrong: wrong, turns: true}.judged(t)
+			trial{scenario: scenario, url: url, right: "fixed-window,rate=10/600ms" + first + "all" + tick,
+				wrong: wrong, turns: true}.judged(t)
 		})
 	}
 }

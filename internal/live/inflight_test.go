@@ -19,8 +19,8 @@ func slowServer(t testing.TB) string {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// A request that a machine that stands still keeps for more than a second holds its place for longer than is declared: such a
-// FAIL says nothing of the limiter, see standsStill.
+// A request that a machine that stands still keeps for more than a second holds its place for longer than is
+// declared: such a FAIL says nothing of the limiter, see standsStill.
 
 // flights are the SPECs that ten places in front of slowServer are not.
 var flights = []string{
@@ -28,20 +28,26 @@ var flights = []string{
 	"fixed-window,rate=10/1s,align=first", "token-bucket,rate=5/s,burst=10",
 }
 
-// limit_conn counts requests from the end of their header to the end of their answer: the place is given back when the
-// pool of the request is cleaned up, after the last byte was sent (src/http/modules/ngx_http_limit_conn_module.c).
+// limit_conn counts requests from the end of their header to the end of their answer: the place is given back
+// when the pool of the request is cleaned up, after the last byte was sent
+// (src/http/modules/ngx_http_limit_conn_module.c).
 func TestNginxLimitsRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	addr := start(t, program{
-		binary: "nginx", template: "nginx-conn.conf.tmpl", params: map[string]any{"Limit": 10, "Upstream": slowServer(t)},
-		args: func(config string, _ int) []string { return []string{"-e", "stderr", "-c", config} },
+		binary: "nginx", template: "nginx-conn.conf.tmpl",
+		params: map[string]any{"Limit": 10, "Upstream": slowServer(t)},
+		args:   func(config string, _ int) []string { return []string{"-e", "stderr", "-c", config} },
 	})
-	trial{scenario: "concurrency", url: "http://" + addr + "/", right: "concurrency,limit=10,hold=100ms..1s", wrong: flights, turns: true}.judged(t)
+	trial{scenario: "concurrency", url: "http://" + addr + "/", right: "concurrency,limit=10,hold=100ms..1s",
+		wrong: flights, turns: true}.judged(t)
 }
 
-// sc_conn_cur counts the streams that are tracked, the one that asks too, until they end: `gt 10` denies the eleventh.
+// sc_conn_cur counts the streams that are tracked, the one that asks too, until they end: `gt 10` denies the
+// eleventh.
 func TestHAProxyLimitsRequestsInFlight(t *testing.T) {
 	t.Parallel()
-	url := haproxy(t, table{store: "conn_cur", denyIf: "sc_conn_cur(0) gt 10", expire: "10s", upstream: slowServer(t)})
-	trial{scenario: "concurrency", url: url, right: "concurrency,limit=10,hold=100ms..1s", wrong: flights, turns: true}.judged(t)
+	url := haproxy(t, table{store: "conn_cur", denyIf: "sc_conn_cur(0) gt 10", expire: "10s",
+		upstream: slowServer(t)})
+	trial{scenario: "concurrency", url: url, right: "concurrency,limit=10,hold=100ms..1s", wrong: flights,
+		turns: true}.judged(t)
 }

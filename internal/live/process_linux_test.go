@@ -14,7 +14,8 @@ func withParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 }
 
-// listens tells whether the process pid is the one that listens on a port of loopback, not another one that was faster.
+// listens tells whether the process pid is the one that listens on a port of loopback, not another one that
+// was faster.
 func listens(pid, port int) bool {
 	f, err := os.Open("/proc/net/tcp")
 	if err != nil {
@@ -25,7 +26,8 @@ func listens(pid, port int) bool {
 	want := fmt.Sprintf("0100007F:%04X", port)
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		// sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode
-		if at := strings.Fields(lines.Text()); len(at) > 9 && at[1] == want && at[3] == listening && holds(pid, "socket:["+at[9]+"]") {
+		if at := strings.Fields(lines.Text()); len(at) > 9 && at[1] == want && at[3] == listening &&
+			holds(pid, "socket:["+at[9]+"]") {
 			return true
 		}
 	}

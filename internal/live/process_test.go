@@ -20,8 +20,8 @@ import (
 // program is a server that can be started.
 type program struct {
 	binary string
-	// template is the name of its configuration in testdata, params what is rendered into it as .Name; empty for a program
-	// that has none.
+	// template is the name of its configuration in testdata, params what is rendered into it as .Name; empty
+	// for a program that has none.
 	template string
 	params   map[string]any
 	// args are its arguments: of the path of the rendered configuration and the port.
@@ -40,8 +40,8 @@ const (
 // portTaken recognises the complaint of a server whose port somebody took between the choice and its start.
 var portTaken = regexp.MustCompile(`(?i)address (is )?already in use|EADDRINUSE`)
 
-// start starts p on a free port of loopback and returns the address it accepts connections at. It is stopped when the test
-// ends, and its log printed where the test failed.
+// start starts p on a free port of loopback and returns the address it accepts connections at. It is stopped
+// when the test ends, and its log printed where the test failed.
 func start(t testing.TB, p program) string {
 	t.Helper()
 	binary := find(t, p.binary)
@@ -137,7 +137,8 @@ func (s *process) spawn() error {
 
 // wait returns when the server accepts a connection. No request is sent: it would spend quota.
 func (s *process) wait(port int) error {
-	for deadline := time.Now().Add(startTime); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	const rest = 10 * time.Millisecond
+	for deadline := time.Now().Add(startTime); time.Now().Before(deadline); time.Sleep(rest) {
 		if portTaken.Match(s.log()) {
 			return fmt.Errorf("the port of %s was taken", s.addr)
 		}
@@ -220,7 +221,8 @@ func freePort(t testing.TB) int {
 // render writes the configuration of p into dir and returns its path.
 func render(t testing.TB, p program, dir string, port int) string {
 	t.Helper()
-	tmpl, err := template.New(p.template).Option("missingkey=error").ParseFiles(filepath.Join("testdata", p.template))
+	tmpl, err := template.New(p.template).Option("missingkey=error").ParseFiles(filepath.Join("testdata",
+		p.template))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 // atOnce is how many runs of the proof go on at the same time, each with keys of its own.
 const atOnce = 4
 
-// nginx with rate=10r/s burst=20 nodelay admits 21 at once: that SPEC passes, and one more or one less fails, every time,
-// on a machine that is busy with something else: two goroutines of another process that burn all they get. RLCHECK_SOAK=1
-// does it fifty times, else three. What shows too little is done again.
+// nginx with rate=10r/s burst=20 nodelay admits 21 at once: that SPEC passes, and one more or one less fails,
+// every time, on a machine that is busy with something else: two goroutines of another process that burn all
+// they get. RLCHECK_SOAK=1 does it fifty times, else three. What shows too little is done again.
 //
 // It does not go on beside other tests: what burns here would hold up theirs.
 func TestNginxBurstFiftyTimes(t *testing.T) {
@@ -23,7 +23,8 @@ func TestNginxBurstFiftyTimes(t *testing.T) {
 	if os.Getenv("RLCHECK_SOAK") == "1" {
 		times = 50
 	}
-	url := nginx(t, zone{Name: "nodelay", Rate: "10r/s", Args: "burst=20 nodelay", Status: http.StatusTooManyRequests})["nodelay"]
+	url := nginx(t, zone{Name: "nodelay", Rate: "10r/s", Args: "burst=20 nodelay",
+		Status: http.StatusTooManyRequests})["nodelay"]
 	defer aside(t, "burn")()
 	slots := make(chan struct{}, atOnce)
 	var runs sync.WaitGroup
@@ -59,7 +60,8 @@ func burstOf(t testing.TB, url string, burst int) verdict.Verdict {
 		r := run(t, read(t, "burst", url, fmt.Sprintf("leaky-bucket,rate=10/s,burst=%d", burst)), "")
 		longest := still()
 		switch {
-		case more && r.Verdict == verdict.Inconclusive, more && burst == 21 && r.Verdict == verdict.Fail && standsStill(t, r, longest):
+		case more && r.Verdict == verdict.Inconclusive, more && burst == 21 && r.Verdict == verdict.Fail &&
+			standsStill(t, r, longest):
 			continue
 		case burst == 21:
 			mustPass(t, r)

@@ -19,11 +19,14 @@ func TestATakenPortIsNoticed(t *testing.T) {
 	t.Cleanup(func() { l.Close() })
 	taken := l.Addr().(*net.TCPAddr).Port
 	for name, p := range map[string]program{
-		"nginx": {binary: "nginx", template: "nginx.conf.tmpl", params: map[string]any{"Workers": 1, "Limits": []zone{{Name: "a", Rate: "1r/s"}}},
-			args: func(config string, _ int) []string { return []string{"-e", "stderr", "-c", config} }},
-		"redis": {binary: "redis-server", template: "redis.conf.tmpl", args: func(config string, _ int) []string { return []string{config} }},
+		"nginx": {binary: "nginx", template: "nginx.conf.tmpl",
+			params: map[string]any{"Workers": 1, "Limits": []zone{{Name: "a", Rate: "1r/s"}}},
+			args:   func(config string, _ int) []string { return []string{"-e", "stderr", "-c", config} }},
+		"redis": {binary: "redis-server", template: "redis.conf.tmpl",
+			args: func(config string, _ int) []string { return []string{config} }},
 		"node": {binary: "node", args: func(_ string, port int) []string {
-			return []string{"-e", "require('net').createServer().listen(" + strconv.Itoa(port) + ", '127.0.0.1')"}
+			return []string{"-e", "require('net').createServer().listen(" + strconv.Itoa(port) +
+				", '127.0.0.1')"}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +50,8 @@ func TestATakenPortIsNoticed(t *testing.T) {
 // A server that ends before it listens is an error with its log, at once.
 func TestAServerThatCannotStartIsReported(t *testing.T) {
 	t.Parallel()
-	p := program{binary: "redis-server", args: func(string, int) []string { return []string{"--no-such-option", "x"} }}
+	p := program{binary: "redis-server",
+		args: func(string, int) []string { return []string{"--no-such-option", "x"} }}
 	s, err := launch(t, p, find(t, p.binary), freePort(t))
 	if err == nil || !strings.Contains(string(s.log()), "no-such-option") {
 		t.Errorf("got %v and the log %q, want an error and the reason", err, s.log())
@@ -60,11 +64,14 @@ func TestWhatIsMissingSkipsOrFails(t *testing.T) {
 		find(t, "no-such-server")
 		return
 	}
-	for demand, want := range map[string]string{"CI=false": "--- SKIP", "CI=true": "--- FAIL", "RLCHECK_REQUIRE_SERVERS=1": "--- FAIL"} {
+	for demand, want := range map[string]string{"CI=false": "--- SKIP", "CI=true": "--- FAIL",
+		"RLCHECK_REQUIRE_SERVERS=1": "--- FAIL"} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestWhatIsMissingSkipsOrFails$", "-test.v")
 		cmd.Env = append(os.Environ(), "CI=", "RLCHECK_REQUIRE_SERVERS=", "RLCHECK_LIVE_MISSING=1", demand)
 		out, err := cmd.CombinedOutput()
-		if !strings.Contains(string(out), want) || !strings.Contains(string(out), "no-such-server is not installed") || (err != nil) != (want == "--- FAIL") {
+		if !strings.Contains(string(out), want) ||
+			!strings.Contains(string(out), "no-such-server is not installed") ||
+			(err != nil) != (want == "--- FAIL") {
 			t.Errorf("%s: got %v and\n%s\nwant %s", demand, err, out, want)
 		}
 	}

@@ -36,7 +36,8 @@ type trial struct {
 	turns bool
 }
 
-// Bounds of what is run again: a recording of a machine that stood still, or ran something else meanwhile, may tell too little.
+// Bounds of what is run again: a recording of a machine that stood still, or ran something else meanwhile,
+// may tell too little.
 const (
 	tries   = 20
 	tryTime = 4 * time.Minute
@@ -57,13 +58,14 @@ func (p *patience) left() bool {
 	return p.tried <= tries && (p.tried <= 4 || time.Since(p.began) < tryTime)
 }
 
-// judged runs the trial until the right SPEC has passed, and every wrong one failed: not necessarily on the same recording,
-// since what one tells depends on when the machine let its requests run. That takes the place of a resolution of the rate. A
-// FAIL of the right SPEC ends the test at once, but for a limiter whose clock may have stopped. It returns the last recording
-// that passed.
+// judged runs the trial until the right SPEC has passed, and every wrong one failed: not necessarily on the
+// same recording, since what one tells depends on when the machine let its requests run. That takes the place
+// of a resolution of the rate. A FAIL of the right SPEC ends the test at once, but for a limiter whose clock
+// may have stopped. It returns the last recording that passed.
 func (c trial) judged(t testing.TB) result.Scenario {
 	t.Helper()
-	sets := append([]string{"expect.resolution.rate=none"}, c.sets...) // the wrong SPECs demand it, of any recording
+	// the wrong SPECs demand it, of any recording
+	sets := append([]string{"expect.resolution.rate=none"}, c.sets...)
 	if c.scenario == "overload-10x" {
 		sets = append(sets, quiet...)
 	}
@@ -90,7 +92,8 @@ func (c trial) judged(t testing.TB) result.Scenario {
 	}
 	switch {
 	case passed.Timeline != nil:
-		t.Errorf("%s: no recording refutes %q; the last one is kept at %s", line(&passed), wrong, keep(t, passed))
+		t.Errorf("%s: no recording refutes %q; the last one is kept at %s", line(&passed), wrong,
+			keep(t, passed))
 	case stood > 0:
 		t.Skipf("the machine stood still in %d runs, and none passed", stood)
 	default:
@@ -112,7 +115,8 @@ func read(t testing.TB, id, url, spec string, sets ...string) *scenario.Scenario
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := scenario.ParseOptions{Target: url, Limit: spec, Env: func(string) (string, bool) { return "", false }}
+	opts := scenario.ParseOptions{Target: url, Limit: spec,
+		Env: func(string) (string, bool) { return "", false }}
 	for _, set := range sets {
 		s, err := scenario.ParseSetting(set)
 		if err != nil {
@@ -134,7 +138,8 @@ func run(t testing.TB, s *scenario.Scenario, redis string) result.Scenario {
 	defer cancel()
 	n := trials.Add(1)
 	r := product.Scenario(ctx, s, product.Options{
-		ID: fmt.Sprintf("live-%d-%d", time.Now().UnixNano(), n), Seed: uint64(n), Version: "test", Redis: redis,
+		ID: fmt.Sprintf("live-%d-%d", time.Now().UnixNano(), n), Seed: uint64(n), Version: "test",
+		Redis: redis,
 	})
 	t.Log(line(&r))
 	return r
@@ -164,7 +169,8 @@ func mustPass(t testing.TB, r result.Scenario) {
 		t.Errorf("got %s, want a PASS; the recording is kept at %s", line(&r), keep(t, r))
 		return
 	}
-	if c := r.Counts; c.Allowed == 0 || c.Denied == 0 || c.Sent != c.Allowed+c.Denied+c.Unknown || c.Planned != c.Sent+c.Unsent {
+	if c := r.Counts; c.Allowed == 0 || c.Denied == 0 || c.Sent != c.Allowed+c.Denied+c.Unknown ||
+		c.Planned != c.Sent+c.Unsent {
 		t.Errorf("%s: got counts %+v, want some allowed, some denied, and sums that are right", line(&r), c)
 	}
 	for _, p := range r.Judgement.Partitions {
@@ -174,7 +180,8 @@ func mustPass(t testing.TB, r result.Scenario) {
 	}
 }
 
-// fails tells whether r is a FAIL of conformance. The test fails where one of its findings does not fail alone.
+// fails tells whether r is a FAIL of conformance. The test fails where one of its findings does not fail
+// alone.
 func fails(t testing.TB, r result.Scenario) bool {
 	t.Helper()
 	if r.Judgement == nil || r.Judgement.Verdict != verdict.Fail {
@@ -187,14 +194,16 @@ func fails(t testing.TB, r result.Scenario) bool {
 	for _, f := range findings {
 		alone := witness(r.Timeline, f)
 		if len(alone.Observations) != len(f.Observations) || len(f.Observations) == 0 {
-			t.Errorf("finding %q: got %d of its %d observations in the recording, want all", f.Text, len(alone.Observations), len(f.Observations))
+			t.Errorf("finding %q: got %d of its %d observations in the recording, want all", f.Text,
+				len(alone.Observations), len(f.Observations))
 		}
 		j, err := check.Judge(alone, r.Limit, check.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if j.Verdict != verdict.Fail {
-			t.Errorf("finding %q of %s: got %s when its %d observations are judged alone, want a FAIL; the recording is kept at %s",
+			t.Errorf("finding %q of %s: got %s when its %d observations are judged alone, want a FAIL; the "+
+				"recording is kept at %s",
 				f.Text, r.Limit, j.Verdict, len(alone.Observations), keep(t, r))
 		}
 	}
@@ -228,7 +237,8 @@ func witness(tl *timeline.Timeline, f verdict.Finding) *timeline.Timeline {
 // line says in a line what became of a run.
 func line(r *result.Scenario) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %s under %s: %s %s %s, %+v in %s", strings.ToUpper(r.Verdict.String()), r.ID, r.Limit, r.Reason, r.Detail, r.Target, r.Counts, r.Duration.Round(time.Millisecond))
+	fmt.Fprintf(&b, "%s of %s under %s: %s %s %s, %+v in %s", strings.ToUpper(r.Verdict.String()), r.ID,
+		r.Limit, r.Reason, r.Detail, r.Target, r.Counts, r.Duration.Round(time.Millisecond))
 	for _, c := range r.Claims {
 		fmt.Fprintf(&b, "\n  %s: %s %s %s", c.ID, c.Verdict, c.Reason, c.Text)
 	}

@@ -74,9 +74,9 @@ type wallClock struct {
 	known  bool
 }
 
-// see takes in an answer: its Date, cut to the second, was read between sent and first. It reports false if that
-// contradicts what was known by more than slack, as where a cache or a second server answers. Servers that make the
-// Date once a second are late by a little.
+// see takes in an answer: its Date, cut to the second, was read between sent and first. It reports false if
+// that contradicts what was known by more than slack, as where a cache or a second server answers. Servers
+// that make the Date once a second are late by a little.
 func (w *wallClock) see(date time.Time, sent, first, slack time.Duration) bool {
 	d := time.Duration(date.UnixNano())
 	lo, hi := d-first, d+time.Second-sent
@@ -91,8 +91,8 @@ func (w *wallClock) see(date time.Time, sent, first, slack time.Duration) bool {
 	return w.lo <= w.hi
 }
 
-// flip returns the next time from now on at which the second of the target's clock turns, in the middle of what is
-// possible: an answer to a request sent then halves the rest.
+// flip returns the next time from now on at which the second of the target's clock turns, in the middle of
+// what is possible: an answer to a request sent then halves the rest.
 func (w *wallClock) flip(now time.Duration) time.Duration {
 	offset := w.middle()
 	return (now+offset+time.Second-1)/time.Second*time.Second - offset
@@ -103,8 +103,8 @@ func (w *wallClock) middle() time.Duration { return w.lo + (w.hi-w.lo)/2 }
 // clockAsks is the most requests that are spent on the target's clock.
 const clockAsks = 12
 
-// byClock reads the target's clock from its Date fields, where it is not known to go with ours. Windows begin at the
-// multiples of their length since the Unix epoch.
+// byClock reads the target's clock from its Date fields, where it is not known to go with ours. Windows begin
+// at the multiples of their length since the Unix epoch.
 func (a *aim) byClock() (boundary, off time.Duration, err error) {
 	var w wallClock
 	if e := a.r.o.WallError; e > 0 && 2*e <= a.goal() {

@@ -51,10 +51,12 @@ func (c *conn) receive(s *shot) bool {
 	return again
 }
 
-// final reads header blocks up to that of the final answer, and the clock after the read that brought its first byte.
+// final reads header blocks up to that of the final answer, and the clock after the read that brought its
+// first byte.
 func (c *conn) final(s *shot) (*http.Response, time.Duration, error) {
 	for {
-		// The buffer was empty before the read that brought this byte, or that read ended the interim answer before it.
+		// The buffer was empty before the read that brought this byte, or that read ended the interim answer
+		// before it.
 		if _, err := c.br.Peek(1); err != nil {
 			return nil, 0, err
 		}
@@ -64,7 +66,8 @@ func (c *conn) final(s *shot) (*http.Response, time.Duration, error) {
 			return nil, 0, err
 		}
 		if resp.ProtoMajor != 1 || resp.StatusCode < 100 {
-			return nil, 0, fmt.Errorf("%s with status %d: an answer is HTTP/1.x with a status from 100 on", resp.Proto, resp.StatusCode)
+			return nil, 0, fmt.Errorf("%s with status %d: an answer is HTTP/1.x with a status from 100 on",
+				resp.Proto, resp.StatusCode)
 		}
 		if resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
 			return resp, first, nil
@@ -72,8 +75,8 @@ func (c *conn) final(s *shot) (*http.Response, time.Duration, error) {
 	}
 }
 
-// drain reads the body up to its limit and keeps the beginning of a denial's. It reports whether it came to the end and
-// the request was written whole.
+// drain reads the body up to its limit and keeps the beginning of a denial's. It reports whether it came to
+// the end and the request was written whole.
 func (c *conn) drain(s *shot, resp *http.Response) bool {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return false
@@ -97,8 +100,8 @@ func (c *conn) drain(s *shot, resp *http.Response) bool {
 	return c.written()
 }
 
-// written waits a moment for the goroutine that writes a large body to say that it is done. An answer that came before
-// the end of the body leaves a connection that cannot be used again.
+// written waits a moment for the goroutine that writes a large body to say that it is done. An answer that
+// came before the end of the body leaves a connection that cannot be used again.
 func (c *conn) written() bool {
 	t := time.NewTimer(10 * time.Millisecond)
 	defer t.Stop()
@@ -131,8 +134,8 @@ func (c *conn) over(s *shot, again bool) {
 	s.owner.ended(s, c)
 }
 
-// patience reads the time-out of a Keep-Alive field and returns how long the connection may be idle and still be used
-// without meeting the target's closing it: a second less, but at least half. 0 for no limit.
+// patience reads the time-out of a Keep-Alive field and returns how long the connection may be idle and still
+// be used without meeting the target's closing it: a second less, but at least half. 0 for no limit.
 func patience(values []string) time.Duration {
 	for _, part := range strings.Split(strings.Join(values, ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")

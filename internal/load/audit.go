@@ -19,8 +19,8 @@ func takeAudit() audit {
 	return a
 }
 
-// until returns what was used between two moments that are wall apart. Of more than 256 collections only the last 256
-// are looked at for the longest pause.
+// until returns what was used between two moments that are wall apart. Of more than 256 collections only the
+// last 256 are looked at for the longest pause.
 func (a audit) until(b audit, wall time.Duration, connections int) timeline.Audit {
 	out := timeline.Audit{Collections: int(b.gc.NumGC - a.gc.NumGC), Connections: connections}
 	if wall > 0 {

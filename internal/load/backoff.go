@@ -67,7 +67,8 @@ func (r *retries) share(d time.Duration) time.Duration {
 	return time.Duration(r.random.Int64N(int64(d) + 1))
 }
 
-// breaker returns before when nobody sends: a breaker that has opened lets one client through each time it closes.
+// breaker returns before when nobody sends: a breaker that has opened lets one client through each time it
+// closes.
 func (r *retries) breaker(now time.Duration) time.Duration {
 	if r.denials++; r.denials < r.plan.Breaker {
 		return 0

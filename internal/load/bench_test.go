@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// benchTarget prints its address and answers every request with the wall time at which it had the header block.
+// benchTarget prints its address and answers every request with the wall time at which it had the header
+// block.
 func benchTarget() {
 	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	fmt.Println(l.Addr())
@@ -100,8 +101,8 @@ func arrived(value string, plan time.Time) time.Duration {
 	return time.Duration(must(strconv.ParseInt(value, 10, 64)) - plan.UnixNano())
 }
 
-// BenchmarkLateness measures how late requests arrive at the target against the plan, and prints the ratio to a generator
-// that paces net/http with time.Sleep, in the same run. Below 1 is better than it.
+// BenchmarkLateness measures how late requests arrive at the target against the plan, and prints the ratio to
+// a generator that paces net/http with time.Sleep, in the same run. Below 1 is better than it.
 func BenchmarkLateness(b *testing.B) {
 	for _, rate := range []int{500, 2000, 5000, 10000} {
 		for _, economical := range []bool{false, true} {
@@ -109,9 +110,11 @@ func BenchmarkLateness(b *testing.B) {
 				u := startTarget(b)
 				gap, n := time.Second/time.Duration(rate), rate*3/2
 				for b.Loop() {
-					o := Options{URL: u, Economical: economical, Record: func(n string) bool { return n == "X-At-Reset" }}
+					o := Options{URL: u, Economical: economical,
+						Record: func(n string) bool { return n == "X-At-Reset" }}
 					done := must(o.complete())
-					r := newRecorder(schedule(timeline.Phase{Name: "l", Shape: timeline.Constant, Arrivals: each(n, gap, "k", 0)}), done)
+					r := newRecorder(schedule(timeline.Phase{Name: "l", Shape: timeline.Constant,
+						Arrivals: each(n, gap, "k", 0)}), done)
 					if err := r.check(); err != nil {
 						b.Fatal(err)
 					}
@@ -165,8 +168,8 @@ func plainOpen(u *url.URL, n int, gap time.Duration) []time.Duration {
 	return out
 }
 
-// BenchmarkClosed measures the processor time of the generator for a request, every one recorded, with 64 clients, and
-// prints the ratio to net/http, which records nothing. The target is another process.
+// BenchmarkClosed measures the processor time of the generator for a request, every one recorded, with 64
+// clients, and prints the ratio to net/http, which records nothing. The target is another process.
 func BenchmarkClosed(b *testing.B) { benchmarkClosed(b, func() *timeline.JournalWriter { return nil }) }
 
 // BenchmarkClosedJournal is the same with a journal in a file.
@@ -224,7 +227,8 @@ func BenchmarkBurst(b *testing.B) {
 	u := startTarget(b)
 	var widths []time.Duration
 	for b.Loop() {
-		tl := mustRecord(b, schedule(timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: each(100, 0, "k", 0)}), Options{URL: u})
+		tl := mustRecord(b, schedule(timeline.Phase{Name: "b", Shape: timeline.AtOnce,
+			Arrivals: each(100, 0, "k", 0)}), Options{URL: u})
 		widths = append(widths, tl.Header.Spreads[0].Width)
 	}
 	p50, p99 := quantiles(widths)

@@ -21,8 +21,8 @@ type aim struct {
 	r    *recorder
 	gate *gate
 	name string
-	// reach is the smallest distance of a group from the boundary: a boundary known to a quarter of it is known well
-	// enough.
+	// reach is the smallest distance of a group from the boundary: a boundary known to a quarter of it is
+	// known well enough.
 	reach time.Duration
 }
 
@@ -63,7 +63,8 @@ func (a *aim) run(begin time.Duration) time.Duration {
 		a.r.note("phase %s: no boundary was found: %v", a.p.plan.Name, err)
 		return a.p.finish(begin)
 	}
-	a.r.note("phase %s: boundary (%s) at %v, known to %v", a.p.plan.Name, a.p.plan.Aim, boundary, off.Round(time.Microsecond))
+	a.r.note("phase %s: boundary (%s) at %v, known to %v", a.p.plan.Name, a.p.plan.Aim, boundary,
+		off.Round(time.Microsecond))
 	if a.r.pause(boundary + a.gate.groups[0].at - armTime - settle - a.opening()) {
 		a.gate.warm()
 	}
@@ -104,13 +105,15 @@ func (a *aim) next(boundary time.Duration) (time.Duration, error) {
 		return boundary, nil
 	}
 	if a.p.plan.Aim == timeline.AimFirst {
-		return 0, fmt.Errorf("it was %v after the first request, which leaves no time to arm the gate", a.p.plan.Window)
+		return 0, fmt.Errorf("it was %v after the first request, which leaves no time to arm the gate",
+			a.p.plan.Window)
 	}
 	w := a.p.plan.Window
 	return boundary + (earliest-boundary+w-1)/w*w, nil
 }
 
-// byFirst sends one request on each partition of the phase; one window after the first of them was sent is the boundary.
+// byFirst sends one request on each partition of the phase; one window after the first of them was sent is
+// the boundary.
 func (a *aim) byFirst() (boundary, off time.Duration, err error) {
 	seen := map[string]bool{}
 	var wishes []wish
@@ -118,7 +121,8 @@ func (a *aim) byFirst() (boundary, off time.Duration, err error) {
 		o := &a.p.obs[i]
 		if !seen[o.Partition] {
 			seen[o.Partition] = true
-			wishes = append(wishes, wish{origin: o.Origin, partition: o.Partition, cost: 1, own: &a.p.plan.Request})
+			wishes = append(wishes,
+				wish{origin: o.Origin, partition: o.Partition, cost: 1, own: &a.p.plan.Request})
 		}
 	}
 	got := a.ask(a.r.clock.now(), wishes...)
@@ -135,8 +139,8 @@ func (a *aim) byFirst() (boundary, off time.Duration, err error) {
 	return got[0].Sent + a.p.plan.Window, last - got[0].Sent, nil
 }
 
-// byProbe drains a partition of its own and asks until it is admitted again: a boundary lay between the last denial and
-// that admission.
+// byProbe drains a partition of its own and asks until it is admitted again: a boundary lay between the last
+// denial and that admission.
 func (a *aim) byProbe() (boundary, off time.Duration, err error) {
 	n := a.p.plan.ProbeRequests
 	drain := make([]wish, n)
@@ -171,14 +175,15 @@ func (a *aim) byProbe() (boundary, off time.Duration, err error) {
 		}
 		due = max(due+step, a.r.clock.now())
 	}
-	return 0, 0, fmt.Errorf("partition %q was not admitted again within one window of %v", drain[0].partition, a.p.plan.Window)
+	return 0, 0, fmt.Errorf("partition %q was not admitted again within one window of %v", drain[0].partition,
+		a.p.plan.Window)
 }
 
 // resetAsks is the most requests that refine an announced reset. They cost quota of the partition.
 const resetAsks = 6
 
-// byReset takes the reset that the partition announces. A wait in whole seconds is refined by asking again when it is
-// about to fall; an announced instant stays what it is.
+// byReset takes the reset that the partition announces. A wait in whole seconds is refined by asking again
+// when it is about to fall; an announced instant stays what it is.
 func (a *aim) byReset() (boundary, off time.Duration, err error) {
 	o := &a.p.obs[0]
 	w := wish{origin: o.Origin, partition: o.Partition, cost: 1, own: &a.p.plan.Request}
@@ -215,7 +220,8 @@ func (a *aim) byReset() (boundary, off time.Duration, err error) {
 	return lo + (hi-lo)/2, (hi - lo) / 2, nil
 }
 
-// announced returns the wait that an answer announces, counted from its first byte, and the step of its notation.
+// announced returns the wait that an answer announces, counted from its first byte, and the step of its
+// notation.
 func (r *recorder) announced(o *timeline.Observation) (wait, unit time.Duration, ok bool) {
 	if !o.Answered {
 		return 0, 0, false

@@ -11,8 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// windows is a fixed window limiter whose windows begin at multiples of w on a clock that is off by skew, or for each
-// partition at its first request.
+// windows is a fixed window limiter whose windows begin at multiples of w on a clock that is off by skew, or
+// for each partition at its first request.
 type windows struct {
 	w, skew time.Duration
 	quota   int
@@ -71,15 +71,20 @@ func TestBoundaryIsFound(t *testing.T) {
 		aim    timeline.Aim
 		probes int
 	}{
-		"clock, target's clock behind": {&windows{w: 10 * time.Second, skew: -437 * ms}, timeline.AimClock, 0},
-		"clock, far off":               {&windows{w: 7 * time.Second, skew: 999*time.Hour + 1*ms, delay: 3 * ms}, timeline.AimClock, 0},
-		"first":                        {&windows{w: 2 * time.Second, first: true}, timeline.AimFirst, 0},
-		"reset, wait rounded up": {&windows{w: 9700 * ms, skew: 123 * ms, first: true, say: reset(func(now, end time.Time) int64 {
-			return int64((end.Sub(now) + time.Second - 1) / time.Second)
-		})}, timeline.AimReset, 0},
-		"reset, instant in seconds": {&windows{w: 10 * time.Second, say: reset(func(_, end time.Time) int64 { return end.Unix() })}, timeline.AimReset, 0},
-		"reset, instant in ms":      {&windows{w: 1500 * ms, first: true, say: reset(func(_, end time.Time) int64 { return end.UnixMilli() })}, timeline.AimReset, 0},
-		"probe":                     {&windows{w: time.Second, skew: 333 * ms}, timeline.AimProbe, 100},
+		"clock, target's clock behind": {&windows{w: 10 * time.Second, skew: -437 * ms}, timeline.AimClock,
+			0},
+		"clock, far off": {&windows{w: 7 * time.Second, skew: 999*time.Hour + 1*ms,
+			delay: 3 * ms}, timeline.AimClock, 0},
+		"first": {&windows{w: 2 * time.Second, first: true}, timeline.AimFirst, 0},
+		"reset, wait rounded up": {&windows{w: 9700 * ms, skew: 123 * ms, first: true,
+			say: reset(func(now, end time.Time) int64 {
+				return int64((end.Sub(now) + time.Second - 1) / time.Second)
+			})}, timeline.AimReset, 0},
+		"reset, instant in seconds": {&windows{w: 10 * time.Second,
+			say: reset(func(_, end time.Time) int64 { return end.Unix() })}, timeline.AimReset, 0},
+		"reset, instant in ms": {&windows{w: 1500 * ms, first: true,
+			say: reset(func(_, end time.Time) int64 { return end.UnixMilli() })}, timeline.AimReset, 0},
+		"probe": {&windows{w: time.Second, skew: 333 * ms}, timeline.AimProbe, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.l.quota = 20
@@ -102,7 +107,8 @@ func boundaryCase(t *testing.T, o Options, l *windows, aim timeline.Aim, probes 
 	}
 	zero := time.Now()
 	tl := mustRecord(t, schedule(
-		timeline.Phase{Name: "b", Shape: timeline.Boundary, Aim: aim, Window: l.w, ProbeRequests: probes, Arrivals: arrivals},
+		timeline.Phase{Name: "b", Shape: timeline.Boundary, Aim: aim, Window: l.w, ProbeRequests: probes,
+			Arrivals: arrivals},
 		timeline.Phase{Name: "after", Shape: timeline.Constant, Arrivals: each(1, 0, "z", 0)},
 	), o)
 	got := sends(tl, "b")
@@ -112,7 +118,8 @@ func boundaryCase(t *testing.T, o Options, l *windows, aim timeline.Aim, probes 
 	edge := l.edge["k"]
 	before, after := zero.Add(l.skew+got[0]).Sub(edge), zero.Add(l.skew+got[29]).Sub(edge)
 	if before >= 0 || before < -75*ms || after < 0 || after > 75*ms {
-		t.Errorf("groups at %v and %v of the boundary, want -40ms and 40ms; notes %q", before, after, tl.Header.Notes)
+		t.Errorf("groups at %v and %v of the boundary, want -40ms and 40ms; notes %q", before, after,
+			tl.Header.Notes)
 	}
 	for _, s := range tl.Header.Spreads {
 		if s.Width != 0 {
@@ -120,12 +127,14 @@ func boundaryCase(t *testing.T, o Options, l *windows, aim timeline.Aim, probes 
 		}
 	}
 	n := len(sends(tl, "b-aim"))
-	if most := map[timeline.Aim]int{timeline.AimClock: 12, timeline.AimReset: 6, timeline.AimFirst: 1, timeline.AimProbe: 2*probes + 1}[aim]; n < 1 || n > most {
+	if most := map[timeline.Aim]int{timeline.AimClock: 12, timeline.AimReset: 6, timeline.AimFirst: 1,
+		timeline.AimProbe: 2*probes + 1}[aim]; n < 1 || n > most {
 		t.Errorf("aiming took %d requests, want 1 to %d", n, most)
 	}
 	for _, o := range tl.Observations {
 		if (o.Phase == "after") != (o.Seq == 0) {
-			t.Errorf("got seq %d in phase %s, want 0 for the phase after: its number was planned", o.Seq, o.Phase)
+			t.Errorf("got seq %d in phase %s, want 0 for the phase after: its number was planned", o.Seq,
+				o.Phase)
 		}
 	}
 	if c := tl.Counts(); c.Planned != 31+n {
@@ -142,10 +151,13 @@ func TestAnUnknownBoundaryIsToldAndNothingSent(t *testing.T) {
 	}{
 		"no date": {func(w http.ResponseWriter, _ *http.Request) { w.Header()["Date"] = nil },
 			timeline.Phase{Aim: timeline.AimClock, Window: time.Second}, "no valid Date"},
-		"no reset":    {ok, timeline.Phase{Aim: timeline.AimReset, Window: time.Second}, "no answer announces a reset"},
-		"not drained": {ok, timeline.Phase{Aim: timeline.AimProbe, Window: time.Second, ProbeRequests: 5}, "5 requests did not drain"},
+		"no reset": {ok, timeline.Phase{Aim: timeline.AimReset, Window: time.Second},
+			"no answer announces a reset"},
+		"not drained": {ok, timeline.Phase{Aim: timeline.AimProbe, Window: time.Second, ProbeRequests: 5},
+			"5 requests did not drain"},
 		"never admitted again": {(&windows{w: time.Hour}).handler(),
-			timeline.Phase{Aim: timeline.AimProbe, Window: time.Second, ProbeRequests: 5}, "not admitted again"},
+			timeline.Phase{Aim: timeline.AimProbe, Window: time.Second, ProbeRequests: 5},
+			"not admitted again"},
 		"too short": {ok, timeline.Phase{Aim: timeline.AimFirst, Window: 50 * ms}, "leaves no time"},
 		"clock that jumps": {func(w http.ResponseWriter, _ *http.Request) {
 			jump += time.Hour

@@ -117,7 +117,13 @@ func TestBrokenTargetsOfHTTP2AreObserved(t *testing.T) {
 				p.listen()
 			}},
 		"a reset within the body": {status: 200, undone: true,
-			serve: func(c net.Conn) { p := speak(c); p.answer(1, false); p.WriteRSTStream(1, 2); p.listen() }},
+			serve: func(c net.Conn) {
+				p := speak(c)
+				p.answer(1, false)
+				p.WriteRSTStream(1,
+					2)
+				p.listen()
+			}},
 		"GOAWAY before the stream": {word: "closed", serve: func(c net.Conn) {
 			p := speak(c)
 			p.WriteGoAway(0, http2.ErrCodeNo, nil)

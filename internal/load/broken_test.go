@@ -17,8 +17,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// answering returns a server that reads the header block of every request and answers it with the given text; it closes
-// the connection after the last of the texts, or never for keep.
+// answering returns a server that reads the header block of every request and answers it with the given text;
+// it closes the connection after the last of the texts, or never for keep.
 func answering(keep bool, texts ...string) func(net.Conn) {
 	return func(c net.Conn) {
 		br := bufio.NewReader(c)
@@ -47,35 +47,59 @@ func TestBrokenTargetsAreObserved(t *testing.T) {
 		// undone tells that the end of the body was not seen.
 		undone bool
 	}{
-		"an answer":                 {serve: answering(true, ok200), status: 200},
-		"reset before the answer":   {serve: func(c net.Conn) { http.ReadRequest(bufio.NewReader(c)); reset(c) }, word: "reset"},
-		"closed before the answer":  {serve: func(c net.Conn) { http.ReadRequest(bufio.NewReader(c)) }, word: "eof"},
-		"closed in the header":      {serve: answering(false, "HTTP/1.1 200 OK\r\nDate: x"), word: "eof"},
-		"garbage":                   {serve: answering(false, "\x00\x01\x02 hello\n\n"), word: "malformed"},
-		"another protocol":          {serve: answering(true, "SSH-2.0-OpenSSH_9.6\r\n"), word: "malformed"},
-		"a status of letters":       {serve: answering(true, "HTTP/1.1 OK 200\r\n\r\n"), word: "malformed"},
-		"a header of 300 MB":        {serve: func(c net.Conn) { flood(c, "HTTP/1.1 200 OK\r\nX: ", 300<<20) }, word: "header-too-large"},
-		"300 MB of interim answers": {serve: func(c net.Conn) { flood(c, "HTTP/1.1 103 Early Hints\r\n\r\n", 300<<20) }, word: "header-too-large"},
-		"a body of 300 MB":          {serve: func(c net.Conn) { flood(c, "HTTP/1.1 200 OK\r\n\r\n", 300<<20) }, status: 200, undone: true},
-		"a redirect":                {serve: answering(true, "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n"), status: 302},
-		"closed after the answer":   {serve: answering(false, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"), status: 200},
-		"HTTP/1.0, body to the end": {serve: answering(false, "HTTP/1.0 429 Too Many\r\n\r\nslow down"), status: 429},
-		"chunked":                   {serve: answering(true, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX: y\r\n\r\n"), status: 200},
-		"a broken chunk":            {serve: answering(true, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), status: 200, undone: true},
-		"a body cut off":            {serve: answering(false, "HTTP/1.1 429 No\r\nContent-Length: 100\r\n\r\nhalf"), status: 429, undone: true},
-		"interim answers":           {serve: answering(true, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"+ok200), status: 200},
-		"204":                       {serve: answering(true, "HTTP/1.1 204 No Content\r\n\r\n"), status: 204},
-		"304 with a length":         {serve: answering(true, "HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n"), status: 304},
-		"HEAD with a length":        {serve: answering(true, "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"), method: "HEAD", status: 200},
-		"switched protocols":        {serve: answering(true, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), status: 101, undone: true},
-		"two lengths":               {serve: answering(true, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), word: "malformed"},
+		"an answer": {serve: answering(true, ok200), status: 200},
+		"reset before the " +
+			"answer": {serve: func(c net.Conn) { http.ReadRequest(bufio.NewReader(c)); reset(c) },
+			word: "reset"},
+		"closed before the answer": {serve: func(c net.Conn) { http.ReadRequest(bufio.NewReader(c)) },
+			word: "eof"},
+		"closed in the header": {serve: answering(false, "HTTP/1.1 200 OK\r\nDate: x"), word: "eof"},
+		"garbage":              {serve: answering(false, "\x00\x01\x02 hello\n\n"), word: "malformed"},
+		"another protocol":     {serve: answering(true, "SSH-2.0-OpenSSH_9.6\r\n"), word: "malformed"},
+		"a status of letters":  {serve: answering(true, "HTTP/1.1 OK 200\r\n\r\n"), word: "malformed"},
+		"a header of 300 MB": {serve: func(c net.Conn) { flood(c, "HTTP/1.1 200 OK\r\nX: ", 300<<20) },
+			word: "header-too-large"},
+		"300 MB of interim answers": {serve: func(c net.Conn) {
+			flood(c, "HTTP/1.1 103 Early Hints\r\n\r\n",
+				300<<20)
+		}, word: "header-too-large"},
+		"a body of 300 MB": {serve: func(c net.Conn) {
+			flood(c, "HTTP/1.1 200 OK\r\n\r\n",
+				300<<20)
+		}, status: 200, undone: true},
+		"a redirect": {serve: answering(true,
+			"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n"), status: 302},
+		"closed after the answer": {serve: answering(false,
+			"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"), status: 200},
+		"HTTP/1.0, body to the end": {serve: answering(false, "HTTP/1.0 429 Too Many\r\n\r\nslow down"),
+			status: 429},
+		"chunked": {serve: answering(true,
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX: y\r\n\r\n"),
+			status: 200},
+		"a broken chunk": {serve: answering(true,
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), status: 200, undone: true},
+		"a body cut off": {serve: answering(false,
+			"HTTP/1.1 429 No\r\nContent-Length: 100\r\n\r\nhalf"), status: 429, undone: true},
+		"interim answers": {serve: answering(true,
+			"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"+ok200), status: 200},
+		"204": {serve: answering(true, "HTTP/1.1 204 No Content\r\n\r\n"), status: 204},
+		"304 with a length": {serve: answering(true,
+			"HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n"), status: 304},
+		"HEAD with a length": {serve: answering(true, "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"),
+			method: "HEAD", status: 200},
+		"switched protocols": {serve: answering(true,
+			"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), status: 101,
+			undone: true},
+		"two lengths": {serve: answering(true,
+			"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), word: "malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tl := mustRecord(t, one(), Options{URL: loopback(t, tt.serve), Method: tt.method})
 			o := tl.Observations[0]
 			if o.Status != tt.status || o.Error != tt.word || o.Answered != (tt.word == "") {
-				t.Errorf("got status %d, error %q, answered %v, want %d, %q; notes %q", o.Status, o.Error, o.Answered, tt.status, tt.word, tl.Header.Notes)
+				t.Errorf("got status %d, error %q, answered %v, want %d, %q; notes %q", o.Status, o.Error,
+					o.Answered, tt.status, tt.word, tl.Header.Notes)
 			}
 			if want := classify(tt.status); o.Outcome != want {
 				t.Errorf("got %v, want %v", o.Outcome, want)
@@ -90,7 +114,8 @@ func TestBrokenTargetsAreObserved(t *testing.T) {
 	}
 }
 
-// flood reads a request and writes text again and again, until size bytes are written or nobody reads any more.
+// flood reads a request and writes text again and again, until size bytes are written or nobody reads any
+// more.
 func flood(c net.Conn, text string, size int) {
 	http.ReadRequest(bufio.NewReader(c))
 	io.WriteString(c, text)
@@ -120,7 +145,8 @@ func TestUnreachableTargets(t *testing.T) {
 		"a proxy is down":    {Options{URL: listening, Proxy: closed}, "no-proxy"},
 		"there is no socket": {Options{URL: listening, Socket: t.TempDir() + "/none"}, "no-socket"},
 		"dns": {Options{URL: listening, Dial: func(context.Context, string, string) (net.Conn, error) {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "no-such-host.invalid", IsNotFound: true}}
+			return nil, &net.OpError{Op: "dial", Net: "tcp",
+				Err: &net.DNSError{Err: "no such host", Name: "no-such-host.invalid", IsNotFound: true}}
 		}}, "dns"},
 		"guard": {Options{URL: listening, Guard: func(a netip.Addr) error {
 			if a != netip.MustParseAddr("127.0.0.1") {
@@ -128,20 +154,23 @@ func TestUnreachableTargets(t *testing.T) {
 			}
 			return errors.New("not allowed here")
 		}}, "forbidden"},
-		"a dial that fails": {Options{URL: listening, Dial: func(context.Context, string, string) (net.Conn, error) {
-			return nil, errors.New("no network today")
-		}}, "network"},
+		"a dial that fails": {Options{URL: listening,
+			Dial: func(context.Context, string, string) (net.Conn, error) {
+				return nil, errors.New("no network today")
+			}}, "network"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tl := mustRecord(t, schedule(
 				timeline.Phase{Name: "burst", Shape: timeline.AtOnce, Arrivals: each(20, 0, "k", 0)},
-				timeline.Phase{Name: "more", Shape: timeline.Closed, Clients: 2, Partitions: []string{"k"}, Requests: 10},
+				timeline.Phase{Name: "more", Shape: timeline.Closed, Clients: 2, Partitions: []string{"k"},
+					Requests: 10},
 			), tt.o)
 			if c := tl.Counts(); c.Unknown != 20 || c.Unsent != 10 {
 				t.Errorf("got %+v, want 20 unknown, 10 unsent", c)
 			}
 			why, gone := Unreachable(tl)
-			if want := "no request was answered: 20 of 20 " + tt.want; why != want && !strings.HasPrefix(why, want+": ") || !gone {
+			if want := "no request was answered: 20 of 20 " + tt.want; why != want &&
+				!strings.HasPrefix(why, want+": ") || !gone {
 				t.Errorf("got %q, want %q", why, want)
 			}
 			if len(tl.Header.Notes) != 2 || !strings.HasPrefix(tl.Header.Notes[0], "first "+tt.want+": ") {
@@ -157,7 +186,8 @@ func TestUnreachableTargets(t *testing.T) {
 	}
 }
 
-// TestAStopTellsNothingOfTheTarget: whoever stops a run while the target thinks has not learned that nothing is there.
+// TestAStopTellsNothingOfTheTarget: whoever stops a run while the target thinks has not learned that nothing
+// is there.
 func TestAStopTellsNothingOfTheTarget(t *testing.T) {
 	waiting, refused := timeline.Observation{Error: wordInterrupted}, timeline.Observation{Error: wordRefused}
 	tl := &timeline.Timeline{Observations: []timeline.Observation{waiting, waiting}}
@@ -165,13 +195,15 @@ func TestAStopTellsNothingOfTheTarget(t *testing.T) {
 		t.Errorf("stopped: got %q, %v", why, gone)
 	}
 	tl.Observations = append(tl.Observations, refused)
-	if why, gone := Unreachable(tl); !gone || !strings.HasPrefix(why, "no request was answered: 1 of 3 refused: ") {
+	if why, gone := Unreachable(tl); !gone ||
+		!strings.HasPrefix(why, "no request was answered: 1 of 3 refused: ") {
 		t.Errorf("refused, then stopped: got %q, %v", why, gone)
 	}
 }
 
-// A kept-alive connection that its target closed while it was idle is not chosen: the next request is answered. In virtual
-// time, since on a busy machine any gap between two requests may be too short for the end of a connection to be seen.
+// A kept-alive connection that its target closed while it was idle is not chosen: the next request is
+// answered. In virtual time, since on a busy machine any gap between two requests may be too short for the
+// end of a connection to be seen.
 func TestAClosedIdleConnectionIsNotChosen(t *testing.T) {
 	closes := func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := w.(http.Hijacker).Hijack()
@@ -205,12 +237,15 @@ func TestConnectionCloseIsHonoured(t *testing.T) {
 		answering(false, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")(c)
 		io.Copy(io.Discard, c)
 	}
-	for _, o := range []Options{{URL: loopback(t, serve)}, {URL: loopbackHTTP(t, ok), Header: http.Header{"Connection": {"close"}}}} {
+	for _, o := range []Options{{URL: loopback(t, serve)},
+		{URL: loopbackHTTP(t, ok), Header: http.Header{"Connection": {"close"}}}} {
 		tl := mustRecord(t, schedule(
-			timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 1, Partitions: []string{"k"}, Requests: 5},
+			timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 1, Partitions: []string{"k"},
+				Requests: 5},
 		), o)
 		if c := tl.Counts(); c.Allowed != 5 || tl.Header.Audit.Connections != 5 {
-			t.Errorf("got %+v over %d connections, want 5 allowed, each over its own", c, tl.Header.Audit.Connections)
+			t.Errorf("got %+v over %d connections, want 5 allowed, each over its own", c,
+				tl.Header.Audit.Connections)
 		}
 	}
 	if conns.Load() != 5 {
@@ -242,11 +277,13 @@ func TestAConnectionClosedInsteadOfAnAnswerIsNoRetry(t *testing.T) {
 		words = append(words, o.Error)
 	}
 	if got := strings.Join(words, ","); got != ",closed,,closed" || requests.Load() != 4 {
-		t.Errorf("got %q, the target saw %d requests, want each second one closed, 4 requests", got, requests.Load())
+		t.Errorf("got %q, the target saw %d requests, want each second one closed, 4 requests", got,
+			requests.Load())
 	}
 }
 
-// An answer before the request is complete is an answer, and its interval begins with the first byte of the request.
+// An answer before the request is complete is an answer, and its interval begins with the first byte of the
+// request.
 func TestAnEarlyAnswerToAGatedRequest(t *testing.T) {
 	serve := func(c net.Conn) {
 		c.Read(make([]byte, 1)) // does not wait for the end of the header block

@@ -9,15 +9,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// afterLoss is how long a client waits after a request that was not answered, so that a target that is down is not
-// asked in a tight loop.
+// afterLoss is how long a client waits after a request that was not answered, so that a target that is down
+// is not asked in a tight loop.
 const afterLoss = 100 * time.Millisecond
 
 // chunk is how many observations of a client are allocated at once.
 const chunk = 64
 
-// crowd runs the clients of a closed or honoring phase. A client has one request in flight; its next one is sent from the
-// goroutine that read the answer, on the same connection, unless it has to wait.
+// crowd runs the clients of a closed or honoring phase. A client has one request in flight; its next one is
+// sent from the goroutine that read the answer, on the same connection, unless it has to wait.
 type crowd struct {
 	p     *phase
 	r     *recorder
@@ -34,7 +34,8 @@ type crowd struct {
 	closed bool
 }
 
-// client is one client, its shot used again for each request. It belongs to the goroutine that handles its request.
+// client is one client, its shot used again for each request. It belongs to the goroutine that handles its
+// request.
 type client struct {
 	shot      shot
 	partition string
@@ -118,7 +119,8 @@ func newCrowd(p *phase) *crowd {
 
 func (k *crowd) wish(c *client) wish {
 	plan := k.p.plan
-	return wish{origin: plan.Origin, partition: c.partition, cost: max(plan.Cost, 1), forge: plan.Forge, own: &plan.Request, turn: c.turn}
+	return wish{origin: plan.Origin, partition: c.partition, cost: max(plan.Cost, 1), forge: plan.Forge,
+		own: &plan.Request, turn: c.turn}
 }
 
 func (k *crowd) run(begin time.Duration) time.Duration {
@@ -218,7 +220,8 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 	}
 	plan := k.p.plan
 	o := c.record.next()
-	o.Arrival = timeline.Arrival{Partition: c.partition, Phase: plan.Name, At: at, Cost: max(plan.Cost, 1), Origin: plan.Origin}
+	o.Arrival = timeline.Arrival{Partition: c.partition, Phase: plan.Name, At: at, Cost: max(plan.Cost, 1),
+		Origin: plan.Origin}
 	c.shot.obs = o
 	if len(plan.Forge) > 0 || len(plan.Request.Spellings) > 1 {
 		c.shot.req = k.r.request(k.wish(c))
@@ -294,8 +297,8 @@ func (k *crowd) proceed(c *client, conn *conn) {
 	k.r.resend(conn, &c.shot)
 }
 
-// resend sends s on a connection that its caller, the reader of that connection, still holds. Where others wait for a
-// connection it takes its turn.
+// resend sends s on a connection that its caller, the reader of that connection, still holds. Where others
+// wait for a connection it takes its turn.
 func (r *recorder) resend(c *conn, s *shot) {
 	s.tried = r.clock.now()
 	s.gated = false

@@ -64,8 +64,8 @@ type conn struct {
 	nc, raw net.Conn
 	in      intake
 	br      *bufio.Reader
-	// inflight is the shot that the next answer belongs to, nil when idle. Set under recorder.mu by whoever takes the
-	// connection, or by the reader itself between two requests; cleared by the reader.
+	// inflight is the shot that the next answer belongs to, nil when idle. Set under recorder.mu by whoever
+	// takes the connection, or by the reader itself between two requests; cleared by the reader.
 	inflight atomic.Pointer[shot]
 	// expires is the clock at which the request in flight times out, 0 for none.
 	expires atomic.Int64
@@ -102,7 +102,8 @@ func (c *conn) hangUp() {
 	c.raw.Close()
 }
 
-// send writes the request of s, for which c was taken. Called by one goroutine at a time; after the write s may be over.
+// send writes the request of s, for which c was taken. Called by one goroutine at a time; after the write s
+// may be over.
 func (c *conn) send(s *shot) {
 	if c.link != nil {
 		c.link.send([]loaded{{c, s}})
@@ -130,8 +131,8 @@ func (c *conn) send(s *shot) {
 	}
 }
 
-// arm writes all of the request but the last two bytes of its header block. It reports false where the connection ended
-// before. Of a stream nothing is written: all requests of its link leave in one write.
+// arm writes all of the request but the last two bytes of its header block. It reports false where the
+// connection ended before. Of a stream nothing is written: all requests of its link leave in one write.
 func (c *conn) arm(s *shot) bool {
 	if c.link != nil {
 		return true
@@ -153,8 +154,8 @@ func (c *conn) arm(s *shot) bool {
 	return true
 }
 
-// fire completes an armed request, unless its connection ended or answered meanwhile. It returns the clock before the
-// write and whether there was one.
+// fire completes an armed request, unless its connection ended or answered meanwhile. It returns the clock
+// before the write and whether there was one.
 func (c *conn) fire(s *shot) (time.Duration, bool) {
 	req, body := s.req, c.wrote
 	now := c.r.clock.now()

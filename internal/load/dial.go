@@ -77,7 +77,8 @@ func word(err error) string {
 		return wordForbidden
 	case errors.As(err, &dns):
 		return wordDNS
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded),
+		errors.As(err, &timeout) && timeout.Timeout():
 		return wordTimeout
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return wordCertificate
@@ -89,9 +90,11 @@ func word(err error) string {
 		return wordNoSocket
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return wordRefused
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED), errors.Is(err, io.ErrClosedPipe):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
+		errors.Is(err, syscall.ECONNABORTED), errors.Is(err, io.ErrClosedPipe):
 		return wordReset
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH),
+		errors.Is(err, syscall.EADDRNOTAVAIL):
 		return wordNoRoute
 	case errors.Is(err, http2.ErrReset):
 		return wordReset

@@ -1,10 +1,11 @@
-// Package load sends a schedule open loop over connections of its own and records what became of every request. It knows
-// HTTP and no algorithm.
+// Package load sends a schedule open loop over connections of its own and records what became of every
+// request. It knows HTTP and no algorithm.
 //
-// The clock is the time since the recording started, monotonic. The interval of an observation is taken on the
-// connection:
+// The clock is the time since the recording started, monotonic. The interval of an observation is taken on
+// the connection:
 //
-//	Sent       before the write that completes the header block; a server may decide then, before a body arrives
+//	Sent       before the write that completes the header block; a server may decide then, before a body
+//	           arrives
 //	FirstByte  after the read that returned the first byte of the final answer
 //
 // Over HTTP/2 many requests share a connection (link.go, internal/http2): Sent is read before the one write

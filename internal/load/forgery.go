@@ -17,13 +17,14 @@ func forgery(name string, w wish) string {
 	case a.Is4():
 		return "for=" + a.String()
 	default:
-		return `for="[` + a.String() + `]"` // RFC 7239, section 6: an IPv6 address stands in brackets and quotes
+		// RFC 7239, section 6: an IPv6 address stands in brackets and quotes
+		return `for="[` + a.String() + `]"`
 	}
 }
 
-// invented returns the invented address number forged of those that the phase takes them from: by default one of
-// 198.18.0.0/15, which is no one's (RFC 2544 section 7). What has to be one client has the network, or the address, of its
-// partition.
+// invented returns the invented address number forged of those that the phase takes them from: by default one
+// of 198.18.0.0/15, which is no one's (RFC 2544 section 7). What has to be one client has the network, or the
+// address, of its partition.
 func invented(w wish) netip.Addr {
 	n := w.forged
 	h := fnv.New32a()
@@ -31,7 +32,8 @@ func invented(w wish) netip.Addr {
 	own := h.Sum32()
 	switch w.addresses() {
 	case timeline.OneNetwork:
-		return netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, byte(own >> 24), byte(own >> 16), byte(own >> 8), byte(own),
+		return netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, byte(own >> 24), byte(own >> 16),
+			byte(own >> 8), byte(own),
 			12: byte(n >> 24), 13: byte(n >> 16), 14: byte(n >> 8), 15: byte(n)})
 	case timeline.TwoSpellings:
 		a := netip.AddrFrom4([4]byte{198, byte(18 + own>>16&1), byte(own >> 8), byte(own)})

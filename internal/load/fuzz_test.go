@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// tape is a connection whose other side answers the first request with fixed bytes, some at a time, and then closes.
+// tape is a connection whose other side answers the first request with fixed bytes, some at a time, and then
+// closes.
 type tape struct {
 	net.Conn
 	mu    sync.Mutex
@@ -45,14 +46,17 @@ func (c *tape) Close() error {
 
 var statusLine = regexp.MustCompile(`HTTP/1\.[0-9] +([0-9]{3})`)
 
-// FuzzResponse answers a request with arbitrary bytes. Whatever they are there is one observation, and an outcome only
-// where the bytes hold a status line that says so.
+// FuzzResponse answers a request with arbitrary bytes. Whatever they are there is one observation, and an
+// outcome only where the bytes hold a status line that says so.
 func FuzzResponse(f *testing.F) {
 	for _, s := range []string{
-		"", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.0 429 x\n\nbody", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 x\r\n\r\n",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\n", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
-		"HTTP/1.1 101 Switching\r\n\r\n\x00\x01", "HTTP/1.1 429\r\nRetry-After: 1\r\nRetry-After: 2\r\nKeep-Alive: timeout=0x5, max=1\r\n\r\n",
-		"HTTP/2.0 200 OK\r\n\r\n", "HTTP/0.0  000\n\n", "\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nA: \x1b[31m\r\n\r\n", "HTTP/1.1 099 x\r\n\r\n",
+		"", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.0 429 x\n\nbody",
+		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 x\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 101 Switching\r\n\r\n\x00\x01",
+		"HTTP/1.1 429\r\nRetry-After: 1\r\nRetry-After: 2\r\nKeep-Alive: timeout=0x5, max=1\r\n\r\n",
+		"HTTP/2.0 200 OK\r\n\r\n", "HTTP/0.0  000\n\n", "\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nA: \x1b[31m\r\n\r\n", "HTTP/1.1 099 x\r\n\r\n",
 		"HTTP/1.1 304 x\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
 	} {
 		f.Add([]byte(s), uint8(3))
@@ -60,7 +64,8 @@ func FuzzResponse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, answer []byte, step uint8) {
 		o := Options{
-			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: SleepPacer(), KeepBody: 10, Timeout: time.Minute, MaxConnections: 1,
+			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: SleepPacer(), KeepBody: 10, Timeout: time.Minute,
+			MaxConnections: 1,
 			Dial: func(context.Context, string, string) (net.Conn, error) {
 				return &tape{asked: make(chan struct{}), bytes: answer, step: int(step) + 1}, nil
 			},

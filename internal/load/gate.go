@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// gate releases the requests of a phase in groups: those that are due at the same time leave together. Everything but the
-// last two bytes of every header block is written before, on connections that are open:
+// gate releases the requests of a phase in groups: those that are due at the same time leave together.
+// Everything but the last two bytes of every header block is written before, on connections that are open:
 //
 //	arm      GET / HTTP/1.1 ... \r\n        to each connection
 //	settle   the target takes it in
@@ -52,8 +52,8 @@ func newGate(p *phase) *gate {
 	return g
 }
 
-// warm opens a connection for every request, as far as there may be so many; where there may not, every group gets its
-// share.
+// warm opens a connection for every request, as far as there may be so many; where there may not, every group
+// gets its share.
 func (g *gate) warm() {
 	want := map[*pool]int{}
 	left := g.p.r.o.MaxConnections
@@ -162,7 +162,8 @@ func (r *recorder) reserve(s *shot) *conn {
 	if c == nil {
 		return nil
 	}
-	// Beyond a ceiling of requests the shot is left to its submission, which ends the run after the gate has opened.
+	// Beyond a ceiling of requests the shot is left to its submission, which ends the run after the gate has
+	// opened.
 	if r.o.MaxRequests > 0 && r.tickets >= r.o.MaxRequests || !r.ticket() {
 		s.pool.idle = append(s.pool.idle, c)
 		return nil
@@ -234,7 +235,8 @@ func fire(together []loaded) (time.Duration, int) {
 	return at, 1
 }
 
-// disarm gives up the groups that are not released: their connections are closed, their requests were never whole.
+// disarm gives up the groups that are not released: their connections are closed, their requests were never
+// whole.
 func (g *gate) disarm() {
 	for i := range g.groups {
 		for _, x := range g.groups[i].ready {

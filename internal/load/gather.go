@@ -9,7 +9,8 @@ import (
 // gather makes the timeline of all observations, after every goroutine has ended.
 func (r *recorder) gather() *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
-		Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick, Notes: r.notes, Spreads: r.spreads, Stalls: r.stalls,
+		Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick, Notes: r.notes,
+		Spreads: r.spreads, Stalls: r.stalls,
 	}}
 	most := 0
 	for _, p := range r.phases {
@@ -110,8 +111,9 @@ func Unsent(s *timeline.Schedule, tl *timeline.Timeline) (n int) {
 	return n
 }
 
-// unsent returns how many requests of a phase were planned and not sent. A phase whose clients send until its duration is
-// over has no plan to fall short of, but where it was cut short each client that would have gone on has one more to send.
+// unsent returns how many requests of a phase were planned and not sent. A phase whose clients send until its
+// duration is over has no plan to fall short of, but where it was cut short each client that would have gone
+// on has one more to send.
 func unsent(p *timeline.Phase, planned, own, cut int, halted bool) int {
 	switch {
 	case p.Shape != timeline.Closed && p.Shape != timeline.HonorRetryAfter && p.Shape != timeline.Backoff:

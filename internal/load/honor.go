@@ -16,9 +16,9 @@ const (
 
 // wait returns when the client of o sends its next request, 0 for at once, and whether it sends one at all.
 //
-// An honoring client waits as long as a denial says, counted from its first byte, also when it says 0, and one tick of the
-// target's clock more: a limiter that reads a coarse clock may see less than the time that passed, and a denial after
-// just the wait would prove nothing.
+// An honoring client waits as long as a denial says, counted from its first byte, also when it says 0, and
+// one tick of the target's clock more: a limiter that reads a coarse clock may see less than the time that
+// passed, and a denial after just the wait would prove nothing.
 func (k *crowd) wait(c *client, o *timeline.Observation) (due time.Duration, more bool) {
 	switch {
 	case k.retries != nil:
@@ -35,8 +35,8 @@ func (k *crowd) wait(c *client, o *timeline.Observation) (due time.Duration, mor
 	return o.FirstByte + min(w, 2*endless), true
 }
 
-// told returns the wait that a denial announces: the seconds, or the time from its Date (else from our clock) to the
-// announced one; backOff where it announces none that can be read.
+// told returns the wait that a denial announces: the seconds, or the time from its Date (else from our clock)
+// to the announced one; backOff where it announces none that can be read.
 func (r *recorder) told(o *timeline.Observation) time.Duration {
 	v, ok := o.Fields.Get("Retry-After")
 	if !ok {

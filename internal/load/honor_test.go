@@ -40,7 +40,8 @@ func TestHonoringClientWaitsExactlyAsTold(t *testing.T) {
 	}{
 		"seconds": {2 * s, func(h http.Header, rest time.Duration) { h.Set("Retry-After", "2") },
 			[]time.Duration{0, 2 * s, 2 * s}},
-		"too short, then again": {2500 * ms, func(h http.Header, rest time.Duration) { h.Set("Retry-After", strconv.Itoa(int(rest/s))) },
+		"too short, then again": {2500 * ms,
+			func(h http.Header, rest time.Duration) { h.Set("Retry-After", strconv.Itoa(int(rest/s))) },
 			[]time.Duration{0, 2 * s, 2 * s}}, // 0 s is honoured too: at once
 		"date against the Date of a clock that is off": {3 * s, func(h http.Header, rest time.Duration) {
 			theirs := time.Now().Add(-1000 * time.Hour)
@@ -51,14 +52,18 @@ func TestHonoringClientWaitsExactlyAsTold(t *testing.T) {
 			h["Date"] = nil
 			h.Set("Retry-After", time.Now().Add(rest).UTC().Format(http.TimeFormat))
 		}, []time.Duration{0, 3 * s, 3 * s}},
-		"nothing":           {1500 * ms, func(http.Header, time.Duration) {}, []time.Duration{0, s, 2 * s}},
-		"nothing valid":     {500 * ms, func(h http.Header, _ time.Duration) { h.Set("Retry-After", "soon") }, []time.Duration{0, s, s}},
-		"longer than it is": {s, func(h http.Header, _ time.Duration) { h.Set("Retry-After", "999999999999") }, []time.Duration{0}},
+		"nothing": {1500 * ms, func(http.Header, time.Duration) {}, []time.Duration{0, s, 2 * s}},
+		"nothing valid": {500 * ms, func(h http.Header, _ time.Duration) { h.Set("Retry-After", "soon") },
+			[]time.Duration{0, s, s}},
+		"longer than it is": {s,
+			func(h http.Header, _ time.Duration) { h.Set("Retry-After", "999999999999") },
+			[]time.Duration{0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, denying(tt.opens, tt.say), func(t *testing.T, o Options) {
 				tl := mustRecord(t, schedule(timeline.Phase{
-					Name: "h", Shape: timeline.HonorRetryAfter, Clients: 1, Partitions: []string{"k"}, Requests: 3, Duration: 10 * s,
+					Name: "h", Shape: timeline.HonorRetryAfter, Clients: 1, Partitions: []string{"k"},
+					Requests: 3, Duration: 10 * s,
 				}), o)
 				if d := cmp.Diff(tt.want, sends(tl, "h")); d != "" {
 					t.Error(d)
@@ -97,7 +102,8 @@ func TestAClientWithoutAnAnswerPausesBeforeTheNext(t *testing.T) {
 			Name: "c", Shape: timeline.Closed, Clients: 1, Partitions: []string{"k"}, Duration: time.Second,
 		}), o)
 		if len(tl.Observations) != 10 || n != 11 { // at the end it is asked whether it speaks HTTP/2
-			t.Errorf("got %d requests in a second, the target saw %d, want 10 and 11", len(tl.Observations), n)
+			t.Errorf("got %d requests in a second, the target saw %d, want 10 and 11", len(tl.Observations),
+				n)
 		}
 		for _, x := range tl.Observations {
 			if x.Error != "eof" {

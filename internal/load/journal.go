@@ -80,7 +80,8 @@ func (j *journal) ended(s *shot) {
 		// Its gate may set At in this moment: all but that is copied.
 		e.obs = timeline.Observation{
 			Arrival: timeline.Arrival{
-				Seq: o.Seq, Partition: o.Partition, Phase: o.Phase, At: o.Sent, Cost: o.Cost, Origin: o.Origin,
+				Seq: o.Seq, Partition: o.Partition, Phase: o.Phase, At: o.Sent, Cost: o.Cost,
+				Origin: o.Origin,
 			},
 			Sent: o.Sent, FirstByte: o.FirstByte, Done: o.Done, Answered: o.Answered, Status: o.Status,
 			Outcome: o.Outcome, Error: o.Error, Fields: o.Fields, Body: o.Body,

@@ -34,7 +34,8 @@ func MissedRemedy(tl *timeline.Timeline) string {
 	if most == 0 || middle < slow || most != tl.Header.Audit.Connections { // more: streams of HTTP/2
 		return ""
 	}
-	return fmt.Sprintf("answers took %v in the middle, and all %d connections waited for them: raise safety: "+
+	return fmt.Sprintf("answers took %v in the middle, and all %d connections waited for them: raise "+
+		"safety: "+
 		"max_connections, or see why the target is slow; a faster machine, or more requests, do not help",
 		middle.Round(time.Millisecond), most)
 }

@@ -38,7 +38,8 @@ func TestWhatKeepsThePlanIsMended(t *testing.T) {
 					Arrivals: each(100, 20*time.Millisecond, "k", 0)})
 				tl := mustRecord(t, s, o)
 				c := tl.Counts()
-				if got := MissedRemedy(tl); !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
+				if got := MissedRemedy(tl); !strings.Contains(got, tt.want) ||
+					(got == "") != (tt.want == "") {
 					t.Errorf("got %q, want %q; %+v", got, tt.want, c)
 				}
 				if c.Planned != 100 || (c.Unsent > 0) != (tt.want != "") {

@@ -40,7 +40,8 @@ type Options struct {
 	Keys map[string]string
 	// Timeout is the time from the send of a request to the end of its answer, and of a dial; 5 s by default.
 	Timeout time.Duration
-	// TLS is used for https; nil verifies against the roots of the system. Its ServerName defaults to the host.
+	// TLS is used for https; nil verifies against the roots of the system. Its ServerName defaults to the
+	// host.
 	TLS *tls.Config
 	// HTTP2 sends over HTTP/2: with TLS where the target offers it (ALPN), else with prior knowledge. The
 	// streams of a partition share one connection as far as the target lets them.
@@ -51,7 +52,8 @@ type Options struct {
 	// Proxy is an HTTP proxy, http://[USER:PASSWORD@]HOST[:PORT]; nil for none. Requests for https and over
 	// HTTP/2 go through a tunnel (CONNECT). The environment is never asked for one.
 	Proxy *url.URL
-	// Classify turns a status into an outcome. By default 2xx and 3xx are allowed, 429 is denied, all else unknown.
+	// Classify turns a status into an outcome. By default 2xx and 3xx are allowed, 429 is denied, all else
+	// unknown.
 	Classify func(status int) timeline.Outcome
 	// SilentDenials: a connection that ends, or gives no answer in time, is a denial of the request on it.
 	SilentDenials bool
@@ -61,24 +63,26 @@ type Options struct {
 	Record func(name string) bool
 	// KeepBody is how many bytes are kept of the body of a denial.
 	KeepBody int
-	// MaxConnections is the most connections open at once in all, 512 by default; over HTTP/2 that of streams.
+	// MaxConnections is the most connections open at once in all, 512 by default; over HTTP/2 that of
+	// streams.
 	MaxConnections int
-	// MaxRequests and MaxDuration are ceilings; 0 for none. Reaching one ends the run with a note; what was planned and
-	// not sent is counted as unsent. Requests in flight are still waited for.
+	// MaxRequests and MaxDuration are ceilings; 0 for none. Reaching one ends the run with a note; what was
+	// planned and not sent is counted as unsent. Requests in flight are still waited for.
 	MaxRequests int
 	MaxDuration time.Duration
-	// Dial opens a connection; by default a net.Dialer. It must give up when ctx ends. With partitions by source address,
-	// SourceAddress(ctx) is the address to dial from.
+	// Dial opens a connection; by default a net.Dialer. It must give up when ctx ends. With partitions by
+	// source address, SourceAddress(ctx) is the address to dial from.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Guard is called with each address before it is connected to; an error keeps the connection from being made. It is
-	// asked about the address really dialled, so a name cannot move to another place. Not used with Dial.
+	// Guard is called with each address before it is connected to; an error keeps the connection from being
+	// made. It is asked about the address really dialled, so a name cannot move to another place. Not used
+	// with Dial.
 	Guard func(netip.Addr) error
 	// Pacer is how the sending goroutine waits: PrecisePacer() by default.
 	Pacer Pacer
 	// Economical makes the precise pacer sleep to the end of every wait, not spin.
 	Economical bool
-	// Do does what happens in a Hook phase; may be nil if there is none. An error ends the run with a note. It must give up
-	// when ctx ends.
+	// Do does what happens in a Hook phase; may be nil if there is none. An error ends the run with a note.
+	// It must give up when ctx ends.
 	Do func(ctx context.Context, e timeline.Event) error
 	// Next is asked when a request of an open-loop phase is due; false: the rest of the phase is not sent.
 	// It may wait: then what follows is due later too. Nil: all are sent as planned.
@@ -93,8 +97,8 @@ type Options struct {
 
 // Progress is how far a recording has come.
 type Progress struct {
-	// Allowed, Denied and Unknown count the requests that are over, Sent those that were sent, Planned those that the
-	// schedule may send at most.
+	// Allowed, Denied and Unknown count the requests that are over, Sent those that were sent, Planned those
+	// that the schedule may send at most.
 	Allowed, Denied, Unknown, Sent, Planned int
 	// Late is the largest lateness so far of a request that has a planned time.
 	Late time.Duration
@@ -170,7 +174,8 @@ func (o *Options) check() error {
 		name  string
 		value int64
 	}{
-		{"timeout", int64(o.Timeout)}, {"kept body", int64(o.KeepBody)}, {"connections", int64(o.MaxConnections)},
+		{"timeout", int64(o.Timeout)}, {"kept body", int64(o.KeepBody)},
+		{"connections", int64(o.MaxConnections)},
 		{"ceiling of requests", int64(o.MaxRequests)}, {"ceiling of time", int64(o.MaxDuration)},
 	} {
 		if n.value < 0 {
@@ -187,7 +192,8 @@ func checkURL(what string, u *url.URL) error {
 	case u.Hostname() == "":
 		return fmt.Errorf("%s %q: there is no host (write http://host/)", what, u.Redacted())
 	case u.User != nil:
-		return fmt.Errorf("%s %q: a user in a url is not sent (use a header Authorization)", what, u.Redacted())
+		return fmt.Errorf("%s %q: a user in a url is not sent (use a header Authorization)", what,
+			u.Redacted())
 	case strings.ContainsAny(u.Host+u.RawQuery, " \r\n\t\x00"):
 		return fmt.Errorf("%s %q: white space is escaped in a url (write %%20)", what, u.Redacted())
 	}
@@ -218,8 +224,8 @@ func recorded(name string) bool {
 // sourceKey is the context key of SourceAddress.
 type sourceKey struct{}
 
-// SourceAddress returns the address that a connection is to be dialled from, and whether there is one: a Dial function
-// uses it with partitions by source address.
+// SourceAddress returns the address that a connection is to be dialled from, and whether there is one: a Dial
+// function uses it with partitions by source address.
 func SourceAddress(ctx context.Context) (netip.Addr, bool) {
 	a, ok := ctx.Value(sourceKey{}).(netip.Addr)
 	return a, ok

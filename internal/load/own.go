@@ -46,7 +46,8 @@ func pathOf(own *timeline.Request, turn int, path, query string) (string, string
 	return path, query
 }
 
-// respell writes a path in another way; see timeline.Spelling. A path without letters is its own upper case, and encoded.
+// respell writes a path in another way; see timeline.Spelling. A path without letters is its own upper case,
+// and encoded.
 func respell(s timeline.Spelling, path, query string) (string, string) {
 	if path == "" {
 		path = "/"
@@ -112,12 +113,15 @@ func checkOwn(own *timeline.Request) error {
 		return fmt.Errorf("method %q: a method is a token such as GET", own.Method)
 	case own.Method == http.MethodConnect:
 		return fmt.Errorf("method CONNECT: it turns the connection into a tunnel (use another)")
-	case own.Path != "" && (own.Path[0] != '/' || strings.ContainsFunc(own.Path, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' })):
+	case own.Path != "" &&
+		(own.Path[0] != '/' ||
+			strings.ContainsFunc(own.Path, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' })):
 		return fmt.Errorf("path %q: it begins with a slash, and all but printable ASCII is escaped", own.Path)
 	}
 	for name, v := range own.Header {
 		if name != http.CanonicalHeaderKey(name) {
-			return fmt.Errorf("header %q: a name is kept in canonical form (write %q)", name, http.CanonicalHeaderKey(name))
+			return fmt.Errorf("header %q: a name is kept in canonical form (write %q)", name,
+				http.CanonicalHeaderKey(name))
 		}
 		if err := checkHeader(http.Header{name: {v}}); err != nil {
 			return err

@@ -18,23 +18,33 @@ import (
 
 func TestRequestsOfAPhase(t *testing.T) {
 	const rest = "Host: h.example\nUser-Agent: rlcheck/1\nAccept: */*\n"
-	o := must(Options{URL: must(url.Parse("http://h.example/a/b%2f?x=1")), Header: http.Header{"X-One": {"1"}},
+	o := must(Options{URL: must(url.Parse("http://h.example/a/b%2f?x=1")),
+		Header:    http.Header{"X-One": {"1"}},
 		Partition: Partition{Kind: kindHeader, Name: "X-Api-Key"}}.complete())
 	for name, tt := range map[string]struct {
 		own  timeline.Request
 		turn int
 		want string
 	}{
-		"nothing of its own":      {timeline.Request{}, 0, "GET /a/b%2f?x=1 HTTP/1.1\n" + rest + "X-One: 1\nX-Api-Key: k\n\n"},
-		"a path replaces a query": {timeline.Request{Path: "//c"}, 0, "GET //c HTTP/1.1\n" + rest + "X-One: 1\nX-Api-Key: k\n\n"},
-		"a path with a query":     {timeline.Request{Path: "/c?y"}, 0, "GET /c?y HTTP/1.1\n" + rest + "X-One: 1\nX-Api-Key: k\n\n"},
-		"a method with a length":  {timeline.Request{Method: "POST"}, 0, "POST /a/b%2f?x=1 HTTP/1.1\n" + rest + "X-One: 1\nX-Api-Key: k\nContent-Length: 0\n\n"},
-		"a field replaces another": {timeline.Request{Header: map[string]string{"X-One": "2", "X-Tier": "gold"}}, 0,
+		"nothing of its own": {timeline.Request{}, 0, "GET /a/b%2f?x=1 HTTP/1.1\n" + rest +
+			"X-One: 1\nX-Api-Key: k\n\n"},
+		"a path replaces a query": {timeline.Request{Path: "//c"}, 0, "GET //c HTTP/1.1\n" + rest +
+			"X-One: 1\nX-Api-Key: k\n\n"},
+		"a path with a query": {timeline.Request{Path: "/c?y"}, 0, "GET /c?y HTTP/1.1\n" + rest +
+			"X-One: 1\nX-Api-Key: k\n\n"},
+		"a method with a length": {timeline.Request{Method: "POST"}, 0, "POST /a/b%2f?x=1 HTTP/1.1\n" +
+			rest + "X-One: 1\nX-Api-Key: k\nContent-Length: 0\n\n"},
+		"a field replaces another": {timeline.Request{Header: map[string]string{"X-One": "2",
+			"X-Tier": "gold"}}, 0,
 			"GET /a/b%2f?x=1 HTTP/1.1\n" + rest + "X-One: 2\nX-Tier: gold\nX-Api-Key: k\n\n"},
-		"another key":          {timeline.Request{Keys: map[string]string{"k": "app", "l": "no"}}, 0, "GET /a/b%2f?x=1 HTTP/1.1\n" + rest + "X-One: 1\nX-Api-Key: app\n\n"},
-		"no key":               {timeline.Request{Keys: map[string]string{"k": ""}}, 0, "GET /a/b%2f?x=1 HTTP/1.1\n" + rest + "X-One: 1\n\n"},
-		"a fresh connection":   {timeline.Request{Fresh: true}, 0, "GET /a/b%2f?x=1 HTTP/1.1\n" + rest + "Connection: close\nX-One: 1\nX-Api-Key: k\n\n"},
-		"the spelling in turn": {timeline.Request{Spellings: []timeline.Spelling{timeline.Plain, timeline.Dotted}}, 3, "GET /./a/b%2f?x=1 HTTP/1.1\n" + rest + "X-One: 1\nX-Api-Key: k\n\n"},
+		"another key": {timeline.Request{Keys: map[string]string{"k": "app", "l": "no"}}, 0,
+			"GET /a/b%2f?x=1 HTTP/1.1\n" + rest + "X-One: 1\nX-Api-Key: app\n\n"},
+		"no key": {timeline.Request{Keys: map[string]string{"k": ""}}, 0,
+			"GET /a/b%2f?x=1 HTTP/1.1\n" + rest + "X-One: 1\n\n"},
+		"a fresh connection": {timeline.Request{Fresh: true}, 0, "GET /a/b%2f?x=1 HTTP/1.1\n" + rest +
+			"Connection: close\nX-One: 1\nX-Api-Key: k\n\n"},
+		"the spelling in turn": {timeline.Request{Spellings: []timeline.Spelling{timeline.Plain,
+			timeline.Dotted}}, 3, "GET /./a/b%2f?x=1 HTTP/1.1\n" + rest + "X-One: 1\nX-Api-Key: k\n\n"},
 	} {
 		r := newRequest(o, wish{partition: "k", cost: 1, own: &tt.own, turn: tt.turn})
 		if d := cmp.Diff(strings.ReplaceAll(tt.want, "\n", "\r\n"), string(r.head)); d != "" {
@@ -64,18 +74,22 @@ func TestInventedAddresses(t *testing.T) {
 	} {
 		w := wish{partition: tt.partition, forged: tt.forged, own: &timeline.Request{Addresses: tt.addresses}}
 		if got := forgery(tt.name, w); got != tt.want {
-			t.Errorf("%s, number %d of %s: got %s, want %s", tt.addresses, tt.forged, tt.partition, got, tt.want)
+			t.Errorf("%s, number %d of %s: got %s, want %s", tt.addresses, tt.forged, tt.partition, got,
+				tt.want)
 		}
 	}
-	if err := checkOwn(&timeline.Request{Addresses: "ipv5"}); err == nil || !strings.Contains(err.Error(), "any, one-network or two-spellings") {
+	if err := checkOwn(&timeline.Request{Addresses: "ipv5"}); err == nil ||
+		!strings.Contains(err.Error(), "any, one-network or two-spellings") {
 		t.Errorf("addresses of a kind that is none: got %v", err)
 	}
 }
 
 func TestRespell(t *testing.T) {
 	for s, want := range map[timeline.Spelling]string{
-		timeline.Plain: "/a/b%2fC ?", timeline.Doubled: "//a/b%2fC ?", timeline.Dotted: "/./a/b%2fC ?", timeline.Trailing: "/a/b%2fC/ ?",
-		timeline.Upper: "/A/B%2fC ?", timeline.Encoded: "/%61/%62%2f%43 ?", timeline.Queried: "/a/b%2fC ?rlcheck=1",
+		timeline.Plain: "/a/b%2fC ?", timeline.Doubled: "//a/b%2fC ?", timeline.Dotted: "/./a/b%2fC ?",
+		timeline.Trailing: "/a/b%2fC/ ?",
+		timeline.Upper:    "/A/B%2fC ?", timeline.Encoded: "/%61/%62%2f%43 ?",
+		timeline.Queried: "/a/b%2fC ?rlcheck=1",
 	} {
 		path, query := respell(s, "/a/b%2fC", "")
 		if got := path + " ?" + query; got != want {
@@ -100,7 +114,8 @@ func TestFreshConnectionsAreUsedOnce(t *testing.T) {
 	}
 	u := loopbackHTTP(t, h)
 	phase := func(name string, fresh bool) timeline.Phase {
-		return timeline.Phase{Name: name, Shape: timeline.Closed, Clients: 1, Partitions: []string{"k"}, Requests: 5, Request: timeline.Request{Fresh: fresh}}
+		return timeline.Phase{Name: name, Shape: timeline.Closed, Clients: 1, Partitions: []string{"k"},
+			Requests: 5, Request: timeline.Request{Fresh: fresh}}
 	}
 	mustRecord(t, schedule(phase("kept", false), phase("fresh", true)), Options{URL: u, Pacer: SleepPacer()})
 	if len(served) != 6 || !slices.Contains(slices.Sorted(func(yield func(int) bool) {
@@ -115,11 +130,13 @@ func TestFreshConnectionsAreUsedOnce(t *testing.T) {
 }
 
 // backOff runs clients against a handler and returns when the requests were sent.
-func backOffSends(t *testing.T, clients int, h http.HandlerFunc, retry timeline.Retry) (sent []time.Duration, tl *timeline.Timeline) {
+func backOffSends(t *testing.T, clients int, h http.HandlerFunc, retry timeline.Retry) (sent []time.Duration,
+	tl *timeline.Timeline) {
 	t.Helper()
 	virtual(t, h, func(t *testing.T, o Options) {
-		tl = mustRecord(t, schedule(timeline.Phase{Name: "b", Shape: timeline.Backoff, Clients: clients, Partitions: []string{"k"},
-			Requests: 1000, Duration: 10 * time.Second, Retry: retry}), o)
+		tl = mustRecord(t, schedule(timeline.Phase{Name: "b", Shape: timeline.Backoff, Clients: clients,
+			Partitions: []string{"k"},
+			Requests:   1000, Duration: 10 * time.Second, Retry: retry}), o)
 		sent = sends(tl, "b")
 	})
 	return sent, tl
@@ -137,19 +154,26 @@ func TestRetriesWaitAsTheirPolicySays(t *testing.T) {
 		retry timeline.Retry
 		want  []time.Duration
 	}{
-		"fixed":             {250 * ms, none, timeline.Retry{Policy: timeline.RetryFixed, Base: 100 * ms}, []time.Duration{0, 100 * ms, 200 * ms, 300 * ms}},
-		"exponential":       {s, none, timeline.Retry{Policy: timeline.RetryExponential, Base: 100 * ms, Max: 400 * ms}, []time.Duration{0, 100 * ms, 300 * ms, 700 * ms, 1100 * ms}},
-		"as told":           {1500 * ms, says("1"), timeline.Retry{Policy: timeline.RetryAsTold, Base: 100 * ms}, []time.Duration{0, s, 2 * s}},
-		"as told nothing":   {150 * ms, none, timeline.Retry{Policy: timeline.RetryAsTold, Base: 100 * ms}, []time.Duration{0, 100 * ms, 200 * ms}},
-		"out of budget":     {9 * s, none, timeline.Retry{Policy: timeline.RetryFixed, Base: 100 * ms, Budget: 200}, []time.Duration{0, 100 * ms, 200 * ms}},
-		"an opened breaker": {650 * ms, none, timeline.Retry{Policy: timeline.RetryFixed, Base: 100 * ms, Breaker: 3, Open: 500 * ms}, []time.Duration{0, 100 * ms, 200 * ms, 700 * ms}},
+		"fixed": {250 * ms, none, timeline.Retry{Policy: timeline.RetryFixed, Base: 100 * ms},
+			[]time.Duration{0, 100 * ms, 200 * ms, 300 * ms}},
+		"exponential": {s, none, timeline.Retry{Policy: timeline.RetryExponential, Base: 100 * ms,
+			Max: 400 * ms}, []time.Duration{0, 100 * ms, 300 * ms, 700 * ms, 1100 * ms}},
+		"as told": {1500 * ms, says("1"),
+			timeline.Retry{Policy: timeline.RetryAsTold, Base: 100 * ms}, []time.Duration{0, s, 2 * s}},
+		"as told nothing": {150 * ms, none, timeline.Retry{Policy: timeline.RetryAsTold, Base: 100 * ms},
+			[]time.Duration{0, 100 * ms, 200 * ms}},
+		"out of budget": {9 * s, none, timeline.Retry{Policy: timeline.RetryFixed, Base: 100 * ms,
+			Budget: 200}, []time.Duration{0, 100 * ms, 200 * ms}},
+		"an opened breaker": {650 * ms, none, timeline.Retry{Policy: timeline.RetryFixed, Base: 100 * ms,
+			Breaker: 3, Open: 500 * ms}, []time.Duration{0, 100 * ms, 200 * ms, 700 * ms}},
 	} {
 		sent, tl := backOffSends(t, 1, denying(tt.opens, tt.say), tt.retry)
 		if d := cmp.Diff(tt.want, sent); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 		if tl.Header.Ended >= 10*s || tl.Header.Unsent != 0 {
-			t.Errorf("%s: ended at %v with %d unsent, want the end when the client was admitted or gave up", name, tl.Header.Ended, tl.Header.Unsent)
+			t.Errorf("%s: ended at %v with %d unsent, want the end when the client was admitted or gave up",
+				name, tl.Header.Ended, tl.Header.Unsent)
 		}
 	}
 }
@@ -171,7 +195,8 @@ func TestJitterSpreadsRetriesAndRepeats(t *testing.T) {
 func TestEventsHappenBetweenPhases(t *testing.T) {
 	burst := timeline.Phase{Name: "burst", Shape: timeline.AtOnce, Arrivals: each(2, 0, "k", 0)}
 	again := timeline.Phase{Name: "again", Shape: timeline.AtOnce, Arrivals: each(2, 0, "k", 2)}
-	hook := timeline.Phase{Name: "hook", Shape: timeline.Hook, Event: timeline.Event{Action: timeline.Restart}}
+	hook := timeline.Phase{Name: "hook", Shape: timeline.Hook,
+		Event: timeline.Event{Action: timeline.Restart}}
 	var mu sync.Mutex
 	var order []string
 	note := func(what string) {
@@ -188,36 +213,45 @@ func TestEventsHappenBetweenPhases(t *testing.T) {
 		"failed": {errors.New("no such\x1bservice"), "request request restart", 2},
 	} {
 		order = nil
-		virtual(t, func(http.ResponseWriter, *http.Request) { note("request") }, func(t *testing.T, o Options) {
-			o.Do = func(_ context.Context, e timeline.Event) error {
-				note(string(e.Action))
-				return tt.err
-			}
-			tl := mustRecord(t, schedule(burst, hook, again), o)
-			if got := strings.Join(order, " "); got != tt.want || tl.Header.Unsent != tt.unsent {
-				t.Errorf("%s: got %s and %d unsent, want %s and %d", name, got, tl.Header.Unsent, tt.want, tt.unsent)
-			}
-			if notes := strings.Join(tl.Header.Notes, "\n"); tt.err != nil && notes != "stopped: hook: no such service" {
-				t.Errorf("%s: got notes %q, want the error", name, notes)
-			}
-		})
+		virtual(t, func(http.ResponseWriter, *http.Request) { note("request") },
+			func(t *testing.T, o Options) {
+				o.Do = func(_ context.Context, e timeline.Event) error {
+					note(string(e.Action))
+					return tt.err
+				}
+				tl := mustRecord(t, schedule(burst, hook, again), o)
+				if got := strings.Join(order, " "); got != tt.want || tl.Header.Unsent != tt.unsent {
+					t.Errorf("%s: got %s and %d unsent, want %s and %d", name, got, tl.Header.Unsent, tt.want,
+						tt.unsent)
+				}
+				if notes := strings.Join(tl.Header.Notes, "\n"); tt.err != nil &&
+					notes != "stopped: hook: no such service" {
+					t.Errorf("%s: got notes %q, want the error", name, notes)
+				}
+			})
 	}
 }
 
 func TestRefusedRequestsOfAPhase(t *testing.T) {
 	for want, p := range map[string]timeline.Phase{
-		"begins with a slash":   {Shape: timeline.Constant, Request: timeline.Request{Path: "a"}},
-		"printable ASCII":       {Shape: timeline.Constant, Request: timeline.Request{Path: "/ HTTP/1.1\r\n"}},
-		"a method is a token":   {Shape: timeline.Constant, Request: timeline.Request{Method: "GET /"}},
-		"turns the connection":  {Shape: timeline.Constant, Request: timeline.Request{Method: "CONNECT"}},
-		"canonical form":        {Shape: timeline.Constant, Request: timeline.Request{Header: map[string]string{"x-a": "1"}}},
-		"no control characters": {Shape: timeline.Constant, Request: timeline.Request{Header: map[string]string{"X-A": "1\r\nY: 2"}}},
-		"the spellings are":     {Shape: timeline.Constant, Request: timeline.Request{Spellings: []timeline.Spelling{"sdrawkcab"}}},
-		"key of a partition":    {Shape: timeline.Constant, Request: timeline.Request{Keys: map[string]string{"a": "b\n"}}},
-		"nobody is there":       {Shape: timeline.Hook, Event: timeline.Event{Action: timeline.Restart}},
+		"begins with a slash": {Shape: timeline.Constant, Request: timeline.Request{Path: "a"}},
+		"printable ASCII": {Shape: timeline.Constant,
+			Request: timeline.Request{Path: "/ HTTP/1.1\r\n"}},
+		"a method is a token":  {Shape: timeline.Constant, Request: timeline.Request{Method: "GET /"}},
+		"turns the connection": {Shape: timeline.Constant, Request: timeline.Request{Method: "CONNECT"}},
+		"canonical form": {Shape: timeline.Constant,
+			Request: timeline.Request{Header: map[string]string{"x-a": "1"}}},
+		"no control characters": {Shape: timeline.Constant,
+			Request: timeline.Request{Header: map[string]string{"X-A": "1\r\nY: 2"}}},
+		"the spellings are": {Shape: timeline.Constant,
+			Request: timeline.Request{Spellings: []timeline.Spelling{"sdrawkcab"}}},
+		"key of a partition": {Shape: timeline.Constant,
+			Request: timeline.Request{Keys: map[string]string{"a": "b\n"}}},
+		"nobody is there": {Shape: timeline.Hook, Event: timeline.Event{Action: timeline.Restart}},
 	} {
 		p.Name = "p"
-		_, err := Record(context.Background(), schedule(p), Options{URL: must(url.Parse("http://127.0.0.1:9/"))})
+		_, err := Record(context.Background(), schedule(p),
+			Options{URL: must(url.Parse("http://127.0.0.1:9/"))})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error that says %q", err, want)
 		}

@@ -14,12 +14,13 @@ func (c clock) now() time.Duration { return time.Since(c.start) }
 type Pacer interface {
 	// enter is called once on the sending goroutine before its first wait, leave after its last.
 	enter() (leave func())
-	// wait returns true when due has come, at once if it is past, and false as soon as ctx is done or wake is readable.
+	// wait returns true when due has come, at once if it is past, and false as soon as ctx is done or wake is
+	// readable.
 	wait(ctx context.Context, clk clock, due time.Duration, wake <-chan struct{}) bool
 }
 
-// SleepPacer returns a pacer that waits with timers: about a millisecond late on a real clock, exact in the virtual time
-// of testing/synctest.
+// SleepPacer returns a pacer that waits with timers: about a millisecond late on a real clock, exact in the
+// virtual time of testing/synctest.
 func SleepPacer() Pacer { return sleeper{} }
 
 type sleeper struct{}
@@ -49,16 +50,18 @@ func rest(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	return false
 }
 
-// PrecisePacer returns a pacer that holds on to an operating system thread, sleeps in the kernel until 150 us before the
-// due time and spins for the rest. Where the pacer of a goroutine is half a millisecond late, this one is a few
-// microseconds late; it keeps one processor busy where requests are due less than 150 us apart, and needs a second one
-// for the answers. It does not work in virtual time.
+// PrecisePacer returns a pacer that holds on to an operating system thread, sleeps in the kernel until 150 us
+// before the due time and spins for the rest. Where the pacer of a goroutine is half a millisecond late, this
+// one is a few microseconds late; it keeps one processor busy where requests are due less than 150 us apart,
+// and needs a second one for the answers. It does not work in virtual time.
 func PrecisePacer() Pacer { return precise{margin: spin} }
 
 const (
-	// spin is how long before the due time sleeping ends. A wake-up from nanosleep takes 50 to 100 us on a busy machine.
+	// spin is how long before the due time sleeping ends. A wake-up from nanosleep takes 50 to 100 us on a
+	// busy machine.
 	spin = 150 * time.Microsecond
-	// coarse is the wait from which on timers are used, which can be cut short; they fire up to about a millisecond late.
+	// coarse is the wait from which on timers are used, which can be cut short; they fire up to about a
+	// millisecond late.
 	coarse = 4 * time.Millisecond
 	early  = 3 * time.Millisecond
 )

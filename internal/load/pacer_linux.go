@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// prSetTimerSlack is PR_SET_TIMERSLACK of prctl(2): how late, in nanoseconds, the kernel may wake this thread in order to
-// wake several at once. 50,000 by default; 0 restores the default.
+// prSetTimerSlack is PR_SET_TIMERSLACK of prctl(2): how late, in nanoseconds, the kernel may wake this thread
+// in order to wake several at once. 50,000 by default; 0 restores the default.
 const prSetTimerSlack = 29
 
 func (precise) enter() func() {

@@ -57,7 +57,8 @@ func ParsePartition(s string) (Partition, error) {
 		name = http.CanonicalHeaderKey(name)
 	case kindQuery:
 		if name == "" {
-			return Partition{}, fmt.Errorf("partition %q: the query parameter has no name (write query:key)", s)
+			return Partition{}, fmt.Errorf("partition %q: the query parameter has no name (write query:key)",
+				s)
 		}
 	case kindCookie:
 		if !isToken(name) {
@@ -93,13 +94,14 @@ func (p Partition) check(u *url.URL) error {
 		return nil
 	}
 	if a, err := netip.ParseAddr(u.Hostname()); err != nil || !a.Is4() || !a.IsLoopback() {
-		return fmt.Errorf("partition address: %s: only 127.0.0.0/8 has many source addresses (use a target on 127.0.0.1)", u.Hostname())
+		return fmt.Errorf("partition address: %s: only 127.0.0.0/8 has many source addresses (use a target "+
+			"on 127.0.0.1)", u.Hostname())
 	}
 	return nil
 }
 
-// target returns the request target for the partition named name, made of a path and a query, and the header field it
-// adds; ok is false where it adds none. The empty name adds nothing.
+// target returns the request target for the partition named name, made of a path and a query, and the header
+// field it adds; ok is false where it adds none. The empty name adds nothing.
 func (p Partition) target(path, query, name string) (target string, field [2]string, ok bool) {
 	if name == "" {
 		return join(path, query), field, false
@@ -133,8 +135,8 @@ func join(path, query string) string {
 	return path + "?" + query
 }
 
-// source returns the loopback address of the partition with number k: its own name where that is an address, else the one k after
-// 127.1.0.1, skipping those that end in 0 and 255.
+// source returns the loopback address of the partition with number k: its own name where that is an address,
+// else the one k after 127.1.0.1, skipping those that end in 0 and 255.
 func source(name string, k int) netip.Addr {
 	if a, err := netip.ParseAddr(name); err == nil {
 		return a
@@ -145,8 +147,9 @@ func source(name string, k int) netip.Addr {
 // sources is how many addresses source has to give.
 const sources = 254 * 256 * 254
 
-// firstNumber returns the number of the first partition of a run, which follows from its name without the digits at its end: so
-// partitions that are new in each run, and have its id in their names, have addresses that no run before it used.
+// firstNumber returns the number of the first partition of a run, which follows from its name without the
+// digits at its end: so partitions that are new in each run, and have its id in their names, have addresses
+// that no run before it used.
 func firstNumber(name string) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(strings.TrimRight(name, "0123456789"))) // never fails

@@ -17,12 +17,14 @@ type phase struct {
 	obs   []timeline.Observation
 	// loose are the shots that aimed a boundary.
 	loose []*shot
-	// clients are those of a closed or honoring phase, cut counts those that a ceiling kept from going on before its end.
+	// clients are those of a closed or honoring phase, cut counts those that a ceiling kept from going on
+	// before its end.
 	clients []client
 	cut     atomic.Int64
 }
 
-// runner runs a prepared phase from begin on and returns when it was over. Nothing of it is sent before begin.
+// runner runs a prepared phase from begin on and returns when it was over. Nothing of it is sent before
+// begin.
 type runner interface {
 	run(begin time.Duration) (end time.Duration)
 }
@@ -110,7 +112,8 @@ func (p *phase) fix() {
 		a.Phase, a.Cost, a.Origin = p.plan.Name, max(a.Cost, 1), a.Origin || p.plan.Origin
 		o.Arrival = a
 		s.obs, s.owner = o, p
-		s.req = p.r.request(wish{origin: a.Origin, partition: a.Partition, cost: a.Cost, forge: p.plan.Forge, own: &p.plan.Request, turn: i})
+		s.req = p.r.request(wish{origin: a.Origin, partition: a.Partition, cost: a.Cost, forge: p.plan.Forge,
+			own: &p.plan.Request, turn: i})
 		s.pool = p.r.poolFor(a.Origin, p.plan.Request.Key(a.Partition))
 	}
 }
@@ -186,8 +189,8 @@ func (o open) run(begin time.Duration) time.Duration {
 	return p.finish(begin)
 }
 
-// finish waits for the end of a phase that began at begin: its duration, or else its last answer. What still waits for a
-// connection at the end of the duration is not sent any more.
+// finish waits for the end of a phase that began at begin: its duration, or else its last answer. What still
+// waits for a connection at the end of the duration is not sent any more.
 func (p *phase) finish(begin time.Duration) time.Duration {
 	if p.plan.Duration == 0 {
 		p.r.await(p, 0)

@@ -54,7 +54,8 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 		return fmt.Errorf("duration %v: it is not negative", p.Duration)
 	}
 	switch p.Shape {
-	case timeline.AtOnce, timeline.Constant, timeline.Ramp, timeline.Steps, timeline.Poisson, timeline.Silence:
+	case timeline.AtOnce, timeline.Constant, timeline.Ramp, timeline.Steps, timeline.Poisson,
+		timeline.Silence:
 		return nil
 	case timeline.Hook:
 		if o.Do == nil {
@@ -64,9 +65,11 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 	case timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff:
 		switch {
 		case p.Clients < 1 || len(p.Partitions) == 0:
-			return fmt.Errorf("%d clients, %d partitions: shape %s needs at least one of each", p.Clients, len(p.Partitions), p.Shape)
+			return fmt.Errorf("%d clients, %d partitions: shape %s needs at least one of each", p.Clients,
+				len(p.Partitions), p.Shape)
 		case p.Requests <= 0 && p.Duration <= 0:
-			return fmt.Errorf("shape %s ends after a number of requests or a duration: it has neither", p.Shape)
+			return fmt.Errorf("shape %s ends after a number of requests or a duration: it has neither",
+				p.Shape)
 		}
 		return nil
 	case timeline.Boundary:
@@ -79,7 +82,8 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 			return fmt.Errorf("window %v: a boundary phase needs one", p.Window)
 		}
 		if p.Aim == timeline.AimProbe && p.ProbeRequests < 2 {
-			return fmt.Errorf("%d probe requests: a probe drains a partition and asks again (allow at least 2)", p.ProbeRequests)
+			return fmt.Errorf("%d probe requests: a probe drains a partition and asks again (allow at "+
+				"least 2)", p.ProbeRequests)
 		}
 		return nil
 	default:
@@ -87,12 +91,14 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 	}
 }
 
-// checkArrivals tells whether the arrivals of p ascend, have numbers of their own, and partitions that can be sent.
+// checkArrivals tells whether the arrivals of p ascend, have numbers of their own, and partitions that can be
+// sent.
 func (r *recorder) checkArrivals(p *timeline.Phase, seen map[int]bool) error {
 	for i := range p.Arrivals {
 		a := &p.Arrivals[i]
 		if i > 0 && a.At < p.Arrivals[i-1].At {
-			return fmt.Errorf("arrival %d at %v: arrivals ascend, the one before is at %v", i, a.At, p.Arrivals[i-1].At)
+			return fmt.Errorf("arrival %d at %v: arrivals ascend, the one before is at %v", i, a.At,
+				p.Arrivals[i-1].At)
 		}
 		if a.At < 0 && p.Shape != timeline.Boundary {
 			return fmt.Errorf("arrival %d at %v: only a boundary phase sends before its beginning", i, a.At)
@@ -102,7 +108,8 @@ func (r *recorder) checkArrivals(p *timeline.Phase, seen map[int]bool) error {
 		}
 		if p.Shape != timeline.Boundary {
 			if seen[a.Seq] || a.Seq < 0 {
-				return fmt.Errorf("arrival %d has seq %d: the arrivals of a schedule are numbered from 0, each with its own", i, a.Seq)
+				return fmt.Errorf("arrival %d has seq %d: the arrivals of a schedule are numbered from 0, "+
+					"each with its own", i, a.Seq)
 			}
 			seen[a.Seq] = true
 		}

@@ -12,7 +12,8 @@ type poolKey struct {
 	partition string
 }
 
-// pool is the connections of one partition, or of all where they can share. Its members are guarded by recorder.mu.
+// pool is the connections of one partition, or of all where they can share. Its members are guarded by
+// recorder.mu.
 type pool struct {
 	origin bool
 	// name and number are those of the partition; they make the source address.
@@ -98,7 +99,8 @@ func (r *recorder) again(s *shot) {
 	r.place(s)
 }
 
-// ticket counts one more request, or ends the run where the ceiling is reached. It is called with the lock held.
+// ticket counts one more request, or ends the run where the ceiling is reached. It is called with the lock
+// held.
 func (r *recorder) ticket() bool {
 	if r.halted.Load() {
 		return false
@@ -125,7 +127,8 @@ func (r *recorder) take(p *pool) *conn {
 	return nil
 }
 
-// release gives back a connection that is ready for another request, from the goroutine that was the last to use it.
+// release gives back a connection that is ready for another request, from the goroutine that was the last to
+// use it.
 func (r *recorder) release(c *conn) {
 	p := c.pool
 	r.mu.Lock()
@@ -155,8 +158,8 @@ func (r *recorder) release(c *conn) {
 	r.mu.Unlock()
 }
 
-// outwaited tells whether there is no room for more connections and a shot of another pool waits longer than those of p:
-// then p gives up a connection, or a pool without one would wait for ever. The lock is held.
+// outwaited tells whether there is no room for more connections and a shot of another pool waits longer than
+// those of p: then p gives up a connection, or a pool without one would wait for ever. The lock is held.
 func (r *recorder) outwaited(p *pool) bool {
 	if r.hungry == len(p.waiting) || r.open < r.o.MaxConnections {
 		return false
@@ -169,9 +172,8 @@ func (r *recorder) outwaited(p *pool) bool {
 	return false
 }
 
-// feed opens connections for waiting shots, the longest waiting first, as far as there may be more; an idle connection of
-// another pool makes room.
-// The lock is held.
+// feed opens connections for waiting shots, the longest waiting first, as far as there may be more; an idle
+// connection of another pool makes room. The lock is held.
 func (r *recorder) feed() {
 	if r.hungry == 0 || r.halted.Load() {
 		return
@@ -179,7 +181,8 @@ func (r *recorder) feed() {
 	for {
 		var next *pool
 		for _, p := range r.pools {
-			if n := p.opening; len(p.waiting) > n && (next == nil || p.waiting[n].tried < next.waiting[next.opening].tried) {
+			if n := p.opening; len(p.waiting) > n &&
+				(next == nil || p.waiting[n].tried < next.waiting[next.opening].tried) {
 				next = p
 			}
 		}
@@ -234,8 +237,8 @@ func (r *recorder) forget(c *conn) *shot {
 	return c.inflight.Load()
 }
 
-// dialFor opens a connection for p in a goroutine; then is called when that succeeded or failed, nil for nothing. The lock
-// is held.
+// dialFor opens a connection for p in a goroutine; then is called when that succeeded or failed, nil for
+// nothing. The lock is held.
 func (r *recorder) dialFor(p *pool, then func()) {
 	if r.aborted.Load() {
 		if then != nil {
@@ -256,8 +259,8 @@ func (r *recorder) dialFor(p *pool, then func()) {
 	}()
 }
 
-// connect dials and gives the connection to p. Where that fails, the shot that waits longest ends with the reason, unless
-// another connection is on its way to it.
+// connect dials and gives the connection to p. Where that fails, the shot that waits longest ends with the
+// reason, unless another connection is on its way to it.
 func (r *recorder) connect(p *pool) {
 	began := r.clock.now()
 	c, err := r.dial(p)
@@ -331,16 +334,16 @@ func (r *recorder) spares(of map[*pool]int) {
 	}
 }
 
-// stale is how long a connection may have been idle when a phase begins; an older one is replaced, so that a target that
-// closes idle connections does not do it while a request is on its way.
+// stale is how long a connection may have been idle when a phase begins; an older one is replaced, so that a
+// target that closes idle connections does not do it while a request is on its way.
 const stale = time.Second
 
-// dialling is how many connections are opened at once before a phase: few, since a full queue of connections makes the
-// kernel of the target drop some, and the next try is a second later.
+// dialling is how many connections are opened at once before a phase: few, since a full queue of connections
+// makes the kernel of the target drop some, and the next try is a second later.
 const dialling = 16
 
-// warm opens connections until each pool has as many idle ones as it wants, as far as MaxConnections allows, and returns
-// when all are open or have failed. It closes those that nobody wants.
+// warm opens connections until each pool has as many idle ones as it wants, as far as MaxConnections allows,
+// and returns when all are open or have failed. It closes those that nobody wants.
 func (r *recorder) warm(want map[*pool]int) {
 	var todo []*pool
 	r.retire(want)

@@ -17,13 +17,14 @@ type recorder struct {
 	o     *Options
 	s     *timeline.Schedule
 	clock clock
-	// ctx ends when the caller gives up, and at the end: everything stops. sending ends, too, when the run is halted: nothing more is
-	// sent, what is in flight is waited for.
+	// ctx ends when the caller gives up, and at the end: everything stops. sending ends, too, when the run is
+	// halted: nothing more is sent, what is in flight is waited for.
 	ctx, sending context.Context
 	cancel, stop context.CancelFunc
 	// shared tells that there are too many partitions for each to have connections of its own.
 	shared bool
-	// numbers gives each partition of the schedule a number, from first on in the order of their first appearance.
+	// numbers gives each partition of the schedule a number, from first on in the order of their first
+	// appearance.
 	numbers   map[string]int
 	first     int
 	requests  map[requestKey]*request
@@ -59,8 +60,9 @@ type recorder struct {
 	wg              sync.WaitGroup
 }
 
-// Record sends s as o says and returns what was seen, also when ctx ends (Header.Interrupted is set then) and when the
-// target is broken: a request that got no answer is an observation with outcome Unknown and the reason in a word:
+// Record sends s as o says and returns what was seen, also when ctx ends (Header.Interrupted is set then) and
+// when the target is broken: a request that got no answer is an observation with outcome Unknown and the
+// reason in a word:
 //
 //	refused, no-route, dns, forbidden, tls   no connection could be made (Options.Guard: forbidden)
 //	tls-certificate, no-tls                  nor here: a certificate that is not trusted, a port without TLS
@@ -73,9 +75,10 @@ type recorder struct {
 //	network                                  any other error of the network
 //	interrupted                              ctx ended first
 //
-// Observations ascend by Sent. Arrivals of open-loop phases keep their Seq; all other requests are numbered in the order
-// they were sent, from the first number above. Requests used for aiming a boundary are observations of the phase
-// "NAME-aim". A run in which nothing was answered by the end of a phase that sent something ends there.
+// Observations ascend by Sent. Arrivals of open-loop phases keep their Seq; all other requests are numbered
+// in the order they were sent, from the first number above. Requests used for aiming a boundary are
+// observations of the phase "NAME-aim". A run in which nothing was answered by the end of a phase that sent
+// something ends there.
 //
 // An error is returned for options or a schedule that cannot be used, and nothing was sent then.
 func Record(ctx context.Context, s *timeline.Schedule, o Options) (*timeline.Timeline, error) {
@@ -202,7 +205,8 @@ func (r *recorder) abort() {
 	r.purge(nil)
 }
 
-// await returns when all shots of p are over, when the clock reaches until (0: never), or when the caller gave up.
+// await returns when all shots of p are over, when the clock reaches until (0: never), or when the caller
+// gave up.
 func (r *recorder) await(p *phase, until time.Duration) {
 	var late <-chan time.Time
 	if until > 0 {

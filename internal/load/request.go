@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// together is the largest request that is written whole by the pacer; a longer body follows from a goroutine, so that a
-// target which does not read cannot stop the schedule.
+// together is the largest request that is written whole by the pacer; a longer body follows from a goroutine,
+// so that a target which does not read cannot stop the schedule.
 const together = 16 << 10
 
 // request is one request as bytes, shared by all that send it.
@@ -40,7 +40,8 @@ type wish struct {
 	// forge are the names of fields that carry the invented address number forged.
 	forge  []string
 	forged int
-	// own is what a phase's requests have of their own, nil for nothing; turn is which of its spellings is meant.
+	// own is what a phase's requests have of their own, nil for nothing; turn is which of its spellings is
+	// meant.
 	own  *timeline.Request
 	turn int
 }
@@ -86,7 +87,8 @@ func newRequest(o *Options, w wish) *request {
 	for _, name := range w.forge {
 		m.add(name, forgery(name, w))
 	}
-	if len(o.Body) > 0 || method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch {
+	if len(o.Body) > 0 || method == http.MethodPost || method == http.MethodPut ||
+		method == http.MethodPatch {
 		m.add("Content-Length", strconv.Itoa(len(o.Body)))
 	}
 	last := strings.EqualFold(header.Get("Connection"), "close")
@@ -170,7 +172,8 @@ func checkHeader(h http.Header) error {
 			return fmt.Errorf("header %q: %w", name, err)
 		}
 		if name != http.CanonicalHeaderKey(name) {
-			return fmt.Errorf("header %q: a name is kept in canonical form (write %q)", name, http.CanonicalHeaderKey(name))
+			return fmt.Errorf("header %q: a name is kept in canonical form (write %q)", name,
+				http.CanonicalHeaderKey(name))
 		}
 		for _, v := range values {
 			if err := checkValue(v); err != nil {
@@ -204,10 +207,11 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-var errValue = errors.New("a field value has no control characters such as CR or LF, and no space at its ends")
+var errValue = errors.New("a field value has no control characters such as CR or LF, and no space at its " +
+	"ends")
 
-// checkValue tells whether v is a field value (RFC 9110 section 5.5). The value is not quoted in the error: it may be a
-// secret.
+// checkValue tells whether v is a field value (RFC 9110 section 5.5). The value is not quoted in the error:
+// it may be a secret.
 func checkValue(v string) error {
 	for i := 0; i < len(v); i++ {
 		if (v[i] < ' ' && v[i] != '\t') || v[i] == 0x7f {

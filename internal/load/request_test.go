@@ -19,9 +19,10 @@ import (
 
 func TestRequestBytes(t *testing.T) {
 	o := must(Options{
-		URL:    must(url.Parse("http://example.com:8080/a%20b/?x=1#frag")),
-		Origin: must(url.Parse("http://origin.example")),
-		Header: http.Header{"B-Two": {"1", "2"}, "A-One": {"x"}, "Accept": {"text/plain"}}, CostHeader: "x-cost",
+		URL:        must(url.Parse("http://example.com:8080/a%20b/?x=1#frag")),
+		Origin:     must(url.Parse("http://origin.example")),
+		Header:     http.Header{"B-Two": {"1", "2"}, "A-One": {"x"}, "Accept": {"text/plain"}},
+		CostHeader: "x-cost",
 	}.complete())
 	tests := []struct {
 		partition Partition
@@ -30,16 +31,21 @@ func TestRequestBytes(t *testing.T) {
 		w         wish
 		want      string
 	}{
-		{w: wish{partition: "k", cost: 1}, want: "GET /a%20b/?x=1 HTTP/1.1\nHost: example.com:8080\nUser-Agent: rlcheck/1\nAccept: text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n\n"},
+		{w: wish{partition: "k", cost: 1},
+			want: "GET /a%20b/?x=1 HTTP/1.1\nHost: example.com:8080\nUser-Agent: rlcheck/1\nAccept: " +
+				"text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n\n"},
 		{partition: Partition{Kind: kindHeader, Name: "A-One"}, w: wish{partition: "k 1", cost: 7,
 			origin: true},
-			want: "GET / HTTP/1.1\nHost: origin.example\nUser-Agent: rlcheck/1\nAccept: text/plain\nB-Two: 1\nB-Two: 2\nA-One: k 1\nX-Cost: 7\n\n"},
+			want: "GET / HTTP/1.1\nHost: origin.example\nUser-Agent: rlcheck/1\nAccept: text/plain\nB-Two: " +
+				"1\nB-Two: 2\nA-One: k 1\nX-Cost: 7\n\n"},
 		{partition: Partition{Kind: kindPath, Name: ""}, w: wish{partition: "a/b?c", cost: 1},
-			want: "GET /a%20b/a%2Fb%3Fc?x=1 HTTP/1.1\nHost: example.com:8080\nUser-Agent: rlcheck/1\nAccept: text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n\n"},
+			want: "GET /a%20b/a%2Fb%3Fc?x=1 HTTP/1.1\nHost: example.com:8080\nUser-Agent: " +
+				"rlcheck/1\nAccept: text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n\n"},
 		{partition: Partition{Kind: kindQuery, Name: "k&y"}, method: "POST", body: "hello",
 			w: wish{partition: "a b\r\n", cost: 1, forge: []string{"X-Forwarded-For", "Forwarded"},
 				forged: 259},
-			want: "POST /a%20b/?x=1&k%26y=a+b%0D%0A HTTP/1.1\nHost: example.com:8080\nUser-Agent: rlcheck/1\nAccept: text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n" +
+			want: "POST /a%20b/?x=1&k%26y=a+b%0D%0A HTTP/1.1\nHost: example.com:8080\nUser-Agent: " +
+				"rlcheck/1\nAccept: text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n" +
 				"X-Forwarded-For: 198.18.1.3\nForwarded: for=198.18.1.3\nContent-Length: 5\n\nhello"},
 	}
 	for _, tt := range tests {
@@ -126,23 +132,39 @@ func TestUnusableOptionsAndSchedulesAreRefusedBeforeAnythingIsSent(t *testing.T)
 		"turns the connection":            {Options{URL: u, Method: "CONNECT"}, good},
 		"no control characters":           {Options{URL: u, Header: http.Header{"Key": {"a\r\nX: y"}}}, good},
 		"canonical form":                  {Options{URL: u, Header: http.Header{"x-key": {"a"}}}, good},
-		"frames the message":              {Options{URL: u, Header: http.Header{"Transfer-Encoding": {"chunked"}}}, good},
-		"cost header":                     {Options{URL: u, CostHeader: "a b"}, good},
-		"timeout -1":                      {Options{URL: u, Timeout: -1}, good},
-		"only 127.0.0.0/8":                {Options{URL: must(url.Parse("http://10.0.0.1/")), Partition: Partition{Kind: kindAddress}}, good},
+		"frames the message": {Options{URL: u,
+			Header: http.Header{"Transfer-Encoding": {"chunked"}}}, good},
+		"cost header": {Options{URL: u, CostHeader: "a b"}, good},
+		"timeout -1":  {Options{URL: u, Timeout: -1}, good},
+		"only 127.0.0.0/8": {Options{URL: must(url.Parse("http://10.0.0.1/")),
+			Partition: Partition{Kind: kindAddress}}, good},
 		"no space at its ends": {Options{URL: u, Partition: Partition{Kind: kindHeader, Name: "K"}},
 			with(func(p *timeline.Phase) { p.Arrivals[1].Partition = "k\n" })},
-		"arrivals ascend":        {Options{URL: u}, with(func(p *timeline.Phase) { p.Arrivals[0].At = 5 * ms })},
-		"before its beginning":   {Options{URL: u}, with(func(p *timeline.Phase) { p.Arrivals[0].At = -5 * ms })},
-		"each with its own":      {Options{URL: u}, with(func(p *timeline.Phase) { p.Arrivals[1].Seq = 0 })},
-		"goes to the origin":     {Options{URL: u}, with(func(p *timeline.Phase) { p.Origin = true })},
-		"does not know it":       {Options{URL: u}, with(func(p *timeline.Phase) { p.Shape = "spiral" })},
-		"needs at least one":     {Options{URL: u}, with(func(p *timeline.Phase) { p.Shape, p.Clients = timeline.Closed, 1 })},
-		"it has neither":         {Options{URL: u}, with(func(p *timeline.Phase) { p.Shape, p.Clients, p.Partitions = timeline.Closed, 1, []string{"k"} })},
-		"clock, reset, probe":    {Options{URL: u}, with(func(p *timeline.Phase) { p.Shape = timeline.Boundary })},
-		"needs one":              {Options{URL: u}, with(func(p *timeline.Phase) { p.Shape, p.Aim = timeline.Boundary, timeline.AimClock })},
-		"allow at least 2":       {Options{URL: u}, with(func(p *timeline.Phase) { p.Shape, p.Aim, p.Window = timeline.Boundary, timeline.AimProbe, 1 })},
-		"forge":                  {Options{URL: u}, with(func(p *timeline.Phase) { p.Forge = []string{"a:b"} })},
+		"arrivals ascend": {Options{URL: u},
+			with(func(p *timeline.Phase) { p.Arrivals[0].At = 5 * ms })},
+		"before its beginning": {Options{URL: u},
+			with(func(p *timeline.Phase) { p.Arrivals[0].At = -5 * ms })},
+		"each with its own":  {Options{URL: u}, with(func(p *timeline.Phase) { p.Arrivals[1].Seq = 0 })},
+		"goes to the origin": {Options{URL: u}, with(func(p *timeline.Phase) { p.Origin = true })},
+		"does not know it":   {Options{URL: u}, with(func(p *timeline.Phase) { p.Shape = "spiral" })},
+		"needs at least one": {Options{URL: u},
+			with(func(p *timeline.Phase) { p.Shape, p.Clients = timeline.Closed, 1 })},
+		"it has neither": {Options{URL: u},
+			with(func(p *timeline.Phase) {
+				p.Shape, p.Clients, p.Partitions = timeline.Closed, 1,
+					[]string{"k"}
+			})},
+		"clock, reset, probe": {Options{URL: u},
+			with(func(p *timeline.Phase) { p.Shape = timeline.Boundary })},
+		"needs one": {Options{URL: u},
+			with(func(p *timeline.Phase) { p.Shape, p.Aim = timeline.Boundary, timeline.AimClock })},
+		"allow at least 2": {Options{URL: u},
+			with(func(p *timeline.Phase) {
+				p.Shape, p.Aim, p.Window = timeline.Boundary, timeline.AimProbe,
+					1
+			})},
+		"forge": {Options{URL: u},
+			with(func(p *timeline.Phase) { p.Forge = []string{"a:b"} })},
 		"it is not negative":     {Options{URL: u}, with(func(p *timeline.Phase) { p.Duration = -1 })},
 		"white space is escaped": {Options{URL: &url.URL{Scheme: "http", Host: "x", RawQuery: "a b"}}, good},
 	} {
@@ -156,7 +178,8 @@ func TestUnusableOptionsAndSchedulesAreRefusedBeforeAnythingIsSent(t *testing.T)
 	}
 }
 
-// TestPartitionsByAddressAndForgedAddresses: each partition has an address of its own, which no other run uses.
+// TestPartitionsByAddressAndForgedAddresses: each partition has an address of its own, which no other run
+// uses.
 func TestPartitionsByAddressAndForgedAddresses(t *testing.T) {
 	var mu sync.Mutex
 	got := map[string]map[string]int{}
@@ -172,11 +195,13 @@ func TestPartitionsByAddressAndForgedAddresses(t *testing.T) {
 	for run := range 3 {
 		var burst []timeline.Arrival
 		for i := range 6 {
-			burst = append(burst, timeline.Arrival{Seq: i, Partition: fmt.Sprintf("run%c-%d", 'a'+run, (i+run)%3+1)})
+			burst = append(burst,
+				timeline.Arrival{Seq: i, Partition: fmt.Sprintf("run%c-%d", 'a'+run, (i+run)%3+1)})
 		}
 		mustRecord(t, schedule(
 			timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: burst},
-			timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 1, Partitions: []string{"127.5.5.5"}, Requests: 1, Forge: []string{"X-Forwarded-For"}},
+			timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 1, Partitions: []string{"127.5.5.5"},
+				Requests: 1, Forge: []string{"X-Forwarded-For"}},
 		), Options{URL: loopbackHTTP(t, h), Partition: Partition{Kind: kindAddress}})
 	}
 	if len(got) != 10 || len(got["127.5.5.5"]) == 0 {
@@ -206,21 +231,25 @@ func TestAnswerFieldsAreKeptSortedAndJoined(t *testing.T) {
 	}
 	o := Options{URL: loopbackHTTP(t, h), KeepBody: 7}
 	got := mustRecord(t, one(), o).Observations[0]
-	want := timeline.Fields{{Name: "Content-Type", Value: "application/problem+json"}, {Name: "Foo-Reset", Value: "9"},
-		{Name: "Ratelimit", Value: `"a";r=1`}, {Name: "Retry-After", Value: "1, 2"}, {Name: "X-Ratelimit-Remaining", Value: "3"}}
+	want := timeline.Fields{{Name: "Content-Type", Value: "application/problem+json"},
+		{Name: "Foo-Reset", Value: "9"},
+		{Name: "Ratelimit", Value: `"a";r=1`}, {Name: "Retry-After", Value: "1, 2"},
+		{Name: "X-Ratelimit-Remaining", Value: "3"}}
 	if d := cmp.Diff(want, got.Fields); d != "" || got.Body != "xxxxxxx" {
 		t.Errorf("%s body %q", d, got.Body)
 	}
 	o.Record = func(name string) bool { return name == "Set-Cookie" }
 	o.Classify = func(status int) timeline.Outcome { return timeline.Allowed }
 	got = mustRecord(t, one(), o).Observations[0]
-	if len(got.Fields) != 1 || got.Fields[0].Name != "Set-Cookie" || got.Outcome != timeline.Allowed || got.Body != "" {
+	if len(got.Fields) != 1 || got.Fields[0].Name != "Set-Cookie" || got.Outcome != timeline.Allowed ||
+		got.Body != "" {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestKeepAliveTimeoutIsRespected(t *testing.T) {
-	for v, want := range map[string]int{"timeout=5": 4000, "timeout=1, max=3": 500, `max=9, Timeout="2"`: 1000, "timeout=x": 0, "max=1": 0, "timeout=99999999999999": 0} {
+	for v, want := range map[string]int{"timeout=5": 4000, "timeout=1, max=3": 500,
+		`max=9, Timeout="2"`: 1000, "timeout=x": 0, "max=1": 0, "timeout=99999999999999": 0} {
 		if got := int(patience([]string{v}).Milliseconds()); got != want {
 			t.Errorf("%q: got %d ms, want %d", v, got, want)
 		}

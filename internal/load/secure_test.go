@@ -30,11 +30,13 @@ func TestTLSIsVerifiedAndGated(t *testing.T) {
 	roots.AddCert(srv.Certificate())
 	s := schedule(
 		timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: each(12, 0, "k", 0)},
-		timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 3, Partitions: []string{"k"}, Requests: 60},
+		timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 3, Partitions: []string{"k"},
+			Requests: 60},
 	)
 	u := must(url.Parse(srv.URL))
 	tl := mustRecord(t, s, Options{URL: u, TLS: &tls.Config{RootCAs: roots}})
-	if c := tl.Counts(); c.Allowed != 72 || tl.Header.Audit.Connections > 15 || tl.Header.Spreads[0].Requests != 12 {
+	if c := tl.Counts(); c.Allowed != 72 || tl.Header.Audit.Connections > 15 ||
+		tl.Header.Spreads[0].Requests != 12 {
 		t.Errorf("got %+v, %+v", c, tl.Header)
 	}
 }

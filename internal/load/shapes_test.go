@@ -18,8 +18,10 @@ const ms = time.Millisecond
 func TestConstantSendsEachRequestAtItsTime(t *testing.T) {
 	virtual(t, ok, func(t *testing.T, o Options) {
 		tl := mustRecord(t, schedule(
-			timeline.Phase{Name: "steady", Shape: timeline.Constant, Arrivals: each(4, 10*ms, "k", 0), Duration: 100 * ms},
-			timeline.Phase{Name: "ramp", Shape: timeline.Ramp, Arrivals: []timeline.Arrival{{Seq: 4}, {Seq: 5, At: 30 * ms}, {Seq: 6, At: 50 * ms}}},
+			timeline.Phase{Name: "steady", Shape: timeline.Constant, Arrivals: each(4, 10*ms, "k", 0),
+				Duration: 100 * ms},
+			timeline.Phase{Name: "ramp", Shape: timeline.Ramp,
+				Arrivals: []timeline.Arrival{{Seq: 4}, {Seq: 5, At: 30 * ms}, {Seq: 6, At: 50 * ms}}},
 		), o)
 		want := []time.Duration{0, 10 * ms, 20 * ms, 30 * ms}
 		if d := cmp.Diff(want, sends(tl, "steady")); d != "" {
@@ -30,7 +32,8 @@ func TestConstantSendsEachRequestAtItsTime(t *testing.T) {
 			t.Error(d)
 		}
 		for i, o := range tl.Observations {
-			if o.Seq != i || o.At != o.Sent || o.Outcome != timeline.Allowed || o.Status != 200 || !o.Answered {
+			if o.Seq != i || o.At != o.Sent || o.Outcome != timeline.Allowed || o.Status != 200 ||
+				!o.Answered {
 				t.Errorf("observation %d: got %+v", i, o)
 			}
 		}
@@ -45,7 +48,8 @@ func TestAnOverdueRequestIsSentLateAndTheRestIsCounted(t *testing.T) {
 	virtual(t, slow, func(t *testing.T, o Options) {
 		o.MaxConnections = 2
 		tl := mustRecord(t, schedule(
-			timeline.Phase{Name: "over", Shape: timeline.Constant, Arrivals: each(10, 10*ms, "k", 0), Duration: 250 * ms},
+			timeline.Phase{Name: "over", Shape: timeline.Constant, Arrivals: each(10, 10*ms, "k", 0),
+				Duration: 250 * ms},
 		), o)
 		want := []time.Duration{0, 10 * ms, 100 * ms, 110 * ms, 200 * ms, 210 * ms}
 		if d := cmp.Diff(want, sends(tl, "over")); d != "" {
@@ -97,7 +101,8 @@ func TestABurstLargerThanTheConnectionsFollowsInWaves(t *testing.T) {
 		for i, k := range []string{"a", "a", "b", "b", "a", "b"} {
 			arrivals = append(arrivals, timeline.Arrival{Seq: i, Partition: k})
 		}
-		tl := mustRecord(t, schedule(timeline.Phase{Name: "burst", Shape: timeline.AtOnce, Arrivals: arrivals}), o)
+		tl := mustRecord(t, schedule(timeline.Phase{Name: "burst", Shape: timeline.AtOnce,
+			Arrivals: arrivals}), o)
 		want := []time.Duration{settle, settle, settle, settle, settle + 30*ms, settle + 30*ms}
 		if d := cmp.Diff(want, sends(tl, "burst")); d != "" {
 			t.Error(d)
@@ -117,8 +122,10 @@ func TestClosedClientsSendWhenTheirAnswerCame(t *testing.T) {
 	}
 	virtual(t, h, func(t *testing.T, o Options) {
 		tl := mustRecord(t, schedule(
-			timeline.Phase{Name: "timed", Shape: timeline.Closed, Clients: 2, Partitions: []string{"a", "b"}, Duration: 95 * ms, Cost: 3},
-			timeline.Phase{Name: "counted", Shape: timeline.Closed, Clients: 3, Partitions: []string{"a"}, Requests: 7},
+			timeline.Phase{Name: "timed", Shape: timeline.Closed, Clients: 2, Partitions: []string{"a", "b"},
+				Duration: 95 * ms, Cost: 3},
+			timeline.Phase{Name: "counted", Shape: timeline.Closed, Clients: 3, Partitions: []string{"a"},
+				Requests: 7},
 		), o)
 		if got := sends(tl, "timed"); len(got) != 20 || got[0] != 0 || got[19] != 90*ms {
 			t.Errorf("got %v", got)
@@ -171,10 +178,13 @@ func TestATimeoutEndsARequestExactlyThen(t *testing.T) {
 				t.Errorf("observation %d: got %+v", i, o)
 			}
 		}
-		if c := tl.Counts(); c.Sent != 3 || c.Unsent != 5 || len(tl.Header.Notes) == 0 || !strings.Contains(strings.Join(tl.Header.Notes, " "), "no request was answered by the end of phase hang") {
+		if c := tl.Counts(); c.Sent != 3 || c.Unsent != 5 || len(tl.Header.Notes) == 0 ||
+			!strings.Contains(strings.Join(tl.Header.Notes, " "),
+				"no request was answered by the end of phase hang") {
 			t.Errorf("got %+v, notes %q", c, tl.Header.Notes)
 		}
-		if why, gone := Unreachable(tl); !gone || why != "no request was answered: 3 of 3 timeout: nothing came in time" {
+		if why, gone := Unreachable(tl); !gone ||
+			why != "no request was answered: 3 of 3 timeout: nothing came in time" {
 			t.Errorf("got %q, %v", why, gone)
 		}
 	})
@@ -216,7 +226,8 @@ func TestCancelEndsAllAtOnce(t *testing.T) {
 			{Shape: timeline.Closed, Clients: 3, Partitions: []string{"x", "hang"}, Duration: time.Hour},
 			{Shape: timeline.HonorRetryAfter, Clients: 3, Partitions: []string{"hang"}, Requests: 10},
 			{Shape: timeline.Silence, Duration: time.Hour},
-			{Shape: timeline.Boundary, Aim: timeline.AimClock, Window: time.Hour, Arrivals: []timeline.Arrival{{At: -10 * ms}, {At: 10 * ms}}},
+			{Shape: timeline.Boundary, Aim: timeline.AimClock, Window: time.Hour,
+				Arrivals: []timeline.Arrival{{At: -10 * ms}, {At: 10 * ms}}},
 		} {
 			p.Name = "p"
 			o.MaxConnections = 7
@@ -234,7 +245,8 @@ func TestCancelEndsAllAtOnce(t *testing.T) {
 			if c := tl.Counts(); p.Shape == timeline.Constant && (c.Sent != 7 || c.Unsent != 93) {
 				t.Errorf("%s: got %+v, want 7 sent (the connections), 93 unsent", p.Shape, c)
 			}
-			if c := tl.Counts(); len(p.Arrivals) == 2 && p.Shape == timeline.AtOnce && (c.Sent != 1 || c.Unsent != 1) {
+			if c := tl.Counts(); len(p.Arrivals) == 2 && p.Shape == timeline.AtOnce &&
+				(c.Sent != 1 || c.Unsent != 1) {
 				t.Errorf("%s: got %+v, want the group behind its gate to be unsent", p.Shape, c)
 			}
 			for _, x := range tl.Observations {
@@ -250,26 +262,30 @@ func TestCeilingsEndTheRunWithANote(t *testing.T) {
 	virtual(t, ok, func(t *testing.T, o Options) {
 		phases := schedule(
 			timeline.Phase{Name: "a", Shape: timeline.Constant, Arrivals: each(10, 10*ms, "k", 0)},
-			timeline.Phase{Name: "b", Shape: timeline.Closed, Clients: 2, Partitions: []string{"k"}, Requests: 10},
+			timeline.Phase{Name: "b", Shape: timeline.Closed, Clients: 2, Partitions: []string{"k"},
+				Requests: 10},
 			timeline.Phase{Name: "c", Shape: timeline.AtOnce, Arrivals: each(10, 0, "k", 10)},
 		)
 		for _, max := range []int{1, 10, 13, 20, 25} {
 			o := o
 			o.MaxRequests = max
 			tl := mustRecord(t, phases, o)
-			if c := tl.Counts(); c.Sent != max || c.Planned != 30 || tl.Header.Interrupted || len(tl.Header.Notes) != 1 {
+			if c := tl.Counts(); c.Sent != max || c.Planned != 30 || tl.Header.Interrupted ||
+				len(tl.Header.Notes) != 1 {
 				t.Errorf("ceiling %d: got %+v, notes %q", max, c, tl.Header.Notes)
 			}
 		}
 		o.MaxDuration = 45 * ms
 		tl := mustRecord(t, phases, o)
-		if c := tl.Counts(); c.Sent != 5 || c.Unsent != 25 || tl.Header.Ended != 45*ms || len(tl.Header.Notes) != 1 {
+		if c := tl.Counts(); c.Sent != 5 || c.Unsent != 25 || tl.Header.Ended != 45*ms ||
+			len(tl.Header.Notes) != 1 {
 			t.Errorf("got %+v, notes %q", c, tl.Header.Notes)
 		}
 	})
 }
 
-// TestACeilingCutsPhasesOfClientsShort: what clients have not sent of a phase with a duration is unsent, else the run looks whole.
+// TestACeilingCutsPhasesOfClientsShort: what clients have not sent of a phase with a duration is unsent, else
+// the run looks whole.
 func TestACeilingCutsPhasesOfClientsShort(t *testing.T) {
 	denied := func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(10 * ms)
@@ -277,8 +293,9 @@ func TestACeilingCutsPhasesOfClientsShort(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}
 	clients := func(name string, shape timeline.Shape) timeline.Phase {
-		return timeline.Phase{Name: name, Shape: shape, Clients: 2, Partitions: []string{"k"}, Requests: 1000, Duration: 5 * time.Second,
-			Retry: timeline.Retry{Policy: timeline.RetryFixed, Base: 100 * ms}}
+		return timeline.Phase{Name: name, Shape: shape, Clients: 2, Partitions: []string{"k"}, Requests: 1000,
+			Duration: 5 * time.Second,
+			Retry:    timeline.Retry{Policy: timeline.RetryFixed, Base: 100 * ms}}
 	}
 	virtual(t, denied, func(t *testing.T, o Options) {
 		for _, shape := range []timeline.Shape{timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff} {
@@ -287,7 +304,8 @@ func TestACeilingCutsPhasesOfClientsShort(t *testing.T) {
 				o.MaxRequests, o.MaxDuration = requests, duration
 				tl := mustRecord(t, schedule(clients("a", shape), clients("b", shape)), o)
 				if c := tl.Counts(); c.Unsent != 4 || tl.Header.Interrupted {
-					t.Errorf("%s, at most %d requests, %v: got %+v, want the two clients of two phases to have one unsent each", shape, requests, duration, c)
+					t.Errorf("%s, at most %d requests, %v: got %+v, want the two clients of two phases to "+
+						"have one unsent each", shape, requests, duration, c)
 				}
 			}
 			o := o
@@ -303,7 +321,8 @@ func TestProgressIsToldAndAddsUp(t *testing.T) {
 	virtual(t, ok, func(t *testing.T, o Options) {
 		var got []Progress
 		o.Progress = func(p Progress) { got = append(got, p) }
-		mustRecord(t, schedule(timeline.Phase{Name: "a", Shape: timeline.Constant, Arrivals: each(50, 10*ms, "k", 0)}), o)
+		mustRecord(t, schedule(timeline.Phase{Name: "a", Shape: timeline.Constant,
+			Arrivals: each(50, 10*ms, "k", 0)}), o)
 		if len(got) < 4 || len(got) > 6 {
 			t.Fatalf("told %d times in 490 ms", len(got))
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// The states of a shot. Its connection is read and written by two goroutines, so whoever wants to end a shot that is not
-// yet sent, or to send it, must be the one to change its state.
+// The states of a shot. Its connection is read and written by two goroutines, so whoever wants to end a shot
+// that is not yet sent, or to send it, must be the one to change its state.
 const (
 	_ int32 = iota // planned
 	// taken: it has a connection, nothing is written.
@@ -31,17 +31,18 @@ type shot struct {
 	// client is the number of the client that sends it, for the shapes that have clients.
 	client int
 	state  atomic.Int32
-	// armedAt and sentAt are the clock before the partial write of a gate and before the completing write; tried is when
-	// the shot was submitted.
+	// armedAt and sentAt are the clock before the partial write of a gate and before the completing write;
+	// tried is when the shot was submitted.
 	armedAt, sentAt, tried time.Duration
 	// gated tells that armedAt is set.
 	gated bool
-	// over tells that obs is an observation: set by the goroutine that ends the shot, read after all have ended.
+	// over tells that obs is an observation: set by the goroutine that ends the shot, read after all have
+	// ended.
 	over bool
 }
 
-// claim is called by the reader that is about to end s. It reports whether s was still behind its gate, which will not
-// open for it now, and whether s is the caller's to end.
+// claim is called by the reader that is about to end s. It reports whether s was still behind its gate, which
+// will not open for it now, and whether s is the caller's to end.
 func (s *shot) claim() (early, mine bool) {
 	if s.state.CompareAndSwap(armed, lost) {
 		return true, true
@@ -49,8 +50,8 @@ func (s *shot) claim() (early, mine bool) {
 	return false, s.state.Load() == sent
 }
 
-// began returns the left end of the interval for an answer whose first byte was read at first: the release of the gate,
-// or its partial write where the target answered before the release.
+// began returns the left end of the interval for an answer whose first byte was read at first: the release of
+// the gate, or its partial write where the target answered before the release.
 func (s *shot) began(first time.Duration) time.Duration {
 	switch {
 	case s.state.Load() != sent && !s.gated:
@@ -64,8 +65,8 @@ func (s *shot) began(first time.Duration) time.Duration {
 
 // driver is told what becomes of the shots it submitted; each ends with exactly one of the two.
 type driver interface {
-	// ended is called on the goroutine that ended s, which is an observation now. c is the connection that is ready for
-	// another request, or nil; the driver sends on it or gives it back.
+	// ended is called on the goroutine that ended s, which is an observation now. c is the connection that is
+	// ready for another request, or nil; the driver sends on it or gives it back.
 	ended(s *shot, c *conn)
 	// dropped is called for a shot that will not be sent.
 	dropped(s *shot)

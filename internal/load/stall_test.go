@@ -10,7 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestAProcessThatStoodStillSaysSo: looks that come late tell of a stall, small delays do not, nor does a run without any.
+// TestAProcessThatStoodStillSaysSo: looks that come late tell of a stall, small delays do not, nor does a run
+// without any.
 func TestAProcessThatStoodStillSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder(&timeline.Schedule{}, &Options{})
@@ -30,7 +31,8 @@ func TestAProcessThatStoodStillSaysSo(t *testing.T) {
 		}
 	})
 	virtual(t, ok, func(t *testing.T, o Options) {
-		tl := mustRecord(t, schedule(timeline.Phase{Name: "a", Shape: timeline.Constant, Arrivals: each(3, time.Second, "k", 0)}), o)
+		tl := mustRecord(t, schedule(timeline.Phase{Name: "a", Shape: timeline.Constant,
+			Arrivals: each(3, time.Second, "k", 0)}), o)
 		if len(tl.Header.Stalls) > 0 {
 			t.Errorf("got stalls %v of a run in virtual time, want none", tl.Header.Stalls)
 		}

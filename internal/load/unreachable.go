@@ -6,8 +6,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Unreachable tells whether no request of tl was answered although some were sent, and why: the commonest error. Of
-// equally common ones the first counts. Requests that waited for an answer when the recording was stopped tell nothing of it.
+// Unreachable tells whether no request of tl was answered although some were sent, and why: the commonest
+// error. Of equally common ones the first counts. Requests that waited for an answer when the recording was
+// stopped tell nothing of it.
 func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 	word, count := commonest(tl)
 	if word == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// watch closes connections whose request in flight has timed out. No timer is touched for a request: all have the same
-// time-out, so after a look nothing sent later expires before now + Timeout.
+// watch closes connections whose request in flight has timed out. No timer is touched for a request: all have
+// the same time-out, so after a look nothing sent later expires before now + Timeout.
 func (r *recorder) watch(ctx context.Context) {
 	for rest(ctx, r.expire()-r.clock.now(), nil) {
 	}

@@ -26,7 +26,8 @@ func (o *Options) checkWay() error {
 	case p.Scheme != "http" || p.Hostname() == "" || strings.Trim(p.Path, "/") != "" || p.RawQuery != "":
 		return errors.New("proxy: it is http://HOST:PORT or http://USER:PASSWORD@HOST:PORT")
 	case o.Partition.Kind == kindAddress:
-		return errors.New("partition address: the proxy has one for all (use a header, the path or the query)")
+		return errors.New("partition address: the proxy has one for all (use a header, the path or the " +
+			"query)")
 	}
 	return nil
 }

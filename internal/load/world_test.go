@@ -51,7 +51,8 @@ func (w *wire) Close() error {
 
 func (w *wire) Addr() net.Addr { return &net.TCPAddr{} }
 
-// virtual runs test in virtual time against a handler, which is called at the virtual time its request is complete.
+// virtual runs test in virtual time against a handler, which is called at the virtual time its request is
+// complete.
 func virtual(t *testing.T, h http.HandlerFunc, test func(t *testing.T, o Options)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -27,7 +27,8 @@ func Instant(d time.Duration) string {
 		return d.Round(time.Millisecond).String()
 	default:
 		days := int64(d / day)
-		return strconv.FormatInt(days, 10) + "d" + (d - time.Duration(days)*day).Abs().Round(time.Millisecond).String()
+		return strconv.FormatInt(days, 10) + "d" +
+			(d - time.Duration(days)*day).Abs().Round(time.Millisecond).String()
 	}
 }
 
@@ -85,7 +86,8 @@ func Plural(n int, noun string) string {
 	return Thousands(n) + " " + noun + "s"
 }
 
-// PerSecond prints a rate with up to two decimals, rounded outwards so that the printed interval holds the measured one.
+// PerSecond prints a rate with up to two decimals, rounded outwards so that the printed interval holds the
+// measured one.
 func PerSecond(x float64, up bool) string {
 	places := 2
 	switch {
@@ -102,7 +104,8 @@ func PerSecond(x float64, up bool) string {
 // Whole prints a number of units, which is whole but for a judge that measures by halves.
 func Whole(x float64, up bool) string { return outward(x, up, 2) }
 
-// outward rounds x to places decimals, upwards or downwards but for the last bits of a float, without trailing zeros.
+// outward rounds x to places decimals, upwards or downwards but for the last bits of a float, without
+// trailing zeros.
 func outward(x float64, up bool, places int) string {
 	scale := math.Pow10(places)
 	y := math.Floor(x*scale + 1e-6)

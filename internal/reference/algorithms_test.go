@@ -9,13 +9,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTokenBucketGCRAAndLeakyBucketAreOne checks that the three buckets give the same decisions for matched parameters,
-// all their members: outcome, Remaining, RetryAfter and Reset.
+// TestTokenBucketGCRAAndLeakyBucketAreOne checks that the three buckets give the same decisions for matched
+// parameters, all their members: outcome, Remaining, RetryAfter and Reset.
 func TestTokenBucketGCRAAndLeakyBucketAreOne(t *testing.T) {
 	var allowed, denied int
 	rapid.Check(t, func(rt *rapid.T) {
 		p := spec.Policy{
-			Rate:  spec.Rate{N: rapid.Int64Range(1, 50).Draw(rt, "n"), Per: time.Duration(rapid.Int64Range(1, 1e12).Draw(rt, "per"))},
+			Rate: spec.Rate{N: rapid.Int64Range(1, 50).Draw(rt, "n"),
+				Per: time.Duration(rapid.Int64Range(1, 1e12).Draw(rt, "per"))},
 			Burst: rapid.Int64Range(1, 20).Draw(rt, "burst"),
 			Start: rapid.SampledFrom([]spec.Start{spec.StartFull, spec.StartEmpty}).Draw(rt, "start"),
 			Count: rapid.SampledFrom([]spec.Count{spec.CountAdmitted, spec.CountAll}).Draw(rt, "count"),
@@ -45,7 +46,8 @@ func TestTokenBucketGCRAAndLeakyBucketAreOne(t *testing.T) {
 	wantBoth(t, allowed, denied)
 }
 
-// admitted sends requests of cost 1 at the times, which ascend, and returns the times of those that are admitted.
+// admitted sends requests of cost 1 at the times, which ascend, and returns the times of those that are
+// admitted.
 func admitted(t rapidOrTest, spec string, times []time.Duration) []time.Duration {
 	s := newSubject(t, spec)
 	var all []time.Duration
@@ -58,7 +60,8 @@ func admitted(t rapidOrTest, spec string, times []time.Duration) []time.Duration
 	return all
 }
 
-// mostWithin returns the largest number of times, which ascend, that lie in one half-open stretch of the length d.
+// mostWithin returns the largest number of times, which ascend, that lie in one half-open stretch of the
+// length d.
 func mostWithin(times []time.Duration, d time.Duration) int {
 	most, from := 0, 0
 	for to := range times {
@@ -70,8 +73,8 @@ func mostWithin(times []time.Duration, d time.Duration) int {
 	return most
 }
 
-// TestBoundaryDoubleBurst checks what a burst before and a burst after a window boundary get: twice the quota from a fixed
-// window that is aimed at, and no more than the quota from a log or a bucket.
+// TestBoundaryDoubleBurst checks what a burst before and a burst after a window boundary get: twice the quota
+// from a fixed window that is aimed at, and no more than the quota from a log or a bucket.
 func TestBoundaryDoubleBurst(t *testing.T) {
 	const quota, window = 100, time.Minute
 	var times []time.Duration
@@ -92,7 +95,8 @@ func TestBoundaryDoubleBurst(t *testing.T) {
 		{"fixed-window,rate=100/1m,align=first", times, 100},     // The window opens with the first burst.
 		{"fixed-window,rate=100/1m,align=first", first, 200 - 1}, // It opened 1m before the second burst.
 		{"sliding-window-log,rate=100/1m", times, 100},
-		{"sliding-window-counter,rate=100/1m", times, 101}, // After 1 ns of the window a little less than 100 weigh.
+		// After 1 ns of the window a little less than 100 weigh.
+		{"sliding-window-counter,rate=100/1m", times, 101},
 		{"sliding-window-counter,rate=100/1m,rounding=up", times, 100},
 		{"token-bucket,rate=100/1m,burst=100", times, 100},
 	} {
@@ -103,8 +107,8 @@ func TestBoundaryDoubleBurst(t *testing.T) {
 	}
 }
 
-// TestMostAdmittedWithinAWindow checks the bound of each algorithm on what it admits in any half-open stretch of a window,
-// and that random traffic comes to it, or over the quota where the bound is over it.
+// TestMostAdmittedWithinAWindow checks the bound of each algorithm on what it admits in any half-open stretch
+// of a window, and that random traffic comes to it, or over the quota where the bound is over it.
 func TestMostAdmittedWithinAWindow(t *testing.T) {
 	for _, c := range []struct {
 		spec  string
@@ -115,10 +119,13 @@ func TestMostAdmittedWithinAWindow(t *testing.T) {
 		{"sliding-window-log,rate=5/100ns,boundary=closed", 5, 5},
 		{"sliding-window-log,rate=5/100ns,count=all", 5, 5},
 		{"fixed-window,rate=5/100ns", 10, 8},
-		{"fixed-window,rate=5/100ns,align=first", 9, 7}, // The request that opened a window is a whole window before the next.
-		{"sliding-window-counter,rate=5/100ns", 10, 6},  // It forgets when in the window before requests came.
+		// The request that opened a window is a whole window before the next.
+		{"fixed-window,rate=5/100ns,align=first", 9, 7},
+		// It forgets when in the window before requests came.
+		{"sliding-window-counter,rate=5/100ns", 10, 6},
 		{"sliding-window-counter,rate=5/100ns,rounding=up", 9, 6},
-		{"token-bucket,rate=5/100ns,burst=5", 9, 8}, // A request at the end of 100 ns is outside: less than 5 came back.
+		// A request at the end of 100 ns is outside: less than 5 came back.
+		{"token-bucket,rate=5/100ns,burst=5", 9, 8},
 		{"gcra,rate=5/100ns,burst=1", 5, 5},
 		{"leaky-bucket-queue,rate=5/100ns,queue=3", 8, 7},
 	} {
@@ -128,7 +135,8 @@ func TestMostAdmittedWithinAWindow(t *testing.T) {
 				var times []time.Duration
 				at := time.Duration(0)
 				for range 60 {
-					at += time.Duration(rapid.SampledFrom([]int64{0, 0, 1, 3, 9, 19, 20, 40, 90, 100}).Draw(rt, "gap"))
+					at += time.Duration(rapid.SampledFrom([]int64{0, 0, 1, 3, 9, 19, 20, 40, 90,
+						100}).Draw(rt, "gap"))
 					times = append(times, at)
 				}
 				n := mostWithin(admitted(rt, c.spec, times), 100)
@@ -144,13 +152,14 @@ func TestMostAdmittedWithinAWindow(t *testing.T) {
 	}
 }
 
-// TestQueueReleases checks the queue by its releases: each one T after the one before or at its arrival, whichever is
-// later, and a request is denied exactly when more than its places are waiting or in service.
+// TestQueueReleases checks the queue by its releases: each one T after the one before or at its arrival,
+// whichever is later, and a request is denied exactly when more than its places are waiting or in service.
 func TestQueueReleases(t *testing.T) {
 	var waited, denied int
 	rapid.Check(t, func(rt *rapid.T) {
 		places := rapid.Int64Range(0, 6).Draw(rt, "queue")
-		p := spec.Policy{Algorithm: spec.LeakyBucketQueue, Rate: spec.Rate{N: 10, Per: time.Microsecond}, Queue: places}
+		p := spec.Policy{Algorithm: spec.LeakyBucketQueue, Rate: spec.Rate{N: 10, Per: time.Microsecond},
+			Queue: places}
 		undelayed := p
 		undelayed.Undelayed = rapid.Int64Range(0, places).Draw(rt, "undelayed")
 		s, some := newSubject(rt, p.String()), newSubject(rt, undelayed.String())
@@ -172,7 +181,8 @@ func TestQueueReleases(t *testing.T) {
 				release = max(release, r+service)
 			}
 			if want := busy <= places; d.Allow != want || e.Allow != want {
-				rt.Fatalf("at %d with %d busy of %d places: got %v and %v, want %v", at, busy, places, d.Allow, e.Allow, want)
+				rt.Fatalf("at %d with %d busy of %d places: got %v and %v, want %v", at, busy, places,
+					d.Allow, e.Allow, want)
 			}
 			if !d.Allow {
 				denied++
@@ -183,7 +193,8 @@ func TestQueueReleases(t *testing.T) {
 				rt.Fatalf("at %d: got delay %d, want %d", at, d.Delay, release-at)
 			}
 			if want := max(0, d.Delay-time.Duration(undelayed.Undelayed)*service); e.Delay != want {
-				rt.Fatalf("at %d with %d undelayed: got delay %d, want %d", at, undelayed.Undelayed, e.Delay, want)
+				rt.Fatalf("at %d with %d undelayed: got delay %d, want %d", at, undelayed.Undelayed, e.Delay,
+					want)
 			}
 			if d.Delay > 0 {
 				waited++
@@ -215,7 +226,8 @@ func TestBoth(t *testing.T) {
 			}
 			if !d.Allow {
 				if want := max(d1.RetryAfter, d2.RetryAfter); d1.Allow == d2.Allow && d.RetryAfter != want {
-					rt.Fatalf("got RetryAfter %d, the parts %d and %d", d.RetryAfter, d1.RetryAfter, d2.RetryAfter)
+					rt.Fatalf("got RetryAfter %d, the parts %d and %d", d.RetryAfter, d1.RetryAfter,
+						d2.RetryAfter)
 				}
 				continue
 			}
@@ -248,18 +260,22 @@ var hugeSpecs = []string{
 	"sliding-window-counter,rate=4611686018427387904/1ns,rounding=nearest",
 }
 
-// FuzzStep steps limiters at and beyond every ceiling, at any times and costs, and holds them to the definition.
+// FuzzStep steps limiters at and beyond every ceiling, at any times and costs, and holds them to the
+// definition.
 func FuzzStep(f *testing.F) {
 	for i := range hugeSpecs {
 		f.Add(uint8(i), int64(math.MinInt64), int64(math.MaxInt64), int64(1), int64(1), int64(math.MaxInt64))
 		f.Add(uint8(i), int64(1_800_000_000_000_000_000), int64(1), int64(5e18), int64(2), int64(14))
-		f.Add(uint8(i), int64(math.MinInt64), int64(math.MaxInt64), int64(1), int64(14), int64(14)) // 2^64 batches at once
-		f.Add(uint8(i), int64(0), int64(1)<<32, int64(1), int64(14), int64(1))                      // a product of 2^64
+		// 2^64 batches at once
+		f.Add(uint8(i), int64(math.MinInt64), int64(math.MaxInt64), int64(1), int64(14), int64(14))
+		// a product of 2^64
+		f.Add(uint8(i), int64(0), int64(1)<<32, int64(1), int64(14), int64(1))
 		f.Add(uint8(i), int64(math.MaxInt64), int64(-1), int64(0), int64(1), int64(1))
 	}
 	f.Fuzz(func(t *testing.T, spec uint8, at, gap1, gap2, cost1, cost2 int64) {
 		s := newSubject(t, hugeSpecs[int(spec)%len(hugeSpecs)])
-		for i, step := range []struct{ gap, cost int64 }{{0, cost1}, {gap1, cost2}, {gap2, cost1}, {0, cost2}, {gap1, 1}} {
+		for i, step := range []struct{ gap, cost int64 }{{0, cost1}, {gap1, cost2}, {gap2, cost1}, {0, cost2},
+			{gap1, 1}} {
 			at += step.gap // It may wrap around: then time runs backwards.
 			cost := max(1, step.cost)
 			if cost < 0 || i == 4 && s.quota() > 1000 {
@@ -276,8 +292,8 @@ func FuzzStep(f *testing.F) {
 	})
 }
 
-// TestCounterForgetsAfterTwoWindows checks the instants around 2W after a window began: until then the count of that window
-// still matters for where windows begin, from then on nothing does.
+// TestCounterForgetsAfterTwoWindows checks the instants around 2W after a window began: until then the count
+// of that window still matters for where windows begin, from then on nothing does.
 func TestCounterForgetsAfterTwoWindows(t *testing.T) {
 	for _, align := range []string{"first", "clock"} {
 		for _, c := range []struct {
@@ -286,7 +302,8 @@ func TestCounterForgetsAfterTwoWindows(t *testing.T) {
 		}{
 			{199, 101},
 			{200, 200},
-			{201, map[string]time.Duration{"first": 200, "clock": 199}[align]}, // A window of its own, or one of the grid.
+			// A window of its own, or one of the grid.
+			{201, map[string]time.Duration{"first": 200, "clock": 199}[align]},
 		} {
 			s := newSubject(t, "sliding-window-counter,rate=4/100ns,align="+align)
 			for range 4 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// banned denies a partition for a time after a denial by the limiter inside. Requests inside a ban do not renew it, and
-// the limiter inside does not see them.
+// banned denies a partition for a time after a denial by the limiter inside. Requests inside a ban do not
+// renew it, and the limiter inside does not see them.
 //
 //	denied            denied: not renewed        asks the limiter inside again
 //	  |----- ban --------x---------------------)|
@@ -47,7 +47,8 @@ func (l banned) at(s State, at time.Duration) (v banState, rest time.Duration) {
 	return v, 0
 }
 
-// wait is that of the limiter inside, from the end of the ban on: it may have forgotten the partition by then.
+// wait is that of the limiter inside, from the end of the ban on: it may have forgotten the partition by
+// then.
 func (l banned) wait(s State, at time.Duration, cost int64) time.Duration {
 	v, rest := l.at(s, at)
 	if v.last > math.MaxInt64-rest {

@@ -2,10 +2,11 @@ package reference
 
 import "time"
 
-// Complete tells l that a request which it admitted, at that cost, is complete at the instant at: a Concurrency gives its
-// place back, a policy with ChargeCompletion counts it now; to all others it means nothing. Like Step it is pure, and a
-// time that runs backwards is taken as the largest seen. Each admitted request is completed at most once; what was never
-// admitted gives back no more than is held. l comes from New or NewLimit: of another limiter the state is returned as it is.
+// Complete tells l that a request which it admitted, at that cost, is complete at the instant at: a
+// Concurrency gives its place back, a policy with ChargeCompletion counts it now; to all others it means
+// nothing. Like Step it is pure, and a time that runs backwards is taken as the largest seen. Each admitted
+// request is completed at most once; what was never admitted gives back no more than is held. l comes from
+// New or NewLimit: of another limiter the state is returned as it is.
 func Complete(l Limiter, s State, at time.Duration, cost int64) State {
 	mustCost(cost)
 	if p, ok := l.(part); ok {
@@ -20,10 +21,11 @@ type completing[S comparable] interface {
 	complete(s S, cost int64) S
 }
 
-// deferred is a limiter that decides by what was counted so far, and counts an admitted request when it is complete.
+// deferred is a limiter that decides by what was counted so far, and counts an admitted request when it is
+// complete.
 type deferred struct {
-	// inside counts admitted requests, of which it is told none; charging is the same one, told of denials that it counts:
-	// whatever there is room for.
+	// inside counts admitted requests, of which it is told none; charging is the same one, told of denials
+	// that it counts: whatever there is room for.
 	inside, charging part
 }
 

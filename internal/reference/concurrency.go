@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// concurrency admits a request while the units in flight, its own included, are no more than the limit. An admitted
-// request holds its units from its decision until its completion, of which the limiter is told (Complete). Time does
-// nothing by itself.
+// concurrency admits a request while the units in flight, its own included, are no more than the limit. An
+// admitted request holds its units from its decision until its completion, of which the limiter is told
+// (Complete). Time does nothing by itself.
 //
 //	in flight    |--- a ---------|        |- d
 //	                |- b --|   |-- c --------|      limit 2: c is admitted after b is complete

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// contractSpecs are the limiters that the contract is held against: every algorithm, every axis, and limits together.
-// Quotas are small, so that the definition can be computed anew for every question.
+// contractSpecs are the limiters that the contract is held against: every algorithm, every axis, and limits
+// together. Quotas are small, so that the definition can be computed anew for every question.
 var contractSpecs = []string{
 	"token-bucket,rate=10/s,burst=5",
 	"token-bucket,rate=3/7ns,burst=4",
@@ -93,13 +93,16 @@ var contractSpecs = []string{
 	"sliding-window-counter,rate=7/100ns,phase=41ns,charge=completion",
 	"sliding-window-counter,rate=4/100ns,rounding=up,charge=completion",
 	"concurrency,limit=2 + token-bucket,rate=3/100ns,burst=4",
-	"concurrency,limit=3 + sliding-window-log,rate=4/100ns,charge=completion + fixed-window,rate=6/250ns,count=own",
+	"concurrency,limit=3 + sliding-window-log,rate=4/100ns,charge=completion + " +
+		"fixed-window,rate=6/250ns,count=own",
 	"token-bucket,rate=3/100ns,burst=3 + fixed-window,rate=8/400ns",
 	"token-bucket,rate=3/100ns,burst=3,count=own + fixed-window,rate=8/400ns",
 	"token-bucket,rate=3/100ns,burst=3,count=own + fixed-window,rate=8/400ns,count=own",
-	"gcra,rate=3/100ns,burst=3,count=all + sliding-window-log,rate=5/200ns,ban=70ns + leaky-bucket-queue,rate=5/100ns,queue=3",
+	"gcra,rate=3/100ns,burst=3,count=all + sliding-window-log,rate=5/200ns,ban=70ns + " +
+		"leaky-bucket-queue,rate=5/100ns,queue=3",
 	"fixed-window,rate=4/100ns,align=first + fixed-window,rate=6/250ns,align=first",
-	"sliding-window-counter,rate=4/100ns,align=first + token-bucket,rate=3/100ns,burst=9,refill=interval,fill=3,tick=10ns",
+	"sliding-window-counter,rate=4/100ns,align=first + " +
+		"token-bucket,rate=3/100ns,burst=9,refill=interval,fill=3,tick=10ns",
 }
 
 // subject is a limiter under test beside its definition.
@@ -120,7 +123,8 @@ func newSubject(t rapidOrTest, text string) *subject {
 	if err != nil {
 		t.Fatalf("NewLimit(%q): %v", text, err)
 	}
-	return &subject{limit: limit, limiter: l, state: l.Init(), last: math.MinInt64, define: definition{limit: limit}}
+	return &subject{limit: limit, limiter: l, state: l.Init(), last: math.MinInt64,
+		define: definition{limit: limit}}
 }
 
 // scales returns times that matter to the limit: each window, cell time, tick and ban.
@@ -164,18 +168,20 @@ func (s *subject) ask(t rapidOrTest, at time.Duration, cost int64) Decision {
 	}
 	s.state, s.last = next, at
 	if want := s.define.delay(at); d.Allow && d.Delay != want || !d.Allow && d.Delay != 0 {
-		t.Fatalf("request %d at %d of cost %d: got delay %d, want %d if it is allowed\npast %+v", len(s.define.past), at, cost,
+		t.Fatalf("request %d at %d of cost %d: got delay %d, want %d if it is allowed\npast %+v",
+			len(s.define.past), at, cost,
 			d.Delay, want, s.define.past)
 	}
 	if want := s.define.ask(at, cost); d.Allow != want {
-		t.Fatalf("request %d at %d of cost %d: got allow %v, want %v\npast %+v", len(s.define.past), at, cost, d.Allow, want,
+		t.Fatalf("request %d at %d of cost %d: got allow %v, want %v\npast %+v", len(s.define.past), at, cost,
+			d.Allow, want,
 			s.define.past)
 	}
 	return d
 }
 
-// completeSome completes some of the requests in flight, at the instant at, and checks that a time that runs backwards is
-// taken as the largest seen. It does nothing for limits that are not told.
+// completeSome completes some of the requests in flight, at the instant at, and checks that a time that runs
+// backwards is taken as the largest seen. It does nothing for limits that are not told.
 func (s *subject) completeSome(t *rapid.T, at time.Duration) {
 	if !s.limit.Completes() {
 		return
@@ -228,7 +234,8 @@ func (s *subject) checkAfter(t rapidOrTest, d Decision, cost int64) {
 	then := s.last + d.RetryAfter
 	for _, at := range []time.Duration{then - 1, s.last + d.RetryAfter/2, s.last} {
 		if allow, _, _ := s.define.admits(at, cost); allow {
-			t.Fatalf("RetryAfter %d at %d: admitted %d earlier\npast %+v", d.RetryAfter, s.last, then-at, s.define.past)
+			t.Fatalf("RetryAfter %d at %d: admitted %d earlier\npast %+v", d.RetryAfter, s.last, then-at,
+				s.define.past)
 		}
 		if _, early := s.limiter.Step(s.state, at, cost); early.Allow {
 			t.Fatalf("RetryAfter %d at %d: the limiter admits %d earlier", d.RetryAfter, s.last, then-at)
@@ -245,8 +252,8 @@ func (s *subject) checkAfter(t rapidOrTest, d Decision, cost int64) {
 // epochs are instants at which recordings may begin: zero, before it, the Unix time of 2027 in nanoseconds.
 var epochs = []time.Duration{0, -12345, 1_800_000_000_123_456_789}
 
-// TestContract holds every limiter to the definitions on random requests: purity, comparable states, times that run
-// backwards, the outcome, Remaining and RetryAfter.
+// TestContract holds every limiter to the definitions on random requests: purity, comparable states, times
+// that run backwards, the outcome, Remaining and RetryAfter.
 func TestContract(t *testing.T) {
 	for _, spec := range contractSpecs {
 		t.Run(spec, func(t *testing.T) {
@@ -279,7 +286,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// gap draws the time to the next request: mostly none or around a scale, seldom backwards or many scales long.
+// gap draws the time to the next request: mostly none or around a scale, seldom backwards or many scales
+// long.
 func gap(rt *rapid.T, scales []time.Duration) time.Duration {
 	scale := rapid.SampledFrom(scales).Draw(rt, "scale")
 	switch rapid.IntRange(0, 9).Draw(rt, "kind") {
@@ -298,8 +306,8 @@ func gap(rt *rapid.T, scales []time.Duration) time.Duration {
 	}
 }
 
-// TestReset checks Reset: at that time a full cost is admitted again and not a nanosecond before, the counter's by its own
-// rule, and where a ban ends later, then.
+// TestReset checks Reset: at that time a full cost is admitted again and not a nanosecond before, the
+// counter's by its own rule, and where a ban ends later, then.
 func TestReset(t *testing.T) {
 	for _, spec := range contractSpecs {
 		if strings.Contains(spec, "+") {
@@ -382,7 +390,8 @@ func TestDenialsLeaveNoTrace(t *testing.T) {
 		s := newSubject(t, text)
 		traces := false
 		for _, p := range s.limit {
-			traces = traces || p.Count != spec.CountAdmitted || p.Ban > 0 || p.TTL > 0 || p.Refresh == spec.RefreshAll
+			traces = traces || p.Count != spec.CountAdmitted || p.Ban > 0 || p.TTL > 0 ||
+				p.Refresh == spec.RefreshAll
 		}
 		if traces {
 			continue
@@ -417,7 +426,8 @@ func TestDenialsLeaveNoTrace(t *testing.T) {
 func TestRecovery(t *testing.T) {
 	for _, text := range contractSpecs {
 		s := newSubject(t, text)
-		if len(s.limit) > 1 || s.limit[0].Algorithm == spec.Concurrency { // that one does not recover by itself
+		// that one does not recover by itself
+		if len(s.limit) > 1 || s.limit[0].Algorithm == spec.Concurrency {
 			continue
 		}
 		p := s.limit[0]

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// definition decides by the definitions of the algorithms: each question is computed anew from the list of all requests
-// that came before, in rational numbers. It shares no arithmetic and no state with the limiters.
+// definition decides by the definitions of the algorithms: each question is computed anew from the list of
+// all requests that came before, in rational numbers. It shares no arithmetic and no state with the limiters.
 type definition struct {
 	limit spec.Limit
 	past  []asked
@@ -18,8 +18,8 @@ type definition struct {
 type asked struct {
 	at   time.Duration
 	cost int64
-	// allow is the outcome; refused tells for each policy whether it would have denied the request by itself, and banned
-	// whether its ban did so.
+	// allow is the outcome; refused tells for each policy whether it would have denied the request by itself,
+	// and banned whether its ban did so.
 	allow           bool
 	refused, banned []bool
 	// units are what was charged to each policy, nil for nothing.
@@ -115,7 +115,8 @@ func (d *definition) remaining(at time.Duration) (n int64) {
 	return n
 }
 
-// inBan tells whether policy k bans at the instant at: less than its ban ago it refused a request outside a ban.
+// inBan tells whether policy k bans at the instant at: less than its ban ago it refused a request outside a
+// ban.
 func (d *definition) inBan(k int, at time.Duration) bool {
 	p := d.limit[k]
 	now := clock(p, at)
@@ -145,8 +146,8 @@ func (d *definition) charged(k int, a asked) *big.Rat {
 	return d.whole(k, a.at, a.cost)
 }
 
-// alive returns the requests that policy k has not forgotten at the instant at: those after the last time that nothing was
-// asked for as long as its time to live.
+// alive returns the requests that policy k has not forgotten at the instant at: those after the last time
+// that nothing was asked for as long as its time to live.
 func (d *definition) alive(k int, at time.Duration) []asked {
 	p := d.limit[k]
 	if p.TTL == 0 {
@@ -196,8 +197,8 @@ func (d *definition) held() (units int64) {
 	return units
 }
 
-// delay returns how long an admitted request waits: until each queue's clock shows that its backlog has sunk to the places
-// that are let through at once.
+// delay returns how long an admitted request waits: until each queue's clock shows that its backlog has sunk
+// to the places that are let through at once.
 func (d *definition) delay(at time.Duration) time.Duration {
 	var longest time.Duration
 	for k, p := range d.limit {
@@ -245,8 +246,8 @@ func (d *definition) fits(k int, at time.Duration, cost int64) bool {
 	}
 }
 
-// level returns how full the meter of a bucket is at the instant at: by Reich's formula the most that any stretch of time
-// ending now brought in more than drained in it.
+// level returns how full the meter of a bucket is at the instant at: by Reich's formula the most that any
+// stretch of time ending now brought in more than drained in it.
 func (d *definition) level(k int, at time.Duration) *big.Rat {
 	if _, level := d.limit[k].StartLevels(); len(d.alive(k, at)) == 0 {
 		return rat(d.limit[k].Full() - level)
@@ -263,8 +264,9 @@ func (d *definition) level(k int, at time.Duration) *big.Rat {
 	return most
 }
 
-// drained returns the units that drain between two times: the rate times their difference, or, for a refill in
-// intervals, the fill times the number of multiples of the interval since the creation that lie in (from, to].
+// drained returns the units that drain between two times: the rate times their difference, or, for a refill
+// in intervals, the fill times the number of multiples of the interval since the creation that lie in (from,
+// to].
 func (d *definition) drained(k int, past []asked, from, to *big.Rat) *big.Rat {
 	p := d.limit[k]
 	perNano := big.NewRat(p.Rate.N, int64(p.Rate.Per))
@@ -294,13 +296,14 @@ func (d *definition) logged(k int, at time.Duration) *big.Rat {
 	return sum
 }
 
-// windows returns the units charged in the window before the one of the instant at and in that window, and how far at is
-// into it.
+// windows returns the units charged in the window before the one of the instant at and in that window, and
+// how far at is into it.
 func (d *definition) windows(k int, at time.Duration) (prev, cur, x *big.Rat) {
 	p := d.limit[k]
 	now, window := clock(p, at), rat(int64(p.Rate.Per))
 	begin := new(big.Rat).Sub(now, rat(int64(p.PhaseFrom)))
-	begin.Mul(window, new(big.Rat).SetInt(floor(begin.Quo(begin, window)))).Add(begin, rat(int64(p.PhaseFrom)))
+	begin.Mul(window, new(big.Rat).SetInt(floor(begin.Quo(begin, window)))).Add(begin,
+		rat(int64(p.PhaseFrom)))
 	events := d.events(k, at)
 	if p.Align == spec.AlignFirst {
 		begin = firstWindow(p, events, now)
@@ -318,7 +321,8 @@ func (d *definition) windows(k int, at time.Duration) (prev, cur, x *big.Rat) {
 	return prev, cur, new(big.Rat).Sub(now, begin)
 }
 
-// refreshed returns the units charged since the last time that no request refreshed the window for as long as it lasts.
+// refreshed returns the units charged since the last time that no request refreshed the window for as long as
+// it lasts.
 func (d *definition) refreshed(k int, at time.Duration) *big.Rat {
 	p, window := d.limit[k], rat(int64(d.limit[k].Rate.Per))
 	var last *big.Rat // none open
@@ -347,7 +351,8 @@ func (d *definition) refreshed(k int, at time.Duration) *big.Rat {
 	return sum
 }
 
-// slotted returns the units charged in the slot of the instant at and in those before it that belong to the same ring.
+// slotted returns the units charged in the slot of the instant at and in those before it that belong to the
+// same ring.
 func (d *definition) slotted(k int, at time.Duration) *big.Rat {
 	p, sum := d.limit[k], new(big.Rat)
 	slot := func(t *big.Rat) int64 {
@@ -363,8 +368,8 @@ func (d *definition) slotted(k int, at time.Duration) *big.Rat {
 	return sum
 }
 
-// joined tells whether the window that begins at begin directly follows the one that an event fell into: always on a fixed
-// grid, and for windows opened by a request unless begin opened a series of its own.
+// joined tells whether the window that begins at begin directly follows the one that an event fell into:
+// always on a fixed grid, and for windows opened by a request unless begin opened a series of its own.
 func (d *definition) joined(k int, events []event, at, begin *big.Rat) bool {
 	p := d.limit[k]
 	if p.Align != spec.AlignFirst {
@@ -374,8 +379,9 @@ func (d *definition) joined(k int, events []event, at, begin *big.Rat) bool {
 	return new(big.Rat).Add(own, rat(int64(p.Rate.Per))).Cmp(begin) == 0
 }
 
-// firstWindow returns where the window begins that the instant now lies in, or now where none is open. A fixed window ends
-// after W. A counter's windows follow W apart, until an event 2W or more after the last one with an event began.
+// firstWindow returns where the window begins that the instant now lies in, or now where none is open. A
+// fixed window ends after W. A counter's windows follow W apart, until an event 2W or more after the last one
+// with an event began.
 func firstWindow(p spec.Policy, events []event, now *big.Rat) *big.Rat {
 	window := rat(int64(p.Rate.Per))
 	lasts := window

@@ -2,8 +2,8 @@ package reference
 
 import "time"
 
-// expiring forgets a partition that was not asked for as long as ttl: its next request finds a fresh one. Each request,
-// admitted or denied, renews the time.
+// expiring forgets a partition that was not asked for as long as ttl: its next request finds a fresh one.
+// Each request, admitted or denied, renews the time.
 type expiring struct {
 	inside part
 	ttl    time.Duration
@@ -35,8 +35,8 @@ func (l expiring) at(s State, at time.Duration) (v expiringState, rest time.Dura
 	return expiringState{l.inside.Init(), at}, l.ttl
 }
 
-// wait is that of the limiter inside, or until it is forgotten where a fresh one admits the request; Never where that denies it, as it
-// does each time that it is asked.
+// wait is that of the limiter inside, or until it is forgotten where a fresh one admits the request; Never
+// where that denies it, as it does each time that it is asked.
 func (l expiring) wait(s State, at time.Duration, cost int64) time.Duration {
 	v, rest := l.at(s, at)
 	now := max(at, v.last)

@@ -7,11 +7,13 @@ import (
 	"time"
 )
 
-// TestAFreshBucketThatIsNotFull: RetryAfter is the first time at which a request is admitted if nothing else arrives; Never where the
-// partition is forgotten before, and begins with less again.
+// TestAFreshBucketThatIsNotFull: RetryAfter is the first time at which a request is admitted if nothing else
+// arrives; Never where the partition is forgotten before, and begins with less again.
 func TestAFreshBucketThatIsNotFull(t *testing.T) {
-	for _, text := range []string{"token-bucket,rate=1/100ns,burst=5,start=empty,ttl=30ns", "gcra,rate=1/20ns,burst=5,start=2,ttl=30ns",
-		"leaky-bucket-queue,rate=1/20ns,queue=4,start=1,ttl=50ns", "token-bucket,rate=1/20ns,burst=5,start=2,ttl=60ns,ban=35ns",
+	for _, text := range []string{"token-bucket,rate=1/100ns,burst=5,start=empty,ttl=30ns",
+		"gcra,rate=1/20ns,burst=5,start=2,ttl=30ns",
+		"leaky-bucket-queue,rate=1/20ns,queue=4,start=1,ttl=50ns",
+		"token-bucket,rate=1/20ns,burst=5,start=2,ttl=60ns,ban=35ns",
 		"token-bucket,rate=1/20ns,burst=5,start=2,ttl=60ns,ban=100ns"} {
 		limit, err := spec.Parse(text)
 		if err != nil {
@@ -36,7 +38,8 @@ func TestAFreshBucketThatIsNotFull(t *testing.T) {
 						}
 					}
 					if d.RetryAfter != want {
-						t.Fatalf("%s: cost %d at %d: RetryAfter %d, want %d", text, cost, at, d.RetryAfter, want)
+						t.Fatalf("%s: cost %d at %d: RetryAfter %d, want %d", text, cost, at, d.RetryAfter,
+							want)
 					}
 					if want == Never {
 						never++

@@ -14,8 +14,8 @@ import (
 //
 //	[a,  b,  c, c+W)   none   [d, d+W)...                     b, c requests less than W after the one before
 //
-// A denied request that is counted is so up to the quota: beyond it the count says no more. Only a counted request opens a
-// window.
+// A denied request that is counted is so up to the quota: beyond it the count says no more. Only a counted
+// request opens a window.
 type fixedWindow struct {
 	grid  grid
 	quota int64
@@ -24,8 +24,8 @@ type fixedWindow struct {
 	refresh spec.Refresh
 }
 
-// windowState holds the count of the window that is into old, or was refreshed so long ago, at the time last. Without an
-// open window both are 0.
+// windowState holds the count of the window that is into old, or was refreshed so long ago, at the time last.
+// Without an open window both are 0.
 type windowState struct {
 	last, into time.Duration
 	used       int64

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// gcra is the generic cell rate algorithm (ITU-T I.371 and ATM Forum TM 4.0, virtual scheduling): a cell that arrives at a
-// conforms when the theoretical arrival time TAT is at most tau = (burst-1)*T after a, T = window/n being one cell's time;
-// then TAT becomes max(a, TAT) + T. A request of cost c is c cells at once:
+// gcra is the generic cell rate algorithm (ITU-T I.371 and ATM Forum TM 4.0, virtual scheduling): a cell that
+// arrives at a conforms when the theoretical arrival time TAT is at most tau = (burst-1)*T after a, T =
+// window/n being one cell's time; then TAT becomes max(a, TAT) + T. A request of cost c is c cells at once:
 //
 //	admitted when max(a, TAT) + c*T <= a + burst*T
 //
-// The state keeps how far TAT is ahead of the clock, in nanoseconds times n, so that T is a whole number: the window. A
-// denied request that is counted moves TAT too, to no more than burst*T ahead.
+// The state keeps how far TAT is ahead of the clock, in nanoseconds times n, so that T is a whole number: the
+// window. A denied request that is counted moves TAT too, to no more than burst*T ahead.
 type gcra struct {
 	n, per, limit uint64
 	burst         int64
@@ -30,7 +30,8 @@ type cellState struct {
 // newGCRA returns the GCRA of p.
 func newGCRA(p spec.Policy) *gcra {
 	return &gcra{
-		n: uint64(p.Rate.N), per: uint64(p.Rate.Per), limit: uint64(p.Burst) * uint64(p.Rate.Per), burst: p.Burst,
+		n: uint64(p.Rate.N), per: uint64(p.Rate.Per), limit: uint64(p.Burst) * uint64(p.Rate.Per),
+		burst:   p.Burst,
 		missing: uint64(p.Missing()) * uint64(p.Rate.Per), all: p.Count == spec.CountAll,
 	}
 }

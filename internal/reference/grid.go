@@ -17,8 +17,8 @@ func newGrid(p spec.Policy) grid {
 	return grid{window: p.Rate.Per, phase: p.PhaseFrom, first: p.Align == spec.AlignFirst}
 }
 
-// into returns how old the window is that the instant at lies in, 0 <= into < window; 0 for windows that begin with a
-// request.
+// into returns how old the window is that the instant at lies in, 0 <= into < window; 0 for windows that
+// begin with a request.
 func (g grid) into(at time.Duration) time.Duration {
 	if g.first {
 		return 0

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// leakyBucket is the leaky bucket as a meter: a request pours its cost in and is denied when it would overflow; the level
-// sinks by the rate. Nothing is delayed.
+// leakyBucket is the leaky bucket as a meter: a request pours its cost in and is denied when it would
+// overflow; the level sinks by the rate. Nothing is delayed.
 //
 //	level' = max(0, level - rate * time);  admitted when level' + cost <= capacity
 //
-// The level is counted in quota units times the window in nanoseconds (see refill, by which it sinks). A denied request
-// that is counted fills the bucket to the brim.
+// The level is counted in quota units times the window in nanoseconds (see refill, by which it sinks). A
+// denied request that is counted fills the bucket to the brim.
 type leakyBucket struct {
 	leak          refill
 	burst         int64
@@ -31,8 +31,9 @@ type levelState struct {
 // newLeakyBucket returns the leaky bucket of p.
 func newLeakyBucket(p spec.Policy) *leakyBucket {
 	return &leakyBucket{
-		leak: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per), capacity: uint64(p.Burst) * uint64(p.Rate.Per),
-		missing: uint64(p.Missing()) * uint64(p.Rate.Per), all: p.Count == spec.CountAll,
+		leak: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per),
+		capacity: uint64(p.Burst) * uint64(p.Rate.Per),
+		missing:  uint64(p.Missing()) * uint64(p.Rate.Per), all: p.Count == spec.CountAll,
 	}
 }
 

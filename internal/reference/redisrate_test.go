@@ -16,27 +16,32 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// TestGCRADecidesAsRedisRate compares with go-redis/redis_rate on a real server. The server reads its own clock, so each of
-// its decisions lies somewhere between our times before and after the call; the reference is brought to both ends:
+// TestGCRADecidesAsRedisRate compares with go-redis/redis_rate on a real server. The server reads its own
+// clock, so each of its decisions lies somewhere between our times before and after the call; the reference
+// is brought to both ends:
 //
 //	kind   every admission as early as it can have been: if it denies at the end, so must redis_rate
 //	harsh  every admission as late as it can have been: if it admits at the beginning, so must redis_rate
 //
-// A machine that takes long for each call may ask too seldom to be denied, or leave too much open: then it is asked again.
+// A machine that takes long for each call may ask too seldom to be denied, or leave too much open: then it is
+// asked again.
 func TestGCRADecidesAsRedisRate(t *testing.T) {
 	const tries = 20
 	client := startRedis(t)
 	var a rulings
 	for n := range tries {
-		if a = askRedisRate(t, client, "key"+strconv.Itoa(n)); a.allowed > 0 && a.denied > 0 && a.decided >= a.all()/4 {
+		if a = askRedisRate(t, client, "key"+strconv.Itoa(n)); a.allowed > 0 && a.denied > 0 &&
+			a.decided >= a.all()/4 {
 			break
 		}
 	}
 	wantBoth(t, a.allowed, a.denied)
 	if a.decided < a.all()/4 {
-		t.Errorf("got %d of %d decisions that could have been wrong, want a quarter at least", a.decided, a.all())
+		t.Errorf("got %d of %d decisions that could have been wrong, want a quarter at least", a.decided,
+			a.all())
 	}
-	t.Logf("%d allowed, %d denied; %d of %d decisions could have been wrong", a.allowed, a.denied, a.decided, a.all())
+	t.Logf("%d allowed, %d denied; %d of %d decisions could have been wrong", a.allowed, a.denied, a.decided,
+		a.all())
 }
 
 // rulings counts what redis_rate answered, and of how much the reference knew what was right.
@@ -85,7 +90,8 @@ func askRedisRate(t *testing.T, client *redis.Client, key string) (a rulings) {
 			low := g.wait(g.advance(kind, after), cost)
 			high := g.wait(g.advance(harsh, before), cost)
 			if result.RetryAfter < low-blur || result.RetryAfter > high+blur {
-				t.Fatalf("request %d: redis_rate waits %v, the reference %v to %v", i, result.RetryAfter, low, high)
+				t.Fatalf("request %d: redis_rate waits %v, the reference %v to %v", i, result.RetryAfter, low,
+					high)
 			}
 		}
 		if i%20 == 19 {
@@ -95,8 +101,8 @@ func askRedisRate(t *testing.T, client *redis.Client, key string) (a rulings) {
 	return a
 }
 
-// startRedis starts a redis-server on a free loopback port, ended with the test. Without one the test is skipped, but not
-// where CI or RLCHECK_REQUIRE_SERVERS says that it has to be there.
+// startRedis starts a redis-server on a free loopback port, ended with the test. Without one the test is
+// skipped, but not where CI or RLCHECK_REQUIRE_SERVERS says that it has to be there.
 func startRedis(t *testing.T) *redis.Client {
 	t.Helper()
 	required := os.Getenv("CI") == "true" || os.Getenv("RLCHECK_REQUIRE_SERVERS") == "1"
@@ -138,7 +144,8 @@ func tryRedis(t *testing.T, path string) (*redis.Client, error) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Wait() }()
-	client := redis.NewClient(&redis.Options{Addr: address.String(), MaxRetries: -1, // a script that ran twice would count twice
+	// a script that ran twice would count twice
+	client := redis.NewClient(&redis.Options{Addr: address.String(), MaxRetries: -1,
 		ReadTimeout: time.Minute, WriteTimeout: time.Minute})
 	t.Cleanup(func() {
 		_ = client.Close()
@@ -152,7 +159,8 @@ func tryRedis(t *testing.T, path string) (*redis.Client, error) {
 			return nil, errors.Join(errors.New("redis-server ended"), err)
 		case <-time.After(20 * time.Millisecond):
 		}
-		if info, err := client.Info(context.Background(), "server").Result(); err == nil && owns(info, server.Process.Pid) {
+		if info, err := client.Info(context.Background(), "server").Result(); err == nil &&
+			owns(info, server.Process.Pid) {
 			return client, nil
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// refill is how the units of a bucket come back. Amounts are in quota units times the window in nanoseconds, so that n
-// units a window bring n of them a nanosecond and nothing rounds. With RefillInterval they come batch at a time, batch/n
-// nanoseconds apart, and into (below batch) is what was gained since the last batch.
+// refill is how the units of a bucket come back. Amounts are in quota units times the window in nanoseconds,
+// so that n units a window bring n of them a nanosecond and nothing rounds. With RefillInterval they come
+// batch at a time, batch/n nanoseconds apart, and into (below batch) is what was gained since the last batch.
 type refill struct {
 	n, batch uint64
 }

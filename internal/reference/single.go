@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// New returns the limiter that p specifies; zero values mean the defaults. The error is a *ParseError over the SPEC that p
-// prints, for a policy that Parse would refuse. StartUnknown starts full, AlignUnknown and AlignShared have phase 0: one of
-// the limiters that such a policy allows; AlignPhase with a range takes PhaseFrom, a range of rates or
-// bursts its smaller end.
+// New returns the limiter that p specifies; zero values mean the defaults. The error is a *ParseError over
+// the SPEC that p prints, for a policy that Parse would refuse. StartUnknown starts full, AlignUnknown and
+// AlignShared have phase 0: one of the limiters that such a policy allows; AlignPhase with a range takes
+// PhaseFrom, a range of rates or bursts its smaller end.
 func New(p spec.Policy) (Limiter, error) {
 	limit, err := spec.Parse(p.String())
 	if err != nil {
@@ -18,10 +18,10 @@ func New(p spec.Policy) (Limiter, error) {
 	return limiterOf(limit[0]), nil
 }
 
-// NewLimit returns the limiter of all policies of l together: a request is admitted when all admit it, and charged to all
-// or, when one denies it, to none but those with CountAll, and those with CountOwn
-// that admit it themselves. A ban begins with a denial by its own policy. The error is a
-// *ParseError, also for an empty limit.
+// NewLimit returns the limiter of all policies of l together: a request is admitted when all admit it, and
+// charged to all or, when one denies it, to none but those with CountAll, and those with CountOwn that admit
+// it themselves. A ban begins with a denial by its own policy. The error is a *ParseError, also for an empty
+// limit.
 func NewLimit(l spec.Limit) (Limiter, error) {
 	limit, err := spec.Parse(l.String())
 	if err != nil {
@@ -34,8 +34,8 @@ func NewLimit(l spec.Limit) (Limiter, error) {
 	return p, nil
 }
 
-// limiterOf returns the limiter of a complete policy: its algorithm, charged when it says, inside its time to live, inside its
-// ban, inside its tick.
+// limiterOf returns the limiter of a complete policy: its algorithm, charged when it says, inside its time to
+// live, inside its ban, inside its tick.
 func limiterOf(p spec.Policy) part {
 	l := algorithmOf(p)
 	if p.Charge == spec.ChargeCompletion {
@@ -84,18 +84,18 @@ func algorithmOf(p spec.Policy) part {
 	panic(fmt.Sprintf("reference: no limiter for algorithm %q", p.Algorithm))
 }
 
-// algorithm is a rate limiting algorithm over its state S. Every state carries the time it was brought to; all methods but
-// open and advance look at that instant. All are pure.
+// algorithm is a rate limiting algorithm over its state S. Every state carries the time it was brought to;
+// all methods but open and advance look at that instant. All are pure.
 type algorithm[S comparable] interface {
 	// open returns the state of a partition created at the instant at.
 	open(at time.Duration) S
 	// advance brings s to the instant at; an earlier one leaves s as it is.
 	advance(s S, at time.Duration) S
-	// wait returns how long it takes until a request of the cost would be admitted if nothing else arrives: 0 now, or Never.
-	// It never grows again: once admitted, always admitted.
+	// wait returns how long it takes until a request of the cost would be admitted if nothing else arrives: 0
+	// now, or Never. It never grows again: once admitted, always admitted.
 	wait(s S, cost int64) time.Duration
-	// charge counts a request that is allowed or denied, and returns how long an allowed one is delayed. An allowed request
-	// fits.
+	// charge counts a request that is allowed or denied, and returns how long an allowed one is delayed. An
+	// allowed request fits.
 	charge(s S, cost int64, allow bool) (S, time.Duration)
 	// view returns Remaining and Reset.
 	view(s S) (remaining int64, reset time.Duration)
@@ -148,7 +148,8 @@ func (l single[S]) at(s State, at time.Duration) S {
 	return l.algorithm.advance(v, at)
 }
 
-// resume returns what s holds, and whether its partition was asked before. It panics for the state of another limiter.
+// resume returns what s holds, and whether its partition was asked before. It panics for the state of another
+// limiter.
 func resume[S comparable](s State) (v S, seen bool) {
 	v, seen = s.(S)
 	if !seen && s != (newborn{}) {

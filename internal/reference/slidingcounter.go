@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// windowCounter approximates the sliding window by two counts: cur of the window that the instant lies in, x into it, and
-// prev of the one before, weighted by the part of it that a sliding window would still cover.
+// windowCounter approximates the sliding window by two counts: cur of the window that the instant lies in, x
+// into it, and prev of the one before, weighted by the part of it that a sliding window would still cover.
 //
 //	admitted when round(prev * (W-x)/W) + cur + cost-1 < quota
 //
-// RoundNone and RoundDown admit the same requests. Windows are half-open. With AlignFirst a window begins with the first
-// request and the next ones follow W apart; a request 2W or more after the beginning of the window that counted the last
-// one begins a window of its own, and both counts are 0 (HAProxy's freq_ctr). Only counted requests matter for that. Where
-// denied requests are counted, a count stops at Most.
+// RoundNone and RoundDown admit the same requests. Windows are half-open. With AlignFirst a window begins
+// with the first request and the next ones follow W apart; a request 2W or more after the beginning of the
+// window that counted the last one begins a window of its own, and both counts are 0 (HAProxy's freq_ctr).
+// Only counted requests matter for that. Where denied requests are counted, a count stops at Most.
 type windowCounter struct {
 	grid     grid
 	quota    int64
@@ -22,9 +22,9 @@ type windowCounter struct {
 	rounding spec.Rounding
 }
 
-// counterState holds the counts of the window that began into before the time last, and of the one before. On a fixed
-// grid it is the window of last; with AlignFirst that of the last counted request, which may be over: into is less than 2W.
-// Without an open window all but last are zero.
+// counterState holds the counts of the window that began into before the time last, and of the one before. On
+// a fixed grid it is the window of last; with AlignFirst that of the last counted request, which may be over:
+// into is less than 2W. Without an open window all but last are zero.
 type counterState struct {
 	last, into time.Duration
 	prev, cur  int64
@@ -33,7 +33,8 @@ type counterState struct {
 
 // newWindowCounter returns the sliding window counter of p.
 func newWindowCounter(p spec.Policy) *windowCounter {
-	return &windowCounter{grid: newGrid(p), quota: p.Rate.N, all: p.Count == spec.CountAll, rounding: p.Rounding}
+	return &windowCounter{grid: newGrid(p), quota: p.Rate.N, all: p.Count == spec.CountAll,
+		rounding: p.Rounding}
 }
 
 func (w *windowCounter) open(at time.Duration) counterState {
@@ -83,7 +84,8 @@ func (w *windowCounter) wait(s counterState, cost int64) time.Duration {
 	return 2*window - w.latest(s.cur, w.quota-cost) - s.into
 }
 
-// latest returns the largest W-x, at most W, at which the weighted part of prev is rounded to no more than room.
+// latest returns the largest W-x, at most W, at which the weighted part of prev is rounded to no more than
+// room.
 func (w *windowCounter) latest(prev, room int64) time.Duration {
 	window, counted := uint64(w.grid.window), uint64(prev)
 	if prev == 0 {
@@ -123,8 +125,8 @@ func (w *windowCounter) view(s counterState) (int64, time.Duration) {
 	return remaining, 0
 }
 
-// weighted returns the weighted part of prev, rounded to a whole number; down where it is compared exactly, which leaves
-// room for as many requests of cost 1.
+// weighted returns the weighted part of prev, rounded to a whole number; down where it is compared exactly,
+// which leaves room for as many requests of cost 1.
 func (w *windowCounter) weighted(s counterState) int64 {
 	window := uint64(w.grid.window)
 	hi, lo := bits.Mul64(uint64(s.prev), window-uint64(s.into))

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// windowLog admits a request when no more than quota units, its own included, fall into the window that ends with it:
-// (t-W, t], or [t-W, t] for a closed boundary. It keeps the time of every admission inside the window; a step costs time
-// and memory linear in their number.
+// windowLog admits a request when no more than quota units, its own included, fall into the window that ends
+// with it: (t-W, t], or [t-W, t] for a closed boundary. It keeps the time of every admission inside the
+// window; a step costs time and memory linear in their number.
 //
-// A denied request that is counted is logged too. No more than the newest quota units are kept: while they all are inside
-// the window nothing is admitted, and older ones leave before them.
+// A denied request that is counted is logged too. No more than the newest quota units are kept: while they
+// all are inside the window nothing is admitted, and older ones leave before them.
 type windowLog struct {
 	// keep is how long an admission counts: W, and a nanosecond more for a closed boundary.
 	keep  time.Duration
@@ -19,10 +19,10 @@ type windowLog struct {
 	all   bool
 }
 
-// logState holds the entries inside the window at the time last, those at one instant merged into one. units is their
-// sum; oldest and newest are the times of the first and the last entry; atNewest the units of the last one. log holds the
-// others in order, each as two varints: its units, and the time from it to the next entry. Without entries all but last
-// are zero, so that equal contents are equal states.
+// logState holds the entries inside the window at the time last, those at one instant merged into one. units
+// is their sum; oldest and newest are the times of the first and the last entry; atNewest the units of the
+// last one. log holds the others in order, each as two varints: its units, and the time from it to the next
+// entry. Without entries all but last are zero, so that equal contents are equal states.
 type logState struct {
 	last, oldest, newest time.Duration
 	units, atNewest      int64

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// slottedWindow admits a request when no more than quota units, its own included, are counted in the slot that it falls into
-// and in the slots-1 before it: a ring of sub-windows. Slots are half-open, and begin where windows do.
+// slottedWindow admits a request when no more than quota units, its own included, are counted in the slot
+// that it falls into and in the slots-1 before it: a ring of sub-windows. Slots are half-open, and begin
+// where windows do.
 //
 //	...[P, P+w)[P+w, P+2w)...       P a phase, w the slot: the window divided by the number of slots
 //
@@ -20,9 +21,9 @@ type slottedWindow struct {
 	all   bool
 }
 
-// slotState holds the counts at the time last, which is into old in its slot: units are those of all slots of the ring,
-// current those of the slot of last. older has the others that are not 0, the newest first, each as two varints: its units, and
-// how many slots it is before the one that follows it.
+// slotState holds the counts at the time last, which is into old in its slot: units are those of all slots of
+// the ring, current those of the slot of last. older has the others that are not 0, the newest first, each as
+// two varints: its units, and how many slots it is before the one that follows it.
 type slotState struct {
 	last, into     time.Duration
 	units, current int64
@@ -57,7 +58,8 @@ func (w *slottedWindow) advance(s slotState, at time.Duration) slotState {
 	return s
 }
 
-// turn returns s, whose time and place in its slot are right, after the ring has turned by some slots, fewer than there are.
+// turn returns s, whose time and place in its slot are right, after the ring has turned by some slots, fewer
+// than there are.
 func (w *slottedWindow) turn(s slotState, turned int64) slotState {
 	var b []byte
 	gap, distance, units := turned, turned, int64(0)

@@ -24,7 +24,8 @@ func (s *handClock) GetWithTime(context.Context, string) (int64, time.Time, erro
 	return s.value, s.now, nil
 }
 
-func (s *handClock) SetIfNotExistsWithTTL(_ context.Context, _ string, v int64, _ time.Duration) (bool, error) {
+func (s *handClock) SetIfNotExistsWithTTL(_ context.Context, _ string, v int64, _ time.Duration) (bool,
+	error) {
 	if s.set {
 		return false, nil
 	}
@@ -32,7 +33,8 @@ func (s *handClock) SetIfNotExistsWithTTL(_ context.Context, _ string, v int64, 
 	return true, nil
 }
 
-func (s *handClock) CompareAndSwapWithTTL(_ context.Context, _ string, old, v int64, _ time.Duration) (bool, error) {
+func (s *handClock) CompareAndSwapWithTTL(_ context.Context, _ string, old, v int64, _ time.Duration) (bool,
+	error) {
 	if !s.set || s.value != old {
 		return false, nil
 	}
@@ -40,15 +42,17 @@ func (s *handClock) CompareAndSwapWithTTL(_ context.Context, _ string, old, v in
 	return true, nil
 }
 
-// TestGCRADecidesAsThrottled compares the outcome, Remaining, RetryAfter and Reset with the GCRA of throttled/throttled, to
-// the nanosecond. Its cell time is cut to whole nanoseconds, so the rates here have whole ones; for a cost over the burst it
-// gives no wait, and a Reset that is not one: only the outcome is compared.
+// TestGCRADecidesAsThrottled compares the outcome, Remaining, RetryAfter and Reset with the GCRA of
+// throttled/throttled, to the nanosecond. Its cell time is cut to whole nanoseconds, so the rates here have
+// whole ones; for a cost over the burst it gives no wait, and a Reset that is not one: only the outcome is
+// compared.
 func TestGCRADecidesAsThrottled(t *testing.T) {
 	var allowed, denied int
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.SampledFrom([]int64{1, 2, 8, 10, 125, 1000}).Draw(rt, "rate")
 		burst := rapid.Int64Range(1, 12).Draw(rt, "burst")
-		s := newSubject(rt, spec.Policy{Algorithm: spec.GCRA, Rate: spec.Rate{N: n, Per: time.Second}, Burst: burst}.String())
+		s := newSubject(rt, spec.Policy{Algorithm: spec.GCRA, Rate: spec.Rate{N: n, Per: time.Second},
+			Burst: burst}.String())
 		store := &handClock{now: time.Unix(1_800_000_000, 0)}
 		theirs, err := throttled.NewGCRARateLimiterCtx(store,
 			throttled.RateQuota{MaxRate: throttled.PerSec(int(n)), MaxBurst: int(burst - 1)})
@@ -57,7 +61,8 @@ func TestGCRADecidesAsThrottled(t *testing.T) {
 		}
 		for range 60 {
 			cell := time.Second / time.Duration(n)
-			store.now = store.now.Add(rapid.SampledFrom([]time.Duration{0, 0, 0, 1, cell, cell - 1, cell / 3, 5 * cell}).
+			store.now = store.now.Add(rapid.SampledFrom([]time.Duration{0, 0, 0, 1, cell, cell - 1, cell / 3,
+				5 * cell}).
 				Draw(rt, "gap"))
 			cost := rapid.Int64Range(1, burst+1).Draw(rt, "cost")
 			var d Decision

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// ticked is a limiter whose clock moves in steps: it reads the largest multiple of tick that is not after the true time.
+// ticked is a limiter whose clock moves in steps: it reads the largest multiple of tick that is not after the
+// true time.
 type ticked struct {
 	inside part
 	tick   time.Duration
@@ -25,7 +26,8 @@ func (l ticked) Step(s State, at time.Duration, cost int64) (State, Decision) {
 	return step(l, s, at, cost)
 }
 
-// at returns s with its time brought to the instant at, what the limiter's clock reads then, and how long it has read so.
+// at returns s with its time brought to the instant at, what the limiter's clock reads then, and how long it
+// has read so.
 func (l ticked) at(s State, at time.Duration) (v tickState, reads, past time.Duration) {
 	v, seen := resume[tickState](s)
 	if !seen {

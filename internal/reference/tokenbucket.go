@@ -9,8 +9,8 @@ import (
 //
 //	tokens' = min(capacity, tokens + rate * time);  admitted when tokens' >= cost
 //
-// Tokens are counted in quota units times the window in nanoseconds (see refill). A denied request that is counted takes
-// what is there, at most its cost.
+// Tokens are counted in quota units times the window in nanoseconds (see refill). A denied request that is
+// counted takes what is there, at most its cost.
 type tokenBucket struct {
 	refill        refill
 	burst         int64
@@ -30,8 +30,9 @@ type tokenState struct {
 // newTokenBucket returns the token bucket of p.
 func newTokenBucket(p spec.Policy) *tokenBucket {
 	return &tokenBucket{
-		refill: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per), capacity: uint64(p.Burst) * uint64(p.Rate.Per),
-		missing: uint64(p.Missing()) * uint64(p.Rate.Per), all: p.Count == spec.CountAll,
+		refill: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per),
+		capacity: uint64(p.Burst) * uint64(p.Rate.Per),
+		missing:  uint64(p.Missing()) * uint64(p.Rate.Per), all: p.Count == spec.CountAll,
 	}
 }
 

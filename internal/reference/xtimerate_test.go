@@ -9,14 +9,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTokenBucketDecidesAsXTimeRate compares with golang.org/x/time/rate at instants that are exact in its floating point:
-// multiples of 1/512 s with whole rates, so that each of its sums is a whole number of 1/512 tokens.
+// TestTokenBucketDecidesAsXTimeRate compares with golang.org/x/time/rate at instants that are exact in its
+// floating point: multiples of 1/512 s with whole rates, so that each of its sums is a whole number of 1/512
+// tokens.
 func TestTokenBucketDecidesAsXTimeRate(t *testing.T) {
 	const grain = time.Second / 512
 	var allowed, denied int
 	rapid.Check(t, func(rt *rapid.T) {
 		n, burst := rapid.Int64Range(1, 1000).Draw(rt, "rate"), rapid.Int64Range(1, 30).Draw(rt, "burst")
-		s := newSubject(rt, spec.Policy{Algorithm: spec.TokenBucket, Rate: spec.Rate{N: n, Per: time.Second}, Burst: burst}.String())
+		s := newSubject(rt, spec.Policy{Algorithm: spec.TokenBucket, Rate: spec.Rate{N: n, Per: time.Second},
+			Burst: burst}.String())
 		theirs := rate.NewLimiter(rate.Limit(n), int(burst))
 		at := 1_800_000_000 * time.Second
 		for range 60 {
@@ -36,15 +38,16 @@ func TestTokenBucketDecidesAsXTimeRate(t *testing.T) {
 	wantBoth(t, allowed, denied)
 }
 
-// TestTokenBucketDecidesAsXTimeRateNearly compares at any nanosecond, often just beside the instant of the next admission.
-// A request that lies within 3 ns of both answers is moved by a microsecond: x/time/rate truncates a wait below 1 ns to
-// none, and loses the rest to floating point.
+// TestTokenBucketDecidesAsXTimeRateNearly compares at any nanosecond, often just beside the instant of the
+// next admission. A request that lies within 3 ns of both answers is moved by a microsecond: x/time/rate
+// truncates a wait below 1 ns to none, and loses the rest to floating point.
 func TestTokenBucketDecidesAsXTimeRateNearly(t *testing.T) {
 	const lost = 3
 	var allowed, denied, moved int
 	rapid.Check(t, func(rt *rapid.T) {
 		n, burst := rapid.Int64Range(1, 1000).Draw(rt, "rate"), rapid.Int64Range(1, 30).Draw(rt, "burst")
-		s := newSubject(rt, spec.Policy{Algorithm: spec.TokenBucket, Rate: spec.Rate{N: n, Per: time.Second}, Burst: burst}.String())
+		s := newSubject(rt, spec.Policy{Algorithm: spec.TokenBucket, Rate: spec.Rate{N: n, Per: time.Second},
+			Burst: burst}.String())
 		theirs := rate.NewLimiter(rate.Limit(n), int(burst))
 		at := 1_800_000_000 * time.Second
 		for range 60 {

@@ -13,7 +13,8 @@ import (
 func TestWhatACacheAnsweredIsToldOnce(t *testing.T) {
 	s := result.Scenario{ID: "burst", Reason: verdict.TooFew, Detail: "answers came from a cache: 2 of 2",
 		Header: timeline.Header{Notes: []string{result.FromCaches + ": 2 of 2"}},
-		Claims: []verdict.Claim{{ID: "conformance", Reason: verdict.UnclassifiedStatus, Text: "of 2 answers"}}}
+		Claims: []verdict.Claim{{ID: "conformance", Reason: verdict.UnclassifiedStatus,
+			Text: "of 2 answers"}}}
 	got := troubles(&s)
 	if len(got) != 1 || !strings.HasPrefix(got[0].mend, "ask past the cache") {
 		t.Errorf("got %+v, want the cache and how to ask past it", got)

@@ -197,7 +197,8 @@ func (c *cause) sentence() string {
 	if c.all == 0 {
 		return c.e.sentence
 	}
-	return fmt.Sprintf("%s (%s of %s)", c.e.sentence, quantity.Thousands(c.of), quantity.Plural(c.all, "answer"))
+	return fmt.Sprintf("%s (%s of %s)", c.e.sentence, quantity.Thousands(c.of),
+		quantity.Plural(c.all, "answer"))
 }
 
 // also lists the other scenarios and counts the findings that are not shown; empty where there are none.

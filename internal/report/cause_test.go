@@ -25,7 +25,8 @@ func causeLines(r *result.Run) []string {
 func claimed(id, claim string, kind verdict.Kind, text string) result.Scenario {
 	f := verdict.Finding{Kind: kind, Text: text, Observations: []int{1}}
 	return result.Scenario{ID: id, Kind: result.Required, Verdict: verdict.Fail,
-		Claims: []verdict.Claim{{ID: claim, Verdict: verdict.Fail, Text: text, Findings: []verdict.Finding{f}}}}
+		Claims: []verdict.Claim{{ID: claim, Verdict: verdict.Fail, Text: text,
+			Findings: []verdict.Finding{f}}}}
 }
 
 // TestOneCauseIsToldOnce: what differs in numbers alone is one cause; another kind, claim or sentence is

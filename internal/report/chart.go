@@ -18,7 +18,8 @@ const (
 	chartWidth = 1040.0
 	plotLeft   = 62.0
 	plotRight  = 14.0
-	// mostBins is how many bins a chart over time has at most, mostDots how many observations are drawn one by one.
+	// mostBins is how many bins a chart over time has at most, mostDots how many observations are drawn one
+	// by one.
 	mostBins = 200
 	mostDots = 4000
 )
@@ -99,8 +100,8 @@ func binned(t *timeline.Timeline, c clock) (bins []bin, width time.Duration) {
 	return bins, width
 }
 
-// decisionsChart shows allowed, denied and unknown requests over time, stacked, exact counts per bin, against what the
-// declared rate refills in a bin for all partitions together.
+// decisionsChart shows allowed, denied and unknown requests over time, stacked, exact counts per bin, against
+// what the declared rate refills in a bin for all partitions together.
 func decisionsChart(id string, s *result.Scenario, c clock, parts int) template.HTML {
 	bins, width := binned(s.Timeline, c)
 	most := 1
@@ -108,7 +109,8 @@ func decisionsChart(id string, s *result.Scenario, c clock, parts int) template.
 		most = max(most, bins[i].total)
 	}
 	f := frame{plotLeft, 30, chartWidth - plotLeft - plotRight, 150}
-	d := newDrawing(id, "Requests over time", "Stacked counts per "+span(width)+": "+countsText(s.Counts), chartWidth, 216)
+	d := newDrawing(id, "Requests over time", "Stacked counts per "+span(width)+": "+countsText(s.Counts),
+		chartWidth, 216)
 	y := scale{lo: 0, hi: float64(most) * 1.08, from: f.y + f.h, to: f.y}
 	x := c.scale(f)
 	d.yAxis(f, y, 5)
@@ -141,7 +143,8 @@ func decisionsChart(id string, s *result.Scenario, c clock, parts int) template.
 }
 
 func binTitle(b *bin, width time.Duration) string {
-	return fmt.Sprintf("%s .. %s: %d allowed, %d denied, %d unknown", quantity.Seconds(b.from), quantity.Seconds(b.from+width),
+	return fmt.Sprintf("%s .. %s: %d allowed, %d denied, %d unknown", quantity.Seconds(b.from),
+		quantity.Seconds(b.from+width),
 		b.n[timeline.Allowed], b.n[timeline.Denied], b.n[timeline.Unknown])
 }
 
@@ -237,17 +240,19 @@ func phaseStarts(t *timeline.Timeline) []phaseStart {
 	return out
 }
 
-// answersChart shows the service time of each answer by the time its request was sent; of a long recording, for each bin
-// the median to the slowest of each outcome.
+// answersChart shows the service time of each answer by the time its request was sent; of a long recording,
+// for each bin the median to the slowest of each outcome.
 func answersChart(id string, s *result.Scenario, c clock) template.HTML {
 	lo, hi, answers := serviceRange(s.Timeline)
 	if answers == 0 {
 		return ""
 	}
 	f := frame{plotLeft, 22, chartWidth - plotLeft - plotRight, 118}
-	d := newDrawing(id, "Service time of each answer", fmt.Sprintf("%s between %s and %s", quantity.Plural(answers, "answer"),
-		quantity.Brief(lo), quantity.Brief(hi)), chartWidth, 176)
-	y := scale{lo: float64(lo) / 1e6 / 1.15, hi: float64(hi) / 1e6 * 1.15, from: f.y + f.h, to: f.y, log: true}
+	d := newDrawing(id, "Service time of each answer",
+		fmt.Sprintf("%s between %s and %s", quantity.Plural(answers, "answer"),
+			quantity.Brief(lo), quantity.Brief(hi)), chartWidth, 176)
+	y := scale{lo: float64(lo) / 1e6 / 1.15, hi: float64(hi) / 1e6 * 1.15, from: f.y + f.h, to: f.y,
+		log: true}
 	x := c.scale(f)
 	d.yAxis(f, y, 4)
 	d.phases(f, x, c, s.Timeline, false)
@@ -255,7 +260,8 @@ func answersChart(id string, s *result.Scenario, c clock) template.HTML {
 		d.text("label", f.x, 12, "start", "service time in ms (first byte − sent), a dot an answer")
 		d.dots(x, y, c, s.Timeline)
 	} else {
-		d.text("label", f.x, 12, "start", "service time in ms (first byte − sent), from the median to the slowest of each bin")
+		d.text("label", f.x, 12, "start",
+			"service time in ms (first byte − sent), from the median to the slowest of each bin")
 		d.bands(x, y, c, s.Timeline)
 	}
 	d.xAxis(f, x, 10, c.unit)

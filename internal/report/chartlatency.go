@@ -20,9 +20,9 @@ type lane struct {
 	service, corrected latency.Distribution
 }
 
-// latencyChart shows the service times of allowed and denied answers, one above the other on one logarithmic axis, as
-// filled bars; the outline is the latency counted from the plan. Heights are logarithmic too, so that one slow answer
-// among a million is seen. Empty without answers.
+// latencyChart shows the service times of allowed and denied answers, one above the other on one logarithmic
+// axis, as filled bars; the outline is the latency counted from the plan. Heights are logarithmic too, so
+// that one slow answer among a million is seen. Empty without answers.
 func latencyChart(id string, s *result.Scenario) template.HTML {
 	lanes := []lane{
 		{"allowed", "a", s.Latency.Allowed.Service, s.Latency.Allowed.Corrected},
@@ -36,11 +36,13 @@ func latencyChart(id string, s *result.Scenario) template.HTML {
 	f := frame{plotLeft, 48, chartWidth - plotLeft - plotRight, 2*height + gap}
 	desc := ""
 	for _, l := range lanes {
-		desc += fmt.Sprintf("%s %s: p50 %s, p99 %s, max %s. ", quantity.Thousands(int(l.service.Count)), l.name, quantity.Brief(l.service.P50),
+		desc += fmt.Sprintf("%s %s: p50 %s, p99 %s, max %s. ", quantity.Thousands(int(l.service.Count)),
+			l.name, quantity.Brief(l.service.P50),
 			quantity.Brief(l.service.P99), quantity.Brief(l.service.Max))
 	}
 	d := newDrawing(id, "Latency of allowed and denied answers", desc, chartWidth, f.y+f.h+30)
-	d.text("label", f.x, 12, "start", "answers per bar (logarithmic) by service time; outline: latency counted from the plan")
+	d.text("label", f.x, 12, "start",
+		"answers per bar (logarithmic) by service time; outline: latency counted from the plan")
 	x := scale{lo: lo, hi: hi, from: f.x, to: f.x + f.w, log: true}
 	for i, l := range lanes {
 		base := f.y + height + float64(i)*(height+gap)
@@ -79,7 +81,8 @@ func (d *drawing) lane(l lane, x, y scale) {
 	for _, b := range l.service.LogBuckets(perDecade) {
 		if b.Count > 0 {
 			from, to := x.at(ms(b.From)), x.at(ms(b.To))
-			title := fmt.Sprintf("%s .. %s: %s %s", quantity.Brief(b.From), quantity.Brief(b.To), quantity.Plural(int(b.Count), "answer"), l.name)
+			title := fmt.Sprintf("%s .. %s: %s %s", quantity.Brief(b.From), quantity.Brief(b.To),
+				quantity.Plural(int(b.Count), "answer"), l.name)
 			d.rect(l.class, from, height(b.Count), max(to-from-0.5, 1), y.from-height(b.Count), title)
 		}
 	}
@@ -87,7 +90,8 @@ func (d *drawing) lane(l lane, x, y scale) {
 	d.line("axis", x.from, y.from, x.to, y.from)
 	name := fmt.Sprintf("%s: %s", l.name, quantity.Plural(int(l.service.Count), "answer"))
 	if l.service.Count > 0 { // beside the marks the values would run into each other, and out of the picture
-		name += fmt.Sprintf(", p50 %s, p99 %s (dashed)", quantity.Brief(l.service.P50), quantity.Brief(l.service.P99))
+		name += fmt.Sprintf(", p50 %s, p99 %s (dashed)", quantity.Brief(l.service.P50),
+			quantity.Brief(l.service.P99))
 		d.quantile(l.service.P50, x, y)
 		d.quantile(l.service.P99, x, y)
 	}

@@ -127,7 +127,8 @@ func (v *view) chart(id string, c clock, width float64, near bool) template.HTML
 	tick := limitTick(v.s.Limit)
 	text := v.use.left
 	if text == "" {
-		text = fmt.Sprintf("at most %s %s, limit %s", count(peak(v.use.points)), v.use.what, count(v.use.most))
+		text = fmt.Sprintf("at most %s %s, limit %s", count(peak(v.use.points)), v.use.what,
+			count(v.use.most))
 	}
 	height := 384.0
 	if near && (v.use.phases || v.use.left != "") {
@@ -238,7 +239,8 @@ func within(points []point, c clock) []point {
 	return points[max(first-1, 0):min(last+1, len(points))]
 }
 
-// decimate keeps of the points within one column of the picture the first, the smallest, the largest and the last one.
+// decimate keeps of the points within one column of the picture the first, the smallest, the largest and the
+// last one.
 func decimate(points []point, x scale, c clock) []point {
 	if len(points) < 2000 {
 		return points
@@ -265,8 +267,8 @@ func decimate(points []point, x scale, c clock) []point {
 	return out
 }
 
-// inUse draws the usage of the limit with its bound, what lies above it in the colour of a failure, and a mark for each
-// denial on top.
+// inUse draws the usage of the limit with its bound, what lies above it in the colour of a failure, and a
+// mark for each denial on top.
 func (d *drawing) inUse(id string, f frame, c clock, v *view) {
 	use := v.use
 	y := scale{lo: 0, hi: max(use.most, peak(use.points), 1) * 1.12, from: f.y + f.h, to: f.y}

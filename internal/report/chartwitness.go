@@ -174,8 +174,8 @@ func clustersOf(rows []*timeline.Observation, gap time.Duration) ([]check.Span, 
 	return clusters, lengths[len(lengths)/2]
 }
 
-// nearby returns the observations to draw, ascending by Sent: the witness, and what overlaps its span. Of more than
-// mostRows those in the middle are left out.
+// nearby returns the observations to draw, ascending by Sent: the witness, and what overlaps its span. Of
+// more than mostRows those in the middle are left out.
 func nearby(f *verdict.Finding, obs []timeline.Observation) (near []*timeline.Observation, left int) {
 	in := members(f.Observations)
 	var others int

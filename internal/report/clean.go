@@ -13,9 +13,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// plain returns s fit for one line of a terminal, a page or an XML file: control characters (ESC, newlines, C1), marks
-// that reorder or hide text, and bytes that are no UTF-8 become visible escapes (\x1b, \n, \u202e, \xff). Everything a
-// target said passes through it before it reaches a reader. A string that needs nothing is returned as it is.
+// plain returns s fit for one line of a terminal, a page or an XML file: control characters (ESC, newlines,
+// C1), marks that reorder or hide text, and bytes that are no UTF-8 become visible escapes (\x1b, \n, \u202e,
+// \xff). Everything a target said passes through it before it reaches a reader. A string that needs nothing
+// is returned as it is.
 func plain(s string) string {
 	if strings.IndexFunc(s, hidden) < 0 && utf8.ValidString(s) {
 		return s
@@ -46,18 +47,19 @@ func plain(s string) string {
 	return b.String()
 }
 
-// hidden tells whether r changes what a reader sees without being seen itself: controls, formats (bidirectional marks,
-// zero-width characters, tags), line and paragraph separators, private use, and what XML does not allow. Unicode's
-// general categories Cc, Cf, Co, Cs, Zl and Zp, with the noncharacters.
+// hidden tells whether r changes what a reader sees without being seen itself: controls, formats
+// (bidirectional marks, zero-width characters, tags), line and paragraph separators, private use, and what
+// XML does not allow. Unicode's general categories Cc, Cf, Co, Cs, Zl and Zp, with the noncharacters.
 func hidden(r rune) bool {
 	if r < 0x7f {
 		return r < 0x20
 	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) || r&0xfffe == 0xfffe
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) ||
+		r&0xfffe == 0xfffe
 }
 
-// plainRun returns a copy of r whose every text has passed plain, and whose URLs carry no credentials. Timelines are
-// shared, not copied: their texts are cleaned where they are used.
+// plainRun returns a copy of r whose every text has passed plain, and whose URLs carry no credentials.
+// Timelines are shared, not copied: their texts are cleaned where they are used.
 func plainRun(r *result.Run) *result.Run {
 	c := *r
 	c.ID, c.Version = plain(r.ID), plain(r.Version)
@@ -144,8 +146,8 @@ func withoutUser(s string) string {
 	return u.String()
 }
 
-// cell returns s as the text of a CSV cell: a text that a spreadsheet would take for a formula (it begins with = + - @,
-// a tab or a carriage return) gets an apostrophe in front.
+// cell returns s as the text of a CSV cell: a text that a spreadsheet would take for a formula (it begins
+// with = + - @, a tab or a carriage return) gets an apostrophe in front.
 func cell(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		return "'" + s
@@ -153,19 +155,21 @@ func cell(s string) string {
 	return s
 }
 
-// mdText returns s as a run of Markdown text that GitHub shows as it is, also at the beginning of a line: no markup, no
-// HTML, no table border, no link, nobody mentioned.
+// mdText returns s as a run of Markdown text that GitHub shows as it is, also at the beginning of a line: no
+// markup, no HTML, no table border, no link, nobody mentioned.
 func mdText(s string) string {
 	s = mdEscapes.Replace(s)
 	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
-	if digits < len(s) && (digits > 0 && strings.ContainsRune(".)", rune(s[digits])) || strings.ContainsRune("-+=", rune(s[0]))) {
+	if digits < len(s) && (digits > 0 && strings.ContainsRune(".)", rune(s[digits])) ||
+		strings.ContainsRune("-+=", rune(s[0]))) {
 		return s[:digits] + `\` + s[digits:] // a list, or the line below a heading
 	}
 	return s
 }
 
 var mdEscapes = strings.NewReplacer(
-	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "#", `\#`, "~", `\~`, "|", `\|`, "!", `\!`, "$", `\$`,
+	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "#", `\#`, "~", `\~`, "|", `\|`, "!",
+	`\!`, "$", `\$`,
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "://", "&#58;//", "www.", "www&#46;", "@", "@<!-- -->",
 )
 
@@ -191,8 +195,8 @@ func mdCode(s string, inTable bool) string {
 	return fence + s + fence
 }
 
-// annotation returns s as the message of a workflow command, property as the value of one of its properties. Source:
-// the toolkit of GitHub Actions, escapeData and escapeProperty.
+// annotation returns s as the message of a workflow command, property as the value of one of its properties.
+// Source: the toolkit of GitHub Actions, escapeData and escapeProperty.
 func annotation(s string) string { return annotationEscapes.Replace(s) }
 
 func property(s string) string { return propertyEscapes.Replace(s) }
@@ -202,10 +206,12 @@ var (
 	propertyEscapes   = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// shellWord returns s as one word of a POSIX shell: as it is where no character is special, else in single quotes.
+// shellWord returns s as one word of a POSIX shell: as it is where no character is special, else in single
+// quotes.
 func shellWord(s string) string {
 	special := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_@%+=:,./-", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("_@%+=:,./-", r))
 	}
 	if s != "" && strings.IndexFunc(s, special) < 0 {
 		return s

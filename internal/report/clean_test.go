@@ -34,7 +34,8 @@ func TestPlainShowsWhatIsHidden(t *testing.T) {
 }
 
 func TestCellDisarmsFormulas(t *testing.T) {
-	for in, want := range map[string]string{"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@x": "'@x", "\tx": "'\tx", "k1": "k1", "": "", "a=b": "a=b"} {
+	for in, want := range map[string]string{"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@x": "'@x",
+		"\tx": "'\tx", "k1": "k1", "": "", "a=b": "a=b"} {
 		if got := cell(in); got != want {
 			t.Errorf("cell(%q): got %q, want %q", in, got, want)
 		}
@@ -71,7 +72,8 @@ func TestMarkdownEscapes(t *testing.T) {
 func TestHostileTextsStayText(t *testing.T) {
 	r := runOf(hostile(t))
 	r.ID, r.Version, r.Command = "r\x1b[2J", "v</title><script>", []string{"<!--", "\u202e"}
-	for _, format := range []string{"table", "json", "junit", "markdown", "github", "html", "csv", "openmetrics"} {
+	for _, format := range []string{"table", "json", "junit", "markdown", "github", "html", "csv",
+		"openmetrics"} {
 		got := render(t, format, r, Options{Width: 80})
 		if !utf8.Valid(got) {
 			t.Errorf("%s: not UTF-8", format)
@@ -111,9 +113,11 @@ func TestNoFormatWritesNaN(t *testing.T) {
 	nothing := onlyUnknown(t)
 	nothing.Timeline.Observations, nothing.Timeline.Header.Ended, nothing.Latency = nil, 0, latency.Summary{}
 	for name, r := range map[string]*result.Run{
-		"broken": runOf(broken), "zero": runOf(none), "nothing": runOf(nothing), "empty": {}, "unknown": runOf(onlyUnknown(t)),
+		"broken": runOf(broken), "zero": runOf(none), "nothing": runOf(nothing), "empty": {},
+		"unknown": runOf(onlyUnknown(t)),
 	} {
-		for _, format := range []string{"table", "json", "junit", "markdown", "github", "html", "openmetrics"} {
+		for _, format := range []string{"table", "json", "junit", "markdown", "github", "html",
+			"openmetrics"} {
 			got := render(t, format, r, Options{})
 			if m := regexp.MustCompile(`\bNaN\b|\bInf\b|%!|<no value>`).Find(got); m != nil {
 				t.Errorf("%s of %s: contains %s", format, name, m)

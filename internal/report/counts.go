@@ -10,10 +10,12 @@ import (
 
 // countsText prints the numbers that must add up, as two equations; one that does not hold shows it.
 func countsText(c timeline.Counts) string {
-	planned := fmt.Sprintf("%s planned %s %s sent + %s unsent", quantity.Thousands(c.Planned), equals(c.Planned == c.Sent+c.Unsent),
+	planned := fmt.Sprintf("%s planned %s %s sent + %s unsent", quantity.Thousands(c.Planned),
+		equals(c.Planned == c.Sent+c.Unsent),
 		quantity.Thousands(c.Sent), quantity.Thousands(c.Unsent))
 	sent := fmt.Sprintf("%s sent %s %s allowed + %s denied + %s unknown", quantity.Thousands(c.Sent),
-		equals(c.Sent == c.Allowed+c.Denied+c.Unknown), quantity.Thousands(c.Allowed), quantity.Thousands(c.Denied), quantity.Thousands(c.Unknown))
+		equals(c.Sent == c.Allowed+c.Denied+c.Unknown), quantity.Thousands(c.Allowed),
+		quantity.Thousands(c.Denied), quantity.Thousands(c.Unknown))
 	return planned + "; " + sent
 }
 

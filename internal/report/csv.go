@@ -11,11 +11,12 @@ import (
 )
 
 // csvHead has the names of the timeline format, and the scenario last.
-var csvHead = []string{"seq", "partition", "phase", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status", "outcome", "cost",
-	"error", "scenario"}
+var csvHead = []string{"seq", "partition", "phase", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status",
+	"outcome", "cost", "error", "scenario"}
 
-// writeCSV writes a row an observation (RFC 4180): integers in nanoseconds since the start of its recording, an empty cell
-// for what is not known. Texts that a spreadsheet would take for formulas begin with an apostrophe.
+// writeCSV writes a row an observation (RFC 4180): integers in nanoseconds since the start of its recording,
+// an empty cell for what is not known. Texts that a spreadsheet would take for formulas begin with an
+// apostrophe.
 func writeCSV(w io.Writer, r *result.Run, _ Options) error {
 	recorded, err := recordings(r)
 	if err != nil {

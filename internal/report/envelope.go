@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// This file computes what the charts draw: bounds that hold for every right limiter, in floating point. Verdicts do not
-// rest on it; the judge's integers do.
+// This file computes what the charts draw: bounds that hold for every right limiter, in floating point.
+// Verdicts do not rest on it; the judge's integers do.
 
 // windowPhase is where windows may begin, for a recording: at zero + [lo, hi] + k windows. known is false
 // where that is open by half a window or more.
@@ -22,8 +22,8 @@ func windowPhase(p spec.Policy, h timeline.Header) (lo, hi time.Duration, known 
 	return w.Begin.From, w.Begin.To, ok && w.Begin.To-w.Begin.From < w.Every/2
 }
 
-// mostBy returns the most units that p admits in the closed span [from, t] if it was full at from. It never decreases
-// with t.
+// mostBy returns the most units that p admits in the closed span [from, t] if it was full at from. It never
+// decreases with t.
 func mostBy(p spec.Policy, h timeline.Header, from, t time.Duration) float64 {
 	if lo, hi, known := windowPhase(p, h); known && p.Slots <= 1 {
 		return float64(p.Rate.N) * float64(floorDiv(t-lo, p.Rate.Per)-floorDiv(from-hi, p.Rate.Per)+1)
@@ -60,14 +60,15 @@ type admission struct {
 	cost float64
 }
 
-// admissions returns the admitted requests of one partition, their intervals widened by what is known of the clocks,
-// ascending by e.
+// admissions returns the admitted requests of one partition, their intervals widened by what is known of the
+// clocks, ascending by e.
 func admissions(obs []timeline.Observation, h timeline.Header, tick time.Duration) []admission {
 	var out []admission
 	for i := range obs {
 		o := &obs[i]
 		if o.Outcome == timeline.Allowed && o.Answered {
-			out = append(out, admission{o.Sent - h.ClockError - h.Drift(o.Sent) - tick, o.FirstByte + h.ClockError + h.Drift(o.FirstByte), float64(max(o.Cost, 1))})
+			out = append(out, admission{o.Sent - h.ClockError - h.Drift(o.Sent) - tick,
+				o.FirstByte + h.ClockError + h.Drift(o.FirstByte), float64(max(o.Cost, 1))})
 		}
 	}
 	slices.SortFunc(out, func(a, b admission) int { return int(a.e - b.e) })
@@ -139,8 +140,9 @@ func inWindows(p spec.Policy, all []admission, w windows) usage {
 	return usage{points: inPhases(all, p.Rate.Per, from, to), what: what, phases: true}
 }
 
-// inBucket: with J[x,y] the units certainly admitted in [x,y] and N units refilled per Per, the units in use at y are the
-// largest J[x,y] - (y-x)*N/Per over all x <= y. A tree over the starts x holds x + J[x,y]*Per/N and its largest value.
+// inBucket: with J[x,y] the units certainly admitted in [x,y] and N units refilled per Per, the units in use
+// at y are the largest J[x,y] - (y-x)*N/Per over all x <= y. A tree over the starts x holds x + J[x,y]*Per/N
+// and its largest value.
 func inBucket(all []admission, r spec.Rate) []point {
 	starts := make([]int, len(all)) // indices of all, ascending by s
 	for i := range starts {
@@ -199,7 +201,8 @@ func inSpan(all []admission, w time.Duration) []point {
 	return out
 }
 
-// inWindow counts the units certainly admitted in the window that y lies in, where windows begin at [lo, hi] + k*w.
+// inWindow counts the units certainly admitted in the window that y lies in, where windows begin at [lo, hi]
+// + k*w.
 func inWindow(all []admission, w, lo, hi time.Duration) []point {
 	var out []point
 	used, window := 0.0, int64(math.MinInt64)
@@ -265,12 +268,12 @@ func (h *bySent) Pop() any {
 	return last
 }
 
-// prefixMax is a tree over n values, all absent at first: add to all values up to a place, start one, ask for the largest.
-// An absent value keeps what is added to it.
+// prefixMax is a tree over n values, all absent at first: add to all values up to a place, start one, ask for
+// the largest. An absent value keeps what is added to it.
 type prefixMax struct {
 	size int
-	// most is the largest value below a node, with what was added to the node and below, but not above it; lazy what was
-	// added to the node as a whole.
+	// most is the largest value below a node, with what was added to the node and below, but not above it;
+	// lazy what was added to the node as a whole.
 	most, lazy []float64
 }
 

@@ -42,8 +42,8 @@ func TestPrefixMaxIsThatOfASlice(t *testing.T) {
 	}
 }
 
-// observed plays random requests against the reference limiter of spec: decided somewhere in their intervals, in the order
-// of the decisions.
+// observed plays random requests against the reference limiter of spec: decided somewhere in their intervals,
+// in the order of the decisions.
 func observed(t *testing.T, text string, d *dice, started time.Time) (spec.Limit, *timeline.Timeline) {
 	t.Helper()
 	limit := mustLimit(t, text)
@@ -71,7 +71,8 @@ func observed(t *testing.T, text string, d *dice, started time.Time) (spec.Limit
 		}
 		var got reference.Decision
 		state, got = limiter.Step(state, zero+r.d, 1)
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: r.s, FirstByte: r.e, Answered: true, Outcome: timeline.Denied}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: r.s, FirstByte: r.e,
+			Answered: true, Outcome: timeline.Denied}
 		if got.Allow {
 			o.Outcome = timeline.Allowed
 		}
@@ -81,14 +82,17 @@ func observed(t *testing.T, text string, d *dice, started time.Time) (spec.Limit
 }
 
 var chartedSpecs = []string{
-	"token-bucket,rate=10/s,burst=5", "gcra,rate=100/3s,burst=1", "leaky-bucket,rate=7/s,burst=9", "leaky-bucket-queue,rate=10/s,queue=4",
-	"token-bucket,rate=10/s,burst=5,refill=interval,fill=3", "sliding-window-log,rate=8/700ms", "fixed-window,rate=8/700ms,align=clock",
-	"fixed-window,rate=8/700ms,align=first", "fixed-window,rate=8/700ms,align=unknown", "fixed-window,rate=8/700ms,phase=200ms",
-	"sliding-window-counter,rate=8/700ms,align=clock", "sliding-window-counter,rate=8/700ms,align=unknown",
-	"token-bucket,rate=10/s,burst=5,start=empty", "token-bucket,rate=20/s,burst=9 + sliding-window-log,rate=8/700ms",
+	"token-bucket,rate=10/s,burst=5", "gcra,rate=100/3s,burst=1", "leaky-bucket,rate=7/s,burst=9",
+	"leaky-bucket-queue,rate=10/s,queue=4", "token-bucket,rate=10/s,burst=5,refill=interval,fill=3",
+	"sliding-window-log,rate=8/700ms", "fixed-window,rate=8/700ms,align=clock",
+	"fixed-window,rate=8/700ms,align=first", "fixed-window,rate=8/700ms,align=unknown",
+	"fixed-window,rate=8/700ms,phase=200ms", "sliding-window-counter,rate=8/700ms,align=clock",
+	"sliding-window-counter,rate=8/700ms,align=unknown", "token-bucket,rate=10/s,burst=5,start=empty",
+	"token-bucket,rate=20/s,burst=9 + sliding-window-log,rate=8/700ms",
 }
 
-// What the charts call the most possible must hold for every right limiter, whatever the latency: else they accuse it.
+// What the charts call the most possible must hold for every right limiter, whatever the latency: else they
+// accuse it.
 func TestRightLimitersStayBelowTheDrawnBounds(t *testing.T) {
 	d := dice(20)
 	started := time.Date(2026, 11, 20, 10, 0, 0, 123_456_789, time.UTC)
@@ -123,7 +127,8 @@ func TestRightLimitersStayBelowTheDrawnBounds(t *testing.T) {
 	}
 }
 
-// A batch that arrives between two requests lets more through at once than the bucket holds: the bound must allow it.
+// A batch that arrives between two requests lets more through at once than the bucket holds: the bound must
+// allow it.
 func TestABatchIsWithinTheBound(t *testing.T) {
 	limit := mustLimit(t, "token-bucket,rate=10/s,burst=5,refill=interval,fill=3")
 	limiter, err := reference.NewLimit(limit)
@@ -144,11 +149,12 @@ func TestABatchIsWithinTheBound(t *testing.T) {
 	}
 }
 
-// reaches tells whether requests so even come near the drawn bound: not where the bound is that of two windows, nor where
-// the bucket starts empty.
+// reaches tells whether requests so even come near the drawn bound: not where the bound is that of two
+// windows, nor where the bucket starts empty.
 func reaches(text string) bool {
 	l, _ := spec.Parse(text)
-	return l[0].Start != spec.StartEmpty && (!l[0].Windowed() || l[0].Align == spec.AlignClock || l[0].Align == spec.AlignPhase)
+	return l[0].Start != spec.StartEmpty &&
+		(!l[0].Windowed() || l[0].Align == spec.AlignClock || l[0].Align == spec.AlignPhase)
 }
 
 // The units in use, held against their definitions: the largest excess over all spans that end at y.
@@ -200,9 +206,11 @@ func lastAt(points []point, t time.Duration) float64 {
 
 func TestWindowsAreCountedApart(t *testing.T) {
 	ms := time.Millisecond
-	all := []admission{{s: 10 * ms, e: 20 * ms, cost: 1}, {s: 90 * ms, e: 99 * ms, cost: 1}, {s: 95 * ms, e: 105 * ms, cost: 1}, {s: 110 * ms, e: 120 * ms, cost: 2}}
+	all := []admission{{s: 10 * ms, e: 20 * ms, cost: 1}, {s: 90 * ms, e: 99 * ms, cost: 1},
+		{s: 95 * ms, e: 105 * ms, cost: 1}, {s: 110 * ms, e: 120 * ms, cost: 2}}
 	points := inWindow(all, 100*ms, 0, 0)
-	for at, want := range map[time.Duration]float64{20 * ms: 1, 99 * ms: 2, 100 * ms: 0, 119 * ms: 0, 120 * ms: 2, 200 * ms: 0} {
+	for at, want := range map[time.Duration]float64{20 * ms: 1, 99 * ms: 2, 100 * ms: 0, 119 * ms: 0,
+		120 * ms: 2, 200 * ms: 0} {
 		if got := lastAt(points, at); got != want {
 			t.Errorf("in use at %v: got %v, want %v", at, got, want)
 		}
@@ -222,7 +230,9 @@ func TestDecimateKeepsTheExtremes(t *testing.T) {
 	points[31_415].v = 5000
 	c := clock{end: 50 * second, unit: "s", one: 1e9}
 	out := decimate(points, c.scale(frame{0, 0, 500, 100}), c)
-	if len(out) > 4*501 || peak(out) != 5000 || out[0] != points[0] || out[len(out)-1] != points[len(points)-1] {
-		t.Errorf("got %d points with peak %v, want at most 2004, the peak 5000 and both ends", len(out), peak(out))
+	if len(out) > 4*501 || peak(out) != 5000 || out[0] != points[0] ||
+		out[len(out)-1] != points[len(points)-1] {
+		t.Errorf("got %d points with peak %v, want at most 2004, the peak 5000 and both ends", len(out),
+			peak(out))
 	}
 }

@@ -21,7 +21,8 @@ type evidence struct {
 	sentence string
 	// span says where in the recording; empty where no observation is named.
 	span string
-	// replay is the command that judges the recording again; empty where nothing is kept or it would judge another thing.
+	// replay is the command that judges the recording again; empty where nothing is kept or it would judge
+	// another thing.
 	replay string
 	// hint names a policy that would explain the recording; empty where none is known.
 	hint string
@@ -39,11 +40,13 @@ const conformance = "conformance"
 
 // mends says for each reason of an Inconclusive verdict what the reader can do.
 var mends = map[verdict.Reason]string{
-	verdict.ScheduleMissed:     "lower the rate, or generate from a machine with more idle processors",
-	verdict.Unreachable:        "start the target, or check the URL given with --target",
-	verdict.SetupFailed:        "mend what the detail names and run again; nothing was said about the limiter",
-	verdict.NeedsFailed:        "it does not count; say what the target has (--promise, --set), or --skip it",
-	verdict.TooFew:             "let the phases send more requests or last longer, so that a fault could show",
+	verdict.ScheduleMissed: "lower the rate, or generate from a machine with more idle processors",
+	verdict.Unreachable:    "start the target, or check the URL given with --target",
+	verdict.SetupFailed: "mend what the detail names and run again; nothing was said about the " +
+		"limiter",
+	verdict.NeedsFailed: "it does not count; say what the target has (--promise, --set), or --skip it",
+	verdict.TooFew: "let the phases send more requests or last longer, so that a fault could " +
+		"show",
 	verdict.ForeignTraffic:     "use keys that nobody else uses (partition: fresh: true)",
 	verdict.UnclassifiedStatus: "name the statuses of a denial under denied: status:",
 	verdict.SearchLimit:        "send less at once, so that fewer requests overlap",
@@ -52,15 +55,16 @@ var mends = map[verdict.Reason]string{
 
 // recordedMends are those of a recording that is judged alone: nobody can send more of it.
 var recordedMends = map[verdict.Reason]string{
-	verdict.TooFew: "judge a longer recording, or demand less of a pass (--exact-burst, --burst-resolution, " +
+	verdict.TooFew: "judge a longer recording, or demand less of a pass (--exact-burst, " +
+		"--burst-resolution, " +
 		"--rate-resolution)",
 	verdict.ForeignTraffic:     "leave out --shared if nobody else uses these partitions",
 	verdict.UnclassifiedStatus: "name the statuses with --denied and --allowed",
 	verdict.SearchLimit:        "judge partitions one by one with --partition, or a shorter recording",
 }
 
-// mend says what the reader of s can do about a reason. What an earlier run used of its partitions may explain what is seen until it is
-// forgotten.
+// mend says what the reader of s can do about a reason. What an earlier run used of its partitions may
+// explain what is seen until it is forgotten.
 func mend(s *result.Scenario, r verdict.Reason) string {
 	if r == verdict.TooFew && s.FromCache() {
 		return "ask past the cache (-H 'Cache-Control: no-cache'), or name a route that is not cached"
@@ -74,7 +78,8 @@ func mend(s *result.Scenario, r verdict.Reason) string {
 		return recordedMends[r]
 	}
 	if r == verdict.TooFew && s.Timeline != nil && s.Timeline.Header.CompleteFrom > 0 {
-		return "begin with a silence in which the limiter forgets an earlier run, or use keys that are new (partition: fresh: true)"
+		return "begin with a silence in which the limiter forgets an earlier run, or use keys that are new " +
+			"(partition: fresh: true)"
 	}
 	if r == verdict.ScheduleMissed && s.Timeline != nil {
 		return cmp.Or(generator.MissedRemedy(s.Timeline), mends[r])
@@ -136,7 +141,8 @@ func shown(all []evidence) []evidence {
 		}
 		out = append(out, all[i:i+min(n, most)]...)
 		if n > most {
-			out = append(out, evidence{claim: all[i].claim, sentence: fmt.Sprintf("and %d more like it (the json report has all)", n-most)})
+			out = append(out, evidence{claim: all[i].claim,
+				sentence: fmt.Sprintf("and %d more like it (the json report has all)", n-most)})
 		}
 		i += n
 	}
@@ -194,8 +200,8 @@ func checkCommand(s *result.Scenario) string {
 	return "rlcheck check " + shellWord(plain(s.TimelinePath)) + " --limit '"
 }
 
-// spanText says which requests a finding rests on and when they were. Where the recording is at hand it names the
-// request sent first and the one answered last.
+// spanText says which requests a finding rests on and when they were. Where the recording is at hand it names
+// the request sent first and the one answered last.
 func spanText(t *timeline.Timeline, f *verdict.Finding) string {
 	where := ""
 	if f.Partition != "" {
@@ -206,12 +212,16 @@ func spanText(t *timeline.Timeline, f *verdict.Finding) string {
 	}
 	if first, last := ends(t, f.Observations); first != nil {
 		if first == last {
-			return fmt.Sprintf("%s#%d sent %s, first byte %s", where, first.Seq, quantity.Seconds(first.Sent), answered(first))
+			return fmt.Sprintf("%s#%d sent %s, first byte %s", where, first.Seq, quantity.Seconds(first.Sent),
+				answered(first))
 		}
-		return fmt.Sprintf("%sfirst #%d sent %s, last #%d first byte %s", where, first.Seq, quantity.Seconds(first.Sent), last.Seq, answered(last))
+		return fmt.Sprintf("%sfirst #%d sent %s, last #%d first byte %s", where, first.Seq,
+			quantity.Seconds(first.Sent), last.Seq, answered(last))
 	}
-	return fmt.Sprintf("%s%s (#%d .. #%d), first sent %s, last first byte %s", where, quantity.Plural(len(f.Observations), "request"),
-		f.Observations[0], f.Observations[len(f.Observations)-1], quantity.Seconds(f.From), quantity.Seconds(f.To))
+	return fmt.Sprintf("%s%s (#%d .. #%d), first sent %s, last first byte %s", where,
+		quantity.Plural(len(f.Observations), "request"),
+		f.Observations[0], f.Observations[len(f.Observations)-1], quantity.Seconds(f.From),
+		quantity.Seconds(f.To))
 }
 
 // answered prints when the answer to o began.
@@ -222,7 +232,8 @@ func answered(o *timeline.Observation) string {
 	return quantity.Seconds(o.FirstByte)
 }
 
-// ends returns the observations of the witness that were sent first and answered last; nil where t lacks one of them.
+// ends returns the observations of the witness that were sent first and answered last; nil where t lacks one
+// of them.
 func ends(t *timeline.Timeline, witness []int) (first, last *timeline.Observation) {
 	if t == nil {
 		return nil, nil
@@ -256,11 +267,12 @@ func members(seqs []int) map[int]bool {
 	return m
 }
 
-// trouble is why a scenario is Inconclusive, in words: the reason, what it means here, and what to do about it.
+// trouble is why a scenario is Inconclusive, in words: the reason, what it means here, and what to do about
+// it.
 type trouble struct{ reason, detail, mend string }
 
-// troubles returns why s is Inconclusive: its own reason first, then those of inconclusive claims that say something else.
-// Empty for another verdict.
+// troubles returns why s is Inconclusive: its own reason first, then those of inconclusive claims that say
+// something else. Empty for another verdict.
 func troubles(s *result.Scenario) []trouble {
 	if s.Verdict != verdict.Inconclusive {
 		return nil
@@ -268,7 +280,10 @@ func troubles(s *result.Scenario) []trouble {
 	var out []trouble
 	add := func(r verdict.Reason, detail string) {
 		t := trouble{plain(string(r)), plain(strings.TrimSpace(detail)), mend(s, r)}
-		if slices.ContainsFunc(out, func(o trouble) bool { return o.reason == t.reason && o.detail == t.detail }) {
+		if slices.ContainsFunc(out, func(o trouble) bool {
+			return o.reason == t.reason &&
+				o.detail == t.detail
+		}) {
 			return
 		}
 		if slices.ContainsFunc(out, func(o trouble) bool { return o.reason == t.reason }) {

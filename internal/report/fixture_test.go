@@ -33,13 +33,14 @@ func mustLimit(t testing.TB, text string) spec.Limit {
 	return l
 }
 
-// record plays a burst of 40 requests, a rest, and an overload of `rate` requests a second for 3 s on each of n
-// partitions, against token buckets of 10/s that really have the given burst. Answers take 0.2 to 1.2 ms.
+// record plays a burst of 40 requests, a rest, and an overload of `rate` requests a second for 3 s on each of
+// n partitions, against token buckets of 10/s that really have the given burst. Answers take 0.2 to 1.2 ms.
 func record(n, burst, rate int) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
 		Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), WallError: 500 * time.Millisecond,
 		Spreads: []timeline.Spread{{Phase: "burst", Requests: 40 * n, Width: 812 * time.Microsecond}},
-		Audit:   timeline.Audit{CPUShare: 0.42, LongestGC: 87 * time.Microsecond, Collections: 3, Connections: 8},
+		Audit: timeline.Audit{CPUShare: 0.42, LongestGC: 87 * time.Microsecond, Collections: 3,
+			Connections: 8},
 	}}
 	d := dice(7)
 	for k := range n {
@@ -48,8 +49,9 @@ func record(n, burst, rate int) *timeline.Timeline {
 			sent := due + 2*time.Millisecond + time.Duration(d.next(200_000))
 			took := 200*time.Microsecond + time.Duration(d.next(1_000_000))
 			tl.Observations = append(tl.Observations, timeline.Observation{
-				Arrival: timeline.Arrival{Partition: name, Phase: phase, At: due + 2*time.Millisecond, Cost: 1},
-				Sent:    sent, FirstByte: sent + took, Done: sent + took + 9_000, Answered: true})
+				Arrival: timeline.Arrival{Partition: name, Phase: phase, At: due + 2*time.Millisecond,
+					Cost: 1},
+				Sent: sent, FirstByte: sent + took, Done: sent + took + 9_000, Answered: true})
 		}
 		for range 40 {
 			at("burst", 0)
@@ -58,7 +60,8 @@ func record(n, burst, rate int) *timeline.Timeline {
 			at("overload", 2*second+time.Duration(i)*second/time.Duration(rate))
 		}
 	}
-	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
+	slices.SortStableFunc(tl.Observations,
+		func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
 	decide(tl, burst)
 	return tl
 }
@@ -94,7 +97,8 @@ func decide(tl *timeline.Timeline, burst int) {
 // scenarioOf wraps a recording.
 func scenarioOf(t testing.TB, id, title, spec string, tl *timeline.Timeline) result.Scenario {
 	return result.Scenario{
-		ID: id, Title: title, Kind: result.Required, Source: "SOURCES.md#" + id, File: "scenarios/" + id + ".yaml",
+		ID: id, Title: title, Kind: result.Required, Source: "SOURCES.md#" + id,
+		File:   "scenarios/" + id + ".yaml",
 		Target: "http://127.0.0.1:8080/", Store: "memory", Limit: mustLimit(t, spec), Counts: tl.Counts(),
 		Latency: latency.Summarize(tl), Header: tl.Header, Timeline: tl, Duration: 5 * second,
 		TimelinePath: "reports/2026-11-20T10-00-00/" + id + "/timeline.ndjson",
@@ -107,14 +111,18 @@ func between(lo, hi float64) verdict.Interval {
 
 // passing is a scenario that passed.
 func passing(t testing.TB) result.Scenario {
-	s := scenarioOf(t, "burst", "A full start admits exactly its burst at once", "token-bucket,rate=10/s,burst=20", record(2, 20, 100))
+	s := scenarioOf(t, "burst", "A full start admits exactly its burst at once",
+		"token-bucket,rate=10/s,burst=20", record(2, 20, 100))
 	m := verdict.Measured{Burst: between(20, 20), Rate: between(9.971, 10.039)}
 	s.Verdict = verdict.Pass
 	s.Fresh = true
-	s.Judgement = &verdict.Judgement{Verdict: verdict.Pass, Measured: m, Partitions: []verdict.PartitionVerdict{
-		{Partition: "k1", Verdict: verdict.Pass, Measured: m, Judged: 340},
-		{Partition: "k2", Verdict: verdict.Pass, Measured: verdict.Measured{Burst: between(20, 20), Rate: verdict.Interval{Lo: 9.9, LoSet: true}}, Judged: 340},
-	}}
+	s.Judgement = &verdict.Judgement{Verdict: verdict.Pass, Measured: m,
+		Partitions: []verdict.PartitionVerdict{
+			{Partition: "k1", Verdict: verdict.Pass, Measured: m, Judged: 340},
+			{Partition: "k2", Verdict: verdict.Pass,
+				Measured: verdict.Measured{Burst: between(20, 20),
+					Rate: verdict.Interval{Lo: 9.9, LoSet: true}}, Judged: 340},
+		}}
 	s.Claims = []verdict.Claim{
 		{ID: "conformance", Kind: verdict.ClaimConformance,
 			Verdict: verdict.Pass, Text: "680 decisions on 2 partitions conform"},
@@ -123,10 +131,12 @@ func passing(t testing.TB) result.Scenario {
 	return s
 }
 
-// failing is a scenario that failed: the target has a burst of 21 where 20 is declared, and a header claim failed too.
+// failing is a scenario that failed: the target has a burst of 21 where 20 is declared, and a header claim
+// failed too.
 func failing(t testing.TB) result.Scenario {
 	tl := record(2, 21, 100)
-	s := scenarioOf(t, "overload-10x", "At ten times the limit, admissions stay at the limit", "token-bucket,rate=10/s,burst=20", tl)
+	s := scenarioOf(t, "overload-10x", "At ten times the limit, admissions stay at the limit",
+		"token-bucket,rate=10/s,burst=20", tl)
 	f := verdict.Finding{Kind: verdict.OverAdmission, Partition: "k1", Seen: 21, Bound: 20,
 		Text: "21 requests allowed within 0.001 s; at most 20 + floor(10/s * 0.001 s) = 20 are possible"}
 	for _, o := range tl.Observations {
@@ -140,10 +150,13 @@ func failing(t testing.TB) result.Scenario {
 	}
 	s.Verdict = verdict.Fail
 	m := verdict.Measured{Burst: between(21, 21), Rate: between(9.96, 10.05)}
-	s.Judgement = &verdict.Judgement{Verdict: verdict.Fail, Measured: m, Partitions: []verdict.PartitionVerdict{
-		{Partition: "k1", Verdict: verdict.Fail, Findings: []verdict.Finding{f}, Measured: m, Judged: 340},
-		{Partition: "k2", Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Detail: "burst measured at least 19", Judged: 340},
-	}}
+	s.Judgement = &verdict.Judgement{Verdict: verdict.Fail, Measured: m,
+		Partitions: []verdict.PartitionVerdict{
+			{Partition: "k1", Verdict: verdict.Fail, Findings: []verdict.Finding{f}, Measured: m,
+				Judged: 340},
+			{Partition: "k2", Verdict: verdict.Inconclusive, Reason: verdict.TooFew,
+				Detail: "burst measured at least 19", Judged: 340},
+		}}
 	s.Claims = []verdict.Claim{
 		{ID: "conformance", Kind: verdict.ClaimConformance,
 			Verdict: verdict.Fail, Text: "partition k1 was admitted too much",
@@ -158,7 +171,8 @@ func failing(t testing.TB) result.Scenario {
 // unreachable is a scenario whose target did not answer.
 func unreachable(t testing.TB) result.Scenario {
 	tl := &timeline.Timeline{Header: timeline.Header{Unsent: 40}}
-	s := scenarioOf(t, "sustained", "At nine tenths of the limit nothing is denied", "gcra,rate=100/1m,burst=5", tl)
+	s := scenarioOf(t, "sustained", "At nine tenths of the limit nothing is denied",
+		"gcra,rate=100/1m,burst=5", tl)
 	s.Reason, s.Detail = verdict.Unreachable, "dial 127.0.0.1:8080: connection refused"
 	s.Claims = []verdict.Claim{{ID: "conformance", Kind: verdict.ClaimConformance,
 		Reason: verdict.Unreachable}}
@@ -170,12 +184,15 @@ func onlyUnknown(t testing.TB) result.Scenario {
 	tl := record(1, 20, 10)
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
-		o.Outcome, o.Status, o.Answered, o.FirstByte, o.Done, o.Error, o.Fields = timeline.Unknown, 0, false, 0, 0, "timeout", nil
+		o.Outcome, o.Status, o.Answered, o.FirstByte, o.Done, o.Error, o.Fields = timeline.Unknown, 0, false,
+			0, 0, "timeout", nil
 	}
 	tl.Header.Ended = 10 * second
-	s := scenarioOf(t, "boundary-double-burst", "No window shows twice its quota", "fixed-window,rate=100/1m", tl)
+	s := scenarioOf(t, "boundary-double-burst", "No window shows twice its quota", "fixed-window,rate=100/1m",
+		tl)
 	s.Reason, s.Detail = verdict.TooFew, "70 of 70 requests were not answered"
-	s.Judgement = &verdict.Judgement{Reason: verdict.TooFew, Partitions: []verdict.PartitionVerdict{{Partition: "k1", Reason: verdict.TooFew}}}
+	s.Judgement = &verdict.Judgement{Reason: verdict.TooFew,
+		Partitions: []verdict.PartitionVerdict{{Partition: "k1", Reason: verdict.TooFew}}}
 	s.Claims = []verdict.Claim{{ID: "conformance", Kind: verdict.ClaimConformance,
 		Reason: verdict.TooFew, Text: "no decision was seen"}}
 	return s
@@ -183,10 +200,12 @@ func onlyUnknown(t testing.TB) result.Scenario {
 
 // hostile is a failing scenario all of whose texts try to be something else.
 func hostile(t testing.TB) result.Scenario {
-	const bad = "</script><b onload=x>&amp;\x1b[31m\u202eevil\u2066 100% `|` @bob =1+1 \"q\" 'a' ]]> \r\n::error::x \xff \u009b2J"
+	const bad = "</script><b onload=x>&amp;\x1b[31m\u202eevil\u2066 100% `|` @bob =1+1 \"q\" 'a' ]]> " +
+		"\r\n::error::x \xff \u009b2J"
 	s := failing(t)
 	s.ID, s.Title, s.Source, s.Detail = "hostile"+bad, bad, bad, bad
-	s.File, s.Target, s.TimelinePath = "a,b:c%"+bad, "http://user:secret@127.0.0.1/?q="+"%3Cscript%3E", "reports/it's "+bad
+	s.File, s.Target, s.TimelinePath = "a,b:c%"+bad, "http://user:secret@127.0.0.1/?q="+"%3Cscript%3E",
+		"reports/it's "+bad
 	s.Header.Notes = []string{bad}
 	s.Statuses = []timeline.StatusCount{{Status: 302, Outcome: timeline.Allowed, Answers: 680,
 		Location: "http://user:secret@127.0.0.1/" + bad}}
@@ -200,8 +219,9 @@ func hostile(t testing.TB) result.Scenario {
 	name := "=cmd|' /C calc'!A0k1" + bad
 	f := s.Judgement.Partitions[0].Findings[0]
 	f.Partition, f.Text, f.Kind = name, bad, verdict.Kind(bad)
-	s.Judgement = &verdict.Judgement{Verdict: verdict.Fail, Detail: bad, Partitions: []verdict.PartitionVerdict{
-		{Partition: name, Verdict: verdict.Fail, Detail: bad, Findings: []verdict.Finding{f}}}}
+	s.Judgement = &verdict.Judgement{Verdict: verdict.Fail, Detail: bad,
+		Partitions: []verdict.PartitionVerdict{
+			{Partition: name, Verdict: verdict.Fail, Detail: bad, Findings: []verdict.Finding{f}}}}
 	s.Claims = []verdict.Claim{
 		{ID: "conformance", Kind: verdict.ClaimConformance,
 			Verdict: verdict.Fail, Text: bad, Findings: []verdict.Finding{f}},
@@ -213,8 +233,9 @@ func hostile(t testing.TB) result.Scenario {
 // runOf wraps scenarios.
 func runOf(scenarios ...result.Scenario) *result.Run {
 	return &result.Run{
-		ID: "2026-11-20T10-00-00", Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), Duration: 41200 * time.Millisecond,
-		Version: "v0.1.0", Command: []string{"rlcheck", "run", "scenarios/"}, Scenarios: scenarios,
+		ID: "2026-11-20T10-00-00", Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC),
+		Duration: 41200 * time.Millisecond,
+		Version:  "v0.1.0", Command: []string{"rlcheck", "run", "scenarios/"}, Scenarios: scenarios,
 		Host: result.Host{GoVersion: "go1.26.0", OS: "linux", Arch: "amd64", CPUs: 2},
 	}
 }
@@ -264,7 +285,8 @@ func fixtures(t testing.TB) map[string]*result.Run {
 	interrupted := runOf(passing(t))
 	interrupted.Interrupted = true
 	s := &interrupted.Scenarios[0]
-	s.Verdict, s.Reason, s.Detail, s.Header.Interrupted = verdict.Inconclusive, verdict.Interrupted, "stopped after 2.1 s of 5 s", true
+	s.Verdict, s.Reason, s.Detail, s.Header.Interrupted = verdict.Inconclusive, verdict.Interrupted,
+		"stopped after 2.1 s of 5 s", true
 	s.Kind, s.Judgement = result.Recommended, nil
 	s.Claims = []verdict.Claim{{ID: "conformance", Kind: verdict.ClaimConformance,
 		Reason: verdict.Interrupted, Text: "not judged"}}

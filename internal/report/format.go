@@ -1,5 +1,6 @@
-// Package report prints what a run found, one file per output format. Everything it prints is in a result.Run; it judges
-// nothing and reads no file, clock or environment. Text that comes from outside passes clean.go before it reaches a reader.
+// Package report prints what a run found, one file per output format. Everything it prints is in a
+// result.Run; it judges nothing and reads no file, clock or environment. Text that comes from outside passes
+// clean.go before it reaches a reader.
 package report
 
 import (
@@ -22,7 +23,8 @@ type Options struct {
 	Verbose bool
 	// Quiet lets table print the line of the verdict alone.
 	Quiet bool
-	// InconclusiveIsError makes junit write an error for an inconclusive claim, where it writes a skipped test otherwise.
+	// InconclusiveIsError makes junit write an error for an inconclusive claim, where it writes a skipped
+	// test otherwise.
 	InconclusiveIsError bool
 }
 
@@ -59,8 +61,8 @@ func Formats() []string {
 	return names
 }
 
-// Write writes r to w in the named format. Errors: an unknown format (the text lists the known ones), a format that needs
-// recordings which r does not have, and those of w.
+// Write writes r to w in the named format. Errors: an unknown format (the text lists the known ones), a
+// format that needs recordings which r does not have, and those of w.
 func Write(w io.Writer, name string, r *result.Run, o Options) error {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	if i < 0 {

@@ -51,14 +51,16 @@ func TestGolden(t *testing.T) {
 		runs           []string
 	}{
 		{"table", "80.txt", Options{Width: 80}, []string{"pass", "fail", "unreachable", "unknown"}},
-		{"table", "80.txt", Options{Width: 80}, []string{"interrupted", "empty", "hostile", "mixed", "alike"}},
+		{"table", "80.txt", Options{Width: 80},
+			[]string{"interrupted", "empty", "hostile", "mixed", "alike"}},
 		{"table", "verbose.txt", Options{Width: 100, Verbose: true}, []string{"mixed", "alike"}},
 		{"table", "quiet.txt", Options{Width: 60, Quiet: true}, []string{"mixed", "pass"}},
 		{"table", "120.txt", Options{Width: 120}, []string{"pass", "fail", "mixed"}},
 		{"table", "color.txt", Options{Width: 100, Color: true}, []string{"mixed"}},
 		{"table", "strict.txt", Options{Width: 100, Strict: true}, []string{"mixed"}},
 		{"json", "json", Options{}, []string{"pass", "fail", "empty", "hostile"}},
-		{"junit", "junit.xml", Options{}, []string{"pass", "fail", "unreachable", "unknown", "empty", "hostile", "mixed"}},
+		{"junit", "junit.xml", Options{}, []string{"pass", "fail", "unreachable", "unknown", "empty",
+			"hostile", "mixed"}},
 		{"markdown", "md", Options{}, everyKind},
 		{"github", "github.txt", Options{}, everyKind},
 		{"openmetrics", "metrics.txt", Options{}, []string{"fail", "unknown", "empty", "hostile"}},

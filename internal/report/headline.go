@@ -48,7 +48,8 @@ func headline(r *result.Run, strict bool) string {
 	add("FAIL that "+doNot(ids["uncounted"])+" count"+few(ids["uncounted"]), ids["uncounted"])
 	add("INCONCLUSIVE"+few(ids["INCONCLUSIVE"]), ids["INCONCLUSIVE"])
 	add("not judged", ids["needs"])
-	return fmt.Sprintf("%s: %s, in %s%s", quantity.Plural(len(r.Scenarios), "scenario"), strings.Join(parts, ", "),
+	return fmt.Sprintf("%s: %s, in %s%s", quantity.Plural(len(r.Scenarios), "scenario"),
+		strings.Join(parts, ", "),
 		quantity.Brief(r.Duration), interruption(r))
 }
 

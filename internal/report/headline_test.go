@@ -42,7 +42,8 @@ func TestHeadlineTellsFailuresApart(t *testing.T) {
 // TestPolicyLines: what is not measured, refuted or contradictory is said, not printed as an interval.
 func TestPolicyLines(t *testing.T) {
 	of := func(id string, m verdict.Measured) result.Scenario {
-		return result.Scenario{ID: id, Limit: mustLimit(t, "token-bucket,rate=10/s,burst=20"), Verdict: verdict.Pass,
+		return result.Scenario{ID: id, Limit: mustLimit(t, "token-bucket,rate=10/s,burst=20"),
+			Verdict:   verdict.Pass,
 			Judgement: &verdict.Judgement{Measured: m}}
 	}
 	run := func(all ...result.Scenario) *result.Run {

@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// writeHlog writes an HdrHistogram log of the recording of the run. A log has one base time, so a run of several scenarios
-// is refused.
+// writeHlog writes an HdrHistogram log of the recording of the run. A log has one base time, so a run of
+// several scenarios is refused.
 func writeHlog(w io.Writer, r *result.Run, _ Options) error {
 	recorded, err := recordings(r)
 	switch {
@@ -21,6 +21,7 @@ func writeHlog(w io.Writer, r *result.Run, _ Options) error {
 	case len(recorded) == 1:
 		return latency.WriteLog(w, recorded[0].Timeline, recorded[0].Header.Started)
 	default:
-		return fmt.Errorf("%d recordings: a histogram log holds one (choose a scenario with --only)", len(recorded))
+		return fmt.Errorf("%d recordings: a histogram log holds one (choose a scenario with --only)",
+			len(recorded))
 	}
 }

@@ -23,7 +23,8 @@ var pageText string
 //go:embed page.css
 var pageStyle string
 
-// page is what the template of the HTML report is filled with. All texts are clean; the template escapes them.
+// page is what the template of the HTML report is filled with. All texts are clean; the template escapes
+// them.
 type page struct {
 	Run     *result.Run
 	Style   template.CSS
@@ -108,8 +109,8 @@ type claimRow struct {
 
 type fact struct{ Name, Value string }
 
-// writeHTML writes one self-contained page: no script, no request to anywhere, pictures as SVG. A Content-Security-Policy
-// in the page forbids everything but its own style sheet.
+// writeHTML writes one self-contained page: no script, no request to anywhere, pictures as SVG. A
+// Content-Security-Policy in the page forbids everything but its own style sheet.
 func writeHTML(w io.Writer, r *result.Run, o Options) error {
 	t, err := template.New("page").Parse(pageText)
 	if err != nil {
@@ -193,10 +194,11 @@ func badgeOf(v verdict.Verdict) badge {
 	return badge{strings.ToUpper(v.String()), v.String()}
 }
 
-// newCard gathers what is shown of one scenario: texts from the clean copy, pictures from the raw one, whose names still
-// agree with those in its timeline.
+// newCard gathers what is shown of one scenario: texts from the clean copy, pictures from the raw one, whose
+// names still agree with those in its timeline.
 func newCard(anchor string, raw, s *result.Scenario, o Options) card {
-	c := card{Scenario: s, Anchor: anchor, Badge: badgeOf(s.Verdict), Limit: limitText(s), Worth: worthRows(s),
+	c := card{Scenario: s, Anchor: anchor, Badge: badgeOf(s.Verdict), Limit: limitText(s),
+		Worth:  worthRows(s),
 		Counts: countsText(s.Counts), Answers: answersText(s), Facts: facts(s),
 		Latency: latencyChart(anchor+"-l", s)}
 	c.Outcomes = []outcomeCell{{"allowed", quantity.Thousands(s.Counts.Allowed)},
@@ -220,7 +222,8 @@ func newCard(anchor string, raw, s *result.Scenario, o Options) card {
 	c.Clients, c.Others = clientRows(raw)
 	one := result.Run{Scenarios: []result.Scenario{*s}}
 	for _, l := range latencyRows(&one) {
-		c.Rows = append(c.Rows, latencyCells{l.outcome, l.from, quantity.Thousands(int(l.dist.Count)), l.values()})
+		c.Rows = append(c.Rows, latencyCells{l.outcome, l.from, quantity.Thousands(int(l.dist.Count)),
+			l.values()})
 	}
 	if raw.Timeline != nil && len(raw.Timeline.Observations) > 0 {
 		c.pictures(raw)
@@ -325,7 +328,8 @@ func worthRows(s *result.Scenario) []worthRow {
 	return out
 }
 
-// intervalBar draws a measured interval beside the declared value, or the ends of a declared range; empty where an end is open.
+// intervalBar draws a measured interval beside the declared value, or the ends of a declared range; empty
+// where an end is open.
 func intervalBar(declared, most float64, v verdict.Interval) template.HTML {
 	if v = result.FiniteEnds(v); !v.LoSet || !v.HiSet || v.Lo > v.Hi {
 		return ""
@@ -363,12 +367,14 @@ func facts(s *result.Scenario) []fact {
 		add("duration", quantity.Brief(s.Duration))
 	}
 	if h := s.Header; !h.Started.IsZero() {
-		add("recording started", h.Started.UTC().Format(time.RFC3339Nano)+", target's clock ± "+quantity.Brief(h.WallError))
+		add("recording started", h.Started.UTC().Format(time.RFC3339Nano)+", target's clock ± "+
+			quantity.Brief(h.WallError))
 	}
 	add("clock error between observers", nonZero(s.Header.ClockError))
 	add("target's clock ticks", nonZero(s.Header.Tick))
 	add(recorder(s), generatorText(s))
-	// No command to replay what passed: phases may have limits of their own, or be judged less strictly than check judges.
+	// No command to replay what passed: phases may have limits of their own, or be judged less strictly than
+	// check judges.
 	add("timeline", s.TimelinePath)
 	return out
 }

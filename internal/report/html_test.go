@@ -25,8 +25,10 @@ func load(n int) *timeline.Timeline {
 	d := dice(3)
 	for i := range tl.Observations {
 		sent := time.Duration(i) * time.Minute / time.Duration(n)
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Partition: string(rune('a' + i%6)), Phase: "overload", At: sent, Cost: 1},
-			Sent: sent, FirstByte: sent + time.Duration(150_000+d.next(400_000)), Answered: true, Outcome: timeline.Denied, Status: 429}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Partition: string(rune('a' + i%6)),
+			Phase: "overload", At: sent, Cost: 1},
+			Sent: sent, FirstByte: sent + time.Duration(150_000+d.next(400_000)), Answered: true,
+			Outcome: timeline.Denied, Status: 429}
 		if i%10 == 0 {
 			o.Outcome, o.Status = timeline.Allowed, 200
 		}
@@ -77,7 +79,8 @@ func TestBinsCountEveryObservation(t *testing.T) {
 func TestPageAsksNothingOfAnyone(t *testing.T) {
 	for name, r := range fixtures(t) {
 		got := string(render(t, "html", r, Options{}))
-		for _, never := range []string{"<script", "<link", "<img", "<iframe", "<object", "<form", "javascript:", "@import", "url(http", " src=", " style=", " onload"} {
+		for _, never := range []string{"<script", "<link", "<img", "<iframe", "<object", "<form",
+			"javascript:", "@import", "url(http", " src=", " style=", " onload"} {
 			if strings.Contains(regexp.MustCompile(`&lt;[^<]*`).ReplaceAllString(got, ""), never) {
 				t.Errorf("%s: contains %q", name, never)
 			}
@@ -91,7 +94,8 @@ func TestPageAsksNothingOfAnyone(t *testing.T) {
 		sum := sha256.Sum256([]byte(style[1]))
 		policy := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(got)
 		hash := base64.StdEncoding.EncodeToString(sum[:])
-		if want := "style-src &#39;sha256-" + strings.ReplaceAll(hash, "+", "&#43;") + "&#39;"; !strings.Contains(policy[1], want) {
+		if want := "style-src &#39;sha256-" + strings.ReplaceAll(hash, "+", "&#43;") +
+			"&#39;"; !strings.Contains(policy[1], want) {
 			t.Errorf("%s: policy %s, want in it %s", name, policy[1], want)
 		}
 		if !strings.Contains(policy[1], "default-src &#39;none&#39;") {
@@ -100,7 +104,8 @@ func TestPageAsksNothingOfAnyone(t *testing.T) {
 	}
 }
 
-// The elements of a page are those of the template and the charts: each is closed, and no text has become one.
+// The elements of a page are those of the template and the charts: each is closed, and no text has become
+// one.
 func TestPageIsWellFormed(t *testing.T) {
 	known := regexp.MustCompile(`^(html|head|meta|title|style|body|header|main|footer|section|p|h1|h2|span|` +
 		`small|br|b|i|a|code|div|dl|dt|dd|table|caption|thead|tbody|tr|th|td|` +
@@ -153,7 +158,8 @@ func TestChartsTellWhatTheyShow(t *testing.T) {
 			t.Errorf("the page of a failure does not say %q", want)
 		}
 	}
-	if n, titles := strings.Count(got, `role="img"`), strings.Count(got, "aria-labelledby=\"s1-")-1; n != titles || n < 6 {
+	if n, titles := strings.Count(got, `role="img"`),
+		strings.Count(got, "aria-labelledby=\"s1-")-1; n != titles || n < 6 {
 		t.Errorf("got %d pictures, %d of them with a text alternative", n, titles)
 	}
 	for _, m := range regexp.MustCompile(`aria-labelledby="([^"]*)"`).FindAllStringSubmatch(got, -1) {
@@ -170,11 +176,13 @@ func TestOverAdmissionIsDrawn(t *testing.T) {
 	part := s.Timeline.ByPartition()[0]
 	u := viewOf(&s, s.Limit, part).use
 	if got := peak(u.points); got <= u.most || u.most != 20 {
-		t.Errorf("in use: got at most %v of %v, want over 20: the page would not show the failure", got, u.most)
+		t.Errorf("in use: got at most %v of %v, want over 20: the page would not show the failure", got,
+			u.most)
 	}
 }
 
-// TestChartsAccuseNoRightLimiter: a partition is drawn against the limit that counts it, its ranges at their loose ends, or not at all.
+// TestChartsAccuseNoRightLimiter: a partition is drawn against the limit that counts it, its ranges at their
+// loose ends, or not at all.
 func TestChartsAccuseNoRightLimiter(t *testing.T) {
 	tl := record(1, 40, 100) // a burst of 40 at 10/s
 	right, none := mustLimit(t, "token-bucket,rate=10/s,burst=40"), spec.Limit(nil)
@@ -183,10 +191,13 @@ func TestChartsAccuseNoRightLimiter(t *testing.T) {
 		own   map[string]spec.Limit
 		drawn bool
 	}{
-		"its own":              {"token-bucket,rate=10/s,burst=20", map[string]spec.Limit{"burst": right, "overload": right}, true},
-		"a range":              {"token-bucket,rate=9..10/s,burst=20..40", nil, true},
-		"free":                 {"token-bucket,rate=10/s,burst=20", map[string]spec.Limit{"burst": none, "overload": none}, false},
-		"partly free":          {"token-bucket,rate=10/s,burst=20", map[string]spec.Limit{"burst": none}, false},
+		"its own": {"token-bucket,rate=10/s,burst=20",
+			map[string]spec.Limit{"burst": right, "overload": right}, true},
+		"a range": {"token-bucket,rate=9..10/s,burst=20..40", nil, true},
+		"free": {"token-bucket,rate=10/s,burst=20",
+			map[string]spec.Limit{"burst": none, "overload": none}, false},
+		"partly free": {"token-bucket,rate=10/s,burst=20", map[string]spec.Limit{"burst": none},
+			false},
 		"forgotten":            {"token-bucket,rate=10/s,burst=40,ttl=1s", nil, false},
 		"that of the scenario": {"token-bucket,rate=10/s,burst=40", nil, true},
 	} {
@@ -202,7 +213,8 @@ func TestChartsAccuseNoRightLimiter(t *testing.T) {
 			part := tl.ByPartition()[0]
 			limit, _ := chartLimit(one, part)
 			page := string(render(t, "html", r, Options{}))
-			if drawn := strings.Contains(page, "against its limit</title>"); drawn != x.drawn || drawn != (len(limit) > 0) {
+			if drawn := strings.Contains(page, "against its limit</title>"); drawn != x.drawn ||
+				drawn != (len(limit) > 0) {
 				t.Errorf("%s: drawn: %v, want %v", name, drawn, x.drawn)
 			}
 			if len(limit) == 0 {
@@ -210,7 +222,8 @@ func TestChartsAccuseNoRightLimiter(t *testing.T) {
 			}
 			u := viewOf(one, limit, part).use
 			if got := peak(u.points); got > u.most {
-				t.Errorf("%s: got %v in use of %v: the page accuses a limiter that is right", name, got, u.most)
+				t.Errorf("%s: got %v in use of %v: the page accuses a limiter that is right", name, got,
+					u.most)
 			}
 		}
 	}
@@ -226,7 +239,8 @@ func TestWitnessChartLeavesOutTheMiddle(t *testing.T) {
 	}
 	near, left := nearby(&f, part.Observations)
 	if len(near) != mostRows || left != 1000+mostRows/4-mostRows {
-		t.Errorf("got %d rows and %d left out, want %d and %d", len(near), left, mostRows, 1000+mostRows/4-mostRows)
+		t.Errorf("got %d rows and %d left out, want %d and %d", len(near), left, mostRows,
+			1000+mostRows/4-mostRows)
 	}
 	got := string(witnessChart("w", newClock(tl), &f, part, windows{}))
 	if !strings.Contains(got, "700 requests in the middle not drawn") {
@@ -251,7 +265,8 @@ func TestInstants(t *testing.T) {
 		want string
 	}{
 		{-107 * time.Millisecond, "-0.107 s"}, {90 * time.Second, "90.000 s"}, {-125 * time.Second, "-2m5s"},
-		{-1529535*time.Second - 300*time.Millisecond, "-17d16h52m15.3s"}, {48*time.Hour + time.Microsecond, "2d0s"},
+		{-1529535*time.Second - 300*time.Millisecond, "-17d16h52m15.3s"},
+		{48*time.Hour + time.Microsecond, "2d0s"},
 	} {
 		if got := quantity.Instant(c.d); got != c.want {
 			t.Errorf("%d: got %s, want %s", c.d, got, c.want)
@@ -265,7 +280,8 @@ func TestPageTellsWhereWindowsBegin(t *testing.T) {
 	s.Limit = mustLimit(t, "fixed-window,rate=100/1m")
 	s.Judgement.Measured.Phase = between(-107e6, -105e6)
 	page := string(render(t, "html", runOf(s), Options{}))
-	for _, want := range []string{"windows begin <small>(measured at -0.107 s .. -0.105 s)</small>", "<dt>windows begin</dt><dd>measured at -0.107 s .. -0.105 s </dd>"} {
+	for _, want := range []string{"windows begin <small>(measured at -0.107 s .. -0.105 s)</small>",
+		"<dt>windows begin</dt><dd>measured at -0.107 s .. -0.105 s </dd>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -294,7 +310,8 @@ func TestTheLastPhaseHasAName(t *testing.T) {
 	s := passing(t)
 	last := &s.Timeline.Observations[len(s.Timeline.Observations)-1]
 	last.Phase = "full-again"
-	if page := string(render(t, "html", runOf(s), Options{})); !strings.Contains(page, `text-anchor="end">full-again</text>`) {
+	if page := string(render(t, "html", runOf(s), Options{})); !strings.Contains(page,
+		`text-anchor="end">full-again</text>`) {
 		t.Error("the name of the last phase is left out")
 	}
 }

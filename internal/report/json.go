@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// The form of rlcheck.report/v1. Times are integers in nanoseconds; instants count from the start of their recording,
-// but for the RFC 3339 wall times named started.
+// The form of rlcheck.report/v1. Times are integers in nanoseconds; instants count from the start of their
+// recording, but for the RFC 3339 wall times named started.
 type jsonRun struct {
 	Schema      string         `json:"schema"`
 	ID          string         `json:"id"`
@@ -146,7 +146,8 @@ type jsonAudit struct {
 	Connections int     `json:"connections"`
 }
 
-// jsonLatency has the latencies of each outcome; the members of a distribution are those of latency.Distribution.
+// jsonLatency has the latencies of each outcome; the members of a distribution are those of
+// latency.Distribution.
 type jsonLatency struct {
 	Allowed    jsonLatencies    `json:"allowed"`
 	Denied     jsonLatencies    `json:"denied"`
@@ -160,14 +161,15 @@ type jsonLatencies struct {
 	Service   jsonDistribution `json:"service"`
 }
 
-// jsonDistribution adds the buckets of a logarithmic histogram: [from_ns, to_ns, count], ascending, none empty.
+// jsonDistribution adds the buckets of a logarithmic histogram: [from_ns, to_ns, count], ascending, none
+// empty.
 type jsonDistribution struct {
 	latency.Distribution
 	Buckets [][3]int64 `json:"buckets"`
 }
 
-// writeJSON writes everything but the recordings as rlcheck.report/v1. Texts are exact, not cleaned: hidden characters
-// stand as escapes.
+// writeJSON writes everything but the recordings as rlcheck.report/v1. Texts are exact, not cleaned: hidden
+// characters stand as escapes.
 func writeJSON(w io.Writer, r *result.Run, o Options) error {
 	text, err := marshal(toRun(r, o))
 	if err != nil {
@@ -179,11 +181,13 @@ func writeJSON(w io.Writer, r *result.Run, o Options) error {
 
 func toRun(r *result.Run, o Options) *jsonRun {
 	out := &jsonRun{
-		Schema: reportSchema, ID: r.ID, Started: wallText(r.Started), DurationNS: int64(r.Duration), Version: r.Version,
+		Schema: reportSchema, ID: r.ID, Started: wallText(r.Started), DurationNS: int64(r.Duration),
+		Version: r.Version,
 		Command: append([]string{}, r.Command...), Host: jsonHost(r.Host), Interrupted: r.Interrupted,
 		NotBegun: r.NotBegun, Strict: o.Strict,
-		Verdict: r.Verdict(o.Strict).String(), Counts: jsonCounts(r.Sum()), Scenarios: make([]jsonScenario, len(r.Scenarios)),
-		Notes: []jsonNote{},
+		Verdict: r.Verdict(o.Strict).String(), Counts: jsonCounts(r.Sum()),
+		Scenarios: make([]jsonScenario, len(r.Scenarios)),
+		Notes:     []jsonNote{},
 	}
 	for _, n := range r.Notes() {
 		out.Notes = append(out.Notes, jsonNote{Unpromised: string(n.Unpromised), Text: n.Text,
@@ -205,9 +209,12 @@ func toRun(r *result.Run, o Options) *jsonRun {
 func toScenario(s *result.Scenario) jsonScenario {
 	out := jsonScenario{
 		ID: s.ID, Title: s.Title, Kind: s.Kind, Source: s.Source, File: s.File, Target: withoutUser(s.Target),
-		Origin: withoutUser(s.Origin), Store: s.Store, Fault: s.Fault, Verdict: s.Verdict.String(), Reason: string(s.Reason),
-		Detail: s.Detail, DurationNS: int64(s.Duration), Timeline: s.TimelinePath, Counts: jsonCounts(s.Counts),
-		Claims: make([]jsonClaim, len(s.Claims)), Judgement: toJudgement(s.Judgement), Latency: toLatency(s.Latency),
+		Origin: withoutUser(s.Origin), Store: s.Store, Fault: s.Fault, Verdict: s.Verdict.String(),
+		Reason: string(s.Reason),
+		Detail: s.Detail, DurationNS: int64(s.Duration), Timeline: s.TimelinePath,
+		Counts: jsonCounts(s.Counts),
+		Claims: make([]jsonClaim, len(s.Claims)), Judgement: toJudgement(s.Judgement),
+		Latency:   toLatency(s.Latency),
 		Recording: toRecording(s.Header), Clients: toClients(s), Fresh: s.Fresh,
 		ResolvedBy: s.ResolvedBy, Unfit: s.Unfit,
 		Statuses: make([]jsonStatus, len(s.Statuses)),
@@ -239,7 +246,8 @@ func toLatency(l latency.Summary) jsonLatency {
 	both := func(l latency.Latencies) jsonLatencies {
 		return jsonLatencies{toDistribution(l.Corrected), toDistribution(l.Service)}
 	}
-	return jsonLatency{both(l.Allowed), both(l.Denied), both(l.Unknown), l.Unanswered, toDistribution(l.Lateness)}
+	return jsonLatency{both(l.Allowed), both(l.Denied), both(l.Unknown), l.Unanswered,
+		toDistribution(l.Lateness)}
 }
 
 func toDistribution(d latency.Distribution) jsonDistribution {
@@ -254,10 +262,12 @@ func toDistribution(d latency.Distribution) jsonDistribution {
 
 func toRecording(h timeline.Header) jsonRecording {
 	out := jsonRecording{
-		Started: wallText(h.Started), WallErrorNS: int64(h.WallError), ClockErrorNS: int64(h.ClockError), DriftPPM: h.DriftPPM, TickNS: int64(h.Tick),
+		Started: wallText(h.Started), WallErrorNS: int64(h.WallError), ClockErrorNS: int64(h.ClockError),
+		DriftPPM: h.DriftPPM, TickNS: int64(h.Tick),
 		EndedNS: int64(h.Ended), Unsent: h.Unsent, Interrupted: h.Interrupted, Spreads: []jsonSpread{},
 		Notes: append([]string{}, h.Notes...),
-		Audit: jsonAudit{finite(h.Audit.CPUShare), int64(h.Audit.LongestGC), h.Audit.Collections, h.Audit.Connections},
+		Audit: jsonAudit{finite(h.Audit.CPUShare), int64(h.Audit.LongestGC), h.Audit.Collections,
+			h.Audit.Connections},
 	}
 	for _, x := range h.Spreads {
 		out.Spreads = append(out.Spreads, jsonSpread{x.Phase, x.Requests, int64(x.Width)})
@@ -281,8 +291,8 @@ func wallText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// escapeHidden writes the hidden characters inside the strings of a JSON text as \u escapes. Outside of strings JSON has
-// only newlines of that kind, which stay.
+// escapeHidden writes the hidden characters inside the strings of a JSON text as \u escapes. Outside of
+// strings JSON has only newlines of that kind, which stay.
 func escapeHidden(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {

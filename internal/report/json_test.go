@@ -19,8 +19,9 @@ import (
 func TestVerdictJSONIsThatOfTheDesign(t *testing.T) {
 	j := &verdict.Judgement{Verdict: verdict.Fail, Partitions: []verdict.PartitionVerdict{{
 		Partition: "k1", Verdict: verdict.Fail, Judged: 2,
-		Findings: []verdict.Finding{{Kind: verdict.OverAdmission, Partition: "k1", Seen: 110, Bound: 109, From: 12 * time.Millisecond,
-			To: 942 * time.Millisecond, Observations: []int{4, 5}, Text: "110 <= x"}},
+		Findings: []verdict.Finding{{Kind: verdict.OverAdmission, Partition: "k1", Seen: 110, Bound: 109,
+			From: 12 * time.Millisecond,
+			To:   942 * time.Millisecond, Observations: []int{4, 5}, Text: "110 <= x"}},
 		Measured: verdict.Measured{Burst: between(20, 20), Rate: verdict.Interval{Lo: 9.97, LoSet: true}},
 	}}}
 	got, err := VerdictJSON(j)
@@ -41,23 +42,28 @@ func TestVerdictJSONIsThatOfTheDesign(t *testing.T) {
 	if d := cmp.Diff(wantAny, gotAny); d != "" {
 		t.Errorf("verdict (-want +got):\n%s", d)
 	}
-	for _, line := range []string{`"observations": [4, 5],`, `"rate_per_s": [9.97, null]`, `"text": "110 <= x"`} {
+	for _, line := range []string{`"observations": [4, 5],`, `"rate_per_s": [9.97, null]`,
+		`"text": "110 <= x"`} {
 		if !strings.Contains(string(got), line) {
 			t.Errorf("no line %s in\n%s", line, got)
 		}
 	}
 }
 
-// An interval whose ends have passed each other holds no value: it is printed as one without ends, and read back as empty.
+// An interval whose ends have passed each other holds no value: it is printed as one without ends, and read
+// back as empty.
 func TestAnEmptyIntervalHasNoEnds(t *testing.T) {
-	got, err := VerdictJSON(&verdict.Judgement{Measured: verdict.Measured{Burst: between(632, 348), Rate: between(20, 20)}})
+	got, err := VerdictJSON(&verdict.Judgement{Measured: verdict.Measured{Burst: between(632, 348),
+		Rate: between(20, 20)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(got), `"burst": []`) || !strings.Contains(string(got), `"rate_per_s": [20, 20]`) {
+	if !strings.Contains(string(got), `"burst": []`) ||
+		!strings.Contains(string(got), `"rate_per_s": [20, 20]`) {
 		t.Errorf("got %s", got)
 	}
-	for text, want := range map[string]string{`[]`: "no value", `[1,2]`: "1..2", `[null,2]`: "..2", `[1]`: "nothing", `null`: "nothing"} {
+	for text, want := range map[string]string{`[]`: "no value", `[1,2]`: "1..2", `[null,2]`: "..2",
+		`[1]`: "nothing", `null`: "nothing"} {
 		var in []*float64
 		if err := json.Unmarshal([]byte(text), &in); err != nil {
 			t.Fatal(err)
@@ -111,7 +117,8 @@ func TestReportReadBackPrintsTheSame(t *testing.T) {
 		r.Scenarios[i].Timeline = nil
 	}
 	for _, format := range []string{"table", "junit", "markdown", "github", "html", "openmetrics"} {
-		if d := cmp.Diff(string(render(t, format, r, Options{})), string(render(t, format, back, Options{}))); d != "" {
+		if d := cmp.Diff(string(render(t, format, r, Options{})),
+			string(render(t, format, back, Options{}))); d != "" {
 			t.Errorf("%s of the report read back (-want +got):\n%s", format, d)
 		}
 	}
@@ -140,7 +147,8 @@ func TestJSONCountsAddUp(t *testing.T) {
 	if d := cmp.Diff(sum, got.Counts); d != "" {
 		t.Errorf("the scenarios' counts do not add up to the run's (-sum +run):\n%s", d)
 	}
-	if c := got.Counts; c["planned"] != c["sent"]+c["unsent"] || c["sent"] != c["allowed"]+c["denied"]+c["unknown"] || c["planned"] != 1470 {
+	if c := got.Counts; c["planned"] != c["sent"]+c["unsent"] ||
+		c["sent"] != c["allowed"]+c["denied"]+c["unknown"] || c["planned"] != 1470 {
 		t.Errorf("got %v, want counts that add up to 1470 planned", c)
 	}
 }
@@ -149,9 +157,11 @@ func TestReadJSONRefuses(t *testing.T) {
 	for _, x := range []struct{ in, want string }{
 		{"", "byte 0"},
 		{"{", "byte 1"},
-		{`{"schema":"rlcheck.report/v2"}`, `schema "rlcheck.report/v2": this version reads rlcheck.report/v1`},
+		{`{"schema":"rlcheck.report/v2"}`,
+			`schema "rlcheck.report/v2": this version reads rlcheck.report/v1`},
 		{`{"schema":"rlcheck.report/v1","scenarios":[{"verdict":"maybe"}]}`, `scenarios[0].verdict "maybe"`},
-		{`{"schema":"rlcheck.report/v1","scenarios":[{"verdict":"pass","limit":"tokenbucket"}]}`, `scenarios[0].limit "tokenbucket"`},
+		{`{"schema":"rlcheck.report/v1","scenarios":[{"verdict":"pass","limit":"tokenbucket"}]}`,
+			`scenarios[0].limit "tokenbucket"`},
 		{`{"schema":"rlcheck.report/v1","started":"today"}`, `started "today"`},
 		{`{"schema":"rlcheck.report/v1","duration_ns":"1s"}`, "duration_ns"},
 	} {
@@ -164,8 +174,10 @@ func TestReadJSONRefuses(t *testing.T) {
 
 func TestUnequalCountsShow(t *testing.T) {
 	for c, want := range map[timeline.Counts]string{
-		{Planned: 3, Sent: 2, Unsent: 1, Allowed: 1}: "3 planned = 2 sent + 1 unsent; 2 sent != 1 allowed + 0 denied + 0 unknown",
-		{Planned: 3, Sent: 2, Denied: 2}:             "3 planned != 2 sent + 0 unsent; 2 sent = 0 allowed + 2 denied + 0 unknown",
+		{Planned: 3, Sent: 2, Unsent: 1,
+			Allowed: 1}: "3 planned = 2 sent + 1 unsent; 2 sent != 1 allowed + 0 denied + 0 unknown",
+		{Planned: 3, Sent: 2,
+			Denied: 2}: "3 planned != 2 sent + 0 unsent; 2 sent = 0 allowed + 2 denied + 0 unknown",
 	} {
 		if got := countsText(c); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -15,9 +15,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// ReadJSON reads a report that Write wrote as json. All but the timelines comes back; of the latencies the buckets are
-// those of a logarithmic histogram. Members that are not known are skipped: they were added later. Errors: no JSON (with
-// the offset in bytes), another schema, a verdict, limit or time that does not parse (with where it stands).
+// ReadJSON reads a report that Write wrote as json. All but the timelines comes back; of the latencies the
+// buckets are those of a logarithmic histogram. Members that are not known are skipped: they were added
+// later. Errors: no JSON (with the offset in bytes), another schema, a verdict, limit or time that does not
+// parse (with where it stands).
 func ReadJSON(r io.Reader) (*result.Run, error) {
 	var in jsonRun
 	text, err := io.ReadAll(r)
@@ -28,7 +29,8 @@ func ReadJSON(r io.Reader) (*result.Run, error) {
 		return nil, jsonError(err)
 	}
 	if in.Schema != reportSchema {
-		return nil, fmt.Errorf("report: schema %q: this version reads %s (write it again with `rlcheck run -o json`)", in.Schema, reportSchema)
+		return nil, fmt.Errorf("report: schema %q: this version reads %s (write it again with `rlcheck run "+
+			"-o json`)", in.Schema, reportSchema)
 	}
 	return fromRun(&in)
 }
@@ -41,7 +43,8 @@ func jsonError(err error) error {
 	}
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return fmt.Errorf("report: byte %d: %s: a JSON %s stands where %s belongs", kind.Offset, kind.Field, kind.Value, kind.Type)
+		return fmt.Errorf("report: byte %d: %s: a JSON %s stands where %s belongs", kind.Offset, kind.Field,
+			kind.Value, kind.Type)
 	}
 	return fmt.Errorf("report: %w", err)
 }
@@ -49,7 +52,8 @@ func jsonError(err error) error {
 func fromRun(in *jsonRun) (*result.Run, error) {
 	p := &reading{}
 	out := &result.Run{
-		ID: in.ID, Started: p.wall("started", in.Started), Duration: time.Duration(in.DurationNS), Version: in.Version,
+		ID: in.ID, Started: p.wall("started", in.Started), Duration: time.Duration(in.DurationNS),
+		Version: in.Version,
 		Command: in.Command, Host: result.Host(in.Host), Interrupted: in.Interrupted, NotBegun: in.NotBegun,
 		Scenarios: make([]result.Scenario, len(in.Scenarios)),
 	}
@@ -122,10 +126,13 @@ func (p *reading) limit(where, s string) spec.Limit {
 
 func (p *reading) scenario(where string, in *jsonScenario) result.Scenario {
 	out := result.Scenario{
-		ID: in.ID, Title: in.Title, Kind: in.Kind, Source: in.Source, File: in.File, Target: in.Target, Origin: in.Origin,
-		Store: in.Store, Fault: in.Fault, Limit: p.limit(where, in.Limit), Verdict: p.verdict(where, in.Verdict),
-		Reason: verdict.Reason(in.Reason), Detail: in.Detail, Duration: time.Duration(in.DurationNS), TimelinePath: in.Timeline,
-		Counts: timeline.Counts(in.Counts), Judgement: p.judgement(where+".judgement", in.Judgement),
+		ID: in.ID, Title: in.Title, Kind: in.Kind, Source: in.Source, File: in.File, Target: in.Target,
+		Origin: in.Origin,
+		Store:  in.Store, Fault: in.Fault, Limit: p.limit(where, in.Limit),
+		Verdict: p.verdict(where, in.Verdict),
+		Reason:  verdict.Reason(in.Reason), Detail: in.Detail, Duration: time.Duration(in.DurationNS),
+		TimelinePath: in.Timeline,
+		Counts:       timeline.Counts(in.Counts), Judgement: p.judgement(where+".judgement", in.Judgement),
 		Latency: fromLatency(in.Latency), Header: p.header(where+".recording", &in.Recording),
 		Claims: make([]verdict.Claim, len(in.Claims)), Fresh: in.Fresh, ResolvedBy: in.ResolvedBy,
 		Unfit: in.Unfit,
@@ -159,7 +166,8 @@ func (p *reading) judgement(where string, in *jsonJudgement) *verdict.Judgement 
 	}
 	out := &verdict.Judgement{
 		Verdict: p.verdict(where, in.Verdict), Reason: verdict.Reason(in.Reason), Detail: in.Detail,
-		Partitions: make([]verdict.PartitionVerdict, len(in.Partitions)), Measured: fromMeasured(in.Measured), Hint: in.Hint,
+		Partitions: make([]verdict.PartitionVerdict, len(in.Partitions)), Measured: fromMeasured(in.Measured),
+		Hint: in.Hint,
 	}
 	if d := in.Diagnosis; d != nil {
 		out.Diagnosis = &verdict.Diagnosis{Kind: verdict.DiagnosisKind(d.Kind), Text: d.Text, Why: d.Why}
@@ -172,7 +180,8 @@ func (p *reading) judgement(where string, in *jsonJudgement) *verdict.Judgement 
 	for i, x := range in.Partitions {
 		out.Partitions[i] = verdict.PartitionVerdict{
 			Partition: x.Partition, Verdict: p.verdict(fmt.Sprintf("%s.partitions[%d]", where, i), x.Verdict),
-			Reason: verdict.Reason(x.Reason), Detail: x.Detail, Findings: fromFindings(x.Findings, x.Partition),
+			Reason: verdict.Reason(x.Reason), Detail: x.Detail,
+			Findings: fromFindings(x.Findings, x.Partition),
 			Measured: fromMeasured(x.Measured), Judged: x.Judged,
 		}
 		if x.Search != nil {
@@ -189,8 +198,10 @@ func fromFindings(in []jsonFinding, partition string) []verdict.Finding {
 		if f.Partition == "" {
 			f.Partition = partition
 		}
-		out = append(out, verdict.Finding{Kind: verdict.Kind(f.Kind), Partition: f.Partition, Seen: f.Seen, Bound: f.Bound,
-			From: time.Duration(f.FromNS), To: time.Duration(f.ToNS), Observations: f.Observations, Text: f.Text, Limit: f.Limit})
+		out = append(out, verdict.Finding{Kind: verdict.Kind(f.Kind), Partition: f.Partition, Seen: f.Seen,
+			Bound: f.Bound,
+			From:  time.Duration(f.FromNS), To: time.Duration(f.ToNS), Observations: f.Observations,
+			Text: f.Text, Limit: f.Limit})
 	}
 	return out
 }
@@ -225,7 +236,8 @@ func fromInterval(in []*float64) (out verdict.Interval) {
 
 func fromLatency(in jsonLatency) latency.Summary {
 	both := func(l jsonLatencies) latency.Latencies {
-		return latency.Latencies{Corrected: fromDistribution(l.Corrected), Service: fromDistribution(l.Service)}
+		return latency.Latencies{Corrected: fromDistribution(l.Corrected),
+			Service: fromDistribution(l.Service)}
 	}
 	return latency.Summary{Allowed: both(in.Allowed), Denied: both(in.Denied), Unknown: both(in.Unknown),
 		Unanswered: in.Unanswered, Lateness: fromDistribution(in.Lateness)}
@@ -234,7 +246,8 @@ func fromLatency(in jsonLatency) latency.Summary {
 func fromDistribution(in jsonDistribution) latency.Distribution {
 	out := in.Distribution
 	for _, b := range in.Buckets {
-		out.Buckets = append(out.Buckets, latency.Bucket{From: time.Duration(b[0]), To: time.Duration(b[1]), Count: b[2]})
+		out.Buckets = append(out.Buckets, latency.Bucket{From: time.Duration(b[0]), To: time.Duration(b[1]),
+			Count: b[2]})
 	}
 	return out
 }
@@ -242,7 +255,8 @@ func fromDistribution(in jsonDistribution) latency.Distribution {
 func (p *reading) header(where string, in *jsonRecording) timeline.Header {
 	out := timeline.Header{
 		Started: p.wall(where+".started", in.Started), WallError: time.Duration(in.WallErrorNS),
-		ClockError: time.Duration(in.ClockErrorNS), DriftPPM: in.DriftPPM, Tick: time.Duration(in.TickNS), Ended: time.Duration(in.EndedNS),
+		ClockError: time.Duration(in.ClockErrorNS), DriftPPM: in.DriftPPM, Tick: time.Duration(in.TickNS),
+		Ended:  time.Duration(in.EndedNS),
 		Unsent: in.Unsent, Interrupted: in.Interrupted,
 		Audit: timeline.Audit{CPUShare: in.Audit.CPUShare, LongestGC: time.Duration(in.Audit.LongestGCNS),
 			Collections: in.Audit.Collections, Connections: in.Audit.Connections},
@@ -251,7 +265,8 @@ func (p *reading) header(where string, in *jsonRecording) timeline.Header {
 		out.Notes = in.Notes
 	}
 	for _, x := range in.Spreads {
-		out.Spreads = append(out.Spreads, timeline.Spread{Phase: x.Phase, Requests: x.Requests, Width: time.Duration(x.WidthNS)})
+		out.Spreads = append(out.Spreads,
+			timeline.Spread{Phase: x.Phase, Requests: x.Requests, Width: time.Duration(x.WidthNS)})
 	}
 	return out
 }

@@ -59,11 +59,11 @@ type junitMessage struct {
 // wholeScenario names the test case of a verdict that no claim explains.
 const wholeScenario = "verdict"
 
-// writeJUnit writes a test suite a scenario and a test case a claim. A failed claim is a failure if its scenario counts,
-// else skipped; an inconclusive one is skipped, or an error where the target could not be reached or set up (or the
-// options ask for it) and the scenario is more than informative; what the target never had and did not
-// promise is always skipped. A verdict that none of the claims explains gets a case of its own, named
-// "verdict".
+// writeJUnit writes a test suite a scenario and a test case a claim. A failed claim is a failure if its
+// scenario counts, else skipped; an inconclusive one is skipped, or an error where the target could not be
+// reached or set up (or the options ask for it) and the scenario is more than informative; what the target
+// never had and did not promise is always skipped. A verdict that none of the claims explains gets a case of
+// its own, named "verdict".
 func writeJUnit(w io.Writer, r *result.Run, o Options) error {
 	clean := plainRun(r)
 	all := junitSuites{Name: "rlcheck", Time: junitTime(r.Duration)}
@@ -99,7 +99,8 @@ func junitScenario(r *result.Run, s *result.Scenario, fails []evidence, o Option
 		}
 	}
 	if len(claims) == 0 || worst != s.Verdict {
-		claims = append(claims[:len(claims):len(claims)], verdict.Claim{ID: wholeScenario, Verdict: s.Verdict, Reason: s.Reason, Text: s.Detail})
+		claims = append(claims[:len(claims):len(claims)],
+			verdict.Claim{ID: wholeScenario, Verdict: s.Verdict, Reason: s.Reason, Text: s.Detail})
 	}
 	for i := range claims {
 		c := junitClaim(s, &claims[i], fails, o)
@@ -118,7 +119,8 @@ func junitScenario(r *result.Run, s *result.Scenario, fails []evidence, o Option
 	return suite
 }
 
-// junitClaim is one test case. Its time is zero: claims share the time of their scenario, which its first case carries.
+// junitClaim is one test case. Its time is zero: claims share the time of their scenario, which its first
+// case carries.
 func junitClaim(s *result.Scenario, c *verdict.Claim, fails []evidence, o Options) junitCase {
 	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0)}
 	switch {

@@ -35,17 +35,21 @@ type parsedSuites struct {
 	} `xml:"testsuite"`
 }
 
-// TestJUnitCountsWhatTheRunCounts: what is open in an informative scenario makes no run fail, so that it is no error.
+// TestJUnitCountsWhatTheRunCounts: what is open in an informative scenario makes no run fail, so that it is
+// no error.
 func TestJUnitCountsWhatTheRunCounts(t *testing.T) {
 	for kind, want := range map[string]int{result.Required: 1, result.Recommended: 1, result.Informative: 0} {
 		for _, reason := range []verdict.Reason{verdict.TooFew, verdict.Unreachable} {
-			r := runOf(result.Scenario{ID: "x", Kind: kind, Verdict: verdict.Inconclusive, Reason: reason, Detail: "nothing came"})
+			r := runOf(result.Scenario{ID: "x", Kind: kind, Verdict: verdict.Inconclusive, Reason: reason,
+				Detail: "nothing came"})
 			var got parsedSuites
-			if err := xml.Unmarshal(render(t, "junit", r, Options{InconclusiveIsError: true}), &got); err != nil {
+			if err := xml.Unmarshal(render(t, "junit", r, Options{InconclusiveIsError: true}),
+				&got); err != nil {
 				t.Fatal(err)
 			}
 			if got.Errors != want || got.Tests != 1 {
-				t.Errorf("%s, %s: got %d errors of %d tests, want %d of 1", kind, reason, got.Errors, got.Tests, want)
+				t.Errorf("%s, %s: got %d errors of %d tests, want %d of 1", kind, reason, got.Errors,
+					got.Tests, want)
 			}
 		}
 	}
@@ -135,16 +139,20 @@ func TestJUnitReadsBack(t *testing.T) {
 				}
 			}
 			if suite != [4]int{s.Tests, s.Failures, s.Errors, s.Skipped} {
-				t.Errorf("%s: suite %s has %v, its attributes say %d %d %d %d", x.run, s.Name, suite, s.Tests, s.Failures, s.Errors, s.Skipped)
+				t.Errorf("%s: suite %s has %v, its attributes say %d %d %d %d", x.run, s.Name, suite, s.Tests,
+					s.Failures, s.Errors, s.Skipped)
 			}
-			tests, failures, errors, skipped = tests+suite[0], failures+suite[1], errors+suite[2], skipped+suite[3]
+			tests, failures, errors, skipped = tests+suite[0], failures+suite[1], errors+suite[2],
+				skipped+suite[3]
 		}
 		if [4]int{tests, failures, errors, skipped} != [4]int{x.tests, x.failures, x.errors, x.skipped} {
-			t.Errorf("%s: got %d tests, %d failures, %d errors, %d skipped, want %d, %d, %d, %d", x.run, tests, failures, errors, skipped,
+			t.Errorf("%s: got %d tests, %d failures, %d errors, %d skipped, want %d, %d, %d, %d", x.run,
+				tests, failures, errors, skipped,
 				x.tests, x.failures, x.errors, x.skipped)
 		}
 		if got.Tests != tests || got.Failures != failures || got.Errors != errors {
-			t.Errorf("%s: the root says %d %d %d, its suites %d %d %d", x.run, got.Tests, got.Failures, got.Errors, tests, failures, errors)
+			t.Errorf("%s: the root says %d %d %d, its suites %d %d %d", x.run, got.Tests, got.Failures,
+				got.Errors, tests, failures, errors)
 		}
 	}
 }
@@ -158,7 +166,8 @@ func TestJUnitFailureHasTheWitness(t *testing.T) {
 	if f == nil || !strings.HasPrefix(f.Message, "21 requests allowed") {
 		t.Fatalf("got %v, want a failure that begins with the sentence", f)
 	}
-	for _, part := range []string{"at most 20 + floor", "first #2 sent 0.002021 s, last #20 first byte 0.003247 s", "replay: rlcheck check "} {
+	for _, part := range []string{"at most 20 + floor",
+		"first #2 sent 0.002021 s, last #20 first byte 0.003247 s", "replay: rlcheck check "} {
 		if !strings.Contains(f.Text, part) {
 			t.Errorf("no %q in %q", part, f.Text)
 		}

@@ -52,7 +52,10 @@ func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
 
 // grouped tells whether some cause stands for more than one scenario or finding.
 func grouped(all []cause) bool {
-	return slices.ContainsFunc(all, func(c cause) bool { return c.remark || len(c.ids) > 1 || c.findings > 1 })
+	return slices.ContainsFunc(all, func(c cause) bool {
+		return c.remark || len(c.ids) > 1 ||
+			c.findings > 1
+	})
 }
 
 // causes lists what needs action.
@@ -108,7 +111,8 @@ func (m *markdown) row(cells ...string) { m.line("| %s |", strings.Join(cells, "
 
 func (m *markdown) scenarios(r *result.Run, o Options) {
 	m.line("")
-	m.row("verdict", "scenario", "declared (measured)", "allowed", "denied", "unknown", "p50 / p99 allowed", "p50 / p99 denied")
+	m.row("verdict", "scenario", "declared (measured)", "allowed", "denied", "unknown", "p50 / p99 allowed",
+		"p50 / p99 denied")
 	m.row("---", "---", "---", "--:", "--:", "--:", "--:", "--:")
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
@@ -116,8 +120,10 @@ func (m *markdown) scenarios(r *result.Run, o Options) {
 		for k := range worths {
 			worths[k] = mdText(worths[k])
 		}
-		m.row(mdVerdict(s, o), mdCode(s.ID, true)+"<br>"+mdText(s.Title), strings.Join(worths, "<br>"), quantity.Thousands(s.Counts.Allowed),
-			quantity.Thousands(s.Counts.Denied), quantity.Thousands(s.Counts.Unknown), medianAndTail(s.Latency.Allowed.Service),
+		m.row(mdVerdict(s, o), mdCode(s.ID, true)+"<br>"+mdText(s.Title), strings.Join(worths, "<br>"),
+			quantity.Thousands(s.Counts.Allowed),
+			quantity.Thousands(s.Counts.Denied), quantity.Thousands(s.Counts.Unknown),
+			medianAndTail(s.Latency.Allowed.Service),
 			medianAndTail(s.Latency.Denied.Service))
 	}
 }
@@ -197,7 +203,8 @@ func (m *markdown) latencies(r *result.Run) {
 		return
 	}
 	m.line("")
-	m.line("<details><summary>Latency in ms: from the plan (what a client felt) and from the send (what the target took)</summary>")
+	m.line("<details><summary>Latency in ms: from the plan (what a client felt) and from the send (what " +
+		"the target took)</summary>")
 	m.line("")
 	m.row("scenario", "outcome", "from", "answers", "p50", "p90", "p99", "p99.9", "max")
 	m.row("---", "---", "---", "--:", "--:", "--:", "--:", "--:", "--:")

@@ -10,10 +10,11 @@ import (
 )
 
 // errNoRecording is returned by the formats that print recordings.
-var errNoRecording = errors.New("no recording: this report has verdicts and numbers only (give the run's folder with its timeline.ndjson)")
+var errNoRecording = errors.New("no recording: this report has verdicts and numbers only (give the run's " +
+	"folder with its timeline.ndjson)")
 
-// writeNDJSON writes the recording of the run as a timeline file. A timeline file holds one recording, so a run of several
-// scenarios is refused.
+// writeNDJSON writes the recording of the run as a timeline file. A timeline file holds one recording, so a
+// run of several scenarios is refused.
 func writeNDJSON(w io.Writer, r *result.Run, _ Options) error {
 	recorded, err := recordings(r)
 	switch {
@@ -22,7 +23,8 @@ func writeNDJSON(w io.Writer, r *result.Run, _ Options) error {
 	case len(recorded) == 1:
 		return timeline.Write(w, recorded[0].Timeline)
 	default:
-		return fmt.Errorf("%d recordings: a timeline file holds one (choose a scenario with --only)", len(recorded))
+		return fmt.Errorf("%d recordings: a timeline file holds one (choose a scenario with --only)",
+			len(recorded))
 	}
 }
 

@@ -19,9 +19,12 @@ func unpromising(t testing.TB) *result.Run {
 		Verdict: verdict.Pass, Text: "burst 20"},
 		{ID: "fields-retry-after", Kind: verdict.ClaimFieldsRetryAfter,
 			Reason: none, Text: "none has it", Unpromised: verdict.PromiseRetryAfter}}
-	whole := result.Scenario{ID: "retry-after", Kind: result.Required, Reason: none, Detail: "sends none", Claims: claims}
-	part := result.Scenario{ID: "denial-response", Kind: result.Recommended, Verdict: verdict.Pass, Claims: claims}
-	proxy := result.Scenario{ID: "proxy-repeats", Kind: result.Required, Reason: none, Detail: "there is no origin"}
+	whole := result.Scenario{ID: "retry-after", Kind: result.Required, Reason: none, Detail: "sends none",
+		Claims: claims}
+	part := result.Scenario{ID: "denial-response", Kind: result.Recommended, Verdict: verdict.Pass,
+		Claims: claims}
+	proxy := result.Scenario{ID: "proxy-repeats", Kind: result.Required, Reason: none,
+		Detail: "there is no origin"}
 	return runOf(passing(t), whole, part, proxy)
 }
 

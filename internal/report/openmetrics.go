@@ -31,7 +31,8 @@ func (m *metrics) sample(name string, value float64, labels ...string) {
 	}
 	m.text.WriteString(name)
 	for i := 0; i+1 < len(labels); i += 2 {
-		m.text.WriteString([]string{"{", ","}[min(i, 1)] + labels[i] + `="` + labelEscapes.Replace(labels[i+1]) + `"`)
+		m.text.WriteString([]string{"{", ","}[min(i, 1)] + labels[i] + `="` +
+			labelEscapes.Replace(labels[i+1]) + `"`)
 	}
 	if len(labels) > 1 {
 		m.text.WriteByte('}')
@@ -41,15 +42,17 @@ func (m *metrics) sample(name string, value float64, labels ...string) {
 
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// writeOpenMetrics writes verdicts, counts, measured policies and latencies as gauges and summaries, for a push gateway or
-// a text file collector. Scenarios are told apart by the label scenario.
+// writeOpenMetrics writes verdicts, counts, measured policies and latencies as gauges and summaries, for a
+// push gateway or a text file collector. Scenarios are told apart by the label scenario.
 func writeOpenMetrics(w io.Writer, r *result.Run, o Options) error {
 	c := plainRun(r)
 	m := &metrics{}
 	m.family("rlcheck_run", "info", "", "The run.")
-	m.sample("rlcheck_run_info", 1, "run", c.ID, "version", c.Version, "verdict", c.Verdict(o.Strict).String())
+	m.sample("rlcheck_run_info", 1, "run", c.ID, "version", c.Version, "verdict",
+		c.Verdict(o.Strict).String())
 	if !c.Started.IsZero() {
-		m.family("rlcheck_run_started_seconds", "gauge", "seconds", "When the run started, since the Unix epoch.")
+		m.family("rlcheck_run_started_seconds", "gauge", "seconds",
+			"When the run started, since the Unix epoch.")
 		m.sample("rlcheck_run_started_seconds", float64(c.Started.UnixMilli())/1e3)
 	}
 	m.family("rlcheck_run_duration_seconds", "gauge", "seconds", "How long the run took.")
@@ -68,15 +71,18 @@ func (m *metrics) verdicts(r *result.Run) {
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		for _, v := range []verdict.Verdict{verdict.Pass, verdict.Fail, verdict.Inconclusive} {
-			m.sample("rlcheck_verdict", truth(s.Verdict == v), "scenario", s.ID, "kind", s.Kind, "rlcheck_verdict", v.String())
+			m.sample("rlcheck_verdict", truth(s.Verdict == v), "scenario", s.ID, "kind", s.Kind,
+				"rlcheck_verdict", v.String())
 		}
 	}
-	m.family("rlcheck_claim_passed", "gauge", "", "1 for each claim that passed, 0 for one that failed; none for an inconclusive one.")
+	m.family("rlcheck_claim_passed", "gauge", "",
+		"1 for each claim that passed, 0 for one that failed; none for an inconclusive one.")
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		for k := range s.Claims {
 			if c := &s.Claims[k]; c.Verdict != verdict.Inconclusive {
-				m.sample("rlcheck_claim_passed", truth(c.Verdict == verdict.Pass), "scenario", s.ID, "claim", c.ID)
+				m.sample("rlcheck_claim_passed", truth(c.Verdict == verdict.Pass), "scenario", s.ID, "claim",
+					c.ID)
 			}
 		}
 	}
@@ -96,7 +102,8 @@ func (m *metrics) requests(r *result.Run) {
 		for _, x := range []struct {
 			n    int
 			word string
-		}{{s.Counts.Allowed, "allowed"}, {s.Counts.Denied, "denied"}, {s.Counts.Unknown, "unknown"}, {s.Counts.Unsent, "unsent"}} {
+		}{{s.Counts.Allowed, "allowed"}, {s.Counts.Denied, "denied"}, {s.Counts.Unknown, "unknown"},
+			{s.Counts.Unsent, "unsent"}} {
 			m.sample("rlcheck_requests", float64(x.n), "scenario", s.ID, "outcome", x.word)
 		}
 	}
@@ -158,7 +165,9 @@ func (m *metrics) latencies(r *result.Run) {
 
 func (m *metrics) summary(name string, d latency.Distribution, labels ...string) {
 	for i, v := range quantiles(d) {
-		m.sample(name, v.Seconds(), append(labels[:len(labels):len(labels)], "quantile", []string{"0.5", "0.9", "0.99", "0.999", "1.0"}[i])...)
+		m.sample(name, v.Seconds(),
+			append(labels[:len(labels):len(labels)], "quantile",
+				[]string{"0.5", "0.9", "0.99", "0.999", "1.0"}[i])...)
 	}
 	m.sample(name+"_count", float64(d.Count), labels...)
 	m.sample(name+"_sum", d.Mean.Seconds()*float64(d.Count), labels...)

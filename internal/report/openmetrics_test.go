@@ -14,7 +14,8 @@ var (
 	suffixes   = regexp.MustCompile(`_(info|count|sum)$`)
 )
 
-// The grammar of OpenMetrics 1.0 as far as this format uses it: families in one piece, no series twice, the end marked.
+// The grammar of OpenMetrics 1.0 as far as this format uses it: families in one piece, no series twice, the
+// end marked.
 func TestOpenMetricsFollowsItsGrammar(t *testing.T) {
 	for name, r := range fixtures(t) {
 		text := string(render(t, "openmetrics", r, Options{}))

@@ -38,15 +38,16 @@ func (l latencyRow) values() []string {
 	return out
 }
 
-// latencyRows returns the distributions of all scenarios that have values: allowed before denied, and unknown where a
-// status was not classified; from the plan before from the send.
+// latencyRows returns the distributions of all scenarios that have values: allowed before denied, and unknown
+// where a status was not classified; from the plan before from the send.
 func latencyRows(r *result.Run) []latencyRow {
 	var out []latencyRow
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		for _, o := range []timeline.Outcome{timeline.Allowed, timeline.Denied, timeline.Unknown} {
 			l := s.Latency.Of(o)
-			for _, row := range []latencyRow{{s.ID, o.String(), fromPlan, l.Corrected}, {s.ID, o.String(), fromSend, l.Service}} {
+			for _, row := range []latencyRow{{s.ID, o.String(), fromPlan, l.Corrected},
+				{s.ID, o.String(), fromSend, l.Service}} {
 				if row.dist.Count > 0 {
 					out = append(out, row)
 				}

@@ -35,9 +35,11 @@ func TestVerdictOfARun(t *testing.T) {
 		{"a recommended one is open", []kv{{result.Required, p}, {result.Recommended, i}}, false, i, i},
 		{"an informative one is open", []kv{{result.Required, p}, {result.Informative, i}}, false, p, p},
 		{"only an informative one, open: nothing was judged", []kv{{result.Informative, i}}, false, i, i},
-		{"one needs what the target never had", []kv{{result.Required, p}, {result.Required, n}}, false, p, p},
+		{"one needs what the target never had", []kv{{result.Required, p}, {result.Required, n}}, false, p,
+			p},
 		{"all need what the target never had: nothing was judged", []kv{{result.Required, n}}, false, i, i},
-		{"one is open, one needs something", []kv{{result.Required, p}, {result.Required, n}, {result.Required, i}}, false, i, i},
+		{"one is open, one needs something",
+			[]kv{{result.Required, p}, {result.Required, n}, {result.Required, i}}, false, i, i},
 		{"one failed and one needs something", []kv{{result.Required, f}, {result.Required, n}}, false, f, f},
 		{"a kind that is misspelt counts", []kv{{"requird", f}}, false, f, f},
 		{"nothing ran", nil, false, i, i},
@@ -63,7 +65,8 @@ func TestVerdictOfARun(t *testing.T) {
 
 func TestUnknownFormatNamesTheKnownOnes(t *testing.T) {
 	err := Write(io.Discard, "yaml", &result.Run{}, Options{})
-	if err == nil || !strings.Contains(err.Error(), `"yaml"`) || !strings.Contains(err.Error(), strings.Join(Formats(), ", ")) {
+	if err == nil || !strings.Contains(err.Error(), `"yaml"`) ||
+		!strings.Contains(err.Error(), strings.Join(Formats(), ", ")) {
 		t.Errorf("got %v, want an error that quotes yaml and lists %v", err, Formats())
 	}
 }
@@ -78,7 +81,8 @@ func TestFormatsOfRecordingsNeedOne(t *testing.T) {
 	}
 	two := runOf(passing(t), failing(t))
 	for _, format := range []string{"ndjson", "hlog"} {
-		if err := Write(io.Discard, format, two, Options{}); err == nil || !strings.Contains(err.Error(), "2 recordings") {
+		if err := Write(io.Discard, format, two, Options{}); err == nil ||
+			!strings.Contains(err.Error(), "2 recordings") {
 			t.Errorf("%s of two recordings: got %v, want a refusal", format, err)
 		}
 	}
@@ -130,7 +134,8 @@ func TestRecordingsReadBack(t *testing.T) {
 		t.Errorf("csv read back (-want +got):\n%s", d)
 	}
 	log := string(render(t, "hlog", r, Options{}))
-	for _, tag := range []string{"[StartTime: 1795168800.000 ", "Tag=allowed-corrected,", "Tag=allowed-service,", "Tag=denied-corrected,", "Tag=denied-service,"} {
+	for _, tag := range []string{"[StartTime: 1795168800.000 ", "Tag=allowed-corrected,",
+		"Tag=allowed-service,", "Tag=denied-corrected,", "Tag=denied-service,"} {
 		if !strings.Contains(log, tag) {
 			t.Errorf("hlog: no line with %s", tag)
 		}

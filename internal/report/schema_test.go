@@ -84,9 +84,11 @@ func TestReportsFitTheirSchema(t *testing.T) {
 }
 
 func TestVerdictsFitTheirSchema(t *testing.T) {
-	several := verdict.Measured{Burst: between(632, 348), Policies: []verdict.Measured{{Rate: between(9, 11)}}}
-	s, judged := compiled(t, "verdict"), []*verdict.Judgement{{}, {Partitions: []verdict.PartitionVerdict{{}}},
-		{Measured: several, Diagnosis: &verdict.Diagnosis{}}}
+	several := verdict.Measured{Burst: between(632, 348),
+		Policies: []verdict.Measured{{Rate: between(9, 11)}}}
+	s, judged := compiled(t, "verdict"),
+		[]*verdict.Judgement{{}, {Partitions: []verdict.PartitionVerdict{{}}},
+			{Measured: several, Diagnosis: &verdict.Diagnosis{}}}
 	for _, r := range fixtures(t) {
 		for i := range r.Scenarios {
 			if j := r.Scenarios[i].Judgement; j != nil {

@@ -15,7 +15,8 @@ type drawing struct {
 	w, h float64
 }
 
-// newDrawing begins an image of w by h units. title and desc are its text alternative; id is unique in the page.
+// newDrawing begins an image of w by h units. title and desc are its text alternative; id is unique in the
+// page.
 func newDrawing(id, title, desc string, w, h float64) *drawing {
 	d := &drawing{w: w, h: h}
 	fmt.Fprintf(&d.b, `<svg viewBox="0 0 %s %s" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
@@ -27,17 +28,20 @@ func newDrawing(id, title, desc string, w, h float64) *drawing {
 func (d *drawing) html() template.HTML { return template.HTML(d.b.String() + "</svg>") }
 
 func (d *drawing) rect(class string, x, y, w, h float64, title string) {
-	fmt.Fprintf(&d.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, num(x), num(y), num(w), num(h))
+	fmt.Fprintf(&d.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, num(x), num(y), num(w),
+		num(h))
 	d.end("rect", title)
 }
 
 func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
-	fmt.Fprintf(&d.b, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, num(x1), num(y1), num(x2), num(y2))
+	fmt.Fprintf(&d.b, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, num(x1), num(y1), num(x2),
+		num(y2))
 }
 
 // text writes s at x, y; anchor is start, middle or end.
 func (d *drawing) text(class string, x, y float64, anchor, s string) {
-	fmt.Fprintf(&d.b, `<text class="%s" x="%s" y="%s" text-anchor="%s">%s</text>`, class, num(x), num(y), anchor, esc(s))
+	fmt.Fprintf(&d.b, `<text class="%s" x="%s" y="%s" text-anchor="%s">%s</text>`, class, num(x), num(y),
+		anchor, esc(s))
 }
 
 func (d *drawing) path(class, steps, title string) {
@@ -126,8 +130,8 @@ func (s scale) at(v float64) float64 {
 // value is the inverse of at for a straight scale.
 func (s scale) value(at float64) float64 { return s.lo + (at-s.from)/(s.to-s.from)*(s.hi-s.lo) }
 
-// ticks returns round values inside the scale: about n for a straight one, the 1, 2 and 5 of each decade for a
-// logarithmic one (only the 1 where it spans many).
+// ticks returns round values inside the scale: about n for a straight one, the 1, 2 and 5 of each decade for
+// a logarithmic one (only the 1 where it spans many).
 func (s scale) ticks(n int) []float64 {
 	var out []float64
 	if s.log {

@@ -137,8 +137,8 @@ func (s *screen) wrapped(indent int, text string) {
 	}
 }
 
-// wrap breaks text at spaces into lines of at most width columns; a longer word stands on a line of its own, whole, so
-// that it can be copied.
+// wrap breaks text at spaces into lines of at most width columns; a longer word stands on a line of its own,
+// whole, so that it can be copied.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""
@@ -181,15 +181,18 @@ func (s *screen) escape(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// scenarios writes a row a scenario: in columns where they fit, else with what belongs together below each other.
+// scenarios writes a row a scenario: in columns where they fit, else with what belongs together below each
+// other.
 func (s *screen) scenarios(r *result.Run, o Options) error {
 	left, right := tw.AlignLeft, tw.AlignRight
-	head := []string{"VERDICT", "SCENARIO", "DECLARED (MEASURED)", "ALLOWED", "DENIED", "UNKNOWN", "P50/P99 ms"}
+	head := []string{"VERDICT", "SCENARIO", "DECLARED (MEASURED)", "ALLOWED", "DENIED", "UNKNOWN",
+		"P50/P99 ms"}
 	align := []tw.Align{left, left, left, right, right, right, right}
 	var rows [][]string
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]
-		rows = append(rows, []string{s.verdictCell(x, o), clip(x.ID, 32), strings.Join(x.Worth(), "\n"), quantity.Thousands(x.Counts.Allowed),
+		rows = append(rows, []string{s.verdictCell(x, o), clip(x.ID, 32), strings.Join(x.Worth(), "\n"),
+			quantity.Thousands(x.Counts.Allowed),
 			quantity.Thousands(x.Counts.Denied), quantity.Thousands(x.Counts.Unknown), tails(x)})
 	}
 	if tableWidth(head, rows) <= s.width {
@@ -212,8 +215,8 @@ func (s *screen) scenarios(r *result.Run, o Options) error {
 	return s.table(head, align[:3], rows)
 }
 
-// tails are the median and the 99th percentile of the service times, allowed above denied; of a target whose answers are all
-// neither, those of its answers.
+// tails are the median and the 99th percentile of the service times, allowed above denied; of a target whose
+// answers are all neither, those of its answers.
 func tails(x *result.Scenario) string {
 	switch l := &x.Latency; {
 	case l.Allowed.Service.Count+l.Denied.Service.Count > 0:
@@ -224,7 +227,8 @@ func tails(x *result.Scenario) string {
 	default:
 		return "no answers"
 	}
-	return "allowed " + medianAndTail(x.Latency.Allowed.Service) + "\ndenied " + medianAndTail(x.Latency.Denied.Service)
+	return "allowed " + medianAndTail(x.Latency.Allowed.Service) + "\ndenied " +
+		medianAndTail(x.Latency.Denied.Service)
 }
 
 // verdictCell is the verdict and, where a failure does not count, the kind.
@@ -279,7 +283,8 @@ func tableWidth(head []string, rows [][]string) int {
 	return total - 1
 }
 
-// table writes rows below a head and a rule, without borders. Cells are clean already and may have several lines.
+// table writes rows below a head and a rule, without borders. Cells are clean already and may have several
+// lines.
 func (s *screen) table(head []string, align []tw.Align, rows [][]string) error {
 	var b strings.Builder
 	t := tablewriter.NewTable(&b,
@@ -306,7 +311,8 @@ func (s *screen) table(head []string, align []tw.Align, rows [][]string) error {
 		return err
 	}
 	for _, l := range strings.Split(strings.TrimRight(b.String(), "\n"), "\n") {
-		if strings.HasPrefix(l, "─") { // the line below the head is as long as the padded cells, one more than what is printed
+		// the line below the head is as long as the padded cells, one more than what is printed
+		if strings.HasPrefix(l, "─") {
 			l = strings.TrimSuffix(l, "─")
 		}
 		s.line("%s", strings.TrimRight(l, " "))

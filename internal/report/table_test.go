@@ -24,7 +24,8 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		for width := 60; width <= 160; width++ {
 			text := string(render(t, "table", r, Options{Width: width, Verbose: width%2 == 1}))
 			for _, l := range strings.Split(text, "\n") {
-				if w := twwidth.Width(l); w > width && !strings.HasPrefix(l, "  replay: ") && (strings.Contains(strings.TrimSpace(l), " ") || strings.HasPrefix(l, "─")) {
+				if w := twwidth.Width(l); w > width && !strings.HasPrefix(l, "  replay: ") &&
+					(strings.Contains(strings.TrimSpace(l), " ") || strings.HasPrefix(l, "─")) {
 					t.Errorf("%s: %d columns, want at most %d: %s", name, w, width, l)
 				}
 				if strings.TrimRight(l, " ") != l {
@@ -42,7 +43,8 @@ func TestTableIsColouredOnlyOnRequest(t *testing.T) {
 	if strings.Contains(plain, "\x1b") {
 		t.Error("colours without being asked")
 	}
-	if got := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(color, ""); got != plain || got == color {
+	if got := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(color, ""); got != plain ||
+		got == color {
 		t.Errorf("without its colours the coloured report differs:\n%s\n%s", got, plain)
 	}
 }
@@ -69,23 +71,30 @@ func TestManyFindingsAreSummedUp(t *testing.T) {
 	}
 }
 
-// A witness without its recording (a report read back) names no request as first or last that it cannot know to be so.
+// A witness without its recording (a report read back) names no request as first or last that it cannot know
+// to be so.
 func TestSpanTextWithoutARecording(t *testing.T) {
 	s := failing(t)
 	f := &s.Claims[0].Findings[0]
-	if got, want := spanText(nil, f), "partition k1: 21 requests (#2 .. #36), first sent 0.002021 s, last first byte 0.003247 s"; got != want {
+	if got, want := spanText(nil, f),
+		"partition k1: 21 requests (#2 .. #36), first sent 0.002021 s, last first byte "+
+			"0.003247 s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := spanText(s.Timeline, f), "partition k1: first #2 sent 0.002021 s, last #20 first byte 0.003247 s"; got != want {
+	if got, want := spanText(s.Timeline, f),
+		"partition k1: first #2 sent 0.002021 s, last #20 first byte 0.003247 s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	other := *f
 	other.Observations = []int{2, 99999} // of another recording
-	if got, want := spanText(s.Timeline, &other), "partition k1: 2 requests (#2 .. #99999), first sent 0.002021 s, last first byte 0.003247 s"; got != want {
+	if got, want := spanText(s.Timeline, &other),
+		"partition k1: 2 requests (#2 .. #99999), first sent 0.002021 s, last first byte "+
+			"0.003247 s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	lost := &timeline.Timeline{Observations: []timeline.Observation{{Arrival: timeline.Arrival{Seq: 5}}}}
-	if got, want := spanText(lost, &verdict.Finding{Observations: []int{5}}), "#5 sent 0.000 s, first byte never"; got != want {
+	if got, want := spanText(lost, &verdict.Finding{Observations: []int{5}}),
+		"#5 sent 0.000 s, first byte never"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -96,7 +105,8 @@ func TestUnclassifiedAnswersAreAnswers(t *testing.T) {
 	if got := tails(&x); got != "no answers" {
 		t.Errorf("got %q", got)
 	}
-	x.Latency.Unknown.Service = latency.Distribution{Count: 2, P50: 9 * time.Millisecond, P99: 31 * time.Millisecond}
+	x.Latency.Unknown.Service = latency.Distribution{Count: 2, P50: 9 * time.Millisecond,
+		P99: 31 * time.Millisecond}
 	if got, want := tails(&x), "unknown 9.00/31.0"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -108,7 +118,8 @@ func TestMeasuredIntervals(t *testing.T) {
 		want string
 	}{
 		{between(20, 20), "measured 20..20/s"},
-		{between(9.9712, 10.0388), "measured 9.97..10.04/s"}, // outwards: the printed interval holds the measured one
+		// outwards: the printed interval holds the measured one
+		{between(9.9712, 10.0388), "measured 9.97..10.04/s"},
 		{between(99.12, 100.39), "measured 99.1..100.4/s"},
 		{between(0.016666, 0.016667), "measured 0.0166..0.0167/s"},
 		{between(123456.7, 123457.1), "measured 123456..123458/s"},
@@ -125,12 +136,14 @@ func TestMeasuredIntervals(t *testing.T) {
 	}
 }
 
-// A long id and times of many digits leave less room for quantiles: the median, the 99th percentile and the longest stay.
+// A long id and times of many digits leave less room for quantiles: the median, the 99th percentile and the
+// longest stay.
 func TestLatenciesFitTheTerminal(t *testing.T) {
 	s := passing(t)
 	s.ID = "forged-client-address-of-nobody"
 	r := runOf(s)
-	for width, want := range map[int]string{100: "ANSWERS P50 P90 P99 P99.9 MAX", 80: "P50 P90 P99 P99.9 MAX", 72: "P50 P90 P99 MAX", 66: "P50 P99 MAX"} {
+	for width, want := range map[int]string{100: "ANSWERS P50 P90 P99 P99.9 MAX", 80: "P50 P90 P99 P99.9 MAX",
+		72: "P50 P90 P99 MAX", 66: "P50 P99 MAX"} {
 		text := string(render(t, "table", r, Options{Width: width, Verbose: true}))
 		for _, l := range strings.Split(text, "\n") {
 			head, ok := strings.CutPrefix(l, " LATENCY, ms")

@@ -13,7 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// failure writes what was found against one scenario: the sentence, where in the recording, how to see it again.
+// failure writes what was found against one scenario: the sentence, where in the recording, how to see it
+// again.
 func (s *screen) failure(raw, x *result.Scenario, o Options) {
 	if x.Verdict != verdict.Fail {
 		return
@@ -63,7 +64,8 @@ func (s *screen) latencies(r *result.Run) error {
 	}
 	s.line("")
 	head := append([]string{"LATENCY, ms", "OUTCOME", "FROM", "ANSWERS"}, quantileNames...)
-	align := []tw.Align{tw.AlignLeft, tw.AlignLeft, tw.AlignLeft, tw.AlignRight, tw.AlignRight, tw.AlignRight, tw.AlignRight,
+	align := []tw.Align{tw.AlignLeft, tw.AlignLeft, tw.AlignLeft, tw.AlignRight, tw.AlignRight, tw.AlignRight,
+		tw.AlignRight,
 		tw.AlignRight, tw.AlignRight}
 	var cells [][]string
 	scenario, outcome := "", ""
@@ -78,7 +80,8 @@ func (s *screen) latencies(r *result.Run) error {
 		scenario, outcome = l.scenario, l.outcome
 		cells = append(cells, append(row, l.values()...))
 	}
-	for _, spare := range []string{"ANSWERS", "P99.9", "P90"} { // the number of answers is in the first table too
+	// the number of answers is in the first table too
+	for _, spare := range []string{"ANSWERS", "P99.9", "P90"} {
 		if tableWidth(head, cells) <= s.width {
 			break
 		}
@@ -127,10 +130,12 @@ func recorder(s *result.Scenario) string {
 func generatorText(s *result.Scenario) string {
 	var parts []string
 	if l := s.Latency.Lateness; l.Count > 0 {
-		parts = append(parts, fmt.Sprintf("late p99 %s, max %s", quantity.Brief(l.P99), quantity.Brief(l.Max)))
+		parts = append(parts,
+			fmt.Sprintf("late p99 %s, max %s", quantity.Brief(l.P99), quantity.Brief(l.Max)))
 	}
 	for _, x := range s.Header.Spreads {
-		parts = append(parts, fmt.Sprintf("%s at once in %s", quantity.Thousands(x.Requests), quantity.Brief(x.Width)))
+		parts = append(parts, fmt.Sprintf("%s at once in %s", quantity.Thousands(x.Requests),
+			quantity.Brief(x.Width)))
 	}
 	a := s.Header.Audit
 	if a.Connections > 0 {
@@ -156,7 +161,8 @@ func provenance(r *result.Run) string {
 	}
 	parts = append(parts, quantity.Brief(r.Duration))
 	if h := r.Host; h.GoVersion != "" {
-		parts = append(parts, fmt.Sprintf("%s %s/%s, %s", h.GoVersion, h.OS, h.Arch, quantity.Plural(h.CPUs, "processor")))
+		parts = append(parts,
+			fmt.Sprintf("%s %s/%s, %s", h.GoVersion, h.OS, h.Arch, quantity.Plural(h.CPUs, "processor")))
 	}
 	if len(r.Command) > 0 {
 		parts = append(parts, strings.Join(r.Command, " "))

@@ -9,14 +9,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestStormsAreTold: who reads a report in a terminal, or in a step summary, sees what each way to retry costs.
+// TestStormsAreTold: who reads a report in a terminal, or in a step summary, sees what each way to retry
+// costs.
 func TestStormsAreTold(t *testing.T) {
-	r := &result.Run{Scenarios: []result.Scenario{{ID: "retry-storm", Kind: result.Informative, Verdict: verdict.Pass, Claims: []verdict.Claim{
-		{ID: "conformance", Kind: verdict.ClaimConformance, Verdict: verdict.Pass, Text: "as declared"},
-		{ID: "storm-fixed", Kind: verdict.ClaimStorm,
-			Verdict: verdict.Pass, Text: "40 of 40 clients admitted with 96 requests, 56 in vain"},
-		{ID: "storm-jitter", Kind: verdict.ClaimStorm,
-			Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Text: "nothing was seen"}}}}}
+	r := &result.Run{Scenarios: []result.Scenario{{ID: "retry-storm", Kind: result.Informative,
+		Verdict: verdict.Pass, Claims: []verdict.Claim{
+			{ID: "conformance", Kind: verdict.ClaimConformance, Verdict: verdict.Pass, Text: "as declared"},
+			{ID: "storm-fixed", Kind: verdict.ClaimStorm,
+				Verdict: verdict.Pass, Text: "40 of 40 clients admitted with 96 requests, 56 in vain"},
+			{ID: "storm-jitter", Kind: verdict.ClaimStorm,
+				Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Text: "nothing was seen"}}}}}
 	for format, write := range map[string]func(*bytes.Buffer) error{
 		"table":    func(b *bytes.Buffer) error { return writeTable(b, r, Options{}) },
 		"markdown": func(b *bytes.Buffer) error { return writeMarkdown(b, r, Options{}) },
@@ -25,7 +27,8 @@ func TestStormsAreTold(t *testing.T) {
 		if err := write(&b); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(b.String(), "fixed: 40 of 40 clients admitted with 96 requests, 56 in vain") || strings.Contains(b.String(), "nothing was seen") ||
+		if !strings.Contains(b.String(), "fixed: 40 of 40 clients admitted with 96 requests, 56 in vain") ||
+			strings.Contains(b.String(), "nothing was seen") ||
 			strings.Contains(b.String(), "as declared") {
 			t.Errorf("%s: got %s", format, b.String())
 		}

@@ -71,18 +71,19 @@ type jsonFinding struct {
 	Limit        string `json:"limit,omitempty"`
 }
 
-// jsonMeasured has intervals [lo, hi]; an end that no observation bounds is null, and an interval without ends, [], is empty:
-// no value explains the recording.
+// jsonMeasured has intervals [lo, hi]; an end that no observation bounds is null, and an interval without
+// ends, [], is empty: no value explains the recording.
 type jsonMeasured struct {
 	Burst []*float64  `json:"burst"`
 	Rate  []*float64  `json:"rate_per_s"`
 	Phase *[2]float64 `json:"phase_ns,omitempty"`
-	// Policies has, for a limit of several policies, what was measured of each; the fields above are then null.
+	// Policies has, for a limit of several policies, what was measured of each; the fields above are then
+	// null.
 	Policies []jsonMeasured `json:"policies,omitempty"`
 }
 
-// VerdictJSON returns j in the form of rlcheck.verdict/v1, indented and ending in a newline: what `check -o json` prints.
-// Instants are nanoseconds since the start of the recording.
+// VerdictJSON returns j in the form of rlcheck.verdict/v1, indented and ending in a newline: what `check -o
+// json` prints. Instants are nanoseconds since the start of the recording.
 func VerdictJSON(j *verdict.Judgement) ([]byte, error) {
 	return marshal(toJudgement(j))
 }
@@ -105,7 +106,8 @@ func toJudgement(j *verdict.Judgement) *jsonJudgement {
 		p := &j.Partitions[i]
 		out.Partitions[i] = jsonPartition{
 			Partition: p.Partition, Verdict: p.Verdict.String(), Reason: string(p.Reason), Detail: p.Detail,
-			Findings: toFindings(p.Findings, p.Partition), Measured: toMeasured(p.Measured), Judged: p.Judged, Search: toSearch(p.Search),
+			Findings: toFindings(p.Findings, p.Partition), Measured: toMeasured(p.Measured), Judged: p.Judged,
+			Search: toSearch(p.Search),
 		}
 	}
 	return out
@@ -128,7 +130,8 @@ func toFindings(fs []verdict.Finding, named string) []jsonFinding {
 			f.Partition = ""
 		}
 		out[i] = jsonFinding{
-			Kind: string(f.Kind), Partition: f.Partition, Seen: f.Seen, Bound: f.Bound, FromNS: int64(f.From), ToNS: int64(f.To),
+			Kind: string(f.Kind), Partition: f.Partition, Seen: f.Seen, Bound: f.Bound, FromNS: int64(f.From),
+			ToNS:         int64(f.To),
 			Observations: append([]int{}, f.Observations...), Text: f.Text, Limit: f.Limit,
 		}
 	}
@@ -161,8 +164,8 @@ func toInterval(v verdict.Interval) []*float64 {
 	return out
 }
 
-// marshal returns v as indented JSON ending in a newline. Characters that would be hidden from a reader of the text are
-// written as \u escapes: the value stays exact, the text is safe to print.
+// marshal returns v as indented JSON ending in a newline. Characters that would be hidden from a reader of
+// the text are written as \u escapes: the value stays exact, the text is safe to print.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -177,8 +180,8 @@ func marshal(v any) ([]byte, error) {
 	return escapeHidden(text), nil
 }
 
-// numberLists finds the lists of numbers in an indented JSON text, to put each on one line. A string cannot be mistaken for
-// one: it has no raw newline.
+// numberLists finds the lists of numbers in an indented JSON text, to put each on one line. A string cannot
+// be mistaken for one: it has no raw newline.
 var (
 	numberLists = regexp.MustCompile(`\[\n\s*(?:-?[0-9][0-9.eE+-]*|null)(?:,\n\s*(?:-?[0-9][0-9.eE+-]*|null))*\n\s*\]`)
 	whiteLines  = regexp.MustCompile(`\n\s*`)

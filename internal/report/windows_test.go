@@ -74,7 +74,8 @@ func TestTheLineOfTheBoundIsTheQuota(t *testing.T) {
 		}
 		s := windowed(t, spec)
 		u := viewOf(&s, s.Limit, s.Timeline.ByPartition()[0]).use
-		if w, _ := windowsOf(&s, 0, s.Timeline.ByPartition()[0]); w.Begin.From < 0 || w.Begin.From >= w.Every {
+		if w, _ := windowsOf(&s, 0, s.Timeline.ByPartition()[0]); w.Begin.From < 0 ||
+			w.Begin.From >= w.Every {
 			t.Errorf("%s: windows begin at %v, want the first in the recording", spec, w.Begin)
 		}
 		if u.left != "" || u.most != 8 {

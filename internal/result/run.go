@@ -1,4 +1,5 @@
-// Package result holds what a run found: its scenarios, their verdicts and recordings, and what they measured together.
+// Package result holds what a run found: its scenarios, their verdicts and recordings, and what they measured
+// together.
 package result
 
 import (
@@ -82,7 +83,8 @@ type Scenario struct {
 	Store, Fault string
 	// Limit is the declared limit; empty where none is declared.
 	Limit spec.Limit
-	// Limits are those of the phases that have one of their own, by the names of their requests; empty for a phase that none counts.
+	// Limits are those of the phases that have one of their own, by the names of their requests; empty for a
+	// phase that none counts.
 	Limits  map[string]spec.Limit
 	Verdict verdict.Verdict
 	// Reason and Detail say why Verdict is Inconclusive.
@@ -104,8 +106,8 @@ type Scenario struct {
 	// Unfit says what of the scenario is left out, or all of it: with such a limit it would take longer, or
 	// more requests or connections, than it may. Empty where all fits.
 	Unfit string
-	// ResolvedBy are the scenarios, or the earlier recordings of this one, without which this one measured too
-	// little for its pass. Empty for all others.
+	// ResolvedBy are the scenarios, or the earlier recordings of this one, without which this one measured
+	// too little for its pass. Empty for all others.
 	ResolvedBy []string
 	// Timeline is nil for a report that was read back from JSON.
 	Timeline *timeline.Timeline
@@ -176,10 +178,11 @@ func (s *Scenario) Timed() bool {
 	return l.Allowed.Service.Count+l.Denied.Service.Count+l.Unknown.Service.Count > 0
 }
 
-// Verdict is the verdict on the whole run, from which the exit status follows. Fail: a scenario failed that counts (a
-// required one, with strict also a recommended one), or two that count contradict each other. Inconclusive:
-// otherwise, if one that is not informative was inconclusive for want of more than what its target never had
-// (needs-failed), nothing was judged at all, or the run was interrupted. Pass: anything else.
+// Verdict is the verdict on the whole run, from which the exit status follows. Fail: a scenario failed that
+// counts (a required one, with strict also a recommended one), or two that count contradict each other.
+// Inconclusive: otherwise, if one that is not informative was inconclusive for want of more than what its
+// target never had (needs-failed), nothing was judged at all, or the run was interrupted. Pass: anything
+// else.
 func (r *Run) Verdict(strict bool) verdict.Verdict {
 	v, judged := verdict.Pass, false
 	for i := range r.Scenarios {
@@ -215,7 +218,8 @@ func (r *Run) Contradicted(strict bool) bool {
 	return true
 }
 
-// Weighs tells whether a failure of s counts. A kind that is none of the three counts: nothing is let through by a typo.
+// Weighs tells whether a failure of s counts. A kind that is none of the three counts: nothing is let through
+// by a typo.
 func (s *Scenario) Weighs(strict bool) bool {
 	return s.Kind != Informative && (s.Kind != Recommended || strict)
 }

@@ -15,13 +15,14 @@ import (
 // Empty where no limit is declared.
 func (s *Scenario) Worth() []string { return texts(s.WorthLines()) }
 
-// Worth says what a pass under l is worth: each declared parameter and what was measured of it, and in how many partitions the exact
-// search reached its cap.
+// Worth says what a pass under l is worth: each declared parameter and what was measured of it, and in how
+// many partitions the exact search reached its cap.
 func Worth(l spec.Limit, j *verdict.Judgement) []string {
 	return texts(append(linesOf(l, &j.Measured), capped(j)...))
 }
 
-// capped is the line of the partitions in which the bounds alone were asked of all orders: none where there are none.
+// capped is the line of the partitions in which the bounds alone were asked of all orders: none where there
+// are none.
 func capped(j *verdict.Judgement) []WorthLine {
 	n := 0
 	for i := range j.Partitions {
@@ -32,7 +33,8 @@ func capped(j *verdict.Judgement) []WorthLine {
 	if n == 0 || j.Verdict == verdict.Fail {
 		return nil
 	}
-	return []WorthLine{{Text: fmt.Sprintf("not every order was tried in %d of %d partitions", n, len(j.Partitions)), Note: true}}
+	return []WorthLine{{Text: fmt.Sprintf("not every order was tried in %d of %d partitions", n,
+		len(j.Partitions)), Note: true}}
 }
 
 // Untried are the scenarios that did not fail and of which not every order was tried.
@@ -61,7 +63,8 @@ type WorthLine struct {
 	// Declared and Most are the declared value, and the upper end of a declared range.
 	Declared, Most float64
 	Measured       verdict.Interval
-	// Seen is what was measured of something that nobody declared, to be read behind Text; empty for a parameter.
+	// Seen is what was measured of something that nobody declared, to be read behind Text; empty for a
+	// parameter.
 	Seen string
 	// Note: it is about no parameter, Text is all.
 	Note bool
@@ -84,7 +87,9 @@ func linesOf(l spec.Limit, all *verdict.Measured) []WorthLine {
 			Most: float64(loose.Full())}
 		var rate WorthLine
 		if !p.InFlight() {
-			rate = WorthLine{Text: "rate " + p.RateText(), Declared: float64(p.Rate.N) / p.LongestWindow().Seconds(), Most: float64(loose.Rate.N) / p.Rate.Per.Seconds()}
+			rate = WorthLine{Text: "rate " + p.RateText(),
+				Declared: float64(p.Rate.N) / p.LongestWindow().Seconds(),
+				Most:     float64(loose.Rate.N) / p.Rate.Per.Seconds()}
 		}
 		var m verdict.Measured
 		if all != nil {
@@ -98,14 +103,15 @@ func linesOf(l spec.Limit, all *verdict.Measured) []WorthLine {
 		}
 		if m.Phase.LoSet && m.Phase.HiSet {
 			out = append(out, WorthLine{Text: "windows begin",
-				Seen: "at " + quantity.Instant(time.Duration(m.Phase.Lo)) + " .. " + quantity.Instant(time.Duration(m.Phase.Hi))})
+				Seen: "at " + quantity.Instant(time.Duration(m.Phase.Lo)) + " .. " +
+					quantity.Instant(time.Duration(m.Phase.Hi))})
 		}
 	}
 	return out
 }
 
-// Measured prints an interval: measured 20..20, measured at least 18, at most 22, not measured. An empty interval, which
-// no value of the parameter explains, says so.
+// Measured prints an interval: measured 20..20, measured at least 18, at most 22, not measured. An empty
+// interval, which no value of the parameter explains, says so.
 func Measured(v verdict.Interval, unit string, text func(x float64, up bool) string) string {
 	switch v = FiniteEnds(v); {
 	case v.Empty():

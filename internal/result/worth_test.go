@@ -12,11 +12,15 @@ import (
 func TestWorthShowsDeclaredRanges(t *testing.T) {
 	m := verdict.Measured{Burst: verdict.Interval{Lo: 19, Hi: 20, LoSet: true, HiSet: true}}
 	for text, want := range map[string][]string{
-		"token-bucket,rate=9..11/s,burst=18..22":      {"burst 18..22 (measured 19..20)", "rate 9..11/s (not measured)"},
-		"token-bucket,rate=10/s,burst=20":             {"burst 20 (measured 19..20)", "rate 10/s (not measured)"},
-		"leaky-bucket-queue,rate=10/1m,queue=17..19":  {"at once 18..20 (measured 19..20)", "rate 10/1m (not measured)"},
-		"fixed-window,rate=19/50s..1m10s,align=first": {"quota 19 (measured 19..20)", "rate 19/50s..1m10s (not measured)"},
-		"concurrency,limit=18..22":                    {"in flight 18..22 (measured 19..20)"},
+		"token-bucket,rate=9..11/s,burst=18..22": {"burst 18..22 (measured 19..20)",
+			"rate 9..11/s (not measured)"},
+		"token-bucket,rate=10/s,burst=20": {"burst 20 (measured 19..20)",
+			"rate 10/s (not measured)"},
+		"leaky-bucket-queue,rate=10/1m,queue=17..19": {"at once 18..20 (measured 19..20)",
+			"rate 10/1m (not measured)"},
+		"fixed-window,rate=19/50s..1m10s,align=first": {"quota 19 (measured 19..20)",
+			"rate 19/50s..1m10s (not measured)"},
+		"concurrency,limit=18..22": {"in flight 18..22 (measured 19..20)"},
 	} {
 		l, err := spec.Parse(text)
 		if err != nil {
@@ -31,7 +35,9 @@ func TestWorthShowsDeclaredRanges(t *testing.T) {
 // TestWorthSaysWhereASearchWasCapped: a pass says in how many partitions the exact search reached its cap.
 func TestWorthSaysWhereASearchWasCapped(t *testing.T) {
 	l := spec.Limit{{Algorithm: spec.SlidingWindowLog, Rate: spec.Rate{N: 2, Per: 1e9}}}
-	j := &verdict.Judgement{Verdict: verdict.Pass, Partitions: []verdict.PartitionVerdict{{}, {Search: verdict.Search{Visited: 9, Cap: 9, Capped: true}}}}
+	j := &verdict.Judgement{Verdict: verdict.Pass,
+		Partitions: []verdict.PartitionVerdict{{},
+			{Search: verdict.Search{Visited: 9, Cap: 9, Capped: true}}}}
 	if got, want := Worth(l, j), "not every order was tried in 1 of 2 partitions"; got[len(got)-1] != want {
 		t.Errorf("got %q, want %q at the end", got, want)
 	}

@@ -40,7 +40,8 @@ func TestEveryMistakeIsReportedWithItsPlaceAndAMend(t *testing.T) {
 			for _, p := range problems {
 				checkPlace(t, src, p)
 			}
-			golden(t, filepath.Join("testdata", "bad", strings.TrimSuffix(name, ".yaml")+".txt"), []byte(err.Error()+"\n"))
+			golden(t, filepath.Join("testdata", "bad", strings.TrimSuffix(name, ".yaml")+".txt"),
+				[]byte(err.Error()+"\n"))
 		})
 	}
 }
@@ -104,7 +105,8 @@ func TestReadFileRefusesBeforeItReads(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if _, err := Parse(make([]byte, maxSize+1), "x", ParseOptions{}); err == nil || err.Error() != "x: 1048577 bytes: a scenario file has at most 1048576" {
+	if _, err := Parse(make([]byte, maxSize+1), "x", ParseOptions{}); err == nil ||
+		err.Error() != "x: 1048577 bytes: a scenario file has at most 1048576" {
 		t.Errorf("too many bytes: got %v", err)
 	}
 }

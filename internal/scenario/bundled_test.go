@@ -30,10 +30,12 @@ func bundled(t *testing.T) map[string][]byte {
 
 // limits are one of each kind, and what real limiters were measured to be.
 func limits() []string {
-	return []string{"", "token-bucket,rate=10/s,burst=1", "gcra,rate=100/1m,burst=5", "leaky-bucket,rate=10/s,burst=21",
-		"leaky-bucket-queue,rate=10/s,queue=50", "fixed-window,rate=100/1m", "fixed-window,rate=100/1m,align=first",
-		"fixed-window,rate=100/1m,align=unknown", "fixed-window,rate=50/1s,phase=100ms", "sliding-window-log,rate=100/1m",
-		"sliding-window-counter,rate=5/2s,rounding=down", "token-bucket,rate=10/s,burst=20 + fixed-window,rate=100/1m"}
+	return []string{"", "token-bucket,rate=10/s,burst=1", "gcra,rate=100/1m,burst=5",
+		"leaky-bucket,rate=10/s,burst=21", "leaky-bucket-queue,rate=10/s,queue=50",
+		"fixed-window,rate=100/1m", "fixed-window,rate=100/1m,align=first",
+		"fixed-window,rate=100/1m,align=unknown", "fixed-window,rate=50/1s,phase=100ms",
+		"sliding-window-log,rate=100/1m", "sliding-window-counter,rate=5/2s,rounding=down",
+		"token-bucket,rate=10/s,burst=20 + fixed-window,rate=100/1m"}
 }
 
 func TestBundledScenariosPlanForEveryLimit(t *testing.T) {
@@ -52,7 +54,8 @@ func TestBundledScenariosPlanForEveryLimit(t *testing.T) {
 			requests, lasts := plan.Planned()
 			sum := s.Summary()
 			if requests != sum.Requests || lasts != sum.Duration || requests == 0 {
-				t.Errorf("%s with limit %q: the plan has %d requests in %s, the summary %d in %s", name, limit, requests, lasts, sum.Requests, sum.Duration)
+				t.Errorf("%s with limit %q: the plan has %d requests in %s, the summary %d in %s", name,
+					limit, requests, lasts, sum.Requests, sum.Duration)
 			}
 		}
 	}
@@ -80,7 +83,8 @@ func TestBundledScenariosKeepTheHouseRules(t *testing.T) {
 		partition := s.Partition
 		partition.Count = 1
 		if s.Target.URL != Builtin || partition != defaultPartition() {
-			t.Errorf("%s: got target %q and partition %+v, want the defaults but for the count", name, s.Target.URL, s.Partition)
+			t.Errorf("%s: got target %q and partition %+v, want the defaults but for the count", name,
+				s.Target.URL, s.Partition)
 		}
 	}
 	if whole > 38*time.Second {
@@ -89,12 +93,15 @@ func TestBundledScenariosKeepTheHouseRules(t *testing.T) {
 }
 
 func TestBurstSuitsNginx(t *testing.T) {
-	s, err := Parse(bundled(t)["burst.yaml"], "burst.yaml", ParseOptions{Target: "http://127.0.0.1:8080/", Limit: "leaky-bucket,rate=10/s,burst=21"})
+	s, err := Parse(bundled(t)["burst.yaml"], "burst.yaml",
+		ParseOptions{Target: "http://127.0.0.1:8080/", Limit: "leaky-bucket,rate=10/s,burst=21"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sum := s.Summary(); sum.Requests != 3*63 || sum.Duration != 1050*time.Millisecond+2310*time.Millisecond || sum.Hosts[0] != "127.0.0.1:8080" {
-		t.Errorf("got %d requests in %s to %q, want 189 in 3.36s to 127.0.0.1:8080", sum.Requests, sum.Duration, sum.Hosts)
+	if sum := s.Summary(); sum.Requests != 3*63 ||
+		sum.Duration != 1050*time.Millisecond+2310*time.Millisecond || sum.Hosts[0] != "127.0.0.1:8080" {
+		t.Errorf("got %d requests in %s to %q, want 189 in 3.36s to 127.0.0.1:8080", sum.Requests,
+			sum.Duration, sum.Hosts)
 	}
 }
 
@@ -110,10 +117,12 @@ func TestBundledScenariosCanShowWhatTheyClaim(t *testing.T) {
 		}
 		s := parse("sustained")
 		b, above := boundsOf(s.Limit), s.Phases[1]
-		// A bucket is drained after burst/(1.5r - r); what comes then must resolve the rate to 10 %: ten units or more.
+		// A bucket is drained after burst/(1.5r - r); what comes then must resolve the rate to 10 %: ten
+		// units or more.
 		after := perSecond(b.rate)*above.Duration.Seconds() - 2*float64(b.full)
 		if after < 20 {
-			t.Errorf("sustained with limit %q: %.1f units come back after the bucket is drained, want at least 20", limit, after)
+			t.Errorf("sustained with limit %q: %.1f units come back after the bucket is drained, want at "+
+				"least 20", limit, after)
 		}
 		waits := 0
 		for _, p := range parse("retry-after").Phases {

@@ -10,9 +10,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// total returns the most requests that the phase sends over all partitions, those that find a boundary included.
+// total returns the most requests that the phase sends over all partitions, those that find a boundary
+// included.
 func (p *Phase) total(partitions int) int64 {
-	return mulDiv(int64(p.Requests), int64(partitions), 1, false) + p.questions(partitions) + int64(p.probes())
+	return mulDiv(int64(p.Requests), int64(partitions), 1, false) + p.questions(partitions) +
+		int64(p.probes())
 }
 
 // clockQuestions is how many requests read the target's clock or its announced reset, at most.
@@ -32,7 +34,8 @@ func (p *Phase) questions(partitions int) int64 {
 	}
 }
 
-// probes returns how many requests drain the partition of an AimProbe: twice what a full start admits and a few.
+// probes returns how many requests drain the partition of an AimProbe: twice what a full start admits and a
+// few.
 func (p *Phase) probes() int {
 	if p.Shape != timeline.Boundary || p.Aim != timeline.AimProbe {
 		return 0
@@ -48,8 +51,8 @@ func (p *Phase) lasts() time.Duration {
 	return p.Duration
 }
 
-// connections returns how many connections the phase needs at once: those of requests that are released together each
-// have one of their own.
+// connections returns how many connections the phase needs at once: those of requests that are released
+// together each have one of their own.
 func (p *Phase) connections(partitions int) int64 {
 	switch p.Shape {
 	case timeline.AtOnce:
@@ -82,7 +85,8 @@ func (p *Phase) peak(partitions int) spec.Rate {
 	return spec.Rate{N: mulDiv(r.N, int64(partitions), 1, false), Per: r.Per}
 }
 
-// checkCeilings reports the phases that exceed the ceilings of Safety, with the arithmetic, and then their sums.
+// checkCeilings reports the phases that exceed the ceilings of Safety, with the arithmetic, and then their
+// sums.
 func (s *Scenario) checkCeilings(d *decoder, root *node) {
 	before := len(d.problems)
 	var requests int64
@@ -98,10 +102,13 @@ func (s *Scenario) checkCeilings(d *decoder, root *node) {
 		return
 	}
 	if requests > int64(s.Safety.MaxRequests) {
-		d.add(at, "all phases", fmt.Sprintf("%d arrivals, over the limit of %d", requests, s.Safety.MaxRequests), "shorten a phase, or raise safety.max_requests")
+		d.add(at, "all phases",
+			fmt.Sprintf("%d arrivals, over the limit of %d", requests, s.Safety.MaxRequests),
+			"shorten a phase, or raise safety.max_requests")
 	}
 	if lasts > s.Safety.MaxDuration {
-		d.add(at, "all phases", fmt.Sprintf("%s, over the limit of %s", shortDuration(lasts), shortDuration(s.Safety.MaxDuration)), "shorten a phase, or raise safety.max_duration")
+		d.add(at, "all phases", fmt.Sprintf("%s, over the limit of %s", shortDuration(lasts),
+			shortDuration(s.Safety.MaxDuration)), "shorten a phase, or raise safety.max_duration")
 	}
 }
 
@@ -113,26 +120,31 @@ func (s *Scenario) checkCeiling(d *decoder, p *Phase) {
 		in = fmt.Sprintf(" in %d partitions", count)
 	}
 	if total := p.total(count); total > int64(s.Safety.MaxRequests) {
-		d.add(n, p.size()+in, fmt.Sprintf("%d arrivals, over the limit of %d", total, s.Safety.MaxRequests), "shorten the phase, or raise safety.max_requests")
+		d.add(n, p.size()+in, fmt.Sprintf("%d arrivals, over the limit of %d", total, s.Safety.MaxRequests),
+			"shorten the phase, or raise safety.max_requests")
 		return
 	}
 	if r := p.peak(count); r.N > 0 && less(s.Safety.MaxRate, r) {
-		d.add(n, p.size()+in, fmt.Sprintf("%s in all, over the limit of %s", r, s.Safety.MaxRate), "lower the rate, or raise safety.max_rate")
+		d.add(n, p.size()+in, fmt.Sprintf("%s in all, over the limit of %s", r, s.Safety.MaxRate),
+			"lower the rate, or raise safety.max_rate")
 	}
 	if c := p.connections(count); c > int64(s.Safety.MaxConnections) {
-		d.add(n, p.size()+in, fmt.Sprintf("%d connections at once, over the limit of %d", c, s.Safety.MaxConnections), "send fewer requests, or raise safety.max_connections")
+		d.add(n, p.size()+in, fmt.Sprintf("%d connections at once, over the limit of %d", c,
+			s.Safety.MaxConnections), "send fewer requests, or raise safety.max_connections")
 	}
 	if p.lasts() > s.Safety.MaxDuration {
-		d.add(n, p.size(), fmt.Sprintf("%s, over the limit of %s", shortDuration(p.lasts()), shortDuration(s.Safety.MaxDuration)), "shorten the phase, or raise safety.max_duration")
+		d.add(n, p.size(), fmt.Sprintf("%s, over the limit of %s", shortDuration(p.lasts()),
+			shortDuration(s.Safety.MaxDuration)), "shorten the phase, or raise safety.max_duration")
 	}
 }
 
-// pace says how many requests a planned rate is for the shortest of a second, a minute, an hour and a day that has a whole
-// number of them, or else about how many a second. What is declared is never written in other numbers; what is sent is a
-// multiple of it, as 900/10m.
+// pace says how many requests a planned rate is for the shortest of a second, a minute, an hour and a day
+// that has a whole number of them, or else about how many a second. What is declared is never written in
+// other numbers; what is sent is a multiple of it, as 900/10m.
 func pace(r spec.Rate) string {
 	for _, per := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour} {
-		if n := mulDiv(r.N, int64(per), int64(r.Per), false); n > 0 && n == mulDiv(r.N, int64(per), int64(r.Per), true) {
+		if n := mulDiv(r.N, int64(per), int64(r.Per), false); n > 0 &&
+			n == mulDiv(r.N, int64(per), int64(r.Per), true) {
 			return spec.Rate{N: n, Per: per}.String()
 		}
 	}
@@ -150,7 +162,8 @@ func (p *Phase) size() string {
 		return fmt.Sprintf("%d rates for %s", len(p.Rates), roughDuration(p.Duration))
 	case timeline.Hook:
 		if p.Event.Command != "" {
-			return fmt.Sprintf("action %s, at another target than the embedded one by the command %q", p.Event.Action, p.Event.Command)
+			return fmt.Sprintf("action %s, at another target than the embedded one by the command %q",
+				p.Event.Action, p.Event.Command)
 		}
 		return "action " + string(p.Event.Action)
 	case timeline.Ramp:

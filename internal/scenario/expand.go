@@ -14,8 +14,9 @@ type expansion struct {
 	bad, why, mend string
 }
 
-// expand replaces ${NAME} by the variable and ${NAME:-TEXT} by the variable or, where it is unset or empty, by TEXT, which
-// ends at the next brace. "$${" stands for "${". Values are put in as they are: what looks like YAML in them stays text.
+// expand replaces ${NAME} by the variable and ${NAME:-TEXT} by the variable or, where it is unset or empty,
+// by TEXT, which ends at the next brace. "$${" stands for "${". Values are put in as they are: what looks
+// like YAML in them stays text.
 func expand(s string, env Env) expansion {
 	var out strings.Builder
 	var x expansion
@@ -32,7 +33,8 @@ func expand(s string, env Env) expansion {
 		out.WriteString(s[:i])
 		inside, rest, closed := strings.Cut(s[i+2:], "}")
 		if !closed {
-			return expansion{bad: s[i:], why: `a variable ends with "}"`, mend: `write "$${" for the two characters themselves`}
+			return expansion{bad: s[i:], why: `a variable ends with "}"`,
+				mend: `write "$${" for the two characters themselves`}
 		}
 		name, fallback, hasFallback := strings.Cut(inside, ":-")
 		if !isVariable(name) {
@@ -49,7 +51,8 @@ func expand(s string, env Env) expansion {
 		case hasFallback:
 			value = fallback
 		default:
-			return expansion{bad: "${" + name + "}", why: "the variable is not set", mend: "set it, or write ${" + name + ":-TEXT}"}
+			return expansion{bad: "${" + name + "}", why: "the variable is not set",
+				mend: "set it, or write ${" + name + ":-TEXT}"}
 		}
 		out.WriteString(value)
 		s = rest

@@ -13,13 +13,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// defaultExpect is what a scenario without an expect mapping expects: no contradiction to the limit, the quota measured
-// exactly and the rate to 2 %.
+// defaultExpect is what a scenario without an expect mapping expects: no contradiction to the limit, the
+// quota measured exactly and the rate to 2 %.
 func defaultExpect() Expect {
-	return Expect{Conformance: Exact, Resolution: Resolution{Burst: Tolerance{Demanded: true}, Windowed: Tolerance{Demanded: true}, Rate: Tolerance{Demanded: true, Ratio: 0.02}}}
+	return Expect{Conformance: Exact,
+		Resolution: Resolution{Burst: Tolerance{Demanded: true}, Windowed: Tolerance{Demanded: true},
+			Rate: Tolerance{Demanded: true, Ratio: 0.02}}}
 }
 
-// latencySpec is the latency mapping: bounds by outcome and quantile, and how long each is, by where it is written.
+// latencySpec is the latency mapping: bounds by outcome and quantile, and how long each is, by where it is
+// written.
 type latencySpec struct {
 	bounds []claim.LatencyBound
 	spans  []span
@@ -28,29 +31,51 @@ type latencySpec struct {
 
 // expectKind is the kind of the expect mapping.
 func expectKind() kind[Expect] {
-	groups := choice("a group of fields", claim.RetryAfterField, claim.RateLimitFields, claim.DateField, claim.ProblemBody, claim.NoStore, claim.Explanation)
+	groups := choice("a group of fields", claim.RetryAfterField, claim.RateLimitFields, claim.DateField,
+		claim.ProblemBody, claim.NoStore, claim.Explanation)
 	return object("expect", []field[Expect]{
-		key("conformance", choice("conformance", Exact, UpperBound, LowerBound, NoConformance), "Which contradictions to the limit are a FAIL; exact by default.", func(e *Expect) *Conformance { return &e.Conformance }),
-		key("resolution", resolutionKind(), "How closely the run must measure the limit for a PASS; the quota exactly and the rate to 2% by default.", func(e *Expect) *Resolution { return &e.Resolution }),
-		key("fields", list("groups", groups), "Groups of header fields that answers must carry.", func(e *Expect) *[]claim.FieldGroup { return &e.Fields }),
-		key("retry_after", retryAfterKind(), "What waiting as told must lead to.", func(e *Expect) *claim.RetryAfterExpect { return &e.RetryAfter }),
-		key("denied_status", list("statuses", whole("a status", 100, 599)), "Statuses that a denial should have.", func(e *Expect) *[]int { return &e.DeniedStatus }),
-		key("denials", list("bounds", denialKind()), "The most denials of phases.", func(e *Expect) *[]claim.DenialBound { return &e.Denials }),
-		key("latency", latencyKind(), "Bounds of service times.", func(e *Expect) *latencySpec { return &e.latency }),
-		key("schedule", scheduleKind(), "How well the plan must be kept; missed, the run is INCONCLUSIVE.", func(e *Expect) *time.Duration { return &e.LateP99 }),
-		key("quota", quotaKind(), "What answers tell of the quota.", func(e *Expect) *claim.QuotaExpect { return &e.Quota }),
-		key("answers", list("bounds", answerKind()), "Statuses that the answers of phases must have.", func(e *Expect) *[]claim.AnswerBound { return &e.Answers }),
-		key("parity", list("pairs", parityKind()), "Phases whose answers must have the fields of those of another.", func(e *Expect) *[]claim.ParityExpect { return &e.Parity }),
-		key("storm", list("phases", stormKind()), "Backoff phases whose retries are told of.", func(e *Expect) *[]claim.StormExpect { return &e.Storms }),
-		key("intact", intactKind(), "What must arrive through a proxy as the origin sent it.", func(e *Expect) **claim.IntactExpect { return &e.Intact }),
+		key("conformance", choice("conformance", Exact, UpperBound, LowerBound, NoConformance),
+			"Which contradictions to the limit are a FAIL; exact by default.",
+			func(e *Expect) *Conformance { return &e.Conformance }),
+		key("resolution", resolutionKind(),
+			"How closely the run must measure the limit for a PASS; the quota exactly and the rate to 2% "+
+				"by default.", func(e *Expect) *Resolution { return &e.Resolution }),
+		key("fields", list("groups", groups), "Groups of header fields that answers must carry.",
+			func(e *Expect) *[]claim.FieldGroup { return &e.Fields }),
+		key("retry_after", retryAfterKind(), "What waiting as told must lead to.",
+			func(e *Expect) *claim.RetryAfterExpect { return &e.RetryAfter }),
+		key("denied_status", list("statuses", whole("a status", 100, 599)),
+			"Statuses that a denial should have.", func(e *Expect) *[]int { return &e.DeniedStatus }),
+		key("denials", list("bounds", denialKind()), "The most denials of phases.",
+			func(e *Expect) *[]claim.DenialBound { return &e.Denials }),
+		key("latency", latencyKind(), "Bounds of service times.",
+			func(e *Expect) *latencySpec { return &e.latency }),
+		key("schedule", scheduleKind(), "How well the plan must be kept; missed, the run is INCONCLUSIVE.",
+			func(e *Expect) *time.Duration { return &e.LateP99 }),
+		key("quota", quotaKind(), "What answers tell of the quota.",
+			func(e *Expect) *claim.QuotaExpect { return &e.Quota }),
+		key("answers", list("bounds", answerKind()), "Statuses that the answers of phases must have.",
+			func(e *Expect) *[]claim.AnswerBound { return &e.Answers }),
+		key("parity", list("pairs", parityKind()),
+			"Phases whose answers must have the fields of those of another.",
+			func(e *Expect) *[]claim.ParityExpect { return &e.Parity }),
+		key("storm", list("phases", stormKind()), "Backoff phases whose retries are told of.",
+			func(e *Expect) *[]claim.StormExpect { return &e.Storms }),
+		key("intact", intactKind(), "What must arrive through a proxy as the origin sent it.",
+			func(e *Expect) **claim.IntactExpect { return &e.Intact }),
 	}, nil)
 }
 
 func resolutionKind() kind[Resolution] {
 	return object("resolution", []field[Resolution]{
-		key("burst", toleranceKind(), "Of the burst or quota.", func(r *Resolution) *Tolerance { return &r.Burst }),
-		key("windowed", toleranceKind(), "Of the quota of windows, one of which may begin within a burst; as burst by default.", func(r *Resolution) *Tolerance { return &r.Windowed }),
-		key("rate", toleranceKind(), "Of the rate; of windows only where a phase lasts three of them, since fewer cannot show their length.", func(r *Resolution) *Tolerance { return &r.Rate }),
+		key("burst", toleranceKind(), "Of the burst or quota.",
+			func(r *Resolution) *Tolerance { return &r.Burst }),
+		key("windowed", toleranceKind(),
+			"Of the quota of windows, one of which may begin within a burst; as burst by default.",
+			func(r *Resolution) *Tolerance { return &r.Windowed }),
+		key("rate", toleranceKind(),
+			"Of the rate; of windows only where a phase lasts three of them, since fewer cannot show their "+
+				"length.", func(r *Resolution) *Tolerance { return &r.Rate }),
 	}, func(_ *decoder, n *node, r *Resolution) {
 		if n.get("windowed") == nil {
 			r.Windowed = r.Burst
@@ -61,7 +86,8 @@ func resolutionKind() kind[Resolution] {
 // toleranceKind is the kind of a resolution: exact, none or a share such as 2%.
 func toleranceKind() kind[Tolerance] {
 	const rule = "a resolution is exact, none or a share such as 2%"
-	return textKind(rule, &jsonschema.Schema{Type: "string", Pattern: `^(exact|none|[0-9]{1,3}(\.[0-9]{1,3})?%)$`},
+	return textKind(rule,
+		&jsonschema.Schema{Type: "string", Pattern: `^(exact|none|[0-9]{1,3}(\.[0-9]{1,3})?%)$`},
 		func(s string) (Tolerance, string, string) {
 			switch s {
 			case "none":
@@ -85,18 +111,22 @@ func toleranceKind() kind[Tolerance] {
 
 func retryAfterKind() kind[claim.RetryAfterExpect] {
 	return object("retry_after", []field[claim.RetryAfterExpect]{
-		key("honored", boolean("honored"), "A client that waited as told is admitted.", func(r *claim.RetryAfterExpect) *bool { return &r.Honored }),
+		key("honored", boolean("honored"), "A client that waited as told is admitted.",
+			func(r *claim.RetryAfterExpect) *bool { return &r.Honored }),
 		key("waits", whole("a number of waits", 1, maxRequests),
 			"The fewest waits that must be honored; 2 by default.",
 			func(r *claim.RetryAfterExpect) *int { return &r.Waits }),
-		key("not_longer", boolean("not_longer"), "Nobody is told to wait longer than the limit needs.", func(r *claim.RetryAfterExpect) *bool { return &r.NotLonger }),
+		key("not_longer", boolean("not_longer"), "Nobody is told to wait longer than the limit needs.",
+			func(r *claim.RetryAfterExpect) *bool { return &r.NotLonger }),
 	}, nil)
 }
 
 func denialKind() kind[claim.DenialBound] {
 	return object("a bound of denials", []field[claim.DenialBound]{
-		key("phase", word("a phase is named", `\S`), "The phase.", func(b *claim.DenialBound) *string { return &b.Phase }).must(),
-		key("max", whole("a number of denials", 0, maxRequests), "The most denials it may have.", func(b *claim.DenialBound) *int { return &b.Max }).must(),
+		key("phase", word("a phase is named", `\S`), "The phase.",
+			func(b *claim.DenialBound) *string { return &b.Phase }).must(),
+		key("max", whole("a number of denials", 0, maxRequests), "The most denials it may have.",
+			func(b *claim.DenialBound) *int { return &b.Max }).must(),
 	}, nil)
 }
 
@@ -112,14 +142,17 @@ func latencyKind() kind[latencySpec] {
 				l.bounds = append(l.bounds, claim.LatencyBound{Outcome: outcome, Quantile: quantile(q)})
 				l.spans, l.at = append(l.spans, length), append(l.at, n)
 			}}
-			fields = append(fields, key(outcome.String()+"_"+q, k, "The largest service time of that quantile, or a multiple of the time after which the limit is as good as new.", func(l *latencySpec) *latencySpec { return l }))
+			fields = append(fields,
+				key(outcome.String()+"_"+q, k,
+					"The largest service time of that quantile, or a multiple of the time after which the "+
+						"limit is as good as new.", func(l *latencySpec) *latencySpec { return l }))
 		}
 	}
 	return object("latency", fields, nil)
 }
 
-// resolveLatency completes the bounds of service times. They are those of the answers of all phases, so a multiple is one of the
-// slowest limit that counts any of them.
+// resolveLatency completes the bounds of service times. They are those of the answers of all phases, so a
+// multiple is one of the slowest limit that counts any of them.
 func (e *Expect) resolveLatency(d *decoder, s *Scenario) {
 	slowest := boundsOf(s.Limit)
 	for i := range s.Phases {
@@ -145,24 +178,31 @@ func quantile(name string) float64 {
 
 func scheduleKind() kind[time.Duration] {
 	return object("schedule", []field[time.Duration]{
-		key("late_p99", duration(time.Microsecond, time.Hour), "How late the 99th percentile of the planned requests may be sent.", func(d *time.Duration) *time.Duration { return d }).must(),
+		key("late_p99", duration(time.Microsecond, time.Hour),
+			"How late the 99th percentile of the planned requests may be sent.",
+			func(d *time.Duration) *time.Duration { return d }).must(),
 	}, nil)
 }
 
 // intactKind is the kind of what a proxy may not change.
 func intactKind() kind[*claim.IntactExpect] {
-	name := word("a field name is an HTTP token, with * at its end for all that begin so", `^[!#$%&'+.^_`+"`"+`|~0-9A-Za-z-]+\*?$`)
+	name := word("a field name is an HTTP token, with * at its end for all that begin so",
+		`^[!#$%&'+.^_`+"`"+`|~0-9A-Za-z-]+\*?$`)
 	all := object("intact", []field[claim.IntactExpect]{
-		key("fields", list("field names", name), "Header fields, a * at the end for all that begin so.", func(i *claim.IntactExpect) *[]string { return &i.Fields }),
-		key("status", boolean("status"), "The status.", func(i *claim.IntactExpect) *bool { return &i.Status }),
-		key("body", boolean("body"), "The media type and the beginning of a denial's body.", func(i *claim.IntactExpect) *bool { return &i.Body }),
+		key("fields", list("field names", name), "Header fields, a * at the end for all that begin so.",
+			func(i *claim.IntactExpect) *[]string { return &i.Fields }),
+		key("status", boolean("status"), "The status.",
+			func(i *claim.IntactExpect) *bool { return &i.Status }),
+		key("body", boolean("body"), "The media type and the beginning of a denial's body.",
+			func(i *claim.IntactExpect) *bool { return &i.Body }),
 	}, nil)
-	return kind[*claim.IntactExpect]{schema: all.schema, read: func(d *decoder, n *node, v **claim.IntactExpect) {
-		var i claim.IntactExpect
-		all.read(d, n, &i)
-		for j, f := range i.Fields {
-			i.Fields[j] = http.CanonicalHeaderKey(f)
-		}
-		*v = &i
-	}}
+	return kind[*claim.IntactExpect]{schema: all.schema,
+		read: func(d *decoder, n *node, v **claim.IntactExpect) {
+			var i claim.IntactExpect
+			all.read(d, n, &i)
+			for j, f := range i.Fields {
+				i.Fields[j] = http.CanonicalHeaderKey(f)
+			}
+			*v = &i
+		}}
 }

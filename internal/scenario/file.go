@@ -10,8 +10,9 @@ import (
 // maxSize is how large a scenario file may be, in bytes.
 const maxSize = 1 << 20
 
-// ReadFile returns the content of a scenario file. A file that is no regular file, or too large, is refused with a
-// Problem before anything of it is read; other errors are those of the operating system, with the path in them.
+// ReadFile returns the content of a scenario file. A file that is no regular file, or too large, is refused
+// with a Problem before anything of it is read; other errors are those of the operating system, with the path
+// in them.
 func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -43,7 +44,8 @@ func oversized(size int64, name string) (Problem, bool) {
 	if size <= maxSize {
 		return Problem{}, false
 	}
-	return Problem{File: name, What: fmt.Sprintf("%d bytes", size), Why: fmt.Sprintf("a scenario file has at most %d", maxSize)}, true
+	return Problem{File: name, What: fmt.Sprintf("%d bytes", size),
+		Why: fmt.Sprintf("a scenario file has at most %d", maxSize)}, true
 }
 
 // describeMode says what a file is that is not regular.

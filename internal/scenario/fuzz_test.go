@@ -8,9 +8,11 @@ import (
 	"time"
 )
 
-// FuzzParse wants no panic, and every problem inside the file. The seeds of testdata/fuzz are joined by all other files.
+// FuzzParse wants no panic, and every problem inside the file. The seeds of testdata/fuzz are joined by all
+// other files.
 func FuzzParse(f *testing.F) {
-	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/good/*.yaml", "../../scenarios/*.yaml"} {
+	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/good/*.yaml",
+		"../../scenarios/*.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			f.Fatalf("%s: got %d files, %v", pattern, len(paths), err)
@@ -39,7 +41,8 @@ func FuzzParse(f *testing.F) {
 		}
 		for i, p := range problems {
 			checkPlace(t, src, p)
-			if i > 0 && (p.Line < problems[i-1].Line || p.Line == problems[i-1].Line && p.Col < problems[i-1].Col) {
+			if i > 0 && (p.Line < problems[i-1].Line || p.Line == problems[i-1].Line &&
+				p.Col < problems[i-1].Col) {
 				t.Errorf("%q stands before %q", problems[i-1].Error(), p.Error())
 			}
 		}
@@ -50,8 +53,10 @@ func FuzzParse(f *testing.F) {
 func checkParsed(t *testing.T, s *Scenario) {
 	t.Helper()
 	sum := s.Summary()
-	if sum.Requests < 1 || sum.Requests > s.Safety.MaxRequests || sum.Duration > s.Safety.MaxDuration || sum.Connections > s.Safety.MaxConnections {
-		t.Fatalf("%d requests in %s on %d connections, with ceilings %+v", sum.Requests, sum.Duration, sum.Connections, s.Safety)
+	if sum.Requests < 1 || sum.Requests > s.Safety.MaxRequests || sum.Duration > s.Safety.MaxDuration ||
+		sum.Connections > s.Safety.MaxConnections {
+		t.Fatalf("%d requests in %s on %d connections, with ceilings %+v", sum.Requests, sum.Duration,
+			sum.Connections, s.Safety)
 	}
 	if sum.Requests > 50_000 {
 		return // planning them only takes longer

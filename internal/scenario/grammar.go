@@ -24,7 +24,8 @@ const (
 
 // decode reads a scenario from the root of its tree.
 func decode(d *decoder, root *node, s *Scenario) {
-	*s = Scenario{File: s.File, Target: defaultTarget(), Partition: defaultPartition(), Denied: Denied{Status: []int{429}},
+	*s = Scenario{File: s.File, Target: defaultTarget(), Partition: defaultPartition(),
+		Denied: Denied{Status: []int{429}},
 		Expect: defaultExpect(), Safety: defaultSafety()}
 	scenarioKind().read(d, root, s)
 	if len(d.problems) > 0 { // what follows needs a limit and phases that are right
@@ -51,45 +52,79 @@ func decode(d *decoder, root *node, s *Scenario) {
 func scenarioKind() kind[Scenario] {
 	id := word("an id has lower case letters and digits, with single dashes between them", idPattern)
 	return object("a scenario", []field[Scenario]{
-		key("id", id, "Stable for ever: reports and CI jobs refer to it.", func(s *Scenario) *string { return &s.ID }).must(),
-		key("title", word("a title is a sentence", `\S`), "A sentence that is true of a right limiter.", func(s *Scenario) *string { return &s.Title }).must(),
-		key("kind", choice("a kind", Required, Recommended, Informative), "How much a FAIL weighs.", func(s *Scenario) *Kind { return &s.Kind }).must(),
-		key("source", word("a source is a link or FILE#ANCHOR", `\S`), "Where the rule comes from.", func(s *Scenario) *string { return &s.Source }),
-		key("tags", list("words", id), "Words to select scenarios by.", func(s *Scenario) *[]string { return &s.Tags }),
-		key("catches", list("faults", id), "Faults of the embedded target that this scenario is for.", func(s *Scenario) *[]string { return &s.Catches }),
-		key("needs", list("ids", id), "Scenarios without whose success this one says nothing.", func(s *Scenario) *[]string { return &s.Needs }),
-		key("target", targetKind(), "Where requests go and what they are.", func(s *Scenario) *Target { return &s.Target }),
-		key("partition", partitionKind(), "What the limiter tells clients apart by.", func(s *Scenario) *Partition { return &s.Partition }),
-		key("limit", limitKind(), "The declared limit that the target is held against.", func(s *Scenario) *spec.Limit { return &s.Limit }).must(),
-		key("allowed", allowedKind(), "Which answers are admissions; those with a status below 400 that are no denials by default.", func(s *Scenario) *[]int { return &s.Allowed }),
-		key("denied", deniedKind(), "Which answers are denials.", func(s *Scenario) *Denied { return &s.Denied }),
-		key("phases", list("phases", phaseKind()), "What is sent, one phase after the other.", func(s *Scenario) *[]Phase { return &s.Phases }).must(),
+		key("id", id, "Stable for ever: reports and CI jobs refer to it.",
+			func(s *Scenario) *string { return &s.ID }).must(),
+		key("title", word("a title is a sentence", `\S`), "A sentence that is true of a right limiter.",
+			func(s *Scenario) *string { return &s.Title }).must(),
+		key("kind", choice("a kind", Required, Recommended, Informative), "How much a FAIL weighs.",
+			func(s *Scenario) *Kind { return &s.Kind }).must(),
+		key("source", word("a source is a link or FILE#ANCHOR", `\S`), "Where the rule comes from.",
+			func(s *Scenario) *string { return &s.Source }),
+		key("tags", list("words", id), "Words to select scenarios by.",
+			func(s *Scenario) *[]string { return &s.Tags }),
+		key("catches", list("faults", id), "Faults of the embedded target that this scenario is for.",
+			func(s *Scenario) *[]string { return &s.Catches }),
+		key("needs", list("ids", id), "Scenarios without whose success this one says nothing.",
+			func(s *Scenario) *[]string { return &s.Needs }),
+		key("target", targetKind(), "Where requests go and what they are.",
+			func(s *Scenario) *Target { return &s.Target }),
+		key("partition", partitionKind(), "What the limiter tells clients apart by.",
+			func(s *Scenario) *Partition { return &s.Partition }),
+		key("limit", limitKind(), "The declared limit that the target is held against.",
+			func(s *Scenario) *spec.Limit { return &s.Limit }).must(),
+		key("allowed", allowedKind(),
+			"Which answers are admissions; those with a status below 400 that are no denials by default.",
+			func(s *Scenario) *[]int { return &s.Allowed }),
+		key("denied", deniedKind(), "Which answers are denials.",
+			func(s *Scenario) *Denied { return &s.Denied }),
+		key("phases", list("phases", phaseKind()), "What is sent, one phase after the other.",
+			func(s *Scenario) *[]Phase { return &s.Phases }).must(),
 		aboutKey(), promisesKey(),
-		key("expect", expectKind(), "What the answers must show.", func(s *Scenario) *Expect { return &s.Expect }),
-		key("example", boolean("example"), "The limits of phases, and the paths, methods and fields that they are for, are those of the embedded target. For another one write its own, and example: false.", func(s *Scenario) *bool { return &s.Example }),
+		key("expect", expectKind(), "What the answers must show.",
+			func(s *Scenario) *Expect { return &s.Expect }),
+		key("example", boolean("example"),
+			"The limits of phases, and the paths, methods and fields that they are for, are those of the "+
+				"embedded target. For another one write its own, and example: false.",
+			func(s *Scenario) *bool { return &s.Example }),
 		key("safety", safetyKind(), "Ceilings of the run.", func(s *Scenario) *Safety { return &s.Safety }),
 	}, nil)
 }
 
 func defaultTarget() Target {
-	return Target{URL: Builtin, Method: "GET", Timeout: 5 * time.Second, Tick: time.Millisecond, RetryAfter: "seconds", Protocol: H1}
+	return Target{URL: Builtin, Method: "GET", Timeout: 5 * time.Second, Tick: time.Millisecond,
+		RetryAfter: "seconds", Protocol: H1}
 }
 
 // targetKind is the kind of the target mapping.
 func targetKind() kind[Target] {
 	return object("a target", []field[Target]{
-		key("url", urlKind(), `An http or https URL, or "builtin" for the embedded target.`, func(t *Target) *string { return &t.URL }),
-		key("origin", urlKind(), "What stands behind the proxy at url, for phases with origin: true.", func(t *Target) *string { return &t.Origin }),
+		key("url", urlKind(), `An http or https URL, or "builtin" for the embedded target.`,
+			func(t *Target) *string { return &t.URL }),
+		key("origin", urlKind(), "What stands behind the proxy at url, for phases with origin: true.",
+			func(t *Target) *string { return &t.Origin }),
 		key("method", methodKind(), "GET by default.", func(t *Target) *string { return &t.Method }),
-		key("header", headerKind(), "Header fields of every request.", func(t *Target) *map[string]string { return &t.Header }),
-		key("body", word("a body is text", ""), "The body of every request.", func(t *Target) *string { return &t.Body }),
-		key("timeout", duration(time.Millisecond, time.Hour), "How long an answer is waited for; 5s by default.", func(t *Target) *time.Duration { return &t.Timeout }),
-		key("tick", duration(0, time.Minute), "How coarse the target's clock may be; 1ms by default.", func(t *Target) *time.Duration { return &t.Tick }),
-		key("fault", word("a fault is a name that \"rlcheck serve --fault list\" prints", idPattern), "A deliberate defect of the embedded target.", func(t *Target) *string { return &t.Fault }),
-		key("retry_after", choice("the form of Retry-After", "seconds", "date"), "How the embedded target writes Retry-After.", func(t *Target) *string { return &t.RetryAfter }),
-		key("on_store_error", choice("the choice on a store error", "allow", "deny", "error"), "What the embedded target answers while its store is gone; error by default.", func(t *Target) *string { return &t.OnStoreError }),
-		key("client_address", word("a field name is an HTTP token", tokenPattern), "The field in whose last element the embedded target finds the address of a client without a key, as a trusted proxy writes it; that of the connection by default.", func(t *Target) *string { return &t.ClientAddress }),
-		key("insecure", boolean("insecure"), "Accept any TLS certificate.", func(t *Target) *bool { return &t.Insecure }),
+		key("header", headerKind(), "Header fields of every request.",
+			func(t *Target) *map[string]string { return &t.Header }),
+		key("body", word("a body is text", ""), "The body of every request.",
+			func(t *Target) *string { return &t.Body }),
+		key("timeout", duration(time.Millisecond, time.Hour),
+			"How long an answer is waited for; 5s by default.",
+			func(t *Target) *time.Duration { return &t.Timeout }),
+		key("tick", duration(0, time.Minute), "How coarse the target's clock may be; 1ms by default.",
+			func(t *Target) *time.Duration { return &t.Tick }),
+		key("fault", word("a fault is a name that \"rlcheck serve --fault list\" prints", idPattern),
+			"A deliberate defect of the embedded target.", func(t *Target) *string { return &t.Fault }),
+		key("retry_after", choice("the form of Retry-After", "seconds", "date"),
+			"How the embedded target writes Retry-After.", func(t *Target) *string { return &t.RetryAfter }),
+		key("on_store_error", choice("the choice on a store error", "allow", "deny", "error"),
+			"What the embedded target answers while its store is gone; error by default.",
+			func(t *Target) *string { return &t.OnStoreError }),
+		key("client_address", word("a field name is an HTTP token", tokenPattern),
+			"The field in whose last element the embedded target finds the address of a client without a "+
+				"key, as a trusted proxy writes it; that of the connection by default.",
+			func(t *Target) *string { return &t.ClientAddress }),
+		key("insecure", boolean("insecure"), "Accept any TLS certificate.",
+			func(t *Target) *bool { return &t.Insecure }),
 		key("protocol", protocolKind(),
 			"h1 (HTTP/1.1) by default, or h2: HTTP/2, with TLS by ALPN, else by prior knowledge.",
 			func(t *Target) *Protocol { return &t.Protocol }),
@@ -101,7 +136,8 @@ func targetKind() kind[Target] {
 	}, func(d *decoder, n *node, t *Target) {
 		checkWay(d, n, t)
 		if f := n.get("fault"); f != nil && t.URL != Builtin {
-			d.add(f, quote(f.text), "only the embedded target wears faults, and url is "+quote(t.URL), "remove it, or write url: builtin")
+			d.add(f, quote(f.text), "only the embedded target wears faults, and url is "+quote(t.URL),
+				"remove it, or write url: builtin")
 		}
 	})
 }
@@ -148,22 +184,24 @@ func checkWay(d *decoder, n *node, t *Target) {
 func methodKind() kind[string] {
 	const rule = "a method is in capitals"
 	is := regexp.MustCompile(`^[A-Z][A-Z-]*$`)
-	return textKind(rule, &jsonschema.Schema{Type: "string", Pattern: is.String()}, func(s string) (string, string, string) {
-		switch upper := strings.ToUpper(s); {
-		case is.MatchString(s):
-			return s, "", ""
-		case is.MatchString(upper):
-			return "", rule, fmt.Sprintf("write %q", upper)
-		default:
-			return "", rule + " and has no other characters", ""
-		}
-	})
+	return textKind(rule, &jsonschema.Schema{Type: "string", Pattern: is.String()},
+		func(s string) (string, string, string) {
+			switch upper := strings.ToUpper(s); {
+			case is.MatchString(s):
+				return s, "", ""
+			case is.MatchString(upper):
+				return "", rule, fmt.Sprintf("write %q", upper)
+			default:
+				return "", rule + " and has no other characters", ""
+			}
+		})
 }
 
 // urlKind is the kind of a URL, or the word builtin.
 func urlKind() kind[string] {
 	return textKind(`a url begins with http:// or https://, or is "builtin"`,
-		&jsonschema.Schema{Type: "string", Pattern: `^(builtin|https?://[^/?#\s@]+([/?][^#\s]*)?)$`}, parseURL)
+		&jsonschema.Schema{Type: "string", Pattern: `^(builtin|https?://[^/?#\s@]+([/?][^#\s]*)?)$`},
+		parseURL)
 }
 
 func parseURL(s string) (string, string, string) {
@@ -191,7 +229,8 @@ func parseURL(s string) (string, string, string) {
 
 // notForFiles are header fields that the generator writes itself.
 func notForFiles() []string {
-	return []string{"connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer", "keep-alive", "proxy-connection"}
+	return []string{"connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer",
+		"keep-alive", "proxy-connection"}
 }
 
 // headerKind is the kind of header fields: names to values, both as HTTP wants them.
@@ -199,7 +238,8 @@ func headerKind() kind[map[string]string] {
 	const rule = "header fields are a mapping of names to texts"
 	name := word("a field name is an HTTP token", tokenPattern)
 	return kind[map[string]string]{
-		schema: &jsonschema.Schema{Type: "object", PropertyNames: pattern(tokenPattern), AdditionalProperties: &jsonschema.Schema{Type: "string", Pattern: `^[^\r\n]*$`}},
+		schema: &jsonschema.Schema{Type: "object", PropertyNames: pattern(tokenPattern),
+			AdditionalProperties: &jsonschema.Schema{Type: "string", Pattern: `^[^\r\n]*$`}},
 		read: func(d *decoder, n *node, h *map[string]string) {
 			if !d.wants(n, mapping, rule) {
 				return
@@ -213,7 +253,8 @@ func headerKind() kind[map[string]string] {
 				case slices.Contains(notForFiles(), strings.ToLower(k.text)):
 					d.add(k, quote(k.text), "this field is written by the generator", "remove it")
 				case !v.isText():
-					d.add(v, v.describe(), "a field value is text, and YAML reads this as something else", "put it in quotes")
+					d.add(v, v.describe(), "a field value is text, and YAML reads this as something else",
+						"put it in quotes")
 				case strings.ContainsAny(v.text, "\r\n"):
 					d.add(v, quote(v.raw), "a field value is one line", "")
 				case strings.TrimSpace(v.text) != v.text:
@@ -268,36 +309,44 @@ func partitionKind() kind[Partition] {
 		"or a mapping with one of them"
 	on := true
 	mapped := object("a partition", []field[Partition]{
-		key("header", word("a header field has an HTTP token for a name", tokenPattern), "The header field that holds the key.", func(p *Partition) *string { return &p.Name }),
-		key("query", word("a query parameter has a name", `^[0-9A-Za-z_.~-]+$`), "The query parameter that holds the key.", func(p *Partition) *string { return &p.Name }),
+		key("header", word("a header field has an HTTP token for a name", tokenPattern),
+			"The header field that holds the key.", func(p *Partition) *string { return &p.Name }),
+		key("query", word("a query parameter has a name", `^[0-9A-Za-z_.~-]+$`),
+			"The query parameter that holds the key.", func(p *Partition) *string { return &p.Name }),
 		key("cookie", word("a cookie has an HTTP token for a name", tokenPattern),
 			"The cookie that holds the key.", func(p *Partition) *string { return &p.Name }),
 		key("format", word("a format has {key} where the key stands", `^[^\r\n]*\{key\}[^\r\n]*$`),
 			`The value of the header field, {key} standing for the key, as in "Bearer {key}".`,
 			func(p *Partition) *string { return &p.Format }),
-		key("address", boolean("address"), "The source address is the key (loopback targets).", func(*Partition) *bool { return &on }),
-		key("path", boolean("path"), "The last segment of the path is the key.", func(*Partition) *bool { return &on }),
+		key("address", boolean("address"), "The source address is the key (loopback targets).",
+			func(*Partition) *bool { return &on }),
+		key("path", boolean("path"), "The last segment of the path is the key.",
+			func(*Partition) *bool { return &on }),
 		key("none", boolean("none"), "All clients share one quota.", func(*Partition) *bool { return &on }),
-		key("count", whole("a count", 1, maxPartitions), "The number of partitions; 1 by default.", func(p *Partition) *int { return &p.Count }),
-		key("fresh", boolean("fresh"), "New keys for every run; true by default.", func(p *Partition) *bool { return &p.Fresh }),
-		key("exclusive", boolean("exclusive"), "Nobody else uses the keys; true by default.", func(p *Partition) *bool { return &p.Exclusive }),
+		key("count", whole("a count", 1, maxPartitions), "The number of partitions; 1 by default.",
+			func(p *Partition) *int { return &p.Count }),
+		key("fresh", boolean("fresh"), "New keys for every run; true by default.",
+			func(p *Partition) *bool { return &p.Fresh }),
+		key("exclusive", boolean("exclusive"), "Nobody else uses the keys; true by default.",
+			func(p *Partition) *bool { return &p.Exclusive }),
 	}, checkPartition)
 	field := tokenPattern[1 : len(tokenPattern)-1]
 	text := &jsonschema.Schema{Type: "string",
 		Pattern: `^(header:` + field + `(: ?.*\{key\}.*)?|query:[0-9A-Za-z_.~-]+|cookie:` +
 			field + `|address|path|none)$`}
-	return kind[Partition]{schema: anyOf(mapped.schema, orVariable(text)), read: func(d *decoder, n *node, p *Partition) {
-		if n.form == scalar && !n.bad {
-			n = partitionNode(n)
-		}
-		if n.form != mapping {
-			if d.wants(n, scalar, why) {
-				d.add(n, n.describe(), why, `write "header:X-Api-Key"`)
+	return kind[Partition]{schema: anyOf(mapped.schema, orVariable(text)),
+		read: func(d *decoder, n *node, p *Partition) {
+			if n.form == scalar && !n.bad {
+				n = partitionNode(n)
 			}
-			return
-		}
-		mapped.read(d, n, p)
-	}}
+			if n.form != mapping {
+				if d.wants(n, scalar, why) {
+					d.add(n, n.describe(), why, `write "header:X-Api-Key"`)
+				}
+				return
+			}
+			mapped.read(d, n, p)
+		}}
 }
 
 // checkPartition finds the kind of a partition.
@@ -308,7 +357,8 @@ func checkPartition(d *decoder, n *node, p *Partition) {
 			kinds = append(kinds, k)
 			p.Kind = PartitionKind(k.text)
 			if n.items[i].text == "false" && n.items[i].plain {
-				d.add(n.items[i], `"false"`, "what clients are not told apart by is left out", "remove the key")
+				d.add(n.items[i], `"false"`, "what clients are not told apart by is left out",
+					"remove the key")
 			}
 		}
 	}
@@ -319,14 +369,16 @@ func checkPartition(d *decoder, n *node, p *Partition) {
 		d.add(n.get("format"), quote(p.Format), "only a header field has a format", "remove it")
 	}
 	if len(kinds) > 1 {
-		d.add(kinds[1], quote(kinds[1].text), "clients are told apart by one thing", "remove it or "+quote(kinds[0].text))
+		d.add(kinds[1], quote(kinds[1].text), "clients are told apart by one thing",
+			"remove it or "+quote(kinds[0].text))
 	}
 }
 
 // allowedKind is the kind of the allowed mapping.
 func allowedKind() kind[[]int] {
 	return object("allowed", []field[[]int]{
-		key("status", list("statuses", whole("a status", 100, 599)), "Statuses that are admissions.", func(v *[]int) *[]int { return v }).must(),
+		key("status", list("statuses", whole("a status", 100, 599)), "Statuses that are admissions.",
+			func(v *[]int) *[]int { return v }).must(),
 	}, nil)
 }
 
@@ -351,15 +403,23 @@ func deniedKind() kind[Denied] {
 }
 
 func defaultSafety() Safety {
-	return Safety{MaxRequests: 1_000_000, MaxRate: spec.Rate{N: 20_000, Per: time.Second}, MaxDuration: time.Hour, MaxConnections: 1000}
+	return Safety{MaxRequests: 1_000_000, MaxRate: spec.Rate{N: 20_000, Per: time.Second},
+		MaxDuration: time.Hour, MaxConnections: 1000}
 }
 
 // safetyKind is the kind of the ceilings.
 func safetyKind() kind[Safety] {
 	return object("safety", []field[Safety]{
-		key("max_requests", whole("a ceiling of requests", 1, maxRequests), "The most requests of a run; 1_000_000 by default.", func(s *Safety) *int { return &s.MaxRequests }),
-		key("max_rate", rateKind(), "The highest planned rate of all partitions together; 20000/s by default.", func(s *Safety) *spec.Rate { return &s.MaxRate }),
-		key("max_duration", duration(time.Millisecond, longest), "The longest planned run; 1h by default.", func(s *Safety) *time.Duration { return &s.MaxDuration }),
-		key("max_connections", whole("a ceiling of connections", 1, maxConnections), "The most connections that are open at once; 1000 by default.", func(s *Safety) *int { return &s.MaxConnections }),
+		key("max_requests", whole("a ceiling of requests", 1, maxRequests),
+			"The most requests of a run; 1_000_000 by default.",
+			func(s *Safety) *int { return &s.MaxRequests }),
+		key("max_rate", rateKind(),
+			"The highest planned rate of all partitions together; 20000/s by default.",
+			func(s *Safety) *spec.Rate { return &s.MaxRate }),
+		key("max_duration", duration(time.Millisecond, longest), "The longest planned run; 1h by default.",
+			func(s *Safety) *time.Duration { return &s.MaxDuration }),
+		key("max_connections", whole("a ceiling of connections", 1, maxConnections),
+			"The most connections that are open at once; 1000 by default.",
+			func(s *Safety) *int { return &s.MaxConnections }),
 	}, nil)
 }

@@ -38,8 +38,8 @@ func (d *decoder) unknown(at position, path, what, word, why string, words []str
 	d.addAt(at, path, what+quote(word), why, mend)
 }
 
-// kind is one form of value: how it is read from a node, which is reported where it does not fit, and what an editor is
-// told about it. The two say the same.
+// kind is one form of value: how it is read from a node, which is reported where it does not fit, and what an
+// editor is told about it. The two say the same.
 type kind[V any] struct {
 	read   func(d *decoder, n *node, v *V)
 	schema *jsonschema.Schema
@@ -53,7 +53,8 @@ type field[T any] struct {
 	schema   *jsonschema.Schema
 }
 
-// key is the field of a name and a kind; doc is what an editor shows, and at finds the member of T it is kept in.
+// key is the field of a name and a kind; doc is what an editor shows, and at finds the member of T it is kept
+// in.
 func key[T, V any](name string, k kind[V], doc string, at func(*T) *V) field[T] {
 	s := *k.schema
 	s.Description = doc
@@ -63,10 +64,12 @@ func key[T, V any](name string, k kind[V], doc string, at func(*T) *V) field[T] 
 // must makes the key required.
 func (f field[T]) must() field[T] { f.required = true; return f }
 
-// object is the kind of a mapping with known keys; check, which may be nil, looks at the whole when all keys are read.
+// object is the kind of a mapping with known keys; check, which may be nil, looks at the whole when all keys
+// are read.
 func object[T any](what string, fields []field[T], check func(d *decoder, n *node, t *T)) kind[T] {
 	names := make([]string, len(fields))
-	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: never()}
+	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{},
+		AdditionalProperties: never()}
 	for i, f := range fields {
 		names[i] = f.name
 		s.Properties[f.name] = f.schema
@@ -95,7 +98,8 @@ func object[T any](what string, fields []field[T], check func(d *decoder, n *nod
 	}}
 }
 
-// missing reports the keys of names that a mapping lacks. One that is nearly there under another name is not missing too.
+// missing reports the keys of names that a mapping lacks. One that is nearly there under another name is not
+// missing too.
 func (d *decoder) missing(n *node, what string, names []string) {
 	var lacks []string
 	for _, name := range names {
@@ -168,7 +172,8 @@ func (n *node) describe() string {
 }
 
 // textKind is the kind of a text that check accepts; it returns the rule that s breaks and a mend.
-func textKind[V any](rule string, schema *jsonschema.Schema, parse func(s string) (v V, why, mend string)) kind[V] {
+func textKind[V any](rule string, schema *jsonschema.Schema,
+	parse func(s string) (v V, why, mend string)) kind[V] {
 	return kind[V]{schema: orVariable(schema), read: func(d *decoder, n *node, v *V) {
 		if !d.wants(n, scalar, rule) {
 			return
@@ -186,7 +191,8 @@ func textKind[V any](rule string, schema *jsonschema.Schema, parse func(s string
 	}}
 }
 
-// otherScalar is what YAML 1.2 takes for a number or a boolean where it has no quotes. "null" and "~" are isNull.
+// otherScalar is what YAML 1.2 takes for a number or a boolean where it has no quotes. "null" and "~" are
+// isNull.
 var otherScalar = regexp.MustCompile(`^([-+]?(0|[0-9]+)|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|true|True|TRUE|false|False|FALSE)$`)
 
 // isText tells whether YAML takes n for text.
@@ -194,7 +200,8 @@ func (n *node) isText() bool {
 	return n.form == scalar && !n.isNull() && (!n.plain || n.varied() || !otherScalar.MatchString(n.text))
 }
 
-// word is the kind of a free text with a rule: pattern is what must match, empty for any text that is not empty.
+// word is the kind of a free text with a rule: pattern is what must match, empty for any text that is not
+// empty.
 func word(rule, pattern string) kind[string] {
 	re := regexp.MustCompile(pattern)
 	s := &jsonschema.Schema{Type: "string", Pattern: pattern}
@@ -225,19 +232,20 @@ func choice[V ~string](what string, values ...V) kind[V] {
 		words[i], enum[i] = string(v), string(v)
 	}
 	rule := what + " is " + oneOf(words)
-	return kind[V]{schema: orVariable(&jsonschema.Schema{Type: "string", Enum: enum}), read: func(d *decoder, n *node, v *V) {
-		if !d.wants(n, scalar, rule) {
-			return
-		}
-		switch {
-		case n.isNull():
-			d.add(n, "nothing", rule, "")
-		case !slices.Contains(words, n.text):
-			d.unknown(n.at, n.path, "", n.text, rule, words)
-		default:
-			*v = V(n.text)
-		}
-	}}
+	return kind[V]{schema: orVariable(&jsonschema.Schema{Type: "string", Enum: enum}),
+		read: func(d *decoder, n *node, v *V) {
+			if !d.wants(n, scalar, rule) {
+				return
+			}
+			switch {
+			case n.isNull():
+				d.add(n, "nothing", rule, "")
+			case !slices.Contains(words, n.text):
+				d.unknown(n.at, n.path, "", n.text, rule, words)
+			default:
+				*v = V(n.text)
+			}
+		}}
 }
 
 // whole is the kind of a whole number between two bounds, with or without underscores between its digits.
@@ -266,7 +274,8 @@ func whole(what string, least, most int64) kind[int] {
 
 // wholeNumber reads digits, with single underscores between them.
 func wholeNumber(s string) (int64, bool) {
-	if strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") || strings.Contains(s, "__") || strings.HasPrefix(s, "+") {
+	if strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") || strings.Contains(s, "__") ||
+		strings.HasPrefix(s, "+") {
 		return 0, false
 	}
 	i, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
@@ -276,17 +285,18 @@ func wholeNumber(s string) (int64, bool) {
 // boolean is the kind of true and false.
 func boolean(what string) kind[bool] {
 	rule := what + " is true or false"
-	return kind[bool]{schema: orVariable(&jsonschema.Schema{Type: "boolean"}), read: func(d *decoder, n *node, v *bool) {
-		switch {
-		case !d.wants(n, scalar, rule):
-		case n.text != "true" && n.text != "false":
-			d.add(n, n.describe(), rule, "")
-		case !n.plain && !n.varied():
-			d.add(n, quote(n.text), rule, "leave out the quotes")
-		default:
-			*v = n.text == "true"
-		}
-	}}
+	return kind[bool]{schema: orVariable(&jsonschema.Schema{Type: "boolean"}),
+		read: func(d *decoder, n *node, v *bool) {
+			switch {
+			case !d.wants(n, scalar, rule):
+			case n.text != "true" && n.text != "false":
+				d.add(n, n.describe(), rule, "")
+			case !n.plain && !n.varied():
+				d.add(n, quote(n.text), rule, "leave out the quotes")
+			default:
+				*v = n.text == "true"
+			}
+		}}
 }
 
 // never is the schema that nothing fits.
@@ -297,7 +307,8 @@ func grouped() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+(_[0-9]+)+$`}
 }
 
-// orVariable is the schema of a scalar that may be written with variables instead: what they hold is not known to editors.
+// orVariable is the schema of a scalar that may be written with variables instead: what they hold is not
+// known to editors.
 func orVariable(forms ...*jsonschema.Schema) *jsonschema.Schema {
 	return anyOf(append(forms, &jsonschema.Schema{Type: "string", Pattern: `\$\{`})...)
 }

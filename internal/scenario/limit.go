@@ -11,8 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// limitKind is the kind of a limit: a SPEC, a mapping with an algorithm and its parameters, or a list of such mappings,
-// all of which must admit a request.
+// limitKind is the kind of a limit: a SPEC, a mapping with an algorithm and its parameters, or a list of such
+// mappings, all of which must admit a request.
 func limitKind() kind[spec.Limit] {
 	const why = `a limit is a mapping with an algorithm and its parameters, a list of them, or a text such as "token-bucket,rate=10/s,burst=20"`
 	one := 1
@@ -84,7 +84,8 @@ func (d *decoder) policy(n *node) (spec.Policy, bool) {
 		pairs = append(pairs, spec.Pair{Key: k.text, Value: text})
 		keys, values = append(keys, k), append(values, v)
 	}
-	if !d.wants(algorithm, scalar, "an algorithm is one of "+strings.Join(algorithms(), ", ")) || len(d.problems) > before {
+	if !d.wants(algorithm, scalar, "an algorithm is one of "+strings.Join(algorithms(), ", ")) ||
+		len(d.problems) > before {
 		return spec.Policy{}, false
 	}
 	p, wrong := spec.Build(algorithm.text, pairs)
@@ -98,7 +99,8 @@ func (d *decoder) policy(n *node) (spec.Policy, bool) {
 		case !slices.Contains(algorithms(), algorithm.text):
 			at = algorithm
 		}
-		d.add(at, w.What, w.Why, strings.Replace(w.Mend, "=", ": ", 1)) // a mend of a SPEC, in the words of a file
+		// a mend of a SPEC, in the words of a file
+		d.add(at, w.What, w.Why, strings.Replace(w.Mend, "=", ": ", 1))
 	}
 	return p, len(wrong) == 0
 }
@@ -125,11 +127,14 @@ func algorithms() []string {
 	return words
 }
 
-// policySchema is what an editor is told of one policy: which keys there are, and which of them an algorithm takes.
+// policySchema is what an editor is told of one policy: which keys there are, and which of them an algorithm
+// takes.
 func policySchema() *jsonschema.Schema {
 	all := policyKeys()
-	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: never(),
-		Required: []string{"algorithm"}, PropertyOrder: append([]string{"algorithm"}, spec.Keys("")...)}
+	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{},
+		AdditionalProperties: never(),
+		Required:             []string{"algorithm"},
+		PropertyOrder:        append([]string{"algorithm"}, spec.Keys("")...)}
 	for name, k := range all {
 		s.Properties[name] = k
 	}
@@ -158,7 +163,8 @@ func policySchema() *jsonschema.Schema {
 func when(key, value string, then *jsonschema.Schema) *jsonschema.Schema {
 	var is any = value
 	return &jsonschema.Schema{
-		If:   &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{key: {Const: &is}}, Required: []string{key}},
+		If: &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{key: {Const: &is}},
+			Required: []string{key}},
 		Then: then,
 	}
 }

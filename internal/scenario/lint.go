@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Lint reads a scenario as Parse does and adds warnings: things that are no mistakes and are better otherwise. Warnings
-// are in file order; there are none where there is an error.
+// Lint reads a scenario as Parse does and adds warnings: things that are no mistakes and are better
+// otherwise. Warnings are in file order; there are none where there is an error.
 func Lint(src []byte, name string, opts ParseOptions) (*Scenario, []Problem, error) {
 	s, err := Parse(src, name, opts)
 	if err != nil {
@@ -35,14 +35,16 @@ type linter struct {
 func (l *linter) head(src []byte, root *node) {
 	first, _, _ := strings.Cut(string(src), "\n")
 	if !strings.HasPrefix(first, "# yaml-language-server: $schema=") {
-		l.addAt(position{line: 1, col: 1}, "", "no schema header", "editors check a file whose first line names its schema",
+		l.addAt(position{line: 1, col: 1}, "", "no schema header",
+			"editors check a file whose first line names its schema",
 			`begin with "# yaml-language-server: $schema=./scenario.schema.json"`)
 	}
 	if l.s.Source == "" {
 		l.add(root, `no "source"`, "a reader of a FAIL wants to know where the rule comes from", "add source")
 	}
 	if len(l.s.Catches) == 0 {
-		l.add(root, `no "catches"`, "a scenario that no fault can fail proves nothing", "name the faults that it must find")
+		l.add(root, `no "catches"`, "a scenario that no fault can fail proves nothing",
+			"name the faults that it must find")
 	}
 	base := filepath.Base(l.decoder.file)
 	if stem, isFile := strings.CutSuffix(base, ".yaml"); isFile && stem != l.s.ID && root.get("id") != nil {
@@ -85,11 +87,13 @@ func (l *linter) plan(root *node) {
 			denies = true
 		}
 		if p.Shape == timeline.Silence && i == len(s.Phases)-1 {
-			l.add(p.spec.at, "silence at the end", "nothing is sent after it that could show what it was for", "remove it")
+			l.add(p.spec.at, "silence at the end", "nothing is sent after it that could show what it was for",
+				"remove it")
 		}
 	}
 	if !denies {
-		l.add(root.get("phases"), "no denial", "a right limiter admits everything that is sent, so one that admits too much passes too",
+		l.add(root.get("phases"), "no denial",
+			"a right limiter admits everything that is sent, so one that admits too much passes too",
 			"send more than it admits")
 	}
 	first := s.Phases[0]
@@ -98,6 +102,7 @@ func (l *linter) plan(root *node) {
 		return p.Start != spec.StartUnknown && !rests
 	}
 	if n := root.get("partition"); n != nil && !s.Partition.Fresh && slices.ContainsFunc(s.Limit, stale) {
-		l.add(n, "partitions of an earlier run", "they may not be full when the run starts", "begin with a silence in which the limit recovers, or write fresh: true")
+		l.add(n, "partitions of an earlier run", "they may not be full when the run starts",
+			"begin with a silence in which the limit recovers, or write fresh: true")
 	}
 }

@@ -50,8 +50,11 @@ phases:
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	rested := strings.Replace(src, "phases:\n", "phases:\n  - {name: rest, shape: silence, duration: 1s}\n", 1) // the bucket fills in 200 ms
-	if _, warnings, err := Lint([]byte(rested), "dir/some.yaml", ParseOptions{}); err != nil || len(warnings) != len(want)-1 {
+	// the bucket fills in 200 ms
+	rested := strings.Replace(src, "phases:\n", "phases:\n  - {name: rest, shape: silence, duration: 1s}\n",
+		1)
+	if _, warnings, err := Lint([]byte(rested), "dir/some.yaml", ParseOptions{}); err != nil ||
+		len(warnings) != len(want)-1 {
 		t.Errorf("with a rest: got %v, %v, want %d warnings", warnings, err, len(want)-1)
 	}
 	if _, _, err := Lint([]byte("id: x\n"), "x.yaml", ParseOptions{}); err == nil {

@@ -53,8 +53,8 @@ func shapes() []shapeKeys {
 
 // shapeOnly are the keys that only some shapes take.
 func shapeOnly() []string {
-	return []string{"requests", "rate", "from", "to", "duration", "clients", "aim", "lead", "window", "rates", "retry",
-		"action", "command", "timeout"}
+	return []string{"requests", "rate", "from", "to", "duration", "clients", "aim", "lead", "window", "rates",
+		"retry", "action", "command", "timeout"}
 }
 
 // takes lists the keys that the shape takes.
@@ -66,26 +66,50 @@ func phaseKind() kind[Phase] {
 	for _, s := range shapes() {
 		names = append(names, s.shape)
 	}
-	name := word("a name has lower case letters, digits and dashes, and begins with a letter", phaseNamePattern)
+	name := word("a name has lower case letters, digits and dashes, and begins with a letter",
+		phaseNamePattern)
 	header := word("a field name is an HTTP token", tokenPattern)
 	k := object("a phase", slices.Concat([]field[Phase]{
-		key("name", name, "A name of its own; reports refer to it.", func(p *Phase) *string { return &p.Name }).must(),
-		key("shape", choice("a shape", names...), "How the requests are timed.", func(p *Phase) *timeline.Shape { return &p.Shape }).must(),
-		key("requests", amountKind(), `Requests of each partition: a number, or a multiple of what a full start admits ("2x", "2x+5").`, func(p *Phase) *amount { return &p.spec.requests }),
-		key("rate", speedKind(), `Requests per time of each partition: "100/s", or a multiple of the limit's rate ("10x").`, func(p *Phase) *speed { return &p.spec.rate }),
-		key("from", speedKind(), "The rate at the beginning of a ramp.", func(p *Phase) *speed { return &p.spec.from }),
+		key("name", name, "A name of its own; reports refer to it.",
+			func(p *Phase) *string { return &p.Name }).must(),
+		key("shape", choice("a shape", names...), "How the requests are timed.",
+			func(p *Phase) *timeline.Shape { return &p.Shape }).must(),
+		key("requests", amountKind(),
+			`Requests of each partition: a number, or a multiple of what a full start admits ("2x", "2x+5").`,
+			func(p *Phase) *amount { return &p.spec.requests }),
+		key("rate", speedKind(),
+			`Requests per time of each partition: "100/s", or a multiple of the limit's rate ("10x").`,
+			func(p *Phase) *speed { return &p.spec.rate }),
+		key("from", speedKind(), "The rate at the beginning of a ramp.",
+			func(p *Phase) *speed { return &p.spec.from }),
 		key("to", speedKind(), "The rate at the end of a ramp.", func(p *Phase) *speed { return &p.spec.to }),
-		key("duration", spanKind(), `How long the phase lasts: "5s", or a multiple of the time after which the limit is as good as new ("1.1x").`, func(p *Phase) *span { return &p.spec.duration }),
-		key("clients", whole("a number of clients", 1, maxConnections), "The number of clients, over all partitions.", func(p *Phase) *int { return &p.Clients }),
-		key("aim", choice("an aim", aimAuto, timeline.AimClock, timeline.AimReset, timeline.AimProbe, timeline.AimFirst), "How the window boundary is found; auto by default.", func(p *Phase) *timeline.Aim { return &p.spec.aim }),
-		key("lead", spanKind(), "The gap on each side of the boundary; 25ms by default, or a tenth of a shorter window.", func(p *Phase) *span { return &p.spec.lead }),
-		key("window", spanKind(), "The distance of two boundaries; the window of the limit by default.", func(p *Phase) *span { return &p.spec.window }),
-		key("partition", name, "The phase uses partitions of its own, shared with the phases that give the same name.", func(p *Phase) *string { return &p.Partition }),
-		key("origin", boolean("origin"), "Send the phase to target.origin.", func(p *Phase) *bool { return &p.Origin }),
-		key("forge", list("field names", header), "Header fields with another invented client address in each request.", func(p *Phase) *[]string { return &p.Forge }),
-		key("cost", whole("a cost", 1, 1_000_000), "The units that the limiter charges for each request; 1 by default.", func(p *Phase) *int { return &p.spec.cost }),
-		key("rates", list("rates", speedKind()), "The rates of the steps, which share the duration evenly.", func(p *Phase) *[]speed { return &p.spec.rates }),
-		key("retry", retryKind(), "How the clients retry, each until a request of it is admitted.", func(p *Phase) *timeline.Retry { return &p.Retry }),
+		key("duration", spanKind(),
+			`How long the phase lasts: "5s", or a multiple of the time after which the limit is as good as new ("1.1x").`, func(p *Phase) *span { return &p.spec.duration }),
+		key("clients", whole("a number of clients", 1, maxConnections),
+			"The number of clients, over all partitions.", func(p *Phase) *int { return &p.Clients }),
+		key("aim", choice("an aim", aimAuto, timeline.AimClock, timeline.AimReset, timeline.AimProbe,
+			timeline.AimFirst), "How the window boundary is found; auto by default.",
+			func(p *Phase) *timeline.Aim { return &p.spec.aim }),
+		key("lead", spanKind(),
+			"The gap on each side of the boundary; 25ms by default, or a tenth of a shorter window.",
+			func(p *Phase) *span { return &p.spec.lead }),
+		key("window", spanKind(), "The distance of two boundaries; the window of the limit by default.",
+			func(p *Phase) *span { return &p.spec.window }),
+		key("partition", name,
+			"The phase uses partitions of its own, shared with the phases that give the same name.",
+			func(p *Phase) *string { return &p.Partition }),
+		key("origin", boolean("origin"), "Send the phase to target.origin.",
+			func(p *Phase) *bool { return &p.Origin }),
+		key("forge", list("field names", header),
+			"Header fields with another invented client address in each request.",
+			func(p *Phase) *[]string { return &p.Forge }),
+		key("cost", whole("a cost", 1, 1_000_000),
+			"The units that the limiter charges for each request; 1 by default.",
+			func(p *Phase) *int { return &p.spec.cost }),
+		key("rates", list("rates", speedKind()), "The rates of the steps, which share the duration evenly.",
+			func(p *Phase) *[]speed { return &p.spec.rates }),
+		key("retry", retryKind(), "How the clients retry, each until a request of it is admitted.",
+			func(p *Phase) *timeline.Retry { return &p.Retry }),
 	}, requestKeys(), hookKeys()), checkPhase)
 	for _, s := range shapes() {
 		k.schema.AllOf = append(k.schema.AllOf, when("shape", string(s.shape), s.schema()))
@@ -134,7 +158,8 @@ func checkPhase(d *decoder, n *node, p *Phase) {
 		}
 	}
 	if len(s.oneOf) > 0 && given != 1 && !n.odd {
-		d.add(n, fmt.Sprintf("%d of %s", given, strings.Join(s.oneOf, " and ")), what+" has exactly one of them", "")
+		d.add(n, fmt.Sprintf("%d of %s", given, strings.Join(s.oneOf, " and ")),
+			what+" has exactly one of them", "")
 	}
 	if p.Quiet() {
 		for _, k := range n.keys {

@@ -14,9 +14,14 @@ const defaultHookTimeout = 30 * time.Second
 // hookKeys are the keys of a phase of shape hook.
 func hookKeys() []field[Phase] {
 	return []field[Phase]{
-		key("action", choice("an action", timeline.Actions()...), "What happens to the target: done by the embedded one, for others by the command.", func(p *Phase) *timeline.Action { return &p.Event.Action }),
-		key("command", commandKind(), "What a shell does to a target that is not the embedded one.", func(p *Phase) *string { return &p.Event.Command }),
-		key("timeout", duration(time.Millisecond, time.Hour), "How long the command may take; 30s by default.", func(p *Phase) *time.Duration { return &p.Event.Timeout }),
+		key("action", choice("an action", timeline.Actions()...),
+			"What happens to the target: done by the embedded one, for others by the command.",
+			func(p *Phase) *timeline.Action { return &p.Event.Action }),
+		key("command", commandKind(), "What a shell does to a target that is not the embedded one.",
+			func(p *Phase) *string { return &p.Event.Command }),
+		key("timeout", duration(time.Millisecond, time.Hour),
+			"How long the command may take; 30s by default.",
+			func(p *Phase) *time.Duration { return &p.Event.Timeout }),
 	}
 }
 
@@ -25,7 +30,8 @@ func commandKind() kind[string] {
 	text := word("a command is text", `\S`)
 	return kind[string]{schema: text.schema, read: func(d *decoder, n *node, v *string) {
 		if n.form == scalar && strings.Contains(strings.ReplaceAll(n.raw, "$$", ""), "${") {
-			d.add(n, quote(n.raw), "a command has no variables of rlcheck, so that the environment does not choose what is run",
+			d.add(n, quote(n.raw),
+				"a command has no variables of rlcheck, so that the environment does not choose what is run",
 				"write $$ before a variable that the shell replaces")
 			return
 		}
@@ -46,13 +52,16 @@ func (p *Phase) resolveHook() {
 // checkHook reports what a phase of shape hook has and cannot use.
 func checkHook(d *decoder, n *node, p *Phase) {
 	if at := n.get("limit"); at != nil && p.Event.Action != timeline.Reload {
-		d.add(at, "limit", "an action "+string(p.Event.Action)+" changes no limit", "remove it, or write action: reload")
+		d.add(at, "limit", "an action "+string(p.Event.Action)+" changes no limit",
+			"remove it, or write action: reload")
 	} else if p.spec.limit.none || p.spec.limit.zero {
-		d.add(at, quote(at.text), "a limit that is read again is one that counts", "write a SPEC or a multiple")
+		d.add(at, quote(at.text), "a limit that is read again is one that counts",
+			"write a SPEC or a multiple")
 	}
 }
 
-// unmetPhase says which phase needs a command, or that phases need limits that the target has; empty where none does.
+// unmetPhase says which phase needs a command, or that phases need limits that the target has; empty where
+// none does.
 func (s *Scenario) unmetPhase() string {
 	if s.Target.URL == Builtin {
 		return ""
@@ -60,11 +69,13 @@ func (s *Scenario) unmetPhase() string {
 	for i := range s.Phases {
 		p := &s.Phases[i]
 		if s.Example && p.OwnLimit {
-			return fmt.Sprintf("phase %q is held to a limit of its own, which only the embedded target has (set phases.%s.limit, and its path, method or header, "+
+			return fmt.Sprintf("phase %q is held to a limit of its own, which only the embedded target has "+
+				"(set phases.%s.limit, and its path, method or header, "+
 				"to what the target has, and example=false)", p.Name, p.Name)
 		}
 		if p.Shape == timeline.Hook && p.Event.Command == "" {
-			return fmt.Sprintf("phase %q does %s to the target, and rlcheck can do that to the embedded one only (write phases.%s.command)",
+			return fmt.Sprintf("phase %q does %s to the target, and rlcheck can do that to the embedded "+
+				"one only (write phases.%s.command)",
 				p.Name, p.Event.Action, p.Name)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// phaseLimit is the limit of a phase as it is written: its own, a multiple of the scenario's, none at all, or a limit of nothing.
+// phaseLimit is the limit of a phase as it is written: its own, a multiple of the scenario's, none at all, or
+// a limit of nothing.
 type phaseLimit struct {
 	own   spec.Limit
 	times int64
@@ -75,7 +76,8 @@ func (s *Scenario) limitPhase(p *Phase) {
 	}
 }
 
-// Observed returns the names of phases that requests of p have in a recording: its own, and for those that find a boundary another.
+// Observed returns the names of phases that requests of p have in a recording: its own, and for those that
+// find a boundary another.
 func (p *Phase) Observed() []string {
 	if p.Shape == timeline.Boundary {
 		return []string{p.Name, timeline.AimPhase(p.Name)}
@@ -83,7 +85,8 @@ func (p *Phase) Observed() []string {
 	return []string{p.Name}
 }
 
-// Counted tells whether a limit counts the requests of the phase: it sends some, and they are neither free nor barred.
+// Counted tells whether a limit counts the requests of the phase: it sends some, and they are neither free
+// nor barred.
 func (p *Phase) Counted() bool { return !p.Quiet() && !p.Unlimited && !p.Barred }
 
 // scaled returns the limit that admits k times as much.

@@ -13,17 +13,34 @@ import (
 // requestKeys are the keys of a phase that change its requests. A phase that sends nothing has none of them.
 func requestKeys() []field[Phase] {
 	path := word("a path begins with a slash, and all but printable ASCII is escaped", `^/[!-"$-~]*$`)
-	name := word("a name has lower case letters, digits and dashes, and begins with a letter", phaseNamePattern)
+	name := word("a name has lower case letters, digits and dashes, and begins with a letter",
+		phaseNamePattern)
 	return []field[Phase]{
-		key("path", path, "Path and query of the requests, sent as written; that of target.url by default.", func(p *Phase) *string { return &p.Path }),
-		key("method", methodKind(), "The method of the requests; target.method by default.", func(p *Phase) *string { return &p.Method }),
-		key("header", headerKind(), "Header fields of the requests beside those of the target.", func(p *Phase) *map[string]string { return &p.Header }),
-		key("spelling", list("spellings", choice("a spelling", timeline.Spellings()...)), "Ways to write the path, taken in turn.", func(p *Phase) *[]timeline.Spelling { return &p.Spelling }),
-		key("client", name, "The phase is sent by the clients of this name, which may use several partitions: a client with a limit for each route.", func(p *Phase) *string { return &p.Client }),
-		key("connections", choice("connections", Kept, FreshConnections), "fresh: each request on a connection of its own; kept by default.", func(p *Phase) *Connections { return &p.Connections }),
-		key("unnamed", boolean("unnamed"), "Leave out what clients are told apart by: a client without a key.", func(p *Phase) *bool { return &p.Unnamed }),
-		key("addresses", choice("the addresses of forge", timeline.AnyAddress, timeline.OneNetwork, timeline.TwoSpellings), "Out of what forge invents addresses: any; one-network, an IPv6 network of 64 bits for each partition; or two-spellings, one IPv4 address for each partition and the IPv6 address mapped from it. any by default.", func(p *Phase) *timeline.Addresses { return &p.Addresses }),
-		key("limit", phaseLimitKind(), `The limit of the phase's partitions where it is not the scenario's: a SPEC, a multiple of it ("2x"), none, or zero for a client of whom nothing is admitted.`, func(p *Phase) *phaseLimit { return &p.spec.limit }),
+		key("path", path, "Path and query of the requests, sent as written; that of target.url by default.",
+			func(p *Phase) *string { return &p.Path }),
+		key("method", methodKind(), "The method of the requests; target.method by default.",
+			func(p *Phase) *string { return &p.Method }),
+		key("header", headerKind(), "Header fields of the requests beside those of the target.",
+			func(p *Phase) *map[string]string { return &p.Header }),
+		key("spelling", list("spellings", choice("a spelling", timeline.Spellings()...)),
+			"Ways to write the path, taken in turn.",
+			func(p *Phase) *[]timeline.Spelling { return &p.Spelling }),
+		key("client", name, "The phase is sent by the clients of this name, which may use several "+
+			"partitions: a client with a limit for each route.", func(p *Phase) *string { return &p.Client }),
+		key("connections", choice("connections", Kept, FreshConnections),
+			"fresh: each request on a connection of its own; kept by default.",
+			func(p *Phase) *Connections { return &p.Connections }),
+		key("unnamed", boolean("unnamed"),
+			"Leave out what clients are told apart by: a client without a key.",
+			func(p *Phase) *bool { return &p.Unnamed }),
+		key("addresses", choice("the addresses of forge", timeline.AnyAddress, timeline.OneNetwork,
+			timeline.TwoSpellings),
+			"Out of what forge invents addresses: any; one-network, an IPv6 network of 64 bits for each "+
+				"partition; or two-spellings, one IPv4 address for each partition and the IPv6 address "+
+				"mapped from it. any by default.",
+			func(p *Phase) *timeline.Addresses { return &p.Addresses }),
+		key("limit", phaseLimitKind(),
+			`The limit of the phase's partitions where it is not the scenario's: a SPEC, a multiple of it ("2x"), none, or zero for a client of whom nothing is admitted.`, func(p *Phase) *phaseLimit { return &p.spec.limit }),
 	}
 }
 
@@ -41,7 +58,8 @@ const (
 
 // request returns what the requests of p have of their own, for a run with these partitions.
 func (p *Phase) request(pl *planner) timeline.Request {
-	out := timeline.Request{Path: p.Path, Method: p.Method, Spellings: p.Spelling, Fresh: p.Connections == FreshConnections}
+	out := timeline.Request{Path: p.Path, Method: p.Method, Spellings: p.Spelling,
+		Fresh: p.Connections == FreshConnections}
 	for _, name := range slices.Sorted(maps.Keys(p.Header)) {
 		if out.Header == nil {
 			out.Header = map[string]string{}
@@ -89,7 +107,8 @@ func (s *Scenario) checkRequests(d *decoder) {
 		if n := p.spec.at.get("header"); n != nil && s.Partition.Kind == ByHeader {
 			for _, k := range n.keys {
 				if strings.EqualFold(k.text, s.Partition.Name) {
-					d.add(k, quote(k.text), "the partition is told by this field", "remove it here, or write client")
+					d.add(k, quote(k.text), "the partition is told by this field",
+						"remove it here, or write client")
 				}
 			}
 		}
@@ -107,7 +126,9 @@ func (s *Scenario) checkRequests(d *decoder) {
 			if at == nil {
 				at = p.spec.at
 			}
-			d.add(at, "limit "+p.Limit.String(), fmt.Sprintf("phase %q uses the same partitions under %s, and a partition has one limit", first.Name, first.Limit),
+			d.add(at, "limit "+p.Limit.String(),
+				fmt.Sprintf("phase %q uses the same partitions under %s, and a partition has one limit",
+					first.Name, first.Limit),
 				"give the phase a partition of its own, and both the same client")
 		}
 	}
@@ -120,7 +141,8 @@ func (s *Scenario) checkUnnamed(d *decoder, p *Phase) {
 	case p.Client != "":
 		d.add(at, `"unnamed"`, "the phase has a client, which has a name", "remove it or client")
 	case p.Shape == timeline.Boundary:
-		d.add(at, `"unnamed"`, "what finds a boundary asks with a name of its own", "remove it, or take another shape")
+		d.add(at, `"unnamed"`, "what finds a boundary asks with a name of its own",
+			"remove it, or take another shape")
 	}
 }
 

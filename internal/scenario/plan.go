@@ -11,9 +11,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Plan returns the schedule of one run. Partitions are named RUN-N, or RUN-NAME-N for those that phases keep for
-// themselves; without fresh partitions the run is left out of their names. Arrivals are numbered from 0, first those of
-// open-loop phases and then those of boundary phases. The seed decides in which order partitions take their turns; the same seed gives the same schedule.
+// Plan returns the schedule of one run. Partitions are named RUN-N, or RUN-NAME-N for those that phases keep
+// for themselves; without fresh partitions the run is left out of their names. Arrivals are numbered from 0,
+// first those of open-loop phases and then those of boundary phases. The seed decides in which order
+// partitions take their turns; the same seed gives the same schedule.
 func (s *Scenario) Plan(run string, seed uint64) (*timeline.Schedule, error) {
 	d := &decoder{file: s.File}
 	s.checkCeilings(d, &node{})
@@ -32,8 +33,8 @@ func (s *Scenario) Plan(run string, seed uint64) (*timeline.Schedule, error) {
 	return out, nil
 }
 
-// number gives every arrival a number: open-loop phases first, since the generator numbers the others again as they are
-// sent.
+// number gives every arrival a number: open-loop phases first, since the generator numbers the others again
+// as they are sent.
 func number(s *timeline.Schedule) {
 	next := 0
 	for _, boundary := range []bool{false, true} {
@@ -79,7 +80,8 @@ func (pl *planner) partition(own string, i int) string {
 
 // phase plans one phase.
 func (pl *planner) phase(p *Phase) timeline.Phase {
-	out := timeline.Phase{Name: p.Name, Shape: p.Shape, Origin: p.Origin, Duration: p.Duration, Forge: p.Forge}
+	out := timeline.Phase{Name: p.Name, Shape: p.Shape, Origin: p.Origin, Duration: p.Duration,
+		Forge: p.Forge}
 	if p.Quiet() {
 		out.Event = p.Event
 		return out
@@ -108,7 +110,8 @@ func (p *Phase) arrival(name string, at time.Duration) timeline.Arrival {
 	return timeline.Arrival{Partition: name, Phase: p.Name, At: at, Cost: p.Cost, Origin: p.Origin}
 }
 
-// open plans a phase whose requests have planned times: the partitions take turns, evenly between two requests of one.
+// open plans a phase whose requests have planned times: the partitions take turns, evenly between two
+// requests of one.
 func (p *Phase) open(names []string, times func(k int) time.Duration) []timeline.Arrival {
 	all := make([]timeline.Arrival, 0, p.Requests*len(names))
 	for k := range p.Requests {
@@ -145,8 +148,8 @@ func (p *Phase) due(k int) time.Duration {
 	}
 }
 
-// around plans a boundary phase: one half of the requests before the boundary and the other half after it. What finds
-// the boundary is sent by the generator.
+// around plans a boundary phase: one half of the requests before the boundary and the other half after it.
+// What finds the boundary is sent by the generator.
 func (p *Phase) around(names []string) []timeline.Arrival {
 	var all []timeline.Arrival
 	add := func(at time.Duration, n int) {
@@ -166,7 +169,8 @@ func (p *Phase) around(names []string) []timeline.Arrival {
 type Summary struct {
 	// Phases are in the order of the scenario.
 	Phases []PhaseSummary
-	// Requests is the most that are sent, Duration the least time it takes, Connections the most that are open at once.
+	// Requests is the most that are sent, Duration the least time it takes, Connections the most that are
+	// open at once.
 	Requests    int
 	Duration    time.Duration
 	Connections int
@@ -198,7 +202,8 @@ func (s *Scenario) Summary() Summary {
 	count := s.Partition.Count
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		ps := PhaseSummary{Name: p.Name, Shape: p.Shape, Requests: int(p.total(count)), Duration: p.lasts(), Peak: p.peak(count), Text: p.size()}
+		ps := PhaseSummary{Name: p.Name, Shape: p.Shape, Requests: int(p.total(count)), Duration: p.lasts(),
+			Peak: p.peak(count), Text: p.size()}
 		if !p.Quiet() {
 			ps.Partitions = count
 			out.addHost(s, p)
@@ -225,8 +230,8 @@ func (sum *Summary) addHost(s *Scenario, p *Phase) {
 	}
 }
 
-// Unmet says what this scenario needs and its target lacks; empty where nothing is missing. A run of it would say nothing
-// about the target: that is Inconclusive (needs-failed), not a mistake of the file.
+// Unmet says what this scenario needs and its target lacks; empty where nothing is missing. A run of it would
+// say nothing about the target: that is Inconclusive (needs-failed), not a mistake of the file.
 func (s *Scenario) Unmet() string {
 	if s.lacks != "" {
 		return s.lacks
@@ -240,6 +245,7 @@ func (s *Scenario) Unmet() string {
 	if s.Target.Origin == "" || (s.Target.Origin == Builtin) == (s.Target.URL == Builtin) {
 		return ""
 	}
-	return fmt.Sprintf("target.origin is %q and target.url is %q: they are a proxy and what stands behind it (set target.origin too)",
+	return fmt.Sprintf("target.origin is %q and target.url is %q: they are a proxy and what stands behind "+
+		"it (set target.origin too)",
 		s.Target.Origin, s.Target.URL)
 }

@@ -9,8 +9,8 @@ import (
 // maxPrinted is how many problems one message shows.
 const maxPrinted = 10
 
-// Problem is one mistake of a scenario file, or something worth a warning: where it is, the offending text, the rule it
-// breaks, and an edit that mends it.
+// Problem is one mistake of a scenario file, or something worth a warning: where it is, the offending text,
+// the rule it breaks, and an edit that mends it.
 type Problem struct {
 	// File is the name that Parse was given, or the text of a setting ("--set target.url=...").
 	File string
@@ -18,7 +18,8 @@ type Problem struct {
 	Line, Col int
 	// Path leads to the value, as in phases[0].duration; empty for the file as a whole.
 	Path string
-	// What quotes the offending text, Why states the rule, Mend is an edit the reader can make; Mend may be empty.
+	// What quotes the offending text, Why states the rule, Mend is an edit the reader can make; Mend may be
+	// empty.
 	What, Why, Mend string
 }
 
@@ -41,7 +42,8 @@ func (p Problem) Error() string {
 	return b.String()
 }
 
-// Errors are all the problems of one file, in file order, those of settings last. Never empty where it is returned.
+// Errors are all the problems of one file, in file order, those of settings last. Never empty where it is
+// returned.
 type Errors []Problem
 
 // Error returns the first ten problems, a line each, and how many more there are.
@@ -66,7 +68,8 @@ func (e Errors) err() error {
 	return e
 }
 
-// sort orders problems by position; those of settings, which have none, come last in the order they were found.
+// sort orders problems by position; those of settings, which have none, come last in the order they were
+// found.
 func (e Errors) sort() {
 	slices.SortStableFunc(e, func(a, b Problem) int {
 		switch {

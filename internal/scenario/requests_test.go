@@ -15,7 +15,8 @@ import (
 // planned parses and plans the phases of a scenario with a limit of 10/s, burst 5.
 func planned(t *testing.T, lines ...string) (*Scenario, *timeline.Schedule) {
 	t.Helper()
-	src := "id: x\ntitle: x\nkind: required\nlimit: {algorithm: token-bucket, rate: 10/s, burst: 5}\npartition: {header: K, count: 2}\nphases:\n"
+	src := "id: x\ntitle: x\nkind: required\nlimit: {algorithm: token-bucket, rate: 10/s, burst: " +
+		"5}\npartition: {header: K, count: 2}\nphases:\n"
 	for _, l := range lines {
 		src += "  - {" + l + "}\n"
 	}
@@ -31,14 +32,20 @@ func planned(t *testing.T, lines ...string) (*Scenario, *timeline.Schedule) {
 }
 
 func TestPhasesHaveRequestsOfTheirOwn(t *testing.T) {
-	_, plan := planned(t, "name: a, shape: at-once, requests: 1, path: /p?q, method: HEAD, header: {x-tier: gold}, spelling: [query, plain], connections: fresh",
-		"name: b, shape: at-once, requests: 1, partition: route, client: app", "name: c, shape: at-once, requests: 1, partition: app, client: app",
-		"name: d, shape: at-once, requests: 1, forge: [Forwarded], addresses: one-network", "name: e, shape: at-once, requests: 1, forge: [Forwarded], addresses: any")
-	want := timeline.Request{Path: "/p?q", Method: "HEAD", Header: map[string]string{"X-Tier": "gold"}, Spellings: []timeline.Spelling{timeline.Queried, timeline.Plain}, Fresh: true}
+	_, plan := planned(t,
+		"name: a, shape: at-once, requests: 1, path: /p?q, method: HEAD, header: {x-tier: gold}, spelling: "+
+			"[query, plain], connections: fresh",
+		"name: b, shape: at-once, requests: 1, partition: route, client: app",
+		"name: c, shape: at-once, requests: 1, partition: app, client: app",
+		"name: d, shape: at-once, requests: 1, forge: [Forwarded], addresses: one-network",
+		"name: e, shape: at-once, requests: 1, forge: [Forwarded], addresses: any")
+	want := timeline.Request{Path: "/p?q", Method: "HEAD", Header: map[string]string{"X-Tier": "gold"},
+		Spellings: []timeline.Spelling{timeline.Queried, timeline.Plain}, Fresh: true}
 	if d := cmp.Diff(want, plan.Phases[0].Request); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(map[string]string{"run-route-1": "run-app-1", "run-route-2": "run-app-2"}, plan.Phases[1].Request.Keys); d != "" {
+	if d := cmp.Diff(map[string]string{"run-route-1": "run-app-1", "run-route-2": "run-app-2"},
+		plan.Phases[1].Request.Keys); d != "" {
 		t.Error(d)
 	}
 	for _, i := range []int{2, 4} {
@@ -52,27 +59,36 @@ func TestPhasesHaveRequestsOfTheirOwn(t *testing.T) {
 }
 
 func TestMultiplesAreOfThePhasesLimit(t *testing.T) {
-	s, plan := planned(t, "name: a, shape: at-once, requests: 2x", "name: b, shape: at-once, requests: 2x, limit: 3x, partition: b",
-		"name: c, shape: constant, rate: 2x, duration: 1x, limit: 'fixed-window,rate=7/2s', partition: c", "name: d, shape: at-once, requests: 1x, limit: none, partition: d",
+	s, plan := planned(t, "name: a, shape: at-once, requests: 2x",
+		"name: b, shape: at-once, requests: 2x, limit: 3x, partition: b",
+		"name: c, shape: constant, rate: 2x, duration: 1x, limit: 'fixed-window,rate=7/2s', partition: c",
+		"name: d, shape: at-once, requests: 1x, limit: none, partition: d",
 		"name: e, shape: at-once, requests: 2x, limit: zero, partition: d")
-	for i, want := range []string{"10 token-bucket,rate=10/s,burst=5 false false", "30 token-bucket,rate=30/s,burst=15 true false",
-		"14 fixed-window,rate=7/2s true false", "5 token-bucket,rate=10/s,burst=5 true true", "10 token-bucket,rate=10/s,burst=5 true false"} {
+	for i, want := range []string{"10 token-bucket,rate=10/s,burst=5 false false",
+		"30 token-bucket,rate=30/s,burst=15 true false", "14 fixed-window,rate=7/2s true false",
+		"5 token-bucket,rate=10/s,burst=5 true true", "10 token-bucket,rate=10/s,burst=5 true false"} {
 		p := s.Phases[i]
-		if got := fmt.Sprintf("%d %s %v %v", len(plan.Phases[i].Arrivals)/2, p.Limit, p.OwnLimit, p.Unlimited); got != want {
+		if got := fmt.Sprintf("%d %s %v %v", len(plan.Phases[i].Arrivals)/2, p.Limit, p.OwnLimit,
+			p.Unlimited); got != want {
 			t.Errorf("phase %s: got %s, want %s", p.Name, got, want)
 		}
 	}
-	if d := cmp.Diff([]string{"e"}, s.Expect.Barred); d != "" || s.Phases[4].Counted() || s.Phases[3].Counted() || !s.Phases[2].Counted() {
+	if d := cmp.Diff([]string{"e"}, s.Expect.Barred); d != "" || s.Phases[4].Counted() ||
+		s.Phases[3].Counted() || !s.Phases[2].Counted() {
 		t.Errorf("barred phases, and those that are counted: %s %+v", d, s.Phases)
 	}
 }
 
 func TestLimitsGrowByTheirUnits(t *testing.T) {
 	for spec, want := range map[string]string{
-		"token-bucket,rate=10/s,burst=5": "token-bucket,rate=30/s,burst=15", "leaky-bucket-queue,rate=10/s,queue=4": "leaky-bucket-queue,rate=30/s,queue=14",
-		"fixed-window,rate=10/1m": "fixed-window,rate=30/1m", "gcra,rate=1/s,burst=1 + sliding-window-log,rate=9/1m": "gcra,rate=3/s,burst=3 + sliding-window-log,rate=27/1m",
+		"token-bucket,rate=10/s,burst=5":       "token-bucket,rate=30/s,burst=15",
+		"leaky-bucket-queue,rate=10/s,queue=4": "leaky-bucket-queue,rate=30/s,queue=14",
+		"fixed-window,rate=10/1m":              "fixed-window,rate=30/1m",
+		"gcra,rate=1/s,burst=1 + sliding-window-log,rate=9/1m": "gcra,rate=3/s,burst=3 + " +
+			"sliding-window-log,rate=27/1m",
 	} {
-		s, err := Parse([]byte("id: x\ntitle: x\nkind: required\nlimit: '"+spec+"'\nphases: [{name: a, shape: at-once, requests: 1x, limit: 3x}]\n"), "x", ParseOptions{})
+		s, err := Parse([]byte("id: x\ntitle: x\nkind: required\nlimit: '"+spec+
+			"'\nphases: [{name: a, shape: at-once, requests: 1x, limit: 3x}]\n"), "x", ParseOptions{})
 		if err != nil {
 			t.Error(err)
 		} else if got := s.Phases[0].Limit.String(); got != want {
@@ -82,7 +98,8 @@ func TestLimitsGrowByTheirUnits(t *testing.T) {
 }
 
 func TestStepsAndRandomArrivals(t *testing.T) {
-	_, plan := planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s", "name: random, shape: poisson, rate: 5x, requests: 200")
+	_, plan := planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s",
+		"name: random, shape: poisson, rate: 5x, requests: 200")
 	count := map[time.Duration]int{}
 	last := time.Duration(-1)
 	for _, a := range plan.Phases[0].Arrivals {
@@ -100,23 +117,30 @@ func TestStepsAndRandomArrivals(t *testing.T) {
 	for i := 2; i < len(p.Arrivals); i += 2 {
 		gaps[p.Arrivals[i].At-p.Arrivals[i-2].At] = true
 	}
-	if len(p.Arrivals) != 400 || p.Duration != 4*time.Second || len(gaps) < 190 || p.Arrivals[399].At > p.Duration {
-		t.Errorf("got %d arrivals in %v with %d gaps, want 400 in 4s, hardly two gaps alike", len(p.Arrivals), p.Duration, len(gaps))
+	if len(p.Arrivals) != 400 || p.Duration != 4*time.Second || len(gaps) < 190 ||
+		p.Arrivals[399].At > p.Duration {
+		t.Errorf("got %d arrivals in %v with %d gaps, want 400 in 4s, hardly two gaps alike", len(p.Arrivals),
+			p.Duration, len(gaps))
 	}
-	_, again := planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s", "name: random, shape: poisson, rate: 5x, requests: 200")
+	_, again := planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s",
+		"name: random, shape: poisson, rate: 5x, requests: 200")
 	if !slices.Equal(p.Arrivals, again.Phases[1].Arrivals) {
 		t.Error("the same seed gives other arrivals")
 	}
 }
 
 func TestRetriesAndEventsAreComplete(t *testing.T) {
-	s, plan := planned(t, "name: b, shape: backoff, clients: 4, duration: 1s, retry: {policy: fixed, base: 50ms, breaker: 2}",
-		"name: h, shape: hook, action: reload, limit: 2x", "name: i, shape: hook, action: restart, command: 'kill $${PID}', timeout: 2s")
+	s, plan := planned(t,
+		"name: b, shape: backoff, clients: 4, duration: 1s, retry: {policy: fixed, base: 50ms, breaker: 2}",
+		"name: h, shape: hook, action: reload, limit: 2x",
+		"name: i, shape: hook, action: restart, command: 'kill $${PID}', timeout: 2s")
 	r := plan.Phases[0].Retry
-	if r.Seed == 0 || r.Base != 50*time.Millisecond || r.Max != 500*time.Millisecond || r.Open != 250*time.Millisecond || plan.Phases[0].Clients != 4 || plan.Phases[0].Requests != 2*4*90 {
+	if r.Seed == 0 || r.Base != 50*time.Millisecond || r.Max != 500*time.Millisecond ||
+		r.Open != 250*time.Millisecond || plan.Phases[0].Clients != 4 || plan.Phases[0].Requests != 2*4*90 {
 		t.Errorf("got %+v with %d requests", r, plan.Phases[0].Requests)
 	}
-	for i, want := range []timeline.Event{{Action: timeline.Reload, Limit: "token-bucket,rate=20/s,burst=10", Timeout: 30 * time.Second},
+	for i, want := range []timeline.Event{{Action: timeline.Reload, Limit: "token-bucket,rate=20/s,burst=10",
+		Timeout: 30 * time.Second},
 		{Action: timeline.Restart, Command: "kill ${PID}", Timeout: 2 * time.Second}} {
 		if got := plan.Phases[i+1].Event; got != want {
 			t.Errorf("got %+v, want %+v", got, want)
@@ -126,7 +150,8 @@ func TestRetriesAndEventsAreComplete(t *testing.T) {
 		t.Errorf("the embedded target needs nothing, got %s", why)
 	}
 	s.Target.URL = "http://127.0.0.1/"
-	if why := s.Unmet(); !strings.HasPrefix(why, `phase "h" does reload to the target`) || !strings.Contains(why, "phases.h.command") {
+	if why := s.Unmet(); !strings.HasPrefix(why, `phase "h" does reload to the target`) ||
+		!strings.Contains(why, "phases.h.command") {
 		t.Errorf("another target: got %q, want the phase without a command", why)
 	}
 }
@@ -142,10 +167,15 @@ func TestExamplesAreOfTheEmbeddedTarget(t *testing.T) {
 			t.Errorf("%s: the embedded target needs nothing, got %s", name, why)
 		}
 		s.Target.URL, s.Target.Origin = "http://127.0.0.1/", ""
-		own := slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.OwnLimit && p.Shape != timeline.Hook })
+		own := slices.ContainsFunc(s.Phases, func(p Phase) bool {
+			return p.OwnLimit &&
+				p.Shape != timeline.Hook
+		})
 		hooks := slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.Shape == timeline.Hook })
-		if why := s.Unmet(); (own || hooks) != (why != "") || own && !hooks && !strings.Contains(why, "example=false") {
-			t.Errorf("%s, with limits of its own: %v, hooks: %v, on another target: got %q", name, own, hooks, why)
+		if why := s.Unmet(); (own || hooks) != (why != "") || own && !hooks &&
+			!strings.Contains(why, "example=false") {
+			t.Errorf("%s, with limits of its own: %v, hooks: %v, on another target: got %q", name, own, hooks,
+				why)
 		}
 		if s.Example = false; !hooks && s.Unmet() != "" {
 			t.Errorf("%s, on a target that has its limits: got %q", name, s.Unmet())
@@ -155,9 +185,13 @@ func TestExamplesAreOfTheEmbeddedTarget(t *testing.T) {
 
 // A storm must drain only where the limit has room for it.
 func TestStormsDrainWhereThereIsRoom(t *testing.T) {
-	for limit, want := range map[string]bool{"token-bucket,rate=10/s,burst=5": true, "token-bucket,rate=9/s,burst=5": false,
-		"token-bucket,rate=10/s,burst=5,count=all": false, "fixed-window,rate=100/s,align=first": true, "fixed-window,rate=100/s,align=first,refresh=all": false} {
-		s, err := Parse([]byte("id: x\ntitle: x\nkind: required\nlimit: '"+limit+"'\nphases: [{name: a, shape: backoff, clients: 10, duration: 1s, retry: {policy: fixed}}]\nexpect: {storm: [{phase: a, drained: true}]}\n"), "x", ParseOptions{})
+	for limit, want := range map[string]bool{"token-bucket,rate=10/s,burst=5": true,
+		"token-bucket,rate=9/s,burst=5":            false,
+		"token-bucket,rate=10/s,burst=5,count=all": false, "fixed-window,rate=100/s,align=first": true,
+		"fixed-window,rate=100/s,align=first,refresh=all": false} {
+		s, err := Parse([]byte("id: x\ntitle: x\nkind: required\nlimit: '"+limit+
+			"'\nphases: [{name: a, shape: backoff, clients: 10, duration: 1s, retry: {policy: "+
+			"fixed}}]\nexpect: {storm: [{phase: a, drained: true}]}\n"), "x", ParseOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,20 +202,26 @@ func TestStormsDrainWhereThereIsRoom(t *testing.T) {
 }
 
 func TestSecretsOfPhasesAreKnown(t *testing.T) {
-	src := "id: x\ntitle: x\nkind: required\nlimit: {algorithm: token-bucket, rate: 10/s, burst: 5}\nphases: [{name: a, shape: at-once, requests: 1, header: {Authorization: \"Bearer ${KEY}\"}}]\n"
+	src := "id: x\ntitle: x\nkind: required\nlimit: {algorithm: token-bucket, rate: 10/s, burst: " +
+		"5}\nphases: [{name: a, shape: at-once, requests: 1, header: {Authorization: \"Bearer ${KEY}\"}}]\n"
 	s, err := Parse([]byte(src), "x", ParseOptions{Env: func(string) (string, bool) { return "hush", true }})
 	if err != nil || !slices.Equal(s.Secrets, []string{"hush"}) {
 		t.Errorf("got %v, %v, want the secret", s, err)
 	}
 }
 
-// TestWhoElseUsesThePartitions: claims are told whether others may use the partitions, or an earlier run may have.
+// TestWhoElseUsesThePartitions: claims are told whether others may use the partitions, or an earlier run may
+// have.
 func TestWhoElseUsesThePartitions(t *testing.T) {
-	const src = "id: x\ntitle: x\nkind: required\ntarget: {url: builtin}\nlimit: \"token-bucket,rate=1/s,burst=2\"\nphases:\n  - {name: a, shape: at-once, requests: 3UNNAMED}\npartition: {header: K, fresh: FRESH, exclusive: EXCLUSIVE}\n"
+	const src = "id: x\ntitle: x\nkind: required\ntarget: {url: builtin}\nlimit: " +
+		"\"token-bucket,rate=1/s,burst=2\"\nphases:\n  - {name: a, shape: at-once, requests: " +
+		"3UNNAMED}\npartition: {header: K, fresh: FRESH, exclusive: EXCLUSIVE}\n"
 	for words, want := range map[[3]string][2]bool{
-		{"", "true", "true"}: {}, {"", "true", "false"}: {true, false}, {"", "false", "true"}: {false, true}, {", unnamed: true, partition: n", "true", "true"}: {true, false},
+		{"", "true", "true"}: {}, {"", "true", "false"}: {true, false}, {"", "false", "true"}: {false, true},
+		{", unnamed: true, partition: n", "true", "true"}: {true, false},
 	} {
-		s, err := Parse([]byte(strings.NewReplacer("UNNAMED", words[0], "FRESH", words[1], "EXCLUSIVE", words[2]).Replace(src)), "x.yaml", ParseOptions{})
+		s, err := Parse([]byte(strings.NewReplacer("UNNAMED", words[0], "FRESH", words[1], "EXCLUSIVE",
+			words[2]).Replace(src)), "x.yaml", ParseOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +233,9 @@ func TestWhoElseUsesThePartitions(t *testing.T) {
 
 // TestAnswersToHEADHaveNoBody: whichever way a phase came to its method.
 func TestAnswersToHEADHaveNoBody(t *testing.T) {
-	const src = "id: x\ntitle: x\nkind: required\ntarget: {url: builtin, method: TARGET}\nlimit: \"token-bucket,rate=1/s,burst=2\"\nphases:\n  - {name: a, shape: at-once, requests: 3}\n  - {name: s, shape: silence, duration: 1s}\n  - {name: b, shape: at-once, requests: 3, method: HEAD}\n"
+	const src = "id: x\ntitle: x\nkind: required\ntarget: {url: builtin, method: TARGET}\nlimit: " +
+		"\"token-bucket,rate=1/s,burst=2\"\nphases:\n  - {name: a, shape: at-once, requests: 3}\n  - " +
+		"{name: s, shape: silence, duration: 1s}\n  - {name: b, shape: at-once, requests: 3, method: HEAD}\n"
 	for method, want := range map[string]string{"GET": "b", "HEAD": "a b"} {
 		s, err := Parse([]byte(strings.Replace(src, "TARGET", method, 1)), "x.yaml", ParseOptions{})
 		if err != nil {
@@ -205,17 +247,21 @@ func TestAnswersToHEADHaveNoBody(t *testing.T) {
 	}
 }
 
-// TestLatencyIsBoundByTheSlowestLimit: a queue delays what it admits by as long as it takes to empty, also that of one phase.
+// TestLatencyIsBoundByTheSlowestLimit: a queue delays what it admits by as long as it takes to empty, also
+// that of one phase.
 func TestLatencyIsBoundByTheSlowestLimit(t *testing.T) {
-	const head = "id: x\ntitle: x\nkind: required\nlimit: \"leaky-bucket-queue,rate=10/s,queue=9\"\nexpect: {latency: {allowed_max: 2x}}\nphases:\n" +
+	const head = "id: x\ntitle: x\nkind: required\nlimit: " +
+		"\"leaky-bucket-queue,rate=10/s,queue=9\"\nexpect: {latency: {allowed_max: 2x}}\nphases:\n" +
 		"  - {name: a, shape: at-once, requests: 2x}\n"
 	for _, x := range []struct {
 		phase string
 		want  time.Duration
 	}{
 		{"", 2 * time.Second},
-		{"  - {name: b, shape: at-once, requests: 2x, partition: b, limit: \"leaky-bucket-queue,rate=1/s,queue=9\"}\n", 20 * time.Second},
-		{"  - {name: b, shape: at-once, requests: 2x, partition: b, limit: \"leaky-bucket-queue,rate=100/s,queue=9\"}\n", 2 * time.Second},
+		{"  - {name: b, shape: at-once, requests: 2x, partition: b, limit: " +
+			"\"leaky-bucket-queue,rate=1/s,queue=9\"}\n", 20 * time.Second},
+		{"  - {name: b, shape: at-once, requests: 2x, partition: b, limit: " +
+			"\"leaky-bucket-queue,rate=100/s,queue=9\"}\n", 2 * time.Second},
 		{"  - {name: b, shape: at-once, requests: 2x, partition: b, limit: none}\n", 2 * time.Second},
 	} {
 		s, err := Parse([]byte(head+x.phase), "x.yaml", ParseOptions{})

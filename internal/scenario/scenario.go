@@ -1,8 +1,8 @@
-// Package scenario reads scenario files: what to send to a target, under which limit, and what to expect of its answers.
-// Parse turns a file into a Scenario, Plan turns a Scenario into the schedule of one run.
+// Package scenario reads scenario files: what to send to a target, under which limit, and what to expect of
+// its answers. Parse turns a file into a Scenario, Plan turns a Scenario into the schedule of one run.
 //
-// Requests, rates and durations may be written as multiples of the limit (2x, 10x, 1.1x), so that a scenario holds for
-// every limiter of its kind; in a Scenario they are numbers already.
+// Requests, rates and durations may be written as multiples of the limit (2x, 10x, 1.1x), so that a scenario
+// holds for every limiter of its kind; in a Scenario they are numbers already.
 package scenario
 
 import (
@@ -19,7 +19,8 @@ import (
 // Kind is how much a scenario weighs.
 type Kind string
 
-// The kinds. A FAIL of a Required scenario counts, of a Recommended one with --strict, of an Informative one never.
+// The kinds. A FAIL of a Required scenario counts, of a Recommended one with --strict, of an Informative one
+// never.
 const (
 	Required    Kind = "required"
 	Recommended Kind = "recommended"
@@ -35,8 +36,8 @@ type Scenario struct {
 	Kind      Kind
 	// Source says where the rule comes from, as a link or FILE#ANCHOR; may be empty.
 	Source string
-	// Tags select scenarios; Catches names the faults of the embedded target that the scenario is for; Needs names
-	// scenarios without whose success this one says nothing. May be empty.
+	// Tags select scenarios; Catches names the faults of the embedded target that the scenario is for; Needs
+	// names scenarios without whose success this one says nothing. May be empty.
 	Tags, Catches, Needs []string
 	Target               Target
 	Partition            Partition
@@ -52,7 +53,8 @@ type Scenario struct {
 	// not promise it, the scenario is Inconclusive (needs-failed). Empty: it says something of every
 	// target.
 	About verdict.Promise
-	// Example tells that the limits of phases are those of the embedded target, and that another one is not known to have them.
+	// Example tells that the limits of phases are those of the embedded target, and that another one is not
+	// known to have them.
 	Example bool
 	// Assumed tells that nobody said the limit of the target: the file declares its limit of the embedded
 	// target, and the requests go to another one.
@@ -89,7 +91,8 @@ const (
 type Target struct {
 	// URL is an http or https URL, or Builtin.
 	URL string
-	// Origin is what stands behind a proxy at URL: an http or https URL, or Builtin; empty where there is none.
+	// Origin is what stands behind a proxy at URL: an http or https URL, or Builtin; empty where there is
+	// none.
 	Origin string
 	// Method is GET unless the file says otherwise.
 	Method string
@@ -100,11 +103,13 @@ type Target struct {
 	Timeout time.Duration
 	// Tick is how coarse the target's clock may be.
 	Tick time.Duration
-	// Fault is the fault of the embedded target, empty for none; RetryAfter its form of the field, "seconds" or "date".
+	// Fault is the fault of the embedded target, empty for none; RetryAfter its form of the field, "seconds"
+	// or "date".
 	Fault, RetryAfter string
 	// OnStoreError is what the embedded target answers while its store is gone: "allow", "deny" or "error".
 	OnStoreError string
-	// ClientAddress is the field from which the embedded target takes the address of a client without a key; empty: none.
+	// ClientAddress is the field from which the embedded target takes the address of a client without a key;
+	// empty: none.
 	ClientAddress string
 	// Insecure accepts any TLS certificate.
 	Insecure bool
@@ -155,15 +160,15 @@ type Denied struct {
 type Phase struct {
 	Name  string
 	Shape timeline.Shape
-	// Requests is how many each partition gets: in all (at-once, constant, ramp, boundary), at most (the shapes with
-	// clients).
+	// Requests is how many each partition gets: in all (at-once, constant, ramp, boundary), at most (the
+	// shapes with clients).
 	Requests int
 	// Rate is that of a constant phase, From and To those of a ramp.
 	Rate, From, To spec.Rate
 	// Duration is zero for at-once and boundary phases, which end with their last answer.
 	Duration time.Duration
-	// Partition makes the phase use partitions of its own, shared with the phases that give the same name; empty for the
-	// common ones.
+	// Partition makes the phase use partitions of its own, shared with the phases that give the same name;
+	// empty for the common ones.
 	Partition string
 	Origin    bool
 	// Forge names header fields that carry an invented client address in each request; may be empty.
@@ -172,22 +177,24 @@ type Phase struct {
 	Clients int
 	// Cost is the units that the limiter charges for each request, at least 1.
 	Cost int64
-	// Aim, Lead and Window place a boundary phase: Lead is the gap on each side of the boundary, Window the distance of
-	// two boundaries.
+	// Aim, Lead and Window place a boundary phase: Lead is the gap on each side of the boundary, Window the
+	// distance of two boundaries.
 	Aim          timeline.Aim
 	Lead, Window time.Duration
-	// Path, Method, Header, Spelling and Connections change the requests of the phase; empty: those of the target. Client
-	// names the clients where they are not those of Partition.
+	// Path, Method, Header, Spelling and Connections change the requests of the phase; empty: those of the
+	// target. Client names the clients where they are not those of Partition.
 	Path, Method string
 	Header       map[string]string
 	Spelling     []timeline.Spelling
 	Connections  Connections
 	Client       string
-	// Unnamed leaves out what clients are told apart by; what others without a name have used is not known then. Addresses is out of what those of Forge are invented; empty: any.
+	// Unnamed leaves out what clients are told apart by; what others without a name have used is not known
+	// then. Addresses is out of what those of Forge are invented; empty: any.
 	Unnamed   bool
 	Addresses timeline.Addresses
-	// Limit is that of the phase's partitions, OwnLimit tells that it is not the scenario's. Unlimited: no limit counts the
-	// requests of the phase, and Limit is only what multiples are of. Barred tells the same of a limit of nothing.
+	// Limit is that of the phase's partitions, OwnLimit tells that it is not the scenario's. Unlimited: no
+	// limit counts the requests of the phase, and Limit is only what multiples are of. Barred tells the same
+	// of a limit of nothing.
 	Limit                       spec.Limit
 	OwnLimit, Unlimited, Barred bool
 	// Rates are those of a phase of steps, each of which lasts an equal part of Duration.
@@ -249,8 +256,8 @@ type ParseOptions struct {
 	Env Env
 	// Set overrides values; later settings win.
 	Set []Setting
-	// Target overrides target.url, Limit the limit (a SPEC), Partition its kind (header:NAME, address, path or
-	// query:NAME). Empty: what the file says.
+	// Target overrides target.url, Limit the limit (a SPEC), Partition its kind (header:NAME, address, path
+	// or query:NAME). Empty: what the file says.
 	Target, Limit, Partition string
 	// Request overrides what is sent, below target; it wins over Set.
 	Request []Setting
@@ -272,7 +279,8 @@ func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 		return nil, problems.err()
 	}
 	if root.form != mapping {
-		p := Problem{File: name, Line: root.at.line, Col: root.at.col, What: root.describe(), Why: "a scenario is a mapping with id, title, kind, limit and phases"}
+		p := Problem{File: name, Line: root.at.line, Col: root.at.col, What: root.describe(),
+			Why: "a scenario is a mapping with id, title, kind, limit and phases"}
 		return nil, append(problems, p).err()
 	}
 	home := expand(root.get("target").get("url").rawText(), nil).text
@@ -290,7 +298,8 @@ func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 		return nil, d.problems.err()
 	}
 	s.Secrets = secrets(root)
-	s.Assumed = home == Builtin && s.Target.URL != Builtin && !opts.saysLimit() && !root.get("limit").fromEnv()
+	s.Assumed = home == Builtin && s.Target.URL != Builtin && !opts.saysLimit() &&
+		!root.get("limit").fromEnv()
 	s.promise(opts.Promises)
 	s.issue(opts.Keys)
 	return s, nil

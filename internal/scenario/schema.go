@@ -9,14 +9,15 @@ import (
 // schemaID names the schema; it is an identifier and need not be fetched.
 const schemaID = "https://rlcheck.github.io/scenario.schema.json"
 
-// Schema returns the JSON Schema (draft 2020-12) of scenario files, indented. It is made of the same tables that files are
-// read with; what it cannot say (sums, ceilings, references between phases) only Parse checks.
+// Schema returns the JSON Schema (draft 2020-12) of scenario files, indented. It is made of the same tables
+// that files are read with; what it cannot say (sums, ceilings, references between phases) only Parse checks.
 func Schema() ([]byte, error) {
 	s := *scenarioKind().schema
 	s.ID = schemaID
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
 	s.Title = "rlcheck scenario"
-	s.Description = "What to send to a rate limited endpoint, under which limit, and what to expect of its answers."
+	s.Description = "What to send to a rate limited endpoint, under which limit, and what to expect of its " +
+		"answers."
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("scenario schema: %w", err)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Setting overrides one value of a scenario file, before anything is read from it: `--set phases.1.duration=2s`.
+// Setting overrides one value of a scenario file, before anything is read from it: `--set
+// phases.1.duration=2s`.
 type Setting struct {
 	// Path leads to the value. An element of a list is named by its index from 0 or, for phases, by its name.
 	Path string
@@ -31,7 +32,8 @@ func Verbatim(text string) string { return strings.ReplaceAll(text, "${", "$${")
 func ParseSetting(s string) (Setting, error) {
 	path, value, ok := strings.Cut(s, "=")
 	if !ok || path == "" {
-		return Setting{}, Problem{File: "--set " + clip(s), What: quote(s), Why: "a setting is PATH=VALUE", Mend: `write "target.timeout=2s"`}
+		return Setting{}, Problem{File: "--set " + clip(s), What: quote(s), Why: "a setting is PATH=VALUE",
+			Mend: `write "target.timeout=2s"`}
 	}
 	return Setting{Path: path, Value: value}, nil
 }
@@ -113,7 +115,8 @@ func (s Setting) apply(root *node) Errors {
 	return nil
 }
 
-// slot returns where the child of a mapping or a list is kept, making an empty one in a mapping that has none.
+// slot returns where the child of a mapping or a list is kept, making an empty one in a mapping that has
+// none.
 func (n *node) slot(step string, at position) (slot **node, why string) {
 	if n.form == scalar {
 		return nil, "the value above it is text and has no parts"
@@ -143,7 +146,8 @@ func (n *node) slot(step string, at position) (slot **node, why string) {
 	if len(n.items) == 1 {
 		return nil, "the list has 1 element, named by its index from 0 or by its name"
 	}
-	return nil, fmt.Sprintf("the list has %d elements, named by their index from 0 or by their name", len(n.items))
+	return nil, fmt.Sprintf("the list has %d elements, named by their index from 0 or by their name",
+		len(n.items))
 }
 
 // names are the names of the elements of a list that have one.
@@ -200,7 +204,8 @@ func (n *node) rebase(path string) {
 	}
 }
 
-// partitionFlag overrides the kind of the partition below root with the text of --partition; count and the rest stay.
+// partitionFlag overrides the kind of the partition below root with the text of --partition; count and the
+// rest stay.
 func partitionFlag(root *node, text string) {
 	at := position{setting: "--partition"}
 	flag := partitionNode(&node{text: text, raw: text, plain: true, at: at, path: "partition"})

@@ -51,9 +51,11 @@ func TestFlagsWinOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 	}{
 		{ParseOptions{}, "builtin"},
 		{ParseOptions{Env: env}, "http://env/"},
-		{ParseOptions{Env: environment("TARGET=")}, "builtin"}, // empty counts as unset where there is a default
+		// empty counts as unset where there is a default
+		{ParseOptions{Env: environment("TARGET=")}, "builtin"},
 		{ParseOptions{Env: env, Set: set(t, "target.url=http://set/")}, "http://set/"},
-		{ParseOptions{Env: env, Set: set(t, "target.url=http://set/"), Target: "http://flag/"}, "http://flag/"},
+		{ParseOptions{Env: env, Set: set(t, "target.url=http://set/"), Target: "http://flag/"},
+			"http://flag/"},
 	} {
 		s, err := Parse([]byte(small), "small.yaml", row.opts)
 		if err != nil {
@@ -67,16 +69,18 @@ func TestFlagsWinOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 
 func TestSettingsChangeWhatIsReadBeforeItIsJudged(t *testing.T) {
 	s, err := Parse([]byte(small), "small.yaml", ParseOptions{
-		Set: set(t, "phases.1.duration=3s", "phases.first.requests=7", "denied.status=[429, 503]", "expect.resolution.rate=5%",
-			"limit=token-bucket,rate=1/s,burst=1", "target.header.X-A=b: c"),
+		Set: set(t, "phases.1.duration=3s", "phases.first.requests=7", "denied.status=[429, 503]",
+			"expect.resolution.rate=5%", "limit=token-bucket,rate=1/s,burst=1", "target.header.X-A=b: c"),
 		Limit: "gcra,rate=10/s,burst=5", Partition: "query:key",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	switch {
-	case s.Phases[1].Duration != 3*time.Second, s.Phases[1].Requests != 60: // 2x of the limit that the flag gives
-		t.Errorf("phase second: got %s and %d requests, want 3s and 60", s.Phases[1].Duration, s.Phases[1].Requests)
+	case s.Phases[1].Duration != 3*time.Second, s.Phases[1].Requests != 60:
+		// 2x of the limit that the flag gives
+		t.Errorf("phase second: got %s and %d requests, want 3s and 60", s.Phases[1].Duration,
+			s.Phases[1].Requests)
 	case s.Phases[0].Requests != 7:
 		t.Errorf("phase first: got %d requests, want 7", s.Phases[0].Requests)
 	case len(s.Denied.Status) != 2 || s.Denied.Status[1] != 503:
@@ -95,24 +99,34 @@ func TestMistakesOfSettingsNameTheSetting(t *testing.T) {
 		opts ParseOptions
 		want string
 	}{
-		{ParseOptions{Set: set(t, "phases.1.duration=3")}, `--set phases.1.duration=3: phases[1].duration: "3": a bare number needs a unit (write "3s")`},
-		{ParseOptions{Set: set(t, "denied.status=[429]", "denied.status.7=503")}, `--set denied.status.7=503: denied.status.7: "7": the list has 1 element, named by its index from 0 or by its name`},
-		{ParseOptions{Set: set(t, "phases.2.duration=3s")}, `--set phases.2.duration=3s: phases.2: "2": the list has 2 elements, named by their index from 0 or by their name`},
-		{ParseOptions{Set: set(t, "limit.burst=5")}, `--set limit.burst=5: limit.burst: "burst": the value above it is text and has no parts`},
+		{ParseOptions{Set: set(t, "phases.1.duration=3")},
+			`--set phases.1.duration=3: phases[1].duration: "3": a bare number needs a unit (write "3s")`},
+		{ParseOptions{Set: set(t, "denied.status=[429]", "denied.status.7=503")},
+			`--set denied.status.7=503: denied.status.7: "7": the list has 1 element, named by its index from 0 or by its name`},
+		{ParseOptions{Set: set(t, "phases.2.duration=3s")},
+			`--set phases.2.duration=3s: phases.2: "2": the list has 2 elements, named by their index from 0 or by their name`},
+		{ParseOptions{Set: set(t, "limit.burst=5")},
+			`--set limit.burst=5: limit.burst: "burst": the value above it is text and has no parts`},
 		{ParseOptions{Set: set(t, "targt.url=x")}, `--set targt.url=x: unknown key "targt": a scenario has ` +
 			`id, title, kind, source, tags, catches, needs, target, partition, limit, allowed, denied, ` +
 			`phases, about, promises, expect, example, safety (did you mean "target"?)`},
-		{ParseOptions{Set: set(t, "tags=[a")}, `--set tags=[a: tags: not YAML: did not find expected ',' or ']' while parsing a flow sequence that began at 1:1`},
-		{ParseOptions{Set: set(t, "target..url=x")}, `--set target..url=x: target.: "": a path has no empty step`},
-		{ParseOptions{Set: set(t, "tags=[&a b]")}, `--set tags=[&a b]: tags[0]: anchor "&a": scenario files have no anchors (write the value out)`},
-		{ParseOptions{Target: "127.0.0.1:80"}, `--target: target.url: "127.0.0.1:80": a url begins with http:// or https://, or is "builtin" (write "http://127.0.0.1:80")`},
-		{ParseOptions{Limit: "token-bucket,rate=10,burst=2"}, `--limit: limit: rate "10": a bare number needs a unit, a rate is N/PER (write "10/s")`},
+		{ParseOptions{Set: set(t, "tags=[a")},
+			`--set tags=[a: tags: not YAML: did not find expected ',' or ']' while parsing a flow sequence that began at 1:1`},
+		{ParseOptions{Set: set(t, "target..url=x")},
+			`--set target..url=x: target.: "": a path has no empty step`},
+		{ParseOptions{Set: set(t, "tags=[&a b]")},
+			`--set tags=[&a b]: tags[0]: anchor "&a": scenario files have no anchors (write the value out)`},
+		{ParseOptions{Target: "127.0.0.1:80"},
+			`--target: target.url: "127.0.0.1:80": a url begins with http:// or https://, or is "builtin" (write "http://127.0.0.1:80")`},
+		{ParseOptions{Limit: "token-bucket,rate=10,burst=2"},
+			`--limit: limit: rate "10": a bare number needs a unit, a rate is N/PER (write "10/s")`},
 		{ParseOptions{Partition: "cookie"},
 			`--partition: partition: "cookie": a partition is ` +
 				`header:NAME, query:NAME, cookie:NAME, address, ` +
 				`path ` +
 				`or none, or a mapping with one of them (write "header:X-Api-Key")`},
-		{ParseOptions{Partition: "header:"}, `--partition: partition.header: "": a header field has an HTTP token for a name`},
+		{ParseOptions{Partition: "header:"},
+			`--partition: partition.header: "": a header field has an HTTP token for a name`},
 	} {
 		_, err := Parse([]byte(small), "small.yaml", row.opts)
 		if err == nil || err.Error() != row.want {
@@ -125,21 +139,25 @@ func TestMistakesOfSettingsNameTheSetting(t *testing.T) {
 }
 
 func TestVariablesStayText(t *testing.T) {
-	src := strings.Replace(small, `{url: "${TARGET:-builtin}"}`, `{header: {Authorization: "Bearer ${TOKEN}", X-B: "a$${b}"}, body: "${BODY:-x}"}`, 1)
+	src := strings.Replace(small, `{url: "${TARGET:-builtin}"}`,
+		`{header: {Authorization: "Bearer ${TOKEN}", X-B: "a$${b}"}, body: "${BODY:-x}"}`, 1)
 	token := "x}, limit: {a: b"
 	s, err := Parse([]byte(src), "s.yaml", ParseOptions{Env: environment("TOKEN="+token, "BODY=[1, 2]")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Target.Header["Authorization"] != "Bearer "+token || s.Target.Header["X-B"] != "a${b}" || s.Target.Body != "[1, 2]" {
+	if s.Target.Header["Authorization"] != "Bearer "+token || s.Target.Header["X-B"] != "a${b}" ||
+		s.Target.Body != "[1, 2]" {
 		t.Errorf("got header %q and body %q", s.Target.Header, s.Target.Body)
 	}
 	if len(s.Secrets) != 2 || s.Secrets[0] != token || s.Secrets[1] != "[1, 2]" {
 		t.Errorf("secrets: got %q, want the two values of the environment", s.Secrets)
 	}
 	_, err = Parse([]byte(src), "s.yaml", ParseOptions{Env: environment("TOKEN=secret\r\nX: y")})
-	if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "Bearer ${TOKEN}") {
-		t.Errorf("a value with a line break: got %v, want an error that shows the variable and not its value", err)
+	if err == nil || strings.Contains(err.Error(), "secret") ||
+		!strings.Contains(err.Error(), "Bearer ${TOKEN}") {
+		t.Errorf("a value with a line break: got %v, want an error that shows the variable and not its value",
+			err)
 	}
 }
 

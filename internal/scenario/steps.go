@@ -52,8 +52,8 @@ func spaced(k int, r spec.Rate) time.Duration {
 	return time.Duration(mulDiv(int64(k), int64(r.Per), r.N, false))
 }
 
-// randomTimes returns when the requests of a poisson phase are due: Requests instants uniformly at random in its duration,
-// in order, which is a Poisson process given the number of its events.
+// randomTimes returns when the requests of a poisson phase are due: Requests instants uniformly at random in
+// its duration, in order, which is a Poisson process given the number of its events.
 func (p *Phase) randomTimes(pl *planner) func(k int) time.Duration {
 	times := make([]time.Duration, p.Requests, p.Requests+1)
 	for i := range times {

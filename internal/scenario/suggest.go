@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// suggest returns `did you mean "x"?` for the word nearest to s, or "" where none is near enough: at most a third of its
-// letters wrong.
+// suggest returns `did you mean "x"?` for the word nearest to s, or "" where none is near enough: at most a
+// third of its letters wrong.
 func suggest(s string, words []string) string {
 	s = strings.ToLower(s)
 	if len(s) > 40 {
@@ -26,8 +26,8 @@ func suggest(s string, words []string) string {
 	return fmt.Sprintf("did you mean %q?", best)
 }
 
-// Suggest is what the messages of this package use, for the words of a command line: `did you mean "x"?` for the one of
-// words that is nearest to s, or "" where none is near enough.
+// Suggest is what the messages of this package use, for the words of a command line: `did you mean "x"?` for
+// the one of words that is nearest to s, or "" where none is near enough.
 func Suggest(s string, words []string) string { return suggest(s, words) }
 
 // oneOf lists words as a reader says them: a, b or c.

@@ -87,8 +87,8 @@ func (n *node) fromEnv() bool {
 // varied tells whether text is not what stands in the file.
 func (n *node) varied() bool { return n.text != n.raw }
 
-// parseTree reads one YAML document. It is the only place that knows the YAML library. The tree may be incomplete where
-// there are problems, and nil where it could not be read at all.
+// parseTree reads one YAML document. It is the only place that knows the YAML library. The tree may be
+// incomplete where there are problems, and nil where it could not be read at all.
 func parseTree(src []byte, file string) (*node, Errors) {
 	t := treeBuilder{file: file, text: splitLines(src)}
 	t.lines = max(1, len(t.text))
@@ -142,14 +142,16 @@ type treeBuilder struct {
 }
 
 func (t *treeBuilder) add(n *yaml.Node, path, what, why, mend string) {
-	t.problems = append(t.problems, Problem{File: t.file, Line: min(max(n.Line, 1), t.lines), Col: max(n.Column, 1),
-		Path: path, What: what, Why: why, Mend: mend})
+	t.problems = append(t.problems,
+		Problem{File: t.file, Line: min(max(n.Line, 1), t.lines), Col: max(n.Column, 1),
+			Path: path, What: what, Why: why, Mend: mend})
 }
 
 // convert returns the node for y, or nil where it is of no use.
 func (t *treeBuilder) convert(y *yaml.Node, path string, depth int) *node {
 	if depth > maxDepth {
-		t.add(y, "", "a value nested too deeply", fmt.Sprintf("scenario files nest at most %d deep", maxDepth), "")
+		t.add(y, "", "a value nested too deeply",
+			fmt.Sprintf("scenario files nest at most %d deep", maxDepth), "")
 		return nil
 	}
 	if y.Anchor != "" {
@@ -172,7 +174,8 @@ func (t *treeBuilder) convert(y *yaml.Node, path string, depth int) *node {
 		}
 	case yaml.ScalarNode:
 		n.text, n.raw = y.Value, y.Value
-		n.plain = y.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+		const marked = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+		n.plain = y.Style&marked == 0
 		n.literal = t.standsAt(n.at, y.Value)
 	default:
 		t.add(y, path, "alias "+quote("*"+y.Value), "scenario files have no aliases", "write the value out")
@@ -191,13 +194,17 @@ func (t *treeBuilder) convertPairs(n *node, y *yaml.Node, depth int) {
 			t.add(k, n.path, "a key that is not text", "keys are words", "")
 			continue
 		}
-		key := &node{at: position{line: min(k.Line, t.lines), col: k.Column}, text: k.Value, raw: k.Value, path: join(n.path, k.Value)}
+		key := &node{at: position{line: min(k.Line, t.lines), col: k.Column}, text: k.Value, raw: k.Value,
+			path: join(n.path, k.Value)}
 		if k.Anchor != "" {
-			t.add(k, key.path, "anchor "+quote("&"+k.Anchor), "scenario files have no anchors", "leave it out")
+			t.add(k, key.path, "anchor "+quote("&"+k.Anchor), "scenario files have no anchors",
+				"leave it out")
 		}
 		value := t.convert(v, key.path, depth+1)
 		if first := seen[k.Value]; first != nil {
-			t.add(k, n.path, quote(k.Value), fmt.Sprintf("a key is given once, and this one stands at %d:%d already", first.at.line, first.at.col),
+			t.add(k, n.path, quote(k.Value),
+				fmt.Sprintf("a key is given once, and this one stands at %d:%d already", first.at.line,
+					first.at.col),
 				"remove one of them")
 			continue
 		}
@@ -256,10 +263,13 @@ func (t *treeBuilder) badCharacter(src []byte) (Problem, bool) {
 		p := Problem{File: t.file, Line: line, Col: col}
 		switch {
 		case r == utf8.RuneError && size == 1:
-			p.What, p.Why, p.Mend = fmt.Sprintf("byte 0x%02x", rest[0]), "scenario files are UTF-8", "save the file as UTF-8"
+			p.What, p.Why, p.Mend = fmt.Sprintf("byte 0x%02x", rest[0]), "scenario files are UTF-8",
+				"save the file as UTF-8"
 			return p, true
-		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r > 0x7f && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff:
-			p.What, p.Why, p.Mend = fmt.Sprintf("character %U", r), "scenario files are text without control characters", "remove it"
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, r > 0x7f && r < 0xa0 &&
+			r != 0x85, r == 0xfffe, r == 0xffff:
+			p.What, p.Why, p.Mend = fmt.Sprintf("character %U", r),
+				"scenario files are text without control characters", "remove it"
 			return p, true
 		}
 		rest = rest[size:]
@@ -292,10 +302,12 @@ func splitLines(src []byte) []string {
 	return lines
 }
 
-// longLine is the column from which on nobody asks what stands where: counting characters again and again takes time.
+// longLine is the column from which on nobody asks what stands where: counting characters again and again
+// takes time.
 const longLine = 1000
 
-// standsAt tells whether s stands at a position, without quotes and in one line. It is not known beyond longLine.
+// standsAt tells whether s stands at a position, without quotes and in one line. It is not known beyond
+// longLine.
 func (t *treeBuilder) standsAt(at position, s string) bool {
 	if at.line < 1 || at.line > len(t.text) || at.col > longLine {
 		return false

@@ -41,7 +41,8 @@ func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") 
 // times returns ceil(m * n), or MaxInt64 where that does not fit. n is not negative.
 func (m multiple) times(n int64) int64 { return mulDiv(m.num, n, m.den, true) }
 
-// mulDiv returns a*b/c, rounded down or up, or MaxInt64 where that does not fit. a and b are not negative, c is positive.
+// mulDiv returns a*b/c, rounded down or up, or MaxInt64 where that does not fit. a and b are not negative, c
+// is positive.
 func mulDiv(a, b, c int64, up bool) int64 {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	if up {
@@ -82,13 +83,15 @@ type speed struct {
 	fixed spec.Rate
 }
 
-// The patterns that editors are given. The decoder knows more: which durations overflow, which days have how many digits.
+// The patterns that editors are given. The decoder knows more: which durations overflow, which days have how
+// many digits.
 const (
 	daysPattern     = `([0-9]+d)?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))*`
 	windowPattern   = `(ms|s|sec|second|m|min|minute|h|hour|d|day|` + daysPattern + `)`
 	durationPattern = `^` + daysPattern + `$`
 	ratePattern     = `^[0-9]+r?/` + windowPattern + `$`
-	// spanPattern and countsPattern are those of one value or a range A..B of a limit, limitRatePattern that of its rate.
+	// spanPattern and countsPattern are those of one value or a range A..B of a limit, limitRatePattern that
+	// of its rate.
 	spanPattern      = `^` + daysPattern + `(\.\.` + daysPattern + `)?$`
 	countsPattern    = `^[0-9]+(_[0-9]+)*\.\.[0-9]+(_[0-9]+)*$`
 	limitRatePattern = `^[0-9]+r?(\.\.[0-9]+r?)?/` + windowPattern + `(\.\.` + windowPattern + `)?$`
@@ -96,7 +99,8 @@ const (
 	amountPattern    = `^[0-9]{1,6}(\.[0-9]{1,6})?x([+-][0-9]{1,9})?$`
 )
 
-// pattern is the schema of text; MinLength refuses the empty text that a pattern of optional parts would admit.
+// pattern is the schema of text; MinLength refuses the empty text that a pattern of optional parts would
+// admit.
 func pattern(p string) *jsonschema.Schema {
 	one := 1
 	return &jsonschema.Schema{Type: "string", Pattern: p, MinLength: &one}
@@ -136,16 +140,20 @@ const longest = 7 * 24 * time.Hour
 // spanKind is the kind of a duration that may be a multiple: "1.1x", or {x: 3, min: 1s, max: 60s}.
 func spanKind() kind[span] {
 	parts := object("a relative duration", []field[span]{
-		key("x", decimal("the multiple of the time that the limit needs to recover"), "Multiple of the time after which the limit is as good as new.",
+		key("x", decimal("the multiple of the time that the limit needs to recover"),
+			"Multiple of the time after which the limit is as good as new.",
 			func(s *span) *multiple { return &s.x }).must(),
-		key("min", duration(0, longest), "The phase lasts at least this long.", func(s *span) *time.Duration { return &s.min }),
-		key("max", duration(0, longest), "The phase lasts at most this long.", func(s *span) *time.Duration { return &s.max }),
+		key("min", duration(0, longest), "The phase lasts at least this long.",
+			func(s *span) *time.Duration { return &s.min }),
+		key("max", duration(0, longest), "The phase lasts at most this long.",
+			func(s *span) *time.Duration { return &s.max }),
 	}, func(d *decoder, n *node, s *span) {
 		if s.max > 0 && s.min > s.max {
 			d.add(n, "min "+shortDuration(s.min), "it is not over the max of "+shortDuration(s.max), "")
 		}
 	})
-	text := textKind(`a duration is such as 500ms, 10s or "1.1x"`, anyOf(pattern(durationPattern), pattern(multiplePattern)), parseSpan)
+	text := textKind(`a duration is such as 500ms, 10s or "1.1x"`,
+		anyOf(pattern(durationPattern), pattern(multiplePattern)), parseSpan)
 	return kind[span]{schema: anyOf(text.schema, parts.schema), read: func(d *decoder, n *node, s *span) {
 		if n.form == mapping {
 			parts.read(d, n, s)
@@ -168,7 +176,8 @@ func parseSpan(s string) (span, string, string) {
 
 // speedKind is the kind of a rate that may be a multiple of the limit's.
 func speedKind() kind[speed] {
-	return textKind(`a rate is such as 100/s, 5/1m or "10x"`, anyOf(pattern(ratePattern), pattern(multiplePattern)),
+	return textKind(`a rate is such as 100/s, 5/1m or "10x"`,
+		anyOf(pattern(ratePattern), pattern(multiplePattern)),
 		func(s string) (speed, string, string) {
 			if digits, ok := strings.CutSuffix(s, "x"); ok {
 				if x, ok := parseMultiple(digits); ok && x.num > 0 {
@@ -198,19 +207,21 @@ func rateKind() kind[spec.Rate] {
 // amountKind is the kind of a number of requests: a whole number, or "2x", "2x+2".
 func amountKind() kind[amount] {
 	count := whole("a number of requests", 1, maxRequests)
-	text := textKind(`a number of requests is such as 40, "2x" or "2x+5"`, pattern(amountPattern), parseAmount)
-	return kind[amount]{schema: anyOf(count.schema, pattern(amountPattern)), read: func(d *decoder, n *node, a *amount) {
-		if n.form == scalar && strings.Contains(n.text, "x") {
-			text.read(d, n, a)
-			return
-		}
-		var i int
-		before := len(d.problems)
-		if count.read(d, n, &i); len(d.problems) > before {
-			d.problems[len(d.problems)-1].Why = `a number of requests is such as 40, "2x" or "2x+5"`
-		}
-		a.plus = int64(i)
-	}}
+	text := textKind(`a number of requests is such as 40, "2x" or "2x+5"`, pattern(amountPattern),
+		parseAmount)
+	return kind[amount]{schema: anyOf(count.schema, pattern(amountPattern)),
+		read: func(d *decoder, n *node, a *amount) {
+			if n.form == scalar && strings.Contains(n.text, "x") {
+				text.read(d, n, a)
+				return
+			}
+			var i int
+			before := len(d.problems)
+			if count.read(d, n, &i); len(d.problems) > before {
+				d.problems[len(d.problems)-1].Why = `a number of requests is such as 40, "2x" or "2x+5"`
+			}
+			a.plus = int64(i)
+		}}
 }
 
 func parseAmount(s string) (amount, string, string) {

@@ -19,8 +19,8 @@ const (
 	tableEnds   = "<!-- end of the fault table -->\n"
 )
 
-// faultTable is what each scenario claims to catch, as README.md has it. That the claims are true is what the fault matrix
-// of internal/trial and `rlcheck selftest` are for.
+// faultTable is what each scenario claims to catch, as README.md has it. That the claims are true is what the
+// fault matrix of internal/trial and `rlcheck selftest` are for.
 func faultTable(t *testing.T) string {
 	t.Helper()
 	all, err := Bundled()
@@ -67,8 +67,10 @@ func catalogue(t *testing.T) string {
 	}
 	by := CaughtBy(all)
 	var b strings.Builder
-	b.WriteString("# What real rate limiters got wrong\n\nWritten by `make golden` from internal/target. A lets too much through, B too little, C says the " +
-		"wrong thing.\n`rlcheck serve --fault NAME`, or `rlcheck proxy --fault NAME`, has it on loopback; each was seen in a real product, or breaks a rule.\n")
+	b.WriteString("# What real rate limiters got wrong\n\nWritten by `make golden` from internal/target. A " +
+		"lets too much through, B too little, C says the " +
+		"wrong thing.\n`rlcheck serve --fault NAME`, or `rlcheck proxy --fault NAME`, has it on loopback; " +
+		"each was seen in a real product, or breaks a rule.\n")
 	section := func(title, class string) {
 		fmt.Fprintf(&b, "\n## %s\n\n", title)
 		for _, f := range target.Faults() {

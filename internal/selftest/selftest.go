@@ -1,5 +1,6 @@
-// Package selftest runs every bundled scenario against the embedded target, right and with each fault that the scenario
-// claims to catch, and counts what was caught: the proof, on the user's own machine, that a verdict means something.
+// Package selftest runs every bundled scenario against the embedded target, right and with each fault that
+// the scenario claims to catch, and counts what was caught: the proof, on the user's own machine, that a
+// verdict means something.
 package selftest
 
 import (
@@ -60,7 +61,8 @@ func (c Cell) Good() bool {
 type Result struct {
 	// Cells are in the order of the scenarios: the right target, then the faults by name.
 	Cells []Cell
-	// Unclaimed are the faults that no bundled scenario claims, ascending; Known is how many faults there are.
+	// Unclaimed are the faults that no bundled scenario claims, ascending; Known is how many faults there
+	// are.
 	Unclaimed []string
 	Known     int
 	Duration  time.Duration
@@ -68,8 +70,8 @@ type Result struct {
 	Interrupted bool
 }
 
-// Verdict is Pass if every right target passed and every claimed fault failed, Fail if any did not, and Inconclusive if
-// that is not known of some.
+// Verdict is Pass if every right target passed and every claimed fault failed, Fail if any did not, and
+// Inconclusive if that is not known of some.
 func (r *Result) Verdict() verdict.Verdict {
 	v := verdict.Pass
 	for _, c := range r.Cells {
@@ -113,7 +115,8 @@ func Bundled() ([]*scenario.Scenario, error) {
 		if err != nil {
 			return nil, err
 		}
-		s, err := scenario.Parse(text, name, scenario.ParseOptions{Env: func(string) (string, bool) { return "", false }})
+		s, err := scenario.Parse(text, name,
+			scenario.ParseOptions{Env: func(string) (string, bool) { return "", false }})
 		if err != nil {
 			return nil, err
 		}
@@ -122,8 +125,8 @@ func Bundled() ([]*scenario.Scenario, error) {
 	return out, nil
 }
 
-// CaughtBy returns, for every fault of the embedded target and proxy, the ids of the scenarios that claim it, ascending.
-// A fault that none claims has an empty list.
+// CaughtBy returns, for every fault of the embedded target and proxy, the ids of the scenarios that claim it,
+// ascending. A fault that none claims has an empty list.
 func CaughtBy(all []*scenario.Scenario) map[string][]string {
 	out := map[string][]string{}
 	for _, f := range target.Faults() {
@@ -147,10 +150,11 @@ type tester struct {
 	total  int
 }
 
-// Run tries all of it: first the right targets whose latencies are judged, one at a time, then the other right targets and the
-// faults, many at a time. What was inconclusive, and a fault that passed, is tried again with few others beside it: a fault may need a
-// window that lies just so. What is not sure then, or failed for its latency alone, is tried on a quiet machine, and judged with
-// all that a run has. Cancelling ctx stops it; what was done is in the result. The error is that of a bundled scenario that cannot be read.
+// Run tries all of it: first the right targets whose latencies are judged, one at a time, then the other
+// right targets and the faults, many at a time. What was inconclusive, and a fault that passed, is tried
+// again with few others beside it: a fault may need a window that lies just so. What is not sure then, or
+// failed for its latency alone, is tried on a quiet machine, and judged with all that a run has. Cancelling
+// ctx stops it; what was done is in the result. The error is that of a bundled scenario that cannot be read.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	began := time.Now()
 	all, err := Bundled()
@@ -211,7 +215,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r, nil
 }
 
-// claimed returns a cell for every fault that a scenario claims; quick, only for the shortest of its scenarios.
+// claimed returns a cell for every fault that a scenario claims; quick, only for the shortest of its
+// scenarios.
 func claimed(all []*scenario.Scenario, quick bool) []*Cell {
 	var out []*Cell
 	least := map[string]time.Duration{}
@@ -281,7 +286,8 @@ func (t *tester) one(ctx context.Context, c *Cell, quiet bool) {
 	run := t.o.Run
 	if run == nil {
 		run = func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
-			return trial.Scenario(ctx, s, trial.Options{ID: id, Seed: 1, Version: t.o.Version, OnlyProofs: c.Fault != "" && !quiet})
+			return trial.Scenario(ctx, s,
+				trial.Options{ID: id, Seed: 1, Version: t.o.Version, OnlyProofs: c.Fault != "" && !quiet})
 		}
 	}
 	out := run(ctx, &s, id)
@@ -316,8 +322,9 @@ func why(out result.Scenario) string {
 // quietly is how often what was not sure is tried on a quiet machine.
 const quietly = 2
 
-// sure tells whether a cell needs no other try on a quiet machine. A right target that fails is a false alarm, which no
-// later pass makes good, unless it was but slow. A fault has to be caught for more than being slow beside others.
+// sure tells whether a cell needs no other try on a quiet machine. A right target that fails is a false
+// alarm, which no later pass makes good, unless it was but slow. A fault has to be caught for more than being
+// slow beside others.
 func (c *Cell) sure() bool {
 	if c.Verdict == verdict.Fail && c.beyondLatency() {
 		return true

@@ -42,28 +42,30 @@ func TestEveryClaimIsTriedOnce(t *testing.T) {
 	ids := map[string]bool{}
 	var mu sync.Mutex
 	var now, most, busy, mostBusy, alone atomic.Int32
-	r, err := Run(context.Background(), Options{Workers: 3, Run: func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
-		most.Store(max(most.Load(), now.Add(1)))
-		if s.Summary().Duration < waits {
-			mostBusy.Store(max(mostBusy.Load(), busy.Add(1)))
-			defer busy.Add(-1)
-		}
-		if s.Target.Fault == "" && len(s.Expect.Latency) > 0 {
-			alone.Store(max(alone.Load(), now.Load()))
-		}
-		mu.Lock()
-		tried[s.ID+"/"+s.Target.Fault]++
-		ids[id] = true
-		mu.Unlock()
-		out := right(ctx, s, id)
-		now.Add(-1)
-		return out
-	}})
+	r, err := Run(context.Background(),
+		Options{Workers: 3, Run: func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
+			most.Store(max(most.Load(), now.Add(1)))
+			if s.Summary().Duration < waits {
+				mostBusy.Store(max(mostBusy.Load(), busy.Add(1)))
+				defer busy.Add(-1)
+			}
+			if s.Target.Fault == "" && len(s.Expect.Latency) > 0 {
+				alone.Store(max(alone.Load(), now.Load()))
+			}
+			mu.Lock()
+			tried[s.ID+"/"+s.Target.Fault]++
+			ids[id] = true
+			mu.Unlock()
+			out := right(ctx, s, id)
+			now.Add(-1)
+			return out
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if most.Load() > 3*places || mostBusy.Load() > 3 || alone.Load() != 1 {
-		t.Errorf("%d trials at a time, %d of them short, want at most 6 and 3; right targets with latencies %d at a time, want 1", most.Load(), mostBusy.Load(), alone.Load())
+		t.Errorf("%d trials at a time, %d of them short, want at most 6 and 3; right targets with "+
+			"latencies %d at a time, want 1", most.Load(), mostBusy.Load(), alone.Load())
 	}
 	want := 0
 	for _, s := range all {
@@ -74,8 +76,10 @@ func TestEveryClaimIsTriedOnce(t *testing.T) {
 		}
 	}
 	killed, claimed := r.Killed("")
-	if len(tried) != want || len(ids) != want || len(r.Cells) != want || killed != want-len(all) || claimed != killed || r.Verdict() != verdict.Pass {
-		t.Errorf("tried %d with %d ids, %d cells, killed %d of %d, %s; want %d", len(tried), len(ids), len(r.Cells), killed, claimed, r.Verdict(), want)
+	if len(tried) != want || len(ids) != want || len(r.Cells) != want || killed != want-len(all) ||
+		claimed != killed || r.Verdict() != verdict.Pass {
+		t.Errorf("tried %d with %d ids, %d cells, killed %d of %d, %s; want %d", len(tried), len(ids),
+			len(r.Cells), killed, claimed, r.Verdict(), want)
 	}
 	if text := r.Text(); !strings.Contains(text, "(100.0 %)") || !strings.Contains(text, "burst") {
 		t.Errorf("got the text %s", text)
@@ -106,10 +110,12 @@ func TestQuickTriesEachFaultOnce(t *testing.T) {
 		t.Errorf("%d right targets, want %d", seen[""], len(all))
 	}
 	if r.Known != len(target.Faults()) || len(r.Unclaimed) > 0 {
-		t.Errorf("%d known, unclaimed %v: a fault that no scenario catches shows nothing", r.Known, r.Unclaimed)
+		t.Errorf("%d known, unclaimed %v: a fault that no scenario catches shows nothing", r.Known,
+			r.Unclaimed)
 	}
 	r.Unclaimed = []string{"nobody-knows"}
-	if !strings.Contains(r.Text(), fmt.Sprintf("1 of %d known faults are claimed by no bundled scenario: nobody-knows", r.Known)) {
+	if !strings.Contains(r.Text(),
+		fmt.Sprintf("1 of %d known faults are claimed by no bundled scenario: nobody-knows", r.Known)) {
 		t.Errorf("faults that nobody claims are not told of: %s", r.Text())
 	}
 }
@@ -123,27 +129,36 @@ func TestVerdictOfASelfTest(t *testing.T) {
 		tries    int // of that cell
 		says     string
 	}{
-		{"a right target that fails", "burst/", verdictOf(verdict.Fail, "conformance"), verdict.Fail, 1, "burst FAILS a right target: conformance: as it is"},
-		{"a right target whose latency fails", "burst/", verdictOf(verdict.Fail, "latency-denied-p99"), verdict.Fail, 3, "burst FAILS a right target"},
-		{"a right target that is inconclusive", "burst/", verdictOf(verdict.Inconclusive, "conformance"), verdict.Inconclusive, 4, "burst, right target: inconclusive: schedule-missed: late"},
-		{"a fault that passes", "burst/burst-off-by-one", verdictOf(verdict.Pass, "conformance"), verdict.Fail, 4, "burst misses burst-off-by-one: conformance: as it is"},
-		{"a fault that is inconclusive", "burst/burst-off-by-one", verdictOf(verdict.Inconclusive, "conformance"), verdict.Inconclusive, 4, "burst, burst-off-by-one: inconclusive"},
-		{"a fault that fails for its latency, twice", "burst/burst-off-by-one", verdictOf(verdict.Fail, "latency-denied-p99"), verdict.Pass, 2, "(100.0 %)"},
+		{"a right target that fails", "burst/", verdictOf(verdict.Fail, "conformance"), verdict.Fail, 1,
+			"burst FAILS a right target: conformance: as it is"},
+		{"a right target whose latency fails", "burst/", verdictOf(verdict.Fail, "latency-denied-p99"),
+			verdict.Fail, 3, "burst FAILS a right target"},
+		{"a right target that is inconclusive", "burst/", verdictOf(verdict.Inconclusive, "conformance"),
+			verdict.Inconclusive, 4, "burst, right target: inconclusive: schedule-missed: late"},
+		{"a fault that passes", "burst/burst-off-by-one", verdictOf(verdict.Pass, "conformance"),
+			verdict.Fail, 4, "burst misses burst-off-by-one: conformance: as it is"},
+		{"a fault that is inconclusive", "burst/burst-off-by-one",
+			verdictOf(verdict.Inconclusive, "conformance"), verdict.Inconclusive, 4,
+			"burst, burst-off-by-one: inconclusive"},
+		{"a fault that fails for its latency, twice", "burst/burst-off-by-one",
+			verdictOf(verdict.Fail, "latency-denied-p99"), verdict.Pass, 2, "(100.0 %)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var tries atomic.Int32
-			r, err := Run(context.Background(), Options{Run: func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
-				if s.ID+"/"+s.Target.Fault != c.at {
-					return right(ctx, s, id)
-				}
-				tries.Add(1)
-				return c.answer
-			}})
+			r, err := Run(context.Background(),
+				Options{Run: func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
+					if s.ID+"/"+s.Target.Fault != c.at {
+						return right(ctx, s, id)
+					}
+					tries.Add(1)
+					return c.answer
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if r.Verdict() != c.want || int(tries.Load()) != c.tries || !strings.Contains(r.Text(), c.says) {
-				t.Errorf("got %s after %d tries, want %s after %d:\n%s", r.Verdict(), tries.Load(), c.want, c.tries, r.Text())
+				t.Errorf("got %s after %d tries, want %s after %d:\n%s", r.Verdict(), tries.Load(), c.want,
+					c.tries, r.Text())
 			}
 		})
 	}
@@ -153,16 +168,18 @@ func TestInterruptedSelfTestPassesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	const workers, last = 2, 9 // the others may have begun one more each when the last one ends it
 	var n atomic.Int32
-	r, err := Run(ctx, Options{Workers: workers, Run: func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
-		if n.Add(1) >= last {
-			cancel()
-		}
-		return right(ctx, s, id)
-	}})
+	r, err := Run(ctx, Options{Workers: workers,
+		Run: func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
+			if n.Add(1) >= last {
+				cancel()
+			}
+			return right(ctx, s, id)
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.Interrupted || r.Verdict() != verdict.Inconclusive || len(r.Cells) > last+places*workers-1 || !strings.Contains(r.Text(), "interrupted") {
+	if !r.Interrupted || r.Verdict() != verdict.Inconclusive || len(r.Cells) > last+places*workers-1 ||
+		!strings.Contains(r.Text(), "interrupted") {
 		t.Errorf("interrupted %v, %s, %d cells\n%s", r.Interrupted, r.Verdict(), len(r.Cells), r.Text())
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Text prints a result: a line a scenario, what did not come out as it should, the kill score, and the faults that nobody
-// claims.
+// Text prints a result: a line a scenario, what did not come out as it should, the kill score, and the faults
+// that nobody claims.
 func (r *Result) Text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -29,9 +29,11 @@ func (r *Result) Text() string {
 		}
 	}
 	killed, claimed := r.Killed("")
-	fmt.Fprintf(&b, "\nkill score %d of %d claimed faults%s, in %s\n", killed, claimed, percent(killed, claimed), r.Duration.Round(100*time.Millisecond))
+	fmt.Fprintf(&b, "\nkill score %d of %d claimed faults%s, in %s\n", killed, claimed,
+		percent(killed, claimed), r.Duration.Round(100*time.Millisecond))
 	if n := len(r.Unclaimed); n > 0 {
-		fmt.Fprintf(&b, "%d of %d known faults are claimed by no bundled scenario: %s\n", n, r.Known, strings.Join(r.Unclaimed, ", "))
+		fmt.Fprintf(&b, "%d of %d known faults are claimed by no bundled scenario: %s\n", n, r.Known,
+			strings.Join(r.Unclaimed, ", "))
 	} else {
 		fmt.Fprintf(&b, "all %d known faults are claimed by a bundled scenario\n", r.Known)
 	}

@@ -11,7 +11,9 @@ func readHold(p *Policy, value string) *Problem {
 	from, to, found := strings.Cut(value, "..")
 	what := fmt.Sprintf("hold %q", value)
 	if !found {
-		wrong := &Problem{What: what, Why: "it is the least and the most time from the decision to the completion, A..B, or A.. where the most is not known"}
+		wrong := &Problem{What: what,
+			Why: "it is the least and the most time from the decision to the completion, A..B, or A.. " +
+				"where the most is not known"}
 		if _, why := duration(value); why == "" {
 			wrong.Mend = fmt.Sprintf("write %q", value+"..")
 		}
@@ -29,7 +31,8 @@ func readHold(p *Policy, value string) *Problem {
 	case p.HoldMost < p.HoldLeast:
 		return &Problem{What: what, Why: "a range runs from the smaller time to the larger"}
 	case p.HoldMost == 0:
-		return &Problem{What: what, Why: "no request is complete at once", Mend: `write the most that it takes, or "0s.." where that is not known`}
+		return &Problem{What: what, Why: "no request is complete at once",
+			Mend: `write the most that it takes, or "0s.." where that is not known`}
 	}
 	return nil
 }
@@ -43,7 +46,8 @@ func (p Policy) holdText() string {
 	return text
 }
 
-// servedIn returns the time in which as many requests as may be in flight are surely served, as far as it is known.
+// servedIn returns the time in which as many requests as may be in flight are surely served, as far as it is
+// known.
 func servedIn(p Policy) time.Duration {
 	switch {
 	case p.HoldMost > 0:
@@ -63,7 +67,8 @@ func (b *builder) checkCharge(in family) {
 	if p.Charge != ChargeCompletion {
 		for _, name := range []string{"hold", "linger"} {
 			if _, given := b.given[name]; given {
-				b.fail(name, false, Problem{fmt.Sprintf("key %q", name), "it is about the completion of requests, and they are charged at the decision",
+				b.fail(name, false, Problem{fmt.Sprintf("key %q", name),
+					"it is about the completion of requests, and they are charged at the decision",
 					`add "charge=completion" or remove it`})
 			}
 		}
@@ -71,7 +76,8 @@ func (b *builder) checkCharge(in family) {
 	}
 	refuse := func(name string, odd bool, why string) {
 		if _, given := b.given[name]; given && odd && !b.bad[name] {
-			b.fail(name, false, Problem{fmt.Sprintf("key %q", name), "with charge=completion " + why, "remove one of them"})
+			b.fail(name, false, Problem{fmt.Sprintf("key %q", name), "with charge=completion " + why,
+				"remove one of them"})
 		}
 	}
 	refuse("count", p.Count != CountAdmitted, "only admitted requests are counted")

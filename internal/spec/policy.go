@@ -1,5 +1,5 @@
-// Package spec holds the language in which limits are declared: its words, how a SPEC is read and printed, what its keys
-// mean, and what cannot stand together. It knows no algorithm: those are in package reference.
+// Package spec holds the language in which limits are declared: its words, how a SPEC is read and printed,
+// what its keys mean, and what cannot stand together. It knows no algorithm: those are in package reference.
 package spec
 
 import (
@@ -32,8 +32,8 @@ type Rate struct {
 // Start is the level a partition starts at.
 type Start string
 
-// The start levels. The zero value means StartFull. A limiter made of StartUnknown starts full. StartLevel is what start=N and
-// start=A..B set.
+// The start levels. The zero value means StartFull. A limiter made of StartUnknown starts full. StartLevel is
+// what start=N and start=A..B set.
 const (
 	StartFull    Start = "full"
 	StartEmpty   Start = "empty"
@@ -44,11 +44,11 @@ const (
 // Align says where windows begin.
 type Align string
 
-// The alignments. AlignClock: windows start at the multiples of the window since the Unix epoch. AlignFirst: a window
-// starts with the request that found none open. AlignUnknown: each partition has windows of its own, which start anywhere;
-// AlignShared: one timer ends the windows of all partitions, which start anywhere. AlignPhase is what phase=D sets: windows
-// start at zero + D + k windows.
-// The zero value means AlignClock where windows have an alignment at all.
+// The alignments. AlignClock: windows start at the multiples of the window since the Unix epoch. AlignFirst:
+// a window starts with the request that found none open. AlignUnknown: each partition has windows of its own,
+// which start anywhere; AlignShared: one timer ends the windows of all partitions, which start anywhere.
+// AlignPhase is what phase=D sets: windows start at zero + D + k windows. The zero value means AlignClock
+// where windows have an alignment at all.
 const (
 	AlignClock   Align = "clock"
 	AlignFirst   Align = "first"
@@ -60,9 +60,9 @@ const (
 // Refresh says which requests start the open window anew.
 type Refresh string
 
-// The refreshes, of a fixed window that a request opens. The zero value means RefreshNone: it ends one window after it was
-// opened. Otherwise it ends one window after the last request that it admitted, or after the last of all, denied ones too,
-// and its count is kept until then. A request inside a ban refreshes nothing.
+// The refreshes, of a fixed window that a request opens. The zero value means RefreshNone: it ends one window
+// after it was opened. Otherwise it ends one window after the last request that it admitted, or after the
+// last of all, denied ones too, and its count is kept until then. A request inside a ban refreshes nothing.
 const (
 	RefreshNone     Refresh = "none"
 	RefreshAdmitted Refresh = "admitted"
@@ -72,21 +72,22 @@ const (
 // Count says which requests are counted.
 type Count string
 
-// The countings. The zero value means CountAdmitted. With CountAll a denied request is charged too: in windows and logs
-// its cost is added to the count; in a bucket it takes what is left (the level stops at empty, there is no debt). A request
-// inside a ban is counted by nobody.
+// The countings. The zero value means CountAdmitted. With CountAll a denied request is charged too: in
+// windows and logs its cost is added to the count; in a bucket it takes what is left (the level stops at
+// empty, there is no debt). A request inside a ban is counted by nobody.
 const (
 	CountAdmitted Count = "admitted"
 	CountAll      Count = "all"
-	// CountOwn, in a limit of several policies, counts what this policy admits, also when another one denies it: policies
-	// that are charged in order, or each for itself.
+	// CountOwn, in a limit of several policies, counts what this policy admits, also when another one denies
+	// it: policies that are charged in order, or each for itself.
 	CountOwn Count = "own"
 )
 
 // Refill says how a bucket regains units.
 type Refill string
 
-// The refills. The zero value means RefillContinuous. RefillInterval adds Fill units at a time, every Fill*Per/N.
+// The refills. The zero value means RefillContinuous. RefillInterval adds Fill units at a time, every
+// Fill*Per/N.
 const (
 	RefillContinuous Refill = "continuous"
 	RefillInterval   Refill = "interval"
@@ -95,8 +96,9 @@ const (
 // Rounding says how the weighted part of a sliding window counter is rounded.
 type Rounding string
 
-// The roundings. The zero value means RoundNone: a request of one unit is admitted while the exact weighted count is below the
-// quota, which is RoundDown. One that admits while the exact count and the cost are at most the quota is RoundUp.
+// The roundings. The zero value means RoundNone: a request of one unit is admitted while the exact weighted
+// count is below the quota, which is RoundDown. One that admits while the exact count and the cost are at
+// most the quota is RoundUp.
 const (
 	RoundNone    Rounding = "none"
 	RoundDown    Rounding = "down"
@@ -107,8 +109,8 @@ const (
 // Boundary says to which side the end of a window belongs.
 type Boundary string
 
-// The boundaries. The zero value means HalfOpen: a request exactly one window after an admission does not see it any
-// more. Closed: it still does.
+// The boundaries. The zero value means HalfOpen: a request exactly one window after an admission does not see
+// it any more. Closed: it still does.
 const (
 	HalfOpen Boundary = "half-open"
 	Closed   Boundary = "closed"
@@ -117,45 +119,48 @@ const (
 // Charge says when an admitted request is counted.
 type Charge string
 
-// The charges. The zero value means ChargeDecision. With ChargeCompletion a request is admitted by what was counted so far,
-// and is itself counted when it is complete: in a window or a log whatever the count is then, in a bucket no more than is
-// left.
+// The charges. The zero value means ChargeDecision. With ChargeCompletion a request is admitted by what was
+// counted so far, and is itself counted when it is complete: in a window or a log whatever the count is then,
+// in a bucket no more than is left.
 const (
 	ChargeDecision   Charge = "decision"
 	ChargeCompletion Charge = "completion"
 )
 
-// Policy is one declared limit: an algorithm and its parameters. Parse and Build return it complete (no zero values
-// where the comments name a default).
+// Policy is one declared limit: an algorithm and its parameters. Parse and Build return it complete (no zero
+// values where the comments name a default).
 type Policy struct {
 	Algorithm Algorithm
-	// Rate is the quota and its window. Of a Concurrency, which has none, N is the most units in flight (limit=), and Per the
-	// time in which as many can surely be served: HoldMost, or where that is not known HoldLeast, or a second.
+	// Rate is the quota and its window. Of a Concurrency, which has none, N is the most units in flight
+	// (limit=), and Per the time in which as many can surely be served: HoldMost, or where that is not known
+	// HoldLeast, or a second.
 	Rate Rate
-	// RateTo is the largest Rate.N of a range (rate=9..11/s), which Rate.N is the smallest of; 0 where the rate is one
-	// value. BurstTo is the same for Burst; of a queue, which has Queue+1 places, too (queue=8..10).
+	// RateTo is the largest Rate.N of a range (rate=9..11/s), which Rate.N is the smallest of; 0 where the
+	// rate is one value. BurstTo is the same for Burst; of a queue, which has Queue+1 places, too
+	// (queue=8..10).
 	RateTo, BurstTo int64
-	// PerTo is the longest window of a range (rate=100/50s..70s), which Rate.Per is the shortest of; 0 where the window is one
-	// length.
+	// PerTo is the longest window of a range (rate=100/50s..70s), which Rate.Per is the shortest of; 0 where
+	// the window is one length.
 	PerTo time.Duration
-	// Burst is the most units that a full start admits at once, at least 1: what Full returns. Only the buckets declare
-	// it; Parse sets it for the others too.
+	// Burst is the most units that a full start admits at once, at least 1: what Full returns. Only the
+	// buckets declare it; Parse sets it for the others too.
 	Burst int64
-	// Queue is how many requests may wait in a leaky-bucket-queue (so Queue+1 are admitted at once); Undelayed how many
-	// of them are let through without waiting (nginx's delay=).
+	// Queue is how many requests may wait in a leaky-bucket-queue (so Queue+1 are admitted at once);
+	// Undelayed how many of them are let through without waiting (nginx's delay=).
 	Queue     int64
 	Undelayed int64
-	// Start is the level of a bucket or queue when its partition is created, which is at its first request. StartEmpty:
-	// as if Full units had been taken at that instant. StartLevel: as if all but Level had been, or all but one of
-	// Level..LevelTo; LevelTo is 0 where it is one value, both are 0 for the other starts.
+	// Start is the level of a bucket or queue when its partition is created, which is at its first request.
+	// StartEmpty: as if Full units had been taken at that instant. StartLevel: as if all but Level had been,
+	// or all but one of Level..LevelTo; LevelTo is 0 where it is one value, both are 0 for the other starts.
 	Start          Start
 	Level, LevelTo int64
-	// Align is where windows begin, empty for algorithms without such windows; PhaseFrom and PhaseTo are the closed
-	// interval of phases of AlignPhase, 0 <= PhaseFrom <= PhaseTo < Rate.Per.
+	// Align is where windows begin, empty for algorithms without such windows; PhaseFrom and PhaseTo are the
+	// closed interval of phases of AlignPhase, 0 <= PhaseFrom <= PhaseTo < Rate.Per.
 	Align              Align
 	PhaseFrom, PhaseTo time.Duration
-	// Slots is into how many sub-windows of one length the window is divided, 0 where it is not; else it is at least 2: then the
-	// quota is that of each slot together with the Slots-1 before it, and slots begin where windows would.
+	// Slots is into how many sub-windows of one length the window is divided, 0 where it is not; else it is
+	// at least 2: then the quota is that of each slot together with the Slots-1 before it, and slots begin
+	// where windows would.
 	Slots int64
 	// Refresh is which requests start the window anew, empty for all but fixed windows.
 	Refresh Refresh
@@ -168,18 +173,20 @@ type Policy struct {
 	Tick     time.Duration
 	TickSet  bool
 	Boundary Boundary
-	// Ban is how long a partition is denied after a denial, 0 for not; BanTo the longest of a range, 0 where it is one value.
+	// Ban is how long a partition is denied after a denial, 0 for not; BanTo the longest of a range, 0 where
+	// it is one value.
 	Ban, BanTo time.Duration
-	// TTL is how long the state of a partition is kept after its last request, 0 for long enough; TTLTo the longest of a
-	// range, 0 where it is one value. A shorter one than the limiter needs gives an idle partition a fresh start early.
+	// TTL is how long the state of a partition is kept after its last request, 0 for long enough; TTLTo the
+	// longest of a range, 0 where it is one value. A shorter one than the limiter needs gives an idle
+	// partition a fresh start early.
 	TTL, TTLTo time.Duration
 	// Charge is when an admitted request is counted, empty for a Concurrency and a queue.
 	Charge Charge
-	// HoldLeast and HoldMost are the least and the most time from the decision on an admitted request to its completion, when
-	// its place is given back or its charge is made; the last byte of the answer is not sent before HoldLeast either. HoldMost
-	// is 0 where it is not known. Linger is how long after the client has read the last byte the completion may come;
-	// LingerSet tells that the SPEC names it, otherwise it is not known. All are of policies that Completes tells of; the
-	// limiters do not read them: they are told.
+	// HoldLeast and HoldMost are the least and the most time from the decision on an admitted request to its
+	// completion, when its place is given back or its charge is made; the last byte of the answer is not sent
+	// before HoldLeast either. HoldMost is 0 where it is not known. Linger is how long after the client has
+	// read the last byte the completion may come; LingerSet tells that the SPEC names it, otherwise it is not
+	// known. All are of policies that Completes tells of; the limiters do not read them: they are told.
 	HoldLeast, HoldMost, Linger time.Duration
 	LingerSet                   bool
 }
@@ -187,8 +194,8 @@ type Policy struct {
 // Limit is one or more policies, all of which must admit a request. Never empty after Parse.
 type Limit []Policy
 
-// Full returns the most units that p admits at once from a full start: the burst of a bucket, the queue and the one in
-// service of a queue, the quota of a window.
+// Full returns the most units that p admits at once from a full start: the burst of a bucket, the queue and
+// the one in service of a queue, the quota of a window.
 func (p Policy) Full() int64 {
 	switch p.Algorithm {
 	case TokenBucket, GCRA, LeakyBucket:
@@ -200,8 +207,9 @@ func (p Policy) Full() int64 {
 	}
 }
 
-// Ends returns the policies at the ends of the ranges of p: tight admits the least, loose the most. Both are p itself where
-// p has no range. Where windows have an alignment a longer one may admit more or less, so that both keep the range of it.
+// Ends returns the policies at the ends of the ranges of p: tight admits the least, loose the most. Both are
+// p itself where p has no range. Where windows have an alignment a longer one may admit more or less, so that
+// both keep the range of it.
 func (p Policy) Ends() (tight, loose Policy) {
 	tight, loose = p, p
 	loose.Rate.N, loose.Burst = max(p.Rate.N, p.RateTo), max(p.Burst, p.BurstTo)
@@ -229,7 +237,8 @@ func (p Policy) StartLevels() (least, most int64) {
 	}
 }
 
-// Missing returns how many units of a partition are taken when it is created, at the most of the levels that p allows.
+// Missing returns how many units of a partition are taken when it is created, at the most of the levels that
+// p allows.
 func (p Policy) Missing() int64 {
 	_, most := p.StartLevels()
 	return p.Full() - most
@@ -244,10 +253,11 @@ func (p Policy) Slot() time.Duration { return p.Rate.Per / time.Duration(max(p.S
 // LongestBan returns the longest that a ban of p can be: Ban, or the upper end of its range.
 func (p Policy) LongestBan() time.Duration { return max(p.Ban, p.BanTo) }
 
-// Recovery returns the silence after which p is as good as new, whatever came before, rounded up to the nanosecond: the
-// time a bucket needs to fill from empty, one window, or two for the sliding window counter; no less than the ban, and one
-// tick longer where the limiter's clock ticks, or as long as a request may take to be complete where that is when it is
-// counted. As far as that is known: a place that nothing bounds may be held for ever.
+// Recovery returns the silence after which p is as good as new, whatever came before, rounded up to the
+// nanosecond: the time a bucket needs to fill from empty, one window, or two for the sliding window counter;
+// no less than the ban, and one tick longer where the limiter's clock ticks, or as long as a request may take
+// to be complete where that is when it is counted. As far as that is known: a place that nothing bounds may
+// be held for ever.
 func (p Policy) Recovery() time.Duration {
 	var d time.Duration
 	switch p.Algorithm {
@@ -273,7 +283,8 @@ func (p Policy) Recovery() time.Duration {
 	return d
 }
 
-// Completes tells whether a limiter of p must be told when a request that it admitted is complete (see Complete).
+// Completes tells whether a limiter of p must be told when a request that it admitted is complete (see
+// Complete).
 func (p Policy) Completes() bool { return p.Algorithm == Concurrency || p.Charge == ChargeCompletion }
 
 // Completes tells whether a limiter of l must be told when a request that it admitted is complete.

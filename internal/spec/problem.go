@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// Problem is one mistake in something written by a user, as text: what it is, which rule it breaks, and an edit that mends
-// it (empty rather than guessed).
+// Problem is one mistake in something written by a user, as text: what it is, which rule it breaks, and an
+// edit that mends it (empty rather than guessed).
 type Problem struct{ What, Why, Mend string }
 
 // Error returns "what: why (mend)".
@@ -45,7 +45,8 @@ type ParseError struct {
 // mostProblems is how many problems Error prints.
 const mostProblems = 10
 
-// Error returns one line for each problem, "limit:COLUMN: what: why (mend)", at most ten, then how many were left out.
+// Error returns one line for each problem, "limit:COLUMN: what: why (mend)", at most ten, then how many were
+// left out.
 func (e *ParseError) Error() string {
 	var b strings.Builder
 	for i := range e.Problems {
@@ -61,8 +62,8 @@ func (e *ParseError) Error() string {
 	return b.String()
 }
 
-// nearest returns the mend "did you mean ...?" for the word of known that is the fewest edits away from wrong, or "" where
-// none is near.
+// nearest returns the mend "did you mean ...?" for the word of known that is the fewest edits away from
+// wrong, or "" where none is near.
 func nearest(wrong string, known []string) string {
 	wrong = strings.ToLower(wrong)
 	best, distance := "", max(2, len(wrong)/3)+1

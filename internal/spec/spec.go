@@ -11,8 +11,9 @@ import (
 // example is the SPEC that errors show.
 const example = "token-bucket,rate=10/s,burst=20"
 
-// Parse reads a SPEC: ALGORITHM,key=value,... for one policy, several joined by "+". Spaces around words, commas and plus
-// signs are free. The keys are those of Build. The error is a *ParseError with every mistake in the SPEC.
+// Parse reads a SPEC: ALGORITHM,key=value,... for one policy, several joined by "+". Spaces around words,
+// commas and plus signs are free. The keys are those of Build. The error is a *ParseError with every mistake
+// in the SPEC.
 func Parse(spec string) (Limit, error) {
 	var (
 		limit    Limit
@@ -44,7 +45,8 @@ func (l Limit) String() string {
 	return strings.Join(texts, " + ")
 }
 
-// String returns p as a canonical SPEC: every key once, in a fixed order, without those that have their default.
+// String returns p as a canonical SPEC: every key once, in a fixed order, without those that have their
+// default.
 func (p Policy) String() string {
 	var b strings.Builder
 	b.WriteString(string(p.Algorithm))
@@ -150,7 +152,8 @@ func parsePolicy(text string) (Policy, []SpecError) {
 	var wrong []SpecError
 	add := func(at int, p Problem) { wrong = append(wrong, SpecError{Problem: p, Column: at + 1}) }
 	if strings.TrimSpace(text) == "" {
-		add(0, Problem{fmt.Sprintf("limit %q", text), "a limit is ALGORITHM,key=value,...", "write " + strconv.Quote(example)})
+		add(0, Problem{fmt.Sprintf("limit %q", text), "a limit is ALGORITHM,key=value,...",
+			"write " + strconv.Quote(example)})
 		return Policy{}, wrong
 	}
 	words := word{text, 0}.split(",")

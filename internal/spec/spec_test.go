@@ -15,7 +15,8 @@ import (
 // TestParse checks what SPECs mean: the defaults, every key, and every way to write a rate.
 func TestParse(t *testing.T) {
 	base := func(a Algorithm, rate Rate, change func(*Policy)) Policy {
-		p := Policy{Algorithm: a, Rate: rate, Start: StartFull, Count: CountAdmitted, Refill: RefillContinuous,
+		p := Policy{Algorithm: a, Rate: rate, Start: StartFull, Count: CountAdmitted,
+			Refill:   RefillContinuous,
 			Rounding: RoundNone, Boundary: HalfOpen}
 		if p.Windowed() {
 			p.Align = AlignClock
@@ -37,12 +38,17 @@ func TestParse(t *testing.T) {
 		spec string
 		want Limit
 	}{
-		{"token-bucket,rate=10/s,burst=20", Limit{base(TokenBucket, perSecond, func(p *Policy) { p.Burst = 20 })}},
-		{" gcra , rate = 100/1m , burst = 5 ", Limit{base(GCRA, Rate{100, time.Minute}, func(p *Policy) { p.Burst = 5 })}},
-		{"leaky-bucket,rate=10r/s,burst=1", Limit{base(LeakyBucket, perSecond, func(p *Policy) { p.Burst = 1 })}},
-		{"leaky-bucket-queue,rate=10/s,queue=50", Limit{base(LeakyBucketQueue, perSecond, func(p *Policy) { p.Queue = 50 })}},
-		{"leaky-bucket-queue,rate=10/s,queue=50,undelayed=8,start=empty", Limit{base(LeakyBucketQueue, perSecond,
-			func(p *Policy) { p.Queue, p.Undelayed, p.Start = 50, 8, StartEmpty })}},
+		{"token-bucket,rate=10/s,burst=20",
+			Limit{base(TokenBucket, perSecond, func(p *Policy) { p.Burst = 20 })}},
+		{" gcra , rate = 100/1m , burst = 5 ",
+			Limit{base(GCRA, Rate{100, time.Minute}, func(p *Policy) { p.Burst = 5 })}},
+		{"leaky-bucket,rate=10r/s,burst=1",
+			Limit{base(LeakyBucket, perSecond, func(p *Policy) { p.Burst = 1 })}},
+		{"leaky-bucket-queue,rate=10/s,queue=50",
+			Limit{base(LeakyBucketQueue, perSecond, func(p *Policy) { p.Queue = 50 })}},
+		{"leaky-bucket-queue,rate=10/s,queue=50,undelayed=8,start=empty",
+			Limit{base(LeakyBucketQueue, perSecond,
+				func(p *Policy) { p.Queue, p.Undelayed, p.Start = 50, 8, StartEmpty })}},
 		{"fixed-window,rate=100/1m", Limit{base(FixedWindow, Rate{100, time.Minute}, nil)}},
 		{"fixed-window,rate=7/d,align=first,count=all", Limit{base(FixedWindow, Rate{7, day},
 			func(p *Policy) { p.Align, p.Count = AlignFirst, CountAll })}},
@@ -53,17 +59,24 @@ func TestParse(t *testing.T) {
 		{"fixed-window,rate=7/h,slots=1", Limit{base(FixedWindow, Rate{7, time.Hour}, nil)}},
 		{"fixed-window,rate=7/h,align=first,refresh=admitted", Limit{base(FixedWindow, Rate{7, time.Hour},
 			func(p *Policy) { p.Align, p.Refresh = AlignFirst, RefreshAdmitted })}},
-		{"fixed-window,rate=7/h,align=first,refresh=none,count=all", Limit{base(FixedWindow, Rate{7, time.Hour},
-			func(p *Policy) { p.Align, p.Count = AlignFirst, CountAll })}},
-		{"fixed-window,rate=7/h,align=shared", Limit{base(FixedWindow, Rate{7, time.Hour}, func(p *Policy) { p.Align = AlignShared })}},
+		{"fixed-window,rate=7/h,align=first,refresh=none,count=all",
+			Limit{base(FixedWindow, Rate{7, time.Hour},
+				func(p *Policy) { p.Align, p.Count = AlignFirst, CountAll })}},
+		{"fixed-window,rate=7/h,align=shared",
+			Limit{base(FixedWindow, Rate{7, time.Hour}, func(p *Policy) { p.Align = AlignShared })}},
 		{"fixed-window,rate=7/h,phase=59m", Limit{base(FixedWindow, Rate{7, time.Hour},
-			func(p *Policy) { p.Align, p.PhaseFrom, p.PhaseTo = AlignPhase, 59*time.Minute, 59*time.Minute })}},
+			func(p *Policy) {
+				p.Align, p.PhaseFrom, p.PhaseTo = AlignPhase, 59*time.Minute,
+					59*time.Minute
+			})}},
 		{"fixed-window,rate=7/h,phase=0s..59m", Limit{base(FixedWindow, Rate{7, time.Hour},
 			func(p *Policy) { p.Align, p.PhaseTo = AlignPhase, 59*time.Minute })}},
-		{"sliding-window-log,rate=3/1d12h,boundary=closed", Limit{base(SlidingWindowLog, Rate{3, 36 * time.Hour},
-			func(p *Policy) { p.Boundary = Closed })}},
+		{"sliding-window-log,rate=3/1d12h,boundary=closed",
+			Limit{base(SlidingWindowLog, Rate{3, 36 * time.Hour},
+				func(p *Policy) { p.Boundary = Closed })}},
 		{"sliding-window-counter,rate=3/ms,rounding=nearest,align=unknown", Limit{base(SlidingWindowCounter,
-			Rate{3, time.Millisecond}, func(p *Policy) { p.Rounding, p.Align = RoundNearest, AlignUnknown })}},
+			Rate{3, time.Millisecond},
+			func(p *Policy) { p.Rounding, p.Align = RoundNearest, AlignUnknown })}},
 		{"token-bucket,rate=6/1m30s,burst=2,refill=interval,fill=6,tick=0s,ban=1h", Limit{base(TokenBucket,
 			Rate{6, 90 * time.Second}, func(p *Policy) {
 				p.Burst, p.Refill, p.Fill, p.TickSet, p.Ban = 2, RefillInterval, 6, true, time.Hour
@@ -71,12 +84,15 @@ func TestParse(t *testing.T) {
 		{"concurrency,limit=7", Limit{base(Concurrency, Rate{7, time.Second}, nil)}},
 		{"concurrency,limit=7,hold=50ms..,linger=0s", Limit{base(Concurrency, Rate{7, 50 * time.Millisecond},
 			func(p *Policy) { p.HoldLeast, p.LingerSet = 50*time.Millisecond, true })}},
-		{"fixed-window,rate=7/h,charge=completion,hold=0s..2s,linger=10ms", Limit{base(FixedWindow, Rate{7, time.Hour},
-			func(p *Policy) {
-				p.Charge, p.HoldMost, p.Linger, p.LingerSet = ChargeCompletion, 2*time.Second, 10*time.Millisecond, true
-			})}},
+		{"fixed-window,rate=7/h,charge=completion,hold=0s..2s,linger=10ms",
+			Limit{base(FixedWindow, Rate{7, time.Hour},
+				func(p *Policy) {
+					p.Charge, p.HoldMost, p.Linger, p.LingerSet = ChargeCompletion, 2*time.Second,
+						10*time.Millisecond, true
+				})}},
 		{"concurrency,limit=7,hold=50ms..2s + gcra,rate=10/s,burst=1,charge=decision", Limit{
-			base(Concurrency, Rate{7, 2 * time.Second}, func(p *Policy) { p.HoldLeast, p.HoldMost = 50*time.Millisecond, 2*time.Second }),
+			base(Concurrency, Rate{7, 2 * time.Second},
+				func(p *Policy) { p.HoldLeast, p.HoldMost = 50*time.Millisecond, 2*time.Second }),
 			base(GCRA, perSecond, func(p *Policy) { p.Burst = 1 })}},
 		{"gcra,rate=10/second,burst=1,tick=1ms+fixed-window,rate=1000/hour", Limit{
 			base(GCRA, perSecond, func(p *Policy) { p.Burst, p.Tick, p.TickSet = 1, time.Millisecond, true }),
@@ -91,8 +107,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseErrors checks every refusal against testdata/errors.txt: a SPEC after ">", then its errors. Run with
-// REFERENCE_REWRITE=1 to write the file anew, and read the difference.
+// TestParseErrors checks every refusal against testdata/errors.txt: a SPEC after ">", then its errors. Run
+// with REFERENCE_REWRITE=1 to write the file anew, and read the difference.
 func TestParseErrors(t *testing.T) {
 	const file = "testdata/errors.txt"
 	data, err := os.ReadFile(file)
@@ -128,7 +144,8 @@ func TestParseErrors(t *testing.T) {
 
 // TestBuildPlacesErrors checks that each mistake of separate pairs is found at its pair.
 func TestBuildPlacesErrors(t *testing.T) {
-	_, wrong := Build("gcra", []Pair{{"rate", "10"}, {"brust", "5"}, {"rounding", "up"}, {"tick", "1"}, {"tick", "1s"}})
+	_, wrong := Build("gcra", []Pair{{"rate", "10"}, {"brust", "5"}, {"rounding", "up"}, {"tick", "1"},
+		{"tick", "1s"}})
 	type place struct {
 		pair    int
 		inValue bool
@@ -139,7 +156,8 @@ func TestBuildPlacesErrors(t *testing.T) {
 		got = append(got, place{w.Pair, w.InValue, w.What})
 	}
 	want := []place{
-		{0, true, `rate "10"`}, {1, false, `key "brust"`}, {2, false, `key "rounding"`}, {3, true, `tick "1"`},
+		{0, true, `rate "10"`}, {1, false, `key "brust"`}, {2, false, `key "rounding"`},
+		{3, true, `tick "1"`},
 		{4, false, `key "tick"`},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(place{})); diff != "" {
@@ -153,7 +171,8 @@ func TestBuildPlacesErrors(t *testing.T) {
 // TestParseDuration checks the durations that are read and those that are refused.
 func TestParseDuration(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"0s": 0, "1ns": 1, "1.5s": 1500 * time.Millisecond, "1m30s": 90 * time.Second, "7d": 7 * day, "1d2h": 26 * time.Hour,
+		"0s": 0, "1ns": 1, "1.5s": 1500 * time.Millisecond, "1m30s": 90 * time.Second, "7d": 7 * day,
+		"1d2h":    26 * time.Hour,
 		"106751d": 106751 * day, "100us": 100 * time.Microsecond, "100µs": 100 * time.Microsecond,
 	} {
 		if got, err := ParseDuration(text); err != nil || got != want {
@@ -161,9 +180,12 @@ func TestParseDuration(t *testing.T) {
 		}
 	}
 	for text, mend := range map[string]string{
-		"": "", "0": `write "0s"`, "10": `write "10s"`, "1.5": `write "1.5s"`, "-1s": `write "1s"`, "+1s": `write "1s"`,
-		"10 s": `write "10s"`, "10 seconds": `write "10s"`, "2 Minutes": `write "2m"`, "s": `write "1s"`, "d": `write "1d"`,
-		"1d-1h": "", "1d0": `write "1d0s"`, "1.5d": "", "106752d": "", "106751d23h59m": "", "99999999999999999999d": "", "1x": "",
+		"": "", "0": `write "0s"`, "10": `write "10s"`, "1.5": `write "1.5s"`, "-1s": `write "1s"`,
+		"+1s":  `write "1s"`,
+		"10 s": `write "10s"`, "10 seconds": `write "10s"`, "2 Minutes": `write "2m"`, "s": `write "1s"`,
+		"d":     `write "1d"`,
+		"1d-1h": "", "1d0": `write "1d0s"`, "1.5d": "", "106752d": "", "106751d23h59m": "",
+		"99999999999999999999d": "", "1x": "",
 		"1h1d": "", "ten": "", "1e3s": "",
 	} {
 		got, err := ParseDuration(text)
@@ -201,9 +223,10 @@ func TestMendsMend(t *testing.T) {
 func drawPolicy(rt *rapid.T) Policy {
 	p := Policy{
 		Algorithm: rapid.SampledFrom(Algorithms()).Draw(rt, "algorithm"),
-		Rate:      Rate{rapid.Int64Range(1, 1000).Draw(rt, "n"), time.Duration(rapid.Int64Range(1, 1e15).Draw(rt, "per"))},
-		Tick:      rapid.SampledFrom([]time.Duration{0, 0, 1, 1500, time.Second}).Draw(rt, "tick"),
-		Ban:       rapid.SampledFrom([]time.Duration{0, 0, 7, 25 * time.Hour}).Draw(rt, "ban"),
+		Rate: Rate{rapid.Int64Range(1, 1000).Draw(rt, "n"),
+			time.Duration(rapid.Int64Range(1, 1e15).Draw(rt, "per"))},
+		Tick: rapid.SampledFrom([]time.Duration{0, 0, 1, 1500, time.Second}).Draw(rt, "tick"),
+		Ban:  rapid.SampledFrom([]time.Duration{0, 0, 7, 25 * time.Hour}).Draw(rt, "ban"),
 	}
 	p.TickSet = p.Tick > 0 || rapid.Bool().Draw(rt, "tick set")
 	if p.Algorithm == Concurrency {
@@ -217,13 +240,15 @@ func drawPolicy(rt *rapid.T) Policy {
 		p.Queue = rapid.Int64Range(0, 1000).Draw(rt, "queue")
 		p.Undelayed = rapid.Int64Range(0, p.Queue).Draw(rt, "undelayed")
 	case p.Windowed():
-		p.Align = rapid.SampledFrom([]Align{AlignClock, AlignFirst, AlignUnknown, AlignShared, AlignPhase}).Draw(rt, "align")
+		p.Align = rapid.SampledFrom([]Align{AlignClock, AlignFirst, AlignUnknown, AlignShared,
+			AlignPhase}).Draw(rt, "align")
 		if p.Algorithm == FixedWindow && p.Align != AlignFirst && rapid.Bool().Draw(rt, "in slots") {
 			p.Slots = rapid.Int64Range(2, 20).Draw(rt, "slots")
 			p.Rate.Per *= time.Duration(p.Slots)
 		}
 		if p.Algorithm == FixedWindow && p.Align == AlignFirst {
-			p.Refresh = rapid.SampledFrom([]Refresh{"", RefreshNone, RefreshAdmitted, RefreshAll}).Draw(rt, "refresh")
+			p.Refresh = rapid.SampledFrom([]Refresh{"", RefreshNone, RefreshAdmitted, RefreshAll}).Draw(rt,
+				"refresh")
 		}
 		if p.Align == AlignPhase {
 			p.PhaseTo = time.Duration(rapid.Int64Range(0, int64(p.Slot())-1).Draw(rt, "to"))
@@ -257,7 +282,8 @@ func drawPolicy(rt *rapid.T) Policy {
 
 // drawCharge lets some of the policies that can be be charged at the completion.
 func drawCharge(rt *rapid.T, p *Policy) {
-	if p.Algorithm == LeakyBucketQueue || p.Count == CountAll || p.Ban > 0 || p.Align == AlignFirst || p.Slots > 1 || p.Refill == RefillInterval ||
+	if p.Algorithm == LeakyBucketQueue || p.Count == CountAll || p.Ban > 0 || p.Align == AlignFirst ||
+		p.Slots > 1 || p.Refill == RefillInterval ||
 		p.Start != "" && p.Start != StartFull || rapid.Bool().Draw(rt, "charged at the decision") {
 		return
 	}
@@ -272,8 +298,8 @@ func drawHold(rt *rapid.T, p *Policy) {
 	p.LingerSet = p.Linger > 0 || rapid.Bool().Draw(rt, "linger set")
 }
 
-// TestPrintAndParse checks that what is printed is read back as it was, that it has no default and is printed the same
-// again, and that New takes every policy that can be written.
+// TestPrintAndParse checks that what is printed is read back as it was, that it has no default and is printed
+// the same again, and that New takes every policy that can be written.
 func TestPrintAndParse(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var limit Limit
@@ -290,14 +316,18 @@ func TestPrintAndParse(t *testing.T) {
 		}
 		for i, p := range first {
 			want := limit[i]
-			if p.Algorithm != want.Algorithm || p.Rate != want.Rate || p.Full() != want.Full() || p.Queue != want.Queue ||
+			if p.Algorithm != want.Algorithm || p.Rate != want.Rate || p.Full() != want.Full() ||
+				p.Queue != want.Queue ||
 				p.Undelayed != want.Undelayed || p.PhaseFrom != want.PhaseFrom || p.PhaseTo != want.PhaseTo ||
-				p.Align != want.Align || p.Slots != want.Slots || p.Refreshes() != want.Refreshes() || p.Fill != want.Fill || p.Tick != want.Tick || p.TickSet != want.TickSet ||
-				p.Ban != want.Ban || p.Completes() != want.Completes() || p.HoldLeast != want.HoldLeast || p.HoldMost != want.HoldMost ||
+				p.Align != want.Align || p.Slots != want.Slots || p.Refreshes() != want.Refreshes() ||
+				p.Fill != want.Fill || p.Tick != want.Tick || p.TickSet != want.TickSet ||
+				p.Ban != want.Ban || p.Completes() != want.Completes() || p.HoldLeast != want.HoldLeast ||
+				p.HoldMost != want.HoldMost ||
 				p.Linger != want.Linger || p.LingerSet != want.LingerSet {
 				rt.Fatalf("%q: got %+v, want %+v", text, p, want)
 			}
-			for _, zero := range []string{"start=full", "count=admitted", "refresh=none", "refill=continuous", "rounding=none", "half-open", "charge=decision"} {
+			for _, zero := range []string{"start=full", "count=admitted", "refresh=none", "refill=continuous",
+				"rounding=none", "half-open", "charge=decision"} {
 				if strings.Contains(text, zero) {
 					rt.Fatalf("%q prints the default %s", text, zero)
 				}
@@ -310,8 +340,8 @@ func TestPrintAndParse(t *testing.T) {
 	})
 }
 
-// FuzzParse reads anything: no panic; every error has a column inside the SPEC and says why; what is read is printed and
-// read back as it was.
+// FuzzParse reads anything: no panic; every error has a column inside the SPEC and says why; what is read is
+// printed and read back as it was.
 func FuzzParse(f *testing.F) {
 	for _, a := range Algorithms() {
 		f.Add(string(a) + ",rate=10/s,burst=20")

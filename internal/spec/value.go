@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// Most is the ceiling of every product of two parameters of a Policy (a burst times a window in nanoseconds): 2^62.
+// Most is the ceiling of every product of two parameters of a Policy (a burst times a window in nanoseconds):
+// 2^62.
 const Most = int64(1) << 62
 
 const day = 24 * time.Hour
 
-// ParseRate reads N/PER: a whole number of units, at least 1, per s, sec, second, m, min, minute, h, hour, d, day, ms or a
-// duration such as 1m30s; N may end in r as in nginx's 10r/s. The error is a *Problem.
+// ParseRate reads N/PER: a whole number of units, at least 1, per s, sec, second, m, min, minute, h, hour, d,
+// day, ms or a duration such as 1m30s; N may end in r as in nginx's 10r/s. The error is a *Problem.
 func ParseRate(s string) (Rate, error) {
 	r, p := parseRate(s)
 	if p != nil {
@@ -22,8 +23,8 @@ func ParseRate(s string) (Rate, error) {
 	return r, nil
 }
 
-// ParseDuration reads a duration in Go's syntax, to which whole days may be prefixed (1d, 1d12h). A bare number and a
-// sign are refused. The error is a *Problem.
+// ParseDuration reads a duration in Go's syntax, to which whole days may be prefixed (1d, 1d12h). A bare
+// number and a sign are refused. The error is a *Problem.
 func ParseDuration(s string) (time.Duration, error) {
 	d, why := duration(s)
 	if why == "" {
@@ -215,7 +216,8 @@ func plainUnits(s string) string {
 	number := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz")
 	word := strings.TrimSuffix(s[len(number):], "s")
 	for _, u := range []struct{ letter, word string }{
-		{"ms", "millisecond"}, {"ms", "milli"}, {"ms", "msec"}, {"s", "second"}, {"s", "sec"}, {"m", "minute"}, {"m", "min"},
+		{"ms", "millisecond"}, {"ms", "milli"}, {"ms", "msec"}, {"s", "second"}, {"s", "sec"},
+		{"m", "minute"}, {"m", "min"},
 		{"h", "hour"}, {"h", "hr"}, {"d", "day"}, {"us", "microsecond"}, {"ns", "nanosecond"},
 	} {
 		if word == u.word {
@@ -248,8 +250,8 @@ func rateMend(s string) string {
 	return ""
 }
 
-// decimalRate returns the pair of whole numbers that a number of units with a decimal point stands for (1.5/s: 15/10s),
-// or "".
+// decimalRate returns the pair of whole numbers that a number of units with a decimal point stands for
+// (1.5/s: 15/10s), or "".
 func decimalRate(number, per string) string {
 	units, tenths, found := strings.Cut(number, ".")
 	if !found || len(tenths) > 6 || !isDigits(units+tenths) || tenths == "" {

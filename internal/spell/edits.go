@@ -1,16 +1,16 @@
-// Package spell tells how far apart two words are, for messages that say what a misspelt one was meant as. How near is near
-// enough is for those who ask: it depends on what a wrong guess costs.
+// Package spell tells how far apart two words are, for messages that say what a misspelt one was meant as.
+// How near is near enough is for those who ask: it depends on what a wrong guess costs.
 package spell
 
 // longest is the longest word that is compared, in bytes; a longer one is unlike everything.
 const longest = 64
 
-// Edits returns the number of bytes to insert, delete, replace or swap with a neighbour to turn a into b (optimal string
-// alignment); the longer length for words over 64 bytes.
+// Edits returns the number of bytes to insert, delete, replace or swap with a neighbour to turn a into b
+// (optimal string alignment); the longer length for words over 64 bytes.
 func Edits(a, b string) int { return edits(a, b, 1) }
 
-// Slips is Edits for short words, in which another letter makes another word (host and cost): a letter is not replaced but
-// deleted and inserted.
+// Slips is Edits for short words, in which another letter makes another word (host and cost): a letter is not
+// replaced but deleted and inserted.
 func Slips(a, b string) int { return edits(a, b, 2) }
 
 // edits counts a replacement as so many.

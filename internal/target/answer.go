@@ -9,7 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// answer is one answer before it is written. render fills status, header and body; a fault may then edit them.
+// answer is one answer before it is written. render fills status, header and body; a fault may then edit
+// them.
 type answer struct {
 	target *Target
 	ruling Ruling
@@ -51,9 +52,9 @@ func (a *answer) render() {
 // wait returns how long a denied client must wait from now on, exactly.
 func (a *answer) wait() time.Duration { return a.ruling.RetryAfter - (a.now - a.ruling.At) }
 
-// reset returns the time from now that the fields announce: after a denial, when a request of this cost would be admitted
-// (the draft wants Retry-After not to be earlier than t); otherwise when the partition is as good as new, but no more than a
-// window (t is at most w): a sliding counter forgets after two.
+// reset returns the time from now that the fields announce: after a denial, when a request of this cost would
+// be admitted (the draft wants Retry-After not to be earlier than t); otherwise when the partition is as good
+// as new, but no more than a window (t is at most w): a sliding counter forgets after two.
 func (a *answer) reset() time.Duration {
 	if !a.ruling.Allow && a.ruling.RetryAfter != reference.Never {
 		return max(0, a.wait())
@@ -61,8 +62,8 @@ func (a *answer) reset() time.Duration {
 	return max(0, min(a.ruling.Reset-(a.now-a.ruling.At), a.target.facts.window))
 }
 
-// setRetryAfter sets Retry-After to a wait of d from now, rounded up: at least one second, so that it is never 0 while the
-// client is still denied; or, as a date, the first whole second that is not earlier.
+// setRetryAfter sets Retry-After to a wait of d from now, rounded up: at least one second, so that it is
+// never 0 while the client is still denied; or, as a date, the first whole second that is not earlier.
 func (a *answer) setRetryAfter(d time.Duration) {
 	if a.target.opts.RetryAfter == RetryAfterDate {
 		a.header["Retry-After"] = []string{imfFixdate(ceilSeconds(max(a.now+d, a.now+1)))}

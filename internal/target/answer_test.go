@@ -21,11 +21,14 @@ func TestDialects(t *testing.T) {
 	}{
 		{"none", []Dialect{None}, "", ""},
 		{"an empty list", []Dialect{}, "", ""},
-		{"X-RateLimit", []Dialect{XRateLimit}, "X-Ratelimit-Limit=2 X-Ratelimit-Remaining=1 X-Ratelimit-Reset=946684803",
+		{"X-RateLimit", []Dialect{XRateLimit},
+			"X-Ratelimit-Limit=2 X-Ratelimit-Remaining=1 X-Ratelimit-Reset=946684803",
 			"X-Ratelimit-Limit=2 X-Ratelimit-Remaining=0 X-Ratelimit-Reset=946684803"},
-		{"the draft", []Dialect{RateLimitDraft}, `Ratelimit="default";r=1;t=3 Ratelimit-Policy="default";q=2;w=3`,
+		{"the draft", []Dialect{RateLimitDraft},
+			`Ratelimit="default";r=1;t=3 Ratelimit-Policy="default";q=2;w=3`,
 			`Ratelimit="default";r=0;t=3 Ratelimit-Policy="default";q=2;w=3`},
-		{"the old drafts", []Dialect{RateLimitLegacy}, "Ratelimit-Limit=2 Ratelimit-Remaining=1 Ratelimit-Reset=3",
+		{"the old drafts", []Dialect{RateLimitLegacy},
+			"Ratelimit-Limit=2 Ratelimit-Remaining=1 Ratelimit-Reset=3",
 			"Ratelimit-Limit=2 Ratelimit-Remaining=0 Ratelimit-Reset=3"},
 		{"Retry-After", []Dialect{RetryAfterField}, "", "Retry-After=3"},
 	} {
@@ -48,8 +51,8 @@ func TestDialects(t *testing.T) {
 func told(r *http.Response) string {
 	var fields []string
 	for _, name := range []string{
-		"Ratelimit", "Ratelimit-Limit", "Ratelimit-Policy", "Ratelimit-Remaining", "Ratelimit-Reset", "Retry-After",
-		"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
+		"Ratelimit", "Ratelimit-Limit", "Ratelimit-Policy", "Ratelimit-Remaining", "Ratelimit-Reset",
+		"Retry-After", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
 	} {
 		if v, ok := r.Header[name]; ok {
 			fields = append(fields, name+"="+strings.Join(v, "|"))
@@ -58,16 +61,18 @@ func told(r *http.Response) string {
 	return strings.Join(fields, " ")
 }
 
-// TestPolicyField writes each kind of limit as RateLimit-Policy. A window that is no whole number of seconds is left away.
+// TestPolicyField writes each kind of limit as RateLimit-Policy. A window that is no whole number of seconds
+// is left away.
 func TestPolicyField(t *testing.T) {
 	for spec, want := range map[string]string{
-		"fixed-window,rate=100/1m":                                 `"default";q=100;w=60`,
-		"sliding-window-log,rate=5/1500ms":                         `"default";q=5`,
-		"token-bucket,rate=10/s,burst=20":                          `"default";q=20;w=2`,
-		"token-bucket,rate=10/s,burst=25":                          `"default";q=25`,
-		"gcra,rate=100/s,burst=5":                                  `"default";q=5`,
-		"leaky-bucket-queue,rate=10/s,queue=9":                     `"default";q=10;w=1`,
-		"gcra,rate=10/s,burst=10 + sliding-window-log,rate=100/1m": `"policy-1";q=10;w=1, "policy-2";q=100;w=60`,
+		"fixed-window,rate=100/1m":             `"default";q=100;w=60`,
+		"sliding-window-log,rate=5/1500ms":     `"default";q=5`,
+		"token-bucket,rate=10/s,burst=20":      `"default";q=20;w=2`,
+		"token-bucket,rate=10/s,burst=25":      `"default";q=25`,
+		"gcra,rate=100/s,burst=5":              `"default";q=5`,
+		"leaky-bucket-queue,rate=10/s,queue=9": `"default";q=10;w=1`,
+		"gcra,rate=10/s,burst=10 + " +
+			"sliding-window-log,rate=100/1m": `"policy-1";q=10;w=1, "policy-2";q=100;w=60`,
 	} {
 		r := ask(open(t, Options{Limit: parse(t, spec)}), request{})
 		if got := r.Header.Get("RateLimit-Policy"); got != want {
@@ -80,16 +85,19 @@ func TestPolicyField(t *testing.T) {
 func TestSeveralPoliciesTellTheTightest(t *testing.T) {
 	target := open(t, Options{Limit: parse(t, "sliding-window-log,rate=100/1m + gcra,rate=10/s,burst=10")})
 	r := ask(target, request{})
-	if got := r.Header.Get("RateLimit"); !strings.HasPrefix(got, `"policy-2";r=9;t=`) || r.Header.Get("X-RateLimit-Limit") != "10" {
-		t.Errorf("got RateLimit %s, X-RateLimit-Limit %s, want 9 left of the 10 of policy-2", got, r.Header.Get("X-RateLimit-Limit"))
+	if got := r.Header.Get("RateLimit"); !strings.HasPrefix(got, `"policy-2";r=9;t=`) ||
+		r.Header.Get("X-RateLimit-Limit") != "10" {
+		t.Errorf("got RateLimit %s, X-RateLimit-Limit %s, want 9 left of the 10 of policy-2", got,
+			r.Header.Get("X-RateLimit-Limit"))
 	}
 }
 
-// TestRetryAfterDate rounds the date up, and tells it relative to Date: at 0.4 s into a second, with 1.7 s to wait, the
-// window opens at 2.1 s and the date is that of 3 s.
+// TestRetryAfterDate rounds the date up, and tells it relative to Date: at 0.4 s into a second, with 1.7 s to
+// wait, the window opens at 2.1 s and the date is that of 3 s.
 func TestRetryAfterDate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		target := open(t, Options{Limit: parse(t, "sliding-window-log,rate=1/2100ms"), RetryAfter: RetryAfterDate})
+		target := open(t, Options{Limit: parse(t, "sliding-window-log,rate=1/2100ms"),
+			RetryAfter: RetryAfterDate})
 		ask(target, request{})
 		time.Sleep(400 * time.Millisecond)
 		r := ask(target, request{})
@@ -127,12 +135,14 @@ func TestProblemBody(t *testing.T) {
 			if err := decoder.Decode(&got); err != nil {
 				t.Fatal(err)
 			}
-			if got.Type != QuotaExceeded || got.Title == "" || got.Status != 503 || r.StatusCode != 503 || got.Detail != c.detail ||
+			if got.Type != QuotaExceeded || got.Title == "" || got.Status != 503 || r.StatusCode != 503 ||
+				got.Detail != c.detail ||
 				len(got.Violated) != 1 || got.Violated[0] != "default" {
 				t.Errorf("cost %d: got status %d and %+v", c.cost, r.StatusCode, got)
 			}
 			if c.cost == 3 && r.Header.Get("Retry-After") != "" {
-				t.Errorf("a request that never fits: got Retry-After %q, want none", r.Header.Get("Retry-After"))
+				t.Errorf("a request that never fits: got Retry-After %q, want none",
+					r.Header.Get("Retry-After"))
 			}
 		})
 	}
@@ -175,7 +185,8 @@ func TestHeadHasTheFieldsOfGet(t *testing.T) {
 		}
 		// The seconds in the problem's detail may differ by one, and their digits.
 		if fields[0] != fields[1] || bodies[0] == "" || bodies[1] != "" {
-			t.Errorf("%s: got %s with %q, %s with %q, want equal fields and a body for GET only", key, fields[0], bodies[0], fields[1], bodies[1])
+			t.Errorf("%s: got %s with %q, %s with %q, want equal fields and a body for GET only", key,
+				fields[0], bodies[0], fields[1], bodies[1])
 		}
 	}
 }
@@ -183,24 +194,28 @@ func TestHeadHasTheFieldsOfGet(t *testing.T) {
 // TestHeadHasNoBody asks without a server, which would drop a body by itself.
 func TestHeadHasNoBody(t *testing.T) {
 	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d,align=first")})
-	if got := run(target, by(http.MethodHead), one, body, says("Content-Length"), one, body, status); got != "8, 429" {
+	if got := run(target, by(http.MethodHead), one, body, says("Content-Length"), one, body,
+		status); got != "8, 429" {
 		t.Errorf("got %s, want 8, 429 and no body", got)
 	}
 }
 
 // TestCostIsRefused answers a cost that is no positive integer with 400, and does not count it.
 func TestCostIsRefused(t *testing.T) {
-	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d,align=first"), CostHeader: "x-units", PartitionHeader: "authorization"})
+	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d,align=first"), CostHeader: "x-units",
+		PartitionHeader: "authorization"})
 	for _, cost := range []string{"", "0", "-1", "1.5", "many", "2147483649", "99999999999999999999"} {
 		r := ask(target, request{fields: map[string]string{"X-Units": cost, "Authorization": "a"}})
 		if r.StatusCode != http.StatusBadRequest || told(r) != "" {
 			t.Errorf("cost %q: got status %d, %s, want 400 and no quota", cost, r.StatusCode, told(r))
 		}
 	}
-	if r := ask(target, request{fields: map[string]string{"X-Units": "1", "Authorization": "a"}}); r.StatusCode != http.StatusOK {
+	if r := ask(target, request{fields: map[string]string{"X-Units": "1",
+		"Authorization": "a"}}); r.StatusCode != http.StatusOK {
 		t.Errorf("cost 1 after them: got status %d, want 200", r.StatusCode)
 	}
-	if r := ask(target, request{fields: map[string]string{"X-Units": "2147483648", "Authorization": "b"}}); r.StatusCode != http.StatusTooManyRequests {
+	if r := ask(target, request{fields: map[string]string{"X-Units": "2147483648",
+		"Authorization": "b"}}); r.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("the largest cost: got status %d, want 429", r.StatusCode)
 	}
 }

@@ -2,18 +2,20 @@ package target
 
 import "strconv"
 
-// Class is a kind of thing that real limiters got wrong: A lets too much through, B too little, C says the wrong thing.
+// Class is a kind of thing that real limiters got wrong: A lets too much through, B too little, C says the
+// wrong thing.
 type Class struct {
 	// ID is a letter and a number.
 	ID string
 	// Title says what goes wrong, in lower case without a full stop.
 	Title string
-	// Unshown says why no endpoint can show it to a judge that accuses nobody wrongly; empty: Faults has at least one of it.
+	// Unshown says why no endpoint can show it to a judge that accuses nobody wrongly; empty: Faults has at
+	// least one of it.
 	Unshown string
 }
 
-// Classes returns all classes, those of A, then of B, then of C, each ascending by number. A fault with a class of none of them is
-// of a kind of its own.
+// Classes returns all classes, those of A, then of B, then of C, each ascending by number. A fault with a
+// class of none of them is of a kind of its own.
 func Classes() []Class {
 	var all []Class
 	add := func(letter byte, classes ...Class) {
@@ -63,7 +65,8 @@ func tooLittle() []Class {
 		{Title: "what refills is rounded away, or comes too slowly"},
 		{Title: "the clock is coarse"},
 		{Title: "fractions are rounded in floating point",
-			Unshown: "what it is wrong by, a billionth of a unit, is less than the time that a request is under way; a judge that took it for a failure would accuse right limiters"},
+			Unshown: "what it is wrong by, a billionth of a unit, is less than the time that a request is " +
+				"under way; a judge that took it for a failure would accuse right limiters"},
 		{Title: "one request is counted twice"},
 		{Title: "what one limit denies is paid to the others"},
 		{Title: "a timer that refills loses ticks under load"},

@@ -6,8 +6,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// NewControl returns a handler that lets something happen to t: POST /restart, /reload, /reload?limit=SPEC, /store-down and
-// /store-up. It answers 200 when that is done, 400 for a SPEC that is none, 404 and 405 for anything else, and 500 for what failed.
+// NewControl returns a handler that lets something happen to t: POST /restart, /reload, /reload?limit=SPEC,
+// /store-down and /store-up. It answers 200 when that is done, 400 for a SPEC that is none, 404 and 405 for
+// anything else, and 500 for what failed.
 func NewControl(t *Target) http.Handler {
 	events := map[string]func(*http.Request) (int, error){
 		"/restart": func(*http.Request) (int, error) { return http.StatusInternalServerError, t.Restart() },
@@ -23,13 +24,17 @@ func NewControl(t *Target) http.Handler {
 			return http.StatusBadRequest, t.Reload(limit)
 		},
 		"/store-down": func(*http.Request) (int, error) { t.StoreDown(); return 0, nil },
-		"/store-up":   func(*http.Request) (int, error) { return http.StatusInternalServerError, t.StoreUp() },
+		"/store-up": func(*http.Request) (int, error) {
+			return http.StatusInternalServerError,
+				t.StoreUp()
+		},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		event := events[r.URL.Path]
 		switch {
 		case event == nil:
-			writePlain(w, r, http.StatusNotFound, "the events are /restart, /reload, /reload?limit=SPEC, /store-down and /store-up\n")
+			writePlain(w, r, http.StatusNotFound,
+				"the events are /restart, /reload, /reload?limit=SPEC, /store-down and /store-up\n")
 		case r.Method != http.MethodPost:
 			w.Header().Set("Allow", http.MethodPost)
 			writePlain(w, r, http.StatusMethodNotAllowed, "an event is a POST\n")

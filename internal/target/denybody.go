@@ -73,7 +73,8 @@ func (a *answer) denial() (string, []string) {
 
 // detail says in words what was exceeded, and when to come back.
 func (a *answer) detail() string {
-	text := "At most " + a.target.facts.limit[0] + " units; this request needs " + strconv.FormatInt(a.cost, 10) + "."
+	text := "At most " + a.target.facts.limit[0] + " units; this request needs " +
+		strconv.FormatInt(a.cost, 10) + "."
 	if a.ruling.RetryAfter != reference.Never {
 		text += " Try again in " + strconv.FormatInt(max(1, ceilSeconds(a.wait())), 10) + " s."
 	}
@@ -95,6 +96,7 @@ func (a *answer) problem(status int) string {
 	if of == DenyText || of == DenyEmpty || of == DenyJSON {
 		of = DenyQuotaExceeded
 	}
-	return `{"type":"` + problemTypes + string(of) + `","title":"` + of.title() + `","status":` + strconv.Itoa(status) +
+	return `{"type":"` + problemTypes + string(of) + `","title":"` + of.title() + `","status":` +
+		strconv.Itoa(status) +
 		`,"detail":"` + a.detail() + `","violated-policies":[` + a.target.facts.item + `]}` + "\n"
 }

@@ -14,15 +14,17 @@ type Dialect string
 
 // The dialects. None stands alone.
 const (
-	// XRateLimit is X-RateLimit-Limit, -Remaining and -Reset, the last in seconds since the Unix epoch, rounded up.
+	// XRateLimit is X-RateLimit-Limit, -Remaining and -Reset, the last in seconds since the Unix epoch,
+	// rounded up.
 	XRateLimit Dialect = "x-ratelimit"
 	// XRateLimitDelta is the same with the last in seconds from now.
 	XRateLimitDelta Dialect = "x-ratelimit-delta"
-	// RateLimitDraft is RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers, as revisions -10 and -11 write
-	// them alike. t is the time after which the client may count on more: after a denial that of the next admission,
-	// otherwise that of a full quota.
+	// RateLimitDraft is RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers, as revisions
+	// -10 and -11 write them alike. t is the time after which the client may count on more: after a denial
+	// that of the next admission, otherwise that of a full quota.
 	RateLimitDraft Dialect = "ratelimit-draft"
-	// RateLimitLegacy is RateLimit-Limit, -Remaining and -Reset of the drafts up to -06, the last in seconds from now.
+	// RateLimitLegacy is RateLimit-Limit, -Remaining and -Reset of the drafts up to -06, the last in seconds
+	// from now.
 	RateLimitLegacy Dialect = "ratelimit-legacy"
 	// RetryAfterField is Retry-After on denials (RFC 9110 section 10.2.3).
 	RetryAfterField Dialect = "retry-after"
@@ -73,7 +75,8 @@ func dialectsOf(ds []Dialect) (dialects, error) {
 		}
 	}
 	if set.x && set.xDelta {
-		return set, fmt.Errorf("target: dialects %q and %q: they write the same fields", XRateLimit, XRateLimitDelta)
+		return set, fmt.Errorf("target: dialects %q and %q: they write the same fields", XRateLimit,
+			XRateLimitDelta)
 	}
 	return set, nil
 }
@@ -94,10 +97,11 @@ type facts struct {
 	hold time.Duration
 }
 
-// factsOf describes limit. A policy is told as its quota q, the most units that a full start admits at once, and the window w
-// in which a used up quota comes back: Rate.N and Rate.Per of a window, Burst and Burst*Per/N of a bucket. The draft's w
-// is a whole number of seconds greater than 0; where the window is none, w is left away (it is optional) rather than
-// rounded, since a rounded window would promise another rate. One policy is named "default", several "policy-1" and so on.
+// factsOf describes limit. A policy is told as its quota q, the most units that a full start admits at once,
+// and the window w in which a used up quota comes back: Rate.N and Rate.Per of a window, Burst and
+// Burst*Per/N of a bucket. The draft's w is a whole number of seconds greater than 0; where the window is
+// none, w is left away (it is optional) rather than rounded, since a rounded window would promise another
+// rate. One policy is named "default", several "policy-1" and so on.
 func factsOf(limit spec.Limit) facts {
 	f := facts{quota: limit[0].Full(), window: windowOf(limit[0])}
 	items := make([]string, len(limit))

@@ -13,16 +13,20 @@ import (
 	"github.com/rlcheck/rlcheck/internal/headers"
 )
 
-// TestDialectsReadBack has every dialect read back by the parser of the fields: what is left after one of two, and then of a
-// denial, 0.4 s into a second.
+// TestDialectsReadBack has every dialect read back by the parser of the fields: what is left after one of
+// two, and then of a denial, 0.4 s into a second.
 func TestDialectsReadBack(t *testing.T) {
 	said := map[Dialect][2]string{
 		None: {"", ""},
 		// An epoch is a whole second that is not too early.
-		XRateLimit:      {"x-ratelimit: left 1 of 2 in 4s (epoch-seconds)", "x-ratelimit: left 0 of 2 in 4s (epoch-seconds)"},
-		XRateLimitDelta: {"x-ratelimit: left 1 of 2 in 3s (delta-seconds)", "x-ratelimit: left 0 of 2 in 3s (delta-seconds)"},
-		RateLimitDraft:  {"ratelimit-08: left 1 of 2 in 3s (delta-seconds) per 6s", "ratelimit-08: left 0 of 2 in 3s (delta-seconds) per 6s"},
-		RateLimitLegacy: {"ratelimit-00-06: left 1 of 2 in 3s (delta-seconds)", "ratelimit-00-06: left 0 of 2 in 3s (delta-seconds)"},
+		XRateLimit: {"x-ratelimit: left 1 of 2 in 4s (epoch-seconds)",
+			"x-ratelimit: left 0 of 2 in 4s (epoch-seconds)"},
+		XRateLimitDelta: {"x-ratelimit: left 1 of 2 in 3s (delta-seconds)",
+			"x-ratelimit: left 0 of 2 in 3s (delta-seconds)"},
+		RateLimitDraft: {"ratelimit-08: left 1 of 2 in 3s (delta-seconds) per 6s",
+			"ratelimit-08: left 0 of 2 in 3s (delta-seconds) per 6s"},
+		RateLimitLegacy: {"ratelimit-00-06: left 1 of 2 in 3s (delta-seconds)",
+			"ratelimit-00-06: left 0 of 2 in 3s (delta-seconds)"},
 		RetryAfterField: {"", "retry after 3s"},
 	}
 	for _, d := range Dialects() {
@@ -84,11 +88,13 @@ func quotaText(q headers.Quota) string {
 
 // TestDenialsReadBack has every body and status of a denial read back, and the date form of Retry-After.
 func TestDenialsReadBack(t *testing.T) {
-	for _, body := range []DenyBody{"", DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage, DenyText, DenyEmpty} {
+	for _, body := range []DenyBody{"", DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage, DenyText,
+		DenyEmpty} {
 		for _, status := range []int{429, 503, 403, 200} {
 			t.Run(fmt.Sprint(body, status), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/3s"), DenyBody: body, DenyStatus: status,
+					target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/3s"), DenyBody: body,
+						DenyStatus: status,
 						RetryAfter: RetryAfterDate, Dialect: []Dialect{RetryAfterField, RateLimitDraft}})
 					if r := ask(target, request{}); r.StatusCode != http.StatusOK || textOf(t, r) != okBody {
 						t.Fatalf("allowed: got %d, want 200", r.StatusCode)
@@ -97,7 +103,9 @@ func TestDenialsReadBack(t *testing.T) {
 					if r.StatusCode != status {
 						t.Errorf("got status %d, want %d", r.StatusCode, status)
 					}
-					if got, want := readBack(t, r), "ratelimit-08: left 0 of 1 in 3s (delta-seconds) per 3s, retry after 3s at a date"; got != want {
+					if got, want := readBack(t, r),
+						"ratelimit-08: left 0 of 1 in 3s (delta-seconds) per 3s, retry after 3s at a "+
+							"date"; got != want {
 						t.Errorf("got %q, want %q", got, want)
 					}
 					checkDenial(t, r, body)
@@ -105,7 +113,8 @@ func TestDenialsReadBack(t *testing.T) {
 			})
 		}
 	}
-	if _, err := New(Options{Limit: parse(t, window), DenyBody: "html"}); err == nil || !strings.Contains(err.Error(), `"text"`) {
+	if _, err := New(Options{Limit: parse(t, window), DenyBody: "html"}); err == nil ||
+		!strings.Contains(err.Error(), `"text"`) {
 		t.Errorf("a body that does not exist: got error %v, want one that lists what there is", err)
 	}
 }
@@ -137,10 +146,12 @@ func checkDenial(t *testing.T, r *http.Response, body DenyBody) {
 	if err := json.Unmarshal([]byte(text), &problem); err != nil || media != "application/problem+json" {
 		t.Fatalf("got %q of type %q, %v", text, media, err)
 	}
-	if want := "https://iana.org/assignments/http-problem-types#" + string(body); problem.Type != want || problem.Title == "" {
+	if want := "https://iana.org/assignments/http-problem-types#" + string(body); problem.Type != want ||
+		problem.Title == "" {
 		t.Errorf("got type %q, title %q, want %q", problem.Type, problem.Title, want)
 	}
-	if problem.Status != r.StatusCode || problem.Detail != detail || strings.Join(problem.Violated, ",") != "default" {
+	if problem.Status != r.StatusCode || problem.Detail != detail ||
+		strings.Join(problem.Violated, ",") != "default" {
 		t.Errorf("got %+v, want status %d and the policy of RateLimit-Policy", problem, r.StatusCode)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pumpEvery is how often the embedded server is told the time. Its keys do not expire by themselves. Our scripts keep
-// their times in the state and use expiry only to forget what is as good as new, so a late expiry changes no decision; a
-// faster pump would only hold the server's lock more often.
+// pumpEvery is how often the embedded server is told the time. Its keys do not expire by themselves. Our
+// scripts keep their times in the state and use expiry only to forget what is as good as new, so a late
+// expiry changes no decision; a faster pump would only hold the server's lock more often.
 const pumpEvery = 20 * time.Millisecond
 
-// EmbeddedRedis returns a store in a Redis server inside the process (miniredis, on a loopback port): the same scripts
-// without a server to install. It answers about 3,000 decisions a second, so it is for tests and first tries; a measured
-// load needs a real server.
+// EmbeddedRedis returns a store in a Redis server inside the process (miniredis, on a loopback port): the
+// same scripts without a server to install. It answers about 3,000 decisions a second, so it is for tests and
+// first tries; a measured load needs a real server.
 func EmbeddedRedis() (Store, error) {
 	server := miniredis.NewMiniRedis()
 	if err := server.StartAddr("127.0.0.1:0"); err != nil {

@@ -10,8 +10,8 @@ import (
 // errStoreGone is what a decision ends with while the store was taken away.
 var errStoreGone = errors.New("target: the store was taken away")
 
-// Restart does what the end and a new start of the process do to a right limiter: nothing, since what it keeps is kept
-// elsewhere.
+// Restart does what the end and a new start of the process do to a right limiter: nothing, since what it
+// keeps is kept elsewhere.
 func (t *Target) Restart() error {
 	if t.fault.restartForgets {
 		return t.forget()
@@ -19,8 +19,8 @@ func (t *Target) Restart() error {
 	return nil
 }
 
-// Reload reads the configuration again: limit takes the place of Options.Limit; empty leaves it. What partitions have used
-// stays used.
+// Reload reads the configuration again: limit takes the place of Options.Limit; empty leaves it. What
+// partitions have used stays used.
 func (t *Target) Reload(limit spec.Limit) error {
 	now := t.latest()
 	switch {
@@ -36,7 +36,8 @@ func (t *Target) Reload(limit spec.Limit) error {
 		return err
 	}
 	if !t.fault.reloadForgets {
-		next.decider = &carrying{old: now.decider, new: next.decider, was: fullOf(now.opts.Limit), full: fullOf(limit),
+		next.decider = &carrying{old: now.decider, new: next.decider, was: fullOf(now.opts.Limit),
+			full:  fullOf(limit),
 			stale: t.fault.reloadKeepsLive, turn: make(chan struct{}, 1), known: map[string]bool{}}
 	}
 	t.next.Store(next)
@@ -85,15 +86,16 @@ func fullOf(l spec.Limit) int64 {
 	return full
 }
 
-// carrying is a decider that takes over from another: what a partition had used there is used here, at most all of it.
+// carrying is a decider that takes over from another: what a partition had used there is used here, at most
+// all of it.
 type carrying struct {
 	old, new Decider
 	// was and full are what a full start admits at once in the old and the new one.
 	was, full int64
 	// stale leaves the partitions that the old one knows to it.
 	stale bool
-	// turn has room for the one who takes a partition over. (Note: no mutex, since a decider may take its time, and virtual time
-	// stands still while somebody waits for a mutex.)
+	// turn has room for the one who takes a partition over. (Note: no mutex, since a decider may take its
+	// time, and virtual time stands still while somebody waits for a mutex.)
 	turn chan struct{}
 	// known are the partitions that were taken over, or that the old decider had never seen.
 	known map[string]bool

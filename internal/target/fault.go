@@ -12,7 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// Fault is a deliberate defect. The zero value is none: a right target. Its hooks say what it changes; nil changes nothing.
+// Fault is a deliberate defect. The zero value is none: a right target. Its hooks say what it changes; nil
+// changes nothing.
 type Fault struct {
 	// Name is stable, lower case with dashes.
 	Name string
@@ -54,8 +55,9 @@ type Fault struct {
 	reply func(*answer, *http.Request)
 	// price edits the cost of a request.
 	price func(*http.Request, int64) int64
-	// rule tells whether a rule is kept. zeroUnlimited lets those through that a rule bars. rawPaths compares paths as written; alsoCounted counts requests under a rule with a
-	// limit by the limit of all others too, exemptCounted those under a rule without one.
+	// rule tells whether a rule is kept. zeroUnlimited lets those through that a rule bars. rawPaths compares
+	// paths as written; alsoCounted counts requests under a rule with a limit by the limit of all others too,
+	// exemptCounted those under a rule without one.
 	rule                                 func(*Rule) bool
 	rawPaths, alsoCounted, exemptCounted bool
 	zeroUnlimited                        bool
@@ -101,7 +103,8 @@ func (f Fault) Fits(l spec.Limit) string {
 			edited[i] = f.policy(edited[i])
 		}
 		if _, err := reference.NewLimit(edited); err != nil {
-			return "there is no such limit that is told of completions (declare one that charges at the decision)"
+			return "there is no such limit that is told of completions (declare one that charges at the " +
+				"decision)"
 		}
 	}
 	return ""
@@ -110,7 +113,8 @@ func (f Fault) Fits(l spec.Limit) string {
 // Faults returns all faults, those of targets and those of proxies, ascending by name.
 func Faults() []Fault {
 	all := slices.Concat(policyFaults, limiterFaults, completionFaults, storeFaults, keyFaults,
-		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults, connectionFaults, timeFaults)
+		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults,
+		connectionFaults, timeFaults)
 	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
@@ -155,7 +159,8 @@ func faultFor(name string, l spec.Limit) (Fault, error) {
 	return f, nil
 }
 
-// didYouMean returns ` (did you mean "x"?)` for the name nearest to what was written, or "" where none is near.
+// didYouMean returns ` (did you mean "x"?)` for the name nearest to what was written, or "" where none is
+// near.
 func didYouMean(written string, names []string) string {
 	best, distance := "", max(3, len(written)/2)
 	for _, n := range names {

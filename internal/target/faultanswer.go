@@ -10,7 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// retryAfterFaults are those of the Retry-After field. These and the next ones decide rightly and say it wrongly.
+// retryAfterFaults are those of the Retry-After field. These and the next ones decide rightly and say it
+// wrongly.
 var retryAfterFaults = []Fault{
 	{
 		Name: "retry-after-too-short", Class: "C1",
@@ -55,7 +56,8 @@ var retryAfterFaults = []Fault{
 		Sentence: "tells the wait with a fraction, which is no delay-seconds",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3",
 		answer: onRetryAfter(func(a *answer) {
-			a.header["Retry-After"] = []string{strconv.FormatFloat(math.Ceil(a.wait().Seconds()*2)/2+0.5, 'f', 1, 64)}
+			a.header["Retry-After"] = []string{strconv.FormatFloat(math.Ceil(a.wait().Seconds()*2)/2+0.5, 'f',
+				1, 64)}
 		}),
 	},
 	{
@@ -71,7 +73,8 @@ var retryAfterFaults = []Fault{
 		Sentence: "ends the date of Retry-After in UTC, where the grammar wants GMT",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7",
 		answer: onRetryAfter(func(a *answer) {
-			a.header["Retry-After"] = []string{strings.TrimSuffix(imfFixdate(ceilSeconds(a.now+a.wait())), "GMT") + "UTC"}
+			a.header["Retry-After"] = []string{strings.TrimSuffix(imfFixdate(ceilSeconds(a.now+a.wait())),
+				"GMT") + "UTC"}
 		}),
 	},
 	{
@@ -183,7 +186,8 @@ var quotaFieldFaults = []Fault{
 		Citation: "https://github.com/RocketChat/docs-old/pull/1358",
 		answer: func(a *answer) {
 			if a.target.dialect.x {
-				a.header["X-Ratelimit-Reset"] = []string{strconv.FormatInt(int64((a.now+a.reset())/time.Millisecond), 10)}
+				a.header["X-Ratelimit-Reset"] = []string{strconv.FormatInt(int64((a.now+
+					a.reset())/time.Millisecond), 10)}
 			}
 		},
 	},
@@ -290,22 +294,26 @@ var denialFaults = []Fault{
 	{
 		Name: "status-503", Class: "C14",
 		Sentence: "denies with 503, as if the service were down",
-		Citation: "https://github.com/kubernetes/ingress-nginx/pull/2001", options: denying(http.StatusServiceUnavailable),
+		Citation: "https://github.com/kubernetes/ingress-nginx/pull/2001",
+		options:  denying(http.StatusServiceUnavailable),
 	},
 	{
 		Name: "status-500", Class: "C14",
 		Sentence: "denies with 500, as if the service were broken",
-		Citation: "https://github.com/fleetdm/fleet/issues/10720", options: denying(http.StatusInternalServerError),
+		Citation: "https://github.com/fleetdm/fleet/issues/10720",
+		options:  denying(http.StatusInternalServerError),
 	},
 	{
 		Name: "status-403", Class: "C14",
 		Sentence: "denies with 403, as if the client had no right",
-		Citation: "https://github.com/jsocol/django-ratelimit/issues/45", options: denying(http.StatusForbidden),
+		Citation: "https://github.com/jsocol/django-ratelimit/issues/45",
+		options:  denying(http.StatusForbidden),
 	},
 	{
 		Name: "status-200", Class: "C14",
 		Sentence: "denies with 200 and an error in the body",
-		Citation: "https://github.com/stefanprodan/AspNetCoreRateLimit/issues/119", options: denying(http.StatusOK),
+		Citation: "https://github.com/stefanprodan/AspNetCoreRateLimit/issues/119",
+		options:  denying(http.StatusOK),
 	},
 	{
 		Name: "cacheable-denial", Class: "C15",

@@ -9,7 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// completionFaults are those about the end of requests: places that come back wrongly, and charges at the wrong end.
+// completionFaults are those about the end of requests: places that come back wrongly, and charges at the
+// wrong end.
 var completionFaults = []Fault{
 	{
 		Name: "place-leaked", Class: "B12",
@@ -19,8 +20,9 @@ var completionFaults = []Fault{
 		decider:  func(b bench) Decider { return &leaking{Decider: newMemory(b)} },
 	},
 	{
-		Name:     "place-released-early",
-		Sentence: "gives the place of a request back when its answer begins to be made, not when it is complete",
+		Name: "place-released-early",
+		Sentence: "gives the place of a request back when its answer begins to be made, not when it is " +
+			"complete",
 		Citation: "https://github.com/palantir/conjure-java-runtime/pull/1255",
 		fits:     inFlight,
 		decider:  func(b bench) Decider { return hasty{newMemory(b)} },

@@ -72,7 +72,8 @@ var ruleFaults = []Fault{
 	},
 	{
 		Name: "routes-share-counter", Class: "",
-		Sentence: "counts the requests to a route with a limit of its own against the limit of all others too",
+		Sentence: "counts the requests to a route with a limit of its own against the limit of all others " +
+			"too",
 		Citation: "https://github.com/futurestudio/hapi-rate-limitor/issues/110", alsoCounted: true,
 	},
 	{
@@ -147,7 +148,8 @@ var connectionFaults = []Fault{
 			if n := len(r.RemoteAddr); n > 0 {
 				last = r.RemoteAddr[n-1]
 			}
-			return key + " worker " + strconv.Itoa(int(last)%4/2) // ports of one client are mostly even, or mostly odd
+			// ports of one client are mostly even, or mostly odd
+			return key + " worker " + strconv.Itoa(int(last)%4/2)
 		},
 	},
 }

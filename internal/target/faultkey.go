@@ -13,7 +13,8 @@ var keyFaults = []Fault{
 		Sentence: "takes the first element of X-Forwarded-For for the client, over everything else",
 		Citation: "https://github.com/didip/tollbooth/issues/2",
 		key: func(r *http.Request, key string) string {
-			if first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"), ","); strings.TrimSpace(first) != "" {
+			if first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"),
+				","); strings.TrimSpace(first) != "" {
 				return "forwarded for " + strings.TrimSpace(first)
 			}
 			return key
@@ -21,7 +22,8 @@ var keyFaults = []Fault{
 	},
 	{
 		Name: "real-ip-trusted", Class: "A15",
-		Sentence: "takes X-Real-IP, True-Client-IP, CF-Connecting-IP or X-Client-IP for the client, over everything else",
+		Sentence: "takes X-Real-IP, True-Client-IP, CF-Connecting-IP or X-Client-IP for the client, over " +
+			"everything else",
 		Citation: "https://github.com/migadu/alps/pull/18",
 		key: func(r *http.Request, key string) string {
 			for _, name := range []string{"X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip"} {

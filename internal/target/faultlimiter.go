@@ -29,13 +29,15 @@ var limiterFaults = []Fault{
 	},
 	{
 		Name: "idle-overflow", Class: "A20",
-		Sentence: "keeps the time since the last request in 32 bits of nanoseconds: after two idle seconds it takes units away",
+		Sentence: "keeps the time since the last request in 32 bits of nanoseconds: after two idle seconds " +
+			"it takes units away",
 		Citation: "https://github.com/bucket4j/bucket4j/issues/51",
 		fits:     oneBucket, limiter: sloppy(sloppyBucket{narrow: true}),
 	},
 	{
 		Name: "clock-skew", Class: "A7",
-		Sentence: "lets two front ends with clocks half a second apart stamp requests in turn, and believes both",
+		Sentence: "lets two front ends with clocks half a second apart stamp requests in turn, and " +
+			"believes both",
 		Citation: "https://github.com/spring-cloud/spring-cloud-gateway/issues/2412",
 		fits:     oneBucket, limiter: sloppy(sloppyBucket{skew: 500 * time.Millisecond}),
 	},
@@ -85,7 +87,8 @@ var limiterFaults = []Fault{
 	},
 	{
 		Name: "slots-never-turn", Class: "B2",
-		Sentence: "starts its slot anew with every request, so that the slots of a window turn only after silences",
+		Sentence: "starts its slot anew with every request, so that the slots of a window turn only after " +
+			"silences",
 		Citation: "https://github.com/salvo-rs/salvo/pull/1550",
 		fits:     oneSlotted,
 		limiter: func(l reference.Limiter, limit spec.Limit) reference.Limiter {
@@ -142,17 +145,20 @@ func recovery(limit spec.Limit) time.Duration {
 	return longest
 }
 
-// countsDenials wants policies that can tell denied requests from none: a full fixed window cannot, nor can a queue.
+// countsDenials wants policies that can tell denied requests from none: a full fixed window cannot, nor can a
+// queue.
 func countsDenials(l spec.Limit) string {
 	for _, p := range l {
 		if p.Fixed() || p.Queued() || p.Count == spec.CountAll || p.Completes() {
-			return "it needs a bucket, a sliding-window-log or a sliding-window-counter that does not count denied requests"
+			return "it needs a bucket, a sliding-window-log or a sliding-window-counter that does not " +
+				"count denied requests"
 		}
 	}
 	return ""
 }
 
-// seesParts wants a policy that parts of a second matter to: windows that begin and end with whole ones are the same without.
+// seesParts wants a policy that parts of a second matter to: windows that begin and end with whole ones are
+// the same without.
 func seesParts(l spec.Limit) string {
 	for _, p := range l {
 		if !p.Fixed() || p.Align == spec.AlignFirst || p.Slot()%time.Second != 0 ||
@@ -235,7 +241,8 @@ type lockedOutState struct {
 func (l lockedOut) Init() reference.State { return lockedOutState{inner: l.inner.Init()} }
 
 // Step decides until it has denied.
-func (l lockedOut) Step(s reference.State, at time.Duration, cost int64) (reference.State, reference.Decision) {
+func (l lockedOut) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+	reference.Decision) {
 	state := s.(lockedOutState)
 	next, d := l.inner.Step(state.inner, at, cost)
 	if !state.denied {
@@ -260,7 +267,8 @@ type idleTimerState struct {
 func (l idleTimer) Init() reference.State { return idleTimerState{} }
 
 // Step counts cost into the window that the last request has started.
-func (l idleTimer) Step(s reference.State, at time.Duration, cost int64) (reference.State, reference.Decision) {
+func (l idleTimer) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+	reference.Decision) {
 	c := s.(idleTimerState)
 	if at-c.last >= l.window {
 		c.used = 0
@@ -291,7 +299,8 @@ type forgetfulState struct {
 func (l forgetful) Init() reference.State { return forgetfulState{inner: l.inner.Init()} }
 
 // Step decides on what it still remembers.
-func (l forgetful) Step(s reference.State, at time.Duration, cost int64) (reference.State, reference.Decision) {
+func (l forgetful) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+	reference.Decision) {
 	f := s.(forgetfulState)
 	if at-f.last >= l.ttl {
 		f.inner = l.inner.Init()
@@ -320,7 +329,8 @@ func (l charged) Step(s reference.State, at time.Duration, cost int64) (referenc
 type generous struct{ reference.Limiter }
 
 // Step takes nothing for a request that is too large.
-func (l generous) Step(s reference.State, at time.Duration, cost int64) (reference.State, reference.Decision) {
+func (l generous) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+	reference.Decision) {
 	next, d := l.Limiter.Step(s, at, cost)
 	if !d.Allow && d.RetryAfter == reference.Never {
 		d.Allow, d.RetryAfter = true, 0

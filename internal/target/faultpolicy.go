@@ -68,7 +68,8 @@ var policyFaults = []Fault{
 	},
 	{
 		Name: "long-window-overflow", Class: "A19",
-		Sentence: "sets a timer of more than 2^31 milliseconds, which ends at once: windows over 24.8 days last a millisecond",
+		Sentence: "sets a timer of more than 2^31 milliseconds, which ends at once: windows over 24.8 days " +
+			"last a millisecond",
 		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/546",
 		fits:     longWindow,
 		policy: func(p spec.Policy) spec.Policy {
@@ -80,7 +81,8 @@ var policyFaults = []Fault{
 	},
 	{
 		Name: "windows-end-together", Class: "A22",
-		Sentence: "ends the windows of all clients by one timer, whenever they began: the first one of a client is short",
+		Sentence: "ends the windows of all clients by one timer, whenever they began: the first one of a " +
+			"client is short",
 		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/194",
 		fits:     ownWindows,
 		policy: func(p spec.Policy) spec.Policy {
@@ -161,7 +163,8 @@ func longWindow(l spec.Limit) string {
 func startsWithSome(l spec.Limit) string {
 	for _, p := range l {
 		if least, _ := p.StartLevels(); least == 0 {
-			return "a partition that has nothing to start with is what the limit allows (declare it with start=full)"
+			return "a partition that has nothing to start with is what the limit allows (declare it with " +
+				"start=full)"
 		}
 	}
 	return ""

@@ -41,7 +41,8 @@ var proxyFaults = []Fault{
 		Sentence: "turns a denial of the origin into 502",
 		Citation: "https://github.com/sourcegraph/sourcegraph-public-snapshot/issues/52518",
 		proxy: func(o *ProxyOptions) {
-			o.Status = map[int]int{http.StatusTooManyRequests: http.StatusBadGateway, http.StatusServiceUnavailable: http.StatusBadGateway}
+			o.Status = map[int]int{http.StatusTooManyRequests: http.StatusBadGateway,
+				http.StatusServiceUnavailable: http.StatusBadGateway}
 		},
 	},
 	{

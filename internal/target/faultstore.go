@@ -33,7 +33,8 @@ var storeFaults = []Fault{
 	},
 	{
 		Name: "quota-divided", Class: "B11",
-		Sentence: "gives each of eight replicas an eighth of the quota, rounded down, to nothing for a quota under eight",
+		Sentence: "gives each of eight replicas an eighth of the quota, rounded down, to nothing for a " +
+			"quota under eight",
 		Citation: "https://github.com/envoyproxy/envoy/pull/46702",
 		decider:  func(b bench) Decider { return newDivided(b, 8) },
 	},
@@ -53,7 +54,10 @@ var storeFaults = []Fault{
 		Name: "delays-instead", Class: "C17",
 		Sentence: "holds requests back until there is room, without bound, where it should deny them",
 		Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
-		fits:     untold, decider: func(b bench) Decider { return patient{Decider: newMemory(b), clock: b.clock} },
+		fits:     untold, decider: func(b bench) Decider {
+			return patient{Decider: newMemory(b),
+				clock: b.clock}
+		},
 	},
 }
 

@@ -14,20 +14,24 @@ import (
 var timeFaults = []Fault{
 	{
 		Name: "time-before-lock", Class: "A2",
-		Sentence: "takes the time before it waits for its lock, so that time goes back where requests overtake one another",
+		Sentence: "takes the time before it waits for its lock, so that time goes back where requests " +
+			"overtake one another",
 		Citation: "https://github.com/golang/go/issues/71360",
 		fits:     oneBucket, limiter: sloppy(sloppyBucket{}),
 		decider: func(b bench) Decider { return newOvertaken(b, 20*time.Millisecond) },
 	},
 	{
 		Name: "ticks-lost", Class: "B9",
-		Sentence: "refills by a ticker of 50 ms, which comes 12.5 ms late whenever a request came since, and makes up for nothing",
+		Sentence: "refills by a ticker of 50 ms, which comes 12.5 ms late whenever a request came since, " +
+			"and makes up for nothing",
 		Citation: "https://github.com/envoyproxy/envoy/issues/24282",
-		fits:     oneBucket, limiter: func(_ reference.Limiter, l spec.Limit) reference.Limiter { return newTickedBucket(l[0]) },
+		fits:     oneBucket,
+		limiter:  func(_ reference.Limiter, l spec.Limit) reference.Limiter { return newTickedBucket(l[0]) },
 	},
 	{
 		Name: "count-outlives-window", Class: "A12",
-		Sentence: "reads count and expiry of a window apart: for the first quarter of a window it has the count of the one before",
+		Sentence: "reads count and expiry of a window apart: for the first quarter of a window it has the " +
+			"count of the one before",
 		Citation: "https://github.com/express-rate-limit/rate-limit-redis/issues/216",
 		fits:     clockWindow,
 		limiter: func(_ reference.Limiter, l spec.Limit) reference.Limiter {
@@ -36,7 +40,8 @@ var timeFaults = []Fault{
 	},
 	{
 		Name: "reset-of-next-window", Class: "C13",
-		Sentence: "looks at its clock again, 100 ms later, to tell the reset: at the end of a window it tells that of the next one",
+		Sentence: "looks at its clock again, 100 ms later, to tell the reset: at the end of a window it " +
+			"tells that of the next one",
 		Citation: "https://github.com/rack/rack-attack/issues/283",
 		fits:     clockWindow, answer: tellNextReset,
 	},
@@ -76,7 +81,8 @@ type overtaken struct {
 }
 
 func newOvertaken(b bench, wait time.Duration) *overtaken {
-	return &overtaken{bench: b, wait: wait, random: rand.New(rand.NewPCG(b.seed, 2)), states: map[string]reference.State{}}
+	return &overtaken{bench: b, wait: wait, random: rand.New(rand.NewPCG(b.seed, 2)),
+		states: map[string]reference.State{}}
 }
 
 // Decide decides at a time that may lie before that of the last decision.
@@ -115,7 +121,8 @@ type outlivedState struct {
 func (l outlived) Init() reference.State { return outlivedState{} }
 
 // Step denies where either count is full while the old one is read.
-func (l outlived) Step(s reference.State, at time.Duration, cost int64) (reference.State, reference.Decision) {
+func (l outlived) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+	reference.Decision) {
 	w, index := s.(outlivedState), int64(at/l.window)
 	if !w.seen || index != w.index {
 		stale := int64(0)

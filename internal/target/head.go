@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// head is the header block of a request (RFC 9112). It is filled anew for each request of a connection and keeps its memory.
+// head is the header block of a request (RFC 9112). It is filled anew for each request of a connection and
+// keeps its memory.
 type head struct {
 	method, uri, host string
 	// minor is n of HTTP/1.n.
@@ -14,7 +15,8 @@ type head struct {
 	header http.Header
 	// length is the number of bytes of the body, or chunked.
 	length int64
-	// close tells that the connection ends with the answer; keep that a client of HTTP/1.0 asked for the opposite.
+	// close tells that the connection ends with the answer; keep that a client of HTTP/1.0 asked for the
+	// opposite.
 	close, keep bool
 	// expect tells that the client waits for 100 (Continue) before it sends the body.
 	expect bool
@@ -33,7 +35,8 @@ type refusal struct {
 
 func badRequest(why string) refusal { return refusal{http.StatusBadRequest, why} }
 
-// parse reads a block that ends with an empty line. Lines may end without a carriage return. Strings of h are parts of block.
+// parse reads a block that ends with an empty line. Lines may end without a carriage return. Strings of h are
+// parts of block.
 func (h *head) parse(block string) refusal {
 	clear(h.header)
 	if h.header == nil {
@@ -73,7 +76,8 @@ func (h *head) requestLine(line string) refusal {
 		h.minor = 1
 	case "HTTP/1.0":
 	default:
-		if len(version) == 8 && strings.HasPrefix(version, "HTTP/") && isDigit(version[5]) && version[6] == '.' && isDigit(version[7]) {
+		if len(version) == 8 && strings.HasPrefix(version, "HTTP/") && isDigit(version[5]) &&
+			version[6] == '.' && isDigit(version[7]) {
 			return refusal{http.StatusHTTPVersionNotSupported, "the versions are HTTP/1.0 and HTTP/1.1"}
 		}
 		return badRequest("the first line is not METHOD TARGET HTTP/1.1")
@@ -136,7 +140,8 @@ func (h *head) complete() refusal {
 	return h.body()
 }
 
-// body reads how long the body is. What another reader could understand otherwise is refused (RFC 9112 section 6.3).
+// body reads how long the body is. What another reader could understand otherwise is refused (RFC 9112
+// section 6.3).
 func (h *head) body() refusal {
 	lengths, codings := h.header["Content-Length"], h.header["Transfer-Encoding"]
 	switch {
@@ -192,7 +197,8 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 var tokenBytes = func() (set [256]bool) {
 	for c := range 256 {
 		b := byte(c)
-		set[c] = isDigit(b) || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || c < 0x80 && strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0
+		set[c] = isDigit(b) || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || c < 0x80 &&
+			strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0
 	}
 	return set
 }()

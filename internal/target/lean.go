@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// lean is an HTTP/1.1 server for handlers that answer in one piece and keep nothing of a request: it uses the request, the
-// fields and the memory of a connection again for the next one. It costs less than half of net/http's processor time, so that
-// our target is not what a load test measures.
+// lean is an HTTP/1.1 server for handlers that answer in one piece and keep nothing of a request: it uses the
+// request, the fields and the memory of a connection again for the next one. It costs less than half of
+// net/http's processor time, so that our target is not what a load test measures.
 type lean struct {
 	handler http.Handler
 
@@ -86,8 +86,8 @@ func (s *lean) remove(c *leanConn) {
 	}
 }
 
-// Shutdown stops accepting, ends the connections that wait for a request, and waits until the others have answered theirs or
-// ctx ends, whose error it then returns.
+// Shutdown stops accepting, ends the connections that wait for a request, and waits until the others have
+// answered theirs or ctx ends, whose error it then returns.
 func (s *lean) Shutdown(ctx context.Context) error {
 	s.stop(func(c *leanConn) {
 		if c.state.CompareAndSwap(connIdle, connEnded) {

@@ -26,7 +26,8 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	case "split":
 		w.Header().Set("X-Split", "a\r\nX-More: b")
 	}
-	fmt.Fprintf(w, "%s %s %s %s %d %s|", r.Method, r.URL.RequestURI(), r.Host, r.Proto, r.ContentLength, strings.Join(r.Header["X-V"], ";"))
+	fmt.Fprintf(w, "%s %s %s %s %d %s|", r.Method, r.URL.RequestURI(), r.Host, r.Proto, r.ContentLength,
+		strings.Join(r.Header["X-V"], ";"))
 })
 
 // converse writes text to a lean server over a pipe, ends the client's side, and returns all that comes back.
@@ -95,60 +96,95 @@ func statuses(t testing.TB, text string, methods ...string) string {
 	}
 }
 
-// TestLeanAnswers holds what a connection is answered against a table. A row that ends with close got nothing more.
+// TestLeanAnswers holds what a connection is answered against a table. A row that ends with close got nothing
+// more.
 func TestLeanAnswers(t *testing.T) {
 	const next = "GET /2 HTTP/1.1\r\nHost: h\r\n\r\n"
 	const second = ", 200 GET /2 h HTTP/1.1 0 |"
 	for name, row := range map[string]struct{ send, want string }{
-		"one request":                 {"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "200 GET / h HTTP/1.1 0 |"},
-		"two in one write":            {"GET /1 HTTP/1.1\r\nHost: h\r\n\r\n" + next, "200 GET /1 h HTTP/1.1 0 |" + second},
-		"lines without return":        {"GET / HTTP/1.1\nHost: h\n\n" + next, "200 GET / h HTTP/1.1 0 |" + second},
-		"empty lines before":          {"\r\n\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", "200 GET / h HTTP/1.1 0 |"},
-		"fields":                      {"GET / HTTP/1.1\r\nhost: h\r\nx-v: 1\r\nX-V:\t2 \r\nX-v:\r\n\r\n", "200 GET / h HTTP/1.1 0 1;2;|"},
-		"close":                       {"GET / HTTP/1.1\r\nHost: h\r\nConnection: x, Close\r\n\r\n" + next, "200 GET / h HTTP/1.1 0 | close"},
-		"version 1.0":                 {"GET / HTTP/1.0\r\n\r\n" + next, "200 GET /  HTTP/1.0 0 | close"},
-		"version 1.0, kept":           {"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" + next, "200 GET /  HTTP/1.0 0 |" + second},
-		"body":                        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nGET /" + next, "200 POST / h HTTP/1.1 5 |" + second},
-		"body of the same length":     {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nab" + next, "200 POST / h HTTP/1.1 2 |" + second},
-		"body too long to drain":      {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999\r\n\r\n", "200 POST / h HTTP/1.1 999999 |"},
-		"chunks":                      {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: Chunked\r\n\r\n3;x=y\r\nabc\r\nA\r\n0123456789\r\n0\r\nT: v\r\n\r\n" + next, "200 POST / h HTTP/1.1 -1 |" + second},
-		"chunk too short":             {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n" + next, "200 POST / h HTTP/1.1 -1 |"},
-		"chunk without a size":        {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n\r\n" + next, "200 POST / h HTTP/1.1 -1 |"},
-		"chunk of a negative size":    {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n" + next, "200 POST / h HTTP/1.1 -1 |"},
-		"chunk without a return":      {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\n\n" + next, "200 POST / h HTTP/1.1 -1 |"},
-		"expect":                      {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n", "200 POST / h HTTP/1.1 2 | close"},
-		"expect without a body":       {"POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n" + next, "200 POST / h HTTP/1.1 0 |" + second},
-		"expect something else":       {"POST / HTTP/1.1\r\nHost: h\r\nExpect: x\r\n\r\n" + next, "417 close"},
-		"absolute target":             {"GET http://a/b?c HTTP/1.1\r\nHost: h\r\n\r\n", "200 GET /b?c a HTTP/1.1 0 |"},
-		"query and escapes":           {"GET /a%20b?c=%41 HTTP/1.1\r\nHost: h\r\n\r\n", "200 GET /a%20b?c=%41 h HTTP/1.1 0 |"},
-		"two slashes":                 {"GET //a/b HTTP/1.1\r\nHost: h\r\n\r\n", "200 GET //a/b h HTTP/1.1 0 |"},
-		"asterisk":                    {"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "200 OPTIONS * h HTTP/1.1 0 |"},
-		"no content":                  {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: 204\r\n\r\n" + next, "204" + second},
-		"no answer":                   {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: none\r\n\r\n" + next, ""},
-		"split answer":                {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: split\r\n\r\n", "200 GET / h HTTP/1.1 0 |"},
-		"no host":                     {"GET / HTTP/1.1\r\n\r\n" + next, "400 close"},
-		"two hosts":                   {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n" + next, "400 close"},
-		"no version":                  {"GET /\r\n\r\n" + next, "400 close"},
-		"version 2.0":                 {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505 close"},
-		"version of letters":          {"GET / HTTP/x.y\r\nHost: h\r\n\r\n" + next, "400 close"},
-		"two spaces":                  {"GET  / HTTP/1.1\r\nHost: h\r\n\r\n" + next, "400 close"},
-		"method":                      {"G@T / HTTP/1.1\r\nHost: h\r\n\r\n" + next, "400 close"},
-		"target":                      {"GET a HTTP/1.1\r\nHost: h\r\n\r\n" + next, "400 close"},
-		"target escape":               {"GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n" + next, "400 close"},
-		"folded field":                {"GET / HTTP/1.1\r\nHost: h\r\nX-V: 1\r\n 2\r\n\r\n" + next, "400 close"},
-		"space before the colon":      {"GET / HTTP/1.1\r\nHost: h\r\nX-V : 1\r\n\r\n" + next, "400 close"},
-		"field without a colon":       {"GET / HTTP/1.1\r\nHost: h\r\nX-V\r\n\r\n" + next, "400 close"},
-		"NUL in a value":              {"GET / HTTP/1.1\r\nHost: h\r\nX-V: a\x00b\r\n\r\n" + next, "400 close"},
-		"return in a value":           {"GET / HTTP/1.1\r\nHost: h\r\nX-V: a\rb\r\n\r\n" + next, "400 close"},
-		"length and chunks":           {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + next, "400 close"},
-		"two lengths":                 {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc" + next, "400 close"},
-		"length with a sign":          {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +3\r\n\r\nabc" + next, "400 close"},
-		"length of many digits":       {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 18446744073709551617\r\n\r\n" + next, "400 close"},
-		"chunks in version 1.0":       {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + next, "400 close"},
-		"another coding":              {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" + next, "501 close"},
-		"header that ends nowhere":    {"GET / HTTP/1.1\r\nHost: h\r\n", ""},
-		"header block of 64 KiB":      {"GET / HTTP/1.1\r\nHost: h\r\nX-Large: " + strings.Repeat("a", maxHeader), "431 close"},
-		"header block of almost that": {"GET / HTTP/1.1\r\nHost: h\r\nX-Large: " + strings.Repeat("a", maxHeader-60) + "\r\n\r\n" + next, "200 GET / h HTTP/1.1 0 |" + second},
+		"one request": {"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "200 GET / h HTTP/1.1 0 |"},
+		"two in one write": {"GET /1 HTTP/1.1\r\nHost: h\r\n\r\n" + next,
+			"200 GET /1 h HTTP/1.1 0 |" + second},
+		"lines without return": {"GET / HTTP/1.1\nHost: h\n\n" + next,
+			"200 GET / h HTTP/1.1 0 |" + second},
+		"empty lines before": {"\r\n\nGET / HTTP/1.1\r\nHost: h\r\n\r\n",
+			"200 GET / h HTTP/1.1 0 |"},
+		"fields": {"GET / HTTP/1.1\r\nhost: h\r\nx-v: 1\r\nX-V:\t2 \r\nX-v:\r\n\r\n",
+			"200 GET / h HTTP/1.1 0 1;2;|"},
+		"close": {"GET / HTTP/1.1\r\nHost: h\r\nConnection: x, Close\r\n\r\n" + next,
+			"200 GET / h HTTP/1.1 0 | close"},
+		"version 1.0": {"GET / HTTP/1.0\r\n\r\n" + next, "200 GET /  HTTP/1.0 0 | close"},
+		"version 1.0, kept": {"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" + next,
+			"200 GET /  HTTP/1.0 0 |" + second},
+		"body": {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nGET /" + next,
+			"200 POST / h HTTP/1.1 5 |" + second},
+		"body of the same length": {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " +
+			"2\r\nContent-Length: 2\r\n\r\nab" + next, "200 POST / h HTTP/1.1 2 |" + second},
+		"body too long to drain": {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999\r\n\r\n",
+			"200 POST / h HTTP/1.1 999999 |"},
+		"chunks": {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: " +
+			"Chunked\r\n\r\n3;x=y\r\nabc\r\nA\r\n0123456789\r\n0\r\nT: v\r\n\r\n" + next,
+			"200 POST / h HTTP/1.1 -1 |" + second},
+		"chunk too short": {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n" + next, "200 POST / h HTTP/1.1 -1 |"},
+		"chunk without a size": {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n\r\n" + next, "200 POST / h HTTP/1.1 -1 |"},
+		"chunk of a negative size": {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n-1\r\n" + next, "200 POST / h HTTP/1.1 -1 |"},
+		"chunk without a return": {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n0\n\n" + next, "200 POST / h HTTP/1.1 -1 |"},
+		"expect": {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: " +
+			"100-continue\r\n\r\n", "200 POST / h HTTP/1.1 2 | close"},
+		"expect without a body": {"POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n" + next,
+			"200 POST / h HTTP/1.1 0 |" + second},
+		"expect something else": {"POST / HTTP/1.1\r\nHost: h\r\nExpect: x\r\n\r\n" + next,
+			"417 close"},
+		"absolute target": {"GET http://a/b?c HTTP/1.1\r\nHost: h\r\n\r\n",
+			"200 GET /b?c a HTTP/1.1 0 |"},
+		"query and escapes": {"GET /a%20b?c=%41 HTTP/1.1\r\nHost: h\r\n\r\n",
+			"200 GET /a%20b?c=%41 h HTTP/1.1 0 |"},
+		"two slashes": {"GET //a/b HTTP/1.1\r\nHost: h\r\n\r\n",
+			"200 GET //a/b h HTTP/1.1 0 |"},
+		"asterisk": {"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n",
+			"200 OPTIONS * h HTTP/1.1 0 |"},
+		"no content": {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: 204\r\n\r\n" + next,
+			"204" + second},
+		"no answer": {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: none\r\n\r\n" + next, ""},
+		"split answer": {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: split\r\n\r\n",
+			"200 GET / h HTTP/1.1 0 |"},
+		"no host":            {"GET / HTTP/1.1\r\n\r\n" + next, "400 close"},
+		"two hosts":          {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n" + next, "400 close"},
+		"no version":         {"GET /\r\n\r\n" + next, "400 close"},
+		"version 2.0":        {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505 close"},
+		"version of letters": {"GET / HTTP/x.y\r\nHost: h\r\n\r\n" + next, "400 close"},
+		"two spaces":         {"GET  / HTTP/1.1\r\nHost: h\r\n\r\n" + next, "400 close"},
+		"method":             {"G@T / HTTP/1.1\r\nHost: h\r\n\r\n" + next, "400 close"},
+		"target":             {"GET a HTTP/1.1\r\nHost: h\r\n\r\n" + next, "400 close"},
+		"target escape":      {"GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n" + next, "400 close"},
+		"folded field": {"GET / HTTP/1.1\r\nHost: h\r\nX-V: 1\r\n 2\r\n\r\n" + next,
+			"400 close"},
+		"space before the colon": {"GET / HTTP/1.1\r\nHost: h\r\nX-V : 1\r\n\r\n" + next, "400 close"},
+		"field without a colon":  {"GET / HTTP/1.1\r\nHost: h\r\nX-V\r\n\r\n" + next, "400 close"},
+		"NUL in a value": {"GET / HTTP/1.1\r\nHost: h\r\nX-V: a\x00b\r\n\r\n" + next,
+			"400 close"},
+		"return in a value": {"GET / HTTP/1.1\r\nHost: h\r\nX-V: a\rb\r\n\r\n" + next, "400 close"},
+		"length and chunks": {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " +
+			"3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + next, "400 close"},
+		"two lengths": {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " +
+			"3\r\nContent-Length: 4\r\n\r\nabc" + next, "400 close"},
+		"length with a sign": {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +3\r\n\r\nabc" + next,
+			"400 close"},
+		"length of many digits": {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " +
+			"18446744073709551617\r\n\r\n" + next, "400 close"},
+		"chunks in version 1.0": {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" +
+			next, "400 close"},
+		"another coding": {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, " +
+			"chunked\r\n\r\n0\r\n\r\n" + next, "501 close"},
+		"header that ends nowhere": {"GET / HTTP/1.1\r\nHost: h\r\n", ""},
+		"header block of 64 KiB": {"GET / HTTP/1.1\r\nHost: h\r\nX-Large: " +
+			strings.Repeat("a", maxHeader), "431 close"},
+		"header block of almost that": {"GET / HTTP/1.1\r\nHost: h\r\nX-Large: " +
+			strings.Repeat("a", maxHeader-60) + "\r\n\r\n" + next, "200 GET / h HTTP/1.1 0 |" + second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := converse(t, echo, row.send)
@@ -165,7 +201,8 @@ func TestLeanAnswers(t *testing.T) {
 // TestLeanHead answers HEAD as GET without a body.
 func TestLeanHead(t *testing.T) {
 	target := open(t, Options{Limit: parse(t, window)})
-	answer := converse(t, target, "HEAD / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+	answer := converse(t, target,
+		"HEAD / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 	if got := statuses(t, answer, http.MethodHead, http.MethodGet); got != "200 , 200 allowed\n close" {
 		t.Errorf("got %q", got)
 	}
@@ -174,16 +211,18 @@ func TestLeanHead(t *testing.T) {
 	}
 }
 
-// TestLeanEqualsNetHTTP sends the same requests to a target behind our server and behind that of net/http, at one instant, and
-// compares the answers, field by field.
+// TestLeanEqualsNetHTTP sends the same requests to a target behind our server and behind that of net/http, at
+// one instant, and compares the answers, field by field.
 func TestLeanEqualsNetHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := open(t, Options{Limit: parse(t, "fixed-window,rate=4/1d")})
 		for i := range 8 {
 			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 				key := fmt.Sprint(method, i/8)
-				text := fmt.Sprintf("%s / HTTP/1.1\r\nHost: h\r\nX-Api-Key: ours-%s\r\nConnection: close\r\n\r\n", method, key)
-				ours, err := http.ReadResponse(bufio.NewReader(strings.NewReader(converse(t, target, text))), &http.Request{Method: method})
+				text := fmt.Sprintf("%s / HTTP/1.1\r\nHost: h\r\nX-Api-Key: ours-%s\r\nConnection: "+
+					"close\r\n\r\n", method, key)
+				ours, err := http.ReadResponse(bufio.NewReader(strings.NewReader(converse(t, target, text))),
+					&http.Request{Method: method})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -193,7 +232,8 @@ func TestLeanEqualsNetHTTP(t *testing.T) {
 				target.ServeHTTP(theirs, r)
 				want := theirs.Result()
 				if fmt.Sprint(ours.StatusCode, ours.Header) != fmt.Sprint(want.StatusCode, want.Header) {
-					t.Errorf("%s %d: got %d %v, want %d %v", method, i, ours.StatusCode, ours.Header, want.StatusCode, want.Header)
+					t.Errorf("%s %d: got %d %v, want %d %v", method, i, ours.StatusCode, ours.Header,
+						want.StatusCode, want.Header)
 				}
 				body, err := io.ReadAll(ours.Body)
 				if err != nil || string(body) != theirs.Body.String() {
@@ -204,7 +244,8 @@ func TestLeanEqualsNetHTTP(t *testing.T) {
 	})
 }
 
-// TestLeanNoticesThatAClientLeft queues a request for an hour and hangs up: the handler ends, and so does the connection.
+// TestLeanNoticesThatAClientLeft queues a request for an hour and hangs up: the handler ends, and so does the
+// connection.
 func TestLeanNoticesThatAClientLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := open(t, Options{Limit: parse(t, "leaky-bucket-queue,rate=1/1h,queue=3")})
@@ -215,7 +256,8 @@ func TestLeanNoticesThatAClientLeft(t *testing.T) {
 		go c.serve()
 		r := bufio.NewReader(ours)
 		began := time.Now()
-		if _, err := io.WriteString(ours, strings.Repeat("GET / HTTP/1.1\r\nHost: h\r\n\r\n", 2)); err != nil {
+		if _, err := io.WriteString(ours,
+			strings.Repeat("GET / HTTP/1.1\r\nHost: h\r\n\r\n", 2)); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 2 {
@@ -272,8 +314,8 @@ func TestLeanSlowClients(t *testing.T) {
 	}
 }
 
-// TestLeanCloseWaitsForAnswers closes a server with a request in flight, which is answered, and with an idle connection, which
-// ends at once.
+// TestLeanCloseWaitsForAnswers closes a server with a request in flight, which is answered, and with an idle
+// connection, which ends at once.
 func TestLeanCloseWaitsForAnswers(t *testing.T) {
 	target := open(t, Options{Limit: parse(t, "leaky-bucket-queue,rate=5/s,queue=3")})
 	s, err := Listen(target, "127.0.0.1:0")
@@ -291,7 +333,8 @@ func TestLeanCloseWaitsForAnswers(t *testing.T) {
 	}
 	defer busy.Close()
 	r := bufio.NewReader(busy)
-	if _, err := io.WriteString(busy, "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(busy,
+		"GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 {
@@ -317,13 +360,15 @@ func TestLeanCloseWaitsForAnswers(t *testing.T) {
 	}
 }
 
-// FuzzLean sends anything: the server never panics, never hangs, and answers no more often than net/http finds requests; what
-// it lets through net/http reads as a request too.
+// FuzzLean sends anything: the server never panics, never hangs, and answers no more often than net/http
+// finds requests; what it lets through net/http reads as a request too.
 func FuzzLean(f *testing.F) {
 	for _, seed := range []string{
-		"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.0\r\n\r\n",
-		"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n",
-		"\r\n\r\n\n", "GET / HTTP/1.1\nHost: h\n\n", "GET * HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.0\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET / " +
+			"HTTP/1.1\r\nHost: h\r\n\r\n", "\r\n\r\n\n", "GET / HTTP/1.1\nHost: h\n\n",
+		"GET * HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
 	} {
 		f.Add([]byte(seed))
@@ -383,7 +428,10 @@ func (c *scriptConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (c *scriptConn) Close() error                    { return nil }
-func (c *scriptConn) CloseWrite() error               { return nil }
-func (c *scriptConn) RemoteAddr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9} }
+func (c *scriptConn) Close() error      { return nil }
+func (c *scriptConn) CloseWrite() error { return nil }
+func (c *scriptConn) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1),
+		Port: 9}
+}
 func (c *scriptConn) SetReadDeadline(time.Time) error { return nil }

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// servedVariable makes TestServe a server in a process of its own, of the limit that it holds; servedPlain puts net/http in
-// front of it.
+// servedVariable makes TestServe a server in a process of its own, of the limit that it holds; servedPlain
+// puts net/http in front of it.
 const (
 	servedVariable = "RLCHECK_TEST_SERVE"
 	servedPlain    = "RLCHECK_TEST_SERVE_PLAIN"
@@ -131,14 +131,16 @@ func closedLoop(b *testing.B, addr string, n int) time.Duration {
 				return
 			}
 			defer c.Close()
-			request := fmt.Appendf(nil, "GET / HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\nX-Api-Key: k%d\r\n\r\n", addr, i)
+			request := fmt.Appendf(nil,
+				"GET / HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\nX-Api-Key: k%d\r\n\r\n", addr, i)
 			answer := make([]byte, 4096)
 			for range n {
 				if _, err := c.Write(request); err != nil {
 					b.Error(err)
 					return
 				}
-				if got, err := c.Read(answer); err != nil || !bytes.HasPrefix(answer[:got], []byte("HTTP/1.1 ")) {
+				if got, err := c.Read(answer); err != nil ||
+					!bytes.HasPrefix(answer[:got], []byte("HTTP/1.1 ")) {
 					wrong.Add(1)
 					return
 				}
@@ -152,8 +154,9 @@ func closedLoop(b *testing.B, addr string, n int) time.Duration {
 	return time.Since(began)
 }
 
-// BenchmarkServer measures the processor time of our target for a request, allowed and denied, with 64 connections in a closed
-// loop, and prints the ratio to nginx's `return 200` in the same run: 2 is the goal. plain is the same target behind net/http.
+// BenchmarkServer measures the processor time of our target for a request, allowed and denied, with 64
+// connections in a closed loop, and prints the ratio to nginx's `return 200` in the same run: 2 is the goal.
+// plain is the same target behind net/http.
 func BenchmarkServer(b *testing.B) {
 	const each = 1500
 	const allowed, denied = "token-bucket,rate=1000000/s,burst=1000000", "token-bucket,rate=1/1d,burst=1"

@@ -39,7 +39,8 @@ func (c *leanConn) skip(n int64) error {
 }
 
 // errChunk is what a body that is not chunked as it says ends with.
-var errChunk = errors.New("a chunked body is SIZE in hexadecimal digits, a line end, as many bytes, a line end, and so on")
+var errChunk = errors.New("a chunked body is SIZE in hexadecimal digits, a line end, as many bytes, a line " +
+	"end, and so on")
 
 // drainChunks drops a chunked body and its trailers.
 func (c *leanConn) drainChunks() error {
@@ -80,8 +81,8 @@ func (c *leanConn) drainChunks() error {
 	}
 }
 
-// line returns the next line of a chunked body without its end, which is strict: readers that differ about it would see different
-// requests behind the body.
+// line returns the next line of a chunked body without its end, which is strict: readers that differ about it
+// would see different requests behind the body.
 func (c *leanConn) line() (string, error) {
 	for {
 		if i := bytes.IndexByte(c.buffer[c.from:c.to], '\n'); i >= 0 {

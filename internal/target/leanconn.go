@@ -23,7 +23,8 @@ const (
 	startBuffer = 4 << 10
 	// maxDrain is the most bytes of a body that are read for the sake of the next request.
 	maxDrain = 256 << 10
-	// armEvery is how long a deadline is left as it is, since to set one for every request costs more than it brings.
+	// armEvery is how long a deadline is left as it is, since to set one for every request costs more than it
+	// brings.
 	armEvery = 5 * time.Second
 )
 
@@ -118,10 +119,12 @@ func (c *leanConn) refuse(r refusal) {
 	}
 }
 
-// linger lets the client read the answer: a connection that is closed with bytes unread is reset, and the answer may be lost.
+// linger lets the client read the answer: a connection that is closed with bytes unread is reset, and the
+// answer may be lost.
 func (c *leanConn) linger() {
 	half, ok := c.conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || c.conn.SetReadDeadline(time.Now().Add(500*time.Millisecond)) != nil {
+	if !ok || half.CloseWrite() != nil ||
+		c.conn.SetReadDeadline(time.Now().Add(500*time.Millisecond)) != nil {
 		return
 	}
 	// What still comes is of no interest; an error ends it like its end.
@@ -150,7 +153,8 @@ func (c *leanConn) readHead() (string, refusal) {
 			}
 			searched = c.to - c.from
 			if searched >= maxHeader {
-				return "", refusal{http.StatusRequestHeaderFieldsTooLarge, "a header block has at most 65536 bytes"}
+				return "", refusal{http.StatusRequestHeaderFieldsTooLarge,
+					"a header block has at most 65536 bytes"}
 			}
 			if !late {
 				late = true
@@ -200,8 +204,8 @@ func (c *leanConn) fill() error {
 	return err
 }
 
-// endOfHead returns the length of the header block that b begins with, or 0 if it is not complete. The first searched bytes
-// are known to hold no end.
+// endOfHead returns the length of the header block that b begins with, or 0 if it is not complete. The first
+// searched bytes are known to hold no end.
 func endOfHead(b []byte, searched int) int {
 	i := max(0, searched-3)
 	for {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// hangUp is the context of all requests of a connection: it ends when the client leaves, which is looked for only while
-// somebody waits for it.
+// hangUp is the context of all requests of a connection: it ends when the client leaves, which is looked for
+// only while somebody waits for it.
 type hangUp struct {
 	conn   *leanConn
 	number uint64

@@ -45,8 +45,8 @@ func (w *leanWriter) WriteString(s string) (int, error) {
 	return len(s), nil
 }
 
-// finish returns the answer to h as it is sent; last tells that the connection ends with it. As net/http does, it adds Date and
-// Content-Length unless they are there, or are there without a value.
+// finish returns the answer to h as it is sent; last tells that the connection ends with it. As net/http
+// does, it adds Date and Content-Length unless they are there, or are there without a value.
 func (w *leanWriter) finish(h *head, last bool) []byte {
 	bodiless := w.status == http.StatusNoContent || w.status == http.StatusNotModified || w.status < 200
 	b := append(w.out, "HTTP/1.1 "...)

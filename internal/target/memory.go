@@ -14,8 +14,8 @@ import (
 // shards is how many locks share the partitions; a power of two.
 const shards = 256
 
-// memory keeps the states of a limiter in the process. Its memory follows the partitions that are not as good as new:
-// those whose silence exceeds idle are forgotten when a shard has doubled.
+// memory keeps the states of a limiter in the process. Its memory follows the partitions that are not as good
+// as new: those whose silence exceeds idle are forgotten when a shard has doubled.
 type memory struct {
 	limiter reference.Limiter
 	clock   *clock
@@ -27,7 +27,8 @@ type memory struct {
 	shards [shards]shard
 }
 
-// shard is a part of the partitions under one lock. Decisions are taken inside it, so a state is never seen half done.
+// shard is a part of the partitions under one lock. Decisions are taken inside it, so a state is never seen
+// half done.
 type shard struct {
 	mu    sync.Mutex
 	cells map[string]*cell
@@ -49,7 +50,8 @@ type cell struct {
 const minSweep = 64
 
 func newMemory(b bench) *memory {
-	m := &memory{limiter: b.limiter, clock: b.clock, idle: b.idle, told: b.limit.Completes(), seed: maphash.MakeSeed()}
+	m := &memory{limiter: b.limiter, clock: b.clock, idle: b.idle, told: b.limit.Completes(),
+		seed: maphash.MakeSeed()}
 	for i := range m.shards {
 		m.shards[i].cells = map[string]*cell{}
 		m.shards[i].sweepAt = minSweep
@@ -124,8 +126,8 @@ func (m *memory) partitions() int {
 	return n
 }
 
-// idleTime returns a silence after which every policy of l is as good as new, or 0 where there is none: a bucket that
-// starts empty never is, and one refilled in batches keeps the rhythm of its batches.
+// idleTime returns a silence after which every policy of l is as good as new, or 0 where there is none: a
+// bucket that starts empty never is, and one refilled in batches keeps the rhythm of its batches.
 func idleTime(l spec.Limit) time.Duration {
 	var idle time.Duration
 	for _, p := range l {

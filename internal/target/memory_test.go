@@ -14,10 +14,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// TestMemoryFollowsPartitionsInUse asks for many partitions once, over a time in which they recover: few are kept. Others
-// are used up again and again just before they have recovered: what is forgotten meanwhile never changes a decision.
+// TestMemoryFollowsPartitionsInUse asks for many partitions once, over a time in which they recover: few are
+// kept. Others are used up again and again just before they have recovered: what is forgotten meanwhile never
+// changes a decision.
 func TestMemoryFollowsPartitionsInUse(t *testing.T) {
-	for _, spec := range []string{bucket, "fixed-window,rate=10/1s", "sliding-window-counter,rate=10/1s", "gcra,rate=10/s,burst=3,ban=1s"} {
+	for _, spec := range []string{bucket, "fixed-window,rate=10/1s", "sliding-window-counter,rate=10/1s",
+		"gcra,rate=10/s,burst=3,ban=1s"} {
 		synctest.Test(t, func(t *testing.T) {
 			limit := parse(t, spec)
 			target := open(t, Options{Limit: limit})
@@ -70,8 +72,8 @@ func useUp(t *testing.T, target *Target, limiter reference.Limiter, states []ref
 	}
 }
 
-// TestMemoryKeepsRequestsInFlight does not forget a partition with a request in flight, however long that takes, and does
-// once it is complete.
+// TestMemoryKeepsRequestsInFlight does not forget a partition with a request in flight, however long that
+// takes, and does once it is complete.
 func TestMemoryKeepsRequestsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := open(t, Options{Limit: parse(t, "concurrency,limit=1,hold=1s..2s")})
@@ -97,7 +99,8 @@ func TestMemoryKeepsRequestsInFlight(t *testing.T) {
 			t.Error("while a request is in flight: got a second one admitted, want 1 place")
 		}
 		slow.Complete()
-		for range 8 { // how full its shard is depends on the seed; it is swept when it has twice what the last sweep left
+		// how full its shard is depends on the seed; it is swept when it has twice what the last sweep left
+		for range 8 {
 			if crowd(); !m.knows("slow") {
 				break
 			}
@@ -111,9 +114,12 @@ func TestMemoryKeepsRequestsInFlight(t *testing.T) {
 	})
 }
 
-// TestMemoryKeepsWhatIsNotAsGoodAsNew does not evict buckets that would start again empty, or with another rhythm.
+// TestMemoryKeepsWhatIsNotAsGoodAsNew does not evict buckets that would start again empty, or with another
+// rhythm.
 func TestMemoryKeepsWhatIsNotAsGoodAsNew(t *testing.T) {
-	for _, spec := range []string{"token-bucket,rate=9/s,burst=9,start=empty", "token-bucket,rate=9/s,burst=9,refill=interval,fill=3", bucket + " + gcra,rate=1/s,burst=1,start=empty"} {
+	for _, spec := range []string{"token-bucket,rate=9/s,burst=9,start=empty",
+		"token-bucket,rate=9/s,burst=9,refill=interval,fill=3",
+		bucket + " + gcra,rate=1/s,burst=1,start=empty"} {
 		if got := idleTime(parse(t, spec)); got != 0 {
 			t.Errorf("%s: got evicted after %v, want never", spec, got)
 		}
@@ -147,7 +153,8 @@ func TestMemoryUnderConcurrency(t *testing.T) {
 func TestClockStepsBack(t *testing.T) {
 	steps := []time.Duration{0, 0, 0, -time.Hour, time.Second}
 	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	target := open(t, Options{Limit: parse(t, "gcra,rate=1/1m,burst=2"), Now: func() time.Time { return now }})
+	target := open(t, Options{Limit: parse(t, "gcra,rate=1/1m,burst=2"),
+		Now: func() time.Time { return now }})
 	got := ""
 	for _, step := range steps {
 		now = now.Add(step)
@@ -160,7 +167,8 @@ func TestClockStepsBack(t *testing.T) {
 	}
 }
 
-// TestQueueHoldsRequestsBack lets a full queue through at its rate, and gives up those whose clients leave, at once.
+// TestQueueHoldsRequestsBack lets a full queue through at its rate, and gives up those whose clients leave,
+// at once.
 func TestQueueHoldsRequestsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := open(t, Options{Limit: parse(t, "leaky-bucket-queue,rate=10/s,queue=5")})

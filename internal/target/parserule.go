@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// ParseRule reads a rule as "WHERE... LIMIT": /PATH, METHOD and NAME:VALUE of a header field, each at most once but the last, all of
-// which must fit; and a SPEC, none, or zero for a limit of nothing.
+// ParseRule reads a rule as "WHERE... LIMIT": /PATH, METHOD and NAME:VALUE of a header field, each at most
+// once but the last, all of which must fit; and a SPEC, none, or zero for a limit of nothing.
 //
 //	/login fixed-window,rate=5/1m
 //	PUT /items token-bucket,rate=1/s,burst=5
@@ -18,7 +18,8 @@ func ParseRule(text string) (Rule, error) {
 	var u Rule
 	rest := strings.TrimSpace(text)
 	wrong := func(what, why string) (Rule, error) {
-		return Rule{}, fmt.Errorf("rule %q: %s: %s (write \"/login fixed-window,rate=5/1m\")", text, what, why)
+		return Rule{}, fmt.Errorf("rule %q: %s: %s (write \"/login fixed-window,rate=5/1m\")", text, what,
+			why)
 	}
 	for {
 		word, after, more := strings.Cut(rest, " ")
@@ -26,7 +27,8 @@ func ParseRule(text string) (Rule, error) {
 		switch {
 		case !more:
 			if u.Path == "" && u.Method == "" && u.Header == nil {
-				return wrong("nothing but a limit", "a rule says first whom it is for: /PATH, METHOD or NAME:VALUE")
+				return wrong("nothing but a limit",
+					"a rule says first whom it is for: /PATH, METHOD or NAME:VALUE")
 			}
 			return u.limitedBy(rest, text)
 		case word == "":
@@ -40,7 +42,8 @@ func ParseRule(text string) (Rule, error) {
 		case isToken(word) && strings.ToUpper(word) == word && u.Method == "":
 			u.Method = word
 		case u.Path == "" && u.Method == "" && u.Header == nil, word[0] == '/', strings.ToUpper(word) == word:
-			return wrong(fmt.Sprintf("%q", word), "a rule is for a /PATH, a METHOD or a NAME:VALUE, and has one path and one method at most")
+			return wrong(fmt.Sprintf("%q", word),
+				"a rule is for a /PATH, a METHOD or a NAME:VALUE, and has one path and one method at most")
 		default: // several policies have spaces between them
 			return u.limitedBy(rest, text)
 		}

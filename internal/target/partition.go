@@ -28,12 +28,13 @@ func (t *Target) named(r *http.Request) (string, bool) {
 	return v[0], true
 }
 
-// clientKey returns the partition of a request without a name: the network of its client, as the trusted proxy tells it, or
-// as the connection does.
+// clientKey returns the partition of a request without a name: the network of its client, as the trusted
+// proxy tells it, or as the connection does.
 func (t *Target) clientKey(r *http.Request) string {
 	if v := r.Header[t.client]; t.client != "" && len(v) > 0 {
 		last := v[len(v)-1]
-		if a, err := netip.ParseAddr(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])); err == nil {
+		if a, err := netip.ParseAddr(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+
+			1:])); err == nil {
 			return "\x00" + t.network(a)
 		}
 	}
@@ -48,8 +49,8 @@ func (t *Target) network(a netip.Addr) string {
 	return networkOf(a)
 }
 
-// networkOf returns the network that one client has: one IPv4 address, however it is written, or 64 bits of IPv6, out of which
-// a client may take another address for each request.
+// networkOf returns the network that one client has: one IPv4 address, however it is written, or 64 bits of
+// IPv6, out of which a client may take another address for each request.
 func networkOf(a netip.Addr) string {
 	if a = a.Unmap(); a.Is4() {
 		return a.String()
@@ -57,8 +58,8 @@ func networkOf(a netip.Addr) string {
 	return netip.PrefixFrom(a.WithZone(""), 64).Masked().String()
 }
 
-// addressKey returns the address of the client of a connection, or its network, after a NUL byte, which no field value can
-// begin with.
+// addressKey returns the address of the client of a connection, or its network, after a NUL byte, which no
+// field value can begin with.
 func addressKey(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

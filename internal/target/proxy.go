@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// ProxyOptions say what a proxy does with the answers that it passes on. Only Upstream is required; with nothing else, all
-// end-to-end fields, the status and the body pass unchanged, and hop-by-hop fields are removed (RFC 9110 section 7.6.1).
+// ProxyOptions say what a proxy does with the answers that it passes on. Only Upstream is required; with
+// nothing else, all end-to-end fields, the status and the body pass unchanged, and hop-by-hop fields are
+// removed (RFC 9110 section 7.6.1).
 type ProxyOptions struct {
 	// Upstream is the origin, http or https; its path is put in front of each request's.
 	Upstream *url.URL
@@ -35,9 +36,9 @@ type ProxyOptions struct {
 	Now func() time.Time
 }
 
-// NewProxy returns a handler that passes requests to o.Upstream. Requests pass unchanged but for the host, which is the
-// upstream's, and hop-by-hop fields. An upstream that does not answer is answered 502. An unknown fault, a bad field name,
-// value, status or upstream is an error.
+// NewProxy returns a handler that passes requests to o.Upstream. Requests pass unchanged but for the host,
+// which is the upstream's, and hop-by-hop fields. An upstream that does not answer is answered 502. An
+// unknown fault, a bad field name, value, status or upstream is an error.
 func NewProxy(o ProxyOptions) (http.Handler, error) {
 	fault, err := findFault(o.Fault, true)
 	if err != nil {
@@ -86,12 +87,13 @@ func NewProxy(o ProxyOptions) (http.Handler, error) {
 	})), nil
 }
 
-// newTransport returns a transport for many connections to one origin. It gives an idle connection up long before our
-// servers do, so that no request meets a closed one and is sent twice.
+// newTransport returns a transport for many connections to one origin. It gives an idle connection up long
+// before our servers do, so that no request meets a closed one and is sent twice.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		DisableCompression: true, MaxIdleConns: 0, MaxIdleConnsPerHost: 4096,
-		IdleConnTimeout: idleTimeout / 2, MaxResponseHeaderBytes: maxHeader, ResponseHeaderTimeout: time.Minute,
+		IdleConnTimeout: idleTimeout / 2, MaxResponseHeaderBytes: maxHeader,
+		ResponseHeaderTimeout: time.Minute,
 	}
 }
 
@@ -99,11 +101,13 @@ func newTransport() *http.Transport {
 func (o *ProxyOptions) check() error {
 	var errs []error
 	if u := o.Upstream; u == nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		errs = append(errs, fmt.Errorf("proxy: upstream %q: an origin is http://HOST or https://HOST", fmt.Sprint(o.Upstream)))
+		errs = append(errs, fmt.Errorf("proxy: upstream %q: an origin is http://HOST or https://HOST",
+			fmt.Sprint(o.Upstream)))
 	}
 	for _, name := range o.Strip {
 		if !isToken(strings.TrimSuffix(name, "*")) && name != "*" {
-			errs = append(errs, fmt.Errorf("proxy: field name %q: a name is letters, digits and -, and may end in *", name))
+			errs = append(errs, fmt.Errorf("proxy: field name %q: a name is letters, digits and -, and may "+
+				"end in *", name))
 		}
 	}
 	for name, value := range o.Set {
@@ -111,7 +115,8 @@ func (o *ProxyOptions) check() error {
 			errs = append(errs, fmt.Errorf("proxy: field name %q: a name is letters, digits and -", name))
 		}
 		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-			errs = append(errs, fmt.Errorf("proxy: value %q of %s: a field value has no control characters", value, name))
+			errs = append(errs, fmt.Errorf("proxy: value %q of %s: a field value has no control characters",
+				value, name))
 		}
 	}
 	for from, to := range o.Status {
@@ -149,8 +154,8 @@ func (o *ProxyOptions) strips(name string) bool {
 	return false
 }
 
-// undated keeps the server from adding a Date of its own where Date is stripped. Otherwise it adds one to an answer that came
-// without (RFC 9110 section 6.6.1).
+// undated keeps the server from adding a Date of its own where Date is stripped. Otherwise it adds one to an
+// answer that came without (RFC 9110 section 6.6.1).
 func (o *ProxyOptions) undated(h http.Handler) http.Handler {
 	if _, set := o.Set["Date"]; set || !o.strips("Date") {
 		return h
@@ -176,11 +181,13 @@ type retrying struct {
 	times int
 }
 
-// RoundTrip returns the first answer that is no denial, or the last denial. Requests with a body are sent once.
+// RoundTrip returns the first answer that is no denial, or the last denial. Requests with a body are sent
+// once.
 func (t retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	for i := 0; ; i++ {
 		res, err := t.inner.RoundTrip(r)
-		again := err == nil && i < t.times && res.StatusCode == http.StatusTooManyRequests && (r.Body == nil || r.Body == http.NoBody)
+		again := err == nil && i < t.times && res.StatusCode == http.StatusTooManyRequests &&
+			(r.Body == nil || r.Body == http.NoBody)
 		if !again {
 			return res, err
 		}

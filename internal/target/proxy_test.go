@@ -41,20 +41,25 @@ func proxied(t *testing.T, h http.Handler, o ProxyOptions) http.Handler {
 
 // proxySights shows the faults of proxies, before a right target.
 var proxySights = []sight{
-	{fault: "proxy-strips-retry-after", spec: window, steps: do(burst(11), says("Retry-After"), says("X-RateLimit-Limit")),
+	{fault: "proxy-strips-retry-after", spec: window,
+		steps: do(burst(11), says("Retry-After"), says("X-RateLimit-Limit")),
 		right: "10, 10, 10", wrong: "10, none, 10"},
-	{fault: "proxy-strips-ratelimit", spec: window, steps: do(one, says("RateLimit"), says("RateLimit-Policy"), says("X-RateLimit-Reset"), says("Date")),
+	{fault: "proxy-strips-ratelimit", spec: window,
+		steps: do(one, says("RateLimit"), says("RateLimit-Policy"), says("X-RateLimit-Reset"), says("Date")),
 		right: `"default";r=9;t=10, "default";q=10;w=10, 946684810, Sat, 01 Jan 2000 00:00:00 GMT`,
 		wrong: "none, none, none, Sat, 01 Jan 2000 00:00:00 GMT"},
 	{fault: "proxy-replaces-date", spec: window, steps: do(one, says("Date")),
 		right: "Sat, 01 Jan 2000 00:00:00 GMT", wrong: "Sat, 01 Jan 2000 00:01:00 GMT"},
-	{fault: "proxy-status-502", spec: window, steps: do(burst(11), status, says("Retry-After")), right: "10, 429, 10", wrong: "10, 502, 10"},
-	{fault: "proxy-replaces-body", spec: window, steps: do(burst(11), says("Content-Type"), says("Content-Length")),
+	{fault: "proxy-status-502", spec: window, steps: do(burst(11), status, says("Retry-After")),
+		right: "10, 429, 10", wrong: "10, 502, 10"},
+	{fault: "proxy-replaces-body", spec: window,
+		steps: do(burst(11), says("Content-Type"), says("Content-Length")),
 		right: "10, application/problem+json, 263", wrong: "10, text/html, 57"},
 	{fault: "proxy-caches", spec: window, steps: do(burst(20), wait(time.Second), burst(20)),
 		right: "10, 0", wrong: "20, 20"},
 	{fault: "proxy-retries-denied", spec: logged + ",count=all",
-		steps: do(burst(10), wait(9*time.Second), burst(1), wait(time.Second), burst(20)), right: "10, 0, 9", wrong: "10, 0, 7"},
+		steps: do(burst(10), wait(9*time.Second), burst(1), wait(time.Second), burst(20)), right: "10, 0, 9",
+		wrong: "10, 0, 7"},
 }
 
 // TestProxyFaultsShowFromOutside has a client see the difference that each fault of a proxy makes.
@@ -87,8 +92,8 @@ func TestProxyFaultsShowFromOutside(t *testing.T) {
 	}
 }
 
-// TestProxyPassesUnchanged sends a request with every kind of field through a proxy on real connections, and compares what
-// arrives at both ends.
+// TestProxyPassesUnchanged sends a request with every kind of field through a proxy on real connections, and
+// compares what arrives at both ends.
 func TestProxyPassesUnchanged(t *testing.T) {
 	var got http.Header
 	var method, uri, body string
@@ -123,7 +128,8 @@ func TestProxyPassesUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header = http.Header{
-		"X-Api-Key": {"k"}, "X-Forwarded-For": {"192.0.2.1"}, "Forwarded": {"for=192.0.2.1"}, "X-Real-Ip": {"192.0.2.2"},
+		"X-Api-Key": {"k"}, "X-Forwarded-For": {"192.0.2.1"}, "Forwarded": {"for=192.0.2.1"},
+		"X-Real-Ip":  {"192.0.2.2"},
 		"Connection": {"X-Gone"}, "X-Gone": {"1"}, "User-Agent": {""}, "Accept-Encoding": {"identity"},
 	}
 	answer, err := http.DefaultTransport.RoundTrip(r)
@@ -132,18 +138,22 @@ func TestProxyPassesUnchanged(t *testing.T) {
 	}
 	defer answer.Body.Close()
 	want := http.Header{
-		"X-Api-Key": {"k"}, "X-Forwarded-For": {"192.0.2.1"}, "Forwarded": {"for=192.0.2.1"}, "X-Real-Ip": {"192.0.2.2"},
+		"X-Api-Key": {"k"}, "X-Forwarded-For": {"192.0.2.1"}, "Forwarded": {"for=192.0.2.1"},
+		"X-Real-Ip":      {"192.0.2.2"},
 		"Content-Length": {"5"}, "Accept-Encoding": {"identity"},
 	}
 	if flat(got) != flat(want) || method != "PUT" || uri != "/base/a%2Fb//c?d=e;f" || body != "hello" {
-		t.Errorf("at the origin: got %s %s %q\n%s\nwant PUT /base/a%%2Fb//c?d=e;f \"hello\"\n%s", method, uri, body, flat(got), flat(want))
+		t.Errorf("at the origin: got %s %s %q\n%s\nwant PUT /base/a%%2Fb//c?d=e;f \"hello\"\n%s", method, uri,
+			body, flat(got), flat(want))
 	}
 	want = http.Header{
-		"Date": {"Sat, 01 Jan 2000 00:00:00 GMT"}, "Retry-After": {"Sat, 01 Jan 2000 00:01:00 GMT"}, "Ratelimit": {`"a";r=1`, `"b";r=2`},
+		"Date": {"Sat, 01 Jan 2000 00:00:00 GMT"}, "Retry-After": {"Sat, 01 Jan 2000 00:01:00 GMT"},
+		"Ratelimit":    {`"a";r=1`, `"b";r=2`},
 		"X-Powered-By": {"x"}, "Content-Type": {"application/problem+json"}, "Content-Length": {"2"},
 	}
 	if flat(answer.Header) != flat(want) || answer.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("at the client: got %d\n%s\nwant 429\n%s", answer.StatusCode, flat(answer.Header), flat(want))
+		t.Errorf("at the client: got %d\n%s\nwant 429\n%s", answer.StatusCode, flat(answer.Header),
+			flat(want))
 	}
 }
 
@@ -159,12 +169,15 @@ func flat(h http.Header) string {
 // TestProxyRewrites strips by name and by prefix, sets fields and replaces statuses.
 func TestProxyRewrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		target := open(t, Options{Limit: parse(t, window), Dialect: []Dialect{XRateLimit, RateLimitLegacy, RetryAfterField}})
+		target := open(t, Options{Limit: parse(t, window),
+			Dialect: []Dialect{XRateLimit, RateLimitLegacy, RetryAfterField}})
 		p := proxied(t, target, ProxyOptions{
-			Strip: []string{"x-ratelimit-*", "RETRY-AFTER"}, Set: map[string]string{"retry-after": "7", "ratelimit-limit": "99"},
+			Strip:  []string{"x-ratelimit-*", "RETRY-AFTER"},
+			Set:    map[string]string{"retry-after": "7", "ratelimit-limit": "99"},
 			Status: map[int]int{429: 503, 200: 204},
 		})
-		got := run(p, one, status, says("Retry-After"), says("RateLimit-Limit"), says("RateLimit-Reset"), says("X-RateLimit-Limit"))
+		got := run(p, one, status, says("Retry-After"), says("RateLimit-Limit"), says("RateLimit-Reset"),
+			says("X-RateLimit-Limit"))
 		if want := "204, 7, 99, 10, none"; got != want {
 			t.Errorf("allowed: got %s, want %s", got, want)
 		}
@@ -175,7 +188,8 @@ func TestProxyRewrites(t *testing.T) {
 	})
 }
 
-// TestProxyDate passes the Date of the origin, adds one where the origin has none, and sends none where it is stripped.
+// TestProxyDate passes the Date of the origin, adds one where the origin has none, and sends none where it is
+// stripped.
 func TestProxyDate(t *testing.T) {
 	const old = "Sat, 01 Jan 2000 00:00:00 GMT"
 	for _, c := range []struct {
@@ -187,7 +201,8 @@ func TestProxyDate(t *testing.T) {
 		{nil, ProxyOptions{}, "now"},
 		{[]string{old}, ProxyOptions{Strip: []string{"date"}}, ""},
 		{nil, ProxyOptions{Strip: []string{"*"}}, ""},
-		{[]string{old}, ProxyOptions{Strip: []string{"date"}, Set: map[string]string{"Date": "never"}}, "never"},
+		{[]string{old}, ProxyOptions{Strip: []string{"date"}, Set: map[string]string{"Date": "never"}},
+			"never"},
 	} {
 		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header()["Date"] = c.origin })
 		front := httptest.NewServer(proxied(t, h, c.o))
@@ -231,9 +246,12 @@ func TestProxyErrors(t *testing.T) {
 	}{
 		{ProxyOptions{}, []string{"an origin is http://HOST"}},
 		{ProxyOptions{Upstream: &url.URL{Scheme: "ftp", Host: "x"}}, []string{"an origin is http://HOST"}},
-		{ProxyOptions{Upstream: originURL, Strip: []string{"a b", ""}, Set: map[string]string{"x:": "1", "Y": "a\r\nb"}, Status: map[int]int{429: 42}},
-			[]string{`field name "a b"`, `field name ""`, `field name "x:"`, `value "a\r\nb" of Y`, "status 429 to 42"}},
-		{ProxyOptions{Upstream: originURL, Fault: "proxy-strip-retry-after"}, []string{`did you mean "proxy-strips-retry-after"?`}},
+		{ProxyOptions{Upstream: originURL, Strip: []string{"a b", ""},
+			Set: map[string]string{"x:": "1", "Y": "a\r\nb"}, Status: map[int]int{429: 42}},
+			[]string{`field name "a b"`, `field name ""`, `field name "x:"`, `value "a\r\nb" of Y`,
+				"status 429 to 42"}},
+		{ProxyOptions{Upstream: originURL, Fault: "proxy-strip-retry-after"},
+			[]string{`did you mean "proxy-strips-retry-after"?`}},
 		{ProxyOptions{Upstream: originURL, Fault: "status-503"}, []string{"it lives in a target"}},
 	} {
 		_, err := NewProxy(c.o)

@@ -19,8 +19,8 @@ import (
 // redisTimeout bounds each exchange with a server.
 const redisTimeout = 2 * time.Second
 
-// redisStore keeps partitions in a Redis server, 5 or later. Each decision is one script, so it is atomic for all replicas
-// of the limiter; its time is the server's, in whole microseconds.
+// redisStore keeps partitions in a Redis server, 5 or later. Each decision is one script, so it is atomic for
+// all replicas of the limiter; its time is the server's, in whole microseconds.
 type redisStore struct {
 	client redis.UniversalClient
 	// stop gives back what serves the store inside the process; may be nil.
@@ -29,12 +29,15 @@ type redisStore struct {
 
 // RedisStore returns a store in the Redis at a URL:
 //
-//	redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]             one server; rediss:// for TLS, with ?skip_verify=true for any certificate
+//	redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]             one server; rediss:// for TLS, with
+//	                                                         ?skip_verify=true for any certificate
 //	redis-cluster://[USER:PASSWORD@]HOST:PORT[,HOST:PORT]... some nodes of a cluster, which name the others
-//	redis-sentinel://[USER:PASSWORD@]HOST:PORT[,...]/MASTER  sentinels, and the name of the master they watch
+//	redis-sentinel://[USER:PASSWORD@]HOST:PORT[,...]/MASTER  sentinels, and the name of the master they
+//	                                                         watch
 //
-// A URL of another form and a Redis that does not answer within two seconds are errors. A cluster keeps each partition on one
-// node. A replica that takes over from a master may lack its last decisions: Redis replicates after it has answered.
+// A URL of another form and a Redis that does not answer within two seconds are errors. A cluster keeps each
+// partition on one node. A replica that takes over from a master may lack its last decisions: Redis
+// replicates after it has answered.
 func RedisStore(url string) (Store, error) {
 	client, err := redisClient(url)
 	if err != nil {
@@ -56,7 +59,8 @@ func newRedisStore(client redis.UniversalClient, stop func()) (*redisStore, erro
 	if err := client.Ping(ctx).Err(); err != nil {
 		mend := "is the server up?"
 		if untrusted := new(tls.CertificateVerificationError); errors.As(err, &untrusted) {
-			mend = "trust who signed it with SSL_CERT_FILE=FILE in the environment, or write ?skip_verify=true"
+			mend = "trust who signed it with SSL_CERT_FILE=FILE in the environment, or write " +
+				"?skip_verify=true"
 		}
 		return nil, errors.Join(fmt.Errorf("redis: %w (%s)", err, mend), s.Close())
 	}
@@ -96,17 +100,17 @@ func (s *redisStore) Close() error {
 	return err
 }
 
-// redisDecider runs the script of a limit. Its keys are rlcheck:LIMIT:{:PARTITION}, followed by :1, :2 and so on for the
-// logs: one hash tag, never empty, so that all of a partition is on one node of a cluster; and targets with other limits do
-// not meet.
+// redisDecider runs the script of a limit. Its keys are rlcheck:LIMIT:{:PARTITION}, followed by :1, :2 and so
+// on for the logs: one hash tag, never empty, so that all of a partition is on one node of a cluster; and
+// targets with other limits do not meet.
 type redisDecider struct {
 	script  script
 	prefix  string
 	flights *flights
 }
 
-// Decide runs the script, in one exchange with others that are asked at the same time. It does not begin for a ctx that has
-// ended; once it has begun it is not given up, since nobody could tell what was charged.
+// Decide runs the script, in one exchange with others that are asked at the same time. It does not begin for
+// a ctx that has ended; once it has begun it is not given up, since nobody could tell what was charged.
 func (d *redisDecider) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
 	if err := ctx.Err(); err != nil {
 		return Ruling{}, err

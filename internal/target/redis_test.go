@@ -79,9 +79,11 @@ var redisSpecs = []string{
 	"gcra,rate=200/s,burst=9,ban=11ms",
 	"sliding-window-log,rate=9/30ms,tick=3ms,ban=10005us",
 	"fixed-window,rate=9/30ms,tick=1ms,ban=11ms,count=all",
-	"token-bucket,rate=300/s,burst=9 + sliding-window-log,rate=20/50ms + sliding-window-log,rate=30/100ms,count=all + " +
+	"token-bucket,rate=300/s,burst=9 + sliding-window-log,rate=20/50ms + " +
+		"sliding-window-log,rate=30/100ms,count=all + " +
 		"fixed-window,rate=40/200ms,align=first + sliding-window-counter,rate=60/300ms,rounding=up",
-	"gcra,rate=200/s,burst=9,ban=9ms + fixed-window,rate=30/90ms,count=all,tick=2ms + leaky-bucket-queue,rate=400/s,queue=12",
+	"gcra,rate=200/s,burst=9,ban=9ms + fixed-window,rate=30/90ms,count=all,tick=2ms + " +
+		"leaky-bucket-queue,rate=400/s,queue=12",
 }
 
 // taken is one ruling and what was asked.
@@ -91,8 +93,8 @@ type taken struct {
 	Ruling
 }
 
-// hammer asks d from several goroutines, over a few keys, and returns the rulings in the order in which they were taken; none
-// where one was lost because the machine stood still.
+// hammer asks d from several goroutines, over a few keys, and returns the rulings in the order in which they
+// were taken; none where one was lost because the machine stood still.
 func hammer(t *testing.T, d Decider, workers, each int) []taken {
 	t.Helper()
 	all := make([][]taken, workers)
@@ -132,8 +134,9 @@ func hammer(t *testing.T, d Decider, workers, each int) []taken {
 	return flat
 }
 
-// TestStoreEqualsReference asks each script from several goroutines at once and holds every ruling, taken at a time of the
-// server's clock, against the reference at that time: what is decided, what is left, and both times to the nanosecond.
+// TestStoreEqualsReference asks each script from several goroutines at once and holds every ruling, taken at
+// a time of the server's clock, against the reference at that time: what is decided, what is left, and both
+// times to the nanosecond.
 func TestStoreEqualsReference(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -160,8 +163,9 @@ func TestStoreEqualsReference(t *testing.T) {
 	}
 }
 
-// equalsReference compares rulings of d with the reference until at least ten admitted and two denied: a slow machine, or the
-// embedded server, is asked at a rate that a limit mostly allows, and a slower one at one that it allows always.
+// equalsReference compares rulings of d with the reference until at least ten admitted and two denied: a slow
+// machine, or the embedded server, is asked at a rate that a limit mostly allows, and a slower one at one
+// that it allows always.
 func equalsReference(t *testing.T, d Decider, limit spec.Limit, workers, each int) {
 	t.Helper()
 	allowed, denied := 0, 0
@@ -171,7 +175,8 @@ func equalsReference(t *testing.T, d Decider, limit spec.Limit, workers, each in
 			return
 		}
 	}
-	t.Errorf("got %d allowed and %d denied, want at least 10 allowed and 2 denied: the test says too little", allowed, denied)
+	t.Errorf("got %d allowed and %d denied, want at least 10 allowed and 2 denied: the test says too little",
+		allowed, denied)
 }
 
 // compareRulings replays rulings, ascending by time, on the reference, and counts them.
@@ -189,7 +194,8 @@ func compareRulings(t *testing.T, all []taken, limit spec.Limit) (allowed, denie
 		var want reference.Decision
 		states[q.key], want = limiter.Step(states[q.key], q.At, q.cost)
 		if diff := gocmp.Diff(want, q.Decision); diff != "" {
-			t.Fatalf("ruling %d of %d, %s, cost %d, at %v: (-want +got)\n%s", i, len(all), q.key, q.cost, q.At, diff)
+			t.Fatalf("ruling %d of %d, %s, cost %d, at %v: (-want +got)\n%s", i, len(all), q.key, q.cost,
+				q.At, diff)
 		}
 		if q.Allow {
 			allowed++
@@ -247,14 +253,15 @@ func TestStoreWithinBounds(t *testing.T) {
 	}
 }
 
-// TestStoreServesReplicas has two targets before one store: together they admit one quota, and a third with another limit
-// another one.
+// TestStoreServesReplicas has two targets before one store: together they admit one quota, and a third with
+// another limit another one.
 func TestStoreServesReplicas(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			store := open(t)
 			targets := make([]*Target, 3)
-			for i, spec := range []string{"gcra,rate=1/1h,burst=30", "gcra,rate=1/1h,burst=30", "gcra,rate=1/1h,burst=31"} {
+			for i, spec := range []string{"gcra,rate=1/1h,burst=30", "gcra,rate=1/1h,burst=30",
+				"gcra,rate=1/1h,burst=31"} {
 				target, err := New(Options{Limit: parse(t, spec), Store: store})
 				if err != nil {
 					t.Fatal(err)
@@ -303,9 +310,11 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store := open(t)
 			for _, text := range []string{
-				"token-bucket,rate=7/1m,burst=20", "fixed-window,rate=5/1h", "fixed-window,rate=5/1h,align=first",
-				"sliding-window-log,rate=5/1m", "sliding-window-counter,rate=5/1m", "gcra,rate=5/1m,burst=5,ban=1h",
-				"sliding-window-log,rate=5/1m + fixed-window,rate=9/1h", "gcra,rate=7/1m,burst=20,start=empty",
+				"token-bucket,rate=7/1m,burst=20", "fixed-window,rate=5/1h",
+				"fixed-window,rate=5/1h,align=first", "sliding-window-log,rate=5/1m",
+				"sliding-window-counter,rate=5/1m", "gcra,rate=5/1m,burst=5,ban=1h",
+				"sliding-window-log,rate=5/1m + fixed-window,rate=9/1h",
+				"gcra,rate=7/1m,burst=20,start=empty",
 				"token-bucket,rate=7/1m,burst=20,refill=interval,fill=3",
 			} {
 				limit := parse(t, text)
@@ -333,17 +342,20 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 					left := func() time.Duration { return r.Reset - time.Since(time.Unix(0, int64(r.At))) }
 					most := left()
 					ttl, err := store.client.PTTL(t.Context(), key).Result()
-					// The state is a second older than it needs to be; less of it has passed, or the machine stood still.
+					// The state is a second older than it needs to be; less of it has passed, or the machine
+					// stood still.
 					need := left()
 					switch {
 					case err != nil:
 						t.Error(err)
 					case limit[0].Start == spec.StartEmpty || limit[0].Refill == spec.RefillInterval:
 						if ttl != -1 {
-							t.Errorf("%s: time to live: got %v, want none: such a state is never as good as new", limit, ttl)
+							t.Errorf("%s: time to live: got %v, want none: such a state is never as good "+
+								"as new", limit, ttl)
 						}
 					case ttl < need || ttl > 2*most+2*time.Second+(most-need):
-						t.Errorf("%s: time to live of %s: got %v, want %v or a little more", limit, key, ttl, need)
+						t.Errorf("%s: time to live of %s: got %v, want %v or a little more", limit, key, ttl,
+							need)
 					}
 				}
 			}
@@ -351,8 +363,8 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 	}
 }
 
-// TestStoreGone stops the server under targets with each choice: what they answer has a bounded time, says so in its body and
-// tells of no quota; and a target can still be closed.
+// TestStoreGone stops the server under targets with each choice: what they answer has a bounded time, says so
+// in its body and tells of no quota; and a target can still be closed.
 func TestStoreGone(t *testing.T) {
 	url, stop := startRedis(t)
 	type choice struct {
@@ -363,7 +375,8 @@ func TestStoreGone(t *testing.T) {
 		"":               {http.StatusInternalServerError, "the store of the limiter does not answer\n"},
 		StoreErrorFails:  {http.StatusInternalServerError, "the store of the limiter does not answer\n"},
 		StoreErrorAllows: {http.StatusOK, "allowed: the store of the limiter does not answer\n"},
-		StoreErrorDenies: {http.StatusServiceUnavailable, "denied: the store of the limiter does not answer\n"},
+		StoreErrorDenies: {http.StatusServiceUnavailable,
+			"denied: the store of the limiter does not answer\n"},
 	}
 	targets := map[OnStoreError]*Target{}
 	var told atomic.Int64
@@ -372,9 +385,11 @@ func TestStoreGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		targets[c] = open(t, Options{Limit: parse(t, "gcra,rate=1/1h,burst=5"), Store: store, OnStoreError: c, DenyStatus: 503,
+		targets[c] = open(t, Options{Limit: parse(t, "gcra,rate=1/1h,burst=5"), Store: store, OnStoreError: c,
+			DenyStatus:  503,
 			StoreFailed: func(error) { told.Add(1) }})
-		if answer := ask(targets[c], request{}); answer.StatusCode != http.StatusOK || answer.Header.Get("RateLimit") == "" {
+		if answer := ask(targets[c], request{}); answer.StatusCode != http.StatusOK ||
+			answer.Header.Get("RateLimit") == "" {
 			t.Fatalf("%q, before: got %d %v, want 200 with fields", c, answer.StatusCode, answer.Header)
 		}
 	}
@@ -422,12 +437,14 @@ func TestStoreRefuses(t *testing.T) {
 		"gcra,rate=1/s,burst=3,ttl=1s":                             "forgets an idle client early",
 		"gcra,rate=1/s,burst=1,count=own + fixed-window,rate=5/9s": "counts what another policy denies",
 	} {
-		if _, err := New(Options{Limit: parse(t, spec), Store: store}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(Options{Limit: parse(t, spec), Store: store}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want one that says %q", spec, err, want)
 		}
 	}
 	limit := parse(t, "gcra,rate=1/s,burst=3")
-	if _, err := New(Options{Limit: limit, Store: store, Fault: "never-recovers"}); err == nil || !strings.Contains(err.Error(), "memory") {
+	if _, err := New(Options{Limit: limit, Store: store, Fault: "never-recovers"}); err == nil ||
+		!strings.Contains(err.Error(), "memory") {
 		t.Errorf("a fault of the memory store: got error %v, want one that says so", err)
 	}
 	for _, url := range []string{"http://127.0.0.1/", "redis://user:secret@[::1", "redis://127.0.0.1:1/0"} {

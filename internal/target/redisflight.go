@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxFlights is how many exchanges with the server are under way at once. As long as there are fewer, a call is sent at
-	// once; then calls wait for the next exchange and share it.
+	// maxFlights is how many exchanges with the server are under way at once. As long as there are fewer, a
+	// call is sent at once; then calls wait for the next exchange and share it.
 	maxFlights = 2
 	// maxCalls is the most calls that share an exchange.
 	maxCalls = 256
@@ -124,8 +124,8 @@ func (f *flights) exchange(ctx context.Context, batch []*flight, verb, script st
 	}
 }
 
-// once is a command that is never sent again after a lost answer: it would count its request twice. A redirection to another
-// node of a cluster, which has not run it, is followed.
+// once is a command that is never sent again after a lost answer: it would count its request twice. A
+// redirection to another node of a cluster, which has not run it, is followed.
 type once struct{ *redis.Cmd }
 
 // NoRetry tells the client library so.

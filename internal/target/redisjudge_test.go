@@ -42,21 +42,23 @@ var judgedSpecs = []string{
 	"token-bucket,rate=400/s,burst=9 + sliding-window-log,rate=20/50ms + fixed-window,rate=40/200ms",
 }
 
-// record asks d from several goroutines, over two partitions, and keeps what a client could see: the clock before and after
-// each decision, and for a delayed one after its release.
+// record asks d from several goroutines, over two partitions, and keeps what a client could see: the clock
+// before and after each decision, and for a delayed one after its release.
 func record(t *testing.T, d Decider, workers, each int) *timeline.Timeline {
 	t.Helper()
 	start := time.Now()
-	// The server is on this machine and reads its clock in whole microseconds. A window is placed by wall time, which may be
-	// stepped in the time of a test: a millisecond is more than it is slewed by.
-	tl := &timeline.Timeline{Header: timeline.Header{Started: start, WallError: time.Millisecond, Tick: time.Microsecond}}
+	// The server is on this machine and reads its clock in whole microseconds. A window is placed by wall
+	// time, which may be stepped in the time of a test: a millisecond is more than it is slewed by.
+	tl := &timeline.Timeline{Header: timeline.Header{Started: start, WallError: time.Millisecond,
+		Tick: time.Microsecond}}
 	all := make([][]timeline.Observation, workers)
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(11, uint64(w)))
 			for range each {
-				o := timeline.Observation{Arrival: timeline.Arrival{Partition: fmt.Sprint("k", random.IntN(2)), Cost: 1}}
+				o := timeline.Observation{Arrival: timeline.Arrival{Partition: fmt.Sprint("k",
+					random.IntN(2)), Cost: 1}}
 				o.Sent = time.Since(start)
 				r, err := d.Decide(t.Context(), o.Partition, o.Cost)
 				switch {
@@ -67,7 +69,8 @@ func record(t *testing.T, d Decider, workers, each int) *timeline.Timeline {
 					return
 				default:
 					time.Sleep(r.Delay)
-					o.FirstByte, o.Answered, o.Status, o.Outcome = time.Since(start), true, 429, timeline.Denied
+					o.FirstByte, o.Answered, o.Status, o.Outcome = time.Since(start), true, 429,
+						timeline.Denied
 					if r.Allow {
 						o.Status, o.Outcome = 200, timeline.Allowed
 					}
@@ -82,21 +85,23 @@ func record(t *testing.T, d Decider, workers, each int) *timeline.Timeline {
 	wg.Wait()
 	tl.Observations = slices.Concat(all...)
 	tl.Header.Ended = time.Since(start)
-	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
+	slices.SortStableFunc(tl.Observations,
+		func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
 	for i := range tl.Observations {
 		tl.Observations[i].Seq = i
 	}
 	return tl
 }
 
-// stoodStill tells whether an answer did not come within redisTimeout: the machine, not the store, is that slow.
+// stoodStill tells whether an answer did not come within redisTimeout: the machine, not the store, is that
+// slow.
 func stoodStill(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// recordings is how often a store is recorded, each time for clients it does not know, until enough was seen: how much a
-// recording shows depends on when the machine lets its requests run.
+// recordings is how often a store is recorded, each time for clients it does not know, until enough was seen:
+// how much a recording shows depends on when the machine lets its requests run.
 const recordings = 20
 
 // passes records d until a recording with at least ten admissions and ten denials passes. None may fail.
@@ -106,14 +111,16 @@ func passes(t *testing.T, d Decider, limit spec.Limit, workers, each int) {
 	for n := range recordings {
 		tl := record(t, renamed{d, fmt.Sprint("judged", n, ":")}, workers, each)
 		j, c := judge(t, tl, limit), tl.Counts()
-		if said = fmt.Sprintf("%d allowed, %d denied: %s", c.Allowed, c.Denied, explain(j)); j.Verdict == verdict.Fail {
+		if said = fmt.Sprintf("%d allowed, %d denied: %s", c.Allowed, c.Denied,
+			explain(j)); j.Verdict == verdict.Fail {
 			t.Fatalf("got %s, want pass", said)
 		}
 		if j.Verdict == verdict.Pass && c.Allowed >= 10 && c.Denied >= 10 {
 			return
 		}
 	}
-	t.Errorf("got %s in the last of %d recordings, want a pass with at least 10 of each: the test says too little", said, recordings)
+	t.Errorf("got %s in the last of %d recordings, want a pass with at least 10 of each: the test says too "+
+		"little", said, recordings)
 }
 
 // judge returns the judgement on a recording.
@@ -156,8 +163,8 @@ func TestJudgePassesStores(t *testing.T) {
 	}
 }
 
-// TestJudgeFailsWrongStores judges stores that keep another limit than they declare, and one that reads, decides and writes
-// in three exchanges.
+// TestJudgeFailsWrongStores judges stores that keep another limit than they declare, and one that reads,
+// decides and writes in three exchanges.
 func TestJudgeFailsWrongStores(t *testing.T) {
 	store := stores["server"](t)
 	for kept, declared := range map[string]string{
@@ -171,7 +178,8 @@ func TestJudgeFailsWrongStores(t *testing.T) {
 		"sliding-window-log,rate=15/70ms":             "sliding-window-log,rate=15/80ms",
 		"sliding-window-counter,rate=23/60ms":         "sliding-window-counter,rate=20/60ms",
 		"fixed-window,rate=40/90ms":                   "sliding-window-log,rate=40/90ms",
-		"token-bucket,rate=400/s,burst=9":             "token-bucket,rate=400/s,burst=9 + fixed-window,rate=15/10s",
+		"token-bucket,rate=400/s,burst=9": "token-bucket,rate=400/s,burst=9 + " +
+			"fixed-window,rate=15/10s",
 	} {
 		t.Run(declared, func(t *testing.T) {
 			d, err := store.Decider(parse(t, kept))
@@ -191,7 +199,8 @@ func TestJudgeFailsWrongStores(t *testing.T) {
 func failsWithin(t *testing.T, limit spec.Limit, d Decider, workers, each int) {
 	t.Helper()
 	for n := range recordings {
-		if judge(t, record(t, renamed{d, fmt.Sprint("wrong", n, ":")}, workers, each), limit).Verdict == verdict.Fail {
+		if judge(t, record(t, renamed{d, fmt.Sprint("wrong", n, ":")}, workers, each),
+			limit).Verdict == verdict.Fail {
 			return
 		}
 	}

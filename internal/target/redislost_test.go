@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// deafRedis is a Redis, a cluster of one node, that runs scripts and hangs up instead of answering. It counts them.
+// deafRedis is a Redis, a cluster of one node, that runs scripts and hangs up instead of answering. It counts
+// them.
 type deafRedis struct {
 	listener net.Listener
 	ran      atomic.Int64
@@ -65,7 +66,8 @@ func (d *deafRedis) serve(c net.Conn) {
 		case "ping ":
 			answer = "+PONG\r\n"
 		case "cluster slots":
-			answer = fmt.Sprintf("*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$%d\r\n%s\r\n:%s\r\n$1\r\na\r\n", len(host), host, port)
+			answer = fmt.Sprintf("*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$%d\r\n%s\r\n:%s\r\n$1\r\na\r\n",
+				len(host), host, port)
 		}
 		if strings.HasPrefix(strings.ToLower(command[0]), "eval") {
 			d.ran.Add(1)
@@ -77,7 +79,8 @@ func (d *deafRedis) serve(c net.Conn) {
 	}
 }
 
-// TestLostAnswersAreNotAskedForAgain has a server run a script and hang up: a second script would charge the request twice.
+// TestLostAnswersAreNotAskedForAgain has a server run a script and hang up: a second script would charge the
+// request twice.
 func TestLostAnswersAreNotAskedForAgain(t *testing.T) {
 	for _, scheme := range []string{"redis://", "redis-cluster://"} {
 		deaf := startDeafRedis(t)

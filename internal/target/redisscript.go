@@ -34,7 +34,8 @@ const exact = int64(1) << 53
 // micros returns a number of microseconds as a duration.
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// scripted is one policy as a script keeps it: the part of the script, what it is told, and what its numbers mean.
+// scripted is one policy as a script keeps it: the part of the script, what it is told, and what its numbers
+// mean.
 type scripted struct {
 	policy spec.Policy
 	source string
@@ -64,7 +65,8 @@ func scriptFor(limit spec.Limit) (script, error) {
 	used := map[string]bool{}
 	for _, p := range limit {
 		if p.Count == spec.CountOwn && len(limit) > 1 {
-			return script{}, fmt.Errorf("redis: limit %s: there is no script that counts what another policy denies (leave the store away)", p)
+			return script{}, fmt.Errorf("redis: limit %s: there is no script that counts what another "+
+				"policy denies (leave the store away)", p)
 		}
 		part, err := scriptedPolicy(p)
 		if err != nil {
@@ -83,8 +85,9 @@ func scriptFor(limit spec.Limit) (script, error) {
 	return s, nil
 }
 
-// scriptedPolicy returns p as a part of a script. Numbers in a script are doubles, which are exact for whole numbers below
-// 2^53; the reference refuses policies whose quota times window is over 2^62 ns, and that is below 2^53 us.
+// scriptedPolicy returns p as a part of a script. Numbers in a script are doubles, which are exact for whole
+// numbers below 2^53; the reference refuses policies whose quota times window is over 2^62 ns, and that is
+// below 2^53 us.
 func scriptedPolicy(p spec.Policy) (scripted, error) {
 	refuse := func(what, why string) (scripted, error) {
 		return scripted{}, fmt.Errorf("redis: %s: %s (leave the store away)", what, why)
@@ -118,7 +121,8 @@ func scriptedPolicy(p spec.Policy) (scripted, error) {
 	case spec.SlidingWindowLog:
 		v := newLogView(p)
 		// An entry a microsecond or more older than the window is outside it whatever the boundary.
-		s.source, name, x, s.view = slidingLogSource, "log", int64((v.keep+time.Microsecond-1)/time.Microsecond), v.view
+		s.source, name, x, s.view = slidingLogSource, "log",
+			int64((v.keep+time.Microsecond-1)/time.Microsecond), v.view
 	case spec.SlidingWindowCounter:
 		s.source, name, x, s.view = slidingCounterSource, "counter", phaseOf(p), counterView{p}.view
 		y = map[spec.Rounding]int64{spec.RoundUp: 1, spec.RoundNearest: 2}[p.Rounding]
@@ -129,7 +133,8 @@ func scriptedPolicy(p spec.Policy) (scripted, error) {
 	if p.Count == spec.CountAll {
 		all = 1
 	}
-	s.args = []any{name, p.Rate.N, int64(p.Rate.Per / time.Microsecond), p.Full(), int64(p.Tick / time.Microsecond),
+	s.args = []any{name, p.Rate.N, int64(p.Rate.Per / time.Microsecond), p.Full(),
+		int64(p.Tick / time.Microsecond),
 		int64((p.Ban + time.Microsecond - 1) / time.Microsecond), all, x, y}
 	return s, nil
 }
@@ -181,7 +186,8 @@ func (p scripted) look(numbers []int64, at time.Duration, cost int64, allow bool
 	return v
 }
 
-// until returns the time until the clock of the policy, which has shown its time for past, shows at least d more.
+// until returns the time until the clock of the policy, which has shown its time for past, shows at least d
+// more.
 func (p scripted) until(d, past time.Duration) time.Duration {
 	if tick := p.policy.Tick; tick > 0 && d > 0 && d != reference.Never {
 		steps := (uint64(d) + uint64(tick) - 1) / uint64(tick)

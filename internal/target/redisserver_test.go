@@ -19,11 +19,13 @@ func startRedis(t testing.TB) (url string, stop func()) {
 	return "redis://" + addr + "/0", stop
 }
 
-// startServer starts a redis-server with more arguments on a free loopback port and returns its address and what stops it.
+// startServer starts a redis-server with more arguments on a free loopback port and returns its address and
+// what stops it.
 func startServer(t testing.TB, args ...string) (addr string, stop func()) {
 	t.Helper()
 	program := redisServer(t)
-	// Between asking the kernel for a port and using it another program may take it; then the server ends at once.
+	// Between asking the kernel for a port and using it another program may take it; then the server ends at
+	// once.
 	for range 5 {
 		port := freePort(t)
 		all := append(slices.Clone(args), "--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir())
@@ -41,7 +43,8 @@ func startServer(t testing.TB, args ...string) (addr string, stop func()) {
 	return "", nil
 }
 
-// redisServer returns the program. Without it the test is skipped, as it is in a short run, or fails where servers are required.
+// redisServer returns the program. Without it the test is skipped, as it is in a short run, or fails where
+// servers are required.
 func redisServer(t testing.TB) string {
 	t.Helper()
 	required := os.Getenv("CI") == "true" || os.Getenv("RLCHECK_REQUIRE_SERVERS") == "1"
@@ -61,8 +64,8 @@ func redisServer(t testing.TB) string {
 // busPort stands for a free port among the arguments of startServer.
 const busPort = "BUS-PORT"
 
-// launch starts a server and returns what stops it when the server itself, not another one that was faster, has the port and
-// says that it is ready; nil where it ends before.
+// launch starts a server and returns what stops it when the server itself, not another one that was faster,
+// has the port and says that it is ready; nil where it ends before.
 func launch(t testing.TB, c *exec.Cmd) (stop func()) {
 	t.Helper()
 	out, err := c.StdoutPipe()
@@ -75,7 +78,8 @@ func launch(t testing.TB, c *exec.Cmd) (stop func()) {
 	ready, ended := make(chan bool, 1), make(chan struct{})
 	go func() {
 		said, told := "", false
-		for lines := bufio.NewScanner(out); lines.Scan(); { // reads on, so that the server does not wait for a reader
+		// reads on, so that the server does not wait for a reader
+		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if said += lines.Text() + "\n"; !told && isReady.MatchString(lines.Text()) {
 				told = true
 				ready <- true

@@ -21,22 +21,25 @@ import (
 // trustedURL is the variable with the URL that TestRedisOverTLSTrusts connects to in a process of its own.
 const trustedURL = "RLCHECK_TEST_REDISS"
 
-// TestRedisOverTLS: a store by rediss:// keeps the limit, a certificate that nobody signed is refused unless the URL says
-// otherwise, and one that SSL_CERT_FILE vouches for is believed.
+// TestRedisOverTLS: a store by rediss:// keeps the limit, a certificate that nobody signed is refused unless
+// the URL says otherwise, and one that SSL_CERT_FILE vouches for is believed.
 func TestRedisOverTLS(t *testing.T) {
 	addr, ca := startSecureRedis(t)
 	if got := secureBurst(t, "rediss://"+addr+"/0?skip_verify=true"); got != "10, 200, 0, 429" {
 		t.Errorf("unverified: got %s, want ten admitted, and then a denial", got)
 	}
-	for url, want := range map[string]string{"rediss://": "SSL_CERT_FILE=FILE", "redis://": "is the server up?"} {
-		if store, err := RedisStore(url + addr + "/0"); err == nil || store != nil || !strings.Contains(err.Error(), want) {
+	for url, want := range map[string]string{"rediss://": "SSL_CERT_FILE=FILE",
+		"redis://": "is the server up?"} {
+		if store, err := RedisStore(url + addr + "/0"); err == nil || store != nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s%s: got %v, want an error that says %q", url, addr, err, want)
 		}
 	}
 	// A process reads what it trusts once.
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRedisOverTLSTrusts$", "-test.v")
 	c.Env = append(os.Environ(), "SSL_CERT_FILE="+ca, trustedURL+"=rediss://"+addr+"/1")
-	if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestRedisOverTLSTrusts") {
+	if out, err := c.CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "--- PASS: TestRedisOverTLSTrusts") {
 		t.Errorf("a certificate that SSL_CERT_FILE vouches for: %v\n%s", err, out)
 	}
 }
@@ -59,11 +62,12 @@ func secureBurst(t *testing.T, url string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run(open(t, Options{Limit: parse(t, "sliding-window-log,rate=10/1h"), Store: store}), burst(10), status, burst(10), status)
+	return run(open(t, Options{Limit: parse(t, "sliding-window-log,rate=10/1h"), Store: store}), burst(10),
+		status, burst(10), status)
 }
 
-// startSecureRedis starts a redis-server that speaks TLS only, and returns its address and the file of the authority that
-// signed its certificate.
+// startSecureRedis starts a redis-server that speaks TLS only, and returns its address and the file of the
+// authority that signed its certificate.
 func startSecureRedis(t *testing.T) (addr, ca string) {
 	t.Helper()
 	program := redisServer(t)
@@ -71,8 +75,10 @@ func startSecureRedis(t *testing.T) (addr, ca string) {
 	ca = certify(t, dir)
 	for range 5 {
 		port := freePort(t)
-		stop := launch(t, exec.Command(program, "--port", "0", "--tls-port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "",
-			"--tls-cert-file", filepath.Join(dir, "server.pem"), "--tls-key-file", filepath.Join(dir, "server.key"),
+		stop := launch(t, exec.Command(program, "--port", "0", "--tls-port", port, "--bind", "127.0.0.1",
+			"--dir", dir, "--save", "",
+			"--tls-cert-file", filepath.Join(dir, "server.pem"), "--tls-key-file",
+			filepath.Join(dir, "server.key"),
 			"--tls-ca-cert-file", ca, "--tls-auth-clients", "no"))
 		if stop != nil {
 			t.Cleanup(stop)
@@ -83,19 +89,23 @@ func startSecureRedis(t *testing.T) (addr, ca string) {
 	return "", ""
 }
 
-// certify writes an authority, and a certificate for 127.0.0.1 signed by it, into dir, and returns the file of the authority.
+// certify writes an authority, and a certificate for 127.0.0.1 signed by it, into dir, and returns the file
+// of the authority.
 func certify(t *testing.T, dir string) string {
 	t.Helper()
 	write := func(name, kind string, der []byte, err error) string {
 		path := filepath.Join(dir, name)
-		if err = errors.Join(err, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)); err != nil {
+		if err = errors.Join(err, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}),
+			0o600)); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
 	template := func(serial int64, name string) *x509.Certificate {
-		return &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, BasicConstraintsValid: true,
-			NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature}
+		return &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name},
+			BasicConstraintsValid: true,
+			NotBefore:             time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+			KeyUsage: x509.KeyUsageDigitalSignature}
 	}
 	key := func() *ecdsa.PrivateKey {
 		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -106,10 +116,12 @@ func certify(t *testing.T, dir string) string {
 	}
 	authority, authorityKey, serverKey := template(1, "rlcheck test authority"), key(), key()
 	authority.IsCA, authority.KeyUsage = true, x509.KeyUsageCertSign
-	der, err := x509.CreateCertificate(rand.Reader, authority, authority, &authorityKey.PublicKey, authorityKey)
+	der, err := x509.CreateCertificate(rand.Reader, authority, authority, &authorityKey.PublicKey,
+		authorityKey)
 	ca := write("ca.pem", "CERTIFICATE", der, err)
 	server := template(2, "redis")
-	server.IPAddresses, server.ExtKeyUsage = []net.IP{net.IPv4(127, 0, 0, 1)}, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	server.IPAddresses, server.ExtKeyUsage = []net.IP{net.IPv4(127, 0, 0, 1)},
+		[]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	der, err = x509.CreateCertificate(rand.Reader, server, authority, &serverKey.PublicKey, authorityKey)
 	write("server.pem", "CERTIFICATE", der, err)
 	der, err = x509.MarshalECPrivateKey(serverKey)

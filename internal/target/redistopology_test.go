@@ -28,8 +28,10 @@ func startNode(t *testing.T, args ...string) node {
 
 func connectNode(t *testing.T, addr string, stop func()) node {
 	t.Helper()
-	n := node{Client: redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true, MaintNotificationsConfig: quiet(), MaxRetries: -1,
-		DialTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute, PoolTimeout: time.Minute}), addr: addr, stop: stop}
+	n := node{Client: redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true,
+		MaintNotificationsConfig: quiet(), MaxRetries: -1,
+		DialTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
+		PoolTimeout: time.Minute}), addr: addr, stop: stop}
 	t.Cleanup(func() {
 		if err := n.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -58,7 +60,8 @@ func (n node) must(t *testing.T, words ...any) string {
 	return fmt.Sprint(v)
 }
 
-// tells runs a command on a node that may be changing its part, and hang up on its clients: then it tells nothing.
+// tells runs a command on a node that may be changing its part, and hang up on its clients: then it tells
+// nothing.
 func (n node) tells(t *testing.T, words ...any) string {
 	t.Helper()
 	v, err := n.Do(t.Context(), words...).Result()
@@ -86,7 +89,8 @@ func startCluster(t *testing.T) []node {
 	nodes := make([]node, 3)
 	for i := range nodes {
 		// A node that a busy machine keeps waiting is not gone.
-		nodes[i] = startNode(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "60000", "--cluster-port", busPort,
+		nodes[i] = startNode(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "60000",
+			"--cluster-port", busPort,
 			"--cluster-require-full-coverage", "no")
 		bus := nodes[i].ConfigGet(t.Context(), "cluster-port").Val()["cluster-port"]
 		if bus == "" {
@@ -101,16 +105,17 @@ func startCluster(t *testing.T) []node {
 	for _, n := range nodes {
 		eventually(t, "the cluster", func() bool {
 			info := n.tells(t, "cluster", "info")
-			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") &&
+			return strings.Contains(info, "cluster_state:ok") &&
+				strings.Contains(info, "cluster_known_nodes:3") &&
 				strings.Contains(info, "cluster_slots_ok:16384")
 		})
 	}
 	return nodes
 }
 
-// TestStoreInCluster keeps limits in a cluster of three nodes: they equal the reference, the judge passes them, all nodes have
-// some, every name of a partition stays on one node, a slot that has moved is followed without counting twice, and when a node
-// is gone the others go on.
+// TestStoreInCluster keeps limits in a cluster of three nodes: they equal the reference, the judge passes
+// them, all nodes have some, every name of a partition stays on one node, a slot that has moved is followed
+// without counting twice, and when a node is gone the others go on.
 func TestStoreInCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three servers agree for seconds")
@@ -191,7 +196,8 @@ func moveSlot(t *testing.T, nodes []node, d *redisDecider) {
 	admits(t, d, key, 5, 3)
 }
 
-// TestStoreBehindSentinel has a sentinel make the replica of a master the master: what was used up stays used up.
+// TestStoreBehindSentinel has a sentinel make the replica of a master the master: what was used up stays used
+// up.
 func TestStoreBehindSentinel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a sentinel watches for ten seconds")
@@ -199,7 +205,8 @@ func TestStoreBehindSentinel(t *testing.T) {
 	master := startNode(t)
 	replica := startNode(t, "--replicaof", "127.0.0.1", port(t, master.addr))
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
-	config := fmt.Sprintf("sentinel monitor main 127.0.0.1 %s 1\nsentinel down-after-milliseconds main 60000\nsentinel failover-timeout main 5000\n",
+	config := fmt.Sprintf("sentinel monitor main 127.0.0.1 %s 1\nsentinel down-after-milliseconds main "+
+		"60000\nsentinel failover-timeout main 5000\n",
 		port(t, master.addr))
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -219,11 +226,13 @@ func TestStoreBehindSentinel(t *testing.T) {
 	admits(t, d, "k", 3, 3)
 	eventually(t, "what the master has", func() bool { return master.tells(t, "wait", 1, 1000) == "1" })
 	// A sentinel refuses as long as it has not seen the replica for long enough.
-	eventually(t, "the order to fail over", func() bool { return sentinel.Do(t.Context(), "sentinel", "failover", "main").Err() == nil })
+	eventually(t, "the order to fail over",
+		func() bool { return sentinel.Do(t.Context(), "sentinel", "failover", "main").Err() == nil })
 	eventually(t, "the new master", func() bool {
 		return strings.Contains(replica.tells(t, "info", "replication"), "role:master") &&
 			strings.Contains(master.tells(t, "info", "replication"), "role:slave") &&
-			strings.Contains(sentinel.tells(t, "sentinel", "get-master-addr-by-name", "main"), port(t, replica.addr))
+			strings.Contains(sentinel.tells(t, "sentinel", "get-master-addr-by-name", "main"),
+				port(t, replica.addr))
 	})
 	eventually(t, "a decision", func() bool {
 		r, err := d.Decide(t.Context(), "k", 1)
@@ -251,7 +260,8 @@ func TestRedisURLs(t *testing.T) {
 		}
 	}
 	for _, url := range []string{
-		"redis-cluster://u:secret@a:1/0", "redis-sentinel://u:secret@a:1", "redis-cluster://secret", "http://u:secret@a:1", "secret",
+		"redis-cluster://u:secret@a:1/0", "redis-sentinel://u:secret@a:1", "redis-cluster://secret",
+		"http://u:secret@a:1", "secret",
 	} {
 		if _, err := RedisStore(url); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: got error %v, want one that keeps the secret", url, err)

@@ -15,7 +15,8 @@ import (
 const redisPool = 64
 
 // errRedisURL is what a URL of another form is answered with. The text of such a URL may hold a password.
-var errRedisURL = errors.New("redis: URL: it is redis://HOST:PORT/DATABASE, rediss://..., redis-cluster://HOST:PORT,HOST:PORT " +
+var errRedisURL = errors.New("redis: URL: it is redis://HOST:PORT/DATABASE, rediss://..., " +
+	"redis-cluster://HOST:PORT,HOST:PORT " +
 	"or redis-sentinel://HOST:PORT/MASTER")
 
 // redisClient returns the client for a URL. It does not connect.
@@ -86,7 +87,8 @@ func singleClient(o *redis.Options) *redis.Client {
 	// A script that was sent again after a lost answer would count its request twice.
 	o.MaxRetries = -1
 	o.ContextTimeoutEnabled = true
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = redisTimeout, redisTimeout, redisTimeout, redisTimeout
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = redisTimeout, redisTimeout, redisTimeout,
+		redisTimeout
 	o.PoolSize, o.DialerRetries = redisPool, 1
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = quiet()
@@ -97,8 +99,10 @@ func singleClient(o *redis.Options) *redis.Client {
 func clusterClient(a addresses) *redis.ClusterClient {
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: a.hosts, Username: a.user, Password: a.password, MaxRetries: -1, ContextTimeoutEnabled: true,
-		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout, PoolTimeout: redisTimeout,
-		PoolSize: redisPool, DialerRetries: 1, DisableIdentity: true, DisableRoutingPolicies: true, MaintNotificationsConfig: quiet(),
+		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
+		PoolTimeout: redisTimeout,
+		PoolSize:    redisPool, DialerRetries: 1, DisableIdentity: true, DisableRoutingPolicies: true,
+		MaintNotificationsConfig: quiet(),
 	})
 }
 
@@ -106,8 +110,9 @@ func clusterClient(a addresses) *redis.ClusterClient {
 func sentinelClient(a addresses) *redis.Client {
 	return redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, MaxRetries: -1,
-		ContextTimeoutEnabled: true, DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
-		PoolTimeout: redisTimeout, PoolSize: redisPool, DialerRetries: 1, DisableIdentity: true,
+		ContextTimeoutEnabled: true, DialTimeout: redisTimeout, ReadTimeout: redisTimeout,
+		WriteTimeout: redisTimeout,
+		PoolTimeout:  redisTimeout, PoolSize: redisPool, DialerRetries: 1, DisableIdentity: true,
 	})
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// bucketView explains the state of a bucket or queue: how much is taken, and what has come back since the last time
-// something was added. Amounts are in nanoseconds times N.
+// bucketView explains the state of a bucket or queue: how much is taken, and what has come back since the
+// last time something was added. Amounts are in nanoseconds times N.
 type bucketView struct {
 	n, per, limit, batch, undelayed uint64
 	full                            int64
@@ -17,7 +17,8 @@ type bucketView struct {
 }
 
 func newBucketView(p spec.Policy) bucketView {
-	b := bucketView{n: uint64(p.Rate.N), per: uint64(p.Rate.Per), limit: uint64(p.Full()) * uint64(p.Rate.Per), full: p.Full(),
+	b := bucketView{n: uint64(p.Rate.N), per: uint64(p.Rate.Per),
+		limit: uint64(p.Full()) * uint64(p.Rate.Per), full: p.Full(),
 		undelayed: uint64(p.Undelayed) * uint64(p.Rate.Per), queue: p.Queued()}
 	if p.Refill == spec.RefillInterval {
 		b.batch = uint64(p.Fill) * uint64(p.Rate.Per)
@@ -72,8 +73,8 @@ func (w windowView) view(numbers []int64, at time.Duration, cost int64, _ bool) 
 	return v
 }
 
-// logView explains the state of a log: its units, and the times of its newest entry and of the one that must leave before
-// a denied request fits.
+// logView explains the state of a log: its units, and the times of its newest entry and of the one that must
+// leave before a denied request fits.
 type logView struct {
 	quota int64
 	keep  time.Duration
@@ -101,8 +102,8 @@ func (l logView) view(numbers []int64, at time.Duration, cost int64, _ bool) vie
 	return v
 }
 
-// counterView explains the state of a sliding window counter: the start of the window of the instant, or -1 for none open,
-// the count of the window before, and its own.
+// counterView explains the state of a sliding window counter: the start of the window of the instant, or -1
+// for none open, the count of the window before, and its own.
 type counterView struct{ spec.Policy }
 
 func (c counterView) view(numbers []int64, at time.Duration, cost int64, _ bool) view {
@@ -121,8 +122,8 @@ func (c counterView) view(numbers []int64, at time.Duration, cost int64, _ bool)
 	return v
 }
 
-// wait returns how long a request waits: in this window until the weighted part of prev leaves room, or in the next one until
-// that of cur does.
+// wait returns how long a request waits: in this window until the weighted part of prev leaves room, or in
+// the next one until that of cur does.
 func (c counterView) wait(cost int64, into time.Duration, prev, cur int64) time.Duration {
 	if cost > c.Rate.N {
 		return reference.Never
@@ -138,7 +139,8 @@ func (c counterView) wait(cost int64, into time.Duration, prev, cur int64) time.
 	return 2*c.Rate.Per - c.latest(cur, c.Rate.N-cost) - into
 }
 
-// latest returns the largest rest of a window at which the weighted part of count is rounded to no more than room.
+// latest returns the largest rest of a window at which the weighted part of count is rounded to no more than
+// room.
 func (c counterView) latest(count, room int64) time.Duration {
 	if count == 0 {
 		return c.Rate.Per

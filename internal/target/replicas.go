@@ -31,7 +31,8 @@ type Balance string
 // The balances. The zero value means BalanceRequest.
 const (
 	BalanceRequest Balance = "request"
-	// BalanceConnection: all requests of a connection go to one replica, as behind a balancer of TCP connections.
+	// BalanceConnection: all requests of a connection go to one replica, as behind a balancer of TCP
+	// connections.
 	BalanceConnection Balance = "connection"
 )
 
@@ -49,13 +50,15 @@ func completeReplicas(o *Options) error {
 	}
 	switch {
 	case o.Counters != CountersShared && o.Counters != CountersPrivate && o.Counters != CountersSynced:
-		return fmt.Errorf("target: counters %q: they are %q, %q or %q", o.Counters, CountersShared, CountersPrivate, CountersSynced)
+		return fmt.Errorf("target: counters %q: they are %q, %q or %q", o.Counters, CountersShared,
+			CountersPrivate, CountersSynced)
 	case o.Balance != BalanceRequest && o.Balance != BalanceConnection:
 		return fmt.Errorf("target: balance %q: it is %q or %q", o.Balance, BalanceRequest, BalanceConnection)
 	case o.SyncEvery < 0:
 		return fmt.Errorf("target: time between exchanges %v: it is more than nothing", o.SyncEvery)
 	case o.Counters == CountersSynced && o.Limit.Completes():
-		return errors.New("target: counters that are exchanged late: they know of no completion (leave them shared or private)")
+		return errors.New("target: counters that are exchanged late: they know of no completion (leave " +
+			"them shared or private)")
 	case o.Counters != CountersShared && o.Store != nil:
 		return errors.New("target: counters of each replica: a store is shared by all (leave the store away)")
 	}
@@ -85,7 +88,8 @@ func newBalancer(b bench) *balancer {
 	return &balancer{replicas: uint64(b.replicas), byConnection: b.balance == BalanceConnection}
 }
 
-// pick returns the replica of a request with the context. Without a connection of our servers, every request is one.
+// pick returns the replica of a request with the context. Without a connection of our servers, every request
+// is one.
 func (b *balancer) pick(ctx context.Context) int {
 	if b.byConnection {
 		if number, ok := ctx.Value(connectionKey{}).(uint64); ok {
@@ -120,7 +124,8 @@ func (p *private) Decide(ctx context.Context, key string, cost int64) (Ruling, e
 	return p.replicas[p.balancer.pick(ctx)].Decide(ctx, key, cost)
 }
 
-// newDivided returns limiters that know nothing of each other and have a share of the limit each, in whole units.
+// newDivided returns limiters that know nothing of each other and have a share of the limit each, in whole
+// units.
 func newDivided(b bench, shares int64) Decider {
 	b.replicas = int(shares)
 	divided := slices.Clone(b.limit)
@@ -151,8 +156,8 @@ type syncing struct {
 	cells    map[string]*syncingCell
 }
 
-// syncingCell is one partition: what all replicas knew at the last exchange, what each knows now, and what was admitted
-// since.
+// syncingCell is one partition: what all replicas knew at the last exchange, what each knows now, and what
+// was admitted since.
 type syncingCell struct {
 	shared reference.State
 	local  []reference.State

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestReplicas counts what three replicas admit of a limit of five at once, and once more after half a second and after two.
+// TestReplicas counts what three replicas admit of a limit of five at once, and once more after half a second
+// and after two.
 func TestReplicas(t *testing.T) {
 	for name, c := range map[string]struct {
 		options Options
@@ -31,7 +32,8 @@ func TestReplicas(t *testing.T) {
 				if c.options.SyncEvery > 0 {
 					gap = c.options.SyncEvery / 3
 				}
-				got := run(open(t, c.options), pace(30, gap), wait(500*time.Millisecond), burst(30), wait(2*time.Second), burst(30))
+				got := run(open(t, c.options), pace(30, gap), wait(500*time.Millisecond), burst(30),
+					wait(2*time.Second), burst(30))
 				if got != c.want {
 					t.Errorf("got %s, want %s", got, c.want)
 				}
@@ -40,12 +42,14 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestReplicasByConnection asks private replicas over two connections, through our server and through that of net/http: each
-// connection has a quota, however many requests it carries; by request both share those of two replicas.
+// TestReplicasByConnection asks private replicas over two connections, through our server and through that of
+// net/http: each connection has a quota, however many requests it carries; by request both share those of two
+// replicas.
 func TestReplicasByConnection(t *testing.T) {
 	for balance, want := range map[Balance]string{BalanceConnection: "[5 5]", BalanceRequest: "[10 0]"} {
 		for _, plain := range []bool{false, true} {
-			target := open(t, Options{Limit: parse(t, "fixed-window,rate=5/1d,align=first"), Replicas: 2, Counters: CountersPrivate, Balance: balance})
+			target := open(t, Options{Limit: parse(t, "fixed-window,rate=5/1d,align=first"), Replicas: 2,
+				Counters: CountersPrivate, Balance: balance})
 			var h http.Handler = target
 			if plain {
 				h = http.HandlerFunc(target.ServeHTTP)

@@ -11,10 +11,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// Rule is a limit of its own for some requests: a route, a method, a tier of clients. What a rule names must all fit; the
-// first rule that fits counts, and the requests of each are counted apart.
+// Rule is a limit of its own for some requests: a route, a method, a tier of clients. What a rule names must
+// all fit; the first rule that fits counts, and the requests of each are counted apart.
 type Rule struct {
-	// Path is matched decoded, without empty and dot segments and whatever the case, as routers do; "" fits all.
+	// Path is matched decoded, without empty and dot segments and whatever the case, as routers do; "" fits
+	// all.
 	Path string
 	// Method is matched as it is; "" fits all.
 	Method string
@@ -98,10 +99,11 @@ func (t *Target) latest() *Target {
 	return t
 }
 
-// sibling returns a limiter like t for another limit, with a clock and a store in common; nil for the decider lets it make
-// its own.
+// sibling returns a limiter like t for another limit, with a clock and a store in common; nil for the decider
+// lets it make its own.
 func (t *Target) sibling(limit spec.Limit, d Decider) (*Target, error) {
-	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName, costHdr: t.costHdr, client: t.client,
+	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName,
+		costHdr: t.costHdr, client: t.client,
 		prefix: t.prefix, facts: factsOf(limit), decider: d}
 	s.opts.Limit, s.opts.Rules = limit, nil
 	if d == nil {
@@ -115,10 +117,12 @@ func (t *Target) sibling(limit spec.Limit, d Decider) (*Target, error) {
 
 // barred returns a limiter like t that admits nothing.
 func (t *Target) barred() *Target {
-	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName, costHdr: t.costHdr, client: t.client,
+	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName,
+		costHdr: t.costHdr, client: t.client,
 		decider: nothing{t.clock}}
 	s.opts.Rules = nil
-	s.facts = facts{limit: []string{"0"}, policy: []string{`"default";q=0`}, item: `"default"`, name: "default"}
+	s.facts = facts{limit: []string{"0"}, policy: []string{`"default";q=0`}, item: `"default"`,
+		name: "default"}
 	return s
 }
 

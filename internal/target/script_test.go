@@ -15,8 +15,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// TestScriptsAtExactInstants sets the server's clock to the very instants at which a unit comes back or a window ends, to
-// the microsecond around them, and to one microsecond several times, and holds each ruling against the reference.
+// TestScriptsAtExactInstants sets the server's clock to the very instants at which a unit comes back or a
+// window ends, to the microsecond around them, and to one microsecond several times, and holds each ruling
+// against the reference.
 func TestScriptsAtExactInstants(t *testing.T) {
 	server := miniredis.RunT(t)
 	store, err := newRedisStore(singleClient(&redis.Options{Addr: server.Addr()}), nil)
@@ -28,10 +29,12 @@ func TestScriptsAtExactInstants(t *testing.T) {
 			t.Errorf("Close: %v", err)
 		}
 	}()
-	// In windows of a few microseconds weighted counts often equal a bound; a long silence of the last two is worth more grains
-	// than a double counts.
-	specs := append(redisSpecs[:len(redisSpecs):len(redisSpecs)], "sliding-window-counter,rate=5/20us,rounding=nearest",
-		"sliding-window-counter,rate=5/20us,rounding=up", "sliding-window-counter,rate=5/20us", "gcra,rate=1000000000/1s,burst=1000000001",
+	// In windows of a few microseconds weighted counts often equal a bound; a long silence of the last two is
+	// worth more grains than a double counts.
+	specs := append(redisSpecs[:len(redisSpecs):len(redisSpecs)],
+		"sliding-window-counter,rate=5/20us,rounding=nearest",
+		"sliding-window-counter,rate=5/20us,rounding=up", "sliding-window-counter,rate=5/20us",
+		"gcra,rate=1000000000/1s,burst=1000000001",
 		"leaky-bucket,rate=1000000007/1s,burst=1000000009,refill=interval,fill=1000000011")
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
@@ -72,8 +75,8 @@ func TestScriptsAtExactInstants(t *testing.T) {
 	}
 }
 
-// instant returns the time to the next request: none, or that at which the last decision promised room, up to a
-// microsecond around it, or a random one.
+// instant returns the time to the next request: none, or that at which the last decision promised room, up to
+// a microsecond around it, or a random one.
 func instant(random *rand.Rand, last reference.Decision, p spec.Policy) time.Duration {
 	wait := p.Rate.Per / time.Duration(min(p.Rate.N, 1000))
 	switch n := random.IntN(10); {
@@ -90,8 +93,8 @@ func instant(random *rand.Rand, last reference.Decision, p spec.Policy) time.Dur
 	return max(0, wait.Round(time.Microsecond))
 }
 
-// TestScriptsWhenTheClockStepsBack sets the server's clock back by an hour: what was used up stays used up, and nothing is
-// an error.
+// TestScriptsWhenTheClockStepsBack sets the server's clock back by an hour: what was used up stays used up,
+// and nothing is an error.
 func TestScriptsWhenTheClockStepsBack(t *testing.T) {
 	server := miniredis.RunT(t)
 	store, err := newRedisStore(singleClient(&redis.Options{Addr: server.Addr()}), nil)
@@ -104,8 +107,8 @@ func TestScriptsWhenTheClockStepsBack(t *testing.T) {
 		}
 	}()
 	for _, spec := range []string{
-		"gcra,rate=2/1m,burst=2", "fixed-window,rate=2/1m", "fixed-window,rate=2/1m,align=first", "sliding-window-log,rate=2/1m",
-		"sliding-window-counter,rate=2/1m",
+		"gcra,rate=2/1m,burst=2", "fixed-window,rate=2/1m", "fixed-window,rate=2/1m,align=first",
+		"sliding-window-log,rate=2/1m", "sliding-window-counter,rate=2/1m",
 	} {
 		d, err := store.Decider(parse(t, spec))
 		if err != nil {

@@ -37,8 +37,8 @@ type engine interface {
 	Close() error
 }
 
-// engineFor returns the lean server for our own targets, and that of net/http for all else, which may keep requests and
-// answer in parts.
+// engineFor returns the lean server for our own targets, and that of net/http for all else, which may keep
+// requests and answer in parts.
 func engineFor(h http.Handler) engine {
 	if t, ok := h.(*Target); ok {
 		return newLean(t)
@@ -63,8 +63,8 @@ type ListenOptions struct {
 	AnyAddress bool
 }
 
-// Listen serves h at addr, "127.0.0.1:0" for a port that the kernel chooses. An address that is not of the loopback
-// interface is refused: our targets are made to be attacked.
+// Listen serves h at addr, "127.0.0.1:0" for a port that the kernel chooses. An address that is not of the
+// loopback interface is refused: our targets are made to be attacked.
 func Listen(h http.Handler, addr string) (*Server, error) { return ListenOptions{}.Listen(h, addr) }
 
 // Listen serves h at addr.
@@ -74,7 +74,8 @@ func (o ListenOptions) Listen(h http.Handler, addr string) (*Server, error) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	if !o.AnyAddress && !tcp.IP.IsLoopback() {
-		return nil, fmt.Errorf("listen: address %q: other machines could reach it (write \"127.0.0.1:%d\")", addr, tcp.Port)
+		return nil, fmt.Errorf("listen: address %q: other machines could reach it (write \"127.0.0.1:%d\")",
+			addr, tcp.Port)
 	}
 	listener, err := net.ListenTCP("tcp", tcp)
 	if err != nil {
@@ -91,8 +92,8 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // URL returns the address as http://HOST:PORT/.
 func (s *Server) URL() string { return "http://" + s.Addr() + "/" }
 
-// Close stops accepting, waits until the requests in flight are answered or ctx ends, and then closes all connections.
-// It returns what made the server stop earlier, if anything did.
+// Close stops accepting, waits until the requests in flight are answered or ctx ends, and then closes all
+// connections. It returns what made the server stop earlier, if anything did.
 func (s *Server) Close(ctx context.Context) error {
 	err := s.server.Shutdown(ctx)
 	if err != nil {

@@ -38,8 +38,8 @@ func TestListenRefusesOtherAddresses(t *testing.T) {
 	}
 }
 
-// TestServerServesManyConnections keeps a thousand connections open and asks over each twice; closing ends them all, and
-// the port is free again.
+// TestServerServesManyConnections keeps a thousand connections open and asks over each twice; closing ends
+// them all, and the port is free again.
 func TestServerServesManyConnections(t *testing.T) {
 	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d,align=first")})
 	s, err := Listen(target, "127.0.0.1:0")
@@ -62,7 +62,8 @@ func TestServerServesManyConnections(t *testing.T) {
 			t.Cleanup(func() { c.Close() })
 			r := bufio.NewReader(c)
 			for range 2 {
-				if _, err := fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: x\r\nX-Api-Key: %d\r\n\r\n", i); err != nil {
+				if _, err := fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: x\r\nX-Api-Key: %d\r\n\r\n",
+					i); err != nil {
 					t.Error(err)
 					return
 				}
@@ -102,14 +103,16 @@ func TestServerRefusesLargeHeaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for size, want := range map[int]int{maxHeader / 2: http.StatusOK, 2 * maxHeader: http.StatusRequestHeaderFieldsTooLarge} {
+	for size, want := range map[int]int{maxHeader / 2: http.StatusOK,
+		2 * maxHeader: http.StatusRequestHeaderFieldsTooLarge} {
 		c, err := net.Dial("tcp", s.Addr())
 		if err != nil {
 			t.Fatal(err)
 		}
 		go func() {
 			// The server may hang up before it has read all.
-			_, _ = fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: x\r\nX-Large: %s\r\n\r\n", strings.Repeat("a", size))
+			_, _ = fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: x\r\nX-Large: %s\r\n\r\n",
+				strings.Repeat("a", size))
 		}()
 		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {

@@ -117,8 +117,8 @@ func asking(path string) step  { return as(func(r *request) { r.path = path }) }
 func by(method string) step    { return as(func(r *request) { r.method = method }) }
 func with(name, v string) step { return as(func(r *request) { r.fields = map[string]string{name: v} }) }
 
-// jostle sends n requests, a gap between each two, without waiting for answers, and says whether more were allowed than 24, the
-// most of a bucket of 20 with 10/s in 400 ms.
+// jostle sends n requests, a gap between each two, without waiting for answers, and says whether more were
+// allowed than 24, the most of a bucket of 20 with 10/s in 400 ms.
 func jostle(n int, gap time.Duration) step {
 	return func(s *session) string {
 		var allowed atomic.Int64

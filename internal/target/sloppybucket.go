@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// sloppyBucket is a token bucket as products wrote it, with one defect. Its level is counted in grains: a unit is per
-// grains, and n grains come back each nanosecond.
+// sloppyBucket is a token bucket as products wrote it, with one defect. Its level is counted in grains: a
+// unit is per grains, and n grains come back each nanosecond.
 type sloppyBucket struct {
 	n, per, burst int64
 	// uncapped lets the level grow beyond the burst while it is idle.
@@ -46,7 +46,8 @@ const maxFill = 64
 func (b sloppyBucket) Init() reference.State { return sloppyState{} }
 
 // Step refills, with the defect, and takes cost units.
-func (b sloppyBucket) Step(s reference.State, at time.Duration, cost int64) (reference.State, reference.Decision) {
+func (b sloppyBucket) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+	reference.Decision) {
 	l := s.(sloppyState)
 	stamped := at
 	if b.skew > 0 && l.turn%2 == 1 {
@@ -81,7 +82,8 @@ func (b sloppyBucket) refilled(level int64, elapsed time.Duration) int64 {
 		elapsed -= elapsed % b.step
 	}
 	if elapsed < 0 && !b.narrow {
-		// A clock that went back refills nothing; but last has moved, so the next request refills the same time again.
+		// A clock that went back refills nothing; but last has moved, so the next request refills the same
+		// time again.
 		return level
 	}
 	full := b.burst * b.per

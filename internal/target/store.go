@@ -10,7 +10,8 @@ import (
 
 // Store keeps the state of partitions outside the process: Redis, or one embedded.
 type Store interface {
-	// Decider returns what decides by limit on this store. A limit that the store cannot keep exactly is an error.
+	// Decider returns what decides by limit on this store. A limit that the store cannot keep exactly is an
+	// error.
 	Decider(limit spec.Limit) (Decider, error)
 	// Close gives back connections and processes.
 	Close() error
@@ -26,6 +27,7 @@ type Ruling struct {
 	reference.Decision
 	// At is the time of the decision on the limiter's clock, in nanoseconds since the Unix epoch.
 	At time.Duration
-	// Complete tells the limiter that the admitted request is complete; nil where it does not ask. It is called once.
+	// Complete tells the limiter that the admitted request is complete; nil where it does not ask. It is
+	// called once.
 	Complete func()
 }

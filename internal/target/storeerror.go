@@ -8,7 +8,8 @@ import (
 // OnStoreError says what a target answers while its store does not answer.
 type OnStoreError string
 
-// The choices. Each is seen in the body, and by the absence of every field that tells of a quota: nobody knows it then.
+// The choices. Each is seen in the body, and by the absence of every field that tells of a quota: nobody
+// knows it then.
 const (
 	// StoreErrorFails answers 500. The zero value means it.
 	StoreErrorFails OnStoreError = "error"
@@ -26,7 +27,8 @@ func (c OnStoreError) complete() (OnStoreError, error) {
 	case StoreErrorFails, StoreErrorAllows, StoreErrorDenies:
 		return c, nil
 	}
-	return c, fmt.Errorf("target: choice on a store error %q: it is %q, %q or %q", c, StoreErrorAllows, StoreErrorDenies, StoreErrorFails)
+	return c, fmt.Errorf("target: choice on a store error %q: it is %q, %q or %q", c, StoreErrorAllows,
+		StoreErrorDenies, StoreErrorFails)
 }
 
 // storeFailed answers a request that the store could not decide.

@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// stuckSlots is a window in slots that measures the age of its slot from the last request: it moves on by the whole slots that
-// lie between two requests, and none of them ends as long as requests come more often.
+// stuckSlots is a window in slots that measures the age of its slot from the last request: it moves on by the
+// whole slots that lie between two requests, and none of them ends as long as requests come more often.
 type stuckSlots struct {
 	inner reference.Limiter
 	slot  time.Duration
@@ -25,7 +25,8 @@ type stuckState struct {
 func (l stuckSlots) Init() reference.State { return stuckState{inner: l.inner.Init()} }
 
 // Step decides at a time that stands still between requests that are less than a slot apart.
-func (l stuckSlots) Step(s reference.State, at time.Duration, cost int64) (reference.State, reference.Decision) {
+func (l stuckSlots) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+	reference.Decision) {
 	c := s.(stuckState)
 	if !c.seen {
 		c.at, c.last, c.seen = at, at, true

@@ -1,5 +1,6 @@
-// Package target serves our own loopback endpoints: limiters that are right, or wear one named fault, in front of memory
-// or Redis, and proxies that pass, strip or rewrite header fields. A fault is a deliberate defect that a real product had.
+// Package target serves our own loopback endpoints: limiters that are right, or wear one named fault, in
+// front of memory or Redis, and proxies that pass, strip or rewrite header fields. A fault is a deliberate
+// defect that a real product had.
 package target
 
 import (
@@ -23,15 +24,18 @@ type Options struct {
 	Limit spec.Limit
 	// Fault names a deliberate defect, see Faults; "" for a right target.
 	Fault string
-	// PartitionHeader names the field whose value is the partition, "X-Api-Key" by default. A request without it is
-	// counted under the address of its client.
+	// PartitionHeader names the field whose value is the partition, "X-Api-Key" by default. A request without
+	// it is counted under the address of its client.
 	PartitionHeader string
-	// ClientHeader names the field in whose last element a proxy that is trusted writes the address of the client,
-	// "X-Forwarded-For" or such; empty takes the address of the connection. Only requests without a partition are counted by it.
+	// ClientHeader names the field in whose last element a proxy that is trusted writes the address of the
+	// client, "X-Forwarded-For" or such; empty takes the address of the connection. Only requests without a
+	// partition are counted by it.
 	ClientHeader string
-	// CostHeader names the field with the units of a request, "X-Cost" by default; a request without it costs 1.
+	// CostHeader names the field with the units of a request, "X-Cost" by default; a request without it costs
+	// 1.
 	CostHeader string
-	// Dialect lists the groups of fields that answers carry; nil means XRateLimit, RateLimitDraft and RetryAfterField.
+	// Dialect lists the groups of fields that answers carry; nil means XRateLimit, RateLimitDraft and
+	// RetryAfterField.
 	Dialect []Dialect
 	// RetryAfter is the form of Retry-After: "seconds" (default) or "date".
 	RetryAfter string
@@ -40,20 +44,21 @@ type Options struct {
 	DenyBody   DenyBody
 	// Store keeps the state of the partitions; nil keeps it in memory. Close of the Target closes it.
 	Store Store
-	// OnStoreError is what is answered while the store does not answer: "error" (default), "allow" or "deny". StoreFailed is
-	// told of every such request; it may be nil and is called by many goroutines.
+	// OnStoreError is what is answered while the store does not answer: "error" (default), "allow" or "deny".
+	// StoreFailed is told of every such request; it may be nil and is called by many goroutines.
 	OnStoreError OnStoreError
 	StoreFailed  func(error)
 	// Rules are limits of their own for some requests; the first that fits counts.
 	Rules []Rule
-	// Replicas is the number of replicas behind the address, 1 by default; Counters what they know of each other, "shared"
-	// by default; SyncEvery how often synced ones exchange that, a second by default; Balance which one a request goes to,
-	// "request" by default.
+	// Replicas is the number of replicas behind the address, 1 by default; Counters what they know of each
+	// other, "shared" by default; SyncEvery how often synced ones exchange that, a second by default; Balance
+	// which one a request goes to, "request" by default.
 	Replicas  int
 	Counters  Counters
 	SyncEvery time.Duration
 	Balance   Balance
-	// Now is the clock, time.Now by default. The target reads it once as wall time and then follows its monotonic part.
+	// Now is the clock, time.Now by default. The target reads it once as wall time and then follows its
+	// monotonic part.
 	Now func() time.Time
 	// Seed makes the random choices of faults repeatable.
 	Seed uint64
@@ -72,8 +77,9 @@ type Target struct {
 	costHdr string
 	// client is the canonical name of Options.ClientHeader.
 	client string
-	// rules are those of Options.Rules with their limiters; next is what took the place of this limiter, nil for nothing;
-	// prefix tells the partitions of one limiter from those of another in one store; down: the store was taken away.
+	// rules are those of Options.Rules with their limiters; next is what took the place of this limiter, nil
+	// for nothing; prefix tells the partitions of one limiter from those of another in one store; down: the
+	// store was taken away.
 	rules  []ruled
 	next   atomic.Pointer[Target]
 	prefix string
@@ -87,8 +93,8 @@ type Target struct {
 // maxCost is the largest cost a request may ask for; more is refused with status 400 and not counted.
 const maxCost = 1 << 31
 
-// New returns a target for o. An unknown or unfitting fault, dialect or form is an error that lists what there is; so is
-// a limit that the reference or the store does not support.
+// New returns a target for o. An unknown or unfitting fault, dialect or form is an error that lists what
+// there is; so is a limit that the reference or the store does not support.
 func New(o Options) (*Target, error) {
 	if err := complete(&o); err != nil {
 		return nil, err
@@ -102,8 +108,9 @@ func New(o Options) (*Target, error) {
 	}
 	t := &Target{
 		opts: o, fault: fault, clock: newClock(o.Now), facts: factsOf(o.Limit),
-		keyName: textproto.CanonicalMIMEHeaderKey(o.PartitionHeader), costHdr: textproto.CanonicalMIMEHeaderKey(o.CostHeader),
-		client: textproto.CanonicalMIMEHeaderKey(o.ClientHeader),
+		keyName: textproto.CanonicalMIMEHeaderKey(o.PartitionHeader),
+		costHdr: textproto.CanonicalMIMEHeaderKey(o.CostHeader),
+		client:  textproto.CanonicalMIMEHeaderKey(o.ClientHeader),
 	}
 	if t.dialect, err = dialectsOf(o.Dialect); err != nil {
 		return nil, err
@@ -135,7 +142,8 @@ func complete(o *Options) error {
 		o.RetryAfter = RetryAfterSeconds
 	}
 	if o.RetryAfter != RetryAfterSeconds && o.RetryAfter != RetryAfterDate {
-		return fmt.Errorf("target: form of Retry-After %q: it is %q or %q", o.RetryAfter, RetryAfterSeconds, RetryAfterDate)
+		return fmt.Errorf("target: form of Retry-After %q: it is %q or %q", o.RetryAfter, RetryAfterSeconds,
+			RetryAfterDate)
 	}
 	if o.DenyStatus == 0 {
 		o.DenyStatus = http.StatusTooManyRequests
@@ -170,7 +178,8 @@ func newDecider(o *Options, fault Fault, c *clock) (Decider, error) {
 	}
 	if o.Store != nil {
 		if fault.limiter != nil || fault.decider != nil {
-			return nil, fmt.Errorf("target: fault %q: it lives in the memory store (leave the store away)", fault.Name)
+			return nil, fmt.Errorf("target: fault %q: it lives in the memory store (leave the store away)",
+				fault.Name)
 		}
 		d, err := o.Store.Decider(limit)
 		if err != nil {
@@ -186,20 +195,22 @@ func newDecider(o *Options, fault Fault, c *clock) (Decider, error) {
 	if fault.limiter != nil {
 		limiter, idle = fault.limiter(limiter, limit), 0
 	}
-	b := bench{limiter: limiter, clock: c, replicas: o.Replicas, balance: o.Balance, seed: o.Seed, idle: idle, limit: limit}
+	b := bench{limiter: limiter, clock: c, replicas: o.Replicas, balance: o.Balance, seed: o.Seed, idle: idle,
+		limit: limit}
 	if fault.decider != nil {
 		return fault.decider(b), nil
 	}
 	return replicated(o, b), nil
 }
 
-// ServeHTTP decides on r and answers: 200, or a denial. A request with a cost that is no positive integer is answered 400
-// and not counted; one that the store could not decide is answered as OnStoreError says. It returns without an answer when
-// the client left while it was queued.
+// ServeHTTP decides on r and answers: 200, or a denial. A request with a cost that is no positive integer is
+// answered 400 and not counted; one that the store could not decide is answered as OnStoreError says. It
+// returns without an answer when the client left while it was queued.
 func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cost, ok := t.cost(r.Header)
 	if !ok {
-		writePlain(w, r, http.StatusBadRequest, t.costHdr+": the cost of a request is an integer from 1 to 2147483648\n")
+		writePlain(w, r, http.StatusBadRequest,
+			t.costHdr+": the cost of a request is an integer from 1 to 2147483648\n")
 		return
 	}
 	front := t
@@ -229,7 +240,8 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		abandon(w)
 		return
 	}
-	a := &answer{ruling: ruling, cost: cost, now: t.clock.at(), status: http.StatusOK, target: t, header: w.Header()}
+	a := &answer{ruling: ruling, cost: cost, now: t.clock.at(), status: http.StatusOK, target: t,
+		header: w.Header()}
 	if pause == 0 {
 		a.now = ruling.At
 	}
@@ -254,7 +266,8 @@ func abandon(w http.ResponseWriter) {
 func (t *Target) decide(r *http.Request, cost int64) (Ruling, error) {
 	key := t.key(r)
 	if t.fault.unlimited != nil && t.fault.unlimited(t, r) {
-		return Ruling{Decision: reference.Decision{Allow: true, Remaining: t.facts.quota}, At: t.clock.at()}, nil
+		return Ruling{Decision: reference.Decision{Allow: true, Remaining: t.facts.quota}, At: t.clock.at()},
+			nil
 	}
 	return t.decider.Decide(r.Context(), key, cost)
 }
@@ -281,8 +294,8 @@ func (t *Target) Close() error {
 	return err
 }
 
-// clock gives the limiter's time: Unix nanoseconds, read once as wall time and then following the monotonic clock, so
-// that a step of the wall clock neither locks a partition nor refills it.
+// clock gives the limiter's time: Unix nanoseconds, read once as wall time and then following the monotonic
+// clock, so that a step of the wall clock neither locks a partition nor refills it.
 type clock struct {
 	now   func() time.Time
 	start time.Time

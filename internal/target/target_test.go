@@ -104,8 +104,8 @@ var toldSpecs = []string{
 	"concurrency,limit=4,hold=30ms.. + gcra,rate=10/s,burst=5",
 }
 
-// TestRightTargetEqualsReference holds a target without a fault against the reference: requests of several partitions and
-// costs at random times, decision by decision, with what the fields say.
+// TestRightTargetEqualsReference holds a target without a fault against the reference: requests of several
+// partitions and costs at random times, decision by decision, with what the fields say.
 func TestRightTargetEqualsReference(t *testing.T) {
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
@@ -148,7 +148,8 @@ func TestRightTargetEqualsReference(t *testing.T) {
 				}
 				time.Sleep(limit[0].Recovery())
 				if allowed < 300 || denied < 300 {
-					t.Errorf("got %d allowed, %d denied, want at least 300 of each: the test says too little", allowed, denied)
+					t.Errorf("got %d allowed, %d denied, want at least 300 of each: the test says too little",
+						allowed, denied)
 				}
 			})
 		})
@@ -170,7 +171,8 @@ func gap(random *rand.Rand, l spec.Limit) time.Duration {
 }
 
 // compareAnswer compares an answer with the decision at a time.
-func compareAnswer(t *testing.T, got *http.Response, d reference.Decision, at time.Duration, limit spec.Limit) {
+func compareAnswer(t *testing.T, got *http.Response, d reference.Decision, at time.Duration,
+	limit spec.Limit) {
 	t.Helper()
 	check := func(name, want string) {
 		t.Helper()
@@ -216,7 +218,8 @@ func compareAnswer(t *testing.T, got *http.Response, d reference.Decision, at ti
 	check("X-RateLimit-Remaining", strconv.FormatInt(d.Remaining, 10))
 	check("X-RateLimit-Reset", strconv.FormatInt(epoch.Unix(), 10))
 	delta := (reset + time.Second - 1) / time.Second
-	if v := got.Header.Get("RateLimit"); !strings.HasSuffix(v, fmt.Sprintf(`";r=%d;t=%d`, d.Remaining, delta)) {
+	if v := got.Header.Get("RateLimit"); !strings.HasSuffix(v,
+		fmt.Sprintf(`";r=%d;t=%d`, d.Remaining, delta)) {
 		t.Errorf("RateLimit: got %q, want r=%d and t=%d", v, d.Remaining, delta)
 	}
 }

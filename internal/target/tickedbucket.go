@@ -8,8 +8,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// tickedBucket is a token bucket that a ticker fills. A tick that finds work to do comes late, and the time it was late by is
-// not made up for. Its level is counted in grains: a unit is per grains, and n grains come back each nanosecond.
+// tickedBucket is a token bucket that a ticker fills. A tick that finds work to do comes late, and the time
+// it was late by is not made up for. Its level is counted in grains: a unit is per grains, and n grains come
+// back each nanosecond.
 type tickedBucket struct {
 	n, per, burst int64
 	tick, late    time.Duration
@@ -20,7 +21,8 @@ func newTickedBucket(p spec.Policy) tickedBucket {
 	return tickedBucket{n: p.Rate.N, per: int64(p.Rate.Per), burst: p.Burst, tick: tick, late: tick / 4}
 }
 
-// tickedState is a partition: its level, when the next tick is due, and whether a request came since the last one.
+// tickedState is a partition: its level, when the next tick is due, and whether a request came since the last
+// one.
 type tickedState struct {
 	level      int64
 	next       time.Duration
@@ -31,7 +33,8 @@ type tickedState struct {
 func (b tickedBucket) Init() reference.State { return tickedState{} }
 
 // Step lets the ticks come that are due, and takes cost units.
-func (b tickedBucket) Step(s reference.State, at time.Duration, cost int64) (reference.State, reference.Decision) {
+func (b tickedBucket) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+	reference.Decision) {
 	l := s.(tickedState)
 	if !l.seen {
 		l = tickedState{level: b.burst * b.per, next: at + b.tick + b.late, seen: true}

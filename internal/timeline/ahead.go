@@ -2,8 +2,8 @@ package timeline
 
 import "io"
 
-// ahead is a number of observations that were read ahead, each with its line, and what Next returned instead of one more;
-// nil if nothing.
+// ahead is a number of observations that were read ahead, each with its line, and what Next returned instead
+// of one more; nil if nothing.
 type ahead struct {
 	observations []Observation
 	lines        []int
@@ -16,10 +16,11 @@ const (
 	aheadBatches = 4
 )
 
-// Each calls take for every observation that Next would return, in their order and with its line, until it returns false. It reads on in
-// another goroutine meanwhile; take is called in that of the caller, and the observation is overwritten later. The error is
-// that of Next, nil at the end of the file or where take returned false; observations in front of a problem were taken by
-// then. Nothing may be read from r afterwards.
+// Each calls take for every observation that Next would return, in their order and with its line, until it
+// returns false. It reads on in another goroutine meanwhile; take is called in that of the caller, and the
+// observation is overwritten later. The error is that of Next, nil at the end of the file or where take
+// returned false; observations in front of a problem were taken by then. Nothing may be read from r
+// afterwards.
 func (r *Reader) Each(take func(o *Observation, line int) bool) error {
 	full, empty := make(chan ahead, aheadBatches), make(chan ahead, aheadBatches)
 	for range aheadBatches {

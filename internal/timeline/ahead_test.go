@@ -31,7 +31,8 @@ func TestEachStops(t *testing.T) {
 	text := mustWrite(t, benchTimeline(20*aheadSize))
 	for _, most := range []int{1, aheadSize, 3*aheadSize + 1} {
 		n := 0
-		err := NewReader(bytes.NewReader(text), "x", Options{}).Each(func(*Observation, int) bool { n++; return n < most })
+		err := NewReader(bytes.NewReader(text), "x",
+			Options{}).Each(func(*Observation, int) bool { n++; return n < most })
 		if err != nil || n != most {
 			t.Errorf("got %d observations, %v, want %d", n, err, most)
 		}

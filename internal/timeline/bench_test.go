@@ -14,8 +14,10 @@ func benchTimeline(n int) *Timeline {
 	for i := range n {
 		at := time.Duration(i) * 100 * time.Microsecond
 		o := Observation{
-			Arrival: Arrival{Seq: i, Partition: fmt.Sprint("client-", i%16), Phase: "overload", At: at, Cost: 1},
-			Sent:    at + 1021, FirstByte: at + 181_220, Done: at + 190_112, Answered: true, Status: 200, Outcome: Allowed,
+			Arrival: Arrival{Seq: i, Partition: fmt.Sprint("client-", i%16), Phase: "overload", At: at,
+				Cost: 1},
+			Sent: at + 1021, FirstByte: at + 181_220, Done: at + 190_112, Answered: true, Status: 200,
+			Outcome: Allowed,
 		}
 		if i%10 > 0 {
 			o.Status, o.Outcome = 429, Denied

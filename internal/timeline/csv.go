@@ -16,10 +16,10 @@ func ReadCSV(r io.Reader, name string, opts Options) (*Timeline, error) {
 	return NewCSVReader(r, name, opts).all()
 }
 
-// NewCSVReader returns a Reader of CSV. The first row has the names of the members, or those that opts.Columns gives
-// them; other columns are ignored. A column fields.NAME is one header field, a column fields a JSON object of them. An
-// empty cell is an absent member. Needed are a column sent_ns, and outcome or status. There is no header line, so the
-// Header is zero. Errors are those of NewReader.
+// NewCSVReader returns a Reader of CSV. The first row has the names of the members, or those that
+// opts.Columns gives them; other columns are ignored. A column fields.NAME is one header field, a column
+// fields a JSON object of them. An empty cell is an absent member. Needed are a column sent_ns, and outcome
+// or status. There is no header line, so the Header is zero. Errors are those of NewReader.
 func NewCSVReader(r io.Reader, name string, opts Options) *Reader {
 	t := newReader(r, name, opts)
 	rows := &rowReader{Reader: t}
@@ -74,8 +74,8 @@ func (r *rowReader) decode(line []byte, o *Observation) bool {
 	return r.problems.count == before
 }
 
-// whole splits a row into its cells, after reading on where a cell goes over the end of the line. It returns the first
-// line of the row.
+// whole splits a row into its cells, after reading on where a cell goes over the end of the line. It returns
+// the first line of the row.
 func (r *rowReader) whole(line []byte) ([]byte, bool) {
 	line = validUTF8(line)
 	flaw := r.row.split(line)
@@ -85,7 +85,8 @@ func (r *rowReader) whole(line []byte) ([]byte, bool) {
 	for flaw == openQuote {
 		next, err := r.lines.next()
 		if err != nil || len(r.row.text)+len(next) > MaxLine {
-			r.add("row "+excerpt(line), "its last quote is open, up to the end of the file or 1 MiB", `end the cell with "`)
+			r.add("row "+excerpt(line), "its last quote is open, up to the end of the file or 1 MiB",
+				`end the cell with "`)
 			return nil, false
 		}
 		flaw = r.row.resume(validUTF8(next))
@@ -106,10 +107,12 @@ func validUTF8(line []byte) []byte {
 
 func (r *rowReader) addRagged(line []byte) {
 	if r.lines.cut && len(r.row.ends) < len(r.columns) {
-		r.add("the last row, "+excerpt(line), "it has no end: the file is cut", "remove the row or record again")
+		r.add("the last row, "+excerpt(line), "it has no end: the file is cut",
+			"remove the row or record again")
 		return
 	}
-	r.add(fmt.Sprintf("row of length %d", len(r.row.ends)), fmt.Sprintf("the first row names %d columns", len(r.columns)), "")
+	r.add(fmt.Sprintf("row of length %d", len(r.row.ends)),
+		fmt.Sprintf("the first row names %d columns", len(r.columns)), "")
 }
 
 // cell reads one cell that is not empty.
@@ -122,7 +125,8 @@ func (r *rowReader) cell(c column, cell []byte, o *Observation) {
 		r.fieldsCell(cell, o)
 		o.Fields = append(others, o.Fields...)
 	case c.member == memberOrigin:
-		r.memberInto(member{name: "origin", raw: bytes.ToLower(bytes.TrimSpace(cell))}, &o.Origin, "true or false belongs here")
+		r.memberInto(member{name: "origin", raw: bytes.ToLower(bytes.TrimSpace(cell))}, &o.Origin,
+			"true or false belongs here")
 	case c.member&memberIntegers != 0:
 		r.seen |= c.member
 		v, why, mend := parseInteger(strings.TrimSpace(string(cell)))
@@ -201,7 +205,8 @@ func (r *rowReader) takeColumns() {
 // needColumns adds a problem for each column that is missing.
 func (r *rowReader) needColumns(has memberSet, missing map[string]string) {
 	for _, theirs := range slices.Sorted(maps.Keys(missing)) {
-		r.add("column "+excerpt(theirs), fmt.Sprintf("the first row does not have it (it is to be %s)", missing[theirs]), "")
+		r.add("column "+excerpt(theirs), fmt.Sprintf("the first row does not have it (it is to be %s)",
+			missing[theirs]), "")
 	}
 	mend := func(members ...memberSet) string {
 		if only := r.row.cell(0); len(r.row.ends) == 1 && bytes.ContainsAny(only, ";\t|") {
@@ -223,7 +228,8 @@ func (r *rowReader) needColumns(has memberSet, missing map[string]string) {
 		r.add(`column "sent_ns" missing`, "every observation has the time when it was sent", mend(memberSent))
 	}
 	if has&(memberOutcome|memberStatus) == 0 && r.opts.Columns["outcome"]+r.opts.Columns["status"] == "" {
-		r.add(`columns "outcome" and "status" missing`, "every observation has one of them", mend(memberOutcome, memberStatus))
+		r.add(`columns "outcome" and "status" missing`, "every observation has one of them",
+			mend(memberOutcome, memberStatus))
 	}
 }
 
@@ -254,8 +260,8 @@ const (
 	strayQuote = "a quote in the middle of a cell"
 )
 
-// split splits a line into cells and returns what is wrong with it; empty if nothing is. After openQuote the row goes on in
-// the next line, with resume.
+// split splits a line into cells and returns what is wrong with it; empty if nothing is. After openQuote the
+// row goes on in the next line, with resume.
 func (r *row) split(line []byte) (flaw string) {
 	r.text, r.ends = r.text[:0], r.ends[:0]
 	return r.cells(line, 0)

@@ -17,7 +17,8 @@ func csvOf(tb testing.TB, tl *Timeline) []byte {
 	w.Write(memberNames[:])
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for _, o := range tl.Observations {
-		row := []string{strconv.Itoa(o.Seq), number(int64(o.At)), number(int64(o.Sent)), "", "", "", number(o.Cost), o.Partition,
+		row := []string{strconv.Itoa(o.Seq), number(int64(o.At)), number(int64(o.Sent)), "", "", "",
+			number(o.Cost), o.Partition,
 			o.Phase, o.Outcome.String(), o.Error, o.Body, "", strconv.FormatBool(o.Origin)}
 		if o.Answered {
 			row[3] = number(int64(o.FirstByte))
@@ -52,17 +53,20 @@ func TestColumnsCanHaveOtherNames(t *testing.T) {
 	const file = "ip, start ,ttfb,code,note,Retry-After,\"x\"\"y\"\r\n" +
 		"10.0.0.1,5,9,200,\"a,\"\"b\"\"\nc\",,1\r\n" +
 		"\"10.0.0.2\",7,,429,,2,\n"
-	columns := map[string]string{"partition": "ip", "sent_ns": "start", "first_byte_ns": "ttfb", "status": "code", "body": "note",
+	columns := map[string]string{"partition": "ip", "sent_ns": "start", "first_byte_ns": "ttfb",
+		"status": "code", "body": "note",
 		"fields.retry-after": "Retry-After"}
 	got, err := ReadCSV(strings.NewReader(file), "x", Options{Columns: columns})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Observation{
-		{Arrival: Arrival{Partition: "10.0.0.1", At: 5, Cost: 1}, Sent: 5, FirstByte: 9, Answered: true, Status: 200, Outcome: Allowed,
+		{Arrival: Arrival{Partition: "10.0.0.1", At: 5, Cost: 1}, Sent: 5, FirstByte: 9, Answered: true,
+			Status: 200, Outcome: Allowed,
 			Body: "a,\"b\"\nc"},
-		{Arrival: Arrival{Seq: 1, Partition: "10.0.0.2", At: 7, Cost: 1}, Sent: 7, Status: 429, Outcome: Denied,
-			Fields: Fields{{"Retry-After", "2"}}},
+		{Arrival: Arrival{Seq: 1, Partition: "10.0.0.2", At: 7, Cost: 1}, Sent: 7, Status: 429,
+			Outcome: Denied,
+			Fields:  Fields{{"Retry-After", "2"}}},
 	}
 	same(t, got, &Timeline{Observations: want})
 }
@@ -89,12 +93,14 @@ x:1: column "x": the first row does not have it (it is to be sent)`
 }
 
 func TestAColumnOfEachFieldOrOneOfAll(t *testing.T) {
-	const file = "sent_ns,outcome,fields.x-b,fields,fields.A\n" + `1,denied,2,"{ ""C"": ""3"", ""X-B"":""4"" }",1`
+	const file = "sent_ns,outcome,fields.x-b,fields,fields.A\n" +
+		`1,denied,2,"{ ""C"": ""3"", ""X-B"":""4"" }",1`
 	got, err := ReadCSV(strings.NewReader(file), "x", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Fields{{"A", "1"}, {"C", "3"}, {"X-B", "2, 4"}}); !reflect.DeepEqual(got.Observations[0].Fields, want) {
+	if want := (Fields{{"A", "1"}, {"C", "3"},
+		{"X-B", "2, 4"}}); !reflect.DeepEqual(got.Observations[0].Fields, want) {
 		t.Errorf("got %q, want %q", got.Observations[0].Fields, want)
 	}
 }
@@ -112,13 +118,15 @@ func TestMembersOfNDJSONCanHaveOtherNames(t *testing.T) {
 {"start":5,"end":9,"client":"a","code":200,"cost":7,"status":500}
 {"start":7,"client":"b","code":429,"x":{}}
 `
-	columns := map[string]string{"sent_ns": "start", "first_byte_ns": "end", "partition": "client", "status": "code", "cost": ""}
+	columns := map[string]string{"sent_ns": "start", "first_byte_ns": "end", "partition": "client",
+		"status": "code", "cost": ""}
 	got, err := Read(strings.NewReader(file), "x", Options{Columns: columns})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Observation{
-		{Arrival: Arrival{Partition: "a", At: 5, Cost: 7}, Sent: 5, FirstByte: 9, Answered: true, Status: 200, Outcome: Allowed},
+		{Arrival: Arrival{Partition: "a", At: 5, Cost: 7}, Sent: 5, FirstByte: 9, Answered: true, Status: 200,
+			Outcome: Allowed},
 		{Arrival: Arrival{Seq: 1, Partition: "b", At: 7, Cost: 1}, Sent: 7, Status: 429, Outcome: Denied},
 	}
 	if !reflect.DeepEqual(got.Observations, want) {
@@ -141,10 +149,12 @@ func TestANameThatMeansSomethingElse(t *testing.T) {
 	columns := map[string]string{"partition": "", "cost": ""}
 	for _, read := range []func() (*Timeline, error){
 		func() (*Timeline, error) {
-			return Read(strings.NewReader(`{"sent_ns":1,"outcome":"allowed","key":"x","weight":3}`), "x", Options{Columns: columns})
+			return Read(strings.NewReader(`{"sent_ns":1,"outcome":"allowed","key":"x","weight":3}`), "x",
+				Options{Columns: columns})
 		},
 		func() (*Timeline, error) {
-			return ReadCSV(strings.NewReader("sent_ns,outcome,key,weight\n1,allowed,x,3\n"), "x", Options{Columns: columns})
+			return ReadCSV(strings.NewReader("sent_ns,outcome,key,weight\n1,allowed,x,3\n"), "x",
+				Options{Columns: columns})
 		},
 	} {
 		got, err := read()

@@ -7,7 +7,8 @@ import (
 )
 
 func TestDriftGrowsWithTimeAndIsKept(t *testing.T) {
-	for d, want := range map[time.Duration]time.Duration{0: 0, 1: 1, time.Second: 200 * time.Microsecond, -time.Second: 200 * time.Microsecond,
+	for d, want := range map[time.Duration]time.Duration{0: 0, 1: 1, time.Second: 200 * time.Microsecond,
+		-time.Second:    200 * time.Microsecond,
 		time.Minute + 1: 12*time.Millisecond + 1, 100 * 365 * 24 * time.Hour: 175200 * time.Hour / 1000} {
 		if got := (&Header{DriftPPM: 200}).Drift(d); got != want {
 			t.Errorf("200 ppm of %s: got %s, want %s", d, got, want)
@@ -17,7 +18,8 @@ func TestDriftGrowsWithTimeAndIsKept(t *testing.T) {
 		t.Errorf("no drift: got %s", got)
 	}
 	var b bytes.Buffer
-	if err := Write(&b, &Timeline{Header: Header{DriftPPM: 200}, Observations: []Observation{{Arrival: Arrival{Cost: 1}}}}); err != nil {
+	if err := Write(&b, &Timeline{Header: Header{DriftPPM: 200},
+		Observations: []Observation{{Arrival: Arrival{Cost: 1}}}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := mustRead(t, b.Bytes()).Header.DriftPPM; got != 200 {

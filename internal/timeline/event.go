@@ -17,8 +17,8 @@ type Event struct {
 // Action is something that happens to a limiter.
 type Action string
 
-// The actions. Restart ends the process and starts it again. Reload reads its configuration again. StoreDown takes away
-// what it keeps its state in, StoreUp brings that back as it was.
+// The actions. Restart ends the process and starts it again. Reload reads its configuration again. StoreDown
+// takes away what it keeps its state in, StoreUp brings that back as it was.
 const (
 	Restart   Action = "restart"
 	Reload    Action = "reload"

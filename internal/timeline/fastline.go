@@ -36,8 +36,8 @@ func (r *Reader) fastLine(line []byte, o *Observation) bool {
 	}
 }
 
-// keys are the names of members, each as it stood in the last line that had so many: most lines have the same ones in the
-// same order. A name stands there with its quotes and its colon.
+// keys are the names of members, each as it stood in the last line that had so many: most lines have the same
+// ones in the same order. A name stands there with its quotes and its colon.
 type keys []struct {
 	text   string
 	member memberSet
@@ -156,7 +156,8 @@ func (r *Reader) reserve() int {
 	return len(r.spare)
 }
 
-// cursor reads JSON without tabs. Its methods return false where the text is anything else; the place is undefined then.
+// cursor reads JSON without tabs. Its methods return false where the text is anything else; the place is
+// undefined then.
 type cursor struct {
 	text    []byte
 	at      int
@@ -235,8 +236,8 @@ func digits(eight uint64) bool {
 	return eight&upper == three && (eight+0x0606060606060606)&upper == three
 }
 
-// eightDigits is the number that eight digits mean, the first of them in the lowest byte: neighbours are joined to pairs,
-// those to fours, those to eight.
+// eightDigits is the number that eight digits mean, the first of them in the lowest byte: neighbours are
+// joined to pairs, those to fours, those to eight.
 func eightDigits(eight uint64) int64 {
 	eight -= 0x3030303030303030
 	eight = eight*10 + eight>>8

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestEightDigits: eight bytes at a time give the number that one at a time would, and nothing but digits is taken.
+// TestEightDigits: eight bytes at a time give the number that one at a time would, and nothing but digits is
+// taken.
 func TestEightDigits(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 9))
 	for range 20_000 {
@@ -27,7 +28,8 @@ func TestEightDigits(t *testing.T) {
 	}
 }
 
-// TestKeysThatChange: members in another order, fewer or more of them, with spaces or unknown ones, are read as they stand.
+// TestKeysThatChange: members in another order, fewer or more of them, with spaces or unknown ones, are read
+// as they stand.
 func TestKeysThatChange(t *testing.T) {
 	r := newReader(nil, "x", Options{})
 	for round := range 200 {
@@ -50,7 +52,8 @@ func TestKeysThatChange(t *testing.T) {
 			t.Fatalf("%s: got %+v, want %+v", text, got, want)
 		}
 	}
-	for _, text := range []string{`{"seq":1,"seq":2,"sent_ns":5}`, `{"seq":1,"sent_ns"`, `{"seq":1,"sent_ns":`, `{"seq":1,`, `{"se`} {
+	for _, text := range []string{`{"seq":1,"seq":2,"sent_ns":5}`, `{"seq":1,"sent_ns"`,
+		`{"seq":1,"sent_ns":`, `{"seq":1,`, `{"se`} {
 		if r.fastLine([]byte(text), &Observation{}) {
 			t.Errorf("%s was read", text)
 		}

@@ -38,28 +38,32 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(design)
-	f.Add([]byte(`{"start":1,"key":"a","outcome":"allowed","partiton":"b"}` + "\n" + `{"start":2,"outcome":"denied","units":3,"x":{}}`))
+	f.Add([]byte(`{"start":1,"key":"a","outcome":"allowed","partiton":"b"}` + "\n" +
+		`{"start":2,"outcome":"denied","units":3,"x":{}}`))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		for line := range bytes.SplitSeq(file, []byte("\n")) {
 			agree(t, line)
 		}
 		tl, err := Read(bytes.NewReader(file), "x", Options{})
 		checkRead(t, file, tl, err)
-		tl, err = Read(bytes.NewReader(file), "x", Options{Columns: map[string]string{"partition": "key", "sent_ns": "start", "cost": ""}})
+		tl, err = Read(bytes.NewReader(file), "x",
+			Options{Columns: map[string]string{"partition": "key", "sent_ns": "start", "cost": ""}})
 		checkRead(t, file, tl, err)
 	})
 }
 
 func FuzzReadCSV(f *testing.F) {
 	addTables(f, "csv")
-	f.Add([]byte("sent_ns,status,fields,fields.A,body,partition\n1,200,\"{\"\"B\"\":\"\"2\"\"}\",3,\"a\nb\",k\n"))
+	f.Add([]byte("sent_ns,status,fields,fields.A,body,partition\n" +
+		"1,200,\"{\"\"B\"\":\"\"2\"\"}\",3,\"a\nb\",k\n"))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		tl, err := ReadCSV(bytes.NewReader(file), "x", Options{})
 		checkRead(t, file, tl, err)
 	})
 }
 
-// checkRead checks that a recording that could be read is written and read the same, and the form of the errors otherwise.
+// checkRead checks that a recording that could be read is written and read the same, and the form of the
+// errors otherwise.
 func checkRead(t *testing.T, file []byte, tl *Timeline, err error) {
 	t.Helper()
 	if err != nil {

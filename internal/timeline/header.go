@@ -59,9 +59,12 @@ const startedLayout = "2006-01-02T15:04:05.000000000Z07:00"
 // newHeaderJSON returns the form of a header in a timeline.
 func newHeaderJSON(h Header) headerJSON {
 	j := headerJSON{
-		Version: timelineVersion, WallError: int64(h.WallError), ClockError: int64(h.ClockError), Drift: h.DriftPPM, Tick: int64(h.Tick),
-		Ended: int64(h.Ended), From: int64(h.CompleteFrom), Until: int64(h.CompleteUntil), Unsent: h.Unsent, Notes: h.Notes,
-		Interrupted: h.Interrupted, Audit: auditJSON{h.Audit.CPUShare, int64(h.Audit.LongestGC), h.Audit.Collections, h.Audit.Connections},
+		Version: timelineVersion, WallError: int64(h.WallError), ClockError: int64(h.ClockError),
+		Drift: h.DriftPPM, Tick: int64(h.Tick),
+		Ended: int64(h.Ended), From: int64(h.CompleteFrom), Until: int64(h.CompleteUntil), Unsent: h.Unsent,
+		Notes:       h.Notes,
+		Interrupted: h.Interrupted, Audit: auditJSON{h.Audit.CPUShare, int64(h.Audit.LongestGC),
+			h.Audit.Collections, h.Audit.Connections},
 		Judged: h.Judged.json(),
 	}
 	if !h.Started.IsZero() {
@@ -105,7 +108,8 @@ func (j *headerJSON) flaw() (what, why string) {
 	for _, x := range []struct {
 		name string
 		v    int64
-	}{{"wall_error_ns", j.WallError}, {"clock_error_ns", j.ClockError}, {"drift_ppm", j.Drift}, {"tick_ns", j.Tick}, {"ended_ns", j.Ended},
+	}{{"wall_error_ns", j.WallError}, {"clock_error_ns", j.ClockError}, {"drift_ppm", j.Drift},
+		{"tick_ns", j.Tick}, {"ended_ns", j.Ended},
 		{"complete_from_ns", j.From}, {"complete_until_ns", j.Until}, {"unsent", int64(j.Unsent)}} {
 		if x.v < 0 {
 			return fmt.Sprintf("%s %d", x.name, x.v), "it is never negative"
@@ -120,9 +124,12 @@ func (j *headerJSON) flaw() (what, why string) {
 // header returns the header of values without a flaw.
 func (j *headerJSON) header() Header {
 	h := Header{
-		WallError: time.Duration(j.WallError), ClockError: time.Duration(j.ClockError), DriftPPM: j.Drift, Tick: time.Duration(j.Tick),
-		Ended: time.Duration(j.Ended), CompleteFrom: time.Duration(j.From), CompleteUntil: time.Duration(j.Until), Unsent: j.Unsent, Interrupted: j.Interrupted,
-		Audit: Audit{j.Audit.CPUShare, time.Duration(j.Audit.LongestGC), j.Audit.Collections, j.Audit.Connections},
+		WallError: time.Duration(j.WallError), ClockError: time.Duration(j.ClockError), DriftPPM: j.Drift,
+		Tick:  time.Duration(j.Tick),
+		Ended: time.Duration(j.Ended), CompleteFrom: time.Duration(j.From),
+		CompleteUntil: time.Duration(j.Until), Unsent: j.Unsent, Interrupted: j.Interrupted,
+		Audit: Audit{j.Audit.CPUShare, time.Duration(j.Audit.LongestGC), j.Audit.Collections,
+			j.Audit.Connections},
 	}
 	h.Judged = j.Judged.terms()
 	if started, err := time.Parse(time.RFC3339Nano, j.Started); err == nil {
@@ -142,7 +149,8 @@ func (j *headerJSON) header() Header {
 func (r *Reader) takeHeader(all []member) {
 	r.n--
 	if r.n > 0 || r.headed {
-		r.add("a second header line", "a file holds one recording, its header is the first line", "split the file")
+		r.add("a second header line", "a file holds one recording, its header is the first line",
+			"split the file")
 		r.prev = 0
 		return
 	}
@@ -182,12 +190,13 @@ func (r *Reader) addVersion(got, want string) {
 	r.add("rlcheck "+excerpt(got), fmt.Sprintf("this version reads %q", want), mend)
 }
 
-// headerStrays adds a problem for each member of a header line that looks like one that the line does not have: what it says of
-// the clocks would not be heeded.
+// headerStrays adds a problem for each member of a header line that looks like one that the line does not
+// have: what it says of the clocks would not be heeded.
 func (r *Reader) headerStrays(all []member) {
 	for _, m := range all {
 		like := headerLike(m.name)
-		if like == "" || m.name == like || slices.ContainsFunc(all, func(m member) bool { return m.name == like }) {
+		if like == "" || m.name == like ||
+			slices.ContainsFunc(all, func(m member) bool { return m.name == like }) {
 			continue
 		}
 		r.add(excerpt(m.name), "a header has no such thing", fmt.Sprintf("did you mean %q?", like))
@@ -228,7 +237,8 @@ func (r *Reader) headerMember(m member, j *headerJSON) {
 	case "interrupted":
 		to, belongs = &j.Interrupted, "true or false belongs here"
 	case "audit":
-		to, belongs = &j.Audit, "an object with cpu_share, longest_gc_ns, collections and connections belongs here"
+		to, belongs = &j.Audit,
+			"an object with cpu_share, longest_gc_ns, collections and connections belongs here"
 	case "judged":
 		to, belongs = &j.Judged, "an object with limits, conformance and shared belongs here"
 	default:
@@ -238,7 +248,8 @@ func (r *Reader) headerMember(m member, j *headerJSON) {
 	r.memberInto(m, to, belongs)
 }
 
-// memberInto reads the value of m into to; belongs says what it must be, unless it is a whole number of 64 bits.
+// memberInto reads the value of m into to; belongs says what it must be, unless it is a whole number of 64
+// bits.
 func (r *Reader) memberInto(m member, to any, belongs string) {
 	if v, ok := to.(*int64); ok {
 		n, why, mend := parseInteger(string(m.raw))

@@ -1,6 +1,7 @@
 package timeline
 
-// interner keeps one copy of each text that comes again and again: names of partitions and phases, header fields.
+// interner keeps one copy of each text that comes again and again: names of partitions and phases, header
+// fields.
 type interner struct {
 	last string
 	all  map[string]string

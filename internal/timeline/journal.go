@@ -17,7 +17,8 @@ const journalVersion = "journal/v1"
 //	{"rlcheck":"journal/v1","started":...,"free":12}    the header as far as it is known at the start
 //	{"seq":3,...,"outcome":"allowed"}                   a request that is over, in the order of their ends
 //	{"seq":-1,...,"outcome":"unknown","open":1}         one that waits for its answer at the mark
-//	{"mark":250000000,"stalls":[...]}                   all that was decided before this instant stands above
+//	{"mark":250000000,"stalls":[...]}                   all that was decided before this instant stands
+//	                                                    above
 //
 // What stands behind the last mark is not whole and is not read. Seq -1 is that of a request that is
 // numbered at the end, by the time of its send; free is the first such number. The end of a request that

@@ -8,29 +8,29 @@ import (
 	"io"
 )
 
-// MaxLine is the longest line of a timeline or schedule file in bytes, without its line end. Longer ones are neither
-// written nor read.
+// MaxLine is the longest line of a timeline or schedule file in bytes, without its line end. Longer ones are
+// neither written nor read.
 const MaxLine = 1 << 20
 
 var errLongLine = errors.New("line too long")
 
-// Lines reads a text file line by line as Reader does: plain or gzip, with line ends LF or CRLF. It serves packages that
-// read recordings of other forms.
+// Lines reads a text file line by line as Reader does: plain or gzip, with line ends LF or CRLF. It serves
+// packages that read recordings of other forms.
 type Lines struct{ lines lines }
 
 // NewLines returns the lines of r. It reads nothing before the first call of Next.
 func NewLines(r io.Reader) *Lines { return &Lines{lines{raw: r}} }
 
-// Next returns the next line without its line end, valid until the next call, its number from 1, and whether it has a
-// line end. The error is io.EOF at the end, ErrLongLine for a line over MaxLine (it is skipped, Next can go on), or what
-// the reader returned.
+// Next returns the next line without its line end, valid until the next call, its number from 1, and whether
+// it has a line end. The error is io.EOF at the end, ErrLongLine for a line over MaxLine (it is skipped, Next
+// can go on), or what the reader returned.
 func (l *Lines) Next() (line []byte, number int, ended bool, err error) {
 	line, err = l.lines.next()
 	return line, l.lines.last(), !l.lines.cut, err
 }
 
-// ReadFlaw returns, for an error of Next that is neither of these, what is wrong with the file, why, and an edit that helps; the
-// last may be empty.
+// ReadFlaw returns, for an error of Next that is neither of these, what is wrong with the file, why, and an
+// edit that helps; the last may be empty.
 func ReadFlaw(err error) (what, why, mend string) {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -49,8 +49,8 @@ func ReadFlaw(err error) (what, why, mend string) {
 // ErrLongLine is returned for a line of more than MaxLine bytes.
 var ErrLongLine = errLongLine
 
-// lines reads a file line by line: plain or gzip (told by its first bytes), with or without a byte order mark, with line
-// ends LF or CRLF. Memory is a buffer of 64 KiB and the longest line.
+// lines reads a file line by line: plain or gzip (told by its first bytes), with or without a byte order
+// mark, with line ends LF or CRLF. Memory is a buffer of 64 KiB and the longest line.
 type lines struct {
 	raw  io.Reader
 	r    *bufio.Reader
@@ -61,8 +61,8 @@ type lines struct {
 	cut bool
 }
 
-// next returns the next line without its line end, valid until the next call. It returns io.EOF at the end, errLongLine
-// for a line that was skipped because of its length, and the reader's error otherwise.
+// next returns the next line without its line end, valid until the next call. It returns io.EOF at the end,
+// errLongLine for a line that was skipped because of its length, and the reader's error otherwise.
 func (l *lines) next() ([]byte, error) {
 	if l.r == nil {
 		if err := l.open(); err != nil {
@@ -89,8 +89,8 @@ func (l *lines) next() ([]byte, error) {
 	return line, nil
 }
 
-// rest returns a line that does not fit the buffer, of which start is the beginning. Of a line that is too long only
-// enough is kept to see that it is.
+// rest returns a line that does not fit the buffer, of which start is the beginning. Of a line that is too
+// long only enough is kept to see that it is.
 func (l *lines) rest(start []byte) ([]byte, error) {
 	l.long = append(l.long[:0], start...)
 	for {
@@ -122,10 +122,12 @@ var forms = []struct {
 	{"PK\x03\x04", formError{"a zip archive", "unzip -p FILE | rlcheck check -"}},
 	{"\xff\xfe", formError{"in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | rlcheck check -"}},
 	{"\xfe\xff", formError{"in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | rlcheck check -"}},
-	{"\x1f\x8b", formError{"compressed with gzip twice", "zcat FILE | rlcheck check -"}}, // once was read before
+	// once was read before
+	{"\x1f\x8b", formError{"compressed with gzip twice", "zcat FILE | rlcheck check -"}},
 }
 
-// bareUTF16 tells whether text begins with a character of ASCII in UTF-16, without a mark of the order of bytes, and its encoding.
+// bareUTF16 tells whether text begins with a character of ASCII in UTF-16, without a mark of the order of
+// bytes, and its encoding.
 func bareUTF16(text []byte) (encoding string, is bool) {
 	switch {
 	case len(text) < 2 || (text[0] == 0) == (text[1] == 0):

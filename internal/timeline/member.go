@@ -36,8 +36,8 @@ const (
 )
 
 // memberNames are the names of the members in the order of their bits.
-var memberNames = [...]string{"seq", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status", "cost", "partition", "phase",
-	"outcome", "error", "body", "fields", "origin"}
+var memberNames = [...]string{"seq", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status", "cost",
+	"partition", "phase", "outcome", "error", "body", "fields", "origin"}
 
 func nameOf(m memberSet) string {
 	for i, name := range memberNames {
@@ -153,13 +153,15 @@ func isNumber(text string) bool {
 	return err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// complete fills in the defaults of o, of which the members in r.seen were read, and checks it against the rules and the
-// observations before it. It returns false if it added a problem.
+// complete fills in the defaults of o, of which the members in r.seen were read, and checks it against the
+// rules and the observations before it. It returns false if it added a problem.
 func (r *Reader) complete(o *Observation) bool {
 	r.ever |= r.seen
 	if r.seen&memberSent == 0 {
 		mend := r.strays.instead(memberSent)
-		if r.n == 1 && r.seen == 0 && slices.ContainsFunc(r.ignored, func(name string) bool { return slices.Contains(headerNames, name) }) {
+		if r.n == 1 && r.seen == 0 &&
+			slices.ContainsFunc(r.ignored,
+				func(name string) bool { return slices.Contains(headerNames, name) }) {
 			mend = fmt.Sprintf("a header line has the member %q: %q", "rlcheck", timelineVersion)
 		}
 		r.add(`"sent_ns" missing`, "every observation has the time when it was sent", mend)
@@ -196,7 +198,8 @@ func (r *Reader) inferOutcome(o *Observation) {
 	case r.seen&memberStatus != 0:
 		o.Outcome = r.opts.Outcome(o.Status)
 	case r.seen&memberError == 0 || o.Answered:
-		mend := cmp.Or(r.strays.instead(memberOutcome), r.strays.instead(memberStatus), "write unknown as the outcome if it is not known")
+		mend := cmp.Or(r.strays.instead(memberOutcome), r.strays.instead(memberStatus),
+			"write unknown as the outcome if it is not known")
 		r.add(`"outcome" and "status" missing`, "every observation has one of them", mend)
 	}
 }
@@ -207,7 +210,8 @@ func (r *Reader) checkTimes(o *Observation) {
 		r.addNegative(o)
 	}
 	if o.Sent >= 0 && o.Sent < r.prev {
-		r.add(fmt.Sprintf("sent_ns %d", o.Sent), fmt.Sprintf("the observation before it was sent at %d; they ascend by sent_ns", r.prev),
+		r.add(fmt.Sprintf("sent_ns %d", o.Sent),
+			fmt.Sprintf("the observation before it was sent at %d; they ascend by sent_ns", r.prev),
 			"sort the file by sent_ns")
 	}
 	r.prev = max(o.Sent, 0)
@@ -238,10 +242,12 @@ func (r *Reader) addNegative(o *Observation) {
 	}
 }
 
-// checkPartition refuses names of which bytes were lost: two of them could have become one, and would share a quota.
+// checkPartition refuses names of which bytes were lost: two of them could have become one, and would share a
+// quota.
 func (r *Reader) checkPartition(o *Observation) {
 	if !soundName(o.Partition) {
-		r.add("partition "+excerpt(o.Partition), "the name of a partition is UTF-8, without U+FFFD", "write other bytes in hex or base64")
+		r.add("partition "+excerpt(o.Partition), "the name of a partition is UTF-8, without U+FFFD",
+			"write other bytes in hex or base64")
 	}
 }
 
@@ -260,11 +266,13 @@ func (r *Reader) checkNumbers(o *Observation) {
 		r.add(fmt.Sprintf("cost %d", o.Cost), "a request costs at least 1", "")
 	}
 	if o.Status < 0 || o.Status > maxStatus {
-		r.add(fmt.Sprintf("status %d", o.Status), "a status has at most three digits", "leave status out if none came")
+		r.add(fmt.Sprintf("status %d", o.Status), "a status has at most three digits",
+			"leave status out if none came")
 	}
 	if o.Seq < 0 {
 		r.add(fmt.Sprintf("seq %d", o.Seq), "observations are numbered from 0", "")
 	} else if !r.seqs.insert(o.Seq) {
-		r.add(fmt.Sprintf("seq %d", o.Seq), "an earlier observation has the same number", "leave seq out to number them by position")
+		r.add(fmt.Sprintf("seq %d", o.Seq), "an earlier observation has the same number",
+			"leave seq out to number them by position")
 	}
 }

@@ -13,7 +13,8 @@ func TestOnePartitionIsNotCopied(t *testing.T) {
 		tl.Observations[i].Partition = "k"
 	}
 	parts := tl.ByPartition()
-	if len(parts) != 1 || parts[0].Partition != "k" || len(parts[0].Observations) != 16 || &parts[0].Observations[0] != &tl.Observations[0] {
+	if len(parts) != 1 || parts[0].Partition != "k" || len(parts[0].Observations) != 16 ||
+		&parts[0].Observations[0] != &tl.Observations[0] {
 		t.Errorf("got %d parts, want the observations themselves", len(parts))
 	}
 	if parts := (&Timeline{}).ByPartition(); parts != nil {
@@ -29,7 +30,8 @@ func TestPartitionsAscendAndKeepTheirOrder(t *testing.T) {
 			tl.Observations[i].Partition = fmt.Sprint(rng.IntN(names))
 		}
 		parts := tl.ByPartition()
-		if !slices.IsSortedFunc(parts, func(a, b Part) int { return map[bool]int{true: -1, false: 1}[a.Partition < b.Partition] }) {
+		if !slices.IsSortedFunc(parts,
+			func(a, b Part) int { return map[bool]int{true: -1, false: 1}[a.Partition < b.Partition] }) {
 			t.Errorf("%d partitions do not ascend", names)
 		}
 		seen := 0
@@ -40,7 +42,8 @@ func TestPartitionsAscendAndKeepTheirOrder(t *testing.T) {
 				}
 			}
 			if len(p.Observations) == 0 || cap(p.Observations) != len(p.Observations) {
-				t.Fatalf("partition %q: %d observations, room for %d", p.Partition, len(p.Observations), cap(p.Observations))
+				t.Fatalf("partition %q: %d observations, room for %d", p.Partition, len(p.Observations),
+					cap(p.Observations))
 			}
 			seen += len(p.Observations)
 		}

@@ -12,8 +12,9 @@ import (
 
 // The shapes and aims that a schedule file may name.
 var (
-	shapes = []Shape{AtOnce, Constant, Ramp, Silence, Boundary, Closed, HonorRetryAfter, Backoff, Steps, Poisson, Hook}
-	aims   = []Aim{"", AimClock, AimReset, AimProbe, AimFirst}
+	shapes = []Shape{AtOnce, Constant, Ramp, Silence, Boundary, Closed, HonorRetryAfter, Backoff, Steps,
+		Poisson, Hook}
+	aims = []Aim{"", AimClock, AimReset, AimProbe, AimFirst}
 )
 
 // phaseJSON is the line of a phase; arrivals lines follow it.
@@ -36,8 +37,8 @@ type phaseJSON struct {
 	Event         Event    `json:"event,omitzero"`
 }
 
-// WriteSchedule writes s to w: NDJSON, a header line, then for each phase its line and a line for each of its arrivals.
-// It refuses what ReadSchedule would refuse about one arrival: see there.
+// WriteSchedule writes s to w: NDJSON, a header line, then for each phase its line and a line for each of its
+// arrivals. It refuses what ReadSchedule would refuse about one arrival: see there.
 func WriteSchedule(w io.Writer, s *Schedule) error {
 	buf := []byte(`{"rlcheck":"` + scheduleVersion + `"}` + "\n")
 	for i := range s.Phases {
@@ -49,7 +50,8 @@ func WriteSchedule(w io.Writer, s *Schedule) error {
 		buf = append(buf, line...) // ends its line
 		for j := range p.Arrivals {
 			if what, why := arrivalFlaw(p, j); what != "" {
-				return fmt.Errorf("timeline: schedule: phase %q: arrival %d: %s: %s", p.Name, p.Arrivals[j].Seq, what, why)
+				return fmt.Errorf("timeline: schedule: phase %q: arrival %d: %s: %s", p.Name,
+					p.Arrivals[j].Seq, what, why)
 			}
 			buf = append(appendArrival(buf, p, &p.Arrivals[j]), '\n')
 			if len(buf) < flushAt {
@@ -67,8 +69,10 @@ func WriteSchedule(w io.Writer, s *Schedule) error {
 
 func phaseLine(p *Phase) ([]byte, error) {
 	j := phaseJSON{
-		Phase: p.Name, Shape: p.Shape, Arrivals: len(p.Arrivals), Origin: p.Origin, Duration: int64(p.Duration),
-		Partitions: p.Partitions, Clients: p.Clients, Requests: p.Requests, Cost: p.Cost, Aim: p.Aim, Window: int64(p.Window),
+		Phase: p.Name, Shape: p.Shape, Arrivals: len(p.Arrivals), Origin: p.Origin,
+		Duration:   int64(p.Duration),
+		Partitions: p.Partitions, Clients: p.Clients, Requests: p.Requests, Cost: p.Cost, Aim: p.Aim,
+		Window:        int64(p.Window),
 		ProbeRequests: p.ProbeRequests, Forge: p.Forge, Request: p.Request, Retry: p.Retry, Event: p.Event,
 	}
 	if what, why := j.flaw(); what != "" {
@@ -98,7 +102,8 @@ func (j *phaseJSON) flaw() (what, why string) {
 		name string
 		v    int64
 	}{{"arrivals", int64(j.Arrivals)}, {"duration_ns", j.Duration}, {"clients", int64(j.Clients)},
-		{"requests", int64(j.Requests)}, {"cost", j.Cost}, {"window_ns", j.Window}, {"probe_requests", int64(j.ProbeRequests)}} {
+		{"requests", int64(j.Requests)}, {"cost", j.Cost}, {"window_ns", j.Window},
+		{"probe_requests", int64(j.ProbeRequests)}} {
 		if x.v < 0 {
 			return fmt.Sprintf("%s %d", x.name, x.v), "it is never negative"
 		}
@@ -111,7 +116,8 @@ func (j *phaseJSON) flaw() (what, why string) {
 	return "", ""
 }
 
-// arrivalFlaw says what is wrong with an arrival of a phase, the one before it being sound; empty if nothing is.
+// arrivalFlaw says what is wrong with an arrival of a phase, the one before it being sound; empty if nothing
+// is.
 func arrivalFlaw(p *Phase, i int) (what, why string) {
 	a := &p.Arrivals[i]
 	switch {
@@ -120,7 +126,8 @@ func arrivalFlaw(p *Phase, i int) (what, why string) {
 	case a.At < 0 && p.Shape != Boundary:
 		return fmt.Sprintf("at_ns %d", a.At), "times count from the beginning of the phase"
 	case i > 0 && a.At < p.Arrivals[i-1].At:
-		return fmt.Sprintf("at_ns %d", a.At), fmt.Sprintf("the arrival before it is at %d; they ascend by at_ns", p.Arrivals[i-1].At)
+		return fmt.Sprintf("at_ns %d", a.At),
+			fmt.Sprintf("the arrival before it is at %d; they ascend by at_ns", p.Arrivals[i-1].At)
 	case a.Cost < 1:
 		return fmt.Sprintf("cost %d", a.Cost), "a request costs at least 1"
 	case !soundName(a.Partition):
@@ -154,9 +161,9 @@ func appendArrival(b []byte, p *Phase, a *Arrival) []byte {
 	return append(b, '}')
 }
 
-// ReadSchedule reads a schedule file, plain or gzip. name stands in error messages. An error is of type Errors. The first
-// line is the header; every phase has its line, with a shape, followed by as many arrivals as it names, ascending by
-// at_ns.
+// ReadSchedule reads a schedule file, plain or gzip. name stands in error messages. An error is of type
+// Errors. The first line is the header; every phase has its line, with a shape, followed by as many arrivals
+// as it names, ascending by at_ns.
 func ReadSchedule(r io.Reader, name string) (*Schedule, error) {
 	p := &planReader{Reader: newReader(r, name, Options{}), schedule: &Schedule{}}
 	var o Observation
@@ -210,7 +217,8 @@ func (r *planReader) line(line []byte, o *Observation) {
 
 func (r *planReader) version(all []member) {
 	if r.headed {
-		r.add("a second header line", "a file holds one schedule, its header is the first line", "split the file")
+		r.add("a second header line", "a file holds one schedule, its header is the first line",
+			"split the file")
 		return
 	}
 	r.headed = true
@@ -242,9 +250,12 @@ func (r *planReader) phase(all []member) {
 	}
 	r.due = j.Arrivals
 	r.schedule.Phases = append(r.schedule.Phases, Phase{
-		Name: j.Phase, Shape: j.Shape, Origin: j.Origin, Duration: time.Duration(j.Duration), Partitions: append([]string(nil), j.Partitions...),
-		Clients: j.Clients, Requests: j.Requests, Cost: j.Cost, Aim: j.Aim, Window: time.Duration(j.Window),
-		ProbeRequests: j.ProbeRequests, Forge: append([]string(nil), j.Forge...), Request: j.Request, Retry: j.Retry, Event: j.Event,
+		Name: j.Phase, Shape: j.Shape, Origin: j.Origin, Duration: time.Duration(j.Duration),
+		Partitions: append([]string(nil), j.Partitions...),
+		Clients:    j.Clients, Requests: j.Requests, Cost: j.Cost, Aim: j.Aim,
+		Window:        time.Duration(j.Window),
+		ProbeRequests: j.ProbeRequests, Forge: append([]string(nil), j.Forge...), Request: j.Request,
+		Retry: j.Retry, Event: j.Event,
 	})
 }
 
@@ -323,7 +334,8 @@ func (r *planReader) closePhase() {
 	p := &r.schedule.Phases[len(r.schedule.Phases)-1]
 	what := fmt.Sprintf("%d arrivals in phase %s", len(p.Arrivals), excerpt(p.Name))
 	if r.due > 0 {
-		r.add(what, fmt.Sprintf("its line names %d: some are missing, perhaps the file is cut", len(p.Arrivals)+r.due), "")
+		r.add(what, fmt.Sprintf("its line names %d: some are missing, perhaps the file is cut",
+			len(p.Arrivals)+r.due), "")
 		return
 	}
 	r.add(what, fmt.Sprintf("its line names %d", len(p.Arrivals)+r.due), "")

@@ -12,11 +12,15 @@ import (
 func planExample() *Schedule {
 	return &Schedule{Phases: []Phase{
 		{Name: "burst", Shape: AtOnce, Arrivals: []Arrival{
-			{Seq: 0, Partition: "k1", Phase: "burst", Cost: 1}, {Seq: 1, Partition: "k2", Phase: "burst", Cost: 3, Origin: true}}},
+			{Seq: 0, Partition: "k1", Phase: "burst", Cost: 1},
+			{Seq: 1, Partition: "k2", Phase: "burst", Cost: 3, Origin: true}}},
 		{Name: "rest", Shape: Silence, Duration: time.Second},
-		{Name: "edge", Shape: Boundary, Aim: AimProbe, Window: time.Minute, Requests: 2, ProbeRequests: 5, Origin: true, Arrivals: []Arrival{
-			{Seq: 2, Phase: "edge", At: -time.Millisecond, Cost: 1, Origin: true}, {Seq: 3, Phase: "", At: time.Millisecond, Cost: 1}}},
-		{Name: "recover", Shape: HonorRetryAfter, Clients: 4, Partitions: []string{"k1", ""}, Requests: 50, Cost: 1, Duration: 5 * time.Second,
+		{Name: "edge", Shape: Boundary, Aim: AimProbe, Window: time.Minute, Requests: 2, ProbeRequests: 5,
+			Origin: true, Arrivals: []Arrival{
+				{Seq: 2, Phase: "edge", At: -time.Millisecond, Cost: 1, Origin: true},
+				{Seq: 3, Phase: "", At: time.Millisecond, Cost: 1}}},
+		{Name: "recover", Shape: HonorRetryAfter, Clients: 4, Partitions: []string{"k1", ""}, Requests: 50,
+			Cost: 1, Duration: 5 * time.Second,
 			Forge: []string{"X-Forwarded-For"}},
 	}}
 }
@@ -44,9 +48,11 @@ func TestSchedulesAreReadAsWritten(t *testing.T) {
 	fill(reflect.ValueOf(full).Elem())
 	long := &Schedule{Phases: []Phase{{Shape: Constant}}}
 	for i := range 10_000 {
-		long.Phases[0].Arrivals = append(long.Phases[0].Arrivals, Arrival{Seq: i, At: time.Duration(i), Cost: 1})
+		long.Phases[0].Arrivals = append(long.Phases[0].Arrivals,
+			Arrival{Seq: i, At: time.Duration(i), Cost: 1})
 	}
-	for name, want := range map[string]*Schedule{"example": planExample(), "every member": full, "long": long, "empty": {}} {
+	for name, want := range map[string]*Schedule{"example": planExample(), "every member": full, "long": long,
+		"empty": {}} {
 		b.Reset()
 		if err := WriteSchedule(&b, want); err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -19,14 +19,16 @@ type ParseError struct {
 	Line int
 	// What quotes the offending text, Why states the rule, Mend is an edit that helps; Mend may be empty.
 	What, Why, Mend string
-	// More is how many further problems of the file were left out after this one. It is set on the last one only.
+	// More is how many further problems of the file were left out after this one. It is set on the last one
+	// only.
 	More int
-	// Err is the cause where the bytes could not be read at all, ErrNotJSON for a line that is no JSON object, nil for a problem
-	// of what it says.
+	// Err is the cause where the bytes could not be read at all, ErrNotJSON for a line that is no JSON
+	// object, nil for a problem of what it says.
 	Err error
 }
 
-// ErrNotJSON is the cause of the problem of a line that is no JSON object: perhaps the file has another format.
+// ErrNotJSON is the cause of the problem of a line that is no JSON object: perhaps the file has another
+// format.
 var ErrNotJSON = errors.New("not a JSON object")
 
 // Error returns file:line: what: why (mend).

@@ -15,7 +15,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the tables of testdata/problems should expect")
 
-// TestProblems reads the files in the tables testdata/problems: === name, file, ----, what Read says, an empty line.
+// TestProblems reads the files in the tables testdata/problems: === name, file, ----, what Read says, an
+// empty line.
 func TestProblems(t *testing.T) {
 	readers := map[string]func(io.Reader) error{
 		"timeline": func(r io.Reader) error { _, err := Read(r, "x.ndjson", Options{}); return err },
@@ -71,7 +72,8 @@ func checkLines(t *testing.T, err error, lines int) {
 			t.Errorf("a problem in line %d of %d, after one in line %d: %v", p.Line, lines, last, p)
 		}
 		last = p.Line
-		if p.What == "" || p.Why == "" || p.More > 0 && i != maxProblems-1 || strings.Contains(p.Error(), "\n") {
+		if p.What == "" || p.Why == "" || p.More > 0 && i != maxProblems-1 ||
+			strings.Contains(p.Error(), "\n") {
 			t.Errorf("problem %+v", p)
 		}
 	}
@@ -94,14 +96,24 @@ func TestFilesInOtherForms(t *testing.T) {
 	damaged := []byte(packed(line))
 	damaged[len(damaged)-5] ^= 1
 	for _, c := range []struct{ file, want string }{
-		{"\x28\xb5\x2f\xfd\x00", "x:1: the file: it is compressed with zstd; plain text in UTF-8 and gzip are read (zstd -dc FILE | rlcheck check -)"},
-		{"BZh91AY", "x:1: the file: it is compressed with bzip2; plain text in UTF-8 and gzip are read (bzip2 -dc FILE | rlcheck check -)"},
-		{"\xff\xfe{\x00", "x:1: the file: it is in UTF-16; plain text in UTF-8 and gzip are read (iconv -f UTF-16 -t UTF-8 FILE | rlcheck check -)"},
-		{"{\x00\"\x00", "x:1: the file: it is in UTF-16; plain text in UTF-8 and gzip are read (iconv -f UTF-16LE -t UTF-8 FILE | rlcheck check -)"},
-		{"\x00{\x00\"", "x:1: the file: it is in UTF-16; plain text in UTF-8 and gzip are read (iconv -f UTF-16BE -t UTF-8 FILE | rlcheck check -)"},
-		{packed(packed(line)), "x:1: the file: it is compressed with gzip twice; plain text in UTF-8 and gzip are read (zcat FILE | rlcheck check -)"},
-		{packed(line) + "not gzip at all", "x:1: end of the compressed data: what follows it is not gzip (copy it again)"},
-		{string(damaged), "x:1: the compressed data: its checksum is wrong: the file is damaged (copy it again)"},
+		{"\x28\xb5\x2f\xfd\x00",
+			"x:1: the file: it is compressed with zstd; plain text in UTF-8 and gzip are read (zstd -dc " +
+				"FILE | rlcheck check -)"},
+		{"BZh91AY", "x:1: the file: it is compressed with bzip2; plain text in UTF-8 and gzip are read " +
+			"(bzip2 -dc FILE | rlcheck check -)"},
+		{"\xff\xfe{\x00", "x:1: the file: it is in UTF-16; plain text in UTF-8 and gzip are read (iconv -f " +
+			"UTF-16 -t UTF-8 FILE | rlcheck check -)"},
+		{"{\x00\"\x00", "x:1: the file: it is in UTF-16; plain text in UTF-8 and gzip are read (iconv -f " +
+			"UTF-16LE -t UTF-8 FILE | rlcheck check -)"},
+		{"\x00{\x00\"", "x:1: the file: it is in UTF-16; plain text in UTF-8 and gzip are read (iconv -f " +
+			"UTF-16BE -t UTF-8 FILE | rlcheck check -)"},
+		{packed(packed(line)),
+			"x:1: the file: it is compressed with gzip twice; plain text in UTF-8 and gzip are read (zcat " +
+				"FILE | rlcheck check -)"},
+		{packed(line) + "not gzip at all",
+			"x:1: end of the compressed data: what follows it is not gzip (copy it again)"},
+		{string(damaged), "x:1: the compressed data: its checksum is wrong: the file is damaged (copy it " +
+			"again)"},
 		{packed(line) + packed(""), ""},
 	} {
 		_, err := Read(strings.NewReader(c.file), "x", Options{})
@@ -128,7 +140,8 @@ func TestACutArchiveIsAProblemOfItsLastLine(t *testing.T) {
 
 func TestTheReadersErrorIsKept(t *testing.T) {
 	broken := errors.New("broken")
-	r := io.MultiReader(strings.NewReader(`{"sent_ns":1,"status":200}`+"\n"+`{"sent`), iotest.ErrReader(broken))
+	r := io.MultiReader(strings.NewReader(`{"sent_ns":1,"status":200}`+"\n"+`{"sent`),
+		iotest.ErrReader(broken))
 	_, err := Read(r, "x", Options{})
 	if !errors.Is(err, broken) || err.Error() != "x:2: reading: broken" {
 		t.Errorf("got %v, want x:2: reading: broken", err)
@@ -147,13 +160,15 @@ func TestALineHasAtMostOneMebibyte(t *testing.T) {
 		}
 		for _, size := range []int{MaxLine + 1, MaxLine + 3} {
 			_, err = Read(strings.NewReader(line(size)+eol+"\n"+`{"sent_ns":1}`), "x", Options{})
-			if err == nil || !strings.HasPrefix(err.Error(), "x:1: line of more than 1048576 bytes") || !strings.Contains(err.Error(), ":2: ") && eol == "" {
+			if err == nil || !strings.HasPrefix(err.Error(), "x:1: line of more than 1048576 bytes") ||
+				!strings.Contains(err.Error(), ":2: ") && eol == "" {
 				t.Errorf("a line of %d bytes, then %q: %v", size, eol, err)
 			}
 		}
 	}
 	open := "sent_ns,outcome,body\n1,allowed,\"" + strings.Repeat("a line of the cell\n", MaxLine/16)
-	if _, err := ReadCSV(strings.NewReader(open), "x", Options{}); err == nil || !strings.Contains(err.Error(), "quote is open") {
+	if _, err := ReadCSV(strings.NewReader(open), "x", Options{}); err == nil ||
+		!strings.Contains(err.Error(), "quote is open") {
 		t.Errorf("a cell of more than 1 MiB: %v", err)
 	}
 }

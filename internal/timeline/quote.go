@@ -12,8 +12,8 @@ var plainByte = func() (t [256]bool) {
 	return t
 }()
 
-// appendQuoted appends s as a JSON string. Control characters (also DEL and those of C1) are escaped; bytes that are no
-// UTF-8 become U+FFFD.
+// appendQuoted appends s as a JSON string. Control characters (also DEL and those of C1) are escaped; bytes
+// that are no UTF-8 become U+FFFD.
 func appendQuoted(b []byte, s string) []byte {
 	b = append(b, '"')
 	start := 0

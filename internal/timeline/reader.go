@@ -16,12 +16,14 @@ type Options struct {
 	Outcome func(status int) Outcome
 	// AllowEmpty accepts a file without an observation.
 	AllowEmpty bool
-	// Columns maps the names of members (sent_ns, outcome, ...) to the names that the file has for them, where they differ: the
-	// columns of CSV, the members of NDJSON. An empty name says that the file has no other one for it.
+	// Columns maps the names of members (sent_ns, outcome, ...) to the names that the file has for them,
+	// where they differ: the columns of CSV, the members of NDJSON. An empty name says that the file has no
+	// other one for it.
 	Columns map[string]string
 }
 
-// StatusOutcome is the outcome of a status by itself: 2xx and 3xx are Allowed, 429 is Denied, all else is Unknown.
+// StatusOutcome is the outcome of a status by itself: 2xx and 3xx are Allowed, 429 is Denied, all else is
+// Unknown.
 func StatusOutcome(status int) Outcome {
 	switch {
 	case status >= 200 && status < 400:
@@ -33,26 +35,27 @@ func StatusOutcome(status int) Outcome {
 	}
 }
 
-// Read reads a timeline file: NDJSON, plain or gzip. name stands in error messages. An error is of type Errors and tells
-// up to ten problems of the file; the timeline is nil then. See Reader for what a line needs.
+// Read reads a timeline file: NDJSON, plain or gzip. name stands in error messages. An error is of type
+// Errors and tells up to ten problems of the file; the timeline is nil then. See Reader for what a line
+// needs.
 func Read(r io.Reader, name string, opts Options) (*Timeline, error) {
 	return NewReader(r, name, opts).all()
 }
 
-// Reader reads a timeline file one observation at a time; its memory does not follow the length of the file (but for
-// one bit for each Seq).
+// Reader reads a timeline file one observation at a time; its memory does not follow the length of the file
+// (but for one bit for each Seq).
 //
-// A line is one JSON object. It needs sent_ns, and outcome or status (or error, which says that no answer came). Without
-// first_byte_ns no answer was seen. Defaults: partition "", cost 1, at_ns as sent_ns, seq the position among the
-// observations from 0. Lines ascend by sent_ns and no seq comes twice. Members it does not know are ignored, but for those
-// that look like a missing one, misspelt or in another word: they are problems. null is the same as absent, blank lines are
-// skipped. The header line may be missing.
+// A line is one JSON object. It needs sent_ns, and outcome or status (or error, which says that no answer
+// came). Without first_byte_ns no answer was seen. Defaults: partition "", cost 1, at_ns as sent_ns, seq the
+// position among the observations from 0. Lines ascend by sent_ns and no seq comes twice. Members it does not
+// know are ignored, but for those that look like a missing one, misspelt or in another word: they are
+// problems. null is the same as absent, blank lines are skipped. The header line may be missing.
 type Reader struct {
 	opts     Options
 	lines    lines
 	problems problems
-	// decode reads a line into o and seen. It returns false if the line was no observation: it has then taken it or
-	// added a problem.
+	// decode reads a line into o and seen. It returns false if the line was no observation: it has then taken
+	// it or added a problem.
 	decode func(line []byte, o *Observation) bool
 	header Header
 	headed bool
@@ -61,8 +64,8 @@ type Reader struct {
 	held  bool
 	begun bool
 
-	// seen are the members of the current line, ever those of all lines so far; none are those that the file is said to have
-	// no other name for.
+	// seen are the members of the current line, ever those of all lines so far; none are those that the file
+	// is said to have no other name for.
 	seen, ever, none memberSet
 	strays           strays
 	// renamed are the members by the names that the file has for them, moved are those that have one.
@@ -84,8 +87,9 @@ type Reader struct {
 // mostIgnored is how many ignored names are kept.
 const mostIgnored = 5
 
-// Ignored returns the names of the members or columns that were ignored so far, the first five in the order in which they
-// came: a misspelt one means less than its author thinks. Names of a header line and of observations are not told apart.
+// Ignored returns the names of the members or columns that were ignored so far, the first five in the order
+// in which they came: a misspelt one means less than its author thinks. Names of a header line and of
+// observations are not told apart.
 func (r *Reader) Ignored() []string { return r.ignored }
 
 // ignore notes a name of an observation, or of a column, that means nothing here.
@@ -96,7 +100,8 @@ func (r *Reader) ignore(name []byte) {
 
 // overlook keeps a name for Ignored.
 func (r *Reader) overlook(name []byte) {
-	if len(r.ignored) < mostIgnored && !slices.ContainsFunc(r.ignored, func(s string) bool { return s == string(name) }) {
+	if len(r.ignored) < mostIgnored &&
+		!slices.ContainsFunc(r.ignored, func(s string) bool { return s == string(name) }) {
 		r.ignored = append(r.ignored, string(name))
 	}
 }
@@ -142,7 +147,8 @@ func (r *Reader) addColumn(ours string) {
 
 // addShared adds the problem that one name of the file is to be two members: one of them would be lost.
 func (r *Reader) addShared(theirs, one, other string) {
-	r.add("column "+excerpt(theirs)+" twice", fmt.Sprintf("it is to be %s and %s, and a name means one member", one, other),
+	r.add("column "+excerpt(theirs)+" twice",
+		fmt.Sprintf("it is to be %s and %s, and a name means one member", one, other),
 		"write the value under two names: a decision at one instant has sent_ns and first_byte_ns alike")
 }
 
@@ -161,7 +167,8 @@ func newReader(r io.Reader, name string, opts Options) *Reader {
 	return &Reader{opts: opts, lines: lines{raw: r}, problems: problems{file: name}}
 }
 
-// Header returns the header; the zero value if the file has none. It may be called at any time. Errors are those of Next.
+// Header returns the header; the zero value if the file has none. It may be called at any time. Errors are
+// those of Next.
 func (r *Reader) Header() (Header, error) {
 	if !r.begun {
 		err := r.Next(&r.first)
@@ -173,9 +180,9 @@ func (r *Reader) Header() (Header, error) {
 	return r.header, nil
 }
 
-// Next reads the next observation into o and overwrites all of it. It returns io.EOF after the last one. Any other error
-// is final and of type Errors: at the first problem Next reads on to the end of the file to find the others, and returns
-// no further observation.
+// Next reads the next observation into o and overwrites all of it. It returns io.EOF after the last one. Any
+// other error is final and of type Errors: at the first problem Next reads on to the end of the file to find
+// the others, and returns no further observation.
 func (r *Reader) Next(o *Observation) error {
 	r.begun = true
 	if r.held {
@@ -240,12 +247,14 @@ func (r *Reader) noLine(err error) step {
 // finish returns what Next returns after the last line.
 func (r *Reader) finish() error {
 	if r.problems.count == 0 && r.n == 0 && !r.opts.AllowEmpty {
-		r.problems.add(ParseError{Line: r.lines.last(), What: "no observation", Why: "there is nothing to judge"})
+		r.problems.add(ParseError{Line: r.lines.last(), What: "no observation",
+			Why: "there is nothing to judge"})
 	}
 	if r.n > 0 {
 		for _, theirs := range slices.Sorted(maps.Keys(r.renamed)) {
 			if m := r.renamed[theirs]; r.ever&m == 0 {
-				r.add("column "+excerpt(theirs), fmt.Sprintf("no line has it (it is to be %s)", nameOf(m)), "")
+				r.add("column "+excerpt(theirs), fmt.Sprintf("no line has it (it is to be %s)", nameOf(m)),
+					"")
 			}
 		}
 	}

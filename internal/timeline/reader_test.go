@@ -32,15 +32,20 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestTheOutcomeOfAStatusIsAnOption(t *testing.T) {
-	opts := Options{Outcome: func(status int) Outcome { return map[int]Outcome{200: Denied, 503: Allowed}[status] }}
-	got, err := Read(strings.NewReader(`{"sent_ns":1,"status":200}`+"\n"+`{"sent_ns":1,"status":503}`), "x", opts)
+	opts := Options{Outcome: func(status int) Outcome {
+		return map[int]Outcome{200: Denied,
+			503: Allowed}[status]
+	}}
+	got, err := Read(strings.NewReader(`{"sent_ns":1,"status":200}`+"\n"+`{"sent_ns":1,"status":503}`), "x",
+		opts)
 	if err != nil || got.Observations[0].Outcome != Denied || got.Observations[1].Outcome != Allowed {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
 func TestStatusOutcome(t *testing.T) {
-	for status, want := range map[int]Outcome{0: Unknown, 100: Unknown, 199: Unknown, 200: Allowed, 399: Allowed, 400: Unknown,
+	for status, want := range map[int]Outcome{0: Unknown, 100: Unknown, 199: Unknown, 200: Allowed,
+		399: Allowed, 400: Unknown,
 		428: Unknown, 429: Denied, 430: Unknown, 503: Unknown} {
 		if got := StatusOutcome(status); got != want {
 			t.Errorf("status %d is %v, want %v", status, got, want)
@@ -65,7 +70,8 @@ func TestManyFieldsDoNotOverwriteThoseOfOthers(t *testing.T) {
 	for i := range 100 {
 		o := Observation{Arrival: Arrival{Seq: i, Cost: 1}, Outcome: Allowed}
 		for k := range i {
-			o.Fields = append(o.Fields, Field{Name: "X" + string(rune('a'+k/10)) + string(rune('a'+k%10)), Value: string(rune('a' + i%26))})
+			o.Fields = append(o.Fields, Field{Name: "X" + string(rune('a'+k/10)) + string(rune('a'+k%10)),
+				Value: string(rune('a' + i%26))})
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
@@ -104,7 +110,8 @@ func TestTheHeaderCanBeReadAtAnyTime(t *testing.T) {
 		}
 		same(t, got, tl)
 	}
-	if h, err := NewReader(strings.NewReader(`{"sent_ns":1,"status":200}`), "x", Options{}).Header(); err != nil || !h.Started.IsZero() {
+	if h, err := NewReader(strings.NewReader(`{"sent_ns":1,"status":200}`), "x",
+		Options{}).Header(); err != nil || !h.Started.IsZero() {
 		t.Errorf("no header line: got %+v, %v", h, err)
 	}
 	if _, err := NewReader(strings.NewReader("x"), "x", Options{}).Header(); err == nil {
@@ -134,7 +141,8 @@ func TestFastAndSlowAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(*seed, 2))
 	fast, slow := 0, 0
 	for range 1500 {
-		for _, line := range bytes.Split(bytes.TrimSpace(mustWrite(t, randomTimeline(rng))), []byte("\n"))[1:] {
+		for _, line := range bytes.Split(bytes.TrimSpace(mustWrite(t, randomTimeline(rng))),
+			[]byte("\n"))[1:] {
 			for range rng.IntN(3) {
 				line = mutate(rng, line)
 			}
@@ -151,7 +159,8 @@ func TestFastAndSlowAgree(t *testing.T) {
 }
 
 func mutate(rng *rand.Rand, line []byte) []byte {
-	pieces := []string{`"`, `\`, `,`, `:`, `{`, `}`, `0`, `-`, `.5`, `e3`, ` `, "\t", `null`, `"seq":1,`, `"x":[1],`, `\u00e9`, `\ud83d\ude00`, "\xff", "\x01"}
+	pieces := []string{`"`, `\`, `,`, `:`, `{`, `}`, `0`, `-`, `.5`, `e3`, ` `, "\t", `null`, `"seq":1,`,
+		`"x":[1],`, `\u00e9`, `\ud83d\ude00`, "\xff", "\x01"}
 	at := rng.IntN(len(line) + 1)
 	end := min(at+rng.IntN(3), len(line))
 	piece := ""
@@ -170,7 +179,8 @@ func agree(t *testing.T, line []byte) bool {
 		return false
 	}
 	if ok := two.slowLine(line, &b); !ok || !reflect.DeepEqual(a, b) || one.seen != two.seen {
-		t.Errorf("%q:\nfast %+v %b\nslow %+v %b, %v %v", line, a, one.seen, b, two.seen, ok, two.problems.list)
+		t.Errorf("%q:\nfast %+v %b\nslow %+v %b, %v %v", line, a, one.seen, b, two.seen, ok,
+			two.problems.list)
 	}
 	return true
 }

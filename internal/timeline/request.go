@@ -2,15 +2,17 @@ package timeline
 
 // Request is how the requests of one phase differ from those of the others. The zero value: not at all.
 type Request struct {
-	// Path replaces path and query of the URL, and is sent as it is written: //a, /%61. Method replaces the method.
+	// Path replaces path and query of the URL, and is sent as it is written: //a, /%61. Method replaces the
+	// method.
 	Path   string `json:"path,omitempty"`
 	Method string `json:"method,omitempty"`
 	// Header holds extra fields, names in canonical form; they replace those that all requests have.
 	Header map[string]string `json:"header,omitempty"`
 	// Spellings are ways to write the path that the requests of the phase take in turn; empty: as it is.
 	Spellings []Spelling `json:"spellings,omitempty"`
-	// Keys gives partitions another name on the wire. Several partitions with one key are one client whose requests are
-	// counted apart, as by a limiter with a limit for each route. The empty key is left out: the client names itself by nothing.
+	// Keys gives partitions another name on the wire. Several partitions with one key are one client whose
+	// requests are counted apart, as by a limiter with a limit for each route. The empty key is left out: the
+	// client names itself by nothing.
 	Keys map[string]string `json:"keys,omitempty"`
 	// Addresses says out of which addresses those of Phase.Forge are invented; empty: AnyAddress.
 	Addresses Addresses `json:"addresses,omitempty"`
@@ -28,21 +30,23 @@ func (r *Request) Key(partition string) string {
 
 // IsZero tells whether r changes nothing.
 func (r Request) IsZero() bool {
-	return r.Path == "" && r.Method == "" && len(r.Header) == 0 && len(r.Spellings) == 0 && len(r.Keys) == 0 && r.Addresses == "" && !r.Fresh
+	return r.Path == "" && r.Method == "" && len(r.Header) == 0 && len(r.Spellings) == 0 &&
+		len(r.Keys) == 0 && r.Addresses == "" && !r.Fresh
 }
 
 // Addresses says out of which addresses invented ones are taken.
 type Addresses string
 
-// The addresses. A limiter that takes clients for their addresses takes those of AnyAddress for one client each, and all of
-// either other kind for one and the same.
+// The addresses. A limiter that takes clients for their addresses takes those of AnyAddress for one client
+// each, and all of either other kind for one and the same.
 const (
 	// AnyAddress: of 198.18.0.0/15, which belongs to nobody (RFC 2544), another one in each request.
 	AnyAddress Addresses = "any"
-	// OneNetwork: another one in each request, all out of one IPv6 network of 64 bits, as one subscriber has it (RFC 6177),
-	// within 2001:db8::/32, which is for documentation (RFC 3849).
+	// OneNetwork: another one in each request, all out of one IPv6 network of 64 bits, as one subscriber has
+	// it (RFC 6177), within 2001:db8::/32, which is for documentation (RFC 3849).
 	OneNetwork Addresses = "one-network"
-	// TwoSpellings: one IPv4 address, and in turn the IPv6 address that is mapped from it (RFC 4291, section 2.5.5.2).
+	// TwoSpellings: one IPv4 address, and in turn the IPv6 address that is mapped from it (RFC 4291, section
+	// 2.5.5.2).
 	TwoSpellings Addresses = "two-spellings"
 )
 

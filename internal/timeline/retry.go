@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Retry is how a client retries after a denial: the policies that client libraries ship. The wait before retry n (from 1)
-// of a client is
+// Retry is how a client retries after a denial: the policies that client libraries ship. The wait before
+// retry n (from 1) of a client is
 //
 //	fixed        Base
 //	exponential  Base * 2^(n-1), at most Max
@@ -18,11 +18,11 @@ type Retry struct {
 	Base   time.Duration `json:"base_ns,omitempty"`
 	Max    time.Duration `json:"max_ns,omitempty"`
 	Jitter bool          `json:"jitter,omitempty"`
-	// Budget is how many retries all clients together may send, in percent of their first requests; 0: no bound. A client
-	// that may not retry gives up.
+	// Budget is how many retries all clients together may send, in percent of their first requests; 0: no
+	// bound. A client that may not retry gives up.
 	Budget int `json:"budget_percent,omitempty"`
-	// Breaker is the number of denials in a row, over all clients, after which nobody sends for Open; then one client
-	// tries. 0: no breaker.
+	// Breaker is the number of denials in a row, over all clients, after which nobody sends for Open; then
+	// one client tries. 0: no breaker.
 	Breaker int           `json:"breaker,omitempty"`
 	Open    time.Duration `json:"open_ns,omitempty"`
 	// Seed makes the random waits repeatable.

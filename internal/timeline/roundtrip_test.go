@@ -24,9 +24,11 @@ func TestDesignExampleIsReadAndWrittenToTheByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Timeline{
-		Header: Header{Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), WallError: 500 * time.Millisecond},
+		Header: Header{Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC),
+			WallError: 500 * time.Millisecond},
 		Observations: []Observation{{
-			Arrival: Arrival{Partition: "k1", Phase: "burst", Cost: 1}, Sent: 1021, FirstByte: 181220, Done: 190112,
+			Arrival: Arrival{Partition: "k1", Phase: "burst", Cost: 1}, Sent: 1021, FirstByte: 181220,
+			Done:     190112,
 			Answered: true, Status: 200, Outcome: Allowed, Fields: Fields{{"Retry-After", "2"}},
 		}},
 	}
@@ -37,7 +39,8 @@ func TestDesignExampleIsReadAndWrittenToTheByte(t *testing.T) {
 	}
 }
 
-// TestEveryMemberIsKept fills every member of the types, so that one added later cannot be forgotten in the files.
+// TestEveryMemberIsKept fills every member of the types, so that one added later cannot be forgotten in the
+// files.
 func TestEveryMemberIsKept(t *testing.T) {
 	want := &Timeline{Observations: make([]Observation, 1)}
 	fill(reflect.ValueOf(want).Elem())
@@ -121,20 +124,24 @@ func TestRandomTimelinesAreReadAsWritten(t *testing.T) {
 			t.Fatalf("CSV, round %d of -seed=%d: %v", i, *seed, err)
 		}
 		if !reflect.DeepEqual(fromCSV.Observations, want.Observations) {
-			t.Fatalf("CSV, round %d of -seed=%d: got %+v, want %+v", i, *seed, fromCSV.Observations, want.Observations)
+			t.Fatalf("CSV, round %d of -seed=%d: got %+v, want %+v", i, *seed, fromCSV.Observations,
+				want.Observations)
 		}
 	}
 }
 
 func randomTimeline(rng *rand.Rand) *Timeline {
-	tl := &Timeline{Header: Header{Started: time.Unix(rng.Int64N(1e10), rng.Int64N(1e9)).UTC(), Unsent: rng.IntN(3)}}
+	tl := &Timeline{Header: Header{Started: time.Unix(rng.Int64N(1e10), rng.Int64N(1e9)).UTC(),
+		Unsent: rng.IntN(3)}}
 	sent := time.Duration(0)
 	for _, seq := range rng.Perm(rng.IntN(5) + 1) {
 		sent += time.Duration(rng.Int64N(1 << rng.IntN(58)))
 		o := Observation{
-			Arrival: Arrival{Seq: seq * 50, Partition: randomText(rng), Phase: randomText(rng), At: sent / 2, Cost: 1 + rng.Int64N(3),
+			Arrival: Arrival{Seq: seq * 50, Partition: randomText(rng), Phase: randomText(rng), At: sent / 2,
+				Cost:   1 + rng.Int64N(3),
 				Origin: rng.IntN(2) == 0},
-			Sent: sent, Outcome: Outcome(rng.IntN(3)), Error: randomText(rng), Body: strings.ReplaceAll(randomText(rng), "\r\n", "\n"),
+			Sent: sent, Outcome: Outcome(rng.IntN(3)), Error: randomText(rng),
+			Body: strings.ReplaceAll(randomText(rng), "\r\n", "\n"),
 		}
 		if rng.IntN(3) > 0 {
 			o.Answered, o.FirstByte, o.Status = true, sent+time.Duration(rng.Int64N(1e9)), rng.IntN(1000)
@@ -211,12 +218,15 @@ func TestTheFormOfTheFileDoesNotMatter(t *testing.T) {
 		"CRLF":            bytes.ReplaceAll(plain, []byte("\n"), []byte("\r\n")),
 		"no last newline": bytes.TrimSuffix(plain, []byte("\n")),
 		"blank lines":     bytes.ReplaceAll(plain, []byte("\n"), []byte("\n \t\n\n")),
-		"spaces":          bytes.ReplaceAll(bytes.ReplaceAll(plain, []byte(":"), []byte(" : ")), []byte(","), []byte(" , ")),
-		"tabs":            bytes.ReplaceAll(plain, []byte(","), []byte("\t,\t")),
-		"more members":    bytes.ReplaceAll(plain, []byte(`{"seq"`), []byte(`{"x":"y","n":-1.5e3,"t":true,"0":null,"seq"`)),
-		"nested members":  bytes.ReplaceAll(plain, []byte(`{"seq"`), []byte(`{"x":{"sent_ns":[{}, "}"]},"seq"`)),
-		"null members":    bytes.ReplaceAll(plain, []byte(`{"seq"`), []byte(`{"body":null,"seq"`)),
-		"escaped names":   bytes.ReplaceAll(plain, []byte(`"sent_ns"`), []byte(`"\u0073ent_ns"`)),
+		"spaces": bytes.ReplaceAll(bytes.ReplaceAll(plain, []byte(":"), []byte(" : ")), []byte(","),
+			[]byte(" , ")),
+		"tabs": bytes.ReplaceAll(plain, []byte(","), []byte("\t,\t")),
+		"more members": bytes.ReplaceAll(plain, []byte(`{"seq"`),
+			[]byte(`{"x":"y","n":-1.5e3,"t":true,"0":null,"seq"`)),
+		"nested members": bytes.ReplaceAll(plain, []byte(`{"seq"`),
+			[]byte(`{"x":{"sent_ns":[{}, "}"]},"seq"`)),
+		"null members":  bytes.ReplaceAll(plain, []byte(`{"seq"`), []byte(`{"body":null,"seq"`)),
+		"escaped names": bytes.ReplaceAll(plain, []byte(`"sent_ns"`), []byte(`"\u0073ent_ns"`)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "spaces" { // the colons inside of started, too

@@ -7,16 +7,16 @@ type Shape string
 
 // The shapes. The first four are open loop: each request has a planned time. The others answer to the target.
 const (
-	// AtOnce releases all requests of the phase together, through a gate: everything but the last bytes of every header
-	// block is on the wire before.
+	// AtOnce releases all requests of the phase together, through a gate: everything but the last bytes of
+	// every header block is on the wire before.
 	AtOnce Shape = "at-once"
 	// Constant spaces requests evenly; Ramp from one rate to another.
 	Constant Shape = "constant"
 	Ramp     Shape = "ramp"
 	// Silence sends nothing.
 	Silence Shape = "silence"
-	// Boundary releases one half of the requests just before a window boundary and the other half just after it. The
-	// boundary is found while recording.
+	// Boundary releases one half of the requests just before a window boundary and the other half just after
+	// it. The boundary is found while recording.
 	Boundary Shape = "boundary"
 	// Closed runs Clients clients, each sending its next request when the answer to its last one came.
 	Closed Shape = "closed"
@@ -24,8 +24,8 @@ const (
 	HonorRetryAfter Shape = "honor-retry-after"
 	// Backoff runs Clients clients that retry by Phase.Retry, each until one request of it is admitted.
 	Backoff Shape = "backoff"
-	// Steps sends evenly at one rate after the other; Poisson at random instants of a mean rate, as many independent clients
-	// do. Both are open loop.
+	// Steps sends evenly at one rate after the other; Poisson at random instants of a mean rate, as many
+	// independent clients do. Both are open loop.
 	Steps   Shape = "steps"
 	Poisson Shape = "poisson"
 	// Hook sends nothing and does Phase.Hook: something happens to the target between two phases.
@@ -40,10 +40,11 @@ type Aim string
 
 // The aims.
 const (
-	// AimClock takes the multiples of the window since the Unix epoch on the target's clock, whose offset from ours is
-	// read from its Date fields.
+	// AimClock takes the multiples of the window since the Unix epoch on the target's clock, whose offset
+	// from ours is read from its Date fields.
 	AimClock Aim = "clock"
-	// AimReset takes the instant that the target announces (RateLimit t, RateLimit-Reset, X-RateLimit-Reset, Retry-After).
+	// AimReset takes the instant that the target announces (RateLimit t, RateLimit-Reset, X-RateLimit-Reset,
+	// Retry-After).
 	AimReset Aim = "reset"
 	// AimProbe drains a partition of its own and asks until it is admitted again.
 	AimProbe Aim = "probe"
@@ -57,8 +58,8 @@ type Phase struct {
 	Shape Shape
 	// Origin sends the phase to the origin instead of the target (proxy comparisons).
 	Origin bool
-	// Arrivals are the requests of an open-loop or boundary phase, ascending by At. At counts from the beginning of the
-	// phase, for Boundary from the boundary (negative before it).
+	// Arrivals are the requests of an open-loop or boundary phase, ascending by At. At counts from the
+	// beginning of the phase, for Boundary from the boundary (negative before it).
 	Arrivals []Arrival
 	// Duration is how long the phase lasts from its beginning. Zero: until its last request is answered.
 	Duration time.Duration
@@ -73,10 +74,12 @@ type Phase struct {
 	// Aim and Window tell a Boundary phase where its boundary is.
 	Aim    Aim
 	Window time.Duration
-	// ProbeRequests is how many requests drain the partition of an AimProbe, and the ceiling of its questions.
+	// ProbeRequests is how many requests drain the partition of an AimProbe, and the ceiling of its
+	// questions.
 	ProbeRequests int
-	// Forge names header fields (X-Forwarded-For, ...) that carry an invented client address, a different one in each
-	// request of the phase: a limiter that trusts them sees many clients where there is one. Empty: none is sent.
+	// Forge names header fields (X-Forwarded-For, ...) that carry an invented client address, a different one
+	// in each request of the phase: a limiter that trusts them sees many clients where there is one. Empty:
+	// none is sent.
 	Forge []string
 	// Request is how the requests of the phase differ from those of the others.
 	Request Request
@@ -88,8 +91,8 @@ type Phase struct {
 // Quiet tells whether the phase sends nothing.
 func (p *Phase) Quiet() bool { return p.Shape == Silence || p.Shape == Hook }
 
-// Schedule is the plan of one run: its phases one after the other. The requests of open-loop phases are numbered from 0
-// in order; those of the other shapes are numbered as they are sent.
+// Schedule is the plan of one run: its phases one after the other. The requests of open-loop phases are
+// numbered from 0 in order; those of the other shapes are numbered as they are sent.
 type Schedule struct {
 	Phases []Phase
 }

@@ -36,8 +36,8 @@ func (m member) text() (s string, ok bool) {
 	return s, ok
 }
 
-// members reads a line as one JSON object, its members in the order of the line. It adds a problem and returns false if
-// the line is anything else.
+// members reads a line as one JSON object, its members in the order of the line. It adds a problem and
+// returns false if the line is anything else.
 func (r *Reader) members(line []byte) ([]member, bool) {
 	line = bytes.TrimSpace(line)
 	if !json.Valid(line) {
@@ -52,7 +52,8 @@ func (r *Reader) members(line []byte) ([]member, bool) {
 	return objectMembers(line), true
 }
 
-// objectMembers returns the members of a JSON object that is known to be valid. Their values are slices of it.
+// objectMembers returns the members of a JSON object that is known to be valid. Their values are slices of
+// it.
 func objectMembers(object []byte) []member {
 	var all []member
 	for i := 1; ; {
@@ -119,7 +120,8 @@ func skipString(text []byte, i int) int {
 
 func (r *Reader) addSyntax(line []byte, err error) {
 	if r.lines.cut && line[0] == '{' {
-		r.add("the last line, "+excerpt(line), "it has no end: the file is cut", "remove the line or record again")
+		r.add("the last line, "+excerpt(line), "it has no end: the file is cut",
+			"remove the line or record again")
 		return
 	}
 	at := ""
@@ -231,8 +233,8 @@ func (r *Reader) slowFields(m member, o *Observation) {
 	o.Fields = normalFields(fields)
 }
 
-// normalFields brings fields into the form that Fields promises: names canonical and ascending, repeated ones joined. It
-// works in place and returns nil for none.
+// normalFields brings fields into the form that Fields promises: names canonical and ascending, repeated ones
+// joined. It works in place and returns nil for none.
 func normalFields(fields Fields) Fields {
 	if len(fields) == 0 {
 		return nil

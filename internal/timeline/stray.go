@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// A stray is a name of a file that means nothing here, but looks like a member that means much: the recording would be judged
-// without what its author wrote. Where the member itself is there, a stray is only ignored.
+// A stray is a name of a file that means nothing here, but looks like a member that means much: the recording
+// would be judged without what its author wrote. Where the member itself is there, a stray is only ignored.
 
 // strays are the members that names of a line look like, and the last name that looked like each.
 type strays struct {
@@ -30,7 +30,8 @@ type likeness struct {
 // mostKnown is how many names are remembered; more are compared again each time.
 const mostKnown = 64
 
-// note takes a name that is no member. ever are the members that the file had so far: other words for them mean something else.
+// note takes a name that is no member. ever are the members that the file had so far: other words for them
+// mean something else.
 func (s *strays) note(name []byte, ever memberSet, names *interner) {
 	like, ok := s.known[string(name)]
 	if !ok {
@@ -79,7 +80,8 @@ func (r *Reader) addStrays(has memberSet) {
 	}
 }
 
-// instead returns the mend for a missing member: the name in the line that looks like it; empty if there is none.
+// instead returns the mend for a missing member: the name in the line that looks like it; empty if there is
+// none.
 func (s *strays) instead(m memberSet) string {
 	if s.set&m == 0 {
 		return ""
@@ -102,30 +104,42 @@ func rename(m memberSet, name string) string {
 
 // synonyms are what others call the members, without underscores.
 var synonyms = map[string]memberSet{
-	"key": memberPartition, "client": memberPartition, "clientid": memberPartition, "clientip": memberPartition, "ip": memberPartition,
-	"address": memberPartition, "remoteaddr": memberPartition, "remoteaddress": memberPartition, "user": memberPartition,
-	"userid": memberPartition, "tenant": memberPartition, "tenantid": memberPartition, "apikey": memberPartition,
-	"consumer": memberPartition, "customer": memberPartition, "customerid": memberPartition, "account": memberPartition,
-	"accountid": memberPartition, "subject": memberPartition, "partitionkey": memberPartition, "partitionid": memberPartition,
-	"limitkey": memberPartition, "ratelimitkey": memberPartition,
-	"weight": memberCost, "unit": memberCost, "units": memberCost, "tokens": memberCost, "permits": memberCost, "hits": memberCost,
+	"key": memberPartition, "client": memberPartition, "clientid": memberPartition,
+	"clientip": memberPartition, "ip": memberPartition,
+	"address": memberPartition, "remoteaddr": memberPartition, "remoteaddress": memberPartition,
+	"user":   memberPartition,
+	"userid": memberPartition, "tenant": memberPartition, "tenantid": memberPartition,
+	"apikey":   memberPartition,
+	"consumer": memberPartition, "customer": memberPartition, "customerid": memberPartition,
+	"account":   memberPartition,
+	"accountid": memberPartition, "subject": memberPartition, "partitionkey": memberPartition,
+	"partitionid": memberPartition,
+	"limitkey":    memberPartition, "ratelimitkey": memberPartition,
+	"weight": memberCost, "unit": memberCost, "units": memberCost, "tokens": memberCost,
+	"permits": memberCost, "hits": memberCost,
 	"credits": memberCost, "points": memberCost,
-	"decision": memberOutcome, "verdict": memberOutcome, "allowed": memberOutcome, "admitted": memberOutcome, "denied": memberOutcome,
-	"start": memberSent, "started": memberSent, "begin": memberSent, "time": memberSent, "timestamp": memberSent, "ts": memberSent,
-	"sent": memberSent, "firstbyte": memberFirstByte, "end": memberFirstByte, "ended": memberFirstByte, "received": memberFirstByte,
-	"response": memberFirstByte, "finished": memberFirstByte, "code": memberStatus, "statuscode": memberStatus, "httpstatus": memberStatus,
+	"decision": memberOutcome, "verdict": memberOutcome, "allowed": memberOutcome, "admitted": memberOutcome,
+	"denied": memberOutcome,
+	"start":  memberSent, "started": memberSent, "begin": memberSent, "time": memberSent,
+	"timestamp": memberSent, "ts": memberSent,
+	"sent": memberSent, "firstbyte": memberFirstByte, "end": memberFirstByte, "ended": memberFirstByte,
+	"received": memberFirstByte,
+	"response": memberFirstByte, "finished": memberFirstByte, "code": memberStatus,
+	"statuscode": memberStatus, "httpstatus": memberStatus,
 }
 
-// likenessOf returns what a name that is no member looks like. Members that change nothing where they are missing (seq, at_ns,
-// phase, error, body, fields) are left out.
+// likenessOf returns what a name that is no member looks like. Members that change nothing where they are
+// missing (seq, at_ns, phase, error, body, fields) are left out.
 func likenessOf(name string) likeness {
 	plain, unit := plainName(name)
 	if m := synonyms[plain]; m != 0 && (unit == "" || m&memberIntegers != 0) {
 		return likeness{m, false}
 	}
-	for _, m := range []memberSet{memberSent, memberFirstByte, memberDone, memberStatus, memberCost, memberPartition, memberOutcome, memberOrigin} {
+	for _, m := range []memberSet{memberSent, memberFirstByte, memberDone, memberStatus, memberCost,
+		memberPartition, memberOutcome, memberOrigin} {
 		ours, ourUnit := plainName(nameOf(m))
-		if plain == ours && (unit != "" || ourUnit == "" || m == memberSent || m == memberFirstByte) || misspelt(plain+unit, ours+ourUnit) {
+		if plain == ours && (unit != "" || ourUnit == "" || m == memberSent || m == memberFirstByte) ||
+			misspelt(plain+unit, ours+ourUnit) {
 			return likeness{m, true}
 		}
 	}
@@ -136,7 +150,8 @@ func likenessOf(name string) likeness {
 var headerNames = []string{"started", "wall_error_ns", "clock_error_ns", "drift_ppm", "tick_ns", "ended_ns",
 	"complete_from_ns", "complete_until_ns", "judged"}
 
-// headerLike returns the member of a header that a name which is none looks like; empty if it looks like none.
+// headerLike returns the member of a header that a name which is none looks like; empty if it looks like
+// none.
 func headerLike(name string) string {
 	plain, unit := plainName(name)
 	for _, n := range headerNames {
@@ -159,7 +174,8 @@ func plainName(name string) (plain, unit string) {
 		return "", ""
 	}
 	text := strings.ToLower(strings.TrimSpace(name))
-	for _, u := range []string{"_ns", "_us", "_ms", "_s", "_sec", "_seconds", "_nanos", "_micros", "_millis", "_ppm"} {
+	for _, u := range []string{"_ns", "_us", "_ms", "_s", "_sec", "_seconds", "_nanos", "_micros", "_millis",
+		"_ppm"} {
 		if rest, ok := strings.CutSuffix(text, u); ok && rest != "" {
 			text, unit = rest, u[1:]
 			break
@@ -181,8 +197,8 @@ func plainName(name string) (plain, unit string) {
 	}, text), unit
 }
 
-// misspelt tells whether name is a slip away from ours: one letter too many, too few or wrong, or two neighbours swapped; of
-// long names two. A wrong letter in a short name makes another word (host and cost).
+// misspelt tells whether name is a slip away from ours: one letter too many, too few or wrong, or two
+// neighbours swapped; of long names two. A wrong letter in a short name makes another word (host and cost).
 func misspelt(name, ours string) bool {
 	most := 1
 	if len(ours) >= 8 {

@@ -1,5 +1,5 @@
-// Package timeline holds what was planned and what happened: the schedule of a run, the observations recorded of it, and
-// the NDJSON files both are kept in. It knows neither HTTP nor any algorithm.
+// Package timeline holds what was planned and what happened: the schedule of a run, the observations recorded
+// of it, and the NDJSON files both are kept in. It knows neither HTTP nor any algorithm.
 //
 // Time is a time.Duration since the start of the recording, monotonic. Wall time appears once, in the Header.
 package timeline
@@ -12,8 +12,8 @@ import (
 // Outcome is what the target did with one request.
 type Outcome uint8
 
-// The three outcomes. Unknown is the zero value: no answer came, or no rule classifies its status; the target may have
-// admitted the request or not.
+// The three outcomes. Unknown is the zero value: no answer came, or no rule classifies its status; the target
+// may have admitted the request or not.
 const (
 	Unknown Outcome = iota
 	Allowed
@@ -51,7 +51,8 @@ type Arrival struct {
 // Field is one header field of an answer, its name in canonical form.
 type Field struct{ Name, Value string }
 
-// Fields are the recorded header fields of one answer, ascending by name; repeated lines are joined by ", ". May be nil.
+// Fields are the recorded header fields of one answer, ascending by name; repeated lines are joined by ", ".
+// May be nil.
 type Fields []Field
 
 // Get returns the value of the field with the canonical name, and whether the answer had it.
@@ -70,7 +71,8 @@ type Observation struct {
 	// Sent is the clock just before the write that first let the target decide: the closed interval
 	// [Sent, FirstByte] contains the decision.
 	Sent time.Duration
-	// FirstByte is the clock just after the read that returned the first byte of the answer. Meaningless unless Answered.
+	// FirstByte is the clock just after the read that returned the first byte of the answer. Meaningless
+	// unless Answered.
 	FirstByte time.Duration
 	// Done is the clock after the last byte of the answer. Zero where it is not known.
 	Done time.Duration
@@ -80,7 +82,8 @@ type Observation struct {
 	Status int
 	// Outcome is what the target did.
 	Outcome Outcome
-	// Error says in a word or two why no answer came (timeout, reset, refused, ...); empty for an answered request.
+	// Error says in a word or two why no answer came (timeout, reset, refused, ...); empty for an answered
+	// request.
 	Error string
 	// Fields are the header fields that were recorded.
 	Fields Fields
@@ -104,29 +107,32 @@ const OfTarget = "target: "
 
 // Header is the first line of a timeline file: what is known of the clocks of one recording.
 type Header struct {
-	// Started is the wall time of zero. The zero time means that it is not known; then a window aligned to the clock has
-	// an unknown phase.
+	// Started is the wall time of zero. The zero time means that it is not known; then a window aligned to
+	// the clock has an unknown phase.
 	Started time.Time
 	// WallError is how far the target's wall clock may be from ours, in either direction.
 	WallError time.Duration
 	// ClockError widens every interval at both ends, where several observers with several clocks recorded.
 	ClockError time.Duration
-	// DriftPPM is by how many millionths the target's clock may run faster or slower than ours, from the start of the recording on.
+	// DriftPPM is by how many millionths the target's clock may run faster or slower than ours, from the
+	// start of the recording on.
 	DriftPPM int64
 	// Tick is how coarse the target's own clock may be: it reads a time in [d-Tick, d] for a decision at d.
 	Tick time.Duration
-	// Ended is the end of the recording: the end of the interval of a request that was never answered. Zero means the
-	// largest time in the file.
+	// Ended is the end of the recording: the end of the interval of a request that was never answered. Zero
+	// means the largest time in the file.
 	Ended time.Duration
-	// CompleteFrom and CompleteUntil bound, both included, the time in which no decided request is missing from the
-	// recording: one of traffic that went on before and after it, such as an access log, misses the requests that ended
-	// before its beginning or after its end. Zero means from before the first request, and until after the last one.
+	// CompleteFrom and CompleteUntil bound, both included, the time in which no decided request is missing
+	// from the recording: one of traffic that went on before and after it, such as an access log, misses the
+	// requests that ended before its beginning or after its end. Zero means from before the first request,
+	// and until after the last one.
 	CompleteFrom, CompleteUntil time.Duration
 	// Unsent counts planned requests that could not be sent; they are no observations.
 	Unsent int
 	// Spreads are the measured spreads of the phases that were meant to arrive together; may be empty.
 	Spreads []Spread
-	// Stalls are the times in which the recorder itself did not run, ascending and apart from each other; may be empty.
+	// Stalls are the times in which the recorder itself did not run, ascending and apart from each other; may
+	// be empty.
 	Stalls []Stall
 	// Notes are what the recorder has to say of itself (interrupted, ceilings reached) and, behind OfTarget,
 	// of the target; may be empty.
@@ -142,7 +148,8 @@ type Header struct {
 // MaxDriftPPM is the largest drift that a header may have: a tenth.
 const MaxDriftPPM = 100_000
 
-// Drift returns by how much the target's clock and ours may come apart within d, in either direction, rounded up.
+// Drift returns by how much the target's clock and ours may come apart within d, in either direction, rounded
+// up.
 func (h *Header) Drift(d time.Duration) time.Duration {
 	if d < 0 {
 		d = -d
@@ -151,10 +158,11 @@ func (h *Header) Drift(d time.Duration) time.Duration {
 	return d/million*time.Duration(h.DriftPPM) + (d%million*time.Duration(h.DriftPPM)+million-1)/million
 }
 
-// Audit is what a recorder measured of itself, to tell its own faults from the target's. The zero value means that
-// nothing was measured.
+// Audit is what a recorder measured of itself, to tell its own faults from the target's. The zero value means
+// that nothing was measured.
 type Audit struct {
-	// CPUShare is the processor time the recorder's process used, divided by the time that passed (2.0: two processors).
+	// CPUShare is the processor time the recorder's process used, divided by the time that passed (2.0: two
+	// processors).
 	CPUShare float64
 	// LongestGC is the longest pause of the garbage collector, Collections their number.
 	LongestGC   time.Duration
@@ -180,7 +188,8 @@ type Timeline struct {
 	Observations []Observation
 }
 
-// Counts are the numbers of a run that must add up: Planned = Sent + Unsent, Sent = Allowed + Denied + Unknown.
+// Counts are the numbers of a run that must add up: Planned = Sent + Unsent, Sent = Allowed + Denied +
+// Unknown.
 type Counts struct {
 	Planned, Sent, Unsent, Allowed, Denied, Unknown int
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Writer writes a timeline file: NDJSON, a header line and then a line an observation. It writes whole lines only, so
-// what has reached the file is readable whenever the program stops.
+// Writer writes a timeline file: NDJSON, a header line and then a line an observation. It writes whole lines
+// only, so what has reached the file is readable whenever the program stops.
 type Writer struct {
 	w    io.Writer
 	buf  []byte
@@ -55,9 +55,10 @@ func (w *Writer) Header(h Header) error {
 	return nil
 }
 
-// Observe writes one observation. Observations must ascend by Sent. An observation whose times run backwards or are
-// negative, whose cost is below 1, whose partition is no UTF-8 or whose line is longer than MaxLine is refused and nothing of it is written; the
-// Writer can go on with the next one. An error of the underlying writer is final.
+// Observe writes one observation. Observations must ascend by Sent. An observation whose times run backwards
+// or are negative, whose cost is below 1, whose partition is no UTF-8 or whose line is longer than MaxLine is
+// refused and nothing of it is written; the Writer can go on with the next one. An error of the underlying
+// writer is final.
 func (w *Writer) Observe(o *Observation) error {
 	if w.err != nil {
 		return w.err

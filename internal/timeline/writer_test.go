@@ -9,7 +9,8 @@ import (
 )
 
 func TestWriterRefusesWhatCouldNotBeRead(t *testing.T) {
-	good := Observation{Arrival: Arrival{Seq: 1, At: 90, Cost: 1}, Sent: 100, FirstByte: 200, Done: 300, Answered: true, Status: 200, Outcome: Allowed}
+	good := Observation{Arrival: Arrival{Seq: 1, At: 90, Cost: 1}, Sent: 100, FirstByte: 200, Done: 300,
+		Answered: true, Status: 200, Outcome: Allowed}
 	for name, change := range map[string]func(o *Observation){
 		"its number is negative":               func(o *Observation) { o.Seq = -1 },
 		"sent -1 ns, due 90 ns: a time is not": func(o *Observation) { o.Sent = -1 },
@@ -23,7 +24,10 @@ func TestWriterRefusesWhatCouldNotBeRead(t *testing.T) {
 		"status -1":                            func(o *Observation) { o.Status = -1 },
 		"outcome 3: no such outcome":           func(o *Observation) { o.Outcome = 3 },
 		`partition "\xff"`:                     func(o *Observation) { o.Partition = "\xff" },
-		"bytes: a line has at most 1048576":    func(o *Observation) { o.Body = strings.Repeat("\x00", MaxLine/6) },
+		"bytes: a line has at most 1048576": func(o *Observation) {
+			o.Body = strings.Repeat("\x00",
+				MaxLine/6)
+		},
 	} {
 		var b bytes.Buffer
 		w := NewWriter(&b)

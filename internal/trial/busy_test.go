@@ -24,7 +24,8 @@ func TestABusyMachineIsNoProof(t *testing.T) {
 		far         bool
 		want        verdict.Verdict
 	}{
-		{"one too many, late by 20 ms", "burst-off-by-one", 20 * time.Millisecond, false, verdict.Inconclusive},
+		{"one too many, late by 20 ms", "burst-off-by-one", 20 * time.Millisecond, false,
+			verdict.Inconclusive},
 		{"one too many, in time", "burst-off-by-one", 0, false, verdict.Fail},
 		{"one too many, late by 1 ms", "burst-off-by-one", time.Millisecond, false, verdict.Fail},
 		{"one too many, late afterwards", "burst-off-by-one", 20 * time.Millisecond, true, verdict.Fail},

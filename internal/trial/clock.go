@@ -46,7 +46,8 @@ func readClock(tl *timeline.Timeline) {
 		lo, hi = least, most
 	}
 	h.WallError = min(max(h.WallError, lo.Abs(), hi.Abs()), noClock)
-	h.Notes = append(h.Notes, fmt.Sprintf("the clock of the target's Dates is %s to %s ahead of ours", lo.Round(time.Millisecond), hi.Round(time.Millisecond)))
+	h.Notes = append(h.Notes, fmt.Sprintf("the clock of the target's Dates is %s to %s ahead of ours",
+		lo.Round(time.Millisecond), hi.Round(time.Millisecond)))
 }
 
 // clockOf returns by how much the clock that wrote the Date of an answer is ahead of ours, as a closed

@@ -14,10 +14,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestClocksOfTargetsMayBeWrong: a limiter that counts 5 in each window of 4 s is right also if its clock is far from ours, as its
-// Dates show. One that has the right time, or tells no other, is held to it.
+// TestClocksOfTargetsMayBeWrong: a limiter that counts 5 in each window of 4 s is right also if its clock is
+// far from ours, as its Dates show. One that has the right time, or tells no other, is held to it.
 func TestClocksOfTargetsMayBeWrong(t *testing.T) {
-	const src = "id: x\ntitle: x\nkind: required\nlimit: \"fixed-window,rate=5/4s\"\nphases:\n  - {name: a, shape: constant, rate: 5/s, duration: 11s}\n" +
+	const src = "id: x\ntitle: x\nkind: required\nlimit: \"fixed-window,rate=5/4s\"\nphases:\n  - {name: " +
+		"a, shape: constant, rate: 5/s, duration: 11s}\n" +
 		"expect: {resolution: {burst: none, rate: none}}\ntarget: {url: \"http://127.0.0.1:1000/\"}\n"
 	s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{})
 	if err != nil {

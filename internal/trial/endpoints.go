@@ -16,14 +16,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
-// The error of a target's wall clock against ours: none but of rounding for the embedded target, half a second for others, or what their Dates show.
+// The error of a target's wall clock against ours: none but of rounding for the embedded target, half a
+// second for others, or what their Dates show.
 const (
 	sameClock  = time.Millisecond
 	otherClock = 500 * time.Millisecond
 )
 
-// otherDrift is by how many millionths the clock of another machine may run faster or slower than ours: a hundred for each
-// of two crystals that nobody corrects.
+// otherDrift is by how many millionths the clock of another machine may run faster or slower than ours: a
+// hundred for each of two crystals that nobody corrects.
 const otherDrift = 200
 
 // endpoints are where the requests of a scenario go, and what must be stopped afterwards.
@@ -83,7 +84,8 @@ func (e *endpoints) tellClock(said time.Duration) {
 	}
 }
 
-// embed starts the embedded target and, where the scenario compares with an origin, the embedded proxy in front of it.
+// embed starts the embedded target and, where the scenario compares with an origin, the embedded proxy in
+// front of it.
 func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string, err error) {
 	opts := target.Options{Limit: s.Limit, RetryAfter: s.Target.RetryAfter, Seed: o.Seed, Rules: rulesOf(s),
 		OnStoreError: target.OnStoreError(s.Target.OnStoreError), ClientHeader: s.Target.ClientAddress}
@@ -199,7 +201,8 @@ func (e *endpoints) originText() string {
 // close stops what was started, the last one first.
 func (e *endpoints) close() {
 	for i := len(e.stops) - 1; i >= 0; i-- {
-		_ = e.stops[i]() // the run is over: a listener that does not close changes nothing of what was recorded
+		// the run is over: a listener that does not close changes nothing of what was recorded
+		_ = e.stops[i]()
 	}
 }
 

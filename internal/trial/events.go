@@ -54,7 +54,8 @@ func reload(t *target.Target, text string) error {
 	return t.Reload(limit)
 }
 
-// command gives a command to the shell, with no input, and waits for its end, but not longer than its timeout.
+// command gives a command to the shell, with no input, and waits for its end, but not longer than its
+// timeout.
 func command(ctx context.Context, e timeline.Event, output io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
@@ -72,8 +73,8 @@ func command(ctx context.Context, e timeline.Event, output io.Writer) error {
 	return nil
 }
 
-// rulesOf returns the rules that the embedded target needs for a scenario: a phase with a limit of its own, or none, has one
-// for the path, method and fields by which the target can tell it from the others.
+// rulesOf returns the rules that the embedded target needs for a scenario: a phase with a limit of its own,
+// or none, has one for the path, method and fields by which the target can tell it from the others.
 func rulesOf(s *scenario.Scenario) []target.Rule {
 	var out []target.Rule
 	seen := map[string]bool{}

@@ -31,9 +31,10 @@ func TestCommandsHaveAnEnd(t *testing.T) {
 		event        timeline.Event
 		output, fail string
 	}{
-		"done":           {timeline.Event{Command: "echo out; echo err >&2"}, "out\nerr\n", ""},
-		"failed":         {timeline.Event{Command: "exit 3"}, "", "exit status 3"},
-		"too long":       {timeline.Event{Command: "sleep 60 & sleep 60", Timeout: 50 * time.Millisecond}, "", "not done within 50ms"},
+		"done":   {timeline.Event{Command: "echo out; echo err >&2"}, "out\nerr\n", ""},
+		"failed": {timeline.Event{Command: "exit 3"}, "", "exit status 3"},
+		"too long": {timeline.Event{Command: "sleep 60 & sleep 60", Timeout: 50 * time.Millisecond}, "",
+			"not done within 50ms"},
 		"nothing to ask": {timeline.Event{Command: "cat"}, "", ""},
 	} {
 		if tt.event.Timeout == 0 {
@@ -42,7 +43,8 @@ func TestCommandsHaveAnEnd(t *testing.T) {
 		var out bytes.Buffer
 		x := &events{output: &out}
 		err := x.do(context.Background(), tt.event)
-		if got := out.String(); got != tt.output || (err == nil) != (tt.fail == "") || err != nil && !strings.Contains(err.Error(), tt.fail) {
+		if got := out.String(); got != tt.output || (err == nil) != (tt.fail == "") || err != nil &&
+			!strings.Contains(err.Error(), tt.fail) {
 			t.Errorf("%s: got %q, %v, want %q, %s", name, got, err, tt.output, tt.fail)
 		}
 		if (x.failed == nil) != (err == nil) {
@@ -54,11 +56,14 @@ func TestCommandsHaveAnEnd(t *testing.T) {
 // A hook that fails leaves nothing to say of the target, unless what came before it says enough.
 func TestFailedHooksAreInconclusive(t *testing.T) {
 	for requests, want := range map[string]verdict.Verdict{"3x": verdict.Fail, "1x": verdict.Inconclusive} {
-		s := parsed(t, "target: {fault: burst-off-by-one}\nphases:\n  - {name: a, shape: at-once, requests: "+requests+
-			"}\n  - {name: h, shape: hook, action: reload}\n  - {name: b, shape: at-once, requests: 1x, partition: b}\nexpect: {resolution: {burst: none, rate: none}}\n")
+		s := parsed(t, "target: {fault: burst-off-by-one}\nphases:\n  - {name: a, shape: at-once, requests: "+
+			requests+
+			"}\n  - {name: h, shape: hook, action: reload}\n  - {name: b, shape: at-once, requests: 1x, "+
+			"partition: b}\nexpect: {resolution: {burst: none, rate: none}}\n")
 		s.Phases[1].Event.Limit = "no limit"
 		out := virtually(t, s)
-		if out.Verdict != want || want == verdict.Inconclusive && (out.Reason != verdict.SetupFailed || !strings.HasPrefix(out.Detail, "reload: ")) {
+		if out.Verdict != want || want == verdict.Inconclusive &&
+			(out.Reason != verdict.SetupFailed || !strings.HasPrefix(out.Detail, "reload: ")) {
 			t.Errorf("%s: got %s %s %s, want %s", requests, out.Verdict, out.Reason, out.Detail, want)
 		}
 	}
@@ -85,7 +90,8 @@ expect: {resolution: {burst: exact, rate: none}}
 	if d := cmp.Diff([]string{"m-g-1", "m-r-1"}, names); d != "" {
 		t.Error(d)
 	}
-	for name, want := range map[string]string{"route-limit-ignored": "m-r-1", "routes-share-counter": "m-g-1"} {
+	for name, want := range map[string]string{"route-limit-ignored": "m-r-1",
+		"routes-share-counter": "m-g-1"} {
 		wrong := *s
 		wrong.Phases = append([]scenario.Phase{s.Phases[1], s.Phases[0]}, s.Phases[2:]...)
 		wrong.Target.Fault = name
@@ -107,11 +113,13 @@ expect: {resolution: {burst: exact, rate: none}}
 // What a pass must be worth depends on whether a window may begin in a burst.
 func TestWindowsHaveAResolutionOfTheirOwn(t *testing.T) {
 	for resolution, want := range map[string][2]float64{
-		"{burst: 10%, windowed: 60%, rate: none}": {0.1, 0.6}, "{burst: 10%, rate: none}": {0.1, 0.1}, "{rate: none}": {0, 0},
+		"{burst: 10%, windowed: 60%, rate: none}": {0.1, 0.6}, "{burst: 10%, rate: none}": {0.1, 0.1},
+		"{rate: none}":                  {0, 0},
 		"{burst: 10%, windowed: exact}": {0.1, 0},
 	} {
 		for i, limit := range []string{"gcra,rate=1/s,burst=5", "fixed-window,rate=5/1s"} {
-			src := head + "phases: [{name: a, shape: at-once, requests: 2x}]\nexpect: {resolution: " + resolution + "}\n"
+			src := head + "phases: [{name: a, shape: at-once, requests: 2x}]\nexpect: {resolution: " +
+				resolution + "}\n"
 			s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{Limit: limit})
 			if err != nil {
 				t.Fatal(err)
@@ -125,9 +133,11 @@ func TestWindowsHaveAResolutionOfTheirOwn(t *testing.T) {
 
 // A phase of fewer than three windows cannot tell how long they are.
 func TestTheRateOfWindowsIsDemandedOfLongPhases(t *testing.T) {
-	for limit, want := range map[string]float64{"gcra,rate=1/1m,burst=5": 0.25, "fixed-window,rate=5/20s": 0.25, "sliding-window-log,rate=5/21s": 0,
+	for limit, want := range map[string]float64{"gcra,rate=1/1m,burst=5": 0.25,
+		"fixed-window,rate=5/20s": 0.25, "sliding-window-log,rate=5/21s": 0,
 		"gcra,rate=1/s,burst=5 + sliding-window-counter,rate=50/1m": 0} {
-		src := head + "phases: [{name: a, shape: constant, rate: 5/s, duration: 60s}, {name: b, shape: silence, duration: 5m}]\nexpect: {resolution: {rate: 25%}}\n"
+		src := head + "phases: [{name: a, shape: constant, rate: 5/s, duration: 60s}, {name: b, shape: " +
+			"silence, duration: 5m}]\nexpect: {resolution: {rate: 25%}}\n"
 		s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{Limit: limit})
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +158,8 @@ func TestRulesOfAScenario(t *testing.T) {
   - {name: f, shape: hook, action: reload, limit: 2x}
   - {name: g, shape: at-once, requests: 1, header: {X-Tier: barred}, limit: zero, partition: g}
 `)
-	want := []target.Rule{{Path: "/b", Limit: s.Phases[1].Limit}, {Method: "PUT", Header: map[string]string{"X-Tier": "gold"}},
+	want := []target.Rule{{Path: "/b", Limit: s.Phases[1].Limit},
+		{Method: "PUT", Header: map[string]string{"X-Tier": "gold"}},
 		{Header: map[string]string{"X-Tier": "barred"}, Barred: true}}
 	if d := cmp.Diff(want, rulesOf(s)); d != "" {
 		t.Error(d)
@@ -156,7 +167,8 @@ func TestRulesOfAScenario(t *testing.T) {
 }
 
 func TestSchedulesAreKeptWithoutSecrets(t *testing.T) {
-	plan := &timeline.Schedule{Phases: []timeline.Phase{{Request: timeline.Request{Header: map[string]string{"A": "Bearer hush", "B": "c"}}}, {}}}
+	secret := timeline.Request{Header: map[string]string{"A": "Bearer hush", "B": "c"}}
+	plan := &timeline.Schedule{Phases: []timeline.Phase{{Request: secret}, {}}}
 	got := withoutSecrets(plan, []string{"hush"})
 	if d := cmp.Diff(map[string]string{"B": "c"}, got.Phases[0].Request.Header); d != "" {
 		t.Error(d)
@@ -168,7 +180,8 @@ func TestSchedulesAreKeptWithoutSecrets(t *testing.T) {
 
 func TestAllowedStatusesAreThoseOfTheScenario(t *testing.T) {
 	for status, want := range map[int][2]timeline.Outcome{
-		200: {timeline.Allowed, timeline.Allowed}, 301: {timeline.Allowed, timeline.Unknown}, 404: {timeline.Unknown, timeline.Unknown},
+		200: {timeline.Allowed, timeline.Allowed}, 301: {timeline.Allowed, timeline.Unknown},
+		404: {timeline.Unknown, timeline.Unknown},
 		429: {timeline.Denied, timeline.Denied}, 503: {timeline.Unknown, timeline.Unknown},
 	} {
 		if got := classifier(nil, []int{429})(status); got != want[0] {

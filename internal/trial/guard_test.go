@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestGuardHoldsEachHostToItsAddresses: public addresses are refused, unless they are those of an allowed host; allowing
-// one of target and origin does not free the other.
+// TestGuardHoldsEachHostToItsAddresses: public addresses are refused, unless they are those of an allowed
+// host; allowing one of target and origin does not free the other.
 func TestGuardHoldsEachHostToItsAddresses(t *testing.T) {
 	parse := func(text string) *url.URL {
 		u, err := url.Parse(text)

@@ -7,11 +7,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestEveryPartitioningPasses: however clients are told apart, the embedded target tells them apart the same way: the two
-// phases of sustained have partitions of their own, and one quota for both would be seen.
+// TestEveryPartitioningPasses: however clients are told apart, the embedded target tells them apart the same
+// way: the two phases of sustained have partitions of their own, and one quota for both would be seen.
 func TestEveryPartitioningPasses(t *testing.T) {
 	for _, partition := range []string{"header:X-Tenant", "path", "query:key"} {
-		for _, s := range bundled(t, scenario.ParseOptions{Partition: partition, Limit: "token-bucket,rate=50/s,burst=5"}) {
+		for _, s := range bundled(t,
+			scenario.ParseOptions{Partition: partition, Limit: "token-bucket,rate=50/s,burst=5"}) {
 			if s.ID != "sustained" && s.ID != "burst" {
 				continue
 			}

@@ -31,12 +31,16 @@ func divided(tl *timeline.Timeline, s *scenario.Scenario, phases map[string]*sce
 	var out []share
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		if !p.Counted() || slices.ContainsFunc(out, func(x share) bool { return x.limit.String() == p.Limit.String() }) {
+		if !p.Counted() || slices.ContainsFunc(out,
+			func(x share) bool { return x.limit.String() == p.Limit.String() }) {
 			continue
 		}
 		out = append(out, share{p.Limit, &timeline.Timeline{Header: tl.Header}})
 	}
-	if len(out) == 1 && !slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Unlimited || p.Barred }) {
+	if len(out) == 1 && !slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool {
+		return p.Unlimited ||
+			p.Barred
+	}) {
 		out[0].tl = tl
 		return out
 	}
@@ -51,9 +55,10 @@ func divided(tl *timeline.Timeline, s *scenario.Scenario, phases map[string]*sce
 	return out
 }
 
-// conformance judges a recording against the limits of its scenario, each partition against its own. The judgement is that
-// of all partitions, with what was measured of the scenario's limit.
-func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (verdict.Claim, *verdict.Judgement) {
+// conformance judges a recording against the limits of its scenario, each partition against its own. The
+// judgement is that of all partitions, with what was measured of the scenario's limit.
+func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (verdict.Claim,
+	*verdict.Judgement) {
 	var worth []string
 	var js []*verdict.Judgement
 	var measured verdict.Measured
@@ -64,7 +69,8 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 			return verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance,
 				Reason: verdict.SearchLimit, Text: err.Error()}, nil
 		}
-		if worth = append(worth, strings.Join(result.Worth(part.limit, j), ", ")); part.limit.String() == s.Limit.String() {
+		if worth = append(worth,
+			strings.Join(result.Worth(part.limit, j), ", ")); part.limit.String() == s.Limit.String() {
 			measured = j.Measured
 			unresolved = unresolved && (j.Verdict == verdict.Pass || onlyCoarse(j))
 		} else {
@@ -154,14 +160,18 @@ func terms(s *scenario.Scenario, tl *timeline.Timeline) timeline.Terms {
 	return t
 }
 
-// usedBefore tells whether what an earlier run has used up may count in this one, which its recording does not show: partitions
-// have the same names in each run, the limiter is older than this one, and a limit takes more than the level of its buckets from
-// what came before, or takes them to be full.
+// usedBefore tells whether what an earlier run has used up may count in this one, which its recording does
+// not show: partitions have the same names in each run, the limiter is older than this one, and a limit takes
+// more than the level of its buckets from what came before, or takes them to be full.
 func usedBefore(s *scenario.Scenario, o Options) bool {
 	if s.Partition.Fresh || s.Target.URL == scenario.Builtin && (o.Redis == "" || o.Redis == EmbeddedRedis) {
 		return false
 	}
 	return slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool {
-		return p.Counted() && slices.ContainsFunc(p.Limit, func(l spec.Policy) bool { return l.Start != spec.StartUnknown || l.Ban > 0 })
+		return p.Counted() &&
+			slices.ContainsFunc(p.Limit, func(l spec.Policy) bool {
+				return l.Start != spec.StartUnknown ||
+					l.Ban > 0
+			})
 	})
 }

@@ -48,7 +48,8 @@ func virtually(t *testing.T, s *scenario.Scenario) result.Scenario {
 	t.Helper()
 	var out result.Scenario
 	synctest.Test(t, func(*testing.T) {
-		out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: load.SleepPacer()})
+		out = Scenario(context.Background(), s,
+			Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: load.SleepPacer()})
 		time.Sleep(time.Minute) // lets what was on its way at the end come to its end
 	})
 	return out
@@ -85,8 +86,8 @@ func TestRightTargetsPass(t *testing.T) {
 	}
 }
 
-// TestEveryClaimedFaultFails is the fault matrix: every fault that a scenario names is caught by it. It prints the kill
-// score and the faults that nobody claims.
+// TestEveryClaimedFaultFails is the fault matrix: every fault that a scenario names is caught by it. It
+// prints the kill score and the faults that nobody claims.
 func TestEveryClaimedFaultFails(t *testing.T) {
 	killed, claims := 0, 0
 	claimed := map[string]bool{}
@@ -141,8 +142,8 @@ func against(t *testing.T, s *scenario.Scenario, fault string) result.Scenario {
 	return virtually(t, &wrong)
 }
 
-// TestSoakUnclaimedCells tries every fault in every scenario that does not claim it, and prints which it catches all the
-// same: what may be claimed.
+// TestSoakUnclaimedCells tries every fault in every scenario that does not claim it, and prints which it
+// catches all the same: what may be claimed.
 func TestSoakUnclaimedCells(t *testing.T) {
 	if os.Getenv("RLCHECK_SOAK") == "" {
 		t.Skip("RLCHECK_SOAK=1 tries some hundred cells that nobody claims")
@@ -159,7 +160,8 @@ func TestSoakUnclaimedCells(t *testing.T) {
 				missed++
 			}
 		}
-		t.Logf("%s catches %d faults that it does not claim, and misses %d: %s", s.ID, len(caught), missed, strings.Join(caught, ", "))
+		t.Logf("%s catches %d faults that it does not claim, and misses %d: %s", s.ID, len(caught), missed,
+			strings.Join(caught, ", "))
 	}
 }
 
@@ -173,7 +175,8 @@ func explain(out result.Scenario) string {
 	return strings.Join(lines, "\n    ")
 }
 
-// TestProofsAreThoseOfTheJudge: what is found quickly is a failure of the judge too, and a right target has none.
+// TestProofsAreThoseOfTheJudge: what is found quickly is a failure of the judge too, and a right target has
+// none.
 func TestProofsAreThoseOfTheJudge(t *testing.T) {
 	proofs := 0
 	for _, s := range bundled(t, scenario.ParseOptions{}) {
@@ -182,7 +185,9 @@ func TestProofsAreThoseOfTheJudge(t *testing.T) {
 			wrong.Target.Fault = fault
 			var quick result.Scenario
 			synctest.Test(t, func(*testing.T) {
-				quick = Scenario(context.Background(), &wrong, Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: load.SleepPacer(), OnlyProofs: true})
+				quick = Scenario(context.Background(), &wrong,
+					Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: load.SleepPacer(),
+						OnlyProofs: true})
 				time.Sleep(time.Minute)
 			})
 			full := quick
@@ -190,8 +195,10 @@ func TestProofsAreThoseOfTheJudge(t *testing.T) {
 			if quick.Verdict == verdict.Fail {
 				proofs++
 			}
-			if quick.Verdict == verdict.Fail && full.Verdict != verdict.Fail || fault == "" && quick.Verdict != verdict.Inconclusive {
-				t.Errorf("%s, fault %q: got %s in haste and %s at leisure: %s", s.ID, fault, quick.Verdict, full.Verdict, explain(quick))
+			if quick.Verdict == verdict.Fail && full.Verdict != verdict.Fail || fault == "" &&
+				quick.Verdict != verdict.Inconclusive {
+				t.Errorf("%s, fault %q: got %s in haste and %s at leisure: %s", s.ID, fault, quick.Verdict,
+					full.Verdict, explain(quick))
 			}
 		}
 		if testing.Short() && proofs > 3 {

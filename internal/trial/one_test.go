@@ -22,7 +22,8 @@ func inARow(t *testing.T, opts scenario.ParseOptions, fault string) (all []resul
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		h, err := target.New(target.Options{Limit: limit, PartitionHeader: "X-Api-Key", Fault: fault, Seed: 1})
+		h, err := target.New(target.Options{Limit: limit, PartitionHeader: "X-Api-Key", Fault: fault,
+			Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

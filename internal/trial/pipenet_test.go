@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// pipeNet is a network in memory: connections are pairs of net.Pipe, so that everything runs in the virtual time of
-// testing/synctest.
+// pipeNet is a network in memory: connections are pairs of net.Pipe, so that everything runs in the virtual
+// time of testing/synctest.
 type pipeNet struct {
 	mu        sync.Mutex
 	listeners map[string]*pipeListener
@@ -23,15 +23,16 @@ func newPipeNet() *pipeNet { return &pipeNet{listeners: map[string]*pipeListener
 func (n *pipeNet) Listen(h http.Handler) (string, func() error, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l := &pipeListener{addr: fmt.Sprintf("127.0.0.1:%d", 1000+len(n.listeners)), conns: make(chan net.Conn), done: make(chan struct{})}
+	l := &pipeListener{addr: fmt.Sprintf("127.0.0.1:%d", 1000+len(n.listeners)), conns: make(chan net.Conn),
+		done: make(chan struct{})}
 	n.listeners[l.addr] = l
 	s := &http.Server{Handler: distant{h}}
 	go func() { _ = s.Serve(l) }()
 	return "http://" + l.addr + "/", s.Close, nil
 }
 
-// distant is a handler with a way to it: without one, all that happens in virtual time at the same instant would have no
-// order.
+// distant is a handler with a way to it: without one, all that happens in virtual time at the same instant
+// would have no order.
 type distant struct{ http.Handler }
 
 func (d distant) ServeHTTP(w http.ResponseWriter, r *http.Request) {

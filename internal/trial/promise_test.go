@@ -29,7 +29,8 @@ func restsOnPromises(s *scenario.Scenario) bool {
 	e := s.Expect
 	odd := func(p scenario.Phase) bool { return p.Cost > 1 || p.Method != "" }
 	waits := e.RetryAfter != (claim.RetryAfterExpect{})
-	return waits || len(e.Fields) > 0 || e.Quota.Counts || e.Quota.Stable || slices.ContainsFunc(s.Phases, odd)
+	return waits || len(e.Fields) > 0 || e.Quota.Counts || e.Quota.Stable ||
+		slices.ContainsFunc(s.Phases, odd)
 }
 
 // TestFaultsAreCaughtWithoutPromises: of the faults that a scenario claims, all are caught at a target that
@@ -170,7 +171,8 @@ func TestWithoutCostsALimitIsStillALimit(t *testing.T) {
 		}
 		Judge(&out, less, out.Timeline)
 		text := out.Claims[0].Text
-		single := strings.Contains(text, " requests allowed within ") && strings.Contains(text, "at most 19 +")
+		single := strings.Contains(text, " requests allowed within ") &&
+			strings.Contains(text, "at most 19 +")
 		if out.Verdict != verdict.Fail || !single {
 			t.Errorf("a burst of 20 where 19 is declared: got %s: %s", out.Verdict, explain(out))
 		}

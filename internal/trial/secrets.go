@@ -50,7 +50,8 @@ func withoutSecrets(s *timeline.Schedule, secrets []string) *timeline.Schedule {
 		}
 		r.Header = maps.Clone(r.Header)
 		maps.DeleteFunc(r.Header, func(_, value string) bool {
-			return slices.ContainsFunc(secrets, func(secret string) bool { return strings.Contains(value, secret) })
+			return slices.ContainsFunc(secrets,
+				func(secret string) bool { return strings.Contains(value, secret) })
 		})
 	}
 	return out

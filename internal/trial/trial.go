@@ -210,7 +210,8 @@ func inconclusive(out result.Scenario, r verdict.Reason, detail string) result.S
 }
 
 // loadOptions turns a scenario into what the generator needs.
-func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *endpoints) (load.Options, error) {
+func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *endpoints) (load.Options,
+	error) {
 	part, err := partitionOf(s.Partition)
 	if err != nil {
 		return load.Options{}, err
@@ -220,11 +221,13 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 		return load.Options{}, err
 	}
 	opts := load.Options{
-		URL: ends.target, Origin: ends.origin, Method: s.Target.Method, Header: header(s, o), Body: []byte(s.Target.Body),
+		URL: ends.target, Origin: ends.origin, Method: s.Target.Method, Header: header(s, o),
+		Body:       []byte(s.Target.Body),
 		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s, o.TLS),
 		Classify: classifier(s.Allowed, s.Denied.Status), SilentDenials: s.Denied.Unanswered,
-		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests, MaxDuration: s.Safety.MaxDuration,
-		Tick: s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer,
+		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests,
+		MaxDuration: s.Safety.MaxDuration,
+		Tick:        s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer,
 		Guard: guard(ctx, o.Allow, dialled), Do: ends.events.do,
 	}
 	opts.HTTP2, opts.Socket = s.Target.Protocol == scenario.H2, s.Target.UnixSocket
@@ -321,7 +324,8 @@ func guard(ctx context.Context, allow []string, urls []*url.URL) func(netip.Addr
 			others = true
 			continue
 		}
-		found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname()) // what cannot be looked up cannot be dialled
+		// what cannot be looked up cannot be dialled
+		found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
 		for _, a := range found {
 			allowed[a.Unmap()] = true
 		}
@@ -399,7 +403,8 @@ func prove(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 // show.
 func bounded(s *scenario.Scenario, tl *timeline.Timeline) (verdict.Claim, bool) {
 	for _, side := range []check.Conformance{check.UpperBound, check.LowerBound} {
-		if e := s.Expect.Conformance; e == scenario.NoConformance || e != scenario.Exact && string(e) != string(side) {
+		if e := s.Expect.Conformance; e == scenario.NoConformance || e != scenario.Exact &&
+			string(e) != string(side) {
 			continue
 		}
 		o := judgeOptions(s)

@@ -9,21 +9,25 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestWhatWasNotSentIsNoPass: of a schedule of which a part was not sent nobody knows what the answers would have been. A
-// FAIL needs no more than what was sent.
+// TestWhatWasNotSentIsNoPass: of a schedule of which a part was not sent nobody knows what the answers would
+// have been. A FAIL needs no more than what was sent.
 func TestWhatWasNotSentIsNoPass(t *testing.T) {
 	all := bundled(t, scenario.ParseOptions{})
 	s := all[slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.ID == "sustained" })]
-	for fault, want := range map[string]verdict.Verdict{"": verdict.Inconclusive, "never-recovers": verdict.Fail} {
+	for fault, want := range map[string]verdict.Verdict{"": verdict.Inconclusive,
+		"never-recovers": verdict.Fail} {
 		sent := against(t, s, fault)
 		if sent.Verdict == verdict.Inconclusive || sent.Counts.Unsent != 0 {
-			t.Fatalf("fault %q: got %s, %d unsent, want all sent and a verdict: %s", fault, sent.Verdict, sent.Counts.Unsent, explain(sent))
+			t.Fatalf("fault %q: got %s, %d unsent, want all sent and a verdict: %s", fault, sent.Verdict,
+				sent.Counts.Unsent, explain(sent))
 		}
 		out := sent
 		out.Timeline.Header.Unsent = 3
 		Judge(&out, s, out.Timeline)
-		if out.Verdict != want || want == verdict.Inconclusive && (out.Reason != verdict.ScheduleMissed || !strings.HasPrefix(out.Detail, "3 of ")) {
-			t.Errorf("fault %q, three not sent: got %s %s %s, want %s", fault, out.Verdict, out.Reason, out.Detail, want)
+		if out.Verdict != want || want == verdict.Inconclusive &&
+			(out.Reason != verdict.ScheduleMissed || !strings.HasPrefix(out.Detail, "3 of ")) {
+			t.Errorf("fault %q, three not sent: got %s %s %s, want %s", fault, out.Verdict, out.Reason,
+				out.Detail, want)
 		}
 	}
 }

@@ -19,13 +19,15 @@ import (
 // one that admits too much is found in both.
 func TestWhatAnEarlierRunUsedAccusesNobody(t *testing.T) {
 	for _, limit := range []string{
-		"fixed-window,rate=5/4s,align=unknown", "fixed-window,rate=5/4s,align=first", "fixed-window,rate=5/4s",
-		"sliding-window-log,rate=5/4s", "sliding-window-counter,rate=5/4s", "token-bucket,rate=5/4s,burst=5",
-		"token-bucket,rate=5/4s,burst=5,ban=3s,start=unknown",
+		"fixed-window,rate=5/4s,align=unknown", "fixed-window,rate=5/4s,align=first",
+		"fixed-window,rate=5/4s", "sliding-window-log,rate=5/4s", "sliding-window-counter,rate=5/4s",
+		"token-bucket,rate=5/4s,burst=5", "token-bucket,rate=5/4s,burst=5,ban=3s,start=unknown",
 	} {
 		for run, got := range twoRuns(t, limit, "") {
 			if got.Verdict == verdict.Fail || got.Header.CompleteFrom == 0 {
-				t.Errorf("%s, run %d: got %s, complete from %s, want no accusation of a recording that is cut out of traffic: %s", limit, run+1, got.Verdict, got.Header.CompleteFrom, explain(got))
+				t.Errorf("%s, run %d: got %s, complete from %s, want no accusation of a recording that is "+
+					"cut out of traffic: %s", limit, run+1, got.Verdict, got.Header.CompleteFrom,
+					explain(got))
 			}
 		}
 		failed := 0
@@ -43,8 +45,10 @@ func TestWhatAnEarlierRunUsedAccusesNobody(t *testing.T) {
 // twoRuns runs a scenario twice, a second apart, with the same partitions.
 func twoRuns(t *testing.T, limit, fault string) (out []result.Scenario) {
 	t.Helper()
-	src := "id: x\ntitle: x\nkind: required\nlimit: \"" + limit + "\"\npartition: {header: X-Api-Key, fresh: false}\n" +
-		"phases:\n  - {name: a, shape: at-once, requests: 2x}\n  - {name: b, shape: constant, rate: 3/s, duration: 9s}\n" +
+	src := "id: x\ntitle: x\nkind: required\nlimit: \"" + limit +
+		"\"\npartition: {header: X-Api-Key, fresh: false}\n" +
+		"phases:\n  - {name: a, shape: at-once, requests: 2x}\n  - {name: b, shape: constant, rate: 3/s, " +
+		"duration: 9s}\n" +
 		"expect: {resolution: {burst: none, rate: none}}\ntarget: {url: \"http://127.0.0.1:1000/\"}\n"
 	s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{})
 	if err != nil {
@@ -58,7 +62,8 @@ func twoRuns(t *testing.T, limit, fault string) (out []result.Scenario) {
 		}
 		_, stop, _ := n.Listen(http.Handler(h))
 		for range 2 {
-			out = append(out, Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: n, Pacer: load.SleepPacer()}))
+			out = append(out, Scenario(context.Background(), s,
+				Options{ID: "m", Seed: 1, Network: n, Pacer: load.SleepPacer()}))
 			time.Sleep(time.Second)
 		}
 		_ = stop()

@@ -22,9 +22,10 @@ type PartitionVerdict struct {
 	Search Search
 }
 
-// Search is what an exact search did: the decisions it tried (where a limiter remembers more than three times, each counts as
-// several), the most it tries of all for one phase of the windows, beside those that it spends on looking for an explanation
-// along few branches, and whether it reached that and proved nothing there.
+// Search is what an exact search did: the decisions it tried (where a limiter remembers more than three
+// times, each counts as several), the most it tries of all for one phase of the windows, beside those that it
+// spends on looking for an explanation along few branches, and whether it reached that and proved nothing
+// there.
 type Search struct {
 	Visited, Cap int
 	Capped       bool

@@ -8,18 +8,18 @@ type Interval struct {
 	LoSet, HiSet bool
 }
 
-// Measured is the measured policy: for each parameter, the values that the timeline does not refute, the others held at
-// the declared value.
+// Measured is the measured policy: for each parameter, the values that the timeline does not refute, the
+// others held at the declared value.
 type Measured struct {
 	// Burst is in units: the burst of a bucket, the queue+1 of a queue, the quota of a window.
 	Burst Interval
 	// Rate is in units per second; of a window, with the quota held: what is measured is its length.
 	Rate Interval
-	// Phase is when windows begin, in nanoseconds since the start of the recording, modulo the window; of limits with windows
-	// whose phase is not known beforehand.
+	// Phase is when windows begin, in nanoseconds since the start of the recording, modulo the window; of
+	// limits with windows whose phase is not known beforehand.
 	Phase Interval
-	// Policies has, for a limit of several policies, what was measured of each while the others were held; the fields above
-	// are then unset. Nil for one policy, and where nothing was measured.
+	// Policies has, for a limit of several policies, what was measured of each while the others were held;
+	// the fields above are then unset. Nil for one policy, and where nothing was measured.
 	Policies []Measured
 }
 
@@ -48,8 +48,8 @@ func (m Measured) Intersect(other Measured) Measured {
 // Empty tells whether no value is left: each is refuted.
 func (iv Interval) Empty() bool { return iv.LoSet && iv.HiSet && iv.Lo > iv.Hi }
 
-// String prints the interval as 20..20, 9.97..10.04, 3.. or ..7; "nothing" where neither end is known, "no value" where
-// none is left.
+// String prints the interval as 20..20, 9.97..10.04, 3.. or ..7; "nothing" where neither end is known, "no
+// value" where none is left.
 func (iv Interval) String() string {
 	switch {
 	case iv.Empty():

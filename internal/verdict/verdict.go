@@ -1,5 +1,5 @@
-// Package verdict holds the words that the judge, the claims and the reports share: verdicts and their reasons, findings,
-// what was measured, and the judgement on a recording.
+// Package verdict holds the words that the judge, the claims and the reports share: verdicts and their
+// reasons, findings, what was measured, and the judgement on a recording.
 package verdict
 
 import "time"
@@ -64,8 +64,9 @@ const (
 type Finding struct {
 	Kind      Kind
 	Partition string
-	// Seen and Bound are the integers that Text is printed from: units admitted and the most that were possible
-	// (over-admission), units that could have been in use and the fewest a denial needs (under-admission).
+	// Seen and Bound are the integers that Text is printed from: units admitted and the most that were
+	// possible (over-admission), units that could have been in use and the fewest a denial needs
+	// (under-admission).
 	Seen, Bound int64
 	// From and To are the span of the witness, from its first Sent to its last FirstByte.
 	From, To time.Duration

@@ -1,0 +1,142 @@
+package house
+
+import (
+	"go/ast"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// The ceilings of what a reader holds in mind at once.
+const (
+	complexityCeiling = 20
+	nestingCeiling    = 4
+	columnCeiling     = 110
+)
+
+// complexity counts the paths through a function: one, and one for each branch, case and operator that
+// decides (McCabe 1976). Function literals count with the function around them.
+func complexity(f *ast.FuncDecl) int {
+	n := 1
+	ast.Inspect(f.Body, func(node ast.Node) bool {
+		switch x := node.(type) {
+		case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt:
+			n++
+		case *ast.CaseClause:
+			if x.List != nil {
+				n++
+			}
+		case *ast.CommClause:
+			if x.Comm != nil {
+				n++
+			}
+		case *ast.BinaryExpr:
+			if x.Op == token.LAND || x.Op == token.LOR {
+				n++
+			}
+		}
+		return true
+	})
+	return n
+}
+
+// nesting is how deep the statements of a function stand in one another. An else if is as deep as its if.
+func nesting(node ast.Node) int {
+	deepest := 0
+	var visit func(n ast.Node, depth int)
+	visit = func(n ast.Node, depth int) {
+		ast.Inspect(n, func(x ast.Node) bool {
+			if x == nil || x == n {
+				return true
+			}
+			inner := depth
+			switch s := x.(type) {
+			case *ast.IfStmt:
+				inner++
+				deepest = max(deepest, inner)
+				visit(s.Body, inner)
+				if s.Else != nil {
+					if _, again := s.Else.(*ast.IfStmt); again {
+						visit(&ast.BlockStmt{List: []ast.Stmt{s.Else.(ast.Stmt)}}, depth)
+					} else {
+						visit(s.Else, inner)
+					}
+				}
+				return false
+			case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
+				inner++
+				deepest = max(deepest, inner)
+				visit(x, inner)
+				return false
+			}
+			return true
+		})
+	}
+	visit(node, 0)
+	return deepest
+}
+
+// plainly are functions over a ceiling, each with what stands in the way.
+var plainly = map[string]string{
+	"internal/check/box.go:turnsOf":         "two models, two walls of each, and where they turn",
+	"internal/check/counter.go:firstDenied": "one sweep with five sums by window; to be two passes",
+	"internal/check/product.go:start":       "every pair of starts, every pair of clocks",
+	"internal/load/conn.go:fail":            "a list of errors, a case each",
+	"internal/load/dial.go:word":            "a list of errors, a case each",
+	"internal/load/request.go:newRequest":   "a list of fields, a case each",
+}
+
+func TestFunctionsAreSimple(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		for _, d := range s.ast.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			if plainly[s.path+":"+f.Name.Name] != "" {
+				continue
+			}
+			at := s.set.Position(f.Pos())
+			if n := complexity(f); n > complexityCeiling {
+				t.Errorf("%s:%d: %s has a complexity of %d, over %d", s.path, at.Line, f.Name.Name, n,
+					complexityCeiling)
+			}
+			if n := nesting(f.Body); n > nestingCeiling {
+				t.Errorf("%s:%d: %s is nested %d deep, over %d", s.path, at.Line, f.Name.Name, n,
+					nestingCeiling)
+			}
+		}
+	}
+}
+
+// TestLinesFit: no line is wider than 110 columns, a tab being four. Raw strings are texts of their own.
+func TestLinesFit(t *testing.T) {
+	for _, s := range sources(t) {
+		text, err := os.ReadFile(filepath.Join("..", "..", s.path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := map[int]bool{}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if ok && lit.Kind == token.STRING && strings.HasPrefix(lit.Value, "`") {
+				for i := s.set.Position(lit.Pos()).Line; i <= s.set.Position(lit.End()).Line; i++ {
+					raw[i] = true
+				}
+			}
+			return true
+		})
+		for i, line := range strings.Split(string(text), "\n") {
+			n := utf8.RuneCountInString(line) + 3*strings.Count(line, "\t")
+			if n > columnCeiling && !raw[i+1] && !strings.HasPrefix(line, "//go:") {
+				t.Errorf("%s:%d: %d columns, over %d", s.path, i+1, n, columnCeiling)
+			}
+		}
+	}
+}
