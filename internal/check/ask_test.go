@@ -25,7 +25,6 @@ func TestAnswersAloneAreThoseOfTheWitnesses(t *testing.T) {
 			tl := randomHistory(r, lim, sh)
 			h := newHistory(tl.Observations, widen(timeline.Header{}, p.Tick, p.TickSet), int64(tl.End()))
 			h.completions(tl.Observations, widening{}, stayOf(p))
-			h.split()
 			b := newBound(p, int64(p.PhaseFrom), int64(p.PhaseFrom)+r.Int64N(4))
 			for _, mode := range []Conformance{UpperBound, LowerBound} {
 				got, want := a.refutes(h, b, mode), judgeOne(h, b, mode) != nil

@@ -64,6 +64,7 @@ func (h *history) completions(obs []timeline.Observation, w widening, stays ...s
 			}
 		}
 	}
+	h.split()
 }
 
 // complete notes when ev, which is the observation o, may be complete: what a stay says beside what is noted.

@@ -29,7 +29,7 @@
 // in memory or in a file (store.go), which are read as often as needed. What is small is judged as by Judge;
 // a large partition in pieces, each by the same bounds (pieceplan.go, pieces.go, level.go, placement.go,
 // stretches.go, region.go, survivors.go), and, where a span of any length may hold too many admissions, in
-// one sweep over all of them (overall.go, overexpiring.go). Recordings cut out of traffic lose
+// one sweep over all of them (overall.go, overfirst.go, overexpiring.go). Recordings cut out of traffic lose
 // their edges (edges.go), and so do pieces. Where others use the same partitions, what they may have done is
 // left to them (others.go).
 package check

@@ -218,7 +218,6 @@ func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
 			tl := servedHistory(r, lim, known, 1+r.IntN(10), round%2 == 0)
 			h := newHistory(tl.Observations, widening{}, int64(tl.End()))
 			h.completions(tl.Observations, widening{}, stayOf(known[0]))
-			h.split()
 			x := newExact(h, known[0], int64(known[0].PhaseFrom))
 			x.cap, x.alike = 1+round%5, 1+round%2
 			if x.search() == nil {

@@ -78,18 +78,12 @@ func (w widening) drift(t int64) int64 {
 
 // newHistory prepares the observations of one partition, ascending by Sent. end is the end of the recording.
 func newHistory(obs []timeline.Observation, w widening, end int64) *history {
-	h := &history{all: eventsFrom(obs, w, end), lag: w.tick}
+	h := &history{all: make([]event, len(obs)), lag: w.tick}
+	for i := range obs {
+		h.all[i] = newEvent(&obs[i], w, end)
+	}
 	h.split()
 	return h
-}
-
-// eventsFrom returns the observations as events.
-func eventsFrom(obs []timeline.Observation, w widening, end int64) []event {
-	out := make([]event, len(obs))
-	for i := range obs {
-		out[i] = newEvent(&obs[i], w, end)
-	}
-	return out
 }
 
 func newEvent(o *timeline.Observation, w widening, end int64) event {

@@ -36,7 +36,6 @@ func (c *caseFile) together(p *part, longest int64) *history {
 	}
 	h.completions(p.obs, w, stays...)
 	if c.edges == nil {
-		h.split()
 		return h
 	}
 	h.shift(-longest)

@@ -195,13 +195,12 @@ func (c *caseFile) prepare(p *part) {
 	for _, pol := range c.limit {
 		w := kind{widen(c.tl.Header, pol.Tick, pol.TickSet), stayOf(pol)}
 		if made[w] == nil {
-			h := &history{all: eventsFrom(p.obs, w.widening, c.end), lag: w.tick}
-			h.completions(p.obs, w.widening, w.stay)
+			made[w] = newHistory(p.obs, w.widening, c.end)
+			made[w].completions(p.obs, w.widening, w.stay)
 			if c.edges != nil {
-				h.all = c.edges.trim(h.all)
+				made[w].all = c.edges.trim(made[w].all)
+				made[w].split()
 			}
-			h.split()
-			made[w] = h
 			if len(made[w].all) == 0 || p.seen.known > 0 && c.edges != nil && !made[w].known() {
 				p.unjudged = c.edges.unjudged()
 			}

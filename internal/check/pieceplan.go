@@ -80,7 +80,7 @@ func newPiecePlan(h timeline.Header, limit spec.Limit, o Options) *piecePlan {
 		if k := (kind{widen(h, p.Tick, p.TickSet), stayOf(p)}); !slices.Contains(w.kinds, k) {
 			w.kinds = append(w.kinds, k)
 		}
-		if s := sweepPlan(h, p, o); s != nil {
+		if s := sweepPlan(h, p, len(c.limit) > 1, o); s != nil {
 			w.swept = w.swept || p.TTL == 0 && !(p.Refreshes() && p.Count == spec.CountAll)
 			w.sweeps = append(w.sweeps, s)
 		}
@@ -122,42 +122,40 @@ func reaches(p spec.Policy) int64 {
 }
 
 // sweepable tells whether all admissions of a recording can be bounded in one sweep: under the loosest bucket
-// of a policy, or under a window that requests start anew. An overloaded bucket is never full: only spans
-// from when it was show that it gave too much; and such a window may last for ever. A bucket must not be
-// created at a low level, no denial be inside of a ban that is not seen, and no partition be forgotten, or be
-// in use before.
+// of a policy, or under windows that requests place. An overloaded bucket is never full: only spans from when
+// it was show that it gave too much; and of windows that requests place the more is known the more of them
+// are full. A bucket must not be created at a low level, no denial be inside of a ban that is not seen, and
+// no partition be forgotten, or be in use before, so that its windows lie anew.
 func sweepable(h timeline.Header, p spec.Policy) bool {
 	switch {
 	case p.Completes(), remembersStart(p), p.TTL > 0 && p.Ban > 0:
 		return false
 	case p.Fixed():
-		return p.Refreshes() && p.TTL == 0 && h.CompleteFrom == 0 && h.CompleteUntil == 0
+		return needsPlacement(p) && p.TTL == 0 && h.CompleteFrom == 0 && h.CompleteUntil == 0
 	}
 	return p.Refills()
 }
 
 // sweepPlan returns the plan of a sweep over all admissions under a policy that is one of several or alone;
 // nil where it is not sweepable, or nothing is asked of admissions.
-func sweepPlan(h timeline.Header, p spec.Policy, o Options) *overallPlan {
+func sweepPlan(h timeline.Header, p spec.Policy, several bool, o Options) *overallPlan {
 	if !sweepable(h, p) || o.Conformance == LowerBound {
 		return nil
 	}
 	_, loose := p.Ends()
-	if loose.Count != spec.CountAll || loose.Ban > 0 { // inside a ban a denied request is not counted
-		loose.Count = spec.CountAdmitted
-	}
 	bare := loose
 	bare.Count, bare.Ban, bare.BanTo, bare.TTLTo, o.Conformance = spec.CountAdmitted, 0, 0, 0, UpperBound
-	return &overallPlan{header: h, pol: bare, o: o, bound: sweptBoundOf(loose),
-		edges: edgesOf(h, spec.Limit{bare}), widen: widen(h, p.Tick, p.TickSet), block: overallBlock}
+	w := &overallPlan{header: h, pol: bare, o: o, edges: edgesOf(h, spec.Limit{bare}),
+		widen: widen(h, p.Tick, p.TickSet), block: overallBlock}
+	w.bound = sweptBoundOf(bare)
+	if needsPlacement(p) {
+		w.bound = sweptWindows(loose, several || ranged(p))
+	}
+	return w
 }
 
-// sweptBoundOf returns the bound of the admissions under a policy without ranges.
+// sweptBoundOf returns the bound of a policy without ranges that counts admissions.
 func sweptBoundOf(p spec.Policy) sweptBound {
-	if p.Refreshes() {
-		return newRefreshed(p)
-	}
-	p.Count, p.Ban, p.BanTo, p.TTLTo = spec.CountAdmitted, 0, 0, 0
 	if p.TTL > 0 {
 		alive := p
 		alive.TTL = 0
@@ -167,6 +165,20 @@ func sweptBoundOf(p spec.Policy) sweptBound {
 		return newQueue(p)
 	}
 	return newBucket(p)
+}
+
+// sweptWindows returns the bound of the admissions in windows that requests place; others: what another
+// policy denied, or one with a smaller quota, may have placed them too.
+func sweptWindows(p spec.Policy, others bool) sweptBound {
+	f := newFirst(p)
+	f.others = p.Count == spec.CountOwn || f.all && others
+	if p.Count == spec.CountOwn || f.all && p.Ban > 0 { // inside a ban a denied request is not counted
+		p.Count, f.all = spec.CountAdmitted, false
+	}
+	if p.Refreshes() {
+		return newRefreshed(p)
+	}
+	return f
 }
 
 // sized sets the sizes of the pieces, and shares what survives where all partitions have the same phase.

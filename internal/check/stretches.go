@@ -194,7 +194,7 @@ func (w *stretches) follow(obs []timeline.Observation, widen widening) (n int, f
 		if ev.outcome != timeline.Allowed {
 			w.bans = max(w.bans, later(ev.e, int64(w.pol.LongestBan())))
 		}
-		if len(w.chain) < keptWitness && ev.outcome != timeline.Unknown && ev.counts(w.all) {
+		if len(w.chain) < mostChain && ev.outcome != timeline.Unknown && ev.counts(w.all) {
 			if _, kept := w.links.add(&ev); kept {
 				w.chain = append(w.chain, w.next)
 			}
