@@ -8,8 +8,9 @@ const (
 	stepBudget = visitCap
 	// maxWork is how many observations the bounds may judge in the search for a phase.
 	maxWork = 25_000_000
-	// windowWork is how many they may judge in the search for one end of the lengths of a window.
-	windowWork = 1 << 22
+	// windowWork is how many they may judge in the search for one end of the lengths of a window. A quarter
+	// leaves a right counter that was overloaded tenfold unresolved.
+	windowWork = 1 << 24
 	// gaugeWork is how many they may judge for one value of what is measured, where a phase is not known.
 	gaugeWork = 1 << 21
 	// leastShare is the smallest share of any work for an observation.
