@@ -60,7 +60,7 @@ func nesting(node ast.Node) int {
 				visit(s.Body, inner)
 				if s.Else != nil {
 					if _, again := s.Else.(*ast.IfStmt); again {
-						visit(&ast.BlockStmt{List: []ast.Stmt{s.Else.(ast.Stmt)}}, depth)
+						visit(&ast.BlockStmt{List: []ast.Stmt{s.Else}}, depth)
 					} else {
 						visit(s.Else, inner)
 					}

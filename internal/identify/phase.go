@@ -19,9 +19,6 @@ type Phase struct {
 	Denials  int
 }
 
-// lasts returns how long p takes at most, without the time of its last answer.
-func (p Phase) lasts() time.Duration { return p.Rest + time.Duration(p.Requests-1)*p.Every }
-
 // Sender sends a phase and returns what was seen, with times since the start of the whole recording,
 // ascending by Sent. An answer that was lost is an observation too.
 type Sender interface {

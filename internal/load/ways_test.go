@@ -83,7 +83,8 @@ func (w way) serve(t testing.TB, h http.HandlerFunc) (o Options, ok bool) {
 // proxy serves a proxy that tunnels, and passes on what has an absolute form.
 func proxy(t testing.TB) *url.URL {
 	t.Helper()
-	pass := &httputil.ReverseProxy{Director: func(*http.Request) {}, ErrorLog: log.New(io.Discard, "", 0)}
+	pass := &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {},
+		ErrorLog: log.New(io.Discard, "", 0)}
 	var tunnels sync.WaitGroup
 	u := loopbackHTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect {
