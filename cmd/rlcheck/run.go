@@ -212,7 +212,7 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 	whole = e.emit(dir.reports(), r, o) && whole
 	whole = e.emit(outs, r, o) && whole
 	if left := len(chosen) - len(r.Scenarios); left > 0 {
-		e.say.notef("interrupted before %s was begun", quantity.Plural(left, "scenario"))
+		e.say.notef("interrupted, %s not begun", quantity.Plural(left, "scenario"))
 	}
 	e.say.notef("kept in %s", dir.path)
 	verdict := statusFor(r.Verdict(f.strict), r.Interrupted, f.failOn)

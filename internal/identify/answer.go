@@ -90,9 +90,13 @@ func (r *Result) Text(a About) string {
 		line("  told, not measured: %s", text)
 	}
 	counts := r.Timeline.Counts()
-	line("  used %d of %d requests (%d allowed, %d denied, %d unknown), %s of %s; answers take %s",
+	trip := "" // not measured where nothing was answered
+	if counts.Allowed+counts.Denied > 0 {
+		trip = "; answers take " + quantity.Brief(r.Trip)
+	}
+	line("  used %d of %d requests (%d allowed, %d denied, %d unknown), %s of %s%s",
 		counts.Sent, a.Options.MaxRequests, counts.Allowed, counts.Denied, counts.Unknown,
-		quantity.Brief(r.Timeline.End()), quantity.Brief(a.Options.MaxTime), quantity.Brief(r.Trip))
+		quantity.Brief(r.Timeline.End()), quantity.Brief(a.Options.MaxTime), trip)
 	if r.Verdict == Identified {
 		partition := ""
 		if a.Partition != "" && a.Partition != "none" {

@@ -295,7 +295,8 @@ func trouble(seen []timeline.Observation) string {
 		}
 	}
 	if errors > 2 || unknown > 0 && unknown == len(seen) || unknown > 2 && 2*unknown > len(seen) {
-		return fmt.Sprintf("%d of %d requests were neither admitted nor denied (%s)", unknown, len(seen),
+		return fmt.Sprintf("%d of %d requests were neither admitted nor denied (%s): is it the right URL, "+
+			"and which status denies (--denied)?", unknown, len(seen),
 			first)
 	}
 	return ""

@@ -84,7 +84,8 @@ func phaseKind() kind[Phase] {
 			func(p *Phase) *speed { return &p.spec.from }),
 		key("to", speedKind(), "The rate at the end of a ramp.", func(p *Phase) *speed { return &p.spec.to }),
 		key("duration", spanKind(),
-			`How long the phase lasts: "5s", or a multiple of the time after which the limit is as good as new ("1.1x").`, func(p *Phase) *span { return &p.spec.duration }),
+			`How long the phase lasts: "5s", or a multiple of the time after which the `+
+				`limit is as good as new ("1.1x").`, func(p *Phase) *span { return &p.spec.duration }),
 		key("clients", whole("a number of clients", 1, maxConnections),
 			"The number of clients, over all partitions.", func(p *Phase) *int { return &p.Clients }),
 		key("aim", choice("an aim", aimAuto, timeline.AimClock, timeline.AimReset, timeline.AimProbe,

@@ -40,7 +40,9 @@ func requestKeys() []field[Phase] {
 				"mapped from it. any by default.",
 			func(p *Phase) *timeline.Addresses { return &p.Addresses }),
 		key("limit", phaseLimitKind(),
-			`The limit of the phase's partitions where it is not the scenario's: a SPEC, a multiple of it ("2x"), none, or zero for a client of whom nothing is admitted.`, func(p *Phase) *phaseLimit { return &p.spec.limit }),
+			`The limit of the phase's partitions where it is not the scenario's: a SPEC, a multiple of it `+
+				`("2x"), none, or zero for a client of whom nothing is admitted.`,
+			func(p *Phase) *phaseLimit { return &p.spec.limit }),
 	}
 }
 
