@@ -27,6 +27,7 @@ var layers = map[string]int{
 	"internal/headers":   0,
 	"internal/curl":      0,
 	"internal/http2":     1,
+	"internal/redis":     1,
 	"internal/check":     2,
 	"internal/load":      2,
 	"internal/latency":   2,
@@ -49,8 +50,8 @@ var layers = map[string]int{
 // users is the table of third-party modules: outside tests, each has one importing package.
 var users = map[string][]string{
 	"github.com/HdrHistogram/hdrhistogram-go": {"internal/latency"},
-	"github.com/redis/go-redis/v9":            {"internal/target"},
-	"github.com/alicebob/miniredis/v2":        {"internal/target"},
+	"github.com/redis/go-redis/v9":            {"internal/redis"},
+	"github.com/alicebob/miniredis/v2":        {"internal/redis"},
 	"github.com/dunglas/httpsfv":              {"internal/headers"},
 	"github.com/olekukonko/tablewriter":       {"internal/report"},
 	"go.yaml.in/yaml/v4":                      {"internal/scenario"},

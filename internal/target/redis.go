@@ -2,76 +2,49 @@ package target
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
-	"log"
 	"strconv"
-	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/rlcheck/rlcheck/internal/redis"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
-
-// redisTimeout bounds each exchange with a server.
-const redisTimeout = 2 * time.Second
 
 // redisStore keeps partitions in a Redis server, 5 or later. Each decision is one script, so it is atomic for
 // all replicas of the limiter; its time is the server's, in whole microseconds.
 type redisStore struct {
-	client redis.UniversalClient
+	client redis.Client
 	// stop gives back what serves the store inside the process; may be nil.
 	stop func()
 }
 
-// RedisStore returns a store in the Redis at a URL:
-//
-//	redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]             one server; rediss:// for TLS, with
-//	                                                         ?skip_verify=true for any certificate
-//	redis-cluster://[USER:PASSWORD@]HOST:PORT[,HOST:PORT]... some nodes of a cluster, which name the others
-//	redis-sentinel://[USER:PASSWORD@]HOST:PORT[,...]/MASTER  sentinels, and the name of the master they
-//	                                                         watch
-//
-// A URL of another form and a Redis that does not answer within two seconds are errors. A cluster keeps each
-// partition on one node. A replica that takes over from a master may lack its last decisions: Redis
-// replicates after it has answered.
+// RedisStore returns a store in the Redis at a URL, as redis.Open reads it. A cluster keeps each partition on
+// one node. A replica that takes over from a master may lack its last decisions: Redis replicates after it
+// has answered.
 func RedisStore(url string) (Store, error) {
-	client, err := redisClient(url)
+	client, err := redis.Open(url)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newRedisStore(client, nil)
+	return &redisStore{client: client}, nil
+}
+
+// EmbeddedRedis returns a store in a Redis server inside the process. It answers about 3,000 decisions a
+// second, so it is for tests and first tries; a measured load needs a real server.
+func EmbeddedRedis() (Store, error) {
+	url, stop, err := redis.Embedded()
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
-}
-
-// newRedisStore returns a store that owns client, which must answer.
-func newRedisStore(client redis.UniversalClient, stop func()) (*redisStore, error) {
-	redis.SetLogger(silent{log.New(io.Discard, "", 0)})
-	s := &redisStore{client: client, stop: stop}
-	ctx, cancel := context.WithTimeout(context.Background(), redisTimeout)
-	defer cancel()
-	if err := client.Ping(ctx).Err(); err != nil {
-		mend := "is the server up?"
-		if untrusted := new(tls.CertificateVerificationError); errors.As(err, &untrusted) {
-			mend = "trust who signed it with SSL_CERT_FILE=FILE in the environment, or write " +
-				"?skip_verify=true"
-		}
-		return nil, errors.Join(fmt.Errorf("redis: %w (%s)", err, mend), s.Close())
+	client, err := redis.Open(url)
+	if err != nil {
+		stop()
+		return nil, err
 	}
-	return s, nil
+	return &redisStore{client: client, stop: stop}, nil
 }
-
-// silent keeps the client library from writing to standard error.
-type silent struct{ *log.Logger }
-
-// Printf drops a line.
-func (silent) Printf(context.Context, string, ...any) {}
 
 // Decider returns the script for limit, or an error that says what the store cannot keep.
 func (s *redisStore) Decider(limit spec.Limit) (Decider, error) {
@@ -87,7 +60,7 @@ func (s *redisStore) Decider(limit spec.Limit) (Decider, error) {
 	_, _ = io.WriteString(digest, limit.String())
 	return &redisDecider{
 		script: rule, prefix: "rlcheck:" + strconv.FormatUint(digest.Sum64(), 36) + ":{:",
-		flights: newFlights(s.client, redis.NewScript(rule.source).Hash(), rule.source),
+		flights: newFlights(s.client, redis.Hash(rule.source), rule.source),
 	}, nil
 }
 

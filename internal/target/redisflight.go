@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/rlcheck/rlcheck/internal/redis"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 
 // flights sends scripts to a Redis, those that are waiting at the same time in one exchange.
 type flights struct {
-	client       redis.UniversalClient
+	client       redis.Client
 	hash, source string
 	// atOnce is maxFlights, most is maxCalls.
 	atOnce, most int
@@ -36,16 +36,16 @@ type call struct {
 // flight is a call under way.
 type flight struct {
 	call
-	command *redis.Cmd
+	command *redis.Command
 	done    chan struct{}
 }
 
-func newFlights(client redis.UniversalClient, hash, source string) *flights {
+func newFlights(client redis.Client, hash, source string) *flights {
 	return &flights{client: client, hash: hash, source: source, atOnce: maxFlights, most: maxCalls}
 }
 
 // run runs the script once and returns its answer or what went wrong.
-func (f *flights) run(c call) *redis.Cmd {
+func (f *flights) run(c call) *redis.Command {
 	mine := &flight{call: c, done: make(chan struct{})}
 	f.mu.Lock()
 	f.waiting = append(f.waiting, mine)
@@ -89,12 +89,12 @@ func (f *flights) next() []*flight {
 
 // send runs the script for all of batch by its digest, and sends its text where a server does not know it.
 func (f *flights) send(batch []*flight) {
-	ctx, cancel := context.WithTimeout(context.Background(), redisTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), redis.Timeout)
 	defer cancel()
 	f.exchange(ctx, batch, "evalsha", f.hash)
 	var unknown []*flight
 	for _, b := range batch {
-		if redis.HasErrorPrefix(b.command.Err(), "NOSCRIPT") {
+		if redis.UnknownScript(b.command.Err()) {
 			unknown = append(unknown, b)
 		}
 	}
@@ -108,7 +108,7 @@ func (f *flights) send(batch []*flight) {
 // exchange sends a command for each of batch and waits for all answers. Errors are those of the commands.
 func (f *flights) exchange(ctx context.Context, batch []*flight, verb, script string) {
 	for _, b := range batch {
-		b.command = redis.NewCmd(ctx, append([]any{verb, script, b.keys}, b.args...)...)
+		b.command = redis.NewCommand(ctx, append([]any{verb, script, b.keys}, b.args...)...)
 		b.command.SetFirstKeyPos(3)
 	}
 	switch len(batch) {
@@ -126,7 +126,7 @@ func (f *flights) exchange(ctx context.Context, batch []*flight, verb, script st
 
 // once is a command that is never sent again after a lost answer: it would count its request twice. A
 // redirection to another node of a cluster, which has not run it, is followed.
-type once struct{ *redis.Cmd }
+type once struct{ *redis.Command }
 
 // NoRetry tells the client library so.
 func (once) NoRetry() bool { return true }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -20,7 +19,7 @@ import (
 // against the reference.
 func TestScriptsAtExactInstants(t *testing.T) {
 	server := miniredis.RunT(t)
-	store, err := newRedisStore(singleClient(&redis.Options{Addr: server.Addr()}), nil)
+	store, err := RedisStore("redis://" + server.Addr() + "/0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +96,7 @@ func instant(random *rand.Rand, last reference.Decision, p spec.Policy) time.Dur
 // and nothing is an error.
 func TestScriptsWhenTheClockStepsBack(t *testing.T) {
 	server := miniredis.RunT(t)
-	store, err := newRedisStore(singleClient(&redis.Options{Addr: server.Addr()}), nil)
+	store, err := RedisStore("redis://" + server.Addr() + "/0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package target
+package redis
 
 import (
 	"errors"
@@ -11,41 +11,41 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// redisPool is the most connections to one server.
-const redisPool = 64
+// poolSize is the most connections to one server.
+const poolSize = 64
 
-// errRedisURL is what a URL of another form is answered with. The text of such a URL may hold a password.
-var errRedisURL = errors.New("redis: URL: it is redis://HOST:PORT/DATABASE, rediss://..., " +
+// errURL is what a URL of another form is answered with. The text of such a URL may hold a password.
+var errURL = errors.New("redis: URL: it is redis://HOST:PORT/DATABASE, rediss://..., " +
 	"redis-cluster://HOST:PORT,HOST:PORT " +
 	"or redis-sentinel://HOST:PORT/MASTER")
 
-// redisClient returns the client for a URL. It does not connect.
-func redisClient(where string) (redis.UniversalClient, error) {
+// clientOf returns the client for a URL. It does not connect.
+func clientOf(where string) (Client, error) {
 	scheme, rest, found := strings.Cut(where, "://")
 	if !found {
-		return nil, errRedisURL
+		return nil, errURL
 	}
 	switch scheme {
 	case "redis", "rediss":
 		o, err := redis.ParseURL(where)
 		if err != nil {
-			return nil, errRedisURL
+			return nil, errURL
 		}
 		return singleClient(o), nil
 	case "redis-cluster":
 		r, err := parseAddresses(rest)
 		if err != nil || r.path != "" {
-			return nil, errRedisURL
+			return nil, errURL
 		}
 		return clusterClient(r), nil
 	case "redis-sentinel":
 		r, err := parseAddresses(rest)
 		if err != nil || r.path == "" {
-			return nil, errRedisURL
+			return nil, errURL
 		}
 		return sentinelClient(r), nil
 	}
-	return nil, errRedisURL
+	return nil, errURL
 }
 
 // addresses is what stands after the scheme of a URL of several servers.
@@ -87,9 +87,9 @@ func singleClient(o *redis.Options) *redis.Client {
 	// A script that was sent again after a lost answer would count its request twice.
 	o.MaxRetries = -1
 	o.ContextTimeoutEnabled = true
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = redisTimeout, redisTimeout, redisTimeout,
-		redisTimeout
-	o.PoolSize, o.DialerRetries = redisPool, 1
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = Timeout, Timeout, Timeout,
+		Timeout
+	o.PoolSize, o.DialerRetries = poolSize, 1
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = quiet()
 	return redis.NewClient(o)
@@ -99,9 +99,9 @@ func singleClient(o *redis.Options) *redis.Client {
 func clusterClient(a addresses) *redis.ClusterClient {
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: a.hosts, Username: a.user, Password: a.password, MaxRetries: -1, ContextTimeoutEnabled: true,
-		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
-		PoolTimeout: redisTimeout,
-		PoolSize:    redisPool, DialerRetries: 1, DisableIdentity: true, DisableRoutingPolicies: true,
+		DialTimeout: Timeout, ReadTimeout: Timeout, WriteTimeout: Timeout,
+		PoolTimeout: Timeout,
+		PoolSize:    poolSize, DialerRetries: 1, DisableIdentity: true, DisableRoutingPolicies: true,
 		MaintNotificationsConfig: quiet(),
 	})
 }
@@ -110,9 +110,9 @@ func clusterClient(a addresses) *redis.ClusterClient {
 func sentinelClient(a addresses) *redis.Client {
 	return redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, MaxRetries: -1,
-		ContextTimeoutEnabled: true, DialTimeout: redisTimeout, ReadTimeout: redisTimeout,
-		WriteTimeout: redisTimeout,
-		PoolTimeout:  redisTimeout, PoolSize: redisPool, DialerRetries: 1, DisableIdentity: true,
+		ContextTimeoutEnabled: true, DialTimeout: Timeout, ReadTimeout: Timeout,
+		WriteTimeout: Timeout,
+		PoolTimeout:  Timeout, PoolSize: poolSize, DialerRetries: 1, DisableIdentity: true,
 	})
 }
 

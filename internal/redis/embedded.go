@@ -1,4 +1,4 @@
-package target
+package redis
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 )
 
 // pumpEvery is how often the embedded server is told the time. Its keys do not expire by themselves. Our
@@ -14,13 +13,13 @@ import (
 // expiry changes no decision; a faster pump would only hold the server's lock more often.
 const pumpEvery = 20 * time.Millisecond
 
-// EmbeddedRedis returns a store in a Redis server inside the process (miniredis, on a loopback port): the
-// same scripts without a server to install. It answers about 3,000 decisions a second, so it is for tests and
-// first tries; a measured load needs a real server.
-func EmbeddedRedis() (Store, error) {
+// Embedded starts a Redis server inside the process (miniredis) on a loopback port: the same commands without
+// a server to install. It runs about 3,000 scripts a second, so it is for tests and first tries. url is that
+// of the server.
+func Embedded() (url string, stop func(), err error) {
 	server := miniredis.NewMiniRedis()
 	if err := server.StartAddr("127.0.0.1:0"); err != nil {
-		return nil, fmt.Errorf("embedded redis: %w", err)
+		return "", nil, fmt.Errorf("embedded redis: %w", err)
 	}
 	done := make(chan struct{})
 	var pump sync.WaitGroup
@@ -39,10 +38,10 @@ func EmbeddedRedis() (Store, error) {
 			}
 		}
 	})
-	stop := func() {
+	stop = func() {
 		close(done)
 		pump.Wait()
 		server.Close()
 	}
-	return newRedisStore(singleClient(&redis.Options{Addr: server.Addr()}), stop)
+	return "redis://" + server.Addr() + "/0", stop, nil
 }

@@ -1,0 +1,76 @@
+// Package redis connects to Redis servers: one server, a cluster, a master behind sentinels, or a server
+// inside the process. It is the only user of the client library. What is sent is the business of its callers.
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Timeout bounds each exchange with a server.
+const Timeout = 2 * time.Second
+
+// Client sends commands to one server, or to the nodes of a cluster.
+type Client = redis.UniversalClient
+
+// Command is a command and, once it was processed, its answer.
+type Command = redis.Cmd
+
+// NewCommand returns a command of words.
+func NewCommand(ctx context.Context, words ...any) *Command { return redis.NewCmd(ctx, words...) }
+
+// Hash returns the digest by which a server knows a script that it ran before.
+func Hash(source string) string { return redis.NewScript(source).Hash() }
+
+// UnknownScript tells whether err says that a server does not know a script by its digest.
+func UnknownScript(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }
+
+// Open returns a client of the Redis at a URL:
+//
+//	redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]             one server; rediss:// for TLS, with
+//	                                                         ?skip_verify=true for any certificate
+//	redis-cluster://[USER:PASSWORD@]HOST:PORT[,HOST:PORT]... some nodes of a cluster, which name the others
+//	redis-sentinel://[USER:PASSWORD@]HOST:PORT[,...]/MASTER  sentinels, and the name of the master they
+//	                                                         watch
+//
+// A URL of another form and a Redis that does not answer within Timeout are errors; they show no password.
+func Open(url string) (Client, error) {
+	client, err := clientOf(url)
+	if err != nil {
+		return nil, err
+	}
+	if err := answers(client); err != nil {
+		return nil, err
+	}
+	return client, nil
+}
+
+// answers closes a client whose server does not answer, and says why.
+func answers(client Client) error {
+	redis.SetLogger(silent{log.New(io.Discard, "", 0)})
+	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	defer cancel()
+	err := client.Ping(ctx).Err()
+	if err == nil {
+		return nil
+	}
+	mend := "is the server up?"
+	if untrusted := new(tls.CertificateVerificationError); errors.As(err, &untrusted) {
+		mend = "trust who signed it with SSL_CERT_FILE=FILE in the environment, or write " +
+			"?skip_verify=true"
+	}
+	return errors.Join(fmt.Errorf("redis: %w (%s)", err, mend), client.Close())
+}
+
+// silent keeps the client library from writing to standard error.
+type silent struct{ *log.Logger }
+
+// Printf drops a line.
+func (silent) Printf(context.Context, string, ...any) {}

@@ -1,0 +1,35 @@
+package redis
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestRedisURLs reads URLs of several servers, and refuses others without repeating what may be a password.
+func TestRedisURLs(t *testing.T) {
+	for text, want := range map[string]string{
+		"a:1,b:2":            "{  [a:1 b:2] }",
+		"u:p%40@a:1/m":       "{u p@ [a:1] m}",
+		"[::1]:6379,b:2/m":   "{  [[::1]:6379 b:2] m}",
+		":secret@a:1":        "{ secret [a:1] }",
+		"a":                  "",
+		"a:1,":               "",
+		":1":                 "",
+		"u:%zz@a:1":          "",
+		"user:secret@a:1:2/": "",
+	} {
+		got, err := parseAddresses(text)
+		if (err != nil) != (want == "") || err == nil && fmt.Sprint(got) != want {
+			t.Errorf("%q: got %v, %v, want %q", text, got, err, want)
+		}
+	}
+	for _, url := range []string{
+		"redis-cluster://u:secret@a:1/0", "redis-sentinel://u:secret@a:1", "redis-cluster://secret",
+		"http://u:secret@a:1", "secret",
+	} {
+		if _, err := Open(url); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: got error %v, want one that keeps the secret", url, err)
+		}
+	}
+}
