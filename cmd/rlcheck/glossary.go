@@ -21,7 +21,8 @@ var words = []entry{
 			"phase."},
 	{"foreign-traffic", "reason",
 		"A denial is unexplained, or so many admissions in windows that requests open, and others may use " +
-			"the same key (exclusive: false)."},
+			"the same key (exclusive: false). Or a scenario passes alone, and fails where others are " +
+			"recorded at the same time."},
 	{"unclassified-status", "reason",
 		"Answers had a status that no rule calls an admission or a denial. Mend: denied: {status: [...]}."},
 	{"search-limit", "reason", "The search for an explanation was stopped at its limit; nothing was proved."},

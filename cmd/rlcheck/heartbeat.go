@@ -48,6 +48,15 @@ func (h *heartbeat) tell(now time.Time, done []result.Scenario, all int) {
 		strings.Join(parts, ", "))
 }
 
+// busy says what is going on, if the last time is long ago.
+func (h *heartbeat) busy(now time.Time, what string) {
+	if h == nil || now.Sub(h.said) < betweenBeats {
+		return
+	}
+	h.said = now
+	h.say.notef("%s", what)
+}
+
 // notJudged is what became of a scenario that does not count, in the word of the report.
 const notJudged = "not judged"
 

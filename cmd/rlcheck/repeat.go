@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -23,23 +24,43 @@ type course struct {
 	// so on, and notes tell of them.
 	out   result.Scenario
 	notes []string
+	// retried is how many recordings were made for --retries, sent how many requests those before out sent.
+	retried, sent int
 	// idle is how many of the last recordings measured nothing that was not known.
 	idle int
 }
 
 // enough records a scenario until its recording is what was planned, or as often as --retries says. One that
 // only measured too little is left to what the whole run measures.
-func (e *env) enough(ctx context.Context, c *course) error {
-	out, err := e.one(ctx, c.s, c.t)
+func (w *work) enough(ctx context.Context, c *course) error {
+	out, err := w.one(ctx, c.s, c.t)
 	c.out = out
-	for c.left() && !trial.Unresolved(&c.out) && c.again() && ctx.Err() == nil {
-		err = errors.Join(err, e.repeat(ctx, c))
+	return errors.Join(err, w.more(ctx, c))
+}
+
+// more repeats a scenario that was late or showed too little, as enough does.
+func (w *work) more(ctx context.Context, c *course) (err error) {
+	for w.left(c) && !trial.Unresolved(&c.out) && c.again() && ctx.Err() == nil {
+		err = errors.Join(err, w.retry(ctx, c))
 	}
 	return err
 }
 
-// left tells whether --retries allows another recording.
-func (c *course) left() bool { return len(c.notes) < c.t.flags.retries }
+// left tells whether --retries and the budget allow another recording.
+func (w *work) left(c *course) bool { return c.retried < w.flags.retries && w.affords(c.s) }
+
+// affords tells whether the budget allows another recording of s.
+func (w *work) affords(s *scenario.Scenario) bool {
+	sent := s.Summary().Requests
+	for i, c := range w.courses {
+		if c != nil {
+			sent += c.sent + c.out.Counts.Sent
+		} else if w.chosen[i] != s {
+			sent += w.chosen[i].Summary().Requests
+		}
+	}
+	return w.budget == 0 || sent <= w.budget
+}
 
 // again tells whether another recording may show more: the last one was late, or showed too little.
 func (c *course) again() bool {
@@ -47,52 +68,102 @@ func (c *course) again() bool {
 		(c.out.Reason == verdict.ScheduleMissed || c.out.Reason == verdict.TooFew)
 }
 
+// settle records again, alone, what does not stand of what was recorded beside others.
+func (w *work) settle(ctx context.Context) {
+	w.together()
+	for _, i := range besides(w.chosen, w.flags.serial) {
+		c := w.courses[i]
+		if c == nil || ctx.Err() != nil || !w.affords(c.s) {
+			continue
+		}
+		at := slices.IndexFunc(w.run.Scenarios, func(o result.Scenario) bool { return o.ID == c.s.ID })
+		if trial.Stands(&w.run.Scenarios[at]) {
+			continue
+		}
+		c.t.label, c.t.after = c.s.ID, 0
+		word := strings.ToUpper(c.out.Verdict.String())
+		w.say.notef("%s: %s beside other scenarios, and it is recorded again alone", c.s.ID, word)
+		w.note(w.repeat(ctx, c, "beside other scenarios, ", trial.Settled))
+		w.note(w.more(ctx, c))
+		w.keepSoFar()
+	}
+}
+
 // mostIdle is how many recordings in a row may measure nothing new before no more are made.
 const mostIdle = 2
 
 // resolve records again, for new clients, what measured too little alone and is not resolved by the run,
 // while that helps and --retries allows it.
-func (e *env) resolve(ctx context.Context, all []*course, r *result.Run) (err error) {
-	together(all, r)
-	for i, c := range all {
-		unresolved := func() bool { return i < len(r.Scenarios) && trial.Unresolved(&r.Scenarios[i]) }
-		for c.left() && unresolved() && c.idle < mostIdle && ctx.Err() == nil {
-			err = errors.Join(err, e.repeat(ctx, c))
-			together(all, r)
+func (w *work) resolve(ctx context.Context) (err error) {
+	w.together()
+	for i := range w.run.Scenarios {
+		id := w.run.Scenarios[i].ID
+		c := w.courses[slices.IndexFunc(w.chosen, func(s *scenario.Scenario) bool { return s.ID == id })]
+		unresolved := func() bool { return trial.Unresolved(&w.run.Scenarios[i]) }
+		for w.left(c) && unresolved() && c.idle < mostIdle && ctx.Err() == nil {
+			err = errors.Join(err, w.retry(ctx, c))
+			w.together()
 		}
 	}
 	return err
 }
 
-// together writes what the recordings are worth together into the run.
-func together(all []*course, r *result.Run) {
+// together writes what the recordings are worth together into the run, and what has not begun.
+func (w *work) together() {
 	var recorded []result.Scenario
-	for _, c := range all {
+	w.run.NotBegun = nil
+	for i, c := range w.courses {
+		if c == nil {
+			w.run.NotBegun = append(w.run.NotBegun, w.chosen[i].ID)
+			continue
+		}
 		out := c.out
 		out.Header.Notes = slices.Concat(c.notes, out.Header.Notes)
 		recorded = append(recorded, out)
 	}
-	r.Policy, r.Scenarios = trial.Together(recorded)
+	w.run.Policy, w.run.Scenarios = trial.Together(recorded)
 }
 
-// repeat keeps the recording of a scenario elsewhere, and records it again for new clients.
-func (e *env) repeat(ctx context.Context, c *course) error {
+// retry records a scenario again that showed too little.
+func (w *work) retry(ctx context.Context, c *course) error {
+	w.say.notef("%s: recording %d showed too little (%s), and it is recorded again", c.s.ID, len(c.notes)+1,
+		c.out.Reason)
+	c.retried++
+	return w.repeat(ctx, c, "", trial.Again)
+}
+
+// repeat keeps the recording of a scenario elsewhere, and records it again for new clients. Where says how
+// the first one was made, joined makes one result of both.
+func (w *work) repeat(ctx context.Context, c *course, where string,
+	joined func(before, after result.Scenario, file string) result.Scenario) error {
 	n, before := len(c.notes)+1, c.out
-	e.say.notef("%s: recording %d showed too little (%s), and it is recorded again", c.s.ID, n, before.Reason)
 	file := fmt.Sprintf("timeline-%d.ndjson", n)
 	if c.t.dir.compress {
 		file += packedEnd
 	}
 	kept := keepTimeline(c.t.dir.of(c.s.ID, file), before.Timeline)
-	const note = "recording %d (%s) was INCONCLUSIVE: %s: %s"
-	c.notes = append(c.notes, fmt.Sprintf(note, n, file, before.Reason, before.Detail))
+	c.notes = append(c.notes, fmt.Sprintf("%srecording %d (%s) was %s", where, n, file, saidOf(&before)))
+	c.sent += before.Counts.Sent
 	t := c.t
 	t.keys = fmt.Sprintf("%s-%d", t.keys, n+1)
-	out, err := e.one(ctx, c.s, t)
-	if c.out = trial.Again(before, out, file); trial.Narrower(&before, &c.out) {
+	out, err := w.one(ctx, c.s, t)
+	if c.out = joined(before, out, file); trial.Narrower(&before, &c.out) {
 		c.idle = 0
 	} else {
 		c.idle++
 	}
 	return errors.Join(kept, err)
+}
+
+// saidOf says what became of a recording, and why.
+func saidOf(s *result.Scenario) string {
+	if s.Verdict == verdict.Inconclusive {
+		return fmt.Sprintf("INCONCLUSIVE: %s: %s", s.Reason, s.Detail)
+	}
+	for _, c := range s.Claims {
+		if c.Verdict == verdict.Fail {
+			return fmt.Sprintf("FAIL: %s: %s", c.ID, c.Text)
+		}
+	}
+	return strings.ToUpper(s.Verdict.String())
 }

@@ -11,6 +11,7 @@ import (
 	"net/http/httputil"
 	"sort"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -101,6 +102,26 @@ var polite = map[string]func(limiter http.Handler) http.Handler{
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if n.Add(1) <= 18 {
 				time.Sleep(300 * time.Millisecond)
+			}
+			h.ServeHTTP(w, r)
+		})
+	},
+	// jealous denies whoever comes within a tenth of a second after another client, whatever the limit says.
+	"jealous": func(h http.Handler) http.Handler {
+		var mu sync.Mutex
+		seen := map[string]time.Time{}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			key := r.Header.Get("X-Api-Key")
+			mu.Lock()
+			seen[key] = time.Now()
+			crowded := false
+			for other, at := range seen {
+				crowded = crowded || other != key && time.Since(at) < 100*time.Millisecond
+			}
+			mu.Unlock()
+			if crowded {
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
 			}
 			h.ServeHTTP(w, r)
 		})

@@ -24,7 +24,7 @@ func (m *manifest) report() *result.Run {
 		NotBegun:    m.ids()}
 }
 
-// addCut judges the scenario in which a run was killed, adds it to its report, and says what is missing. A
+// addCut judges the scenarios in which a run was killed, adds them to its report, and says what is missing. A
 // run that was not killed stays as it is.
 func (e *env) addCut(folder string, r *result.Run) {
 	m, err := readManifest(folder)
@@ -34,19 +34,23 @@ func (e *env) addCut(folder string, r *result.Run) {
 	if alive(folder) != nil {
 		e.say.notef("%s: process %d is still writing to it: this is what it has kept so far", folder, m.PID)
 	}
-	if len(r.NotBegun) > 0 {
-		d := &runDir{path: folder, flat: len(m.Scenarios) == 1}
-		id := r.NotBegun[0]
-		if cut := m.cut(d, id); cut != nil {
-			r.Scenarios, r.NotBegun = append(r.Scenarios, *cut), r.NotBegun[1:]
-			r.Duration += cut.Duration
-			why := cut.Detail
-			if n := len(cut.Header.Notes); n > 0 {
-				why = cut.Header.Notes[n-1]
-			}
-			e.say.notef("%s: %s", id, why)
+	d := &runDir{path: folder, flat: len(m.Scenarios) == 1}
+	var left []string
+	for _, id := range r.NotBegun { // several were recorded beside each other
+		cut := m.cut(d, id)
+		if cut == nil {
+			left = append(left, id)
+			continue
 		}
+		r.Scenarios = append(r.Scenarios, *cut)
+		r.Duration += cut.Duration
+		why := cut.Detail
+		if n := len(cut.Header.Notes); n > 0 {
+			why = cut.Header.Notes[n-1]
+		}
+		e.say.notef("%s: %s", id, why)
 	}
+	r.NotBegun = left
 	if len(r.NotBegun) > 0 {
 		e.say.notef("not begun: %s", strings.Join(r.NotBegun, ", "))
 	}

@@ -74,6 +74,10 @@ func mend(s *result.Scenario, r verdict.Reason) string {
 			return finer
 		}
 	}
+	if r == verdict.ForeignTraffic && s.FailedBeside {
+		return "record the scenarios one after the other (--serial), or find out what one client does to " +
+			"another"
+	}
 	if s.Target == "" && recordedMends[r] != "" {
 		return recordedMends[r]
 	}

@@ -109,6 +109,9 @@ type Scenario struct {
 	// ResolvedBy are the scenarios, or the earlier recordings of this one, without which this one measured
 	// too little for its pass. Empty for all others.
 	ResolvedBy []string
+	// FailedBeside tells that it failed beside other scenarios, for what they may have caused, and passed
+	// alone.
+	FailedBeside bool
 	// Timeline is nil for a report that was read back from JSON.
 	Timeline *timeline.Timeline
 	Duration time.Duration

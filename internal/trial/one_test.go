@@ -37,7 +37,8 @@ func inARow(t *testing.T, opts scenario.ParseOptions, fault string) (all []resul
 			if s.Example {
 				continue
 			}
-			o := Options{ID: "m", Seed: 1, Network: n, Pacer: load.SleepPacer(), WallError: time.Millisecond}
+			o := Options{ID: "m" + s.ID, Seed: 1, Network: n, Pacer: load.SleepPacer(),
+				WallError: time.Millisecond}
 			all = append(all, Scenario(context.Background(), s, o))
 		}
 		_, _ = stop(), h.Close()

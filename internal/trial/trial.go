@@ -49,6 +49,9 @@ type Options struct {
 	// Recorded is called with the recording before it is judged, which may take long; may be nil. It must
 	// not change it. The judgement may still widen its WallError.
 	Recorded func(*timeline.Timeline)
+	// Judging is called when a recording is over, before it is judged. It may wait, and what it returns is
+	// called when it is judged; nil: judged at once.
+	Judging func() (judged func())
 	// Output is where commands of hook phases write; nil discards it.
 	Output io.Writer
 	// Network is where the embedded target listens and requests are dialled; nil for loopback TCP.
@@ -79,7 +82,6 @@ type Network interface {
 func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scenario {
 	began := time.Now()
 	out := describe(s, o)
-	defer func() { out.Duration = time.Since(began) }()
 	if why := s.Unmet(); why != "" {
 		return inconclusive(out, verdict.NeedsFailed, why)
 	}
@@ -108,6 +110,9 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scena
 	}
 	settle(tl, s, o, ends)
 	out.Duration = time.Since(began)
+	if o.Judging != nil {
+		defer o.Judging()()
+	}
 	judge := Judge
 	if o.OnlyProofs {
 		judge = prove

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+)
+
+// affordable returns the scenarios that fit into --budget, and says which do not.
+func (e *env) affordable(chosen []*scenario.Scenario, f runFlags) ([]*scenario.Scenario, error) {
+	b, err := scenario.ParseBudget(f.budget)
+	if err != nil {
+		return nil, usagef("--%s", err)
+	}
+	fit, left := b.Pick(chosen, f.serial)
+	if len(fit) == 0 {
+		return nil, usagef("--budget %s: no scenario fits into %s (--dry-run without it says what each "+
+			"takes)", f.budget, b)
+	}
+	var ids []string
+	for _, s := range left {
+		ids = append(ids, s.ID)
+	}
+	if len(ids) > 0 {
+		e.say.line(fmt.Sprintf("%s left out, to keep to %s: %s", quantity.Plural(len(ids), "scenario"), b,
+			strings.Join(ids, ", ")))
+	}
+	return fit, nil
+}
+
+// sayLength says beforehand how much a run of several scenarios, or a long one, sends, and how long it takes.
+func (e *env) sayLength(chosen []*scenario.Scenario, f runFlags) {
+	took := scenario.Lasting(chosen, f.serial)
+	if took < time.Minute && len(chosen) < 2 {
+		return
+	}
+	rests := time.Duration(0)
+	for _, s := range chosen {
+		rests += s.Rests()
+	}
+	how := ""
+	if rests > 0 {
+		how = fmt.Sprintf(", %s of them silence in which the limit recovers", roughly(rests))
+	}
+	e.say.notef("at most %s, at least %s%s", quantity.Plural(mostRequests(chosen, f), "request"),
+		roughly(took), how)
+}
+
+// mostRequests is how many requests a run sends at most. What was recorded beside others may be recorded
+// again alone, and anything as often as --retries says; within a budget only while that allows it.
+func mostRequests(chosen []*scenario.Scenario, f runFlags) (n int) {
+	beside := besides(chosen, f.serial)
+	for i, s := range chosen {
+		times := 1 + f.retries
+		if slices.Contains(beside, i) {
+			times++
+		}
+		n += times * s.Summary().Requests
+	}
+	if b, err := scenario.ParseBudget(f.budget); err == nil && b.Requests > 0 {
+		n = min(n, b.Requests)
+	}
+	return n
+}
+
+// besides are the places of the scenarios that are recorded beside each other; none, or two at least.
+func besides(chosen []*scenario.Scenario, serial bool) (places []int) {
+	for i, s := range chosen {
+		if !serial && s.Unmet() == "" && s.Alone() == "" {
+			places = append(places, i)
+		}
+	}
+	if len(places) < 2 {
+		return nil
+	}
+	return places
+}

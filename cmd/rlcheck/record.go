@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// work is a run while it is made.
+type work struct {
+	*env
+	run    *result.Run
+	chosen []*scenario.Scenario
+	// courses are those of chosen; nil for one that has not begun.
+	courses []*course
+	// budget bounds the requests of all recordings; 0: nothing does.
+	budget  int
+	sources []source
+	flags   runFlags
+	red     redactor
+	dir     *runDir
+	beat    *heartbeat
+	errs    []error
+}
+
+// record runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.
+func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources []source, outs []output,
+	f runFlags, red redactor) error {
+	started := time.Now()
+	m := e.newManifest(started, chosen, f, red)
+	m.Env = e.variables(chosen, sources, f, red)
+	r := &result.Run{ID: m.ID, Started: started, Version: m.Version, Command: m.Command,
+		Host: thisHost()}
+	dir, replaced, err := newRunDir(f.out, m)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	if dir.compress = f.compress; replaced != "" {
+		e.say.notef("%s: the run that was kept in it is replaced (%s)", dir.path, replaced)
+	}
+	b, _ := scenario.ParseBudget(f.budget) // it was parsed before
+	w := &work{env: e, run: r, chosen: chosen, courses: make([]*course, len(chosen)), budget: b.Requests,
+		sources: sources, flags: f, red: red, dir: dir, beat: e.newHeartbeat(started)}
+	w.all(ctx)
+	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
+	o := e.reportOptions()
+	o.Strict, o.InconclusiveIsError = f.strict, f.failOn == "inconclusive"
+	whole := e.emit(dir.reports(), r, o) && len(w.errs) == 0
+	whole = e.emit(outs, r, o) && whole
+	if left := len(r.NotBegun); left > 0 {
+		e.say.notef("interrupted, %s not begun", quantity.Plural(left, "scenario"))
+	}
+	e.say.notef("kept in %s", dir.path)
+	verdict := statusFor(r.Verdict(f.strict), r.Interrupted, f.failOn)
+	if !whole {
+		return exitStatus(afterTrouble(statusOf(verdict)))
+	}
+	return verdict
+}
+
+// all records all scenarios: first, beside each other, those that may be, and then the others, one by one.
+func (w *work) all(ctx context.Context) {
+	w.keepSoFar()
+	w.beside(ctx, besides(w.chosen, w.flags.serial))
+	for i := range w.chosen {
+		if w.courses[i] != nil || ctx.Err() != nil {
+			continue
+		}
+		c := w.course(i)
+		w.note(w.enough(ctx, c))
+		w.courses[i] = c
+		w.keepSoFar()
+		w.beat.tell(time.Now(), w.run.Scenarios, len(w.chosen))
+	}
+	w.settle(ctx)
+	w.note(w.resolve(ctx))
+	w.together()
+}
+
+// note keeps an error, and says it at once.
+func (w *work) note(err error) {
+	if err != nil {
+		w.errs = append(w.errs, err)
+		w.say.problem(err)
+	}
+}
+
+// course begins one scenario.
+func (w *work) course(i int) *course {
+	s := w.chosen[i]
+	label, begun := s.ID, 1
+	var after []*scenario.Scenario
+	for j, c := range w.courses {
+		if c != nil {
+			begun++
+		} else if j != i {
+			after = append(after, w.chosen[j])
+		}
+	}
+	if len(w.chosen) > 1 {
+		label = fmt.Sprintf("%d/%d %s", begun, len(w.chosen), s.ID)
+	}
+	return &course{s: s, t: trialOf{label: label, keys: w.run.ID, after: scenario.Lasting(after, true),
+		text: textOf(w.sources, s.File), dir: w.dir, flags: w.flags, red: w.red}}
+}
+
+// beside records the scenarios at these places beside each other.
+func (w *work) beside(ctx context.Context, places []int) {
+	if len(places) == 0 {
+		return
+	}
+	c := &crowd{beat: w.beat, all: len(places), seen: map[string]load.Progress{}}
+	var all, after []*scenario.Scenario
+	for i, s := range w.chosen {
+		if !slices.Contains(places, i) {
+			after = append(after, s)
+			continue
+		}
+		all = append(all, s)
+		c.planned += s.Summary().Requests
+	}
+	label := fmt.Sprintf("%d of %s", len(all), quantity.Plural(len(w.chosen), "scenario"))
+	c.bar = w.newMeter(label, scenario.Lasting(all, false), scenario.Lasting(after, true))
+	courses, errs := make([]*course, len(all)), make([]error, len(all))
+	trial.Beside(ctx, all, func(i int, judging func() func()) {
+		one := w.course(places[i])
+		one.t.crowd, one.t.judging = c, judging
+		one.out, errs[i] = w.one(ctx, one.s, one.t)
+		one.t.crowd, one.t.judging = nil, nil
+		courses[i] = one
+	})
+	c.bar.stop()
+	w.note(errors.Join(errs...))
+	for i, one := range courses {
+		w.courses[places[i]] = one
+	}
+	w.keepSoFar()
+}
+
+// keepSoFar keeps the report of what is done already.
+func (w *work) keepSoFar() {
+	w.together()
+	w.run.Interrupted, w.run.Duration = true, time.Since(w.run.Started) // until it is done
+	w.note(w.dir.keepSoFar(w.run, w.flags.strict))
+}
+
+// trialOf is what one scenario of a run needs beside itself.
+type trialOf struct {
+	label, keys string
+	// after is how long the scenarios take at least that follow.
+	after time.Duration
+	text  []byte
+	dir   *runDir
+	flags runFlags
+	red   redactor
+	// crowd and judging are those of a scenario that is recorded beside others; else nil.
+	crowd   *crowd
+	judging func() (judged func())
+}
+
+// one runs one scenario and keeps its files.
+func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (result.Scenario, error) {
+	var bar *meter
+	var planErr, keepErr error
+	kept := &recording{dir: t.dir, id: s.ID, red: t.red}
+	out := trial.Scenario(ctx, s, trial.Options{
+		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow,
+		Redis: t.flags.redis, Output: e.say.err,
+		WallError: t.flags.wallError, TLS: t.flags.tls,
+		Planned: func(plan *timeline.Schedule) {
+			planErr = t.dir.keepPlan(s.ID, t.text, plan)
+			if _, lasts := plan.Planned(); t.crowd == nil {
+				bar = e.newMeter(t.label, lasts, t.after)
+			}
+		},
+		Journal: kept.begin,
+		Recorded: func(tl *timeline.Timeline) {
+			kept.whole(tl)
+			if t.crowd != nil {
+				t.crowd.over()
+			}
+		},
+		Judging: t.judging,
+		Progress: func(p load.Progress) {
+			if t.crowd != nil {
+				t.crowd.update(s.ID, p)
+			} else {
+				bar.update(p)
+			}
+		},
+	})
+	bar.stop()
+	t.red.scenario(&out)
+	if out.Timeline != nil {
+		out.TimelinePath = t.dir.recordings(s.ID)[0]
+		kept.settled(out.Timeline)
+		keepErr = t.dir.keepLatency(s.ID, out.Timeline, out.Header.Started)
+	}
+	if e.verbose { // the report has it
+		e.say.notef("%s: %s", s.ID,
+			strings.TrimSpace(strings.ToUpper(out.Verdict.String())+" "+string(out.Reason)))
+	}
+	return out, errors.Join(planErr, errors.Join(kept.errs...), keepErr)
+}

@@ -1,0 +1,118 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+)
+
+// Budget bounds a run. A zero member bounds nothing.
+type Budget struct {
+	// Requests is the most that scenarios may send in all, Time the longest that they may take by their
+	// plans.
+	Requests int
+	Time     time.Duration
+}
+
+// ParseBudget reads requests=N,time=DURATION, of which one may be missing. Empty: the zero value.
+func ParseBudget(text string) (b Budget, err error) {
+	if text == "" {
+		return b, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		switch name {
+		case "requests":
+			b.Requests, err = strconv.Atoi(strings.ReplaceAll(value, "_", ""))
+			if err != nil || b.Requests < 1 {
+				return b, fmt.Errorf("budget %q: requests are a whole number from 1 on "+
+					"(write requests=2000)", part)
+			}
+		case "time":
+			if b.Time, err = time.ParseDuration(value); err != nil || b.Time <= 0 {
+				return b, fmt.Errorf("budget %q: a time is a duration with its unit (write time=10m)", part)
+			}
+		default:
+			return b, fmt.Errorf("budget %q: a budget has requests and time "+
+				"(write requests=2000,time=10m)", part)
+		}
+	}
+	return b, nil
+}
+
+// String writes a budget as people say it: 2,000 requests and 10m.
+func (b Budget) String() string {
+	var parts []string
+	if b.Requests > 0 {
+		parts = append(parts, quantity.Plural(b.Requests, "request"))
+	}
+	if b.Time > 0 {
+		parts = append(parts, shortDuration(b.Time))
+	}
+	return strings.Join(parts, " and ")
+}
+
+// Pick returns the scenarios that fit, in their order, and those that do not. The most telling are taken
+// first: those that catch the most faults which none before them catches, and of equal ones those that are
+// required, and then the cheapest. With serial none is recorded beside others.
+func (b Budget) Pick(all []*Scenario, serial bool) (fit, left []*Scenario) {
+	if b == (Budget{}) {
+		return all, nil
+	}
+	caught := map[string]bool{}
+	rest := slices.Clone(all)
+	for len(rest) > 0 {
+		i := mostTelling(rest, caught)
+		s := rest[i]
+		rest = slices.Delete(rest, i, i+1)
+		if !b.fits(append(slices.Clone(fit), s), serial) {
+			left = append(left, s)
+			continue
+		}
+		fit = append(fit, s)
+		for _, fault := range s.Catches {
+			caught[fault] = true
+		}
+	}
+	place := func(a, c *Scenario) int { return cmp.Compare(slices.Index(all, a), slices.Index(all, c)) }
+	slices.SortFunc(fit, place)
+	slices.SortFunc(left, place)
+	return fit, left
+}
+
+// fits tells whether a run of these scenarios keeps to the budget.
+func (b Budget) fits(all []*Scenario, serial bool) bool {
+	requests := 0
+	for _, s := range all {
+		requests += s.Summary().Requests
+	}
+	return (b.Requests == 0 || requests <= b.Requests) && (b.Time == 0 || Lasting(all, serial) <= b.Time)
+}
+
+// mostTelling returns the place of the next scenario that Pick tries.
+func mostTelling(all []*Scenario, caught map[string]bool) int {
+	news := func(s *Scenario) (n int) {
+		for _, fault := range s.Catches {
+			if !caught[fault] {
+				n++
+			}
+		}
+		return n
+	}
+	kinds := []Kind{Informative, Recommended, Required}
+	weight := func(s *Scenario) int { return slices.Index(kinds, s.Kind) }
+	best := 0
+	for i := 1; i < len(all); i++ {
+		a, c := all[i], all[best]
+		if cmp.Or(cmp.Compare(news(a), news(c)), cmp.Compare(weight(a), weight(c)),
+			cmp.Compare(c.Summary().Requests, a.Summary().Requests)) > 0 {
+			best = i
+		}
+	}
+	return best
+}
