@@ -106,7 +106,7 @@ func (e *env) run(args []string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	sources, err := readSources(args)
+	sources, err := readSources(withLong(args, f.only))
 	if err != nil {
 		return err
 	}

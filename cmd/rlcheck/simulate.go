@@ -122,7 +122,7 @@ func (e *env) simulateScenarios(args []string, f simulateFlags) (out []result.Sc
 	if len(args) == 0 {
 		return nil, usagef("simulate: name a scenario file, a folder or builtin:NAME, or a log with --from")
 	}
-	sources, err := readSources(args)
+	sources, err := readSources(withLong(args, f.only))
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,31 @@ func readSources(args []string) ([]source, error) {
 	return out, errors.Join(errs...)
 }
 
+// tagLong is the tag of bundled scenarios that last for minutes.
+const tagLong = "long"
+
+// withLong adds to builtin: the scenarios that it leaves out, where the words of --only ask for them by their
+// id or by the tag long.
+func withLong(args, only []string) []string {
+	if !slices.Contains(args, builtinPrefix) {
+		return args
+	}
+	for _, name := range namedOnly() {
+		arg := builtinPrefix + name
+		found, err := readBuiltin(name)
+		if err != nil || slices.Contains(args, arg) {
+			continue
+		}
+		noVariables := func(string) (string, bool) { return "", false }
+		s, err := scenario.Parse(found[0].text, name, scenario.ParseOptions{Env: noVariables})
+		if err == nil && (slices.Contains(only, s.ID) ||
+			slices.Contains(only, tagLong) && slices.Contains(s.Tags, tagLong)) {
+			args = append(slices.Clone(args), arg)
+		}
+	}
+	return args
+}
+
 func readSource(arg string) ([]source, error) {
 	if name, ok := strings.CutPrefix(arg, builtinPrefix); ok {
 		return readBuiltin(name)

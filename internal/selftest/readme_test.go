@@ -23,7 +23,7 @@ const (
 // fault matrix of internal/trial and `rlcheck selftest` are for.
 func faultTable(t *testing.T) string {
 	t.Helper()
-	all, err := Bundled()
+	all, err := All()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func promisedOnly(f target.Fault) string {
 // catalogue is FAULTS.md: every class of faults, with the faults of it, or why there is none.
 func catalogue(t *testing.T) string {
 	t.Helper()
-	all, err := Bundled()
+	all, err := All()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,11 +103,23 @@ func (r *Result) Killed(scenario string) (killed, claimed int) {
 	return killed, claimed
 }
 
-// Bundled parses the bundled scenarios with their own targets and limits, ascending by id.
-func Bundled() ([]*scenario.Scenario, error) {
-	names, err := fs.Glob(scenarios.FS, "*.yaml")
-	if err != nil {
-		return nil, err
+// Bundled parses the bundled scenarios with their own targets and limits, ascending by id, but those that
+// take minutes.
+func Bundled() ([]*scenario.Scenario, error) { return parse("*.yaml") }
+
+// All parses the bundled scenarios as Bundled does, and those that take minutes behind them: they are not
+// tried.
+func All() ([]*scenario.Scenario, error) { return parse("*.yaml", "more/*.yaml") }
+
+// parse reads the bundled scenarios with such names.
+func parse(patterns ...string) ([]*scenario.Scenario, error) {
+	var names []string
+	for _, p := range patterns {
+		found, err := fs.Glob(scenarios.FS, p)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, found...)
 	}
 	var out []*scenario.Scenario
 	for _, name := range names {
@@ -150,6 +162,16 @@ type tester struct {
 	total  int
 }
 
+// know fills in which faults there are, and which of them no scenario claims.
+func (r *Result) know(all []*scenario.Scenario) {
+	for fault, by := range CaughtBy(all) {
+		if r.Known++; len(by) == 0 {
+			r.Unclaimed = append(r.Unclaimed, fault)
+		}
+	}
+	slices.Sort(r.Unclaimed)
+}
+
 // Run tries all of it: first the right targets whose latencies are judged, one at a time, then the other
 // right targets and the faults, many at a time. What was inconclusive, and a fault that passed, is tried
 // again with few others beside it: a fault may need a window that lies just so. What is not sure then, or
@@ -157,6 +179,10 @@ type tester struct {
 // ctx stops it; what was done is in the result. The error is that of a bundled scenario that cannot be read.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	began := time.Now()
+	known, err := All()
+	if err != nil {
+		return nil, err
+	}
 	all, err := Bundled()
 	if err != nil {
 		return nil, err
@@ -194,12 +220,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 
 	r := &Result{Interrupted: ctx.Err() != nil}
-	for fault, by := range CaughtBy(all) {
-		if r.Known++; len(by) == 0 {
-			r.Unclaimed = append(r.Unclaimed, fault)
-		}
-	}
-	slices.Sort(r.Unclaimed)
+	r.know(known)
 	for _, c := range cells {
 		if c.claims != nil || c.Why != "" {
 			r.Cells = append(r.Cells, *c)

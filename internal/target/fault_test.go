@@ -125,6 +125,8 @@ var decisionSights = []sight{
 		wrong: "10, 0"},
 	{fault: "evicts-keys", spec: window, steps: do(burst(20), others(63), burst(1), others(64), burst(20)),
 		right: "10, 0, 0", wrong: "10, 0, 10"},
+	{fault: "state-lost-rarely", spec: bucket, steps: do(pace(118, 500*time.Millisecond), burst(30),
+		wait(time.Second), burst(30)), right: "118, 19, 10", wrong: "118, 19, 20"},
 	{fault: "state-lost", spec: window, steps: do(burst(20), wait(2*time.Second), burst(9), wait(time.Second),
 		burst(20)),
 		right: "10, 0, 0", wrong: "10, 0, 10"},

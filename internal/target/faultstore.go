@@ -51,6 +51,12 @@ var storeFaults = []Fault{
 		decider:  func(b bench) Decider { return newAmnesiac(b, 3*time.Second) },
 	},
 	{
+		Name: "state-lost-rarely", Class: "A9",
+		Sentence: "forgets every partition once a minute",
+		Citation: "https://github.com/nuetzliches/hookaido/pull/239",
+		decider:  func(b bench) Decider { return newAmnesiac(b, time.Minute) },
+	},
+	{
 		Name: "delays-instead", Class: "C17",
 		Sentence: "holds requests back until there is room, without bound, where it should deny them",
 		Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
