@@ -33,6 +33,7 @@ type checkFlags struct {
 	tick, clockError           time.Duration
 	drift                      int64
 	log                        logFlags
+	clients                    clientFlags
 	// changed tells whether a flag was given, also by the environment; typed, whether it was given by hand.
 	changed, typed func(flag string) bool
 	// ends tells that the end of an answer was read, timeless counts the outcomes without the time of an
@@ -56,14 +57,22 @@ func newCheckCmd(e *env) *cobra.Command {
 		Short: "Judge a recording; no traffic",
 		Long: `Check judges a timeline file (NDJSON or CSV) or an access log (nginx, nginx-json, haproxy, envoy, envoy-json, caddy, alb), plain
 or gzip, - for standard input, against a declared limit. The verdict is FAIL only if no decision times, no order and no
-hidden phase explain the recording.`,
+hidden phase explain the recording. With --client it judges the clients of a recording of rlcheck serve instead: whether they
+waited as they were told.`,
 		Example: `  rlcheck check reports/2026-11-20T10-00-00/timeline.ndjson --limit token-bucket,rate=10/s,burst=20 -o json
+  rlcheck check clients.ndjson --client --max-attempts 5
   rlcheck check access.log.gz --format nginx --partition-by X-Api-Key --match 'path=/api/*' --limit leaky-bucket,rate=10/s,burst=21`,
 		Args: needs(1, 1, "one timeline file, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.changed = cmd.Flags().Changed
 			f.typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.unspoken[flag] }
 			f.kept.replay = replayWords(cmd, args[0])
+			if f.clients.on {
+				return e.checkClients(args[0], f)
+			}
+			if err := f.clients.alone(f.typed); err != nil {
+				return err
+			}
 			return e.check(args[0], f)
 		},
 	}
@@ -93,6 +102,7 @@ hidden phase explain the recording.`,
 		"by how many millionths the clock of the target may run faster or slower, where the file does not "+
 			"say")
 	f.log.add(cmd)
+	f.clients.add(cmd)
 	return cmd
 }
 

@@ -24,7 +24,7 @@ import (
 type serveFlags struct {
 	limit, addr, fault, key, retryAfter, redis string
 	denyBody, onStoreError, counters, balance  string
-	control, client                            string
+	control, client, record                    string
 	dialect, rules                             []string
 	status, replicas                           int
 	syncEvery                                  time.Duration
@@ -38,6 +38,7 @@ func newServeCmd(e *env) *cobra.Command {
 		Short: "A loopback endpoint wearing a limiter, right or with a named fault",
 		Example: `  rlcheck serve --limit token-bucket,rate=10/s,burst=20 --addr 127.0.0.1:8080
   rlcheck serve --limit fixed-window,rate=100/1m --rule '/login fixed-window,rate=5/1m' --rule 'X-Tier:gold fixed-window,rate=1000/1m'
+  rlcheck serve --limit token-bucket,rate=1/1s,burst=5 --record clients.ndjson
   rlcheck serve --fault list`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
@@ -64,6 +65,8 @@ func newServeCmd(e *env) *cobra.Command {
 	fl.StringVar(&f.control, "control", "",
 		"loopback address to listen on for events: POST /restart, /reload, /reload?limit=SPEC, "+
 			"/store-down, /store-up; its URL is the second line printed (default none)")
+	fl.StringVar(&f.record, "record", "",
+		"file to record in what clients do, as a timeline; rlcheck check FILE --client judges it")
 	fl.StringVar(&f.retryAfter, "retry-after", "seconds", "form of Retry-After: seconds or date")
 	fl.StringSliceVar(&f.dialect, "dialect", nil,
 		"groups of fields in answers: x-ratelimit (reset since the epoch), x-ratelimit-delta (reset from "+
@@ -156,7 +159,11 @@ func (e *env) serve(f serveFlags) error {
 		defer closeSoon(c)
 		also = append(also, c.URL())
 	}
-	err = e.listen(t, f.addr, limit.String(), also...)
+	if f.record == "" {
+		err = e.listen(t, f.addr, limit.String(), also...)
+	} else {
+		err = e.listenRecording(t, f, also...)
+	}
 	if n := t.StoreErrors(); n > 0 {
 		e.say.notef("the store did not decide %d requests", n)
 	}

@@ -35,6 +35,7 @@ var layers = map[string]int{
 	"internal/target":    2,
 	"internal/accesslog": 2,
 	"internal/claim":     3,
+	"internal/client":    3,
 	"internal/result":    3,
 	"internal/scenario":  4,
 	"internal/compare":   4,

@@ -63,6 +63,18 @@ var recordedMends = map[verdict.Reason]string{
 	verdict.SearchLimit:        "judge partitions one by one with --partition, or a shorter recording",
 }
 
+// recordedMend is the mend of a recording that is judged alone; empty where there is none.
+func recordedMend(s *result.Scenario, r verdict.Reason) string {
+	switch {
+	case s.Target != "":
+		return ""
+	case r == verdict.TooFew && len(s.Claims) > 0 && s.Claims[0].Kind == verdict.ClaimClientWaits:
+		return "let the clients retry more often, eight times or more, and the recording go on for " +
+			"twice the longest wait"
+	}
+	return recordedMends[r]
+}
+
 // mend says what the reader of s can do about a reason. What an earlier run used of its partitions may
 // explain what is seen until it is forgotten.
 func mend(s *result.Scenario, r verdict.Reason) string {
@@ -78,8 +90,8 @@ func mend(s *result.Scenario, r verdict.Reason) string {
 		return "record the scenarios one after the other (--serial), or find out what one client does to " +
 			"another"
 	}
-	if s.Target == "" && recordedMends[r] != "" {
-		return recordedMends[r]
+	if text := recordedMend(s, r); text != "" {
+		return text
 	}
 	if r == verdict.TooFew && s.Timeline != nil && s.Timeline.Header.CompleteFrom > 0 {
 		return "begin with a silence in which the limiter forgets an earlier run, or use keys that are new " +

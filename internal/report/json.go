@@ -10,6 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // The form of rlcheck.report/v1. Times are integers in nanoseconds; instants count from the start of their
@@ -213,7 +214,7 @@ func toScenario(s *result.Scenario) jsonScenario {
 		Reason: string(s.Reason),
 		Detail: s.Detail, DurationNS: int64(s.Duration), Timeline: s.TimelinePath,
 		Counts: jsonCounts(s.Counts),
-		Claims: make([]jsonClaim, len(s.Claims)), Judgement: toJudgement(s.Judgement),
+		Claims: toClaims(s.Claims), Judgement: toJudgement(s.Judgement),
 		Latency:   toLatency(s.Latency),
 		Recording: toRecording(s.Header), Clients: toClients(s), Fresh: s.Fresh,
 		ResolvedBy: s.ResolvedBy, Unfit: s.Unfit,
@@ -233,9 +234,14 @@ func toScenario(s *result.Scenario) jsonScenario {
 			out.Limits[phase] = l.String()
 		}
 	}
-	for i := range s.Claims {
-		c := &s.Claims[i]
-		out.Claims[i] = jsonClaim{ID: c.ID, Kind: string(c.Kind), Verdict: c.Verdict.String(),
+	return out
+}
+
+func toClaims(claims []verdict.Claim) []jsonClaim {
+	out := make([]jsonClaim, len(claims))
+	for i := range claims {
+		c := &claims[i]
+		out[i] = jsonClaim{ID: c.ID, Kind: string(c.Kind), Verdict: c.Verdict.String(),
 			Reason: string(c.Reason), Text: c.Text,
 			Findings: toFindings(c.Findings, ""), Unpromised: string(c.Unpromised)}
 	}

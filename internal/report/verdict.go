@@ -27,6 +27,8 @@ type jsonJudgement struct {
 	Diagnosis  *jsonDiagnosis  `json:"diagnosis,omitempty"`
 	// Explanations are the limits that explain all of it, the nearest first.
 	Explanations []jsonExplanation `json:"explanations,omitempty"`
+	// Claims are those on clients.
+	Claims []jsonClaim `json:"claims,omitempty"`
 }
 
 // jsonExplanation is a limit as a SPEC; sure tells that the recording passes.
@@ -86,6 +88,13 @@ type jsonMeasured struct {
 // json` prints. Instants are nanoseconds since the start of the recording.
 func VerdictJSON(j *verdict.Judgement) ([]byte, error) {
 	return marshal(toJudgement(j))
+}
+
+// ClaimsJSON is VerdictJSON with the claims that j sums up: what `check --client -o json` prints.
+func ClaimsJSON(j *verdict.Judgement, claims []verdict.Claim) ([]byte, error) {
+	out := toJudgement(j)
+	out.Claims = toClaims(claims)
+	return marshal(out)
 }
 
 func toJudgement(j *verdict.Judgement) *jsonJudgement {

@@ -39,6 +39,11 @@ const (
 	ClaimMethodsTaken        ClaimKind = "methods-taken"
 	ClaimSchedule            ClaimKind = "schedule"
 	ClaimOneLimiter          ClaimKind = "one-limiter"
+	ClaimClientWaits         ClaimKind = "client-waits"
+	ClaimClientJitter        ClaimKind = "client-jitter"
+	ClaimClientStorm         ClaimKind = "client-storm"
+	ClaimClientAttempts      ClaimKind = "client-attempts"
+	ClaimClientBudget        ClaimKind = "client-budget"
 )
 
 // claimKind is a kind, and what a claim of it expects, in a sentence.
@@ -106,6 +111,17 @@ var claimKinds = []claimKind{
 		"the target."},
 	{ClaimOneLimiter, "All recordings of a run were made by one limiter: the values that each leaves of a " +
 		"declared range have one in common."},
+	{ClaimClientWaits, "check --client: no retry of a client comes before the time that its denial told, " +
+		"in seconds or as a date (RFC 9110 section 10.2.3). A wait that is short by less than 20 ms is " +
+		"kept: timers are that coarse."},
+	{ClaimClientJitter, "check --client: the retries of a client do not all come at the same place behind " +
+		"the time told. Eight or more that differ by no more than 1 % of the wait have no jitter."},
+	{ClaimClientStorm, "check --client: retries that are due at once do not come at once. Eight or more " +
+		"within 10 ms, or 1 % of the wait, are a storm."},
+	{ClaimClientAttempts, "check --client: no request is tried more often than --max-attempts says, and " +
+		"some were seen to be given up."},
+	{ClaimClientBudget, "check --client: the retries of all clients together are no more than " +
+		"--retry-budget percent of the first tries."},
 }
 
 // ClaimKinds returns all kinds, in the order of the documentation.

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/client"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// clientFlags are the flags of `rlcheck check --client`.
+type clientFlags struct {
+	on   bool
+	opts client.Options
+}
+
+// clientOnly are the flags that mean something only with --client, and those that mean nothing with it.
+var (
+	clientOnly    = []string{"max-attempts", "retry-budget", "same-request"}
+	notForClients = []string{"limit", "conformance", "partition", "shared", "exact-burst", "burst-resolution",
+		"rate-resolution", "tick", "drift-ppm", "complete", "lag", "log-format", "match", "max-duration",
+		"partition-by", "skip-bad", "wall-error", "zone"}
+)
+
+func (f *clientFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.BoolVar(&f.on, "client", false, "judge what the clients did, not what the limiter did: waits kept, "+
+		"jitter, storms, attempts, budget")
+	fl.StringVar(&f.opts.Same, "same-request", "", "with --client: what all tries of one request have in "+
+		"common: url, or the name of a header field that requests differ in (default Idempotency-Key)")
+	fl.IntVar(&f.opts.MaxAttempts, "max-attempts", 0,
+		"with --client: the most tries of one request, the first included (default not judged)")
+	fl.IntVar(&f.opts.Budget, "retry-budget", 0,
+		"with --client: the most retries of all clients, in percent of the first tries (default not judged)")
+}
+
+// alone refuses flags of --client without it.
+func (f *clientFlags) alone(typed func(string) bool) error {
+	for _, name := range clientOnly {
+		if typed(name) {
+			return usagef("--%s: it is of --client (add --client)", name)
+		}
+	}
+	return nil
+}
+
+// checkClients is `rlcheck check --client`.
+func (e *env) checkClients(name string, f checkFlags) error {
+	for _, other := range notForClients {
+		if f.typed(other) {
+			return usagef("--%s: it is not for --client, which judges no limit", other)
+		}
+	}
+	if o := f.clients.opts; o.MaxAttempts < 0 || o.Budget < 0 {
+		return usagef("--max-attempts %d, --retry-budget %d: they are never negative", o.MaxAttempts,
+			o.Budget)
+	}
+	outs, err := parseOutputs(f.outputs, checkFormats(), "text")
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	tl, err := e.readClients(name, f)
+	if err != nil {
+		return err
+	}
+	s := clientScenario(name, tl, &f)
+	r := &result.Run{ID: runID(began), Started: began, Duration: time.Since(began), Version: version(),
+		Host: thisHost(), Command: append([]string{"rlcheck"}, e.args...), Scenarios: []result.Scenario{s}}
+	whole := e.emitEach(outs, func(w io.Writer, format string) error {
+		switch format {
+		case "text":
+			writeClients(w, &s)
+			return nil
+		case "json":
+			text, err := report.ClaimsJSON(s.Judgement, s.Claims)
+			_, _ = w.Write(text) // in memory
+			return err
+		default:
+			return report.Write(w, format, r, e.reportOptions())
+		}
+	})
+	status := statusFor(s.Verdict, false, "")
+	if !whole {
+		return exitStatus(afterTrouble(statusOf(status)))
+	}
+	return status
+}
+
+// readClients reads a recording of clients.
+func (e *env) readClients(name string, f checkFlags) (*timeline.Timeline, error) {
+	in := e.in
+	if name != "-" {
+		file, err := openTimeline(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	read := timeline.Read
+	switch f.format {
+	case "ndjson":
+	case "csv":
+		read = timeline.ReadCSV
+	default:
+		return nil, usagef("--format %q: --client reads what clients were answered, which a log does not "+
+			"tell: ndjson or csv (record it with rlcheck serve --record FILE)", f.format)
+	}
+	outcome, err := f.outcome(timeline.StatusOutcome)
+	if err != nil {
+		return nil, err
+	}
+	return read(in, name, timeline.Options{Columns: f.columns, Outcome: outcome})
+}
+
+// clientScenario is a recording of clients with the verdict on them.
+func clientScenario(name string, tl *timeline.Timeline, f *checkFlags) result.Scenario {
+	j, claims := client.Judge(tl, f.clients.opts)
+	s := result.Scenario{ID: "stdin", Title: "Clients wait as they are told, spread out, and give up",
+		Kind: result.Required, Verdict: j.Verdict, Reason: j.Reason, Detail: j.Detail,
+		Claims: claims, Judgement: j, Counts: tl.Counts(), Header: tl.Header, Timeline: tl,
+		Duration: tl.End()}
+	if name != "-" {
+		s.ID, s.TimelinePath, s.Replay = filepath.Base(name), name, f.kept.replay
+	}
+	s.Clients = result.ClientsOf(tl)
+	s.Header.Notes = append(s.Header.Notes, client.Summary(tl, f.clients.opts))
+	return s
+}
+
+// writeClients prints the claims on clients as text.
+func writeClients(w io.Writer, s *result.Scenario) {
+	for _, c := range s.Claims {
+		word := map[verdict.Verdict]string{verdict.Pass: "PASS", verdict.Fail: "FAIL"}[c.Verdict]
+		if word == "" {
+			word = "INCONCLUSIVE"
+		}
+		fmt.Fprintf(w, "%s  %s: %s\n", word, c.ID, visible(c.Text))
+		for _, f := range c.Findings {
+			who := "all clients"
+			if f.Partition != "" {
+				who = visible(f.Partition)
+			}
+			fmt.Fprintf(w, "      %s: %s\n      %s\n", who, visible(f.Text), witness(f))
+		}
+	}
+	for i := range s.Judgement.Partitions {
+		if p := &s.Judgement.Partitions[i]; p.Verdict == verdict.Inconclusive {
+			fmt.Fprintf(w, "INCONCLUSIVE  %s: %s: %s\n", visible(p.Partition), p.Reason, visible(p.Detail))
+		}
+	}
+	for _, note := range s.Header.Notes {
+		fmt.Fprintln(w, visible(note))
+	}
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"time"
+)
+
+// listenRecording serves a target and records what its clients do. The file is whole at every moment; its end
+// is written into its first line when the command ends.
+func (e *env) listenRecording(t *target.Target, f serveFlags, also ...string) error {
+	file, err := os.Create(f.record)
+	if err != nil {
+		return fmt.Errorf("--record %s: not written: %w", f.record, cause(err))
+	}
+	r, err := target.NewRecorder(t, file)
+	if err == nil {
+		e.say.notef("recording to %s", f.record)
+		err = e.listen(r, f.addr, f.limit, also...)
+		ended, broken := r.Close()
+		if err = errors.Join(err, broken); broken == nil {
+			err = errors.Join(err, endRecording(f.record, ended))
+		}
+	}
+	return errors.Join(err, file.Close())
+}
+
+// endRecording writes the end of a recording into its header.
+func endRecording(path string, ended time.Duration) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	tl, err := timeline.Read(file, path, timeline.Options{AllowEmpty: true})
+	if err != nil {
+		return err
+	}
+	tl.Header.Ended = ended
+	return streamFile(path, func(w io.Writer) error { return timeline.Write(w, tl) })
+}

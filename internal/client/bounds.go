@@ -1,0 +1,90 @@
+package client
+
+import (
+	"fmt"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// attempts tells whether each request was given up in time: after as many tries as were declared.
+func (s *session) attempts() verdict.Claim {
+	const kind = verdict.ClaimClientAttempts
+	var found []verdict.Finding
+	most, given, doubtful := 0, 0, 0
+	for i := range s.requests {
+		r := &s.requests[i]
+		most = max(most, len(r.tries))
+		switch n := len(r.tries); {
+		case n > s.opts.MaxAttempts && r.sure:
+			text := fmt.Sprintf("%s was tried %s: at most %d are declared", url(r.tries[0]),
+				quantity.Plural(n, "time"), s.opts.MaxAttempts)
+			found = append(found, finding(ManyAttempts, int64(n), int64(s.opts.MaxAttempts), text,
+				r.tries[:s.opts.MaxAttempts+1]...))
+		case n > s.opts.MaxAttempts:
+			doubtful++
+		case s.givenUp(r):
+			given++
+		}
+	}
+	text := fmt.Sprintf("at most %d tries of one request, %s given up", most,
+		quantity.Plural(given, "request"))
+	switch {
+	case len(found) > 0:
+		return settle(kind, text, found[:min(len(found), findingsMax)])
+	case doubtful > 0:
+		return tooFew(kind, text+"; whether more tries are of one request cannot be told")
+	case given == 0:
+		return tooFew(kind, text+": whether a request is ever given up was not seen (let the "+
+			"recording go on for twice the longest wait)")
+	}
+	return settle(kind, text, nil)
+}
+
+// givenUp tells whether a request ended with a denial, and was not tried again for more than twice as long as
+// it was told, or ever took, to wait.
+func (s *session) givenUp(r *request) bool {
+	d := last(r)
+	if d.Outcome != timeline.Denied || !d.Answered {
+		return false
+	}
+	long := timerSlack
+	if due, _, told := clockOf(&s.tl.Header).due(d); told {
+		long = max(long, due-d.FirstByte)
+	}
+	for i := 1; i < len(r.tries); i++ {
+		long = max(long, r.tries[i].Sent-r.tries[i-1].Sent)
+	}
+	return s.tl.End()-d.FirstByte > 2*long
+}
+
+// budget tells whether all retries together kept within their share of the first tries.
+func (s *session) budget() verdict.Claim {
+	const kind = verdict.ClaimClientBudget
+	var retries []*timeline.Observation
+	first, doubtful := 0, 0
+	for i := range s.requests {
+		r := &s.requests[i]
+		first++
+		if !r.sure {
+			doubtful += len(r.tries) - 1
+			continue
+		}
+		retries = append(retries, r.tries[1:]...)
+	}
+	n, budget := len(retries), s.opts.Budget
+	text := fmt.Sprintf("%d retries of %s, %d %%; declared are %d %%", n+doubtful,
+		quantity.Plural(first, "request"), (n+doubtful)*100/max(first, 1), budget)
+	switch {
+	case n*100 > budget*(first+doubtful):
+		f := finding(OverBudget, int64(n), int64(budget*(first+doubtful)/100), text, retries...)
+		f.Partition = ""
+		return settle(kind, text, []verdict.Finding{f})
+	case (n+doubtful)*100 > budget*first:
+		return tooFew(kind, text+"; but which of them are new requests cannot be told")
+	case n+doubtful == 0:
+		return tooFew(kind, text)
+	}
+	return settle(kind, text, nil)
+}

@@ -1,0 +1,180 @@
+// Package client judges the other half of rate limiting: what clients do after a denial. It reads a
+// recording made at the server and tells whether waits were kept, spread, and bounded in number.
+//
+// A request arrives later than it was sent, and a denial is read later than it was written. So the time
+// that a server sees between the two is at least as long as the client waited: a wait that is too short
+// there was too short. What a recording cannot tell by itself is whether a request is a retry: see
+// Options.Same.
+package client
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// The kinds of findings.
+const (
+	EarlyRetry   verdict.Kind = "early-retry"
+	NoJitter     verdict.Kind = "no-jitter"
+	ManyAttempts verdict.Kind = "too-many-attempts"
+	OverBudget   verdict.Kind = "over-budget"
+	Storm        verdict.Kind = "storm"
+)
+
+// Options are what is known of the clients. The zero value is good.
+type Options struct {
+	// Same is what all tries of one request have in common: SameURL, or a recorded header field whose values
+	// differ between requests. Empty: Idempotency-Key where it was sent. Where nothing tells a retry from a
+	// new request no client is accused: several of its threads may ask the same.
+	Same string
+	// MaxAttempts is the most tries of one request, the first included; 0: not judged.
+	MaxAttempts int
+	// Budget is the most retries of all clients together, in percent of the first tries; 0: not judged.
+	Budget int
+}
+
+// SameURL says that a client uses method and URL for one request each.
+const SameURL = "url"
+
+// findingsMax is the most findings of a claim for one client; texts say how many there are.
+const findingsMax = 5
+
+// Judge judges the clients of a recording. The partitions of the judgement are the clients that were denied,
+// by name; its verdict is the worst of the claims. Inconclusive, too-few, where nothing was seen of a claim.
+func Judge(tl *timeline.Timeline, o Options) (*verdict.Judgement, []verdict.Claim) {
+	all := requestsOf(tl, o.Same)
+	clock := clockOf(&tl.Header)
+	var waits []wait
+	for i := range all {
+		waits = append(waits, all[i].waits(clock)...)
+	}
+	s := &session{tl: tl, opts: o, requests: all, waits: waits}
+	claims := []verdict.Claim{s.kept(), s.jitter()}
+	if c, judged := s.storm(); judged {
+		claims = append(claims, c)
+	}
+	if o.MaxAttempts > 0 {
+		claims = append(claims, s.attempts())
+	}
+	if o.Budget > 0 {
+		claims = append(claims, s.budget())
+	}
+	return s.judgement(claims), claims
+}
+
+// session is one recording while it is judged.
+type session struct {
+	tl       *timeline.Timeline
+	opts     Options
+	requests []request
+	waits    []wait
+}
+
+// judgement sums up the claims, for all and for each client that was denied.
+func (s *session) judgement(claims []verdict.Claim) *verdict.Judgement {
+	j := &verdict.Judgement{Verdict: verdict.Pass}
+	for _, c := range claims {
+		j.Verdict = verdict.Worst(j.Verdict, c.Verdict)
+		if c.Verdict == verdict.Inconclusive && j.Reason == "" {
+			j.Reason, j.Detail = c.Reason, string(c.Kind)+": "+c.Text
+		}
+	}
+	if j.Verdict != verdict.Inconclusive {
+		j.Reason, j.Detail = "", ""
+	}
+	for _, name := range s.denied() {
+		j.Partitions = append(j.Partitions, s.partition(name, claims))
+	}
+	return j
+}
+
+// denied are the clients that were denied, ascending.
+func (s *session) denied() []string {
+	out := map[string]bool{}
+	for i := range s.tl.Observations {
+		if o := &s.tl.Observations[i]; o.Outcome == timeline.Denied {
+			out[o.Partition] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(out))
+}
+
+// partition is the verdict on one client: its findings, or whether its waits were seen to be kept.
+func (s *session) partition(name string, claims []verdict.Claim) verdict.PartitionVerdict {
+	p := verdict.PartitionVerdict{Partition: name, Verdict: verdict.Pass}
+	for _, c := range claims {
+		for _, f := range c.Findings {
+			if f.Partition == name {
+				p.Findings = append(p.Findings, f)
+				p.Verdict = verdict.Fail
+			}
+		}
+	}
+	n := tally(s.waits, name)
+	p.Judged = n.kept + n.early
+	switch {
+	case p.Verdict == verdict.Fail:
+	case n.doubtful > 0:
+		p.Verdict, p.Reason, p.Detail = verdict.Inconclusive, verdict.TooFew, n.doubt()
+	case n.kept == 0:
+		p.Verdict, p.Reason = verdict.Inconclusive, verdict.TooFew
+		p.Detail = "it was denied, and no retry after a denial that tells a wait was seen"
+	}
+	return p
+}
+
+// settle is the claim with findings, or a pass.
+func settle(kind verdict.ClaimKind, text string, findings []verdict.Finding) verdict.Claim {
+	c := verdict.Claim{ID: string(kind), Kind: kind, Verdict: verdict.Pass, Text: text, Findings: findings}
+	if len(findings) > 0 {
+		c.Verdict = verdict.Fail
+	}
+	return c
+}
+
+// tooFew is a claim of which too little was seen.
+func tooFew(kind verdict.ClaimKind, text string) verdict.Claim {
+	return verdict.Claim{ID: string(kind), Kind: kind, Reason: verdict.TooFew, Text: text}
+}
+
+// finding is a finding with the observations that prove it, in the order of their arrival.
+func finding(kind verdict.Kind, seen, bound int64, text string, of ...*timeline.Observation) verdict.Finding {
+	f := verdict.Finding{Kind: kind, Seen: seen, Bound: bound, Text: text, Partition: of[0].Partition,
+		From: of[0].Sent}
+	for _, o := range of {
+		if o.Partition != f.Partition {
+			f.Partition = ""
+		}
+		f.From, f.To = min(f.From, o.Sent), max(f.To, o.Sent)
+		f.Observations = append(f.Observations, o.Seq)
+	}
+	slices.Sort(f.Observations)
+	return f
+}
+
+// Summary counts requests and retries in a sentence, and says by what retries were recognised.
+func Summary(tl *timeline.Timeline, o Options) string {
+	retries, most := 0, 1
+	clients, by := map[string]bool{}, map[string]bool{}
+	all := requestsOf(tl, o.Same)
+	for i := range all {
+		r := &all[i]
+		retries, most = retries+len(r.tries)-1, max(most, len(r.tries))
+		clients[r.client] = true
+		if len(r.tries) > 1 {
+			by[r.by] = true
+		}
+	}
+	text := fmt.Sprintf("%s of %s, %d further tries, at most %d of one request",
+		quantity.Plural(len(all), "request"), quantity.Plural(len(clients), "client"), retries, most-1)
+	if retries > 0 {
+		text += "; a retry has the same " + strings.Join(slices.Sorted(maps.Keys(by)), ", or the same ")
+	}
+	return text
+}

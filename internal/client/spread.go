@@ -1,0 +1,273 @@
+package client
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Retries are not spread where three quarters of them, and leastWaits or more, differ by no more than alike
+// of the wait, and spread where those differ by spread of it or more; between the two it may be either. With
+// jitter over a tenth of the wait, retries are alike by chance less than once in twenty thousand times. The
+// other quarter is left to machines that had no time.
+const (
+	leastWaits = 8
+	alike      = 0.01
+	spread     = 0.05
+)
+
+// group is a number of waits that would end at the same place without jitter, and places where they did: how
+// long after the time told, as a share of the wait.
+type group struct {
+	client string
+	waits  []*wait
+	places []float64
+	// of is how many waits there were when those that differ most were left out.
+	of int
+}
+
+// narrowest is where the smallest span begins and ends, among ascending places, that holds three quarters of
+// them and leastWaits or more.
+func narrowest[T cmp.Ordered](places []T, width func(a, b T) float64) (from, to int) {
+	n := max(leastWaits, (3*len(places)+3)/4)
+	best := 0
+	for i := 0; i+n <= len(places); i++ {
+		if width(places[i], places[i+n-1]) < width(places[best], places[best+n-1]) {
+			best = i
+		}
+	}
+	return best, best + n
+}
+
+// width is how far apart the places are that differ least, and those are all that is left in g.
+func (g *group) width() float64 {
+	order := make([]int, len(g.places))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(g.places[a], g.places[b]) })
+	sorted := slices.Sorted(slices.Values(g.places))
+	from, to := narrowest(sorted, func(a, b float64) float64 { return b - a })
+	near := make([]*wait, 0, to-from)
+	for _, i := range order[from:to] {
+		near = append(near, g.waits[i])
+	}
+	g.waits, g.of = near, len(g.places)
+	return sorted[to-1] - sorted[from]
+}
+
+// jitter tells whether the waits are spread: for each client with enough of them, and for all others
+// together.
+func (s *session) jitter() verdict.Claim {
+	const kind = verdict.ClaimClientJitter
+	var found []verdict.Finding
+	judged, between, most := 0, 0, 0
+	for _, g := range s.groups() {
+		most = max(most, len(g.waits))
+		if len(g.waits) < leastWaits {
+			continue
+		}
+		judged += len(g.waits)
+		switch w := g.width(); {
+		case w <= alike && g.onTheirOwn():
+			found = append(found, g.finding())
+		case w < spread:
+			between++
+		}
+	}
+	switch {
+	case judged == 0:
+		return tooFew(kind, fmt.Sprintf("at most %s of one kind; jitter shows in %d or more",
+			quantity.Plural(most, "wait"), leastWaits))
+	case len(found) == 0 && between > 0:
+		return tooFew(kind, "waits are somewhat alike: by little jitter, by noise, or because the client "+
+			"stood still")
+	}
+	return settle(kind, fmt.Sprintf("%s looked at", quantity.Plural(judged, "wait")), found)
+}
+
+// groups are the groups of each client that has enough waits for one, and of all others together.
+func (s *session) groups() []*group {
+	own := map[string][]wait{}
+	for _, w := range s.waits {
+		own[w.denial.Partition] = append(own[w.denial.Partition], w)
+	}
+	var out []*group
+	var rest []wait
+	for _, client := range slices.Sorted(maps.Keys(own)) {
+		enough := false
+		for _, g := range grouped(own[client]) {
+			if len(g.waits) >= leastWaits {
+				g.client, enough = client, true
+				out = append(out, g)
+			}
+		}
+		if !enough {
+			rest = append(rest, own[client]...)
+		}
+	}
+	return append(out, grouped(rest)...)
+}
+
+// grouped divides waits: those that were told, and those that were not, by the number of the try. A retry
+// that came long before its time did not wait for it.
+func grouped(waits []wait) []*group {
+	byTry := map[int]*group{}
+	for i := range waits {
+		w := &waits[i]
+		key, place := w.try, float64(w.gap())
+		if w.told {
+			key, place = 0, float64(w.retry.Sent-w.due)/float64(max(w.length(), time.Second))
+		}
+		if w.told && (place < -0.5 || !w.sure && w.early() > 0) || !w.told && !w.sure {
+			continue
+		}
+		if byTry[key] == nil {
+			byTry[key] = &group{}
+		}
+		byTry[key].waits, byTry[key].places = append(byTry[key].waits, w), append(byTry[key].places, place)
+	}
+	var out []*group
+	for key, g := range byTry {
+		least := slices.Min(g.places)
+		for i := range g.places {
+			if key > 0 { // as a share of the shortest
+				g.places[i] /= max(least, 1)
+			}
+		}
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b *group) int {
+		return cmp.Compare(a.waits[0].denial.Seq, b.waits[0].denial.Seq)
+	})
+	return out
+}
+
+// onTheirOwn tells that no standstill of the client made the waits of g alike, so that it sent at last what
+// had been due long before: they came on time, or not all at once.
+func (g *group) onTheirOwn() bool {
+	const never = time.Duration(1 << 62)
+	first, last, length, late := never, time.Duration(0), never, time.Duration(0)
+	for _, w := range g.waits {
+		first, last = min(first, w.retry.Sent), max(last, w.retry.Sent)
+		if !w.told {
+			length, late = min(length, w.gap()), never
+			continue
+		}
+		length, late = min(length, w.length()), max(late, w.retry.Sent-w.due)
+	}
+	return late <= share(length) || last-first >= share(length)
+}
+
+// share is the part of a wait in which retries that are spread differ at least.
+func share(wait time.Duration) time.Duration { return time.Duration(spread * float64(wait)) }
+
+// finding proves that waits are alike.
+func (g *group) finding() verdict.Finding {
+	var of []*timeline.Observation
+	low, high := time.Duration(1<<62), -time.Duration(1<<62)
+	for _, w := range g.waits {
+		of = append(of, w.retry)
+		past := w.gap()
+		if w.told {
+			past = w.retry.Sent - w.due
+		}
+		low, high = min(low, past), max(high, past)
+	}
+	behind := "after the time told"
+	if !g.waits[0].told {
+		behind = "after their denials, which told no wait"
+	}
+	text := fmt.Sprintf("%d of %d retries came %s to %s %s: they differ by no more than %g %% of the wait, "+
+		"nothing spreads them", len(g.waits), g.of, quantity.Brief(low), quantity.Brief(high), behind,
+		alike*100)
+	f := finding(NoJitter, (high - low).Milliseconds(), 0, text, of...)
+	if g.client != "" {
+		f.Partition = g.client
+	}
+	return f
+}
+
+// together is how near to each other times are that are due at once, and herdWidth how close together
+// requests are that come as a herd.
+const (
+	together  = 10 * time.Millisecond
+	herdWidth = 10 * time.Millisecond
+)
+
+// storm tells whether retries that were due at once came at once: eight or more. The last result is false
+// where so many were never due at once.
+func (s *session) storm() (verdict.Claim, bool) {
+	const kind = verdict.ClaimClientStorm
+	var found []verdict.Finding
+	largest, between := 0, 0
+	for _, wave := range wavesOf(s.waits) {
+		if largest = max(largest, len(wave)); len(wave) < leastWaits {
+			continue
+		}
+		switch f, width, onTime := wave.finding(); {
+		case width <= alike && onTime:
+			found = append(found, f)
+		case width < spread:
+			between++
+		}
+	}
+	text := fmt.Sprintf("up to %s over at once", quantity.Plural(largest, "wait"))
+	if len(found) == 0 && between > 0 {
+		return tooFew(kind, text+", which came neither at once and on time, nor apart: by "+
+			"little jitter, by noise, or because the client stood still"), true
+	}
+	return settle(kind, text, found[:min(len(found), findingsMax)]), largest >= leastWaits
+}
+
+// wave is retries that were due at once, ascending by that.
+type wave []*wait
+
+// wavesOf are the waits that were kept, by the time at which they were due.
+func wavesOf(waits []wait) []wave {
+	var told wave
+	for i := range waits {
+		if w := &waits[i]; w.told && w.early() <= 0 {
+			told = append(told, w)
+		}
+	}
+	slices.SortStableFunc(told, func(a, b *wait) int { return cmp.Compare(a.due, b.due) })
+	var out []wave
+	for _, w := range told {
+		if n := len(out); n > 0 && w.due-out[n-1][0].due <= together {
+			out[n-1] = append(out[n-1], w)
+			continue
+		}
+		out = append(out, wave{w})
+	}
+	return out
+}
+
+// finding is the wave as a storm, and how wide it came as a share of the wait, beyond how wide it was due.
+// What comes within herdWidth has no width. onTime tells that no standstill of the client made it one.
+func (v wave) finding() (f verdict.Finding, width float64, onTime bool) {
+	slices.SortStableFunc(v, func(a, b *wait) int { return cmp.Compare(a.retry.Sent, b.retry.Sent) })
+	at := make([]time.Duration, len(v))
+	length, due := v[0].length(), [2]time.Duration{v[0].due, v[0].due}
+	for i, w := range v {
+		at[i], length = w.retry.Sent, min(length, w.length())
+		due[0], due[1] = min(due[0], w.due), max(due[1], w.due)
+	}
+	from, to := narrowest(at, func(a, b time.Duration) float64 { return float64(b - a) })
+	var of []*timeline.Observation
+	for _, w := range v[from:to] {
+		of = append(of, w.retry)
+	}
+	within := at[to-1] - at[from]
+	text := fmt.Sprintf("%d of %d retries that were due at once came within %s", to-from, len(v),
+		quantity.Brief(within))
+	beyond := max(0, within-(due[1]-due[0])-herdWidth)
+	return finding(Storm, int64(to-from), leastWaits, text, of...),
+		float64(beyond) / float64(max(length, 100*time.Millisecond)), at[from]-due[1] <= share(length)
+}

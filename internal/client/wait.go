@@ -1,0 +1,175 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// timerSlack is how much too early a wait may end and still be kept: the timers of clients are that coarse.
+const timerSlack = 20 * time.Millisecond
+
+// clock is what is needed to place a date in a recording.
+type clock struct {
+	started time.Time
+	err     time.Duration
+}
+
+func clockOf(h *timeline.Header) clock { return clock{h.Started, h.WallError + h.ClockError} }
+
+// wait is the time between a denial and the retry behind it.
+type wait struct {
+	denial, retry *timeline.Observation
+	// try is the number of the denial among the tries of its request, from 1.
+	try int
+	// told tells that the denial told a wait, date that it told a date; due is when it was over.
+	told, date bool
+	due        time.Duration
+	// sure tells that the retry is one, and was sent after the denial came.
+	sure bool
+}
+
+// gap is how long the server saw the client wait, at least as long as the client did.
+func (w *wait) gap() time.Duration { return w.retry.Sent - w.denial.FirstByte }
+
+// length is the wait that was told.
+func (w *wait) length() time.Duration { return w.due - w.denial.FirstByte }
+
+// early is by how much the retry came too early; not positive: it did not.
+func (w *wait) early() time.Duration {
+	if !w.told {
+		return 0
+	}
+	return w.due - timerSlack - w.retry.Sent
+}
+
+// waits are the waits of a request.
+func (r *request) waits(c clock) []wait {
+	var out []wait
+	for i := 1; i < len(r.tries); i++ {
+		d, next := r.tries[i-1], r.tries[i]
+		if d.Outcome != timeline.Denied || !d.Answered || next.Sent < d.FirstByte {
+			continue
+		}
+		w := wait{denial: d, retry: next, try: i}
+		w.due, w.date, w.told = c.due(d)
+		// Sent while the denial was on its way, it is none: that way took no longer than the denial itself.
+		w.sure = r.sure && w.gap() > d.FirstByte-d.Sent
+		out = append(out, w)
+	}
+	return out
+}
+
+// due is when the wait is over that a denial tells, on the reading that is kindest to the client; not ok
+// where it tells none, or one that no client can read.
+func (c clock) due(d *timeline.Observation) (due time.Duration, date, ok bool) {
+	value, ok := d.Fields.Get("Retry-After")
+	ra, err := headers.ParseRetryAfter(value)
+	if !ok || err != nil {
+		return 0, false, false
+	}
+	if !ra.IsDate {
+		w := ra.Wait(time.Time{})
+		return d.FirstByte + min(w, 1<<61), false, w > 0
+	}
+	due = 1 << 61
+	if !c.started.IsZero() {
+		due = ra.Date.Sub(c.started) - c.err
+	}
+	text, _ := d.Fields.Get("Date")
+	if sent, err := headers.ParseDate(text); err == nil {
+		due = min(due, d.FirstByte+ra.Date.Sub(sent)) // Date is rounded down: never before the date itself
+		if c.started.IsZero() {
+			due -= time.Second
+		}
+	}
+	return due, true, due < 1<<61 && due > d.FirstByte
+}
+
+// tallied counts the waits of one client, or of all.
+type tallied struct{ kept, dates, early, doubtful, untold int }
+
+// tally counts the waits of a client; the empty name: of all.
+func tally(waits []wait, client string) (n tallied) {
+	for i := range waits {
+		w := &waits[i]
+		switch {
+		case client != "" && w.denial.Partition != client:
+		case !w.told:
+			n.untold++
+		case w.early() > 0 && w.sure:
+			n.early++
+		case w.early() > 0:
+			n.doubtful++
+		default:
+			n.kept++
+			if w.date {
+				n.dates++
+			}
+		}
+	}
+	return n
+}
+
+// doubt says why early requests prove nothing.
+func (n tallied) doubt() string {
+	return fmt.Sprintf("%s before the time that a denial told; whether it is a retry or a new request "+
+		"cannot be told (send an Idempotency-Key with each request, or, where each has a URL of its own, "+
+		"say so: --same-request url)", came(n.doubtful))
+}
+
+func came(n int) string {
+	if n == 1 {
+		return "1 request with the same method and URL came"
+	}
+	return quantity.Thousands(n) + " requests with the same method and URL came"
+}
+
+// kept tells whether the waits that denials told were kept.
+func (s *session) kept() verdict.Claim {
+	n := tally(s.waits, "")
+	text := fmt.Sprintf("%d of %s kept that a denial told", n.kept,
+		quantity.Plural(n.kept+n.early+n.doubtful, "wait"))
+	if n.dates > 0 {
+		text += fmt.Sprintf(", %d of them dates", n.dates)
+	}
+	if n.untold > 0 {
+		text += fmt.Sprintf("; %s where it told none", quantity.Plural(n.untold, "wait"))
+	}
+	var found []verdict.Finding
+	per := map[string]int{}
+	for i := range s.waits {
+		w := &s.waits[i]
+		if w.early() <= 0 || !w.sure {
+			continue
+		}
+		if per[w.denial.Partition]++; per[w.denial.Partition] <= findingsMax {
+			found = append(found, w.finding())
+		}
+	}
+	switch {
+	case len(found) > 0:
+		return settle(verdict.ClaimClientWaits, text, found)
+	case n.doubtful > 0:
+		return tooFew(verdict.ClaimClientWaits, text+"; "+n.doubt())
+	case n.kept == 0:
+		return tooFew(verdict.ClaimClientWaits, "no retry after a denial that tells a wait was seen")
+	}
+	return settle(verdict.ClaimClientWaits, text, nil)
+}
+
+// finding proves that a retry came too early.
+func (w *wait) finding() verdict.Finding {
+	value, _ := w.denial.Fields.Get("Retry-After")
+	text := fmt.Sprintf("%s, #%d, came %s after denial #%d, which said Retry-After: %s: %s too early",
+		url(w.retry), w.retry.Seq, quantity.Seconds(w.gap()), w.denial.Seq, value,
+		quantity.Seconds(w.due-w.retry.Sent))
+	f := finding(EarlyRetry, w.gap().Milliseconds(), w.length().Milliseconds(), text, w.denial, w.retry)
+	slices.Sort(f.Observations)
+	return f
+}
