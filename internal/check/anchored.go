@@ -1,8 +1,6 @@
 package check
 
 import (
-	"cmp"
-	"slices"
 	"sort"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -14,139 +12,6 @@ import (
 func anchored(pol spec.Policy) bool {
 	return pol.Algorithm == spec.SlidingWindowCounter && pol.Align == spec.AlignFirst
 }
-
-// judgeAnchored judges a sliding window counter whose windows begin at the partition's first counted request.
-func (c *caseFile) judgeAnchored(p *part) {
-	r := refuteAnchored(p.histories[0], c.limit[0], c.o.Conformance, c.few)
-	p.limited = r.limited
-	br, judged := (*breach)(nil), judgedNone
-	if len(r.found) == 0 && !c.boundsOnly && !ranged(c.limit[0]) &&
-		(c.o.Conformance == "" || c.o.Conformance == Exact) {
-		br, p.search.Visited, judged = unexplainable(p.histories[0], c.limit[0], 0, c.decisions(len(p.obs)))
-		p.search.Cap, p.search.Capped = visitCap, judged == judgedPart
-	}
-	switch {
-	case len(r.found) > 0:
-		p.findings = append(p.findings, c.findingOf(p, r.found, c.limit[0], r.box))
-	case br != nil:
-		p.findings = append(p.findings, c.findingOf(p, []*breach{br}, c.limit[0], phases{}))
-	case judged == judgedAll:
-		p.limited = false // the search judges every stretch
-	case r.unsure:
-		p.unjudged = unsureSilence
-		if pol := c.limit[0]; pol.Ban > 0 && pol.Count == spec.CountAll {
-			p.unjudged = unsureBanned
-		}
-	}
-}
-
-// Why the rest of a recording is not judged.
-const (
-	unsureSilence = "after a silence of one to two windows it is not known whether the windows began " +
-		"anew; the rest was not judged"
-	unsureForgotten = "the partition may have been forgotten, and was not silent since for so long that it " +
-		"is known when its windows began anew; the rest was not judged"
-	unsureBanned = "a denial inside a ban is not counted, so that it is not known which requests place " +
-		"the windows"
-)
-
-// anchoredRefutation is what refutes a history under windows that begin at the first counted request.
-type anchoredRefutation struct {
-	// found are the breaches that together refute every phase of box in one stretch; empty where some phase
-	// survives.
-	found   []*breach
-	box     phases
-	stretch *history
-	// limited: the search for a phase reached its budget. unsure: the rest after a silence was not judged.
-	limited, unsure bool
-}
-
-// refuteAnchored judges h in stretches. The phase is known up to the interval of the first counted request;
-// after two windows without a counted request the windows begin anew. Where it cannot be told whether a
-// silence was long enough, the rest is left unjudged. few is how many boxes of phases are asked of a stretch,
-// 0 for the usual budget.
-func refuteAnchored(h *history, pol spec.Policy, mode Conformance, few int) anchoredRefutation {
-	var r anchoredRefutation
-	if pol.Count == spec.CountAll && pol.Ban > 0 {
-		// a denial inside a ban is not counted, so that it is not known which requests place the windows
-		r.unsure = true
-		return r
-	}
-	all := pol.Count == spec.CountAll
-	banned := minTime // by when what an earlier stretch denied has explained all that it can
-	end := lastEnd(h.all)
-	for rest := h.all; ; {
-		begin := slices.IndexFunc(rest, func(ev event) bool { return ev.counts(all) })
-		if begin < 0 {
-			r.deny(rest, h.lag, pol, mode)
-			return r
-		}
-		box := anchor(rest[begin:], all)
-		until, sure := stretch(rest[begin:], all, newWindows(pol, box.from, box.to), end)
-		n := startingBefore(rest, until)
-		now := (&history{all: rest[:n], lag: h.lag}).first(n)
-		rest = rest[n:]
-		now.ignoreDenials(all || pol.Ban > 0, func(ev event) bool { return ev.e >= until || ev.s <= banned })
-		if pol.Ban > 0 {
-			banned = max(banned, bansUntil(now, pol))
-		}
-		// the exact search judges all stretches
-		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{now}}, quick: true, few: few}
-		if found, ok := s.refute(box); ok {
-			for _, one := range found {
-				r.found = append(r.found, one.breach)
-			}
-			r.box, r.stretch = box, now
-			return r
-		}
-		if br := newCounter(pol, box.from, box.to).firstDenied(now); br != nil && mode != UpperBound &&
-			pol.Ban == 0 && pol.TTL == 0 {
-			r.found, r.box, r.stretch = []*breach{br}, box, now
-			return r
-		}
-		r.limited = r.limited || s.limited
-		switch {
-		case len(rest) == 0 && sure:
-			return r
-		case !sure || pol.TTL > 0: // where it was forgotten before, the windows begin elsewhere
-			r.unsure = true
-			return r
-		}
-	}
-}
-
-// deny judges events of which none is counted: whenever windows began, there is nothing in them that explains
-// a denial.
-func (r *anchoredRefutation) deny(events []event, lag int64, pol spec.Policy, mode Conformance) {
-	if len(events) == 0 {
-		return
-	}
-	now := (&history{all: events, lag: lag}).first(len(events))
-	s := &search{policy: pol, mode: mode, group: &group{parts: []*history{now}}, quick: true}
-	if found, ok := s.refute(phases{}); ok {
-		for _, one := range found {
-			r.found = append(r.found, one.breach)
-		}
-		r.stretch = now
-	}
-}
-
-// bansUntil returns the last instant at which a request that h may have seen denied explains another denial.
-func bansUntil(h *history, pol spec.Policy) int64 {
-	until := minTime
-	for i := range h.all {
-		if ev := &h.all[i]; ev.outcome != timeline.Allowed {
-			until = max(until, later(ev.e, int64(pol.LongestBan())))
-		}
-	}
-	return until
-}
-
-// counts tells whether the request may be counted; all: denied ones are.
-func (ev *event) counts(all bool) bool { return all || ev.outcome != timeline.Denied }
-
-// surely tells whether a request that may be counted was: a lost one may not have been.
-func (ev *event) surely(all bool) bool { return ev.outcome != timeline.Unknown || all && ev.mute }
 
 // anchor is the interval in which the first request that is counted was decided; the first event may be.
 // Where it is not known whether any was, that is by the last end.
@@ -223,47 +88,140 @@ func (f *follower) reach(ev *event) {
 	}
 }
 
-// historyOf returns a history of the events, in any order and some perhaps twice.
-func historyOf(events []event) *history {
-	all := slices.Clone(events)
-	slices.SortStableFunc(all,
-		func(a, b event) int { return cmp.Or(cmp.Compare(a.s, b.s), cmp.Compare(a.seq, b.seq)) })
-	h := &history{all: slices.CompactFunc(all, func(a, b event) bool { return a.seq == b.seq })}
-	h.split()
-	return h
+// anchoredModel is a sliding window counter whose windows begin with a request and follow each other, until
+// one finds that two windows have passed.
+type anchoredModel struct {
+	base
+	counter
+	scale int64
 }
 
-// startingBefore returns how many of the events, ascending by start, start before t.
-func startingBefore(events []event, t int64) int {
-	return sort.Search(len(events), func(i int) bool { return events[i].s >= t })
+func (c anchoredModel) traits() traits { return traits{scale: c.scale, counted: c.all} }
+
+func (c anchoredModel) scaled(k int64) model {
+	c.scale *= k
+	c.windows = c.windows.scaled(k)
+	return c
 }
 
-// cut divides h into the events that start before t and the others.
-func (h *history) cut(t int64) (before, after *history) {
-	i := startingBefore(h.all, t)
-	before, after = &history{all: h.all[:i], lag: h.lag, lags: h.lags},
-		&history{all: h.all[i:], lag: h.lag, lags: h.lags}
-	before.split()
-	after.split()
-	return before, after
+func (c anchoredModel) pass(m memoryState, a ask) []memoryState { return passed(c, m, a) }
+
+func (c anchoredModel) start(begin int64) memoryState {
+	return memoryState{counts: make([]int64, 3), zone: newZone(begin, begin)}
 }
 
-// ignoreDenials makes nothing depend on some denials: those that may have been decided in what follows, and
-// those that what came before may explain. Where denied requests are counted, or ban, they may still explain
-// others, and are kept.
-func (h *history) ignoreDenials(kept bool, ignored func(event) bool) {
-	unproven := func(ev event) bool { return ev.outcome == timeline.Denied && ignored(ev) }
-	if !slices.ContainsFunc(h.denied, unproven) {
-		return
+// room returns how far into a window a request of the cost is first admitted, size where it is not: the
+// weight of the window before falls with time.
+func (c anchoredModel) room(prev, cur, cost int64) int64 {
+	if cost > c.quota-cur {
+		return c.size
 	}
-	if h.all = slices.Clone(h.all); kept {
-		for i := range h.all {
-			if unproven(h.all[i]) {
-				h.all[i].outcome, h.all[i].mute = timeline.Unknown, true
-			}
+	return int64(sort.Search(int(c.size), func(x int) bool {
+		return c.weighted(prev, c.size-int64(x))+cur+cost-1 < c.quota
+	}))
+}
+
+// open returns the windows that the present may lie in: that of the last request, and the next one.
+func (c anchoredModel) open(m memoryState) []seen {
+	if *m.count(anchorWas) == 0 {
+		return nil
+	}
+	return []seen{{m.clone(), 0, *m.count(anchorLast), *m.count(anchorThis)},
+		{m.clone(), c.size, *m.count(anchorThis), 0}}
+}
+
+// anew limits m to where a request finds no window, as two have passed or none was ever open, and tells
+// whether it may.
+func (c anchoredModel) anew(m memoryState) bool {
+	return *m.count(anchorWas) == 0 || m.zone.limit(opened, now, -2*c.size)
+}
+
+// begin opens a window at the present.
+func (c anchoredModel) begin(m memoryState, cost int64) memoryState {
+	m.zone.set(opened, now, 0)
+	*m.count(anchorWas), *m.count(anchorThis), *m.count(anchorLast) = 1, cost, 0
+	return m
+}
+
+func (c anchoredModel) admit(m memoryState, a ask) []memoryState {
+	if a.cost > c.quota {
+		return nil
+	}
+	var out []memoryState
+	for _, s := range c.open(m) {
+		if s.within(c.room(s.prev, s.cur, a.cost), c.size-c.scale) {
+			out = append(out, s.counts(a.cost))
 		}
-	} else {
-		h.all = slices.DeleteFunc(h.all, unproven)
 	}
-	h.split()
+	if c.anew(m) {
+		out = append(out, c.begin(m, a.cost))
+	}
+	return out
+}
+
+// deny leaves the windows as they are where denied requests are not counted: only those that are make them
+// turn.
+func (c anchoredModel) deny(m memoryState, a ask) []memoryState {
+	if a.cost > c.quota && !c.all {
+		return []memoryState{m}
+	}
+	var out []memoryState
+	for _, s := range c.open(m) {
+		until := c.size - c.scale
+		if a.cost <= c.quota {
+			until = min(until, c.room(s.prev, s.cur, a.cost)-1)
+		}
+		switch {
+		case !s.within(0, until):
+		case c.all:
+			out = append(out, s.counts(a.cost))
+		default:
+			out = append(out, s.m)
+		}
+	}
+	if a.cost > c.quota && c.anew(m) {
+		out = append(out, c.begin(m, a.cost))
+	}
+	return out
+}
+
+// forget: windows that are over at lo, with the ones that would follow, are as good as none.
+func (c anchoredModel) forget(m memoryState, lo int64) {
+	if m.zone.bound(opened, 0) <= lo-2*c.size {
+		m.zone.free(opened, lo-2*c.size)
+		*m.count(anchorWas), *m.count(anchorThis), *m.count(anchorLast) = 0, 0, 0
+	}
+}
+
+// The counts of an anchoredModel: 1 while a window was ever open, what was counted in the one that began at
+// `opened`, and in the one before. It is the window of the last request that was counted, which may be over.
+const (
+	anchorWas = iota
+	anchorThis
+	anchorLast
+)
+
+func newAnchoredModel(p spec.Policy) anchoredModel {
+	return anchoredModel{counter: newCounter(p, 0, 0), scale: 1}
+}
+
+// seen is a window that the present may lie in, and what is counted there.
+type seen struct {
+	m memoryState
+	// turned is how long after `opened` the window began.
+	turned    int64
+	prev, cur int64
+}
+
+// within keeps the instants from..to into the window, and tells whether there are any.
+func (s seen) within(from, to int64) bool {
+	return from <= to && s.m.zone.limit(opened, now, -s.turned-from) &&
+		s.m.zone.limit(now, opened, s.turned+to)
+}
+
+// counts returns the state after a request was counted in the window.
+func (s seen) counts(cost int64) memoryState {
+	s.m.zone.shift(opened, s.turned)
+	*s.m.count(anchorThis), *s.m.count(anchorLast) = s.cur+cost, s.prev
+	return s.m
 }

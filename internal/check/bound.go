@@ -2,6 +2,7 @@ package check
 
 import (
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -70,12 +71,6 @@ type meter interface {
 	excess(t int64) int64
 	unit() int64
 }
-
-// The ends of time: far beyond any recording, far from overflow.
-const (
-	maxTime = int64(1) << 61
-	minTime = -maxTime
-)
 
 // newBound returns the bound of a policy. from and to are the box of phases, which only windowed policies
 // read.
@@ -197,4 +192,132 @@ func (of scope) mattering(h *history, d event) []event {
 		}
 	}
 	return out
+}
+
+// edgesOf returns the edges of a recording for a limit, or nil if it has none. What the clocks leave open is
+// outside.
+func edgesOf(h timeline.Header, limit spec.Limit) *edges {
+	if h.CompleteFrom == 0 && h.CompleteUntil == 0 {
+		return nil
+	}
+	e := &edges{until: maxTime, begun: maxTime, drop: true}
+	if from := int64(h.CompleteFrom); from > 0 {
+		e.from = from + int64(h.ClockError+h.Drift(h.CompleteFrom))
+	}
+	if until := int64(h.CompleteUntil); until > 0 {
+		e.until = until - int64(h.ClockError+h.Drift(h.CompleteUntil))
+	}
+	for _, p := range limit {
+		e.memory = max(e.memory, newBound(p, 0, 0).scope().memory)
+		e.drop, e.renews = e.drop && changesNothing(p), e.renews || p.TTL > 0
+		if remembersStart(p) || p.Refill == spec.RefillInterval {
+			e.begun, e.again = e.until, e.again || p.TTL > 0
+		}
+		e.opened = e.opened || p.Windowed() && p.Align == spec.AlignFirst
+	}
+	return e
+}
+
+// asker asks the questions of a bound for the answer alone, without a witness, and again and again in the
+// same memory: of one history under policies that differ in one parameter, or of very many small histories.
+// The zero value is ready. It serves one goroutine.
+type asker struct {
+	list  []candidate
+	done  []bool
+	sweep sweep
+}
+
+// refutes is judgeOne without its breach.
+func (a *asker) refutes(h *history, b bound, mode Conformance) bool {
+	return mode != LowerBound && a.over(h, b) || mode != UpperBound && a.under(h, b)
+}
+
+// over tells whether b.over finds anything.
+func (a *asker) over(h *history, b bound) bool {
+	if bare, ok := b.(exceeder); ok {
+		return bare.exceeds(h, a)
+	}
+	return b.over(h) != nil
+}
+
+// exceeder is a bound that tells without a witness whether its over finds anything.
+type exceeder interface {
+	exceeds(h *history, a *asker) bool
+}
+
+// marks returns n marks, none of them set, in the memory of a.
+func (a *asker) marks(n int) []bool {
+	if len(a.done) < n {
+		a.done = make([]bool, 2*n)
+	}
+	clear(a.done[:n])
+	return a.done[:n]
+}
+
+// under tells whether unexplainedBy finds anything.
+func (a *asker) under(h *history, b bound) bool {
+	of := b.scope()
+	if of.low || of.late || of.ban > 0 {
+		return len(unexplainedBy(h, b)) > 0
+	}
+	if len(h.denied) == 0 {
+		return false
+	}
+	pending, out := a.sweep.pending[:0], a.sweep.out[:0]
+	a.sweep = sweep{h: h, m: b.usage(h), own: of.all, pending: pending, out: out, once: true}
+	return len(a.sweep.unexplained(h.counted(of.all))) > 0
+}
+
+// sweptBound is a bound whose question of admissions is asked block by block too.
+type sweptBound interface {
+	bound
+	swept() overSweep
+}
+
+// overSweep asks the question of bound.over block by block, and keeps of what came before only what can
+// matter.
+type overSweep interface {
+	// advance takes the events of a block: fresh are those that begin before the horizon, ascending by s, of
+	// which the admissions count; ended are the admissions, of this block or of earlier ones, that end before
+	// the horizon, ascending by e. No other begins or ends before the horizon. oldest is the earliest start
+	// of an admission that ends later.
+	advance(fresh, ended []event, oldest, horizon int64) *alarm
+}
+
+// mostListed is the most of the requests in a breach that are listed.
+const mostListed = 1 << 14
+
+// alarm is a breach whose events are not listed: they lie between from and to. placing are requests by which
+// it is known where windows begin.
+type alarm struct {
+	breach
+	from, to int64
+	placing  []event
+}
+
+// sweptBoundOf returns the bound of a policy without ranges that counts admissions.
+func sweptBoundOf(p spec.Policy) sweptBound {
+	if p.TTL > 0 {
+		alive := p
+		alive.TTL = 0
+		return sweptLives{newExpiring(p, 0, 0, false), sweptBoundOf(alive)}
+	}
+	if p.Queued() {
+		return newQueue(p)
+	}
+	return newBucket(p)
+}
+
+// sweptWindows returns the bound of the admissions in windows that requests place; others: what another
+// policy denied, or one with a smaller quota, may have placed them too.
+func sweptWindows(p spec.Policy, others bool) sweptBound {
+	f := newFirst(p)
+	f.others = p.Count == spec.CountOwn || f.all && others
+	if p.Count == spec.CountOwn || f.all && p.Ban > 0 { // inside a ban a denied request is not counted
+		p.Count, f.all = spec.CountAdmitted, false
+	}
+	if p.Refreshes() {
+		return newRefreshed(p)
+	}
+	return f
 }

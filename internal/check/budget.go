@@ -3,11 +3,6 @@ package check
 // The work that the judgement of one recording may take, in all its partitions together. Each gets a share
 // of it by its observations: many partitions take no longer than one that is as large as all of them.
 const (
-	// stepBudget is how many decisions the exact searches may try of one phase at a time, and as many of
-	// all phases of a box at once.
-	stepBudget = visitCap
-	// maxWork is how many observations the bounds may judge in the search for a phase.
-	maxWork = 25_000_000
 	// windowWork is how many they may judge in the search for one end of the lengths of a window. A quarter
 	// leaves a right counter that was overloaded tenfold unresolved.
 	windowWork = 1 << 24
@@ -15,6 +10,11 @@ const (
 	gaugeWork = 1 << 21
 	// leastShare is the smallest share of any work for an observation.
 	leastShare = 64
+	// hintSteps is how many decisions the exact searches of one guess may try before the last one begins,
+	// hintWide how many those of many phases at once. A guess that is not refuted by then may explain the
+	// recording. A search of every phase would go on for minutes, and nothing depends on it.
+	hintSteps = 1 << 14
+	hintWide  = 1 << 17
 )
 
 // share returns what n observations may take of some work on the whole recording.

@@ -345,3 +345,117 @@ func (m *counterMeter) excess(t int64) int64 {
 }
 
 func (c counter) scope() scope { return scope{memory: 2 * c.sizeTo, full: c.quota, all: c.all} }
+
+// counterModel is a sliding window counter of known phase, or with a phase in a box.
+type counterModel struct {
+	base
+	counter
+	scale int64
+}
+
+func (c counterModel) traits() traits {
+	return traits{scale: c.scale, counted: c.all, windowed: true}
+}
+
+func (c counterModel) scaled(k int64) model {
+	c.scale *= k
+	c.windows = c.windows.scaled(k)
+	return c
+}
+
+func (c counterModel) boundaries(from, to int64) []int64 { return c.begins(from, to) }
+
+func (c counterModel) start(begin int64) memoryState {
+	return memoryState{counts: []int64{windowIndex: minTime, inThis: 0, inLast: 0}, zone: newZone(begin)}
+}
+
+func (c counterModel) turn(m memoryState) {
+	k, old := c.at(m.zone), *m.count(windowIndex)
+	if k == old {
+		return
+	}
+	*m.count(inLast) = 0
+	if k == old+1 {
+		*m.count(inLast) = *m.count(inThis)
+	}
+	*m.count(windowIndex), *m.count(inThis) = k, 0
+}
+
+// admits tells whether the weighted load leaves room with `left` to go in the window.
+func (c counterModel) admits(m memoryState, cost, left int64) bool {
+	return c.weighted(*m.count(inLast), left)+*m.count(inThis)+cost-1 < c.quota
+}
+
+// admit: the load falls while time passes, so from some instant on there is room.
+func (c counterModel) admit(m memoryState, a ask) []memoryState {
+	if !c.fits(m, a.cost) {
+		return nil
+	}
+	*m.count(inThis) += a.cost
+	return []memoryState{m}
+}
+
+// fits limits m to where there is room.
+func (c counterModel) fits(m memoryState, cost int64) bool {
+	c.turn(m)
+	end := c.earliest(*m.count(windowIndex) + 1)
+	lo, hi := m.zone.present()
+	if !c.admits(m, cost, end-hi) {
+		return false
+	}
+	if c.admits(m, cost, end-lo) {
+		return true
+	}
+	for lo < hi {
+		if mid := lo + (hi-lo)/2; c.admits(m, cost, end-mid) {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return m.zone.limit(0, now, -lo)
+}
+
+func (c counterModel) pass(m memoryState, a ask) []memoryState {
+	if c.all {
+		return c.admit(m, a)
+	}
+	return onlyIf(c.fits(m, a.cost), m)
+}
+
+// deny: only before there is room.
+func (c counterModel) deny(m memoryState, a ask) []memoryState {
+	c.turn(m)
+	end := c.latest(*m.count(windowIndex))
+	lo, hi := m.zone.present()
+	if c.admits(m, a.cost, end-lo) {
+		return nil
+	}
+	if !c.admits(m, a.cost, end-hi) {
+		lo = hi
+	}
+	for lo < hi {
+		if mid := lo + (hi-lo+1)/2; !c.admits(m, a.cost, end-mid) {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	if !m.zone.limit(now, 0, lo) {
+		return nil
+	}
+	if c.all {
+		*m.count(inThis) += a.cost
+	}
+	return []memoryState{m}
+}
+
+func (c counterModel) forget(m memoryState, _ int64) { c.turn(m) }
+
+func (c counter) exceeds(h *history, _ *asker) bool {
+	if c.all {
+		return c.over(h) != nil
+	}
+	_, _, over := c.firstOver(h)
+	return over || tooDear(h, c.quota) != nil
+}

@@ -3,7 +3,6 @@ package check
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -30,30 +29,6 @@ type edges struct {
 	opened bool
 	// placed: how the windows of such a limiter lie at `from` is known.
 	placed bool
-}
-
-// edgesOf returns the edges of a recording for a limit, or nil if it has none. What the clocks leave open is
-// outside.
-func edgesOf(h timeline.Header, limit spec.Limit) *edges {
-	if h.CompleteFrom == 0 && h.CompleteUntil == 0 {
-		return nil
-	}
-	e := &edges{until: maxTime, begun: maxTime, drop: true}
-	if from := int64(h.CompleteFrom); from > 0 {
-		e.from = from + int64(h.ClockError+h.Drift(h.CompleteFrom))
-	}
-	if until := int64(h.CompleteUntil); until > 0 {
-		e.until = until - int64(h.ClockError+h.Drift(h.CompleteUntil))
-	}
-	for _, p := range limit {
-		e.memory = max(e.memory, newBound(p, 0, 0).scope().memory)
-		e.drop, e.renews = e.drop && changesNothing(p), e.renews || p.TTL > 0
-		if remembersStart(p) || p.Refill == spec.RefillInterval {
-			e.begun, e.again = e.until, e.again || p.TTL > 0
-		}
-		e.opened = e.opened || p.Windowed() && p.Align == spec.AlignFirst
-	}
-	return e
 }
 
 // trim returns the events of a partition, ascending by start, that can be judged, each with what it can
@@ -101,6 +76,14 @@ func (e *edges) leaveOut(all []event) []event {
 	return all
 }
 
+// Why a partition is not judged of whose answers none proves anything.
+const (
+	amidTraffic = "the recording starts mid-traffic, and this partition was never idle long enough for a " +
+		"new window: the start of its windows is unknown"
+	unsureEdges = "requests that are missing, as the recording was cut out of traffic, may explain all " +
+		"answers of this partition"
+)
+
 // unjudged says why a partition is not judged of whose answers none proves anything.
 func (e *edges) unjudged() string {
 	if e != nil && e.opened {
@@ -135,22 +118,6 @@ func (e *edges) forgotten(all []event) int {
 		}
 	}
 	return len(all)
-}
-
-// lull waits for a silence, known to be one, that is longer than the limiter remembers: until is since when
-// there is none.
-type lull struct{ until, memory int64 }
-
-// lull returns the one that edges wait for, where the recording began amid traffic.
-func (e *edges) lull() lull { return lull{e.from, e.memory} }
-
-// ends tells whether a request, ascending by start, follows such a silence.
-func (w *lull) ends(ev *event) bool {
-	if ev.s > later(w.until, w.memory) {
-		return true
-	}
-	w.until = max(w.until, ev.e)
-	return false
 }
 
 // inside returns the events that may have been decided before one that is missing.

@@ -72,14 +72,11 @@ type exact struct {
 
 // The caps of a search. It takes requests of up to classCap costs.
 const (
-	windowCap = 1 << 16
-	frontCap  = 1 << 10
-	alikeCap  = 16
-	stateCap  = 1 << 13
-	visitCap  = 3 << 18
-	classCap  = 64
-	// outcomeCap is the largest number of states that one decision may lead to.
-	outcomeCap = 64
+	frontCap = 1 << 10
+	alikeCap = 16
+	stateCap = 1 << 13
+	visitCap = 3 << 18
+	classCap = 64
 	// glance is how many decisions are tried before a search follows few branches of each place.
 	glance = 1 << 14
 	// closer is how many times as many branches are followed where a short search has joined some.

@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
+
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -55,12 +57,12 @@ func (f *facts) nothingKnown() (verdict.Reason, string) {
 	if f.why == stopped {
 		return verdict.Interrupted,
 			fmt.Sprintf("the recording was stopped while %s waited for an answer, and none had come",
-				plural(int64(f.sent), "request", "requests"))
+				quantity.Plural(f.sent, "request"))
 	}
 	why := f.why
 	if why == "" {
 		why = "no answer"
 	}
 	return verdict.Unreachable,
-		fmt.Sprintf("none of %s was answered: %s", plural(int64(f.sent), "request", "requests"), why)
+		fmt.Sprintf("none of %s was answered: %s", quantity.Plural(f.sent, "request"), why)
 }

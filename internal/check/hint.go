@@ -13,14 +13,6 @@ import (
 // hintLimit is the largest recording for which other policies are tried.
 const hintLimit = 200_000
 
-// hintSteps is how many decisions the exact searches of one guess may try before the last one begins,
-// hintWide how many those of many phases at once. A guess that is not refuted by then may explain the
-// recording. A search of every phase would go on for minutes, and nothing depends on it.
-const (
-	hintSteps = 1 << 14
-	hintWide  = 1 << 17
-)
-
 // guess is a policy worth trying.
 type guess struct {
 	policy spec.Policy

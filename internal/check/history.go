@@ -231,3 +231,26 @@ func widen(h timeline.Header, tick time.Duration, tickSet bool) widening {
 	return widening{left: int64(tick + h.ClockError), right: int64(h.ClockError), tick: int64(tick),
 		driftPPM: h.DriftPPM}
 }
+
+// counts tells whether the request may be counted; all: denied ones are.
+func (ev *event) counts(all bool) bool { return all || ev.outcome != timeline.Denied }
+
+// surely tells whether a request that may be counted was: a lost one may not have been.
+func (ev *event) surely(all bool) bool { return ev.outcome != timeline.Unknown || all && ev.mute }
+
+// firstEnd returns the instant by which the first request was decided.
+func (h *history) firstEnd() int64 {
+	end := maxTime
+	for i := range h.all {
+		end = min(end, h.all[i].e)
+	}
+	return end
+}
+
+func lastEnd(events []event) int64 {
+	end := minTime
+	for _, ev := range events {
+		end = max(end, ev.e)
+	}
+	return end
+}

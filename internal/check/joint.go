@@ -1,7 +1,5 @@
 package check
 
-import "slices"
-
 // jointly returns the history of a partition under all policies together, in which its events begin when they
 // were sent, and end and are complete as all of the policies say. The clock of each policy may lag behind.
 func (c *caseFile) jointly(p *part) *history {
@@ -42,42 +40,4 @@ func (c *caseFile) together(p *part, longest int64) *history {
 	h.all = c.edges.trim(h.all)
 	h.shift(longest)
 	return h
-}
-
-// shift makes every event begin so much later.
-func (h *history) shift(by int64) {
-	for i := range h.all {
-		h.all[i].s += by
-	}
-	h.split()
-}
-
-// under returns the joint history h as policy i sees it, which may be told of completions.
-func (h *history) under(i int, told bool) *history {
-	if h.lags == nil {
-		return h
-	}
-	out := &history{all: slices.Clone(h.all), lag: h.lags[i]}
-	for k := range out.all {
-		if !told { // a queue may let it through as late as that
-			out.all[k].e = out.all[k].answer
-		}
-	}
-	out.shift(-out.lag)
-	return out
-}
-
-// these returns the events of h with the numbers of some others, ascending by start.
-func (h *history) these(events []event) []event {
-	named := map[int]bool{}
-	for _, ev := range events {
-		named[ev.seq] = true
-	}
-	var out []event
-	for _, ev := range h.all {
-		if named[ev.seq] {
-			out = append(out, ev)
-		}
-	}
-	return out
 }

@@ -2,9 +2,9 @@ package check
 
 import (
 	"fmt"
-	"time"
 
-	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -100,59 +100,9 @@ func (c *caseFile) demand(j *verdict.Judgement, unclassified int) {
 	if unclassified > 0 {
 		reason, extra = verdict.UnclassifiedStatus,
 			fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: or allowed:, "+
-				"to check with --denied or --allowed)", plural(int64(unclassified), "answer", "answers"))
+				"to check with --denied or --allowed)", quantity.Plural(unclassified, "answer"))
 	}
 	if short := c.o.Resolution.Short(c.limit, j.Measured); short != "" {
 		j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, reason, short+extra
-	}
-}
-
-// Short says by what the measured policy of a limit falls short of the resolution; empty where it does not.
-func (r Resolution) Short(l spec.Limit, m verdict.Measured) string {
-	for i, pol := range l {
-		of := ""
-		if len(l) > 1 {
-			of = " of " + pol.String()
-		}
-		if short := r.short(pol, m.Of(i, len(l)), of); short != "" {
-			return short
-		}
-	}
-	return ""
-}
-
-// short says by what the measured values of a policy fall short of the resolution; empty where they do not.
-func (r Resolution) short(pol spec.Policy, measured verdict.Measured, of string) string {
-	quota, rate := float64(pol.Full()), float64(pol.Rate.N)*float64(time.Second)/float64(pol.Rate.Per)
-	m := measured
-	if pol.Queued() {
-		// An admission that waited long may have been decided late, so nothing proves that a queue has as
-		// many places as declared; that it has no more, a denial shows.
-		m.Burst.Lo, m.Burst.LoSet = quota, true
-	}
-	switch {
-	case r.BurstExact && (!m.Burst.LoSet || !m.Burst.HiSet || m.Burst.Lo != m.Burst.Hi):
-		return "the burst" + of + " is " + known(measured.Burst, "") + ", and a pass must measure it exactly"
-	case r.Burst > 0 && !m.Burst.Within(quota, r.Burst):
-		return fmt.Sprintf("the burst%s is %s, and a pass must measure it to within %g %%", of,
-			known(measured.Burst, ""), 100*r.Burst)
-	case r.Rate > 0 && !pol.InFlight() && !m.Rate.Within(rate, r.Rate):
-		return fmt.Sprintf("the rate%s is %s, and a pass must measure it to within %g %%", of,
-			known(m.Rate, "/s"), 100*r.Rate)
-	}
-	return ""
-}
-
-// known says in words what is known of a parameter.
-func known(iv verdict.Interval, unit string) string {
-	switch {
-	case iv.LoSet && iv.HiSet:
-		return "known to be " + iv.String() + unit
-	case iv.LoSet:
-		return fmt.Sprintf("known to be at least %.6g%s", iv.Lo, unit)
-	case iv.HiSet:
-		return fmt.Sprintf("known to be at most %.6g%s", iv.Hi, unit)
-	default:
-		return "not known"
 	}
 }

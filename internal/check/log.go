@@ -147,3 +147,105 @@ func (m *logMeter) excess(t int64) int64 {
 }
 
 func (l windowLog) scope() scope { return scope{memory: l.window, full: l.quota, all: l.all} }
+
+// logModel remembers the times of the last quota units, oldest first; a unit is what all costs are a multiple
+// of.
+type logModel struct {
+	base
+	windowLog
+	scale, unit int64
+	keep        int
+}
+
+// longestLog is the most units of a log that the exact search remembers one by one.
+const longestLog = 128
+
+func newLogModel(p spec.Policy, costs []int64) model {
+	l := newWindowLog(p)
+	unit := costs[0]
+	for _, c := range costs {
+		for unit, c = c, unit%c; c > 0; unit, c = c, unit%c {
+		}
+	}
+	keep := l.quota / unit
+	if keep > longestLog {
+		return nil
+	}
+	return logModel{windowLog: l, scale: 1, unit: unit, keep: int(keep)}
+}
+
+func (l logModel) traits() traits { return traits{scale: l.scale, counted: l.all} }
+
+func (l logModel) scaled(k int64) model {
+	l.scale *= k
+	l.window *= k
+	return l
+}
+
+func (l logModel) start(begin int64) memoryState {
+	values := []int64{begin}
+	for range l.keep {
+		values = append(values, begin-l.window)
+	}
+	return memoryState{zone: newZone(values...)}
+}
+
+// newest returns the index of the newest time that must have left the window before a request of the cost is
+// admitted.
+func (l logModel) newest(cost int64) (index int, ok bool) {
+	units := cost / l.unit
+	return firstVariable + int(min(units, int64(l.keep))) - 1, units <= int64(l.keep)
+}
+
+func (l logModel) admit(m memoryState, a ask) []memoryState {
+	if !l.fits(m, a.cost) {
+		return nil
+	}
+	l.remember(m.zone, a.cost)
+	return []memoryState{m}
+}
+
+// fits limits m to where there is room.
+func (l logModel) fits(m memoryState, cost int64) bool {
+	i, ok := l.newest(cost)
+	return ok && m.zone.limit(i, now, -l.window)
+}
+
+func (l logModel) pass(m memoryState, a ask) []memoryState {
+	if l.all {
+		return l.admit(m, a)
+	}
+	return onlyIf(l.fits(m, a.cost), m)
+}
+
+// remember drops the oldest times and appends the present, once for each unit.
+func (l logModel) remember(z zone, cost int64) {
+	units := int(min(cost/l.unit, int64(l.keep)))
+	last := firstVariable + l.keep
+	for i := firstVariable; i < last; i++ {
+		if i+units < last {
+			z.set(i, i+units, 0)
+		} else {
+			z.set(i, now, 0)
+		}
+	}
+}
+
+func (l logModel) deny(m memoryState, a ask) []memoryState {
+	if i, ok := l.newest(a.cost); ok && !m.zone.limit(now, i, l.window-l.scale) {
+		return nil
+	}
+	if l.all {
+		l.remember(m.zone, a.cost)
+	}
+	return []memoryState{m}
+}
+
+// forget: what has left the window at lo is as good as any other.
+func (l logModel) forget(m memoryState, lo int64) {
+	for i := firstVariable; i < firstVariable+l.keep; i++ {
+		if m.zone.bound(i, 0) <= lo-l.window {
+			m.zone.free(i, lo-l.window)
+		}
+	}
+}

@@ -44,36 +44,8 @@ type overallPlan struct {
 	block int
 }
 
-// sweptBound is a bound whose question of admissions is asked block by block too.
-type sweptBound interface {
-	bound
-	swept() overSweep
-}
-
-// overSweep asks the question of bound.over block by block, and keeps of what came before only what can
-// matter.
-type overSweep interface {
-	// advance takes the events of a block: fresh are those that begin before the horizon, ascending by s, of
-	// which the admissions count; ended are the admissions, of this block or of earlier ones, that end before
-	// the horizon, ascending by e. No other begins or ends before the horizon. oldest is the earliest start
-	// of an admission that ends later.
-	advance(fresh, ended []event, oldest, horizon int64) *alarm
-}
-
-// alarm is a breach whose events are not listed: they lie between from and to. placing are requests by which
-// it is known where windows begin.
-type alarm struct {
-	breach
-	from, to int64
-	placing  []event
-}
-
-// The sizes of a sweep: the least that it takes at once, and the most of the requests in a breach that are
-// listed.
-const (
-	overallBlock = 1 << 9
-	mostListed   = 1 << 14
-)
+// overallBlock is the least that a sweep takes at once.
+const overallBlock = 1 << 9
 
 func newOverall(plan *overallPlan, name string) *overall {
 	return &overall{plan: plan, name: name, sweep: plan.bound.swept(), full: plan.block}
@@ -232,76 +204,4 @@ func joined(obs, others []timeline.Observation) []timeline.Observation {
 		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
 	})
 	return slices.CompactFunc(obs, func(a, b timeline.Observation) bool { return a.Seq == b.Seq })
-}
-
-func (b bucket) swept() overSweep { return newBucketOver(b) }
-
-func (q queue) swept() overSweep {
-	release := newBucketOver(q.release)
-	release.singly, release.late = true, q.late
-	return queueOver{newBucketOver(q.entry), release}
-}
-
-// bucketOver is bucket.over.
-type bucketOver struct {
-	bucket
-	c candidates
-	// singly counts every admission as one unit, late is how much later it may have been than it ended, in
-	// nanoseconds.
-	singly bool
-	late   int64
-}
-
-func newBucketOver(b bucket) *bucketOver {
-	return &bucketOver{bucket: b, c: candidates{n: b.n}}
-}
-
-func (b *bucketOver) advance(fresh, ended []event, oldest, _ int64) *alarm {
-	next := 0
-	begin := func(until int64) {
-		for ; next < len(fresh) && fresh[next].s <= until; next++ {
-			if fresh[next].outcome == timeline.Allowed {
-				b.c.insert(fresh[next].s)
-			}
-		}
-	}
-	for i := range ended {
-		ev := &ended[i]
-		begin(ev.e)
-		cost := ev.cost
-		if b.singly {
-			cost = 1
-		}
-		b.c.admit(ev.s, cost*b.per)
-		if y := ev.e + b.late; b.c.top-y*b.n > b.room() {
-			x := b.c.list[len(b.c.list)-1].x
-			br := breach{kind: verdict.OverAdmission, seen: (b.c.top - x*b.n) / b.per,
-				bound: b.most(y - x), span: y - x}
-			return &alarm{breach: br, from: x, to: ev.e}
-		}
-	}
-	begin(maxTime)
-	if oldest < maxTime {
-		b.c.forget(oldest)
-	}
-	return nil
-}
-
-// queueOver is queue.over.
-type queueOver struct{ entry, release *bucketOver }
-
-func (q queueOver) advance(fresh, ended []event, oldest, horizon int64) *alarm {
-	if a := q.entry.advance(fresh, ended, oldest, horizon); a != nil {
-		return a
-	}
-	return q.release.advance(fresh, ended, oldest, horizon)
-}
-
-// refill appends more to a list of which the first `used` are used up, and forgets those when they are half
-// of it.
-func refill[T any](list []T, used int, more []T) ([]T, int) {
-	if used > 0 && used*2 >= len(list) {
-		list, used = append(list[:0], list[used:]...), 0
-	}
-	return append(list, more...), used
 }

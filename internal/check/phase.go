@@ -156,7 +156,7 @@ func (s *search) list(box phases, n int) {
 		s.beginnings = beginningsOf(s.group, counted(spec.Limit{s.policy}))
 	}
 	if box.from != box.to && s.policy.PerTo == 0 && n <= exactLimit {
-		s.turns = turnsOf(s.group, int64(s.policy.Slot()), box)
+		s.turns = turnsOf(s.group.parts, int64(s.policy.Slot()), box)
 	}
 }
 
@@ -368,4 +368,21 @@ func judgeOne(h *history, b bound, mode Conformance) *breach {
 		}
 	}
 	return nil
+}
+
+// fits tells whether the products of p, whose range is a part of the one that was declared, stay in bounds
+// too: a rate in the middle may have no fraction as short as those at the ends.
+func (s *search) fits(p spec.Policy) bool {
+	if !p.Refills() {
+		return true
+	}
+	var span, units int64
+	for _, h := range s.group.parts {
+		for i := range h.all {
+			span = max(span, h.all[i].e, -h.all[i].s)
+		}
+		units = max(units, volume(h.all))
+	}
+	tight, loose := p.Ends()
+	return newBucket(tight).fits(span, units) && newBucket(loose).fits(span, units)
 }

@@ -4,6 +4,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
+// The work that the search of one group may take, where nothing else is said.
+const (
+	// stepBudget is how many decisions the exact searches may try of one phase at a time, and as many of
+	// all phases of a box at once.
+	stepBudget = visitCap
+	// maxWork is how many observations the bounds may judge in the search for a phase.
+	maxWork = 25_000_000
+)
+
 // mostSteps is how many decisions the exact searches of one kind may try together.
 func (s *search) mostSteps() int {
 	if s.each > 0 {
@@ -100,14 +109,4 @@ func (r *refutation) shorten() {
 	h := r.searched.first(len(r.events))
 	rest := shortest(h, spec.Limit{r.cell.policy}, []int64{r.cell.from})
 	r.breach = together(r.events[len(h.all)-len(rest.all):])
-}
-
-// earlier returns h with all intervals beginning earlier.
-func (h *history) earlier(by int64) *history {
-	out := h.first(len(h.all))
-	for i := range out.all {
-		out.all[i].s -= by
-	}
-	out.split()
-	return out
 }

@@ -1,8 +1,6 @@
 package check
 
 import (
-	"slices"
-
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -35,45 +33,4 @@ func (g gauge) phase(pol spec.Policy) verdict.Interval {
 		box = arc(left, size)
 	}
 	return verdict.Interval{Lo: float64(box.from), Hi: float64(box.to), LoSet: true, HiSet: true}
-}
-
-// survivors returns the boxes of at most the given width that are not refuted, ascending, neighbours joined.
-func (s *search) survivors(box phases, width int64) (left []phases) {
-	explore([]phases{box}, func(b phases) (halves []phases, stop bool) {
-		if _, ok := s.judge(cell{b, s.policy}); ok {
-			return nil, false
-		}
-		if b.to-b.from > width && !s.turns.alike(s.policy, b) {
-			lower, upper := b.cut(b.middle())
-			return halved(lower, upper, true)
-		}
-		if n := len(left); n > 0 && left[n-1].to+1 == b.from {
-			left[n-1].to = b.to
-		} else {
-			left = append(left, b)
-		}
-		return nil, false
-	})
-	return left
-}
-
-// arc returns the shortest arc of a circle of the given size that holds all boxes, which ascend and do not
-// overlap. Its end may lie beyond one turn.
-func arc(boxes []phases, size int64) phases {
-	widest, after := int64(-1), 0
-	for i, b := range boxes {
-		next := boxes[0].from + size
-		if i+1 < len(boxes) {
-			next = boxes[i+1].from
-		}
-		if gap := next - b.to; gap > widest {
-			widest, after = gap, i
-		}
-	}
-	turned := append(slices.Clone(boxes[after+1:]), boxes[:after+1]...)
-	out := phases{turned[0].from, turned[len(turned)-1].to}
-	if out.to < out.from {
-		out.to += size
-	}
-	return out
 }

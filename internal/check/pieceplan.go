@@ -70,7 +70,7 @@ const (
 func newPiecePlan(h timeline.Header, limit spec.Limit, o Options) *piecePlan {
 	c := newCase(&timeline.Timeline{Header: h}, limit, o)
 	c.boundsOnly = true
-	w := &piecePlan{c: c, whole: c.wholeRegion(), size: pieceSize, small: smallPiece}
+	w := &piecePlan{c: c, whole: wholeRegion(c), size: pieceSize, small: smallPiece}
 	for _, p := range c.limit {
 		w.memory, w.reach = max(w.memory, recalls(p)), max(w.reach, recalls(p), reaches(p))
 		w.silence = max(w.silence, newBound(p, 0, 0).scope().memory)
@@ -154,33 +154,6 @@ func sweepPlan(h timeline.Header, p spec.Policy, several bool, o Options) *overa
 	return w
 }
 
-// sweptBoundOf returns the bound of a policy without ranges that counts admissions.
-func sweptBoundOf(p spec.Policy) sweptBound {
-	if p.TTL > 0 {
-		alive := p
-		alive.TTL = 0
-		return sweptLives{newExpiring(p, 0, 0, false), sweptBoundOf(alive)}
-	}
-	if p.Queued() {
-		return newQueue(p)
-	}
-	return newBucket(p)
-}
-
-// sweptWindows returns the bound of the admissions in windows that requests place; others: what another
-// policy denied, or one with a smaller quota, may have placed them too.
-func sweptWindows(p spec.Policy, others bool) sweptBound {
-	f := newFirst(p)
-	f.others = p.Count == spec.CountOwn || f.all && others
-	if p.Count == spec.CountOwn || f.all && p.Ban > 0 { // inside a ban a denied request is not counted
-		p.Count, f.all = spec.CountAdmitted, false
-	}
-	if p.Refreshes() {
-		return newRefreshed(p)
-	}
-	return f
-}
-
 // sized sets the sizes of the pieces, and shares what survives where all partitions have the same phase.
 func (w *piecePlan) sized(caps streamCaps, shared bool) {
 	if caps.piece > 0 {
@@ -204,4 +177,11 @@ func (w *piecePlan) until(next time.Duration) int64 {
 		until = min(until, int64(next)-k.left-k.drift(int64(next)))
 	}
 	return until - 1
+}
+
+// streamCaps are the sizes from which on a Stream judges otherwise.
+type streamCaps struct {
+	// held and whole are the most observations of a recording, and of a partition, that are judged at once;
+	// tapes are the most bytes in memory; piece is the size of piecePlan where it is not 0.
+	held, whole, tapes, piece int
 }

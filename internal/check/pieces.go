@@ -448,3 +448,30 @@ func (x *pieces) beginning(next time.Duration) *edges {
 	x.from = 0
 	return x.edges(until)
 }
+
+// placementsAt notes what is known at an instant inside of the last piece of the windows that requests place.
+// It is nothing where a partition may have been forgotten, or was in use when its recording began: then the
+// next piece begins after a silence.
+func (x *pieces) placementsAt(t, until int64) {
+	e := x.edges(until)
+	x.placements = nil
+	if !e.opened {
+		return
+	}
+	for _, h := range x.histories {
+		if e.from > 0 && !e.placed && (len(h.all) == 0 || max(e.from, h.all[0].s-e.memory) > t) {
+			return // what came before the silence is a part of the next piece
+		}
+	}
+	placements := make([]*placement, len(x.histories))
+	for i, p := range x.plan.c.limit {
+		if !needsPlacement(p) {
+			continue
+		}
+		if placements[i] = placementAt(p, len(x.histories) > 1, x.histories[i], t,
+			e.until); placements[i] == nil {
+			return
+		}
+	}
+	x.placements = placements
+}

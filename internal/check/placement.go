@@ -6,24 +6,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// placement is what is known at an instant, from what was decided before, of fixed windows that requests
-// place.
-//
-//	piece k     ..[ window )....[ window )..[ window )..          until
-//	                                   since
-//	piece k+1                          |.[ window )..[ window )...
-type placement struct {
-	// since is the instant: every request that may have been decided since then is in the history.
-	since int64
-	// windows are those that may be open at that instant or begin after it, as far as they are known; the
-	// ones before the first of them are over by then.
-	windows []opening
-	// units are the most that may have come since the last certain silence, of what was decided before and is
-	// not in the history, where requests start windows anew; until is the last end of those that may have
-	// done so.
-	units, until int64
-}
-
 // mostHanded is the largest number of windows that are told apart: more there are only where no admission is
 // certain.
 const mostHanded = 1 << 10
@@ -52,7 +34,7 @@ func placementAt(p spec.Policy, several bool, h *history, t, until int64) *place
 	}
 	out := &placement{since: t, until: minTime}
 	if p.Refreshes() {
-		out.refreshed(p, h)
+		refreshedUntil(out, p, h)
 		return out
 	}
 	f := newFirst(p)
@@ -111,8 +93,8 @@ func closed(h *history, until int64) []event {
 	return append(slices.Clone(h.all), event{s: until + 1, e: until + 1})
 }
 
-// refreshed takes what a history has before the instant.
-func (w *placement) refreshed(p spec.Policy, h *history) {
+// refreshedUntil takes what a history has before the instant of w.
+func refreshedUntil(w *placement, p spec.Policy, h *history) {
 	tight, _ := p.Ends()
 	if p.Count == spec.CountOwn { // see newOwning
 		tight.Count, tight.Refresh = spec.CountAll, spec.RefreshAll
@@ -134,8 +116,8 @@ func (w *placement) refreshed(p spec.Policy, h *history) {
 	}
 }
 
-// openings returns those that were handed on, with what a history tells of them.
-func (w *placement) openings(in *opener, sizeTo int64) []opening {
+// handed returns the openings that were handed on, with what a history tells of them.
+func (in *opener) handed(w *placement, sizeTo int64) []opening {
 	out := slices.Clone(w.windows)
 	at := w.since
 	for i := range out {
@@ -155,29 +137,66 @@ func (w *placement) openings(in *opener, sizeTo int64) []opening {
 	return out
 }
 
-// placementsAt notes what is known at an instant inside of the last piece of the windows that requests place.
-// It is nothing where a partition may have been forgotten, or was in use when its recording began: then the
-// next piece begins after a silence.
-func (x *pieces) placementsAt(t, until int64) {
-	e := x.edges(until)
-	x.placements = nil
-	if !e.opened {
-		return
+// handed returns the latest theoretical arrival time of b that never has more in use than l. A bucket that was
+// not known to be the same, and may have other units, has as many in use, rounded up.
+func (b bucket) handed(l *level) int64 {
+	tat := l.tat
+	if b.n != l.n || b.per != l.per {
+		units := -floorDiv(l.at*l.n-l.tat, l.per)
+		tat = l.at*b.n + units*b.per
 	}
-	for _, h := range x.histories {
-		if e.from > 0 && !e.placed && (len(h.all) == 0 || max(e.from, h.all[0].s-e.memory) > t) {
-			return // what came before the silence is a part of the next piece
-		}
+	return min(tat, l.at*b.n+b.burst*b.per)
+}
+
+// mostUsed returns, of the buckets that a policy may be, the one with the most in use: the slowest and
+// largest; ok=false where it is no bucket, or counts requests when they are complete.
+func mostUsed(p spec.Policy) (b bucket, ok bool) {
+	if p.HasWindow() || p.Completes() {
+		return b, false
 	}
-	placements := make([]*placement, len(x.histories))
-	for i, p := range x.plan.c.limit {
-		if !needsPlacement(p) {
-			continue
-		}
-		if placements[i] = placementAt(p, len(x.histories) > 1, x.histories[i], t,
-			e.until); placements[i] == nil {
-			return
-		}
+	if p.Count == spec.CountOwn {
+		p.Count = spec.CountAll // as may what it admitted and another policy denied
 	}
-	x.placements = placements
+	return newBucket(slowest(p)), true
+}
+
+// levelAt returns what may be in use of a policy's bucket at an instant, of what was decided before for sure;
+// nil where it has none, or one that may be created with less than it holds.
+func levelAt(p spec.Policy, h *history, t int64) *level {
+	b, ok := mostUsed(p)
+	if !ok || b.startLeast < b.burst { // when it was created is not known
+		return nil
+	}
+	m := b.meter(h)
+	m.excess(t)
+	return &level{at: t, tat: max(m.tat, t*b.n), n: b.n, per: b.per}
+}
+
+// placed tells whether requests place what pol remembers: the first one its windows, or its bucket that is
+// not full, and after each time that it was forgotten another one. Left out of a witness they would place it
+// elsewhere, and the witness could fail for what is nothing wrong in the recording.
+func placed(pol spec.Policy) bool {
+	return pol.Windowed() && pol.Align == spec.AlignFirst && !pol.Refreshes() || pol.TTL > 0 &&
+		remembersStart(pol)
+}
+
+// keepsItsBeginning tells whether p remembers for ever when it was created: one that starts otherwise than
+// full, or is filled up in batches from then on. Where a recording began amid traffic that is not known.
+func keepsItsBeginning(p spec.Policy) bool {
+	return remembersStart(p) || p.Start == spec.StartUnknown || p.Refill == spec.RefillInterval
+}
+
+// remembersStart tells whether p is known to hold less than a full bucket when it is created.
+func remembersStart(p spec.Policy) bool {
+	_, p = p.Ends()
+	_, most := p.StartLevels()
+	return most < p.Full()
+}
+
+// startsLow tells whether p may hold less than a full bucket when it is created: of a range of bursts, the
+// largest.
+func startsLow(p spec.Policy) bool {
+	_, p = p.Ends()
+	least, _ := p.StartLevels()
+	return least < p.Full()
 }

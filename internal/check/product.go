@@ -96,13 +96,6 @@ func forgotBy(p spec.Policy, end int64) int64 {
 	return end
 }
 
-func gcd(a, b int64) int64 {
-	for b > 0 {
-		a, b = b, a%b
-	}
-	return a
-}
-
 func (p product) traits() traits {
 	t := traits{scale: p.scale}
 	for _, part := range p.parts {

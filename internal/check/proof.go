@@ -198,15 +198,6 @@ func (p *proof) withFirst(events []event) []event {
 	return historyOf(append(events, p.h.before(p.until).all...)).all
 }
 
-// firstEnd returns the instant by which the first request was decided.
-func (h *history) firstEnd() int64 {
-	end := maxTime
-	for i := range h.all {
-		end = min(end, h.all[i].e)
-	}
-	return end
-}
-
 // eventsOf returns the events of all breaches, each once, ascending by start.
 func eventsOf(found []*breach) []event {
 	var all []event
@@ -214,12 +205,4 @@ func eventsOf(found []*breach) []event {
 		all = append(all, br.events...)
 	}
 	return historyOf(all).all
-}
-
-func lastEnd(events []event) int64 {
-	end := minTime
-	for _, ev := range events {
-		end = max(end, ev.e)
-	}
-	return end
 }

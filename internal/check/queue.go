@@ -52,7 +52,7 @@ func (q queue) over(h *history) *breach {
 	if br := q.entry.over(h); br != nil {
 		return br
 	}
-	br := q.release.over(h.releases(q.late))
+	br := q.release.over(releases(h, q.late))
 	if br != nil {
 		for i := range br.events {
 			br.events[i].e -= q.late
@@ -63,7 +63,7 @@ func (q queue) over(h *history) *breach {
 
 // releases returns h with every admission at cost 1, since a request of several units is let through as one,
 // and ending late nanoseconds later.
-func (h *history) releases(late int64) *history {
+func releases(h *history, late int64) *history {
 	if len(h.admitted) == 0 || late == 0 && uniform(h.admitted) && h.admitted[0].cost == 1 {
 		return h
 	}
@@ -78,3 +78,19 @@ func (h *history) releases(late int64) *history {
 func (q queue) usage(h *history) meter { return q.entry.usage(h) }
 
 func (q queue) scope() scope { return q.entry.scope() }
+
+func (q queue) swept() overSweep {
+	release := newBucketOver(q.release)
+	release.singly, release.late = true, q.late
+	return queueOver{newBucketOver(q.entry), release}
+}
+
+// queueOver is queue.over.
+type queueOver struct{ entry, release *bucketOver }
+
+func (q queueOver) advance(fresh, ended []event, oldest, horizon int64) *alarm {
+	if a := q.entry.advance(fresh, ended, oldest, horizon); a != nil {
+		return a
+	}
+	return q.release.advance(fresh, ended, oldest, horizon)
+}

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -119,19 +121,51 @@ func fitsEnds(p spec.Policy, span, units int64) bool {
 	return newBucket(tight).fits(span, units) && newBucket(loose).fits(span, units)
 }
 
-// fits tells whether the products of p, whose range is a part of the one that was declared, stay in bounds
-// too: a rate in the middle may have no fraction as short as those at the ends.
-func (s *search) fits(p spec.Policy) bool {
-	if !p.Refills() {
-		return true
-	}
-	var span, units int64
-	for _, h := range s.group.parts {
-		for i := range h.all {
-			span = max(span, h.all[i].e, -h.all[i].s)
-		}
-		units = max(units, volume(h.all))
-	}
-	tight, loose := p.Ends()
-	return newBucket(tight).fits(span, units) && newBucket(loose).fits(span, units)
+// sided is a policy with one bound for each question: `loose` for what cannot have been admitted, the
+// embedded one for what cannot have been denied.
+type sided struct {
+	bound
+	loose bound
 }
+
+func (s sided) over(h *history) *breach { return s.loose.over(h) }
+
+// newOwning bounds a policy that also counts what another policy denies. What was admitted was counted; what
+// was denied may have been.
+func newOwning(p spec.Policy, from, to int64) bound {
+	loose, tight := p, p
+	loose.Count, tight.Count = spec.CountAdmitted, spec.CountAll
+	if p.Refreshes() { // as may what it admitted and another policy denied
+		tight.Refresh = spec.RefreshAll
+	}
+	return sided{boundAmong(tight, from, to, true), boundAmong(loose, from, to, true)}
+}
+
+// lasting returns a limit without the times to live that change nothing: after so long a silence the policy
+// is as good as new.
+func lasting(limit spec.Limit) spec.Limit {
+	out := limit
+	for i, p := range limit {
+		if p.TTL <= p.Recovery() || p.Ban > 0 || startsLow(p) || p.Refill == spec.RefillInterval {
+			continue
+		}
+		if &out[0] == &limit[0] {
+			out = slices.Clone(limit)
+		}
+		out[i].TTL, out[i].TTLTo = 0, 0
+	}
+	return out
+}
+
+// ownModel counts what the model inside would admit, also where another limiter denies it.
+type ownModel struct{ model }
+
+func (o ownModel) traits() traits {
+	t := o.model.traits()
+	t.counted = true
+	return t
+}
+
+func (o ownModel) scaled(k int64) model { return ownModel{o.model.scaled(k)} }
+
+func (o ownModel) pass(m memoryState, a ask) []memoryState { return o.model.admit(m, a) }

@@ -204,3 +204,78 @@ func (of scope) sinceSilence(h *history, d event) []event {
 func (r refreshed) scope() scope {
 	return scope{memory: r.sizeTo, full: r.quota, all: r.all, silence: r.sizeTo, every: r.every}
 }
+
+// newRefreshModel returns the model of a fixed window that requests start anew.
+func newRefreshModel(p spec.Policy) model {
+	tally := tallyModel{refreshed: newRefreshed(p), scale: 1}
+	return ttlModel{around{tally}, tally.size, tally.size, p.Refresh == spec.RefreshAdmitted}
+}
+
+// tallyModel is a quota that never comes back: its count is what was counted.
+type tallyModel struct {
+	base
+	refreshed
+	scale int64
+}
+
+func (r tallyModel) traits() traits { return traits{scale: r.scale, counted: r.all} }
+
+func (r tallyModel) scaled(k int64) model {
+	r.scale *= k
+	return r
+}
+
+func (r tallyModel) start(begin int64) memoryState {
+	return memoryState{counts: make([]int64, 1), zone: newZone(begin)}
+}
+
+func (r tallyModel) admit(m memoryState, a ask) []memoryState {
+	*m.count(0) += a.cost
+	return onlyIf(*m.count(0) <= r.quota, m)
+}
+
+func (r tallyModel) deny(m memoryState, a ask) []memoryState {
+	full := *m.count(0)+a.cost > r.quota
+	if r.all {
+		*m.count(0) = r.quota
+	}
+	return onlyIf(full, m)
+}
+
+func (r tallyModel) pass(m memoryState, a ask) []memoryState {
+	if r.all {
+		return r.admit(m, a)
+	}
+	return onlyIf(*m.count(0)+a.cost <= r.quota, m)
+}
+
+// swept of a window that requests start anew is that of one which nothing ends, forgotten after a silence.
+func (r refreshed) swept() overSweep {
+	only := expiring{forgetting: forgetting{ttl: r.size, longest: r.size, banned: r.banned || !r.every}}
+	anew := func() overSweep { return &atMostOver{quota: r.quota} }
+	return &expiringOver{expiring: only, anew: anew, sweep: anew(), linking: true,
+		first: minTime, after: minTime}
+}
+
+// atMostOver counts all admissions.
+type atMostOver struct {
+	quota, units int64
+	counted      []event
+}
+
+func (x *atMostOver) advance(_, ended []event, _, _ int64) *alarm {
+	for i := range ended {
+		ev := &ended[i]
+		x.counted = append(x.counted, *ev)
+		if x.units += ev.cost; x.units > x.quota {
+			from := x.counted[0].s
+			for i := range x.counted {
+				from = min(from, x.counted[i].s)
+			}
+			br := breach{kind: verdict.OverAdmission, seen: x.units, bound: x.quota, span: ev.e - from,
+				windows: 1}
+			return &alarm{breach: br, from: from, to: ev.e, placing: x.counted}
+		}
+	}
+	return nil
+}

@@ -14,7 +14,7 @@ type region struct {
 }
 
 // wholeRegion returns all that a limit and a header leave open.
-func (c *caseFile) wholeRegion() region {
+func wholeRegion(c *caseFile) region {
 	r := region{limit: slices.Clone(c.limit)}
 	for i, pol := range c.limit {
 		box, _ := phasesOf(pol, c.tl.Header)
@@ -160,7 +160,7 @@ func (x *excerpt) list(all []region) {
 	x.turns = make([]turns, len(whole.boxes))
 	for i, box := range whole.boxes {
 		if pol := whole.limit[i]; box.from != box.to && pol.PerTo == 0 {
-			x.turns[i] = turnsOf(&group{parts: x.p.histories[i : i+1]}, int64(pol.Slot()), box)
+			x.turns[i] = turnsOf(x.p.histories[i:i+1], int64(pol.Slot()), box)
 		}
 	}
 }

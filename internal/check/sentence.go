@@ -302,5 +302,3 @@ func seconds(d time.Duration) string {
 	}
 	return s + "." + frac + " s"
 }
-
-func mod(a, b int64) int64 { return a - floorDiv(a, b)*b }

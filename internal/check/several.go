@@ -181,7 +181,7 @@ func (s *severalSearch) refute() (found []refutation, ok bool) {
 		}
 		var listed turns
 		if box.from != box.to {
-			listed = turnsOf(g, int64(pol.Slot()), box)
+			listed = turnsOf(g.parts, int64(pol.Slot()), box)
 			n := 1
 			for _, h := range g.parts {
 				n += len(h.all)
@@ -294,11 +294,6 @@ func (c *caseFile) underSeveral(histories []*history, boxes []phases, seq int) *
 	all.events = historyOf(all.events).all
 	all.span = spanOf(all.events)
 	return all
-}
-
-// denial returns the index in h.denied of the denial with a number.
-func (h *history) denial(seq int) int32 {
-	return int32(slices.IndexFunc(h.denied, func(d event) bool { return d.seq == seq }))
 }
 
 // searchSeveral searches partitions that share what phases are open.

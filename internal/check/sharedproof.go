@@ -1,8 +1,9 @@
 package check
 
 import (
-	"github.com/rlcheck/rlcheck/internal/verdict"
 	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // accuse makes the findings of what refutes every phase of the box: one for each partition that is part of
@@ -48,7 +49,7 @@ func (c *caseFile) accuseTogether(parts []*part, found []refutation, box phases)
 	pr := &proof{h: whole, tries: fewTries(len(eventsOf(breaches))), until: minTime,
 		counted: counted(c.limit), over: mode == UpperBound,
 		judge: func(h *history, most int) ([]refutation, int, bool) {
-			s := &search{policy: c.limit[0], mode: mode, group: h.divided(owner, len(parts)), rough: true,
+			s := &search{policy: c.limit[0], mode: mode, group: divided(h, owner, len(parts)), rough: true,
 				each: most}
 			found, ok := s.refute(box)
 			return found, s.tried(), ok
@@ -72,7 +73,7 @@ func (c *caseFile) accuseTogether(parts []*part, found []refutation, box phases)
 }
 
 // divided returns the group of n partitions whose events are those of h, each by its owner.
-func (h *history) divided(owner map[int]int, n int) *group {
+func divided(h *history, owner map[int]int, n int) *group {
 	events := make([][]event, n)
 	for _, ev := range h.all {
 		i := owner[ev.seq]

@@ -52,13 +52,6 @@ type Stream struct {
 	err      error
 }
 
-// streamCaps are the sizes from which on a Stream judges otherwise.
-type streamCaps struct {
-	// held and whole are the most observations of a recording, and of a partition, that are judged at once;
-	// tapes are the most bytes in memory; piece is the size of piecePlan where it is not 0.
-	held, whole, tapes, piece int
-}
-
 // The caps of a stream.
 const (
 	heldLimit  = hintLimit
@@ -212,7 +205,7 @@ func (s *Stream) together(strands []*strand) *verdict.Judgement {
 	for _, p := range c.parts {
 		p.seen = s.strands[p.name].seen
 	}
-	return c.explained(s.limit)
+	return explained(c, s.limit)
 }
 
 // apart judges one partition after the other.

@@ -75,27 +75,6 @@ func memoryOf(limit spec.Limit, at []int64) int64 {
 	return longest
 }
 
-// keepsItsBeginning tells whether p remembers for ever when it was created: one that starts otherwise than
-// full, or is filled up in batches from then on. Where a recording began amid traffic that is not known.
-func keepsItsBeginning(p spec.Policy) bool {
-	return remembersStart(p) || p.Start == spec.StartUnknown || p.Refill == spec.RefillInterval
-}
-
-// remembersStart tells whether p is known to hold less than a full bucket when it is created.
-func remembersStart(p spec.Policy) bool {
-	_, p = p.Ends()
-	_, most := p.StartLevels()
-	return most < p.Full()
-}
-
-// startsLow tells whether p may hold less than a full bucket when it is created: of a range of bursts, the
-// largest.
-func startsLow(p spec.Policy) bool {
-	_, p = p.Ends()
-	least, _ := p.StartLevels()
-	return least < p.Full()
-}
-
 // counted tells whether a denied request may change what any of the policies remembers.
 func counted(limit spec.Limit) bool {
 	return slices.ContainsFunc(limit, func(p spec.Policy) bool {
@@ -148,52 +127,4 @@ func newExactBy(h *history, limit spec.Limit, at []int64) *exact {
 	}
 	x.weight = x.weigh()
 	return x
-}
-
-// punctual returns h with its events beginning when they were sent, though the limiter may take them to be up
-// to h.lag older.
-func (h *history) punctual() *history {
-	if h.lag == 0 {
-		return h
-	}
-	out := &history{all: slices.Clone(h.all)}
-	for i := range out.all {
-		out.all[i].s += h.lag
-	}
-	out.split()
-	return out
-}
-
-// first returns a copy of the first n events.
-func (h *history) first(n int) *history {
-	out := &history{all: slices.Clone(h.all[:n]), lag: h.lag, lags: h.lags}
-	out.split()
-	return out
-}
-
-// before returns the events that begin at or before t.
-func (h *history) before(t int64) *history {
-	out, _ := h.cut(t + 1)
-	return out
-}
-
-// since drops the events from before a silence after which nothing of them is remembered, as long as what is
-// left fails: it tries the last silence, then one twice as far back, and so on.
-func (h *history) since(memory int64, fails func(*history) bool) *history {
-	var begins []int
-	until := minTime
-	for i, ev := range h.all {
-		if i > 0 && ev.s > until+memory {
-			begins = append(begins, i)
-		}
-		until = max(until, ev.e)
-	}
-	for back := 1; back <= len(begins); back *= 2 {
-		rest := &history{all: slices.Clone(h.all[begins[len(begins)-back]:]), lag: h.lag, lags: h.lags}
-		rest.split()
-		if fails(rest) {
-			return rest
-		}
-	}
-	return h
 }

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -42,30 +41,6 @@ func (g gauge) window(pol spec.Policy) verdict.Interval {
 	longest := s.end(whole, true)
 	return verdict.Interval{Lo: float64(shortest), LoSet: shortest > lo, Hi: float64(longest),
 		HiSet: longest < hi}
-}
-
-// beginning returns what is known for certain of the first n events: those, but for the denials that a later
-// request may explain. Where all requests count, these may still explain others.
-func (h *history) beginning(n int, all bool) *history {
-	if len(h.all) <= n {
-		return h
-	}
-	until := h.all[n].s
-	out, _ := h.cut(until)
-	out.ignoreDenials(all, func(ev event) bool { return ev.e >= until })
-	k := 0 // another policy may explain those that are not in h.denied, which has the same order
-	out.denied = slices.DeleteFunc(out.denied, func(d event) bool {
-		for k < len(h.denied) && h.denied[k].s < d.s {
-			k++
-		}
-		for i := k; i < len(h.denied) && h.denied[i].s == d.s; i++ {
-			if h.denied[i].seq == d.seq {
-				return false
-			}
-		}
-		return true
-	})
-	return out
 }
 
 // lengths is a box of window lengths and phases.

@@ -28,17 +28,6 @@ func halved[B any](lower, upper B, ok bool) (parts []B, stop bool) {
 	return []B{upper, lower}, false
 }
 
-// phases is a closed box of window phases, in nanoseconds since the start of the recording.
-type phases struct{ from, to int64 }
-
-// cut divides b: the upper part begins at the given phase.
-func (b phases) cut(at int64) (lower, upper phases) {
-	return phases{b.from, at - 1}, phases{at, b.to}
-}
-
-// middle returns the phase at which the upper half of b begins, in (b.from, b.to].
-func (b phases) middle() int64 { return b.from + (b.to-b.from+1)/2 }
-
 // turns are the phases at which a request enters or leaves a window, ascending: between two of them a fixed
 // window judges alike. They are nil where they are not listed.
 type turns []int64
@@ -67,14 +56,14 @@ func (t turns) alike(p spec.Policy, b phases) bool {
 	return b.from == b.to || p.Fixed() && p.PerTo == 0 && t.none(b)
 }
 
-// turnsOf returns the phases inside the box at which a request of the group enters or leaves a window,
+// turnsOf returns the phases inside the box at which a request of some histories enters or leaves a window,
 // ascending.
-func turnsOf(g *group, size int64, box phases) turns {
+func turnsOf(parts []*history, size int64, box phases) turns {
 	out := turns{}
 	if box.to-box.from > 64*size { // an anchor that nothing bounds: too many to list, and halves do as well
 		return nil
 	}
-	for _, h := range g.parts {
+	for _, h := range parts {
 		turns := 2
 		if h.lag > 0 { // when it was sent, and what a late clock shows when it was answered
 			turns = 4
@@ -94,4 +83,45 @@ func turnsOf(g *group, size int64, box phases) turns {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// survivors returns the boxes of at most the given width that are not refuted, ascending, neighbours joined.
+func (s *search) survivors(box phases, width int64) (left []phases) {
+	explore([]phases{box}, func(b phases) (halves []phases, stop bool) {
+		if _, ok := s.judge(cell{b, s.policy}); ok {
+			return nil, false
+		}
+		if b.to-b.from > width && !s.turns.alike(s.policy, b) {
+			lower, upper := b.cut(b.middle())
+			return halved(lower, upper, true)
+		}
+		if n := len(left); n > 0 && left[n-1].to+1 == b.from {
+			left[n-1].to = b.to
+		} else {
+			left = append(left, b)
+		}
+		return nil, false
+	})
+	return left
+}
+
+// arc returns the shortest arc of a circle of the given size that holds all boxes, which ascend and do not
+// overlap. Its end may lie beyond one turn.
+func arc(boxes []phases, size int64) phases {
+	widest, after := int64(-1), 0
+	for i, b := range boxes {
+		next := boxes[0].from + size
+		if i+1 < len(boxes) {
+			next = boxes[i+1].from
+		}
+		if gap := next - b.to; gap > widest {
+			widest, after = gap, i
+		}
+	}
+	turned := append(slices.Clone(boxes[after+1:]), boxes[:after+1]...)
+	out := phases{turned[0].from, turned[len(turned)-1].to}
+	if out.to < out.from {
+		out.to += size
+	}
+	return out
 }

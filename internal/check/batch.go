@@ -1,8 +1,6 @@
 package check
 
-import (
-	"github.com/rlcheck/rlcheck/internal/spec"
-)
+import "github.com/rlcheck/rlcheck/internal/spec"
 
 // lastBatch is the index of the instant at which a bucket that is refilled in batches got the last one that
 // is counted, or was created. Its counts are wasCreated, and inBucket: the units that it held then, less what

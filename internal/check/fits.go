@@ -1,0 +1,59 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// ErrTooLarge is what Judge wraps when the products of a limit and the length of a recording exceed 2^61.
+var ErrTooLarge = errors.New("the limit times the length of the recording exceeds 2^61")
+
+// ErrUnsorted is what Judge wraps when observations do not ascend by Sent.
+var ErrUnsorted = errors.New("observations ascend by the time they were sent")
+
+// fits checks that the observations ascend and that no product of the bounds can overflow.
+func fits(tl *timeline.Timeline, limit spec.Limit) error {
+	var units int64
+	var begin, last time.Duration
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		units += o.Cost
+		if units < 0 || o.Cost < 0 || units > maxTime/4 {
+			return fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge)
+		}
+		if i > 0 && o.Sent < last {
+			return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w", o.Seq,
+				o.Sent, ErrUnsorted)
+		}
+		last = o.Sent
+	}
+	if len(tl.Observations) > 0 {
+		begin = min(begin, tl.Observations[0].Sent)
+	}
+	return fitsSpan(&tl.Header, limit, begin, tl.End(), units)
+}
+
+// fitsSpan checks that no product of the bounds can overflow for units requested between two instants.
+func fitsSpan(h *timeline.Header, limit spec.Limit, begin, end time.Duration, units int64) error {
+	least, most := min(h.ClockError, h.Tick, h.WallError), max(h.ClockError, h.Tick, h.WallError)
+	if int64(begin) < -maxTime/4 || least < 0 || int64(most) > maxTime/4 {
+		return fmt.Errorf("check: from %s, clocks known up to %s, %s and %s: %w", begin, h.WallError,
+			h.ClockError, h.Tick, ErrTooLarge)
+	}
+	if h.DriftPPM < 0 || h.DriftPPM > timeline.MaxDriftPPM {
+		return fmt.Errorf("check: a drift of %d ppm: %w", h.DriftPPM, ErrTooLarge)
+	}
+	span := min(int64(end), maxTime) - int64(begin) + 2*int64(h.ClockError) + int64(h.Tick)
+	span += 2 * int64(h.Drift(time.Duration(max(span, 0))))
+	for _, p := range limit {
+		if span < 0 || span > maxTime/4 || int64(p.Rate.Per) > maxTime/4 ||
+			!fitsEnds(p, span+int64(p.Tick), units) {
+			return fmt.Errorf("check: %s over %s: %w", p.Algorithm, end, ErrTooLarge)
+		}
+	}
+	return nil
+}

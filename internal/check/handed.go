@@ -1,0 +1,27 @@
+package check
+
+// opening is the closed interval in which a window begins.
+type opening struct{ from, to int64 }
+
+// level is the most that may be in use of a bucket at an instant, after all that was decided before for sure:
+// the latest theoretical arrival time, scaled by n, of a bucket that gets a unit back every per/n
+// nanoseconds.
+type level struct{ at, tat, n, per int64 }
+
+// placement is what is known at an instant, from what was decided before, of fixed windows that requests
+// place.
+//
+//	piece k     ..[ window )....[ window )..[ window )..          until
+//	                                   since
+//	piece k+1                          |.[ window )..[ window )...
+type placement struct {
+	// since is the instant: every request that may have been decided since then is in the history.
+	since int64
+	// windows are those that may be open at that instant or begin after it, as far as they are known; the
+	// ones before the first of them are over by then.
+	windows []opening
+	// units are the most that may have come since the last certain silence, of what was decided before and is
+	// not in the history, where requests start windows anew; until is the last end of those that may have
+	// done so.
+	units, until int64
+}

@@ -1,0 +1,83 @@
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Resolution is what a pass must be worth. The zero value demands nothing.
+type Resolution struct {
+	// Burst demands that the interval measured for the burst (quota) is no wider than this share of the
+	// declared one; BurstExact that it is one value.
+	Burst      float64
+	BurstExact bool
+	// Rate demands the same of the rate.
+	Rate float64
+}
+
+// Options are what a scenario or a command line asks of a judgement.
+type Options struct {
+	Conformance Conformance
+	Resolution  Resolution
+	// Shared tells that others may use the same partitions: an unexplained denial is then no proof.
+	Shared bool
+	// SkipMeasure leaves the measured policy out.
+	SkipMeasure bool
+	// Hint looks for what explains a recording which fails: a Diagnosis, or else another policy.
+	Hint bool
+	// Spill makes the file for what a Stream does not hold in memory; nil: it holds all. Judge needs none.
+	Spill func() (Spill, error)
+}
+
+// Short says by what the measured policy of a limit falls short of the resolution; empty where it does not.
+func (r Resolution) Short(l spec.Limit, m verdict.Measured) string {
+	for i, pol := range l {
+		of := ""
+		if len(l) > 1 {
+			of = " of " + pol.String()
+		}
+		if short := r.short(pol, m.Of(i, len(l)), of); short != "" {
+			return short
+		}
+	}
+	return ""
+}
+
+// short says by what the measured values of a policy fall short of the resolution; empty where they do not.
+func (r Resolution) short(pol spec.Policy, measured verdict.Measured, of string) string {
+	quota, rate := float64(pol.Full()), float64(pol.Rate.N)*float64(time.Second)/float64(pol.Rate.Per)
+	m := measured
+	if pol.Queued() {
+		// An admission that waited long may have been decided late, so nothing proves that a queue has as
+		// many places as declared; that it has no more, a denial shows.
+		m.Burst.Lo, m.Burst.LoSet = quota, true
+	}
+	switch {
+	case r.BurstExact && (!m.Burst.LoSet || !m.Burst.HiSet || m.Burst.Lo != m.Burst.Hi):
+		return "the burst" + of + " is " + known(measured.Burst, "") + ", and a pass must measure it exactly"
+	case r.Burst > 0 && !m.Burst.Within(quota, r.Burst):
+		return fmt.Sprintf("the burst%s is %s, and a pass must measure it to within %g %%", of,
+			known(measured.Burst, ""), 100*r.Burst)
+	case r.Rate > 0 && !pol.InFlight() && !m.Rate.Within(rate, r.Rate):
+		return fmt.Sprintf("the rate%s is %s, and a pass must measure it to within %g %%", of,
+			known(m.Rate, "/s"), 100*r.Rate)
+	}
+	return ""
+}
+
+// known says in words what is known of a parameter.
+func known(iv verdict.Interval, unit string) string {
+	switch {
+	case iv.LoSet && iv.HiSet:
+		return "known to be " + iv.String() + unit
+	case iv.LoSet:
+		return fmt.Sprintf("known to be at least %.6g%s", iv.Lo, unit)
+	case iv.HiSet:
+		return fmt.Sprintf("known to be at most %.6g%s", iv.Hi, unit)
+	default:
+		return "not known"
+	}
+}
