@@ -111,8 +111,8 @@ func (e *env) check(name string, f checkFlags) error {
 	if f.limit == "" && f.format != "ndjson" {
 		return usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
-	switch check.Conformance(f.conformance) {
-	case check.Exact, check.UpperBound, check.LowerBound:
+	switch verdict.Conformance(f.conformance) {
+	case verdict.Exact, verdict.UpperBound, verdict.LowerBound:
 	default:
 		return usagef("--conformance %q: it is exact, upper-bound or lower-bound", f.conformance)
 	}

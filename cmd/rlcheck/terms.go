@@ -70,7 +70,7 @@ func (f *checkFlags) options(t timeline.Terms) check.Options {
 	o := check.OptionsOf(t)
 	o.Hint, o.Spill = true, spill
 	if o.Conformance == "" || f.changed("conformance") {
-		o.Conformance = check.Conformance(f.conformance)
+		o.Conformance = verdict.Conformance(f.conformance)
 	}
 	if f.shared || f.changed("shared") { // a log that lost lines is shared, too
 		o.Shared = f.shared
@@ -99,7 +99,7 @@ func (e *env) sayTerms(name string, f *checkFlags, t timeline.Terms) {
 			said = append(said, "--limit '"+l.Limit+"'"+of)
 		}
 	}
-	if t.Conformance != "" && t.Conformance != string(check.Exact) && !f.changed("conformance") {
+	if t.Conformance != "" && t.Conformance != string(verdict.Exact) && !f.changed("conformance") {
 		said = append(said, "--conformance "+t.Conformance)
 	}
 	if t.Shared && !f.changed("shared") {

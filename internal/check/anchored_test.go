@@ -210,7 +210,7 @@ func TestAnchorIsTheFirstCountedRequest(t *testing.T) {
 // that it begins, are right.
 func TestDenialsOfAnIdleCounter(t *testing.T) {
 	const spec = "sliding-window-counter,rate=11/100ns,align=first"
-	for _, side := range []Conformance{Exact, LowerBound} {
+	for _, side := range []verdict.Conformance{verdict.Exact, verdict.LowerBound} {
 		for _, c := range []struct {
 			spec string
 			cost int64

@@ -7,6 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestAnswersAloneAreThoseOfTheWitnesses asks one asker about random histories under every small policy, over
@@ -26,7 +27,7 @@ func TestAnswersAloneAreThoseOfTheWitnesses(t *testing.T) {
 			h := newHistory(tl.Observations, widen(timeline.Header{}, p.Tick, p.TickSet), int64(tl.End()))
 			h.completions(tl.Observations, widening{}, stayOf(p))
 			b := newBound(p, int64(p.PhaseFrom), int64(p.PhaseFrom)+r.Int64N(4))
-			for _, mode := range []Conformance{UpperBound, LowerBound} {
+			for _, mode := range []verdict.Conformance{verdict.UpperBound, verdict.LowerBound} {
 				got, want := a.refutes(h, b, mode), judgeOne(h, b, mode) != nil
 				if refuted[want]++; got != want {
 					t.Fatalf("%s, round %d, %s: got refuted %v, want %v\n%s", name, round, mode, got, want,

@@ -170,7 +170,7 @@ func BenchmarkBounds(b *testing.B) {
 				bd := newBound(p, int64(p.PhaseFrom), int64(p.PhaseTo))
 				began = cpuTime()
 				for b.Loop() {
-					if br := judgeOne(h, bd, Exact); br != nil {
+					if br := judgeOne(h, bd, verdict.Exact); br != nil {
 						b.Fatalf("a right limiter is accused: %+v", br.kind)
 					}
 				}
@@ -370,7 +370,7 @@ func againstPorcupine(b *testing.B, p spec.Policy, n int, late time.Duration, at
 		rounds++
 		ops := operations(obs)
 		began := cpuTime()
-		if judgeOne(newHistory(obs, widening{}, int64(obs[n-1].FirstByte)), newBound(p, 0, 0), Exact) != nil {
+		if judgeOne(newHistory(obs, widening{}, int64(obs[n-1].FirstByte)), newBound(p, 0, 0), verdict.Exact) != nil {
 			b.Fatal("the bounds accuse a right limiter")
 		}
 		bounds += cpuTime() - began

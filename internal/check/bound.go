@@ -228,8 +228,8 @@ type asker struct {
 }
 
 // refutes is judgeOne without its breach.
-func (a *asker) refutes(h *history, b bound, mode Conformance) bool {
-	return mode != LowerBound && a.over(h, b) || mode != UpperBound && a.under(h, b)
+func (a *asker) refutes(h *history, b bound, mode verdict.Conformance) bool {
+	return mode != verdict.LowerBound && a.over(h, b) || mode != verdict.UpperBound && a.under(h, b)
 }
 
 // over tells whether b.over finds anything.

@@ -117,7 +117,7 @@ func (c *caseFile) judgeGroup(parts []*part, box phases) {
 	found, refuted := s.refute(box)
 	denials := slices.ContainsFunc(found, func(r refutation) bool { return r.kind != verdict.OverAdmission })
 	if refuted && denials && c.o.Shared { // they prove nothing: perhaps the admissions do alone
-		alone := &search{policy: c.limit[0], mode: UpperBound, group: g}
+		alone := &search{policy: c.limit[0], mode: verdict.UpperBound, group: g}
 		if over, ok := alone.refute(box); ok {
 			found, denials = over, false
 		}
@@ -163,8 +163,8 @@ func (c *caseFile) addOtherSide(parts []*part, box phases) {
 	each(len(parts), func(i int) {
 		p := parts[i]
 		var both []verdict.Finding
-		for _, mode := range []Conformance{UpperBound, LowerBound} {
-			if c.o.Conformance != "" && c.o.Conformance != Exact && c.o.Conformance != mode {
+		for _, mode := range []verdict.Conformance{verdict.UpperBound, verdict.LowerBound} {
+			if c.o.Conformance != "" && c.o.Conformance != verdict.Exact && c.o.Conformance != mode {
 				continue
 			}
 			if br := judgeOne(p.histories[0], bd, mode); br != nil {

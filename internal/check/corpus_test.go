@@ -55,7 +55,7 @@ func corpusPair(n int) (p matter, spec string, ok bool) {
 		cutAmid(r, p.tl)
 	}
 	p.o = Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(8) == 0,
-		Conformance: []Conformance{"", "", "", "", UpperBound, LowerBound}[r.IntN(6)]}
+		Conformance: []verdict.Conformance{"", "", "", "", verdict.UpperBound, verdict.LowerBound}[r.IntN(6)]}
 	return p, spec, true
 }
 

@@ -38,12 +38,12 @@ func (c *caseFile) newProof(p *part, found []*breach, pol spec.Policy, box phase
 	}
 	mode := c.proofMode(found, pol)
 	until := minTime
-	switch exactly := mode != UpperBound && mode != LowerBound; {
+	switch exactly := mode != verdict.UpperBound && mode != verdict.LowerBound; {
 	case remembersStart(pol), exactly && pol.Refill == spec.RefillInterval:
 		until = p.histories[0].firstEnd()
 	}
 	return &proof{h: p.histories[0], tries: proofTries, until: until, counted: counted(c.limit),
-		over: mode == UpperBound, judge: func(h *history, most int) ([]refutation, int, bool) {
+		over: mode == verdict.UpperBound, judge: func(h *history, most int) ([]refutation, int, bool) {
 			s := &search{policy: pol, mode: mode, group: &group{parts: []*history{h}}, rough: true,
 				each: most}
 			found, ok := s.refute(box)
@@ -53,15 +53,15 @@ func (c *caseFile) newProof(p *part, found []*breach, pol spec.Policy, box phase
 
 // proofMode is the side that a witness is made smaller for: that of the bound which found it, where the exact
 // search would know no more.
-func (c *caseFile) proofMode(found []*breach, pol spec.Policy) Conformance {
+func (c *caseFile) proofMode(found []*breach, pol spec.Policy) verdict.Conformance {
 	switch {
 	case len(found) == 1 && found[0].kind == verdict.UnderAdmission:
-		return LowerBound // the denial is to be proved, whatever else is wrong
+		return verdict.LowerBound // the denial is to be proved, whatever else is wrong
 	case len(found) == 1 && found[0].kind == verdict.OverAdmission && !pol.Windowed():
-		return UpperBound
+		return verdict.UpperBound
 	case counted(c.limit) &&
 		!slices.ContainsFunc(found, func(br *breach) bool { return br.kind != verdict.OverAdmission }):
-		return UpperBound // of the denials that counted, not all are explained by the events
+		return verdict.UpperBound // of the denials that counted, not all are explained by the events
 	default:
 		return c.o.Conformance
 	}

@@ -123,7 +123,7 @@ func FuzzJudge(f *testing.F) {
 			t.Fatal(err)
 		}
 		o := Options{SkipMeasure: options&1 != 0, Shared: options&2 != 0, Hint: options&4 != 0,
-			Conformance: []Conformance{"", Exact, UpperBound, LowerBound}[options>>3&3]}
+			Conformance: []verdict.Conformance{"", verdict.Exact, verdict.UpperBound, verdict.LowerBound}[options>>3&3]}
 		if options&32 != 0 {
 			o.Resolution = Resolution{BurstExact: true, Rate: 0.02}
 		}

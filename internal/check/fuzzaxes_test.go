@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // fuzzAxes are limits with the axes that FuzzJudge has not: completions, times to live, ranges, several
@@ -50,7 +51,7 @@ func FuzzJudgeAxes(f *testing.F) {
 			t.Fatal(err)
 		}
 		o := Options{SkipMeasure: options&1 != 0, Shared: options&2 != 0, Hint: options&4 != 0,
-			Conformance: []Conformance{"", Exact, UpperBound, LowerBound}[options>>3&3]}
+			Conformance: []verdict.Conformance{"", verdict.Exact, verdict.UpperBound, verdict.LowerBound}[options>>3&3]}
 		tl := (&fuzzReader{recording}).timeline()
 		(&fuzzReader{extras}).tell(tl)
 		survives(t, tl, limit, o)

@@ -37,7 +37,7 @@ func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 			cutAmid(r, tl)
 		}
 		o := Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(5) == 0,
-			Conformance: []Conformance{"", "", "", UpperBound, LowerBound}[r.IntN(5)]}
+			Conformance: []verdict.Conformance{"", "", "", verdict.UpperBound, verdict.LowerBound}[r.IntN(5)]}
 		if o.Shared { // others are not seen
 			tl.Observations = slices.DeleteFunc(tl.Observations,
 				func(timeline.Observation) bool { return r.IntN(5) == 0 })

@@ -1,6 +1,9 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/spec"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
 
 // judgeAnchored judges a sliding window counter whose windows begin at the partition's first counted request.
 func (c *caseFile) judgeAnchored(p *part) {
@@ -8,7 +11,7 @@ func (c *caseFile) judgeAnchored(p *part) {
 	p.limited = r.limited
 	br, judged := (*breach)(nil), judgedNone
 	if len(r.found) == 0 && !c.boundsOnly && !ranged(c.limit[0]) &&
-		(c.o.Conformance == "" || c.o.Conformance == Exact) {
+		(c.o.Conformance == "" || c.o.Conformance == verdict.Exact) {
 		br, p.search.Visited, judged = unexplainable(p.histories[0], c.limit[0], 0, c.decisions(len(p.obs)))
 		p.search.Cap, p.search.Capped = visitCap, judged == judgedPart
 	}

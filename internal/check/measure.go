@@ -31,14 +31,14 @@ func (c *caseFile) measure(p *part) verdict.Measured {
 		return verdict.Measured{}
 	}
 	if c.o.Shared { // denials prove nothing
-		if c.o.Conformance == LowerBound {
+		if c.o.Conformance == verdict.LowerBound {
 			return verdict.Measured{}
 		}
 		if _, changed := besideOthers(c.declared); changed { // nor do admissions, of the declared limit
 			return verdict.Measured{}
 		}
 		one := *c
-		one.o.Conformance = UpperBound
+		one.o.Conformance = verdict.UpperBound
 		c = &one
 	}
 	ask := &asker{}
@@ -103,8 +103,8 @@ type gauge struct {
 	last *search
 }
 
-func (g gauge) refuted(pol spec.Policy, mode Conformance) bool {
-	if g.c.o.Conformance != "" && g.c.o.Conformance != Exact && g.c.o.Conformance != mode {
+func (g gauge) refuted(pol spec.Policy, mode verdict.Conformance) bool {
+	if g.c.o.Conformance != "" && g.c.o.Conformance != verdict.Exact && g.c.o.Conformance != mode {
 		return false
 	}
 	if anchored(pol) {
@@ -113,7 +113,7 @@ func (g gauge) refuted(pol spec.Policy, mode Conformance) bool {
 	if g.box.from == g.box.to {
 		return g.ask.refutes(g.h, g.bound(pol, g.box), mode)
 	}
-	if ranged(pol) && mode == UpperBound {
+	if ranged(pol) && mode == verdict.UpperBound {
 		_, pol = pol.Ends()
 	} else if ranged(pol) {
 		pol, _ = pol.Ends()
@@ -146,11 +146,11 @@ func (g gauge) burst(pol spec.Policy) verdict.Interval {
 	ceiling := min(min(declared, maxTime>>12)<<12, maxTime/8/int64(pol.Rate.Per))
 	iv := verdict.Interval{}
 	if len(g.h.admitted) > 0 {
-		lo := bisect(declared, 1, ceiling, func(b int64) bool { return !g.refuted(with(b), UpperBound) })
+		lo := bisect(declared, 1, ceiling, func(b int64) bool { return !g.refuted(with(b), verdict.UpperBound) })
 		iv.Lo, iv.LoSet = float64(lo), lo <= ceiling
 	}
 	if len(g.h.denied) > 0 {
-		hi := bisect(declared+1, 1, ceiling, func(b int64) bool { return g.refuted(with(b), LowerBound) }) - 1
+		hi := bisect(declared+1, 1, ceiling, func(b int64) bool { return g.refuted(with(b), verdict.LowerBound) }) - 1
 		iv.Hi, iv.HiSet = float64(hi), hi < ceiling
 	}
 	return iv
@@ -170,12 +170,12 @@ func (g gauge) rate(pol spec.Policy) verdict.Interval {
 	iv := verdict.Interval{}
 	if len(g.h.admitted) > 0 {
 		// The longest period that is not over-admitted.
-		slow := bisect(per+1, least, most, func(p int64) bool { return g.refuted(with(p), UpperBound) }) - 1
+		slow := bisect(per+1, least, most, func(p int64) bool { return g.refuted(with(p), verdict.UpperBound) }) - 1
 		iv.Lo, iv.LoSet = perSecond(max(slow, least)), slow < most
 	}
 	if len(g.h.denied) > 0 {
 		// The shortest period that explains every denial.
-		quick := bisect(per, least, most, func(p int64) bool { return !g.refuted(with(p), LowerBound) })
+		quick := bisect(per, least, most, func(p int64) bool { return !g.refuted(with(p), verdict.LowerBound) })
 		iv.Hi, iv.HiSet = perSecond(min(quick, most)), quick > least
 	}
 	return iv

@@ -20,7 +20,7 @@ type Resolution struct {
 
 // Options are what a scenario or a command line asks of a judgement.
 type Options struct {
-	Conformance Conformance
+	Conformance verdict.Conformance
 	Resolution  Resolution
 	// Shared tells that others may use the same partitions: an unexplained denial is then no proof.
 	Shared bool

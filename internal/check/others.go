@@ -56,7 +56,7 @@ func anywhere(p spec.Policy) (loose spec.Policy, ok bool) {
 }
 
 // beside judges recordings under the policies of besideOthers: their denials prove nothing.
-var beside = Options{Conformance: UpperBound, Shared: true, SkipMeasure: true}
+var beside = Options{Conformance: verdict.UpperBound, Shared: true, SkipMeasure: true}
 
 // judgedBeside takes back what is found in the admissions of partitions where others may have made room for
 // them.

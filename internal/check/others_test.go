@@ -33,7 +33,7 @@ func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
 		tl.Observations = slices.DeleteFunc(tl.Observations,
 			func(timeline.Observation) bool { return r.IntN(12) > ours })
 		o := Options{Shared: true, SkipMeasure: r.IntN(4) > 0,
-			Conformance: []Conformance{"", "", "", UpperBound, LowerBound}[r.IntN(5)]}
+			Conformance: []verdict.Conformance{"", "", "", verdict.UpperBound, verdict.LowerBound}[r.IntN(5)]}
 		where := fmt.Sprintf("round %d, %s (%s), %+v", round, text, known, o)
 		j := byBounds(tl, limit, o)
 		s := streamed(t, tl, limit, o, everything(r))

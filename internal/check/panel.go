@@ -26,7 +26,7 @@ type share struct {
 
 // OptionsOf returns the options that a recording was judged with when it was made.
 func OptionsOf(t timeline.Terms) Options {
-	return Options{Conformance: Conformance(t.Conformance), Shared: t.Shared,
+	return Options{Conformance: verdict.Conformance(t.Conformance), Shared: t.Shared,
 		Resolution: Resolution{BurstExact: t.BurstExact, Burst: t.Burst, Rate: t.Rate}}
 }
 

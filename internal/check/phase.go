@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // phasesOf returns the box of phases that a policy and a header leave open, and whether all partitions share
@@ -66,7 +67,7 @@ type refutation struct {
 // search looks for a phase of the box that no partition of the group refutes.
 type search struct {
 	policy spec.Policy
-	mode   Conformance
+	mode   verdict.Conformance
 	group  *group
 	// beginnings are those of the group, the shortest first and the whole last: what refutes a beginning
 	// refutes the whole.
@@ -356,13 +357,13 @@ func (s *search) judged(beginning, part int) bool {
 func timeless(p spec.Policy) bool { return p.Ban == 0 && p.TTL == 0 && !p.Completes() }
 
 // judgeOne asks one bound both questions that the mode allows.
-func judgeOne(h *history, b bound, mode Conformance) *breach {
-	if mode != LowerBound {
+func judgeOne(h *history, b bound, mode verdict.Conformance) *breach {
+	if mode != verdict.LowerBound {
 		if br := b.over(h); br != nil {
 			return br
 		}
 	}
-	if mode != UpperBound {
+	if mode != verdict.UpperBound {
 		if out := unexplainedBy(h, b); len(out) > 0 {
 			return underBreach(h, b, slices.Min(out))
 		}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // The work that the search of one group may take, where nothing else is said.
@@ -26,7 +27,7 @@ func (s *search) tried() int { return s.steps + s.wide }
 
 // exactly searches every partition exactly under the first phase of a cell.
 func (s *search) exactly(b cell) (refutation, bool) {
-	if s.quick || ranged(b.policy) || s.mode != "" && s.mode != Exact {
+	if s.quick || ranged(b.policy) || s.mode != "" && s.mode != verdict.Exact {
 		return refutation{}, false
 	}
 	s.last = 0
@@ -60,7 +61,7 @@ func (s *search) exactly(b cell) (refutation, bool) {
 func (s *search) together(b cell) (refutation, bool) {
 	width := b.to - b.from
 	if s.quick || b.policy.Completes() || width > s.reach || s.wide > s.mostSteps() || s.mode != "" &&
-		s.mode != Exact {
+		s.mode != verdict.Exact {
 		return refutation{}, false
 	}
 	for k, g := range s.beginnings {

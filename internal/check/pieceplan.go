@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // piecePlan is what the pieces of all partitions share. It does not change.
@@ -88,8 +89,8 @@ func newPiecePlan(h timeline.Header, limit spec.Limit, o Options) *piecePlan {
 			w.size = longPiece
 		}
 	}
-	if o.Shared && (o.Conformance == "" || o.Conformance == Exact) {
-		o.Conformance = UpperBound
+	if o.Shared && (o.Conformance == "" || o.Conformance == verdict.Exact) {
+		o.Conformance = verdict.UpperBound
 		w.upper = newPiecePlan(h, limit, o)
 	}
 	if p := c.limit[0]; len(c.limit) == 1 && w.whole.known() && !anchored(p) && !ranged(p) && p.BanTo == 0 &&
@@ -139,12 +140,12 @@ func sweepable(h timeline.Header, p spec.Policy) bool {
 // sweepPlan returns the plan of a sweep over all admissions under a policy that is one of several or alone;
 // nil where it is not sweepable, or nothing is asked of admissions.
 func sweepPlan(h timeline.Header, p spec.Policy, several bool, o Options) *overallPlan {
-	if !sweepable(h, p) || o.Conformance == LowerBound {
+	if !sweepable(h, p) || o.Conformance == verdict.LowerBound {
 		return nil
 	}
 	_, loose := p.Ends()
 	bare := loose
-	bare.Count, bare.Ban, bare.BanTo, bare.TTLTo, o.Conformance = spec.CountAdmitted, 0, 0, 0, UpperBound
+	bare.Count, bare.Ban, bare.BanTo, bare.TTLTo, o.Conformance = spec.CountAdmitted, 0, 0, 0, verdict.UpperBound
 	w := &overallPlan{header: h, pol: bare, o: o, edges: edgesOf(h, spec.Limit{bare}),
 		widen: widen(h, p.Tick, p.TickSet), block: overallBlock}
 	w.bound = sweptBoundOf(bare)

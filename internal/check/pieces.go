@@ -66,8 +66,8 @@ func newPieces(plan *piecePlan, name string, crowded bool,
 	for _, s := range plan.sweeps {
 		x.sweeps = append(x.sweeps, newOverall(s, name))
 	}
-	x.over = plan.c.o.Conformance == LowerBound || plan.swept
-	x.under = plan.c.o.Conformance == UpperBound
+	x.over = plan.c.o.Conformance == verdict.LowerBound || plan.swept
+	x.under = plan.c.o.Conformance == verdict.UpperBound
 	if len(plan.c.limit) == 1 && anchored(plan.c.limit[0]) {
 		x.stretches = newStretches(plan.c.limit[0], plan.c.edges)
 	}
@@ -234,9 +234,9 @@ func (x *pieces) judge(obs []timeline.Observation, until int64, end time.Duratio
 
 // sides asks the two questions of the only bound, each until it is answered.
 func (x *pieces) sides(pc *excerpt) {
-	for _, side := range []Conformance{UpperBound, LowerBound} {
+	for _, side := range []verdict.Conformance{verdict.UpperBound, verdict.LowerBound} {
 		done := &x.over
-		if side == LowerBound {
+		if side == verdict.LowerBound {
 			done = &x.under
 		}
 		if *done {

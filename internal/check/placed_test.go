@@ -74,9 +74,9 @@ func isHonest(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Fi
 	if f.Kind != verdict.OverAdmission {
 		return
 	}
-	mode := Exact
+	mode := verdict.Exact
 	if counted(spec.Limit{pol}) {
-		mode = UpperBound
+		mode = verdict.UpperBound
 	}
 	for i := range f.Observations {
 		less := slices.Delete(slices.Clone(f.Observations), i, i+1)
@@ -120,7 +120,7 @@ func amidOthers(t *testing.T, tl *timeline.Timeline, pol spec.Policy, known []in
 
 // stillRefuted tells whether some requests of a witness would be one too.
 func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict.Finding,
-	mode Conformance) bool {
+	mode verdict.Conformance) bool {
 	h := newCase(tl, spec.Limit{pol}, Options{}).parts[0].histories[0]
 	var less, all []event
 	for _, ev := range h.all {

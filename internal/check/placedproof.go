@@ -1,13 +1,16 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/spec"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
 
 // placedProof returns the proof of a breach of a policy that requests place. Its witness fails alone, and it
 // fails too amid all other requests of the recording whatever they were answered, as far as they may matter.
 func (c *caseFile) placedProof(p *part, found []*breach, pol spec.Policy) *proof {
 	mode := c.proofMode(found, pol)
 	pr := &proof{h: p.histories[0], until: minTime, counted: counted(c.limit), tries: proofTries,
-		over: mode == UpperBound}
+		over: mode == verdict.UpperBound}
 	pr.judge = func(h *history, most int) ([]refutation, int,
 		bool) {
 		return refutePlaced(h, pol, mode, most)

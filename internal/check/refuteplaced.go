@@ -1,9 +1,12 @@
 package check
 
-import "github.com/rlcheck/rlcheck/internal/spec"
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
 
 // refutePlaced judges h under a policy that requests place.
-func refutePlaced(h *history, pol spec.Policy, mode Conformance, most int) (found []refutation, tried int,
+func refutePlaced(h *history, pol spec.Policy, mode verdict.Conformance, most int) (found []refutation, tried int,
 	ok bool) {
 	if !anchored(pol) {
 		s := &search{policy: pol, mode: mode, group: &group{parts: []*history{h}}, rough: true, each: most}
@@ -13,7 +16,7 @@ func refutePlaced(h *history, pol spec.Policy, mode Conformance, most int) (foun
 	for _, br := range refuteAnchored(h, pol, mode, 0).found {
 		found = append(found, refutation{breach: br})
 	}
-	if len(found) > 0 || ranged(pol) || mode != "" && mode != Exact {
+	if len(found) > 0 || ranged(pol) || mode != "" && mode != verdict.Exact {
 		return found, 0, len(found) > 0
 	}
 	r, tried, _ := searched(h, cell{policy: pol}, most)

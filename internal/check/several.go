@@ -12,7 +12,7 @@ import (
 // the exact search of all together.
 func (c *caseFile) judgeSeveral() {
 	each(len(c.parts), func(i int) { c.boundSeveral(c.parts[i]) })
-	if c.boundsOnly || c.o.Conformance != "" && c.o.Conformance != Exact {
+	if c.boundsOnly || c.o.Conformance != "" && c.o.Conformance != verdict.Exact {
 		return
 	}
 	groups := [][]*part{c.parts}
@@ -48,11 +48,11 @@ func (c *caseFile) boundSeveral(p *part) {
 	for i, pol := range c.limit {
 		open, box := c.opened(pol)
 		if br := newBoundAmong(open, box.from, box.to).over(p.histories[i]); br != nil &&
-			c.o.Conformance != LowerBound {
+			c.o.Conformance != verdict.LowerBound {
 			p.findings = append(p.findings, c.severalBound(p, br, pol, box))
 		}
 	}
-	if c.o.Conformance == UpperBound {
+	if c.o.Conformance == verdict.UpperBound {
 		return
 	}
 	unexplained := c.unexplainedSeveral(p.histories, -1, nil)
@@ -240,7 +240,7 @@ func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
 			return refutation{part: k, breach: br}, true
 		}
 	}
-	if !alike || s.c.o.Conformance != "" && s.c.o.Conformance != Exact ||
+	if !alike || s.c.o.Conformance != "" && s.c.o.Conformance != verdict.Exact ||
 		slices.ContainsFunc(s.c.limit, ranged) {
 		return refutation{}, false
 	}
@@ -267,14 +267,14 @@ func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
 // bounded asks the bounds.
 func (s *severalSearch) bounded(histories []*history, boxes []phases) *breach {
 	for i, pol := range s.c.limit {
-		if s.c.o.Conformance == LowerBound {
+		if s.c.o.Conformance == verdict.LowerBound {
 			break
 		}
 		if br := s.c.boundOf(pol, boxes[i]).over(histories[i]); br != nil {
 			return br
 		}
 	}
-	if s.c.o.Conformance == UpperBound {
+	if s.c.o.Conformance == verdict.UpperBound {
 		return nil
 	}
 	if left := s.c.unexplainedSeveral(histories, -1, boxes); len(left) > 0 {

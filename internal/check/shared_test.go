@@ -164,7 +164,7 @@ func TestDenialsMeasureNothingWhereOthersUseThePartitions(t *testing.T) {
 			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
 				Answered: true, Outcome: outcome})
 	}
-	for _, mode := range []Conformance{"", UpperBound, LowerBound} {
+	for _, mode := range []verdict.Conformance{"", verdict.UpperBound, verdict.LowerBound} {
 		j := byBounds(tl, mustLimit(t, "token-bucket,rate=10/s,burst=3"),
 			Options{Shared: true, Conformance: mode})
 		if m := j.Partitions[0].Measured; m.Burst.HiSet || m.Rate.HiSet {

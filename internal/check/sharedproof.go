@@ -47,7 +47,7 @@ func (c *caseFile) accuseTogether(parts []*part, found []refutation, box phases)
 	}
 	mode := c.proofMode(breaches, c.limit[0])
 	pr := &proof{h: whole, tries: fewTries(len(eventsOf(breaches))), until: minTime,
-		counted: counted(c.limit), over: mode == UpperBound,
+		counted: counted(c.limit), over: mode == verdict.UpperBound,
 		judge: func(h *history, most int) ([]refutation, int, bool) {
 			s := &search{policy: c.limit[0], mode: mode, group: divided(h, owner, len(parts)), rough: true,
 				each: most}

@@ -103,9 +103,9 @@ func randomStreamOptions(r *rand.Rand) Options {
 	o := Options{SkipMeasure: true}
 	switch r.IntN(6) {
 	case 0:
-		o.Conformance = UpperBound
+		o.Conformance = verdict.UpperBound
 	case 1:
-		o.Conformance = LowerBound
+		o.Conformance = verdict.LowerBound
 	case 2:
 		o.Shared = true
 	}

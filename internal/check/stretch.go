@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // anchoredRefutation is what refutes a history under windows that begin at the first counted request.
@@ -22,7 +23,7 @@ type anchoredRefutation struct {
 // after two windows without a counted request the windows begin anew. Where it cannot be told whether a
 // silence was long enough, the rest is left unjudged. few is how many boxes of phases are asked of a stretch,
 // 0 for the usual budget.
-func refuteAnchored(h *history, pol spec.Policy, mode Conformance, few int) anchoredRefutation {
+func refuteAnchored(h *history, pol spec.Policy, mode verdict.Conformance, few int) anchoredRefutation {
 	var r anchoredRefutation
 	if pol.Count == spec.CountAll && pol.Ban > 0 {
 		// a denial inside a ban is not counted, so that it is not known which requests place the windows
@@ -56,7 +57,7 @@ func refuteAnchored(h *history, pol spec.Policy, mode Conformance, few int) anch
 			r.box, r.stretch = box, now
 			return r
 		}
-		if br := newCounter(pol, box.from, box.to).firstDenied(now); br != nil && mode != UpperBound &&
+		if br := newCounter(pol, box.from, box.to).firstDenied(now); br != nil && mode != verdict.UpperBound &&
 			pol.Ban == 0 && pol.TTL == 0 {
 			r.found, r.box, r.stretch = []*breach{br}, box, now
 			return r
@@ -74,7 +75,7 @@ func refuteAnchored(h *history, pol spec.Policy, mode Conformance, few int) anch
 
 // deny judges events of which none is counted: whenever windows began, there is nothing in them that explains
 // a denial.
-func (r *anchoredRefutation) deny(events []event, lag int64, pol spec.Policy, mode Conformance) {
+func (r *anchoredRefutation) deny(events []event, lag int64, pol spec.Policy, mode verdict.Conformance) {
 	if len(events) == 0 {
 		return
 	}

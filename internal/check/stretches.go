@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // stretches are what pieces of a sliding window counter hand on whose windows begin at the first counted
@@ -218,7 +219,7 @@ func (w *stretches) within(h *history) *history {
 // firstDenied asks what no phase of the stretch explains of the first denials of its windows.
 func (x *pieces) firstDenied(pc *excerpt) {
 	w, box := x.stretches, x.stretches.whole.boxes[0]
-	if w.pol.Ban > 0 || w.pol.TTL > 0 || pc.c.o.Conformance == UpperBound {
+	if w.pol.Ban > 0 || w.pol.TTL > 0 || pc.c.o.Conformance == verdict.UpperBound {
 		return
 	}
 	if br := newCounter(w.pol, box.from, box.to).firstDenied(pc.p.histories[0]); br != nil {

@@ -54,7 +54,7 @@ type windowSearch struct {
 	gauge
 	pol       spec.Policy
 	h         *history
-	mode      Conformance
+	mode      verdict.Conformance
 	precision int64
 	// longest tells which end is sought, best is the best length so far, budget how many boxes may still be
 	// judged.

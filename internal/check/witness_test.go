@@ -81,7 +81,7 @@ func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Findi
 	o := Options{SkipMeasure: true}
 	if pol.Refresh == spec.RefreshAll {
 		// its denials keep the window open, and have no explanation of their own in it
-		o.Conformance = UpperBound
+		o.Conformance = verdict.UpperBound
 	}
 	for i := range f.Observations {
 		less := slices.Delete(slices.Clone(f.Observations), i, i+1)
@@ -155,13 +155,13 @@ func TestWitnessProvesWhatWasFound(t *testing.T) {
 				over++
 			}
 			for k, p := range byBounds(tl, limit,
-				Options{SkipMeasure: true, Conformance: LowerBound}).Partitions {
+				Options{SkipMeasure: true, Conformance: verdict.LowerBound}).Partitions {
 				if len(p.Findings) == 0 {
 					continue
 				}
 				under++
 				br := judgeOne(found.parts[k].histories[0], newBound(found.limit[0], box.from, box.to),
-					LowerBound)
+					verdict.LowerBound)
 				if asked := fmt.Sprintf("request #%d ", br.asked); !strings.HasPrefix(p.Findings[0].Text,
 					asked) {
 					t.Fatalf("%s, round %d: %sis not explained, but the witness says %s\n%s", name, round,

@@ -3,10 +3,10 @@ package identify
 import (
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // model is one policy that is not refuted, brought to the end of the recording. What it predicts decides
@@ -50,7 +50,7 @@ func (r *region) placed(tl *timeline.Timeline, p spec.Policy) spec.Policy {
 	for i := time.Duration(phaseCells - 1); i > 0; i-- {
 		q := p
 		q.PhaseFrom, q.PhaseTo = i*cell, (i+1)*cell-1
-		if !refuted(tl, q, check.Exact, false) {
+		if !refuted(tl, q, verdict.Exact, false) {
 			p = q
 			break
 		}
@@ -59,8 +59,8 @@ func (r *region) placed(tl *timeline.Timeline, p spec.Policy) spec.Policy {
 		first, second := p, p
 		mid := p.PhaseFrom + (p.PhaseTo-p.PhaseFrom)/2
 		first.PhaseTo, second.PhaseFrom = mid, mid
-		if !refuted(tl, first, check.Exact, false) {
-			if refuted(tl, second, check.Exact, false) {
+		if !refuted(tl, first, verdict.Exact, false) {
+			if refuted(tl, second, verdict.Exact, false) {
 				p = first
 				continue
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // How many judgements a region may ask for after a phase, and before a kind is called the only one.
@@ -39,12 +40,12 @@ func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 	parts := r.kind.each()
 	if b.q1 == b.q2 && (len(parts) == 1 || b.narrow()) {
 		return !slices.ContainsFunc(parts,
-			func(k *kind) bool { return !refuted(tl, k.policy(b), check.Exact, false) })
+			func(k *kind) bool { return !refuted(tl, k.policy(b), verdict.Exact, false) })
 	}
 	least, most := b, b
 	least.q2, most.q1 = b.q1, b.q2
-	return refuted(tl, parts[0].policy(most), check.UpperBound, false) ||
-		refuted(tl, parts[len(parts)-1].policy(least), check.LowerBound, false)
+	return refuted(tl, parts[0].policy(most), verdict.UpperBound, false) ||
+		refuted(tl, parts[len(parts)-1].policy(least), verdict.LowerBound, false)
 }
 
 // split returns a region for each part of the kind, where no more is to be learnt of all together; else r
@@ -61,7 +62,7 @@ func (r *region) split() []*region {
 }
 
 // refuted asks the judge about a policy. One that cannot be judged is not refuted.
-func refuted(tl *timeline.Timeline, p spec.Policy, side check.Conformance, search bool) bool {
+func refuted(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance, search bool) bool {
 	no, err := check.Refuted(tl, spec.Limit{p}, side, search)
 	return no && err == nil
 }
@@ -90,7 +91,7 @@ func (r *region) explains(tl *timeline.Timeline, point box) bool {
 		return true
 	}
 	for _, k := range r.kind.each() {
-		if !refuted(tl, k.policy(point), check.Exact, true) {
+		if !refuted(tl, k.policy(point), verdict.Exact, true) {
 			return true
 		}
 	}

@@ -115,7 +115,7 @@ func (x *search) candidate(r *region) Candidate {
 	h := r.hull()
 	best := h.point()
 	for _, b := range append([]box{h}, r.live...) {
-		if !refuted(x.tl, r.kind.policy(b.point()), check.Exact, true) {
+		if !refuted(x.tl, r.kind.policy(b.point()), verdict.Exact, true) {
 			best = b.point()
 			break
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -30,7 +29,7 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (verdict.Claim, *verdi
 		single.Observations[i].Cost = 1
 	}
 	o := judgeOptions(s)
-	o.Conformance, o.Hint, o.SkipMeasure = check.LowerBound, false, true
+	o.Conformance, o.Hint, o.SkipMeasure = verdict.LowerBound, false, true
 	if early, _ := conformance(single, s, o); early.Verdict == verdict.Fail {
 		return c, j // denied earlier than requests of one unit can be: something was charged
 	}

@@ -48,7 +48,7 @@ func answered(tl *timeline.Timeline, s *scenario.Scenario) (c verdict.Claim, ok 
 			o.Answered, o.Outcome, o.FirstByte = true, timeline.Denied, min(o.Sent+s.Target.Timeout, tl.End())
 		}
 	}
-	o := check.Options{Conformance: check.Exact, Shared: s.Shared(), SkipMeasure: true}
+	o := check.Options{Conformance: verdict.Exact, Shared: s.Shared(), SkipMeasure: true}
 	if c, _ := conformance(silent, s, o); c.Verdict != verdict.Pass {
 		return verdict.Claim{}, false
 	}

@@ -39,7 +39,7 @@ func Simulate(s *scenario.Scenario, o Options, answer time.Duration) (result.Sce
 		return out, err
 	}
 	recorded(&out, tl)
-	c, j := conformance(tl, s, check.Options{Conformance: check.Exact, SkipMeasure: true})
+	c, j := conformance(tl, s, check.Options{Conformance: verdict.Exact, SkipMeasure: true})
 	out.Judgement, out.Claims = j, []verdict.Claim{c}
 	out.Verdict, out.Reason, out.Detail = sum(out.Claims, "")
 	return out, nil
@@ -47,7 +47,7 @@ func Simulate(s *scenario.Scenario, o Options, answer time.Duration) (result.Sce
 
 // Simulated returns a recording of requests that a limiter decided in virtual time, as a scenario.
 func Simulated(id string, l spec.Limit, tl *timeline.Timeline) (result.Scenario, error) {
-	j, err := check.Judge(tl, l, check.Options{Conformance: check.Exact, SkipMeasure: true})
+	j, err := check.Judge(tl, l, check.Options{Conformance: verdict.Exact, SkipMeasure: true})
 	if err != nil {
 		return result.Scenario{}, err
 	}

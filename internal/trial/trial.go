@@ -407,7 +407,7 @@ func prove(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 // bounded asks whether too much or too little was admitted, without the search for what only both together
 // show.
 func bounded(s *scenario.Scenario, tl *timeline.Timeline) (verdict.Claim, bool) {
-	for _, side := range []check.Conformance{check.UpperBound, check.LowerBound} {
+	for _, side := range []verdict.Conformance{verdict.UpperBound, verdict.LowerBound} {
 		if e := s.Expect.Conformance; e == scenario.NoConformance || e != scenario.Exact &&
 			string(e) != string(side) {
 			continue
@@ -432,7 +432,7 @@ func judgeOptions(s *scenario.Scenario) check.Options {
 		rate = 0
 	}
 	return check.Options{
-		Conformance: check.Conformance(s.Expect.Conformance),
+		Conformance: verdict.Conformance(s.Expect.Conformance),
 		Shared:      s.Shared(),
 		Hint:        true,
 		Resolution: check.Resolution{

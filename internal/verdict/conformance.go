@@ -1,4 +1,4 @@
-package check
+package verdict
 
 // Conformance says which side of a limit is judged.
 type Conformance string
