@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/check/history"
 )
 
 // spilled is a temporary file that is gone when it is closed.
 type spilled struct{ *os.File }
 
 // spill makes the file for what does not fit into memory of a large recording.
-func spill() (check.Spill, error) {
+func spill() (history.Spill, error) {
 	f, err := os.CreateTemp("", "rlcheck-*")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w (set TMPDIR to a folder that can be written)", os.TempDir(),

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -164,13 +167,13 @@ func TestALostAnswerLeavesTheStretchKnown(t *testing.T) {
 	const end = 1000
 	pol := mustLimit(t, "sliding-window-counter,rate=3/10ns,align=first")[0]
 	for silence, want := range map[int64]bool{10: true, 31: false} {
-		events := []event{{s: 0, e: 0, outcome: timeline.Allowed}, {s: 5, e: end, outcome: timeline.Unknown}}
+		events := []history.Event{{Start: 0, End: 0, Outcome: timeline.Allowed}, {Start: 5, End: end, Outcome: timeline.Unknown}}
 		for at := int64(10); at <= 500; at += 10 {
-			events = append(events, event{s: at, e: at, outcome: timeline.Allowed})
+			events = append(events, history.Event{Start: at, End: at, Outcome: timeline.Allowed})
 		}
-		events = append(events, event{s: 500 + silence, e: 500 + silence, outcome: timeline.Allowed})
-		until, sure := stretch(events, false, newWindows(pol, 0, 0), end)
-		if sure != want || sure != (until == maxTime) {
+		events = append(events, history.Event{Start: 500 + silence, End: 500 + silence, Outcome: timeline.Allowed})
+		until, sure := limiter.Stretch(events, false, limiter.NewGrid(pol, 0, 0), end)
+		if sure != want || sure != (until == history.MaxTime) {
 			t.Errorf("a silence of %d ns at last: got %d, %v, want %v", silence, until, sure, want)
 		}
 	}
@@ -181,25 +184,25 @@ func TestALostAnswerLeavesTheStretchKnown(t *testing.T) {
 func TestAnchorIsTheFirstCountedRequest(t *testing.T) {
 	a, d, u := timeline.Allowed, timeline.Denied, timeline.Unknown
 	for name, c := range map[string]struct {
-		events []event
+		events []history.Event
 		all    bool
-		want   phases
+		want   history.Interval
 	}{
-		"one": {[]event{{s: 5, e: 9, outcome: a}}, false, phases{5, 9}},
-		"a later one ends first": {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: a}}, false,
-			phases{5, 12}},
-		"a denial is not counted": {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: d}}, false,
-			phases{5, 90}},
-		"a denial is counted": {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: d}}, true,
-			phases{5, 12}},
-		"a lost one may not be": {[]event{{s: 5, e: 90, outcome: a}, {s: 7, e: 12, outcome: u}}, true,
-			phases{5, 90}},
-		"one of a later start is not": {[]event{{s: 5, e: 9, outcome: a}, {s: 10, e: 11, outcome: a}}, false,
-			phases{5, 9}},
-		"only lost ones": {[]event{{s: 5, e: 9, outcome: u}, {s: 7, e: 12, outcome: u}}, false,
-			phases{5, 12}},
+		"one": {[]history.Event{{Start: 5, End: 9, Outcome: a}}, false, history.Interval{From: 5, To: 9}},
+		"a later one ends first": {[]history.Event{{Start: 5, End: 90, Outcome: a}, {Start: 7, End: 12, Outcome: a}}, false,
+			history.Interval{From: 5, To: 12}},
+		"a denial is not counted": {[]history.Event{{Start: 5, End: 90, Outcome: a}, {Start: 7, End: 12, Outcome: d}}, false,
+			history.Interval{From: 5, To: 90}},
+		"a denial is counted": {[]history.Event{{Start: 5, End: 90, Outcome: a}, {Start: 7, End: 12, Outcome: d}}, true,
+			history.Interval{From: 5, To: 12}},
+		"a lost one may not be": {[]history.Event{{Start: 5, End: 90, Outcome: a}, {Start: 7, End: 12, Outcome: u}}, true,
+			history.Interval{From: 5, To: 90}},
+		"one of a later start is not": {[]history.Event{{Start: 5, End: 9, Outcome: a}, {Start: 10, End: 11, Outcome: a}}, false,
+			history.Interval{From: 5, To: 9}},
+		"only lost ones": {[]history.Event{{Start: 5, End: 9, Outcome: u}, {Start: 7, End: 12, Outcome: u}}, false,
+			history.Interval{From: 5, To: 12}},
 	} {
-		if got := anchor(c.events, c.all); got != c.want {
+		if got := limiter.Anchor(c.events, c.all); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
@@ -231,7 +234,7 @@ func TestDenialsOfAnIdleCounter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := streamed(t, tl, limit, o, streamCaps{piece: 8})
+			s := streamed(t, tl, limit, o, Caps{Piece: 8})
 			if j.Verdict != c.want || s.Verdict != c.want {
 				t.Errorf("%s, %s, cost %d: got %v, as a stream %v; want %v", c.spec, side, c.cost, j.Verdict,
 					s.Verdict, c.want)
@@ -254,7 +257,7 @@ func TestDenialsOfAnIdleCounter(t *testing.T) {
 // explanation of all requests leaves nothing unjudged: that of a search, or a plain one of a long recording.
 func TestAnExplainedCounterPasses(t *testing.T) {
 	limit := mustLimit(t, "sliding-window-counter,rate=4/40us,align=first")
-	for _, n := range []int{100, plainLimit + 100} {
+	for _, n := range []int{100, search.PlainLimit + 100} {
 		for silence := time.Duration(0); silence < 100*time.Microsecond; silence += 2 * time.Microsecond {
 			tl := countedWithASilence(t, limit, n, silence)
 			j, err := Judge(tl, limit, Options{SkipMeasure: true})

@@ -4,6 +4,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -18,17 +21,17 @@ func TestAnswersAloneAreThoseOfTheWitnesses(t *testing.T) {
 		if p.Align == spec.AlignUnknown || p.PhaseTo > p.PhaseFrom || err != nil {
 			continue // no one limiter
 		}
-		a, refuted := &asker{}, map[bool]int{}
+		a, refuted := &limiter.Asker{}, map[bool]int{}
 		for round := range fewer(400) {
 			r := rand.New(rand.NewPCG(soakSeed+59, uint64(round)))
 			costs := p.Full() > 1 && r.IntN(2) == 0
 			sh := shape{requests: 4 + r.IntN(30), gap: 1 + r.IntN(30), late: r.IntN(40), costs: costs}
 			tl := randomHistory(r, lim, sh)
-			h := newHistory(tl.Observations, widen(timeline.Header{}, p.Tick, p.TickSet), int64(tl.End()))
-			h.completions(tl.Observations, widening{}, stayOf(p))
-			b := newBound(p, int64(p.PhaseFrom), int64(p.PhaseFrom)+r.Int64N(4))
+			h := history.NewHistory(tl.Observations, history.Widen(timeline.Header{}, p.Tick, p.TickSet), int64(tl.End()))
+			h.Completions(tl.Observations, history.Widening{}, history.StayOf(p))
+			b := limiter.NewBound(p, int64(p.PhaseFrom), int64(p.PhaseFrom)+r.Int64N(4))
 			for _, mode := range []verdict.Conformance{verdict.UpperBound, verdict.LowerBound} {
-				got, want := a.refutes(h, b, mode), judgeOne(h, b, mode) != nil
+				got, want := a.Refutes(h, b, mode), phases.JudgeOne(h, b, mode) != nil
 				if refuted[want]++; got != want {
 					t.Fatalf("%s, round %d, %s: got refuted %v, want %v\n%s", name, round, mode, got, want,
 						draw(tl))

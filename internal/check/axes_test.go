@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -119,7 +121,7 @@ func TestLasting(t *testing.T) {
 		"token-bucket,rate=10/1s,burst=20,ttl=3s + fixed-window,rate=9/10s": true,
 	} {
 		limit := mustLimit(t, spec)
-		if got := lasting(limit)[0].TTL == 0; got != want {
+		if got := limiter.Lasting(limit)[0].TTL == 0; got != want {
 			t.Errorf("%s: got %t, want %t", spec, got, want)
 		}
 		if limit[0].TTL == 0 {
@@ -156,12 +158,12 @@ func TestACountedDenialMayBeForgotten(t *testing.T) {
 		from int64
 		over bool
 	}{{0, false}, {11, true}} {
-		h := &history{all: []event{{s: c.from, e: 20, cost: 1, outcome: timeline.Unknown, mute: true, seq: 0},
-			{s: 15, e: 15, cost: 1, outcome: timeline.Allowed, seq: 1},
-			{s: 22, e: 22, cost: 1, outcome: timeline.Allowed, seq: 2}}}
-		h.split()
-		b := newBound(mustPolicy(t, "sliding-window-log,rate=2/100ns,count=all,ttl=10ns"), 0, 0)
-		if br := b.over(h); (br != nil) != c.over {
+		h := &history.History{All: []history.Event{{Start: c.from, End: 20, Cost: 1, Outcome: timeline.Unknown, Mute: true, Seq: 0},
+			{Start: 15, End: 15, Cost: 1, Outcome: timeline.Allowed, Seq: 1},
+			{Start: 22, End: 22, Cost: 1, Outcome: timeline.Allowed, Seq: 2}}}
+		h.Split()
+		b := limiter.NewBound(mustPolicy(t, "sliding-window-log,rate=2/100ns,count=all,ttl=10ns"), 0, 0)
+		if br := b.Over(h); (br != nil) != c.over {
 			t.Errorf("a denial counted at %d to 20, admissions at 15 and 22: got %+v", c.from, br)
 		}
 	}

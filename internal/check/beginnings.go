@@ -3,6 +3,9 @@ package check
 import (
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -30,8 +33,8 @@ func WindowsOf(p spec.Policy, h timeline.Header) (w Windows, ok bool) {
 	if !p.Windowed() || p.Align == spec.AlignFirst || p.PerTo > 0 {
 		return Windows{}, false
 	}
-	box, _ := phasesOf(p, h)
-	return Windows{Every: longestSlot(p), Begin: Span{time.Duration(box.from), time.Duration(box.to)}}, true
+	box, _ := phases.PhasesOf(p, h)
+	return Windows{Every: phases.LongestSlot(p), Begin: Span{time.Duration(box.From), time.Duration(box.To)}}, true
 }
 
 // Openings returns when each window of p began, ascending at both ends, where a partition's first request
@@ -39,15 +42,15 @@ func WindowsOf(p spec.Policy, h timeline.Header) (w Windows, ok bool) {
 // ascending by Sent, end is that of the recording. The list ends where no later window is certain to have
 // begun. Nil where p has no such windows, or where requests are missing.
 func Openings(p spec.Policy, h timeline.Header, obs []timeline.Observation, end time.Duration) []Span {
-	if !needsPlacement(p) || p.Refreshes() || p.TTL > 0 || h.CompleteFrom > 0 || h.CompleteUntil > 0 {
+	if !limiter.NeedsPlacement(p) || p.Refreshes() || p.TTL > 0 || h.CompleteFrom > 0 || h.CompleteUntil > 0 {
 		return nil
 	}
 	var out []Span
-	for _, o := range newFirst(p).openings(newHistory(obs, widen(h, p.Tick, p.TickSet), int64(end))) {
-		if o.to == maxTime {
+	for _, o := range limiter.NewFirst(p).Openings(history.NewHistory(obs, history.Widen(h, p.Tick, p.TickSet), int64(end))) {
+		if o.To == history.MaxTime {
 			break
 		}
-		out = append(out, Span{time.Duration(o.from), time.Duration(o.to)})
+		out = append(out, Span{time.Duration(o.From), time.Duration(o.To)})
 	}
 	return out
 }

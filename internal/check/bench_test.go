@@ -14,6 +14,10 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -163,15 +167,15 @@ func BenchmarkBounds(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", spec, n), func(b *testing.B) {
 				obs := offered(p, n, 1)
 				before, began := live(), cpuTime()
-				h := newHistory(obs, widening{}, int64(obs[n-1].FirstByte))
+				h := history.NewHistory(obs, history.Widening{}, int64(obs[n-1].FirstByte))
 				prepared := cpuTime() - began
 				perObs := float64(live()-before) / float64(n)
 				runtime.KeepAlive(obs)
-				bd := newBound(p, int64(p.PhaseFrom), int64(p.PhaseTo))
+				bd := limiter.NewBound(p, int64(p.PhaseFrom), int64(p.PhaseTo))
 				began = cpuTime()
 				for b.Loop() {
-					if br := judgeOne(h, bd, verdict.Exact); br != nil {
-						b.Fatalf("a right limiter is accused: %+v", br.kind)
+					if br := phases.JudgeOne(h, bd, verdict.Exact); br != nil {
+						b.Fatalf("a right limiter is accused: %+v", br.Kind)
 					}
 				}
 				each := (cpuTime() - began).Seconds() / float64(n) / float64(b.N)
@@ -199,7 +203,7 @@ func BenchmarkStream(b *testing.B) {
 				var held int64
 				for b.Loop() {
 					before, began := live(), cpuTime()
-					s := newStream(spec.Limit{p}, timeline.Header{}, Options{}, streamCaps{})
+					s := newStream(spec.Limit{p}, timeline.Header{}, Options{}, Caps{})
 					for i := range obs {
 						if err := s.Observe(&obs[i]); err != nil {
 							b.Fatal(err)
@@ -247,20 +251,20 @@ func BenchmarkJudge(b *testing.B) {
 func BenchmarkExact(b *testing.B) {
 	for _, spec := range benchSpecs {
 		p := mustPolicy(b, spec)
-		if newModel(p, 0, 0, []int64{1}) == nil {
+		if limiter.NewModel(p, 0, 0, []int64{1}) == nil {
 			continue
 		}
 		for _, n := range []int{1_000, 10_000, 100_000} {
 			b.Run(fmt.Sprintf("%s/%d", spec, n), func(b *testing.B) {
-				h := newHistory(offered(p, n, 1), widening{}, 0)
+				h := history.NewHistory(offered(p, n, 1), history.Widening{}, 0)
 				began, limited, visited := cpuTime(), 0, 0
 				for b.Loop() {
-					x := newExact(h, p, int64(p.PhaseFrom))
-					if x.search() != nil {
+					x := search.NewExact(h, p, int64(p.PhaseFrom))
+					if x.Search() != nil {
 						b.Fatal("a right limiter is accused")
 					}
-					visited = x.visited
-					if x.limited {
+					visited = x.Visited
+					if x.Limited {
 						limited = 1
 					}
 				}
@@ -300,11 +304,11 @@ func BenchmarkExactDense(b *testing.B) {
 					end := int64((&timeline.Timeline{Observations: obs}).End())
 					began, visited, gave := cpuTime(), 0, 0
 					for b.Loop() {
-						x := newExactBy(newHistory(obs, widening{}, end), limit, at)
-						if dead := x.search(); dead != nil && len(limit) == 1 {
+						x := search.NewExactBy(history.NewHistory(obs, history.Widening{}, end), limit, at)
+						if dead := x.Search(); dead != nil && len(limit) == 1 {
 							b.Fatal("a right limiter is accused")
 						}
-						if visited = x.visited; x.limited {
+						if visited = x.Visited; x.Limited {
 							gave = 1
 						}
 					}
@@ -370,7 +374,7 @@ func againstPorcupine(b *testing.B, p spec.Policy, n int, late time.Duration, at
 		rounds++
 		ops := operations(obs)
 		began := cpuTime()
-		if judgeOne(newHistory(obs, widening{}, int64(obs[n-1].FirstByte)), newBound(p, 0, 0), verdict.Exact) != nil {
+		if phases.JudgeOne(history.NewHistory(obs, history.Widening{}, int64(obs[n-1].FirstByte)), limiter.NewBound(p, 0, 0), verdict.Exact) != nil {
 			b.Fatal("the bounds accuse a right limiter")
 		}
 		bounds += cpuTime() - began

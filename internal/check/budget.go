@@ -1,5 +1,10 @@
 package check
 
+import (
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
+)
+
 // The work that the judgement of one recording may take, in all its partitions together. Each gets a share
 // of it by its observations: many partitions take no longer than one that is as large as all of them.
 const (
@@ -10,30 +15,30 @@ const (
 	gaugeWork = 1 << 21
 	// leastShare is the smallest share of any work for an observation.
 	leastShare = 64
-	// hintSteps is how many decisions the exact searches of one guess may try before the last one begins,
+	// HintSteps is how many decisions the exact searches of one guess may try before the last one begins,
 	// hintWide how many those of many phases at once. A guess that is not refuted by then may explain the
 	// recording. A search of every phase would go on for minutes, and nothing depends on it.
-	hintSteps = 1 << 14
-	hintWide  = 1 << 17
+	HintSteps = 1 << 14
+	HintWide  = 1 << 17
 )
 
 // share returns what n observations may take of some work on the whole recording.
-func (c *caseFile) share(work, n int) int {
-	if n >= c.observations {
+func (c *Case) share(work, n int) int {
+	if n >= c.Observations {
 		return work
 	}
-	return max(int(float64(work)*float64(n)/float64(c.observations)), leastShare*n)
+	return max(int(float64(work)*float64(n)/float64(c.Observations)), leastShare*n)
 }
 
 // decisions returns how many decisions the exact searches of n observations may try. One on several
 // policies takes several times as long as one on the first, and one on a policy that denials change twice
 // as long.
-func (c *caseFile) decisions(n int) int {
-	work := stepBudget
-	if len(c.limit) > 1 {
-		work /= 2 * len(c.limit)
+func (c *Case) decisions(n int) int {
+	work := phases.StepBudget
+	if len(c.Limit) > 1 {
+		work /= 2 * len(c.Limit)
 	}
-	if counted(c.limit) {
+	if search.Counted(c.Limit) {
 		work /= 2
 	}
 	return c.share(work, n)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -47,8 +48,8 @@ func TestPartitionsShareOneBudget(t *testing.T) {
 			capped++
 		}
 	}
-	if j.Verdict != verdict.Pass || visited > 2*stepBudget || capped == 0 {
+	if j.Verdict != verdict.Pass || visited > 2*phases.StepBudget || capped == 0 {
 		t.Errorf("got %s, %d decisions, %d searches capped; want a pass, at most %d decisions, some capped",
-			j.Verdict, visited, capped, 2*stepBudget)
+			j.Verdict, visited, capped, 2*phases.StepBudget)
 	}
 }

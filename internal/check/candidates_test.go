@@ -4,21 +4,23 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
 // violated asks the definition: some closed span has more units certainly admitted inside than it has room
 // for.
-func violated(h *history, b bucket) bool {
-	for _, first := range h.admitted {
-		for _, last := range h.admitted {
+func violated(h *history.History, b limiter.Bucket) bool {
+	for _, first := range h.Admitted {
+		for _, last := range h.Admitted {
 			var units int64
-			for _, ev := range h.admitted {
-				if ev.s >= first.s && ev.e <= last.e {
-					units += ev.cost
+			for _, ev := range h.Admitted {
+				if ev.Start >= first.Start && ev.End <= last.End {
+					units += ev.Cost
 				}
 			}
-			if last.e >= first.s && units*b.per-(last.e-first.s)*b.n > b.room() {
+			if last.End >= first.Start && units*b.Per-(last.End-first.Start)*b.N > b.Room() {
 				return true
 			}
 		}
@@ -29,8 +31,8 @@ func violated(h *history, b bucket) bool {
 // TestBucketOverIsItsDefinition: the sweep forgets no start of a span that is violated.
 func TestBucketOverIsItsDefinition(t *testing.T) {
 	for name, p := range smallPolicies() {
-		b, ok := algorithmBound(p, 0, 0, false).(bucket)
-		if !ok || b.startMost < b.burst {
+		b, ok := limiter.AlgorithmBound(p, 0, 0, false).(limiter.Bucket)
+		if !ok || b.StartMost < b.Burst {
 			continue
 		}
 		lim, err := reference.New(p)
@@ -41,10 +43,10 @@ func TestBucketOverIsItsDefinition(t *testing.T) {
 		for round := range fewer(2000) {
 			r := rand.New(rand.NewPCG(4, uint64(round)))
 			tl := randomHistory(r, lim, shape{requests: 3 + r.IntN(40), gap: 1 + r.IntN(40), late: r.IntN(90),
-				costs: r.IntN(2) == 0 && b.burst > 1})
-			h := newHistory(tl.Observations, widening{}, int64(tl.End()))
+				costs: r.IntN(2) == 0 && b.Burst > 1})
+			h := history.NewHistory(tl.Observations, history.Widening{}, int64(tl.End()))
 			want := violated(h, b)
-			if got := b.over(h) != nil; got != want {
+			if got := b.Over(h) != nil; got != want {
 				t.Fatalf("%s, round %d: got %v, want %v\n%s", name, round, got, want, draw(tl))
 			}
 			if want {

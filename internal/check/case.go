@@ -5,180 +5,184 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// part is one partition of a case.
-type part struct {
-	name string
-	obs  []timeline.Observation
-	seen facts
-	// histories has one history a policy; policies with the same clock share theirs.
-	histories []*history
+// Part is one partition of a case.
+type Part struct {
+	Name string
+	Obs  []timeline.Observation
+	Seen history.Facts
+	// Histories has one history a policy; policies with the same clock share theirs.
+	Histories []*history.History
 	// joint is what jointly made of them.
-	joint    *history
-	findings []verdict.Finding
-	limited  bool
-	search   verdict.Search
-	unjudged string
+	joint    *history.History
+	Findings []verdict.Finding
+	Limited  bool
+	Search   verdict.Search
+	Unjudged string
 }
 
-// caseFile is a timeline before its judge: its partitions, the policies, and what was found.
-type caseFile struct {
-	tl *timeline.Timeline
-	// limit is what is judged, declared what is measured: lasting of it is the same limit.
-	limit, declared spec.Limit
+// Case is a timeline before its judge: its partitions, the policies, and what was found.
+type Case struct {
+	Tl *timeline.Timeline
+	// Limit is what is judged, declared what is measured: lasting of it is the same limit.
+	Limit, declared spec.Limit
 
-	o     Options
-	parts []*part
-	// observations is how many there are of all parts, 0 where that is not known.
-	observations int
-	end          int64
-	edges        *edges
-	// quick asks for the verdict alone: findings have no witness.
-	quick bool
-	// boundsOnly leaves out the exact search.
-	boundsOnly bool
-	// frugal measures on the first observations alone, and gives up early: what is measured is wider.
-	frugal bool
-	// few is how many boxes of phases are asked, 0 for the usual budget.
-	few int
+	O     Options
+	Parts []*Part
+	// Observations is how many there are of all parts, 0 where that is not known.
+	Observations int
+	End          int64
+	Edges        *history.Edges
+	// Quick asks for the verdict alone: findings have no witness.
+	Quick bool
+	// BoundsOnly leaves out the exact search.
+	BoundsOnly bool
+	// Frugal measures on the first observations alone, and gives up early: what is measured is wider.
+	Frugal bool
+	// Few is how many boxes of phases are asked, 0 for the usual budget.
+	Few int
 }
 
-func newCase(tl *timeline.Timeline, limit spec.Limit, o Options) *caseFile {
+func NewCase(tl *timeline.Timeline, limit spec.Limit, o Options) *Case {
 	if len(limit) == 1 && limit[0].Count == spec.CountOwn {
 		alone := limit[0]
 		alone.Count = spec.CountAdmitted // there is no other policy to deny what it admits
 		limit = spec.Limit{alone}
 	}
-	c := &caseFile{tl: tl, declared: ticked(limit, tl.Header), o: o, end: int64(tl.End())}
-	c.limit = lasting(c.declared)
-	c.edges = edgesOf(tl.Header, c.limit)
+	c := &Case{Tl: tl, declared: limiter.Ticked(limit, tl.Header), O: o, End: int64(tl.End())}
+	c.Limit = limiter.Lasting(c.declared)
+	c.Edges = limiter.EdgesOf(tl.Header, c.Limit)
 	for _, p := range tl.ByPartition() {
-		c.parts = append(c.parts,
-			&part{name: p.Partition, obs: p.Observations, seen: factsOf(p.Observations)})
-		c.observations += len(p.Observations)
+		c.Parts = append(c.Parts,
+			&Part{Name: p.Partition, Obs: p.Observations, Seen: history.FactsOf(p.Observations)})
+		c.Observations += len(p.Observations)
 	}
-	each(len(c.parts), func(i int) { c.prepare(c.parts[i]) })
+	Each(len(c.Parts), func(i int) { c.Prepare(c.Parts[i]) })
 	return c
 }
 
-// prepare makes the histories of a partition.
-func (c *caseFile) prepare(p *part) {
+// Prepare makes the histories of a partition.
+func (c *Case) Prepare(p *Part) {
 	type kind struct {
-		widening
-		stay
+		history.Widening
+		history.Stay
 	}
-	made := map[kind]*history{}
-	for _, pol := range c.limit {
-		w := kind{widen(c.tl.Header, pol.Tick, pol.TickSet), stayOf(pol)}
+	made := map[kind]*history.History{}
+	for _, pol := range c.Limit {
+		w := kind{history.Widen(c.Tl.Header, pol.Tick, pol.TickSet), history.StayOf(pol)}
 		if made[w] == nil {
-			made[w] = newHistory(p.obs, w.widening, c.end)
-			made[w].completions(p.obs, w.widening, w.stay)
-			if c.edges != nil {
-				made[w].all = c.edges.trim(made[w].all)
-				made[w].split()
+			made[w] = history.NewHistory(p.Obs, w.Widening, c.End)
+			made[w].Completions(p.Obs, w.Widening, w.Stay)
+			if c.Edges != nil {
+				made[w].All = c.Edges.Trim(made[w].All)
+				made[w].Split()
 			}
-			if len(made[w].all) == 0 || p.seen.known > 0 && c.edges != nil && !made[w].known() {
-				p.unjudged = c.edges.unjudged()
+			if len(made[w].All) == 0 || p.Seen.Known > 0 && c.Edges != nil && !made[w].Known() {
+				p.Unjudged = c.Edges.Unjudged()
 			}
 		}
-		p.histories = append(p.histories, made[w])
+		p.Histories = append(p.Histories, made[w])
 	}
 }
 
-// judge fills the findings of every partition.
-func (c *caseFile) judge() {
-	if len(c.limit) > 1 {
+// Judge fills the findings of every partition.
+func (c *Case) Judge() {
+	if len(c.Limit) > 1 {
 		c.judgeSeveral()
 		return
 	}
-	pol := c.limit[0]
-	box, shared := phasesOf(pol, c.tl.Header)
+	pol := c.Limit[0]
+	box, shared := phases.PhasesOf(pol, c.Tl.Header)
 	switch {
-	case anchored(pol):
-		each(len(c.parts), func(i int) { c.judgeAnchored(c.parts[i]) })
-	case shared && box.from != box.to:
-		c.judgeGroup(c.parts, box)
+	case limiter.Anchored(pol):
+		Each(len(c.Parts), func(i int) { c.judgeAnchored(c.Parts[i]) })
+	case shared && box.From != box.To:
+		c.judgeGroup(c.Parts, box)
 	default:
-		each(len(c.parts), func(i int) { c.judgeGroup(c.parts[i:i+1], box) })
+		Each(len(c.Parts), func(i int) { c.judgeGroup(c.Parts[i:i+1], box) })
 	}
 }
 
 // judgeGroup judges partitions that share one phase of the box.
-func (c *caseFile) judgeGroup(parts []*part, box phases) {
-	g := &group{}
+func (c *Case) judgeGroup(parts []*Part, box history.Interval) {
+	g := &phases.Group{}
 	for _, p := range parts {
-		g.parts = append(g.parts, p.histories[0])
+		g.Parts = append(g.Parts, p.Histories[0])
 	}
-	s := c.newSearch(g)
-	found, refuted := s.refute(box)
-	denials := slices.ContainsFunc(found, func(r refutation) bool { return r.kind != verdict.OverAdmission })
-	if refuted && denials && c.o.Shared { // they prove nothing: perhaps the admissions do alone
-		alone := &search{policy: c.limit[0], mode: verdict.UpperBound, group: g}
-		if over, ok := alone.refute(box); ok {
+	s := c.NewSearch(g)
+	found, refuted := s.Refute(box)
+	denials := slices.ContainsFunc(found, func(r phases.Refutation) bool { return r.Kind != verdict.OverAdmission })
+	if refuted && denials && c.O.Shared { // they prove nothing: perhaps the admissions do alone
+		alone := &phases.Search{Policy: c.Limit[0], Mode: verdict.UpperBound, Group: g}
+		if over, ok := alone.Refute(box); ok {
 			found, denials = over, false
 		}
 	}
 	for _, p := range parts {
-		p.limited = s.limited
-		p.search = verdict.Search{Visited: s.steps, Cap: visitCap, Capped: s.capped}
+		p.Limited = s.Limited
+		p.Search = verdict.Search{Visited: s.Steps, Cap: search.VisitCap, Capped: s.Capped}
 	}
 	if refuted {
 		c.accuse(parts, found, box)
 	}
-	if refuted && denials && c.o.Shared { // one, perhaps of another partition, is a part of the proof
+	if refuted && denials && c.O.Shared { // one, perhaps of another partition, is a part of the proof
 		for _, p := range parts {
-			for i := range p.findings {
-				p.findings[i].Kind = verdict.NoExplanation
+			for i := range p.Findings {
+				p.Findings[i].Kind = verdict.NoExplanation
 			}
 		}
 	}
-	if refuted && box.from == box.to && !ranged(c.limit[0]) {
+	if refuted && box.From == box.To && !limiter.Ranged(c.Limit[0]) {
 		c.addOtherSide(parts, box)
 	}
 }
 
-// newSearch returns the search of a group's phases: a short one where only the verdict is asked for.
-func (c *caseFile) newSearch(g *group) *search {
+// NewSearch returns the search of a group's phases: a short one where only the verdict is asked for.
+func (c *Case) NewSearch(g *phases.Group) *phases.Search {
 	n := 0
-	for _, h := range g.parts {
-		n += len(h.all)
+	for _, h := range g.Parts {
+		n += len(h.All)
 	}
-	s := &search{policy: c.limit[0], mode: c.o.Conformance, group: g, quick: c.boundsOnly, few: c.few}
-	s.each, s.most = c.decisions(n), c.share(maxWork, n)
-	if c.quick {
-		s.each = 0
-		s.steps, s.wide = stepBudget-hintSteps, stepBudget-hintWide
+	s := &phases.Search{Policy: c.Limit[0], Mode: c.O.Conformance, Group: g, Quick: c.BoundsOnly, Few: c.Few}
+	s.Each, s.Most = c.decisions(n), c.share(phases.MaxWork, n)
+	if c.Quick {
+		s.Each = 0
+		s.Steps, s.Wide = phases.StepBudget-HintSteps, phases.StepBudget-HintWide
 	}
 	return s
 }
 
 // addOtherSide completes the findings where the phase is known: every partition is judged, and one that
 // breaks both sides of its limit says so.
-func (c *caseFile) addOtherSide(parts []*part, box phases) {
-	bd := newBound(c.limit[0], box.from, box.to)
-	each(len(parts), func(i int) {
+func (c *Case) addOtherSide(parts []*Part, box history.Interval) {
+	bd := limiter.NewBound(c.Limit[0], box.From, box.To)
+	Each(len(parts), func(i int) {
 		p := parts[i]
 		var both []verdict.Finding
 		for _, mode := range []verdict.Conformance{verdict.UpperBound, verdict.LowerBound} {
-			if c.o.Conformance != "" && c.o.Conformance != verdict.Exact && c.o.Conformance != mode {
+			if c.O.Conformance != "" && c.O.Conformance != verdict.Exact && c.O.Conformance != mode {
 				continue
 			}
-			if br := judgeOne(p.histories[0], bd, mode); br != nil {
-				both = append(both, c.finding(p, []*breach{br}, box))
+			if br := phases.JudgeOne(p.Histories[0], bd, mode); br != nil {
+				both = append(both, c.Finding(p, []*limiter.Breach{br}, box))
 			}
 		}
 		if len(both) > 0 { // else what was found is a contradiction between answers
-			p.findings = both
+			p.Findings = both
 		}
 	})
 }
 
-// each runs f for 0..n-1 on all processors.
-func each(n int, f func(i int)) {
+// Each runs f for 0..n-1 on all processors.
+func Each(n int, f func(i int)) {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	if workers <= 1 {
 		for i := range n {

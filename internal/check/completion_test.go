@@ -463,7 +463,7 @@ func TestStreamsKeepTheLastByte(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{whole: 1 << 30})
+			got := streamed(t, tl, limit, Options{SkipMeasure: true}, Caps{Whole: 1 << 30})
 			if kindsOf(got) != kindsOf(want) {
 				t.Fatalf("%s, round %d: got %s, want %s", text, round, kindsOf(got), kindsOf(want))
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -27,7 +28,7 @@ type matter struct {
 	limit spec.Limit
 	tl    *timeline.Timeline
 	o     Options
-	caps  streamCaps
+	caps  Caps
 }
 
 // corpusPair returns pair number n, ok=false where its keys do not go together. In two of three recordings
@@ -63,8 +64,8 @@ func corpusPair(n int) (p matter, spec string, ok bool) {
 func unknowns(limit spec.Limit) int {
 	n := 0
 	for _, p := range limit {
-		box, _ := phasesOf(p, timeline.Header{})
-		for _, open := range []bool{box.from != box.to, p.PerTo > 0, p.RateTo > 0, p.BanTo > 0, p.TTLTo > 0} {
+		box, _ := phases.PhasesOf(p, timeline.Header{})
+		for _, open := range []bool{box.From != box.To, p.PerTo > 0, p.RateTo > 0, p.BanTo > 0, p.TTLTo > 0} {
 			if open {
 				n++
 			}
@@ -158,7 +159,7 @@ func (p matter) judged() string {
 // together or, if that is not 0, where to judge it takes longer than limit.
 func corpusText(numbers []int, limit time.Duration) (texts []string, algorithms []spec.Algorithm) {
 	texts, algorithms = make([]string, len(numbers)), make([]spec.Algorithm, len(numbers))
-	each(len(numbers), func(i int) {
+	Each(len(numbers), func(i int) {
 		p, spec, ok := corpusPair(numbers[i])
 		if !ok {
 			return

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -185,11 +187,11 @@ func TestBansOfAPartOfAHistory(t *testing.T) {
 	for round := range 300 {
 		r := rand.New(rand.NewPCG(8, uint64(round)))
 		tl := randomPartitions(t, r, limit, shape{requests: 30, gap: 30})
-		h := newHistory(tl.Observations, widening{}, int64(tl.End()))
-		b := newBound(limit[0], 0, 0)
-		want := unexplainedBy(h, b)
-		h.cut(int64(tl.End()) / 2)
-		if got := unexplainedBy(h, b); !slices.Equal(got, want) {
+		h := history.NewHistory(tl.Observations, history.Widening{}, int64(tl.End()))
+		b := limiter.NewBound(limit[0], 0, 0)
+		want := limiter.UnexplainedBy(h, b)
+		h.Cut(int64(tl.End()) / 2)
+		if got := limiter.UnexplainedBy(h, b); !slices.Equal(got, want) {
 			t.Fatalf("round %d: got %v after a cut, want %v", round, got, want)
 		}
 	}
@@ -233,7 +235,7 @@ func TestMissingRequestsMayHaveEmptiedABusyBucket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream := streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{whole: 1, piece: 1})
+		stream := streamed(t, tl, limit, Options{SkipMeasure: true}, Caps{Whole: 1, Piece: 1})
 		if got := []bool{whole.Verdict == verdict.Fail, stream.Verdict == verdict.Fail}; got[0] != wrong ||
 			got[1] != wrong {
 			t.Errorf("denied at %s: accused %v (whole, as a stream), want %v", last, got, wrong)
@@ -323,7 +325,7 @@ func TestMissingRequestsMayHaveCreatedAPartition(t *testing.T) {
 						FirstByte: at[1], Answered: true, Outcome: timeline.Allowed})
 			}
 			whole := judgeBy(t, tl, spec, Options{SkipMeasure: true})
-			stream := streamed(t, tl, mustLimit(t, spec), Options{SkipMeasure: true}, streamCaps{piece: 1})
+			stream := streamed(t, tl, mustLimit(t, spec), Options{SkipMeasure: true}, Caps{Piece: 1})
 			if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
 				t.Errorf("%s, at %s: accused: %+v, as a stream %+v", spec, at[0], whole.Partitions,
 					stream.Partitions)
@@ -366,9 +368,9 @@ func TestAnswersThatProveNothingDoNotPass(t *testing.T) {
 		}
 		o := Options{SkipMeasure: true}
 		for _, j := range []*verdict.Judgement{judgeBy(t, tl, spec, o),
-			streamed(t, tl, mustLimit(t, spec), o, streamCaps{piece: 1}),
-			streamed(t, tl, mustLimit(t, spec), o, streamCaps{whole: 9})} {
-			if j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew || j.Detail != unsureEdges {
+			streamed(t, tl, mustLimit(t, spec), o, Caps{Piece: 1}),
+			streamed(t, tl, mustLimit(t, spec), o, Caps{Whole: 9})} {
+			if j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew || j.Detail != history.UnsureEdges {
 				t.Errorf("%s: got %s, %s: %s", spec, j.Verdict, j.Reason, j.Detail)
 			}
 		}
@@ -415,7 +417,7 @@ func TestWhoIsMissingMayHaveCreated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream := streamed(t, recorded(c.late), limit, o, streamCaps{piece: 8})
+		stream := streamed(t, recorded(c.late), limit, o, Caps{Piece: 8})
 		if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
 			t.Errorf("%s: %v, as a stream %v, though %s: %+v", c.spec, whole.Verdict, stream.Verdict,
 				c.explains, whole.Partitions[0].Findings)

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -23,19 +26,19 @@ func TestSearchIsReproducible(t *testing.T) {
 				obs[i].Outcome = timeline.Unknown
 			}
 		}
-		h := newHistory(obs, widening{}, int64((&timeline.Timeline{Observations: obs}).End()))
+		h := history.NewHistory(obs, history.Widening{}, int64((&timeline.Timeline{Observations: obs}).End()))
 		first := 0
 		for run := range 3 {
-			x := newExact(h, p, int64(p.PhaseFrom))
+			x := search.NewExact(h, p, int64(p.PhaseFrom))
 			if x == nil {
 				break
 			}
-			x.search()
+			x.Search()
 			if run == 0 {
-				first = x.visited
+				first = x.Visited
 			}
-			if x.visited != first || first < len(obs) {
-				t.Errorf("%s: run %d tried %d decisions, the first run %d", spec, run, x.visited, first)
+			if x.Visited != first || first < len(obs) {
+				t.Errorf("%s: run %d tried %d decisions, the first run %d", spec, run, x.Visited, first)
 			}
 		}
 	}
@@ -54,9 +57,9 @@ func TestFewBranchesExplain(t *testing.T) {
 				obs[i].Outcome = timeline.Unknown
 			}
 		}
-		x := newExact(newHistory(obs, widening{}, int64((&timeline.Timeline{Observations: obs}).End())), p, 0)
-		if x.search() != nil || x.limited || x.visited > x.most {
-			t.Errorf("%s: %d decisions were tried, the cap was reached: %v", spec, x.visited, x.limited)
+		x := search.NewExact(history.NewHistory(obs, history.Widening{}, int64((&timeline.Timeline{Observations: obs}).End())), p, 0)
+		if x.Search() != nil || x.Limited || x.Visited > x.Most {
+			t.Errorf("%s: %d decisions were tried, the cap was reached: %v", spec, x.Visited, x.Limited)
 		}
 	}
 }
@@ -70,9 +73,9 @@ func TestADeniedRequestOpensAWindow(t *testing.T) {
 			FirstByte: first, Answered: true, Outcome: timeline.Denied}
 	}
 	obs := []timeline.Observation{denied(1, 0, 50, 3), denied(2, 120, 120, 1)}
-	x := newExact(newHistory(obs, widening{}, 120), p, 0)
-	if br := x.search(); br != nil || x.limited {
-		t.Errorf("%v, the cap was reached: %v", br, x.limited)
+	x := search.NewExact(history.NewHistory(obs, history.Widening{}, 120), p, 0)
+	if br := x.Search(); br != nil || x.Limited {
+		t.Errorf("%v, the cap was reached: %v", br, x.Limited)
 	}
 }
 
@@ -90,19 +93,19 @@ func TestFewBranchesExplainNothingElse(t *testing.T) {
 			}
 			tl := randomHistory(r, lim,
 				shape{requests: 8, gap: 12, late: r.IntN(60), costs: limit[0].Full() > 1 && round%2 == 0})
-			h := newHistory(tl.Observations, widen(tl.Header, known[0].Tick, known[0].TickSet),
+			h := history.NewHistory(tl.Observations, history.Widen(tl.Header, known[0].Tick, known[0].TickSet),
 				int64(tl.End()))
 			at := make([]int64, len(known))
 			for i := range known {
 				at[i] = int64(known[i].PhaseFrom)
 			}
-			few, all := newExactBy(h, known, at), newExactBy(h, known, at)
+			few, all := search.NewExactBy(h, known, at), search.NewExactBy(h, known, at)
 			if few == nil {
 				break
 			}
-			got, want := few.sweep(1+round%2) == nil, all.sweep(0) == nil
+			got, want := few.Sweep(1+round%2) == nil, all.Sweep(0) == nil
 			switch {
-			case got && !want && !few.limited:
+			case got && !want && !few.Limited:
 				t.Fatalf("%s: few branches explain what all do not:\n%s\n%s", name, known, draw(tl))
 			case got:
 				explained++
@@ -136,23 +139,23 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 			tl := randomHistory(r, lim,
 				shape{requests: n, gap: 12, late: 3*n + r.IntN(60), costs: limit[0].Full() > 1 &&
 					round%2 == 0})
-			h := newHistory(tl.Observations, widen(tl.Header, known[0].Tick, known[0].TickSet),
+			h := history.NewHistory(tl.Observations, history.Widen(tl.Header, known[0].Tick, known[0].TickSet),
 				int64(tl.End()))
 			at := make([]int64, len(known))
 			for i := range known {
 				at[i] = int64(known[i].PhaseFrom)
 			}
-			x := newExactBy(h, known, at)
+			x := search.NewExactBy(h, known, at)
 			if x == nil {
 				break
 			}
-			x.cap, x.alike = 1+round%5, 1+round%2
-			if x.search() == nil {
+			x.Cap, x.Alike = 1+round%5, 1+round%2
+			if x.Search() == nil {
 				left++
 				continue
 			}
 			if refuted++; feasible(t, tl, known...) {
-				t.Fatalf("%s, caps %d and %d: refuted, but feasible:\n%s\n%s", name, x.cap, x.alike, known,
+				t.Fatalf("%s, caps %d and %d: refuted, but feasible:\n%s\n%s", name, x.Cap, x.Alike, known,
 					draw(tl))
 			}
 		}
@@ -175,16 +178,16 @@ func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
 	refuted, left := 0, 0
 	for range 250 {
 		tl := randomHistory(r, lim, shape{requests: 8, gap: 8, late: 20})
-		h := newHistory(tl.Observations, widening{}, int64(tl.End()))
-		want := newExact(h, short, 0).search()
+		h := history.NewHistory(tl.Observations, history.Widening{}, int64(tl.End()))
+		want := search.NewExact(h, short, 0).Search()
 		for i := range tl.Observations {
 			tl.Observations[i].Cost = 3
 		}
-		x := newExact(newHistory(tl.Observations, widening{}, int64(tl.End())), long, 0)
-		x.m = newLogModel(long, []int64{1})
-		got := x.search()
-		if (got == nil) != (want == nil) || x.weight < 2 {
-			t.Fatalf("got %v, want %v, weight %d:\n%s", got, want, x.weight, draw(tl))
+		x := search.NewExact(history.NewHistory(tl.Observations, history.Widening{}, int64(tl.End())), long, 0)
+		x.Model = limiter.NewLogModel(long, []int64{1})
+		got := x.Search()
+		if (got == nil) != (want == nil) || x.Weight < 2 {
+			t.Fatalf("got %v, want %v, weight %d:\n%s", got, want, x.Weight, draw(tl))
 		}
 		if got != nil {
 			refuted++
@@ -216,57 +219,22 @@ func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
 				t.Fatal(err)
 			}
 			tl := servedHistory(r, lim, known, 1+r.IntN(10), round%2 == 0)
-			h := newHistory(tl.Observations, widening{}, int64(tl.End()))
-			h.completions(tl.Observations, widening{}, stayOf(known[0]))
-			x := newExact(h, known[0], int64(known[0].PhaseFrom))
-			x.cap, x.alike = 1+round%5, 1+round%2
-			if x.search() == nil {
+			h := history.NewHistory(tl.Observations, history.Widening{}, int64(tl.End()))
+			h.Completions(tl.Observations, history.Widening{}, history.StayOf(known[0]))
+			x := search.NewExact(h, known[0], int64(known[0].PhaseFrom))
+			x.Cap, x.Alike = 1+round%5, 1+round%2
+			if x.Search() == nil {
 				left++
 				continue
 			}
 			if refuted++; explainedServed(t, tl, known) {
-				t.Fatalf("caps %d and %d: refuted, but feasible: %s", x.cap, x.alike,
+				t.Fatalf("caps %d and %d: refuted, but feasible: %s", x.Cap, x.Alike,
 					falseAlarmServed(t, tl, known))
 			}
 		}
 	}
 	if refuted < 20 || left < 20 {
 		t.Errorf("%d refuted and %d not: one side was not tried", refuted, left)
-	}
-}
-
-// TestJoinsMakeUpNoRequests: of two branches that each used a request without an answer that the other has,
-// none is made that has both: it would use them again, and so on.
-func TestJoinsMakeUpNoRequests(t *testing.T) {
-	l := newLists(nil)
-	f := newFrontier(&l)
-	with := func(spare ...byte) *branch {
-		var list []byte
-		for _, n := range spare {
-			list = append(list, 0, 0, 0, n)
-		}
-		return &branch{undecided: undecided{spare: l.id(list)},
-			memoryState: memoryState{zone: newZone(0, int64(spare[0]))}}
-	}
-	if both := f.hull(with(1, 0), with(0, 1)); both != nil {
-		t.Errorf("got a branch with %x, want none", l.at[both.spare])
-	}
-	for _, pair := range [][2]*branch{{with(2, 1), with(1, 1)}, {with(1, 1), with(2, 1)}} {
-		both := f.hull(pair[0], pair[1])
-		if both == nil || l.at[both.spare] != "\x00\x00\x00\x02\x00\x00\x00\x01" {
-			t.Errorf("got %v, want a branch with what one of them has", both)
-		}
-	}
-}
-
-// TestABatchModelOfAnyRateIsMadeAtOnce: also of one that has no factor in common with its window.
-func TestABatchModelOfAnyRateIsMadeAtOnce(t *testing.T) {
-	begun := time.Now()
-	m := newBatchModel(spec.Policy{Algorithm: spec.TokenBucket,
-		Rate: spec.Rate{N: 3_000_000_019, Per: time.Second}, Burst: 5,
-		Refill: spec.RefillInterval, Fill: 2})
-	if took := time.Since(begun); took > time.Second || m.traits().scale != 3_000_000_019 {
-		t.Errorf("a model of scale %d in %s", m.traits().scale, took)
 	}
 }
 

@@ -21,18 +21,18 @@ type attempt struct {
 // tried judges all of a recording under another limit, on the side that o asks for. The bounds come first:
 // they refute most limits, and are much faster. What cannot be judged fails.
 func tried(tl *timeline.Timeline, limit spec.Limit, o Options) attempt {
-	if _, err := reference.NewLimit(limit); err != nil || fits(tl, limit) != nil {
+	if _, err := reference.NewLimit(limit); err != nil || Fits(tl, limit) != nil {
 		return attempt{verdict: verdict.Fail}
 	}
 	var out attempt
 	for _, bounds := range []bool{true, false} {
-		c := newCase(tl, limit, Options{Conformance: o.Conformance, Shared: o.Shared, SkipMeasure: true})
-		c.quick, c.boundsOnly = true, bounds
-		c.judge()
-		if out.verdict = c.judgement().Verdict; out.verdict == verdict.Fail {
+		c := NewCase(tl, limit, Options{Conformance: o.Conformance, Shared: o.Shared, SkipMeasure: true})
+		c.Quick, c.BoundsOnly = true, bounds
+		c.Judge()
+		if out.verdict = c.Judgement().Verdict; out.verdict == verdict.Fail {
 			return out
 		}
-		out.sure = !slices.ContainsFunc(c.parts, func(p *part) bool { return p.search.Capped })
+		out.sure = !slices.ContainsFunc(c.Parts, func(p *Part) bool { return p.Search.Capped })
 	}
 	return out
 }

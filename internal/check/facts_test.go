@@ -3,6 +3,7 @@ package check
 import (
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -24,8 +25,8 @@ func TestAStopIsNoReasonToCallATargetDown(t *testing.T) {
 		{[]timeline.Observation{waiting, refused}, verdict.Unreachable,
 			"none of 2 requests was answered: refused"},
 	} {
-		f := factsOf(x.obs)
-		if reason, text := f.nothingKnown(); reason != x.want || text != x.text {
+		f := history.FactsOf(x.obs)
+		if reason, text := f.NothingKnown(); reason != x.want || text != x.text {
 			t.Errorf("got %s: %s, want %s: %s", reason, text, x.want, x.text)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -15,14 +17,14 @@ var ErrTooLarge = errors.New("the limit times the length of the recording exceed
 // ErrUnsorted is what Judge wraps when observations do not ascend by Sent.
 var ErrUnsorted = errors.New("observations ascend by the time they were sent")
 
-// fits checks that the observations ascend and that no product of the bounds can overflow.
-func fits(tl *timeline.Timeline, limit spec.Limit) error {
+// Fits checks that the observations ascend and that no product of the bounds can overflow.
+func Fits(tl *timeline.Timeline, limit spec.Limit) error {
 	var units int64
 	var begin, last time.Duration
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
 		units += o.Cost
-		if units < 0 || o.Cost < 0 || units > maxTime/4 {
+		if units < 0 || o.Cost < 0 || units > history.MaxTime/4 {
 			return fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge)
 		}
 		if i > 0 && o.Sent < last {
@@ -34,24 +36,24 @@ func fits(tl *timeline.Timeline, limit spec.Limit) error {
 	if len(tl.Observations) > 0 {
 		begin = min(begin, tl.Observations[0].Sent)
 	}
-	return fitsSpan(&tl.Header, limit, begin, tl.End(), units)
+	return FitsSpan(&tl.Header, limit, begin, tl.End(), units)
 }
 
-// fitsSpan checks that no product of the bounds can overflow for units requested between two instants.
-func fitsSpan(h *timeline.Header, limit spec.Limit, begin, end time.Duration, units int64) error {
+// FitsSpan checks that no product of the bounds can overflow for units requested between two instants.
+func FitsSpan(h *timeline.Header, limit spec.Limit, begin, end time.Duration, units int64) error {
 	least, most := min(h.ClockError, h.Tick, h.WallError), max(h.ClockError, h.Tick, h.WallError)
-	if int64(begin) < -maxTime/4 || least < 0 || int64(most) > maxTime/4 {
+	if int64(begin) < -history.MaxTime/4 || least < 0 || int64(most) > history.MaxTime/4 {
 		return fmt.Errorf("check: from %s, clocks known up to %s, %s and %s: %w", begin, h.WallError,
 			h.ClockError, h.Tick, ErrTooLarge)
 	}
 	if h.DriftPPM < 0 || h.DriftPPM > timeline.MaxDriftPPM {
 		return fmt.Errorf("check: a drift of %d ppm: %w", h.DriftPPM, ErrTooLarge)
 	}
-	span := min(int64(end), maxTime) - int64(begin) + 2*int64(h.ClockError) + int64(h.Tick)
+	span := min(int64(end), history.MaxTime) - int64(begin) + 2*int64(h.ClockError) + int64(h.Tick)
 	span += 2 * int64(h.Drift(time.Duration(max(span, 0))))
 	for _, p := range limit {
-		if span < 0 || span > maxTime/4 || int64(p.Rate.Per) > maxTime/4 ||
-			!fitsEnds(p, span+int64(p.Tick), units) {
+		if span < 0 || span > history.MaxTime/4 || int64(p.Rate.Per) > history.MaxTime/4 ||
+			!limiter.FitsEnds(p, span+int64(p.Tick), units) {
 			return fmt.Errorf("check: %s over %s: %w", p.Algorithm, end, ErrTooLarge)
 		}
 	}

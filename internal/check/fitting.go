@@ -15,15 +15,15 @@ import (
 func (q *inquiry) measured(p spec.Policy) verdict.Measured {
 	const questions = 64 // about as many judgements are a measure
 	limit := spec.Limit{p}
-	if _, err := reference.NewLimit(limit); err != nil || fits(q.tl, limit) != nil || !q.spent(questions) {
+	if _, err := reference.NewLimit(limit); err != nil || Fits(q.tl, limit) != nil || !q.spent(questions) {
 		return verdict.Measured{}
 	}
-	c := newCase(q.tl, limit, Options{Conformance: q.o.Conformance, Shared: q.o.Shared})
-	c.quick, c.boundsOnly, c.frugal = true, true, true
-	out := make([]verdict.Measured, len(c.parts))
-	each(len(c.parts), func(i int) {
-		if c.parts[i].seen.known > 0 {
-			out[i] = c.measure(c.parts[i])
+	c := NewCase(q.tl, limit, Options{Conformance: q.o.Conformance, Shared: q.o.Shared})
+	c.Quick, c.BoundsOnly, c.Frugal = true, true, true
+	out := make([]verdict.Measured, len(c.Parts))
+	Each(len(c.Parts), func(i int) {
+		if c.Parts[i].Seen.Known > 0 {
+			out[i] = c.Measure(c.Parts[i])
 		}
 	})
 	var all verdict.Measured

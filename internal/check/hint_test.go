@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -132,16 +134,16 @@ func TestHintsAreShort(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	c := newCase(tl, limit, Options{SkipMeasure: true})
-	c.quick = true
-	box, _ := phasesOf(limit[0], tl.Header)
-	s := c.newSearch(&group{parts: c.parts[0].histories})
-	steps, wide := s.steps, s.wide
-	s.refute(box)
-	if steps, wide = s.steps-steps, s.wide-wide; steps > hintSteps+visitCap || wide > 2*hintWide ||
-		wide < hintWide {
+	c := NewCase(tl, limit, Options{SkipMeasure: true})
+	c.Quick = true
+	box, _ := phases.PhasesOf(limit[0], tl.Header)
+	s := c.NewSearch(&phases.Group{Parts: c.Parts[0].Histories})
+	steps, wide := s.Steps, s.Wide
+	s.Refute(box)
+	if steps, wide = s.Steps-steps, s.Wide-wide; steps > HintSteps+search.VisitCap || wide > 2*HintWide ||
+		wide < HintWide {
 		t.Errorf("%d decisions of one phase were tried, and %d of many, want some %d and %d", steps, wide,
-			hintSteps, hintWide)
+			HintSteps, HintWide)
 	}
 }
 
@@ -286,7 +288,7 @@ func TestHintSaysThatNothingExplains(t *testing.T) {
 // TestLargeRecordingsSayThatNothingWasTried: what is judged as it is read is held against no other limit.
 func TestLargeRecordingsSayThatNothingWasTried(t *testing.T) {
 	tl := answered(t, mustPolicy(t, "token-bucket,rate=10/s,burst=4"), evenly(60, 0, 20*time.Millisecond))
-	caps := streamCaps{held: 8, whole: exactLimit}
+	caps := Caps{Held: 8, Whole: search.Limit}
 	s := newStream(mustLimit(t, "token-bucket,rate=10/s,burst=3"), tl.Header, Options{Hint: true}, caps)
 	for i := range tl.Observations {
 		if err := s.Observe(&tl.Observations[i]); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -235,7 +236,7 @@ func trafficBy(r *rand.Rand, lim reference.Limiter, limit spec.Limit,
 
 // contradictory tells whether no request can be complete when every policy says.
 func contradictory(limit spec.Limit) bool {
-	least, most := time.Duration(0), time.Duration(maxTime)
+	least, most := time.Duration(0), time.Duration(history.MaxTime)
 	for _, p := range limit {
 		if least = max(least, p.HoldLeast); p.HoldMost > 0 {
 			most = min(most, p.HoldMost)

@@ -1,43 +1,45 @@
 package check
 
-// jointly returns the history of a partition under all policies together, in which its events begin when they
+import "github.com/rlcheck/rlcheck/internal/check/history"
+
+// Jointly returns the history of a partition under all policies together, in which its events begin when they
 // were sent, and end and are complete as all of the policies say. The clock of each policy may lag behind.
-func (c *caseFile) jointly(p *part) *history {
+func (c *Case) Jointly(p *Part) *history.History {
 	if p.joint != nil {
 		return p.joint
 	}
-	lags, longest := make([]int64, len(p.histories)), int64(0)
+	lags, longest := make([]int64, len(p.Histories)), int64(0)
 	same := true
-	for i, h := range p.histories {
-		lags[i], longest, same = h.lag, max(longest, h.lag), same && h == p.histories[0]
+	for i, h := range p.Histories {
+		lags[i], longest, same = h.Lag, max(longest, h.Lag), same && h == p.Histories[0]
 	}
 	switch {
 	case same && longest == 0:
-		p.joint = p.histories[0]
+		p.joint = p.Histories[0]
 		return p.joint
 	case same:
-		p.joint = p.histories[0].punctual()
+		p.joint = p.Histories[0].Punctual()
 	default:
 		p.joint = c.together(p, longest)
 	}
-	p.joint.lags = lags
+	p.joint.Lags = lags
 	return p.joint
 }
 
 // together makes the history of jointly for a clock that lags by the longest of all lags.
-func (c *caseFile) together(p *part, longest int64) *history {
-	w := widen(c.tl.Header, 0, true)
-	h := newHistory(p.obs, w, c.end)
-	var stays []stay
-	for _, pol := range c.limit {
-		stays = append(stays, stayOf(pol))
+func (c *Case) together(p *Part, longest int64) *history.History {
+	w := history.Widen(c.Tl.Header, 0, true)
+	h := history.NewHistory(p.Obs, w, c.End)
+	var stays []history.Stay
+	for _, pol := range c.Limit {
+		stays = append(stays, history.StayOf(pol))
 	}
-	h.completions(p.obs, w, stays...)
-	if c.edges == nil {
+	h.Completions(p.Obs, w, stays...)
+	if c.Edges == nil {
 		return h
 	}
-	h.shift(-longest)
-	h.all = c.edges.trim(h.all)
-	h.shift(longest)
+	h.Shift(-longest)
+	h.All = c.Edges.Trim(h.All)
+	h.Shift(longest)
 	return h
 }

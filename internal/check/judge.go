@@ -14,19 +14,19 @@ import (
 // It returns an error that wraps ErrTooLarge where the arithmetic would overflow, or ErrUnsorted; then
 // nothing is judged.
 func Judge(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgement, error) {
-	if err := fits(tl, limit); err != nil {
+	if err := Fits(tl, limit); err != nil {
 		return nil, err
 	}
-	return explained(newCase(tl, limit, o), limit), nil
+	return explained(NewCase(tl, limit, o), limit), nil
 }
 
 // explained judges, and looks for what explains a recording that fails the limit, as it was declared.
-func explained(c *caseFile, limit spec.Limit) *verdict.Judgement {
-	c.judge()
-	j := c.judgement()
-	if c.o.Hint {
-		if j.Diagnosis = diagnose(c.tl, limit, j, c.o); j.Diagnosis == nil {
-			j.Explanations, j.Hint = explain(c.tl, limit, j, c.o)
+func explained(c *Case, limit spec.Limit) *verdict.Judgement {
+	c.Judge()
+	j := c.Judgement()
+	if c.O.Hint {
+		if j.Diagnosis = diagnose(c.Tl, limit, j, c.O); j.Diagnosis == nil {
+			j.Explanations, j.Hint = explain(c.Tl, limit, j, c.O)
 		}
 	}
 	return j

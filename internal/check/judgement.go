@@ -8,23 +8,23 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// judgement makes the verdicts from what was found.
-func (c *caseFile) judgement() *verdict.Judgement {
-	partitions := make([]verdict.PartitionVerdict, len(c.parts))
-	each(len(c.parts), func(i int) { partitions[i] = c.verdict(c.parts[i]) })
-	if c.o.Shared {
+// Judgement makes the verdicts from what was found.
+func (c *Case) Judgement() *verdict.Judgement {
+	partitions := make([]verdict.PartitionVerdict, len(c.Parts))
+	Each(len(c.Parts), func(i int) { partitions[i] = c.Verdict(c.Parts[i]) })
+	if c.O.Shared {
 		c.judgedBeside(partitions)
 	}
 	unclassified := 0
-	for _, p := range c.parts {
-		unclassified += p.seen.unclassified
+	for _, p := range c.Parts {
+		unclassified += p.Seen.Unclassified
 	}
-	return c.conclude(partitions, unclassified)
+	return c.Conclude(partitions, unclassified)
 }
 
-// conclude makes the verdict on all partitions from that on each; unclassified counts the answers that no
+// Conclude makes the verdict on all partitions from that on each; unclassified counts the answers that no
 // rule classifies.
-func (c *caseFile) conclude(partitions []verdict.PartitionVerdict, unclassified int) *verdict.Judgement {
+func (c *Case) Conclude(partitions []verdict.PartitionVerdict, unclassified int) *verdict.Judgement {
 	j := &verdict.Judgement{Verdict: verdict.Pass, Partitions: partitions}
 	for i := range j.Partitions {
 		p := &j.Partitions[i]
@@ -49,35 +49,35 @@ func (c *caseFile) conclude(partitions []verdict.PartitionVerdict, unclassified 
 	return j
 }
 
-// verdict judges one partition from its findings.
-func (c *caseFile) verdict(p *part) verdict.PartitionVerdict {
-	v := verdict.PartitionVerdict{Partition: p.name, Verdict: verdict.Pass, Findings: p.findings}
-	v.Search = p.search
-	v.Judged = p.seen.known
-	if c.o.Shared {
+// Verdict judges one partition from its findings.
+func (c *Case) Verdict(p *Part) verdict.PartitionVerdict {
+	v := verdict.PartitionVerdict{Partition: p.Name, Verdict: verdict.Pass, Findings: p.Findings}
+	v.Search = p.Search
+	v.Judged = p.Seen.Known
+	if c.O.Shared {
 		v.Findings = c.foreign(&v)
 	}
 	if v.Judged > 0 {
-		v.Measured = c.measure(p)
+		v.Measured = c.Measure(p)
 	}
 	switch {
 	case len(v.Findings) > 0:
 		v.Verdict, v.Reason, v.Detail = verdict.Fail, "", ""
 	case v.Verdict == verdict.Inconclusive: // foreign traffic
-	case v.Judged == 0 && p.unjudged == "":
+	case v.Judged == 0 && p.Unjudged == "":
 		v.Verdict = verdict.Inconclusive
-		v.Reason, v.Detail = p.seen.nothingKnown()
-	case p.limited:
+		v.Reason, v.Detail = p.Seen.NothingKnown()
+	case p.Limited:
 		v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.SearchLimit,
 			"the search for a window phase reached its limit"
-	case p.unjudged != "":
-		v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.TooFew, p.unjudged
+	case p.Unjudged != "":
+		v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.TooFew, p.Unjudged
 	}
 	return v
 }
 
 // foreign takes back the under-admissions of a partition that others may use too.
-func (c *caseFile) foreign(v *verdict.PartitionVerdict) []verdict.Finding {
+func (c *Case) foreign(v *verdict.PartitionVerdict) []verdict.Finding {
 	var kept []verdict.Finding
 	for _, f := range v.Findings {
 		if f.Kind == verdict.OverAdmission {
@@ -90,8 +90,8 @@ func (c *caseFile) foreign(v *verdict.PartitionVerdict) []verdict.Finding {
 }
 
 // demand makes a pass that is worth less than the demanded resolution inconclusive.
-func (c *caseFile) demand(j *verdict.Judgement, unclassified int) {
-	if c.tl.Header.Interrupted {
+func (c *Case) demand(j *verdict.Judgement, unclassified int) {
+	if c.Tl.Header.Interrupted {
 		j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, verdict.Interrupted,
 			"the recording was stopped before its plan was done"
 		return
@@ -102,7 +102,7 @@ func (c *caseFile) demand(j *verdict.Judgement, unclassified int) {
 			fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: or allowed:, "+
 				"to check with --denied or --allowed)", quantity.Plural(unclassified, "answer"))
 	}
-	if short := c.o.Resolution.Short(c.limit, j.Measured); short != "" {
+	if short := c.O.Resolution.Short(c.Limit, j.Measured); short != "" {
 		j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, reason, short+extra
 	}
 }

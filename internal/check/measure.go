@@ -5,6 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -23,34 +27,34 @@ const (
 	anchoredBoxes = 128
 )
 
-// measure finds, for the burst (quota) and for the rate, the values that the partition does not refute, all
+// Measure finds, for the burst (quota) and for the rate, the values that the partition does not refute, all
 // other parameters held. Over-admission is refuted by small values, under-admission by large ones, so both
 // ends are found by bisection.
-func (c *caseFile) measure(p *part) verdict.Measured {
-	if c.o.SkipMeasure || len(p.obs) > measureLimit {
+func (c *Case) Measure(p *Part) verdict.Measured {
+	if c.O.SkipMeasure || len(p.Obs) > measureLimit {
 		return verdict.Measured{}
 	}
-	if c.o.Shared { // denials prove nothing
-		if c.o.Conformance == verdict.LowerBound {
+	if c.O.Shared { // denials prove nothing
+		if c.O.Conformance == verdict.LowerBound {
 			return verdict.Measured{}
 		}
-		if _, changed := besideOthers(c.declared); changed { // nor do admissions, of the declared limit
+		if _, changed := BesideOthers(c.declared); changed { // nor do admissions, of the declared limit
 			return verdict.Measured{}
 		}
 		one := *c
-		one.o.Conformance = verdict.UpperBound
+		one.O.Conformance = verdict.UpperBound
 		c = &one
 	}
-	ask := &asker{}
-	if c.frugal {
-		p = &part{name: p.name, histories: slices.Clone(p.histories)}
-		for i, h := range p.histories {
-			p.histories[i] = h.beginning(frugalEvents, counted(c.limit))
+	ask := &limiter.Asker{}
+	if c.Frugal {
+		p = &Part{Name: p.Name, Histories: slices.Clone(p.Histories)}
+		for i, h := range p.Histories {
+			p.Histories[i] = h.Beginning(frugalEvents, search.Counted(c.Limit))
 		}
 	}
 	if len(c.declared) == 1 {
-		box, _ := phasesOf(c.declared[0], c.tl.Header)
-		return gauge{c: c, h: p.histories[0], box: box, ask: ask, last: &search{}}.measure(c.declared[0])
+		box, _ := phases.PhasesOf(c.declared[0], c.Tl.Header)
+		return Gauge{Case: c, History: p.Histories[0], Box: box, Ask: ask, last: &phases.Search{}}.measure(c.declared[0])
 	}
 	var out verdict.Measured
 	for i, pol := range c.declared {
@@ -62,29 +66,29 @@ func (c *caseFile) measure(p *part) verdict.Measured {
 // measureOne measures policy i of several, the others held: only the denials that none of them can explain
 // prove anything. Of windows that the first counted request places, and that follow each other from there,
 // nothing is measured.
-func (c *caseFile) measureOne(p *part, i int, pol spec.Policy, ask *asker) verdict.Measured {
-	if anchored(pol) {
+func (c *Case) measureOne(p *Part, i int, pol spec.Policy, ask *limiter.Asker) verdict.Measured {
+	if limiter.Anchored(pol) {
 		return verdict.Measured{}
 	}
-	h := *p.histories[i]
-	own := c.unexplainedSeveral(p.histories, i, nil)
-	h.denied = slices.DeleteFunc(slices.Clone(h.denied), func(d event) bool {
-		_, ok := slices.BinarySearch(own, d.seq)
+	h := *p.Histories[i]
+	own := c.unexplainedSeveral(p.Histories, i, nil)
+	h.Denied = slices.DeleteFunc(slices.Clone(h.Denied), func(d history.Event) bool {
+		_, ok := slices.BinarySearch(own, d.Seq)
 		return !ok
 	})
-	box, _ := phasesOf(pol, c.tl.Header)
-	return gauge{c: c, h: &h, box: box, ask: ask, last: &search{}}.measure(pol)
+	box, _ := phases.PhasesOf(pol, c.Tl.Header)
+	return Gauge{Case: c, History: &h, Box: box, Ask: ask, last: &phases.Search{}}.measure(pol)
 }
 
 // measure measures the burst, the rate and the phase.
-func (m gauge) measure(pol spec.Policy) verdict.Measured {
+func (m Gauge) measure(pol spec.Policy) verdict.Measured {
 	out := verdict.Measured{Burst: m.burst(pol), Phase: m.phase(pol)}
 	if pol.InFlight() { // it has no rate
 		return out
 	}
 	if pol.HasWindow() {
 		units := float64(pol.Rate.N) * float64(time.Second)
-		window := m.window(pol)
+		window := m.Window(pol)
 		out.Rate = verdict.Interval{Lo: units / window.Hi, Hi: units / window.Lo, LoSet: window.HiSet,
 			HiSet: window.LoSet}
 		return out
@@ -93,63 +97,63 @@ func (m gauge) measure(pol spec.Policy) verdict.Measured {
 	return out
 }
 
-// gauge judges one partition under policies that differ in one parameter.
-type gauge struct {
-	c   *caseFile
-	h   *history
-	box phases
-	ask *asker
+// Gauge judges one partition under policies that differ in one parameter.
+type Gauge struct {
+	Case    *Case
+	History *history.History
+	Box     history.Interval
+	Ask     *limiter.Asker
 	// last is the search that was asked last for a phase.
-	last *search
+	last *phases.Search
 }
 
-func (g gauge) refuted(pol spec.Policy, mode verdict.Conformance) bool {
-	if g.c.o.Conformance != "" && g.c.o.Conformance != verdict.Exact && g.c.o.Conformance != mode {
+func (g Gauge) refuted(pol spec.Policy, mode verdict.Conformance) bool {
+	if g.Case.O.Conformance != "" && g.Case.O.Conformance != verdict.Exact && g.Case.O.Conformance != mode {
 		return false
 	}
-	if anchored(pol) {
-		return len(refuteAnchored(g.h, pol, mode, anchoredBoxes).found) > 0
+	if limiter.Anchored(pol) {
+		return len(phases.RefuteAnchored(g.History, pol, mode, anchoredBoxes).Found) > 0
 	}
-	if g.box.from == g.box.to {
-		return g.ask.refutes(g.h, g.bound(pol, g.box), mode)
+	if g.Box.From == g.Box.To {
+		return g.Ask.Refutes(g.History, g.bound(pol, g.Box), mode)
 	}
-	if ranged(pol) && mode == verdict.UpperBound {
+	if limiter.Ranged(pol) && mode == verdict.UpperBound {
 		_, pol = pol.Ends()
-	} else if ranged(pol) {
+	} else if limiter.Ranged(pol) {
 		pol, _ = pol.Ends()
 	}
-	s := &search{policy: pol, mode: mode, group: &group{parts: []*history{g.h}}, ask: g.ask,
-		few: max(g.c.share(gaugeWork, len(g.h.all))/(len(g.h.all)+1), leastBoxes)}
-	if g.c.frugal {
-		s.few = frugalBoxes
+	s := &phases.Search{Policy: pol, Mode: mode, Group: &phases.Group{Parts: []*history.History{g.History}}, Ask: g.Ask,
+		Few: max(g.Case.share(gaugeWork, len(g.History.All))/(len(g.History.All)+1), leastBoxes)}
+	if g.Case.Frugal {
+		s.Few = frugalBoxes
 	}
-	if old := g.last; old.group != nil && old.policy.Slot() == pol.Slot() { // whatever the burst
-		s.beginnings, s.turns, s.begun = old.beginnings, old.turns, true
+	if old := g.last; old.Group != nil && old.Policy.Slot() == pol.Slot() { // whatever the burst
+		s.Beginnings, s.Turns, s.Begun = old.Beginnings, old.Turns, true
 	}
-	_, ok := s.refute(g.box)
+	_, ok := s.Refute(g.Box)
 	*g.last = *s
 	return ok
 }
 
 // bound returns the bound of a policy, which may be one of several.
-func (g gauge) bound(pol spec.Policy, box phases) bound {
-	if len(g.c.limit) > 1 {
-		return newBoundAmong(pol, box.from, box.to)
+func (g Gauge) bound(pol spec.Policy, box history.Interval) limiter.Bound {
+	if len(g.Case.Limit) > 1 {
+		return limiter.NewBoundAmong(pol, box.From, box.To)
 	}
-	return newBound(pol, box.from, box.to)
+	return limiter.NewBound(pol, box.From, box.To)
 }
 
 // burst returns the bursts that are not refuted.
-func (g gauge) burst(pol spec.Policy) verdict.Interval {
+func (g Gauge) burst(pol spec.Policy) verdict.Interval {
 	with := func(b int64) spec.Policy { return pol.WithFull(b) }
 	declared := pol.Full()
-	ceiling := min(min(declared, maxTime>>12)<<12, maxTime/8/int64(pol.Rate.Per))
+	ceiling := min(min(declared, history.MaxTime>>12)<<12, history.MaxTime/8/int64(pol.Rate.Per))
 	iv := verdict.Interval{}
-	if len(g.h.admitted) > 0 {
+	if len(g.History.Admitted) > 0 {
 		lo := bisect(declared, 1, ceiling, func(b int64) bool { return !g.refuted(with(b), verdict.UpperBound) })
 		iv.Lo, iv.LoSet = float64(lo), lo <= ceiling
 	}
-	if len(g.h.denied) > 0 {
+	if len(g.History.Denied) > 0 {
 		hi := bisect(declared+1, 1, ceiling, func(b int64) bool { return g.refuted(with(b), verdict.LowerBound) }) - 1
 		iv.Hi, iv.HiSet = float64(hi), hi < ceiling
 	}
@@ -158,7 +162,7 @@ func (g gauge) burst(pol spec.Policy) verdict.Interval {
 
 // rate returns the rates, per second, that are not refuted: between an eighth and eight times the declared
 // one.
-func (g gauge) rate(pol spec.Policy) verdict.Interval {
+func (g Gauge) rate(pol spec.Policy) verdict.Interval {
 	pol, ok := g.divisible(pol)
 	if !ok {
 		return verdict.Interval{}
@@ -168,12 +172,12 @@ func (g gauge) rate(pol spec.Policy) verdict.Interval {
 	perSecond := func(per int64) float64 { return float64(pol.Rate.N) * 1e9 / float64(per) }
 	least, most := max(per/8, 1), per*8
 	iv := verdict.Interval{}
-	if len(g.h.admitted) > 0 {
+	if len(g.History.Admitted) > 0 {
 		// The longest period that is not over-admitted.
 		slow := bisect(per+1, least, most, func(p int64) bool { return g.refuted(with(p), verdict.UpperBound) }) - 1
 		iv.Lo, iv.LoSet = perSecond(max(slow, least)), slow < most
 	}
-	if len(g.h.denied) > 0 {
+	if len(g.History.Denied) > 0 {
 		// The shortest period that explains every denial.
 		quick := bisect(per, least, most, func(p int64) bool { return !g.refuted(with(p), verdict.LowerBound) })
 		iv.Hi, iv.HiSet = perSecond(min(quick, most)), quick > least
@@ -187,17 +191,17 @@ const leastParts = 1 << 16
 // divisible returns pol with its rate as a fraction of which every other denominator that is asked for stays
 // in bounds: as it is declared or, where that has too many units, the finest one that does. ok=false where
 // that is too coarse.
-func (g gauge) divisible(pol spec.Policy) (fine spec.Policy, ok bool) {
-	span, units := g.c.end+int64(g.c.tl.Header.Tick), volume(g.h.all)
+func (g Gauge) divisible(pol spec.Policy) (fine spec.Policy, ok bool) {
+	span, units := g.Case.End+int64(g.Case.Tl.Header.Tick), history.Volume(g.History.All)
 	fits := func(p spec.Policy) bool {
-		worst := bucket{n: max(p.Rate.N, p.RateTo), per: int64(p.Rate.Per) * 8,
-			burst: max(p.Full(), p.BurstTo) + p.Fill}
-		return int64(p.Rate.Per) <= math.MaxInt64/64 && worst.fits(span, units)
+		worst := limiter.Bucket{N: max(p.Rate.N, p.RateTo), Per: int64(p.Rate.Per) * 8,
+			Burst: max(p.Full(), p.BurstTo) + p.Fill}
+		return int64(p.Rate.Per) <= math.MaxInt64/64 && worst.Fits(span, units)
 	}
 	if fits(pol) {
 		return pol, true
 	}
-	short := gcd(gcd(pol.Rate.N, int64(pol.Rate.Per)), pol.RateTo)
+	short := history.Gcd(history.Gcd(pol.Rate.N, int64(pol.Rate.Per)), pol.RateTo)
 	pol.Rate.N, pol.Rate.Per, pol.RateTo = pol.Rate.N/short, pol.Rate.Per/time.Duration(short),
 		pol.RateTo/short
 	for next := pol; fits(next); {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -268,7 +269,7 @@ func phaseBox(p spec.Policy, h timeline.Header) (from, to int64) {
 	case p.Align == spec.AlignPhase:
 		return int64(p.PhaseFrom), int64(p.PhaseTo)
 	}
-	begin := mod(-h.Started.UnixNano(), size)
+	begin := history.Mod(-h.Started.UnixNano(), size)
 	return begin - int64(h.WallError), begin + int64(h.WallError)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -187,7 +188,7 @@ func (f fixedCount) newborn() memory { return memory{unborn} }
 
 func (f fixedCount) at(m memory, t int64) memory {
 	if !f.first {
-		if begin := t - mod(t-f.phase, f.size); begin != m[0] {
+		if begin := t - history.Mod(t-f.phase, f.size); begin != m[0] {
 			return memory{begin}
 		}
 		return m
@@ -230,7 +231,7 @@ func (c twoCounts) newborn() memory { return memory{unborn} }
 
 func (c twoCounts) at(m memory, t int64) memory {
 	if !c.first {
-		begin := t - mod(t-c.phase, c.size)
+		begin := t - history.Mod(t-c.phase, c.size)
 		switch m[0] {
 		case begin:
 			return m

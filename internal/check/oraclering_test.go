@@ -1,5 +1,7 @@
 package check
 
+import "github.com/rlcheck/rlcheck/internal/check/history"
+
 // ringCount is a window divided into slots: word 0 is when the slot began, the next ones its count, that of
 // the one before, and so on.
 type ringCount struct {
@@ -12,7 +14,7 @@ func (r ringCount) width() int { return 1 + int(r.slots) }
 func (r ringCount) newborn() memory { return memory{unborn} }
 
 func (r ringCount) at(m memory, t int64) memory {
-	out := memory{t - mod(t-r.phase, r.size)}
+	out := memory{t - history.Mod(t-r.phase, r.size)}
 	for k := range r.slots {
 		if to := k + (out[0]-m[0])/r.size; m[0] != unborn && to < r.slots {
 			out[1+to] = m[1+k]

@@ -3,18 +3,19 @@ package check
 import (
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// besideOthers returns the loosest policies that one of several who use the same partitions may meet: what
+// BesideOthers returns the loosest policies that one of several who use the same partitions may meet: what
 // the limit admits of all, these admit of one, whatever the others sent. It may be empty. changed tells that
 // they are not the limit itself.
 //
 // What others use up leaves one less. But they also create buckets, which have filled before one comes and
 // whose batches beat as they began; and open windows, which end when no request of one tells, but where an
 // admission keeps them open.
-func besideOthers(limit spec.Limit) (loose spec.Limit, changed bool) {
+func BesideOthers(limit spec.Limit) (loose spec.Limit, changed bool) {
 	for _, p := range limit {
 		if q, ok := looseBesideOthers(p); ok {
 			loose = append(loose, q)
@@ -29,7 +30,7 @@ func looseBesideOthers(p spec.Policy) (loose spec.Policy, ok bool) {
 		(!p.Refreshes() || p.Ban > 0 || p.Count != spec.CountAdmitted) {
 		return anywhere(p)
 	}
-	if remembersStart(p) {
+	if limiter.RemembersStart(p) {
 		p.Start, p.Level, p.LevelTo = spec.StartFull, 0, 0
 	}
 	if p.Refill == spec.RefillInterval {
@@ -55,38 +56,38 @@ func anywhere(p spec.Policy) (loose spec.Policy, ok bool) {
 		Charge: spec.ChargeDecision, Tick: p.Tick, TickSet: p.TickSet}, true
 }
 
-// beside judges recordings under the policies of besideOthers: their denials prove nothing.
-var beside = Options{Conformance: verdict.UpperBound, Shared: true, SkipMeasure: true}
+// Beside judges recordings under the policies of besideOthers: their denials prove nothing.
+var Beside = Options{Conformance: verdict.UpperBound, Shared: true, SkipMeasure: true}
 
 // judgedBeside takes back what is found in the admissions of partitions where others may have made room for
 // them.
-func (c *caseFile) judgedBeside(partitions []verdict.PartitionVerdict) {
-	loose, changed := besideOthers(c.declared)
-	if !changed || !slices.ContainsFunc(partitions, failed) {
+func (c *Case) judgedBeside(partitions []verdict.PartitionVerdict) {
+	loose, changed := BesideOthers(c.declared)
+	if !changed || !slices.ContainsFunc(partitions, Failed) {
 		return
 	}
-	if len(loose) == 0 || fits(c.tl, loose) != nil {
-		acquit(partitions, nil)
+	if len(loose) == 0 || Fits(c.Tl, loose) != nil {
+		Acquit(partitions, nil)
 		return
 	}
-	other := newCase(c.tl, loose, beside)
-	other.quick, other.boundsOnly = c.quick, c.boundsOnly
-	other.judge()
-	acquit(partitions, other.judgement().Partitions)
+	other := NewCase(c.Tl, loose, Beside)
+	other.Quick, other.BoundsOnly = c.Quick, c.BoundsOnly
+	other.Judge()
+	Acquit(partitions, other.Judgement().Partitions)
 }
 
-func failed(v verdict.PartitionVerdict) bool { return v.Verdict == verdict.Fail }
+func Failed(v verdict.PartitionVerdict) bool { return v.Verdict == verdict.Fail }
 
-// acquit leaves of what is found in each partition what is found under the policies of besideOthers too, as
+// Acquit leaves of what is found in each partition what is found under the policies of besideOthers too, as
 // these say it.
-func acquit(partitions, found []verdict.PartitionVerdict) {
+func Acquit(partitions, found []verdict.PartitionVerdict) {
 	for i := range partitions {
 		v := &partitions[i]
 		if v.Verdict != verdict.Fail {
 			continue
 		}
 		k := slices.IndexFunc(found,
-			func(x verdict.PartitionVerdict) bool { return x.Partition == v.Partition && failed(x) })
+			func(x verdict.PartitionVerdict) bool { return x.Partition == v.Partition && Failed(x) })
 		if k < 0 {
 			v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.ForeignTraffic,
 				v.Findings[0].Text+unlessOthers

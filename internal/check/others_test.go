@@ -93,7 +93,7 @@ func TestOthersPlaceAndCreateToo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := streamed(t, tl, limit, o, streamCaps{piece: 8})
+		s := streamed(t, tl, limit, o, Caps{Piece: 8})
 		if j.Verdict != c.want || s.Verdict != c.want && s.Verdict != verdict.Pass {
 			t.Errorf("%s: %v, as a stream %v, want %v: %+v", c.spec, j.Verdict, s.Verdict, c.want,
 				j.Partitions[0])

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/witness"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -17,17 +20,17 @@ type overall struct {
 	plan *overallPlan
 	name string
 	// sweep is nil where a breach was found.
-	sweep overSweep
-	found *alarm
+	sweep limiter.OverSweep
+	found *limiter.Alarm
 	// block has first `carried` admissions, taken already, that are in flight, and then the events to take;
 	// it is taken when it has `full` events.
-	block         []event
+	block         []history.Event
 	carried, full int
 	end           time.Duration
 	// judged tells that there was something to judge.
 	judged bool
 	// ended, sorting and order are memory that is used again and again.
-	ended, sorting []event
+	ended, sorting []history.Event
 	order          []int32
 }
 
@@ -36,10 +39,10 @@ type overallPlan struct {
 	header timeline.Header
 	pol    spec.Policy
 	o      Options
-	bound  sweptBound
+	bound  limiter.SweptBound
 	// edges are those of a recording that began or ended amid traffic, else nil.
-	edges *edges
-	widen widening
+	edges *history.Edges
+	widen history.Widening
 	// block is the least that is taken at once.
 	block int
 }
@@ -48,7 +51,7 @@ type overallPlan struct {
 const overallBlock = 1 << 9
 
 func newOverall(plan *overallPlan, name string) *overall {
-	return &overall{plan: plan, name: name, sweep: plan.bound.swept(), full: plan.block}
+	return &overall{plan: plan, name: name, sweep: plan.bound.Swept(), full: plan.block}
 }
 
 // observe takes the next observation.
@@ -57,16 +60,16 @@ func (w *overall) observe(o *timeline.Observation) {
 		return
 	}
 	w.end = max(w.end, o.Sent, o.FirstByte, o.Done)
-	ev := newEvent(o, w.plan.widen, maxTime)
-	if ev.e == maxTime && ev.outcome == timeline.Allowed {
-		ev.outcome = timeline.Unknown
+	ev := history.NewEvent(o, w.plan.widen, history.MaxTime)
+	if ev.End == history.MaxTime && ev.Outcome == timeline.Allowed {
+		ev.Outcome = timeline.Unknown
 	}
-	if w.plan.edges != nil && !w.plan.edges.proves(&ev) {
+	if w.plan.edges != nil && !w.plan.edges.Proves(&ev) {
 		return
 	}
-	w.judged = w.judged || w.plan.edges == nil || ev.outcome != timeline.Unknown
+	w.judged = w.judged || w.plan.edges == nil || ev.Outcome != timeline.Unknown
 	if w.block = append(w.block, ev); len(w.block) >= w.full {
-		w.take(ev.s)
+		w.take(ev.Start)
 		w.full = max(w.plan.block, 2*len(w.block))
 	}
 }
@@ -77,27 +80,27 @@ func (w *overall) take(horizon int64) {
 		return
 	}
 	cut := len(w.block)
-	for cut > w.carried && w.block[cut-1].s >= horizon {
+	for cut > w.carried && w.block[cut-1].Start >= horizon {
 		cut--
 	}
 	fresh := w.block[w.carried:cut]
-	if len(fresh) == 0 && horizon < maxTime {
+	if len(fresh) == 0 && horizon < history.MaxTime {
 		return
 	}
 	oldest, ended := horizon, w.ended[:0]
 	for i := range cut {
 		switch ev := &w.block[i]; {
-		case ev.outcome != timeline.Allowed:
-		case ev.e < horizon:
+		case ev.Outcome != timeline.Allowed:
+		case ev.End < horizon:
 			ended = append(ended, *ev)
 		default:
-			oldest = min(oldest, ev.s)
+			oldest = min(oldest, ev.Start)
 		}
 	}
 	w.sortByEnd(ended)
 	w.ended = ended
-	if w.found = tooDearAmong(ended, w.plan.bound.scope().full); w.found == nil {
-		w.found = w.sweep.advance(fresh, ended, oldest, horizon)
+	if w.found = limiter.TooDearAmong(ended, w.plan.bound.Scope().Full); w.found == nil {
+		w.found = w.sweep.Advance(fresh, ended, oldest, horizon)
 	}
 	if w.found != nil {
 		w.sweep, w.block = nil, nil
@@ -105,7 +108,7 @@ func (w *overall) take(horizon int64) {
 	}
 	keep := w.block[:0]
 	for _, ev := range w.block[:cut] {
-		if ev.outcome == timeline.Allowed && ev.e >= horizon {
+		if ev.Outcome == timeline.Allowed && ev.End >= horizon {
 			keep = append(keep, ev)
 		}
 	}
@@ -114,11 +117,11 @@ func (w *overall) take(horizon int64) {
 }
 
 // sortByEnd sorts events, which are nearly in order, by their ends.
-func (w *overall) sortByEnd(evs []event) {
-	if slices.IsSortedFunc(evs, func(a, b event) int { return cmp.Compare(a.e, b.e) }) {
+func (w *overall) sortByEnd(evs []history.Event) {
+	if slices.IsSortedFunc(evs, func(a, b history.Event) int { return cmp.Compare(a.End, b.End) }) {
 		return
 	}
-	w.order = orderInto(w.order, evs)
+	w.order = history.OrderInto(w.order, evs)
 	w.sorting = append(w.sorting[:0], evs...)
 	for k, i := range w.order {
 		evs[k] = w.sorting[i]
@@ -128,7 +131,7 @@ func (w *overall) sortByEnd(evs []event) {
 // finding judges the rest, and returns what was found, of a partition whose observations `each` gives once
 // more.
 func (w *overall) finding(each func(func(o *timeline.Observation) bool)) *verdict.Finding {
-	w.take(maxTime)
+	w.take(history.MaxTime)
 	w.sweep, w.block, w.ended, w.sorting = nil, nil, nil, nil
 	if w.found == nil {
 		return nil
@@ -136,27 +139,27 @@ func (w *overall) finding(each func(func(o *timeline.Observation) bool)) *verdic
 	a, widen := w.found, w.plan.widen
 	var obs []timeline.Observation
 	each(func(o *timeline.Observation) bool {
-		ev := newEvent(o, widen, maxTime)
-		if ev.outcome != timeline.Allowed || !o.Answered || ev.e < a.from || ev.e > a.to {
-			return ev.s <= a.to
+		ev := history.NewEvent(o, widen, history.MaxTime)
+		if ev.Outcome != timeline.Allowed || !o.Answered || ev.End < a.From || ev.End > a.To {
+			return ev.Start <= a.To
 		}
-		if len(obs) == 2*mostListed { // the last ones
-			obs = append(obs[:0], obs[mostListed:]...)
+		if len(obs) == 2*limiter.MostListed { // the last ones
+			obs = append(obs[:0], obs[limiter.MostListed:]...)
 		}
 		obs = append(obs, *o)
 		obs[len(obs)-1].Partition = w.name
 		return true
 	})
 	obs = joined(obs, w.placing())
-	c := &caseFile{tl: &timeline.Timeline{Header: w.plan.header}, limit: spec.Limit{w.plan.pol}, o: w.plan.o,
-		end: int64(w.end)}
-	h := newHistory(obs, widen, c.end)
+	c := &Case{Tl: &timeline.Timeline{Header: w.plan.header}, Limit: spec.Limit{w.plan.pol}, O: w.plan.o,
+		End: int64(w.end)}
+	h := history.NewHistory(obs, widen, c.End)
 	if w.plan.edges != nil {
-		h.all = w.plan.edges.trim(h.all)
-		h.split()
+		h.All = w.plan.edges.Trim(h.All)
+		h.Split()
 	}
-	if br := w.plan.bound.over(h); br != nil {
-		f := c.finding(&part{name: w.name, obs: obs, histories: []*history{h}}, []*breach{br}, phases{})
+	if br := w.plan.bound.Over(h); br != nil {
+		f := c.Finding(&Part{Name: w.name, Obs: obs, Histories: []*history.History{h}}, []*limiter.Breach{br}, history.Interval{})
 		return &f
 	}
 	return w.numbers(obs)
@@ -165,31 +168,31 @@ func (w *overall) finding(each func(func(o *timeline.Observation) bool)) *verdic
 // numbers makes a finding from the numbers of the alarm alone, where those that are listed are not too many.
 func (w *overall) numbers(obs []timeline.Observation) *verdict.Finding {
 	a, widen := w.found, w.plan.widen
-	f := verdict.Finding{Kind: verdict.OverAdmission, Partition: w.name, Seen: a.seen, Bound: a.bound,
-		From: time.Duration(a.from + widen.left + widen.drift(a.from)),
-		To:   time.Duration(a.to - widen.right - widen.drift(a.to))}
+	f := verdict.Finding{Kind: verdict.OverAdmission, Partition: w.name, Seen: a.Seen, Bound: a.Bound,
+		From: time.Duration(a.From + widen.Left + widen.Drift(a.From)),
+		To:   time.Duration(a.To - widen.Right - widen.Drift(a.To))}
 	for _, whole := range []bool{true, false} { // else those that may have been decided since
 		if len(f.Observations) > 0 {
 			break
 		}
 		for i := range obs {
-			if ev := newEvent(&obs[i], widen, maxTime); ev.s >= a.from || !whole {
+			if ev := history.NewEvent(&obs[i], widen, history.MaxTime); ev.Start >= a.From || !whole {
 				f.Observations = append(f.Observations, obs[i].Seq)
 			}
 		}
 	}
 	slices.Sort(f.Observations)
-	f.Text = sentence{pol: w.plan.pol, header: w.plan.header, witness: obs, end: w.end}.over(f, &a.breach)
+	f.Text = witness.Sentence{Pol: w.plan.pol, Header: w.plan.header, Witness: obs, End: w.end}.Over(f, &a.Breach)
 	return &f
 }
 
 // placing returns the requests by which it is known where windows begin.
 func (w *overall) placing() []timeline.Observation {
-	out := make([]timeline.Observation, len(w.found.placing))
-	for i, ev := range w.found.placing {
-		out[i] = timeline.Observation{Sent: time.Duration(ev.s + w.plan.widen.left),
-			FirstByte: time.Duration(ev.e - w.plan.widen.right), Answered: true, Outcome: ev.outcome}
-		out[i].Seq, out[i].Partition, out[i].Cost = ev.seq, w.name, ev.cost
+	out := make([]timeline.Observation, len(w.found.Placing))
+	for i, ev := range w.found.Placing {
+		out[i] = timeline.Observation{Sent: time.Duration(ev.Start + w.plan.widen.Left),
+			FirstByte: time.Duration(ev.End - w.plan.widen.Right), Answered: true, Outcome: ev.Outcome}
+		out[i].Seq, out[i].Partition, out[i].Cost = ev.Seq, w.name, ev.Cost
 	}
 	return out
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -28,21 +31,21 @@ func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 			}
 			tl := randomHistory(r, lim,
 				shape{requests: 3 + r.IntN(6), gap: 20, late: 30, costs: r.IntN(3) == 0})
-			h := newCase(tl, limit, Options{}).parts[0].histories[0]
+			h := NewCase(tl, limit, Options{}).Parts[0].Histories[0]
 			from := r.Int64N(20)
-			b := cell{phases{from, from + r.Int64N(12)}, limit[0]}
-			s := &search{policy: limit[0], group: &group{parts: []*history{h}}}
-			s.begin(phases{0, 19})
-			s.reach = maxTime
-			if _, ok := s.together(b); !ok {
+			b := phases.Cell{Interval: history.Interval{From: from, To: from + r.Int64N(12)}, Policy: limit[0]}
+			s := &phases.Search{Policy: limit[0], Group: &phases.Group{Parts: []*history.History{h}}}
+			s.Begin(history.Interval{From: 0, To: 19})
+			s.Reach = history.MaxTime
+			if _, ok := s.Together(b); !ok {
 				survived++
 				continue
 			}
 			refuted++
-			for at := b.from; at <= b.to; at++ {
-				br, _, judged := unexplainable(h, limit[0], at, visitCap)
-				if br == nil && judged == judgedAll {
-					t.Fatalf("%s: phases %d..%d are refuted together, but not %d:\n%s", name, b.from, b.to,
+			for at := b.From; at <= b.To; at++ {
+				br, _, judged := search.Unexplainable(h, limit[0], at, search.VisitCap)
+				if br == nil && judged == search.JudgedAll {
+					t.Fatalf("%s: phases %d..%d are refuted together, but not %d:\n%s", name, b.From, b.To,
 						at, draw(tl))
 				}
 			}
@@ -63,14 +66,14 @@ func TestPhaseOfARightLimiterIsFoundSoon(t *testing.T) {
 		}
 		p := knownLimit(rand.New(rand.NewPCG(1, 2)), limit)[0]
 		tl := &timeline.Timeline{Observations: offeredLate(p, 3000, 1, int64(4*time.Millisecond))}
-		h := newHistory(tl.Observations, widening{}, int64(tl.End()))
-		s := &search{policy: limit[0], group: &group{parts: []*history{h}}}
-		box, _ := phasesOf(limit[0], tl.Header)
-		if _, ok := s.refute(box); ok || s.limited {
-			t.Errorf("%s: got refuted %v, limited %v", text, ok, s.limited)
+		h := history.NewHistory(tl.Observations, history.Widening{}, int64(tl.End()))
+		s := &phases.Search{Policy: limit[0], Group: &phases.Group{Parts: []*history.History{h}}}
+		box, _ := phases.PhasesOf(limit[0], tl.Header)
+		if _, ok := s.Refute(box); ok || s.Limited {
+			t.Errorf("%s: got refuted %v, limited %v", text, ok, s.Limited)
 		}
-		if boxes := mostBoxes - s.boxes; boxes > 64 || s.tried() > 1<<19 {
-			t.Errorf("%s: %d boxes, %d decisions were tried, want few", text, boxes, s.tried())
+		if boxes := phases.MostBoxes - s.Boxes; boxes > 64 || s.Tried() > 1<<19 {
+			t.Errorf("%s: %d boxes, %d decisions were tried, want few", text, boxes, s.Tried())
 		}
 	}
 }
@@ -84,11 +87,11 @@ func TestPhasesBeyondNumberAreGivenUp(t *testing.T) {
 	}
 	tl := (&fuzzReader{[]byte("0000Yz0\t\t\t\t)" +
 		"\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t)\t\t\t\t\t\t\t)\t\t\t)\\t")}).timeline()
-	c := newCase(tl, limit, Options{})
-	s := c.newSearch(&group{parts: c.parts[0].histories})
-	box, _ := phasesOf(limit[0], tl.Header)
-	if _, ok := s.refute(box); ok || !s.capped || s.tried() > stepBudget/4 {
+	c := NewCase(tl, limit, Options{})
+	s := c.NewSearch(&phases.Group{Parts: c.Parts[0].Histories})
+	box, _ := phases.PhasesOf(limit[0], tl.Header)
+	if _, ok := s.Refute(box); ok || !s.Capped || s.Tried() > phases.StepBudget/4 {
 		t.Errorf("refuted %v, capped %v, %d decisions were tried, want no more than %d",
-			ok, s.capped, s.tried(), stepBudget/4)
+			ok, s.Capped, s.Tried(), phases.StepBudget/4)
 	}
 }

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -14,23 +16,23 @@ const (
 // phase returns the window phases that the partition does not refute, in nanoseconds since the start of the
 // recording: the shortest interval that holds them all, which may reach beyond one window. Unset where the
 // phase is known or nothing of it is refuted.
-func (g gauge) phase(pol spec.Policy) verdict.Interval {
-	size := int64(longestSlot(pol))
-	if !pol.Windowed() || pol.Align == spec.AlignFirst || g.box.from == g.box.to ||
-		len(g.h.all) > phaseLimit {
+func (g Gauge) phase(pol spec.Policy) verdict.Interval {
+	size := int64(phases.LongestSlot(pol))
+	if !pol.Windowed() || pol.Align == spec.AlignFirst || g.Box.From == g.Box.To ||
+		len(g.History.All) > phaseLimit {
 		return verdict.Interval{}
 	}
-	s := &search{policy: pol, mode: g.c.o.Conformance, group: &group{parts: []*history{g.h}}, quick: true,
-		ask: g.ask}
-	s.begin(g.box)
-	left := s.survivors(g.box, max((g.box.to-g.box.from)/phaseParts, 1))
-	whole := g.box.to-g.box.from >= size-1
-	if len(left) == 0 || whole && len(left) == 1 && left[0] == g.box {
+	s := &phases.Search{Policy: pol, Mode: g.Case.O.Conformance, Group: &phases.Group{Parts: []*history.History{g.History}}, Quick: true,
+		Ask: g.Ask}
+	s.Begin(g.Box)
+	left := s.Survivors(g.Box, max((g.Box.To-g.Box.From)/phaseParts, 1))
+	whole := g.Box.To-g.Box.From >= size-1
+	if len(left) == 0 || whole && len(left) == 1 && left[0] == g.Box {
 		return verdict.Interval{}
 	}
-	box := phases{left[0].from, left[len(left)-1].to}
+	box := history.Interval{From: left[0].From, To: left[len(left)-1].To}
 	if whole { // the box is a circle: leave out its widest refuted arc
-		box = arc(left, size)
+		box = phases.Arc(left, size)
 	}
-	return verdict.Interval{Lo: float64(box.from), Hi: float64(box.to), LoSet: true, HiSet: true}
+	return verdict.Interval{Lo: float64(box.From), Hi: float64(box.To), LoSet: true, HiSet: true}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -37,7 +38,7 @@ func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
 					continue
 				}
 				lo, hi := int64(m.Lo), int64(m.Hi)
-				if at := mod(int64(phase)-lo, size); at > hi-lo {
+				if at := history.Mod(int64(phase)-lo, size); at > hi-lo {
 					t.Fatalf("measured %d..%d, which does not hold %d", lo, hi, phase)
 				}
 				if hi-lo < size/4 {

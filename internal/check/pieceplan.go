@@ -4,12 +4,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// piecePlan is what the pieces of all partitions share. It does not change.
+// Plan is what the pieces of all partitions share. It does not change.
 //
 // A piece is a stretch of a partition's observations, judged by the bounds as a recording that was cut out of
 // traffic: what came before it has left the limiter in some state, and may explain a denial near its
@@ -23,11 +25,11 @@ import (
 //	                                          from    the oldest request in flight when piece k was taken
 //
 // Every request that may have been decided, or be complete, after `from` is in the piece.
-type piecePlan struct {
-	c     *caseFile
-	whole region
+type Plan struct {
+	C     *Case
+	Whole region
 	// bound is that of the only policy where nothing is open; else nil.
-	bound bound
+	bound limiter.Bound
 	// memory is how long what came before a piece may explain a denial, reach how long a span of admissions
 	// is judged at least, both in nanoseconds.
 	memory, reach int64
@@ -46,16 +48,16 @@ type piecePlan struct {
 	swept  bool
 	// size is the least number of observations of a piece; small that where there are many partitions.
 	size, small int
-	// shared: the regions that survive are those of all partitions.
-	shared *survivors
+	// Shared: the regions that survive are those of all partitions.
+	Shared *survivors
 	// upper is the plan for the admissions alone, where a denial proves nothing by itself.
-	upper *piecePlan
+	upper *Plan
 }
 
 // kind is how the events of a policy are made from observations.
 type kind struct {
-	widening
-	stay
+	history.Widening
+	history.Stay
 }
 
 // The least numbers of observations of a piece: of a bucket that no sweep over all admissions bounds; of one
@@ -68,34 +70,34 @@ const (
 	keptWitness = 1 << 16
 )
 
-func newPiecePlan(h timeline.Header, limit spec.Limit, o Options) *piecePlan {
-	c := newCase(&timeline.Timeline{Header: h}, limit, o)
-	c.boundsOnly = true
-	w := &piecePlan{c: c, whole: wholeRegion(c), size: pieceSize, small: smallPiece}
-	for _, p := range c.limit {
+func NewPlan(h timeline.Header, limit spec.Limit, o Options) *Plan {
+	c := NewCase(&timeline.Timeline{Header: h}, limit, o)
+	c.BoundsOnly = true
+	w := &Plan{C: c, Whole: wholeRegion(c), size: pieceSize, small: smallPiece}
+	for _, p := range c.Limit {
 		w.memory, w.reach = max(w.memory, recalls(p)), max(w.reach, recalls(p), reaches(p))
-		w.silence = max(w.silence, newBound(p, 0, 0).scope().memory)
+		w.silence = max(w.silence, limiter.NewBound(p, 0, 0).Scope().Memory)
 		_, loose := p.Ends()
 		w.full = max(w.full, loose.Full())
-		w.low = w.low || startsLow(p)
-		if k := (kind{widen(h, p.Tick, p.TickSet), stayOf(p)}); !slices.Contains(w.kinds, k) {
+		w.low = w.low || limiter.StartsLow(p)
+		if k := (kind{history.Widen(h, p.Tick, p.TickSet), history.StayOf(p)}); !slices.Contains(w.kinds, k) {
 			w.kinds = append(w.kinds, k)
 		}
-		if s := sweepPlan(h, p, len(c.limit) > 1, o); s != nil {
+		if s := sweepPlan(h, p, len(c.Limit) > 1, o); s != nil {
 			w.swept = w.swept || p.TTL == 0 && !(p.Refreshes() && p.Count == spec.CountAll)
 			w.sweeps = append(w.sweeps, s)
 		}
-		if p.Refills() && (ranged(p) || p.Completes()) {
+		if p.Refills() && (limiter.Ranged(p) || p.Completes()) {
 			w.size = longPiece
 		}
 	}
 	if o.Shared && (o.Conformance == "" || o.Conformance == verdict.Exact) {
 		o.Conformance = verdict.UpperBound
-		w.upper = newPiecePlan(h, limit, o)
+		w.upper = NewPlan(h, limit, o)
 	}
-	if p := c.limit[0]; len(c.limit) == 1 && w.whole.known() && !anchored(p) && !ranged(p) && p.BanTo == 0 &&
+	if p := c.Limit[0]; len(c.Limit) == 1 && w.Whole.Known() && !limiter.Anchored(p) && !limiter.Ranged(p) && p.BanTo == 0 &&
 		p.TTLTo == 0 {
-		w.bound = newBound(c.limit[0], w.whole.boxes[0].from, w.whole.boxes[0].to)
+		w.bound = limiter.NewBound(c.Limit[0], w.Whole.boxes[0].From, w.Whole.boxes[0].To)
 	}
 	return w
 }
@@ -106,7 +108,7 @@ func recalls(p spec.Policy) int64 {
 		return 0
 	}
 	p.Charge, p.TTL, p.TTLTo = "", 0, 0
-	return newBound(slowest(p), 0, 0).scope().memory
+	return limiter.NewBound(limiter.Slowest(p), 0, 0).Scope().Memory
 }
 
 // reaches returns how long the spans are in which admissions are counted. A bucket that requests which are
@@ -117,7 +119,7 @@ func reaches(p spec.Policy) int64 {
 	case p.Windowed():
 		return 3 * int64(p.LongestWindow())
 	case p.HasWindow():
-		return spans * int64(p.LongestWindow())
+		return limiter.Spans * int64(p.LongestWindow())
 	}
 	return 2 * recalls(p)
 }
@@ -129,10 +131,10 @@ func reaches(p spec.Policy) int64 {
 // no partition be forgotten, or be in use before, so that its windows lie anew.
 func sweepable(h timeline.Header, p spec.Policy) bool {
 	switch {
-	case p.Completes(), remembersStart(p), p.TTL > 0 && p.Ban > 0:
+	case p.Completes(), limiter.RemembersStart(p), p.TTL > 0 && p.Ban > 0:
 		return false
 	case p.Fixed():
-		return needsPlacement(p) && p.TTL == 0 && h.CompleteFrom == 0 && h.CompleteUntil == 0
+		return limiter.NeedsPlacement(p) && p.TTL == 0 && h.CompleteFrom == 0 && h.CompleteUntil == 0
 	}
 	return p.Refills()
 }
@@ -146,25 +148,25 @@ func sweepPlan(h timeline.Header, p spec.Policy, several bool, o Options) *overa
 	_, loose := p.Ends()
 	bare := loose
 	bare.Count, bare.Ban, bare.BanTo, bare.TTLTo, o.Conformance = spec.CountAdmitted, 0, 0, 0, verdict.UpperBound
-	w := &overallPlan{header: h, pol: bare, o: o, edges: edgesOf(h, spec.Limit{bare}),
-		widen: widen(h, p.Tick, p.TickSet), block: overallBlock}
-	w.bound = sweptBoundOf(bare)
-	if needsPlacement(p) {
-		w.bound = sweptWindows(loose, several || ranged(p))
+	w := &overallPlan{header: h, pol: bare, o: o, edges: limiter.EdgesOf(h, spec.Limit{bare}),
+		widen: history.Widen(h, p.Tick, p.TickSet), block: overallBlock}
+	w.bound = limiter.SweptBoundOf(bare)
+	if limiter.NeedsPlacement(p) {
+		w.bound = limiter.SweptWindows(loose, several || limiter.Ranged(p))
 	}
 	return w
 }
 
-// sized sets the sizes of the pieces, and shares what survives where all partitions have the same phase.
-func (w *piecePlan) sized(caps streamCaps, shared bool) {
-	if caps.piece > 0 {
-		w.size, w.small = caps.piece, caps.piece
+// Sized sets the sizes of the pieces, and shares what survives where all partitions have the same phase.
+func (w *Plan) Sized(caps Caps, shared bool) {
+	if caps.Piece > 0 {
+		w.size, w.small = caps.Piece, caps.Piece
 	}
 	if shared {
-		w.shared = newSurvivors(w.whole)
+		w.Shared = newSurvivors(w.Whole)
 	}
 	if w.upper != nil {
-		w.upper.sized(caps, shared)
+		w.upper.Sized(caps, shared)
 	}
 	for _, s := range w.sweeps {
 		s.block = min(overallBlock, 1+w.size/8)
@@ -172,17 +174,17 @@ func (w *piecePlan) sized(caps streamCaps, shared bool) {
 }
 
 // until returns the last instant before which all that is sent at or after another one can have been decided.
-func (w *piecePlan) until(next time.Duration) int64 {
-	until := maxTime
+func (w *Plan) until(next time.Duration) int64 {
+	until := history.MaxTime
 	for _, k := range w.kinds {
-		until = min(until, int64(next)-k.left-k.drift(int64(next)))
+		until = min(until, int64(next)-k.Left-k.Drift(int64(next)))
 	}
 	return until - 1
 }
 
-// streamCaps are the sizes from which on a Stream judges otherwise.
-type streamCaps struct {
-	// held and whole are the most observations of a recording, and of a partition, that are judged at once;
+// Caps are the sizes from which on a Stream judges otherwise.
+type Caps struct {
+	// Held and whole are the most observations of a recording, and of a partition, that are judged at once;
 	// tapes are the most bytes in memory; piece is the size of piecePlan where it is not 0.
-	held, whole, tapes, piece int
+	Held, Whole, Tapes, Piece int
 }

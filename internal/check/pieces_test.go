@@ -155,16 +155,16 @@ func TestPiecesStayShort(t *testing.T) {
 		"fixed-window,rate=250/300ms,align=first,ttl=50ms",
 		"fixed-window,rate=250/100ms,align=first,refresh=all"} {
 		for _, h := range []timeline.Header{{}, {CompleteFrom: 1, CompleteUntil: time.Second}} {
-			s := newStream(mustLimit(t, spec), h, Options{SkipMeasure: true}, streamCaps{piece: 64})
+			s := newStream(mustLimit(t, spec), h, Options{SkipMeasure: true}, Caps{Piece: 64})
 			for _, o := range servedLong(t, rand.New(rand.NewPCG(3, 3)), spec, 16_000, 3000) {
 				if err := s.Observe(&o); err != nil {
 					t.Fatal(err)
 				}
 			}
-			most, x := 0, newPieces(planOf(s), "", false, nil)
-			s.strands[""].tape.each(s.store, func(o *timeline.Observation) bool {
-				x.observe(o)
-				most = max(most, len(x.obs))
+			most, x := 0, NewPieces(planOf(s), "", false, nil)
+			s.strands[""].tape.Each(s.store, func(o *timeline.Observation) bool {
+				x.Observe(o)
+				most = max(most, len(x.Obs))
 				return true
 			})
 			if most > 8000 {
@@ -186,7 +186,7 @@ func TestOneTooManyAfterASilence(t *testing.T) {
 			tl.Observations = append(tl.Observations, o)
 		}
 		for name, j := range map[string]*verdict.Judgement{"whole": byBounds(tl, limit, Options{}),
-			"pieces": streamed(t, tl, limit, Options{}, streamCaps{piece: 8})} {
+			"pieces": streamed(t, tl, limit, Options{}, Caps{Piece: 8})} {
 			if j.Verdict != verdict.Fail {
 				t.Errorf("%s, %s: got %s, want fail", spec, name, j.Verdict)
 			}

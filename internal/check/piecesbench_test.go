@@ -30,7 +30,7 @@ func BenchmarkStreamPieces(b *testing.B) {
 				var held int64
 				for b.Loop() {
 					before, began := live(), cpuTime()
-					s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, streamCaps{})
+					s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, Caps{})
 					for i := range obs {
 						if err := s.Observe(&obs[i]); err != nil {
 							b.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -103,9 +104,9 @@ func TestPiecesOfLongRecordings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, caps := Options{SkipMeasure: true}, streamCaps{piece: 1 << 10}
-			if slices.ContainsFunc(limit, ranged) { // rates are told apart by the length of a piece
-				caps.piece = 1 << 12
+			o, caps := Options{SkipMeasure: true}, Caps{Piece: 1 << 10}
+			if slices.ContainsFunc(limit, limiter.Ranged) { // rates are told apart by the length of a piece
+				caps.Piece = 1 << 12
 			}
 			both, missed, more := 0, "", 0
 			for round := range rounds {
@@ -131,7 +132,7 @@ func TestPiecesOfLongRecordings(t *testing.T) {
 			t.Logf("%s: %d of %d refuted by both, %d by the pieces alone%s", cmp.Or(text[1], text[0]), both,
 				2*rounds, more, missed)
 			swept := limit[0].Start != spec.StartEmpty &&
-				(lasting(limit)[0].TTL == 0 || !needsPlacement(limit[0]))
+				(limiter.Lasting(limit)[0].TTL == 0 || !limiter.NeedsPlacement(limit[0]))
 			if swept && missed != "" {
 				t.Errorf("the pieces miss what the bounds find on the whole%s", missed)
 			}

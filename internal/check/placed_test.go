@@ -7,6 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
+	"github.com/rlcheck/rlcheck/internal/check/witness"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -21,7 +26,7 @@ func TestWitnessOfPlacedWindows(t *testing.T) {
 	maps.Copy(policies, anchoredPolicies())
 	tried := 0
 	for name, pol := range policies {
-		if !placed(pol) {
+		if !limiter.Placed(pol) {
 			continue
 		}
 		tried++
@@ -44,7 +49,7 @@ func TestWitnessOfPlacedWindows(t *testing.T) {
 				for _, f := range j.Partitions[0].Findings {
 					seen[f.Kind]++
 					dropped += len(tl.Observations) - len(f.Observations)
-					isHonest(t, tl, lasting(spec.Limit{pol})[0], f)
+					isHonest(t, tl, limiter.Lasting(spec.Limit{pol})[0], f)
 				}
 			}
 			if len(seen) == 0 || dropped == 0 {
@@ -75,7 +80,7 @@ func isHonest(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Fi
 		return
 	}
 	mode := verdict.Exact
-	if counted(spec.Limit{pol}) {
+	if search.Counted(spec.Limit{pol}) {
 		mode = verdict.UpperBound
 	}
 	for i := range f.Observations {
@@ -95,7 +100,7 @@ func amidOthers(t *testing.T, tl *timeline.Timeline, pol spec.Policy, known []in
 	var open []int
 	for i, o := range tl.Observations {
 		if !slices.Contains(known, o.Seq) && o.Outcome != timeline.Unknown {
-			if o.Outcome == timeline.Denied && !counted(spec.Limit{pol}) {
+			if o.Outcome == timeline.Denied && !search.Counted(spec.Limit{pol}) {
 				continue
 			}
 			open = append(open, len(kept))
@@ -121,23 +126,25 @@ func amidOthers(t *testing.T, tl *timeline.Timeline, pol spec.Policy, known []in
 // stillRefuted tells whether some requests of a witness would be one too.
 func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict.Finding,
 	mode verdict.Conformance) bool {
-	h := newCase(tl, spec.Limit{pol}, Options{}).parts[0].histories[0]
-	var less, all []event
-	for _, ev := range h.all {
-		if slices.Contains(f.Observations, ev.seq) {
+	h := NewCase(tl, spec.Limit{pol}, Options{}).Parts[0].Histories[0]
+	var less, all []history.Event
+	for _, ev := range h.All {
+		if slices.Contains(f.Observations, ev.Seq) {
 			all = append(all, ev)
 		}
-		if slices.Contains(known, ev.seq) {
+		if slices.Contains(known, ev.Seq) {
 			less = append(less, ev)
 		}
 	}
-	pr := &proof{h: h, tries: proofTries,
-		judge: func(h *history, _ int) ([]refutation, int, bool) { return refutePlaced(h, pol, mode, 0) }}
-	pr.amid = func(events []event) *history {
-		return h.before(lastEnd(all)).amid(events, counted(spec.Limit{pol}))
+	pr := &witness.Proof{H: h, Tries: witness.ProofTries,
+		Judge: func(h *history.History, _ int) ([]phases.Refutation, int, bool) {
+			return phases.RefutePlaced(h, pol, mode, 0)
+		}}
+	pr.Amid = func(events []history.Event) *history.History {
+		return h.Before(history.LastEnd(all)).Amid(events, search.Counted(spec.Limit{pol}))
 	}
-	again := pr.refute(less)
-	return again != nil && pr.honest(less, again)
+	again := pr.Refute(less)
+	return again != nil && pr.Honest(less, again)
 }
 
 // Two windows of two admissions each are right. A third in the last one is not, and its witness must have

@@ -1,53 +1,58 @@
 package check
 
 import (
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
+	"github.com/rlcheck/rlcheck/internal/check/witness"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // placedProof returns the proof of a breach of a policy that requests place. Its witness fails alone, and it
 // fails too amid all other requests of the recording whatever they were answered, as far as they may matter.
-func (c *caseFile) placedProof(p *part, found []*breach, pol spec.Policy) *proof {
+func (c *Case) placedProof(p *Part, found []*limiter.Breach, pol spec.Policy) *witness.Proof {
 	mode := c.proofMode(found, pol)
-	pr := &proof{h: p.histories[0], until: minTime, counted: counted(c.limit), tries: proofTries,
-		over: mode == verdict.UpperBound}
-	pr.judge = func(h *history, most int) ([]refutation, int,
+	pr := &witness.Proof{H: p.Histories[0], Until: history.MinTime, Counted: search.Counted(c.Limit), Tries: witness.ProofTries,
+		Over: mode == verdict.UpperBound}
+	pr.Judge = func(h *history.History, most int) ([]phases.Refutation, int,
 		bool) {
-		return refutePlaced(h, pol, mode, most)
+		return phases.RefutePlaced(h, pol, mode, most)
 	}
-	if k := lastSilence(pr.h, found, int64(pol.Recovery()+pol.LongestWindow()), pol); k > 0 {
-		pr.h = pr.h.from(k)
+	if k := lastSilence(pr.H, found, int64(pol.Recovery()+pol.LongestWindow()), pol); k > 0 {
+		pr.H = pr.H.From(k)
 	}
 	// A witness may reach until the last end of those that began before what was found was decided.
-	whole := pr.h.before(lastEnd(pr.h.before(lastEnd(eventsOf(found))).all))
-	pr.amid = func(events []event) *history { return whole.amid(events, pr.counted) }
-	pr.placing = placers(whole, pol)
-	pr.tries = fewTries(len(whole.all))
+	whole := pr.H.Before(history.LastEnd(pr.H.Before(history.LastEnd(witness.EventsOf(found))).All))
+	pr.Amid = func(events []history.Event) *history.History { return whole.Amid(events, pr.Counted) }
+	pr.Placing = witness.Placers(whole, pol)
+	pr.Tries = witness.FewTries(len(whole.All))
 	return pr
 }
 
 // lastSilence returns the index of the first event after the last silence before those of the breaches that
 // is so long that nothing from before it is remembered, 0 where there is none.
-func lastSilence(h *history, found []*breach, memory int64, pol spec.Policy) int {
-	if remembersStart(pol) { // only a bucket that was forgotten starts anew
+func lastSilence(h *history.History, found []*limiter.Breach, memory int64, pol spec.Policy) int {
+	if limiter.RemembersStart(pol) { // only a bucket that was forgotten starts anew
 		memory = int64(max(pol.TTL, pol.TTLTo))
 	}
-	first := maxTime
+	first := history.MaxTime
 	for _, br := range found {
-		for i := range br.events {
-			first = min(first, br.events[i].s)
+		for i := range br.Events {
+			first = min(first, br.Events[i].Start)
 		}
 	}
-	at, until := 0, minTime
-	for i := range h.all {
-		ev := &h.all[i]
-		if ev.s > first {
+	at, until := 0, history.MinTime
+	for i := range h.All {
+		ev := &h.All[i]
+		if ev.Start > first {
 			break
 		}
-		if i > 0 && ev.s > until+memory {
+		if i > 0 && ev.Start > until+memory {
 			at = i
 		}
-		until = max(until, ev.e)
+		until = max(until, ev.End)
 	}
 	return at
 }

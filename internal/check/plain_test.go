@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -19,29 +21,29 @@ func TestPlainExplanationsExplain(t *testing.T) {
 		if !ok || p.limit.Completes() {
 			continue
 		}
-		c := newCase(p.tl, p.limit, Options{})
+		c := NewCase(p.tl, p.limit, Options{})
 		r := rand.New(rand.NewPCG(soakSeed+47, uint64(round)))
-		at := make([]int64, len(c.limit))
-		for i, pol := range c.limit {
-			if box, _ := phasesOf(pol, p.tl.Header); box.to > box.from {
-				at[i] = box.from + r.Int64N(box.to-box.from+1)
+		at := make([]int64, len(c.Limit))
+		for i, pol := range c.Limit {
+			if box, _ := phases.PhasesOf(pol, p.tl.Header); box.To > box.From {
+				at[i] = box.From + r.Int64N(box.To-box.From+1)
 			}
 		}
-		for _, part := range c.parts {
-			h := part.histories[0]
-			if len(c.limit) > 1 {
-				h = c.jointly(part)
+		for _, part := range c.Parts {
+			h := part.Histories[0]
+			if len(c.Limit) > 1 {
+				h = c.Jointly(part)
 			}
-			x := newExactBy(h, c.limit, at)
+			x := search.NewExactBy(h, c.Limit, at)
 			if x == nil {
 				continue
 			}
-			x.most = 1 << 14
-			dead := x.search() != nil
+			x.Most = 1 << 14
+			dead := x.Search() != nil
 			if dead {
 				refuted++
 			}
-			if !simply(h, c.limit, at) {
+			if !search.Simply(h, c.Limit, at) {
 				continue
 			}
 			if found++; dead {

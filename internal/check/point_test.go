@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/search"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
@@ -77,22 +81,22 @@ func walkBoth(t *testing.T, r *rand.Rand, limit spec.Limit, lim reference.Limite
 		limit = spec.Limit{limit[0]}
 		limit[0].Count = spec.CountAdmitted
 	}
-	m := newProduct(limit, at, costs, 1_000_000, nil)
+	m := search.NewProduct(limit, at, costs, 1_000_000, nil)
 	if m == nil {
 		return
 	}
-	scale, clock := m.traits().scale, int64(1000)
-	states, s := []memoryState{m.start(clock * scale)}, lim.Init()
+	scale, clock := m.Traits().Scale, int64(1000)
+	states, s := []limiter.State{m.Start(clock * scale)}, lim.Init()
 	for range 40 {
 		clock += r.Int64N(gap)
-		a := ask{costs[r.IntN(len(costs))], maxTime}
-		where := fmt.Sprintf("%s (%s) at %d cost %d", text, limit, clock, a.cost)
+		a := limiter.Request{Cost: costs[r.IntN(len(costs))], End: history.MaxTime}
+		where := fmt.Sprintf("%s (%s) at %d cost %d", text, limit, clock, a.Cost)
 		var d reference.Decision
-		s, d = lim.Step(s, time.Duration(clock), a.cost)
-		var next []memoryState
+		s, d = lim.Step(s, time.Duration(clock), a.Cost)
+		var next []limiter.State
 		for _, state := range states {
-			state.zone.set(now, 0, clock*scale) // the present is one point
-			other, alike := m.admit(state.clone(), a), m.deny(state.clone(), a)
+			state.Zone.Set(zone.Now, 0, clock*scale) // the present is one point
+			other, alike := m.Admit(state.Clone(), a), m.Deny(state.Clone(), a)
 			if d.Allow {
 				other, alike = alike, other
 			}
@@ -107,7 +111,7 @@ func walkBoth(t *testing.T, r *rand.Rand, limit spec.Limit, lim reference.Limite
 		if d.Allow || d.RetryAfter > 2000 || relapses(limit) {
 			continue
 		}
-		agrees := func(state memoryState) bool {
+		agrees := func(state limiter.State) bool {
 			return firstAdmission(m, state, a, clock, scale) == d.RetryAfter
 		}
 		if !slices.ContainsFunc(states, agrees) { // of several policies there may be more states: see passing
@@ -120,27 +124,27 @@ func walkBoth(t *testing.T, r *rand.Rand, limit spec.Limit, lim reference.Limite
 // forgotten, and a new one holds less than a full bucket. RetryAfter of the reference is the longest wait of
 // all, and does not look behind it.
 func relapses(limit spec.Limit) bool {
-	low := func(p spec.Policy) bool { return p.TTL > 0 && startsLow(p) }
+	low := func(p spec.Policy) bool { return p.TTL > 0 && limiter.StartsLow(p) }
 	return len(limit) > 1 && slices.ContainsFunc(limit, low)
 }
 
 // firstAdmission lets time pass from the state, window by window, until the model admits.
-func firstAdmission(m model, state memoryState, a ask, clock, scale int64) time.Duration {
+func firstAdmission(m limiter.Model, state limiter.State, a limiter.Request, clock, scale int64) time.Duration {
 	from, to, gap := clock*scale, (clock+2001)*scale, int64(0)
-	if m.traits().windowed {
+	if m.Traits().Windowed {
 		gap = scale
 	}
-	for _, begin := range append(m.boundaries(from+1, to), to+gap) {
-		one, first := state.clone(), maxTime
-		one.zone.elapse()
-		if one.zone.limit(0, now, -from) && one.zone.limit(now, 0, begin-gap) {
-			for _, x := range m.admit(one, a) {
-				lo, _ := x.zone.present()
+	for _, begin := range append(m.Boundaries(from+1, to), to+gap) {
+		one, first := state.Clone(), history.MaxTime
+		one.Zone.Elapse()
+		if one.Zone.Limit(0, zone.Now, -from) && one.Zone.Limit(zone.Now, 0, begin-gap) {
+			for _, x := range m.Admit(one, a) {
+				lo, _ := x.Zone.Present()
 				first = min(first, lo)
 			}
 		}
-		if first < maxTime {
-			return time.Duration(-floorDiv(-first, scale) - clock)
+		if first < history.MaxTime {
+			return time.Duration(-history.FloorDiv(-first, scale) - clock)
 		}
 		from = begin
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -23,14 +25,14 @@ func TestWitnessOfACrowdIsCheap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newCase(tl, limit, Options{})
+	c := NewCase(tl, limit, Options{})
 	pol := limit[0]
-	found := newBound(pol, 0, 0).over(c.parts[0].histories[0])
+	found := limiter.NewBound(pol, 0, 0).Over(c.Parts[0].Histories[0])
 	if found == nil {
 		t.Fatal("got no breach, want one")
 	}
-	pr := c.newProof(c.parts[0], []*breach{found}, pol, phases{})
-	if _, events := pr.fewest([]*breach{found}); pr.visits > 0 || len(events) != 21 {
-		t.Errorf("got %d decisions tried for %d events, want none for 21", pr.visits, len(events))
+	pr := c.NewProof(c.Parts[0], []*limiter.Breach{found}, pol, history.Interval{})
+	if _, events := pr.Fewest([]*limiter.Breach{found}); pr.Visits > 0 || len(events) != 21 {
+		t.Errorf("got %d decisions tried for %d events, want none for 21", pr.Visits, len(events))
 	}
 }

@@ -19,11 +19,11 @@ func Refuted(tl *timeline.Timeline, limit spec.Limit, side verdict.Conformance, 
 	if _, err := reference.NewLimit(limit); err != nil {
 		return false, fmt.Errorf("check: %w", err)
 	}
-	if err := fits(tl, limit); err != nil {
+	if err := Fits(tl, limit); err != nil {
 		return false, err
 	}
-	c := newCase(tl, limit, Options{Conformance: side, SkipMeasure: true})
-	c.quick, c.boundsOnly, c.few = true, !search, fewBoxes
-	c.judge()
-	return c.judgement().Verdict == verdict.Fail, nil
+	c := NewCase(tl, limit, Options{Conformance: side, SkipMeasure: true})
+	c.Quick, c.BoundsOnly, c.Few = true, !search, fewBoxes
+	c.Judge()
+	return c.Judgement().Verdict == verdict.Fail, nil
 }

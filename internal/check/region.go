@@ -3,39 +3,42 @@ package check
 import (
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // region is what may be true of a limiter: a box of window phases for each policy of a limit, whose rates,
 // bursts and windows may be ranges.
 type region struct {
-	boxes []phases
+	boxes []history.Interval
 	limit spec.Limit
 }
 
 // wholeRegion returns all that a limit and a header leave open.
-func wholeRegion(c *caseFile) region {
-	r := region{limit: slices.Clone(c.limit)}
-	for i, pol := range c.limit {
-		box, _ := phasesOf(pol, c.tl.Header)
+func wholeRegion(c *Case) region {
+	r := region{limit: slices.Clone(c.Limit)}
+	for i, pol := range c.Limit {
+		box, _ := phases.PhasesOf(pol, c.Tl.Header)
 		r.boxes = append(r.boxes, box)
-		if len(c.limit) == 1 { // the ranges of several are not divided
-			r.limit[i] = divisible(pol)
+		if len(c.Limit) == 1 { // the ranges of several are not divided
+			r.limit[i] = limiter.Divisible(pol)
 		}
 	}
 	return r
 }
 
-// known tells whether all phases are one value.
-func (r region) known() bool {
-	return !slices.ContainsFunc(r.boxes, func(b phases) bool { return b.from != b.to })
+// Known tells whether all phases are one value.
+func (r region) Known() bool {
+	return !slices.ContainsFunc(r.boxes, func(b history.Interval) bool { return b.From != b.To })
 }
 
 // holds tells whether other is a part of r.
 func (r region) holds(other region) bool {
 	for i := range r.boxes {
 		a, b := r.boxes[i], other.boxes[i]
-		if b.from < a.from || b.to > a.to || !narrower(other.limit[i], r.limit[i]) {
+		if b.From < a.From || b.To > a.To || !narrower(other.limit[i], r.limit[i]) {
 			return false
 		}
 	}
@@ -71,7 +74,7 @@ func (r region) beside(other region) (both region, ok bool) {
 		return r, true
 	}
 	a, b := r.boxes[at], other.boxes[at]
-	if a.to+1 < b.from || b.to+1 < a.from {
+	if a.To+1 < b.From || b.To+1 < a.From {
 		return r, false
 	}
 	return r.hull(other), true
@@ -82,7 +85,7 @@ func (r region) hull(other region) region {
 	out := region{slices.Clone(r.boxes), slices.Clone(r.limit)}
 	for i := range out.boxes {
 		a, b := &out.boxes[i], other.boxes[i]
-		a.from, a.to = min(a.from, b.from), max(a.to, b.to)
+		a.From, a.To = min(a.From, b.From), max(a.To, b.To)
 		p, q := &out.limit[i], other.limit[i]
 		p.RateTo, p.Rate.N = max(p.Rate.N, p.RateTo, q.Rate.N, q.RateTo), min(p.Rate.N, q.Rate.N)
 		p.BurstTo, p.Burst = max(p.Burst, p.BurstTo, q.Burst, q.BurstTo), min(p.Burst, q.Burst)
@@ -90,13 +93,13 @@ func (r region) hull(other region) region {
 		p.BanTo, p.Ban = max(p.LongestBan(), q.LongestBan()), min(p.Ban, q.Ban)
 		p.TTLTo, p.TTL = max(p.TTL, p.TTLTo, q.TTL, q.TTLTo), min(p.TTL, q.TTL)
 		p.Queue = min(p.Queue, q.Queue)
-		*p = settled(*p)
+		*p = limiter.Settled(*p)
 	}
 	return out
 }
 
 // with returns r with another box of phases for policy i.
-func (r region) with(i int, box phases) region {
+func (r region) with(i int, box history.Interval) region {
 	out := region{slices.Clone(r.boxes), r.limit}
 	out.boxes[i] = box
 	return out
@@ -104,10 +107,10 @@ func (r region) with(i int, box phases) region {
 
 // excerpt is a part of one partition's recording, before its judge.
 type excerpt struct {
-	c *caseFile
-	p *part
+	c *Case
+	p *Part
 	// turns are those of search, for each policy; nil where none are listed.
-	turns []turns
+	turns []phases.Turns
 	// exact asks for the exact search too where a region is one value. steps counts the decisions that it
 	// tried.
 	exact bool
@@ -115,26 +118,26 @@ type excerpt struct {
 }
 
 // refutes returns what refutes a whole region, or nil.
-func (x *excerpt) refutes(r region) *breach {
+func (x *excerpt) refutes(r region) *limiter.Breach {
 	if len(r.limit) > 1 {
-		return (&severalSearch{c: x.c}).bounded(x.p.histories, r.boxes)
+		return (&SeveralSearch{C: x.c}).Bounded(x.p.Histories, r.boxes)
 	}
 	s := x.search(r)
-	one := cell{r.boxes[0], r.limit[0]}
-	found, ok := s.judge(one)
-	if !ok && x.exact && r.known() {
-		found, ok = s.exactly(one)
+	one := phases.Cell{Interval: r.boxes[0], Policy: r.limit[0]}
+	found, ok := s.Judge(one)
+	if !ok && x.exact && r.Known() {
+		found, ok = s.Exactly(one)
 	}
-	if x.steps += s.steps; !ok {
+	if x.steps += s.Steps; !ok {
 		return nil
 	}
-	return found.breach
+	return found.Breach
 }
 
-func (x *excerpt) search(r region) *search {
-	s := &search{policy: r.limit[0], mode: x.c.o.Conformance, group: &group{parts: x.p.histories[:1]}}
+func (x *excerpt) search(r region) *phases.Search {
+	s := &phases.Search{Policy: r.limit[0], Mode: x.c.O.Conformance, Group: &phases.Group{Parts: x.p.Histories[:1]}}
 	if len(x.turns) > 0 {
-		s.turns = x.turns[0]
+		s.Turns = x.turns[0]
 	}
 	return s
 }
@@ -142,13 +145,13 @@ func (x *excerpt) search(r region) *search {
 // halves divides a region; ok=false where there is nothing to divide.
 func (x *excerpt) halves(r region) (lower, upper region, ok bool) {
 	if len(r.limit) > 1 {
-		lo, hi, ok := halvesOf(r.boxes, x.turns)
+		lo, hi, ok := HalvesOf(r.boxes, x.turns)
 		return region{lo, r.limit}, region{hi, r.limit}, ok
 	}
 	s := x.search(r)
-	lo, hi, ok := s.halves(cell{r.boxes[0], r.limit[0]})
-	return region{[]phases{lo.phases}, spec.Limit{lo.policy}},
-		region{[]phases{hi.phases}, spec.Limit{hi.policy}}, ok
+	lo, hi, ok := s.Halves(phases.Cell{Interval: r.boxes[0], Policy: r.limit[0]})
+	return region{[]history.Interval{lo.Interval}, spec.Limit{lo.Policy}},
+		region{[]history.Interval{hi.Interval}, spec.Limit{hi.Policy}}, ok
 }
 
 // list lists the turns inside all of the regions.
@@ -157,10 +160,10 @@ func (x *excerpt) list(all []region) {
 	for _, r := range all[1:] {
 		whole = whole.hull(r)
 	}
-	x.turns = make([]turns, len(whole.boxes))
+	x.turns = make([]phases.Turns, len(whole.boxes))
 	for i, box := range whole.boxes {
-		if pol := whole.limit[i]; box.from != box.to && pol.PerTo == 0 {
-			x.turns[i] = turnsOf(x.p.histories[i:i+1], int64(pol.Slot()), box)
+		if pol := whole.limit[i]; box.From != box.To && pol.PerTo == 0 {
+			x.turns[i] = phases.TurnsOf(x.p.Histories[i:i+1], int64(pol.Slot()), box)
 		}
 	}
 }

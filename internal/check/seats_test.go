@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -30,7 +32,7 @@ func TestDividedRequestKeepsItsRest(t *testing.T) {
 	if got := byBounds(tl, limit, o).Verdict; got != verdict.Fail {
 		t.Errorf("the whole: got %s, want fail", got)
 	}
-	if got := streamed(t, tl, limit, o, streamCaps{}).Verdict; got != verdict.Fail {
+	if got := streamed(t, tl, limit, o, Caps{}).Verdict; got != verdict.Fail {
 		t.Errorf("the stream: got %s, want fail", got)
 	}
 }
@@ -40,12 +42,12 @@ func TestSeatsAreTakenInUnits(t *testing.T) {
 	full := 0
 	for seed := range uint64(20_000) {
 		r := rand.New(rand.NewPCG(soakSeed, seed))
-		seats, lo := make([]seat, 1+r.IntN(6)), int64(0)
-		evs := make([]event, len(seats))
+		seats, lo := make([]limiter.Seat, 1+r.IntN(6)), int64(0)
+		evs := make([]history.Event, len(seats))
 		for i := range seats {
 			lo += int64(r.IntN(2))
-			seats[i] = seat{lo: lo, hi: lo + int64(r.IntN(4)), cost: 1 + int64(r.IntN(3))}
-			evs[i].cost = seats[i].cost
+			seats[i] = limiter.Seat{Lo: lo, Hi: lo + int64(r.IntN(4)), Cost: 1 + int64(r.IntN(3))}
+			evs[i].Cost = seats[i].Cost
 		}
 		quota := int64(3)
 		want := false
@@ -53,15 +55,15 @@ func TestSeatsAreTakenInUnits(t *testing.T) {
 			for to := from; to <= lo+4; to++ {
 				units := int64(0)
 				for _, s := range seats {
-					if s.lo >= from && s.hi <= to {
-						units += s.cost
+					if s.Lo >= from && s.Hi <= to {
+						units += s.Cost
 					}
 				}
 				want = want || units > (to-from+1)*quota
 			}
 		}
-		at := func() func(int) seat { return func(i int) seat { return seats[i] } }
-		if got := overfull(evs, at, quota) != nil; got != want {
+		at := func() func(int) limiter.Seat { return func(i int) limiter.Seat { return seats[i] } }
+		if got := limiter.Overfull(evs, at, quota) != nil; got != want {
 			t.Fatalf("seed %d: quota %d, %v: got overfull %v, want %v", seed, quota, seats, got, want)
 		}
 		if want {

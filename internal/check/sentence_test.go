@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -31,7 +34,7 @@ func says(t *testing.T, spec string, all ...told) (whole, stream string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := streamed(t, tl, limit, o, streamCaps{piece: 8})
+	s := streamed(t, tl, limit, o, Caps{Piece: 8})
 	if j.Verdict != verdict.Fail || s.Verdict != verdict.Fail {
 		t.Fatalf("%s: %v, as a stream %v, want fail", spec, j.Verdict, s.Verdict)
 	}
@@ -78,9 +81,9 @@ func TestWhatIsNotKnownWasNotAdmitted(t *testing.T) {
 			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 3}, Answered: true,
 				Outcome: outcome})
 	}
-	c := newCase(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5,count=all"), Options{})
-	p := c.parts[0]
-	f := c.describe(p, []*breach{together(p.histories[0].all)}, p.histories[0].all, c.limit[0], phases{}, 0)
+	c := NewCase(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5,count=all"), Options{})
+	p := c.Parts[0]
+	f := c.Describe(p, []*limiter.Breach{search.Together(p.Histories[0].All)}, p.Histories[0].All, c.Limit[0], history.Interval{}, 0)
 	if want := "6 units allowed within 0.000 s; no order and no decision times admit more than 5 of " +
 		"them"; f.Kind != verdict.OverAdmission || f.Seen != 6 || f.Text != want {
 		t.Errorf("%s, %d units: %s\nwant %s", f.Kind, f.Seen, f.Text, want)
@@ -140,9 +143,9 @@ func TestRequestsAreNotUnits(t *testing.T) {
 			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 3}, Answered: true,
 				Outcome: outcome})
 	}
-	c := newCase(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5"), Options{})
-	p := c.parts[0]
-	f := c.describe(p, []*breach{together(p.histories[0].all)}, p.histories[0].all, c.limit[0], phases{}, 0)
+	c := NewCase(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5"), Options{})
+	p := c.Parts[0]
+	f := c.Describe(p, []*limiter.Breach{search.Together(p.Histories[0].All)}, p.Histories[0].All, c.Limit[0], history.Interval{}, 0)
 	if want := "no order and no decision times explain 3 requests within 0.000 s together: 2 allowed, 1 " +
 		"denied"; f.Text != want {
 		t.Errorf("%s\nwant %s", f.Text, want)

@@ -3,6 +3,11 @@ package check
 import (
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
+	"github.com/rlcheck/rlcheck/internal/check/witness"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -10,126 +15,126 @@ import (
 // judgeSeveral judges all partitions under several policies that must all admit: first by the bounds of each,
 // with its phases open as a whole; where they find nothing, by a search of the phases of all policies with
 // the exact search of all together.
-func (c *caseFile) judgeSeveral() {
-	each(len(c.parts), func(i int) { c.boundSeveral(c.parts[i]) })
-	if c.boundsOnly || c.o.Conformance != "" && c.o.Conformance != verdict.Exact {
+func (c *Case) judgeSeveral() {
+	Each(len(c.Parts), func(i int) { c.BoundSeveral(c.Parts[i]) })
+	if c.BoundsOnly || c.O.Conformance != "" && c.O.Conformance != verdict.Exact {
 		return
 	}
-	groups := [][]*part{c.parts}
+	groups := [][]*Part{c.Parts}
 	if !c.sharedPhases() {
 		groups = nil
-		for i := range c.parts {
-			groups = append(groups, c.parts[i:i+1])
+		for i := range c.Parts {
+			groups = append(groups, c.Parts[i:i+1])
 		}
 	}
-	each(len(groups), func(i int) {
-		if !slices.ContainsFunc(groups[i], func(p *part) bool { return len(p.findings) > 0 }) {
+	Each(len(groups), func(i int) {
+		if !slices.ContainsFunc(groups[i], func(p *Part) bool { return len(p.Findings) > 0 }) {
 			c.searchSeveral(groups[i])
 		}
 	})
 }
 
 // sharedPhases tells whether some phase is open, and all that are, are the same in all partitions.
-func (c *caseFile) sharedPhases() bool {
+func (c *Case) sharedPhases() bool {
 	open := false
-	for _, pol := range c.limit {
-		box, shared := phasesOf(pol, c.tl.Header)
-		if box.from != box.to && !shared {
+	for _, pol := range c.Limit {
+		box, shared := phases.PhasesOf(pol, c.Tl.Header)
+		if box.From != box.To && !shared {
 			return false
 		}
-		open = open || box.from != box.to
+		open = open || box.From != box.To
 	}
 	return open
 }
 
-// boundSeveral judges a partition by the bounds: each policy bounds the admissions alone, and a denial needs
+// BoundSeveral judges a partition by the bounds: each policy bounds the admissions alone, and a denial needs
 // one policy that can explain it.
-func (c *caseFile) boundSeveral(p *part) {
-	for i, pol := range c.limit {
+func (c *Case) BoundSeveral(p *Part) {
+	for i, pol := range c.Limit {
 		open, box := c.opened(pol)
-		if br := newBoundAmong(open, box.from, box.to).over(p.histories[i]); br != nil &&
-			c.o.Conformance != verdict.LowerBound {
-			p.findings = append(p.findings, c.severalBound(p, br, pol, box))
+		if br := limiter.NewBoundAmong(open, box.From, box.To).Over(p.Histories[i]); br != nil &&
+			c.O.Conformance != verdict.LowerBound {
+			p.Findings = append(p.Findings, c.severalBound(p, br, pol, box))
 		}
 	}
-	if c.o.Conformance == verdict.UpperBound {
+	if c.O.Conformance == verdict.UpperBound {
 		return
 	}
-	unexplained := c.unexplainedSeveral(p.histories, -1, nil)
+	unexplained := c.unexplainedSeveral(p.Histories, -1, nil)
 	if len(unexplained) == 0 {
 		return
 	}
-	last := len(c.limit) - 1
-	limit, boxes := slices.Clone(c.limit), make([]phases, len(c.limit))
+	last := len(c.Limit) - 1
+	limit, boxes := slices.Clone(c.Limit), make([]history.Interval, len(c.Limit))
 	for i := range limit {
 		limit[i], boxes[i] = c.opened(limit[i])
 	}
-	br := underBreach(p.histories[last], newBoundAmong(limit[last], boxes[last].from, boxes[last].to),
-		p.histories[last].denial(unexplained[0]))
-	br.events = c.underSeveral(p.histories, boxes, unexplained[0]).events
-	p.findings = append(p.findings, c.severalBound(p, br, c.limit[last], boxes[last]))
+	br := limiter.UnderBreach(p.Histories[last], limiter.NewBoundAmong(limit[last], boxes[last].From, boxes[last].To),
+		p.Histories[last].Denial(unexplained[0]))
+	br.Events = c.underSeveral(p.Histories, boxes, unexplained[0]).Events
+	p.Findings = append(p.Findings, c.severalBound(p, br, c.Limit[last], boxes[last]))
 }
 
 // severalBound makes a finding of what the bound of one of several policies found.
-func (c *caseFile) severalBound(p *part, br *breach, pol spec.Policy, box phases) verdict.Finding {
-	if c.quick {
-		return verdict.Finding{Kind: br.kind}
+func (c *Case) severalBound(p *Part, br *limiter.Breach, pol spec.Policy, box history.Interval) verdict.Finding {
+	if c.Quick {
+		return verdict.Finding{Kind: br.Kind}
 	}
-	return c.describe(p, []*breach{br}, c.complete(p, br), pol, box, 0)
+	return c.Describe(p, []*limiter.Breach{br}, c.complete(p, br), pol, box, 0)
 }
 
 // complete returns the events of a breach and what they cannot be judged without: the requests that place its
 // windows, or that created its bucket.
-func (c *caseFile) complete(p *part, br *breach) []event {
-	if slices.ContainsFunc(c.limit, anchored) {
-		return eventsOf([]*breach{br})
+func (c *Case) complete(p *Part, br *limiter.Breach) []history.Event {
+	if slices.ContainsFunc(c.Limit, limiter.Anchored) {
+		return witness.EventsOf([]*limiter.Breach{br})
 	}
-	joint, named := c.jointly(p), br.events
-	if br.creator != nil {
-		named = append(slices.Clone(named), *br.creator)
+	joint, named := c.Jointly(p), br.Events
+	if br.Creator != nil {
+		named = append(slices.Clone(named), *br.Creator)
 	}
-	events := joint.these(named)
-	if c.severalProof(p).refute(events) == nil {
-		return joint.before(lastEnd(events)).all
+	events := joint.These(named)
+	if c.severalProof(p).Refute(events) == nil {
+		return joint.Before(history.LastEnd(events)).All
 	}
 	return events
 }
 
 // opened returns the box of phases that is open for a policy, and the policy as it is bounded over them.
-func (c *caseFile) opened(pol spec.Policy) (spec.Policy, phases) {
-	if anchored(pol) {
+func (c *Case) opened(pol spec.Policy) (spec.Policy, history.Interval) {
+	if limiter.Anchored(pol) {
 		pol.Align = spec.AlignUnknown
-		return pol, phases{0, int64(pol.LongestWindow()) - 1}
+		return pol, history.Interval{From: 0, To: int64(pol.LongestWindow()) - 1}
 	}
-	box, _ := phasesOf(pol, c.tl.Header)
+	box, _ := phases.PhasesOf(pol, c.Tl.Header)
 	return pol, box
 }
 
 // boundOf returns the bound of a policy for a box of its phases: for all of them where the first counted
 // request places its windows.
-func (c *caseFile) boundOf(pol spec.Policy, box phases) bound {
-	if anchored(pol) {
+func (c *Case) boundOf(pol spec.Policy, box history.Interval) limiter.Bound {
+	if limiter.Anchored(pol) {
 		pol, box = c.opened(pol)
 	}
-	return newBoundAmong(pol, box.from, box.to)
+	return limiter.NewBoundAmong(pol, box.From, box.To)
 }
 
 // unexplainedSeveral returns the numbers of the denials that none of the policies can explain, but for one
 // that is left out, ascending. Boxes are those of the policies, nil for all that is open.
-func (c *caseFile) unexplainedSeveral(histories []*history, except int, boxes []phases) []int {
+func (c *Case) unexplainedSeveral(histories []*history.History, except int, boxes []history.Interval) []int {
 	var left []int
 	first := true
-	for i, pol := range c.limit {
+	for i, pol := range c.Limit {
 		if i == except {
 			continue
 		}
 		open, box := c.opened(pol)
-		if boxes != nil && !anchored(pol) {
+		if boxes != nil && !limiter.Anchored(pol) {
 			box = boxes[i]
 		}
 		var mine []int
-		for _, j := range unexplainedBy(histories[i], newBoundAmong(open, box.from, box.to)) {
-			mine = append(mine, histories[i].denied[j].seq)
+		for _, j := range limiter.UnexplainedBy(histories[i], limiter.NewBoundAmong(open, box.From, box.To)) {
+			mine = append(mine, histories[i].Denied[j].Seq)
 		}
 		slices.Sort(mine)
 		if first {
@@ -144,16 +149,16 @@ func (c *caseFile) unexplainedSeveral(histories []*history, except int, boxes []
 	return left
 }
 
-// severalSearch looks for phases, one for each policy, that no partition of a group refutes.
-type severalSearch struct {
-	c *caseFile
+// SeveralSearch looks for phases, one for each policy, that no partition of a group refutes.
+type SeveralSearch struct {
+	C *Case
 	// parts are the histories of the partitions, one for each policy.
-	parts [][]*history
+	parts [][]*history.History
 	// joint are those of all policies together.
-	joint []*history
+	joint []*history.History
 	// turns are those of search, for each policy.
-	turns []turns
-	found []refutation
+	turns []phases.Turns
+	found []phases.Refutation
 	// budget is how many boxes may still be judged; steps counts the decisions that exact searches tried;
 	// capped tells that one of the two ran out.
 	budget, steps int
@@ -166,38 +171,38 @@ type severalSearch struct {
 }
 
 // refute returns the breaches that together refute all phases, or ok=false.
-func (s *severalSearch) refute() (found []refutation, ok bool) {
+func (s *SeveralSearch) refute() (found []phases.Refutation, ok bool) {
 	s.budget = 1
-	var boxes []phases
-	for i, pol := range s.c.limit {
-		_, box := s.c.opened(pol)
-		if anchored(pol) {
-			box = phases{} // the search knows when its windows begin
+	var boxes []history.Interval
+	for i, pol := range s.C.Limit {
+		_, box := s.C.opened(pol)
+		if limiter.Anchored(pol) {
+			box = history.Interval{} // the search knows when its windows begin
 		}
 		boxes = append(boxes, box)
-		g := &group{}
+		g := &phases.Group{}
 		for _, h := range s.parts {
-			g.parts = append(g.parts, h[i])
+			g.Parts = append(g.Parts, h[i])
 		}
-		var listed turns
-		if box.from != box.to {
-			listed = turnsOf(g.parts, int64(pol.Slot()), box)
+		var listed phases.Turns
+		if box.From != box.To {
+			listed = phases.TurnsOf(g.Parts, int64(pol.Slot()), box)
 			n := 1
-			for _, h := range g.parts {
-				n += len(h.all)
+			for _, h := range g.Parts {
+				n += len(h.All)
 			}
-			s.budget = min(max(s.work/n, leastWhole), mostBoxes)
+			s.budget = min(max(s.work/n, phases.LeastWhole), phases.MostBoxes)
 		}
 		s.turns = append(s.turns, listed)
 	}
-	if len(explore([][]phases{boxes}, s.look)) > 0 {
+	if len(phases.Explore([][]history.Interval{boxes}, s.look)) > 0 {
 		return nil, false
 	}
 	return s.found, true
 }
 
 // look refutes one box of each policy, or divides one of them.
-func (s *severalSearch) look(boxes []phases) (halves [][]phases, stop bool) {
+func (s *SeveralSearch) look(boxes []history.Interval) (halves [][]history.Interval, stop bool) {
 	if s.budget <= 0 {
 		s.capped = true
 		return nil, true
@@ -210,14 +215,14 @@ func (s *severalSearch) look(boxes []phases) (halves [][]phases, stop bool) {
 	if s.survived {
 		return nil, true
 	}
-	return halved(halvesOf(boxes, s.turns))
+	return phases.Halved(HalvesOf(boxes, s.turns))
 }
 
-// halvesOf divides the box with the most turns inside; ok=false where every box is one phase.
-func halvesOf(boxes []phases, all []turns) (lower, upper []phases, ok bool) {
+// HalvesOf divides the box with the most turns inside; ok=false where every box is one phase.
+func HalvesOf(boxes []history.Interval, all []phases.Turns) (lower, upper []history.Interval, ok bool) {
 	widest, most := -1, -1
 	for i, b := range boxes {
-		if n := len(all[i].inside(b)); b.from != b.to && n > most {
+		if n := len(all[i].Inside(b)); b.From != b.To && n > most {
 			widest, most = i, n
 		}
 	}
@@ -225,117 +230,117 @@ func halvesOf(boxes []phases, all []turns) (lower, upper []phases, ok bool) {
 		return boxes, boxes, false
 	}
 	lower, upper = slices.Clone(boxes), slices.Clone(boxes)
-	lower[widest], upper[widest] = boxes[widest].cut(all[widest].split(boxes[widest]))
+	lower[widest], upper[widest] = boxes[widest].Cut(all[widest].Split(boxes[widest]))
 	return lower, upper, true
 }
 
 // judge asks every partition whether it refutes the whole box of each policy.
-func (s *severalSearch) judge(boxes []phases) (refutation, bool) {
+func (s *SeveralSearch) judge(boxes []history.Interval) (phases.Refutation, bool) {
 	alike, single := true, true
 	for i, b := range boxes {
-		alike, single = alike && s.turns[i].alike(s.c.limit[i], b), single && b.from == b.to
+		alike, single = alike && s.turns[i].Alike(s.C.Limit[i], b), single && b.From == b.To
 	}
 	for k, histories := range s.parts {
-		if br := s.bounded(histories, boxes); br != nil {
-			return refutation{part: k, breach: br}, true
+		if br := s.Bounded(histories, boxes); br != nil {
+			return phases.Refutation{Part: k, Breach: br}, true
 		}
 	}
-	if !alike || s.c.o.Conformance != "" && s.c.o.Conformance != verdict.Exact ||
-		slices.ContainsFunc(s.c.limit, ranged) {
-		return refutation{}, false
+	if !alike || s.C.O.Conformance != "" && s.C.O.Conformance != verdict.Exact ||
+		slices.ContainsFunc(s.C.Limit, limiter.Ranged) {
+		return phases.Refutation{}, false
 	}
 	at := make([]int64, len(boxes))
 	for i, b := range boxes {
-		at[i] = b.from
+		at[i] = b.From
 	}
 	for k, joint := range s.joint {
 		if s.steps > s.most {
 			s.capped = true
 			break
 		}
-		br, visited, judged := unexplainableBy(joint, s.c.limit, at, s.most)
+		br, visited, judged := search.UnexplainableBy(joint, s.C.Limit, at, s.most)
 		s.steps += visited
 		if br != nil {
-			return refutation{part: k, breach: br}, single // another policy may tell apart what is alike
+			return phases.Refutation{Part: k, Breach: br}, single // another policy may tell apart what is alike
 		}
-		s.capped = s.capped || judged == judgedPart
+		s.capped = s.capped || judged == search.JudgedPart
 	}
 	s.survived = true
-	return refutation{}, false
+	return phases.Refutation{}, false
 }
 
-// bounded asks the bounds.
-func (s *severalSearch) bounded(histories []*history, boxes []phases) *breach {
-	for i, pol := range s.c.limit {
-		if s.c.o.Conformance == verdict.LowerBound {
+// Bounded asks the bounds.
+func (s *SeveralSearch) Bounded(histories []*history.History, boxes []history.Interval) *limiter.Breach {
+	for i, pol := range s.C.Limit {
+		if s.C.O.Conformance == verdict.LowerBound {
 			break
 		}
-		if br := s.c.boundOf(pol, boxes[i]).over(histories[i]); br != nil {
+		if br := s.C.boundOf(pol, boxes[i]).Over(histories[i]); br != nil {
 			return br
 		}
 	}
-	if s.c.o.Conformance == verdict.UpperBound {
+	if s.C.O.Conformance == verdict.UpperBound {
 		return nil
 	}
-	if left := s.c.unexplainedSeveral(histories, -1, boxes); len(left) > 0 {
-		return s.c.underSeveral(histories, boxes, left[0])
+	if left := s.C.unexplainedSeveral(histories, -1, boxes); len(left) > 0 {
+		return s.C.underSeveral(histories, boxes, left[0])
 	}
 	return nil
 }
 
 // underSeveral returns the breach of a denial that no policy can explain: it and all that may have counted
 // against it.
-func (c *caseFile) underSeveral(histories []*history, boxes []phases, seq int) *breach {
-	all := &breach{kind: verdict.NoExplanation}
-	for i, pol := range c.limit {
-		br := underBreach(histories[i], c.boundOf(pol, boxes[i]), histories[i].denial(seq))
-		all.events = append(all.events, br.events...)
+func (c *Case) underSeveral(histories []*history.History, boxes []history.Interval, seq int) *limiter.Breach {
+	all := &limiter.Breach{Kind: verdict.NoExplanation}
+	for i, pol := range c.Limit {
+		br := limiter.UnderBreach(histories[i], c.boundOf(pol, boxes[i]), histories[i].Denial(seq))
+		all.Events = append(all.Events, br.Events...)
 	}
-	all.events = historyOf(all.events).all
-	all.span = spanOf(all.events)
+	all.Events = history.HistoryOf(all.Events).All
+	all.Span = limiter.SpanOf(all.Events)
 	return all
 }
 
 // searchSeveral searches partitions that share what phases are open.
-func (c *caseFile) searchSeveral(parts []*part) {
-	s, n := &severalSearch{c: c}, 0
+func (c *Case) searchSeveral(parts []*Part) {
+	s, n := &SeveralSearch{C: c}, 0
 	for _, p := range parts {
-		s.parts, s.joint = append(s.parts, p.histories), append(s.joint, c.jointly(p))
-		n += len(p.obs)
+		s.parts, s.joint = append(s.parts, p.Histories), append(s.joint, c.Jointly(p))
+		n += len(p.Obs)
 	}
-	s.most, s.work = c.decisions(n), c.share(maxWork/len(c.limit), n)
+	s.most, s.work = c.decisions(n), c.share(phases.MaxWork/len(c.Limit), n)
 	found, refuted := s.refute()
-	mine, accused := make([][]*breach, len(parts)), 0
+	mine, accused := make([][]*limiter.Breach, len(parts)), 0
 	for _, r := range found {
-		if mine[r.part] = append(mine[r.part], r.breach); len(mine[r.part]) == 1 {
+		if mine[r.Part] = append(mine[r.Part], r.Breach); len(mine[r.Part]) == 1 {
 			accused++
 		}
 	}
 	for i, p := range parts {
-		p.search = verdict.Search{Visited: s.steps, Cap: visitCap, Capped: s.capped}
+		p.Search = verdict.Search{Visited: s.steps, Cap: search.VisitCap, Capped: s.capped}
 		if refuted && len(mine[i]) > 0 {
-			p.findings = []verdict.Finding{c.severalFinding(p, mine[i], accused-1)}
+			p.Findings = []verdict.Finding{c.severalFinding(p, mine[i], accused-1)}
 		}
 	}
 }
 
 // severalProof returns the proof that makes a witness of what refutes all policies together.
-func (c *caseFile) severalProof(p *part) *proof {
-	until := minTime
-	for _, pol := range c.limit {
+func (c *Case) severalProof(p *Part) *witness.Proof {
+	until := history.MinTime
+	for _, pol := range c.Limit {
 		switch {
-		case pol.TTL > 0 && (remembersStart(pol) || pol.Align == spec.AlignFirst):
-			until = maxTime // any request may find that it is the first
-		case remembersStart(pol), pol.Refill == spec.RefillInterval:
-			until = max(until, c.jointly(p).firstEnd())
+		case pol.TTL > 0 && (limiter.RemembersStart(pol) || pol.Align == spec.AlignFirst):
+			until = history.MaxTime // any request may find that it is the first
+		case limiter.RemembersStart(pol), pol.Refill == spec.RefillInterval:
+			until = max(until, c.Jointly(p).FirstEnd())
 		}
 	}
-	return &proof{h: c.jointly(p), tries: proofTries, until: until, counted: counted(c.limit),
-		judge: func(h *history, most int) ([]refutation, int, bool) {
-			s := &severalSearch{c: c, joint: []*history{h}, most: stepBudget, work: maxWork}
-			s.parts = [][]*history{make([]*history, len(c.limit))}
-			for i := range c.limit {
-				s.parts[0][i] = h.under(i, c.limit[i].Completes())
+	return &witness.Proof{H: c.Jointly(p), Tries: witness.ProofTries, Until: until, Counted: search.Counted(c.Limit),
+		Judge: func(h *history.History, most int) ([]phases.Refutation, int, bool) {
+			s := &SeveralSearch{C: c, joint: []*history.History{h}, most: phases.StepBudget, work: phases.MaxWork}
+			s.parts = [][]*history.History{make([]*history.History, len(c.Limit))}
+			for i := range c.Limit {
+				s.parts[0][i] = h.Under(i, c.Limit[i].Completes())
 			}
 			if most > 0 {
 				s.most = most
@@ -347,21 +352,21 @@ func (c *caseFile) severalProof(p *part) *proof {
 
 // severalFinding makes a finding of what refutes all policies together, with what is found of others unless
 // it does so alone.
-func (c *caseFile) severalFinding(p *part, found []*breach, others int) verdict.Finding {
-	if c.quick {
+func (c *Case) severalFinding(p *Part, found []*limiter.Breach, others int) verdict.Finding {
+	if c.Quick {
 		return verdict.Finding{Kind: verdict.NoExplanation}
 	}
 	for _, br := range found {
-		br.events = c.jointly(p).these(br.events)
+		br.Events = c.Jointly(p).These(br.Events)
 	}
-	events := eventsOf(found)
-	if !slices.ContainsFunc(c.limit, anchored) { // whose windows begin elsewhere with less
-		_, events = c.severalProof(p).fewest(found)
+	events := witness.EventsOf(found)
+	if !slices.ContainsFunc(c.Limit, limiter.Anchored) { // whose windows begin elsewhere with less
+		_, events = c.severalProof(p).Fewest(found)
 	}
-	if others > 0 && c.severalProof(p).refute(events) != nil {
+	if others > 0 && c.severalProof(p).Refute(events) != nil {
 		others = 0
 	}
-	_, box := c.opened(c.limit[0])
-	one := &breach{kind: verdict.NoExplanation, events: events, span: spanOf(events), open: len(found) > 1}
-	return c.describe(p, []*breach{one}, events, c.limit[0], box, others)
+	_, box := c.opened(c.Limit[0])
+	one := &limiter.Breach{Kind: verdict.NoExplanation, Events: events, Span: limiter.SpanOf(events), Open: len(found) > 1}
+	return c.Describe(p, []*limiter.Breach{one}, events, c.Limit[0], box, others)
 }

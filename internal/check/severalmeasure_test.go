@@ -109,7 +109,7 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 // requests, of which the denials that another policy explains say nothing.
 func TestSeveralAreMeasuredOnLongRecordings(t *testing.T) {
 	spec := "token-bucket,rate=40/s,burst=5 + fixed-window,rate=30/1s,phase=0s"
-	tl := &timeline.Timeline{Observations: traffic(t, rand.New(rand.NewPCG(1, 2)), spec, windowEvents+1000,
+	tl := &timeline.Timeline{Observations: traffic(t, rand.New(rand.NewPCG(1, 2)), spec, WindowEvents+1000,
 		20*time.Millisecond)}
 	j := judgeSpec(t, tl, spec)
 	if m := j.Measured.Of(1, 2).Rate; j.Verdict != verdict.Pass || m.Empty() || m.LoSet && m.Lo > 30 ||

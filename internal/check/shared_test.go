@@ -190,7 +190,7 @@ func TestOthersMayBeginWindows(t *testing.T) {
 					FirstByte: at * time.Millisecond, Answered: true, Outcome: timeline.Allowed})
 		}
 		limit, o := mustLimit(t, spec), Options{Shared: true, SkipMeasure: true}
-		whole, stream := judgeBy(t, tl, spec, o), streamed(t, tl, limit, o, streamCaps{piece: 1})
+		whole, stream := judgeBy(t, tl, spec, o), streamed(t, tl, limit, o, Caps{Piece: 1})
 		if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
 			t.Errorf("%s: accused: %+v, as a stream %+v", spec, whole.Partitions, stream.Partitions)
 		}

@@ -3,62 +3,67 @@ package check
 import (
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
+	"github.com/rlcheck/rlcheck/internal/check/witness"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // accuse makes the findings of what refutes every phase of the box: one for each partition that is part of
 // the proof. Of partitions that share their phase it may take several: then their witnesses are judged
 // together.
-func (c *caseFile) accuse(parts []*part, found []refutation, box phases) {
-	mine := make([][]*breach, len(parts))
+func (c *Case) accuse(parts []*Part, found []phases.Refutation, box history.Interval) {
+	mine := make([][]*limiter.Breach, len(parts))
 	accused := 0
 	for _, r := range found {
-		if mine[r.part] = append(mine[r.part], r.breach); len(mine[r.part]) == 1 {
+		if mine[r.Part] = append(mine[r.Part], r.Breach); len(mine[r.Part]) == 1 {
 			accused++
 		}
 	}
-	if accused > 1 && !c.quick {
+	if accused > 1 && !c.Quick {
 		c.accuseTogether(parts, found, box)
 		return
 	}
 	for i, p := range parts {
 		if len(mine[i]) > 0 {
-			p.findings = []verdict.Finding{c.finding(p, mine[i], box)}
+			p.Findings = []verdict.Finding{c.Finding(p, mine[i], box)}
 		}
 	}
 }
 
 // accuseTogether makes the findings of partitions that refute the box only together, with the fewest events
 // of all.
-func (c *caseFile) accuseTogether(parts []*part, found []refutation, box phases) {
+func (c *Case) accuseTogether(parts []*Part, found []phases.Refutation, box history.Interval) {
 	owner := map[int]int{}
-	var all []event
+	var all []history.Event
 	for i, p := range parts {
-		for _, ev := range p.histories[0].all {
-			owner[ev.seq] = i
+		for _, ev := range p.Histories[0].All {
+			owner[ev.Seq] = i
 		}
-		all = append(all, p.histories[0].all...)
+		all = append(all, p.Histories[0].All...)
 	}
-	whole := historyOf(all)
-	whole.lag = parts[0].histories[0].lag
-	breaches := make([]*breach, len(found))
+	whole := history.HistoryOf(all)
+	whole.Lag = parts[0].Histories[0].Lag
+	breaches := make([]*limiter.Breach, len(found))
 	for i, r := range found {
-		breaches[i] = r.breach
+		breaches[i] = r.Breach
 	}
-	mode := c.proofMode(breaches, c.limit[0])
-	pr := &proof{h: whole, tries: fewTries(len(eventsOf(breaches))), until: minTime,
-		counted: counted(c.limit), over: mode == verdict.UpperBound,
-		judge: func(h *history, most int) ([]refutation, int, bool) {
-			s := &search{policy: c.limit[0], mode: mode, group: divided(h, owner, len(parts)), rough: true,
-				each: most}
-			found, ok := s.refute(box)
-			return found, s.tried(), ok
+	mode := c.proofMode(breaches, c.Limit[0])
+	pr := &witness.Proof{H: whole, Tries: witness.FewTries(len(witness.EventsOf(breaches))), Until: history.MinTime,
+		Counted: search.Counted(c.Limit), Over: mode == verdict.UpperBound,
+		Judge: func(h *history.History, most int) ([]phases.Refutation, int, bool) {
+			s := &phases.Search{Policy: c.Limit[0], Mode: mode, Group: divided(h, owner, len(parts)), Rough: true,
+				Each: most}
+			found, ok := s.Refute(box)
+			return found, s.Tried(), ok
 		}}
-	breaches, events := pr.fewest(breaches)
-	var proven []*part
-	own := make([][]*breach, len(parts))
+	breaches, events := pr.Fewest(breaches)
+	var proven []*Part
+	own := make([][]*limiter.Breach, len(parts))
 	for _, br := range breaches {
-		i := owner[br.events[0].seq]
+		i := owner[br.Events[0].Seq]
 		if own[i] = append(own[i], br); len(own[i]) == 1 {
 			proven = append(proven, parts[i])
 		}
@@ -67,23 +72,23 @@ func (c *caseFile) accuseTogether(parts []*part, found []refutation, box phases)
 		if len(own[i]) == 0 {
 			continue
 		}
-		theirs := slices.DeleteFunc(slices.Clone(events), func(ev event) bool { return owner[ev.seq] != i })
-		p.findings = []verdict.Finding{c.describe(p, own[i], theirs, c.limit[0], box, len(proven)-1)}
+		theirs := slices.DeleteFunc(slices.Clone(events), func(ev history.Event) bool { return owner[ev.Seq] != i })
+		p.Findings = []verdict.Finding{c.Describe(p, own[i], theirs, c.Limit[0], box, len(proven)-1)}
 	}
 }
 
 // divided returns the group of n partitions whose events are those of h, each by its owner.
-func divided(h *history, owner map[int]int, n int) *group {
-	events := make([][]event, n)
-	for _, ev := range h.all {
-		i := owner[ev.seq]
+func divided(h *history.History, owner map[int]int, n int) *phases.Group {
+	events := make([][]history.Event, n)
+	for _, ev := range h.All {
+		i := owner[ev.Seq]
 		events[i] = append(events[i], ev)
 	}
-	g := &group{}
+	g := &phases.Group{}
 	for i := range events {
-		sub := historyOf(events[i])
-		sub.lag = h.lag
-		g.parts = append(g.parts, sub)
+		sub := history.HistoryOf(events[i])
+		sub.Lag = h.Lag
+		g.Parts = append(g.Parts, sub)
 	}
 	return g
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -92,7 +93,7 @@ func partitions(t *testing.T, r *rand.Rand, limit spec.Limit, h timeline.Header,
 	known := slices.Clone(limit)
 	for i := range known {
 		if p := &known[i]; p.Windowed() {
-			p.Align, p.PhaseFrom = spec.AlignPhase, time.Duration(mod(-clock, int64(p.Slot())))
+			p.Align, p.PhaseFrom = spec.AlignPhase, time.Duration(history.Mod(-clock, int64(p.Slot())))
 			p.PhaseTo = p.PhaseFrom
 		}
 	}

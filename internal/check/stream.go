@@ -7,6 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -36,11 +40,11 @@ type Stream struct {
 	header timeline.Header
 	limit  spec.Limit
 	o      Options
-	caps   streamCaps
+	caps   Caps
 
 	strands map[string]*strand
 	recent  *strand
-	store   *store
+	store   *history.Store
 
 	counts           timeline.Counts
 	unclassified     int
@@ -61,20 +65,20 @@ const (
 // strand is one partition of a stream.
 type strand struct {
 	name string
-	seen facts
-	tape tape
+	seen history.Facts
+	tape history.Tape
 }
 
 // NewStream returns a Stream for a recording with the given header.
 func NewStream(limit spec.Limit, header timeline.Header, o Options) *Stream {
-	return newStream(limit, header, o, streamCaps{held: heldLimit, whole: exactLimit, tapes: tapeBudget})
+	return newStream(limit, header, o, Caps{Held: heldLimit, Whole: search.Limit, Tapes: tapeBudget})
 }
 
-func newStream(limit spec.Limit, header timeline.Header, o Options, caps streamCaps) *Stream {
+func newStream(limit spec.Limit, header timeline.Header, o Options, caps Caps) *Stream {
 	s := &Stream{header: header, limit: limit, o: o, caps: caps, end: header.Ended,
-		strands: map[string]*strand{}, store: &store{}}
+		strands: map[string]*strand{}, store: &history.Store{}}
 	s.counts.Unsent = header.Unsent
-	s.err = fitsSpan(&header, limit, 0, header.Ended, 0)
+	s.err = FitsSpan(&header, limit, 0, header.Ended, 0)
 	return s
 }
 
@@ -91,14 +95,14 @@ func (s *Stream) Observe(o *timeline.Observation) error {
 	st := s.recent
 	if st == nil || st.name != o.Partition {
 		if st = s.strands[o.Partition]; st == nil {
-			st = &strand{name: strings.Clone(o.Partition), tape: tape{dones: s.limit.Completes()}}
+			st = &strand{name: strings.Clone(o.Partition), tape: history.Tape{Dones: s.limit.Completes()}}
 			s.strands[st.name] = st
 		}
 		s.recent = st
 	}
-	st.tape.add(s.store, o)
-	st.seen.add(o)
-	if s.o.Spill != nil && s.store.bytes() >= s.caps.tapes {
+	st.tape.Add(s.store, o)
+	st.seen.Add(o)
+	if s.o.Spill != nil && s.store.Bytes() >= s.caps.Tapes {
 		s.spill()
 	}
 	return s.err
@@ -106,12 +110,12 @@ func (s *Stream) Observe(o *timeline.Observation) error {
 
 // spill writes what is in memory of all tapes to the file.
 func (s *Stream) spill() {
-	s.store.spill(s.o.Spill, func(f func(t *tape)) {
+	s.store.Spill(s.o.Spill, func(f func(t *history.Tape)) {
 		for _, st := range s.strands {
 			f(&st.tape)
 		}
 	})
-	s.err = s.store.err
+	s.err = s.store.Err
 }
 
 // sound checks what fits checks.
@@ -121,7 +125,7 @@ func (s *Stream) sound(o *timeline.Observation) error {
 			o.Sent, ErrUnsorted)
 	}
 	s.units += o.Cost
-	if s.units < 0 || o.Cost < 0 || s.units > maxTime/4 {
+	if s.units < 0 || o.Cost < 0 || s.units > history.MaxTime/4 {
 		return fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge)
 	}
 	s.last, s.begin = o.Sent, min(s.begin, o.Sent)
@@ -131,12 +135,12 @@ func (s *Stream) sound(o *timeline.Observation) error {
 		return nil
 	}
 	// Some way ahead, so that it is seldom asked.
-	if s.units < maxTime/16 && s.begin > -time.Duration(maxTime/8) && s.end < time.Duration(maxTime/16) &&
-		fitsSpan(&s.header, s.limit, s.begin, s.end+span, 2*s.units) == nil {
+	if s.units < history.MaxTime/16 && s.begin > -time.Duration(history.MaxTime/8) && s.end < time.Duration(history.MaxTime/16) &&
+		FitsSpan(&s.header, s.limit, s.begin, s.end+span, 2*s.units) == nil {
 		s.fitUnits, s.fitSpan = 2*s.units, 2*span
 		return nil
 	}
-	return fitsSpan(&s.header, s.limit, s.begin, s.end, s.units)
+	return FitsSpan(&s.header, s.limit, s.begin, s.end, s.units)
 }
 
 func (s *Stream) count(o *timeline.Observation) {
@@ -163,13 +167,13 @@ func (s *Stream) Counts() timeline.Counts {
 
 // Finish judges what was observed. Nothing may be observed afterwards.
 func (s *Stream) Finish() (*verdict.Judgement, error) {
-	defer s.store.close()
+	defer s.store.Close()
 	if s.err != nil {
 		return nil, s.err
 	}
-	if s.store.file != nil { // what is in memory makes room for the judge
+	if s.store.File != nil { // what is in memory makes room for the judge
 		s.spill()
-		s.store.blocks = nil
+		s.store.Blocks = nil
 	}
 	s.header.Ended = s.end
 	strands := make([]*strand, 0, len(s.strands))
@@ -178,15 +182,15 @@ func (s *Stream) Finish() (*verdict.Judgement, error) {
 	}
 	slices.SortFunc(strands, func(a, b *strand) int { return strings.Compare(a.name, b.name) })
 	var j *verdict.Judgement
-	if s.counts.Sent <= s.caps.held {
+	if s.counts.Sent <= s.caps.Held {
 		j = s.together(strands)
 	} else {
-		j = s.caseOf(nil).conclude(s.apart(strands), s.unclassified)
+		j = s.caseOf(nil).Conclude(s.apart(strands), s.unclassified)
 		if s.o.Hint && j.Verdict == verdict.Fail && len(s.limit) == 1 {
 			j.Hint = tooLargeToTry
 		}
 	}
-	if s.err = s.store.err; s.err != nil {
+	if s.err = s.store.Err; s.err != nil {
 		return nil, s.err
 	}
 	return j, nil
@@ -196,37 +200,37 @@ func (s *Stream) Finish() (*verdict.Judgement, error) {
 func (s *Stream) together(strands []*strand) *verdict.Judgement {
 	var obs []timeline.Observation
 	for _, st := range strands {
-		obs = append(obs, s.read(st, st.tape.n)...)
+		obs = append(obs, s.read(st, st.tape.N)...)
 	}
 	slices.SortStableFunc(obs, func(a, b timeline.Observation) int {
 		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
 	})
 	c := s.caseOf(obs)
-	for _, p := range c.parts {
-		p.seen = s.strands[p.name].seen
+	for _, p := range c.Parts {
+		p.Seen = s.strands[p.Name].seen
 	}
 	return explained(c, s.limit)
 }
 
 // apart judges one partition after the other.
 func (s *Stream) apart(strands []*strand) []verdict.PartitionVerdict {
-	plan := newPiecePlan(s.header, s.limit, s.o)
-	plan.sized(s.caps, s.shared())
+	plan := NewPlan(s.header, s.limit, s.o)
+	plan.Sized(s.caps, s.shared())
 	partitions := make([]verdict.PartitionVerdict, len(strands))
-	if plan.shared == nil {
-		each(len(strands), func(i int) {
-			if st := strands[i]; st.tape.n <= s.caps.whole {
+	if plan.Shared == nil {
+		Each(len(strands), func(i int) {
+			if st := strands[i]; st.tape.N <= s.caps.Whole {
 				partitions[i] = s.whole(st)
 			} else {
 				partitions[i] = s.pieced(plan, st, s.pieces(plan, st))
 			}
 		})
 	} else { // first all of them: each refutes what the others left alive
-		all := make([]*pieces, len(strands))
+		all := make([]*Pieces, len(strands))
 		for i, st := range strands {
 			all[i] = s.pieces(plan, st)
 		}
-		each(len(strands), func(i int) { partitions[i] = s.pieced(plan, strands[i], all[i]) })
+		Each(len(strands), func(i int) { partitions[i] = s.pieced(plan, strands[i], all[i]) })
 	}
 	s.judgedBeside(strands, partitions)
 	return partitions
@@ -234,17 +238,17 @@ func (s *Stream) apart(strands []*strand) []verdict.PartitionVerdict {
 
 // judgedBeside is that of a case.
 func (s *Stream) judgedBeside(strands []*strand, partitions []verdict.PartitionVerdict) {
-	loose, changed := besideOthers(ticked(s.limit, s.header))
-	if !s.o.Shared || !changed || !slices.ContainsFunc(partitions, failed) {
+	loose, changed := BesideOthers(limiter.Ticked(s.limit, s.header))
+	if !s.o.Shared || !changed || !slices.ContainsFunc(partitions, Failed) {
 		return
 	}
-	if len(loose) == 0 || fitsSpan(&s.header, loose, s.begin, s.end, s.units) != nil {
-		acquit(partitions, nil)
+	if len(loose) == 0 || FitsSpan(&s.header, loose, s.begin, s.end, s.units) != nil {
+		Acquit(partitions, nil)
 		return
 	}
 	other := *s
-	other.limit, other.o = loose, beside
-	acquit(partitions, other.apart(strands))
+	other.limit, other.o = loose, Beside
+	Acquit(partitions, other.apart(strands))
 }
 
 // shared tells whether a phase that is not known is the same in all partitions.
@@ -252,58 +256,58 @@ func (s *Stream) shared() bool {
 	if len(s.limit) != 1 {
 		return false
 	}
-	box, shared := phasesOf(s.limit[0], s.header)
-	return shared && box.from != box.to
+	box, shared := phases.PhasesOf(s.limit[0], s.header)
+	return shared && box.From != box.To
 }
 
 // read returns the first observations of a partition, at most so many.
 func (s *Stream) read(st *strand, most int) []timeline.Observation {
-	return st.tape.beginning(s.store, st.name, most)
+	return st.tape.Beginning(s.store, st.name, most)
 }
 
 // caseOf returns a case of some observations.
-func (s *Stream) caseOf(obs []timeline.Observation) *caseFile {
-	return newCase(&timeline.Timeline{Header: s.header, Observations: obs}, s.limit, s.o)
+func (s *Stream) caseOf(obs []timeline.Observation) *Case {
+	return NewCase(&timeline.Timeline{Header: s.header, Observations: obs}, s.limit, s.o)
 }
 
 // whole judges a partition as Judge does.
 func (s *Stream) whole(st *strand) verdict.PartitionVerdict {
-	c := s.caseOf(s.read(st, st.tape.n))
-	c.parts[0].seen, c.observations = st.seen, s.counts.Sent
-	for _, h := range c.parts[0].histories {
-		h.crowded = !slices.ContainsFunc(s.limit, anchored) // of these a search says more
+	c := s.caseOf(s.read(st, st.tape.N))
+	c.Parts[0].Seen, c.Observations = st.seen, s.counts.Sent
+	for _, h := range c.Parts[0].Histories {
+		h.Crowded = !slices.ContainsFunc(s.limit, limiter.Anchored) // of these a search says more
 	}
-	c.judge()
-	return c.verdict(c.parts[0])
+	c.Judge()
+	return c.Verdict(c.Parts[0])
 }
 
 // pieces judges a partition in pieces or, if it is small, as one.
-func (s *Stream) pieces(plan *piecePlan, st *strand) *pieces {
-	again := func(f func(o *timeline.Observation) bool) { st.tape.each(s.store, f) }
-	x := newPieces(plan, st.name, st.tape.n <= s.caps.whole, again)
-	if st.tape.n <= s.caps.whole {
-		x.whole(s.read(st, st.tape.n), s.end)
+func (s *Stream) pieces(plan *Plan, st *strand) *Pieces {
+	again := func(f func(o *timeline.Observation) bool) { st.tape.Each(s.store, f) }
+	x := NewPieces(plan, st.name, st.tape.N <= s.caps.Whole, again)
+	if st.tape.N <= s.caps.Whole {
+		x.Whole(s.read(st, st.tape.N), s.end)
 		return x
 	}
 	again(func(o *timeline.Observation) bool {
-		x.observe(o)
+		x.Observe(o)
 		return true
 	})
-	x.finish(s.end)
+	x.Finish(s.end)
 	return x
 }
 
 // pieced concludes a partition that was judged in pieces, and measures its first observations.
-func (s *Stream) pieced(plan *piecePlan, st *strand, x *pieces) verdict.PartitionVerdict {
-	obs, since := s.read(st, s.caps.whole+1), time.Duration(maxTime)
-	if len(obs) > s.caps.whole {
-		obs, since = obs[:s.caps.whole], obs[s.caps.whole].Sent
+func (s *Stream) pieced(plan *Plan, st *strand, x *Pieces) verdict.PartitionVerdict {
+	obs, since := s.read(st, s.caps.Whole+1), time.Duration(history.MaxTime)
+	if len(obs) > s.caps.Whole {
+		obs, since = obs[:s.caps.Whole], obs[s.caps.Whole].Sent
 	}
-	c := *plan.c
-	c.end, c.edges = int64(s.end), x.beginning(since)
-	c.frugal = !plan.whole.known()
-	p := &part{name: st.name, obs: obs, seen: st.seen}
-	c.prepare(p)
-	x.conclude(&c, p)
-	return c.verdict(p)
+	c := *plan.C
+	c.End, c.Edges = int64(s.end), x.Beginning(since)
+	c.Frugal = !plan.Whole.Known()
+	p := &Part{Name: st.name, Obs: obs, Seen: st.seen}
+	c.Prepare(p)
+	x.Conclude(&c, p)
+	return c.Verdict(p)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -17,14 +19,14 @@ import (
 )
 
 // everything judges all partitions in pieces of eight observations or more.
-func everything(r *rand.Rand) streamCaps {
+func everything(r *rand.Rand) Caps {
 	_, _ = r.IntN(4), r.IntN(64) // the corpus was made with them
-	return streamCaps{piece: 8 + r.IntN(25)}
+	return Caps{Piece: 8 + r.IntN(25)}
 }
 
 // streamed judges a timeline one observation at a time.
 func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options,
-	caps streamCaps) *verdict.Judgement {
+	caps Caps) *verdict.Judgement {
 	t.Helper()
 	s := newStream(limit, tl.Header, o, caps)
 	for i := range tl.Observations {
@@ -44,10 +46,10 @@ func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options,
 
 // byBounds judges as Judge does, without the exact search.
 func byBounds(tl *timeline.Timeline, limit spec.Limit, o Options) *verdict.Judgement {
-	c := newCase(tl, limit, o)
-	c.boundsOnly = true
-	c.judge()
-	return c.judgement()
+	c := NewCase(tl, limit, o)
+	c.BoundsOnly = true
+	c.Judge()
+	return c.Judgement()
 }
 
 // kindsOf is the verdict, and the kinds of the findings of each partition.
@@ -133,9 +135,9 @@ func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 					randomStreamOptions(r)
 				o.SkipMeasure = r.IntN(4) > 0
 				cutAtRandom(r, tl)
-				caps := streamCaps{whole: 1 << 30}
+				caps := Caps{Whole: 1 << 30}
 				if newStream(limit, tl.Header, o, caps).shared() {
-					caps.held = 1 << 30
+					caps.Held = 1 << 30
 				}
 				got := streamed(t, tl, limit, o, caps)
 				want, err := Judge(tl, limit, o)
@@ -156,14 +158,14 @@ func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 	set := 0
 	for name, limit := range smallLimits() {
-		if len(limit) > 1 || anchored(limit[0]) || needsPlacement(limit[0]) || limit[0].Completes() {
+		if len(limit) > 1 || limiter.Anchored(limit[0]) || limiter.NeedsPlacement(limit[0]) || limit[0].Completes() {
 			continue
 		}
 		for round := range fewer(30) {
 			r := rand.New(rand.NewPCG(soakSeed+2, uint64(round)))
 			tl := randomPartitions(t, r, limit, shape{requests: 20, gap: 20, late: r.IntN(30)})
 			caps := everything(r)
-			caps.whole = 1 + r.IntN(20)
+			caps.Whole = 1 + r.IntN(20)
 			judged := byBounds(tl, limit, Options{})
 			if judged.Verdict != verdict.Pass { // a policy that is refuted has no measure
 				continue
@@ -243,7 +245,7 @@ func TestStreamRefusesWhatJudgeRefuses(t *testing.T) {
 // for it.
 func TestLostAnswersAreNotKept(t *testing.T) {
 	limit := smallLimits()["token bucket"]
-	s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, streamCaps{piece: 64})
+	s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, Caps{Piece: 64})
 	for i := range 50_000 {
 		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Duration(i)}
 		if i%2 == 1 && i > 1 {
@@ -253,14 +255,14 @@ func TestLostAnswersAreNotKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	most, x := 0, newPieces(planOf(s), "", false, nil)
-	s.strands[""].tape.each(s.store, func(o *timeline.Observation) bool {
-		x.observe(o)
-		most = max(most, len(x.obs))
+	most, x := 0, NewPieces(planOf(s), "", false, nil)
+	s.strands[""].tape.Each(s.store, func(o *timeline.Observation) bool {
+		x.Observe(o)
+		most = max(most, len(x.Obs))
 		return true
 	})
-	if most > 1<<10 || len(x.found) > 0 {
-		t.Errorf("%d observations were kept, and %d things found", most, len(x.found))
+	if most > 1<<10 || len(x.Found) > 0 {
+		t.Errorf("%d observations were kept, and %d things found", most, len(x.Found))
 	}
 	j, err := s.Finish()
 	if err != nil || j.Verdict != verdict.Pass {
@@ -269,9 +271,9 @@ func TestLostAnswersAreNotKept(t *testing.T) {
 }
 
 // planOf returns the plan by which a stream judges what is large.
-func planOf(s *Stream) *piecePlan {
-	plan := newPiecePlan(s.header, s.limit, s.o)
-	plan.sized(s.caps, false)
+func planOf(s *Stream) *Plan {
+	plan := NewPlan(s.header, s.limit, s.o)
+	plan.Sized(s.caps, false)
 	return plan
 }
 
@@ -280,8 +282,8 @@ func planOf(s *Stream) *piecePlan {
 func TestTapeKeepsWhatItWasGiven(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for _, most := range []int{1 << 30, 1 << 12} { // in memory, and mostly in a file
-		on, file := &store{}, &spilled{}
-		var tp, other tape
+		on, file := &history.Store{}, &spilled{}
+		var tp, other history.Tape
 		var want []timeline.Observation
 		for range 5000 {
 			large := func() int64 { return (r.Int64() - 1<<62) >> r.IntN(64) }
@@ -295,18 +297,18 @@ func TestTapeKeepsWhatItWasGiven(t *testing.T) {
 			}
 			o.At = o.Sent
 			want = append(want, o)
-			tp.add(on, &o)
-			other.add(on, &want[0])
-			if on.bytes() > most {
-				on.spill(file.open, func(f func(*tape)) { f(&tp); f(&other) })
+			tp.Add(on, &o)
+			other.Add(on, &want[0])
+			if on.Bytes() > most {
+				on.Spill(file.open, func(f func(*history.Tape)) { f(&tp); f(&other) })
 			}
 		}
 		for range 2 {
-			if got := tp.beginning(on, "p", len(want)); !reflect.DeepEqual(got, want) {
+			if got := tp.Beginning(on, "p", len(want)); !reflect.DeepEqual(got, want) {
 				t.Errorf("got %d observations back, not those %d that were added", len(got), len(want))
 			}
 		}
-		if err := on.close(); err != nil || file.closed != (most < 1<<30) || file.Len() > 0 != file.closed {
+		if err := on.Close(); err != nil || file.closed != (most < 1<<30) || file.Len() > 0 != file.closed {
 			t.Errorf("%v, closed %t, with %d bytes", err, file.closed, file.Len())
 		}
 	}
@@ -319,7 +321,7 @@ type spilled struct {
 	closed bool
 }
 
-func (f *spilled) open() (Spill, error) { return f, nil }
+func (f *spilled) open() (history.Spill, error) { return f, nil }
 
 func (f *spilled) ReadAt(b []byte, at int64) (int, error) {
 	if f.fails != nil {
@@ -339,10 +341,10 @@ func TestSpilledRecordingsAreJudgedAlike(t *testing.T) {
 	for name, limit := range smallLimits() {
 		r := rand.New(rand.NewPCG(soakSeed+3, 1))
 		tl := randomPartitions(t, r, limit, shape{requests: 300, gap: 10, late: 20})
-		caps := streamCaps{piece: 32, tapes: 1 << 30}
+		caps := Caps{Piece: 32, Tapes: 1 << 30}
 		want := streamed(t, tl, limit, Options{SkipMeasure: true}, caps)
 		file, o := &spilled{}, Options{SkipMeasure: true}
-		o.Spill, caps.tapes = file.open, 1<<9
+		o.Spill, caps.Tapes = file.open, 1<<9
 		got := streamed(t, tl, limit, o, caps)
 		if forgetVisits(got, want); !reflect.DeepEqual(got, want) || !file.closed {
 			t.Errorf("%s: got %+v\nwant %+v", name, got, want)
@@ -368,7 +370,7 @@ func TestMeasureLeavesOutWhatMayBeExplainedLater(t *testing.T) {
 	}
 	tl := &timeline.Timeline{Observations: []timeline.Observation{at(0, 0, 0, timeline.Allowed),
 		at(1, 1, 9, timeline.Denied), at(2, 2, 3, timeline.Allowed)}}
-	caps := streamCaps{whole: 2}
+	caps := Caps{Whole: 2}
 	j := streamed(t, tl, smallLimits()["token bucket"], Options{}, caps)
 	if m := j.Measured.Burst; j.Verdict != verdict.Pass || !m.LoSet || m.HiSet && m.Hi < 2 {
 		t.Errorf("got %v, burst %s, want pass and one that holds 2", j.Verdict, m)

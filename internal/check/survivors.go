@@ -1,6 +1,12 @@
 package check
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+)
 
 // survivors are the regions that the pieces judged so far have not refuted, each as a whole. Nothing survives
 // where every value is refuted; to leave too much alive never accuses.
@@ -31,8 +37,8 @@ type alive struct {
 
 // fallen is what refuted a region.
 type fallen struct {
-	by *pieces
-	*breach
+	by *Pieces
+	*limiter.Breach
 }
 
 // The work of narrowing: the judgements that are spent on the first piece, and on each later one; the finest
@@ -56,7 +62,7 @@ func (v *survivors) refuted() bool { return len(v.alive) == 0 }
 func (v *survivors) stands(x *excerpt) bool { return v.probe != nil && x.refutes(*v.probe) == nil }
 
 // take takes a piece of a partition; stands tells whether the probe survives it.
-func (v *survivors) take(x *excerpt, by *pieces, stands bool) {
+func (v *survivors) take(x *excerpt, by *Pieces, stands bool) {
 	if !stands {
 		v.hunt(x, by)
 	}
@@ -73,14 +79,14 @@ func (v *survivors) take(x *excerpt, by *pieces, stands bool) {
 }
 
 // drop notes what refuted a region.
-func (v *survivors) drop(by *pieces, x *excerpt, br *breach) {
+func (v *survivors) drop(by *Pieces, x *excerpt, br *limiter.Breach) {
 	v.found = append(v.found, fallen{by, br})
 	by.remember(x, br)
 }
 
 // hunt looks for a new probe, depth first.
-func (v *survivors) hunt(x *excerpt, by *pieces) {
-	budget := min(max(maxWork/(1+len(x.p.histories[0].all)), leastWhole), mostBoxes)
+func (v *survivors) hunt(x *excerpt, by *Pieces) {
+	budget := min(max(phases.MaxWork/(1+len(x.p.Histories[0].All)), phases.LeastWhole), phases.MostBoxes)
 	if v.limited {
 		budget = min(budget, shortHunt)
 	}
@@ -90,7 +96,7 @@ func (v *survivors) hunt(x *excerpt, by *pieces) {
 		stack = append(stack, a.region)
 	}
 	x.list(stack)
-	v.keep(explore(stack, func(r region) (halves []region, stop bool) {
+	v.keep(phases.Explore(stack, func(r region) (halves []region, stop bool) {
 		if budget--; budget < 0 {
 			v.limited = true
 			return nil, true
@@ -99,7 +105,7 @@ func (v *survivors) hunt(x *excerpt, by *pieces) {
 			v.drop(by, x, br)
 			return nil, false
 		}
-		if halves, stop = halved(x.halves(r)); stop {
+		if halves, stop = phases.Halved(x.halves(r)); stop {
 			v.probe = &r
 		}
 		return halves, stop
@@ -134,7 +140,7 @@ func (v *survivors) keep(regions []region) {
 
 // narrow cuts off what a piece refutes at the ends of what is alive, with so many judgements, or until none
 // is to be had.
-func (v *survivors) narrow(x *excerpt, by *pieces, cuts int) {
+func (v *survivors) narrow(x *excerpt, by *Pieces, cuts int) {
 	for idle := 0; cuts > 0 && idle < 2*(finestCut+1)*len(v.alive); v.turn++ {
 		i := v.turn % len(v.alive)
 		spent, gained := v.cutOne(x, by, i)
@@ -148,7 +154,7 @@ func (v *survivors) narrow(x *excerpt, by *pieces, cuts int) {
 
 // cutOne tries to refute a part of region i: all of it where the probe is elsewhere, else what lies at its
 // ends.
-func (v *survivors) cutOne(x *excerpt, by *pieces, i int) (spent int, gained bool) {
+func (v *survivors) cutOne(x *excerpt, by *Pieces, i int) (spent int, gained bool) {
 	a := &v.alive[i]
 	core := a.holds(*v.probe)
 	if !core {
@@ -158,7 +164,7 @@ func (v *survivors) cutOne(x *excerpt, by *pieces, i int) (spent int, gained boo
 			v.alive = slices.Delete(v.alive, i, i+1)
 			return spent, true
 		}
-		if a.known() { // only its ranges are open
+		if a.Known() { // only its ranges are open
 			v.divide(x, i)
 			return spent, false
 		}
@@ -181,13 +187,13 @@ func (v *survivors) cutOne(x *excerpt, by *pieces, i int) (spent int, gained boo
 }
 
 // end returns what lies at one end of box k, and the rest of it.
-func (a *alive) end(k, side int, core bool, probe *region) (part, rest phases, ok bool) {
+func (a *alive) end(k, side int, core bool, probe *region) (part, rest history.Interval, ok bool) {
 	box := a.boxes[k]
-	room := box.to - box.from
+	room := box.To - box.From
 	if core && side == 0 {
-		room = probe.boxes[k].from - box.from
+		room = probe.boxes[k].From - box.From
 	} else if core {
-		room = box.to - probe.boxes[k].to
+		room = box.To - probe.boxes[k].To
 	}
 	size := room >> a.cut[side]
 	if !core {
@@ -197,9 +203,9 @@ func (a *alive) end(k, side int, core bool, probe *region) (part, rest phases, o
 		return box, box, false
 	}
 	if side == 0 {
-		return phases{box.from, box.from + size - 1}, phases{box.from + size, box.to}, true
+		return history.Interval{From: box.From, To: box.From + size - 1}, history.Interval{From: box.From + size, To: box.To}, true
 	}
-	return phases{box.to - size + 1, box.to}, phases{box.from, box.to - size}, true
+	return history.Interval{From: box.To - size + 1, To: box.To}, history.Interval{From: box.From, To: box.To - size}, true
 }
 
 // divide divides region i, as long as few are alive.

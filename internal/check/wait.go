@@ -3,6 +3,9 @@ package check
 import (
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -33,8 +36,8 @@ func LongestWaits(tl *timeline.Timeline, limit spec.Limit) map[int]time.Duration
 // longestWait bounds the wait under one policy. A bucket is never fuller than its burst, so c units are back
 // after c refill times; a window ends, and a log forgets, within one window.
 func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
-	w := widen(h, p.Tick, p.TickSet)
-	slack, window := time.Duration(w.left+w.right)+p.LongestBan()+2*h.Drift(max(o.FirstByte, o.Sent)),
+	w := history.Widen(h, p.Tick, p.TickSet)
+	slack, window := time.Duration(w.Left+w.Right)+p.LongestBan()+2*h.Drift(max(o.FirstByte, o.Sent)),
 		p.LongestWindow()
 	if p.Charge == spec.ChargeCompletion { // after the last charge the limiter is that of all others
 		slack += p.HoldMost + p.Rate.Per
@@ -70,13 +73,13 @@ func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time
 // untilWindowEnds returns the time from the earliest decision of o to the end of its window, or a whole
 // window where that is not known.
 func untilWindowEnds(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
-	box, shared := phasesOf(p, h)
+	box, shared := phases.PhasesOf(p, h)
 	if !shared || !o.Answered || p.Slots > 1 {
 		return p.LongestWindow()
 	}
-	w := newWindows(p, box.from, box.to)
-	if w.first(int64(o.Sent)) != w.last(int64(o.FirstByte)) {
+	w := limiter.NewGrid(p, box.From, box.To)
+	if w.FirstOf(int64(o.Sent)) != w.LastOf(int64(o.FirstByte)) {
 		return p.LongestWindow()
 	}
-	return time.Duration(w.latest(w.last(int64(o.FirstByte))) - int64(o.Sent))
+	return time.Duration(w.Latest(w.LastOf(int64(o.FirstByte))) - int64(o.Sent))
 }

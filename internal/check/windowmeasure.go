@@ -3,6 +3,10 @@ package check
 import (
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -12,26 +16,26 @@ import (
 const (
 	windowReach  = 8
 	windowParts  = 1 << 11
-	windowEvents = 4096
+	WindowEvents = 4096
 )
 
-// window returns the lengths of window, in nanoseconds, that the partition does not refute with the quota
+// Window returns the lengths of window, in nanoseconds, that the partition does not refute with the quota
 // held: the shortest interval that holds them all. Where windows are aligned to a clock their phase is left
 // open, since another length has another one.
-func (g gauge) window(pol spec.Policy) verdict.Interval {
+func (g Gauge) Window(pol spec.Policy) verdict.Interval {
 	pol.PerTo = 0
 	per := int64(pol.Rate.Per)
 	lo, hi := max(per/windowReach, 1), per*windowReach
-	if per > maxTime/64 || len(g.h.all) == 0 {
+	if per > history.MaxTime/64 || len(g.History.All) == 0 {
 		return verdict.Interval{}
 	}
-	s := windowSearch{gauge: g, pol: pol, h: g.h.beginning(windowEvents, counted(spec.Limit{pol})),
-		mode: g.c.o.Conformance, precision: max(per/windowParts, 1)}
-	whole := lengths{sizes: phases{lo, hi}}
+	s := windowSearch{Gauge: g, pol: pol, h: g.History.Beginning(WindowEvents, search.Counted(spec.Limit{pol})),
+		mode: g.Case.O.Conformance, precision: max(per/windowParts, 1)}
+	whole := lengths{sizes: history.Interval{From: lo, To: hi}}
 	if pol.Windowed() && pol.Align != spec.AlignFirst {
-		whole.phases = phases{0, hi - 1}
+		whole.phases = history.Interval{From: 0, To: hi - 1}
 		if pol.Align == spec.AlignPhase {
-			whole.phases = g.box
+			whole.phases = g.Box
 		}
 	}
 	shortest := s.end(whole, false)
@@ -45,15 +49,15 @@ func (g gauge) window(pol spec.Policy) verdict.Interval {
 
 // lengths is a box of window lengths and phases.
 type lengths struct {
-	sizes  phases
-	phases phases
+	sizes  history.Interval
+	phases history.Interval
 }
 
 // windowSearch looks for the shortest or the longest window that a history does not refute.
 type windowSearch struct {
-	gauge
+	Gauge
 	pol       spec.Policy
-	h         *history
+	h         *history.History
 	mode      verdict.Conformance
 	precision int64
 	// longest tells which end is sought, best is the best length so far, budget how many boxes may still be
@@ -66,19 +70,19 @@ type windowSearch struct {
 // end returns the shortest (longest) length of a box that is not refuted, to the precision; beyond the box
 // where all are.
 func (s *windowSearch) end(b lengths, longest bool) int64 {
-	s.longest, s.best = longest, b.sizes.to+1
-	s.budget = max(s.c.share(windowWork, len(s.gauge.h.all))/(len(s.h.all)+64), 256)
+	s.longest, s.best = longest, b.sizes.To+1
+	s.budget = max(s.Case.share(windowWork, len(s.Gauge.History.All))/(len(s.h.All)+64), 256)
 	if longest {
-		s.best = b.sizes.from - 1
+		s.best = b.sizes.From - 1
 	}
-	explore([]lengths{b}, s.look)
+	phases.Explore([]lengths{b}, s.look)
 	return s.best
 }
 
 // look improves the best length by those of a box, or divides it. What the budget leaves open counts as not
 // refuted.
 func (s *windowSearch) look(b lengths) (halves []lengths, stop bool) {
-	if s.longest && b.sizes.to <= s.best || !s.longest && b.sizes.from >= s.best {
+	if s.longest && b.sizes.To <= s.best || !s.longest && b.sizes.From >= s.best {
 		return nil, false
 	}
 	if s.budget--; s.budget >= 0 && s.refutes(b) {
@@ -89,10 +93,10 @@ func (s *windowSearch) look(b lengths) (halves []lengths, stop bool) {
 		one, other = other, one
 	}
 	if ok && s.budget >= 0 {
-		return halved(one, other, true)
+		return phases.Halved(one, other, true)
 	}
-	if s.best = b.sizes.from; s.longest {
-		s.best = b.sizes.to
+	if s.best = b.sizes.From; s.longest {
+		s.best = b.sizes.To
 	}
 	return nil, false
 }
@@ -100,14 +104,14 @@ func (s *windowSearch) look(b lengths) (halves []lengths, stop bool) {
 // halves divides a box across the side that leaves the last window of the history more open; ok=false where
 // both sides are as short as they need to be.
 func (s *windowSearch) halves(b lengths) (shorter, longer lengths, ok bool) {
-	size, phase := b.sizes.to-b.sizes.from, b.phases.to-b.phases.from
-	windows := (s.h.all[len(s.h.all)-1].e/b.sizes.from + 1) * max(s.pol.Slots, 1)
+	size, phase := b.sizes.To-b.sizes.From, b.phases.To-b.phases.From
+	windows := (s.h.All[len(s.h.All)-1].End/b.sizes.From + 1) * max(s.pol.Slots, 1)
 	shorter, longer = b, b
 	switch {
 	case size > s.precision && size*min(windows, windowParts) >= phase:
-		shorter.sizes, longer.sizes = b.sizes.cut(b.sizes.from + size/2 + 1)
+		shorter.sizes, longer.sizes = b.sizes.Cut(b.sizes.From + size/2 + 1)
 	case phase > s.precision:
-		shorter.phases, longer.phases = b.phases.cut(b.phases.from + phase/2 + 1)
+		shorter.phases, longer.phases = b.phases.Cut(b.phases.From + phase/2 + 1)
 	default:
 		return b, b, false
 	}
@@ -117,12 +121,12 @@ func (s *windowSearch) halves(b lengths) (shorter, longer lengths, ok bool) {
 // refutes tells whether the history refutes every length and phase of a box.
 func (s *windowSearch) refutes(b lengths) bool {
 	p := s.pol
-	p.Rate.Per, p.PerTo = time.Duration(b.sizes.from), time.Duration(b.sizes.to)
-	if b.sizes.from == b.sizes.to {
+	p.Rate.Per, p.PerTo = time.Duration(b.sizes.From), time.Duration(b.sizes.To)
+	if b.sizes.From == b.sizes.To {
 		p.PerTo = 0
 	}
-	if anchored(p) {
-		return len(refuteAnchored(s.h, p, s.mode, anchoredBoxes).found) > 0
+	if limiter.Anchored(p) {
+		return len(phases.RefuteAnchored(s.h, p, s.mode, anchoredBoxes).Found) > 0
 	}
-	return s.ask.refutes(s.h, s.bound(p, b.phases), s.mode)
+	return s.Ask.Refutes(s.h, s.bound(p, b.phases), s.mode)
 }

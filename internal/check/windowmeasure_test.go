@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -41,10 +43,10 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 					t.Fatal(err)
 				}
 				tl := honestHistory(r, lim, 80)
-				g := gauge{ask: &asker{}, c: &caseFile{tl: tl},
-					h:   newHistory(tl.Observations, widening{}, int64(tl.End())),
-					box: phases{int64(p.PhaseFrom), int64(p.PhaseFrom)}}
-				m := g.window(limit[0])
+				g := Gauge{Ask: &limiter.Asker{}, Case: &Case{Tl: tl},
+					History: history.NewHistory(tl.Observations, history.Widening{}, int64(tl.End())),
+					Box:     history.Interval{From: int64(p.PhaseFrom), To: int64(p.PhaseFrom)}}
+				m := g.Window(limit[0])
 				true, lo, hi := float64(p.Rate.Per), ends(m.Lo, m.LoSet, 1), ends(m.Hi, m.HiSet, math.Inf(1))
 				if true < lo || true > hi {
 					t.Fatalf("measured %v..%v, which does not hold %v", lo, hi, true)

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -73,9 +76,9 @@ func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Findi
 	if j := judged(t, alone(tl, f.Observations), pol); j.Verdict != verdict.Fail {
 		t.Fatalf("the witness does not fail alone:\n%s%+v", draw(tl), f)
 	}
-	created := remembersStart(pol) || pol.Refill == spec.RefillInterval // which needs the first requests
+	created := limiter.RemembersStart(pol) || pol.Refill == spec.RefillInterval // which needs the first requests
 	if f.Kind != verdict.OverAdmission || pol.Count == spec.CountAll || pol.TTL > 0 || created ||
-		placed(pol) {
+		limiter.Placed(pol) {
 		return
 	}
 	o := Options{SkipMeasure: true}
@@ -135,18 +138,18 @@ func TestWitnessOfSeveralFailsAlone(t *testing.T) {
 func TestWitnessProvesWhatWasFound(t *testing.T) {
 	over, under := 0, 0
 	for name, limit := range smallLimits() {
-		box, _ := phasesOf(limit[0], timeline.Header{})
-		if len(limit) > 1 || !counted(limit) || box.from != box.to || anchored(limit[0]) {
+		box, _ := phases.PhasesOf(limit[0], timeline.Header{})
+		if len(limit) > 1 || !search.Counted(limit) || box.From != box.To || limiter.Anchored(limit[0]) {
 			continue
 		}
 		for round := range 150 {
 			r := rand.New(rand.NewPCG(soakSeed+11, uint64(round)))
 			tl := randomPartitions(t, r, limit,
 				shape{requests: 10 + r.IntN(40), gap: 1 + r.IntN(40), late: r.IntN(30)})
-			found := newCase(tl, limit, Options{SkipMeasure: true})
-			found.quick, found.boundsOnly = true, true
-			found.judge()
-			want, got := kindsOf(found.judgement()), byBounds(tl, limit, Options{SkipMeasure: true})
+			found := NewCase(tl, limit, Options{SkipMeasure: true})
+			found.Quick, found.BoundsOnly = true, true
+			found.Judge()
+			want, got := kindsOf(found.Judgement()), byBounds(tl, limit, Options{SkipMeasure: true})
 			if kindsOf(got) != want {
 				t.Fatalf("%s, round %d: found %s, proved %s\n%+v\n%s", name, round, want, kindsOf(got),
 					got.Partitions, draw(tl))
@@ -160,9 +163,9 @@ func TestWitnessProvesWhatWasFound(t *testing.T) {
 					continue
 				}
 				under++
-				br := judgeOne(found.parts[k].histories[0], newBound(found.limit[0], box.from, box.to),
+				br := phases.JudgeOne(found.Parts[k].Histories[0], limiter.NewBound(found.Limit[0], box.From, box.To),
 					verdict.LowerBound)
-				if asked := fmt.Sprintf("request #%d ", br.asked); !strings.HasPrefix(p.Findings[0].Text,
+				if asked := fmt.Sprintf("request #%d ", br.Asked); !strings.HasPrefix(p.Findings[0].Text,
 					asked) {
 					t.Fatalf("%s, round %d: %sis not explained, but the witness says %s\n%s", name, round,
 						asked, p.Findings[0].Text, draw(tl))

@@ -100,7 +100,7 @@ func TestWitnessOfARefreshedWindowHasWhatKeptItOpen(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	j := streamed(t, tl, limit, Options{SkipMeasure: true}, streamCaps{piece: 64})
+	j := streamed(t, tl, limit, Options{SkipMeasure: true}, Caps{Piece: 64})
 	if len(j.Partitions[0].Findings) != 1 {
 		t.Fatalf("got %+v, want one finding", j.Partitions[0])
 	}

@@ -1,0 +1,216 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// HistoryOf returns a history of the events, in any order and some perhaps twice.
+func HistoryOf(events []Event) *History {
+	all := slices.Clone(events)
+	slices.SortStableFunc(all,
+		func(a, b Event) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Seq, b.Seq)) })
+	h := &History{All: slices.CompactFunc(all, func(a, b Event) bool { return a.Seq == b.Seq })}
+	h.Split()
+	return h
+}
+
+// StartingBefore returns how many of the events, ascending by start, start before t.
+func StartingBefore(events []Event, t int64) int {
+	return sort.Search(len(events), func(i int) bool { return events[i].Start >= t })
+}
+
+// Cut divides h into the events that start before t and the others.
+func (h *History) Cut(t int64) (before, after *History) {
+	i := StartingBefore(h.All, t)
+	before, after = &History{All: h.All[:i], Lag: h.Lag, Lags: h.Lags},
+		&History{All: h.All[i:], Lag: h.Lag, Lags: h.Lags}
+	before.Split()
+	after.Split()
+	return before, after
+}
+
+// IgnoreDenials makes nothing depend on some denials: those that may have been decided in what follows, and
+// those that what came before may explain. Where denied requests are counted, or ban, they may still explain
+// others, and are kept.
+func (h *History) IgnoreDenials(kept bool, ignored func(Event) bool) {
+	unproven := func(ev Event) bool { return ev.Outcome == timeline.Denied && ignored(ev) }
+	if !slices.ContainsFunc(h.Denied, unproven) {
+		return
+	}
+	if h.All = slices.Clone(h.All); kept {
+		for i := range h.All {
+			if unproven(h.All[i]) {
+				h.All[i].Outcome, h.All[i].Mute = timeline.Unknown, true
+			}
+		}
+	} else {
+		h.All = slices.DeleteFunc(h.All, unproven)
+	}
+	h.Split()
+}
+
+// Shift makes every event begin so much later.
+func (h *History) Shift(by int64) {
+	for i := range h.All {
+		h.All[i].Start += by
+	}
+	h.Split()
+}
+
+// Under returns the joint history h as policy i sees it, which may be told of completions.
+func (h *History) Under(i int, told bool) *History {
+	if h.Lags == nil {
+		return h
+	}
+	out := &History{All: slices.Clone(h.All), Lag: h.Lags[i]}
+	for k := range out.All {
+		if !told { // a queue may let it through as late as that
+			out.All[k].End = out.All[k].Answer
+		}
+	}
+	out.Shift(-out.Lag)
+	return out
+}
+
+// These returns the events of h with the numbers of some others, ascending by start.
+func (h *History) These(events []Event) []Event {
+	named := map[int]bool{}
+	for _, ev := range events {
+		named[ev.Seq] = true
+	}
+	var out []Event
+	for _, ev := range h.All {
+		if named[ev.Seq] {
+			out = append(out, ev)
+		}
+	}
+	return out
+}
+
+// Earlier returns h with all intervals beginning earlier.
+func (h *History) Earlier(by int64) *History {
+	out := h.First(len(h.All))
+	for i := range out.All {
+		out.All[i].Start -= by
+	}
+	out.Split()
+	return out
+}
+
+// From returns the events from number k on.
+func (h *History) From(k int) *History {
+	out := &History{All: slices.Clone(h.All[k:]), Lag: h.Lag}
+	out.Split()
+	return out
+}
+
+// Amid returns h with nothing known of the answers but those to some events. Denials that change nothing are
+// left out.
+func (h *History) Amid(events []Event, counted bool) *History {
+	out := &History{All: make([]Event, 0, len(h.All)), Lag: h.Lag}
+	next := 0
+	for _, ev := range h.All {
+		for next < len(events) && events[next].Start < ev.Start {
+			next++
+		}
+		known := false
+		for k := next; k < len(events) && events[k].Start == ev.Start && !known; k++ {
+			if known = events[k].Seq == ev.Seq; known {
+				ev = events[k]
+			}
+		}
+		if !known && ev.Outcome == timeline.Denied {
+			if !counted {
+				continue
+			}
+			ev.Outcome, ev.Mute = timeline.Unknown, true
+		}
+		if !known {
+			ev.Outcome = timeline.Unknown
+		}
+		out.All = append(out.All, ev)
+	}
+	out.Split()
+	return out
+}
+
+// Denial returns the index in h.denied of the denial with a number.
+func (h *History) Denial(seq int) int32 {
+	return int32(slices.IndexFunc(h.Denied, func(d Event) bool { return d.Seq == seq }))
+}
+
+// Punctual returns h with its events beginning when they were sent, though the limiter may take them to be up
+// to h.lag older.
+func (h *History) Punctual() *History {
+	if h.Lag == 0 {
+		return h
+	}
+	out := &History{All: slices.Clone(h.All)}
+	for i := range out.All {
+		out.All[i].Start += h.Lag
+	}
+	out.Split()
+	return out
+}
+
+// First returns a copy of the first n events.
+func (h *History) First(n int) *History {
+	out := &History{All: slices.Clone(h.All[:n]), Lag: h.Lag, Lags: h.Lags}
+	out.Split()
+	return out
+}
+
+// Before returns the events that begin at or before t.
+func (h *History) Before(t int64) *History {
+	out, _ := h.Cut(t + 1)
+	return out
+}
+
+// Since drops the events from before a silence after which nothing of them is remembered, as long as what is
+// left fails: it tries the last silence, then one twice as far back, and so on.
+func (h *History) Since(memory int64, fails func(*History) bool) *History {
+	var begins []int
+	until := MinTime
+	for i, ev := range h.All {
+		if i > 0 && ev.Start > until+memory {
+			begins = append(begins, i)
+		}
+		until = max(until, ev.End)
+	}
+	for back := 1; back <= len(begins); back *= 2 {
+		rest := &History{All: slices.Clone(h.All[begins[len(begins)-back]:]), Lag: h.Lag, Lags: h.Lags}
+		rest.Split()
+		if fails(rest) {
+			return rest
+		}
+	}
+	return h
+}
+
+// Beginning returns what is known for certain of the first n events: those, but for the denials that a later
+// request may explain. Where all requests count, these may still explain others.
+func (h *History) Beginning(n int, all bool) *History {
+	if len(h.All) <= n {
+		return h
+	}
+	until := h.All[n].Start
+	out, _ := h.Cut(until)
+	out.IgnoreDenials(all, func(ev Event) bool { return ev.End >= until })
+	k := 0 // another policy may explain those that are not in h.denied, which has the same order
+	out.Denied = slices.DeleteFunc(out.Denied, func(d Event) bool {
+		for k < len(h.Denied) && h.Denied[k].Start < d.Start {
+			k++
+		}
+		for i := k; i < len(h.Denied) && h.Denied[i].Start == d.Start; i++ {
+			if h.Denied[i].Seq == d.Seq {
+				return false
+			}
+		}
+		return true
+	})
+	return out
+}

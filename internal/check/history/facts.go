@@ -1,0 +1,68 @@
+package history
+
+import (
+	"fmt"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Facts are what the observations of a partition say apart from their times.
+type Facts struct {
+	// sent counts them, known those with an outcome, unclassified those with an answer that no rule
+	// classifies.
+	sent, Known, Unclassified int
+	// status is that of the first answer, if any came.
+	status   int
+	answered bool
+	// why is the last word on an answer that did not come.
+	why string
+}
+
+func FactsOf(obs []timeline.Observation) Facts {
+	var f Facts
+	for i := range obs {
+		f.Add(&obs[i])
+	}
+	return f
+}
+
+func (f *Facts) Add(o *timeline.Observation) {
+	f.sent++
+	if o.Answered && !f.answered {
+		f.status, f.answered = o.Status, true
+	}
+	switch {
+	case o.Outcome != timeline.Unknown:
+		f.Known++
+	case o.Answered:
+		f.Unclassified++
+	case o.Error != "" && (o.Error != stopped || f.why == ""):
+		f.why = o.Error
+	}
+}
+
+// stopped is the word of a request that still waited for its answer when the recording was stopped.
+const stopped = "interrupted"
+
+// NothingKnown says why none of the observations has an outcome.
+func (f *Facts) NothingKnown() (verdict.Reason, string) {
+	if f.answered {
+		return verdict.UnclassifiedStatus,
+			fmt.Sprintf("no rule classifies status %d (name it under denied: or allowed:, to check with "+
+				"--denied or --allowed)", f.status)
+	}
+	if f.why == stopped {
+		return verdict.Interrupted,
+			fmt.Sprintf("the recording was stopped while %s waited for an answer, and none had come",
+				quantity.Plural(f.sent, "request"))
+	}
+	why := f.why
+	if why == "" {
+		why = "no answer"
+	}
+	return verdict.Unreachable,
+		fmt.Sprintf("none of %s was answered: %s", quantity.Plural(f.sent, "request"), why)
+}

@@ -1,0 +1,113 @@
+package history
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Spill is where a Stream puts what it does not hold in memory: it is written once, from the beginning to the
+// end, and read at any place.
+type Spill interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+}
+
+// Store has the bytes of many tapes: in memory, in small pieces, so that each grows without being copied and
+// has little to spare; and those that were spilled in one file.
+type Store struct {
+	Blocks []*[blockPieces]piece
+	used   uint32
+	// File is nil as long as nothing was spilled; written are the bytes in it.
+	File    Spill
+	written int64
+	// err is the first error of the file.
+	mu  sync.Mutex
+	Err error
+}
+
+// piece is a part of one tape; next is the piece behind it.
+type piece struct {
+	bytes [pieceBytes]byte
+	next  uint32
+}
+
+// extent is a part of one tape in the file.
+type extent struct {
+	at   int64
+	size int
+}
+
+const (
+	pieceBytes  = 60
+	blockPieces = 1 << 12
+	readBytes   = 1 << 15
+)
+
+func (s *Store) piece(k uint32) *piece { return &s.Blocks[k/blockPieces][k%blockPieces] }
+
+// Bytes is the memory of all pieces in use.
+func (s *Store) Bytes() int { return int(s.used) * (pieceBytes + 4) }
+
+func (s *Store) fresh() uint32 {
+	if s.used == uint32(len(s.Blocks))*blockPieces {
+		s.Blocks = append(s.Blocks, new([blockPieces]piece))
+	}
+	s.used++
+	return s.used - 1
+}
+
+// Spill writes what is in memory of tapes, which are all that there are, to a file that open makes.
+func (s *Store) Spill(open func() (Spill, error), tapes func(func(t *Tape))) {
+	if s.File == nil {
+		if s.File, s.Err = open(); s.Err != nil {
+			s.Err = fmt.Errorf("check: no file for what does not fit into memory: %w", s.Err)
+			return
+		}
+	}
+	w := bufio.NewWriterSize(s.File, readBytes)
+	tapes(func(t *Tape) {
+		if t.size == 0 {
+			return
+		}
+		t.file = append(t.file, extent{s.written, t.size})
+		s.written += int64(t.size)
+		for k, left := t.head, t.size; left > 0; left -= pieceBytes {
+			on := s.piece(k)
+			_, _ = w.Write(on.bytes[:min(pieceBytes, left)]) // Flush returns its error
+			k = on.next
+		}
+		t.size = 0
+	})
+	s.used = 0
+	s.fail(w.Flush())
+}
+
+// read fills b from a place of the file, and tells whether it did.
+func (s *Store) read(b []byte, at int64) bool {
+	n, err := s.File.ReadAt(b, at)
+	if n == len(b) {
+		return true // a reader may tell of the end too
+	}
+	s.fail(err)
+	return false
+}
+
+func (s *Store) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Err == nil && err != nil {
+		s.Err = fmt.Errorf("check: the file of what does not fit into memory: %w", err)
+	}
+}
+
+// Close gives the file back.
+func (s *Store) Close() error {
+	if s.File != nil {
+		s.fail(s.File.Close())
+		s.File = nil
+	}
+	return s.Err
+}

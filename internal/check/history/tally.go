@@ -1,0 +1,115 @@
+package history
+
+import "sort"
+
+// Tally sums the costs of the endings before an instant that mostly grows.
+type Tally struct {
+	ends []Ending
+	// k is the number of the endings before the last instant, sum their cost.
+	k   int
+	sum int64
+}
+
+func NewTally(ends []Ending) Tally { return Tally{ends: ends} }
+
+// Before returns the sum of the costs of the endings strictly before t.
+func (y *Tally) Before(t int64) int64 {
+	for y.k < len(y.ends) && y.ends[y.k].End < t {
+		y.sum += y.ends[y.k].Cost
+		y.k++
+	}
+	for y.k > 0 && y.ends[y.k-1].End >= t {
+		y.k--
+		y.sum -= y.ends[y.k].Cost
+	}
+	return y.sum
+}
+
+// Certain answers how many units were certainly decided between two instants, which mostly grow.
+type Certain struct {
+	evs []Event // ascending by s
+	// ended and begun count the units by their ends and by their starts.
+	ended, begun Tally
+	// across are those before next that were in flight at the latest instant asked for, `latest`; but for
+	// those that end last of all, at end, as the lost ones do: their starts are counted by forever.
+	across      []Event
+	next        int
+	latest, end int64
+	forever     Tally
+}
+
+func NewCertain(evs []Event) *Certain {
+	c := &Certain{evs: evs, latest: MinTime, end: MinTime}
+	starts := make([]Ending, len(evs))
+	for i := range evs {
+		starts[i] = Ending{evs[i].Start, evs[i].Cost}
+		c.end = max(c.end, evs[i].End)
+	}
+	var last []Ending
+	for i := range evs {
+		if evs[i].End == c.end {
+			last = append(last, starts[i])
+		}
+	}
+	c.ended, c.begun, c.forever = NewTally(Endings(evs)), NewTally(starts), NewTally(last)
+	return c
+}
+
+// Within returns the units of the requests other than ev with s > after and e < before.
+func (c *Certain) Within(after, before int64, ev Event) int64 {
+	from := c.firstAfter(after)
+	if before > ev.Start || before < c.latest || from+few >= len(c.evs) || c.evs[from+few].Start >= before {
+		return c.listed(from, before, ev)
+	}
+	for c.latest = max(c.latest, after); c.next < len(c.evs) && c.evs[c.next].Start <= c.latest; c.next++ {
+		if c.evs[c.next].End < c.end {
+			c.across = append(c.across, c.evs[c.next])
+		}
+	}
+	// What ended before, but for what began no later than after: all that did, but for what ends later.
+	units := c.ended.Before(before) - c.begun.Before(after+1)
+	if before <= c.end {
+		units += c.forever.Before(after + 1)
+	}
+	keep := c.across[:0]
+	for _, other := range c.across {
+		if other.Start <= after && other.End >= before {
+			units += other.Cost
+		}
+		if other.End >= c.latest {
+			keep = append(keep, other)
+		}
+	}
+	c.across = keep
+	return units
+}
+
+// few is how many requests are rather looked at one by one.
+const few = 16
+
+// listed is within, by looking at each.
+func (c *Certain) listed(from int, before int64, ev Event) int64 {
+	var units int64
+	for i := from; i < len(c.evs) && c.evs[i].Start < before; i++ {
+		if c.evs[i].End < before && c.evs[i].Seq != ev.Seq {
+			units += c.evs[i].Cost
+		}
+	}
+	return units
+}
+
+// StartsIn returns the starts s with after < s <= until, ascending.
+func (c *Certain) StartsIn(after, until int64) []int64 {
+	var out []int64
+	for i := c.firstAfter(after); i < len(c.evs) && c.evs[i].Start <= until; i++ {
+		out = append(out, c.evs[i].Start)
+	}
+	return out
+}
+
+func (c *Certain) firstAfter(t int64) int { return FirstAfter(c.evs, t) }
+
+// FirstAfter returns the index of the first of evs, ascending by s, that begins after t.
+func FirstAfter(evs []Event, t int64) int {
+	return sort.Search(len(evs), func(i int) bool { return evs[i].Start > t })
+}

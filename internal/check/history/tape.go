@@ -1,0 +1,197 @@
+package history
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Tape keeps the observations of one partition, ascending by Sent, in some eight bytes each: what a judgement
+// needs of them, as differences from the one before. Its bytes lie in a store that many tapes share. It is
+// read as often as needed. The zero value is empty.
+type Tape struct {
+	N int
+	// last is when the last observation was sent, seq its number.
+	last time.Duration
+	seq  int
+	// Dones tells to keep when the last byte was read, which only some policies ask for.
+	Dones bool
+	// head and tail are the first and the last piece in memory, size the number of bytes there. What was
+	// written before is in the file.
+	head, tail uint32
+	size       int
+	file       []extent
+}
+
+// The bits of the byte that an observation begins with, above its outcome.
+const (
+	tapeOutcome  = 3
+	tapeAnswered = 1 << 2
+	tapeOneUnit  = 1 << 3
+	tapeNextSeq  = 1 << 4
+	tapeSigned   = 1 << 5 // a difference of times is negative
+	tapeDone     = 1 << 6
+)
+
+// tapeMost is the most bytes that an observation takes.
+const tapeMost = 1 + 5*binary.MaxVarintLen64
+
+// code appends to b what is kept of an observation.
+func (t *Tape) code(b []byte, o *timeline.Observation) []byte {
+	flags := byte(o.Outcome) & tapeOutcome
+	if o.Answered {
+		flags |= tapeAnswered
+	}
+	if o.Cost == 1 {
+		flags |= tapeOneUnit
+	}
+	if o.Seq == t.seq+1 {
+		flags |= tapeNextSeq
+	}
+	wait, took := o.Sent-t.last, o.FirstByte-o.Sent
+	if t.Dones && o.Answered && o.Done > 0 {
+		flags |= tapeDone
+	}
+	rest := o.Done - o.FirstByte
+	if wait < 0 || o.Answered && took < 0 || flags&tapeDone != 0 && rest < 0 {
+		flags |= tapeSigned
+	}
+	b = append(b, flags)
+	b = appendTime(b, wait, flags)
+	if o.Answered {
+		b = appendTime(b, took, flags)
+	}
+	if flags&tapeDone != 0 {
+		b = appendTime(b, rest, flags)
+	}
+	if flags&tapeOneUnit == 0 {
+		b = binary.AppendVarint(b, o.Cost)
+	}
+	if flags&tapeNextSeq == 0 {
+		b = binary.AppendVarint(b, int64(o.Seq-t.seq))
+	}
+	t.last, t.seq = o.Sent, o.Seq
+	t.N++
+	return b
+}
+
+func appendTime(b []byte, d time.Duration, flags byte) []byte {
+	if flags&tapeSigned != 0 {
+		return binary.AppendVarint(b, int64(d))
+	}
+	return binary.AppendUvarint(b, uint64(d))
+}
+
+// Add appends an observation.
+func (t *Tape) Add(s *Store, o *timeline.Observation) {
+	var room [tapeMost]byte
+	for b := t.code(room[:0], o); len(b) > 0; {
+		at := t.size % pieceBytes
+		if at == 0 {
+			k := s.fresh()
+			if t.size == 0 {
+				t.head = k
+			} else {
+				s.piece(t.tail).next = k
+			}
+			t.tail = k
+		}
+		n := copy(s.piece(t.tail).bytes[at:], b)
+		t.size += n
+		b = b[n:]
+	}
+}
+
+// Each calls f for every observation, in order; o is overwritten by the next. f returns false to stop.
+func (t *Tape) Each(s *Store, f func(o *timeline.Observation) bool) {
+	var p player
+	for _, x := range t.file {
+		for at, end := x.at, x.at+int64(x.size); at < end; {
+			n := int(min(readBytes, end-at))
+			k := len(p.rest)
+			p.rest = slices.Grow(p.rest, n)[:k+n]
+			if !s.read(p.rest[k:], at) || !p.play(tapeMost, f) {
+				return
+			}
+			at += int64(n)
+		}
+	}
+	for k, left := t.head, t.size; left > 0; {
+		on := s.piece(k)
+		n := min(pieceBytes, left)
+		p.rest = append(p.rest, on.bytes[:n]...)
+		k, left = on.next, left-n
+		if len(p.rest) >= readBytes && !p.play(tapeMost, f) {
+			return
+		}
+	}
+	p.play(0, f)
+}
+
+// player has the observation that was read last, and the bytes that were not read yet.
+type player struct {
+	o    timeline.Observation
+	rest []byte
+}
+
+// play reads observations as long as more than so many bytes are left, and tells whether f asks for more.
+func (p *player) play(least int, f func(o *timeline.Observation) bool) bool {
+	b := p.rest
+	for len(b) > least {
+		b = p.next(b)
+		if !f(&p.o) {
+			return false
+		}
+	}
+	p.rest = p.rest[:copy(p.rest, b)]
+	return true
+}
+
+// next reads one observation, and returns the bytes behind it.
+func (p *player) next(rest []byte) []byte {
+	number := func(signed bool) int64 {
+		if signed {
+			v, n := binary.Varint(rest)
+			rest = rest[n:]
+			return v
+		}
+		v, n := binary.Uvarint(rest)
+		rest = rest[n:]
+		return int64(v)
+	}
+	o, flags := &p.o, rest[0]
+	rest = rest[1:]
+	signed := flags&tapeSigned != 0
+	o.Outcome, o.Answered = timeline.Outcome(flags&tapeOutcome), flags&tapeAnswered != 0
+	o.Sent += time.Duration(number(signed))
+	o.At, o.FirstByte, o.Done, o.Cost = o.Sent, 0, 0, 1
+	if o.Answered {
+		o.FirstByte = o.Sent + time.Duration(number(signed))
+	}
+	if flags&tapeDone != 0 {
+		o.Done = o.FirstByte + time.Duration(number(signed))
+	}
+	if flags&tapeOneUnit == 0 {
+		o.Cost = number(true)
+	}
+	if o.Seq++; flags&tapeNextSeq == 0 {
+		o.Seq += int(number(true)) - 1
+	}
+	return rest
+}
+
+// Beginning returns the first observations, at most so many, under the name of a partition.
+func (t *Tape) Beginning(s *Store, partition string, most int) []timeline.Observation {
+	out := make([]timeline.Observation, 0, min(t.N, most))
+	if most <= 0 {
+		return out
+	}
+	t.Each(s, func(o *timeline.Observation) bool {
+		out = append(out, *o)
+		out[len(out)-1].Partition = partition
+		return len(out) < most
+	})
+	return out
+}

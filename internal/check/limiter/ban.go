@@ -1,0 +1,138 @@
+package limiter
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// banned is the bound of a policy that denies a partition for some time after each denial. A denial that the
+// policy alone cannot explain may follow another denial within the ban.
+type banned struct {
+	Bound
+	ban int64
+}
+
+// newBanned returns the bound of p. A denied request is counted only where no ban was on, which no single
+// denial is sure of: what cannot have been admitted is what the admissions alone leave no room for.
+func newBanned(p spec.Policy, from, to int64, others bool) Bound {
+	out := banned{AlgorithmBound(p, from, to, others), int64(p.LongestBan())}
+	if p.Count != spec.CountAll {
+		return out
+	}
+	p.Count = spec.CountAdmitted
+	return sided{out, AlgorithmBound(p, from, to, others)}
+}
+
+// unbanned keeps of the unexplained denials those that no other request, which was or may have been denied,
+// can have banned.
+func unbanned(h *history.History, unexplained []int32, ban int64) []int32 {
+	if len(unexplained) == 0 {
+		return unexplained
+	}
+	var starts []int64
+	var lasting []longest // of the requests up to each of the starts, the two that end last
+	var two longest
+	for i := range h.All {
+		if ev := &h.All[i]; ev.Outcome != timeline.Allowed {
+			two.add(ev)
+			starts, lasting = append(starts, ev.Start), append(lasting, two)
+		}
+	}
+	return slices.DeleteFunc(unexplained, func(j int32) bool {
+		d := h.Denied[j]
+		n := sort.Search(len(starts), func(i int) bool { return starts[i] > d.End })
+		return n > 0 && lasting[n-1].other(d.Seq) >= d.Start-ban
+	})
+}
+
+// longest has the ends of the two requests that end last, and which the last one is.
+type longest struct {
+	last, next int64
+	seq        int
+	begun      bool
+}
+
+func (l *longest) add(ev *history.Event) {
+	switch {
+	case !l.begun:
+		*l = longest{last: ev.End, next: history.MinTime, seq: ev.Seq, begun: true}
+	case ev.End > l.last:
+		l.last, l.next, l.seq = ev.End, l.last, ev.Seq
+	default:
+		l.next = max(l.next, ev.End)
+	}
+}
+
+// other returns the last end of those that do not have the given number.
+func (l *longest) other(seq int) int64 {
+	if l.seq == seq {
+		return l.next
+	}
+	return l.last
+}
+
+func (b banned) Scope() Scope {
+	of := b.Bound.Scope()
+	of.Memory, of.ban = of.Memory+b.ban, b.ban
+	return of
+}
+
+// bannedUntil is the time of a banModel.
+const bannedUntil = ownTime
+
+// banModel denies for a time after each denial of the model inside, which does not see what is asked
+// meanwhile.
+type banModel struct {
+	Around
+	// ban is the least and banTo the most that a ban lasts.
+	ban, banTo int64
+}
+
+func (b banModel) Traits() Traits { return b.remembers() }
+
+func (b banModel) Scaled(k int64) Model {
+	return banModel{Around{b.Model.Scaled(k)}, b.ban * k, b.banTo * k}
+}
+
+func (b banModel) Admit(m State, a Request) []State { return b.unbanned(m, a, Model.Admit) }
+
+// Pass: who would be admitted bans nobody, whatever another limiter says.
+func (b banModel) Pass(m State, a Request) []State { return b.unbanned(m, a, Model.Pass) }
+
+// unbanned asks the model inside where no ban is on.
+func (b banModel) unbanned(m State, a Request, q question) []State {
+	if !m.Zone.Limit(bannedUntil, zone.Now, 0) {
+		return nil
+	}
+	m.Zone.Spread(bannedUntil, zone.Now, -zone.NoBound, 0) // it is over, and matters no more
+	return b.ask(m, a, q)
+}
+
+// Deny: inside a ban, which that does not renew, or by the model inside, which begins one.
+func (b banModel) Deny(m State, a Request) []State {
+	var out []State
+	if on := m.Clone(); on.Zone.Limit(zone.Now, bannedUntil, -b.Traits().Scale) {
+		out = append(out, on)
+	}
+	if !m.Zone.Limit(bannedUntil, zone.Now, 0) {
+		return out
+	}
+	for _, denied := range b.ask(m, a, Model.Deny) {
+		denied.Zone.Spread(bannedUntil, zone.Now, b.ban, b.banTo)
+		out = append(out, denied)
+	}
+	return out
+}
+
+// Forget: a ban that is over at lo is as good as any other.
+func (b banModel) Forget(m State, lo int64) {
+	if m.Zone.Bound(bannedUntil, 0) <= lo {
+		m.Zone.Free(bannedUntil, lo)
+	}
+	b.Around.Forget(m, lo)
+}

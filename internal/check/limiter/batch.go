@@ -1,0 +1,148 @@
+package limiter
+
+import (
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// lastBatch is the index of the instant at which a bucket that is refilled in batches got the last one that
+// is counted, or was created. Its counts are wasCreated, and inBucket: the units that it held then, less what
+// was taken since.
+const (
+	lastBatch = zone.FirstVariable
+	inBucket  = 1
+)
+
+// batchModel is a bucket that gets `batch` units every `apart`, counted from its creation.
+type batchModel struct {
+	base
+	Bucket
+	scale, apart int64
+}
+
+// NewBatchModel returns nil for a start level that is not one value: when the batches of such a bucket come
+// is not known either.
+func NewBatchModel(p spec.Policy) Model {
+	b := batchModel{Bucket: NewBucket(p), scale: 1}
+	if b.startLeast != b.StartMost {
+		return nil
+	}
+	b.scale, b.apart = b.N, b.batch*b.Per
+	common := history.Gcd(b.scale, b.apart) // the batches may be a whole time apart, though the units are not
+	b.scale, b.apart = b.scale/common, b.apart/common
+	return b
+}
+
+func (b batchModel) Traits() Traits { return Traits{Scale: b.scale, Counted: b.all, Created: true} }
+
+func (b batchModel) Scaled(k int64) Model {
+	b.scale *= k
+	b.apart *= k
+	return b
+}
+
+func (b batchModel) Start(begin int64) State {
+	return State{Counts: make([]int64, 2), Zone: zone.NewZone(begin, begin)}
+}
+
+// create makes the bucket at the present, where it is not there yet.
+func (b batchModel) create(m State) {
+	if *m.count(wasCreated) == 1 {
+		return
+	}
+	m.Zone.Set(lastBatch, zone.Now, 0)
+	*m.count(wasCreated) = 1
+	*m.count(inBucket) = b.startLeast
+}
+
+// came returns the least and the largest number of batches that came since the last one that is counted.
+func (b batchModel) came(m State) (least, most int64) {
+	return max(0, history.FloorDiv(-m.Zone.Bound(lastBatch, zone.Now), b.apart)),
+		history.FloorDiv(m.Zone.Bound(zone.Now, lastBatch), b.apart)
+}
+
+// after counts k more batches, and tells whether just so many may have come.
+func (b batchModel) after(m State, k int64) bool {
+	if !m.Zone.Limit(lastBatch, zone.Now, -k*b.apart) || !m.Zone.Limit(zone.Now, lastBatch, (k+1)*b.apart-1) {
+		return false
+	}
+	m.Zone.Shift(lastBatch, k*b.apart)
+	*m.count(inBucket) = min(b.Burst, *m.count(inBucket)+k*b.batch)
+	return true
+}
+
+// needs returns the number of batches from which on a request of the cost is admitted.
+func (b batchModel) needs(m State, cost int64) int64 {
+	return max(0, -history.FloorDiv(*m.count(inBucket)-cost, b.batch))
+}
+
+func (b batchModel) Admit(m State, a Request) []State {
+	if a.Cost > b.Burst {
+		return nil
+	}
+	b.create(m)
+	var out []State
+	from, to := b.came(m)
+	for k := max(from, b.needs(m, a.Cost)); k <= to && len(out) <= OutcomeCap; k++ {
+		if k > from+fewBatches && *m.count(inBucket)+k*b.batch >= b.Burst {
+			if b.filled(m, k) {
+				*m.count(inBucket) -= a.Cost
+				out = append(out, m)
+			}
+			break
+		}
+		if one := m.Clone(); b.after(one, k) {
+			*one.count(inBucket) -= a.Cost
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// fewBatches is the number of batches that may have come of which each is followed, when the last one came.
+// Of a full bucket that more of them may have reached only that it is full is known.
+const fewBatches = 8
+
+// filled counts k or more batches, which fill the bucket, and forgets when in the last `apart` the last one
+// came.
+func (b batchModel) filled(m State, k int64) bool {
+	if !m.Zone.Limit(lastBatch, zone.Now, -k*b.apart) {
+		return false
+	}
+	m.Zone.Spread(lastBatch, zone.Now, 1-b.apart, 0)
+	*m.count(inBucket) = b.Burst
+	return true
+}
+
+// Pass creates the bucket; where denied requests are counted it takes what it costs.
+func (b batchModel) Pass(m State, a Request) []State {
+	if b.all || a.Cost > b.Burst {
+		return b.Admit(m, a)
+	}
+	b.create(m)
+	short := b.needs(m, a.Cost)
+	return onlyIf(short == 0 || m.Zone.Limit(lastBatch, zone.Now, -short*b.apart), m)
+}
+
+// Deny: too few batches have come. A denial that is not counted leaves them to be counted later.
+func (b batchModel) Deny(m State, a Request) []State {
+	b.create(m)
+	if a.Cost <= b.Burst {
+		if short := b.needs(m, a.Cost); short == 0 || !m.Zone.Limit(zone.Now, lastBatch, short*b.apart-1) {
+			return nil
+		}
+	}
+	if !b.all {
+		return []State{m}
+	}
+	var out []State
+	from, to := b.came(m)
+	for k := from; k <= to && len(out) <= OutcomeCap; k++ {
+		if one := m.Clone(); b.after(one, k) {
+			*one.count(inBucket) = max(0, *one.count(inBucket)-a.Cost)
+			out = append(out, one)
+		}
+	}
+	return out
+}

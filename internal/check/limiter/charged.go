@@ -1,0 +1,129 @@
+package limiter
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// charged is the bound of a policy that counts an admitted request when it is complete. The charge of each is
+// an event of its own: it falls into [since, until].
+//
+//	over:   an admission needs an instant of its interval at which the charges that were certainly made
+//	        leave room for it
+//	under:  a denial needs an instant of its interval at which the charges that may have been made leave
+//	        none
+//
+// Limiters are monotone in charges as they are in admissions (see bound), so the charges that are not certain
+// are left out of the one question, and placed as the embedded bound places admissions in the other. No
+// number of admissions is too many by itself: all that come before the first charge are right.
+type charged struct {
+	counting
+	history.Stay
+}
+
+// counting is a bound that asks of each admission of a history whether what was certainly counted, when it
+// was, leaves room for it.
+type counting interface {
+	Bound
+	overCounting(h *history.History, counted []history.Event) *Breach
+}
+
+// chargesOf returns the charges of h as a history of admissions, under the numbers of their requests.
+func chargesOf(h *history.History) *history.History {
+	events := slices.Clone(h.Possible)
+	for i := range events {
+		ev := &events[i]
+		ev.Start, ev.End = ev.Since, max(ev.Until, ev.Since)
+	}
+	return history.HistoryOf(events)
+}
+
+func (c charged) Over(h *history.History) *Breach {
+	if br := tooDear(h, c.Scope().Full); br != nil {
+		return br
+	}
+	br := c.overCounting(h, chargesOf(h).Admitted)
+	if br == nil {
+		return nil
+	}
+	// The first event is the admission that found no room, the others are charges: their requests are the
+	// witness.
+	named := map[int]bool{}
+	for _, ev := range br.Events[1:] {
+		named[ev.Seq] = true
+	}
+	br.Events = br.Events[:1]
+	for _, ev := range h.Admitted {
+		if named[ev.Seq] {
+			br.Events = append(br.Events, ev)
+		}
+	}
+	return br
+}
+
+func (c charged) Usage(h *history.History) Meter { return c.counting.Usage(chargesOf(h)) }
+
+func (c charged) Scope() Scope {
+	of := c.counting.Scope()
+	of.Memory, of.late = history.Later(of.Memory, c.Most), true
+	return of
+}
+
+// overCounting asks of each admission whether some instant of its interval finds room beside the charges that
+// were certainly made before it, each at its earliest. Between the ends of two charges the level only falls,
+// so the instants worth trying are these, at which a charge may still come after, and the ends of the
+// interval.
+func (b Bucket) overCounting(h *history.History, certain []history.Event) *Breach {
+	for _, i := range h.AdmittedByEnd {
+		ev := h.Admitted[i]
+		var before []history.Event
+		fits := func(t int64) bool {
+			tat := history.MinTime
+			before = before[:0]
+			for k := history.FirstAfter(certain, t-b.memory()); k < len(certain) && certain[k].Start < t; k++ {
+				if c := &certain[k]; c.End < t && c.Seq != ev.Seq {
+					tat = min(max(tat, c.Start*b.N)+c.Cost*b.Per, c.Start*b.N+b.Burst*b.Per)
+					before = append(before, *c)
+				}
+			}
+			return max(tat, t*b.N)+ev.Cost*b.Per <= t*b.N+b.Burst*b.Per
+		}
+		room := fits(ev.Start)
+		for k := history.FirstAfter(certain, ev.Start-b.memory()); k < len(certain) && certain[k].Start < ev.End && !room; k++ {
+			room = certain[k].End > ev.Start && certain[k].End < ev.End && fits(certain[k].End)
+		}
+		if room || fits(ev.End) {
+			continue
+		}
+		return &Breach{Kind: verdict.OverAdmission, Seen: history.Volume(before) + ev.Cost, Bound: b.Burst,
+			Span: ev.End - ev.Start, Events: append([]history.Event{ev}, before...)}
+	}
+	return nil
+}
+
+// chargedModel is a limiter that counts an admitted request when it is complete: the one inside is asked what
+// it would do, and charging, which counts denied requests too, is told of the completions.
+type chargedModel struct {
+	Model
+	charging Model
+}
+
+func (c chargedModel) Scaled(k int64) Model {
+	return chargedModel{c.Model.Scaled(k), c.charging.Scaled(k)}
+}
+
+func (c chargedModel) Admit(m State, a Request) []State { return c.Model.Pass(m, a) }
+
+func (c chargedModel) Complete(m State, a Request) []State {
+	return append(c.charging.Admit(m.Clone(), a), c.charging.Deny(m, a)...)
+}
+
+func (c chargedModel) Pass(m State, a Request) []State { return Passed(c, m, a) }
+
+func (c chargedModel) Traits() Traits {
+	t := c.Model.Traits()
+	t.Eager = true
+	return t
+}

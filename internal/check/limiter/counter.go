@@ -1,0 +1,463 @@
+package limiter
+
+import (
+	"maps"
+	"math/bits"
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Counter is the bound of the sliding window counter with a phase in a box. At position x in a window it
+// admits while
+//
+//	round(prev * (size-x)/size) + cur + cost - 1 < quota
+//
+// With a the units that must lie in the window before (or may lie there, and then count no more than in this
+// one), j the units certainly in the window and decided by y, the last of them was admitted only if the
+// weighted a at y, plus j-1, is below the quota. A denial at t needs the weighted units that may lie in the
+// window before, plus those that may lie in this one and start by t, to reach the quota. A request that may
+// lie in either counts more in the later one.
+type Counter struct {
+	Grid
+	quota    int64
+	all      bool
+	rounding spec.Rounding
+	// anchored: the first counted request begins window 0, so none is in a window before.
+	anchored bool
+	// late: requests are counted when they are complete, so that more than the quota may lie in a window.
+	late bool
+}
+
+// NewCounter returns the bound for windows of a phase in the box; with AlignFirst the box is that of the
+// first counted request.
+func NewCounter(p spec.Policy, from, to int64) Counter {
+	return Counter{NewGrid(p, from, to), p.Rate.N, p.Count == spec.CountAll, p.Rounding,
+		p.Align == spec.AlignFirst, p.Charge == spec.ChargeCompletion}
+}
+
+// first and last are those of the windows, but for windows that were never opened.
+func (c Counter) first(s int64) int64 { return c.opened(c.Grid.FirstOf(s)) }
+func (c Counter) last(e int64) int64  { return c.opened(c.Grid.LastOf(e)) }
+
+func (c Counter) opened(k int64) int64 {
+	if c.anchored {
+		return max(k, 0)
+	}
+	return k
+}
+
+// weigh returns prev*left/size as a whole number and the rest of the division, left clipped to the window.
+func weigh(prev, left, size int64) (whole, rest int64) {
+	left = min(max(left, 0), size)
+	hi, lo := bits.Mul64(uint64(prev), uint64(left))
+	q, r := bits.Div64(hi, lo, uint64(size))
+	return int64(q), int64(r)
+}
+
+// weighted returns the smallest integer w such that, for every integer n, round(prev*left/size) + n < quota
+// exactly when w + n < quota. Without rounding that is the floor: q + r/size + n < quota holds exactly when q
+// + n < quota, or q + n + 1 <= quota, as 0 <= r < size.
+func (c Counter) weighted(prev, left int64) int64 { return c.share(prev, left, c.size) }
+
+// share is weighted for windows of a given length.
+func (c Counter) share(prev, left, size int64) int64 {
+	q, r := weigh(prev, left, size)
+	switch {
+	case c.rounding == spec.RoundUp && r > 0:
+		return q + 1
+	case c.rounding == spec.RoundNearest && 2*r >= size:
+		return q + 1
+	default:
+		return q
+	}
+}
+
+// lightest and heaviest return the least and the most that prev units of window k-1 may weigh at instant t of
+// window k. The weight is k+1 less (t-P)/W, which grows with the phase P, and with the length W where P is
+// before t.
+func (c Counter) lightest(prev, k, t int64) int64 {
+	return c.share(prev, c.earliest(k+1)-t, c.least(k))
+}
+
+func (c Counter) heaviest(prev, k, t int64) int64 {
+	return c.share(prev, c.Latest(k)-t, c.most(k))
+}
+
+// Over asks what the admissions alone leave no room for, which holds where denied requests are counted too;
+// then what all the requests do.
+func (c Counter) Over(h *history.History) *Breach {
+	if br := tooDear(h, c.quota); br != nil {
+		return br
+	}
+	if br := c.overAdmitted(h); br != nil || !c.all {
+		return br
+	}
+	return c.overCounting(h, h.Surely())
+}
+
+func (c Counter) overAdmitted(h *history.History) *Breach {
+	if y, k, over := c.firstOver(h); over {
+		return c.breachAt(h, y, k)
+	}
+	return nil
+}
+
+// firstOver returns the earliest end y of an admission for which the others leave no room, and its window k;
+// ok=false where there is none.
+func (c Counter) firstOver(h *history.History) (y, k int64, ok bool) {
+	sure := c.sureUnits(h.Admitted)
+	var inside, window int64 = 0, history.MinTime
+	var either int64 // units that may lie in this window or in the one before
+	for _, i := range h.AdmittedByEnd {
+		ev := h.Admitted[i]
+		k := c.last(ev.End)
+		if k != window {
+			window, inside, either = k, 0, 0
+		}
+		switch c.first(ev.Start) {
+		case k:
+			inside += ev.Cost
+		case k - 1:
+			either += ev.Cost
+		default:
+			continue
+		}
+		prev := sure.in(k-1) + either
+		if c.lightest(prev, k, ev.End)+inside-1 >= c.quota && inside > 0 {
+			return ev.End, k, true
+		}
+	}
+	return 0, 0, false
+}
+
+// sureUnits adds up the units that must lie in each window; evs ascend by start.
+func (c Counter) sureUnits(evs []history.Event) *loads {
+	out := &loads{}
+	for i := range evs {
+		if k := c.first(evs[i].Start); k == c.last(evs[i].End) {
+			out.add(k, evs[i].Cost)
+		}
+	}
+	return out
+}
+
+// loads has the units in some windows, ascending.
+type loads struct {
+	windows, units []int64
+	// i is where the last one was found.
+	i int
+}
+
+// add adds units to window k, which is not before the last one.
+func (l *loads) add(k, units int64) {
+	if n := len(l.windows); n == 0 || l.windows[n-1] != k {
+		l.windows, l.units = append(l.windows, k), append(l.units, 0)
+	}
+	l.units[len(l.units)-1] += units
+}
+
+// in returns the units in window k.
+func (l *loads) in(k int64) int64 {
+	for l.i < len(l.windows) && l.windows[l.i] < k {
+		l.i++
+	}
+	for l.i > 0 && l.windows[l.i-1] >= k {
+		l.i--
+	}
+	if l.i < len(l.windows) && l.windows[l.i] == k {
+		return l.units[l.i]
+	}
+	return 0
+}
+
+// breachAt collects what must weigh on window k by y.
+func (c Counter) breachAt(h *history.History, y, k int64) *Breach {
+	br := &Breach{Kind: verdict.OverAdmission, Windows: 2, Bound: c.quota}
+	var prev, cur int64
+	for _, ev := range h.Admitted {
+		lo, hi := c.first(ev.Start), c.last(ev.End)
+		if ev.End > y || hi > k || lo < k-1 {
+			continue
+		}
+		if lo == k {
+			cur += ev.Cost
+		} else {
+			prev += ev.Cost
+		}
+		br.Events = append(br.Events, ev)
+	}
+	br.Seen = c.lightest(prev, k, y) + cur
+	br.Span = SpanOf(br.Events)
+	return br
+}
+
+// overCounting asks of each admission that must lie in one window whether the certain load leaves room for it
+// at its start; later the weighted part has fallen and the count may have grown.
+func (c Counter) overCounting(h *history.History, counted []history.Event) *Breach {
+	sure := c.sureUnits(counted)
+	all := history.NewCertain(counted)
+	for _, i := range h.AdmittedByEnd {
+		ev := h.Admitted[i]
+		k := c.first(ev.Start)
+		if k != c.last(ev.End) {
+			continue
+		}
+		begin := c.Latest(k - 1)
+		if c.anchored && k == 0 {
+			begin = history.MinTime // nothing counted came before
+		}
+		cur := all.Within(begin-1, ev.Start, ev)
+		load := c.lightest(sure.in(k-1), k, ev.End) + cur + ev.Cost - 1
+		if load < c.quota {
+			continue
+		}
+		br := &Breach{Kind: verdict.OverAdmission, Seen: load + 1, Bound: c.quota, Windows: 2, Roomless: true,
+			Events: []history.Event{ev}}
+		for _, other := range counted {
+			lo, hi := c.first(other.Start), c.last(other.End)
+			if other.Seq != ev.Seq && lo == hi && (lo == k-1 || lo == k && other.End < ev.Start) {
+				br.Events = append(br.Events, other)
+			}
+		}
+		br.Span = SpanOf(br.Events)
+		return br
+	}
+	return nil
+}
+
+// FirstDenied asks of each window with a denial whether there can be a first one, where denied requests are
+// counted: in that window only admissions came before it. Asked alone, each denial of a crowd could be
+// explained by the others. It returns nil where denied requests are not counted.
+func (c Counter) FirstDenied(h *history.History) *Breach {
+	if !c.all {
+		return nil
+	}
+	ends, starts, costs := map[int64]int64{}, map[int64]int64{}, map[int64]int64{}
+	prev := map[int64]int64{} // the units that may lie in each window
+	var anywhere int64        // the units that may lie in more windows than are told apart
+	for _, ev := range h.All {
+		lo, hi := c.first(ev.Start), c.last(ev.End)
+		if hi-lo > widest {
+			if ev.Outcome == timeline.Denied {
+				return nil
+			}
+			anywhere += ev.Cost
+			continue
+		}
+		for k := lo; k <= hi; k++ {
+			prev[k] += ev.Cost
+			if ev.Outcome != timeline.Denied {
+				continue
+			}
+			if s, ok := starts[k]; !ok || ev.Start < s {
+				starts[k] = ev.Start
+			}
+			costs[k] = max(costs[k], ev.Cost)
+		}
+		if e, ok := ends[lo]; ev.Outcome == timeline.Denied && lo == hi && (!ok || ev.End < e) {
+			ends[lo] = ev.End
+		}
+	}
+	cur := map[int64]int64{} // of those, the units that were not denied and may come before the first denial
+	for _, ev := range h.Possible {
+		lo, hi := c.first(ev.Start), c.last(ev.End)
+		if hi-lo > widest {
+			for k := range ends {
+				if ev.Start <= ends[k] && lo <= k && hi >= k {
+					cur[k] += ev.Cost
+				}
+			}
+			continue
+		}
+		for k := lo; k <= hi; k++ {
+			if end, ok := ends[k]; ok && ev.Start <= end {
+				cur[k] += ev.Cost
+			}
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(ends)) {
+		// The window before weighs the most at the earliest instant at which a denial of this one can be
+		// decided.
+		if c.heaviest(prev[k-1]+anywhere, k, max(c.earliest(k), starts[k]))+cur[k]+costs[k]-1 < c.quota {
+			return c.breachOfFirst(h, k)
+		}
+	}
+	return nil
+}
+
+// widest is the largest number of windows that a request is followed through.
+const widest = 1 << 10
+
+// breachOfFirst collects what may lie in window k or the one before.
+func (c Counter) breachOfFirst(h *history.History, k int64) *Breach {
+	br := &Breach{Kind: verdict.NoExplanation, Windows: 2}
+	for _, ev := range h.All {
+		if c.first(ev.Start) <= k && c.last(ev.End) >= k-1 {
+			br.Events = append(br.Events, ev)
+		}
+	}
+	br.Seen, br.Bound = int64(len(br.Events)), int64(len(br.Events))-1
+	br.Span = SpanOf(br.Events)
+	return br
+}
+
+// counterMeter bounds the weighted load at t from above.
+type counterMeter struct {
+	Counter
+	starts []history.Event
+	i      int
+	units  int64
+	// gone and old count the units that ended before a window and before the one before it.
+	gone, old history.Tally
+}
+
+func (c Counter) Usage(h *history.History) Meter {
+	t := history.NewTally(h.CountedEnds(c.all))
+	return &counterMeter{Counter: c, starts: h.Counted(c.all), gone: t, old: t}
+}
+
+func (m *counterMeter) Unit() int64 { return 1 }
+
+func (m *counterMeter) Excess(t int64) int64 {
+	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
+		m.units += m.starts[m.i].Cost
+	}
+	first, last := m.first(t), m.last(t)
+	if last-first > widest { // too many to ask of each: all of two windows may count
+		return m.units - m.old.Before(t-2*m.sizeTo+1) - m.quota + 1
+	}
+	best := history.MinTime
+	for k := first; k <= last; k++ {
+		// Window k contains t for the phases that begin it in [begin, latest]: the earlier it began the more
+		// lies in it, the later it began the more the window before weighs.
+		begin := max(m.earliest(k), t-m.sizeTo+1)
+		cur := m.units - m.gone.Before(begin)
+		prev := m.gone.Before(begin) - m.old.Before(begin-m.sizeTo)
+		if !m.all && !m.late {
+			prev = min(prev, m.quota)
+		}
+		best = max(best, m.heaviest(prev, k, t)+cur)
+	}
+	return best - m.quota + 1
+}
+
+func (c Counter) Scope() Scope { return Scope{Memory: 2 * c.sizeTo, Full: c.quota, all: c.all} }
+
+// counterModel is a sliding window counter of known phase, or with a phase in a box.
+type counterModel struct {
+	base
+	Counter
+	scale int64
+}
+
+func (c counterModel) Traits() Traits {
+	return Traits{Scale: c.scale, Counted: c.all, Windowed: true}
+}
+
+func (c counterModel) Scaled(k int64) Model {
+	c.scale *= k
+	c.Grid = c.Grid.scaled(k)
+	return c
+}
+
+func (c counterModel) Boundaries(from, to int64) []int64 { return c.begins(from, to) }
+
+func (c counterModel) Start(begin int64) State {
+	return State{Counts: []int64{windowIndex: history.MinTime, inThis: 0, inLast: 0}, Zone: zone.NewZone(begin)}
+}
+
+func (c counterModel) turn(m State) {
+	k, old := c.at(m.Zone), *m.count(windowIndex)
+	if k == old {
+		return
+	}
+	*m.count(inLast) = 0
+	if k == old+1 {
+		*m.count(inLast) = *m.count(inThis)
+	}
+	*m.count(windowIndex), *m.count(inThis) = k, 0
+}
+
+// admits tells whether the weighted load leaves room with `left` to go in the window.
+func (c counterModel) admits(m State, cost, left int64) bool {
+	return c.weighted(*m.count(inLast), left)+*m.count(inThis)+cost-1 < c.quota
+}
+
+// Admit: the load falls while time passes, so from some instant on there is room.
+func (c counterModel) Admit(m State, a Request) []State {
+	if !c.fits(m, a.Cost) {
+		return nil
+	}
+	*m.count(inThis) += a.Cost
+	return []State{m}
+}
+
+// fits limits m to where there is room.
+func (c counterModel) fits(m State, cost int64) bool {
+	c.turn(m)
+	end := c.earliest(*m.count(windowIndex) + 1)
+	lo, hi := m.Zone.Present()
+	if !c.admits(m, cost, end-hi) {
+		return false
+	}
+	if c.admits(m, cost, end-lo) {
+		return true
+	}
+	for lo < hi {
+		if mid := lo + (hi-lo)/2; c.admits(m, cost, end-mid) {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return m.Zone.Limit(0, zone.Now, -lo)
+}
+
+func (c counterModel) Pass(m State, a Request) []State {
+	if c.all {
+		return c.Admit(m, a)
+	}
+	return onlyIf(c.fits(m, a.Cost), m)
+}
+
+// Deny: only before there is room.
+func (c counterModel) Deny(m State, a Request) []State {
+	c.turn(m)
+	end := c.Latest(*m.count(windowIndex))
+	lo, hi := m.Zone.Present()
+	if c.admits(m, a.Cost, end-lo) {
+		return nil
+	}
+	if !c.admits(m, a.Cost, end-hi) {
+		lo = hi
+	}
+	for lo < hi {
+		if mid := lo + (hi-lo+1)/2; !c.admits(m, a.Cost, end-mid) {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	if !m.Zone.Limit(zone.Now, 0, lo) {
+		return nil
+	}
+	if c.all {
+		*m.count(inThis) += a.Cost
+	}
+	return []State{m}
+}
+
+func (c counterModel) Forget(m State, _ int64) { c.turn(m) }
+
+func (c Counter) exceeds(h *history.History, _ *Asker) bool {
+	if c.all {
+		return c.Over(h) != nil
+	}
+	_, _, over := c.firstOver(h)
+	return over || tooDear(h, c.quota) != nil
+}

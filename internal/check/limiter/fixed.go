@@ -1,0 +1,147 @@
+package limiter
+
+import (
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// fixed is the bound of the fixed window with a phase in a box.
+//
+//	over:   the admissions that must lie in windows k1..k2 are at most quota * (k2-k1+1)   (Hall's
+//	        condition, by earliest deadline)
+//	under:  units that may lie in the denial's window and start before it reach the quota
+type fixed struct {
+	Grid
+	quota int64
+	all   bool
+}
+
+func newFixed(p spec.Policy, from, to int64) fixed {
+	return fixed{NewGrid(p, from, to), p.Rate.N, p.Count == spec.CountAll}
+}
+
+func (f fixed) Over(h *history.History) *Breach {
+	if br := tooDear(h, f.quota); br != nil {
+		return br
+	}
+	if f.all {
+		return f.overCounting(h, h.Surely())
+	}
+	return Overfull(h.Admitted, func() func(int) Seat {
+		return func(i int) Seat {
+			ev := &h.Admitted[i]
+			return Seat{Lo: f.FirstOf(ev.Start), Hi: f.LastOf(ev.End), Cost: ev.Cost}
+		}
+	}, f.quota)
+}
+
+// overCounting: an admission needs a window in which fewer than the quota of what is counted was certainly
+// before it.
+func (f fixed) overCounting(h *history.History, counted []history.Event) *Breach {
+	c := history.NewCertain(counted)
+	for _, i := range h.AdmittedByEnd {
+		ev := h.Admitted[i]
+		k := f.FirstOf(ev.Start)
+		// In a later window the certain load at its beginning is nothing, so only one window can be violated.
+		if k != f.LastOf(ev.End) {
+			continue
+		}
+		begin := f.Latest(k - 1)
+		if c.Within(begin-1, ev.Start, ev)+ev.Cost <= f.quota {
+			continue
+		}
+		br := &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: f.quota, Windows: 1, Roomless: true,
+			Events: []history.Event{ev}, Span: ev.End - ev.Start}
+		for _, other := range counted {
+			if other.Seq != ev.Seq && other.Start >= begin && other.End < ev.Start {
+				br.Events = append(br.Events, other)
+				br.Seen += other.Cost
+			}
+		}
+		return br
+	}
+	return nil
+}
+
+func (f fixed) Usage(h *history.History) Meter { return newWindowMeter(h, f.Grid, 1, f.quota, f.all) }
+
+func (f fixed) Scope() Scope { return Scope{Memory: f.sizeTo, Full: f.quota, all: f.all} }
+
+// The counts of windows of known phase: the index of the window, and of a counter what was counted in it and
+// in the one before.
+const (
+	windowIndex = iota
+	inThis
+	inLast
+)
+
+// fixedModel is a fixed window of known phase, or with a phase in a box inside which no request changes its
+// window. What was counted in the window is a variable of the zone: where it is not known how many requests
+// the window before took, one zone holds all of these numbers.
+type fixedModel struct {
+	base
+	fixed
+	scale int64
+}
+
+// load is the index of what a fixedModel has counted in its window, in units.
+const load = zone.FirstVariable
+
+func (f fixedModel) Traits() Traits {
+	return Traits{Scale: f.scale, Counted: f.all, Windowed: true, Counting: !f.all}
+}
+
+func (f fixedModel) Scaled(k int64) Model {
+	f.scale *= k
+	f.Grid = f.Grid.scaled(k)
+	return f
+}
+
+func (f fixedModel) Boundaries(from, to int64) []int64 { return f.begins(from, to) }
+
+func (f fixedModel) Start(begin int64) State {
+	return State{Counts: []int64{windowIndex: history.MinTime}, Zone: zone.NewZone(begin, 0)}
+}
+
+func (f fixedModel) turn(m State) {
+	if k := f.at(m.Zone); k != *m.count(windowIndex) {
+		*m.count(windowIndex) = k
+		m.Zone.Set(load, 0, 0)
+	}
+}
+
+func (f fixedModel) Admit(m State, a Request) []State {
+	if !f.fits(m, a.Cost) {
+		return nil
+	}
+	m.Zone.Shift(load, a.Cost)
+	return []State{m}
+}
+
+// fits limits m to where there is room.
+func (f fixedModel) fits(m State, cost int64) bool {
+	f.turn(m)
+	return m.Zone.Limit(load, 0, f.quota-cost)
+}
+
+func (f fixedModel) Pass(m State, a Request) []State {
+	if f.all {
+		return f.Admit(m, a)
+	}
+	return onlyIf(f.fits(m, a.Cost), m)
+}
+
+func (f fixedModel) Deny(m State, a Request) []State {
+	f.turn(m)
+	if !m.Zone.Limit(0, load, -(f.quota-a.Cost)-1) {
+		return nil
+	}
+	if f.all { // more than the quota denies no more than the quota
+		m.Zone.Set(load, 0, f.quota)
+	}
+	return []State{m}
+}
+
+func (f fixedModel) Forget(m State, _ int64) { f.turn(m) }

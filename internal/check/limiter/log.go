@@ -1,0 +1,253 @@
+package limiter
+
+import (
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// windowLog is the bound of the sliding window log: at most `quota` units in any (t-window, t].
+//
+//	over:   J[x,y] <= quota * (floor((y-x)/window) + 1)
+//	under:  units with s <= t and e > t-window reach the quota, for some t in the denial's interval
+type windowLog struct {
+	quota, window int64
+	all           bool
+}
+
+func newWindowLog(p spec.Policy) windowLog {
+	l := windowLog{quota: p.Rate.N, window: int64(p.Rate.Per), all: p.Count == spec.CountAll}
+	if p.Boundary == spec.Closed {
+		l.window++ // [t-W, t] is (t-(W+1ns), t] on a clock of whole nanoseconds
+	}
+	return l
+}
+
+// Spans is the largest number of windows over which admissions are added up. One window is nearly always the
+// tightest.
+const Spans = 4
+
+func (l windowLog) Over(h *history.History) *Breach {
+	if br := tooDear(h, l.quota); br != nil {
+		return br
+	}
+	if l.all {
+		return l.overCounting(h, h.Surely())
+	}
+	for k := int64(1); k <= Spans; k++ {
+		if br := l.overSpan(h, k); br != nil {
+			return br
+		}
+	}
+	return nil
+}
+
+// overSpan looks for more than k*quota units certainly inside a span shorter than k windows. For a span that
+// ends at y the best start is y - k*window + 1.
+func (l windowLog) overSpan(h *history.History, k int64) *Breach {
+	var units int64
+	var leaving int // events of h.admitted whose start the span has passed
+	done := make([]bool, len(h.Admitted))
+	for _, i := range h.AdmittedByEnd {
+		ev := h.Admitted[i]
+		x := ev.End - k*l.window + 1
+		done[i] = true
+		if ev.Start >= x {
+			units += ev.Cost
+		}
+		for ; leaving < len(h.Admitted) && h.Admitted[leaving].Start < x; leaving++ {
+			if done[leaving] && int(i) != leaving {
+				units -= h.Admitted[leaving].Cost
+			}
+		}
+		if units > k*l.quota {
+			return l.breachAt(h, ev.End, k)
+		}
+	}
+	return nil
+}
+
+// breachAt collects the latest admissions that end at or before y until they are too many.
+func (l windowLog) breachAt(h *history.History, y, k int64) *Breach {
+	br := &Breach{Kind: verdict.OverAdmission, Windows: k}
+	for i := len(h.Admitted) - 1; i >= 0; i-- {
+		ev := h.Admitted[i]
+		if ev.End > y {
+			continue
+		}
+		br.Events = append(br.Events, ev)
+		br.Seen += ev.Cost
+		if br.Seen > k*l.quota {
+			br.Span = y - ev.Start
+			br.Bound = l.quota * (br.Span/l.window + 1)
+			return br
+		}
+	}
+	panic("check: a violated span vanished")
+}
+
+// overCounting asks of each admission whether some instant of its interval has fewer than the quota of what
+// is counted certainly within the window before it.
+func (l windowLog) overCounting(h *history.History, counted []history.Event) *Breach {
+	c := history.NewCertain(counted)
+	for _, i := range h.AdmittedByEnd {
+		ev := h.Admitted[i]
+		if l.room(c, ev) {
+			continue
+		}
+		br := &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: l.quota, Windows: 1, Roomless: true,
+			Events: []history.Event{ev}, Span: ev.End - ev.Start}
+		for _, other := range counted {
+			if other.Seq != ev.Seq && other.Start > ev.Start-l.window && other.End < ev.End {
+				br.Events = append(br.Events, other)
+				br.Seen += other.Cost
+			}
+		}
+		return br
+	}
+	return nil
+}
+
+// room tells whether ev may be admitted at some instant: the certain load is smallest at its start and just
+// after an earlier request leaves the window, where another may not have ended yet.
+func (l windowLog) room(c *history.Certain, ev history.Event) bool {
+	if c.Within(ev.Start-l.window, ev.Start, ev)+ev.Cost <= l.quota {
+		return true
+	}
+	for _, s := range c.StartsIn(ev.Start-l.window, ev.End-l.window) {
+		if c.Within(s, s+l.window, ev)+ev.Cost <= l.quota {
+			return true
+		}
+	}
+	return false
+}
+
+// logMeter counts the units that may be in the window that ends at t.
+type logMeter struct {
+	windowLog
+	starts []history.Event
+	ends   []history.Ending
+	i, k   int
+	units  int64
+}
+
+func (l windowLog) Usage(h *history.History) Meter {
+	return &logMeter{windowLog: l, starts: h.Counted(l.all), ends: h.CountedEnds(l.all)}
+}
+
+func (m *logMeter) Unit() int64 { return 1 }
+
+func (m *logMeter) Excess(t int64) int64 {
+	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
+		m.units += m.starts[m.i].Cost
+	}
+	for ; m.k < len(m.ends) && m.ends[m.k].End <= t-m.window; m.k++ {
+		m.units -= m.ends[m.k].Cost
+	}
+	return m.units - m.quota + 1
+}
+
+func (l windowLog) Scope() Scope { return Scope{Memory: l.window, Full: l.quota, all: l.all} }
+
+// logModel remembers the times of the last quota units, oldest first; a unit is what all costs are a multiple
+// of.
+type logModel struct {
+	base
+	windowLog
+	scale, unit int64
+	keep        int
+}
+
+// longestLog is the most units of a log that the exact search remembers one by one.
+const longestLog = 128
+
+func NewLogModel(p spec.Policy, costs []int64) Model {
+	l := newWindowLog(p)
+	unit := costs[0]
+	for _, c := range costs {
+		for unit, c = c, unit%c; c > 0; unit, c = c, unit%c {
+		}
+	}
+	keep := l.quota / unit
+	if keep > longestLog {
+		return nil
+	}
+	return logModel{windowLog: l, scale: 1, unit: unit, keep: int(keep)}
+}
+
+func (l logModel) Traits() Traits { return Traits{Scale: l.scale, Counted: l.all} }
+
+func (l logModel) Scaled(k int64) Model {
+	l.scale *= k
+	l.window *= k
+	return l
+}
+
+func (l logModel) Start(begin int64) State {
+	values := []int64{begin}
+	for range l.keep {
+		values = append(values, begin-l.window)
+	}
+	return State{Zone: zone.NewZone(values...)}
+}
+
+// newest returns the index of the newest time that must have left the window before a request of the cost is
+// admitted.
+func (l logModel) newest(cost int64) (index int, ok bool) {
+	units := cost / l.unit
+	return zone.FirstVariable + int(min(units, int64(l.keep))) - 1, units <= int64(l.keep)
+}
+
+func (l logModel) Admit(m State, a Request) []State {
+	if !l.fits(m, a.Cost) {
+		return nil
+	}
+	l.remember(m.Zone, a.Cost)
+	return []State{m}
+}
+
+// fits limits m to where there is room.
+func (l logModel) fits(m State, cost int64) bool {
+	i, ok := l.newest(cost)
+	return ok && m.Zone.Limit(i, zone.Now, -l.window)
+}
+
+func (l logModel) Pass(m State, a Request) []State {
+	if l.all {
+		return l.Admit(m, a)
+	}
+	return onlyIf(l.fits(m, a.Cost), m)
+}
+
+// remember drops the oldest times and appends the present, once for each unit.
+func (l logModel) remember(z zone.Zone, cost int64) {
+	units := int(min(cost/l.unit, int64(l.keep)))
+	last := zone.FirstVariable + l.keep
+	for i := zone.FirstVariable; i < last; i++ {
+		if i+units < last {
+			z.Set(i, i+units, 0)
+		} else {
+			z.Set(i, zone.Now, 0)
+		}
+	}
+}
+
+func (l logModel) Deny(m State, a Request) []State {
+	if i, ok := l.newest(a.Cost); ok && !m.Zone.Limit(zone.Now, i, l.window-l.scale) {
+		return nil
+	}
+	if l.all {
+		l.remember(m.Zone, a.Cost)
+	}
+	return []State{m}
+}
+
+// Forget: what has left the window at lo is as good as any other.
+func (l logModel) Forget(m State, lo int64) {
+	for i := zone.FirstVariable; i < zone.FirstVariable+l.keep; i++ {
+		if m.Zone.Bound(i, 0) <= lo-l.window {
+			m.Zone.Free(i, lo-l.window)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package limiter
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// places is the bound of a limit on requests in flight.
+//
+//	over:   the units with e <= y < since are at most the limit, for all y          all of them are in
+//	        flight just after y
+//	        an admission needs an instant t of its interval with room beside those with e < t < since
+//	under:  units with s <= t and until >= t reach the limit, for some t in the denial's interval
+//
+// An instant at which one is complete and another decided admits either order, so the places of both may be
+// held then, and need not.
+type places struct {
+	limit int64
+	history.Stay
+}
+
+func newPlaces(p spec.Policy) places { return places{p.Rate.N, history.StayOf(p)} }
+
+func (p places) Over(h *history.History) *Breach {
+	var ends []history.Ending // of the certain stays
+	for _, ev := range h.Admitted {
+		if ev.Cost > p.limit {
+			return &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: p.limit, Span: ev.End - ev.Start,
+				Events: []history.Event{ev}}
+		}
+		if ev.End < ev.Since {
+			ends = append(ends, history.Ending{End: ev.Since, Cost: ev.Cost})
+		}
+	}
+	slices.SortFunc(ends, func(a, b history.Ending) int { return cmp.Compare(a.End, b.End) })
+	if br := p.roomless(h, ends); br != nil {
+		return br
+	}
+	var units int64
+	gone := 0
+	for _, i := range h.AdmittedByEnd {
+		ev := h.Admitted[i]
+		if ev.End >= ev.Since {
+			continue
+		}
+		for ; gone < len(ends) && ends[gone].End <= ev.End; gone++ {
+			units -= ends[gone].Cost
+		}
+		if units += ev.Cost; units > p.limit {
+			return p.breachAt(h, ev.End)
+		}
+	}
+	return nil
+}
+
+// roomless returns the breach of an admission that found a place at no instant of its interval. One whose own
+// stay is not certain is in the way of no other. Between the ends of two certain stays the load only grows,
+// so the instants worth trying are the start of the interval and these.
+func (p places) roomless(h *history.History, ends []history.Ending) *Breach {
+	gone := history.NewTally(ends)
+	var begins []history.Ending
+	for _, i := range h.AdmittedByEnd {
+		if ev := h.Admitted[i]; ev.End < ev.Since {
+			begins = append(begins, history.Ending{End: ev.End, Cost: ev.Cost})
+		}
+	}
+	come := history.NewTally(begins)
+	for _, ev := range h.Admitted {
+		fits := func(t int64) bool { return come.Before(t)-gone.Before(t+1)+ev.Cost <= p.limit }
+		room := fits(ev.Start)
+		k, _ := slices.BinarySearchFunc(ends, ev.Start,
+			func(x history.Ending, s int64) int { return cmp.Compare(x.End, s) })
+		for ; k < len(ends) && ends[k].End <= ev.End && !room; k++ {
+			room = fits(ends[k].End)
+		}
+		if room {
+			continue
+		}
+		br := &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: p.limit, Roomless: true,
+			Events: []history.Event{ev}}
+		for _, other := range h.Admitted {
+			if other.Seq != ev.Seq && other.End < ev.End && other.Since > ev.Start && other.End < other.Since {
+				br.Events = append(br.Events, other)
+				br.Seen += other.Cost
+			}
+		}
+		br.Span = SpanOf(br.Events)
+		return br
+	}
+	return nil
+}
+
+// breachAt collects what is certainly in flight just after y, the latest first, until it is too much.
+func (p places) breachAt(h *history.History, y int64) *Breach {
+	br := &Breach{Kind: verdict.OverAdmission, Bound: p.limit}
+	for i := len(h.Admitted) - 1; i >= 0 && br.Seen <= p.limit; i-- {
+		if ev := h.Admitted[i]; ev.End <= y && y < ev.Since {
+			br.Events = append(br.Events, ev)
+			br.Seen += ev.Cost
+		}
+	}
+	br.Span = SpanOf(br.Events)
+	return br
+}
+
+// placesMeter counts the units that may be in flight at t.
+type placesMeter struct {
+	limit  int64
+	starts []history.Event
+	ends   []history.Ending
+	i, k   int
+	units  int64
+}
+
+func (p places) Usage(h *history.History) Meter {
+	m := &placesMeter{limit: p.limit, starts: h.Possible}
+	for _, ev := range h.Possible {
+		m.ends = append(m.ends, history.Ending{End: ev.Until, Cost: ev.Cost})
+	}
+	slices.SortFunc(m.ends, func(a, b history.Ending) int { return cmp.Compare(a.End, b.End) })
+	return m
+}
+
+func (m *placesMeter) Unit() int64 { return 1 }
+
+func (m *placesMeter) Excess(t int64) int64 {
+	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
+		m.units += m.starts[m.i].Cost
+	}
+	for ; m.k < len(m.ends) && m.ends[m.k].End < t; m.k++ {
+		m.units -= m.ends[m.k].Cost
+	}
+	return m.units - m.limit + 1
+}
+
+func (p places) Scope() Scope { return Scope{Memory: p.Most, Full: p.limit} }
+
+// placesModel is a limit on requests in flight: its count is the units in flight.
+type placesModel struct {
+	base
+	limit, scale int64
+}
+
+func newPlacesModel(p spec.Policy) placesModel { return placesModel{limit: p.Rate.N, scale: 1} }
+
+func (p placesModel) Traits() Traits { return Traits{Scale: p.scale} }
+
+func (p placesModel) Scaled(k int64) Model { return placesModel{limit: p.limit, scale: p.scale * k} }
+
+func (p placesModel) Start(begin int64) State {
+	return State{Counts: make([]int64, 1), Zone: zone.NewZone(begin)}
+}
+
+func (p placesModel) fits(m State, cost int64) bool { return *m.count(0)+cost <= p.limit }
+
+func (p placesModel) Admit(m State, a Request) []State {
+	if !p.fits(m, a.Cost) {
+		return nil
+	}
+	*m.count(0) += a.Cost
+	return []State{m}
+}
+
+func (p placesModel) Deny(m State, a Request) []State {
+	if p.fits(m, a.Cost) {
+		return nil
+	}
+	return []State{m}
+}
+
+func (p placesModel) Complete(m State, a Request) []State {
+	*m.count(0) -= a.Cost
+	return []State{m}
+}
+
+func (p placesModel) Short(m State, cost int64) bool {
+	return cost <= p.limit && !p.fits(m, cost)
+}
+
+func (p placesModel) Pass(m State, a Request) []State { return Passed(p, m, a) }

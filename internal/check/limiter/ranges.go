@@ -1,0 +1,172 @@
+package limiter
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// Ranged tells whether the rate, the window or the burst of p is a range: its bounds are what even the
+// loosest policy of the range cannot have admitted, and what even the tightest cannot have denied.
+func Ranged(p spec.Policy) bool { return p.RateTo > 0 || p.PerTo > 0 || p.BurstTo > 0 }
+
+// Slowest returns, of what the ranges of p hold, the policy that remembers longest: the lowest rate, the
+// longest window and the largest burst or queue.
+func Slowest(p spec.Policy) spec.Policy {
+	if p.BurstTo > 0 {
+		_, loose := p.Ends()
+		p.Burst, p.Queue = loose.Burst, loose.Queue
+	}
+	p.Rate.Per = p.LongestWindow()
+	p.RateTo, p.BurstTo, p.PerTo = 0, 0, 0
+	return p
+}
+
+// fineness is into how many parts a unit of a bucket's rate is divided, where the products allow it.
+const fineness = 1 << 6
+
+// Divisible returns p with the rate of a bucket in finer units: its rate is any number of the range, not a
+// whole one.
+func Divisible(p spec.Policy) spec.Policy {
+	if p.RateTo == 0 || !p.Refills() {
+		return p
+	}
+	if max(p.RateTo, int64(p.Rate.Per), p.Burst, p.BurstTo) > history.MaxTime>>28 {
+		return p
+	}
+	p.Rate.N, p.RateTo, p.Rate.Per = p.Rate.N*fineness, p.RateTo*fineness, p.Rate.Per*fineness
+	return p
+}
+
+// Divide halves the burst or the rate of p, ok=false where neither is a range that can be divided. The rate
+// of a bucket is any number of its range, so its halves share the middle; bursts and quotas are whole.
+func Divide(p spec.Policy) (lower, upper spec.Policy, ok bool) {
+	lower, upper = p, p
+	switch {
+	case p.BurstTo > 0:
+		mid := p.Burst + (p.BurstTo-p.Burst)/2
+		lower.BurstTo, upper.Burst = mid, mid+1
+		if p.Queued() {
+			upper.Queue = mid
+		}
+	case p.RateTo > 0 && !p.Refills():
+		mid := p.Rate.N + (p.RateTo-p.Rate.N)/2
+		lower.RateTo, upper.Rate.N = mid, mid+1
+	case p.RateTo > p.Rate.N+1:
+		mid := p.Rate.N + (p.RateTo-p.Rate.N)/2
+		lower.RateTo, upper.Rate.N = mid, mid
+	case p.PerTo > 0 && !p.Windowed():
+		lower, upper = HalveWindow(p)
+	default:
+		return p, p, false
+	}
+	return Settled(lower), Settled(upper), true
+}
+
+// DivideTimes halves the ban or the time to live of p, ok=false where neither is a range that is worth it:
+// what they range over is held as a whole by every bound, and by an exact search as times that may differ
+// from one silence to the next.
+func DivideTimes(p spec.Policy) (shorter, longer spec.Policy, ok bool) {
+	shorter, longer = p, p
+	least := p.LongestWindow() >> 10
+	switch {
+	case p.TTLTo-p.TTL > least && p.TTLTo > 0:
+		shorter.TTLTo = p.TTL + (p.TTLTo-p.TTL)/2
+		longer.TTL = shorter.TTLTo + 1
+	case p.BanTo-p.Ban > least && p.BanTo > 0:
+		shorter.BanTo = p.Ban + (p.BanTo-p.Ban)/2
+		longer.Ban = shorter.BanTo + 1
+	default:
+		return p, p, false
+	}
+	return Settled(shorter), Settled(longer), true
+}
+
+// HalveWindow halves the range of the window of p.
+func HalveWindow(p spec.Policy) (shorter, longer spec.Policy) {
+	shorter, longer = p, p
+	shorter.PerTo = p.Rate.Per + (p.PerTo-p.Rate.Per)/2
+	longer.Rate.Per = shorter.PerTo + 1
+	return Settled(shorter), Settled(longer)
+}
+
+// Settled makes a range of one value that value.
+func Settled(p spec.Policy) spec.Policy {
+	if p.BurstTo == p.Burst {
+		p.BurstTo = 0
+	}
+	if p.RateTo == p.Rate.N {
+		p.RateTo = 0
+	}
+	if p.PerTo == p.Rate.Per {
+		p.PerTo = 0
+	}
+	if p.BanTo == p.Ban {
+		p.BanTo = 0
+	}
+	if p.TTLTo == p.TTL {
+		p.TTLTo = 0
+	}
+	return p
+}
+
+// FitsEnds tells whether the products of p at both ends of its ranges stay in bounds.
+func FitsEnds(p spec.Policy, span, units int64) bool {
+	tight, loose := p.Ends()
+	if p.RateTo > 0 {
+		fine := Divisible(p)
+		_, fineLoose := fine.Ends()
+		return NewBucket(tight).Fits(span, units) && NewBucket(fineLoose).Fits(span, units)
+	}
+	return NewBucket(tight).Fits(span, units) && NewBucket(loose).Fits(span, units)
+}
+
+// sided is a policy with one bound for each question: `loose` for what cannot have been admitted, the
+// embedded one for what cannot have been denied.
+type sided struct {
+	Bound
+	loose Bound
+}
+
+func (s sided) Over(h *history.History) *Breach { return s.loose.Over(h) }
+
+// newOwning bounds a policy that also counts what another policy denies. What was admitted was counted; what
+// was denied may have been.
+func newOwning(p spec.Policy, from, to int64) Bound {
+	loose, tight := p, p
+	loose.Count, tight.Count = spec.CountAdmitted, spec.CountAll
+	if p.Refreshes() { // as may what it admitted and another policy denied
+		tight.Refresh = spec.RefreshAll
+	}
+	return sided{boundAmong(tight, from, to, true), boundAmong(loose, from, to, true)}
+}
+
+// Lasting returns a limit without the times to live that change nothing: after so long a silence the policy
+// is as good as new.
+func Lasting(limit spec.Limit) spec.Limit {
+	out := limit
+	for i, p := range limit {
+		if p.TTL <= p.Recovery() || p.Ban > 0 || StartsLow(p) || p.Refill == spec.RefillInterval {
+			continue
+		}
+		if &out[0] == &limit[0] {
+			out = slices.Clone(limit)
+		}
+		out[i].TTL, out[i].TTLTo = 0, 0
+	}
+	return out
+}
+
+// OwnModel counts what the model inside would admit, also where another limiter denies it.
+type OwnModel struct{ Model }
+
+func (o OwnModel) Traits() Traits {
+	t := o.Model.Traits()
+	t.Counted = true
+	return t
+}
+
+func (o OwnModel) Scaled(k int64) Model { return OwnModel{o.Model.Scaled(k)} }
+
+func (o OwnModel) Pass(m State, a Request) []State { return o.Model.Admit(m, a) }

@@ -1,0 +1,283 @@
+package limiter
+
+import (
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// refreshed is the bound of a fixed window that requests start anew: its count is forgotten after a silence
+// of its length, and not before.
+//
+//	over:   the admissions between two silences, none of which there can be in between, are at most the
+//	        quota
+//	under:  units that may have been admitted since the last silence that is certain reach the quota
+type refreshed struct {
+	quota int64
+	// size is the least and sizeTo the greatest length of the window.
+	size, sizeTo int64
+	// all: denied requests count too. every: they start the window anew too, but for those inside a ban.
+	all, every, banned bool
+}
+
+func newRefreshed(p spec.Policy) refreshed {
+	return refreshed{p.Rate.N, int64(p.Rate.Per), int64(p.LongestWindow()), p.Count == spec.CountAll,
+		p.Refresh == spec.RefreshAll, p.Ban > 0}
+}
+
+// sure tells whether a request surely started the window anew.
+func (r refreshed) sure(ev history.Event) bool {
+	return ev.Outcome == timeline.Allowed || (ev.Outcome == timeline.Denied || ev.Mute) && r.every &&
+		!r.banned
+}
+
+// may tells whether a request may have started the window anew: one that is counted and costs too much opens
+// one.
+func (r refreshed) may(ev history.Event) bool {
+	return r.every || ev.Outcome != timeline.Denied || r.all && ev.Cost > r.quota
+}
+
+func (r refreshed) Over(h *history.History) *Breach {
+	if br := tooDear(h, r.quota); br != nil {
+		return br
+	}
+	from, begin, latest := r.sureFrom(h), 0, history.MinTime
+	sure := from // since when what starts a window anew is in this one
+	for _, f := range append(history.Silences(h.All, r.size, r.sure), history.Interval{From: history.MaxTime, To: history.MaxTime}) {
+		for ; begin < len(h.All) && max(latest, h.All[begin].End) < sure; begin++ {
+			latest = max(latest, h.All[begin].End)
+		}
+		var open []history.Event // those that are surely in the window that begins at the silence before
+		for _, ev := range h.All[begin:] {
+			if ev.Start >= f.From {
+				break
+			}
+			if (ev.Start >= from || ev.Start >= sure && r.sure(ev)) && ev.End < f.From &&
+				(ev.Outcome != timeline.Unknown || ev.Mute) {
+				open = append(open, ev)
+			}
+		}
+		if br := r.overOpen(open); br != nil {
+			return br
+		}
+		from, sure = f.To, f.Ended(r.size)
+	}
+	return nil
+}
+
+// sureFrom returns since when requests may be in one window: from the beginning; but if what is counted need
+// not start a window anew, from when a request surely has, as the window before may have ended until then.
+func (r refreshed) sureFrom(h *history.History) int64 {
+	if h.Placed == nil || !r.all || r.every {
+		return history.MinTime
+	}
+	from := history.MaxTime
+	for _, ev := range h.All {
+		if ev.Start >= h.Placed.Since && r.sure(ev) {
+			from = min(from, ev.End)
+		}
+	}
+	return from
+}
+
+// overOpen: of what is surely in one window the admissions are at most the quota, or where denied requests
+// count, what surely came before one leaves room for it.
+func (r refreshed) overOpen(open []history.Event) *Breach {
+	order := history.OrderByEnd(open)
+	var units int64
+	for k, i := range order {
+		if open[i].Outcome != timeline.Allowed {
+			continue
+		}
+		if units += open[i].Cost; units > r.quota {
+			return r.tooMany(open, order[:k+1], units)
+		}
+	}
+	if !r.all || r.banned {
+		return nil
+	}
+	units = 0
+	before := 0
+	for i := range open {
+		for ; before < len(order) && open[order[before]].End < open[i].Start; before++ {
+			units += open[order[before]].Cost
+		}
+		if open[i].Outcome == timeline.Allowed && units+open[i].Cost > r.quota {
+			br := r.tooMany(open, append([]int32{int32(i)}, order[:before]...), units+open[i].Cost)
+			br.Roomless = true // of the units some were denied
+			return br
+		}
+	}
+	return nil
+}
+
+// tooMany is the breach of the given ones of the requests in one window, with those among them that kept it
+// open.
+func (r refreshed) tooMany(open []history.Event, these []int32, seen int64) *Breach {
+	br := &Breach{Kind: verdict.OverAdmission, Seen: seen, Bound: r.quota, Windows: 1}
+	for _, i := range these {
+		if r.all || r.sure(open[i]) {
+			br.Events = append(br.Events, open[i])
+		}
+	}
+	br.Span = SpanOf(br.Events)
+	return br
+}
+
+// refreshedMeter counts the units that may have come since the last certain silence before t.
+type refreshedMeter struct {
+	refreshed
+	starts []history.Event
+	i      int
+	units  int64
+	// until is the last end of those that may have started the window anew.
+	until int64
+}
+
+func (r refreshed) Usage(h *history.History) Meter { return r.meter(h) }
+
+func (r refreshed) meter(h *history.History) *refreshedMeter {
+	m := &refreshedMeter{refreshed: r, starts: h.Counted(r.all || r.every), until: history.MinTime}
+	if h.Placed != nil {
+		m.units, m.until = h.Placed.Units, h.Placed.Until
+	}
+	return m
+}
+
+func (m *refreshedMeter) Unit() int64 { return 1 }
+
+func (m *refreshedMeter) Excess(t int64) int64 {
+	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
+		m.take(&m.starts[m.i])
+	}
+	if t >= m.until+m.sizeTo {
+		return 1 - m.quota // no window can be open
+	}
+	return m.units - m.quota + 1
+}
+
+// take takes the next request, and tells whether it comes after a certain silence.
+func (m *refreshedMeter) take(ev *history.Event) (anew bool) {
+	if anew = ev.Start >= m.until+m.sizeTo; anew {
+		m.units = 0
+	}
+	m.units += m.charge(ev)
+	m.until = max(m.until, m.renewed(ev))
+	return anew
+}
+
+// charge returns the units that a request may have been counted with.
+func (m *refreshedMeter) charge(ev *history.Event) int64 {
+	if m.all || ev.Outcome != timeline.Denied {
+		return ev.Cost
+	}
+	return 0
+}
+
+// renewed returns until when a request may have started the window anew, minTime if it did not.
+func (m *refreshedMeter) renewed(ev *history.Event) int64 {
+	if m.all || m.may(*ev) {
+		return ev.End
+	}
+	return history.MinTime
+}
+
+// sinceSilence returns the requests that may have come after the last certain silence before a denial, or
+// before a ban that may have caused it, and mattered to it; itself left out.
+func (of Scope) sinceSilence(h *history.History, d history.Event) []history.Event {
+	var out []history.Event
+	until := history.MinTime
+	for _, ev := range h.Counted(of.all || of.every) {
+		if ev.Start > d.End {
+			break
+		}
+		if ev.Start >= until+of.silence && ev.Start <= d.Start-of.ban {
+			out = out[:0]
+		}
+		if until = max(until, ev.End); ev.Seq != d.Seq {
+			out = append(out, ev)
+		}
+	}
+	return out
+}
+
+func (r refreshed) Scope() Scope {
+	return Scope{Memory: r.sizeTo, Full: r.quota, all: r.all, silence: r.sizeTo, every: r.every}
+}
+
+// newRefreshModel returns the model of a fixed window that requests start anew.
+func newRefreshModel(p spec.Policy) Model {
+	tally := tallyModel{refreshed: newRefreshed(p), scale: 1}
+	return ttlModel{Around{tally}, tally.size, tally.size, p.Refresh == spec.RefreshAdmitted}
+}
+
+// tallyModel is a quota that never comes back: its count is what was counted.
+type tallyModel struct {
+	base
+	refreshed
+	scale int64
+}
+
+func (r tallyModel) Traits() Traits { return Traits{Scale: r.scale, Counted: r.all} }
+
+func (r tallyModel) Scaled(k int64) Model {
+	r.scale *= k
+	return r
+}
+
+func (r tallyModel) Start(begin int64) State {
+	return State{Counts: make([]int64, 1), Zone: zone.NewZone(begin)}
+}
+
+func (r tallyModel) Admit(m State, a Request) []State {
+	*m.count(0) += a.Cost
+	return onlyIf(*m.count(0) <= r.quota, m)
+}
+
+func (r tallyModel) Deny(m State, a Request) []State {
+	full := *m.count(0)+a.Cost > r.quota
+	if r.all {
+		*m.count(0) = r.quota
+	}
+	return onlyIf(full, m)
+}
+
+func (r tallyModel) Pass(m State, a Request) []State {
+	if r.all {
+		return r.Admit(m, a)
+	}
+	return onlyIf(*m.count(0)+a.Cost <= r.quota, m)
+}
+
+// Swept of a window that requests start anew is that of one which nothing ends, forgotten after a silence.
+func (r refreshed) Swept() OverSweep {
+	only := expiring{forgetting: forgetting{ttl: r.size, longest: r.size, banned: r.banned || !r.every}}
+	anew := func() OverSweep { return &atMostOver{quota: r.quota} }
+	return &expiringOver{expiring: only, anew: anew, sweep: anew(), linking: true,
+		first: history.MinTime, after: history.MinTime}
+}
+
+// atMostOver counts all admissions.
+type atMostOver struct {
+	quota, units int64
+	counted      []history.Event
+}
+
+func (x *atMostOver) Advance(_, ended []history.Event, _, _ int64) *Alarm {
+	for i := range ended {
+		ev := &ended[i]
+		x.counted = append(x.counted, *ev)
+		if x.units += ev.Cost; x.units > x.quota {
+			from := x.counted[0].Start
+			for i := range x.counted {
+				from = min(from, x.counted[i].Start)
+			}
+			br := Breach{Kind: verdict.OverAdmission, Seen: x.units, Bound: x.quota, Span: ev.End - from,
+				Windows: 1}
+			return &Alarm{Breach: br, From: from, To: ev.End, Placing: x.counted}
+		}
+	}
+	return nil
+}

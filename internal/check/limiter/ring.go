@@ -1,0 +1,224 @@
+package limiter
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// ring is the bound of a window that is divided into slots: what is counted in any n slots that follow each
+// other is at most the quota. Its windows are the slots.
+//
+//	over:   the admissions that must lie in m*n slots that follow each other are at most quota * m
+//	under:  units that may lie in the denial's slot, or in the n-1 before it, and start before it reach the
+//	        quota
+type ring struct {
+	Grid
+	n, quota int64
+	all      bool
+}
+
+func newRing(p spec.Policy, from, to int64) ring {
+	// Of a window that the number of slots does not divide, as it may be where its length is sought, slots
+	// have either length.
+	n := p.Slots
+	w := Grid{from, to, max(int64(p.Rate.Per)/n, 1), (int64(p.LongestWindow()) + n - 1) / n}
+	return ring{w, n, p.Rate.N, p.Count == spec.CountAll}
+}
+
+func (r ring) Over(h *history.History) *Breach {
+	if br := tooDear(h, r.quota); br != nil {
+		return br
+	}
+	if r.all {
+		return r.overCounting(h, h.Surely())
+	}
+	for m := int64(1); m <= Spans; m++ {
+		if br := r.overSpan(h, m); br != nil {
+			return br
+		}
+	}
+	return nil
+}
+
+// overSpan looks for more than m*quota units that certainly lie in m*n slots: of those that end with slot y,
+// the first is as late as it can be.
+func (r ring) overSpan(h *history.History, m int64) *Breach {
+	if y, over := r.firstOver(h, m, make([]bool, len(h.Admitted))); over {
+		return r.breachAt(h, y, m)
+	}
+	return nil
+}
+
+// firstOver returns the earliest end of such a span, ok=false where there is none. done is as long as
+// h.admitted.
+func (r ring) firstOver(h *history.History, m int64, done []bool) (y int64, ok bool) {
+	var units int64
+	var leaving int // events of h.admitted whose first slot the span has passed
+	for _, i := range h.AdmittedByEnd {
+		ev := &h.Admitted[i]
+		x := r.LastOf(ev.End) - m*r.n + 1
+		done[i] = true
+		if r.FirstOf(ev.Start) >= x {
+			units += ev.Cost
+		}
+		for ; leaving < len(h.Admitted) && r.FirstOf(h.Admitted[leaving].Start) < x; leaving++ {
+			if done[leaving] && int(i) != leaving {
+				units -= h.Admitted[leaving].Cost
+			}
+		}
+		if units > m*r.quota {
+			return ev.End, true
+		}
+	}
+	return 0, false
+}
+
+// breachAt collects the latest admissions that end at or before y until they are too many.
+func (r ring) breachAt(h *history.History, y, m int64) *Breach {
+	br := &Breach{Kind: verdict.OverAdmission, Windows: m, Bound: m * r.quota}
+	for i := len(h.Admitted) - 1; i >= 0; i-- {
+		ev := h.Admitted[i]
+		if ev.End > y {
+			continue
+		}
+		br.Events = append(br.Events, ev)
+		if br.Seen += ev.Cost; br.Seen > br.Bound {
+			br.Span = y - ev.Start
+			return br
+		}
+	}
+	panic("check: a violated span of slots vanished")
+}
+
+// overCounting: an admission needs a slot in which fewer than the quota of what is counted was certainly in
+// the ring before it.
+func (r ring) overCounting(h *history.History, counted []history.Event) *Breach {
+	c := history.NewCertain(counted)
+	for _, i := range h.AdmittedByEnd {
+		ev := h.Admitted[i]
+		first, last := r.FirstOf(ev.Start), r.LastOf(ev.End)
+		if last-first >= r.n { // it may have the ring for itself
+			continue
+		}
+		// The later its slot, the fewer are still in the ring.
+		seen := c.Within(r.Latest(last-r.n)-1, ev.Start, ev) + ev.Cost
+		if seen <= r.quota {
+			continue
+		}
+		begin := r.Latest(first - r.n)
+		br := &Breach{Kind: verdict.OverAdmission, Seen: seen, Bound: r.quota, Windows: 1, Roomless: true,
+			Events: []history.Event{ev}, Span: ev.End - ev.Start}
+		for _, other := range counted {
+			if other.Seq != ev.Seq && other.Start >= begin && other.End < ev.Start &&
+				(other.Outcome != timeline.Unknown || other.Mute) {
+				br.Events = append(br.Events, other)
+			}
+		}
+		return br
+	}
+	return nil
+}
+
+func (r ring) Usage(h *history.History) Meter { return newWindowMeter(h, r.Grid, r.n, r.quota, r.all) }
+
+func (r ring) Scope() Scope { return Scope{Memory: r.n * r.sizeTo, Full: r.quota, all: r.all} }
+
+// ringModel is a ring of known phase, or with a phase in a box inside which no request changes its slot. Its
+// counts are the index of the slot and what was counted there, in the one before, and so on.
+type ringModel struct {
+	base
+	ring
+	scale int64
+}
+
+// longestRing is the most slots of a ring that the exact search remembers one by one.
+const longestRing = 128
+
+func newRingModel(p spec.Policy, from, to int64) Model {
+	if p.Slots > longestRing {
+		return nil
+	}
+	return ringModel{ring: newRing(p, from, to), scale: 1}
+}
+
+func (r ringModel) Traits() Traits { return Traits{Scale: r.scale, Counted: r.all, Windowed: true} }
+
+func (r ringModel) Scaled(k int64) Model {
+	r.scale *= k
+	r.Grid = r.Grid.scaled(k)
+	return r
+}
+
+func (r ringModel) Boundaries(from, to int64) []int64 { return r.begins(from, to) }
+
+func (r ringModel) Start(begin int64) State {
+	counts := make([]int64, 1+r.n)
+	counts[windowIndex] = history.MinTime
+	return State{Counts: counts, Zone: zone.NewZone(begin)}
+}
+
+// slots returns the counts of the slots, the present one first.
+func (r ringModel) slots(m State) []int64 {
+	return m.Counts[m.Base+windowIndex+1:][:r.n]
+}
+
+func (r ringModel) turn(m State) {
+	k, old := r.at(m.Zone), *m.count(windowIndex)
+	if k == old {
+		return
+	}
+	*m.count(windowIndex) = k
+	all := r.slots(m)
+	turned := min(k-old, r.n)
+	copy(all[turned:], slices.Clone(all))
+	clear(all[:turned])
+}
+
+func (r ringModel) used(m State) int64 {
+	var units int64
+	for _, n := range r.slots(m) {
+		units += n
+	}
+	return units
+}
+
+func (r ringModel) Admit(m State, a Request) []State {
+	r.turn(m)
+	if r.used(m)+a.Cost > r.quota {
+		return nil
+	}
+	r.slots(m)[0] += a.Cost
+	return []State{m}
+}
+
+func (r ringModel) Deny(m State, a Request) []State {
+	r.turn(m)
+	if r.used(m)+a.Cost <= r.quota {
+		return nil
+	}
+	if now := &r.slots(m)[0]; r.all { // more than the quota denies no more than the quota
+		*now = min(r.quota, *now+a.Cost)
+	}
+	return []State{m}
+}
+
+func (r ringModel) Pass(m State, a Request) []State { return Passed(r, m, a) }
+
+func (r ringModel) Forget(m State, _ int64) { r.turn(m) }
+
+func (r ring) exceeds(h *history.History, a *Asker) bool {
+	if r.all {
+		return r.Over(h) != nil
+	}
+	for m := int64(1); m <= Spans; m++ {
+		if _, over := r.firstOver(h, m, a.marks(len(h.Admitted))); over {
+			return true
+		}
+	}
+	return tooDear(h, r.quota) != nil
+}

@@ -1,0 +1,207 @@
+package limiter
+
+import (
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// sweep asks for every denial of a history whether some instant of its interval explains it.
+//
+// The instants worth trying for a denial are its own start and every start of a counted request inside its
+// interval: between two of these the load of every limiter here only falls, also where a window ends.
+type sweep struct {
+	h *history.History
+	m Meter
+	// own tells that the meter counts the denial itself, whose cost is then taken off.
+	own  bool
+	unit int64
+	// pending are the denials begun and not yet explained; earliest is the smallest end among them, dearest
+	// the largest cost that helps to explain one.
+	pending  []int32
+	earliest int64
+	dearest  int64
+	out      []int32
+	// once ends the sweep with the first denial that nothing explains.
+	once bool
+}
+
+// unexplained returns the indices in h.denied of the denials that no instant of their interval explains, in
+// the order in which their intervals end. counted are the events that the meter counts, ascending by s.
+func unexplained(h *history.History, m Meter, counted []history.Event, own bool) []int32 {
+	w := &sweep{h: h, m: m, own: own}
+	return w.unexplained(counted)
+}
+
+func (w *sweep) unexplained(counted []history.Event) []int32 {
+	w.unit, w.earliest = w.m.Unit(), history.MaxTime
+	next, last := 0, history.MinTime
+	for j := range w.h.Denied {
+		d := &w.h.Denied[j]
+		for ; next < len(counted) && counted[next].Start <= d.Start; next++ {
+			if len(w.pending) > 0 && counted[next].Start > last {
+				w.settle(counted[next].Start)
+				last = counted[next].Start
+			}
+		}
+		if len(w.pending) > 0 && d.Start > last {
+			w.settle(d.Start)
+		}
+		last = d.Start
+		if w.begin(int32(j), d); w.once && len(w.out) > 0 {
+			return w.out
+		}
+	}
+	for ; len(w.pending) > 0 && next < len(counted); next++ {
+		w.settle(counted[next].Start)
+	}
+	return append(w.out, w.pending...)
+}
+
+// begin asks for denial j at its own start.
+func (w *sweep) begin(j int32, d *history.Event) {
+	if w.explains(w.m.Excess(d.Start), d) {
+		return
+	}
+	w.pending = append(w.pending, j)
+	w.earliest = min(w.earliest, d.End)
+	w.dearest = max(w.dearest, w.extra(d))
+}
+
+// extra is what a denial adds to the excess: a dear request is easier to deny.
+func (w *sweep) extra(d *history.Event) int64 {
+	if w.own {
+		return -w.unit
+	}
+	return (d.Cost - 1) * w.unit
+}
+
+func (w *sweep) explains(excess int64, d *history.Event) bool { return excess+w.extra(d) > 0 }
+
+// settle drops the pending denials that instant t explains and gives up those that ended before it.
+func (w *sweep) settle(t int64) {
+	excess := w.m.Excess(t)
+	if w.earliest >= t && excess+w.dearest <= 0 {
+		return
+	}
+	keep := w.pending[:0]
+	w.earliest, w.dearest = history.MaxTime, history.MinTime/2
+	for _, j := range w.pending {
+		d := &w.h.Denied[j]
+		switch {
+		case d.End < t:
+			w.out = append(w.out, j)
+		case !w.explains(excess, d):
+			keep = append(keep, j)
+			w.earliest = min(w.earliest, d.End)
+			w.dearest = max(w.dearest, w.extra(d))
+		}
+	}
+	w.pending = keep
+}
+
+// candidates are the left ends that a violated span may have. The value of a candidate x is its scaled time
+// plus the volume of the admissions since recorded that start at or after it; a span [x,y] is violated when
+// the value exceeds the scaled y by more than the room of the bucket.
+//
+// Candidates ascend by x and strictly by value: whatever is added to a later one is added to every earlier
+// one too, so a later one with a smaller value can be forgotten. Values are kept as gaps, so that adding to
+// all candidates up to a point touches one gap. Each operation costs O(1) amortised, but for the search among
+// the requests in flight.
+type candidates struct {
+	n    int64 // scale of time
+	list []candidate
+	head int
+	// low is the value of list[head], top that of the last one.
+	low, top int64
+}
+
+type candidate struct{ x, gap int64 }
+
+// insert adds the candidate x, which must not be less than any before it.
+func (c *candidates) insert(x int64) {
+	value := x * c.n
+	switch {
+	case len(c.list) == c.head:
+		c.list, c.head = append(c.list[:0], candidate{x, 0}), 0
+		c.low, c.top = value, value
+	case value > c.top:
+		if c.head > 1024 && c.head > len(c.list)/2 {
+			c.list, c.head = append(c.list[:0], c.list[c.head:]...), 0
+		}
+		c.list = append(c.list, candidate{x, value - c.top})
+		c.top = value
+	}
+}
+
+// admit adds the volume of an admission that starts at s to every candidate at or before s.
+func (c *candidates) admit(s, volume int64) {
+	last := len(c.list) - 1
+	k := last
+	for k >= c.head && c.list[k].x > s {
+		k--
+	}
+	if k < c.head {
+		return
+	}
+	c.low += volume
+	if k == last {
+		c.top += volume
+		return
+	}
+	j := k + 1
+	gap := c.list[j].gap - volume
+	for gap <= 0 {
+		if j == last {
+			c.top -= gap
+			c.list = c.list[:k+1]
+			return
+		}
+		j++
+		gap += c.list[j].gap
+	}
+	c.list = append(c.list[:k+1], c.list[j:]...)
+	c.list[k+1].gap = gap
+}
+
+// forget drops the candidates whose value is less than the scaled s, where no admission to come starts before
+// s: the candidate at s, or one before it that was as good when s was inserted, will do better. Those of
+// equal value stay: one of them may be just that candidate.
+func (c *candidates) forget(s int64) {
+	for len(c.list)-c.head > 1 && c.low < s*c.n {
+		c.head++
+		c.low += c.list[c.head].gap
+	}
+}
+
+// tooDear returns the breach of the first admission that costs more than a full start admits, whatever came
+// before it and wherever windows begin, or nil.
+func tooDear(h *history.History, full int64) *Breach {
+	for i := range h.Admitted {
+		if ev := &h.Admitted[i]; ev.Cost > full {
+			return &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: full, Windows: 1,
+				Events: []history.Event{*ev}}
+		}
+	}
+	return nil
+}
+
+// TooDearAmong is tooDear for the admissions of a block.
+func TooDearAmong(ended []history.Event, full int64) *Alarm {
+	for i := range ended {
+		if ev := &ended[i]; ev.Cost > full {
+			br := Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: full, Windows: 1}
+			br.Events = []history.Event{*ev}
+			return &Alarm{Breach: br, From: ev.Start, To: ev.End}
+		}
+	}
+	return nil
+}
+
+// refill appends more to a list of which the first `used` are used up, and forgets those when they are half
+// of it.
+func refill[T any](list []T, used int, more []T) ([]T, int) {
+	if used > 0 && used*2 >= len(list) {
+		list, used = append(list[:0], list[used:]...), 0
+	}
+	return append(list, more...), used
+}

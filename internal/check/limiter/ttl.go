@@ -1,0 +1,361 @@
+package limiter
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// expiring is the bound of a policy that forgets a partition after a silence of ttl: a history is bounded in
+// the stretches in which it cannot have been forgotten. Forgetting only lowers what is in use, so denials are
+// bounded as without. Where the first request places the windows or finds an empty bucket, only what comes
+// before the first such stretch ends is bounded, and what comes after a silence in which it was surely
+// forgotten, until the same; and denials prove nothing: whether a later one was the first again is not known.
+// Nor do they where it may find an empty bucket.
+type expiring struct {
+	Bound
+	forgetting
+	// placed: the first request of each life places the windows, or finds less than a full bucket for
+	// certain; low: it may find less; once: the phase of the windows is that of the first life alone.
+	placed, low, once bool
+}
+
+func newExpiring(p spec.Policy, from, to int64, others bool) expiring {
+	x := expiring{forgetting: forgettingOf(p), placed: p.Align == spec.AlignFirst || RemembersStart(p),
+		once: Anchored(p)}
+	x.low = x.placed || StartsLow(p)
+	p.TTL, p.TTLTo = 0, 0
+	x.Bound = boundAmong(p, from, to, others)
+	return x
+}
+
+func (x expiring) Over(h *history.History) *Breach {
+	if of := x.Scope(); !of.late {
+		if br := tooDear(h, of.Full); br != nil {
+			return br
+		}
+	}
+	if !x.placed || x.once {
+		return x.overBetween(h)
+	}
+	for k := 0; k < len(h.All); {
+		n := x.life(h.All[k:])
+		one := h
+		if n < len(h.All) {
+			one = &history.History{All: h.All[k : k+n : k+n]}
+			if one.Split(); k == 0 {
+				one.Placed = h.Placed
+			}
+		}
+		if br := x.overBetween(one); br != nil {
+			return br
+		}
+		k += n
+	}
+	return nil
+}
+
+// overBetween bounds a history in the stretches in which the partition was surely not forgotten, or in the
+// first of them.
+func (x expiring) overBetween(h *history.History) *Breach {
+	from, begin, latest := history.MinTime, 0, history.MinTime
+	for _, f := range append(x.silences(h.All), history.Interval{From: history.MaxTime, To: history.MaxTime}) {
+		for ; begin < len(h.All) && max(latest, h.All[begin].End) < from; begin++ {
+			latest = max(latest, h.All[begin].End)
+		}
+		lively := &history.History{Placed: h.Placed}
+		for _, ev := range h.All[begin:] {
+			if ev.Start >= f.From {
+				break
+			}
+			if ev.End < from {
+				continue
+			}
+			if ev.Start < from || ev.End >= f.From {
+				ev.Outcome, ev.Mute = timeline.Unknown, false // it may belong to another stretch
+			}
+			lively.All = append(lively.All, ev)
+		}
+		lively.Split()
+		if br := x.Bound.Over(lively); br != nil {
+			return br
+		}
+		if from = f.To; x.placed {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (x expiring) Usage(h *history.History) Meter {
+	if x.low {
+		return boundless{}
+	}
+	return x.Bound.Usage(h)
+}
+
+// boundless is the meter of what is not known: everything may be in use.
+type boundless struct{}
+
+func (boundless) Excess(int64) int64 { return 1 << 40 }
+
+func (boundless) Unit() int64 { return 1 }
+
+func (x expiring) Scope() Scope {
+	of := x.Bound.Scope()
+	of.low = x.low
+	return of
+}
+
+// forgetting is when a partition is forgotten: after a silence of its time to live.
+type forgetting struct {
+	// ttl is the least time to live, longest the most.
+	ttl, longest int64
+	// banned: a denied request may not have been seen.
+	banned bool
+}
+
+func forgettingOf(p spec.Policy) forgetting {
+	return forgetting{int64(p.TTL), int64(max(p.TTL, p.TTLTo)), p.Ban > 0}
+}
+
+// silences returns, ascending, from when to when the partition may be forgotten between two requests.
+func (f forgetting) silences(all []history.Event) []history.Interval {
+	return history.Silences(all, f.ttl, f.sure)
+}
+
+// life returns the number of events before the first silence in which the partition was surely forgotten, and
+// none is missing.
+func (f forgetting) life(events []history.Event) int {
+	w := history.QuietGap{Until: history.MinTime, Memory: f.longest}
+	for i := range events {
+		if w.Ends(&events[i]) && i > 0 {
+			return i
+		}
+		w.Until = max(w.Until, events[i].End, events[i].From)
+	}
+	return len(events)
+}
+
+// sure tells whether a request was surely seen, and remembered anew what is known of its partition.
+func (f forgetting) sure(ev history.Event) bool {
+	return ev.Outcome == timeline.Allowed || ev.Outcome == timeline.Denied && !f.banned
+}
+
+// ttlModel forgets the memory of the model inside after a silence: a request that comes ttl or more after the
+// last one, admitted or denied, finds it as it starts. A window that requests start anew is a quota that is
+// forgotten so.
+type ttlModel struct {
+	Around
+	// ttl is the least and ttlTo the most that a silence lasts after which it forgets.
+	ttl, ttlTo int64
+	// admitted: only admitted requests are remembered so long, and those that find nothing remembered.
+	admitted bool
+}
+
+func (t ttlModel) Traits() Traits {
+	if t.admitted {
+		return t.Model.Traits()
+	}
+	return t.remembers()
+}
+
+// Start: where denied requests are not remembered so long, the first request finds nothing remembered.
+func (t ttlModel) Start(begin int64) State {
+	m := t.Around.Start(begin)
+	if t.admitted {
+		m.Zone.Set(lastAsked, zone.Now, -t.ttlTo)
+	}
+	return m
+}
+
+func (t ttlModel) Scaled(k int64) Model {
+	return ttlModel{Around{t.Model.Scaled(k)}, t.ttl * k, t.ttlTo * k, t.admitted}
+}
+
+func (t ttlModel) Admit(m State, a Request) []State { return t.known(m, a, Model.Admit, true) }
+
+func (t ttlModel) Deny(m State, a Request) []State {
+	return t.known(m, a, Model.Deny, !t.admitted)
+}
+
+func (t ttlModel) Pass(m State, a Request) []State {
+	return t.known(m, a, Model.Pass, !t.admitted)
+}
+
+// known asks the model inside, as it is or as it starts.
+func (t ttlModel) known(m State, a Request, q question, renews bool) []State {
+	var out []State
+	if known := m.Clone(); known.Zone.Limit(zone.Now, lastAsked, t.ttlTo-t.Model.Traits().Scale) {
+		out = t.ask(known, a, q)
+		if renews {
+			asked(out)
+		}
+	}
+	if m.Zone.Limit(lastAsked, zone.Now, -t.ttl) {
+		out = append(out, asked(t.ask(m, a, func(to Model, m State, a Request) []State {
+			t.renew(m)
+			return q(to, m, a)
+		}))...)
+	}
+	return out
+}
+
+// renew makes the memory of the model inside what it is when it starts now: every time in it is some time
+// from the present. (What a fixedModel has counted is no time, but is none once its window turns, as it does
+// where the index of its window is what it was at the start.)
+func (t ttlModel) renew(m State) {
+	fresh := t.Model.Start(0)
+	for k := range fresh.Counts {
+		*m.count(k) = fresh.Counts[k]
+	}
+	for i := zone.FirstVariable; i < fresh.Zone.N; i++ {
+		m.Zone.Set(i, zone.Now, fresh.Zone.Bound(i, zone.Now))
+	}
+}
+
+// Forget: what is forgotten at lo for sure is as good as the memory of a partition that was never asked for.
+func (t ttlModel) Forget(m State, lo int64) {
+	if m.Zone.Bound(lastAsked, 0) <= lo-t.ttlTo {
+		m.Zone.Free(lastAsked, lo-t.ttlTo)
+		fresh := t.Model.Start(0)
+		for k := range fresh.Counts {
+			*m.count(k) = fresh.Counts[k]
+		}
+		for i := zone.FirstVariable; i < fresh.Zone.N; i++ {
+			m.Zone.Set(i+1, lastAsked, 0)
+		}
+		return
+	}
+	t.Around.Forget(m, lo)
+}
+
+// expiringOver is expiring.over for a bucket that starts full: its sweep begins anew after every silence that
+// may have been long enough.
+//
+//	the last one sent        it may be forgotten from here      until the next one is surely seen
+//	s ......................... s + ttl ........................... e
+//	admissions that end before are of the old sweep                 those sent after are of the new one
+//
+// Of those sent later only the first that was surely seen ends a silence here, so that a slow answer may be
+// taken for one. That accuses of nothing.
+type expiringOver struct {
+	expiring
+	sweep OverSweep
+	// anew makes a sweep; linking tells to keep what proves that nothing was forgotten.
+	anew    func() OverSweep
+	linking bool
+	// silences are those that were not reached yet, ascending.
+	silences []history.Interval
+	// first is when the first request was sent of those that no other is surely seen to have followed, after
+	// is when the last silence ended; minTime where there is none.
+	first, after int64
+	// links follow the requests that were surely seen; linked are those that are kept. They prove that
+	// nothing was forgotten.
+	links  history.Cover
+	linked []history.Event
+}
+
+func (x *expiringOver) Advance(fresh, ended []history.Event, oldest, horizon int64) *Alarm {
+	for i := range fresh {
+		x.sent(&fresh[i])
+	}
+	for {
+		from, open := history.MaxTime, false
+		switch {
+		case len(x.silences) > 0:
+			from = x.silences[0].From
+		case x.first > history.MinTime && horizon >= x.first+x.ttl: // it has not ended yet
+			from, open = x.first+x.ttl, true
+		}
+		n, m := 0, 0
+		for n < len(ended) && ended[n].End < from {
+			n++
+		}
+		for m < len(fresh) && fresh[m].Start < from {
+			m++
+		}
+		if a := x.sweep.Advance(fresh[:m], x.lively(ended[:n]), oldest, horizon); a != nil {
+			a.Placing = x.witness(a)
+			return a
+		}
+		if ended, fresh = ended[n:], fresh[m:]; open || len(ended) == 0 && len(fresh) == 0 {
+			return nil // what ends in an open silence was sent before it
+		}
+		x.sweep, x.after = x.anew(), max(x.after, x.silences[0].Ended(x.ttl))
+		x.silences = x.silences[1:]
+		x.linked = slices.DeleteFunc(x.linked, func(ev history.Event) bool { return ev.Start < x.after })
+	}
+}
+
+// sent notes the silence that a request ends.
+func (x *expiringOver) sent(ev *history.Event) {
+	if ev.Outcome == timeline.Denied && ev.End == history.MaxTime { // it may be seen at any time to come
+		return
+	}
+	sure := x.sure(*ev)
+	if from := x.first + x.ttl; sure && x.first > history.MinTime && ev.End >= from {
+		x.silences = append(x.silences, history.Interval{From: from, To: ev.End})
+	}
+	if sure || x.first == history.MinTime {
+		x.first = ev.Start
+	}
+	if x.linking && sure {
+		x.link(ev)
+	}
+}
+
+// link keeps a request, or the one before it, where no other that is kept shows that no silence was long
+// enough.
+func (x *expiringOver) link(ev *history.Event) {
+	if len(x.linked) == 0 {
+		x.links = history.NewCover(ev, x.ttl)
+		x.linked = append(x.linked, *ev)
+		return
+	}
+	if before, kept := x.links.Add(ev); kept && len(x.linked) < MostListed {
+		x.linked = append(x.linked, before)
+	}
+}
+
+// witness returns what was counted, and what shows that nothing of it was forgotten; nil where that is not
+// kept.
+func (x *expiringOver) witness(a *Alarm) []history.Event {
+	if !x.linking {
+		return nil
+	}
+	return slices.Concat(a.Placing, x.linked, []history.Event{x.links.Next})
+}
+
+// sweptLives is an expiring bound under which a full bucket begins anew, and each life is swept.
+type sweptLives struct {
+	expiring
+	life SweptBound
+}
+
+func (x sweptLives) Swept() OverSweep {
+	return &expiringOver{expiring: x.expiring, anew: x.life.Swept, sweep: x.life.Swept(),
+		first: history.MinTime, after: history.MinTime}
+}
+
+// lively returns the admissions that were sent after the last silence.
+func (x *expiringOver) lively(ended []history.Event) []history.Event {
+	if x.after == history.MinTime {
+		return ended
+	}
+	return slices.DeleteFunc(slices.Clone(ended), func(ev history.Event) bool { return ev.Start < x.after })
+}
+
+// lastAsked is the time of a ttlModel.
+const lastAsked = ownTime
+
+// asked makes the present the time of the last request.
+func asked(all []State) []State {
+	for i := range all {
+		all[i].Zone.Set(lastAsked, zone.Now, 0)
+	}
+	return all
+}

@@ -1,0 +1,257 @@
+package limiter
+
+import (
+	"math/bits"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Grid are the windows [P + k*W, P + (k+1)*W) for every phase P in the closed box [from, to] and every
+// length W in the closed box [size, sizeTo]. Whatever is said of them holds for all of these.
+type Grid struct{ from, to, size, sizeTo int64 }
+
+// NewGrid returns the windows of p for a box of phases.
+func NewGrid(p spec.Policy, from, to int64) Grid {
+	return Grid{from, to, int64(p.Rate.Per), int64(p.LongestWindow())}
+}
+
+// FirstOf and last return the smallest and the largest window that the closed interval [s,e] may touch.
+func (w Grid) FirstOf(s int64) int64 {
+	if s < w.to {
+		return history.FloorDiv(s-w.to, w.size)
+	}
+	return history.FloorDiv(s-w.to, w.sizeTo)
+}
+
+func (w Grid) LastOf(e int64) int64 {
+	if e < w.from {
+		return history.FloorDiv(e-w.from, w.sizeTo)
+	}
+	return history.FloorDiv(e-w.from, w.size)
+}
+
+// earliest and latest return when window k begins at the earliest, and the instant before which it ends at
+// the latest.
+func (w Grid) earliest(k int64) int64 {
+	if k >= 0 {
+		return w.from + k*w.size
+	}
+	hi, lo := bits.Mul64(uint64(-k), uint64(w.sizeTo))
+	if hi > 0 || lo >= uint64(history.MaxTime) { // see latest
+		return history.MinTime
+	}
+	return w.from - int64(lo)
+}
+func (w Grid) Latest(k int64) int64 {
+	if k < 0 {
+		return w.to + (k+1)*w.size
+	}
+	hi, lo := bits.Mul64(uint64(k+1), uint64(w.sizeTo))
+	// as many of the shortest reach an instant, as many of the longest may be beyond all
+	if hi > 0 || lo >= uint64(history.MaxTime) {
+		return history.MaxTime
+	}
+	return w.to + int64(lo)
+}
+
+// least and most return the length at which k windows that follow the phase (or, for a negative k, come
+// before it) reach the earliest and the latest instant.
+func (w Grid) least(k int64) int64 {
+	if k < 0 {
+		return w.sizeTo
+	}
+	return w.size
+}
+
+func (w Grid) most(k int64) int64 {
+	if k < 0 {
+		return w.size
+	}
+	return w.sizeTo
+}
+
+// at returns the window in which the present of z lies: the same for the whole of it, and for every phase of
+// the box.
+func (w Grid) at(z zone.Zone) int64 { return w.FirstOf(-z.Bound(0, zone.Now)) }
+
+func (w Grid) scaled(k int64) Grid {
+	return Grid{w.from * k, w.to * k, w.size * k, w.sizeTo * k}
+}
+
+// begins returns the instants of [from, to] at which a window begins, at its earliest: the first 2^16 of
+// them.
+func (w Grid) begins(from, to int64) []int64 {
+	var out []int64
+	for k := w.LastOf(from); ; k++ {
+		begin := w.earliest(k)
+		if begin > to || len(out) == WindowCap {
+			return out
+		}
+		if begin >= from {
+			out = append(out, begin)
+		}
+	}
+}
+
+// Seat says that an event of some cost may lie in the windows lo..hi. Of those with the same last window the
+// one with the smallest end e goes first, where that is told.
+type Seat struct{ Lo, Hi, Cost, e int64 }
+
+// after tells whether x goes after y.
+func (x Seat) after(y Seat) bool {
+	return x.Hi > y.Hi || x.Hi == y.Hi && (x.e > y.e || x.e == y.e && x.Cost > y.Cost)
+}
+
+// seating returns a function that gives the seats of events 0, 1, 2, ..., asked for in this order; lo
+// ascends.
+type seating func() func(i int) Seat
+
+// seatHeap has the events that are not placed yet, that with the smallest last window first: a heap of which
+// the children of k are 2k+1 and 2k+2.
+type seatHeap []Seat
+
+func (q *seatHeap) push(x Seat) {
+	h := append(*q, x)
+	k := len(h) - 1
+	for k > 0 && h[(k-1)/2].after(x) {
+		h[k] = h[(k-1)/2]
+		k = (k - 1) / 2
+	}
+	h[k] = x
+	*q = h
+}
+
+// pop drops the first.
+func (q *seatHeap) pop() {
+	h := (*q)[:len(*q)-1]
+	if len(h) > 0 {
+		x, k := (*q)[len(h)], 0
+		for child := 1; child < len(h); child = 2*k + 1 {
+			if child+1 < len(h) && h[child].after(h[child+1]) {
+				child++
+			}
+			if !x.after(h[child]) {
+				break
+			}
+			h[k] = h[child]
+			k = child
+		}
+		h[k] = x
+	}
+	*q = h
+}
+
+// Overfull places each event in one of its windows, earliest deadline first, at most quota units a window,
+// where an event of several units may be divided. For a set of windows without gaps that is possible exactly
+// when Hall's condition holds; where it fails, overfull returns the events that must lie in windows k1..k2
+// and are too many.
+func Overfull(evs []history.Event, seats seating, quota int64) *Breach {
+	if len(evs) == 0 {
+		return nil
+	}
+	var waiting seatHeap // each may lie in window k, or in a later one
+	at, next := seats(), 1
+	coming := at(0)
+	for k := coming.Lo; ; k++ {
+		room := quota
+		for next <= len(evs) && coming.Lo <= k {
+			if coming.Hi > k {
+				waiting.push(coming)
+			} else {
+				room -= coming.Cost
+			}
+			if next < len(evs) {
+				coming = at(next)
+			}
+			next++
+		}
+		if room < 0 || !waiting.settle(room, k) {
+			return crowd(evs, seats(), next-1, k, quota)
+		}
+		if len(waiting) == 0 {
+			if next > len(evs) {
+				return nil
+			}
+			k = coming.Lo - 1
+		}
+	}
+}
+
+// settle fills the rest of window k, earliest deadline first, and returns false where another event must lie
+// in window k. An event that costs more than the room left takes that room, and waits on with the units that
+// found none: dividing a request is in the target's favour. The first event of the heap stays the first when
+// its cost falls.
+func (q *seatHeap) settle(room, k int64) bool {
+	for room > 0 && len(*q) > 0 {
+		placed := min((*q)[0].Cost, room)
+		room -= placed
+		if (*q)[0].Cost -= placed; (*q)[0].Cost == 0 {
+			q.pop()
+		}
+	}
+	return len(*q) == 0 || (*q)[0].Hi > k
+}
+
+// crowd finds, of the first n events, the latest k1 such that those confined to windows k1..k2 exceed their
+// quota, and returns just as many of them as prove it.
+func crowd(evs []history.Event, at func(i int) Seat, n int, k2, quota int64) *Breach {
+	seats := make([]Seat, n)
+	for i := range seats {
+		seats[i] = at(i)
+	}
+	br := &Breach{Kind: verdict.OverAdmission}
+	for i := n - 1; i >= 0; i-- {
+		if seats[i].Hi > k2 {
+			continue
+		}
+		br.Events = append(br.Events, evs[i])
+		br.Seen += evs[i].Cost
+		if n := k2 - seats[i].Lo + 1; br.Seen > n*quota {
+			br.Bound, br.Windows = n*quota, n
+			br.Span = SpanOf(br.Events)
+			return br
+		}
+	}
+	return nil
+}
+
+// SpanOf returns the time from the first start to the last end of evs.
+func SpanOf(evs []history.Event) int64 {
+	lo, hi := evs[0].Start, evs[0].End
+	for _, ev := range evs {
+		lo, hi = min(lo, ev.Start), max(hi, ev.End)
+	}
+	return hi - lo
+}
+
+// windowMeter counts the units that may be in the window that contains an instant, or in it and some before
+// it.
+type windowMeter struct {
+	Grid
+	// n is the number of windows that count.
+	n, quota int64
+	starts   []history.Event
+	i        int
+	units    int64
+	gone     history.Tally
+}
+
+// newWindowMeter returns the meter of n windows that follow each other; all: denied requests are counted too.
+func newWindowMeter(h *history.History, w Grid, n, quota int64, all bool) *windowMeter {
+	return &windowMeter{Grid: w, n: n, quota: quota, starts: h.Counted(all),
+		gone: history.NewTally(h.CountedEnds(all))}
+}
+
+func (m *windowMeter) Unit() int64 { return 1 }
+
+func (m *windowMeter) Excess(t int64) int64 {
+	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
+		m.units += m.starts[m.i].Cost
+	}
+	// Of the windows that may contain t, the one that began first holds the most, and has the most behind it.
+	begin := max(m.earliest(m.FirstOf(t)-m.n+1), t-m.n*m.sizeTo+1)
+	return m.units - m.gone.Before(begin) - m.quota + 1
+}

@@ -1,0 +1,116 @@
+package phases
+
+import (
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/search"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// The work that the search of one group may take, where nothing else is said.
+const (
+	// StepBudget is how many decisions the exact searches may try of one phase at a time, and as many of
+	// all phases of a box at once.
+	StepBudget = search.VisitCap
+	// MaxWork is how many observations the bounds may judge in the search for a phase.
+	MaxWork = 25_000_000
+)
+
+// mostSteps is how many decisions the exact searches of one kind may try together.
+func (s *Search) mostSteps() int {
+	if s.Each > 0 {
+		return s.Each
+	}
+	return StepBudget
+}
+
+// Tried is how many decisions all exact searches tried.
+func (s *Search) Tried() int { return s.Steps + s.Wide }
+
+// Exactly searches every partition exactly under the first phase of a cell.
+func (s *Search) Exactly(b Cell) (Refutation, bool) {
+	if s.Quick || limiter.Ranged(b.Policy) || s.Mode != "" && s.Mode != verdict.Exact {
+		return Refutation{}, false
+	}
+	s.last = 0
+	gaveUp := make([]bool, len(s.Group.Parts)) // where a beginning is too much, the whole is
+	for k, g := range s.Beginnings {
+		for i, h := range g.Parts {
+			if gaveUp[i] || s.judged(k, i) {
+				continue
+			}
+			if s.Steps > s.mostSteps() {
+				s.Capped = true
+				return Refutation{}, false
+			}
+			r, visited, limited := searched(h, b, s.Each)
+			s.Steps += visited
+			s.last = max(s.last, visited)
+			if r != nil {
+				r.Part = i
+				return *r, true
+			}
+			gaveUp[i], s.Capped = limited, s.Capped || limited
+		}
+	}
+	return Refutation{}, false
+}
+
+// Together searches every partition exactly under all phases of a cell at once. A decision at d under a phase
+// P answers as one at d-(P-from) under the phase from does, so that whatever the phase, the decisions lie in
+// intervals that begin earlier by the width of the box. What nothing explains then, nothing explains under
+// any phase of the box.
+func (s *Search) Together(b Cell) (Refutation, bool) {
+	width := b.To - b.From
+	if s.Quick || b.Policy.Completes() || width > s.Reach || s.Wide > s.mostSteps() || s.Mode != "" &&
+		s.Mode != verdict.Exact {
+		return Refutation{}, false
+	}
+	for k, g := range s.Beginnings {
+		for i, h := range g.Parts {
+			if s.judged(k, i) {
+				continue
+			}
+			r, visited, _ := searched(h.Earlier(width), b, WideSteps+4*s.last)
+			if s.Wide += visited; r == nil {
+				continue
+			}
+			s.Reach = max(s.Reach, 2*width+1)
+			r.Part, r.Events = i, h.All[:len(r.Events)]
+			return *r, true
+		}
+	}
+	s.Reach = width / 2
+	return Refutation{}, false
+}
+
+// WideSteps is how many decisions the search of a box may try at least.
+const WideSteps = 1 << 12
+
+// searched searches h exactly under the policy and the first phase of a cell, and tries no more than `most`
+// decisions, if that is not 0.
+func searched(h *history.History, b Cell, most int) (r *Refutation, visited int, limited bool) {
+	x := search.NewExact(h, b.Policy, b.From)
+	if x == nil || x.Dear(h) && search.Simply(h, spec.Limit{b.Policy}, []int64{b.From}) {
+		return nil, 0, false
+	}
+	if most > 0 {
+		x.Most = min(most, x.Most)
+	}
+	dead := x.Search()
+	if dead == nil {
+		return nil, x.Visited, x.Limited
+	}
+	return &Refutation{Breach: search.Together(h.Before(dead.At).All), searched: h, cell: b}, x.Visited, false
+}
+
+// shorten drops the beginning of what an exact search refuted, as far as it is not needed.
+func (r *Refutation) shorten() {
+	if r.searched == nil {
+		return
+	}
+	h := r.searched.First(len(r.Events))
+	rest := search.Shortest(h, spec.Limit{r.cell.Policy}, []int64{r.cell.From})
+	r.Breach = search.Together(r.Events[len(h.All)-len(rest.All):])
+}

@@ -1,0 +1,63 @@
+package search
+
+import (
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
+)
+
+// TestRanksAreComparedByClass: of two lists of requests that wait, those of one class stand for each other
+// and for no others.
+func TestRanksAreComparedByClass(t *testing.T) {
+	l := newLists(func(rank int32) int8 { return int8(rank % 2) })
+	f := newFrontier(&l)
+	list := func(ranks ...int32) (id int32) {
+		for _, v := range ranks {
+			id = l.with(id, v)
+		}
+		return id
+	}
+	for _, c := range []struct {
+		one, other int32
+		later      bool
+	}{
+		{list(2, 3), list(0, 1), true}, {list(0, 1), list(2, 3), false}, {list(1, 2), list(0, 3), false},
+		{list(0, 3), list(1, 2), false},
+		{list(3, 4), list(2, 3), true}, {list(0, 2, 5), list(0, 2, 3), true},
+		{list(0, 4, 5), list(2, 3, 4), false},
+	} {
+		if l.numbers(c.one) != l.numbers(c.other) {
+			t.Fatalf("%x and %x have as many of each class", l.at[c.one], l.at[c.other])
+		}
+		if got := f.later(c.one, c.other); got != c.later {
+			t.Errorf("%x, %x: got %v, want %v", l.at[c.one], l.at[c.other], got, c.later)
+		}
+	}
+	if l.numbers(list(0, 1)) == l.numbers(list(0, 2)) || l.numbers(list(0)) == l.numbers(0) {
+		t.Errorf("lists with other numbers of each class are taken for alike")
+	}
+	if got, _ := f.latest(list(1, 2, 4), list(0, 3, 6)); l.at[got] != l.at[list(2, 3, 6)] {
+		t.Errorf("got %x, want the later of each class", l.at[got])
+	}
+}
+
+// TestComparisonsAreWork: what branches at one place cost is told, though few decisions lead there.
+func TestComparisonsAreWork(t *testing.T) {
+	l := newLists(nil)
+	f := newFrontier(&l)
+	f.cap, f.alike = 1<<10, 1<<10
+	const n = 40
+	for i := range int64(n) {
+		f.add(&branch{State: limiter.State{Zone: zone.NewZone(1000*i, -1000*i)}})
+	}
+	if f.size != n || f.compared != n*(n-1)/2 {
+		t.Errorf("%d branches, %d comparisons: want %d, %d", f.size, f.compared, n, n*(n-1)/2)
+	}
+	x := &Exact{front: f, Most: VisitCap, lists: l}
+	x.front.compared = 3*comparisons + 1
+	x.keep(step{}, nil)
+	if x.Visited != 3 || x.front.compared != 1 {
+		t.Errorf("%d decisions and %d comparisons, want 3 and 1", x.Visited, x.front.compared)
+	}
+}

@@ -1,0 +1,254 @@
+package search
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// product is several limiters that must all admit a request: their counts and times side by side, with one
+// present. It is charged to all where all admit; where one denies, to those that count denied requests, and
+// to those with CountOwn that would have admitted it.
+type product struct {
+	parts []productPart
+	scale int64
+}
+
+// productPart is one limiter of a product. Its counts and times come after those of the ones before.
+type productPart struct {
+	limiter.Model
+	counts, times int
+	// changes: a request that another one denies may change its memory.
+	changes bool
+}
+
+// NewProduct returns the exact model of a limit with one phase for each policy, for recordings that end by a
+// time in nanoseconds, and begin no longer before zero, or nil where there is none. lags are those of the
+// clocks of several policies, nil where none lags.
+func NewProduct(limit spec.Limit, at []int64, costs []int64, end int64, lags []int64) limiter.Model {
+	if len(limit) == 1 {
+		m := limiter.NewModel(limit[0], at[0], at[0], costs)
+		if m == nil || forgotBy(limit[0], end) > history.MaxTime/8/m.Traits().Scale {
+			return nil
+		}
+		return m
+	}
+	p := product{scale: 1}
+	for _, lag := range lags {
+		end = history.Later(end, lag)
+	}
+	for i, pol := range limit {
+		own := pol.Count == spec.CountOwn
+		if own {
+			pol.Count = spec.CountAdmitted
+		}
+		m := limiter.NewModel(pol, at[i], at[i], costs)
+		if m == nil {
+			return nil
+		}
+		if lags != nil && lags[i] > 0 && !pol.InFlight() { // which reads no clock
+			m = limiter.LaggingModel{Around: limiter.Around{Model: m}, Lag: lags[i] * m.Traits().Scale}
+		}
+		if own {
+			m = limiter.OwnModel{Model: m}
+		}
+		p.parts = append(p.parts, productPart{Model: m, changes: m.Traits().Counted || m.Traits().Created})
+	}
+	if !p.align(limit, end) {
+		return nil
+	}
+	counts, times := 0, 0
+	for i := range p.parts {
+		part := &p.parts[i]
+		one := part.Start(0)
+		part.counts, part.times = counts, times
+		counts, times = counts+len(one.Counts), times+one.Zone.N-zone.FirstVariable
+	}
+	return p
+}
+
+// align brings all parts to one scale, and tells whether the products are small enough.
+func (p *product) align(limit spec.Limit, end int64) bool {
+	longest := end
+	for i, part := range p.parts {
+		own := part.Traits().Scale
+		if p.scale = p.scale / history.Gcd(p.scale, own) * own; p.scale > history.MaxTime>>32 {
+			return false
+		}
+		longest = max(longest, forgotBy(limit[i], end))
+	}
+	if longest > history.MaxTime/8/p.scale {
+		return false
+	}
+	for i := range p.parts {
+		part := &p.parts[i]
+		part.Model = part.Scaled(p.scale / part.Traits().Scale)
+	}
+	return true
+}
+
+// forgotBy returns by when nothing is remembered of a recording that ends by an instant.
+func forgotBy(p spec.Policy, end int64) int64 {
+	for _, d := range []time.Duration{p.Recovery(), p.LongestBan(), max(p.TTL, p.TTLTo)} {
+		end = history.Later(end, 2*min(int64(d), history.MaxTime))
+	}
+	return end
+}
+
+func (p product) Traits() limiter.Traits {
+	t := limiter.Traits{Scale: p.scale}
+	for _, part := range p.parts {
+		t.Counted = t.Counted || part.Traits().Counted
+		t.Created = t.Created || part.Traits().Created
+		t.Windowed = t.Windowed || part.Traits().Windowed
+		t.Eager = t.Eager || part.Traits().Eager
+	}
+	return t
+}
+
+func (p product) Scaled(k int64) limiter.Model {
+	p.parts = slices.Clone(p.parts)
+	p.scale *= k
+	for i := range p.parts {
+		p.parts[i].Model = p.parts[i].Scaled(k)
+	}
+	return p
+}
+
+// Start puts the memories of all parts together: what they remember does not depend on each other.
+func (p product) Start(begin int64) limiter.State {
+	values := []int64{begin}
+	var m limiter.State
+	var states []limiter.State
+	for _, part := range p.parts {
+		s := part.Start(begin)
+		states = append(states, s)
+		m.Counts = append(m.Counts, s.Counts...)
+		values = append(values, make([]int64, s.Zone.N-zone.FirstVariable)...)
+	}
+	m.Zone = zone.NewZone(values...)
+	n := m.Zone.N
+	for a, part := range p.parts {
+		for i := range states[a].Zone.N {
+			for b, other := range p.parts {
+				for j := range states[b].Zone.N {
+					c := zone.AddBounds(states[a].Zone.Bound(i, 0), states[b].Zone.Bound(0, j))
+					if a == b {
+						c = states[a].Zone.Bound(i, j)
+					}
+					m.Zone.At[at(i, part.times)*n+at(j, other.times)] = c
+				}
+			}
+		}
+	}
+	return m
+}
+
+// at returns where variable i of a model is kept that skips so many others.
+func at(i, skip int) int {
+	if i >= zone.FirstVariable {
+		return i + skip
+	}
+	return i
+}
+
+// seen returns m as part sees it.
+func (part productPart) seen(m limiter.State) limiter.State {
+	m.Base, m.Zone.Skip = part.counts, part.times
+	return m
+}
+
+// through returns what becomes of all states where each goes through f.
+func (part productPart) through(states []limiter.State, f func(limiter.State) []limiter.State) []limiter.State {
+	var out []limiter.State
+	for _, m := range states {
+		for _, after := range f(part.seen(m)) {
+			after.Base, after.Zone.Skip = 0, 0
+			out = append(out, after)
+		}
+	}
+	return out
+}
+
+func (p product) Admit(m limiter.State, a limiter.Request) []limiter.State {
+	states := []limiter.State{m}
+	for _, part := range p.parts {
+		if states = part.through(states,
+			func(m limiter.State) []limiter.State { return part.Model.Admit(m, a) }); len(states) > limiter.OutcomeCap {
+			break // those that were left out may be the ones that the others admit
+		}
+	}
+	return states
+}
+
+// Deny: at least one of the parts denies. Those that a denied request may change are divided into those that
+// deny and those that would admit; if none of them denies, one of the others does.
+func (p product) Deny(m limiter.State, a limiter.Request) []limiter.State {
+	denied, would := []limiter.State(nil), []limiter.State{m}
+	deny := func(part productPart, states []limiter.State) []limiter.State {
+		return part.through(states,
+			func(m limiter.State) []limiter.State { return part.Model.Deny(m.Clone(), a) })
+	}
+	for _, part := range p.parts {
+		if !part.changes {
+			continue
+		}
+		now := append(deny(part, would), deny(part, denied)...)
+		pass := func(m limiter.State) []limiter.State {
+			return part.Model.Pass(m, limiter.Request{Cost: a.Cost, End: history.MaxTime}) // it is not waited for
+		}
+		denied, would = append(now, part.through(denied, pass)...), part.through(would, pass)
+		if len(denied)+len(would) > limiter.OutcomeCap {
+			return append(denied, would...) // too many: see admit
+		}
+	}
+	for _, part := range p.parts {
+		if !part.changes {
+			denied = append(denied, deny(part, would)...)
+		}
+	}
+	return denied
+}
+
+// Boundaries returns those of all parts.
+func (p product) Boundaries(from, to int64) []int64 {
+	var out []int64
+	for _, part := range p.parts {
+		out = append(out, part.Boundaries(from, to)...)
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), limiter.WindowCap)]
+}
+
+func (p product) Forget(m limiter.State, lo int64) {
+	for _, part := range p.parts {
+		part.Model.Forget(part.seen(m), lo)
+	}
+}
+
+func (p product) Pass(m limiter.State, a limiter.Request) []limiter.State {
+	return limiter.Passed(p, m, a)
+}
+
+func (p product) Complete(m limiter.State, a limiter.Request) []limiter.State {
+	states := []limiter.State{m}
+	for _, part := range p.parts {
+		complete := func(m limiter.State) []limiter.State { return part.Model.Complete(m, a) }
+		if states = part.through(states, complete); len(states) > limiter.OutcomeCap {
+			break // see admit
+		}
+	}
+	return states
+}
+
+// Short: any part lacks places.
+func (p product) Short(m limiter.State, cost int64) bool {
+	return slices.ContainsFunc(p.parts, func(part productPart) bool {
+		return part.Model.Short(part.seen(m), cost)
+	})
+}

@@ -1,0 +1,132 @@
+package search
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Limit is the largest number of observations of a partition that is searched exactly.
+const Limit = 100_000
+
+// coverage is how much of a history an exact search has judged.
+type coverage int
+
+// The coverages: none where there is no search, a part where it reached its cap, all where everything is
+// explained, plainly too, or cannot be.
+const (
+	JudgedNone coverage = iota
+	JudgedPart
+	JudgedAll
+)
+
+// Unexplainable searches h exactly under a policy with one phase, and returns what cannot be explained
+// together, or nil. visited is the number of decisions it tried, the same in every run and about
+// `most` at most: none where there is a plain explanation. It does not search where requests
+// cost more than classCap different amounts, or where the policy has no exact model.
+func Unexplainable(h *history.History, p spec.Policy, phase int64, most int) (
+	br *limiter.Breach, visited int, judged coverage,
+) {
+	return UnexplainableBy(h, spec.Limit{p}, []int64{phase}, most)
+}
+
+// UnexplainableBy is unexplainable for several policies that must all admit, each with one phase.
+func UnexplainableBy(h *history.History, limit spec.Limit, at []int64, most int) (
+	br *limiter.Breach, visited int, judged coverage,
+) {
+	x := NewExactBy(h, limit, at)
+	switch {
+	case x == nil:
+		return nil, 0, JudgedNone
+	case x.Dear(h) && Simply(h, limit, at):
+		return nil, 0, JudgedAll
+	}
+	x.Most = min(most, x.Most)
+	switch dead := x.Search(); {
+	case dead != nil:
+		return Together(Shortest(h.Before(dead.At), limit, at).All), x.Visited, JudgedAll
+	case x.Limited:
+		return nil, x.Visited, JudgedPart
+	}
+	return nil, x.Visited, JudgedAll
+}
+
+// Together is the breach of events that cannot be explained together.
+func Together(events []history.Event) *limiter.Breach {
+	n := int64(len(events))
+	return &limiter.Breach{Kind: verdict.NoExplanation, Seen: n, Bound: n - 1, Events: events, Span: limiter.SpanOf(events)}
+}
+
+// Shortest drops of a history that cannot be explained the beginning that it does not need.
+func Shortest(h *history.History, limit spec.Limit, at []int64) *history.History {
+	return h.Since(memoryOf(limit, at), func(rest *history.History) bool {
+		x := NewExactBy(rest, limit, at)
+		return x != nil && x.Search() != nil
+	})
+}
+
+// memoryOf returns how long any of the policies remembers, in nanoseconds.
+func memoryOf(limit spec.Limit, at []int64) int64 {
+	var longest int64
+	for i, p := range limit {
+		longest = max(longest, limiter.NewBound(p, at[i], at[i]).Scope().Memory)
+	}
+	return longest
+}
+
+// Counted tells whether a denied request may change what any of the policies remembers.
+func Counted(limit spec.Limit) bool {
+	return slices.ContainsFunc(limit, func(p spec.Policy) bool {
+		return p.Count == spec.CountAll || p.Count == spec.CountOwn || p.Refresh == spec.RefreshAll ||
+			p.Ban > 0 || p.TTL > 0
+	})
+}
+
+// NewExact returns the search of h under one policy, or nil where there is none.
+func NewExact(h *history.History, p spec.Policy, phase int64) *Exact {
+	return NewExactBy(h, spec.Limit{p}, []int64{phase})
+}
+
+// NewExactBy is newExact for several policies that must all admit, each with one phase.
+func NewExactBy(h *history.History, limit spec.Limit, at []int64) *Exact {
+	if len(h.All) == 0 || len(h.All) > Limit {
+		return nil
+	}
+	x := &Exact{h: h.Punctual(), Most: VisitCap, Cap: frontCap, Alike: alikeCap,
+		class: make([]int8, len(h.All))}
+	for _, ev := range h.All {
+		if k, ok := slices.BinarySearch(x.costs, ev.Cost); !ok {
+			x.costs = slices.Insert(x.costs, k, ev.Cost)
+		}
+		if len(x.costs) > classCap {
+			return nil
+		}
+	}
+	end := history.MinTime
+	for i, ev := range h.All {
+		end = max(end, ev.End, -ev.Start)
+		k, _ := slices.BinarySearch(x.costs, ev.Cost)
+		x.class[i] = int8(k)
+	}
+	if x.Model = NewProduct(limit, at, x.costs, end, h.Lags); x.Model == nil || h.Joined(memoryOf(limit, at)) ||
+		h.Joined(history.MaxTime) && slices.ContainsFunc(limit, limiter.KeepsItsBeginning) {
+		return nil
+	}
+	if x.Traits = x.Model.Traits(); x.Windowed {
+		x.gap = x.Scale
+	}
+	x.lag = h.Lag * x.Scale
+	x.overtaking = slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Queued() && p.TTL > 0 })
+	x.kind, x.kinds = x.class, len(x.costs)
+	if limit.Completes() {
+		x.flights = newFlights(x.h, x.Scale, x.costs, x.class)
+		if x.kind, x.kinds = x.kindsOf(); x.kind == nil {
+			return nil
+		}
+	}
+	x.Weight = x.weigh()
+	return x
+}

@@ -1,0 +1,76 @@
+package witness
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Placers returns the requests by which it is known how a policy was placed, but for some that are known by
+// others.
+func Placers(h *history.History, pol spec.Policy) []history.Event {
+	if len(h.All) == 0 {
+		return nil
+	}
+	var out []history.Event
+	all := pol.Count == spec.CountAll
+	switch {
+	case limiter.Anchored(pol):
+		begin := slices.IndexFunc(h.All, func(ev history.Event) bool { return ev.Counts(all) })
+		if begin < 0 {
+			return nil
+		}
+		out = Chain(h.Counted(all), int64(pol.Rate.Per))
+	case pol.Windowed():
+		end := history.MinTime
+		f := limiter.NewFirst(pol)
+		for _, o := range f.Openings(h) {
+			for i := history.FirstAfter(h.Admitted, end); i < len(h.Admitted) && h.Admitted[i].Start <= o.To &&
+				o.To < history.MaxTime; i++ {
+				if h.Admitted[i].End == o.To {
+					out = append(out, h.Admitted[i])
+					break
+				}
+			}
+			end = max(end, o.To+f.SizeTo-1)
+		}
+	}
+	if pol.TTL > 0 {
+		out = append(out, Chain(h.All, int64(pol.TTL))...)
+	}
+	return history.HistoryOf(out).All
+}
+
+// Chain returns the first event and the one that ends first, and of the others as few as leave no silence
+// longer than a time where the whole leaves none.
+func Chain(events []history.Event, most int64) []history.Event {
+	var sure []history.Event
+	for _, ev := range events {
+		if ev.Outcome != timeline.Unknown {
+			sure = append(sure, ev)
+		}
+	}
+	if len(sure) == 0 {
+		return nil
+	}
+	first := sure[0]
+	for i := 0; i < len(sure) && sure[i].Start <= first.End; i++ {
+		if sure[i].End < first.End {
+			first = sure[i]
+		}
+	}
+	out := []history.Event{sure[0], first}
+	l := history.NewCover(&first, most)
+	for i := range sure {
+		if before, kept := l.Add(&sure[i]); kept {
+			out = append(out, before)
+		}
+	}
+	if l.Next.Start > l.Last.Start {
+		out = append(out, l.Next)
+	}
+	return out
+}

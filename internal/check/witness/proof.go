@@ -1,0 +1,211 @@
+package witness
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Proof makes the fewest events of a history that are refuted on their own.
+//
+// An event may be left out when that makes what is left easier to explain, so that its refutation still
+// refutes the whole: a denial that does not count always, any other request if no denial that is left may
+// have counted it. Those that may have made the memory of the limiter stay where that matters.
+type Proof struct {
+	H *history.History
+	// Judge returns what refutes a history, and how many decisions exact searches tried: no more than most,
+	// if that is not 0.
+	Judge func(h *history.History, most int) (found []phases.Refutation, visits int, refuted bool)
+	// Counted: a denied request may count against another.
+	Counted bool
+	// Over: judge asks for admissions alone, which are easier to explain without any other request.
+	Over bool
+	// Amid returns the whole with only some events known, where requests place what the policy remembers:
+	// what refutes the events must refute it too. placing are those by which that is known. Else nil.
+	Amid    func(events []history.Event) *history.History
+	Placing []history.Event
+	// Until: the requests that were sent until then stay, and are part of every witness; minTime for none.
+	Until int64
+	// Tries bounds how often events are judged again.
+	Tries int
+	// Visits counts the decisions that exact searches tried; most is how many one judgement may try.
+	Visits, most int
+}
+
+// FewTries are the tries of a proof from n events: fewer where each has many to judge.
+func FewTries(n int) int { return min(ProofTries, 1+1_000_000/(n+1)) }
+
+// A small witness is made smaller with all means; of a large one, which is nearly minimal by its
+// construction, only the large parts that it does not need are dropped, as long as that is cheap.
+const (
+	ProofTries  = 600
+	largeProof  = 64
+	largeVisits = 1 << 18
+	proofVisits = 1 << 21
+)
+
+// Honest tells whether what refutes events, as found, is wrong in the whole as well.
+func (p *Proof) Honest(events []history.Event, found []*limiter.Breach) bool {
+	if p.Amid == nil {
+		return true
+	}
+	amid, visits, ok := p.Judge(p.Amid(events), p.most)
+	if p.Visits += visits; !ok {
+		return false
+	}
+	for _, br := range found { // that nothing explains a denial says more than that nothing explains all
+		if br.Kind == verdict.UnderAdmission &&
+			!slices.ContainsFunc(amid, func(r phases.Refutation) bool {
+				return r.Kind == br.Kind &&
+					r.Asked == br.Asked
+			}) {
+			return false
+		}
+	}
+	return true
+}
+
+// Refute judges events alone.
+func (p *Proof) Refute(events []history.Event) []*limiter.Breach {
+	p.Tries--
+	if p.Visits > proofVisits || len(events) > largeProof && p.Visits > largeVisits {
+		p.Tries = 0
+	}
+	h := history.HistoryOf(events)
+	h.Lag, h.Lags = p.H.Lag, p.H.Lags
+	found, visits, ok := p.Judge(h, p.most)
+	p.Visits += visits
+	if !ok {
+		return nil
+	}
+	p.most = phases.WideSteps + 2*visits // less to explain takes less to refute
+	out := make([]*limiter.Breach, len(found))
+	for i, r := range found {
+		out[i] = r.Breach
+	}
+	return out
+}
+
+// Fewest returns the breaches of the smallest witness that was found, and its events. Where the witness
+// cannot be judged alone (its phase is shared, and other partitions are part of the proof) it is returned as
+// it is.
+func (p *Proof) Fewest(found []*limiter.Breach) ([]*limiter.Breach, []history.Event) {
+	events := p.explained(found, p.withFirst(EventsOf(found)))
+	alone := p.Refute(events)
+	if p.Amid != nil && (alone == nil || !p.Honest(events, alone)) {
+		events = history.HistoryOf(append(slices.Clone(events), p.Placing...)).All
+		if alone = p.Refute(events); alone != nil && !p.Honest(events, alone) {
+			alone = nil
+		}
+	}
+	if alone == nil { // what places the windows is missing
+		wider := p.H.Before(history.LastEnd(events)).All
+		if alone = p.Refute(wider); alone == nil {
+			return found, events
+		}
+		events = slices.Clone(wider)
+	}
+	for step := max(len(events)/2, 1); ; step = max(step/2, 1) {
+		before := len(events)
+		for from := 0; from < len(events) && p.Tries > 0; {
+			less := slices.Delete(slices.Clone(events), from, min(from+step, len(events)))
+			if !p.easier(less, events[from:min(from+step, len(events))]) {
+				from += step
+				continue
+			}
+			if again := p.Refute(less); again != nil && p.Honest(less, again) {
+				events, alone = less, again
+				continue
+			}
+			from += step
+		}
+		if step == 1 && (len(events) == before || p.Tries <= 0) {
+			return p.told(events, alone), events
+		}
+	}
+}
+
+// told returns what is said of events that are refuted alone, as found: where more is left out of them that
+// may explain a denial, what refutes them amid all of it.
+func (p *Proof) told(events []history.Event, found []*limiter.Breach) []*limiter.Breach {
+	if p.Amid == nil || !slices.ContainsFunc(found,
+		func(br *limiter.Breach) bool { return br.Kind == verdict.UnderAdmission }) {
+		return found
+	}
+	whole := p.Amid(events)
+	amid, _, ok := p.Judge(whole, 0)
+	if !ok || len(whole.All) == len(events) {
+		return found
+	}
+	out := make([]*limiter.Breach, len(amid))
+	for i, r := range amid {
+		out[i] = r.Breach
+		out[i].Amid = true
+	}
+	return out
+}
+
+// explained returns events with all that came before them, where the denials among them may need that for
+// their own explanation: they would be found, and are nothing wrong.
+func (p *Proof) explained(found []*limiter.Breach, events []history.Event) []history.Event {
+	if !p.Counted || !slices.ContainsFunc(found,
+		func(br *limiter.Breach) bool { return br.Kind != verdict.OverAdmission }) {
+		return events
+	}
+	if len(found) == 1 && found[0].Kind == verdict.UnderAdmission { // see onlyAsked
+		return events
+	}
+	in := map[int]bool{}
+	for _, ev := range events {
+		in[ev.Seq] = true
+	}
+	whole := p.H.Before(history.LastEnd(events)).All
+	if p.easier(events, slices.DeleteFunc(slices.Clone(whole), func(ev history.Event) bool { return in[ev.Seq] })) {
+		return events
+	}
+	p.Tries = min(p.Tries, FewTries(len(whole)))
+	return slices.Clone(whole)
+}
+
+// easier tells whether what is left is easier to explain without the dropped events.
+func (p *Proof) easier(left, dropped []history.Event) bool {
+	if len(left) == 0 || p.Amid != nil {
+		return len(left) > 0
+	}
+	for _, ev := range dropped {
+		if ev.Start <= p.Until {
+			return false
+		}
+		if p.Over || ev.Outcome == timeline.Denied && !p.Counted {
+			continue
+		}
+		if slices.ContainsFunc(left, func(d history.Event) bool {
+			return d.Outcome == timeline.Denied &&
+				d.End >= ev.Start
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// withFirst adds the requests that stay.
+func (p *Proof) withFirst(events []history.Event) []history.Event {
+	if p.Until == history.MinTime {
+		return events
+	}
+	return history.HistoryOf(append(events, p.H.Before(p.Until).All...)).All
+}
+
+// EventsOf returns the events of all breaches, each once, ascending by start.
+func EventsOf(found []*limiter.Breach) []history.Event {
+	var all []history.Event
+	for _, br := range found {
+		all = append(all, br.Events...)
+	}
+	return history.HistoryOf(all).All
+}

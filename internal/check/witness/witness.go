@@ -1,0 +1,42 @@
+package witness
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// OnlyAsked returns a breach in which the denials that count against another request are no denials to be
+// explained: what explains them is not among the events.
+func OnlyAsked(br *limiter.Breach) *limiter.Breach {
+	if br.Kind == verdict.NoExplanation {
+		return br
+	}
+	one := *br
+	one.Events = slices.Clone(br.Events)
+	for i := range one.Events {
+		if ev := &one.Events[i]; ev.Outcome == timeline.Denied &&
+			(br.Kind != verdict.UnderAdmission || ev.Seq != br.Asked) {
+			ev.Outcome, ev.Mute = timeline.Unknown, true
+		}
+	}
+	return &one
+}
+
+// Reach returns the span from the first Sent to the last end of the observations.
+func Reach(obs []timeline.Observation, end time.Duration) (from, to time.Duration) {
+	for i := range obs {
+		until := end
+		if obs[i].Answered {
+			until = max(obs[i].FirstByte, obs[i].Sent)
+		}
+		if i == 0 {
+			from, to = obs[i].Sent, until
+		}
+		from, to = min(from, obs[i].Sent), max(to, until)
+	}
+	return from, to
+}

@@ -1,0 +1,244 @@
+package zone
+
+// Zone is a set of clock values given by differences: at[i][j] is the least upper bound of x_i - x_j, with
+// x_0 = 0. It is kept closed (every bound is as tight as the others imply), so that two zones can be compared
+// bound by bound. Variable now is 1; the limiter's own are 2 and up. All values are whole, so that a strict
+// bound is one less. The dimension is small: one for every remembered time.
+//
+// (A difference bound matrix: Dill, "Timing assumptions and verification of finite-state concurrent systems",
+// 1989.)
+type Zone struct {
+	N  int // variables, with x_0
+	At []int64
+	// Skip is the number of the limiter's variables before those of the model that sees the zone, clock how
+	// far behind now the variable is that it takes for now.
+	Skip, Clock int
+}
+
+// Now is the index of the present time, firstVariable that of the limiter's first.
+const (
+	Now           = 1
+	FirstVariable = 2
+)
+
+// NoBound stands for a difference without a bound.
+const NoBound = int64(1) << 61
+
+// NewZone returns the zone in which every one of n-1 variables has the given value.
+func NewZone(values ...int64) Zone {
+	z := Zone{N: len(values) + 1}
+	z.At = make([]int64, z.N*z.N)
+	value := append([]int64{0}, values...)
+	for i := range value {
+		for j := range value {
+			z.At[i*z.N+j] = value[i] - value[j]
+		}
+	}
+	return z
+}
+
+func (z Zone) Clone() Zone {
+	z.At = append([]int64(nil), z.At...)
+	return z
+}
+
+// Index returns where the variable that the model calls i is kept.
+func (z Zone) Index(i int) int {
+	switch {
+	case i >= FirstVariable:
+		return i + z.Skip
+	case i == Now:
+		return Now + z.Clock
+	}
+	return i
+}
+
+// Bound returns the least upper bound of x_i - x_j.
+func (z Zone) Bound(i, j int) int64 { return z.At[z.Index(i)*z.N+z.Index(j)] }
+
+// Present returns the earliest and the latest instant that now may be.
+func (z Zone) Present() (earliest, latest int64) { return -z.Bound(0, Now), z.Bound(Now, 0) }
+
+func AddBounds(a, b int64) int64 {
+	if a >= NoBound || b >= NoBound {
+		return NoBound
+	}
+	return a + b
+}
+
+// Limit adds the constraint x_i - x_j <= c, in place, and tells whether anything is left.
+func (z Zone) Limit(i, j int, c int64) bool {
+	i, j = z.Index(i), z.Index(j)
+	if c >= z.At[i*z.N+j] {
+		return true
+	}
+	if AddBounds(c, z.At[j*z.N+i]) < 0 {
+		return false
+	}
+	z.At[i*z.N+j] = c
+	for a := range z.N {
+		via := AddBounds(z.At[a*z.N+i], c)
+		if via >= NoBound {
+			continue
+		}
+		for b := range z.N {
+			if d := AddBounds(via, z.At[j*z.N+b]); d < z.At[a*z.N+b] {
+				z.At[a*z.N+b] = d
+			}
+		}
+	}
+	return true
+}
+
+// Elapse lets time pass: now may be any later instant.
+func (z Zone) Elapse() { z.Later(Now) }
+
+// Later makes x_i what it is, or anything larger.
+func (z Zone) Later(i int) {
+	i = z.Index(i)
+	for j := range z.N {
+		if j != i {
+			z.At[i*z.N+j] = NoBound
+		}
+	}
+}
+
+// Set makes x_i = x_j + c, forgetting what x_i was. i differs from j.
+func (z Zone) Set(i, j int, c int64) { z.Spread(i, j, c, c) }
+
+// Spread makes x_i any of x_j + lo .. x_j + hi, forgetting what x_i was; lo may be -noBound. i differs from
+// j.
+func (z Zone) Spread(i, j int, lo, hi int64) {
+	i, j = z.Index(i), z.Index(j)
+	for k := range z.N {
+		if k != i {
+			z.At[i*z.N+k] = AddBounds(hi, z.At[j*z.N+k])
+			z.At[k*z.N+i] = AddBounds(z.At[k*z.N+j], -lo)
+		}
+	}
+	z.At[i*z.N+i] = 0
+}
+
+// WithFirst returns z with one more variable in front of the limiter's own, which is now.
+func (z Zone) WithFirst() Zone {
+	out := Zone{N: z.N + 1, At: make([]int64, (z.N+1)*(z.N+1))}
+	old := make([]int, 0, out.N)
+	for i := range out.N {
+		switch {
+		case i < FirstVariable:
+			old = append(old, i)
+		case i == FirstVariable:
+			old = append(old, Now)
+		default:
+			old = append(old, i-1)
+		}
+	}
+	for i, a := range old {
+		for j, b := range old {
+			out.At[i*out.N+j] = z.At[a*z.N+b]
+		}
+	}
+	return out
+}
+
+// WithLast returns z with one more variable behind all others, which is now.
+func (z Zone) WithLast() Zone {
+	out := Zone{N: z.N + 1, At: make([]int64, (z.N+1)*(z.N+1)), Skip: z.Skip}
+	for i := range out.N {
+		for j := range out.N {
+			a, b := i, j
+			if i == z.N {
+				a = Now
+			}
+			if j == z.N {
+				b = Now
+			}
+			out.At[i*out.N+j] = z.At[a*z.N+b]
+		}
+	}
+	return out
+}
+
+// Drop returns z without its variable at index i, of all.
+func (z Zone) Drop(i int) Zone {
+	out := Zone{N: z.N - 1, At: make([]int64, 0, (z.N-1)*(z.N-1)), Skip: z.Skip}
+	for a := range z.N {
+		for b := range z.N {
+			if a != i && b != i {
+				out.At = append(out.At, z.At[a*z.N+b])
+			}
+		}
+	}
+	return out
+}
+
+// Shift adds c to x_i.
+func (z Zone) Shift(i int, c int64) {
+	i = z.Index(i)
+	for k := range z.N {
+		if k != i {
+			z.At[i*z.N+k] = AddBounds(z.At[i*z.N+k], c)
+			z.At[k*z.N+i] = AddBounds(z.At[k*z.N+i], -c)
+		}
+	}
+}
+
+// Within tells whether every point of z is one of other.
+func (z Zone) Within(other Zone) bool {
+	for i, b := range z.At {
+		if b > other.At[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Join widens z, in place, to the smallest zone that holds z and other.
+func (z Zone) Join(other Zone) {
+	for i, b := range other.At {
+		z.At[i] = max(z.At[i], b)
+	}
+}
+
+// Union returns the zone of just the points of z and other, ok=false where those are no zone, or that is dear
+// to find out.
+func (z Zone) Union(other Zone) (both Zone, ok bool) {
+	both = z.Clone()
+	both.Join(other)
+	differ := 0
+	for i, b := range both.At {
+		if b > z.At[i] {
+			differ++
+		}
+	}
+	if differ > unionCap {
+		return Zone{}, false
+	}
+	for i := range z.N {
+		for j := range z.N {
+			b := z.At[i*z.N+j]
+			if b == both.At[i*z.N+j] {
+				continue
+			}
+			beyond := both.Clone() // what of both is not in z for this reason
+			if beyond.Limit(j, i, -b-1) && !beyond.Within(other) {
+				return Zone{}, false
+			}
+		}
+	}
+	return both, true
+}
+
+// unionCap is the largest number of bounds in which a zone differs from its union with another.
+const unionCap = 6
+
+// Free makes x_i any value up to c, whatever it was.
+func (z Zone) Free(i int, c int64) {
+	i = z.Index(i)
+	for k := range z.N {
+		if k != i {
+			z.At[i*z.N+k] = AddBounds(c, z.At[k])
+			z.At[k*z.N+i] = NoBound
+		}
+	}
+}
