@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -167,11 +168,13 @@ func TestALostAnswerLeavesTheStretchKnown(t *testing.T) {
 	const end = 1000
 	pol := mustLimit(t, "sliding-window-counter,rate=3/10ns,align=first")[0]
 	for silence, want := range map[int64]bool{10: true, 31: false} {
-		events := []history.Event{{Start: 0, End: 0, Outcome: timeline.Allowed}, {Start: 5, End: end, Outcome: timeline.Unknown}}
+		events := []history.Event{{Start: 0, End: 0, Outcome: timeline.Allowed},
+			{Start: 5, End: end, Outcome: timeline.Unknown}}
 		for at := int64(10); at <= 500; at += 10 {
 			events = append(events, history.Event{Start: at, End: at, Outcome: timeline.Allowed})
 		}
-		events = append(events, history.Event{Start: 500 + silence, End: 500 + silence, Outcome: timeline.Allowed})
+		events = append(events,
+			history.Event{Start: 500 + silence, End: 500 + silence, Outcome: timeline.Allowed})
 		until, sure := limiter.Stretch(events, false, limiter.NewGrid(pol, 0, 0), end)
 		if sure != want || sure != (until == history.MaxTime) {
 			t.Errorf("a silence of %d ns at last: got %d, %v, want %v", silence, until, sure, want)
@@ -189,17 +192,23 @@ func TestAnchorIsTheFirstCountedRequest(t *testing.T) {
 		want   history.Interval
 	}{
 		"one": {[]history.Event{{Start: 5, End: 9, Outcome: a}}, false, history.Interval{From: 5, To: 9}},
-		"a later one ends first": {[]history.Event{{Start: 5, End: 90, Outcome: a}, {Start: 7, End: 12, Outcome: a}}, false,
+		"a later one ends first": {[]history.Event{{Start: 5, End: 90, Outcome: a},
+			{Start: 7, End: 12, Outcome: a}}, false,
 			history.Interval{From: 5, To: 12}},
-		"a denial is not counted": {[]history.Event{{Start: 5, End: 90, Outcome: a}, {Start: 7, End: 12, Outcome: d}}, false,
+		"a denial is not counted": {[]history.Event{{Start: 5, End: 90, Outcome: a},
+			{Start: 7, End: 12, Outcome: d}}, false,
 			history.Interval{From: 5, To: 90}},
-		"a denial is counted": {[]history.Event{{Start: 5, End: 90, Outcome: a}, {Start: 7, End: 12, Outcome: d}}, true,
+		"a denial is counted": {[]history.Event{{Start: 5, End: 90, Outcome: a},
+			{Start: 7, End: 12, Outcome: d}}, true,
 			history.Interval{From: 5, To: 12}},
-		"a lost one may not be": {[]history.Event{{Start: 5, End: 90, Outcome: a}, {Start: 7, End: 12, Outcome: u}}, true,
+		"a lost one may not be": {[]history.Event{{Start: 5, End: 90, Outcome: a},
+			{Start: 7, End: 12, Outcome: u}}, true,
 			history.Interval{From: 5, To: 90}},
-		"one of a later start is not": {[]history.Event{{Start: 5, End: 9, Outcome: a}, {Start: 10, End: 11, Outcome: a}}, false,
+		"one of a later start is not": {[]history.Event{{Start: 5, End: 9, Outcome: a},
+			{Start: 10, End: 11, Outcome: a}}, false,
 			history.Interval{From: 5, To: 9}},
-		"only lost ones": {[]history.Event{{Start: 5, End: 9, Outcome: u}, {Start: 7, End: 12, Outcome: u}}, false,
+		"only lost ones": {[]history.Event{{Start: 5, End: 9, Outcome: u}, {Start: 7, End: 12, Outcome: u}},
+			false,
 			history.Interval{From: 5, To: 12}},
 	} {
 		if got := limiter.Anchor(c.events, c.all); got != c.want {
@@ -234,7 +243,7 @@ func TestDenialsOfAnIdleCounter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := streamed(t, tl, limit, o, Caps{Piece: 8})
+			s := streamed(t, tl, limit, o, pieces.Caps{Piece: 8})
 			if j.Verdict != c.want || s.Verdict != c.want {
 				t.Errorf("%s, %s, cost %d: got %v, as a stream %v; want %v", c.spec, side, c.cost, j.Verdict,
 					s.Verdict, c.want)

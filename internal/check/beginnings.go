@@ -33,8 +33,9 @@ func WindowsOf(p spec.Policy, h timeline.Header) (w Windows, ok bool) {
 	if !p.Windowed() || p.Align == spec.AlignFirst || p.PerTo > 0 {
 		return Windows{}, false
 	}
-	box, _ := phases.PhasesOf(p, h)
-	return Windows{Every: phases.LongestSlot(p), Begin: Span{time.Duration(box.From), time.Duration(box.To)}}, true
+	box, _ := phases.Of(p, h)
+	return Windows{Every: phases.LongestSlot(p), Begin: Span{time.Duration(box.From), time.Duration(box.To)}},
+		true
 }
 
 // Openings returns when each window of p began, ascending at both ends, where a partition's first request
@@ -46,7 +47,8 @@ func Openings(p spec.Policy, h timeline.Header, obs []timeline.Observation, end 
 		return nil
 	}
 	var out []Span
-	for _, o := range limiter.NewFirst(p).Openings(history.NewHistory(obs, history.Widen(h, p.Tick, p.TickSet), int64(end))) {
+	for _, o := range limiter.NewFirst(p).Openings(history.New(obs,
+		history.Widen(h, p.Tick, p.TickSet), int64(end))) {
 		if o.To == history.MaxTime {
 			break
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -167,7 +168,7 @@ func BenchmarkBounds(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", spec, n), func(b *testing.B) {
 				obs := offered(p, n, 1)
 				before, began := live(), cpuTime()
-				h := history.NewHistory(obs, history.Widening{}, int64(obs[n-1].FirstByte))
+				h := history.New(obs, history.Widening{}, int64(obs[n-1].FirstByte))
 				prepared := cpuTime() - began
 				perObs := float64(live()-before) / float64(n)
 				runtime.KeepAlive(obs)
@@ -203,7 +204,7 @@ func BenchmarkStream(b *testing.B) {
 				var held int64
 				for b.Loop() {
 					before, began := live(), cpuTime()
-					s := newStream(spec.Limit{p}, timeline.Header{}, Options{}, Caps{})
+					s := newStream(spec.Limit{p}, timeline.Header{}, Options{}, pieces.Caps{})
 					for i := range obs {
 						if err := s.Observe(&obs[i]); err != nil {
 							b.Fatal(err)
@@ -256,10 +257,10 @@ func BenchmarkExact(b *testing.B) {
 		}
 		for _, n := range []int{1_000, 10_000, 100_000} {
 			b.Run(fmt.Sprintf("%s/%d", spec, n), func(b *testing.B) {
-				h := history.NewHistory(offered(p, n, 1), history.Widening{}, 0)
+				h := history.New(offered(p, n, 1), history.Widening{}, 0)
 				began, limited, visited := cpuTime(), 0, 0
 				for b.Loop() {
-					x := search.NewExact(h, p, int64(p.PhaseFrom))
+					x := search.New(h, p, int64(p.PhaseFrom))
 					if x.Search() != nil {
 						b.Fatal("a right limiter is accused")
 					}
@@ -304,7 +305,7 @@ func BenchmarkExactDense(b *testing.B) {
 					end := int64((&timeline.Timeline{Observations: obs}).End())
 					began, visited, gave := cpuTime(), 0, 0
 					for b.Loop() {
-						x := search.NewExactBy(history.NewHistory(obs, history.Widening{}, end), limit, at)
+						x := search.NewBy(history.New(obs, history.Widening{}, end), limit, at)
 						if dead := x.Search(); dead != nil && len(limit) == 1 {
 							b.Fatal("a right limiter is accused")
 						}
@@ -364,7 +365,7 @@ func BenchmarkAgainstPorcupine(b *testing.B) {
 }
 
 func againstPorcupine(b *testing.B, p spec.Policy, n int, late time.Duration, atReturn bool) {
-	var bounds, judge, theirs time.Duration
+	var bounds, jdg, theirs time.Duration
 	illegal, unknown, rounds := 0, 0, 0
 	for b.Loop() {
 		if rounds == 10 { // ten histories say enough
@@ -374,7 +375,8 @@ func againstPorcupine(b *testing.B, p spec.Policy, n int, late time.Duration, at
 		rounds++
 		ops := operations(obs)
 		began := cpuTime()
-		if phases.JudgeOne(history.NewHistory(obs, history.Widening{}, int64(obs[n-1].FirstByte)), limiter.NewBound(p, 0, 0), verdict.Exact) != nil {
+		if phases.JudgeOne(history.New(obs, history.Widening{}, int64(obs[n-1].FirstByte)),
+			limiter.NewBound(p, 0, 0), verdict.Exact) != nil {
 			b.Fatal("the bounds accuse a right limiter")
 		}
 		bounds += cpuTime() - began
@@ -383,7 +385,7 @@ func againstPorcupine(b *testing.B, p spec.Policy, n int, late time.Duration, at
 		if err != nil || j.Verdict != verdict.Pass {
 			b.Fatal(err, j)
 		}
-		judge += cpuTime() - began
+		jdg += cpuTime() - began
 		began = cpuTime()
 		switch porcupine.CheckOperationsTimeout(porcupineBucket(p, atReturn), ops, porcupinePatience) {
 		case porcupine.Illegal:
@@ -396,7 +398,7 @@ func againstPorcupine(b *testing.B, p spec.Policy, n int, late time.Duration, at
 	per := float64(rounds * n)
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(bounds)/per, "bounds-ns/obs")
-	b.ReportMetric(float64(judge)/per, "judge-ns/obs")
+	b.ReportMetric(float64(jdg)/per, "judge-ns/obs")
 	b.ReportMetric(float64(theirs)/per, "porcupine-ns/obs")
 	b.ReportMetric(float64(theirs)/float64(max(bounds, 1)), "times-the-bounds")
 	b.ReportMetric(10*float64(illegal)/float64(rounds), "illegal/10")

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -28,7 +30,7 @@ type matter struct {
 	limit spec.Limit
 	tl    *timeline.Timeline
 	o     Options
-	caps  Caps
+	caps  pieces.Caps
 }
 
 // corpusPair returns pair number n, ok=false where its keys do not go together. In two of three recordings
@@ -55,7 +57,7 @@ func corpusPair(n int) (p matter, spec string, ok bool) {
 	if r.IntN(4) == 0 {
 		cutAmid(r, p.tl)
 	}
-	p.o = Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(8) == 0,
+	p.o = judge.Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(8) == 0,
 		Conformance: []verdict.Conformance{"", "", "", "", verdict.UpperBound, verdict.LowerBound}[r.IntN(6)]}
 	return p, spec, true
 }
@@ -64,7 +66,7 @@ func corpusPair(n int) (p matter, spec string, ok bool) {
 func unknowns(limit spec.Limit) int {
 	n := 0
 	for _, p := range limit {
-		box, _ := phases.PhasesOf(p, timeline.Header{})
+		box, _ := phases.Of(p, timeline.Header{})
 		for _, open := range []bool{box.From != box.To, p.PerTo > 0, p.RateTo > 0, p.BanTo > 0, p.TTLTo > 0} {
 			if open {
 				n++
@@ -159,7 +161,7 @@ func (p matter) judged() string {
 // together or, if that is not 0, where to judge it takes longer than limit.
 func corpusText(numbers []int, limit time.Duration) (texts []string, algorithms []spec.Algorithm) {
 	texts, algorithms = make([]string, len(numbers)), make([]spec.Algorithm, len(numbers))
-	Each(len(numbers), func(i int) {
+	judge.Each(len(numbers), func(i int) {
 		p, spec, ok := corpusPair(numbers[i])
 		if !ok {
 			return

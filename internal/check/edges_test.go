@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -130,7 +132,7 @@ func TestNoAccusationAtTheEdges(t *testing.T) {
 				end := all[len(all)-1].FirstByte
 				from := time.Duration(rng.Int64N(int64(end / 3)))
 				tl := cutOut(all, from, from+end/2, longest)
-				o := Options{SkipMeasure: i > 0} // to measure is most of the work, and decides nothing
+				o := judge.Options{SkipMeasure: i > 0} // to measure is most of the work, and decides nothing
 				right, wrong := judgeBy(t, tl, c[0], o), judgeBy(t, tl, c[1], o)
 				if right.Verdict == verdict.Fail {
 					t.Fatalf("seed %d, cut from %s, latency up to %s: accused: %s", i, from, longest,
@@ -187,7 +189,7 @@ func TestBansOfAPartOfAHistory(t *testing.T) {
 	for round := range 300 {
 		r := rand.New(rand.NewPCG(8, uint64(round)))
 		tl := randomPartitions(t, r, limit, shape{requests: 30, gap: 30})
-		h := history.NewHistory(tl.Observations, history.Widening{}, int64(tl.End()))
+		h := history.New(tl.Observations, history.Widening{}, int64(tl.End()))
 		b := limiter.NewBound(limit[0], 0, 0)
 		want := limiter.UnexplainedBy(h, b)
 		h.Cut(int64(tl.End()) / 2)
@@ -235,7 +237,7 @@ func TestMissingRequestsMayHaveEmptiedABusyBucket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream := streamed(t, tl, limit, Options{SkipMeasure: true}, Caps{Whole: 1, Piece: 1})
+		stream := streamed(t, tl, limit, Options{SkipMeasure: true}, pieces.Caps{Whole: 1, Piece: 1})
 		if got := []bool{whole.Verdict == verdict.Fail, stream.Verdict == verdict.Fail}; got[0] != wrong ||
 			got[1] != wrong {
 			t.Errorf("denied at %s: accused %v (whole, as a stream), want %v", last, got, wrong)
@@ -325,7 +327,7 @@ func TestMissingRequestsMayHaveCreatedAPartition(t *testing.T) {
 						FirstByte: at[1], Answered: true, Outcome: timeline.Allowed})
 			}
 			whole := judgeBy(t, tl, spec, Options{SkipMeasure: true})
-			stream := streamed(t, tl, mustLimit(t, spec), Options{SkipMeasure: true}, Caps{Piece: 1})
+			stream := streamed(t, tl, mustLimit(t, spec), Options{SkipMeasure: true}, pieces.Caps{Piece: 1})
 			if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
 				t.Errorf("%s, at %s: accused: %+v, as a stream %+v", spec, at[0], whole.Partitions,
 					stream.Partitions)
@@ -366,11 +368,12 @@ func TestAnswersThatProveNothingDoNotPass(t *testing.T) {
 					Answered: i > 0, Outcome: []timeline.Outcome{timeline.Unknown, timeline.Denied,
 						timeline.Denied}[i]})
 		}
-		o := Options{SkipMeasure: true}
+		o := judge.Options{SkipMeasure: true}
 		for _, j := range []*verdict.Judgement{judgeBy(t, tl, spec, o),
-			streamed(t, tl, mustLimit(t, spec), o, Caps{Piece: 1}),
-			streamed(t, tl, mustLimit(t, spec), o, Caps{Whole: 9})} {
-			if j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew || j.Detail != history.UnsureEdges {
+			streamed(t, tl, mustLimit(t, spec), o, pieces.Caps{Piece: 1}),
+			streamed(t, tl, mustLimit(t, spec), o, pieces.Caps{Whole: 9})} {
+			if j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew ||
+				j.Detail != history.UnsureEdges {
 				t.Errorf("%s: got %s, %s: %s", spec, j.Verdict, j.Reason, j.Detail)
 			}
 		}
@@ -412,12 +415,12 @@ func TestWhoIsMissingMayHaveCreated(t *testing.T) {
 			tl.Header.Ended = tl.End()
 			return tl
 		}
-		o := Options{SkipMeasure: true}
+		o := judge.Options{SkipMeasure: true}
 		whole, err := Judge(recorded(c.late), limit, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream := streamed(t, recorded(c.late), limit, o, Caps{Piece: 8})
+		stream := streamed(t, recorded(c.late), limit, o, pieces.Caps{Piece: 8})
 		if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
 			t.Errorf("%s: %v, as a stream %v, though %s: %+v", c.spec, whole.Verdict, stream.Verdict,
 				c.explains, whole.Partitions[0].Findings)

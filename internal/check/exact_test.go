@@ -26,10 +26,10 @@ func TestSearchIsReproducible(t *testing.T) {
 				obs[i].Outcome = timeline.Unknown
 			}
 		}
-		h := history.NewHistory(obs, history.Widening{}, int64((&timeline.Timeline{Observations: obs}).End()))
+		h := history.New(obs, history.Widening{}, int64((&timeline.Timeline{Observations: obs}).End()))
 		first := 0
 		for run := range 3 {
-			x := search.NewExact(h, p, int64(p.PhaseFrom))
+			x := search.New(h, p, int64(p.PhaseFrom))
 			if x == nil {
 				break
 			}
@@ -57,7 +57,8 @@ func TestFewBranchesExplain(t *testing.T) {
 				obs[i].Outcome = timeline.Unknown
 			}
 		}
-		x := search.NewExact(history.NewHistory(obs, history.Widening{}, int64((&timeline.Timeline{Observations: obs}).End())), p, 0)
+		x := search.New(history.New(obs, history.Widening{},
+			int64((&timeline.Timeline{Observations: obs}).End())), p, 0)
 		if x.Search() != nil || x.Limited || x.Visited > x.Most {
 			t.Errorf("%s: %d decisions were tried, the cap was reached: %v", spec, x.Visited, x.Limited)
 		}
@@ -73,7 +74,7 @@ func TestADeniedRequestOpensAWindow(t *testing.T) {
 			FirstByte: first, Answered: true, Outcome: timeline.Denied}
 	}
 	obs := []timeline.Observation{denied(1, 0, 50, 3), denied(2, 120, 120, 1)}
-	x := search.NewExact(history.NewHistory(obs, history.Widening{}, 120), p, 0)
+	x := search.New(history.New(obs, history.Widening{}, 120), p, 0)
 	if br := x.Search(); br != nil || x.Limited {
 		t.Errorf("%v, the cap was reached: %v", br, x.Limited)
 	}
@@ -93,13 +94,14 @@ func TestFewBranchesExplainNothingElse(t *testing.T) {
 			}
 			tl := randomHistory(r, lim,
 				shape{requests: 8, gap: 12, late: r.IntN(60), costs: limit[0].Full() > 1 && round%2 == 0})
-			h := history.NewHistory(tl.Observations, history.Widen(tl.Header, known[0].Tick, known[0].TickSet),
+			h := history.New(tl.Observations,
+				history.Widen(tl.Header, known[0].Tick, known[0].TickSet),
 				int64(tl.End()))
 			at := make([]int64, len(known))
 			for i := range known {
 				at[i] = int64(known[i].PhaseFrom)
 			}
-			few, all := search.NewExactBy(h, known, at), search.NewExactBy(h, known, at)
+			few, all := search.NewBy(h, known, at), search.NewBy(h, known, at)
 			if few == nil {
 				break
 			}
@@ -139,13 +141,14 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 			tl := randomHistory(r, lim,
 				shape{requests: n, gap: 12, late: 3*n + r.IntN(60), costs: limit[0].Full() > 1 &&
 					round%2 == 0})
-			h := history.NewHistory(tl.Observations, history.Widen(tl.Header, known[0].Tick, known[0].TickSet),
+			h := history.New(tl.Observations,
+				history.Widen(tl.Header, known[0].Tick, known[0].TickSet),
 				int64(tl.End()))
 			at := make([]int64, len(known))
 			for i := range known {
 				at[i] = int64(known[i].PhaseFrom)
 			}
-			x := search.NewExactBy(h, known, at)
+			x := search.NewBy(h, known, at)
 			if x == nil {
 				break
 			}
@@ -178,12 +181,13 @@ func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
 	refuted, left := 0, 0
 	for range 250 {
 		tl := randomHistory(r, lim, shape{requests: 8, gap: 8, late: 20})
-		h := history.NewHistory(tl.Observations, history.Widening{}, int64(tl.End()))
-		want := search.NewExact(h, short, 0).Search()
+		h := history.New(tl.Observations, history.Widening{}, int64(tl.End()))
+		want := search.New(h, short, 0).Search()
 		for i := range tl.Observations {
 			tl.Observations[i].Cost = 3
 		}
-		x := search.NewExact(history.NewHistory(tl.Observations, history.Widening{}, int64(tl.End())), long, 0)
+		x := search.New(history.New(tl.Observations, history.Widening{}, int64(tl.End())), long,
+			0)
 		x.Model = limiter.NewLogModel(long, []int64{1})
 		got := x.Search()
 		if (got == nil) != (want == nil) || x.Weight < 2 {
@@ -219,9 +223,9 @@ func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
 				t.Fatal(err)
 			}
 			tl := servedHistory(r, lim, known, 1+r.IntN(10), round%2 == 0)
-			h := history.NewHistory(tl.Observations, history.Widening{}, int64(tl.End()))
+			h := history.New(tl.Observations, history.Widening{}, int64(tl.End()))
 			h.Completions(tl.Observations, history.Widening{}, history.StayOf(known[0]))
-			x := search.NewExact(h, known[0], int64(known[0].PhaseFrom))
+			x := search.New(h, known[0], int64(known[0].PhaseFrom))
 			x.Cap, x.Alike = 1+round%5, 1+round%2
 			if x.Search() == nil {
 				left++

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -21,18 +22,19 @@ type attempt struct {
 // tried judges all of a recording under another limit, on the side that o asks for. The bounds come first:
 // they refute most limits, and are much faster. What cannot be judged fails.
 func tried(tl *timeline.Timeline, limit spec.Limit, o Options) attempt {
-	if _, err := reference.NewLimit(limit); err != nil || Fits(tl, limit) != nil {
+	if _, err := reference.NewLimit(limit); err != nil || judge.Fits(tl, limit) != nil {
 		return attempt{verdict: verdict.Fail}
 	}
 	var out attempt
 	for _, bounds := range []bool{true, false} {
-		c := NewCase(tl, limit, Options{Conformance: o.Conformance, Shared: o.Shared, SkipMeasure: true})
+		c := judge.New(tl, limit,
+			Options{Conformance: o.Conformance, Shared: o.Shared, SkipMeasure: true})
 		c.Quick, c.BoundsOnly = true, bounds
 		c.Judge()
 		if out.verdict = c.Judgement().Verdict; out.verdict == verdict.Fail {
 			return out
 		}
-		out.sure = !slices.ContainsFunc(c.Parts, func(p *Part) bool { return p.Search.Capped })
+		out.sure = !slices.ContainsFunc(c.Parts, func(p *judge.Part) bool { return p.Search.Capped })
 	}
 	return out
 }

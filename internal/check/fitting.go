@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -15,13 +16,14 @@ import (
 func (q *inquiry) measured(p spec.Policy) verdict.Measured {
 	const questions = 64 // about as many judgements are a measure
 	limit := spec.Limit{p}
-	if _, err := reference.NewLimit(limit); err != nil || Fits(q.tl, limit) != nil || !q.spent(questions) {
+	if _, err := reference.NewLimit(limit); err != nil || judge.Fits(q.tl, limit) != nil ||
+		!q.spent(questions) {
 		return verdict.Measured{}
 	}
-	c := NewCase(q.tl, limit, Options{Conformance: q.o.Conformance, Shared: q.o.Shared})
+	c := judge.New(q.tl, limit, Options{Conformance: q.o.Conformance, Shared: q.o.Shared})
 	c.Quick, c.BoundsOnly, c.Frugal = true, true, true
 	out := make([]verdict.Measured, len(c.Parts))
-	Each(len(c.Parts), func(i int) {
+	judge.Each(len(c.Parts), func(i int) {
 		if c.Parts[i].Seen.Known > 0 {
 			out[i] = c.Measure(c.Parts[i])
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -122,10 +123,11 @@ func FuzzJudge(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := Options{SkipMeasure: options&1 != 0, Shared: options&2 != 0, Hint: options&4 != 0,
-			Conformance: []verdict.Conformance{"", verdict.Exact, verdict.UpperBound, verdict.LowerBound}[options>>3&3]}
+		o := judge.Options{SkipMeasure: options&1 != 0, Shared: options&2 != 0, Hint: options&4 != 0,
+			Conformance: []verdict.Conformance{"", verdict.Exact, verdict.UpperBound,
+				verdict.LowerBound}[options>>3&3]}
 		if options&32 != 0 {
-			o.Resolution = Resolution{BurstExact: true, Rate: 0.02}
+			o.Resolution = judge.Resolution{BurstExact: true, Rate: 0.02}
 		}
 		tl := (&fuzzReader{recording}).timeline()
 		survives(t, tl, limit, o)

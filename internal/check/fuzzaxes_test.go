@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -50,8 +51,9 @@ func FuzzJudgeAxes(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := Options{SkipMeasure: options&1 != 0, Shared: options&2 != 0, Hint: options&4 != 0,
-			Conformance: []verdict.Conformance{"", verdict.Exact, verdict.UpperBound, verdict.LowerBound}[options>>3&3]}
+		o := judge.Options{SkipMeasure: options&1 != 0, Shared: options&2 != 0, Hint: options&4 != 0,
+			Conformance: []verdict.Conformance{"", verdict.Exact, verdict.UpperBound,
+				verdict.LowerBound}[options>>3&3]}
 		tl := (&fuzzReader{recording}).timeline()
 		(&fuzzReader{extras}).tell(tl)
 		survives(t, tl, limit, o)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -165,7 +166,7 @@ func TestManyWindowsOfOneRequest(t *testing.T) {
 				Sent: at, FirstByte: at + time.Microsecond, Answered: true, Outcome: timeline.Allowed})
 	}
 	for block := 1; block < 20; block++ {
-		caps := Caps{Piece: 7 + block}
+		caps := pieces.Caps{Piece: 7 + block}
 		if j := streamed(t, tl, mustLimit(t, "fixed-window,rate=3/2ms,align=first"),
 			Options{SkipMeasure: true}, caps); j.Verdict != verdict.Pass {
 			t.Errorf("blocks of %d: got %s", block, kindsOf(j))
@@ -191,7 +192,7 @@ func TestAMissingRequestReadsAClockThatStoodStill(t *testing.T) {
 	add(9, 56_900, 56_950)
 	add(2, 56_900, 61_880)
 	for _, j := range []*verdict.Judgement{byBounds(tl, limit, Options{SkipMeasure: true}),
-		streamed(t, tl, limit, Options{SkipMeasure: true}, Caps{Piece: 8})} {
+		streamed(t, tl, limit, Options{SkipMeasure: true}, pieces.Caps{Piece: 8})} {
 		if j.Verdict == verdict.Fail {
 			t.Errorf("accused: %s", fmt.Sprint(j.Partitions))
 		}
@@ -203,7 +204,7 @@ func TestAMissingRequestReadsAClockThatStoodStill(t *testing.T) {
 func TestLostRequestsStayBesideThoseHeldForEver(t *testing.T) {
 	s := newStream(mustLimit(t, "fixed-window,rate=9/2ms,align=first + concurrency,limit=9,hold=0s.."),
 		timeline.Header{},
-		Options{SkipMeasure: true}, Caps{Piece: 8})
+		Options{SkipMeasure: true}, pieces.Caps{Piece: 8})
 	for i := range 400 {
 		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
 			Sent: time.Duration(i) * 100 * time.Microsecond}
@@ -217,7 +218,7 @@ func TestLostRequestsStayBesideThoseHeldForEver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	x, kept := NewPieces(planOf(s), "", false, nil), false
+	x, kept := pieces.New(planOf(s), "", false, nil), false
 	s.strands[""].tape.Each(s.store, func(o *timeline.Observation) bool {
 		x.Observe(o)
 		return true

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -134,16 +136,17 @@ func TestHintsAreShort(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	c := NewCase(tl, limit, Options{SkipMeasure: true})
+	c := judge.New(tl, limit, Options{SkipMeasure: true})
 	c.Quick = true
-	box, _ := phases.PhasesOf(limit[0], tl.Header)
+	box, _ := phases.Of(limit[0], tl.Header)
 	s := c.NewSearch(&phases.Group{Parts: c.Parts[0].Histories})
 	steps, wide := s.Steps, s.Wide
 	s.Refute(box)
-	if steps, wide = s.Steps-steps, s.Wide-wide; steps > HintSteps+search.VisitCap || wide > 2*HintWide ||
-		wide < HintWide {
+	if steps, wide = s.Steps-steps, s.Wide-wide; steps > judge.HintSteps+search.VisitCap ||
+		wide > 2*judge.HintWide ||
+		wide < judge.HintWide {
 		t.Errorf("%d decisions of one phase were tried, and %d of many, want some %d and %d", steps, wide,
-			HintSteps, HintWide)
+			judge.HintSteps, judge.HintWide)
 	}
 }
 
@@ -288,7 +291,7 @@ func TestHintSaysThatNothingExplains(t *testing.T) {
 // TestLargeRecordingsSayThatNothingWasTried: what is judged as it is read is held against no other limit.
 func TestLargeRecordingsSayThatNothingWasTried(t *testing.T) {
 	tl := answered(t, mustPolicy(t, "token-bucket,rate=10/s,burst=4"), evenly(60, 0, 20*time.Millisecond))
-	caps := Caps{Held: 8, Whole: search.Limit}
+	caps := pieces.Caps{Held: 8, Whole: search.MostEvents}
 	s := newStream(mustLimit(t, "token-bucket,rate=10/s,burst=3"), tl.Header, Options{Hint: true}, caps)
 	for i := range tl.Observations {
 		if err := s.Observe(&tl.Observations[i]); err != nil {

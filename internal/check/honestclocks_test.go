@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -36,7 +37,7 @@ func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 		if r.IntN(4) == 0 {
 			cutAmid(r, tl)
 		}
-		o := Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(5) == 0,
+		o := judge.Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(5) == 0,
 			Conformance: []verdict.Conformance{"", "", "", verdict.UpperBound, verdict.LowerBound}[r.IntN(5)]}
 		if o.Shared { // others are not seen
 			tl.Observations = slices.DeleteFunc(tl.Observations,

@@ -1,9 +1,22 @@
 package check
 
 import (
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// What a judgement asks for, and what it can be worth.
+type (
+	Options    = judge.Options
+	Resolution = judge.Resolution
+)
+
+// The errors of Judge and of a Stream.
+var (
+	ErrTooLarge = judge.ErrTooLarge
+	ErrUnsorted = judge.ErrUnsorted
 )
 
 // Judge decides whether decision times inside the closed intervals of tl, an order along them and, where they
@@ -14,14 +27,14 @@ import (
 // It returns an error that wraps ErrTooLarge where the arithmetic would overflow, or ErrUnsorted; then
 // nothing is judged.
 func Judge(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgement, error) {
-	if err := Fits(tl, limit); err != nil {
+	if err := judge.Fits(tl, limit); err != nil {
 		return nil, err
 	}
-	return explained(NewCase(tl, limit, o), limit), nil
+	return explained(judge.New(tl, limit, o), limit), nil
 }
 
 // explained judges, and looks for what explains a recording that fails the limit, as it was declared.
-func explained(c *Case, limit spec.Limit) *verdict.Judgement {
+func explained(c *judge.Case, limit spec.Limit) *verdict.Judgement {
 	c.Judge()
 	j := c.Judgement()
 	if c.O.Hint {

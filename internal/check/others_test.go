@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/judge"
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -32,7 +34,7 @@ func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
 		ours := 1 + r.IntN(10)
 		tl.Observations = slices.DeleteFunc(tl.Observations,
 			func(timeline.Observation) bool { return r.IntN(12) > ours })
-		o := Options{Shared: true, SkipMeasure: r.IntN(4) > 0,
+		o := judge.Options{Shared: true, SkipMeasure: r.IntN(4) > 0,
 			Conformance: []verdict.Conformance{"", "", "", verdict.UpperBound, verdict.LowerBound}[r.IntN(5)]}
 		where := fmt.Sprintf("round %d, %s (%s), %+v", round, text, known, o)
 		j := byBounds(tl, limit, o)
@@ -93,7 +95,7 @@ func TestOthersPlaceAndCreateToo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := streamed(t, tl, limit, o, Caps{Piece: 8})
+		s := streamed(t, tl, limit, o, pieces.Caps{Piece: 8})
 		if j.Verdict != c.want || s.Verdict != c.want && s.Verdict != verdict.Pass {
 			t.Errorf("%s: %v, as a stream %v, want %v: %+v", c.spec, j.Verdict, s.Verdict, c.want,
 				j.Partitions[0])

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -31,9 +32,10 @@ func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 			}
 			tl := randomHistory(r, lim,
 				shape{requests: 3 + r.IntN(6), gap: 20, late: 30, costs: r.IntN(3) == 0})
-			h := NewCase(tl, limit, Options{}).Parts[0].Histories[0]
+			h := judge.New(tl, limit, Options{}).Parts[0].Histories[0]
 			from := r.Int64N(20)
-			b := phases.Cell{Interval: history.Interval{From: from, To: from + r.Int64N(12)}, Policy: limit[0]}
+			b := phases.Cell{Interval: history.Interval{From: from, To: from + r.Int64N(12)},
+				Policy: limit[0]}
 			s := &phases.Search{Policy: limit[0], Group: &phases.Group{Parts: []*history.History{h}}}
 			s.Begin(history.Interval{From: 0, To: 19})
 			s.Reach = history.MaxTime
@@ -66,9 +68,9 @@ func TestPhaseOfARightLimiterIsFoundSoon(t *testing.T) {
 		}
 		p := knownLimit(rand.New(rand.NewPCG(1, 2)), limit)[0]
 		tl := &timeline.Timeline{Observations: offeredLate(p, 3000, 1, int64(4*time.Millisecond))}
-		h := history.NewHistory(tl.Observations, history.Widening{}, int64(tl.End()))
+		h := history.New(tl.Observations, history.Widening{}, int64(tl.End()))
 		s := &phases.Search{Policy: limit[0], Group: &phases.Group{Parts: []*history.History{h}}}
-		box, _ := phases.PhasesOf(limit[0], tl.Header)
+		box, _ := phases.Of(limit[0], tl.Header)
 		if _, ok := s.Refute(box); ok || s.Limited {
 			t.Errorf("%s: got refuted %v, limited %v", text, ok, s.Limited)
 		}
@@ -87,9 +89,9 @@ func TestPhasesBeyondNumberAreGivenUp(t *testing.T) {
 	}
 	tl := (&fuzzReader{[]byte("0000Yz0\t\t\t\t)" +
 		"\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t)\t\t\t\t\t\t\t)\t\t\t)\\t")}).timeline()
-	c := NewCase(tl, limit, Options{})
+	c := judge.New(tl, limit, Options{})
 	s := c.NewSearch(&phases.Group{Parts: c.Parts[0].Histories})
-	box, _ := phases.PhasesOf(limit[0], tl.Header)
+	box, _ := phases.Of(limit[0], tl.Header)
 	if _, ok := s.Refute(box); ok || !s.Capped || s.Tried() > phases.StepBudget/4 {
 		t.Errorf("refuted %v, capped %v, %d decisions were tried, want no more than %d",
 			ok, s.Capped, s.Tried(), phases.StepBudget/4)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/judge"
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -94,7 +96,7 @@ func TestPiecesOfWrongLimiters(t *testing.T) {
 				o.Outcome = 3 - o.Outcome
 			}
 		}
-		o := Options{SkipMeasure: true}
+		o := judge.Options{SkipMeasure: true}
 		got, whole := streamed(t, tl, limit, o, everything(r)), byBounds(tl, limit, o)
 		switch {
 		case got.Verdict == verdict.Fail && whole.Verdict == verdict.Fail:
@@ -155,13 +157,13 @@ func TestPiecesStayShort(t *testing.T) {
 		"fixed-window,rate=250/300ms,align=first,ttl=50ms",
 		"fixed-window,rate=250/100ms,align=first,refresh=all"} {
 		for _, h := range []timeline.Header{{}, {CompleteFrom: 1, CompleteUntil: time.Second}} {
-			s := newStream(mustLimit(t, spec), h, Options{SkipMeasure: true}, Caps{Piece: 64})
+			s := newStream(mustLimit(t, spec), h, Options{SkipMeasure: true}, pieces.Caps{Piece: 64})
 			for _, o := range servedLong(t, rand.New(rand.NewPCG(3, 3)), spec, 16_000, 3000) {
 				if err := s.Observe(&o); err != nil {
 					t.Fatal(err)
 				}
 			}
-			most, x := 0, NewPieces(planOf(s), "", false, nil)
+			most, x := 0, pieces.New(planOf(s), "", false, nil)
 			s.strands[""].tape.Each(s.store, func(o *timeline.Observation) bool {
 				x.Observe(o)
 				most = max(most, len(x.Obs))
@@ -186,7 +188,7 @@ func TestOneTooManyAfterASilence(t *testing.T) {
 			tl.Observations = append(tl.Observations, o)
 		}
 		for name, j := range map[string]*verdict.Judgement{"whole": byBounds(tl, limit, Options{}),
-			"pieces": streamed(t, tl, limit, Options{}, Caps{Piece: 8})} {
+			"pieces": streamed(t, tl, limit, Options{}, pieces.Caps{Piece: 8})} {
 			if j.Verdict != verdict.Fail {
 				t.Errorf("%s, %s: got %s, want fail", spec, name, j.Verdict)
 			}

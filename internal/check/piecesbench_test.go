@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -30,7 +31,7 @@ func BenchmarkStreamPieces(b *testing.B) {
 				var held int64
 				for b.Loop() {
 					before, began := live(), cpuTime()
-					s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, Caps{})
+					s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, pieces.Caps{})
 					for i := range obs {
 						if err := s.Observe(&obs[i]); err != nil {
 							b.Fatal(err)

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -104,7 +106,7 @@ func TestPiecesOfLongRecordings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, caps := Options{SkipMeasure: true}, Caps{Piece: 1 << 10}
+			o, caps := judge.Options{SkipMeasure: true}, pieces.Caps{Piece: 1 << 10}
 			if slices.ContainsFunc(limit, limiter.Ranged) { // rates are told apart by the length of a piece
 				caps.Piece = 1 << 12
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
@@ -126,7 +127,7 @@ func amidOthers(t *testing.T, tl *timeline.Timeline, pol spec.Policy, known []in
 // stillRefuted tells whether some requests of a witness would be one too.
 func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict.Finding,
 	mode verdict.Conformance) bool {
-	h := NewCase(tl, spec.Limit{pol}, Options{}).Parts[0].Histories[0]
+	h := judge.New(tl, spec.Limit{pol}, Options{}).Parts[0].Histories[0]
 	var less, all []history.Event
 	for _, ev := range h.All {
 		if slices.Contains(f.Observations, ev.Seq) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -21,11 +22,11 @@ func TestPlainExplanationsExplain(t *testing.T) {
 		if !ok || p.limit.Completes() {
 			continue
 		}
-		c := NewCase(p.tl, p.limit, Options{})
+		c := judge.New(p.tl, p.limit, Options{})
 		r := rand.New(rand.NewPCG(soakSeed+47, uint64(round)))
 		at := make([]int64, len(c.Limit))
 		for i, pol := range c.Limit {
-			if box, _ := phases.PhasesOf(pol, p.tl.Header); box.To > box.From {
+			if box, _ := phases.Of(pol, p.tl.Header); box.To > box.From {
 				at[i] = box.From + r.Int64N(box.To-box.From+1)
 			}
 		}
@@ -34,7 +35,7 @@ func TestPlainExplanationsExplain(t *testing.T) {
 			if len(c.Limit) > 1 {
 				h = c.Jointly(part)
 			}
-			x := search.NewExactBy(h, c.Limit, at)
+			x := search.NewBy(h, c.Limit, at)
 			if x == nil {
 				continue
 			}

@@ -129,7 +129,8 @@ func relapses(limit spec.Limit) bool {
 }
 
 // firstAdmission lets time pass from the state, window by window, until the model admits.
-func firstAdmission(m limiter.Model, state limiter.State, a limiter.Request, clock, scale int64) time.Duration {
+func firstAdmission(m limiter.Model, state limiter.State, a limiter.Request, clock,
+	scale int64) time.Duration {
 	from, to, gap := clock*scale, (clock+2001)*scale, int64(0)
 	if m.Traits().Windowed {
 		gap = scale

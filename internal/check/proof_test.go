@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -25,7 +26,7 @@ func TestWitnessOfACrowdIsCheap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := NewCase(tl, limit, Options{})
+	c := judge.New(tl, limit, Options{})
 	pol := limit[0]
 	found := limiter.NewBound(pol, 0, 0).Over(c.Parts[0].Histories[0])
 	if found == nil {

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -34,7 +36,7 @@ func says(t *testing.T, spec string, all ...told) (whole, stream string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := streamed(t, tl, limit, o, Caps{Piece: 8})
+	s := streamed(t, tl, limit, o, pieces.Caps{Piece: 8})
 	if j.Verdict != verdict.Fail || s.Verdict != verdict.Fail {
 		t.Fatalf("%s: %v, as a stream %v, want fail", spec, j.Verdict, s.Verdict)
 	}
@@ -81,9 +83,10 @@ func TestWhatIsNotKnownWasNotAdmitted(t *testing.T) {
 			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 3}, Answered: true,
 				Outcome: outcome})
 	}
-	c := NewCase(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5,count=all"), Options{})
+	c := judge.New(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5,count=all"), Options{})
 	p := c.Parts[0]
-	f := c.Describe(p, []*limiter.Breach{search.Together(p.Histories[0].All)}, p.Histories[0].All, c.Limit[0], history.Interval{}, 0)
+	f := c.Describe(p, []*limiter.Breach{search.Together(p.Histories[0].All)}, p.Histories[0].All, c.Limit[0],
+		history.Interval{}, 0)
 	if want := "6 units allowed within 0.000 s; no order and no decision times admit more than 5 of " +
 		"them"; f.Kind != verdict.OverAdmission || f.Seen != 6 || f.Text != want {
 		t.Errorf("%s, %d units: %s\nwant %s", f.Kind, f.Seen, f.Text, want)
@@ -143,9 +146,10 @@ func TestRequestsAreNotUnits(t *testing.T) {
 			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 3}, Answered: true,
 				Outcome: outcome})
 	}
-	c := NewCase(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5"), Options{})
+	c := judge.New(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5"), Options{})
 	p := c.Parts[0]
-	f := c.Describe(p, []*limiter.Breach{search.Together(p.Histories[0].All)}, p.Histories[0].All, c.Limit[0], history.Interval{}, 0)
+	f := c.Describe(p, []*limiter.Breach{search.Together(p.Histories[0].All)}, p.Histories[0].All, c.Limit[0],
+		history.Interval{}, 0)
 	if want := "no order and no decision times explain 3 requests within 0.000 s together: 2 allowed, 1 " +
 		"denied"; f.Text != want {
 		t.Errorf("%s\nwant %s", f.Text, want)

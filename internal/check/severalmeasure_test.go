@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -82,7 +83,7 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	demanded := Options{Resolution: Resolution{BurstExact: true, Rate: 0.05}}
+	demanded := judge.Options{Resolution: judge.Resolution{BurstExact: true, Rate: 0.05}}
 	j, err := Judge(tl, limit, demanded)
 	if err != nil || j.Verdict != verdict.Pass {
 		t.Fatalf("got %s (%s: %s), %v; want a pass; measured %+v", j.Verdict, j.Reason, j.Detail, err,
@@ -109,7 +110,8 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 // requests, of which the denials that another policy explains say nothing.
 func TestSeveralAreMeasuredOnLongRecordings(t *testing.T) {
 	spec := "token-bucket,rate=40/s,burst=5 + fixed-window,rate=30/1s,phase=0s"
-	tl := &timeline.Timeline{Observations: traffic(t, rand.New(rand.NewPCG(1, 2)), spec, WindowEvents+1000,
+	tl := &timeline.Timeline{Observations: traffic(t, rand.New(rand.NewPCG(1, 2)), spec,
+		judge.WindowEvents+1000,
 		20*time.Millisecond)}
 	j := judgeSpec(t, tl, spec)
 	if m := j.Measured.Of(1, 2).Rate; j.Verdict != verdict.Pass || m.Empty() || m.LoSet && m.Lo > 30 ||

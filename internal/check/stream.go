@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -20,7 +22,7 @@ import (
 // in memory up to tapeBudget bytes and beyond that in a file (Options.Spill), and judges when all have come.
 // Its judgement is that of Judge, except where a recording has more than heldLimit observations:
 //
-//   - A partition with at most exactLimit of them is judged as Judge does, one after the other. It tries no
+//   - A partition with at most Limit of them is judged as Judge does, one after the other. It tries no
 //     other limit, and its hint says so.
 //   - A larger one is judged in pieces: stretches that overlap by as long as the limiter remembers and the
 //     requests in flight last, each judged by the bounds as a recording that was cut out of traffic
@@ -29,7 +31,7 @@ import (
 //     Values between which no single piece can tell are all kept, so that a contradiction between pieces may
 //     be missed that the whole would show; none is made up. Admissions under a bucket that is neither charged
 //     late nor forgets are bounded over the whole recording (overall.go). The policy is measured on its first
-//     exactLimit observations; where phases are not known on the first few thousand of them.
+//     Limit observations; where phases are not known on the first few thousand of them.
 //   - Where requests place the windows (align=first, refresh), each piece is told how they lie where it
 //     begins (placement.go), and what is counted in them is bounded over the whole recording. Where that is
 //     not known, as the recording began amid traffic or a time to live may have passed, nothing is asked
@@ -40,7 +42,7 @@ type Stream struct {
 	header timeline.Header
 	limit  spec.Limit
 	o      Options
-	caps   Caps
+	caps   pieces.Caps
 
 	strands map[string]*strand
 	recent  *strand
@@ -71,14 +73,15 @@ type strand struct {
 
 // NewStream returns a Stream for a recording with the given header.
 func NewStream(limit spec.Limit, header timeline.Header, o Options) *Stream {
-	return newStream(limit, header, o, Caps{Held: heldLimit, Whole: search.Limit, Tapes: tapeBudget})
+	return newStream(limit, header, o,
+		pieces.Caps{Held: heldLimit, Whole: search.MostEvents, Tapes: tapeBudget})
 }
 
-func newStream(limit spec.Limit, header timeline.Header, o Options, caps Caps) *Stream {
+func newStream(limit spec.Limit, header timeline.Header, o Options, caps pieces.Caps) *Stream {
 	s := &Stream{header: header, limit: limit, o: o, caps: caps, end: header.Ended,
 		strands: map[string]*strand{}, store: &history.Store{}}
 	s.counts.Unsent = header.Unsent
-	s.err = FitsSpan(&header, limit, 0, header.Ended, 0)
+	s.err = judge.FitsSpan(&header, limit, 0, header.Ended, 0)
 	return s
 }
 
@@ -135,12 +138,13 @@ func (s *Stream) sound(o *timeline.Observation) error {
 		return nil
 	}
 	// Some way ahead, so that it is seldom asked.
-	if s.units < history.MaxTime/16 && s.begin > -time.Duration(history.MaxTime/8) && s.end < time.Duration(history.MaxTime/16) &&
-		FitsSpan(&s.header, s.limit, s.begin, s.end+span, 2*s.units) == nil {
+	if s.units < history.MaxTime/16 && s.begin > -time.Duration(history.MaxTime/8) &&
+		s.end < time.Duration(history.MaxTime/16) &&
+		judge.FitsSpan(&s.header, s.limit, s.begin, s.end+span, 2*s.units) == nil {
 		s.fitUnits, s.fitSpan = 2*s.units, 2*span
 		return nil
 	}
-	return FitsSpan(&s.header, s.limit, s.begin, s.end, s.units)
+	return judge.FitsSpan(&s.header, s.limit, s.begin, s.end, s.units)
 }
 
 func (s *Stream) count(o *timeline.Observation) {
@@ -214,11 +218,11 @@ func (s *Stream) together(strands []*strand) *verdict.Judgement {
 
 // apart judges one partition after the other.
 func (s *Stream) apart(strands []*strand) []verdict.PartitionVerdict {
-	plan := NewPlan(s.header, s.limit, s.o)
+	plan := pieces.NewPlan(s.header, s.limit, s.o)
 	plan.Sized(s.caps, s.shared())
 	partitions := make([]verdict.PartitionVerdict, len(strands))
 	if plan.Shared == nil {
-		Each(len(strands), func(i int) {
+		judge.Each(len(strands), func(i int) {
 			if st := strands[i]; st.tape.N <= s.caps.Whole {
 				partitions[i] = s.whole(st)
 			} else {
@@ -226,11 +230,11 @@ func (s *Stream) apart(strands []*strand) []verdict.PartitionVerdict {
 			}
 		})
 	} else { // first all of them: each refutes what the others left alive
-		all := make([]*Pieces, len(strands))
+		all := make([]*pieces.Pieces, len(strands))
 		for i, st := range strands {
 			all[i] = s.pieces(plan, st)
 		}
-		Each(len(strands), func(i int) { partitions[i] = s.pieced(plan, strands[i], all[i]) })
+		judge.Each(len(strands), func(i int) { partitions[i] = s.pieced(plan, strands[i], all[i]) })
 	}
 	s.judgedBeside(strands, partitions)
 	return partitions
@@ -238,17 +242,17 @@ func (s *Stream) apart(strands []*strand) []verdict.PartitionVerdict {
 
 // judgedBeside is that of a case.
 func (s *Stream) judgedBeside(strands []*strand, partitions []verdict.PartitionVerdict) {
-	loose, changed := BesideOthers(limiter.Ticked(s.limit, s.header))
-	if !s.o.Shared || !changed || !slices.ContainsFunc(partitions, Failed) {
+	loose, changed := judge.BesideOthers(limiter.Ticked(s.limit, s.header))
+	if !s.o.Shared || !changed || !slices.ContainsFunc(partitions, judge.Failed) {
 		return
 	}
-	if len(loose) == 0 || FitsSpan(&s.header, loose, s.begin, s.end, s.units) != nil {
-		Acquit(partitions, nil)
+	if len(loose) == 0 || judge.FitsSpan(&s.header, loose, s.begin, s.end, s.units) != nil {
+		judge.Acquit(partitions, nil)
 		return
 	}
 	other := *s
-	other.limit, other.o = loose, Beside
-	Acquit(partitions, other.apart(strands))
+	other.limit, other.o = loose, judge.Beside
+	judge.Acquit(partitions, other.apart(strands))
 }
 
 // shared tells whether a phase that is not known is the same in all partitions.
@@ -256,7 +260,7 @@ func (s *Stream) shared() bool {
 	if len(s.limit) != 1 {
 		return false
 	}
-	box, shared := phases.PhasesOf(s.limit[0], s.header)
+	box, shared := phases.Of(s.limit[0], s.header)
 	return shared && box.From != box.To
 }
 
@@ -266,8 +270,8 @@ func (s *Stream) read(st *strand, most int) []timeline.Observation {
 }
 
 // caseOf returns a case of some observations.
-func (s *Stream) caseOf(obs []timeline.Observation) *Case {
-	return NewCase(&timeline.Timeline{Header: s.header, Observations: obs}, s.limit, s.o)
+func (s *Stream) caseOf(obs []timeline.Observation) *judge.Case {
+	return judge.New(&timeline.Timeline{Header: s.header, Observations: obs}, s.limit, s.o)
 }
 
 // whole judges a partition as Judge does.
@@ -282,9 +286,9 @@ func (s *Stream) whole(st *strand) verdict.PartitionVerdict {
 }
 
 // pieces judges a partition in pieces or, if it is small, as one.
-func (s *Stream) pieces(plan *Plan, st *strand) *Pieces {
+func (s *Stream) pieces(plan *pieces.Plan, st *strand) *pieces.Pieces {
 	again := func(f func(o *timeline.Observation) bool) { st.tape.Each(s.store, f) }
-	x := NewPieces(plan, st.name, st.tape.N <= s.caps.Whole, again)
+	x := pieces.New(plan, st.name, st.tape.N <= s.caps.Whole, again)
 	if st.tape.N <= s.caps.Whole {
 		x.Whole(s.read(st, st.tape.N), s.end)
 		return x
@@ -298,7 +302,7 @@ func (s *Stream) pieces(plan *Plan, st *strand) *Pieces {
 }
 
 // pieced concludes a partition that was judged in pieces, and measures its first observations.
-func (s *Stream) pieced(plan *Plan, st *strand, x *Pieces) verdict.PartitionVerdict {
+func (s *Stream) pieced(plan *pieces.Plan, st *strand, x *pieces.Pieces) verdict.PartitionVerdict {
 	obs, since := s.read(st, s.caps.Whole+1), time.Duration(history.MaxTime)
 	if len(obs) > s.caps.Whole {
 		obs, since = obs[:s.caps.Whole], obs[s.caps.Whole].Sent
@@ -306,7 +310,7 @@ func (s *Stream) pieced(plan *Plan, st *strand, x *Pieces) verdict.PartitionVerd
 	c := *plan.C
 	c.End, c.Edges = int64(s.end), x.Beginning(since)
 	c.Frugal = !plan.Whole.Known()
-	p := &Part{Name: st.name, Obs: obs, Seen: st.seen}
+	p := &judge.Part{Name: st.name, Obs: obs, Seen: st.seen}
 	c.Prepare(p)
 	x.Conclude(&c, p)
 	return c.Verdict(p)

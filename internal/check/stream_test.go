@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -19,14 +21,14 @@ import (
 )
 
 // everything judges all partitions in pieces of eight observations or more.
-func everything(r *rand.Rand) Caps {
+func everything(r *rand.Rand) pieces.Caps {
 	_, _ = r.IntN(4), r.IntN(64) // the corpus was made with them
-	return Caps{Piece: 8 + r.IntN(25)}
+	return pieces.Caps{Piece: 8 + r.IntN(25)}
 }
 
 // streamed judges a timeline one observation at a time.
 func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options,
-	caps Caps) *verdict.Judgement {
+	caps pieces.Caps) *verdict.Judgement {
 	t.Helper()
 	s := newStream(limit, tl.Header, o, caps)
 	for i := range tl.Observations {
@@ -46,7 +48,7 @@ func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options,
 
 // byBounds judges as Judge does, without the exact search.
 func byBounds(tl *timeline.Timeline, limit spec.Limit, o Options) *verdict.Judgement {
-	c := NewCase(tl, limit, o)
+	c := judge.New(tl, limit, o)
 	c.BoundsOnly = true
 	c.Judge()
 	return c.Judgement()
@@ -102,7 +104,7 @@ func randomPartitions(t *testing.T, r *rand.Rand, limit spec.Limit, sh shape) *t
 }
 
 func randomStreamOptions(r *rand.Rand) Options {
-	o := Options{SkipMeasure: true}
+	o := judge.Options{SkipMeasure: true}
 	switch r.IntN(6) {
 	case 0:
 		o.Conformance = verdict.UpperBound
@@ -135,7 +137,7 @@ func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 					randomStreamOptions(r)
 				o.SkipMeasure = r.IntN(4) > 0
 				cutAtRandom(r, tl)
-				caps := Caps{Whole: 1 << 30}
+				caps := pieces.Caps{Whole: 1 << 30}
 				if newStream(limit, tl.Header, o, caps).shared() {
 					caps.Held = 1 << 30
 				}
@@ -158,7 +160,8 @@ func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 	set := 0
 	for name, limit := range smallLimits() {
-		if len(limit) > 1 || limiter.Anchored(limit[0]) || limiter.NeedsPlacement(limit[0]) || limit[0].Completes() {
+		if len(limit) > 1 || limiter.Anchored(limit[0]) || limiter.NeedsPlacement(limit[0]) ||
+			limit[0].Completes() {
 			continue
 		}
 		for round := range fewer(30) {
@@ -245,7 +248,7 @@ func TestStreamRefusesWhatJudgeRefuses(t *testing.T) {
 // for it.
 func TestLostAnswersAreNotKept(t *testing.T) {
 	limit := smallLimits()["token bucket"]
-	s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, Caps{Piece: 64})
+	s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, pieces.Caps{Piece: 64})
 	for i := range 50_000 {
 		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Duration(i)}
 		if i%2 == 1 && i > 1 {
@@ -255,7 +258,7 @@ func TestLostAnswersAreNotKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	most, x := 0, NewPieces(planOf(s), "", false, nil)
+	most, x := 0, pieces.New(planOf(s), "", false, nil)
 	s.strands[""].tape.Each(s.store, func(o *timeline.Observation) bool {
 		x.Observe(o)
 		most = max(most, len(x.Obs))
@@ -271,8 +274,8 @@ func TestLostAnswersAreNotKept(t *testing.T) {
 }
 
 // planOf returns the plan by which a stream judges what is large.
-func planOf(s *Stream) *Plan {
-	plan := NewPlan(s.header, s.limit, s.o)
+func planOf(s *Stream) *pieces.Plan {
+	plan := pieces.NewPlan(s.header, s.limit, s.o)
 	plan.Sized(s.caps, false)
 	return plan
 }
@@ -341,7 +344,7 @@ func TestSpilledRecordingsAreJudgedAlike(t *testing.T) {
 	for name, limit := range smallLimits() {
 		r := rand.New(rand.NewPCG(soakSeed+3, 1))
 		tl := randomPartitions(t, r, limit, shape{requests: 300, gap: 10, late: 20})
-		caps := Caps{Piece: 32, Tapes: 1 << 30}
+		caps := pieces.Caps{Piece: 32, Tapes: 1 << 30}
 		want := streamed(t, tl, limit, Options{SkipMeasure: true}, caps)
 		file, o := &spilled{}, Options{SkipMeasure: true}
 		o.Spill, caps.Tapes = file.open, 1<<9
@@ -370,7 +373,7 @@ func TestMeasureLeavesOutWhatMayBeExplainedLater(t *testing.T) {
 	}
 	tl := &timeline.Timeline{Observations: []timeline.Observation{at(0, 0, 0, timeline.Allowed),
 		at(1, 1, 9, timeline.Denied), at(2, 2, 3, timeline.Allowed)}}
-	caps := Caps{Whole: 2}
+	caps := pieces.Caps{Whole: 2}
 	j := streamed(t, tl, smallLimits()["token bucket"], Options{}, caps)
 	if m := j.Measured.Burst; j.Verdict != verdict.Pass || !m.LoSet || m.HiSet && m.Hi < 2 {
 		t.Errorf("got %v, burst %s, want pass and one that holds 2", j.Verdict, m)

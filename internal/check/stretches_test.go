@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -19,7 +20,7 @@ func TestAnchoredCountersAmidTraffic(t *testing.T) {
 		"sliding-window-counter,rate=250/300ms,align=first,ban=20ms"} {
 		t.Run(spec, func(t *testing.T) {
 			t.Parallel()
-			limit, o, caps := mustLimit(t, spec), Options{SkipMeasure: true}, Caps{Piece: 1 << 10}
+			limit, o, caps := mustLimit(t, spec), Options{SkipMeasure: true}, pieces.Caps{Piece: 1 << 10}
 			found := 0
 			for round := range fewer(6) {
 				r := rand.New(rand.NewPCG(soakSeed+14, uint64(round)))
@@ -50,7 +51,7 @@ func TestCountersThatWereNeverSilentAreNotJudged(t *testing.T) {
 	spec := "sliding-window-counter,rate=250/300ms,align=first"
 	served := servedLong(t, rand.New(rand.NewPCG(soakSeed, 14)), spec, 4000, 5000)
 	tl := cutOut(served, 300*time.Millisecond, served[len(served)-1].Sent, 4*time.Millisecond)
-	caps := Caps{Piece: 1 << 10}
+	caps := pieces.Caps{Piece: 1 << 10}
 	for name, tl := range map[string]*timeline.Timeline{"right": tl,
 		"wrong": turned(rand.New(rand.NewPCG(1, 1)), tl, 100)} {
 		j := streamed(t, tl, mustLimit(t, spec), Options{}, caps)

@@ -73,7 +73,7 @@ func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time
 // untilWindowEnds returns the time from the earliest decision of o to the end of its window, or a whole
 // window where that is not known.
 func untilWindowEnds(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
-	box, shared := phases.PhasesOf(p, h)
+	box, shared := phases.Of(p, h)
 	if !shared || !o.Answered || p.Slots > 1 {
 		return p.LongestWindow()
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -43,8 +44,8 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 					t.Fatal(err)
 				}
 				tl := honestHistory(r, lim, 80)
-				g := Gauge{Ask: &limiter.Asker{}, Case: &Case{Tl: tl},
-					History: history.NewHistory(tl.Observations, history.Widening{}, int64(tl.End())),
+				g := judge.Gauge{Ask: &limiter.Asker{}, Case: &judge.Case{Tl: tl},
+					History: history.New(tl.Observations, history.Widening{}, int64(tl.End())),
 					Box:     history.Interval{From: int64(p.PhaseFrom), To: int64(p.PhaseFrom)}}
 				m := g.Window(limit[0])
 				true, lo, hi := float64(p.Rate.Per), ends(m.Lo, m.LoSet, 1), ends(m.Hi, m.HiSet, math.Inf(1))

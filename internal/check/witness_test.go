@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
@@ -76,12 +77,13 @@ func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Findi
 	if j := judged(t, alone(tl, f.Observations), pol); j.Verdict != verdict.Fail {
 		t.Fatalf("the witness does not fail alone:\n%s%+v", draw(tl), f)
 	}
-	created := limiter.RemembersStart(pol) || pol.Refill == spec.RefillInterval // which needs the first requests
+	// which needs the first requests
+	created := limiter.RemembersStart(pol) || pol.Refill == spec.RefillInterval
 	if f.Kind != verdict.OverAdmission || pol.Count == spec.CountAll || pol.TTL > 0 || created ||
 		limiter.Placed(pol) {
 		return
 	}
-	o := Options{SkipMeasure: true}
+	o := judge.Options{SkipMeasure: true}
 	if pol.Refresh == spec.RefreshAll {
 		// its denials keep the window open, and have no explanation of their own in it
 		o.Conformance = verdict.UpperBound
@@ -138,7 +140,7 @@ func TestWitnessOfSeveralFailsAlone(t *testing.T) {
 func TestWitnessProvesWhatWasFound(t *testing.T) {
 	over, under := 0, 0
 	for name, limit := range smallLimits() {
-		box, _ := phases.PhasesOf(limit[0], timeline.Header{})
+		box, _ := phases.Of(limit[0], timeline.Header{})
 		if len(limit) > 1 || !search.Counted(limit) || box.From != box.To || limiter.Anchored(limit[0]) {
 			continue
 		}
@@ -146,7 +148,7 @@ func TestWitnessProvesWhatWasFound(t *testing.T) {
 			r := rand.New(rand.NewPCG(soakSeed+11, uint64(round)))
 			tl := randomPartitions(t, r, limit,
 				shape{requests: 10 + r.IntN(40), gap: 1 + r.IntN(40), late: r.IntN(30)})
-			found := NewCase(tl, limit, Options{SkipMeasure: true})
+			found := judge.New(tl, limit, Options{SkipMeasure: true})
 			found.Quick, found.BoundsOnly = true, true
 			found.Judge()
 			want, got := kindsOf(found.Judgement()), byBounds(tl, limit, Options{SkipMeasure: true})
@@ -163,7 +165,8 @@ func TestWitnessProvesWhatWasFound(t *testing.T) {
 					continue
 				}
 				under++
-				br := phases.JudgeOne(found.Parts[k].Histories[0], limiter.NewBound(found.Limit[0], box.From, box.To),
+				br := phases.JudgeOne(found.Parts[k].Histories[0],
+					limiter.NewBound(found.Limit[0], box.From, box.To),
 					verdict.LowerBound)
 				if asked := fmt.Sprintf("request #%d ", br.Asked); !strings.HasPrefix(p.Findings[0].Text,
 					asked) {

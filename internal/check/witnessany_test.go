@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -100,7 +101,7 @@ func TestWitnessOfARefreshedWindowHasWhatKeptItOpen(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	j := streamed(t, tl, limit, Options{SkipMeasure: true}, Caps{Piece: 64})
+	j := streamed(t, tl, limit, Options{SkipMeasure: true}, pieces.Caps{Piece: 64})
 	if len(j.Partitions[0].Findings) != 1 {
 		t.Fatalf("got %+v, want one finding", j.Partitions[0])
 	}

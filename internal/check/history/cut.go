@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// HistoryOf returns a history of the events, in any order and some perhaps twice.
-func HistoryOf(events []Event) *History {
+// Of returns a history of the events, in any order and some perhaps twice.
+func Of(events []Event) *History {
 	all := slices.Clone(events)
 	slices.SortStableFunc(all,
 		func(a, b Event) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Seq, b.Seq)) })
@@ -138,13 +138,13 @@ func (h *History) Amid(events []Event, counted bool) *History {
 	return out
 }
 
-// Denial returns the index in h.denied of the denial with a number.
+// Denial returns the index in h.Denied of the denial with a number.
 func (h *History) Denial(seq int) int32 {
 	return int32(slices.IndexFunc(h.Denied, func(d Event) bool { return d.Seq == seq }))
 }
 
 // Punctual returns h with its events beginning when they were sent, though the limiter may take them to be up
-// to h.lag older.
+// to h.Lag older.
 func (h *History) Punctual() *History {
 	if h.Lag == 0 {
 		return h
@@ -200,7 +200,7 @@ func (h *History) Beginning(n int, all bool) *History {
 	until := h.All[n].Start
 	out, _ := h.Cut(until)
 	out.IgnoreDenials(all, func(ev Event) bool { return ev.End >= until })
-	k := 0 // another policy may explain those that are not in h.denied, which has the same order
+	k := 0 // another policy may explain those that are not in h.Denied, which has the same order
 	out.Denied = slices.DeleteFunc(out.Denied, func(d Event) bool {
 		for k < len(h.Denied) && h.Denied[k].Start < d.Start {
 			k++

@@ -21,7 +21,7 @@ type Edges struct {
 	// amid what is judged.
 	Renews bool
 	// Begun is until when a request that is missing cannot have created the partition before one that is not,
-	// with less than a full bucket, or one whose batches come from then on; maxTime where there is none.
+	// with less than a full bucket, or one whose batches come from then on; MaxTime where there is none.
 	// again: that may be so after every silence.
 	Begun int64
 	Again bool

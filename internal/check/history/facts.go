@@ -21,6 +21,7 @@ type Facts struct {
 	why string
 }
 
+// FactsOf returns what observations tell of themselves.
 func FactsOf(obs []timeline.Observation) Facts {
 	var f Facts
 	for i := range obs {
@@ -29,6 +30,7 @@ func FactsOf(obs []timeline.Observation) Facts {
 	return f
 }
 
+// Add takes the next observation.
 func (f *Facts) Add(o *timeline.Observation) {
 	f.sent++
 	if o.Answered && !f.answered {

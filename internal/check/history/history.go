@@ -1,3 +1,7 @@
+// Package history is one partition of a recording as the judge sees it: closed intervals of decision times,
+// widened by what the clocks leave open (history.go), without what a cut out of traffic may explain
+// (edges.go), and with what is known of completions (stay.go). A recording too large to hold lies on tapes
+// (tape.go, store.go).
 package history
 
 import (
@@ -27,7 +31,7 @@ type Event struct {
 	// that: see stay.
 	Since, Until int64
 	// Least and most are the least and the most time from its decision until then, by is when it must be,
-	// whenever it was decided; of both the last are maxTime where they are not known.
+	// whenever it was decided; of both the last are MaxTime where they are not known.
 	Least, Most, By int64
 }
 
@@ -76,8 +80,8 @@ func (w Widening) Drift(t int64) int64 {
 	return int64(h.Drift(time.Duration(t)))
 }
 
-// NewHistory prepares the observations of one partition, ascending by Sent. end is the end of the recording.
-func NewHistory(obs []timeline.Observation, w Widening, end int64) *History {
+// New prepares the observations of one partition, ascending by Sent. end is the end of the recording.
+func New(obs []timeline.Observation, w Widening, end int64) *History {
 	h := &History{All: make([]Event, len(obs)), Lag: w.Tick}
 	for i := range obs {
 		h.All[i] = NewEvent(&obs[i], w, end)
@@ -86,6 +90,8 @@ func NewHistory(obs []timeline.Observation, w Widening, end int64) *History {
 	return h
 }
 
+// NewEvent returns an observation as an event. end is the end of the recording, until which one without an
+// answer may be decided.
 func NewEvent(o *timeline.Observation, w Widening, end int64) Event {
 	e := end
 	if o.Answered && o.Outcome != timeline.Unknown {
@@ -94,7 +100,8 @@ func NewEvent(o *timeline.Observation, w Widening, end int64) Event {
 	s := int64(o.Sent)
 	e = max(e, s)
 	begin := s - w.Left - w.Drift(s)
-	return Event{Start: begin, End: e + w.Right + w.Drift(e), Cost: max(o.Cost, 1), Outcome: o.Outcome, Seq: o.Seq,
+	return Event{Start: begin, End: e + w.Right + w.Drift(e), Cost: max(o.Cost, 1), Outcome: o.Outcome,
+		Seq:    o.Seq,
 		Answer: e + w.Right + w.Drift(e), Since: begin, Until: MaxTime, Most: MaxTime, By: MaxTime}
 }
 
@@ -181,7 +188,7 @@ func (h *History) CountedEnds(all bool) []Ending {
 // that an insertion sort with a bound on its work comes first.
 func OrderByEnd(evs []Event) []int32 { return OrderInto(nil, evs) }
 
-// OrderInto is orderByEnd in the memory of order.
+// OrderInto is OrderByEnd in the memory of order.
 func OrderInto(order []int32, evs []Event) []int32 {
 	order = slices.Grow(order[:0], len(evs))[:len(evs)]
 	budget := 8 * len(evs)
@@ -247,6 +254,8 @@ func (h *History) FirstEnd() int64 {
 	return end
 }
 
+// LastEnd returns the last instant at which one of the events may have been decided, MinTime where there is
+// none.
 func LastEnd(events []Event) int64 {
 	end := MinTime
 	for _, ev := range events {

@@ -2,8 +2,8 @@ package history
 
 import "slices"
 
-// QuietGap waits for a silence, known to be one, that is longer than the limiter remembers: until is since when
-// there is none.
+// QuietGap waits for a silence, known to be one, that is longer than the limiter remembers: until is since
+// when there is none.
 type QuietGap struct{ Until, Memory int64 }
 
 // Lull returns the one that edges wait for, where the recording began amid traffic.

@@ -31,10 +31,11 @@ import (
 // many were admitted as there are places.
 type Stay struct {
 	Told bool
-	// least is 0, most and linger are maxTime, where they are not known.
+	// least is 0, most and linger are MaxTime, where they are not known.
 	least, Most, linger int64
 }
 
+// StayOf returns what p says of completions; the zero value where it says nothing.
 func StayOf(p spec.Policy) Stay {
 	if !p.Completes() {
 		return Stay{}
@@ -50,7 +51,7 @@ func StayOf(p spec.Policy) Stay {
 }
 
 // Completions notes when each event of h, whose observations are given, may be complete, as all of some stays
-// say. The events are as newHistory made them.
+// say. The events are as NewHistory made them.
 func (h *History) Completions(obs []timeline.Observation, w Widening, stays ...Stay) {
 	if !slices.ContainsFunc(stays, func(s Stay) bool { return s.Told }) {
 		return

@@ -10,6 +10,7 @@ type Tally struct {
 	sum int64
 }
 
+// NewTally returns the tally of ends, which ascend.
 func NewTally(ends []Ending) Tally { return Tally{ends: ends} }
 
 // Before returns the sum of the costs of the endings strictly before t.
@@ -38,6 +39,7 @@ type Certain struct {
 	forever     Tally
 }
 
+// NewCertain returns the count of evs, which ascend by Start.
 func NewCertain(evs []Event) *Certain {
 	c := &Certain{evs: evs, latest: MinTime, end: MinTime}
 	starts := make([]Ending, len(evs))

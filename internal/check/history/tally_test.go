@@ -16,7 +16,8 @@ func TestCertainCountsWhatLiesWithin(t *testing.T) {
 		at := int64(0)
 		for i := range 300 {
 			at += r.Int64N(6)
-			ev := Event{Start: at, End: at + r.Int64N(20), Cost: 1 + r.Int64N(3), Seq: i, Outcome: timeline.Allowed}
+			ev := Event{Start: at, End: at + r.Int64N(20), Cost: 1 + r.Int64N(3), Seq: i,
+				Outcome: timeline.Allowed}
 			if r.IntN(20) == 0 {
 				ev.End = 2000 // no answer
 			}

@@ -29,7 +29,7 @@ func Anchor(events []history.Event, all bool) history.Interval {
 	return first
 }
 
-// Stretch returns the instant at which the windows begin anew for sure (maxTime if they do not), or where
+// Stretch returns the instant at which the windows begin anew for sure (MaxTime if they do not), or where
 // that becomes uncertain (sure=false). The first request, which may be counted, is in window 0 by definition.
 // end is that of follower.
 func Stretch(events []history.Event, all bool, w Grid, end int64) (until int64, sure bool) {
@@ -55,6 +55,7 @@ type Follower struct {
 	end  int64
 }
 
+// Follow returns the follower of the windows that the first counted request begins.
 func Follow(first history.Event, all bool, w Grid, end int64) Follower {
 	f := Follower{Grid: w, all: all, first: first, end: end}
 	f.reach(&first)
@@ -109,7 +110,7 @@ func (c anchoredModel) Scaled(k int64) Model {
 func (c anchoredModel) Pass(m State, a Request) []State { return Passed(c, m, a) }
 
 func (c anchoredModel) Start(begin int64) State {
-	return State{Counts: make([]int64, 3), Zone: zone.NewZone(begin, begin)}
+	return State{Counts: make([]int64, 3), Zone: zone.New(begin, begin)}
 }
 
 // room returns how far into a window a request of the cost is first admitted, size where it is not: the

@@ -88,7 +88,7 @@ const bannedUntil = ownTime
 // banModel denies for a time after each denial of the model inside, which does not see what is asked
 // meanwhile.
 type banModel struct {
-	Around
+	around
 	// ban is the least and banTo the most that a ban lasts.
 	ban, banTo int64
 }
@@ -96,7 +96,7 @@ type banModel struct {
 func (b banModel) Traits() Traits { return b.remembers() }
 
 func (b banModel) Scaled(k int64) Model {
-	return banModel{Around{b.Model.Scaled(k)}, b.ban * k, b.banTo * k}
+	return banModel{around{b.Model.Scaled(k)}, b.ban * k, b.banTo * k}
 }
 
 func (b banModel) Admit(m State, a Request) []State { return b.unbanned(m, a, Model.Admit) }
@@ -134,5 +134,5 @@ func (b banModel) Forget(m State, lo int64) {
 	if m.Zone.Bound(bannedUntil, 0) <= lo {
 		m.Zone.Free(bannedUntil, lo)
 	}
-	b.Around.Forget(m, lo)
+	b.around.Forget(m, lo)
 }

@@ -43,7 +43,7 @@ func (b batchModel) Scaled(k int64) Model {
 }
 
 func (b batchModel) Start(begin int64) State {
-	return State{Counts: make([]int64, 2), Zone: zone.NewZone(begin, begin)}
+	return State{Counts: make([]int64, 2), Zone: zone.New(begin, begin)}
 }
 
 // create makes the bucket at the present, where it is not there yet.

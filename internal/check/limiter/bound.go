@@ -1,3 +1,13 @@
+// Package limiter has the limiters that are judged: one file a limiter, one file an axis. Each has two faces.
+//
+// A Bound asks the two questions of a whole history, or of one block after the other, in O(n log n): were
+// more admitted than any decision times allow, and is there a denial that no instant of its interval
+// explains? It may miss, and never accuses.
+//
+// A Model is the limiter as a timed automaton: what the exact search (package search) runs on zones. At a
+// single point it is the limiter of package reference, which a test holds it to.
+//
+// An axis (ban.go, ttl.go, charged.go, ranges.go) wraps both faces of another limiter.
 package limiter
 
 import (
@@ -106,6 +116,7 @@ func boundAmong(p spec.Policy, from, to int64, others bool) Bound {
 	return AlgorithmBound(p, from, to, others)
 }
 
+// AlgorithmBound returns the bound of a policy without ranges, ban, time to live and late charges.
 func AlgorithmBound(p spec.Policy, from, to int64, others bool) Bound {
 	switch {
 	case p.InFlight():
@@ -138,7 +149,7 @@ func countingBound(p spec.Policy, from, to int64) counting {
 	}
 }
 
-// UnexplainedBy returns the indices in h.denied that b cannot explain.
+// UnexplainedBy returns the indices in h.Denied that b cannot explain.
 func UnexplainedBy(h *history.History, b Bound) []int32 {
 	of := b.Scope()
 	if len(h.Denied) == 0 || of.low {
@@ -155,7 +166,7 @@ func UnexplainedBy(h *history.History, b Bound) []int32 {
 	return out
 }
 
-// UnderBreach returns the breach of the denial h.denied[j], which b cannot explain: the denial and everything
+// UnderBreach returns the breach of the denial h.Denied[j], which b cannot explain: the denial and everything
 // that may have counted against it.
 func UnderBreach(h *history.History, b Bound, j int32) *Breach {
 	d, of, m := h.Denied[j], b.Scope(), b.Usage(h)
@@ -228,7 +239,7 @@ type Asker struct {
 	sweep sweep
 }
 
-// Refutes is judgeOne without its breach.
+// Refutes is JudgeOne without its breach.
 func (a *Asker) Refutes(h *history.History, b Bound, mode verdict.Conformance) bool {
 	return mode != verdict.LowerBound && a.over(h, b) || mode != verdict.UpperBound && a.under(h, b)
 }
@@ -255,7 +266,7 @@ func (a *Asker) marks(n int) []bool {
 	return a.done[:n]
 }
 
-// under tells whether unexplainedBy finds anything.
+// under tells whether UnexplainedBy finds anything.
 func (a *Asker) under(h *history.History, b Bound) bool {
 	of := b.Scope()
 	if of.low || of.late || of.ban > 0 {
@@ -275,7 +286,7 @@ type SweptBound interface {
 	Swept() OverSweep
 }
 
-// OverSweep asks the question of bound.over block by block, and keeps of what came before only what can
+// OverSweep asks the question of Bound.Over block by block, and keeps of what came before only what can
 // matter.
 type OverSweep interface {
 	// Advance takes the events of a block: fresh are those that begin before the horizon, ascending by s, of

@@ -33,6 +33,7 @@ type Bucket struct {
 	all bool
 }
 
+// NewBucket returns the bound of a policy of that kind, without ranges.
 func NewBucket(p spec.Policy) Bucket {
 	n, per := p.Rate.N, int64(p.Rate.Per)
 	shared := history.Gcd(n, per)
@@ -70,7 +71,7 @@ func (b Bucket) Over(h *history.History) *Breach {
 }
 
 // firstOver returns the earliest end of a violated span, ok=false where there is none. done is as long as
-// h.admitted.
+// h.Admitted.
 func (b Bucket) firstOver(h *history.History, c *candidates, done []bool) (y int64, ok bool) {
 	room := b.Room()
 	next, oldest := 0, 0
@@ -114,7 +115,8 @@ func (b Bucket) tightest(h *history.History, y int64) *Breach {
 		inside = append(inside, ev)
 		units += ev.Cost
 		if units*b.Per-(y-ev.Start)*b.N > b.Room() {
-			return &Breach{Kind: verdict.OverAdmission, Seen: units, Bound: b.most(y - ev.Start), Span: y - ev.Start,
+			return &Breach{Kind: verdict.OverAdmission, Seen: units, Bound: b.most(y - ev.Start),
+				Span:   y - ev.Start,
 				Events: inside}
 		}
 	}
@@ -157,10 +159,11 @@ type bucketMeter struct {
 	i, k   int
 	// tat is R(t), pending is p.
 	tat, pending int64
-	// from is when requests that are missing may have left the bucket empty; minTime where none can.
+	// from is when requests that are missing may have left the bucket empty; MinTime where none can.
 	from int64
 }
 
+// Usage implements Bound.
 func (b Bucket) Usage(h *history.History) Meter { return b.meter(h) }
 
 func (b Bucket) meter(h *history.History) *bucketMeter {
@@ -217,6 +220,7 @@ func (m *bucketMeter) Excess(t int64) int64 {
 
 func (b Bucket) memory() int64 { return (b.Burst+b.batch)*b.Per/b.N + 1 }
 
+// Scope implements Bound.
 func (b Bucket) Scope() Scope { return Scope{Memory: b.memory(), Full: b.Burst, all: b.all} }
 
 // bucketModel is a bucket with continuous refill, or a queue.
@@ -259,7 +263,7 @@ func (b bucketModel) Scaled(k int64) Model {
 func (b bucketModel) plain() bool { return b.startLeast == b.Burst && b.N == 1 }
 
 func (b bucketModel) Start(begin int64) State {
-	m := State{Zone: zone.NewZone(begin, begin)}
+	m := State{Zone: zone.New(begin, begin)}
 	if !b.plain() {
 		m.Counts = make([]int64, 2)
 		if b.startLeast == b.Burst {
@@ -425,6 +429,7 @@ func (b Bucket) exceeds(h *history.History, a *Asker) bool {
 	return over
 }
 
+// Swept implements SweptBound.
 func (b Bucket) Swept() OverSweep { return newBucketOver(b) }
 
 // bucketOver is bucket.over.

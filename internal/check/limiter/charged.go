@@ -37,7 +37,7 @@ func chargesOf(h *history.History) *history.History {
 		ev := &events[i]
 		ev.Start, ev.End = ev.Since, max(ev.Until, ev.Since)
 	}
-	return history.HistoryOf(events)
+	return history.Of(events)
 }
 
 func (c charged) Over(h *history.History) *Breach {
@@ -82,7 +82,8 @@ func (b Bucket) overCounting(h *history.History, certain []history.Event) *Breac
 		fits := func(t int64) bool {
 			tat := history.MinTime
 			before = before[:0]
-			for k := history.FirstAfter(certain, t-b.memory()); k < len(certain) && certain[k].Start < t; k++ {
+			for k := history.FirstAfter(certain, t-b.memory()); k < len(certain) &&
+				certain[k].Start < t; k++ {
 				if c := &certain[k]; c.End < t && c.Seq != ev.Seq {
 					tat = min(max(tat, c.Start*b.N)+c.Cost*b.Per, c.Start*b.N+b.Burst*b.Per)
 					before = append(before, *c)
@@ -91,7 +92,8 @@ func (b Bucket) overCounting(h *history.History, certain []history.Event) *Breac
 			return max(tat, t*b.N)+ev.Cost*b.Per <= t*b.N+b.Burst*b.Per
 		}
 		room := fits(ev.Start)
-		for k := history.FirstAfter(certain, ev.Start-b.memory()); k < len(certain) && certain[k].Start < ev.End && !room; k++ {
+		for k := history.FirstAfter(certain, ev.Start-b.memory()); k < len(certain) &&
+			certain[k].Start < ev.End && !room; k++ {
 			room = certain[k].End > ev.Start && certain[k].End < ev.End && fits(certain[k].End)
 		}
 		if room || fits(ev.End) {

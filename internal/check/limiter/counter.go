@@ -146,35 +146,6 @@ func (c Counter) sureUnits(evs []history.Event) *loads {
 	return out
 }
 
-// loads has the units in some windows, ascending.
-type loads struct {
-	windows, units []int64
-	// i is where the last one was found.
-	i int
-}
-
-// add adds units to window k, which is not before the last one.
-func (l *loads) add(k, units int64) {
-	if n := len(l.windows); n == 0 || l.windows[n-1] != k {
-		l.windows, l.units = append(l.windows, k), append(l.units, 0)
-	}
-	l.units[len(l.units)-1] += units
-}
-
-// in returns the units in window k.
-func (l *loads) in(k int64) int64 {
-	for l.i < len(l.windows) && l.windows[l.i] < k {
-		l.i++
-	}
-	for l.i > 0 && l.windows[l.i-1] >= k {
-		l.i--
-	}
-	if l.i < len(l.windows) && l.windows[l.i] == k {
-		return l.units[l.i]
-	}
-	return 0
-}
-
 // breachAt collects what must weigh on window k by y.
 func (c Counter) breachAt(h *history.History, y, k int64) *Breach {
 	br := &Breach{Kind: verdict.OverAdmission, Windows: 2, Bound: c.quota}
@@ -233,61 +204,101 @@ func (c Counter) overCounting(h *history.History, counted []history.Event) *Brea
 // FirstDenied asks of each window with a denial whether there can be a first one, where denied requests are
 // counted: in that window only admissions came before it. Asked alone, each denial of a crowd could be
 // explained by the others. It returns nil where denied requests are not counted.
+//
+//	window k-1          window k
+//	[ all that may lie  [ what was not denied, and may    the first   the denials that
+//	  in it counts    )   come before the first denial    denial      follow          )
 func (c Counter) FirstDenied(h *history.History) *Breach {
 	if !c.all {
 		return nil
 	}
-	ends, starts, costs := map[int64]int64{}, map[int64]int64{}, map[int64]int64{}
-	prev := map[int64]int64{} // the units that may lie in each window
-	var anywhere int64        // the units that may lie in more windows than are told apart
-	for _, ev := range h.All {
+	all, anywhere, ok := c.deniedWindows(h)
+	if !ok {
+		return nil
+	}
+	c.addAdmitted(h, all)
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		var before int64
+		if last := all[k-1]; last != nil {
+			before = last.units
+		}
+		// The window before weighs the most at the earliest instant at which a denial of this one can be
+		// decided.
+		w := all[k]
+		if w.denies && c.heaviest(before+anywhere, k, max(c.earliest(k), w.start))+w.admitted+
+			w.dearest-1 < c.quota {
+			return c.breachOfFirst(h, k)
+		}
+	}
+	return nil
+}
+
+// deniedWindow is what may lie in one window, for a counter that counts denied requests.
+type deniedWindow struct {
+	// units are all that may lie in it, admitted those that were not denied and may come before the first
+	// denial.
+	units, admitted int64
+	// denies: a denial surely lies in it, and end is the first end of such a one.
+	denies bool
+	end    int64
+	// start is the first start of the denials that may lie in it, dearest the largest cost of one.
+	start, dearest int64
+}
+
+// deniedWindows returns the windows that requests may lie in, by number, but for what is admitted; anywhere
+// are the units that may lie in more than are told apart. ok is false where that is so of a denial.
+func (c Counter) deniedWindows(h *history.History) (all map[int64]*deniedWindow, anywhere int64, ok bool) {
+	all = map[int64]*deniedWindow{}
+	for i := range h.All {
+		ev := &h.All[i]
 		lo, hi := c.first(ev.Start), c.last(ev.End)
+		denied := ev.Outcome == timeline.Denied
 		if hi-lo > widest {
-			if ev.Outcome == timeline.Denied {
-				return nil
+			if denied {
+				return nil, 0, false
 			}
 			anywhere += ev.Cost
 			continue
 		}
 		for k := lo; k <= hi; k++ {
-			prev[k] += ev.Cost
-			if ev.Outcome != timeline.Denied {
-				continue
+			w := all[k]
+			if w == nil {
+				w = &deniedWindow{start: history.MaxTime, end: history.MaxTime}
+				all[k] = w
 			}
-			if s, ok := starts[k]; !ok || ev.Start < s {
-				starts[k] = ev.Start
+			if w.units += ev.Cost; denied {
+				w.start, w.dearest = min(w.start, ev.Start), max(w.dearest, ev.Cost)
 			}
-			costs[k] = max(costs[k], ev.Cost)
 		}
-		if e, ok := ends[lo]; ev.Outcome == timeline.Denied && lo == hi && (!ok || ev.End < e) {
-			ends[lo] = ev.End
+		if denied && lo == hi {
+			all[lo].denies, all[lo].end = true, min(all[lo].end, ev.End)
 		}
 	}
-	cur := map[int64]int64{} // of those, the units that were not denied and may come before the first denial
-	for _, ev := range h.Possible {
+	return all, anywhere, true
+}
+
+// addAdmitted adds what was not denied to the windows with a denial that it may lie in, before the first one.
+func (c Counter) addAdmitted(h *history.History, all map[int64]*deniedWindow) {
+	for i := range h.Possible {
+		ev := &h.Possible[i]
+		add := func(w *deniedWindow) {
+			if w != nil && w.denies && ev.Start <= w.end {
+				w.admitted += ev.Cost
+			}
+		}
 		lo, hi := c.first(ev.Start), c.last(ev.End)
-		if hi-lo > widest {
-			for k := range ends {
-				if ev.Start <= ends[k] && lo <= k && hi >= k {
-					cur[k] += ev.Cost
-				}
+		if hi-lo <= widest {
+			for k := lo; k <= hi; k++ {
+				add(all[k])
 			}
 			continue
 		}
-		for k := lo; k <= hi; k++ {
-			if end, ok := ends[k]; ok && ev.Start <= end {
-				cur[k] += ev.Cost
+		for k, w := range all {
+			if lo <= k && hi >= k {
+				add(w)
 			}
 		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(ends)) {
-		// The window before weighs the most at the earliest instant at which a denial of this one can be
-		// decided.
-		if c.heaviest(prev[k-1]+anywhere, k, max(c.earliest(k), starts[k]))+cur[k]+costs[k]-1 < c.quota {
-			return c.breachOfFirst(h, k)
-		}
-	}
-	return nil
 }
 
 // widest is the largest number of windows that a request is followed through.
@@ -316,6 +327,7 @@ type counterMeter struct {
 	gone, old history.Tally
 }
 
+// Usage implements Bound.
 func (c Counter) Usage(h *history.History) Meter {
 	t := history.NewTally(h.CountedEnds(c.all))
 	return &counterMeter{Counter: c, starts: h.Counted(c.all), gone: t, old: t}
@@ -346,6 +358,7 @@ func (m *counterMeter) Excess(t int64) int64 {
 	return best - m.quota + 1
 }
 
+// Scope implements Bound.
 func (c Counter) Scope() Scope { return Scope{Memory: 2 * c.sizeTo, Full: c.quota, all: c.all} }
 
 // counterModel is a sliding window counter of known phase, or with a phase in a box.
@@ -368,7 +381,8 @@ func (c counterModel) Scaled(k int64) Model {
 func (c counterModel) Boundaries(from, to int64) []int64 { return c.begins(from, to) }
 
 func (c counterModel) Start(begin int64) State {
-	return State{Counts: []int64{windowIndex: history.MinTime, inThis: 0, inLast: 0}, Zone: zone.NewZone(begin)}
+	return State{Counts: []int64{windowIndex: history.MinTime, inThis: 0, inLast: 0},
+		Zone: zone.New(begin)}
 }
 
 func (c counterModel) turn(m State) {

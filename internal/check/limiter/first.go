@@ -22,6 +22,7 @@ type First struct {
 	all, others bool
 }
 
+// NewFirst returns the bound of a fixed window with align=first.
 func NewFirst(p spec.Policy) First {
 	return First{quota: p.Rate.N, size: int64(p.Rate.Per), SizeTo: int64(p.LongestWindow()),
 		all: p.Count == spec.CountAll}
@@ -29,7 +30,10 @@ func NewFirst(p spec.Policy) First {
 
 // openers returns the events that may open a window, ascending by start, and their ends.
 func (f First) openers(h *history.History) ([]history.Event, []history.Ending) {
-	dear := func(ev history.Event) bool { return ev.Cost > f.quota && (ev.Outcome == timeline.Denied || ev.Mute) }
+	dear := func(ev history.Event) bool {
+		return ev.Cost > f.quota &&
+			(ev.Outcome == timeline.Denied || ev.Mute)
+	}
 	if f.others || f.all && slices.ContainsFunc(h.All, dear) {
 		return h.All, history.Endings(h.All)
 	}
@@ -82,7 +86,7 @@ type opener struct {
 	begun, over, sure int
 }
 
-// earliestDecision returns the earliest instant at or after from at which one may be decided, maxTime if none
+// earliestDecision returns the earliest instant at or after from at which one may be decided, MaxTime if none
 // may.
 func (w *opener) earliestDecision(from int64) int64 {
 	for w.begun < len(w.openers) && w.openers[w.begun].Start < from {
@@ -101,7 +105,7 @@ func (w *opener) earliestDecision(from int64) int64 {
 	}
 }
 
-// earliestEnd returns the smallest end of an admission that starts at or after from, maxTime if there is
+// earliestEnd returns the smallest end of an admission that starts at or after from, MaxTime if there is
 // none.
 func (w *opener) earliestEnd(from int64) int64 {
 	for w.sure < len(w.admitted) && w.admitted[w.sure].Start < from {
@@ -114,6 +118,7 @@ func (w *opener) earliestEnd(from int64) int64 {
 	return end
 }
 
+// Over implements Bound.
 func (f First) Over(h *history.History) *Breach {
 	if br := tooDear(h, f.quota); br != nil {
 		return br
@@ -154,6 +159,7 @@ type firstMeter struct {
 	gone   history.Tally
 }
 
+// Usage implements Bound.
 func (f First) Usage(h *history.History) Meter {
 	return &firstMeter{First: f, open: f.Openings(h), starts: h.Counted(f.all),
 		gone: history.NewTally(h.CountedEnds(f.all))}
@@ -175,6 +181,7 @@ func (m *firstMeter) Excess(t int64) int64 {
 	return m.units - m.gone.Before(begin) - m.quota + 1
 }
 
+// Scope implements Bound.
 func (f First) Scope() Scope { return Scope{Memory: f.SizeTo, Full: f.quota, all: f.all} }
 
 // opened is the index of the time at which the open window of a firstModel began. Its counts are wasOpened, 1
@@ -203,7 +210,7 @@ func (f firstModel) Scaled(k int64) Model {
 func (f firstModel) Pass(m State, a Request) []State { return Passed(f, m, a) }
 
 func (f firstModel) Start(begin int64) State {
-	return State{Counts: make([]int64, 2), Zone: zone.NewZone(begin, begin)}
+	return State{Counts: make([]int64, 2), Zone: zone.New(begin, begin)}
 }
 
 func (f firstModel) Admit(m State, a Request) []State {
@@ -266,11 +273,11 @@ func (f firstModel) Forget(m State, lo int64) {
 	}
 }
 
-// openingSweep is first.openings of a history that comes block by block.
+// openingSweep is First.Openings of a history that comes block by block.
 type openingSweep struct {
 	First
 	// open are the openings that may still matter; the first `settled` are known at both ends, of the others
-	// the later end is not known yet, and maxTime.
+	// the later end is not known yet, and MaxTime.
 	open    []history.Opening
 	settled int
 	// may are the requests that may open the next window, sure the admissions that begin at or after `after`:
@@ -333,7 +340,7 @@ func (w *openingSweep) next(horizon int64) bool {
 	return true
 }
 
-// earliest returns when the first request began that may open the next window, maxTime where there is none.
+// earliest returns when the first request began that may open the next window, MaxTime where there is none.
 func (w *openingSweep) earliest() int64 {
 	from := history.MaxTime
 	if len(w.may) > 0 {
@@ -379,6 +386,7 @@ func (w *openingSweep) forget(k int) int {
 	return k
 }
 
+// Swept implements SweptBound.
 func (f First) Swept() OverSweep {
 	return &firstOver{openingSweep: openingSweep{First: f, after: history.MinTime}}
 }
@@ -431,7 +439,8 @@ func (f *firstOver) Advance(fresh, _ []history.Event, _, horizon int64) *Alarm {
 func (f *firstOver) fill(o history.Opening, last bool, end int64) bool {
 	room := f.quota
 	for ; f.next < len(f.queue) &&
-		(last && end == history.MaxTime-1 || o.To == history.MaxTime || f.queue[f.next].Start < o.To+f.SizeTo); f.next++ {
+		(last && end == history.MaxTime-1 || o.To == history.MaxTime ||
+			f.queue[f.next].Start < o.To+f.SizeTo); f.next++ {
 		ev := &f.queue[f.next]
 		if f.latest = max(f.latest, ev.End); ev.End > end {
 			f.waiting.push(Seat{Hi: ev.End, Cost: ev.Cost, e: ev.End})

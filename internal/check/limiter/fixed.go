@@ -102,7 +102,7 @@ func (f fixedModel) Scaled(k int64) Model {
 func (f fixedModel) Boundaries(from, to int64) []int64 { return f.begins(from, to) }
 
 func (f fixedModel) Start(begin int64) State {
-	return State{Counts: []int64{windowIndex: history.MinTime}, Zone: zone.NewZone(begin, 0)}
+	return State{Counts: []int64{windowIndex: history.MinTime}, Zone: zone.New(begin, 0)}
 }
 
 func (f fixedModel) turn(m State) {

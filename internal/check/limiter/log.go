@@ -162,6 +162,8 @@ type logModel struct {
 // longestLog is the most units of a log that the exact search remembers one by one.
 const longestLog = 128
 
+// NewLogModel returns the model of a sliding window log for requests of some costs, ascending; nil where it
+// would have to remember too many.
 func NewLogModel(p spec.Policy, costs []int64) Model {
 	l := newWindowLog(p)
 	unit := costs[0]
@@ -189,7 +191,7 @@ func (l logModel) Start(begin int64) State {
 	for range l.keep {
 		values = append(values, begin-l.window)
 	}
-	return State{Zone: zone.NewZone(values...)}
+	return State{Zone: zone.New(values...)}
 }
 
 // newest returns the index of the newest time that must have left the window before a request of the cost is

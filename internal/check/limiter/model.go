@@ -5,8 +5,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// The caps of a model: windowCap is the most boundaries that it lists at once, outcomeCap the largest number of
-// states that one decision may lead to.
+// The caps of a model: WindowCap is the most boundaries that it lists at once, OutcomeCap the largest number
+// of states that one decision may lead to.
 const (
 	WindowCap  = 1 << 16
 	OutcomeCap = 64
@@ -22,6 +22,7 @@ type State struct {
 	Base int
 }
 
+// Clone returns a copy that shares nothing with m.
 func (m State) Clone() State {
 	m, _ = m.Into(nil)
 	return m
@@ -38,8 +39,8 @@ func (m State) Into(memory []int64) (State, []int64) {
 // count returns the model's count k, which may be changed.
 func (m State) count(k int) *int64 { return &m.Counts[m.Base+k] }
 
-// Request is a request that is decided. end is the scaled instant by which it was answered, maxTime where that is
-// not known.
+// Request is a request that is decided. end is the scaled instant by which it was answered, MaxTime where
+// that is not known.
 type Request struct{ Cost, End int64 }
 
 // Model is a limiter as the exact search sees it. Instants are scaled: multiplied by traits().scale. admit
@@ -66,7 +67,7 @@ type Model interface {
 	// Short tells whether an admission lacks nothing but places that requests in flight may give back.
 	Short(m State, cost int64) bool
 	// Boundaries returns the instants of [from, to] at which a window begins, for windows of known phase:
-	// ascending, the first windowCap of them.
+	// ascending, the first WindowCap of them.
 	Boundaries(from, to int64) []int64
 	// Forget makes m, whose present is lo or later, the same as as many memories as possible that no
 	// request at or after lo can tell from it. It may also hold more.
@@ -125,10 +126,10 @@ func NewModel(p spec.Policy, from, to int64, costs []int64) Model {
 	}
 	if p.TTL > 0 {
 		scale := m.Traits().Scale
-		m = ttlModel{Around{m}, int64(p.TTL) * scale, int64(max(p.TTL, p.TTLTo)) * scale, false}
+		m = ttlModel{around{m}, int64(p.TTL) * scale, int64(max(p.TTL, p.TTLTo)) * scale, false}
 	}
 	if p.Ban > 0 {
-		m = banModel{Around{m}, int64(p.Ban) * m.Traits().Scale, int64(p.LongestBan()) * m.Traits().Scale}
+		m = banModel{around{m}, int64(p.Ban) * m.Traits().Scale, int64(p.LongestBan()) * m.Traits().Scale}
 	}
 	return m
 }
@@ -164,25 +165,25 @@ func algorithmModel(p spec.Policy, from, to int64, costs []int64) Model {
 	return nil
 }
 
-// Around is what the models around another one have in common: one time of their own, in front of those of
+// around is what the models around another one have in common: one time of their own, in front of those of
 // the model inside.
-type Around struct{ Model }
+type around struct{ Model }
 
 // ownTime is the index of that time.
 const ownTime = zone.FirstVariable
 
-// question is what a model is asked: model.admit, model.deny or model.pass.
+// question is what a model is asked: Model.Admit, Model.Deny or Model.Pass.
 type question func(to Model, m State, a Request) []State
 
 // Start: the time is the present.
-func (w Around) Start(begin int64) State {
+func (w around) Start(begin int64) State {
 	m := w.Model.Start(begin)
 	m.Zone = m.Zone.WithFirst()
 	return m
 }
 
 // ask asks the model inside, which takes m as if the time were not there.
-func (w Around) ask(m State, a Request, q question) []State {
+func (w around) ask(m State, a Request, q question) []State {
 	m.Zone.Skip++
 	out := q(w.Model, m, a)
 	for i := range out {
@@ -191,17 +192,17 @@ func (w Around) ask(m State, a Request, q question) []State {
 	return out
 }
 
-func (w Around) Complete(m State, a Request) []State { return w.ask(m, a, Model.Complete) }
+func (w around) Complete(m State, a Request) []State { return w.ask(m, a, Model.Complete) }
 
-func (w Around) Short(State, int64) bool { return false }
+func (w around) Short(State, int64) bool { return false }
 
-func (w Around) Forget(m State, lo int64) {
+func (w around) Forget(m State, lo int64) {
 	m.Zone.Skip++
 	w.Model.Forget(m, lo)
 }
 
 // remembers are the traits of the model inside where a denied request changes the time.
-func (w Around) remembers() Traits {
+func (w around) remembers() Traits {
 	t := w.Model.Traits()
 	t.Counted = true
 	return t
@@ -215,42 +216,47 @@ func onlyIf(ok bool, m State) []State {
 	return []State{m}
 }
 
-// shown is the time of a laggingModel: what its clock showed last.
+// shown is the time of a LaggingModel: what its clock showed last.
 const shown = ownTime
+
+// Lagging returns a model whose clock may stand still for as long as lag, in nanoseconds.
+func Lagging(m Model, lag int64) Model {
+	return laggingModel{around{m}, lag * m.Traits().Scale}
+}
 
 // LaggingModel is one limiter among several, with a clock of its own that may stand still for as long as lag:
 // the model inside takes what the clock shows for the present, an instant of [now-lag, now] that is never
 // before an earlier one.
-type LaggingModel struct {
-	Around
-	Lag int64
+type laggingModel struct {
+	around
+	lag int64
 }
 
-func (l LaggingModel) Scaled(k int64) Model {
-	return LaggingModel{Around{l.Model.Scaled(k)}, l.Lag * k}
+func (l laggingModel) Scaled(k int64) Model {
+	return laggingModel{around{l.Model.Scaled(k)}, l.lag * k}
 }
 
 // Start: the clock shows the earliest instant that it can.
-func (l LaggingModel) Start(begin int64) State {
-	m := l.Around.Start(begin - l.Lag)
+func (l laggingModel) Start(begin int64) State {
+	m := l.around.Start(begin - l.lag)
 	m.Zone.Set(zone.Now, 0, begin)
 	return m
 }
 
-func (l LaggingModel) Admit(m State, a Request) []State { return l.read(m, a, Model.Admit) }
+func (l laggingModel) Admit(m State, a Request) []State { return l.read(m, a, Model.Admit) }
 
-func (l LaggingModel) Deny(m State, a Request) []State { return l.read(m, a, Model.Deny) }
+func (l laggingModel) Deny(m State, a Request) []State { return l.read(m, a, Model.Deny) }
 
-func (l LaggingModel) Pass(m State, a Request) []State { return l.read(m, a, Model.Pass) }
+func (l laggingModel) Pass(m State, a Request) []State { return l.read(m, a, Model.Pass) }
 
 // advance makes what the clock shows any instant that it may show now, and tells whether there is one.
-func (l LaggingModel) advance(m State) bool {
+func (l laggingModel) advance(m State) bool {
 	m.Zone.Later(shown)
-	return m.Zone.Limit(shown, zone.Now, 0) && m.Zone.Limit(zone.Now, shown, l.Lag)
+	return m.Zone.Limit(shown, zone.Now, 0) && m.Zone.Limit(zone.Now, shown, l.lag)
 }
 
 // read asks the model inside, window by window of what the clock may show.
-func (l LaggingModel) read(m State, a Request, q question) []State {
+func (l laggingModel) read(m State, a Request, q question) []State {
 	if !l.advance(m) {
 		return nil
 	}
@@ -274,7 +280,7 @@ func (l LaggingModel) read(m State, a Request, q question) []State {
 }
 
 // byClock asks the model inside, which takes what the clock shows for the present.
-func (l LaggingModel) byClock(m State, a Request, q question) []State {
+func (l laggingModel) byClock(m State, a Request, q question) []State {
 	m.Zone.Clock = m.Zone.Index(shown) - zone.Now
 	out := l.ask(m, a, q)
 	for i := range out {
@@ -283,7 +289,7 @@ func (l LaggingModel) byClock(m State, a Request, q question) []State {
 	return out
 }
 
-func (l LaggingModel) Complete(m State, a Request) []State {
+func (l laggingModel) Complete(m State, a Request) []State {
 	if !l.Traits().Eager {
 		return []State{m}
 	}
@@ -291,10 +297,10 @@ func (l LaggingModel) Complete(m State, a Request) []State {
 }
 
 // Forget: the clock will show lo less its lag, or later.
-func (l LaggingModel) Forget(m State, lo int64) {
+func (l laggingModel) Forget(m State, lo int64) {
 	l.advance(m)
-	if m.Zone.Limit(0, shown, l.Lag-lo) {
+	if m.Zone.Limit(0, shown, l.lag-lo) {
 		m.Zone.Clock = m.Zone.Index(shown) - zone.Now
-		l.Around.Forget(m, lo-l.Lag)
+		l.around.Forget(m, lo-l.lag)
 	}
 }

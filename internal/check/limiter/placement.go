@@ -39,7 +39,7 @@ func PlacementAt(p spec.Policy, several bool, h *history.History, t, until int64
 		return out
 	}
 	f := NewFirst(p)
-	f.others = p.Count == spec.CountOwn || f.all && (several || Ranged(p)) // see sweptWindows
+	f.others = p.Count == spec.CountOwn || f.all && (several || Ranged(p)) // see SweptWindows
 	out.Windows = f.Openings(h)
 	for n := len(out.Windows); n > 0 && out.Windows[n-1].From > until; n-- {
 		out.Windows = out.Windows[:n-1]
@@ -53,7 +53,8 @@ func PlacementAt(p spec.Policy, several bool, h *history.History, t, until int64
 		out.Windows = out.Windows[1:]
 	}
 	if out.Windows = slices.Clone(out.Windows); len(out.Windows) > mostHanded {
-		out.Windows = []history.Opening{{From: t - f.SizeTo + 1, To: history.MaxTime}} // the first one that is not over
+		// the first one that is not over
+		out.Windows = []history.Opening{{From: t - f.SizeTo + 1, To: history.MaxTime}}
 	}
 	return out
 }
@@ -138,8 +139,8 @@ func (in *opener) handed(w *history.Placement, sizeTo int64) []history.Opening {
 	return out
 }
 
-// handed returns the latest theoretical arrival time of b that never has more in use than l. A bucket that was
-// not known to be the same, and may have other units, has as many in use, rounded up.
+// handed returns the latest theoretical arrival time of b that never has more in use than l. A bucket that
+// was not known to be the same, and may have other units, has as many in use, rounded up.
 func (b Bucket) handed(l *history.Level) int64 {
 	tat := l.TAT
 	if b.N != l.N || b.Per != l.Per {

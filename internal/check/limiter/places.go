@@ -30,7 +30,8 @@ func (p places) Over(h *history.History) *Breach {
 	var ends []history.Ending // of the certain stays
 	for _, ev := range h.Admitted {
 		if ev.Cost > p.limit {
-			return &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: p.limit, Span: ev.End - ev.Start,
+			return &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: p.limit,
+				Span:   ev.End - ev.Start,
 				Events: []history.Event{ev}}
 		}
 		if ev.End < ev.Since {
@@ -84,7 +85,8 @@ func (p places) roomless(h *history.History, ends []history.Ending) *Breach {
 		br := &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: p.limit, Roomless: true,
 			Events: []history.Event{ev}}
 		for _, other := range h.Admitted {
-			if other.Seq != ev.Seq && other.End < ev.End && other.Since > ev.Start && other.End < other.Since {
+			if other.Seq != ev.Seq && other.End < ev.End && other.Since > ev.Start &&
+				other.End < other.Since {
 				br.Events = append(br.Events, other)
 				br.Seen += other.Cost
 			}
@@ -153,7 +155,7 @@ func (p placesModel) Traits() Traits { return Traits{Scale: p.scale} }
 func (p placesModel) Scaled(k int64) Model { return placesModel{limit: p.limit, scale: p.scale * k} }
 
 func (p placesModel) Start(begin int64) State {
-	return State{Counts: make([]int64, 1), Zone: zone.NewZone(begin)}
+	return State{Counts: make([]int64, 1), Zone: zone.New(begin)}
 }
 
 func (p placesModel) fits(m State, cost int64) bool { return *m.count(0)+cost <= p.limit }

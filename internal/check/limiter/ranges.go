@@ -158,15 +158,18 @@ func Lasting(limit spec.Limit) spec.Limit {
 	return out
 }
 
-// OwnModel counts what the model inside would admit, also where another limiter denies it.
-type OwnModel struct{ Model }
+// Own returns a model that counts what m would admit, also where another limiter denies it.
+func Own(m Model) Model { return ownModel{m} }
 
-func (o OwnModel) Traits() Traits {
+// OwnModel counts what the model inside would admit, also where another limiter denies it.
+type ownModel struct{ Model }
+
+func (o ownModel) Traits() Traits {
 	t := o.Model.Traits()
 	t.Counted = true
 	return t
 }
 
-func (o OwnModel) Scaled(k int64) Model { return OwnModel{o.Model.Scaled(k)} }
+func (o ownModel) Scaled(k int64) Model { return ownModel{o.Model.Scaled(k)} }
 
-func (o OwnModel) Pass(m State, a Request) []State { return o.Model.Admit(m, a) }
+func (o ownModel) Pass(m State, a Request) []State { return o.Model.Admit(m, a) }

@@ -45,7 +45,8 @@ func (r refreshed) Over(h *history.History) *Breach {
 	}
 	from, begin, latest := r.sureFrom(h), 0, history.MinTime
 	sure := from // since when what starts a window anew is in this one
-	for _, f := range append(history.Silences(h.All, r.size, r.sure), history.Interval{From: history.MaxTime, To: history.MaxTime}) {
+	for _, f := range append(history.Silences(h.All, r.size, r.sure),
+		history.Interval{From: history.MaxTime, To: history.MaxTime}) {
 		for ; begin < len(h.All) && max(latest, h.All[begin].End) < sure; begin++ {
 			latest = max(latest, h.All[begin].End)
 		}
@@ -176,7 +177,7 @@ func (m *refreshedMeter) charge(ev *history.Event) int64 {
 	return 0
 }
 
-// renewed returns until when a request may have started the window anew, minTime if it did not.
+// renewed returns until when a request may have started the window anew, MinTime if it did not.
 func (m *refreshedMeter) renewed(ev *history.Event) int64 {
 	if m.all || m.may(*ev) {
 		return ev.End
@@ -210,7 +211,7 @@ func (r refreshed) Scope() Scope {
 // newRefreshModel returns the model of a fixed window that requests start anew.
 func newRefreshModel(p spec.Policy) Model {
 	tally := tallyModel{refreshed: newRefreshed(p), scale: 1}
-	return ttlModel{Around{tally}, tally.size, tally.size, p.Refresh == spec.RefreshAdmitted}
+	return ttlModel{around{tally}, tally.size, tally.size, p.Refresh == spec.RefreshAdmitted}
 }
 
 // tallyModel is a quota that never comes back: its count is what was counted.
@@ -228,7 +229,7 @@ func (r tallyModel) Scaled(k int64) Model {
 }
 
 func (r tallyModel) Start(begin int64) State {
-	return State{Counts: make([]int64, 1), Zone: zone.NewZone(begin)}
+	return State{Counts: make([]int64, 1), Zone: zone.New(begin)}
 }
 
 func (r tallyModel) Admit(m State, a Request) []State {

@@ -55,7 +55,7 @@ func (r ring) overSpan(h *history.History, m int64) *Breach {
 }
 
 // firstOver returns the earliest end of such a span, ok=false where there is none. done is as long as
-// h.admitted.
+// h.Admitted.
 func (r ring) firstOver(h *history.History, m int64, done []bool) (y int64, ok bool) {
 	var units int64
 	var leaving int // events of h.admitted whose first slot the span has passed
@@ -159,7 +159,7 @@ func (r ringModel) Boundaries(from, to int64) []int64 { return r.begins(from, to
 func (r ringModel) Start(begin int64) State {
 	counts := make([]int64, 1+r.n)
 	counts[windowIndex] = history.MinTime
-	return State{Counts: counts, Zone: zone.NewZone(begin)}
+	return State{Counts: counts, Zone: zone.New(begin)}
 }
 
 // slots returns the counts of the slots, the present one first.

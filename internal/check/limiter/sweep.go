@@ -25,7 +25,7 @@ type sweep struct {
 	once bool
 }
 
-// unexplained returns the indices in h.denied of the denials that no instant of their interval explains, in
+// unexplained returns the indices in h.Denied of the denials that no instant of their interval explains, in
 // the order in which their intervals end. counted are the events that the meter counts, ascending by s.
 func unexplained(h *history.History, m Meter, counted []history.Event, own bool) []int32 {
 	w := &sweep{h: h, m: m, own: own}

@@ -62,7 +62,8 @@ func (x expiring) Over(h *history.History) *Breach {
 // first of them.
 func (x expiring) overBetween(h *history.History) *Breach {
 	from, begin, latest := history.MinTime, 0, history.MinTime
-	for _, f := range append(x.silences(h.All), history.Interval{From: history.MaxTime, To: history.MaxTime}) {
+	for _, f := range append(x.silences(h.All),
+		history.Interval{From: history.MaxTime, To: history.MaxTime}) {
 		for ; begin < len(h.All) && max(latest, h.All[begin].End) < from; begin++ {
 			latest = max(latest, h.All[begin].End)
 		}
@@ -149,7 +150,7 @@ func (f forgetting) sure(ev history.Event) bool {
 // last one, admitted or denied, finds it as it starts. A window that requests start anew is a quota that is
 // forgotten so.
 type ttlModel struct {
-	Around
+	around
 	// ttl is the least and ttlTo the most that a silence lasts after which it forgets.
 	ttl, ttlTo int64
 	// admitted: only admitted requests are remembered so long, and those that find nothing remembered.
@@ -165,7 +166,7 @@ func (t ttlModel) Traits() Traits {
 
 // Start: where denied requests are not remembered so long, the first request finds nothing remembered.
 func (t ttlModel) Start(begin int64) State {
-	m := t.Around.Start(begin)
+	m := t.around.Start(begin)
 	if t.admitted {
 		m.Zone.Set(lastAsked, zone.Now, -t.ttlTo)
 	}
@@ -173,7 +174,7 @@ func (t ttlModel) Start(begin int64) State {
 }
 
 func (t ttlModel) Scaled(k int64) Model {
-	return ttlModel{Around{t.Model.Scaled(k)}, t.ttl * k, t.ttlTo * k, t.admitted}
+	return ttlModel{around{t.Model.Scaled(k)}, t.ttl * k, t.ttlTo * k, t.admitted}
 }
 
 func (t ttlModel) Admit(m State, a Request) []State { return t.known(m, a, Model.Admit, true) }
@@ -230,7 +231,7 @@ func (t ttlModel) Forget(m State, lo int64) {
 		}
 		return
 	}
-	t.Around.Forget(m, lo)
+	t.around.Forget(m, lo)
 }
 
 // expiringOver is expiring.over for a bucket that starts full: its sweep begins anew after every silence that
@@ -251,7 +252,7 @@ type expiringOver struct {
 	// silences are those that were not reached yet, ascending.
 	silences []history.Interval
 	// first is when the first request was sent of those that no other is surely seen to have followed, after
-	// is when the last silence ended; minTime where there is none.
+	// is when the last silence ended; MinTime where there is none.
 	first, after int64
 	// links follow the requests that were surely seen; linked are those that are kept. They prove that
 	// nothing was forgotten.

@@ -18,7 +18,7 @@ func NewGrid(p spec.Policy, from, to int64) Grid {
 	return Grid{from, to, int64(p.Rate.Per), int64(p.LongestWindow())}
 }
 
-// FirstOf and last return the smallest and the largest window that the closed interval [s,e] may touch.
+// FirstOf returns the smallest window that the closed interval [s,e] may touch.
 func (w Grid) FirstOf(s int64) int64 {
 	if s < w.to {
 		return history.FloorDiv(s-w.to, w.size)
@@ -26,6 +26,7 @@ func (w Grid) FirstOf(s int64) int64 {
 	return history.FloorDiv(s-w.to, w.sizeTo)
 }
 
+// LastOf is the largest one.
 func (w Grid) LastOf(e int64) int64 {
 	if e < w.from {
 		return history.FloorDiv(e-w.from, w.sizeTo)
@@ -33,8 +34,7 @@ func (w Grid) LastOf(e int64) int64 {
 	return history.FloorDiv(e-w.from, w.size)
 }
 
-// earliest and latest return when window k begins at the earliest, and the instant before which it ends at
-// the latest.
+// earliest returns when window k begins at the earliest.
 func (w Grid) earliest(k int64) int64 {
 	if k >= 0 {
 		return w.from + k*w.size
@@ -45,6 +45,8 @@ func (w Grid) earliest(k int64) int64 {
 	}
 	return w.from - int64(lo)
 }
+
+// Latest returns the instant before which window k ends at the latest.
 func (w Grid) Latest(k int64) int64 {
 	if k < 0 {
 		return w.to + (k+1)*w.size
@@ -254,4 +256,33 @@ func (m *windowMeter) Excess(t int64) int64 {
 	// Of the windows that may contain t, the one that began first holds the most, and has the most behind it.
 	begin := max(m.earliest(m.FirstOf(t)-m.n+1), t-m.n*m.sizeTo+1)
 	return m.units - m.gone.Before(begin) - m.quota + 1
+}
+
+// loads has the units in some windows, ascending.
+type loads struct {
+	windows, units []int64
+	// i is where the last one was found.
+	i int
+}
+
+// add adds units to window k, which is not before the last one.
+func (l *loads) add(k, units int64) {
+	if n := len(l.windows); n == 0 || l.windows[n-1] != k {
+		l.windows, l.units = append(l.windows, k), append(l.units, 0)
+	}
+	l.units[len(l.units)-1] += units
+}
+
+// in returns the units in window k.
+func (l *loads) in(k int64) int64 {
+	for l.i < len(l.windows) && l.windows[l.i] < k {
+		l.i++
+	}
+	for l.i > 0 && l.windows[l.i-1] >= k {
+		l.i--
+	}
+	if l.i < len(l.windows) && l.windows[l.i] == k {
+		return l.units[l.i]
+	}
+	return 0
 }

@@ -1,3 +1,5 @@
+// Package phases refutes boxes of window phases: where windows may begin anywhere, every instant at which
+// they may begin must be refuted, each by some breach.
 package phases
 
 import (
@@ -12,9 +14,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// PhasesOf returns the box of phases that a policy and a header leave open, and whether all partitions share
+// Of returns the box of phases that a policy and a header leave open, and whether all partitions share
 // one phase.
-func PhasesOf(p spec.Policy, h timeline.Header) (box history.Interval, shared bool) {
+func Of(p spec.Policy, h timeline.Header) (box history.Interval, shared bool) {
 	size := int64(LongestSlot(p))
 	all := history.Interval{From: 0, To: size - 1}
 	if !p.Windowed() || p.Align == spec.AlignFirst {
@@ -33,7 +35,8 @@ func PhasesOf(p spec.Policy, h timeline.Header) (box history.Interval, shared bo
 	}
 	// Windows begin at multiples of the window since the epoch on the target's clock.
 	begin := -(h.Started.UnixNano() % size)
-	return narrow(history.Interval{From: begin - int64(h.WallError), To: begin + int64(h.WallError)}, all), true
+	return narrow(history.Interval{From: begin - int64(h.WallError), To: begin + int64(h.WallError)}, all),
+		true
 }
 
 // LongestSlot returns the longest that what p counts in can be: its window, or a slot of it.
@@ -159,7 +162,7 @@ func (s *Search) list(box history.Interval, n int) {
 	if !limiter.KeepsItsBeginning(s.Policy) && s.Policy.Align != spec.AlignFirst {
 		s.Beginnings = beginningsOf(s.Group, search.Counted(spec.Limit{s.Policy}))
 	}
-	if box.From != box.To && s.Policy.PerTo == 0 && n <= search.Limit {
+	if box.From != box.To && s.Policy.PerTo == 0 && n <= search.MostEvents {
 		s.Turns = TurnsOf(s.Group.Parts, int64(s.Policy.Slot()), box)
 	}
 }

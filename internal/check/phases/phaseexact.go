@@ -91,7 +91,7 @@ const WideSteps = 1 << 12
 // searched searches h exactly under the policy and the first phase of a cell, and tries no more than `most`
 // decisions, if that is not 0.
 func searched(h *history.History, b Cell, most int) (r *Refutation, visited int, limited bool) {
-	x := search.NewExact(h, b.Policy, b.From)
+	x := search.New(h, b.Policy, b.From)
 	if x == nil || x.Dear(h) && search.Simply(h, spec.Limit{b.Policy}, []int64{b.From}) {
 		return nil, 0, false
 	}

@@ -8,10 +8,12 @@ import (
 )
 
 // RefutePlaced judges h under a policy that requests place.
-func RefutePlaced(h *history.History, pol spec.Policy, mode verdict.Conformance, most int) (found []Refutation, tried int,
+func RefutePlaced(h *history.History, pol spec.Policy, mode verdict.Conformance,
+	most int) (found []Refutation, tried int,
 	ok bool) {
 	if !limiter.Anchored(pol) {
-		s := &Search{Policy: pol, Mode: mode, Group: &Group{Parts: []*history.History{h}}, Rough: true, Each: most}
+		s := &Search{Policy: pol, Mode: mode, Group: &Group{Parts: []*history.History{h}}, Rough: true,
+			Each: most}
 		found, ok = s.Refute(history.Interval{})
 		return found, s.Tried(), ok
 	}

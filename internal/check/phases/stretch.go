@@ -25,7 +25,8 @@ type AnchoredRefutation struct {
 // after two windows without a counted request the windows begin anew. Where it cannot be told whether a
 // silence was long enough, the rest is left unjudged. few is how many boxes of phases are asked of a stretch,
 // 0 for the usual budget.
-func RefuteAnchored(h *history.History, pol spec.Policy, mode verdict.Conformance, few int) AnchoredRefutation {
+func RefuteAnchored(h *history.History, pol spec.Policy, mode verdict.Conformance,
+	few int) AnchoredRefutation {
 	var r AnchoredRefutation
 	if pol.Count == spec.CountAll && pol.Ban > 0 {
 		// a denial inside a ban is not counted, so that it is not known which requests place the windows
@@ -46,12 +47,16 @@ func RefuteAnchored(h *history.History, pol spec.Policy, mode verdict.Conformanc
 		n := history.StartingBefore(rest, until)
 		now := (&history.History{All: rest[:n], Lag: h.Lag}).First(n)
 		rest = rest[n:]
-		now.IgnoreDenials(all || pol.Ban > 0, func(ev history.Event) bool { return ev.End >= until || ev.Start <= banned })
+		now.IgnoreDenials(all || pol.Ban > 0, func(ev history.Event) bool {
+			return ev.End >= until ||
+				ev.Start <= banned
+		})
 		if pol.Ban > 0 {
 			banned = max(banned, bansUntil(now, pol))
 		}
 		// the exact search judges all stretches
-		s := &Search{Policy: pol, Mode: mode, Group: &Group{Parts: []*history.History{now}}, Quick: true, Few: few}
+		s := &Search{Policy: pol, Mode: mode, Group: &Group{Parts: []*history.History{now}}, Quick: true,
+			Few: few}
 		if found, ok := s.Refute(box); ok {
 			for _, one := range found {
 				r.Found = append(r.Found, one.Breach)
@@ -59,7 +64,8 @@ func RefuteAnchored(h *history.History, pol spec.Policy, mode verdict.Conformanc
 			r.Box, r.stretch = box, now
 			return r
 		}
-		if br := limiter.NewCounter(pol, box.From, box.To).FirstDenied(now); br != nil && mode != verdict.UpperBound &&
+		if br := limiter.NewCounter(pol, box.From, box.To).FirstDenied(now); br != nil &&
+			mode != verdict.UpperBound &&
 			pol.Ban == 0 && pol.TTL == 0 {
 			r.Found, r.Box, r.stretch = []*limiter.Breach{br}, box, now
 			return r
@@ -77,7 +83,8 @@ func RefuteAnchored(h *history.History, pol spec.Policy, mode verdict.Conformanc
 
 // Deny judges events of which none is counted: whenever windows began, there is nothing in them that explains
 // a denial.
-func (r *AnchoredRefutation) Deny(events []history.Event, lag int64, pol spec.Policy, mode verdict.Conformance) {
+func (r *AnchoredRefutation) Deny(events []history.Event, lag int64, pol spec.Policy,
+	mode verdict.Conformance) {
 	if len(events) == 0 {
 		return
 	}

@@ -72,18 +72,23 @@ func TurnsOf(parts []*history.History, size int64, box history.Interval) Turns {
 		for _, ev := range h.All {
 			instants := [4]int64{ev.Start, ev.End, ev.Start + h.Lag, ev.End - h.Lag}
 			for _, t := range instants[:turns] {
-				// Of the phases congruent to t, and those that follow them, all inside the box.
-				for p := t - history.FloorDiv(t-box.From, size)*size; p <= box.To; p += size {
-					out = append(out, p)
-					if p < box.To {
-						out = append(out, p+1)
-					}
-				}
+				out = out.at(t, size, box)
 			}
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// at appends the phases of the box under which a window begins at t, and those that follow them.
+func (t Turns) at(instant, size int64, box history.Interval) Turns {
+	for p := instant - history.FloorDiv(instant-box.From, size)*size; p <= box.To; p += size {
+		t = append(t, p)
+		if p < box.To {
+			t = append(t, p+1)
+		}
+	}
+	return t
 }
 
 // Survivors returns the boxes of at most the given width that are not refuted, ascending, neighbours joined.

@@ -1,8 +1,9 @@
+// Package search decides exactly whether one order and one instant for each decision explain a history. It
+// follows all orders at once, symbolically, over zones of what the limiter may remember; see docs/theory.md
+// for why the orders that it leaves out cannot matter.
 package search
 
 import (
-	"slices"
-
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/zone"
@@ -233,7 +234,7 @@ func (x *Exact) idle() bool {
 	return true
 }
 
-// renew drops the branches that are dead at the instant lo, adds the requests h.all[first:last] to what waits
+// renew drops the branches that are dead at the instant lo, adds the requests h.All[first:last] to what waits
 // in the others, and makes what no request from lo on can tell apart one.
 func (x *Exact) renew(lo int64, first, last int) {
 	old := x.front.take()
@@ -273,7 +274,7 @@ func (x *Exact) await(class int, deadline int64) {
 	x.begun[class] = list
 }
 
-// with adds the request h.all[i] to what waits at n.
+// with adds the request h.All[i] to what waits at n.
 func (x *Exact) with(n *branch, i int32) {
 	switch ev := &x.h.All[i]; {
 	case ev.Outcome == timeline.Allowed:
@@ -295,7 +296,7 @@ func (x *Exact) countsOf(m limiter.State) int32 {
 	return x.lists.id(x.scratch)
 }
 
-// deadline returns the scaled instant by which something must be decided that waits at n, maxTime where
+// deadline returns the scaled instant by which something must be decided that waits at n, MaxTime where
 // nothing waits.
 func (x *Exact) deadline(n *branch) int64 {
 	end := history.MaxTime
@@ -328,173 +329,4 @@ func (x *Exact) close(lo, hi int64) {
 			x.decide(n, lo, min(hi, x.deadline(n)))
 		}
 	}
-}
-
-// decide adds every branch that one decision from lo to hi leads to from n.
-func (x *Exact) decide(n *branch, lo, hi int64) {
-	if earliest, _ := n.Zone.Present(); max(earliest, lo) > hi {
-		return
-	}
-	m, memory := n.Into(x.asks)
-	x.asks = memory
-	m.Zone.Limit(0, zone.Now, -lo)
-	m.Zone.Limit(zone.Now, 0, hi)
-	for c, begun := range x.begun { // the cheapest first: it takes the dearer ones with it
-		if int(n.absorbed[c]) == len(begun) || n.gone {
-			continue
-		}
-		absorbed := slices.Clone(n.absorbed)
-		for d := c; d < len(absorbed); d++ {
-			absorbed[d] = int32(len(x.begun[d]))
-		}
-		s := step{to: n.undecided, absorbed: absorbed, deny: true, Request: limiter.Request{Cost: x.costs[c], End: history.MaxTime}}
-		x.try(s, m)
-		if x.backs() {
-			x.backed(s, m)
-		}
-	}
-	x.each(n.refused, func(k int, i int32) {
-		to := n.undecided
-		to.refused = x.lists.without(n.refused, k)
-		x.try(step{to: to, absorbed: n.absorbed, deny: true, Request: x.asked(i)}, m)
-	})
-	x.each(n.waiting, func(k int, i int32) {
-		if n.gone {
-			return
-		}
-		s := step{to: n.undecided, absorbed: n.absorbed, Request: x.asked(i)}
-		s.to.waiting = x.lists.without(n.waiting, k)
-		if x.flights != nil {
-			s.promise = x.of[i]
-		}
-		x.roomy(s, m)
-	})
-	spare := x.lists.at[n.spare]
-	for kind := range len(spare) / 4 {
-		if indexAt(spare, kind) == 0 || n.gone || x.backs() {
-			continue
-		}
-		c := kind
-		if x.flights != nil {
-			c = int(x.lostClass[kind])
-		}
-		s := step{to: n.undecided, absorbed: n.absorbed, Request: limiter.Request{Cost: x.costs[c], End: history.MaxTime}}
-		s.to.spare = x.lists.more(n.spare, x.spares(), kind, -1)
-		if x.Counted || x.Created { // what was lost may have been denied, and counted
-			s.deny = true
-			x.try(s, m)
-			s.deny = false
-		}
-		x.use(s, kind, m)
-	}
-	if x.flights != nil && !n.gone {
-		x.land(n, m)
-	}
-}
-
-// backs tells whether a request without an answer may as well have been admitted just before a denial that it
-// explains, or never: so late it is in nobody's way.
-func (x *Exact) backs() bool {
-	return x.Counting && !x.Counted && !x.Created && x.flights == nil && len(x.costs) == 1
-}
-
-// backed tries a denial behind each number of requests without an answer that may be admitted just before.
-func (x *Exact) backed(s step, m limiter.State) {
-	for s.to.spare != 0 && !x.Limited {
-		s.to.spare = x.lists.more(s.to.spare, 1, 0, -1)
-		states := x.Model.Admit(m.Clone(), s.Request)
-		if x.Visited++; len(states) == 0 {
-			return
-		}
-		m = states[0]
-		x.try(s, m)
-	}
-}
-
-func (x *Exact) asked(i int32) limiter.Request {
-	return limiter.Request{Cost: x.h.All[i].Cost, End: x.h.All[i].Answer * x.Scale}
-}
-
-// each calls f with the first element of each kind of a list, and where it is; where those of a kind must be
-// complete by different instants, also with those that must be before all that end first; where one may
-// overtake the others, with all.
-func (x *Exact) each(list int32, f func(k int, i int32)) {
-	at := x.lists.at[list]
-	var seen uint64
-	for k := range len(at) / 4 {
-		i := x.order[indexAt(at, k)]
-		kind := uint64(1) << x.kind[i]
-		if seen&kind == 0 || x.overtaking || x.flights != nil && x.lingers && x.sooner(at[:4*k], i) {
-			f(k, i)
-		}
-		seen |= kind
-		if x.kinds == 1 && !x.overtaking && (x.flights == nil || !x.lingers) {
-			return
-		}
-	}
-}
-
-// step is one decision that a branch may take, and where it leads.
-type step struct {
-	to       undecided
-	absorbed []int32
-	deny     bool
-	limiter.Request
-	// promise is that of a request that is admitted, where the limiter is told of its completion.
-	promise int32
-}
-
-// try adds the branches after one decision from the memory m, whose present is limited to when it may be
-// made.
-func (x *Exact) try(s step, m limiter.State) {
-	if x.Visited += x.Weight; x.Visited > x.Most {
-		x.Limited = true
-		return
-	}
-	decide := x.Model.Admit
-	if s.deny {
-		decide = x.Model.Deny
-	}
-	mine, memory := m.Into(x.again)
-	x.again = nil
-	states := decide(mine, s.Request)
-	if len(states) > 0 && states[0].Zone.N > x.dimensions {
-		x.Limited = true // a join made up requests
-		return
-	}
-	if x.flights != nil && !s.deny && len(states) > 0 && x.enter(&s.to, s.promise) {
-		for i := range states {
-			states[i].Zone = states[i].Zone.WithLast()
-		}
-	}
-	if !x.keep(s, states) {
-		x.again = memory
-	}
-}
-
-// keep adds the branches that a step leads to, and tells whether any of them was not there.
-func (x *Exact) keep(s step, states []limiter.State) (news bool) {
-	if len(states) > limiter.OutcomeCap {
-		x.Limited = true
-		return true
-	}
-	x.Visited += len(states) / 4 // many are as much work as more decisions
-	for _, after := range states {
-		after.Zone.Elapse()
-		if x.flights != nil {
-			x.hold(after.Zone, s.to)
-		}
-		n := &branch{undecided: s.to, absorbed: s.absorbed, State: after}
-		n.sums = x.countsOf(after)
-		if kept := x.front.add(n); kept != nil {
-			x.work = append(x.work, kept)
-			news = true
-		}
-	}
-	x.Visited += x.front.compared / comparisons
-	x.front.compared %= comparisons
-	if x.front.size > stateCap {
-		x.Limited = true
-	}
-	return news
 }

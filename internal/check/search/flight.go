@@ -14,7 +14,7 @@ import (
 //
 //	d + least <= c <= d + most,  c <= by
 //
-// most and by are maxTime where they are not known.
+// most and by are MaxTime where they are not known.
 type promise struct{ cost, least, most, by int64 }
 
 // flights is what an exact search knows of the requests in flight: those that were admitted and are not
@@ -80,7 +80,8 @@ func newFlights(h *history.History, scale int64, costs []int64, class []int8) *f
 		loosened[i] = p.loose()
 		f.lingers = f.lingers || p.by < history.MaxTime
 	}
-	f.lingers = f.lingers || slices.ContainsFunc(h.All, func(ev history.Event) bool { return ev.Answer != ev.End })
+	f.lingers = f.lingers ||
+		slices.ContainsFunc(h.All, func(ev history.Event) bool { return ev.Answer != ev.End })
 	f.loosened = f.indices(loosened)
 	return f
 }
@@ -340,7 +341,7 @@ func (x *Exact) roomy(s step, m limiter.State) {
 	}
 }
 
-// sooner tells whether the request h.all[i] must be complete, or let through, before all those of its kind
+// sooner tells whether the request h.All[i] must be complete, or let through, before all those of its kind
 // that end before it does.
 func (x *Exact) sooner(ahead string, i int32) bool {
 	for k := range len(ahead) / 4 {
@@ -354,7 +355,7 @@ func (x *Exact) sooner(ahead string, i int32) bool {
 // mostAbreast is the largest number that abreast tells.
 const mostAbreast = 256
 
-// stays tells whether the request h.all[i] may be complete, and let through, as late as h.all[j].
+// stays tells whether the request h.All[i] may be complete, and let through, as late as h.All[j].
 func (x *Exact) stays(i, j int32) bool {
 	return x.promises[x.of[i]].by >= x.promises[x.of[j]].by && x.h.All[i].Answer >= x.h.All[j].Answer
 }

@@ -18,7 +18,7 @@ func TestJoinsMakeUpNoRequests(t *testing.T) {
 			list = append(list, 0, 0, 0, n)
 		}
 		return &branch{undecided: undecided{spare: l.id(list)},
-			State: limiter.State{Zone: zone.NewZone(0, int64(spare[0]))}}
+			State: limiter.State{Zone: zone.New(0, int64(spare[0]))}}
 	}
 	if both := f.hull(with(1, 0), with(0, 1)); both != nil {
 		t.Errorf("got a branch with %x, want none", l.at[both.spare])

@@ -51,10 +51,10 @@ func NewProduct(limit spec.Limit, at []int64, costs []int64, end int64, lags []i
 			return nil
 		}
 		if lags != nil && lags[i] > 0 && !pol.InFlight() { // which reads no clock
-			m = limiter.LaggingModel{Around: limiter.Around{Model: m}, Lag: lags[i] * m.Traits().Scale}
+			m = limiter.Lagging(m, lags[i])
 		}
 		if own {
-			m = limiter.OwnModel{Model: m}
+			m = limiter.Own(m)
 		}
 		p.parts = append(p.parts, productPart{Model: m, changes: m.Traits().Counted || m.Traits().Created})
 	}
@@ -130,30 +130,17 @@ func (p product) Start(begin int64) limiter.State {
 		m.Counts = append(m.Counts, s.Counts...)
 		values = append(values, make([]int64, s.Zone.N-zone.FirstVariable)...)
 	}
-	m.Zone = zone.NewZone(values...)
-	n := m.Zone.N
+	m.Zone = zone.New(values...)
 	for a, part := range p.parts {
-		for i := range states[a].Zone.N {
-			for b, other := range p.parts {
-				for j := range states[b].Zone.N {
-					c := zone.AddBounds(states[a].Zone.Bound(i, 0), states[b].Zone.Bound(0, j))
-					if a == b {
-						c = states[a].Zone.Bound(i, j)
-					}
-					m.Zone.At[at(i, part.times)*n+at(j, other.times)] = c
-				}
+		for b, other := range p.parts {
+			if a == b {
+				m.Zone.Put(states[a].Zone, part.times)
+			} else {
+				m.Zone.PutBetween(states[a].Zone, part.times, states[b].Zone, other.times)
 			}
 		}
 	}
 	return m
-}
-
-// at returns where variable i of a model is kept that skips so many others.
-func at(i, skip int) int {
-	if i >= zone.FirstVariable {
-		return i + skip
-	}
-	return i
 }
 
 // seen returns m as part sees it.
@@ -163,7 +150,8 @@ func (part productPart) seen(m limiter.State) limiter.State {
 }
 
 // through returns what becomes of all states where each goes through f.
-func (part productPart) through(states []limiter.State, f func(limiter.State) []limiter.State) []limiter.State {
+func (part productPart) through(states []limiter.State,
+	f func(limiter.State) []limiter.State) []limiter.State {
 	var out []limiter.State
 	for _, m := range states {
 		for _, after := range f(part.seen(m)) {
@@ -178,7 +166,10 @@ func (p product) Admit(m limiter.State, a limiter.Request) []limiter.State {
 	states := []limiter.State{m}
 	for _, part := range p.parts {
 		if states = part.through(states,
-			func(m limiter.State) []limiter.State { return part.Model.Admit(m, a) }); len(states) > limiter.OutcomeCap {
+			func(m limiter.State) []limiter.State {
+				return part.Model.Admit(m,
+					a)
+			}); len(states) > limiter.OutcomeCap {
 			break // those that were left out may be the ones that the others admit
 		}
 	}
@@ -199,7 +190,8 @@ func (p product) Deny(m limiter.State, a limiter.Request) []limiter.State {
 		}
 		now := append(deny(part, would), deny(part, denied)...)
 		pass := func(m limiter.State) []limiter.State {
-			return part.Model.Pass(m, limiter.Request{Cost: a.Cost, End: history.MaxTime}) // it is not waited for
+			// it is not waited for
+			return part.Model.Pass(m, limiter.Request{Cost: a.Cost, End: history.MaxTime})
 		}
 		denied, would = append(now, part.through(denied, pass)...), part.through(would, pass)
 		if len(denied)+len(would) > limiter.OutcomeCap {

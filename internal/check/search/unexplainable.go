@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Limit is the largest number of observations of a partition that is searched exactly.
-const Limit = 100_000
+// MostEvents is the largest number of observations of a partition that is searched exactly.
+const MostEvents = 100_000
 
 // coverage is how much of a history an exact search has judged.
 type coverage int
@@ -37,7 +37,7 @@ func Unexplainable(h *history.History, p spec.Policy, phase int64, most int) (
 func UnexplainableBy(h *history.History, limit spec.Limit, at []int64, most int) (
 	br *limiter.Breach, visited int, judged coverage,
 ) {
-	x := NewExactBy(h, limit, at)
+	x := NewBy(h, limit, at)
 	switch {
 	case x == nil:
 		return nil, 0, JudgedNone
@@ -57,13 +57,14 @@ func UnexplainableBy(h *history.History, limit spec.Limit, at []int64, most int)
 // Together is the breach of events that cannot be explained together.
 func Together(events []history.Event) *limiter.Breach {
 	n := int64(len(events))
-	return &limiter.Breach{Kind: verdict.NoExplanation, Seen: n, Bound: n - 1, Events: events, Span: limiter.SpanOf(events)}
+	return &limiter.Breach{Kind: verdict.NoExplanation, Seen: n, Bound: n - 1, Events: events,
+		Span: limiter.SpanOf(events)}
 }
 
 // Shortest drops of a history that cannot be explained the beginning that it does not need.
 func Shortest(h *history.History, limit spec.Limit, at []int64) *history.History {
 	return h.Since(memoryOf(limit, at), func(rest *history.History) bool {
-		x := NewExactBy(rest, limit, at)
+		x := NewBy(rest, limit, at)
 		return x != nil && x.Search() != nil
 	})
 }
@@ -85,14 +86,14 @@ func Counted(limit spec.Limit) bool {
 	})
 }
 
-// NewExact returns the search of h under one policy, or nil where there is none.
-func NewExact(h *history.History, p spec.Policy, phase int64) *Exact {
-	return NewExactBy(h, spec.Limit{p}, []int64{phase})
+// New returns the search of h under one policy, or nil where there is none.
+func New(h *history.History, p spec.Policy, phase int64) *Exact {
+	return NewBy(h, spec.Limit{p}, []int64{phase})
 }
 
-// NewExactBy is newExact for several policies that must all admit, each with one phase.
-func NewExactBy(h *history.History, limit spec.Limit, at []int64) *Exact {
-	if len(h.All) == 0 || len(h.All) > Limit {
+// NewBy is NewExact for several policies that must all admit, each with one phase.
+func NewBy(h *history.History, limit spec.Limit, at []int64) *Exact {
+	if len(h.All) == 0 || len(h.All) > MostEvents {
 		return nil
 	}
 	x := &Exact{h: h.Punctual(), Most: VisitCap, Cap: frontCap, Alike: alikeCap,
@@ -111,7 +112,8 @@ func NewExactBy(h *history.History, limit spec.Limit, at []int64) *Exact {
 		k, _ := slices.BinarySearch(x.costs, ev.Cost)
 		x.class[i] = int8(k)
 	}
-	if x.Model = NewProduct(limit, at, x.costs, end, h.Lags); x.Model == nil || h.Joined(memoryOf(limit, at)) ||
+	if x.Model = NewProduct(limit, at, x.costs, end, h.Lags); x.Model == nil ||
+		h.Joined(memoryOf(limit, at)) ||
 		h.Joined(history.MaxTime) && slices.ContainsFunc(limit, limiter.KeepsItsBeginning) {
 		return nil
 	}

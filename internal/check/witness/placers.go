@@ -28,7 +28,8 @@ func Placers(h *history.History, pol spec.Policy) []history.Event {
 		end := history.MinTime
 		f := limiter.NewFirst(pol)
 		for _, o := range f.Openings(h) {
-			for i := history.FirstAfter(h.Admitted, end); i < len(h.Admitted) && h.Admitted[i].Start <= o.To &&
+			for i := history.FirstAfter(h.Admitted, end); i < len(h.Admitted) &&
+				h.Admitted[i].Start <= o.To &&
 				o.To < history.MaxTime; i++ {
 				if h.Admitted[i].End == o.To {
 					out = append(out, h.Admitted[i])
@@ -41,7 +42,7 @@ func Placers(h *history.History, pol spec.Policy) []history.Event {
 	if pol.TTL > 0 {
 		out = append(out, Chain(h.All, int64(pol.TTL))...)
 	}
-	return history.HistoryOf(out).All
+	return history.Of(out).All
 }
 
 // Chain returns the first event and the one that ends first, and of the others as few as leave no silence

@@ -1,3 +1,5 @@
+// Package witness makes a finding: the fewest requests that prove it (proof.go), those that place its windows
+// (placers.go), and the sentence with its arithmetic (sentence.go).
 package witness
 
 import (
@@ -28,7 +30,7 @@ type Proof struct {
 	// what refutes the events must refute it too. placing are those by which that is known. Else nil.
 	Amid    func(events []history.Event) *history.History
 	Placing []history.Event
-	// Until: the requests that were sent until then stay, and are part of every witness; minTime for none.
+	// Until: the requests that were sent until then stay, and are part of every witness; MinTime for none.
 	Until int64
 	// Tries bounds how often events are judged again.
 	Tries int
@@ -75,7 +77,7 @@ func (p *Proof) Refute(events []history.Event) []*limiter.Breach {
 	if p.Visits > proofVisits || len(events) > largeProof && p.Visits > largeVisits {
 		p.Tries = 0
 	}
-	h := history.HistoryOf(events)
+	h := history.Of(events)
 	h.Lag, h.Lags = p.H.Lag, p.H.Lags
 	found, visits, ok := p.Judge(h, p.most)
 	p.Visits += visits
@@ -97,7 +99,7 @@ func (p *Proof) Fewest(found []*limiter.Breach) ([]*limiter.Breach, []history.Ev
 	events := p.explained(found, p.withFirst(EventsOf(found)))
 	alone := p.Refute(events)
 	if p.Amid != nil && (alone == nil || !p.Honest(events, alone)) {
-		events = history.HistoryOf(append(slices.Clone(events), p.Placing...)).All
+		events = history.Of(append(slices.Clone(events), p.Placing...)).All
 		if alone = p.Refute(events); alone != nil && !p.Honest(events, alone) {
 			alone = nil
 		}
@@ -156,7 +158,7 @@ func (p *Proof) explained(found []*limiter.Breach, events []history.Event) []his
 		func(br *limiter.Breach) bool { return br.Kind != verdict.OverAdmission }) {
 		return events
 	}
-	if len(found) == 1 && found[0].Kind == verdict.UnderAdmission { // see onlyAsked
+	if len(found) == 1 && found[0].Kind == verdict.UnderAdmission { // see OnlyAsked
 		return events
 	}
 	in := map[int]bool{}
@@ -164,7 +166,8 @@ func (p *Proof) explained(found []*limiter.Breach, events []history.Event) []his
 		in[ev.Seq] = true
 	}
 	whole := p.H.Before(history.LastEnd(events)).All
-	if p.easier(events, slices.DeleteFunc(slices.Clone(whole), func(ev history.Event) bool { return in[ev.Seq] })) {
+	if p.easier(events, slices.DeleteFunc(slices.Clone(whole),
+		func(ev history.Event) bool { return in[ev.Seq] })) {
 		return events
 	}
 	p.Tries = min(p.Tries, FewTries(len(whole)))
@@ -198,7 +201,7 @@ func (p *Proof) withFirst(events []history.Event) []history.Event {
 	if p.Until == history.MinTime {
 		return events
 	}
-	return history.HistoryOf(append(events, p.H.Before(p.Until).All...)).All
+	return history.Of(append(events, p.H.Before(p.Until).All...)).All
 }
 
 // EventsOf returns the events of all breaches, each once, ascending by start.
@@ -207,5 +210,5 @@ func EventsOf(found []*limiter.Breach) []history.Event {
 	for _, br := range found {
 		all = append(all, br.Events...)
 	}
-	return history.HistoryOf(all).All
+	return history.Of(all).All
 }

@@ -25,6 +25,7 @@ type Sentence struct {
 	Others int
 }
 
+// Print returns the sentence of a finding.
 func (s Sentence) Print(f verdict.Finding, br *limiter.Breach) string {
 	switch br.Kind {
 	case verdict.UnderAdmission:

@@ -1,3 +1,4 @@
+// Package zone has sets of clock values given by the differences between them.
 package zone
 
 // Zone is a set of clock values given by differences: at[i][j] is the least upper bound of x_i - x_j, with
@@ -15,7 +16,7 @@ type Zone struct {
 	Skip, Clock int
 }
 
-// Now is the index of the present time, firstVariable that of the limiter's first.
+// Now is the index of the present time, FirstVariable that of the limiter's first.
 const (
 	Now           = 1
 	FirstVariable = 2
@@ -24,8 +25,8 @@ const (
 // NoBound stands for a difference without a bound.
 const NoBound = int64(1) << 61
 
-// NewZone returns the zone in which every one of n-1 variables has the given value.
-func NewZone(values ...int64) Zone {
+// New returns the zone in which every one of n-1 variables has the given value.
+func New(values ...int64) Zone {
 	z := Zone{N: len(values) + 1}
 	z.At = make([]int64, z.N*z.N)
 	value := append([]int64{0}, values...)
@@ -37,6 +38,7 @@ func NewZone(values ...int64) Zone {
 	return z
 }
 
+// Clone returns a copy that shares nothing with z.
 func (z Zone) Clone() Zone {
 	z.At = append([]int64(nil), z.At...)
 	return z
@@ -59,6 +61,33 @@ func (z Zone) Bound(i, j int) int64 { return z.At[z.Index(i)*z.N+z.Index(j)] }
 // Present returns the earliest and the latest instant that now may be.
 func (z Zone) Present() (earliest, latest int64) { return -z.Bound(0, Now), z.Bound(Now, 0) }
 
+// place returns where variable i of another zone is kept in one that has so many others in front of it.
+func place(i, skip int) int {
+	if i >= FirstVariable {
+		return i + skip
+	}
+	return i
+}
+
+// Put makes the bounds of z on some variables those of part, whose own begin behind so many others.
+func (z Zone) Put(part Zone, skip int) {
+	for i := range part.N {
+		for j := range part.N {
+			z.At[place(i, skip)*z.N+place(j, skip)] = part.Bound(i, j)
+		}
+	}
+}
+
+// PutBetween makes the bounds of z between the variables of two parts those through x_0.
+func (z Zone) PutBetween(a Zone, skipA int, b Zone, skipB int) {
+	for i := range a.N {
+		for j := range b.N {
+			z.At[place(i, skipA)*z.N+place(j, skipB)] = AddBounds(a.Bound(i, 0), b.Bound(0, j))
+		}
+	}
+}
+
+// AddBounds adds two bounds, of which either may be NoBound.
 func AddBounds(a, b int64) int64 {
 	if a >= NoBound || b >= NoBound {
 		return NoBound
@@ -106,7 +135,7 @@ func (z Zone) Later(i int) {
 // Set makes x_i = x_j + c, forgetting what x_i was. i differs from j.
 func (z Zone) Set(i, j int, c int64) { z.Spread(i, j, c, c) }
 
-// Spread makes x_i any of x_j + lo .. x_j + hi, forgetting what x_i was; lo may be -noBound. i differs from
+// Spread makes x_i any of x_j + lo .. x_j + hi, forgetting what x_i was; lo may be -NoBound. i differs from
 // j.
 func (z Zone) Spread(i, j int, lo, hi int64) {
 	i, j = z.Index(i), z.Index(j)

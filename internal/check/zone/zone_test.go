@@ -11,7 +11,7 @@ func TestZoneUnionIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 11))
 	const most = 5
 	random := func() Zone {
-		z := NewZone(3, 3, 3)
+		z := New(3, 3, 3)
 		for i := range z.N {
 			for j := range z.N {
 				if i != j {

@@ -1,4 +1,4 @@
-package check
+package judge
 
 import (
 	"slices"
@@ -24,7 +24,7 @@ func BesideOthers(limit spec.Limit) (loose spec.Limit, changed bool) {
 	return loose, !slices.Equal(loose, limit)
 }
 
-// looseBesideOthers is besideOthers for one policy; ok=false for one that bounds nothing.
+// looseBesideOthers is BesideOthers for one policy; ok=false for one that bounds nothing.
 func looseBesideOthers(p spec.Policy) (loose spec.Policy, ok bool) {
 	if p.Windowed() && p.Align == spec.AlignFirst &&
 		(!p.Refreshes() || p.Ban > 0 || p.Count != spec.CountAdmitted) {
@@ -56,7 +56,7 @@ func anywhere(p spec.Policy) (loose spec.Policy, ok bool) {
 		Charge: spec.ChargeDecision, Tick: p.Tick, TickSet: p.TickSet}, true
 }
 
-// Beside judges recordings under the policies of besideOthers: their denials prove nothing.
+// Beside judges recordings under the policies of BesideOthers: their denials prove nothing.
 var Beside = Options{Conformance: verdict.UpperBound, Shared: true, SkipMeasure: true}
 
 // judgedBeside takes back what is found in the admissions of partitions where others may have made room for
@@ -70,15 +70,16 @@ func (c *Case) judgedBeside(partitions []verdict.PartitionVerdict) {
 		Acquit(partitions, nil)
 		return
 	}
-	other := NewCase(c.Tl, loose, Beside)
+	other := New(c.Tl, loose, Beside)
 	other.Quick, other.BoundsOnly = c.Quick, c.BoundsOnly
 	other.Judge()
 	Acquit(partitions, other.Judgement().Partitions)
 }
 
+// Failed tells whether the partition fails.
 func Failed(v verdict.PartitionVerdict) bool { return v.Verdict == verdict.Fail }
 
-// Acquit leaves of what is found in each partition what is found under the policies of besideOthers too, as
+// Acquit leaves of what is found in each partition what is found under the policies of BesideOthers too, as
 // these say it.
 func Acquit(partitions, found []verdict.PartitionVerdict) {
 	for i := range partitions {

@@ -1,4 +1,4 @@
-package check
+package judge
 
 import "github.com/rlcheck/rlcheck/internal/check/history"
 
@@ -29,7 +29,7 @@ func (c *Case) Jointly(p *Part) *history.History {
 // together makes the history of jointly for a clock that lags by the longest of all lags.
 func (c *Case) together(p *Part, longest int64) *history.History {
 	w := history.Widen(c.Tl.Header, 0, true)
-	h := history.NewHistory(p.Obs, w, c.End)
+	h := history.New(p.Obs, w, c.End)
 	var stays []history.Stay
 	for _, pol := range c.Limit {
 		stays = append(stays, history.StayOf(pol))

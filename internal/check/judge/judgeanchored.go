@@ -1,4 +1,4 @@
-package check
+package judge
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
@@ -16,7 +16,8 @@ func (c *Case) judgeAnchored(p *Part) {
 	br, judged := (*limiter.Breach)(nil), search.JudgedNone
 	if len(r.Found) == 0 && !c.BoundsOnly && !limiter.Ranged(c.Limit[0]) &&
 		(c.O.Conformance == "" || c.O.Conformance == verdict.Exact) {
-		br, p.Search.Visited, judged = search.Unexplainable(p.Histories[0], c.Limit[0], 0, c.decisions(len(p.Obs)))
+		br, p.Search.Visited, judged = search.Unexplainable(p.Histories[0], c.Limit[0], 0,
+			c.decisions(len(p.Obs)))
 		p.Search.Cap, p.Search.Capped = search.VisitCap, judged == search.JudgedPart
 	}
 	switch {

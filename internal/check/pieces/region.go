@@ -1,9 +1,10 @@
-package check
+package pieces
 
 import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -17,10 +18,10 @@ type region struct {
 }
 
 // wholeRegion returns all that a limit and a header leave open.
-func wholeRegion(c *Case) region {
+func wholeRegion(c *judge.Case) region {
 	r := region{limit: slices.Clone(c.Limit)}
 	for i, pol := range c.Limit {
-		box, _ := phases.PhasesOf(pol, c.Tl.Header)
+		box, _ := phases.Of(pol, c.Tl.Header)
 		r.boxes = append(r.boxes, box)
 		if len(c.Limit) == 1 { // the ranges of several are not divided
 			r.limit[i] = limiter.Divisible(pol)
@@ -107,8 +108,8 @@ func (r region) with(i int, box history.Interval) region {
 
 // excerpt is a part of one partition's recording, before its judge.
 type excerpt struct {
-	c *Case
-	p *Part
+	c *judge.Case
+	p *judge.Part
 	// turns are those of search, for each policy; nil where none are listed.
 	turns []phases.Turns
 	// exact asks for the exact search too where a region is one value. steps counts the decisions that it
@@ -120,7 +121,7 @@ type excerpt struct {
 // refutes returns what refutes a whole region, or nil.
 func (x *excerpt) refutes(r region) *limiter.Breach {
 	if len(r.limit) > 1 {
-		return (&SeveralSearch{C: x.c}).Bounded(x.p.Histories, r.boxes)
+		return (&judge.SeveralSearch{C: x.c}).Bounded(x.p.Histories, r.boxes)
 	}
 	s := x.search(r)
 	one := phases.Cell{Interval: r.boxes[0], Policy: r.limit[0]}
@@ -135,7 +136,8 @@ func (x *excerpt) refutes(r region) *limiter.Breach {
 }
 
 func (x *excerpt) search(r region) *phases.Search {
-	s := &phases.Search{Policy: r.limit[0], Mode: x.c.O.Conformance, Group: &phases.Group{Parts: x.p.Histories[:1]}}
+	s := &phases.Search{Policy: r.limit[0], Mode: x.c.O.Conformance,
+		Group: &phases.Group{Parts: x.p.Histories[:1]}}
 	if len(x.turns) > 0 {
 		s.Turns = x.turns[0]
 	}
@@ -145,7 +147,7 @@ func (x *excerpt) search(r region) *phases.Search {
 // halves divides a region; ok=false where there is nothing to divide.
 func (x *excerpt) halves(r region) (lower, upper region, ok bool) {
 	if len(r.limit) > 1 {
-		lo, hi, ok := HalvesOf(r.boxes, x.turns)
+		lo, hi, ok := judge.HalvesOf(r.boxes, x.turns)
 		return region{lo, r.limit}, region{hi, r.limit}, ok
 	}
 	s := x.search(r)

@@ -1,4 +1,4 @@
-package check
+package judge
 
 import (
 	"slices"
@@ -21,7 +21,8 @@ func (c *Case) Finding(p *Part, found []*limiter.Breach, box history.Interval) v
 
 // FindingOf makes a finding of what refutes pol: with the fewest events that still do, where they can be
 // judged alone.
-func (c *Case) FindingOf(p *Part, found []*limiter.Breach, pol spec.Policy, box history.Interval) verdict.Finding {
+func (c *Case) FindingOf(p *Part, found []*limiter.Breach, pol spec.Policy,
+	box history.Interval) verdict.Finding {
 	if c.Quick {
 		return verdict.Finding{Kind: found[0].Kind}
 	}
@@ -37,7 +38,8 @@ func (c *Case) FindingOf(p *Part, found []*limiter.Breach, pol spec.Policy, box 
 }
 
 // NewProof returns the proof that makes a witness of what refutes pol.
-func (c *Case) NewProof(p *Part, found []*limiter.Breach, pol spec.Policy, box history.Interval) *witness.Proof {
+func (c *Case) NewProof(p *Part, found []*limiter.Breach, pol spec.Policy,
+	box history.Interval) *witness.Proof {
 	if limiter.Placed(pol) {
 		return c.placedProof(p, found, pol)
 	}
@@ -47,10 +49,14 @@ func (c *Case) NewProof(p *Part, found []*limiter.Breach, pol spec.Policy, box h
 	case limiter.RemembersStart(pol), exactly && pol.Refill == spec.RefillInterval:
 		until = p.Histories[0].FirstEnd()
 	}
-	return &witness.Proof{H: p.Histories[0], Tries: witness.ProofTries, Until: until, Counted: search.Counted(c.Limit),
-		Over: mode == verdict.UpperBound, Judge: func(h *history.History, most int) ([]phases.Refutation, int, bool) {
-			s := &phases.Search{Policy: pol, Mode: mode, Group: &phases.Group{Parts: []*history.History{h}}, Rough: true,
-				Each: most}
+	return &witness.Proof{H: p.Histories[0], Tries: witness.ProofTries, Until: until,
+		Counted: search.Counted(c.Limit),
+		Over:    mode == verdict.UpperBound, Judge: func(h *history.History, most int) ([]phases.Refutation,
+			int,
+			bool) {
+			s := &phases.Search{Policy: pol, Mode: mode, Group: &phases.Group{Parts: []*history.History{h}},
+				Rough: true,
+				Each:  most}
 			found, ok := s.Refute(box)
 			return found, s.Tried(), ok
 		}}
@@ -65,7 +71,8 @@ func (c *Case) proofMode(found []*limiter.Breach, pol spec.Policy) verdict.Confo
 	case len(found) == 1 && found[0].Kind == verdict.OverAdmission && !pol.Windowed():
 		return verdict.UpperBound
 	case search.Counted(c.Limit) &&
-		!slices.ContainsFunc(found, func(br *limiter.Breach) bool { return br.Kind != verdict.OverAdmission }):
+		!slices.ContainsFunc(found,
+			func(br *limiter.Breach) bool { return br.Kind != verdict.OverAdmission }):
 		return verdict.UpperBound // of the denials that counted, not all are explained by the events
 	default:
 		return c.O.Conformance
@@ -74,7 +81,8 @@ func (c *Case) proofMode(found []*limiter.Breach, pol spec.Policy) verdict.Confo
 
 // Describe makes a finding of breaches and the events that prove them together, where need be with those of
 // other partitions.
-func (c *Case) Describe(p *Part, found []*limiter.Breach, events []history.Event, pol spec.Policy, box history.Interval,
+func (c *Case) Describe(p *Part, found []*limiter.Breach, events []history.Event, pol spec.Policy,
+	box history.Interval,
 	others int) verdict.Finding {
 	f := verdict.Finding{Kind: found[0].Kind, Partition: p.Name, Seen: found[0].Seen, Bound: found[0].Bound}
 	several := len(found) > 1 || others > 0
@@ -83,7 +91,8 @@ func (c *Case) Describe(p *Part, found []*limiter.Breach, events []history.Event
 			f.Kind = verdict.NoExplanation
 		}
 	}
-	denied := slices.ContainsFunc(events, func(ev history.Event) bool { return ev.Outcome == timeline.Denied })
+	denied := slices.ContainsFunc(events,
+		func(ev history.Event) bool { return ev.Outcome == timeline.Denied })
 	if f.Kind == verdict.NoExplanation && !denied {
 		f.Kind = verdict.OverAdmission // nothing but admissions: there are too many
 	}
@@ -108,7 +117,8 @@ func (c *Case) Describe(p *Part, found []*limiter.Breach, events []history.Event
 			pol = loose // what even the loosest of the range cannot have admitted
 		}
 	}
-	s := witness.Sentence{Pol: pol, Header: c.Tl.Header, Witness: wit, End: time.Duration(c.End), Others: others}
+	s := witness.Sentence{Pol: pol, Header: c.Tl.Header, Witness: wit, End: time.Duration(c.End),
+		Others: others}
 	if several && len(c.Limit) == 1 {
 		f.Text = s.Phases(f, box)
 	} else {

@@ -1,10 +1,11 @@
-package check
+package pieces
 
 import (
 	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/witness"
@@ -48,13 +49,14 @@ type stretches struct {
 }
 
 func newStretches(pol spec.Policy, amid *history.Edges) *stretches {
-	w := &stretches{pol: pol, all: pol.Count == spec.CountAll, banned: history.MinTime, bans: history.MinTime, amid: amid}
+	w := &stretches{pol: pol, all: pol.Count == spec.CountAll, banned: history.MinTime, bans: history.MinTime,
+		amid: amid}
 	if amid != nil && amid.From > 0 {
 		silence := amid.Lull()
 		w.before = &silence
 	}
 	if w.all && pol.Ban > 0 {
-		w.unsure = UnsureBanned
+		w.unsure = judge.UnsureBanned
 	}
 	return w
 }
@@ -94,7 +96,7 @@ func (x *Pieces) stretchwise(obs []timeline.Observation, until int64, end time.D
 		case from == history.MaxTime || x.done():
 			return
 		case !sure || w.pol.TTL > 0: // where it was forgotten before, the windows begin elsewhere
-			w.unsure, x.Obs = UnsureSilence, nil
+			w.unsure, x.Obs = judge.UnsureSilence, nil
 			return
 		}
 		obs = obs[n:]
@@ -155,10 +157,13 @@ func (x *Pieces) uncounted(obs []timeline.Observation, until int64, end time.Dur
 	}
 	c := *x.plan.C
 	c.Edges, c.End = nil, int64(end)
-	p := &Part{Name: x.name, Obs: obs[:n]}
+	p := &judge.Part{Name: x.name, Obs: obs[:n]}
 	c.Prepare(p)
 	h := p.Histories[0]
-	h.IgnoreDenials(w.pol.Ban > 0, func(ev history.Event) bool { return ev.End > until || ev.Start <= w.banned })
+	h.IgnoreDenials(w.pol.Ban > 0, func(ev history.Event) bool {
+		return ev.End > until ||
+			ev.Start <= w.banned
+	})
 	var r phases.AnchoredRefutation
 	if r.Deny(h.All, h.Lag, w.pol, c.O.Conformance); len(r.Found) > 0 {
 		x.Found = append(x.Found, c.FindingOf(p, r.Found, w.pol, history.Interval{}))
@@ -181,14 +186,15 @@ func (x *Pieces) hold(obs []timeline.Observation, until int64) {
 	}
 	x.Obs, x.full, w.taken = kept, max(x.size, 2*len(kept)), 0
 	if len(kept) > farthest {
-		w.unsure, x.Obs = UnsureSilence, nil
+		w.unsure, x.Obs = judge.UnsureSilence, nil
 	}
 }
 
 // follow takes the observations that were not taken yet. It returns the number of those that belong to the
-// stretch and when the next one begins, maxTime if it does not; sure=false where only the rest may belong to
+// stretch and when the next one begins, MaxTime if it does not; sure=false where only the rest may belong to
 // another one.
-func (w *stretches) follow(obs []timeline.Observation, widen history.Widening) (n int, from int64, sure bool) {
+func (w *stretches) follow(obs []timeline.Observation, widen history.Widening) (n int, from int64,
+	sure bool) {
 	for i := w.taken; i < len(obs); i++ {
 		ev := history.NewEvent(&obs[i], widen, history.MaxTime)
 		if over, sure := w.now.Next(&ev); over {
@@ -232,7 +238,8 @@ func (x *Pieces) firstDenied(pc *excerpt) {
 }
 
 // placing adds to observations and events those that place the windows of the stretch.
-func (x *Pieces) placing(obs []timeline.Observation, events []history.Event) ([]timeline.Observation, []history.Event) {
+func (x *Pieces) placing(obs []timeline.Observation, events []history.Event) ([]timeline.Observation,
+	[]history.Event) {
 	if x.stretches == nil {
 		return obs, events
 	}

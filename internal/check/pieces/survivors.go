@@ -1,4 +1,4 @@
-package check
+package pieces
 
 import (
 	"slices"
@@ -203,9 +203,11 @@ func (a *alive) end(k, side int, core bool, probe *region) (part, rest history.I
 		return box, box, false
 	}
 	if side == 0 {
-		return history.Interval{From: box.From, To: box.From + size - 1}, history.Interval{From: box.From + size, To: box.To}, true
+		return history.Interval{From: box.From, To: box.From + size - 1},
+			history.Interval{From: box.From + size, To: box.To}, true
 	}
-	return history.Interval{From: box.To - size + 1, To: box.To}, history.Interval{From: box.From, To: box.To - size}, true
+	return history.Interval{From: box.To - size + 1, To: box.To},
+		history.Interval{From: box.From, To: box.To - size}, true
 }
 
 // divide divides region i, as long as few are alive.

@@ -1,4 +1,4 @@
-package check
+package judge
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/phases"
@@ -16,7 +16,7 @@ const (
 	// leastShare is the smallest share of any work for an observation.
 	leastShare = 64
 	// HintSteps is how many decisions the exact searches of one guess may try before the last one begins,
-	// hintWide how many those of many phases at once. A guess that is not refuted by then may explain the
+	// HintWide how many those of many phases at once. A guess that is not refuted by then may explain the
 	// recording. A search of every phase would go on for minutes, and nothing depends on it.
 	HintSteps = 1 << 14
 	HintWide  = 1 << 17

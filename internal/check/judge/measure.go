@@ -1,4 +1,4 @@
-package check
+package judge
 
 import (
 	"math"
@@ -53,8 +53,9 @@ func (c *Case) Measure(p *Part) verdict.Measured {
 		}
 	}
 	if len(c.declared) == 1 {
-		box, _ := phases.PhasesOf(c.declared[0], c.Tl.Header)
-		return Gauge{Case: c, History: p.Histories[0], Box: box, Ask: ask, last: &phases.Search{}}.measure(c.declared[0])
+		box, _ := phases.Of(c.declared[0], c.Tl.Header)
+		return Gauge{Case: c, History: p.Histories[0], Box: box, Ask: ask,
+			last: &phases.Search{}}.measure(c.declared[0])
 	}
 	var out verdict.Measured
 	for i, pol := range c.declared {
@@ -76,7 +77,7 @@ func (c *Case) measureOne(p *Part, i int, pol spec.Policy, ask *limiter.Asker) v
 		_, ok := slices.BinarySearch(own, d.Seq)
 		return !ok
 	})
-	box, _ := phases.PhasesOf(pol, c.Tl.Header)
+	box, _ := phases.Of(pol, c.Tl.Header)
 	return Gauge{Case: c, History: &h, Box: box, Ask: ask, last: &phases.Search{}}.measure(pol)
 }
 
@@ -122,7 +123,8 @@ func (g Gauge) refuted(pol spec.Policy, mode verdict.Conformance) bool {
 	} else if limiter.Ranged(pol) {
 		pol, _ = pol.Ends()
 	}
-	s := &phases.Search{Policy: pol, Mode: mode, Group: &phases.Group{Parts: []*history.History{g.History}}, Ask: g.Ask,
+	s := &phases.Search{Policy: pol, Mode: mode, Group: &phases.Group{Parts: []*history.History{g.History}},
+		Ask: g.Ask,
 		Few: max(g.Case.share(gaugeWork, len(g.History.All))/(len(g.History.All)+1), leastBoxes)}
 	if g.Case.Frugal {
 		s.Few = frugalBoxes
@@ -150,11 +152,13 @@ func (g Gauge) burst(pol spec.Policy) verdict.Interval {
 	ceiling := min(min(declared, history.MaxTime>>12)<<12, history.MaxTime/8/int64(pol.Rate.Per))
 	iv := verdict.Interval{}
 	if len(g.History.Admitted) > 0 {
-		lo := bisect(declared, 1, ceiling, func(b int64) bool { return !g.refuted(with(b), verdict.UpperBound) })
+		lo := bisect(declared, 1, ceiling,
+			func(b int64) bool { return !g.refuted(with(b), verdict.UpperBound) })
 		iv.Lo, iv.LoSet = float64(lo), lo <= ceiling
 	}
 	if len(g.History.Denied) > 0 {
-		hi := bisect(declared+1, 1, ceiling, func(b int64) bool { return g.refuted(with(b), verdict.LowerBound) }) - 1
+		hi := bisect(declared+1, 1, ceiling,
+			func(b int64) bool { return g.refuted(with(b), verdict.LowerBound) }) - 1
 		iv.Hi, iv.HiSet = float64(hi), hi < ceiling
 	}
 	return iv
@@ -174,12 +178,14 @@ func (g Gauge) rate(pol spec.Policy) verdict.Interval {
 	iv := verdict.Interval{}
 	if len(g.History.Admitted) > 0 {
 		// The longest period that is not over-admitted.
-		slow := bisect(per+1, least, most, func(p int64) bool { return g.refuted(with(p), verdict.UpperBound) }) - 1
+		slow := bisect(per+1, least, most,
+			func(p int64) bool { return g.refuted(with(p), verdict.UpperBound) }) - 1
 		iv.Lo, iv.LoSet = perSecond(max(slow, least)), slow < most
 	}
 	if len(g.History.Denied) > 0 {
 		// The shortest period that explains every denial.
-		quick := bisect(per, least, most, func(p int64) bool { return !g.refuted(with(p), verdict.LowerBound) })
+		quick := bisect(per, least, most,
+			func(p int64) bool { return !g.refuted(with(p), verdict.LowerBound) })
 		iv.Hi, iv.HiSet = perSecond(min(quick, most)), quick > least
 	}
 	return iv

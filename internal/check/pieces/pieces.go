@@ -1,4 +1,7 @@
-package check
+// Package pieces judges a partition that is too large to be judged at once: in stretches that overlap
+// (pieceplan.go), and, where a span of any length may hold too many admissions, in one sweep over all of them
+// (overall.go).
+package pieces
 
 import (
 	"cmp"
@@ -7,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
@@ -56,8 +60,8 @@ type witnessed struct {
 	history.Event
 }
 
-// NewPieces begins with a partition, one of many where crowded.
-func NewPieces(plan *Plan, name string, crowded bool,
+// New begins with a partition, one of many where crowded.
+func New(plan *Plan, name string, crowded bool,
 	again func(func(o *timeline.Observation) bool)) *Pieces {
 	x := &Pieces{plan: plan, name: name, left: plan.Shared, size: plan.size, again: again}
 	if crowded {
@@ -76,7 +80,7 @@ func NewPieces(plan *Plan, name string, crowded bool,
 		x.stretches = newStretches(plan.C.Limit[0], plan.C.Edges)
 	}
 	if plan.upper != nil {
-		x.upper = NewPieces(plan.upper, name, crowded, again)
+		x.upper = New(plan.upper, name, crowded, again)
 	}
 	return x
 }
@@ -189,7 +193,8 @@ func (x *Pieces) edges(until int64) *history.Edges {
 func (x *Pieces) judge(obs []timeline.Observation, until int64, end time.Duration) {
 	c := *x.plan.C
 	c.Edges, c.End = x.edges(until), int64(end)
-	pc := &excerpt{c: &c, p: &Part{Name: x.name, Obs: obs}, exact: x.exact && x.left.steps < phases.StepBudget}
+	pc := &excerpt{c: &c, p: &judge.Part{Name: x.name, Obs: obs}, exact: x.exact &&
+		x.left.steps < phases.StepBudget}
 	c.Prepare(pc.p)
 	for i, l := range x.levels {
 		if l != nil {
@@ -270,8 +275,9 @@ func (x *Pieces) carry(obs []timeline.Observation, until int64) {
 	}
 	x.levelsAt(from)
 	x.placementsAt(from, until)
-	if w := x.stretches; w != nil && w.pol.TTL > 0 && limiter.ForgottenBy(w.pol, x.histories[0], from, until) {
-		w.unsure = UnsureSilence
+	if w := x.stretches; w != nil && w.pol.TTL > 0 &&
+		limiter.ForgottenBy(w.pol, x.histories[0], from, until) {
+		w.unsure = judge.UnsureSilence
 	}
 	x.histories = nil
 	x.From = from
@@ -360,7 +366,7 @@ func (x *Pieces) remember(pc *excerpt, br *limiter.Breach) {
 const largeWitness = 1 << 12
 
 // Conclude fills the findings of a partition: those of its pieces, or its part of what left nothing alive.
-func (x *Pieces) Conclude(c *Case, p *Part) {
+func (x *Pieces) Conclude(c *judge.Case, p *judge.Part) {
 	p.Findings, p.Limited = x.Found, x.left.limited && !x.left.refuted() && len(x.Found) == 0
 	p.Search = verdict.Search{Visited: x.left.steps}
 	if p.Search.Visited > 0 {
@@ -370,7 +376,7 @@ func (x *Pieces) Conclude(c *Case, p *Part) {
 	case !x.judged:
 		p.Unjudged = x.plan.C.Edges.Unjudged()
 	case x.lapsed:
-		p.Unjudged = UnsureForgotten
+		p.Unjudged = judge.UnsureForgotten
 	}
 	var mine []*limiter.Breach
 	for _, f := range x.left.found {
@@ -388,7 +394,7 @@ func (x *Pieces) Conclude(c *Case, p *Part) {
 	case !x.left.refuted(), len(mine) == 0, len(x.Found) > 0 && len(c.Limit) > 1:
 		return
 	}
-	alone := &Part{Name: x.name}
+	alone := &judge.Part{Name: x.name}
 	var events []history.Event
 	for _, seq := range slices.Sorted(maps.Keys(x.kept)) {
 		alone.Obs = append(alone.Obs, x.kept[seq].Observation)
@@ -397,7 +403,7 @@ func (x *Pieces) Conclude(c *Case, p *Part) {
 	alone.Obs, events = x.placing(alone.Obs, events)
 	slices.SortStableFunc(alone.Obs,
 		func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
-	h := history.HistoryOf(events)
+	h := history.Of(events)
 	for range c.Limit {
 		alone.Histories = append(alone.Histories, h)
 	}
@@ -418,7 +424,7 @@ func (x *Pieces) fails() bool {
 
 // finding makes the finding of breaches that left nothing alive, perhaps together with those of other
 // partitions.
-func (x *Pieces) finding(c *Case, alone *Part, mine []*limiter.Breach) verdict.Finding {
+func (x *Pieces) finding(c *judge.Case, alone *judge.Part, mine []*limiter.Breach) verdict.Finding {
 	events, box := alone.Histories[0].All, x.plan.Whole.boxes[0]
 	if x.stretches != nil {
 		box = x.stretches.whole.boxes[0]
@@ -429,7 +435,8 @@ func (x *Pieces) finding(c *Case, alone *Part, mine []*limiter.Breach) verdict.F
 	}
 	switch {
 	case len(c.Limit) > 1:
-		one := &limiter.Breach{Kind: verdict.NoExplanation, Events: events, Span: limiter.SpanOf(events), Open: len(mine) > 1}
+		one := &limiter.Breach{Kind: verdict.NoExplanation, Events: events, Span: limiter.SpanOf(events),
+			Open: len(mine) > 1}
 		return c.Describe(alone, []*limiter.Breach{one}, events, c.Limit[0], box, 0)
 	case len(others) > 1 || len(events) > largeWitness:
 		return c.Describe(alone, mine, events, c.Limit[0], box, len(others)-1)

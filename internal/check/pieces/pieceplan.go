@@ -1,10 +1,11 @@
-package check
+package pieces
 
 import (
 	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -26,7 +27,7 @@ import (
 //
 // Every request that may have been decided, or be complete, after `from` is in the piece.
 type Plan struct {
-	C     *Case
+	C     *judge.Case
 	Whole region
 	// bound is that of the only policy where nothing is open; else nil.
 	bound limiter.Bound
@@ -70,8 +71,9 @@ const (
 	keptWitness = 1 << 16
 )
 
-func NewPlan(h timeline.Header, limit spec.Limit, o Options) *Plan {
-	c := NewCase(&timeline.Timeline{Header: h}, limit, o)
+// NewPlan returns the plan for a recording with the given header.
+func NewPlan(h timeline.Header, limit spec.Limit, o judge.Options) *Plan {
+	c := judge.New(&timeline.Timeline{Header: h}, limit, o)
 	c.BoundsOnly = true
 	w := &Plan{C: c, Whole: wholeRegion(c), size: pieceSize, small: smallPiece}
 	for _, p := range c.Limit {
@@ -95,7 +97,8 @@ func NewPlan(h timeline.Header, limit spec.Limit, o Options) *Plan {
 		o.Conformance = verdict.UpperBound
 		w.upper = NewPlan(h, limit, o)
 	}
-	if p := c.Limit[0]; len(c.Limit) == 1 && w.Whole.Known() && !limiter.Anchored(p) && !limiter.Ranged(p) && p.BanTo == 0 &&
+	if p := c.Limit[0]; len(c.Limit) == 1 && w.Whole.Known() && !limiter.Anchored(p) && !limiter.Ranged(p) &&
+		p.BanTo == 0 &&
 		p.TTLTo == 0 {
 		w.bound = limiter.NewBound(c.Limit[0], w.Whole.boxes[0].From, w.Whole.boxes[0].To)
 	}
@@ -141,13 +144,14 @@ func sweepable(h timeline.Header, p spec.Policy) bool {
 
 // sweepPlan returns the plan of a sweep over all admissions under a policy that is one of several or alone;
 // nil where it is not sweepable, or nothing is asked of admissions.
-func sweepPlan(h timeline.Header, p spec.Policy, several bool, o Options) *overallPlan {
+func sweepPlan(h timeline.Header, p spec.Policy, several bool, o judge.Options) *overallPlan {
 	if !sweepable(h, p) || o.Conformance == verdict.LowerBound {
 		return nil
 	}
 	_, loose := p.Ends()
 	bare := loose
-	bare.Count, bare.Ban, bare.BanTo, bare.TTLTo, o.Conformance = spec.CountAdmitted, 0, 0, 0, verdict.UpperBound
+	bare.Count, bare.Ban, bare.BanTo, bare.TTLTo, o.Conformance = spec.CountAdmitted, 0, 0, 0,
+		verdict.UpperBound
 	w := &overallPlan{header: h, pol: bare, o: o, edges: limiter.EdgesOf(h, spec.Limit{bare}),
 		widen: history.Widen(h, p.Tick, p.TickSet), block: overallBlock}
 	w.bound = limiter.SweptBoundOf(bare)
@@ -185,6 +189,6 @@ func (w *Plan) until(next time.Duration) int64 {
 // Caps are the sizes from which on a Stream judges otherwise.
 type Caps struct {
 	// Held and whole are the most observations of a recording, and of a partition, that are judged at once;
-	// tapes are the most bytes in memory; piece is the size of piecePlan where it is not 0.
+	// tapes are the most bytes in memory; piece is the size of Plan where it is not 0.
 	Held, Whole, Tapes, Piece int
 }

@@ -1,4 +1,4 @@
-package check
+package judge
 
 import (
 	"time"
@@ -12,7 +12,7 @@ import (
 )
 
 // The length of a window is sought between an eighth and eight times the declared one, to a windowParts-th of
-// it, on the first windowEvents observations of a partition.
+// it, on the first WindowEvents observations of a partition.
 const (
 	windowReach  = 8
 	windowParts  = 1 << 11
@@ -29,7 +29,8 @@ func (g Gauge) Window(pol spec.Policy) verdict.Interval {
 	if per > history.MaxTime/64 || len(g.History.All) == 0 {
 		return verdict.Interval{}
 	}
-	s := windowSearch{Gauge: g, pol: pol, h: g.History.Beginning(WindowEvents, search.Counted(spec.Limit{pol})),
+	s := windowSearch{Gauge: g, pol: pol,
+		h:    g.History.Beginning(WindowEvents, search.Counted(spec.Limit{pol})),
 		mode: g.Case.O.Conformance, precision: max(per/windowParts, 1)}
 	whole := lengths{sizes: history.Interval{From: lo, To: hi}}
 	if pol.Windowed() && pol.Align != spec.AlignFirst {

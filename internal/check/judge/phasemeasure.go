@@ -1,4 +1,4 @@
-package check
+package judge
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
@@ -22,7 +22,8 @@ func (g Gauge) phase(pol spec.Policy) verdict.Interval {
 		len(g.History.All) > phaseLimit {
 		return verdict.Interval{}
 	}
-	s := &phases.Search{Policy: pol, Mode: g.Case.O.Conformance, Group: &phases.Group{Parts: []*history.History{g.History}}, Quick: true,
+	s := &phases.Search{Policy: pol, Mode: g.Case.O.Conformance,
+		Group: &phases.Group{Parts: []*history.History{g.History}}, Quick: true,
 		Ask: g.Ask}
 	s.Begin(g.Box)
 	left := s.Survivors(g.Box, max((g.Box.To-g.Box.From)/phaseParts, 1))

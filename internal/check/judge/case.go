@@ -1,4 +1,6 @@
-package check
+// Package judge judges one recording in memory: all of its partitions under all policies of a limit, and
+// measures what a pass is worth.
+package judge
 
 import (
 	"runtime"
@@ -51,7 +53,8 @@ type Case struct {
 	Few int
 }
 
-func NewCase(tl *timeline.Timeline, limit spec.Limit, o Options) *Case {
+// New divides a recording into its partitions, ascending by name.
+func New(tl *timeline.Timeline, limit spec.Limit, o Options) *Case {
 	if len(limit) == 1 && limit[0].Count == spec.CountOwn {
 		alone := limit[0]
 		alone.Count = spec.CountAdmitted // there is no other policy to deny what it admits
@@ -79,7 +82,7 @@ func (c *Case) Prepare(p *Part) {
 	for _, pol := range c.Limit {
 		w := kind{history.Widen(c.Tl.Header, pol.Tick, pol.TickSet), history.StayOf(pol)}
 		if made[w] == nil {
-			made[w] = history.NewHistory(p.Obs, w.Widening, c.End)
+			made[w] = history.New(p.Obs, w.Widening, c.End)
 			made[w].Completions(p.Obs, w.Widening, w.Stay)
 			if c.Edges != nil {
 				made[w].All = c.Edges.Trim(made[w].All)
@@ -100,7 +103,7 @@ func (c *Case) Judge() {
 		return
 	}
 	pol := c.Limit[0]
-	box, shared := phases.PhasesOf(pol, c.Tl.Header)
+	box, shared := phases.Of(pol, c.Tl.Header)
 	switch {
 	case limiter.Anchored(pol):
 		Each(len(c.Parts), func(i int) { c.judgeAnchored(c.Parts[i]) })
@@ -119,7 +122,8 @@ func (c *Case) judgeGroup(parts []*Part, box history.Interval) {
 	}
 	s := c.NewSearch(g)
 	found, refuted := s.Refute(box)
-	denials := slices.ContainsFunc(found, func(r phases.Refutation) bool { return r.Kind != verdict.OverAdmission })
+	denials := slices.ContainsFunc(found,
+		func(r phases.Refutation) bool { return r.Kind != verdict.OverAdmission })
 	if refuted && denials && c.O.Shared { // they prove nothing: perhaps the admissions do alone
 		alone := &phases.Search{Policy: c.Limit[0], Mode: verdict.UpperBound, Group: g}
 		if over, ok := alone.Refute(box); ok {

@@ -1,4 +1,4 @@
-package check
+package pieces
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/witness"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -38,7 +39,7 @@ type overall struct {
 type overallPlan struct {
 	header timeline.Header
 	pol    spec.Policy
-	o      Options
+	o      judge.Options
 	bound  limiter.SweptBound
 	// edges are those of a recording that began or ended amid traffic, else nil.
 	edges *history.Edges
@@ -151,15 +152,17 @@ func (w *overall) finding(each func(func(o *timeline.Observation) bool)) *verdic
 		return true
 	})
 	obs = joined(obs, w.placing())
-	c := &Case{Tl: &timeline.Timeline{Header: w.plan.header}, Limit: spec.Limit{w.plan.pol}, O: w.plan.o,
+	c := &judge.Case{Tl: &timeline.Timeline{Header: w.plan.header}, Limit: spec.Limit{w.plan.pol},
+		O:   w.plan.o,
 		End: int64(w.end)}
-	h := history.NewHistory(obs, widen, c.End)
+	h := history.New(obs, widen, c.End)
 	if w.plan.edges != nil {
 		h.All = w.plan.edges.Trim(h.All)
 		h.Split()
 	}
 	if br := w.plan.bound.Over(h); br != nil {
-		f := c.Finding(&Part{Name: w.name, Obs: obs, Histories: []*history.History{h}}, []*limiter.Breach{br}, history.Interval{})
+		f := c.Finding(&judge.Part{Name: w.name, Obs: obs, Histories: []*history.History{h}},
+			[]*limiter.Breach{br}, history.Interval{})
 		return &f
 	}
 	return w.numbers(obs)
@@ -182,7 +185,8 @@ func (w *overall) numbers(obs []timeline.Observation) *verdict.Finding {
 		}
 	}
 	slices.Sort(f.Observations)
-	f.Text = witness.Sentence{Pol: w.plan.pol, Header: w.plan.header, Witness: obs, End: w.end}.Over(f, &a.Breach)
+	f.Text = witness.Sentence{Pol: w.plan.pol, Header: w.plan.header, Witness: obs, End: w.end}.Over(f,
+		&a.Breach)
 	return &f
 }
 

@@ -1,4 +1,4 @@
-package check
+package judge
 
 import (
 	"slices"
@@ -44,18 +44,20 @@ func (c *Case) accuseTogether(parts []*Part, found []phases.Refutation, box hist
 		}
 		all = append(all, p.Histories[0].All...)
 	}
-	whole := history.HistoryOf(all)
+	whole := history.Of(all)
 	whole.Lag = parts[0].Histories[0].Lag
 	breaches := make([]*limiter.Breach, len(found))
 	for i, r := range found {
 		breaches[i] = r.Breach
 	}
 	mode := c.proofMode(breaches, c.Limit[0])
-	pr := &witness.Proof{H: whole, Tries: witness.FewTries(len(witness.EventsOf(breaches))), Until: history.MinTime,
+	pr := &witness.Proof{H: whole, Tries: witness.FewTries(len(witness.EventsOf(breaches))),
+		Until:   history.MinTime,
 		Counted: search.Counted(c.Limit), Over: mode == verdict.UpperBound,
 		Judge: func(h *history.History, most int) ([]phases.Refutation, int, bool) {
-			s := &phases.Search{Policy: c.Limit[0], Mode: mode, Group: divided(h, owner, len(parts)), Rough: true,
-				Each: most}
+			s := &phases.Search{Policy: c.Limit[0], Mode: mode, Group: divided(h, owner, len(parts)),
+				Rough: true,
+				Each:  most}
 			found, ok := s.Refute(box)
 			return found, s.Tried(), ok
 		}}
@@ -72,7 +74,8 @@ func (c *Case) accuseTogether(parts []*Part, found []phases.Refutation, box hist
 		if len(own[i]) == 0 {
 			continue
 		}
-		theirs := slices.DeleteFunc(slices.Clone(events), func(ev history.Event) bool { return owner[ev.Seq] != i })
+		theirs := slices.DeleteFunc(slices.Clone(events),
+			func(ev history.Event) bool { return owner[ev.Seq] != i })
 		p.Findings = []verdict.Finding{c.Describe(p, own[i], theirs, c.Limit[0], box, len(proven)-1)}
 	}
 }
@@ -86,7 +89,7 @@ func divided(h *history.History, owner map[int]int, n int) *phases.Group {
 	}
 	g := &phases.Group{}
 	for i := range events {
-		sub := history.HistoryOf(events[i])
+		sub := history.Of(events[i])
 		sub.Lag = h.Lag
 		g.Parts = append(g.Parts, sub)
 	}

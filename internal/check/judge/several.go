@@ -1,4 +1,4 @@
-package check
+package judge
 
 import (
 	"slices"
@@ -38,7 +38,7 @@ func (c *Case) judgeSeveral() {
 func (c *Case) sharedPhases() bool {
 	open := false
 	for _, pol := range c.Limit {
-		box, shared := phases.PhasesOf(pol, c.Tl.Header)
+		box, shared := phases.Of(pol, c.Tl.Header)
 		if box.From != box.To && !shared {
 			return false
 		}
@@ -69,14 +69,16 @@ func (c *Case) BoundSeveral(p *Part) {
 	for i := range limit {
 		limit[i], boxes[i] = c.opened(limit[i])
 	}
-	br := limiter.UnderBreach(p.Histories[last], limiter.NewBoundAmong(limit[last], boxes[last].From, boxes[last].To),
+	br := limiter.UnderBreach(p.Histories[last],
+		limiter.NewBoundAmong(limit[last], boxes[last].From, boxes[last].To),
 		p.Histories[last].Denial(unexplained[0]))
 	br.Events = c.underSeveral(p.Histories, boxes, unexplained[0]).Events
 	p.Findings = append(p.Findings, c.severalBound(p, br, c.Limit[last], boxes[last]))
 }
 
 // severalBound makes a finding of what the bound of one of several policies found.
-func (c *Case) severalBound(p *Part, br *limiter.Breach, pol spec.Policy, box history.Interval) verdict.Finding {
+func (c *Case) severalBound(p *Part, br *limiter.Breach, pol spec.Policy,
+	box history.Interval) verdict.Finding {
 	if c.Quick {
 		return verdict.Finding{Kind: br.Kind}
 	}
@@ -106,7 +108,7 @@ func (c *Case) opened(pol spec.Policy) (spec.Policy, history.Interval) {
 		pol.Align = spec.AlignUnknown
 		return pol, history.Interval{From: 0, To: int64(pol.LongestWindow()) - 1}
 	}
-	box, _ := phases.PhasesOf(pol, c.Tl.Header)
+	box, _ := phases.Of(pol, c.Tl.Header)
 	return pol, box
 }
 
@@ -261,7 +263,8 @@ func (s *SeveralSearch) judge(boxes []history.Interval) (phases.Refutation, bool
 		br, visited, judged := search.UnexplainableBy(joint, s.C.Limit, at, s.most)
 		s.steps += visited
 		if br != nil {
-			return phases.Refutation{Part: k, Breach: br}, single // another policy may tell apart what is alike
+			// another policy may tell apart what is alike
+			return phases.Refutation{Part: k, Breach: br}, single
 		}
 		s.capped = s.capped || judged == search.JudgedPart
 	}
@@ -296,7 +299,7 @@ func (c *Case) underSeveral(histories []*history.History, boxes []history.Interv
 		br := limiter.UnderBreach(histories[i], c.boundOf(pol, boxes[i]), histories[i].Denial(seq))
 		all.Events = append(all.Events, br.Events...)
 	}
-	all.Events = history.HistoryOf(all.Events).All
+	all.Events = history.Of(all.Events).All
 	all.Span = limiter.SpanOf(all.Events)
 	return all
 }
@@ -335,9 +338,11 @@ func (c *Case) severalProof(p *Part) *witness.Proof {
 			until = max(until, c.Jointly(p).FirstEnd())
 		}
 	}
-	return &witness.Proof{H: c.Jointly(p), Tries: witness.ProofTries, Until: until, Counted: search.Counted(c.Limit),
+	return &witness.Proof{H: c.Jointly(p), Tries: witness.ProofTries, Until: until,
+		Counted: search.Counted(c.Limit),
 		Judge: func(h *history.History, most int) ([]phases.Refutation, int, bool) {
-			s := &SeveralSearch{C: c, joint: []*history.History{h}, most: phases.StepBudget, work: phases.MaxWork}
+			s := &SeveralSearch{C: c, joint: []*history.History{h}, most: phases.StepBudget,
+				work: phases.MaxWork}
 			s.parts = [][]*history.History{make([]*history.History, len(c.Limit))}
 			for i := range c.Limit {
 				s.parts[0][i] = h.Under(i, c.Limit[i].Completes())
@@ -367,6 +372,7 @@ func (c *Case) severalFinding(p *Part, found []*limiter.Breach, others int) verd
 		others = 0
 	}
 	_, box := c.opened(c.Limit[0])
-	one := &limiter.Breach{Kind: verdict.NoExplanation, Events: events, Span: limiter.SpanOf(events), Open: len(found) > 1}
+	one := &limiter.Breach{Kind: verdict.NoExplanation, Events: events, Span: limiter.SpanOf(events),
+		Open: len(found) > 1}
 	return c.Describe(p, []*limiter.Breach{one}, events, c.Limit[0], box, others)
 }

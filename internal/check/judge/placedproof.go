@@ -1,4 +1,4 @@
-package check
+package judge
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
@@ -14,8 +14,9 @@ import (
 // fails too amid all other requests of the recording whatever they were answered, as far as they may matter.
 func (c *Case) placedProof(p *Part, found []*limiter.Breach, pol spec.Policy) *witness.Proof {
 	mode := c.proofMode(found, pol)
-	pr := &witness.Proof{H: p.Histories[0], Until: history.MinTime, Counted: search.Counted(c.Limit), Tries: witness.ProofTries,
-		Over: mode == verdict.UpperBound}
+	pr := &witness.Proof{H: p.Histories[0], Until: history.MinTime, Counted: search.Counted(c.Limit),
+		Tries: witness.ProofTries,
+		Over:  mode == verdict.UpperBound}
 	pr.Judge = func(h *history.History, most int) ([]phases.Refutation, int,
 		bool) {
 		return phases.RefutePlaced(h, pol, mode, most)

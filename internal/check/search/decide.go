@@ -1,0 +1,201 @@
+package search
+
+import (
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/zone"
+)
+
+// decide adds every branch that one decision from lo to hi leads to from n.
+func (x *Exact) decide(n *branch, lo, hi int64) {
+	if earliest, _ := n.Zone.Present(); max(earliest, lo) > hi {
+		return
+	}
+	m, memory := n.Into(x.asks)
+	x.asks = memory
+	m.Zone.Limit(0, zone.Now, -lo)
+	m.Zone.Limit(zone.Now, 0, hi)
+	x.denyAll(n, m)
+	x.denyNext(n, m)
+	x.admitNext(n, m)
+	x.useLost(n, m)
+	if x.flights != nil && !n.gone {
+		x.land(n, m)
+	}
+}
+
+// denyAll decides the denials that wait at n, where they are not counted: those of a cost and all dearer
+// ones.
+func (x *Exact) denyAll(n *branch, m limiter.State) {
+	for c, begun := range x.begun { // the cheapest first: it takes the dearer ones with it
+		if int(n.absorbed[c]) == len(begun) || n.gone {
+			continue
+		}
+		absorbed := slices.Clone(n.absorbed)
+		for d := c; d < len(absorbed); d++ {
+			absorbed[d] = int32(len(x.begun[d]))
+		}
+		s := step{to: n.undecided, absorbed: absorbed, deny: true,
+			Request: limiter.Request{Cost: x.costs[c], End: history.MaxTime}}
+		x.try(s, m)
+		if x.backs() {
+			x.backed(s, m)
+		}
+	}
+}
+
+// denyNext decides the next denial that waits at n, where they are counted.
+func (x *Exact) denyNext(n *branch, m limiter.State) {
+	x.each(n.refused, func(k int, i int32) {
+		to := n.undecided
+		to.refused = x.lists.without(n.refused, k)
+		x.try(step{to: to, absorbed: n.absorbed, deny: true, Request: x.asked(i)}, m)
+	})
+}
+
+// admitNext decides the next admission that waits at n.
+func (x *Exact) admitNext(n *branch, m limiter.State) {
+	x.each(n.waiting, func(k int, i int32) {
+		if n.gone {
+			return
+		}
+		s := step{to: n.undecided, absorbed: n.absorbed, Request: x.asked(i)}
+		s.to.waiting = x.lists.without(n.waiting, k)
+		if x.flights != nil {
+			s.promise = x.of[i]
+		}
+		x.roomy(s, m)
+	})
+}
+
+// useLost decides a request without an answer of each kind that waits at n.
+func (x *Exact) useLost(n *branch, m limiter.State) {
+	spare := x.lists.at[n.spare]
+	for kind := range len(spare) / 4 {
+		if indexAt(spare, kind) == 0 || n.gone || x.backs() {
+			continue
+		}
+		c := kind
+		if x.flights != nil {
+			c = int(x.lostClass[kind])
+		}
+		s := step{to: n.undecided, absorbed: n.absorbed,
+			Request: limiter.Request{Cost: x.costs[c], End: history.MaxTime}}
+		s.to.spare = x.lists.more(n.spare, x.spares(), kind, -1)
+		if x.Counted || x.Created { // what was lost may have been denied, and counted
+			s.deny = true
+			x.try(s, m)
+			s.deny = false
+		}
+		x.use(s, kind, m)
+	}
+}
+
+// backs tells whether a request without an answer may as well have been admitted just before a denial that it
+// explains, or never: so late it is in nobody's way.
+func (x *Exact) backs() bool {
+	return x.Counting && !x.Counted && !x.Created && x.flights == nil && len(x.costs) == 1
+}
+
+// backed tries a denial behind each number of requests without an answer that may be admitted just before.
+func (x *Exact) backed(s step, m limiter.State) {
+	for s.to.spare != 0 && !x.Limited {
+		s.to.spare = x.lists.more(s.to.spare, 1, 0, -1)
+		states := x.Model.Admit(m.Clone(), s.Request)
+		if x.Visited++; len(states) == 0 {
+			return
+		}
+		m = states[0]
+		x.try(s, m)
+	}
+}
+
+func (x *Exact) asked(i int32) limiter.Request {
+	return limiter.Request{Cost: x.h.All[i].Cost, End: x.h.All[i].Answer * x.Scale}
+}
+
+// each calls f with the first element of each kind of a list, and where it is; where those of a kind must be
+// complete by different instants, also with those that must be before all that end first; where one may
+// overtake the others, with all.
+func (x *Exact) each(list int32, f func(k int, i int32)) {
+	at := x.lists.at[list]
+	var seen uint64
+	for k := range len(at) / 4 {
+		i := x.order[indexAt(at, k)]
+		kind := uint64(1) << x.kind[i]
+		if seen&kind == 0 || x.overtaking || x.flights != nil && x.lingers && x.sooner(at[:4*k], i) {
+			f(k, i)
+		}
+		seen |= kind
+		if x.kinds == 1 && !x.overtaking && (x.flights == nil || !x.lingers) {
+			return
+		}
+	}
+}
+
+// step is one decision that a branch may take, and where it leads.
+type step struct {
+	to       undecided
+	absorbed []int32
+	deny     bool
+	limiter.Request
+	// promise is that of a request that is admitted, where the limiter is told of its completion.
+	promise int32
+}
+
+// try adds the branches after one decision from the memory m, whose present is limited to when it may be
+// made.
+func (x *Exact) try(s step, m limiter.State) {
+	if x.Visited += x.Weight; x.Visited > x.Most {
+		x.Limited = true
+		return
+	}
+	decide := x.Model.Admit
+	if s.deny {
+		decide = x.Model.Deny
+	}
+	mine, memory := m.Into(x.again)
+	x.again = nil
+	states := decide(mine, s.Request)
+	if len(states) > 0 && states[0].Zone.N > x.dimensions {
+		x.Limited = true // a join made up requests
+		return
+	}
+	if x.flights != nil && !s.deny && len(states) > 0 && x.enter(&s.to, s.promise) {
+		for i := range states {
+			states[i].Zone = states[i].Zone.WithLast()
+		}
+	}
+	if !x.keep(s, states) {
+		x.again = memory
+	}
+}
+
+// keep adds the branches that a step leads to, and tells whether any of them was not there.
+func (x *Exact) keep(s step, states []limiter.State) (news bool) {
+	if len(states) > limiter.OutcomeCap {
+		x.Limited = true
+		return true
+	}
+	x.Visited += len(states) / 4 // many are as much work as more decisions
+	for _, after := range states {
+		after.Zone.Elapse()
+		if x.flights != nil {
+			x.hold(after.Zone, s.to)
+		}
+		n := &branch{undecided: s.to, absorbed: s.absorbed, State: after}
+		n.sums = x.countsOf(after)
+		if kept := x.front.add(n); kept != nil {
+			x.work = append(x.work, kept)
+			news = true
+		}
+	}
+	x.Visited += x.front.compared / comparisons
+	x.front.compared %= comparisons
+	if x.front.size > stateCap {
+		x.Limited = true
+	}
+	return news
+}
