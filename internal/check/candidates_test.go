@@ -31,7 +31,7 @@ func violated(h *history.History, b limiter.Bucket) bool {
 // TestBucketOverIsItsDefinition: the sweep forgets no start of a span that is violated.
 func TestBucketOverIsItsDefinition(t *testing.T) {
 	for name, p := range smallPolicies() {
-		b, ok := limiter.AlgorithmBound(p, 0, 0, false).(limiter.Bucket)
+		b, ok := limiter.NewBound(p, 0, 0).(limiter.Bucket)
 		if !ok || b.StartMost < b.Burst {
 			continue
 		}

@@ -13,7 +13,7 @@
 //	pieces    a partition that is too large for that
 //	check     Judge, Stream and Panel; what else would explain a recording that fails
 //
-// To add a limiter, write its file in limiter with the two faces, Bound and Model, and give it a row in
-// `forms` there. An axis is a file that wraps both faces of another limiter, as
-// ttl.go and ban.go do.
+// To add a limiter, write its file in limiter, with the two faces Bound and Model and the kind that has them,
+// and list that in kinds. An axis is a file that wraps both faces of another limiter, as ttl.go and ban.go
+// do.
 package check

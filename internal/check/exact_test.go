@@ -188,7 +188,7 @@ func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
 		}
 		x := search.New(history.New(tl.Observations, history.Widening{}, int64(tl.End())), long,
 			0)
-		x.Model = limiter.NewLogModel(long, []int64{1})
+		x.Model = limiter.NewModel(long, 0, 0, []int64{1})
 		got := x.Search()
 		if (got == nil) != (want == nil) || x.Weight < 2 {
 			t.Fatalf("got %v, want %v, weight %d:\n%s", got, want, x.Weight, draw(tl))

@@ -9,10 +9,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Anchored tells whether the windows of pol are placed by the first counted request, and follow each other
-// from there.
-func Anchored(pol spec.Policy) bool {
-	return pol.Algorithm == spec.SlidingWindowCounter && pol.Align == spec.AlignFirst
+var anchoredKind = kind{
+	fits: Anchored,
+	bound: func(p spec.Policy, box history.Interval, _ bool) Bound {
+		return NewCounter(p, box.From, box.To)
+	},
+	counting: func(p spec.Policy, box history.Interval) counting {
+		return NewCounter(p, box.From, box.To)
+	},
+	model: func(p spec.Policy, _ history.Interval, _ []int64) Model {
+		return newAnchoredModel(p)
+	},
 }
 
 // Anchor is the interval in which the first request that is counted was decided; the first event may be.

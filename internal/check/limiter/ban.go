@@ -20,12 +20,12 @@ type banned struct {
 // newBanned returns the bound of p. A denied request is counted only where no ban was on, which no single
 // denial is sure of: what cannot have been admitted is what the admissions alone leave no room for.
 func newBanned(p spec.Policy, from, to int64, others bool) Bound {
-	out := banned{AlgorithmBound(p, from, to, others), int64(p.LongestBan())}
+	out := banned{plainBound(p, from, to, others), int64(p.LongestBan())}
 	if p.Count != spec.CountAll {
 		return out
 	}
 	p.Count = spec.CountAdmitted
-	return sided{out, AlgorithmBound(p, from, to, others)}
+	return sided{out, plainBound(p, from, to, others)}
 }
 
 // unbanned keeps of the unexplained denials those that no other request, which was or may have been denied,

@@ -21,9 +21,9 @@ type batchModel struct {
 	scale, apart int64
 }
 
-// NewBatchModel returns nil for a start level that is not one value: when the batches of such a bucket come
+// newBatchModel returns nil for a start level that is not one value: when the batches of such a bucket come
 // is not known either.
-func NewBatchModel(p spec.Policy) Model {
+func newBatchModel(p spec.Policy) Model {
 	b := batchModel{Bucket: NewBucket(p), scale: 1}
 	if b.startLeast != b.StartMost {
 		return nil

@@ -10,7 +10,7 @@ import (
 // TestABatchModelOfAnyRateIsMadeAtOnce: also of one that has no factor in common with its window.
 func TestABatchModelOfAnyRateIsMadeAtOnce(t *testing.T) {
 	begun := time.Now()
-	m := NewBatchModel(spec.Policy{Algorithm: spec.TokenBucket,
+	m := newBatchModel(spec.Policy{Algorithm: spec.TokenBucket,
 		Rate: spec.Rate{N: 3_000_000_019, Per: time.Second}, Burst: 5,
 		Refill: spec.RefillInterval, Fill: 2})
 	if took := time.Since(begun); took > time.Second || m.Traits().Scale != 3_000_000_019 {

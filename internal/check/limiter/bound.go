@@ -109,44 +109,11 @@ func boundAmong(p spec.Policy, from, to int64, others bool) Bound {
 	case p.TTL > 0:
 		return newExpiring(p, from, to, others)
 	case p.Charge == spec.ChargeCompletion && !p.InFlight():
-		return charged{countingBound(p, from, to), history.StayOf(p)}
+		return charged{kindOf(p).counting(p, history.Interval{From: from, To: to}), history.StayOf(p)}
 	case p.Ban > 0:
 		return newBanned(p, from, to, others)
 	}
-	return AlgorithmBound(p, from, to, others)
-}
-
-// AlgorithmBound returns the bound of a policy without ranges, ban, time to live and late charges.
-func AlgorithmBound(p spec.Policy, from, to int64, others bool) Bound {
-	switch {
-	case p.InFlight():
-		return newPlaces(p)
-	case p.Queued():
-		return newQueue(p)
-	case p.Fixed() && p.Slots > 1:
-		return newRing(p, from, to)
-	case p.Fixed() && p.Refreshes():
-		return newRefreshed(p)
-	case p.Fixed() && p.Align == spec.AlignFirst:
-		f := NewFirst(p)
-		f.others = others
-		return f
-	}
-	return countingBound(p, from, to)
-}
-
-// countingBound returns the bound of a policy that may count other times than those of its decisions.
-func countingBound(p spec.Policy, from, to int64) counting {
-	switch p.Algorithm {
-	case spec.FixedWindow:
-		return newFixed(p, from, to)
-	case spec.SlidingWindowCounter:
-		return NewCounter(p, from, to)
-	case spec.SlidingWindowLog:
-		return newWindowLog(p)
-	default:
-		return NewBucket(p)
-	}
+	return plainBound(p, from, to, others)
 }
 
 // UnexplainedBy returns the indices in h.Denied that b cannot explain.

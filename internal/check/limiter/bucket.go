@@ -6,9 +6,21 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
+
+var bucketKind = kind{
+	fits: spec.Policy.Bucketed,
+	bound: func(p spec.Policy, _ history.Interval, _ bool) Bound {
+		return NewBucket(p)
+	},
+	counting: func(p spec.Policy, _ history.Interval) counting {
+		return NewBucket(p)
+	},
+	model: func(p spec.Policy, _ history.Interval, _ []int64) Model {
+		return newRefillModel(p)
+	},
+}
 
 // Bucket is the bound of the token bucket, GCRA and the leaky bucket as a meter, which are one limiter:
 // capacity B units, one unit every T = per/n nanoseconds. All times are multiplied by n, so that T is the
@@ -239,6 +251,14 @@ type bucketModel struct {
 // followed; for larger ones times are multiplied by n.
 const mostRests = 16
 
+// newRefillModel returns the model of a bucket or a queue that gets its units back one by one, or in batches.
+func newRefillModel(p spec.Policy) Model {
+	if p.Refill == spec.RefillInterval {
+		return newBatchModel(p)
+	}
+	return newBucketModel(p)
+}
+
 func newBucketModel(p spec.Policy) bucketModel {
 	b := bucketModel{Bucket: NewBucket(p), scale: 1, queued: p.Queued(), undelayed: p.Undelayed,
 		late: int64(p.Tick)}
@@ -432,47 +452,37 @@ func (b Bucket) exceeds(h *history.History, a *Asker) bool {
 // Swept implements SweptBound.
 func (b Bucket) Swept() OverSweep { return newBucketOver(b) }
 
-// bucketOver is bucket.over.
-type bucketOver struct {
-	Bucket
-	c candidates
-	// singly counts every admission as one unit, late is how much later it may have been than it ended, in
-	// nanoseconds.
-	singly bool
-	late   int64
+// handed returns the latest theoretical arrival time of b that never has more in use than l. A bucket that
+// was not known to be the same, and may have other units, has as many in use, rounded up.
+func (b Bucket) handed(l *history.Level) int64 {
+	tat := l.TAT
+	if b.N != l.N || b.Per != l.Per {
+		units := -history.FloorDiv(l.At*l.N-l.TAT, l.Per)
+		tat = l.At*b.N + units*b.Per
+	}
+	return min(tat, l.At*b.N+b.Burst*b.Per)
 }
 
-func newBucketOver(b Bucket) *bucketOver {
-	return &bucketOver{Bucket: b, c: candidates{n: b.N}}
+// mostUsed returns, of the buckets that a policy may be, the one with the most in use: the slowest and
+// largest; ok=false where it is no bucket, or counts requests when they are complete.
+func mostUsed(p spec.Policy) (b Bucket, ok bool) {
+	if p.HasWindow() || p.Completes() {
+		return b, false
+	}
+	if p.Count == spec.CountOwn {
+		p.Count = spec.CountAll // as may what it admitted and another policy denied
+	}
+	return NewBucket(Slowest(p)), true
 }
 
-func (b *bucketOver) Advance(fresh, ended []history.Event, oldest, _ int64) *Alarm {
-	next := 0
-	begin := func(until int64) {
-		for ; next < len(fresh) && fresh[next].Start <= until; next++ {
-			if fresh[next].Outcome == timeline.Allowed {
-				b.c.insert(fresh[next].Start)
-			}
-		}
+// LevelAt returns what may be in use of a policy's bucket at an instant, of what was decided before for sure;
+// nil where it has none, or one that may be created with less than it holds.
+func LevelAt(p spec.Policy, h *history.History, t int64) *history.Level {
+	b, ok := mostUsed(p)
+	if !ok || b.startLeast < b.Burst { // when it was created is not known
+		return nil
 	}
-	for i := range ended {
-		ev := &ended[i]
-		begin(ev.End)
-		cost := ev.Cost
-		if b.singly {
-			cost = 1
-		}
-		b.c.admit(ev.Start, cost*b.Per)
-		if y := ev.End + b.late; b.c.top-y*b.N > b.Room() {
-			x := b.c.list[len(b.c.list)-1].x
-			br := Breach{Kind: verdict.OverAdmission, Seen: (b.c.top - x*b.N) / b.Per,
-				Bound: b.most(y - x), Span: y - x}
-			return &Alarm{Breach: br, From: x, To: ev.End}
-		}
-	}
-	begin(history.MaxTime)
-	if oldest < history.MaxTime {
-		b.c.forget(oldest)
-	}
-	return nil
+	m := b.meter(h)
+	m.Excess(t)
+	return &history.Level{At: t, TAT: max(m.tat, t*b.N), N: b.N, Per: b.Per}
 }

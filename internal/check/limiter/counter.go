@@ -12,6 +12,19 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+var counterKind = kind{
+	fits: spec.Policy.Windowed,
+	bound: func(p spec.Policy, box history.Interval, _ bool) Bound {
+		return NewCounter(p, box.From, box.To)
+	},
+	counting: func(p spec.Policy, box history.Interval) counting {
+		return NewCounter(p, box.From, box.To)
+	},
+	model: func(p spec.Policy, box history.Interval, _ []int64) Model {
+		return counterModel{Counter: NewCounter(p, box.From, box.To), scale: 1}
+	},
+}
+
 // Counter is the bound of the sliding window counter with a phase in a box. At position x in a window it
 // admits while
 //

@@ -10,6 +10,21 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+var firstKind = kind{
+	fits: NeedsPlacement,
+	bound: func(p spec.Policy, _ history.Interval, others bool) Bound {
+		f := NewFirst(p)
+		f.others = others
+		return f
+	},
+	counting: func(p spec.Policy, box history.Interval) counting {
+		return newFixed(p, box.From, box.To)
+	},
+	model: func(p spec.Policy, _ history.Interval, _ []int64) Model {
+		return firstModel{First: NewFirst(p), scale: 1}
+	},
+}
+
 // First is the bound of the fixed window that a partition's first request opens: a window begins at the
 // decision of the request that finds none open, which is admitted, and lasts for size. When it begins is
 // known up to an interval, which is carried from window to window.
@@ -449,4 +464,29 @@ func (f *firstOver) fill(o history.Opening, last bool, end int64) bool {
 		}
 	}
 	return room >= 0 && f.waiting.settle(room, end)
+}
+
+// mostHanded is the largest number of windows that are told apart: more there are only where no admission is
+// certain.
+const mostHanded = 1 << 10
+
+// handed returns the openings that were handed on, with what a history tells of them.
+func (in *opener) handed(w *history.Placement, sizeTo int64) []history.Opening {
+	out := slices.Clone(w.Windows)
+	at := w.Since
+	for i := range out {
+		if at < history.MaxTime {
+			out[i].To = min(out[i].To, in.earliestEnd(at))
+		}
+		at = history.MaxTime
+		if out[i].To < history.MaxTime {
+			at = out[i].To + sizeTo
+		}
+	}
+	if last := &out[len(out)-1]; last.From > w.Since { // its opener was not known yet
+		if at := in.earliestDecision(last.From); at < history.MaxTime {
+			last.From = at
+		}
+	}
+	return out
 }

@@ -7,6 +7,19 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+var fixedKind = kind{
+	fits: spec.Policy.Fixed,
+	bound: func(p spec.Policy, box history.Interval, _ bool) Bound {
+		return newFixed(p, box.From, box.To)
+	},
+	counting: func(p spec.Policy, box history.Interval) counting {
+		return newFixed(p, box.From, box.To)
+	},
+	model: func(p spec.Policy, box history.Interval, _ []int64) Model {
+		return fixedModel{fixed: newFixed(p, box.From, box.To), scale: 1}
+	},
+}
+
 // fixed is the bound of the fixed window with a phase in a box.
 //
 //	over:   the admissions that must lie in windows k1..k2 are at most quota * (k2-k1+1)   (Hall's

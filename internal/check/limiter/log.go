@@ -7,6 +7,19 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+var logKind = kind{
+	fits: spec.Policy.HasWindow,
+	bound: func(p spec.Policy, _ history.Interval, _ bool) Bound {
+		return newWindowLog(p)
+	},
+	counting: func(p spec.Policy, _ history.Interval) counting {
+		return newWindowLog(p)
+	},
+	model: func(p spec.Policy, _ history.Interval, costs []int64) Model {
+		return newLogModel(p, costs)
+	},
+}
+
 // windowLog is the bound of the sliding window log: at most `quota` units in any (t-window, t].
 //
 //	over:   J[x,y] <= quota * (floor((y-x)/window) + 1)
@@ -162,9 +175,9 @@ type logModel struct {
 // longestLog is the most units of a log that the exact search remembers one by one.
 const longestLog = 128
 
-// NewLogModel returns the model of a sliding window log for requests of some costs, ascending; nil where it
+// newLogModel returns the model of a sliding window log for requests of some costs, ascending; nil where it
 // would have to remember too many.
-func NewLogModel(p spec.Policy, costs []int64) Model {
+func newLogModel(p spec.Policy, costs []int64) Model {
 	l := newWindowLog(p)
 	unit := costs[0]
 	for _, c := range costs {

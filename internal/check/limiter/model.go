@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
@@ -116,13 +117,13 @@ type Traits struct {
 // NewModel returns the exact model of a policy for requests of the given costs, or nil where there is none.
 // from and to are the box of phases of windows; no request changes its window inside.
 func NewModel(p spec.Policy, from, to int64, costs []int64) Model {
-	m := algorithmModel(p, from, to, costs)
+	m := kindOf(p).model(p, history.Interval{From: from, To: to}, costs)
 	if m == nil || p.Count == spec.CountOwn {
 		return nil
 	}
 	if p.Charge == spec.ChargeCompletion {
 		p.Count, p.Charge = spec.CountAll, spec.ChargeDecision
-		return chargedModel{m, algorithmModel(p, from, to, costs)}
+		return chargedModel{m, kindOf(p).model(p, history.Interval{From: from, To: to}, costs)}
 	}
 	if p.TTL > 0 {
 		scale := m.Traits().Scale
@@ -132,37 +133,6 @@ func NewModel(p spec.Policy, from, to int64, costs []int64) Model {
 		m = banModel{around{m}, int64(p.Ban) * m.Traits().Scale, int64(p.LongestBan()) * m.Traits().Scale}
 	}
 	return m
-}
-
-func algorithmModel(p spec.Policy, from, to int64, costs []int64) Model {
-	switch p.Algorithm {
-	case spec.Concurrency:
-		return newPlacesModel(p)
-	case spec.SlidingWindowLog:
-		return NewLogModel(p, costs)
-	case spec.FixedWindow:
-		if p.Slots > 1 {
-			return newRingModel(p, from, to)
-		}
-		if p.Refreshes() {
-			return newRefreshModel(p)
-		}
-		if p.Align == spec.AlignFirst {
-			return firstModel{First: NewFirst(p), scale: 1}
-		}
-		return fixedModel{fixed: newFixed(p, from, to), scale: 1}
-	case spec.SlidingWindowCounter:
-		if p.Align == spec.AlignFirst {
-			return newAnchoredModel(p)
-		}
-		return counterModel{Counter: NewCounter(p, from, to), scale: 1}
-	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket, spec.LeakyBucketQueue:
-		if p.Refill == spec.RefillInterval {
-			return NewBatchModel(p)
-		}
-		return newBucketModel(p)
-	}
-	return nil
 }
 
 // around is what the models around another one have in common: one time of their own, in front of those of

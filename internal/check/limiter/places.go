@@ -10,6 +10,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+var placesKind = kind{
+	fits: spec.Policy.InFlight,
+	bound: func(p spec.Policy, _ history.Interval, _ bool) Bound {
+		return newPlaces(p)
+	},
+	model: func(p spec.Policy, _ history.Interval, _ []int64) Model {
+		return newPlacesModel(p)
+	},
+}
+
 // places is the bound of a limit on requests in flight.
 //
 //	over:   the units with e <= y < since are at most the limit, for all y          all of them are in

@@ -8,6 +8,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
+var queueKind = kind{
+	fits: spec.Policy.Queued,
+	bound: func(p spec.Policy, _ history.Interval, _ bool) Bound {
+		return newQueue(p)
+	},
+	model: func(p spec.Policy, _ history.Interval, _ []int64) Model {
+		return newRefillModel(p)
+	},
+}
+
 // queue is the bound of the leaky bucket as a queue: who may enter is decided as by a bucket of queue+1, and
 // those that wait are let through one every T. Releases lie in the intervals of the answers too, so without
 // an undelayed part at most 1 + floor((y-x)/T) of them fit a span.

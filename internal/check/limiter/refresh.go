@@ -8,6 +8,19 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+var refreshedKind = kind{
+	fits: func(p spec.Policy) bool { return p.Fixed() && p.Refreshes() },
+	bound: func(p spec.Policy, _ history.Interval, _ bool) Bound {
+		return newRefreshed(p)
+	},
+	counting: func(p spec.Policy, box history.Interval) counting {
+		return newFixed(p, box.From, box.To)
+	},
+	model: func(p spec.Policy, _ history.Interval, _ []int64) Model {
+		return newRefreshModel(p)
+	},
+}
+
 // refreshed is the bound of a fixed window that requests start anew: its count is forgotten after a silence
 // of its length, and not before.
 //
@@ -281,4 +294,27 @@ func (x *atMostOver) Advance(_, ended []history.Event, _, _ int64) *Alarm {
 		}
 	}
 	return nil
+}
+
+// refreshedUntil takes what a history has before the instant of w.
+func refreshedUntil(w *history.Placement, p spec.Policy, h *history.History) {
+	tight, _ := p.Ends()
+	if p.Count == spec.CountOwn { // see newOwning
+		tight.Count, tight.Refresh = spec.CountAll, spec.RefreshAll
+	}
+	m := newRefreshed(tight).meter(h)
+	w.Units, w.Until = m.units, m.until
+	for i := range m.starts {
+		ev := &m.starts[i]
+		if ev.Start >= w.Since {
+			return
+		}
+		if m.take(ev) {
+			w.Units = 0
+		}
+		if ev.End < w.Since { // else it is in the history that follows
+			w.Units += m.charge(ev)
+			w.Until = max(w.Until, m.renewed(ev))
+		}
+	}
 }

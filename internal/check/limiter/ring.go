@@ -10,6 +10,19 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+var ringKind = kind{
+	fits: func(p spec.Policy) bool { return p.Fixed() && p.Slots > 1 },
+	bound: func(p spec.Policy, box history.Interval, _ bool) Bound {
+		return newRing(p, box.From, box.To)
+	},
+	counting: func(p spec.Policy, box history.Interval) counting {
+		return newFixed(p, box.From, box.To)
+	},
+	model: func(p spec.Policy, box history.Interval, _ []int64) Model {
+		return newRingModel(p, box.From, box.To)
+	},
+}
+
 // ring is the bound of a window that is divided into slots: what is counted in any n slots that follow each
 // other is at most the quota. Its windows are the slots.
 //

@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -204,4 +205,49 @@ func refill[T any](list []T, used int, more []T) ([]T, int) {
 		list, used = append(list[:0], list[used:]...), 0
 	}
 	return append(list, more...), used
+}
+
+// bucketOver is bucket.over.
+type bucketOver struct {
+	Bucket
+	c candidates
+	// singly counts every admission as one unit, late is how much later it may have been than it ended, in
+	// nanoseconds.
+	singly bool
+	late   int64
+}
+
+func newBucketOver(b Bucket) *bucketOver {
+	return &bucketOver{Bucket: b, c: candidates{n: b.N}}
+}
+
+func (b *bucketOver) Advance(fresh, ended []history.Event, oldest, _ int64) *Alarm {
+	next := 0
+	begin := func(until int64) {
+		for ; next < len(fresh) && fresh[next].Start <= until; next++ {
+			if fresh[next].Outcome == timeline.Allowed {
+				b.c.insert(fresh[next].Start)
+			}
+		}
+	}
+	for i := range ended {
+		ev := &ended[i]
+		begin(ev.End)
+		cost := ev.Cost
+		if b.singly {
+			cost = 1
+		}
+		b.c.admit(ev.Start, cost*b.Per)
+		if y := ev.End + b.late; b.c.top-y*b.N > b.Room() {
+			x := b.c.list[len(b.c.list)-1].x
+			br := Breach{Kind: verdict.OverAdmission, Seen: (b.c.top - x*b.N) / b.Per,
+				Bound: b.most(y - x), Span: y - x}
+			return &Alarm{Breach: br, From: x, To: ev.End}
+		}
+	}
+	begin(history.MaxTime)
+	if oldest < history.MaxTime {
+		b.c.forget(oldest)
+	}
+	return nil
 }

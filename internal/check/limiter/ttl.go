@@ -360,3 +360,74 @@ func asked(all []State) []State {
 	}
 	return all
 }
+
+// PlacementAt returns what is known at an instant t inside of a history, in which none is missing that may
+// have been decided until a later one, under a policy that is one of several or alone. It is nil where the
+// partition may have been forgotten before.
+func PlacementAt(p spec.Policy, several bool, h *history.History, t, until int64) *history.Placement {
+	if p.TTL > 0 {
+		if h = reborn(p, h, t); ForgottenBy(p, h, t, until) {
+			return nil
+		}
+	}
+	out := &history.Placement{Since: t, Until: history.MinTime}
+	if p.Refreshes() {
+		refreshedUntil(out, p, h)
+		return out
+	}
+	f := NewFirst(p)
+	f.others = p.Count == spec.CountOwn || f.all && (several || Ranged(p)) // see SweptWindows
+	out.Windows = f.Openings(h)
+	for n := len(out.Windows); n > 0 && out.Windows[n-1].From > until; n-- {
+		out.Windows = out.Windows[:n-1]
+	}
+	next := history.Opening{From: until + 1, To: history.MaxTime}
+	if n := len(out.Windows); n > 0 {
+		next.From = max(next.From, out.Windows[n-1].From+f.size)
+	}
+	for out.Windows = append(out.Windows, next); out.Windows[0].To < history.MaxTime &&
+		out.Windows[0].To+f.SizeTo <= t; {
+		out.Windows = out.Windows[1:]
+	}
+	if out.Windows = slices.Clone(out.Windows); len(out.Windows) > mostHanded {
+		// the first one that is not over
+		out.Windows = []history.Opening{{From: t - f.SizeTo + 1, To: history.MaxTime}}
+	}
+	return out
+}
+
+// reborn returns a history from the last request before an instant t, or that all from t on follow, that
+// surely found nothing remembered.
+func reborn(p spec.Policy, h *history.History, t int64) *history.History {
+	f := forgettingOf(p)
+	k, last := 0, history.MinTime
+	for i := 0; i < len(h.All); {
+		n := f.life(h.All[i:])
+		last = max(last, history.LastEnd(h.All[i:i+n]))
+		if i += n; i == len(h.All) || last >= t {
+			break
+		}
+		k = i
+	}
+	if k == 0 {
+		return h
+	}
+	return h.From(k)
+}
+
+// ForgottenBy tells whether a partition may have been forgotten after one of the requests that were decided
+// before t.
+func ForgottenBy(p spec.Policy, h *history.History, t, until int64) bool {
+	f := forgettingOf(p)
+	for _, silence := range f.silences(closed(h, until)) {
+		if silence.From < t+f.ttl {
+			return true
+		}
+	}
+	return false
+}
+
+// closed returns the events of h and, after them, one that may come next.
+func closed(h *history.History, until int64) []history.Event {
+	return append(slices.Clone(h.All), history.Event{Start: until + 1, End: until + 1})
+}
