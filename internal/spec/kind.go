@@ -6,7 +6,7 @@ import (
 )
 
 // family is a set of algorithms.
-type family uint8
+type family uint16
 
 // The families that keys belong to.
 const (

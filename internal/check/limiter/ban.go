@@ -78,7 +78,7 @@ func (l *longest) other(seq int) int64 {
 
 func (b banned) Scope() Scope {
 	of := b.Bound.Scope()
-	of.Memory, of.ban = of.Memory+b.ban, b.ban
+	of.Memory, of.Ban = of.Memory+b.ban, b.ban
 	return of
 }
 

@@ -36,18 +36,18 @@ type Scope struct {
 	Memory int64
 	// Full is the number of units that must be in use, or counted, before a request of cost 1 is denied.
 	Full int64
-	// all tells that denied requests are counted too.
-	all bool
-	// late: requests are counted when they are complete, and the meter follows their charges.
-	late bool
-	// low: nothing bounds what may be in use, so that every denial is explained.
-	low bool
-	// ban is how long, in nanoseconds, a denial explains those that follow it; 0 where it explains none.
-	ban int64
-	// silence is how long one must be, in nanoseconds, for a window that requests start anew to end, and
+	// All tells that denied requests are counted too.
+	All bool
+	// Late: requests are counted when they are complete, and the meter follows their charges.
+	Late bool
+	// Low: nothing bounds what may be in use, so that every denial is explained.
+	Low bool
+	// Ban is how long, in nanoseconds, a denial explains those that follow it; 0 where it explains none.
+	Ban int64
+	// Silence is how long one must be, in nanoseconds, for a window that requests start anew to end, and
 	// every tells that denied requests start it anew; 0 where memory says all.
-	silence int64
-	every   bool
+	Silence int64
+	Every   bool
 }
 
 // Breach is a proved contradiction inside one history.
@@ -119,16 +119,16 @@ func boundAmong(p spec.Policy, from, to int64, others bool) Bound {
 // UnexplainedBy returns the indices in h.Denied that b cannot explain.
 func UnexplainedBy(h *history.History, b Bound) []int32 {
 	of := b.Scope()
-	if len(h.Denied) == 0 || of.low {
+	if len(h.Denied) == 0 || of.Low {
 		return nil
 	}
-	counted := h.Counted(of.all)
-	if of.late {
+	counted := h.Counted(of.All)
+	if of.Late {
 		counted = chargesOf(h).Possible
 	}
-	out := unexplained(h, b.Usage(h), counted, of.all)
-	if of.ban > 0 {
-		return unbanned(h, out, of.ban)
+	out := unexplained(h, b.Usage(h), counted, of.All)
+	if of.Ban > 0 {
+		return unbanned(h, out, of.Ban)
 	}
 	return out
 }
@@ -140,8 +140,8 @@ func UnderBreach(h *history.History, b Bound, j int32) *Breach {
 	best := m.Excess(d.Start)
 	br := &Breach{Kind: verdict.UnderAdmission, Bound: of.Full, Span: d.End - d.Start, Asked: d.Seq}
 	br.Events = []history.Event{d}
-	asked := h.Counted(of.all)
-	if of.late {
+	asked := h.Counted(of.All)
+	if of.Late {
 		asked = chargesOf(h).Possible
 	}
 	for _, ev := range asked {
@@ -152,7 +152,7 @@ func UnderBreach(h *history.History, b Bound, j int32) *Breach {
 	br.Events = append(br.Events, of.mattering(h, d)...)
 	// excess is the load less full-1 units; at most this many units, rounded up, could have been in use.
 	load := best + (of.Full-1)*m.Unit()
-	if of.all {
+	if of.All {
 		load -= d.Cost * m.Unit()
 	}
 	br.Seen = max(0, -history.FloorDiv(-load, m.Unit()))
@@ -161,11 +161,11 @@ func UnderBreach(h *history.History, b Bound, j int32) *Breach {
 
 // mattering returns the requests that may have counted against a denial, itself left out.
 func (of Scope) mattering(h *history.History, d history.Event) []history.Event {
-	if of.silence > 0 {
+	if of.Silence > 0 {
 		return of.sinceSilence(h, d)
 	}
 	var out []history.Event
-	for _, ev := range h.Counted(of.all) {
+	for _, ev := range h.Counted(of.All) {
 		if ev.Seq != d.Seq && ev.Start <= d.End && ev.End >= d.Start-of.Memory {
 			out = append(out, ev)
 		}
@@ -236,15 +236,15 @@ func (a *Asker) marks(n int) []bool {
 // under tells whether UnexplainedBy finds anything.
 func (a *Asker) under(h *history.History, b Bound) bool {
 	of := b.Scope()
-	if of.low || of.late || of.ban > 0 {
+	if of.Low || of.Late || of.Ban > 0 {
 		return len(UnexplainedBy(h, b)) > 0
 	}
 	if len(h.Denied) == 0 {
 		return false
 	}
 	pending, out := a.sweep.pending[:0], a.sweep.out[:0]
-	a.sweep = sweep{h: h, m: b.Usage(h), own: of.all, pending: pending, out: out, once: true}
-	return len(a.sweep.unexplained(h.Counted(of.all))) > 0
+	a.sweep = sweep{h: h, m: b.Usage(h), own: of.All, pending: pending, out: out, once: true}
+	return len(a.sweep.unexplained(h.Counted(of.All))) > 0
 }
 
 // SweptBound is a bound whose question of admissions is asked block by block too.

@@ -233,7 +233,7 @@ func (m *bucketMeter) Excess(t int64) int64 {
 func (b Bucket) memory() int64 { return (b.Burst+b.batch)*b.Per/b.N + 1 }
 
 // Scope implements Bound.
-func (b Bucket) Scope() Scope { return Scope{Memory: b.memory(), Full: b.Burst, all: b.all} }
+func (b Bucket) Scope() Scope { return Scope{Memory: b.memory(), Full: b.Burst, All: b.all} }
 
 // bucketModel is a bucket with continuous refill, or a queue.
 type bucketModel struct {

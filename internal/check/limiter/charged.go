@@ -67,7 +67,7 @@ func (c charged) Usage(h *history.History) Meter { return c.counting.Usage(charg
 
 func (c charged) Scope() Scope {
 	of := c.counting.Scope()
-	of.Memory, of.late = history.Later(of.Memory, c.Most), true
+	of.Memory, of.Late = history.Later(of.Memory, c.Most), true
 	return of
 }
 

@@ -372,7 +372,7 @@ func (m *counterMeter) Excess(t int64) int64 {
 }
 
 // Scope implements Bound.
-func (c Counter) Scope() Scope { return Scope{Memory: 2 * c.sizeTo, Full: c.quota, all: c.all} }
+func (c Counter) Scope() Scope { return Scope{Memory: 2 * c.sizeTo, Full: c.quota, All: c.all} }
 
 // counterModel is a sliding window counter of known phase, or with a phase in a box.
 type counterModel struct {

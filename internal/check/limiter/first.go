@@ -197,7 +197,7 @@ func (m *firstMeter) Excess(t int64) int64 {
 }
 
 // Scope implements Bound.
-func (f First) Scope() Scope { return Scope{Memory: f.SizeTo, Full: f.quota, all: f.all} }
+func (f First) Scope() Scope { return Scope{Memory: f.SizeTo, Full: f.quota, All: f.all} }
 
 // opened is the index of the time at which the open window of a firstModel began. Its counts are wasOpened, 1
 // while a window was ever open, and inWindow.

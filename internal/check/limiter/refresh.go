@@ -203,11 +203,11 @@ func (m *refreshedMeter) renewed(ev *history.Event) int64 {
 func (of Scope) sinceSilence(h *history.History, d history.Event) []history.Event {
 	var out []history.Event
 	until := history.MinTime
-	for _, ev := range h.Counted(of.all || of.every) {
+	for _, ev := range h.Counted(of.All || of.Every) {
 		if ev.Start > d.End {
 			break
 		}
-		if ev.Start >= until+of.silence && ev.Start <= d.Start-of.ban {
+		if ev.Start >= until+of.Silence && ev.Start <= d.Start-of.Ban {
 			out = out[:0]
 		}
 		if until = max(until, ev.End); ev.Seq != d.Seq {
@@ -218,7 +218,7 @@ func (of Scope) sinceSilence(h *history.History, d history.Event) []history.Even
 }
 
 func (r refreshed) Scope() Scope {
-	return Scope{Memory: r.sizeTo, Full: r.quota, all: r.all, silence: r.sizeTo, every: r.every}
+	return Scope{Memory: r.sizeTo, Full: r.quota, All: r.all, Silence: r.sizeTo, Every: r.every}
 }
 
 // newRefreshModel returns the model of a fixed window that requests start anew.

@@ -33,7 +33,7 @@ func newExpiring(p spec.Policy, from, to int64, others bool) expiring {
 }
 
 func (x expiring) Over(h *history.History) *Breach {
-	if of := x.Scope(); !of.late {
+	if of := x.Scope(); !of.Late {
 		if br := tooDear(h, of.Full); br != nil {
 			return br
 		}
@@ -107,7 +107,7 @@ func (boundless) Unit() int64 { return 1 }
 
 func (x expiring) Scope() Scope {
 	of := x.Bound.Scope()
-	of.low = x.low
+	of.Low = x.low
 	return of
 }
 
