@@ -63,10 +63,16 @@ type admission struct {
 // admissions returns the admitted requests of one partition, their intervals widened by what is known of the
 // clocks, ascending by e.
 func admissions(obs []timeline.Observation, h timeline.Header, tick time.Duration) []admission {
-	var out []admission
+	admitted := func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed && o.Answered }
+	n := 0
 	for i := range obs {
-		o := &obs[i]
-		if o.Outcome == timeline.Allowed && o.Answered {
+		if admitted(&obs[i]) {
+			n++
+		}
+	}
+	out := make([]admission, 0, n) // there may be millions
+	for i := range obs {
+		if o := &obs[i]; admitted(o) {
 			out = append(out, admission{o.Sent - h.ClockError - h.Drift(o.Sent) - tick,
 				o.FirstByte + h.ClockError + h.Drift(o.FirstByte), float64(max(o.Cost, 1))})
 		}
@@ -155,7 +161,7 @@ func inBucket(all []admission, r spec.Rate) []point {
 	}
 	tree := newPrefixMax(len(all))
 	unit := r.Per.Seconds() / float64(r.N)
-	var out []point
+	out := make([]point, 0, 3*len(all)+1)
 	top := math.Inf(-1)
 	for i, a := range all {
 		if before := max(0, (top-a.e.Seconds())/unit); i > 0 {
@@ -179,7 +185,7 @@ func inBucket(all []admission, r spec.Rate) []point {
 
 // inSpan counts the units certainly admitted in (y-w, y].
 func inSpan(all []admission, w time.Duration) []point {
-	var out []point
+	out := make([]point, 0, 4*len(all))
 	live, used := &bySent{}, 0.0
 	leave := func(until time.Duration) {
 		for live.Len() > 0 && (*live)[0].s+w <= until {
@@ -204,7 +210,7 @@ func inSpan(all []admission, w time.Duration) []point {
 // inWindow counts the units certainly admitted in the window that y lies in, where windows begin at [lo, hi]
 // + k*w.
 func inWindow(all []admission, w, lo, hi time.Duration) []point {
-	var out []point
+	out := make([]point, 0, 2*len(all))
 	used, window := 0.0, int64(math.MinInt64)
 	for _, a := range all {
 		k := floorDiv(a.e-lo, w)

@@ -70,7 +70,7 @@ const noticed = 0.5
 
 // usualWait is the median of how long a decision may have been under way, and whether any was a denial.
 func usualWait(tl *timeline.Timeline) (wait time.Duration, denied bool) {
-	var all []time.Duration
+	all := make([]time.Duration, 0, len(tl.Observations))
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
 		denied = denied || o.Outcome == timeline.Denied
