@@ -12,7 +12,7 @@ func (r *recorder) gather() *timeline.Timeline {
 		Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick, Notes: r.notes,
 		Spreads: r.spreads, Stalls: r.stalls,
 	}}
-	most := 0
+	most, missing := 0, map[string]int{}
 	for _, p := range r.phases {
 		most += p.most()
 	}
@@ -32,14 +32,17 @@ func (r *recorder) gather() *timeline.Timeline {
 		if p.plan.Shape == timeline.Boundary {
 			planned = p.fixedOver()
 		}
-		tl.Header.Unsent += unsent(p.plan, planned, own, int(p.cut.Load()), r.halted.Load())
+		missing[p.plan.Name] = unsent(p.plan, planned, own, int(p.cut.Load()), r.halted.Load())
+		tl.Header.Unsent += missing[p.plan.Name]
 	}
 	numbered := len(all)
 	for _, p := range r.phases {
 		all = p.takeFree(all)
 	}
 	for i := len(r.phases); i < len(r.s.Phases); i++ {
-		tl.Header.Unsent += unsent(&r.s.Phases[i], 0, 0, r.s.Phases[i].Clients, true)
+		p := &r.s.Phases[i]
+		missing[p.Name] = unsent(p, 0, 0, p.Clients, true)
+		tl.Header.Unsent += missing[p.Name]
 	}
 	free := all[numbered:]
 	slices.SortStableFunc(free, timeline.BySent)
@@ -49,6 +52,7 @@ func (r *recorder) gather() *timeline.Timeline {
 	}
 	slices.SortStableFunc(all, timeline.BySent)
 	tl.Observations = all
+	tl.Header.Phases = r.kept(tl, missing)
 	return tl
 }
 

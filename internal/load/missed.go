@@ -31,6 +31,10 @@ func MissedRemedy(tl *timeline.Timeline) string {
 		}
 	}
 	most, middle := inFlight(tl)
+	if still := stalled(tl); still > 0 && middle < slow {
+		return fmt.Sprintf("this machine stood still for %v: generate from one with more idle processors, "+
+			"or repeat it (--retries 3)", still.Round(time.Millisecond))
+	}
 	if most == 0 || middle < slow || most != tl.Header.Audit.Connections { // more: streams of HTTP/2
 		return ""
 	}
@@ -38,6 +42,14 @@ func MissedRemedy(tl *timeline.Timeline) string {
 		"safety: "+
 		"max_connections, or see why the target is slow; a faster machine, or more requests, do not help",
 		middle.Round(time.Millisecond), most)
+}
+
+// stalled returns for how long the recorder of tl did not run.
+func stalled(tl *timeline.Timeline) (d time.Duration) {
+	for _, s := range tl.Header.Stalls {
+		d += s.To - s.From
+	}
+	return d
 }
 
 // inFlight returns how many requests waited for their answers at once at most, and how long the middle one of

@@ -52,6 +52,9 @@ type recorder struct {
 	// opened counts the connections there ever were.
 	sent, opened atomic.Int64
 	counts       [3]atomic.Int64
+	// called is when the last byte was written that listen waits for, lags the longest wait of each phase.
+	called atomic.Int64
+	lags   map[string]time.Duration
 	// latest is the largest lateness, slowest the longest time that opening a connection took.
 	latest, slowest atomic.Int64
 	name            atomic.Pointer[string]
@@ -101,6 +104,7 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 		pools:    map[poolKey]*pool{},
 		live:     map[*conn]struct{}{},
 		words:    map[string]bool{},
+		lags:     map[string]time.Duration{},
 		fields:   newFieldStore(),
 		journal:  newJournal(o.Journal),
 	}
@@ -118,6 +122,7 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	var watchers sync.WaitGroup
 	watchers.Go(func() { r.watch(watching) })
 	watchers.Go(func() { r.feel(func() bool { return rest(watching, looks, nil) }) })
+	watchers.Go(func() { r.listen(watching) })
 	if !r.o.HTTP2 { // a stream that idles holds no thread
 		watchers.Go(func() { r.relieve(watching) })
 	}

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// looks is how often the recorder sees whether it runs at all, and stalled how long it must have been
+	// looks is how often the recorder sees whether it runs at all, and stalledFrom how long it must have been
 	// away to be told: a timer may be some 10 ms late beside a sender that spins.
-	looks   = 5 * time.Millisecond
-	stalled = 30 * time.Millisecond
+	looks       = 5 * time.Millisecond
+	stalledFrom = 30 * time.Millisecond
 	// mostStalls is how many are told.
 	mostStalls = 1000
 )
@@ -21,7 +21,7 @@ const (
 func (r *recorder) feel(look func() bool) {
 	for last := r.clock.now(); look(); {
 		now := r.clock.now()
-		if now-last >= stalled && len(r.stalls) < mostStalls {
+		if now-last >= stalledFrom && len(r.stalls) < mostStalls {
 			r.mu.Lock()
 			r.stalls = append(r.stalls, timeline.Stall{From: last, To: now})
 			r.mu.Unlock()

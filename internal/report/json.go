@@ -130,6 +130,7 @@ type jsonRecording struct {
 	Unsent       int          `json:"unsent"`
 	Interrupted  bool         `json:"interrupted"`
 	Spreads      []jsonSpread `json:"spreads"`
+	Phases       []jsonKept   `json:"phases,omitempty"`
 	Notes        []string     `json:"notes"`
 	Audit        jsonAudit    `json:"audit"`
 }
@@ -138,6 +139,16 @@ type jsonSpread struct {
 	Phase    string `json:"phase"`
 	Requests int    `json:"requests"`
 	WidthNS  int64  `json:"width_ns"`
+}
+
+type jsonKept struct {
+	Phase     string `json:"phase"`
+	Sent      int    `json:"sent"`
+	Unsent    int    `json:"unsent"`
+	LateP99NS int64  `json:"late_p99_ns"`
+	LateMaxNS int64  `json:"late_max_ns"`
+	StalledNS int64  `json:"stalled_ns"`
+	ReadLagNS int64  `json:"read_lag_ns"`
 }
 
 type jsonAudit struct {
@@ -277,6 +288,10 @@ func toRecording(h timeline.Header) jsonRecording {
 	}
 	for _, x := range h.Spreads {
 		out.Spreads = append(out.Spreads, jsonSpread{x.Phase, x.Requests, int64(x.Width)})
+	}
+	for _, k := range h.Phases {
+		out.Phases = append(out.Phases, jsonKept{k.Phase, k.Sent, k.Unsent, int64(k.LateP99),
+			int64(k.LateMax), int64(k.Stalled), int64(k.ReadLag)})
 	}
 	return out
 }

@@ -268,5 +268,10 @@ func (p *reading) header(where string, in *jsonRecording) timeline.Header {
 		out.Spreads = append(out.Spreads,
 			timeline.Spread{Phase: x.Phase, Requests: x.Requests, Width: time.Duration(x.WidthNS)})
 	}
+	for _, k := range in.Phases {
+		out.Phases = append(out.Phases, timeline.Kept{Phase: k.Phase, Sent: k.Sent, Unsent: k.Unsent,
+			LateP99: time.Duration(k.LateP99NS), LateMax: time.Duration(k.LateMaxNS),
+			Stalled: time.Duration(k.StalledNS), ReadLag: time.Duration(k.ReadLagNS)})
+	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -133,6 +134,11 @@ func generatorText(s *result.Scenario) string {
 		parts = append(parts,
 			fmt.Sprintf("late p99 %s, max %s", quantity.Brief(l.P99), quantity.Brief(l.Max)))
 	}
+	for _, k := range s.Header.Phases {
+		if text := slipped(k); text != "" {
+			parts = append(parts, plain(k.Phase)+": "+text)
+		}
+	}
 	for _, x := range s.Header.Spreads {
 		parts = append(parts, fmt.Sprintf("%s at once in %s", quantity.Thousands(x.Requests),
 			quantity.Brief(x.Width)))
@@ -151,6 +157,25 @@ func generatorText(s *result.Scenario) string {
 		parts = append(parts, plain(n))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// slipped says where the plan of a phase was not kept; empty where it was.
+func slipped(k timeline.Kept) string {
+	const told = time.Millisecond
+	var parts []string
+	if k.Unsent > 0 {
+		parts = append(parts, fmt.Sprintf("%s not sent", quantity.Thousands(k.Unsent)))
+	}
+	if k.LateP99 > told {
+		parts = append(parts, "late p99 "+quantity.Brief(k.LateP99))
+	}
+	if k.Stalled > 0 {
+		parts = append(parts, "stood still for "+quantity.Brief(k.Stalled))
+	}
+	if k.ReadLag > told {
+		parts = append(parts, "read up to "+quantity.Brief(k.ReadLag)+" late")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // provenance says in one line which program recorded what, when and where.

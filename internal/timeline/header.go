@@ -29,6 +29,7 @@ type headerJSON struct {
 	Unsent      int          `json:"unsent,omitempty"`
 	Spreads     []spreadJSON `json:"spreads,omitempty"`
 	Stalls      []stallJSON  `json:"stalls,omitempty"`
+	Phases      []keptJSON   `json:"phases,omitempty"`
 	Notes       []string     `json:"notes,omitempty"`
 	Interrupted bool         `json:"interrupted,omitempty"`
 	Audit       auditJSON    `json:"audit,omitzero"`
@@ -44,6 +45,16 @@ type spreadJSON struct {
 type stallJSON struct {
 	From int64 `json:"from_ns"`
 	To   int64 `json:"to_ns"`
+}
+
+type keptJSON struct {
+	Phase   string `json:"phase"`
+	Sent    int    `json:"sent"`
+	Unsent  int    `json:"unsent"`
+	LateP99 int64  `json:"late_p99_ns"`
+	LateMax int64  `json:"late_max_ns"`
+	Stalled int64  `json:"stalled_ns"`
+	ReadLag int64  `json:"read_lag_ns"`
 }
 
 type auditJSON struct {
@@ -75,6 +86,10 @@ func newHeaderJSON(h Header) headerJSON {
 	}
 	for _, s := range h.Stalls {
 		j.Stalls = append(j.Stalls, stallJSON{int64(s.From), int64(s.To)})
+	}
+	for _, k := range h.Phases {
+		j.Phases = append(j.Phases, keptJSON{k.Phase, k.Sent, k.Unsent, int64(k.LateP99), int64(k.LateMax),
+			int64(k.Stalled), int64(k.ReadLag)})
 	}
 	return j
 }
@@ -141,6 +156,10 @@ func (j *headerJSON) header() Header {
 	}
 	for _, s := range j.Stalls {
 		h.Stalls = append(h.Stalls, Stall{time.Duration(s.From), time.Duration(s.To)})
+	}
+	for _, k := range j.Phases {
+		h.Phases = append(h.Phases, Kept{k.Phase, k.Sent, k.Unsent, time.Duration(k.LateP99),
+			time.Duration(k.LateMax), time.Duration(k.Stalled), time.Duration(k.ReadLag)})
 	}
 	return h
 }
@@ -232,6 +251,9 @@ func (r *Reader) headerMember(m member, j *headerJSON) {
 		to, belongs = &j.Spreads, "a list of objects with phase, requests and width_ns belongs here"
 	case "stalls":
 		to, belongs = &j.Stalls, "a list of objects with from_ns and to_ns belongs here"
+	case "phases":
+		to, belongs = &j.Phases, "a list of objects with phase, sent, unsent, late_p99_ns, late_max_ns, "+
+			"stalled_ns and read_lag_ns belongs here"
 	case "notes":
 		to, belongs = &j.Notes, "a list of strings belongs here"
 	case "interrupted":

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -291,5 +292,18 @@ func same(t *testing.T, got, want *Timeline) {
 		if !reflect.DeepEqual(got.Observations[i], want.Observations[i]) {
 			t.Fatalf("observation %d: got %+v, want %+v", i, got.Observations[i], want.Observations[i])
 		}
+	}
+}
+
+// TestHowThePlanWasKeptIsRead: what a recorder says of its phases stands in the file, as it was.
+func TestHowThePlanWasKeptIsRead(t *testing.T) {
+	want := []Kept{{"a", 3, 1, 5, 7, 11, 13}, {Phase: "b"}}
+	var b bytes.Buffer
+	if err := Write(&b, &Timeline{Header: Header{Phases: want}}); err != nil {
+		t.Fatal(err)
+	}
+	tl, err := Read(&b, "x", Options{AllowEmpty: true})
+	if err != nil || !slices.Equal(tl.Header.Phases, want) {
+		t.Errorf("got %+v, %v, want %+v", tl.Header.Phases, err, want)
 	}
 }

@@ -134,6 +134,9 @@ type Header struct {
 	// Stalls are the times in which the recorder itself did not run, ascending and apart from each other; may
 	// be empty.
 	Stalls []Stall
+	// Phases is how well the plan of each phase was kept, in the order of the plan; empty where it is not
+	// known.
+	Phases []Kept
 	// Notes are what the recorder has to say of itself (interrupted, ceilings reached) and, behind OfTarget,
 	// of the target; may be empty.
 	Notes []string
@@ -180,6 +183,18 @@ type Spread struct {
 
 // Stall is a time of the recording, closed, in which the recorder could neither send nor read.
 type Stall struct{ From, To time.Duration }
+
+// Kept is how well a recorder kept to the plan of one phase.
+type Kept struct {
+	Phase string
+	// Sent and Unsent count the requests that were planned; those that find a boundary are in neither.
+	Sent, Unsent int
+	// LateP99 and LateMax are how late requests were sent against the plan: the 99th percentile and the most.
+	LateP99, LateMax time.Duration
+	// Stalled is for how long the recorder did not run, ReadLag the longest time that it took to read what
+	// had come, by samples.
+	Stalled, ReadLag time.Duration
+}
 
 // Timeline is one recording.
 type Timeline struct {

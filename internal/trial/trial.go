@@ -376,6 +376,10 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		*out = inconclusive(*out, verdict.Interrupted, "the recording was stopped before its plan was done")
 	case c.Unsent > 0:
 		*out = inconclusive(*out, verdict.ScheduleMissed, unsent(c))
+	default:
+		if why := stretched(s, tl); why != "" {
+			*out = inconclusive(*out, verdict.ScheduleMissed, why)
+		}
 	}
 }
 

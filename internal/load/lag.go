@@ -1,0 +1,91 @@
+package load
+
+import (
+	"context"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// listen measures how late this process reads what has come: now and then a byte is written to a pipe that is
+// read as connections are, by a goroutine that sleeps in the network poller.
+//
+//	write            wake-up            read
+//	|--------------- lag ---------------|
+//
+// Note: the kernel stamps what comes (SO_TIMESTAMPNS), but by the wall clock, which may step between the
+// stamp and the read. An interval must not end before the decision, so its right end is the time of the
+// read.
+func (r *recorder) listen(ctx context.Context) {
+	if _, real := r.o.Pacer.(precise); !real {
+		return // in virtual time nothing is late
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		return // no descriptors are left: the connections will say so
+	}
+	over := make(chan struct{})
+	defer func() { <-over }()
+	defer to.Close()
+	go func() {
+		defer close(over)
+		defer from.Close()
+		for b := make([]byte, 8); ; {
+			if _, err := from.Read(b); err != nil {
+				return
+			}
+			r.heard(r.clock.now() - time.Duration(r.called.Load()))
+		}
+	}()
+	for rest(ctx, looks, nil) {
+		r.called.Store(int64(r.clock.now()))
+		if _, err := to.Write([]byte{0}); err != nil {
+			return
+		}
+	}
+}
+
+// heard keeps the largest lag of the phase that runs.
+func (r *recorder) heard(lag time.Duration) {
+	name := r.name.Load()
+	if name == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lags[*name] = max(r.lags[*name], lag)
+}
+
+// kept returns how well the plan of each phase that sends was kept; tl has what was sent.
+func (r *recorder) kept(tl *timeline.Timeline, missing map[string]int) (out []timeline.Kept) {
+	late := map[string][]time.Duration{}
+	spans := map[string]timeline.Stall{}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if len(late[o.Phase]) == 0 {
+			spans[o.Phase] = timeline.Stall{From: o.At, To: o.Sent}
+		}
+		late[o.Phase] = append(late[o.Phase], max(0, o.Sent-o.At))
+		x := spans[o.Phase]
+		spans[o.Phase] = timeline.Stall{From: min(x.From, o.At), To: max(x.To, o.Sent, o.FirstByte)}
+	}
+	for i := range r.s.Phases {
+		p := &r.s.Phases[i]
+		all := late[p.Name]
+		if len(all)+missing[p.Name] == 0 {
+			continue
+		}
+		k := timeline.Kept{Phase: p.Name, Sent: len(all), Unsent: missing[p.Name], ReadLag: r.lags[p.Name]}
+		if len(all) > 0 {
+			slices.Sort(all)
+			k.LateP99, k.LateMax = all[(99*len(all)+99)/100-1], all[len(all)-1]
+		}
+		for _, s := range tl.Header.Stalls {
+			k.Stalled += max(0, min(s.To, spans[p.Name].To)-max(s.From, spans[p.Name].From))
+		}
+		out = append(out, k)
+	}
+	return out
+}
