@@ -36,6 +36,8 @@ type Expect struct {
 	Barred []string
 	// Parity compares the answers of phases; empty: none.
 	Parity []ParityExpect
+	// Attributes are the phases whose clients send each second request otherwise; may be empty.
+	Attributes []AttributeExpect
 	// Limits are the limits of the phases that have one of their own, by the names of their requests in the
 	// recording; an empty one where none counts the phase. What follows from a limit is asked of partitions
 	// that only one of them counts.
@@ -116,6 +118,26 @@ type AnswerBound struct {
 
 // ParityExpect says that the answers of Phase have the fields of those of Like.
 type ParityExpect struct{ Phase, Like string }
+
+// Sharing says whether two kinds of requests of one client draw on one quota.
+type Sharing string
+
+// The sharings. Either is told and not judged.
+const (
+	OneQuota  Sharing = "shared"
+	TwoQuotas Sharing = "separate"
+	Either    Sharing = "either"
+)
+
+// AttributeExpect is a phase of one client whose requests are those of two partitions: plain ones, and those
+// of timeline.OtherSide, which differ in Attribute.
+type AttributeExpect struct {
+	Phase     string
+	Attribute timeline.Attribute
+	Sharing   Sharing
+	// Moot says why they do not differ; empty: they do.
+	Moot string
+}
 
 // StormExpect is a phase of Clients clients that retry, each until one request of it is admitted. Drained
 // demands that each is.

@@ -38,6 +38,11 @@ const (
 	Unanswered verdict.Kind = "unanswered"
 	// AdmittedBarred: admissions in a phase of which nothing may be admitted. Seen counts them, Bound is 0.
 	AdmittedBarred verdict.Kind = "admitted-barred"
+	// MintsQuota: requests of a client that differ in one attribute do not draw on the quota of the others.
+	// Seen counts the units admitted, Bound the most of one quota. SharesQuota: they do, where each is to
+	// have one of its own.
+	MintsQuota  verdict.Kind = "mints-quota"
+	SharesQuota verdict.Kind = "shares-quota"
 	// NotDrained: clients that were never admitted. Seen counts them, Bound is 0.
 	NotDrained verdict.Kind = "not-drained"
 	// QuotaConflict: answers that tell two limits or two remaining units. Seen counts them, Bound is 0.
@@ -67,12 +72,12 @@ const (
 )
 
 // Judge returns one claim for each expectation of e, in a fixed order: fields, Retry-After, status,
-// denials by phase, quota, answers, barred phases, parity, storms, latency, intactness, schedule. A claim
-// fails only on evidence that no noise explains and then has at least one finding; observations that were
-// not answered or have an unknown outcome accuse nobody, but for a phase that was answered no more. limit
-// is used for retry-after-not-longer and for the waits of intact; it may be empty, then the former is
-// Inconclusive. The observations of tl must ascend by Sent; those of the origin count for intact only. It
-// costs one pass over tl for each claim, and sorts.
+// denials by phase, quota, answers, barred phases, parity, attributes, storms, latency, intactness,
+// schedule. A claim fails only on evidence that no noise explains and then has at least one finding;
+// observations that were not answered or have an unknown outcome accuse nobody, but for a phase that was
+// answered no more. limit is used for retry-after-not-longer, for the waits of intact and for attributes; it
+// may be empty, then the former is Inconclusive. The observations of tl must ascend by Sent; those of the
+// origin count for intact only. It costs one pass over tl for each claim, and sorts.
 func Judge(tl *timeline.Timeline, limit spec.Limit, e Expect) []verdict.Claim {
 	return judge(tl, limit, e, check.LongestWaits)
 }

@@ -32,6 +32,8 @@ var questions = [...]question{
 	{verdict.ClaimAnswers, each(func(e *Expect) []AnswerBound { return e.Answers }, (*recording).answers)},
 	{verdict.ClaimBarred, each(func(e *Expect) []string { return e.Barred }, (*recording).barred)},
 	{verdict.ClaimParity, each(func(e *Expect) []ParityExpect { return e.Parity }, (*recording).parity)},
+	where(verdict.ClaimAttributes, func(e *Expect) bool { return len(e.Attributes) > 0 },
+		(*recording).attributes),
 	{verdict.ClaimStorm, each(func(e *Expect) []StormExpect { return e.Storms }, (*recording).storm)},
 	{verdict.ClaimLatency, each(func(e *Expect) []LatencyBound { return e.Latency }, (*recording).latency)},
 	where(verdict.ClaimIntact, func(e *Expect) bool { return e.Intact != nil }, (*recording).intact),

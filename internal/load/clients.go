@@ -208,7 +208,7 @@ func (k *crowd) start(c *client, at time.Duration) {
 
 // next makes the observation of the next request of c, due at. It reports false if there is none any more.
 func (k *crowd) next(c *client, at time.Duration) bool {
-	if k.p.plan.Requests > 0 && k.left.Add(-1) < 0 {
+	if k.p.plan.Requests > 0 && (k.spent(c) || k.left.Add(-1) < 0) {
 		return false
 	}
 	if k.r.halted.Load() {
@@ -228,6 +228,13 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 	}
 	c.turn++
 	return true
+}
+
+// spent tells whether c has sent its part of the requests of a phase with two sides: the faster one must not
+// take those of the other.
+func (k *crowd) spent(c *client) bool {
+	part := (k.p.plan.Requests + k.p.plan.Clients - 1) / k.p.plan.Clients
+	return k.p.plan.Request.Vary != "" && c.record.n >= part
 }
 
 // stopped counts a client that would have gone on, where the run was halted before the phase was over.

@@ -132,6 +132,10 @@ func checkOwn(own *timeline.Request) error {
 	default:
 		return fmt.Errorf("addresses %q: they are any, one-network or two-spellings", own.Addresses)
 	}
+	known := func(r timeline.AttributeRow) bool { return r.Attribute == own.Vary }
+	if own.Vary != "" && !slices.ContainsFunc(timeline.Attributes(), known) {
+		return fmt.Errorf("vary %q: no such attribute", own.Vary)
+	}
 	for _, s := range own.Spellings {
 		if !slices.Contains(timeline.Spellings(), s) {
 			return fmt.Errorf("spelling %q: the spellings are %q", s, timeline.Spellings())

@@ -62,11 +62,14 @@ func newRequest(o *Options, w wish) *request {
 	if issued, ok := o.Keys[key]; ok {
 		key = issued
 	}
-	target, own, named := o.Partition.target(path, query, key)
+	v := varied(o, w)
+	method, header = v.method(method), v.header(header, u)
+	path, query = v.path(path, query)
+	target, own, named := o.Partition.target(path, query, v.key(key))
 	if others := header.Values("Cookie"); named && o.Partition.Kind == kindCookie && len(others) > 0 {
 		own[1] = strings.Join(others, "; ") + "; " + own[1]
 	}
-	m := message{method: method, target: target}
+	m := message{method: method, target: v.again(target, o.Partition, key), version: v.version()}
 	m.add("Host", first(header, "Host", hostOf(u)))
 	m.add("User-Agent", first(header, "User-Agent", "rlcheck/1"))
 	m.add("Accept", first(header, "Accept", "*/*"))
@@ -79,7 +82,9 @@ func newRequest(o *Options, w wish) *request {
 		}
 	}
 	if named {
-		m.add(own[0], own[1])
+		for _, f := range v.keyFields(own) {
+			m.add(f[0], f[1])
+		}
 	}
 	if o.CostHeader != "" && w.cost > 1 {
 		m.add(o.CostHeader, strconv.FormatInt(w.cost, 10))
@@ -99,14 +104,14 @@ func newRequest(o *Options, w wish) *request {
 		m.viaProxy(o.Proxy, u)
 	}
 	r := m.plain(o.Body)
-	r.last = last
+	r.last = last || m.version == oldVersion
 	return r
 }
 
 // message is a request before it has the form of a protocol.
 type message struct {
-	method, target string
-	fields         [][2]string
+	method, target, version string
+	fields                  [][2]string
 }
 
 func (m *message) add(name, value string) { m.fields = append(m.fields, [2]string{name, value}) }
@@ -114,7 +119,7 @@ func (m *message) add(name, value string) { m.fields = append(m.fields, [2]strin
 // plain writes m as HTTP/1.1.
 func (m *message) plain(body []byte) *request {
 	b := make([]byte, 0, 256+len(m.target))
-	b = append(b, m.method+" "+m.target+" HTTP/1.1\r\n"...)
+	b = append(b, m.method+" "+m.target+" "+m.version+"\r\n"...)
 	for _, f := range m.fields {
 		b = append(b, f[0]+": "+f[1]+"\r\n"...)
 	}

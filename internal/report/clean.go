@@ -99,6 +99,14 @@ func plainScenario(s result.Scenario) result.Scenario {
 		c := &s.Claims[i]
 		c.ID, c.Text, c.Reason = plain(c.ID), plain(c.Text), verdict.Reason(plain(string(c.Reason)))
 		c.Findings = plainFindings(c.Findings)
+		c.Compared = slices.Clone(c.Compared)
+		for k := range c.Compared {
+			x := &c.Compared[k]
+			for _, p := range []*string{&x.Attribute, &x.Plain, &x.Other, &x.Expected, &x.Observed,
+				&x.Detail} {
+				*p = plain(*p)
+			}
+		}
 	}
 	if s.Judgement != nil {
 		j := *s.Judgement

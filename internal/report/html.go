@@ -70,6 +70,7 @@ type card struct {
 	Latency  template.HTML
 	Rows     []latencyCells
 	Claims   []claimRow
+	Compared []verdict.Comparison
 	StepHead []string
 	StepNote string
 	Steps    [][]string
@@ -214,7 +215,7 @@ func newCard(anchor string, raw, s *result.Scenario, o Options) card {
 	for _, t := range troubles(s) {
 		c.Troubles = append(c.Troubles, troubleRow{t.reason, t.detail, t.mend})
 	}
-	c.Claims = claimRows(s)
+	c.Claims, c.Compared = claimRows(s), comparedBy(s)
 	for _, x := range stepsOf(raw) {
 		c.Steps = append(c.Steps, x.row(raw))
 	}

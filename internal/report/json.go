@@ -118,6 +118,8 @@ type jsonClaim struct {
 	Findings []jsonFinding `json:"findings"`
 	// Unpromised is what the target never had and did not promise: the claim does not count.
 	Unpromised string `json:"unpromised,omitempty"`
+	// Compared is there for claims of kind attributes only.
+	Compared []jsonAttribute `json:"compared,omitempty"`
 }
 
 type jsonRecording struct {
@@ -254,7 +256,8 @@ func toClaims(claims []verdict.Claim) []jsonClaim {
 		c := &claims[i]
 		out[i] = jsonClaim{ID: c.ID, Kind: string(c.Kind), Verdict: c.Verdict.String(),
 			Reason: string(c.Reason), Text: c.Text,
-			Findings: toFindings(c.Findings, ""), Unpromised: string(c.Unpromised)}
+			Findings: toFindings(c.Findings, ""), Unpromised: string(c.Unpromised),
+			Compared: toCompared(c.Compared)}
 	}
 	return out
 }

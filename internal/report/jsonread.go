@@ -155,7 +155,7 @@ func (p *reading) scenario(where string, in *jsonScenario) result.Scenario {
 		out.Claims[i] = verdict.Claim{ID: c.ID, Kind: kind, Verdict: p.verdict(fmt.Sprintf("%s.claims[%d]",
 			where, i), c.Verdict),
 			Reason: verdict.Reason(c.Reason), Text: c.Text, Findings: fromFindings(c.Findings, ""),
-			Unpromised: verdict.Promise(c.Unpromised)}
+			Unpromised: verdict.Promise(c.Unpromised), Compared: p.compared(where, c.Compared)}
 	}
 	return out
 }

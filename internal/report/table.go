@@ -93,7 +93,7 @@ func (s *screen) body(r, clean *result.Run, o Options) error {
 		s.wrapped(0, text)
 	}
 	if len(clean.Scenarios) == 1 {
-		s.told(&clean.Scenarios[0])
+		return s.told(&clean.Scenarios[0])
 	}
 	return nil
 }
@@ -110,7 +110,9 @@ func (s *screen) everything(r, clean *result.Run, o Options) error {
 		s.open(&clean.Scenarios[i])
 	}
 	for i := range clean.Scenarios {
-		s.told(&clean.Scenarios[i])
+		if err := s.told(&clean.Scenarios[i]); err != nil {
+			return err
+		}
 	}
 	if err := s.latencies(clean); err != nil {
 		return err

@@ -17,7 +17,10 @@ func told(s *result.Scenario) []verdict.Claim {
 }
 
 // told writes what a scenario tells beside its verdict.
-func (s *screen) told(x *result.Scenario) {
+func (s *screen) told(x *result.Scenario) error {
+	if err := s.attributes(x); err != nil {
+		return err
+	}
 	for i, c := range told(x) {
 		if i == 0 {
 			s.line("")
@@ -25,10 +28,12 @@ func (s *screen) told(x *result.Scenario) {
 		}
 		s.wrapped(2, c.Kind.Of(c.ID)+": "+c.Text)
 	}
+	return nil
 }
 
 // told writes what scenarios tell beside their verdicts.
 func (m *markdown) told(s *result.Scenario) {
+	m.attributes(s)
 	for i, c := range told(s) {
 		if i == 0 {
 			m.line("")

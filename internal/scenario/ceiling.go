@@ -13,6 +13,9 @@ import (
 // total returns the most requests that the phase sends over all partitions, those that find a boundary
 // included.
 func (p *Phase) total(partitions int) int64 {
+	if p.Vary != "" {
+		partitions *= 2
+	}
 	return mulDiv(int64(p.Requests), int64(partitions), 1, false) + p.questions(partitions) +
 		int64(p.probes())
 }

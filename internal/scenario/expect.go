@@ -56,6 +56,10 @@ func expectKind() kind[Expect] {
 			func(e *Expect) *claim.QuotaExpect { return &e.Quota }),
 		key("answers", list("bounds", answerKind()), "Statuses that the answers of phases must have.",
 			func(e *Expect) *[]claim.AnswerBound { return &e.Answers }),
+		key("attributes", attributesKind(),
+			"Whether a client's requests that differ in one attribute draw on one quota (shared), on two "+
+				"(separate), or it is only told (either). shared by default, for phases with vary.",
+			func(e *Expect) *map[timeline.Attribute]claim.Sharing { return &e.sharing }),
 		key("parity", list("pairs", parityKind()),
 			"Phases whose answers must have the fields of those of another.",
 			func(e *Expect) *[]claim.ParityExpect { return &e.Parity }),

@@ -106,6 +106,7 @@ func (s *Scenario) checkExpected(d *decoder, expect *node) {
 		}
 		storm.Drained = storm.Drained && p.drains()
 	}
+	s.expectSharing(d, expect)
 	s.Expect.Shared = s.Shared()
 	s.Expect.Used = !s.Partition.Fresh ||
 		slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.Client != "" })

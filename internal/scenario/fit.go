@@ -110,6 +110,8 @@ func (e *Expect) keep(phases []Phase) {
 	})
 	e.Storms = slices.DeleteFunc(e.Storms, func(x claim.StormExpect) bool { return gone(x.Phase) })
 	e.Barred = slices.DeleteFunc(e.Barred, gone)
+	e.Attributes = slices.DeleteFunc(e.Attributes,
+		func(x claim.AttributeExpect) bool { return gone(x.Phase) })
 }
 
 // tooMuch says what a scenario would take that exceeds its ceilings; empty where it fits.

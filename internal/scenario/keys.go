@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -16,6 +17,12 @@ func (s *Scenario) issue(keys []string) {
 	}
 	s.Keys, s.Partition.Fresh = keys, false
 	s.Secrets = append(s.Secrets, keys...)
+	for i := range s.Expect.Attributes { // who is known by KEY is the client of key
+		x := &s.Expect.Attributes[i]
+		if x.Attribute == timeline.KeyCase && s.Expect.sharing[x.Attribute] == "" {
+			x.Sharing = claim.OneQuota
+		}
+	}
 }
 
 // Clients lists the names that the clients of a schedule have on the wire, each once; those that name

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -25,6 +26,10 @@ func requestKeys() []field[Phase] {
 		key("spelling", list("spellings", choice("a spelling", timeline.Spellings()...)),
 			"Ways to write the path, taken in turn.",
 			func(p *Phase) *[]timeline.Spelling { return &p.Spelling }),
+		key("vary", choice("an attribute", attributes()...),
+			"The client sends each second request otherwise in this attribute; expect.attributes says "+
+				"whether both draw on one quota. requests counts those of each side.",
+			func(p *Phase) *timeline.Attribute { return &p.Vary }),
 		key("client", name, "The phase is sent by the clients of this name, which may use several "+
 			"partitions: a client with a limit for each route.", func(p *Phase) *string { return &p.Client }),
 		key("connections", choice("connections", Kept, FreshConnections),
@@ -71,14 +76,18 @@ func (p *Phase) request(pl *planner) timeline.Request {
 	if len(p.Forge) > 0 && p.Addresses != timeline.AnyAddress {
 		out.Addresses = p.Addresses
 	}
-	if p.Unnamed || p.Client != "" && p.Client != p.Partition {
+	out.Vary = p.Vary
+	if p.Unnamed || p.Vary != "" || p.Client != "" && p.Client != p.Partition {
 		out.Keys = map[string]string{}
 		for i := range pl.scenario.Partition.Count {
 			key := ""
 			if !p.Unnamed {
-				key = pl.partition(p.Client, i)
+				key = pl.partition(cmp.Or(p.Client, p.Partition), i)
 			}
 			out.Keys[pl.partition(p.Partition, i)] = key
+			if p.Vary != "" {
+				out.Keys[timeline.OtherSide(pl.partition(p.Partition, i))] = key
+			}
 		}
 	}
 	return out
@@ -91,6 +100,8 @@ func (p *Phase) ClientOf(partition string) string {
 	switch {
 	case p.Unnamed:
 		return ""
+	case p.Vary != "": // each side is judged by itself too
+		return partition
 	case p.Client == "" || p.Client == p.Partition || at < 0:
 		return partition
 	}

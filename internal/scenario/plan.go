@@ -67,6 +67,19 @@ func (pl *planner) partitions(own string) []string {
 	return names
 }
 
+// sides returns the partitions of a phase, each followed by that of its requests that are sent otherwise.
+func (pl *planner) sides(p *Phase) []string {
+	names := pl.partitions(p.Partition)
+	if p.Vary == "" {
+		return names
+	}
+	var out []string
+	for _, name := range names {
+		out = append(out, name, timeline.OtherSide(name))
+	}
+	return out
+}
+
 // partition returns the name of partition i of those that phases keep for themselves, or of the common ones.
 func (pl *planner) partition(own string, i int) string {
 	if pl.scenario.Partition.Kind == ByNone {
@@ -86,7 +99,7 @@ func (pl *planner) phase(p *Phase) timeline.Phase {
 		out.Event = p.Event
 		return out
 	}
-	names := pl.partitions(p.Partition)
+	names := pl.sides(p)
 	out.Request = p.request(pl)
 	switch p.Shape {
 	case timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff:
@@ -94,10 +107,10 @@ func (pl *planner) phase(p *Phase) timeline.Phase {
 			out.Retry.Seed = pl.random.Uint64()
 		}
 		out.Partitions, out.Clients, out.Cost = names, p.Clients, p.Cost
-		out.Requests = int(p.total(len(names)))
+		out.Requests = int(p.total(pl.scenario.Partition.Count))
 	case timeline.Boundary:
 		out.Aim, out.Window, out.ProbeRequests = p.Aim, p.Window, p.probes()
-		out.Requests = int(p.total(len(names))) - out.ProbeRequests
+		out.Requests = int(p.total(pl.scenario.Partition.Count)) - out.ProbeRequests
 		out.Arrivals = p.around(names)
 	default:
 		out.Arrivals = p.open(names, p.times(pl))

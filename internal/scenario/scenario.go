@@ -188,6 +188,9 @@ type Phase struct {
 	Spelling     []timeline.Spelling
 	Connections  Connections
 	Client       string
+	// Vary makes two sides of the phase's client: requests as they are, and in turn others that differ in
+	// this attribute. Requests are those of each side. Empty: all are alike.
+	Vary timeline.Attribute
 	// Unnamed leaves out what clients are told apart by; what others without a name have used is not known
 	// then. Addresses is out of what those of Forge are invented; empty: any.
 	Unnamed   bool
@@ -226,6 +229,8 @@ type Expect struct {
 	Resolution  Resolution
 
 	latency latencySpec
+	// sharing is what is declared of attributes.
+	sharing map[timeline.Attribute]claim.Sharing
 }
 
 // Resolution is how closely a run must measure the limit for a PASS.

@@ -113,6 +113,7 @@ func (f Fault) Fits(l spec.Limit) string {
 // Faults returns all faults, those of targets and those of proxies, ascending by name.
 func Faults() []Fault {
 	all := slices.Concat(policyFaults, limiterFaults, completionFaults, storeFaults, keyFaults,
+		attributeFaults,
 		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults,
 		connectionFaults, timeFaults)
 	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })

@@ -305,7 +305,7 @@ func problemStatus(s *session) string {
 // TestFaultsShowFromOutside has a client see the difference that each fault makes.
 func TestFaultsShowFromOutside(t *testing.T) {
 	shown := map[string]bool{}
-	for _, s := range slices.Concat(decisionSights, answerSights, eventSights) {
+	for _, s := range slices.Concat(decisionSights, answerSights, eventSights, attributeSights) {
 		shown[s.fault] = true
 		t.Run(s.fault+"/"+s.spec, func(t *testing.T) {
 			for _, fault := range []string{"", s.fault} {

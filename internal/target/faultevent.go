@@ -114,6 +114,12 @@ var methodFaults = []Fault{
 		unlimited: func(_ *Target, r *http.Request) bool { return r.Method == http.MethodHead },
 	},
 	{
+		Name: "post-unlimited", Class: "A17",
+		Sentence:  "does not count POST requests",
+		Citation:  "https://github.com/KathanP19/HowToHunt/pull/24",
+		unlimited: func(_ *Target, r *http.Request) bool { return r.Method == http.MethodPost },
+	},
+	{
 		Name: "head-counted-twice", Class: "B7",
 		Sentence: "counts a HEAD request twice, once for itself and once for the GET that answers it",
 		Citation: "https://github.com/fastify/fastify-rate-limit/issues/131",

@@ -22,6 +22,8 @@ type head struct {
 	expect bool
 	// values backs the values of header.
 	values []string
+	// odd are the lines that are not written as usual: a name in another case, more than one space.
+	odd []string
 }
 
 // chunked is the length of a body that says itself where it ends.
@@ -42,7 +44,7 @@ func (h *head) parse(block string) refusal {
 	if h.header == nil {
 		h.header = http.Header{}
 	}
-	*h = head{header: h.header, values: h.values[:0]}
+	*h = head{header: h.header, values: h.values[:0], odd: h.odd[:0]}
 	line, rest := cutLine(block)
 	if r := h.requestLine(line); r.status != 0 {
 		return r
@@ -92,13 +94,17 @@ func (h *head) field(line string) refusal {
 	if !found || !isToken(name) {
 		return badRequest("a header field is NAME: VALUE, and none is folded over two lines")
 	}
+	spaces := len(value)
 	value = strings.Trim(value, " \t")
+	spaces -= len(value)
 	for i := range len(value) {
 		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
 			return badRequest("a header field has no control characters")
 		}
 	}
-	name = canonical(name)
+	if known := canonical(name); known != name || spaces > 1 {
+		name, h.odd = known, append(h.odd, line)
+	}
 	if old := h.header[name]; old != nil {
 		h.header[name] = append(old, value)
 		return refusal{}

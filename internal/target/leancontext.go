@@ -27,10 +27,17 @@ type connectionKey struct{}
 // Deadline returns none.
 func (*hangUp) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Value returns the number of the connection for its key.
+// oddKey is the key under which a context has the lines of the header block that are not written as usual, a
+// []string.
+type oddKey struct{}
+
+// Value returns the number of the connection, or the odd lines of its request, for their keys.
 func (h *hangUp) Value(key any) any {
-	if key == (connectionKey{}) {
+	switch key {
+	case connectionKey{}:
 		return h.number
+	case oddKey{}:
+		return h.conn.head.odd
 	}
 	return nil
 }

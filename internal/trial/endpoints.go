@@ -113,8 +113,10 @@ func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string
 	if where, err = e.listen(o.Network, h); err != nil {
 		return "", "", err
 	}
-	if slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return len(p.Spelling) > 0 }) {
-		where += "api/items" // the root has no other spelling
+	if slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool {
+		return len(p.Spelling) > 0 || p.Vary != ""
+	}) {
+		where += scenario.BuiltinPath
 	}
 	if s.Target.Origin == "" && inProxy == "" {
 		return where, "", nil

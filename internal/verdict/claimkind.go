@@ -31,6 +31,7 @@ const (
 	ClaimAnswered            ClaimKind = "answered"
 	ClaimBarred              ClaimKind = "barred"
 	ClaimParity              ClaimKind = "parity"
+	ClaimAttributes          ClaimKind = "attributes"
 	ClaimStorm               ClaimKind = "storm"
 	ClaimDeniedStatus        ClaimKind = "denied-status"
 	ClaimDenials             ClaimKind = "denials"
@@ -96,6 +97,9 @@ var claimKinds = []claimKind{
 	{ClaimParity, "The answers of a phase have the fields and statuses of those of another, as HEAD has " +
 		"those of GET " +
 		"(RFC 9110 section 9.3.2); the claim is called parity-PHASE."},
+	{ClaimAttributes, "Requests of one client that differ in one attribute, such as the case of the path " +
+		"or the User-Agent, draw on one quota, or on two where that is declared. What the answers do not " +
+		"show is said, and accuses nobody."},
 	{ClaimStorm, "What the retries of a phase cost: requests in vain, the time until each client was " +
 		"admitted, and " +
 		"how many came at once; the claim is called storm-PHASE."},

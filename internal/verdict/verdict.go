@@ -92,4 +92,21 @@ type Claim struct {
 	// be judged: it is Inconclusive (needs-failed), and does not weigh on the verdict of its scenario. Empty
 	// for every other claim.
 	Unpromised Promise
+	// Compared are the attributes that a claim of kind ClaimAttributes compared, in their order; nil for all
+	// others.
+	Compared []Comparison
 }
+
+// Comparison is whether the requests of one client that differ in one attribute draw on one quota.
+type Comparison struct {
+	// Attribute is what differs, Plain and Other what is sent.
+	Attribute, Plain, Other string
+	// Expected is shared, separate or either; Observed shared, separate, unlimited or "not shown".
+	Expected, Observed string
+	// Detail says why nothing is shown, or with what numbers it is.
+	Detail  string
+	Verdict Verdict
+}
+
+// Failed tells that what was observed is not what is expected.
+func (c Comparison) Failed() bool { return c.Verdict == Fail }

@@ -1,0 +1,257 @@
+package claim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// What is seen of the two sides of a client, beside OneQuota and TwoQuotas.
+const (
+	unlimited = "unlimited"
+	notShown  = "not shown"
+)
+
+// attributes judges, for each attribute, whether the requests of a client that differ in it draw on the quota
+// of the plain ones.
+//
+//	plain      a a a a a d d d      the quota is 10
+//	otherwise  a a a a a d d d      shared: a side that was alone would not be denied
+//
+//	plain      a a a a a a a a
+//	otherwise  a a a a a a a a      separate: one quota does not admit 16
+//
+// An attribute is the cause only where requests that do not differ are held to one quota.
+//
+// Each is told only where the opposite is refuted: separate, where all requests together exceed the limit;
+// shared, where together they keep it, and one side by itself was denied what the limit gives it.
+func (r *recording) attributes(e *Expect) verdict.Claim {
+	c := verdict.Claim{ID: string(verdict.ClaimAttributes)}
+	open := 0
+	control := func(a timeline.Attribute) string { return r.control(e.Attributes, a) }
+	for _, x := range e.Attributes {
+		row, f, asked := r.compare(x, control)
+		if f != nil {
+			c.Findings = append(c.Findings, *f)
+		}
+		if row.Observed == notShown && asked && x.Sharing != Either {
+			open++
+		}
+		c.Compared = append(c.Compared, row)
+	}
+	count := func(observed ...string) int {
+		n := 0
+		for _, row := range c.Compared {
+			if slices.Contains(observed, row.Observed) {
+				n++
+			}
+		}
+		return n
+	}
+	shared, apart := count(string(OneQuota)), count(string(TwoQuotas), unlimited)
+	c.Text = fmt.Sprintf("of %s, requests of one client that differ in it draw on one quota in %d, on "+
+		"another in %d, and %d are not shown", plural(len(c.Compared), "attribute"), shared, apart,
+		len(c.Compared)-shared-apart)
+	switch {
+	case len(c.Findings) > 0:
+		c.Verdict, c.Text = verdict.Fail, c.Findings[0].Text
+		if n := len(c.Findings); n > 1 {
+			c.Text += fmt.Sprintf("; and %d more", n-1)
+		}
+	case open > 0 || shared+apart == 0:
+		c.Reason, c.Text = verdict.TooFew, c.Text+r.open(c.Compared)
+	default:
+		c.Verdict = verdict.Pass
+	}
+	return c
+}
+
+// open names the first rows that are not shown, with the reason of the first.
+func (r *recording) open(rows []verdict.Comparison) string {
+	var names []string
+	why := ""
+	for _, row := range rows {
+		if row.Observed == notShown {
+			names = append(names, row.Attribute)
+			if why == "" {
+				why = row.Detail
+			}
+		}
+	}
+	if len(names) > listed {
+		names = append(names[:listed], fmt.Sprintf("%d more", len(names)-listed))
+	}
+	return fmt.Sprintf(": %s (%s)", strings.Join(names, ", "), why)
+}
+
+// sides are the observations of one client, ascending by Sent.
+type sides struct{ plain, other []*timeline.Observation }
+
+// compare judges one attribute. asked tells that the requests reached the limiter, so that it could be shown.
+func (r *recording) compare(x AttributeExpect,
+	control func(timeline.Attribute) string) (row verdict.Comparison, f *verdict.Finding, asked bool) {
+	row = verdict.Comparison{Attribute: string(x.Attribute), Expected: string(x.Sharing), Observed: notShown,
+		Verdict: verdict.Inconclusive}
+	for _, a := range timeline.Attributes() {
+		if a.Attribute == x.Attribute {
+			row.Plain, row.Other = a.Plain, a.Other
+		}
+	}
+	if row.Detail = x.Moot; row.Detail != "" {
+		return row, nil, false
+	}
+	s := r.sidesOf(x.Phase)
+	if row.Detail = s.unreached(x.Attribute); row.Detail != "" {
+		return row, nil, false
+	}
+	observed, detail, witnessed := r.quotas(s)
+	row.Observed, row.Detail = observed, detail
+	if (observed == unlimited || observed == string(TwoQuotas)) && control(x.Attribute) != "" {
+		row.Observed, row.Detail = notShown, control(x.Attribute)
+	}
+	switch {
+	case row.Observed == notShown:
+		return row, nil, true
+	case x.Sharing == Either, string(x.Sharing) == observed:
+		row.Verdict = verdict.Pass
+		return row, nil, true
+	}
+	row.Verdict = verdict.Fail
+	found := *witnessed
+	found.Kind, found.Partition = MintsQuota, s.plain[0].Partition
+	draws := "do not draw on the quota of its plain requests"
+	if observed == string(OneQuota) {
+		found.Kind, draws = SharesQuota, "draw on the quota of its plain requests, and are declared to have "+
+			"another"
+	}
+	found.Text = fmt.Sprintf("%s: requests of one client with %s in place of %s %s: %s", row.Attribute,
+		row.Other, row.Plain, draws, detail)
+	return row, &found, true
+}
+
+// control says that requests that do not differ in an attribute are not held to one quota either, so that it
+// cannot be the cause; empty where they are, or where nobody asked. Those that come at once have a connection
+// each.
+func (r *recording) control(all []AttributeExpect, of timeline.Attribute) string {
+	alike := timeline.Nothing
+	if of == timeline.Connection {
+		alike = timeline.OneConnection
+	}
+	for _, x := range all {
+		if s := r.sidesOf(x.Phase); x.Attribute == alike && s.unreached(alike) == "" {
+			if observed, detail, _ := r.quotas(s); observed != string(OneQuota) {
+				return "requests that do not differ are not seen to draw on one quota either: " + detail
+			}
+		}
+	}
+	return ""
+}
+
+// sidesOf returns the observations of a phase.
+func (r *recording) sidesOf(phase string) (s sides) {
+	for i := range r.tl.Observations {
+		o := &r.tl.Observations[i]
+		switch {
+		case o.Phase != phase || o.Origin:
+		case timeline.IsOtherSide(o.Partition):
+			s.other = append(s.other, o)
+		default:
+			s.plain = append(s.plain, o)
+		}
+	}
+	return s
+}
+
+// unreached says why the requests that differ do not reach the resource of the plain ones, or not as far as
+// can be seen; empty where they do.
+func (s sides) unreached(a timeline.Attribute) string {
+	if len(s.plain) == 0 || len(s.other) == 0 && a != timeline.OneConnection {
+		return "no request was sent"
+	}
+	is := func(o timeline.Outcome) func(*timeline.Observation) bool {
+		return func(x *timeline.Observation) bool { return x.Answered && x.Outcome == o }
+	}
+	admitted, plain := only(s.other, is(timeline.Allowed)), only(s.plain, is(timeline.Allowed))
+	refused := only(s.other, is(timeline.Denied))
+	if len(admitted) == 0 && len(refused) == 0 && len(s.other) > 0 {
+		if answered := only(s.other, is(timeline.Unknown)); len(answered) > 0 {
+			return "answered " + oneOf(statuses(answered))
+		}
+		return "not answered"
+	}
+	elsewhere := a.IsPath() || a == timeline.QueryString || a == timeline.HostName || a == timeline.HostPort
+	if len(admitted) == 0 || len(plain) == 0 || !elsewhere {
+		return ""
+	}
+	typed := func(o *timeline.Observation) string { v, _ := value(o, "Content-Type"); return v }
+	if p, o := plain[0], admitted[0]; p.Status != o.Status || typed(p) != typed(o) {
+		return fmt.Sprintf("answered %d %s in place of %d %s: another resource, perhaps", o.Status, typed(o),
+			p.Status, typed(p))
+	}
+	return ""
+}
+
+// quotas tells on how many quotas the two sides draw, in what numbers that shows, and its proof.
+func (r *recording) quotas(s sides) (observed, detail string, proof *verdict.Finding) {
+	if len(r.limitOf(s.plain[0])) == 0 {
+		return notShown, "no limit counts the requests", nil
+	}
+	all := slices.Concat(s.plain, s.other)
+	if f, ok := r.refuted(verdict.UpperBound, s.plain); f != nil || !ok {
+		return notShown, "its plain requests alone do not keep the limit", nil
+	}
+	if f, _ := r.refuted(verdict.UpperBound, all); f != nil {
+		if alone, _ := r.refuted(verdict.UpperBound, s.other); alone != nil {
+			return unlimited, alone.Text, alone
+		}
+		return string(TwoQuotas), f.Text, f
+	}
+	f, ok := r.refuted(verdict.Exact, all)
+	switch {
+	case f != nil || !ok:
+		return notShown, "neither one quota nor two explain it", nil
+	case len(s.other) == 0 && len(denied(all)) > 0:
+		return string(OneQuota), fmt.Sprintf("%d of %d admitted", admissions(all), len(all)), nil
+	case len(s.other) == 0:
+		return notShown, fmt.Sprintf("all of %d admitted", len(all)), nil
+	}
+	for _, side := range [][]*timeline.Observation{s.other, s.plain} {
+		if f, _ := r.refuted(verdict.LowerBound, side); f != nil {
+			return string(OneQuota), fmt.Sprintf("%d and %d of %d admitted, as one quota gives",
+				admissions(s.plain), admissions(s.other), len(all)), f
+		}
+	}
+	return notShown, fmt.Sprintf("%d and %d of %d admitted: one quota and two explain it",
+		admissions(s.plain), admissions(s.other), len(all)), nil
+}
+
+// refuted asks whether some observations, as those of one client, contradict their limit: the proof, nil for
+// none. ok is false where they cannot be judged.
+func (r *recording) refuted(c verdict.Conformance, obs []*timeline.Observation) (proof *verdict.Finding,
+	ok bool) {
+	obs = slices.SortedStableFunc(slices.Values(obs), func(a, b *timeline.Observation) int {
+		return cmp.Compare(a.Sent, b.Sent)
+	})
+	tl := &timeline.Timeline{Header: r.tl.Header}
+	for _, o := range obs {
+		one := *o
+		one.Partition = ""
+		tl.Observations = append(tl.Observations, one)
+	}
+	o := check.Options{Conformance: c, Shared: r.shared, SkipMeasure: true}
+	j, err := check.Judge(tl, r.limitOf(obs[0]), o)
+	if err != nil || j.Verdict != verdict.Fail {
+		return nil, err == nil
+	}
+	return &j.Partitions[0].Findings[0], true
+}
+
+// admissions counts those of obs that were admitted.
+func admissions(obs []*timeline.Observation) int {
+	return len(only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed }))
+}

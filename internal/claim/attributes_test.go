@@ -1,0 +1,113 @@
+package claim
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// pair is what each side of a phase was answered: a admitted, d denied, n not found.
+type pair struct {
+	attribute    timeline.Attribute
+	plain, other string
+	sharing      Sharing
+	moot         string
+}
+
+// recordingOf is a recording of rows, the requests of each sent at once, and what is expected of them.
+func recordingOf(rows ...pair) (*timeline.Timeline, Expect) {
+	tl, e := &timeline.Timeline{}, Expect{}
+	for i, x := range rows {
+		at := time.Duration(i) * time.Second
+		phase := fmt.Sprint("p", i)
+		add := func(partition, answers string) {
+			for _, c := range answers {
+				o := timeline.Observation{Arrival: timeline.Arrival{Seq: len(tl.Observations), Phase: phase,
+					Partition: partition, At: at, Cost: 1}, Sent: at, FirstByte: at + time.Millisecond,
+					Answered: true}
+				switch c {
+				case 'a':
+					o.Status, o.Outcome = 200, timeline.Allowed
+				case 'd':
+					o.Status, o.Outcome = 429, timeline.Denied
+				default:
+					o.Status, o.Outcome = 404, timeline.Unknown
+				}
+				tl.Observations = append(tl.Observations, o)
+			}
+		}
+		add(phase, x.plain)
+		add(timeline.OtherSide(phase), x.other)
+		e.Attributes = append(e.Attributes, AttributeExpect{phase, x.attribute, x.sharing, x.moot})
+	}
+	return tl, e
+}
+
+// TestAttributesAreToldOnlyWhereTheOppositeIsRefuted: under a burst of 4.
+func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
+	held := pair{attribute: timeline.Nothing, plain: "aaddd", other: "aaddd", sharing: OneQuota}
+	for _, tt := range []struct {
+		name     string
+		row      pair
+		control  pair
+		observed string
+		want     verdict.Verdict
+		text     string
+	}{
+		{"one quota", pair{timeline.Accept, "aaadd", "adddd", OneQuota, ""}, held, "shared",
+			verdict.Pass, ""},
+		{"two quotas", pair{timeline.Accept, "aaaad", "aaaad", OneQuota, ""}, held, "separate", verdict.Fail,
+			"accept: requests of one client with Accept: text/html, */* in place of its own do not draw on"},
+		{"no limit for the other side", pair{timeline.MethodHead, "aaaad", "aaaaaa", OneQuota, ""}, held,
+			"unlimited", verdict.Fail, "head:"},
+		{"two, and declared", pair{timeline.HostName, "aaaad", "aaaad", TwoQuotas, ""}, held, "separate",
+			verdict.Pass, ""},
+		{"one, and two declared", pair{timeline.HostName, "aaadd", "adddd", TwoQuotas, ""}, held, "shared",
+			verdict.Fail, "are declared to have another"},
+		{"two, and nobody cares", pair{timeline.KeyCase, "aaaad", "aaaad", Either, ""}, held, "separate",
+			verdict.Pass, ""},
+		{"too few to tell", pair{timeline.Accept, "aa", "aa", OneQuota, ""}, held, "not shown",
+			verdict.Inconclusive, "one quota and two explain it"},
+		{"found nowhere", pair{timeline.PathCase, "aaaad", "nnnnn", OneQuota, ""}, held, "not shown",
+			verdict.Pass, ""},
+		{"found nowhere, and counted", pair{timeline.PathCase, "aaddd", "nnddd", OneQuota, ""}, held,
+			"shared", verdict.Pass, ""},
+		{"nothing to vary", pair{timeline.PathCase, "aaaad", "aaaad", OneQuota, "no letters"}, held,
+			"not shown", verdict.Pass, ""},
+		{"a limit that is larger than declared", pair{timeline.Accept, "aaaad", "aaaad", OneQuota, ""},
+			pair{timeline.Nothing, "aaaad", "aaddd", OneQuota, ""}, "not shown", verdict.Inconclusive,
+			"requests that do not differ are not seen to draw on one quota either"},
+		{"a quota a connection", pair{timeline.Connection, "aaaad", "aaaad", OneQuota, ""},
+			pair{timeline.OneConnection, "aaaad", "", OneQuota, ""}, "separate", verdict.Fail, "connection:"},
+		{"a larger quota on each connection", pair{timeline.Connection, "aaaad", "aaaad", OneQuota, ""},
+			pair{timeline.OneConnection, "aaaaaaaad", "", OneQuota, ""}, "not shown", verdict.Inconclusive,
+			"its plain requests alone do not keep the limit"},
+		{"neither one nor two", pair{timeline.Accept, "ddddd", "ddddd", OneQuota, ""}, held, "not shown",
+			verdict.Inconclusive, "neither one quota nor two explain it"},
+	} {
+		tl, e := recordingOf(tt.control, tt.row)
+		c := Judge(tl, parse(t, "token-bucket,rate=1/10s,burst=4"), e)[0]
+		got := c.Compared[1]
+		if got.Observed != tt.observed || c.Verdict != tt.want || !strings.Contains(c.Text, tt.text) {
+			t.Errorf("%s: got %s, %s: %s (%s), want %s, %s: %s", tt.name, got.Observed, c.Verdict, c.Text,
+				got.Detail, tt.observed, tt.want, tt.text)
+		}
+		if (len(c.Findings) > 0) != (tt.want == verdict.Fail) {
+			t.Errorf("%s: got %d findings with %s", tt.name, len(c.Findings), tt.want)
+		}
+	}
+}
+
+// TestSharedIsNotToldWhereOthersMayDraw: a denial that others may explain shows nothing.
+func TestSharedIsNotToldWhereOthersMayDraw(t *testing.T) {
+	tl, e := recordingOf(pair{timeline.Accept, "aaadd", "adddd", OneQuota, ""})
+	e.Shared = true
+	c := Judge(tl, parse(t, "token-bucket,rate=1/10s,burst=4"), e)[0]
+	if c.Compared[0].Observed != "not shown" {
+		t.Errorf("got %+v, want nothing shown", c.Compared[0])
+	}
+}

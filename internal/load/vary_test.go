@@ -1,0 +1,67 @@
+package load
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestASideDiffersInItsAttribute: the requests of the other side have the attribute, and those of the plain
+// side are as they are without it.
+func TestASideDiffersInItsAttribute(t *testing.T) {
+	u, _ := url.Parse("http://127.0.0.1:8080/api/items?x=1")
+	for _, tt := range []struct {
+		vary timeline.Attribute
+		want string // a part of the head
+	}{
+		{timeline.PathCase, "GET /API/ITEMS?x=1 HTTP/1.1\r\n"},
+		{timeline.PathSlashes, "GET //api/items?x=1 "},
+		{timeline.PathLastSlash, "GET /api/items/?x=1 "},
+		{timeline.PathDots, "GET /./api/items?x=1 "},
+		{timeline.PathEncoding, "GET /%61%70%69/%69%74%65%6D%73?x=1 "},
+		{timeline.PathExtension, "GET /api/items.json?x=1 "},
+		{timeline.QueryString, "GET /api/items?x=1&rlcheck=1 "},
+		{timeline.MethodHead, "HEAD /api/items?x=1 "},
+		{timeline.MethodPost, "POST /api/items?x=1 "},
+		{timeline.HostName, "\r\nHost: rlcheck.invalid\r\n"},
+		{timeline.HostPort, "\r\nHost: 127.0.0.1\r\n"},
+		{timeline.UserAgent, "\r\nUser-Agent: other/1\r\n"},
+		{timeline.Accept, "\r\nAccept: text/html, */*\r\n"},
+		{timeline.Cookie, "\r\nCookie: a=b; rlcheck=1\r\n"},
+		{timeline.UnknownField, "\r\nX-Rlcheck: 1\r\n"},
+		{timeline.KeyFieldCase, "\r\nx-api-key: k\r\n"},
+		{timeline.KeyCase, "\r\nX-Api-Key: K\r\n"},
+		{timeline.KeySpaces, "\r\nX-Api-Key:   k  \r\n"},
+		{timeline.KeyTwice, "\r\nX-Api-Key: k\r\nX-Api-Key: k\r\n"},
+		{timeline.ForwardedFor, "\r\nX-Forwarded-For: 198.18.0.1\r\n"},
+		{timeline.Forwarded, "\r\nForwarded: for=198.18.0.1\r\n"},
+		{timeline.RealIP, "\r\nX-Real-Ip: 198.18.0.1\r\n"},
+		{timeline.HTTPVersion, "GET /api/items?x=1 HTTP/1.0\r\n"},
+		{timeline.IdempotencyKey, "\r\nIdempotency-Key: \"rlcheck\"\r\n"},
+	} {
+		o := &Options{URL: u, Method: "GET", Partition: Partition{Kind: kindHeader, Name: "X-Api-Key"},
+			Header: http.Header{"Cookie": {"a=b"}}}
+		other := timeline.OtherSide("k")
+		own := timeline.Request{Vary: tt.vary, Keys: map[string]string{"k": "k", other: "k"}}
+		plain := string(newRequest(o, wish{partition: "k", own: &own}).head)
+		alone := string(newRequest(o, wish{partition: "k"}).head)
+		differs := string(newRequest(o, wish{partition: other, own: &own}).head)
+		if plain != alone || !strings.Contains(differs, tt.want) || strings.Contains(plain, tt.want) {
+			t.Errorf("%s: got %q, want %q in it and not in %q", tt.vary, differs, tt.want, plain)
+		}
+	}
+}
+
+// TestAKeyOfAQueryIsSentTwice: a key that is no field is told two times too.
+func TestAKeyOfAQueryIsSentTwice(t *testing.T) {
+	u, _ := url.Parse("http://127.0.0.1:8080/")
+	o := &Options{URL: u, Method: "GET", Partition: Partition{Kind: kindQuery, Name: "key"}}
+	own := timeline.Request{Vary: timeline.KeyTwice, Keys: map[string]string{timeline.OtherSide("k"): "k"}}
+	got := string(newRequest(o, wish{partition: timeline.OtherSide("k"), own: &own}).head)
+	if want := "GET /?key=k&key=k HTTP/1.1\r\n"; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,97 @@
+package target
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// altered sends n requests, each altered, and says how many were allowed.
+func altered(n int, alter func(*http.Request)) step {
+	return func(s *session) string {
+		allowed := 0
+		for range n {
+			r := httptest.NewRequest(http.MethodGet, "/api/items", nil)
+			r.Host = "127.0.0.1:80"
+			r.Header.Set("X-Api-Key", s.request.key)
+			alter(r)
+			w := httptest.NewRecorder()
+			if s.h.ServeHTTP(w, r); w.Code == http.StatusOK {
+				allowed++
+			}
+		}
+		return strconv.Itoa(allowed)
+	}
+}
+
+// written is a request whose header block has an odd line.
+func written(line string) func(*http.Request) {
+	return func(r *http.Request) {
+		odd := []string{strings.ReplaceAll(line, "KEY", r.Header.Get("X-Api-Key"))}
+		*r = *r.WithContext(context.WithValue(r.Context(), oddKey{}, odd))
+	}
+}
+
+// attributeSights shows the faults that take a client for another one.
+var attributeSights = func() (out []sight) {
+	path := func(path string) func(*http.Request) {
+		return func(r *http.Request) { r.URL, _ = r.URL.Parse(path) }
+	}
+	field := func(name, value string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Add(name, value) }
+	}
+	for _, x := range []struct {
+		fault string
+		alter func(*http.Request)
+	}{
+		{"key-by-path-case", path("/API/ITEMS")},
+		{"key-by-slashes", func(r *http.Request) { r.URL.Path = "//api/items" }},
+		{"key-by-trailing-slash", path("/api/items/")},
+		{"key-by-dot-segment", func(r *http.Request) { r.URL.Path = "/./api/items" }},
+		{"key-by-encoding", path("/%61pi/items")},
+		{"key-by-extension", path("/api/items.json")},
+		{"key-by-host", func(r *http.Request) { r.Host = "rlcheck.invalid" }},
+		{"key-by-port", func(r *http.Request) { r.Host = "127.0.0.1" }},
+		{"key-by-user-agent", field("User-Agent", "other/1")},
+		{"key-by-accept", field("Accept", "text/html")},
+		{"key-by-cookie", field("Cookie", "a=b")},
+		{"key-by-fingerprint", field("X-Other", "1")},
+		{"key-by-field-case", written("x-api-key: KEY")},
+		{"key-by-spaces", written("X-Api-Key:   KEY  ")},
+		{"key-by-all-values", func(r *http.Request) { r.Header.Add("X-Api-Key", r.Header.Get("X-Api-Key")) }},
+		{"forwarded-trusted", field("Forwarded", "for=198.18.0.1")},
+		{"key-by-version", func(r *http.Request) { r.Proto = "HTTP/1.0" }},
+		{"key-by-connection", func(r *http.Request) { r.RemoteAddr = "192.0.2.1:99" }},
+	} {
+		out = append(out, sight{fault: x.fault, spec: window,
+			steps: do(altered(20, func(*http.Request) {}), altered(20, x.alter)),
+			right: "10, 0", wrong: "10, 10"})
+	}
+	for fault, alter := range map[string]func(*http.Request){
+		"replays-free":   field("Idempotency-Key", "1"),
+		"post-unlimited": func(r *http.Request) { r.Method = http.MethodPost },
+	} {
+		out = append(out, sight{fault: fault, spec: window, steps: do(altered(20, alter)), right: "10",
+			wrong: "20"})
+	}
+	return out
+}()
+
+// TestOddLinesAreKept: the lean server tells which lines of a header block are not written as usual.
+func TestOddLinesAreKept(t *testing.T) {
+	var h head
+	for block, want := range map[string]string{
+		"GET / HTTP/1.1\r\nHost: a\r\nX-Api-Key: k\r\n\r\n":        "",
+		"GET / HTTP/1.1\r\nHost: a\r\nx-api-key: k\r\n\r\n":        "x-api-key: k",
+		"GET / HTTP/1.1\r\nHost: a\r\nX-Api-Key:   k  \r\n\r\n":    "X-Api-Key:   k  ",
+		"GET / HTTP/1.1\r\nhost: a\r\nX-Api-Key: k\r\nA:b\r\n\r\n": "host: a",
+	} {
+		r := h.parse(block)
+		if got := strings.Join(h.odd, "|"); got != want || r.status != 0 {
+			t.Errorf("%q: got %q, want %q (%s)", block, got, want, r.why)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package timeline
+
+import "strings"
+
+// Attribute is one thing in which two requests of a client may differ.
+type Attribute string
+
+// The attributes.
+const (
+	// Nothing: the requests are alike. It shows that they are held to the limit at all.
+	Nothing Attribute = "nothing"
+	// OneConnection: all requests are plain, and come one after the other on one connection.
+	OneConnection  Attribute = "one-connection"
+	PathCase       Attribute = "path-case"
+	PathSlashes    Attribute = "path-slashes"
+	PathLastSlash  Attribute = "path-last-slash"
+	PathDots       Attribute = "path-dot-segment"
+	PathEncoding   Attribute = "path-encoding"
+	PathExtension  Attribute = "path-extension"
+	QueryString    Attribute = "query"
+	MethodHead     Attribute = "head"
+	MethodPost     Attribute = "post"
+	HostName       Attribute = "host"
+	HostPort       Attribute = "port"
+	UserAgent      Attribute = "user-agent"
+	Accept         Attribute = "accept"
+	Cookie         Attribute = "cookie"
+	UnknownField   Attribute = "unknown-field"
+	KeyFieldCase   Attribute = "key-field-case"
+	KeyCase        Attribute = "key-case"
+	KeySpaces      Attribute = "key-spaces"
+	KeyTwice       Attribute = "key-twice"
+	ForwardedFor   Attribute = "forwarded-for"
+	Forwarded      Attribute = "forwarded"
+	RealIP         Attribute = "real-ip"
+	HTTPVersion    Attribute = "http-version"
+	Connection     Attribute = "connection"
+	IdempotencyKey Attribute = "idempotency-key"
+)
+
+// AttributeRow says how the requests of the two sides of a phase differ: what a plain one sends, and what the
+// other one sends in its place.
+type AttributeRow struct {
+	Attribute    Attribute
+	Plain, Other string
+}
+
+// Attributes lists all attributes, in the order in which they are told.
+func Attributes() []AttributeRow {
+	return []AttributeRow{
+		{Nothing, "the same", "the same"},
+		{PathCase, "/path", "/PATH"},
+		{PathSlashes, "/path", "//path"},
+		{PathLastSlash, "/path", "/path/"},
+		{PathDots, "/path", "/./path"},
+		{PathEncoding, "/path", "/%70%61%74%68"},
+		{PathExtension, "/path", "/path.json"},
+		{QueryString, "no more", "?rlcheck=1"},
+		{MethodHead, "its own", "HEAD"},
+		{MethodPost, "its own", "POST"},
+		{HostName, "its own", "Host: rlcheck.invalid"},
+		{HostPort, "its own", "no port in Host, or :80"},
+		{UserAgent, "its own", "User-Agent: other/1"},
+		{Accept, "its own", "Accept: text/html, */*"},
+		{Cookie, "no more", "Cookie: rlcheck=1"},
+		{UnknownField, "no more", "X-Rlcheck: 1"},
+		{KeyFieldCase, "X-Key: key", "x-key: key"},
+		{KeyCase, "key", "KEY"},
+		{KeySpaces, "X-Key: key", "X-Key:   key  "},
+		{KeyTwice, "X-Key: key", "the same two times"},
+		{ForwardedFor, "none", "X-Forwarded-For: ADDRESS"},
+		{Forwarded, "none", "Forwarded: for=ADDRESS"},
+		{RealIP, "none", "X-Real-IP and such"},
+		{HTTPVersion, "HTTP/1.1", "HTTP/1.0"},
+		{OneConnection, "connection 1", "connection 1"},
+		{Connection, "connection 1", "connection 2"},
+		{IdempotencyKey, "none", "one Idempotency-Key"},
+	}
+}
+
+// IsPath tells whether the attribute is a spelling of the path.
+func (a Attribute) IsPath() bool { return strings.HasPrefix(string(a), "path-") }
+
+// otherSide ends the names of the partitions of requests that differ from the plain ones of a client.
+const otherSide = "-otherwise"
+
+// OtherSide returns the name of a partition for the requests of its client that are sent otherwise.
+func OtherSide(partition string) string { return partition + otherSide }
+
+// IsOtherSide tells whether a partition is one of requests that are sent otherwise.
+func IsOtherSide(partition string) bool { return strings.HasSuffix(partition, otherSide) }
