@@ -98,7 +98,12 @@ func (g *gate) release(begin time.Duration) {
 			r.pause(due - settle - settle)
 			g.arm(i)
 		}
-		if !r.pause(due) {
+		released := r.pause(due)
+		if released && !r.permitted() {
+			r.halt(unpermitted)
+			released = false
+		}
+		if !released {
 			g.disarm()
 			break
 		}

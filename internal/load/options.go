@@ -87,6 +87,8 @@ type Options struct {
 	// Next is asked when a request of an open-loop phase is due; false: the rest of the phase is not sent.
 	// It may wait: then what follows is due later too. Nil: all are sent as planned.
 	Next func() bool
+	// Share makes the recorder one of several that send a schedule together; nil: it is alone.
+	Share *Share
 	// WallError and Tick are copied into the header of the timeline.
 	WallError, Tick time.Duration
 	// Journal gets the recording while it is made; nil: nobody does. The caller closes what it writes to.

@@ -44,20 +44,23 @@ func (r *recorder) runAll() {
 		run := ready
 		ready = nil
 		if run == nil {
-			if r.halted.Load() {
+			if r.halted.Load() || !r.meet(i) {
 				return
 			}
 			run = r.prepare(p)
 		}
 		r.name.Store(&p.Name)
-		begin = max(begin, r.clock.now())
+		var ok bool
+		if begin, ok = r.beginning(i, begin); !ok {
+			return
+		}
 		if p.Shape != timeline.Silence {
 			begin = run.run(begin)
 			r.giveUp(r.phases[i])
 			continue
 		}
 		begin += p.Duration
-		if i+1 < len(r.s.Phases) && r.pause(begin-lead) {
+		if i+1 < len(r.s.Phases) && p.Duration > 0 && r.pause(begin-lead) {
 			ready = r.prepare(&r.s.Phases[i+1])
 		}
 		r.pause(begin)

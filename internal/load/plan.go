@@ -20,6 +20,12 @@ type requestKey struct {
 func (r *recorder) check() error {
 	var errs []error
 	seen := map[int]bool{}
+	if r.o.Share != nil {
+		r.forgeries.Store(int64(r.o.Share.Forged))
+		for _, name := range r.o.Share.Partitions {
+			r.number(name)
+		}
+	}
 	for i := range r.s.Phases {
 		p := &r.s.Phases[i]
 		err := checkPhase(p, r.o)

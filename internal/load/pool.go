@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -106,7 +107,11 @@ func (r *recorder) ticket() bool {
 		return false
 	}
 	if r.o.MaxRequests > 0 && r.tickets >= r.o.MaxRequests {
-		r.full()
+		r.haltLocked(fmt.Sprintf(ceilingOfRequests, r.o.MaxRequests))
+		return false
+	}
+	if !r.permitted() {
+		r.haltLocked(unpermitted)
 		return false
 	}
 	r.tickets++
@@ -137,7 +142,9 @@ func (r *recorder) release(c *conn) {
 		r.mu.Unlock()
 		return
 	}
-	if len(p.waiting) > 0 && !r.outwaited(p) {
+	if len(p.waiting) > 0 && !r.permitted() {
+		r.haltLocked(unpermitted)
+	} else if len(p.waiting) > 0 && !r.outwaited(p) {
 		s := p.waiting[0]
 		p.waiting = p.waiting[1:]
 		r.hungry--

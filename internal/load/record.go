@@ -183,12 +183,12 @@ func (r *recorder) halt(note string) {
 	}
 }
 
-// full ends the run at the ceiling of requests. The lock is held, so the rest is done in a goroutine.
-func (r *recorder) full() {
+// haltLocked is halt where the lock is held: what needs it is done in a goroutine.
+func (r *recorder) haltLocked(note string) {
 	if r.halted.Swap(true) {
 		return
 	}
-	r.notes = append(r.notes, fmt.Sprintf(ceilingOfRequests, r.o.MaxRequests))
+	r.notes = append(r.notes, note)
 	r.wg.Add(1)
 	go func() {
 		defer r.wg.Done()
