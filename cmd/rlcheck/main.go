@@ -103,8 +103,9 @@ Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something
 	flags.StringVar(&e.color, "color", "auto", "colours: auto, always or never (NO_COLOR is honoured)")
 	flags.BoolVar(&e.noProgress, "no-progress", false, "no progress bar")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return e.settle(cmd) }
-	root.AddCommand(newRunCmd(e), newCheckCmd(e), newServeCmd(e), newProxyCmd(e), newReportCmd(e),
-		newCompareCmd(e), newSimulateCmd(e), newLintCmd(e), newListCmd(e), newShowCmd(e), newInitCmd(e),
+	root.AddCommand(newRunCmd(e), newAgentCmd(e), newCheckCmd(e), newServeCmd(e), newProxyCmd(e),
+		newReportCmd(e), newCompareCmd(e),
+		newSimulateCmd(e), newLintCmd(e), newListCmd(e), newShowCmd(e), newInitCmd(e),
 		newSchemaCmd(e), newIdentifyCmd(e),
 		newExplainCmd(e), newRetryAfterCmd(e), newSelftestCmd(e), newManCmd(e), newVersionCmd(e))
 	root.SetHelpCommand(newHelpCmd())

@@ -176,7 +176,7 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (result.
 	kept := &recording{dir: t.dir, id: s.ID, red: t.red}
 	out := trial.Scenario(ctx, s, trial.Options{
 		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow,
-		Redis: t.flags.redis, Output: e.say.err,
+		Redis: t.flags.store(), Fleet: t.flags.sender(), Output: e.say.err,
 		WallError: t.flags.wallError, TLS: t.flags.tls,
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.keepPlan(s.ID, t.text, plan)

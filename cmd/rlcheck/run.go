@@ -28,6 +28,9 @@ type runFlags struct {
 	retries                                            int
 	wallError                                          time.Duration
 	request                                            requestFlags
+	fleet                                              fleetFlags
+	// led is a run with agents; nil for one without.
+	led *leading
 	// tls is what request says of certificates, read.
 	tls *tls.Config
 }
@@ -78,7 +81,9 @@ alone.`,
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show requests, duration and hosts, and send nothing")
 	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
 	fl.StringVar(&f.redis, "redis", "",
-		"where the embedded target keeps its state: a redis:// URL, or embedded (default memory)")
+		"where the embedded target keeps its state: a redis:// URL, or embedded (default memory); "+
+			"with --agents: where they meet")
+	f.fleet.add(fl)
 	fl.BoolVar(&f.serial, "serial", false, "record one scenario after the other")
 	fl.StringVar(&f.budget, "budget", "",
 		"run what fits into requests=N,time=DURATION, the most telling first")
@@ -102,6 +107,10 @@ func (e *env) run(args []string, f runFlags) error {
 	if f.wallError < 0 {
 		return usagef("--wall-error %s: it is not negative", f.wallError)
 	}
+	if err := f.fleet.check(); err != nil {
+		return err
+	}
+	f.serial = f.serial || f.fleet.agents > 0 // agents send one schedule at a time
 	outs, err := parseOutputs(f.outputs, report.Formats(), "table")
 	if err != nil {
 		return err
@@ -121,7 +130,7 @@ func (e *env) run(args []string, f runFlags) error {
 	for _, note := range notes {
 		e.say.line(note)
 	}
-	if err := limitSaid(chosen); err != nil {
+	if err := errors.Join(limitSaid(chosen), e.openly(chosen, sources, &f)); err != nil {
 		return err
 	}
 	if chosen, err = e.affordable(chosen, f); err != nil {
@@ -141,6 +150,10 @@ func (e *env) run(args []string, f runFlags) error {
 			"target.insecure of " + strings.Join(ids, ", "))
 	}
 	e.sayLength(chosen, f)
+	if f.led, err = e.fleet(ctx, sources, &f); err != nil {
+		return err
+	}
+	defer f.led.close()
 	return e.record(ctx, chosen, sources, outs, f, newRedactor(chosen, opts.Set, f.redis))
 }
 

@@ -32,6 +32,7 @@ var layers = map[string]int{
 	"internal/check/history": 2,
 	"internal/load":          2,
 	"internal/latency":       2,
+	"internal/fleet":         2,
 	"internal/simulate":      2,
 	"internal/target":        2,
 	"internal/accesslog":     2,

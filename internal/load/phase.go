@@ -48,6 +48,8 @@ func (r *recorder) runAll() {
 				return
 			}
 			run = r.prepare(p)
+		} else if !r.meet(i) {
+			return
 		}
 		r.name.Store(&p.Name)
 		var ok bool

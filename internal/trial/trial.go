@@ -66,6 +66,8 @@ type Options struct {
 	TLS *tls.Config
 	// Pacer paces the requests; nil for the precise one.
 	Pacer load.Pacer
+	// Fleet lets agents send the requests; nil: they are sent from here.
+	Fleet *Fleet
 }
 
 // Network lets tests put the embedded target and the generator on a network of their own.
@@ -103,10 +105,12 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scena
 		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
 	opts.Keys = s.Issued(schedule)
-	opts.Journal = journal(s, o, ends)
-	tl, err := load.Record(ctx, schedule, opts)
+	tl, missing, err := record(ctx, s, o, ends, schedule, opts)
 	if err != nil {
 		return inconclusive(out, verdict.SetupFailed, err.Error())
+	}
+	if missing != "" {
+		s = doubtful(s)
 	}
 	settle(tl, s, o, ends)
 	out.Duration = time.Since(began)
@@ -127,7 +131,22 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scena
 	if err := ends.events.failed; err != nil && out.Verdict != verdict.Fail {
 		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
+	if missing != "" {
+		return inconclusive(out, verdict.ScheduleMissed, missing)
+	}
 	return out
+}
+
+// record sends a schedule, from here or by agents, and returns what was seen. missing says whose requests are
+// not in it, though some may have been sent.
+func record(ctx context.Context, s *scenario.Scenario, o Options, ends *endpoints,
+	schedule *timeline.Schedule, opts load.Options) (tl *timeline.Timeline, missing string, err error) {
+	if o.Fleet != nil {
+		return o.Fleet.record(ctx, s, o, schedule, opts)
+	}
+	opts.Journal = journal(s, o, ends)
+	tl, err = load.Record(ctx, schedule, opts)
+	return tl, "", err
 }
 
 // journal returns what gets the recording while it is made, with what is known of its header; nil for none.

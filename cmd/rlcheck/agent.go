@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/fleet"
+	"github.com/rlcheck/rlcheck/internal/redis"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// agentFlags are the flags of `rlcheck agent`.
+type agentFlags struct {
+	redis, name, keys string
+	allow             []string
+	request           requestFlags
+}
+
+func newAgentCmd(e *env) *cobra.Command {
+	var f agentFlags
+	cmd := &cobra.Command{
+		Use:   "agent --redis URL",
+		Short: "Send a part of the load of a run that has several agents",
+		Long: `Agent waits for a run with --agents at the same Redis, sends its part of each scenario, brings
+back what it recorded, and ends with the run. It sends nothing without the run that leads it. Variables, keys
+and certificates are those of the agent, and have to be the same for all; it refuses hosts that it was not
+allowed itself.
+
+Exit status: 0 the run is over, 2 the run was lost, or nothing was begun, 130 interrupted.`,
+		Example: `  RLCHECK_REDIS='rediss://user:password@redis.internal:6379/0' rlcheck agent
+  rlcheck agent --redis redis://127.0.0.1:6379/0 --allow api.example`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := notEmpty(cmd, "redis", "name", "keys", "cacert", "cert", "key"); err != nil {
+				return err
+			}
+			return e.agent(&f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.redis, "redis", "", "where agents meet: the redis:// URL of the run (required)")
+	fl.StringVar(&f.name, "name", "", "what the agent is called in reports (default host and process)")
+	fl.StringVar(&f.keys, "keys", "", "file of keys that the target has issued, the same as that of the run")
+	fl.StringVar(&f.request.cacert, "cacert", "",
+		"PEM file of the authorities that may sign the target's certificate")
+	fl.StringVar(&f.request.cert, "cert", "",
+		"PEM file of the certificate to show to the target; may hold the key")
+	fl.StringVar(&f.request.key, "key", "", "PEM file of the key of --cert")
+	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
+	return cmd
+}
+
+// agent is `rlcheck agent`.
+func (e *env) agent(f *agentFlags) error {
+	if f.redis == "" {
+		return usagef("agent: --redis is missing (write --redis redis://HOST:PORT/DATABASE, or set " +
+			"RLCHECK_REDIS)")
+	}
+	keys, lost := readKeys(f.keys)
+	tls, bad := f.request.tls()
+	if err := errors.Join(lost, bad); err != nil {
+		return err
+	}
+	client, err := redis.Open(f.redis)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, stop := interruptible()
+	defer stop()
+	name := f.name
+	if name == "" {
+		name = thisAgent()
+	}
+	e.say.notef("agent %s waits for a run", name)
+	err = fleet.Serve(ctx, redis.Exchanger{Client: client, Prefix: fleet.Prefix}, fleet.AgentOptions{
+		Name: name, Version: version(),
+		Sender: &trial.Agent{Version: version(), Allow: f.allow, Keys: keys, TLS: tls, Env: e.getenv},
+		Say:    e.say.notef,
+	})
+	if errors.Is(err, context.Canceled) {
+		return exitStatus(exitInterrupted)
+	}
+	return err
+}
+
+// thisAgent names an agent after its machine and process.
+func thisAgent() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "agent"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/redis"
+)
+
+// childEnds is how long a child may take to end by itself.
+const childEnds = 3 * time.Second
+
+// start starts a program that ends with this one, and returns what ends it, and a channel that is closed when
+// it has ended. stop waits for grace before it kills.
+func start(c *exec.Cmd, grace time.Duration) (stop func() error, ended chan struct{}, err error) {
+	endWithUs(c)
+	begun := make(chan error)
+	ended = make(chan struct{})
+	go func() {
+		// On Linux a child is told of the end of the thread that started it.
+		runtime.LockOSThread()
+		err := c.Start()
+		begun <- err
+		if err == nil {
+			_ = c.Wait() // how it ended says nothing: its part of the run does
+		}
+		close(ended)
+	}()
+	if err := <-begun; err != nil {
+		return nil, ended, err
+	}
+	return sync.OnceValue(func() error {
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(grace):
+		}
+		_ = c.Process.Kill() // it may have ended meanwhile
+		<-ended
+		return nil
+	}), ended, nil
+}
+
+// startSelf starts this program with other arguments.
+func startSelf(errw io.Writer, environ []string, args ...string) (stop func() error, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.Command(self, args...)
+	c.Args[0] = "rlcheck" // whatever the file is called
+	c.Env, c.Stderr = environ, errw
+	stop, _, err = start(c, childEnds)
+	return stop, err
+}
+
+// startRedis starts a redis-server on a loopback port, where one is installed, or else a Redis inside this
+// process.
+func startRedis() (url string, stop func() error, err error) {
+	if program, err := exec.LookPath("redis-server"); err == nil {
+		if url, stop, err := installedRedis(program); err == nil {
+			return url, stop, nil
+		}
+	}
+	url, end, err := redis.Embedded()
+	return url, func() error { end(); return nil }, err
+}
+
+// installedRedis starts a redis-server that keeps nothing on disk.
+func installedRedis(program string) (url string, stop func() error, err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	_ = l.Close() // the server takes it
+	c := exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+		"--daemonize", "no", "--loglevel", "warning")
+	c.Dir = os.TempDir()
+	stop, ended, err := start(c, 0)
+	if err != nil {
+		return "", nil, err
+	}
+	url = "redis://127.0.0.1:" + port + "/0"
+	ctx, cancel := context.WithTimeout(context.Background(), childEnds)
+	defer cancel()
+	for {
+		if client, err := redis.Open(url); err == nil {
+			_ = client.Close() // it answered
+			return url, stop, nil
+		}
+		select {
+		case <-ended:
+			return "", nil, errors.New("redis-server ended")
+		case <-ctx.Done():
+			return "", nil, errors.Join(ctx.Err(), stop())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

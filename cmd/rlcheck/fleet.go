@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/rlcheck/rlcheck/internal/fleet"
+	"github.com/rlcheck/rlcheck/internal/redis"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// fleetFlags are the flags of `rlcheck run` for a run with several agents.
+type fleetFlags struct {
+	agents int
+	deal   string
+	within time.Duration
+}
+
+// add declares the flags.
+func (f *fleetFlags) add(fl *pflag.FlagSet) {
+	fl.IntVar(&f.agents, "agents", 0, "let so many agents send the load (rlcheck agent); "+
+		"without --redis they are started on this machine")
+	fl.StringVar(&f.deal, "deal", string(fleet.ByRequests), "what agents share out: "+
+		"requests, those of each client, or whole clients")
+	fl.DurationVar(&f.within, "agents-within", 2*time.Minute, "how long the agents may take to be ready")
+}
+
+// check refuses flags that cannot be used.
+func (f *fleetFlags) check() error {
+	o := fleet.Options{Agents: f.agents, Deal: fleet.Deal(f.deal)}
+	switch {
+	case f.agents == 0 && f.deal != string(fleet.ByRequests):
+		return usagef("--deal %s: there is one sender (add --agents N)", f.deal)
+	case f.agents == 0:
+		return nil
+	case f.within <= 0:
+		return usagef("--agents-within %s: it is more than 0", f.within)
+	}
+	if err := o.Check(); err != nil {
+		return usagef("--agents %d --deal %s: %w", f.agents, f.deal, err)
+	}
+	return nil
+}
+
+// ownWithin is how long agents on this machine may take to be ready.
+const ownWithin = 20 * time.Second
+
+// leading is a run with several agents.
+type leading struct {
+	*trial.Fleet
+	stops []func() error
+}
+
+// store is where the embedded target keeps its state: with agents, --redis is where they meet.
+func (f *runFlags) store() string {
+	if f.led != nil {
+		return ""
+	}
+	return f.redis
+}
+
+// sender is what lets agents send a scenario; nil: it is sent from here.
+func (f *runFlags) sender() *trial.Fleet {
+	if f.led == nil {
+		return nil
+	}
+	return f.led.Fleet
+}
+
+// close ends the run, and what was started for it, the last first.
+func (l *leading) close() error {
+	if l == nil {
+		return nil
+	}
+	var errs []error
+	for _, stop := range slices.Backward(l.stops) {
+		errs = append(errs, stop())
+	}
+	return errors.Join(errs...)
+}
+
+// fleet begins a run with several agents; nil where it has none.
+func (e *env) fleet(ctx context.Context, sources []source, f *runFlags) (*leading, error) {
+	if f.fleet.agents == 0 {
+		return nil, nil
+	}
+	l := &leading{}
+	url := f.redis
+	if url == "" || url == trial.EmbeddedRedis {
+		var err error
+		if url, err = l.embed(e, f); err != nil {
+			return nil, errors.Join(err, l.close())
+		}
+		f.fleet.within = min(f.fleet.within, ownWithin)
+	}
+	client, err := redis.Open(url)
+	if err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	l.stops = append(l.stops, client.Close)
+	c, err := fleet.Lead(ctx, redis.Exchanger{Client: client, Prefix: fleet.Prefix}, fleet.Options{
+		Run: runID(time.Now()) + "-" + rand.Text()[:6], Version: version(), Agents: f.fleet.agents,
+		Deal: fleet.Deal(f.fleet.deal), Within: f.fleet.within, Say: e.say.notef})
+	if err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	l.stops = append(l.stops, func() error {
+		if err := c.Close(); err != nil {
+			e.say.notef("agents will end by themselves: %v", err)
+		}
+		return nil
+	})
+	l.Fleet = &trial.Fleet{Coordinator: c,
+		Order: func(s *scenario.Scenario) trial.Order { return e.order(s, sources, f) }}
+	return l, nil
+}
+
+// openly refuses what would bring a secret into a Redis.
+func (e *env) openly(chosen []*scenario.Scenario, sources []source, f *runFlags) error {
+	if f.fleet.agents == 0 || len(chosen) == 0 {
+		return nil
+	}
+	if flag := trial.Secret(e.order(chosen[0], sources, f)); flag != "" {
+		return usagef("%s: with --agents it would lie in the Redis, and may be a secret (write a variable "+
+			"in its place, ${TOKEN}, and set it for the run and for each agent)", flag)
+	}
+	return nil
+}
+
+// order says how a scenario was read, without secrets.
+func (e *env) order(s *scenario.Scenario, sources []source, f *runFlags) trial.Order {
+	opts, err := e.parseOptions(f)
+	if err != nil {
+		return trial.Order{} // it was parsed before
+	}
+	o := trial.Order{File: s.File, Text: string(textOf(sources, s.File)), Target: opts.Target,
+		Limit: opts.Limit, Partition: opts.Partition, Set: opts.Set, Request: opts.Request,
+		Promises: opts.Promises, Env: map[string]string{}}
+	opts.Env = func(name string) (string, bool) {
+		v, set := e.getenv(name)
+		secret := func(text string) bool { return text != "" && strings.Contains(v, text) }
+		if set && !slices.ContainsFunc(s.Secrets, secret) {
+			o.Env[name] = v
+		}
+		return v, set
+	}
+	_, _ = scenario.Parse([]byte(o.Text), o.File, opts) // it was parsed before
+	return o
+}
+
+// embed starts a Redis and the agents on this machine, and returns the URL of the Redis.
+func (l *leading) embed(e *env, f *runFlags) (string, error) {
+	url, stop, err := startRedis()
+	if err != nil {
+		return "", err
+	}
+	l.stops = append(l.stops, stop)
+	words := []string{"agent", "-q"}
+	for flag, value := range map[string]string{"--keys": f.keys, "--cacert": f.request.cacert,
+		"--cert": f.request.cert, "--key": f.request.key, "--allow": strings.Join(f.allow, ",")} {
+		if value != "" {
+			words = append(words, flag, value)
+		}
+	}
+	for i := range f.fleet.agents {
+		mine := append(slices.Clone(words), "--name", fmt.Sprintf("agent-%d", i+1))
+		stop, err := startSelf(e.say.err, append(e.environ(), "RLCHECK_REDIS="+url), mine...)
+		if err != nil {
+			return "", fmt.Errorf("agent: %w", err)
+		}
+		l.stops = append(l.stops, stop)
+	}
+	return url, nil
+}

@@ -1,0 +1,266 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Work is what an agent is asked to do: one part of what the coordinator ordered.
+type Work struct {
+	// Order is what the coordinator said, which both have to understand alike.
+	Order []byte
+	// Part counts from 0, Of is how many there are.
+	Part, Of int
+	// Turns keep the agents together while the part is sent.
+	Turns *Turns
+}
+
+// Sender understands an order. Prepare returns the schedule of all agents, the digest of all that decides
+// what is sent, and what sends a part of it. An error of either keeps the run from beginning.
+type Sender interface {
+	Prepare(ctx context.Context, w Work) (s *timeline.Schedule, digest string, send func(context.Context) (
+		*timeline.Timeline, error), err error)
+}
+
+// AgentOptions are what an agent needs.
+type AgentOptions struct {
+	// Name tells the agent from others, Version must be that of the coordinator.
+	Name, Version string
+	Sender        Sender
+	// Say is told what the agent does; nil: nobody.
+	Say func(format string, args ...any)
+	// Now is a clock that never goes back; nil: the monotonic clock.
+	Now func() time.Duration
+	// At is what Now is at an instant; nil with Now.
+	At func(time.Time) time.Duration
+}
+
+// ErrNoCoordinator is returned by Serve where the coordinator of its run is not there any more.
+var ErrNoCoordinator = errors.New("the coordinator is gone, and nothing is sent without it")
+
+// Agent sends parts of the recordings of one run.
+type agent struct {
+	AgentOptions
+	conn Conn
+	run  string
+	// round is the last recording that the agent took a part of.
+	round int
+}
+
+// Serve waits for a run, takes a part in each of its recordings, and returns when the run is over: nil, or
+// ErrNoCoordinator where it ended otherwise. Without a run it waits until ctx ends. A Redis that does not
+// answer is an error only where the agent has a run.
+func Serve(ctx context.Context, conn Conn, o AgentOptions) error {
+	if o.Now == nil {
+		base := time.Now()
+		o.Now = func() time.Duration { return time.Since(base) }
+		o.At = func(t time.Time) time.Duration { return t.Sub(base) }
+	}
+	if o.Say == nil {
+		o.Say = func(string, ...any) {}
+	}
+	a := &agent{AgentOptions: o, conn: conn}
+	gone := time.Duration(-1) // since when the coordinator was not seen
+	for pause(ctx, beatEvery) {
+		w, state, err := a.look(ctx)
+		switch {
+		case w != nil:
+			a.take(ctx, w)
+		case a.run == "":
+		case err == nil && state == runOver:
+			return nil
+		case err == nil && state == runAlive:
+			gone = -1
+		case gone < 0:
+			gone = a.Now()
+		case a.Now()-gone > 2*leaseFor:
+			return ErrNoCoordinator
+		}
+	}
+	if a.run == "" || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// state is what is known of a run.
+type state int
+
+const (
+	runGone state = iota
+	runAlive
+	runOver
+)
+
+// look returns work where there is some for this agent, and how its run is.
+func (a *agent) look(ctx context.Context) (*job, state, error) {
+	if a.run != "" {
+		return a.lookAt(ctx, a.run)
+	}
+	const newest = 10
+	out, err := exchange(ctx, a.conn, []any{"xrevrange", runsKey, "+", "-", "count", newest})
+	if err != nil {
+		return nil, runGone, err
+	}
+	for _, e := range entries(out[0]) {
+		if j, _, err := a.lookAt(ctx, e.fields["run"]); j != nil || err != nil {
+			return j, runAlive, err
+		}
+	}
+	return nil, runGone, nil
+}
+
+// job is a part that an agent has taken.
+type job struct {
+	shard
+	run   string
+	round int
+	id    string
+	order string
+}
+
+// lookAt takes a part of the recording that a run wants, one that nobody has or that nobody made ready in
+// time.
+func (a *agent) lookAt(ctx context.Context, run string) (*job, state, error) {
+	out, err := exchange(ctx, a.conn, []any{"exists", key(run, "over")}, []any{"exists", key(run, "lease")},
+		[]any{"get", key(run, "round")})
+	switch {
+	case err != nil:
+		return nil, runGone, err
+	case out[0] == int64(1):
+		return nil, runOver, nil
+	case out[1] != int64(1):
+		return nil, runGone, nil
+	}
+	round := 0
+	if text, ok := out[2].(string); !ok {
+		return nil, runAlive, nil
+	} else if _, err := fmt.Sscan(text, &round); err != nil || run == a.run && round <= a.round {
+		return nil, runAlive, err
+	}
+	stream := keyOf(run, "shards", round)
+	take := []any{"xreadgroup", "group", group, a.Name, "count", 1, "streams", stream, ">"}
+	claim := []any{"xautoclaim", stream, group, a.Name, readyWithin.Milliseconds(), "0", "count", 1}
+	for i, command := range [][]any{take, claim} {
+		// where the recording has begun there is no group any more
+		answer, err := a.conn.Exchange(ctx, command, []any{"get", keyOf(run, "order", round)})
+		if err != nil {
+			return nil, runAlive, err
+		}
+		var got []entry
+		if got = delivered(answer[0]); i == 1 {
+			got = claimed(answer[0])
+		}
+		if order, ok := answer[1].(string); ok && len(got) == 1 {
+			j := &job{run: run, round: round, id: got[0].id, order: order}
+			return j, runAlive, got[0].read(&j.shard)
+		}
+	}
+	return nil, runAlive, nil
+}
+
+// take does a job and tells what became of it.
+func (a *agent) take(ctx context.Context, j *job) {
+	if a.run == "" {
+		a.Say("part %d of %d of run %s", j.Part+1, j.Of, j.run)
+	}
+	a.run, a.round = j.run, j.round
+	t := &Turns{a: a, job: j, clock: Clock{now: a.Now}}
+	if err := t.do(ctx); err != nil {
+		a.Say("part %d of %d: %v", j.Part+1, j.Of, err)
+		t.report(context.WithoutCancel(ctx), report{Kind: saysFailed, Why: err.Error()})
+	}
+}
+
+// report tells the coordinator something. It tries again for a while: an end that nobody hears of costs the
+// whole run.
+func (t *Turns) report(ctx context.Context, r report) bool {
+	r.Part, r.Agent, r.Version = t.job.Part, t.a.Name, t.a.Version
+	stream := keyOf(t.job.run, "reports", t.job.round)
+	for n := range 5 {
+		if n > 0 && !pause(ctx, beatEvery) {
+			return false
+		}
+		if _, err := exchange(ctx, t.a.conn, add(stream, r)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// do prepares, sends and delivers a part.
+func (t *Turns) do(ctx context.Context) error {
+	if t.job.Version != t.a.Version {
+		return fmt.Errorf("it is version %s, and the coordinator is version %s", t.a.Version, t.job.Version)
+	}
+	w := Work{Order: []byte(t.job.order), Part: t.job.Part, Of: t.job.Of, Turns: t}
+	s, digest, send, err := t.a.Sender.Prepare(ctx, w)
+	if err != nil {
+		return err
+	}
+	if digest != t.job.Digest {
+		return errors.New("it would send something else than the coordinator wants: a variable, a key or a " +
+			"flag differs")
+	}
+	t.schedule, t.meets, t.begins = s, meets(s), make([]time.Duration, len(s.Phases))
+	if t.clock.before, err = t.clock.measure(ctx, t.a.conn, t.job.run, probesFor); err != nil {
+		return err
+	}
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	t.stop, t.beating = stop, make(chan struct{})
+	if err := t.beat(working); err != nil {
+		return err
+	}
+	go t.keepBeating(working)
+	tl, err := send(working)
+	if err == nil {
+		err = t.deliver(ctx, tl)
+	}
+	stop()
+	<-t.beating
+	return err
+}
+
+// deliver measures the clock again, and brings the recording to the coordinator.
+func (t *Turns) deliver(ctx context.Context, tl *timeline.Timeline) (err error) {
+	t.over.Store(true)
+	t.mu.Lock()
+	t.count.Bringing = true
+	t.mu.Unlock()
+	ctx = context.WithoutCancel(ctx)
+	if t.start.IsZero() {
+		return errors.New(t.whyNot("it never began"))
+	}
+	if t.clock.after, err = t.clock.measure(ctx, t.a.conn, t.job.run, probesFor); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	offset, drift := t.clock.Offset(), t.clock.Drift()
+	t.mu.Unlock()
+	r := &result{Counts: countsOf(tl), Clock: offset.Error(), Drift: drift,
+		Shift: t.a.At(t.start) + offset.Middle(), Firsts: map[string]time.Duration{}}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if _, ok := r.Firsts[o.Phase]; !ok {
+			r.Firsts[o.Phase] = o.Sent
+		}
+	}
+	if t.late != "" {
+		return errors.New(t.late)
+	}
+	if r.Clock > worstClock {
+		return fmt.Errorf("its clock is known to %s only, at most %s is of use", r.Clock, worstClock)
+	}
+	if err := deliver(ctx, t.a.conn, resultsKey(t.job.run, t.job.round, t.job.Part), tl, r); err != nil {
+		return err
+	}
+	if !t.report(ctx, report{Kind: saysDone, Result: r}) {
+		return errors.New("the coordinator cannot be told that the results are there")
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+// Package fleet lets several agents send one schedule together. A coordinator gives each agent a part of the
+// schedule, lets all begin at one instant, and merges what they recorded into one recording. They speak by
+// way of a Redis and know nothing else of one another.
+//
+// The keys of a run have one hash tag, so that a cluster keeps them on one node, whose clock is the common
+// one:
+//
+//	rlcheck:runs                  a stream: the names of the runs
+//	rlcheck:{RUN}:lease           lives as long as the coordinator does: nobody sends without it
+//	rlcheck:{RUN}:round           the number of the recording that is wanted
+//	rlcheck:{RUN}:order:N         what is to be sent, for all agents
+//	rlcheck:{RUN}:shards:N        a stream of the parts, which a group of consumers takes
+//	rlcheck:{RUN}:reports:N       a stream: what agents tell (ready, met, armed, done, failed)
+//	rlcheck:{RUN}:control:N       a stream: what the coordinator tells (meet, begin, stop)
+//	rlcheck:{RUN}:beats:N         a hash: how far each agent is
+//	rlcheck:{RUN}:results:N:PART  a stream of the pieces of a recording
+//	rlcheck:{RUN}:over            the run is over
+//
+// In time:
+//
+//	coordinator  shards -.                 .- begin: in 500 ms   .- meet, begin      .- merge
+//	agent                '- clock, ready --'   [phase] met, armed '-- [phase] done, pieces
+//
+// A part that nobody is ready to send within 10 s may be taken by another agent. After the begin nothing is
+// given out again: load that was sent twice would be another load.
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Prefix begins the name of every key.
+const Prefix = "rlcheck:"
+
+// runsKey is the stream of the names of runs.
+const runsKey = Prefix + "runs"
+
+const (
+	// leaseFor is how long agents may send without hearing of the coordinator; it renews its lease every
+	// renewEvery.
+	leaseFor   = 900 * time.Millisecond
+	renewEvery = 150 * time.Millisecond
+	// beatEvery is how often an agent tells how far it is; one that is silent for lostAfter is lost.
+	beatEvery = 100 * time.Millisecond
+	lostAfter = 750 * time.Millisecond
+	// exchangeFor bounds an exchange with the Redis.
+	exchangeFor = 600 * time.Millisecond
+	// readyWithin is when a part may be claimed by another agent.
+	readyWithin = 10 * time.Second
+	// ahead is how long before its begin a run is told of it, and stepAhead a phase; both are more where the
+	// Redis is slow.
+	ahead     = 500 * time.Millisecond
+	stepAhead = 150 * time.Millisecond
+	// lateLimit is how much later than the others an agent may begin a phase; its requests are recorded late.
+	lateLimit = 50 * time.Millisecond
+	// clockLimit is how well an agent must know its clock to begin, worstClock to be believed in the end.
+	clockLimit = 10 * time.Millisecond
+	worstClock = 50 * time.Millisecond
+	// beforeBegin is how long before the first request the time of a recording begins.
+	beforeBegin = 2 * worstClock
+	// keptFor is how long a Redis keeps what a coordinator that was killed has left.
+	keptFor = 10 * time.Minute
+)
+
+// Conn sends commands to the Redis of a run, several in one exchange. An answer is an int64, a string, nil, a
+// []any, a map, or the error that the server answered. The error tells that there was no exchange.
+type Conn interface {
+	Exchange(ctx context.Context, commands ...[]any) ([]any, error)
+}
+
+// exchange is an exchange that takes no longer than exchangeFor. An error of a command is one of the
+// exchange.
+func exchange(ctx context.Context, c Conn, commands ...[]any) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, exchangeFor)
+	defer cancel()
+	out, err := c.Exchange(ctx, commands...)
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	for _, v := range out {
+		if err, bad := v.(error); bad {
+			return nil, fmt.Errorf("redis: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// key returns the name of a key of a run.
+func key(run, what string) string { return Prefix + "{" + run + "}:" + what }
+
+// keyOf returns the name of a key of one recording of a run.
+func keyOf(run, what string, round int) string { return key(run, what) + ":" + strconv.Itoa(round) }
+
+// resultsKey returns the name of the stream of the pieces of a part.
+func resultsKey(run string, round, part int) string {
+	return keyOf(run, "results", round) + ":" + strconv.Itoa(part)
+}
+
+// group is the name of the group of consumers of the parts.
+const group = "agents"
+
+// shard is one part of a schedule, as it lies in the stream of shards.
+type shard struct {
+	Part    int    `json:"part"`
+	Of      int    `json:"of"`
+	Version string `json:"version"`
+	Digest  string `json:"digest"`
+}
+
+// The kinds of reports.
+const (
+	saysReady  = "ready"
+	saysMet    = "met"
+	saysArmed  = "armed"
+	saysDone   = "done"
+	saysFailed = "failed"
+)
+
+// report is what an agent tells the coordinator.
+type report struct {
+	Kind    string `json:"kind"`
+	Part    int    `json:"part"`
+	Agent   string `json:"agent"`
+	Version string `json:"version,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+	// Why is what keeps the agent from sending.
+	Why string `json:"why,omitempty"`
+	// Phase is the phase that a met or armed agent waits for.
+	Phase int `json:"phase,omitempty"`
+	// Clock is how well the agent knows its clock, RoundTrip how long its shortest exchange took.
+	Clock     time.Duration `json:"clock_ns,omitempty"`
+	RoundTrip time.Duration `json:"round_trip_ns,omitempty"`
+	Result    *result       `json:"result,omitempty"`
+}
+
+// The kinds of words of control.
+const (
+	tellMeet  = "meet"
+	tellBegin = "begin"
+	tellStop  = "stop"
+)
+
+// control is what the coordinator tells all agents.
+type control struct {
+	Kind  string `json:"kind"`
+	Phase int    `json:"phase"`
+	// At is when the phase begins, by the clock of the Redis since the Unix epoch.
+	At time.Duration `json:"at_ns,omitempty"`
+	// Owners are the agents whose parts count, by part, where the first phase begins.
+	Owners []string `json:"owners,omitempty"`
+	Why    string   `json:"why,omitempty"`
+}
+
+// Beat is how far an agent is.
+type Beat struct {
+	// Count grows with every beat.
+	Count int `json:"count"`
+	// The numbers of requests so far, and the largest lateness.
+	Allowed int           `json:"allowed"`
+	Denied  int           `json:"denied"`
+	Unknown int           `json:"unknown"`
+	Sent    int           `json:"sent"`
+	Late    time.Duration `json:"late_ns"`
+	Phase   string        `json:"phase"`
+	// Bringing tells that nothing is sent any more: results come.
+	Bringing bool `json:"bringing,omitempty"`
+}
+
+// add is XADD of a message in JSON.
+func add(stream string, message any) []any {
+	text, err := json.Marshal(message)
+	if err != nil {
+		panic("fleet: " + err.Error()) // numbers and texts only
+	}
+	return []any{"xadd", stream, "*", "m", string(text)}
+}
+
+// entry is one entry of a stream.
+type entry struct {
+	id     string
+	fields map[string]string
+}
+
+// read decodes the message of an entry.
+func (e entry) read(to any) error { return json.Unmarshal([]byte(e.fields["m"]), to) }
+
+// entries reads the answer to XRANGE.
+func entries(v any) []entry {
+	list, _ := v.([]any)
+	out := make([]entry, 0, len(list))
+	for _, x := range list {
+		pair, _ := x.([]any)
+		if len(pair) != 2 {
+			continue
+		}
+		e := entry{fields: map[string]string{}}
+		e.id, _ = pair[0].(string)
+		words, _ := pair[1].([]any)
+		for i := 0; i+1 < len(words); i += 2 {
+			name, _ := words[i].(string)
+			e.fields[name], _ = words[i+1].(string)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// delivered reads the answer to XREADGROUP of one stream.
+func delivered(v any) []entry {
+	switch v := v.(type) {
+	case map[any]any:
+		for _, list := range v {
+			return entries(list)
+		}
+	case []any:
+		if len(v) == 1 {
+			if pair, ok := v[0].([]any); ok && len(pair) == 2 {
+				return entries(pair[1])
+			}
+		}
+	}
+	return nil
+}
+
+// pairs reads the answer to HGETALL.
+func pairs(v any) map[string]string {
+	out := map[string]string{}
+	switch v := v.(type) {
+	case map[any]any:
+		for name, value := range v {
+			out[fmt.Sprint(name)] = fmt.Sprint(value)
+		}
+	case []any:
+		for i := 0; i+1 < len(v); i += 2 {
+			out[fmt.Sprint(v[i])] = fmt.Sprint(v[i+1])
+		}
+	}
+	return out
+}
+
+// claimed reads the answer to XAUTOCLAIM.
+func claimed(v any) []entry {
+	if list, ok := v.([]any); ok && len(list) >= 2 {
+		return entries(list[1])
+	}
+	return nil
+}
+
+// after is the beginning of a range behind an entry; all of it for none.
+func after(id string) string {
+	if id == "" {
+		return "-"
+	}
+	return "(" + id
+}

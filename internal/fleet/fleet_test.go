@@ -1,0 +1,390 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// target logs when each request was decided, by the clock of the test.
+type target struct {
+	mu   sync.Mutex
+	at   map[int]time.Time
+	last time.Time
+	// twice counts requests that came again.
+	twice int
+}
+
+func (x *target) decide(seq int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.at[seq].IsZero() {
+		x.twice++
+	}
+	x.at[seq], x.last = time.Now(), time.Now()
+}
+
+// until is when the last request was decided.
+func (x *target) until() time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.last
+}
+
+// sim sends its part to a target, and sees it by a clock of its own. It is a Sender.
+type sim struct {
+	clock    crystal
+	schedule *timeline.Schedule
+	target   *target
+	digest   string
+	prepares time.Duration
+	takes    func() time.Duration
+	// frozen stands still while it is set.
+	frozen *atomic.Bool
+}
+
+// Prepare is that of a Sender.
+func (s *sim) Prepare(_ context.Context, w Work) (*timeline.Schedule, string,
+	func(context.Context) (*timeline.Timeline, error), error) {
+	send := func(ctx context.Context) (*timeline.Timeline, error) {
+		if time.Sleep(s.prepares); s.takes != nil {
+			time.Sleep(s.takes())
+		}
+		return s.send(ctx, w), nil
+	}
+	return s.schedule, s.digest, send, nil
+}
+
+func (s *sim) send(ctx context.Context, w Work) *timeline.Timeline {
+	mine := Slice(s.schedule, w.Part, w.Of, ByRequests)
+	start, tl := time.Now(), &timeline.Timeline{}
+	now := func() time.Duration { return s.clock.now() - s.clock.at(start) }
+	planned, _ := mine.Planned()
+	due := time.Duration(0)
+	for i := range mine.Phases {
+		p := &mine.Phases[i]
+		var ok bool
+		if !w.Turns.Meet(ctx, i) {
+			break
+		}
+		if due, ok = w.Turns.Begin(ctx, i, start, due); !ok {
+			break
+		}
+		for _, a := range p.Arrivals {
+			pause(ctx, due+a.At-now())
+			for s.frozen != nil && s.frozen.Load() {
+				time.Sleep(ms)
+			}
+			if ctx.Err() != nil || !w.Turns.Permit() {
+				break
+			}
+			o := timeline.Observation{Arrival: a, Sent: now(), Answered: true, Status: 200,
+				Outcome: timeline.Allowed}
+			o.Phase, o.At, o.Cost = p.Name, due+a.At, 1
+			time.Sleep(30 * us)
+			s.target.decide(a.Seq)
+			time.Sleep(30 * us)
+			o.FirstByte = now()
+			tl.Observations = append(tl.Observations, o)
+		}
+		if due += p.Duration; p.Duration == 0 {
+			due = now()
+		}
+	}
+	tl.Header.Ended, tl.Header.Unsent = now(), planned-len(tl.Observations)
+	return tl
+}
+
+// world is a coordinator and its agents in virtual time.
+type world struct {
+	*server
+	target *target
+	plan   *timeline.Schedule
+	agents []*sim
+	ways   []*way
+	ends   []context.CancelFunc
+	left   sync.WaitGroup
+	// served are what Serve returned.
+	served  []error
+	version []string
+}
+
+// plan is a schedule of two phases without a planned end, a silence, and one with.
+func plan(n int) *timeline.Schedule {
+	each := func(name string, from int, gap time.Duration) []timeline.Arrival {
+		var out []timeline.Arrival
+		for i := range n {
+			out = append(out, timeline.Arrival{Seq: from + i, Partition: "k", Phase: name, Cost: 1,
+				At: time.Duration(i) * gap})
+		}
+		return out
+	}
+	return &timeline.Schedule{Phases: []timeline.Phase{
+		{Name: "burst", Shape: timeline.AtOnce, Arrivals: each("burst", 0, 0)},
+		{Name: "steady", Shape: timeline.Constant, Arrivals: each("steady", n, 5*ms)},
+		{Name: "rest", Shape: timeline.Silence, Duration: 300 * ms},
+		{Name: "again", Shape: timeline.Constant, Arrivals: each("again", 2*n, 10*ms),
+			Duration: time.Duration(n) * 10 * ms},
+	}}
+}
+
+// newWorld returns a world with agents whose clocks differ by seconds and by ppm.
+func newWorld(agents int, s *timeline.Schedule) *world {
+	w := &world{server: newServer(), target: &target{at: map[int]time.Time{}}, plan: s}
+	for i := range agents {
+		c := crystal{time.Now(), time.Duration(i)*3*time.Second + time.Hour, int64(i)*15 - 20}
+		w.agents = append(w.agents, &sim{clock: c, schedule: s, target: w.target, digest: "d"})
+		w.ways = append(w.ways, w.to(100*us))
+		w.version = append(w.version, "v")
+	}
+	w.served = make([]error, agents)
+	return w
+}
+
+// serve starts the agents.
+func (w *world) serve(ctx context.Context) {
+	for i, a := range w.agents {
+		ctx, end := context.WithCancel(ctx)
+		w.ends = append(w.ends, end)
+		w.left.Go(func() {
+			w.served[i] = Serve(ctx, w.ways[i], AgentOptions{Name: fmt.Sprintf("agent-%d", i+1),
+				Version: w.version[i], Sender: a, Now: a.clock.now, At: a.clock.at})
+		})
+	}
+}
+
+// record records once, with what happens meanwhile, and ends the agents.
+func (w *world) record(ctx context.Context, parts int, meanwhile func()) (*Gathered, error) {
+	return w.recordBy(ctx, w.to(100*us), parts, meanwhile)
+}
+
+func (w *world) recordBy(ctx context.Context, conn Conn, parts int, meanwhile func()) (*Gathered, error) {
+	serving, end := context.WithCancel(ctx)
+	w.serve(serving)
+	c, err := Lead(ctx, conn, Options{Run: "r", Version: "v", Agents: parts, Deal: ByRequests,
+		Within: 40 * time.Second})
+	if err != nil {
+		end()
+		w.left.Wait()
+		return nil, err
+	}
+	if meanwhile != nil {
+		w.left.Go(meanwhile)
+	}
+	g, err := c.Record(ctx, Recording{Digest: "d", Schedule: w.plan})
+	_ = c.Close()
+	time.Sleep(5 * time.Second)
+	end()
+	w.left.Wait()
+	return g, err
+}
+
+// sound tells whether every request of a recording was decided in its interval, once, and whether the numbers
+// add up. It returns how many there are.
+func (w *world) sound(t *testing.T, g *Gathered) (*timeline.Timeline, int) {
+	t.Helper()
+	tl, err := g.Timeline()
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero := tl.Header.Started
+	seen := map[int]bool{}
+	for i, o := range tl.Observations {
+		at, decided := w.target.at[o.Seq]
+		d := at.Sub(zero)
+		// the wall clock of the coordinator is the one of the test, but for what the header says
+		from, to := o.Sent-tl.Header.ClockError-g.WallError(), o.FirstByte+tl.Header.ClockError+g.WallError()
+		switch {
+		case !decided || seen[o.Seq]:
+			t.Fatalf("request %d: decided %v, recorded before %v", o.Seq, decided, seen[o.Seq])
+		case d < from || d > to:
+			t.Fatalf("request %d: decided at %v, recorded in %v..%v", o.Seq, d, from, to)
+		case i > 0 && o.Sent < tl.Observations[i-1].Sent:
+			t.Fatalf("request %d: sent before the one before it", o.Seq)
+		}
+		seen[o.Seq] = true
+	}
+	planned, _ := w.plan.Planned()
+	if c := tl.Counts(); c.Planned != planned || w.target.twice > 0 {
+		t.Errorf("got %+v, %d were planned; %d came twice", c, planned, w.target.twice)
+	}
+	return tl, len(seen)
+}
+
+// TestFourAgentsRecordAsOne: agents whose clocks differ by seconds and drift apart record each request of the
+// log of the target once, and its decision is in its interval. The phases begin together.
+func TestFourAgentsRecordAsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(4, plan(200))
+		g, err := w.record(t.Context(), 4, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		tl, n := w.sound(t, g)
+		if planned, _ := w.plan.Planned(); n != planned || n != len(w.target.at) || g.Missing() != "" {
+			t.Errorf("got %d of %d, missing %q", n, planned, g.Missing())
+		}
+		if e := tl.Header.ClockError; e < 100*us || e > 400*us { // ways of 100 us, and drift
+			t.Errorf("the clock error is %v", e)
+		}
+		first := map[string]int{}
+		for _, o := range tl.Observations {
+			if late := o.Sent - o.At; o.Phase != "burst" && (late < -ms || late > ms) {
+				t.Fatalf("request %d of %s was %v late", o.Seq, o.Phase, late)
+			}
+			first[o.Phase]++
+		}
+		for i, err := range w.served {
+			if err != nil {
+				t.Errorf("agent %d: %v", i+1, err)
+			}
+		}
+		left := 0
+		for _, s := range w.streams {
+			left += len(s.entries)
+		}
+		if left > 10 { // the runs and the last words of control
+			t.Errorf("%d entries are left in the Redis", left)
+		}
+	})
+}
+
+// faults are what may go wrong. what says why requests are missing, or why nothing was begun; empty: all is
+// right.
+var faults = map[string]struct {
+	before, during func(w *world)
+	parts          int
+	what           string
+}{
+	"killed agent": {nil, func(w *world) {
+		w.ways[1].cut = func() bool { return true }
+		w.ends[1]()
+	}, 3, "agent agent-2"},
+	"agent ended": {nil, func(w *world) { w.ends[1]() }, 3, ""},
+	"agent stands still": {func(w *world) {
+		w.agents[2].frozen = &atomic.Bool{}
+		w.ways[2].cut = w.agents[2].frozen.Load // a stopped process exchanges nothing
+	},
+		func(w *world) {
+			w.agents[2].frozen.Store(true)
+			time.Sleep(3 * time.Second)
+			w.agents[2].frozen.Store(false)
+		}, 3, "agent agent-3: it gave no sign of life"},
+	"partition": {nil, func(w *world) { w.ways[0].cut = func() bool { return true } }, 3,
+		"agent agent-1"},
+	"dead Redis":    {nil, func(w *world) { w.set(func(s *server) { s.down = true }) }, 3, "did not answer"},
+	"full Redis":    {nil, func(w *world) { w.set(func(s *server) { s.full = true }) }, 3, "agent"},
+	"slow Redis":    {func(w *world) { slow(w, 3*ms) }, nil, 3, ""},
+	"slower still":  {func(w *world) { slow(w, 30*ms) }, nil, 3, "its clock is known to"},
+	"other version": {func(w *world) { w.version[1] = "w" }, nil, 3, "agent agent-2: it is version w"},
+	"other plan": {func(w *world) { w.agents[0].digest = "e" }, nil, 3,
+		"agent agent-1: it would send something"},
+	"too few":     {nil, nil, 4, "3 of 4 agents came"},
+	"a spare one": {func(w *world) { w.agents[1].prepares = time.Hour }, nil, 2, ""},
+	"two for one part": {func(w *world) {
+		var n atomic.Int32
+		for _, a := range w.agents {
+			a.takes = func() time.Duration {
+				if n.Add(1) < 3 {
+					return 11800 * ms
+				}
+				return 1900 * ms // it takes over after ten seconds, and is ready before the begin
+			}
+		}
+	}, nil, 2, ""},
+	"clock is set": {nil, func(w *world) { w.set(func(s *server) { s.skew += 200 * ms }) }, 3,
+		"its clock is known to"},
+}
+
+func slow(w *world, d time.Duration) {
+	for _, x := range w.ways {
+		x.there, x.back = func() time.Duration { return d }, func() time.Duration { return d }
+	}
+}
+
+// TestWhatGoesWrongIsTold: whatever goes wrong, the run is right or says what is missing and whose it is,
+// what is recorded is sound, and the load ends within a second.
+func TestWhatGoesWrongIsTold(t *testing.T) {
+	for name, f := range faults {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(3, plan(400))
+				if f.before != nil {
+					f.before(w)
+				}
+				var wrong time.Time
+				g, err := w.record(t.Context(), f.parts, func() {
+					for n := 0; n < 100 && w.target.until().IsZero(); n++ {
+						time.Sleep(100 * ms)
+					}
+					time.Sleep(500 * ms)
+					if f.during != nil {
+						wrong = time.Now()
+						f.during(w)
+					}
+				})
+				told := ""
+				var never *Unready
+				switch {
+				case errors.As(err, &never):
+					told = never.Why
+				case err != nil:
+					t.Fatal(err)
+				default:
+					defer g.Close()
+					w.sound(t, g)
+					told = g.Missing()
+				}
+				if f.what == "" && told != "" || !strings.Contains(told, f.what) {
+					t.Errorf("got %q, want %q", told, f.what)
+				}
+				if last := w.target.until(); !wrong.IsZero() && f.what != "" && name != "clock is set" &&
+					last.Sub(wrong) > time.Second {
+					t.Errorf("the load went on for %v", last.Sub(wrong))
+				}
+				if never != nil && !w.target.until().IsZero() {
+					t.Error("something was sent")
+				}
+			})
+		})
+	}
+}
+
+// TestNoLoadWithoutACoordinator: when the coordinator is killed, or cut off, all agents stop within a second,
+// and end.
+func TestNoLoadWithoutACoordinator(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(3, plan(400))
+		var cut atomic.Bool
+		conn := w.to(100 * us)
+		conn.cut = cut.Load
+		var wrong time.Time
+		ctx, cancel := context.WithCancel(t.Context())
+		_, _ = w.recordBy(ctx, conn, 3, func() {
+			for n := 0; n < 100 && w.target.until().IsZero(); n++ {
+				time.Sleep(100 * ms)
+			}
+			time.Sleep(500 * ms)
+			wrong = time.Now()
+			cut.Store(true)
+		})
+		cancel()
+		if d := w.target.until().Sub(wrong); d > time.Second || d < 0 {
+			t.Errorf("the load went on for %v", d)
+		}
+		for i, err := range w.served {
+			if !errors.Is(err, ErrNoCoordinator) {
+				t.Errorf("agent %d ended with %v", i+1, err)
+			}
+		}
+	})
+}

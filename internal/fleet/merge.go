@@ -1,0 +1,351 @@
+package fleet
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Gathered is what the agents of one recording brought back. It is closed by its receiver.
+type Gathered struct {
+	schedule *timeline.Schedule
+	parts    []part
+	planned  []int
+	spool    *spool
+	// zero is when the time of the recording begins: by the clock of the Redis, and as wall time here.
+	zero    time.Duration
+	started time.Time
+	// wall is how wrong started may be.
+	wall        time.Duration
+	interrupted bool
+	// early says who ended before the others, which made them stop; empty for nobody.
+	early string
+}
+
+// Close gives back what keeps the recordings.
+func (g *Gathered) Close() {
+	if g.spool != nil {
+		g.spool.close()
+	}
+}
+
+// Missing says whose requests are missing, and why; empty where the recording is whole.
+func (g *Gathered) Missing() string {
+	text, n := "", 0
+	for i := range g.parts {
+		p := &g.parts[i]
+		if p.lost == "" {
+			continue
+		}
+		if n++; n == 1 {
+			text = fmt.Sprintf("agent %s: %s", p.agent, p.lost)
+		}
+	}
+	if n > 1 {
+		text += fmt.Sprintf("; and so %d of %d agents in all", n, len(g.parts))
+	}
+	return text
+}
+
+// WallError is how far the start of the recording may be from the wall clock of the coordinator.
+func (g *Gathered) WallError() time.Duration { return g.wall }
+
+// Timeline returns the merged recording. See Each.
+func (g *Gathered) Timeline() (*timeline.Timeline, error) {
+	tl := &timeline.Timeline{}
+	var err error
+	tl.Header, err = g.Each(func(o *timeline.Observation) error {
+		tl.Observations = append(tl.Observations, *o)
+		return nil
+	})
+	return tl, err
+}
+
+// Each calls take for every observation of the merged recording, ascending by Sent, and returns its header.
+// Every time is that of the Redis, as well as the agent that saw it knew it; ClockError is that of the worst
+// clock, so that each interval has the decision. Requests with a planned time keep their numbers. What a lost
+// agent planned is unsent: nobody knows what of it was sent. An error is one of the pieces, or of take.
+func (g *Gathered) Each(take func(*timeline.Observation) error) (timeline.Header, error) {
+	h := timeline.Header{Started: g.started, Interrupted: g.interrupted}
+	var all sources
+	for i := range g.parts {
+		p := &g.parts[i]
+		if p.lost != "" {
+			h.Unsent += g.planned[i]
+			continue
+		}
+		x := &source{part: p, shift: p.result.Shift - g.zero,
+			in: timeline.NewReader(g.spool.reader(p.pieces), p.agent, timeline.Options{AllowEmpty: true})}
+		theirs, err := x.in.Header()
+		if err != nil {
+			return h, err
+		}
+		x.header = theirs
+		all = append(all, x)
+	}
+	if err := merge(all, g.schedule, take); err != nil {
+		return h, err
+	}
+	for _, x := range all {
+		if err := x.check(); err != nil {
+			return h, err
+		}
+	}
+	h.ClockError = g.clockError()
+	gather(&h, all)
+	h.Spreads = g.spreads(all, h.ClockError)
+	h.Notes = append(h.Notes, g.notes()...)
+	return h, nil
+}
+
+// source is the recording of one part while it is merged.
+type source struct {
+	*part
+	shift  time.Duration
+	in     *timeline.Reader
+	header timeline.Header
+	next   timeline.Observation
+	counts counts
+}
+
+// advance reads the next observation, in the common time; false at the end.
+func (x *source) advance() (bool, error) {
+	err := x.in.Next(&x.next)
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	o := &x.next
+	o.Sent, o.At = o.Sent+x.shift, max(o.At+x.shift, 0)
+	if o.Answered {
+		o.FirstByte += x.shift
+	}
+	if o.Done != 0 {
+		o.Done += x.shift
+	}
+	if o.Sent < 0 {
+		return false, fmt.Errorf("results of %s: a request was sent before all began", x.agent)
+	}
+	x.counts.Sent++
+	switch o.Outcome {
+	case timeline.Allowed:
+		x.counts.Allowed++
+	case timeline.Denied:
+		x.counts.Denied++
+	default:
+		x.counts.Unknown++
+	}
+	return true, nil
+}
+
+// check tells whether all of a recording was read.
+func (x *source) check() error {
+	x.counts.Unsent = x.header.Unsent
+	if x.counts != x.result.Counts || x.crc != x.result.CRC {
+		return fmt.Errorf("results of %s: %+v came of %+v, or the checksum is wrong", x.agent, x.counts,
+			x.result.Counts)
+	}
+	return nil
+}
+
+// sources is a heap of recordings, the one with the next observation first.
+type sources []*source
+
+func (s sources) Len() int { return len(s) }
+func (s sources) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(s[i].next.Sent, s[j].next.Sent), cmp.Compare(s[i].next.Seq, s[j].next.Seq)) < 0
+}
+func (s sources) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+
+// Push adds a recording.
+func (s *sources) Push(x any) { *s = append(*s, x.(*source)) }
+
+// Pop takes the last one.
+func (s *sources) Pop() any {
+	old := *s
+	x := old[len(old)-1]
+	*s = old[:len(old)-1]
+	return x
+}
+
+// merge calls take for the observations of all recordings in order. Those without a planned time are numbered
+// as they were sent.
+func merge(all sources, s *timeline.Schedule, take func(*timeline.Observation) error) error {
+	planned, free := numbered(s)
+	var h sources
+	for _, x := range all {
+		more, err := x.advance()
+		if err != nil {
+			return err
+		}
+		if more {
+			h = append(h, x)
+		}
+	}
+	heap.Init(&h)
+	for len(h) > 0 {
+		o := &h[0].next
+		if !planned[o.Phase] {
+			o.Seq = free
+			free++
+		}
+		if err := take(o); err != nil {
+			return err
+		}
+		more, err := h[0].advance()
+		if err != nil {
+			return err
+		}
+		if more {
+			heap.Fix(&h, 0)
+		} else {
+			heap.Pop(&h)
+		}
+	}
+	return nil
+}
+
+// numbered returns the phases whose requests have numbers of their own, and the first number that is free.
+func numbered(s *timeline.Schedule) (planned map[string]bool, free int) {
+	planned = map[string]bool{}
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if p.Shape == timeline.Boundary || hasClients(p) {
+			continue
+		}
+		planned[p.Name] = true
+		for j := range p.Arrivals {
+			free = max(free, p.Arrivals[j].Seq+1)
+		}
+	}
+	return planned, free
+}
+
+// clockError is that of the worst clock.
+func (g *Gathered) clockError() (worst time.Duration) {
+	for i := range g.parts {
+		if p := &g.parts[i]; p.lost == "" {
+			worst = max(worst, p.result.Clock)
+		}
+	}
+	return worst
+}
+
+// gather adds what the headers of the parts say.
+func gather(h *timeline.Header, all sources) {
+	for i, x := range all {
+		t := &x.header
+		if i == 0 {
+			h.WallError, h.Tick = t.WallError, t.Tick
+		}
+		h.WallError, h.Tick = max(h.WallError, t.WallError), max(h.Tick, t.Tick)
+		h.Ended = max(h.Ended, t.Ended+x.shift)
+		h.Unsent += t.Unsent
+		h.Interrupted = h.Interrupted || t.Interrupted
+		for _, note := range t.Notes {
+			if !slices.Contains(h.Notes, note) { // mostly it is the target's, and all see it
+				h.Notes = append(h.Notes, note)
+			}
+		}
+		for _, s := range t.Stalls {
+			s.From, s.To = max(0, s.From+x.shift), max(0, s.To+x.shift)
+			h.Stalls = append(h.Stalls, s)
+		}
+		a := &h.Audit
+		a.CPUShare = max(a.CPUShare, t.Audit.CPUShare)
+		a.LongestGC = max(a.LongestGC, t.Audit.LongestGC)
+		a.Collections += t.Audit.Collections
+		a.Connections += t.Audit.Connections
+	}
+	h.Stalls = apart(h.Stalls)
+}
+
+// apart joins stalls that overlap.
+func apart(all []timeline.Stall) []timeline.Stall {
+	slices.SortFunc(all, func(a, b timeline.Stall) int { return cmp.Compare(a.From, b.From) })
+	var out []timeline.Stall
+	for _, s := range all {
+		if n := len(out); n > 0 && s.From <= out[n-1].To {
+			out[n-1].To = max(out[n-1].To, s.To)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// spreads joins those of each phase: from the first send of any agent to the last one of any, and as much
+// more as two clocks may be apart.
+func (g *Gathered) spreads(all sources, clock time.Duration) []timeline.Spread {
+	var out []timeline.Spread
+	for i := range g.schedule.Phases {
+		p := &g.schedule.Phases[i]
+		if p.Shape != timeline.AtOnce {
+			out = append(out, others(all, p.Name)...)
+			continue
+		}
+		first, last, n, agents := time.Duration(math.MaxInt64), time.Duration(0), 0, 0
+		for _, x := range all {
+			for _, s := range x.header.Spreads {
+				at, sent := x.result.Firsts[p.Name]
+				if s.Phase != p.Name || !sent {
+					continue
+				}
+				first, last = min(first, at+x.shift), max(last, at+x.shift+s.Width)
+				n, agents = n+s.Requests, agents+1
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		if agents > 1 {
+			last += 2 * clock
+		}
+		out = append(out, timeline.Spread{Phase: p.Name, Requests: n, Width: last - first})
+	}
+	return out
+}
+
+// others are the spreads of a phase that one agent sent.
+func others(all sources, phase string) (out []timeline.Spread) {
+	for _, x := range all {
+		for _, s := range x.header.Spreads {
+			if s.Phase == phase {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// notes say what the merging costs.
+func (g *Gathered) notes() []string {
+	drift, n := 0.0, 0
+	for i := range g.parts {
+		if p := &g.parts[i]; p.lost == "" {
+			drift = max(drift, math.Abs(p.result.Drift))
+			n++
+		}
+	}
+	clock := g.clockError()
+	if clock > 10*time.Microsecond {
+		clock = clock.Round(time.Microsecond)
+	}
+	out := []string{fmt.Sprintf("sent by %d agents: clock error %s, drift %.0f ppm", n, clock, drift)}
+	if g.early != "" {
+		out = append(out, "stopped: "+g.early)
+	}
+	if why := g.Missing(); why != "" {
+		out = append(out, "requests are missing: "+why)
+	}
+	return out
+}

@@ -1,0 +1,268 @@
+package fleet
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+const (
+	// pieceSize is how much of a recording, as text, is in one piece: some 1,500 requests. It is compressed
+	// to about a tenth.
+	pieceSize = 256 << 10
+	// mostPieces is how many pieces of an agent lie in the Redis at once.
+	mostPieces = 4
+	// fullFor is how long an agent tries to bring a piece into a Redis that is full or does not answer.
+	fullFor = 20 * time.Second
+	// againAfter is how long it waits before it tries again.
+	againAfter = 20 * time.Millisecond
+)
+
+// castagnoli is the polynomial of the checksums.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// result is what an agent tells of its recording when it is over. The recording itself comes in pieces.
+type result struct {
+	// Pieces is their number, CRC the checksum of all of them behind one another.
+	Pieces int    `json:"pieces"`
+	CRC    uint32 `json:"crc"`
+	Counts counts `json:"counts"`
+	// Shift is what has to be added to the times of the recording: then they are those of the Redis, since
+	// the Unix epoch.
+	Shift time.Duration `json:"shift_ns"`
+	// Clock is how wrong Shift may be, Drift how the clock went, in millionths.
+	Clock time.Duration `json:"clock_ns"`
+	Drift float64       `json:"drift_ppm"`
+	// Firsts are when the first request of each phase was sent.
+	Firsts map[string]time.Duration `json:"firsts_ns,omitempty"`
+}
+
+// counts are the numbers of a recording.
+type counts struct {
+	Sent    int `json:"sent"`
+	Unsent  int `json:"unsent"`
+	Allowed int `json:"allowed"`
+	Denied  int `json:"denied"`
+	Unknown int `json:"unknown"`
+}
+
+func countsOf(tl *timeline.Timeline) counts {
+	c := tl.Counts()
+	return counts{c.Sent, c.Unsent, c.Allowed, c.Denied, c.Unknown}
+}
+
+// cutter is a writer that cuts what is written to it into pieces, each a gzip file of its own: one behind the
+// other they are one gzip file.
+type cutter struct {
+	send   func(data []byte) error
+	buf    pieceBuffer
+	packed *gzip.Writer
+	raw    int
+	result *result
+}
+
+// pieceBuffer holds a piece.
+type pieceBuffer struct{ data []byte }
+
+// Write adds to a piece.
+func (b *pieceBuffer) Write(p []byte) (int, error) {
+	b.data = append(b.data, p...)
+	return len(p), nil
+}
+
+func newCutter(r *result, send func([]byte) error) *cutter {
+	c := &cutter{send: send, result: r}
+	c.packed = gzip.NewWriter(&c.buf)
+	return c
+}
+
+// Write takes whole lines.
+func (c *cutter) Write(p []byte) (int, error) {
+	if _, err := c.packed.Write(p); err != nil {
+		return 0, err
+	}
+	if c.raw += len(p); c.raw >= pieceSize {
+		return len(p), c.cut()
+	}
+	return len(p), nil
+}
+
+// cut sends a piece, unless it is empty.
+func (c *cutter) cut() error {
+	if c.raw == 0 {
+		return nil
+	}
+	if err := c.packed.Close(); err != nil {
+		return err
+	}
+	c.result.Pieces++
+	c.result.CRC = crc32.Update(c.result.CRC, castagnoli, c.buf.data)
+	err := c.send(c.buf.data)
+	c.buf.data, c.raw = c.buf.data[:0], 0
+	c.packed.Reset(&c.buf)
+	return err
+}
+
+// deliver brings a recording into the Redis, piece by piece, as the coordinator takes them out.
+func deliver(ctx context.Context, c Conn, stream string, tl *timeline.Timeline, r *result) error {
+	n := 0
+	cut := newCutter(r, func(data []byte) error {
+		n++
+		words := []any{"xadd", stream, "*", "n", strconv.Itoa(n),
+			"crc", strconv.FormatUint(uint64(crc32.Checksum(data, castagnoli)), 10), "d", string(data)}
+		return push(ctx, c, stream, words)
+	})
+	if err := timeline.Write(cut, tl); err != nil {
+		return err
+	}
+	return cut.cut()
+}
+
+// push adds a piece where there is room for it. It tries again where the Redis is full, or away: a piece that
+// came twice has the number of one that was there.
+func push(ctx context.Context, c Conn, stream string, words []any) error {
+	until := time.Now().Add(fullFor)
+	for {
+		out, err := exchange(ctx, c, []any{"xlen", stream})
+		if err == nil && out[0] != int64(0) {
+			if n, _ := out[0].(int64); n >= mostPieces {
+				err = errors.New("the coordinator takes no piece out")
+			}
+		}
+		if err == nil {
+			keep := []any{"pexpire", stream, keptFor.Milliseconds()}
+			if _, err = exchange(ctx, c, words, keep); err == nil {
+				return nil
+			}
+		}
+		if ctx.Err() != nil || time.Now().After(until) {
+			return fmt.Errorf("results: %w", err)
+		}
+		pause(ctx, againAfter)
+	}
+}
+
+// pause waits for d, or until ctx ends. It tells whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// spool keeps the pieces of all parts in one file, in the order in which they come. It holds sixteen bytes a
+// piece in memory.
+type spool struct {
+	file *os.File
+	size int64
+}
+
+// extent is where a piece lies in a spool.
+type extent struct {
+	at  int64
+	len int64
+}
+
+func newSpool() (*spool, error) {
+	f, err := os.CreateTemp("", "rlcheck-fleet-*")
+	if err != nil {
+		return nil, fmt.Errorf("results: %w", err)
+	}
+	_ = os.Remove(f.Name()) // it is gone when it is closed; where that cannot be it stays until close
+	return &spool{file: f}, nil
+}
+
+func (s *spool) add(data string) (extent, error) {
+	x := extent{s.size, int64(len(data))}
+	n, err := s.file.WriteString(data)
+	s.size += int64(n)
+	if err != nil {
+		return x, fmt.Errorf("results: %w", err)
+	}
+	return x, nil
+}
+
+func (s *spool) close() {
+	_ = s.file.Close()           // nothing of it is needed
+	_ = os.Remove(s.file.Name()) // mostly gone already
+}
+
+// reader reads some pieces behind one another.
+func (s *spool) reader(all []extent) io.Reader { return &pieceReader{s: s, left: all} }
+
+// pieceReader reads one piece after the other.
+type pieceReader struct {
+	s    *spool
+	left []extent
+	done int64
+}
+
+// Read reads on.
+func (r *pieceReader) Read(p []byte) (int, error) {
+	for len(r.left) > 0 && r.done == r.left[0].len {
+		r.left, r.done = r.left[1:], 0
+	}
+	if len(r.left) == 0 {
+		return 0, io.EOF
+	}
+	x := r.left[0]
+	n, err := r.s.file.ReadAt(p[:min(int64(len(p)), x.len-r.done)], x.at+r.done)
+	r.done += int64(n)
+	return n, err
+}
+
+// part is what the coordinator knows of one part of a schedule.
+type part struct {
+	agent string
+	ready *report
+	// met and armed are the last phases that the agent waited for.
+	met, armed int
+	beat       Beat
+	// seen is when the last sign of life came; lost is why there will be no more.
+	seen time.Duration
+	lost string
+	// last is the entry of its results that was read last, came the number of pieces so far.
+	last   string
+	came   int
+	crc    uint32
+	pieces []extent
+	result *result
+}
+
+// complete tells whether all pieces are there.
+func (p *part) complete() bool { return p.result != nil && p.came == p.result.Pieces }
+
+// take keeps a piece. One that comes again, since its sender did not hear that it had come, is dropped.
+func (p *part) take(e entry, s *spool) error {
+	p.last = e.id
+	n, err := strconv.Atoi(e.fields["n"])
+	if err != nil || n > p.came+1 {
+		return fmt.Errorf("piece %q of %s: it is number %d that is due", e.fields["n"], p.agent, p.came+1)
+	}
+	if n <= p.came {
+		return nil
+	}
+	data := e.fields["d"]
+	sum := crc32.Checksum([]byte(data), castagnoli)
+	if strconv.FormatUint(uint64(sum), 10) != e.fields["crc"] {
+		return fmt.Errorf("piece %d of %s: its checksum is wrong", n, p.agent)
+	}
+	x, err := s.add(data)
+	if err != nil {
+		return err
+	}
+	p.came, p.pieces, p.crc = n, append(p.pieces, x), crc32.Update(p.crc, castagnoli, []byte(data))
+	return nil
+}

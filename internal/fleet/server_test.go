@@ -1,0 +1,285 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// server is a Redis in memory that knows the commands that a run needs. It works in virtual time.
+type server struct {
+	mu      sync.Mutex
+	texts   map[string]string
+	expires map[string]time.Time
+	hashes  map[string]map[string]string
+	streams map[string]*stream
+	// skew is how far its clock is from ours.
+	skew time.Duration
+	// full refuses what takes memory, down answers nothing.
+	full, down bool
+	// exchanges counts, biggest is the most bytes that the streams held.
+	exchanges, bytes, biggest int
+}
+
+type stream struct {
+	entries []stored
+	next    int
+	group   bool
+	given   int // of entries, to the group
+	pending map[string]time.Time
+}
+
+type stored struct {
+	id    string
+	words []string
+}
+
+func newServer() *server {
+	return &server{texts: map[string]string{}, expires: map[string]time.Time{},
+		hashes: map[string]map[string]string{}, streams: map[string]*stream{}}
+}
+
+// way is the connection of one client: an exchange takes there and back. cut tells that nothing passes.
+type way struct {
+	s           *server
+	there, back func() time.Duration
+	cut         func() bool
+}
+
+var errCut = errors.New("no route")
+
+// to returns a way to s that takes d in both directions.
+func (s *server) to(d time.Duration) *way {
+	same := func() time.Duration { return d }
+	return &way{s: s, there: same, back: same, cut: func() bool { return false }}
+}
+
+// Exchange is that of a Conn.
+func (w *way) Exchange(ctx context.Context, commands ...[]any) ([]any, error) {
+	lost := func() error {
+		<-ctx.Done()
+		return errCut
+	}
+	if w.cut() || w.s.isDown() {
+		return nil, lost()
+	}
+	if !pause(ctx, w.there()) {
+		return nil, errCut
+	}
+	if w.s.isDown() {
+		return nil, lost()
+	}
+	w.s.mu.Lock()
+	w.s.exchanges++
+	out := make([]any, len(commands))
+	for i, c := range commands {
+		out[i] = w.s.do(c)
+	}
+	w.s.mu.Unlock()
+	if w.cut() {
+		return nil, lost()
+	}
+	if !pause(ctx, w.back()) {
+		return nil, errCut
+	}
+	return out, nil
+}
+
+func (s *server) isDown() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.down
+}
+
+// set changes the server.
+func (s *server) set(change func(s *server)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+}
+
+func (s *server) time() []any {
+	now := time.Now().Add(s.skew).UnixMicro()
+	return []any{strconv.FormatInt(now/1e6, 10), strconv.FormatInt(now%1e6, 10)}
+}
+
+func (s *server) alive(key string) bool {
+	if at, ok := s.expires[key]; ok && !time.Now().Before(at) {
+		delete(s.texts, key)
+		delete(s.expires, key)
+	}
+	_, ok := s.texts[key]
+	return ok
+}
+
+func (s *server) stream(name string) *stream {
+	if s.streams[name] == nil {
+		s.streams[name] = &stream{pending: map[string]time.Time{}}
+	}
+	return s.streams[name]
+}
+
+// do does one command. It knows only the forms that are used.
+func (s *server) do(words []any) any {
+	w := make([]string, len(words))
+	for i := range words {
+		w[i] = fmt.Sprint(words[i])
+	}
+	if s.full && slices.Contains([]string{"xadd", "set", "eval"}, w[0]) && w[1] != timeScript {
+		return errors.New("OOM command not allowed when used memory > 'maxmemory'")
+	}
+	switch w[0] {
+	case "eval":
+		return s.script(w)
+	case "set":
+		s.texts[w[1]] = w[2]
+		delete(s.expires, w[1])
+		if len(w) > 4 {
+			ms, _ := strconv.Atoi(w[4])
+			s.expires[w[1]] = time.Now().Add(time.Duration(ms) * time.Millisecond)
+		}
+		return "OK"
+	case "get":
+		if s.alive(w[1]) {
+			return s.texts[w[1]]
+		}
+		return nil
+	case "exists":
+		if s.alive(w[1]) {
+			return int64(1)
+		}
+		return int64(0)
+	case "del":
+		delete(s.texts, w[1])
+		delete(s.hashes, w[1])
+		delete(s.streams, w[1])
+		return int64(1)
+	case "pexpire":
+		return int64(1)
+	case "hgetall":
+		out := map[any]any{}
+		for k, v := range s.hashes[w[1]] {
+			out[k] = v
+		}
+		return out
+	}
+	return s.streamed(w)
+}
+
+// script does one of the two scripts.
+func (s *server) script(w []string) any {
+	t := s.time()
+	if w[1] == timeScript {
+		return t
+	}
+	if s.hashes[w[4]] == nil {
+		s.hashes[w[4]] = map[string]string{}
+	}
+	s.hashes[w[4]][w[5]] = w[6]
+	left := int64(-2)
+	if s.alive(w[3]) {
+		left = time.Until(s.expires[w[3]]).Milliseconds()
+	}
+	return append(t, left)
+}
+
+func list(all []stored, most int) []any {
+	out := []any{}
+	for _, e := range all[:min(len(all), most)] {
+		words := []any{}
+		for _, x := range e.words {
+			words = append(words, x)
+		}
+		out = append(out, []any{e.id, words})
+	}
+	return out
+}
+
+// streamed does the commands of streams.
+func (s *server) streamed(w []string) any {
+	switch w[0] {
+	case "xadd":
+		x := s.stream(w[1])
+		x.next++
+		e := stored{fmt.Sprintf("%020d-0", x.next), w[slices.Index(w, "*")+1:]}
+		x.entries = append(x.entries, e)
+		s.bytes += len(strings.Join(e.words, ""))
+		s.biggest = max(s.biggest, s.bytes)
+		return e.id
+	case "xlen":
+		return int64(len(s.stream(w[1]).entries))
+	case "xrange", "xrevrange":
+		x := s.stream(w[1])
+		if w[0] == "xrevrange" {
+			back := slices.Clone(x.entries)
+			slices.Reverse(back)
+			return list(back, 10)
+		}
+		most := len(x.entries)
+		if len(w) > 5 {
+			most, _ = strconv.Atoi(w[5])
+		}
+		from := 0
+		if last, ok := strings.CutPrefix(w[2], "("); ok {
+			for from < len(x.entries) && x.entries[from].id <= last {
+				from++
+			}
+		}
+		return list(x.entries[from:], most)
+	case "xtrim", "xdel":
+		x := s.stream(w[1])
+		x.entries = slices.DeleteFunc(x.entries, func(e stored) bool {
+			gone := w[0] == "xdel" && e.id == w[2] || w[0] == "xtrim" && e.id < w[3]
+			if gone {
+				s.bytes -= len(strings.Join(e.words, ""))
+			}
+			return gone
+		})
+		return int64(1)
+	}
+	return s.grouped(w)
+}
+
+// grouped does the commands of groups of consumers.
+func (s *server) grouped(w []string) any {
+	switch w[0] {
+	case "xgroup":
+		x := s.stream(w[2])
+		x.group = w[1] == "create"
+		return "OK"
+	case "xack":
+		delete(s.stream(w[1]).pending, w[3])
+		return int64(1)
+	case "xreadgroup":
+		x := s.stream(w[7])
+		if !x.group {
+			return errors.New("NOGROUP")
+		}
+		if x.given == len(x.entries) {
+			return nil
+		}
+		e := x.entries[x.given]
+		x.given++
+		x.pending[e.id] = time.Now()
+		return map[any]any{w[7]: list([]stored{e}, 1)}
+	case "xautoclaim":
+		x := s.stream(w[1])
+		if !x.group {
+			return errors.New("NOGROUP")
+		}
+		ms, _ := strconv.Atoi(w[4])
+		for _, e := range x.entries {
+			if at, ok := x.pending[e.id]; ok && time.Since(at) >= time.Duration(ms)*time.Millisecond {
+				x.pending[e.id] = time.Now()
+				return []any{"0-0", list([]stored{e}, 1), []any{}}
+			}
+		}
+		return []any{"0-0", []any{}, []any{}}
+	}
+	panic("no such command: " + w[0])
+}

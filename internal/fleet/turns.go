@@ -1,0 +1,214 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// beatScript tells that an agent lives, and asks for the lease and the time.
+const beatScript = `redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+local t = redis.call('TIME')
+return {t[1], t[2], redis.call('PTTL', KEYS[1])}`
+
+// Turns keep an agent together with the others while it sends: it learns when phases begin, and loses its
+// leave to send with the lease of the coordinator. It is the load.Turns of a recorder.
+type Turns struct {
+	a        *agent
+	job      *job
+	schedule *timeline.Schedule
+	meets    []bool
+	// begins are when phases began, since the start of the recording.
+	begins []time.Duration
+	start  time.Time
+	late   string
+
+	// until is when the leave to send ends, by the clock of the agent; stopped ends it at once; over tells
+	// that nothing is sent any more.
+	until         atomic.Int64
+	stopped, over atomic.Bool
+	// stop ends the work, beating is closed when no beat follows.
+	stop    context.CancelFunc
+	beating chan struct{}
+
+	mu    sync.Mutex
+	clock Clock
+	count Beat
+	heard []control
+	last  string
+	why   string
+}
+
+// Tell says how far the agent is.
+func (t *Turns) Tell(b Beat) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b.Count = t.count.Count
+	t.count = b
+}
+
+// Permit tells whether a request may be sent now. It does not wait.
+func (t *Turns) Permit() bool {
+	return !t.stopped.Load() && int64(t.a.Now()) < t.until.Load()
+}
+
+// keepBeating beats until ctx ends, or the leave to send does: then it ends the work.
+func (t *Turns) keepBeating(ctx context.Context) {
+	defer close(t.beating)
+	for pause(ctx, beatEvery) {
+		_ = t.beat(ctx) // without an answer the leave ends by itself
+		if !t.over.Load() && !t.Permit() {
+			t.stop()
+			return
+		}
+	}
+}
+
+// beat tells that the agent lives and learns whether the coordinator does, what time it is, and what it said.
+func (t *Turns) beat(ctx context.Context) error {
+	run, round := t.job.run, t.job.round
+	t.mu.Lock()
+	t.count.Count++
+	value, err := json.Marshal(t.count)
+	last := t.last
+	t.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	asked := t.a.Now()
+	out, err := exchange(ctx, t.a.conn,
+		[]any{"eval", beatScript, 2, key(run, "lease"), keyOf(run, "beats", round), strconv.Itoa(t.job.Part),
+			string(value), keptFor.Milliseconds()},
+		[]any{"xrange", keyOf(run, "control", round), after(last), "+"})
+	heard := t.a.Now()
+	if err != nil {
+		return err
+	}
+	words, _ := out[0].([]any)
+	p, err := newProbe(asked, heard, out[0])
+	if err != nil || len(words) < 3 {
+		return errors.Join(err, errors.New("redis: a beat has three numbers"))
+	}
+	left, _ := words[2].(int64) // below 0 where there is no lease
+	t.until.Store(int64(asked + time.Duration(max(left, 0))*time.Millisecond))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.clock.looks = append(t.clock.looks, p)
+	for _, e := range entries(out[1]) {
+		var c control
+		if t.last = e.id; e.read(&c) != nil {
+			continue
+		}
+		if t.heard = append(t.heard, c); c.Kind == tellStop {
+			t.why = c.Why
+			t.stopped.Store(true)
+		}
+	}
+	return nil
+}
+
+// whyNot says why the agent had to stop, or other.
+func (t *Turns) whyNot(other string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.why != "":
+		return "stopped: " + t.why
+	case t.stopped.Load() || int64(t.a.Now()) >= t.until.Load():
+		return "it lost the coordinator, and stopped"
+	default:
+		return other
+	}
+}
+
+// hear waits for a word of the coordinator about a phase.
+func (t *Turns) hear(ctx context.Context, kind string, phase int) (control, bool) {
+	for began := t.a.Now(); t.Permit(); {
+		t.mu.Lock()
+		for _, c := range t.heard {
+			if c.Kind == kind && c.Phase == phase {
+				t.mu.Unlock()
+				return c, true
+			}
+		}
+		t.mu.Unlock()
+		if !pause(ctx, againAfter) {
+			return control{}, false
+		}
+		if t.a.Now()-began < time.Second && phase > 0 { // mostly it comes soon
+			_ = t.beat(ctx) // what is missed here comes with the next beat
+		}
+	}
+	return control{}, false
+}
+
+// keep tells that this part needs no other agent: this one is ready.
+func (t *Turns) keep(ctx context.Context) bool {
+	_, err := exchange(ctx, t.a.conn, []any{"xack", keyOf(t.job.run, "shards", t.job.round), group, t.job.id})
+	return err == nil
+}
+
+// remeasure measures the clock again, shortly before the begin: the agent may have waited for long. It keeps
+// what was measured before where that is better, drift and all.
+func (t *Turns) remeasure(ctx context.Context) {
+	p, err := t.clock.measure(ctx, t.a.conn, t.job.run, remeasureFor)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old := t.clock.before
+	if err != nil || p.Error() > old.Error()+(p.asked-old.asked)*mostDrift/1_000_000 {
+		return
+	}
+	t.clock.before, t.clock.looks = p, nil
+}
+
+// Meet returns when every agent is over with the phase before i; false: nothing more is to be sent.
+func (t *Turns) Meet(ctx context.Context, i int) bool {
+	if !t.meets[i] {
+		return true
+	}
+	if !t.report(ctx, report{Kind: saysMet, Phase: i}) {
+		return false
+	}
+	_, ok := t.hear(ctx, tellMeet, i)
+	return ok
+}
+
+// Begin returns when phase i begins, since start. False: nothing more is to be sent.
+func (t *Turns) Begin(ctx context.Context, i int, start time.Time, due time.Duration) (time.Duration, bool) {
+	if i > 0 && !t.meets[i] {
+		t.begins[i] = t.begins[i-1] + t.schedule.Phases[i-1].Duration
+		return t.begins[i], true
+	}
+	r := report{Kind: saysArmed, Phase: i}
+	if i == 0 {
+		r = report{Kind: saysReady, Digest: t.job.Digest, Clock: t.clock.before.Error(),
+			RoundTrip: t.clock.before.heard - t.clock.before.asked}
+	}
+	if !t.report(ctx, r) || i == 0 && !t.keep(ctx) {
+		return 0, false
+	}
+	c, ok := t.hear(ctx, tellBegin, i)
+	if !ok || i == 0 && (t.job.Part >= len(c.Owners) || c.Owners[t.job.Part] != t.a.Name) {
+		return 0, false
+	}
+	if t.start = start; i == 0 {
+		t.remeasure(ctx)
+	}
+	begin := c.At - t.clock.before.Middle() - t.a.At(start)
+	now := t.a.Now() - t.a.At(start)
+	if now-begin > lateLimit {
+		t.late = fmt.Sprintf("it heard of the begin of phase %s %s too late", t.schedule.Phases[i].Name,
+			(now - begin).Round(time.Microsecond))
+		return 0, false
+	}
+	t.begins[i] = begin
+	return begin, true
+}

@@ -1,0 +1,55 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Exchanger sends commands to a Redis, several in one exchange.
+type Exchanger struct {
+	Client
+	// Prefix begins every key: by it the keys among the words of a command are told from others.
+	Prefix string
+}
+
+// Exchange sends commands, each a list of words, and returns their answers: int64, string, nil, []any, a map,
+// or the error that the server answered. The error tells that the exchange did not come about; some commands
+// may have run. Nothing is sent twice.
+func (e Exchanger) Exchange(ctx context.Context, commands ...[]any) ([]any, error) {
+	pipe := e.Pipeline()
+	all := make([]*redis.Cmd, len(commands))
+	for i, words := range commands {
+		all[i] = redis.NewCmd(ctx, words...)
+		all[i].SetFirstKeyPos(e.firstKey(words))
+		_ = pipe.Process(ctx, all[i]) // it is sent by Exec
+	}
+	_, _ = pipe.Exec(ctx) // the errors are those of the commands
+	out := make([]any, len(all))
+	for i, c := range all {
+		v, err := c.Result()
+		var answered redis.Error
+		switch {
+		case err == nil:
+			out[i] = v
+		case errors.Is(err, redis.Nil):
+		case errors.As(err, &answered):
+			out[i] = err
+		default:
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// firstKey is the place of the first key among the words of a command; 0 for none.
+func (e Exchanger) firstKey(words []any) int8 {
+	for i, w := range words {
+		if text, ok := w.(string); ok && i > 0 && strings.HasPrefix(text, e.Prefix) {
+			return int8(min(i, 127))
+		}
+	}
+	return 0
+}
