@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -18,6 +19,8 @@ type Options struct {
 	MaxTime     time.Duration
 	// Fresh tells that nobody used the quota before.
 	Fresh bool
+	// Think is how long the judge is asked after each phase, 0 for as long as it takes.
+	Think time.Duration
 	// Told is called after each phase with what is left; may be nil.
 	Told func(p Phase, tl *timeline.Timeline, left []string)
 }
@@ -30,17 +33,28 @@ type search struct {
 	regions []*region
 	// gone are the kinds of which nothing is left.
 	gone []*region
+	// ended tells that the search was interrupted.
+	ended func() bool
+	// every is how far requests are apart: as answers take, or where that shows no denial as the budget says.
+	every time.Duration
 	// made counts the experiments by the name of their first phase.
 	made map[string]int
 	// stopped says why it ended before its budget; empty if it did not.
 	stopped string
+	// aside are the kinds that delay no answers, while it is supposed that those here wait in a queue.
+	aside []*region
+	// undelayed is how many of a queue do not wait.
+	undelayed int64
+	// doubting asks for experiments on what is doubtful too.
+	doubting bool
 	// usuals is how many of the usual experiments were made.
 	usuals int
 }
 
 // Identify finds out what limits the requests of s. Whatever goes wrong on the way is part of the result.
 func Identify(ctx context.Context, s Sender, o Options) *Result {
-	x := &search{o: o, s: s, tl: &timeline.Timeline{}, made: map[string]int{}}
+	x := &search{o: o, s: s, tl: &timeline.Timeline{}, made: map[string]int{},
+		ended: func() bool { return ctx.Err() != nil }}
 	for _, k := range kinds() {
 		most := box{1, int64(o.MaxRequests), o.Every / 2, 2 * o.MaxTime}
 		if !k.paced { // nothing that is sent could show a shorter window
@@ -58,25 +72,44 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 const (
 	firstPhase    = "first"
 	quotaPhase    = "quota"
+	fasterPhase   = "quota-faster"
 	comebackPhase = "comeback"
 )
 
 // open asks once, then for the quota, then for when it comes back. It reports false where there is no more
 // to do.
 func (x *search) open(ctx context.Context) bool {
-	if !x.send(ctx, Phase{Name: firstPhase, Requests: 1}) {
-		return false
+	for x.tl.Counts().Unknown == len(x.tl.Observations) { // a lost answer tells nothing
+		if !x.send(ctx, Phase{Name: firstPhase, Requests: 1}) {
+			return false
+		}
 	}
 	quota := Phase{Name: quotaPhase, Rest: x.o.Every, Requests: x.o.MaxRequests * 6 / 10, Every: x.o.Every,
 		Denials: 3}
-	if !x.send(ctx, quota) {
-		return false
+	if x.every = max(x.o.Every, x.trip()*5/4); x.every > x.o.Every { // one after the other tells more
+		quota.Every, quota.Requests = x.every, x.o.MaxRequests/4
+		if !x.send(ctx, quota) {
+			return false
+		}
+		quota.Name, quota.Requests = fasterPhase, x.o.MaxRequests*4/10
+	}
+	if x.tl.Counts().Denied == 0 {
+		x.every, quota.Every = x.o.Every, x.o.Every
+		if !x.send(ctx, quota) {
+			return false
+		}
+	}
+	if queued(x.tl) {
+		x.asQueue()
+		if quota.Rest = x.trip(); x.tl.Counts().Denied == 0 && !x.send(ctx, quota) {
+			return false
+		}
 	}
 	if x.tl.Counts().Denied == 0 {
 		x.stopped = "no request was denied"
 		return false
 	}
-	for rest := max(2*x.o.Every, x.trip()); ; rest *= 2 {
+	for rest := 2 * x.every; ; rest *= 2 {
 		back := Phase{Name: comebackPhase, Rest: rest, Requests: 1}
 		if !x.send(ctx, back) {
 			return false
@@ -89,10 +122,14 @@ func (x *search) open(ctx context.Context) bool {
 
 // explore makes the best experiment until one class is left, or none, or the budget is used.
 func (x *search) explore(ctx context.Context) {
-	for {
+	for !x.ended() {
 		x.narrow(fewAsked)
 		if settled(x.likely()) {
 			if x.exclude(); settled(x.regions) {
+				if x.aside != nil && !x.queueExplains() {
+					x.noQueue()
+					continue
+				}
 				if x.o.Fresh || !x.usual(ctx, confirming) {
 					return
 				}
@@ -104,6 +141,11 @@ func (x *search) explore(ctx context.Context) {
 			x.exclude()
 			e, ok = x.planner().best()
 		}
+		if !ok {
+			x.doubting = true
+			e, ok = x.planner().best()
+			x.doubting = false
+		}
 		if !ok && x.usual(ctx, len(usualRests)) {
 			continue
 		}
@@ -111,6 +153,7 @@ func (x *search) explore(ctx context.Context) {
 			x.stopped = "no experiment within the budget tells more"
 			return
 		}
+		x.made[family(e)]++
 		x.made[e.phases[0].Name]++
 		for _, p := range e.phases {
 			if !x.send(ctx, p) {
@@ -135,43 +178,68 @@ func (x *search) usual(ctx context.Context, most int) bool {
 	if x.usuals >= most || len(likely) == 0 {
 		return false
 	}
-	h := likely[0].hull()
+	h := hull(likely[0].live)
 	whole := h.t2
 	if likely[0].kind.paced {
 		whole *= time.Duration(h.q2)
 	}
-	every := max(x.o.Every, x.trip())
-	rest := max(whole*usualRests[x.usuals]/100, every)
+	rest := max(whole*usualRests[x.usuals]/100, x.every)
 	x.usuals++
 	if x.s.Now()+rest > x.o.MaxTime/2 { // there would be no time for others
 		return false
 	}
 	return x.send(ctx, Phase{Name: "quota-after-" + brief(rest), Rest: rest, Requests: int(h.q2) + 3,
-		Every:   every,
-		Denials: 2})
+		Every: x.every, Denials: 2})
 }
 
 // narrow lets the recording refute what it can.
 func (x *search) narrow(asked int) {
 	var left []*region
+	tl, began := x.shown(), time.Now()
+	over := func() bool { return x.ended() || x.o.Think > 0 && time.Since(began) > x.o.Think }
+	shallow := x.crowded()
 	for _, r := range x.regions {
-		r.shallow = x.crowded()
-		if r.narrow(x.tl, asked); r.empty() {
+		r.shallow, r.over = shallow, over
+		if r.narrow(tl, asked); r.empty() {
 			x.gone = append(x.gone, r)
 			continue
 		}
 		parts := r.split()
 		for _, part := range parts {
 			if len(parts) > 1 {
-				part.shallow = r.shallow
-				part.narrow(x.tl, asked)
+				part.shallow, part.over = r.shallow, over
+				part.narrow(tl, asked)
 			}
 			if !part.empty() {
 				left = append(left, part)
 			}
 		}
 	}
-	x.regions = left
+	if x.regions = left; len(left) == 0 && x.aside != nil {
+		x.noQueue()
+		x.narrow(asked)
+	}
+}
+
+// asQueue supposes that answers wait in a queue.
+func (x *search) asQueue() {
+	x.aside, x.regions = x.regions, nil
+	for _, r := range x.aside {
+		if r.kind.base.Algorithm == spec.TokenBucket && r.kind.base.Count != spec.CountAll {
+			x.regions = append(x.regions, &region{kind: queueKind(r.kind), live: r.live})
+		}
+	}
+}
+
+// noQueue takes that back.
+func (x *search) noQueue() { x.regions, x.aside = x.aside, nil }
+
+// shown is the recording as it is judged.
+func (x *search) shown() *timeline.Timeline {
+	if x.aside == nil {
+		return x.tl
+	}
+	return undelayed(x.tl)
 }
 
 // exclude asks much more of the judge, until no kind is doubtful.
@@ -200,18 +268,18 @@ func settled(regions []*region) bool {
 
 // planner returns what chooses the next experiment.
 func (x *search) planner() *planner {
-	p := &planner{made: x.made, now: x.s.Now(), trip: x.trip(), every: max(x.o.Every, x.trip()),
+	p := &planner{made: x.made, now: x.s.Now(), trip: x.trip(), every: x.every,
 		wait:     x.s.Wait(),
 		requests: x.o.MaxRequests - len(x.tl.Observations), left: x.o.MaxTime - x.s.Now()}
-	likely := x.likely()
+	likely, tl := x.likely(), x.shown()
 	for _, r := range likely {
 		n := 8
 		if r.kind.base.Align == spec.AlignUnknown {
 			n = 4
 		}
-		points := r.points(n)
+		points := r.points(n, x.doubting || len(likely) == 1)
 		for _, b := range points {
-			if m := r.newModel(x.tl, b); m != nil {
+			if m := r.newModel(tl, b); m != nil {
 				m.weight = 1 / float64(len(points)*len(likely))
 				p.models = append(p.models, m)
 			}
@@ -222,7 +290,7 @@ func (x *search) planner() *planner {
 
 // crowded tells whether so many requests were under way at once that an exact search would take long.
 func (x *search) crowded() bool {
-	const most = 6
+	const most = 3
 	for i := range x.tl.Observations {
 		if j := i + most; j < len(x.tl.Observations) &&
 			x.tl.Observations[i].FirstByte > x.tl.Observations[j].Sent {
@@ -232,11 +300,12 @@ func (x *search) crowded() bool {
 	return false
 }
 
-// trip is the middle time from a request to its answer.
+// trip is the middle time from a request to its answer, which waits in no queue.
 func (x *search) trip() time.Duration {
 	var all []time.Duration
-	for i := range x.tl.Observations {
-		if o := &x.tl.Observations[i]; o.Answered {
+	tl := x.shown()
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Answered {
 			all = append(all, o.FirstByte-o.Sent)
 		}
 	}
@@ -259,6 +328,7 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 	default:
 		p.Requests = max(1, min(p.Requests, left))
 	}
+	p.Crowded = x.aside != nil || x.every < x.trip()
 	seen, err := x.s.Send(ctx, p)
 	for _, o := range seen {
 		o.Seq, o.Phase, o.Cost = len(x.tl.Observations), p.Name, 1
@@ -274,30 +344,35 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 	case ctx.Err() != nil:
 		x.stopped = "interrupted"
 	default:
-		x.stopped = trouble(seen)
+		x.stopped = trouble(x.tl.Observations)
 	}
 	return x.stopped == ""
 }
 
-// trouble says why a phase is the last one: most of its requests have no outcome. Empty: go on.
-func trouble(seen []timeline.Observation) string {
-	unknown, errors, first := 0, 0, ""
-	for i := range seen {
-		o := &seen[i]
-		if o.Outcome != timeline.Unknown {
+// mostLost is how many requests in a row may have no outcome.
+const mostLost = 3
+
+// trouble says why a phase is the last one: its last requests have no outcome. Empty: go on.
+func trouble(all []timeline.Observation) string {
+	unknown, errors, last := 0, 0, ""
+	for i := range all {
+		o := &all[i]
+		switch {
+		case o.Outcome != timeline.Unknown:
+			unknown = 0
 			continue
-		}
-		if unknown++; o.Answered {
+		case o.Answered:
 			errors++
+			last = fmt.Sprintf("status %d", o.Status)
+		default:
+			last = o.Error
 		}
-		if first = o.Error; o.Answered {
-			first = fmt.Sprintf("status %d", o.Status)
-		}
+		unknown++
 	}
-	if errors > 2 || unknown > 0 && unknown == len(seen) || unknown > 2 && 2*unknown > len(seen) {
-		return fmt.Sprintf("%d of %d requests were neither admitted nor denied (%s): is it the right URL, "+
-			"and which status denies (--denied)?", unknown, len(seen),
-			first)
+	refused := unknown > 0 && unknown == len(all) && last != "timeout"
+	if errors >= mostLost || unknown >= mostLost || refused {
+		return fmt.Sprintf("%s neither admitted nor denied (%s): is it the right URL, "+
+			"and which status denies (--denied)?", quantity.Plural(max(unknown, errors), "request"), last)
 	}
 	return ""
 }

@@ -87,8 +87,8 @@ type kind struct {
 	parts []*kind
 	// searched tells that the bounds miss what the exact search of single policies finds.
 	searched bool
-	// paced tells that the time is that of one unit.
-	paced bool
+	// paced tells that the time is that of one unit; queue that answers wait as in a queue that admits so.
+	paced, queue bool
 }
 
 var bucketClass = []spec.Algorithm{spec.TokenBucket, spec.GCRA, spec.LeakyBucket}
@@ -106,26 +106,12 @@ func kinds() []*kind {
 		{class: one(spec.SlidingWindowLog), text: "a sliding window log",
 			base: spec.Policy{Algorithm: spec.SlidingWindowLog}},
 	}
-	for _, align := range []spec.Align{spec.AlignUnknown, spec.AlignFirst} {
-		counter := &kind{class: one(spec.SlidingWindowCounter), text: "a sliding window counter",
-			base: spec.Policy{Algorithm: spec.SlidingWindowCounter, Align: align}}
-		if align == spec.AlignFirst {
-			counter.text += " that the first request opens"
-			counter.searched = true
+	for _, count := range []spec.Count{spec.CountAdmitted, spec.CountAll} {
+		for _, align := range []spec.Align{spec.AlignUnknown, spec.AlignFirst} {
+			out = append(out, counterKind(align, count))
 		}
-		for _, r := range []spec.Rounding{spec.RoundNone, spec.RoundNearest, spec.RoundUp} {
-			part := *counter
-			part.parts = nil
-			if part.base.Rounding = r; r != spec.RoundNone {
-				part.text += ", rounding " + string(r)
-			}
-			counter.parts = append(counter.parts, &part)
-		}
-		out = append(out, counter)
 	}
 	return append(out,
-		&kind{class: one(spec.LeakyBucketQueue), text: "a queue", paced: true,
-			base: spec.Policy{Algorithm: spec.LeakyBucketQueue}},
 		&kind{class: bucketClass, text: "a token bucket that charges denied requests too", paced: true,
 			searched: true,
 			base:     spec.Policy{Algorithm: spec.TokenBucket, Count: spec.CountAll}},
@@ -139,6 +125,28 @@ func kinds() []*kind {
 			base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst,
 				Refresh: spec.RefreshAll}},
 	)
+}
+
+// counterKind returns the sliding window counters of all roundings.
+func counterKind(align spec.Align, count spec.Count) *kind {
+	out := &kind{class: []spec.Algorithm{spec.SlidingWindowCounter}, text: "a sliding window counter",
+		base: spec.Policy{Algorithm: spec.SlidingWindowCounter, Align: align, Count: count}}
+	if align == spec.AlignFirst {
+		out.text += " that the first request opens"
+		out.searched = true
+	}
+	if count == spec.CountAll {
+		out.text += " that counts denied requests too"
+	}
+	for _, r := range []spec.Rounding{spec.RoundNone, spec.RoundNearest, spec.RoundUp} {
+		part := *out
+		part.parts = nil
+		if part.base.Rounding = r; r != spec.RoundNone {
+			part.text += ", rounding " + string(r)
+		}
+		out.parts = append(out.parts, &part)
+	}
+	return out
 }
 
 // each returns the parts of k, or k itself.
@@ -175,9 +183,6 @@ func (k *kind) policy(b box) spec.Policy {
 		return p
 	}
 	p.Burst, p.BurstTo = b.q1, rangeTo(b.q1, b.q2)
-	if p.Algorithm == spec.LeakyBucketQueue {
-		p.Queue = b.q1 - 1
-	}
 	return p
 }
 

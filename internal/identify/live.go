@@ -74,10 +74,12 @@ func (l *Live) Send(ctx context.Context, p Phase) ([]timeline.Observation, error
 // Denials end it.
 func (l *Live) paced(p Phase) load.Options {
 	most := 1
-	if p.Every > 0 {
+	if p.Crowded {
+		most = p.Requests
+	} else if p.Every > 0 {
 		most += int(l.trip / p.Every)
 	}
-	free, denied := make(chan struct{}, most), 0
+	free, admitted, denied := make(chan struct{}, most), 0, 0
 	for range most {
 		free <- struct{}{}
 	}
@@ -87,8 +89,11 @@ func (l *Live) paced(p Phase) load.Options {
 		out := l.Load.Classify(status)
 		mu.Lock()
 		defer mu.Unlock()
-		if out == timeline.Denied {
+		switch out {
+		case timeline.Denied:
 			denied++
+		case timeline.Allowed:
+			admitted++
 		}
 		select {
 		case free <- struct{}{}:
@@ -103,7 +108,7 @@ func (l *Live) paced(p Phase) load.Options {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		return p.Denials == 0 || denied < p.Denials
+		return !p.over(admitted, denied)
 	}
 	return o
 }

@@ -13,10 +13,19 @@ type Phase struct {
 	Name string
 	// Rest is the silence before the first request, after the last answer.
 	Rest time.Duration
-	// Requests are sent Every apart, until Denials are denied; 0: all are sent.
+	// Requests are sent Every apart, until Denials are denied or Admits are admitted; 0: all are sent.
 	Requests int
 	Every    time.Duration
 	Denials  int
+	Admits   int
+	// Crowded requests do not wait for the answers to those before.
+	Crowded bool
+}
+
+// over tells whether a phase ends after so many outcomes.
+func (p Phase) over(admitted, denied int) bool {
+	return admitted+denied >= p.Requests || p.Denials > 0 && denied >= p.Denials ||
+		p.Admits > 0 && admitted >= p.Admits
 }
 
 // Sender sends a phase and returns what was seen, with times since the start of the whole recording,

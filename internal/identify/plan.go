@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -100,6 +101,56 @@ func (p *planner) menu() []experiment {
 		first := steady
 		first.Rest = max(every, p.wait)
 		add(first, steady, steady)
+		if m.kind.queue { // it is empty again when the last answer is there
+			out = append(out, p.overloads(m)...)
+		}
+		if len(full) > 0 {
+			out = append(out, p.ladders(m, full[len(full)-1])...)
+			wider := p.volley("wider-"+brief(p.every*3/2), full[len(full)-1])
+			wider.Every = p.every * 3 / 2
+			add(wider)
+		}
+	}
+	return out
+}
+
+// overloads returns experiments that keep a queue full for a while.
+func (p *planner) overloads(m *model) []experiment {
+	var out []experiment
+	for _, share := range []time.Duration{2, 3} {
+		every := max(p.every, m.point.t1/share)
+		fill := float64(m.point.q2)
+		if every < m.point.t1 {
+			fill /= 1 - float64(every)/float64(m.point.t1)
+		}
+		for _, n := range []int{10, 25, 50, 100} {
+			out = append(out, experiment{[]Phase{{Name: "overload-every-" + brief(every),
+				Rest: max(p.every, p.wait), Requests: int(fill) + n, Every: every}}})
+		}
+	}
+	return out
+}
+
+// rungs is into how many steps a ladder divides what is open of a time.
+const rungs = 8
+
+// ladders returns experiments that use the quota up, and then ask one request after the other until one is
+// admitted, about when m admits one: from a rested quota, and from what is there now.
+func (p *planner) ladders(m *model, full time.Duration) []experiment {
+	var out []experiment
+	for _, rest := range []time.Duration{full, max(p.every, p.wait)} {
+		use := p.volley("", rest)
+		_, s, end := m.predict(p.now, p.trip/2, []Phase{use})
+		_, d := m.limiter.Step(s, end, 1)
+		if d.RetryAfter == reference.Never || d.RetryAfter <= 0 {
+			continue
+		}
+		wide := time.Duration(float64(d.RetryAfter) * (float64(m.around.t2)/float64(m.around.t1) - 1))
+		step := max(p.every, wide/rungs)
+		from := max(p.every, d.RetryAfter-wide-2*step)
+		use.Name = "return-about-" + brief(d.RetryAfter)
+		climb := Phase{Name: use.Name, Rest: from, Requests: 2*rungs + 4, Every: step, Admits: 1}
+		out = append(out, experiment{[]Phase{use, climb}})
 	}
 	return out
 }
@@ -117,27 +168,34 @@ func (p *planner) spread() []*model {
 	return out
 }
 
-// worth returns how much e is expected to tell, in bits, and what it costs as a share of what is left.
+// worth returns how much e is expected to tell, in bits, and what it costs as a share of what is left. Which
+// kind it is counts several times as much as which of its policies.
 func (p *planner) worth(e experiment) (bits, cost float64) {
-	type seen [maxPhases]int
-	shares := map[seen]float64{}
-	requests := 0.0
+	all, ofKind, weights := map[seen]float64{}, map[*kind]map[seen]float64{}, map[*kind]float64{}
+	requests, within := 0.0, 0.0 // within is what the time of the decision leaves open
 	lates := []time.Duration{0, p.trip / 2, p.trip}
 	for _, m := range p.models {
 		own := map[seen]float64{}
 		for _, late := range lates {
-			admitted, sent := m.predict(p.now, late, e.phases)
-			own[admitted] += 1 / float64(len(lates))
-			requests += m.weight * float64(sent) / float64(len(lates))
+			shown, _, _ := m.predict(p.now, late, e.phases)
+			own[shown] += m.weight / float64(len(lates))
+			requests += m.weight * float64(shown.sent()) / float64(len(lates))
 		}
+		if ofKind[m.kind] == nil {
+			ofKind[m.kind] = map[seen]float64{}
+		}
+		weights[m.kind] += m.weight
 		for k, share := range own {
-			shares[k] += m.weight * share
-			bits += m.weight * share * math.Log2(share) // what the time of the decision leaves open
+			all[k] += share
+			ofKind[m.kind][k] += share
 		}
+		within += entropy(own, m.weight)
 	}
-	for _, w := range shares {
-		bits -= w * math.Log2(w)
+	total, kindly := entropy(all, 1), 0.0
+	for k, shares := range ofKind {
+		kindly += entropy(shares, weights[k])
 	}
+	bits = total - within + kindWorth*(total-kindly)
 	var lasts time.Duration
 	for _, phase := range e.phases {
 		if lasts += phase.Rest + p.trip; phase.Denials == 0 {
@@ -150,13 +208,31 @@ func (p *planner) worth(e experiment) (bits, cost float64) {
 	return bits, requests/float64(p.requests) + float64(lasts)/float64(p.left) + 0.05
 }
 
+// kindWorth is how many times as much it counts which kind it is.
+const kindWorth = 3
+
+// entropy is the entropy of shares of whole, in bits, times whole.
+func entropy[K comparable](shares map[K]float64, whole float64) (bits float64) {
+	for _, w := range shares {
+		bits -= w * math.Log2(w/whole)
+	}
+	return bits
+}
+
+// family is the name of an experiment without its time.
+func family(e experiment) string {
+	name := e.phases[0].Name
+	return name[:strings.LastIndexByte(name, '-')]
+}
+
 // best returns the experiment that tells most for what it costs, ok=false where none tells anything.
 func (p *planner) best() (experiment, bool) {
 	var out experiment
 	most := 0.0
 	for _, e := range p.menu() {
 		bits, cost := p.worth(e)
-		if value := bits / cost / float64(1+p.made[e.phases[0].Name]); bits > 0.02 && value > most {
+		again := 1 + float64(p.made[family(e)])/4 + 2*float64(p.made[e.phases[0].Name])
+		if value := bits / cost / again; bits > 0.02 && value > most {
 			out, most = e, value
 		}
 	}

@@ -14,6 +14,8 @@ import (
 type model struct {
 	kind  *kind
 	point box
+	// around is all that is left of the kind.
+	around box
 	// weight is its share of all models; every kind has the same in all.
 	weight  float64
 	limiter reference.Limiter
@@ -33,13 +35,32 @@ func (r *region) newModel(tl *timeline.Timeline, b box) *model {
 	if err != nil {
 		return nil
 	}
-	m := &model{kind: r.kind, point: b, limiter: l, state: l.Init()}
+	m := &model{kind: r.kind, point: b, around: r.hull(), limiter: l, state: l.Init()}
+	at := time.Duration(0)
 	for i := range tl.Observations {
-		if o := &tl.Observations[i]; o.Answered {
-			m.state, _ = m.limiter.Step(m.state, o.Sent+(o.FirstByte-o.Sent)/2, 1)
+		o := &tl.Observations[i]
+		at = max(at, o.Sent)
+		if o.Answered {
+			at = max(at, o.Sent+(o.FirstByte-o.Sent)/2)
 		}
+		at = m.follow(at, o.Outcome)
 	}
 	return m
+}
+
+// follow brings m past a request that was decided at an instant or a little later, and returns when. A model
+// that would have decided otherwise keeps as close to what was seen as it can.
+func (m *model) follow(at time.Duration, seen timeline.Outcome) time.Duration {
+	s, d := m.limiter.Step(m.state, at, 1)
+	switch {
+	case seen == timeline.Allowed && !d.Allow && d.RetryAfter != reference.Never:
+		at += d.RetryAfter
+		s, _ = m.limiter.Step(m.state, at, 1)
+	case seen == timeline.Denied && d.Allow && m.kind.base.Count != spec.CountAll:
+		return at
+	}
+	m.state = s
+	return at
 }
 
 // placed returns p with windows that begin where the recording does not refute it; the last of them where
@@ -79,24 +100,33 @@ func (m *model) wait(at time.Duration, n int64) time.Duration {
 	return d.RetryAfter
 }
 
-// predict returns how many requests of each phase are admitted, and how many are sent, where the limiter
-// decides late after each request is sent.
-func (m *model) predict(at, late time.Duration, phases []Phase) (admitted [maxPhases]int, sent int) {
-	s := m.state
+// seen is what an experiment shows, as far as it is predicted: how many each phase admits and denies.
+type seen [maxPhases]struct{ admitted, denied int }
+
+// sent is how many requests there were in all.
+func (s seen) sent() (n int) {
+	for _, p := range s {
+		n += p.admitted + p.denied
+	}
+	return n
+}
+
+// predict returns what phases show where the limiter decides late after each request is sent, and the state
+// and the instant after them.
+func (m *model) predict(at, late time.Duration, phases []Phase) (seen, reference.State, time.Duration) {
+	out, s := seen{}, m.state
 	for i, p := range phases {
-		at += p.Rest
-		for n, denied := 0, 0; n < p.Requests && (p.Denials == 0 || denied < p.Denials); n++ {
+		n := &out[i]
+		for at += p.Rest; !p.over(n.admitted, n.denied); at += p.Every {
 			var d reference.Decision
 			if s, d = m.limiter.Step(s, at+late, 1); d.Allow {
-				admitted[i]++
+				n.admitted++
 			} else {
-				denied++
+				n.denied++
 			}
-			sent++
-			at += p.Every
 		}
 	}
-	return admitted, sent
+	return out, s, at
 }
 
 // maxPhases is how many phases an experiment has at most.

@@ -30,6 +30,10 @@ type region struct {
 	// long.
 	left    int
 	shallow bool
+	// over tells that the judge was asked for long enough.
+	over func() bool
+	// searches is how many exact searches may still be asked for.
+	searches int
 }
 
 // refuted asks the judge about all policies of a box. Of a single quota it asks each part on both sides at
@@ -40,12 +44,25 @@ func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 	parts := r.kind.each()
 	if b.q1 == b.q2 && (len(parts) == 1 || b.narrow()) {
 		return !slices.ContainsFunc(parts,
-			func(k *kind) bool { return !refuted(tl, k.policy(b), verdict.Exact, false) })
+			func(k *kind) bool { return !everywhere(tl, k.policy(b), verdict.Exact) })
 	}
 	least, most := b, b
 	least.q2, most.q1 = b.q1, b.q2
-	return refuted(tl, parts[0].policy(most), verdict.UpperBound, false) ||
-		refuted(tl, parts[len(parts)-1].policy(least), verdict.LowerBound, false)
+	return everywhere(tl, parts[0].policy(most), verdict.UpperBound) ||
+		everywhere(tl, parts[len(parts)-1].policy(least), verdict.LowerBound)
+}
+
+// everywhere asks the judge about a policy by its bounds. Of windows that are longer than the recording it
+// asks apart whether one begins in it: most of the places where they may begin are outside.
+func everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
+	end := tl.End() + tl.Header.Tick + time.Millisecond
+	if p.Align != spec.AlignUnknown || p.Rate.Per < 2*end {
+		return refuted(tl, p, side, false)
+	}
+	inside, outside := p, p
+	inside.Align, inside.PhaseFrom, inside.PhaseTo = spec.AlignPhase, 0, end
+	outside.Align, outside.PhaseFrom, outside.PhaseTo = spec.AlignPhase, end, p.Rate.Per-1
+	return refuted(tl, outside, side, false) && refuted(tl, inside, side, false)
 }
 
 // split returns a region for each part of the kind, where no more is to be learnt of all together; else r
@@ -63,6 +80,7 @@ func (r *region) split() []*region {
 
 // refuted asks the judge about a policy. One that cannot be judged is not refuted.
 func refuted(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance, search bool) bool {
+	tl, p = stretches(tl, p)
 	no, err := check.Refuted(tl, spec.Limit{p}, side, search)
 	return no && err == nil
 }
@@ -87,9 +105,10 @@ func (r *region) explains(tl *timeline.Timeline, point box) bool {
 	if r.refuted(tl, point) {
 		return false
 	}
-	if !r.kind.searched || r.shallow {
+	if !r.kind.searched || r.shallow || r.searches <= 0 {
 		return true
 	}
+	r.searches--
 	for _, k := range r.kind.each() {
 		if !refuted(tl, k.policy(point), verdict.Exact, true) {
 			return true
@@ -114,11 +133,11 @@ func (r *region) hit(tl *timeline.Timeline, b box) bool {
 
 // narrow removes what tl refutes, and divides what is left, by so many judgements.
 func (r *region) narrow(tl *timeline.Timeline, asked int) {
-	r.left = asked
+	r.left, r.searches = asked, asked/10
 	all := append(r.live, r.doubtful...)
 	r.live, r.doubtful = nil, nil
 	r.take(tl, all...)
-	for r.left > 0 && len(r.live) < mostLive {
+	for r.left > 0 && len(r.live) < mostLive && !r.over() {
 		i := largest(r.live)
 		if i < 0 {
 			break
@@ -127,23 +146,37 @@ func (r *region) narrow(tl *timeline.Timeline, asked int) {
 		r.live = slices.Delete(r.live, i, i+1)
 		r.divide(tl, b)
 	}
-	for r.left > 0 && len(r.doubtful) > 0 {
-		last := len(r.doubtful) - 1
-		b := r.doubtful[last]
-		if r.kind.searched && !r.shallow && b.exact() { // no policy all over it explains the recording
-			r.doubtful = r.doubtful[:last]
-			continue
-		}
-		if b.q1 == b.q2 && float64(b.t2) < float64(b.t1)*finest {
-			return
-		}
-		r.doubtful = r.doubtful[:last]
-		r.divide(tl, b)
-	}
+	r.doubt(tl)
 }
 
-// finest is the ratio of times below which a doubtful box is left as it is.
-const finest = 1.0005
+// doubt divides what is doubtful, the smallest first, down to what is as narrow as it can be told.
+func (r *region) doubt(tl *timeline.Timeline) {
+	var kept []box
+	finest := r.finest(tl)
+	for r.left > 0 && len(r.doubtful) > 0 && !r.over() {
+		last := len(r.doubtful) - 1
+		b := r.doubtful[last]
+		r.doubtful = r.doubtful[:last]
+		switch {
+		case r.kind.searched && !r.shallow && b.exact(): // no policy all over it explains the recording
+		case b.q1 == b.q2 && float64(b.t2) < float64(b.t1)*finest:
+			kept = append(kept, b)
+		default:
+			r.divide(tl, b)
+		}
+	}
+	r.doubtful = append(r.doubtful, kept...)
+}
+
+// finest is the ratio of times below which a doubtful box is left as it is. Windows that follow each other
+// through the whole recording are told apart by less than others.
+func (r *region) finest(tl *timeline.Timeline) float64 {
+	const usual = 1.0005
+	if r.kind.base.Align != spec.AlignUnknown {
+		return usual
+	}
+	return min(usual, 1+float64(time.Millisecond)/float64(2*tl.End()+1))
+}
 
 func (r *region) divide(tl *timeline.Timeline, b box) {
 	lower, upper := b.halves()
@@ -165,20 +198,23 @@ func largest(boxes []box) int {
 func (r *region) empty() bool { return len(r.live)+len(r.doubtful) == 0 }
 
 // hull returns the box around all that is left.
-func (r *region) hull() box {
-	all := append(slices.Clone(r.live), r.doubtful...)
-	h := all[0]
-	for _, b := range all[1:] {
+func (r *region) hull() box { return hull(append(slices.Clone(r.live), r.doubtful...)) }
+
+// hull returns the box around boxes, of which there is one at least.
+func hull(boxes []box) box {
+	h := boxes[0]
+	for _, b := range boxes[1:] {
 		h = box{min(h.q1, b.q1), max(h.q2, b.q2), min(h.t1, b.t1), max(h.t2, b.t2)}
 	}
 	return h
 }
 
-// points returns at most n policies, spread over what is left: over what is doubtful where nothing else is.
-func (r *region) points(n int) []box {
+// points returns at most n policies, spread over what is left: over what is doubtful where nothing else is,
+// or where that is asked for.
+func (r *region) points(n int, doubtful bool) []box {
 	boxes := r.live
-	if len(boxes) == 0 {
-		boxes = r.doubtful
+	if len(boxes) == 0 || doubtful {
+		boxes = append(slices.Clone(r.live), r.doubtful...)
 	}
 	var out []box
 	step := max(1, (len(boxes)+n-1)/n)

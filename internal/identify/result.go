@@ -49,34 +49,42 @@ type Candidate struct {
 }
 
 // classes groups regions that no request can tell apart: of a quota of one request, several kinds are the
-// same limiter. A queue explains the delays of its answers, so that it goes over a bucket that only admits
-// as it does.
+// same limiter.
 func classes(regions []*region) [][]*region {
-	var one, oneAll []*region
 	var out [][]*region
-	queue := slices.ContainsFunc(regions, func(r *region) bool {
-		return r.kind.base.Algorithm == spec.LeakyBucketQueue && r.hull().q1 > 1
-	})
+	at := map[string]int{}
 	for _, r := range regions {
-		b := r.kind.base
-		single := r.hull().q2 == 1 && b.Align != spec.AlignUnknown &&
-			b.Algorithm != spec.SlidingWindowCounter
-		switch all := b.Count == spec.CountAll || b.Refresh == spec.RefreshAll; {
-		case single && all:
-			oneAll = append(oneAll, r)
-		case single:
-			one = append(one, r)
-		case queue && b.Algorithm == spec.TokenBucket && b.Count != spec.CountAll:
-		default:
-			out = append(out, []*region{r})
+		name := r.kind.text
+		if r.hull().q2 == 1 {
+			name = r.kind.ofOne()
 		}
-	}
-	for _, same := range [][]*region{one, oneAll} {
-		if len(same) > 0 {
-			out = append(out, same)
+		i, has := at[name]
+		if !has {
+			i = len(out)
+			at[name], out = i, append(out, nil)
 		}
+		out[i] = append(out[i], r)
 	}
 	return out
+}
+
+// ofOne names what a kind is with a quota of one request.
+func (k *kind) ofOne() string {
+	b := k.base
+	counter, up := b.Algorithm == spec.SlidingWindowCounter, b.Rounding == spec.RoundUp
+	all := (b.Count == spec.CountAll && b.Algorithm != spec.FixedWindow) || b.Refresh == spec.RefreshAll
+	switch {
+	case k.queue || len(k.parts) > 0 || counter && b.Rounding == spec.RoundNearest:
+		return k.text
+	case b.Align == spec.AlignUnknown && !up && !all: // one in a window, from its very beginning
+		return "one a window"
+	case b.Align == spec.AlignUnknown || counter && (all || !up):
+		return k.text
+	case all:
+		return "one a time since the last request"
+	default: // a counter that rounds up admits when the last window but one began with the last admission
+		return "one a time"
+	}
 }
 
 // inUse is why nothing explains a recording of a quota that may not have been whole.
@@ -115,13 +123,16 @@ func (x *search) candidate(r *region) Candidate {
 	h := r.hull()
 	best := h.point()
 	for _, b := range append([]box{h}, r.live...) {
-		if !refuted(x.tl, r.kind.policy(b.point()), verdict.Exact, true) {
+		if !refuted(x.shown(), r.kind.policy(b.point()), verdict.Exact, true) {
 			best = b.point()
 			break
 		}
 	}
 	c := Candidate{Text: r.kind.text, Class: slices.Clone(r.kind.class),
 		Limit: spec.Limit{r.kind.written(best)}}
+	if r.kind.queue {
+		c.Limit[0] = complete(queueOf(c.Limit[0], x.undelayed))
+	}
 	c.least, c.most = h.t1, h.t2
 	c.Measured.Burst = verdict.Interval{Lo: float64(h.q1), Hi: float64(h.q2), LoSet: true, HiSet: true}
 	units := func(q int64) float64 {
@@ -162,8 +173,13 @@ func (k *kind) written(b box) spec.Policy {
 			break
 		}
 	}
+	return complete(p)
+}
+
+// complete returns p with its defaults.
+func complete(p spec.Policy) spec.Policy {
 	if whole, err := spec.Parse(p.String()); err == nil {
-		return whole[0] // with its defaults
+		return whole[0]
 	}
 	return p
 }

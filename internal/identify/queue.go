@@ -1,0 +1,139 @@
+package identify
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// A queue admits as a bucket of the same places and rate does, and holds the answers back. When it decided is
+// hidden by that. So where admitted requests wait and denied ones do not, decisions are taken to be as early
+// as those of the slowest denial, and the bucket is looked for. What is found is a queue only if its delays
+// explain those that were seen.
+
+// queued tells whether admitted requests of the last phase mostly wait for their answers much longer than the
+// soonest one did.
+func queued(tl *timeline.Timeline) bool {
+	soon := soonest(tl)*3 + 10*time.Millisecond
+	slow, admitted, n := 0, 0, len(tl.Observations)
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if o.Outcome == timeline.Allowed && o.Phase == tl.Observations[n-1].Phase {
+			if admitted++; o.FirstByte-o.Sent > soon {
+				slow++
+			}
+		}
+	}
+	return slow > 0 && 3*slow >= admitted
+}
+
+// soonest is the least time from a request to its answer.
+func soonest(tl *timeline.Timeline) time.Duration {
+	out := time.Duration(math.MaxInt64 / 4)
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Answered {
+			out = min(out, o.FirstByte-o.Sent)
+		}
+	}
+	return out
+}
+
+// prompt is how long an answer takes that waits in no queue: the slowest denial, or where there is none the
+// soonest answer and some.
+func prompt(tl *timeline.Timeline) time.Duration {
+	out := soonest(tl) * 2
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
+			out = max(out, o.FirstByte-o.Sent)
+		}
+	}
+	return out
+}
+
+// undelayed is the recording in which nothing was decided later than a prompt answer comes.
+func undelayed(tl *timeline.Timeline) *timeline.Timeline {
+	out, soon := *tl, prompt(tl)
+	out.Observations = slices.Clone(tl.Observations)
+	for i := range out.Observations {
+		if o := &out.Observations[i]; o.Outcome == timeline.Allowed {
+			o.FirstByte = min(o.FirstByte, o.Sent+soon)
+		}
+	}
+	out.Header.Ended = max(tl.Header.Ended, tl.End())
+	return &out
+}
+
+// queueKind is the kind of queues that admit as a kind of buckets does.
+func queueKind(bucket *kind) *kind {
+	q := *bucket
+	q.class, q.text, q.queue = []spec.Algorithm{spec.LeakyBucketQueue}, "a queue", true
+	return &q
+}
+
+// queueOf is the queue that admits as a bucket does, of which so many pass without waiting.
+func queueOf(bucket spec.Policy, undelayed int64) spec.Policy {
+	return spec.Policy{Algorithm: spec.LeakyBucketQueue, Rate: bucket.Rate, Queue: bucket.Burst - 1,
+		Undelayed: min(undelayed, bucket.Burst-1)}
+}
+
+// passed is how many of the requests after the first one were admitted one after the other and did not wait.
+func passed(tl *timeline.Timeline) int64 {
+	soon, n := prompt(tl), int64(0)
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if o.Phase == firstPhase || o.Outcome != timeline.Allowed {
+			continue
+		}
+		if o.FirstByte-o.Sent > soon {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// queueExplains tells whether the delays of the queue that was found are those that were seen, but for one
+// answer in ten, and finds out how many pass without waiting.
+func (x *search) queueExplains() bool {
+	if len(x.regions) == 0 {
+		return false
+	}
+	r, n, best := x.regions[0], passed(x.tl), 0.9
+	explains := false
+	for _, pass := range []int64{0, n - 1, n, n + 1} {
+		q := queueOf(r.kind.written(r.hull().point()), max(0, pass))
+		if share := delaysAs(q, x.tl); share >= best {
+			x.undelayed, best, explains = q.Undelayed, share+0.001, true
+		}
+	}
+	return explains
+}
+
+// delaysAs is the share of the admitted requests that waited as a queue makes them wait.
+func delaysAs(q spec.Policy, tl *timeline.Timeline) float64 {
+	l, err := reference.New(q)
+	if err != nil {
+		return 0
+	}
+	soon := prompt(tl)
+	early := soon + q.Rate.Per/time.Duration(2*q.Rate.N) + 2*time.Millisecond
+	state, right, admitted := l.Init(), 0, 0
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		s, d := l.Step(state, o.Sent+soon/2, 1)
+		if o.Outcome == timeline.Allowed {
+			admitted++
+			if late := o.FirstByte - o.Sent - d.Delay; d.Allow && late > -early && late < early {
+				right++
+			}
+		}
+		if o.Outcome != timeline.Denied {
+			state = s
+		}
+	}
+	return float64(right) / float64(max(1, admitted))
+}
