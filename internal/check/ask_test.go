@@ -22,7 +22,7 @@ func TestAnswersAloneAreThoseOfTheWitnesses(t *testing.T) {
 			continue // no one limiter
 		}
 		a, refuted := &limiter.Asker{}, map[bool]int{}
-		for round := range fewer(400) {
+		for round := range fewer(t, 400) {
 			r := rand.New(rand.NewPCG(soakSeed+59, uint64(round)))
 			costs := p.Full() > 1 && r.IntN(2) == 0
 			sh := shape{requests: 4 + r.IntN(30), gap: 1 + r.IntN(30), late: r.IntN(40), costs: costs}

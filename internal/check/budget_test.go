@@ -17,6 +17,7 @@ import (
 // TestPartitionsShareOneBudget: what is hard to search in each of many partitions takes no longer than in
 // one, and where a search gives up the verdict says so.
 func TestPartitionsShareOneBudget(t *testing.T) {
+	saysReplay(t)
 	const text = "sliding-window-log,rate=100/s,charge=completion,hold=1ms..20ms,linger=0s"
 	limit, r := mustLimit(t, text), rand.New(rand.NewPCG(soakSeed+61, 1))
 	tl := &timeline.Timeline{}

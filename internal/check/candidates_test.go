@@ -40,7 +40,7 @@ func TestBucketOverIsItsDefinition(t *testing.T) {
 			t.Fatal(err)
 		}
 		broken := 0
-		for round := range fewer(2000) {
+		for round := range fewer(t, 2000) {
 			r := rand.New(rand.NewPCG(4, uint64(round)))
 			tl := randomHistory(r, lim, shape{requests: 3 + r.IntN(40), gap: 1 + r.IntN(40), late: r.IntN(90),
 				costs: r.IntN(2) == 0 && b.Burst > 1})
@@ -53,7 +53,7 @@ func TestBucketOverIsItsDefinition(t *testing.T) {
 				broken++
 			}
 		}
-		if broken < fewer(2000)/20 {
+		if broken < fewer(t, 2000)/20 {
 			t.Errorf("%s: only %d histories are violated", name, broken)
 		}
 	}

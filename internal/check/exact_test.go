@@ -86,7 +86,7 @@ func TestFewBranchesExplainNothingElse(t *testing.T) {
 	explained, lost := 0, 0
 	for name, limit := range everySmallLimit() {
 		r := rand.New(rand.NewPCG(3, 37))
-		for round := range fewer(20) {
+		for round := range fewer(t, 20) {
 			known := knownLimit(r, limit)
 			lim, err := reference.NewLimit(known)
 			if err != nil {
@@ -132,7 +132,7 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 		if rich[name] != nil { // whose oracle is slow
 			n = 5
 		}
-		for round := range fewer(30) {
+		for round := range fewer(t, 30) {
 			known := knownLimit(r, limit)
 			lim, err := reference.NewLimit(known)
 			if err != nil {
@@ -216,7 +216,7 @@ func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
 			continue
 		}
 		r := rand.New(rand.NewPCG(3, 29))
-		for round := range fewer(80) {
+		for round := range fewer(t, 80) {
 			known := knownLimit(r, limit)
 			lim, err := reference.NewLimit(known)
 			if err != nil {

@@ -39,6 +39,7 @@ func bytesThrough(t *testing.T, r *rand.Rand, p spec.Policy) *timeline.Timeline 
 // TestRatesBetweenRoundOnesStayInBounds: of 100,000,000/s to 110,000,000/s the ends are short fractions of
 // units and nanoseconds, and most rates between them are not.
 func TestRatesBetweenRoundOnesStayInBounds(t *testing.T) {
+	saysReplay(t)
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		p := mustPolicy(t, []string{"token-bucket,rate=100000000..110000000/s,burst=82495429",
@@ -59,6 +60,7 @@ func TestRatesBetweenRoundOnesStayInBounds(t *testing.T) {
 
 // TestRatesOfManyUnitsAreMeasured: what is measured of limits in bytes holds the true rate, and closely.
 func TestRatesOfManyUnitsAreMeasured(t *testing.T) {
+	saysReplay(t)
 	for _, text := range []string{"token-bucket,rate=1000000000/s,burst=324210835",
 		"token-bucket,rate=100000000/s,burst=82495429", "gcra,rate=524288000/s,burst=379344057",
 		"leaky-bucket,rate=1000000/s,burst=4000000000", "token-bucket,rate=1000000/s,burst=2000000"} {

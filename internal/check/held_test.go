@@ -54,7 +54,7 @@ func heldTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit, n int, g
 // TestLimitersBesideHeldRequestsAreNeverAccused: a request that another policy holds for long stays in the
 // pieces of all of them, and one that it holds for ever says nothing of those that were lost.
 func TestLimitersBesideHeldRequestsAreNeverAccused(t *testing.T) {
-	rounds, seeds := soakRounds(300, 20_000)
+	rounds, seeds := soakRounds(t, 300, 20_000)
 	verdicts := map[verdict.Verdict]int{}
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+16, uint64(round)))
@@ -114,7 +114,7 @@ func TestBucketsBesideHeldRequestsAreNeverAccused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for round := range fewer(20) {
+		for round := range fewer(t, 20) {
 			r := rand.New(rand.NewPCG(soakSeed+17+uint64(i), uint64(round)))
 			tl := heldTraffic(r, lim, limit, 1000, 300*time.Microsecond, 200*time.Microsecond,
 				func() time.Duration {
@@ -138,7 +138,7 @@ func TestDenialsWithoutAFirstByteMayOpenWindows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for round := range fewer(4000) {
+		for round := range fewer(t, 4000) {
 			r := rand.New(rand.NewPCG(soakSeed+19, uint64(round)))
 			tl := heldTraffic(r, lim, limit, 40+r.IntN(100), time.Duration(200+r.IntN(1500))*time.Microsecond,
 				50*time.Microsecond, nil)

@@ -118,6 +118,7 @@ func TestHintOfRefreshedWindow(t *testing.T) {
 
 // TestHintsAreShort: the searches for a guess end early, also those of many phases at once.
 func TestHintsAreShort(t *testing.T) {
+	saysReplay(t)
 	limit, err := spec.Parse("fixed-window,rate=60/1m,align=unknown")
 	if err != nil {
 		t.Fatal(err)
@@ -153,6 +154,7 @@ func TestHintsAreShort(t *testing.T) {
 // TestHintsAreSure: a policy that would explain all of a recording passes on it; one of which the search was
 // cut short may not.
 func TestHintsAreSure(t *testing.T) {
+	saysReplay(t)
 	may := 0
 	for _, round := range []uint64{736, 1997, 2471, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12} {
 		r := rand.New(rand.NewPCG(1000, round))

@@ -22,7 +22,7 @@ import (
 // cannot reach, the size of real recordings, is asked here: no FAIL, ever. RLCHECK_SOAK=1 tries five
 // thousand.
 func TestRightLimitersAreNeverAccused(t *testing.T) {
-	rounds, seeds := soakRounds(40, 5000)
+	rounds, seeds := soakRounds(t, 40, 5000)
 	verdicts := map[verdict.Verdict]int{}
 	for seed := range seeds {
 		for round := range rounds {

@@ -23,7 +23,7 @@ import (
 // same partitions, one side alone. Rates and windows may be declared as ranges. What is measured of a limiter
 // that passes holds its true values.
 func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
-	rounds, seeds := soakRounds(500, 2000)
+	rounds, seeds := soakRounds(t, 500, 2000)
 	whole := os.Getenv("RLCHECK_SOAK") != ""
 	verdicts := map[verdict.Verdict]int{}
 	for round := range rounds * seeds {
@@ -226,7 +226,7 @@ func TestMeasureKnowsWhatWrapsABound(t *testing.T) {
 		"sliding-window-counter,rate=4/1ms..1530us,align=unknown"} {
 		limit := mustLimit(t, spec)
 		passed := 0
-		for round := range fewer(60) {
+		for round := range fewer(t, 60) {
 			r := rand.New(rand.NewPCG(soakSeed+15, uint64(round)))
 			known := chosen(r, limit)
 			lim, err := reference.NewLimit(known)

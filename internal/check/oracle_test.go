@@ -360,6 +360,7 @@ func (o *plain) search(n plainNode) bool {
 // TestOracleAgreesWithThePlainOne holds the oracle's machines and shortcuts against the reference limiters
 // and none.
 func TestOracleAgreesWithThePlainOne(t *testing.T) {
+	saysReplay(t)
 	rounds := 150
 	if testing.Short() {
 		rounds = 40

@@ -18,7 +18,7 @@ import (
 // seen, start bans and keep alive what would be forgotten. What is measured of a limiter that passes holds
 // its true values.
 func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
-	rounds, seeds := soakRounds(500, 2000)
+	rounds, seeds := soakRounds(t, 500, 2000)
 	verdicts := map[verdict.Verdict]int{}
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+17, uint64(round)))

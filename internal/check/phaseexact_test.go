@@ -25,7 +25,7 @@ func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 			continue
 		}
 		r := rand.New(rand.NewPCG(21, 34))
-		for range fewer(150) {
+		for range fewer(t, 150) {
 			lim, err := reference.NewLimit(knownLimit(r, limit))
 			if err != nil {
 				t.Fatal(err)

@@ -19,7 +19,7 @@ func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
 			const size = 100
 			r := rand.New(rand.NewPCG(8, 8))
 			narrow := 0
-			for range fewer(100) {
+			for range fewer(t, 100) {
 				phase := time.Duration(r.IntN(size))
 				p := spec.Policy{Algorithm: a, Rate: spec.Rate{N: 4, Per: size}, Align: spec.AlignPhase,
 					PhaseFrom: phase, PhaseTo: phase}
@@ -45,9 +45,9 @@ func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
 					narrow++
 				}
 			}
-			if narrow < fewer(100)/2 {
+			if narrow < fewer(t, 100)/2 {
 				t.Errorf("measured to a quarter of a window in %d of %d histories, want at least half",
-					narrow, fewer(100))
+					narrow, fewer(t, 100))
 			}
 		})
 	}

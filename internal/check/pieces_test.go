@@ -17,7 +17,7 @@ import (
 // TestPiecesFailOnlyWhatJudgeFails judges random histories in pieces of eight requests and more. What they
 // refute, Judge does; and what the bounds refute as a whole they find too, nearly always.
 func TestPiecesFailOnlyWhatJudgeFails(t *testing.T) {
-	rounds, seeds := soakRounds(200, 10_000)
+	rounds, seeds := soakRounds(t, 200, 10_000)
 	for name, limit := range smallLimits() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +76,7 @@ func infeasible(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 // TestPiecesOfWrongLimiters turns an outcome or two of what right limiters of random SPECs did, and compares
 // what the pieces find with what the bounds find as a whole.
 func TestPiecesOfWrongLimiters(t *testing.T) {
-	rounds, seeds := soakRounds(400, 20_000)
+	rounds, seeds := soakRounds(t, 400, 20_000)
 	both, missed := 0, map[string]int{}
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+9, uint64(round)))
@@ -132,7 +132,7 @@ func TestPiecesOfLimitersThatWereAccused(t *testing.T) {
 		"fixed-window,rate=2/1ms,align=first,ttl=600us + concurrency,limit=5,hold=2ms..9ms",
 		"sliding-window-counter,rate=9/3ms,align=first,ttl=2100us"} {
 		limit := mustLimit(t, spec)
-		for round := range fewer(2000) {
+		for round := range fewer(t, 2000) {
 			r := rand.New(rand.NewPCG(soakSeed+13, uint64(round)))
 			lim, err := reference.NewLimit(knownLimit(r, limit))
 			if err != nil {

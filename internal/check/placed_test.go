@@ -39,7 +39,7 @@ func TestWitnessOfPlacedWindows(t *testing.T) {
 			}
 			r := rand.New(rand.NewPCG(17, 19))
 			seen, dropped := map[verdict.Kind]int{}, 0
-			for range fewer(300) {
+			for range fewer(t, 300) {
 				tl := randomHistory(r, lim,
 					shape{requests: 4 + r.IntN(6), gap: 1 + refillTime(spec.Limit{pol}),
 						late: []int{0, 3, 10, 30}[r.IntN(4)]})

@@ -15,7 +15,7 @@ import (
 // TestPlainExplanationsExplain compares plain explanations with the exact search, which refutes none that
 // there is: of random limiters, right and broken, by clocks that tick and drift.
 func TestPlainExplanationsExplain(t *testing.T) {
-	rounds, seeds := soakRounds(1600, 40_000)
+	rounds, seeds := soakRounds(t, 1600, 40_000)
 	found, refuted := 0, 0
 	for round := range rounds * seeds {
 		p, spec, ok := corpusPair(round + 1_000_000)

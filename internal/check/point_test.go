@@ -22,7 +22,7 @@ import (
 // one state, of which one does. SPECs are random, of every key but those that ask when requests are complete,
 // and of clocks that tick.
 func TestAModelAtAPointIsTheReference(t *testing.T) {
-	rounds, seeds := soakRounds(3000, 40_000)
+	rounds, seeds := soakRounds(t, 3000, 40_000)
 	keys := map[string]int{}
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+43, uint64(round)))

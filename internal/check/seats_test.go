@@ -41,6 +41,7 @@ func TestDividedRequestKeepsItsRest(t *testing.T) {
 
 // TestSeatsAreTakenInUnits compares overfull with Hall's condition, tried for every run of windows.
 func TestSeatsAreTakenInUnits(t *testing.T) {
+	saysReplay(t)
 	full := 0
 	for seed := range uint64(20_000) {
 		r := rand.New(rand.NewPCG(soakSeed, seed))

@@ -37,7 +37,7 @@ func sharedHistory(r *rand.Rand, lim reference.Limiter, late int) *timeline.Time
 // together, and what is found of all of them fails on its own, which it does not where each has windows of
 // its own.
 func TestOneTimerForAllPartitions(t *testing.T) {
-	rounds, seeds := soakRounds(2000, 20_000)
+	rounds, seeds := soakRounds(t, 2000, 20_000)
 	for _, text := range []string{"fixed-window,rate=2/20ns,align=shared",
 		"fixed-window,rate=1/20ns,align=shared,count=all",
 		"sliding-window-counter,rate=2/20ns,align=shared"} {

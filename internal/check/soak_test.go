@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -53,7 +54,7 @@ var demanded = floor{0.995, 0.98}
 // share of the infeasible histories that is caught. RLCHECK_SOAK=1 tries 20,400 histories of every line, some
 // four millions, RLCHECK_SOAK=N N times as many, with other seeds too, RLCHECK_SOAK=0.3 a part of them.
 func TestJudgeNeverAccusesWhatTheOracleExplains(t *testing.T) {
-	rounds, seeds := soakRounds(30, 3400)
+	rounds, seeds := soakRounds(t, 30, 3400)
 	for name, limit := range smallLimits() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,8 +86,11 @@ func TestJudgeNeverAccusesWhatTheOracleExplains(t *testing.T) {
 	}
 }
 
-// fewer is n, or a part of it where the race detector makes everything ten times as slow.
-func fewer(n int) int {
+// fewer is n, or a part of it where the race detector makes everything ten times as slow. A test that fails
+// says how it is run again.
+func fewer(t testing.TB, n int) int {
+	t.Helper()
+	saysReplay(t)
 	if testing.Short() {
 		return n/8 + 1
 	}
@@ -95,8 +99,9 @@ func fewer(n int) int {
 
 // soakRounds returns how many rounds are made, and with how many seeds: few always, many in a soak, a share
 // of them where RLCHECK_SOAK is less than 1.
-func soakRounds(always, soak int) (rounds, seeds int) {
-	rounds, seeds = fewer(always), 1
+func soakRounds(t testing.TB, always, soak int) (rounds, seeds int) {
+	t.Helper()
+	rounds, seeds = fewer(t, always), 1
 	if n := os.Getenv("RLCHECK_SOAK"); n != "" {
 		share := 1.0
 		_, _ = fmt.Sscan(n, &share)
@@ -110,13 +115,29 @@ func enough(t *testing.T, kind string, narrow, all catches) {
 	t.Helper()
 	for share, c := range map[float64]catches{demanded.narrow: narrow, demanded.all: all} {
 		if c.share() < share {
-			t.Errorf("%s: caught %s, want %.1f %%\n%s", kind, c, 100*share, replay(t))
+			t.Errorf("%s: caught %s, want %.1f %%", kind, c, 100*share)
 		}
 	}
 }
 
+// sayReplay are the names of the tests that do.
+var sayReplay sync.Map
+
+// saysReplay makes a test that fails print the command that runs it again. All seeds are fixed, so that the
+// command meets the same histories.
+func saysReplay(t testing.TB) {
+	if _, twice := sayReplay.LoadOrStore(t.Name(), true); twice {
+		return
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(replay(t))
+		}
+	})
+}
+
 // replay is the command that runs a test again as it was run.
-func replay(t *testing.T) string {
+func replay(t testing.TB) string {
 	parts := strings.Split(t.Name(), "/")
 	for i := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
@@ -160,8 +181,8 @@ func judgeRandom(t *testing.T, limit spec.Limit, quarters, rounds int, seed uint
 				t.Logf("missed: seed %d, band %d, round %d, %s\n%s", seed, quarters, round, limit, draw(tl))
 			}
 		case explained && failed:
-			t.Fatalf("false alarm: seed %d, band %d, round %d, %s\n%s", seed, quarters, round,
-				falseAlarm(t, tl, limit), replay(t))
+			t.Fatalf("false alarm: seed %d, band %d, round %d, %s", seed, quarters, round,
+				falseAlarm(t, tl, limit))
 		}
 	}
 	return c

@@ -33,7 +33,7 @@ func clockLimits() map[string]spec.Limit {
 // TestJudgeNeverAccusesPartitionsOfOneClock: several partitions share the phase of the wall clock, which is
 // known up to an error or not at all; observers with clocks of their own widen the intervals.
 func TestJudgeNeverAccusesPartitionsOfOneClock(t *testing.T) {
-	rounds, seeds := soakRounds(60, 6000)
+	rounds, seeds := soakRounds(t, 60, 6000)
 	for name, limit := range clockLimits() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -164,7 +164,7 @@ func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 			limit[0].Completes() {
 			continue
 		}
-		for round := range fewer(30) {
+		for round := range fewer(t, 30) {
 			r := rand.New(rand.NewPCG(soakSeed+2, uint64(round)))
 			tl := randomPartitions(t, r, limit, shape{requests: 20, gap: 20, late: r.IntN(30)})
 			caps := everything(r)
@@ -186,7 +186,7 @@ func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 			}
 		}
 	}
-	if set < fewer(30) {
+	if set < fewer(t, 30) {
 		t.Errorf("only %d intervals were measured", set)
 	}
 }

@@ -13,6 +13,7 @@ import (
 // TestTimesThatDoNotFitAreNotSearched: a time to live of hours, in units of a rate of millions, is beyond all
 // products.
 func TestTimesThatDoNotFitAreNotSearched(t *testing.T) {
+	saysReplay(t)
 	for _, spec := range []string{"token-bucket,rate=999983/1s,burst=5,start=empty,ttl=24h",
 		"token-bucket,rate=9999991/1s,burst=5,start=empty,ttl=1h",
 		"sliding-window-log,rate=2/3ms,ttl=1ms..20000h + token-bucket,rate=1009/1ms,burst=3"} {

@@ -19,6 +19,7 @@ import (
 // it although another one is declared within reach, it is mostly known to a tenth, and no length outside
 // explains the recording.
 func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
+	saysReplay(t)
 	for _, text := range []string{"fixed-window,rate=4/100ns,phase=30ns",
 		"fixed-window,rate=4/100ns,align=first", "sliding-window-log,rate=4/100ns",
 		"sliding-window-log,rate=4/100ns,boundary=closed", "sliding-window-counter,rate=4/100ns,phase=30ns",

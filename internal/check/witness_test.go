@@ -40,7 +40,7 @@ func TestWitnessFailsAlone(t *testing.T) {
 			}
 			r := rand.New(rand.NewPCG(7, 11))
 			seen := map[verdict.Kind]int{}
-			for range fewer(400) {
+			for range fewer(t, 400) {
 				tl := randomHistory(r, lim, smallShape(r, []int{0, 3, 10, 30}[r.IntN(4)], false))
 				j := judged(t, tl, pol)
 				if len(j.Partitions) == 0 || j.Verdict != verdict.Fail {

@@ -19,7 +19,7 @@ import (
 // witness of a finding that tells of one partition fails alone, those of findings that tell of each other
 // fail together; of the whole and of streams.
 func TestWitnessesOfAnyLimitFail(t *testing.T) {
-	rounds, seeds := soakRounds(150, 2000)
+	rounds, seeds := soakRounds(t, 150, 2000)
 	failed, shared := 0, 0
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+5, uint64(round)))
