@@ -195,8 +195,8 @@ func TestSizes(t *testing.T) {
 				continue
 			}
 			n := s.set.Position(f.End()).Line - s.set.Position(f.Pos()).Line + 1
-			if name := s.path + ":" + f.Name.Name; n > funcCeiling && exceptions[name] == "" {
-				t.Errorf("%s: %s has %d lines, over %d", s.path, f.Name.Name, n, funcCeiling)
+			if name := s.path + ":" + f.Name.Name; n > ceilingsOf(s.pkg).lines && exceptions[name] == "" {
+				t.Errorf("%s: %s has %d lines, over %d", s.path, f.Name.Name, n, ceilingsOf(s.pkg).lines)
 			}
 		}
 	}

@@ -40,21 +40,8 @@ const tapeMost = 1 + 5*binary.MaxVarintLen64
 
 // code appends to b what is kept of an observation.
 func (t *Tape) code(b []byte, o *timeline.Observation) []byte {
-	flags := byte(o.Outcome) & tapeOutcome
-	if o.Answered {
-		flags |= tapeAnswered
-	}
-	if o.Cost == 1 {
-		flags |= tapeOneUnit
-	}
-	if o.Seq == t.seq+1 {
-		flags |= tapeNextSeq
-	}
-	wait, took := o.Sent-t.last, o.FirstByte-o.Sent
-	if t.Dones && o.Answered && o.Done > 0 {
-		flags |= tapeDone
-	}
-	rest := o.Done - o.FirstByte
+	wait, took, rest := o.Sent-t.last, o.FirstByte-o.Sent, o.Done-o.FirstByte
+	flags := t.flags(o)
 	if wait < 0 || o.Answered && took < 0 || flags&tapeDone != 0 && rest < 0 {
 		flags |= tapeSigned
 	}
@@ -75,6 +62,24 @@ func (t *Tape) code(b []byte, o *timeline.Observation) []byte {
 	t.last, t.seq = o.Sent, o.Seq
 	t.N++
 	return b
+}
+
+// flags are the bits of an observation, but for the sign of its times.
+func (t *Tape) flags(o *timeline.Observation) byte {
+	flags := byte(o.Outcome) & tapeOutcome
+	if o.Answered {
+		flags |= tapeAnswered
+	}
+	if o.Cost == 1 {
+		flags |= tapeOneUnit
+	}
+	if o.Seq == t.seq+1 {
+		flags |= tapeNextSeq
+	}
+	if t.Dones && o.Answered && o.Done > 0 {
+		flags |= tapeDone
+	}
+	return flags
 }
 
 func appendTime(b []byte, d time.Duration, flags byte) []byte {

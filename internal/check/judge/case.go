@@ -134,18 +134,23 @@ func (c *Case) judgeGroup(parts []*Part, box history.Interval) {
 		p.Limited = s.Limited
 		p.Search = verdict.Search{Visited: s.Steps, Cap: search.VisitCap, Capped: s.Capped}
 	}
-	if refuted {
-		c.accuse(parts, found, box)
+	if !refuted {
+		return
 	}
-	if refuted && denials && c.O.Shared { // one, perhaps of another partition, is a part of the proof
-		for _, p := range parts {
-			for i := range p.Findings {
-				p.Findings[i].Kind = verdict.NoExplanation
-			}
-		}
+	if c.accuse(parts, found, box); denials && c.O.Shared {
+		unexplained(parts)
 	}
-	if refuted && box.From == box.To && !limiter.Ranged(c.Limit[0]) {
+	if box.From == box.To && !limiter.Ranged(c.Limit[0]) {
 		c.addOtherSide(parts, box)
+	}
+}
+
+// unexplained makes findings say that a denial, perhaps of another partition, is a part of the proof.
+func unexplained(parts []*Part) {
+	for _, p := range parts {
+		for i := range p.Findings {
+			p.Findings[i].Kind = verdict.NoExplanation
+		}
 	}
 }
 

@@ -82,20 +82,10 @@ func (c *Case) proofMode(found []*limiter.Breach, pol spec.Policy) verdict.Confo
 // Describe makes a finding of breaches and the events that prove them together, where need be with those of
 // other partitions.
 func (c *Case) Describe(p *Part, found []*limiter.Breach, events []history.Event, pol spec.Policy,
-	box history.Interval,
-	others int) verdict.Finding {
-	f := verdict.Finding{Kind: found[0].Kind, Partition: p.Name, Seen: found[0].Seen, Bound: found[0].Bound}
+	box history.Interval, others int) verdict.Finding {
 	several := len(found) > 1 || others > 0
-	for _, br := range found {
-		if br.Kind != f.Kind {
-			f.Kind = verdict.NoExplanation
-		}
-	}
-	denied := slices.ContainsFunc(events,
-		func(ev history.Event) bool { return ev.Outcome == timeline.Denied })
-	if f.Kind == verdict.NoExplanation && !denied {
-		f.Kind = verdict.OverAdmission // nothing but admissions: there are too many
-	}
+	f := verdict.Finding{Kind: kindOf(found, events), Partition: p.Name, Seen: found[0].Seen,
+		Bound: found[0].Bound}
 	if several || found[0].Kind == verdict.NoExplanation {
 		if f.Seen = history.Volume(events); f.Kind == verdict.OverAdmission {
 			f.Seen = witness.AllowedOf(events)
@@ -139,4 +129,20 @@ func (p *Part) pick(keep map[int]bool) []timeline.Observation {
 		}
 	}
 	return out
+}
+
+// kindOf returns what breaches prove together by their events.
+func kindOf(found []*limiter.Breach, events []history.Event) verdict.Kind {
+	kind := found[0].Kind
+	for _, br := range found {
+		if br.Kind != kind {
+			kind = verdict.NoExplanation
+		}
+	}
+	denied := slices.ContainsFunc(events,
+		func(ev history.Event) bool { return ev.Outcome == timeline.Denied })
+	if kind == verdict.NoExplanation && !denied {
+		return verdict.OverAdmission // nothing but admissions: there are too many
+	}
+	return kind
 }

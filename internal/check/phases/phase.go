@@ -217,26 +217,33 @@ func (s *Search) look(b Cell) (halves []Cell, stop bool) {
 		s.Capped = true
 		return nil, true
 	}
-	open := b.Policy.RateTo > 0 || b.Policy.BurstTo > 0 || b.Policy.PerTo > 0
-	switch {
-	case open:
-	case b.From == b.To || timeless(b.Policy) && s.Turns.Alike(s.Policy, b.Interval):
-		if r, ok := s.Exactly(b); ok {
-			s.Reach = max(s.Reach, 2*(b.To-b.From)+1) // the neighbours may go together
-			return s.add(r)
-		}
-		if b.Policy.BanTo == 0 && b.Policy.TTLTo == 0 {
+	if !limiter.Ranged(b.Policy) {
+		if r, done := s.searchPhases(b); r != nil {
+			return s.add(*r)
+		} else if done {
 			return nil, true
-		}
-	default:
-		if s.survives(b) {
-			return nil, true
-		}
-		if r, ok := s.Together(b); ok {
-			return s.add(r)
 		}
 	}
 	return Halved(s.Halves(b))
+}
+
+// searchPhases searches a box exactly: under one phase that stands for all that are alike, or under all at
+// once. done: the box is not refuted, and need not be divided.
+func (s *Search) searchPhases(b Cell) (r *Refutation, done bool) {
+	if b.From == b.To || timeless(b.Policy) && s.Turns.Alike(s.Policy, b.Interval) {
+		if r, ok := s.Exactly(b); ok {
+			s.Reach = max(s.Reach, 2*(b.To-b.From)+1) // the neighbours may go together
+			return &r, true
+		}
+		return nil, b.Policy.BanTo == 0 && b.Policy.TTLTo == 0
+	}
+	if s.survives(b) {
+		return nil, true
+	}
+	if r, ok := s.Together(b); ok {
+		return &r, true
+	}
+	return nil, false
 }
 
 // hopeless tells whether the exact searches of a box would take many times their budget, as far as the part
@@ -338,18 +345,22 @@ func (s *Search) Judge(b Cell) (Refutation, bool) {
 				continue
 			}
 			s.work -= len(h.All)
-			if s.Ask != nil {
-				if s.Ask.Refutes(h, bd, s.Mode) {
-					return Refutation{Part: i}, true
-				}
-				continue
-			}
-			if br := JudgeOne(h, bd, s.Mode); br != nil {
-				return Refutation{Part: i, Breach: br}, true
+			if r, ok := s.judgeOne(h, bd); ok {
+				r.Part = i
+				return r, true
 			}
 		}
 	}
 	return Refutation{}, false
+}
+
+// judgeOne asks a bound of one history, for the answer alone where nobody wants the breach.
+func (s *Search) judgeOne(h *history.History, bd limiter.Bound) (Refutation, bool) {
+	if s.Ask != nil {
+		return Refutation{}, s.Ask.Refutes(h, bd, s.Mode)
+	}
+	br := JudgeOne(h, bd, s.Mode)
+	return Refutation{Breach: br}, br != nil
 }
 
 // judged tells whether a beginning of a partition is no longer than the one before.

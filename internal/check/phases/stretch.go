@@ -47,30 +47,13 @@ func RefuteAnchored(h *history.History, pol spec.Policy, mode verdict.Conformanc
 		n := history.StartingBefore(rest, until)
 		now := (&history.History{All: rest[:n], Lag: h.Lag}).First(n)
 		rest = rest[n:]
-		now.IgnoreDenials(all || pol.Ban > 0, func(ev history.Event) bool {
-			return ev.End >= until ||
-				ev.Start <= banned
-		})
-		if pol.Ban > 0 {
+		unproven := func(ev history.Event) bool { return ev.End >= until || ev.Start <= banned }
+		if now.IgnoreDenials(all || pol.Ban > 0, unproven); pol.Ban > 0 {
 			banned = max(banned, bansUntil(now, pol))
 		}
-		// the exact search judges all stretches
-		s := &Search{Policy: pol, Mode: mode, Group: &Group{Parts: []*history.History{now}}, Quick: true,
-			Few: few}
-		if found, ok := s.Refute(box); ok {
-			for _, one := range found {
-				r.Found = append(r.Found, one.Breach)
-			}
-			r.Box, r.stretch = box, now
+		if r.refute(now, box, pol, mode, few); len(r.Found) > 0 {
 			return r
 		}
-		if br := limiter.NewCounter(pol, box.From, box.To).FirstDenied(now); br != nil &&
-			mode != verdict.UpperBound &&
-			pol.Ban == 0 && pol.TTL == 0 {
-			r.Found, r.Box, r.stretch = []*limiter.Breach{br}, box, now
-			return r
-		}
-		r.Limited = r.Limited || s.Limited
 		switch {
 		case len(rest) == 0 && sure:
 			return r
@@ -79,6 +62,28 @@ func RefuteAnchored(h *history.History, pol spec.Policy, mode verdict.Conformanc
 			return r
 		}
 	}
+}
+
+// refute asks the bounds of one stretch. The exact search judges all stretches.
+func (r *AnchoredRefutation) refute(now *history.History, box history.Interval, pol spec.Policy,
+	mode verdict.Conformance, few int) {
+	s := &Search{Policy: pol, Mode: mode, Group: &Group{Parts: []*history.History{now}}, Quick: true,
+		Few: few}
+	found, ok := s.Refute(box)
+	if ok {
+		for _, one := range found {
+			r.Found = append(r.Found, one.Breach)
+		}
+		r.Box, r.stretch = box, now
+		return
+	}
+	if mode != verdict.UpperBound && pol.Ban == 0 && pol.TTL == 0 {
+		if br := limiter.NewCounter(pol, box.From, box.To).FirstDenied(now); br != nil {
+			r.Found, r.Box, r.stretch = []*limiter.Breach{br}, box, now
+			return
+		}
+	}
+	r.Limited = r.Limited || s.Limited
 }
 
 // Deny judges events of which none is counted: whenever windows began, there is nothing in them that explains

@@ -77,32 +77,36 @@ func NewPlan(h timeline.Header, limit spec.Limit, o judge.Options) *Plan {
 	c.BoundsOnly = true
 	w := &Plan{C: c, Whole: wholeRegion(c), size: pieceSize, small: smallPiece}
 	for _, p := range c.Limit {
-		w.memory, w.reach = max(w.memory, recalls(p)), max(w.reach, recalls(p), reaches(p))
-		w.silence = max(w.silence, limiter.NewBound(p, 0, 0).Scope().Memory)
-		_, loose := p.Ends()
-		w.full = max(w.full, loose.Full())
-		w.low = w.low || limiter.StartsLow(p)
-		if k := (kind{history.Widen(h, p.Tick, p.TickSet), history.StayOf(p)}); !slices.Contains(w.kinds, k) {
-			w.kinds = append(w.kinds, k)
-		}
-		if s := sweepPlan(h, p, len(c.Limit) > 1, o); s != nil {
-			w.swept = w.swept || p.TTL == 0 && !(p.Refreshes() && p.Count == spec.CountAll)
-			w.sweeps = append(w.sweeps, s)
-		}
-		if p.Refills() && (limiter.Ranged(p) || p.Completes()) {
-			w.size = longPiece
-		}
+		w.add(p, h, o)
 	}
 	if o.Shared && (o.Conformance == "" || o.Conformance == verdict.Exact) {
 		o.Conformance = verdict.UpperBound
 		w.upper = NewPlan(h, limit, o)
 	}
 	if p := c.Limit[0]; len(c.Limit) == 1 && w.Whole.Known() && !limiter.Anchored(p) && !limiter.Ranged(p) &&
-		p.BanTo == 0 &&
-		p.TTLTo == 0 {
+		p.BanTo == 0 && p.TTLTo == 0 {
 		w.bound = limiter.NewBound(c.Limit[0], w.Whole.boxes[0].From, w.Whole.boxes[0].To)
 	}
 	return w
+}
+
+// add takes what one of the policies needs.
+func (w *Plan) add(p spec.Policy, h timeline.Header, o judge.Options) {
+	w.memory, w.reach = max(w.memory, recalls(p)), max(w.reach, recalls(p), reaches(p))
+	w.silence = max(w.silence, limiter.NewBound(p, 0, 0).Scope().Memory)
+	_, loose := p.Ends()
+	w.full = max(w.full, loose.Full())
+	w.low = w.low || limiter.StartsLow(p)
+	if k := (kind{history.Widen(h, p.Tick, p.TickSet), history.StayOf(p)}); !slices.Contains(w.kinds, k) {
+		w.kinds = append(w.kinds, k)
+	}
+	if s := sweepPlan(h, p, len(w.C.Limit) > 1, o); s != nil {
+		w.swept = w.swept || p.TTL == 0 && !(p.Refreshes() && p.Count == spec.CountAll)
+		w.sweeps = append(w.sweeps, s)
+	}
+	if p.Refills() && (limiter.Ranged(p) || p.Completes()) {
+		w.size = longPiece
+	}
 }
 
 // recalls returns how long a policy remembers what is decided or, where that is what it counts, complete.

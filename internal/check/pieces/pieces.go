@@ -4,8 +4,6 @@
 package pieces
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
-	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -193,23 +190,10 @@ func (x *Pieces) edges(until int64) *history.Edges {
 func (x *Pieces) judge(obs []timeline.Observation, until int64, end time.Duration) {
 	c := *x.plan.C
 	c.Edges, c.End = x.edges(until), int64(end)
-	pc := &excerpt{c: &c, p: &judge.Part{Name: x.name, Obs: obs}, exact: x.exact &&
-		x.left.steps < phases.StepBudget}
+	pc := &excerpt{c: &c, p: &judge.Part{Name: x.name, Obs: obs},
+		exact: x.exact && x.left.steps < phases.StepBudget}
 	c.Prepare(pc.p)
-	for i, l := range x.levels {
-		if l != nil {
-			h := *pc.p.Histories[i]
-			h.Level = l
-			pc.p.Histories[i] = &h
-		}
-	}
-	for i, w := range x.placements {
-		if w != nil {
-			h := *pc.p.Histories[i]
-			h.Placed = w
-			pc.p.Histories[i] = &h
-		}
-	}
+	x.handOver(pc.p)
 	x.histories = pc.p.Histories
 	if pc.p.Unjudged != "" {
 		x.lapsed = x.judged && len(obs) > 0 && int64(obs[0].Sent) <= c.Edges.Until
@@ -239,6 +223,25 @@ func (x *Pieces) judge(obs []timeline.Observation, until int64, end time.Duratio
 		}
 	}
 	x.left.take(pc, x, stands)
+}
+
+// handOver tells the histories of a piece what came before it.
+func (x *Pieces) handOver(p *judge.Part) {
+	tell := func(i int, what func(h *history.History)) {
+		h := *p.Histories[i]
+		what(&h)
+		p.Histories[i] = &h
+	}
+	for i, l := range x.levels {
+		if l != nil {
+			tell(i, func(h *history.History) { h.Level = l })
+		}
+	}
+	for i, w := range x.placements {
+		if w != nil {
+			tell(i, func(h *history.History) { h.Placed = w })
+		}
+	}
 }
 
 // sides asks the two questions of the only bound, each until it is answered.
@@ -281,14 +284,22 @@ func (x *Pieces) carry(obs []timeline.Observation, until int64) {
 	}
 	x.histories = nil
 	x.From = from
+	x.Obs = x.stillMatter(obs, stays, from)
+	x.full = max(x.size, 4*len(x.Obs))
+}
+
+// stillMatter returns the observations that matter from an instant on. Of those that matter for ever it keeps
+// as many as explain every later denial.
+func (x *Pieces) stillMatter(obs []timeline.Observation, stays []lasts, from int64) []timeline.Observation {
 	kept := obs[:0]
 	// the units that are in use, may come at any time, or are counted, for ever
 	var forever, lost, denied int64
 	for i := range obs {
-		switch l := &stays[i]; {
-		case l.reach < from:
+		l := &stays[i]
+		if l.reach < from {
 			continue
-		case l.reach >= history.MaxTime && (!l.asked || max(l.e, l.since) < from):
+		}
+		if l.reach >= history.MaxTime && (!l.asked || max(l.e, l.since) < from) {
 			units := &forever
 			switch {
 			case obs[i].Outcome == timeline.Denied: // it was not answered
@@ -296,15 +307,14 @@ func (x *Pieces) carry(obs []timeline.Observation, until int64) {
 			case !l.asked:
 				units = &lost
 			}
-			if *units >= x.plan.full { // as many explain every later denial
+			if *units >= x.plan.full {
 				continue
 			}
 			*units += max(obs[i].Cost, 1)
 		}
 		kept = append(kept, obs[i])
 	}
-	x.Obs = kept
-	x.full = max(x.size, 4*len(kept))
+	return kept
 }
 
 // levelsAt notes the levels at an instant inside of the last piece, where that misses nothing.
@@ -339,109 +349,6 @@ func (x *Pieces) lasts(o *timeline.Observation) lasts {
 	}
 	out.asked = out.e < history.MaxTime && o.Outcome != timeline.Unknown
 	return out
-}
-
-// remember keeps the requests of a breach.
-func (x *Pieces) remember(pc *excerpt, br *limiter.Breach) {
-	if x.kept == nil {
-		x.kept = map[int]witnessed{}
-	}
-	fresh := map[int]history.Event{}
-	for _, ev := range br.Events {
-		if _, ok := x.kept[ev.Seq]; !ok && len(x.kept)+len(fresh) < keptWitness {
-			fresh[ev.Seq] = ev
-		}
-	}
-	if len(fresh) == 0 {
-		return
-	}
-	for i := range pc.p.Obs {
-		if ev, ok := fresh[pc.p.Obs[i].Seq]; ok {
-			x.kept[ev.Seq] = witnessed{pc.p.Obs[i], ev}
-		}
-	}
-}
-
-// largeWitness is the largest witness that is made smaller.
-const largeWitness = 1 << 12
-
-// Conclude fills the findings of a partition: those of its pieces, or its part of what left nothing alive.
-func (x *Pieces) Conclude(c *judge.Case, p *judge.Part) {
-	p.Findings, p.Limited = x.Found, x.left.limited && !x.left.refuted() && len(x.Found) == 0
-	p.Search = verdict.Search{Visited: x.left.steps}
-	if p.Search.Visited > 0 {
-		p.Search.Cap, p.Search.Capped = search.VisitCap, x.left.steps >= phases.StepBudget
-	}
-	switch p.Unjudged = ""; {
-	case !x.judged:
-		p.Unjudged = x.plan.C.Edges.Unjudged()
-	case x.lapsed:
-		p.Unjudged = judge.UnsureForgotten
-	}
-	var mine []*limiter.Breach
-	for _, f := range x.left.found {
-		if f.by == x {
-			mine = append(mine, f.Breach)
-		}
-	}
-	switch {
-	case x.upper != nil && x.upper.fails():
-		x.upper.Conclude(c, p)
-		return
-	case x.stretches != nil && len(mine) == 0 && x.judged:
-		p.Unjudged, p.Limited = x.stretches.unsure, p.Limited || x.stretches.limited
-		return
-	case !x.left.refuted(), len(mine) == 0, len(x.Found) > 0 && len(c.Limit) > 1:
-		return
-	}
-	alone := &judge.Part{Name: x.name}
-	var events []history.Event
-	for _, seq := range slices.Sorted(maps.Keys(x.kept)) {
-		alone.Obs = append(alone.Obs, x.kept[seq].Observation)
-		events = append(events, x.kept[seq].Event)
-	}
-	alone.Obs, events = x.placing(alone.Obs, events)
-	slices.SortStableFunc(alone.Obs,
-		func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
-	h := history.Of(events)
-	for range c.Limit {
-		alone.Histories = append(alone.Histories, h)
-	}
-	h.Lag = x.plan.kinds[0].Tick
-	f := x.finding(c, alone, mine)
-	if c.O.Shared && slices.ContainsFunc(x.left.found,
-		func(f fallen) bool { return f.Kind != verdict.OverAdmission }) {
-		f.Kind = verdict.NoExplanation // a denial, perhaps of another partition, is a part of the proof
-	}
-	p.Findings = append(p.Findings, f)
-}
-
-// fails tells that something was found.
-func (x *Pieces) fails() bool {
-	return len(x.Found) > 0 || x.left.refuted() &&
-		slices.ContainsFunc(x.left.found, func(f fallen) bool { return f.by == x })
-}
-
-// finding makes the finding of breaches that left nothing alive, perhaps together with those of other
-// partitions.
-func (x *Pieces) finding(c *judge.Case, alone *judge.Part, mine []*limiter.Breach) verdict.Finding {
-	events, box := alone.Histories[0].All, x.plan.Whole.boxes[0]
-	if x.stretches != nil {
-		box = x.stretches.whole.boxes[0]
-	}
-	others := map[*Pieces]bool{}
-	for _, f := range x.left.found {
-		others[f.by] = true
-	}
-	switch {
-	case len(c.Limit) > 1:
-		one := &limiter.Breach{Kind: verdict.NoExplanation, Events: events, Span: limiter.SpanOf(events),
-			Open: len(mine) > 1}
-		return c.Describe(alone, []*limiter.Breach{one}, events, c.Limit[0], box, 0)
-	case len(others) > 1 || len(events) > largeWitness:
-		return c.Describe(alone, mine, events, c.Limit[0], box, len(others)-1)
-	}
-	return c.Finding(alone, mine, box)
 }
 
 // Beginning returns the edges of the first observations, where those that come were sent at or after an

@@ -111,25 +111,8 @@ func (f *frontier) add(n *branch) *branch {
 			return nil
 		}
 	}
-	alike, before := 0, f.size
-	for again := true; again; {
-		again, alike = false, 0
-		f.compared += len(sp.branches)
-		kept := sp.branches[:0]
-		for _, old := range sp.branches {
-			if f.holds(n, old) {
-				old.gone = true
-			} else if u := merge(old, n); u != nil {
-				old.gone, n, again = true, u, true
-			} else {
-				if kept = append(kept, old); old.undecided == n.undecided {
-					alike++
-				}
-			}
-		}
-		f.size -= len(sp.branches) - len(kept)
-		sp.branches = kept
-	}
+	before := f.size
+	n, alike := f.merged(sp, n)
 	if f.narrow > 0 {
 		if f.crowded(sp.place, before-f.size) {
 			return nil
@@ -140,6 +123,32 @@ func (f *frontier) add(n *branch) *branch {
 	sp.branches = append(sp.branches, n)
 	f.size++
 	return n
+}
+
+// merged takes from a spot the branches that n holds, or that can be merged with it. It returns n with those
+// that were merged, and how many of the others wait for the same requests.
+func (f *frontier) merged(sp *spot, n *branch) (with *branch, alike int) {
+	for again := true; again; {
+		again, alike = false, 0
+		f.compared += len(sp.branches)
+		kept := sp.branches[:0]
+		for _, old := range sp.branches {
+			if f.holds(n, old) {
+				old.gone = true
+				continue
+			}
+			if u := merge(old, n); u != nil {
+				old.gone, n, again = true, u, true
+				continue
+			}
+			if kept = append(kept, old); old.undecided == n.undecided {
+				alike++
+			}
+		}
+		f.size -= len(sp.branches) - len(kept)
+		sp.branches = kept
+	}
+	return n, alike
 }
 
 // crowded tells whether there is no room for another branch at a place, of which some were taken away.

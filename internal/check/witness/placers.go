@@ -25,24 +25,31 @@ func Placers(h *history.History, pol spec.Policy) []history.Event {
 		}
 		out = Chain(h.Counted(all), int64(pol.Rate.Per))
 	case pol.Windowed():
-		end := history.MinTime
-		f := limiter.NewFirst(pol)
-		for _, o := range f.Openings(h) {
-			for i := history.FirstAfter(h.Admitted, end); i < len(h.Admitted) &&
-				h.Admitted[i].Start <= o.To &&
-				o.To < history.MaxTime; i++ {
-				if h.Admitted[i].End == o.To {
-					out = append(out, h.Admitted[i])
-					break
-				}
-			}
-			end = max(end, o.To+f.SizeTo-1)
-		}
+		out = openers(h, limiter.NewFirst(pol))
 	}
 	if pol.TTL > 0 {
 		out = append(out, Chain(h.All, int64(pol.TTL))...)
 	}
 	return history.Of(out).All
+}
+
+// openers returns, of each window that a request surely opened by an instant, the admission that says by
+// when.
+func openers(h *history.History, f limiter.First) (out []history.Event) {
+	end := history.MinTime
+	for _, o := range f.Openings(h) {
+		if o.To < history.MaxTime {
+			i := history.FirstAfter(h.Admitted, end)
+			for i < len(h.Admitted) && h.Admitted[i].Start <= o.To && h.Admitted[i].End != o.To {
+				i++
+			}
+			if i < len(h.Admitted) && h.Admitted[i].Start <= o.To {
+				out = append(out, h.Admitted[i])
+			}
+		}
+		end = max(end, o.To+f.SizeTo-1)
+	}
+	return out
 }
 
 // Chain returns the first event and the one that ends first, and of the others as few as leave no silence

@@ -111,6 +111,12 @@ func (p *Proof) Fewest(found []*limiter.Breach) ([]*limiter.Breach, []history.Ev
 		}
 		events = slices.Clone(wider)
 	}
+	return p.smaller(events, alone)
+}
+
+// smaller leaves out of a witness what it fails without: first halves, at last single events.
+func (p *Proof) smaller(events []history.Event, alone []*limiter.Breach) ([]*limiter.Breach,
+	[]history.Event) {
 	for step := max(len(events)/2, 1); ; step = max(step/2, 1) {
 		before := len(events)
 		for from := 0; from < len(events) && p.Tries > 0; {

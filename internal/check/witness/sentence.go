@@ -43,50 +43,60 @@ func (s Sentence) Over(f verdict.Finding, br *limiter.Breach) string {
 		return fmt.Sprintf("request #%d of cost %d was allowed; a full start admits %d", br.Events[0].Seq,
 			br.Seen, s.Pol.Full())
 	}
+	if s.Pol.Charge == spec.ChargeCompletion || br.Roomless {
+		return s.noRoom(br)
+	}
 	within := s.within(f, br)
 	what := s.units(br.Seen) + " allowed within " + seconds(within) + s.widened(within, br)
-	if s.Pol.Charge == spec.ChargeCompletion {
-		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were charged before it",
-			br.Events[0].Seq, br.Bound-br.Events[0].Cost+1, br.Bound)
-	}
-	if br.Roomless {
-		one := br.Events[0]
-		if s.Pol.InFlight() {
-			return fmt.Sprintf("request #%d was admitted although at least %d of %d places were taken at "+
-				"every instant when it may have been", one.Seq, br.Bound-one.Cost+1, br.Bound)
-		}
-		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were counted before it",
-			one.Seq, br.Bound-one.Cost+1, br.Bound)
-	}
-	switch s.Pol.Algorithm {
-	case spec.Concurrency:
+	switch {
+	case s.Pol.InFlight():
 		return fmt.Sprintf("%s admitted within %s, each in flight for at least %s; at most %d are possible",
 			s.units(br.Seen), seconds(time.Duration(br.Span)), s.Pol.HoldLeast, s.Pol.Rate.N)
-	case spec.FixedWindow:
-		if s.Pol.Refreshes() {
-			return fmt.Sprintf("%s, without a silence of %s in between that would end the window; at most "+
-				"%d are possible", what, s.Pol.Rate.Per, br.Bound)
-		}
-		if s.Pol.Slots > 1 {
-			return fmt.Sprintf("%s, in %d slots of %s that follow each other; at most %s are possible", what,
-				br.Windows*s.Pol.Slots, s.Pol.Slot(), times(br.Windows, s.Pol.Rate.N, br.Bound))
-		}
-		return fmt.Sprintf("%s, in %s; at most %s are possible", what,
-			plural(br.Windows, "window", "windows")+" of "+s.Pol.Rate.Per.String(),
-			times(br.Windows, s.Pol.Rate.N, br.Bound))
-	case spec.SlidingWindowLog:
-		return fmt.Sprintf("%s; at most %s are possible in any span shorter than %s", what,
-			times(br.Windows, s.Pol.Rate.N, br.Bound),
-			(time.Duration(max(br.Windows, 1)) * s.Pol.Rate.Per).String())
-	case spec.SlidingWindowCounter:
+	case s.Pol.Fixed():
+		return what + s.inWindows(br)
+	case s.Pol.Windowed():
 		if len(br.Events) > 0 { // seen is what was weighted
 			what = s.units(AllowedOf(br.Events)) + " allowed within " + seconds(within)
 		}
 		return fmt.Sprintf("%s; the last of them was admitted at a weighted count of at least %d, and at "+
 			"most %d - 1 admits", what, br.Seen-1, br.Bound)
+	case s.Pol.HasWindow():
+		return fmt.Sprintf("%s; at most %s are possible in any span shorter than %s", what,
+			times(br.Windows, s.Pol.Rate.N, br.Bound),
+			(time.Duration(max(br.Windows, 1)) * s.Pol.Rate.Per).String())
 	default:
 		return fmt.Sprintf("%s; at most %s are possible", what, s.bucket(br))
 	}
+}
+
+// noRoom: request #5 was allowed although at least 3 of 3 units were counted before it.
+func (s Sentence) noRoom(br *limiter.Breach) string {
+	one := br.Events[0]
+	switch {
+	case s.Pol.Charge == spec.ChargeCompletion:
+		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were charged before it",
+			one.Seq, br.Bound-one.Cost+1, br.Bound)
+	case s.Pol.InFlight():
+		return fmt.Sprintf("request #%d was admitted although at least %d of %d places were taken at "+
+			"every instant when it may have been", one.Seq, br.Bound-one.Cost+1, br.Bound)
+	}
+	return fmt.Sprintf("request #%d was allowed although at least %d of %d units were counted before it",
+		one.Seq, br.Bound-one.Cost+1, br.Bound)
+}
+
+// inWindows: ..., in 2 windows of 1s; at most 2 * 5 = 10 are possible.
+func (s Sentence) inWindows(br *limiter.Breach) string {
+	switch {
+	case s.Pol.Refreshes():
+		return fmt.Sprintf(", without a silence of %s in between that would end the window; at most "+
+			"%d are possible", s.Pol.Rate.Per, br.Bound)
+	case s.Pol.Slots > 1:
+		return fmt.Sprintf(", in %d slots of %s that follow each other; at most %s are possible",
+			br.Windows*s.Pol.Slots, s.Pol.Slot(), times(br.Windows, s.Pol.Rate.N, br.Bound))
+	}
+	return fmt.Sprintf(", in %s; at most %s are possible",
+		plural(br.Windows, "window", "windows")+" of "+s.Pol.Rate.Per.String(),
+		times(br.Windows, s.Pol.Rate.N, br.Bound))
 }
 
 // AllowedOf adds up the units of the admissions among events.
