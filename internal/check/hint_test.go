@@ -144,8 +144,7 @@ func TestHintsAreShort(t *testing.T) {
 	steps, wide := s.Steps, s.Wide
 	s.Refute(box)
 	if steps, wide = s.Steps-steps, s.Wide-wide; steps > judge.HintSteps+search.VisitCap ||
-		wide > 2*judge.HintWide ||
-		wide < judge.HintWide {
+		wide > 2*judge.HintWide || wide < judge.HintWide {
 		t.Errorf("%d decisions of one phase were tried, and %d of many, want some %d and %d", steps, wide,
 			judge.HintSteps, judge.HintWide)
 	}

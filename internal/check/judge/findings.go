@@ -70,9 +70,8 @@ func (c *Case) proofMode(found []*limiter.Breach, pol spec.Policy) verdict.Confo
 		return verdict.LowerBound // the denial is to be proved, whatever else is wrong
 	case len(found) == 1 && found[0].Kind == verdict.OverAdmission && !pol.Windowed():
 		return verdict.UpperBound
-	case search.Counted(c.Limit) &&
-		!slices.ContainsFunc(found,
-			func(br *limiter.Breach) bool { return br.Kind != verdict.OverAdmission }):
+	case search.Counted(c.Limit) && !slices.ContainsFunc(found,
+		func(br *limiter.Breach) bool { return br.Kind != verdict.OverAdmission }):
 		return verdict.UpperBound // of the denials that counted, not all are explained by the events
 	default:
 		return c.O.Conformance

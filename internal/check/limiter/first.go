@@ -46,8 +46,7 @@ func NewFirst(p spec.Policy) First {
 // openers returns the events that may open a window, ascending by start, and their ends.
 func (f First) openers(h *history.History) ([]history.Event, []history.Ending) {
 	dear := func(ev history.Event) bool {
-		return ev.Cost > f.quota &&
-			(ev.Outcome == timeline.Denied || ev.Mute)
+		return ev.Cost > f.quota && (ev.Outcome == timeline.Denied || ev.Mute)
 	}
 	if f.others || f.all && slices.ContainsFunc(h.All, dear) {
 		return h.All, history.Endings(h.All)
@@ -435,9 +434,8 @@ func (f *firstOver) Advance(fresh, _ []history.Event, _, horizon int64) *Alarm {
 		end := horizon - 1 // the next one begins at the horizon or later
 		if !last {
 			end = f.open[f.k+1].From - 1
-		} else if horizon < history.MaxTime &&
-			(f.lost != nil || slices.ContainsFunc(f.may,
-				func(ev history.Event) bool { return ev.End >= o.From+f.size })) {
+		} else if horizon < history.MaxTime && (f.lost != nil || slices.ContainsFunc(f.may,
+			func(ev history.Event) bool { return ev.End >= o.From+f.size })) {
 			break // it may have begun before
 		}
 		if !f.fill(o, last, end) {
@@ -453,9 +451,8 @@ func (f *firstOver) Advance(fresh, _ []history.Event, _, horizon int64) *Alarm {
 // fill places what must lie in a window, or in one before the next that begins after an instant.
 func (f *firstOver) fill(o history.Opening, last bool, end int64) bool {
 	room := f.quota
-	for ; f.next < len(f.queue) &&
-		(last && end == history.MaxTime-1 || o.To == history.MaxTime ||
-			f.queue[f.next].Start < o.To+f.SizeTo); f.next++ {
+	for ; f.next < len(f.queue) && (last && end == history.MaxTime-1 || o.To == history.MaxTime ||
+		f.queue[f.next].Start < o.To+f.SizeTo); f.next++ {
 		ev := &f.queue[f.next]
 		if f.latest = max(f.latest, ev.End); ev.End > end {
 			f.waiting.push(Seat{Hi: ev.End, Cost: ev.Cost, e: ev.End})

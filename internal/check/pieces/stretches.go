@@ -161,8 +161,7 @@ func (x *Pieces) uncounted(obs []timeline.Observation, until int64, end time.Dur
 	c.Prepare(p)
 	h := p.Histories[0]
 	h.IgnoreDenials(w.pol.Ban > 0, func(ev history.Event) bool {
-		return ev.End > until ||
-			ev.Start <= w.banned
+		return ev.End > until || ev.Start <= w.banned
 	})
 	var r phases.AnchoredRefutation
 	if r.Deny(h.All, h.Lag, w.pol, c.O.Conformance); len(r.Found) > 0 {

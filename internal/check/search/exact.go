@@ -14,13 +14,11 @@ import (
 // history. Requests of equal cost and outcome are interchangeable, so that few orders need to be tried:
 //
 //   - of the admissions of one cost that wait for their decision, the one whose interval ends first may as
-//     well be decided
-//     first, unless a queue that is forgotten lets a later one through before it; between costs the search
-//     branches;
+//     well be decided first, unless a queue that is forgotten lets a later one through before it; between
+//     costs the search branches;
 //   - a denial changes nothing, so all that wait may as well be decided as soon as the limiter would deny one
-//     of their cost,
-//     and the dearer ones with them; where denied requests are counted, they too are decided in the order of
-//     their ends.
+//     of their cost, and the dearer ones with them; where denied requests are counted, they too are decided
+//     in the order of their ends.
 //
 // The sweep goes through the instants at which intervals begin. Between two of them it closes the set of
 // branches under "decide the next admission" and "decide the denials", each no later than anything that still

@@ -190,8 +190,7 @@ func (f *frontier) holds(n, other *branch) bool {
 		}
 	}
 	return other.Zone.Within(n.Zone) && f.later(n.waiting, other.waiting) &&
-		f.later(n.refused, other.refused) &&
-		f.more(n.spare, other.spare)
+		f.later(n.refused, other.refused) && f.more(n.spare, other.spare)
 }
 
 // more tells whether no number of a list is less than that of another; an empty list has zeros.

@@ -60,11 +60,9 @@ func (p *Proof) Honest(events []history.Event, found []*limiter.Breach) bool {
 		return false
 	}
 	for _, br := range found { // that nothing explains a denial says more than that nothing explains all
-		if br.Kind == verdict.UnderAdmission &&
-			!slices.ContainsFunc(amid, func(r phases.Refutation) bool {
-				return r.Kind == br.Kind &&
-					r.Asked == br.Asked
-			}) {
+		if br.Kind == verdict.UnderAdmission && !slices.ContainsFunc(amid, func(r phases.Refutation) bool {
+			return r.Kind == br.Kind && r.Asked == br.Asked
+		}) {
 			return false
 		}
 	}
@@ -193,8 +191,7 @@ func (p *Proof) easier(left, dropped []history.Event) bool {
 			continue
 		}
 		if slices.ContainsFunc(left, func(d history.Event) bool {
-			return d.Outcome == timeline.Denied &&
-				d.End >= ev.Start
+			return d.Outcome == timeline.Denied && d.End >= ev.Start
 		}) {
 			return false
 		}
