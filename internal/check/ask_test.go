@@ -21,7 +21,7 @@ func TestAnswersAloneAreThoseOfTheWitnesses(t *testing.T) {
 		if p.Align == spec.AlignUnknown || p.PhaseTo > p.PhaseFrom || err != nil {
 			continue // no one limiter
 		}
-		a, refuted := &limiter.Asker{}, map[bool]int{}
+		a, refuted := &limiter.Scratch{}, map[bool]int{}
 		for round := range fewer(t, 400) {
 			r := rand.New(rand.NewPCG(soakSeed+59, uint64(round)))
 			costs := p.Full() > 1 && r.IntN(2) == 0

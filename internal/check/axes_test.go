@@ -159,7 +159,7 @@ func TestACountedDenialMayBeForgotten(t *testing.T) {
 		over bool
 	}{{0, false}, {11, true}} {
 		h := &history.History{All: []history.Event{{Start: c.from, End: 20, Cost: 1,
-			Outcome: timeline.Unknown, Mute: true, Seq: 0},
+			Outcome: timeline.Unknown, Unprovable: true, Seq: 0},
 			{Start: 15, End: 15, Cost: 1, Outcome: timeline.Allowed, Seq: 1},
 			{Start: 22, End: 22, Cost: 1, Outcome: timeline.Allowed, Seq: 2}}}
 		h.Split()

@@ -219,7 +219,7 @@ func TestLostRequestsStayBesideThoseHeldForEver(t *testing.T) {
 		}
 	}
 	x, kept := pieces.New(planOf(s), "", false, nil), false
-	s.strands[""].tape.Each(s.store, func(o *timeline.Observation) bool {
+	s.partitions[""].tape.Each(s.store, func(o *timeline.Observation) bool {
 		x.Observe(o)
 		return true
 	})

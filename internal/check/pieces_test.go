@@ -164,7 +164,7 @@ func TestPiecesStayShort(t *testing.T) {
 				}
 			}
 			most, x := 0, pieces.New(planOf(s), "", false, nil)
-			s.strands[""].tape.Each(s.store, func(o *timeline.Observation) bool {
+			s.partitions[""].tape.Each(s.store, func(o *timeline.Observation) bool {
 				x.Observe(o)
 				most = max(most, len(x.Obs))
 				return true

@@ -142,7 +142,7 @@ func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict
 			return phases.RefutePlaced(h, pol, mode, 0)
 		}}
 	pr.Amid = func(events []history.Event) *history.History {
-		return h.Before(history.LastEnd(all)).Amid(events, search.Counted(spec.Limit{pol}))
+		return h.Before(history.LastEnd(all)).MaskOutcomes(events, search.Counted(spec.Limit{pol}))
 	}
 	again := pr.Refute(less)
 	return again != nil && pr.Honest(less, again)

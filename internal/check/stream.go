@@ -44,9 +44,9 @@ type Stream struct {
 	o      Options
 	caps   pieces.Caps
 
-	strands map[string]*strand
-	recent  *strand
-	store   *history.Store
+	partitions map[string]*partition
+	recent     *partition
+	store      *history.Store
 
 	counts           timeline.Counts
 	unclassified     int
@@ -64,8 +64,8 @@ const (
 	tapeBudget = 16 << 20
 )
 
-// strand is one partition of a stream.
-type strand struct {
+// partition is one partition of a stream.
+type partition struct {
 	name string
 	seen history.Facts
 	tape history.Tape
@@ -79,7 +79,7 @@ func NewStream(limit spec.Limit, header timeline.Header, o Options) *Stream {
 
 func newStream(limit spec.Limit, header timeline.Header, o Options, caps pieces.Caps) *Stream {
 	s := &Stream{header: header, limit: limit, o: o, caps: caps, end: header.Ended,
-		strands: map[string]*strand{}, store: &history.Store{}}
+		partitions: map[string]*partition{}, store: &history.Store{}}
 	s.counts.Unsent = header.Unsent
 	s.err = judge.FitsSpan(&header, limit, 0, header.Ended, 0)
 	return s
@@ -97,9 +97,9 @@ func (s *Stream) Observe(o *timeline.Observation) error {
 	s.count(o)
 	st := s.recent
 	if st == nil || st.name != o.Partition {
-		if st = s.strands[o.Partition]; st == nil {
-			st = &strand{name: strings.Clone(o.Partition), tape: history.Tape{Dones: s.limit.Completes()}}
-			s.strands[st.name] = st
+		if st = s.partitions[o.Partition]; st == nil {
+			st = &partition{name: strings.Clone(o.Partition), tape: history.Tape{Dones: s.limit.Completes()}}
+			s.partitions[st.name] = st
 		}
 		s.recent = st
 	}
@@ -114,7 +114,7 @@ func (s *Stream) Observe(o *timeline.Observation) error {
 // spill writes what is in memory of all tapes to the file.
 func (s *Stream) spill() {
 	s.store.Spill(s.o.Spill, func(f func(t *history.Tape)) {
-		for _, st := range s.strands {
+		for _, st := range s.partitions {
 			f(&st.tape)
 		}
 	})
@@ -180,16 +180,16 @@ func (s *Stream) Finish() (*verdict.Judgement, error) {
 		s.store.Blocks = nil
 	}
 	s.header.Ended = s.end
-	strands := make([]*strand, 0, len(s.strands))
-	for _, st := range s.strands {
-		strands = append(strands, st)
+	parts := make([]*partition, 0, len(s.partitions))
+	for _, st := range s.partitions {
+		parts = append(parts, st)
 	}
-	slices.SortFunc(strands, func(a, b *strand) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(parts, func(a, b *partition) int { return strings.Compare(a.name, b.name) })
 	var j *verdict.Judgement
 	if s.counts.Sent <= s.caps.Held {
-		j = s.together(strands)
+		j = s.together(parts)
 	} else {
-		j = s.caseOf(nil).Conclude(s.apart(strands), s.unclassified)
+		j = s.caseOf(nil).Conclude(s.apart(parts), s.unclassified)
 		if s.o.Hint && j.Verdict == verdict.Fail && len(s.limit) == 1 {
 			j.Hint = tooLargeToTry
 		}
@@ -201,9 +201,9 @@ func (s *Stream) Finish() (*verdict.Judgement, error) {
 }
 
 // together judges all partitions at once, as Judge does.
-func (s *Stream) together(strands []*strand) *verdict.Judgement {
+func (s *Stream) together(parts []*partition) *verdict.Judgement {
 	var obs []timeline.Observation
-	for _, st := range strands {
+	for _, st := range parts {
 		obs = append(obs, s.read(st, st.tape.N)...)
 	}
 	slices.SortStableFunc(obs, func(a, b timeline.Observation) int {
@@ -211,48 +211,48 @@ func (s *Stream) together(strands []*strand) *verdict.Judgement {
 	})
 	c := s.caseOf(obs)
 	for _, p := range c.Parts {
-		p.Seen = s.strands[p.Name].seen
+		p.Seen = s.partitions[p.Name].seen
 	}
 	return explained(c, s.limit)
 }
 
 // apart judges one partition after the other.
-func (s *Stream) apart(strands []*strand) []verdict.PartitionVerdict {
+func (s *Stream) apart(parts []*partition) []verdict.PartitionVerdict {
 	plan := pieces.NewPlan(s.header, s.limit, s.o)
 	plan.Sized(s.caps, s.shared())
-	partitions := make([]verdict.PartitionVerdict, len(strands))
+	partitions := make([]verdict.PartitionVerdict, len(parts))
 	if plan.Shared == nil {
-		judge.Each(len(strands), func(i int) {
-			if st := strands[i]; st.tape.N <= s.caps.Whole {
+		judge.Each(len(parts), func(i int) {
+			if st := parts[i]; st.tape.N <= s.caps.Whole {
 				partitions[i] = s.whole(st)
 			} else {
 				partitions[i] = s.pieced(plan, st, s.pieces(plan, st))
 			}
 		})
 	} else { // first all of them: each refutes what the others left alive
-		all := make([]*pieces.Pieces, len(strands))
-		for i, st := range strands {
+		all := make([]*pieces.Pieces, len(parts))
+		for i, st := range parts {
 			all[i] = s.pieces(plan, st)
 		}
-		judge.Each(len(strands), func(i int) { partitions[i] = s.pieced(plan, strands[i], all[i]) })
+		judge.Each(len(parts), func(i int) { partitions[i] = s.pieced(plan, parts[i], all[i]) })
 	}
-	s.judgedBeside(strands, partitions)
+	s.judgedBeside(parts, partitions)
 	return partitions
 }
 
 // judgedBeside is that of a case.
-func (s *Stream) judgedBeside(strands []*strand, partitions []verdict.PartitionVerdict) {
-	loose, changed := judge.BesideOthers(limiter.Ticked(s.limit, s.header))
+func (s *Stream) judgedBeside(parts []*partition, partitions []verdict.PartitionVerdict) {
+	loose, changed := judge.LoosenForOthers(limiter.Ticked(s.limit, s.header))
 	if !s.o.Shared || !changed || !slices.ContainsFunc(partitions, judge.Failed) {
 		return
 	}
 	if len(loose) == 0 || judge.FitsSpan(&s.header, loose, s.begin, s.end, s.units) != nil {
-		judge.Acquit(partitions, nil)
+		judge.Withdraw(partitions, nil)
 		return
 	}
 	other := *s
 	other.limit, other.o = loose, judge.Beside
-	judge.Acquit(partitions, other.apart(strands))
+	judge.Withdraw(partitions, other.apart(parts))
 }
 
 // shared tells whether a phase that is not known is the same in all partitions.
@@ -265,7 +265,7 @@ func (s *Stream) shared() bool {
 }
 
 // read returns the first observations of a partition, at most so many.
-func (s *Stream) read(st *strand, most int) []timeline.Observation {
+func (s *Stream) read(st *partition, most int) []timeline.Observation {
 	return st.tape.Beginning(s.store, st.name, most)
 }
 
@@ -275,7 +275,7 @@ func (s *Stream) caseOf(obs []timeline.Observation) *judge.Case {
 }
 
 // whole judges a partition as Judge does.
-func (s *Stream) whole(st *strand) verdict.PartitionVerdict {
+func (s *Stream) whole(st *partition) verdict.PartitionVerdict {
 	c := s.caseOf(s.read(st, st.tape.N))
 	c.Parts[0].Seen, c.Observations = st.seen, s.counts.Sent
 	for _, h := range c.Parts[0].Histories {
@@ -286,7 +286,7 @@ func (s *Stream) whole(st *strand) verdict.PartitionVerdict {
 }
 
 // pieces judges a partition in pieces or, if it is small, as one.
-func (s *Stream) pieces(plan *pieces.Plan, st *strand) *pieces.Pieces {
+func (s *Stream) pieces(plan *pieces.Plan, st *partition) *pieces.Pieces {
 	again := func(f func(o *timeline.Observation) bool) { st.tape.Each(s.store, f) }
 	x := pieces.New(plan, st.name, st.tape.N <= s.caps.Whole, again)
 	if st.tape.N <= s.caps.Whole {
@@ -302,7 +302,7 @@ func (s *Stream) pieces(plan *pieces.Plan, st *strand) *pieces.Pieces {
 }
 
 // pieced concludes a partition that was judged in pieces, and measures its first observations.
-func (s *Stream) pieced(plan *pieces.Plan, st *strand, x *pieces.Pieces) verdict.PartitionVerdict {
+func (s *Stream) pieced(plan *pieces.Plan, st *partition, x *pieces.Pieces) verdict.PartitionVerdict {
 	obs, since := s.read(st, s.caps.Whole+1), time.Duration(history.MaxTime)
 	if len(obs) > s.caps.Whole {
 		obs, since = obs[:s.caps.Whole], obs[s.caps.Whole].Sent

@@ -44,7 +44,7 @@ func (h *History) IgnoreDenials(kept bool, ignored func(Event) bool) {
 	if h.All = slices.Clone(h.All); kept {
 		for i := range h.All {
 			if unproven(h.All[i]) {
-				h.All[i].Outcome, h.All[i].Mute = timeline.Unknown, true
+				h.All[i].Outcome, h.All[i].Unprovable = timeline.Unknown, true
 			}
 		}
 	} else {
@@ -108,9 +108,9 @@ func (h *History) From(k int) *History {
 	return out
 }
 
-// Amid returns h with nothing known of the answers but those to some events. Denials that change nothing are
-// left out.
-func (h *History) Amid(events []Event, counted bool) *History {
+// MaskOutcomes returns h with nothing known of the answers but those to some events. Denials that change
+// nothing are left out.
+func (h *History) MaskOutcomes(events []Event, counted bool) *History {
 	out := &History{All: make([]Event, 0, len(h.All)), Lag: h.Lag}
 	next := 0
 	for _, ev := range h.All {
@@ -127,7 +127,7 @@ func (h *History) Amid(events []Event, counted bool) *History {
 			if !counted {
 				continue
 			}
-			ev.Outcome, ev.Mute = timeline.Unknown, true
+			ev.Outcome, ev.Unprovable = timeline.Unknown, true
 		}
 		if !known {
 			ev.Outcome = timeline.Unknown

@@ -47,7 +47,7 @@ func (e *Edges) Trim(all []Event) []Event {
 	for i := range all {
 		ev := &all[i]
 		if !e.Proves(ev) {
-			ev.Outcome, ev.Mute = timeline.Unknown, true
+			ev.Outcome, ev.Unprovable = timeline.Unknown, true
 		}
 		if e.Opened && ev.End > e.Until || ev.End > begun {
 			ev.Outcome = timeline.Unknown
@@ -94,7 +94,8 @@ func (e *Edges) Unjudged() string {
 
 // drops tells whether a request is left out: a denial that proves nothing.
 func (e *Edges) drops(ev Event) bool {
-	return ev.Mute && !(e.Renews && ev.Start <= e.Until && (e.From == 0 || ev.End > Later(e.From, e.Memory)))
+	return ev.Unprovable &&
+		!(e.Renews && ev.Start <= e.Until && (e.From == 0 || ev.End > Later(e.From, e.Memory)))
 }
 
 // Proves notes in ev since when no request is missing, and tells whether it can prove anything: a denial that

@@ -21,8 +21,9 @@ type Event struct {
 	Seq        int
 	// order is the index in the history's events.
 	order int32
-	// Mute marks a denial that proves nothing, as a missing request may explain it; its outcome is Unknown.
-	Mute bool
+	// Unprovable marks a denial that proves nothing, as a missing request may explain it; its outcome is
+	// Unknown.
+	Unprovable bool
 	// From is since when no request is missing, where the recording began amid traffic; else 0.
 	From int64
 	// Answer is when its answer began to arrive: e, where nothing else says by when it was decided.
@@ -243,7 +244,7 @@ func Widen(h timeline.Header, tick time.Duration, tickSet bool) Widening {
 func (ev *Event) Counts(all bool) bool { return all || ev.Outcome != timeline.Denied }
 
 // Surely tells whether a request that may be counted was: a lost one may not have been.
-func (ev *Event) Surely(all bool) bool { return ev.Outcome != timeline.Unknown || all && ev.Mute }
+func (ev *Event) Surely(all bool) bool { return ev.Outcome != timeline.Unknown || all && ev.Unprovable }
 
 // FirstEnd returns the instant by which the first request was decided.
 func (h *History) FirstEnd() int64 {

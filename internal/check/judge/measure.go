@@ -38,14 +38,14 @@ func (c *Case) Measure(p *Part) verdict.Measured {
 		if c.O.Conformance == verdict.LowerBound {
 			return verdict.Measured{}
 		}
-		if _, changed := BesideOthers(c.declared); changed { // nor do admissions, of the declared limit
+		if _, changed := LoosenForOthers(c.declared); changed { // nor do admissions, of the declared limit
 			return verdict.Measured{}
 		}
 		one := *c
 		one.O.Conformance = verdict.UpperBound
 		c = &one
 	}
-	ask := &limiter.Asker{}
+	ask := &limiter.Scratch{}
 	if c.Frugal {
 		p = &Part{Name: p.Name, Histories: slices.Clone(p.Histories)}
 		for i, h := range p.Histories {
@@ -67,7 +67,7 @@ func (c *Case) Measure(p *Part) verdict.Measured {
 // measureOne measures policy i of several, the others held: only the denials that none of them can explain
 // prove anything. Of windows that the first counted request places, and that follow each other from there,
 // nothing is measured.
-func (c *Case) measureOne(p *Part, i int, pol spec.Policy, ask *limiter.Asker) verdict.Measured {
+func (c *Case) measureOne(p *Part, i int, pol spec.Policy, ask *limiter.Scratch) verdict.Measured {
 	if limiter.Anchored(pol) {
 		return verdict.Measured{}
 	}
@@ -103,7 +103,7 @@ type Gauge struct {
 	Case    *Case
 	History *history.History
 	Box     history.Interval
-	Ask     *limiter.Asker
+	Ask     *limiter.Scratch
 	// last is the search that was asked last for a phase.
 	last *phases.Search
 }
@@ -124,13 +124,13 @@ func (g Gauge) refuted(pol spec.Policy, mode verdict.Conformance) bool {
 		pol, _ = pol.Ends()
 	}
 	s := &phases.Search{Policy: pol, Mode: mode, Group: &phases.Group{Parts: []*history.History{g.History}},
-		Ask: g.Ask,
-		Few: max(g.Case.share(gaugeWork, len(g.History.All))/(len(g.History.All)+1), leastBoxes)}
+		Scratch: g.Ask,
+		Few:     max(g.Case.share(gaugeWork, len(g.History.All))/(len(g.History.All)+1), leastBoxes)}
 	if g.Case.Frugal {
 		s.Few = frugalBoxes
 	}
 	if old := g.last; old.Group != nil && old.Policy.Slot() == pol.Slot() { // whatever the burst
-		s.Beginnings, s.Turns, s.Begun = old.Beginnings, old.Turns, true
+		s.Beginnings, s.Breakpoints, s.Begun = old.Beginnings, old.Breakpoints, true
 	}
 	_, ok := s.Refute(g.Box)
 	*g.last = *s

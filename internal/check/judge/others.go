@@ -8,27 +8,27 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// BesideOthers returns the loosest policies that one of several who use the same partitions may meet: what
+// LoosenForOthers returns the loosest policies that one of several who use the same partitions may meet: what
 // the limit admits of all, these admit of one, whatever the others sent. It may be empty. changed tells that
 // they are not the limit itself.
 //
 // What others use up leaves one less. But they also create buckets, which have filled before one comes and
 // whose batches beat as they began; and open windows, which end when no request of one tells, but where an
 // admission keeps them open.
-func BesideOthers(limit spec.Limit) (loose spec.Limit, changed bool) {
+func LoosenForOthers(limit spec.Limit) (loose spec.Limit, changed bool) {
 	for _, p := range limit {
-		if q, ok := looseBesideOthers(p); ok {
+		if q, ok := loosenForOthers(p); ok {
 			loose = append(loose, q)
 		}
 	}
 	return loose, !slices.Equal(loose, limit)
 }
 
-// looseBesideOthers is BesideOthers for one policy; ok=false for one that bounds nothing.
-func looseBesideOthers(p spec.Policy) (loose spec.Policy, ok bool) {
+// loosenForOthers is BesideOthers for one policy; ok=false for one that bounds nothing.
+func loosenForOthers(p spec.Policy) (loose spec.Policy, ok bool) {
 	if p.Windowed() && p.Align == spec.AlignFirst &&
 		(!p.Refreshes() || p.Ban > 0 || p.Count != spec.CountAdmitted) {
-		return anywhere(p)
+		return slidingEquivalent(p)
 	}
 	if limiter.RemembersStart(p) {
 		p.Start, p.Level, p.LevelTo = spec.StartFull, 0, 0
@@ -40,10 +40,10 @@ func looseBesideOthers(p spec.Policy) (loose spec.Policy, ok bool) {
 	return p, true
 }
 
-// anywhere returns a bucket that admits whatever windows of p do which begin wherever others want. No two
-// begin within the shortest of them, or within a time to live, so that a span of L touches 2 + L/W at the
-// most. Where requests are counted when they are complete a window has no most.
-func anywhere(p spec.Policy) (loose spec.Policy, ok bool) {
+// slidingEquivalent returns a bucket that admits whatever windows of p do which begin wherever others want.
+// No two begin within the shortest of them, or within a time to live, so that a span of L touches 2 + L/W at
+// the most. Where requests are counted when they are complete a window has no most.
+func slidingEquivalent(p spec.Policy) (loose spec.Policy, ok bool) {
 	if p.Completes() {
 		return p, false
 	}
@@ -62,26 +62,26 @@ var Beside = Options{Conformance: verdict.UpperBound, Shared: true, SkipMeasure:
 // judgedBeside takes back what is found in the admissions of partitions where others may have made room for
 // them.
 func (c *Case) judgedBeside(partitions []verdict.PartitionVerdict) {
-	loose, changed := BesideOthers(c.declared)
+	loose, changed := LoosenForOthers(c.declared)
 	if !changed || !slices.ContainsFunc(partitions, Failed) {
 		return
 	}
 	if len(loose) == 0 || Fits(c.Tl, loose) != nil {
-		Acquit(partitions, nil)
+		Withdraw(partitions, nil)
 		return
 	}
 	other := New(c.Tl, loose, Beside)
 	other.Quick, other.BoundsOnly = c.Quick, c.BoundsOnly
 	other.Judge()
-	Acquit(partitions, other.Judgement().Partitions)
+	Withdraw(partitions, other.Judgement().Partitions)
 }
 
 // Failed tells whether the partition fails.
 func Failed(v verdict.PartitionVerdict) bool { return v.Verdict == verdict.Fail }
 
-// Acquit leaves of what is found in each partition what is found under the policies of BesideOthers too, as
+// Withdraw leaves of what is found in each partition what is found under the policies of BesideOthers too, as
 // these say it.
-func Acquit(partitions, found []verdict.PartitionVerdict) {
+func Withdraw(partitions, found []verdict.PartitionVerdict) {
 	for i := range partitions {
 		v := &partitions[i]
 		if v.Verdict != verdict.Fail {

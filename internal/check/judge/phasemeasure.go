@@ -24,7 +24,7 @@ func (g Gauge) phase(pol spec.Policy) verdict.Interval {
 	}
 	s := &phases.Search{Policy: pol, Mode: g.Case.O.Conformance,
 		Group: &phases.Group{Parts: []*history.History{g.History}}, Quick: true,
-		Ask: g.Ask}
+		Scratch: g.Ask}
 	s.Begin(g.Box)
 	left := s.Survivors(g.Box, max((g.Box.To-g.Box.From)/phaseParts, 1))
 	whole := g.Box.To-g.Box.From >= size-1

@@ -26,7 +26,7 @@ func (c *Case) placedProof(p *Part, found []*limiter.Breach, pol spec.Policy) *w
 	}
 	// A witness may reach until the last end of those that began before what was found was decided.
 	whole := pr.H.Before(history.LastEnd(pr.H.Before(history.LastEnd(witness.EventsOf(found))).All))
-	pr.Amid = func(events []history.Event) *history.History { return whole.Amid(events, pr.Counted) }
+	pr.Amid = func(events []history.Event) *history.History { return whole.MaskOutcomes(events, pr.Counted) }
 	pr.Placing = witness.Placers(whole, pol)
 	pr.Tries = witness.FewTries(len(whole.All))
 	return pr

@@ -159,7 +159,7 @@ type SeveralSearch struct {
 	// joint are those of all policies together.
 	joint []*history.History
 	// turns are those of search, for each policy.
-	turns []phases.Turns
+	turns []phases.Breakpoints
 	found []phases.Refutation
 	// budget is how many boxes may still be judged; steps counts the decisions that exact searches tried;
 	// capped tells that one of the two ran out.
@@ -186,9 +186,9 @@ func (s *SeveralSearch) refute() (found []phases.Refutation, ok bool) {
 		for _, h := range s.parts {
 			g.Parts = append(g.Parts, h[i])
 		}
-		var listed phases.Turns
+		var listed phases.Breakpoints
 		if box.From != box.To {
-			listed = phases.TurnsOf(g.Parts, int64(pol.Slot()), box)
+			listed = phases.BreakpointsOf(g.Parts, int64(pol.Slot()), box)
 			n := 1
 			for _, h := range g.Parts {
 				n += len(h.All)
@@ -221,7 +221,7 @@ func (s *SeveralSearch) look(boxes []history.Interval) (halves [][]history.Inter
 }
 
 // HalvesOf divides the box with the most turns inside; ok=false where every box is one phase.
-func HalvesOf(boxes []history.Interval, all []phases.Turns) (lower, upper []history.Interval, ok bool) {
+func HalvesOf(boxes []history.Interval, all []phases.Breakpoints) (lower, upper []history.Interval, ok bool) {
 	widest, most := -1, -1
 	for i, b := range boxes {
 		if n := len(all[i].Inside(b)); b.From != b.To && n > most {

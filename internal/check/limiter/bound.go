@@ -197,22 +197,22 @@ func EdgesOf(h timeline.Header, limit spec.Limit) *history.Edges {
 	return e
 }
 
-// Asker asks the questions of a bound for the answer alone, without a witness, and again and again in the
+// Scratch asks the questions of a bound for the answer alone, without a witness, and again and again in the
 // same memory: of one history under policies that differ in one parameter, or of very many small histories.
 // The zero value is ready. It serves one goroutine.
-type Asker struct {
+type Scratch struct {
 	list  []candidate
 	done  []bool
 	sweep sweep
 }
 
 // Refutes is JudgeOne without its breach.
-func (a *Asker) Refutes(h *history.History, b Bound, mode verdict.Conformance) bool {
+func (a *Scratch) Refutes(h *history.History, b Bound, mode verdict.Conformance) bool {
 	return mode != verdict.LowerBound && a.over(h, b) || mode != verdict.UpperBound && a.under(h, b)
 }
 
 // over tells whether b.over finds anything.
-func (a *Asker) over(h *history.History, b Bound) bool {
+func (a *Scratch) over(h *history.History, b Bound) bool {
 	if bare, ok := b.(exceeder); ok {
 		return bare.exceeds(h, a)
 	}
@@ -221,11 +221,11 @@ func (a *Asker) over(h *history.History, b Bound) bool {
 
 // exceeder is a bound that tells without a witness whether its over finds anything.
 type exceeder interface {
-	exceeds(h *history.History, a *Asker) bool
+	exceeds(h *history.History, a *Scratch) bool
 }
 
 // marks returns n marks, none of them set, in the memory of a.
-func (a *Asker) marks(n int) []bool {
+func (a *Scratch) marks(n int) []bool {
 	if len(a.done) < n {
 		a.done = make([]bool, 2*n)
 	}
@@ -234,7 +234,7 @@ func (a *Asker) marks(n int) []bool {
 }
 
 // under tells whether UnexplainedBy finds anything.
-func (a *Asker) under(h *history.History, b Bound) bool {
+func (a *Scratch) under(h *history.History, b Bound) bool {
 	of := b.Scope()
 	if of.Low || of.Late || of.Ban > 0 {
 		return len(UnexplainedBy(h, b)) > 0

@@ -436,7 +436,7 @@ const (
 	rest       = 1
 )
 
-func (b Bucket) exceeds(h *history.History, a *Asker) bool {
+func (b Bucket) exceeds(h *history.History, a *Scratch) bool {
 	if b.StartMost < b.Burst {
 		return b.Over(h) != nil
 	}

@@ -481,7 +481,7 @@ func (c counterModel) Deny(m State, a Request) []State {
 
 func (c counterModel) Forget(m State, _ int64) { c.turn(m) }
 
-func (c Counter) exceeds(h *history.History, _ *Asker) bool {
+func (c Counter) exceeds(h *history.History, _ *Scratch) bool {
 	if c.all {
 		return c.Over(h) != nil
 	}

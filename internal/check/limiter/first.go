@@ -46,13 +46,15 @@ func NewFirst(p spec.Policy) First {
 // openers returns the events that may open a window, ascending by start, and their ends.
 func (f First) openers(h *history.History) ([]history.Event, []history.Ending) {
 	dear := func(ev history.Event) bool {
-		return ev.Cost > f.quota && (ev.Outcome == timeline.Denied || ev.Mute)
+		return ev.Cost > f.quota && (ev.Outcome == timeline.Denied || ev.Unprovable)
 	}
 	if f.others || f.all && slices.ContainsFunc(h.All, dear) {
 		return h.All, history.Endings(h.All)
 	}
-	if slices.ContainsFunc(h.Possible, func(ev history.Event) bool { return ev.Mute }) { // they were denied
-		known := slices.DeleteFunc(slices.Clone(h.Possible), func(ev history.Event) bool { return ev.Mute })
+	// they were denied
+	if slices.ContainsFunc(h.Possible, func(ev history.Event) bool { return ev.Unprovable }) {
+		known := slices.DeleteFunc(slices.Clone(h.Possible),
+			func(ev history.Event) bool { return ev.Unprovable })
 		return known, history.Endings(known)
 	}
 	return h.Possible, h.PossibleEnds

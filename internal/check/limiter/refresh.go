@@ -42,7 +42,7 @@ func newRefreshed(p spec.Policy) refreshed {
 
 // sure tells whether a request surely started the window anew.
 func (r refreshed) sure(ev history.Event) bool {
-	return ev.Outcome == timeline.Allowed || (ev.Outcome == timeline.Denied || ev.Mute) && r.every &&
+	return ev.Outcome == timeline.Allowed || (ev.Outcome == timeline.Denied || ev.Unprovable) && r.every &&
 		!r.banned
 }
 
@@ -69,7 +69,7 @@ func (r refreshed) Over(h *history.History) *Breach {
 				break
 			}
 			if (ev.Start >= from || ev.Start >= sure && r.sure(ev)) && ev.End < f.From &&
-				(ev.Outcome != timeline.Unknown || ev.Mute) {
+				(ev.Outcome != timeline.Unknown || ev.Unprovable) {
 				open = append(open, ev)
 			}
 		}

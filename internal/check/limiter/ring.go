@@ -128,7 +128,7 @@ func (r ring) overCounting(h *history.History, counted []history.Event) *Breach 
 			Events: []history.Event{ev}, Span: ev.End - ev.Start}
 		for _, other := range counted {
 			if other.Seq != ev.Seq && other.Start >= begin && other.End < ev.Start &&
-				(other.Outcome != timeline.Unknown || other.Mute) {
+				(other.Outcome != timeline.Unknown || other.Unprovable) {
 				br.Events = append(br.Events, other)
 			}
 		}
@@ -224,7 +224,7 @@ func (r ringModel) Pass(m State, a Request) []State { return Passed(r, m, a) }
 
 func (r ringModel) Forget(m State, _ int64) { r.turn(m) }
 
-func (r ring) exceeds(h *history.History, a *Asker) bool {
+func (r ring) exceeds(h *history.History, a *Scratch) bool {
 	if r.all {
 		return r.Over(h) != nil
 	}

@@ -76,7 +76,7 @@ func (x expiring) overBetween(h *history.History) *Breach {
 				continue
 			}
 			if ev.Start < from || ev.End >= f.From {
-				ev.Outcome, ev.Mute = timeline.Unknown, false // it may belong to another stretch
+				ev.Outcome, ev.Unprovable = timeline.Unknown, false // it may belong to another stretch
 			}
 			lively.All = append(lively.All, ev)
 		}

@@ -171,7 +171,7 @@ func Overfull(evs []history.Event, seats seating, quota int64) *Breach {
 			next++
 		}
 		if room < 0 || !waiting.settle(room, k) {
-			return crowd(evs, seats(), next-1, k, quota)
+			return overfullWindows(evs, seats(), next-1, k, quota)
 		}
 		if len(waiting) == 0 {
 			if next > len(evs) {
@@ -197,9 +197,9 @@ func (q *seatHeap) settle(room, k int64) bool {
 	return len(*q) == 0 || (*q)[0].Hi > k
 }
 
-// crowd finds, of the first n events, the latest k1 such that those confined to windows k1..k2 exceed their
-// quota, and returns just as many of them as prove it.
-func crowd(evs []history.Event, at func(i int) Seat, n int, k2, quota int64) *Breach {
+// overfullWindows finds, of the first n events, the latest k1 such that those confined to windows k1..k2
+// exceed their quota, and returns just as many of them as prove it.
+func overfullWindows(evs []history.Event, at func(i int) Seat, n int, k2, quota int64) *Breach {
 	seats := make([]Seat, n)
 	for i := range seats {
 		seats[i] = at(i)

@@ -78,14 +78,14 @@ type Search struct {
 	// Beginnings are those of the group, the shortest first and the whole last: what refutes a beginning
 	// refutes the whole.
 	Beginnings []*Group
-	// Turns are those of the group, listed where an exact search asks for them.
-	Turns Turns
+	// Breakpoints are those of the group, listed where an exact search asks for them.
+	Breakpoints Breakpoints
 	// Boxes is how many boxes, and work how many observations, may still be judged; few the most boxes, where
 	// it is not 0.
 	Boxes, work, Few int
 	// Most is how much work all boxes may take, 0 for all that there is.
 	Most int
-	// Begun tells that beginnings and turns are listed.
+	// Begun tells that beginnings and breakpoints are listed.
 	Begun bool
 	found []Refutation
 	// Limited tells that the budget ran out, so that the rest was not refuted.
@@ -104,12 +104,12 @@ type Search struct {
 	Reach int64
 	// Capped tells that an exact search reached its cap, or that all of them would.
 	Capped bool
-	// field is the box without turns that is being refuted part by part, entered how many decisions were
-	// tried before it.
-	field   history.Interval
+	// plateau is the box without breakpoints that is being refuted part by part, entered how many decisions
+	// were tried before it.
+	plateau history.Interval
 	entered int
-	// Ask, where it is not nil, asks the bounds for their answer alone: what is found has no breaches.
-	Ask *limiter.Asker
+	// Scratch, where it is not nil, asks the bounds for their answer alone: what is found has no breaches.
+	Scratch *limiter.Scratch
 }
 
 // Refute returns the breaches that together refute every phase of the box, or ok=false where some phase
@@ -155,15 +155,15 @@ func (s *Search) Begin(box history.Interval) {
 	}
 }
 
-// list lists the beginnings of the group, and the turns inside a box, of its n observations.
+// list lists the beginnings of the group, and the breakpoints inside a box, of its n observations.
 func (s *Search) list(box history.Interval, n int) {
-	s.Beginnings, s.Turns, s.Begun = []*Group{s.Group}, nil, true
+	s.Beginnings, s.Breakpoints, s.Begun = []*Group{s.Group}, nil, true
 	// Else what is left out of a beginning may have made it what it is.
 	if !limiter.KeepsItsBeginning(s.Policy) && s.Policy.Align != spec.AlignFirst {
 		s.Beginnings = beginningsOf(s.Group, search.Counted(spec.Limit{s.Policy}))
 	}
 	if box.From != box.To && s.Policy.PerTo == 0 && n <= search.MostEvents {
-		s.Turns = TurnsOf(s.Group.Parts, int64(s.Policy.Slot()), box)
+		s.Breakpoints = BreakpointsOf(s.Group.Parts, int64(s.Policy.Slot()), box)
 	}
 }
 
@@ -230,7 +230,7 @@ func (s *Search) look(b Cell) (halves []Cell, stop bool) {
 // searchPhases searches a box exactly: under one phase that stands for all that are alike, or under all at
 // once. done: the box is not refuted, and need not be divided.
 func (s *Search) searchPhases(b Cell) (r *Refutation, done bool) {
-	if b.From == b.To || timeless(b.Policy) && s.Turns.Alike(s.Policy, b.Interval) {
+	if b.From == b.To || timeless(b.Policy) && s.Breakpoints.Alike(s.Policy, b.Interval) {
 		if r, ok := s.Exactly(b); ok {
 			s.Reach = max(s.Reach, 2*(b.To-b.From)+1) // the neighbours may go together
 			return &r, true
@@ -250,15 +250,15 @@ func (s *Search) searchPhases(b Cell) (r *Refutation, done bool) {
 // of the same field tells that is refuted: its parts are as much alike as phases can be, and judged in their
 // order.
 func (s *Search) hopeless(b history.Interval) bool {
-	if s.field.From > b.From || s.field.To < b.To || s.field.From == s.field.To {
-		s.field, s.entered = history.Interval{}, s.Tried()
-		if s.Turns.none(b) {
-			s.field = b
+	if s.plateau.From > b.From || s.plateau.To < b.To || s.plateau.From == s.plateau.To {
+		s.plateau, s.entered = history.Interval{}, s.Tried()
+		if s.Breakpoints.none(b) {
+			s.plateau = b
 		}
 		return false
 	}
-	tried, done, left := float64(s.Tried()-s.entered), float64(b.From-s.field.From),
-		float64(s.field.To-b.From)
+	tried, done, left := float64(s.Tried()-s.entered), float64(b.From-s.plateau.From),
+		float64(s.plateau.To-b.From)
 	most := float64(s.mostSteps())
 	return tried > most/fieldTrial && left > fieldParts*float64(s.Reach) &&
 		tried*left > hopelessBudgets*most*done
@@ -302,12 +302,12 @@ func (s *Search) Halves(b Cell) (lower, upper Cell, ok bool) {
 	if b.From == b.To || b.Policy.RateTo > 0 || b.Policy.BurstTo > 0 {
 		return b, b, false
 	}
-	one, other := b.Cut(s.Turns.Split(b.Interval))
+	one, other := b.Cut(s.Breakpoints.Split(b.Interval))
 	return Cell{one, b.Policy}, Cell{other, b.Policy}, true
 }
 
 func (s *Search) add(r Refutation) (none []Cell, stop bool) {
-	if s.Ask == nil {
+	if s.Scratch == nil {
 		s.found = append(s.found, r)
 	}
 	return nil, false
@@ -316,7 +316,7 @@ func (s *Search) add(r Refutation) (none []Cell, stop bool) {
 // middle returns a phase of the box that is likely to survive where any does.
 func (s *Search) middle(b history.Interval) int64 {
 	if s.Policy.Fixed() && b.From < b.To {
-		return s.Turns.Split(b)
+		return s.Breakpoints.Split(b)
 	}
 	return b.From + (b.To-b.From)/2
 }
@@ -356,8 +356,8 @@ func (s *Search) Judge(b Cell) (Refutation, bool) {
 
 // judgeOne asks a bound of one history, for the answer alone where nobody wants the breach.
 func (s *Search) judgeOne(h *history.History, bd limiter.Bound) (Refutation, bool) {
-	if s.Ask != nil {
-		return Refutation{}, s.Ask.Refutes(h, bd, s.Mode)
+	if s.Scratch != nil {
+		return Refutation{}, s.Scratch.Refutes(h, bd, s.Mode)
 	}
 	br := JudgeOne(h, bd, s.Mode)
 	return Refutation{Breach: br}, br != nil

@@ -111,7 +111,7 @@ type excerpt struct {
 	c *judge.Case
 	p *judge.Part
 	// turns are those of search, for each policy; nil where none are listed.
-	turns []phases.Turns
+	turns []phases.Breakpoints
 	// exact asks for the exact search too where a region is one value. steps counts the decisions that it
 	// tried.
 	exact bool
@@ -139,7 +139,7 @@ func (x *excerpt) search(r region) *phases.Search {
 	s := &phases.Search{Policy: r.limit[0], Mode: x.c.O.Conformance,
 		Group: &phases.Group{Parts: x.p.Histories[:1]}}
 	if len(x.turns) > 0 {
-		s.Turns = x.turns[0]
+		s.Breakpoints = x.turns[0]
 	}
 	return s
 }
@@ -162,10 +162,10 @@ func (x *excerpt) list(all []region) {
 	for _, r := range all[1:] {
 		whole = whole.hull(r)
 	}
-	x.turns = make([]phases.Turns, len(whole.boxes))
+	x.turns = make([]phases.Breakpoints, len(whole.boxes))
 	for i, box := range whole.boxes {
 		if pol := whole.limit[i]; box.From != box.To && pol.PerTo == 0 {
-			x.turns[i] = phases.TurnsOf(x.p.Histories[i:i+1], int64(pol.Slot()), box)
+			x.turns[i] = phases.BreakpointsOf(x.p.Histories[i:i+1], int64(pol.Slot()), box)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func OnlyAsked(br *limiter.Breach) *limiter.Breach {
 	for i := range one.Events {
 		if ev := &one.Events[i]; ev.Outcome == timeline.Denied &&
 			(br.Kind != verdict.UnderAdmission || ev.Seq != br.Asked) {
-			ev.Outcome, ev.Mute = timeline.Unknown, true
+			ev.Outcome, ev.Unprovable = timeline.Unknown, true
 		}
 	}
 	return &one

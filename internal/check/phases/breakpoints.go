@@ -29,22 +29,22 @@ func Halved[B any](lower, upper B, ok bool) (parts []B, stop bool) {
 	return []B{upper, lower}, false
 }
 
-// Turns are the phases at which a request enters or leaves a window, ascending: between two of them a fixed
-// window judges alike. They are nil where they are not listed.
-type Turns []int64
+// Breakpoints are the phases at which a request enters or leaves a window, ascending: between two of them a
+// fixed window judges alike. They are nil where they are not listed.
+type Breakpoints []int64
 
-// Inside returns the turns in (b.from, b.to].
-func (t Turns) Inside(b history.Interval) Turns {
+// Inside returns the breakpoints in (b.from, b.to].
+func (t Breakpoints) Inside(b history.Interval) Breakpoints {
 	lo, _ := slices.BinarySearch(t, b.From+1)
 	hi, _ := slices.BinarySearch(t, b.To+1)
 	return t[lo:hi]
 }
 
 // none tells whether no turn is inside b.
-func (t Turns) none(b history.Interval) bool { return t != nil && len(t.Inside(b)) == 0 }
+func (t Breakpoints) none(b history.Interval) bool { return t != nil && len(t.Inside(b)) == 0 }
 
-// Split is middle, but at the middle one of the turns inside where there are any.
-func (t Turns) Split(b history.Interval) int64 {
+// Split is middle, but at the middle one of the breakpoints inside where there are any.
+func (t Breakpoints) Split(b history.Interval) int64 {
 	if in := t.Inside(b); len(in) > 0 {
 		return in[len(in)/2]
 	}
@@ -53,25 +53,25 @@ func (t Turns) Split(b history.Interval) int64 {
 
 // Alike tells whether the phases of b are worth no bounds of their own: there is only one, or no request of a
 // fixed window certainly changes its window inside.
-func (t Turns) Alike(p spec.Policy, b history.Interval) bool {
+func (t Breakpoints) Alike(p spec.Policy, b history.Interval) bool {
 	return b.From == b.To || p.Fixed() && p.PerTo == 0 && t.none(b)
 }
 
-// TurnsOf returns the phases inside the box at which a request of some histories enters or leaves a window,
-// ascending.
-func TurnsOf(parts []*history.History, size int64, box history.Interval) Turns {
-	out := Turns{}
+// BreakpointsOf returns the phases inside the box at which a request of some histories enters or leaves a
+// window, ascending.
+func BreakpointsOf(parts []*history.History, size int64, box history.Interval) Breakpoints {
+	out := Breakpoints{}
 	if box.To-box.From > 64*size { // an anchor that nothing bounds: too many to list, and halves do as well
 		return nil
 	}
 	for _, h := range parts {
-		turns := 2
+		n := 2
 		if h.Lag > 0 { // when it was sent, and what a late clock shows when it was answered
-			turns = 4
+			n = 4
 		}
 		for _, ev := range h.All {
 			instants := [4]int64{ev.Start, ev.End, ev.Start + h.Lag, ev.End - h.Lag}
-			for _, t := range instants[:turns] {
+			for _, t := range instants[:n] {
 				out = out.at(t, size, box)
 			}
 		}
@@ -81,7 +81,7 @@ func TurnsOf(parts []*history.History, size int64, box history.Interval) Turns {
 }
 
 // at appends the phases of the box under which a window begins at t, and those that follow them.
-func (t Turns) at(instant, size int64, box history.Interval) Turns {
+func (t Breakpoints) at(instant, size int64, box history.Interval) Breakpoints {
 	for p := instant - history.FloorDiv(instant-box.From, size)*size; p <= box.To; p += size {
 		t = append(t, p)
 		if p < box.To {
@@ -97,7 +97,7 @@ func (s *Search) Survivors(box history.Interval, width int64) (left []history.In
 		if _, ok := s.Judge(Cell{b, s.Policy}); ok {
 			return nil, false
 		}
-		if b.To-b.From > width && !s.Turns.Alike(s.Policy, b) {
+		if b.To-b.From > width && !s.Breakpoints.Alike(s.Policy, b) {
 			lower, upper := b.Cut(b.Middle())
 			return Halved(lower, upper, true)
 		}
