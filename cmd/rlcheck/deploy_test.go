@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -118,5 +121,74 @@ func TestKubernetesJob(t *testing.T) {
 	out, err := program(t, t.TempDir(), args...).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "nothing was sent") {
 		t.Errorf("rlcheck %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// resource is what the test reads of one object of Kubernetes.
+type resource struct {
+	Kind     string
+	Metadata struct{ Name string }
+	Spec     struct {
+		BackoffLimit, Completions, Parallelism *int
+		CompletionMode                         string
+		Template                               struct {
+			Spec struct {
+				RestartPolicy string
+				Containers    []struct{ Args []string }
+			}
+		}
+	}
+}
+
+// TestKubernetesFleet: the objects of a run with several agents agree on their number, nothing starts load
+// twice, and the arguments of both are understood.
+func TestKubernetesFleet(t *testing.T) {
+	folder := filepath.Join("deploy", "kubernetes", "fleet")
+	var of struct{ Resources []string }
+	readYAML(t, filepath.Join(folder, "kustomization.yaml"), &of)
+	jobs := map[string]resource{}
+	for _, name := range of.Resources {
+		var object map[string]any
+		if name == "redis.yaml" {
+			continue // several documents, of which none sends load
+		}
+		readYAML(t, filepath.Join(folder, name), &object)
+		text, err := json.Marshal(object)
+		var r resource
+		if err == nil {
+			err = json.Unmarshal(text, &r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := r.Spec
+		if r.Kind != "Job" || s.BackoffLimit == nil || *s.BackoffLimit != 0 ||
+			s.Template.Spec.RestartPolicy != "Never" {
+			t.Errorf("%s: it may start load twice", name)
+		}
+		jobs[r.Metadata.Name] = r
+	}
+	agents, run := jobs["rlcheck-agents"].Spec, jobs["rlcheck-run"].Spec
+	if agents.CompletionMode != "Indexed" || *agents.Completions != *agents.Parallelism {
+		t.Errorf("the agents do not start together: %+v", agents)
+	}
+	args := slices.Clone(run.Template.Spec.Containers[0].Args)
+	if want := "--agents=" + strconv.Itoa(*agents.Parallelism); !slices.Contains(args, want) {
+		t.Errorf("got %q, want %s", args, want)
+	}
+	file, err := filepath.Abs(filepath.Join("..", "..", folder, "load.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args[1] = file
+	dry := program(t, t.TempDir(), append(args, "--dry-run")...)
+	dry.Env = append(dry.Env, "TOKEN=secret")
+	if out, err := dry.CombinedOutput(); err != nil || !strings.Contains(string(out), "nothing was sent") {
+		t.Errorf("rlcheck %q: %v\n%s", args, err, out)
+	}
+	args = append(slices.Clone(agents.Template.Spec.Containers[0].Args), "--redis=redis://127.0.0.1:1")
+	out, _ := program(t, t.TempDir(), args...).CombinedOutput()
+	if !strings.Contains(string(out), "is the server up?") {
+		t.Errorf("rlcheck %q: %s", args, out)
 	}
 }

@@ -211,17 +211,19 @@ func (t *Turns) do(ctx context.Context) error {
 		return err
 	}
 	working, stop := context.WithCancel(ctx)
+	beating, rest := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	defer rest()
 	t.stop, t.beating = stop, make(chan struct{})
 	if err := t.beat(working); err != nil {
 		return err
 	}
-	go t.keepBeating(working)
+	go t.keepBeating(beating)
 	tl, err := send(working)
 	if err == nil {
 		err = t.deliver(ctx, tl)
 	}
-	stop()
+	rest()
 	<-t.beating
 	return err
 }
@@ -244,6 +246,11 @@ func (t *Turns) deliver(ctx context.Context, tl *timeline.Timeline) (err error) 
 	t.mu.Unlock()
 	r := &result{Counts: countsOf(tl), Clock: offset.Error(), Drift: drift,
 		Shift: t.a.At(t.start) + offset.Middle(), Firsts: map[string]time.Duration{}}
+	if tl.Header.Interrupted && !t.stopped.Load() {
+		if r.Why = "it was told to end"; t.lapsed.Load() {
+			r.Why = "it heard nothing of the coordinator for too long"
+		}
+	}
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
 		if _, ok := r.Firsts[o.Phase]; !ok {

@@ -54,6 +54,10 @@ func (g *Gathered) Missing() string {
 	return text
 }
 
+// Stopped says who made all stop before the plan was done, and why; empty where nobody did. The recording is
+// whole all the same.
+func (g *Gathered) Stopped() string { return g.early }
+
 // WallError is how far the start of the recording may be from the wall clock of the coordinator.
 func (g *Gathered) WallError() time.Duration { return g.wall }
 

@@ -41,6 +41,9 @@ type result struct {
 	// Clock is how wrong Shift may be, Drift how the clock went, in millionths.
 	Clock time.Duration `json:"clock_ns"`
 	Drift float64       `json:"drift_ppm"`
+	// Why is what made the agent stop before its plan was done; empty for nothing, or a word of the
+	// coordinator.
+	Why string `json:"why,omitempty"`
 	// Firsts are when the first request of each phase was sent.
 	Firsts map[string]time.Duration `json:"firsts_ns,omitempty"`
 }

@@ -43,8 +43,8 @@ type round struct {
 	met, armed int
 	// stopped is since when all are told to stop; told since when progress was told.
 	stopped, told time.Duration
-	// messages counts the entries that were read and written.
-	messages int
+	// looked is when the beats were looked at.
+	looked time.Duration
 }
 
 // run runs a recording to its end.
@@ -114,8 +114,9 @@ func (x *round) lead(ctx context.Context) error {
 			silent := (now - heard).Round(time.Millisecond)
 			x.lose(fmt.Sprintf("the Redis did not answer for %s: %v", silent, err))
 			return nil
-		case x.c.lapsed():
-			x.halt(all, "the lease was not renewed in time")
+		case x.c.lapsed() && x.stopped == 0:
+			x.g.early = "this machine could not renew its lease in time"
+			x.halt(all, x.g.early)
 		case ctx.Err() != nil && x.stopped == 0:
 			x.g.interrupted = true
 			x.halt(all, "the run was interrupted")
@@ -165,14 +166,17 @@ func (x *round) ended() bool {
 func (x *round) news(ctx context.Context) error {
 	run := x.c.Run
 	reports := keyOf(run, "reports", x.n)
-	out, err := exchange(ctx, x.c.conn, []any{"xrange", reports, after(x.last), "+", "count", mostNews},
-		[]any{"hgetall", keyOf(run, "beats", x.n)})
+	commands := [][]any{{"xrange", reports, after(x.last), "+", "count", mostNews}}
+	now := x.c.now()
+	if now-x.looked >= beatEvery/2 {
+		commands = append(commands, []any{"hgetall", keyOf(run, "beats", x.n)})
+	}
+	out, err := exchange(ctx, x.c.conn, commands...)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries(out[0]) {
 		x.last = e.id
-		x.messages++
 		var r report
 		if err := e.read(&r); err != nil || r.Part < 0 || r.Part >= len(x.g.parts) {
 			continue // no agent of this version wrote it
@@ -181,12 +185,15 @@ func (x *round) news(ctx context.Context) error {
 			return err
 		}
 	}
-	if x.last != "" {
+	if len(entries(out[0])) > 0 {
 		if _, err := exchange(ctx, x.c.conn, []any{"xtrim", reports, "minid", x.last}); err != nil {
 			return err
 		}
 	}
-	x.beats(out[1])
+	if len(out) > 1 {
+		x.looked = now
+		x.beats(out[1])
+	}
 	return nil
 }
 
@@ -316,10 +323,14 @@ func (x *round) follow(ctx context.Context) error {
 		if x.stopped > 0 {
 			continue
 		}
-		if p.lost != "" {
+		switch {
+		case p.lost != "":
 			err = &lostError{"agent " + p.agent + " is lost"}
-		} else if p.result != nil && p.armed < x.lastMeeting() {
-			x.g.early = "agent " + p.agent + " ended before the others"
+		case p.result != nil && p.result.Why != "":
+			x.g.early = fmt.Sprintf("agent %s: %s", p.agent, p.result.Why)
+			err = &lostError{x.g.early}
+		case p.result != nil && p.armed < x.lastMeeting():
+			x.g.early = fmt.Sprintf("agent %s: it ended before the others", p.agent)
 			err = &lostError{x.g.early}
 		}
 	}
@@ -433,7 +444,6 @@ func (x *round) collectFrom(ctx context.Context, which []int) error {
 	for k, i := range which {
 		p := &x.g.parts[i]
 		for _, e := range entries(out[k]) {
-			x.messages++
 			if err := p.take(e, x.g.spool); err != nil {
 				p.lost = err.Error()
 				break

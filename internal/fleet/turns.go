@@ -35,6 +35,8 @@ type Turns struct {
 	// that nothing is sent any more.
 	until         atomic.Int64
 	stopped, over atomic.Bool
+	// lapsed tells that the leave ended while the part was sent.
+	lapsed atomic.Bool
 	// stop ends the work, beating is closed when no beat follows.
 	stop    context.CancelFunc
 	beating chan struct{}
@@ -60,14 +62,15 @@ func (t *Turns) Permit() bool {
 	return !t.stopped.Load() && int64(t.a.Now()) < t.until.Load()
 }
 
-// keepBeating beats until ctx ends, or the leave to send does: then it ends the work.
+// keepBeating beats until ctx ends. When the leave to send ends it ends the work: what was recorded is still
+// to be brought.
 func (t *Turns) keepBeating(ctx context.Context) {
 	defer close(t.beating)
 	for pause(ctx, beatEvery) {
 		_ = t.beat(ctx) // without an answer the leave ends by itself
 		if !t.over.Load() && !t.Permit() {
+			t.lapsed.Store(true)
 			t.stop()
-			return
 		}
 	}
 }

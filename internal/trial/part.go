@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -53,9 +54,28 @@ type Fleet struct {
 	Order func(s *scenario.Scenario) Order
 }
 
-// record lets the agents send a schedule. missing says whose requests the recording misses.
+// fate is what became of a recording that agents made.
+type fate struct {
+	// missing says whose requests are not in it though they may have been sent; stopped says who made all
+	// stop before the plan was done. Empty for nobody.
+	missing, stopped string
+}
+
+// tell makes a scenario inconclusive of which requests are missing; and one that does not fail, whose agents
+// had to stop.
+func (is fate) tell(out result.Scenario) result.Scenario {
+	switch {
+	case is.missing != "":
+		return inconclusive(out, verdict.ScheduleMissed, is.missing)
+	case is.stopped != "" && out.Verdict != verdict.Fail:
+		return inconclusive(out, verdict.ScheduleMissed, is.stopped)
+	}
+	return out
+}
+
+// record lets the agents send a schedule.
 func (f *Fleet) record(ctx context.Context, s *scenario.Scenario, o Options, schedule *timeline.Schedule,
-	opts load.Options) (tl *timeline.Timeline, missing string, err error) {
+	opts load.Options) (tl *timeline.Timeline, is fate, err error) {
 	order := f.Order(s)
 	order.ID, order.Seed, order.Deal = o.ID, o.Seed, f.Deal
 	order.URL, order.SkipKeys = opts.URL.String(), s.SkipKeys
@@ -64,11 +84,11 @@ func (f *Fleet) record(ctx context.Context, s *scenario.Scenario, o Options, sch
 	}
 	text, err := json.Marshal(order)
 	if err != nil {
-		return nil, "", err
+		return nil, is, err
 	}
 	digest, err := digestOf(s, schedule, opts)
 	if err != nil {
-		return nil, "", err
+		return nil, is, err
 	}
 	r := fleet.Recording{Order: text, Digest: digest, Schedule: schedule, Do: opts.Do}
 	if o.Progress != nil {
@@ -80,15 +100,15 @@ func (f *Fleet) record(ctx context.Context, s *scenario.Scenario, o Options, sch
 	}
 	g, err := f.Record(ctx, r)
 	if err != nil {
-		return nil, "", err
+		return nil, is, err
 	}
 	defer g.Close()
 	tl, err = g.Timeline()
 	if err != nil {
-		return nil, "", err
+		return nil, is, err
 	}
 	tl.Header.WallError, tl.Header.Tick = opts.WallError+g.WallError(), opts.Tick
-	return tl, g.Missing(), nil
+	return tl, fate{g.Missing(), g.Stopped()}, nil
 }
 
 // digestOf is the digest of all that decides what is sent, and of what is recorded of it.

@@ -105,11 +105,11 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scena
 		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
 	opts.Keys = s.Issued(schedule)
-	tl, missing, err := record(ctx, s, o, ends, schedule, opts)
+	tl, is, err := record(ctx, s, o, ends, schedule, opts)
 	if err != nil {
 		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
-	if missing != "" {
+	if is.missing != "" {
 		s = doubtful(s)
 	}
 	settle(tl, s, o, ends)
@@ -131,22 +131,18 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scena
 	if err := ends.events.failed; err != nil && out.Verdict != verdict.Fail {
 		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
-	if missing != "" {
-		return inconclusive(out, verdict.ScheduleMissed, missing)
-	}
-	return out
+	return is.tell(out)
 }
 
-// record sends a schedule, from here or by agents, and returns what was seen. missing says whose requests are
-// not in it, though some may have been sent.
+// record sends a schedule, from here or by agents, and returns what was seen.
 func record(ctx context.Context, s *scenario.Scenario, o Options, ends *endpoints,
-	schedule *timeline.Schedule, opts load.Options) (tl *timeline.Timeline, missing string, err error) {
+	schedule *timeline.Schedule, opts load.Options) (tl *timeline.Timeline, is fate, err error) {
 	if o.Fleet != nil {
 		return o.Fleet.record(ctx, s, o, schedule, opts)
 	}
 	opts.Journal = journal(s, o, ends)
 	tl, err = load.Record(ctx, schedule, opts)
-	return tl, "", err
+	return tl, is, err
 }
 
 // journal returns what gets the recording while it is made, with what is known of its header; nil for none.

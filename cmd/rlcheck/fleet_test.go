@@ -1,0 +1,370 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/redis"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// logged is a target that admits everything and logs when it decided. Its answers name the line of the log.
+type logged struct {
+	*httptest.Server
+	mu  sync.Mutex
+	log []time.Time
+}
+
+func newLogged(t *testing.T) *logged {
+	x := &logged{}
+	x.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		x.mu.Lock()
+		n := len(x.log)
+		x.log = append(x.log, time.Now())
+		x.mu.Unlock()
+		w.Header().Set("X-Ratelimit-Line", strconv.Itoa(n))
+	}))
+	t.Cleanup(x.Close)
+	return x
+}
+
+func (x *logged) lines() []time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.log[:len(x.log):len(x.log)]
+}
+
+const loggedScenario = `id: logged
+title: Everything is admitted
+kind: required
+target: {url: builtin}
+partition: {header: X-Api-Key, count: 5, fresh: true}
+limit: {algorithm: token-bucket, rate: 1000000/s, burst: 100000}
+phases:
+  - {name: burst, shape: at-once, requests: 12}
+  - {name: closed, shape: closed, clients: 10, requests: CLOSED}
+  - {name: steady, shape: constant, rate: RATE, duration: LASTS}
+expect: {conformance: upper-bound, resolution: {burst: none, rate: none}}
+safety: {max_requests: 1_000_000, max_rate: 100000/s}
+`
+
+// writeLogged writes the scenario of a test.
+func writeLogged(t *testing.T, dir, closed, rate, lasts string) {
+	t.Helper()
+	text := strings.NewReplacer("CLOSED", closed, "RATE", rate, "LASTS", lasts).Replace(loggedScenario)
+	if err := os.WriteFile(filepath.Join(dir, "logged.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const bigLimit = "token-bucket,rate=1000000/s,burst=100000"
+
+// TestAgentsRecordWhatTheTargetLogs: four agents of this machine record each line of the target's log once,
+// and its decision is in the interval, for some one offset between the clock of the log and that of the
+// recording, which is as small as it is said to be. The soak does it for a million requests.
+func TestAgentsRecordWhatTheTargetLogs(t *testing.T) {
+	closed, rounds := 400, 1
+	if os.Getenv("RLCHECK_SOAK") == "1" {
+		closed, rounds = 19_900, 10
+	}
+	all := 0
+	for range rounds {
+		all += recordsTheLog(t, closed)
+	}
+	t.Logf("%d requests, no decision outside its interval", all)
+}
+
+func recordsTheLog(t *testing.T, closed int) int {
+	x, dir := newLogged(t), t.TempDir()
+	writeLogged(t, dir, strconv.Itoa(closed), "50/s", "1s")
+	out, err := program(t, dir, "run", "logged.yaml", "-t", x.URL, "--limit", bigLimit, "--agents", "4",
+		"--out", "run").CombinedOutput()
+	f, missing := os.Open(filepath.Join(dir, "run", "timeline.ndjson"))
+	if missing != nil {
+		t.Fatalf("%v, %v: %s", missing, err, out)
+	}
+	defer f.Close()
+	tl, err := timeline.Read(f, "timeline", timeline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, seen := x.lines(), map[int]bool{}
+	least, most := -time.Hour, time.Hour // of the offset
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		text, _ := o.Fields.Get("X-Ratelimit-Line")
+		n, err := strconv.Atoi(text)
+		if err != nil || seen[n] || n >= len(log) {
+			t.Fatalf("request %d: line %q of the log, seen before: %v", o.Seq, text, seen[n])
+		}
+		seen[n] = true
+		at := log[n].Sub(tl.Header.Started)
+		least = max(least, at-o.FirstByte-tl.Header.ClockError)
+		most = min(most, at-o.Sent+tl.Header.ClockError)
+	}
+	if least > most {
+		t.Errorf("no offset explains all: %v..%v", least, most)
+	}
+	if near := time.Millisecond; least > near || most < -near {
+		t.Errorf("the recording is %v..%v off", least, most)
+	}
+	if len(seen) != len(log) || tl.Header.Unsent > 0 || len(log) != 5*12+5*50+5*closed {
+		t.Errorf("%d requests are recorded, %d were logged, %d unsent: %s", len(seen), len(log),
+			tl.Header.Unsent, out)
+	}
+	t.Logf("%d requests, clock error %v, offset %v..%v, spreads %v", len(seen), tl.Header.ClockError, least,
+		most, tl.Header.Spreads)
+	return len(seen)
+}
+
+// TestFaultsAreFoundAcrossAgents: two replicas that count for themselves, and a limiter that two requests at
+// once get past, fail; a right target passes.
+func TestFaultsAreFoundAcrossAgents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
+	for fault, scenario := range map[string]string{"": "replicas", "per-replica-counters": "replicas",
+		"check-then-act": "concurrent-race"} {
+		args := []string{"run", "builtin:" + scenario, "--agents", "3", "--retries", "10"}
+		want := exitPass
+		if fault != "" {
+			args, want = append(args, "--set", "target.fault="+fault), exitFail
+		}
+		out, _ := program(t, t.TempDir(), args...).CombinedOutput()
+		verdict := strings.Fields(string(out[bytes.LastIndex(out, []byte("ready, 3 of 3"))+14:]))[0]
+		if got := map[string]int{"PASS:": exitPass, "FAIL:": exitFail}[verdict]; got != want {
+			t.Errorf("%s with fault %q: got %s", scenario, fault, out)
+		}
+	}
+}
+
+// wire is a way to a Redis that can be slow, or cut.
+type wire struct {
+	addr  string
+	delay atomic.Int64
+	cut   atomic.Bool
+}
+
+// newWire returns a way to the Redis at a URL, and the URL of the way.
+func newWire(t *testing.T, url string) (*wire, string) {
+	t.Helper()
+	host := strings.TrimSuffix(strings.TrimPrefix(url, "redis://"), "/0")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	w := &wire{addr: l.Addr().String()}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s, err := net.Dial("tcp", host)
+			if err != nil {
+				_ = c.Close()
+				continue
+			}
+			go w.pass(c, s)
+			go w.pass(s, c)
+		}
+	}()
+	return w, "redis://" + w.addr + "/0"
+}
+
+func (w *wire) pass(to, from net.Conn) {
+	defer to.Close()
+	defer from.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		for w.cut.Load() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Duration(w.delay.Load()))
+		if _, e := to.Write(buf[:n]); err != nil || e != nil {
+			return
+		}
+	}
+}
+
+// fleetTest is a coordinator, its agents, their Redis and their target.
+type fleetTest struct {
+	target  *logged
+	redis   string
+	stop    func() error
+	wire    *wire
+	agents  []*exec.Cmd
+	lead    *exec.Cmd
+	out     bytes.Buffer
+	dir     string
+	control redis.Client
+}
+
+// startFleet starts them; the way of the first agent can be cut.
+func startFleet(t *testing.T, delay time.Duration) *fleetTest {
+	t.Helper()
+	server, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("redis-server is not installed")
+	}
+	x := &fleetTest{target: newLogged(t), dir: t.TempDir()}
+	if x.redis, x.stop, err = installedRedis(server); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.stop() })
+	if x.control, err = redis.Open(x.redis); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.control.Close() })
+	var way string
+	x.wire, way = newWire(t, x.redis)
+	x.wire.delay.Store(int64(delay))
+	writeLogged(t, x.dir, "40", "200/s", "20s")
+	for i := range 3 {
+		url := map[bool]string{true: way, false: x.redis}[i == 0]
+		a := program(t, x.dir, "agent", "-q", "--redis", url, "--name", fmt.Sprintf("agent-%d", i+1))
+		x.agents = append(x.agents, a)
+		begin(t, a)
+	}
+	x.lead = program(t, x.dir, "run", "logged.yaml", "-t", x.target.URL, "--limit", bigLimit, "--agents", "3",
+		"--redis", x.redis, "--agents-within", "30s", "--out", "run")
+	x.lead.Stdout, x.lead.Stderr = &x.out, &x.out
+	begin(t, x.lead)
+	return x
+}
+
+// begin starts a program that is killed with the test.
+func begin(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Signal(syscall.SIGCONT)
+		_ = c.Process.Kill()
+		_ = c.Wait() // it was killed, or has ended
+	})
+}
+
+// loaded waits until load has come for a while; false if it does not.
+func (x *fleetTest) loaded() bool {
+	for range 400 {
+		if len(x.target.lines()) > 1200 {
+			return true
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return false
+}
+
+// quiet returns when the last request came, after none has come for some seconds.
+func (x *fleetTest) quiet() time.Time {
+	for n := -1; n != len(x.target.lines()); time.Sleep(2 * time.Second) {
+		n = len(x.target.lines())
+	}
+	log := x.target.lines()
+	return log[len(log)-1]
+}
+
+// realFaults are what goes wrong, and what is said of it; empty: nobody is left to say it.
+var realFaults = map[string]struct {
+	fault func(x *fleetTest)
+	told  string
+}{
+	"agent killed": {func(x *fleetTest) { _ = x.agents[1].Process.Kill() },
+		"agent agent-2: it gave no sign of life"},
+	"agent stopped": {func(x *fleetTest) { _ = x.agents[2].Process.Signal(syscall.SIGSTOP) },
+		"agent agent-3: it gave no sign of life"},
+	"coordinator killed": {func(x *fleetTest) { _ = x.lead.Process.Kill() }, ""},
+	"Redis killed":       {func(x *fleetTest) { _ = x.stop() }, "the Redis did not answer"},
+	"way cut": {func(x *fleetTest) { x.wire.cut.Store(true) },
+		"agent agent-1: it gave no sign of life"},
+	"way slow": {func(x *fleetTest) { x.wire.delay.Store(int64(700 * time.Millisecond)) },
+		"agent agent-1"},
+	"Redis full": {func(x *fleetTest) {
+		_ = x.control.ConfigSet(context.Background(), "maxmemory", "1").Err()
+	}, "agent"},
+}
+
+// TestRealFleetsStop: whatever goes wrong with real processes, the load ends within a second (two, on a
+// machine that stands still now and then), and the run is INCONCLUSIVE and says whose requests are missing.
+func TestRealFleetsStop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute")
+	}
+	for name, f := range realFaults {
+		t.Run(name, func(t *testing.T) {
+			x := startFleet(t, 0)
+			if !x.loaded() {
+				t.Fatalf("no load came: %s", &x.out)
+			}
+			wrong := time.Now()
+			f.fault(x)
+			after := x.quiet().Sub(wrong)
+			t.Logf("the load ended %v after it", after.Round(time.Millisecond))
+			if after > 2*time.Second {
+				t.Errorf("the load went on for %v", after)
+			}
+			if f.told == "" {
+				return
+			}
+			err := x.lead.Wait()
+			text := strings.Join(strings.Fields(x.out.String()), " ")
+			if x.lead.ProcessState.ExitCode() != exitInconclusive || !strings.Contains(text, f.told) {
+				t.Errorf("got %v, %s, want %q", err, &x.out, f.told)
+			}
+		})
+	}
+}
+
+// TestASlowWayIsRightOrRefused: a way of some milliseconds makes intervals wider, a long one is refused
+// before anything is sent.
+func TestASlowWayIsRightOrRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("half a minute")
+	}
+	for _, delay := range []time.Duration{2 * time.Millisecond, 40 * time.Millisecond} {
+		x := startFleet(t, delay)
+		_ = x.lead.Wait() // its status is looked at
+		var r struct {
+			Scenarios []struct {
+				Reason, Detail string
+				Clock          struct {
+					Error int64 `json:"clock_error_ns"`
+				}
+			}
+		}
+		text, err := os.ReadFile(filepath.Join(x.dir, "run", "report.json"))
+		if err == nil {
+			err = json.Unmarshal(text, &r)
+		}
+		if err != nil {
+			t.Fatalf("%v: %s", err, &x.out)
+		}
+		sent, out := len(x.target.lines()), x.out.String()
+		passed, open := strings.Contains(out, "PASS: logged"), strings.Contains(out, "INCONCLUSIVE: logged")
+		switch detail := r.Scenarios[0].Detail; {
+		case delay > 10*time.Millisecond && (sent > 0 || !strings.Contains(detail, "agent-1: its clock")),
+			passed && sent != 5*12+5*40+5*200*20,
+			!passed && (!open || detail == ""): // the machine stood still
+			t.Errorf("%v: %d were sent: %s", delay, sent, out)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// pieceRequests is how many requests are in a piece, and canned is one of the size that they take.
+const pieceRequests = 1500
+
+var canned = strings.Repeat("0123456789abcdef", 24<<10/16)
+
+// counted counts the exchanges and commands of one client.
+type counted struct {
+	Conn
+	exchanges, commands atomic.Int64
+}
+
+// Exchange is that of a Conn.
+func (c *counted) Exchange(ctx context.Context, commands ...[]any) ([]any, error) {
+	c.exchanges.Add(1)
+	c.commands.Add(int64(len(commands)))
+	return c.Conn.Exchange(ctx, commands...)
+}
+
+// feign takes a part and does what an agent does, but it sends nothing, and brings pieces that hold nothing.
+func feign(ctx context.Context, c Conn, n int, each int, lasts time.Duration) error {
+	name := fmt.Sprintf("agent-%d", n)
+	stream := keyOf("r", "shards", 1)
+	var s shard
+	for {
+		take := []any{"xreadgroup", "group", group, name, "count", 1, "streams", stream, ">"}
+		out, err := c.Exchange(ctx, take)
+		if err != nil {
+			return err
+		}
+		if got := delivered(out[0]); len(got) == 1 {
+			if err := got[0].read(&s); err != nil {
+				return err
+			}
+			break
+		}
+		pause(ctx, beatEvery)
+	}
+	say := func(r report) error {
+		r.Part, r.Agent, r.Version, r.Digest = s.Part, name, "v", "d"
+		_, err := exchange(ctx, c, add(keyOf("r", "reports", 1), r))
+		return err
+	}
+	if err := say(report{Kind: saysReady}); err != nil {
+		return err
+	}
+	count := 0
+	beat := func(bringing bool) ([]any, error) {
+		count++
+		return exchange(ctx, c, []any{"eval", beatScript, 2, key("r", "lease"), keyOf("r", "beats", 1),
+			s.Part, fmt.Sprintf(`{"count":%d,"sent":%d,"bringing":%v}`, count, count, bringing), 1},
+			[]any{"xrange", keyOf("r", "control", 1), "-", "+"})
+	}
+	for begun := time.Duration(0); begun < lasts; begun += beatEvery {
+		out, err := beat(false)
+		if err != nil {
+			return err
+		}
+		if len(entries(out[1])) == 0 {
+			begun = 0
+		}
+		pause(ctx, beatEvery)
+	}
+	r := &result{Counts: counts{Sent: each, Allowed: each}}
+	sum := strconv.FormatUint(uint64(crc32.Checksum([]byte(canned), castagnoli)), 10)
+	for r.Pieces = 0; r.Pieces*pieceRequests < each; r.Pieces++ {
+		if r.Pieces%8 == 0 {
+			if _, err := beat(true); err != nil {
+				return err
+			}
+		}
+		words := []any{"xadd", resultsKey("r", 1, s.Part), "*", "n", strconv.Itoa(r.Pieces + 1), "crc", sum,
+			"d", canned}
+		if err := push(ctx, c, resultsKey("r", 1, s.Part), words); err != nil {
+			return err
+		}
+	}
+	return say(report{Kind: saysDone, Result: r})
+}
+
+// scale runs agents that plan a total of requests, and returns what it cost the coordinator.
+func scale(t *testing.T, agents, total int, lasts time.Duration) (memory, exchanges, news int64) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		each := total / agents
+		plan := &timeline.Schedule{Phases: []timeline.Phase{{Name: "load", Shape: timeline.Closed,
+			Clients: agents, Requests: total, Duration: lasts, Partitions: []string{"k"}}}}
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		var left sync.WaitGroup
+		heap := func() int64 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		before := heap()
+		conn := &counted{Conn: s.to(100 * us)}
+		c, err := Lead(ctx, conn, Options{Run: "r", Version: "v", Agents: agents, Deal: ByRequests,
+			Within: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range agents {
+			left.Go(func() {
+				if err := feign(ctx, s.to(100*us), i, each, lasts); err != nil {
+					t.Errorf("agent %d: %v", i, err)
+				}
+			})
+		}
+		g, err := c.Record(ctx, Recording{Digest: "d", Schedule: plan})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left.Wait()
+		defer g.Close()
+		if why := g.Missing(); why != "" {
+			t.Error(why)
+		}
+		came := 0
+		for i := range g.parts {
+			came += g.parts[i].came
+			news += int64(g.parts[i].came)
+		}
+		if want := agents * ((each + pieceRequests - 1) / pieceRequests); came != want {
+			t.Errorf("%d pieces came of %d", came, want)
+		}
+		s.set(func(s *server) { s.streams, s.hashes = nil, nil })
+		memory, exchanges = heap()-before, conn.exchanges.Load()
+		t.Logf("%d agents, %d requests: coordinator %d kB, %d exchanges of %d commands, %d pieces; "+
+			"the Redis held %d kB at most", agents, total, memory>>10, exchanges, conn.commands.Load(), came,
+			s.biggest>>10)
+		if err := c.Close(); err == nil {
+			t.Log("closed")
+		}
+	})
+	return memory, exchanges, news
+}
+
+// TestAThousandAgents: what a run costs its coordinator grows with the agents, and by sixteen bytes a piece
+// of 1,500 requests, whatever is planned.
+func TestAThousandAgents(t *testing.T) {
+	agents, most := 1000, 100_000_000
+	if testing.Short() {
+		agents, most = 50, 1_000_000
+	}
+	few, _, fewPieces := scale(t, agents, most/100, 10*time.Second)
+	many, _, manyPieces := scale(t, agents, most, 10*time.Second)
+	if grown := many - few; grown > 40*(manyPieces-fewPieces)+1<<20 {
+		t.Errorf("the memory of the coordinator grew by %d kB for %d more requests", grown>>10, most-most/100)
+	}
+}
+
+// TestMergingStreams: merging holds one request of each agent, however long the recordings are.
+func TestMergingStreams(t *testing.T) {
+	const agents = 20
+	held := func(each int) int64 {
+		g := &Gathered{schedule: &timeline.Schedule{}, parts: make([]part, agents),
+			planned: make([]int, agents)}
+		var err error
+		if g.spool, err = newSpool(); err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		for i := range g.parts {
+			p := &g.parts[i]
+			p.result = &result{}
+			tl := &timeline.Timeline{}
+			for k := range each {
+				tl.Observations = append(tl.Observations, timeline.Observation{Sent: time.Duration(k) * us,
+					Arrival: timeline.Arrival{Seq: k, Cost: 1, Phase: "p"}})
+			}
+			p.result.Counts = countsOf(tl)
+			cut := newCutter(p.result, func(data []byte) error {
+				x, err := g.spool.add(string(data))
+				p.pieces, p.came, p.crc = append(p.pieces, x), p.came+1, crc32.Update(p.crc, castagnoli, data)
+				return err
+			})
+			if err := timeline.Write(cut, tl); err != nil {
+				t.Fatal(err)
+			}
+			if err := cut.cut(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n, most := 0, int64(0)
+		var last time.Duration
+		h, err := g.Each(func(o *timeline.Observation) error {
+			if o.Sent < last || o.Seq != n {
+				t.Fatalf("request %d: sent %v after %v", o.Seq, o.Sent, last)
+			}
+			if last, n = o.Sent, n+1; n%(agents*each/4) == 0 {
+				var m runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				most = max(most, int64(m.HeapAlloc))
+			}
+			return nil
+		})
+		if err != nil || n != agents*each || h.Unsent != 0 {
+			t.Fatalf("%d of %d: %v", n, agents*each, err)
+		}
+		return most
+	}
+	few, many := held(1000), held(20_000)
+	t.Logf("%d requests: %d kB; %d requests: %d kB", agents*1000, few>>10, agents*20_000, many>>10)
+	if many-few > 2<<20 {
+		t.Errorf("%d more requests took %d kB more", agents*19_000, (many-few)>>10)
+	}
+}
