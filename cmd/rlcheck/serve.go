@@ -24,7 +24,7 @@ import (
 type serveFlags struct {
 	limit, addr, fault, key, retryAfter, redis string
 	denyBody, onStoreError, counters, balance  string
-	control, client, record                    string
+	control, client, record, grpc              string
 	dialect, rules                             []string
 	status, replicas                           int
 	syncEvery                                  time.Duration
@@ -79,6 +79,8 @@ func newServeCmd(e *env) *cobra.Command {
 	fl.StringVar(&f.denyBody, "deny-body", "quota-exceeded",
 		"body of a denial: a problem of the draft's type quota-exceeded, "+
 			"temporary-reduced-capacity or abnormal-usage-detected; or json, text, or none")
+	fl.StringVar(&f.grpc, "grpc", "", "answer requests of gRPC, over HTTP/2 in clear text; a denial is "+
+		"exhausted (status 8) or unavailable (14, with RetryInfo)")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the random choices of faults")
 	addStateFlags(fl, &f)
 	return cmd
@@ -159,8 +161,12 @@ func (e *env) serve(f serveFlags) error {
 		defer closeSoon(c)
 		also = append(also, c.URL())
 	}
+	h, err := f.spoken(t)
+	if err != nil {
+		return err
+	}
 	if f.record == "" {
-		err = e.listen(t, f.addr, limit.String(), also...)
+		err = e.listen(h, f.addr, limit.String(), also...)
 	} else {
 		err = e.listenRecording(t, f, also...)
 	}
@@ -168,6 +174,24 @@ func (e *env) serve(f serveFlags) error {
 		e.say.notef("the store did not decide %d requests", n)
 	}
 	return err
+}
+
+// spoken returns t as it is reached: with --grpc over HTTP/2 too, which its own server does not speak.
+func (f serveFlags) spoken(t *target.Target) (http.Handler, error) {
+	switch f.grpc {
+	case "":
+		return t, nil
+	case "exhausted", "unavailable":
+	default:
+		return nil, usagef("--grpc %q: a denial is exhausted or unavailable", f.grpc)
+	}
+	if f.record != "" {
+		return nil, usagef("--grpc: what clients do is recorded over HTTP/1.1 (leave out --record)")
+	}
+	if f.grpc == "unavailable" {
+		return target.GRPC(t, target.GRPCUnavailable), nil
+	}
+	return target.GRPC(t, target.GRPCExhausted), nil
 }
 
 // listen serves h until the command is interrupted, which is its normal end. It prints the URL, and then the

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -45,10 +46,10 @@ type slot struct {
 	stream http2.Stream
 	// cut asks the reader to end what is in flight.
 	cut atomic.Bool
-	// headed tells that the header block of the answer came; body is what is kept of what follows. Both are
-	// the reader's.
-	headed bool
-	body   []byte
+	// headed tells that the header block of the answer came, open that only its trailers say
+	// what it means (gRPC); body is what is kept of what follows. They are the reader's.
+	headed, open bool
+	body         []byte
 }
 
 // join returns a new stream of a link of p, or of a new link where none has room or each request is to have
@@ -272,8 +273,12 @@ func (c *conn) Answer(a http2.Answer) {
 	o := s.obs
 	o.Sent, o.FirstByte, o.Answered = s.sentAt, a.At, true
 	o.Status, o.Outcome, o.Error = a.Status, c.r.o.Classify(a.Status), ""
-	o.Fields = c.link.fields(a.Fields)
 	c.headed, c.body = true, c.body[:0]
+	c.open = a.Status == http.StatusOK && strings.HasPrefix(valueOf(a.Fields, "content-type"), grpcType)
+	if c.open && c.conclude(o, a.Fields) {
+		c.open = false
+	}
+	o.Fields = c.link.fields(a.Fields)
 }
 
 // Body keeps the beginning of a denial's body.
@@ -284,9 +289,20 @@ func (c *conn) Body(p []byte) bool {
 	return true
 }
 
-// End ends a whole answer.
-func (c *conn) End(_ []http2.Field, at time.Duration) {
-	c.inflight.Load().obs.Done = at
+// End ends a whole answer. One of gRPC whose trailers say nothing is none.
+func (c *conn) End(trailers []http2.Field, at time.Duration) {
+	o := c.inflight.Load().obs
+	if c.open {
+		if !c.conclude(o, trailers) {
+			c.giveUp(fmt.Errorf("%w: an answer of gRPC has no grpc-status", http2.ErrMalformed))
+			return
+		}
+		c.open, o.FirstByte = false, at
+		if more := c.link.fields(trailers); len(more) > 0 {
+			o.Fields = c.link.r.fields.keep(merged(o.Fields, more))
+		}
+	}
+	o.Done = at
 	c.finish(true)
 }
 
@@ -295,10 +311,14 @@ func (c *conn) Broken(err error) { c.giveUp(err) }
 
 // giveUp ends a stream, and what is in flight on it.
 func (c *conn) giveUp(err error) {
-	if c.headed {
+	if c.headed && !c.open {
 		c.finish(false)
 		return
 	}
+	if s := c.inflight.Load(); c.open && s != nil { // what came says nothing of it
+		s.obs.Status, s.obs.FirstByte, s.obs.Fields = 0, 0, nil
+	}
+	c.headed, c.open = false, false
 	c.end(err)
 }
 

@@ -44,7 +44,9 @@ type Options struct {
 	// host.
 	TLS *tls.Config
 	// HTTP2 sends over HTTP/2: with TLS where the target offers it (ALPN), else with prior knowledge. The
-	// streams of a partition share one connection as far as the target lets them.
+	// streams of a partition share one connection as far as the target lets them. With a Content-Type of
+	// application/grpc, GET becomes POST, an empty Body an empty message, and answers of gRPC have the HTTP
+	// status that theirs stands for.
 	HTTP2 bool
 	// Socket is the path of the Unix socket that is connected to in place of the host of each URL; empty for
 	// none.
@@ -115,6 +117,9 @@ func (o Options) complete() (*Options, error) {
 	}
 	if o.Method == "" {
 		o.Method = http.MethodGet
+	}
+	if o.speaksGRPC() {
+		o.asGRPC()
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
@@ -216,6 +221,7 @@ func classify(status int) timeline.Outcome {
 func recorded(name string) bool {
 	switch name {
 	case "Retry-After", "Date", "Age", "Content-Type", "Via", "Cache-Control", "Expires", "Location",
+		"Grpc-Status", "Grpc-Status-Details-Bin",
 		"Cache-Status", "X-Cache", "X-Cache-Status", "X-Proxy-Cache", "Cf-Cache-Status":
 		return true
 	}

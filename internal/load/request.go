@@ -148,6 +148,9 @@ func (m *message) streamed(scheme string, body []byte) *http2.Request {
 			r.Fields = append(r.Fields, http2.Field{Name: name, Value: f[1]})
 		}
 	}
+	if strings.HasPrefix(valueOf(r.Fields, "content-type"), grpcType) {
+		r.Fields = append(r.Fields, http2.Field{Name: "te", Value: "trailers"})
+	}
 	return r
 }
 
