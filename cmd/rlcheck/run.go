@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
@@ -23,7 +24,7 @@ type runFlags struct {
 	set, only, skip, outputs, allow, promise           []string
 	strict, dryRun, compress                           bool
 	seed                                               uint64
-	serial                                             bool
+	serial, economical                                 bool
 	budget                                             string
 	retries                                            int
 	wallError                                          time.Duration
@@ -84,16 +85,23 @@ alone.`,
 		"where the embedded target keeps its state: a redis:// URL, or embedded (default memory); "+
 			"with --agents: where they meet")
 	f.fleet.add(fl)
-	fl.BoolVar(&f.serial, "serial", false, "record one scenario after the other")
-	fl.StringVar(&f.budget, "budget", "",
-		"run what fits into requests=N,time=DURATION, the most telling first")
-	fl.IntVar(&f.retries, "retries", 0, "repeat a scenario that was late or showed too little, "+
-		"with fresh clients, up to so many times; a FAIL is never repeated")
+	f.addPace(fl)
 	fl.DurationVar(&f.wallError, "wall-error", 0,
 		"how far the target's clock may be from ours (default 500ms; on loopback 1ms, but for a FAIL)")
 	fl.StringVar(&f.failOn, "fail-on", "",
 		"fail: exit 0 for inconclusive; inconclusive: exit 1 for it (default exit 3)")
 	return cmd
+}
+
+// addPace adds the flags about how much is recorded, and how.
+func (f *runFlags) addPace(fl *pflag.FlagSet) {
+	fl.BoolVar(&f.serial, "serial", false, "record one scenario after the other")
+	fl.BoolVar(&f.economical, "economical", false,
+		"sleep until a request is due, and do not spin: for machines that others share")
+	fl.StringVar(&f.budget, "budget", "",
+		"run what fits into requests=N,time=DURATION, the most telling first")
+	fl.IntVar(&f.retries, "retries", 0, "repeat a scenario that was late or showed too little, "+
+		"with fresh clients, up to so many times; a FAIL is never repeated")
 }
 
 // run is `rlcheck run`.

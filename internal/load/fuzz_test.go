@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -9,6 +10,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // tape is a connection whose other side answers the first request with fixed bytes, some at a time, and then
@@ -87,5 +92,86 @@ func FuzzResponse(f *testing.F) {
 			}
 		}
 		t.Errorf("got status %d, which is nowhere in %q", got.Status, answer)
+	})
+}
+
+// h2tape is a tape that says its settings at once, and the rest when the first request was written.
+type h2tape struct {
+	*tape
+	settings []byte
+}
+
+func (c *h2tape) Write(p []byte) (int, error) {
+	if len(p) > 3 && p[3] == byte(http2.FrameHeaders) {
+		return c.tape.Write(p)
+	}
+	return len(p), nil
+}
+
+func (c *h2tape) Read(p []byte) (int, error) {
+	if n := copy(p, c.settings); n > 0 {
+		c.settings = c.settings[n:]
+		return n, nil
+	}
+	return c.tape.Read(p)
+}
+
+func (*h2tape) SetReadDeadline(time.Time) error  { return nil }
+func (*h2tape) SetWriteDeadline(time.Time) error { return nil }
+
+// FuzzResponseOfHTTP2 answers a request over HTTP/2 with arbitrary frames, also as a target of gRPC. Whatever
+// they are there is one observation, and an outcome only with a status.
+func FuzzResponseOfHTTP2(f *testing.F) {
+	frames := func(write func(p *peer)) []byte {
+		var b bytes.Buffer
+		p := &peer{Framer: http2.NewFramer(&b, nil), header: block(":status", "200", "content-type",
+			"application/grpc")}
+		write(p)
+		return b.Bytes()
+	}
+	for _, s := range [][]byte{
+		nil, frames(func(p *peer) { p.answer(1, true) }),
+		frames(func(p *peer) {
+			p.answer(1, false)
+			p.WriteData(1, false, make([]byte, 5))
+			p.header = block("grpc-status", "14", "grpc-status-details-bin",
+				details(14, "google.rpc.RetryInfo"))
+			p.answer(1, true)
+		}),
+		frames(func(p *peer) { p.header = block(":status", "429", "retry-after", "1"); p.answer(1, true) }),
+		frames(func(p *peer) { p.header = block(":status", "103"); p.answer(1, false); p.answer(1, true) }),
+		frames(func(p *peer) { p.answer(1, false); p.WriteRSTStream(1, http2.ErrCodeCancel) }),
+		frames(func(p *peer) { p.WriteGoAway(1, http2.ErrCodeNo, nil); p.WriteWindowUpdate(0, 1<<31-1) }),
+		frames(func(p *peer) { p.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1}) }),
+		frames(func(p *peer) { p.WriteData(1, true, []byte("x")); p.WritePing(false, [8]byte{}) }),
+		[]byte("\xff\xff\xff\x00\x00\x00\x00\x00\x01"), []byte("HTTP/1.1 200 OK\r\n\r\n"),
+	} {
+		f.Add(s, uint8(7), true)
+		f.Add(s, uint8(255), false)
+	}
+	settings := frames(func(p *peer) { p.WriteSettings() })
+	f.Fuzz(func(t *testing.T, answer []byte, step uint8, grpc bool) {
+		o := Options{
+			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: SleepPacer(), KeepBody: 10, Timeout: time.Minute,
+			MaxConnections: 1, HTTP2: true,
+			Dial: func(context.Context, string, string) (net.Conn, error) {
+				all := &tape{asked: make(chan struct{}), bytes: answer, step: int(step) + 1}
+				return &h2tape{all, settings}, nil
+			},
+		}
+		if grpc {
+			o.Header = grpcHeader()
+		}
+		tl := mustRecord(t, one(), o)
+		if len(tl.Observations) != 1 {
+			t.Fatalf("got %d observations", len(tl.Observations))
+		}
+		got := tl.Observations[0]
+		if got.Answered == (got.Error != "") || !got.Answered && got.Outcome != timeline.Unknown {
+			t.Errorf("got %+v", got)
+		}
+		if want := classify(got.Status); got.Outcome != want {
+			t.Errorf("status %d: got %v, want %v", got.Status, got.Outcome, want)
+		}
 	})
 }

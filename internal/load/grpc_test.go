@@ -103,7 +103,7 @@ func TestAnAnswerOfGRPCWithoutItsEndIsNone(t *testing.T) {
 
 // A limiter behind a stream decides after the header block of its answer: the interval ends with the
 // trailers.
-func TestTheDecisionOfGRPCLiesInTheInterval(t *testing.T) {
+func TestTheDecisionLiesInTheIntervalOfGRPC(t *testing.T) {
 	var mu sync.Mutex
 	at := map[string]time.Time{}
 	o, _ := way{h2: true}.serve(t, func(w http.ResponseWriter, r *http.Request) {

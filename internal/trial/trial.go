@@ -64,8 +64,9 @@ type Options struct {
 	WallError time.Duration
 	// TLS holds the authorities to trust and the certificate to show; nil for those of the system, and none.
 	TLS *tls.Config
-	// Pacer paces the requests; nil for the precise one.
-	Pacer load.Pacer
+	// Pacer paces the requests; nil for the precise one. Economical lets that one sleep where it would spin.
+	Pacer      load.Pacer
+	Economical bool
 	// Fleet lets agents send the requests; nil: they are sent from here.
 	Fleet *Fleet
 }
@@ -248,7 +249,8 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests,
 		MaxDuration: s.Safety.MaxDuration,
 		Tick:        s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer,
-		Guard: guard(ctx, o.Allow, dialled), Do: ends.events.do,
+		Economical: o.Economical,
+		Guard:      guard(ctx, o.Allow, dialled), Do: ends.events.do,
 	}
 	opts.HTTP2, opts.Socket = s.Target.Protocol == scenario.H2, s.Target.UnixSocket
 	if s.Target.Proxy != "" {
