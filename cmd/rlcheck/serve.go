@@ -64,7 +64,7 @@ func newServeCmd(e *env) *cobra.Command {
 			"(default the address of the connection)")
 	fl.StringVar(&f.control, "control", "",
 		"loopback address to listen on for events: POST /restart, /reload, /reload?limit=SPEC, "+
-			"/store-down, /store-up; its URL is the second line printed (default none)")
+			"/store-down, /store-up, GET /denials; its URL is the second line printed (default none)")
 	fl.StringVar(&f.record, "record", "",
 		"file to record in what clients do, as a timeline; rlcheck check FILE --client judges it")
 	fl.StringVar(&f.retryAfter, "retry-after", "seconds", "form of Retry-After: seconds or date")

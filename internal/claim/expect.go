@@ -42,6 +42,9 @@ type Expect struct {
 	// recording; an empty one where none counts the phase. What follows from a limit is asked of partitions
 	// that only one of them counts.
 	Limits map[string]spec.Limit
+	// Counted are the phases between two counts of denials by the target itself, in the order of the counts;
+	// may be empty.
+	Counted [][]string
 	// Storms are the phases whose retries are told of; may be empty.
 	Storms []StormExpect
 	// Bodiless are the phases whose answers have no body, since they are HEAD requests; may be empty.

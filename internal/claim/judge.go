@@ -29,6 +29,9 @@ const (
 	DeniedStatus verdict.Kind = "denied-status"
 	// DeniedInPhase: more denials in a phase than it may have. Seen and Bound count denials.
 	DeniedInPhase verdict.Kind = "denied-in-phase"
+	// CountedOtherwise: the target counted fewer denials than it answered. Seen is how many it answered,
+	// Bound how many it counted.
+	CountedOtherwise verdict.Kind = "counted-otherwise"
 	// DeniedUnlimited: denials in a phase that no limit counts. Seen and Bound count denials.
 	DeniedUnlimited verdict.Kind = "denied-unlimited"
 	// AnsweredOtherwise: answers with a status that is not expected. Seen counts them, Bound is 0.

@@ -34,6 +34,8 @@ var questions = [...]question{
 	{verdict.ClaimParity, each(func(e *Expect) []ParityExpect { return e.Parity }, (*recording).parity)},
 	where(verdict.ClaimAttributes, func(e *Expect) bool { return len(e.Attributes) > 0 },
 		(*recording).attributes),
+	where(verdict.ClaimOwnCount, func(e *Expect) bool { return len(e.Counted) > 0 },
+		(*recording).ownCount),
 	{verdict.ClaimStorm, each(func(e *Expect) []StormExpect { return e.Storms }, (*recording).storm)},
 	{verdict.ClaimLatency, each(func(e *Expect) []LatencyBound { return e.Latency }, (*recording).latency)},
 	where(verdict.ClaimIntact, func(e *Expect) bool { return e.Intact != nil }, (*recording).intact),

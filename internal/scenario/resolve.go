@@ -234,6 +234,7 @@ func (s *Scenario) checkTogether(d *decoder, root *node) {
 	for i := range s.Phases {
 		s.expectOf(&s.Phases[i])
 	}
+	s.Expect.Counted = s.countedPhases()
 	s.checkNeeded(d, expect)
 	s.checkPartitionField(d, root)
 }
@@ -278,6 +279,24 @@ func (s *Scenario) expectOf(p *Phase) {
 	if method := cmp.Or(p.Method, s.Target.Method); method == http.MethodHead && !p.Quiet() {
 		s.Expect.Bodiless = append(s.Expect.Bodiless, p.Observed()...)
 	}
+}
+
+// countedPhases are the phases between two counts by the target itself, in their order.
+func (s *Scenario) countedPhases() (out [][]string) {
+	var between []string
+	counting := false
+	for i := range s.Phases {
+		switch p := &s.Phases[i]; {
+		case p.Shape != timeline.Hook && !p.Quiet():
+			between = append(between, p.Observed()...)
+		case p.Shape == timeline.Hook && p.Event.Action == timeline.Count:
+			if counting {
+				out = append(out, between)
+			}
+			counting, between = true, nil
+		}
+	}
+	return out
 }
 
 // checkNeeded reports expectations for which a phase is missing.

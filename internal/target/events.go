@@ -44,6 +44,16 @@ func (t *Target) Reload(limit spec.Limit) error {
 	return nil
 }
 
+// countDenial counts a denial in the target's own count.
+func (t *Target) countDenial(denied bool) {
+	if denied && !t.fault.uncounted {
+		t.denied.Add(1)
+	}
+}
+
+// Denials returns how many requests the target has denied, by its own count.
+func (t *Target) Denials() int64 { return t.denied.Load() }
+
 // StoreDown takes the store away: no request can be decided until StoreUp.
 func (t *Target) StoreDown() { t.down.Store(true) }
 

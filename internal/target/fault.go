@@ -49,6 +49,8 @@ type Fault struct {
 	pause func(Ruling) time.Duration
 	// drops tells that a denial ends the connection in the place of an answer.
 	drops bool
+	// uncounted tells that denials are missing in the target's own count of them.
+	uncounted bool
 	// answer edits a finished answer.
 	answer func(*answer)
 	// reply edits an answer that answer has finished, by its request.

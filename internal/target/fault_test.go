@@ -265,6 +265,7 @@ var answerSights = []sight{
 		right: "10, 429 says 429", wrong: "10, 429 says 400"},
 	{fault: "denial-drops", spec: window, steps: do(burst(10), hungUp), right: "10, answered",
 		wrong: "10, hung up"},
+	{fault: "denials-uncounted", spec: window, steps: do(burst(11), counted), right: "10, 1", wrong: "10, 0"},
 	{fault: "denial-hangs", spec: window, steps: do(burst(10), one, took), right: "10, 0s", wrong: "10, " +
 		"24h0m0s"},
 	{fault: "slow-denials", spec: window, steps: do(burst(10), took, one, took), right: "10, 0s, 0s",
@@ -278,6 +279,9 @@ func hungUp(s *session) string {
 	}
 	return "answered"
 }
+
+// counted is the target's own count of denials.
+func counted(s *session) string { return strconv.FormatInt(s.h.(*Target).Denials(), 10) }
 
 // inObject returns a step that reads a number of the JSON object in the last body.
 func inObject(name string) func(*session) string {

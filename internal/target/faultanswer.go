@@ -352,6 +352,12 @@ var denialFaults = []Fault{
 		drops:    true,
 	},
 	{
+		Name: "denials-uncounted", Class: "",
+		Sentence:  "counts no denial in its own metrics",
+		Citation:  "https://github.com/apollographql/router/issues/4274",
+		uncounted: true,
+	},
+	{
 		Name: "denial-hangs", Class: "",
 		Sentence: "never answers a request that it does not admit",
 		Citation: "https://docs.haproxy.org/2.8/configuration.html#4.2-http-request%20silent-drop",

@@ -86,6 +86,8 @@ type Target struct {
 	down   atomic.Bool
 	// waiting are the decisions that a fault makes when the store is back.
 	waiting offlineQueue
+	// denied counts the denials, as a target's own metric does.
+	denied atomic.Int64
 	// storeErrors counts the requests that the store did not decide.
 	storeErrors atomic.Int64
 }
@@ -219,6 +221,7 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ruling, err := front.decideBy(t, r, cost)
+	front.countDenial(err == nil && !ruling.Allow || err != nil && t.opts.OnStoreError == StoreErrorDenies)
 	if err != nil {
 		t.storeFailed(w, r, err)
 		return

@@ -18,13 +18,15 @@ type Event struct {
 type Action string
 
 // The actions. Restart ends the process and starts it again. Reload reads its configuration again. StoreDown
-// takes away what it keeps its state in, StoreUp brings that back as it was.
+// takes away what it keeps its state in, StoreUp brings that back as it was. Count asks it how many requests
+// it has denied, by its own count.
 const (
 	Restart   Action = "restart"
 	Reload    Action = "reload"
 	StoreDown Action = "store-down"
 	StoreUp   Action = "store-up"
+	Count     Action = "count"
 )
 
 // Actions lists all actions.
-func Actions() []Action { return []Action{Restart, Reload, StoreDown, StoreUp} }
+func Actions() []Action { return []Action{Restart, Reload, StoreDown, StoreUp, Count} }

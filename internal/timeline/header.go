@@ -31,6 +31,7 @@ type headerJSON struct {
 	Stalls      []stallJSON  `json:"stalls,omitempty"`
 	Phases      []keptJSON   `json:"phases,omitempty"`
 	Notes       []string     `json:"notes,omitempty"`
+	Counted     []int64      `json:"counted,omitempty"`
 	Interrupted bool         `json:"interrupted,omitempty"`
 	Audit       auditJSON    `json:"audit,omitzero"`
 	Judged      *termsJSON   `json:"judged,omitempty"`
@@ -74,6 +75,7 @@ func newHeaderJSON(h Header) headerJSON {
 		Drift: h.DriftPPM, Tick: int64(h.Tick),
 		Ended: int64(h.Ended), From: int64(h.CompleteFrom), Until: int64(h.CompleteUntil), Unsent: h.Unsent,
 		Notes:       h.Notes,
+		Counted:     h.Counted,
 		Interrupted: h.Interrupted, Audit: auditJSON{h.Audit.CPUShare, int64(h.Audit.LongestGC),
 			h.Audit.Collections, h.Audit.Connections},
 		Judged: h.Judged.json(),
@@ -151,6 +153,7 @@ func (j *headerJSON) header() Header {
 		h.Started = started.UTC()
 	}
 	h.Notes = append(h.Notes, j.Notes...) // nil if empty
+	h.Counted = append(h.Counted, j.Counted...)
 	for _, s := range j.Spreads {
 		h.Spreads = append(h.Spreads, Spread{s.Phase, s.Requests, time.Duration(s.Width)})
 	}
@@ -256,6 +259,8 @@ func (r *Reader) headerMember(m member, j *headerJSON) {
 			"stalled_ns and read_lag_ns belongs here"
 	case "notes":
 		to, belongs = &j.Notes, "a list of strings belongs here"
+	case "counted":
+		to, belongs = &j.Counted, "a list of numbers belongs here"
 	case "interrupted":
 		to, belongs = &j.Interrupted, "true or false belongs here"
 	case "audit":

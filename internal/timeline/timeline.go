@@ -140,6 +140,9 @@ type Header struct {
 	// Notes are what the recorder has to say of itself (interrupted, ceilings reached) and, behind OfTarget,
 	// of the target; may be empty.
 	Notes []string
+	// Counted are the denials that the target had counted itself, at each event of that kind in their order;
+	// may be empty.
+	Counted []int64
 	// Interrupted tells that the recording was stopped before its plan was done.
 	Interrupted bool
 	// Audit is what the recorder measured of itself.

@@ -1,10 +1,14 @@
 package trial
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os/exec"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -18,12 +22,16 @@ type events struct {
 	embedded *target.Target
 	output   io.Writer
 	failed   error
+	// counted are the numbers of the counts so far.
+	counted []int64
 }
 
 // do lets e happen: to the embedded target, or by the command that the scenario has for another one.
 func (x *events) do(ctx context.Context, e timeline.Event) error {
 	var err error
 	switch {
+	case e.Action == timeline.Count:
+		err = x.count(ctx, e)
 	case x.embedded == nil:
 		err = command(ctx, e, x.output)
 	case e.Action == timeline.Restart:
@@ -42,6 +50,29 @@ func (x *events) do(ctx context.Context, e timeline.Event) error {
 	}
 	return err
 }
+
+// count asks the target for its own count of denials, or the command, which prints it.
+func (x *events) count(ctx context.Context, e timeline.Event) error {
+	if x.embedded != nil {
+		x.counted = append(x.counted, x.embedded.Denials())
+		return nil
+	}
+	var out bytes.Buffer
+	if err := command(ctx, e, &out); err != nil {
+		_, _ = x.output.Write(out.Bytes()) // for the reader of the error
+		return err
+	}
+	n, err := strconv.ParseFloat(strings.TrimSpace(out.String()), 64)
+	if err != nil || n < 0 || n != math.Trunc(n) || n > 1<<53 {
+		return fmt.Errorf("command %q: it printed %q: it has to print how many requests the target has "+
+			"denied, as 1234", e.Command, cut(out.String()))
+	}
+	x.counted = append(x.counted, int64(n))
+	return nil
+}
+
+// cut is the beginning of a text.
+func cut(text string) string { return text[:min(len(text), 80)] }
 
 func reload(t *target.Target, text string) error {
 	if text == "" {

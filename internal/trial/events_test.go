@@ -3,6 +3,7 @@ package trial
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,23 @@ func TestCommandsHaveAnEnd(t *testing.T) {
 		}
 		if (x.failed == nil) != (err == nil) {
 			t.Errorf("%s: got %v kept, want %v", name, x.failed, err)
+		}
+	}
+}
+
+// TestCountsOfTheTarget: a count is the number that the command prints, and nothing else.
+func TestCountsOfTheTarget(t *testing.T) {
+	for command, want := range map[string]string{
+		"echo 12": "[12]", "echo ' 12.0'": "[12]", "echo 1e3": "[1000]", "echo 0": "[0]",
+		"echo": "[]", "echo 1.5": "[]", "echo -1": "[]", "echo twelve": "[]", "echo 1; echo 2": "[]",
+		"echo 12; exit 1": "[]", "echo NaN": "[]", "echo Inf": "[]",
+	} {
+		var out bytes.Buffer
+		x := &events{output: &out}
+		event := timeline.Event{Action: timeline.Count, Command: command, Timeout: time.Minute}
+		err := x.do(context.Background(), event)
+		if got := fmt.Sprint(x.counted); got != want || (err == nil) != (want != "[]") {
+			t.Errorf("%s: got %s, %v, want %s", command, got, err, want)
 		}
 	}
 }

@@ -183,6 +183,7 @@ func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoi
 	if usedBefore(s, o) {
 		tl.Header.CompleteFrom = completeFrom
 	}
+	tl.Header.Counted = ends.events.counted
 	tl.Header.Judged = terms(s, tl)
 	if o.Recorded != nil {
 		kept := *tl

@@ -35,6 +35,7 @@ const (
 	ClaimStorm               ClaimKind = "storm"
 	ClaimDeniedStatus        ClaimKind = "denied-status"
 	ClaimDenials             ClaimKind = "denials"
+	ClaimOwnCount            ClaimKind = "own-count"
 	ClaimLatency             ClaimKind = "latency"
 	ClaimIntact              ClaimKind = "intact"
 	ClaimMethodsTaken        ClaimKind = "methods-taken"
@@ -106,6 +107,8 @@ var claimKinds = []claimKind{
 	{ClaimDeniedStatus, "Every denial has a status that the scenario expects."},
 	{ClaimDenials, "A phase has no more denials than the scenario lets it have; the claim is called " +
 		"denials-PHASE."},
+	{ClaimOwnCount, "Between two counts the target counted as many denials as it answered. More may " +
+		"be those of others."},
 	{ClaimLatency, "A quantile of the service time is at most what the scenario says; the claim is called " +
 		"latency-OUTCOME-QUANTILE. Inconclusive where the time may be ours."},
 	{ClaimIntact, "What the origin says with an answer arrives through the proxy as it was sent: " +

@@ -1,0 +1,66 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// ownCount compares the denials that the target counted with those that it answered, between each two counts.
+// A request without an answer, or with one that no rule classifies, may have been counted or not. More than
+// that may be the denials of others.
+func (r *recording) ownCount(e *Expect) verdict.Claim {
+	const id = string(verdict.ClaimOwnCount)
+	counts := r.tl.Header.Counted
+	var found []verdict.Finding
+	total, counted, more := 0, int64(0), int64(0)
+	for i, phases := range e.Counted {
+		if i+1 >= len(counts) {
+			return tooFew(id, fmt.Sprintf("the target told its count %d of %d times", len(counts),
+				len(e.Counted)+1))
+		}
+		n := counts[i+1] - counts[i]
+		if n < 0 {
+			return tooFew(id, fmt.Sprintf("the target's count fell from %d to %d: it began anew", counts[i],
+				counts[i+1]))
+		}
+		denials, doubtful := r.deniedIn(phases)
+		total, counted = total+len(denials), counted+n
+		if over := n - int64(len(denials)+doubtful); over > 0 {
+			more += over
+		}
+		if n < int64(len(denials)) {
+			text := fmt.Sprintf("the target counted %d of %s (its count went from %d to %d)", n,
+				plural(len(denials), "denial"), counts[i], counts[i+1])
+			found = append(found, witness(verdict.Finding{Kind: CountedOtherwise,
+				Seen: int64(len(denials)), Bound: n, Text: text}, denials...))
+		}
+	}
+	text := fmt.Sprintf("the target counted %d of %s", counted, plural(total, "denial"))
+	switch {
+	case len(found) > 0:
+		return settle(id, text, found)
+	case more > 0:
+		return verdict.Claim{ID: id, Reason: verdict.ForeignTraffic, Text: fmt.Sprintf("%s, %d more than it "+
+			"answered to us: others were denied too, or it counts twice", text, more)}
+	case total == 0:
+		return tooFew(id, "nothing was denied")
+	}
+	return settle(id, text, nil)
+}
+
+// deniedIn are the denials of some phases, and how many of their requests may be denials or not.
+func (r *recording) deniedIn(phases []string) (denials []*timeline.Observation, doubtful int) {
+	for i := range r.tl.Observations {
+		switch o := &r.tl.Observations[i]; {
+		case o.Origin || !slices.Contains(phases, o.Phase):
+		case isDenial(o):
+			denials = append(denials, o)
+		case !o.Answered || o.Outcome == timeline.Unknown:
+			doubtful++
+		}
+	}
+	return denials, doubtful
+}
