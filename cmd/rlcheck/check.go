@@ -266,5 +266,8 @@ func witness(f verdict.Finding) string {
 		b.WriteString("#" + itoa(seq))
 	}
 	b.WriteString(" from " + quantity.Instant(f.From) + " to " + quantity.Instant(f.To))
+	if f.Rule != "" {
+		b.WriteString("; rule " + visible(f.Rule))
+	}
 	return b.String()
 }

@@ -150,6 +150,7 @@ func (s *series) opening(o *timeline.Observation, left int64) {
 			fmt.Sprintf("#%d, the first of its partition, is told that %d remain; a full start of %d less "+
 				"its cost of %d leaves %d",
 				o.Seq, left, full, o.Cost, want), o)
+		s.findings[len(s.findings)-1].Rule = "RL-TRUTH-R"
 	}
 }
 

@@ -177,10 +177,10 @@ func (b *broken) findings(all int, noun, what string) []verdict.Finding {
 	var out []verdict.Finding
 	for _, rule := range b.rules {
 		obs, p := b.obs[rule], b.first[rule]
+		text := fmt.Sprintf("%d of %s break %s in %s: %s; #%d has %s", len(obs), plural(all, noun), rule,
+			what, seqs(obs), obs[0].Seq, p.Error())
 		out = append(out, witness(verdict.Finding{Kind: FieldInvalid, Seen: int64(len(obs)),
-			Text: fmt.Sprintf("%d of %s break %s in %s: %s; #%d has %s", len(obs), plural(all, noun), rule,
-				what, seqs(obs),
-				obs[0].Seq, p.Error())}, obs...))
+			Rule: string(rule), Text: text}, obs...))
 	}
 	return out
 }

@@ -94,7 +94,8 @@ func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest longestWai
 	var claims []verdict.Claim
 	for _, q := range questions {
 		for _, c := range q.ask(r, &e) {
-			c.Kind = cmp.Or(c.Kind, q.kind)
+			c.Kind = cmp.Or(c.Kind, q.kind, verdict.KindOf(c.ID))
+			verdict.NameRules(c.Kind, c.Findings)
 			claims = append(claims, c)
 		}
 	}

@@ -2,7 +2,6 @@ package client
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
@@ -170,6 +169,8 @@ func (w *wait) finding() verdict.Finding {
 		url(w.retry), w.retry.Seq, quantity.Seconds(w.gap()), w.denial.Seq, value,
 		quantity.Seconds(w.due-w.retry.Sent))
 	f := finding(EarlyRetry, w.gap().Milliseconds(), w.length().Milliseconds(), text, w.denial, w.retry)
-	slices.Sort(f.Observations)
+	if w.date {
+		f.Rule = "RA-ALL-DATES"
+	}
 	return f
 }

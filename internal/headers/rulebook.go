@@ -20,6 +20,8 @@ var observed = map[Rule]struct {
 		"retry-after-honored: clients that waited, had no rival and were denied again"},
 	"RA-NOT-LATE": {About{Convention, "nobody waits longer than the limit needs", conventional},
 		"retry-after-not-longer: the told wait against the longest need"},
+	"RA-ALL-DATES": {About{Must, "a recipient reads all three forms of a date", "RFC 9110 section 5.6.7"},
+		"client-waits of check --client: retries before a date that a denial told"},
 	"RA-CEIL": {About{Convention, "a wait is rounded up, and never 0 while the client is denied",
 		conventional},
 		"retry-after-honored, retry-after-not-longer: waits of 0, of half a second, in milliseconds"},
@@ -102,8 +104,6 @@ var unobserved = map[Rule]struct {
 		"it may be left out; where it is sent its syntax is judged"},
 	"ST-NO-REDIRECT-TRAP": {About{Should, "care is taken with the fields on 3xx", Draft + " section 6"},
 		"redirects are not followed"},
-	"RA-ALL-DATES": {About{Must, "a recipient reads all three forms of a date", "RFC 9110 section 5.6.7"},
-		"it binds clients; rlcheck reads all three"},
 	"RA-DATE-BASE": {About{Convention, "a date counts from the Date of its answer", "RFC 9110 section " +
 		"10.2.3"},
 		"it binds clients; rlcheck counts so"},

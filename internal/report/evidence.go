@@ -216,9 +216,17 @@ func checkCommand(s *result.Scenario) string {
 	return "rlcheck check " + shellWord(plain(s.TimelinePath)) + " --limit '"
 }
 
-// spanText says which requests a finding rests on and when they were. Where the recording is at hand it names
-// the request sent first and the one answered last.
+// spanText says which requests a finding rests on, when they were, and which rule says so.
 func spanText(t *timeline.Timeline, f *verdict.Finding) string {
+	if f.Rule == "" {
+		return requestsText(t, f)
+	}
+	return requestsText(t, f) + "; rule " + plain(f.Rule)
+}
+
+// requestsText says which requests a finding rests on and when they were. Where the recording is at hand it
+// names the request sent first and the one answered last.
+func requestsText(t *timeline.Timeline, f *verdict.Finding) string {
 	where := ""
 	if f.Partition != "" {
 		where = fmt.Sprintf("partition %s: ", f.Partition)

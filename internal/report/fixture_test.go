@@ -137,7 +137,7 @@ func failing(t testing.TB) result.Scenario {
 	tl := record(2, 21, 100)
 	s := scenarioOf(t, "overload-10x", "At ten times the limit, admissions stay at the limit",
 		"token-bucket,rate=10/s,burst=20", tl)
-	f := verdict.Finding{Kind: verdict.OverAdmission, Partition: "k1", Seen: 21, Bound: 20,
+	f := verdict.Finding{Kind: verdict.OverAdmission, Partition: "k1", Seen: 21, Bound: 20, Rule: "AL-UPPER",
 		Text: "21 requests allowed within 0.001 s; at most 20 + floor(10/s * 0.001 s) = 20 are possible"}
 	for _, o := range tl.Observations {
 		if o.Partition == "k1" && o.Phase == "burst" && o.Outcome == timeline.Allowed {

@@ -201,7 +201,7 @@ func fromFindings(in []jsonFinding, partition string) []verdict.Finding {
 		out = append(out, verdict.Finding{Kind: verdict.Kind(f.Kind), Partition: f.Partition, Seen: f.Seen,
 			Bound: f.Bound,
 			From:  time.Duration(f.FromNS), To: time.Duration(f.ToNS), Observations: f.Observations,
-			Text: f.Text, Limit: f.Limit})
+			Text: f.Text, Limit: f.Limit, Rule: f.Rule})
 	}
 	return out
 }

@@ -78,18 +78,18 @@ func TestSpanTextWithoutARecording(t *testing.T) {
 	f := &s.Claims[0].Findings[0]
 	if got, want := spanText(nil, f),
 		"partition k1: 21 requests (#2 .. #36), first sent 0.002021 s, last first byte "+
-			"0.003247 s"; got != want {
+			"0.003247 s; rule AL-UPPER"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := spanText(s.Timeline, f),
-		"partition k1: first #2 sent 0.002021 s, last #20 first byte 0.003247 s"; got != want {
+		"partition k1: first #2 sent 0.002021 s, last #20 first byte 0.003247 s; rule AL-UPPER"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	other := *f
 	other.Observations = []int{2, 99999} // of another recording
 	if got, want := spanText(s.Timeline, &other),
 		"partition k1: 2 requests (#2 .. #99999), first sent 0.002021 s, last first byte "+
-			"0.003247 s"; got != want {
+			"0.003247 s; rule AL-UPPER"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	lost := &timeline.Timeline{Observations: []timeline.Observation{{Arrival: timeline.Arrival{Seq: 5}}}}

@@ -71,6 +71,7 @@ type jsonFinding struct {
 	Observations []int  `json:"observations"`
 	Text         string `json:"text"`
 	Limit        string `json:"limit,omitempty"`
+	Rule         string `json:"rule,omitempty"`
 }
 
 // jsonMeasured has intervals [lo, hi]; an end that no observation bounds is null, and an interval without
@@ -141,7 +142,7 @@ func toFindings(fs []verdict.Finding, named string) []jsonFinding {
 		out[i] = jsonFinding{
 			Kind: string(f.Kind), Partition: f.Partition, Seen: f.Seen, Bound: f.Bound, FromNS: int64(f.From),
 			ToNS:         int64(f.To),
-			Observations: append([]int{}, f.Observations...), Text: f.Text, Limit: f.Limit,
+			Observations: append([]int{}, f.Observations...), Text: f.Text, Limit: f.Limit, Rule: f.Rule,
 		}
 	}
 	return out

@@ -98,6 +98,7 @@ func onlyCoarse(j *verdict.Judgement) bool {
 func claimOf(all *verdict.Judgement, worth string) verdict.Claim {
 	c := verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance}
 	for _, p := range all.Partitions {
+		verdict.NameRules(c.Kind, p.Findings)
 		c.Findings = append(c.Findings, p.Findings...)
 	}
 	switch all.Verdict {

@@ -76,6 +76,9 @@ type Finding struct {
 	Text string
 	// Limit is the limit of a partition that has one of its own, as a SPEC; empty: the one that was judged.
 	Limit string
+	// Rule is the id of the rule that the finding rests on, such as RA-SYNTAX; empty: an expectation of the
+	// scenario alone.
+	Rule string
 }
 
 // Claim is the verdict on one expectation of a scenario: conformance, a header field, a latency.
