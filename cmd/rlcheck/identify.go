@@ -51,22 +51,28 @@ Exit status: 0 identified, 1 no limit that rlcheck knows explains the answers, 2
 130 interrupted.`,
 		Example: `  rlcheck identify https://api.example/v1/items -H 'X-Api-Key: ${KEY}' --allow api.example
   rlcheck identify http://127.0.0.1:8080/ --partition header:X-Api-Key --max-requests 200`,
-		Args: cobra.ExactArgs(1),
+		Args: needs(0, 1, "one URL, such as http://127.0.0.1:8080/"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.target = args[0]
+			if len(args)+len(f.target) == 0 || len(args) == 1 && f.target != "" {
+				return usagef("identify: name one URL (write rlcheck identify http://127.0.0.1:8080/)")
+			}
+			if len(args) == 1 {
+				f.target = args[0]
+			}
 			return e.identify(&f, cmd.Flags().Changed("polite"))
 		},
 	}
 	fl := cmd.Flags()
+	fl.StringVarP(&f.target, "target", "t", "", "the URL, where it is no argument")
 	fl.StringVar(&f.partition, "partition", "none",
-		"where the key goes: none, address, path, header:NAME or query:NAME")
+		"where the key goes: none, address, path, header:NAME, query:NAME or cookie:NAME")
 	f.request.add(fl)
 	fl.IntSliceVar(&f.denied, "denied", []int{429, 503}, "the statuses of denials")
 	fl.IntVar(&f.maxRequests, "max-requests", 400, "send no more requests")
 	fl.StringVar(&f.maxRate, "max-rate", "50/s", "send no faster")
 	fl.DurationVar(&f.maxTime, "max-time", 5*time.Minute, "take no longer")
-	fl.BoolVar(&f.polite, "polite", true,
-		"wait as long as Retry-After asks (default false on loopback addresses)")
+	fl.BoolVar(&f.polite, "polite", false,
+		"wait as long as Retry-After asks (default true, but on loopback addresses)")
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: table, json or html (repeatable)")
 	fl.StringVar(&f.out, "out", "", "folder of the recording (default reports/<start>)")
 	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
@@ -110,8 +116,12 @@ func (f *identifyFlags) budget() (identify.Options, error) {
 		return identify.Options{}, usagef("--max-time %s: it is at least 1s", f.maxTime)
 	}
 	every := max(rate.Per/time.Duration(rate.N), 1)
-	return identify.Options{MaxRequests: f.maxRequests, Every: every, MaxTime: f.maxTime}, nil
+	return identify.Options{MaxRequests: f.maxRequests, Every: every, MaxTime: f.maxTime,
+		Think: thinkTime}, nil
 }
+
+// thinkTime is how long the judge is asked after each phase.
+const thinkTime = 10 * time.Second
 
 // probed returns the scenario that the requests are of.
 func (e *env) probed(f *identifyFlags) (*scenario.Scenario, redactor, error) {
@@ -204,7 +214,8 @@ func identified(s *scenario.Scenario, res *identify.Result, m *manifest, started
 	} else {
 		s.Expect.Conformance = scenario.NoConformance
 	}
-	out := result.Scenario{ID: s.ID, Title: s.Title, Kind: string(s.Kind), Source: s.Source,
+	out := result.Scenario{ID: s.ID, Title: s.Title + ": " + res.Summary(), Kind: string(s.Kind),
+		Source: s.Source,
 		Target: trial.Shown(s.Target.URL),
 		Limit:  s.Limit}
 	trial.Judge(&out, s, res.Timeline)

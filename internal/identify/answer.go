@@ -27,10 +27,15 @@ type About struct {
 // denial.
 func Told(tl *timeline.Timeline) []string {
 	var out []string
+	told := map[headers.Dialect]bool{} // the first answer says it
 	add := func(o *timeline.Observation) {
 		date := tl.Header.Started.Add(o.FirstByte)
 		quotas, _ := headers.Quotas(o.Fields.Get, date)
 		for _, q := range quotas {
+			if told[q.Dialect] {
+				continue
+			}
+			told[q.Dialect] = true
 			text := string(q.Dialect) + ":"
 			if q.HasLimit {
 				text += fmt.Sprintf(" limit %d", q.Limit)
@@ -95,7 +100,7 @@ func (r *Result) Text(a About) string {
 		trip = "; answers take " + quantity.Brief(r.Trip)
 	}
 	line("  used %d of %d requests (%d allowed, %d denied, %d unknown), %s of %s%s",
-		counts.Sent, a.Options.MaxRequests, counts.Allowed, counts.Denied, counts.Unknown,
+		r.Before+counts.Sent, a.Options.MaxRequests, counts.Allowed, counts.Denied, counts.Unknown,
 		quantity.Brief(r.Timeline.End()), quantity.Brief(a.Options.MaxTime), trip)
 	if r.Verdict == Identified {
 		partition := ""
@@ -107,15 +112,39 @@ func (r *Result) Text(a About) string {
 	return b.String()
 }
 
+// Summary is the answer in a sentence.
+func (r *Result) Summary() string {
+	var left []string
+	for _, c := range r.Found {
+		left = append(left, c.Limit.String()+" ("+c.worth()+")")
+	}
+	if len(left) == 0 {
+		left = []string{"no limit that rlcheck knows explains all answers"}
+	}
+	return string(r.Verdict) + ": " + strings.Join(left, ", or ")
+}
+
 // worth says what was measured of c.
 func (c Candidate) worth() string {
 	p := c.Limit[0]
+	if c.Told {
+		return fmt.Sprintf("quota %s; its window is told, not measured: at least %s", c.Measured.Burst,
+			quantity.Brief(c.shortest()))
+	}
 	text := fmt.Sprintf("quota %s, ", c.Measured.Burst)
 	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
 		return text + fmt.Sprintf("window %s..%s", quantity.Brief(c.least), quantity.Brief(c.most))
 	}
 	return text + fmt.Sprintf("rate %s..%s/s", quantity.PerSecond(c.Measured.Rate.Lo, false),
 		quantity.PerSecond(c.Measured.Rate.Hi, true))
+}
+
+// shortest is the least that a window of c can be, or the time in which a bucket fills.
+func (c Candidate) shortest() time.Duration {
+	if p := c.Limit[0]; !p.Windowed() && p.Algorithm != spec.SlidingWindowLog {
+		return c.least * time.Duration(p.Full())
+	}
+	return c.least
 }
 
 func words(class []spec.Algorithm) string {
@@ -157,7 +186,7 @@ type againstJSON struct {
 func (r *Result) JSON(a About) ([]byte, error) {
 	j := identityJSON{Schema: "rlcheck.identity/v1", Verdict: r.Verdict, Alternatives: []string{},
 		Told:    Told(r.Timeline),
-		Stopped: r.Stopped, Partition: a.Partition, Requests: len(r.Timeline.Observations),
+		Stopped: r.Stopped, Partition: a.Partition, Requests: r.Before + len(r.Timeline.Observations),
 		Seconds: r.Timeline.End().Seconds(), Recording: a.Recording}
 	for _, c := range r.Found {
 		if r.Verdict == Identified {

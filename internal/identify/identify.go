@@ -43,6 +43,8 @@ type search struct {
 	stopped string
 	// aside are the kinds that delay no answers, while it is supposed that those here wait in a queue.
 	aside []*region
+	// skip is how many observations came before the silence that made sure that the quota is whole.
+	skip int
 	// undelayed is how many of a queue do not wait.
 	undelayed int64
 	// doubting asks for experiments on what is doubtful too.
@@ -55,17 +57,39 @@ type search struct {
 func Identify(ctx context.Context, s Sender, o Options) *Result {
 	x := &search{o: o, s: s, tl: &timeline.Timeline{}, made: map[string]int{},
 		ended: func() bool { return ctx.Err() != nil }}
+	x.begin()
+	if x.open(ctx) {
+		x.explore(ctx)
+	} else if x.tl.Counts().Denied > 0 { // at least the quota is known
+		x.exclude()
+	}
+	if !o.Fresh && len(x.regions) == 0 && x.stopped == "" {
+		x.afterRest(ctx)
+	}
+	return x.result()
+}
+
+// begin supposes nothing.
+func (x *search) begin() {
+	x.regions, x.gone, x.aside = nil, nil, nil
 	for _, k := range kinds() {
-		most := box{1, int64(o.MaxRequests), o.Every / 2, 2 * o.MaxTime}
+		most := box{1, int64(x.o.MaxRequests), x.o.Every / 2, 2 * x.o.MaxTime}
 		if !k.paced { // nothing that is sent could show a shorter window
-			most.t1 = 5 * o.Every / 2
+			most.t1 = 5 * x.o.Every / 2
 		}
 		x.regions = append(x.regions, &region{kind: k, live: []box{most}})
 	}
-	if x.open(ctx) {
+}
+
+// afterRest begins anew after a silence, as others may have used the quota before: what was recorded so far
+// is judged no more.
+func (x *search) afterRest(ctx context.Context) {
+	rest := max(2*x.s.Now(), time.Second)
+	x.skip, x.usuals, x.made = len(x.tl.Observations), 0, map[string]int{}
+	x.begin()
+	if x.send(ctx, Phase{Name: firstPhase, Rest: rest, Requests: 1}) && x.open(ctx) {
 		x.explore(ctx)
 	}
-	return x.result()
 }
 
 // The first phases.
@@ -79,7 +103,7 @@ const (
 // open asks once, then for the quota, then for when it comes back. It reports false where there is no more
 // to do.
 func (x *search) open(ctx context.Context) bool {
-	for x.tl.Counts().Unknown == len(x.tl.Observations) { // a lost answer tells nothing
+	for x.skip == 0 && x.tl.Counts().Unknown == len(x.tl.Observations) { // a lost answer tells nothing
 		if !x.send(ctx, Phase{Name: firstPhase, Requests: 1}) {
 			return false
 		}
@@ -93,19 +117,19 @@ func (x *search) open(ctx context.Context) bool {
 		}
 		quota.Name, quota.Requests = fasterPhase, x.o.MaxRequests*4/10
 	}
-	if x.tl.Counts().Denied == 0 {
+	if x.shown().Counts().Denied == 0 {
 		x.every, quota.Every = x.o.Every, x.o.Every
 		if !x.send(ctx, quota) {
 			return false
 		}
 	}
-	if queued(x.tl) {
+	if queued(x.shown()) {
 		x.asQueue()
-		if quota.Rest = x.trip(); x.tl.Counts().Denied == 0 && !x.send(ctx, quota) {
+		if quota.Rest = x.trip(); x.shown().Counts().Denied == 0 && !x.send(ctx, quota) {
 			return false
 		}
 	}
-	if x.tl.Counts().Denied == 0 {
+	if x.shown().Counts().Denied == 0 {
 		x.stopped = "no request was denied"
 		return false
 	}
@@ -124,8 +148,8 @@ func (x *search) open(ctx context.Context) bool {
 func (x *search) explore(ctx context.Context) {
 	for !x.ended() {
 		x.narrow(fewAsked)
-		if settled(x.likely()) {
-			if x.exclude(); settled(x.regions) {
+		if x.settled(x.likely()) {
+			if x.exclude(); x.settled(x.regions) {
 				if x.aside != nil && !x.queueExplains() {
 					x.noQueue()
 					continue
@@ -236,10 +260,16 @@ func (x *search) noQueue() { x.regions, x.aside = x.aside, nil }
 
 // shown is the recording as it is judged.
 func (x *search) shown() *timeline.Timeline {
-	if x.aside == nil {
-		return x.tl
+	tl := x.tl
+	if x.skip > 0 {
+		late := *tl
+		late.Observations = tl.Observations[x.skip:]
+		tl = &late
 	}
-	return undelayed(x.tl)
+	if x.aside == nil {
+		return tl
+	}
+	return undelayed(tl)
 }
 
 // exclude asks much more of the judge, until no kind is doubtful.
@@ -257,9 +287,13 @@ func (x *search) likely() []*region {
 }
 
 // settled tells whether regions are one class or none, known as exactly as it must be.
-func settled(regions []*region) bool {
+func (x *search) settled(regions []*region) bool {
 	for _, r := range regions {
-		if !r.hull().single() || len(r.kind.parts) > 0 {
+		h, slack := r.hull(), 5*x.tl.Header.Tick
+		if r.kind.paced {
+			slack /= time.Duration(h.q2)
+		}
+		if !h.single(slack) || len(r.kind.parts) > 0 {
 			return false
 		}
 	}

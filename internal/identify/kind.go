@@ -20,11 +20,27 @@ type box struct {
 // exact tells whether b is as narrow as an answer must be: one quota, and times within one in a hundred.
 func (b box) exact() bool { return b.q1 == b.q2 && b.narrow() }
 
-// single tells whether b is known as well as an answer must be.
-func (b box) single() bool { return b.q1 == b.q2 && float64(b.t2) <= float64(b.t1)*resolution }
+// single tells whether b is known as well as an answer must be, or to slack, which no experiment can tell.
+func (b box) single(slack time.Duration) bool {
+	return b.q1 == b.q2 && (float64(b.t2) <= float64(b.t1)*resolution || b.t2-b.t1 <= slack)
+}
 
-// resolution is how far the ends of what is left of a time may be apart.
-const resolution = 1.02
+// exactness is by how much what is named may differ from any time that is left, and resolution how far the
+// ends of those may be apart.
+const (
+	exactness  = 1.02
+	resolution = 1.03
+)
+
+// inner returns the policies of b that are as near to both of its ends as an answer must be; b where none is.
+func (b box) inner() box {
+	in := b
+	in.t1 = max(b.t1, time.Duration(float64(b.t2)/exactness))
+	if in.t2 = min(b.t2, time.Duration(float64(b.t1)*exactness)); in.t1 > in.t2 {
+		return b
+	}
+	return in
+}
 
 func (b box) narrow() bool { return float64(b.t2) <= float64(b.t1)*1.01 }
 

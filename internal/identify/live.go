@@ -144,8 +144,9 @@ func (l *Live) keep(tl *timeline.Timeline, from time.Duration) {
 		DriftPPM: l.DriftPPM, Ended: tl.Header.Ended + from, Notes: notes, Stalls: stalls}
 }
 
-// clockStep is how coarse the clock of a limiter may be without being told of: many count in milliseconds.
-const clockStep = time.Millisecond
+// clockStep is how coarse the clock of a limiter may be without being told of: many count in milliseconds,
+// HAProxy in two.
+const clockStep = 2 * time.Millisecond
 
 // retryAfter returns how long a denial asks to wait.
 func retryAfter(o *timeline.Observation, started time.Time) (time.Duration, bool) {

@@ -68,7 +68,8 @@ func everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) 
 // split returns a region for each part of the kind, where no more is to be learnt of all together; else r
 // itself.
 func (r *region) split() []*region {
-	if len(r.kind.parts) == 0 || !r.hull().single() {
+	const near = 1.1
+	if h := r.hull(); len(r.kind.parts) == 0 || h.q1 < h.q2 || float64(h.t2) > float64(h.t1)*near {
 		return []*region{r}
 	}
 	var out []*region

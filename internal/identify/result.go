@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -17,6 +18,8 @@ type Result struct {
 	// it is Open.
 	Found    []Candidate
 	Timeline *timeline.Timeline
+	// Before is how many requests were sent before Timeline begins, to find that the quota was in use.
+	Before int
 	// Stopped says why it ended with a question open; empty otherwise.
 	Stopped string
 	// Trip is the middle time from a request to its answer.
@@ -46,6 +49,8 @@ type Candidate struct {
 	// Against is what refutes Limit, of a kind of which nothing is left.
 	Against     string
 	least, most time.Duration
+	// Told tells that the window of Limit is what answers say, and was not measured.
+	Told bool
 }
 
 // classes groups regions that no request can tell apart: of a quota of one request, several kinds are the
@@ -93,9 +98,11 @@ const inUse = "no limit that rlcheck knows explains all answers, or others use t
 
 // result says what is left.
 func (x *search) result() *Result {
-	res := &Result{Timeline: x.tl, Trip: x.trip(), Stopped: x.stopped, Verdict: Open}
+	tl := *x.tl
+	tl.Observations = tl.Observations[x.skip:]
+	res := &Result{Timeline: &tl, Before: x.skip, Trip: x.trip(), Stopped: x.stopped, Verdict: Open}
 	found := classes(x.regions)
-	if x.tl.Counts().Denied == 0 { // nothing is known of any
+	if tl.Counts().Denied == 0 { // nothing is known of any
 		return res
 	}
 	for _, class := range found {
@@ -111,7 +118,7 @@ func (x *search) result() *Result {
 	case len(found) == 0:
 		res.Verdict, res.Gone = None, x.nearest()
 	case !x.o.Fresh && x.usuals < confirming: // others may explain why the truth is gone
-	case len(found) == 1 && settled(x.regions):
+	case len(found) == 1 && x.settled(x.regions):
 		res.Verdict, res.Stopped = Identified, ""
 	}
 	return res
@@ -121,15 +128,24 @@ func (x *search) result() *Result {
 // is one.
 func (x *search) candidate(r *region) Candidate {
 	h := r.hull()
-	best := h.point()
-	for _, b := range append([]box{h}, r.live...) {
+	best := h.inner().point()
+	for _, b := range append([]box{h.inner(), h}, r.live...) {
 		if !refuted(x.shown(), r.kind.policy(b.point()), verdict.Exact, true) {
 			best = b.point()
 			break
 		}
 	}
-	c := Candidate{Text: r.kind.text, Class: slices.Clone(r.kind.class),
-		Limit: spec.Limit{r.kind.written(best)}}
+	c := Candidate{Text: r.kind.text, Class: slices.Clone(r.kind.class)}
+	if window := toldWindow(x.tl); float64(h.t2) > float64(h.t1)*unmeasured && window > 0 {
+		t := window
+		if r.kind.paced {
+			t /= time.Duration(best.q1)
+		}
+		if t >= h.t1 { // also one that is longer than what was looked for
+			best.t1, best.t2, c.Told = t, t, true
+		}
+	}
+	c.Limit = spec.Limit{r.kind.written(best)}
 	if r.kind.queue {
 		c.Limit[0] = complete(queueOf(c.Limit[0], x.undelayed))
 	}
@@ -146,6 +162,23 @@ func (x *search) candidate(r *region) Candidate {
 	return c
 }
 
+// unmeasured is the ratio of the ends of a time from which on it is taken from what answers say of it.
+const unmeasured = 2
+
+// toldWindow is the longest window that the first denial tells of, 0 for none.
+func toldWindow(tl *timeline.Timeline) (out time.Duration) {
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
+			quotas, _ := headers.Quotas(o.Fields.Get, tl.Header.Started.Add(o.FirstByte))
+			for _, q := range quotas {
+				out = max(out, q.Window)
+			}
+			break
+		}
+	}
+	return out
+}
+
 // nearest returns the kinds that lasted longest, with what refutes them.
 func (x *search) nearest() []Candidate {
 	const most = 4
@@ -153,7 +186,7 @@ func (x *search) nearest() []Candidate {
 	for i := len(x.gone) - 1; i >= 0 && len(out) < most; i-- {
 		k := x.gone[i].kind
 		limit := spec.Limit{k.written(x.gone[i].last.point())}
-		j, err := check.Judge(x.tl, limit, check.Options{SkipMeasure: true})
+		j, err := check.Judge(x.shown(), limit, check.Options{SkipMeasure: true})
 		if err != nil || j.Verdict != verdict.Fail {
 			continue
 		}
