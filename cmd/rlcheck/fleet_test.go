@@ -103,10 +103,14 @@ func recordsTheLog(t *testing.T, closed int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, seen := x.lines(), map[int]bool{}
+	log, seen, lost := x.lines(), map[int]bool{}, []string{}
 	least, most := -time.Hour, time.Hour // of the offset
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
+		if !o.Answered { // a machine that stands still
+			lost = append(lost, o.Error)
+			continue
+		}
 		text, _ := o.Fields.Get("X-Ratelimit-Line")
 		n, err := strconv.Atoi(text)
 		if err != nil || seen[n] || n >= len(log) {
@@ -123,12 +127,14 @@ func recordsTheLog(t *testing.T, closed int) int {
 	if near := time.Millisecond; least > near || most < -near {
 		t.Errorf("the recording is %v..%v off", least, most)
 	}
-	if len(seen) != len(log) || tl.Header.Unsent > 0 || len(log) != 5*12+5*50+5*closed {
-		t.Errorf("%d requests are recorded, %d were logged, %d unsent: %s", len(seen), len(log),
-			tl.Header.Unsent, out)
+	all := len(seen) + len(lost)
+	if len(log) < len(seen) || len(log) > all || tl.Header.Unsent > 0 || all != 5*12+5*50+5*closed ||
+		len(lost) > all/1000 {
+		t.Errorf("%d requests are recorded, %d were logged, %d unsent, not answered %v: %s", len(seen),
+			len(log), tl.Header.Unsent, lost, out)
 	}
-	t.Logf("%d requests, clock error %v, offset %v..%v, spreads %v", len(seen), tl.Header.ClockError, least,
-		most, tl.Header.Spreads)
+	t.Logf("%d requests, clock error %v, offset %v..%v, spreads %v, not answered %v", len(seen),
+		tl.Header.ClockError, least, most, tl.Header.Spreads, lost)
 	return len(seen)
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -236,12 +237,15 @@ func TestFourAgentsRecordAsOne(t *testing.T) {
 		if e := tl.Header.ClockError; e < 100*us || e > 400*us { // ways of 100 us, and drift
 			t.Errorf("the clock error is %v", e)
 		}
-		first := map[string]int{}
+		l := latency.Summarize(tl).Allowed // no value is dropped, and none is changed: an answer takes 60 us
+		if l.Service.Count != int64(n) || l.Corrected.Count != int64(n) || l.Service.Min < 59*us ||
+			l.Service.Max > 61*us {
+			t.Errorf("got %d values of %d, from %v to %v", l.Service.Count, n, l.Service.Min, l.Service.Max)
+		}
 		for _, o := range tl.Observations {
 			if late := o.Sent - o.At; o.Phase != "burst" && (late < -ms || late > ms) {
 				t.Fatalf("request %d of %s was %v late", o.Seq, o.Phase, late)
 			}
-			first[o.Phase]++
 		}
 		for i, err := range w.served {
 			if err != nil {
