@@ -151,7 +151,7 @@ func (x *round) give(ctx context.Context) error {
 	}
 	commands = append(commands, []any{"pexpire", shards, ttl},
 		[]any{"set", key(run, "round"), n, "px", ttl})
-	_, err := exchange(ctx, x.c.conn, commands...)
+	_, err := exchangeWithin(ctx, patience, x.c.conn, commands...)
 	return err
 }
 

@@ -75,7 +75,12 @@ type Conn interface {
 // exchange is an exchange that takes no longer than exchangeFor. An error of a command is one of the
 // exchange.
 func exchange(ctx context.Context, c Conn, commands ...[]any) ([]any, error) {
-	ctx, cancel := context.WithTimeout(ctx, exchangeFor)
+	return exchangeWithin(ctx, exchangeFor, c, commands...)
+}
+
+// exchangeWithin is an exchange that takes no longer than d.
+func exchangeWithin(ctx context.Context, d time.Duration, c Conn, commands ...[]any) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	out, err := c.Exchange(ctx, commands...)
 	if err != nil {

@@ -305,6 +305,10 @@ var faults = map[string]struct {
 			}
 		}
 	}, nil, 2, ""},
+	"way stands still at first": {func(w *world) {
+		start := time.Now()
+		w.ways[1].cut = func() bool { return time.Since(start) > 110*ms && time.Since(start) < 1200*ms }
+	}, nil, 3, ""},
 	"clock is set": {nil, func(w *world) { w.set(func(s *server) { s.skew += 200 * ms }) }, 3,
 		"its clock is known to"},
 }
