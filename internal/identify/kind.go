@@ -29,14 +29,15 @@ func (b box) single(slack time.Duration) bool {
 // ends of those may be apart.
 const (
 	exactness  = 1.02
-	resolution = 1.03
+	resolution = exactness * exactness
 )
 
 // inner returns the policies of b that are as near to both of its ends as an answer must be; b where none is.
 func (b box) inner() box {
 	in := b
 	in.t1 = max(b.t1, time.Duration(float64(b.t2)/exactness))
-	if in.t2 = min(b.t2, time.Duration(float64(b.t1)*exactness)); in.t1 > in.t2 {
+	if in.t2 = min(b.t2, time.Duration(float64(b.t1)*exactness)); in.t1 > in.t2 ||
+		float64(b.t2) > float64(b.t1)*resolution {
 		return b
 	}
 	return in

@@ -96,6 +96,18 @@ func (k *kind) ofOne() string {
 const inUse = "no limit that rlcheck knows explains all answers, or others use the quota: try again with a " +
 	"key of your own"
 
+// unexplained is why the only kind that is left is not named.
+const unexplained = "every other kind is refuted, and so is each policy of this one that was tried, but " +
+	"not all of them"
+
+// fails tells whether the whole recording refutes what was found, by the judge's usual search.
+func (x *search) fails(c Candidate) bool {
+	tl := *x.tl // with its delays, which a queue must explain
+	tl.Observations = tl.Observations[x.skip:]
+	j, err := check.Judge(&tl, c.Limit, check.Options{SkipMeasure: true})
+	return err == nil && j.Verdict == verdict.Fail
+}
+
 // result says what is left.
 func (x *search) result() *Result {
 	tl := *x.tl
@@ -118,6 +130,8 @@ func (x *search) result() *Result {
 	case len(found) == 0:
 		res.Verdict, res.Gone = None, x.nearest()
 	case !x.o.Fresh && x.usuals < confirming: // others may explain why the truth is gone
+	case len(found) == 1 && x.settled(x.regions) && x.fails(res.Found[0]):
+		res.Stopped = unexplained
 	case len(found) == 1 && x.settled(x.regions):
 		res.Verdict, res.Stopped = Identified, ""
 	}
@@ -185,6 +199,9 @@ func (x *search) nearest() []Candidate {
 	var out []Candidate
 	for i := len(x.gone) - 1; i >= 0 && len(out) < most; i-- {
 		k := x.gone[i].kind
+		if x.gone[i].last == (box{}) { // each policy that was tried was refuted, and no box as a whole
+			continue
+		}
 		limit := spec.Limit{k.written(x.gone[i].last.point())}
 		j, err := check.Judge(x.shown(), limit, check.Options{SkipMeasure: true})
 		if err != nil || j.Verdict != verdict.Fail {

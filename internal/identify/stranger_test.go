@@ -1,0 +1,93 @@
+package identify
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// stranger is a limiter that no SPEC describes: step decides request n in front of two right limiters.
+type stranger struct {
+	right reference.Limiter
+	step  func(s *stranger, n int, at time.Duration) reference.Decision
+	state [2]reference.State
+	n     int
+}
+
+func (s *stranger) Init() reference.State { return s.right.Init() }
+
+func (s *stranger) Step(st reference.State, at time.Duration, _ int64) (reference.State, reference.Decision) {
+	if s.n++; s.n == 1 {
+		s.state = [2]reference.State{s.right.Init(), s.right.Init()}
+	}
+	return st, s.step(s, s.n, at)
+}
+
+// ask lets one of the right limiters decide.
+func (s *stranger) ask(which int, at time.Duration) (d reference.Decision) {
+	s.state[which], d = s.right.Step(s.state[which], at, 1)
+	return d
+}
+
+// A limiter with a defect is called none of those that are known, or left open, or what is named explains all
+// that it did.
+func TestStrangersAreNotNamedWrongly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	none := 0
+	for name, step := range map[string]func(*stranger, int, time.Duration) reference.Decision{
+		"counts time in whole seconds": func(s *stranger, _ int, at time.Duration) reference.Decision {
+			return s.ask(0, at.Truncate(time.Second))
+		},
+		"lets every seventh request through": func(s *stranger, n int, at time.Duration) reference.Decision {
+			if n%7 == 0 {
+				return reference.Decision{Allow: true}
+			}
+			return s.ask(0, at)
+		},
+		"has replicas that count alone": func(s *stranger, n int, at time.Duration) reference.Decision {
+			return s.ask(n%2, at)
+		},
+		"has two clocks half a second apart": func(s *stranger, n int, at time.Duration) reference.Decision {
+			return s.ask(0, at+time.Duration(n%2)*500*time.Millisecond)
+		},
+		"charges one request in three twice": func(s *stranger, n int, at time.Duration) reference.Decision {
+			if n%3 == 0 {
+				s.ask(0, at)
+			}
+			return s.ask(0, at)
+		},
+	} {
+		for _, text := range []string{"token-bucket,rate=4/s,burst=6",
+			"fixed-window,rate=6/1500ms,align=first", "sliding-window-log,rate=6/1500ms"} {
+			t.Run(name+"/"+text, func(t *testing.T) {
+				limit, err := spec.Parse(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := simulate(t, limit, 1)
+				s.limiter = &stranger{right: s.limiter, step: step}
+				res := Identify(t.Context(), s, budget(limit))
+				t.Logf("%s after %d requests", res.Summary(), len(res.Timeline.Observations))
+				if res.Verdict == None {
+					none++
+				}
+				if res.Verdict != Identified {
+					return
+				}
+				j, err := check.Judge(res.Timeline, res.Found[0].Limit, check.Options{SkipMeasure: true})
+				if err != nil || j.Verdict == verdict.Fail {
+					t.Errorf("got %s, which does not explain the recording: %v", res.Found[0].Limit, err)
+				}
+			})
+		}
+	}
+	if none == 0 {
+		t.Error("got a name or an open question for every stranger, want some to be none of those known")
+	}
+}
