@@ -1,0 +1,117 @@
+package live
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	product "github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// named is an endpoint and the SPEC that it implements.
+type named struct{ url, spec string }
+
+// Of eight recipes nothing is told but the URL, and each is named.
+func TestRecipesAreNamedFromTheirURL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some minutes")
+	}
+	t.Parallel()
+	for name, start := range map[string]func(t *testing.T) map[string]named{
+		"nginx": nginxRecipes, "haproxy": haproxyRecipes, "express": expressRecipes,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for recipe, n := range start(t) {
+				t.Run(recipe, func(t *testing.T) { n.identified(t) })
+			}
+		})
+	}
+}
+
+func nginxRecipes(t *testing.T) map[string]named {
+	urls := nginx(t,
+		zone{Name: "nodelay", Rate: "10r/s", Args: "burst=9 nodelay", Status: http.StatusTooManyRequests},
+		zone{Name: "noburst", Rate: "5r/s"},
+		zone{Name: "queue", Rate: "10r/s", Args: "burst=7", Status: http.StatusTooManyRequests})
+	return map[string]named{
+		"a burst without delay": {urls["nodelay"], "leaky-bucket,rate=10/s,burst=10"},
+		"no burst":              {urls["noburst"], "leaky-bucket,rate=5/s,burst=1"},
+		"a queue":               {urls["queue"], "leaky-bucket-queue,rate=10/s,queue=7"},
+	}
+}
+
+func haproxyRecipes(t *testing.T) map[string]named {
+	const counter = "sliding-window-counter,rate=10/1s,align=first"
+	return map[string]named{
+		"http_req_rate": {haproxy(t, table{store: "http_req_rate(1s)", denyIf: "sc_http_req_rate(0) gt 10",
+			expire: "60s"}), counter + ",count=all"},
+		"gpc0_rate": {haproxy(t, table{store: "gpc0,gpc0_rate(1s)", denyIf: "sc0_gpc0_rate ge 10",
+			expire: "60s", after: []string{"sc-inc-gpc0(0)"}}), counter},
+	}
+}
+
+func expressRecipes(t *testing.T) map[string]named {
+	return map[string]named{
+		"10 a second":    {express(t, 10, time.Second), "fixed-window,rate=10/1s,align=first"},
+		"5 in 2 seconds": {express(t, 5, 2*time.Second), "fixed-window,rate=5/2s,align=first"},
+		"25 in 1.5 s":    {express(t, 25, 1500*time.Millisecond), "fixed-window,rate=25/1500ms,align=first"},
+	}
+}
+
+// identified fails the test where another limit is named. A machine that stands still may leave the question
+// open, or spoil a recording: then it is asked again.
+func (n named) identified(t *testing.T) {
+	limit, err := spec.Parse(n.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := (patience{}); p.left(); {
+		still := watch(t)
+		res := n.ask(t)
+		stood := still() >= stoodStill
+		t.Logf("%s after %d requests, %s", res.Verdict, len(res.Timeline.Observations), res.Stopped)
+		for _, c := range res.Found {
+			t.Logf("  %s, measured %v of %v", c.Limit, c.Measured, c.Text)
+		}
+		if res.Verdict != identify.Identified {
+			continue
+		}
+		if same(res.Found[0], limit[0]) {
+			return
+		}
+		if !stood {
+			t.Fatalf("got %s, want %s", res.Found[0].Limit, limit)
+		}
+	}
+	t.Errorf("%s was never named", n.spec)
+}
+
+// same tells whether a limit is the one that was found, its rate to 2 %.
+func same(found identify.Candidate, want spec.Policy) bool {
+	got := found.Limit[0]
+	ratio := float64(got.Rate.N) / got.Rate.Per.Seconds() / float64(want.Rate.N) * want.Rate.Per.Seconds()
+	return slices.Contains(found.Class, want.Algorithm) && got.Full() == want.Full() && ratio > 0.98 &&
+		ratio < 1.02 && got.Count == want.Count && got.Align == want.Align && got.Refresh == want.Refresh
+}
+
+// ask is what rlcheck identify does with a URL.
+func (n named) ask(t *testing.T) *identify.Result {
+	ctx, cancel := context.WithTimeout(context.Background(), longestTrial)
+	defer cancel()
+	s := read(t, "burst", n.url, n.spec)
+	s.Denied.Status = []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}
+	opts, drift, stop, err := product.Sending(ctx, s, product.Options{Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	opts.Partition = load.Partition{}
+	return identify.Identify(ctx, &identify.Live{Load: opts, DriftPPM: drift}, identify.Options{
+		MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute, Think: 10 * time.Second})
+}
