@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -35,14 +37,15 @@ func newExplainCmd(e *env) *cobra.Command {
 }
 
 const explainLong = `Explain knows every word of the reports, the algorithms and keys of a SPEC, the rules of
-header fields, the faults and the bundled scenarios. Without a word it lists them by group. The name of a
-group (reasons, keys) lists its words with what they mean.`
+header fields, the faults, the bundled scenarios, the commands, their flags and the members of JSON
+documents. Without a word it lists them by group. The name of a group (reasons, keys) lists its words with
+what they mean.`
 
 // explain prints what there is of a word: the words of a group, or every entry of that name. A fault and the
 // scenario that is for it may share a name.
 func (e *env) explain(word string, entries []entry) error {
 	for _, g := range wordGroups {
-		if plain(word) == plain(g.plural) {
+		if plain(word) == g.plural || plain(word) == g.kind {
 			e.listGroup(g, entries)
 			return nil
 		}
@@ -52,7 +55,7 @@ func (e *env) explain(word string, entries []entry) error {
 		return usagef("%q: there is nothing of that name%s", word, mend(nearestEntry(plain(word), entries)))
 	}
 	for _, en := range entries {
-		if en == entries[i] || plain(en.id) == plain(word) {
+		if en == entries[i] || plain(en.id) == plain(word) || en.id == "--"+word {
 			e.say.resultf("%s (%s)\n%s\n", en.id, en.kind, en.text)
 		}
 	}
@@ -96,11 +99,15 @@ func plain(word string) string {
 	return strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(strings.TrimSpace(word)))
 }
 
-// find returns the index of the entry for a word, -1 for none. A claim with a name in it (denials-below,
-// latency-denied-p99) is explained with its kind, and a pair of a SPEC (align=first) with its key.
+// find returns the index of the entry for a word, -1 for none. A flag needs no dashes. A claim with a name
+// in it (denials-below, latency-denied-p99) is explained with its kind, and a pair of a SPEC (align=first)
+// with its key.
 func find(entries []entry, word string) int {
 	word = plain(word)
 	if i := slices.IndexFunc(entries, func(en entry) bool { return plain(en.id) == word }); i >= 0 {
+		return i
+	}
+	if i := slices.IndexFunc(entries, func(en entry) bool { return en.id == "--"+word }); i >= 0 {
 		return i
 	}
 	if key, _, pair := strings.Cut(word, "="); pair {
@@ -127,7 +134,7 @@ type entry struct{ id, kind, text string }
 
 // glossary is every word of a report and of a SPEC, and every fault, rule of a field and bundled scenario.
 func (e *env) glossary() ([]entry, error) {
-	out := slices.Concat(words, claimWords(), vocabulary, specWords())
+	out := slices.Concat(words, claimWords(), vocabulary, closedLists, specWords())
 	catches, err := caughtBy(e.getenv)
 	if err != nil {
 		return nil, err
@@ -154,6 +161,13 @@ func (e *env) glossary() ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range namedOnly() {
+		more, err := readBuiltin(name)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, more...)
+	}
 	for _, src := range sources {
 		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: e.getenv})
 		if err != nil {
@@ -163,7 +177,48 @@ func (e *env) glossary() ([]entry, error) {
 			s.Title, s.Kind, s.Source, strings.Join(s.Catches, ", "), s.Limit)
 		out = append(out, entry{s.ID, "scenario", text})
 	}
-	return out, nil
+	return slices.Concat(out, memberWords(), e.commandWords()), nil
+}
+
+// memberWords are the members of JSON documents. What several objects call alike is one word.
+func memberWords() (out []entry) {
+	for _, m := range report.Members() {
+		text := "of " + m.Object + ": " + m.About
+		if i := slices.IndexFunc(out, func(en entry) bool { return en.id == m.Name }); i >= 0 {
+			out[i].text += "\n" + text
+		} else {
+			out = append(out, entry{m.Name, "member", text})
+		}
+	}
+	return out
+}
+
+// commandWords are the commands and their flags. What several commands use alike is told once.
+func (e *env) commandWords() (out []entry) {
+	root := newRootCmd(&env{say: &speaker{}, getenv: e.getenv}) // its flags are set nowhere else
+	var flags []entry
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		flags = append(flags, entry{"--" + f.Name, "flag", "of every command: " + f.Usage})
+	})
+	for _, c := range root.Commands() {
+		text := c.Short
+		if c.Long != "" {
+			text = c.Long
+		}
+		out = append(out, entry{c.Name(), "command", text})
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			i := slices.IndexFunc(flags, func(en entry) bool { return en.id == "--"+f.Name })
+			switch own := "of " + c.Name() + ": " + f.Usage; {
+			case i < 0:
+				flags = append(flags, entry{"--" + f.Name, "flag", own})
+			case strings.HasSuffix(flags[i].text, ": "+f.Usage):
+				flags[i].text = strings.TrimSuffix(flags[i].text, ": "+f.Usage) + ", " + c.Name() + ": " + f.Usage
+			default:
+				flags[i].text += "\n" + own
+			}
+		})
+	}
+	return append(out, flags...)
 }
 
 // claimWords are the kinds of claims.

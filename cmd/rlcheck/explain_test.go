@@ -1,11 +1,24 @@
 package main
 
 import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"unicode"
+
+	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -72,6 +85,117 @@ func TestEveryWordOfAVerdictIsExplained(t *testing.T) {
 	}
 }
 
+// wordTypes are the types whose constants are words of reports, by the folder of their package. Of untyped
+// constants it is what their names begin with.
+var wordTypes = map[string][]string{
+	"verdict":  {"Reason", "Kind", "ClaimKind", "DiagnosisKind", "Promise"},
+	"claim":    {"Kind"},
+	"compare":  {"Change"},
+	"identify": {"Verdict"},
+	"timeline": {"Shape"},
+	"headers":  {"Rule"},
+	"spec":     {"Algorithm"},
+	"load":     {"word"},
+}
+
+// TestEveryWordOfTheSourcesIsExplained: constants of the types above, members of the JSON documents, formats,
+// flags and commands.
+func TestEveryWordOfTheSourcesIsExplained(t *testing.T) {
+	entries, err := (&env{getenv: os.LookupEnv}).glossary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	demand := func(from, word string) {
+		if find(entries, word) < 0 {
+			t.Errorf("%s: explain does not know %q", from, word)
+		}
+	}
+	for folder, types := range wordTypes {
+		words := constants(t, folder, types)
+		if len(words) == 0 {
+			t.Errorf("internal/%s has no constants of %v", folder, types)
+		}
+		for _, w := range words {
+			demand("internal/"+folder, w)
+		}
+	}
+	for _, name := range schemaNames[1:] {
+		text, err := schemaText(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc any
+		if err := json.Unmarshal(text, &doc); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range properties(doc) {
+			demand("schema "+name, w)
+		}
+	}
+	for _, w := range slices.Concat(report.Formats(), report.ComparisonFormats(), simulationFormats) {
+		demand("formats", w)
+	}
+	for _, c := range newRootCmd(&env{say: &speaker{}, getenv: os.LookupEnv}).Commands() {
+		demand("commands", c.Name())
+		c.Flags().VisitAll(func(f *pflag.Flag) { demand(c.Name(), "--"+f.Name) })
+	}
+}
+
+// constants are the values of the constants of some types of a package, those of the empty string left out.
+func constants(t *testing.T, folder string, types []string) (out []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", "internal", folder, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("internal/%s: no files: %v", folder, err)
+	}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			v, ok := n.(*ast.ValueSpec)
+			if !ok || len(v.Values) != 1 {
+				return true
+			}
+			kind := v.Names[0].Name
+			kind = kind[:strings.IndexFunc(kind+"Z", unicode.IsUpper)]
+			switch of := v.Type.(type) {
+			case *ast.Ident:
+				kind = of.Name
+			case *ast.SelectorExpr:
+				kind = of.Sel.Name
+			}
+			if text, ok := v.Values[0].(*ast.BasicLit); ok && slices.Contains(types, kind) {
+				word, err := strconv.Unquote(text.Value)
+				if err == nil && word != "" {
+					out = append(out, word)
+				}
+			}
+			return true
+		})
+	}
+	return out
+}
+
+// properties are the names of the members that a JSON Schema describes.
+func properties(doc any) (out []string) {
+	switch x := doc.(type) {
+	case []any:
+		for _, y := range x {
+			out = append(out, properties(y)...)
+		}
+	case map[string]any:
+		for key, y := range x {
+			if members, ok := y.(map[string]any); ok && key == "properties" {
+				out = slices.AppendSeq(out, maps.Keys(members))
+			}
+			out = append(out, properties(y)...)
+		}
+	}
+	return out
+}
+
 // reportWords are the words that reports print or flags take, each with its kind before it.
 func reportWords() (out []string) {
 	add := func(kind string, words ...string) {
@@ -81,7 +205,7 @@ func reportWords() (out []string) {
 	}
 	add("word", "partition", "witness", "unit", "resolution", "worth", "measured", "phase", "plan", "send",
 		"generator", "late", "fresh", "shared", "exact-burst", "drift", "note", "not-judged", "declared",
-		"perhaps")
+		"perhaps", "simulated", "policy", "cached", "client", "quota", "bound", "interval", "step")
 	add("kind", result.Required, result.Recommended, result.Informative)
 	add("outcome", timeline.Allowed.String(), timeline.Denied.String(), timeline.Unknown.String())
 	add("promise", wordsOf(verdict.Promises())...)

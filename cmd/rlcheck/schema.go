@@ -8,16 +8,17 @@ import (
 )
 
 // schemaNames are the forms that have a schema, the usual one first.
-var schemaNames = []string{"scenario", "report", "verdict", "compare"}
+var schemaNames = []string{"scenario", "report", "verdict", "compare", "identity"}
 
 func newSchemaCmd(e *env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "schema [scenario|report|verdict|compare]",
-		Short: "Print the JSON Schema of scenario files, reports, verdicts or comparisons",
+		Use:   "schema [scenario|report|verdict|compare|identity]",
+		Short: "Print the JSON Schema of scenario files, and of JSON outputs",
 		Long: `Schema prints a JSON Schema. That of scenario files is for editors; the others are for programs:
-report is what run -o json prints, verdict what check -o json prints, compare what compare -o json prints.`,
+report is what run -o json prints, verdict what check -o json prints, compare what compare -o json prints, identity
+what identify -o json prints.`,
 		Example:   "  rlcheck schema > scenario.schema.json\n  rlcheck schema report > report.schema.json",
-		Args:      needs(0, 1, "scenario, report, verdict or compare"),
+		Args:      needs(0, 1, "scenario, report, verdict, compare or identity"),
 		ValidArgs: schemaNames,
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := schemaText(append(args, schemaNames[0])[0])
@@ -41,8 +42,10 @@ func schemaText(name string) ([]byte, error) {
 		return report.VerdictJSONSchema()
 	case "compare":
 		return report.CompareJSONSchema()
+	case "identity":
+		return report.IdentityJSONSchema()
 	default:
-		return nil, usagef("schema %q: it is scenario, report, verdict or compare%s", name,
+		return nil, usagef("schema %q: it is scenario, report, verdict, compare or identity%s", name,
 			mend(scenario.Suggest(name, schemaNames)))
 	}
 }

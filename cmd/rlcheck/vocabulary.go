@@ -19,6 +19,14 @@ var wordGroups = []wordGroup{
 	{"rule", "rules", "of header fields and bodies"},
 	{"fault", "faults", "deliberate defects of the embedded target (--fault)"},
 	{"scenario", "scenarios", "the bundled ones (builtin:NAME)"},
+	{"identity", "identities", "what identify found out"},
+	{"change", "changes", "what compare says of a verdict"},
+	{"error", "errors", "why a request got no answer"},
+	{"format", "formats", "of reports (-o FORMAT[=PATH])"},
+	{"shape", "shapes", "how the requests of a phase are spread over time (shape:)"},
+	{"command", "commands", "rlcheck COMMAND --help tells more"},
+	{"flag", "flags", "of the commands"},
+	{"member", "members", "of JSON documents (rlcheck schema)"},
 }
 
 // vocabulary has the words of the reports and of the flags that are in no closed list of verdicts.
@@ -68,10 +76,6 @@ var vocabulary = []entry{
 			"its processors, its pauses. A load that was not sent as planned is schedule-missed."},
 	{"late", "word",
 		"How much later than planned requests were sent. It is a fault of the generator, not of the target."},
-	{"at-once", "word",
-		"A shape: all but the last bytes of every request are on the wire before the first one is " +
-			"completed.\n" +
-			"80 at once in 812 µs: so far apart were the first and the last."},
 	{"planned", "word",
 		"Requests of the schedule. planned = sent + unsent; sent = allowed + denied + unknown."},
 	{"unsent", "word", "Planned requests that could not be sent, such as those after an interruption."},
@@ -106,7 +110,87 @@ var vocabulary = []entry{
 	{"spec", "word",
 		"The words for a limit: ALGORITHM,key=value,... Several, all of which must admit: SPEC + SPEC."},
 	{"window", "word", "The time that a quota is for. When it begins is the phase."},
+	{"quota", "word", "How many units a window, a log or a bucket may admit before it denies."},
+	{"client", "word", "Who sends requests: each has a partition of its own, unless several share one quota."},
+	{"policy", "word", "A limit as it was measured: the values of its parameters that no scenario refutes."},
+	{"recording", "word", "What was sent and when, and what came back: timeline.ndjson, or an access log."},
+	{"timeline", "word", "The recording of a run, an observation a line (rlcheck.timeline/v1)."},
+	{"interval", "word", "The time in which a request was decided: from its sending to the first byte of its " +
+		"answer.\nOf a measured parameter: the values that the recording does not refute."},
+	{"bound", "word", "The most units that the declared limit can admit within a span, or the fewest that " +
+		"must be in use for a denial."},
+	{"cached", "word", "Answers that a cache on the way gave (Age, X-Cache). The limiter did not decide them.\n" +
+		"Mend: ask past the cache, with another query or Cache-Control: no-cache."},
+	{"step", "word", "A phase of a load, such as 75 % of the limit; a row of the table Phases and of the " +
+		"page acceptance."},
+	{"simulated", "word", "A right limiter in virtual time answered, and no endpoint (rlcheck simulate). " +
+		"It proves nothing of a target."},
+	{"retry", "word", "A request that a client sends again after a denial. Of a run (--retries): a scenario " +
+		"that showed too little is recorded again."},
+	{"counts", "word", "Whether a verdict changes the exit status."},
+	{"excerpt", "word", "The part of a large recording that a page draws: the requests around the first findings."},
+	{"not-shown", "word", "Too few runs, or runs too far apart: a difference of latencies can neither be shown " +
+		"nor excluded (rlcheck compare)."},
+	{"class", "word", "Algorithms that no endpoint shows apart: token bucket, GCRA and leaky bucket under " +
+		"matched parameters."},
+	{"identified", "identity", "One class of limits explains all answers; its SPEC is printed."},
+	{"open", "identity", "Several classes explain the answers within the budget; alternatives has them all."},
+	{"none", "identity", "Every limit that rlcheck knows is refuted."},
+	{"same", "change", "The verdict is the one of the old side, or of something that was never judged."},
+	{"worse", "change", "PASS became INCONCLUSIVE or FAIL, or INCONCLUSIVE became FAIL."},
+	{"better", "change", "FAIL became INCONCLUSIVE or PASS, or INCONCLUSIVE became PASS."},
 	{"shared-quota", "diagnosis", "Clients that are told apart by rlcheck have one quota together.\n" +
 		"Mend: tell them apart as the target does (--partition address), or not at all\n" +
 		"(--partition none)."},
+}
+
+// closedLists are the words that other packages define: errors of requests, formats and shapes.
+var closedLists = []entry{
+	{"refused", "error", "The target refused the connection: nothing listens there."},
+	{"reset", "error", "The target reset the connection, or closed a stream of it."},
+	{"timeout", "error", "No answer came within target.timeout."},
+	{"malformed", "error", "The answer is no HTTP."},
+	{"header-too-large", "error", "The header of the answer has over 64 KiB."},
+	{"tls", "error", "The TLS handshake failed."},
+	{"tls-certificate", "error", "The certificate of the target was not accepted (--cacert, --host, --insecure)."},
+	{"no-tls", "error", "The target does not speak TLS: write http://."},
+	{"wants-tls", "error", "The target asks for TLS: write https://."},
+	{"http2", "error", "The answer breaks HTTP/2."},
+	{"no-http2", "error", "The target does not speak HTTP/2: leave out --http2."},
+	{"proxy", "error", "The HTTP proxy refused the connection (--proxy)."},
+	{"no-proxy", "error", "The HTTP proxy does not answer (--proxy)."},
+	{"no-socket", "error", "There is no such socket (--unix-socket)."},
+	{"eof", "error", "The target closed the connection before the answer began."},
+	{"closed", "error", "The connection was closed while the request was sent."},
+	{"dns", "error", "The name of the host was not found."},
+	{"forbidden", "error", "The address is public and not allowed (--allow)."},
+	{"no-route", "error", "No network leads to the address."},
+	{"interrupted", "error", "The recording was stopped before the answer came."},
+	{"network", "error", "Another error of the network."},
+	{"table", "format", "For a terminal: the verdict, what was measured, and what proves a FAIL."},
+	{"json", "format", "For programs: rlcheck schema report (verdict, compare, identity) describes it."},
+	{"junit", "format", "For CI: a test case a claim."},
+	{"markdown", "format", "For a pull request or a step summary."},
+	{"github", "format", "Annotations of GitHub Actions."},
+	{"html", "format", "One page without scripts: the requests, the witness and the limit as pictures."},
+	{"acceptance", "format", "One page to print and sign before a release: a row a step of the load."},
+	{"ndjson", "format", "The timeline, an observation a line; of one scenario."},
+	{"csv", "format", "The timeline as a table."},
+	{"clients", "format", "What became of each client, as CSV: the most denials first."},
+	{"hlog", "format", "The latencies as an HdrHistogram log; of one scenario."},
+	{"openmetrics", "format", "Counters, latencies and verdicts for Prometheus."},
+	{"at-once", "shape",
+		"All but the last bytes of every request are on the wire before the first one is " +
+			"completed.\n" +
+			"80 at once in 812 µs: so far apart were the first and the last."},
+	{"constant", "shape", "Requests at an even rate, whatever comes back."},
+	{"ramp", "shape", "A rate that grows or falls evenly."},
+	{"steps", "shape", "Several even rates, one after the other."},
+	{"poisson", "shape", "Requests at random times with a mean rate."},
+	{"silence", "shape", "No request for a while."},
+	{"boundary", "shape", "Requests around the boundary of a window."},
+	{"closed", "shape", "Clients of which each sends its next request after the answer to the last one."},
+	{"honor-retry-after", "shape", "Clients that wait after a denial as it says."},
+	{"backoff", "shape", "Clients that wait longer after each denial."},
+	{"hook", "shape", "No request: an event such as restart, reload, store-down or store-up, or a command."},
 }

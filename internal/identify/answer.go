@@ -3,6 +3,7 @@ package identify
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -155,36 +156,42 @@ func words(class []spec.Algorithm) string {
 	return strings.Join(out, ", ")
 }
 
-// identityJSON is the form of an answer, an API.
-type identityJSON struct {
+// Schema names the form of an answer for programs.
+const Schema = "rlcheck.identity/v1"
+
+// jsonIdentity is the form of an answer, an API (rlcheck schema identity).
+type jsonIdentity struct {
 	Schema       string           `json:"schema"`
 	Verdict      Verdict          `json:"verdict"`
 	Spec         string           `json:"spec,omitempty"`
 	Class        []spec.Algorithm `json:"class,omitempty"`
 	Alternatives []string         `json:"alternatives"`
-	Measured     *measuredJSON    `json:"measured,omitempty"`
+	Measured     *jsonWorth       `json:"measured,omitempty"`
 	Told         []string         `json:"told,omitempty"`
 	Stopped      string           `json:"stopped,omitempty"`
-	Against      []againstJSON    `json:"refuted,omitempty"`
+	Against      []jsonRefuted    `json:"refuted,omitempty"`
 	Partition    string           `json:"partition"`
 	Requests     int              `json:"requests"`
 	Seconds      float64          `json:"seconds"`
 	Recording    string           `json:"recording"`
 }
 
-type measuredJSON struct {
+type jsonWorth struct {
 	Burst [2]float64 `json:"burst"`
 	Rate  [2]float64 `json:"rate_per_s"`
 }
 
-type againstJSON struct {
+type jsonRefuted struct {
 	Spec    string `json:"spec"`
 	Witness string `json:"witness"`
 }
 
+// Form is the type that JSON marshals.
+func Form() reflect.Type { return reflect.TypeFor[jsonIdentity]() }
+
 // JSON is the answer for programs.
 func (r *Result) JSON(a About) ([]byte, error) {
-	j := identityJSON{Schema: "rlcheck.identity/v1", Verdict: r.Verdict, Alternatives: []string{},
+	j := jsonIdentity{Schema: Schema, Verdict: r.Verdict, Alternatives: []string{},
 		Told:    Told(r.Timeline),
 		Stopped: r.Stopped, Partition: a.Partition, Requests: r.Before + len(r.Timeline.Observations),
 		Seconds: r.Timeline.End().Seconds(), Recording: a.Recording}
@@ -196,12 +203,12 @@ func (r *Result) JSON(a About) ([]byte, error) {
 		j.Alternatives = append(j.Alternatives, c.Limit.String())
 	}
 	for _, c := range r.Gone {
-		j.Against = append(j.Against, againstJSON{c.Limit.String(), c.Against})
+		j.Against = append(j.Against, jsonRefuted{c.Limit.String(), c.Against})
 	}
 	out, err := json.MarshalIndent(j, "", "  ")
 	return append(out, '\n'), err
 }
 
-func measured(m verdict.Measured) *measuredJSON {
-	return &measuredJSON{Burst: [2]float64{m.Burst.Lo, m.Burst.Hi}, Rate: [2]float64{m.Rate.Lo, m.Rate.Hi}}
+func measured(m verdict.Measured) *jsonWorth {
+	return &jsonWorth{Burst: [2]float64{m.Burst.Lo, m.Burst.Hi}, Rate: [2]float64{m.Rate.Lo, m.Rate.Hi}}
 }

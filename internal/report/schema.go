@@ -7,13 +7,16 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+
+	"github.com/rlcheck/rlcheck/internal/identify"
 )
 
 // The identifiers of the schemas; they need not be fetched.
 const (
-	reportSchemaID  = "https://rlcheck.github.io/report.schema.json"
-	verdictSchemaID = "https://rlcheck.github.io/verdict.schema.json"
-	compareSchemaID = "https://rlcheck.github.io/compare.schema.json"
+	reportSchemaID   = "https://rlcheck.github.io/report.schema.json"
+	verdictSchemaID  = "https://rlcheck.github.io/verdict.schema.json"
+	compareSchemaID  = "https://rlcheck.github.io/compare.schema.json"
+	identitySchemaID = "https://rlcheck.github.io/identity.schema.json"
 )
 
 // JSONSchema returns the JSON Schema (draft 2020-12) of rlcheck.report/v1, which Write writes as json.
@@ -33,11 +36,34 @@ func CompareJSONSchema() ([]byte, error) {
 	return marshal(schemaOf(compareSchemaID, "rlcheck compare", reflect.TypeFor[jsonComparison]()))
 }
 
+// IdentityJSONSchema returns the JSON Schema of rlcheck.identity/v1, which identify writes as json, likewise.
+func IdentityJSONSchema() ([]byte, error) {
+	return marshal(schemaOf(identitySchemaID, "rlcheck identify", identify.Form()))
+}
+
 // schemaText describes the structs that are marshalled. A line "name: sentence" begins one. The indented
 // lines below it describe its members. The name is that of the Go type without its json.
 //
 //go:embed schema.txt
 var schemaText string
+
+// Member is a member of the JSON documents that rlcheck writes, with what its schema says of it.
+type Member struct{ Object, Name, About string }
+
+// Members returns the members of all JSON documents, in the order of their schemas.
+func Members() (out []Member) {
+	object := ""
+	for line := range strings.Lines(schemaText) {
+		name, about, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch {
+		case strings.HasPrefix(line, " "):
+			out = append(out, Member{object, name, about})
+		case name != "":
+			object = name
+		}
+	}
+	return out
+}
 
 // description is what schemaText says of a struct.
 type description struct {
@@ -200,6 +226,10 @@ func closedWords(in reflect.Type, name string) object {
 		return object{{"const", reportSchema}}
 	case name == "schema" && in == reflect.TypeFor[jsonComparison]():
 		return object{{"const", compareSchema}}
+	case in == identify.Form() && name == "schema":
+		return object{{"const", identify.Schema}}
+	case in == identify.Form() && name == "verdict":
+		return object{{"enum", []identify.Verdict{identify.Identified, identify.Open, identify.None}}}
 	case name == "schema":
 		return object{{"const", verdictSchema}}
 	case name == "change" && in == reflect.TypeFor[jsonCompared]():

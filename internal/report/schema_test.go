@@ -10,12 +10,13 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // schemas are the schemas and the committed copies of them.
 var schemas = map[string]func() ([]byte, error){"report": JSONSchema, "verdict": VerdictJSONSchema,
-	"compare": CompareJSONSchema}
+	"compare": CompareJSONSchema, "identity": IdentityJSONSchema}
 
 // compiled returns a schema, as a validator reads it.
 func compiled(t *testing.T, name string) *jsonschema.Schema {
@@ -140,6 +141,7 @@ func TestEveryMemberIsDescribed(t *testing.T) {
 	w := schemaWriter{}
 	met := append(w.met(reflect.TypeFor[jsonRun]()), w.met(reflect.TypeFor[jsonJudgement]())...)
 	met = append(met, w.met(reflect.TypeFor[jsonComparison]())...)
+	met = append(met, w.met(identify.Form())...)
 	for _, of := range met {
 		d, known := descriptionOf(of), map[string]bool{}
 		if d.about == "" {
