@@ -49,6 +49,20 @@ func readKeys(path string) ([]string, error) {
 	return keys, nil
 }
 
+// placeless says that issued keys have no place in the requests of any scenario; nil where they have.
+func placeless(f *runFlags, chosen []*scenario.Scenario) error {
+	used := func(s *scenario.Scenario) bool { return len(s.Keys) > 0 }
+	if f.keys == "" || slices.ContainsFunc(chosen, used) {
+		return nil
+	}
+	how := "partition " + string(chosen[0].Partition.Kind)
+	if f.partition != "" {
+		how = "--partition " + f.partition
+	}
+	return usagef("--keys %s: with %s no request has a place for a key "+
+		"(write --partition header:X-Api-Key, or leave out --keys)", f.keys, how)
+}
+
 // shareKeys lets the scenarios of a run take turns at the issued keys, so that they use others where there
 // are enough.
 func shareKeys(chosen []*scenario.Scenario) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
 // output is one -o FORMAT[=PATH]; an empty path is standard output.
@@ -30,7 +31,8 @@ func parseOutputs(values, formats []string, fallback string) ([]output, error) {
 	for _, v := range values {
 		format, path, withPath := strings.Cut(v, "=")
 		if !slices.Contains(formats, format) {
-			return nil, usagef("-o %q: no such format: one of %s", v, strings.Join(formats, ", "))
+			return nil, usagef("-o %q: no such format: one of %s%s", v, strings.Join(formats, ", "),
+				mend(scenario.Suggest(v, formats)))
 		}
 		if withPath && path == "" {
 			return nil, usagef("-o %q: the path is empty (write %s=FILE)", v, format)

@@ -107,7 +107,8 @@ func (f *runFlags) addPace(fl *pflag.FlagSet) {
 // run is `rlcheck run`.
 func (e *env) run(args []string, f runFlags) error {
 	if f.failOn != "" && f.failOn != "fail" && f.failOn != "inconclusive" {
-		return usagef("--fail-on %q: it is fail or inconclusive", f.failOn)
+		return usagef("--fail-on %q: it is fail or inconclusive%s", f.failOn,
+			mend(scenario.Suggest(f.failOn, []string{"fail", "inconclusive"})))
 	}
 	if f.retries < 0 || f.retries > maxRetries {
 		return usagef("--retries %d: it is 0 to %d", f.retries, maxRetries)
@@ -138,7 +139,7 @@ func (e *env) run(args []string, f runFlags) error {
 	for _, note := range notes {
 		e.say.line(note)
 	}
-	if err := errors.Join(limitSaid(chosen), e.openly(chosen, sources, &f)); err != nil {
+	if err := errors.Join(placeless(&f, chosen), limitSaid(chosen), e.openly(chosen, sources, &f)); err != nil {
 		return err
 	}
 	if chosen, err = e.affordable(chosen, f); err != nil {

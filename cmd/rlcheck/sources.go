@@ -238,7 +238,7 @@ func pick(sources []source, opts scenario.ParseOptions, only, skip []string) (
 			errs = append(errs, usagef("--only "+nothing, w, mend(nearWord(w, all))))
 		}
 	}
-	if err := errors.Join(onceEach(errs)...); err != nil {
+	if err := errors.Join(onceEach(errs, len(sources))...); err != nil {
 		return nil, nil, err
 	}
 	if len(out) == 0 {
@@ -253,36 +253,42 @@ func pick(sources []source, opts scenario.ParseOptions, only, skip []string) (
 	return out, notes, nil
 }
 
-// onceEach tells a mistake of a setting once, with how many other scenarios refuse it too, though perhaps in
-// other words. What is wrong in a file stays where it is.
-func onceEach(errs []error) []error {
+// onceEach tells a mistake of a setting once, with how many scenarios refuse it, though perhaps in other
+// words, where others of all take it. What is wrong in a file stays where it is.
+func onceEach(errs []error, all int) []error {
 	type mistake struct{ setting, path string }
-	first, others := map[mistake]*scenario.Problem{}, map[mistake]int{}
+	first, refuse := map[mistake]*scenario.Problem{}, map[mistake]int{}
 	var out []error
 	for _, err := range errs {
-		var all, left scenario.Errors
-		if !errors.As(err, &all) {
+		var problems, left scenario.Errors
+		if !errors.As(err, &problems) {
 			out = append(out, err)
 			continue
 		}
-		for i := range all {
-			m := mistake{all[i].File, all[i].Path}
+		here := map[mistake]bool{}
+		for i := range problems {
+			m := mistake{problems[i].File, problems[i].Path}
 			switch {
-			case all[i].Line > 0:
-				left = append(left, all[i])
+			case problems[i].Line > 0:
+				left = append(left, problems[i])
+				continue
 			case first[m] == nil:
-				first[m] = &all[i]
+				first[m] = &problems[i]
 				out = append(out, first[m])
-			default:
-				others[m]++
 			}
+			here[m] = true
+		}
+		for m := range here {
+			refuse[m]++
 		}
 		if len(left) > 0 {
 			out = append(out, left)
 		}
 	}
-	for m, n := range others {
-		first[m].Why += fmt.Sprintf("; %s refuse it too", quantity.Plural(n, "other scenario"))
+	for m, n := range refuse {
+		if all > n {
+			first[m].Why += fmt.Sprintf("; %d of %d scenarios refuse it", n, all)
+		}
 	}
 	return out
 }

@@ -93,6 +93,9 @@ func mend(s *result.Scenario, r verdict.Reason) string {
 	if text := recordedMend(s, r); text != "" {
 		return text
 	}
+	if r == verdict.TooFew && s.Timeline != nil && s.Timeline.Header.Interrupted {
+		return mends[verdict.Interrupted]
+	}
 	if r == verdict.TooFew && s.Timeline != nil && s.Timeline.Header.CompleteFrom > 0 {
 		return "begin with a silence in which the limiter forgets an earlier run, or use keys that are new " +
 			"(partition: fresh: true)"

@@ -106,7 +106,8 @@ func (s *Scenario) checkCeilings(d *decoder, root *node) {
 	}
 	if requests > int64(s.Safety.MaxRequests) {
 		d.add(at, "all phases",
-			fmt.Sprintf("%d arrivals, over the limit of %d", requests, s.Safety.MaxRequests),
+			fmt.Sprintf("%s, over the limit of %s", quantity.Plural(int(requests), "request"),
+				quantity.Thousands(s.Safety.MaxRequests)),
 			"shorten a phase, or raise safety.max_requests")
 	}
 	if lasts > s.Safety.MaxDuration {
@@ -120,10 +121,11 @@ func (s *Scenario) checkCeiling(d *decoder, p *Phase) {
 	n, count := p.spec.at, s.Partition.Count
 	in := ""
 	if count > 1 {
-		in = fmt.Sprintf(" in %d partitions", count)
+		in = " in " + quantity.Plural(count, "partition")
 	}
 	if total := p.total(count); total > int64(s.Safety.MaxRequests) {
-		d.add(n, p.size()+in, fmt.Sprintf("%d arrivals, over the limit of %d", total, s.Safety.MaxRequests),
+		d.add(n, p.size()+in, fmt.Sprintf("%s, over the limit of %s", quantity.Plural(int(total), "request"),
+			quantity.Thousands(s.Safety.MaxRequests)),
 			"shorten the phase, or raise safety.max_requests")
 		return
 	}
@@ -132,8 +134,8 @@ func (s *Scenario) checkCeiling(d *decoder, p *Phase) {
 			"lower the rate, or raise safety.max_rate")
 	}
 	if c := p.connections(count); c > int64(s.Safety.MaxConnections) {
-		d.add(n, p.size()+in, fmt.Sprintf("%d connections at once, over the limit of %d", c,
-			s.Safety.MaxConnections), "send fewer requests, or raise safety.max_connections")
+		d.add(n, p.size()+in, fmt.Sprintf("%s at once, over the limit of %s",
+			quantity.Plural(int(c), "connection"), quantity.Thousands(s.Safety.MaxConnections)), "send fewer requests, or raise safety.max_connections")
 	}
 	if p.lasts() > s.Safety.MaxDuration {
 		d.add(n, p.size(), fmt.Sprintf("%s, over the limit of %s", shortDuration(p.lasts()),

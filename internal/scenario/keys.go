@@ -12,7 +12,7 @@ import (
 // issue gives the clients of s keys that the target has issued, one a client. They are secrets, and not
 // new: what was used of them before is not known.
 func (s *Scenario) issue(keys []string) {
-	if len(keys) == 0 || s.Partition.Kind == ByAddress {
+	if len(keys) == 0 || s.Partition.Kind == ByAddress || s.Partition.Kind == ByNone {
 		return
 	}
 	s.Keys, s.Partition.Fresh = keys, false

@@ -23,9 +23,13 @@ type Problem struct {
 	What, Why, Mend string
 }
 
-// Error returns `file:line:col: path: what: why (mend)`, without the parts that are empty.
+// Error returns `file:line:col: path: what: why (mend)`, without the parts that are empty. A flag of its own
+// (--limit) says the path.
 func (p Problem) Error() string {
 	var b strings.Builder
+	if strings.HasPrefix(p.File, "--") && !strings.HasPrefix(p.File, "--set ") {
+		p.Path = ""
+	}
 	b.WriteString(p.File)
 	if p.Line > 0 {
 		fmt.Fprintf(&b, ":%d:%d", p.Line, p.Col)

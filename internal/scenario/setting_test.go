@@ -117,16 +117,16 @@ func TestMistakesOfSettingsNameTheSetting(t *testing.T) {
 		{ParseOptions{Set: set(t, "tags=[&a b]")},
 			`--set tags=[&a b]: tags[0]: anchor "&a": scenario files have no anchors (write the value out)`},
 		{ParseOptions{Target: "127.0.0.1:80"},
-			`--target: target.url: "127.0.0.1:80": a url begins with http:// or https://, or is "builtin" (write "http://127.0.0.1:80")`},
+			`--target: "127.0.0.1:80": a url begins with http:// or https://, or is "builtin" (write "http://127.0.0.1:80")`},
 		{ParseOptions{Limit: "token-bucket,rate=10,burst=2"},
-			`--limit: limit: rate "10": a bare number needs a unit, a rate is N/PER (write "10/s")`},
+			`--limit: rate "10": a bare number needs a unit, a rate is N/PER (write "10/s")`},
 		{ParseOptions{Partition: "cookie"},
-			`--partition: partition: "cookie": a partition is ` +
+			`--partition: "cookie": a partition is ` +
 				`header:NAME, query:NAME, cookie:NAME, address, ` +
 				`path ` +
 				`or none, or a mapping with one of them (write "header:X-Api-Key")`},
 		{ParseOptions{Partition: "header:"},
-			`--partition: partition.header: "": a header field has an HTTP token for a name`},
+			`--partition: "": a header field has an HTTP token for a name`},
 	} {
 		_, err := Parse([]byte(small), "small.yaml", row.opts)
 		if err == nil || err.Error() != row.want {

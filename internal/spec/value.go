@@ -242,7 +242,8 @@ func rateMend(s string) string {
 	if r := decimalRate(number, per); r != "" {
 		return r
 	}
-	for _, c := range []string{per, durationMend(per)} {
+	long := map[string]string{"week": "7d", "month": "30d", "year": "365d"}[strings.TrimSuffix(per, "s")]
+	for _, c := range []string{per, durationMend(per), long} {
 		if _, why := ratePair(number + "/" + c); why == "" {
 			return number + "/" + c
 		}
