@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
 )
@@ -42,20 +40,6 @@ func negativeLast(root *cobra.Command, args []string) []string {
 		return args
 	}
 	return slices.Concat(args[:i], args[i+1:], []string{"--", args[i]})
-}
-
-func newManCmd(e *env) *cobra.Command {
-	return &cobra.Command{
-		Use:   "man DIR",
-		Short: "Write the manual pages",
-		Args:  needs(1, 1, "the folder to write to"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return err
-			}
-			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Title: "RLCHECK", Section: "1"}, args[0])
-		},
-	}
 }
 
 func newVersionCmd(e *env) *cobra.Command {

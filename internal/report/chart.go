@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 	"time"
@@ -102,7 +101,7 @@ func binned(t *timeline.Timeline, c clock) (bins []bin, width time.Duration) {
 
 // decisionsChart shows allowed, denied and unknown requests over time, stacked, exact counts per bin, against
 // what the declared rate refills in a bin for all partitions together.
-func decisionsChart(id string, s *result.Scenario, c clock, parts int) template.HTML {
+func decisionsChart(id string, s *result.Scenario, c clock, parts int) markup {
 	bins, width := binned(s.Timeline, c)
 	most := 1
 	for i := range bins {
@@ -242,7 +241,7 @@ func phaseStarts(t *timeline.Timeline) []phaseStart {
 
 // answersChart shows the service time of each answer by the time its request was sent; of a long recording,
 // for each bin the median to the slowest of each outcome.
-func answersChart(id string, s *result.Scenario, c clock) template.HTML {
+func answersChart(id string, s *result.Scenario, c clock) markup {
 	lo, hi, answers := serviceRange(s.Timeline)
 	if answers == 0 {
 		return ""

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"time"
 
@@ -23,7 +22,7 @@ type lane struct {
 // latencyChart shows the service times of allowed and denied answers, one above the other on one logarithmic
 // axis, as filled bars; the outline is the latency counted from the plan. Heights are logarithmic too, so
 // that one slow answer among a million is seen. Empty without answers.
-func latencyChart(id string, s *result.Scenario) template.HTML {
+func latencyChart(id string, s *result.Scenario) markup {
 	lanes := []lane{
 		{"allowed", "a", s.Latency.Allowed.Service, s.Latency.Allowed.Corrected},
 		{"denied", "d", s.Latency.Denied.Service, s.Latency.Denied.Corrected},

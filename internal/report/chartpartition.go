@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 	"strings"
@@ -123,7 +122,7 @@ func (v *view) tightest() {
 // from a full start, and below it how much of the limit was certainly in use. The second shows a violation
 // that the first is too coarse for: where it is above the line, too many were admitted. A part of the
 // recording is drawn the same way, near.
-func (v *view) chart(id string, c clock, width float64, near bool) template.HTML {
+func (v *view) chart(id string, c clock, width float64, near bool) markup {
 	tick := limitTick(v.s.Limit)
 	text := v.use.left
 	if text == "" {

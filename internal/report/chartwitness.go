@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"slices"
 	"time"
 
@@ -22,7 +21,7 @@ const (
 // witnessChart shows the requests of one finding, each as the interval in which it was decided, with the
 // requests around them faint, and where windows begin. Below it are the parts of the time axis in which the
 // intervals can be seen, where they are too short for the whole.
-func witnessChart(id string, c clock, f *verdict.Finding, part timeline.Part, win windows) template.HTML {
+func witnessChart(id string, c clock, f *verdict.Finding, part timeline.Part, win windows) markup {
 	near, left := nearby(f, part.Observations)
 	if len(near) == 0 {
 		return ""

@@ -2,10 +2,9 @@ package report
 
 import (
 	"crypto/sha256"
-	_ "embed"
+	_ "embed" // the style sheet
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strings"
@@ -17,18 +16,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-//go:embed page.html
-var pageText string
-
 //go:embed page.css
 var pageStyle string
 
-// page is what the template of the HTML report is filled with. All texts are clean; the template escapes
-// them.
+// page is what the HTML report says. All texts are clean; tag escapes them.
 type page struct {
 	Run     *result.Run
-	Style   template.CSS
-	Policy  string // of the Content-Security-Policy
 	Verdict badge
 	Summary string
 	Counts  string
@@ -62,12 +55,12 @@ type card struct {
 	Worth    []worthRow
 	Failures []quotedEvidence
 	Troubles []troubleRow
-	Time     []template.HTML
-	Parts    []template.HTML
+	Time     []markup
+	Parts    []markup
 	PartNote string
 	Left     []string // why partitions are not drawn
-	Witness  []template.HTML
-	Latency  template.HTML
+	Witness  []markup
+	Latency  markup
 	Rows     []latencyCells
 	Claims   []claimRow
 	Compared []verdict.Comparison
@@ -91,7 +84,7 @@ type outcomeCell struct{ Name, Count string }
 // worthRow is one declared parameter and what was measured of it.
 type worthRow struct {
 	Declared, Measured string
-	Bar                template.HTML
+	Bar                markup
 }
 
 type quotedEvidence struct{ Claim, Sentence, Span, Hint, Replay string }
@@ -113,18 +106,15 @@ type fact struct{ Name, Value string }
 // writeHTML writes one self-contained page: no script, no request to anywhere, pictures as SVG. A
 // Content-Security-Policy in the page forbids everything but its own style sheet.
 func writeHTML(w io.Writer, r *result.Run, o Options) error {
-	t, err := template.New("page").Parse(pageText)
-	if err != nil {
-		return err
-	}
 	clean := plainRun(r)
 	p := page{
-		Run: clean, Style: template.CSS(pageStyle), Verdict: badgeOf(clean.Verdict(o.Strict)),
+		Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)),
 		Summary: headline(clean, o.Strict), Measured: policyLines(clean),
-		Policy: contentPolicy(), Counts: countsText(clean.Sum()), About: provenance(clean),
+		Counts: countsText(clean.Sum()), About: provenance(clean),
 	}
 	p.fill(r, clean, o)
-	return t.Execute(w, p)
+	_, err := io.WriteString(w, string(p.markup()))
+	return err
 }
 
 // contentPolicy is the Content-Security-Policy of a page: its own style sheet, and nothing else.
@@ -271,7 +261,7 @@ func (c *card) witnesses(raw *result.Scenario, axis clock, all []timeline.Part, 
 			}
 		}
 	}
-	c.Witness = slices.DeleteFunc(c.Witness, func(h template.HTML) bool { return h == "" })
+	c.Witness = slices.DeleteFunc(c.Witness, func(h markup) bool { return h == "" })
 }
 
 // partitions draws some partitions against their limits, and of one with a short witness the time of that.
@@ -331,7 +321,7 @@ func worthRows(s *result.Scenario) []worthRow {
 
 // intervalBar draws a measured interval beside the declared value, or the ends of a declared range; empty
 // where an end is open.
-func intervalBar(declared, most float64, v verdict.Interval) template.HTML {
+func intervalBar(declared, most float64, v verdict.Interval) markup {
 	if v = result.FiniteEnds(v); !v.LoSet || !v.HiSet || v.Lo > v.Hi {
 		return ""
 	}

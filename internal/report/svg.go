@@ -3,7 +3,7 @@ package report
 import (
 	"fmt"
 	"github.com/rlcheck/rlcheck/internal/quantity"
-	"html/template"
+	"html"
 	"math"
 	"strconv"
 	"strings"
@@ -25,7 +25,7 @@ func newDrawing(id, title, desc string, w, h float64) *drawing {
 }
 
 // html ends the image.
-func (d *drawing) html() template.HTML { return template.HTML(d.b.String() + "</svg>") }
+func (d *drawing) html() markup { return markup(d.b.String() + "</svg>") }
 
 func (d *drawing) rect(class string, x, y, w, h float64, title string) {
 	fmt.Fprintf(&d.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, num(x), num(y), num(w),
@@ -76,7 +76,7 @@ func num(x float64) string {
 }
 
 // esc is s, cleaned, as text of an element or value of an attribute.
-func esc(s string) string { return template.HTMLEscapeString(plain(s)) }
+func esc(s string) string { return html.EscapeString(plain(s)) }
 
 // steps builds the d of a path.
 type steps struct {
