@@ -212,7 +212,8 @@ func (e *env) commandWords() (out []entry) {
 			case i < 0:
 				flags = append(flags, entry{"--" + f.Name, "flag", own})
 			case strings.HasSuffix(flags[i].text, ": "+f.Usage):
-				flags[i].text = strings.TrimSuffix(flags[i].text, ": "+f.Usage) + ", " + c.Name() + ": " + f.Usage
+				flags[i].text = strings.TrimSuffix(flags[i].text, ": "+f.Usage) + ", " + c.Name() + ": " +
+					f.Usage
 			default:
 				flags[i].text += "\n" + own
 			}

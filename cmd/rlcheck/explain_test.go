@@ -98,8 +98,8 @@ var wordTypes = map[string][]string{
 	"load":     {"word"},
 }
 
-// TestEveryWordOfTheSourcesIsExplained: constants of the types above, members of the JSON documents, formats,
-// flags and commands.
+// TestEveryWordOfTheSourcesIsExplained: constants of the types above, members of the JSON documents,
+// formats, flags and commands.
 func TestEveryWordOfTheSourcesIsExplained(t *testing.T) {
 	entries, err := (&env{getenv: os.LookupEnv}).glossary()
 	if err != nil {

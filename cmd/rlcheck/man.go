@@ -75,7 +75,8 @@ func manualFlags(flags *pflag.FlagSet) string {
 		if f.Shorthand != "" {
 			short = `\-` + f.Shorthand + ", "
 		}
-		fmt.Fprintf(&b, ".TP\n.B %s%s\n%s\n", short, roff(strings.TrimRight("--"+f.Name+" "+kind, " ")), roff(usage))
+		fmt.Fprintf(&b, ".TP\n.B %s%s\n%s\n", short, roff(strings.TrimRight("--"+f.Name+" "+kind, " ")),
+			roff(usage))
 	})
 	return b.String()
 }

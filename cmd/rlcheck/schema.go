@@ -15,8 +15,8 @@ func newSchemaCmd(e *env) *cobra.Command {
 		Use:   "schema [scenario|report|verdict|compare|identity]",
 		Short: "Print the JSON Schema of scenario files, and of JSON outputs",
 		Long: `Schema prints a JSON Schema. That of scenario files is for editors; the others are for programs:
-report is what run -o json prints, verdict what check -o json prints, compare what compare -o json prints, identity
-what identify -o json prints.`,
+report is what run -o json prints, verdict what check -o json prints, compare what compare -o json prints
+and identity what identify -o json prints.`,
 		Example:   "  rlcheck schema > scenario.schema.json\n  rlcheck schema report > report.schema.json",
 		Args:      needs(0, 1, "scenario, report, verdict, compare or identity"),
 		ValidArgs: schemaNames,

@@ -111,30 +111,37 @@ var vocabulary = []entry{
 		"The words for a limit: ALGORITHM,key=value,... Several, all of which must admit: SPEC + SPEC."},
 	{"window", "word", "The time that a quota is for. When it begins is the phase."},
 	{"quota", "word", "How many units a window, a log or a bucket may admit before it denies."},
-	{"client", "word", "Who sends requests: each has a partition of its own, unless several share one quota."},
+	{"client", "word", "Who sends requests: each has a partition of its own, unless several share one " +
+		"quota."},
 	{"policy", "word", "A limit as it was measured: the values of its parameters that no scenario refutes."},
 	{"recording", "word", "What was sent and when, and what came back: timeline.ndjson, or an access log."},
 	{"timeline", "word", "The recording of a run, an observation a line (rlcheck.timeline/v1)."},
-	{"interval", "word", "The time in which a request was decided: from its sending to the first byte of its " +
+	{"interval", "word", "The time in which a request was decided: from its sending to the first byte " +
+		"of its " +
 		"answer.\nOf a measured parameter: the values that the recording does not refute."},
 	{"bound", "word", "The most units that the declared limit can admit within a span, or the fewest that " +
 		"must be in use for a denial."},
-	{"cached", "word", "Answers that a cache on the way gave (Age, X-Cache). The limiter did not decide them.\n" +
+	{"cached", "word", "Answers that a cache on the way gave (Age, X-Cache). The limiter did not decide " +
+		"them.\n" +
 		"Mend: ask past the cache, with another query or Cache-Control: no-cache."},
 	{"step", "word", "A phase of a load, such as 75 % of the limit; a row of the table Phases and of the " +
 		"page acceptance."},
 	{"simulated", "word", "A right limiter in virtual time answered, and no endpoint (rlcheck simulate). " +
 		"It proves nothing of a target."},
-	{"retry", "word", "A request that a client sends again after a denial. Of a run (--retries): a scenario " +
+	{"retry", "word", "A request that a client sends again after a denial. Of a run (--retries): a " +
+		"scenario " +
 		"that showed too little is recorded again."},
 	{"counts", "word", "Whether a verdict changes the exit status."},
-	{"excerpt", "word", "The part of a large recording that a page draws: the requests around the first findings."},
-	{"not-shown", "word", "Too few runs, or runs too far apart: a difference of latencies can neither be shown " +
+	{"excerpt", "word", "The part of a large recording that a page draws: the requests around the first " +
+		"findings."},
+	{"not-shown", "word", "Too few runs, or runs too far apart: a difference of latencies can neither " +
+		"be shown " +
 		"nor excluded (rlcheck compare)."},
 	{"class", "word", "Algorithms that no endpoint shows apart: token bucket, GCRA and leaky bucket under " +
 		"matched parameters."},
 	{"identified", "identity", "One class of limits explains all answers; its SPEC is printed."},
-	{"open", "identity", "Several classes explain the answers within the budget; alternatives has them all."},
+	{"open", "identity", "Several classes explain the answers within the budget; alternatives has them " +
+		"all."},
 	{"none", "identity", "Every limit that rlcheck knows is refuted."},
 	{"same", "change", "The verdict is the one of the old side, or of something that was never judged."},
 	{"worse", "change", "PASS became INCONCLUSIVE or FAIL, or INCONCLUSIVE became FAIL."},
@@ -152,7 +159,8 @@ var closedLists = []entry{
 	{"malformed", "error", "The answer is no HTTP."},
 	{"header-too-large", "error", "The header of the answer has over 64 KiB."},
 	{"tls", "error", "The TLS handshake failed."},
-	{"tls-certificate", "error", "The certificate of the target was not accepted (--cacert, --host, --insecure)."},
+	{"tls-certificate", "error", "The certificate of the target was not accepted (--cacert, --host, " +
+		"--insecure)."},
 	{"no-tls", "error", "The target does not speak TLS: write http://."},
 	{"wants-tls", "error", "The target asks for TLS: write https://."},
 	{"http2", "error", "The answer breaks HTTP/2."},

@@ -38,7 +38,8 @@ type acceptedStep struct {
 // measured, and where to sign.
 func writeAcceptance(w io.Writer, r *result.Run, o Options) error {
 	clean := plainRun(r)
-	p := acceptance{Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)), Summary: headline(clean, o.Strict),
+	p := acceptance{Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)), Summary: headline(clean,
+		o.Strict),
 		About: provenance(clean)}
 	for i := range clean.Scenarios {
 		s, raw := &clean.Scenarios[i], &r.Scenarios[i]

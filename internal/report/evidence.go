@@ -93,17 +93,18 @@ func mend(s *result.Scenario, r verdict.Reason) string {
 	if text := recordedMend(s, r); text != "" {
 		return text
 	}
-	if r == verdict.TooFew && s.Timeline != nil && s.Timeline.Header.Interrupted {
-		return mends[verdict.Interrupted]
+	if s.Timeline == nil {
+		return mends[r]
 	}
-	if r == verdict.TooFew && s.Timeline != nil && s.Timeline.Header.CompleteFrom > 0 {
+	switch h := &s.Timeline.Header; {
+	case r == verdict.TooFew && h.Interrupted:
+		return mends[verdict.Interrupted]
+	case r == verdict.TooFew && h.CompleteFrom > 0:
 		return "begin with a silence in which the limiter forgets an earlier run, or use keys that are new " +
 			"(partition: fresh: true)"
-	}
-	if r == verdict.ScheduleMissed && s.Timeline != nil {
+	case r == verdict.ScheduleMissed:
 		return cmp.Or(generator.MissedRemedy(s.Timeline), mends[r])
-	}
-	if r == verdict.Unreachable && s.Timeline != nil {
+	case r == verdict.Unreachable:
 		return cmp.Or(generator.Remedy(s.Timeline), mends[r])
 	}
 	return mends[r]

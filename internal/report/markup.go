@@ -82,7 +82,8 @@ func charts(pictures []markup) markup {
 func claimTable(claims []claimRow, head markup) markup {
 	return tag("<table class=\"claims\">\n<caption>Claims</caption>\n%s<tbody>%s</tbody></table>", head,
 		each(claims, func(c claimRow) markup {
-			return tag("<tr><td>%s</td><td><code>%s</code></td><td>%s</td></tr>\n", badgeTag(c.Badge), c.ID, c.Text)
+			return tag("<tr><td>%s</td><td><code>%s</code></td><td>%s</td></tr>\n", badgeTag(c.Badge),
+				c.ID, c.Text)
 		}))
 }
 

@@ -22,15 +22,19 @@ func (p *page) markup() markup {
 `, badgeTag(p.Verdict), p.Summary, lines("<p class=\"policy\">%s</p>\n", p.Measured), p.Counts, p.About)
 	overview := markup("<p>No scenario ran.</p>")
 	if len(p.Cards) > 0 {
-		overview = tag("\n<table class=\"overview\">\n<caption>Scenarios</caption>\n<thead><tr>%s</tr></thead>\n"+
+		overview = tag("\n<table "+
+			"class=\"overview\">\n<caption>Scenarios</caption>\n<thead><tr>%s</tr></thead>\n"+
 			"<tbody>\n%s</tbody>\n</table>\n", markup(overviewHead), each(p.Cards, card.row))
 	}
-	return opening(p.Verdict.Word+": rlcheck "+p.Run.ID) + head + each(p.Causes, causeBox.markup) + overview +
+	return opening(p.Verdict.Word+": rlcheck "+p.Run.ID) + head + each(p.Causes, causeBox.markup) +
+		overview +
 		each(p.Run.Notes(), func(n result.Note) markup {
 			return tag("\n<p class=\"note\">note: %s</p>", n.String())
 		}) + each(p.Cards, card.markup) +
-		"\n</main>\n<footer><p>A FAIL is proved: no decision times, no order and no hidden phase explain the " +
-		"recording. A PASS is worth its measured intervals. “Units in use” is the reading kindest to the " +
+		"\n</main>\n<footer><p>A FAIL is proved: no decision times, no order and no hidden phase " +
+		"explain the " +
+		"recording. A PASS is worth its measured intervals. “Units in use” is the reading kindest to " +
+		"the " +
 		"target: only what was certainly admitted counts.</p></footer>\n</body>\n</html>\n"
 }
 
@@ -80,7 +84,8 @@ func (c card) markup() markup {
 func (c card) body() markup {
 	return tag("<p class=\"title\">%s%s</p>\n", c.Title, some(` <span class="kind">%s</span>`, c.Kind)) +
 		each(c.Failures, quotedEvidence.markup) + each(c.Troubles, troubleRow.markup) + c.worth() +
-		tag("\n<p class=\"counts\">%s</p>\n", c.Counts) + some("<p class=\"counts\">answers: %s</p>\n", c.Answers) +
+		tag("\n<p class=\"counts\">%s</p>\n", c.Counts) + some("<p class=\"counts\">answers: %s</p>\n",
+		c.Answers) +
 		lines("<p class=\"counts\">%s</p>\n", c.Remarks()) + c.drawings() + c.latencies() +
 		when(len(c.Claims) > 0, claimTable(c.Claims, "<thead><tr><th scope=\"col\">verdict</th>"+
 			"<th scope=\"col\">claim</th><th scope=\"col\">what was seen</th></tr></thead>\n")) +
@@ -96,7 +101,8 @@ func (e quotedEvidence) markup() markup {
 		claim = ""
 	}
 	return tag("<div class=\"box fail\">\n<p class=\"sentence\">%s%s</p>\n%s%s%s\n</div>\n",
-		some("<b>%s</b>: ", claim), e.Sentence, some("<p>%s</p>", e.Span), some("<p>perhaps: %s</p>", e.Hint),
+		some("<b>%s</b>: ", claim), e.Sentence, some("<p>%s</p>", e.Span), some("<p>perhaps: %s</p>",
+			e.Hint),
 		some("<p>replay: <code>%s</code></p>", e.Replay))
 }
 
@@ -114,7 +120,8 @@ func (c card) worth() markup {
 	rows := each(c.Worth, func(w worthRow) markup {
 		return tag("<div><dt>%s</dt><dd>%s %s</dd></div>\n", w.Declared, w.Measured, w.Bar)
 	})
-	return when(c.Limit != "", tag("<dl class=\"worth\">\n<div><dt>declared limit</dt><dd><code>%s</code></dd>"+
+	return when(c.Limit != "", tag("<dl class=\"worth\">\n<div><dt>declared "+
+		"limit</dt><dd><code>%s</code></dd>"+
 		"</div>\n%s</dl>", c.Limit, rows))
 }
 
@@ -122,7 +129,8 @@ func (c card) worth() markup {
 const (
 	legendOutcomes = `<span><i class="a"></i>allowed</span> <span><i class="d"></i>denied</span> ` +
 		`<span><i class="u"></i>unknown</span>`
-	legendLimit = `<span><i class="a"></i>admitted</span> <span><i class="boundline"></i>most possible</span> ` +
+	legendLimit = `<span><i class="a"></i>admitted</span> ` +
+		`<span><i class="boundline"></i>most possible</span> ` +
 		`<span><i class="over"></i>too many</span> <span><i class="d"></i>a denial</span> ` +
 		`<span><i class="hatched"></i>a window may begin</span>`
 )
@@ -130,13 +138,16 @@ const (
 // drawings are the pictures of the recording.
 func (c card) drawings() markup {
 	witness := when(len(c.Failures) > 0, ` <span><i class="witness"></i>witness</span>`)
-	return when(len(c.Time) > 0, tag("<figure>\n<figcaption>Requests over time <span class=\"legend\">%s%s</span>"+
+	return when(len(c.Time) > 0, tag("<figure>\n<figcaption>Requests over time <span "+
+		"class=\"legend\">%s%s</span>"+
 		"</figcaption>\n%s</figure>", markup(legendOutcomes), witness, charts(c.Time))) +
 		when(len(c.Witness) > 0, tag("\n<figure>\n<figcaption>The witness, request by request "+
 			"<span class=\"legend\">%s; faint: not needed for the proof</span></figcaption>\n%s</figure>",
 			markup(legendOutcomes), charts(c.Witness))) +
-		when(len(c.Parts) > 0, tag("\n<figure>\n<figcaption>Against the limit%s <span class=\"legend\">%s</span>"+
-			"</figcaption>\n<div class=\"parts\">%s</div></figure>", some(" <small>(%s)</small>", c.PartNote),
+		when(len(c.Parts) > 0, tag("\n<figure>\n<figcaption>Against the limit%s <span "+
+			"class=\"legend\">%s</span>"+
+			"</figcaption>\n<div class=\"parts\">%s</div></figure>", some(" <small>(%s)</small>",
+			c.PartNote),
 			markup(legendLimit), charts(c.Parts))) +
 		lines("\n<p class=\"counts\">%s</p>", c.Left)
 }
@@ -158,9 +169,12 @@ func (c card) latencies() markup {
 		return tag("<tr><td>%s</td><td>%s</td><td class=\"n\">%s</td>%s</tr>\n", l.Outcome, l.From, l.Count,
 			lines(`<td class="n">%s</td>`, l.Values))
 	})
-	return when(c.Latency != "", tag("<figure>\n<figcaption>Latency of allowed and denied answers</figcaption>\n"+
-		"<div class=\"chart\">%s</div>\n<div class=\"scroll\"><table>\n<caption>Latency in ms: from the plan "+
-		"(what a client felt) and from the send (what the target took)</caption>\n<thead><tr>%s</tr></thead>\n"+
+	return when(c.Latency != "", tag("<figure>\n<figcaption>Latency of allowed and denied "+
+		"answers</figcaption>\n"+
+		"<div class=\"chart\">%s</div>\n<div class=\"scroll\"><table>\n<caption>Latency in ms: from the "+
+		"plan "+
+		"(what a client felt) and from the send (what the target "+
+		"took)</caption>\n<thead><tr>%s</tr></thead>\n"+
 		"<tbody>%s</tbody></table></div></figure>\n", c.Latency,
 		headings(2, "outcome", "from", "answers", "p50", "p90", "p99", "p99.9", "max"), rows))
 }
@@ -186,12 +200,16 @@ func (c card) tables() markup {
 	rows := func(all [][]string) markup {
 		return each(all, func(row []string) markup { return tag("<tr>%s</tr>\n", cells("td", row)) })
 	}
-	return when(len(c.Steps) > 1, tag("\n<details><summary>Phases</summary>\n<div class=\"scroll\"><table>\n"+
-		"<caption>%s</caption>\n<thead><tr>%s</tr></thead>\n<tbody>%s</tbody></table></div></details>", c.StepNote,
+	return when(len(c.Steps) > 1, tag("\n<details><summary>Phases</summary>\n<div "+
+		"class=\"scroll\"><table>\n"+
+		"<caption>%s</caption>\n<thead><tr>%s</tr></thead>\n<tbody>%s</tbody></table></div></details>",
+		c.StepNote,
 		cells(`th scope="col"`, c.StepHead), rows(c.Steps))) +
-		when(len(c.Clients) > 0, tag("\n<details><summary>Clients</summary>\n<div class=\"scroll\"><table>\n"+
+		when(len(c.Clients) > 0, tag("\n<details><summary>Clients</summary>\n<div "+
+			"class=\"scroll\"><table>\n"+
 			"<thead><tr>%s</tr></thead>\n<tbody>%s</tbody></table></div>\n%s</details>",
-			headings(1, "client", "allowed", "denied", "of all denials", "first", "last", "nearness to the limit"),
+			headings(1, "client", "allowed", "denied", "of all denials", "first", "last",
+				"nearness to the limit"),
 			rows(c.Clients), some("<p class=\"counts\">%s</p>\n", c.Others)))
 }
 
@@ -199,14 +217,18 @@ func (c card) tables() markup {
 func (p *acceptance) markup() markup {
 	boxes := strings.Repeat("_", 22)
 	return opening(p.Verdict.Word+": acceptance, rlcheck "+p.Run.ID) +
-		tag("<body>\n<header class=\"top\">\n<p class=\"name\">Acceptance of a rate limiter</p>\n<h1>%s %s</h1>\n"+
+		tag("<body>\n<header class=\"top\">\n<p class=\"name\">Acceptance of a rate limiter</p>\n<h1>%s "+
+			"%s</h1>\n"+
 			"<p class=\"about\">%s</p>\n</header>\n<main>\n%s<section class=\"card\">\n<h2>Release</h2>\n",
 			badgeTag(p.Verdict), p.Summary, p.About, each(p.Scenarios, accepted.markup)) +
 		tag("<p>&#9744; accepted &emsp; &#9744; accepted with reservations &emsp; &#9744; rejected</p>\n"+
-			"<p>Reservations: %s</p>\n<p>Name: %s &emsp; Date: %s &emsp; Signature: %s</p>\n</section>\n</main>\n",
+			"<p>Reservations: %s</p>\n<p>Name: %s &emsp; Date: %s &emsp; Signature: "+
+			"%s</p>\n</section>\n</main>\n",
 			strings.Repeat("_", 64), boxes, boxes[:14], boxes) +
-		"<footer><p>A FAIL is proved: no decision times, no order and no hidden phase explain the recording. " +
-		"A PASS is worth its measured intervals. A step fails if one of its requests is part of a proof.</p>" +
+		"<footer><p>A FAIL is proved: no decision times, no order and no hidden phase explain the " +
+		"recording. " +
+		"A PASS is worth its measured intervals. A step fails if one of its requests is part of a " +
+		"proof.</p>" +
 		"</footer>\n</body>\n</html>\n"
 }
 
@@ -217,12 +239,18 @@ func (x accepted) markup() markup {
 		rows := each(x.Steps, func(s acceptedStep) markup {
 			return tag("<tr><td>%s</td>%s</tr>\n", badgeTag(s.Badge), cells("td", s.Cells))
 		})
-		steps = tag("<div class=\"scroll\"><table>\n<caption>%s</caption>\n<thead><tr><th scope=\"col\">verdict</th>"+
-			"%s</tr></thead>\n<tbody>%s</tbody></table></div>", x.Note, cells(`th scope="col"`, x.Head), rows)
+		steps = tag("<div class=\"scroll\"><table>\n<caption>%s</caption>\n<thead><tr><th "+
+			"scope=\"col\">verdict</th>"+
+			"%s</tr></thead>\n<tbody>%s</tbody></table></div>", x.Note, cells(`th scope="col"`,
+			x.Head), rows)
 	}
-	return tag("<section class=\"card %s\">\n<h2>%s %s</h2>\n<p class=\"title\">%s</p>\n<dl class=\"facts\">"+
-		"<div><dt>target</dt><dd>%s</dd></div>\n<div><dt>declared limit</dt><dd><code>%s</code></dd></div>\n"+
-		"%s<div><dt>requests</dt><dd>%s</dd></div></dl>\n%s\n%s\n</section>\n", x.Badge.Class, badgeTag(x.Badge),
-		x.ID, x.Title, x.Target, x.Limit, lines("<div><dt>measured</dt><dd>%s</dd></div>\n", x.Worth), x.Counts,
+	return tag("<section class=\"card %s\">\n<h2>%s %s</h2>\n<p class=\"title\">%s</p>\n<dl "+
+		"class=\"facts\">"+
+		"<div><dt>target</dt><dd>%s</dd></div>\n<div><dt>declared "+
+		"limit</dt><dd><code>%s</code></dd></div>\n"+
+		"%s<div><dt>requests</dt><dd>%s</dd></div></dl>\n%s\n%s\n</section>\n", x.Badge.Class,
+		badgeTag(x.Badge),
+		x.ID, x.Title, x.Target, x.Limit, lines("<div><dt>measured</dt><dd>%s</dd></div>\n",
+			x.Worth), x.Counts,
 		steps, claimTable(x.Claims, ""))
 }

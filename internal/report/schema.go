@@ -36,7 +36,8 @@ func CompareJSONSchema() ([]byte, error) {
 	return marshal(schemaOf(compareSchemaID, "rlcheck compare", reflect.TypeFor[jsonComparison]()))
 }
 
-// IdentityJSONSchema returns the JSON Schema of rlcheck.identity/v1, which identify writes as json, likewise.
+// IdentityJSONSchema returns the JSON Schema of rlcheck.identity/v1, which identify writes as json,
+// likewise.
 func IdentityJSONSchema() ([]byte, error) {
 	return marshal(schemaOf(identitySchemaID, "rlcheck identify", identify.Form()))
 }

@@ -134,8 +134,9 @@ func (s *Scenario) checkCeiling(d *decoder, p *Phase) {
 			"lower the rate, or raise safety.max_rate")
 	}
 	if c := p.connections(count); c > int64(s.Safety.MaxConnections) {
-		d.add(n, p.size()+in, fmt.Sprintf("%s at once, over the limit of %s",
-			quantity.Plural(int(c), "connection"), quantity.Thousands(s.Safety.MaxConnections)), "send fewer requests, or raise safety.max_connections")
+		why := fmt.Sprintf("%s at once, over the limit of %s", quantity.Plural(int(c), "connection"),
+			quantity.Thousands(s.Safety.MaxConnections))
+		d.add(n, p.size()+in, why, "send fewer requests, or raise safety.max_connections")
 	}
 	if p.lasts() > s.Safety.MaxDuration {
 		d.add(n, p.size(), fmt.Sprintf("%s, over the limit of %s", shortDuration(p.lasts()),

@@ -117,7 +117,8 @@ func TestMistakesOfSettingsNameTheSetting(t *testing.T) {
 		{ParseOptions{Set: set(t, "tags=[&a b]")},
 			`--set tags=[&a b]: tags[0]: anchor "&a": scenario files have no anchors (write the value out)`},
 		{ParseOptions{Target: "127.0.0.1:80"},
-			`--target: "127.0.0.1:80": a url begins with http:// or https://, or is "builtin" (write "http://127.0.0.1:80")`},
+			`--target: "127.0.0.1:80": a url begins with http:// or https://, or is "builtin" ` +
+				`(write "http://127.0.0.1:80")`},
 		{ParseOptions{Limit: "token-bucket,rate=10,burst=2"},
 			`--limit: rate "10": a bare number needs a unit, a rate is N/PER (write "10/s")`},
 		{ParseOptions{Partition: "cookie"},
