@@ -58,7 +58,7 @@ func promisedOnly(f target.Fault) string {
 	return ", where it is promised (`--promise " + f.Promise + "`)"
 }
 
-// catalogue is FAULTS.md: every class of faults, with the faults of it, or why there is none.
+// catalogue is docs/faults.md: every class of faults, with the faults of it, or why there is none.
 func catalogue(t *testing.T) string {
 	t.Helper()
 	all, err := All()
@@ -91,9 +91,9 @@ func catalogue(t *testing.T) string {
 	return b.String()
 }
 
-// TestCatalogueIsCurrent: scenarios/FAULTS.md is that of the faults.
+// TestCatalogueIsCurrent: docs/faults.md is that of the faults.
 func TestCatalogueIsCurrent(t *testing.T) {
-	path := filepath.Join("..", "..", "scenarios", "FAULTS.md")
+	path := filepath.Join("..", "..", "docs", "faults.md")
 	want := catalogue(t)
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
@@ -106,7 +106,7 @@ func TestCatalogueIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Error("scenarios/FAULTS.md is not current (run make golden)")
+		t.Error("docs/faults.md is not current (run make golden)")
 	}
 }
 
