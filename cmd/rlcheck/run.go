@@ -139,7 +139,8 @@ func (e *env) run(args []string, f runFlags) error {
 	for _, note := range notes {
 		e.say.line(note)
 	}
-	if err := errors.Join(placeless(&f, chosen), limitSaid(chosen), e.openly(chosen, sources, &f)); err != nil {
+	if err := errors.Join(placeless(&f, chosen), limitSaid(chosen), e.openly(chosen, sources,
+		&f)); err != nil {
 		return err
 	}
 	if chosen, err = e.affordable(chosen, f); err != nil {

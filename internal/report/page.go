@@ -89,7 +89,8 @@ func (c card) body() markup {
 		lines("<p class=\"counts\">%s</p>\n", c.Remarks()) + c.drawings() + c.latencies() +
 		when(len(c.Claims) > 0, claimTable(c.Claims, "<thead><tr><th scope=\"col\">verdict</th>"+
 			"<th scope=\"col\">claim</th><th scope=\"col\">what was seen</th></tr></thead>\n")) +
-		c.compared() + c.tables() + "\n<details><summary>Where and how it ran</summary>\n<dl class=\"facts\">" +
+		c.compared() + c.tables() + "\n<details><summary>Where and how it ran</summary>\n<dl " +
+		"class=\"facts\">" +
 		each(c.Facts, func(f fact) markup {
 			return tag("<div><dt>%s</dt><dd>%s</dd></div>\n", f.Name, f.Value)
 		}) + "</dl></details>"
@@ -186,10 +187,12 @@ func (c card) compared() markup {
 		if x.Failed() {
 			seen = tag(`<span class="badge fail">%s</span>`, x.Observed)
 		}
-		return tag("<tr><td><code>%s</code></td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+		return tag("<tr><td><code>%s</code></td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td>"+
+			"</tr>\n",
 			x.Attribute, x.Plain, x.Other, x.Expected, seen, x.Detail)
 	})
-	return when(len(c.Compared) > 0, tag("<div class=\"scroll\"><table>\n<caption>Attributes: two requests of "+
+	return when(len(c.Compared) > 0, tag("<div class=\"scroll\"><table>\n<caption>Attributes: two "+
+		"requests of "+
 		"one client that differ in one draw on one quota (shared) or on two (separate)</caption>\n"+
 		"<thead><tr>%s</tr></thead>\n<tbody>%s</tbody></table></div>\n", headings(6, "attribute", "sent",
 		"sent otherwise", "expected", "observed", "why"), rows))
