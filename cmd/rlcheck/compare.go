@@ -14,7 +14,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/compare"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
 // compareFlags are the flags of `rlcheck compare`.
@@ -68,9 +67,8 @@ func (e *env) compare(old, new string, f compareFlags) error {
 	if o.MaxRegression, err = parsePercent("--max-regression", f.maxRegression); err != nil {
 		return err
 	}
-	if f.failOn != "" && f.failOn != "fail" && f.failOn != "inconclusive" {
-		return usagef("--fail-on %q: it is fail or inconclusive%s", f.failOn,
-			mend(scenario.Suggest(f.failOn, []string{"fail", "inconclusive"})))
+	if err := failOnKnown(f.failOn); err != nil {
+		return err
 	}
 	a, err := e.readSide(old, f)
 	if err != nil {

@@ -3,7 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -327,4 +330,62 @@ func TestReadmeCI(t *testing.T) {
 	if !strings.Contains(out.String(), "nothing was sent") {
 		t.Errorf("rlcheck %s --dry-run: got %q", line, out.String())
 	}
+}
+
+// TestDocumentedCommands runs each indented command of README.md and docs/ that begins with rlcheck: run
+// shows what it would send, the other ones take their flags. Lines that end in a backslash go on.
+func TestDocumentedCommands(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("the commands are written for a shell")
+	}
+	text, _ := readme(t)
+	text = regexp.MustCompile(` *\\\n +`).ReplaceAllString(text, " ")
+	dir := documentsDir(t)
+	commands := 0
+	for _, m := range regexp.MustCompile(`(?m)^    (rlcheck [a-z].*)$`).FindAllStringSubmatch(text, -1) {
+		line, _, _ := strings.Cut(m[1], "; ")
+		line, _, _ = strings.Cut(line, " # ")
+		ask := " --help"
+		if strings.HasPrefix(line, "rlcheck run ") {
+			ask = " --dry-run"
+		}
+		commands++
+		cmd := exec.Command("bash", "-c", line+ask)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "TOKEN=secret-token",
+			"KEY=secret-key", "RLCHECK_REDIS=redis://127.0.0.1:1/0", "URL=http://127.0.0.1:8080/",
+			"LIMIT=token-bucket,rate=100/s,burst=20")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+	}
+	if commands < 15 {
+		t.Errorf("found %d commands, want at least 15", commands)
+	}
+}
+
+// documentsDir is a folder with what the documented commands name, and rlcheck.
+func documentsDir(t *testing.T) string {
+	t.Helper()
+	dir := workDir(t)
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, filepath.Join(dir, "rlcheck"))
+	}
+	server := httptest.NewTLSServer(nil) // for its certificate
+	server.Close()
+	pair := server.TLS.Certificates[0]
+	key, bad := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})
+	load, gone := os.ReadFile(filepath.Join("testdata", "burst.yaml"))
+	err = errors.Join(err, bad, gone)
+	for name, text := range map[string][]byte{"ca.pem": certificate, "client.pem": certificate,
+		"client.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
+			Bytes: key}), "item.json": []byte("{}"),
+		"keys.txt": []byte("issued-alpha\nissued-bravo\n"), "load.yaml": load} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }

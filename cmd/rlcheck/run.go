@@ -106,9 +106,8 @@ func (f *runFlags) addPace(fl *pflag.FlagSet) {
 
 // run is `rlcheck run`.
 func (e *env) run(args []string, f runFlags) error {
-	if f.failOn != "" && f.failOn != "fail" && f.failOn != "inconclusive" {
-		return usagef("--fail-on %q: it is fail or inconclusive%s", f.failOn,
-			mend(scenario.Suggest(f.failOn, []string{"fail", "inconclusive"})))
+	if err := failOnKnown(f.failOn); err != nil {
+		return err
 	}
 	if f.retries < 0 || f.retries > maxRetries {
 		return usagef("--retries %d: it is 0 to %d", f.retries, maxRetries)

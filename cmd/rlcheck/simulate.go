@@ -104,6 +104,7 @@ func (e *env) simulate(args []string, f simulateFlags) error {
 	}
 	r.Duration = time.Since(began)
 	o := e.reportOptions()
+	o.Simulated = true
 	whole := e.emitEach(outs, func(w io.Writer, format string) error {
 		if format == "table" {
 			return report.WriteSimulation(w, r, o)

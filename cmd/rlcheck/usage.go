@@ -23,6 +23,15 @@ func mend(text string) string {
 	return " (" + text + ")"
 }
 
+// failOnKnown refuses a word of --fail-on that is none.
+func failOnKnown(word string) error {
+	words := []string{"", "fail", "inconclusive"}
+	if slices.Contains(words, word) {
+		return nil
+	}
+	return usagef("--fail-on %q: it is fail or inconclusive%s", word, mend(scenario.Suggest(word, words[1:])))
+}
+
 // noArguments refuses every argument.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {

@@ -26,6 +26,8 @@ type Options struct {
 	// InconclusiveIsError makes junit write an error for an inconclusive claim, where it writes a skipped
 	// test otherwise.
 	InconclusiveIsError bool
+	// Simulated tells html that a right limiter answered in virtual time: nothing has a verdict.
+	Simulated bool
 }
 
 // format is one output format.

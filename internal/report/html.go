@@ -113,8 +113,20 @@ func writeHTML(w io.Writer, r *result.Run, o Options) error {
 		Counts: countsText(clean.Sum()), About: provenance(clean),
 	}
 	p.fill(r, clean, o)
+	if o.Simulated {
+		p.simulated()
+	}
 	_, err := io.WriteString(w, string(p.markup()))
 	return err
+}
+
+// simulated says of each scenario which limit answered, in place of a verdict.
+func (p *page) simulated() {
+	mark := badge{"SIMULATED", verdict.Inconclusive.String()}
+	p.Verdict, p.Summary, p.Measured = mark, "what a right limiter does; no endpoint was asked", nil
+	for i := range p.Cards {
+		p.Cards[i].Badge, p.Cards[i].Uncount, p.Cards[i].Claims = mark, p.Cards[i].Limit, nil
+	}
 }
 
 // contentPolicy is the Content-Security-Policy of a page: its own style sheet, and nothing else.

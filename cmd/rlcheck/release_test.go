@@ -1,0 +1,84 @@
+package main
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestReleaseHasWhatItPromises builds the archive of this machine as make dist does, and looks into it.
+func TestReleaseHasWhatItPromises(t *testing.T) {
+	if testing.Short() || runtime.GOOS != "linux" {
+		t.Skip("builds a release")
+	}
+	dist := t.TempDir()
+	cmd := exec.Command(filepath.Join("..", "..", ".ci", "dist"))
+	cmd.Env = append(os.Environ(), "RLCHECK_DIST="+dist, "RLCHECK_PLATFORMS=linux/"+runtime.GOARCH)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	check := exec.Command("sha256sum", "--check", "SHA256SUMS")
+	check.Dir = dist
+	if out, err := check.CombinedOutput(); err != nil || strings.Count(string(out), "OK") != 2 {
+		t.Errorf("checksums: %v\n%s", err, out)
+	}
+	unpack := exec.Command("bash", "-c", "tar -xzf *.tar.gz --strip-components 1")
+	if unpack.Dir = dist; unpack.Run() != nil {
+		t.Fatal("the archive cannot be read")
+	}
+	for _, name := range []string{"LICENSE", "README.md", "docs/limit.md", "man/rlcheck.1",
+		"man/rlcheck-run.1",
+		"completions/rlcheck.bash", "completions/rlcheck.zsh", "completions/rlcheck.fish",
+		"completions/rlcheck.powershell"} {
+		if info, err := os.Stat(filepath.Join(dist, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s is not in the archive: %v", name, err)
+		}
+	}
+	binary := filepath.Join(dist, "rlcheck")
+	if info, err := os.Stat(binary); err != nil || info.Size() > 20<<20 {
+		t.Errorf("the binary has over 20 MiB: %v %v", info, err)
+	}
+	f, err := elf.Open(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if libraries, err := f.ImportedLibraries(); err != nil || len(libraries) > 0 {
+		t.Errorf("the binary needs %v (%v), want a static one", libraries, err)
+	}
+	bom, err := filepath.Glob(filepath.Join(dist, "*.cdx.json"))
+	if err != nil || len(bom) != 1 {
+		t.Fatalf("got the SBOMs %v, want one", bom)
+	}
+	if text, err := os.ReadFile(bom[0]); err != nil || !strings.Contains(string(text), `"CycloneDX"`) ||
+		!strings.Contains(string(text), `"pkg:golang/github.com/spf13/cobra@v`) {
+		t.Errorf("the SBOM lacks a module of the binary: %v", err)
+	}
+}
+
+// TestReleaseConfiguration: goreleaser builds the platforms that make dist builds.
+func TestReleaseConfiguration(t *testing.T) {
+	var c struct {
+		Builds []struct{ Goos, Goarch, Env, Gcflags []string }
+		SBOMs  []struct{ Args []string } `yaml:"sboms"`
+	}
+	readYAML(t, ".goreleaser.yaml", &c)
+	script, err := os.ReadFile(filepath.Join("..", "..", ".ci", "dist"))
+	if err != nil || len(c.Builds) != 1 || len(c.SBOMs) != 1 {
+		t.Fatalf("got %+v, want one build and one SBOM; %v", c, err)
+	}
+	var platforms []string
+	for _, os := range c.Builds[0].Goos {
+		for _, arch := range c.Builds[0].Goarch {
+			platforms = append(platforms, os+"/"+arch)
+		}
+	}
+	if want := "RLCHECK_PLATFORMS:-" + strings.Join(platforms, " ") +
+		"}"; !strings.Contains(string(script), want) {
+		t.Errorf(".ci/dist has no %s", want)
+	}
+}
