@@ -68,6 +68,7 @@ var words = []entry{
 		"An answer tells more remaining units than there can be after the requests before."},
 	{"remaining-too-low", "finding",
 		"An answer tells fewer remaining units than there must be after the requests before."},
+	{"counted-otherwise", "finding", "The target counted fewer denials than it answered."},
 	{"mints-quota", "finding", "Requests of one client that differ in an attribute have a quota " +
 		"each; they should share one."},
 	{"shares-quota", "finding", "Requests that differ in an attribute draw on one quota; each should have " +
