@@ -47,7 +47,7 @@ func newIdentifyCmd(e *env) *cobra.Command {
 that explains all answers. It prints a SPEC that run and check take, and what was measured. All
 requests have one key: its quota is used up several times.
 
-Exit status: 0 identified, 1 no limit that rlcheck knows explains the answers, 2 nothing was sent, 3 open,
+Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2 nothing was sent, 3 open,
 130 interrupted.`,
 		Example: `  rlcheck identify https://api.example/v1/items -H 'X-Api-Key: ${KEY}' --allow api.example
   rlcheck identify http://127.0.0.1:8080/ --partition header:X-Api-Key --max-requests 200`,

@@ -64,6 +64,10 @@ func Told(tl *timeline.Timeline) []string {
 	return slices.Compact(out)
 }
 
+// notSought is what a SPEC can say and no kind has.
+const notSought = "bans, several limits at once, slots, refills of some units at a time, " +
+	"requests in flight, starts that are not full"
+
 // Text is the answer for people.
 func (r *Result) Text(a About) string {
 	var b strings.Builder
@@ -72,7 +76,8 @@ func (r *Result) Text(a About) string {
 	case Identified:
 		line("IDENTIFIED  %s", r.Found[0].Limit)
 	case None:
-		line("NOT ONE OF THESE  no limit that rlcheck knows explains all answers")
+		line("NOT ONE OF THESE  no limit that is looked for explains all answers")
+		line("  not looked for: %s", notSought)
 	default:
 		line("OPEN  %s", r.Stopped)
 	}
@@ -120,7 +125,7 @@ func (r *Result) Summary() string {
 		left = append(left, c.Limit.String()+" ("+c.worth()+")")
 	}
 	if len(left) == 0 {
-		left = []string{"no limit that rlcheck knows explains all answers"}
+		left = []string{"no limit that is looked for explains all answers"}
 	}
 	return string(r.Verdict) + ": " + strings.Join(left, ", or ")
 }

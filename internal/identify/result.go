@@ -93,8 +93,8 @@ func (k *kind) ofOne() string {
 }
 
 // inUse is why nothing explains a recording of a quota that may not have been whole.
-const inUse = "no limit that rlcheck knows explains all answers, or others use the quota: try again with a " +
-	"key of your own"
+const inUse = "no limit that is looked for explains all answers, or others use the quota: try again with " +
+	"a key of your own"
 
 // unexplained is why the only kind that is left is not named.
 const unexplained = "every other kind is refuted, and so is each policy of this one that was tried, but " +
