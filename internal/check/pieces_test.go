@@ -17,7 +17,7 @@ import (
 // TestPiecesFailOnlyWhatJudgeFails judges random histories in pieces of eight requests and more. What they
 // refute, Judge does; and what the bounds refute as a whole they find too, nearly always.
 func TestPiecesFailOnlyWhatJudgeFails(t *testing.T) {
-	rounds, seeds := soakRounds(t, 200, 10_000)
+	rounds, seeds := soakRounds(t, 100, 10_000)
 	for name, limit := range smallLimits() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +76,7 @@ func infeasible(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 // TestPiecesOfWrongLimiters turns an outcome or two of what right limiters of random SPECs did, and compares
 // what the pieces find with what the bounds find as a whole.
 func TestPiecesOfWrongLimiters(t *testing.T) {
-	rounds, seeds := soakRounds(t, 400, 20_000)
+	rounds, seeds := soakRounds(t, 200, 20_000)
 	both, missed := 0, map[string]int{}
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+9, uint64(round)))

@@ -95,7 +95,7 @@ func servedLong(t testing.TB, r *rand.Rand, text string, n, quiet int) []timelin
 // TestPiecesOfLongRecordings judges recordings of the density of real ones, right ones and those with a few
 // outcomes turned in the middle, in pieces of two thousand observations and as a whole.
 func TestPiecesOfLongRecordings(t *testing.T) {
-	rounds := fewer(t, 3)
+	rounds, _ := soakRounds(t, 1, 24)
 	for i, text := range heldSpecs {
 		if testing.Short() && i%4 != 1 { // a few kinds of them
 			continue
