@@ -105,3 +105,28 @@ func TestHugeQuotasAreMeasured(t *testing.T) {
 		}
 	}
 }
+
+// TestQuotasOfAMonthAreMeasured: a window may last longer than 2^61 nanoseconds divided by its quota.
+func TestQuotasOfAMonthAreMeasured(t *testing.T) {
+	for _, text := range []string{"fixed-window,rate=10000/720h,phase=0s",
+		"fixed-window,rate=10000/720h,align=first",
+		"sliding-window-log,rate=10000/720h"} {
+		p := mustPolicy(t, text)
+		tl := &timeline.Timeline{}
+		for i := range 10_010 {
+			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Answered: true,
+				Sent: time.Duration(i) * time.Millisecond, Outcome: timeline.Allowed}
+			if o.FirstByte = o.Sent + 1000; i >= 10_000 {
+				o.Outcome = timeline.Denied
+			}
+			tl.Observations = append(tl.Observations, o)
+		}
+		j, err := Judge(tl, spec.Limit{p}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := j.Measured.Burst.String(); j.Verdict != verdict.Pass || got != "10000..10000" {
+			t.Errorf("%s: %v, measured %s, want a pass, 10000..10000", text, j.Verdict, got)
+		}
+	}
+}

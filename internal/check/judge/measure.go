@@ -149,7 +149,11 @@ func (g Gauge) bound(pol spec.Policy, box history.Interval) limiter.Bound {
 func (g Gauge) burst(pol spec.Policy) verdict.Interval {
 	with := func(b int64) spec.Policy { return pol.WithFull(b) }
 	declared := pol.Full()
-	ceiling := min(min(declared, history.MaxTime>>12)<<12, history.MaxTime/8/int64(pol.Rate.Per))
+	most := history.MaxTime / 8 / int64(pol.Rate.Per) // a bucket multiplies units by times
+	if pol.HasWindow() && (pol.Fixed() || !pol.Windowed()) {
+		most = max(most, history.MaxTime>>24) // these multiply them by a number of windows
+	}
+	ceiling := min(min(declared, history.MaxTime>>12)<<12, most)
 	iv := verdict.Interval{}
 	if len(g.History.Admitted) > 0 {
 		lo := bisect(declared, 1, ceiling,
