@@ -5,29 +5,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/rlcheck/rlcheck/internal/headers"
 )
-
-func newRetryAfterCmd(e *env) *cobra.Command {
-	return &cobra.Command{
-		Use:     "retry-after VALUE",
-		Short:   "What a Retry-After value means, as a time and a wait",
-		Example: "  rlcheck retry-after 120\n  rlcheck retry-after 'Fri, 20 Nov 2026 10:00:00 GMT'",
-		Args:    needs(1, 1, "one value, such as 120 or 'Fri, 20 Nov 2026 10:00:00 GMT'"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := headers.Explain(args[0], time.Now())
-			if err != nil {
-				return err
-			}
-			e.say.resultf("%s\n", m.String())
-			return nil
-		},
-	}
-}
 
 // negative is a number below zero, which would be read as a flag.
 var negative = regexp.MustCompile(`^-[.0-9]`)
