@@ -63,7 +63,7 @@ alone.`,
 	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,...")
 	fl.StringVar(&f.partition, "partition", "",
 		"how clients are told apart: header:NAME, header:NAME: FORMAT, address, path, query:NAME, "+
-			"cookie:NAME or none")
+			"cookie:NAME, body:NAME or none")
 	fl.StringVar(&f.keys, "keys", "", "file of keys that the target has issued, one a client and line; "+
 		"they are redacted")
 	f.request.add(fl)
@@ -208,8 +208,10 @@ func (e *env) dryRun(chosen []*scenario.Scenario, f runFlags) error {
 		for _, p := range sum.Phases {
 			e.say.resultf("  %s: %s\n", p.Name, p.Text)
 		}
-		if s.Unfit != "" {
-			e.say.resultf("  %s\n", s.Unfit)
+		for _, note := range []string{s.Unfit, s.Likely()} {
+			if note != "" {
+				e.say.resultf("  %s\n", note)
+			}
 		}
 		// where nothing is sent at once, how many there will be depends on how fast the target answers
 		over := ""

@@ -36,7 +36,7 @@ func (c *conn) receive(s *shot) bool {
 	}
 	o := s.obs
 	o.Sent, o.FirstByte, o.Answered = s.began(first), first, true
-	o.Status, o.Outcome, o.Error = resp.StatusCode, c.r.o.Classify(resp.StatusCode), ""
+	o.Status, o.Outcome, o.Error = resp.StatusCode, c.r.o.outcome(resp.StatusCode, resp.Header), ""
 	o.Fields = c.fields(resp.Header)
 	whole := c.drain(s, resp)
 	if whole {
@@ -49,6 +49,21 @@ func (c *conn) receive(s *shot) bool {
 	again := whole && !before && !resp.Close && !s.req.last && resp.StatusCode >= 200 && c.br.Buffered() == 0
 	c.over(s, again)
 	return again
+}
+
+// outcome is what an answer says: its status, and the field that marks an admission as a denial.
+func (o *Options) outcome(status int, h http.Header) timeline.Outcome {
+	out := o.Classify(status)
+	name, value, valued := strings.Cut(o.DeniedField, ":")
+	if name == "" || out != timeline.Allowed {
+		return out
+	}
+	for _, v := range h.Values(name) {
+		if !valued || strings.EqualFold(strings.TrimSpace(v), strings.TrimSpace(value)) {
+			return timeline.Denied
+		}
+	}
+	return out
 }
 
 // final reads header blocks up to that of the final answer, and the clock after the read that brought its

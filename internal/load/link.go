@@ -272,7 +272,13 @@ func (c *conn) Answer(a http2.Answer) {
 	s := c.inflight.Load()
 	o := s.obs
 	o.Sent, o.FirstByte, o.Answered = s.sentAt, a.At, true
-	o.Status, o.Outcome, o.Error = a.Status, c.r.o.Classify(a.Status), ""
+	marks := http.Header{}
+	for _, f := range a.Fields {
+		if c.r.o.DeniedField != "" {
+			marks.Add(f.Name, f.Value)
+		}
+	}
+	o.Status, o.Outcome, o.Error = a.Status, c.r.o.outcome(a.Status, marks), ""
 	c.headed, c.body = true, c.body[:0]
 	c.open = a.Status == http.StatusOK && strings.HasPrefix(valueOf(a.Fields, "content-type"), grpcType)
 	if c.open && c.conclude(o, a.Fields) {

@@ -38,6 +38,8 @@ type Options struct {
 	Partition Partition
 	// Keys are the names of partitions that stand on the wire in place of their own. May be nil.
 	Keys map[string]string
+	// Minted are the names that requests of phases with Mint have on the wire in turn; empty: invented ones.
+	Minted []string
 	// Timeout is the time from the send of a request to the end of its answer, and of a dial; 5 s by default.
 	Timeout time.Duration
 	// TLS is used for https; nil verifies against the roots of the system. Its ServerName defaults to the
@@ -57,6 +59,8 @@ type Options struct {
 	// Classify turns a status into an outcome. By default 2xx and 3xx are allowed, 429 is denied, all else
 	// unknown.
 	Classify func(status int) timeline.Outcome
+	// DeniedField makes an admission with this field a denial: NAME, or NAME: VALUE; empty for none.
+	DeniedField string
 	// SilentDenials: a connection that ends, or gives no answer in time, is a denial of the request on it.
 	SilentDenials bool
 	// Record tells which fields of an answer are kept, by canonical name. By default Retry-After, Date, Age,

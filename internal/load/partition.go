@@ -1,6 +1,8 @@
 package load
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"net/http"
@@ -11,9 +13,10 @@ import (
 
 // Partition says how the name of a partition becomes part of a request. The zero value leaves it out.
 type Partition struct {
-	// Kind is header, address, path, query or cookie; empty for none.
+	// Kind is header, address, path, query, cookie or body; empty for none.
 	Kind string
-	// Name is the header field, the query parameter or the cookie; empty for the other kinds.
+	// Name is the header field, the query parameter, the cookie or the field of the body; empty for the other
+	// kinds.
 	Name string
 	// Format is the value of a header field, {key} standing for the name; empty: the name alone.
 	Format string
@@ -27,15 +30,17 @@ const (
 	kindPath    = "path"
 	kindQuery   = "query"
 	kindCookie  = "cookie"
+	kindBody    = "body"
 )
 
 // inFormat stands for the name in a Format.
 const inFormat = "{key}"
 
-// ParsePartition reads header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, address or path. The
+// ParsePartition reads header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, body:NAME, address or
+// path. The
 // name of a header field must be one that does not frame the message.
 func ParsePartition(s string) (Partition, error) {
-	const want = `write header:NAME, query:NAME, cookie:NAME, path or address`
+	const want = `write header:NAME, query:NAME, cookie:NAME, body:NAME, path or address`
 	format := ""
 	kind, name, named := strings.Cut(s, ":")
 	switch kind {
@@ -58,6 +63,11 @@ func ParsePartition(s string) (Partition, error) {
 	case kindQuery:
 		if name == "" {
 			return Partition{}, fmt.Errorf("partition %q: the query parameter has no name (write query:key)",
+				s)
+		}
+	case kindBody:
+		if name == "" {
+			return Partition{}, fmt.Errorf("partition %q: the field has no name (write body:user)",
 				s)
 		}
 	case kindCookie:
@@ -154,4 +164,33 @@ func firstNumber(name string) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(strings.TrimRight(name, "0123456789"))) // never fails
 	return int(h.Sum64() % sources)
+}
+
+// body returns the body of a request of the client named key, and its media type where the key is in it: a
+// JSON object, or else a form, whose field has the key for a value. Where the key is elsewhere it is as it
+// was.
+func (p Partition) body(body []byte, key string) (out []byte, media string) {
+	if p.Kind != kindBody || key == "" {
+		return body, ""
+	}
+	if object := map[string]json.RawMessage{}; json.Unmarshal(body, &object) == nil {
+		object[p.Name], _ = json.Marshal(key) // a string has a form in JSON
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		if e.Encode(object) == nil {
+			return bytes.TrimSpace(b.Bytes()), "application/json"
+		}
+	}
+	form, _ := url.ParseQuery(string(body)) // what cannot be read is left out
+	form.Set(p.Name, key)
+	return []byte(form.Encode()), "application/x-www-form-urlencoded"
+}
+
+// minted returns the name on the wire of request n of a phase in which each has another one.
+func (o *Options) minted(key string, n int) string {
+	if len(o.Minted) > 0 {
+		return o.Minted[n%len(o.Minted)]
+	}
+	return fmt.Sprintf("%s.%d", key, n)
 }

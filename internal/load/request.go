@@ -53,14 +53,10 @@ func newRequest(o *Options, w wish) *request {
 		u = o.Origin
 	}
 	method, header := o.Method, o.Header
-	path, query, key := u.EscapedPath(), u.RawQuery, w.partition
+	path, query, key := u.EscapedPath(), u.RawQuery, o.keyOf(w)
 	if w.own != nil {
 		method, header = methodOf(w.own, method), headerOf(w.own, header)
 		path, query = pathOf(w.own, w.turn, path, query)
-		key = w.own.Key(key)
-	}
-	if issued, ok := o.Keys[key]; ok {
-		key = issued
 	}
 	v := varied(o, w)
 	method, header = v.method(method), v.header(header, u)
@@ -70,42 +66,43 @@ func newRequest(o *Options, w wish) *request {
 		own[1] = strings.Join(others, "; ") + "; " + own[1]
 	}
 	m := message{method: method, target: v.again(target, o.Partition, key), version: v.version()}
-	m.add("Host", first(header, "Host", hostOf(u)))
-	m.add("User-Agent", first(header, "User-Agent", "rlcheck/1"))
-	m.add("Accept", first(header, "Accept", "*/*"))
-	for _, name := range names(header) {
-		if named && name == own[0] {
-			continue
-		}
-		for _, v := range header[name] {
-			m.add(name, v)
-		}
-	}
+	var keyed [][2]string
 	if named {
-		for _, f := range v.keyFields(own) {
-			m.add(f[0], f[1])
-		}
+		keyed = v.keyFields(own)
 	}
+	m.addFields(header, hostOf(u), own[0], keyed)
 	if o.CostHeader != "" && w.cost > 1 {
 		m.add(o.CostHeader, strconv.FormatInt(w.cost, 10))
 	}
 	for _, name := range w.forge {
 		m.add(name, forgery(name, w))
 	}
-	if len(o.Body) > 0 || method == http.MethodPost || method == http.MethodPut ||
-		method == http.MethodPatch {
-		m.add("Content-Length", strconv.Itoa(len(o.Body)))
-	}
+	body := m.addBody(o, header, key)
 	last := strings.EqualFold(header.Get("Connection"), "close")
 	if o.HTTP2 {
-		return &request{h2: m.streamed(u.Scheme, o.Body), last: last}
+		return &request{h2: m.streamed(u.Scheme, body), last: last}
 	}
 	if o.Proxy != nil && u.Scheme == "http" {
 		m.viaProxy(o.Proxy, u)
 	}
-	r := m.plain(o.Body)
+	r := m.plain(body)
 	r.last = last || m.version == oldVersion
 	return r
+}
+
+// keyOf returns the name that the client of a wish has on the wire.
+func (o *Options) keyOf(w wish) string {
+	key := w.partition
+	if w.own != nil {
+		key = w.own.Key(key)
+	}
+	if issued, ok := o.Keys[key]; ok {
+		key = issued
+	}
+	if w.own != nil && w.own.Mint {
+		key = o.minted(key, w.forged)
+	}
+	return key
 }
 
 // message is a request before it has the form of a protocol.
@@ -115,6 +112,36 @@ type message struct {
 }
 
 func (m *message) add(name, value string) { m.fields = append(m.fields, [2]string{name, value}) }
+
+// addFields adds the fields of every request, and then the lines by which the client names itself, which
+// replace the field called own.
+func (m *message) addFields(header http.Header, host, own string, keyed [][2]string) {
+	m.add("Host", first(header, "Host", host))
+	m.add("User-Agent", first(header, "User-Agent", "rlcheck/1"))
+	m.add("Accept", first(header, "Accept", "*/*"))
+	for _, name := range names(header) {
+		if len(keyed) > 0 && name == own {
+			continue
+		}
+		for _, v := range header[name] {
+			m.add(name, v)
+		}
+	}
+	m.fields = append(m.fields, keyed...)
+}
+
+// addBody returns the body for the client named key, and adds what the header says of it.
+func (m *message) addBody(o *Options, header http.Header, key string) []byte {
+	body, media := o.Partition.body(o.Body, key)
+	if media != "" && header.Get("Content-Type") == "" {
+		m.add("Content-Type", media)
+	}
+	if len(body) > 0 || m.method == http.MethodPost || m.method == http.MethodPut ||
+		m.method == http.MethodPatch {
+		m.add("Content-Length", strconv.Itoa(len(body)))
+	}
+	return body
+}
 
 // plain writes m as HTTP/1.1.
 func (m *message) plain(body []byte) *request {

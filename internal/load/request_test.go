@@ -82,7 +82,7 @@ func TestParsePartition(t *testing.T) {
 	}
 	for s, want := range map[string]string{
 		"":                      "no such kind",
-		"body:x":                "no such kind",
+		"form:x":                "no such kind",
 		"header":                "field name",
 		"header:a b":            "field name",
 		"header:A\r\nB":         "field name",

@@ -191,7 +191,7 @@ func agreement() []agreementRow {
 	}
 	for _, s := range []string{
 		"id=A", "id=a--b", "id=5", "id=", "id=[a]", "kind=must", "kind=5", "title=5", "title=' '", "tags=x",
-		"tags=[]", "tags=[5]", "target.url=localhost", "target.url=http://u@h/", "target.url=http://h/#f",
+		"tags=[5]", "target.url=localhost", "target.url=http://u@h/", "target.url=http://h/#f",
 		"target.url=http://", "target.url=5", "target.method=get", "target.timeout=5", "target.timeout=5 s",
 		"target.timeout=''", "target.timeout=-1s", "target.timeout=[1s]", "target.insecure=yes",
 		"target.insecure='true'", "target.retry_after=both", "target.protocol=h3", "target.unix_socket=5",
@@ -226,7 +226,7 @@ func agreement() []agreementRow {
 		"expect.denials=[{phase: c}]", "expect.denials=[{phase: c, max: -1}]", "safety.max_requests=many",
 		"safety.max_rate=2x", "safety.max_duration=never", "nonsense=1", "phases.a.path=x",
 		"phases.a.path=/a b", "phases.a.path='/a#b'", "phases.a.method=get", "phases.a.header=[A]",
-		"phases.a.spelling=[backwards]", "phases.a.spelling=[]", "phases.a.client=A", "phases.p.unnamed=yes",
+		"phases.a.spelling=[backwards]", "phases.a.client=A", "phases.p.unnamed=yes",
 		"phases.p.addresses=ipv6", "phases.b.unnamed=true", "example=yes", "target.client_address=a b",
 		"phases.a.connections=new", "phases.m.limit={}", "phases.i.rates=[]", "phases.i.rates=[1]",
 		"phases.i.requests=5", "phases.k.retry={base: 1s}", "phases.k.retry={policy: luck}",

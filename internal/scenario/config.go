@@ -55,7 +55,7 @@ func configKind() kind[configFile] {
 
 // partitionTextKind is the kind of a partition as --partition takes it.
 func partitionTextKind() kind[string] {
-	const rule = "a partition is header:NAME, query:NAME, cookie:NAME, address, path or none"
+	const rule = "a partition is header:NAME, query:NAME, cookie:NAME, body:NAME, address, path or none"
 	whole := partitionKind()
 	return kind[string]{schema: whole.schema, read: func(d *decoder, n *node, v *string) {
 		var p Partition

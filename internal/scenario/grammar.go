@@ -266,20 +266,24 @@ func headerKind() kind[map[string]string] {
 		}}
 }
 
+// bodyPattern is that of the name of a field of a body.
+const bodyPattern = `^[0-9A-Za-z_.~-]+$`
+
 func defaultPartition() Partition {
 	return Partition{Kind: ByHeader, Name: "X-Api-Key", Count: 1, Fresh: true, Exclusive: true}
 }
 
 // isPartitionKind tells whether a key of the partition mapping names a kind.
 func isPartitionKind(key string) bool {
-	all := []PartitionKind{ByHeader, ByAddress, ByPath, ByQuery, ByCookie, ByNone}
+	all := []PartitionKind{ByHeader, ByAddress, ByPath, ByQuery, ByCookie, ByBody, ByNone}
 	return slices.Contains(all, PartitionKind(key))
 }
 
 // nameless tells whether partitions of a kind have no name of a field or a parameter.
 func nameless(k PartitionKind) bool { return k == ByAddress || k == ByPath || k == ByNone }
 
-// partitionNode turns header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, address, path or none into
+// partitionNode turns header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, body:NAME, address, path or
+// none into
 // the mapping that it stands for. Other text stays.
 func partitionNode(n *node) *node {
 	kind, name, named := strings.Cut(n.text, ":")
@@ -305,7 +309,7 @@ func partitionNode(n *node) *node {
 
 // partitionKind is the kind of the partition: a mapping, or the text that --partition takes.
 func partitionKind() kind[Partition] {
-	const why = "a partition is header:NAME, query:NAME, cookie:NAME, address, path or none, " +
+	const why = "a partition is header:NAME, query:NAME, cookie:NAME, body:NAME, address, path or none, " +
 		"or a mapping with one of them"
 	on := true
 	mapped := object("a partition", []field[Partition]{
@@ -315,6 +319,9 @@ func partitionKind() kind[Partition] {
 			"The query parameter that holds the key.", func(p *Partition) *string { return &p.Name }),
 		key("cookie", word("a cookie has an HTTP token for a name", tokenPattern),
 			"The cookie that holds the key.", func(p *Partition) *string { return &p.Name }),
+		key("body", word("a field of a body has a name", bodyPattern),
+			"The field of a JSON object, or of a form, in target.body that holds the key.",
+			func(p *Partition) *string { return &p.Name }),
 		key("format", word("a format has {key} where the key stands", `^[^\r\n]*\{key\}[^\r\n]*$`),
 			`The value of the header field, {key} standing for the key, as in "Bearer {key}".`,
 			func(p *Partition) *string { return &p.Format }),
@@ -333,7 +340,7 @@ func partitionKind() kind[Partition] {
 	field := tokenPattern[1 : len(tokenPattern)-1]
 	text := &jsonschema.Schema{Type: "string",
 		Pattern: `^(header:` + field + `(: ?.*\{key\}.*)?|query:[0-9A-Za-z_.~-]+|cookie:` +
-			field + `|address|path|none)$`}
+			field + `|body:[0-9A-Za-z_.~-]+|address|path|none)$`}
 	return kind[Partition]{schema: anyOf(mapped.schema, orVariable(text)),
 		read: func(d *decoder, n *node, p *Partition) {
 			if n.form == scalar && !n.bad {
@@ -392,9 +399,13 @@ func deniedKind() kind[Denied] {
 			"connection is closed, "+
 			"or nothing comes in time (nginx 444, HAProxy silent-drop).",
 			func(v *Denied) *bool { return &v.Unanswered }),
+		key("header", word("a mark is a field name, or NAME: VALUE",
+			`^`+tokenPattern[1:len(tokenPattern)-1]+`(: ?\S.*)?$`),
+			"A field that makes an admission a denial, as one that is served degraded: X-Degraded, or with "+
+				"its value.", func(v *Denied) *string { return &v.Header }),
 	}, func(d *decoder, n *node, _ *Denied) {
 		if len(n.keys) == 0 {
-			d.add(n, "an empty mapping", "denied has status or unanswered", "leave the key out")
+			d.add(n, "an empty mapping", "denied has status, unanswered or header", "leave the key out")
 		}
 	})
 	one := 1

@@ -17,9 +17,10 @@ func (s *Scenario) issue(keys []string) {
 	}
 	s.Keys, s.Partition.Fresh = keys, false
 	s.Secrets = append(s.Secrets, keys...)
-	for i := range s.Expect.Attributes { // who is known by KEY is the client of key
+	for i := range s.Expect.Attributes { // who is known by KEY, or by key two times, is the client of key
 		x := &s.Expect.Attributes[i]
-		if x.Attribute == timeline.KeyCase && s.Expect.sharing[x.Attribute] == "" {
+		key := x.Attribute == timeline.KeyCase || x.Attribute == timeline.KeyTwice
+		if key && s.Expect.sharing[x.Attribute] == "" {
 			x.Sharing = claim.OneQuota
 		}
 	}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -227,12 +228,31 @@ type bounds struct {
 
 // boundsOf returns the fewest units that a full start admits, the longest recovery and the lowest rate of l.
 func boundsOf(l spec.Limit) bounds {
-	b := bounds{full: l[0].Full(), recovery: int64(l[0].Recovery()), rate: l[0].Rate}
+	b := bounds{full: l[0].Full(), recovery: int64(likely(l[0]).Recovery()), rate: l[0].Rate}
 	for _, p := range l[1:] {
-		b.full, b.recovery = min(b.full, p.Full()), max(b.recovery, int64(p.Recovery()))
+		b.full, b.recovery = min(b.full, p.Full()), max(b.recovery, int64(likely(p).Recovery()))
 		if less(p.Rate, b.rate) {
 			b.rate = p.Rate
 		}
 	}
 	return b
+}
+
+// likely is p with the shorter end of the range of its ban: a ban that grows begins there, and to wait for
+// the longer one may take all day. Where the ban is longer, less is measured, and nobody is accused.
+func likely(p spec.Policy) spec.Policy {
+	p.BanTo = 0
+	return p
+}
+
+// Likely says of which end of a range the durations of s are multiples; empty where there is no range.
+func (s *Scenario) Likely() string {
+	for _, p := range s.Limit {
+		if p.BanTo > p.Ban {
+			least := shortDuration(p.Ban)
+			return fmt.Sprintf("durations follow the shorter end of the ban, %s of %s..%s", least, least,
+				shortDuration(p.BanTo))
+		}
+	}
+	return ""
 }

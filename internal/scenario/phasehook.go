@@ -68,6 +68,11 @@ func (s *Scenario) unmetPhase() string {
 	}
 	for i := range s.Phases {
 		p := &s.Phases[i]
+		if p.Mint == MintTokens && (s.Example || len(s.Keys) < 2) {
+			return fmt.Sprintf("phase %q sends the tokens of one owner, which only the embedded target is "+
+				"known to have (run it alone with --keys FILE, a token of one owner on each line, and "+
+				"example=false)", p.Name)
+		}
 		if s.Example && p.OwnLimit {
 			return fmt.Sprintf("phase %q is held to a limit of its own, which only the embedded target has "+
 				"(set phases.%s.limit, and its path, method or header, "+

@@ -1,11 +1,10 @@
 package scenario
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -16,16 +15,16 @@ import (
 // a limit of nothing.
 type phaseLimit struct {
 	own   spec.Limit
-	times int64
+	times multiple
 	none  bool
 	zero  bool
 }
 
 // given tells whether there is one.
-func (l phaseLimit) given() bool { return l.none || l.zero || l.times > 0 || len(l.own) > 0 }
+func (l phaseLimit) given() bool { return l.none || l.zero || l.times.num > 0 || len(l.own) > 0 }
 
-// timesPattern is a whole multiple of a limit.
-var timesPattern = regexp.MustCompile(`^[1-9][0-9]{0,2}x$`)
+// timesPattern is a multiple of a limit.
+var timesPattern = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{1,3})?x$`)
 
 // phaseLimitKind is the kind of the limit of a phase.
 func phaseLimitKind() kind[phaseLimit] {
@@ -37,7 +36,10 @@ func phaseLimitKind() kind[phaseLimit] {
 		case n.form == scalar && n.text == "zero":
 			l.zero = true
 		case n.form == scalar && timesPattern.MatchString(n.text):
-			l.times, _ = strconv.ParseInt(strings.TrimSuffix(n.text, "x"), 10, 64) // the pattern fits
+			if l.times, _ = parseMultiple(strings.TrimSuffix(n.text, "x")); l.times.num == 0 {
+				d.add(n, quote(n.text), "a multiple of a limit is over 0",
+					`write "zero" for a limit of nothing`)
+			}
 		default:
 			limit.read(d, n, &l.own)
 		}
@@ -51,10 +53,11 @@ func (p *Phase) resolveLimit(d *decoder, s *Scenario) {
 	switch {
 	case len(l.own) > 0:
 		p.Limit = l.own
-	case l.times > 0:
+	case l.times.num > 0:
 		p.Limit = scaled(s.Limit, l.times)
 		if _, err := reference.NewLimit(p.Limit); err != nil {
-			d.add(p.spec.at.get("limit"), fmt.Sprintf("%dx", l.times), err.Error(), "")
+			at := p.spec.at.get("limit")
+			d.add(at, quote(at.text), err.Error(), "")
 			p.Limit = s.Limit
 		}
 	}
@@ -89,18 +92,25 @@ func (p *Phase) Observed() []string {
 // nor barred.
 func (p *Phase) Counted() bool { return !p.Quiet() && !p.Unlimited && !p.Barred }
 
-// scaled returns the limit that admits k times as much.
-func scaled(l spec.Limit, k int64) spec.Limit {
+// scaled returns the limit that admits m times as much, in whole units: a part of one is rounded up.
+func scaled(l spec.Limit, m multiple) spec.Limit {
 	out := slices.Clone(l)
+	g := gcd(m.num, m.den)
+	m = multiple{num: m.num / g, den: m.den / g}
 	for i := range out {
 		p := &out[i]
 		full := p.Full()
-		p.Rate.N = mulDiv(p.Rate.N, k, 1, false)
-		p.RateTo, p.BurstTo = mulDiv(p.RateTo, k, 1, false), mulDiv(p.BurstTo, k, 1, false)
-		p.Burst = mulDiv(p.Burst, k, 1, false)
-		p.Level, p.LevelTo = mulDiv(p.Level, k, 1, false), mulDiv(p.LevelTo, k, 1, false)
+		if !p.HasWindow() && p.RateTo == 0 && mulDiv(p.Rate.N, m.num, 1, false)%m.den != 0 {
+			// no unit is lost where the time of a unit can be longer
+			p.Rate.Per = time.Duration(mulDiv(int64(p.Rate.Per), m.den, 1, false))
+			p.Rate.N = mulDiv(p.Rate.N, m.num, 1, false)
+		} else {
+			p.Rate.N = m.times(p.Rate.N)
+		}
+		p.RateTo, p.BurstTo, p.Burst = m.times(p.RateTo), m.times(p.BurstTo), m.times(p.Burst)
+		p.Level, p.LevelTo = m.times(p.Level), m.times(p.LevelTo)
 		if p.Queued() {
-			p.Queue = mulDiv(full, k, 1, false) - 1
+			p.Queue = m.times(full) - 1
 			p.Burst = p.Queue + 1
 		}
 	}

@@ -26,6 +26,10 @@ func requestKeys() []field[Phase] {
 		key("spelling", list("spellings", choice("a spelling", timeline.Spellings()...)),
 			"Ways to write the path, taken in turn.",
 			func(p *Phase) *[]timeline.Spelling { return &p.Spelling }),
+		key("mint", choice("what is minted", MintTokens, MintUsers, MintAccounts),
+			"Each request names another client, and the limit counts them as one: tokens of one owner, "+
+				"users of one tenant, or accounts that one address tries.",
+			func(p *Phase) *Mint { return &p.Mint }),
 		key("vary", choice("an attribute", attributes()...),
 			"The client sends each second request otherwise in this attribute; expect.attributes says "+
 				"whether both draw on one quota. requests counts those of each side.",
@@ -76,7 +80,7 @@ func (p *Phase) request(pl *planner) timeline.Request {
 	if len(p.Forge) > 0 && p.Addresses != timeline.AnyAddress {
 		out.Addresses = p.Addresses
 	}
-	out.Vary = p.Vary
+	out.Vary, out.Mint = p.Vary, p.Mint != ""
 	if p.Unnamed || p.Vary != "" || p.Client != "" && p.Client != p.Partition {
 		out.Keys = map[string]string{}
 		for i := range pl.scenario.Partition.Count {

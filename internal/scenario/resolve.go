@@ -44,8 +44,13 @@ func (p *Phase) resolve(d *decoder, s *Scenario) {
 	case timeline.Boundary:
 		p.resolveBoundary(d, b)
 	}
-	// what the limiter counts by must stay as it is
+	// what the limiter counts by must stay as it is, and so must what is sent with every request
 	p.Forge = slices.DeleteFunc(p.Forge, func(name string) bool {
+		for fixed := range s.Target.Header {
+			if strings.EqualFold(name, fixed) {
+				return true
+			}
+		}
 		return s.Partition.Kind == ByHeader && strings.EqualFold(name, s.Partition.Name)
 	})
 }

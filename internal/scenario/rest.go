@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 // oneQuota takes the clients of a scenario for one where they share a quota, or where requests have no other
 // way to be told apart.
 func (s *Scenario) oneQuota() {
+	if s.Partition.Kind == ByBody && s.Target.Method == "GET" {
+		s.Target.Method = "POST" // which has a body
+	}
 	if s.Partition.Kind == ByAddress && !manyAddresses(s.Target.URL) {
 		s.Partition.Kind = ByNone
 	}
@@ -96,6 +100,9 @@ func (s *Scenario) needsClients() string {
 	const shared = ", and all clients share one quota (partition none)"
 	if s.Partition.Count > 1 {
 		return fmt.Sprintf("it needs %d clients", s.Partition.Count) + shared
+	}
+	if i := slices.IndexFunc(s.Phases, func(p Phase) bool { return p.Mint != "" }); i >= 0 {
+		return "each request names another client (" + s.Phases[i].Name + ")" + shared
 	}
 	var apart []string
 	for i := range s.Phases {

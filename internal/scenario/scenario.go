@@ -129,6 +129,8 @@ const (
 	ByPath    PartitionKind = "path"
 	ByQuery   PartitionKind = "query"
 	ByCookie  PartitionKind = "cookie"
+	// ByBody: a field of a JSON object, or of a form, that is sent as the body.
+	ByBody PartitionKind = "body"
 	// ByNone: all clients share one quota, as those of a route or a server, or of the one key that there is.
 	ByNone PartitionKind = "none"
 )
@@ -136,7 +138,8 @@ const (
 // Partition says how the requests of one client are marked.
 type Partition struct {
 	Kind PartitionKind
-	// Name is the header field, the query parameter or the cookie; empty for the other kinds.
+	// Name is the header field, the query parameter, the cookie or the field of the body; empty for the other
+	// kinds.
 	Name string
 	// Format is the value of a header field, {key} standing for the key; empty: the key alone.
 	Format string
@@ -154,6 +157,8 @@ type Denied struct {
 	Status []int
 	// Unanswered: the target denies without an answer, by closing the connection or not at all.
 	Unanswered bool
+	// Header is a field that marks an answer of an admission as a denial: NAME, or NAME: VALUE. Empty: none.
+	Header string
 }
 
 // Phase is one stage. Requests, rates and clients' ceilings are of one partition.
@@ -188,6 +193,9 @@ type Phase struct {
 	Spelling     []timeline.Spelling
 	Connections  Connections
 	Client       string
+	// Mint makes each request of the phase name another client. All are counted as one: the owner of these
+	// tokens, the tenant of these users, the address that tries these accounts. Empty: it does not.
+	Mint Mint
 	// Vary makes two sides of the phase's client: requests as they are, and in turn others that differ in
 	// this attribute. Requests are those of each side. Empty: all are alike.
 	Vary timeline.Attribute
@@ -210,6 +218,16 @@ type Phase struct {
 	// full is what a full start of the limit admits.
 	full int64
 }
+
+// Mint is what the clients are whom each request of a phase names another one of.
+type Mint string
+
+// What is minted. MintTokens are of one owner: at a target that is not embedded they are those of --keys.
+const (
+	MintTokens   Mint = "tokens"
+	MintUsers    Mint = "users"
+	MintAccounts Mint = "accounts"
+)
 
 // Conformance says which contradictions to the limit make a scenario fail.
 type Conformance string
@@ -305,6 +323,10 @@ func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 	s.Secrets = secrets(root)
 	s.Assumed = home == Builtin && s.Target.URL != Builtin && !opts.saysLimit() &&
 		!root.get("limit").fromEnv()
+	if home == Builtin && s.Target.URL != Builtin && s.Partition.Kind == ByAddress && !opts.saysPartition() {
+		s.lacks = "it is about a limit of each address, which nobody said that the target has " +
+			"(--partition address)"
+	}
 	s.promise(opts.Promises)
 	s.issue(opts.Keys)
 	return s, nil
@@ -314,6 +336,14 @@ func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 func (opts ParseOptions) saysLimit() bool {
 	return slices.ContainsFunc(opts.settings(), func(s Setting) bool {
 		return s.Path == "limit" || strings.HasPrefix(s.Path, "limit.")
+	})
+}
+
+// saysPartition tells whether an option says how clients are told apart.
+func (opts ParseOptions) saysPartition() bool {
+	return opts.Partition != "" || slices.ContainsFunc(opts.Set, func(s Setting) bool {
+		return strings.HasPrefix(s.Path, "partition") && s.Path != "partition.fresh" &&
+			s.Path != "partition.count"
 	})
 }
 

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -103,6 +104,10 @@ func (s Setting) apply(root *node) Errors {
 			if s.Unset && !(*slot).isNull() {
 				return nil
 			}
+			if value.isNull() || value.form == sequence && len(value.items) == 0 {
+				at.leaveOut(slot)
+				return nil
+			}
 			value.rebase((*slot).path)
 			*slot = value
 			return nil
@@ -148,6 +153,20 @@ func (n *node) slot(step string, at position) (slot **node, why string) {
 	}
 	return nil, fmt.Sprintf("the list has %d elements, named by their index from 0 or by their name",
 		len(n.items))
+}
+
+// leaveOut removes the child that slot keeps: an empty list, or null, stands for no key at all.
+func (n *node) leaveOut(slot **node) {
+	for i := range n.items {
+		if &n.items[i] != slot {
+			continue
+		}
+		n.items = slices.Delete(n.items, i, i+1)
+		if n.form == mapping {
+			n.keys = slices.Delete(n.keys, i, i+1)
+		}
+		return
+	}
 }
 
 // names are the names of the elements of a list that have one.

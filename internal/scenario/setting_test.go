@@ -123,7 +123,7 @@ func TestMistakesOfSettingsNameTheSetting(t *testing.T) {
 			`--limit: rate "10": a bare number needs a unit, a rate is N/PER (write "10/s")`},
 		{ParseOptions{Partition: "cookie"},
 			`--partition: "cookie": a partition is ` +
-				`header:NAME, query:NAME, cookie:NAME, address, ` +
+				`header:NAME, query:NAME, cookie:NAME, body:NAME, address, ` +
 				`path ` +
 				`or none, or a mapping with one of them (write "header:X-Api-Key")`},
 		{ParseOptions{Partition: "header:"},
@@ -170,5 +170,30 @@ func TestVariablesMayBeNumbers(t *testing.T) {
 	}
 	if s.Partition.Count != 4 || s.Partition.Fresh {
 		t.Errorf("got %+v, want count 4 and not fresh", s.Partition)
+	}
+}
+
+// TestASettingLeavesAKeyOut: an empty list or null stands for no key at all; what must be there is missed.
+func TestASettingLeavesAKeyOut(t *testing.T) {
+	src := "id: x\ntitle: x\nkind: required\ntags: [quick]\nlimit: 'fixed-window,rate=5/1m'\nphases:\n" +
+		"  - {name: a, shape: at-once, requests: 2x}\n  - {name: b, shape: at-once, requests: 2x}\n" +
+		"expect: {denials: [{phase: a, max: 0}]}\n"
+	for _, value := range []string{"[]", "null"} {
+		var set []Setting
+		for _, path := range []string{"tags", "expect.denials", "phases.b"} {
+			set = append(set, Setting{Path: path, Value: value})
+		}
+		s, err := Parse([]byte(src), "x.yaml", ParseOptions{Set: set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Tags) != 0 || len(s.Expect.Denials) != 0 || len(s.Phases) != 1 {
+			t.Errorf("%s: got tags %q, %d bounds and %d phases, want one phase", value, s.Tags,
+				len(s.Expect.Denials), len(s.Phases))
+		}
+		_, err = Parse([]byte(src), "x.yaml", ParseOptions{Set: []Setting{{Path: "title", Value: value}}})
+		if err == nil {
+			t.Errorf("title=%s: no error", value)
+		}
 	}
 }

@@ -88,6 +88,7 @@ func TestWhatIsExpectedOfAttributes(t *testing.T) {
 		{"idempotency-key", "", nil, claim.Either},
 		{"key-case", "", nil, claim.Either},
 		{"key-case", "", []string{"issued-one"}, claim.OneQuota},
+		{"key-twice", "", nil, claim.OneQuota}, // the embedded target takes the first
 		{"key-case", ", attributes: {key-case: either}", []string{"issued-one"}, claim.Either},
 	} {
 		s, err := varying(t, "builtin", "header: X-Api-Key", tt.vary, tt.more, tt.keys...)
@@ -96,6 +97,12 @@ func TestWhatIsExpectedOfAttributes(t *testing.T) {
 		}
 		if got := s.Expect.Attributes[0].Sharing; got != tt.want {
 			t.Errorf("%s%s: got %s, want %s", tt.vary, tt.more, got, tt.want)
+		}
+	}
+	for want, keys := range map[claim.Sharing][]string{claim.Either: nil, claim.OneQuota: {"issued-one"}} {
+		s, err := varying(t, "http://127.0.0.1:80/", "header: X-Api-Key", "key-twice", "", keys...)
+		if err != nil || s.Expect.Attributes[0].Sharing != want {
+			t.Errorf("key-twice at another target, keys %q: got %v, want %s", keys, err, want)
 		}
 	}
 	_, err := varying(t, "builtin", "header: X-Api-Key", "host", ", attributes: {accept: either}")
@@ -107,5 +114,87 @@ func TestWhatIsExpectedOfAttributes(t *testing.T) {
 	}
 	if all := attributes(); slices.Contains(all, "") || len(all) != len(timeline.Attributes()) {
 		t.Errorf("got %q", all)
+	}
+}
+
+// TestALimitMayBeAPartOfAnother: in whole units, a part of one is rounded up; a bucket refills as exactly as
+// its rate can be written.
+func TestALimitMayBeAPartOfAnother(t *testing.T) {
+	for _, tt := range []struct{ limit, times, want string }{
+		{"token-bucket,rate=100/s,burst=20", "0.1x", "token-bucket,rate=10/s,burst=2"},
+		{"token-bucket,rate=5/s,burst=5", "0.5x", "token-bucket,rate=5/2s,burst=3"},
+		{"fixed-window,rate=5/1m", "0.5x", "fixed-window,rate=3/1m"},
+		{"fixed-window,rate=5/1m", "1.5x", "fixed-window,rate=8/1m"},
+		{"leaky-bucket-queue,rate=10/s,queue=9", "0.5x", "leaky-bucket-queue,rate=5/s,queue=4"},
+		{"fixed-window,rate=5/1m", "3x", "fixed-window,rate=15/1m"},
+		{"concurrency,limit=8", "0.25x", "concurrency,limit=2"},
+	} {
+		src := "id: x\ntitle: x\nkind: required\nlimit: '" + tt.limit +
+			"'\nphases:\n  - {name: a, shape: at-once, requests: 1, limit: " + tt.times + "}\n"
+		s, err := Parse([]byte(src), "x.yaml", ParseOptions{})
+		if err != nil {
+			t.Errorf("%s of %s: %v", tt.times, tt.limit, err)
+			continue
+		}
+		if got := s.Phases[0].Limit.String(); got != tt.want {
+			t.Errorf("%s of %s: got %s, want %s", tt.times, tt.limit, got, tt.want)
+		}
+	}
+	src := "id: x\ntitle: x\nkind: required\nlimit: 'fixed-window,rate=5/1m'\nphases:\n" +
+		"  - {name: a, shape: at-once, requests: 1, limit: 0.0x}\n"
+	_, err := Parse([]byte(src), "x.yaml", ParseOptions{})
+	if err == nil || !strings.Contains(err.Error(), `a multiple of a limit is over 0 (write "zero"`) {
+		t.Errorf("got %v, want that a multiple is over 0", err)
+	}
+}
+
+// TestWhoNamesManyClientsNeedsToBeKnown: tokens are those of one owner only where somebody says so.
+func TestWhoNamesManyClientsNeedsToBeKnown(t *testing.T) {
+	for _, tt := range []struct {
+		url, mint, example, partition string
+		keys                          []string
+		want                          string
+	}{
+		{"builtin", "tokens", "true", "header: K", nil, ""},
+		{"http://127.0.0.1:1/", "tokens", "true", "header: K", []string{"token-1", "token-2"},
+			"example=false"},
+		{"http://127.0.0.1:1/", "tokens", "false", "header: K", nil, "--keys FILE"},
+		{"http://127.0.0.1:1/", "tokens", "false", "header: K", []string{"token-1", "token-2"}, ""},
+		{"http://127.0.0.1:1/", "users", "false", "header: K", nil, ""},
+		{"http://127.0.0.1:1/", "users", "false", "none: true", nil, "each request names another client (a)"},
+	} {
+		src := "id: x\ntitle: x\nkind: required\nlimit: 'fixed-window,rate=5/1m'\nexample: " + tt.example +
+			"\ntarget: {url: '" + tt.url + "'}\npartition: {" + tt.partition + "}\nphases:\n" +
+			"  - {name: a, shape: at-once, requests: 2x, mint: " + tt.mint + "}\n"
+		s, err := Parse([]byte(src), "x.yaml", ParseOptions{Keys: tt.keys})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Unmet(); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s at %s, example %s: got %q, want %q", tt.mint, tt.url, tt.example, got, tt.want)
+		}
+	}
+}
+
+// TestALimitOfAddressesIsSaid: that another target limits addresses is for somebody to say.
+func TestALimitOfAddressesIsSaid(t *testing.T) {
+	src := "id: x\ntitle: x\nkind: required\nlimit: 'fixed-window,rate=5/1m'\n" +
+		"target: {url: \"${TARGET:-builtin}\"}\npartition: {address: true}\nphases:\n" +
+		"  - {name: a, shape: at-once, requests: 2x, forge: [X-Id]}\n"
+	for target, partitions := range map[string]map[string]bool{
+		"builtin":              {"": true, "address": true},
+		"http://127.0.0.1:80/": {"": false, "address": true, "header:X-Key": true},
+	} {
+		for partition, asked := range partitions {
+			s, err := Parse([]byte(src), "x.yaml", ParseOptions{Target: target, Partition: partition,
+				Limit: "fixed-window,rate=5/1m", Env: func(string) (string, bool) { return "", false }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.Unmet(); (got == "") != asked {
+				t.Errorf("%s, --partition %q: got %q, want that it is asked: %t", target, partition, got,
+					asked)
+			}
+		}
 	}
 }

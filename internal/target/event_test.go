@@ -16,6 +16,7 @@ func rulesOf(t *testing.T) []Rule {
 	return []Rule{
 		{Path: "/login", Limit: parse(t, "fixed-window,rate=3/10s")},
 		{Path: "/healthz"},
+		{Path: "/metrics", Header: map[string]string{"X-Role": "operator"}},
 		{Method: "PUT", Limit: parse(t, "fixed-window,rate=4/10s")},
 		{Header: map[string]string{"X-Tier": "barred"}, Barred: true},
 		{Header: map[string]string{"X-Tier": "gold"}, Limit: parse(t, "fixed-window,rate=20/10s")},

@@ -57,6 +57,8 @@ type Fault struct {
 	reply func(*answer, *http.Request)
 	// price edits the cost of a request.
 	price func(*http.Request, int64) int64
+	// cap tells whether a cap is kept.
+	cap func(Cap) bool
 	// rule tells whether a rule is kept. zeroUnlimited lets those through that a rule bars. rawPaths compares
 	// paths as written; alsoCounted counts requests under a rule with a limit by the limit of all others too,
 	// exemptCounted those under a rule without one.
@@ -115,7 +117,7 @@ func (f Fault) Fits(l spec.Limit) string {
 // Faults returns all faults, those of targets and those of proxies, ascending by name.
 func Faults() []Fault {
 	all := slices.Concat(policyFaults, limiterFaults, completionFaults, storeFaults, keyFaults,
-		attributeFaults,
+		attributeFaults, abuseFaults,
 		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults,
 		connectionFaults, timeFaults)
 	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })

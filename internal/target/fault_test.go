@@ -81,6 +81,8 @@ var decisionSights = []sight{
 	{fault: "idle-overflow", spec: bucket, steps: do(burst(20), wait(3*time.Second), burst(30)),
 		right: "20, 20", wrong: "20, 0"},
 	{fault: "clock-skew", spec: bucket, steps: do(pace(100, 10*time.Millisecond)), right: "29", wrong: "100"},
+	{fault: "log-members-collide", spec: logged, steps: do(burst(30), wait(time.Millisecond), burst(30)),
+		right: "10, 0", wrong: "30, 30"},
 	{fault: "denied-counted", spec: bucket, steps: do(burst(20), pace(30, 50*time.Millisecond)),
 		right: "20, 15", wrong: "20, 0"},
 	{fault: "denied-counted", spec: logged, steps: do(burst(10), pace(30, 500*time.Millisecond)),
@@ -336,6 +338,9 @@ func TestFaultsShowFromOutside(t *testing.T) {
 			}
 		})
 	}
+	for _, s := range slices.Concat(capSights, tokenSights) { // shown by tests of their own
+		shown[s.fault] = true
+	}
 	for _, f := range Faults() {
 		if !f.Proxy && !shown[f.Name] {
 			t.Errorf("fault %q: nothing shows it", f.Name)
@@ -433,7 +438,7 @@ func TestFaultsThatFitRunOnEveryLimit(t *testing.T) {
 func TestFaultErrors(t *testing.T) {
 	for _, c := range []struct{ fault, spec, want string }{
 		{"burst-of-by-one", bucket, `did you mean "burst-off-by-one"?`},
-		{"xyzzy", bucket, "the faults of a target are ban-after-denial, body-limit-scaled"},
+		{"xyzzy", bucket, "the faults of a target are auth-before-limit, ban-after-denial"},
 		{"proxy-strips-retry-after", bucket, "it lives in a proxy"},
 		{"cap-not-applied", window, "it needs one token-bucket"},
 		{"fixed-window-as-sliding", window, "not a fault of a fixed window"},

@@ -77,7 +77,16 @@ var attributeSights = func() (out []sight) {
 		out = append(out, sight{fault: fault, spec: window, steps: do(altered(20, alter)), right: "10",
 			wrong: "20"})
 	}
-	return out
+	return append(out, sight{fault: "client-id-trusted", spec: window,
+		steps: do(altered(20, func(r *http.Request) { r.Header.Del("X-Api-Key") }),
+			altered(20, func(r *http.Request) {
+				r.Header.Del("X-Api-Key")
+				r.Header.Set("X-Client-Id", "other")
+			})), right: "10, 0", wrong: "10, 10"},
+		sight{fault: "exempt-for-all", spec: window, ruled: true,
+			steps: do(altered(20, path("/metrics")),
+				altered(20, both(path("/metrics"), field("X-Role", "operator")))),
+			right: "10, 20", wrong: "20, 20"})
 }()
 
 // TestOddLinesAreKept: the lean server tells which lines of a header block are not written as usual.

@@ -77,6 +77,15 @@ var limiterFaults = []Fault{
 		},
 	},
 	{
+		Name: "log-members-collide", Class: "A12",
+		Sentence: "keeps a log of admissions by their millisecond, in which two of one millisecond are one",
+		Citation: "https://github.com/peterkhayes/rolling-rate-limiter/issues/11",
+		fits:     onePolicy,
+		limiter: func(_ reference.Limiter, limit spec.Limit) reference.Limiter {
+			return collidingLog{quota: limit[0].Full(), window: windowOf(limit[0])}
+		},
+	},
+	{
 		Name: "idle-timer", Class: "B2",
 		Sentence: "every request starts the window anew, so that only silence ends it",
 		Citation: "https://github.com/jsocol/django-ratelimit/issues/45",

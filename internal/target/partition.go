@@ -25,6 +25,9 @@ func (t *Target) named(r *http.Request) (string, bool) {
 	if len(v) == 0 {
 		return "", false
 	}
+	if t.opts.Owned {
+		return ownerOf(v[0]), true
+	}
 	return v[0], true
 }
 

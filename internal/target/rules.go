@@ -159,6 +159,9 @@ func (front *Target) decideBy(t *Target, r *http.Request, cost int64) (Ruling, e
 			ruling.Complete()
 		}
 	}
+	if len(front.caps) > 0 {
+		return front.decideCapped(t, r, cost)
+	}
 	return t.decide(r, cost)
 }
 

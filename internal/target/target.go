@@ -48,6 +48,12 @@ type Options struct {
 	// StoreFailed is told of every such request; it may be nil and is called by many goroutines.
 	OnStoreError OnStoreError
 	StoreFailed  func(error)
+	// AllowStatus is the status of an admission, 200 by default: 401 of a login whose guess is wrong.
+	AllowStatus int
+	// Owned tells that a partition is OWNER.NUMBER, a token, and that the tokens of an owner are one client.
+	Owned bool
+	// Caps are limits on many clients together, beside the one of each.
+	Caps []Cap
 	// Rules are limits of their own for some requests; the first that fits counts.
 	Rules []Rule
 	// Replicas is the number of replicas behind the address, 1 by default; Counters what they know of each
@@ -84,6 +90,9 @@ type Target struct {
 	next   atomic.Pointer[Target]
 	prefix string
 	down   atomic.Bool
+	// caps are those of Options.Caps that a fault leaves; turn has room for the one who asks them.
+	caps []capped
+	turn chan struct{}
 	// waiting are the decisions that a fault makes when the store is back.
 	waiting offlineQueue
 	// denied counts the denials, as a target's own metric does.
@@ -123,6 +132,9 @@ func New(o Options) (*Target, error) {
 	if err = t.addRules(); err != nil {
 		return nil, err
 	}
+	if err = t.addCaps(); err != nil {
+		return nil, err
+	}
 	return t, nil
 }
 
@@ -149,6 +161,9 @@ func complete(o *Options) error {
 	}
 	if o.DenyStatus == 0 {
 		o.DenyStatus = http.StatusTooManyRequests
+	}
+	if o.AllowStatus == 0 {
+		o.AllowStatus = http.StatusOK
 	}
 	if o.DenyStatus < 200 || o.DenyStatus > 599 {
 		return fmt.Errorf("target: status of a denial %d: a final status is 200 to 599", o.DenyStatus)
@@ -243,7 +258,7 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		abandon(w)
 		return
 	}
-	a := &answer{ruling: ruling, cost: cost, now: t.clock.at(), status: http.StatusOK, target: t,
+	a := &answer{ruling: ruling, cost: cost, now: t.clock.at(), status: t.opts.AllowStatus, target: t,
 		header: w.Header()}
 	if pause == 0 {
 		a.now = ruling.At

@@ -18,6 +18,8 @@ type Request struct {
 	Addresses Addresses `json:"addresses,omitempty"`
 	// Fresh sends each request on a connection of its own.
 	Fresh bool `json:"fresh,omitempty"`
+	// Mint gives each request another name on the wire, which begins with that of its partition.
+	Mint bool `json:"mint,omitempty"`
 	// Vary is what the requests of the partitions named by OtherSide differ in; empty: in nothing.
 	Vary Attribute `json:"vary,omitempty"`
 }
@@ -33,7 +35,7 @@ func (r *Request) Key(partition string) string {
 // IsZero tells whether r changes nothing.
 func (r Request) IsZero() bool {
 	return r.Path == "" && r.Method == "" && len(r.Header) == 0 && len(r.Spellings) == 0 &&
-		len(r.Keys) == 0 && r.Addresses == "" && !r.Fresh && r.Vary == ""
+		len(r.Keys) == 0 && r.Addresses == "" && !r.Fresh && r.Vary == "" && !r.Mint
 }
 
 // Addresses says out of which addresses invented ones are taken.

@@ -89,9 +89,7 @@ func (e *endpoints) tellClock(said time.Duration) {
 func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string, err error) {
 	opts := target.Options{Limit: s.Limit, RetryAfter: s.Target.RetryAfter, Seed: o.Seed, Rules: rulesOf(s),
 		OnStoreError: target.OnStoreError(s.Target.OnStoreError), ClientHeader: s.Target.ClientAddress}
-	if s.Partition.Kind == scenario.ByHeader {
-		opts.PartitionHeader = s.Partition.Name
-	}
+	dress(&opts, s)
 	behindProxy, inProxy := s.Target.Fault, ""
 	if proxyFault(s.Target.Fault) {
 		behindProxy, inProxy = "", s.Target.Fault
@@ -139,6 +137,28 @@ func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string
 		origin = ""
 	}
 	return where, origin, nil
+}
+
+// dress tells the embedded target for whom the requests of a scenario are counted, and what answers them.
+func dress(opts *target.Options, s *scenario.Scenario) {
+	switch s.Partition.Kind {
+	case scenario.ByHeader:
+		opts.PartitionHeader = s.Partition.Name
+	case scenario.ByAddress, scenario.ByNone:
+		opts.PartitionHeader = "X-No-Client" // whatever ids a client invents, it has an address
+	}
+	if len(s.Allowed) > 0 && !slices.Contains(s.Allowed, http.StatusOK) {
+		opts.AllowStatus = s.Allowed[0]
+	}
+	for i := range s.Phases {
+		switch p := &s.Phases[i]; {
+		case p.Mint == scenario.MintTokens:
+			opts.Owned = true
+		case p.Mint != "" && p.OwnLimit && p.Counted():
+			opts.Caps = append(opts.Caps, target.Cap{Path: p.Path, Limit: p.Limit,
+				ByAddress: p.Mint == scenario.MintAccounts})
+		}
+	}
 }
 
 func (e *endpoints) listen(n Network, h http.Handler) (string, error) {

@@ -111,7 +111,7 @@ func rulesOf(s *scenario.Scenario) []target.Rule {
 	seen := map[string]bool{}
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		if p.Quiet() || !p.OwnLimit || p.Path == "" && p.Method == "" && len(p.Header) == 0 {
+		if p.Quiet() || p.Mint != "" || !p.OwnLimit || p.Path == "" && p.Method == "" && len(p.Header) == 0 {
 			continue
 		}
 		key := fmt.Sprintf("%q %q %q", p.Path, p.Method, p.Header)

@@ -1,13 +1,16 @@
 package trial
 
 import (
+	"encoding/json"
+	"io"
 	"net/http"
+	"net/url"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
 // keyed lets the embedded target, which counts by a header field or else by address, count by path, by a
-// query parameter or by a cookie, as the scenario tells its clients apart.
+// query parameter, by a cookie or by a field of the body, as the scenario tells its clients apart.
 func keyed(p scenario.Partition, h http.Handler) http.Handler {
 	var key func(r *http.Request) string
 	switch p.Kind {
@@ -23,6 +26,8 @@ func keyed(p scenario.Partition, h http.Handler) http.Handler {
 			}
 			return c.Value
 		}
+	case scenario.ByBody:
+		key = func(r *http.Request) string { return bodyField(r, p.Name) }
 	default:
 		return h
 	}
@@ -30,4 +35,25 @@ func keyed(p scenario.Partition, h http.Handler) http.Handler {
 		r.Header.Set("X-Api-Key", key(r))
 		h.ServeHTTP(w, r)
 	})
+}
+
+// mostBody is how much of a body is read for its field.
+const mostBody = 64 << 10
+
+// bodyField returns a field of the JSON object, or of the form, that r has as its body; empty for none.
+func bodyField(r *http.Request, name string) string {
+	text, err := io.ReadAll(io.LimitReader(r.Body, mostBody))
+	if err != nil {
+		return ""
+	}
+	object := map[string]any{}
+	if json.Unmarshal(text, &object) == nil {
+		v, _ := object[name].(string)
+		return v
+	}
+	form, err := url.ParseQuery(string(text))
+	if err != nil {
+		return ""
+	}
+	return form.Get(name)
 }

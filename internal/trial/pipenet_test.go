@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/load"
 )
 
 // pipeNet is a network in memory: connections are pairs of net.Pipe, so that everything runs in the virtual
@@ -50,6 +52,9 @@ func (n *pipeNet) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	}
 	ours, theirs := net.Pipe()
 	client := fmt.Sprintf("127.0.0.1:%d", 20000+n.dialled.Add(1)%40000)
+	if a, ok := load.SourceAddress(ctx); ok {
+		client = fmt.Sprintf("%s:%d", a, 20000+n.dialled.Load()%40000)
+	}
 	select {
 	case l.conns <- patient{theirs, l.addr, client}:
 		return patient{ours, client, l.addr}, nil

@@ -247,6 +247,7 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 		Body:       []byte(s.Target.Body),
 		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s, o.TLS),
 		Classify: classifier(s.Allowed, s.Denied.Status), SilentDenials: s.Denied.Unanswered,
+		DeniedField: s.Denied.Header, Minted: s.Keys,
 		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests,
 		MaxDuration: s.Safety.MaxDuration,
 		Tick:        s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer,

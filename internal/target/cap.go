@@ -1,0 +1,96 @@
+package target
+
+import (
+	"context"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// Cap is a limit on many clients together, beside the one of each of them: all of a tenant, of a route, or of
+// an address. A request must be admitted by all; what one denies takes nothing from the others.
+type Cap struct {
+	// Path counts the requests for it, as Rule.Path fits; "" counts all.
+	Path string
+	// ByAddress counts each client address apart.
+	ByAddress bool
+	Limit     spec.Limit
+}
+
+// capped is a cap and its decider, in which it has room for as many units as a full start admits.
+type capped struct {
+	Cap
+	decider Decider
+	full    int64
+	prefix  string
+}
+
+// addCaps builds the deciders of the caps that a fault leaves.
+func (t *Target) addCaps() error {
+	for i, c := range t.opts.Caps {
+		if t.fault.cap != nil && !t.fault.cap(c) {
+			continue
+		}
+		s, err := t.sibling(c.Limit, nil)
+		if err != nil {
+			return err
+		}
+		t.caps = append(t.caps, capped{Cap: c, decider: s.decider, full: fullOf(c.Limit),
+			prefix: "cap " + string(rune('a'+i)) + " "})
+	}
+	t.turn = make(chan struct{}, 1)
+	return nil
+}
+
+// key returns the partition of a cap that a request is counted under, and whether it is counted.
+func (c *capped) key(t *Target, r *http.Request) (string, bool) {
+	if c.Path != "" && !strings.EqualFold(path.Clean("/"+r.URL.Path), path.Clean("/"+c.Path)) {
+		return "", false
+	}
+	if c.ByAddress {
+		return c.prefix + t.clientKey(r), true
+	}
+	return c.prefix, true
+}
+
+// decideCapped asks the caps whether they have room, then the limiter of the client, and takes the units of
+// all only where all admit.
+func (front *Target) decideCapped(t *Target, r *http.Request, cost int64) (Ruling, error) {
+	ctx := r.Context()
+	select {
+	case front.turn <- struct{}{}:
+	case <-ctx.Done():
+		return Ruling{}, ctx.Err()
+	}
+	defer func() { <-front.turn }()
+	var room []func(context.Context) (Ruling, error)
+	for i := range front.caps {
+		c := &front.caps[i]
+		key, counted := c.key(front, r)
+		if !counted {
+			continue
+		}
+		// Nothing admits more than a full start: this is denied, takes nothing and tells what is left.
+		left, err := c.decider.Decide(ctx, key, c.full+1)
+		if err != nil {
+			return Ruling{}, err
+		}
+		take := func(ctx context.Context) (Ruling, error) { return c.decider.Decide(ctx, key, cost) }
+		if left.Remaining < cost {
+			return take(ctx)
+		}
+		room = append(room, take)
+	}
+	ruling, err := t.decide(r, cost)
+	if err != nil || !ruling.Allow {
+		return ruling, err
+	}
+	for _, take := range room {
+		if _, err := take(ctx); err != nil {
+			return Ruling{}, err
+		}
+	}
+	return ruling, nil
+}

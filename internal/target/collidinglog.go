@@ -1,0 +1,44 @@
+package target
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// collidingLog is a log of admissions that keeps each by its millisecond, and therefore one of each.
+type collidingLog struct {
+	quota  int64
+	window time.Duration
+}
+
+// collidingState are the milliseconds of the log, ascending. It is never written to.
+type collidingState []time.Duration
+
+// Init returns the state of a partition never seen.
+func (l collidingLog) Init() reference.State { return collidingState(nil) }
+
+// Step admits what the entries of the last window leave room for. An entry that is there already stays alone.
+func (l collidingLog) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+	reference.Decision) {
+	log := s.(collidingState)
+	live := log[min(len(log), lowest(log, at-l.window)):]
+	d := reference.Decision{Allow: int64(len(live))+cost <= l.quota, Reset: l.window}
+	if !d.Allow {
+		d.RetryAfter = l.window
+		if len(live) > 0 {
+			d.RetryAfter = live[0] + l.window - at + time.Millisecond
+		}
+	} else if ms := at.Truncate(time.Millisecond); len(live) == 0 || live[len(live)-1] != ms {
+		live = append(slices.Clone(live), ms)
+	}
+	d.Remaining = max(0, l.quota-int64(len(live)))
+	return live, d
+}
+
+// lowest returns the index of the first entry after t.
+func lowest(log collidingState, t time.Duration) int {
+	i, _ := slices.BinarySearch(log, t+1)
+	return i
+}
