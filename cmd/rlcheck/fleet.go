@@ -50,6 +50,9 @@ func (f *fleetFlags) check() error {
 	return nil
 }
 
+// mostOwn is the most agents that are started on this machine: more only take the processors from each other.
+const mostOwn = 32
+
 // ownWithin is how long agents on this machine may take to be ready.
 const ownWithin = 20 * time.Second
 
@@ -95,6 +98,10 @@ func (e *env) fleet(ctx context.Context, sources []source, f *runFlags) (*leadin
 	l := &leading{}
 	url := f.redis
 	if url == "" || url == trial.EmbeddedRedis {
+		if f.fleet.agents > mostOwn {
+			return nil, usagef("--agents %d: at most %d agents are started here (start them yourself with "+
+				"rlcheck agent, and say where they meet: --redis URL)", f.fleet.agents, mostOwn)
+		}
 		var err error
 		if url, err = l.embed(e, f); err != nil {
 			return nil, errors.Join(err, l.close())
