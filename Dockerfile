@@ -1,12 +1,13 @@
 # An image of rlcheck alone: one static binary, certificates, a user without rights.
-#   docker build -t rlcheck .
+#   docker build -t rlcheck --build-arg COMMIT=$(git rev-parse HEAD) .
 #   docker run --rm --network host -v "$PWD/reports:/reports" rlcheck run builtin:burst -t http://127.0.0.1:8080/ --limit SPEC
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /out/rlcheck ./cmd/rlcheck && mkdir -p /out/reports
+ARG COMMIT=
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.revision=$COMMIT" -o /out/rlcheck ./cmd/rlcheck && mkdir -p /out/reports
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/

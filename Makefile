@@ -27,11 +27,14 @@ check:
 	$(GO) test -race -short -run 'Stream|Tape|Partition|Timer|Watched|Tables' ./internal/check
 	$(GO) test -short ./internal/check/... ./cmd/...
 
+# NAMED tells the binary its commit: Go records none in a worktree, nor where GOFLAGS has -buildvcs=false.
+NAMED = -X main.revision=$(shell git rev-parse HEAD 2>/dev/null)
+
 build:
-	$(GO) build -trimpath -o bin/rlcheck ./cmd/rlcheck
+	$(GO) build -trimpath -ldflags '$(NAMED)' -o bin/rlcheck ./cmd/rlcheck
 
 install:
-	$(GO) install -trimpath ./cmd/rlcheck
+	$(GO) install -trimpath -ldflags '$(NAMED)' ./cmd/rlcheck
 
 # dist builds the release archives of six platforms into dist/.
 dist:

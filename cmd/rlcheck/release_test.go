@@ -2,6 +2,7 @@ package main
 
 import (
 	"debug/elf"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,6 +43,15 @@ func TestReleaseHasWhatItPromises(t *testing.T) {
 	if info, err := os.Stat(binary); err != nil || info.Size() > 20<<20 {
 		t.Errorf("the binary has over 20 MiB: %v %v", info, err)
 	}
+	head, err := exec.Command("git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := exec.Command(binary, "version").Output()
+	want := "commit " + strings.TrimSpace(string(head))
+	if err != nil || !strings.Contains(string(told), want) {
+		t.Errorf("rlcheck version prints %q (%v), want %q", told, err, want)
+	}
 	f, err := elf.Open(binary)
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +67,17 @@ func TestReleaseHasWhatItPromises(t *testing.T) {
 	if text, err := os.ReadFile(bom[0]); err != nil || !strings.Contains(string(text), `"CycloneDX"`) ||
 		!strings.Contains(string(text), `"pkg:golang/github.com/spf13/cobra@v`) {
 		t.Errorf("the SBOM lacks a module of the binary: %v", err)
+	}
+}
+
+// TestVersionTellsTheCommit: what the linker wrote into the binary goes before what Go recorded.
+func TestVersionTellsTheCommit(t *testing.T) {
+	defer func(v, c string) { release, revision = v, c }(release, revision)
+	release, revision = "v1.2.3", "0123456789abcdef"
+	var out strings.Builder
+	if code := run([]string{"version"}, nil, &out, io.Discard); code != 0 ||
+		!strings.HasPrefix(out.String(), "rlcheck v1.2.3\ncommit 0123456789abcdef, go") {
+		t.Errorf("got %d, %q", code, out.String())
 	}
 }
 

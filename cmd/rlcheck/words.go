@@ -34,25 +34,40 @@ func newVersionCmd(e *env) *cobra.Command {
 	}
 }
 
-// version is the version of the module as the build recorded it.
+// What a release knows of itself and the linker wrote into it (-ldflags "-X main.release=v1 -X
+// main.revision=COMMIT"); both empty where Go recorded them, or nobody did.
+var release, revision string
+
+// version is the version of the release, or that of the module as the build recorded it.
 func version() string {
+	if release != "" {
+		return release
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}
 	return "devel"
 }
 
-// printVersion prints the version. Below it stand the commit, where the build recorded one, the Go version
-// and the platform.
-func (e *env) printVersion() {
-	commit := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
+// commit is the commit that was built, empty where it is not known.
+func commit() string {
+	if info, ok := debug.ReadBuildInfo(); ok && revision == "" {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
-				commit = "commit " + s.Value + ", "
+				return s.Value
 			}
 		}
 	}
+	return revision
+}
+
+// printVersion prints the version. Below it stand the commit, where it is known, the Go version and the
+// platform.
+func (e *env) printVersion() {
+	at := ""
+	if c := commit(); c != "" {
+		at = "commit " + c + ", "
+	}
 	e.say.resultf("rlcheck %s\n", version())
-	e.say.resultf("%s%s %s/%s\n", commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	e.say.resultf("%s%s %s/%s\n", at, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
