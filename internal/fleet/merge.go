@@ -260,6 +260,7 @@ func gather(h *timeline.Header, all sources) {
 				h.Notes = append(h.Notes, note)
 			}
 		}
+		h.Protocols = slices.Compact(slices.Sorted(slices.Values(slices.Concat(h.Protocols, t.Protocols))))
 		for _, s := range t.Stalls {
 			s.From, s.To = max(0, s.From+x.shift), max(0, s.To+x.shift)
 			h.Stalls = append(h.Stalls, s)

@@ -42,7 +42,9 @@ func (c *conn) receive(s *shot) bool {
 	if whole {
 		o.Done = max(first, c.in.last)
 	}
-	c.served++
+	if c.served++; c.served == 1 {
+		c.r.speaks(c.pool, c.nc, resp.Proto)
+	}
 	if v := resp.Header["Keep-Alive"]; v != nil {
 		c.idleMax = patience(v)
 	}

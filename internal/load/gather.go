@@ -1,6 +1,7 @@
 package load
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -10,7 +11,7 @@ import (
 func (r *recorder) gather() *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
 		Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick, Notes: r.notes,
-		Spreads: r.spreads, Stalls: r.stalls,
+		Spreads: r.spreads, Stalls: r.stalls, Protocols: slices.Sorted(maps.Keys(r.protocols)),
 	}}
 	most, missing := 0, map[string]int{}
 	for _, p := range r.phases {

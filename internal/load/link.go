@@ -102,6 +102,7 @@ func (r *recorder) newLink(ctx context.Context, p *pool) (*link, error) {
 		raw.Close()
 		return nil, err
 	}
+	r.speaks(p, nc, "HTTP/2")
 	r.wg.Add(1)
 	go l.serve()
 	return l, nil

@@ -42,6 +42,19 @@ func (c *conn) hear() {
 	}
 }
 
+// speaks remembers that the target answered on nc, in that version of HTTP. The origin does not count.
+func (r *recorder) speaks(p *pool, nc net.Conn, http string) {
+	if p.origin {
+		return
+	}
+	if t, ok := nc.(*tls.Conn); ok {
+		http += ", " + tls.VersionName(t.ConnectionState().Version)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.protocols[http] = true
+}
+
 // otherProtocol names the protocol that the first bytes of an answer belong to, if it is one that can be
 // told; else empty.
 func otherProtocol(b []byte) string {

@@ -41,7 +41,7 @@ type recorder struct {
 	// Guarded by mu.
 	open, hungry, tickets int
 	notes                 []string
-	words                 map[string]bool
+	words, protocols      map[string]bool
 
 	halted, aborted, answered atomic.Bool
 	// frugal tells that no connection is left idle, released that the last gate of the phase that runs is
@@ -103,10 +103,10 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 		requests: map[requestKey]*request{},
 		pools:    map[poolKey]*pool{},
 		live:     map[*conn]struct{}{},
-		words:    map[string]bool{},
-		lags:     map[string]time.Duration{},
-		fields:   newFieldStore(),
-		journal:  newJournal(o.Journal),
+		words:    map[string]bool{}, protocols: map[string]bool{},
+		lags:    map[string]time.Duration{},
+		fields:  newFieldStore(),
+		journal: newJournal(o.Journal),
 	}
 }
 

@@ -38,7 +38,8 @@ func mustLimit(t testing.TB, text string) spec.Limit {
 func record(n, burst, rate int) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
 		Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), WallError: 500 * time.Millisecond,
-		Spreads: []timeline.Spread{{Phase: "burst", Requests: 40 * n, Width: 812 * time.Microsecond}},
+		Spreads:   []timeline.Spread{{Phase: "burst", Requests: 40 * n, Width: 812 * time.Microsecond}},
+		Protocols: []string{"HTTP/1.1", "HTTP/2, TLS 1.3"},
 		Audit: timeline.Audit{CPUShare: 0.42, LongestGC: 87 * time.Microsecond, Collections: 3,
 			Connections: 8},
 	}}

@@ -361,6 +361,7 @@ func facts(s *result.Scenario) []fact {
 		}
 	}
 	add("target", s.Target)
+	add("protocol", protocolText(s))
 	add("origin", s.Origin)
 	add("store", s.Store)
 	add("fault", s.Fault)

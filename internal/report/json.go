@@ -134,6 +134,7 @@ type jsonRecording struct {
 	Spreads      []jsonSpread `json:"spreads"`
 	Phases       []jsonKept   `json:"phases,omitempty"`
 	Notes        []string     `json:"notes"`
+	Protocols    []string     `json:"protocols,omitempty"`
 	Audit        jsonAudit    `json:"audit"`
 }
 
@@ -285,7 +286,7 @@ func toRecording(h timeline.Header) jsonRecording {
 		Started: wallText(h.Started), WallErrorNS: int64(h.WallError), ClockErrorNS: int64(h.ClockError),
 		DriftPPM: h.DriftPPM, TickNS: int64(h.Tick),
 		EndedNS: int64(h.Ended), Unsent: h.Unsent, Interrupted: h.Interrupted, Spreads: []jsonSpread{},
-		Notes: append([]string{}, h.Notes...),
+		Notes: append([]string{}, h.Notes...), Protocols: h.Protocols,
 		Audit: jsonAudit{finite(h.Audit.CPUShare), int64(h.Audit.LongestGC), h.Audit.Collections,
 			h.Audit.Connections},
 	}

@@ -257,7 +257,7 @@ func (p *reading) header(where string, in *jsonRecording) timeline.Header {
 		Started: p.wall(where+".started", in.Started), WallError: time.Duration(in.WallErrorNS),
 		ClockError: time.Duration(in.ClockErrorNS), DriftPPM: in.DriftPPM, Tick: time.Duration(in.TickNS),
 		Ended:  time.Duration(in.EndedNS),
-		Unsent: in.Unsent, Interrupted: in.Interrupted,
+		Unsent: in.Unsent, Interrupted: in.Interrupted, Protocols: in.Protocols,
 		Audit: timeline.Audit{CPUShare: in.Audit.CPUShare, LongestGC: time.Duration(in.Audit.LongestGCNS),
 			Collections: in.Audit.Collections, Connections: in.Audit.Connections},
 	}

@@ -102,7 +102,7 @@ func without[T any](list []T, i int) []T { return slices.Concat(list[:i], list[i
 func (s *screen) generators(r *result.Run) {
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]
-		text := generatorText(x)
+		text := strings.Trim(protocolText(x)+"; "+generatorText(x), "; ")
 		if i == 0 && text != "" {
 			s.line("")
 		}
@@ -126,6 +126,9 @@ func recorder(s *result.Scenario) string {
 	}
 	return "generator"
 }
+
+// protocolText is what the target spoke: HTTP/2, TLS 1.3. Empty where it is not known.
+func protocolText(s *result.Scenario) string { return strings.Join(plainAll(s.Header.Protocols), "; ") }
 
 // generatorText says how well the generator kept its plan; empty where nothing was measured.
 func generatorText(s *result.Scenario) string {

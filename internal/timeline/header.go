@@ -33,6 +33,7 @@ type headerJSON struct {
 	Notes       []string     `json:"notes,omitempty"`
 	Counted     []int64      `json:"counted,omitempty"`
 	Interrupted bool         `json:"interrupted,omitempty"`
+	Protocols   []string     `json:"protocols,omitempty"`
 	Audit       auditJSON    `json:"audit,omitzero"`
 	Judged      *termsJSON   `json:"judged,omitempty"`
 }
@@ -76,6 +77,7 @@ func newHeaderJSON(h Header) headerJSON {
 		Ended: int64(h.Ended), From: int64(h.CompleteFrom), Until: int64(h.CompleteUntil), Unsent: h.Unsent,
 		Notes:       h.Notes,
 		Counted:     h.Counted,
+		Protocols:   h.Protocols,
 		Interrupted: h.Interrupted, Audit: auditJSON{h.Audit.CPUShare, int64(h.Audit.LongestGC),
 			h.Audit.Collections, h.Audit.Connections},
 		Judged: h.Judged.json(),
@@ -154,6 +156,7 @@ func (j *headerJSON) header() Header {
 	}
 	h.Notes = append(h.Notes, j.Notes...) // nil if empty
 	h.Counted = append(h.Counted, j.Counted...)
+	h.Protocols = append(h.Protocols, j.Protocols...)
 	for _, s := range j.Spreads {
 		h.Spreads = append(h.Spreads, Spread{s.Phase, s.Requests, time.Duration(s.Width)})
 	}
@@ -261,6 +264,8 @@ func (r *Reader) headerMember(m member, j *headerJSON) {
 		to, belongs = &j.Notes, "a list of strings belongs here"
 	case "counted":
 		to, belongs = &j.Counted, "a list of numbers belongs here"
+	case "protocols":
+		to, belongs = &j.Protocols, "a list of strings belongs here"
 	case "interrupted":
 		to, belongs = &j.Interrupted, "true or false belongs here"
 	case "audit":

@@ -145,6 +145,9 @@ type Header struct {
 	Counted []int64
 	// Interrupted tells that the recording was stopped before its plan was done.
 	Interrupted bool
+	// Protocols are those that the target answered in, with the version of TLS ("HTTP/2, TLS 1.3"); sorted,
+	// each once. May be empty: not known.
+	Protocols []string
 	// Audit is what the recorder measured of itself.
 	Audit Audit
 	// Judged is what the recording was judged by when it was made.
