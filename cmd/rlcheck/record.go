@@ -59,7 +59,11 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 	whole := e.emit(dir.reports(), r, o) && len(w.errs) == 0
 	whole = e.emit(outs, r, o) && whole
 	if left := len(r.NotBegun); left > 0 {
-		e.say.notef("interrupted, %s not begun", quantity.Plural(left, "scenario"))
+		why := "interrupted"
+		if !r.Interrupted {
+			why = "stopped, nothing listens at the target"
+		}
+		e.say.notef("%s, %s not begun", why, quantity.Plural(left, "scenario"))
 	}
 	e.say.notef("kept in %s", dir.path)
 	verdict := statusFor(r.Verdict(f.strict), r.Interrupted, f.failOn)
@@ -74,7 +78,7 @@ func (w *work) all(ctx context.Context) {
 	w.keepSoFar()
 	w.beside(ctx, besides(w.chosen, w.flags.serial))
 	for i := range w.chosen {
-		if w.courses[i] != nil || ctx.Err() != nil {
+		if w.courses[i] != nil || ctx.Err() != nil || w.dead(i) {
 			continue
 		}
 		c := w.course(i)
@@ -86,6 +90,20 @@ func (w *work) all(ctx context.Context) {
 	w.settle(ctx)
 	w.note(w.resolve(ctx))
 	w.together()
+}
+
+// dead tells whether nothing listened at the target of a scenario in all that was recorded of it.
+func (w *work) dead(i int) bool {
+	tried := false
+	for j, c := range w.courses {
+		if c == nil || w.chosen[j].Target.URL != w.chosen[i].Target.URL {
+			continue
+		}
+		if tried = true; c.out.Timeline == nil || !load.Refused(c.out.Timeline) {
+			return false
+		}
+	}
+	return tried
 }
 
 // note keeps an error, and says it at once.

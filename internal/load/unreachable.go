@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -19,6 +20,12 @@ func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 		text += ": " + means
 	}
 	return text, true
+}
+
+// Refused tells whether nothing listened at the address whenever a request of tl was to be sent.
+func Refused(tl *timeline.Timeline) bool {
+	word, count := commonest(tl)
+	return count == len(tl.Observations) && slices.Contains([]string{wordRefused, wordNoSocket}, word)
 }
 
 // Remedy says what the reader can do about a target that is Unreachable; empty where it is not, or nothing

@@ -64,6 +64,8 @@ func interruption(r *result.Run) string {
 	switch n := len(r.NotBegun); {
 	case r.Interrupted && n > 0:
 		return fmt.Sprintf("; interrupted, %d not begun%s", n, few(r.NotBegun))
+	case n > 0:
+		return fmt.Sprintf("; stopped, nothing listens at the target: %d not begun%s", n, few(r.NotBegun))
 	case r.Interrupted:
 		return "; interrupted"
 	}

@@ -29,7 +29,8 @@ type Run struct {
 	Scenarios []Scenario
 	// Interrupted tells that the run was stopped before its last scenario was done.
 	Interrupted bool
-	// NotBegun are the ids of the scenarios that an interrupted run did not come to, in their order.
+	// NotBegun are the ids of the scenarios, in their order, that a run did not come to: it was interrupted,
+	// or nothing listened at its target.
 	NotBegun []string
 	// Policy is what the scenarios together measured; nil where none measured anything for clients of its
 	// own.
