@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -40,6 +41,8 @@ type checkFlags struct {
 	// answer.
 	ends     bool
 	timeless int
+	// caches counts the answers that a cache gave.
+	caches headers.Caches
 	// only names the partitions to judge; empty: all. found are those of them that were read, others some
 	// that were not asked for.
 	only          []string
@@ -147,12 +150,19 @@ func (e *env) check(name string, f checkFlags) error {
 // emitChecked writes a judged recording in every wanted format; it returns whether all was written.
 func (e *env) emitChecked(outs []output, r *result.Run, judges *check.Panel) bool {
 	s := &r.Scenarios[0]
+	note := result.CacheNote(s.Header.Notes)
 	return e.emitEach(outs, func(w io.Writer, format string) error {
 		switch format {
 		case "text":
+			if note != "" {
+				fmt.Fprintln(w, visible(note))
+			}
 			writeVerdict(w, s.Judgement, judges, s.Counts)
 			return nil
-		case "json":
+		case "json": // which has no place for it
+			if note != "" {
+				e.say.line(note)
+			}
 			text, err := report.VerdictJSON(s.Judgement)
 			_, _ = w.Write(text) // in memory
 			return err

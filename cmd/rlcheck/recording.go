@@ -115,6 +115,9 @@ func (k *keeper) scenario(
 		s.ID, s.TimelinePath, s.Replay = filepath.Base(name), name, k.replay
 	}
 	s.Header.Notes = append(slices.Clone(s.Header.Notes), k.notes...)
+	if trial.BlameCache(&s); s.FromCache() && j.Verdict == verdict.Inconclusive {
+		j.Reason, j.Detail = s.Reason, s.Detail
+	}
 	if k.n > 0 {
 		s.Timeline = &timeline.Timeline{Header: k.header, Observations: k.observations}
 	}

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -95,6 +96,9 @@ type Log struct {
 	// Unnamed counts, by status, the answers that are neither admissions nor denials. May be nil.
 	Unnamed map[int]int
 
+	// Caches counts the answers that a cache gave, as the fields tell that the log has: their Outcome is
+	// Unknown. Its numbers are those of lines.
+	Caches headers.Caches
 	// Doubtful counts the requests that meet all conditions only as their path and host are written, or only
 	// with them in their plain form: whether they were limited is not known, so that their Outcome is
 	// Unknown. Those of a partition without any other request are left out, as Unmatched.

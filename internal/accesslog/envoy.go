@@ -44,7 +44,7 @@ const (
 		`%DOWNSTREAM_LOCAL_ADDRESS% %DOWNSTREAM_REMOTE_ADDRESS% %REQUESTED_SERVER_NAME% %ROUTE_NAME%`
 )
 
-// envoyOperators are the operators that are understood, without their arguments but for those of REQ.
+// envoyOperators are the operators that are understood, without arguments but those of REQ and RESP.
 var envoyOperators = map[string]slot{
 	"START_TIME": slotISO, "DURATION": slotDuration, "RESPONSE_CODE": slotStatus, "REQ(:METHOD)": slotMethod,
 	"REQ(:PATH)": slotTarget, "REQ(:AUTHORITY)": slotHost, "DOWNSTREAM_REMOTE_ADDRESS": slotAddress,
@@ -90,8 +90,12 @@ func (e *envoy) ready(fields []field) error {
 }
 
 // operator drops the arguments and the length that do not matter: START_TIME(%s.%3f),
-// REQ(X-ENVOY-ORIGINAL-PATH?:PATH):99.
+// REQ(X-ENVOY-ORIGINAL-PATH?:PATH):99, RESP(AGE):9.
 func operator(name string) string {
+	if inner, ok := strings.CutPrefix(name, "RESP("); ok {
+		inner, _, _ = strings.Cut(inner, ")")
+		return "RESP(" + strings.ToUpper(inner) + ")"
+	}
 	if inner, ok := strings.CutPrefix(name, "REQ("); ok {
 		inner, _, _ = strings.Cut(inner, ")")
 		if _, other, ok := strings.Cut(inner, "?"); ok && other == ":PATH" {

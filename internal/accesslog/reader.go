@@ -32,6 +32,7 @@ type reader struct {
 
 	out     Log
 	numbers map[string]uint32
+	cache   cacheTold
 	order   survey
 	unnamed map[int]int
 	// keep takes a request instead of out; where it returns false no more is read.
@@ -74,6 +75,7 @@ func newReader(name string, o Options) (*reader, error) {
 	}
 	r := &reader{o: o, layout: l, numbers: map[string]uint32{}, unnamed: map[int]int{},
 		problems: problems{file: name}, firstTo: math.MaxInt64, lastEnd: math.MinInt64}
+	r.cache = newCacheTold(o.Format, t)
 	fields, err := r.fields(t)
 	if err != nil {
 		return nil, err
@@ -233,7 +235,10 @@ func (r *reader) record(s span, status int, sure bool, line uint32) record {
 	rec := record{from: s.from, to: max(s.to, s.from), line: line, status: uint16(status), whole: s.whole &&
 		judged}
 	if judged {
-		if rec.outcome = r.o.Outcome(status); rec.outcome == timeline.Unknown {
+		rec.outcome = r.o.Outcome(status)
+		if r.out.Caches.Gave(int(line), r.cache.get(r.v)) {
+			rec.outcome = timeline.Unknown
+		} else if rec.outcome == timeline.Unknown {
 			r.unnamed[status]++
 		}
 	}

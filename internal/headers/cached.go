@@ -1,12 +1,43 @@
 package headers
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
 )
+
+// cacheFields are the fields that FromCache looks at; those from conventions on are no standard's.
+var cacheFields = []string{"Age", "Cache-Status", "X-Cache", "X-Cache-Status", "X-Proxy-Cache",
+	"Cf-Cache-Status"}
+
+const conventions = 2
+
+// CacheFields are the canonical names of the fields by which a cache says that it gave an answer.
+func CacheFields() []string { return slices.Clone(cacheFields) }
+
+// Caches counts the answers of a recording that caches gave. The zero value has seen none.
+type Caches struct {
+	// Answers counts all answers, Hits those of them that a cache gave.
+	Answers, Hits int
+	// First names the first of the hits and the field that tells it; empty where there is none.
+	First string
+}
+
+// Gave counts the answer number n and tells, as FromCache does, whether a cache gave it.
+func (c *Caches) Gave(n int, get func(name string) (string, bool)) bool {
+	c.Answers++
+	field, value, ok := FromCache(get)
+	if !ok {
+		return false
+	}
+	if c.Hits++; c.Hits == 1 {
+		c.First = fmt.Sprintf("#%d has %s: %.40q", n, field, value)
+	}
+	return true
+}
 
 // FromCache returns the field, with its value, by which an answer says that a cache gave it without asking
 // the origin; ok is false where none does. Age: 0 says nothing, since some caches add it to every answer,
@@ -22,7 +53,7 @@ func FromCache(get func(name string) (string, bool)) (field, value string, ok bo
 	if v, has := get("Cache-Status"); has && hit(v) {
 		return "Cache-Status", v, true
 	}
-	for _, name := range []string{"X-Cache", "X-Cache-Status", "X-Proxy-Cache", "Cf-Cache-Status"} {
+	for _, name := range cacheFields[conventions:] {
 		if v, has := get(name); has && saysHit(v) {
 			return name, v, true
 		}
