@@ -34,13 +34,15 @@ func (f *fleetFlags) add(fl *pflag.FlagSet) {
 }
 
 // check refuses flags that cannot be used.
-func (f *fleetFlags) check() error {
+func (f *fleetFlags) check(pastCaches bool) error {
 	o := fleet.Options{Agents: f.agents, Deal: fleet.Deal(f.deal)}
 	switch {
 	case f.agents == 0 && f.deal != string(fleet.ByRequests):
 		return usagef("--deal %s: there is one sender (add --agents N)", f.deal)
 	case f.agents == 0:
 		return nil
+	case pastCaches:
+		return usagef("--past-caches: agents do not send such requests (leave out --agents)")
 	case f.within <= 0:
 		return usagef("--agents-within %s: it is more than 0", f.within)
 	}

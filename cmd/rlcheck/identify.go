@@ -157,8 +157,8 @@ func (e *env) probe(ctx context.Context, s *scenario.Scenario, outs []output, f 
 ) error {
 	started := time.Now()
 	m := e.newManifest(started, []*scenario.Scenario{s}, f.runFlags, red)
-	opts, drift, stop, err := trial.Sending(ctx, s, trial.Options{Version: version(), Allow: f.allow,
-		TLS: f.tls})
+	opts, drift, stop, err := trial.Sending(ctx, s, trial.Options{ID: m.ID, Version: version(),
+		Allow: f.allow, TLS: f.tls, PastCaches: f.request.pastCaches})
 	if err != nil {
 		return err
 	}

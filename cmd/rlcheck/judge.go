@@ -19,7 +19,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -146,7 +145,7 @@ func (e *env) judgeStream(r *timeline.Reader, name string, f *checkFlags) (
 	at := 0 // the line of the first observation that was refused
 	err = r.Each(func(o *timeline.Observation, line int) bool {
 		f.ends = f.ends || o.Done > 0
-		trial.DoubtCached(o, &f.caches)
+		result.DoubtCached(o, &f.caches)
 		if !o.Answered && o.Outcome != timeline.Unknown {
 			// The answer may have come after the last time in the file, and the decision with it.
 			o.Outcome = timeline.Unknown
@@ -168,17 +167,10 @@ func (e *env) judgeStream(r *timeline.Reader, name string, f *checkFlags) (
 	if err := f.absent(name); err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	f.noteCaches()
+	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches)
 	e.sayTerms(name, f, h.Judged)
 	j, err := f.judges.Finish()
 	return j, f.judges.Counts(), refused(name, at, err)
-}
-
-// noteCaches notes the answers that a cache gave, unless the recorder did.
-func (f *checkFlags) noteCaches() {
-	if f.caches.Hits > 0 && result.CacheNote(f.kept.header.Notes) == "" {
-		f.kept.header.Notes = append(slices.Clone(f.kept.header.Notes), trial.CacheNote(f.caches))
-	}
 }
 
 // again reads a file a second time, for what was not kept of it; nil where that cannot be.
@@ -193,7 +185,7 @@ func (f *checkFlags) again(in io.Reader, open func(io.Reader) *timeline.Reader) 
 		}
 		var counted headers.Caches // again
 		return open(file).Each(func(o *timeline.Observation, _ int) bool {
-			trial.DoubtCached(o, &counted)
+			result.DoubtCached(o, &counted)
 			return !f.wants(o.Partition) || take(o)
 		})
 	}
@@ -231,7 +223,7 @@ func (e *env) judgeLog(in io.Reader, name string, f *checkFlags) (*verdict.Judge
 		return nil, timeline.Counts{}, err
 	}
 	f.kept.header, f.kept.untimed, f.caches = l.Header, true, l.Caches
-	f.noteCaches()
+	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches)
 	at := 0
 	err = l.Each(func(o *timeline.Observation) bool {
 		if !f.wants(o.Partition) {

@@ -196,6 +196,7 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (result.
 		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow,
 		Redis: t.flags.store(), Fleet: t.flags.sender(), Output: e.say.err,
 		WallError: t.flags.wallError, TLS: t.flags.tls, Economical: t.flags.economical,
+		PastCaches: t.flags.request.pastCaches,
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.keepPlan(s.ID, t.text, plan)
 			if _, lasts := plan.Planned(); t.crowd == nil {

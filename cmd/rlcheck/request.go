@@ -22,7 +22,7 @@ type requestFlags struct {
 	header                                []string
 	method, data, host, cacert, cert, key string
 	unixSocket, proxy                     string
-	insecure, http2                       bool
+	insecure, http2, pastCaches           bool
 	// said are the settings that were read from them: standard input is read once.
 	said []scenario.Setting
 	// config are the header fields of a configuration.
@@ -48,6 +48,9 @@ func (f *requestFlags) add(fl *pflag.FlagSet) {
 		"connect to the Unix socket at this path, not to the URL's host")
 	fl.StringVar(&f.proxy, "proxy", "",
 		"an HTTP proxy: http://[USER:PASSWORD@]HOST:PORT; https goes through a tunnel")
+	fl.BoolVar(&f.pastCaches, "past-caches", false,
+		"give each request a query of its own and Cache-Control: no-cache; a limiter that counts by the "+
+			"whole URL then has a quota for each")
 	fl.StringVar(&f.curl, "from-curl", "",
 		"send what this command of curl does ('curl ...', or @FILE); the other flags go over it")
 	fl.BoolVar(&f.insecure, "insecure", false, "take any certificate (the reports say so)")

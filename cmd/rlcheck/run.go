@@ -115,7 +115,7 @@ func (e *env) run(args []string, f runFlags) error {
 	if f.wallError < 0 {
 		return usagef("--wall-error %s: it is not negative", f.wallError)
 	}
-	if err := f.fleet.check(); err != nil {
+	if err := f.fleet.check(f.request.pastCaches); err != nil {
 		return err
 	}
 	f.serial = f.serial || f.fleet.agents > 0 // agents send one schedule at a time

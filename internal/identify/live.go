@@ -2,11 +2,13 @@ package identify
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -21,6 +23,9 @@ type Live struct {
 	// Polite waits as long as a denial asks for.
 	Polite bool
 
+	// caches counts the answers that caches gave, phases what was sent.
+	caches  headers.Caches
+	phases  int
 	started time.Time
 	header  timeline.Header
 	free    time.Duration
@@ -85,6 +90,9 @@ func (l *Live) paced(p Phase) load.Options {
 	}
 	var mu sync.Mutex
 	o := l.Load
+	if l.phases++; o.PastCaches != "" {
+		o.PastCaches = fmt.Sprintf("%s-%d", o.PastCaches, l.phases)
+	}
 	o.Classify = func(status int) timeline.Outcome {
 		out := l.Load.Classify(status)
 		mu.Lock()
@@ -120,6 +128,7 @@ const lostAfter = time.Second
 func (l *Live) keep(tl *timeline.Timeline, from time.Duration) {
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
+		result.DoubtCached(o, &l.caches)
 		o.At, o.Sent = o.At+from, o.Sent+from
 		if o.Answered {
 			o.FirstByte += from
@@ -141,7 +150,8 @@ func (l *Live) keep(tl *timeline.Timeline, from time.Duration) {
 	}
 	l.header = timeline.Header{Started: l.started.Round(0), WallError: tl.Header.WallError,
 		Tick:     max(tl.Header.Tick, clockStep),
-		DriftPPM: l.DriftPPM, Ended: tl.Header.Ended + from, Notes: notes, Stalls: stalls}
+		DriftPPM: l.DriftPPM, Ended: tl.Header.Ended + from,
+		Notes: result.NoteCaches(notes, l.caches), Stalls: stalls}
 }
 
 // clockStep is how coarse the clock of a limiter may be without being told of: many count in milliseconds,

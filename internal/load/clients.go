@@ -223,7 +223,7 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 	o.Arrival = timeline.Arrival{Partition: c.partition, Phase: plan.Name, At: at, Cost: max(plan.Cost, 1),
 		Origin: plan.Origin}
 	c.shot.obs = o
-	if len(plan.Forge) > 0 || len(plan.Request.Spellings) > 1 || plan.Request.Mint {
+	if len(plan.Forge) > 0 || len(plan.Request.Spellings) > 1 || plan.Request.Mint || k.r.o.PastCaches != "" {
 		c.shot.req = k.r.request(k.wish(c))
 	}
 	c.turn++

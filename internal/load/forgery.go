@@ -22,11 +22,11 @@ func forgery(name string, w wish) string {
 	}
 }
 
-// invented returns the invented address number forged of those that the phase takes them from: by default one
-// of 198.18.0.0/15, which is no one's (RFC 2544 section 7). What has to be one client has the network, or the
-// address, of its partition.
+// invented returns the invented address of the wish's number, of those that the phase takes them from: by
+// default one of 198.18.0.0/15, which is no one's (RFC 2544 section 7). What has to be one client has the
+// network, or the address, of its partition.
 func invented(w wish) netip.Addr {
-	n := w.forged
+	n := w.number
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(w.partition)) // a hash takes everything
 	own := h.Sum32()

@@ -63,6 +63,9 @@ type Options struct {
 	DeniedField string
 	// SilentDenials: a connection that ends, or gives no answer in time, is a denial of the request on it.
 	SilentDenials bool
+	// PastCaches, if not empty, asks past caches: each request has a query parameter with this and a number
+	// of its own, and Cache-Control: no-cache where Header has no other.
+	PastCaches string
 	// Record tells which fields of an answer are kept, by canonical name. By default Retry-After, Date, Age,
 	// Cache-Control, Content-Type, Expires, Location, Via, RateLimit*, X-RateLimit*, X-Rate-Limit*,
 	// *-Reset and those by which caches say that they gave the answer.

@@ -72,7 +72,7 @@ func TestInventedAddresses(t *testing.T) {
 		{timeline.TwoSpellings, "X-Forwarded-For", "k", 3, "::ffff:198.18.56.234"},
 		{timeline.TwoSpellings, "X-Forwarded-For", "k", 5, "::ffff:198.18.56.234"},
 	} {
-		w := wish{partition: tt.partition, forged: tt.forged, own: &timeline.Request{Addresses: tt.addresses}}
+		w := wish{partition: tt.partition, number: tt.forged, own: &timeline.Request{Addresses: tt.addresses}}
 		if got := forgery(tt.name, w); got != tt.want {
 			t.Errorf("%s, number %d of %s: got %s, want %s", tt.addresses, tt.forged, tt.partition, got,
 				tt.want)

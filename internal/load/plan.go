@@ -155,8 +155,8 @@ func (r *recorder) number(name string) int {
 
 // request returns the bytes of a request, made once where nothing forged is in them. The wish was checked.
 func (r *recorder) request(w wish) *request {
-	if len(w.forge) > 0 || w.own != nil && w.own.Mint {
-		w.forged = int(r.forgeries.Add(1))
+	if len(w.forge) > 0 || w.own != nil && w.own.Mint || r.o.PastCaches != "" {
+		w.number = int(r.forgeries.Add(1))
 		return newRequest(r.o, w)
 	}
 	key := requestKey{w.origin, w.partition, w.cost, nil, 0}

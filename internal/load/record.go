@@ -93,6 +93,10 @@ func Record(ctx context.Context, s *timeline.Schedule, o Options) (*timeline.Tim
 	if err := r.check(); err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
+	if o.PastCaches != "" {
+		r.note(timeline.OfTarget + "each request had a query of its own (--past-caches): a limiter " +
+			"that counts by the whole URL has a quota for each")
+	}
 	return r.record(ctx), nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,9 +38,10 @@ type wish struct {
 	origin    bool
 	partition string
 	cost      int64
-	// forge are the names of fields that carry the invented address number forged.
-	forge  []string
-	forged int
+	// forge are the names of fields that carry an invented address.
+	forge []string
+	// number is that of the invented address or key, and of a request that asks past caches.
+	number int
 	// own is what a phase's requests have of their own, nil for nothing; turn is which of its spellings is
 	// meant.
 	own  *timeline.Request
@@ -60,7 +62,7 @@ func newRequest(o *Options, w wish) *request {
 	}
 	v := varied(o, w)
 	method, header = v.method(method), v.header(header, u)
-	path, query = v.path(path, query)
+	path, query = v.path(path, o.unseen(query, w.number))
 	target, own, named := o.Partition.target(path, query, v.key(key))
 	if others := header.Values("Cookie"); named && o.Partition.Kind == kindCookie && len(others) > 0 {
 		own[1] = strings.Join(others, "; ") + "; " + own[1]
@@ -71,6 +73,9 @@ func newRequest(o *Options, w wish) *request {
 		keyed = v.keyFields(own)
 	}
 	m.addFields(header, hostOf(u), own[0], keyed)
+	if o.PastCaches != "" && header.Get("Cache-Control") == "" {
+		m.add("Cache-Control", "no-cache")
+	}
 	if o.CostHeader != "" && w.cost > 1 {
 		m.add(o.CostHeader, strconv.FormatInt(w.cost, 10))
 	}
@@ -100,9 +105,21 @@ func (o *Options) keyOf(w wish) string {
 		key = issued
 	}
 	if w.own != nil && w.own.Mint {
-		key = o.minted(key, w.forged)
+		key = o.minted(key, w.number)
 	}
 	return key
+}
+
+// pastCaches is the query parameter that makes the URL of a request one that no cache has seen.
+const pastCaches = "rlcheck-past-caches"
+
+// unseen adds the parameter of request n to a query, where requests are to get past caches.
+func (o *Options) unseen(query string, n int) string {
+	if o.PastCaches == "" {
+		return query
+	}
+	own := pastCaches + "=" + url.QueryEscape(o.PastCaches) + "." + strconv.Itoa(n)
+	return strings.TrimPrefix(query+"&"+own, "&")
 }
 
 // message is a request before it has the form of a protocol.

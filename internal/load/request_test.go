@@ -43,7 +43,7 @@ func TestRequestBytes(t *testing.T) {
 				"rlcheck/1\nAccept: text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n\n"},
 		{partition: Partition{Kind: kindQuery, Name: "k&y"}, method: "POST", body: "hello",
 			w: wish{partition: "a b\r\n", cost: 1, forge: []string{"X-Forwarded-For", "Forwarded"},
-				forged: 259},
+				number: 259},
 			want: "POST /a%20b/?x=1&k%26y=a+b%0D%0A HTTP/1.1\nHost: example.com:8080\nUser-Agent: " +
 				"rlcheck/1\nAccept: text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n" +
 				"X-Forwarded-For: 198.18.1.3\nForwarded: for=198.18.1.3\nContent-Length: 5\n\nhello"},
@@ -253,5 +253,28 @@ func TestKeepAliveTimeoutIsRespected(t *testing.T) {
 		if got := int(patience([]string{v}).Milliseconds()); got != want {
 			t.Errorf("%q: got %d ms, want %d", v, got, want)
 		}
+	}
+}
+
+// TestPastCaches: each request has a URL of its own, with or without a query, and what a user says of caches
+// is sent as it is.
+func TestPastCaches(t *testing.T) {
+	for query, want := range map[string]string{"": "/a?rlcheck-past-caches=run-1.7",
+		"b=c": "/a?b=c&rlcheck-past-caches=run-1.7"} {
+		u := &url.URL{Scheme: "http", Host: "h", Path: "/a", RawQuery: query}
+		o := &Options{URL: u, Method: http.MethodGet, PastCaches: "run-1"}
+		head := string(newRequest(o, wish{number: 7}).head)
+		if !strings.HasPrefix(head, "GET "+want+" ") ||
+			!strings.Contains(head, "\r\nCache-Control: no-cache\r\n") {
+			t.Errorf("query %q: got\n%s\nwant %s and no-cache", query, head, want)
+		}
+		o.Header = http.Header{"Cache-Control": {"max-age=0"}}
+		if head := string(newRequest(o, wish{}).head); strings.Contains(head, "no-cache") {
+			t.Errorf("got\n%s\nwant the user's own Cache-Control alone", head)
+		}
+	}
+	r := newRecorder(&timeline.Schedule{}, &Options{URL: &url.URL{Host: "h"}, PastCaches: "run"})
+	if a, b := r.request(wish{}), r.request(wish{}); string(a.head) == string(b.head) {
+		t.Errorf("got one request twice:\n%s", a.head)
 	}
 }

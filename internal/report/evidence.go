@@ -79,7 +79,7 @@ func recordedMend(s *result.Scenario, r verdict.Reason) string {
 // explain what is seen until it is forgotten.
 func mend(s *result.Scenario, r verdict.Reason) string {
 	if r == verdict.TooFew && s.FromCache() {
-		return "ask past the cache (-H 'Cache-Control: no-cache'), or name a route that is not cached"
+		return "ask past the cache (--past-caches), or name a route that is not cached"
 	}
 	if r == verdict.TooFew && s.Judgement != nil && s.Judgement.Unresolved && len(s.ResolvedBy) == 0 {
 		if _, finer := s.Coarse(); finer != "" {

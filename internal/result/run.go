@@ -125,22 +125,6 @@ type Scenario struct {
 	Excerpt string
 }
 
-// FromCaches begins the note of a recording with answers that a cache gave.
-const FromCaches = timeline.OfTarget + "answers came from a cache"
-
-// CacheNote returns the note that begins with FromCaches; empty where none of them does.
-func CacheNote(notes []string) string {
-	for _, n := range notes {
-		if strings.HasPrefix(n, FromCaches) {
-			return n
-		}
-	}
-	return ""
-}
-
-// FromCache tells whether answers of s came from a cache: they are left out of what is judged.
-func (s *Scenario) FromCache() bool { return CacheNote(s.Header.Notes) != "" }
-
 // Unverified is the note of a recording whose target may have been anybody.
 const Unverified = "certificates were not verified (target.insecure)"
 

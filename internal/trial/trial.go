@@ -67,6 +67,8 @@ type Options struct {
 	// Pacer paces the requests; nil for the precise one. Economical lets that one sleep where it would spin.
 	Pacer      load.Pacer
 	Economical bool
+	// PastCaches sends requests that no cache has an answer to (load.Options), by the ID.
+	PastCaches bool
 	// Fleet lets agents send the requests; nil: they are sent from here.
 	Fleet *Fleet
 }
@@ -260,6 +262,9 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 	}
 	if o.Network != nil {
 		opts.Dial = o.Network.Dial
+	}
+	if o.PastCaches {
+		opts.PastCaches = o.ID
 	}
 	return opts, nil
 }
