@@ -18,7 +18,7 @@ import (
 func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
 	var bad []*timeline.Observation
 	var seen []string
-	first, judged := "", 0
+	first, rule, judged := "", "", 0
 	for _, t := range tellers {
 		limit := r.limitOf(t.o)
 		if len(limit) == 0 || !slices.ContainsFunc(t.quotas,
@@ -26,11 +26,14 @@ func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
 			continue
 		}
 		judged++
-		odd, ok := undeclared(t.quotas, limit)
+		odd, ok := undeclared(slices.Concat(t.quotas, headers.NumericPolicies(getter(t.o))), limit)
 		switch {
 		case ok:
 			seen = append(seen, limitsOf(t.quotas)...)
 		case len(bad) == 0:
+			if odd.Dialect == headers.PolicyByNumber {
+				rule = "R3-POLICY"
+			}
 			first = fmt.Sprintf("#%d tells a limit of %d (%s), and %s%s", t.o.Seq, odd.Limit, odd.Dialect,
 				declaredText(limit), unnamedUnit(odd.Limit, limit))
 			fallthrough
@@ -43,7 +46,7 @@ func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
 		text := fmt.Sprintf("%d of %s tell a limit that is not the declared one", len(bad), plural(judged,
 			"answer"))
 		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: LimitOtherwise,
-			Seen: int64(len(bad)),
+			Seen: int64(len(bad)), Rule: rule,
 			Text: text + ": " + first + "; so do " + seqs(bad)}, bad...)})
 	case judged > 0:
 		slices.Sort(seen)

@@ -32,6 +32,7 @@ func TestToldLimitIsTheDeclaredOne(t *testing.T) {
 		// another policy beside it
 		{slowBucket, "X-Ratelimit-Limit: 6", "fail", "the declared limit has 5 at once and 10/s"},
 		{slowBucket, "X-Ratelimit-Remaining: 6", "needs-failed", "none of 1 answer has a limit"},
+		{slowBucket, "Ratelimit-Policy: 600;w=3600", "fail", "tells a limit of 600"}, // by number, alone
 		{"token-bucket,rate=10/s,burst=5..7", "X-Ratelimit-Limit: 6", "pass", ""},
 		{"fixed-window,rate=10000/720h", "Ratelimit-Limit: 333;w=86400", "pass", ""},
 		{"leaky-bucket-queue,rate=10/s,queue=20", "X-Ratelimit-Limit: 20", "pass", ""},
@@ -40,6 +41,34 @@ func TestToldLimitIsTheDeclaredOne(t *testing.T) {
 		c := toldUnder(t, x.limit, QuotaExpect{Limit: true}, req(1, 0, 1, 200, x.field))
 		if got, text := verdictOf(c); got != x.want || !contains(text, x.text) {
 			t.Errorf("%s under %s: got %s: %s; want %s with %q", x.field, x.limit, got, text, x.want, x.text)
+		}
+	}
+}
+
+// TestPoliciesByNumberAreDeclared: RateLimit-Limit, or the limit of draft 07, and the policies beside it are
+// both of the declared limit, each in its own unit.
+func TestPoliciesByNumberAreDeclared(t *testing.T) {
+	for _, x := range []struct{ policy, want, text string }{
+		{"5;w=1", "pass", ""},
+		{"10;w=1", "pass", ""},
+		{"600;w=60", "pass", ""}, // the rate in the unit that w names
+		{"5", "pass", ""},
+		{"5;w=1, 1000;w=3600", "pass", ""}, // another policy beside it
+		{"no number", "pass", ""},          // fields-ratelimit has it
+		{"600;w=3600", "fail", "tells a limit of 600 (ratelimit-policy), and the declared limit has 5"},
+		{"9000;w=60, 8000", "fail", "tells a limit of 9000 (ratelimit-policy)"},
+	} {
+		for _, limit := range [][]string{{"Ratelimit-Limit: 5", "Ratelimit-Reset: 1"},
+			{"Ratelimit: limit=5, remaining=4, reset=1"}} {
+			c := toldUnder(t, slowBucket, QuotaExpect{Limit: true},
+				req(1, 0, 1, 200, append(limit, "Ratelimit-Policy: "+x.policy)...))
+			if got, text := verdictOf(c); got != x.want || !contains(text, x.text) {
+				t.Errorf("%s beside %s: got %s: %s; want %s with %q", x.policy, limit, got, text, x.want,
+					x.text)
+			}
+			if len(c.Findings) > 0 && c.Findings[0].Rule != "R3-POLICY" {
+				t.Errorf("%s: got rule %q, want R3-POLICY", x.policy, c.Findings[0].Rule)
+			}
 		}
 	}
 }

@@ -19,6 +19,9 @@ const (
 	Draft07 Dialect = "ratelimit-07"
 	// Draft08: RateLimit: "name";r=50;t=5 and RateLimit-Policy: "name";q=100;w=60 of the drafts from 08 on.
 	Draft08 Dialect = "ratelimit-08"
+	// PolicyByNumber: RateLimit-Policy: 100;w=60 of the drafts 04 to 07. NumericPolicies alone returns it:
+	// beside another dialect of theirs Quotas takes no more than the window from it.
+	PolicyByNumber Dialect = "ratelimit-policy"
 )
 
 // Form is how a reset is written.
@@ -75,6 +78,24 @@ func Quotas(get func(name string) (string, bool), date time.Time) ([]Quota, []Pr
 	r.threeFields()
 	r.structured()
 	return r.quotas, r.problems
+}
+
+// NumericPolicies returns the policies by number of RateLimit-Policy, in their order; empty where it has
+// names or cannot be read. get is that of Quotas.
+func NumericPolicies(get func(name string) (string, bool)) []Quota {
+	r := reader{get: get}
+	v, ok := r.value("RateLimit-Policy")
+	if !ok {
+		return nil
+	}
+	var out []Quota
+	for _, q := range r.policies(v) {
+		if q.Dialect == Draft07 && q.HasLimit {
+			q.Dialect = PolicyByNumber
+			out = append(out, q)
+		}
+	}
+	return out
 }
 
 // windows are the suffixes of fields that tell one quota per window, as Kong sends them:
