@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/simulate"
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// TestPicturesOfKeys: the pictures in docs/limit.md are what the reference limiters decide, and no axis is
+// without one. A ? may be either; a limit with a range is no single limiter.
+func TestPicturesOfKeys(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "limit.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "## A picture a key\n")
+	pictures, _, ends := strings.Cut(rest, "\n## ")
+	if !found || !ends {
+		t.Fatal("no section with pictures")
+	}
+	var times []string
+	for line := range strings.Lines(pictures) {
+		fields := strings.Fields(strings.ReplaceAll(line, "|", " "))
+		switch {
+		case !strings.HasPrefix(line, "    "):
+		case fields[0] == "at":
+			times = fields[1:]
+		default:
+			_, after, _ := strings.Cut(line, fields[len(times)])
+			limit, _, _ := strings.Cut(fields[len(times)]+after, "  ")
+			decided(t, limit, times, fields[:len(times)])
+		}
+	}
+	for _, key := range spec.Keys("") {
+		if strings.Contains("rate limit burst queue undelayed", key) { // numbers of every limiter, no axes
+			continue
+		}
+		if !strings.Contains(pictures, "`"+key+"`") {
+			t.Errorf("the key %s has no picture", key)
+		}
+	}
+}
+
+// decided compares what limit decides, where each answer takes 3 s, with what is drawn.
+func decided(t *testing.T, limit string, times, want []string) {
+	t.Helper()
+	l, err := spec.Parse(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := simulate.NewLimiter(l, time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), 3*time.Second)
+	if err != nil && strings.Contains(limit, "..") {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, at := range times {
+		d, err := time.ParseDuration(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "D"
+		if s.Decide("", d, 1).Allow {
+			got = "A"
+		}
+		if want[i] != got && want[i] != "?" {
+			t.Errorf("%s at %s: drawn %s, decided %s", limit, at, want[i], got)
+		}
+	}
+}
