@@ -30,7 +30,7 @@ func (r *recording) counts(id string, tellers []teller) verdict.Claim {
 func (r *recording) left(id string, tellers []teller) verdict.Claim {
 	told := map[int]headers.Quota{}
 	for _, t := range tellers {
-		if i := slices.IndexFunc(t.single(), func(q headers.Quota) bool { return q.HasRemaining }); i >= 0 {
+		if i := slices.IndexFunc(t.single(), tellsRemaining); i >= 0 {
 			told[t.o.Seq] = t.single()[i]
 		}
 	}
@@ -50,7 +50,7 @@ func (r *recording) left(id string, tellers []teller) verdict.Claim {
 	}
 	switch {
 	case compared > 0:
-	case r.withhold(tellers, func(q headers.Quota) bool { return q.HasRemaining }):
+	case r.withhold(tellers, tellsRemaining):
 		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", "what remains of the quota")
 	case completes:
 		return tooFew(id, "what remains depends on when requests are complete, which no answer tells")

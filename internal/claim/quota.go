@@ -42,7 +42,7 @@ func (r *recording) limitless(tellers []teller) bool {
 	tells := func(t teller) bool {
 		_, a := value(t.o, "X-RateLimit-Limit")
 		_, b := value(t.o, "X-Rate-Limit-Limit")
-		return a || b || slices.ContainsFunc(t.quotas, func(q headers.Quota) bool { return q.HasLimit })
+		return a || b || slices.ContainsFunc(t.quotas, tellsLimit)
 	}
 	return !slices.Contains(r.promised, verdict.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
 }
@@ -57,6 +57,26 @@ func (r *recording) withhold(tellers []teller, has func(headers.Quota) bool) boo
 	tells := func(t teller) bool { return len(t.problems) > 0 || slices.ContainsFunc(t.quotas, has) }
 	return !slices.Contains(r.promised, verdict.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
 }
+
+// silent is a claim on what no answer tells: one that nobody promised, or one of too few answers.
+func (r *recording) silent(id string, tellers []teller, what string, has func(headers.Quota) bool,
+) verdict.Claim {
+	if r.withhold(tellers, has) {
+		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", what)
+	}
+	return tooFew(id, "no answer tells "+what)
+}
+
+// uncompared is a claim on what is told where no limit is declared.
+func uncompared(id string) verdict.Claim {
+	return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Text: "no limit is declared to compare with"}
+}
+
+// tellsLimit, tellsRemaining and tellsReset say what an answer tells of a quota; a reset may be one that
+// counts from no Date.
+func tellsLimit(q headers.Quota) bool     { return q.HasLimit }
+func tellsRemaining(q headers.Quota) bool { return q.HasRemaining }
+func tellsReset(q headers.Quota) bool     { return q.Form != "" }
 
 // conventions judges that no answer breaks a rule, also of those that only convention makes.
 func (r *recording) conventions(id string, tellers []teller) verdict.Claim {
@@ -194,11 +214,8 @@ func (r *recording) stable(id string, tellers []teller) verdict.Claim {
 			}
 		}
 	}
-	if len(first) == 0 && r.withhold(tellers, func(q headers.Quota) bool { return q.HasLimit }) {
-		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", "a limit")
-	}
 	if len(first) == 0 {
-		return tooFew(id, "no answer tells a limit")
+		return r.silent(id, tellers, "a limit", tellsLimit)
 	}
 	slices.SortFunc(told,
 		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })

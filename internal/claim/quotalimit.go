@@ -21,8 +21,7 @@ func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
 	first, rule, judged := "", "", 0
 	for _, t := range tellers {
 		limit := r.limitOf(t.o)
-		if len(limit) == 0 || !slices.ContainsFunc(t.quotas,
-			func(q headers.Quota) bool { return q.HasLimit }) {
+		if len(limit) == 0 || !slices.ContainsFunc(t.quotas, tellsLimit) {
 			continue
 		}
 		judged++
@@ -54,12 +53,9 @@ func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
 			"answer"),
 			strings.Join(slices.Compact(seen), ", ")), nil)
 	case len(r.limit) == 0:
-		return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Text: "no limit is declared to " +
-			"compare with"}
-	case r.withhold(tellers, func(q headers.Quota) bool { return q.HasLimit }):
-		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", "a limit")
+		return uncompared(id)
 	default:
-		return tooFew(id, "no answer tells a limit")
+		return r.silent(id, tellers, "a limit", tellsLimit)
 	}
 }
 

@@ -30,7 +30,7 @@ func (r *recording) resets(id string, tellers []teller) verdict.Claim {
 	judged, bad, resets := 0, 0, false
 	for _, t := range tellers {
 		limit := r.limitOf(t.o)
-		resets = resets || slices.ContainsFunc(t.quotas, func(q headers.Quota) bool { return q.Form != "" })
+		resets = resets || slices.ContainsFunc(t.quotas, tellsReset)
 		asked := slices.DeleteFunc(slices.Clone(t.quotas), func(q headers.Quota) bool {
 			return !q.HasReset || t.beside(q, limit)
 		})
@@ -55,12 +55,9 @@ func (r *recording) resets(id string, tellers []teller) verdict.Claim {
 			"answer"),
 			shown(bad)), findings)
 	case len(r.limit) == 0:
-		return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Text: "no limit is declared to " +
-			"compare with"}
-	case !resets && r.withhold(tellers, func(q headers.Quota) bool { return q.Form != "" }):
-		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", "a reset")
+		return uncompared(id)
 	case !resets:
-		return tooFew(id, "no answer tells a reset")
+		return r.silent(id, tellers, "a reset", tellsReset)
 	default:
 		return settle(id, "no reset can be compared: an instant needs a Date beside it, and the limit a "+
 			"known recovery", nil)
