@@ -123,7 +123,7 @@ var vocabulary = []entry{
 		"must be in use for a denial."},
 	{"cached", "word", "Answers that a cache on the way gave (Age, X-Cache). The limiter did not decide " +
 		"them.\n" +
-		"Mend: ask past the cache, with another query or Cache-Control: no-cache."},
+		"Mend: ask past the cache (--past-caches)."},
 	{"step", "word", "A phase of a load, such as 75 % of the limit; a row of the table Phases and of the " +
 		"page acceptance."},
 	{"simulated", "word", "A right limiter in virtual time answered, and no endpoint (rlcheck simulate). " +
