@@ -1,8 +1,11 @@
 package identify
 
 import (
+	"bytes"
 	"testing"
 	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -77,6 +80,7 @@ func TestStrangersAreNotNamedWrongly(t *testing.T) {
 				if res.Verdict == None {
 					none++
 				}
+				fits(t, res)
 				if res.Verdict != Identified {
 					return
 				}
@@ -89,5 +93,25 @@ func TestStrangersAreNotNamedWrongly(t *testing.T) {
 	}
 	if none == 0 {
 		t.Error("got a name or an open question for every stranger, want some to be none of those known")
+	}
+}
+
+// fits fails the test unless what programs read of res is as docs/identity.schema.json says.
+func fits(t *testing.T, res *Result) {
+	t.Helper()
+	text, err := res.JSON(About{Partition: "header:X-Api-Key", Recording: "timeline.ndjson"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := jsonschema.NewCompiler().Compile("../../docs/identity.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(doc); err != nil {
+		t.Errorf("%s: %v in\n%s", res.Verdict, err, text)
 	}
 }
