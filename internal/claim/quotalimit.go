@@ -33,8 +33,11 @@ func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
 			if odd.Dialect == headers.PolicyByNumber {
 				rule = "R3-POLICY"
 			}
-			first = fmt.Sprintf("#%d tells a limit of %d (%s), and %s%s", t.o.Seq, odd.Limit, odd.Dialect,
-				declaredText(limit), unnamedUnit(odd.Limit, limit))
+			first = fmt.Sprintf("#%d tells a limit of %d (%s), and %s", t.o.Seq, odd.Limit, odd.Dialect,
+				declaredText(limit))
+			if odd.Window == 0 {
+				first += unnamedUnit(odd.Limit, limit)
+			}
 			fallthrough
 		default:
 			bad = append(bad, t.o)

@@ -57,6 +57,7 @@ func TestPoliciesByNumberAreDeclared(t *testing.T) {
 		{"no number", "pass", ""},          // fields-ratelimit has it
 		{"600;w=3600", "fail", "tells a limit of 600 (ratelimit-policy), and the declared limit has 5"},
 		{"9000;w=60, 8000", "fail", "tells a limit of 9000 (ratelimit-policy)"},
+		{"36000", "fail", "(it is the rate in an hour, which no field says)"},
 	} {
 		for _, limit := range [][]string{{"Ratelimit-Limit: 5", "Ratelimit-Reset: 1"},
 			{"Ratelimit: limit=5, remaining=4, reset=1"}} {
@@ -65,6 +66,10 @@ func TestPoliciesByNumberAreDeclared(t *testing.T) {
 			if got, text := verdictOf(c); got != x.want || !contains(text, x.text) {
 				t.Errorf("%s beside %s: got %s: %s; want %s with %q", x.policy, limit, got, text, x.want,
 					x.text)
+			}
+			const unnamed = "which no field says"
+			if _, text := verdictOf(c); contains(text, unnamed) != contains(x.text, unnamed) {
+				t.Errorf("%s: got %s, want a unit where w names none", x.policy, text)
 			}
 			if len(c.Findings) > 0 && c.Findings[0].Rule != "R3-POLICY" {
 				t.Errorf("%s: got rule %q, want R3-POLICY", x.policy, c.Findings[0].Rule)
