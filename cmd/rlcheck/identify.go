@@ -67,6 +67,7 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 	fl.StringVar(&f.partition, "partition", "none",
 		"where the key goes: none, address, path, header:NAME, query:NAME or cookie:NAME")
 	f.request.add(fl)
+	fl.Lookup("method").Usage = "the method (default GET; POST with --data)"
 	fl.IntSliceVar(&f.denied, "denied", []int{429, 503}, "the statuses of denials")
 	fl.IntVar(&f.maxRequests, "max-requests", 400, "send no more requests")
 	fl.StringVar(&f.maxRate, "max-rate", "50/s", "send no faster")
@@ -213,6 +214,9 @@ func identified(s *scenario.Scenario, res *identify.Result, m *manifest, started
 		res.Timeline.Header.Judged = timeline.Terms{Limits: []timeline.PhaseLimit{{Limit: s.Limit.String()}}}
 	} else {
 		s.Expect.Conformance = scenario.NoConformance
+	}
+	for i := range s.Phases { // each is judged by its own
+		s.Phases[i].Limit = s.Limit
 	}
 	out := result.Scenario{ID: s.ID, Title: s.Title + ": " + res.Summary(), Kind: string(s.Kind),
 		Source: s.Source,
