@@ -5,6 +5,7 @@ package identify
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -77,13 +78,35 @@ func (b box) middle() box {
 	return box{q, q, t, t}
 }
 
+// usual returns the policy of b that people would write: of inner, unless b holds a far rounder time.
+// 500ms is told and not 504ms, although an end of b is more than 2 % from it.
+func (b box) usual() box {
+	in, all := b.inner().point(), b.point()
+	if roundness(all.t1) > roundness(in.t1)-2 {
+		return in
+	}
+	return all
+}
+
+// roundTimes are units of which times are multiples that people write, the roundest first.
+func roundTimes() []time.Duration {
+	return []time.Duration{24 * time.Hour, time.Hour, 10 * time.Minute, time.Minute, 10 * time.Second,
+		time.Second, 100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond,
+		100 * time.Microsecond, 10 * time.Microsecond}
+}
+
+// roundness is the place of the first unit of roundTimes of which t is a multiple, 11 where there is none.
+func roundness(t time.Duration) int {
+	units := roundTimes()
+	if i := slices.IndexFunc(units, func(unit time.Duration) bool { return t%unit == 0 }); i >= 0 {
+		return i
+	}
+	return len(units)
+}
+
 // roundest returns the roundest duration of an interval.
 func roundest(from, to time.Duration) time.Duration {
-	for _, unit := range []time.Duration{24 * time.Hour, time.Hour, 10 * time.Minute, time.Minute,
-		10 * time.Second,
-		time.Second, 100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond,
-		100 * time.Microsecond,
-		10 * time.Microsecond} {
+	for _, unit := range roundTimes() {
 		if t := (from + unit - 1) / unit * unit; t <= to && t > 0 {
 			return t
 		}
@@ -153,6 +176,9 @@ func counterKind(align spec.Align, count spec.Count) *kind {
 		out.searched = true
 	}
 	if count == spec.CountAll {
+		if out.searched {
+			out.text += " and"
+		}
 		out.text += " that counts denied requests too"
 	}
 	for _, r := range []spec.Rounding{spec.RoundNone, spec.RoundNearest, spec.RoundUp} {

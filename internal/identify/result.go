@@ -142,8 +142,8 @@ func (x *search) result() *Result {
 // is one.
 func (x *search) candidate(r *region) Candidate {
 	h := r.hull()
-	best := h.inner().point()
-	for _, b := range append([]box{h.inner(), h}, r.live...) {
+	best := h.usual()
+	for _, b := range append([]box{best, h.inner(), h}, r.live...) {
 		if !refuted(x.shown(), r.kind.policy(b.point()), verdict.Exact, true) {
 			best = b.point()
 			break

@@ -1,0 +1,22 @@
+package identify
+
+import (
+	"testing"
+	"time"
+)
+
+// TestTimesAreNamedAsPeopleWriteThem: a limit of 4/504ms is nobody's, and a target of 4/500ms would fail it.
+func TestTimesAreNamedAsPeopleWriteThem(t *testing.T) {
+	for _, tt := range []struct{ from, to, want time.Duration }{
+		{496, 514, 500}, // the far rounder time, though further than 2 % from one end
+		{494, 509, 500}, // within 2 % of both ends
+		{506, 523, 513}, // 510 is not much rounder
+		{990, 1025, 1000},
+		{2011, 2039, 2020},
+	} {
+		b := box{4, 4, tt.from * time.Millisecond, tt.to * time.Millisecond}
+		if got, want := b.usual().t1, tt.want*time.Millisecond; got != want {
+			t.Errorf("%v..%v: got %v, want %v", b.t1, b.t2, got, want)
+		}
+	}
+}
