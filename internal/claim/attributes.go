@@ -129,9 +129,17 @@ func (r *recording) compare(x AttributeExpect,
 		found.Kind, draws = SharesQuota, "draw on the quota of its plain requests, and are declared to have "+
 			"another"
 	}
-	found.Text = fmt.Sprintf("%s: requests of one client with %s in place of %s %s: %s", row.Attribute,
-		row.Other, row.Plain, draws, detail)
+	found.Text = fmt.Sprintf("%s: requests of one client with %s%s %s: %s", row.Attribute,
+		row.Other, inPlaceOf(row.Plain), draws, detail)
 	return row, &found, true
+}
+
+// inPlaceOf says what a plain request sends; empty where it sends nothing of the kind.
+func inPlaceOf(plain string) string {
+	if plain == "none" || plain == "no more" {
+		return ""
+	}
+	return " in place of " + plain
 }
 
 // control says that requests that do not differ in an attribute are not held to one quota either, so that it

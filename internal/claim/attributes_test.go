@@ -62,6 +62,8 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 			verdict.Pass, ""},
 		{"two quotas", pair{timeline.Accept, "aaaad", "aaaad", OneQuota, ""}, held, "separate", verdict.Fail,
 			"accept: requests of one client with Accept: text/html, */* in place of its own do not draw on"},
+		{"two quotas, by what others lack", pair{timeline.Cookie, "aaaad", "aaaad", OneQuota, ""}, held,
+			"separate", verdict.Fail, "client with Cookie: rlcheck=1 do not draw on"},
 		{"no limit for the other side", pair{timeline.MethodHead, "aaaad", "aaaaaa", OneQuota, ""}, held,
 			"unlimited", verdict.Fail, "head:"},
 		{"two, and declared", pair{timeline.HostName, "aaaad", "aaaad", TwoQuotas, ""}, held, "separate",
