@@ -68,6 +68,11 @@ func (is fate) tell(out result.Scenario) result.Scenario {
 	case is.missing != "":
 		return inconclusive(out, verdict.ScheduleMissed, is.missing)
 	case is.stopped != "" && out.Verdict != verdict.Fail:
+		for i := range out.Claims { // nobody interrupted the run
+			if c := &out.Claims[i]; c.Reason == verdict.Interrupted {
+				c.Reason, c.Text = verdict.ScheduleMissed, ""
+			}
+		}
 		return inconclusive(out, verdict.ScheduleMissed, is.stopped)
 	}
 	return out

@@ -151,4 +151,9 @@ func TestMissingRequestsAccuseNobody(t *testing.T) {
 			t.Errorf("%v of a whole recording: got %v, want %v", v, got.Verdict, want)
 		}
 	}
+	cut := stopped.tell(result.Scenario{Claims: []verdict.Claim{{Reason: verdict.Interrupted}}})
+	if got := cut.Claims[0].Reason; got != verdict.ScheduleMissed {
+		t.Errorf("a claim that the agents cut short: got %s, want %s: nobody interrupted the run", got,
+			verdict.ScheduleMissed)
+	}
 }
