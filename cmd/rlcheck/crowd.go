@@ -36,7 +36,7 @@ func (c *crowd) update(id string, p load.Progress) {
 		sum.Late = max(sum.Late, one.Late)
 	}
 	c.bar.update(sum)
-	c.beat.busy(time.Now(), fmt.Sprintf("%d of %s are recorded, beside each other", c.recorded,
+	c.beat.busy(time.Now(), fmt.Sprintf("%d of %s recorded beside each other are done", c.recorded,
 		quantity.Plural(c.all, "scenario")))
 }
 
