@@ -298,9 +298,9 @@ func TestRandomLimitsAreNamed(t *testing.T) {
 		h.most = 40
 		h.seeds(500)
 	case testing.Short():
-		h.seeds(8)
+		h.seeds(6)
 	default:
-		h.seeds(40)
+		h.seeds(12)
 	}
 }
 
