@@ -18,14 +18,15 @@ servers:
 	.ci/servers
 
 # check is what must pass before a commit: format, vet, staticcheck, race tests of the packages without servers. The judge of one
-# history is one goroutine, and most of its tests are sums: under the race detector run those that judge many at once.
+# history is one goroutine, and most of its tests are sums, as are those of identify and of whole scenarios: under the race
+# detector run those that judge or record many at once.
 check:
 	@test -z "$$(gofmt -l cmd internal scenarios)" || { gofmt -l cmd internal scenarios; echo "not gofmt-ed (run gofmt -w)"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	$(GO) test -race -short $$($(GO) list ./internal/... | grep -v -e /internal/live -e /internal/check)
-	$(GO) test -race -short -run 'Stream|Tape|Partition|Timer|Watched|Tables' ./internal/check
-	$(GO) test -short ./internal/check/... ./cmd/...
+	$(GO) test -race -short $$($(GO) list ./internal/... | grep -v -e /internal/live -e /internal/check -e /internal/trial -e /internal/identify)
+	$(GO) test -race -short -run 'Stream|Tape|Partition|Timer|Tables|Beside|Fleet' ./internal/check ./internal/trial
+	$(GO) test -short ./internal/check/... ./internal/trial ./internal/identify ./cmd/...
 
 # NAMED tells the binary its commit: Go records none in a worktree, nor where GOFLAGS has -buildvcs=false.
 NAMED = -X main.revision=$(shell git rev-parse HEAD 2>/dev/null)

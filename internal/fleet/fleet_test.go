@@ -270,7 +270,7 @@ var faults = map[string]struct {
 	what           string
 }{
 	"killed agent": {nil, func(w *world) {
-		w.ways[1].cut = func() bool { return true }
+		w.ways[1].gone.Store(true)
 		w.ends[1]()
 	}, 3, "agent agent-2"},
 	"agent ended": {nil, func(w *world) { w.ends[1]() }, 3, ""},
@@ -283,8 +283,7 @@ var faults = map[string]struct {
 			time.Sleep(3 * time.Second)
 			w.agents[2].frozen.Store(false)
 		}, 3, "agent agent-3: it gave no sign of life"},
-	"partition": {nil, func(w *world) { w.ways[0].cut = func() bool { return true } }, 3,
-		"agent agent-1"},
+	"partition":     {nil, func(w *world) { w.ways[0].gone.Store(true) }, 3, "agent agent-1"},
 	"dead Redis":    {nil, func(w *world) { w.set(func(s *server) { s.down = true }) }, 3, "did not answer"},
 	"full Redis":    {nil, func(w *world) { w.set(func(s *server) { s.full = true }) }, 3, "agent"},
 	"slow Redis":    {func(w *world) { slow(w, 3*ms) }, nil, 3, ""},

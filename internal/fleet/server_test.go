@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -44,12 +45,16 @@ func newServer() *server {
 		hashes: map[string]map[string]string{}, streams: map[string]*stream{}}
 }
 
-// way is the connection of one client: an exchange takes there and back. cut tells that nothing passes.
+// way is the connection of one client: an exchange takes there and back. cut tells that nothing passes; gone
+// may be set meanwhile, and nothing passes any more.
 type way struct {
 	s           *server
 	there, back func() time.Duration
 	cut         func() bool
+	gone        atomic.Bool
 }
+
+func (w *way) isCut() bool { return w.gone.Load() || w.cut() }
 
 var errCut = errors.New("no route")
 
@@ -65,7 +70,7 @@ func (w *way) Exchange(ctx context.Context, commands ...[]any) ([]any, error) {
 		<-ctx.Done()
 		return errCut
 	}
-	if w.cut() || w.s.isDown() {
+	if w.isCut() || w.s.isDown() {
 		return nil, lost()
 	}
 	if !pause(ctx, w.there()) {
@@ -81,7 +86,7 @@ func (w *way) Exchange(ctx context.Context, commands ...[]any) ([]any, error) {
 		out[i] = w.s.do(c)
 	}
 	w.s.mu.Unlock()
-	if w.cut() {
+	if w.isCut() {
 		return nil, lost()
 	}
 	if !pause(ctx, w.back()) {
