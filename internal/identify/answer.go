@@ -105,9 +105,9 @@ func (r *Result) Text(a About) string {
 	if counts.Allowed+counts.Denied > 0 {
 		trip = "; answers take " + quantity.Brief(r.Trip)
 	}
-	line("  used %d of %d requests (%d allowed, %d denied, %d unknown), %s of %s%s",
-		r.Before+counts.Sent, a.Options.MaxRequests, counts.Allowed, counts.Denied, counts.Unknown,
-		quantity.Brief(r.Timeline.End()), quantity.Brief(a.Options.MaxTime), trip)
+	line("  used %d of %d requests, %s of %s; recorded %d allowed, %d denied, %d unknown%s",
+		r.Before+counts.Sent, a.Options.MaxRequests, quantity.Brief(r.Used), quantity.Brief(a.Options.MaxTime),
+		counts.Allowed, counts.Denied, counts.Unknown, trip)
 	if r.Verdict == Identified {
 		partition := ""
 		if a.Partition != "" && a.Partition != "none" {

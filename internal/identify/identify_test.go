@@ -318,6 +318,9 @@ func TestUnreachableStopsAtOnce(t *testing.T) {
 	s := simulate(t, limit, 1)
 	s.lost = 1
 	res := Identify(t.Context(), s, budget(limit))
+	if s.now == 0 || res.Used != s.now {
+		t.Errorf("%s are told, want the %s that were used", res.Used, s.now)
+	}
 	if n := len(res.Timeline.Observations); res.Verdict != Open || n != mostLost {
 		t.Errorf("nothing answers: got %s after %d requests, want open after %d", res.Verdict, n, mostLost)
 	}

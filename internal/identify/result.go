@@ -20,6 +20,8 @@ type Result struct {
 	Timeline *timeline.Timeline
 	// Before is how many requests were sent before Timeline begins, to find that the quota was in use.
 	Before int
+	// Used is the time since the first request, that of thinking and of Before included.
+	Used time.Duration
 	// Stopped says why it ended with a question open; empty otherwise.
 	Stopped string
 	// Trip is the middle time from a request to its answer.
@@ -112,7 +114,7 @@ func (x *search) fails(c Candidate) bool {
 func (x *search) result() *Result {
 	tl := *x.tl
 	tl.Observations = tl.Observations[x.skip:]
-	res := &Result{Timeline: &tl, Before: x.skip, Trip: x.trip(), Stopped: x.stopped, Verdict: Open}
+	res := &Result{Timeline: &tl, Before: x.skip, Used: x.s.Now(), Trip: x.trip(), Stopped: x.stopped, Verdict: Open}
 	found := classes(x.regions)
 	if tl.Counts().Denied == 0 { // nothing is known of any
 		return res

@@ -10,13 +10,8 @@ import (
 )
 
 var anchoredKind = kind{
-	fits: Anchored,
-	bound: func(p spec.Policy, box history.Interval, _ bool) Bound {
-		return NewCounter(p, box.From, box.To)
-	},
-	counting: func(p spec.Policy, box history.Interval) counting {
-		return NewCounter(p, box.From, box.To)
-	},
+	fits:     Anchored,
+	counting: counterCounting,
 	model: func(p spec.Policy, _ history.Interval, _ []int64) Model {
 		return newAnchoredModel(p)
 	},

@@ -10,13 +10,8 @@ import (
 )
 
 var bucketKind = kind{
-	fits: spec.Policy.Bucketed,
-	bound: func(p spec.Policy, _ history.Interval, _ bool) Bound {
-		return NewBucket(p)
-	},
-	counting: func(p spec.Policy, _ history.Interval) counting {
-		return NewBucket(p)
-	},
+	fits:     spec.Policy.Bucketed,
+	counting: func(p spec.Policy, _ history.Interval) counting { return NewBucket(p) },
 	model: func(p spec.Policy, _ history.Interval, _ []int64) Model {
 		return newRefillModel(p)
 	},

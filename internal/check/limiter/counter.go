@@ -13,16 +13,15 @@ import (
 )
 
 var counterKind = kind{
-	fits: spec.Policy.Windowed,
-	bound: func(p spec.Policy, box history.Interval, _ bool) Bound {
-		return NewCounter(p, box.From, box.To)
-	},
-	counting: func(p spec.Policy, box history.Interval) counting {
-		return NewCounter(p, box.From, box.To)
-	},
+	fits:     spec.Policy.Windowed,
+	counting: counterCounting,
 	model: func(p spec.Policy, box history.Interval, _ []int64) Model {
 		return counterModel{Counter: NewCounter(p, box.From, box.To), scale: 1}
 	},
+}
+
+func counterCounting(p spec.Policy, box history.Interval) counting {
+	return NewCounter(p, box.From, box.To)
 }
 
 // Counter is the bound of the sliding window counter with a phase in a box. At position x in a window it

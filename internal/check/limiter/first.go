@@ -17,9 +17,7 @@ var firstKind = kind{
 		f.others = others
 		return f
 	},
-	counting: func(p spec.Policy, box history.Interval) counting {
-		return newFixed(p, box.From, box.To)
-	},
+	counting: fixedCounting,
 	model: func(p spec.Policy, _ history.Interval, _ []int64) Model {
 		return firstModel{First: NewFirst(p), scale: 1}
 	},

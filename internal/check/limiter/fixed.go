@@ -8,16 +8,15 @@ import (
 )
 
 var fixedKind = kind{
-	fits: spec.Policy.Fixed,
-	bound: func(p spec.Policy, box history.Interval, _ bool) Bound {
-		return newFixed(p, box.From, box.To)
-	},
-	counting: func(p spec.Policy, box history.Interval) counting {
-		return newFixed(p, box.From, box.To)
-	},
+	fits:     spec.Policy.Fixed,
+	counting: fixedCounting,
 	model: func(p spec.Policy, box history.Interval, _ []int64) Model {
 		return fixedModel{fixed: newFixed(p, box.From, box.To), scale: 1}
 	},
+}
+
+func fixedCounting(p spec.Policy, box history.Interval) counting {
+	return newFixed(p, box.From, box.To)
 }
 
 // fixed is the bound of the fixed window with a phase in a box.

@@ -11,10 +11,11 @@ import (
 type kind struct {
 	// fits tells whether a policy is one; the first row that fits counts.
 	fits func(p spec.Policy) bool
-	// bound returns the bound for a box of phases, which only windows read. others: a request that another
-	// policy denied may have opened a window.
+	// bound returns the bound for a box of phases, which only windows read; nil where that is counting.
+	// others: a request that another policy denied may have opened a window.
 	bound func(p spec.Policy, box history.Interval, others bool) Bound
-	// counting returns the bound for charge=completion; nil where that is no SPEC.
+	// counting returns the bound that may count other times than those of decisions, as charge=completion
+	// asks; nil where that is no SPEC.
 	counting func(p spec.Policy, box history.Interval) counting
 	// model returns the model for requests of some costs, ascending; nil where there is none.
 	model func(p spec.Policy, box history.Interval, costs []int64) Model
@@ -37,7 +38,11 @@ func kindOf(p spec.Policy) *kind {
 
 // plainBound returns the bound of a policy without ranges, ban, time to live and late charges.
 func plainBound(p spec.Policy, from, to int64, others bool) Bound {
-	return kindOf(p).bound(p, history.Interval{From: from, To: to}, others)
+	k, box := kindOf(p), history.Interval{From: from, To: to}
+	if k.bound == nil {
+		return k.counting(p, box)
+	}
+	return k.bound(p, box, others)
 }
 
 // Anchored tells whether the windows of pol are placed by the first counted request, and follow each other

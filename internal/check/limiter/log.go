@@ -8,13 +8,8 @@ import (
 )
 
 var logKind = kind{
-	fits: spec.Policy.HasWindow,
-	bound: func(p spec.Policy, _ history.Interval, _ bool) Bound {
-		return newWindowLog(p)
-	},
-	counting: func(p spec.Policy, _ history.Interval) counting {
-		return newWindowLog(p)
-	},
+	fits:     spec.Policy.HasWindow,
+	counting: func(p spec.Policy, _ history.Interval) counting { return newWindowLog(p) },
 	model: func(p spec.Policy, _ history.Interval, costs []int64) Model {
 		return newLogModel(p, costs)
 	},

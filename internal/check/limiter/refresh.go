@@ -13,9 +13,7 @@ var refreshedKind = kind{
 	bound: func(p spec.Policy, _ history.Interval, _ bool) Bound {
 		return newRefreshed(p)
 	},
-	counting: func(p spec.Policy, box history.Interval) counting {
-		return newFixed(p, box.From, box.To)
-	},
+	counting: fixedCounting,
 	model: func(p spec.Policy, _ history.Interval, _ []int64) Model {
 		return newRefreshModel(p)
 	},

@@ -15,9 +15,7 @@ var ringKind = kind{
 	bound: func(p spec.Policy, box history.Interval, _ bool) Bound {
 		return newRing(p, box.From, box.To)
 	},
-	counting: func(p spec.Policy, box history.Interval) counting {
-		return newFixed(p, box.From, box.To)
-	},
+	counting: fixedCounting,
 	model: func(p spec.Policy, box history.Interval, _ []int64) Model {
 		return newRingModel(p, box.From, box.To)
 	},
