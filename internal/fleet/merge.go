@@ -136,7 +136,7 @@ func (x *source) advance() (bool, error) {
 	if o.Done != 0 {
 		o.Done += x.shift
 	}
-	if !begun(o, 2*x.result.Clock) {
+	if !begun(o, x.result.Clock) {
 		return false, fmt.Errorf("results of %s: a request was sent before all began", x.agent)
 	}
 	x.counts.Sent++
@@ -151,10 +151,10 @@ func (x *source) advance() (bool, error) {
 	return true, nil
 }
 
-// begun tells whether a request was sent after all began. An agent waits for the begin by what it knows of the
-// time then, and tells its times by what it knows in the end: both are wrong by as much as its clock, so that
-// a request may seem to be sent up to early before the begin. It was sent at the begin or less than the error
-// of the clock before, which is what its interval holds when it is moved there.
+// begun tells whether a request was sent after all began. An agent waits for the begin by what it knows of
+// the time then, and tells its times by what it knows in the end: both are wrong by as much as its clock, so
+// that a request may seem to be sent up to early before the begin. It was sent at the begin or less than the
+// error of the clock before, which is what its interval holds when it is moved there.
 func begun(o *timeline.Observation, early time.Duration) bool {
 	if o.Sent < -early {
 		return false
