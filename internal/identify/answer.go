@@ -106,7 +106,8 @@ func (r *Result) Text(a About) string {
 		trip = "; answers take " + quantity.Brief(r.Trip)
 	}
 	line("  used %d of %d requests, %s of %s; recorded %d allowed, %d denied, %d unknown%s",
-		r.Before+counts.Sent, a.Options.MaxRequests, quantity.Brief(r.Used), quantity.Brief(a.Options.MaxTime),
+		r.Before+counts.Sent, a.Options.MaxRequests, quantity.Brief(r.Used),
+		quantity.Brief(a.Options.MaxTime),
 		counts.Allowed, counts.Denied, counts.Unknown, trip)
 	if r.Verdict == Identified {
 		partition := ""

@@ -318,10 +318,22 @@ func TestUnreachableStopsAtOnce(t *testing.T) {
 	s := simulate(t, limit, 1)
 	s.lost = 1
 	res := Identify(t.Context(), s, budget(limit))
-	if s.now == 0 || res.Used != s.now {
-		t.Errorf("%s are told, want the %s that were used", res.Used, s.now)
-	}
 	if n := len(res.Timeline.Observations); res.Verdict != Open || n != mostLost {
 		t.Errorf("nothing answers: got %s after %d requests, want open after %d", res.Verdict, n, mostLost)
+	}
+}
+
+// thinking is a sender beside which a second passes that no recording has.
+type thinking struct{ *simulated }
+
+func (s thinking) Now() time.Duration { return s.now + time.Second }
+
+func TestTheTimeThatWasUsedIsTold(t *testing.T) {
+	limit := spec.Limit{{Algorithm: spec.FixedWindow, Rate: spec.Rate{N: 5, Per: time.Second}}}
+	s := simulate(t, limit, 1)
+	s.lost = 1
+	res := Identify(t.Context(), thinking{s}, budget(limit))
+	if want := s.now + time.Second; res.Used != want {
+		t.Errorf("%s are told, want the %s that were used", res.Used, want)
 	}
 }

@@ -114,7 +114,8 @@ func (x *search) fails(c Candidate) bool {
 func (x *search) result() *Result {
 	tl := *x.tl
 	tl.Observations = tl.Observations[x.skip:]
-	res := &Result{Timeline: &tl, Before: x.skip, Used: x.s.Now(), Trip: x.trip(), Stopped: x.stopped, Verdict: Open}
+	res := &Result{Timeline: &tl, Before: x.skip, Used: x.s.Now(), Trip: x.trip(), Stopped: x.stopped,
+		Verdict: Open}
 	found := classes(x.regions)
 	if tl.Counts().Denied == 0 { // nothing is known of any
 		return res
