@@ -24,7 +24,7 @@ const (
 // Partitions that an earlier run may have used (Header.CompleteFrom) are not new, so that earlier requests
 // say nothing.
 func diagnose(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o Options) *verdict.Diagnosis {
-	if j.Verdict != verdict.Fail || len(tl.Observations) > hintLimit || !deniesTooMuch(j) {
+	if j.Verdict != verdict.Fail || !deniesTooMuch(j) {
 		return nil
 	}
 	one := inOnePartition(tl)

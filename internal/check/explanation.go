@@ -50,7 +50,18 @@ type inquiry struct {
 	found []verdict.Explanation
 	// known are the quotas that were measured.
 	known map[spec.Rate][]int64
+	// whole judges a recording of which tl is the beginning, nil where tl is all of it; wholes is how often
+	// it may yet.
+	whole  func(spec.Limit) attempt
+	wholes int
 }
+
+func newInquiry(tl *timeline.Timeline, o Options) *inquiry {
+	return &inquiry{tl: tl, o: o, left: hintWork, wholes: wholeTries}
+}
+
+// wholeTries is how many limits are tried on the whole of a recording that is too large to be judged at once.
+const wholeTries = 4
 
 // hintWork is how many requests an inquiry judges, over all limits that it tries.
 const hintWork = 1 << 21
@@ -76,6 +87,13 @@ func (q *inquiry) try(guesses []guess) {
 		q.tries++
 		limit := spec.Limit{g.policy}
 		a := tried(q.tl, limit, q.o)
+		if a.verdict == verdict.Pass && q.whole != nil {
+			if q.wholes--; q.wholes < 0 {
+				q.left = 0
+				break
+			}
+			a = q.whole(limit)
+		}
 		switch {
 		case a.verdict != verdict.Pass:
 		case a.sure:
@@ -92,15 +110,10 @@ func (q *inquiry) try(guesses []guess) {
 
 // explain returns what explains a recording that fails a limit of one policy, the nearest first, and a
 // sentence that names it. It proves nothing: it is the next thing to look at.
-func explain(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o Options) ([]verdict.Explanation,
-	string) {
+func (q *inquiry) explain(limit spec.Limit, j *verdict.Judgement) ([]verdict.Explanation, string) {
 	if j.Verdict != verdict.Fail || len(limit) != 1 {
 		return nil, ""
 	}
-	if len(tl.Observations) > hintLimit {
-		return nil, tooLargeToTry
-	}
-	q := &inquiry{tl: tl, o: o, left: hintWork}
 	for _, k := range families {
 		if k.unless == nil || !slices.ContainsFunc(q.found, k.unless) {
 			q.try(k.guesses(q, limit[0], j))
@@ -113,9 +126,6 @@ func explain(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o Op
 	}
 	return q.found, q.sentence()
 }
-
-// tooLargeToTry says that nothing was tried.
-var tooLargeToTry = fmt.Sprintf("no other limit was tried on more than %d requests", hintLimit)
 
 // sentence names what was found.
 func (q *inquiry) sentence() string {

@@ -10,9 +10,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// hintLimit is the largest recording for which other policies are tried.
-const hintLimit = 200_000
-
 // guess is a policy worth trying.
 type guess struct {
 	policy spec.Policy

@@ -289,18 +289,33 @@ func TestHintSaysThatNothingExplains(t *testing.T) {
 	}
 }
 
-// TestLargeRecordingsSayThatNothingWasTried: what is judged as it is read is held against no other limit.
-func TestLargeRecordingsSayThatNothingWasTried(t *testing.T) {
-	tl := answered(t, mustPolicy(t, "token-bucket,rate=10/s,burst=4"), evenly(60, 0, 20*time.Millisecond))
-	caps := pieces.Caps{Held: 8, Whole: search.MostEvents}
-	s := newStream(mustLimit(t, "token-bucket,rate=10/s,burst=3"), tl.Header, Options{Hint: true}, caps)
-	for i := range tl.Observations {
-		if err := s.Observe(&tl.Observations[i]); err != nil {
-			t.Fatal(err)
-		}
+// TestLargeRecordingsAreTriedToo: what explains the beginning of a large recording is tried on all of it.
+func TestLargeRecordingsAreTriedToo(t *testing.T) {
+	tests := map[string]struct {
+		served string
+		held   int
+		want   string // a part of the hint
+	}{
+		"the same limit explains all of it": {"token-bucket,rate=10/s,burst=4", 40,
+			"a burst of 4 would explain"},
+		"the beginning does not tell the rate": {"token-bucket,rate=20/s,burst=4", 5,
+			"something else: none of the"},
 	}
-	j, err := s.Finish()
-	if err != nil || j.Verdict != verdict.Fail || j.Hint != tooLargeToTry {
-		t.Errorf("got %v, hint %q, error %v, want a failure without another limit", j.Verdict, j.Hint, err)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tl := answered(t, mustPolicy(t, tt.served), evenly(60, 0, 20*time.Millisecond))
+			caps := pieces.Caps{Held: tt.held, Whole: search.MostEvents}
+			s := newStream(mustLimit(t, "token-bucket,rate=10/s,burst=3"), tl.Header, Options{Hint: true},
+				caps)
+			for i := range tl.Observations {
+				if err := s.Observe(&tl.Observations[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			j, err := s.Finish()
+			if err != nil || j.Verdict != verdict.Fail || !strings.Contains(j.Hint, tt.want) {
+				t.Errorf("got %v, hint %q, error %v, want %q", j.Verdict, j.Hint, err, tt.want)
+			}
+		})
 	}
 }

@@ -30,7 +30,21 @@ func Judge(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgeme
 	if err := judge.Fits(tl, limit); err != nil {
 		return nil, err
 	}
+	if len(tl.Observations) > heldLimit {
+		return inPieces(tl, limit, o)
+	}
 	return explained(judge.New(tl, limit, o), limit), nil
+}
+
+// inPieces judges a recording that is too large to be judged at once.
+func inPieces(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgement, error) {
+	s := NewStream(limit, tl.Header, o)
+	for i := range tl.Observations {
+		if s.Observe(&tl.Observations[i]) != nil {
+			break // Finish returns it
+		}
+	}
+	return s.Finish()
 }
 
 // explained judges, and looks for what explains a recording that fails the limit, as it was declared.
@@ -39,7 +53,7 @@ func explained(c *judge.Case, limit spec.Limit) *verdict.Judgement {
 	j := c.Judgement()
 	if c.O.Hint {
 		if j.Diagnosis = diagnose(c.Tl, limit, j, c.O); j.Diagnosis == nil {
-			j.Explanations, j.Hint = explain(c.Tl, limit, j, c.O)
+			j.Explanations, j.Hint = newInquiry(c.Tl, c.O).explain(limit, j)
 		}
 	}
 	return j

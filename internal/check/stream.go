@@ -20,18 +20,19 @@ import (
 
 // Stream judges a recording that comes one observation at a time. It keeps some eight bytes of each on tapes,
 // in memory up to tapeBudget bytes and beyond that in a file (Options.Spill), and judges when all have come.
-// Its judgement is that of Judge, except where a recording has more than heldLimit observations:
+// Its judgement is that of Judge, which streams what has more than heldLimit observations:
 //
-//   - A partition with at most Limit of them is judged as Judge does, one after the other. It tries no
-//     other limit, and its hint says so.
-//   - A larger one is judged in pieces: stretches that overlap by as long as the limiter remembers and the
-//     requests in flight last, each judged by the bounds as a recording that was cut out of traffic
-//     (pieces.go). As in Judge it is not searched exactly. Of phases and ranges, what no piece has refuted is
-//     handed on from piece to piece, and from partition to partition where they share a phase (survivors.go).
-//     Values between which no single piece can tell are all kept, so that a contradiction between pieces may
-//     be missed that the whole would show; none is made up. Admissions under a bucket that is neither charged
-//     late nor forgets are bounded over the whole recording (overall.go). The policy is measured on its first
-//     Limit observations; where phases are not known on the first few thousand of them.
+//   - One partition is judged after the other. Other limits are tried on the first heldLimit observations of
+//     all; what explains those is tried on the whole recording (beginning.go).
+//   - A partition with more than search.MostEvents of them is judged in pieces: stretches that overlap by as
+//     long as the limiter remembers and the requests in flight last, each judged by the bounds as a recording
+//     that was cut out of traffic (pieces.go). It is not searched exactly. Of phases and ranges, what no
+//     piece has refuted is handed on from piece to piece, and from partition to partition where they share a
+//     phase (survivors.go). Values between which no single piece can tell are all kept, so that a
+//     contradiction between pieces may be missed that the whole would show; none is made up. Admissions under
+//     a bucket that is neither charged late nor forgets are bounded over the whole recording (overall.go).
+//     The policy is measured on its first search.MostEvents observations; where phases are not known on the
+//     first few thousand of them.
 //   - Where requests place the windows (align=first, refresh), each piece is told how they lie where it
 //     begins (placement.go), and what is counted in them is bounded over the whole recording. Where that is
 //     not known, as the recording began amid traffic or a time to live may have passed, nothing is asked
@@ -56,11 +57,15 @@ type Stream struct {
 	fitUnits int64
 	fitSpan  time.Duration
 	err      error
+	// until is when the first observation was sent that is not among the first heldLimit.
+	until time.Duration
+	// quick asks for the verdict alone.
+	quick bool
 }
 
 // The caps of a stream.
 const (
-	heldLimit  = hintLimit
+	heldLimit  = 200_000 // the largest recording that is judged at once
 	tapeBudget = 16 << 20
 )
 
@@ -94,7 +99,9 @@ func (s *Stream) Observe(o *timeline.Observation) error {
 	if s.err != nil {
 		return s.err
 	}
-	s.count(o)
+	if s.count(o); s.counts.Sent == s.caps.Held+1 {
+		s.until = o.Sent
+	}
 	st := s.recent
 	if st == nil || st.name != o.Partition {
 		if st = s.partitions[o.Partition]; st == nil {
@@ -190,8 +197,8 @@ func (s *Stream) Finish() (*verdict.Judgement, error) {
 		j = s.together(parts)
 	} else {
 		j = s.caseOf(nil).Conclude(s.apart(parts), s.unclassified)
-		if s.o.Hint && j.Verdict == verdict.Fail && len(s.limit) == 1 {
-			j.Hint = tooLargeToTry
+		if s.o.Hint {
+			s.explain(parts, j)
 		}
 	}
 	if s.err = s.store.Err; s.err != nil {
@@ -206,14 +213,17 @@ func (s *Stream) together(parts []*partition) *verdict.Judgement {
 	for _, st := range parts {
 		obs = append(obs, s.read(st, st.tape.N)...)
 	}
-	slices.SortStableFunc(obs, func(a, b timeline.Observation) int {
-		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
-	})
+	slices.SortStableFunc(obs, inOrder)
 	c := s.caseOf(obs)
 	for _, p := range c.Parts {
 		p.Seen = s.partitions[p.Name].seen
 	}
 	return explained(c, s.limit)
+}
+
+// inOrder compares observations as a recording has them.
+func inOrder(a, b timeline.Observation) int {
+	return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
 }
 
 // apart judges one partition after the other.
@@ -277,7 +287,7 @@ func (s *Stream) caseOf(obs []timeline.Observation) *judge.Case {
 // whole judges a partition as Judge does.
 func (s *Stream) whole(st *partition) verdict.PartitionVerdict {
 	c := s.caseOf(s.read(st, st.tape.N))
-	c.Parts[0].Seen, c.Observations = st.seen, s.counts.Sent
+	c.Parts[0].Seen, c.Observations, c.Quick = st.seen, s.counts.Sent, s.quick
 	for _, h := range c.Parts[0].Histories {
 		h.Crowded = !slices.ContainsFunc(s.limit, limiter.Anchored) // of these a search says more
 	}

@@ -69,7 +69,7 @@ func (h *History) Under(i int, told bool) *History {
 	out := &History{All: slices.Clone(h.All), Lag: h.Lags[i]}
 	for k := range out.All {
 		if !told { // a queue may let it through as late as that
-			out.All[k].End = out.All[k].Answer
+			out.All[k].End = out.All[k].Answer()
 		}
 	}
 	out.Shift(-out.Lag)

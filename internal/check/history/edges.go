@@ -44,6 +44,7 @@ func (e *Edges) Trim(all []Event) []Event {
 	if !e.Again && slices.ContainsFunc(all, func(ev Event) bool { return ev.End <= begun }) {
 		begun = MaxTime
 	}
+	joinedAfter(all, e.From)
 	for i := range all {
 		ev := &all[i]
 		if !e.Proves(ev) {
@@ -71,7 +72,7 @@ func (e *Edges) leaveOut(all []Event) []Event {
 	}
 	all = slices.DeleteFunc(all, e.drops)
 	if len(all) > 0 && sent <= first {
-		all[0].From = max(all[0].From, 1)
+		joinedAfter(all[:1], max(all[0].From(), 1))
 	}
 	return all
 }
@@ -98,11 +99,9 @@ func (e *Edges) drops(ev Event) bool {
 		!(e.Renews && ev.Start <= e.Until && (e.From == 0 || ev.End > Later(e.From, e.Memory)))
 }
 
-// Proves notes in ev since when no request is missing, and tells whether it can prove anything: a denial that
-// a missing request may explain does not.
+// Proves tells whether ev can prove anything: a denial that a missing request may explain does not.
 func (e *Edges) Proves(ev *Event) bool {
 	early := (!e.Opened || e.Placed) && e.From > 0 && ev.Start-e.Memory <= e.From
-	ev.From = e.From
 	return ev.Outcome != timeline.Denied || !early && ev.End <= e.Until
 }
 
@@ -134,5 +133,9 @@ func (e *Edges) inside(all []Event) []Event {
 // Joined tells whether requests that are missing from before the first event may still count, for a limiter
 // that remembers so long.
 func (h *History) Joined(memory int64) bool {
-	return len(h.All) > 0 && h.All[0].From > 0 && h.All[0].Start-memory <= h.All[0].From
+	if len(h.All) == 0 {
+		return false
+	}
+	from := h.All[0].From()
+	return from > 0 && h.All[0].Start-memory <= from
 }

@@ -17,23 +17,15 @@ import (
 type Event struct {
 	Start, End int64
 	Cost       int64
-	Outcome    timeline.Outcome
 	Seq        int
+	// detail is what few recordings know of a request: nil where nothing is.
+	detail *detail
 	// order is the index in the history's events.
-	order int32
+	order   int32
+	Outcome timeline.Outcome
 	// Unprovable marks a denial that proves nothing, as a missing request may explain it; its outcome is
 	// Unknown.
 	Unprovable bool
-	// From is since when no request is missing, where the recording began amid traffic; else 0.
-	From int64
-	// Answer is when its answer began to arrive: e, where nothing else says by when it was decided.
-	Answer int64
-	// Since and until are when it is complete at the earliest and at the latest, where the policy asks for
-	// that: see stay.
-	Since, Until int64
-	// Least and most are the least and the most time from its decision until then, by is when it must be,
-	// whenever it was decided; of both the last are MaxTime where they are not known.
-	Least, Most, By int64
 }
 
 // History is one partition as the bounds see it. Every slice may be empty.
@@ -100,10 +92,8 @@ func NewEvent(o *timeline.Observation, w Widening, end int64) Event {
 	}
 	s := int64(o.Sent)
 	e = max(e, s)
-	begin := s - w.Left - w.Drift(s)
-	return Event{Start: begin, End: e + w.Right + w.Drift(e), Cost: max(o.Cost, 1), Outcome: o.Outcome,
-		Seq:    o.Seq,
-		Answer: e + w.Right + w.Drift(e), Since: begin, Until: MaxTime, Most: MaxTime, By: MaxTime}
+	return Event{Start: s - w.Left - w.Drift(s), End: e + w.Right + w.Drift(e), Cost: max(o.Cost, 1),
+		Outcome: o.Outcome, Seq: o.Seq}
 }
 
 // Split fills the derived slices of h from h.all, in the memory of those that it had.

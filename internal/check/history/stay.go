@@ -72,16 +72,18 @@ func (ev *Event) Complete(o *timeline.Observation, w Widening, s Stay) {
 	if o.Answered && o.Done > 0 {
 		done = int64(o.Done) + w.Right + w.Drift(int64(o.Done))
 	}
+	d := ev.details()
 	if ev.Outcome == timeline.Allowed && done < MaxTime && done-s.least >= ev.Start+w.Tick {
-		ev.Least = max(ev.Least, s.least)
+		d.least = max(d.least, s.least)
 		ev.End = min(ev.End, done-s.least)
 	}
-	ev.Since = max(ev.Since, ev.Start+ev.Least)
+	d.told, d.since = true, max(d.since, ev.Start+d.least)
 	by, most, until := Later(done, s.linger), s.Most, Later(ev.End, s.Most)
 	if done < MaxTime && done-ev.Start > s.Most {
 		most, until = MaxTime, Later(done, s.Most)
 		by = min(by, until)
 	}
-	ev.Until = min(ev.Until, until, max(Later(done, s.linger), ev.End+ev.Least))
-	ev.By, ev.Most = min(ev.By, by), min(ev.Most, most)
+	d.until = min(d.until, until, max(Later(done, s.linger), ev.End+d.least))
+	d.by, d.most = min(d.by, by), min(d.most, most)
+	ev.detail = &d
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -43,5 +44,12 @@ func TestCertainCountsWhatLiesWithin(t *testing.T) {
 	}
 	if quick == 0 {
 		t.Error("nothing was counted quickly")
+	}
+}
+
+// TestEventsAreSmall: a judgement holds some four copies of each event of a piece.
+func TestEventsAreSmall(t *testing.T) {
+	if size := unsafe.Sizeof(Event{}); size > 48 {
+		t.Errorf("an event takes %d bytes, want at most 48", size)
 	}
 }

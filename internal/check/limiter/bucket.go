@@ -194,7 +194,7 @@ func (b Bucket) meter(h *history.History) *bucketMeter {
 // joined is the latest theoretical arrival time that requests which are missing can leave, and when they may
 // have left it: after the first request of h is decided, but not after the last one that is missing.
 func (b Bucket) joined(h *history.History) (tat, from int64) {
-	from = h.All[0].From
+	from = h.All[0].From()
 	return max(b.created(h, 0), from*b.N+b.Burst*b.Per), from
 }
 

@@ -35,7 +35,7 @@ func chargesOf(h *history.History) *history.History {
 	events := slices.Clone(h.Possible)
 	for i := range events {
 		ev := &events[i]
-		ev.Start, ev.End = ev.Since, max(ev.Until, ev.Since)
+		ev.Start, ev.End = ev.Since(), max(ev.Until(), ev.Since())
 	}
 	return history.Of(events)
 }

@@ -44,8 +44,8 @@ func (p places) Over(h *history.History) *Breach {
 				Span:   ev.End - ev.Start,
 				Events: []history.Event{ev}}
 		}
-		if ev.End < ev.Since {
-			ends = append(ends, history.Ending{End: ev.Since, Cost: ev.Cost})
+		if ev.End < ev.Since() {
+			ends = append(ends, history.Ending{End: ev.Since(), Cost: ev.Cost})
 		}
 	}
 	slices.SortFunc(ends, func(a, b history.Ending) int { return cmp.Compare(a.End, b.End) })
@@ -56,7 +56,7 @@ func (p places) Over(h *history.History) *Breach {
 	gone := 0
 	for _, i := range h.AdmittedByEnd {
 		ev := h.Admitted[i]
-		if ev.End >= ev.Since {
+		if ev.End >= ev.Since() {
 			continue
 		}
 		for ; gone < len(ends) && ends[gone].End <= ev.End; gone++ {
@@ -76,7 +76,7 @@ func (p places) roomless(h *history.History, ends []history.Ending) *Breach {
 	gone := history.NewTally(ends)
 	var begins []history.Ending
 	for _, i := range h.AdmittedByEnd {
-		if ev := h.Admitted[i]; ev.End < ev.Since {
+		if ev := h.Admitted[i]; ev.End < ev.Since() {
 			begins = append(begins, history.Ending{End: ev.End, Cost: ev.Cost})
 		}
 	}
@@ -95,8 +95,8 @@ func (p places) roomless(h *history.History, ends []history.Ending) *Breach {
 		br := &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: p.limit, Roomless: true,
 			Events: []history.Event{ev}}
 		for _, other := range h.Admitted {
-			if other.Seq != ev.Seq && other.End < ev.End && other.Since > ev.Start &&
-				other.End < other.Since {
+			if other.Seq != ev.Seq && other.End < ev.End && other.Since() > ev.Start &&
+				other.End < other.Since() {
 				br.Events = append(br.Events, other)
 				br.Seen += other.Cost
 			}
@@ -111,7 +111,7 @@ func (p places) roomless(h *history.History, ends []history.Ending) *Breach {
 func (p places) breachAt(h *history.History, y int64) *Breach {
 	br := &Breach{Kind: verdict.OverAdmission, Bound: p.limit}
 	for i := len(h.Admitted) - 1; i >= 0 && br.Seen <= p.limit; i-- {
-		if ev := h.Admitted[i]; ev.End <= y && y < ev.Since {
+		if ev := h.Admitted[i]; ev.End <= y && y < ev.Since() {
 			br.Events = append(br.Events, ev)
 			br.Seen += ev.Cost
 		}
@@ -132,7 +132,7 @@ type placesMeter struct {
 func (p places) Usage(h *history.History) Meter {
 	m := &placesMeter{limit: p.limit, starts: h.Possible}
 	for _, ev := range h.Possible {
-		m.ends = append(m.ends, history.Ending{End: ev.Until, Cost: ev.Cost})
+		m.ends = append(m.ends, history.Ending{End: ev.Until(), Cost: ev.Cost})
 	}
 	slices.SortFunc(m.ends, func(a, b history.Ending) int { return cmp.Compare(a.End, b.End) })
 	return m

@@ -136,7 +136,7 @@ func (f forgetting) life(events []history.Event) int {
 		if w.Ends(&events[i]) && i > 0 {
 			return i
 		}
-		w.Until = max(w.Until, events[i].End, events[i].From)
+		w.Until = max(w.Until, events[i].End, events[i].From())
 	}
 	return len(events)
 }

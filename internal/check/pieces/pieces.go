@@ -343,7 +343,7 @@ func (x *Pieces) lasts(o *timeline.Observation) lasts {
 		reach := ev.End
 		if k.Told && o.Outcome != timeline.Denied {
 			ev.Complete(o, k.Widening, k.Stay)
-			reach, out.since = max(reach, ev.Until), max(out.since, ev.Since)
+			reach, out.since = max(reach, ev.Until()), max(out.since, ev.Since())
 		}
 		out.s, out.e, out.reach = min(out.s, ev.Start), max(out.e, ev.End), max(out.reach, reach)
 	}

@@ -113,7 +113,7 @@ func (x *Exact) backed(s step, m limiter.State) {
 }
 
 func (x *Exact) asked(i int32) limiter.Request {
-	return limiter.Request{Cost: x.h.All[i].Cost, End: x.h.All[i].Answer * x.Scale}
+	return limiter.Request{Cost: x.h.All[i].Cost, End: x.h.All[i].Answer() * x.Scale}
 }
 
 // each calls f with the first element of each kind of a list, and where it is; where those of a kind must be

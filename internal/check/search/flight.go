@@ -54,10 +54,10 @@ func newFlights(h *history.History, scale int64, costs []int64, class []int8) *f
 		of[i] = promise{cost: ev.Cost, most: history.MaxTime, by: history.MaxTime}
 		switch ev.Outcome {
 		case timeline.Allowed:
-			of[i] = promise{ev.Cost, min(ev.Least, far) * scale, scaled(ev.Most),
-				scaled(max(ev.By, ev.End+ev.Least))}
+			of[i] = promise{ev.Cost, min(ev.Least(), far) * scale, scaled(ev.Most()),
+				scaled(max(ev.By(), ev.End+ev.Least()))}
 		case timeline.Unknown:
-			of[i].most, of[i].by = scaled(ev.Most), scaled(ev.By)
+			of[i].most, of[i].by = scaled(ev.Most()), scaled(ev.By())
 		}
 	}
 	lost := f.loseKinds(h, of, class)
@@ -81,7 +81,7 @@ func newFlights(h *history.History, scale int64, costs []int64, class []int8) *f
 		f.lingers = f.lingers || p.by < history.MaxTime
 	}
 	f.lingers = f.lingers ||
-		slices.ContainsFunc(h.All, func(ev history.Event) bool { return ev.Answer != ev.End })
+		slices.ContainsFunc(h.All, func(ev history.Event) bool { return ev.Answer() != ev.End })
 	f.loosened = f.indices(loosened)
 	return f
 }
@@ -357,7 +357,7 @@ const mostAbreast = 256
 
 // stays tells whether the request h.All[i] may be complete, and let through, as late as h.All[j].
 func (x *Exact) stays(i, j int32) bool {
-	return x.promises[x.of[i]].by >= x.promises[x.of[j]].by && x.h.All[i].Answer >= x.h.All[j].Answer
+	return x.promises[x.of[i]].by >= x.promises[x.of[j]].by && x.h.All[i].Answer() >= x.h.All[j].Answer()
 }
 
 // abreast returns the most requests of which the zone may have the times of the decisions at once.
@@ -372,9 +372,9 @@ func (x *Exact) abreast() int {
 			continue
 		}
 		ends = slices.DeleteFunc(ends, func(end int64) bool { return end < ev.Start })
-		end := ev.Until
+		end := ev.Until()
 		if x.promises[x.of[i]].most == history.MaxTime {
-			end = ev.End + ev.Least
+			end = ev.End + ev.Least()
 		}
 		if ends = append(ends, end); len(ends) > most {
 			most = len(ends)

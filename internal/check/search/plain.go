@@ -103,7 +103,7 @@ func answers(lim reference.Limiter, h *history.History, decisions []decision) bo
 		if d.Allow != (ev.Outcome == timeline.Allowed) {
 			return false
 		}
-		if d.Allow && x.at+int64(d.Delay) > ev.Answer {
+		if d.Allow && x.at+int64(d.Delay) > ev.Answer() {
 			return false
 		}
 	}

@@ -1,0 +1,150 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// memoryBar is the most memory that a judgement may take, however many observations there are.
+const memoryBar = 150 << 20
+
+// TestMemoryDoesNotGrowWithTheRecording judges 10,000,000 observations of one partition, and 100 of each of
+// 100,000, of right limiters with every key of a SPEC. It takes an hour: RLCHECK_SOAK=0.1 judges a tenth.
+func TestMemoryDoesNotGrowWithTheRecording(t *testing.T) {
+	soak := os.Getenv("RLCHECK_SOAK")
+	if soak == "" {
+		t.Skip("a soak: RLCHECK_SOAK=1")
+	}
+	share := 1.0
+	_, _ = fmt.Sscan(soak, &share)
+	defer debug.SetGCPercent(debug.SetGCPercent(25)) // that of the command
+	for _, text := range append(pairs(benchSpecs), heldSpecs...) {
+		for _, partitions := range []int{1, 100_000} {
+			declared := cmp.Or(text[1], text[0])
+			t.Run(fmt.Sprintf("%s/%d", declared, partitions), func(t *testing.T) {
+				n := int(min(share, 1) * 10_000_000)
+				began := cpuTime()
+				peak, j := peakOf(t, text[0], declared, n, max(1, int(min(share, 1)*float64(partitions))))
+				t.Logf("%d observations: %d MB, %s of CPU, %s", n, peak>>20,
+					(cpuTime() - began).Round(time.Millisecond), j.Verdict)
+				if j.Verdict == verdict.Fail {
+					t.Error(kindsOf(j))
+				}
+				if peak > memoryBar {
+					t.Errorf("%d MB, want at most %d MB", peak>>20, memoryBar>>20)
+				}
+			})
+		}
+	}
+}
+
+// pairs are SPECs that are declared as they are.
+func pairs(specs []string) (out [][2]string) {
+	for _, s := range specs {
+		out = append(out, [2]string{s, ""})
+	}
+	return out
+}
+
+// peakOf judges what a right limiter answers, as it comes, and returns the most memory that it took.
+func peakOf(t *testing.T, served, declared string, n, partitions int) (peak uint64, j *verdict.Judgement) {
+	t.Helper()
+	limit, err := spec.Parse(declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.CreateTemp(t.TempDir(), "tape")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() (history.Spill, error) { return file, nil }
+	debug.FreeOSMemory()
+	before, stop := inUse(), make(chan struct{})
+	var most atomic.Uint64
+	go func() {
+		for {
+			most.Store(max(most.Load(), inUse()))
+			select {
+			case <-stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	s := NewStream(limit, timeline.Header{},
+		Options{Spill: open, Shared: strings.Contains(declared, "shared")})
+	answerAll(t, served, n, partitions, func(o *timeline.Observation) {
+		if err := s.Observe(o); err != nil {
+			t.Fatal(err)
+		}
+	})
+	j, err = s.Finish()
+	close(stop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return most.Load() - min(most.Load(), before), j
+}
+
+// inUse is what the process has of the machine's memory.
+func inUse() uint64 {
+	all := []metrics.Sample{{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(all)
+	return all[0].Value.Uint64() - all[1].Value.Uint64()
+}
+
+// answerAll gives what a right limiter answers to n requests, of each partition 0.5 ms apart on average, of
+// which some eight are in flight at a time.
+func answerAll(t *testing.T, text string, n, partitions int, take func(*timeline.Observation)) {
+	t.Helper()
+	limit, err := spec.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lim, err := reference.NewLimit(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, states := make([]string, partitions), make([]reference.State, partitions)
+	held := make([][]stayed, partitions)
+	for i := range names {
+		names[i], states[i] = fmt.Sprint("client-", i), lim.Init()
+	}
+	r := rand.New(rand.NewPCG(7, uint64(n)))
+	var at, decided time.Duration
+	for i := range n {
+		k := i % partitions
+		at += time.Duration(1 + r.IntN(1+1_000_000/partitions))
+		decided = max(decided, at) + time.Duration(r.IntN(1000/min(partitions, 500)))
+		states[k], held[k] = completeUntil(lim, states[k], held[k], decided)
+		var d reference.Decision
+		states[k], d = lim.Step(states[k], decided, 1)
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1, Partition: names[k]},
+			Sent: at, FirstByte: decided + time.Duration(r.IntN(4_000_000)), Answered: true,
+			Outcome: timeline.Denied}
+		if d.Allow {
+			o.Outcome, o.FirstByte = timeline.Allowed, o.FirstByte+d.Delay
+		}
+		if d.Allow && limit.Completes() {
+			done := completed(r, limit, decided, 1)
+			held[k] = append(held[k], done)
+			o.Done = max(o.FirstByte, done.seen)
+		}
+		take(&o)
+	}
+}
