@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -219,18 +220,18 @@ func policyKeys() map[string]*jsonschema.Schema {
 	return out
 }
 
-// bounds are what relative units are multiples of: the tightest of all policies.
+// bounds are what relative units are multiples of: the tightest of all policies, and their likely recovery.
 type bounds struct {
 	full     int64
 	recovery int64
 	rate     spec.Rate
 }
 
-// boundsOf returns the fewest units that a full start admits, the longest recovery and the lowest rate of l.
+// boundsOf returns the fewest units that a full start admits, the likely recovery and the lowest rate of l.
 func boundsOf(l spec.Limit) bounds {
-	b := bounds{full: l[0].Full(), recovery: int64(likely(l[0]).Recovery()), rate: l[0].Rate}
+	b := bounds{full: l[0].Full(), rate: l[0].Rate, recovery: int64(likely(l))}
 	for _, p := range l[1:] {
-		b.full, b.recovery = min(b.full, p.Full()), max(b.recovery, int64(likely(p).Recovery()))
+		b.full = min(b.full, p.Full())
 		if less(p.Rate, b.rate) {
 			b.rate = p.Rate
 		}
@@ -238,21 +239,44 @@ func boundsOf(l spec.Limit) bounds {
 	return b
 }
 
-// likely is p with the shorter end of the range of its ban: a ban that grows begins there, and to wait for
-// the longer one may take all day. Where the ban is longer, less is measured, and nobody is accused.
-func likely(p spec.Policy) spec.Policy {
-	p.BanTo = 0
-	return p
+// likely is the recovery of which durations are multiples: the latest that the ranges of l allow, or the
+// soonest where the latest takes more than twice as long. A ban that grows begins with its shorter end, and
+// to wait for the longer one may take all day. Where the limit is slower, less is measured, and nobody is
+// accused.
+func likely(l spec.Limit) time.Duration {
+	soonest, latest := recoveries(l)
+	if soonest < latest/2 {
+		return soonest
+	}
+	return latest
 }
 
-// Likely says of which end of a range the durations of s are multiples; empty where there is no range.
+// recoveries are the soonest and the latest instant at which l is as good as new.
+func recoveries(l spec.Limit) (soonest, latest time.Duration) {
+	for _, p := range l {
+		latest = max(latest, p.Recovery())
+		p.Rate.N, p.RateTo, p.PerTo = max(p.Rate.N, p.RateTo), 0, 0
+		p.BurstTo, p.BanTo = 0, 0
+		soonest = max(soonest, p.Recovery())
+	}
+	return soonest, latest
+}
+
+// Likely says of which end of a range the durations of s are multiples; empty where there is no range, or no
+// multiple of it.
 func (s *Scenario) Likely() string {
-	for _, p := range s.Limit {
-		if p.BanTo > p.Ban {
-			least := shortDuration(p.Ban)
-			return fmt.Sprintf("durations follow the shorter end of the ban, %s of %s..%s", least, least,
-				shortDuration(p.BanTo))
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		soonest, latest := recoveries(p.Limit)
+		if soonest == latest || p.spec.duration.x.den == 0 {
+			continue
 		}
+		end := "soonest"
+		if likely(p.Limit) == latest {
+			end = "latest"
+		}
+		return fmt.Sprintf("durations follow the %s recovery in the ranges of the limit, %s of %s..%s", end,
+			roughDuration(likely(p.Limit)), roughDuration(soonest), roughDuration(latest))
 	}
 	return ""
 }
