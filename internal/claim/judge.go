@@ -113,6 +113,8 @@ type recording struct {
 	target, origin []*timeline.Observation
 	// waits are the longest true waits by Seq of a denial. It is computed when first asked for.
 	waits func() map[int]time.Duration
+	// again are the denials that followed a denial, see deniedAgain, computed when first asked for.
+	again func() map[int]*timeline.Observation
 	// tellers are the answers that tell of a quota, computed when first asked for. unread says, once, which
 	// fields tell something that nothing explains.
 	tellers func() []teller
@@ -139,6 +141,7 @@ func newRecording(tl *timeline.Timeline, limit spec.Limit, e Expect, longest lon
 		r.lateMax = suspectLateness
 	}
 	r.waits = sync.OnceValue(func() map[int]time.Duration { return r.longestWaits(longest) })
+	r.again = sync.OnceValue(r.deniedAgain)
 	r.tellers = sync.OnceValue(r.tellingAnswers)
 	said := false
 	r.unread = func() string {

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // toldBody judges that the body of a denial tells what its header fields and its status line tell, in the
 // same unit. No standard names the members: those are read that products send (retry_after, retryAfter,
-// limit, reset_at, status). What a body tells alone is judged by nothing.
+// limit, reset_at, status). A wait that a body tells alone is held against the limit.
 func (r *recording) toldBody(*Expect) verdict.Claim {
 	id := string(verdict.ClaimQuotaBody)
 	denials := denied(r.target)
@@ -140,7 +141,7 @@ func (r *recording) conflict(o *timeline.Observation, m map[string]member, name 
 	}
 	switch name {
 	case "retryafter":
-		return waitConflict(o, x)
+		return r.waitConflict(o, x)
 	case "limit":
 		return r.limitConflict(o, x, m["window"])
 	case "resetat":
@@ -163,13 +164,16 @@ func statusConflict(o *timeline.Observation, x member) string {
 // sinceEpoch is the least number of a wait that is no wait, but an instant in seconds or parts of them.
 const sinceEpoch = 1e9
 
-// waitConflict compares a wait in a body, in seconds, with Retry-After. Either may be rounded to the next
-// second. An instant is compared with nothing.
-func waitConflict(o *timeline.Observation, x member) string {
+// waitConflict compares a wait in a body with Retry-After, or where there is none with the limit. Either may
+// be rounded to the next second. An instant is compared with nothing.
+func (r *recording) waitConflict(o *timeline.Observation, x member) string {
 	t, ok := told(o)
 	n, isNumber := x.number()
-	if !ok || !isNumber || n >= sinceEpoch {
+	if !isNumber || n >= sinceEpoch {
 		return ""
+	}
+	if !ok {
+		return r.aloneWait(o, x, n)
 	}
 	slack := 1.0
 	if t.isDate {
@@ -186,6 +190,82 @@ func waitConflict(o *timeline.Observation, x member) string {
 	}
 	return text
 }
+
+// aloneWait holds a wait that no field tells against the limit, and against the denials that followed. A name
+// without a unit may count milliseconds: then it is too long only where that reading is refuted too.
+func (r *recording) aloneWait(o *timeline.Observation, x member, n float64) string {
+	again := r.again()[o.Seq]
+	denied := func(after float64) bool {
+		return again != nil && after > 0 && (again.Sent-o.FirstByte-r.slackUntil(again)).Seconds() >= after
+	}
+	says := fmt.Sprintf("its body says %s: %s", x.name, x.value)
+	if denied(n) {
+		return says + fmt.Sprintf(", no Retry-After says more, and #%d was denied %s later, with no "+
+			"admission between", again.Seq, seconds(again.Sent-o.FirstByte, time.Millisecond))
+	}
+	need, ok := r.longestNeed(o, toldWait{})
+	if !ok || n <= need.Seconds() || plainName(x.name) != "retryafterseconds" && !denied(n/1000) {
+		return ""
+	}
+	return says + ", and at most " + seconds(need, time.Second) + " could be needed"
+}
+
+// slackUntil is by how much less time may have passed for the limiter between an earlier answer and o.
+func (r *recording) slackUntil(o *timeline.Observation) time.Duration {
+	h, tick := &r.tl.Header, time.Duration(0)
+	for _, p := range r.limitOf(o) {
+		tick = max(tick, p.Tick)
+	}
+	return max(h.Tick, tick) + 2*h.ClockError + h.Drift(o.FirstByte)
+}
+
+// deniedAgain returns for denials, by Seq, the last denial of their partition and cost that was decided
+// before anything else can have been admitted. It is empty where denials leave a trace.
+//
+//	admitted   denied   denied   denied   admitted
+//	           |------- again -->|
+func (r *recording) deniedAgain() map[int]*timeline.Observation {
+	out := map[int]*timeline.Observation{}
+	if r.shared || len(r.limit) == 0 {
+		return out
+	}
+	for _, p := range r.tl.ByPartition() {
+		obs := p.Observations
+		limit, ok := r.countedBy(len(obs), func(i int) *timeline.Observation { return &obs[i] })
+		of := r.under(limit)
+		if !ok || limit.Completes() || of.countsDenials() || slices.ContainsFunc(limit, renewed) {
+			continue
+		}
+		ended := make([]time.Duration, len(obs)) // when all before that may be admitted were decided
+		end := time.Duration(-1)
+		for i := range obs {
+			if ended[i] = end; !isDenial(&obs[i]) {
+				end = max(end, intervalEnd(&obs[i]))
+			}
+		}
+		next, last := never, (*timeline.Observation)(nil)
+		for i := len(obs) - 1; i >= 0; i-- {
+			o := &obs[i]
+			switch {
+			case !isDenial(o):
+				next, last = o.Sent, nil
+				continue
+			case last != nil && last.Cost != o.Cost:
+				next, last = last.Sent, nil
+			}
+			if last == nil && o.FirstByte < next {
+				last = o
+			}
+			if last != nil && last != o && ended[i] < o.Sent {
+				out[o.Seq] = last
+			}
+		}
+	}
+	return out
+}
+
+// renewed tells whether denials may renew what p keeps of a partition.
+func renewed(p spec.Policy) bool { return p.TTL > 0 || p.Refreshes() }
 
 // limitConflict compares a limit in a body with those of the fields, or where there are none with the
 // declared one.

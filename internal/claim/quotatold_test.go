@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -174,6 +175,45 @@ func TestBodiesTellWhatFieldsTell(t *testing.T) {
 			"22:13:20 GMT")
 		o.Body = x.body
 		c := toldUnder(t, slowBucket, QuotaExpect{Body: true}, o)
+		if got, text := verdictOf(c); got != x.want || !contains(text, x.text) {
+			t.Errorf("%s: got %s: %s; want %s with %q", x.body, got, text, x.want, x.text)
+		}
+	}
+}
+
+// TestAWaitThatABodyTellsAlone: without Retry-After, a wait is held against the limit, which needs
+// 2 s at most, and against the denials that follow it.
+func TestAWaitThatABodyTellsAlone(t *testing.T) {
+	longest := func(*timeline.Timeline, spec.Limit) map[int]time.Duration {
+		return map[int]time.Duration{1: 2 * time.Second}
+	}
+	again := func(sent, status int) timeline.Observation { return req(2, sent, sent+1, status) }
+	for _, x := range []struct {
+		body, limit string
+		then        []timeline.Observation
+		want, text  string
+	}{
+		{`{"retry_after":2}`, slowBucket, nil, "pass", ""},
+		{`{"retry_after":60}`, slowBucket, nil, "pass", ""}, // it may count milliseconds
+		{`{"retry_after":60}`, slowBucket, []timeline.Observation{again(50, 429)}, "pass", ""},
+		{`{"retry_after":60}`, slowBucket, []timeline.Observation{again(100, 429)}, "fail",
+			"its body says retry_after: 60, and at most 2.000 s could be needed"},
+		{`{"retryAfterSeconds":60}`, slowBucket, nil, "fail", "at most 2.000 s could be needed"},
+		{`{"retry_after":1}`, slowBucket, []timeline.Observation{again(1500, 429)}, "fail",
+			"no Retry-After says more, and #2 was denied 1.499 s later, with no admission between"},
+		{`{"retry_after":2}`, slowBucket, []timeline.Observation{again(1500, 429)}, "pass", ""},
+		{`{"retry_after":1}`, slowBucket,
+			[]timeline.Observation{req(2, 1100, 1101, 200), req(3, 1500, 1501, 429)}, "pass", ""},
+		{`{"retry_after":1}`, slowBucket, []timeline.Observation{req(2, 1100, 0, 0), req(3, 1500, 1501, 429)},
+			"pass", ""}, // what was not answered may be admitted
+		{`{"retry_after":1}`, slowBucket + ",ban=5s", []timeline.Observation{again(1500, 429)}, "pass", ""},
+		{`{"retry_after":0}`, slowBucket, []timeline.Observation{again(50, 429)}, "pass", ""},
+	} {
+		o := req(1, 0, 1, 429)
+		o.Body = x.body
+		tl := record(append([]timeline.Observation{o}, x.then...)...)
+		c := judge(tl, parse(t, x.limit), Expect{Quota: QuotaExpect{Body: true, Fresh: true}}, longest)[0]
+		sound(t, tl, c)
 		if got, text := verdictOf(c); got != x.want || !contains(text, x.text) {
 			t.Errorf("%s: got %s: %s; want %s with %q", x.body, got, text, x.want, x.text)
 		}

@@ -60,7 +60,7 @@ var observed = map[Rule]struct {
 	"XR-EPOCH-SKEW": {About{Convention, "a reset since 1970 is of the clock of Date", conventional},
 		"quota-reset: the instant against the Date of its answer"},
 	"PD-WAIT": {About{Convention, "a body tells the wait, limit and reset of its fields", conventional},
-		"quota-body: members of the JSON body against header fields"},
+		"quota-body: members of the JSON body against header fields, a wait alone against the limit"},
 	"AL-UPPER": {About{Must, "no span admits more than the declared limit can", declaration},
 		"conformance: over-admission, and what only all requests together show"},
 	"AL-LOWER": {About{Must, "what the declared limit admits is not denied", declaration},

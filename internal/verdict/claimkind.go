@@ -87,7 +87,8 @@ var claimKinds = []claimKind{
 		"and no later than all of it. Either may be meant."},
 	{ClaimQuotaBody, "The wait, limit, reset and status in a JSON body of a denial are those of its " +
 		"header fields, " +
-		"in the same unit."},
+		"in the same unit. A wait that stands there alone is no longer than the limit needs, and long " +
+		"enough."},
 	{ClaimAnswers, "The answers of a phase have one of the statuses that the scenario names; the claim " +
 		"is called " +
 		"answers-PHASE."},
