@@ -24,6 +24,8 @@ type logFlags struct {
 	match, allowed              []string
 	maxDuration, lag, wallError time.Duration
 	skipBad, complete           bool
+	// withoutCached leaves out what a cache answered.
+	withoutCached bool
 }
 
 // add adds the flags that matter to judging a log, and those of addReading.
@@ -75,7 +77,7 @@ func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit spec.Lim
 		PartitionBy: f.log.partitionBy,
 		MaxDuration: f.log.maxDuration, Lag: f.log.lag, LagSet: f.changed("lag"), WallError: f.log.wallError,
 		SkipBad:  f.log.skipBad,
-		Complete: f.log.complete}
+		Complete: f.log.complete, WithoutCached: f.log.withoutCached}
 	if o.Format == accesslog.ALB && !f.changed("wall-error") {
 		o.WallError = time.Second // the limiter is on another machine
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/accesslog"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -140,12 +142,19 @@ func (e *env) simulateScenarios(args []string, f simulateFlags) (out []result.Sc
 	}
 	var errs []error
 	for _, s := range chosen {
+		if why := s.Unmet(); why != "" {
+			e.say.line(s.ID + ": not simulated: " + why)
+			continue
+		}
 		x, err := trial.Simulate(s, trial.Options{ID: "sim", Seed: f.seed, Version: version()}, f.answer)
 		if err != nil {
 			errs = append(errs, usagef("simulate %s: %w", s.ID, err))
 			continue
 		}
 		out = append(out, x)
+	}
+	if len(out)+len(errs) == 0 {
+		return nil, usagef("simulate: no scenario is for such a limit")
 	}
 	return out, errors.Join(errs...)
 }
@@ -227,8 +236,8 @@ func (t *try) decide(h timeline.Header, o *timeline.Observation, answer time.Dur
 
 // scenario is what reports show of it. A large file has its numbers alone.
 func (t *try) scenario(name string, h timeline.Header) (result.Scenario, error) {
-	h = timeline.Header{Started: h.Started, Notes: []string{"simulated: the requests are those of " + name +
-		", the answers those of a right limiter"}}
+	h = timeline.Header{Started: h.Started, Notes: append(h.Notes, "simulated: the requests are those of "+
+		name+", the answers those of a right limiter")}
 	if t.counts.Sent > len(t.kept) {
 		return result.Scenario{ID: name, Limit: t.limit, Kind: result.Informative, Counts: t.counts,
 			Clients: t.clients.Clients(), Header: h, Excerpt: "too many requests to draw: " +
@@ -258,6 +267,7 @@ func (e *env) eachRequest(f *simulateFlags, take func(timeline.Header, *timeline
 	var stop error
 	if slices.Contains(accesslog.Formats(), accesslog.Format(f.read.format)) {
 		f.read.log.complete = true // what is missing of a log is not judged
+		f.read.log.withoutCached = true
 		l, err := e.accessLog(in, name, &f.read, nil)
 		if err != nil {
 			return timeline.Header{}, err
@@ -266,7 +276,7 @@ func (e *env) eachRequest(f *simulateFlags, take func(timeline.Header, *timeline
 			stop = take(l.Header, o)
 			return stop == nil
 		})
-		return l.Header, errors.Join(err, stop)
+		return withoutCached(l.Header, l.Caches), errors.Join(err, stop)
 	}
 	open := map[string]opener{"ndjson": timeline.NewReader, "csv": timeline.NewCSVReader}[f.read.format]
 	if open == nil {
@@ -274,13 +284,26 @@ func (e *env) eachRequest(f *simulateFlags, take func(timeline.Header, *timeline
 			"envoy, envoy-json, "+
 			"caddy or alb", f.read.format)
 	}
+	var caches headers.Caches
 	r := open(in, name, timeline.Options{Columns: f.read.columns, Outcome: timeline.StatusOutcome})
 	h, err := r.Header()
 	if err == nil {
 		err = r.Each(func(o *timeline.Observation, _ int) bool {
-			stop = take(h, o)
+			if !o.Answered || !caches.Gave(o.Seq, o.Fields.Get) {
+				stop = take(h, o)
+			}
 			return stop == nil
 		})
 	}
-	return h, errors.Join(f.read.otherFormat(name, err), stop)
+	return withoutCached(h, caches), errors.Join(f.read.otherFormat(name, err), stop)
+}
+
+// withoutCached notes how many requests of a file a cache answered: a limiter behind it does not see them.
+func withoutCached(h timeline.Header, c headers.Caches) timeline.Header {
+	h.Notes = nil // those of the recording are of its answers
+	if c.Hits > 0 {
+		h.Notes = []string{fmt.Sprintf("%s: %d of %d (%s); a limiter behind the cache does not see such "+
+			"requests, and they were left out", result.FromCaches, c.Hits, c.Answers, c.First)}
+	}
+	return h
 }

@@ -69,6 +69,9 @@ type Options struct {
 	SkipBad bool
 	// Complete says that the log has every request that the limiter saw, from a fresh start to the last one.
 	Complete bool
+	// WithoutCached leaves out the requests that a cache answered; Log.Caches counts them. Without it their
+	// outcome is unknown.
+	WithoutCached bool
 }
 
 // Log is a log that was read: its header, and one observation a request.

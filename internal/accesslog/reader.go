@@ -225,7 +225,12 @@ func (r *reader) take(line []byte, number int) flaw {
 		return flaw{what: fmt.Sprintf("request %d", r.order.n+1), why: "more are not held in memory",
 			mend: "split the log by time", final: true}
 	}
-	return r.add(r.record(s, status, sure, uint32(number)))
+	hits := r.out.Caches.Hits
+	rec := r.record(s, status, sure, uint32(number))
+	if r.o.WithoutCached && r.out.Caches.Hits > hits {
+		return flaw{}
+	}
+	return r.add(rec)
 }
 
 // record is the request of a line, but for its partition; sure tells that the line is of a request of the

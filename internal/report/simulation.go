@@ -31,6 +31,11 @@ func WriteSimulation(w io.Writer, r *result.Run, o Options) error {
 		if o.Quiet {
 			continue
 		}
+		for _, note := range []string{x.Unfit, result.CacheNote(x.Header.Notes)} {
+			if note != "" {
+				s.wrapped(2, "note: "+plain(note))
+			}
+		}
 		if rows := phaseRows(x); len(rows) > 1 || o.Verbose && len(rows) > 0 {
 			s.line("")
 			left, right := tw.AlignLeft, tw.AlignRight
