@@ -32,20 +32,7 @@ func (r *Run) Notes() []Note {
 			out = append(out, n)
 		}
 	}
-	const more = "exceeds a ceiling of time, requests or connections (--dry-run names it)"
-	unfit := Note{Text: more}
-	for i := range r.Scenarios {
-		switch s := &r.Scenarios[i]; {
-		case s.Unfit == "":
-		case s.Uncounted():
-			unfit.NotJudged = append(unfit.NotJudged, s.ID)
-		default:
-			unfit.InPart = append(unfit.InPart, s.ID)
-		}
-	}
-	if len(unfit.NotJudged)+len(unfit.InPart) > 0 {
-		out = append(out, unfit)
-	}
+	out = append(out, r.unfit()...)
 	other := Note{Text: "lacks what they need (other limits or clients, a proxy, a command)"}
 	for i := range r.Scenarios {
 		if s := &r.Scenarios[i]; s.Uncounted() && len(s.unpromised()) == 0 && s.Unfit == "" {
@@ -56,6 +43,29 @@ func (r *Run) Notes() []Note {
 		out = append(out, other)
 	}
 	return out
+}
+
+// unfit are the notes of what takes more than a scenario may: one of all that were not begun, and one of each
+// part that was left out.
+func (r *Run) unfit() []Note {
+	whole := Note{Text: "exceeds a ceiling of time, requests or connections (--dry-run names it)"}
+	var parts []Note
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		switch at := slices.IndexFunc(parts, func(n Note) bool { return n.Text == s.Unfit }); {
+		case s.Unfit == "":
+		case s.Uncounted():
+			whole.NotJudged = append(whole.NotJudged, s.ID)
+		case at >= 0:
+			parts[at].InPart = append(parts[at].InPart, s.ID)
+		default:
+			parts = append(parts, Note{Text: s.Unfit, InPart: []string{s.ID}})
+		}
+	}
+	if len(whole.NotJudged) > 0 {
+		return append([]Note{whole}, parts...)
+	}
+	return parts
 }
 
 // add notes what s could not judge without n.Unpromised.
