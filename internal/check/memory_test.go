@@ -87,7 +87,7 @@ func peakOf(t *testing.T, served, declared string, n, partitions int) (peak uint
 	}()
 	s := NewStream(limit, timeline.Header{},
 		Options{Spill: open, Shared: strings.Contains(declared, "shared")})
-	answerAll(t, served, n, partitions, func(o *timeline.Observation) {
+	answerAll(t, served, n, partitions, time.Millisecond, func(o *timeline.Observation) {
 		if err := s.Observe(o); err != nil {
 			t.Fatal(err)
 		}
@@ -108,9 +108,10 @@ func inUse() uint64 {
 	return all[0].Value.Uint64() - all[1].Value.Uint64()
 }
 
-// answerAll gives what a right limiter answers to n requests, of each partition 0.5 ms apart on average, of
-// which some eight are in flight at a time.
-func answerAll(t *testing.T, text string, n, partitions int, take func(*timeline.Observation)) {
+// answerAll gives what a right limiter answers to n requests, each sent up to `apart` after the last one,
+// over all partitions, and answered within 4 ms.
+func answerAll(t testing.TB, text string, n, partitions int, apart time.Duration,
+	take func(*timeline.Observation)) {
 	t.Helper()
 	limit, err := spec.Parse(text)
 	if err != nil {
@@ -129,7 +130,7 @@ func answerAll(t *testing.T, text string, n, partitions int, take func(*timeline
 	var at, decided time.Duration
 	for i := range n {
 		k := i % partitions
-		at += time.Duration(1 + r.IntN(1+1_000_000/partitions))
+		at += time.Duration(1 + r.IntN(1+int(apart)/partitions))
 		decided = max(decided, at) + time.Duration(r.IntN(1000/min(partitions, 500)))
 		states[k], held[k] = completeUntil(lim, states[k], held[k], decided)
 		var d reference.Decision
@@ -146,5 +147,33 @@ func answerAll(t *testing.T, text string, n, partitions int, take func(*timeline
 			o.Done = max(o.FirstByte, done.seen)
 		}
 		take(&o)
+	}
+}
+
+// BenchmarkTenfold judges 100,000 observations of a right limiter that is asked for ten times its limit, in
+// one partition and in a thousand: seconds of CPU, all told.
+func BenchmarkTenfold(b *testing.B) {
+	for _, text := range append(pairs(benchSpecs), heldSpecs...) {
+		declared := cmp.Or(text[1], text[0])
+		limit, err := spec.Parse(declared)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, partitions := range []int{1, 1000} {
+			b.Run(fmt.Sprintf("%s/%d", declared, partitions), func(b *testing.B) {
+				tl := &timeline.Timeline{}
+				answerAll(b, text[0], 100_000, partitions, 200*time.Microsecond,
+					func(o *timeline.Observation) {
+						tl.Observations = append(tl.Observations, *o)
+					})
+				began := cpuTime()
+				for b.Loop() {
+					if j, err := Judge(tl, limit, Options{}); err != nil || j.Verdict == verdict.Fail {
+						b.Fatal(err, kindsOf(j))
+					}
+				}
+				b.ReportMetric((cpuTime()-began).Seconds()/float64(b.N), "cpu-s/op")
+			})
+		}
 	}
 }

@@ -287,10 +287,8 @@ func (s *Stream) caseOf(obs []timeline.Observation) *judge.Case {
 // whole judges a partition as Judge does.
 func (s *Stream) whole(st *partition) verdict.PartitionVerdict {
 	c := s.caseOf(s.read(st, st.tape.N))
-	c.Parts[0].Seen, c.Observations, c.Quick = st.seen, s.counts.Sent, s.quick
-	for _, h := range c.Parts[0].Histories {
-		h.Crowded = !slices.ContainsFunc(s.limit, limiter.Anchored) // of these a search says more
-	}
+	c.Parts[0].Seen, c.Quick = st.seen, s.quick
+	c.Among(s.counts.Sent)
 	c.Judge()
 	return c.Verdict(c.Parts[0])
 }

@@ -48,7 +48,7 @@ type History struct {
 	Denied []Event
 	// either is the memory of possible where that is not admitted.
 	either []Event
-	// Crowded: it is one of very many, each of which is judged alone.
+	// Crowded: it is one of very many, or large, so that a plain explanation is looked for before a search.
 	Crowded bool
 	// Level is what came before has left in use of a bucket; nil where that is not known.
 	Level *Level

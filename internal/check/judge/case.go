@@ -69,7 +69,21 @@ func New(tl *timeline.Timeline, limit spec.Limit, o Options) *Case {
 		c.Observations += len(p.Observations)
 	}
 	Each(len(c.Parts), func(i int) { c.Prepare(c.Parts[i]) })
+	c.Among(c.Observations)
 	return c
+}
+
+// crowd is the least number of observations of a recording whose partitions are searched last of all.
+const crowd = 1 << 13
+
+// Among tells the partitions of c that they are some of a recording of n observations.
+func (c *Case) Among(n int) {
+	c.Observations = n
+	for _, p := range c.Parts {
+		for _, h := range p.Histories {
+			h.Crowded = n >= crowd
+		}
+	}
 }
 
 // Prepare makes the histories of a partition.

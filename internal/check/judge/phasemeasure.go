@@ -7,10 +7,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// The phase is measured on recordings of up to phaseLimit observations, to a phaseParts-th of the window.
+// The phase is measured on partitions of up to phaseLimit observations, to a phaseParts-th of the window; to
+// a fewParts-th at least where there are so many that this would take more than phaseWork observations
+// judged.
 const (
 	phaseLimit = 20_000
 	phaseParts = 1 << 9
+	fewParts   = 1 << 4
+	phaseWork  = 1 << 24
 )
 
 // phase returns the window phases that the partition does not refute, in nanoseconds since the start of the
@@ -26,7 +30,9 @@ func (g Gauge) phase(pol spec.Policy) verdict.Interval {
 		Group: &phases.Group{Parts: []*history.History{g.History}}, Quick: true,
 		Scratch: g.Ask}
 	s.Begin(g.Box)
-	left := s.Survivors(g.Box, max((g.Box.To-g.Box.From)/phaseParts, 1))
+	n := len(g.History.All)
+	parts := min(max(g.Case.share(phaseWork, n)/(n+1), fewParts), phaseParts)
+	left := s.Survivors(g.Box, max((g.Box.To-g.Box.From)/int64(parts), 1))
 	whole := g.Box.To-g.Box.From >= size-1
 	if len(left) == 0 || whole && len(left) == 1 && left[0] == g.Box {
 		return verdict.Interval{}

@@ -335,14 +335,16 @@ type counterMeter struct {
 	starts []history.Event
 	i      int
 	units  int64
-	// gone and old count the units that ended before a window and before the one before it.
-	gone, old history.Tally
+	// gone and old count the units that ended before a window and before the one before it: those of even and
+	// of odd windows, each of which mostly grow.
+	gone, old [2]history.Tally
 }
 
 // Usage implements Bound.
 func (c Counter) Usage(h *history.History) Meter {
 	t := history.NewTally(h.CountedEnds(c.all))
-	return &counterMeter{Counter: c, starts: h.Counted(c.all), gone: t, old: t}
+	both := [2]history.Tally{t, t}
+	return &counterMeter{Counter: c, starts: h.Counted(c.all), gone: both, old: both}
 }
 
 func (m *counterMeter) Unit() int64 { return 1 }
@@ -353,15 +355,15 @@ func (m *counterMeter) Excess(t int64) int64 {
 	}
 	first, last := m.first(t), m.last(t)
 	if last-first > widest { // too many to ask of each: all of two windows may count
-		return m.units - m.old.Before(t-2*m.sizeTo+1) - m.quota + 1
+		return m.units - m.old[0].Before(t-2*m.sizeTo+1) - m.quota + 1
 	}
 	best := history.MinTime
 	for k := first; k <= last; k++ {
 		// Window k contains t for the phases that begin it in [begin, latest]: the earlier it began the more
 		// lies in it, the later it began the more the window before weighs.
 		begin := max(m.earliest(k), t-m.sizeTo+1)
-		cur := m.units - m.gone.Before(begin)
-		prev := m.gone.Before(begin) - m.old.Before(begin-m.sizeTo)
+		gone, old := m.gone[k&1].Before(begin), m.old[k&1].Before(begin-m.sizeTo)
+		cur, prev := m.units-gone, gone-old
 		if !m.all && !m.late {
 			prev = min(prev, m.quota)
 		}

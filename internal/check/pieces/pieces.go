@@ -130,6 +130,7 @@ func (x *Pieces) Whole(obs []timeline.Observation, end time.Duration) {
 	if !x.done() {
 		x.judge(obs, history.MaxTime, end)
 	}
+	x.histories = nil
 }
 
 // Finish judges the rest of a recording that ended at an instant.
