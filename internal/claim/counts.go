@@ -78,13 +78,11 @@ type series struct {
 
 // follow judges all answers in order.
 func (s *series) follow() {
-	end, slack := time.Duration(-1), 2*s.tl.Header.ClockError
+	ends := map[int32]time.Duration{}
 	for i := range s.obs {
 		o := &s.obs[i]
-		// A client that sends at the instant of an answer sends after it: the answer was decided before it
-		// arrived.
-		alone := end <= o.Sent-slack && (i+1 == len(s.obs) || intervalEnd(o) <= s.obs[i+1].Sent-slack)
-		end = max(end, intervalEnd(o))
+		alone := s.aloneAt(ends, i)
+		ends[o.Observer] = max(ends[o.Observer], intervalEnd(o))
 		q, tells := s.told[o.Seq]
 		left := q.Remaining
 		if !alone || !tells {
@@ -105,6 +103,24 @@ func (s *series) follow() {
 		}
 		s.last = o
 	}
+}
+
+// aloneAt tells whether the interval of obs[i] meets that of no other request: ends are the last ends of
+// those before it, by observer. A client that sends at the instant of an answer sends after it: the answer
+// was decided before it arrived.
+func (s *series) aloneAt(ends map[int32]time.Duration, i int) bool {
+	h, o := &s.tl.Header, &s.obs[i]
+	for observer, end := range ends {
+		if end > o.Sent-h.Apart(observer, o.Observer) {
+			return false
+		}
+	}
+	for j := i + 1; j < len(s.obs) && s.obs[j].Sent-2*h.ClockError < intervalEnd(o); j++ {
+		if s.obs[j].Sent-h.Apart(s.obs[j].Observer, o.Observer) < intervalEnd(o) {
+			return false
+		}
+	}
+	return true
 }
 
 // bans tells whether a denial may bring a ban.

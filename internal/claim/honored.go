@@ -108,7 +108,7 @@ func (r *recording) retries() (out []retry, denials int) {
 			continue
 		}
 		of := r.under(limit)
-		var before rival
+		before := rivals{}
 		for i, d := range obs {
 			if isDenial(d) {
 				denials++
@@ -128,7 +128,7 @@ func isDenial(o *timeline.Observation) bool {
 }
 
 // retryAt returns obs[i] and obs[i+1] as a retry, if they are one.
-func (r *recording) retryAt(obs []*timeline.Observation, i int, before rival) (retry, bool) {
+func (r *recording) retryAt(obs []*timeline.Observation, i int, before rivals) (retry, bool) {
 	if i+1 >= len(obs) {
 		return retry{}, false
 	}
@@ -146,7 +146,7 @@ func (r *recording) retryAt(obs []*timeline.Observation, i int, before rival) (r
 		return retry{}, false
 	case r.between(before, d):
 		return retry{}, false
-	case i+2 < len(obs) && r.disturbs(obs[i+2], next):
+	case r.disturbed(next, obs[i+2:]):
 		return retry{}, false
 	}
 	return retry{denial: d, next: next, told: t, limit: r.limit}, true
@@ -172,19 +172,27 @@ func (r *recording) forgotten(first, second *timeline.Observation, limit spec.Li
 // denials are not counted.
 type rival struct {
 	end time.Duration
-	// any tells whether there is one at all.
-	any bool
 	// unknown: one has no known outcome; denied: one was denied; costs: the smallest and the largest of their
-	// costs.
+	// costs, 0 where there is none at all.
 	unknown, denied bool
 	costs           [2]int64
+}
+
+// rivals are those of each observer.
+type rivals map[int32]rival
+
+// add adds a request.
+func (all rivals) add(o *timeline.Observation) {
+	v := all[o.Observer]
+	v.add(o)
+	all[o.Observer] = v
 }
 
 // add adds a request.
 func (v *rival) add(o *timeline.Observation) {
 	end := intervalEnd(o)
-	if !v.any || end > v.end {
-		*v = rival{end: end, any: true, costs: [2]int64{o.Cost, o.Cost}}
+	if v.costs[0] == 0 || end > v.end {
+		*v = rival{end: end, costs: [2]int64{o.Cost, o.Cost}}
 	}
 	if end < v.end {
 		return
@@ -195,20 +203,38 @@ func (v *rival) add(o *timeline.Observation) {
 }
 
 // between tells whether one of the requests before d may have been decided after it, with an effect.
-func (r *recording) between(before rival, d *timeline.Observation) bool {
-	slack := 2 * r.tl.Header.ClockError
-	if !before.any || before.end < d.Sent-slack {
-		return false
+func (r *recording) between(before rivals, d *timeline.Observation) bool {
+	for observer, v := range before {
+		slack := r.tl.Header.Apart(observer, d.Observer)
+		if v.end < d.Sent-slack {
+			continue
+		}
+		tie := v.end == d.Sent && slack == 0
+		if !tie || v.unknown || v.costs != [2]int64{d.Cost, d.Cost} || v.denied && r.countsDenials() {
+			return true
+		}
 	}
-	tie := before.end == d.Sent && slack == 0
-	return !tie || before.unknown || before.costs != [2]int64{d.Cost, d.Cost} || before.denied &&
-		r.countsDenials()
+	return false
+}
+
+// disturbed tells whether one of later, the requests that were sent after next, may have been decided before
+// it, with an effect.
+func (r *recording) disturbed(next *timeline.Observation, later []*timeline.Observation) bool {
+	for _, o := range later {
+		if o.Sent-2*r.tl.Header.ClockError > next.FirstByte {
+			return false
+		}
+		if r.disturbs(o, next) {
+			return true
+		}
+	}
+	return false
 }
 
 // disturbs tells whether o, which was sent after next, may have been decided before it, with an effect. In a
 // tie, it has none on a retry that was admitted, nor if it was denied.
 func (r *recording) disturbs(o, next *timeline.Observation) bool {
-	slack := 2 * r.tl.Header.ClockError
+	slack := r.tl.Header.Apart(o.Observer, next.Observer)
 	if o.Sent-slack > next.FirstByte {
 		return false
 	}

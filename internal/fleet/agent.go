@@ -253,7 +253,10 @@ func (t *Turns) deliver(ctx context.Context, tl *timeline.Timeline) (err error) 
 	}
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
-		if _, ok := r.Firsts[o.Phase]; !ok {
+		if i == 0 {
+			r.Earliest = o.Sent
+		}
+		if _, ok := r.Firsts[o.Phase]; !ok && o.Answered {
 			r.Firsts[o.Phase] = o.Sent
 		}
 	}

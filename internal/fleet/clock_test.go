@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -104,27 +103,4 @@ func TestAClockThatWasSetIsSeen(t *testing.T) {
 			t.Errorf("the interval is %v wide, want what the clock was set by", got)
 		}
 	})
-}
-
-// TestRequestsAtTheBegin: what the clock leaves open before the begin is moved there, and no further.
-func TestRequestsAtTheBegin(t *testing.T) {
-	at := func(sent, first time.Duration) timeline.Observation {
-		return timeline.Observation{Sent: sent, FirstByte: first, Answered: true}
-	}
-	for _, x := range []struct {
-		got, want timeline.Observation
-		ok        bool
-	}{
-		{at(5, 9), at(5, 9), true},
-		{at(-20, 9), at(0, 9), true},
-		{at(-20, -4), at(0, 0), true},
-		{at(-21, 9), at(-21, 9), false},
-	} {
-		o := x.got
-		if ok := begun(&o, 20); ok != x.ok || o.Sent != x.want.Sent || o.FirstByte != x.want.FirstByte {
-			t.Errorf("%s..%s: got %s..%s, %v, want %s..%s, %v", x.got.Sent, x.got.FirstByte, o.Sent,
-				o.FirstByte, ok,
-				x.want.Sent, x.want.FirstByte, x.ok)
-		}
-	}
 }

@@ -48,6 +48,8 @@ type sim struct {
 	digest   string
 	prepares time.Duration
 	takes    func() time.Duration
+	// prepared is the number of a request that fails when it is prepared, before all begin.
+	prepared int
 	// frozen stands still while it is set.
 	frozen *atomic.Bool
 }
@@ -70,6 +72,10 @@ func (s *sim) send(ctx context.Context, w Work) *timeline.Timeline {
 	now := func() time.Duration { return s.clock.now() - s.clock.at(start) }
 	planned, _ := mine.Planned()
 	due := time.Duration(0)
+	if s.prepared > 0 && s.prepared%w.Of == w.Part {
+		lost := timeline.Arrival{Seq: s.prepared, Partition: "k", Phase: "burst", Cost: 1}
+		tl.Observations = append(tl.Observations, timeline.Observation{Arrival: lost, Sent: now()})
+	}
 	for i := range mine.Phases {
 		p := &mine.Phases[i]
 		var ok bool
@@ -80,6 +86,9 @@ func (s *sim) send(ctx context.Context, w Work) *timeline.Timeline {
 			break
 		}
 		for _, a := range p.Arrivals {
+			if a.Seq == s.prepared && a.Seq > 0 {
+				continue
+			}
 			pause(ctx, due+a.At-now())
 			for s.frozen != nil && s.frozen.Load() {
 				time.Sleep(ms)
@@ -113,6 +122,8 @@ type world struct {
 	ways   []*way
 	ends   []context.CancelFunc
 	left   sync.WaitGroup
+	// do is that of the Recording.
+	do func(context.Context, timeline.Event) error
 	// served are what Serve returned.
 	served  []error
 	version []string
@@ -180,7 +191,7 @@ func (w *world) recordBy(ctx context.Context, conn Conn, parts int, meanwhile fu
 	if meanwhile != nil {
 		w.left.Go(meanwhile)
 	}
-	g, err := c.Record(ctx, Recording{Digest: "d", Schedule: w.plan})
+	g, err := c.Record(ctx, Recording{Digest: "d", Schedule: w.plan, Do: w.do})
 	_ = c.Close()
 	time.Sleep(5 * time.Second)
 	end()
@@ -260,6 +271,70 @@ func TestFourAgentsRecordAsOne(t *testing.T) {
 			t.Errorf("%d entries are left in the Redis", left)
 		}
 	})
+}
+
+// TestARequestThatFailsBeforeTheBegin: requests that leave at once are prepared before all begin. One whose
+// connection ends then was sent before the begin, and the recording has it.
+func TestARequestThatFailsBeforeTheBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(2, plan(40))
+		for _, a := range w.agents {
+			a.prepared = 7
+		}
+		g, err := w.record(t.Context(), 2, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		tl, err := g.Timeline()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, next := tl.Observations[0], tl.Observations[1]
+		c := tl.Counts()
+		if c.Sent != 120 || o.Seq != 7 || o.Answered || o.Sent < 0 || next.Sent-o.Sent < ahead/2 {
+			t.Errorf("got %+v, first %+v and then %+v", c, o, next)
+		}
+		if at := w.target.at[next.Seq].Sub(tl.Header.Started); at < next.Sent || at > next.FirstByte+ms {
+			t.Errorf("request %d was decided at %v, recorded in %v..%v", next.Seq, at, next.Sent,
+				next.FirstByte)
+		}
+		if spread := tl.Header.Spreads; len(spread) > 0 && spread[0].Width > 10*ms {
+			t.Errorf("the spread is %v", spread)
+		}
+	})
+}
+
+// TestWhatIsDoneFirst: what happens to the target before the first request happens once, before it.
+func TestWhatIsDoneFirst(t *testing.T) {
+	for _, failing := range []error{nil, errors.New("no shell")} {
+		synctest.Test(t, func(t *testing.T) {
+			s := plan(40)
+			s.Phases = append([]timeline.Phase{{Name: "reset", Shape: timeline.Hook,
+				Event: timeline.Event{Action: timeline.Count}}}, s.Phases...)
+			w := newWorld(2, s)
+			done := 0
+			w.do = func(context.Context, timeline.Event) error {
+				if !w.target.until().IsZero() {
+					t.Error("a request was sent before")
+				}
+				done++
+				return failing
+			}
+			g, err := w.record(t.Context(), 2, nil)
+			if done != 1 || (err != nil) != (failing != nil) {
+				t.Fatalf("it happened %d times: %v", done, err)
+			}
+			if err != nil {
+				if err.Error() != "reset: no shell" || !w.target.until().IsZero() {
+					t.Errorf("got %v, and requests until %v", err, w.target.until())
+				}
+				return
+			}
+			defer g.Close()
+			w.sound(t, g)
+		})
+	}
 }
 
 // faults are what may go wrong. what says why requests are missing, or why nothing was begun; empty: all is

@@ -77,7 +77,8 @@ func (g *Gathered) Timeline() (*timeline.Timeline, error) {
 // clock, so that each interval has the decision. Requests with a planned time keep their numbers. What a lost
 // agent planned is unsent: nobody knows what of it was sent. An error is one of the pieces, or of take.
 func (g *Gathered) Each(take func(*timeline.Observation) error) (timeline.Header, error) {
-	h := timeline.Header{Started: g.started, Interrupted: g.interrupted}
+	zero := g.earliest()
+	h := timeline.Header{Started: g.started.Add(zero - g.zero), Interrupted: g.interrupted}
 	var all sources
 	for i := range g.parts {
 		p := &g.parts[i]
@@ -85,7 +86,7 @@ func (g *Gathered) Each(take func(*timeline.Observation) error) (timeline.Header
 			h.Unsent += g.planned[i]
 			continue
 		}
-		x := &source{part: p, shift: p.result.Shift - g.zero,
+		x := &source{part: p, number: int32(i) + 1, shift: p.result.Shift - zero,
 			in: timeline.NewReader(g.spool.reader(p.pieces), p.agent, timeline.Options{AllowEmpty: true})}
 		theirs, err := x.in.Header()
 		if err != nil {
@@ -109,9 +110,23 @@ func (g *Gathered) Each(take func(*timeline.Observation) error) (timeline.Header
 	return h, nil
 }
 
+// earliest is when the time of the merged recording begins: before its first request. Requests that leave at
+// once are prepared before all begin, and one that failed then was sent when it was prepared.
+func (g *Gathered) earliest() time.Duration {
+	zero := g.zero
+	for i := range g.parts {
+		if p := &g.parts[i]; p.lost == "" && p.result.Counts.Sent > 0 {
+			zero = min(zero, p.result.Shift+p.result.Earliest)
+		}
+	}
+	return zero
+}
+
 // source is the recording of one part while it is merged.
 type source struct {
 	*part
+	// number is what the recording is known by in the merged one.
+	number int32
 	shift  time.Duration
 	in     *timeline.Reader
 	header timeline.Header
@@ -129,15 +144,13 @@ func (x *source) advance() (bool, error) {
 		return false, err
 	}
 	o := &x.next
+	o.Observer = x.number
 	o.Sent, o.At = o.Sent+x.shift, max(o.At+x.shift, 0)
 	if o.Answered {
 		o.FirstByte += x.shift
 	}
 	if o.Done != 0 {
 		o.Done += x.shift
-	}
-	if !begun(o, x.result.Clock) {
-		return false, fmt.Errorf("results of %s: a request was sent before all began", x.agent)
 	}
 	x.counts.Sent++
 	switch o.Outcome {
@@ -149,24 +162,6 @@ func (x *source) advance() (bool, error) {
 		x.counts.Unknown++
 	}
 	return true, nil
-}
-
-// begun tells whether a request was sent after all began. An agent waits for the begin by what it knows of
-// the time then, and tells its times by what it knows in the end: both are wrong by as much as its clock, so
-// that a request may seem to be sent up to early before the begin. It was sent at the begin or less than the
-// error of the clock before, which is what its interval holds when it is moved there.
-func begun(o *timeline.Observation, early time.Duration) bool {
-	if o.Sent < -early {
-		return false
-	}
-	o.Sent = max(o.Sent, 0)
-	if o.Answered {
-		o.FirstByte = max(o.FirstByte, o.Sent)
-	}
-	if o.Done != 0 {
-		o.Done = max(o.Done, o.FirstByte)
-	}
-	return true
 }
 
 // check tells whether all of a recording was read.

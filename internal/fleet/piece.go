@@ -44,8 +44,10 @@ type result struct {
 	// Why is what made the agent stop before its plan was done; empty for nothing, or a word of the
 	// coordinator.
 	Why string `json:"why,omitempty"`
-	// Firsts are when the first request of each phase was sent.
-	Firsts map[string]time.Duration `json:"firsts_ns,omitempty"`
+	// Earliest is when the first request was sent, Firsts when the first one of each phase that was answered
+	// was.
+	Earliest time.Duration            `json:"earliest_ns,omitempty"`
+	Firsts   map[string]time.Duration `json:"firsts_ns,omitempty"`
 }
 
 // counts are the numbers of a recording.

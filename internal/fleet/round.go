@@ -75,9 +75,7 @@ func (x *round) gatherAgents(ctx context.Context) error {
 		}
 		err := x.news(ctx)
 		if err == nil && x.ready() {
-			if err = x.begin(ctx); err != nil { // agents may have heard of it all the same
-				return unready("the begin could not be told: %v", err)
-			}
+			err = x.open(ctx)
 		}
 		var unready *Unready
 		switch {
@@ -278,6 +276,19 @@ func (x *round) absent() string {
 	}
 	return fmt.Sprintf("%d of %s came within %s: %s", n, quantity.Plural(len(x.g.parts), "agent"), x.c.Within,
 		strings.Join(who[:min(len(who), 5)], ", "))
+}
+
+// open does what happens to the target before all else, and begins.
+func (x *round) open(ctx context.Context) error {
+	if p := &x.r.Schedule.Phases[0]; p.Shape == timeline.Hook && x.r.Do != nil {
+		if err := x.do(ctx, p); err != nil {
+			return unready("%s: %v", p.Name, err)
+		}
+	}
+	if err := x.begin(ctx); err != nil { // agents may have heard of it all the same
+		return unready("the begin could not be told: %v", err)
+	}
+	return nil
 }
 
 // begin sets when the first phase begins. From then on no part is given out any more.

@@ -18,7 +18,7 @@ func csvOf(tb testing.TB, tl *Timeline) []byte {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for _, o := range tl.Observations {
 		row := []string{strconv.Itoa(o.Seq), number(int64(o.At)), number(int64(o.Sent)), "", "", "",
-			number(o.Cost), o.Partition,
+			number(o.Cost), number(int64(o.Observer)), o.Partition,
 			o.Phase, o.Outcome.String(), o.Error, o.Body, "", strconv.FormatBool(o.Origin)}
 		if o.Answered {
 			row[3] = number(int64(o.FirstByte))
@@ -38,7 +38,7 @@ func csvOf(tb testing.TB, tl *Timeline) []byte {
 			if err != nil {
 				tb.Fatal(err)
 			}
-			row[12] = string(text)
+			row[13] = string(text)
 		}
 		w.Write(row)
 	}
@@ -82,7 +82,8 @@ func TestAMappedColumnHidesOneOfThatName(t *testing.T) {
 func TestColumnsThatAreNotThere(t *testing.T) {
 	columns := map[string]string{"sent_ns": "time", "sent": "x", "cost": "units"}
 	_, err := ReadCSV(strings.NewReader("sent_ns,outcome\n1,allowed\n"), "x", Options{Columns: columns})
-	const want = `x:1: column "sent": no such member: seq, at_ns, sent_ns, first_byte_ns, done_ns, status, cost, partition, phase, ` +
+	const want = `x:1: column "sent": no such member: seq, at_ns, sent_ns, first_byte_ns, done_ns, status, ` +
+		`cost, observer, partition, phase, ` +
 		`outcome, error, body, fields, origin (did you mean "sent_ns"?)
 x:1: column "time": the first row does not have it (it is to be sent_ns)
 x:1: column "units": the first row does not have it (it is to be cost)
@@ -134,7 +135,8 @@ func TestMembersOfNDJSONCanHaveOtherNames(t *testing.T) {
 	}
 	columns["partition"], columns["beginning"] = "client_id", "x"
 	_, err = Read(strings.NewReader(file), "x", Options{Columns: columns})
-	const lacks = `x:1: column "beginning": no such member: seq, at_ns, sent_ns, first_byte_ns, done_ns, status, cost, partition, phase, ` +
+	const lacks = `x:1: column "beginning": no such member: seq, at_ns, sent_ns, first_byte_ns, ` +
+		`done_ns, status, cost, observer, partition, phase, ` +
 		`outcome, error, body, fields, origin
 x:2: "client": a timeline has no such thing, and without "partition" all requests would count as those of one client ` +
 		`(write "partition", or --columns partition=client; where it means something else, --columns partition=)

@@ -24,6 +24,7 @@ const (
 	memberDone
 	memberStatus
 	memberCost
+	memberObserver
 	memberPartition
 	memberPhase
 	memberOutcome
@@ -37,7 +38,7 @@ const (
 
 // memberNames are the names of the members in the order of their bits.
 var memberNames = [...]string{"seq", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status", "cost",
-	"partition", "phase", "outcome", "error", "body", "fields", "origin"}
+	"observer", "partition", "phase", "outcome", "error", "body", "fields", "origin"}
 
 func nameOf(m memberSet) string {
 	for i, name := range memberNames {
@@ -68,6 +69,8 @@ func memberOf[T string | []byte](name T) memberSet {
 		return memberStatus
 	case "cost":
 		return memberCost
+	case "observer":
+		return memberObserver
 	case "partition":
 		return memberPartition
 	case "phase":
@@ -104,6 +107,10 @@ func (o *Observation) setInteger(m memberSet, v int64) {
 		o.Status = int(v)
 	case memberCost:
 		o.Cost = v
+	case memberObserver:
+		if o.Observer = int32(v); int64(o.Observer) != v {
+			o.Observer = -1
+		}
 	}
 }
 
@@ -268,6 +275,9 @@ func (r *Reader) checkNumbers(o *Observation) {
 	if o.Status < 0 || o.Status > maxStatus {
 		r.add(fmt.Sprintf("status %d", o.Status), "a status has at most three digits",
 			"leave status out if none came")
+	}
+	if o.Observer < 0 {
+		r.add(nameOf(memberObserver), "observers are numbered from 1, with at most nine digits", "")
 	}
 	if o.Seq < 0 {
 		r.add(fmt.Sprintf("seq %d", o.Seq), "observations are numbered from 0", "")

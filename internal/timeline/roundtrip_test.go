@@ -92,7 +92,7 @@ func fill(v reflect.Value) {
 			v.SetBool(true)
 		case reflect.Float64:
 			v.SetFloat(float64(next) + .5)
-		case reflect.Int, reflect.Int64:
+		case reflect.Int, reflect.Int32, reflect.Int64:
 			v.SetInt(next)
 		case reflect.Uint64:
 			v.SetUint(uint64(next))
@@ -141,7 +141,7 @@ func randomTimeline(rng *rand.Rand) *Timeline {
 			Arrival: Arrival{Seq: seq * 50, Partition: randomText(rng), Phase: randomText(rng), At: sent / 2,
 				Cost:   1 + rng.Int64N(3),
 				Origin: rng.IntN(2) == 0},
-			Sent: sent, Outcome: Outcome(rng.IntN(3)), Error: randomText(rng),
+			Sent: sent, Observer: rng.Int32N(3), Outcome: Outcome(rng.IntN(3)), Error: randomText(rng),
 			Body: strings.ReplaceAll(randomText(rng), "\r\n", "\n"),
 		}
 		if rng.IntN(3) > 0 {

@@ -78,6 +78,8 @@ type Observation struct {
 	Done time.Duration
 	// Answered tells whether an answer came at all.
 	Answered bool
+	// Observer is who recorded it, where there are several with a clock each, numbered from 1. Zero: not told.
+	Observer int32
 	// Status is the HTTP status, 0 where none came.
 	Status int
 	// Outcome is what the target did.
@@ -152,6 +154,15 @@ type Header struct {
 	Audit Audit
 	// Judged is what the recording was judged by when it was made.
 	Judged Terms
+}
+
+// Apart is how much later an instant that observer a saw has to be, by the recording, to be later than one
+// that b saw. One clock that never goes back tells the order of its own instants, however wrong it is.
+func (h *Header) Apart(a, b int32) time.Duration {
+	if a != 0 && a == b {
+		return 0
+	}
+	return 2 * h.ClockError
 }
 
 // MaxDriftPPM is the largest drift that a header may have: a tenth.

@@ -106,6 +106,8 @@ func (w *Writer) flaw(o *Observation) string {
 		return fmt.Sprintf("done %d ns: before it was sent or answered", o.Done)
 	case o.Cost < 1:
 		return fmt.Sprintf("cost %d: a cost is at least 1", o.Cost)
+	case o.Observer < 0:
+		return fmt.Sprintf("observer %d: they are numbered from 1", o.Observer)
 	case o.Status < 0 || o.Status > maxStatus:
 		return fmt.Sprintf("status %d: a status has at most three digits", o.Status)
 	case !soundName(o.Partition):
@@ -150,6 +152,10 @@ func appendObservation(b []byte, o *Observation) []byte {
 	b = append(b, o.Outcome.String()...)
 	b = append(b, `","cost":`...)
 	b = strconv.AppendInt(b, o.Cost, 10)
+	if o.Observer != 0 {
+		b = append(b, `,"observer":`...)
+		b = strconv.AppendInt(b, int64(o.Observer), 10)
+	}
 	return append(appendAnswer(b, o), '}')
 }
 

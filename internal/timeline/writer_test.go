@@ -19,6 +19,7 @@ func TestWriterRefusesWhatCouldNotBeRead(t *testing.T) {
 		"first byte 99 ns: before it was sent": func(o *Observation) { o.FirstByte = 99 },
 		"done 199 ns: before":                  func(o *Observation) { o.Done = 199 },
 		"done 99 ns: before":                   func(o *Observation) { o.Done, o.Answered = 99, false },
+		"observer -1: they are numbered":       func(o *Observation) { o.Observer = -1 },
 		"cost 0: a cost is at least 1":         func(o *Observation) { o.Cost = 0 },
 		"status 1000":                          func(o *Observation) { o.Status = 1000 },
 		"status -1":                            func(o *Observation) { o.Status = -1 },
