@@ -215,7 +215,7 @@ func (t *Turns) do(ctx context.Context) error {
 	defer stop()
 	defer rest()
 	t.stop, t.beating = stop, make(chan struct{})
-	if err := t.beat(working); err != nil {
+	if err := t.patiently(working, func() error { return t.beat(working) }); err != nil {
 		return err
 	}
 	go t.keepBeating(beating)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -358,12 +359,13 @@ func (g *Gathered) notes() []string {
 	if clock > 10*time.Microsecond {
 		clock = clock.Round(time.Microsecond)
 	}
-	out := []string{fmt.Sprintf("sent by %d agents: clock error %s, drift %.0f ppm", n, clock, drift)}
+	out := []string{fmt.Sprintf("sent by %s: clock error %s, drift %.0f ppm", quantity.Plural(n, "agent"),
+		clock, drift)}
 	if g.early != "" {
-		out = append(out, "stopped: "+g.early)
+		out = append(out, timeline.OfAgent+g.early)
 	}
 	if why := g.Missing(); why != "" {
-		out = append(out, "requests are missing: "+why)
+		out = append(out, timeline.OfAgent+why+"; its requests are missing")
 	}
 	return out
 }

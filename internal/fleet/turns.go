@@ -155,8 +155,22 @@ func (t *Turns) hear(ctx context.Context, kind string, phase int) (control, bool
 
 // keep tells that this part needs no other agent: this one is ready.
 func (t *Turns) keep(ctx context.Context) bool {
-	_, err := exchange(ctx, t.a.conn, []any{"xack", keyOf(t.job.run, "shards", t.job.round), group, t.job.id})
-	return err == nil
+	return t.patiently(ctx, func() error {
+		_, err := exchange(ctx, t.a.conn,
+			[]any{"xack", keyOf(t.job.run, "shards", t.job.round), group, t.job.id})
+		return err
+	}) == nil
+}
+
+// patiently does an exchange again that failed: before the begin a machine that stands still for a while
+// costs nothing but time.
+func (t *Turns) patiently(ctx context.Context, do func() error) error {
+	for began := t.a.Now(); ; {
+		err := do()
+		if err == nil || t.a.Now()-began > patience || !pause(ctx, againAfter) {
+			return err
+		}
+	}
 }
 
 // remeasure measures the clock again, shortly before the begin: the agent may have waited for long. It keeps

@@ -22,6 +22,9 @@ const slow = 50 * time.Millisecond
 // answers so slow that all connections waited for them. Empty where it is not known.
 func MissedRemedy(tl *timeline.Timeline) string {
 	for _, note := range tl.Header.Notes {
+		if strings.HasPrefix(note, timeline.OfAgent) {
+			return "see what became of that agent on its machine, start the agents again, and repeat the run"
+		}
 		var n int
 		if _, err := fmt.Sscanf(note, ceilingOfRequests, &n); err == nil {
 			return fmt.Sprintf("raise safety: max_requests, which is %d", n)

@@ -50,6 +50,15 @@ func TestWhatKeepsThePlanIsMended(t *testing.T) {
 	}
 }
 
+// An agent that was lost is the cause, whatever else was seen.
+func TestALostAgentIsMended(t *testing.T) {
+	tl := &timeline.Timeline{Header: timeline.Header{Stalls: []timeline.Stall{{To: time.Second}},
+		Notes: []string{timeline.OfAgent + "agent a: gone"}}}
+	if got := MissedRemedy(tl); !strings.Contains(got, "that agent") {
+		t.Errorf("got %q", got)
+	}
+}
+
 // Whatever a target does, what was planned is what was sent and what was not.
 func TestNumbersAddUpUnderEveryFault(t *testing.T) {
 	for name, serve := range map[string]func(net.Conn){

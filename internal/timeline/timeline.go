@@ -104,6 +104,9 @@ func NoAnswer(word string) bool {
 	}
 }
 
+// OfAgent begins a note that tells which of several recorders made the plan fail, and how.
+const OfAgent = "the plan was not kept: "
+
 // OfTarget begins a note that every reader of a verdict must know, since it is of the target.
 const OfTarget = "target: "
 

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -62,20 +63,17 @@ type fate struct {
 }
 
 // tell makes a scenario inconclusive of which requests are missing; and one that does not fail, whose agents
-// had to stop.
+// had to stop. What its claims could not show for that has one cause, which is told once.
 func (is fate) tell(out result.Scenario) result.Scenario {
-	switch {
-	case is.missing != "":
-		return inconclusive(out, verdict.ScheduleMissed, is.missing)
-	case is.stopped != "" && out.Verdict != verdict.Fail:
-		for i := range out.Claims { // nobody interrupted the run
-			if c := &out.Claims[i]; c.Reason == verdict.Interrupted {
-				c.Reason, c.Text = verdict.ScheduleMissed, ""
-			}
-		}
-		return inconclusive(out, verdict.ScheduleMissed, is.stopped)
+	if is.missing == "" && (is.stopped == "" || out.Verdict == verdict.Fail) {
+		return out
 	}
-	return out
+	for i := range out.Claims {
+		if c := &out.Claims[i]; c.Verdict == verdict.Inconclusive {
+			c.Reason, c.Text = verdict.ScheduleMissed, ""
+		}
+	}
+	return inconclusive(out, verdict.ScheduleMissed, cmp.Or(is.missing, is.stopped))
 }
 
 // record lets the agents send a schedule.

@@ -151,9 +151,12 @@ func TestMissingRequestsAccuseNobody(t *testing.T) {
 			t.Errorf("%v of a whole recording: got %v, want %v", v, got.Verdict, want)
 		}
 	}
-	cut := stopped.tell(result.Scenario{Claims: []verdict.Claim{{Reason: verdict.Interrupted}}})
-	if got := cut.Claims[0].Reason; got != verdict.ScheduleMissed {
-		t.Errorf("a claim that the agents cut short: got %s, want %s: nobody interrupted the run", got,
-			verdict.ScheduleMissed)
+	for _, r := range []verdict.Reason{verdict.Interrupted, verdict.TooFew} {
+		cut := stopped.tell(result.Scenario{Claims: []verdict.Claim{{Reason: r, Text: "no client waited",
+			Verdict: verdict.Inconclusive}}})
+		if c := cut.Claims[0]; c.Reason != verdict.ScheduleMissed || c.Text != "" {
+			t.Errorf("a claim that the agents cut short: got %s: %s, want %s alone, which is told once",
+				c.Reason, c.Text, verdict.ScheduleMissed)
+		}
 	}
 }
