@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -64,13 +65,20 @@ func Serve(ctx context.Context, conn Conn, o AgentOptions) error {
 		o.Say = func(string, ...any) {}
 	}
 	a := &agent{AgentOptions: o, conn: conn}
-	gone := time.Duration(-1) // since when the coordinator was not seen
+	gone := time.Duration(-1) // since when the coordinator, or before a run the Redis, was not seen
 	for pause(ctx, beatEvery) {
 		w, state, err := a.look(ctx)
 		switch {
 		case w != nil:
 			a.take(ctx, w)
-		case a.run == "":
+			gone = -1
+		case a.run == "" && err == nil:
+			gone = -1
+		case a.run == "" && gone >= 0:
+			if a.Now()-gone > patience {
+				a.Say("it waits for a run, and hears of none: %v", err)
+				gone = math.MaxInt64 // once
+			}
 		case err == nil && state == runOver:
 			return nil
 		case err == nil && state == runAlive:

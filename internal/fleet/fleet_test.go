@@ -122,8 +122,9 @@ type world struct {
 	ways   []*way
 	ends   []context.CancelFunc
 	left   sync.WaitGroup
-	// do is that of the Recording.
-	do func(context.Context, timeline.Event) error
+	// do is that of the Recording, say that of the agents.
+	say func(string, ...any)
+	do  func(context.Context, timeline.Event) error
 	// served are what Serve returned.
 	served  []error
 	version []string
@@ -168,7 +169,7 @@ func (w *world) serve(ctx context.Context) {
 		w.ends = append(w.ends, end)
 		w.left.Go(func() {
 			w.served[i] = Serve(ctx, w.ways[i], AgentOptions{Name: fmt.Sprintf("agent-%d", i+1),
-				Version: w.version[i], Sender: a, Now: a.clock.now, At: a.clock.at})
+				Version: w.version[i], Sender: a, Now: a.clock.now, At: a.clock.at, Say: w.say})
 		})
 	}
 }
@@ -335,6 +336,24 @@ func TestWhatIsDoneFirst(t *testing.T) {
 			w.sound(t, g)
 		})
 	}
+}
+
+// TestAnAgentSaysThatItHearsOfNoRun: one that waits for a run says once that its Redis does not answer.
+func TestAnAgentSaysThatItHearsOfNoRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(1, plan(20))
+		w.set(func(s *server) { s.down = true })
+		var said []string
+		w.say = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+		ctx, end := context.WithCancel(t.Context())
+		w.serve(ctx)
+		time.Sleep(20 * time.Second)
+		if len(said) != 1 || !strings.Contains(said[0], "hears of none: redis: no route") {
+			t.Errorf("got %q", said)
+		}
+		end()
+		w.left.Wait()
+	})
 }
 
 // faults are what may go wrong. what says why requests are missing, or why nothing was begun; empty: all is

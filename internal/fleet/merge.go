@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
@@ -346,6 +347,9 @@ func others(all sources, phase string) (out []timeline.Spread) {
 	return out
 }
 
+// notKept begins the note on a plan that was not kept, mostly as timeline.OfAgent.
+var notKept = strings.TrimSuffix(timeline.OfAgent, "agent ")
+
 // notes say what the merging costs.
 func (g *Gathered) notes() []string {
 	drift, n := 0.0, 0
@@ -362,10 +366,10 @@ func (g *Gathered) notes() []string {
 	out := []string{fmt.Sprintf("sent by %s: clock error %s, drift %.0f ppm", quantity.Plural(n, "agent"),
 		clock, drift)}
 	if g.early != "" {
-		out = append(out, timeline.OfAgent+g.early)
+		out = append(out, notKept+g.early)
 	}
 	if why := g.Missing(); why != "" {
-		out = append(out, timeline.OfAgent+why+"; its requests are missing")
+		out = append(out, notKept+why+"; its requests are missing")
 	}
 	return out
 }

@@ -274,8 +274,9 @@ func (x *round) absent() string {
 		return fmt.Sprintf("no agent came within %s (start %s: rlcheck agent --redis URL)", x.c.Within,
 			quantity.Plural(len(x.g.parts), "agent"))
 	}
-	return fmt.Sprintf("%d of %s came within %s: %s", n, quantity.Plural(len(x.g.parts), "agent"), x.c.Within,
-		strings.Join(who[:min(len(who), 5)], ", "))
+	return fmt.Sprintf("%d of %s came within %s: %s (start %d more, or ask for fewer with --agents)", n,
+		quantity.Plural(len(x.g.parts), "agent"), x.c.Within, strings.Join(who[:min(len(who), 5)], ", "),
+		len(x.g.parts)-n)
 }
 
 // open does what happens to the target before all else, and begins.

@@ -61,12 +61,25 @@ func answers(client Client) error {
 	if err == nil {
 		return nil
 	}
-	mend := "is the server up?"
-	if untrusted := new(tls.CertificateVerificationError); errors.As(err, &untrusted) {
-		mend = "trust who signed it with SSL_CERT_FILE=FILE in the environment, or write " +
-			"?skip_verify=true"
+	return errors.Join(fmt.Errorf("redis: %w (%s)", err, mend(err)), client.Close())
+}
+
+// mend says what helps against an error of a first exchange.
+func mend(err error) string {
+	untrusted := new(tls.CertificateVerificationError)
+	switch {
+	case errors.As(err, &untrusted):
+		return "trust who signed it with SSL_CERT_FILE=FILE in the environment, or write ?skip_verify=true"
+	case redis.HasErrorPrefix(err, "WRONGPASS"), redis.HasErrorPrefix(err, "NOAUTH"):
+		return "check the user and the password in the URL, redis://USER:PASSWORD@HOST"
+	case redis.HasErrorPrefix(err, "NOPERM"):
+		return "the user needs more rights: docs/loadtest.md has them"
+	case errors.Is(err, io.EOF):
+		return "does the server speak TLS? then the URL begins with rediss://"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "is the server up, and does it speak TLS where the URL begins with rediss://?"
 	}
-	return errors.Join(fmt.Errorf("redis: %w (%s)", err, mend), client.Close())
+	return "is the server up?"
 }
 
 // silent keeps the client library from writing to standard error.

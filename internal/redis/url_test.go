@@ -1,7 +1,11 @@
 package redis
 
 import (
+	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 )
@@ -33,3 +37,28 @@ func TestRedisURLs(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatHelpsIsSaid: an error of the first exchange is told with what helps against it.
+func TestWhatHelpsIsSaid(t *testing.T) {
+	for want, err := range map[string]error{
+		"check the user":        refusal("WRONGPASS invalid username-password pair"),
+		"more rights":           refusal("NOPERM User x has no permissions to run the 'ping' command"),
+		"does the server speak": io.EOF,
+		"and does it speak TLS": context.DeadlineExceeded,
+		"is the server up?":     errors.New("connection refused"),
+		"SSL_CERT_FILE=FILE":    &tls.CertificateVerificationError{},
+	} {
+		if got := mend(fmt.Errorf("dial: %w", err)); !strings.Contains(got, want) {
+			t.Errorf("%v: got %q, want %q", err, got, want)
+		}
+	}
+}
+
+// refusal is an error that a server answers.
+type refusal string
+
+// Error is what it answers.
+func (r refusal) Error() string { return string(r) }
+
+// RedisError marks it.
+func (refusal) RedisError() {}

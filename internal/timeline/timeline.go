@@ -78,7 +78,8 @@ type Observation struct {
 	Done time.Duration
 	// Answered tells whether an answer came at all.
 	Answered bool
-	// Observer is who recorded it, where there are several with a clock each, numbered from 1. Zero: not told.
+	// Observer is who recorded it, where there are several with a clock each, numbered from 1. Zero: not
+	// told.
 	Observer int32
 	// Status is the HTTP status, 0 where none came.
 	Status int
@@ -105,7 +106,7 @@ func NoAnswer(word string) bool {
 }
 
 // OfAgent begins a note that tells which of several recorders made the plan fail, and how.
-const OfAgent = "the plan was not kept: "
+const OfAgent = "the plan was not kept: agent "
 
 // OfTarget begins a note that every reader of a verdict must know, since it is of the target.
 const OfTarget = "target: "
