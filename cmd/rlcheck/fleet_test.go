@@ -80,11 +80,14 @@ const bigLimit = "token-bucket,rate=1000000/s,burst=100000"
 func TestAgentsRecordWhatTheTargetLogs(t *testing.T) {
 	closed, rounds := 400, 1
 	if os.Getenv("RLCHECK_SOAK") == "1" {
-		closed, rounds = 19_900, 10
+		closed, rounds = 20_000, 10
 	}
 	all := 0
 	for range rounds {
 		all += recordsTheLog(t, closed)
+	}
+	if rounds > 1 && all < 1_000_000 {
+		t.Errorf("%d requests were compared, want a million", all)
 	}
 	t.Logf("%d requests, no decision outside its interval", all)
 }
@@ -156,6 +159,75 @@ func TestFaultsAreFoundAcrossAgents(t *testing.T) {
 		if got := map[string]int{"PASS:": exitPass, "FAIL:": exitFail}[verdict]; got != want {
 			t.Errorf("%s with fault %q: got %s", scenario, fault, out)
 		}
+	}
+}
+
+// startCluster starts a cluster of three masters and returns their addresses.
+func startCluster(t *testing.T) (addrs []string) {
+	t.Helper()
+	server, err := exec.LookPath("redis-server")
+	cli, missing := exec.LookPath("redis-cli")
+	if err != nil || missing != nil {
+		t.Skip("redis-server or redis-cli is not installed")
+	}
+	for range 3 {
+		var ports [2]string
+		for i := range ports {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, ports[i], _ = net.SplitHostPort(l.Addr().String())
+			_ = l.Close() // the server takes it
+		}
+		begin(t, exec.Command(server, "--port", ports[0], "--cluster-port", ports[1], "--cluster-enabled",
+			"yes", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()))
+		addrs = append(addrs, "127.0.0.1:"+ports[0])
+	}
+	var out []byte
+	for range 100 { // until all of them listen
+		args := append([]string{"--cluster", "create"}, append(addrs, "--cluster-yes")...)
+		if out, err = exec.Command(cli, args...).CombinedOutput(); err == nil {
+			return addrs
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatalf("%v: %s", err, out)
+	return nil
+}
+
+// TestAgentsMeetAtACluster: a run by way of a cluster passes, and one node has all of its keys.
+func TestAgentsMeetAtACluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
+	addrs, dir := startCluster(t), t.TempDir()
+	url := "redis-cluster://" + strings.Join(addrs, ",")
+	for i := range 2 {
+		begin(t, program(t, dir, "agent", "-q", "--redis", url, "--name", fmt.Sprintf("agent-%d", i+1)))
+	}
+	out, err := program(t, dir, "run", "builtin:burst", "--agents", "2", "--redis", url, "--retries",
+		"10").CombinedOutput()
+	if err != nil {
+		t.Errorf("got %v: %s", err, out)
+	}
+	nodes := 0
+	for _, addr := range addrs {
+		client, err := redis.Open("redis://" + addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, err := client.Keys(t.Context(), "rlcheck:{*").Result()
+		_ = client.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(keys) > 0 {
+			nodes++
+		}
+	}
+	if nodes != 1 {
+		t.Errorf("%d nodes have keys of the run, want one", nodes)
 	}
 }
 
