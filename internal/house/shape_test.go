@@ -142,6 +142,21 @@ func TestFunctionsAreSimple(t *testing.T) {
 	}
 }
 
+// TestTheJudgeTestsNoTypes: a bound or a model that another one looks through must be asked instead.
+func TestTheJudgeTestsNoTypes(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || !strings.HasPrefix(s.pkg, "internal/check") {
+			continue
+		}
+		ast.Inspect(s.ast, func(node ast.Node) bool {
+			if x, ok := node.(*ast.TypeAssertExpr); ok {
+				t.Errorf("%s:%d: a type test", s.path, s.set.Position(x.Pos()).Line)
+			}
+			return true
+		})
+	}
+}
+
 // TestLinesFit: no line is wider than 110 columns, a tab being four. Raw strings are texts of their own.
 func TestLinesFit(t *testing.T) {
 	for _, s := range sources(t) {

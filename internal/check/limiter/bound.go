@@ -200,37 +200,11 @@ func EdgesOf(h timeline.Header, limit spec.Limit) *history.Edges {
 // Scratch asks the questions of a bound for the answer alone, without a witness, and again and again in the
 // same memory: of one history under policies that differ in one parameter, or of very many small histories.
 // The zero value is ready. It serves one goroutine.
-type Scratch struct {
-	list  []candidate
-	done  []bool
-	sweep sweep
-}
+type Scratch struct{ sweep sweep }
 
 // Refutes is JudgeOne without its breach.
 func (a *Scratch) Refutes(h *history.History, b Bound, mode verdict.Conformance) bool {
-	return mode != verdict.LowerBound && a.over(h, b) || mode != verdict.UpperBound && a.under(h, b)
-}
-
-// over tells whether b.over finds anything.
-func (a *Scratch) over(h *history.History, b Bound) bool {
-	if bare, ok := b.(exceeder); ok {
-		return bare.exceeds(h, a)
-	}
-	return b.Over(h) != nil
-}
-
-// exceeder is a bound that tells without a witness whether its over finds anything.
-type exceeder interface {
-	exceeds(h *history.History, a *Scratch) bool
-}
-
-// marks returns n marks, none of them set, in the memory of a.
-func (a *Scratch) marks(n int) []bool {
-	if len(a.done) < n {
-		a.done = make([]bool, 2*n)
-	}
-	clear(a.done[:n])
-	return a.done[:n]
+	return mode != verdict.LowerBound && b.Over(h) != nil || mode != verdict.UpperBound && a.under(h, b)
 }
 
 // under tells whether UnexplainedBy finds anything.

@@ -70,17 +70,15 @@ func (b Bucket) Over(h *history.History) *Breach {
 			return br
 		}
 	}
-	c := candidates{n: b.N}
-	if y, ok := b.firstOver(h, &c, make([]bool, len(h.Admitted))); ok {
+	if y, ok := b.firstOver(h); ok {
 		return b.tightest(h, y)
 	}
 	return nil
 }
 
-// firstOver returns the earliest end of a violated span, ok=false where there is none. done is as long as
-// h.Admitted.
-func (b Bucket) firstOver(h *history.History, c *candidates, done []bool) (y int64, ok bool) {
-	room := b.Room()
+// firstOver returns the earliest end of a violated span, ok=false where there is none.
+func (b Bucket) firstOver(h *history.History) (y int64, ok bool) {
+	c, done, room := candidates{n: b.N}, make([]bool, len(h.Admitted)), b.Room()
 	next, oldest := 0, 0
 	for _, i := range h.AdmittedByEnd {
 		y := h.Admitted[i].End
@@ -430,19 +428,6 @@ const (
 	wasCreated = 0
 	rest       = 1
 )
-
-func (b Bucket) exceeds(h *history.History, a *Scratch) bool {
-	if b.StartMost < b.Burst {
-		return b.Over(h) != nil
-	}
-	if tooDear(h, b.Burst) != nil {
-		return true
-	}
-	c := candidates{n: b.N, list: a.list[:0]}
-	_, over := b.firstOver(h, &c, a.marks(len(h.Admitted)))
-	a.list = c.list
-	return over
-}
 
 // Swept implements SweptBound.
 func (b Bucket) Swept() OverSweep { return newBucketOver(b) }

@@ -481,11 +481,3 @@ func (c counterModel) Deny(m State, a Request) []State {
 }
 
 func (c counterModel) Forget(m State, _ int64) { c.turn(m) }
-
-func (c Counter) exceeds(h *history.History, _ *Scratch) bool {
-	if c.all {
-		return c.Over(h) != nil
-	}
-	_, _, over := c.firstOver(h)
-	return over || tooDear(h, c.quota) != nil
-}

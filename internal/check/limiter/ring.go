@@ -59,15 +59,15 @@ func (r ring) Over(h *history.History) *Breach {
 // overSpan looks for more than m*quota units that certainly lie in m*n slots: of those that end with slot y,
 // the first is as late as it can be.
 func (r ring) overSpan(h *history.History, m int64) *Breach {
-	if y, over := r.firstOver(h, m, make([]bool, len(h.Admitted))); over {
+	if y, over := r.firstOver(h, m); over {
 		return r.breachAt(h, y, m)
 	}
 	return nil
 }
 
-// firstOver returns the earliest end of such a span, ok=false where there is none. done is as long as
-// h.Admitted.
-func (r ring) firstOver(h *history.History, m int64, done []bool) (y int64, ok bool) {
+// firstOver returns the earliest end of such a span, ok=false where there is none.
+func (r ring) firstOver(h *history.History, m int64) (y int64, ok bool) {
+	done := make([]bool, len(h.Admitted))
 	var units int64
 	var leaving int // events of h.admitted whose first slot the span has passed
 	for _, i := range h.AdmittedByEnd {
@@ -221,15 +221,3 @@ func (r ringModel) Deny(m State, a Request) []State {
 func (r ringModel) Pass(m State, a Request) []State { return Passed(r, m, a) }
 
 func (r ringModel) Forget(m State, _ int64) { r.turn(m) }
-
-func (r ring) exceeds(h *history.History, a *Scratch) bool {
-	if r.all {
-		return r.Over(h) != nil
-	}
-	for m := int64(1); m <= Spans; m++ {
-		if _, over := r.firstOver(h, m, a.marks(len(h.Admitted))); over {
-			return true
-		}
-	}
-	return tooDear(h, r.quota) != nil
-}
