@@ -24,6 +24,9 @@ func (ev *Event) details() detail {
 	return d
 }
 
+// told tells whether a policy asks for completions.
+func (ev *Event) told() bool { return ev.detail != nil && ev.detail.told }
+
 // joinedAfter notes in all since when no request is missing; 0: none is.
 func joinedAfter(all []Event, from int64) {
 	alike := &detail{from: from}
@@ -48,21 +51,51 @@ func (ev *Event) From() int64 {
 }
 
 // Answer returns when its answer began to arrive: End, where nothing else says by when it was decided.
-func (ev *Event) Answer() int64 { return ev.details().answer }
+func (ev *Event) Answer() int64 {
+	if ev.told() {
+		return ev.detail.answer
+	}
+	return ev.End
+}
 
 // Since and Until return when it is complete at the earliest and at the latest, where the policy asks for
 // that: see Stay.
-func (ev *Event) Since() int64 { return ev.details().since }
+func (ev *Event) Since() int64 {
+	if ev.told() {
+		return ev.detail.since
+	}
+	return ev.Start
+}
 
 // Until is described at Since.
-func (ev *Event) Until() int64 { return ev.details().until }
+func (ev *Event) Until() int64 {
+	if ev.told() {
+		return ev.detail.until
+	}
+	return MaxTime
+}
 
 // Least and Most return the least and the most time from its decision until its completion; MaxTime where the
 // most is not known.
-func (ev *Event) Least() int64 { return ev.details().least }
+func (ev *Event) Least() int64 {
+	if ev.told() {
+		return ev.detail.least
+	}
+	return 0
+}
 
 // Most is described at Least.
-func (ev *Event) Most() int64 { return ev.details().most }
+func (ev *Event) Most() int64 {
+	if ev.told() {
+		return ev.detail.most
+	}
+	return MaxTime
+}
 
 // By returns when it must be complete, whenever it was decided; MaxTime where that is not known.
-func (ev *Event) By() int64 { return ev.details().by }
+func (ev *Event) By() int64 {
+	if ev.told() {
+		return ev.detail.by
+	}
+	return MaxTime
+}
