@@ -325,3 +325,30 @@ func (d *drawing) bands(x, y scale, c clock, t *timeline.Timeline) {
 		d.path(kind.class, p.String(), kind.of.String())
 	}
 }
+
+// attributeFindings are the findings on attributes; ok is false where none was compared.
+func attributeFindings(s *result.Scenario) (out []verdict.Finding, ok bool) {
+	for i := range s.Claims {
+		if len(s.Claims[i].Compared) > 0 {
+			out, ok = append(out, s.Claims[i].Findings...), true
+		}
+	}
+	return out, ok
+}
+
+// wholeClients puts the two sides of each client together, under the name of the plain one.
+func wholeClients(all []timeline.Part) []timeline.Part {
+	var out []timeline.Part
+	for _, p := range all {
+		i := slices.IndexFunc(out, func(c timeline.Part) bool {
+			return timeline.OtherSide(c.Partition) == p.Partition
+		})
+		if i < 0 {
+			out = append(out, p)
+			continue
+		}
+		out[i].Observations = slices.Concat(out[i].Observations, p.Observations)
+		slices.SortStableFunc(out[i].Observations, timeline.BySent)
+	}
+	return out
+}

@@ -104,7 +104,8 @@ func viewOf(s *result.Scenario, l spec.Limit, part timeline.Part) *view {
 	}
 	v.tightest()
 	others := func(f verdict.Finding) bool { return f.Partition != part.Partition }
-	v.found = slices.DeleteFunc(slices.Clone(conformanceFindings(s)), others)
+	sides, _ := attributeFindings(s)
+	v.found = slices.DeleteFunc(append(sides, conformanceFindings(s)...), others)
 	return v
 }
 
@@ -136,9 +137,9 @@ func (v *view) chart(id string, c clock, width float64, near bool) markup {
 	d := newDrawing(id, "Partition "+quoted(v.part.Partition)+" against its limit", fmt.Sprintf(
 		"%s units admitted, at most %s possible by the end; %s", count(v.admitted),
 		count(limitBy(v.s.Limit, v.s.Header, -tick, c.end)), text), width, height)
-	name := "partition " + quoted(clip(plain(v.part.Partition), 40))
+	name := "partition " + quoted(clipMiddle(plain(v.part.Partition), 40))
 	if near {
-		name = "the time of the witness, partition " + quoted(clip(plain(v.part.Partition), 24))
+		name = "the time of the witness, partition " + quoted(clipMiddle(plain(v.part.Partition), 24))
 	}
 	d.text("partition", plotLeft, 13, "start", name)
 	d.cumulative(id+"-c", frame{plotLeft, 38, width - plotLeft - plotRight, 130}, c, v)

@@ -179,6 +179,9 @@ func shown(all []evidence) []evidence {
 func found(s *result.Scenario, claim string, f *verdict.Finding) evidence {
 	e := evidence{claim: plain(claim), kind: plain(string(f.Kind)), sentence: plain(f.Text),
 		span: plain(spanText(s.Timeline, f)), requests: len(f.Observations)}
+	if claim == string(verdict.ClaimAttributes) && f.Seen > f.Bound {
+		e.replay = replayPhase(s, f)
+	}
 	if claim == conformance {
 		if e.replay = replay(s); f.Limit != "" && s.TimelinePath != "" {
 			e.replay = checkCommand(s) + plain(f.Limit) + "' --partition " + shellWord(plain(f.Partition))
@@ -198,6 +201,20 @@ func nearest(j *verdict.Judgement) string {
 	}
 	first := j.Explanations[0]
 	return plain(fmt.Sprintf("%s would explain all of this (%s)", first.Text, first.Limit))
+}
+
+// replayPhase is the command line that judges all requests of the phase of a finding as those of one client.
+func replayPhase(s *result.Scenario, f *verdict.Finding) string {
+	first, _ := ends(s.Timeline, f.Observations)
+	if first == nil || s.TimelinePath == "" {
+		return ""
+	}
+	limit, own := s.Limits[first.Phase]
+	if !own {
+		limit = s.Limit
+	}
+	return checkCommand(s) + plain(limit.String()) + "' --conformance upper-bound " +
+		"--columns partition=phase,phase=partition --partition " + shellWord(plain(first.Phase))
 }
 
 // replay is the command line that judges the recording of s again.

@@ -252,6 +252,9 @@ func (c *card) pictures(raw *result.Scenario) {
 	axis := newClock(raw.Timeline)
 	all := raw.Timeline.ByPartition()
 	found := conformanceFindings(raw)
+	if sides, ok := attributeFindings(raw); ok {
+		all, found = wholeClients(all), sides
+	}
 	c.witnesses(raw, axis, all, found)
 	if raw.Excerpt != "" { // of a part, no sum up to an instant would be true
 		return

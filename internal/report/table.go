@@ -270,6 +270,19 @@ func clip(text string, n int) string {
 	return twwidth.Truncate(text, n-1) + "…"
 }
 
+// clipMiddle cuts a name to n columns and keeps more of its end: names of one run begin alike.
+func clipMiddle(name string, n int) string {
+	if twwidth.Width(name) <= n {
+		return name
+	}
+	begin := twwidth.Truncate(name, n/4) + "…"
+	runes := []rune(name)
+	for twwidth.Width(begin+string(runes)) > n {
+		runes = runes[1:]
+	}
+	return begin + string(runes)
+}
+
 // tableWidth is the width of the table that table writes, in columns.
 func tableWidth(head []string, rows [][]string) int {
 	total := 0
