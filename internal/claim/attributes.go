@@ -39,7 +39,7 @@ func (r *recording) attributes(e *Expect) verdict.Claim {
 		if f != nil {
 			c.Findings = append(c.Findings, *f)
 		}
-		if row.Observed == notShown && asked && x.Sharing != Either {
+		if row.Observed == notShown && asked && x.Sharing != Either && !x.Unsure {
 			open++
 		}
 		c.Compared = append(c.Compared, row)

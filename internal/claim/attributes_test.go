@@ -42,7 +42,8 @@ func recordingOf(rows ...pair) (*timeline.Timeline, Expect) {
 		}
 		add(phase, x.plain)
 		add(timeline.OtherSide(phase), x.other)
-		e.Attributes = append(e.Attributes, AttributeExpect{phase, x.attribute, x.sharing, x.moot})
+		e.Attributes = append(e.Attributes, AttributeExpect{Phase: phase, Attribute: x.attribute,
+			Sharing: x.sharing, Moot: x.moot})
 	}
 	return tl, e
 }

@@ -140,6 +140,8 @@ type AttributeExpect struct {
 	Sharing   Sharing
 	// Moot says why they do not differ; empty: they do.
 	Moot string
+	// Unsure: not to see which it is leaves nothing open.
+	Unsure bool
 }
 
 // StormExpect is a phase of Clients clients that retry, each until one request of it is admitted. Drained

@@ -52,12 +52,15 @@ func (s *Scenario) expectSharing(d *decoder, expect *node) {
 				"leave out partition.count")
 		}
 		x := claim.AttributeExpect{Phase: p.Name, Attribute: p.Vary, Sharing: claim.OneQuota, Moot: s.moot(p)}
-		if p.Vary == timeline.IdempotencyKey || p.Vary == timeline.KeyCase ||
-			p.Vary == timeline.KeyTwice && s.Target.URL != Builtin { // where keys are invented, "k, k" is one
+		switch own := s.Target.URL == Builtin; {
+		case p.Vary == timeline.KeyCase && own: // of keys that are invented, both are clients
+			x.Sharing, x.Unsure = claim.TwoQuotas, true // what one window admits twice may be of two
+		case p.Vary == timeline.IdempotencyKey, p.Vary == timeline.KeyCase,
+			p.Vary == timeline.KeyTwice && !own: // where keys are invented, "k, k" is one
 			x.Sharing = claim.Either
 		}
 		if declared := s.Expect.sharing[p.Vary]; declared != "" {
-			x.Sharing = declared
+			x.Sharing, x.Unsure = declared, false
 		}
 		s.Expect.Attributes = append(s.Expect.Attributes, x)
 	}

@@ -86,7 +86,7 @@ func TestWhatIsExpectedOfAttributes(t *testing.T) {
 		{"user-agent", "", nil, claim.OneQuota},
 		{"user-agent", ", attributes: {user-agent: separate}", nil, claim.TwoQuotas},
 		{"idempotency-key", "", nil, claim.Either},
-		{"key-case", "", nil, claim.Either},
+		{"key-case", "", nil, claim.TwoQuotas}, // the embedded target folds no key
 		{"key-case", "", []string{"issued-one"}, claim.OneQuota},
 		{"key-twice", "", nil, claim.OneQuota}, // the embedded target takes the first
 		{"key-case", ", attributes: {key-case: either}", []string{"issued-one"}, claim.Either},
@@ -100,9 +100,11 @@ func TestWhatIsExpectedOfAttributes(t *testing.T) {
 		}
 	}
 	for want, keys := range map[claim.Sharing][]string{claim.Either: nil, claim.OneQuota: {"issued-one"}} {
-		s, err := varying(t, "http://127.0.0.1:80/", "header: X-Api-Key", "key-twice", "", keys...)
-		if err != nil || s.Expect.Attributes[0].Sharing != want {
-			t.Errorf("key-twice at another target, keys %q: got %v, want %s", keys, err, want)
+		for _, vary := range []string{"key-twice", "key-case"} {
+			s, err := varying(t, "http://127.0.0.1:80/", "header: X-Api-Key", vary, "", keys...)
+			if err != nil || s.Expect.Attributes[0].Sharing != want {
+				t.Errorf("%s at another target, keys %q: got %v, want %s", vary, keys, err, want)
+			}
 		}
 	}
 	_, err := varying(t, "builtin", "header: X-Api-Key", "host", ", attributes: {accept: either}")

@@ -82,6 +82,12 @@ var attributeFaults = []Fault{
 		},
 	},
 	{
+		Name: "keys-folded", Class: "B14",
+		Sentence: "takes two clients for one whose keys differ in the case of letters alone",
+		Citation: "https://www.rfc-editor.org/rfc/rfc6750#section-2.1",
+		key:      func(_ *http.Request, key string) string { return strings.ToLower(key) },
+	},
+	{
 		Name: "key-by-all-values", Class: "A17",
 		Sentence: "takes all values of a key that is sent twice for one key",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.3",

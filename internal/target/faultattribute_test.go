@@ -77,7 +77,10 @@ var attributeSights = func() (out []sight) {
 		out = append(out, sight{fault: fault, spec: window, steps: do(altered(20, alter)), right: "10",
 			wrong: "20"})
 	}
-	return append(out, sight{fault: "client-id-trusted", spec: window,
+	return append(out, sight{fault: "keys-folded", spec: window,
+		steps: do(altered(20, func(*http.Request) {}), altered(20, func(r *http.Request) {
+			r.Header.Set("X-Api-Key", strings.ToUpper(r.Header.Get("X-Api-Key")))
+		})), right: "10, 10", wrong: "10, 0"}, sight{fault: "client-id-trusted", spec: window,
 		steps: do(altered(20, func(r *http.Request) { r.Header.Del("X-Api-Key") }),
 			altered(20, func(r *http.Request) {
 				r.Header.Del("X-Api-Key")
