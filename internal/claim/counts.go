@@ -23,11 +23,6 @@ import (
 // The first request of a fresh partition with a full start leaves exactly what a full start admits less its
 // cost.
 func (r *recording) counts(id string, tellers []teller) verdict.Claim {
-	return r.alone(r.left(id, tellers))
-}
-
-// left is counts, where nobody else uses the partitions.
-func (r *recording) left(id string, tellers []teller) verdict.Claim {
 	told := map[int]headers.Quota{}
 	for _, t := range tellers {
 		if i := slices.IndexFunc(t.single(), tellsRemaining); i >= 0 {

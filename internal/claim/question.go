@@ -25,9 +25,11 @@ var questions = [...]question{
 		(*recording).conventions),
 	ofQuota(verdict.ClaimQuotaAgrees, func(e *Expect) bool { return e.Quota.Agree }, (*recording).agrees),
 	ofQuota(verdict.ClaimQuotaStable, func(e *Expect) bool { return e.Quota.Stable }, (*recording).stable),
-	ofQuota(verdict.ClaimQuotaCounts, func(e *Expect) bool { return e.Quota.Counts }, (*recording).counts),
+	ofQuota(verdict.ClaimQuotaCounts, func(e *Expect) bool { return e.Quota.Counts },
+		alone((*recording).counts)),
 	ofQuota(verdict.ClaimQuotaLimit, func(e *Expect) bool { return e.Quota.Limit }, (*recording).toldLimit),
-	ofQuota(verdict.ClaimQuotaReset, func(e *Expect) bool { return e.Quota.Reset }, (*recording).toldReset),
+	ofQuota(verdict.ClaimQuotaReset, func(e *Expect) bool { return e.Quota.Reset },
+		alone((*recording).toldReset)),
 	where(verdict.ClaimQuotaBody, func(e *Expect) bool { return e.Quota.Body }, (*recording).toldBody),
 	{verdict.ClaimAnswers, each(func(e *Expect) []AnswerBound { return e.Answers }, (*recording).answers)},
 	{verdict.ClaimBarred, each(func(e *Expect) []string { return e.Barred }, (*recording).barred)},
@@ -62,6 +64,12 @@ func where(kind verdict.ClaimKind, wanted func(*Expect) bool,
 		}
 		return []verdict.Claim{judge(r, e)}
 	}}
+}
+
+// alone is a judge of what answers tell that others on the same partitions may make wrong.
+func alone(judge func(r *recording, id string, t []teller) verdict.Claim) func(*recording, string,
+	[]teller) verdict.Claim {
+	return func(r *recording, id string, t []teller) verdict.Claim { return r.alone(judge(r, id, t)) }
 }
 
 // ofQuota is where for what answers tell of the quota: it is judged where they tell of one. The first such

@@ -20,11 +20,6 @@ import (
 // So no answer may tell more than the time to all of it, and none a time that is past. A window ends at one
 // instant, which is both: where that is known, a denial tells no less.
 func (r *recording) toldReset(id string, tellers []teller) verdict.Claim {
-	return r.alone(r.resets(id, tellers))
-}
-
-// resets is toldReset, where nobody else uses the partitions.
-func (r *recording) resets(id string, tellers []teller) verdict.Claim {
 	opened := r.openings()
 	var findings []verdict.Finding
 	judged, bad, resets := 0, 0, false
