@@ -16,6 +16,15 @@ func doubtCached(tl *timeline.Timeline) {
 	tl.Header.Notes = result.NoteCaches(tl.Header.Notes, c)
 }
 
+// blameCache is BlameCache of a run, which is planned so that a limiter must deny: where all denials are
+// hidden behind a cache, nothing is passed either.
+func blameCache(out *result.Scenario) {
+	if out.FromCache() && out.Verdict == verdict.Pass && out.Counts.Denied == 0 {
+		out.Verdict = verdict.Inconclusive
+	}
+	BlameCache(out)
+}
+
 // BlameCache says of a scenario that its answers from a cache are why it could not be judged.
 func BlameCache(out *result.Scenario) {
 	if out.FromCache() && out.Verdict == verdict.Inconclusive && !out.Uncounted() {

@@ -94,3 +94,22 @@ func TestRightTargetsBehindACacheAreNotAccused(t *testing.T) {
 		t.Errorf("past the cache: got %s: %s, want pass", out.Verdict, explain(out))
 	}
 }
+
+// TestNothingPassesWhereACacheHidesAllDenials: the cache is named, where a run has no denial.
+func TestNothingPassesWhereACacheHidesAllDenials(t *testing.T) {
+	cached := timeline.Header{Notes: []string{result.FromCaches + ": 29 of 45 (#1 has Age: \"1\")"}}
+	for _, x := range []struct {
+		header timeline.Header
+		denied int
+		want   verdict.Verdict
+	}{{cached, 0, verdict.Inconclusive}, {cached, 1, verdict.Pass}, {timeline.Header{}, 0, verdict.Pass}} {
+		out := result.Scenario{Verdict: verdict.Pass, Header: x.header}
+		out.Counts.Denied = x.denied
+		if blameCache(&out); out.Verdict != x.want {
+			t.Errorf("%d denied, notes %q: got %s, want %s", x.denied, x.header.Notes, out.Verdict, x.want)
+		}
+		if named := strings.Contains(out.Detail, "29 of 45"); named != (x.want == verdict.Inconclusive) {
+			t.Errorf("%d denied: got detail %q", x.denied, out.Detail)
+		}
+	}
+}

@@ -376,7 +376,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
 	out.Latency, out.Clients = latency.Summarize(tl), result.ClientsOf(tl)
 	out.Claims = nil
-	defer BlameCache(out)
+	defer blameCache(out)
 	if s.Expect.Conformance != scenario.NoConformance {
 		c, j := charged(tl, s)
 		out.Header.Judged = tl.Header.Judged
