@@ -50,9 +50,10 @@ bench:
 golden:
 	$(GO) test ./internal/curl ./internal/report ./internal/scenario ./internal/selftest ./cmd/rlcheck -update
 
-# soak runs what takes hours: fifty bursts against nginx on a busy machine, some four million random histories, thousands of recordings.
+# soak runs what takes hours: fifty bursts against nginx on a busy machine, some four million random histories, thousands of
+# recordings, a million decisions of each protocol.
 soak: servers
-	RLCHECK_SOAK=1 RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 4h -count=1 -v -run 'Soak|FiftyTimes|NeverAccuse|AnyLimitFail' ./internal/check ./internal/live
+	RLCHECK_SOAK=1 RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 4h -count=1 -v -run 'Soak|FiftyTimes|NeverAccuse|AnyLimitFail' ./internal/check ./internal/live ./internal/load
 
 clean:
 	rm -rf bin .cache

@@ -17,8 +17,8 @@ import (
 
 // way is one way to reach a target.
 type way struct {
-	name                          string
-	tls, h2, socket, proxied, six bool
+	name                                string
+	tls, h2, socket, proxied, six, grpc bool
 }
 
 var ways = []way{
