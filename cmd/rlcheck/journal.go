@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"os"
+	"runtime/debug"
 	"slices"
+	"sync"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -42,6 +44,35 @@ func (k *recording) begin() *timeline.JournalWriter {
 	return timeline.NewJournal(f, k.red.Replace)
 }
 
+// largeRecording is how many requests take so much memory that it is worth the time to collect often while
+// they are judged.
+const largeRecording = 50_000
+
+// recorded keeps a recording that is over, and its latencies: one that is too long for memory while it is
+// judged. It returns what waits for that.
+func (k *recording) recorded(tl *timeline.Timeline) (over func()) {
+	percent := -1
+	if tl.Sent() > largeRecording {
+		percent = debug.SetGCPercent(streamGCPercent)
+	}
+	var keeping sync.WaitGroup
+	keep := func() {
+		k.whole(tl)
+		k.errs = append(k.errs, k.dir.keepLatency(k.id, tl, tl.Header.Started))
+	}
+	if tl.Spool != nil {
+		keeping.Go(keep)
+	} else {
+		keep()
+	}
+	return func() {
+		keeping.Wait()
+		if percent >= 0 {
+			debug.SetGCPercent(percent)
+		}
+	}
+}
+
 // whole keeps a recording that is over. The journal goes when the timeline is there.
 func (k *recording) whole(tl *timeline.Timeline) {
 	k.header = tl.Header
@@ -73,7 +104,8 @@ func (r redactor) copyOf(tl *timeline.Timeline) *timeline.Timeline {
 	if r.idle {
 		return tl
 	}
-	out := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations)}
+	out := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations),
+		Spool: tl.Spool}
 	r.timeline(out)
 	return out
 }

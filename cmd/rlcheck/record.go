@@ -190,13 +190,15 @@ type trialOf struct {
 // one runs one scenario and keeps its files.
 func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (result.Scenario, error) {
 	var bar *meter
-	var planErr, keepErr error
+	var planErr error
 	kept := &recording{dir: t.dir, id: s.ID, red: t.red}
+	over := func() {}
 	out := trial.Scenario(ctx, s, trial.Options{
 		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow,
 		Redis: t.flags.store(), Fleet: t.flags.sender(), Output: e.say.err,
 		WallError: t.flags.wallError, TLS: t.flags.tls, Economical: t.flags.economical,
 		PastCaches: t.flags.request.pastCaches,
+		Spill:      func() (timeline.Spill, error) { return spill() },
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.keepPlan(s.ID, t.text, plan)
 			if _, lasts := plan.Planned(); t.crowd == nil {
@@ -205,7 +207,7 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (result.
 		},
 		Journal: kept.begin,
 		Recorded: func(tl *timeline.Timeline) {
-			kept.whole(tl)
+			over = kept.recorded(tl)
 			if t.crowd != nil {
 				t.crowd.over()
 			}
@@ -220,15 +222,16 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (result.
 		},
 	})
 	bar.stop()
+	over()
 	t.red.scenario(&out)
 	if out.Timeline != nil {
 		out.TimelinePath = t.dir.recordings(s.ID)[0]
 		kept.settled(out.Timeline)
-		keepErr = t.dir.keepLatency(s.ID, out.Timeline, out.Header.Started)
+		shorten(&out)
 	}
 	if e.verbose { // the report has it
 		e.say.notef("%s: %s", s.ID,
 			strings.TrimSpace(strings.ToUpper(out.Verdict.String())+" "+string(out.Reason)))
 	}
-	return out, errors.Join(planErr, errors.Join(kept.errs...), keepErr)
+	return out, errors.Join(planErr, errors.Join(kept.errs...))
 }

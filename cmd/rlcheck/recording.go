@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -35,7 +36,7 @@ type keeper struct {
 // A recording of more than mostKept observations is not kept whole (some 50 MB); of it, up to mostAround
 // observations around the first mostFound findings are.
 const (
-	mostKept   = 200_000
+	mostKept   = load.LongRecording
 	mostFound  = 8
 	mostAround = 20_000
 )
@@ -124,11 +125,34 @@ func (k *keeper) scenario(
 	if why, _ := s.Coarse(); j.Unresolved && why != "" {
 		s.Detail += "; " + why
 	}
-	if k.n > mostKept {
-		const how = "of %d requests, over %d, only those around the first findings are drawn, %d of them"
-		s.Excerpt = fmt.Sprintf(how, k.n, mostKept, len(k.observations))
-	}
+	s.Excerpt = k.excerpt()
 	return s
+}
+
+// excerpt says what is kept of a large recording; empty for any other.
+func (k *keeper) excerpt() string {
+	if k.n <= mostKept {
+		return ""
+	}
+	const how = "of %d requests, over %d, only those around the first findings are drawn, %d of them"
+	return fmt.Sprintf(how, k.n, mostKept, len(k.observations))
+}
+
+// shorten leaves of a recording that is too long for memory what reports show of it.
+func shorten(s *result.Scenario) {
+	tl := s.Timeline
+	if tl == nil || tl.Spool == nil {
+		return
+	}
+	k := keeper{n: tl.Spool.N}
+	if s.Judgement != nil {
+		_ = k.around(s.Judgement, func(take func(*timeline.Observation) bool) error {
+			tl.Spool.Each(take)
+			return nil
+		})
+	}
+	tl.Spool.Close()
+	s.Timeline, s.Excerpt = &timeline.Timeline{Header: tl.Header, Observations: k.observations}, k.excerpt()
 }
 
 // remark says something of a recording on the side, and in its reports. -q hides it from standard error

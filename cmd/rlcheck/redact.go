@@ -143,13 +143,19 @@ func (r redactor) timeline(tl *timeline.Timeline) {
 	}
 	tl.Header.Notes = r.words(tl.Header.Notes)
 	for i := range tl.Observations {
-		o := &tl.Observations[i]
-		o.Body, o.Error = r.Replace(o.Body), r.Replace(o.Error)
-		for j := range o.Fields {
-			if v := r.Replace(o.Fields[j].Value); v != o.Fields[j].Value {
-				o.Fields = append(timeline.Fields(nil), o.Fields...) // may be shared with other observations
-				o.Fields[j].Value = v
-			}
+		r.observation(&tl.Observations[i])
+	}
+	if tl.Spool != nil {
+		tl.Spool = tl.Spool.With(r.observation)
+	}
+}
+
+func (r redactor) observation(o *timeline.Observation) {
+	o.Body, o.Error = r.Replace(o.Body), r.Replace(o.Error)
+	for j := range o.Fields {
+		if v := r.Replace(o.Fields[j].Value); v != o.Fields[j].Value {
+			o.Fields = append(timeline.Fields(nil), o.Fields...) // may be shared with other observations
+			o.Fields[j].Value = v
 		}
 	}
 }

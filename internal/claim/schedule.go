@@ -62,27 +62,36 @@ func (r *recording) stalls() []stall {
 
 // schedule judges that the plan was kept. That it was not is never the target's fault, so it is never a Fail.
 func (r *recording) schedule(e *Expect) verdict.Claim {
-	c, bound := verdict.Claim{ID: string(verdict.ClaimSchedule)}, e.LateP99
 	late, at := r.lateP99()
-	h := &r.tl.Header
+	of := ""
+	if at != nil {
+		of = fmt.Sprintf(" (#%d)", at.Seq)
+	}
+	return Schedule(&r.tl.Header, len(r.tl.Observations), late, of, e.LateP99)
+}
+
+// Schedule is the claim that a plan was kept of which n requests were sent, the 99th percentile of them so
+// late; of says which one that is.
+func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound time.Duration) verdict.Claim {
+	c := verdict.Claim{ID: string(verdict.ClaimSchedule), Kind: verdict.ClaimSchedule}
 	switch {
 	case h.Interrupted:
 		c.Reason = verdict.Interrupted
-		c.Text = fmt.Sprintf("the recording was stopped after %s", plural(len(r.tl.Observations), "request"))
+		c.Text = fmt.Sprintf("the recording was stopped after %s", plural(n, "request"))
 	case h.Unsent > 0:
 		c.Reason = verdict.ScheduleMissed
 		c.Text = fmt.Sprintf("%d of %s could not be sent", h.Unsent,
-			plural(h.Unsent+len(r.tl.Observations), "planned request"))
-	case at == nil:
+			plural(h.Unsent+n, "planned request"))
+	case n == 0:
 		return tooFew(c.ID, "no request was sent")
 	case late > bound:
 		c.Reason = verdict.ScheduleMissed
-		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late (#%d), over %s",
-			plural(len(r.tl.Observations), "request"), millis(late), at.Seq, millis(bound))
+		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late%s, over %s",
+			plural(n, "request"), millis(late), of, millis(bound))
 	default:
 		c.Verdict = verdict.Pass
 		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late, at most %s was allowed for",
-			plural(len(r.tl.Observations), "request"), millis(late), millis(bound))
+			plural(n, "request"), millis(late), millis(bound))
 	}
 	return c
 }

@@ -64,8 +64,8 @@ func writeLog(w io.Writer, tl *timeline.Timeline, start time.Time, most time.Dur
 	if err := l.head(); err != nil {
 		return err
 	}
-	for i := range tl.Observations {
-		if err := l.add(&tl.Observations[i]); err != nil {
+	for o := range tl.All() {
+		if err := l.add(o); err != nil {
 			return err
 		}
 	}

@@ -52,8 +52,8 @@ func (s *Summary) Of(o timeline.Outcome) *Latencies {
 // Summarize measures tl. It has no errors; an empty timeline gives the zero Summary.
 func Summarize(tl *timeline.Timeline) Summary {
 	var c Collector
-	for i := range tl.Observations {
-		c.Add(&tl.Observations[i])
+	for o := range tl.All() {
+		c.Add(o)
 	}
 	return c.Summary()
 }

@@ -51,9 +51,12 @@ type record struct {
 	n      int
 }
 
-// next returns the place of a new observation.
-func (r *record) next() *timeline.Observation {
+// next returns the place of a new observation: that of the one before, where only one is held.
+func (r *record) next(one bool) *timeline.Observation {
 	k := len(r.chunks)
+	if one && k > 0 {
+		r.chunks[0] = r.chunks[0][:0]
+	}
 	if k == 0 || len(r.chunks[k-1]) == cap(r.chunks[k-1]) {
 		r.chunks = append(r.chunks, make([]timeline.Observation, 0, chunk))
 		k++
@@ -219,7 +222,7 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 		return false
 	}
 	plan := k.p.plan
-	o := c.record.next()
+	o := c.record.next(k.r.long)
 	o.Arrival = timeline.Arrival{Partition: c.partition, Phase: plan.Name, At: at, Cost: max(plan.Cost, 1),
 		Origin: plan.Origin}
 	c.shot.obs = o

@@ -65,7 +65,7 @@ func TestFieldsAreKeptApart(t *testing.T) {
 
 // A journal is written before much has been gathered, also where its turn has not come.
 func TestTheJournalIsWrittenWhenItIsFull(t *testing.T) {
-	j := newJournal(timeline.NewJournal(io.Discard, nil))
+	j := newJournal(&Options{Journal: timeline.NewJournal(io.Discard, nil)}, false)
 	for range keepMost {
 		j.add(&entry{shot: &shot{obs: &timeline.Observation{}, owner: &question{}}, over: true})
 	}

@@ -7,43 +7,60 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// gather makes the timeline of all observations, after every goroutine has ended.
-func (r *recorder) gather() *timeline.Timeline {
+// gather makes the timeline of all observations, after every goroutine has ended. spoken is for reword.
+func (r *recorder) gather(spoken string) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
-		Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick, Notes: r.notes,
+		Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick,
 		Spreads: r.spreads, Stalls: r.stalls, Protocols: slices.Sorted(maps.Keys(r.protocols)),
 	}}
-	most, missing := 0, map[string]int{}
+	missing := map[string]int{}
+	for i := range r.s.Phases {
+		p := &r.s.Phases[i]
+		if i < len(r.phases) {
+			missing[p.Name] = r.phases[i].missing()
+		} else {
+			missing[p.Name] = unsent(p, 0, 0, p.Clients, true)
+		}
+		tl.Header.Unsent += missing[p.Name]
+	}
+	if r.long {
+		r.unroll(tl, spoken)
+	} else {
+		tl.Observations = r.all()
+		for i := range tl.Observations {
+			reword(&tl.Observations[i], spoken)
+		}
+	}
+	tl.Header.Notes = r.notes
+	tl.Header.Phases = r.kept(tl, missing)
+	return tl
+}
+
+// missing is how many of its planned requests a phase did not send.
+func (p *phase) missing() int {
+	own := 0
+	for i := range p.clients {
+		own += p.clients[i].record.n
+	}
+	return unsent(p.plan, int(p.over.Load()), own, int(p.cut.Load()), p.r.halted.Load())
+}
+
+// all are the observations, each with its number. They are gathered in one slice: of a long recording there
+// is no room for a second copy. Those that are numbered by their sends come behind the others.
+func (r *recorder) all() []timeline.Observation {
+	most := 0
 	for _, p := range r.phases {
 		most += p.most()
 	}
-	// All are gathered in one slice: of a long recording there is no room for a second copy. Those that are
-	// numbered by their sends come behind the others.
 	all := make([]timeline.Observation, 0, most)
 	for _, p := range r.phases {
-		planned := len(all)
 		if p.plan.Shape != timeline.Boundary {
 			all = p.takeFixed(all)
 		}
-		planned = len(all) - planned
-		own := 0
-		for i := range p.clients {
-			own += p.clients[i].record.n
-		}
-		if p.plan.Shape == timeline.Boundary {
-			planned = p.fixedOver()
-		}
-		missing[p.plan.Name] = unsent(p.plan, planned, own, int(p.cut.Load()), r.halted.Load())
-		tl.Header.Unsent += missing[p.plan.Name]
 	}
 	numbered := len(all)
 	for _, p := range r.phases {
 		all = p.takeFree(all)
-	}
-	for i := len(r.phases); i < len(r.s.Phases); i++ {
-		p := &r.s.Phases[i]
-		missing[p.Name] = unsent(p, 0, 0, p.Clients, true)
-		tl.Header.Unsent += missing[p.Name]
 	}
 	free := all[numbered:]
 	slices.SortStableFunc(free, timeline.BySent)
@@ -52,9 +69,7 @@ func (r *recorder) gather() *timeline.Timeline {
 		free[i].Seq = next + i
 	}
 	slices.SortStableFunc(all, timeline.BySent)
-	tl.Observations = all
-	tl.Header.Phases = r.kept(tl, missing)
-	return tl
+	return all
 }
 
 // most is how many observations a phase may have.
@@ -62,16 +77,6 @@ func (p *phase) most() int {
 	n := len(p.fixed) + len(p.loose)
 	for i := range p.clients {
 		n += p.clients[i].record.n
-	}
-	return n
-}
-
-// fixedOver counts the planned arrivals that were sent.
-func (p *phase) fixedOver() (n int) {
-	for i := range p.fixed {
-		if p.fixed[i].over {
-			n++
-		}
 	}
 	return n
 }

@@ -26,7 +26,9 @@ const (
 //	sent   before the write that lets the target decide, so that nothing decided before a mark is missing
 //	ended  when the request is over
 type journal struct {
-	to *timeline.JournalWriter
+	// to is nil where nobody wants it, kept where the recording is not too long for memory.
+	to   *timeline.JournalWriter
+	kept *timeline.Sorter
 
 	mu     sync.Mutex
 	events []entry
@@ -49,11 +51,16 @@ type entry struct {
 	obs  timeline.Observation
 }
 
-func newJournal(to *timeline.JournalWriter) *journal {
-	if to == nil {
+func newJournal(o *Options, long bool) *journal {
+	if o.Journal == nil && !long {
 		return nil
 	}
-	return &journal{to: to, full: make(chan struct{}, 1), fresh: map[*shot]int{}, waiting: map[*shot]int{}}
+	j := &journal{to: o.Journal, full: make(chan struct{}, 1)}
+	j.fresh, j.waiting = map[*shot]int{}, map[*shot]int{}
+	if long {
+		j.kept = timeline.NewSorter(o.Spill)
+	}
+	return j
 }
 
 // sent notes that s is about to be sent at a time. The caller is the one who sends it.
@@ -116,17 +123,25 @@ func (s *shot) free() bool {
 // keepJournal writes it now and then, and once more at the end.
 func (r *recorder) keepJournal(ctx context.Context) {
 	h := timeline.Header{Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick}
-	err := r.journal.to.Begin(h, firstFree(r.s))
-	for more := true; more && err == nil; {
-		rest(ctx, keepEvery, r.journal.full)
+	j := r.journal
+	j.drop(r, j.to.Begin(h, firstFree(r.s)))
+	for more := true; more && !j.broken; {
+		rest(ctx, keepEvery, j.full)
 		more = ctx.Err() == nil
-		err = r.journal.flush(r)
+		j.drop(r, j.flush(r))
 	}
-	if err != nil {
-		r.journal.mu.Lock()
-		r.journal.broken, r.journal.events = true, nil
-		r.journal.mu.Unlock()
-		r.note("the recording could not be kept while it was made: %s", plain(err.Error()))
+}
+
+// drop writes no more, for an error: what is kept besides goes on.
+func (j *journal) drop(r *recorder, err error) {
+	if err == nil {
+		return
+	}
+	r.note("the recording could not be kept while it was made: %s", plain(err.Error()))
+	if j.to = nil; j.kept == nil {
+		j.mu.Lock()
+		j.broken, j.events = true, nil
+		j.mu.Unlock()
 	}
 }
 
@@ -166,8 +181,14 @@ func (j *journal) take(events []entry, i int) {
 		j.fresh[e.shot] = i
 		return
 	}
-	n := j.waiting[e.shot]
+	n, free := j.waiting[e.shot], e.shot.free()
 	delete(j.waiting, e.shot)
 	delete(j.fresh, e.shot)
-	j.to.Entry(&timeline.Entry{Observation: e.obs, Free: e.shot.free(), Open: n})
+	j.to.Entry(&timeline.Entry{Observation: e.obs, Free: free, Open: n})
+	if j.kept != nil {
+		if free {
+			e.obs.Seq = -1
+		}
+		j.kept.Add(&e.obs)
+	}
 }

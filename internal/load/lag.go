@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -58,32 +59,42 @@ func (r *recorder) heard(lag time.Duration) {
 	r.lags[*name] = max(r.lags[*name], lag)
 }
 
+// lateness is how late the requests of a phase were sent.
+type lateness struct {
+	n     int
+	span  timeline.Stall
+	worst largest
+}
+
 // kept returns how well the plan of each phase that sends was kept; tl has what was sent.
 func (r *recorder) kept(tl *timeline.Timeline, missing map[string]int) (out []timeline.Kept) {
-	late := map[string][]time.Duration{}
-	spans := map[string]timeline.Stall{}
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
-		if len(late[o.Phase]) == 0 {
-			spans[o.Phase] = timeline.Stall{From: o.At, To: o.Sent}
+	late, most := map[string]*lateness{}, tl.Sent()/100+1
+	for o := range tl.All() {
+		l := late[o.Phase]
+		if l == nil {
+			l = &lateness{span: timeline.Stall{From: o.At, To: o.Sent}}
+			late[o.Phase] = l
 		}
-		late[o.Phase] = append(late[o.Phase], max(0, o.Sent-o.At))
-		x := spans[o.Phase]
-		spans[o.Phase] = timeline.Stall{From: min(x.From, o.At), To: max(x.To, o.Sent, o.FirstByte)}
+		l.n++
+		l.worst.add(max(0, o.Sent-o.At), most)
+		l.span = timeline.Stall{From: min(l.span.From, o.At), To: max(l.span.To, o.Sent, o.FirstByte)}
 	}
 	for i := range r.s.Phases {
 		p := &r.s.Phases[i]
-		all := late[p.Name]
-		if len(all)+missing[p.Name] == 0 {
+		l := late[p.Name]
+		if l == nil {
+			l = &lateness{}
+		}
+		if l.n+missing[p.Name] == 0 {
 			continue
 		}
-		k := timeline.Kept{Phase: p.Name, Sent: len(all), Unsent: missing[p.Name], ReadLag: r.lags[p.Name]}
-		if len(all) > 0 {
-			slices.Sort(all)
-			k.LateP99, k.LateMax = all[(99*len(all)+99)/100-1], all[len(all)-1]
+		k := timeline.Kept{Phase: p.Name, Sent: l.n, Unsent: missing[p.Name], ReadLag: r.lags[p.Name]}
+		if l.n > 0 {
+			slices.SortFunc(l.worst, func(a, b time.Duration) int { return cmp.Compare(b, a) })
+			k.LateP99, k.LateMax = l.worst[l.n/100], l.worst[0]
 		}
 		for _, s := range tl.Header.Stalls {
-			k.Stalled += max(0, min(s.To, spans[p.Name].To)-max(s.From, spans[p.Name].From))
+			k.Stalled += max(0, min(s.To, l.span.To)-max(s.From, l.span.From))
 		}
 		out = append(out, k)
 	}

@@ -102,6 +102,8 @@ type Options struct {
 	WallError, Tick time.Duration
 	// Journal gets the recording while it is made; nil: nobody does. The caller closes what it writes to.
 	Journal *timeline.JournalWriter
+	// Spill makes the files of a recording that is too long for memory (LongRecording); nil: none is.
+	Spill func() (timeline.Spill, error)
 	// Progress is called from one goroutine at most every 100 ms, and once at the end; nil: not.
 	Progress func(Progress)
 }

@@ -12,9 +12,12 @@ type phase struct {
 	*tally
 	r    *recorder
 	plan *timeline.Phase
-	// fixed are the shots of planned arrivals, obs their observations, in the order of the plan.
+	// fixed are the shots of planned arrivals, obs their observations, in the order of the plan; nil where
+	// each is made when it is due.
 	fixed []shot
 	obs   []timeline.Observation
+	// over counts the planned arrivals that are observations.
+	over atomic.Int64
 	// loose are the shots that aimed a boundary.
 	loose []*shot
 	// clients are those of a closed or honoring phase, cut counts those that a ceiling kept from going on
@@ -89,7 +92,9 @@ func (r *recorder) prepare(plan *timeline.Phase) runner {
 		p.fix()
 		return newGate(p).prepare()
 	case timeline.Constant, timeline.Ramp, timeline.Steps, timeline.Poisson:
-		p.fix()
+		if !r.long {
+			p.fix()
+		}
 		return p.prepareOpen()
 	case timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff:
 		return newCrowd(p)
@@ -108,23 +113,59 @@ type silence struct{}
 
 func (silence) run(begin time.Duration) time.Duration { return begin }
 
+// event is a phase in which something happens to the target.
+type event struct{ p *phase }
+
+func (e event) run(begin time.Duration) time.Duration {
+	r := e.p.r
+	if !r.pause(begin) {
+		return r.clock.now()
+	}
+	if err := r.o.Do(r.sending, e.p.plan.Event); err != nil && r.sending.Err() == nil {
+		r.halt("stopped: " + e.p.plan.Name + ": " + plain(err.Error()))
+	}
+	return r.clock.now()
+}
+
 // fix makes the shots of the planned arrivals.
 func (p *phase) fix() {
 	n := len(p.plan.Arrivals)
 	p.fixed, p.obs = make([]shot, n), make([]timeline.Observation, n)
 	for i := range p.plan.Arrivals {
-		s, o, a := &p.fixed[i], &p.obs[i], p.plan.Arrivals[i]
-		a.Phase, a.Cost, a.Origin = p.plan.Name, max(a.Cost, 1), a.Origin || p.plan.Origin
-		o.Arrival = a
-		s.obs, s.owner = o, p
-		s.req = p.r.request(wish{origin: a.Origin, partition: a.Partition, cost: a.Cost, forge: p.plan.Forge,
-			own: &p.plan.Request, turn: i})
-		s.pool = p.r.poolFor(a.Origin, p.plan.Request.Key(a.Partition))
+		p.fill(i, &p.fixed[i], &p.obs[i])
 	}
+}
+
+// fill makes the shot of one planned arrival.
+func (p *phase) fill(i int, s *shot, o *timeline.Observation) {
+	a := p.plan.Arrivals[i]
+	a.Phase, a.Cost, a.Origin = p.plan.Name, max(a.Cost, 1), a.Origin || p.plan.Origin
+	o.Arrival = a
+	s.obs, s.owner = o, p
+	s.req = p.r.request(wish{origin: a.Origin, partition: a.Partition, cost: a.Cost, forge: p.plan.Forge,
+		own: &p.plan.Request, turn: i})
+	s.pool = p.poolOf(i)
+}
+
+// poolOf is the pool of one planned arrival.
+func (p *phase) poolOf(i int) *pool {
+	a := &p.plan.Arrivals[i]
+	return p.r.poolFor(a.Origin || p.plan.Origin, p.plan.Request.Key(a.Partition))
+}
+
+// shot is that of one planned arrival.
+func (p *phase) shot(i int) *shot {
+	if p.fixed != nil {
+		return &p.fixed[i]
+	}
+	s := new(shot)
+	p.fill(i, s, new(timeline.Observation))
+	return s
 }
 
 // ended and dropped make a phase the driver of its planned arrivals.
 func (p *phase) ended(s *shot, c *conn) {
+	p.over.Add(1)
 	if !s.gated {
 		p.r.late(s.obs.Sent - s.obs.At)
 	}
@@ -155,8 +196,8 @@ const ahead = 5 * time.Millisecond
 func (p *phase) prepareOpen() runner {
 	want := map[*pool]int{}
 	counts := map[*pool]int{}
-	for i := range p.fixed {
-		counts[p.fixed[i].pool]++
+	for i := range p.plan.Arrivals {
+		counts[p.poolOf(i)]++
 	}
 	span := p.plan.Duration
 	if n := len(p.plan.Arrivals); n > 0 {
@@ -174,8 +215,8 @@ func (o open) run(begin time.Duration) time.Duration {
 	p, r := o.p, o.p.r
 	p.add(1)
 	due := begin // what is planned at 0
-	for i := range p.fixed {
-		s := &p.fixed[i]
+	for i := range p.plan.Arrivals {
+		s := p.shot(i)
 		s.obs.At += due
 		if !r.pause(s.obs.At) {
 			break

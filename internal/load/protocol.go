@@ -135,12 +135,11 @@ func speaksHTTP2(c net.Conn) bool {
 	return err == nil && otherProtocol(b[:]) == wordHTTP2
 }
 
-// reword says of the requests that a target hung up on what it speaks instead.
-func reword(tl *timeline.Timeline, spoken string) {
-	hungUp := []string{wordEOF, wordReset, wordClosed, wordMalformed}
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
-		if spoken != "" && !o.Origin && slices.Contains(hungUp, o.Error) {
+// reword says of a request that a target hung up on what it speaks instead.
+func reword(o *timeline.Observation, spoken string) {
+	switch o.Error {
+	case wordEOF, wordReset, wordClosed, wordMalformed:
+		if spoken != "" && !o.Origin {
 			o.Error = spoken
 		}
 	}

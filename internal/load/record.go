@@ -25,10 +25,15 @@ type recorder struct {
 	shared bool
 	// numbers gives each partition of the schedule a number, from first on in the order of their first
 	// appearance.
-	numbers   map[string]int
-	first     int
-	requests  map[requestKey]*request
-	journal   *journal
+	numbers  map[string]int
+	first    int
+	requests map[requestKey]*request
+	journal  *journal
+	// long tells that the recording may be too long for memory: then the journal keeps what is over.
+	// lost tells that it could not be kept.
+	long, lost bool
+	// most is LongRecording, or less in tests.
+	most      int
 	fields    *fieldStore
 	forgeries atomic.Int64
 	// phases are those that have begun.
@@ -78,6 +83,8 @@ type recorder struct {
 //	network                                  any other error of the network
 //	interrupted                              ctx ended first
 //
+// With Options.Spill a recording of more than LongRecording requests has a Spool, which the caller closes.
+//
 // Observations ascend by Sent. Arrivals of open-loop phases keep their Seq; all other requests are numbered
 // in the order they were sent, from the first number above. Requests used for aiming a boundary are
 // observations of the phase "NAME-aim". A run in which nothing was answered by the end of a phase that sent
@@ -101,7 +108,9 @@ func Record(ctx context.Context, s *timeline.Schedule, o Options) (*timeline.Tim
 }
 
 func newRecorder(s *timeline.Schedule, o *Options) *recorder {
+	long := mayBeLong(s, o)
 	return &recorder{
+		long: long, most: LongRecording,
 		o: o, s: s,
 		numbers:  map[string]int{},
 		requests: map[requestKey]*request{},
@@ -110,7 +119,7 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 		words:    map[string]bool{}, protocols: map[string]bool{},
 		lags:    map[string]time.Duration{},
 		fields:  newFieldStore(),
-		journal: newJournal(o.Journal),
+		journal: newJournal(o, long),
 	}
 }
 
@@ -166,9 +175,8 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	spoken := r.spoken(ctx)
 	stopWatching()
 	watchers.Wait()
-	tl := r.gather()
-	reword(tl, spoken)
-	tl.Header.Ended, tl.Header.Interrupted = ended, interrupted
+	tl := r.gather(spoken)
+	tl.Header.Ended, tl.Header.Interrupted = ended, interrupted || r.lost
 	tl.Header.Audit = before.until(takeAudit(), ended, int(r.opened.Load()))
 	return tl
 }

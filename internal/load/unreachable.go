@@ -15,7 +15,7 @@ func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 	if word == "" {
 		return "", false
 	}
-	text := fmt.Sprintf("no request was answered: %d of %d %s", count, len(tl.Observations), word)
+	text := fmt.Sprintf("no request was answered: %d of %d %s", count, tl.Sent(), word)
 	if means := causes[word].means; means != "" {
 		text += ": " + means
 	}
@@ -25,7 +25,7 @@ func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 // Refused tells whether nothing listened at the address whenever a request of tl was to be sent.
 func Refused(tl *timeline.Timeline) bool {
 	word, count := commonest(tl)
-	return count == len(tl.Observations) && slices.Contains([]string{wordRefused, wordNoSocket}, word)
+	return count == tl.Sent() && slices.Contains([]string{wordRefused, wordNoSocket}, word)
 }
 
 // Remedy says what the reader can do about a target that is Unreachable; empty where it is not, or nothing
@@ -38,8 +38,7 @@ func Remedy(tl *timeline.Timeline) string {
 // commonest returns the commonest error where nothing was answered, and how often it was met.
 func commonest(tl *timeline.Timeline) (word string, count int) {
 	counts := map[string]int{}
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
+	for o := range tl.All() {
 		if o.Answered {
 			return "", 0
 		}

@@ -62,8 +62,8 @@ func (t *ClientTally) Clients() []Client {
 // ClientsOf counts the requests of each partition of a recording.
 func ClientsOf(tl *timeline.Timeline) []Client {
 	var t ClientTally
-	for i := range tl.Observations {
-		t.Add(&tl.Observations[i])
+	for o := range tl.All() {
+		t.Add(o)
 	}
 	return t.Clients()
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -19,7 +20,7 @@ func (s *Scenario) Coarse() (why, mend string) {
 	if s.Timeline == nil || len(s.Limit) == 0 {
 		return "", ""
 	}
-	wait, denied := usualWait(s.Timeline)
+	wait, denied := s.usualWait()
 	rate, tick := 0.0, time.Duration(0)
 	for _, p := range s.Limit {
 		if p.Refills() {
@@ -69,7 +70,18 @@ const (
 const noticed = 0.5
 
 // usualWait is the median of how long a decision may have been under way, and whether any was a denial.
-func usualWait(tl *timeline.Timeline) (wait time.Duration, denied bool) {
+func (s *Scenario) usualWait() (wait time.Duration, denied bool) {
+	tl := s.Timeline
+	most := int64(0)
+	if s.Excerpt != "" || tl.Spool != nil { // the middle of those that are most
+		l := &s.Latency
+		for _, d := range []*latency.Latencies{&l.Allowed, &l.Denied, &l.Unknown} {
+			if d.Service.Count > most {
+				wait, most = d.Service.P50, d.Service.Count
+			}
+		}
+		return wait, s.Counts.Denied > 0
+	}
 	all := make([]time.Duration, 0, len(tl.Observations))
 	for i := range tl.Observations {
 		o := &tl.Observations[i]

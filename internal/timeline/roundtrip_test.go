@@ -44,7 +44,8 @@ func TestDesignExampleIsReadAndWrittenToTheByte(t *testing.T) {
 // files.
 func TestEveryMemberIsKept(t *testing.T) {
 	want := &Timeline{Observations: make([]Observation, 1)}
-	fill(reflect.ValueOf(want).Elem())
+	fill(reflect.ValueOf(&want.Header).Elem())
+	fill(reflect.ValueOf(&want.Observations).Elem())
 	want.Observations[0].FirstByte = want.Observations[0].Sent + 1
 	want.Observations[0].Done = want.Observations[0].Sent + 2
 	terms := &want.Header.Judged

@@ -14,34 +14,52 @@ type StatusCount struct {
 	Location string
 }
 
-// Statuses counts the answers of t by status and outcome. Ascending by status; empty where nothing was
-// answered, and where no status was recorded.
-func (t *Timeline) Statuses() []StatusCount {
-	type key struct {
-		status  int
-		outcome Outcome
+// statusKey tells the answers apart that a StatusTally counts.
+type statusKey struct {
+	status  int
+	outcome Outcome
+}
+
+// StatusTally counts answers by status and outcome. The zero value has counted none.
+type StatusTally struct {
+	at  map[statusKey]int
+	out []StatusCount
+}
+
+// Add takes the next observation.
+func (t *StatusTally) Add(o *Observation) {
+	if o.Status == 0 {
+		return
 	}
-	at := map[key]int{}
-	var out []StatusCount
-	for i := range t.Observations {
-		o := &t.Observations[i]
-		if o.Status == 0 {
-			continue
+	k := statusKey{o.Status, o.Outcome}
+	n, known := t.at[k]
+	if !known {
+		if n = len(t.out); n == 0 {
+			t.at = map[statusKey]int{}
 		}
-		k := key{o.Status, o.Outcome}
-		n, known := at[k]
-		if !known {
-			n = len(out)
-			at[k] = n
-			out = append(out, StatusCount{Status: o.Status, Outcome: o.Outcome})
-		}
-		out[n].Answers++
-		if out[n].Location == "" && o.Status >= 300 && o.Status < 400 {
-			out[n].Location, _ = o.Fields.Get("Location")
-		}
+		t.at[k] = n
+		t.out = append(t.out, StatusCount{Status: o.Status, Outcome: o.Outcome})
 	}
-	slices.SortFunc(out, func(a, b StatusCount) int {
+	t.out[n].Answers++
+	if t.out[n].Location == "" && o.Status >= 300 && o.Status < 400 {
+		t.out[n].Location, _ = o.Fields.Get("Location")
+	}
+}
+
+// Statuses are the counts, ascending by status; empty where nothing was answered, and where no status was
+// recorded.
+func (t *StatusTally) Statuses() []StatusCount {
+	slices.SortFunc(t.out, func(a, b StatusCount) int {
 		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Outcome, b.Outcome))
 	})
-	return out
+	return t.out
+}
+
+// Statuses counts the answers of t by status and outcome.
+func (t *Timeline) Statuses() []StatusCount {
+	var all StatusTally
+	for o := range t.All() {
+		all.Add(o)
+	}
+	return all.Statuses()
 }

@@ -6,6 +6,7 @@ package timeline
 
 import (
 	"cmp"
+	"iter"
 	"time"
 )
 
@@ -222,6 +223,46 @@ type Timeline struct {
 	Header Header
 	// Observations ascend by Sent. May be empty.
 	Observations []Observation
+	// Spool has all observations of a recording that is too long for memory; nil for any other. Observations
+	// are then its beginning, as if it had been stopped when the first was sent that is not among them.
+	Spool *Spool
+}
+
+// All are the observations of t, in their order. Of a recording with a Spool each is overwritten by the next.
+func (t *Timeline) All() iter.Seq[*Observation] {
+	if t.Spool != nil {
+		return t.Spool.Each
+	}
+	return func(yield func(*Observation) bool) {
+		for i := range t.Observations {
+			if !yield(&t.Observations[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Sent is the number of observations of t.
+func (t *Timeline) Sent() int {
+	if t.Spool != nil {
+		return t.Spool.N
+	}
+	return len(t.Observations)
+}
+
+// Beginning is what t would be if it had been stopped when the first request was sent that is not among its
+// Observations: t itself where that is none.
+func (t *Timeline) Beginning() *Timeline {
+	if t.Spool == nil {
+		return t
+	}
+	out := &Timeline{Header: t.Header, Observations: t.Observations}
+	out.Header.Interrupted, out.Header.Ended, out.Header.Unsent = true, 0, 0
+	for i := range t.Observations {
+		o := &t.Observations[i]
+		out.Header.Ended = max(out.Header.Ended, o.Sent, o.FirstByte, o.Done)
+	}
+	return out
 }
 
 // Counts are the numbers of a run that must add up: Planned = Sent + Unsent, Sent = Allowed + Denied +
@@ -232,19 +273,25 @@ type Counts struct {
 
 // Counts adds up the observations of t.
 func (t *Timeline) Counts() Counts {
-	c := Counts{Sent: len(t.Observations), Unsent: t.Header.Unsent}
-	for i := range t.Observations {
-		switch t.Observations[i].Outcome {
-		case Allowed:
-			c.Allowed++
-		case Denied:
-			c.Denied++
-		default:
-			c.Unknown++
-		}
+	c := Counts{Planned: t.Header.Unsent, Unsent: t.Header.Unsent}
+	for o := range t.All() {
+		c.Add(o)
 	}
-	c.Planned = c.Sent + c.Unsent
 	return c
+}
+
+// Add counts an observation.
+func (c *Counts) Add(o *Observation) {
+	c.Planned++
+	c.Sent++
+	switch o.Outcome {
+	case Allowed:
+		c.Allowed++
+	case Denied:
+		c.Denied++
+	default:
+		c.Unknown++
+	}
 }
 
 // Interrupted is the Error of an observation whose recording was stopped before its answer came.
@@ -258,8 +305,10 @@ func BySent(a, b Observation) int {
 // End returns the end of the recording: Header.Ended, or the largest time that was observed.
 func (t *Timeline) End() time.Duration {
 	end := t.Header.Ended
-	for i := range t.Observations {
-		o := &t.Observations[i]
+	if t.Spool != nil && end > 0 {
+		return end
+	}
+	for o := range t.All() {
 		end = max(end, o.Sent, o.FirstByte, o.Done)
 	}
 	return end

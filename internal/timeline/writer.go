@@ -31,10 +31,13 @@ func Write(w io.Writer, t *Timeline) error {
 	if err := tw.Header(t.Header); err != nil {
 		return err
 	}
-	for i := range t.Observations {
-		if err := tw.Observe(&t.Observations[i]); err != nil {
+	for o := range t.All() {
+		if err := tw.Observe(o); err != nil {
 			return err
 		}
+	}
+	if t.Spool != nil && t.Spool.Err() != nil {
+		return t.Spool.Err()
 	}
 	return tw.Flush()
 }

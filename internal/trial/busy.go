@@ -52,18 +52,26 @@ func lateNear(tl *timeline.Timeline, out *result.Scenario) (late time.Duration) 
 	if out.Judgement == nil {
 		return 0
 	}
+	var near []timeline.Stall
 	for _, p := range out.Judgement.Partitions {
 		for _, f := range p.Findings {
-			from, to := f.From-busyNear, f.To
-			for i := range tl.Observations {
-				if o := &tl.Observations[i]; o.Sent >= from && o.Sent <= to {
-					late = max(late, o.Sent-o.At)
-				}
+			near = append(near, timeline.Stall{From: f.From - busyNear, To: f.To})
+		}
+	}
+	if len(near) == 0 {
+		return 0
+	}
+	for o := range tl.All() {
+		for _, n := range near {
+			if o.Sent >= n.From && o.Sent <= n.To {
+				late = max(late, o.Sent-o.At)
 			}
-			for _, x := range tl.Header.Stalls {
-				if x.To >= from && x.From <= to {
-					late = max(late, x.To-x.From)
-				}
+		}
+	}
+	for _, x := range tl.Header.Stalls {
+		for _, n := range near {
+			if x.To >= n.From && x.From <= n.To {
+				late = max(late, x.To-x.From)
 			}
 		}
 	}

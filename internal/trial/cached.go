@@ -10,6 +10,17 @@ import (
 // doubtCached makes the outcome of the answers of tl unknown that say that a cache gave them, and notes it.
 func doubtCached(tl *timeline.Timeline) {
 	var c headers.Caches
+	if tl.Spool != nil {
+		for o := range tl.All() {
+			result.DoubtCached(o, &c)
+		}
+		if c.Hits > 0 {
+			tl.Spool = tl.Spool.With(func(o *timeline.Observation) {
+				result.DoubtCached(o, &headers.Caches{}) // counted above
+			})
+		}
+		defer func(c headers.Caches) { tl.Header.Notes = result.NoteCaches(tl.Header.Notes, c) }(c)
+	}
 	for i := range tl.Observations {
 		result.DoubtCached(&tl.Observations[i], &c)
 	}

@@ -28,8 +28,8 @@ func readClock(tl *timeline.Timeline) {
 	off := false
 	var lo, hi, least, most time.Duration
 	n := 0
-	for i := range tl.Observations {
-		from, to, ok := clockOf(tl, &tl.Observations[i])
+	for o := range tl.All() {
+		from, to, ok := clockOf(tl, o)
 		if !ok {
 			continue
 		}
@@ -77,8 +77,8 @@ func CutClock(tl *timeline.Timeline) {
 
 // refutesClock tells whether a Date of the target shows that its clock is not known as well as was assumed.
 func refutesClock(tl *timeline.Timeline) bool {
-	for i := range tl.Observations {
-		from, to, ok := clockOf(tl, &tl.Observations[i])
+	for o := range tl.All() {
+		from, to, ok := clockOf(tl, o)
 		if ok && (from > tl.Header.WallError || to < -tl.Header.WallError) {
 			return true
 		}

@@ -59,6 +59,9 @@ func divided(tl *timeline.Timeline, s *scenario.Scenario, phases map[string]*sce
 // judgement is that of all partitions, with what was measured of the scenario's limit.
 func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (verdict.Claim,
 	*verdict.Judgement) {
+	if tl.Spool != nil {
+		return streamed(tl, o)
+	}
 	var worth []string
 	var js []*verdict.Judgement
 	var measured verdict.Measured
@@ -153,9 +156,12 @@ func terms(s *scenario.Scenario, tl *timeline.Timeline) timeline.Terms {
 		t.Limits[0].Phases = nil // all that was recorded, as in shares
 	}
 	phases := phasesOf(s)
-	if lost := undecided(tl, phases); len(lost) > 0 {
-		for i, part := range divided(tl, s, phases) { // in the same order
-			t.Limits[i].Undecided = chargedTo(part.tl, lost, phases)
+	if lost := lostBy(tl, phases); len(lost) > 0 {
+		for i := range t.Limits {
+			counted := func(p *scenario.Phase) bool {
+				return t.Limits[i].Phases == nil || p.Counted() && p.Limit.String() == t.Limits[i].Limit
+			}
+			t.Limits[i].Undecided = chargedTo(keysOf(tl, phases, counted), lost)
 		}
 	}
 	return t

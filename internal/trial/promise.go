@@ -20,11 +20,12 @@ import (
 func charged(tl *timeline.Timeline, s *scenario.Scenario) (verdict.Claim, *verdict.Judgement) {
 	tl.Header.Judged.SingleUnits = false
 	c, j := conformance(tl, s, judgeOptions(s))
-	costs := slices.ContainsFunc(tl.Observations, func(o timeline.Observation) bool { return o.Cost > 1 })
-	if !costs || c.Verdict != verdict.Fail || s.Promised(verdict.PromiseCost) {
+	if !costly(tl) || c.Verdict != verdict.Fail || s.Promised(verdict.PromiseCost) {
 		return c, j
 	}
-	single := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations)}
+	single := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations),
+		Spool: tl.Spool}
+	single.Header.Judged.SingleUnits = true
 	for i := range single.Observations {
 		single.Observations[i].Cost = 1
 	}
@@ -39,6 +40,16 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (verdict.Claim, *verdi
 	}
 	return verdict.Claim{ID: c.ID, Kind: c.Kind, Reason: verdict.NeedsFailed, Unpromised: verdict.PromiseCost,
 		Text: "no request was seen to take more than one unit, and costs in X-Cost are not promised"}, nil
+}
+
+// costly tells whether a request of tl has a cost.
+func costly(tl *timeline.Timeline) bool {
+	for o := range tl.All() {
+		if o.Cost > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // freeCosts tells whether requests of s have costs that a target may leave uncharged.
@@ -75,8 +86,7 @@ func refused(tl *timeline.Timeline, s *scenario.Scenario) string {
 		}
 	}
 	taken, answers := map[string]bool{}, map[string][]int{}
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
+	for o := range tl.All() {
 		m := methods[o.Phase]
 		switch {
 		case !o.Answered || o.Origin || o.Outcome == timeline.Denied:
@@ -141,7 +151,7 @@ func sum(claims []verdict.Claim, about verdict.Promise) (v verdict.Verdict, r ve
 // about is what the scenario of a recording is about, if the target was never seen to have it; a part of it
 // may be missing without that.
 func about(tl *timeline.Timeline, s *scenario.Scenario) verdict.Promise {
-	if s.About == verdict.PromiseRateLimit && !claim.Lacks(tl, s.Expect.Expect, s.About) {
+	if s.About == verdict.PromiseRateLimit && !claim.Lacks(tl.Beginning(), s.Expect.Expect, s.About) {
 		return ""
 	}
 	return s.About

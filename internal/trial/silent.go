@@ -23,6 +23,8 @@ const fewestSilent = 5
 // Requests that are lost on their way are lost while the quota lasts, too; then they are no right denials,
 // and nothing is found. ok is false for that.
 func answered(tl *timeline.Timeline, s *scenario.Scenario) (c verdict.Claim, ok bool) {
+	unsent := tl.Header.Unsent
+	tl = tl.Beginning()
 	lost, admitted := 0, false
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
@@ -36,7 +38,7 @@ func answered(tl *timeline.Timeline, s *scenario.Scenario) (c verdict.Claim, ok 
 			return c, false
 		}
 	}
-	shown := admitted && lost >= fewestSilent && tl.Header.Unsent == 0
+	shown := admitted && lost >= fewestSilent && unsent == 0
 	judged := s.Expect.Conformance != scenario.NoConformance && !s.Limit.Completes()
 	if !shown || !judged || s.Denied.Unanswered {
 		return c, false

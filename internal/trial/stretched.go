@@ -18,8 +18,7 @@ const stretchedBy = 250 * time.Millisecond
 func stretched(s *scenario.Scenario, tl *timeline.Timeline) string {
 	type span struct{ at, sent, lastAt, lastSent time.Duration }
 	spans := map[string]span{}
-	for i := range tl.Observations { // ascending by Sent
-		o := &tl.Observations[i]
+	for o := range tl.All() { // ascending by Sent
 		x, begun := spans[o.Phase]
 		if !begun {
 			x = span{at: o.At, sent: o.Sent}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
-	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -69,6 +68,8 @@ type Options struct {
 	Economical bool
 	// PastCaches sends requests that no cache has an answer to (load.Options), by the ID.
 	PastCaches bool
+	// Spill makes the files of a recording that is too long for memory; nil: none is.
+	Spill func() (timeline.Spill, error)
 	// Fleet lets agents send the requests; nil: they are sent from here.
 	Fleet *Fleet
 }
@@ -253,8 +254,8 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests,
 		MaxDuration: s.Safety.MaxDuration,
 		Tick:        s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer,
-		Economical: o.Economical,
-		Guard:      guard(ctx, o.Allow, dialled), Do: ends.events.do,
+		Economical: o.Economical, Spill: o.Spill,
+		Guard: guard(ctx, o.Allow, dialled), Do: ends.events.do,
 	}
 	opts.HTTP2, opts.Socket = s.Target.Protocol == scenario.H2, s.Target.UnixSocket
 	if s.Target.Proxy != "" {
@@ -373,8 +374,7 @@ func guard(ctx context.Context, allow []string, urls []*url.URL) func(netip.Addr
 
 // Judge fills the verdict of a recording into out.
 func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
-	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
-	out.Latency, out.Clients = latency.Summarize(tl), result.ClientsOf(tl)
+	tally(out, tl)
 	out.Claims = nil
 	defer blameCache(out)
 	if s.Expect.Conformance != scenario.NoConformance {
@@ -390,7 +390,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	if c, ok := answered(tl, s); ok {
 		out.Claims = append(out.Claims, c)
 	}
-	out.Claims = untaken(append(out.Claims, claim.Judge(tl, s.Limit, expected(s, tl))...), tl, s)
+	out.Claims = untaken(append(out.Claims, claims(tl, s, &out.Latency)...), tl, s)
 	out.Verdict, out.Reason, out.Detail = sum(out.Claims, about(tl, s))
 	if out.Verdict != verdict.Pass && !out.Uncounted() {
 		return
@@ -410,8 +410,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 // prove fills the verdict of a recording into out: Fail where it fails for more than being slow, for the
 // first proof it finds.
 func prove(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
-	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
-	out.Latency = latency.Summarize(tl)
+	tally(out, tl)
 	if why, down := load.Unreachable(tl); down {
 		*out = inconclusive(*out, verdict.Unreachable, why)
 		return

@@ -60,7 +60,7 @@ func withUndecided(all []share, tl *timeline.Timeline, phases map[string]*scenar
 // partition of tl that it may be charged to.
 func ofClients(tl *timeline.Timeline, lost map[string][]timeline.Observation,
 	phases map[string]*scenario.Phase) []timeline.Observation {
-	keys := keysOf(tl, phases)
+	keys := keysOf(tl, phases, func(*scenario.Phase) bool { return true })
 	var more []timeline.Observation
 	for _, partition := range slices.Sorted(maps.Keys(keys)) {
 		for _, o := range lost[keys[partition]] {
@@ -73,33 +73,46 @@ func ofClients(tl *timeline.Timeline, lost map[string][]timeline.Observation,
 	return more
 }
 
-// keysOf returns the keys of the clients of the partitions of tl.
-func keysOf(tl *timeline.Timeline, phases map[string]*scenario.Phase) map[string]string {
+// keysOf returns the keys of the clients of the partitions of tl, of those phases alone that count.
+func keysOf(tl *timeline.Timeline, phases map[string]*scenario.Phase,
+	counts func(*scenario.Phase) bool) map[string]string {
 	keys := map[string]string{}
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
-		if p := phases[o.Phase]; p != nil {
+	for o := range tl.All() {
+		if p := phases[o.Phase]; p != nil && counts(p) {
 			keys[o.Partition] = p.ClientOf(o.Partition)
 		}
 	}
 	return keys
 }
 
-// chargedTo returns, for each partition with undecided requests, the partitions of tl that ofClients adds
-// them to; nil for none.
-func chargedTo(tl *timeline.Timeline, lost map[string][]timeline.Observation,
-	phases map[string]*scenario.Phase) map[string][]string {
-	keys := keysOf(tl, phases)
+// lostBy returns the partitions, each once, of the requests without an outcome, by the key of their client.
+func lostBy(tl *timeline.Timeline, phases map[string]*scenario.Phase) map[string][]string {
+	out := map[string][]string{}
+	for o := range tl.All() {
+		p := phases[o.Phase]
+		if o.Outcome != timeline.Unknown || o.Origin || p == nil || p.Unnamed {
+			continue
+		}
+		if key := p.ClientOf(o.Partition); !slices.Contains(out[key], o.Partition) {
+			out[key] = append(out[key], o.Partition)
+		}
+	}
+	return out
+}
+
+// chargedTo returns, for each partition with undecided requests, those of keys that ofClients adds them to;
+// nil for none.
+func chargedTo(keys map[string]string, lost map[string][]string) map[string][]string {
 	var out map[string][]string
 	for _, partition := range slices.Sorted(maps.Keys(keys)) {
-		for _, o := range lost[keys[partition]] {
-			if o.Partition == partition || slices.Contains(out[o.Partition], partition) {
+		for _, from := range lost[keys[partition]] {
+			if from == partition {
 				continue
 			}
 			if out == nil {
 				out = map[string][]string{}
 			}
-			out[o.Partition] = append(out[o.Partition], partition)
+			out[from] = append(out[from], partition)
 		}
 	}
 	return out
@@ -112,13 +125,12 @@ func bySent(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) 
 func expected(s *scenario.Scenario, tl *timeline.Timeline) claim.Expect {
 	e := s.Expect.Expect
 	phases := phasesOf(s)
-	lost := undecided(tl, phases)
+	lost := lostBy(tl, phases)
 	if len(lost) == 0 {
 		return e
 	}
 	first := map[string]string{} // the first partition of each client
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
+	for o := range tl.All() {
 		p := phases[o.Phase]
 		if p == nil || p.Unnamed || len(lost[p.ClientOf(o.Partition)]) == 0 {
 			continue

@@ -1,0 +1,91 @@
+package load
+
+import (
+	"container/heap"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// LongRecording is the number of requests up to which a recording is in memory. A longer one is in a
+// timeline.Spool, if there is Options.Spill, and a quarter of that stands for its beginning.
+const LongRecording = 200_000
+
+// mayBeLong tells whether a schedule may send more requests than are kept in memory.
+func mayBeLong(s *timeline.Schedule, o *Options) bool {
+	if o.Spill == nil {
+		return false
+	}
+	most := 0
+	for i := range s.Phases {
+		switch p := &s.Phases[i]; p.Shape {
+		case timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff:
+			if most += p.Requests; p.Requests == 0 {
+				most += math.MaxInt32
+			}
+		default:
+			most += len(p.Arrivals)
+		}
+	}
+	if o.MaxRequests > 0 {
+		most = min(most, o.MaxRequests)
+	}
+	return most > LongRecording
+}
+
+// unroll takes the observations from the journal: all of them if they are few, or their beginning.
+func (r *recorder) unroll(tl *timeline.Timeline, spoken string) {
+	s := r.journal.kept.Finish().From(firstFree(r.s))
+	if spoken != "" {
+		s = s.With(func(o *timeline.Observation) { reword(o, spoken) })
+	}
+	most, cut := s.N, time.Duration(math.MaxInt64)
+	if s.N > r.most {
+		most = r.most / 4
+	}
+	tl.Observations = make([]timeline.Observation, 0, most)
+	s.Each(func(o *timeline.Observation) bool {
+		if len(tl.Observations) == most {
+			cut = o.Sent
+			return false
+		}
+		tl.Observations = append(tl.Observations, *o)
+		return true
+	})
+	if err := s.Err(); err != nil {
+		r.lost = true
+		r.note("requests of the recording are lost: %s", plain(err.Error()))
+	}
+	if tl.Spool = s; s.N <= r.most {
+		slices.SortStableFunc(tl.Observations, timeline.BySent)
+		tl.Spool = nil
+		s.Close()
+		return
+	}
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Answered && o.FirstByte >= cut {
+			*o = timeline.Observation{Arrival: o.Arrival, Sent: o.Sent, Error: timeline.Interrupted}
+		}
+	}
+}
+
+// largest are the largest of many times: a heap, the least of them on top.
+type largest []time.Duration
+
+func (h largest) Len() int           { return len(h) }
+func (h largest) Less(i, j int) bool { return h[i] < h[j] }
+func (h largest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *largest) Push(x any)        { *h = append(*h, x.(time.Duration)) }
+func (h *largest) Pop() any          { panic("load: the largest times are not taken out") }
+
+// add takes a time, and keeps so many at most.
+func (h *largest) add(d time.Duration, most int) {
+	if len(*h) < most {
+		heap.Push(h, d)
+	} else if d > (*h)[0] {
+		(*h)[0] = d
+		heap.Fix(h, 0)
+	}
+}

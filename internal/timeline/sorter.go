@@ -1,0 +1,119 @@
+package timeline
+
+import (
+	"container/heap"
+	"iter"
+)
+
+// Sorter orders observations as they stand in a recording (BySent), in bounded memory. It is made for those
+// that come nearly in order: as requests end. It holds some, and passes on the first of them (replacement
+// selection, Knuth, The Art of Computer Programming 5.4.1). What comes too late for that goes to a run of its
+// own; the runs are merged at the end.
+type Sorter struct {
+	open func() (Spill, error)
+	runs []*Spool
+	// held are those of the run that is written, late those that come before what was written of it.
+	held, late bySent
+	spare      []*Observation
+	window     int
+	last       Observation
+}
+
+// sortWindow is how many observations a Sorter holds.
+const sortWindow = 1 << 14
+
+// bySent is a heap of observations, the first on top.
+type bySent []*Observation
+
+func (h bySent) Len() int           { return len(h) }
+func (h bySent) Less(i, j int) bool { return BySent(*h[i], *h[j]) < 0 }
+func (h bySent) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *bySent) Push(x any)        { *h = append(*h, x.(*Observation)) }
+func (h *bySent) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
+
+// NewSorter returns a Sorter without observations. open makes the files of its spools.
+func NewSorter(open func() (Spill, error)) *Sorter { return &Sorter{open: open, window: sortWindow} }
+
+// Add takes an observation. It keeps a copy; the fields must not be changed.
+func (s *Sorter) Add(o *Observation) {
+	var x *Observation
+	if n := len(s.spare); n > 0 {
+		x, s.spare = s.spare[n-1], s.spare[:n-1]
+	} else {
+		x = new(Observation)
+	}
+	if *x = *o; len(s.runs) > 0 && BySent(*x, s.last) < 0 {
+		s.late = append(s.late, x)
+	} else {
+		heap.Push(&s.held, x)
+	}
+	if len(s.held)+len(s.late) > s.window {
+		s.pass()
+	}
+}
+
+// pass writes the first observation to its run.
+func (s *Sorter) pass() {
+	if len(s.held) == 0 {
+		s.held, s.late = s.late, nil
+		heap.Init(&s.held)
+		s.runs = append(s.runs, NewSpool(s.open))
+	}
+	if len(s.runs) == 0 {
+		s.runs = append(s.runs, NewSpool(s.open))
+	}
+	x := heap.Pop(&s.held).(*Observation)
+	s.runs[len(s.runs)-1].Add(x)
+	s.last = *x
+	s.spare = append(s.spare, x)
+}
+
+// Finish returns all observations in their order. Nothing may be added afterwards.
+func (s *Sorter) Finish() *Spool {
+	for len(s.held)+len(s.late) > 0 {
+		s.pass()
+	}
+	s.spare = nil
+	switch len(s.runs) {
+	case 0:
+		return NewSpool(s.open)
+	case 1:
+		return s.runs[0]
+	default:
+		return s.merge()
+	}
+}
+
+// merge joins the runs.
+func (s *Sorter) merge() *Spool {
+	out := NewSpool(s.open)
+	var first bySent
+	next := map[*Observation]func() (*Observation, bool){}
+	for _, run := range s.runs {
+		defer run.Close()
+		pull, stop := iter.Pull(run.Each)
+		defer stop()
+		if o, ok := pull(); ok {
+			next[o] = pull // each reader has one observation, which it overwrites
+			first = append(first, o)
+		}
+	}
+	heap.Init(&first)
+	for len(first) > 0 {
+		out.Add(first[0])
+		if _, ok := next[first[0]](); ok {
+			heap.Fix(&first, 0)
+		} else {
+			heap.Pop(&first)
+		}
+	}
+	for _, run := range s.runs {
+		out.shelf.failed(run.Err())
+	}
+	return out
+}

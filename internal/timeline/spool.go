@@ -1,0 +1,363 @@
+package timeline
+
+import (
+	"cmp"
+	"encoding/binary"
+	"io"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Spill is where a Spool puts what it does not hold in memory: it is written once, from the beginning to the
+// end, and read at any place.
+type Spill interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+}
+
+// Spool keeps the observations of a long recording, in the order in which they are added, in some thirty
+// bytes each: differences of times, and texts that were there before by their number. The last block is in
+// memory, the others are in a file. It is read from the beginning, as often as needed.
+type Spool struct {
+	// N is the number of observations.
+	N int
+
+	shelf   *shelf
+	block   []byte
+	last    Observation
+	strings slots[string, string]
+	sets    slots[*Field, Fields]
+	// free is one more than the number of the first observation without one, 0 where they have none; change
+	// changes what is read. They belong to one view of what is kept.
+	free   int
+	change func(o *Observation)
+}
+
+// shelf is the file of a spool, nil until it is opened, and its size. Several may read it.
+type shelf struct {
+	open func() (Spill, error)
+	file Spill
+	size int64
+	mu   sync.Mutex
+	err  error
+}
+
+// failed keeps the first error, and returns it.
+func (f *shelf) failed(err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = cmp.Or(f.err, err)
+	return f.err
+}
+
+// Sizes of a spool: a block is written when it has so many bytes. A text or set of fields has a number as
+// long as not so many others came after it.
+const (
+	spoolBlock = 256 << 10
+	spoolSlots = 1 << 12
+)
+
+// The bits of the byte that an observation in a spool begins with, above its outcome.
+const (
+	spoolOutcome  = 3
+	spoolAnswered = 1 << 2
+	spoolDone     = 1 << 3
+	spoolOneUnit  = 1 << 4
+	spoolNextSeq  = 1 << 5
+	spoolOrigin   = 1 << 6
+	spoolFree     = 1 << 7
+)
+
+// slots gives numbers to what comes again and again. A new one takes the place of the oldest.
+type slots[K comparable, V any] struct {
+	at   map[K]int
+	keys [spoolSlots]K
+	next int
+}
+
+// find returns the number of k, or gives it one; known is false for that.
+func (s *slots[K, V]) find(k K) (n int, known bool) {
+	if n, known = s.at[k]; known {
+		return n, true
+	}
+	if s.at == nil {
+		s.at = make(map[K]int, spoolSlots)
+	}
+	n = s.next % spoolSlots
+	if s.next >= spoolSlots {
+		delete(s.at, s.keys[n])
+	}
+	s.at[k], s.keys[n] = n, k
+	s.next++
+	return n, false
+}
+
+// NewSpool returns an empty Spool. open makes its file, when the first block is full.
+func NewSpool(open func() (Spill, error)) *Spool { return &Spool{shelf: &shelf{open: open}} }
+
+// Add appends an observation. One whose Seq is negative has no number yet (From). Fields that are one slice
+// are kept once: they must not be changed.
+func (s *Spool) Add(o *Observation) {
+	flags := byte(o.Outcome) & spoolOutcome
+	set := func(bit byte, on bool) {
+		if on {
+			flags |= bit
+		}
+	}
+	set(spoolAnswered, o.Answered)
+	set(spoolDone, o.Done != 0)
+	set(spoolOneUnit, o.Cost == 1)
+	set(spoolNextSeq, o.Seq == s.last.Seq+1)
+	set(spoolOrigin, o.Origin)
+	set(spoolFree, o.Seq < 0)
+	b := append(s.block, flags)
+	b = binary.AppendVarint(b, int64(o.Sent-s.last.Sent))
+	b = binary.AppendVarint(b, int64(o.Sent-o.At))
+	if o.Answered {
+		b = binary.AppendVarint(b, int64(o.FirstByte-o.Sent))
+	}
+	if o.Done != 0 {
+		b = binary.AppendVarint(b, int64(o.Done-o.Sent))
+	}
+	if o.Cost != 1 {
+		b = binary.AppendVarint(b, o.Cost)
+	}
+	if flags&(spoolNextSeq|spoolFree) == 0 {
+		b = binary.AppendVarint(b, int64(o.Seq))
+	}
+	b = binary.AppendVarint(b, int64(o.Status))
+	b = binary.AppendVarint(b, int64(o.Observer))
+	for _, text := range [...]string{o.Partition, o.Phase, o.Error, o.Body} {
+		b = s.text(b, text)
+	}
+	s.block = s.fields(b, o.Fields)
+	s.last.Sent = o.Sent
+	if o.Seq >= 0 {
+		s.last.Seq = o.Seq
+	}
+	if s.N++; len(s.block) >= spoolBlock {
+		s.spill()
+	}
+}
+
+// text appends a text: 0 for an empty one, 1 and the text itself for a new one, or 2 and its number.
+func (s *Spool) text(b []byte, text string) []byte {
+	if text == "" {
+		return append(b, 0)
+	}
+	n, known := s.strings.find(text)
+	if known {
+		return binary.AppendUvarint(b, uint64(n)+2)
+	}
+	return append(binary.AppendUvarint(append(b, 1), uint64(len(text))), text...)
+}
+
+// fields appends a set of fields, in the same way.
+func (s *Spool) fields(b []byte, f Fields) []byte {
+	if len(f) == 0 {
+		return append(b, 0)
+	}
+	n, known := s.sets.find(&f[0])
+	if known {
+		return binary.AppendUvarint(b, uint64(n)+2)
+	}
+	b = binary.AppendUvarint(append(b, 1), uint64(len(f)))
+	for _, x := range f {
+		b = s.text(s.text(b, x.Name), x.Value)
+	}
+	return b
+}
+
+// spill writes the block, with its length in front, to the file.
+func (s *Spool) spill() {
+	f := s.shelf
+	if f.file == nil && f.failed(nil) == nil {
+		file, err := f.open()
+		f.file = file
+		f.failed(err)
+	}
+	n := binary.BigEndian.AppendUint64(nil, uint64(len(s.block)))
+	f.write(n)
+	f.write(s.block)
+	s.block = s.block[:0]
+}
+
+func (f *shelf) write(b []byte) {
+	if f.failed(nil) == nil {
+		_, err := f.file.Write(b)
+		f.size += int64(len(b))
+		f.failed(err)
+	}
+}
+
+// read fills b with what is at a place, and tells whether it could.
+func (f *shelf) read(b []byte, at int64) bool {
+	_, err := f.file.ReadAt(b, at)
+	return f.failed(err) == nil
+}
+
+// From returns a view of s in which observations without a number have those from free on, in their order.
+func (s *Spool) From(free int) *Spool {
+	out := *s
+	out.free = free + 1
+	return &out
+}
+
+// With returns a view of s in which change was made to each observation. It may not change its fields in
+// place.
+func (s *Spool) With(change func(o *Observation)) *Spool {
+	out, before := *s, s.change
+	out.change = func(o *Observation) {
+		if before != nil {
+			before(o)
+		}
+		change(o)
+	}
+	return &out
+}
+
+// Open makes another file like that of s.
+func (s *Spool) Open() (Spill, error) { return s.shelf.open() }
+
+// Err is the first error of the file; nil for none.
+func (s *Spool) Err() error { return s.shelf.failed(nil) }
+
+// Close removes the file. Nothing can be read any more.
+func (s *Spool) Close() {
+	if f := s.shelf.file; f != nil {
+		_ = f.Close() // nobody needs what was in it
+	}
+}
+
+// Each calls take for every observation, in their order, until it returns false; o is overwritten by the
+// next. Nothing may be added meanwhile.
+func (s *Spool) Each(take func(o *Observation) bool) {
+	p := spoolReader{Spool: s, free: s.free}
+	var size [8]byte
+	var room []byte
+	for at := int64(0); at < s.shelf.size; {
+		if !s.shelf.read(size[:], at) {
+			return
+		}
+		at += int64(len(size))
+		n := int(binary.BigEndian.Uint64(size[:]))
+		room = slices.Grow(room[:0], n)[:n]
+		if !s.shelf.read(room, at) || !p.play(room, take) {
+			return
+		}
+		at += int64(n)
+	}
+	p.play(s.block, take)
+}
+
+// spoolReader reads a spool once.
+type spoolReader struct {
+	*Spool
+	free    int
+	o       Observation
+	seq     int
+	texts   [spoolSlots]string
+	fields  [spoolSlots]Fields
+	strings int
+	sets    int
+	rest    []byte
+}
+
+// play reads the observations of a block, and tells whether take asks for more.
+func (p *spoolReader) play(block []byte, take func(o *Observation) bool) bool {
+	sent := p.o.Sent
+	for p.rest = block; len(p.rest) > 0; {
+		p.o.Sent = sent
+		p.next()
+		sent = p.o.Sent
+		if p.change != nil {
+			p.change(&p.o)
+		}
+		if !take(&p.o) {
+			return false
+		}
+	}
+	p.o.Sent = sent
+	return true
+}
+
+func (p *spoolReader) next() {
+	flags, o := p.rest[0], &p.o
+	p.rest = p.rest[1:]
+	sent := o.Sent + time.Duration(p.signed())
+	*o = Observation{Sent: sent, Outcome: Outcome(flags & spoolOutcome), Answered: flags&spoolAnswered != 0}
+	o.Origin, o.Cost, o.At = flags&spoolOrigin != 0, 1, sent-time.Duration(p.signed())
+	if o.Answered {
+		o.FirstByte = sent + time.Duration(p.signed())
+	}
+	if flags&spoolDone != 0 {
+		o.Done = sent + time.Duration(p.signed())
+	}
+	if flags&spoolOneUnit == 0 {
+		o.Cost = p.signed()
+	}
+	switch {
+	case flags&spoolFree != 0:
+		if o.Seq = -1; p.free > 0 {
+			o.Seq = p.free - 1
+			p.free++
+		}
+	case flags&spoolNextSeq != 0:
+		p.seq++
+		o.Seq = p.seq
+	default:
+		p.seq = int(p.signed())
+		o.Seq = p.seq
+	}
+	o.Status, o.Observer = int(p.signed()), int32(p.signed())
+	o.Partition, o.Phase, o.Error, o.Body = p.text(), p.text(), p.text(), p.text()
+	o.Fields = p.set()
+}
+
+func (p *spoolReader) signed() int64 {
+	v, n := binary.Varint(p.rest)
+	p.rest = p.rest[n:]
+	return v
+}
+
+func (p *spoolReader) number() int {
+	v, n := binary.Uvarint(p.rest)
+	p.rest = p.rest[n:]
+	return int(v)
+}
+
+func (p *spoolReader) text() string {
+	switch k := p.number(); k {
+	case 0:
+		return ""
+	case 1:
+		n := p.number()
+		text := string(p.rest[:n])
+		p.rest = p.rest[n:]
+		p.texts[p.strings%spoolSlots] = text
+		p.strings++
+		return text
+	default:
+		return p.texts[k-2]
+	}
+}
+
+func (p *spoolReader) set() Fields {
+	switch k := p.number(); k {
+	case 0:
+		return nil
+	case 1:
+		f := make(Fields, p.number())
+		at := p.sets % spoolSlots
+		p.sets++
+		for i := range f {
+			f[i] = Field{Name: p.text(), Value: p.text()}
+		}
+		p.fields[at] = f
+		return f
+	default:
+		return p.fields[k-2]
+	}
+}

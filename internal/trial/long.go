@@ -1,0 +1,84 @@
+package trial
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// streamed is the conformance of a recording that is too long for memory. It is judged as rlcheck check
+// judges its file, by the terms in its header.
+func streamed(tl *timeline.Timeline, o check.Options) (verdict.Claim, *verdict.Judgement) {
+	o.Spill = func() (history.Spill, error) { return tl.Spool.Open() }
+	p, err := check.NewPanel(tl.Header.Judged.Limits, tl.Header, o)
+	var j *verdict.Judgement
+	if err == nil {
+		for one := range tl.All() {
+			if p.Observe(one) != nil {
+				break // Finish returns it
+			}
+		}
+		j, err = p.Finish()
+	}
+	if err == nil {
+		err = tl.Spool.Err()
+	}
+	if err != nil {
+		return verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance, Reason: verdict.SearchLimit,
+			Text: err.Error()}, nil
+	}
+	var worth []string
+	for _, l := range p.Limits() {
+		worth = append(worth, strings.Join(result.Worth(l, j), ", "))
+	}
+	if len(worth) > 1 { // what was measured of each is not told
+		for i, l := range p.Limits() {
+			worth[i] = l.String()
+		}
+	}
+	j.Unresolved = onlyCoarse(j)
+	return claimOf(j, strings.Join(worth, "; ")), j
+}
+
+// claims are those of a scenario beside conformance. Of a recording that is too long for memory the plan is
+// judged whole, and all else by its beginning.
+func claims(tl *timeline.Timeline, s *scenario.Scenario, l *latency.Summary) []verdict.Claim {
+	out := claim.Judge(tl.Beginning(), s.Limit, expected(s, tl))
+	if tl.Spool == nil {
+		return out
+	}
+	for i := range out {
+		if c := &out[i]; c.Kind == verdict.ClaimSchedule {
+			*c = claim.Schedule(&tl.Header, tl.Sent(), l.Lateness.P99, "", s.Expect.LateP99)
+		} else {
+			c.Text += fmt.Sprintf("; judged by the first %s of %s", quantity.Thousands(len(tl.Observations)),
+				quantity.Plural(tl.Sent(), "request"))
+		}
+	}
+	return out
+}
+
+// tally fills in what is counted of a recording.
+func tally(out *result.Scenario, tl *timeline.Timeline) {
+	out.Timeline, out.Header = tl, tl.Header
+	out.Counts = timeline.Counts{Planned: tl.Header.Unsent, Unsent: tl.Header.Unsent}
+	var statuses timeline.StatusTally
+	var clients result.ClientTally
+	var times latency.Collector
+	for o := range tl.All() {
+		out.Counts.Add(o)
+		statuses.Add(o)
+		clients.Add(o)
+		times.Add(o)
+	}
+	out.Statuses, out.Clients, out.Latency = statuses.Statuses(), clients.Clients(), times.Summary()
+}
