@@ -58,10 +58,10 @@ func newCheckCmd(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check TIMELINE [--limit SPEC]",
 		Short: "Judge a recording; no traffic",
-		Long: `Check judges a timeline file (NDJSON or CSV) or an access log (nginx, nginx-json, haproxy, envoy, envoy-json, caddy, alb), plain
-or gzip, - for standard input, against a declared limit. The verdict is FAIL only if no decision times, no order and no
-hidden phase explain the recording. With --client it judges the clients of a recording of rlcheck serve
-instead: whether they waited as they were told.`,
+		Long: `Check judges a timeline file (NDJSON or CSV) or an access log (nginx, nginx-json, haproxy,
+envoy, envoy-json, caddy, alb), plain, gzip or zstd, - for standard input, against a declared limit. The
+verdict is FAIL only if no decision times, no order and no hidden phase explain the recording. With --client
+it judges the clients of a recording of rlcheck serve instead: whether they waited as they were told.`,
 		Example: `  rlcheck check reports/2026-11-20T10-00-00/timeline.ndjson --limit token-bucket,rate=10/s,burst=20 -o json
   rlcheck check clients.ndjson --client --max-attempts 5
   rlcheck check access.log.gz --format nginx --partition-by X-Api-Key --match 'path=/api/*' --limit leaky-bucket,rate=10/s,burst=21`,

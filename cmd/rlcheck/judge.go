@@ -275,7 +275,7 @@ func (f *checkFlags) wants(partition string) bool {
 func openTimeline(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		for _, end := range []string{".part", ".gz"} { // of a killed run, and of one with --compress
+		for _, end := range []string{".part", ".gz", ".zst"} { // of a killed run, and compressed
 			if other, err := os.Open(name + end); err == nil {
 				return other, nil
 			}

@@ -17,7 +17,7 @@ import (
 var (
 	keptReports    = []string{"report.html", "report.json", "junit.xml", "report.md"}
 	keptRecordings = regexp.MustCompile(
-		`^(scenario\.yaml|schedule\.ndjson|timeline(-[0-9]+)?\.ndjson(\.gz)?|timeline\.ndjson\.part|` +
+		`^(scenario\.yaml|schedule\.ndjson|timeline(-[0-9]+)?\.ndjson(\.gz|\.zst)?|timeline\.ndjson\.part|` +
 			`latency\.hlog)$`)
 )
 

@@ -153,9 +153,9 @@ func (d *runDir) keepLatency(id string, tl *timeline.Timeline, started time.Time
 func (d *runDir) recordings(id string) []string {
 	plain, packed := d.of(id, timelineName), d.of(id, timelineName+packedEnd)
 	if d.compress {
-		return []string{packed, plain}
+		plain, packed = packed, plain
 	}
-	return []string{plain, packed}
+	return []string{plain, packed, d.of(id, timelineName+".zst")}
 }
 
 // keepTimeline keeps a recording at path, compressed where the name says so.

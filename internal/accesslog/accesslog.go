@@ -180,7 +180,7 @@ func StatusOutcome(status int) timeline.Outcome {
 	}
 }
 
-// Read reads a log, plain or gzip. name stands in error messages. An error about its lines is of type
+// Read reads a log, plain, gzip or zstd. name stands in error messages. An error about its lines is of type
 // timeline.Errors, with up to ten problems in their order; one about the options is an *OptionError.
 func Read(r io.Reader, name string, o Options) (*Log, error) {
 	rd, err := newReader(name, o)

@@ -63,6 +63,7 @@ var users = map[string][]string{
 	"github.com/redis/go-redis/v9":            {"internal/redis"},
 	"github.com/alicebob/miniredis/v2":        {"internal/redis"},
 	"github.com/dunglas/httpsfv":              {"internal/headers"},
+	"github.com/klauspost/compress/zstd":      {"internal/timeline"},
 	"github.com/olekukonko/tablewriter":       {"internal/report"},
 	"go.yaml.in/yaml/v4":                      {"internal/scenario"},
 	"github.com/google/jsonschema-go":         {"internal/scenario"},

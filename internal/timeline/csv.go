@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// ReadCSV reads a recording from a CSV file (RFC 4180, comma), plain or gzip. See NewCSVReader.
+// ReadCSV reads a recording from a CSV file (RFC 4180, comma), plain, gzip or zstd. See NewCSVReader.
 func ReadCSV(r io.Reader, name string, opts Options) (*Timeline, error) {
 	return NewCSVReader(r, name, opts).all()
 }

@@ -6,6 +6,8 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // MaxLine is the longest line of a timeline or schedule file in bytes, without its line end. Longer ones are
@@ -14,8 +16,8 @@ const MaxLine = 1 << 20
 
 var errLongLine = errors.New("line too long")
 
-// Lines reads a text file line by line as Reader does: plain or gzip, with line ends LF or CRLF. It serves
-// packages that read recordings of other forms.
+// Lines reads a text file line by line as Reader does: plain, gzip or zstd, with line ends LF or CRLF. It
+// serves packages that read recordings of other forms.
 type Lines struct{ lines lines }
 
 // NewLines returns the lines of r. It reads nothing before the first call of Next.
@@ -37,7 +39,11 @@ func ReadFlaw(err error) (what, why, mend string) {
 		return "end of the file", "the compressed data stops in the middle: the file is cut", "copy it again"
 	case errors.Is(err, gzip.ErrHeader):
 		return "end of the compressed data", "what follows it is not gzip", "copy it again"
-	case errors.Is(err, gzip.ErrChecksum):
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return "the compressed data", "it needs more memory than 8 MiB", "zstd -dc FILE | rlcheck check -"
+	case errors.Is(err, zstd.ErrMagicMismatch):
+		return "end of the compressed data", "what follows it is not zstd", "copy it again"
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, zstd.ErrCRCMismatch):
 		return "the compressed data", "its checksum is wrong: the file is damaged", "copy it again"
 	}
 	if f := (formError{}); errors.As(err, &f) {
@@ -49,8 +55,8 @@ func ReadFlaw(err error) (what, why, mend string) {
 // ErrLongLine is returned for a line of more than MaxLine bytes.
 var ErrLongLine = errLongLine
 
-// lines reads a file line by line: plain or gzip (told by its first bytes), with or without a byte order
-// mark, with line ends LF or CRLF. Memory is a buffer of 64 KiB and the longest line.
+// lines reads a file line by line: plain, gzip or zstd (told by its first bytes), with or without a byte
+// order mark, with line ends LF or CRLF. Memory is a buffer of 64 KiB and the longest line.
 type lines struct {
 	raw  io.Reader
 	r    *bufio.Reader
@@ -108,7 +114,7 @@ func (l *lines) rest(start []byte) ([]byte, error) {
 type formError struct{ form, mend string }
 
 func (e formError) Error() string {
-	return "it is " + e.form + "; plain text in UTF-8 and gzip are read"
+	return "it is " + e.form + "; plain text in UTF-8, gzip and zstd are read"
 }
 
 // forms are the first bytes of files in other forms.
@@ -116,14 +122,33 @@ var forms = []struct {
 	magic string
 	formError
 }{
-	{"\x28\xb5\x2f\xfd", formError{"compressed with zstd", "zstd -dc FILE | rlcheck check -"}},
 	{"\xfd7zXZ", formError{"compressed with xz", "xz -dc FILE | rlcheck check -"}},
 	{"BZh", formError{"compressed with bzip2", "bzip2 -dc FILE | rlcheck check -"}},
 	{"PK\x03\x04", formError{"a zip archive", "unzip -p FILE | rlcheck check -"}},
 	{"\xff\xfe", formError{"in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | rlcheck check -"}},
 	{"\xfe\xff", formError{"in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | rlcheck check -"}},
 	// once was read before
+	{zstdMagic, formError{"compressed twice", "zstd -dc FILE | rlcheck check -"}},
 	{"\x1f\x8b", formError{"compressed with gzip twice", "zcat FILE | rlcheck check -"}},
+}
+
+// zstdMagic is what a file begins with that is compressed with zstd.
+const zstdMagic = "\x28\xb5\x2f\xfd"
+
+// mostWindow is the most memory that the window of a zstd file may take.
+const mostWindow = 8 << 20
+
+// unpacked returns what is in a compressed file; nil for one that is not.
+func unpacked(r *bufio.Reader) (io.Reader, error) {
+	if magic, _ := r.Peek(2); string(magic) == "\x1f\x8b" {
+		return gzip.NewReader(r)
+	}
+	if magic, _ := r.Peek(len(zstdMagic)); string(magic) == zstdMagic {
+		// One at a time needs no goroutine, and nothing that would have to be closed.
+		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(mostWindow))
+	}
+	return nil, nil
 }
 
 // bareUTF16 tells whether text begins with a character of ASCII in UTF-16, without a mark of the order of
@@ -141,12 +166,12 @@ func bareUTF16(text []byte) (encoding string, is bool) {
 func (l *lines) open() error {
 	const size = 64 << 10
 	l.r = bufio.NewReaderSize(l.raw, size)
-	if magic, _ := l.r.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(l.r)
-		if err != nil {
-			l.number = 1
-			return err
-		}
+	z, err := unpacked(l.r)
+	if err != nil {
+		l.number = 1
+		return err
+	}
+	if z != nil {
 		l.r = bufio.NewReaderSize(z, size)
 	}
 	for _, f := range forms {

@@ -161,7 +161,7 @@ func appendArrival(b []byte, p *Phase, a *Arrival) []byte {
 	return append(b, '}')
 }
 
-// ReadSchedule reads a schedule file, plain or gzip. name stands in error messages. An error is of type
+// ReadSchedule reads a schedule file, plain, gzip or zstd. name stands in error messages. An error is of type
 // Errors. The first line is the header; every phase has its line, with a shape, followed by as many arrivals
 // as it names, ascending by at_ns.
 func ReadSchedule(r io.Reader, name string) (*Schedule, error) {

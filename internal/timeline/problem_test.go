@@ -93,27 +93,32 @@ func TestFilesInOtherForms(t *testing.T) {
 		return b.String()
 	}
 	const line = `{"sent_ns":1,"outcome":"allowed"}` + "\n"
+	const read = "; plain text in UTF-8, gzip and zstd are read "
 	damaged := []byte(packed(line))
 	damaged[len(damaged)-5] ^= 1
 	for _, c := range []struct{ file, want string }{
-		{"\x28\xb5\x2f\xfd\x00",
-			"x:1: the file: it is compressed with zstd; plain text in UTF-8 and gzip are read (zstd -dc " +
-				"FILE | rlcheck check -)"},
-		{"BZh91AY", "x:1: the file: it is compressed with bzip2; plain text in UTF-8 and gzip are read " +
-			"(bzip2 -dc FILE | rlcheck check -)"},
-		{"\xff\xfe{\x00", "x:1: the file: it is in UTF-16; plain text in UTF-8 and gzip are read (iconv -f " +
-			"UTF-16 -t UTF-8 FILE | rlcheck check -)"},
-		{"{\x00\"\x00", "x:1: the file: it is in UTF-16; plain text in UTF-8 and gzip are read (iconv -f " +
-			"UTF-16LE -t UTF-8 FILE | rlcheck check -)"},
-		{"\x00{\x00\"", "x:1: the file: it is in UTF-16; plain text in UTF-8 and gzip are read (iconv -f " +
-			"UTF-16BE -t UTF-8 FILE | rlcheck check -)"},
+		{zstdOf(t, line)[:20],
+			"x:1: end of the file: the compressed data stops in the middle: the file is cut (copy it again)"},
+		{zstdOf(t, zstdOf(t, line)),
+			"x:1: the file: it is compressed twice" + read + "(zstd -dc FILE | rlcheck check -)"},
+		{zstdMagic + "\x00\x88" + strings.Repeat("\x00", 20),
+			"x:1: the compressed data: it needs more memory than 8 MiB (zstd -dc FILE | rlcheck check -)"},
+		{zstdOf(t, line) + "{\"sent_ns\":2}",
+			"x:1: end of the compressed data: what follows it is not zstd (copy it again)"},
+		{"BZh91AY",
+			"x:1: the file: it is compressed with bzip2" + read + "(bzip2 -dc FILE | rlcheck check -)"},
+		{"\xff\xfe{\x00",
+			"x:1: the file: it is in UTF-16" + read + "(iconv -f UTF-16 -t UTF-8 FILE | rlcheck check -)"},
+		{"{\x00\"\x00",
+			"x:1: the file: it is in UTF-16" + read + "(iconv -f UTF-16LE -t UTF-8 FILE | rlcheck check -)"},
+		{"\x00{\x00\"",
+			"x:1: the file: it is in UTF-16" + read + "(iconv -f UTF-16BE -t UTF-8 FILE | rlcheck check -)"},
 		{packed(packed(line)),
-			"x:1: the file: it is compressed with gzip twice; plain text in UTF-8 and gzip are read (zcat " +
-				"FILE | rlcheck check -)"},
+			"x:1: the file: it is compressed with gzip twice" + read + "(zcat FILE | rlcheck check -)"},
 		{packed(line) + "not gzip at all",
 			"x:1: end of the compressed data: what follows it is not gzip (copy it again)"},
-		{string(damaged), "x:1: the compressed data: its checksum is wrong: the file is damaged (copy it " +
-			"again)"},
+		{string(damaged),
+			"x:1: the compressed data: its checksum is wrong: the file is damaged (copy it again)"},
 		{packed(line) + packed(""), ""},
 	} {
 		_, err := Read(strings.NewReader(c.file), "x", Options{})

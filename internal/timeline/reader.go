@@ -35,7 +35,7 @@ func StatusOutcome(status int) Outcome {
 	}
 }
 
-// Read reads a timeline file: NDJSON, plain or gzip. name stands in error messages. An error is of type
+// Read reads a timeline file: NDJSON, plain, gzip or zstd. name stands in error messages. An error is of type
 // Errors and tells up to ten problems of the file; the timeline is nil then. See Reader for what a line
 // needs.
 func Read(r io.Reader, name string, opts Options) (*Timeline, error) {

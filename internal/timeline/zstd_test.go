@@ -1,0 +1,30 @@
+package timeline
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// zstdOf compresses text.
+func zstdOf(t *testing.T, text string) string {
+	t.Helper()
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(z.EncodeAll([]byte(text), nil))
+}
+
+// What zstd made of a recording is read as the recording, also of several frames.
+func TestZstdIsRead(t *testing.T) {
+	want := &Timeline{Observations: manyObservations(3000, rand.New(rand.NewPCG(*seed, 4)))}
+	text := string(mustWrite(t, want))
+	half := len(text) / 2
+	same(t, mustRead(t, []byte(zstdOf(t, text[:half])+zstdOf(t, text[half:]))), want)
+	if bytes.Contains([]byte(zstdOf(t, text)), []byte("sent_ns")) {
+		t.Error("it is not compressed")
+	}
+}
