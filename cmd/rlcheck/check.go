@@ -127,9 +127,11 @@ func (e *env) check(name string, f checkFlags) error {
 		return err
 	}
 	if f.limit != "" {
-		if _, err := spec.Parse(f.limit); err != nil { // before anything is read
+		limit, err := spec.Parse(f.limit) // before anything is read
+		if err != nil {
 			return err
 		}
+		e.noteBecame(f.limit, limit)
 	}
 	began := time.Now()
 	f.kept.wanted = slices.ContainsFunc(outs, output.shows)

@@ -61,6 +61,13 @@ func (e *env) settleCompletion(root *cobra.Command) {
 			}
 		case "run", "lint", "list", "show", "simulate":
 			c.ValidArgsFunction = completeScenarios
+			if c.Name() == "list" {
+				c.ValidArgsFunction = func(c *cobra.Command, args []string, typed string) ([]string,
+					cobra.ShellCompDirective) {
+					names, directive := completeScenarios(c, args, typed)
+					return append(names, "presets\tthe products that --limit knows"), directive
+				}
+			}
 		case "explain":
 			c.ValidArgsFunction = e.completeWord
 		}

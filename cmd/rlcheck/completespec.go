@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
@@ -15,10 +16,14 @@ import (
 // noSpace tells a shell that the word goes on, and that it names no file.
 const noSpace = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 
-// completeSpec offers the algorithms of a SPEC, then the keys that the algorithm takes and that are not yet
-// given, then the words that may stand behind a key. What is typed goes on in front of each.
+// completeSpec offers the algorithms of a SPEC and the products that it may name, then the keys that the
+// algorithm takes and that are not yet given, then the words that may stand behind a key. What is typed goes
+// on in front of each.
 func completeSpec(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	policy := strings.TrimLeft(typed[strings.LastIndex(typed, "+")+1:], " ")
+	if _, _, named := preset.Cut(policy); named {
+		return completePreset(policy, strings.TrimSuffix(typed, policy)), noSpace
+	}
 	parts := strings.Split(policy, ",")
 	last := parts[len(parts)-1]
 	before := strings.TrimSuffix(typed, last)
@@ -27,7 +32,7 @@ func completeSpec(_ *cobra.Command, _ []string, typed string) ([]string, cobra.S
 		for _, a := range spec.Algorithms() {
 			out = append(out, before+string(a)+",\t"+firstSentence(a.Doc()))
 		}
-		return out, noSpace
+		return append(out, completePreset("", before)...), noSpace
 	}
 	key, _, named := strings.Cut(last, "=")
 	for _, d := range spec.KeyDocs() {
@@ -45,6 +50,34 @@ func completeSpec(_ *cobra.Command, _ []string, typed string) ([]string, cobra.S
 		}
 	}
 	return out, noSpace
+}
+
+// completePreset offers the products, or the words of one that are not yet given. before stands in front of
+// the policy that is typed.
+func completePreset(policy, before string) (out []string) {
+	name, words, named := preset.Cut(policy)
+	if !named {
+		for _, p := range preset.All() {
+			out = append(out, before+p.Name+":\t"+p.Title)
+		}
+		return out
+	}
+	p, _ := preset.Find(name)
+	if words == "" && p.Name != "" {
+		out = append(out, before+p.Written()+"\tan example")
+	}
+	given := words[:strings.LastIndex(words, ",")+1]
+	for _, k := range p.Keys {
+		if strings.Contains(","+given, ","+k.Name) {
+			continue
+		}
+		word, _, pair := strings.Cut(k.Form(), "=")
+		if pair {
+			word += "="
+		}
+		out = append(out, before+name+":"+given+word+"\t"+k.Form()+needed(k))
+	}
+	return out
 }
 
 // firstSentence is the first sentence of a text, without its full stop.

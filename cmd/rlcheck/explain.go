@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -36,10 +37,10 @@ func newExplainCmd(e *env) *cobra.Command {
 	}
 }
 
-const explainLong = `Explain knows every word of the reports, the algorithms and keys of a SPEC, the rules of
-header fields, the faults, the bundled scenarios, the commands, their flags and the members of JSON
-documents. Without a word it lists them by group. The name of a group (reasons, keys) lists its words with
-what they mean.`
+const explainLong = `Explain knows every word of the reports, the algorithms and keys of a SPEC, the products
+that a SPEC may name, the rules of header fields, the faults, the bundled scenarios, the commands, their
+flags and the members of JSON documents. Without a word it lists them by group. The name of a group
+(reasons, keys) lists its words with what they mean.`
 
 // explain prints what there is of a word: the words of a group, or every entry of that name. A fault and the
 // scenario that is for it may share a name.
@@ -113,6 +114,10 @@ func find(entries []entry, word string) int {
 	if key, _, pair := strings.Cut(word, "="); pair {
 		return slices.IndexFunc(entries, func(en entry) bool { return en.kind == "key" && en.id == key })
 	}
+	if p, known := preset.Find(word); known { // by another name
+		return slices.IndexFunc(entries,
+			func(en entry) bool { return en.kind == "preset" && en.id == p.Name })
+	}
 	kind := string(verdict.KindOf(word))
 	return slices.IndexFunc(entries, func(en entry) bool { return en.kind == "claim" && en.id == kind })
 }
@@ -134,7 +139,8 @@ type entry struct{ id, kind, text string }
 
 // glossary is every word of a report and of a SPEC, and every fault, rule of a field and bundled scenario.
 func (e *env) glossary() ([]entry, error) {
-	out := slices.Concat(words, claimWords(), vocabulary, closedLists, specWords())
+	out := slices.Concat(words, claimWords(), vocabulary, closedLists, specWords(),
+		presetWords())
 	catches, err := caughtBy(e.getenv)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,9 +51,17 @@ func (e *env) lint(args []string) error {
 
 func newListCmd(e *env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list [SCENARIO|DIR|builtin:NAME...]",
-		Short: "List scenarios: the bundled ones, or those of files and folders",
+		Use:   "list [presets|SCENARIO|DIR|builtin:NAME...]",
+		Short: "List scenarios: the bundled ones, or those of files and folders; or presets",
+		Long: `List prints scenarios: the bundled ones, or those of files and folders.
+
+list presets prints the products whose own words --limit understands, such as nginx:rate=10r/s,burst=20: what
+is written, the SPEC that it becomes, and whether that was tested on the product.`,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if slices.Equal(args, []string{"presets"}) {
+				e.listPresets()
+				return nil
+			}
 			if len(args) == 0 {
 				args = []string{builtinPrefix}
 			}

@@ -1,5 +1,13 @@
 package main
 
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/preset"
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
 // words are the closed lists of verdicts, reasons, findings and promises.
 var words = []entry{
 	{"pass", "verdict", "The recording can be explained by the declared limit, " +
@@ -77,4 +85,57 @@ var words = []entry{
 	{"field-changed", "finding", "A field arrives with another value than the origin sends."},
 	{"status-changed", "finding", "A denial of the origin arrives with another status."},
 	{"body-changed", "finding", "The body of a denial arrives changed."},
+}
+
+// listPresets is `rlcheck list presets`: what may be written for each product, the SPEC that it becomes, and
+// what that rests on.
+func (e *env) listPresets() {
+	for _, p := range preset.All() {
+		e.say.resultf("%-22s %-30s %s\n%-22s %s\n", p.Name, p.Proof(), p.Written(), "", becomes(p.Written()))
+	}
+}
+
+// becomes is the SPEC that a preset stands for. The examples of all products have one, which a test holds.
+func becomes(written string) string {
+	limit, err := spec.Parse(written)
+	if err != nil {
+		return err.Error()
+	}
+	return limit.String()
+}
+
+// noteBecame says which SPEC a limit is that was written in the words of a product.
+func (e *env) noteBecame(written string, limit spec.Limit) {
+	if strings.Contains(written, ":") {
+		e.say.notef("--limit %s is %s", visible(written), limit)
+	}
+}
+
+// presetWords are the products, for explain.
+func presetWords() (out []entry) {
+	for _, p := range preset.All() {
+		text := fmt.Sprintf("%s: %s\n%s is %s", p.Title, p.Proof(), p.Written(), becomes(p.Written()))
+		for _, k := range p.Keys {
+			text += "\n" + k.Form() + needed(k)
+		}
+		if len(p.Also) > 0 {
+			text += "\nalso: " + strings.Join(p.Also, ", ")
+		}
+		if p.Differs != "" {
+			text += "\nknow: " + p.Differs
+		}
+		out = append(out, entry{p.Name, "preset", text + "\nsource: " + p.Source})
+	}
+	return out
+}
+
+// needed says what a word of a configuration is where it is left out.
+func needed(k preset.Key) string {
+	switch {
+	case k.Needed:
+		return " (needed)"
+	case k.Default != "":
+		return " (default " + k.Default + ")"
+	}
+	return ""
 }

@@ -16,6 +16,7 @@ var wordGroups = []wordGroup{
 	{"promise", "promises", "what a target may have or not (--promise)"},
 	{"algorithm", "algorithms", "the first word of a SPEC"},
 	{"key", "keys", "of a SPEC, as key=value"},
+	{"preset", "presets", "products whose own words a SPEC may be (rlcheck list presets)"},
 	{"rule", "rules", "of header fields and bodies"},
 	{"fault", "faults", "deliberate defects of the embedded target (--fault)"},
 	{"scenario", "scenarios", "the bundled ones (builtin:NAME)"},

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/preset"
 )
 
 // Pair is one key and its value as text.
@@ -150,8 +152,11 @@ func unknownAlgorithm(name string) Problem {
 		"in-flight": Concurrency, "concurrent-requests": Concurrency, "limit-conn": Concurrency}[name]
 	p := Problem{What: fmt.Sprintf("algorithm %q", name),
 		Why: "the algorithms are " + strings.Join(words, ", ")}
-	if p.Mend = nearest(name, words); mend != "" {
+	p.Mend = nearest(name, words)
+	if mend != "" {
 		p.Mend = fmt.Sprintf("did you mean %q?", string(mend))
+	} else if product, known := preset.Find(name); known {
+		p.Mend = fmt.Sprintf("did you mean %q?", product.Written())
 	}
 	return p
 }

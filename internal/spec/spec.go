@@ -6,14 +6,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/preset"
 )
 
 // example is the SPEC that errors show.
 const example = "token-bucket,rate=10/s,burst=20"
 
 // Parse reads a SPEC: ALGORITHM,key=value,... for one policy, several joined by "+". Spaces around words,
-// commas and plus signs are free. The keys are those of Build. The error is a *ParseError with every mistake
-// in the SPEC.
+// commas and plus signs are free. The keys are those of Build. In place of a policy the configuration of a
+// product may stand (nginx:rate=10r/s,burst=20; see package preset). The error is a *ParseError with every
+// mistake in the SPEC.
 func Parse(spec string) (Limit, error) {
 	var (
 		limit    Limit
@@ -21,12 +24,12 @@ func Parse(spec string) (Limit, error) {
 		at       int
 	)
 	for text := range strings.SplitSeq(spec, "+") {
-		p, wrong := parsePolicy(text)
+		policies, wrong := parsePart(text)
 		for _, w := range wrong {
 			w.Column += at
 			problems = append(problems, w)
 		}
-		limit = append(limit, p)
+		limit = append(limit, policies...)
 		at += len(text) + 1
 	}
 	if problems != nil {
@@ -145,6 +148,32 @@ func (w word) split(separator string) []word {
 		at += len(text) + len(separator)
 	}
 	return all
+}
+
+// parsePart reads what stands between two plus signs: one policy, or a preset, which may be several. Columns
+// count from 1 at the beginning of text.
+func parsePart(text string) (Limit, []SpecError) {
+	if _, _, ok := preset.Cut(text); !ok {
+		p, wrong := parsePolicy(text)
+		return Limit{p}, wrong
+	}
+	made, bad := preset.Expand(text)
+	var wrong []SpecError
+	for _, b := range bad {
+		wrong = append(wrong, SpecError{Problem{b.What, b.Why, b.Mend}, b.At + 1})
+	}
+	if wrong != nil {
+		return nil, wrong
+	}
+	var limit Limit
+	for one := range strings.SplitSeq(made, "+") {
+		p, of := parsePolicy(one)
+		for _, w := range of { // a value that no limit may have
+			wrong = append(wrong, SpecError{Problem{strings.TrimSpace(text), w.Error(), ""}, 1})
+		}
+		limit = append(limit, p)
+	}
+	return limit, wrong
 }
 
 // parsePolicy reads one policy; columns count from 1 at the beginning of text.

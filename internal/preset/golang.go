@@ -1,0 +1,175 @@
+package preset
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// golang are modules of Go.
+var golang = []Product{
+	{
+		Name: "x-time-rate", Also: []string{"xtimerate", "golang"}, Title: "golang.org/x/time/rate, " +
+			"Limiter.Allow",
+		Example: "limit=10,burst=20", Keys: bucketKeys("limit"), Spec: bucket("token-bucket", "limit"),
+		Source: "https://pkg.go.dev/golang.org/x/time/rate",
+	},
+	{
+		Name: "echo", Title: "labstack/echo, RateLimiterMemoryStore", Example: "rate=10,burst=20",
+		Keys: bucketKeys("rate"), Spec: bucket("token-bucket", "rate"),
+		Differs: "A client that was idle for ExpiresIn (3 min unless it is said) finds a full bucket.",
+		Source:  "https://echo.labstack.com/docs/middleware/rate-limiter, v4.16.0",
+	},
+	{
+		Name: "tollbooth", Title: "didip/tollbooth", Example: "max=10,burst=20",
+		Keys: bucketKeys("max"), Spec: bucket("token-bucket", "max"),
+		Differs: "Without a burst it is max, at least 1.",
+		Source:  "https://github.com/didip/tollbooth, v8.0.1",
+	},
+	{
+		Name: "redis-rate", Title: "go-redis/redis_rate", Example: "rate=10/1s,burst=20",
+		Keys: bucketKeys("rate"), Spec: bucket("gcra", "rate"),
+		Source: "https://github.com/go-redis/redis_rate, v10.0.1",
+	},
+	{
+		Name: "httprate", Title: "go-chi/httprate", Example: "100,1m",
+		Keys: []Key{
+			{Name: "requestLimit", Read: count(1), Bare: true, Needed: true, Example: "100"},
+			{Name: "windowLength", Read: span, Bare: true, Needed: true, Example: "1m"},
+		},
+		Spec: func(w *Words) string {
+			window := w.Get("windowLength").D
+			made := "sliding-window-counter,rate=" + per(w.N("requestLimit"), window)
+			if sinceYearOne%(window.Nanoseconds()/1e6) != 0 || window%time.Millisecond != 0 {
+				made += ",align=shared"
+			}
+			return made + ",rounding=nearest"
+		},
+		Differs: "The weighted count is rounded to the nearest whole number. Windows begin at " +
+			"multiples of their " +
+			"length since the year 1.",
+		Source: "https://github.com/go-chi/httprate, limiter.go of v0.16.1",
+	},
+	{
+		Name: "ulule", Also: []string{"limiter"}, Title: "ulule/limiter, memory or Redis store",
+		Example: "100-M",
+		Keys:    []Key{{Name: "rate", Read: ululeRate, Bare: true, Needed: true, Example: "100-M"}},
+		Spec: func(w *Words) string {
+			return "fixed-window,rate=" + per(w.N("rate"), w.Get("rate").D) + ",align=first"
+		},
+		Differs: "A window opens with the first request of a client.",
+		Source:  "https://github.com/ulule/limiter, v3.11.2",
+	},
+	{
+		Name: "go-limiter", Title: "sethvargo/go-limiter, memory store", Example: "Tokens=100,Interval=1m",
+		Keys: []Key{
+			{Name: "Tokens", Read: count(1), Needed: true, Example: "100"},
+			{Name: "Interval", Read: span, Needed: true, Example: "1m"},
+		},
+		Spec: func(w *Words) string {
+			n := w.N("Tokens")
+			return "token-bucket,rate=" + per(n, w.Get("Interval").D) +
+				fmt.Sprintf(",burst=%d,refill=interval,fill=%d", n, n)
+		},
+		Differs: "All tokens come back at once, at whole intervals after the first request of a client.",
+		Source:  "https://github.com/sethvargo/go-limiter, memorystore/store.go of v0.7.1",
+	},
+	{
+		Name: "failsafe", Also: []string{"failsafe-go"}, Title: "failsafe-go, ratelimiter",
+		Example: "bursty=10/1s",
+		Keys: []Key{
+			{Name: "bursty", Read: rate, Example: "10/1s"}, {Name: "smooth", Read: rate, Example: "10/1s"},
+		},
+		Spec: func(w *Words) string {
+			switch v := w.Get("smooth"); {
+			case w.Has("bursty"):
+				return "fixed-window,rate=" + per(w.N("bursty"), w.Get("bursty").D) + ",align=unknown"
+			case w.Has("smooth"):
+				return "fixed-window,rate=" + per(1, v.D/time.Duration(v.N)) + ",align=unknown"
+			}
+			w.Refuse("failsafe", "a limit is bursty or smooth", "write failsafe:bursty=10/1s")
+			return ""
+		},
+		Differs: "Periods count from when the limiter was made. Smooth has no even distance between " +
+			"requests: it is " +
+			"one request in each interval, so that two may meet around its end.",
+		Source: "https://failsafe-go.dev/rate-limiter/, ratelimiterstats.go of v0.6.9",
+	},
+	{
+		Name: "fiber", Title: "gofiber/fiber, limiter", Example: "Max=100,Expiration=1m",
+		Keys: []Key{
+			{Name: "Max", Read: count(1), Default: "5", Example: "100"},
+			{Name: "Expiration", Read: span, Default: "1m", Example: "1m"},
+			{Name: "SlidingWindow"},
+		},
+		Spec: func(w *Words) string {
+			whole := w.Get("Expiration").D + time.Second - 1
+			made := ",rate=" + per(w.N("Max"), whole.Truncate(time.Second)) + ",align=first"
+			if w.Has("SlidingWindow") {
+				return "sliding-window-counter" + made + ",count=all,rounding=down,tick=1s"
+			}
+			return "fixed-window" + made + ",tick=1s"
+		},
+		Differs: "It knows whole seconds only: a window is up to a second shorter, and Expiration " +
+			"is rounded up. " +
+			"SlidingWindow counts denied requests too.",
+		Source: "https://docs.gofiber.io/api/middleware/limiter, v2.52.15 and v3.1.0",
+	},
+	{
+		Name: "gin-rate-limit", Also: []string{"gin"}, Title: "JGLTechnologies/gin-rate-limit, " +
+			"memory store",
+		Example: "Rate=1m,Limit=100",
+		Keys: []Key{
+			{Name: "Rate", Read: span, Needed: true, Example: "1m"},
+			{Name: "Limit", Read: count(1), Needed: true, Example: "100"},
+		},
+		Spec: func(w *Words) string {
+			return "fixed-window,rate=" + per(w.N("Limit"), w.Get("Rate").D.Truncate(time.Second)) +
+				",align=first,refresh=admitted,tick=1s"
+		},
+		Differs: "Its documentation says Limit requests every Rate. Every admitted request begins " +
+			"the time anew, so " +
+			"that a steady client below the limit is denied. It knows whole seconds only.",
+		Source: "https://github.com/JGLTechnologies/gin-rate-limit, in_memory.go of v1.5.4",
+	},
+}
+
+// sinceYearOne is the time from the first of January of the year 1 to the Unix epoch, in milliseconds.
+const sinceYearOne = 62135596800_000
+
+// bucketKeys are the words of a bucket: a rate, and how much at once.
+func bucketKeys(name string) []Key {
+	return []Key{
+		{Name: name, Read: perSecond, Bare: true, Needed: true, Example: "10"},
+		{Name: "burst", Read: count(1), Bare: true, Example: "20"},
+	}
+}
+
+// bucket is a bucket of an algorithm; without a burst it is the units of a second, at least 1.
+func bucket(algorithm, name string) func(*Words) string {
+	return func(w *Words) string {
+		v, burst := w.Get(name), w.N("burst")
+		if !w.Has("burst") {
+			burst = max(1, v.N*int64(time.Second)/int64(v.D))
+		}
+		return fmt.Sprintf("%s,rate=%s,burst=%d", algorithm, per(v.N, v.D), burst)
+	}
+}
+
+// perSecond reads a number a second, or a rate.
+func perSecond(text string) (Value, string, string) {
+	if v, why, _ := count(1)(text); why == "" {
+		v.D = time.Second
+		return v, "", ""
+	}
+	return rate(text)
+}
+
+// ululeRate reads a rate of ulule/limiter: 10-S, 100-M, 1000-H, 2000-D.
+func ululeRate(text string) (Value, string, string) {
+	v, why, mend := rate(strings.ToLower(strings.Replace(text, "-", "/", 1)))
+	if why != "" {
+		why = "it is a number and a unit, such as 10-S or 100-M"
+	}
+	return v, why, mend
+}

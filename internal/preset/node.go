@@ -1,0 +1,134 @@
+package preset
+
+import "fmt"
+
+// node are packages of npm.
+var node = []Product{
+	{
+		Name: "express", Also: []string{"express-rate-limit"}, Title: "express-rate-limit, memory " +
+			"or Redis store",
+		Example: "windowMs=60000,limit=100", Keys: windowMsKeys, Spec: windowMs,
+		Differs: "A window opens with the first request of a client. Each process counts for " +
+			"itself, unless its " +
+			"store is shared.",
+		Source: "https://express-rate-limit.mintlify.app/reference/configuration, and " +
+			"memory-store.ts of 8.7.4",
+		Tested: "express-rate-limit 8.7.4",
+	},
+	{
+		Name: "hono", Also: []string{"hono-rate-limiter"}, Title: "hono-rate-limiter, memory store",
+		Example: "windowMs=60000,limit=100", Keys: windowMsKeys, Spec: windowMs,
+		Differs: "A window opens with the first request of a client.",
+		Source:  "https://github.com/rhinobase/hono-rate-limiter, and its MemoryStore of 0.5.4",
+	},
+	{
+		Name: "fastify", Also: []string{"fastify-rate-limit"}, Title: "@fastify/rate-limit",
+		Example: "max=100,timeWindow=60000",
+		Keys: []Key{
+			{Name: "max", Read: count(1), Default: "1000", Example: "100"},
+			{Name: "timeWindow", Read: millisOrSpan, Default: "60000", Example: "60000"},
+			{Name: "continueExceeding", Read: choice("true", "false"), Example: "false"},
+			{Name: "exponentialBackoff", Read: choice("true", "false"), Example: "false"},
+		},
+		Spec: func(w *Words) string {
+			for _, key := range []string{"continueExceeding", "exponentialBackoff"} {
+				if w.Get(key).Text == "true" {
+					w.Refuse(key, "denied requests begin the window anew and admitted ones do not, "+
+						"for which "+
+						"there is no SPEC", "")
+				}
+			}
+			return "fixed-window,rate=" + per(w.N("max"), w.Get("timeWindow").D) + ",align=first"
+		},
+		Differs: "A window opens with the first request of a client.",
+		Source:  "https://github.com/fastify/fastify-rate-limit, and LocalStore.js of 11.2.0",
+	},
+	{
+		Name: "koa2-ratelimit", Also: []string{"koa2"}, Title: "koa2-ratelimit, memory store",
+		Example: "interval=60000,max=100",
+		Keys: []Key{
+			{Name: "interval", Read: millisOrSpan, Default: "60000", Example: "60000"},
+			{Name: "max", Read: count(1), Default: "5", Example: "100"},
+		},
+		Spec: func(w *Words) string {
+			return "fixed-window,rate=" + per(w.N("max"), w.Get("interval").D) + ",align=first"
+		},
+		Source: "https://github.com/ysocorp/koa2-ratelimit, and MemoryStore.js of 1.1.3",
+	},
+	{
+		Name: "nest", Also: []string{"nestjs", "nest-throttler"}, Title: "@nestjs/throttler, memory store",
+		Example: "ttl=60000,limit=10",
+		Keys: []Key{
+			{Name: "ttl", Read: millis, Needed: true, Example: "60000"},
+			{Name: "limit", Read: count(1), Needed: true, Example: "10"},
+			{Name: "blockDuration", Read: count(0), Example: "60000"},
+		},
+		Spec: func(w *Words) string {
+			made := "sliding-window-log,rate=" + per(w.N("limit"), w.Get("ttl").D)
+			ttl, block := w.Get("ttl").D.Milliseconds(), w.N("blockDuration")
+			switch {
+			case !w.Has("blockDuration"):
+				block = ttl
+			case block == 0:
+				return made
+			case block < ttl:
+				w.Refuse("blockDuration", "a block that is shorter than ttl forgets earlier requests, for "+
+					"which there is no SPEC", "")
+			}
+			return made + fmt.Sprintf(",ban=%dms", block)
+		},
+		Differs: "Its documentation calls it limit requests within ttl. Each request expires for " +
+			"itself, and who is " +
+			"denied is blocked for blockDuration, which is ttl unless it is said.",
+		Source: "https://docs.nestjs.com/security/rate-limiting, and throttler.service.js of 6.7.1",
+	},
+	{
+		Name: "moleculer", Also: []string{"moleculer-web"}, Title: "moleculer-web, rateLimit",
+		Example: "window=60000,limit=30",
+		Keys: []Key{
+			{Name: "window", Read: millis, Default: "60000", Example: "60000"},
+			{Name: "limit", Read: count(1), Default: "30", Example: "30"},
+		},
+		Spec: func(w *Words) string {
+			return "fixed-window,rate=" + per(w.N("limit"), w.Get("window").D) + ",align=shared"
+		},
+		Differs: "One timer ends the windows of all clients.",
+		Source: "https://moleculer.services/docs/0.14/moleculer-web#Rate-limiter, and " +
+			"memory-store.js of 0.10.8",
+	},
+	{
+		Name: "rate-limiter-flexible", Title: "rate-limiter-flexible, memory or Redis",
+		Example: "points=10,duration=1",
+		Keys: []Key{
+			{Name: "points", Read: count(1), Needed: true, Example: "10"},
+			{Name: "duration", Read: seconds, Needed: true, Example: "1"},
+			{Name: "blockDuration", Read: count(0), Default: "0", Example: "60"},
+		},
+		Spec: func(w *Words) string {
+			made := "fixed-window,rate=" + per(w.N("points"), w.Get("duration").D) + ",align=first"
+			switch block := w.N("blockDuration"); {
+			case block == 0:
+				return made
+			case block < int64(w.Get("duration").D.Seconds()):
+				w.Refuse("blockDuration", "a block that is shorter than duration ends the window "+
+					"early, for "+
+					"which there is no SPEC", "")
+				return ""
+			default:
+				return made + fmt.Sprintf(",ban=%ds", block)
+			}
+		},
+		Source: "https://github.com/animir/node-rate-limiter-flexible/wiki",
+	},
+}
+
+// windowMsKeys are the words of express-rate-limit and of those who follow it.
+var windowMsKeys = []Key{
+	{Name: "windowMs", Read: millis, Default: "60000", Example: "60000"},
+	{Name: "limit", Also: []string{"max"}, Read: count(1), Default: "5", Example: "100"},
+}
+
+// windowMs is a window that the first request of a client opens.
+func windowMs(w *Words) string {
+	return "fixed-window,rate=" + per(w.N("limit"), w.Get("windowMs").D) + ",align=first"
+}

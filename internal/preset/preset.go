@@ -1,0 +1,155 @@
+// Package preset turns the words of a product's own configuration into the SPEC that the product really
+// implements: nginx:rate=10r/s,burst=20,nodelay is leaky-bucket,rate=10/s,burst=21.
+//
+// A product is one row in the file of its kind (proxies.go, node.go, golang.go, frameworks.go,
+// hosted.go), and
+// the row is all that it needs: what may be written, the formula, where it differs from its
+// documentation, and
+// the source. The package knows no limiter: it returns text, which package spec reads.
+package preset
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/spell"
+)
+
+// Product is a limiter that somebody else makes.
+type Product struct {
+	// Name is written before the colon. Also are other names that are understood; may be empty.
+	Name string
+	Also []string
+	// Title says what limits: nginx, limit_req.
+	Title string
+	// Example is a configuration, as it stands behind the colon.
+	Example string
+	// Keys are the words of the configuration.
+	Keys []Key
+	// Spec returns the SPEC of a configuration whose words were read without a mistake, and has all that
+	// are needed. It may refuse them.
+	Spec func(w *Words) string
+	// Differs says in a sentence where the product differs from its documentation, or what a tester should
+	// know; empty where nothing is known.
+	Differs string
+	// Source is where the formula is from: an address, and the version.
+	Source string
+	// Tested is the product and the version that the SPEC was tested on; empty where it follows documents.
+	Tested string
+}
+
+// Key is one word of a configuration.
+type Key struct {
+	// Name is written as the product writes it. Also are other names that mean the same; may be empty.
+	Name string
+	Also []string
+	// Read reads its value; nil for a word that has none (nodelay).
+	Read Reader
+	// Of reads what stands in parentheses behind the name: http_req_rate(10s). The value is kept under the
+	// name with "()". Nil for a key without them.
+	Of Reader
+	// Default is what stands for a word that is left out, and Needed that it cannot be.
+	Default string
+	Needed  bool
+	// Bare tells that the value may stand without its name, in the order of the keys.
+	Bare bool
+	// Example is a value, for messages.
+	Example string
+}
+
+// Problem is a mistake in a configuration: what it is, why, and how it is mended (empty rather than
+// guessed).
+// At is where it stands, in bytes from 0.
+type Problem struct {
+	What, Why, Mend string
+	At              int
+}
+
+// All returns every product, by name.
+func All() []Product {
+	all := slices.Concat(proxies, hosted, node, golang, frameworks)
+	slices.SortFunc(all, func(a, b Product) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Find returns the product of a name.
+func Find(name string) (Product, bool) {
+	for _, p := range All() {
+		if p.Name == name || slices.Contains(p.Also, name) {
+			return p, true
+		}
+	}
+	return Product{}, false
+}
+
+// Written returns the example as it is written for a SPEC: nginx:rate=10r/s,burst=20,nodelay.
+func (p Product) Written() string { return p.Name + ":" + p.Example }
+
+// Proof says what the SPEC rests on: the version that it was tested on, or the documentation.
+func (p Product) Proof() string {
+	if p.Tested == "" {
+		return "from its documentation"
+	}
+	return "tested on " + p.Tested
+}
+
+// Cut splits a text of the form NAME:configuration. ok tells whether it has that form; the name may be that
+// of no product.
+func Cut(text string) (name, words string, ok bool) {
+	name, words, ok = strings.Cut(text, ":")
+	name = strings.TrimSpace(name)
+	return name, words, ok && name != "" && !strings.ContainsAny(name, ",= ")
+}
+
+// Expand returns the SPEC that a text of the form NAME:configuration stands for, or every mistake in it, in
+// the order of the text.
+func Expand(text string) (string, []Problem) {
+	name, words, _ := Cut(text)
+	p, found := Find(name)
+	if !found {
+		return "", []Problem{unknown(name, len(text)-len(strings.TrimLeft(text, " \t")))}
+	}
+	w := read(p, words, strings.Index(text, ":")+1)
+	if w.problems == nil {
+		w.missing()
+	}
+	made := ""
+	if w.problems == nil {
+		made = p.Spec(w)
+	}
+	if w.problems != nil {
+		slices.SortStableFunc(w.problems, func(a, b Problem) int { return a.At - b.At })
+		return "", w.problems
+	}
+	return made, nil
+}
+
+// unknown is the problem of a name that no product has.
+func unknown(name string, at int) Problem {
+	var names []string
+	for _, p := range All() {
+		names = append(append(names, p.Name), p.Also...)
+	}
+	mend := near(name, names)
+	if mend == "" {
+		mend = "rlcheck list presets shows them all"
+	}
+	return Problem{fmt.Sprintf("preset %q", name), "there is no product of that name", mend, at}
+}
+
+// near returns the mend "did you mean ...?" for the word that is nearest to wrong, or "" where none is
+// near.
+func near(wrong string, known []string) string {
+	best, distance := "", max(2, len(wrong)/3)+1
+	for _, k := range known {
+		if d := spell.Edits(strings.ToLower(wrong), strings.ToLower(k)); d < distance && d < len(k) {
+			best, distance = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", best)
+}

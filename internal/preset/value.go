@@ -1,0 +1,140 @@
+package preset
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Value is the value of a word: a number, a time, or a rate of both. Text is as it was written.
+type Value struct {
+	N    int64
+	D    time.Duration
+	Text string
+}
+
+// Reader reads a value, or says why it cannot, and how that is mended (empty rather than guessed).
+type Reader func(text string) (v Value, why, mend string)
+
+// count returns the reader of a whole number of at least least. It may be written as a product, with
+// underscores: 15*60*1000, 60_000.
+func count(least int64) Reader {
+	return func(text string) (Value, string, string) {
+		n := int64(1)
+		for factor := range strings.SplitSeq(text, "*") {
+			f, err := strconv.ParseUint(strings.ReplaceAll(strings.TrimSpace(factor), "_", ""), 10, 62)
+			if err != nil || f > 0 && n > math.MaxInt64/2/int64(f) {
+				return Value{}, "it is a whole number", ""
+			}
+			n *= int64(f)
+		}
+		if n < least {
+			return Value{}, fmt.Sprintf("it is at least %d", least), ""
+		}
+		return Value{N: n, Text: text}, "", ""
+	}
+}
+
+// bareTime returns the reader of a time that the product writes as a number of units.
+func bareTime(unit time.Duration, name string) Reader {
+	return func(text string) (Value, string, string) {
+		v, why, _ := count(1)(text)
+		if d, err := time.ParseDuration(text); why != "" && err == nil && d > 0 && d%unit == 0 {
+			return Value{}, "it is a whole number of " + name,
+				fmt.Sprintf("write %q", strconv.FormatInt(int64(d/unit), 10))
+		}
+		if why != "" || v.N > int64(math.MaxInt64/unit) {
+			return Value{}, "it is a whole number of " + name, ""
+		}
+		v.D = time.Duration(v.N) * unit
+		return v, "", ""
+	}
+}
+
+// The readers of times: in milliseconds, in seconds, and with a unit (10s, 1m, 1d).
+var (
+	millis  = bareTime(time.Millisecond, "milliseconds")
+	seconds = bareTime(time.Second, "seconds")
+)
+
+// span reads a time with its unit: 10s, 1m30s, 1d, 1 minute.
+func span(text string) (Value, string, string) {
+	const why = "it is a time with its unit, such as 500ms, 10s, 1m or 1d"
+	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz ")
+	if unit, known := units[strings.TrimSpace(text[len(number):])]; known && number != "" {
+		v, wrong, _ := bareTime(unit, "")(number)
+		if wrong == "" {
+			v.Text = text
+			return v, "", ""
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		mend := ""
+		if _, wrong, _ := count(1)(text); wrong == "" {
+			mend = fmt.Sprintf("write %q", text+"s")
+		}
+		return Value{}, why, mend
+	}
+	return Value{D: d, Text: text}, "", ""
+}
+
+// millisOrSpan reads a number of milliseconds, or a time with its unit.
+func millisOrSpan(text string) (Value, string, string) {
+	if v, why, _ := millis(text); why == "" {
+		return v, "", ""
+	}
+	return span(text)
+}
+
+// units are the words for units of time.
+var units = map[string]time.Duration{
+	"ms": time.Millisecond, "s": time.Second, "sec": time.Second, "second": time.Second,
+	"seconds": time.Second, "m": time.Minute, "min": time.Minute, "minute": time.Minute,
+	"minutes": time.Minute, "h": time.Hour, "hour": time.Hour, "hours": time.Hour,
+	"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
+}
+
+// rate reads N/UNIT and N/TIME: 10r/s, 100/1m, 100/min, 5 per minute, 10 per 2 hours.
+func rate(text string) (Value, string, string) {
+	const why = "it is a number and a time, such as 10/s or 100/1m"
+	number, per, found := strings.Cut(text, "/")
+	if !found {
+		number, per, found = strings.Cut(text, " per ")
+	}
+	number, per = strings.TrimSuffix(strings.TrimSpace(number), "r"), strings.TrimSpace(per)
+	n, wrong, _ := count(1)(number)
+	if !found || wrong != "" {
+		mend := ""
+		if n, bare, _ := count(1)(text); bare == "" {
+			mend = fmt.Sprintf("write \"%d/s\"", n.N)
+		}
+		return Value{}, why, mend
+	}
+	if unit, known := units[per]; known {
+		return Value{N: n.N, D: unit, Text: text}, "", ""
+	}
+	d, wrong, _ := span(per)
+	if wrong != "" {
+		return Value{}, why, ""
+	}
+	return Value{N: n.N, D: d.D, Text: text}, "", ""
+}
+
+// choice returns the reader of one of several words.
+func choice(words ...string) Reader {
+	return func(text string) (Value, string, string) {
+		for _, w := range words {
+			if w == text {
+				return Value{Text: text}, "", ""
+			}
+		}
+		return Value{}, "it is " + strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1],
+			near(text, words)
+	}
+}
+
+// per writes a rate as a SPEC has it.
+func per(n int64, d time.Duration) string { return fmt.Sprintf("%d/%s", n, d) }

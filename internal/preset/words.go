@@ -1,0 +1,165 @@
+package preset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Words are the words of one configuration, read.
+type Words struct {
+	product Product
+	values  map[string]Value
+	// at is where each word stands that was given.
+	at       map[string]int
+	problems []Problem
+	// end is where the configuration ends.
+	end int
+}
+
+// Has tells whether a word is there, or has a default.
+func (w *Words) Has(key string) bool {
+	_, given := w.values[key]
+	return given
+}
+
+// Get returns the value of a word; the zero value where it is not there.
+func (w *Words) Get(key string) Value { return w.values[key] }
+
+// N returns the number of a word.
+func (w *Words) N(key string) int64 { return w.values[key].N }
+
+// Refuse records that a word has no SPEC, or none beside the others.
+func (w *Words) Refuse(key, why, mend string) {
+	w.problems = append(w.problems, Problem{fmt.Sprintf("%q", key), why, mend, w.at[key]})
+}
+
+// read reads the words of a configuration that stands at a place of a text. Those of JSON and of YAML
+// may be
+// written as they stand there: in braces, with quotes, and with colons.
+func read(p Product, text string, at int) *Words {
+	w := &Words{product: p, values: map[string]Value{}, at: map[string]int{}, end: at + len(text)}
+	if strings.Trim(text, " {}") == "" { // all that has a default
+		return w
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		left := strings.TrimLeft(part, " \t{\"'")
+		w.word(strings.TrimRight(left, " \t}\"'"), at+len(part)-len(left))
+		at += len(part) + 1
+	}
+	return w
+}
+
+// word reads one word, or a pair.
+func (w *Words) word(text string, at int) {
+	cut := strings.IndexAny(text, "=:")
+	if cut < 0 {
+		w.bare(text, at)
+		return
+	}
+	name, of, parenthesis := strings.Cut(strings.TrimRight(text[:cut], " \t\"'"), "(")
+	i := w.find(name)
+	if i < 0 {
+		w.unknown(name, at)
+		return
+	}
+	k := w.product.Keys[i]
+	if (k.Of == nil) == parenthesis || k.Read == nil {
+		w.add(text, "it is written "+k.Form(), "", at)
+		return
+	}
+	value := strings.TrimLeft(text[cut+1:], " \t\"'")
+	if parenthesis {
+		w.value(k, k.Name+"()", k.Of, strings.TrimSuffix(of, ")"), at)
+	}
+	w.value(k, k.Name, k.Read, value, at)
+}
+
+// bare reads a word without a value, or a value without its word.
+func (w *Words) bare(text string, at int) {
+	if text == "" {
+		w.add(text, "a word stands between two commas", "remove the comma", at)
+		return
+	}
+	if i := w.find(text); i >= 0 && w.product.Keys[i].Read == nil {
+		w.set(w.product.Keys[i].Name, Value{Text: text}, at)
+		return
+	}
+	for _, k := range w.product.Keys {
+		if k.Bare && !w.Has(k.Name) {
+			w.value(k, k.Name, k.Read, text, at)
+			return
+		}
+	}
+	if i := w.find(text); i >= 0 {
+		w.add(text, "it is written "+w.product.Keys[i].Form(), "", at)
+		return
+	}
+	w.unknown(text, at)
+}
+
+// value reads the value of a key, and keeps it under a name.
+func (w *Words) value(k Key, name string, read Reader, text string, at int) {
+	v, why, mend := read(text)
+	if why != "" {
+		w.at[name] = at
+		w.problems = append(w.problems, Problem{fmt.Sprintf("%s %q", k.Name, text), why, mend, at})
+		return
+	}
+	w.set(name, v, at)
+}
+
+// set keeps a value.
+func (w *Words) set(name string, v Value, at int) {
+	if w.Has(name) {
+		w.add(name, "it is given twice", "remove one", at)
+		return
+	}
+	w.values[name], w.at[name] = v, at
+}
+
+// find returns the index of the key of a name, -1 for none.
+func (w *Words) find(name string) int {
+	return slices.IndexFunc(w.product.Keys, func(k Key) bool {
+		return k.Name == name || slices.Contains(k.Also, name)
+	})
+}
+
+// unknown records a word that the product does not have.
+func (w *Words) unknown(name string, at int) {
+	var names, forms []string
+	for _, k := range w.product.Keys {
+		names, forms = append(append(names, k.Name), k.Also...), append(forms, k.Form())
+	}
+	w.add(name, w.product.Name+" takes "+strings.Join(forms, ", "), near(name, names), at)
+}
+
+func (w *Words) add(what, why, mend string, at int) {
+	w.problems = append(w.problems, Problem{fmt.Sprintf("%q", what), why, mend, at})
+}
+
+// missing records the words that are needed and not there, and sets the defaults of the others.
+func (w *Words) missing() {
+	for _, k := range w.product.Keys {
+		switch {
+		case w.Has(k.Name):
+		case k.Needed:
+			w.problems = append(w.problems, Problem{w.product.Name + " has no " + k.Name,
+				"it is " + k.Form(), "write " + w.product.Written(), w.end})
+		case k.Default != "":
+			w.values[k.Name], _, _ = k.Read(k.Default)
+		}
+	}
+}
+
+// Form is how a key is written, with an example of its value: burst=20.
+func (k Key) Form() string {
+	name := k.Name
+	if k.Of != nil {
+		name += "(10s)"
+	}
+	if k.Read == nil {
+		return name
+	}
+	return name + "=" + k.Example
+}

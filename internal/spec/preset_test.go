@@ -1,0 +1,32 @@
+package spec
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/preset"
+)
+
+// Every example of a product is a SPEC, and so is what it becomes.
+func TestEveryPresetIsASpec(t *testing.T) {
+	for _, p := range preset.All() {
+		limit, err := Parse(p.Written())
+		if err != nil {
+			t.Errorf("%s: %v", p.Written(), err)
+			continue
+		}
+		again, err := Parse(limit.String())
+		if err != nil || again.String() != limit.String() {
+			t.Errorf("%s: got %s, which is read as %s, %v", p.Written(), limit, again, err)
+		}
+		t.Logf("%-70s %s", p.Written(), limit)
+		for _, name := range append([]string{p.Name}, p.Also...) {
+			if other, _ := preset.Find(name); other.Name != p.Name {
+				t.Errorf("%s and %s are both called %q", p.Name, other.Name, name)
+			}
+		}
+		if p.Title == "" || !strings.HasPrefix(p.Source, "https://") {
+			t.Errorf("%s: got the title %q and the source %q, want both", p.Name, p.Title, p.Source)
+		}
+	}
+}
