@@ -104,7 +104,7 @@ func arrived(value string, plan time.Time) time.Duration {
 // BenchmarkLateness measures how late requests arrive at the target against the plan, and prints the ratio to
 // a generator that paces net/http with time.Sleep, in the same run. Below 1 is better than it.
 func BenchmarkLateness(b *testing.B) {
-	for _, rate := range []int{500, 2000, 5000, 10000} {
+	for _, rate := range []int{500, 2000, 5000, 10000, 20000} {
 		for _, economical := range []bool{false, true} {
 			b.Run(fmt.Sprintf("rate=%d/economical=%v", rate, economical), func(b *testing.B) {
 				u := startTarget(b)
@@ -169,7 +169,8 @@ func plainOpen(u *url.URL, n int, gap time.Duration) []time.Duration {
 }
 
 // BenchmarkClosed measures the processor time of the generator for a request, every one recorded, with 64
-// clients, and prints the ratio to net/http, which records nothing. The target is another process.
+// clients, and prints the ratios to net/http, to wrk and to a bare loop of write and read, which record
+// nothing. The target is another process.
 func BenchmarkClosed(b *testing.B) { benchmarkClosed(b, func() *timeline.JournalWriter { return nil }) }
 
 // BenchmarkClosedJournal is the same with a journal in a file.
@@ -196,9 +197,16 @@ func benchmarkClosed(b *testing.B, journal func() *timeline.JournalWriter) {
 		began = cpuTime()
 		plainClosed(u, clients, n)
 		theirs := cpuTime() - began
+		began = cpuTime()
+		bareClosed(b, u, clients, n)
+		bare := cpuTime() - began
 		b.ReportMetric(float64(ours.Microseconds())/n, "cpu-us/req")
 		b.ReportMetric(float64(n)/took.Seconds(), "req/s")
 		b.ReportMetric(float64(ours)/float64(theirs), "cpu/plain")
+		b.ReportMetric(float64(ours)/float64(bare), "cpu/bare")
+		if each, ok := wrkClosed(u, clients); ok {
+			b.ReportMetric(float64(ours)/n/float64(each), "cpu/wrk")
+		}
 	}
 	b.ReportMetric(0, "ns/op")
 }
@@ -220,18 +228,4 @@ func plainClosed(u *url.URL, clients, n int) {
 		})
 	}
 	wg.Wait()
-}
-
-// BenchmarkBurst measures the spread of a gated burst of 100, as sent.
-func BenchmarkBurst(b *testing.B) {
-	u := startTarget(b)
-	var widths []time.Duration
-	for b.Loop() {
-		tl := mustRecord(b, schedule(timeline.Phase{Name: "b", Shape: timeline.AtOnce,
-			Arrivals: each(100, 0, "k", 0)}), Options{URL: u})
-		widths = append(widths, tl.Header.Spreads[0].Width)
-	}
-	p50, p99 := quantiles(widths)
-	b.ReportMetric(p50, "spread-p50-us")
-	b.ReportMetric(p99, "spread-p99-us")
 }
