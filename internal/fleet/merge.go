@@ -65,7 +65,13 @@ func (g *Gathered) WallError() time.Duration { return g.wall }
 
 // Timeline returns the merged recording. See Each.
 func (g *Gathered) Timeline() (*timeline.Timeline, error) {
-	tl := &timeline.Timeline{}
+	sent := 0
+	for i := range g.parts {
+		if p := &g.parts[i]; p.lost == "" {
+			sent += p.result.Counts.Sent
+		}
+	}
+	tl := &timeline.Timeline{Observations: make([]timeline.Observation, 0, max(0, sent))}
 	var err error
 	tl.Header, err = g.Each(func(o *timeline.Observation) error {
 		tl.Observations = append(tl.Observations, *o)
