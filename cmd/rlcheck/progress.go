@@ -39,7 +39,7 @@ const (
 	// longestBar bounds the bar, in columns.
 	longestBar = 40
 	// farewell is how long stop waits for a terminal.
-	farewell = 300 * time.Millisecond
+	farewell = 2 * time.Second
 )
 
 // newMeter starts the line on stderr if that is a terminal.

@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+		Files:               scripts(t),
 		UpdateScripts:       *update,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: false,
@@ -77,6 +77,23 @@ func TestScripts(t *testing.T) {
 			"terminal":  cmdTerminal,
 		},
 	})
+}
+
+// scripts returns the scripts that are run: all, or every third where tests are to be short.
+func scripts(t *testing.T) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(all) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	if !testing.Short() {
+		return all
+	}
+	var some []string
+	for i := 0; i < len(all); i += 3 {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 // condition knows [root], [devfull] (there is a device that is always full) and [mount] (a private mount is

@@ -348,7 +348,7 @@ var servedBands = []int{0, 1, 2, 5, 10, 20, 40}
 // completions, and asks for the share of the infeasible histories that is caught. RLCHECK_SOAK=1 tries many
 // more.
 func TestCompletionsNeverAccuseWhatTheOracleExplains(t *testing.T) {
-	rounds, seeds := soakRounds(t, 8, 3000)
+	rounds, seeds := soakRounds(t, 6, 3000)
 	for _, text := range completionSpecs {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()

@@ -17,7 +17,7 @@ import (
 // TestPiecesFailOnlyWhatJudgeFails judges random histories in pieces of eight requests and more. What they
 // refute, Judge does; and what the bounds refute as a whole they find too, nearly always.
 func TestPiecesFailOnlyWhatJudgeFails(t *testing.T) {
-	rounds, seeds := soakRounds(t, 100, 10_000)
+	rounds, seeds := soakRounds(t, 50, 10_000)
 	for name, limit := range smallLimits() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -113,7 +113,7 @@ func TestPiecesOfLongRecordings(t *testing.T) {
 			both, missed, more := 0, "", 0
 			for round := range rounds {
 				r := rand.New(rand.NewPCG(soakSeed+12, uint64(round)))
-				tl := &timeline.Timeline{Observations: servedLong(t, r, text[0], 8000, 2000+r.IntN(2500))}
+				tl := &timeline.Timeline{Observations: servedLong(t, r, text[0], 5000, 2000+r.IntN(2500))}
 				if j := streamed(t, tl, limit, o, caps); j.Verdict != verdict.Pass {
 					t.Fatalf("round %d: got %s for a right limiter: %+v", round, kindsOf(j), j.Partitions)
 				}

@@ -91,7 +91,7 @@ func TestRichProductsAreNeverAccused(t *testing.T) { soakProducts(t, richProduct
 // soakProducts judges random histories under each of some limits, of latencies up to each of some quarters of
 // the refill time. Of those that are not accused it asks the oracle about one in every few.
 func soakProducts(t *testing.T, limits map[string]spec.Limit, soak int, bands []int, every int) {
-	rounds, seeds := soakRounds(t, 10, soak)
+	rounds, seeds := soakRounds(t, 6, soak)
 	if rounds > 100 {
 		every = 16
 	}

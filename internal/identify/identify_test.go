@@ -298,7 +298,7 @@ func TestRandomLimitsAreNamed(t *testing.T) {
 		h.most = 40
 		h.seeds(500)
 	case testing.Short():
-		h.seeds(6)
+		h.seeds(3)
 	default:
 		h.seeds(12)
 	}

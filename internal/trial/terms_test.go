@@ -15,7 +15,10 @@ import (
 // is that of the run.
 func TestRecordingsAreJudgedAlikeAgain(t *testing.T) {
 	verdicts, sided := map[verdict.Verdict]int{}, 0
-	for _, s := range bundled(t, scenario.ParseOptions{}) {
+	for i, s := range bundled(t, scenario.ParseOptions{}) {
+		if testing.Short() && i%4 != 0 && s.Expect.Conformance != scenario.UpperBound {
+			continue
+		}
 		faults := append([]string{""}, s.Catches[:min(len(s.Catches), 1)]...)
 		switch s.Expect.Conformance {
 		case scenario.NoConformance:
