@@ -75,6 +75,17 @@ func recordedMend(s *result.Scenario, r verdict.Reason) string {
 	return recordedMends[r]
 }
 
+// unheardMend is the mend of a run that admitted, and denied nothing, where requests got no answer; empty for
+// others.
+func unheardMend(s *result.Scenario, r verdict.Reason) string {
+	n := s.Latency.Unanswered
+	if r != verdict.TooFew || n == 0 || s.Counts.Allowed == 0 || s.Counts.Denied > 0 {
+		return ""
+	}
+	return "find out why " + quantity.Plural(int(n), "request") + " got no answer; a target that denies by " +
+		"silence declares denied: {unanswered: true} (--set denied.unanswered=true)"
+}
+
 // mend says what the reader of s can do about a reason. What an earlier run used of its partitions may
 // explain what is seen until it is forgotten.
 func mend(s *result.Scenario, r verdict.Reason) string {
@@ -90,7 +101,7 @@ func mend(s *result.Scenario, r verdict.Reason) string {
 		return "record the scenarios one after the other (--serial), or find out what one client does to " +
 			"another"
 	}
-	if text := recordedMend(s, r); text != "" {
+	if text := cmp.Or(recordedMend(s, r), unheardMend(s, r)); text != "" {
 		return text
 	}
 	if s.Timeline == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestMendOfARecordingCutOutOfTraffic: where an earlier run may explain what was seen, more requests would
-// not help.
+// TestMendOfARecordingCutOutOfTraffic: where an earlier run may explain what was seen, or nothing that should
+// be denied was answered, more requests would not help.
 func TestMendOfARecordingCutOutOfTraffic(t *testing.T) {
 	s := passing(t)
 	s.Verdict, s.Reason, s.Detail = verdict.Inconclusive, verdict.TooFew,
@@ -19,5 +19,12 @@ func TestMendOfARecordingCutOutOfTraffic(t *testing.T) {
 	}
 	if s.Timeline.Header.CompleteFrom = 1; !strings.Contains(told(), "begin with a silence") {
 		t.Errorf("of a recording that is cut out of traffic: got %q", told())
+	}
+	s.Timeline.Header.CompleteFrom, s.Counts.Denied, s.Latency.Unanswered = 0, 0, 140
+	if !strings.Contains(told(), "find out why 140 requests got no answer") {
+		t.Errorf("where nothing was denied: got %q", told())
+	}
+	if s.Counts.Denied = 1; !strings.Contains(told(), "send more requests") {
+		t.Errorf("where a denial was answered: got %q", told())
 	}
 }
