@@ -38,7 +38,11 @@ func decode(d *decoder, root *node, s *Scenario) {
 	s.Expect.resolveLatency(d, s)
 	s.checkTogether(d, root)
 	if len(d.problems) == 0 {
-		s.rest()
+		most := s.Safety.MaxDuration
+		if d.issued && s.namesClients() {
+			s.Partition.Fresh, most = false, min(most, mostRest)
+		}
+		s.rest(most)
 		if d.lenient {
 			s.fit()
 		}

@@ -12,10 +12,10 @@ import (
 // issue gives the clients of s keys that the target has issued, one a client. They are secrets, and not
 // new: what was used of them before is not known.
 func (s *Scenario) issue(keys []string) {
-	if len(keys) == 0 || s.Partition.Kind == ByAddress || s.Partition.Kind == ByNone {
+	if len(keys) == 0 || !s.namesClients() {
 		return
 	}
-	s.Keys, s.Partition.Fresh = keys, false
+	s.Keys = keys
 	s.Secrets = append(s.Secrets, keys...)
 	for i := range s.Expect.Attributes { // who is known by KEY, or by key two times, is the client of key
 		x := &s.Expect.Attributes[i]
@@ -24,6 +24,11 @@ func (s *Scenario) issue(keys []string) {
 			x.Sharing = claim.OneQuota
 		}
 	}
+}
+
+// namesClients tells whether requests name their client.
+func (s *Scenario) namesClients() bool {
+	return s.Partition.Kind != ByAddress && s.Partition.Kind != ByNone
 }
 
 // Clients lists the names that the clients of a schedule have on the wire, each once; those that name

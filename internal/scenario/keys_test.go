@@ -3,6 +3,8 @@ package scenario
 import (
 	"slices"
 	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestIssuedKeys: each client has a key of its own, scenarios take turns, keys are secrets and not new, and a
@@ -37,5 +39,22 @@ func TestIssuedKeys(t *testing.T) {
 	}
 	if got, want := parse("4").Unmet(), "it has 4 clients, and 3 keys were issued (--keys)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestIssuedKeysAreForgottenFirst: a scenario with issued keys begins with a silence, if it is a short one.
+func TestIssuedKeysAreForgottenFirst(t *testing.T) {
+	for limit, want := range map[string]timeline.Shape{
+		"token-bucket,rate=10/s,burst=20": timeline.Silence,
+		"fixed-window,rate=20/5m":         timeline.AtOnce,
+	} {
+		s, err := Parse(bundled(t)["burst.yaml"], "burst.yaml", ParseOptions{Keys: []string{"alpha"},
+			Target: "http://127.0.0.1:80/", Limit: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Phases[0].Shape; got != want || want == timeline.Silence != (s.Rests() > 0) {
+			t.Errorf("%s: got %s first and %s of rests, want %s", limit, got, s.Rests(), want)
+		}
 	}
 }

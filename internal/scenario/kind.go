@@ -16,6 +16,8 @@ type decoder struct {
 	problems Errors
 	// lenient tells that the limit was said from outside: a scenario that is not for it is no mistake.
 	lenient bool
+	// issued tells that clients have issued keys, which are not new.
+	issued bool
 }
 
 // add reports a problem at n.

@@ -26,18 +26,22 @@ func (s *Scenario) oneQuota() {
 	}
 }
 
-// rest puts silences into a scenario whose clients are not new: one before everything else, in which the
-// limiter forgets an earlier scenario, and, where all clients share one quota, one before each phase that
-// would have clients of its own.
+// mostRest is how long a scenario waits at most until issued keys are as good as new: perhaps nobody used
+// them.
+const mostRest = time.Minute
+
+// rest puts silences into a scenario whose clients are not new, if none lasts longer than most: one before
+// everything else, in which the limiter forgets an earlier scenario, and, where all clients share one quota,
+// one before each phase that would have clients of its own.
 //
 //	declared:     first (clients A)      second (clients B)
 //	one quota:    silence  first  silence  second          each silence lasts as long as the limit recovers
-func (s *Scenario) rest() {
+func (s *Scenario) rest(most time.Duration) {
 	if s.Partition.Fresh {
 		return
 	}
 	recovery := s.recovery()
-	if recovery > s.Safety.MaxDuration {
+	if recovery > most {
 		return // nobody waits so long: what was before is not known
 	}
 	used := map[string]bool{}

@@ -313,7 +313,8 @@ func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 	if opts.Partition != "" {
 		partitionFlag(root, opts.Partition)
 	}
-	d := &decoder{file: name, problems: problems, lenient: opts.saysLimit()}
+	d := &decoder{file: name, problems: problems, lenient: opts.saysLimit(),
+		issued: len(opts.Keys) > 0}
 	d.expand(root, opts.Env)
 	s := &Scenario{File: name}
 	decode(d, root, s)
