@@ -30,13 +30,17 @@ type planner struct {
 	left     time.Duration
 }
 
-// volley is as many requests as are needed to see a quota end.
-func (p *planner) volley(name string, rest time.Duration) Phase {
+// volley is as many requests as are needed to see a quota end: also of a bucket, which refills meanwhile.
+func (p *planner) volley(name string, rest, every time.Duration) Phase {
 	most := int64(1)
 	for _, m := range p.models {
-		most = max(most, m.point.q2)
+		n := m.point.q2
+		if m.kind.paced && every < m.point.t1*3/4 {
+			n = int64(float64(n) / (1 - float64(every)/float64(m.point.t1)))
+		}
+		most = max(most, n)
 	}
-	return Phase{Name: name, Rest: rest, Requests: int(most) + 3, Every: p.every, Denials: 2}
+	return Phase{Name: name, Rest: rest, Requests: int(most) + 3, Every: every, Denials: 2}
 }
 
 // waits returns the times after which models have n of them disagree on whether share of the quota is
@@ -73,7 +77,7 @@ func (p *planner) menu() []experiment {
 	add := func(phases ...Phase) { out = append(out, experiment{phases}) }
 	for _, share := range []float64{0, 0.25, 0.5, 0.75, 1} {
 		for _, w := range p.waits(share) {
-			add(p.volley(fmt.Sprintf("quota-after-%s", brief(w)), w))
+			add(p.volley(fmt.Sprintf("quota-after-%s", brief(w)), w, p.every))
 			add(Phase{Name: fmt.Sprintf("one-after-%s", brief(w)), Rest: w, Requests: 1, Every: p.every})
 		}
 	}
@@ -92,7 +96,7 @@ func (p *planner) menu() []experiment {
 				name := fmt.Sprintf("half-then-%s", brief(later))
 				add(Phase{Name: name, Rest: full[len(full)-1] + more, Requests: (q + 1) / 2,
 					Every: p.every},
-					p.volley(name, later), p.volley(name, later))
+					p.volley(name, later, p.every), p.volley(name, later, p.every))
 			}
 		}
 		every := max(p.every, t/time.Duration(2*q))
@@ -106,9 +110,7 @@ func (p *planner) menu() []experiment {
 		}
 		if len(full) > 0 {
 			out = append(out, p.ladders(m, full[len(full)-1])...)
-			wider := p.volley("wider-"+brief(p.every*3/2), full[len(full)-1])
-			wider.Every = p.every * 3 / 2
-			add(wider)
+			add(p.volley("wider-"+brief(p.every*3/2), full[len(full)-1], p.every*3/2))
 		}
 	}
 	return out
@@ -139,7 +141,7 @@ const rungs = 8
 func (p *planner) ladders(m *model, full time.Duration) []experiment {
 	var out []experiment
 	for _, rest := range []time.Duration{full, max(p.every, p.wait)} {
-		use := p.volley("", rest)
+		use := p.volley("", rest, p.every)
 		_, s, end := m.predict(p.now, p.trip/2, []Phase{use})
 		_, d := m.limiter.Step(s, end, 1)
 		if d.RetryAfter == reference.Never || d.RetryAfter <= 0 {
