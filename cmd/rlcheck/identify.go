@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -41,20 +43,25 @@ var probes []byte
 func newIdentifyCmd(e *env) *cobra.Command {
 	var f identifyFlags
 	cmd := &cobra.Command{
-		Use:   "identify URL",
+		Use:   "identify URL|RECORDING",
 		Short: "Find out which limit an endpoint has, within a budget",
 		Long: `Identify sends few requests, one experiment after the other, until one kind of limit is left
 that explains all answers. It prints a SPEC that run and check take, and what was measured. All
-requests have one key: its quota is used up several times.
+requests have one key: its quota is used up several times. Of a RECORDING, which is a timeline file or the
+folder of a run, it says the same and sends nothing.
 
 Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2 nothing was sent, 3 open,
 130 interrupted.`,
 		Example: `  rlcheck identify https://api.example/v1/items -H 'X-Api-Key: ${KEY}' --allow api.example
-  rlcheck identify http://127.0.0.1:8080/ --partition header:X-Api-Key --max-requests 200`,
-		Args: needs(0, 1, "one URL, such as http://127.0.0.1:8080/"),
+  rlcheck identify http://127.0.0.1:8080/ --partition header:X-Api-Key --max-requests 200
+  rlcheck identify reports/2026-11-20T10-00-00`,
+		Args: needs(0, 1, "one URL, such as http://127.0.0.1:8080/, or one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args)+len(f.target) == 0 || len(args) == 1 && f.target != "" {
 				return usagef("identify: name one URL (write rlcheck identify http://127.0.0.1:8080/)")
+			}
+			if len(args) == 1 && isRecording(args[0]) {
+				return e.identifyRecording(args[0], &f)
 			}
 			if len(args) == 1 {
 				f.target = args[0]
@@ -195,9 +202,13 @@ func (e *env) probe(ctx context.Context, s *scenario.Scenario, outs []output, f 
 			about)
 	}) && whole
 	e.say.notef("kept in %s, after %s", dir.path, quantity.Brief(time.Since(started)))
-	status := map[identify.Verdict]int{identify.Open: exitInconclusive,
-		identify.None: exitFail}[res.Verdict]
-	if ctx.Err() != nil {
+	return identifiedStatus(ctx.Err(), res.Verdict, whole)
+}
+
+// identifiedStatus is the exit status of an answer; whole tells that all of it was kept.
+func identifiedStatus(interrupted error, v identify.Verdict, whole bool) error {
+	status := map[identify.Verdict]int{identify.Open: exitInconclusive, identify.None: exitFail}[v]
+	if interrupted != nil {
 		status = exitInterrupted
 	}
 	if !whole {
@@ -264,4 +275,75 @@ func (e *env) answer(w io.Writer, format string, r *result.Run, res *identify.Re
 		_, err = w.Write(text)
 	}
 	return err
+}
+
+// isRecording tells whether an argument of identify is a file or a folder, and no URL.
+func isRecording(arg string) bool {
+	_, err := os.Stat(arg)
+	return err == nil
+}
+
+// identifyRecording is `rlcheck identify RECORDING`: a timeline, or the folder of a run.
+func (e *env) identifyRecording(name string, f *identifyFlags) error {
+	outs, err := parseOutputs(f.outputs, []string{"table", "json"}, "table")
+	if err != nil {
+		return err
+	}
+	all, err := e.recordings(name)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	fresh := true // as the recordings of run say of themselves
+	for _, tl := range all {
+		fresh = fresh && len(tl.Header.Judged.Limits) > 0 && tl.Header.CompleteFrom == 0
+	}
+	e.say.notef("%s: %s read, nothing is sent", name, quantity.Plural(len(all), "recording"))
+	res := identify.Recorded(ctx, all, identify.Options{Fresh: fresh, Think: thinkTime})
+	about := identify.About{Recording: name}
+	whole := e.emitEach(outs, func(w io.Writer, format string) error {
+		return e.answer(w, format, nil, res, about)
+	})
+	return identifiedStatus(ctx.Err(), res.Verdict, whole)
+}
+
+// recordings reads a timeline file, or of the folder of a run those recordings whose limit most of them have.
+func (e *env) recordings(name string) ([]*timeline.Timeline, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		file, err := openTimeline(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		read := timeline.Read
+		if filepath.Ext(name) == ".csv" {
+			read = timeline.ReadCSV
+		}
+		tl, err := read(file, name, timeline.Options{Outcome: timeline.StatusOutcome})
+		return []*timeline.Timeline{tl}, err
+	}
+	r, err := e.readRun(name)
+	if err != nil {
+		return nil, err
+	}
+	return oneLimit(r), nil
+}
+
+// oneLimit returns the recordings of a run that declare the limit that most of them declare.
+func oneLimit(r *result.Run) []*timeline.Timeline {
+	by, most := map[string][]*timeline.Timeline{}, ""
+	for i := range r.Scenarios {
+		if s := &r.Scenarios[i]; s.Timeline != nil {
+			limit := s.Limit.String()
+			if by[limit] = append(by[limit], s.Timeline); len(by[limit]) > len(by[most]) {
+				most = limit
+			}
+		}
+	}
+	return by[most]
 }

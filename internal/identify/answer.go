@@ -100,23 +100,39 @@ func (r *Result) Text(a About) string {
 	for _, text := range Told(r.Timeline) {
 		line("  told, not measured: %s", text)
 	}
+	if r.Next != "" {
+		line("  would tell more: %s", r.Next)
+	}
+	return b.String() + r.ending(a)
+}
+
+// ending is the lines on what was used and what comes next.
+func (r *Result) ending(a About) string {
 	counts := r.Timeline.Counts()
 	trip := "" // not measured where nothing was answered
 	if counts.Allowed+counts.Denied > 0 {
 		trip = "; answers take " + quantity.Brief(r.Trip)
 	}
-	line("  used %d of %d requests, %s of %s; recorded %d allowed, %d denied, %d unknown%s",
-		r.Before+counts.Sent, a.Options.MaxRequests, quantity.Brief(r.Used),
-		quantity.Brief(a.Options.MaxTime),
-		counts.Allowed, counts.Denied, counts.Unknown, trip)
-	if r.Verdict == Identified {
-		partition := ""
-		if a.Partition != "" && a.Partition != "none" {
-			partition = " --partition " + a.Partition
-		}
-		line("  next: rlcheck run builtin: -t '%s'%s --limit '%s'", a.Target, partition, r.Found[0].Limit)
+	text := fmt.Sprintf("recorded %d allowed, %d denied, %d unknown%s\n", counts.Allowed, counts.Denied,
+		counts.Unknown, trip)
+	if r.Recorded {
+		text = fmt.Sprintf("  read %s, sent none; ", quantity.Plural(counts.Sent, "request")) + text
+	} else {
+		text = fmt.Sprintf("  used %d of %d requests, %s of %s; ", r.Before+counts.Sent,
+			a.Options.MaxRequests, quantity.Brief(r.Used), quantity.Brief(a.Options.MaxTime)) + text
 	}
-	return b.String()
+	switch {
+	case r.Verdict != Identified:
+		return text
+	case r.Recorded:
+		return text + fmt.Sprintf("  next: rlcheck check %s --limit '%s'\n", a.Recording, r.Found[0].Limit)
+	}
+	partition := ""
+	if a.Partition != "" && a.Partition != "none" {
+		partition = " --partition " + a.Partition
+	}
+	return text + fmt.Sprintf("  next: rlcheck run builtin: -t '%s'%s --limit '%s'\n", a.Target, partition,
+		r.Found[0].Limit)
 }
 
 // Summary is the answer in a sentence.
@@ -175,6 +191,7 @@ type jsonIdentity struct {
 	Measured     *jsonWorth       `json:"measured,omitempty"`
 	Told         []string         `json:"told,omitempty"`
 	Stopped      string           `json:"stopped,omitempty"`
+	Next         string           `json:"next,omitempty"`
 	Against      []jsonRefuted    `json:"refuted,omitempty"`
 	Partition    string           `json:"partition"`
 	Requests     int              `json:"requests"`
@@ -199,8 +216,9 @@ func Form() reflect.Type { return reflect.TypeFor[jsonIdentity]() }
 func (r *Result) JSON(a About) ([]byte, error) {
 	j := jsonIdentity{Schema: Schema, Verdict: r.Verdict, Alternatives: []string{},
 		Told:    Told(r.Timeline),
-		Stopped: r.Stopped, Partition: a.Partition, Requests: r.Before + len(r.Timeline.Observations),
-		Seconds: r.Timeline.End().Seconds(), Recording: a.Recording}
+		Stopped: r.Stopped, Next: r.Next, Partition: a.Partition,
+		Requests: r.Before + len(r.Timeline.Observations),
+		Seconds:  r.Timeline.End().Seconds(), Recording: a.Recording}
 	for _, c := range r.Found {
 		if r.Verdict == Identified {
 			j.Spec, j.Class, j.Measured = c.Limit.String(), c.Class, measured(c.Measured)

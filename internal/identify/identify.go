@@ -49,6 +49,8 @@ type search struct {
 	undelayed int64
 	// doubting asks for experiments on what is doubtful too.
 	doubting bool
+	// cut counts how often the judge was stopped as it took longer than Options.Think.
+	cut int
 	// usuals is how many of the usual experiments were made.
 	usuals int
 }
@@ -220,7 +222,8 @@ func (x *search) usual(ctx context.Context, most int) bool {
 func (x *search) narrow(asked int) {
 	var left []*region
 	tl, began := x.shown(), time.Now()
-	over := func() bool { return x.ended() || x.o.Think > 0 && time.Since(began) > x.o.Think }
+	late := func() bool { return x.o.Think > 0 && time.Since(began) > x.o.Think }
+	over := func() bool { return x.ended() || late() }
 	shallow := x.crowded()
 	for _, r := range x.regions {
 		r.shallow, r.over = shallow, over
@@ -238,6 +241,9 @@ func (x *search) narrow(asked int) {
 				left = append(left, part)
 			}
 		}
+	}
+	if late() {
+		x.cut++
 	}
 	if x.regions = left; len(left) == 0 && x.aside != nil {
 		x.noQueue()
@@ -306,6 +312,9 @@ func (x *search) planner() *planner {
 		wait:     x.s.Wait(),
 		requests: x.o.MaxRequests - len(x.tl.Observations), left: x.o.MaxTime - x.s.Now()}
 	likely, tl := x.likely(), x.shown()
+	if _, recorded := x.s.(*sent); recorded { // what comes next is of a new client
+		tl = &timeline.Timeline{}
+	}
 	for _, r := range likely {
 		n := 8
 		if r.kind.base.Align == spec.AlignUnknown {

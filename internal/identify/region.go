@@ -56,7 +56,7 @@ func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 // asks apart whether one begins in it: most of the places where they may begin are outside.
 func everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
 	end := tl.End() + tl.Header.Tick + time.Millisecond
-	if p.Align != spec.AlignUnknown || p.Rate.Per < 2*end {
+	if p.Align != spec.AlignUnknown || p.Rate.Per < 2*end || several(tl) {
 		return refuted(tl, p, side, false)
 	}
 	inside, outside := p, p

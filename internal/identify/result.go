@@ -1,11 +1,14 @@
 package identify
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -22,6 +25,10 @@ type Result struct {
 	Before int
 	// Used is the time since the first request, that of thinking and of Before included.
 	Used time.Duration
+	// Recorded tells that nothing was sent: Timeline was there before.
+	Recorded bool
+	// Next is, where a question is open, what would tell most, and what that costs; may be empty.
+	Next string
 	// Stopped says why it ended with a question open; empty otherwise.
 	Stopped string
 	// Trip is the middle time from a request to its answer.
@@ -138,7 +145,51 @@ func (x *search) result() *Result {
 	case len(found) == 1 && x.settled(x.regions):
 		res.Verdict, res.Stopped = Identified, ""
 	}
+	if res.Verdict == Open && len(found) > 0 {
+		res.Next, res.Stopped = x.next(), res.Stopped+x.hindered()
+	}
 	return res
+}
+
+// next says which experiment would tell most of what is left, whatever the budget, and what it costs.
+func (x *search) next() string {
+	p := x.planner()
+	p.requests, p.left = 100_000, 48*time.Hour
+	e, ok := p.best()
+	if !ok {
+		return ""
+	}
+	most, lasts := 0, time.Duration(0)
+	var parts []string
+	for _, phase := range e.phases {
+		most, lasts = most+phase.Requests, lasts+phase.Rest+time.Duration(phase.Requests)*phase.Every
+		parts = append(parts, quantity.Plural(phase.Requests, "request"))
+		if phase.Rest > 0 {
+			parts[len(parts)-1] += " after a rest of " + quantity.Brief(phase.Rest)
+		}
+		if phase.Requests > 1 {
+			parts[len(parts)-1] += ", " + quantity.Brief(phase.Every) + " apart"
+		}
+	}
+	return fmt.Sprintf("%s (at most %s in %s)", strings.Join(parts, "; then "),
+		quantity.Plural(most, "request"), quantity.Brief(lasts))
+}
+
+// hindered says by what this machine kept the question open; empty where it did not.
+func (x *search) hindered() string {
+	var out string
+	still := time.Duration(0)
+	for _, s := range x.tl.Header.Stalls {
+		still += s.To - s.From
+	}
+	if still > 0 {
+		out = fmt.Sprintf("; this machine was too busy and stood still for %s in all", quantity.Brief(still))
+	}
+	if x.cut > 0 {
+		out += fmt.Sprintf("; the judge was stopped %s, as it took longer than %s",
+			quantity.Plural(x.cut, "time"), quantity.Brief(x.o.Think))
+	}
+	return out
 }
 
 // candidate returns what is left of a kind, with a policy that the exact search does not refute where there

@@ -12,6 +12,9 @@ import (
 // judge then needs not ask whether it recovered, and a request whose answer was lost was decided in its
 // stretch. The windows of all stretches go on where they began.
 func stretches(tl *timeline.Timeline, p spec.Policy) (*timeline.Timeline, spec.Policy) {
+	if several(tl) {
+		return tl, p
+	}
 	if p.Align == spec.AlignUnknown {
 		if tl.Counts().Unknown == 0 {
 			return tl, p

@@ -1,0 +1,118 @@
+package identify
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// mostRecorded is how many observations of recordings are judged together.
+const mostRecorded = 5000
+
+// Recorded finds out which limit made recordings, and sends nothing. Of the options, Fresh and Think count,
+// for about twice as long the judge is asked. What tells nothing is Open.
+func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result {
+	tl := together(all)
+	o.MaxRequests, o.Every = max(1, len(tl.Observations)), time.Millisecond
+	o.MaxTime = max(tl.End(), time.Second)
+	x := &search{o: o, s: &sent{tl: tl}, tl: tl, made: map[string]int{}, usuals: confirming,
+		ended: func() bool { return ctx.Err() != nil }}
+	x.begin()
+	x.every, x.stopped = 20*time.Millisecond, "these requests do not tell more" // as identify sends
+	switch {
+	case len(tl.Observations) == 0:
+		x.stopped = "no request is recorded whose limit is one for all of its recording"
+	case tl.Counts().Denied == 0:
+		x.stopped = "no request was denied"
+	default:
+		if queued(tl) {
+			x.asQueue()
+		}
+		for began := time.Now(); ; {
+			x.exclude()
+			if x.ended() || x.settled(x.regions) || time.Since(began) > 2*o.Think {
+				break
+			}
+		}
+		if len(x.regions) > 0 && x.aside != nil && x.settled(x.regions) && !x.queueExplains() {
+			x.noQueue()
+			x.exclude()
+		}
+	}
+	res := x.result()
+	res.Recorded = true
+	return res
+}
+
+// together is one recording of all: the clients of each are others than those of the rest. Those with few
+// requests come first, as many as are judged together. Those that are not whole are left out.
+func together(all []*timeline.Timeline) *timeline.Timeline {
+	out := &timeline.Timeline{}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b *timeline.Timeline) int {
+		return cmp.Compare(len(a.Observations), len(b.Observations))
+	})
+	if len(all) == 1 && whole(all[0]) { // with all that its header tells
+		*out = *all[0]
+		return out
+	}
+	n := 0
+	for _, tl := range all {
+		if len(out.Observations)+len(tl.Observations) > mostRecorded && n > 0 || !whole(tl) ||
+			tl.Header.CompleteFrom > 0 {
+			continue
+		}
+		h, prefix := tl.Header, ""
+		if n++; n == 1 {
+			out.Header = timeline.Header{Started: h.Started, WallError: h.WallError}
+		} else {
+			prefix = strconv.Itoa(n) + ":"
+		}
+		for _, o := range tl.Observations {
+			o.Partition = prefix + o.Partition
+			out.Observations = append(out.Observations, o)
+		}
+		g := &out.Header
+		g.Tick, g.ClockError = max(g.Tick, h.Tick), max(g.ClockError, h.ClockError)
+		g.DriftPPM, g.Ended = max(g.DriftPPM, h.DriftPPM), max(g.Ended, h.Ended, tl.End())
+	}
+	slices.SortStableFunc(out.Observations, timeline.BySent)
+	return out
+}
+
+// whole tells whether one limit decided on all requests of a recording, as far as that is known, and whether
+// both sides of it were judged.
+func whole(tl *timeline.Timeline) bool {
+	t := &tl.Header.Judged
+	if t.Conformance != "" && t.Conformance != string(verdict.Exact) || t.Shared || t.SingleUnits {
+		return false
+	}
+	return len(t.Limits) == 0 || len(t.Limits) == 1 && len(t.Limits[0].Phases)+len(t.Limits[0].Undecided) == 0
+}
+
+// sent is a recording that was sent before.
+type sent struct{ tl *timeline.Timeline }
+
+// Now is the beginning of what comes next: the clients of that have used nothing.
+func (s *sent) Now() time.Duration { return 0 }
+
+// Wait is none.
+func (s *sent) Wait() time.Duration { return 0 }
+
+// Header is that of the recording.
+func (s *sent) Header() timeline.Header { return s.tl.Header }
+
+// Send sends nothing.
+func (s *sent) Send(context.Context, Phase) ([]timeline.Observation, error) { return nil, nil }
+
+// several tells whether a recording is of more than one client.
+func several(tl *timeline.Timeline) bool {
+	return slices.ContainsFunc(tl.Observations, func(o timeline.Observation) bool {
+		return o.Partition != tl.Observations[0].Partition
+	})
+}

@@ -1,0 +1,62 @@
+package identify
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// recordedOf returns two recordings of a limit: one that shows its quota, and one of how it recovers.
+func recordedOf(t *testing.T, limit spec.Limit) []*timeline.Timeline {
+	var out []*timeline.Timeline
+	const ms = time.Millisecond
+	for seed, phases := range [][]Phase{
+		{{Requests: 12, Every: 2 * ms}, {Rest: 1900 * ms, Requests: 12, Every: 2 * ms}},
+		{{Requests: 90, Every: 77 * ms}, {Rest: 2600 * ms, Requests: 5, Every: 2 * ms},
+			{Rest: 1400 * ms, Requests: 12, Every: 2 * ms}, {Rest: 700 * ms, Requests: 8, Every: 2 * ms}},
+	} {
+		s, tl := simulate(t, limit, uint64(seed)), &timeline.Timeline{}
+		for _, p := range phases {
+			seen, _ := s.Send(t.Context(), p)
+			tl.Observations = append(tl.Observations, seen...)
+		}
+		for i := range tl.Observations {
+			tl.Observations[i].Seq, tl.Observations[i].Cost = i, 1
+		}
+		tl.Header = s.Header()
+		out = append(out, tl)
+	}
+	return out
+}
+
+// What two recordings leave together is named, or left open with the truth among what is left.
+func TestRecordingsAreRead(t *testing.T) {
+	for _, text := range []string{"token-bucket,rate=5/s,burst=6", "fixed-window,rate=6/2s,align=first"} {
+		limit, err := spec.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := Recorded(t.Context(), recordedOf(t, limit), Options{Fresh: true})
+		t.Logf("%s", res.Text(About{Recording: "timeline.ndjson"}))
+		fits(t, res)
+		is := false
+		for _, c := range res.Found {
+			is = is || differs(limit[0], c) == ""
+		}
+		if !is || !res.Recorded {
+			t.Errorf("%s: got %s, want it among what is left", text, res.Summary())
+		}
+	}
+}
+
+// A recording of which one limit does not decide on every request names nothing.
+func TestARecordingOfSeveralLimitsIsNotRead(t *testing.T) {
+	limit := spec.Limit{{Algorithm: spec.FixedWindow, Rate: spec.Rate{N: 5, Per: time.Second}}}
+	all := recordedOf(t, limit)[:1]
+	all[0].Header.Judged.Limits = []timeline.PhaseLimit{{Limit: "a", Phases: []string{"b"}}}
+	if res := Recorded(t.Context(), all, Options{}); res.Verdict != Open || len(res.Found) > 0 {
+		t.Errorf("got %s, want it open with nothing found", res.Summary())
+	}
+}
