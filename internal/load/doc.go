@@ -18,4 +18,13 @@
 // Every request is recorded, those used for aiming too. Nothing is retried, no redirect followed, no proxy
 // asked but one that is named, no compression negotiated. A connection that is found closed before anything
 // was written to it is replaced: nothing was sent then.
+//
+// A recording that may become long is sorted into a file while it is made (long.go, timeline.Spool), so that
+// memory does not grow with it; what stays is the plan.
+//
+// Note: with 64 clients that send at once when they are answered, a request takes 1.6 to 1.8 times the
+// processor time of one of wrk, which records nothing (make bench). Half of it is the write, which wrk has
+// too; the rest is the waking of goroutines, the parser, and the record. A prototype with epoll on one thread
+// of its own took 0.8 times that of wrk. It is not here: TLS, HTTP/2, proxies and virtual time would need
+// this engine beside it, and intervals are as narrow here (1.1 times the round trip of a bare loop).
 package load

@@ -85,6 +85,11 @@ func refused(tl *timeline.Timeline, s *scenario.Scenario) string {
 			methods[name] = cmp.Or(p.Method, s.Target.Method)
 		}
 	}
+	if !slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool {
+		return p.Method != "" && p.Method != s.Target.Method
+	}) {
+		return "" // a long recording need not be read for it
+	}
 	taken, answers := map[string]bool{}, map[string][]int{}
 	for o := range tl.All() {
 		m := methods[o.Phase]

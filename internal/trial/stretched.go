@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
@@ -13,9 +14,22 @@ import (
 // its PASS would say is of a lower rate.
 const stretchedBy = 250 * time.Millisecond
 
+// hasRate tells whether the requests of a phase are planned at a rate.
+func hasRate(p scenario.Phase) bool {
+	switch p.Shape {
+	case timeline.Constant, timeline.Ramp, timeline.Steps, timeline.Poisson:
+		return true
+	default:
+		return false
+	}
+}
+
 // stretched says which phase was sent at less than its rate: its last request came long after the plan, as
 // measured from its first. Empty where none was. Phases that send when they are answered have no rate.
 func stretched(s *scenario.Scenario, tl *timeline.Timeline) string {
+	if !slices.ContainsFunc(s.Phases, hasRate) {
+		return "" // a long recording need not be read for it
+	}
 	type span struct{ at, sent, lastAt, lastSent time.Duration }
 	spans := map[string]span{}
 	for o := range tl.All() { // ascending by Sent
@@ -28,9 +42,7 @@ func stretched(s *scenario.Scenario, tl *timeline.Timeline) string {
 	}
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		switch p.Shape {
-		case timeline.Constant, timeline.Ramp, timeline.Steps, timeline.Poisson:
-		default:
+		if !hasRate(*p) {
 			continue
 		}
 		x := spans[p.Name]
