@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -58,6 +59,9 @@ func (e *env) reportOptions() report.Options {
 	return report.Options{Color: e.wantsColor(), Verbose: e.verbose, Quiet: e.quiet, Width: width}
 }
 
+// perRequest are the formats that have each request.
+var perRequest = []string{"ndjson", "csv"}
+
 // emit writes a run in every wanted format and says what could not be written; it returns whether all was.
 func (e *env) emit(outs []output, r *result.Run, o report.Options) bool {
 	return e.emitEach(outs, func(w io.Writer, format string) error { return report.Write(w, format, r, o) })
@@ -68,12 +72,12 @@ func (e *env) emitEach(outs []output, write func(w io.Writer, format string) err
 	whole := true
 	for _, out := range outs {
 		var buf bytes.Buffer
-		err := write(&buf, out.format)
-		switch {
-		case err != nil:
-		case out.path == "":
+		var err error
+		if out.path != "" && slices.Contains(perRequest, out.format) {
+			err = streamed(out, write)
+		} else if err = write(&buf, out.format); err == nil && out.path == "" {
 			_, _ = e.say.Write(buf.Bytes()) // remembered by the speaker
-		default:
+		} else if err == nil {
 			err = streamFile(out.path, packed(out.path, func(w io.Writer) error {
 				_, err := buf.WriteTo(w)
 				return err
@@ -88,6 +92,32 @@ func (e *env) emitEach(outs []output, write func(w io.Writer, format string) err
 		}
 	}
 	return whole
+}
+
+// streamed writes a format that has every request to a file: it is not held in memory for it. What cannot be
+// begun is an error of the format, and not of the file.
+func streamed(out output, write func(w io.Writer, format string) error) error {
+	var refused error
+	err := streamFile(out.path, packed(out.path, func(w io.Writer) error {
+		n := counted{to: w}
+		err := write(&n, out.format)
+		if n.n == 0 {
+			refused = err
+		}
+		return err
+	}))
+	return cmp.Or(refused, err)
+}
+
+// counted counts the bytes that pass it.
+type counted struct {
+	to io.Writer
+	n  int
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	c.n += len(b)
+	return c.to.Write(b)
 }
 
 // stepSummary adds a run as Markdown to the summary of a step of GitHub Actions, where this is one.

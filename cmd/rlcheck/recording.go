@@ -138,7 +138,8 @@ func (k *keeper) excerpt() string {
 	return fmt.Sprintf(how, k.n, mostKept, len(k.observations))
 }
 
-// shorten leaves of a recording that is too long for memory what reports show of it.
+// shorten leaves in memory, of a recording that is too long for it, what pages draw. All of it stays in its
+// file until the program ends.
 func shorten(s *result.Scenario) {
 	tl := s.Timeline
 	if tl == nil || tl.Spool == nil {
@@ -151,8 +152,8 @@ func shorten(s *result.Scenario) {
 			return nil
 		})
 	}
-	tl.Spool.Close()
-	s.Timeline, s.Excerpt = &timeline.Timeline{Header: tl.Header, Observations: k.observations}, k.excerpt()
+	s.Timeline = &timeline.Timeline{Header: tl.Header, Observations: k.observations, Spool: tl.Spool}
+	s.Excerpt = k.excerpt()
 }
 
 // remark says something of a recording on the side, and in its reports. -q hides it from standard error

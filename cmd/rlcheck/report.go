@@ -137,6 +137,7 @@ func (e *env) readRun(name string) (*result.Run, error) {
 			for _, path := range d.recordings("") {
 				if s.Timeline == nil && s.TimelinePath != "" {
 					s.Timeline = readKept(path)
+					shorten(s)
 				}
 			}
 		}
@@ -145,15 +146,33 @@ func (e *env) readRun(name string) (*result.Run, error) {
 	return r, nil
 }
 
-// readKept reads a recording, nil where it is gone.
+// readKept reads a recording, nil where it is gone. A long one is in a file.
 func readKept(name string) *timeline.Timeline {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	tl, err := timeline.Read(f, name, timeline.Options{AllowEmpty: true})
-	if err != nil {
+	r, tl := timeline.NewReader(f, name, timeline.Options{AllowEmpty: true}), &timeline.Timeline{}
+	if tl.Header, err = r.Header(); err != nil {
+		return nil
+	}
+	err = r.Each(func(o *timeline.Observation, _ int) bool {
+		if len(tl.Observations) == mostKept {
+			tl.Spool = timeline.NewSpool(func() (timeline.Spill, error) { return spill() })
+			for i := range tl.Observations {
+				tl.Spool.Add(&tl.Observations[i])
+			}
+			tl.Observations = nil
+		}
+		if tl.Spool != nil {
+			tl.Spool.Add(o)
+		} else {
+			tl.Observations = append(tl.Observations, *o)
+		}
+		return true
+	})
+	if err != nil || tl.Spool != nil && tl.Spool.Err() != nil {
 		return nil
 	}
 	return tl

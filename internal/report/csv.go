@@ -28,8 +28,8 @@ func writeCSV(w io.Writer, r *result.Run, _ Options) error {
 	row := make([]string, len(csvHead))
 	for _, s := range recorded {
 		id := cell(plain(s.ID))
-		for i := range s.Timeline.Observations {
-			csvRow(row, &s.Timeline.Observations[i], id)
+		for o := range s.Timeline.All() {
+			csvRow(row, o, id)
 			if err := c.Write(row); err != nil {
 				return err
 			}
