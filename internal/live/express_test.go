@@ -106,7 +106,7 @@ func npmCI(t testing.TB, dir string, files map[string][]byte) {
 func TestExpressRateLimitIsAFixedWindowFromTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	url := express(t, 10, 400*time.Millisecond)
-	const right = "fixed-window,rate=10/400ms,align=first"
+	const right = "express:windowMs=400,limit=10"
 	for name, c := range map[string]trial{
 		"burst": {scenario: "burst", url: url, right: right, wrong: []string{
 			"fixed-window,rate=9/400ms,align=first", "fixed-window,rate=11/400ms,align=first",

@@ -46,7 +46,7 @@ func haproxy(t testing.TB, c table) string {
 func TestHAProxyRatesAreSlidingWindowCounters(t *testing.T) {
 	t.Parallel()
 	const spec = "sliding-window-counter,align=first,rounding=down,tick=2ms,"
-	for name, c := range map[string]struct {
+	for name, c := range map[string]struct { // the name is the word of the preset
 		table
 		count, other string
 	}{
@@ -58,7 +58,7 @@ func TestHAProxyRatesAreSlidingWindowCounters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := haproxy(t, c.table)
-			right := spec + c.count + "rate=10/600ms"
+			right := "haproxy:" + name + "(600ms)=10"
 			for scenario, wrong := range map[string][]string{
 				"burst": {spec + c.count + "rate=9/600ms", spec + c.count + "rate=11/600ms"},
 				"sustained": {
@@ -122,7 +122,7 @@ func TestHAProxyCountWithExpiryIsARefreshedWindow(t *testing.T) {
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
-			trial{scenario: scenario, url: url, right: "fixed-window,rate=10/600ms" + first + "all" + tick,
+			trial{scenario: scenario, url: url, right: "haproxy:http_req_cnt=10,expire=600ms",
 				wrong: wrong, turns: true}.judged(t)
 		})
 	}

@@ -70,35 +70,42 @@ func TestNginxImplementsALeakyBucket(t *testing.T) {
 		zone{Name: "fast", Rate: "100r/s", Args: "burst=20 nodelay", Status: http.StatusTooManyRequests},
 		zone{Name: "noburst", Rate: "10r/s", Status: http.StatusTooManyRequests},
 		zone{Name: "untold", Rate: "50r/s", Args: "burst=9 nodelay"},
+		zone{Name: "minute", Rate: "1000r/m", Args: "burst=4 nodelay", Status: http.StatusTooManyRequests},
 	)
 	for name, c := range map[string]struct {
 		trial
 		status int
 	}{
 		"burst without delay": {trial{scenario: "burst", url: urls["nodelay"],
-			right: "leaky-bucket,rate=10/s,burst=21", wrong: []string{
+			right: "nginx:rate=10r/s,burst=20,nodelay", wrong: []string{
 				"leaky-bucket,rate=10/s,burst=20", "leaky-bucket,rate=10/s,burst=22",
 				"leaky-bucket,rate=8/s,burst=21", "leaky-bucket,rate=12/s,burst=21",
 				"leaky-bucket-queue,rate=10/s,queue=20", "sliding-window-log,rate=21/2100ms",
 				"fixed-window,rate=21/2100ms,align=first",
 			}}, http.StatusTooManyRequests},
+		"a rate of a minute, in thousandths": {trial{scenario: "sustained", url: urls["minute"],
+			right: "nginx:rate=1000r/m,burst=4,nodelay", wrong: []string{
+				"nginx:rate=1000r/m,burst=3,nodelay", "nginx:rate=1000r/m,burst=5,nodelay",
+				"nginx:rate=800r/m,burst=4,nodelay", "nginx:rate=1200r/m,burst=4,nodelay",
+			}}, http.StatusTooManyRequests},
 		"no burst": {trial{scenario: "overload-10x", url: urls["noburst"],
-			right: "leaky-bucket,rate=10/s,burst=1", wrong: []string{
+			right: "nginx:rate=10r/s", wrong: []string{
 				"leaky-bucket,rate=10/s,burst=2", "leaky-bucket,rate=8/s,burst=1",
 				"leaky-bucket,rate=125/10s,burst=1", "sliding-window-log,rate=5/500ms",
 			}}, http.StatusTooManyRequests},
 		"the status nginx denies with unless told": {trial{scenario: "burst", url: urls["untold"],
-			right: "leaky-bucket,rate=50/s,burst=10", wrong: []string{
+			right: "nginx:rate=50r/s,burst=9,nodelay", wrong: []string{
 				"leaky-bucket,rate=50/s,burst=9", "leaky-bucket,rate=50/s,burst=11",
 			}}, http.StatusServiceUnavailable},
-		"steady": {trial{scenario: "sustained", url: urls["fast"], right: "leaky-bucket,rate=100/s,burst=21",
+		"steady": {trial{scenario: "sustained", url: urls["fast"],
+			right: "nginx:rate=100r/s,burst=20,nodelay",
 			wrong: []string{
 				"leaky-bucket,rate=80/s,burst=21", "leaky-bucket,rate=120/s,burst=21",
 				"leaky-bucket,rate=100/s,burst=20", "leaky-bucket,rate=100/s,burst=22",
 				"fixed-window,rate=100/1s,align=first", "sliding-window-log,rate=100/1s",
 			}}, http.StatusTooManyRequests},
 		"ten times its rate": {trial{scenario: "overload-10x", url: urls["fast"],
-			right: "leaky-bucket,rate=100/s,burst=21", wrong: []string{
+			right: "nginx:rate=100r/s,burst=20,nodelay", wrong: []string{
 				"leaky-bucket,rate=80/s,burst=21", "leaky-bucket,rate=120/s,burst=21",
 				"leaky-bucket,rate=100/s,burst=20", "leaky-bucket,rate=100/s,burst=22",
 				"sliding-window-counter,rate=100/1s,align=unknown", "sliding-window-log,rate=100/1s",
@@ -161,23 +168,23 @@ func TestNginxDelaysAreAQueue(t *testing.T) {
 	)
 	for name, c := range map[string]trial{
 		"all wait, burst": {scenario: "burst", url: urls["delay"],
-			right: "leaky-bucket-queue,rate=50/s,queue=20", wrong: []string{
+			right: "nginx:rate=50r/s,burst=20", wrong: []string{
 				"leaky-bucket-queue,rate=50/s,queue=21", "leaky-bucket-queue,rate=40/s,queue=20",
 				"fixed-window,rate=50/1s,align=first",
 			}},
 		"all wait, ten times the rate": {scenario: "overload-10x", url: urls["delay"],
-			right: "leaky-bucket-queue,rate=50/s,queue=20", wrong: []string{
+			right: "nginx:rate=50r/s,burst=20", wrong: []string{
 				"leaky-bucket-queue,rate=50/s,queue=21", "leaky-bucket-queue,rate=40/s,queue=20",
 				"leaky-bucket-queue,rate=60/s,queue=20", "fixed-window,rate=50/1s,align=first",
 			}},
 		"eight pass at once, burst": {scenario: "burst", url: urls["two-stage"],
-			right: "leaky-bucket-queue,rate=50/s,queue=20,undelayed=8", wrong: []string{
+			right: "nginx:rate=50r/s,burst=20,delay=8", wrong: []string{
 				"leaky-bucket-queue,rate=50/s,queue=21,undelayed=8",
 				"leaky-bucket-queue,rate=50/s,queue=20,undelayed=7", "leaky-bucket-queue,rate=50/s,queue=20",
 				"fixed-window,rate=50/1s,align=first",
 			}},
 		"eight pass at once, ten times the rate": {scenario: "overload-10x", url: urls["two-stage"],
-			right: "leaky-bucket-queue,rate=50/s,queue=20,undelayed=8", wrong: []string{
+			right: "nginx:rate=50r/s,burst=20,delay=8", wrong: []string{
 				"leaky-bucket-queue,rate=50/s,queue=21,undelayed=8",
 				"leaky-bucket-queue,rate=50/s,queue=20,undelayed=7",
 				"leaky-bucket-queue,rate=40/s,queue=20,undelayed=8",

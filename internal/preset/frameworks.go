@@ -19,10 +19,10 @@ var frameworks = []Product{
 		},
 		Spec: flask,
 		Differs: "A fixed window opens with the first request of a client. With " +
-			"fixed-window-elastic-expiry a " +
-			"client that goes on asking is locked out. Each worker counts for itself, unless its " +
-			"store is shared.",
+			"fixed-window-elastic-expiry a client that goes on asking is locked out. Each worker counts " +
+			"for itself, unless its store is shared.",
 		Source: "https://limits.readthedocs.io/en/stable/strategies.html, and limits 2.8.0",
+		Tested: "limits 2.8.0",
 	},
 	{
 		Name: "drf", Also: []string{"django-rest-framework"}, Title: "Django REST framework, " +
@@ -34,6 +34,7 @@ var frameworks = []Product{
 		},
 		Differs: "Reading and writing are two steps: requests that arrive together may pass with more.",
 		Source:  "https://www.django-rest-framework.org/api-guide/throttling/, throttling.py of 3.14.0",
+		Tested:  "Django REST framework 3.14.0",
 	},
 	{
 		Name: "django-ratelimit", Title: "django-ratelimit", Example: "5/m",
@@ -66,9 +67,9 @@ var frameworks = []Product{
 			}
 			return made
 		},
-		Differs: "A window opens with the first request of a client. But for Redis, its end is a " +
-			"whole second, so " +
-			"that it is up to a second shorter. Requests that arrive together may pass with more.",
+		Differs: "A window opens with the first request of a client. But for Redis, its end is a whole " +
+			"second, so that it is up to a second shorter. Requests that arrive together may pass with " +
+			"more.",
 		Source: "https://laravel.com/docs/rate-limiting, and Illuminate/Cache/RateLimiter.php of 8.83",
 	},
 	{
@@ -80,8 +81,8 @@ var frameworks = []Product{
 		Spec: func(w *Words) string {
 			return "fixed-window,rate=" + per(w.N("limit"), w.Get("period").D)
 		},
-		Differs: "Windows begin at multiples of the period of the clock: twice the limit may pass " +
-			"around one.",
+		Differs: "Windows begin at multiples of the period of the clock: twice the limit may pass around " +
+			"one.",
 		Source: "https://github.com/rack/rack-attack, lib/rack/attack/cache.rb",
 	},
 	{
@@ -95,8 +96,7 @@ var frameworks = []Product{
 		},
 		Spec: spring,
 		Differs: "Its clock has whole seconds: tokens come back once a second, all at once. With a " +
-			"burstCapacity " +
-			"below half of replenishRate nothing is stored, and nothing is ever denied.",
+			"burstCapacity below half of replenishRate nothing is stored, and nothing is ever denied.",
 		Source: "https://docs.spring.io/spring-cloud-gateway/reference/, and " +
 			"request_rate_limiter.lua of 3.x",
 	},

@@ -13,42 +13,49 @@ var golang = []Product{
 			"Limiter.Allow",
 		Example: "limit=10,burst=20", Keys: bucketKeys("limit"), Spec: bucket("token-bucket", "limit"),
 		Source: "https://pkg.go.dev/golang.org/x/time/rate",
+		Tested: "golang.org/x/time/rate v0.16.0",
 	},
 	{
 		Name: "echo", Title: "labstack/echo, RateLimiterMemoryStore", Example: "rate=10,burst=20",
 		Keys: bucketKeys("rate"), Spec: bucket("token-bucket", "rate"),
 		Differs: "A client that was idle for ExpiresIn (3 min unless it is said) finds a full bucket.",
 		Source:  "https://echo.labstack.com/docs/middleware/rate-limiter, v4.16.0",
+		Tested:  "labstack/echo v4.16.0",
 	},
 	{
 		Name: "tollbooth", Title: "didip/tollbooth", Example: "max=10,burst=20",
 		Keys: bucketKeys("max"), Spec: bucket("token-bucket", "max"),
 		Differs: "Without a burst it is max, at least 1.",
 		Source:  "https://github.com/didip/tollbooth, v8.0.1",
+		Tested:  "tollbooth v8.0.1",
 	},
 	{
 		Name: "redis-rate", Title: "go-redis/redis_rate", Example: "rate=10/1s,burst=20",
 		Keys: bucketKeys("rate"), Spec: bucket("gcra", "rate"),
 		Source: "https://github.com/go-redis/redis_rate, v10.0.1",
+		Tested: "redis_rate v10.0.1",
 	},
 	{
 		Name: "httprate", Title: "go-chi/httprate", Example: "100,1m",
 		Keys: []Key{
 			{Name: "requestLimit", Read: count(1), Bare: true, Needed: true, Example: "100"},
 			{Name: "windowLength", Read: span, Bare: true, Needed: true, Example: "1m"},
+			{Name: "limitCounter", Read: choice("memory", "redis"), Default: "memory", Example: "redis"},
 		},
 		Spec: func(w *Words) string {
 			window := w.Get("windowLength").D
 			made := "sliding-window-counter,rate=" + per(w.N("requestLimit"), window)
-			if sinceYearOne%(window.Nanoseconds()/1e6) != 0 || window%time.Millisecond != 0 {
+			ownStart := w.Get("limitCounter").Text == "memory"
+			if ownStart || sinceYearOne%max(1, window.Milliseconds()) != 0 || window%time.Millisecond != 0 {
 				made += ",align=shared"
 			}
 			return made + ",rounding=nearest"
 		},
-		Differs: "The weighted count is rounded to the nearest whole number. Windows begin at " +
-			"multiples of their " +
-			"length since the year 1.",
+		Differs: "The weighted count is rounded to the nearest whole number. With its memory the windows " +
+			"of all clients count from when the limiter was made, with a store from the year 1 of the " +
+			"clock.",
 		Source: "https://github.com/go-chi/httprate, limiter.go of v0.16.1",
+		Tested: "httprate v0.16.1",
 	},
 	{
 		Name: "ulule", Also: []string{"limiter"}, Title: "ulule/limiter, memory or Redis store",
@@ -59,6 +66,7 @@ var golang = []Product{
 		},
 		Differs: "A window opens with the first request of a client.",
 		Source:  "https://github.com/ulule/limiter, v3.11.2",
+		Tested:  "ulule/limiter v3.11.2",
 	},
 	{
 		Name: "go-limiter", Title: "sethvargo/go-limiter, memory store", Example: "Tokens=100,Interval=1m",
@@ -91,9 +99,9 @@ var golang = []Product{
 			return ""
 		},
 		Differs: "Periods count from when the limiter was made. Smooth has no even distance between " +
-			"requests: it is " +
-			"one request in each interval, so that two may meet around its end.",
+			"requests: it is one request in each interval, so that two may meet around its end.",
 		Source: "https://failsafe-go.dev/rate-limiter/, ratelimiterstats.go of v0.6.9",
+		Tested: "failsafe-go v0.6.9",
 	},
 	{
 		Name: "fiber", Title: "gofiber/fiber, limiter", Example: "Max=100,Expiration=1m",
@@ -110,10 +118,10 @@ var golang = []Product{
 			}
 			return "fixed-window" + made + ",tick=1s"
 		},
-		Differs: "It knows whole seconds only: a window is up to a second shorter, and Expiration " +
-			"is rounded up. " +
-			"SlidingWindow counts denied requests too.",
+		Differs: "It knows whole seconds only: a window is up to a second shorter, and Expiration is " +
+			"rounded up. SlidingWindow counts denied requests too.",
 		Source: "https://docs.gofiber.io/api/middleware/limiter, v2.52.15 and v3.1.0",
+		Tested: "gofiber/fiber v2.52.15 and v3.1.0",
 	},
 	{
 		Name: "gin-rate-limit", Also: []string{"gin"}, Title: "JGLTechnologies/gin-rate-limit, " +
@@ -127,10 +135,10 @@ var golang = []Product{
 			return "fixed-window,rate=" + per(w.N("Limit"), w.Get("Rate").D.Truncate(time.Second)) +
 				",align=first,refresh=admitted,tick=1s"
 		},
-		Differs: "Its documentation says Limit requests every Rate. Every admitted request begins " +
-			"the time anew, so " +
-			"that a steady client below the limit is denied. It knows whole seconds only.",
+		Differs: "Its documentation says Limit requests every Rate. Every admitted request begins the " +
+			"time anew, so that a steady client below the limit is denied. It knows whole seconds only.",
 		Source: "https://github.com/JGLTechnologies/gin-rate-limit, in_memory.go of v1.5.4",
+		Tested: "gin-rate-limit v1.5.4",
 	},
 }
 

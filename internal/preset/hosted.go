@@ -17,9 +17,8 @@ var hosted = []Product{
 		Spec: func(w *Words) string {
 			return fmt.Sprintf("token-bucket,rate=%d/s,burst=%d", w.N("rateLimit"), w.N("burstLimit"))
 		},
-		Differs: "Its makers call the limits targets and no ceilings: several hosts agree later, so " +
-			"that a burst " +
-			"may pass with more.",
+		Differs: "Its makers call the limits targets and no ceilings: several hosts agree later, so that " +
+			"a burst may pass with more.",
 		Source: "https://docs.aws.amazon.com/apigateway/latest/developerguide/" +
 			"api-gateway-request-throttling.html",
 	},
@@ -66,9 +65,8 @@ var hosted = []Product{
 			}
 			return fmt.Sprintf("token-bucket,rate=%d/s,burst=%d", w.N("rate"), burst)
 		},
-		Differs: "Its documentation tells the rate and no burst: rate=100 takes a burst of as many. " +
-			"A limiter of " +
-			"requests in flight denies too.",
+		Differs: "Its documentation tells the rate and no burst: rate=100 takes a burst of as many. A " +
+			"limiter of requests in flight denies too.",
 		Source: "https://docs.stripe.com/rate-limits, https://stripe.com/blog/rate-limiters",
 	},
 }

@@ -8,9 +8,8 @@ var node = []Product{
 		Name: "express", Also: []string{"express-rate-limit"}, Title: "express-rate-limit, memory " +
 			"or Redis store",
 		Example: "windowMs=60000,limit=100", Keys: windowMsKeys, Spec: windowMs,
-		Differs: "A window opens with the first request of a client. Each process counts for " +
-			"itself, unless its " +
-			"store is shared.",
+		Differs: "A window opens with the first request of a client. Each process counts for itself, " +
+			"unless its store is shared.",
 		Source: "https://express-rate-limit.mintlify.app/reference/configuration, and " +
 			"memory-store.ts of 8.7.4",
 		Tested: "express-rate-limit 8.7.4",
@@ -20,6 +19,7 @@ var node = []Product{
 		Example: "windowMs=60000,limit=100", Keys: windowMsKeys, Spec: windowMs,
 		Differs: "A window opens with the first request of a client.",
 		Source:  "https://github.com/rhinobase/hono-rate-limiter, and its MemoryStore of 0.5.4",
+		Tested:  "hono-rate-limiter 0.5.4",
 	},
 	{
 		Name: "fastify", Also: []string{"fastify-rate-limit"}, Title: "@fastify/rate-limit",
@@ -42,6 +42,7 @@ var node = []Product{
 		},
 		Differs: "A window opens with the first request of a client.",
 		Source:  "https://github.com/fastify/fastify-rate-limit, and LocalStore.js of 11.2.0",
+		Tested:  "@fastify/rate-limit 11.2.0",
 	},
 	{
 		Name: "koa2-ratelimit", Also: []string{"koa2"}, Title: "koa2-ratelimit, memory store",
@@ -54,6 +55,7 @@ var node = []Product{
 			return "fixed-window,rate=" + per(w.N("max"), w.Get("interval").D) + ",align=first"
 		},
 		Source: "https://github.com/ysocorp/koa2-ratelimit, and MemoryStore.js of 1.1.3",
+		Tested: "koa2-ratelimit 1.1.3",
 	},
 	{
 		Name: "nest", Also: []string{"nestjs", "nest-throttler"}, Title: "@nestjs/throttler, memory store",
@@ -77,10 +79,10 @@ var node = []Product{
 			}
 			return made + fmt.Sprintf(",ban=%dms", block)
 		},
-		Differs: "Its documentation calls it limit requests within ttl. Each request expires for " +
-			"itself, and who is " +
-			"denied is blocked for blockDuration, which is ttl unless it is said.",
+		Differs: "Its documentation calls it limit requests within ttl. Each request expires for itself, " +
+			"and who is denied is blocked for blockDuration, which is ttl unless it is said.",
 		Source: "https://docs.nestjs.com/security/rate-limiting, and throttler.service.js of 6.7.1",
+		Tested: "@nestjs/throttler 6.7.1",
 	},
 	{
 		Name: "moleculer", Also: []string{"moleculer-web"}, Title: "moleculer-web, rateLimit",
@@ -95,6 +97,7 @@ var node = []Product{
 		Differs: "One timer ends the windows of all clients.",
 		Source: "https://moleculer.services/docs/0.14/moleculer-web#Rate-limiter, and " +
 			"memory-store.js of 0.10.8",
+		Tested: "moleculer-web 0.10.8",
 	},
 	{
 		Name: "rate-limiter-flexible", Title: "rate-limiter-flexible, memory or Redis",

@@ -16,10 +16,9 @@ var proxies = []Product{
 			{Name: "nodelay"},
 		},
 		Spec: nginx,
-		Differs: "burst comes on top of the request that is served: burst=20 admits 21 at once. A " +
-			"rate is kept " +
-			"in whole thousandths of a request a second, and each admission may lose up to one of them: " +
-			"100r/m is up to 0.2 % slower.",
+		Differs: "burst comes on top of the request that is served: burst=20 admits 21 at once. A rate " +
+			"is kept in whole thousandths of a request a second, and each admission may lose up to one " +
+			"of them: 100r/m is up to 0.2 % slower.",
 		Source: "https://nginx.org/en/docs/http/ngx_http_limit_req_module.html, and its source of 1.22.1",
 		Tested: "nginx 1.22.1",
 	},
@@ -33,10 +32,10 @@ var proxies = []Product{
 			{Name: "expire", Read: span, Example: "10s"},
 		},
 		Spec: haproxy,
-		Differs: "A rate is no log of the period but a weighted counter of two, and http_req_rate " +
-			"counts denied " +
-			"requests too. http_req_cnt with expire is no window: every request, denied or not, puts " +
-			"the end off.",
+		Differs: "A rate is no log of the period but a weighted counter of two, and http_req_rate counts " +
+			"denied requests too. http_req_cnt with expire is no window: every request, denied or not, " +
+			"puts the end off. Version 2.6 takes a time of over 100 ms in which it did not run for a jump " +
+			"of the clock: on a busy machine its windows last longer.",
 		Source: "https://docs.haproxy.org/2.6/configuration.html#7.3.3, and freq_ctr.h of 2.6",
 		Tested: "HAProxy 2.6.12",
 	},
@@ -48,9 +47,8 @@ var proxies = []Product{
 			return "token-bucket,rate=" + per(w.N("tokens_per_fill"), w.Get("fill_interval").D) +
 				fmt.Sprintf(",burst=%d", w.N("max_tokens"))
 		},
-		Differs: "Its documentation says that tokens_per_fill are added in each interval; since " +
-			"1.31 they come " +
-			"back one by one. Before, it is envoy-timer. Each Envoy has a bucket of its own.",
+		Differs: "Its documentation says that tokens_per_fill are added in each interval; since 1.31 " +
+			"they come back one by one. Before, it is envoy-timer. Each Envoy has a bucket of its own.",
 		Source: "https://www.envoyproxy.io/docs/envoy/v1.39.0/api-v3/type/v3/token_bucket.proto, " +
 			"https://github.com/envoyproxy/envoy/pull/35207",
 	},
@@ -63,8 +61,8 @@ var proxies = []Product{
 			return "token-bucket,rate=" + per(n, w.Get("fill_interval").D) +
 				fmt.Sprintf(",burst=%d,start=unknown,refill=interval,fill=%d", w.N("max_tokens"), n)
 		},
-		Differs: "One timer fills the buckets of all clients, so a burst that meets it gets more " +
-			"than max_tokens.",
+		Differs: "One timer fills the buckets of all clients, so a burst that meets it gets more than " +
+			"max_tokens.",
 		Source: "https://www.envoyproxy.io/docs/envoy/v1.30.0/api-v3/type/v3/token_bucket.proto, and " +
 			"local_ratelimit_impl.cc of 1.30",
 	},
@@ -92,9 +90,8 @@ var proxies = []Product{
 			{Name: "policy", Read: choice("local", "cluster", "redis"), Default: "local", Example: "local"},
 		},
 		Spec: kong,
-		Differs: "Windows begin with the unit of the clock. A request is admitted by the count so " +
-			"far and counted " +
-			"by a timer afterwards: requests that arrive together may all pass.",
+		Differs: "Windows begin with the unit of the clock. A request is admitted by the count so far " +
+			"and counted by a timer afterwards: requests that arrive together may all pass.",
 		Source: "https://developer.konghq.com/plugins/rate-limiting/, and handler.lua of 3.x",
 	},
 	{
@@ -116,10 +113,9 @@ var proxies = []Product{
 			{Name: "period", Read: span, Default: "1s", Example: "1s"},
 		},
 		Spec: traefik,
-		Differs: "A request that is less than half a token early waits and passes, so that the " +
-			"burst is between " +
-			"burst and burst+1. A client that was idle for one to two seconds (longer below 1/s) is " +
-			"forgotten, and finds a full bucket.",
+		Differs: "A request that is less than half a token early waits and passes, so that the burst is " +
+			"between burst and burst+1. A client that was idle for one to two seconds (longer below 1/s) " +
+			"is forgotten, and finds a full bucket.",
 		Source: "https://doc.traefik.io/traefik/middlewares/http/ratelimit/, and " +
 			"in_memory_limiter.go of 3.x",
 	},
