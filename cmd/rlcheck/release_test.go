@@ -18,7 +18,7 @@ func TestReleaseHasWhatItPromises(t *testing.T) {
 	}
 	dist := t.TempDir()
 	cmd := exec.Command(filepath.Join("..", "..", ".ci", "dist"))
-	cmd.Env = append(os.Environ(), "RLCHECK_DIST="+dist, "RLCHECK_PLATFORMS=linux/"+runtime.GOARCH)
+	cmd.Env = append(os.Environ(), "DIST_FOLDER="+dist, "DIST_PLATFORMS=linux/"+runtime.GOARCH)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -40,8 +40,8 @@ func TestReleaseHasWhatItPromises(t *testing.T) {
 		}
 	}
 	binary := filepath.Join(dist, "rlcheck")
-	if info, err := os.Stat(binary); err != nil || info.Size() > 20<<20 {
-		t.Errorf("the binary has over 20 MiB: %v %v", info, err)
+	if info, err := os.Stat(binary); err != nil || info.Size() > 20_000_000 {
+		t.Errorf("the binary has over 20 MB: %v %v", info, err)
 	}
 	head, err := exec.Command("git", "rev-parse", "HEAD").Output()
 	if err != nil {
@@ -98,7 +98,7 @@ func TestReleaseConfiguration(t *testing.T) {
 			platforms = append(platforms, os+"/"+arch)
 		}
 	}
-	if want := "RLCHECK_PLATFORMS:-" + strings.Join(platforms, " ") +
+	if want := "DIST_PLATFORMS:-" + strings.Join(platforms, " ") +
 		"}"; !strings.Contains(string(script), want) {
 		t.Errorf(".ci/dist has no %s", want)
 	}
