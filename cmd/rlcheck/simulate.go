@@ -25,7 +25,7 @@ import (
 // simulateFlags are the flags of `rlcheck simulate`.
 type simulateFlags struct {
 	limits, set, only, skip, outputs []string
-	from                             string
+	from, beside                     string
 	answer                           time.Duration
 	seed                             uint64
 	// read are the flags of a recording; those of its limit are not used.
@@ -46,12 +46,20 @@ hook phases do nothing.
 
 With --from it decides the requests of an access log, or of a recording, in place of a scenario: how many
 requests of whom a limit would deny. Each --limit is tried. Who is denied would send other requests later
-than the log has; only those of the log are counted.`,
+than the log has; only those of the log are counted.
+
+With --beside it decides the requests of a kept run (its folder, its report.json, or one recording), each
+between its begin and its answer, and draws that beside what was observed. A difference alone proves nothing:
+only the judge does.`,
 		Example: `  rlcheck simulate builtin:burst --limit fixed-window,rate=20/2s -o html=simulated.html
-  rlcheck simulate --from access.log --format nginx --limit fixed-window,rate=100/1m`,
+  rlcheck simulate --from access.log --format nginx --limit fixed-window,rate=100/1m
+  rlcheck simulate --beside reports/2026-11-20T10-00-00 -o html=beside.html`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.read.changed = cmd.Flags().Changed
 			f.read.typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.unspoken[flag] }
+			if f.beside != "" {
+				return e.simulateBeside(args, f)
+			}
 			return e.simulate(args, f)
 		},
 	}
@@ -60,6 +68,8 @@ than the log has; only those of the log are counted.`,
 		"that of the scenario)")
 	fl.StringVar(&f.from, "from", "", "access log or recording whose requests are decided, - for "+
 		"standard input")
+	fl.StringVar(&f.beside, "beside", "", "kept run, or recording, whose requests are decided and drawn "+
+		"beside what was observed (table, html)")
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(simulationFormats,
 		", ")+
 		" (repeatable; default table)")
@@ -306,4 +316,107 @@ func withoutCached(h timeline.Header, c headers.Caches) timeline.Header {
 			"requests, and they were left out", result.FromCaches, c.Hits, c.Answers, c.First)}
 	}
 	return h
+}
+
+// simulateBeside is `rlcheck simulate --beside RUN`.
+func (e *env) simulateBeside(args []string, f simulateFlags) error {
+	outs, err := parseOutputs(f.outputs, report.BesideFormats(), "table")
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.from != "" || len(args) > 0:
+		return usagef("--beside: its requests are those of a run: name no scenario, and no --from")
+	case len(f.limits) > 1:
+		return usagef("--limit: one limit is drawn beside a run")
+	}
+	for _, flag := range []string{"set", "seed", "answer", "format", "columns"} {
+		if f.read.changed(flag) {
+			return usagef("--%s: it has no meaning with --beside: a run is as it was recorded", flag)
+		}
+	}
+	r, err := e.readBeside(f.beside)
+	if err != nil {
+		return err
+	}
+	if err := choose(r, f.only, f.skip); err != nil {
+		return err
+	}
+	all, err := e.decideBeside(r, f.limits)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return usagef("--beside %s: it has no recording with a limit", f.beside)
+	}
+	if !e.emitEach(outs, func(w io.Writer, format string) error {
+		return report.WriteBeside(w, format, all, e.reportOptions())
+	}) {
+		return exitStatus(exitNothing)
+	}
+	return nil
+}
+
+// decideBeside decides the requests of recorded scenarios, by the limit that is given or else by their own.
+func (e *env) decideBeside(r *result.Run, given []string) (all []report.Beside, err error) {
+	for _, s := range r.Scenarios {
+		limits, why := besideLimits(&s, given)
+		if why != "" {
+			e.say.notef("%s is left out: %s", s.ID, why)
+			continue
+		}
+		right, err := simulate.Beside(s.Timeline, limits)
+		if err != nil {
+			return nil, usagef("simulate %s: %w", s.ID, err)
+		}
+		if s.Limit, err = spec.Parse(limits[0].Limit); err != nil || len(limits) > 1 {
+			s.Limit = nil // several
+		}
+		if len(given) > 0 {
+			s.Judgement, s.Claims = nil, nil // by another limit
+		}
+		all = append(all, report.Beside{Scenario: s, Right: right})
+	}
+	return all, nil
+}
+
+// readBeside reads a kept run, or a recording alone.
+func (e *env) readBeside(name string) (*result.Run, error) {
+	if base := strings.TrimSuffix(name, ".gz"); !strings.HasSuffix(base, ".ndjson") {
+		return e.readRun(name)
+	}
+	file, err := openTimeline(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	tl, err := timeline.Read(file, name, timeline.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &result.Run{Scenarios: []result.Scenario{{ID: fileOf(name), Timeline: tl, Header: tl.Header,
+		Counts: tl.Counts()}}}, nil
+}
+
+// besideLimits are what counts the requests of a recorded scenario: the declared limits, or the one of
+// --limit in the place of all. why says what is missing.
+func besideLimits(s *result.Scenario, given []string) (limits []timeline.PhaseLimit, why string) {
+	switch declared := s.Timeline; {
+	case declared == nil || len(declared.Observations) == 0:
+		return nil, "its recording is not there"
+	case len(declared.Header.Judged.Limits) > 0:
+		limits = declared.Header.Judged.Limits
+	case len(given) == 0:
+		return nil, "no limit judges its requests (write --limit SPEC)"
+	}
+	if len(given) == 0 {
+		return limits, ""
+	}
+	one := timeline.PhaseLimit{Limit: given[0]}
+	for _, l := range limits {
+		if one.Phases = append(one.Phases, l.Phases...); len(l.Phases) == 0 {
+			return []timeline.PhaseLimit{{Limit: given[0]}}, ""
+		}
+	}
+	return []timeline.PhaseLimit{one}, ""
 }

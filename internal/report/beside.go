@@ -1,0 +1,282 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Beside is a recorded scenario, and what right limiters would have decided at the same times.
+type Beside struct {
+	result.Scenario
+	// Right has the decision on each observation of the Timeline; Unknown where no limit counts it.
+	Right []timeline.Outcome
+}
+
+// BesideFormats are the formats of WriteBeside, the usual one first.
+func BesideFormats() []string { return []string{"table", "html"} }
+
+const besideMeaning = "A difference alone proves nothing: a request may be decided until its answer comes, " +
+	"windows may begin elsewhere, and one difference changes what follows. Only the judge proves a fault."
+
+// WriteBeside writes recorded scenarios beside what right limiters would have decided, in one of
+// BesideFormats. Errors: those of w.
+func WriteBeside(w io.Writer, format string, all []Beside, o Options) error {
+	if format == "html" {
+		_, err := io.WriteString(w, string(besidePage(all)))
+		return err
+	}
+	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
+	if o.Width == 0 {
+		s.width = defaultWidth
+	}
+	for i := range all {
+		x := &all[i]
+		s.wrapped(0, s.bold(plain(x.ID))+": "+x.sentence())
+		if o.Quiet {
+			continue
+		}
+		s.line("\n%s", x.strips(min(s.width-20, 100)))
+		head, rows := x.rows()
+		align := append([]tw.Align{tw.AlignLeft}, slices.Repeat([]tw.Align{tw.AlignRight}, len(head)-1)...)
+		if err := s.table(head, align, rows); err != nil {
+			return err
+		}
+		s.line("")
+	}
+	if !o.Quiet {
+		s.wrapped(0, besideMeaning)
+	}
+	_, err := io.WriteString(w, s.text.String())
+	return err
+}
+
+// besideTally counts the differences of requests.
+type besideTally struct {
+	name string
+	// compared are the requests with both decisions; over those admitted that a right limiter denies, under
+	// those denied that it admits.
+	sent, compared, allowed, right, over, under int
+	// first is when the first request of a difference was sent, -1 for none.
+	first time.Duration
+}
+
+func (t *besideTally) add(o *timeline.Observation, right timeline.Outcome) {
+	if t.sent++; o.Outcome == timeline.Unknown || right == timeline.Unknown {
+		return
+	}
+	t.compared++
+	if o.Outcome == timeline.Allowed {
+		t.allowed++
+	}
+	if right == timeline.Allowed {
+		t.right++
+	}
+	switch {
+	case o.Outcome == right:
+		return
+	case right == timeline.Denied:
+		t.over++
+	default:
+		t.under++
+	}
+	if t.first < 0 {
+		t.first = o.Sent
+	}
+}
+
+// tallies are those of the phases in their order, and behind them that of all.
+func (x *Beside) tallies() []*besideTally {
+	all := &besideTally{name: "all", first: -1}
+	var out []*besideTally
+	for i := range x.Timeline.Observations {
+		o := &x.Timeline.Observations[i]
+		at := slices.IndexFunc(out, func(t *besideTally) bool { return t.name == o.Phase })
+		if at < 0 {
+			at, out = len(out), append(out, &besideTally{name: o.Phase, first: -1})
+		}
+		out[at].add(o, x.Right[i])
+		all.add(o, x.Right[i])
+	}
+	return append(out, all)
+}
+
+// sentence says how many requests were decided as a right limiter decides them.
+func (x *Beside) sentence() string {
+	all := x.tallies()
+	t := all[len(all)-1]
+	limit := limitText(&x.Scenario)
+	if limit == "" {
+		limit = "a right limiter of each phase"
+	}
+	text := fmt.Sprintf("%s of %s decided as %s decides", quantity.Thousands(t.compared-t.over-t.under),
+		quantity.Plural(t.compared, "request"), limit)
+	if t.over+t.under > 0 {
+		text += fmt.Sprintf("; %s admitted that it denies, %s denied that it admits",
+			quantity.Thousands(t.over), quantity.Thousands(t.under))
+	}
+	if left := t.sent - t.compared; left > 0 {
+		text += fmt.Sprintf("; %s not compared: no outcome, or no limit", quantity.Thousands(left))
+	}
+	return text + "; the judge: " + x.judged()
+}
+
+// judged is the verdict of the judge.
+func (x *Beside) judged() string {
+	if x.Judgement == nil && len(x.Claims) == 0 {
+		return "not asked about this limit (rlcheck check RECORDING --limit SPEC)"
+	}
+	return strings.ToUpper(x.Verdict.String())
+}
+
+// rows are the phases as a table.
+func (x *Beside) rows() (head []string, rows [][]string) {
+	head = []string{"PHASE", "REQUESTS", "ADMITTED", "A RIGHT LIMITER", "ADMITTED, IT DENIES",
+		"DENIED, IT ADMITS", "FIRST"}
+	all := x.tallies()
+	if len(all) == 2 {
+		all = all[:1]
+	}
+	for _, t := range all {
+		first := "-"
+		if t.first >= 0 {
+			first = quantity.Instant(t.first)
+		}
+		row := []string{clip(plain(t.name), 24)}
+		for _, n := range []int{t.sent, t.allowed, t.right, t.over, t.under} {
+			row = append(row, quantity.Thousands(n))
+		}
+		rows = append(rows, append(row, first))
+	}
+	return head, rows
+}
+
+// strips draws the requests over time in n columns: what was observed, what is right, where they differ.
+func (x *Beside) strips(n int) string {
+	end := max(x.Timeline.End(), 1)
+	column := func(d time.Duration) int { return min(int(float64(max(d, 0))/float64(end)*float64(n)), n-1) }
+	run, right, differ := make([]rune, n), make([]rune, n), make([]rune, n)
+	for i := range x.Timeline.Observations {
+		o := &x.Timeline.Observations[i]
+		at := column(o.Sent)
+		run[at], right[at] = stripMark(run[at], o.Outcome), stripMark(right[at], x.Right[i])
+		if o.Outcome != x.Right[i] && o.Outcome != timeline.Unknown && x.Right[i] != timeline.Unknown {
+			differ[at] = '^'
+		}
+	}
+	text := func(marks []rune) string {
+		return strings.Map(func(r rune) rune {
+			if r == 0 {
+				return ' '
+			}
+			return r
+		}, string(marks))
+	}
+	to := quantity.Instant(end)
+	return fmt.Sprintf("the run        |%s|\na right limiter|%s|\nthey differ    |%s|\n%16s%-*s%s\n%16s%s",
+		text(run), text(right), text(differ), "", n-len(to), "0", to, "",
+		"# admitted  . denied  % both  ? not known")
+}
+
+// stripMark is the mark of a column with one more request.
+func stripMark(mark rune, o timeline.Outcome) rune {
+	one := map[timeline.Outcome]rune{timeline.Allowed: '#', timeline.Denied: '.', timeline.Unknown: '?'}[o]
+	switch {
+	case mark == 0 || mark == '?' || mark == one:
+		return one
+	case one == '?':
+		return mark
+	default:
+		return '%'
+	}
+}
+
+// besidePage is the page of recorded scenarios beside right limiters.
+func besidePage(all []Beside) markup {
+	return opening("rlcheck: a run beside right limiters") + tag("<body>\n<header class=\"top\">\n"+
+		"<p class=\"name\">rlcheck</p>\n<h1>A run, and what a right limiter would have decided</h1>\n"+
+		"<p class=\"about\">%s</p>\n</header>\n<main>\n", besideMeaning) +
+		besideCards(all) + "</main>\n</body>\n</html>\n"
+}
+
+func besideCards(all []Beside) (out markup) {
+	for i := range all {
+		out += besideCard(fmt.Sprintf("b%d", i+1), &all[i])
+	}
+	return out
+}
+
+// besideCard is one scenario: the observed requests, those of right limiters on the same axes, and where they
+// differ.
+func besideCard(id string, x *Beside) markup {
+	mark := badge{"NOT JUDGED", verdict.Inconclusive.String()}
+	if x.Judgement != nil || len(x.Claims) > 0 {
+		mark = badgeOf(x.Verdict)
+	}
+	right := x.Scenario
+	right.Timeline = &timeline.Timeline{Header: x.Timeline.Header,
+		Observations: slices.Clone(x.Timeline.Observations)}
+	for i := range right.Timeline.Observations {
+		right.Timeline.Observations[i].Outcome = x.Right[i]
+	}
+	right.Judgement, right.Claims, right.Counts = nil, nil, right.Timeline.Counts()
+	c, parts := newClock(x.Timeline), len(result.ClientsOf(x.Timeline))
+	picture := func(caption string, legend, m markup) markup {
+		return tag("<figure>\n<figcaption>%s <span class=\"legend\">%s</span></figcaption>\n"+
+			"<div class=\"chart\">%s</div></figure>\n", caption, legend, m)
+	}
+	head, rows := x.rows()
+	return tag("<section class=\"card %s\">\n<h2>%s %s</h2>\n<p class=\"title\">%s</p>\n", mark.Class,
+		badgeTag(mark), plain(x.ID), x.sentence()) +
+		picture("What was observed", legendOutcomes, decisionsChart(id+"o", &x.Scenario, c, parts)) +
+		picture("What a right limiter would have decided", legendOutcomes,
+			decisionsChart(id+"r", &right, c, parts)) +
+		picture("Where they differ", `<span><i class="over"></i>admitted, it denies</span> `+
+			`<span><i class="d"></i>denied, it admits</span>`, x.differences(id+"d", c)) +
+		tag("<div class=\"scroll\"><table>\n<thead><tr>%s</tr></thead>\n<tbody>%s</tbody></table></div>\n"+
+			"</section>\n", headings(1, head...), each(rows, func(row []string) markup {
+			return tag("<tr>%s</tr>\n", cells("td", row))
+		}))
+}
+
+// differences draws how many requests were decided otherwise, a bar a bin.
+func (x *Beside) differences(id string, c clock) markup {
+	width := time.Duration(max(1, niceStep(c.of(c.end)/mostBins)*c.one))
+	bins := make([]besideTally, int(c.end/width)+1)
+	most := 1
+	for i := range x.Timeline.Observations {
+		o := &x.Timeline.Observations[i]
+		b := &bins[min(int(max(o.Sent, 0)/width), len(bins)-1)]
+		b.add(o, x.Right[i])
+		most = max(most, b.over+b.under)
+	}
+	f := frame{plotLeft, 22, chartWidth - plotLeft - plotRight, 70}
+	d := newDrawing(id, "Where they differ", x.sentence(), chartWidth, 128)
+	y := scale{lo: 0, hi: float64(most) * 1.08, from: f.y + f.h, to: f.y}
+	at := c.scale(f)
+	d.yAxis(f, y, 3)
+	d.phases(f, at, c, x.Timeline, false)
+	w := max(1.5, at.at(c.of(width))-at.at(0)-0.6)
+	for i, b := range bins {
+		left, from := at.at(c.of(time.Duration(i)*width)), y.at(float64(b.over))
+		if b.over > 0 {
+			d.rect("over", left, from, w, y.at(0)-from, fmt.Sprintf("%d admitted, it denies", b.over))
+		}
+		if b.under > 0 {
+			top := y.at(float64(b.over + b.under))
+			d.rect("d", left, top, w, from-top, fmt.Sprintf("%d denied, it admits", b.under))
+		}
+	}
+	d.xAxis(f, at, 10, c.unit)
+	d.text("label", f.x, 12, "start", "requests decided otherwise per "+span(width))
+	return d.html()
+}
