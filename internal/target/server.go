@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/http2"
 )
 
 // Limits of the server.
@@ -47,7 +49,7 @@ func engineFor(h http.Handler) engine {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	return &http.Server{
+	s := &http.Server{
 		Protocols: protocols,
 		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, accepted.Add(1))
@@ -55,6 +57,8 @@ func engineFor(h http.Handler) engine {
 		Handler: h, MaxHeaderBytes: maxHeader, IdleTimeout: idleTimeout, ReadHeaderTimeout: headerTimeout,
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
+	http2.Configure(s)
+	return s
 }
 
 // ListenOptions say where a server may listen.
