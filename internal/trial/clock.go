@@ -28,8 +28,9 @@ func readClock(tl *timeline.Timeline) {
 	off := false
 	var lo, hi, least, most time.Duration
 	n := 0
+	var d dates
 	for o := range tl.All() {
-		from, to, ok := clockOf(tl, o)
+		from, to, ok := d.clockOf(tl, o)
 		if !ok {
 			continue
 		}
@@ -50,20 +51,30 @@ func readClock(tl *timeline.Timeline) {
 		lo.Round(time.Millisecond), hi.Round(time.Millisecond)))
 }
 
+// dates reads Dates: one that comes again, as all of one second do, once.
+type dates struct {
+	text string
+	at   time.Time
+	err  error
+}
+
 // clockOf returns by how much the clock that wrote the Date of an answer is ahead of ours, as a closed
 // interval: the answer was written between Sent and FirstByte, when that clock read between its Date and a
 // second more, or two. Answers of the origin or of a cache tell nothing of the target.
-func clockOf(tl *timeline.Timeline, o *timeline.Observation) (from, to time.Duration, ok bool) {
+func (d *dates) clockOf(tl *timeline.Timeline, o *timeline.Observation) (from, to time.Duration, ok bool) {
 	v, dated := o.Fields.Get("Date")
 	_, aged := o.Fields.Get("Age")
 	if !dated || aged || !o.Answered || o.Origin || tl.Header.Started.IsZero() {
 		return 0, 0, false
 	}
-	date, err := headers.ParseDate(v)
-	if err != nil {
+	if v != d.text || v == "" {
+		d.text = v
+		d.at, d.err = headers.ParseDate(v)
+	}
+	if d.err != nil {
 		return 0, 0, false
 	}
-	since := min(max(date.Sub(tl.Header.Started), -noClock), noClock)
+	since := min(max(d.at.Sub(tl.Header.Started), -noClock), noClock)
 	return since - o.FirstByte, since + time.Second + staleDate - o.Sent, true
 }
 
@@ -77,8 +88,9 @@ func CutClock(tl *timeline.Timeline) {
 
 // refutesClock tells whether a Date of the target shows that its clock is not known as well as was assumed.
 func refutesClock(tl *timeline.Timeline) bool {
+	var d dates
 	for o := range tl.All() {
-		from, to, ok := clockOf(tl, o)
+		from, to, ok := d.clockOf(tl, o)
 		if ok && (from > tl.Header.WallError || to < -tl.Header.WallError) {
 			return true
 		}
