@@ -66,7 +66,7 @@ func Told(tl *timeline.Timeline) []string {
 
 // notSought is what a SPEC can say and no kind has.
 const notSought = "bans, several limits at once, slots, refills of some units at a time, " +
-	"requests in flight, starts that are not full"
+	"requests in flight, starts that are not full, clocks of whole seconds"
 
 // Text is the answer for people.
 func (r *Result) Text(a About) string {

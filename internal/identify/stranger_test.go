@@ -120,3 +120,21 @@ func fits(t *testing.T, res *Result) {
 		t.Errorf("%s: %v in\n%s", res.Verdict, err, text)
 	}
 }
+
+// A clock of whole seconds and a log that bans are not looked for: nothing else is named in their place.
+func TestWhatIsNotLookedForHasNoOtherName(t *testing.T) {
+	for _, text := range []string{"fixed-window,rate=5/2s,align=first,tick=1s",
+		"sliding-window-log,rate=5/2s,ban=2s"} {
+		for seed := range uint64(4) {
+			limit, err := spec.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res := Identify(t.Context(), simulate(t, limit, seed), budget(limit))
+			t.Logf("seed %d: %s after %d requests", seed, res.Summary(), len(res.Timeline.Observations))
+			if res.Verdict == Identified && differs(limit[0], res.Found[0]) != "" {
+				t.Errorf("%s, seed %d: got %s", limit, seed, res.Found[0].Limit)
+			}
+		}
+	}
+}
