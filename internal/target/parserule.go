@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -26,12 +27,14 @@ func ParseRule(text string) (Rule, error) {
 		name, value, field := strings.Cut(word, ":")
 		switch {
 		case !more:
-			if u.Path == "" && u.Method == "" && u.Header == nil {
+			if !u.forSome() {
 				return wrong("nothing but a limit",
 					"a rule says first whom it is for: /PATH, METHOD or NAME:VALUE")
 			}
 			return u.limitedBy(rest, text)
 		case word == "":
+		case field && known(name) && u.forSome():
+			return u.limitedBy(rest, text) // a preset with spaces, not a field
 		case word[0] == '/' && u.Path == "":
 			u.Path = word
 		case field && isToken(name):
@@ -41,7 +44,7 @@ func ParseRule(text string) (Rule, error) {
 			u.Header[name] = value
 		case isToken(word) && strings.ToUpper(word) == word && u.Method == "":
 			u.Method = word
-		case u.Path == "" && u.Method == "" && u.Header == nil, word[0] == '/', strings.ToUpper(word) == word:
+		case !u.forSome(), word[0] == '/', strings.ToUpper(word) == word:
 			return wrong(fmt.Sprintf("%q", word),
 				"a rule is for a /PATH, a METHOD or a NAME:VALUE, and has one path and one method at most")
 		default: // several policies have spaces between them
@@ -49,6 +52,15 @@ func ParseRule(text string) (Rule, error) {
 		}
 		rest = strings.TrimLeft(after, " ")
 	}
+}
+
+// forSome tells whether u already says whom it is for.
+func (u Rule) forSome() bool { return u.Path != "" || u.Method != "" || u.Header != nil }
+
+// known tells whether a name is that of a product that a SPEC may begin with.
+func known(name string) bool {
+	_, found := preset.Find(name)
+	return found
 }
 
 // limitedBy completes a rule with the text of its limit.
