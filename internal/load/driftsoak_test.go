@@ -58,7 +58,8 @@ func TestSoakOfDrift(t *testing.T) {
 	p50, later := late.line()
 	t.Logf("%d requests in %v: live memory %.1f MB, %+.1f MB an hour; median lateness of two seconds "+
 		"%.1f us, %+.1f us an hour", tl.Sent(), length, mean, slope, p50, later)
-	if slope > 30 {
+	const most = 150 // 20 bytes a request: on a busy machine connections are opened for some minutes
+	if slope > most {
 		t.Errorf("memory grows by %.1f MB an hour", slope)
 	}
 	if c := tl.Counts(); c.Allowed < n*99/100 {
