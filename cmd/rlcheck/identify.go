@@ -137,9 +137,6 @@ func (e *env) probed(f *identifyFlags) (*scenario.Scenario, redactor, error) {
 	if err != nil {
 		return nil, redactor{}, err
 	}
-	if f.partition == "none" {
-		opts.Partition = ""
-	}
 	s, err := scenario.Parse(probes, "identify.yaml", opts)
 	if err != nil {
 		return nil, redactor{}, err
