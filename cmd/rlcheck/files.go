@@ -117,11 +117,11 @@ func newShowCmd(e *env) *cobra.Command {
 func newInitCmd(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [FILE]",
-		Short: "Write a commented scenario to begin with",
+		Short: "Write a commented scenario, or rlcheck.yaml, to begin with",
 		Args:  needs(0, 1, "the file to write"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				_, _ = e.say.Write(scenario.Template()) // remembered by the speaker
+				_, _ = e.say.Write(scenario.Template("")) // remembered by the speaker
 				return nil
 			}
 			return e.init(args[0])
@@ -132,28 +132,48 @@ func newInitCmd(e *env) *cobra.Command {
 // schemaName is the file that the first line of a scenario names as its schema, in the same folder.
 const schemaName = "scenario.schema.json"
 
-// init writes a scenario to begin with and, beside it, the schema that it names. It writes over no file.
+// init writes a scenario to begin with and, beside it, the schema that it names. A file that is called
+// rlcheck.yaml becomes a configuration. No file is written over.
 func (e *env) init(name string) error {
-	if err := createFile(name, scenario.Template()); errors.Is(err, os.ErrExist) {
+	base := filepath.Base(name)
+	text := scenario.Template(strings.TrimSuffix(base, ".yaml"))
+	if base == configName {
+		text = scenario.ConfigTemplate()
+	}
+	if err := createFile(name, text); errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s: it exists already (choose another name)", name)
 	} else if err != nil {
 		return fmt.Errorf("%s: not written: %w", name, cause(err))
 	}
+	if base == configName {
+		return e.chosen(name, text)
+	}
 	e.say.notef("wrote %s; check it with rlcheck lint %s", name, name)
-	text, err := scenario.Schema()
+	schema, err := scenario.Schema()
 	if err != nil {
 		return err
 	}
 	beside := filepath.Join(filepath.Dir(name), schemaName)
-	err = createFile(beside, text)
+	err = createFile(beside, schema)
 	switch old, unread := os.ReadFile(beside); {
 	case err == nil:
 		e.say.notef("wrote %s, by which editors check scenarios", beside)
 	case !errors.Is(err, os.ErrExist):
 		return fmt.Errorf("%s: not written: %w", beside, cause(err))
-	case unread != nil || !bytes.Equal(old, text):
+	case unread != nil || !bytes.Equal(old, schema):
 		e.say.notef("%s is another one and stays as it is (rlcheck schema prints this version's)", beside)
 	}
+	return nil
+}
+
+// chosen says what a configuration says that was just written.
+func (e *env) chosen(name string, text []byte) error {
+	c, err := scenario.ParseConfig(text, name, e.getenv)
+	if err != nil {
+		return err
+	}
+	e.say.notef("wrote %s: target %s, limit %s, partition %s, scenarios %s (edit it, then: rlcheck run)",
+		name, c.Target, c.Limit, c.Partition, strings.Join(c.Scenarios, ", "))
 	return nil
 }
 

@@ -77,7 +77,7 @@ func (n *node) value() any {
 func TestSchemaAcceptsWhatParses(t *testing.T) {
 	schema := compiled(t)
 	files := testdata(t, "good/*.yaml")
-	files["template.yaml"] = Template()
+	files["template.yaml"] = Template("")
 	for name, src := range bundled(t) {
 		files[name] = src
 	}

@@ -25,7 +25,7 @@ func FuzzParse(f *testing.F) {
 			f.Add(src)
 		}
 	}
-	f.Add(Template())
+	f.Add(Template(""))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		if len(src) > 1<<16 {
 			t.Skip("large inputs only take longer")
