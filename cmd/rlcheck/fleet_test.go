@@ -188,12 +188,24 @@ func startCluster(t *testing.T) (addrs []string) {
 	for range 100 { // until all of them listen
 		args := append([]string{"--cluster", "create"}, append(addrs, "--cluster-yes")...)
 		if out, err = exec.Command(cli, args...).CombinedOutput(); err == nil {
-			return addrs
+			break
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	t.Fatalf("%v: %s", err, out)
-	return nil
+	for _, addr := range addrs { // each learns by itself that all are there
+		_, port, _ := net.SplitHostPort(addr)
+		for range 100 {
+			out, _ = exec.Command(cli, "-p", port, "cluster", "info").CombinedOutput()
+			if strings.Contains(string(out), "cluster_state:ok") {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	if !strings.Contains(string(out), "cluster_state:ok") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return addrs
 }
 
 // TestAgentsMeetAtACluster: a run by way of a cluster passes, and one node has all of its keys.

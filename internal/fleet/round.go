@@ -324,7 +324,7 @@ func (x *round) follow(ctx context.Context) error {
 	err := x.collect(context.WithoutCancel(ctx))
 	for i := range x.g.parts {
 		p := &x.g.parts[i]
-		silent := x.c.now() - p.seen
+		silent := x.looked - p.seen // a Redis that does not answer says nothing of agents
 		switch {
 		case p.lost != "":
 		case p.result == nil && silent > lostAfter:

@@ -26,11 +26,14 @@ func (e Exchanger) Exchange(ctx context.Context, commands ...[]any) ([]any, erro
 		all[i].SetFirstKeyPos(e.firstKey(words))
 		_ = pipe.Process(ctx, all[i]) // it is sent by Exec
 	}
-	_, _ = pipe.Exec(ctx) // the errors are those of the commands
+	var answered redis.Error
+	// Note: go-redis v9.19.0 tells the commands nothing of a server that it cannot reach.
+	if _, err := pipe.Exec(ctx); err != nil && !errors.As(err, &answered) {
+		return nil, err
+	}
 	out := make([]any, len(all))
 	for i, c := range all {
 		v, err := c.Result()
-		var answered redis.Error
 		switch {
 		case err == nil:
 			out[i] = v

@@ -29,7 +29,7 @@ func TestRedisOverTLS(t *testing.T) {
 		t.Errorf("unverified: got %s, want ten admitted, and then a denial", got)
 	}
 	for url, want := range map[string]string{"rediss://": "SSL_CERT_FILE=FILE",
-		"redis://": "is the server up?"} {
+		"redis://": "does the server speak TLS?"} {
 		if store, err := RedisStore(url + addr + "/0"); err == nil || store != nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s%s: got %v, want an error that says %q", url, addr, err, want)
