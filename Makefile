@@ -10,23 +10,23 @@ export CGO_ENABLED ?= 1
 demo:
 	$(GO) run ./cmd/rlcheck run --retries 3 scenarios
 
-# test installs the servers that the tests talk to and runs all tests.
+# test installs the servers that the tests talk to and runs all tests: three packages at a time, as some of them mostly wait.
 test: servers
-	RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 14m ./...
+	RLCHECK_REQUIRE_SERVERS=1 $(GO) test -p 3 -timeout 14m ./...
 
 servers:
 	.ci/servers
 
-# check is what must pass before a commit: format, vet, staticcheck, race tests of the packages without servers. The judge of one
-# history is one goroutine, and most of its tests are sums, as are those of identify and of whole scenarios: under the race
-# detector run those that judge or record many at once.
+# check is what must pass before a commit: format, vet, staticcheck, and the short tests without servers; under the race detector
+# those of the packages that start goroutines, and of the judge and the trial those that judge or record many at once.
+RACED = fleet load redis selftest target timeline
 check:
 	@test -z "$$(gofmt -l cmd internal scenarios)" || { gofmt -l cmd internal scenarios; echo "not gofmt-ed (run gofmt -w)"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	$(GO) test -race -short $$($(GO) list ./internal/... | grep -v -e /internal/live -e /internal/check -e /internal/trial -e /internal/identify)
+	$(GO) test -race -short $(RACED:%=./internal/%)
 	$(GO) test -race -short -run 'Stream|Tape|Partition|Timer|Tables|Beside|Fleet' ./internal/check ./internal/trial
-	$(GO) test -short ./internal/check/... ./internal/trial ./internal/identify ./cmd/...
+	$(GO) test -short $$($(GO) list ./... | grep -v -e /internal/live $(RACED:%=-e /internal/%$$))
 
 # NAMED tells the binary its commit: Go records none in a worktree, nor where GOFLAGS has -buildvcs=false.
 NAMED = -X main.revision=$(shell git rev-parse HEAD 2>/dev/null)

@@ -348,11 +348,11 @@ func TestAnAgentSaysThatItHearsOfNoRun(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		w.serve(ctx)
 		time.Sleep(20 * time.Second)
+		end()
+		w.left.Wait()
 		if len(said) != 1 || !strings.Contains(said[0], "hears of none: redis: no route") {
 			t.Errorf("got %q", said)
 		}
-		end()
-		w.left.Wait()
 	})
 }
 

@@ -123,6 +123,9 @@ func fits(t *testing.T, res *Result) {
 
 // A clock of whole seconds and a log that bans are not looked for: nothing else is named in their place.
 func TestWhatIsNotLookedForHasNoOtherName(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ten seconds")
+	}
 	for _, text := range []string{"fixed-window,rate=5/2s,align=first,tick=1s",
 		"sliding-window-log,rate=5/2s,ban=2s"} {
 		for seed := range uint64(4) {
