@@ -363,6 +363,27 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
+// TestRecipesTellTheirSPEC: where docs/gateways.md tells the SPEC of the preset of the next command, the
+// preset becomes that SPEC.
+func TestRecipesTellTheirSPEC(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "gateways.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe := regexp.MustCompile("`([a-z-]+,[^`]*)`\\)?[.:]\n\n    rlcheck run .* --limit (.*)\n")
+	all := recipe.FindAllStringSubmatch(string(text), -1)
+	if len(all) < 4 {
+		t.Errorf("found %d recipes with a SPEC, want at least 4", len(all))
+	}
+	for _, m := range all {
+		told, err := spec.Parse(m[1])
+		preset, bad := spec.Parse(strings.Trim(m[2], "'"))
+		if err := errors.Join(err, bad); err != nil || told.String() != preset.String() {
+			t.Errorf("%s is told to be %s, want %s: %v", m[2], m[1], preset, err)
+		}
+	}
+}
+
 // documentsDir is a folder with what the documented commands name, and rlcheck.
 func documentsDir(t *testing.T) string {
 	t.Helper()
