@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestAPageOfALargeRecordingIsBounded: it draws the requests around the findings and says so; what would have
@@ -50,5 +53,20 @@ func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 	told := strings.Contains(said.String(), "report csv: no whole recording")
 	if _, err := os.Stat(table); err == nil || !told {
 		t.Errorf("csv: got a file, or no word: %s", said.String())
+	}
+}
+
+// TestBesideLongRun: of a long run only parts are kept in memory, which are not drawn as if they were all.
+func TestBesideLongRun(t *testing.T) {
+	part := &timeline.Timeline{Observations: make([]timeline.Observation, 3)}
+	part.Header.Judged.Limits = []timeline.PhaseLimit{{Limit: "token-bucket,rate=1/s,burst=1"}}
+	s := &result.Scenario{Timeline: part, TimelinePath: "big/timeline.ndjson"}
+	s.Counts.Sent = mostKept + 1
+	if _, why := besideLimits(s, nil); !strings.Contains(why, "write --beside big/timeline.ndjson") {
+		t.Errorf("got %q, want the file to read", why)
+	}
+	s.Counts.Sent = 3
+	if limits, why := besideLimits(s, nil); why != "" || len(limits) != 1 {
+		t.Errorf("got %v, %q of a short run", limits, why)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"slices"
@@ -246,7 +247,11 @@ func (f *requestFlags) tls() (*tls.Config, error) {
 	}
 	if f.cert != "" {
 		pair, err := tls.LoadX509KeyPair(f.cert, cmp.Or(f.key, f.cert))
-		if err != nil {
+		switch {
+		case err != nil && f.key == "" && !errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("--cert %s: it has no certificate with its key: %w "+
+				"(name the key with --key)", f.cert, err)
+		case err != nil:
 			return nil, fmt.Errorf("--cert %s: %w", f.cert, cause(err))
 		}
 		c.Certificates = []tls.Certificate{pair}

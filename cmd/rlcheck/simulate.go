@@ -347,7 +347,7 @@ func (e *env) simulateBeside(args []string, f simulateFlags) error {
 		return err
 	}
 	if len(all) == 0 {
-		return usagef("--beside %s: it has no recording with a limit", f.beside)
+		return usagef("--beside %s: none of its scenarios can be drawn", f.beside)
 	}
 	if !e.emitEach(outs, func(w io.Writer, format string) error {
 		return report.WriteBeside(w, format, all, e.reportOptions())
@@ -382,7 +382,8 @@ func (e *env) decideBeside(r *result.Run, given []string) (all []report.Beside, 
 
 // readBeside reads a kept run, or a recording alone.
 func (e *env) readBeside(name string) (*result.Run, error) {
-	if base := strings.TrimSuffix(name, ".gz"); !strings.HasSuffix(base, ".ndjson") {
+	plain := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+	if !strings.HasSuffix(plain, ".ndjson") {
 		return e.readRun(name)
 	}
 	file, err := openTimeline(name)
@@ -402,6 +403,9 @@ func (e *env) readBeside(name string) (*result.Run, error) {
 // --limit in the place of all. why says what is missing.
 func besideLimits(s *result.Scenario, given []string) (limits []timeline.PhaseLimit, why string) {
 	switch declared := s.Timeline; {
+	case declared != nil && s.Counts.Sent > mostKept && len(declared.Observations) <= mostKept:
+		return nil, fmt.Sprintf("it has over %s: its recording alone is read whole (write --beside %s)",
+			quantity.Plural(mostKept, "request"), s.TimelinePath)
 	case declared == nil || len(declared.Observations) == 0:
 		return nil, "its recording is not there"
 	case len(declared.Header.Judged.Limits) > 0:
