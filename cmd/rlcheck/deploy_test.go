@@ -192,3 +192,125 @@ func TestKubernetesFleet(t *testing.T) {
 		t.Errorf("rlcheck %q: %s", args, out)
 	}
 }
+
+// TestDockerfile: the image has what it copies and no more, and runs as a user without rights.
+func TestDockerfile(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := map[string]string{} // the last line of each instruction
+	stage, ca := 0, false
+	for line := range strings.Lines(string(text)) {
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		last[word] = rest
+		switch word {
+		case "FROM":
+			stage++
+		case "COPY":
+			ca = ca || strings.Contains(rest, "ca-certificates.crt /etc/ssl/certs/")
+			checkCopy(t, stage, strings.Fields(rest), string(text))
+		case "", "#", "WORKDIR", "RUN", "ARG", "USER", "ENTRYPOINT":
+		default:
+			t.Errorf("Dockerfile: %q is no instruction that this image needs", word)
+		}
+	}
+	if last["FROM"] != "scratch" || stage != 2 || !ca {
+		t.Errorf("the image is %q of %d stages, certificates %t; want scratch of 2 with them",
+			last["FROM"], stage, ca)
+	}
+	if !regexp.MustCompile(`^[1-9][0-9]*:[1-9][0-9]*$`).MatchString(last["USER"]) {
+		t.Errorf("USER %q: want numbers, and not root", last["USER"])
+	}
+	if last["ENTRYPOINT"] != `["/rlcheck"]` || !strings.Contains(string(text), " /rlcheck\n") {
+		t.Errorf("ENTRYPOINT %q: want the binary that is copied", last["ENTRYPOINT"])
+	}
+	needs, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
+	from := regexp.MustCompile(`FROM golang:([0-9.]+) `).FindStringSubmatch(string(text))
+	if err != nil || from == nil || !strings.Contains(string(needs), "\ngo "+from[1]) {
+		t.Errorf("the image is built with Go %q, go.mod has another (%v)", from, err)
+	}
+}
+
+// checkCopy demands that a COPY finds its files: of the repository, or made by the stage that builds.
+func checkCopy(t *testing.T, stage int, words []string, all string) {
+	t.Helper()
+	made := false
+	for _, word := range words[:len(words)-1] {
+		name, flag := strings.CutPrefix(word, "--")
+		switch {
+		case flag:
+			made = made || name == "from=build"
+		case made && strings.HasPrefix(word, "/out/"):
+			if !regexp.MustCompile(`RUN .*[ ]` + regexp.QuoteMeta(word) + `\s`).MatchString(all) {
+				t.Errorf("Dockerfile: %s is copied, and nothing makes it", word)
+			}
+		case made:
+		default:
+			if _, err := os.Stat(filepath.Join("..", "..", word)); err != nil {
+				t.Errorf("Dockerfile: stage %d copies %s: %v", stage, word, err)
+			}
+		}
+	}
+	if stage > 1 && !made {
+		t.Errorf("Dockerfile: the image copies %q from the repository", words)
+	}
+}
+
+// TestComposeWords: every key of deploy/compose.yaml is a word of Compose that the file needs.
+func TestComposeWords(t *testing.T) {
+	var file map[string]any
+	readYAML(t, filepath.Join("deploy", "compose.yaml"), &file)
+	known := strings.Fields("name x-rlcheck services build image depends_on condition environment restart " +
+		"read_only tmpfs command healthcheck test interval retries volumes deploy replicas " +
+		"run agent redis REDISCLI_AUTH RLCHECK_REDIS")
+	var walk func(at string, v any)
+	walk = func(at string, v any) {
+		of, _ := v.(map[string]any)
+		for key, below := range of {
+			if !slices.Contains(known, key) {
+				t.Errorf("compose.yaml: %s has %q, which is no word of Compose that this file needs", at, key)
+			}
+			walk(at+"/"+key, below)
+		}
+	}
+	walk("", file)
+}
+
+// TestComposeRuns: services wait for what becomes true, rlcheck understands its arguments, and there are as
+// many agents as the run waits for.
+func TestComposeRuns(t *testing.T) {
+	var c struct {
+		Services map[string]struct {
+			DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
+			Command     []string
+			HealthCheck struct{ Test []string }
+			Deploy      struct{ Replicas int }
+		}
+	}
+	readYAML(t, filepath.Join("deploy", "compose.yaml"), &c)
+	for _, name := range []string{"run", "agent"} {
+		for on, how := range c.Services[name].DependsOn {
+			if how.Condition != "service_healthy" || len(c.Services[on].HealthCheck.Test) == 0 {
+				t.Errorf("service %s waits for %q to be %q, which it never is", name, on, how.Condition)
+			}
+		}
+		if len(c.Services[name].DependsOn) != 1 {
+			t.Errorf("service %s waits for %v, want redis", name, c.Services[name].DependsOn)
+		}
+	}
+	given := strings.NewReplacer("${TARGET:?the URL}", "http://127.0.0.1:1/",
+		"${LIMIT:?the SPEC}", "token-bucket,rate=100/s,burst=20")
+	args := append(slices.Clone(c.Services["run"].Command), "--dry-run")
+	for i := range args {
+		args[i] = given.Replace(args[i])
+	}
+	run := program(t, t.TempDir(), args...)
+	run.Env = append(run.Env, "RLCHECK_REDIS=redis://127.0.0.1:1")
+	if out, err := run.CombinedOutput(); err != nil || !strings.Contains(string(out), "nothing was sent") {
+		t.Errorf("rlcheck %q: %v\n%s", args, err, out)
+	}
+	if n := c.Services["agent"].Deploy.Replicas; !slices.Contains(args, "--agents="+strconv.Itoa(n)) {
+		t.Errorf("got %d agents, and the run waits with %q", n, args)
+	}
+}
