@@ -1,7 +1,9 @@
 package load
 
 import (
+	"errors"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"sync"
@@ -87,6 +89,21 @@ func begins(t *testing.T, tl *timeline.Timeline, all []timeline.Observation) {
 	}
 	if b := tl.Beginning(); open == 0 || !b.Header.Interrupted || b.Spool != nil {
 		t.Errorf("%d had no answer yet; header %+v", open, b.Header)
+	}
+}
+
+// What surely needs a file is not sent where there can be none.
+func TestALongRecordingNeedsItsFile(t *testing.T) {
+	none := errors.New("no room")
+	o := Options{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}}
+	o.Spill = func() (timeline.Spill, error) { return nil, none }
+	phase := timeline.Phase{Name: "p", Shape: timeline.Constant}
+	phase.Arrivals = make([]timeline.Arrival, LongRecording+1)
+	for i := range phase.Arrivals {
+		phase.Arrivals[i] = timeline.Arrival{Seq: i, Partition: "a", Phase: "p", Cost: 1}
+	}
+	if _, err := Record(t.Context(), schedule(phase), o); !errors.Is(err, none) {
+		t.Errorf("got %v, want that the file cannot be made", err)
 	}
 }
 

@@ -100,6 +100,17 @@ func Record(ctx context.Context, s *timeline.Schedule, o Options) (*timeline.Tim
 	if err := r.check(); err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
+	planned := 0
+	for i := range s.Phases {
+		planned += len(s.Phases[i].Arrivals)
+	}
+	if r.long && planned > LongRecording { // it surely needs the file
+		f, err := o.Spill()
+		if err != nil {
+			return nil, fmt.Errorf("load: no room for a long recording: %w", err)
+		}
+		_ = f.Close() // it is empty
+	}
 	if o.PastCaches != "" {
 		r.note(timeline.OfTarget + "each request had a query of its own (--past-caches): a limiter " +
 			"that counts by the whole URL has a quota for each")

@@ -232,8 +232,12 @@ func (s *Spool) Close() {
 }
 
 // Each calls take for every observation, in their order, until it returns false; o is overwritten by the
-// next. Nothing may be added meanwhile.
+// next. Nothing may be added meanwhile. It calls take for none if the file had an error before (Err): a part
+// of a recording would be judged as if it were all.
 func (s *Spool) Each(take func(o *Observation) bool) {
+	if s.Err() != nil {
+		return
+	}
 	p := spoolReader{Spool: s, free: s.free}
 	var size [8]byte
 	var room []byte
