@@ -143,6 +143,10 @@ func (x *search) result() *Result {
 	case len(found) == 1 && x.settled(x.regions) && x.fails(res.Found[0]):
 		res.Stopped = unexplained
 	case len(found) == 1 && x.settled(x.regions):
+		if coarse := x.ofWholeSeconds(res.Found[0]); len(coarse) > 0 {
+			res.Found, res.Stopped = append(res.Found, coarse...), wholeSeconds
+			break
+		}
 		res.Verdict, res.Stopped = Identified, ""
 	}
 	if res.Verdict == Open && len(found) > 0 {

@@ -2,6 +2,7 @@ package identify
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -138,6 +140,39 @@ func TestWhatIsNotLookedForHasNoOtherName(t *testing.T) {
 			if res.Verdict == Identified && differs(limit[0], res.Found[0]) != "" {
 				t.Errorf("%s, seed %d: got %s", limit, seed, res.Found[0].Limit)
 			}
+		}
+	}
+}
+
+// telling is a target whose answers tell of a limit in whole seconds.
+type telling struct{ *simulated }
+
+func (s telling) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
+	all, err := s.simulated.Send(ctx, p)
+	for i := range all {
+		all[i].Fields = timeline.Fields{{Name: "X-Ratelimit-Limit", Value: "5"},
+			{Name: "X-Ratelimit-Reset", Value: "2"}}
+	}
+	return all, err
+}
+
+// TestAClockOfWholeSecondsIsNoOtherWindow: what tells whole seconds and measures 2.1 s may have a clock of
+// whole seconds; a window of whole seconds is named as it is.
+func TestAClockOfWholeSecondsIsNoOtherWindow(t *testing.T) {
+	for text, want := range map[string]Verdict{
+		"fixed-window,rate=5/2100ms,align=first": Open, "fixed-window,rate=5/2s,align=first": Identified,
+	} {
+		limit, err := spec.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := Identify(t.Context(), telling{simulate(t, limit, 1)}, budget(limit))
+		fits(t, res)
+		if res.Verdict != want || want == Open && len(res.Found) < 2 {
+			t.Errorf("%s: got %s", text, res.Summary())
+		}
+		if want == Open && res.Stopped != wholeSeconds {
+			t.Errorf("%s: got %q, want that a clock of whole seconds explains it too", text, res.Stopped)
 		}
 	}
 }
