@@ -7,11 +7,13 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG COMMIT=
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.revision=$COMMIT" -o /out/rlcheck ./cmd/rlcheck && mkdir -p /out/reports
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.revision=$COMMIT" -o /out/rlcheck ./cmd/rlcheck && mkdir -p /out/reports /out/tmp
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/rlcheck /rlcheck
 COPY --from=build --chown=65532:65532 /out/reports /reports
+# A recording of over 200,000 requests is kept in a file of its own while it is made.
+COPY --from=build --chown=65532:65532 /out/tmp /tmp
 USER 65532:65532
 ENTRYPOINT ["/rlcheck"]
