@@ -10,9 +10,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// wholeSeconds is why a window that lasts no whole number of seconds is not named.
-const wholeSeconds = "the window that was measured lasts no whole number of seconds, and a clock of whole " +
-	"seconds explains all answers too"
+// wholeSeconds is why a window that lasts no whole number of half seconds is not named.
+const wholeSeconds = "the window that was measured lasts no whole number of half seconds, and a clock of " +
+	"whole seconds explains all answers too"
 
 // coarseKinds are the limiters of products whose clock has whole seconds (fiber, gin-rate-limit), for a quota
 // and a window.
@@ -25,12 +25,12 @@ var coarseKinds = []struct{ text, spec string }{
 }
 
 // ofWholeSeconds returns the limiters of a clock of whole seconds that explain the recording as the window
-// does that was measured; none where that one lasts whole seconds, or no answer tells of a limit. Such a
+// does that was measured; none where that one lasts half seconds, or no answer tells of a limit. Such a
 // clock explains so much that it is asked for nowhere else.
 func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	const longest = 30 * time.Second
 	if !c.Limit[0].HasWindow() || c.most > longest || len(Told(x.tl)) == 0 ||
-		c.most.Truncate(time.Second) >= c.least {
+		c.most.Truncate(time.Second/2) >= c.least {
 		return nil
 	}
 	tl := *x.tl

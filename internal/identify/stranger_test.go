@@ -161,6 +161,7 @@ func (s telling) Send(ctx context.Context, p Phase) ([]timeline.Observation, err
 func TestAClockOfWholeSecondsIsNoOtherWindow(t *testing.T) {
 	for text, want := range map[string]Verdict{
 		"fixed-window,rate=5/2100ms,align=first": Open, "fixed-window,rate=5/2s,align=first": Identified,
+		"fixed-window,rate=5/1500ms,align=first": Identified,
 	} {
 		limit, err := spec.Parse(text)
 		if err != nil {
