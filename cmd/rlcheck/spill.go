@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // spilled is a temporary file that is gone when it is closed.
 type spilled struct{ *os.File }
 
 // spill makes the file for what does not fit into memory of a large recording.
-func spill() (history.Spill, error) {
+func spill() (timeline.Spill, error) {
 	f, err := os.CreateTemp("", "rlcheck-*")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w (set TMPDIR to a folder that can be written)", os.TempDir(),

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -71,7 +70,7 @@ func peakOf(t *testing.T, served, declared string, n, partitions int) (peak uint
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := func() (history.Spill, error) { return file, nil }
+	open := func() (timeline.Spill, error) { return file, nil }
 	debug.FreeOSMemory()
 	before, stop := inUse(), make(chan struct{})
 	var most atomic.Uint64

@@ -324,7 +324,7 @@ type spilled struct {
 	closed bool
 }
 
-func (f *spilled) open() (history.Spill, error) { return f, nil }
+func (f *spilled) open() (timeline.Spill, error) { return f, nil }
 
 func (f *spilled) ReadAt(b []byte, at int64) (int, error) {
 	if f.fails != nil {

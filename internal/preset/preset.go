@@ -1,11 +1,9 @@
 // Package preset turns the words of a product's own configuration into the SPEC that the product really
 // implements: nginx:rate=10r/s,burst=20,nodelay is leaky-bucket,rate=10/s,burst=21.
 //
-// A product is one row in the file of its kind (proxies.go, node.go, golang.go, frameworks.go,
-// hosted.go), and
-// the row is all that it needs: what may be written, the formula, where it differs from its
-// documentation, and
-// the source. The package knows no limiter: it returns text, which package spec reads.
+// A product is one row in the file of its kind (proxies.go, node.go, golang.go, frameworks.go, hosted.go).
+// The row is all that it needs: what may be written, the formula, where it differs from its documentation,
+// and the source. The package knows no limiter: it returns text, which package spec reads.
 package preset
 
 import (
@@ -59,8 +57,7 @@ type Key struct {
 	Example string
 }
 
-// Problem is a mistake in a configuration: what it is, why, and how it is mended (empty rather than
-// guessed).
+// Problem is a mistake in a configuration: what it is, why, and how it is mended (empty rather than guessed).
 // At is where it stands, in bytes from 0.
 type Problem struct {
 	What, Why, Mend string

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/quantity"
@@ -18,7 +17,7 @@ import (
 // streamed is the conformance of a recording that is too long for memory. It is judged as rlcheck check
 // judges its file, by the terms in its header.
 func streamed(tl *timeline.Timeline, o check.Options) (verdict.Claim, *verdict.Judgement) {
-	o.Spill = func() (history.Spill, error) { return tl.Spool.Open() }
+	o.Spill = tl.Spool.Open
 	p, err := check.NewPanel(tl.Header.Judged.Limits, tl.Header, o)
 	var j *verdict.Judgement
 	if err == nil {
@@ -29,8 +28,9 @@ func streamed(tl *timeline.Timeline, o check.Options) (verdict.Claim, *verdict.J
 		}
 		j, err = p.Finish()
 	}
-	if err == nil {
-		err = tl.Spool.Err()
+	if lost := tl.Spool.Err(); lost != nil {
+		return verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance, Reason: verdict.SetupFailed,
+			Text: lost.Error()}, nil
 	}
 	if err != nil {
 		return verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance, Reason: verdict.SearchLimit,
@@ -79,6 +79,10 @@ func tally(out *result.Scenario, tl *timeline.Timeline) {
 		statuses.Add(o)
 		clients.Add(o)
 		times.Add(o)
+	}
+	if tl.Spool != nil && tl.Spool.Err() != nil { // they were sent, and what was answered is lost
+		out.Counts = timeline.Counts{Planned: tl.Spool.N + tl.Header.Unsent, Unsent: tl.Header.Unsent,
+			Sent: tl.Spool.N, Unknown: tl.Spool.N}
 	}
 	out.Statuses, out.Clients, out.Latency = statuses.Statuses(), clients.Clients(), times.Summary()
 }

@@ -3,17 +3,10 @@ package history
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"sync"
-)
 
-// Spill is where a Stream puts what it does not hold in memory: it is written once, from the beginning to the
-// end, and read at any place.
-type Spill interface {
-	io.Writer
-	io.ReaderAt
-	io.Closer
-}
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
 
 // Store has the bytes of many tapes: in memory, in small pieces, so that each grows without being copied and
 // has little to spare; and those that were spilled in one file.
@@ -21,7 +14,7 @@ type Store struct {
 	Blocks []*[blockPieces]piece
 	used   uint32
 	// File is nil as long as nothing was spilled; written are the bytes in it.
-	File    Spill
+	File    timeline.Spill
 	written int64
 	// err is the first error of the file.
 	mu  sync.Mutex
@@ -60,7 +53,7 @@ func (s *Store) fresh() uint32 {
 }
 
 // Spill writes what is in memory of tapes, which are all that there are, to a file that open makes.
-func (s *Store) Spill(open func() (Spill, error), tapes func(func(t *Tape))) {
+func (s *Store) Spill(open func() (timeline.Spill, error), tapes func(func(t *Tape))) {
 	if s.File == nil {
 		if s.File, s.Err = open(); s.Err != nil {
 			s.Err = fmt.Errorf("check: no file for what does not fit into memory: %w", s.Err)

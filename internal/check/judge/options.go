@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -30,7 +30,7 @@ type Options struct {
 	// Hint looks for what explains a recording which fails: a Diagnosis, or else another policy.
 	Hint bool
 	// Spill makes the file for what a Stream does not hold in memory; nil: it holds all. Judge needs none.
-	Spill func() (history.Spill, error)
+	Spill func() (timeline.Spill, error)
 }
 
 // Short says by what the measured policy of a limit falls short of the resolution; empty where it does not.
