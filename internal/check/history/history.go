@@ -206,11 +206,6 @@ func Endings(evs []Event) []Ending {
 	return out
 }
 
-// Uniform tells whether all events cost the same.
-func Uniform(evs []Event) bool {
-	return !slices.ContainsFunc(evs, func(ev Event) bool { return ev.Cost != evs[0].Cost })
-}
-
 // Volume returns the sum of the costs of evs.
 func Volume(evs []Event) int64 {
 	var v int64

@@ -221,20 +221,31 @@ func (a *Scratch) under(h *history.History, b Bound) bool {
 	return len(a.sweep.unexplained(h.Counted(of.All))) > 0
 }
 
-// SweptBound is a bound whose question of admissions is asked block by block too.
-type SweptBound interface {
+// Sweeping is a bound that asks of the admissions of a recording block by block too.
+type Sweeping interface {
 	Bound
-	Swept() OverSweep
+	Sweep() Sweep
 }
 
-// OverSweep asks the question of Bound.Over block by block, and keeps of what came before only what can
-// matter.
-type OverSweep interface {
-	// Advance takes the events of a block: fresh are those that begin before the horizon, ascending by s, of
-	// which the admissions count; ended are the admissions, of this block or of earlier ones, that end before
-	// the horizon, ascending by e. No other begins or ends before the horizon. oldest is the earliest start
-	// of an admission that ends later.
-	Advance(fresh, ended []history.Event, oldest, horizon int64) *Alarm
+// Sweep asks the question of Bound.Over block by block, and keeps of what came before only what can matter.
+// A history in memory is one block.
+type Sweep interface {
+	// Take returns nil as long as all blocks may be right. Nothing is taken after an alarm.
+	Take(b Block) *Alarm
+}
+
+// Block is what a recording has from one horizon to the next.
+type Block struct {
+	// Begun are the requests that begin before the horizon, and in no block before, ascending by start. Of
+	// them the admissions count.
+	Begun []history.Event
+	// Ended are the admissions of this block, or of earlier ones, that end before the horizon, and ByEnd
+	// their indices ascending by end.
+	Ended []history.Event
+	ByEnd []int32
+	// Oldest is the earliest start of an admission that ends later. No other request begins before the
+	// horizon. Both are MaxTime in the last block.
+	Oldest, Horizon int64
 }
 
 // MostListed is the most of the requests in a breach that are listed.
@@ -248,12 +259,21 @@ type Alarm struct {
 	Placing  []history.Event
 }
 
-// SweptBoundOf returns the bound of a policy without ranges that counts admissions.
-func SweptBoundOf(p spec.Policy) SweptBound {
+// TooDear is the alarm of the first admission that costs more than a full start admits, or nil.
+func TooDear(admitted []history.Event, full int64) *Alarm {
+	br := tooDear(admitted, full)
+	if br == nil {
+		return nil
+	}
+	return &Alarm{Breach: *br, From: br.Events[0].Start, To: br.Events[0].End}
+}
+
+// SweepingOf returns the bound of a policy without ranges that counts admissions.
+func SweepingOf(p spec.Policy) Sweeping {
 	if p.TTL > 0 {
 		alive := p
 		alive.TTL = 0
-		return sweptLives{newExpiring(p, 0, 0, false), SweptBoundOf(alive)}
+		return sweptLives{newExpiring(p, 0, 0, false), SweepingOf(alive)}
 	}
 	if p.Queued() {
 		return newQueue(p)
@@ -261,9 +281,9 @@ func SweptBoundOf(p spec.Policy) SweptBound {
 	return NewBucket(p)
 }
 
-// SweptWindows returns the bound of the admissions in windows that requests place; others: what another
+// SweepingWindows returns the bound of the admissions in windows that requests place; others: what another
 // policy denied, or one with a smaller quota, may have placed them too.
-func SweptWindows(p spec.Policy, others bool) SweptBound {
+func SweepingWindows(p spec.Policy, others bool) Sweeping {
 	f := NewFirst(p)
 	f.others = p.Count == spec.CountOwn || f.all && others
 	if p.Count == spec.CountOwn || f.all && p.Ban > 0 { // inside a ban a denied request is not counted

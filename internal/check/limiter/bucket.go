@@ -6,6 +6,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -38,6 +39,10 @@ type Bucket struct {
 	startLeast, StartMost int64
 	// all: a denied request takes what is there, up to its cost. Admissions are then bounded as without.
 	all bool
+	// singly counts every admission as one unit, and it may have been so much later than it ended as late, in
+	// nanoseconds: those that a queue lets through.
+	singly bool
+	late   int64
 }
 
 // NewBucket returns the bound of a policy of that kind, without ranges.
@@ -60,9 +65,9 @@ func (b Bucket) Fits(span int64, units int64) bool {
 	return product(span, b.N).Cmp(limit) < 0 && product(b.Burst+units, b.Per).Cmp(limit) < 0
 }
 
-// Over sweeps the instants at which intervals end, keeping the starts that a violated span may still have.
+// Over takes the history as one block.
 func (b Bucket) Over(h *history.History) *Breach {
-	if br := tooDear(h, b.Burst); br != nil {
+	if br := tooDear(h.Admitted, b.Burst); br != nil && !b.singly {
 		return br
 	}
 	if b.StartMost < b.Burst && !h.Joined(history.MaxTime) { // else it was created before
@@ -70,33 +75,23 @@ func (b Bucket) Over(h *history.History) *Breach {
 			return br
 		}
 	}
-	if y, ok := b.firstOver(h); ok {
-		return b.tightest(h, y)
+	// the admissions alone begin spans
+	whole := Block{h.Admitted, h.Admitted, h.AdmittedByEnd, history.MaxTime, history.MaxTime}
+	if a := b.Sweep().Take(whole); a != nil {
+		return b.tightest(h, a.To+b.late)
 	}
 	return nil
 }
 
-// firstOver returns the earliest end of a violated span, ok=false where there is none.
-func (b Bucket) firstOver(h *history.History) (y int64, ok bool) {
-	c, done, room := candidates{n: b.N}, make([]bool, len(h.Admitted)), b.Room()
-	next, oldest := 0, 0
-	for _, i := range h.AdmittedByEnd {
-		y := h.Admitted[i].End
-		for ; next < len(h.Admitted) && h.Admitted[next].Start <= y; next++ {
-			c.insert(h.Admitted[next].Start)
-		}
-		c.admit(h.Admitted[i].Start, h.Admitted[i].Cost*b.Per)
-		if c.top-y*b.N > room {
-			return y, true
-		}
-		for done[i] = true; oldest < len(done) && done[oldest]; oldest++ {
-		}
-		if oldest < len(done) {
-			c.forget(h.Admitted[oldest].Start)
-		}
+// units returns what an admission counts, and end when it was at the latest.
+func (b Bucket) units(ev *history.Event) int64 {
+	if b.singly {
+		return 1
 	}
-	return 0, false
+	return ev.Cost
 }
+
+func (b Bucket) end(ev *history.Event) int64 { return ev.End + b.late }
 
 // Room is the volume that a span has room for, less what comes back continuously meanwhile: the burst. Where
 // units come in batches a span of L has up to ceil(L/I) of them, I the time between two: ceil(a/b) =
@@ -114,11 +109,11 @@ func (b Bucket) tightest(h *history.History, y int64) *Breach {
 	var units int64
 	for i := len(h.Admitted) - 1; i >= 0; i-- {
 		ev := h.Admitted[i]
-		if ev.End > y {
+		if b.end(&ev) > y {
 			continue
 		}
 		inside = append(inside, ev)
-		units += ev.Cost
+		units += b.units(&ev)
 		if units*b.Per-(y-ev.Start)*b.N > b.Room() {
 			return &Breach{Kind: verdict.OverAdmission, Seen: units, Bound: b.most(y - ev.Start),
 				Span:   y - ev.Start,
@@ -142,8 +137,8 @@ func (b Bucket) overSinceCreated(h *history.History) *Breach {
 	first := h.All[0].Start
 	var units int64
 	for k, i := range h.AdmittedByEnd {
-		units += h.Admitted[i].Cost
-		span := h.Admitted[i].End - first
+		units += b.units(&h.Admitted[i])
+		span := b.end(&h.Admitted[i]) - first
 		if most := b.StartMost + (span*b.N+(b.batch-1)*b.Per)/b.Per; units > most {
 			br := &Breach{Kind: verdict.OverAdmission, Seen: units, Bound: most, Span: span,
 				Creator: &h.All[0]}
@@ -429,8 +424,43 @@ const (
 	rest       = 1
 )
 
-// Swept implements SweptBound.
-func (b Bucket) Swept() OverSweep { return newBucketOver(b) }
+// Sweep implements Sweeping.
+func (b Bucket) Sweep() Sweep { return &bucketSweep{Bucket: b, c: candidates{n: b.N}} }
+
+// bucketSweep tries the instants at which intervals end, keeping the starts that a violated span may still
+// have.
+type bucketSweep struct {
+	Bucket
+	c candidates
+}
+
+// Take implements Sweep.
+func (b *bucketSweep) Take(k Block) *Alarm {
+	next := 0
+	begin := func(until int64) {
+		for ; next < len(k.Begun) && k.Begun[next].Start <= until; next++ {
+			if k.Begun[next].Outcome == timeline.Allowed {
+				b.c.insert(k.Begun[next].Start)
+			}
+		}
+	}
+	for _, i := range k.ByEnd {
+		ev := &k.Ended[i]
+		begin(ev.End)
+		b.c.admit(ev.Start, b.units(ev)*b.Per)
+		if y := b.end(ev); b.c.top-y*b.N > b.Room() {
+			x := b.c.list[len(b.c.list)-1].x
+			br := Breach{Kind: verdict.OverAdmission, Seen: (b.c.top - x*b.N) / b.Per,
+				Bound: b.most(y - x), Span: y - x}
+			return &Alarm{Breach: br, From: x, To: ev.End}
+		}
+	}
+	begin(history.MaxTime)
+	if k.Oldest < history.MaxTime {
+		b.c.forget(k.Oldest)
+	}
+	return nil
+}
 
 // handed returns the latest theoretical arrival time of b that never has more in use than l. A bucket that
 // was not known to be the same, and may have other units, has as many in use, rounded up.

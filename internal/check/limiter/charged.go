@@ -41,7 +41,7 @@ func chargesOf(h *history.History) *history.History {
 }
 
 func (c charged) Over(h *history.History) *Breach {
-	if br := tooDear(h, c.Scope().Full); br != nil {
+	if br := tooDear(h.Admitted, c.Scope().Full); br != nil {
 		return br
 	}
 	br := c.overCounting(h, chargesOf(h).Admitted)

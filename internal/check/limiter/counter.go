@@ -103,7 +103,7 @@ func (c Counter) heaviest(prev, k, t int64) int64 {
 // Over asks what the admissions alone leave no room for, which holds where denied requests are counted too;
 // then what all the requests do.
 func (c Counter) Over(h *history.History) *Breach {
-	if br := tooDear(h, c.quota); br != nil {
+	if br := tooDear(h.Admitted, c.quota); br != nil {
 		return br
 	}
 	if br := c.overAdmitted(h); br != nil || !c.all {

@@ -134,7 +134,7 @@ func (w *opener) earliestEnd(from int64) int64 {
 
 // Over implements Bound.
 func (f First) Over(h *history.History) *Breach {
-	if br := tooDear(h, f.quota); br != nil {
+	if br := tooDear(h.Admitted, f.quota); br != nil {
 		return br
 	}
 	open, admitted := f.Openings(h), h.Admitted
@@ -400,13 +400,13 @@ func (w *openingSweep) forget(k int) int {
 	return k
 }
 
-// Swept implements SweptBound.
-func (f First) Swept() OverSweep {
-	return &firstOver{openingSweep: openingSweep{First: f, after: history.MinTime}}
+// Sweep implements Sweeping.
+func (f First) Sweep() Sweep {
+	return &firstSweep{openingSweep: openingSweep{First: f, after: history.MinTime}}
 }
 
-// firstOver is first.over: it places the admissions of each window once no further one can lie in it.
-type firstOver struct {
+// firstSweep places the admissions of each window once no further one can lie in it.
+type firstSweep struct {
 	openingSweep
 	// queue are the admissions from number next on that are not placed yet; waiting those that may lie in
 	// window k or in a later one, by their ends.
@@ -418,12 +418,14 @@ type firstOver struct {
 	latest int64
 }
 
-func (f *firstOver) Advance(fresh, _ []history.Event, _, horizon int64) *Alarm {
-	f.extend(fresh, horizon)
+// Take implements Sweep.
+func (f *firstSweep) Take(b Block) *Alarm {
+	horizon := b.Horizon
+	f.extend(b.Begun, horizon)
 	f.queue, f.next = refill(f.queue, f.next, nil)
-	for i := range fresh {
-		if fresh[i].Outcome == timeline.Allowed {
-			f.queue = append(f.queue, fresh[i])
+	for i := range b.Begun {
+		if b.Begun[i].Outcome == timeline.Allowed {
+			f.queue = append(f.queue, b.Begun[i])
 		}
 	}
 	for ; f.k < len(f.open); f.k++ {
@@ -449,7 +451,7 @@ func (f *firstOver) Advance(fresh, _ []history.Event, _, horizon int64) *Alarm {
 }
 
 // fill places what must lie in a window, or in one before the next that begins after an instant.
-func (f *firstOver) fill(o history.Opening, last bool, end int64) bool {
+func (f *firstSweep) fill(o history.Opening, last bool, end int64) bool {
 	room := f.quota
 	for ; f.next < len(f.queue) && (last && end == history.MaxTime-1 || o.To == history.MaxTime ||
 		f.queue[f.next].Start < o.To+f.SizeTo); f.next++ {

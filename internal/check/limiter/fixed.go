@@ -35,7 +35,7 @@ func newFixed(p spec.Policy, from, to int64) fixed {
 }
 
 func (f fixed) Over(h *history.History) *Breach {
-	if br := tooDear(h, f.quota); br != nil {
+	if br := tooDear(h.Admitted, f.quota); br != nil {
 		return br
 	}
 	if f.all {

@@ -37,7 +37,7 @@ func newWindowLog(p spec.Policy) windowLog {
 const Spans = 4
 
 func (l windowLog) Over(h *history.History) *Breach {
-	if br := tooDear(h, l.quota); br != nil {
+	if br := tooDear(h.Admitted, l.quota); br != nil {
 		return br
 	}
 	if l.all {

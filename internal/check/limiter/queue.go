@@ -27,12 +27,7 @@ var queueKind = kind{
 // through by their own clocks: one whose clock reads up to a tick less than the newest that the others have
 // counted by is that much early. A turn therefore lies up to a tick after the answer at the latest, and a
 // span of releases is longer by it: that costs a tick of resolution.
-type queue struct {
-	entry   Bucket
-	release Bucket
-	// late is the tick, in nanoseconds.
-	late int64
-}
+type queue struct{ entry, release Bucket }
 
 func newQueue(p spec.Policy) queue {
 	entry := NewBucket(p)
@@ -40,7 +35,8 @@ func newQueue(p spec.Policy) queue {
 	release.Burst = 1 + p.Undelayed
 	// less what is in front of the first
 	release.StartMost = max(release.Burst-(entry.Burst-entry.StartMost), 0)
-	return queue{entry, release, int64(p.Tick)}
+	release.singly, release.late = true, int64(p.Tick)
+	return queue{entry, release}
 }
 
 // Ticked returns a limit whose queues have the tick of the recording where they name none: their bound needs
@@ -63,45 +59,22 @@ func (q queue) Over(h *history.History) *Breach {
 	if br := q.entry.Over(h); br != nil {
 		return br
 	}
-	br := q.release.Over(releases(h, q.late))
-	if br != nil {
-		for i := range br.Events {
-			br.Events[i].End -= q.late
-		}
-	}
-	return br
-}
-
-// releases returns h with every admission at cost 1, since a request of several units is let through as one,
-// and ending late nanoseconds later.
-func releases(h *history.History, late int64) *history.History {
-	if len(h.Admitted) == 0 || late == 0 && history.Uniform(h.Admitted) && h.Admitted[0].Cost == 1 {
-		return h
-	}
-	one := &history.History{All: h.All, Admitted: slices.Clone(h.Admitted), AdmittedByEnd: h.AdmittedByEnd}
-	for i := range one.Admitted {
-		one.Admitted[i].Cost = 1
-		one.Admitted[i].End += late
-	}
-	return one
+	return q.release.Over(h)
 }
 
 func (q queue) Usage(h *history.History) Meter { return q.entry.Usage(h) }
 
 func (q queue) Scope() Scope { return q.entry.Scope() }
 
-func (q queue) Swept() OverSweep {
-	release := newBucketOver(q.release)
-	release.singly, release.late = true, q.late
-	return queueOver{newBucketOver(q.entry), release}
-}
+// Sweep implements Sweeping.
+func (q queue) Sweep() Sweep { return queueSweep{q.entry.Sweep(), q.release.Sweep()} }
 
-// queueOver is queue.over.
-type queueOver struct{ entry, release *bucketOver }
+type queueSweep struct{ entry, release Sweep }
 
-func (q queueOver) Advance(fresh, ended []history.Event, oldest, horizon int64) *Alarm {
-	if a := q.entry.Advance(fresh, ended, oldest, horizon); a != nil {
+// Take implements Sweep.
+func (q queueSweep) Take(b Block) *Alarm {
+	if a := q.entry.Take(b); a != nil {
 		return a
 	}
-	return q.release.Advance(fresh, ended, oldest, horizon)
+	return q.release.Take(b)
 }

@@ -51,7 +51,7 @@ func (r refreshed) may(ev history.Event) bool {
 }
 
 func (r refreshed) Over(h *history.History) *Breach {
-	if br := tooDear(h, r.quota); br != nil {
+	if br := tooDear(h.Admitted, r.quota); br != nil {
 		return br
 	}
 	from, begin, latest := r.sureFrom(h), 0, history.MinTime
@@ -263,23 +263,24 @@ func (r tallyModel) Pass(m State, a Request) []State {
 	return onlyIf(*m.count(0)+a.Cost <= r.quota, m)
 }
 
-// Swept of a window that requests start anew is that of one which nothing ends, forgotten after a silence.
-func (r refreshed) Swept() OverSweep {
+// Sweep of a window that requests start anew is that of one which nothing ends, forgotten after a silence.
+func (r refreshed) Sweep() Sweep {
 	only := expiring{forgetting: forgetting{ttl: r.size, longest: r.size, banned: r.banned || !r.every}}
-	anew := func() OverSweep { return &atMostOver{quota: r.quota} }
-	return &expiringOver{expiring: only, anew: anew, sweep: anew(), linking: true,
+	anew := func() Sweep { return &atMostSweep{quota: r.quota} }
+	return &expiringSweep{expiring: only, anew: anew, sweep: anew(), linking: true,
 		first: history.MinTime, after: history.MinTime}
 }
 
-// atMostOver counts all admissions.
-type atMostOver struct {
+// atMostSweep counts all admissions.
+type atMostSweep struct {
 	quota, units int64
 	counted      []history.Event
 }
 
-func (x *atMostOver) Advance(_, ended []history.Event, _, _ int64) *Alarm {
-	for i := range ended {
-		ev := &ended[i]
+// Take implements Sweep.
+func (x *atMostSweep) Take(b Block) *Alarm {
+	for _, i := range b.ByEnd {
+		ev := &b.Ended[i]
 		x.counted = append(x.counted, *ev)
 		if x.units += ev.Cost; x.units > x.quota {
 			from := x.counted[0].Start

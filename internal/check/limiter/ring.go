@@ -42,7 +42,7 @@ func newRing(p spec.Policy, from, to int64) ring {
 }
 
 func (r ring) Over(h *history.History) *Breach {
-	if br := tooDear(h, r.quota); br != nil {
+	if br := tooDear(h.Admitted, r.quota); br != nil {
 		return br
 	}
 	if r.all {

@@ -2,7 +2,6 @@ package limiter
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -176,23 +175,11 @@ func (c *candidates) forget(s int64) {
 
 // tooDear returns the breach of the first admission that costs more than a full start admits, whatever came
 // before it and wherever windows begin, or nil.
-func tooDear(h *history.History, full int64) *Breach {
-	for i := range h.Admitted {
-		if ev := &h.Admitted[i]; ev.Cost > full {
+func tooDear(admitted []history.Event, full int64) *Breach {
+	for i := range admitted {
+		if ev := &admitted[i]; ev.Cost > full {
 			return &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: full, Windows: 1,
 				Events: []history.Event{*ev}}
-		}
-	}
-	return nil
-}
-
-// TooDearAmong is tooDear for the admissions of a block.
-func TooDearAmong(ended []history.Event, full int64) *Alarm {
-	for i := range ended {
-		if ev := &ended[i]; ev.Cost > full {
-			br := Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: full, Windows: 1}
-			br.Events = []history.Event{*ev}
-			return &Alarm{Breach: br, From: ev.Start, To: ev.End}
 		}
 	}
 	return nil
@@ -205,49 +192,4 @@ func refill[T any](list []T, used int, more []T) ([]T, int) {
 		list, used = append(list[:0], list[used:]...), 0
 	}
 	return append(list, more...), used
-}
-
-// bucketOver is bucket.over.
-type bucketOver struct {
-	Bucket
-	c candidates
-	// singly counts every admission as one unit, late is how much later it may have been than it ended, in
-	// nanoseconds.
-	singly bool
-	late   int64
-}
-
-func newBucketOver(b Bucket) *bucketOver {
-	return &bucketOver{Bucket: b, c: candidates{n: b.N}}
-}
-
-func (b *bucketOver) Advance(fresh, ended []history.Event, oldest, _ int64) *Alarm {
-	next := 0
-	begin := func(until int64) {
-		for ; next < len(fresh) && fresh[next].Start <= until; next++ {
-			if fresh[next].Outcome == timeline.Allowed {
-				b.c.insert(fresh[next].Start)
-			}
-		}
-	}
-	for i := range ended {
-		ev := &ended[i]
-		begin(ev.End)
-		cost := ev.Cost
-		if b.singly {
-			cost = 1
-		}
-		b.c.admit(ev.Start, cost*b.Per)
-		if y := ev.End + b.late; b.c.top-y*b.N > b.Room() {
-			x := b.c.list[len(b.c.list)-1].x
-			br := Breach{Kind: verdict.OverAdmission, Seen: (b.c.top - x*b.N) / b.Per,
-				Bound: b.most(y - x), Span: y - x}
-			return &Alarm{Breach: br, From: x, To: ev.End}
-		}
-	}
-	begin(history.MaxTime)
-	if oldest < history.MaxTime {
-		b.c.forget(oldest)
-	}
-	return nil
 }

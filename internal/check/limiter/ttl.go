@@ -34,7 +34,7 @@ func newExpiring(p spec.Policy, from, to int64, others bool) expiring {
 
 func (x expiring) Over(h *history.History) *Breach {
 	if of := x.Scope(); !of.Late {
-		if br := tooDear(h, of.Full); br != nil {
+		if br := tooDear(h.Admitted, of.Full); br != nil {
 			return br
 		}
 	}
@@ -234,8 +234,8 @@ func (t ttlModel) Forget(m State, lo int64) {
 	t.around.Forget(m, lo)
 }
 
-// expiringOver is expiring.over for a bucket that starts full: its sweep begins anew after every silence that
-// may have been long enough.
+// expiringSweep is the sweep of a bucket that starts full: one of the bucket, which begins anew after every
+// silence that may have been long enough.
 //
 //	the last one sent        it may be forgotten from here      until the next one is surely seen
 //	s ......................... s + ttl ........................... e
@@ -243,11 +243,11 @@ func (t ttlModel) Forget(m State, lo int64) {
 //
 // Of those sent later only the first that was surely seen ends a silence here, so that a slow answer may be
 // taken for one. That accuses of nothing.
-type expiringOver struct {
+type expiringSweep struct {
 	expiring
-	sweep OverSweep
+	sweep Sweep
 	// anew makes a sweep; linking tells to keep what proves that nothing was forgotten.
-	anew    func() OverSweep
+	anew    func() Sweep
 	linking bool
 	// silences are those that were not reached yet, ascending.
 	silences []history.Interval
@@ -260,30 +260,29 @@ type expiringOver struct {
 	linked []history.Event
 }
 
-func (x *expiringOver) Advance(fresh, ended []history.Event, oldest, horizon int64) *Alarm {
-	for i := range fresh {
-		x.sent(&fresh[i])
+// Take implements Sweep.
+func (x *expiringSweep) Take(b Block) *Alarm {
+	for i := range b.Begun {
+		x.sent(&b.Begun[i])
 	}
 	for {
 		from, open := history.MaxTime, false
 		switch {
 		case len(x.silences) > 0:
 			from = x.silences[0].From
-		case x.first > history.MinTime && horizon >= x.first+x.ttl: // it has not ended yet
+		case x.first > history.MinTime && b.Horizon >= x.first+x.ttl: // it has not ended yet
 			from, open = x.first+x.ttl, true
 		}
-		n, m := 0, 0
-		for n < len(ended) && ended[n].End < from {
+		n, m := 0, history.StartingBefore(b.Begun, from)
+		for n < len(b.ByEnd) && b.Ended[b.ByEnd[n]].End < from {
 			n++
 		}
-		for m < len(fresh) && fresh[m].Start < from {
-			m++
-		}
-		if a := x.sweep.Advance(fresh[:m], x.lively(ended[:n]), oldest, horizon); a != nil {
+		old := Block{b.Begun[:m], b.Ended, x.lively(b.Ended, b.ByEnd[:n]), b.Oldest, b.Horizon}
+		if a := x.sweep.Take(old); a != nil {
 			a.Placing = x.witness(a)
 			return a
 		}
-		if ended, fresh = ended[n:], fresh[m:]; open || len(ended) == 0 && len(fresh) == 0 {
+		if b.Begun, b.ByEnd = b.Begun[m:], b.ByEnd[n:]; open || len(b.ByEnd) == 0 && len(b.Begun) == 0 {
 			return nil // what ends in an open silence was sent before it
 		}
 		x.sweep, x.after = x.anew(), max(x.after, x.silences[0].Ended(x.ttl))
@@ -293,7 +292,7 @@ func (x *expiringOver) Advance(fresh, ended []history.Event, oldest, horizon int
 }
 
 // sent notes the silence that a request ends.
-func (x *expiringOver) sent(ev *history.Event) {
+func (x *expiringSweep) sent(ev *history.Event) {
 	if ev.Outcome == timeline.Denied && ev.End == history.MaxTime { // it may be seen at any time to come
 		return
 	}
@@ -311,7 +310,7 @@ func (x *expiringOver) sent(ev *history.Event) {
 
 // link keeps a request, or the one before it, where no other that is kept shows that no silence was long
 // enough.
-func (x *expiringOver) link(ev *history.Event) {
+func (x *expiringSweep) link(ev *history.Event) {
 	if len(x.linked) == 0 {
 		x.links = history.NewCover(ev, x.ttl)
 		x.linked = append(x.linked, *ev)
@@ -324,7 +323,7 @@ func (x *expiringOver) link(ev *history.Event) {
 
 // witness returns what was counted, and what shows that nothing of it was forgotten; nil where that is not
 // kept.
-func (x *expiringOver) witness(a *Alarm) []history.Event {
+func (x *expiringSweep) witness(a *Alarm) []history.Event {
 	if !x.linking {
 		return nil
 	}
@@ -334,20 +333,20 @@ func (x *expiringOver) witness(a *Alarm) []history.Event {
 // sweptLives is an expiring bound under which a full bucket begins anew, and each life is swept.
 type sweptLives struct {
 	expiring
-	life SweptBound
+	life Sweeping
 }
 
-func (x sweptLives) Swept() OverSweep {
-	return &expiringOver{expiring: x.expiring, anew: x.life.Swept, sweep: x.life.Swept(),
+func (x sweptLives) Sweep() Sweep {
+	return &expiringSweep{expiring: x.expiring, anew: x.life.Sweep, sweep: x.life.Sweep(),
 		first: history.MinTime, after: history.MinTime}
 }
 
-// lively returns the admissions that were sent after the last silence.
-func (x *expiringOver) lively(ended []history.Event) []history.Event {
+// lively returns those of the admissions that were sent after the last silence.
+func (x *expiringSweep) lively(ended []history.Event, these []int32) []int32 {
 	if x.after == history.MinTime {
-		return ended
+		return these
 	}
-	return slices.DeleteFunc(slices.Clone(ended), func(ev history.Event) bool { return ev.Start < x.after })
+	return slices.DeleteFunc(slices.Clone(these), func(i int32) bool { return ended[i].Start < x.after })
 }
 
 // lastAsked is the time of a ttlModel.
@@ -376,7 +375,7 @@ func PlacementAt(p spec.Policy, several bool, h *history.History, t, until int64
 		return out
 	}
 	f := NewFirst(p)
-	f.others = p.Count == spec.CountOwn || f.all && (several || Ranged(p)) // see SweptWindows
+	f.others = p.Count == spec.CountOwn || f.all && (several || Ranged(p)) // see SweepingWindows
 	out.Windows = f.Openings(h)
 	for n := len(out.Windows); n > 0 && out.Windows[n-1].From > until; n-- {
 		out.Windows = out.Windows[:n-1]

@@ -21,7 +21,7 @@ type overall struct {
 	plan *overallPlan
 	name string
 	// sweep is nil where a breach was found.
-	sweep limiter.OverSweep
+	sweep limiter.Sweep
 	found *limiter.Alarm
 	// block has first `carried` admissions, taken already, that are in flight, and then the events to take;
 	// it is taken when it has `full` events.
@@ -30,9 +30,9 @@ type overall struct {
 	end           time.Duration
 	// judged tells that there was something to judge.
 	judged bool
-	// ended, sorting and order are memory that is used again and again.
-	ended, sorting []history.Event
-	order          []int32
+	// ended and byEnd are memory that is used again and again.
+	ended []history.Event
+	byEnd []int32
 }
 
 // overallPlan is what the sweeps of all partitions share. It does not change.
@@ -40,7 +40,7 @@ type overallPlan struct {
 	header timeline.Header
 	pol    spec.Policy
 	o      judge.Options
-	bound  limiter.SweptBound
+	bound  limiter.Sweeping
 	// edges are those of a recording that began or ended amid traffic, else nil.
 	edges *history.Edges
 	widen history.Widening
@@ -52,7 +52,7 @@ type overallPlan struct {
 const overallBlock = 1 << 9
 
 func newOverall(plan *overallPlan, name string) *overall {
-	return &overall{plan: plan, name: name, sweep: plan.bound.Swept(), full: plan.block}
+	return &overall{plan: plan, name: name, sweep: plan.bound.Sweep(), full: plan.block}
 }
 
 // observe takes the next observation.
@@ -98,10 +98,10 @@ func (w *overall) take(horizon int64) {
 			oldest = min(oldest, ev.Start)
 		}
 	}
-	w.sortByEnd(ended)
-	w.ended = ended
-	if w.found = limiter.TooDearAmong(ended, w.plan.bound.Scope().Full); w.found == nil {
-		w.found = w.sweep.Advance(fresh, ended, oldest, horizon)
+	w.ended, w.byEnd = ended, history.OrderInto(w.byEnd, ended)
+	block := limiter.Block{Begun: fresh, Ended: ended, ByEnd: w.byEnd, Oldest: oldest, Horizon: horizon}
+	if w.found = limiter.TooDear(ended, w.plan.bound.Scope().Full); w.found == nil {
+		w.found = w.sweep.Take(block)
 	}
 	if w.found != nil {
 		w.sweep, w.block = nil, nil
@@ -117,23 +117,11 @@ func (w *overall) take(horizon int64) {
 	w.block = append(keep, w.block[cut:]...)
 }
 
-// sortByEnd sorts events, which are nearly in order, by their ends.
-func (w *overall) sortByEnd(evs []history.Event) {
-	if slices.IsSortedFunc(evs, func(a, b history.Event) int { return cmp.Compare(a.End, b.End) }) {
-		return
-	}
-	w.order = history.OrderInto(w.order, evs)
-	w.sorting = append(w.sorting[:0], evs...)
-	for k, i := range w.order {
-		evs[k] = w.sorting[i]
-	}
-}
-
 // finding judges the rest, and returns what was found, of a partition whose observations `each` gives once
 // more.
 func (w *overall) finding(each func(func(o *timeline.Observation) bool)) *verdict.Finding {
 	w.take(history.MaxTime)
-	w.sweep, w.block, w.ended, w.sorting = nil, nil, nil, nil
+	w.sweep, w.block, w.ended, w.byEnd = nil, nil, nil, nil
 	if w.found == nil {
 		return nil
 	}

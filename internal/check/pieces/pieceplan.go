@@ -158,9 +158,9 @@ func sweepPlan(h timeline.Header, p spec.Policy, several bool, o judge.Options) 
 		verdict.UpperBound
 	w := &overallPlan{header: h, pol: bare, o: o, edges: limiter.EdgesOf(h, spec.Limit{bare}),
 		widen: history.Widen(h, p.Tick, p.TickSet), block: overallBlock}
-	w.bound = limiter.SweptBoundOf(bare)
+	w.bound = limiter.SweepingOf(bare)
 	if limiter.NeedsPlacement(p) {
-		w.bound = limiter.SweptWindows(loose, several || limiter.Ranged(p))
+		w.bound = limiter.SweepingWindows(loose, several || limiter.Ranged(p))
 	}
 	return w
 }
