@@ -4,7 +4,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 var fixedKind = kind{
@@ -49,32 +48,9 @@ func (f fixed) Over(h *history.History) *Breach {
 	}, f.quota)
 }
 
-// overCounting: an admission needs a window in which fewer than the quota of what is counted was certainly
-// before it.
+// overCounting is that of a ring with one slot.
 func (f fixed) overCounting(h *history.History, counted []history.Event) *Breach {
-	c := history.NewCertain(counted)
-	for _, i := range h.AdmittedByEnd {
-		ev := h.Admitted[i]
-		k := f.FirstOf(ev.Start)
-		// In a later window the certain load at its beginning is nothing, so only one window can be violated.
-		if k != f.LastOf(ev.End) {
-			continue
-		}
-		begin := f.Latest(k - 1)
-		if c.Within(begin-1, ev.Start, ev)+ev.Cost <= f.quota {
-			continue
-		}
-		br := &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: f.quota, Windows: 1, Roomless: true,
-			Events: []history.Event{ev}, Span: ev.End - ev.Start}
-		for _, other := range counted {
-			if other.Seq != ev.Seq && other.Start >= begin && other.End < ev.Start {
-				br.Events = append(br.Events, other)
-				br.Seen += other.Cost
-			}
-		}
-		return br
-	}
-	return nil
+	return ring{f.Grid, 1, f.quota, f.all}.overCounting(h, counted)
 }
 
 func (f fixed) Usage(h *history.History) Meter { return newWindowMeter(h, f.Grid, 1, f.quota, f.all) }

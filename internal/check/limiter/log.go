@@ -54,45 +54,13 @@ func (l windowLog) Over(h *history.History) *Breach {
 // overSpan looks for more than k*quota units certainly inside a span shorter than k windows. For a span that
 // ends at y the best start is y - k*window + 1.
 func (l windowLog) overSpan(h *history.History, k int64) *Breach {
-	var units int64
-	var leaving int // events of h.admitted whose start the span has passed
-	done := make([]bool, len(h.Admitted))
-	for _, i := range h.AdmittedByEnd {
-		ev := h.Admitted[i]
-		x := ev.End - k*l.window + 1
-		done[i] = true
-		if ev.Start >= x {
-			units += ev.Cost
-		}
-		for ; leaving < len(h.Admitted) && h.Admitted[leaving].Start < x; leaving++ {
-			if done[leaving] && int(i) != leaving {
-				units -= h.Admitted[leaving].Cost
-			}
-		}
-		if units > k*l.quota {
-			return l.breachAt(h, ev.End, k)
-		}
+	place := func(s int64) int64 { return s }
+	since := func(y int64) int64 { return y - k*l.window + 1 }
+	br := overSpan(h, k*l.quota, place, since)
+	if br != nil {
+		br.Windows, br.Bound = k, l.quota*(br.Span/l.window+1)
 	}
-	return nil
-}
-
-// breachAt collects the latest admissions that end at or before y until they are too many.
-func (l windowLog) breachAt(h *history.History, y, k int64) *Breach {
-	br := &Breach{Kind: verdict.OverAdmission, Windows: k}
-	for i := len(h.Admitted) - 1; i >= 0; i-- {
-		ev := h.Admitted[i]
-		if ev.End > y {
-			continue
-		}
-		br.Events = append(br.Events, ev)
-		br.Seen += ev.Cost
-		if br.Seen > k*l.quota {
-			br.Span = y - ev.Start
-			br.Bound = l.quota * (br.Span/l.window + 1)
-			return br
-		}
-	}
-	panic("check: a violated span vanished")
+	return br
 }
 
 // overCounting asks of each admission whether some instant of its interval has fewer than the quota of what

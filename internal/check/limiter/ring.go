@@ -59,51 +59,12 @@ func (r ring) Over(h *history.History) *Breach {
 // overSpan looks for more than m*quota units that certainly lie in m*n slots: of those that end with slot y,
 // the first is as late as it can be.
 func (r ring) overSpan(h *history.History, m int64) *Breach {
-	if y, over := r.firstOver(h, m); over {
-		return r.breachAt(h, y, m)
+	since := func(y int64) int64 { return r.LastOf(y) - m*r.n + 1 }
+	br := overSpan(h, m*r.quota, r.FirstOf, since)
+	if br != nil {
+		br.Windows, br.Bound = m, m*r.quota
 	}
-	return nil
-}
-
-// firstOver returns the earliest end of such a span, ok=false where there is none.
-func (r ring) firstOver(h *history.History, m int64) (y int64, ok bool) {
-	done := make([]bool, len(h.Admitted))
-	var units int64
-	var leaving int // events of h.admitted whose first slot the span has passed
-	for _, i := range h.AdmittedByEnd {
-		ev := &h.Admitted[i]
-		x := r.LastOf(ev.End) - m*r.n + 1
-		done[i] = true
-		if r.FirstOf(ev.Start) >= x {
-			units += ev.Cost
-		}
-		for ; leaving < len(h.Admitted) && r.FirstOf(h.Admitted[leaving].Start) < x; leaving++ {
-			if done[leaving] && int(i) != leaving {
-				units -= h.Admitted[leaving].Cost
-			}
-		}
-		if units > m*r.quota {
-			return ev.End, true
-		}
-	}
-	return 0, false
-}
-
-// breachAt collects the latest admissions that end at or before y until they are too many.
-func (r ring) breachAt(h *history.History, y, m int64) *Breach {
-	br := &Breach{Kind: verdict.OverAdmission, Windows: m, Bound: m * r.quota}
-	for i := len(h.Admitted) - 1; i >= 0; i-- {
-		ev := h.Admitted[i]
-		if ev.End > y {
-			continue
-		}
-		br.Events = append(br.Events, ev)
-		if br.Seen += ev.Cost; br.Seen > br.Bound {
-			br.Span = y - ev.Start
-			return br
-		}
-	}
-	panic("check: a violated span of slots vanished")
+	return br
 }
 
 // overCounting: an admission needs a slot in which fewer than the quota of what is counted was certainly in

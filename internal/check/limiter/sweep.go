@@ -185,6 +185,44 @@ func tooDear(admitted []history.Event, full int64) *Breach {
 	return nil
 }
 
+// overSpan looks for more than `most` units in one span: those of the admissions that end by an instant y and
+// do not begin before since(y), where one that starts at s begins at place(s). Neither ever decreases. The
+// breach has the latest admissions that are too many.
+func overSpan(h *history.History, most int64, place, since func(t int64) int64) *Breach {
+	done := make([]bool, len(h.Admitted))
+	var units int64
+	var leaving int // admissions that begin before the span
+	for _, i := range h.AdmittedByEnd {
+		ev := &h.Admitted[i]
+		x := since(ev.End)
+		if done[i] = true; place(ev.Start) >= x {
+			units += ev.Cost
+		}
+		for ; leaving < len(h.Admitted) && place(h.Admitted[leaving].Start) < x; leaving++ {
+			if done[leaving] && int(i) != leaving {
+				units -= h.Admitted[leaving].Cost
+			}
+		}
+		if units > most {
+			return latestOver(h, ev.End, most)
+		}
+	}
+	return nil
+}
+
+// latestOver is the breach of the latest admissions that end by y and are more than `most` units.
+func latestOver(h *history.History, y, most int64) *Breach {
+	br := &Breach{Kind: verdict.OverAdmission}
+	for i := len(h.Admitted) - 1; br.Seen <= most; i-- {
+		if ev := h.Admitted[i]; ev.End <= y {
+			br.Events = append(br.Events, ev)
+			br.Seen += ev.Cost
+			br.Span = y - ev.Start
+		}
+	}
+	return br
+}
+
 // refill appends more to a list of which the first `used` are used up, and forgets those when they are half
 // of it.
 func refill[T any](list []T, used int, more []T) ([]T, int) {
