@@ -12,8 +12,7 @@ func buckets(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	if p.Completes() || p.Bucketed() {
 		return nil
 	}
-	bucket := plainPolicy(p)
-	bucket.Algorithm, bucket.Rate, bucket.Burst = spec.TokenBucket, p.Rate, p.Full()
+	bucket := like(p, spec.TokenBucket, p.Rate, p.Full())
 	all := []guess{{bucket, bucketText(bucket)}}
 	for _, x := range q.fitted(bucket) {
 		all = append(all, guess{x, bucketText(x)})
@@ -30,10 +29,7 @@ func queues(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 	if p.Completes() || !p.Bucketed() {
 		return nil
 	}
-	queue := plainPolicy(p)
-	queue.Algorithm, queue.Rate = spec.LeakyBucketQueue, p.Rate
-	queue.Queue, queue.Burst = p.Full()-1, p.Full()
-
+	queue := like(p, spec.LeakyBucketQueue, p.Rate, p.Full())
 	all := []guess{{queue, queueText(queue)}}
 	for _, b := range bursts(queue, j) {
 		x := queue.WithFull(b)
@@ -44,18 +40,17 @@ func queues(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 
 func queueText(p spec.Policy) string { return fmt.Sprintf("a queue of %d at %s", p.Queue, p.Rate) }
 
-// plainPolicy returns the policy from which those of other kinds are made: without what only one kind has.
-func plainPolicy(p spec.Policy) spec.Policy {
-	return spec.Policy{Start: spec.StartFull, Count: spec.CountAdmitted,
-		Refill: spec.RefillContinuous, Rounding: spec.RoundNone, Boundary: spec.HalfOpen,
-		Tick: p.Tick, TickSet: p.TickSet}
+// like returns a policy of another algorithm with the clock of p.
+func like(p spec.Policy, a spec.Algorithm, rate spec.Rate, full int64) spec.Policy {
+	out := spec.Plain(a, rate, full)
+	out.Tick, out.TickSet = p.Tick, p.TickSet
+	return out
 }
 
 // windowed returns the policy of a kind with a quota in a time, and the clock of base.
 func windowed(base spec.Policy, rate spec.Rate, kind spec.Policy) spec.Policy {
-	out := plainPolicy(base)
-	out.Algorithm, out.Align, out.Refresh, out.Slots = kind.Algorithm, kind.Align, kind.Refresh, kind.Slots
-	out.Rate, out.Burst = rate, rate.N
+	out := like(base, kind.Algorithm, rate, rate.N)
+	out.Align, out.Refresh, out.Slots = kind.Align, kind.Refresh, kind.Slots
 	return out
 }
 
@@ -116,7 +111,7 @@ func unknownWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 }
 
 func logs(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
-	return q.windows(p, spec.Policy{Algorithm: spec.SlidingWindowLog}, "a sliding window log of %s")
+	return q.windows(p, logKind, "a sliding window log of %s")
 }
 
 func counters(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
@@ -133,6 +128,8 @@ func slottedWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	}
 	return all
 }
+
+var logKind = spec.Policy{Algorithm: spec.SlidingWindowLog}
 
 // fixedKind is a fixed window that ends when it is over.
 func fixedKind(align spec.Align) spec.Policy {

@@ -126,9 +126,7 @@ func (q *inquiry) quotas(rate spec.Rate, base spec.Policy) []int64 {
 		return known
 	}
 	out := []int64{rate.N}
-	for _, kind := range []spec.Policy{
-		fixedKind(spec.AlignFirst), {Algorithm: spec.SlidingWindowLog},
-	} {
+	for _, kind := range []spec.Policy{fixedKind(spec.AlignFirst), logKind} {
 		m := q.measured(windowed(base, rate, kind)).Burst
 		for _, end := range []verdict.Interval{{Lo: m.Lo, LoSet: m.LoSet}, {Lo: m.Hi, LoSet: m.HiSet}} {
 			if n := int64(end.Lo); end.LoSet && n >= 1 && !slices.Contains(out, n) {

@@ -53,7 +53,7 @@ func changed(p spec.Policy, all ...guess) []guess {
 
 // roundings round the weighted count otherwise.
 func roundings(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
-	if p.Algorithm != spec.SlidingWindowCounter {
+	if !p.Weighs() {
 		return nil
 	}
 	rounded := func(r spec.Rounding, text string) guess {

@@ -33,41 +33,17 @@ func LongestWaits(tl *timeline.Timeline, limit spec.Limit) map[int]time.Duration
 	return waits
 }
 
-// longestWait bounds the wait under one policy. A bucket is never fuller than its burst, so c units are back
-// after c refill times; a window ends, and a log forgets, within one window.
+// longestWait bounds the wait under one policy.
 func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	w := history.Widen(h, p.Tick, p.TickSet)
-	slack, window := time.Duration(w.Left+w.Right)+p.LongestBan()+2*h.Drift(max(o.FirstByte, o.Sent)),
-		p.LongestWindow()
+	slack := time.Duration(w.Left+w.Right) + p.LongestBan() + 2*h.Drift(max(o.FirstByte, o.Sent))
 	if p.Charge == spec.ChargeCompletion { // after the last charge the limiter is that of all others
 		slack += p.HoldMost + p.Rate.Per
 	}
-	switch p.Algorithm {
-	case spec.Concurrency:
-		return p.HoldMost + slack // by then all that were in flight are complete
-	case spec.SlidingWindowLog:
-		if p.Boundary == spec.Closed {
-			slack++ // a request still counts at the very end of its window
-		}
-		return window + slack
-	case spec.FixedWindow:
+	if p.Fixed() {
 		return untilWindowEnds(p, h, o) + slack
-	case spec.SlidingWindowCounter:
-		// the count of this window may be any, and weighs nothing at the end of the next one
-		if p.Count == spec.CountAll {
-			return 2*window + slack
-		}
-		// Once the window has ended its count weighs less and less: after 1/quota of the next one there is
-		// room.
-		return window + (window*time.Duration(max(o.Cost, 1))+
-			time.Duration(p.Rate.N)-1)/time.Duration(p.Rate.N) + slack
-	default:
-		units := max(o.Cost, 1)
-		if p.Refill == spec.RefillInterval {
-			units++
-		}
-		return p.UntilBack(units) + slack
 	}
+	return p.UntilRoom(o.Cost) + slack
 }
 
 // untilWindowEnds returns the time from the earliest decision of o to the end of its window, or a whole

@@ -3,8 +3,10 @@ package house
 import (
 	"go/ast"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -154,6 +156,36 @@ func TestTheJudgeTestsNoTypes(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// TestFewNameAnAlgorithm: who needs what differs between algorithms asks the policy for it, so that a new
+// algorithm has few places. The packages that are about algorithms name them, and few files beside them.
+func TestFewNameAnAlgorithm(t *testing.T) {
+	const most = 8
+	named := map[string]bool{}
+	for _, a := range []string{"TokenBucket", "GCRA", "LeakyBucket", "LeakyBucketQueue", "FixedWindow",
+		"SlidingWindowLog", "SlidingWindowCounter", "Concurrency"} {
+		named[a] = true
+	}
+	about := []string{"internal/spec", "internal/reference", "internal/check/limiter"}
+	naming := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test || slices.Contains(about, s.pkg) {
+			continue
+		}
+		ast.Inspect(s.ast, func(node ast.Node) bool {
+			if x, ok := node.(*ast.SelectorExpr); ok && named[x.Sel.Name] {
+				if of, ok := x.X.(*ast.Ident); ok && of.Name == "spec" {
+					naming[s.path] = true
+				}
+			}
+			return true
+		})
+	}
+	if len(naming) > most {
+		t.Errorf("%d files name an algorithm, over %d: %v", len(naming), most,
+			slices.Sorted(maps.Keys(naming)))
 	}
 }
 

@@ -155,7 +155,7 @@ func (c Candidate) worth() string {
 			quantity.Brief(c.shortest()))
 	}
 	text := fmt.Sprintf("quota %s, ", c.Measured.Burst)
-	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
+	if p.HasWindow() {
 		return text + fmt.Sprintf("window %s..%s", quantity.Brief(c.least), quantity.Brief(c.most))
 	}
 	return text + fmt.Sprintf("rate %s..%s/s", quantity.PerSecond(c.Measured.Rate.Lo, false),
@@ -164,7 +164,7 @@ func (c Candidate) worth() string {
 
 // shortest is the least that a window of c can be, or the time in which a bucket fills.
 func (c Candidate) shortest() time.Duration {
-	if p := c.Limit[0]; !p.Windowed() && p.Algorithm != spec.SlidingWindowLog {
+	if p := c.Limit[0]; !p.HasWindow() {
 		return c.least * time.Duration(p.Full())
 	}
 	return c.least

@@ -289,7 +289,7 @@ func (x *search) narrow(asked int) {
 func (x *search) asQueue() {
 	x.aside, x.regions = x.regions, nil
 	for _, r := range x.aside {
-		if r.kind.base.Algorithm == spec.TokenBucket && r.kind.base.Count != spec.CountAll {
+		if r.kind.base.Bucketed() && r.kind.base.Count != spec.CountAll {
 			x.regions = append(x.regions, &region{kind: queueKind(r.kind), live: r.live})
 		}
 	}

@@ -85,8 +85,8 @@ func classes(regions []*region) [][]*region {
 // ofOne names what a kind is with a quota of one request.
 func (k *kind) ofOne() string {
 	b := k.base
-	counter, up := b.Algorithm == spec.SlidingWindowCounter, b.Rounding == spec.RoundUp
-	all := (b.Count == spec.CountAll && b.Algorithm != spec.FixedWindow) || b.Refresh == spec.RefreshAll
+	counter, up := b.Weighs(), b.Rounding == spec.RoundUp
+	all := (b.Count == spec.CountAll && !b.Fixed()) || b.Refresh == spec.RefreshAll
 	switch {
 	case k.queue || len(k.parts) > 0 || counter && b.Rounding == spec.RoundNearest:
 		return k.text

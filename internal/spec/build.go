@@ -79,6 +79,21 @@ func Build(algorithm string, pairs []Pair) (Policy, []KeyError) {
 	return build(algorithm, pairs, false)
 }
 
+// Plain returns the policy of an algorithm with a rate and a Full, and every other key as a SPEC has it that
+// does not write it.
+func Plain(algorithm Algorithm, rate Rate, full int64) Policy {
+	b := builder{policy: blank(algorithm)}
+	b.policy.Rate, b.policy.Burst = rate, full
+	b.complete(familyOf(algorithm))
+	return b.policy.WithFull(full)
+}
+
+// blank returns a policy of an algorithm of which nothing was read yet.
+func blank(algorithm Algorithm) Policy {
+	return Policy{Algorithm: algorithm, Start: StartFull, Count: CountAdmitted, Refill: RefillContinuous,
+		Rounding: RoundNone, Boundary: HalfOpen}
+}
+
 // builder collects a policy and its mistakes.
 type builder struct {
 	policy Policy
@@ -91,12 +106,7 @@ type builder struct {
 // build is Build; partial tells that parts of the SPEC were already refused, so that nothing is called
 // missing.
 func build(algorithm string, pairs []Pair, partial bool) (Policy, []KeyError) {
-	b := builder{
-		policy: Policy{Algorithm: Algorithm(algorithm), Start: StartFull, Count: CountAdmitted,
-			Refill:   RefillContinuous,
-			Rounding: RoundNone, Boundary: HalfOpen},
-		given: map[string]int{}, bad: map[string]bool{},
-	}
+	b := builder{policy: blank(Algorithm(algorithm)), given: map[string]int{}, bad: map[string]bool{}}
 	in := familyOf(b.policy.Algorithm)
 	if in == 0 && !(partial && algorithm == "") {
 		b.wrong = append(b.wrong, KeyError{Pair: -1, Problem: unknownAlgorithm(algorithm)})

@@ -132,6 +132,35 @@ func (p Policy) UntilBack(units int64) time.Duration {
 	return time.Duration((units*int64(p.Rate.Per) + p.Rate.N - 1) / p.Rate.N)
 }
 
+// UntilRoom returns the longest time until p has room for a request of some cost that it denied, if nothing
+// else is asked of it, by a clock that does not tick, and whatever the ban: rounded up to the nanosecond.
+func (p Policy) UntilRoom(cost int64) time.Duration {
+	window := p.LongestWindow()
+	switch {
+	case p.InFlight():
+		return p.HoldMost // by then all that were in flight are complete
+	case p.Fixed():
+		return window
+	case p.Windowed() && p.Count == CountAll:
+		return 2 * window // the count of this window may be any, and weighs nothing at the end of the next
+	case p.Windowed():
+		// Once the window has ended its count weighs less and less: one unit has room after 1/quota of the
+		// next one.
+		units, quota := time.Duration(max(cost, 1)), time.Duration(p.Rate.N)
+		return window + (window*units+quota-1)/quota
+	case p.Boundary == Closed:
+		return window + 1 // a request still counts at the very end of its window
+	case p.HasWindow():
+		return window
+	case p.Refill == RefillInterval:
+		return p.UntilBack(max(cost, 1) + 1)
+	}
+	return p.UntilBack(max(cost, 1))
+}
+
+// Weighs tells whether p weighs the count of the window before.
+func (p Policy) Weighs() bool { return p.of(inCounter) }
+
 // MostWithin returns the most units that p admits in a closed span that it enters full, wherever its windows
 // begin. It never decreases with the span.
 func (p Policy) MostWithin(span time.Duration) float64 {

@@ -193,18 +193,10 @@ func firstOf(a, b string) string {
 
 // asFixedWindow returns the fixed window with the quota of p and the window in which that quota comes back.
 func asFixedWindow(p spec.Policy) spec.Policy {
-	return spec.Policy{
-		Algorithm: spec.FixedWindow, Rate: spec.Rate{N: p.Full(), Per: windowOf(p)}, Burst: p.Full(),
-		Start: spec.StartFull, Align: spec.AlignClock, Count: spec.CountAdmitted,
-		Refill: spec.RefillContinuous, Rounding: spec.RoundNone, Boundary: spec.HalfOpen,
-	}
+	return spec.Plain(spec.FixedWindow, spec.Rate{N: p.Full(), Per: windowOf(p)}, p.Full())
 }
 
 // bucketOf returns the token bucket with the rate of p and a burst.
 func bucketOf(p spec.Policy, burst int64) spec.Policy {
-	return spec.Policy{
-		Algorithm: spec.TokenBucket, Rate: p.Rate, Burst: burst,
-		Start: spec.StartFull, Align: spec.AlignClock, Count: spec.CountAdmitted,
-		Refill: spec.RefillContinuous, Rounding: spec.RoundNone, Boundary: spec.HalfOpen,
-	}
+	return spec.Plain(spec.TokenBucket, p.Rate, burst)
 }

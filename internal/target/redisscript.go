@@ -76,7 +76,7 @@ func scriptFor(limit spec.Limit) (script, error) {
 			used[part.source] = true
 			s.source += "\n" + part.source
 		}
-		if p.Algorithm == spec.SlidingWindowLog {
+		if p.HasWindow() && !p.Windowed() {
 			s.logs++
 		}
 		s.policies, s.args = append(s.policies, part), append(s.args, part.args...)
@@ -107,23 +107,23 @@ func scriptedPolicy(p spec.Policy) (scripted, error) {
 		return refuse("rate "+p.Rate.String(), "the numbers of a script are exact below 2^53")
 	}
 	s, name, x, y := scripted{policy: p}, "", int64(0), int64(0)
-	switch p.Algorithm {
-	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket, spec.LeakyBucketQueue:
+	switch {
+	case p.Refills():
 		s.source, name, s.view = bucketSource, "bucket", newBucketView(p).view
 		_, level := p.StartLevels()
 		x = p.Full() - level
 		if p.Refill == spec.RefillInterval {
 			y = p.Fill * int64(p.Rate.Per/time.Microsecond)
 		}
-	case spec.FixedWindow:
+	case p.Fixed():
 		y = map[spec.Refresh]int64{spec.RefreshAdmitted: 1, spec.RefreshAll: 2}[p.Refresh]
 		s.source, name, x, s.view = fixedWindowSource, "fixed", phaseOf(p), windowView{p}.view
-	case spec.SlidingWindowLog:
+	case p.HasWindow() && !p.Windowed():
 		v := newLogView(p)
 		// An entry a microsecond or more older than the window is outside it whatever the boundary.
 		s.source, name, x, s.view = slidingLogSource, "log",
 			int64((v.keep+time.Microsecond-1)/time.Microsecond), v.view
-	case spec.SlidingWindowCounter:
+	case p.Weighs():
 		s.source, name, x, s.view = slidingCounterSource, "counter", phaseOf(p), counterView{p}.view
 		y = map[spec.Rounding]int64{spec.RoundUp: 1, spec.RoundNearest: 2}[p.Rounding]
 	default:

@@ -51,9 +51,9 @@ func slidingEquivalent(p spec.Policy) (loose spec.Policy, ok bool) {
 	if p.TTL > 0 {
 		rate.Per = min(rate.Per, p.TTL)
 	}
-	return spec.Policy{Algorithm: spec.TokenBucket, Rate: rate, Burst: 2 * rate.N, Start: spec.StartFull,
-		Count: spec.CountAdmitted, Refill: spec.RefillContinuous, Boundary: spec.HalfOpen,
-		Charge: spec.ChargeDecision, Tick: p.Tick, TickSet: p.TickSet}, true
+	loose = spec.Plain(spec.TokenBucket, rate, 2*rate.N)
+	loose.Tick, loose.TickSet = p.Tick, p.TickSet
+	return loose, true
 }
 
 // Beside judges recordings under the policies of BesideOthers: their denials prove nothing.
