@@ -29,6 +29,7 @@ var layers = map[string]int{
 	"internal/verdict":       1,
 	"internal/reference":     1,
 	"internal/http2":         1,
+	"internal/eventloop":     1,
 	"internal/redis":         1,
 	"internal/check/history": 2,
 	"internal/load":          2,

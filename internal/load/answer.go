@@ -34,23 +34,32 @@ func (c *conn) receive(s *shot) bool {
 		c.fail(s, early, errWantsTLS)
 		return false
 	}
-	o := s.obs
-	o.Sent, o.FirstByte, o.Answered = s.began(first), first, true
-	o.Status, o.Outcome, o.Error = resp.StatusCode, c.r.o.outcome(resp.StatusCode, resp.Header), ""
-	o.Fields = c.fields(resp.Header)
+	c.head(s, first, resp.StatusCode, c.r.o.outcome(resp.StatusCode, resp.Header), c.fields(resp.Header))
 	whole := c.drain(s, resp)
 	if whole {
-		o.Done = max(first, c.in.last)
+		s.obs.Done = max(first, c.in.last)
 	}
-	if c.served++; c.served == 1 {
-		c.r.speaks(c.pool, c.nc, resp.Proto)
-	}
-	if v := resp.Header["Keep-Alive"]; v != nil {
-		c.idleMax = patience(v)
-	}
+	c.serves(resp.Proto, resp.Header["Keep-Alive"])
 	again := whole && !before && !resp.Close && !s.req.last && resp.StatusCode >= 200 && c.br.Buffered() == 0
 	c.over(s, again)
 	return again
+}
+
+// head notes the header block of the final answer to s, whose first byte was read at first.
+func (c *conn) head(s *shot, first time.Duration, status int, out timeline.Outcome, f timeline.Fields) {
+	o := s.obs
+	o.Sent, o.FirstByte, o.Answered = s.began(first), first, true
+	o.Status, o.Outcome, o.Error, o.Fields = status, out, "", f
+}
+
+// serves counts an answer that came to its end or broke. idle is the field Keep-Alive, if there is one.
+func (c *conn) serves(proto string, idle []string) {
+	if c.served++; c.served == 1 {
+		c.r.speaks(c.pool, c.nc, proto)
+	}
+	if len(idle) > 0 {
+		c.idleMax = patience(idle)
+	}
 }
 
 // outcome is what an answer says: its status, and the field that marks an admission as a denial.
@@ -193,4 +202,16 @@ func (c *conn) fields(h http.Header) timeline.Fields {
 	slices.SortFunc(out, func(a, b timeline.Field) int { return strings.Compare(a.Name, b.Name) })
 	c.scratch = out
 	return c.r.fields.keep(out)
+}
+
+// inserted adds a field to those that ascend by name: to the value that it has already, if it has one.
+func inserted(to timeline.Fields, name, value string) timeline.Fields {
+	at, again := slices.BinarySearchFunc(to, name, func(x timeline.Field, name string) int {
+		return strings.Compare(x.Name, name)
+	})
+	if again {
+		to[at].Value += ", " + value
+		return to
+	}
+	return slices.Insert(to, at, timeline.Field{Name: name, Value: value})
 }

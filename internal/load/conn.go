@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/eventloop"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -51,7 +52,8 @@ func (in *intake) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// conn is one connection. A goroutine reads it all the time, so a target that closes it is noticed at once.
+// conn is one connection. An event loop (reading.go) or a goroutine reads it all the time, so a target that
+// closes it is noticed at once.
 //
 // With HTTP/2 it is one stream of a link, and that is read: link and slot are nil for HTTP/1.1, nc to br for
 // HTTP/2.
@@ -62,8 +64,12 @@ type conn struct {
 	*slot
 	// nc is what is written and read; raw is what is closed: the same without TLS.
 	nc, raw net.Conn
-	in      intake
-	br      *bufio.Reader
+	// held is both of a connection that an event loop reads, or once did, and loop what reads it; nil for
+	// others.
+	held *eventloop.Conn
+	loop *reading
+	in   intake
+	br   *bufio.Reader
 	// inflight is the shot that the next answer belongs to, nil when idle. Set under recorder.mu by whoever
 	// takes the connection, or by the reader itself between two requests; cleared by the reader.
 	inflight atomic.Pointer[shot]
@@ -186,7 +192,7 @@ func (c *conn) serve() {
 	defer c.r.wg.Done()
 	defer c.raw.Close()
 	for {
-		c.in.left = maxHeader
+		c.in.left = maxHeader - c.br.Buffered() // bytes that an event loop has read
 		_, err := c.br.Peek(1)
 		c.hear()
 		s := c.inflight.Load()

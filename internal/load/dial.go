@@ -13,6 +13,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/rlcheck/rlcheck/internal/eventloop"
 	"github.com/rlcheck/rlcheck/internal/http2"
 )
 
@@ -124,7 +125,9 @@ func (r *recorder) dial(p *pool) (*conn, error) {
 	}
 	c := &conn{r: r, pool: p, nc: nc, raw: raw}
 	c.in = intake{from: nc, clock: r.clock, left: maxHeader}
-	c.br = bufio.NewReaderSize(&c.in, 4096)
+	if !r.attach(c) {
+		c.br = bufio.NewReaderSize(&c.in, eventloop.Most)
+	}
 	return c, nil
 }
 

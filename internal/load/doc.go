@@ -12,8 +12,14 @@
 // of all that leave together, FirstByte after the read that brought the first byte of the HEADERS frame.
 //
 // So the target's decision lies inside, whatever the scheduler does to us. One goroutine, the pacer, waits
-// for the due times and writes by itself; every connection has a reader goroutine that sleeps in the network
-// poller. A request that finds no idle connection waits for the next one and is recorded late, as it was.
+// for the due times and writes by itself. Who reads depends on the connection (reading.go):
+//
+//	an event loop   HTTP/1.1 without TLS on Linux: one thread with epoll reads many connections, and its
+//	                clients send their next requests from it
+//	a goroutine     everything else: it sleeps in the network poller. A connection leaves its loop for
+//	                one as soon as an answer is not whole, alone and plain.
+//
+// A request that finds no idle connection waits for the next one and is recorded late, as it was.
 //
 // Every request is recorded, those used for aiming too. Nothing is retried, no redirect followed, no proxy
 // asked but one that is named, no compression negotiated. A connection that is found closed before anything
@@ -22,9 +28,7 @@
 // A recording that may become long is sorted into a file while it is made (long.go, timeline.Spool), so that
 // memory does not grow with it; what stays is the plan.
 //
-// Note: with 64 clients that send at once when they are answered, a request takes 1.6 to 1.8 times the
-// processor time of one of wrk, which records nothing (make bench). Half of it is the write, which wrk has
-// too; the rest is the waking of goroutines, the parser, and the record. A prototype with epoll on one thread
-// of its own took 0.8 times that of wrk. It is not here: TLS, HTTP/2, proxies and virtual time would need
-// this engine beside it, and intervals are as narrow here (1.1 times the round trip of a bare loop).
+// Note: with 64 clients that send at once when they are answered, a request took 1.6 to 2.0 times the
+// processor time of one of wrk, which records nothing, when goroutines read all connections: they were woken
+// for each answer, and the poller of the runtime was asked besides. With event loops it takes some 1.3 times.
 package load

@@ -53,6 +53,16 @@ func (s *fieldStore) keep(f timeline.Fields) timeline.Fields {
 	return out
 }
 
+// known returns a value as it was kept before, if it was.
+func (s *fieldStore) known(v []byte) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if own, known := s.values[string(v)]; known {
+		return own
+	}
+	return string(v)
+}
+
 // text returns the copy of a name or a value that is kept. The lock is held.
 func (s *fieldStore) text(v string) string {
 	if own, known := s.values[v]; known {

@@ -187,6 +187,7 @@ func (g *gate) fire(i int, due time.Duration) {
 		g.p.obs[k].At = due
 	}
 	n, first, last := 0, time.Duration(0), time.Duration(0)
+	release := r.hold()
 	for ready := gr.ready; len(ready) > 0; {
 		together := carried(ready)
 		if at, fired := fire(together); fired > 0 {
@@ -197,6 +198,7 @@ func (g *gate) fire(i int, due time.Duration) {
 		}
 		ready = ready[len(together):]
 	}
+	release()
 	if n > 0 {
 		r.late(last - due)
 		r.mu.Lock()

@@ -11,7 +11,7 @@ import (
 )
 
 // listen measures how late this process reads what has come: now and then a byte is written to a pipe that is
-// read as connections are, by a goroutine that sleeps in the network poller.
+// read as connections are: by each event loop, and by a goroutine that sleeps in the network poller.
 //
 //	write            wake-up            read
 //	|--------------- lag ---------------|
@@ -37,11 +37,12 @@ func (r *recorder) listen(ctx context.Context) {
 			if _, err := from.Read(b); err != nil {
 				return
 			}
-			r.heard(r.clock.now() - time.Duration(r.called.Load()))
+			r.heard()
 		}
 	}()
 	for rest(ctx, looks, nil) {
 		r.called.Store(int64(r.clock.now()))
+		r.knock()
 		if _, err := to.Write([]byte{0}); err != nil {
 			return
 		}
@@ -49,7 +50,8 @@ func (r *recorder) listen(ctx context.Context) {
 }
 
 // heard keeps the largest lag of the phase that runs.
-func (r *recorder) heard(lag time.Duration) {
+func (r *recorder) heard() {
+	lag := r.clock.now() - time.Duration(r.called.Load())
 	name := r.name.Load()
 	if name == nil {
 		return
@@ -99,4 +101,28 @@ func (r *recorder) kept(tl *timeline.Timeline, missing map[string]int) (out []ti
 		out = append(out, k)
 	}
 	return out
+}
+
+const (
+	// looks is how often the recorder sees whether it runs at all, and stalledFrom how long it must have been
+	// away to be told: a timer may be some 10 ms late beside a sender that spins.
+	looks       = 5 * time.Millisecond
+	stalledFrom = 30 * time.Millisecond
+	// mostStalls is how many are told.
+	mostStalls = 1000
+)
+
+// feel notes the times in which this process did not run: a machine that stood still reads late what came in
+// time, also where nothing was due that would show it. look waits until it is time to look again, and returns
+// false at the end.
+func (r *recorder) feel(look func() bool) {
+	for last := r.clock.now(); look(); {
+		now := r.clock.now()
+		if now-last >= stalledFrom && len(r.stalls) < mostStalls {
+			r.mu.Lock()
+			r.stalls = append(r.stalls, timeline.Stall{From: last, To: now})
+			r.mu.Unlock()
+		}
+		last = now
+	}
 }

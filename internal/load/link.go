@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -255,14 +254,7 @@ func (l *link) fields(from []http2.Field) timeline.Fields {
 		if name == "" {
 			continue
 		}
-		at, again := slices.BinarySearchFunc(out, name, func(x timeline.Field, name string) int {
-			return strings.Compare(x.Name, name)
-		})
-		if again {
-			out[at].Value += ", " + f.Value
-			continue
-		}
-		out = slices.Insert(out, at, timeline.Field{Name: name, Value: f.Value})
+		out = inserted(out, name, f.Value)
 	}
 	l.scratch = out
 	return l.r.fields.keep(out)

@@ -287,7 +287,7 @@ func (r *recorder) connect(p *pool) {
 		}
 		if c.link == nil {
 			r.wg.Add(1)
-			go c.serve()
+			c.begin()
 		}
 		r.mu.Unlock()
 		r.release(c)

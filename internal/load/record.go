@@ -39,6 +39,9 @@ type recorder struct {
 	// phases are those that have begun.
 	phases []*phase
 
+	// loops read what need not be waited for; started with the first connection they can read.
+	loops []*reading
+
 	mu    sync.Mutex
 	pools map[poolKey]*pool
 	live  map[*conn]struct{}
@@ -182,6 +185,9 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	interrupted := ctx.Err() != nil
 	r.abort()
 	r.wg.Wait()
+	for _, l := range r.loops {
+		l.loop.Stop()
+	}
 	ended := r.clock.now()
 	spoken := r.spoken(ctx)
 	stopWatching()

@@ -1,0 +1,203 @@
+package eventloop
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// heard is a handler that passes on what it is told.
+type heard struct {
+	read  chan string
+	gone  chan error
+	ready func(b []byte)
+}
+
+func (h *heard) Ready(b []byte, _ time.Duration) {
+	if h.ready != nil {
+		h.ready(b)
+		return
+	}
+	h.read <- string(b)
+}
+
+func (h *heard) Gone(err error) { h.gone <- err }
+
+// pair returns a connection of a new loop, its handler, and the other end.
+func pair(t *testing.T) (*Conn, *heard, *net.TCPConn) {
+	t.Helper()
+	began := time.Now()
+	l := New(func() time.Duration { return time.Since(began) }, nil)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ours, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &heard{read: make(chan string, 100), gone: make(chan error, 2)}
+	c := l.Join(ours, h)
+	if c == nil {
+		t.Fatal("it did not join")
+	}
+	t.Cleanup(func() {
+		c.Close()
+		theirs.Close()
+		l.Stop()
+	})
+	return c, h, theirs.(*net.TCPConn)
+}
+
+func begin(t *testing.T, c *Conn) {
+	t.Helper()
+	if err := c.Begin(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestALoopTellsWhatComesAndHowItEnds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		end  func(c *Conn, theirs *net.TCPConn)
+		want error
+	}{
+		"an end": {func(_ *Conn, theirs *net.TCPConn) { theirs.CloseWrite() }, io.EOF},
+		"a reset": {func(_ *Conn, theirs *net.TCPConn) {
+			theirs.SetLinger(0)
+			theirs.Close()
+		}, syscall.ECONNRESET},
+		"a close": {func(c *Conn, _ *net.TCPConn) { c.Close() }, net.ErrClosed},
+		"a close with bytes unread": {func(c *Conn, theirs *net.TCPConn) {
+			c.loop.Hold()
+			theirs.Write([]byte("late"))
+			c.Close()
+			c.loop.Release()
+		}, net.ErrClosed},
+		"a write that finds no room": {func(c *Conn, _ *net.TCPConn) {
+			for b := make([]byte, 1<<20); ; {
+				if _, err := c.Write(b); err != nil {
+					return
+				}
+			}
+		}, net.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, h, theirs := pair(t)
+			theirs.Write([]byte("before")) // it is there when the loop begins
+			begin(t, c)
+			if got := <-h.read; got != "before" {
+				t.Errorf("got %q", got)
+			}
+			c.Write([]byte("request"))
+			b := make([]byte, 7)
+			if _, err := io.ReadFull(theirs, b); err != nil || string(b) != "request" {
+				t.Errorf("the peer got %q, %v", b, err)
+			}
+			tt.end(c, theirs)
+			if err := <-h.gone; !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+			if _, err := c.Write(b); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("a write after the end: %v", err)
+			}
+			if len(h.read) > 0 {
+				t.Errorf("got %q after the end", <-h.read)
+			}
+		})
+	}
+}
+
+// TestMoreThanOneReadIsRead: an event is told once, so all that it told of is read.
+func TestMoreThanOneReadIsRead(t *testing.T) {
+	c, h, theirs := pair(t)
+	c.loop.Hold()
+	begin(t, c)
+	theirs.Write([]byte(strings.Repeat("x", 2*Most+1)))
+	theirs.CloseWrite()
+	c.loop.Release()
+	if err := <-h.gone; err != io.EOF {
+		t.Errorf("got %v", err)
+	}
+	n := 0
+	for len(h.read) > 0 {
+		n += len(<-h.read)
+	}
+	if n != 2*Most+1 {
+		t.Errorf("got %d bytes", n)
+	}
+}
+
+// TestAConnectionThatLeavesIsReadAndWrittenAsBefore, also by whoever knows it as one of the loop.
+func TestAConnectionThatLeavesIsReadAndWrittenAsBefore(t *testing.T) {
+	c, h, theirs := pair(t)
+	left := make(chan net.Conn, 1)
+	h.ready = func(b []byte) {
+		nc, err := c.Leave()
+		if err != nil {
+			t.Error(err)
+		}
+		left <- nc
+	}
+	begin(t, c)
+	theirs.Write([]byte("a"))
+	nc := <-left
+	theirs.Write([]byte("b"))
+	b := make([]byte, 1)
+	if _, err := io.ReadFull(nc, b); err != nil || b[0] != 'b' {
+		t.Errorf("got %q, %v", b, err)
+	}
+	c.Write([]byte("c"))
+	if _, err := io.ReadFull(theirs, b); err != nil || b[0] != 'c' {
+		t.Errorf("the peer got %q, %v", b, err)
+	}
+	c.Close()
+	if _, err := nc.Read(b); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v after the close", err)
+	}
+	if len(h.gone) > 0 {
+		t.Errorf("the loop said %v", <-h.gone)
+	}
+}
+
+// TestAConnectionClosedBeforeItBeginsIsGivenBack: nobody would close its descriptor later.
+func TestAConnectionClosedBeforeItBeginsIsGivenBack(t *testing.T) {
+	c, _, theirs := pair(t)
+	c.Close()
+	if n, err := theirs.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the peer got %d bytes, %v", n, err)
+	}
+	if err := c.Begin(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestOnlyConnectionsOfTheKernelJoin: net.Pipe, TLS, and anything without a loop stay as they are.
+// Who knocks is heard, each time.
+func TestOnlyConnectionsOfTheKernelJoin(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	defer theirs.Close()
+	knocked := make(chan bool, 3)
+	l := New(func() time.Duration { return 0 }, func() { knocked <- true })
+	defer l.Stop()
+	if l.Join(ours, &heard{}) != nil || (*Loop)(nil).Join(ours, &heard{}) != nil {
+		t.Error("it joined")
+	}
+	l.Knock()
+	<-knocked
+	l.Knock()
+	<-knocked
+	(*Loop)(nil).Knock()
+	(*Loop)(nil).Hold()
+	(*Loop)(nil).Release()
+	(*Loop)(nil).Stop()
+}

@@ -1,0 +1,39 @@
+//go:build !linux
+
+package eventloop
+
+import (
+	"errors"
+	"net"
+	"time"
+)
+
+// Loop is one thread that reads connections. There is none here.
+type Loop struct{}
+
+// Conn is a connection of a loop.
+type Conn struct{ net.Conn }
+
+// New returns nil.
+func New(func() time.Duration, func()) *Loop { return nil }
+
+// Stop does nothing.
+func (*Loop) Stop() {}
+
+// Knock does nothing.
+func (*Loop) Knock() {}
+
+// Hold does nothing.
+func (*Loop) Hold() {}
+
+// Release does nothing.
+func (*Loop) Release() {}
+
+// Join returns nil: nc is as it was.
+func (*Loop) Join(net.Conn, Handler) *Conn { return nil }
+
+// Begin fails.
+func (*Conn) Begin() error { return errors.ErrUnsupported }
+
+// Leave fails.
+func (*Conn) Leave() (net.Conn, error) { return nil, errors.ErrUnsupported }
