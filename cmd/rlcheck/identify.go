@@ -33,6 +33,7 @@ type identifyFlags struct {
 	maxRate     string
 	maxTime     time.Duration
 	polite      bool
+	clients     bool
 }
 
 // probes is the scenario of which identify takes all but the phases and the limit.
@@ -81,6 +82,8 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 	fl.DurationVar(&f.maxTime, "max-time", 5*time.Minute, "take no longer")
 	fl.BoolVar(&f.polite, "polite", false,
 		"wait as long as Retry-After asks (default true, but on loopback addresses)")
+	fl.BoolVar(&f.clients, "clients", true,
+		"ask as other clients too (header, address, path, method, connection): what tells them apart")
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: table, json or html (repeatable)")
 	fl.StringVar(&f.out, "out", "", "folder of the recording (default reports/<start>)")
 	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
@@ -125,7 +128,7 @@ func (f *identifyFlags) budget() (identify.Options, error) {
 	}
 	every := max(rate.Per/time.Duration(rate.N), 1)
 	return identify.Options{MaxRequests: f.maxRequests, Every: every, MaxTime: f.maxTime,
-		Think: thinkTime}, nil
+		Think: thinkTime, Alike: !f.clients}, nil
 }
 
 // thinkTime is how long the judge is asked after each phase.
@@ -189,6 +192,9 @@ func (e *env) probe(ctx context.Context, s *scenario.Scenario, outs []output, f 
 	}
 	res := identify.Identify(ctx, live, o)
 	red.timeline(res.Timeline)
+	if res.Clients != nil {
+		red.timeline(res.Clients.Timeline)
+	}
 	r := identified(s, res, m, started)
 	r.Scenarios[0].TimelinePath = dir.of(s.ID, timelineName)
 	about := identify.About{Target: red.Replace(trial.Shown(s.Target.URL)), Partition: f.partition,
@@ -234,6 +240,9 @@ func identified(s *scenario.Scenario, res *identify.Result, m *manifest, started
 	if res.Verdict != identify.Identified {
 		out.Verdict, out.Reason, out.Detail = verdict.Inconclusive, verdict.TooFew, res.Stopped
 	}
+	if res.Clients != nil {
+		out.Claims = append(out.Claims, res.Clients.Claim())
+	}
 	out.Duration = res.Timeline.End()
 	return &result.Run{ID: m.ID, Started: started, Duration: time.Since(started), Version: m.Version,
 		Command: m.Command,
@@ -246,6 +255,11 @@ func (e *env) keepIdentified(dir *runDir, r *result.Run, res *identify.Result) b
 		return timeline.Write(w,
 			res.Timeline)
 	})
+	if err == nil && res.Clients != nil && len(res.Clients.Timeline.Observations) > 0 {
+		err = dir.keep("", identify.ClientsFile, func(w io.Writer) error {
+			return timeline.Write(w, res.Clients.Timeline)
+		})
+	}
 	if err == nil {
 		err = dir.keepSoFar(r, false)
 	}

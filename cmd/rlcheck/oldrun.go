@@ -18,7 +18,7 @@ var (
 	keptReports    = []string{"report.html", "report.json", "junit.xml", "report.md"}
 	keptRecordings = regexp.MustCompile(
 		`^(scenario\.yaml|schedule\.ndjson|timeline(-[0-9]+)?\.ndjson(\.gz|\.zst)?|timeline\.ndjson\.part|` +
-			`latency\.hlog)$`)
+			`clients\.ndjson|latency\.hlog)$`)
 )
 
 // oldRun is what a folder has of an older run.

@@ -103,6 +103,11 @@ func (r *Result) Text(a About) string {
 	if r.Next != "" {
 		line("  would tell more: %s", r.Next)
 	}
+	if r.Clients != nil {
+		for _, text := range r.Clients.lines() {
+			line("  %s", text)
+		}
+	}
 	return b.String() + r.ending(a)
 }
 
@@ -118,7 +123,7 @@ func (r *Result) ending(a About) string {
 	if r.Recorded {
 		text = fmt.Sprintf("  read %s, sent none; ", quantity.Plural(counts.Sent, "request")) + text
 	} else {
-		text = fmt.Sprintf("  used %d of %d requests, %s of %s; ", r.Before+counts.Sent,
+		text = fmt.Sprintf("  used %d of %d requests, %s of %s; ", r.Sent(),
 			a.Options.MaxRequests, quantity.Brief(r.Used), quantity.Brief(a.Options.MaxTime)) + text
 	}
 	switch {
@@ -193,6 +198,7 @@ type jsonIdentity struct {
 	Stopped      string           `json:"stopped,omitempty"`
 	Next         string           `json:"next,omitempty"`
 	Against      []jsonRefuted    `json:"refuted,omitempty"`
+	Clients      *jsonApart       `json:"clients,omitempty"`
 	Partition    string           `json:"partition"`
 	Requests     int              `json:"requests"`
 	Seconds      float64          `json:"seconds"`
@@ -217,8 +223,8 @@ func (r *Result) JSON(a About) ([]byte, error) {
 	j := jsonIdentity{Schema: Schema, Verdict: r.Verdict, Alternatives: []string{},
 		Told:    Told(r.Timeline),
 		Stopped: r.Stopped, Next: r.Next, Partition: a.Partition,
-		Requests: r.Before + len(r.Timeline.Observations),
-		Seconds:  r.Timeline.End().Seconds(), Recording: a.Recording}
+		Requests: r.Sent(), Seconds: r.Timeline.End().Seconds(), Recording: a.Recording,
+		Clients: r.Clients.json()}
 	for _, c := range r.Found {
 		if r.Verdict == Identified {
 			j.Spec, j.Class, j.Measured = c.Limit.String(), c.Class, measured(c.Measured)

@@ -21,6 +21,8 @@ type Options struct {
 	Fresh bool
 	// Think is how long the judge is asked after each phase, 0 for as long as it takes.
 	Think time.Duration
+	// Alike keeps clients that differ from being asked for: what tells them apart is not found.
+	Alike bool
 	// Told is called after each phase with what is left; may be nil.
 	Told func(p Phase, tl *timeline.Timeline, left []string)
 }
@@ -68,7 +70,11 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 	if !o.Fresh && len(x.regions) == 0 && x.stopped == "" {
 		x.afterRest(ctx)
 	}
-	return x.result()
+	res := x.result()
+	if res.Clients = x.apart(ctx, res); res.Clients != nil {
+		res.Used = x.s.Now()
+	}
+	return res
 }
 
 // begin supposes nothing.

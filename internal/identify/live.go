@@ -49,13 +49,8 @@ func (l *Live) Header() timeline.Header { return l.header }
 
 // Send sends a phase. It returns an error only where nothing can be sent at all.
 func (l *Live) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
-	l.Now() // the first phase starts the recording
-	rest := time.NewTimer(max(p.Rest, l.Wait()))
-	defer rest.Stop()
-	select {
-	case <-ctx.Done():
+	if l.Now(); !l.silent(ctx, p.Rest) { // the first phase starts the recording
 		return nil, nil
-	case <-rest.C:
 	}
 	plan := &timeline.Schedule{Phases: []timeline.Phase{{Name: p.Name, Shape: timeline.Constant}}}
 	for i := range p.Requests {
@@ -72,6 +67,18 @@ func (l *Live) Send(ctx context.Context, p Phase) ([]timeline.Observation, error
 	// The wall clock is asked twice within a moment, so that it does not matter if it is set meanwhile.
 	l.keep(tl, began.Sub(l.started)+tl.Header.Started.Sub(began.Round(0)))
 	return tl.Observations, nil
+}
+
+// silent waits for a rest, or as long as a denial asked. It reports false where ctx ended meanwhile.
+func (l *Live) silent(ctx context.Context, rest time.Duration) bool {
+	timer := time.NewTimer(max(rest, l.Wait()))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
 }
 
 // paced returns the options of a phase: a request waits until no more are under way than its answers take,

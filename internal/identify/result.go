@@ -35,6 +35,17 @@ type Result struct {
 	Trip time.Duration
 	// Gone are, where nothing is left, the nearest of the kinds.
 	Gone []Candidate
+	// Clients is what tells clients apart; nil where nobody asked.
+	Clients *Clients
+}
+
+// Sent is how many requests were sent in all, 0 of a recording.
+func (r *Result) Sent() int {
+	n := r.Before + len(r.Timeline.Observations)
+	if r.Clients != nil {
+		n += len(r.Clients.Timeline.Observations)
+	}
+	return n
 }
 
 // Verdict is whether one class is left.

@@ -113,5 +113,6 @@ func (n named) ask(t *testing.T) *identify.Result {
 	defer stop()
 	opts.Partition = load.Partition{}
 	return identify.Identify(ctx, &identify.Live{Load: opts, DriftPPM: drift}, identify.Options{
-		MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute, Think: 10 * time.Second})
+		MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute, Think: 10 * time.Second,
+		Alike: true})
 }
