@@ -90,7 +90,11 @@ func (w *work) all(ctx context.Context) {
 	w.settle(ctx)
 	w.note(w.resolve(ctx))
 	w.together()
+	w.run.Hint, w.run.Scenarios = trial.Explain(ctx, w.run.Scenarios, hintTime)
 }
+
+// hintTime is for how long identify is asked, after a FAIL, what explains all recordings.
+const hintTime = time.Second
 
 // dead tells whether nothing listened at the target of a scenario in all that was recorded of it.
 func (w *work) dead(i int) bool {

@@ -74,6 +74,7 @@ func plainRun(r *result.Run) *result.Run {
 		}
 		c.Policy = &p
 	}
+	c.Hint = plainHint(r.Hint)
 	c.Scenarios = make([]result.Scenario, len(r.Scenarios))
 	for i := range r.Scenarios {
 		c.Scenarios[i] = plainScenario(r.Scenarios[i])
@@ -225,4 +226,12 @@ func shellWord(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// plainHint is h with its texts passed through plain.
+func plainHint(h *result.Hint) *result.Hint {
+	if h == nil {
+		return nil
+	}
+	return &result.Hint{Text: plain(h.Text), From: plainAll(h.From), Limits: h.Limits}
 }

@@ -27,7 +27,7 @@ func writeGitHub(w io.Writer, r *result.Run, o Options) error {
 			warnings = append(warnings, c)
 		}
 	}
-	lines := append([]string{headline(clean, o.Strict)}, policyLines(clean)...)
+	lines := append([]string{headline(clean, o.Strict)}, aboutRun(clean)...)
 	lines = append(lines, countsText(clean.Sum()))
 	for _, n := range clean.Notes() {
 		lines = append(lines, n.String())

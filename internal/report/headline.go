@@ -197,3 +197,12 @@ func withContradiction(r *result.Run, strict bool) *result.Run {
 	out.Scenarios = append(slices.Clone(r.Scenarios), s)
 	return &out
 }
+
+// aboutRun are the lines on all scenarios of a run together: what they measured, and what explains them.
+func aboutRun(r *result.Run) []string {
+	out := policyLines(r)
+	if r.Hint != nil {
+		out = append(out, "perhaps: "+r.Hint.Text)
+	}
+	return out
+}

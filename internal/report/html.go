@@ -109,7 +109,7 @@ func writeHTML(w io.Writer, r *result.Run, o Options) error {
 	clean := plainRun(r)
 	p := page{
 		Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)),
-		Summary: headline(clean, o.Strict), Measured: policyLines(clean),
+		Summary: headline(clean, o.Strict), Measured: aboutRun(clean),
 		Counts: countsText(clean.Sum()), About: provenance(clean),
 	}
 	p.fill(r, clean, o)

@@ -29,6 +29,7 @@ type jsonRun struct {
 	Verdict     string         `json:"verdict"`
 	Counts      jsonCounts     `json:"counts"`
 	Policy      *jsonPolicy    `json:"policy"`
+	Hint        *jsonHint      `json:"hint,omitempty"`
 	Notes       []jsonNote     `json:"notes"`
 	Scenarios   []jsonScenario `json:"scenarios"`
 }
@@ -202,7 +203,7 @@ func toRun(r *result.Run, o Options) *jsonRun {
 		NotBegun: r.NotBegun, Strict: o.Strict,
 		Verdict: r.Verdict(o.Strict).String(), Counts: jsonCounts(r.Sum()),
 		Scenarios: make([]jsonScenario, len(r.Scenarios)),
-		Notes:     []jsonNote{},
+		Notes:     []jsonNote{}, Hint: toHint(r.Hint),
 	}
 	for _, n := range r.Notes() {
 		out.Notes = append(out.Notes, jsonNote{Unpromised: string(n.Unpromised), Text: n.Text,
@@ -331,6 +332,24 @@ func escapeHidden(text []byte) []byte {
 			out = fmt.Appendf(out, `\u%04x`, r)
 		}
 		i += n
+	}
+	return out
+}
+
+// jsonHint is what explains all recordings of a run; absent where nothing fails.
+type jsonHint struct {
+	Text   string   `json:"text"`
+	Limits []string `json:"limits"`
+	From   []string `json:"from"`
+}
+
+func toHint(h *result.Hint) *jsonHint {
+	if h == nil {
+		return nil
+	}
+	out := &jsonHint{Text: h.Text, Limits: []string{}, From: append([]string{}, h.From...)}
+	for _, l := range h.Limits {
+		out.Limits = append(out.Limits, l.String())
 	}
 	return out
 }

@@ -64,6 +64,7 @@ func fromRun(in *jsonRun) (*result.Run, error) {
 			out.Policy.Contradiction = &result.Contradiction{Between: c.Between, Text: c.Text}
 		}
 	}
+	out.Hint = p.hint(in.Hint)
 	for i := range in.Scenarios {
 		out.Scenarios[i] = p.scenario(fmt.Sprintf("scenarios[%d]", i), &in.Scenarios[i])
 	}
@@ -272,6 +273,17 @@ func (p *reading) header(where string, in *jsonRecording) timeline.Header {
 		out.Phases = append(out.Phases, timeline.Kept{Phase: k.Phase, Sent: k.Sent, Unsent: k.Unsent,
 			LateP99: time.Duration(k.LateP99NS), LateMax: time.Duration(k.LateMaxNS),
 			Stalled: time.Duration(k.StalledNS), ReadLag: time.Duration(k.ReadLagNS)})
+	}
+	return out
+}
+
+func (p *reading) hint(in *jsonHint) *result.Hint {
+	if in == nil {
+		return nil
+	}
+	out := &result.Hint{Text: in.Text, From: in.From}
+	for _, text := range in.Limits {
+		out.Limits = append(out.Limits, p.limit("hint", text))
 	}
 	return out
 }

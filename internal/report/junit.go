@@ -195,6 +195,9 @@ func junitProperties(r *result.Run, s *result.Scenario) []junitProperty {
 	add("worth", strings.Join(s.Worth(), ", "))
 	add("resolved by", strings.Join(s.ResolvedBy, ", "))
 	add("policy", strings.Join(policyLines(r), "; "))
+	if r.Hint != nil {
+		add("hint", r.Hint.Text)
+	}
 	add("requests", countsText(s.Counts))
 	add("timeline", s.TimelinePath)
 	for _, text := range s.Remarks() {

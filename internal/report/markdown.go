@@ -18,7 +18,7 @@ func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
 	clean := plainRun(r)
 	m := &markdown{}
 	m.line("## rlcheck: %s: %s", verdictWord(clean, o.Strict), mdText(headline(clean, o.Strict)))
-	for _, line := range policyLines(clean) {
+	for _, line := range aboutRun(clean) {
 		m.line("")
 		m.line("%s", mdText(line))
 	}

@@ -47,7 +47,7 @@ func writeTable(w io.Writer, r *result.Run, o Options) error {
 		return err
 	}
 	s.wrapped(0, verdict)
-	for _, line := range policyLines(clean) {
+	for _, line := range aboutRun(clean) {
 		s.wrapped(0, line)
 	}
 	if err := s.body(r, clean, o); err != nil {

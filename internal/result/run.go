@@ -35,6 +35,19 @@ type Run struct {
 	// Policy is what the scenarios together measured; nil where none measured anything for clients of its
 	// own.
 	Policy *Policy
+	// Hint is what explains all recordings of a limit that some of them contradict; nil where none does, or
+	// one alone was recorded: then the judgement of each has its own.
+	Hint *Hint
+}
+
+// Hint is the next thing to look at after a FAIL. It proves nothing.
+type Hint struct {
+	// Text says in a sentence what would explain the recordings, or that nothing does that was tried.
+	Text string
+	// Limits are what would, the nearest first; empty where nothing does.
+	Limits []spec.Limit
+	// From are the ids of the scenarios whose recordings were judged, in the order of the run.
+	From []string
 }
 
 // Policy is the measured policy of a run: what the scenarios that declare one limit, for clients that no

@@ -1,0 +1,164 @@
+package trial
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Explain looks for limits that explain all recordings of a limiter that fails: those that explain some of
+// its failures, and those that identify finds in all of them together, for about think. Each recording is
+// asked about each, on the side that its scenario judges. It returns nil where nothing fails, or there is one
+// recording alone, which has a hint of its own. Otherwise the hint is the only one: the scenarios are
+// returned without those that do not explain the others.
+func Explain(ctx context.Context, recorded []result.Scenario, think time.Duration) (*result.Hint,
+	[]result.Scenario) {
+	of := failing(recorded)
+	if len(of) < 2 {
+		return nil, recorded
+	}
+	all := guesses(ctx, of, think)
+	h := &result.Hint{}
+	texts, work := map[string]string{}, hintWork
+	for _, g := range all {
+		if explains(g.Limit, of, &work) {
+			h.Limits = append(h.Limits, g.Limit)
+			texts[g.Limit.String()] = g.Text
+		}
+	}
+	for _, s := range of {
+		h.From = append(h.From, s.ID)
+	}
+	h.Text = sentence(h.Limits, texts, len(all), len(of))
+	if len(h.Limits) == 0 {
+		return h, recorded
+	}
+	out := slices.Clone(recorded)
+	for i := range out {
+		if j := out[i].Judgement; j != nil && j.Hint != "" && slices.Contains(h.From, out[i].ID) {
+			without := *j
+			without.Hint, without.Explanations = "", nil
+			out[i].Judgement = &without
+		}
+	}
+	return h, out
+}
+
+// hintWork is how many requests are judged for a hint, over all recordings and limits.
+const hintWork = 1 << 21
+
+// failing are the scenarios of the limiter of which most recordings contradict its limit, those that do and
+// those that do not; of clients that share no quota, and whose recording one limit of one policy judges.
+func failing(recorded []result.Scenario) []*result.Scenario {
+	of, fails, most := map[string][]*result.Scenario{}, map[string]int{}, ""
+	for i := range recorded {
+		s := &recorded[i]
+		if j := s.Judgement; j == nil || j.Diagnosis != nil || len(s.Limit) != 1 || !single(s.Timeline) {
+			continue
+		}
+		name := limiterOf(s)
+		of[name] = append(of[name], s)
+		if s.Judgement.Verdict == verdict.Fail {
+			fails[name]++
+		}
+		if fails[name] > fails[most] {
+			most = name
+		}
+	}
+	return of[most] // none where nothing fails
+}
+
+// single tells whether a recording is in memory and one limit judges all of it.
+func single(tl *timeline.Timeline) bool {
+	if tl == nil || tl.Spool != nil || len(tl.Observations) == 0 {
+		return false
+	}
+	t := tl.Header.Judged
+	return len(t.Limits) == 1 && len(t.Limits[0].Phases)+len(t.Limits[0].Undecided) == 0 && !t.SingleUnits
+}
+
+// guesses are limits worth trying: what explains some failure, and what identify finds. Clocks that tick come
+// last, as they explain much.
+func guesses(ctx context.Context, of []*result.Scenario, think time.Duration) []verdict.Explanation {
+	var out []verdict.Explanation
+	add := func(e verdict.Explanation) {
+		known := func(o verdict.Explanation) bool { return o.Limit.String() == e.Limit.String() }
+		if e.Limit.String() != of[0].Limit.String() && !slices.ContainsFunc(out, known) {
+			out = append(out, e)
+		}
+	}
+	var all []*timeline.Timeline
+	fresh := true
+	for _, s := range of {
+		for _, e := range s.Judgement.Explanations {
+			add(e)
+		}
+		all = append(all, s.Timeline)
+		fresh = fresh && s.Timeline.Header.CompleteFrom == 0
+	}
+	res := identify.Recorded(ctx, all, identify.Options{Fresh: fresh, Think: think})
+	for _, c := range res.Found {
+		add(verdict.Explanation{Text: c.Text, Limit: c.Limit})
+	}
+	ticks := func(e verdict.Explanation) int {
+		if e.Limit[0].TickSet && !of[0].Limit[0].TickSet {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(out, func(a, b verdict.Explanation) int { return cmp.Compare(ticks(a), ticks(b)) })
+	return out
+}
+
+// explains tells whether no recording refutes a limit: the shortest is asked first.
+func explains(l spec.Limit, of []*result.Scenario, work *int) bool {
+	of = slices.Clone(of)
+	slices.SortStableFunc(of, func(a, b *result.Scenario) int {
+		return cmp.Compare(len(a.Timeline.Observations), len(b.Timeline.Observations))
+	})
+	for _, s := range of {
+		if *work -= len(s.Timeline.Observations); *work < 0 {
+			return false
+		}
+		t := s.Timeline.Header.Judged
+		j, err := check.Judge(s.Timeline, l, check.Options{SkipMeasure: true, Shared: t.Shared,
+			Conformance: cmp.Or(verdict.Conformance(t.Conformance), verdict.Exact)})
+		if err != nil || j.Verdict == verdict.Fail {
+			return false
+		}
+	}
+	return true
+}
+
+// sentence says what explains n recordings, of the limits that were tried.
+func sentence(limits []spec.Limit, texts map[string]string, tried, n int) string {
+	if len(limits) == 0 {
+		return fmt.Sprintf("none of the %s tried explains all %s together",
+			quantity.Plural(tried, "other limit"), quantity.Plural(n, "recording"))
+	}
+	const most = 3
+	var names []string
+	for _, l := range limits[1:] {
+		names = append(names, l.String())
+	}
+	first := limits[0].String()
+	text := fmt.Sprintf("%s would explain all %s (%s)", texts[first], quantity.Plural(n, "recording"), first)
+	switch more := len(names); {
+	case more > most:
+		text += fmt.Sprintf("; so would %s and %d more", strings.Join(names[:most], "; "), more-most)
+	case more > 0:
+		text += "; so would " + strings.Join(names, "; ")
+	}
+	return text
+}

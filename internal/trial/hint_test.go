@@ -1,0 +1,119 @@
+package trial
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// made is a scenario that declares one limit, and that another one decided: n requests, each so long after
+// the one before, and as many again after a rest.
+func made(t *testing.T, id, declared, truth string, n int, every, rest time.Duration) result.Scenario {
+	t.Helper()
+	l, err := spec.Parse(truth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limiter, err := reference.NewLimit(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl := &timeline.Timeline{Header: timeline.Header{Judged: timeline.Terms{
+		Limits: []timeline.PhaseLimit{{Limit: declared}}}}}
+	state, at := limiter.Init(), time.Duration(0)
+	for i := range 2 * n {
+		if at += every; i == n {
+			at += rest
+		}
+		o := timeline.Observation{Sent: at, FirstByte: at + time.Microsecond, Answered: true, Status: 200,
+			Outcome: timeline.Allowed}
+		o.Seq, o.Partition, o.Cost = i, id, 1
+		var d reference.Decision
+		if state, d = limiter.Step(state, at, 1); !d.Allow {
+			o.Status, o.Outcome = 429, timeline.Denied
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	if l, err = spec.Parse(declared); err != nil {
+		t.Fatal(err)
+	}
+	j, err := check.Judge(tl, l, check.Options{Hint: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Scenario{ID: id, Limit: l, Target: "http://here/", Timeline: tl, Judgement: j,
+		Verdict: j.Verdict}
+}
+
+// What is offered for a run explains all of its recordings, and there is one hint for all of them.
+func TestOneHintForARun(t *testing.T) {
+	const declared, larger = "token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=21"
+	const ms = time.Millisecond
+	for name, x := range map[string]struct {
+		second string
+		want   string
+	}{
+		"both are of one limiter": {larger,
+			"a burst of 21 would explain all 2 recordings (" + larger + ")"},
+		"the second keeps the declared": {declared, "all 2 recordings"},
+		"the second is of a third": {"token-bucket,rate=10/s,burst=22",
+			"tried explains all 2 recordings"},
+		"the second has a window instead": {"fixed-window,rate=21/2s,align=first", "all 2 recordings"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := []result.Scenario{made(t, "a", declared, larger, 40, ms, 500*ms),
+				made(t, "b", declared, x.second, 60, ms, 900*ms)}
+			h, out := Explain(t.Context(), all, 100*ms)
+			if h == nil || !strings.Contains(h.Text, x.want) || strings.Join(h.From, " ") != "a b" {
+				t.Fatalf("got %+v, want %s", h, x.want)
+			}
+			for _, l := range h.Limits {
+				for i := range all {
+					j, err := check.Judge(all[i].Timeline, l, check.Options{SkipMeasure: true})
+					if err != nil || j.Verdict == verdict.Fail {
+						t.Errorf("%s is offered, and %s refutes it: %v", l, all[i].ID, err)
+					}
+				}
+			}
+			if alone := out[0].Judgement.Hint != ""; alone == (len(h.Limits) > 0) {
+				t.Errorf("the first has a hint of its own: %t; that of the run is %q", alone, h.Text)
+			}
+			if all[0].Judgement.Hint == "" {
+				t.Error("what was recorded was changed")
+			}
+		})
+	}
+	right := []result.Scenario{made(t, "a", declared, declared, 40, ms, 500*ms),
+		made(t, "b", declared, declared, 40, ms, 500*ms)}
+	if h, _ := Explain(t.Context(), right, ms); h != nil {
+		t.Errorf("nothing fails: got %+v", h)
+	}
+	one := []result.Scenario{made(t, "a", declared, larger, 40, ms, ms)}
+	if h, _ := Explain(t.Context(), one, ms); h != nil {
+		t.Errorf("one recording has a hint of its own: got %+v", h)
+	}
+}
+
+// A clock that ticks explains much: it comes last.
+func TestTicksComeLast(t *testing.T) {
+	const declared = "token-bucket,rate=10/s,burst=20"
+	a := made(t, "a", declared, "token-bucket,rate=10/s,burst=21", 40, time.Millisecond, time.Second)
+	coarse, _ := spec.Parse("token-bucket,rate=10/s,burst=21,tick=1ms")
+	larger, _ := spec.Parse("token-bucket,rate=10/s,burst=21")
+	a.Judgement.Explanations = []verdict.Explanation{{Text: "a clock", Limit: coarse},
+		{Text: "a burst", Limit: larger}}
+	b := a
+	b.ID = "b"
+	h, _ := Explain(t.Context(), []result.Scenario{a, b}, time.Millisecond)
+	if n := len(h.Limits); n < 2 || h.Limits[n-1].String() != coarse.String() ||
+		h.Limits[0].String() != larger.String() {
+		t.Errorf("got %v, want the clock last", h.Limits)
+	}
+}
