@@ -71,11 +71,14 @@ type lateness struct {
 // kept returns how well the plan of each phase that sends was kept; tl has what was sent.
 func (r *recorder) kept(tl *timeline.Timeline, missing map[string]int) (out []timeline.Kept) {
 	late, most := map[string]*lateness{}, tl.Sent()/100+1
+	var l *lateness
+	last := ""
 	for o := range tl.All() {
-		l := late[o.Phase]
-		if l == nil {
-			l = &lateness{span: timeline.Stall{From: o.At, To: o.Sent}}
-			late[o.Phase] = l
+		if l == nil || o.Phase != last { // a long recording has millions of one phase
+			if l, last = late[o.Phase], o.Phase; l == nil {
+				l = &lateness{span: timeline.Stall{From: o.At, To: o.Sent}}
+				late[o.Phase] = l
+			}
 		}
 		l.n++
 		l.worst.add(max(0, o.Sent-o.At), most)

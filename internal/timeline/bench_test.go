@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 )
@@ -67,6 +69,42 @@ func BenchmarkRead(b *testing.B) {
 			perObservation(b, n)
 		})
 	}
+}
+
+// BenchmarkSpool is what a long recording costs where it waits to be judged: the time and the bytes of a
+// request of a closed loop, and the time to read it again.
+func BenchmarkSpool(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 2))
+	const n = 100_000
+	all := make([]Observation, n)
+	var f Fields
+	for i := range all {
+		at := time.Duration(i*16_000 + random.IntN(8000))
+		if i%1000 == 0 {
+			f = Fields{{"Content-Type", "text/plain"}, {"Date", fmt.Sprint(i)}}
+		}
+		took := time.Duration(900_000 + random.IntN(300_000))
+		all[i] = Observation{Arrival: Arrival{Seq: -1, Partition: fmt.Sprint("client-", random.IntN(64)),
+			Phase: "p", At: at, Cost: 1}, Sent: at, FirstByte: at + took, Done: at + took, Answered: true,
+			Outcome: Allowed, Status: 200, Fields: f}
+	}
+	var s *Spool
+	b.Run("add", func(b *testing.B) {
+		for b.Loop() {
+			s = NewSpool(func() (Spill, error) { return os.CreateTemp(b.TempDir(), "s") })
+			for i := range all {
+				s.Add(&all[i])
+			}
+		}
+		perObservation(b, n)
+		b.ReportMetric(float64(s.shelf.size+int64(len(s.block)))/n, "B/observation")
+	})
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			s.Each(func(*Observation) bool { return true })
+		}
+		perObservation(b, n)
+	})
 }
 
 func BenchmarkByPartition(b *testing.B) {

@@ -17,7 +17,7 @@ type Spill interface {
 	io.Closer
 }
 
-// Spool keeps the observations of a long recording, in the order in which they are added, in some thirty
+// Spool keeps the observations of a long recording, in the order in which they are added, in some sixteen
 // bytes each: differences of times, and texts that were there before by their number. The last block is in
 // memory, the others are in a file. It is read from the beginning, as often as needed.
 type Spool struct {
@@ -59,16 +59,36 @@ const (
 	spoolSlots = 1 << 12
 )
 
-// The bits of the byte that an observation in a spool begins with, above its outcome.
+// The bits of the byte that an observation in a spool begins with, above its outcome. spoolRare tells that
+// another byte follows, with what few observations have.
 const (
 	spoolOutcome  = 3
 	spoolAnswered = 1 << 2
 	spoolDone     = 1 << 3
 	spoolOneUnit  = 1 << 4
 	spoolNextSeq  = 1 << 5
-	spoolOrigin   = 1 << 6
+	spoolRare     = 1 << 6
 	spoolFree     = 1 << 7
+
+	rareOrigin   = 1 << 0
+	rareObserver = 1 << 1
+	rareError    = 1 << 2
+	rareBody     = 1 << 3
 )
+
+// rare are the bits of the second byte of an observation.
+func rare(o *Observation) (bits byte) {
+	set := func(bit byte, on bool) {
+		if on {
+			bits |= bit
+		}
+	}
+	set(rareOrigin, o.Origin)
+	set(rareObserver, o.Observer != 0)
+	set(rareError, o.Error != "")
+	set(rareBody, o.Body != "")
+	return bits
+}
 
 // slots gives numbers to what comes again and again. A new one takes the place of the oldest.
 type slots[K comparable, V any] struct {
@@ -100,7 +120,7 @@ func NewSpool(open func() (Spill, error)) *Spool { return &Spool{shelf: &shelf{o
 // Add appends an observation. One whose Seq is negative has no number yet (From). Fields that are one slice
 // are kept once: they must not be changed.
 func (s *Spool) Add(o *Observation) {
-	flags := byte(o.Outcome) & spoolOutcome
+	flags, few := byte(o.Outcome)&spoolOutcome, rare(o)
 	set := func(bit byte, on bool) {
 		if on {
 			flags |= bit
@@ -110,16 +130,21 @@ func (s *Spool) Add(o *Observation) {
 	set(spoolDone, o.Done != 0)
 	set(spoolOneUnit, o.Cost == 1)
 	set(spoolNextSeq, o.Seq == s.last.Seq+1)
-	set(spoolOrigin, o.Origin)
+	set(spoolRare, few != 0)
 	set(spoolFree, o.Seq < 0)
 	b := append(s.block, flags)
+	if few != 0 {
+		b = append(b, few)
+	}
 	b = binary.AppendVarint(b, int64(o.Sent-s.last.Sent))
 	b = binary.AppendVarint(b, int64(o.Sent-o.At))
+	from := o.Sent
 	if o.Answered {
 		b = binary.AppendVarint(b, int64(o.FirstByte-o.Sent))
+		from = o.FirstByte
 	}
 	if o.Done != 0 {
-		b = binary.AppendVarint(b, int64(o.Done-o.Sent))
+		b = binary.AppendVarint(b, int64(o.Done-from))
 	}
 	if o.Cost != 1 {
 		b = binary.AppendVarint(b, o.Cost)
@@ -127,10 +152,9 @@ func (s *Spool) Add(o *Observation) {
 	if flags&(spoolNextSeq|spoolFree) == 0 {
 		b = binary.AppendVarint(b, int64(o.Seq))
 	}
-	b = binary.AppendVarint(b, int64(o.Status))
-	b = binary.AppendVarint(b, int64(o.Observer))
-	for _, text := range [...]string{o.Partition, o.Phase, o.Error, o.Body} {
-		b = s.text(b, text)
+	b = s.text(s.text(binary.AppendVarint(b, int64(o.Status)), o.Partition), o.Phase)
+	if few != 0 {
+		b = s.few(b, o, few)
 	}
 	s.block = s.fields(b, o.Fields)
 	s.last.Sent = o.Sent
@@ -140,6 +164,20 @@ func (s *Spool) Add(o *Observation) {
 	if s.N++; len(s.block) >= spoolBlock {
 		s.spill()
 	}
+}
+
+// few appends what few observations have.
+func (s *Spool) few(b []byte, o *Observation, bits byte) []byte {
+	if bits&rareObserver != 0 {
+		b = binary.AppendVarint(b, int64(o.Observer))
+	}
+	if bits&rareError != 0 {
+		b = s.text(b, o.Error)
+	}
+	if bits&rareBody != 0 {
+		b = s.text(b, o.Body)
+	}
+	return b
 }
 
 // text appends a text: 0 for an empty one, 1 and the text itself for a new one, or 2 and its number.
@@ -288,16 +326,21 @@ func (p *spoolReader) play(block []byte, take func(o *Observation) bool) bool {
 }
 
 func (p *spoolReader) next() {
-	flags, o := p.rest[0], &p.o
-	p.rest = p.rest[1:]
+	flags, o := p.byte(), &p.o
+	var few byte
+	if flags&spoolRare != 0 {
+		few = p.byte()
+	}
 	sent := o.Sent + time.Duration(p.signed())
 	*o = Observation{Sent: sent, Outcome: Outcome(flags & spoolOutcome), Answered: flags&spoolAnswered != 0}
-	o.Origin, o.Cost, o.At = flags&spoolOrigin != 0, 1, sent-time.Duration(p.signed())
+	o.Origin, o.Cost, o.At = few&rareOrigin != 0, 1, sent-time.Duration(p.signed())
+	from := sent
 	if o.Answered {
 		o.FirstByte = sent + time.Duration(p.signed())
+		from = o.FirstByte
 	}
 	if flags&spoolDone != 0 {
-		o.Done = sent + time.Duration(p.signed())
+		o.Done = from + time.Duration(p.signed())
 	}
 	if flags&spoolOneUnit == 0 {
 		o.Cost = p.signed()
@@ -315,9 +358,30 @@ func (p *spoolReader) next() {
 		p.seq = int(p.signed())
 		o.Seq = p.seq
 	}
-	o.Status, o.Observer = int(p.signed()), int32(p.signed())
-	o.Partition, o.Phase, o.Error, o.Body = p.text(), p.text(), p.text(), p.text()
+	o.Status, o.Partition, o.Phase = int(p.signed()), p.text(), p.text()
+	if few != 0 {
+		p.few(few)
+	}
 	o.Fields = p.set()
+}
+
+// few reads what few observations have.
+func (p *spoolReader) few(bits byte) {
+	if bits&rareObserver != 0 {
+		p.o.Observer = int32(p.signed())
+	}
+	if bits&rareError != 0 {
+		p.o.Error = p.text()
+	}
+	if bits&rareBody != 0 {
+		p.o.Body = p.text()
+	}
+}
+
+func (p *spoolReader) byte() byte {
+	v := p.rest[0]
+	p.rest = p.rest[1:]
+	return v
 }
 
 func (p *spoolReader) signed() int64 {

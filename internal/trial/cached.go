@@ -7,24 +7,34 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+// seen is what a recording tells before it is judged: a long one is read once for all of it.
+type seen struct {
+	clock reading
+	// unknown counts the requests without an outcome.
+	unknown int
+}
+
 // doubtCached makes the outcome of the answers of tl unknown that say that a cache gave them, and notes it.
-func doubtCached(tl *timeline.Timeline) {
+// It returns what else it has seen.
+func doubtCached(tl *timeline.Timeline) (all seen) {
 	var c headers.Caches
-	if tl.Spool != nil {
-		for o := range tl.All() {
-			result.DoubtCached(o, &c)
+	for o := range tl.All() {
+		result.DoubtCached(o, &c)
+		all.clock.add(tl, o)
+		if o.Outcome == timeline.Unknown {
+			all.unknown++
 		}
-		if c.Hits > 0 {
-			tl.Spool = tl.Spool.With(func(o *timeline.Observation) {
-				result.DoubtCached(o, &headers.Caches{}) // counted above
-			})
-		}
-		defer func(c headers.Caches) { tl.Header.Notes = result.NoteCaches(tl.Header.Notes, c) }(c)
-	}
-	for i := range tl.Observations {
-		result.DoubtCached(&tl.Observations[i], &c)
 	}
 	tl.Header.Notes = result.NoteCaches(tl.Header.Notes, c)
+	if tl.Spool == nil || c.Hits == 0 {
+		return all
+	}
+	doubt := func(o *timeline.Observation) { result.DoubtCached(o, &headers.Caches{}) } // counted above
+	tl.Spool = tl.Spool.With(doubt)
+	for i := range tl.Observations {
+		doubt(&tl.Observations[i])
+	}
+	return all
 }
 
 // blameCache is BlameCache of a run, which is planned so that a limiter must deny: where all denials are

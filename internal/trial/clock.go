@@ -20,31 +20,42 @@ const (
 	noClock = 366 * 24 * time.Hour
 )
 
-// readClock makes the error of the target's wall clock as large as the Dates of its answers show, where
-// that is more than was assumed. Whoever decides may have another clock than who writes the Dates, so it is
-// never made smaller.
-func readClock(tl *timeline.Timeline) {
-	h := &tl.Header
-	off := false
-	var lo, hi, least, most time.Duration
-	n := 0
-	var d dates
-	for o := range tl.All() {
-		from, to, ok := d.clockOf(tl, o)
-		if !ok {
-			continue
-		}
-		if n++; n == 1 {
-			lo, hi, least, most = from, to, from, to
-		}
-		lo, hi, least, most = max(lo, from), min(hi, to), min(least, from), max(most, to)
-		off = off || from > h.WallError || to < -h.WallError
-	}
-	if !off {
+// reading is what the Dates of a recording say of the clock that wrote them: how far it is ahead of ours, as
+// closed intervals. The zero value has read none.
+type reading struct {
+	dates dates
+	n     int
+	// lo..hi is in all intervals, where they are those of one clock; least..most is all of them.
+	lo, hi, least, most time.Duration
+}
+
+// add reads one observation.
+func (r *reading) add(tl *timeline.Timeline, o *timeline.Observation) {
+	from, to, ok := r.dates.clockOf(tl, o)
+	if !ok {
 		return
 	}
+	if r.n++; r.n == 1 {
+		r.lo, r.hi, r.least, r.most = from, to, from, to
+	}
+	r.lo, r.hi, r.least, r.most = max(r.lo, from), min(r.hi, to), min(r.least, from), max(r.most, to)
+}
+
+// refutes tells whether a Date shows that the clock is not known as well as that.
+func (r *reading) refutes(wallError time.Duration) bool {
+	return r.n > 0 && (r.lo > wallError || r.hi < -wallError)
+}
+
+// widen makes the error of the target's wall clock as large as the Dates of its answers show, where that is
+// more than was assumed. Whoever decides may have another clock than who writes the Dates, so it is never
+// made smaller.
+func (r *reading) widen(h *timeline.Header) {
+	if !r.refutes(h.WallError) {
+		return
+	}
+	lo, hi := r.lo, r.hi
 	if lo > hi { // not those of one clock
-		lo, hi = least, most
+		lo, hi = r.least, r.most
 	}
 	h.WallError = min(max(h.WallError, lo.Abs(), hi.Abs()), noClock)
 	h.Notes = append(h.Notes, fmt.Sprintf("the clock of the target's Dates is %s to %s ahead of ours",
@@ -80,22 +91,19 @@ func (d *dates) clockOf(tl *timeline.Timeline, o *timeline.Observation) (from, t
 
 // CutClock makes what a cut recording says of the target's clock as careful as a whole one would.
 func CutClock(tl *timeline.Timeline) {
-	if refutesClock(tl) {
-		tl.Header.WallError = max(tl.Header.WallError, otherClock)
+	var r reading
+	for o := range tl.All() {
+		r.add(tl, o)
 	}
-	readClock(tl)
+	r.cut(&tl.Header)
 }
 
-// refutesClock tells whether a Date of the target shows that its clock is not known as well as was assumed.
-func refutesClock(tl *timeline.Timeline) bool {
-	var d dates
-	for o := range tl.All() {
-		from, to, ok := d.clockOf(tl, o)
-		if ok && (from > tl.Header.WallError || to < -tl.Header.WallError) {
-			return true
-		}
+// cut is widen for a cut recording: nothing is assumed of a clock that its Dates refute.
+func (r *reading) cut(h *timeline.Header) {
+	if r.refutes(h.WallError) {
+		h.WallError = max(h.WallError, otherClock)
 	}
-	return false
+	r.widen(h)
 }
 
 // doubtClock judges a recording again that fails where the target has the clock of this machine, as was

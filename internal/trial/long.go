@@ -49,16 +49,16 @@ func streamed(tl *timeline.Timeline, o check.Options) (verdict.Claim, *verdict.J
 	return claimOf(j, strings.Join(worth, "; ")), j
 }
 
-// claims are those of a scenario beside conformance. Of a recording that is too long for memory the plan is
-// judged whole, and all else by its beginning.
-func claims(tl *timeline.Timeline, s *scenario.Scenario, l *latency.Summary) []verdict.Claim {
-	out := claim.Judge(tl.Beginning(), s.Limit, expected(s, tl))
+// claims are those of a scenario beside conformance; r has what was counted. Of a recording that is too long
+// for memory the plan is judged whole, and all else by its beginning.
+func claims(tl *timeline.Timeline, s *scenario.Scenario, r *result.Scenario) []verdict.Claim {
+	out := claim.Judge(tl.Beginning(), s.Limit, expected(s, tl, r.Counts.Unknown))
 	if tl.Spool == nil {
 		return out
 	}
 	for i := range out {
 		if c := &out[i]; c.Kind == verdict.ClaimSchedule {
-			*c = claim.Schedule(&tl.Header, tl.Sent(), l.Lateness.P99, "", s.Expect.LateP99)
+			*c = claim.Schedule(&tl.Header, tl.Sent(), r.Latency.Lateness.P99, "", s.Expect.LateP99)
 		} else {
 			c.Text += fmt.Sprintf("; judged by the first %s of %s", quantity.Thousands(len(tl.Observations)),
 				quantity.Plural(tl.Sent(), "request"))

@@ -20,7 +20,7 @@ import (
 func charged(tl *timeline.Timeline, s *scenario.Scenario) (verdict.Claim, *verdict.Judgement) {
 	tl.Header.Judged.SingleUnits = false
 	c, j := conformance(tl, s, judgeOptions(s))
-	if !costly(tl) || c.Verdict != verdict.Fail || s.Promised(verdict.PromiseCost) {
+	if c.Verdict != verdict.Fail || s.Promised(verdict.PromiseCost) || !costly(tl) {
 		return c, j
 	}
 	single := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations),

@@ -173,12 +173,12 @@ func journal(s *scenario.Scenario, o Options, ends *endpoints) *timeline.Journal
 
 // settle completes the header of a recording by what the recorder does not know, and passes it on.
 func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoints) {
-	doubtCached(tl)
+	has := doubtCached(tl)
 	if tl.Header.DriftPPM = ends.driftPPM; s.Target.URL != scenario.Builtin {
-		if ends.assumed && (!readsClock(s) || refutesClock(tl)) {
+		if ends.assumed && (!readsClock(s) || has.clock.refutes(tl.Header.WallError)) {
 			tl.Header.WallError, ends.assumed = otherClock, false
 		}
-		readClock(tl)
+		has.clock.widen(&tl.Header)
 	}
 	if ends.unverified(s) {
 		tl.Header.Notes = append(tl.Header.Notes, result.Unverified)
@@ -187,7 +187,9 @@ func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoi
 		tl.Header.CompleteFrom = completeFrom
 	}
 	tl.Header.Counted = ends.events.counted
-	tl.Header.Judged = terms(s, tl)
+	if tl.Header.Judged = terms(s, &timeline.Timeline{}); has.unknown > 0 {
+		tl.Header.Judged = terms(s, tl)
+	}
 	if o.Recorded != nil {
 		kept := *tl
 		if ends.assumed {
@@ -206,10 +208,9 @@ const completeFrom = 1
 // Kept judges what was kept of a recording of a scenario, by a run that did not come to judge it.
 func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) result.Scenario {
 	out := describe(s, o)
-	if s.Target.URL != scenario.Builtin {
-		CutClock(tl)
+	if has := doubtCached(tl); s.Target.URL != scenario.Builtin {
+		has.clock.cut(&tl.Header)
 	}
-	doubtCached(tl)
 	Judge(&out, s, tl)
 	if tl.Header.Interrupted && out.Verdict == verdict.Inconclusive { // whatever it lacks
 		out.Reason, out.Detail = verdict.Interrupted, "the recording was stopped before its plan was done"
@@ -390,7 +391,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	if c, ok := answered(tl, s); ok {
 		out.Claims = append(out.Claims, c)
 	}
-	out.Claims = untaken(append(out.Claims, claims(tl, s, &out.Latency)...), tl, s)
+	out.Claims = untaken(append(out.Claims, claims(tl, s, out)...), tl, s)
 	out.Verdict, out.Reason, out.Detail = sum(out.Claims, about(tl, s))
 	if out.Verdict != verdict.Pass && !out.Uncounted() {
 		return
@@ -415,7 +416,7 @@ func prove(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		*out = inconclusive(*out, verdict.Unreachable, why)
 		return
 	}
-	claims := claim.Judge(tl, s.Limit, expected(s, tl))
+	claims := claim.Judge(tl, s.Limit, expected(s, tl, out.Counts.Unknown))
 	if c, ok := answered(tl, s); ok {
 		claims = append(claims, c)
 	}

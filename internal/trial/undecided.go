@@ -89,8 +89,11 @@ func keysOf(tl *timeline.Timeline, phases map[string]*scenario.Phase,
 func lostBy(tl *timeline.Timeline, phases map[string]*scenario.Phase) map[string][]string {
 	out := map[string][]string{}
 	for o := range tl.All() {
+		if o.Outcome != timeline.Unknown || o.Origin {
+			continue
+		}
 		p := phases[o.Phase]
-		if o.Outcome != timeline.Unknown || o.Origin || p == nil || p.Unnamed {
+		if p == nil || p.Unnamed {
 			continue
 		}
 		if key := p.ClientOf(o.Partition); !slices.Contains(out[key], o.Partition) {
@@ -120,10 +123,14 @@ func chargedTo(keys map[string]string, lost map[string][]string) map[string][]st
 
 func bySent(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) }
 
-// expected returns what a scenario expects of a recording. Requests without an outcome that a client sent
-// for one partition are like those of others in its other partitions: they may explain a denial there.
-func expected(s *scenario.Scenario, tl *timeline.Timeline) claim.Expect {
+// expected returns what a scenario expects of a recording. Requests without an outcome, of which there are
+// unknown, that a client sent for one partition are like those of others in its other partitions: they may
+// explain a denial there.
+func expected(s *scenario.Scenario, tl *timeline.Timeline, unknown int) claim.Expect {
 	e := s.Expect.Expect
+	if unknown == 0 {
+		return e
+	}
 	phases := phasesOf(s)
 	lost := lostBy(tl, phases)
 	if len(lost) == 0 {
