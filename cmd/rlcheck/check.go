@@ -135,6 +135,7 @@ func (e *env) check(name string, f checkFlags) error {
 	}
 	began := time.Now()
 	f.kept.wanted = slices.ContainsFunc(outs, output.shows)
+	f.kept.whole = slices.ContainsFunc(outs, output.whole)
 	j, counts, err := e.judge(name, &f)
 	if err != nil {
 		return err

@@ -24,6 +24,9 @@ type output struct{ format, path string }
 // shows tells whether a format of check shows more than the verdict.
 func (o output) shows() bool { return o.format != "text" && o.format != "json" }
 
+// whole tells whether a format is made of every request.
+func (o output) whole() bool { return o.format == "hlog" || slices.Contains(perRequest, o.format) }
+
 // parseOutputs reads the values of -o, which name some of formats. At most one goes to standard output; with
 // none there, fallback does.
 func parseOutputs(values, formats []string, fallback string) ([]output, error) {
@@ -75,6 +78,11 @@ func (e *env) emitEach(outs []output, write func(w io.Writer, format string) err
 		var err error
 		if out.path != "" && slices.Contains(perRequest, out.format) {
 			err = streamed(out, write)
+		} else if slices.Contains(perRequest, out.format) { // it may be longer than memory
+			to := bufio.NewWriterSize(e.say, 64<<10)
+			if err = errors.Join(write(to, out.format), to.Flush()); e.say.broken != nil {
+				err = nil // the speaker tells it
+			}
 		} else if err = write(&buf, out.format); err == nil && out.path == "" {
 			_, _ = e.say.Write(buf.Bytes()) // remembered by the speaker
 		} else if err == nil {

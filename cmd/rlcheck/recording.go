@@ -22,13 +22,14 @@ import (
 // keeper takes from a recording, while it is judged, what reports show of it beside the verdict. Its memory
 // is bounded: of a large recording it keeps the requests around the first findings, and says so.
 type keeper struct {
-	// wanted tells that some report is wanted; untimed, that intervals are wider than the requests took.
-	wanted, untimed bool
-	header          timeline.Header
-	latencies       latency.Collector
-	clients         result.ClientTally
-	observations    []timeline.Observation
-	n               int
+	// wanted tells that some report is wanted, whole, that one has every request; untimed, that intervals
+	// are wider than the requests took.
+	wanted, whole, untimed bool
+	header                 timeline.Header
+	latencies              latency.Collector
+	clients                result.ClientTally
+	keeping
+	n int
 	// notes are what was said of the recording, replay the command that judges it again.
 	notes, replay []string
 }
@@ -50,15 +51,43 @@ func (k *keeper) add(o *timeline.Observation) {
 	if !k.untimed {
 		k.latencies.Add(o)
 	}
-	if k.n++; k.n <= mostKept {
-		k.observations = append(k.observations, *o)
+	if k.n++; k.whole || k.n <= mostKept {
+		k.keeping.add(o)
 	} else {
 		k.observations = nil
 	}
 }
 
+// keeping keeps observations: in memory, or in a file where they are more than mostKept.
+type keeping struct {
+	observations []timeline.Observation
+	// spool is nil while they are few.
+	spool *timeline.Spool
+}
+
+func (k *keeping) add(o *timeline.Observation) {
+	if k.spool == nil && len(k.observations) < mostKept {
+		k.observations = append(k.observations, *o)
+		return
+	}
+	if k.spool == nil {
+		k.spool = timeline.NewSpool(func() (timeline.Spill, error) { return spill() })
+		for i := range k.observations {
+			k.spool.Add(&k.observations[i])
+		}
+		k.observations = nil
+	}
+	k.spool.Add(o)
+}
+
 // around reads a recording that was not kept again, for the requests around its first findings.
 func (k *keeper) around(j *verdict.Judgement, each eacher) error {
+	if k.spool != nil {
+		each = func(take func(*timeline.Observation) bool) error {
+			k.spool.Each(take)
+			return nil
+		}
+	}
 	if k.n <= mostKept || j.Verdict != verdict.Fail || each == nil {
 		return nil
 	}
@@ -120,7 +149,7 @@ func (k *keeper) scenario(
 		j.Reason, j.Detail = s.Reason, s.Detail
 	}
 	if k.n > 0 {
-		s.Timeline = &timeline.Timeline{Header: k.header, Observations: k.observations}
+		s.Timeline = &timeline.Timeline{Header: k.header, Observations: k.observations, Spool: k.spool}
 	}
 	if why, _ := s.Coarse(); j.Unresolved && why != "" {
 		s.Detail += "; " + why

@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestAPageOfALargeRecordingIsBounded: it draws the requests around the findings and says so; what would have
-// to have all of them is refused.
+// TestAPageOfALargeRecordingIsBounded: it draws the requests around the findings and says so; a table has
+// all of them.
 func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "large.ndjson")
@@ -50,9 +50,17 @@ func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 	if bytes.Contains(text, []byte("Requests over time")) || len(text) > 100_000 {
 		t.Errorf("the page has %d bytes, and pictures of what was not kept", len(text))
 	}
-	told := strings.Contains(said.String(), "report csv: no whole recording")
-	if _, err := os.Stat(table); err == nil || !told {
-		t.Errorf("csv: got a file, or no word: %s", said.String())
+	rows, err := os.ReadFile(table)
+	if n := bytes.Count(rows, []byte("\r\n")); err != nil || n != mostKept+1000+1 {
+		t.Errorf("csv: got %d lines, %v, want a line for each request: %s", n, err, said.String())
+	}
+	out.Reset()
+	if status := run(append(args[:4:4], "-o", "ndjson"), strings.NewReader(""), &out,
+		&said); status != exitFail {
+		t.Errorf("ndjson: got status %d, want %d: %s", status, exitFail, said.String())
+	}
+	if n := bytes.Count(out.Bytes(), []byte(`"outcome":"allowed"`)); n != mostKept+1000 {
+		t.Errorf("ndjson: got %d requests: %.300s", n, out.String())
 	}
 }
 

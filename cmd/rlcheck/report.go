@@ -136,7 +136,7 @@ func (e *env) readRun(name string) (*result.Run, error) {
 			d := runDir{path: filepath.Join(filepath.Dir(name), folder), flat: true}
 			for _, path := range d.recordings("") {
 				if s.Timeline == nil && s.TimelinePath != "" {
-					s.Timeline = readKept(path)
+					s.Timeline, _ = readKept(path) // it may be gone, and the report is not
 					shorten(s)
 				}
 			}
@@ -146,34 +146,26 @@ func (e *env) readRun(name string) (*result.Run, error) {
 	return r, nil
 }
 
-// readKept reads a recording, nil where it is gone. A long one is in a file.
-func readKept(name string) *timeline.Timeline {
+// readKept reads a recording. A long one is in a file.
+func readKept(name string) (*timeline.Timeline, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer f.Close()
 	r, tl := timeline.NewReader(f, name, timeline.Options{AllowEmpty: true}), &timeline.Timeline{}
 	if tl.Header, err = r.Header(); err != nil {
-		return nil
+		return nil, err
 	}
+	var k keeping
 	err = r.Each(func(o *timeline.Observation, _ int) bool {
-		if len(tl.Observations) == mostKept {
-			tl.Spool = timeline.NewSpool(func() (timeline.Spill, error) { return spill() })
-			for i := range tl.Observations {
-				tl.Spool.Add(&tl.Observations[i])
-			}
-			tl.Observations = nil
-		}
-		if tl.Spool != nil {
-			tl.Spool.Add(o)
-		} else {
-			tl.Observations = append(tl.Observations, *o)
-		}
+		k.add(o)
 		return true
 	})
-	if err != nil || tl.Spool != nil && tl.Spool.Err() != nil {
-		return nil
+	if err == nil && k.spool != nil {
+		tl.Unroll(k.spool, mostKept)
+		return tl, k.spool.Err()
 	}
-	return tl
+	tl.Observations = k.observations
+	return tl, err
 }

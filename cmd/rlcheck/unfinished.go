@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -84,6 +83,7 @@ func (m *manifest) cut(d *runDir, id string) *result.Scenario {
 	}
 	out := trial.Kept(s, tl, trial.Options{})
 	out.TimelinePath = path
+	shorten(&out)
 	return &out
 }
 
@@ -116,24 +116,27 @@ func (m *manifest) scenario(d *runDir, id string) (*scenario.Scenario, error) {
 // was judged, or as far as its journal goes. There is no path where the run was killed before it had one.
 func readCut(d *runDir, id string) (tl *timeline.Timeline, path string, err error) {
 	for _, path := range d.recordings(id) {
-		if f, err := os.Open(path); err == nil {
-			defer f.Close()
-			tl, err = timeline.Read(f, path, timeline.Options{AllowEmpty: true})
+		if tl, err := readKept(path); !errors.Is(err, os.ErrNotExist) {
 			return tl, path, err
 		}
 	}
 	path = d.of(id, journalName)
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) { // killed between the plan and the journal
-		tl, err = timeline.ReadJournal(strings.NewReader(""), path)
+		tl, err = readJournal(strings.NewReader(""), path)
 		return tl, "", err
 	}
 	if err != nil {
 		return nil, path, err
 	}
 	defer f.Close()
-	tl, err = timeline.ReadJournal(f, path)
+	tl, err = readJournal(f, path)
 	return tl, path, err
+}
+
+// readJournal reads a journal: a long one is in a file.
+func readJournal(r io.Reader, name string) (*timeline.Timeline, error) {
+	return timeline.ReadJournal(r, name, mostKept, func() (timeline.Spill, error) { return spill() })
 }
 
 // recorded returns what `rlcheck check` reads of a file: a timeline instead of the journal that a killed
@@ -149,17 +152,17 @@ func (e *env) recorded(in io.Reader, f *checkFlags) (io.Reader, error) {
 	if !timeline.IsJournal(begin[:n]) && filepath.Base(file.Name()) != journalName {
 		return in, nil
 	}
-	tl, err := timeline.ReadJournal(file, file.Name())
+	tl, err := readJournal(file, file.Name())
 	if err != nil {
 		return nil, err
 	}
 	notes := tl.Header.Notes
-	if len(tl.Observations) == 0 {
+	if tl.Sent() == 0 {
 		return nil, fmt.Errorf("%s: no observation: %s", file.Name(), notes[len(notes)-1])
 	}
 	e.remark(f, false, filepath.Base(file.Name())+": "+notes[len(notes)-1])
 	trial.CutClock(tl)
-	var buf bytes.Buffer
-	err = timeline.Write(&buf, tl)
-	return bytes.NewReader(buf.Bytes()), err
+	out, to := io.Pipe()
+	go func() { to.CloseWithError(timeline.Write(to, tl)) }() // it ends with the program if nobody reads
+	return out, nil
 }

@@ -111,8 +111,8 @@ func (p *phase) takeFree(out []timeline.Observation) []timeline.Observation {
 // Unsent returns how many requests of a plan a recording misses that was cut, at least.
 func Unsent(s *timeline.Schedule, tl *timeline.Timeline) (n int) {
 	sent := map[string]int{}
-	for i := range tl.Observations {
-		sent[tl.Observations[i].Phase]++
+	for o := range tl.All() {
+		sent[o.Phase]++
 	}
 	for i := range s.Phases {
 		p := &s.Phases[i]

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,8 @@ func TestJournalIsTheRecordingSoFar(t *testing.T) {
 			}
 			rest = rest[at+1:]
 			rest = rest[bytes.IndexByte(rest, '\n'):]
-			so := must(timeline.ReadJournal(bytes.NewReader(b.Bytes()[:b.Len()-len(rest)]), "j"))
+			so := must(timeline.ReadJournal(bytes.NewReader(b.Bytes()[:b.Len()-len(rest)]), "j",
+				1000, spillHere(t)))
 			waited += soFar(t, tl, so)
 			if len(rest) <= 1 {
 				if d := cmp.Diff(byNumber(tl), byNumber(so)); d != "" {
@@ -123,4 +125,9 @@ func TestJournalThatCannotBeWrittenCostsNoRecording(t *testing.T) {
 			t.Errorf("got %+v, notes %q", c, notes)
 		}
 	})
+}
+
+// spillHere makes the files of long recordings.
+func spillHere(t *testing.T) func() (timeline.Spill, error) {
+	return func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "spill") }
 }

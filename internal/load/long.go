@@ -3,7 +3,6 @@ package load
 import (
 	"container/heap"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -41,33 +40,10 @@ func (r *recorder) unroll(tl *timeline.Timeline, spoken string) {
 	if spoken != "" {
 		s = s.With(func(o *timeline.Observation) { reword(o, spoken) })
 	}
-	most, cut := s.N, time.Duration(math.MaxInt64)
-	if s.N > r.most {
-		most = r.most / 4
-	}
-	tl.Observations = make([]timeline.Observation, 0, most)
-	s.Each(func(o *timeline.Observation) bool {
-		if len(tl.Observations) == most {
-			cut = o.Sent
-			return false
-		}
-		tl.Observations = append(tl.Observations, *o)
-		return true
-	})
+	tl.Unroll(s, r.most)
 	if err := s.Err(); err != nil {
 		r.lost = true
 		r.note("requests of the recording are lost: %s", plain(err.Error()))
-	}
-	if tl.Spool = s; s.N <= r.most {
-		slices.SortStableFunc(tl.Observations, timeline.BySent)
-		tl.Spool = nil
-		s.Close()
-		return
-	}
-	for i := range tl.Observations {
-		if o := &tl.Observations[i]; o.Answered && o.FirstByte >= cut {
-			*o = timeline.Observation{Arrival: o.Arrival, Sent: o.Sent, Error: timeline.Interrupted}
-		}
 	}
 }
 

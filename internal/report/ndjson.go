@@ -37,9 +37,13 @@ func recordings(r *result.Run) ([]*result.Scenario, error) {
 		if s.Excerpt != "" && (s.Timeline == nil || s.Timeline.Spool == nil) {
 			return nil, fmt.Errorf("no whole recording: %s", s.Excerpt)
 		}
-		if s.Timeline != nil {
-			out = append(out, s)
+		if s.Timeline == nil {
+			continue
 		}
+		if t := s.Timeline.Spool; t != nil && t.Err() != nil {
+			return nil, t.Err()
+		}
+		out = append(out, s)
 	}
 	if len(out) == 0 {
 		return nil, errNoRecording

@@ -3,6 +3,8 @@ package timeline
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +57,7 @@ func TestJournalIsReadToItsLastMark(t *testing.T) {
 	first := bytes.Index(text, []byte("\n{\"mark\":100")) + 1
 	firstEnd := first + bytes.IndexByte(text[first:], '\n')
 	for n := 0; n <= len(text); n++ {
-		tl, err := ReadJournal(bytes.NewReader(text[:n]), "j")
+		tl, err := ReadJournal(bytes.NewReader(text[:n]), "j", 1000, tempFile(t))
 		if err != nil {
 			t.Fatalf("cut at %d of %d: %v", n, len(text), err)
 		}
@@ -86,7 +88,7 @@ func TestJournalIsReadToItsLastMark(t *testing.T) {
 // TestJournalHasWhatAHeaderNeeds: it is as careful as that of a whole recording, and shows no secret.
 func TestJournalHasWhatAHeaderNeeds(t *testing.T) {
 	text := journal(t)
-	tl, err := ReadJournal(bytes.NewReader(text), "j")
+	tl, err := ReadJournal(bytes.NewReader(text), "j", 1000, tempFile(t))
 	if err != nil || bytes.Contains(text, []byte("secret")) {
 		t.Fatalf("%v, %s", err, text)
 	}
@@ -123,12 +125,61 @@ func TestJournalIsNotReadOverDamage(t *testing.T) {
 		"a timeline":     strings.Replace(text, "journal/v1", "timeline/v1", 1),
 	} {
 		var problems Errors
-		if tl, err := ReadJournal(strings.NewReader(bad), "j"); !errors.As(err, &problems) || tl != nil {
+		tl, err := ReadJournal(strings.NewReader(bad), "j", 1000, tempFile(t))
+		if !errors.As(err, &problems) || tl != nil {
 			t.Errorf("%s: got %v, %v", name, tl, err)
 		}
 	}
 	_, err := Read(strings.NewReader(text), "j", Options{})
 	if err == nil || !strings.Contains(err.Error(), "killed run") {
 		t.Errorf("as a timeline: got %v", err)
+	}
+}
+
+// TestALongJournalIsInAFile: what does not fit into memory is the same, and a file that cannot be made is an
+// error and no shorter recording.
+func TestALongJournalIsInAFile(t *testing.T) {
+	var b bytes.Buffer
+	w := NewJournal(&b, nil)
+	all := manyObservations(5000, rand.New(rand.NewPCG(4, 4)))
+	err := w.Begin(Header{Started: time.Unix(1_800_000_000, 0).UTC()}, 0)
+	for i, o := range all {
+		if at := i + 7 - 2*(i%8); at < len(all) { // not in the order of their sends
+			o = all[at]
+		}
+		if o.Answered {
+			o.Done = 0
+		}
+		w.Entry(&Entry{Observation: o})
+		if i%500 == 499 {
+			err = errors.Join(err, w.Mark(Mark{At: time.Duration(i) * time.Second}))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := ReadJournal(bytes.NewReader(b.Bytes()), "j", 5000, tempFile(t))
+	if err != nil || len(short.Observations) != 5000 || short.Spool != nil {
+		t.Fatalf("got %d observations, %v", len(short.Observations), err)
+	}
+	long, err := ReadJournal(bytes.NewReader(b.Bytes()), "j", 4999, tempFile(t))
+	if err != nil || long.Spool == nil || len(long.Observations) != 4999/4 {
+		t.Fatalf("got %v, and %d observations in memory", err, len(long.Observations))
+	}
+	if !slices.EqualFunc(taken(long.Spool), short.Observations, sameObservation) {
+		t.Error("they are not those in memory")
+	}
+	long.Spool.Close()
+	none := errors.New("no room")
+	open := func() (Spill, error) { return nil, none }
+	text := slices.Clone(b.Bytes()[:bytes.IndexByte(b.Bytes(), '\n')+1]) // its header
+	for range 8 {
+		for _, o := range manyObservations(5000, rand.New(rand.NewPCG(4, 5))) {
+			text = append(appendObservation(text, &o), '\n')
+		}
+	}
+	text = append(text, `{"mark":9000000000000}`+"\n"...)
+	if tl, err := ReadJournal(bytes.NewReader(text), "j", 100, open); !errors.Is(err, none) || tl != nil {
+		t.Errorf("got %v, want that there is no room", err)
 	}
 }

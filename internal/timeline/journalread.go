@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 )
@@ -15,10 +16,12 @@ func IsJournal(text []byte) bool { return bytes.HasPrefix(text, []byte(`{"rlchec
 // ReadJournal reads the journal of a recording whose program was killed: what was whole at its last mark.
 // It is the recording that an interruption at that instant would have left: what had no answer then is
 // Unknown with the error "interrupted", Ended is the instant, and nothing that was decided before it is
-// missing. Without a mark there is no observation. An error is of type Errors; lines behind the last mark
+// missing. Without a mark there is no observation. Of more than most observations it has a Spool (see
+// Unroll), whose files open makes. An error is of type Errors, or that of a file; lines behind the last mark
 // may be cut or broken and make none.
-func ReadJournal(r io.Reader, name string) (*Timeline, error) {
-	j := &journalReader{Reader: newReader(r, name, Options{AllowEmpty: true}), open: map[int]int{}}
+func ReadJournal(r io.Reader, name string, most int, open func() (Spill, error)) (*Timeline, error) {
+	j := &journalReader{Reader: newReader(r, name, Options{AllowEmpty: true}), kept: NewSorter(open),
+		open: map[int]Observation{}}
 	for {
 		line, err := j.lines.next()
 		if err != nil {
@@ -34,20 +37,21 @@ func ReadJournal(r io.Reader, name string) (*Timeline, error) {
 	if j.broken > 0 {
 		return nil, j.problems.list
 	}
-	return j.timeline(), nil
+	return j.timeline(most)
 }
 
 // journalReader reads a journal. Entries wait for their mark; problems too: behind the last mark they do
 // not count.
 type journalReader struct {
 	*Reader
-	all []Observation
-	// open are the places of those that had a number; whole is how many of all stand before the last mark,
-	// and later the ends of open ones that came after it.
-	open  map[int]int
-	whole int
+	// kept has the requests that were over before the last mark, open those that were not, by their number.
+	kept *Sorter
+	open map[int]Observation
+	// later are the entries behind the last mark.
 	later []Entry
 	free  int
+	// waiting counts the requests that the end of the journal interrupts.
+	waiting int
 	// broken is how many problems there were at the last mark.
 	broken int
 	marked bool
@@ -103,10 +107,27 @@ func (r *journalReader) mark(line []byte) {
 	r.header.Spreads = append(r.header.Spreads, add.Spreads...)
 	r.header.Stalls = append(r.header.Stalls, add.Stalls...)
 	r.header.Notes = append(r.header.Notes, add.Notes...)
-	for _, e := range r.later {
-		r.all[r.open[e.Open]] = e.Observation
+	for i := range r.later {
+		r.take(&r.later[i])
 	}
-	r.later, r.whole, r.broken, r.marked = r.later[:0], len(r.all), r.problems.count, true
+	r.later, r.broken, r.marked = r.later[:0], r.problems.count, true
+}
+
+// take takes an entry that stands before a mark: one that is open waits for its end.
+func (r *journalReader) take(e *Entry) {
+	if _, begun := r.open[e.Open]; e.Open > 0 && !begun {
+		r.open[e.Open] = e.Observation
+		return
+	}
+	delete(r.open, e.Open)
+	r.keep(&e.Observation)
+}
+
+func (r *journalReader) keep(o *Observation) {
+	if !o.Answered && o.Error == Interrupted {
+		r.waiting++
+	}
+	r.kept.Add(o)
 }
 
 // entry reads a request.
@@ -136,40 +157,27 @@ func (r *journalReader) entry(line []byte) {
 		r.add(fmt.Sprintf("observation %d", e.Seq), flaw, "")
 		return
 	}
-	if _, ended := r.open[e.Open]; ended && e.Open > 0 {
-		r.later = append(r.later, e)
-		return
-	}
-	if e.Open > 0 {
-		r.open[e.Open] = len(r.all)
-	}
-	r.all = append(r.all, e.Observation)
+	r.later = append(r.later, e)
 }
 
 // timeline returns what was whole at the last mark.
-func (r *journalReader) timeline() *Timeline {
-	t := &Timeline{Header: r.header, Observations: r.all[:r.whole:r.whole]}
-	t.Header.Interrupted = true
-	waiting := 0
-	for i := range t.Observations {
-		if o := &t.Observations[i]; !o.Answered && o.Error == Interrupted {
-			waiting++
-		}
+func (r *journalReader) timeline(most int) (*Timeline, error) {
+	for _, n := range slices.Sorted(maps.Keys(r.open)) {
+		o := r.open[n]
+		r.keep(&o)
 	}
+	t := &Timeline{Header: r.header}
+	t.Header.Interrupted = true
 	note := "the recording is cut before anything of it was kept"
 	if r.marked {
 		note = fmt.Sprintf("the recording is cut: it ends at %v, when %d requests had no answer yet",
-			t.Header.Ended.Round(time.Millisecond), waiting)
+			t.Header.Ended.Round(time.Millisecond), r.waiting)
 	}
 	t.Header.Notes = append(t.Header.Notes, note)
-	slices.SortStableFunc(t.Observations, BySent)
-	next := r.free
-	for i := range t.Observations {
-		if t.Observations[i].Seq < 0 {
-			t.Observations[i].Seq = next
-			next++
-		}
+	s := r.kept.Finish().From(r.free)
+	t.Unroll(s, most)
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("no room for a long recording: %w", err)
 	}
-	slices.SortStableFunc(t.Observations, BySent)
-	return t
+	return t, nil
 }

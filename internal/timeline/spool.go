@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"io"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -261,6 +262,36 @@ func (s *Spool) Open() (Spill, error) { return s.shelf.open() }
 
 // Err is the first error of the file; nil for none.
 func (s *Spool) Err() error { return s.shelf.failed(nil) }
+
+// Unroll makes the observations of s, which are in their order but for those without a number, those of t:
+// all of them in memory where they are not more than most, and s is closed. Else s is its Spool, and a
+// quarter of most is in memory, the beginning: what was answered after that has no answer there.
+func (t *Timeline) Unroll(s *Spool, most int) {
+	room, cut := s.N, time.Duration(math.MaxInt64)
+	if s.N > most {
+		room = most / 4
+	}
+	t.Observations = make([]Observation, 0, room)
+	s.Each(func(o *Observation) bool {
+		if len(t.Observations) == room {
+			cut = o.Sent
+			return false
+		}
+		t.Observations = append(t.Observations, *o)
+		return true
+	})
+	if t.Spool = s; s.N <= most {
+		slices.SortStableFunc(t.Observations, BySent)
+		t.Spool = nil
+		s.Close()
+		return
+	}
+	for i := range t.Observations {
+		if o := &t.Observations[i]; o.Answered && o.FirstByte >= cut {
+			*o = Observation{Arrival: o.Arrival, Sent: o.Sent, Error: Interrupted}
+		}
+	}
+}
 
 // Close removes the file. Nothing can be read any more.
 func (s *Spool) Close() {

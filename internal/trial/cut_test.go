@@ -3,6 +3,7 @@ package trial
 import (
 	"bytes"
 	"context"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,7 +41,8 @@ func TestCutRecordingsAccuseNobody(t *testing.T) {
 			whole, text := journaled(t, s)
 			for k := 1; k <= cuts; k++ {
 				at := len(text) * k / cuts
-				tl, err := timeline.ReadJournal(bytes.NewReader(text[:at]), "journal")
+				tl, err := timeline.ReadJournal(bytes.NewReader(text[:at]), "journal", 1<<20,
+					func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "s") })
 				if err != nil {
 					t.Fatalf("cut at %d of %d bytes: %v", at, len(text), err)
 				}
