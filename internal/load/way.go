@@ -82,6 +82,8 @@ func tunnel(nc net.Conn, to, credentials string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("the proxy did not answer CONNECT: %w", err)
+	case resp.ProtoMajor != 1:
+		return fmt.Errorf("the proxy answered CONNECT in %s, want HTTP/1.1", resp.Proto)
 	case resp.StatusCode/100 != 2:
 		return fmt.Errorf("the proxy answered CONNECT with %s", resp.Status)
 	case br.Buffered() > 0:

@@ -99,3 +99,32 @@ func FuzzReadSchedule(f *testing.F) {
 		}
 	})
 }
+
+// FuzzReadJournal: whatever a killed run left is a recording that can be written and read again, in memory
+// and from a file alike, or an error with a line.
+func FuzzReadJournal(f *testing.F) {
+	head := `{"rlcheck":"journal/v1","started":"2026-11-22T10:00:00Z","free":1}` + "\n"
+	const one = `{"seq":-1,"at_ns":1,"sent_ns":1,"outcome":"unknown","cost":1,"error":"interrupted","open":1}
+`
+	const end = `{"seq":-1,"at_ns":1,"sent_ns":1,"first_byte_ns":6,"status":200,"outcome":"allowed","open":1}
+`
+	f.Add([]byte(head + one + `{"mark":5}` + "\n" + end + `{"mark":9,"notes":["x"]}` + "\n{"))
+	f.Add([]byte(head + one + one + one + `{"mark":5}` + "\n"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		none := func() (Spill, error) { return nil, errFull } // so little needs no file
+		tl, err := ReadJournal(bytes.NewReader(file), "j", 1000, none)
+		if err != nil {
+			if !bytes.HasPrefix(file, []byte("\x1f\x8b")) {
+				checkLines(t, err, linesOf(file))
+			}
+			return
+		}
+		if len(tl.Observations) > 0 {
+			mustRead(t, mustWrite(t, tl))
+		}
+		long, err := ReadJournal(bytes.NewReader(file), "j", 0, none)
+		if err != nil || long.Sent() != len(tl.Observations) {
+			t.Fatalf("got %d observations, %v, want %d", long.Sent(), err, len(tl.Observations))
+		}
+	})
+}

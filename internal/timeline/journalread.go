@@ -68,6 +68,9 @@ func (r *journalReader) line(line []byte) {
 	}
 }
 
+// mostFree is the largest number that a journal may give to the first request that has none yet.
+const mostFree = 1 << 53
+
 // begin reads the header line. A first line that is no header is a problem also without a mark.
 func (r *journalReader) begin(line []byte) {
 	r.headed = true
@@ -81,6 +84,10 @@ func (r *journalReader) begin(line []byte) {
 		if what, why := j.flaw(); what != "" {
 			r.add(what, why, "")
 		}
+	}
+	if j.Free < 0 || j.Free > mostFree {
+		r.add(fmt.Sprintf("free %d", j.Free), fmt.Sprintf("numbers of requests are 0 to %d", mostFree), "")
+		j.Free = 0
 	}
 	r.header, r.free, r.broken = j.header(), j.Free, r.problems.count
 }
