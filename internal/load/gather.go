@@ -63,12 +63,12 @@ func (r *recorder) all() []timeline.Observation {
 		all = p.takeFree(all)
 	}
 	free := all[numbered:]
-	slices.SortStableFunc(free, timeline.BySent)
+	timeline.SortBySent(free)
 	next := firstFree(r.s)
 	for i := range free {
 		free[i].Seq = next + i
 	}
-	slices.SortStableFunc(all, timeline.BySent)
+	timeline.SortBySent(all)
 	return all
 }
 

@@ -7,6 +7,7 @@ package timeline
 import (
 	"cmp"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -300,6 +301,41 @@ const Interrupted = "interrupted"
 // BySent orders observations as they stand in a recording: by Sent, then by Seq.
 func BySent(a, b Observation) int {
 	return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
+}
+
+// SortBySent puts observations into the order of BySent; those that are equal keep theirs. An observation is
+// large: each is moved once at most, and none is copied to be compared.
+func SortBySent(all []Observation) {
+	type place struct {
+		sent    time.Duration
+		seq, at int
+	}
+	places, ordered := make([]place, len(all)), true
+	for i := range all {
+		places[i] = place{all[i].Sent, all[i].Seq, i}
+		if i > 0 && ordered {
+			last := &places[i-1]
+			ordered = last.sent < all[i].Sent || last.sent == all[i].Sent && last.seq <= all[i].Seq
+		}
+	}
+	if ordered {
+		return
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.sent, b.sent), cmp.Compare(a.seq, b.seq), cmp.Compare(a.at, b.at))
+	})
+	for i := range places { // each cycle of the permutation in turn
+		first := all[i]
+		for to := i; ; {
+			from := places[to].at
+			places[to].at = to
+			if from == i {
+				all[to] = first
+				break
+			}
+			all[to], to = all[from], from
+		}
+	}
 }
 
 // End returns the end of the recording: Header.Ended, or the largest time that was observed.
