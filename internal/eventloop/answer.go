@@ -40,7 +40,7 @@ type role struct {
 type kind uint8
 
 const (
-	common kind = iota
+	_ kind = iota // the field says nothing of the message
 	// unusual fields frame the message in another way, or net/http makes something else of them.
 	unusual
 	contentLength

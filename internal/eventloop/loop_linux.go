@@ -8,12 +8,13 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 // Loop is one thread that reads connections.
 type Loop struct {
-	now     func() time.Duration
-	knocked func()
+	now              func() time.Duration
+	knocked, handled func()
 	// poll is the descriptor of epoll, bell a pipe for the bytes knock and stop.
 	poll     int
 	bell     [2]int
@@ -26,19 +27,22 @@ type Loop struct {
 	conns []*Conn
 }
 
+// Here tells that the system has event loops. A program for another one has nothing of them.
+const Here = true
+
 const knock, stop = 'k', 's'
 
 // edge is EPOLLET: an event is told when something comes, not as long as something is there.
 const edge = 1 << 31
 
-// New starts a loop whose clock is now, and which calls knocked soon after each Knock. It returns nil where
-// the system has no epoll or no descriptor is left.
-func New(now func() time.Duration, knocked func()) *Loop {
+// New starts a loop whose clock is now. Its thread calls knocked soon after each Knock, and handled after
+// what came together was read. It returns nil where the system has no epoll or no descriptor is left.
+func New(now func() time.Duration, knocked, handled func()) *Loop {
 	poll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil
 	}
-	l := &Loop{now: now, knocked: knocked, poll: poll, finished: make(chan struct{})}
+	l := &Loop{now: now, knocked: knocked, handled: handled, poll: poll, finished: make(chan struct{})}
 	if syscall.Pipe2(l.bell[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK) != nil {
 		syscall.Close(poll)
 		return nil
@@ -152,6 +156,7 @@ func (l *Loop) run() {
 				conns[i].drain(buffer, events[i].Events)
 			}
 		}
+		l.handled()
 		l.turn.Unlock()
 		if rings && l.rung() {
 			return
@@ -223,7 +228,7 @@ func (c *Conn) Begin() error {
 // drain reads what has come. A read that fills less than the buffer took all, unless the peer ended.
 func (c *Conn) drain(buffer []byte, events uint32) {
 	for !c.gone {
-		n, err := syscall.Read(c.fd, buffer)
+		n, err := raw(syscall.SYS_READ, c.fd, buffer)
 		switch at := c.loop.now(); {
 		case err == syscall.EINTR:
 			continue
@@ -269,6 +274,17 @@ func (c *Conn) release() {
 	syscall.Close(c.fd)
 }
 
+// raw reads or writes b, which is not empty, on a descriptor that never waits: the scheduler need not hear of
+// the call.
+func raw(call uintptr, fd int, b []byte) (int, error) {
+	n, _, err := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))),
+		uintptr(len(b)))
+	if err != 0 {
+		return 0, err
+	}
+	return int(n), nil
+}
+
 // Write writes all of b without waiting. Where the kernel has no room for it the connection is closed: a
 // target that reads nothing does not stop who else is to be served.
 func (c *Conn) Write(b []byte) (int, error) {
@@ -281,9 +297,9 @@ func (c *Conn) Write(b []byte) (int, error) {
 	if c.shut || c.gone {
 		return 0, net.ErrClosed
 	}
-	n, err := syscall.Write(c.fd, b)
+	n, err := raw(syscall.SYS_WRITE, c.fd, b)
 	for err == syscall.EINTR {
-		n, err = syscall.Write(c.fd, b)
+		n, err = raw(syscall.SYS_WRITE, c.fd, b)
 	}
 	if n < len(b) && (err == nil || err == syscall.EAGAIN) {
 		c.shutdown()

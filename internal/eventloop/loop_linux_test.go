@@ -31,7 +31,7 @@ func (h *heard) Gone(err error) { h.gone <- err }
 func pair(t *testing.T) (*Conn, *heard, *net.TCPConn) {
 	t.Helper()
 	began := time.Now()
-	l := New(func() time.Duration { return time.Since(began) }, nil)
+	l := New(func() time.Duration { return time.Since(began) }, nil, func() {})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestOnlyConnectionsOfTheKernelJoin(t *testing.T) {
 	defer ours.Close()
 	defer theirs.Close()
 	knocked := make(chan bool, 3)
-	l := New(func() time.Duration { return 0 }, func() { knocked <- true })
+	l := New(func() time.Duration { return 0 }, func() { knocked <- true }, func() {})
 	defer l.Stop()
 	if l.Join(ours, &heard{}) != nil || (*Loop)(nil).Join(ours, &heard{}) != nil {
 		t.Error("it joined")

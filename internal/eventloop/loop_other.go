@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// Here tells that the system has event loops. A program for another one has nothing of them.
+const Here = false
+
 // Loop is one thread that reads connections. There is none here.
 type Loop struct{}
 
@@ -15,7 +18,7 @@ type Loop struct{}
 type Conn struct{ net.Conn }
 
 // New returns nil.
-func New(func() time.Duration, func()) *Loop { return nil }
+func New(func() time.Duration, func(), func()) *Loop { return nil }
 
 // Stop does nothing.
 func (*Loop) Stop() {}

@@ -310,7 +310,7 @@ func (k *crowd) proceed(c *client, conn *conn) {
 // resend sends s on a connection that its caller, the reader of that connection, still holds. Where others
 // wait for a connection it takes its turn.
 func (r *recorder) resend(c *conn, s *shot) {
-	s.tried = r.clock.now()
+	s.tried = s.obs.At
 	s.gated = false
 	r.mu.Lock()
 	if r.hungry > 0 || c.dead {
@@ -328,5 +328,9 @@ func (r *recorder) resend(c *conn, s *shot) {
 	}
 	s.state.Store(taken)
 	c.inflight.Store(s)
+	if c.held != nil && c.br == nil { // the caller is its event loop
+		c.loop.next = append(c.loop.next, loaded{c, s})
+		return
+	}
 	c.send(s)
 }

@@ -1,28 +1,30 @@
 package load
 
 import (
-	"encoding/binary"
+	"hash/maphash"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// mostKept is how many sets of fields, and of values, are remembered before all are forgotten: those of a
-// target that denies repeat, those of one that counts down do not.
-const mostKept = 1 << 12
+const (
+	// rows times inRow sets of fields are remembered, and as many values: a newer one takes the place of the
+	// older ones of its row. The sets of a target that denies repeat, those of one that counts down do not.
+	rows, inRow = 1 << 10, 2
+)
 
 // fieldStore keeps one copy of the fields of answers that are alike. A recording of many requests consists of
 // little else: each answer has some seven fields, of which most never change.
 type fieldStore struct {
 	mu     sync.Mutex
-	sets   map[string]timeline.Fields
-	values map[string]string
-	key    []byte
+	seed   maphash.Seed
+	sets   [rows][inRow]timeline.Fields
+	values [rows][inRow]string
 }
 
-func newFieldStore() *fieldStore {
-	return &fieldStore{sets: map[string]timeline.Fields{}, values: map[string]string{}}
-}
+func newFieldStore() *fieldStore { return &fieldStore{seed: maphash.MakeSeed()} }
 
 // keep returns the fields as they are recorded: f itself is not kept. nil for none.
 func (s *fieldStore) keep(f timeline.Fields) timeline.Fields {
@@ -31,25 +33,21 @@ func (s *fieldStore) keep(f timeline.Fields) timeline.Fields {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := s.key[:0]
+	var sum uint64
 	for i := range f {
-		key = binary.AppendUvarint(key, uint64(len(f[i].Name)))
-		key = append(key, f[i].Name...)
-		key = binary.AppendUvarint(key, uint64(len(f[i].Value)))
-		key = append(key, f[i].Value...)
+		sum = sum*31 + maphash.String(s.seed, f[i].Value)
 	}
-	s.key = key
-	if out, known := s.sets[string(key)]; known {
-		return out
+	row := &s.sets[sum%rows]
+	for _, own := range row {
+		if slices.Equal(own, f) {
+			return own
+		}
 	}
 	out := make(timeline.Fields, len(f))
 	for i := range f {
 		out[i] = timeline.Field{Name: s.text(f[i].Name), Value: s.text(f[i].Value)}
 	}
-	if len(s.sets) >= mostKept {
-		clear(s.sets)
-	}
-	s.sets[string(key)] = out
+	row[1], row[0] = row[0], out
 	return out
 }
 
@@ -57,20 +55,22 @@ func (s *fieldStore) keep(f timeline.Fields) timeline.Fields {
 func (s *fieldStore) known(v []byte) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if own, known := s.values[string(v)]; known {
-		return own
+	for _, own := range s.values[maphash.Bytes(s.seed, v)%rows] {
+		if own == string(v) {
+			return own
+		}
 	}
 	return string(v)
 }
 
 // text returns the copy of a name or a value that is kept. The lock is held.
 func (s *fieldStore) text(v string) string {
-	if own, known := s.values[v]; known {
-		return own
+	row := &s.values[maphash.String(s.seed, v)%rows]
+	for _, own := range row {
+		if own == v {
+			return own
+		}
 	}
-	if len(s.values) >= mostKept {
-		clear(s.values)
-	}
-	s.values[v] = v
-	return v
+	row[1], row[0] = row[0], strings.Clone(v)
+	return row[0]
 }

@@ -17,6 +17,18 @@ import (
 type reading struct {
 	loop   *eventloop.Loop
 	answer eventloop.Answer
+	// next are the requests that answers of one round let their clients send. They are sent when all of the
+	// round were read: a write takes ten times as long as a read, and intervals would end later.
+	next []loaded
+}
+
+// send sends what is to be sent next.
+func (l *reading) send() {
+	for i, x := range l.next {
+		l.next[i] = loaded{}
+		x.c.send(x.s)
+	}
+	l.next = l.next[:0]
 }
 
 // mostLoops is how many event loops there are at most: one for every two processors, since targets, the pacer
@@ -26,14 +38,15 @@ const mostLoops = 8
 // attach gives a connection to an event loop, if one can read it.
 func (r *recorder) attach(c *conn) bool {
 	_, plain := c.raw.(syscall.Conn)
-	if !plain || c.nc != c.raw || r.o.DeniedField != "" || len(r.o.Body) > eventloop.Most {
+	if !eventloop.Here || !plain || c.nc != c.raw || r.o.DeniedField != "" || len(r.o.Body) > eventloop.Most {
 		return false
 	}
 	r.mu.Lock()
 	most := min(max(1, runtime.GOMAXPROCS(0)/2), mostLoops)
 	if len(r.loops) < most {
-		l := eventloop.New(r.clock.now, r.heard)
-		r.loops = append(r.loops, &reading{l, eventloop.Answer{Record: r.o.Record}})
+		l := &reading{answer: eventloop.Answer{Record: r.o.Record}}
+		l.loop = eventloop.New(r.clock.now, r.heard, l.send)
+		r.loops = append(r.loops, l)
 	}
 	c.loop = r.loops[int(r.opened.Load())%len(r.loops)]
 	r.mu.Unlock()
