@@ -213,8 +213,8 @@ func (x *search) doubts() int {
 			return len(usualRests)
 		}
 	}
-	if x.o.Fresh {
-		return 0
+	if x.o.Fresh { // what a long silence does is seen nowhere else
+		return 1
 	}
 	return confirming
 }

@@ -1,0 +1,68 @@
+package identify
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// bubbled is a Sender in front of a target, one request after the other, in the time of a bubble.
+type bubbled struct {
+	target  *target.Target
+	started time.Time
+}
+
+func (s *bubbled) Now() time.Duration { return time.Since(s.started) }
+
+func (s *bubbled) Wait() time.Duration { return 0 }
+
+func (s *bubbled) Header() timeline.Header {
+	return timeline.Header{Started: s.started, Ended: s.Now()}
+}
+
+// ask lets the target answer. One that drops the connection answers nothing.
+func (s *bubbled) ask(w *httptest.ResponseRecorder, r *http.Request) {
+	defer func() {
+		if recover() != nil {
+			w.Code = 0
+		}
+	}()
+	s.target.ServeHTTP(w, r)
+}
+
+func (s *bubbled) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
+	const way = 500 * time.Microsecond
+	var out []timeline.Observation
+	time.Sleep(p.Rest)
+	begin := s.Now()
+	for admitted, denied := 0, 0; !p.over(admitted, denied); {
+		time.Sleep(begin + time.Duration(len(out))*p.Every - s.Now())
+		o := timeline.Observation{Sent: s.Now(), Answered: true, Outcome: timeline.Allowed}
+		time.Sleep(way)
+		answer := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
+		r.Header.Set("X-Api-Key", "k")
+		s.ask(answer, r)
+		time.Sleep(way)
+		for name := range answer.Header() {
+			o.Fields = append(o.Fields, timeline.Field{Name: name, Value: answer.Header().Get(name)})
+		}
+		o.At, o.FirstByte, o.Done, o.Status = o.Sent, s.Now(), s.Now(), answer.Code
+		switch answer.Code {
+		case http.StatusOK:
+			admitted++
+		case http.StatusTooManyRequests:
+			o.Outcome = timeline.Denied
+			denied++
+		default:
+			o.Outcome, o.Answered = timeline.Unknown, answer.Code > 0
+			denied++
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
