@@ -38,7 +38,10 @@ type search struct {
 	// ended tells that the search was interrupted.
 	ended func() bool
 	// every is how far requests are apart: as answers take, or where that shows no denial as the budget says.
-	every time.Duration
+	// dense is the same in a burst, less than every from far away.
+	every, dense time.Duration
+	// far tells that answers take longer than requests may be apart.
+	far bool
 	// made counts the experiments by the name of their first phase.
 	made map[string]int
 	// stopped says why it ended before its budget; empty if it did not.
@@ -118,7 +121,8 @@ func (x *search) open(ctx context.Context) bool {
 	}
 	quota := Phase{Name: quotaPhase, Rest: x.o.Every, Requests: x.o.MaxRequests * 6 / 10, Every: x.o.Every,
 		Denials: 3}
-	if x.every = max(x.o.Every, x.trip()*5/4); x.every > x.o.Every { // one after the other tells more
+	x.every = max(x.o.Every, x.trip()*5/4)
+	if x.far = x.every > x.o.Every; x.far { // one after the other tells more
 		quota.Every, quota.Requests = x.every, x.o.MaxRequests/4
 		if !x.send(ctx, quota) {
 			return false
@@ -147,7 +151,7 @@ func (x *search) open(ctx context.Context) bool {
 			return false
 		}
 		if last := x.tl.Observations[len(x.tl.Observations)-1]; last.Outcome == timeline.Allowed {
-			return true
+			return !x.far || x.bursts(ctx)
 		}
 	}
 }
@@ -168,7 +172,7 @@ func (x *search) explore(ctx context.Context) {
 				continue
 			}
 		}
-		e, ok := x.planner().best()
+		e, ok := x.choose()
 		if !ok { // what is likely may be what was asked too little
 			x.exclude()
 			e, ok = x.planner().best()
@@ -348,7 +352,8 @@ func (x *search) settled(regions []*region) bool {
 
 // planner returns what chooses the next experiment.
 func (x *search) planner() *planner {
-	p := &planner{made: x.made, now: x.s.Now(), trip: x.trip(), every: x.every,
+	x.spaced()
+	p := &planner{made: x.made, now: x.s.Now(), trip: x.trip(), every: x.every, dense: x.dense, far: x.far,
 		wait:     x.s.Wait(),
 		requests: x.o.MaxRequests - len(x.tl.Observations), left: x.o.MaxTime - x.s.Now()}
 	likely, tl := x.likely(), x.shown()

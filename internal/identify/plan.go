@@ -21,8 +21,11 @@ type planner struct {
 	now    time.Duration
 	// made counts the experiments so far.
 	made map[string]int
-	// trip is the time from a request to its answer, every the least time between two requests.
-	trip, every time.Duration
+	// trip is the time from a request to its answer, every the least time between two requests, dense the
+	// least between those of a burst: below every from far away.
+	trip, every, dense time.Duration
+	// far tells that answers take longer than requests may be apart.
+	far bool
 	// wait is how long nothing is sent from now on.
 	wait time.Duration
 	// requests and left are what is left of the budget.
@@ -78,10 +81,15 @@ func (p *planner) menu() []experiment {
 	for _, share := range []float64{0, 0.25, 0.5, 0.75, 1} {
 		for _, w := range p.waits(share) {
 			add(p.volley(fmt.Sprintf("quota-after-%s", brief(w)), w, p.every))
-			add(Phase{Name: fmt.Sprintf("one-after-%s", brief(w)), Rest: w, Requests: 1, Every: p.every})
+			if !p.far { // one request tells little of what is far away
+				add(Phase{Name: "one-after-" + brief(w), Rest: w, Requests: 1, Every: p.every})
+			}
 		}
 	}
 	full := p.waits(1)
+	if p.far {
+		out = append(out, p.afar(full)...)
+	}
 	for _, m := range p.spread() {
 		q, t := int(m.point.q1), m.point.t1
 		if m.kind.paced {
@@ -141,14 +149,14 @@ const rungs = 8
 func (p *planner) ladders(m *model, full time.Duration) []experiment {
 	var out []experiment
 	for _, rest := range []time.Duration{full, max(p.every, p.wait)} {
-		use := p.volley("", rest, p.every)
+		use := p.volley("", rest, p.dense)
 		_, s, end := m.predict(p.now, p.trip/2, []Phase{use})
 		_, d := m.limiter.Step(s, end, 1)
 		if d.RetryAfter == reference.Never || d.RetryAfter <= 0 {
 			continue
 		}
 		wide := time.Duration(float64(d.RetryAfter) * (float64(m.around.t2)/float64(m.around.t1) - 1))
-		step := max(p.every, wide/rungs)
+		step := max(p.dense, wide/rungs)
 		from := max(p.every, d.RetryAfter-wide-2*step)
 		use.Name = "return-about-" + brief(d.RetryAfter)
 		climb := Phase{Name: use.Name, Rest: from, Requests: 2*rungs + 4, Every: step, Admits: 1}

@@ -20,6 +20,8 @@ type model struct {
 	weight  float64
 	limiter reference.Limiter
 	state   reference.State
+	// missed is how many of the outcomes it would not have had a moment earlier or later either.
+	missed int
 }
 
 // phaseCells is into how many parts the phases of windows are divided to find one.
@@ -39,25 +41,35 @@ func (r *region) newModel(tl *timeline.Timeline, b box) *model {
 	at := time.Duration(0)
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
-		at = max(at, o.Sent)
+		half := time.Duration(0)
 		if o.Answered {
-			at = max(at, o.Sent+(o.FirstByte-o.Sent)/2)
+			half = (o.FirstByte - o.Sent) / 2
 		}
-		at = m.follow(at, o.Outcome)
+		at = m.follow(max(at, o.Sent+half), half, o.Outcome)
 	}
 	return m
 }
 
-// follow brings m past a request that was decided at an instant or a little later, and returns when. A model
-// that would have decided otherwise keeps as close to what was seen as it can.
-func (m *model) follow(at time.Duration, seen timeline.Outcome) time.Duration {
+// follow brings m past a request that was decided at an instant, give or take slack, and returns when. A
+// model that would have decided otherwise keeps as close to what was seen as it can.
+func (m *model) follow(at, slack time.Duration, seen timeline.Outcome) time.Duration {
 	s, d := m.limiter.Step(m.state, at, 1)
 	switch {
-	case seen == timeline.Allowed && !d.Allow && d.RetryAfter != reference.Never:
-		at += d.RetryAfter
-		s, _ = m.limiter.Step(m.state, at, 1)
-	case seen == timeline.Denied && d.Allow && m.kind.base.Count != spec.CountAll:
-		return at
+	case seen == timeline.Allowed && !d.Allow:
+		if d.RetryAfter > slack {
+			m.missed++
+		}
+		if d.RetryAfter != reference.Never {
+			at += d.RetryAfter
+			s, _ = m.limiter.Step(m.state, at, 1)
+		}
+	case seen == timeline.Denied && d.Allow:
+		if _, d = m.limiter.Step(m.state, at-slack, 1); d.Allow {
+			m.missed++
+		}
+		if m.kind.base.Count != spec.CountAll {
+			return at
+		}
 	}
 	m.state = s
 	return at

@@ -45,13 +45,18 @@ func soonest(tl *timeline.Timeline) time.Duration {
 // prompt is how long an answer takes that waits in no queue: the slowest denial, or where there is none the
 // soonest answer and some.
 func prompt(tl *timeline.Timeline) time.Duration {
-	out := soonest(tl) * 2
+	soon := soonest(tl)
+	out := time.Duration(0)
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
 			out = max(out, o.FirstByte-o.Sent)
 		}
 	}
-	return out
+	if out == 0 {
+		return soon * 2
+	}
+	const jitter = 40 * time.Millisecond
+	return max(out, soon+min(soon, jitter))
 }
 
 // undelayed is the recording in which nothing was decided later than a prompt answer comes.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -77,13 +76,6 @@ func (r *region) split() []*region {
 		out = append(out, &region{kind: k, live: slices.Concat(r.live, r.doubtful)})
 	}
 	return out
-}
-
-// refuted asks the judge about a policy. One that cannot be judged is not refuted.
-func refuted(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance, search bool) bool {
-	tl, p = stretches(tl, p)
-	no, err := check.Refuted(tl, spec.Limit{p}, side, search)
-	return no && err == nil
 }
 
 // take sorts boxes into those that are live and those that are doubtful, without the refuted ones.

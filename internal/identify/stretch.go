@@ -22,7 +22,7 @@ func stretches(tl *timeline.Timeline, p spec.Policy) (*timeline.Timeline, spec.P
 		p.Align = spec.AlignShared
 	}
 	out, begin, end := *tl, 0, time.Duration(0)
-	silence, late := p.Recovery()+tl.Header.Tick+time.Millisecond, 2*slowest(tl)
+	silence, late := p.Recovery()+tl.Header.Tick+time.Millisecond, lateness(tl)
 	out.Observations = make([]timeline.Observation, len(tl.Observations))
 	for i, o := range tl.Observations {
 		if i > 0 && o.Sent-end >= silence {

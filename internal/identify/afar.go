@@ -1,0 +1,250 @@
+package identify
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Where an answer takes longer than requests may be apart, nobody knows when a request was decided, and what
+// a model predicts is seldom what refutes another one. So the experiments that promise most are rehearsed:
+// a model answers them, with round trips as they were seen, and the judge is asked which others that refutes.
+
+// spaced sets how far requests are apart by the slowest answer so far: from far away no answer comes after
+// the next request, or in a burst after the one after it.
+func (x *search) spaced() {
+	if x.far && x.every > x.o.Every {
+		x.every = max(x.every, slowest(x.shown())*21/20)
+	}
+	if x.dense = x.every; x.far {
+		x.dense = min(x.every, max(x.o.Every, slowest(x.shown())*21/40))
+	}
+}
+
+// bursts asks for the quota when it is surely whole: what little time passes tells it apart from that of a
+// short window. Of two bursts no answer of one is lost, mostly.
+func (x *search) bursts(ctx context.Context) bool {
+	asked := map[string]int{}
+	for i := range x.tl.Observations {
+		asked[x.tl.Observations[i].Phase]++
+	}
+	most := cmp.Or(asked[fasterPhase], asked[quotaPhase])
+	for rest := 2 * x.s.Now(); x.made[burstPhase] < 2; x.made[burstPhase]++ {
+		x.spaced()
+		if !x.send(ctx, Phase{Name: burstPhase, Rest: rest, Requests: most + 2, Every: x.dense, Denials: 2}) {
+			return false
+		}
+	}
+	return true
+}
+
+// burstPhase is the name of such a burst.
+const burstPhase = "burst"
+
+// choose returns the next experiment, ok=false where none within the budget tells anything.
+func (x *search) choose() (experiment, bool) {
+	p := x.planner()
+	if !x.far || len(p.models) == 0 {
+		return p.best()
+	}
+	p.weigh()
+	r := rand.New(rand.NewPCG(uint64(len(x.tl.Observations)), 1))
+	began, rivals := time.Now(), x.rivals()
+	for range rehearsals {
+		var out experiment
+		truth, most := p.draw(r.Float64()), 0.0
+		for _, c := range p.shortlist(r) {
+			if x.ended() || x.o.Think > 0 && time.Since(began) > x.o.Think {
+				break
+			}
+			tl, value := x.rehearsal(p, truth, c.phases, r), 0.0
+			for _, v := range rivals {
+				if refuted(tl, v.region.kind.each()[0].policy(v.point), verdict.Exact, false) {
+					value += v.weight
+				}
+			}
+			if value /= c.cost * (1 + float64(p.made[family(c.experiment)])/8); value > most {
+				out, most = c.experiment, value
+			}
+		}
+		if most > 0 {
+			return out, true
+		}
+	}
+	return p.best()
+}
+
+// rehearsals is how often the experiments are rehearsed where none refutes anything.
+const rehearsals = 3
+
+// weigh makes models count the less, the more outcomes they miss.
+func (p *planner) weigh() {
+	least, whole := math.MaxInt, 0.0
+	for _, m := range p.models {
+		least = min(least, m.missed)
+	}
+	for _, m := range p.models {
+		m.weight /= float64(int(1) << min(m.missed-least, 20))
+		whole += m.weight
+	}
+	for _, m := range p.models {
+		m.weight /= whole
+	}
+}
+
+// draw returns the model at a share of all weight.
+func (p *planner) draw(share float64) *model {
+	for _, m := range p.models {
+		if share -= m.weight; share <= 0 {
+			return m
+		}
+	}
+	return p.models[len(p.models)-1]
+}
+
+// rival is a policy that is not refuted.
+type rival struct {
+	region *region
+	point  box
+	weight float64
+}
+
+// rivals are policies near the ends of what is left of each kind, as much of each kind as of the others. An
+// experiment that refutes them tells a fifth of what is open.
+func (x *search) rivals() []rival {
+	const fifth, most = 0.2, 6 // each of so many kinds has both ends
+	var out []rival
+	tl := x.shown()
+	for _, r := range x.regions {
+		low, high := r.hull(), r.hull()
+		in := math.Pow(float64(low.t2)/float64(low.t1), fifth)
+		low.t1 = time.Duration(float64(low.t1) * in)
+		high.t2 = time.Duration(float64(high.t2) / in)
+		low.t2, high.t1, low.q1, high.q2 = low.t1, high.t2, low.q2, high.q1
+		for _, b := range []box{low, high}[:min(2, 1+most/len(x.regions))] {
+			if !refuted(tl, r.kind.each()[0].policy(b), verdict.Exact, false) {
+				out = append(out, rival{r, b, 1 / float64(len(x.regions))})
+			}
+		}
+	}
+	return out
+}
+
+// promise is an experiment with what models predict of it.
+type promise struct {
+	experiment
+	bits, cost float64
+}
+
+// shortlist returns the experiments that are rehearsed: of each family those that promise most.
+func (p *planner) shortlist(r *rand.Rand) []promise {
+	const each = 2
+	byFamily := map[string][]promise{}
+	var names []string
+	for _, e := range p.menu() {
+		bits, cost := p.worth(e)
+		if cost >= 1 {
+			continue
+		}
+		name := family(e)
+		if byFamily[name] == nil {
+			names = append(names, name)
+		}
+		byFamily[name] = append(byFamily[name], promise{e, bits, cost})
+	}
+	var out []promise
+	for _, name := range names {
+		all := byFamily[name]
+		slices.SortStableFunc(all, func(a, b promise) int {
+			return int(math.Copysign(1, b.bits/b.cost-a.bits/a.cost))
+		})
+		out = append(out, all[:min(each, len(all))]...)
+		if len(all) > each {
+			out = append(out, all[each+r.IntN(len(all)-each)])
+		}
+	}
+	return out
+}
+
+// rehearsal is the recording with what m would answer to phases.
+func (x *search) rehearsal(p *planner, m *model, phases []Phase, r *rand.Rand) *timeline.Timeline {
+	tl := *x.shown()
+	n := len(tl.Observations)
+	tl.Observations = tl.Observations[:n:n]
+	var trips []time.Duration
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Answered {
+			trips = append(trips, o.FirstByte-o.Sent)
+		}
+	}
+	at, s := p.now, m.state
+	for _, phase := range phases {
+		at += phase.Rest
+		end := at
+		for admitted, denied := 0, 0; !phase.over(admitted, denied); at += phase.Every {
+			trip := trips[r.IntN(len(trips))]
+			var d reference.Decision
+			s, d = m.limiter.Step(s, at+time.Duration(r.Int64N(int64(trip)+1)), 1)
+			o := timeline.Observation{Sent: at, FirstByte: at + trip, Answered: true}
+			o.Seq, o.At, o.Phase, o.Cost = len(tl.Observations), at, phase.Name, 1
+			if d.Allow {
+				o.Outcome = timeline.Allowed
+				admitted++
+			} else {
+				o.Outcome = timeline.Denied
+				denied++
+			}
+			if r.IntN(len(tl.Observations)+1) >= len(trips) { // as many are lost as were
+				o.FirstByte, o.Answered, o.Outcome = 0, false, timeline.Unknown
+			}
+			end = max(end, at+trip)
+			tl.Observations = append(tl.Observations, o)
+		}
+		at = max(at, end)
+	}
+	tl.Header.Ended = max(tl.Header.Ended, at)
+	return &tl
+}
+
+// afar returns experiments for what is far away: bursts, which take little time from the first to the last
+// request, and long ones, of which a round trip is a small share.
+func (p *planner) afar(full []time.Duration) []experiment {
+	var out []experiment
+	if len(full) > 0 {
+		for _, rest := range slices.Concat(full, []time.Duration{3 * full[len(full)-1]}) {
+			out = append(out, experiment{[]Phase{p.volley("burst-after-"+brief(rest), rest, p.dense)}})
+		}
+	}
+	for _, every := range p.spacings() {
+		for _, n := range []int{10, 25, 60} {
+			out = append(out, experiment{[]Phase{{Name: "drain-every-" + brief(every),
+				Rest: max(every, p.wait), Requests: n, Every: every}}})
+		}
+	}
+	return out
+}
+
+// spacings are times between requests that keep what is left used up, ascending.
+func (p *planner) spacings() []time.Duration {
+	out := []time.Duration{p.dense, p.every, p.every * 3 / 2, p.every * 9 / 4}
+	for _, m := range p.spread() {
+		unit := m.point.t1
+		if !m.kind.paced {
+			unit /= time.Duration(m.point.q1)
+		}
+		for _, share := range []time.Duration{5, 7, 9} {
+			if every := unit * share / 10; every > p.every {
+				out = append(out, every)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
