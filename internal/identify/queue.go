@@ -85,6 +85,22 @@ func queueOf(bucket spec.Policy, undelayed int64) spec.Policy {
 		Undelayed: min(undelayed, bucket.Burst-1)}
 }
 
+// queueIn is a queue of what is left whose delays the recording does not refute, best where there is none:
+// delays tell a rate much finer than admissions do.
+func (x *search) queueIn(r *region, best box) spec.Policy {
+	const steps = 40
+	first, h := complete(queueOf(r.kind.written(best), x.undelayed)), r.hull()
+	for p, i := first, time.Duration(0); i <= steps; i++ {
+		if !x.fails(Candidate{Limit: spec.Limit{p}}) {
+			return p
+		}
+		best.t1 = h.t1 + (h.t2-h.t1)*i/steps
+		best.t2 = best.t1
+		p = complete(queueOf(r.kind.written(best), x.undelayed))
+	}
+	return first
+}
+
 // passed is how many of the requests after the first one were admitted one after the other and did not wait.
 func passed(tl *timeline.Timeline) int64 {
 	soon, n := prompt(tl), int64(0)
@@ -109,8 +125,8 @@ func (x *search) queueExplains() bool {
 	}
 	r, n, best := x.regions[0], passed(x.tl), 0.9
 	explains := false
-	for _, pass := range []int64{0, n - 1, n, n + 1} {
-		q := queueOf(r.kind.written(r.hull().point()), max(0, pass))
+	for pass := range n + 2 { // fewer than passed, as some left the queue meanwhile
+		q := queueOf(r.kind.written(r.hull().point()), pass)
 		if share := delaysAs(q, x.tl); share >= best {
 			x.undelayed, best, explains = q.Undelayed, share+0.001, true
 		}

@@ -230,7 +230,7 @@ func (x *search) candidate(r *region) Candidate {
 	}
 	c.Limit = spec.Limit{r.kind.written(best)}
 	if r.kind.queue {
-		c.Limit[0] = complete(queueOf(c.Limit[0], x.undelayed))
+		c.Limit[0] = x.queueIn(r, best)
 	}
 	c.least, c.most = h.t1, h.t2
 	c.Measured.Burst = verdict.Interval{Lo: float64(h.q1), Hi: float64(h.q2), LoSet: true, HiSet: true}

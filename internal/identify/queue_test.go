@@ -1,0 +1,30 @@
+package identify
+
+import (
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// Queues whose delays tell more than what they admit are named: of a rate that is not round, and of a part
+// that does not wait, of which more pass while the first leave.
+func TestQueuesAreNamedByTheirDelays(t *testing.T) {
+	for text, seed := range map[string]uint64{
+		"leaky-bucket-queue,rate=17/900ms,queue=17":           285,
+		"leaky-bucket-queue,rate=8/400ms,queue=8,undelayed=4": 272,
+	} {
+		limit, err := spec.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := Identify(t.Context(), simulate(t, limit, seed), budget(limit))
+		if res.Verdict != Identified {
+			t.Errorf("%s: got %s, want it named", text, res.Summary())
+			continue
+		}
+		right(t, limit, res)
+		if got := res.Found[0].Limit[0].Undelayed; got != limit[0].Undelayed {
+			t.Errorf("%s: got %d that do not wait", text, got)
+		}
+	}
+}
