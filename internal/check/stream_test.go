@@ -169,7 +169,10 @@ func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 			tl := randomPartitions(t, r, limit, shape{requests: 20, gap: 20, late: r.IntN(30)})
 			caps := everything(r)
 			caps.Whole = 1 + r.IntN(20)
-			judged := byBounds(tl, limit, Options{})
+			judged, err := Judge(tl, limit, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
 			if judged.Verdict != verdict.Pass { // a policy that is refuted has no measure
 				continue
 			}

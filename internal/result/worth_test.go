@@ -32,6 +32,19 @@ func TestWorthShowsDeclaredRanges(t *testing.T) {
 	}
 }
 
+// TestWorthOfAQueueIsOneSided: nothing shows that a queue is as long as declared, and a pass says so.
+func TestWorthOfAQueueIsOneSided(t *testing.T) {
+	l, err := spec.Parse("leaky-bucket-queue,rate=10/1m,queue=17")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := verdict.Measured{Burst: verdict.Interval{Lo: 1, Hi: 18, LoSet: true, HiSet: true}}
+	const want = "at once 18 (measured at most 18; a shorter queue would look the same)"
+	if got := Worth(l, &verdict.Judgement{Measured: m})[0]; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestWorthSaysWhereASearchWasCapped: a pass says in how many partitions the exact search reached its cap.
 func TestWorthSaysWhereASearchWasCapped(t *testing.T) {
 	l := spec.Limit{{Algorithm: spec.SlidingWindowLog, Rate: spec.Rate{N: 2, Per: 1e9}}}

@@ -41,5 +41,16 @@ func (c *Case) decisions(n int) int {
 	if search.Counted(c.Limit) {
 		work /= 2
 	}
+	if c.work > 0 {
+		work = min(work, c.work)
+	}
 	return c.share(work, n)
+}
+
+// bounded returns how many observations the bounds may judge in the search for a phase of n of them.
+func (c *Case) bounded(n int) int {
+	if c.work > 0 {
+		return c.share(min(phases.MaxWork, perObservation*c.work), n)
+	}
+	return c.share(phases.MaxWork, n)
 }

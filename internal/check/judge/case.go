@@ -28,6 +28,8 @@ type Part struct {
 	Findings []verdict.Finding
 	Limited  bool
 	Search   verdict.Search
+	// bounded is how many observations the bounds judged in the search for a phase.
+	bounded  int
 	Unjudged string
 }
 
@@ -51,6 +53,8 @@ type Case struct {
 	Frugal bool
 	// Few is how many boxes of phases are asked, 0 for the usual budget.
 	Few int
+	// work is how many decisions of an exact search the judgement may take, 0 for the usual budget.
+	work int
 }
 
 // New divides a recording into its partitions, ascending by name.
@@ -145,6 +149,7 @@ func (c *Case) judgeGroup(parts []*Part, box history.Interval) {
 		}
 	}
 	for _, p := range parts {
+		p.bounded = s.Bounded
 		p.Limited = s.Limited
 		p.Search = verdict.Search{Visited: s.Steps, Cap: search.VisitCap, Capped: s.Capped}
 	}
@@ -174,9 +179,10 @@ func (c *Case) NewSearch(g *phases.Group) *phases.Search {
 	for _, h := range g.Parts {
 		n += len(h.All)
 	}
-	s := &phases.Search{Policy: c.Limit[0], Mode: c.O.Conformance, Group: g, Quick: c.BoundsOnly, Few: c.Few}
-	s.Each, s.Most = c.decisions(n), c.share(phases.MaxWork, n)
-	if c.Quick {
+	s := &phases.Search{Policy: c.Limit[0], Mode: c.O.Conformance, Group: g, Quick: c.BoundsOnly, Few: c.Few,
+		Rough: c.Quick}
+	s.Each, s.Most = c.decisions(n), c.bounded(n)
+	if c.Quick && c.work == 0 {
 		s.Each = 0
 		s.Steps, s.Wide = phases.StepBudget-HintSteps, phases.StepBudget-HintWide
 	}

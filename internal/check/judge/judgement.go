@@ -60,6 +60,9 @@ func (c *Case) Verdict(p *Part) verdict.PartitionVerdict {
 	if v.Judged > 0 {
 		v.Measured = c.Measure(p)
 	}
+	if v.Judged > 0 && len(p.Findings) == 0 {
+		v.Measured = c.sharpen(p, v.Measured)
+	}
 	switch {
 	case len(v.Findings) > 0:
 		v.Verdict, v.Reason, v.Detail = verdict.Fail, "", ""

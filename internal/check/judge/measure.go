@@ -149,11 +149,7 @@ func (g Gauge) bound(pol spec.Policy, box history.Interval) limiter.Bound {
 func (g Gauge) burst(pol spec.Policy) verdict.Interval {
 	with := func(b int64) spec.Policy { return pol.WithFull(b) }
 	declared := pol.Full()
-	most := history.MaxTime / 8 / int64(pol.Rate.Per) // a bucket multiplies units by times
-	if pol.HasWindow() && (pol.Fixed() || !pol.Windowed()) {
-		most = max(most, history.MaxTime>>24) // these multiply them by a number of windows
-	}
-	ceiling := min(min(declared, history.MaxTime>>12)<<12, most)
+	ceiling := ceilingOf(pol)
 	iv := verdict.Interval{}
 	if len(g.History.Admitted) > 0 {
 		lo := bisect(declared, 1, ceiling,
@@ -168,10 +164,19 @@ func (g Gauge) burst(pol spec.Policy) verdict.Interval {
 	return iv
 }
 
+// ceilingOf is the largest burst that is asked for.
+func ceilingOf(pol spec.Policy) int64 {
+	most := history.MaxTime / 8 / int64(pol.Rate.Per) // a bucket multiplies units by times
+	if pol.HasWindow() && (pol.Fixed() || !pol.Windowed()) {
+		most = max(most, history.MaxTime>>24) // these multiply them by a number of windows
+	}
+	return min(min(pol.Full(), history.MaxTime>>12)<<12, most)
+}
+
 // rate returns the rates, per second, that are not refuted: between an eighth and eight times the declared
 // one.
 func (g Gauge) rate(pol spec.Policy) verdict.Interval {
-	pol, ok := g.divisible(pol)
+	pol, ok := divisible(pol, g.Case.End+int64(g.Case.Tl.Header.Tick), history.Volume(g.History.All))
 	if !ok {
 		return verdict.Interval{}
 	}
@@ -199,10 +204,9 @@ func (g Gauge) rate(pol spec.Policy) verdict.Interval {
 const leastParts = 1 << 16
 
 // divisible returns pol with its rate as a fraction of which every other denominator that is asked for stays
-// in bounds: as it is declared or, where that has too many units, the finest one that does. ok=false where
-// that is too coarse.
-func (g Gauge) divisible(pol spec.Policy) (fine spec.Policy, ok bool) {
-	span, units := g.Case.End+int64(g.Case.Tl.Header.Tick), history.Volume(g.History.All)
+// in bounds, over a span and so many units: as it is declared or, where that has too many units, the finest
+// one that does. ok=false where that is too coarse.
+func divisible(pol spec.Policy, span, units int64) (fine spec.Policy, ok bool) {
 	fits := func(p spec.Policy) bool {
 		worst := limiter.Bucket{N: max(p.Rate.N, p.RateTo), Per: int64(p.Rate.Per) * 8,
 			Burst: max(p.Full(), p.BurstTo) + p.Fill}

@@ -311,7 +311,7 @@ func (c *Case) searchSeveral(parts []*Part) {
 		s.parts, s.joint = append(s.parts, p.Histories), append(s.joint, c.Jointly(p))
 		n += len(p.Obs)
 	}
-	s.most, s.work = c.decisions(n), c.share(phases.MaxWork/len(c.Limit), n)
+	s.most, s.work = c.decisions(n), c.bounded(n)/len(c.Limit)
 	found, refuted := s.refute()
 	mine, accused := make([][]*limiter.Breach, len(parts)), 0
 	for _, r := range found {

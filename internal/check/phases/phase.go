@@ -83,8 +83,8 @@ type Search struct {
 	// Boxes is how many boxes, and work how many observations, may still be judged; few the most boxes, where
 	// it is not 0.
 	Boxes, work, Few int
-	// Most is how much work all boxes may take, 0 for all that there is.
-	Most int
+	// Most is how much work all boxes may take, 0 for all that there is; Bounded is how much they took.
+	Most, Bounded int
 	// Begun tells that beginnings and breakpoints are listed.
 	Begun bool
 	found []Refutation
@@ -345,6 +345,7 @@ func (s *Search) Judge(b Cell) (Refutation, bool) {
 				continue
 			}
 			s.work -= len(h.All)
+			s.Bounded += len(h.All)
 			if r, ok := s.judgeOne(h, bd); ok {
 				r.Part = i
 				return r, true

@@ -1,0 +1,224 @@
+package judge
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// The work of all questions about one recording of up to sharpEvents observations together, of which each
+// partition has its share; about a larger one, less in proportion. The searches of one question may try a
+// questionPart-th of it as decisions. One that reaches that counts in full, others as the observations: how
+// many decisions a search tries is not the same in every run, and what is measured has to be. As one also
+// count perObservation observations that the bounds judge in the search for a phase.
+const (
+	sharpWork      = 1 << 17
+	sharpEvents    = 1 << 14
+	perObservation = 16
+	questionPart   = 8
+)
+
+// sharpener asks the judge about the ends of what the bounds measured of a partition, since its exact search
+// knows more. Its answer for the declared values is known, as the partition keeps the limit: what is left are
+// the values around them.
+type sharpener struct {
+	c *Case
+	p *Part
+	// left is how much work is left, most how much one question may take.
+	left, most int
+	// begin and units are what the products of a policy depend on.
+	begin time.Duration
+	units int64
+	// allowed and denied tell whether anything was that proves something: admissions refute small values,
+	// denials large ones.
+	allowed, denied bool
+}
+
+// sharpen returns of what was measured of a partition what the judge does not refute. It is for one in which
+// nothing is found. Limits of ranges stay as the bounds measured them: two recordings are held against each
+// other by what each leaves of a range, and there may be values beyond one that is refuted.
+func (c *Case) sharpen(p *Part, m verdict.Measured) verdict.Measured {
+	n := len(p.Obs)
+	s := &sharpener{c: c, p: p, left: sharpWork / max(1, c.Observations/sharpEvents)}
+	if n < c.Observations {
+		s.left = int(float64(s.left) * float64(n) / float64(c.Observations))
+	}
+	if c.O.SkipMeasure || c.BoundsOnly || s.left < n/2 || !slices.Contains(c.Parts, p) ||
+		slices.ContainsFunc(c.declared, limiter.Ranged) {
+		return m
+	}
+	s.most = max(s.left/questionPart, 1)
+	for i := range p.Obs {
+		s.units, s.begin = s.units+p.Obs[i].Cost, min(s.begin, p.Obs[i].Sent)
+	}
+	s.proving()
+	if len(c.declared) == 1 {
+		s.burst(0, &m.Burst)
+		s.rate(0, &m.Rate)
+	}
+	for i := range m.Policies {
+		s.burst(i, &m.Policies[i].Burst)
+		s.rate(i, &m.Policies[i].Rate)
+	}
+	return m
+}
+
+// proving notes whether anything was allowed, or denied, that proves something.
+func (s *sharpener) proving() {
+	c := s.c
+	for _, h := range s.p.Histories {
+		s.allowed, s.denied = s.allowed || len(h.Admitted) > 0, s.denied || len(h.Denied) > 0
+	}
+	if c.O.Shared { // a denial proves nothing, nor an admission of a limit that others loosen
+		_, changed := LoosenForOthers(c.declared)
+		s.allowed, s.denied = s.allowed && !changed, false
+	}
+	s.allowed = s.allowed && c.O.Conformance != verdict.LowerBound
+	s.denied = s.denied && c.O.Conformance != verdict.UpperBound
+}
+
+// burst sharpens the bursts of policy i that are left.
+func (s *sharpener) burst(i int, iv *verdict.Interval) {
+	p := s.c.declared[i]
+	v := value{s, i, p.Full(), p.WithFull, true}
+	if s.allowed && iv.LoSet && !p.Queued() { // an admission may have waited for its decision
+		if lo, ok := v.inward(-1, int64(iv.Lo)); ok {
+			iv.Lo = float64(lo)
+		}
+	}
+	most := ceilingOf(p)
+	if iv.HiSet {
+		most = int64(iv.Hi)
+	}
+	if s.denied {
+		if hi, ok := v.inward(1, most); ok {
+			iv.Hi, iv.HiSet = float64(hi), true
+		}
+	}
+}
+
+// rate sharpens the rates of policy i that are left, by the times in which its units come back.
+func (s *sharpener) rate(i int, iv *verdict.Interval) {
+	p := s.c.declared[i]
+	if p.InFlight() {
+		return
+	}
+	if !p.HasWindow() {
+		var ok bool
+		if p, ok = divisible(p, s.c.End-int64(s.begin-s.c.Tl.Header.Tick), s.units); !ok {
+			return
+		}
+	} else if p.Align == spec.AlignClock { // another window begins elsewhere
+		p.Align = spec.AlignShared
+	}
+	per, units := int64(p.Rate.Per), float64(p.Rate.N)*float64(time.Second)
+	v := value{s, i, per, func(per int64) spec.Policy {
+		other := p
+		other.Rate.Per = time.Duration(per - per%max(p.Slots, 1))
+		return other
+	}, false}
+	longest, shortest := per*windowReach, max(per/windowReach, 1)
+	if iv.LoSet {
+		longest = int64(math.Round(units / iv.Lo))
+	}
+	if iv.HiSet {
+		shortest = int64(math.Round(units / iv.Hi))
+	}
+	if s.allowed {
+		if end, ok := v.inward(1, longest); ok {
+			iv.Lo, iv.LoSet = units/float64(end), true
+		}
+	}
+	if s.denied {
+		if end, ok := v.inward(-1, shortest); ok {
+			iv.Hi, iv.HiSet = units/float64(end), true
+		}
+	}
+}
+
+// value is one number of policy i: the declared one, and the policy with another.
+type value struct {
+	*sharpener
+	i        int
+	declared int64
+	with     func(int64) spec.Policy
+	// whole: it is a number of units.
+	whole bool
+}
+
+// inward returns the value farthest from the declared one, towards an end, that is not refuted, as far as the
+// work allows; ok=false where the end stays. Whole units are asked for from the declared value outward, as
+// the next one is mostly refuted; of the others the end is asked first, as it mostly is not.
+//
+// side is 1 for an end above the declared value, -1 for one below it.
+func (v value) inward(side, end int64) (at int64, ok bool) {
+	refuted := func(distance int64) bool { return v.refutes(v.with(v.declared + side*distance)) }
+	good, bad := int64(0), (end-v.declared)*side+1 // distances from the declared value
+	if bad <= 1 || !v.whole && !refuted(bad-1) {
+		return end, false
+	}
+	if ok = !v.whole; ok {
+		bad--
+	}
+	for step := max(v.declared>>10, 1); good < bad-1 && v.left > 0; step *= 4 {
+		x := min(good+step, bad-1)
+		if refuted(x) {
+			bad, ok = x, true
+			break
+		}
+		good = x
+	}
+	for bad-good > max(v.declared/1_000_000, 1) && v.left > 0 {
+		if mid := good + (bad-good)/2; refuted(mid) {
+			bad = mid
+		} else {
+			good = mid
+		}
+	}
+	if v.left <= 0 { // what was not asked is not refuted
+		good = bad - 1
+	}
+	return v.declared + side*good, ok
+}
+
+// refutes asks the judge about the limit with another policy. false proves nothing.
+func (v value) refutes(p spec.Policy) bool {
+	c, limit := v.c, slices.Clone(v.c.declared)
+	limit[v.i] = p
+	if _, err := reference.NewLimit(limit); err != nil {
+		return p.Full() < c.declared[v.i].Full() // a batch, or a level, that it cannot hold
+	}
+	if v.left <= 0 || FitsSpan(&c.Tl.Header, limit, v.begin, time.Duration(c.End), v.units) != nil {
+		return false
+	}
+	q := c.under(limit, v.p, v.most)
+	q.Judge()
+	asked := q.Parts[0]
+	if v.left -= len(v.p.Obs) + asked.bounded/perObservation; asked.Search.Capped {
+		v.left -= v.most
+	}
+	return len(asked.Findings) > 0
+}
+
+// under returns the case of one partition under another limit, to be judged within some work.
+func (c *Case) under(limit spec.Limit, p *Part, work int) *Case {
+	q := *c
+	q.declared, q.Limit, q.work, q.Quick = limit, limiter.Lasting(limit), work, true
+	if c.O.Shared {
+		q.O.Conformance = verdict.UpperBound
+	}
+	one := &Part{Name: p.Name, Obs: p.Obs, Seen: p.Seen, Histories: p.Histories}
+	q.Parts = []*Part{one}
+	if q.Edges = limiter.EdgesOf(c.Tl.Header, q.Limit); q.Edges != nil { // they depend on the limit's memory
+		one.Histories = nil
+		q.Prepare(one)
+		q.Among(c.Observations)
+	}
+	q.Observations = len(p.Obs)
+	return &q
+}

@@ -1,0 +1,132 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// TestMeasuredIsAsSharpAsTheJudge: what is measured of a right limiter, of any SPEC, holds its true values,
+// and the judge does not fail the ends of it, unless the work of the questions was used up.
+func TestMeasuredIsAsSharpAsTheJudge(t *testing.T) {
+	saysReplay(t)
+	var asked, failed int
+	for round := range fewer(t, 80) {
+		r := rand.New(rand.NewPCG(soakSeed+77, uint64(round)))
+		text := randomSPEC(r)
+		limit, known, lim := limiterOf(r, text)
+		if lim == nil || slices.ContainsFunc(limit, limiter.Ranged) {
+			continue
+		}
+		tl := honestTraffic(r, lim, limit)
+		where := fmt.Sprintf("round %d, %s", round, text)
+		j, err := Judge(tl, limit, Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", where, err)
+		}
+		if j.Verdict == verdict.Fail {
+			t.Errorf("%s: accused", where)
+		}
+		if slices.ContainsFunc(j.Partitions,
+			func(p verdict.PartitionVerdict) bool { return p.Search.Capped }) {
+			continue // the judge itself has not the time
+		}
+		measuresTheTruth(t, where, &verdict.Judgement{Partitions: []verdict.PartitionVerdict{
+			{Measured: j.Measured}}}, limit, known)
+		for i := range limit {
+			for _, end := range endsOf(limit, i, j.Measured.Of(i, len(limit))) {
+				if asked++; judgedAs(tl, end) == verdict.Fail {
+					failed++
+					t.Logf("%s: %+v: %s FAILs", where, j.Measured, end)
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d ends fail", failed, asked)
+	if asked < fewer(t, 80) || failed > 2+asked/10 {
+		t.Errorf("%d of %d ends fail, want one in ten, and two, at most", failed, asked)
+	}
+}
+
+// TestEndsThatFailAreNotMeasured: of limits whose bounds leave much open, a first burst measures the quota
+// exactly, as the judge fails the next values.
+func TestEndsThatFailAreNotMeasured(t *testing.T) {
+	for _, text := range []string{"token-bucket,rate=20/1s,burst=20,refill=interval,fill=20",
+		"sliding-window-log,rate=20/1s,ban=2s", "fixed-window,rate=20/1s,align=first,ban=2s",
+		"sliding-window-log,rate=20/1s,count=all", "token-bucket,rate=20/1s,burst=20,count=all",
+		"fixed-window,rate=20/2s,align=first,tick=1s",
+		"sliding-window-log,rate=20/1s,ban=2s + gcra,rate=99/s,burst=99",
+	} {
+		limit := mustLimit(t, text)
+		lim, err := reference.NewLimit(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tl, state := &timeline.Timeline{}, lim.Init()
+		for i := range 60 {
+			at := time.Duration(i/30) * 4500 * time.Millisecond
+			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1, At: at}, Sent: at,
+				FirstByte: at + time.Millisecond, Answered: true, Outcome: timeline.Denied}
+			var d reference.Decision
+			if state, d = lim.Step(state, at, 1); d.Allow {
+				o.Outcome = timeline.Allowed
+			}
+			tl.Observations = append(tl.Observations, o)
+		}
+		j, err := Judge(tl, limit, Options{})
+		if err != nil || j.Verdict != verdict.Pass {
+			t.Fatalf("%s: %v, %v", text, j, err)
+		}
+		if got := j.Measured.Of(0, len(limit)).Burst.String(); got != "20..20" {
+			t.Errorf("%s: measured %s, want 20..20", text, got)
+		}
+	}
+}
+
+// endsOf returns the limits with policy i at the ends of what was measured of it.
+func endsOf(limit spec.Limit, i int, m verdict.Measured) (out []spec.Limit) {
+	add := func(p spec.Policy) {
+		other := slices.Clone(limit)
+		other[i] = p
+		if _, err := reference.NewLimit(other); err == nil {
+			out = append(out, other)
+		}
+	}
+	p := limit[i]
+	if m.Burst.LoSet && !p.Queued() {
+		add(p.WithFull(int64(m.Burst.Lo)))
+	}
+	if m.Burst.HiSet {
+		add(p.WithFull(int64(m.Burst.Hi)))
+	}
+	if p.Align == spec.AlignClock { // another window begins elsewhere
+		p.Align = spec.AlignShared
+	}
+	// to the precision that they are searched to, and whole nanoseconds
+	units := float64(p.Rate.N) * float64(time.Second)
+	if m.Rate.LoSet && p.Slots <= 1 {
+		p.Rate.Per = max(limit[i].Rate.Per, time.Duration(units/m.Rate.Lo*(1-1e-5))-1)
+		add(p)
+	}
+	if m.Rate.HiSet && p.Slots <= 1 {
+		p.Rate.Per = min(limit[i].Rate.Per, time.Duration(units/m.Rate.Hi*(1+1e-5))+2)
+		add(p)
+	}
+	return out
+}
+
+func judgedAs(tl *timeline.Timeline, limit spec.Limit) verdict.Verdict {
+	j, err := Judge(tl, limit, Options{SkipMeasure: true})
+	if err != nil {
+		return verdict.Inconclusive
+	}
+	return j.Verdict
+}
