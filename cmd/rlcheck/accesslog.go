@@ -232,3 +232,30 @@ func unnamed(l *accesslog.Log) string {
 	}
 	return strings.Join(out, ", ")
 }
+
+// logged reads an access log whose requests identify is asked about.
+func (e *env) logged(name string, f *identifyFlags, changed func(string) bool) ([]*timeline.Timeline, error) {
+	c := checkFlags{format: f.format, denied: f.denied, log: f.log, changed: changed, typed: changed}
+	if !slices.Contains(accesslog.Formats(), accesslog.Format(f.format)) {
+		return nil, usagef("--format %q: it is nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb",
+			f.format)
+	}
+	file, err := openTimeline(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	l, err := e.accessLog(file, name, &c, nil)
+	if err != nil {
+		return nil, err
+	}
+	if l.Lossy {
+		return nil, usagef("%s: requests may be missing, so that no denial tells of a limit (write "+
+			"--complete if none is)", name)
+	}
+	tl := &timeline.Timeline{Header: l.Header}
+	return []*timeline.Timeline{tl}, l.Each(func(o *timeline.Observation) bool {
+		tl.Observations = append(tl.Observations, *o)
+		return true
+	})
+}

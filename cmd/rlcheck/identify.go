@@ -34,6 +34,8 @@ type identifyFlags struct {
 	maxTime     time.Duration
 	polite      bool
 	clients     bool
+	format      string
+	log         logFlags
 }
 
 // probes is the scenario of which identify takes all but the phases and the limit.
@@ -44,25 +46,30 @@ var probes []byte
 func newIdentifyCmd(e *env) *cobra.Command {
 	var f identifyFlags
 	cmd := &cobra.Command{
-		Use:   "identify URL|RECORDING",
+		Use:   "identify URL|RECORDING|LOG",
 		Short: "Find out which limit an endpoint has, within a budget",
 		Long: `Identify sends few requests, one experiment after the other, until one kind of limit is left
 that explains all answers. It prints a SPEC that run and check take, and what was measured. All
 requests have one key: its quota is used up several times. Of a RECORDING, which is a timeline file or the
-folder of a run, it says the same and sends nothing.
+folder of a run, it says the same and sends nothing. So it does of an access log, whose server --format
+names.
 
 Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2 nothing was sent, 3 open,
 130 interrupted.`,
 		Example: `  rlcheck identify https://api.example/v1/items -H 'X-Api-Key: ${KEY}' --allow api.example
   rlcheck identify http://127.0.0.1:8080/ --partition header:X-Api-Key --max-requests 200
-  rlcheck identify reports/2026-11-20T10-00-00`,
+  rlcheck identify reports/2026-11-20T10-00-00
+  rlcheck identify access.log --format nginx --partition-by X-Api-Key --match 'path=/api/*'`,
 		Args: needs(0, 1, "one URL, such as http://127.0.0.1:8080/, or one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args)+len(f.target) == 0 || len(args) == 1 && f.target != "" {
 				return usagef("identify: name one URL (write rlcheck identify http://127.0.0.1:8080/)")
 			}
 			if len(args) == 1 && isRecording(args[0]) {
-				return e.identifyRecording(args[0], &f)
+				return e.identifyRecording(args[0], &f, cmd.Flags().Changed)
+			}
+			if f.format != "" {
+				return usagef("identify: --format %s is for an access log: name one that is there", f.format)
 			}
 			if len(args) == 1 {
 				f.target = args[0]
@@ -84,6 +91,9 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 		"wait as long as Retry-After asks (default true, but on loopback addresses)")
 	fl.BoolVar(&f.clients, "clients", true,
 		"ask as other clients too (header, address, path, method, connection): what tells them apart")
+	fl.StringVar(&f.format, "format", "", "of an access log: nginx, nginx-json, haproxy, envoy, envoy-json, "+
+		"caddy or alb")
+	f.log.add(cmd)
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: table, json or html (repeatable)")
 	fl.StringVar(&f.out, "out", "", "folder of the recording (default reports/<start>)")
 	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
@@ -295,12 +305,16 @@ func isRecording(arg string) bool {
 }
 
 // identifyRecording is `rlcheck identify RECORDING`: a timeline, or the folder of a run.
-func (e *env) identifyRecording(name string, f *identifyFlags) error {
+func (e *env) identifyRecording(name string, f *identifyFlags, changed func(string) bool) error {
 	outs, err := parseOutputs(f.outputs, []string{"table", "json"}, "table")
 	if err != nil {
 		return err
 	}
-	all, err := e.recordings(name)
+	read := e.recordings
+	if f.format != "" {
+		read = func(name string) ([]*timeline.Timeline, error) { return e.logged(name, f, changed) }
+	}
+	all, err := read(name)
 	if err != nil {
 		return err
 	}
@@ -308,7 +322,7 @@ func (e *env) identifyRecording(name string, f *identifyFlags) error {
 	defer stop()
 	fresh := true // as the recordings of run say of themselves
 	for _, tl := range all {
-		fresh = fresh && len(tl.Header.Judged.Limits) > 0 && tl.Header.CompleteFrom == 0
+		fresh = fresh && (len(tl.Header.Judged.Limits) > 0 || f.log.complete) && tl.Header.CompleteFrom == 0
 	}
 	e.say.notef("%s: %s read, nothing is sent", name, quantity.Plural(len(all), "recording"))
 	res := identify.Recorded(ctx, all, identify.Options{Fresh: fresh, Think: thinkTime})
