@@ -70,9 +70,27 @@ func (x *search) apart(ctx context.Context, res *Result) *Clients {
 		}
 		a.out.Rows = append(a.out.Rows, row)
 	}
+	a.join()
 	a.out.Timeline.Header = t.Header()
 	a.out.Timeline.Header.Judged = timeline.Terms{Conformance: "none"}
 	return a.out
+}
+
+// join gives the requests that draw on the quota of the plain client its partition in the recording: judged
+// as clients of their own they would be denied for no reason.
+func (a *apart) join() {
+	all := a.out.Timeline.Observations
+	plain := slices.IndexFunc(all, func(o timeline.Observation) bool { return o.Phase == a.spend().Name })
+	for i := range all {
+		for _, w := range a.ways {
+			phase := strings.TrimPrefix(all[i].Phase, apartPhase)
+			if phase == w.ID || phase == afterPhase+w.ID {
+				if a.rows[w.ID].Observed == shared {
+					all[i].Partition = all[plain].Partition
+				}
+			}
+		}
+	}
 }
 
 // unfit says why nothing can be asked; empty where it can. It measures the quota and its time.
@@ -120,7 +138,11 @@ func (a *apart) ask(ctx context.Context) {
 	for len(queue) > 0 && a.out.Stopped == "" {
 		var batch []Way
 		for len(queue) > 0 && len(batch) < int(min(a.least, mostTogether)) {
-			if w := queue[0]; a.needed(w) {
+			w := queue[0]
+			if _, known := a.rows[w.AliasOf]; w.AliasOf != "" && !known && len(batch) > 0 {
+				break // the batch tells whether it is needed
+			}
+			if a.needed(w) {
 				batch = append(batch, w)
 			}
 			queue = queue[1:]

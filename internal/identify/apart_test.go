@@ -14,10 +14,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // pipes is a listener whose connections are pairs of net.Pipe, in the virtual time of testing/synctest.
@@ -75,10 +77,7 @@ func (p piped) RemoteAddr() net.Addr { return from(p.client) }
 // known: the regions are those that an identification leaves.
 func told(t *testing.T, h http.Handler, limit string, o Options, as func(*Live)) (out *Clients) {
 	t.Helper()
-	policy, err := spec.Parse(limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := declared(t, limit)
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -138,14 +137,19 @@ func known(p spec.Policy) *region {
 	panic("no kind of " + p.String())
 }
 
-// served is the embedded target with a fault.
-func served(t *testing.T, limit, fault string) http.Handler {
+func declared(t *testing.T, limit string) spec.Limit {
 	t.Helper()
 	l, err := spec.Parse(limit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := target.New(target.Options{Limit: l, Fault: fault})
+	return l
+}
+
+// served is the embedded target with a fault.
+func served(t *testing.T, limit, fault string) http.Handler {
+	t.Helper()
+	s, err := target.New(target.Options{Limit: declared(t, limit), Fault: fault})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,6 +181,10 @@ func TestWhatTellsClientsApart(t *testing.T) {
 				if !slices.Equal(got.named(separate), more) {
 					t.Errorf("told apart by %q, want %q\n%s", got.named(separate), more,
 						strings.Join(got.lines(), "\n"))
+				}
+				j, err := check.Judge(got.Timeline, declared(t, limit), check.Options{SkipMeasure: true})
+				if err != nil || j.Verdict == verdict.Fail {
+					t.Errorf("the recording is judged %s: %v", j.Verdict, err)
 				}
 				if n := len(got.named(shared)) + len(more); n < len(got.Rows) {
 					t.Errorf("%d of %d are shown\n%s", n, len(got.Rows), strings.Join(got.lines(), "\n"))
