@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // the machine may have no zones, as a container of nothing else
 
 	"github.com/spf13/cobra"
 
@@ -82,7 +81,7 @@ func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit spec.Lim
 		o.WallError = time.Second // the limiter is on another machine
 	}
 	if f.log.zone != "" {
-		zone, err := time.LoadLocation(f.log.zone)
+		zone, err := accesslog.Zone(f.log.zone)
 		if err != nil {
 			return nil, usagef("--zone %q: the name of a time zone belongs here, as UTC or Europe/Berlin",
 				f.log.zone)
