@@ -44,7 +44,9 @@ func TestAKilledRunCanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer limited.Close()
+	var came counter
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		came.n.Add(1)
 		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // so that some are in flight
 		limited.ServeHTTP(w, r)
 	}))
@@ -63,10 +65,11 @@ func TestAKilledRunCanBeRead(t *testing.T) {
 	cut := 0
 	for n := range times {
 		after := time.Duration(rand.Int64N(int64(2500 * time.Millisecond)))
-		if n == 0 {
-			after = 2500 * time.Millisecond
+		wait := func() { time.Sleep(after) }
+		if n == 0 { // surely within the second scenario, however slow the machine is
+			wait = func() { came.reaches(900, patience) }
 		}
-		if killed(t, dir, srv.URL, after, n%2 == 0) {
+		if killed(t, dir, srv.URL, wait, n%2 == 0) {
 			cut++
 		}
 	}
@@ -75,9 +78,9 @@ func TestAKilledRunCanBeRead(t *testing.T) {
 	}
 }
 
-// killed runs the program, kills it after some time and reads what it left. It returns whether a scenario
+// killed runs the program, kills it when wait returns and reads what it left. It returns whether a scenario
 // was cut. Serial: its scenarios are recorded one after the other.
-func killed(t *testing.T, dir, url string, after time.Duration, serial bool) bool {
+func killed(t *testing.T, dir, url string, wait func(), serial bool) bool {
 	t.Helper()
 	rlcheck := func(args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
 		cmd := exec.Command("rlcheck", args...)
@@ -92,7 +95,9 @@ func killed(t *testing.T, dir, url string, after time.Duration, serial bool) boo
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(after)
+	began := time.Now()
+	wait()
+	after := time.Since(began)
 	_ = run.Process.Kill()
 	_ = run.Wait() // it was killed
 	if _, err := os.Stat(filepath.Join(dir, "run", manifestName)); err != nil {

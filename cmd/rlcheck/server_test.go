@@ -106,20 +106,20 @@ var polite = map[string]func(limiter http.Handler) http.Handler{
 			h.ServeHTTP(w, r)
 		})
 	},
-	// jealous denies whoever comes within a tenth of a second after another client, whatever the limit says.
+	// jealous denies a client once another one has come after its first request, whatever the limit says.
 	"jealous": func(h http.Handler) http.Handler {
 		var mu sync.Mutex
-		seen := map[string]time.Time{}
+		crowded := map[string]bool{} // by client
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			key := r.Header.Get("X-Api-Key")
 			mu.Lock()
-			seen[key] = time.Now()
-			crowded := false
-			for other, at := range seen {
-				crowded = crowded || other != key && time.Since(at) < 100*time.Millisecond
+			for other := range crowded {
+				crowded[other] = crowded[other] || other != key
 			}
+			denied := crowded[key]
+			crowded[key] = denied
 			mu.Unlock()
-			if crowded {
+			if denied {
 				w.WriteHeader(http.StatusTooManyRequests)
 				return
 			}

@@ -30,7 +30,8 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		strings.Join(r.Header["X-V"], ";"))
 })
 
-// converse writes text to a lean server over a pipe, ends the client's side, and returns all that comes back.
+// converse writes text to a lean server over a pipe and returns all that comes back until nothing more does.
+// It is to be called in virtual time, in which a server that still works is waited for.
 func converse(t testing.TB, h http.Handler, text string) string {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -187,7 +188,8 @@ func TestLeanAnswers(t *testing.T) {
 			strings.Repeat("a", maxHeader-60) + "\r\n\r\n" + next, "200 GET / h HTTP/1.1 0 |" + second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := converse(t, echo, row.send)
+			var answer string
+			synctest.Test(t, func(t *testing.T) { answer = converse(t, echo, row.send) })
 			if got := statuses(t, answer); got != row.want {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
@@ -200,9 +202,11 @@ func TestLeanAnswers(t *testing.T) {
 
 // TestLeanHead answers HEAD as GET without a body.
 func TestLeanHead(t *testing.T) {
-	target := open(t, Options{Limit: parse(t, window)})
-	answer := converse(t, target,
-		"HEAD / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+	var answer string
+	synctest.Test(t, func(t *testing.T) {
+		answer = converse(t, open(t, Options{Limit: parse(t, window)}),
+			"HEAD / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+	})
 	if got := statuses(t, answer, http.MethodHead, http.MethodGet); got != "200 , 200 allowed\n close" {
 		t.Errorf("got %q", got)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // TestListenRefusesOtherAddresses listens on loopback only, unless it is told otherwise.
@@ -83,16 +82,14 @@ func TestServerServesManyConnections(t *testing.T) {
 	if want := "map[200 <nil>:1000 429 <nil>:1000]"; fmt.Sprint(count) != want {
 		t.Errorf("got %v, want %s", count, want)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if err := s.Close(ctx); err != nil {
+	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	again, err := Listen(target, s.Addr())
 	if err != nil {
 		t.Fatalf("listening again: %v", err)
 	}
-	if err := again.Close(ctx); err != nil {
+	if err := again.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
