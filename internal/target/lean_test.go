@@ -321,47 +321,44 @@ func TestLeanSlowClients(t *testing.T) {
 // TestLeanCloseWaitsForAnswers closes a server with a request in flight, which is answered, and with an idle
 // connection, which ends at once.
 func TestLeanCloseWaitsForAnswers(t *testing.T) {
-	target := open(t, Options{Limit: parse(t, "leaky-bucket-queue,rate=5/s,queue=3")})
-	s, err := Listen(target, "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	idle, err := net.Dial("tcp", s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer idle.Close()
-	busy, err := net.Dial("tcp", s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer busy.Close()
-	r := bufio.NewReader(busy)
-	if _, err := io.WriteString(busy,
-		"GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 2 {
-		if i == 1 {
-			go func() {
-				if err := s.Close(context.Background()); err != nil {
-					t.Error(err)
-				}
-			}()
+	synctest.Test(t, func(t *testing.T) {
+		s := newLean(open(t, Options{Limit: parse(t, "leaky-bucket-queue,rate=5/s,queue=3")}))
+		ends := map[string]net.Conn{}
+		for _, name := range []string{"idle", "busy"} {
+			ours, theirs := net.Pipe()
+			c := newLeanConn(s, theirs, 1)
+			s.add(c)
+			go c.serve()
+			ends[name] = ours
 		}
-		answer, err := http.ReadResponse(r, nil)
-		if err != nil {
-			t.Fatalf("answer %d: %v", i, err)
+		r := bufio.NewReader(ends["busy"])
+		if _, err := io.WriteString(ends["busy"],
+			strings.Repeat("GET / HTTP/1.1\r\nHost: h\r\n\r\n", 2)); err != nil {
+			t.Fatal(err)
 		}
-		if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
-			t.Errorf("answer %d: got %d, %v", i, answer.StatusCode, err)
+		for i := range 2 {
+			if i == 1 {
+				synctest.Wait() // the second request is in the queue
+				go func() {
+					if err := s.Shutdown(context.Background()); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+			answer, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatalf("answer %d: %v", i, err)
+			}
+			if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+				t.Errorf("answer %d: got %d, %v", i, answer.StatusCode, err)
+			}
 		}
-	}
-	for name, c := range map[string]net.Conn{"idle": idle, "busy": busy} {
-		if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-			t.Errorf("%s: got %d bytes, %v, want the end", name, n, err)
+		for name, c := range ends {
+			if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+				t.Errorf("%s: got %d bytes, %v, want the end", name, n, err)
+			}
 		}
-	}
+	})
 }
 
 // FuzzLean sends anything: the server never panics, never hangs, and answers no more often than net/http
