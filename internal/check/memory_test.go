@@ -71,6 +71,7 @@ func peakOf(t *testing.T, served, declared string, n, partitions int) (peak uint
 		t.Fatal(err)
 	}
 	open := func() (timeline.Spill, error) { return file, nil }
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the program
 	debug.FreeOSMemory()
 	before, stop := inUse(), make(chan struct{})
 	var most atomic.Uint64

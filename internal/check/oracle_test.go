@@ -30,6 +30,10 @@ type oracle struct {
 	nodes []node
 	seen  nodeSet
 	goal  uint16
+	// begun are the requests whose intervals have begun, open those whose have not ended either; first[k] are
+	// those that are decided before k where both are open.
+	begun, open uint16
+	first       []uint16
 }
 
 type request struct {
@@ -59,11 +63,13 @@ func requestsOf(obs []timeline.Observation, end time.Duration, wide int64) []req
 func (o *oracle) explains(m machine, reqs []request) bool {
 	o.m, o.reqs, o.goal = m, reqs, 0
 	var points []int64
+	o.first = o.first[:0]
 	for i, r := range reqs {
 		points = append(points, r.s, r.e)
 		if r.outcome != timeline.Unknown {
 			o.goal |= 1 << i
 		}
+		o.first = append(o.first, o.before(i))
 	}
 	slices.Sort(points)
 	points = slices.Compact(points)
@@ -75,6 +81,7 @@ func (o *oracle) explains(m machine, reqs []request) bool {
 			next = points[k+1]
 		}
 		for ; t < next; t++ {
+			o.look(t)
 			if o.decide(t) {
 				return true
 			}
@@ -139,8 +146,8 @@ func (o *oracle) step(i int, t int64) bool {
 		if c, ok := o.m.(clocked); ok {
 			moved = c.moves(n.m, t)
 		}
-		for k, r := range o.reqs {
-			if n.done&(1<<k) != 0 || r.s > t || r.e < t || o.earlier(n.done, k, t) {
+		for k := range o.reqs {
+			if o.open&^n.done&(1<<k) == 0 || o.first[k]&o.begun&^n.done != 0 {
 				continue
 			}
 			for reading := from; reading <= t && !again; reading++ {
@@ -186,19 +193,28 @@ func (o *oracle) answer(i int, n node, k int, reading int64) bool {
 	return false
 }
 
-// earlier tells whether a request like k, undecided and waiting at t, has an interval that ends before that
-// of k.
-func (o *oracle) earlier(done uint16, k int, t int64) bool {
-	if o.overtaking {
-		return false
-	}
+// before returns the requests like k whose intervals end before that of k.
+func (o *oracle) before(k int) (out uint16) {
 	for j, r := range o.reqs {
-		if done&(1<<j) == 0 && r.s <= t && r.outcome == o.reqs[k].outcome && r.cost == o.reqs[k].cost &&
+		if !o.overtaking && r.outcome == o.reqs[k].outcome && r.cost == o.reqs[k].cost &&
 			(r.e < o.reqs[k].e || r.e == o.reqs[k].e && j < k) {
-			return true
+			out |= 1 << j
 		}
 	}
-	return false
+	return out
+}
+
+// look tells which requests have begun, and are open, at t.
+func (o *oracle) look(t int64) {
+	o.begun, o.open = 0, 0
+	for i, r := range o.reqs {
+		if r.s <= t {
+			o.begun |= 1 << i
+			if r.e >= t {
+				o.open |= 1 << i
+			}
+		}
+	}
 }
 
 // expire drops the nodes in which a request that must be decided by t is not, and tells whether any is left.
@@ -223,7 +239,7 @@ type nodeSet struct {
 
 func (s *nodeSet) clear() {
 	if s.at == nil {
-		s.at, s.round = make([]node, 1<<12), make([]uint32, 1<<12)
+		s.at, s.round = make([]node, 1<<6), make([]uint32, 1<<6)
 	}
 	s.now++
 	s.size = 0
