@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -43,7 +44,11 @@ func TestZonesAreInTheBinary(t *testing.T) {
 // writeZones writes the zones of a Go release.
 func writeZones(t *testing.T) {
 	t.Helper()
-	z, err := zip.OpenReader(filepath.Join(runtime.GOROOT(), "lib", "time", "zoneinfo.zip"))
+	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zip.OpenReader(filepath.Join(strings.TrimSpace(string(root)), "lib", "time", "zoneinfo.zip"))
 	if err != nil {
 		t.Fatal(err)
 	}
