@@ -27,9 +27,6 @@ type Loop struct {
 	conns []*Conn
 }
 
-// Here tells that the system has event loops. A program for another one has nothing of them.
-const Here = true
-
 const knock, stop = 'k', 's'
 
 // edge is EPOLLET: an event is told when something comes, not as long as something is there.

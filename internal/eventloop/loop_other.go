@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// Here tells that the system has event loops. A program for another one has nothing of them.
-const Here = false
-
 // Loop is one thread that reads connections. There is none here.
 type Loop struct{}
 

@@ -96,26 +96,14 @@ func (l *Live) paced(p Phase) load.Options {
 		free <- struct{}{}
 	}
 	var mu sync.Mutex
-	o := l.Load
-	if l.phases++; o.PastCaches != "" {
-		o.PastCaches = fmt.Sprintf("%s-%d", o.PastCaches, l.phases)
-	}
-	o.Classify = func(status int) timeline.Outcome {
-		out := l.Load.Classify(status)
-		mu.Lock()
-		defer mu.Unlock()
+	o := l.round(&mu, free, func(out timeline.Outcome) {
 		switch out {
 		case timeline.Denied:
 			denied++
 		case timeline.Allowed:
 			admitted++
 		}
-		select {
-		case free <- struct{}{}:
-		default:
-		}
-		return out
-	}
+	})
 	o.Next = func() bool {
 		select {
 		case <-free:
@@ -124,6 +112,26 @@ func (l *Live) paced(p Phase) load.Options {
 		mu.Lock()
 		defer mu.Unlock()
 		return !p.over(admitted, denied)
+	}
+	return o
+}
+
+// round returns the options of the next round. Each answer is told to seen under mu, and then on answered.
+func (l *Live) round(mu *sync.Mutex, answered chan<- struct{}, seen func(timeline.Outcome)) load.Options {
+	o := l.Load
+	if l.phases++; o.PastCaches != "" {
+		o.PastCaches = fmt.Sprintf("%s-%d", o.PastCaches, l.phases)
+	}
+	o.Classify = func(status int) timeline.Outcome {
+		out := l.Load.Classify(status)
+		mu.Lock()
+		defer mu.Unlock()
+		seen(out)
+		select {
+		case answered <- struct{}{}:
+		default:
+		}
+		return out
 	}
 	return o
 }

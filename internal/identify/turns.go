@@ -3,7 +3,6 @@ package identify
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -111,23 +110,11 @@ func (l *Live) taking(turns []Turn) load.Options {
 	var mu sync.Mutex
 	at, asked, denied := 0, 0, 0
 	answered := make(chan struct{}, 1)
-	o := l.Load
-	if l.phases++; o.PastCaches != "" {
-		o.PastCaches = fmt.Sprintf("%s-%d", o.PastCaches, l.phases)
-	}
-	o.Classify = func(status int) timeline.Outcome {
-		out := l.Load.Classify(status)
-		mu.Lock()
-		defer mu.Unlock()
+	o := l.round(&mu, answered, func(out timeline.Outcome) {
 		if out == timeline.Denied {
 			denied++
 		}
-		select {
-		case answered <- struct{}{}:
-		default:
-		}
-		return out
-	}
+	})
 	o.Next = func() bool {
 		mu.Lock()
 		if asked == turns[at].Requests { // all of a turn were sent, and answered

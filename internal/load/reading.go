@@ -38,7 +38,7 @@ const mostLoops = 8
 // attach gives a connection to an event loop, if one can read it.
 func (r *recorder) attach(c *conn) bool {
 	_, plain := c.raw.(syscall.Conn)
-	if !eventloop.Here || !plain || c.nc != c.raw || r.o.DeniedField != "" || len(r.o.Body) > eventloop.Most {
+	if !plain || c.nc != c.raw || r.o.DeniedField != "" || len(r.o.Body) > eventloop.Most {
 		return false
 	}
 	r.mu.Lock()
