@@ -52,6 +52,14 @@ func (e *env) explain(word string, entries []entry) error {
 		}
 	}
 	i := find(entries, word)
+	if name, _, configured := preset.Cut(word); i < 0 && configured {
+		limit, err := spec.Parse(word)
+		if err != nil {
+			return usagef("%w", err)
+		}
+		e.say.resultf("%s is %s\n", word, limit)
+		return e.explain(name, entries)
+	}
 	if i < 0 {
 		return usagef("%q: there is nothing of that name%s", word, mend(nearestEntry(plain(word), entries)))
 	}

@@ -136,12 +136,13 @@ func unknown(name string, at int) Problem {
 	return Problem{fmt.Sprintf("preset %q", name), "there is no product of that name", mend, at}
 }
 
-// near returns the mend "did you mean ...?" for the word that is nearest to wrong, or "" where none is
-// near.
+// near returns the mend "did you mean ...?" for the word that is nearest to wrong, of two the one that wrong
+// begins, or "" where none is near.
 func near(wrong string, known []string) string {
 	best, distance := "", max(2, len(wrong)/3)+1
 	for _, k := range known {
-		if d := spell.Edits(strings.ToLower(wrong), strings.ToLower(k)); d < distance && d < len(k) {
+		d := spell.Edits(strings.ToLower(wrong), strings.ToLower(k))
+		if (d < distance || d == distance && strings.HasPrefix(k, wrong)) && d < len(k) {
 			best, distance = k, d
 		}
 	}
