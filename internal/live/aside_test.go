@@ -3,6 +3,7 @@ package live
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,9 @@ func TestMain(m *testing.M) {
 	mode := os.Getenv(asideMode)
 	if mode == "" {
 		m.Run()
+		if built.path != "" {
+			_ = os.RemoveAll(filepath.Dir(built.path)) // a folder below that of temporary files
+		}
 		return
 	}
 	over := make(chan struct{})

@@ -57,10 +57,12 @@ func haproxyRecipes(t *testing.T) map[string]named {
 }
 
 func expressRecipes(t *testing.T) map[string]named {
+	const express = "express-rate-limit"
 	return map[string]named{
-		"10 a second":    {express(t, 10, time.Second), "fixed-window,rate=10/1s,align=first"},
-		"5 in 2 seconds": {express(t, 5, 2*time.Second), "fixed-window,rate=5/2s,align=first"},
-		"25 in 1.5 s":    {express(t, 25, 1500*time.Millisecond), "fixed-window,rate=25/1500ms,align=first"},
+		"10 a second":    {node(t, express, 10, time.Second), "fixed-window,rate=10/1s,align=first"},
+		"5 in 2 seconds": {node(t, express, 5, 2*time.Second), "fixed-window,rate=5/2s,align=first"},
+		"25 in 1.5 s": {node(t, express, 25, 1500*time.Millisecond),
+			"fixed-window,rate=25/1500ms,align=first"},
 	}
 }
 

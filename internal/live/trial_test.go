@@ -32,6 +32,8 @@ type trial struct {
 	wrong []string
 	// redis is where the embedded target keeps its state; empty for other targets.
 	redis string
+	// limitOnly leaves aside what else the scenario expects: fields of answers, and that nothing comes late.
+	limitOnly bool
 	// turns tells that the limiter reads its clock once a turn of its event loop; see standsStill.
 	turns bool
 }
@@ -75,6 +77,9 @@ func (c trial) judged(t testing.TB) result.Scenario {
 		still := watch(t)
 		r = run(t, read(t, c.scenario, c.url, c.right, sets...), c.redis)
 		longest := still()
+		if c.limitOnly {
+			r = ofTheLimit(r)
+		}
 		if r.Verdict == verdict.Fail && c.turns && standsStill(t, r, longest) {
 			stood++
 			continue
@@ -100,6 +105,16 @@ func (c trial) judged(t testing.TB) result.Scenario {
 		mustPass(t, r)
 	}
 	return passed
+}
+
+// ofTheLimit is a run whose verdict is the one on its limit.
+func ofTheLimit(r result.Scenario) result.Scenario {
+	for _, c := range r.Claims {
+		if c.Kind == verdict.ClaimConformance {
+			r.Verdict, r.Reason, r.Detail = c.Verdict, c.Reason, c.Text
+		}
+	}
+	return r
 }
 
 // longestTrial bounds one scenario in time.

@@ -81,6 +81,7 @@ var golang = []Product{
 		},
 		Differs: "All tokens come back at once, at whole intervals after the first request of a client.",
 		Source:  "https://github.com/sethvargo/go-limiter, memorystore/store.go of v0.7.1",
+		Tested:  "go-limiter v0.7.1",
 	},
 	{
 		Name: "failsafe", Also: []string{"failsafe-go"}, Title: "failsafe-go, ratelimiter",

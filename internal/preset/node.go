@@ -122,6 +122,7 @@ var node = []Product{
 			}
 		},
 		Source: "https://github.com/animir/node-rate-limiter-flexible/wiki",
+		Tested: "rate-limiter-flexible 11.4.0",
 	},
 }
 

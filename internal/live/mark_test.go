@@ -1,0 +1,88 @@
+package live
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/preset"
+)
+
+// elsewhere are the presets that have tests of their own in this package.
+var elsewhere = map[string]string{
+	"nginx": "TestNginxImplementsALeakyBucket", "haproxy": "TestHAProxyRatesAreSlidingWindowCounters",
+}
+
+// A preset says that it was tested on a product where it is tested here, or where the table of
+// docs/products.md has a row on which nothing failed; of what is pinned it names the version.
+func TestPresetsThatSayTestedAre(t *testing.T) {
+	pinned, measured := pins(t), measuredPresets(t)
+	for _, p := range preset.All() {
+		all, here := market[p.Name]
+		if tested := here || elsewhere[p.Name] != "" || measured[p.Name] != ""; tested != (p.Tested != "") {
+			t.Errorf("%s: tested here or in docs/products.md: %t, and it is marked %q", p.Name, tested,
+				p.Proof())
+		}
+		for _, s := range all {
+			version, known := pinned[s.pinned]
+			if s.pinned != "" && (!known || !strings.Contains(p.Tested, version)) {
+				t.Errorf("%s: tested on %s %q, and it is marked %q", p.Name, s.pinned, version, p.Proof())
+			}
+			if name, _, _ := preset.Cut(s.preset); name != p.Name {
+				t.Errorf("%s: it is tested as %q", p.Name, s.preset)
+			}
+		}
+		if version := measured[p.Name]; !here && version != "" && !strings.Contains(p.Tested, version) {
+			t.Errorf("%s: docs/products.md has version %q, and it is marked %q", p.Name, version, p.Proof())
+		}
+	}
+}
+
+// pins are the versions of testdata, by package or module, without the v of Go.
+func pins(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "node", "package.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var npm struct{ Dependencies map[string]string }
+	if err := json.Unmarshal(text, &npm); err != nil {
+		t.Fatal(err)
+	}
+	text, err = os.ReadFile(filepath.Join("testdata", "golang", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) v(\S+)$`).FindAllSubmatch(text, -1) {
+		npm.Dependencies[string(m[1])] = string(m[2])
+	}
+	return npm.Dependencies
+}
+
+// measuredPresets are the presets with a row in docs/products.md on which nothing failed, and the last
+// version that stands there.
+func measuredPresets(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "products.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions, all := regexp.MustCompile(`v?\d+(\.\d+)+`), map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, " | ")
+		if len(cells) != 6 || strings.Contains(cells[4], "FAIL") || !strings.Contains(cells[4], "PASS") {
+			continue
+		}
+		if name, _, ok := preset.Cut(strings.Trim(cells[3], "`")); ok {
+			found := versions.FindAllString(cells[0], -1)
+			all[name] = strings.TrimPrefix(found[len(found)-1], "v")
+		}
+	}
+	if len(all) < 20 {
+		t.Fatalf("got %d presets in docs/products.md, want some more", len(all))
+	}
+	return all
+}
