@@ -1,9 +1,12 @@
 package live
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +18,7 @@ const asideMode = "RLCHECK_LIVE_ASIDE"
 func TestMain(m *testing.M) {
 	mode := os.Getenv(asideMode)
 	if mode == "" {
+		besideEachOther()
 		m.Run()
 		if built.path != "" {
 			_ = os.RemoveAll(filepath.Dir(built.path)) // a folder below that of temporary files
@@ -31,6 +35,24 @@ func TestMain(m *testing.M) {
 		<-over
 	} else {
 		sleep(over)
+	}
+}
+
+// most is how many tests go on beside each other: they mostly wait, for windows to end and buckets to fill.
+const most = 16
+
+// garbage is how much may be kept, in percent of what is in use: to collect more often took a sixth of the
+// time of the processors.
+const garbage = 800
+
+// besideEachOther lets most tests go on at a time, where go test -parallel says nothing else.
+func besideEachOther() {
+	debug.SetGCPercent(garbage)
+	flag.Parse()
+	told := false
+	flag.Visit(func(f *flag.Flag) { told = told || f.Name == "test.parallel" })
+	if !told {
+		_ = flag.Set("test.parallel", strconv.Itoa(most)) // a number that is above 0
 	}
 }
 

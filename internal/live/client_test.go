@@ -62,6 +62,7 @@ func clientWaits(
 // TestClientsOfGuides: who reads a date as a number waits for nothing, jitter to both sides undercuts, and
 // jitter on top does not.
 func TestClientsOfGuides(t *testing.T) {
+	t.Parallel()
 	node := find(t, "node")
 	script, err := filepath.Abs(filepath.Join("testdata", "clients", "fetch.mjs"))
 	if err != nil {
@@ -91,6 +92,7 @@ func TestClientsOfGuides(t *testing.T) {
 
 // TestCurlWaits: curl --retry keeps waits in both forms.
 func TestCurlWaits(t *testing.T) {
+	t.Parallel()
 	curl := find(t, "curl")
 	for _, form := range []string{target.RetryAfterSeconds, target.RetryAfterDate} {
 		t.Run(form, func(t *testing.T) {
