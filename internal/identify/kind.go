@@ -192,6 +192,11 @@ func counterKind(align spec.Align, count spec.Count) *kind {
 	return out
 }
 
+// counts tells whether denied requests count.
+func (k *kind) counts() bool {
+	return k.base.Count == spec.CountAll || k.base.Refresh == spec.RefreshAll
+}
+
 // each returns the parts of k, or k itself.
 func (k *kind) each() []*kind {
 	if len(k.parts) > 0 {

@@ -17,13 +17,18 @@ import (
 // Where more admissions never admit more, what was admitted is explained best without such requests, and what
 // was denied by their admission.
 func refuted(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance, search bool) bool {
+	whole := tl
 	tl, p = stretches(tl, p)
 	ask := func(tl *timeline.Timeline, side verdict.Conformance) bool {
 		no, err := check.Refuted(tl, spec.Limit{p}, side, search)
 		return no && err == nil
 	}
+	unknown := tl.Counts().Unknown
 	opens := p.Align == spec.AlignFirst && p.Windowed() // an admission may open a window, and so end one
-	if search || opens || tl.Counts().Unknown == 0 {
+	if unknown > 0 && !several(whole) && (opens || search && !p.Windowed()) {
+		return branched(tl, p, func(tl *timeline.Timeline) bool { return ask(tl, side) })
+	}
+	if search || opens || unknown == 0 {
 		return ask(tl, side)
 	}
 	return side != verdict.LowerBound && ask(without(tl), verdict.UpperBound) ||
@@ -56,4 +61,62 @@ func admitted(tl *timeline.Timeline) *timeline.Timeline {
 func lateness(tl *timeline.Timeline) time.Duration {
 	const least = 500 * time.Millisecond
 	return max(2*slowest(tl), least)
+}
+
+// mostBranched is how many lost requests of a stretch are supposed admitted or never decided, each apart.
+const mostBranched = 3
+
+// branched asks about each stretch apart, as each begins anew. A stretch with few lost requests is refuted if
+// it is whatever became of them: each was admitted, or denied where that counts, or never arrived.
+func branched(tl *timeline.Timeline, p spec.Policy, ask func(*timeline.Timeline) bool) bool {
+	late := lateness(tl)
+	sure, doubtful := *tl, []*timeline.Timeline{}
+	sure.Observations = nil
+	for all := tl.Observations; len(all) > 0; {
+		n := 1
+		for n < len(all) && all[n].Partition == all[0].Partition {
+			n++
+		}
+		part := *tl
+		part.Observations = all[:n]
+		if k := part.Counts().Unknown; k == 0 || k > mostBranched {
+			sure.Observations = append(sure.Observations, all[:n]...)
+		} else {
+			doubtful = append(doubtful, &part)
+		}
+		all = all[n:]
+	}
+	if len(sure.Observations) > 0 && ask(&sure) {
+		return true
+	}
+	outcomes := []timeline.Outcome{timeline.Allowed, timeline.Unknown}
+	if p.Count == spec.CountAll || p.Refresh == spec.RefreshAll {
+		outcomes = append(outcomes, timeline.Denied)
+	}
+	return slices.ContainsFunc(doubtful,
+		func(part *timeline.Timeline) bool { return whatever(part, outcomes, late, ask) })
+}
+
+// whatever tells whether tl is refuted with each outcome of its first lost request, and so on.
+func whatever(tl *timeline.Timeline, outcomes []timeline.Outcome, late time.Duration,
+	ask func(*timeline.Timeline) bool) bool {
+	i := slices.IndexFunc(tl.Observations,
+		func(o timeline.Observation) bool { return o.Outcome == timeline.Unknown })
+	if i < 0 {
+		return len(tl.Observations) > 0 && ask(tl)
+	}
+	for _, outcome := range outcomes {
+		branch := *tl
+		if branch.Observations = slices.Clone(tl.Observations); outcome == timeline.Unknown {
+			branch.Observations = slices.Delete(branch.Observations, i, i+1)
+		} else {
+			o := &branch.Observations[i]
+			o.Outcome, o.Answered, o.FirstByte, o.Done = outcome, true, o.Sent+late, o.Sent+late
+		}
+		branch.Header.Ended = max(branch.Header.Ended, branch.End())
+		if !whatever(&branch, outcomes, late, ask) {
+			return false
+		}
+	}
+	return true
 }

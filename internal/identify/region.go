@@ -54,6 +54,9 @@ func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 // everywhere asks the judge about a policy by its bounds. Of windows that are longer than the recording it
 // asks apart whether one begins in it: most of the places where they may begin are outside.
 func everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
+	if p.Weighs() && looser(tl, p, side) {
+		return true
+	}
 	end := tl.End() + tl.Header.Tick + time.Millisecond
 	if p.Align != spec.AlignUnknown || p.Rate.Per < 2*end || several(tl) {
 		return refuted(tl, p, side, false)
@@ -62,6 +65,20 @@ func everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) 
 	inside.Align, inside.PhaseFrom, inside.PhaseTo = spec.AlignPhase, 0, end
 	outside.Align, outside.PhaseFrom, outside.PhaseTo = spec.AlignPhase, end, p.Rate.Per-1
 	return refuted(tl, outside, side, false) && refuted(tl, inside, side, false)
+}
+
+// looser asks about logs that hold every counter of p: it denies only where the quota was counted within two
+// windows, and admits at most two quotas in the time of one. Ranges of logs are judged sharper than those of
+// counters.
+func looser(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
+	few := spec.Policy{Algorithm: spec.SlidingWindowLog, Rate: p.Rate, RateTo: p.RateTo, PerTo: p.PerTo,
+		Burst: p.Burst, Count: p.Count}
+	many := few
+	few.Rate.Per, few.PerTo = 2*p.Rate.Per, 2*p.PerTo
+	many.Rate.N, many.RateTo, many.Burst = 2*p.Rate.N, 2*p.RateTo, 2*p.Burst
+	many.Count = spec.CountAdmitted
+	return side != verdict.UpperBound && refuted(tl, few, verdict.LowerBound, false) ||
+		side != verdict.LowerBound && refuted(tl, many, verdict.UpperBound, false)
 }
 
 // split returns a region for each part of the kind, where no more is to be learnt of all together; else r
@@ -95,12 +112,10 @@ func (r *region) take(tl *timeline.Timeline, boxes ...box) {
 // explains tells whether nothing refutes a point: no bound, nor, where bounds alone miss much, the exact
 // search.
 func (r *region) explains(tl *timeline.Timeline, point box) bool {
-	if r.refuted(tl, point) {
-		return false
-	}
 	if !r.kind.searched || r.shallow || r.searches <= 0 {
-		return true
+		return !r.refuted(tl, point)
 	}
+	r.left--
 	r.searches--
 	for _, k := range r.kind.each() {
 		if !refuted(tl, k.policy(point), verdict.Exact, true) {
@@ -126,7 +141,7 @@ func (r *region) hit(tl *timeline.Timeline, b box) bool {
 
 // narrow removes what tl refutes, and divides what is left, by so many judgements.
 func (r *region) narrow(tl *timeline.Timeline, asked int) {
-	r.left, r.searches = asked, asked/10
+	r.left, r.searches = asked, asked
 	all := append(r.live, r.doubtful...)
 	r.live, r.doubtful = nil, nil
 	r.take(tl, all...)
