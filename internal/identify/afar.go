@@ -3,12 +3,15 @@ package identify
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -38,7 +41,8 @@ func (x *search) bursts(ctx context.Context) bool {
 	most := cmp.Or(asked[fasterPhase], asked[quotaPhase])
 	for rest := 2 * x.s.Now(); x.made[burstPhase] < 2; x.made[burstPhase]++ {
 		x.spaced()
-		if !x.send(ctx, Phase{Name: burstPhase, Rest: rest, Requests: most + 2, Every: x.dense, Denials: 2}) {
+		burst := Phase{Name: burstPhase, Rest: rest, Requests: most + 2, Every: x.o.Every, Denials: 2}
+		if !x.send(ctx, burst) {
 			return false
 		}
 	}
@@ -47,6 +51,28 @@ func (x *search) bursts(ctx context.Context) bool {
 
 // burstPhase is the name of such a burst.
 const burstPhase = "burst"
+
+// blurred says how little one experiment tells from far away of what is left; empty where that is enough.
+// Each end of a window is that of a request, decided at any time until its answer.
+func (x *search) blurred() string {
+	if !x.far || len(x.regions) == 0 {
+		return ""
+	}
+	least, slow := time.Duration(math.MaxInt64), slowest(x.shown())
+	for _, r := range x.regions {
+		h := r.hull()
+		if r.kind.paced {
+			h.t1 *= time.Duration(h.q1)
+		}
+		least = min(least, h.t1)
+	}
+	if float64(2*slow) <= float64(least)*(resolution-1) {
+		return ""
+	}
+	return fmt.Sprintf("; from here a request is decided at any time until its answer, up to %s later, and "+
+		"what is left may recover in %s: each experiment leaves %s of that open", quantity.Brief(slow),
+		quantity.Brief(least), quantity.Brief(2*slow))
+}
 
 // choose returns the next experiment, ok=false where none within the budget tells anything.
 func (x *search) choose() (experiment, bool) {
@@ -82,7 +108,7 @@ func (x *search) choose() (experiment, bool) {
 }
 
 // rehearsals is how often the experiments are rehearsed where none refutes anything.
-const rehearsals = 3
+const rehearsals = 5
 
 // weigh makes models count the less, the more outcomes they miss.
 func (p *planner) weigh() {
@@ -117,24 +143,35 @@ type rival struct {
 }
 
 // rivals are policies near the ends of what is left of each kind, as much of each kind as of the others. An
-// experiment that refutes them tells a fifth of what is open.
+// experiment that refutes them tells a fifth of what is open; of one kind also what tells less.
 func (x *search) rivals() []rival {
-	const fifth, most = 0.2, 6 // each of so many kinds has both ends
+	const most = 6 // each of so many kinds has both ends
+	shares := []float64{0.2}
+	if len(x.regions) == 1 {
+		shares = []float64{0.07, 0.2}
+	}
 	var out []rival
 	tl := x.shown()
 	for _, r := range x.regions {
-		low, high := r.hull(), r.hull()
-		in := math.Pow(float64(low.t2)/float64(low.t1), fifth)
-		low.t1 = time.Duration(float64(low.t1) * in)
-		high.t2 = time.Duration(float64(high.t2) / in)
-		low.t2, high.t1, low.q1, high.q2 = low.t1, high.t2, low.q2, high.q1
-		for _, b := range []box{low, high}[:min(2, 1+most/len(x.regions))] {
-			if !refuted(tl, r.kind.each()[0].policy(b), verdict.Exact, false) {
-				out = append(out, rival{r, b, 1 / float64(len(x.regions))})
+		for _, share := range shares {
+			for _, b := range r.hull().within(share)[:min(2, 1+most/len(x.regions))] {
+				if !refuted(tl, r.kind.each()[0].policy(b), verdict.Exact, false) {
+					out = append(out, rival{r, b, 1 / float64(len(x.regions)*len(shares))})
+				}
 			}
 		}
 	}
 	return out
+}
+
+// within returns the policies at a share of b from its lower and its upper end.
+func (b box) within(share float64) []box {
+	low, high := b, b
+	in := math.Pow(float64(b.t2)/float64(b.t1), share)
+	low.t1 = time.Duration(float64(b.t1) * in)
+	high.t2 = time.Duration(float64(b.t2) / in)
+	low.t2, high.t1, low.q1, high.q2 = low.t1, high.t2, low.q2, high.q1
+	return []box{low, high}
 }
 
 // promise is an experiment with what models predict of it.
@@ -222,25 +259,57 @@ func (p *planner) afar(full []time.Duration) []experiment {
 			out = append(out, experiment{[]Phase{p.volley("burst-after-"+brief(rest), rest, p.dense)}})
 		}
 	}
+	for _, m := range p.spread() { // a bucket that empties slowly tells its rate
+		for _, share := range []time.Duration{50, 62, 73} {
+			if every := m.point.t1 * share / 100; m.kind.paced && every > p.every && len(full) > 0 {
+				out = append(out, experiment{[]Phase{p.volley("emptied-every-"+brief(every),
+					full[len(full)-1], every)}})
+			}
+		}
+	}
 	for _, every := range p.spacings() {
 		for _, n := range []int{10, 25, 60} {
 			out = append(out, experiment{[]Phase{{Name: "drain-every-" + brief(every),
 				Rest: max(every, p.wait), Requests: n, Every: every}}})
 		}
 	}
+	if m := p.models[0]; p.alone() && m.kind.base.Refresh == spec.RefreshAll {
+		out = append(out, p.chains(m.around)...)
+	}
 	return out
 }
 
-// spacings are times between requests that keep what is left used up, ascending.
+// chains returns experiments that use the quota up, and then ask once about each window until one is
+// admitted: where every request starts the window anew, each of them tells.
+func (p *planner) chains(around box) []experiment {
+	var out []experiment
+	const steps = 8
+	from := max(p.every, around.t1-p.trip)
+	for i := range time.Duration(steps + 1) {
+		every := from + (around.t2-from)*i/steps
+		use := p.volley("chain-every-"+brief(every), max(p.every, p.wait), p.dense)
+		use.Denials = 1
+		out = append(out, experiment{[]Phase{use, {Name: use.Name, Rest: every, Requests: 10, Every: every,
+			Admits: 1}}})
+	}
+	return out
+}
+
+// spacings are times between requests that keep what is left used up, ascending. Where few kinds are left,
+// some are about the time of one unit: where all requests count, each of them tells.
 func (p *planner) spacings() []time.Duration {
 	out := []time.Duration{p.dense, p.every, p.every * 3 / 2, p.every * 9 / 4}
-	for _, m := range p.spread() {
+	kinds, few := p.spread(), []time.Duration{}
+	if len(kinds) <= 2 {
+		few = []time.Duration{94, 97, 100, 103}
+	}
+	for _, m := range kinds {
 		unit := m.point.t1
 		if !m.kind.paced {
 			unit /= time.Duration(m.point.q1)
 		}
-		for _, share := range []time.Duration{5, 7, 9} {
-			if every := unit * share / 10; every > p.every {
+		for _, share := range append([]time.Duration{50, 70, 90}, few...) {
+			if every := unit * share / 100; every > p.every {
 				out = append(out, every)
 			}
 		}

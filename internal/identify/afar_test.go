@@ -2,10 +2,13 @@ package identify
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // fromAfar is a sender in front of a random limit, with round trips of 80 to 120 ms and lost answers.
@@ -19,9 +22,9 @@ func fromAfar(t *testing.T, seed uint64) (*simulated, Options) {
 // Limits whose windows last some round trips are named from far away.
 func TestLimitsAreNamedFromFarAway(t *testing.T) {
 	if testing.Short() {
-		t.Skip("ten seconds")
+		t.Skip("twenty seconds")
 	}
-	for _, seed := range []uint64{4, 16} {
+	for _, seed := range []uint64{3, 4, 8, 16} {
 		limit := randomLimit(rand.New(rand.NewPCG(seed, 2)), 6)
 		s, o := fromAfar(t, seed)
 		res := Identify(t.Context(), s, o)
@@ -56,5 +59,42 @@ func TestALostAnswerExplainsLittle(t *testing.T) {
 		if h := r.hull(); h.q1 < 5 || h.q2 > 8 {
 			t.Errorf("%s: got a quota of %d..%d, want about 6", r.kind.text, h.q1, h.q2)
 		}
+	}
+}
+
+// A lost request was decided soon or never, also where it may have opened a window: it did not fill one that
+// another request opened three seconds later.
+func TestALostAnswerFillsNoLaterWindow(t *testing.T) {
+	at := func(sent time.Duration, out timeline.Outcome) timeline.Observation {
+		o := timeline.Observation{Sent: sent, FirstByte: sent + 100*time.Millisecond, Answered: true,
+			Outcome: out}
+		if o.At, o.Cost = sent, 1; out == timeline.Unknown {
+			o.Answered, o.FirstByte = false, 0
+		}
+		return o
+	}
+	tl := &timeline.Timeline{Observations: []timeline.Observation{at(0, timeline.Allowed),
+		at(200*time.Millisecond, timeline.Unknown), at(3300*time.Millisecond, timeline.Allowed),
+		at(3600*time.Millisecond, timeline.Denied)}}
+	for text, want := range map[string]bool{"2/3s": true, "1/3s": false} {
+		l, err := spec.Parse("fixed-window,rate=" + text + ",align=first")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := refuted(tl, l[0], verdict.Exact, false); got != want {
+			t.Errorf("%s: got refuted %v, want %v", l, got, want)
+		}
+	}
+}
+
+// Where answers come later than the window lasts, the question stays open, and the answer says why.
+func TestWhatIsTooShortFromFarAwayIsSaid(t *testing.T) {
+	s, o := fromAfar(t, 10) // three in 150 ms
+	res := Identify(t.Context(), s, o)
+	if res.Verdict != Open || !strings.Contains(res.Stopped, "decided at any time until its answer") {
+		t.Errorf("got %s (%s), want it open, and that answers take too long", res.Verdict, res.Stopped)
+	}
+	if n := len(res.Timeline.Observations); n > o.MaxRequests/2 {
+		t.Errorf("%d of %d requests were sent, want those that are left spared", n, o.MaxRequests)
 	}
 }

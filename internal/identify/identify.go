@@ -160,6 +160,10 @@ func (x *search) open(ctx context.Context) bool {
 func (x *search) explore(ctx context.Context) {
 	for !x.ended() {
 		x.narrow(fewAsked)
+		if x.far && x.aside == nil && len(x.gone) == 0 && 5*len(x.tl.Observations) > 2*x.o.MaxRequests {
+			x.stopped = "two fifths of the requests refuted no kind of limit"
+			return
+		}
 		if x.settled(x.likely()) {
 			if x.exclude(); x.settled(x.regions) {
 				if x.aside != nil && !x.queueExplains() {
@@ -262,14 +266,15 @@ func (x *search) usual(ctx context.Context, most int) bool {
 		Every: x.every, Denials: 2})
 }
 
-// narrow lets the recording refute what it can.
+// narrow lets the recording refute what it can. Each kind has an equal share of the time that is left.
 func (x *search) narrow(asked int) {
 	var left []*region
-	tl, began := x.shown(), time.Now()
-	late := func() bool { return x.o.Think > 0 && time.Since(began) > x.o.Think }
-	over := func() bool { return x.ended() || late() }
+	tl, began, cut := x.shown(), time.Now(), false
 	shallow := x.crowded()
-	for _, r := range x.regions {
+	for i, r := range x.regions {
+		until := time.Now().Add((x.o.Think - time.Since(began)) / time.Duration(len(x.regions)-i))
+		late := func() bool { return x.o.Think > 0 && time.Now().After(until) }
+		over := func() bool { return x.ended() || late() }
 		r.shallow, r.over = shallow, over
 		if r.narrow(tl, asked); r.empty() {
 			x.gone = append(x.gone, r)
@@ -285,8 +290,9 @@ func (x *search) narrow(asked int) {
 				left = append(left, part)
 			}
 		}
+		cut = cut || late()
 	}
-	if late() {
+	if cut {
 		x.cut++
 	}
 	if x.regions = left; len(left) == 0 && x.aside != nil {
@@ -378,7 +384,7 @@ func (x *search) planner() *planner {
 
 // crowded tells whether so many requests were under way at once that an exact search would take long.
 func (x *search) crowded() bool {
-	const most = 3
+	const most = 8
 	for i := range x.tl.Observations {
 		if j := i + most; j < len(x.tl.Observations) &&
 			x.tl.Observations[i].FirstByte > x.tl.Observations[j].Sent {

@@ -2,6 +2,7 @@ package identify
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -81,7 +82,7 @@ func (p *planner) menu() []experiment {
 	for _, share := range []float64{0, 0.25, 0.5, 0.75, 1} {
 		for _, w := range p.waits(share) {
 			add(p.volley(fmt.Sprintf("quota-after-%s", brief(w)), w, p.every))
-			if !p.far { // one request tells little of what is far away
+			if !p.far || p.alone() { // one request tells little of which kind is far away
 				add(Phase{Name: "one-after-" + brief(w), Rest: w, Requests: 1, Every: p.every})
 			}
 		}
@@ -160,10 +161,20 @@ func (p *planner) ladders(m *model, full time.Duration) []experiment {
 		from := max(p.every, d.RetryAfter-wide-2*step)
 		use.Name = "return-about-" + brief(d.RetryAfter)
 		climb := Phase{Name: use.Name, Rest: from, Requests: 2*rungs + 4, Every: step, Admits: 1}
-		out = append(out, experiment{[]Phase{use, climb}})
+		if !m.kind.counts() {
+			out = append(out, experiment{[]Phase{use, climb}})
+			continue
+		}
+		for i := range time.Duration(4) { // what is denied puts the next admission off
+			climb.Requests, climb.Rest = 1, max(p.every, d.RetryAfter-p.trip-wide/2+i*(wide+p.trip)/3)
+			out = append(out, experiment{[]Phase{use, climb}})
+		}
 	}
 	return out
 }
+
+// alone tells whether one kind is left.
+func (p *planner) alone() bool { return len(p.spread()) == 1 }
 
 // spread returns a model of each kind.
 func (p *planner) spread() []*model {
@@ -202,8 +213,8 @@ func (p *planner) worth(e experiment) (bits, cost float64) {
 		within += entropy(own, m.weight)
 	}
 	total, kindly := entropy(all, 1), 0.0
-	for k, shares := range ofKind {
-		kindly += entropy(shares, weights[k])
+	for _, m := range p.spread() {
+		kindly += entropy(ofKind[m.kind], weights[m.kind])
 	}
 	bits = total - within + kindWorth*(total-kindly)
 	var lasts time.Duration
@@ -215,15 +226,20 @@ func (p *planner) worth(e experiment) (bits, cost float64) {
 	if requests > float64(p.requests) || lasts > p.left {
 		return 0, 1
 	}
-	return bits, requests/float64(p.requests) + float64(lasts)/float64(p.left) + 0.05
+	cost = requests/float64(p.requests) + float64(lasts)/float64(p.left)
+	if p.far && p.alone() { // thinking costs little
+		return bits, cost + 0.01
+	}
+	return bits, cost + 0.05
 }
 
 // kindWorth is how many times as much it counts which kind it is.
 const kindWorth = 3
 
-// entropy is the entropy of shares of whole, in bits, times whole.
+// entropy is the entropy of shares of whole, in bits, times whole. It sums in one order, so that a seed tells
+// the same each time.
 func entropy[K comparable](shares map[K]float64, whole float64) (bits float64) {
-	for _, w := range shares {
+	for _, w := range slices.Sorted(maps.Values(shares)) {
 		bits -= w * math.Log2(w/whole)
 	}
 	return bits

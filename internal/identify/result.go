@@ -161,7 +161,7 @@ func (x *search) result() *Result {
 		res.Verdict, res.Stopped = Identified, ""
 	}
 	if res.Verdict == Open && len(found) > 0 {
-		res.Next, res.Stopped = x.next(), res.Stopped+x.hindered()
+		res.Next, res.Stopped = x.next(), res.Stopped+x.hindered()+x.blurred()
 	}
 	return res
 }
