@@ -10,11 +10,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// The files of a recording: whole, and while it is made. Of a killed run the second one is left.
+// The files of a recording: whole, and while it is made. Of a killed run the second one is left. The first
+// has an end where it is compressed: because that was asked for, or because it is long.
 const (
 	timelineName = "timeline.ndjson"
 	journalName  = timelineName + ".part"
 	packedEnd    = ".gz"
+	longEnd      = ".zst"
 )
 
 // recording keeps what one scenario records: a journal while it is made, and the timeline before it is
@@ -25,7 +27,8 @@ type recording struct {
 	red     redactor
 	journal *os.File
 	errs    []error
-	// header is that of the timeline that is kept.
+	// path and header are those of the timeline that is kept.
+	path   string
 	header timeline.Header
 }
 
@@ -76,8 +79,9 @@ func (k *recording) recorded(tl *timeline.Timeline) (over func()) {
 // whole keeps a recording that is over. The journal goes when the timeline is there.
 func (k *recording) whole(tl *timeline.Timeline) {
 	k.header = tl.Header
+	k.path = k.dir.of(k.id, timelineName+k.dir.end(tl))
 	tl = k.red.copyOf(tl)
-	err := keepTimeline(k.dir.recordings(k.id)[0], tl)
+	err := keepTimeline(k.path, tl)
 	k.errs = append(k.errs, err)
 	if k.journal == nil {
 		return
@@ -95,7 +99,7 @@ func (k *recording) settled(tl *timeline.Timeline) {
 	if is.WallError == was.WallError && len(is.Notes) == len(was.Notes) && !costs {
 		return
 	}
-	err := keepTimeline(k.dir.recordings(k.id)[0], tl)
+	err := keepTimeline(k.path, tl)
 	k.errs = append(k.errs, err)
 }
 

@@ -275,7 +275,7 @@ func (f *checkFlags) wants(partition string) bool {
 func openTimeline(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		for _, end := range []string{".part", ".gz", ".zst"} { // of a killed run, and compressed
+		for _, end := range []string{".part", packedEnd, longEnd} { // of a killed run, and compressed
 			if other, err := os.Open(name + end); err == nil {
 				return other, nil
 			}
@@ -287,9 +287,11 @@ func openTimeline(name string) (*os.File, error) {
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		_ = f.Close() // nothing was written
-		file := filepath.Join(name, "timeline.ndjson")
-		if _, err := os.Stat(file + ".gz"); err == nil {
-			file += ".gz"
+		file := filepath.Join(name, timelineName)
+		for _, end := range []string{packedEnd, longEnd} {
+			if exists(file + end) {
+				file += end
+			}
 		}
 		return nil, fmt.Errorf("%s: a folder: a recording is a file (write %s)", name, file)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // output is one -o FORMAT[=PATH]; an empty path is standard output.
@@ -153,10 +154,17 @@ func writeFile(path string, data []byte) error {
 	})
 }
 
-// packed returns write, through gzip where the name of a file says so.
+// packed returns write, through gzip or zstd where the name of a file says so.
 func packed(path string, write func(io.Writer) error) func(io.Writer) error {
-	if !strings.HasSuffix(path, packedEnd) {
+	switch filepath.Ext(path) {
+	default:
 		return write
+	case longEnd:
+		return func(w io.Writer) error {
+			z := timeline.NewPacker(w)
+			return errors.Join(write(z), z.Close())
+		}
+	case packedEnd:
 	}
 	return func(w io.Writer) error {
 		z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)

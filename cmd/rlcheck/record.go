@@ -229,7 +229,7 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (result.
 	over()
 	t.red.scenario(&out)
 	if out.Timeline != nil {
-		out.TimelinePath = t.dir.recordings(s.ID)[0]
+		out.TimelinePath = kept.path
 		kept.settled(out.Timeline)
 		shorten(&out)
 	}

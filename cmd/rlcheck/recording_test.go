@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -76,5 +78,31 @@ func TestBesideLongRun(t *testing.T) {
 	s.Counts.Sent = 3
 	if limits, why := besideLimits(s, nil); why != "" || len(limits) != 1 {
 		t.Errorf("got %v, %q of a short run", limits, why)
+	}
+}
+
+// TestALongRecordingIsKeptPacked: nobody asked for gigabytes. What its judgement changes is written there too.
+func TestALongRecordingIsKeptPacked(t *testing.T) {
+	dir := &runDir{path: t.TempDir(), flat: true}
+	tl := &timeline.Timeline{Spool: timeline.NewSpool(func() (timeline.Spill, error) { return spill() })}
+	defer tl.Spool.Close()
+	for i := range 100 {
+		tl.Spool.Add(&timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
+			Sent: time.Duration(i), Outcome: timeline.Allowed})
+	}
+	k := &recording{dir: dir, id: "x", red: redactor{idle: true}}
+	k.whole(tl)
+	tl.Header.Notes = []string{"settled"}
+	k.settled(tl)
+	if err := errors.Join(k.errs...); err != nil || k.path != filepath.Join(dir.path, "timeline.ndjson.zst") {
+		t.Fatalf("got %s, %v", k.path, err)
+	}
+	files, err := os.ReadDir(dir.path)
+	if err != nil || len(files) != 1 {
+		t.Errorf("got %v, %v, want one file", files, err)
+	}
+	got, err := readKept(k.path)
+	if err != nil || len(got.Observations) != 100 || len(got.Header.Notes) != 1 {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -149,13 +149,22 @@ func (d *runDir) keepLatency(id string, tl *timeline.Timeline, started time.Time
 	return d.keep(id, "latency.hlog", func(w io.Writer) error { return latency.WriteLog(w, tl, started) })
 }
 
-// recordings are the paths that a recording of a scenario may have: that of a new one first.
+// recordings are the paths that a recording of a scenario may have.
 func (d *runDir) recordings(id string) []string {
-	plain, packed := d.of(id, timelineName), d.of(id, timelineName+packedEnd)
-	if d.compress {
-		plain, packed = packed, plain
+	name := d.of(id, timelineName)
+	return []string{name, name + packedEnd, name + longEnd}
+}
+
+// end is what the name of a new recording ends in. Nobody asked for the gigabytes that a long one has.
+func (d *runDir) end(tl *timeline.Timeline) string {
+	switch {
+	case d.compress:
+		return packedEnd
+	case tl.Spool != nil:
+		return longEnd
+	default:
+		return ""
 	}
-	return []string{plain, packed, d.of(id, timelineName+".zst")}
 }
 
 // keepTimeline keeps a recording at path, compressed where the name says so.

@@ -36,6 +36,7 @@ type JournalWriter struct {
 	redact func(string) string
 	buf    []byte
 	err    error
+	known  fieldTexts
 }
 
 // journalHeader is the first line of a journal.
@@ -93,7 +94,7 @@ func (w *JournalWriter) Begin(h Header, free int) error {
 	return w.flush()
 }
 
-// Entry adds a request. It is written with the next mark.
+// Entry adds a request. It is written with the next mark. Its fields must not be changed afterwards.
 func (w *JournalWriter) Entry(e *Entry) {
 	if w == nil {
 		return
@@ -110,7 +111,7 @@ func (w *JournalWriter) Entry(e *Entry) {
 		}
 	}
 	start := len(w.buf)
-	w.buf = appendObservation(w.buf, &o)
+	w.buf = appendObservation(w.buf, &o, &w.known)
 	if e.Open > 0 {
 		w.buf = fmt.Appendf(w.buf[:len(w.buf)-1], `,"open":%d}`, e.Open)
 	}

@@ -175,7 +175,7 @@ func TestALongJournalIsInAFile(t *testing.T) {
 	text := slices.Clone(b.Bytes()[:bytes.IndexByte(b.Bytes(), '\n')+1]) // its header
 	for range 8 {
 		for _, o := range manyObservations(5000, rand.New(rand.NewPCG(4, 5))) {
-			text = append(appendObservation(text, &o), '\n')
+			text = append(appendObservation(text, &o, nil), '\n')
 		}
 	}
 	text = append(text, `{"mark":9000000000000}`+"\n"...)

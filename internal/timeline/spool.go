@@ -28,8 +28,8 @@ type Spool struct {
 	shelf   *shelf
 	block   []byte
 	last    Observation
-	strings slots[string, string]
-	sets    slots[*Field, Fields]
+	strings slots[string]
+	sets    slots[*Field]
 	// free is one more than the number of the first observation without one, 0 where they have none; change
 	// changes what is read. They belong to one view of what is kept.
 	free   int
@@ -92,14 +92,14 @@ func rare(o *Observation) (bits byte) {
 }
 
 // slots gives numbers to what comes again and again. A new one takes the place of the oldest.
-type slots[K comparable, V any] struct {
+type slots[K comparable] struct {
 	at   map[K]int
 	keys [spoolSlots]K
 	next int
 }
 
 // find returns the number of k, or gives it one; known is false for that.
-func (s *slots[K, V]) find(k K) (n int, known bool) {
+func (s *slots[K]) find(k K) (n int, known bool) {
 	if n, known = s.at[k]; known {
 		return n, true
 	}

@@ -15,6 +15,8 @@ type Writer struct {
 	prev time.Duration
 	n    int
 	err  error
+	// known is nil where the fields of one observation may be changed for the next.
+	known *fieldTexts
 }
 
 // flushAt is the size of the buffer from which on it is written out.
@@ -30,6 +32,9 @@ func Write(w io.Writer, t *Timeline) error {
 	tw := NewWriter(w)
 	if err := tw.Header(t.Header); err != nil {
 		return err
+	}
+	if t.Spool != nil {
+		tw.known = &fieldTexts{}
 	}
 	for o := range t.All() {
 		if err := tw.Observe(o); err != nil {
@@ -70,7 +75,7 @@ func (w *Writer) Observe(o *Observation) error {
 		return fmt.Errorf("timeline: observation %d: %s", o.Seq, flaw)
 	}
 	start := len(w.buf)
-	w.buf = appendObservation(w.buf, o)
+	w.buf = appendObservation(w.buf, o, w.known)
 	if size := len(w.buf) - start; size > MaxLine {
 		w.buf = w.buf[:start]
 		return fmt.Errorf("timeline: observation %d: %d bytes: a line has at most %d", o.Seq, size, MaxLine)
@@ -121,7 +126,27 @@ func (w *Writer) flaw(o *Observation) string {
 	return ""
 }
 
-func appendObservation(b []byte, o *Observation) []byte {
+// fieldTexts are sets of fields as they stand in a line: answers have the same ones again and again. A set
+// that was seen must not be changed.
+type fieldTexts struct {
+	sets  slots[*Field]
+	texts [spoolSlots][]byte
+}
+
+// append appends a set. A nil fieldTexts knows none.
+func (t *fieldTexts) append(b []byte, f Fields) []byte {
+	if len(f) == 0 || t == nil {
+		return appendFields(b, f)
+	}
+	n, seen := t.sets.find(&f[0])
+	if !seen {
+		t.texts[n] = appendFields(t.texts[n][:0], f)
+	}
+	return append(b, t.texts[n]...)
+}
+
+// appendObservation appends a line, without its end.
+func appendObservation(b []byte, o *Observation, known *fieldTexts) []byte {
 	b = append(b, `{"seq":`...)
 	b = strconv.AppendInt(b, int64(o.Seq), 10)
 	if o.Partition != "" {
@@ -159,12 +184,20 @@ func appendObservation(b []byte, o *Observation) []byte {
 		b = append(b, `,"observer":`...)
 		b = strconv.AppendInt(b, int64(o.Observer), 10)
 	}
-	return append(appendAnswer(b, o), '}')
+	b = known.append(b, o.Fields)
+	if o.Error != "" {
+		b = append(b, `,"error":`...)
+		b = appendQuoted(b, o.Error)
+	}
+	if o.Body != "" {
+		b = append(b, `,"body":`...)
+		b = appendQuoted(b, o.Body)
+	}
+	return append(b, '}')
 }
 
-// appendAnswer appends the members that most observations do not have.
-func appendAnswer(b []byte, o *Observation) []byte {
-	for i, f := range o.Fields {
+func appendFields(b []byte, fields Fields) []byte {
+	for i, f := range fields {
 		if i == 0 {
 			b = append(b, `,"fields":{`...)
 		} else {
@@ -174,16 +207,8 @@ func appendAnswer(b []byte, o *Observation) []byte {
 		b = append(b, ':')
 		b = appendQuoted(b, f.Value)
 	}
-	if len(o.Fields) > 0 {
+	if len(fields) > 0 {
 		b = append(b, '}')
-	}
-	if o.Error != "" {
-		b = append(b, `,"error":`...)
-		b = appendQuoted(b, o.Error)
-	}
-	if o.Body != "" {
-		b = append(b, `,"body":`...)
-		b = appendQuoted(b, o.Body)
 	}
 	return b
 }

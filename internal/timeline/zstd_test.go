@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -26,5 +27,24 @@ func TestZstdIsRead(t *testing.T) {
 	same(t, mustRead(t, []byte(zstdOf(t, text[:half])+zstdOf(t, text[half:]))), want)
 	if bytes.Contains([]byte(zstdOf(t, text)), []byte("sent_ns")) {
 		t.Error("it is not compressed")
+	}
+}
+
+// A long recording is written and packed as any other, also where its fields are other ones again and again.
+func TestALongRecordingIsPacked(t *testing.T) {
+	want := &Timeline{Observations: manyObservations(25_000, rand.New(rand.NewPCG(*seed, 5)))}
+	long := &Timeline{Spool: NewSpool(tempFile(t))}
+	defer long.Spool.Close()
+	for i := range want.Observations {
+		long.Spool.Add(&want.Observations[i])
+	}
+	var b bytes.Buffer
+	z := NewPacker(&b)
+	if err := errors.Join(Write(z, long), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	same(t, mustRead(t, b.Bytes()), want)
+	if n := len(mustWrite(t, want)); b.Len() > n/4 {
+		t.Errorf("got %d bytes of %d", b.Len(), n)
 	}
 }
