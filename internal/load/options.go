@@ -145,10 +145,8 @@ func (o Options) complete() (*Options, error) {
 	if o.Pacer == nil {
 		o.Pacer = PrecisePacer()
 	}
-	// With one processor a spinning pacer would keep the readers from running.
-	if p, ok := o.Pacer.(precise); ok && (o.Economical || runtime.GOMAXPROCS(0) < 2) {
-		p.margin = 0
-		o.Pacer = p
+	if p, ok := o.Pacer.(precise); ok {
+		o.Pacer = p.on(runtime.GOMAXPROCS(0), o.Economical)
 	}
 	if o.CostHeader != "" {
 		o.CostHeader = http.CanonicalHeaderKey(o.CostHeader)
