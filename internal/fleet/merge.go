@@ -248,9 +248,7 @@ func numbered(s *timeline.Schedule) (planned map[string]bool, free int) {
 			continue
 		}
 		planned[p.Name] = true
-		for j := range p.Arrivals {
-			free = max(free, p.Arrivals[j].Seq+1)
-		}
+		free = max(free, p.Free())
 	}
 	return planned, free
 }

@@ -225,3 +225,26 @@ func TestMergingStreams(t *testing.T) {
 		t.Errorf("%d more requests took %d kB more", agents*19_000, (many-few)>>10)
 	}
 }
+
+// TestAPlanThatIsNotListedIsDealt: agents send each of its arrivals once, and nothing besides.
+func TestAPlanThatIsNotListedIsDealt(t *testing.T) {
+	plan := &timeline.Schedule{Phases: []timeline.Phase{{Name: "p", Shape: timeline.Constant, Requests: 10,
+		Partitions: []string{"a", "b"}, Arrive: func(i int) timeline.Arrival {
+			return timeline.Arrival{Seq: i, Partition: string("ab"[i%2]), Phase: "p", Cost: 1}
+		}}}}
+	for _, deal := range []Deal{ByRequests, ByClients} {
+		sent := map[int]int{}
+		for part := range 3 {
+			p := Slice(plan, part, 3, deal).Phases[0]
+			if planned := Planned(plan, 3, deal)[part]; p.Count() != planned || len(p.Arrivals) != planned {
+				t.Errorf("%v: %d of %d arrivals, want %d", deal, len(p.Arrivals), p.Count(), planned)
+			}
+			for _, a := range p.All() {
+				sent[a.Seq]++
+			}
+		}
+		if len(sent) != 10 || sent[9] != 1 {
+			t.Errorf("%v: sent %v", deal, sent)
+		}
+	}
+}

@@ -90,7 +90,8 @@ func Slice(s *timeline.Schedule, part, of int, d Deal) *timeline.Schedule {
 		case hasClients(p):
 			x.clients(p, part)
 		default:
-			p.Arrivals = x.arrivals(p, part)
+			p.Arrivals, p.Arrive = x.arrivals(p, part), nil
+			p.Partitions, p.Requests = nil, 0
 		}
 	}
 	return out
@@ -102,10 +103,10 @@ func hasClients(p *timeline.Phase) bool {
 
 // arrivals are those of a part.
 func (x *dealer) arrivals(p *timeline.Phase, part int) []timeline.Arrival {
-	out := make([]timeline.Arrival, 0, len(p.Arrivals)/x.of+1)
-	for k := range p.Arrivals {
-		if x.part(k, p.Arrivals[k].Partition) == part {
-			out = append(out, p.Arrivals[k])
+	out := make([]timeline.Arrival, 0, p.Count()/x.of+1)
+	for k, a := range p.All() {
+		if x.part(k, a.Partition) == part {
+			out = append(out, a)
 		}
 	}
 	return out
@@ -165,8 +166,8 @@ func Planned(s *timeline.Schedule, of int, d Deal) []int {
 				before += n
 			}
 		default:
-			for k := range p.Arrivals {
-				out[x.part(k, p.Arrivals[k].Partition)]++
+			for k, a := range p.All() {
+				out[x.part(k, a.Partition)]++
 			}
 		}
 	}

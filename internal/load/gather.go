@@ -127,7 +127,7 @@ func Unsent(s *timeline.Schedule, tl *timeline.Timeline) (n int) {
 func unsent(p *timeline.Phase, planned, own, cut int, halted bool) int {
 	switch {
 	case p.Shape != timeline.Closed && p.Shape != timeline.HonorRetryAfter && p.Shape != timeline.Backoff:
-		return len(p.Arrivals) - planned
+		return p.Count() - planned
 	case halted && p.Duration == 0:
 		return max(0, p.Requests-own)
 	default:

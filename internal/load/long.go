@@ -25,7 +25,7 @@ func mayBeLong(s *timeline.Schedule, o *Options) bool {
 				most += math.MaxInt32
 			}
 		default:
-			most += len(p.Arrivals)
+			most += p.Count()
 		}
 	}
 	if o.MaxRequests > 0 {

@@ -37,12 +37,13 @@ func TestALongRecordingIsWhole(t *testing.T) {
 		steady := each(200, time.Millisecond, "k", 20)
 		r := newRecorder(schedule(
 			timeline.Phase{Name: "burst", Shape: timeline.AtOnce, Arrivals: each(20, 0, "k", 0)},
-			timeline.Phase{Name: "steady", Shape: timeline.Constant, Arrivals: steady},
+			timeline.Phase{Name: "steady", Shape: timeline.Constant, Requests: 200, Partitions: []string{"k"},
+				Arrive: func(i int) timeline.Arrival { return steady[i] }},
 			timeline.Phase{Name: "closed", Shape: timeline.Closed, Clients: 5, Duration: 4 * time.Second,
 				Partitions: []string{"a", "b"}},
 		), must(o.complete()))
-		if !r.long {
-			t.Fatal("it is not kept out of memory")
+		if err := r.check(); err != nil || !r.long {
+			t.Fatalf("it is not kept out of memory, or cannot be sent: %v", err)
 		}
 		r.most = 200
 		tl := r.record(t.Context())

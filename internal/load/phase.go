@@ -131,27 +131,26 @@ func (e event) run(begin time.Duration) time.Duration {
 
 // fix makes the shots of the planned arrivals.
 func (p *phase) fix() {
-	n := len(p.plan.Arrivals)
+	n := p.plan.Count()
 	p.fixed, p.obs = make([]shot, n), make([]timeline.Observation, n)
-	for i := range p.plan.Arrivals {
+	for i := range n {
 		p.fill(i, &p.fixed[i], &p.obs[i])
 	}
 }
 
 // fill makes the shot of one planned arrival.
 func (p *phase) fill(i int, s *shot, o *timeline.Observation) {
-	a := p.plan.Arrivals[i]
+	a := p.plan.Arrival(i)
 	a.Phase, a.Cost, a.Origin = p.plan.Name, max(a.Cost, 1), a.Origin || p.plan.Origin
 	o.Arrival = a
 	s.obs, s.owner = o, p
 	s.req = p.r.request(wish{origin: a.Origin, partition: a.Partition, cost: a.Cost, forge: p.plan.Forge,
 		own: &p.plan.Request, turn: i})
-	s.pool = p.poolOf(i)
+	s.pool = p.poolOf(&a)
 }
 
 // poolOf is the pool of one planned arrival.
-func (p *phase) poolOf(i int) *pool {
-	a := &p.plan.Arrivals[i]
+func (p *phase) poolOf(a *timeline.Arrival) *pool {
 	return p.r.poolFor(a.Origin || p.plan.Origin, p.plan.Request.Key(a.Partition))
 }
 
@@ -198,12 +197,19 @@ const ahead = 5 * time.Millisecond
 func (p *phase) prepareOpen() runner {
 	want := map[*pool]int{}
 	counts := map[*pool]int{}
+	n := p.plan.Count()
+	if turns := len(p.plan.Partitions); p.plan.Arrive != nil { // each has as many
+		for i := range turns {
+			a := p.plan.Arrive(i)
+			counts[p.poolOf(&a)] += (n + turns - 1) / turns
+		}
+	}
 	for i := range p.plan.Arrivals {
-		counts[p.poolOf(i)]++
+		counts[p.poolOf(&p.plan.Arrivals[i])]++
 	}
 	span := p.plan.Duration
-	if n := len(p.plan.Arrivals); n > 0 {
-		span = max(span, p.plan.Arrivals[n-1].At, time.Millisecond)
+	if n > 0 {
+		span = max(span, p.plan.Arrival(n-1).At, time.Millisecond)
 	}
 	for pool, n := range counts {
 		want[pool] = min(n, 2+int(int64(n)*int64(ahead)/int64(span)))
@@ -217,7 +223,7 @@ func (o open) run(begin time.Duration) time.Duration {
 	p, r := o.p, o.p.r
 	p.add(1)
 	due := begin // what is planned at 0
-	for i := range p.plan.Arrivals {
+	for i := range p.plan.Count() {
 		s := p.shot(i)
 		s.obs.At += due
 		if !r.pause(s.obs.At) {

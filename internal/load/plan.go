@@ -62,6 +62,9 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 	if p.Duration < 0 {
 		return fmt.Errorf("duration %v: it is not negative", p.Duration)
 	}
+	if !p.Listed() {
+		return fmt.Errorf("%d arrivals: only their number is known (plan the scenario again)", p.Count())
+	}
 	switch p.Shape {
 	case timeline.AtOnce, timeline.Constant, timeline.Ramp, timeline.Steps, timeline.Poisson,
 		timeline.Silence:
@@ -139,6 +142,12 @@ func ascending(s *timeline.Schedule) bool {
 		if p.Shape == timeline.Boundary {
 			continue
 		}
+		if p.Arrive != nil && p.Requests > 0 {
+			if p.Arrive(0).Seq <= last {
+				return false
+			}
+			last = p.Free() - 1
+		}
 		for j := range p.Arrivals {
 			if p.Arrivals[j].Seq <= last {
 				return false
@@ -201,11 +210,8 @@ func (r *recorder) request(w wish) *request {
 func firstFree(s *timeline.Schedule) int {
 	next := 0
 	for i := range s.Phases {
-		if s.Phases[i].Shape == timeline.Boundary {
-			continue
-		}
-		for j := range s.Phases[i].Arrivals {
-			next = max(next, s.Phases[i].Arrivals[j].Seq+1)
+		if p := &s.Phases[i]; p.Shape != timeline.Boundary {
+			next = max(next, p.Free())
 		}
 	}
 	return next

@@ -105,7 +105,7 @@ func Record(ctx context.Context, s *timeline.Schedule, o Options) (*timeline.Tim
 	}
 	planned := 0
 	for i := range s.Phases {
-		planned += len(s.Phases[i].Arrivals)
+		planned += s.Phases[i].Count()
 	}
 	if r.long && planned > LongRecording { // it surely needs the file
 		f, err := o.Spill()

@@ -24,13 +24,18 @@ func (s *Scenario) Plan(run string, seed uint64) (*timeline.Schedule, error) {
 	if !s.Partition.Fresh {
 		run = "rlcheck"
 	}
-	pl := planner{scenario: s, run: run, random: rand.New(rand.NewPCG(seed, 0))}
+	return s.plan(run, seed, longPlan), nil
+}
+
+// plan is Plan, where phases have at most so many arrivals in a list.
+func (s *Scenario) plan(run string, seed uint64, list int) *timeline.Schedule {
+	pl := planner{scenario: s, run: run, random: rand.New(rand.NewPCG(seed, 0)), list: list}
 	out := &timeline.Schedule{Phases: make([]timeline.Phase, 0, len(s.Phases))}
 	for i := range s.Phases {
 		out.Phases = append(out.Phases, pl.phase(&s.Phases[i]))
 	}
 	number(out)
-	return out, nil
+	return out
 }
 
 // number gives every arrival a number: open-loop phases first, since the generator numbers the others again
@@ -42,10 +47,18 @@ func number(s *timeline.Schedule) {
 			if (s.Phases[i].Shape == timeline.Boundary) != boundary {
 				continue
 			}
-			for j := range s.Phases[i].Arrivals {
-				s.Phases[i].Arrivals[j].Seq = next
-				next++
+			p := &s.Phases[i]
+			for j := range p.Arrivals {
+				p.Arrivals[j].Seq = next + j
 			}
+			if each, first := p.Arrive, next; each != nil {
+				p.Arrive = func(i int) timeline.Arrival {
+					a := each(i)
+					a.Seq = first + i
+					return a
+				}
+			}
+			next += p.Count()
 		}
 	}
 }
@@ -55,6 +68,7 @@ type planner struct {
 	scenario *Scenario
 	run      string
 	random   *rand.Rand
+	list     int
 }
 
 // partitions returns the partitions of a phase, in the order in which they take their turns.
@@ -113,28 +127,39 @@ func (pl *planner) phase(p *Phase) timeline.Phase {
 		out.Requests = int(p.total(pl.scenario.Partition.Count)) - out.ProbeRequests
 		out.Arrivals = p.around(names)
 	default:
-		out.Arrivals = p.open(names, p.times(pl))
+		n, each := p.Requests*len(names), p.open(names, p.times(pl))
+		if n > pl.list && p.Shape != timeline.AtOnce {
+			out.Partitions, out.Requests, out.Arrive = names, n, each
+			break
+		}
+		out.Arrivals = make([]timeline.Arrival, n)
+		for i := range out.Arrivals {
+			out.Arrivals[i] = each(i)
+		}
 	}
 	return out
 }
+
+// longPlan is how many arrivals of a phase are listed at most, in 64 bytes each. More are made when they are
+// due; of a Poisson phase only the times are kept.
+const longPlan = 200_000
 
 // arrival is a request of a phase, without its number.
 func (p *Phase) arrival(name string, at time.Duration) timeline.Arrival {
 	return timeline.Arrival{Partition: name, Phase: p.Name, At: at, Cost: p.Cost, Origin: p.Origin}
 }
 
-// open plans a phase whose requests have planned times: the partitions take turns, evenly between two
-// requests of one.
-func (p *Phase) open(names []string, times func(k int) time.Duration) []timeline.Arrival {
-	all := make([]timeline.Arrival, 0, p.Requests*len(names))
-	for k := range p.Requests {
-		due, next := times(k), times(k+1)
-		for i, name := range names {
-			shift := time.Duration(mulDiv(int64(next-due), int64(i), int64(len(names)), false))
-			all = append(all, p.arrival(name, due+shift))
+// open makes arrival i of a phase whose requests have planned times: the partitions take turns, evenly
+// between two requests of one.
+func (p *Phase) open(names []string, times func(k int) time.Duration) func(i int) timeline.Arrival {
+	return func(i int) timeline.Arrival {
+		k, turn := i/len(names), i%len(names)
+		due := times(k)
+		if turn > 0 {
+			due += time.Duration(mulDiv(int64(times(k+1)-due), int64(turn), int64(len(names)), false))
 		}
+		return p.arrival(names[turn], due)
 	}
-	return all
 }
 
 // times returns when request k of a partition is due, for k from 0 to Requests.

@@ -272,3 +272,40 @@ func TestUnmetTellsAProxyWithoutItsOrigin(t *testing.T) {
 		}
 	}
 }
+
+// TestAPlanThatIsNotListedIsTheSame: arrivals that are made one by one are those that a list has, whatever
+// the shape, and the plan is as long.
+func TestAPlanThatIsNotListedIsTheSame(t *testing.T) {
+	s, want := planOf(t, 3, "token-bucket,rate=10/s,burst=3",
+		"{name: a, shape: at-once, requests: 4}",
+		"{name: b, shape: constant, rate: 7/s, requests: 50, cost: 2}",
+		"{name: c, shape: ramp, from: 5/s, to: 40/s, duration: 3s, origin: true}",
+		"{name: d, shape: steps, rates: [10/s, 3/s, 20/s], duration: 3s}",
+		"{name: e, shape: poisson, rate: 20/s, duration: 2s}")
+	got := s.plan("run", 3, 10)
+	for i := range want.Phases {
+		w, g := &want.Phases[i], &got.Phases[i]
+		if listed := g.Arrive == nil; listed != (i == 0) || g.Count() != w.Count() || g.Free() != w.Free() {
+			t.Errorf("%s: listed %v, %d arrivals, then number %d, want %d and %d", w.Name, listed, g.Count(),
+				g.Free(), w.Count(), w.Free())
+		}
+		n := 0
+		for i, a := range g.All() {
+			if n++; a != w.Arrivals[i] {
+				t.Fatalf("%s: arrival %d is %+v, want %+v", w.Name, i, a, w.Arrivals[i])
+			}
+		}
+		if n != len(w.Arrivals) || n == 0 {
+			t.Errorf("%s: %d arrivals, want %d", w.Name, n, len(w.Arrivals))
+		}
+	}
+	n, lasts := got.Planned()
+	if wn, wl := want.Planned(); n != wn || lasts != wl {
+		t.Errorf("planned %d in %v, want %d in %v", n, lasts, wn, wl)
+	}
+	_, long := planOf(t, 1, "token-bucket,rate=10/s,burst=3",
+		"{name: a, shape: constant, rate: 1000/s, duration: 201s}")
+	if p := &long.Phases[0]; p.Arrivals != nil || p.Count() != 201_000 {
+		t.Errorf("%d of %d arrivals are listed", len(p.Arrivals), p.Count())
+	}
+}

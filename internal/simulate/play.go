@@ -70,7 +70,10 @@ func (p *player) phase(ph *timeline.Phase) {
 		if ph.Shape == timeline.Boundary {
 			from = p.boundary(ph)
 		}
-		arrivals := slices.Clone(ph.Arrivals)
+		var arrivals []timeline.Arrival
+		for _, a := range ph.All() {
+			arrivals = append(arrivals, a)
+		}
 		slices.SortStableFunc(arrivals, func(a, b timeline.Arrival) int { return int(a.At - b.At) })
 		for _, a := range arrivals {
 			a.At += from

@@ -91,3 +91,23 @@ func TestSchedulesThatCouldNotBeReadAreNotWritten(t *testing.T) {
 		t.Errorf("got %v, want %v", err, errFull)
 	}
 }
+
+// Of a phase that lists no arrivals a file has their number.
+func TestAPlanThatIsNotListedHasANumber(t *testing.T) {
+	var b bytes.Buffer
+	made := &Schedule{Phases: []Phase{{Name: "c", Shape: Constant, Requests: 9, Partitions: []string{"k"},
+		Arrive: func(i int) Arrival { return Arrival{Seq: i, At: time.Duration(i), Cost: 1} }}}}
+	if err := WriteSchedule(&b, made); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadSchedule(&b, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := &got.Phases[0]; p.Count() != 9 || p.Listed() || p.Free() != 0 || !made.Phases[0].Listed() {
+		t.Errorf("got %+v", p)
+	}
+	if n, _ := got.Planned(); n != 9 {
+		t.Errorf("planned %d, want 9", n)
+	}
+}

@@ -1,6 +1,9 @@
 package timeline
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // Shape names how the requests of a phase are timed.
 type Shape string
@@ -61,13 +64,19 @@ type Phase struct {
 	// Arrivals are the requests of an open-loop or boundary phase, ascending by At. At counts from the
 	// beginning of the phase, for Boundary from the boundary (negative before it).
 	Arrivals []Arrival
+	// Arrive makes the arrivals of a constant, ramp, steps or poisson phase that has too many to list them:
+	// number i, for i from 0 to Requests. Arrivals is nil then, and Partitions has those of the phase. Nil for others,
+	// and where such a plan was read from a file, which has only their number.
+	Arrive func(i int) Arrival
 	// Duration is how long the phase lasts from its beginning. Zero: until its last request is answered.
 	Duration time.Duration
-	// Partitions are the partitions that a closed or honoring phase uses; client i uses Partitions[i%len].
+	// Partitions are the partitions that a closed or honoring phase uses, client i Partitions[i%len], and
+	// those of a phase with Arrive.
 	Partitions []string
 	// Clients is the number of clients of a closed or honoring phase.
 	Clients int
-	// Requests is the ceiling of requests of a closed, honoring or boundary phase.
+	// Requests is the ceiling of requests of a closed, honoring or boundary phase, and the number of arrivals
+	// of one that does not list them.
 	Requests int
 	// Cost is the cost of each request of a closed or honoring phase.
 	Cost int64
@@ -91,6 +100,50 @@ type Phase struct {
 // Quiet tells whether the phase sends nothing.
 func (p *Phase) Quiet() bool { return p.Shape == Silence || p.Shape == Hook }
 
+// Count is the number of arrivals of the phase.
+func (p *Phase) Count() int {
+	switch p.Shape {
+	case Constant, Ramp, Steps, Poisson:
+		return max(len(p.Arrivals), p.Requests)
+	default:
+		return len(p.Arrivals)
+	}
+}
+
+// Arrival returns arrival i of the phase, for i from 0 to Count. It must not be called for a plan that was
+// read without them: Listed tells.
+func (p *Phase) Arrival(i int) Arrival {
+	if p.Arrive != nil {
+		return p.Arrive(i)
+	}
+	return p.Arrivals[i]
+}
+
+// Listed tells whether the arrivals of the phase are known, not only their number.
+func (p *Phase) Listed() bool { return p.Arrive != nil || p.Count() == len(p.Arrivals) }
+
+// All are the arrivals of the phase, each with its place; none where they are not known.
+func (p *Phase) All() iter.Seq2[int, Arrival] {
+	return func(yield func(int, Arrival) bool) {
+		for i := range p.Count() {
+			if !p.Listed() || !yield(i, p.Arrival(i)) {
+				return
+			}
+		}
+	}
+}
+
+// Free is the first number above those of the arrivals, which ascend.
+func (p *Phase) Free() (free int) {
+	if p.Arrive != nil && p.Requests > 0 {
+		return p.Arrive(p.Requests-1).Seq + 1
+	}
+	for i := range p.Arrivals {
+		free = max(free, p.Arrivals[i].Seq+1)
+	}
+	return free
+}
+
 // Schedule is the plan of one run: its phases one after the other. The requests of open-loop phases are
 // numbered from 0 in order; those of the other shapes are numbered as they are sent.
 type Schedule struct {
@@ -107,8 +160,8 @@ func (s *Schedule) Planned() (requests int, duration time.Duration) {
 			duration += p.Duration
 		case p.Shape == Boundary:
 			duration += 2 * p.Window
-		case len(p.Arrivals) > 0:
-			duration += p.Arrivals[len(p.Arrivals)-1].At
+		case p.Count() > 0 && p.Listed():
+			duration += p.Arrival(p.Count() - 1).At
 		}
 	}
 	return requests, duration
