@@ -81,7 +81,8 @@ func TestBesideLongRun(t *testing.T) {
 	}
 }
 
-// TestALongRecordingIsKeptPacked: nobody asked for gigabytes. What its judgement changes is written there too.
+// TestALongRecordingIsKeptPacked: nobody asked for gigabytes. What its judgement changes is written there
+// too.
 func TestALongRecordingIsKeptPacked(t *testing.T) {
 	dir := &runDir{path: t.TempDir(), flat: true}
 	tl := &timeline.Timeline{Spool: timeline.NewSpool(func() (timeline.Spill, error) { return spill() })}

@@ -50,11 +50,11 @@ func rest(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	return false
 }
 
-// PrecisePacer returns a pacer that holds on to an operating system thread, sleeps in the kernel until shortly
-// before the due time and spins for the rest. Where the pacer of a goroutine is half a millisecond late, this
-// one is a few microseconds late. It keeps one processor busy where requests are due less than 150 us apart,
-// and needs a second one for the answers. On few processors it spins for at most half of the time: the target
-// may run on them too. It does not work in virtual time.
+// PrecisePacer returns a pacer that holds on to an operating system thread, sleeps in the kernel until
+// shortly before the due time and spins for the rest. Where the pacer of a goroutine is half a millisecond
+// late, this one is a few microseconds late. It keeps one processor busy where requests are due less than
+// 150 us apart, and needs a second one for the answers. On few processors it spins for at most half of the
+// time: the target may run on them too. It does not work in virtual time.
 func PrecisePacer() Pacer { return precise{margin: spin} }
 
 const (

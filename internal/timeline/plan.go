@@ -38,7 +38,8 @@ type phaseJSON struct {
 }
 
 // WriteSchedule writes s to w: NDJSON, a header line, then for each phase its line and a line for each of its
-// arrivals; a phase with Arrive has only their number, under requests. It refuses what ReadSchedule would refuse about one arrival: see there.
+// arrivals. A phase with Arrive has only their number, under requests. It refuses what ReadSchedule would
+// refuse about one arrival: see there.
 func WriteSchedule(w io.Writer, s *Schedule) error {
 	buf := []byte(`{"rlcheck":"` + scheduleVersion + `"}` + "\n")
 	for i := range s.Phases {

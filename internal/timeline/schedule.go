@@ -65,8 +65,8 @@ type Phase struct {
 	// beginning of the phase, for Boundary from the boundary (negative before it).
 	Arrivals []Arrival
 	// Arrive makes the arrivals of a constant, ramp, steps or poisson phase that has too many to list them:
-	// number i, for i from 0 to Requests. Arrivals is nil then, and Partitions has those of the phase. Nil for others,
-	// and where such a plan was read from a file, which has only their number.
+	// number i, for i from 0 to Requests. Arrivals is nil then, and Partitions has those of the phase. Nil
+	// for others, and where such a plan was read from a file, which has only their number.
 	Arrive func(i int) Arrival
 	// Duration is how long the phase lasts from its beginning. Zero: until its last request is answered.
 	Duration time.Duration
