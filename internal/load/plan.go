@@ -62,9 +62,6 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 	if p.Duration < 0 {
 		return fmt.Errorf("duration %v: it is not negative", p.Duration)
 	}
-	if !p.Listed() {
-		return fmt.Errorf("%d arrivals: only their number is known (plan the scenario again)", p.Count())
-	}
 	switch p.Shape {
 	case timeline.AtOnce, timeline.Constant, timeline.Ramp, timeline.Steps, timeline.Poisson,
 		timeline.Silence:
@@ -106,6 +103,9 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 // checkArrivals tells whether the arrivals of p ascend, have numbers of their own, and partitions that can be
 // sent.
 func (r *recorder) checkArrivals(p *timeline.Phase, seen map[int]bool) error {
+	if !p.Listed() {
+		return fmt.Errorf("%d arrivals: only their number is known (plan the scenario again)", p.Count())
+	}
 	for i := range p.Arrivals {
 		a := &p.Arrivals[i]
 		if i > 0 && a.At < p.Arrivals[i-1].At {
