@@ -33,12 +33,7 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 		if queued(tl) {
 			x.asQueue()
 		}
-		for began := time.Now(); ; {
-			x.exclude()
-			if x.ended() || x.settled(x.regions) || time.Since(began) > 2*o.Think {
-				break
-			}
-		}
+		x.excludeAll(2 * o.Think)
 		if len(x.regions) > 0 && x.aside != nil && x.settled(x.regions) && !x.queueExplains() {
 			x.noQueue()
 			x.exclude()
@@ -47,6 +42,29 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 	res := x.result()
 	res.Recorded = true
 	return res
+}
+
+// excludeAll excludes what the recording refutes until that tells no more, for so long at most.
+func (x *search) excludeAll(most time.Duration) {
+	var before []box
+	for began := time.Now(); ; {
+		x.exclude()
+		var left []box
+		for _, r := range x.regions {
+			left = append(left, r.hull())
+		}
+		if x.ended() || x.settled(x.regions) || slices.EqualFunc(left, before, alike) ||
+			time.Since(began) > most {
+			return
+		}
+		before = left
+	}
+}
+
+// alike tells whether two boxes have the same quotas and, to a hundredth, the same times.
+func alike(a, b box) bool {
+	near := func(t, u time.Duration) bool { return max(t, u)-min(t, u) <= max(t, u)/100 }
+	return a.q1 == b.q1 && a.q2 == b.q2 && near(a.t1, b.t1) && near(a.t2, b.t2)
 }
 
 // together is one recording of all: the clients of each are others than those of the rest. Those with few
