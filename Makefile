@@ -3,7 +3,7 @@
 GO ?= go
 export CGO_ENABLED ?= 1
 
-.PHONY: demo test check build install dist bench golden servers soak clean
+.PHONY: demo test check vet race short build install dist bench golden servers soak clean
 
 # demo runs every bundled scenario against the embedded target, up to four times where the machine stood still meanwhile, and
 # leaves its reports in reports/.
@@ -19,14 +19,21 @@ servers:
 
 # check is what must pass before a commit: format, vet, staticcheck, and the short tests without servers; under the race detector
 # those of the packages that start goroutines, and of the judge and the trial those that judge or record many at once.
-RACED = fleet load redis selftest target timeline
 check:
 	@test -z "$$(gofmt -l cmd internal scenarios)" || { gofmt -l cmd internal scenarios; echo "not gofmt-ed (run gofmt -w)"; exit 1; }
+	@$(MAKE) --no-print-directory -j 2 vet race short
+
+vet:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	$(GO) test -race -short $(RACED:%=./internal/%)
-	$(GO) test -race -short -run 'Stream|Tape|Partition|Timer|Tables|Beside|Fleet' ./internal/check ./internal/trial
-	$(GO) test -short $$($(GO) list ./... | grep -v -e /internal/live $(RACED:%=-e /internal/%$$))
+
+RACED = fleet load redis selftest target timeline
+race:
+	$(GO) test -vet=off -race -short $(RACED:%=./internal/%)
+	$(GO) test -vet=off -race -short -run 'Tape|Partition|Timer|Tables|Beside|Fleet' ./internal/check ./internal/trial
+
+short:
+	$(GO) test -vet=off -short $$($(GO) list ./... | grep -v -e /internal/live $(RACED:%=-e /internal/%$$))
 
 # NAMED tells the binary its commit: Go records none in a worktree, nor where GOFLAGS has -buildvcs=false.
 NAMED = -X main.revision=$(shell git rev-parse HEAD 2>/dev/null)

@@ -22,6 +22,9 @@ func TestSoakOfDecisions(t *testing.T) {
 	switch n {
 	case 0:
 		n = 2000
+		if testing.Short() {
+			n = 200
+		}
 	case 1:
 		n = 1_000_000
 	}
