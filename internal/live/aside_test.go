@@ -2,6 +2,7 @@ package live
 
 import (
 	"flag"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,28 +57,16 @@ func besideEachOther() {
 	}
 }
 
-// aside starts the test binary in a mode of its own, and returns a function that ends it and returns what it
-// printed.
-func aside(t testing.TB, mode string) (end func() string) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
+// aside starts the test binary in a mode of its own. It ends when in is closed, at the latest with this
+// process. What it prints goes to out; may be nil.
+func aside(mode string, out io.Writer) (cmd *exec.Cmd, in io.Closer, err error) {
+	cmd = exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asideMode+"="+mode)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	cmd.Stdout = out
+	if in, err = cmd.StdinPipe(); err == nil {
+		err = cmd.Start()
 	}
-	var out output
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return func() string {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%s beside the test: %v: %s", mode, err, out.bytes())
-		}
-		return string(out.bytes())
-	}
+	return cmd, in, err
 }
 
 // burn keeps n processors busy until the returned function is called.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"testing"
+	"time"
 )
 
 // withParent makes the kernel end a process when the thread that started it ends.
@@ -46,4 +48,21 @@ func holds(pid int, file string) bool {
 		}
 	}
 	return false
+}
+
+// The watcher tells for how long it did not run, to who began to watch before.
+func TestTheWatcherTellsOfItsStalls(t *testing.T) {
+	longest := watch(t)
+	const stopped = 50 * time.Millisecond
+	for _, sig := range []os.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+		if err := watcher.cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if sig == syscall.SIGSTOP {
+			time.Sleep(stopped)
+		}
+	}
+	if got := longest(); got < stopped {
+		t.Errorf("got %s, want at least the %s for which it was stopped", got, stopped)
+	}
 }

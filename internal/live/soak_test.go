@@ -25,7 +25,11 @@ func TestNginxBurstFiftyTimes(t *testing.T) {
 	}
 	url := nginx(t, zone{Name: "nodelay", Rate: "10r/s", Args: "burst=20 nodelay",
 		Status: http.StatusTooManyRequests})["nodelay"]
-	defer aside(t, "burn")()
+	burning, in, err := aside("burn", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = in.Close(), burning.Wait() }() // it has nothing to tell
 	slots := make(chan struct{}, atOnce)
 	var runs sync.WaitGroup
 	var mu sync.Mutex

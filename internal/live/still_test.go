@@ -1,8 +1,13 @@
 package live
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,33 +44,92 @@ func standsStill(t testing.TB, r result.Scenario, longest time.Duration) bool {
 	return true
 }
 
-// watch returns a function that tells how long a process that is as idle as a server had to wait for a
-// processor since.
+// watcher is a process that is as idle as a server and tells how long it had to wait for a processor: one for
+// all tests, as it takes a hundredth of one.
+var watcher struct {
+	sync.Once
+	cmd *exec.Cmd
+	in  io.Closer // it ends when this is closed, and is closed when nobody holds it
+	err error
+	mu  sync.Mutex
+	// stalls are what it told, ascending.
+	stalls []stall
+}
+
+// stall is the longest wait between two reports of the watcher, the later one at a time of the wall clock.
+type stall struct{ at, longest int64 }
+
+// watch returns a function that tells how long the watcher had to wait for a processor since.
 func watch(t testing.TB) (longest func() time.Duration) {
 	t.Helper()
-	end := aside(t, "watch")
-	return func() time.Duration {
-		var ns int64
-		if _, err := fmt.Sscan(end(), &ns); err != nil {
-			t.Fatalf("the watcher: %v", err)
+	watcher.Do(func() {
+		reports, out := io.Pipe()
+		go listen(reports)
+		watcher.cmd, watcher.in, watcher.err = aside("watch", out)
+	})
+	if watcher.err != nil {
+		t.Fatalf("the watcher: %v", watcher.err)
+	}
+	heard(t, 0) // it runs
+	from := time.Now().UnixNano()
+	return func() time.Duration { return heard(t, from) }
+}
+
+// heard waits until the watcher has reported this moment, and returns its longest wait since a time.
+func heard(t testing.TB, from int64) time.Duration {
+	t.Helper()
+	for to := time.Now(); time.Since(to) < time.Minute; time.Sleep(time.Millisecond) {
+		if worst, reported := worstOf(from, to.UnixNano()); reported {
+			return worst
 		}
-		return time.Duration(ns)
+	}
+	t.Fatal("the watcher: nothing was heard of it for a minute")
+	return 0
+}
+
+// listen keeps what the watcher tells.
+func listen(out io.Reader) {
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var s stall
+		if _, err := fmt.Sscan(lines.Text(), &s.at, &s.longest); err != nil {
+			return // it is noticed as silence
+		}
+		watcher.mu.Lock()
+		watcher.stalls = append(watcher.stalls, s)
+		watcher.mu.Unlock()
 	}
 }
 
-// sleep sleeps a millisecond at a time until over is closed, and prints how long the longest one was, in
-// nanoseconds.
+// worstOf is the longest wait between two times, and whether the watcher has reported the later one.
+func worstOf(from, to int64) (longest time.Duration, reported bool) {
+	watcher.mu.Lock()
+	defer watcher.mu.Unlock()
+	for _, s := range slices.Backward(watcher.stalls) {
+		reported = reported || s.at >= to
+		if s.at < from {
+			break
+		}
+		longest = max(longest, time.Duration(s.longest))
+	}
+	return longest, reported
+}
+
+// sleep sleeps a millisecond at a time until over is closed. Some hundred times a second it prints the time
+// and the longest sleep since it did so before, in nanoseconds.
 func sleep(over <-chan struct{}) {
 	worst, last := time.Duration(0), time.Now()
-	for {
+	for told := last; ; {
 		select {
 		case <-over:
-			fmt.Println(worst.Nanoseconds())
 			return
 		default:
 			time.Sleep(time.Millisecond)
 			now := time.Now()
 			worst, last = max(worst, now.Sub(last)), now
+			if now.Sub(told) >= 10*time.Millisecond {
+				fmt.Println(now.UnixNano(), worst.Nanoseconds())
+				worst, told = 0, now
+			}
 		}
 	}
 }
