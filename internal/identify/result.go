@@ -161,7 +161,8 @@ func (x *search) result() *Result {
 		res.Verdict, res.Stopped = Identified, ""
 	}
 	if res.Verdict == Open && len(found) > 0 {
-		res.Next, res.Stopped = x.next(), res.Stopped+x.hindered()+x.blurred()
+		res.Next = x.next()
+		res.Stopped = strings.TrimPrefix(res.Stopped+x.hindered()+x.blurred(), "; ")
 	}
 	return res
 }

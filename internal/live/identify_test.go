@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,6 +93,9 @@ func (n named) identified(t *testing.T) {
 		stood := still() >= stoodStill
 		always = always && stood
 		t.Logf("%s after %d requests, %s", res.Verdict, len(res.Timeline.Observations), res.Stopped)
+		if strings.HasPrefix(res.Stopped, ";") {
+			t.Errorf("got the reason %q, want one that begins with a word", res.Stopped)
+		}
 		for _, c := range res.Found {
 			t.Logf("  %s, measured %v of %v", c.Limit, c.Measured, c.Text)
 		}

@@ -14,7 +14,8 @@ one() {
   sleep 3
   key=none # these limit nobody who has no key
   case $name in tollbooth | envoy-ratelimit) key=header:X-API-Key ;; esac
-  "$rlcheck" identify "$url" --partition "$key" --max-time 150s --out "$dir/identify" -o json="$dir/identify.json" -q > "$dir/identify.txt" 2>&1 & asked=$!
+  denied=429,503; [ "$name" = apache-modevasive ] && denied=403
+  "$rlcheck" identify "$url" --partition "$key" --denied $denied --max-time 150s --out "$dir/identify" -o json="$dir/identify.json" -q > "$dir/identify.txt" 2>&1 & asked=$!
   [ "$preset" = - ] || "$rlcheck" run builtin:burst builtin:sustained builtin:window-edge builtin:recovery -t "$url" --retries 2 \
     --limit "$preset" --out "$dir/run" -o json="$dir/run.json" > "$dir/run.txt" 2>&1
   wait $asked; kill $server; wait $server 2>/dev/null
