@@ -33,9 +33,9 @@ const (
 // Formats are all formats.
 func Formats() []Format { return []Format{Nginx, NginxJSON, HAProxy, Envoy, EnvoyJSON, Caddy, ALB} }
 
-// MaxRequests is the most requests of one log that Read keeps: they are held in memory, 32 bytes each, to be
+// maxRequests is the most requests of one log that Read keeps: they are held in memory, 32 bytes each, to be
 // sorted by their beginning.
-const MaxRequests = 100_000_000
+const maxRequests = 100_000_000
 
 // Options say how a log is read. The zero value but for Format reads the default layout of a server, tells
 // clients apart by their address, and assumes nothing about what happened before and after.

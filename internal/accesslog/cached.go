@@ -6,7 +6,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/headers"
 )
 
-// cacheTold finds in a log what headers.FromCache reads of an answer: where it is logged, the values that
+// cacheTold finds in a log what package headers reads of an answer: where it is logged, the values that
 // were sent to the client, and of nginx $upstream_cache_status, by which it says the same of its own cache.
 type cacheTold struct{ slots map[string][]slot }
 

@@ -221,7 +221,7 @@ func (r *reader) take(line []byte, number int) flaw {
 	if known, f := r.client(); !known || f.found() {
 		return f
 	}
-	if r.keep == nil && len(r.out.records) == MaxRequests || number > math.MaxUint32 {
+	if r.keep == nil && len(r.out.records) == maxRequests || number > math.MaxUint32 {
 		return flaw{what: fmt.Sprintf("request %d", r.order.n+1), why: "more are not held in memory",
 			mend: "split the log by time", final: true}
 	}

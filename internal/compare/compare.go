@@ -118,7 +118,7 @@ func (c *Comparison) latencies() {
 	for i := range c.Scenarios {
 		c.Rows += len(c.Scenarios[i].Latencies)
 	}
-	c.Needed = Needed(c.Rows)
+	c.Needed = needed(c.Rows)
 	for i := range c.Scenarios {
 		for k := range c.Scenarios[i].Latencies {
 			c.Scenarios[i].Latencies[k].judge(level / float64(c.Rows))

@@ -25,7 +25,7 @@ func TestCutIsThatOfTheTables(t *testing.T) {
 		}
 	}
 	for rows, want := range map[int]int{0: 4, 1: 4, 6: 5, 144: 8} {
-		if got := Needed(rows); got != want {
+		if got := needed(rows); got != want {
 			t.Errorf("%d rows: got %d runs a side, want %d", rows, got, want)
 		}
 	}

@@ -75,9 +75,9 @@ func arrangements(n, m int) []float64 {
 // mostRuns is how many runs of a side are compared: the test needs no more.
 const mostRuns = 40
 
-// Needed is how many runs a side can show a difference in one of so many rows: the least n with
+// needed is how many runs a side can show a difference in one of so many rows: the least n with
 // 2/C(2n, n) <= level/rows.
-func Needed(rows int) int {
+func needed(rows int) int {
 	for n := 1; n < mostRuns; n++ {
 		if cut(n, n, level/float64(max(rows, 1))) >= 0 {
 			return n

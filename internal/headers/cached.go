@@ -29,7 +29,7 @@ type Caches struct {
 // Gave counts the answer number n and tells, as FromCache does, whether a cache gave it.
 func (c *Caches) Gave(n int, get func(name string) (string, bool)) bool {
 	c.Answers++
-	field, value, ok := FromCache(get)
+	field, value, ok := fromCache(get)
 	if !ok {
 		return false
 	}
@@ -39,12 +39,12 @@ func (c *Caches) Gave(n int, get func(name string) (string, bool)) bool {
 	return true
 }
 
-// FromCache returns the field, with its value, by which an answer says that a cache gave it without asking
+// fromCache returns the field, with its value, by which an answer says that a cache gave it without asking
 // the origin; ok is false where none does. Age: 0 says nothing, since some caches add it to every answer,
 // nor does Via. get returns the value of a field by its canonical name.
 //
 // Sources: RFC 9111 section 5.1 (Age), RFC 9211 (Cache-Status); X-Cache and CF-Cache-Status are conventions.
-func FromCache(get func(name string) (string, bool)) (field, value string, ok bool) {
+func fromCache(get func(name string) (string, bool)) (field, value string, ok bool) {
 	if v, has := get("Age"); has {
 		if age, err := strconv.ParseUint(trim(v), 10, 64); err == nil && age > 0 {
 			return "Age", v, true

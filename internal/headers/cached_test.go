@@ -29,7 +29,7 @@ func TestAnswersFromCaches(t *testing.T) {
 		{"Via", "1.1 varnish", false}, // a proxy, with or without a cache
 	} {
 		get := func(name string) (string, bool) { return c.value, name == c.field }
-		if field, _, got := FromCache(get); got != c.want || got && field != c.field {
+		if field, _, got := fromCache(get); got != c.want || got && field != c.field {
 			t.Errorf("%s: %s: got %v (%s), want %v", c.field, c.value, got, field, c.want)
 		}
 	}

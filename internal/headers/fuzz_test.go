@@ -20,7 +20,7 @@ func FuzzFields(f *testing.F) {
 	now := time.Unix(1_800_000_000, 0)
 	f.Fuzz(func(t *testing.T, name, value string) {
 		get := func(asked string) (string, bool) { return value, strings.EqualFold(asked, name) }
-		if field, v, ok := FromCache(get); ok && (!strings.EqualFold(field, name) || v != value) {
+		if field, v, ok := fromCache(get); ok && (!strings.EqualFold(field, name) || v != value) {
 			t.Errorf("%s: %q comes from a cache by %s: %q", name, value, field, v)
 		}
 		wait, unit, ok := AnnouncedReset(get, now)

@@ -35,7 +35,7 @@ func faultTable(t *testing.T) string {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", s.ID, strings.Join(s.Catches, ", "))
 	}
 	known := target.Faults()
-	by := CaughtBy(all)
+	by := caughtBy(all)
 	var unclaimed []string
 	for _, f := range known {
 		if len(by[f.Name]) == 0 {
@@ -65,7 +65,7 @@ func catalogue(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := CaughtBy(all)
+	by := caughtBy(all)
 	var b strings.Builder
 	b.WriteString("# What real rate limiters got wrong\n\nWritten by `make golden` from internal/target. A " +
 		"lets too much through, B too little, C says the " +

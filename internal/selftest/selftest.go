@@ -137,9 +137,9 @@ func parse(patterns ...string) ([]*scenario.Scenario, error) {
 	return out, nil
 }
 
-// CaughtBy returns, for every fault of the embedded target and proxy, the ids of the scenarios that claim it,
+// caughtBy returns, for every fault of the embedded target and proxy, the ids of the scenarios that claim it,
 // ascending. A fault that none claims has an empty list.
-func CaughtBy(all []*scenario.Scenario) map[string][]string {
+func caughtBy(all []*scenario.Scenario) map[string][]string {
 	out := map[string][]string{}
 	for _, f := range target.Faults() {
 		out[f.Name] = nil
@@ -164,7 +164,7 @@ type tester struct {
 
 // know fills in which faults there are, and which of them no scenario claims.
 func (r *Result) know(all []*scenario.Scenario) {
-	for fault, by := range CaughtBy(all) {
+	for fault, by := range caughtBy(all) {
 		if r.Known++; len(by) == 0 {
 			r.Unclaimed = append(r.Unclaimed, fault)
 		}

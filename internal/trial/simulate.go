@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// SimulatedStart is the wall time of zero of a simulation: windows of the clock begin with it.
-var SimulatedStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+// simulatedStart is the wall time of zero of a simulation: windows of the clock begin with it.
+var simulatedStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Simulate returns what a right limiter would have done with the load of a scenario, in virtual time: see
 // simulate.Play. It has one claim, that it keeps the limit. Errors: a schedule that cannot be planned, a
@@ -34,7 +34,7 @@ func Simulate(s *scenario.Scenario, o Options, answer time.Duration) (result.Sce
 		}
 		return simulate.Rule{Limit: p.Limit, Exempt: p.Unlimited || len(p.Limit) == 0, Barred: p.Barred}
 	}
-	tl, err := simulate.Play(schedule, simulate.Options{Rule: rule, Started: SimulatedStart, Answer: answer})
+	tl, err := simulate.Play(schedule, simulate.Options{Rule: rule, Started: simulatedStart, Answer: answer})
 	if err != nil {
 		return out, err
 	}

@@ -82,13 +82,13 @@ func (z Zone) Put(part Zone, skip int) {
 func (z Zone) PutBetween(a Zone, skipA int, b Zone, skipB int) {
 	for i := range a.N {
 		for j := range b.N {
-			z.At[place(i, skipA)*z.N+place(j, skipB)] = AddBounds(a.Bound(i, 0), b.Bound(0, j))
+			z.At[place(i, skipA)*z.N+place(j, skipB)] = addBounds(a.Bound(i, 0), b.Bound(0, j))
 		}
 	}
 }
 
-// AddBounds adds two bounds, of which either may be NoBound.
-func AddBounds(a, b int64) int64 {
+// addBounds adds two bounds, of which either may be NoBound.
+func addBounds(a, b int64) int64 {
 	if a >= NoBound || b >= NoBound {
 		return NoBound
 	}
@@ -101,17 +101,17 @@ func (z Zone) Limit(i, j int, c int64) bool {
 	if c >= z.At[i*z.N+j] {
 		return true
 	}
-	if AddBounds(c, z.At[j*z.N+i]) < 0 {
+	if addBounds(c, z.At[j*z.N+i]) < 0 {
 		return false
 	}
 	z.At[i*z.N+j] = c
 	for a := range z.N {
-		via := AddBounds(z.At[a*z.N+i], c)
+		via := addBounds(z.At[a*z.N+i], c)
 		if via >= NoBound {
 			continue
 		}
 		for b := range z.N {
-			if d := AddBounds(via, z.At[j*z.N+b]); d < z.At[a*z.N+b] {
+			if d := addBounds(via, z.At[j*z.N+b]); d < z.At[a*z.N+b] {
 				z.At[a*z.N+b] = d
 			}
 		}
@@ -141,8 +141,8 @@ func (z Zone) Spread(i, j int, lo, hi int64) {
 	i, j = z.Index(i), z.Index(j)
 	for k := range z.N {
 		if k != i {
-			z.At[i*z.N+k] = AddBounds(hi, z.At[j*z.N+k])
-			z.At[k*z.N+i] = AddBounds(z.At[k*z.N+j], -lo)
+			z.At[i*z.N+k] = addBounds(hi, z.At[j*z.N+k])
+			z.At[k*z.N+i] = addBounds(z.At[k*z.N+j], -lo)
 		}
 	}
 	z.At[i*z.N+i] = 0
@@ -206,8 +206,8 @@ func (z Zone) Shift(i int, c int64) {
 	i = z.Index(i)
 	for k := range z.N {
 		if k != i {
-			z.At[i*z.N+k] = AddBounds(z.At[i*z.N+k], c)
-			z.At[k*z.N+i] = AddBounds(z.At[k*z.N+i], -c)
+			z.At[i*z.N+k] = addBounds(z.At[i*z.N+k], c)
+			z.At[k*z.N+i] = addBounds(z.At[k*z.N+i], -c)
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (z Zone) Free(i int, c int64) {
 	i = z.Index(i)
 	for k := range z.N {
 		if k != i {
-			z.At[i*z.N+k] = AddBounds(c, z.At[k])
+			z.At[i*z.N+k] = addBounds(c, z.At[k])
 			z.At[k*z.N+i] = NoBound
 		}
 	}
