@@ -92,7 +92,7 @@ func (x *search) choose() (experiment, bool) {
 			}
 			tl, value := x.rehearsal(p, truth, c.phases, r), 0.0
 			for _, v := range rivals {
-				if refuted(tl, v.region.kind.each()[0].policy(v.point), verdict.Exact, false) {
+				if refuted(tl, v.region.with(v.region.kind.each()[0].policy(v.point)), verdict.Exact, false) {
 					value += v.weight
 				}
 			}
@@ -155,7 +155,7 @@ func (x *search) rivals() []rival {
 	for _, r := range x.regions {
 		for _, share := range shares {
 			for _, b := range r.hull().within(share)[:min(2, 1+most/len(x.regions))] {
-				if !refuted(tl, r.kind.each()[0].policy(b), verdict.Exact, false) {
+				if !refuted(tl, r.with(r.kind.each()[0].policy(b)), verdict.Exact, false) {
 					out = append(out, rival{r, b, 1 / float64(len(x.regions)*len(shares))})
 				}
 			}

@@ -28,15 +28,16 @@ type About struct {
 // denial.
 func Told(tl *timeline.Timeline) []string {
 	var out []string
-	told := map[headers.Dialect]bool{} // the first answer says it
+	told := map[string]bool{} // the first answer says it
 	add := func(o *timeline.Observation) {
 		date := tl.Header.Started.Add(o.FirstByte)
 		quotas, _ := headers.Quotas(o.Fields.Get, date)
 		for _, q := range quotas {
-			if told[q.Dialect] {
+			of := fmt.Sprint(q.Dialect, q.Window)
+			if told[of] {
 				continue
 			}
-			told[q.Dialect] = true
+			told[of] = true
 			text := string(q.Dialect) + ":"
 			if q.HasLimit {
 				text += fmt.Sprintf(" limit %d", q.Limit)
@@ -65,8 +66,8 @@ func Told(tl *timeline.Timeline) []string {
 }
 
 // notSought is what a SPEC can say and no kind has.
-const notSought = "bans, several limits at once, slots, refills of some units at a time, " +
-	"requests in flight, starts that are not full, clocks of whole seconds"
+const notSought = "three limits at once or more, state that expires early, refills of some units at a " +
+	"time, requests in flight, starts that are not full, clocks of whole seconds"
 
 // Text is the answer for people.
 func (r *Result) Text(a About) string {
@@ -89,7 +90,7 @@ func (r *Result) Text(a About) string {
 			line("    %s", c.Limit)
 		}
 		line("  %s: %s", c.Text, c.worth())
-		if len(c.Class) > 1 {
+		if len(c.Class) > 1 && c.Beside == nil {
 			line("  cannot be told apart from outside: %s", words(c.Class))
 		}
 	}
@@ -99,6 +100,9 @@ func (r *Result) Text(a About) string {
 	}
 	for _, text := range Told(r.Timeline) {
 		line("  told, not measured: %s", text)
+	}
+	for _, text := range r.Also {
+		line("  told beside it: %s", text)
 	}
 	if r.Next != "" {
 		line("  would tell more: %s", r.Next)
@@ -146,7 +150,9 @@ func (r *Result) Summary() string {
 	for _, c := range r.Found {
 		left = append(left, c.Limit.String()+" ("+c.worth()+")")
 	}
-	if len(left) == 0 {
+	if len(left) == 0 && r.Verdict == Open && r.Stopped != "" {
+		left = []string{r.Stopped}
+	} else if len(left) == 0 {
 		left = []string{"no limit that is looked for explains all answers"}
 	}
 	return string(r.Verdict) + ": " + strings.Join(left, ", or ")
@@ -154,12 +160,20 @@ func (r *Result) Summary() string {
 
 // worth says what was measured of c.
 func (c Candidate) worth() string {
+	if c.Beside != nil {
+		first := c
+		first.Beside = nil
+		return first.worth() + "; and " + c.Beside.worth()
+	}
 	p := c.Limit[0]
 	if c.Told {
 		return fmt.Sprintf("quota %s; its window is told, not measured: at least %s", c.Measured.Burst,
 			quantity.Brief(c.shortest()))
 	}
 	text := fmt.Sprintf("quota %s, ", c.Measured.Burst)
+	if c.longMost > 0 {
+		text += fmt.Sprintf("ban %s..%s, ", quantity.Brief(c.longLeast), quantity.Brief(c.longMost))
+	}
 	if p.HasWindow() {
 		return text + fmt.Sprintf("window %s..%s", quantity.Brief(c.least), quantity.Brief(c.most))
 	}
@@ -195,6 +209,7 @@ type jsonIdentity struct {
 	Alternatives []string         `json:"alternatives"`
 	Measured     *jsonWorth       `json:"measured,omitempty"`
 	Told         []string         `json:"told,omitempty"`
+	Also         []string         `json:"told_beside,omitempty"`
 	Stopped      string           `json:"stopped,omitempty"`
 	Next         string           `json:"next,omitempty"`
 	Against      []jsonRefuted    `json:"refuted,omitempty"`
@@ -221,7 +236,7 @@ func Form() reflect.Type { return reflect.TypeFor[jsonIdentity]() }
 // JSON is the answer for programs.
 func (r *Result) JSON(a About) ([]byte, error) {
 	j := jsonIdentity{Schema: Schema, Verdict: r.Verdict, Alternatives: []string{},
-		Told:    Told(r.Timeline),
+		Told: Told(r.Timeline), Also: r.Also,
 		Stopped: r.Stopped, Next: r.Next, Partition: a.Partition,
 		Requests: r.Sent(), Seconds: r.Timeline.End().Seconds(), Recording: a.Recording,
 		Clients: r.Clients.json()}

@@ -370,12 +370,12 @@ func (a *apart) explains(tl *timeline.Timeline, side verdict.Conformance) bool {
 	slices.SortStableFunc(one.Observations, timeline.BySent)
 	return slices.ContainsFunc(a.x.regions, func(r *region) bool {
 		h := r.hull()
-		at := box{h.q2, h.q2, h.t1, h.t1} // what admits the most
+		at := box{h.q2, h.q2, h.t1, h.t1, h.d1, h.d1} // what admits the most
 		if side == verdict.LowerBound {
-			at = box{h.q1, h.q1, h.t2, h.t2}
+			at = box{h.q1, h.q1, h.t2, h.t2, h.d2, h.d2}
 		}
 		return slices.ContainsFunc(r.kind.each(), func(k *kind) bool {
-			return !refuted(&one, k.policy(at), side, false)
+			return !refuted(&one, r.with(k.policy(at)), side, false)
 		})
 	})
 }

@@ -126,7 +126,7 @@ func statuses(status int) timeline.Outcome {
 func known(p spec.Policy) *region {
 	for _, k := range kinds() {
 		if k.base.Algorithm == p.Algorithm && (!p.Windowed() || k.base.Align == p.Align) {
-			b := box{p.Full(), p.Full(), p.Rate.Per, p.Rate.Per}
+			b := box{q1: p.Full(), q2: p.Full(), t1: p.Rate.Per, t2: p.Rate.Per}
 			if k.paced {
 				b.t1 /= time.Duration(p.Rate.N)
 				b.t2 = b.t1

@@ -61,7 +61,7 @@ func explainsMore(t *testing.T, s *bubbled, res *Result) bool {
 		}
 	}
 	tl.Header = s.Header()
-	return !refuted(&tl, measuredPolicy(res.Found[0]), verdict.Exact, false)
+	return !refuted(&tl, spec.Limit{measuredPolicy(res.Found[0])}, verdict.Exact, false)
 }
 
 // measuredPolicy is the policy of c with the time that was measured: within 2 % is not exact.

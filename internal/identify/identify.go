@@ -56,6 +56,12 @@ type search struct {
 	doubting bool
 	// cut counts how often the judge was stopped as it took longer than Options.Think.
 	cut int
+	// trail is what was left of the usual kinds when something was; stage is how many stages of rare ones
+	// were looked for since.
+	trail []*region
+	stage int
+	// overran tells that a quota was asked for that is told beside what was found.
+	overran bool
 	// usuals is how many of the usual experiments were made.
 	usuals int
 }
@@ -83,13 +89,19 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 // begin supposes nothing.
 func (x *search) begin() {
 	x.regions, x.gone, x.aside = nil, nil, nil
+	x.trail, x.stage = nil, 0
 	for _, k := range kinds() {
-		most := box{1, int64(x.o.MaxRequests), x.o.Every / 2, 2 * x.o.MaxTime}
-		if !k.paced { // nothing that is sent could show a shorter window
-			most.t1 = 5 * x.o.Every / 2
-		}
-		x.regions = append(x.regions, &region{kind: k, live: []box{most}})
+		x.regions = append(x.regions, &region{kind: k, live: []box{x.widest(k)}})
 	}
+}
+
+// widest is all that is looked for of a kind.
+func (x *search) widest(k *kind) box {
+	most := box{q1: 1, q2: int64(x.o.MaxRequests), t1: x.o.Every / 2, t2: 2 * x.o.MaxTime}
+	if !k.paced { // nothing that is sent could show a shorter window
+		most.t1 = 5 * x.o.Every / 2
+	}
+	return most
 }
 
 // afterRest begins anew after a silence, as others may have used the quota before: what was recorded so far
@@ -145,13 +157,18 @@ func (x *search) open(ctx context.Context) bool {
 		x.stopped = "no request was denied"
 		return false
 	}
+	return x.comeback(ctx) && (!x.far || x.bursts(ctx))
+}
+
+// comeback asks when a request is admitted again, ever more seldom. It reports false where the budget ends
+// before.
+func (x *search) comeback(ctx context.Context) bool {
 	for rest := 2 * x.every; ; rest *= 2 {
-		back := Phase{Name: comebackPhase, Rest: rest, Requests: 1}
-		if !x.send(ctx, back) {
-			return false
-		}
 		if last := x.tl.Observations[len(x.tl.Observations)-1]; last.Outcome == timeline.Allowed {
-			return !x.far || x.bursts(ctx)
+			return true
+		}
+		if !x.send(ctx, Phase{Name: comebackPhase, Rest: rest, Requests: 1}) {
+			return false
 		}
 	}
 }
@@ -166,11 +183,7 @@ func (x *search) explore(ctx context.Context) {
 		}
 		if x.settled(x.likely()) {
 			if x.exclude(); x.settled(x.regions) {
-				if x.aside != nil && !x.queueExplains() {
-					x.noQueue()
-					continue
-				}
-				if !x.gently(ctx) && !x.usual(ctx, x.doubts()) {
+				if !x.confirm(ctx) {
 					return
 				}
 				continue
@@ -204,68 +217,6 @@ func (x *search) explore(ctx context.Context) {
 	}
 }
 
-// usualRests are the silences before the usual experiments, in percent of the time in which what was found
-// recovers: two at other places of its window, one amid it, and then so that a bucket is never quite full.
-var usualRests = []time.Duration{210, 137, 60, 90, 92, 90, 92, 90}
-
-// confirming is how many of them must be explained where others may have used the quota before.
-const confirming = 3
-
-// doubts is how many of the usual experiments must be explained: some where others may have used the quota
-// before, all where a window of some seconds was found. A clock of whole seconds, which is not looked for,
-// makes windows of 1 to 2 s of one of 2 s, and what is measured lies somewhere between.
-func (x *search) doubts() int {
-	const from, to = 500 * time.Millisecond, 30 * time.Second
-	for _, r := range x.regions {
-		if h := r.hull(); !r.kind.paced && h.t2 > from && h.t1 < to {
-			return len(usualRests)
-		}
-	}
-	if x.o.Fresh { // what a long silence does is seen nowhere else
-		return 1
-	}
-	return confirming
-}
-
-// gently asks once, where a window was found that requests start anew, for one more than the quota, so slowly
-// that a log admits all of them: one that bans whom it denied looks the same else. It reports false where
-// nothing is to be asked.
-func (x *search) gently(ctx context.Context) bool {
-	const name = "gently"
-	if len(x.regions) == 0 || x.made[name] > 0 {
-		return false
-	}
-	r := x.regions[0]
-	h := r.hull()
-	if r.kind.base.Refresh == "" || h.q2 < 2 {
-		return false
-	}
-	x.made[name]++
-	return x.send(ctx, Phase{Name: name, Rest: 2 * h.t2, Requests: int(h.q2) + 2,
-		Every: max(x.every, h.t2*13/10/time.Duration(h.q2))})
-}
-
-// usual asks for the quota of the first kind that is left, as the next of the usual experiments does. It
-// reports false where most of them were made, or nothing can be sent.
-func (x *search) usual(ctx context.Context, most int) bool {
-	likely := x.likely()
-	if x.usuals >= most || len(likely) == 0 {
-		return false
-	}
-	h := hull(likely[0].live)
-	whole := h.t2
-	if likely[0].kind.paced {
-		whole *= time.Duration(h.q2)
-	}
-	rest := max(whole*usualRests[x.usuals]/100, x.every)
-	x.usuals++
-	if x.s.Now()+rest > x.o.MaxTime/2 { // there would be no time for others
-		return false
-	}
-	return x.send(ctx, Phase{Name: "quota-after-" + brief(rest), Rest: rest, Requests: int(h.q2) + 3,
-		Every: x.every, Denials: 2})
-}
-
 // narrow lets the recording refute what it can. Each kind has an equal share of the time that is left.
 func (x *search) narrow(asked int) {
 	var left []*region
@@ -276,6 +227,13 @@ func (x *search) narrow(asked int) {
 		late := func() bool { return x.o.Think > 0 && time.Now().After(until) }
 		over := func() bool { return x.ended() || late() }
 		r.shallow, r.over = shallow, over
+		if a := r.beside; a != nil { // each in turn, beside all that is left of the other
+			a.shallow, a.over = shallow, over
+			if a.narrow(tl, asked); a.empty() {
+				x.gone = append(x.gone, a)
+				continue
+			}
+		}
 		if r.narrow(tl, asked); r.empty() {
 			x.gone = append(x.gone, r)
 			continue
@@ -299,6 +257,7 @@ func (x *search) narrow(asked int) {
 		x.noQueue()
 		x.narrow(asked)
 	}
+	x.recall()
 }
 
 // asQueue supposes that answers wait in a queue.
@@ -330,8 +289,12 @@ func (x *search) shown() *timeline.Timeline {
 
 // exclude asks much more of the judge, until no kind is doubtful.
 func (x *search) exclude() {
+	asked := manyAsked
+	if x.stage > 0 { // of rare kinds there are many, and the judge takes longer for each
+		asked /= 2
+	}
 	for range 4 {
-		if x.narrow(manyAsked); len(x.likely()) == len(x.regions) {
+		if x.narrow(asked); len(x.likely()) == len(x.regions) {
 			return
 		}
 	}
@@ -344,7 +307,7 @@ func (x *search) likely() []*region {
 
 // settled tells whether regions are one class or none, known as exactly as it must be.
 func (x *search) settled(regions []*region) bool {
-	for _, r := range regions {
+	for _, r := range slices.Concat(regions, besides(regions)) {
 		h, slack := r.hull(), 5*x.tl.Header.Tick
 		if r.kind.paced {
 			slack /= time.Duration(h.q2)
@@ -475,7 +438,7 @@ func trouble(all []timeline.Observation) string {
 func (x *search) left() []string {
 	var out []string
 	for _, r := range x.regions {
-		out = append(out, r.kind.text)
+		out = append(out, r.text())
 	}
 	return out
 }

@@ -205,6 +205,8 @@ func differs(truth spec.Policy, found Candidate) string {
 		return "algorithm"
 	case got.Full() != truth.Full():
 		return "quota"
+	case len(found.Limit) > 1 || got.Slots != truth.Slots || got.Ban == 0 != (truth.Ban == 0):
+		return "rare axis"
 	case perSecond(got) < rate*0.98 || perSecond(got) > rate*1.02:
 		return "rate"
 	case got.Count != truth.Count && truth.Algorithm != spec.FixedWindow && !single:

@@ -11,26 +11,32 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// box is a closed range of policies of one kind: quotas, and times per unit (buckets) or windows (all
-// others).
+// box is a closed range of policies of one kind: quotas, times per unit (buckets) or windows (all others),
+// and bans, 0 where the kind has none.
 type box struct {
 	q1, q2 int64
 	t1, t2 time.Duration
+	d1, d2 time.Duration
 }
 
 // exact tells whether b is as narrow as an answer must be: one quota, and times within one in a hundred.
-func (b box) exact() bool { return b.q1 == b.q2 && b.narrow() }
+func (b box) exact() bool { return b.q1 == b.q2 && b.narrow() && !b.wide() }
 
 // single tells whether b is known as well as an answer must be, or to slack, which no experiment can tell.
 func (b box) single(slack time.Duration) bool {
-	return b.q1 == b.q2 && (float64(b.t2) <= float64(b.t1)*resolution || b.t2-b.t1 <= slack)
+	return b.q1 == b.q2 && (float64(b.t2) <= float64(b.t1)*resolution || b.t2-b.t1 <= slack) && !b.wide()
 }
+
+// wide tells whether there is more to find out of a ban.
+func (b box) wide() bool { return float64(b.d2) > float64(b.d1)*longResolution }
 
 // exactness is by how much what is named may differ from any time that is left, and resolution how far the
 // ends of those may be apart.
 const (
 	exactness  = 1.02
 	resolution = exactness * exactness
+	// longResolution is the same of a ban.
+	longResolution = 1.1
 )
 
 // inner returns the policies of b that are as near to both of its ends as an answer must be; b where none is.
@@ -48,12 +54,21 @@ func (b box) narrow() bool { return float64(b.t2) <= float64(b.t1)*1.01 }
 
 // size is how much there is to find out, as a logarithm.
 func (b box) size() float64 {
-	return math.Log(float64(b.q2)/float64(b.q1)) + math.Log(float64(b.t2)/float64(b.t1))
+	out := math.Log(float64(b.q2)/float64(b.q1)) + math.Log(float64(b.t2)/float64(b.t1))
+	if b.d1 > 0 {
+		out += math.Log(float64(b.d2) / float64(b.d1))
+	}
+	return out
 }
 
 // halves divides b across its longer side.
 func (b box) halves() (lower, upper box) {
 	lower, upper = b, b
+	if b.wide() && math.Log(float64(b.d2)/float64(b.d1)) >= b.size()/3 {
+		mid := time.Duration(math.Sqrt(float64(b.d1) * float64(b.d2)))
+		lower.d2, upper.d1 = mid, mid
+		return lower, upper
+	}
 	if q := math.Log(float64(b.q2) / float64(b.q1)); b.q1 < b.q2 && (q >= b.size()/2 || b.narrow()) {
 		mid := int64(math.Sqrt(float64(b.q1) * float64(b.q2)))
 		mid = min(max(mid, b.q1), b.q2-1)
@@ -68,14 +83,14 @@ func (b box) halves() (lower, upper box) {
 // point returns the policy of b that people would write: the middle quota, and the roundest time.
 func (b box) point() box {
 	q := b.q1 + (b.q2-b.q1)/2
-	t := roundest(b.t1, b.t2)
-	return box{q, q, t, t}
+	t, d := roundest(b.t1, b.t2), roundest(b.d1, b.d2)
+	return box{q, q, t, t, d, d}
 }
 
 // middle returns the policy in the middle of b.
 func (b box) middle() box {
-	q, t := b.q1+(b.q2-b.q1)/2, b.t1+(b.t2-b.t1)/2
-	return box{q, q, t, t}
+	q, t, d := b.q1+(b.q2-b.q1)/2, b.t1+(b.t2-b.t1)/2, b.d1+(b.d2-b.d1)/2
+	return box{q, q, t, t, d, d}
 }
 
 // usual returns the policy of b that people would write: of inner, unless b holds a far rounder time.
@@ -129,6 +144,8 @@ type kind struct {
 	searched bool
 	// paced tells that the time is that of one unit; queue that answers wait as in a queue that admits so.
 	paced, queue bool
+	// bans tells that the kind has a ban.
+	bans bool
 }
 
 var bucketClass = []spec.Algorithm{spec.TokenBucket, spec.GCRA, spec.LeakyBucket}
@@ -219,6 +236,9 @@ func pace(t1, t2 time.Duration) (r spec.Rate, to int64) {
 // policy returns the policies of k in b, as one with ranges.
 func (k *kind) policy(b box) spec.Policy {
 	p := k.base
+	if k.bans {
+		p.Ban, p.BanTo = b.d1, rangeTo(b.d1, b.d2)
+	}
 	switch {
 	case k.paced && b.t1 == b.t2:
 		p.Rate = spec.Rate{N: 1, Per: b.t1}

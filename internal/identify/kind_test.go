@@ -14,7 +14,7 @@ func TestTimesAreNamedAsPeopleWriteThem(t *testing.T) {
 		{990, 1025, 1000},
 		{2011, 2039, 2020},
 	} {
-		b := box{4, 4, tt.from * time.Millisecond, tt.to * time.Millisecond}
+		b := box{q1: 4, q2: 4, t1: tt.from * time.Millisecond, t2: tt.to * time.Millisecond}
 		if got, want := b.usual().t1, tt.want*time.Millisecond; got != want {
 			t.Errorf("%v..%v: got %v, want %v", b.t1, b.t2, got, want)
 		}

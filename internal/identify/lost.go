@@ -2,6 +2,7 @@ package identify
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -10,30 +11,33 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// refuted asks the judge about a policy. One that cannot be judged is not refuted.
+// refuted asks the judge about a limit. One that cannot be judged is not refuted.
 //
 // The judge takes a request without an answer to be decided at any time until the end of the recording, so
 // that one of them explains any denial after it. Here it is decided soon or never, as stretches supposes.
 // Where more admissions never admit more, what was admitted is explained best without such requests, and what
 // was denied by their admission.
-func refuted(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance, search bool) bool {
+func refuted(tl *timeline.Timeline, l spec.Limit, side verdict.Conformance, search bool) bool {
 	whole := tl
-	tl, p = stretches(tl, p)
+	tl, l = stretches(tl, l)
 	ask := func(tl *timeline.Timeline, side verdict.Conformance) bool {
-		no, err := check.Refuted(tl, spec.Limit{p}, side, search)
+		no, err := check.Refuted(tl, l, side, search)
 		return no && err == nil
 	}
 	unknown := tl.Counts().Unknown
-	opens := p.Align == spec.AlignFirst && p.Windowed() // an admission may open a window, and so end one
-	if unknown > 0 && !several(whole) && (opens || search && !p.Windowed()) {
-		return branched(tl, p, func(tl *timeline.Timeline) bool { return ask(tl, side) })
+	opens := slices.ContainsFunc(l, func(p spec.Policy) bool { // an admission may end what another began
+		return p.Align == spec.AlignFirst && p.Windowed() || p.Ban > 0
+	})
+	windowed := slices.ContainsFunc(l, spec.Policy.Windowed)
+	if unknown > 0 && !several(whole) && (opens || search && !windowed) {
+		return branched(tl, l, func(tl *timeline.Timeline) bool { return ask(tl, side) })
 	}
 	if search || opens || unknown == 0 {
 		return ask(tl, side)
 	}
 	return side != verdict.LowerBound && ask(without(tl), verdict.UpperBound) ||
 		side != verdict.UpperBound && ask(admitted(tl), verdict.LowerBound) ||
-		side == verdict.Exact && p.Windowed() && ask(tl, side) // each place of its windows by another side
+		side == verdict.Exact && windowed && ask(tl, side) // each place of its windows by another side
 }
 
 // without is tl without the requests that have no outcome.
@@ -68,7 +72,7 @@ const mostBranched = 3
 
 // branched asks about each stretch apart, as each begins anew. A stretch with few lost requests is refuted if
 // it is whatever became of them: each was admitted, or denied where that counts, or never arrived.
-func branched(tl *timeline.Timeline, p spec.Policy, ask func(*timeline.Timeline) bool) bool {
+func branched(tl *timeline.Timeline, l spec.Limit, ask func(*timeline.Timeline) bool) bool {
 	late := lateness(tl)
 	sure, doubtful := *tl, []*timeline.Timeline{}
 	sure.Observations = nil
@@ -90,7 +94,9 @@ func branched(tl *timeline.Timeline, p spec.Policy, ask func(*timeline.Timeline)
 		return true
 	}
 	outcomes := []timeline.Outcome{timeline.Allowed, timeline.Unknown}
-	if p.Count == spec.CountAll || p.Refresh == spec.RefreshAll {
+	if slices.ContainsFunc(l, func(p spec.Policy) bool {
+		return p.Count == spec.CountAll || p.Refresh == spec.RefreshAll || p.Ban > 0
+	}) {
 		outcomes = append(outcomes, timeline.Denied)
 	}
 	return slices.ContainsFunc(doubtful,
@@ -119,4 +125,50 @@ func whatever(tl *timeline.Timeline, outcomes []timeline.Outcome, late time.Dura
 		}
 	}
 	return true
+}
+
+// stretches returns tl and l such that what comes after a silence in which l recovers is another client. The
+// judge then needs not ask whether it recovered, and a request whose answer was lost was decided in its
+// stretch. The windows of all stretches go on where they began.
+func stretches(tl *timeline.Timeline, l spec.Limit) (*timeline.Timeline, spec.Limit) {
+	if several(tl) {
+		return tl, l
+	}
+	out, begin, end := *tl, 0, time.Duration(0)
+	silence, late := time.Duration(0), lateness(tl)
+	all := slices.Clone(l)
+	for i := range all {
+		if p := &all[i]; p.Align == spec.AlignUnknown {
+			if tl.Counts().Unknown == 0 {
+				return tl, l
+			}
+			p.Align = spec.AlignShared
+		}
+		silence = max(silence, all[i].Recovery()+tl.Header.Tick+time.Millisecond)
+	}
+	out.Observations = make([]timeline.Observation, len(tl.Observations))
+	for i, o := range tl.Observations {
+		if i > 0 && o.Sent-end >= silence {
+			begin = i
+		}
+		if o.Answered {
+			end = max(end, o.FirstByte)
+		} else {
+			end = max(end, o.Sent+late)
+		}
+		o.Partition = strconv.Itoa(begin)
+		out.Observations[i] = o
+	}
+	out.Header.Ended = max(tl.Header.Ended, tl.End())
+	return &out, all
+}
+
+// slowest is the most time from a request to its answer.
+func slowest(tl *timeline.Timeline) (out time.Duration) {
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Answered {
+			out = max(out, o.FirstByte-o.Sent)
+		}
+	}
+	return out
 }

@@ -117,6 +117,9 @@ func (p *planner) menu() []experiment {
 		if m.kind.queue { // it is empty again when the last answer is there
 			out = append(out, p.overloads(m)...)
 		}
+		if m.kind.bans && len(full) > 0 {
+			out = append(out, p.quiet(m, full[len(full)-1])...)
+		}
 		if len(full) > 0 {
 			out = append(out, p.ladders(m, full[len(full)-1])...)
 			add(p.volley("wider-"+brief(p.every*3/2), full[len(full)-1], p.every*3/2))
@@ -175,6 +178,30 @@ func (p *planner) ladders(m *model, full time.Duration) []experiment {
 
 // alone tells whether one kind is left.
 func (p *planner) alone() bool { return len(p.spread()) == 1 }
+
+// quiet returns experiments that use the quota up, deny nothing, and ask once when some models admit one and
+// others do not: a denial would begin a ban.
+func (p *planner) quiet(of *model, full time.Duration) []experiment {
+	use := Phase{Rest: full, Requests: int(of.point.q1), Every: p.every, Denials: 1}
+	var all []time.Duration
+	for _, m := range p.models {
+		if m.kind == of.kind {
+			shown, s, end := m.predict(p.now, p.trip/2, []Phase{use})
+			if _, d := m.limiter.Step(s, end, 1); shown[0].denied == 0 && d.RetryAfter != reference.Never {
+				all = append(all, d.RetryAfter)
+			}
+		}
+	}
+	slices.Sort(all)
+	var out []experiment
+	for i := range len(all) - 1 {
+		once := Phase{Rest: max(p.every, all[i]+(all[i+1]-all[i])/2), Requests: 1, Every: p.every}
+		use.Name = "quiet-then-" + brief(once.Rest)
+		once.Name = use.Name
+		out = append(out, experiment{[]Phase{use, once}})
+	}
+	return out
+}
 
 // spread returns a model of each kind.
 func (p *planner) spread() []*model {

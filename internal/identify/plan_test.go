@@ -8,7 +8,8 @@ import (
 // TestAVolleyOutlastsTheRefill: a bucket of 14 that gains one unit each 50 ms denies none of 17 requests that
 // come 30 ms apart, and so it looks like one that never denies.
 func TestAVolleyOutlastsTheRefill(t *testing.T) {
-	m := &model{kind: kinds()[0], point: box{14, 14, 50 * time.Millisecond, 50 * time.Millisecond}}
+	m := &model{kind: kinds()[0], point: box{q1: 14, q2: 14, t1: 50 * time.Millisecond,
+		t2: 50 * time.Millisecond}}
 	p := &planner{models: []*model{m}}
 	if got := p.volley("", 0, 30*time.Millisecond); got.Requests < 35 {
 		t.Errorf("got %d requests, want the 35 of which one is denied", got.Requests)

@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -29,11 +30,16 @@ const phaseCells = 16
 
 // newModel returns the model of a policy; nil where there is none.
 func (r *region) newModel(tl *timeline.Timeline, b box) *model {
-	p := r.kind.policy(b)
-	if p.Align == spec.AlignUnknown {
-		p = r.placed(tl, p)
+	limit := spec.Limit{r.kind.policy(b)}
+	if r.beside != nil {
+		limit = append(limit, r.beside.kind.policy(r.beside.hull().point()))
 	}
-	l, err := reference.New(p)
+	for i, p := range limit {
+		if p.Align == spec.AlignUnknown {
+			limit[i] = placed(tl, limit, i)
+		}
+	}
+	l, err := reference.NewLimit(limit)
 	if err != nil {
 		return nil
 	}
@@ -75,15 +81,20 @@ func (m *model) follow(at, slack time.Duration, seen timeline.Outcome) time.Dura
 	return at
 }
 
-// placed returns p with windows that begin where the recording does not refute it; the last of them where
-// there are several.
-func (r *region) placed(tl *timeline.Timeline, p spec.Policy) spec.Policy {
+// placed returns policy i of a limit with windows that begin where the recording does not refute it; the last
+// of them where there are several.
+func placed(tl *timeline.Timeline, limit spec.Limit, i int) spec.Policy {
+	p, limit := limit[i], slices.Clone(limit)
+	gone := func(q spec.Policy) bool {
+		limit[i] = q
+		return refuted(tl, limit, verdict.Exact, false)
+	}
 	p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignPhase, 0, 0
 	cell := p.Rate.Per / phaseCells
-	for i := time.Duration(phaseCells - 1); i > 0; i-- {
+	for j := time.Duration(phaseCells - 1); j > 0; j-- {
 		q := p
-		q.PhaseFrom, q.PhaseTo = i*cell, (i+1)*cell-1
-		if !refuted(tl, q, verdict.Exact, false) {
+		q.PhaseFrom, q.PhaseTo = j*cell, (j+1)*cell-1
+		if !gone(q) {
 			p = q
 			break
 		}
@@ -92,8 +103,8 @@ func (r *region) placed(tl *timeline.Timeline, p spec.Policy) spec.Policy {
 		first, second := p, p
 		mid := p.PhaseFrom + (p.PhaseTo-p.PhaseFrom)/2
 		first.PhaseTo, second.PhaseFrom = mid, mid
-		if !refuted(tl, first, verdict.Exact, false) {
-			if refuted(tl, second, verdict.Exact, false) {
+		if !gone(first) {
+			if gone(second) {
 				p = first
 				continue
 			}

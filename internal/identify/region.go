@@ -20,6 +20,8 @@ const (
 // region is what a recording leaves of a kind: boxes that together hold every policy that is not refuted.
 type region struct {
 	kind *kind
+	// beside is another limit, which must admit too; nil for none.
+	beside *region
 	// live boxes have a point that is not refuted. Of doubtful ones only the whole is not, yet; they are
 	// refuted the smallest first, so that there are never many of them.
 	live, doubtful []box
@@ -43,42 +45,50 @@ func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 	parts := r.kind.each()
 	if b.q1 == b.q2 && (len(parts) == 1 || b.narrow()) {
 		return !slices.ContainsFunc(parts,
-			func(k *kind) bool { return !everywhere(tl, k.policy(b), verdict.Exact) })
+			func(k *kind) bool { return !r.everywhere(tl, k.policy(b), verdict.Exact) })
 	}
 	least, most := b, b
 	least.q2, most.q1 = b.q1, b.q2
-	return everywhere(tl, parts[0].policy(most), verdict.UpperBound) ||
-		everywhere(tl, parts[len(parts)-1].policy(least), verdict.LowerBound)
+	return r.everywhere(tl, parts[0].policy(most), verdict.UpperBound) ||
+		r.everywhere(tl, parts[len(parts)-1].policy(least), verdict.LowerBound)
+}
+
+// with returns a policy of r, beside all that is left of the other limit.
+func (r *region) with(p spec.Policy) spec.Limit {
+	if r.beside == nil {
+		return spec.Limit{p}
+	}
+	return spec.Limit{p, r.beside.kind.policy(r.beside.hull())}
 }
 
 // everywhere asks the judge about a policy by its bounds. Of windows that are longer than the recording it
 // asks apart whether one begins in it: most of the places where they may begin are outside.
-func everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
-	if p.Weighs() && looser(tl, p, side) {
+func (r *region) everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
+	if p.Weighs() && r.looser(tl, p, side) {
 		return true
 	}
 	end := tl.End() + tl.Header.Tick + time.Millisecond
 	if p.Align != spec.AlignUnknown || p.Rate.Per < 2*end || several(tl) {
-		return refuted(tl, p, side, false)
+		return refuted(tl, r.with(p), side, false)
 	}
 	inside, outside := p, p
 	inside.Align, inside.PhaseFrom, inside.PhaseTo = spec.AlignPhase, 0, end
 	outside.Align, outside.PhaseFrom, outside.PhaseTo = spec.AlignPhase, end, p.Rate.Per-1
-	return refuted(tl, outside, side, false) && refuted(tl, inside, side, false)
+	return refuted(tl, r.with(outside), side, false) && refuted(tl, r.with(inside), side, false)
 }
 
 // looser asks about logs that hold every counter of p: it denies only where the quota was counted within two
 // windows, and admits at most two quotas in the time of one. Ranges of logs are judged sharper than those of
 // counters.
-func looser(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
+func (r *region) looser(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
 	few := spec.Policy{Algorithm: spec.SlidingWindowLog, Rate: p.Rate, RateTo: p.RateTo, PerTo: p.PerTo,
 		Burst: p.Burst, Count: p.Count}
 	many := few
 	few.Rate.Per, few.PerTo = 2*p.Rate.Per, 2*p.PerTo
 	many.Rate.N, many.RateTo, many.Burst = 2*p.Rate.N, 2*p.RateTo, 2*p.Burst
 	many.Count = spec.CountAdmitted
-	return side != verdict.UpperBound && refuted(tl, few, verdict.LowerBound, false) ||
-		side != verdict.LowerBound && refuted(tl, many, verdict.UpperBound, false)
+	return side != verdict.UpperBound && refuted(tl, r.with(few), verdict.LowerBound, false) ||
+		side != verdict.LowerBound && refuted(tl, r.with(many), verdict.UpperBound, false)
 }
 
 // split returns a region for each part of the kind, where no more is to be learnt of all together; else r
@@ -90,7 +100,7 @@ func (r *region) split() []*region {
 	}
 	var out []*region
 	for _, k := range r.kind.parts {
-		out = append(out, &region{kind: k, live: slices.Concat(r.live, r.doubtful)})
+		out = append(out, &region{kind: k, beside: r.beside, live: slices.Concat(r.live, r.doubtful)})
 	}
 	return out
 }
@@ -118,7 +128,7 @@ func (r *region) explains(tl *timeline.Timeline, point box) bool {
 	r.left--
 	r.searches--
 	for _, k := range r.kind.each() {
-		if !refuted(tl, k.policy(point), verdict.Exact, true) {
+		if !refuted(tl, r.with(k.policy(point)), verdict.Exact, true) {
 			return true
 		}
 	}
@@ -212,7 +222,8 @@ func (r *region) hull() box { return hull(append(slices.Clone(r.live), r.doubtfu
 func hull(boxes []box) box {
 	h := boxes[0]
 	for _, b := range boxes[1:] {
-		h = box{min(h.q1, b.q1), max(h.q2, b.q2), min(h.t1, b.t1), max(h.t2, b.t2)}
+		h = box{min(h.q1, b.q1), max(h.q2, b.q2), min(h.t1, b.t1), max(h.t2, b.t2), min(h.d1, b.d1),
+			max(h.d2, b.d2)}
 	}
 	return h
 }

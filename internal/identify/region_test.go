@@ -24,13 +24,13 @@ func TestCountersAreRefutedAllAtOnce(t *testing.T) {
 		if !k.base.Weighs() {
 			continue
 		}
-		all := box{1, 250, 50 * time.Millisecond, time.Hour}
-		large := all
+		all := box{q1: 1, q2: 250, t1: 50 * time.Millisecond, t2: time.Hour}
+		r, large := &region{kind: k}, all
 		large.q1 = 100
-		if !everywhere(tl, k.policy(large), verdict.LowerBound) {
+		if !r.everywhere(tl, k.policy(large), verdict.LowerBound) {
 			t.Errorf("%s of 100 to 250 a window: got nothing against it, want its denial", k.text)
 		}
-		if everywhere(tl, k.policy(all), verdict.LowerBound) {
+		if r.everywhere(tl, k.policy(all), verdict.LowerBound) {
 			t.Errorf("%s of 1 to 250 a window: got it refuted, and some explain it", k.text)
 		}
 	}

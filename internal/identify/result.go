@@ -29,6 +29,8 @@ type Result struct {
 	Recorded bool
 	// Next is, where a question is open, what would tell most, and what that costs; may be empty.
 	Next string
+	// Also are the limits that answers tell of beside the one that was identified.
+	Also []string
 	// Stopped says why it ended with a question open; empty otherwise.
 	Stopped string
 	// Trip is the middle time from a request to its answer.
@@ -69,6 +71,10 @@ type Candidate struct {
 	// Against is what refutes Limit, of a kind of which nothing is left.
 	Against     string
 	least, most time.Duration
+	// longLeast and longMost are the ends of a ban, 0 for none.
+	longLeast, longMost time.Duration
+	// Beside is the second of two limits, both of which must admit; Limit has both. Nil for one.
+	Beside *Candidate
 	// Told tells that the window of Limit is what answers say, and was not measured.
 	Told bool
 }
@@ -79,8 +85,8 @@ func classes(regions []*region) [][]*region {
 	var out [][]*region
 	at := map[string]int{}
 	for _, r := range regions {
-		name := r.kind.text
-		if r.hull().q2 == 1 {
+		name := r.text()
+		if r.hull().q2 == 1 && r.beside == nil {
 			name = r.kind.ofOne()
 		}
 		i, has := at[name]
@@ -117,8 +123,8 @@ const inUse = "no limit that is looked for explains all answers, or others use t
 	"a key of your own"
 
 // unexplained is why the only kind that is left is not named.
-const unexplained = "every other kind is refuted, and so is each policy of this one that was tried, but " +
-	"not all of them"
+const unexplained = "every other kind is refuted, and so is each policy of what is left that was tried, " +
+	"but not all of them"
 
 // fails tells whether the whole recording refutes what was found, by the judge's usual search.
 func (x *search) fails(c Candidate) bool {
@@ -145,7 +151,14 @@ func (x *search) result() *Result {
 		}
 		res.Found = append(res.Found, c)
 	}
+	if x.stage > 0 { // what is rare is told where it explains all
+		res.Found = slices.DeleteFunc(res.Found, x.fails)
+	}
 	switch {
+	case len(found) > 0 && len(res.Found) == 0:
+		const most = 4
+		left := x.left()
+		res.Stopped = unexplained + ": " + strings.Join(left[:min(most, len(left))], "; or ")
 	case len(found) == 0 && !x.o.Fresh:
 		res.Stopped = inUse
 	case len(found) == 0:
@@ -158,7 +171,7 @@ func (x *search) result() *Result {
 			res.Found, res.Stopped = append(res.Found, coarse...), wholeSeconds
 			break
 		}
-		res.Verdict, res.Stopped = Identified, ""
+		res.Verdict, res.Stopped, res.Also = Identified, "", x.alsoTold(res.Found[0])
 	}
 	if res.Verdict == Open && len(found) > 0 {
 		res.Next = x.next()
@@ -211,16 +224,24 @@ func (x *search) hindered() string {
 // candidate returns what is left of a kind, with a policy that the exact search does not refute where there
 // is one.
 func (x *search) candidate(r *region) Candidate {
+	if a := r.beside; a != nil { // what denied first comes first
+		return x.both(a, r)
+	}
+	return x.ofOne(r)
+}
+
+// ofOne is candidate of a single limit.
+func (x *search) ofOne(r *region) Candidate {
 	h := r.hull()
 	best := h.usual()
 	for _, b := range append([]box{best, h.inner(), h}, r.live...) {
-		if !refuted(x.shown(), r.kind.policy(b.point()), verdict.Exact, true) {
+		if !refuted(x.shown(), r.with(r.kind.policy(b.point())), verdict.Exact, true) {
 			best = b.point()
 			break
 		}
 	}
 	c := Candidate{Text: r.kind.text, Class: slices.Clone(r.kind.class)}
-	if window := toldWindow(x.tl); float64(h.t2) > float64(h.t1)*unmeasured && window > 0 {
+	if window := toldWindow(x.tl, best.q1); float64(h.t2) > float64(h.t1)*unmeasured && window > 0 {
 		t := window
 		if r.kind.paced {
 			t /= time.Duration(best.q1)
@@ -233,7 +254,7 @@ func (x *search) candidate(r *region) Candidate {
 	if r.kind.queue {
 		c.Limit[0] = x.queueIn(r, best)
 	}
-	c.least, c.most = h.t1, h.t2
+	c.least, c.most, c.longLeast, c.longMost = h.t1, h.t2, h.d1, h.d2
 	c.Measured.Burst = verdict.Interval{Lo: float64(h.q1), Hi: float64(h.q2), LoSet: true, HiSet: true}
 	units := func(q int64) float64 {
 		if r.kind.paced {
@@ -249,12 +270,15 @@ func (x *search) candidate(r *region) Candidate {
 // unmeasured is the ratio of the ends of a time from which on it is taken from what answers say of it.
 const unmeasured = 2
 
-// toldWindow is the longest window that the first denial tells of, 0 for none.
-func toldWindow(tl *timeline.Timeline) (out time.Duration) {
+// toldWindow is the window that the first denial tells of for a quota, or the longest one; 0 for none.
+func toldWindow(tl *timeline.Timeline, quota int64) (out time.Duration) {
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
 			quotas, _ := headers.Quotas(o.Fields.Get, tl.Header.Started.Add(o.FirstByte))
 			for _, q := range quotas {
+				if q.HasLimit && q.Limit == quota && q.Window > 0 {
+					return q.Window
+				}
 				out = max(out, q.Window)
 			}
 			break

@@ -1,0 +1,114 @@
+package identify
+
+import (
+	"context"
+	"time"
+)
+
+// confirm asks for more where one class is left, or none: what would refute it, or explain more. It reports
+// false where nothing is to be asked.
+func (x *search) confirm(ctx context.Context) bool {
+	switch {
+	case x.aside != nil && !x.queueExplains():
+		x.noQueue()
+		return true
+	case len(x.regions) == 0:
+		return x.widen(ctx)
+	}
+	return x.gently(ctx) || x.usual(ctx, x.doubts()) || x.quietly(ctx) || x.overrun(ctx)
+}
+
+// usualRests are the silences before the usual experiments, in percent of the time in which what was found
+// recovers: two at other places of its window, one amid it, and then so that a bucket is never quite full.
+var usualRests = []time.Duration{210, 137, 60, 90, 92, 90, 92, 90}
+
+// confirming is how many of them must be explained where others may have used the quota before.
+const confirming = 3
+
+// doubts is how many of the usual experiments must be explained: some where others may have used the quota
+// before, all where a window of some seconds was found. A clock of whole seconds, which is not looked for,
+// makes windows of 1 to 2 s of one of 2 s, and what is measured lies somewhere between.
+func (x *search) doubts() int {
+	const from, to = 500 * time.Millisecond, 30 * time.Second
+	for _, r := range x.regions {
+		if h := r.hull(); !r.kind.paced && h.t2 > from && h.t1 < to {
+			return len(usualRests)
+		}
+	}
+	if x.o.Fresh { // what a long silence does is seen nowhere else
+		return 1
+	}
+	return confirming
+}
+
+// gently asks once, where a window was found that requests start anew, for one more than the quota, so slowly
+// that a log admits all of them: one that bans whom it denied looks the same else. It reports false where
+// nothing is to be asked.
+func (x *search) gently(ctx context.Context) bool {
+	const name = "gently"
+	if len(x.regions) == 0 || x.made[name] > 0 {
+		return false
+	}
+	r := x.regions[0]
+	h := r.hull()
+	if r.kind.base.Refresh == "" || h.q2 < 2 {
+		return false
+	}
+	x.made[name]++
+	return x.send(ctx, Phase{Name: name, Rest: 2 * h.t2, Requests: int(h.q2) + 2,
+		Every: max(x.every, h.t2*13/10/time.Duration(h.q2))})
+}
+
+// quietly asks for the whole quota and no more, and then a little before it comes back, as is supposed. Who
+// was always denied before may have been kept away longer by that. It reports false where nothing is to be
+// asked.
+func (x *search) quietly(ctx context.Context) bool {
+	const name = "quietly"
+	if len(x.regions) == 0 || x.made[name] > 0 || x.aside != nil {
+		return false
+	}
+	x.made[name]++
+	r := x.regions[0]
+	h := r.hull()
+	m := r.newModel(x.shown(), h.usual())
+	if m == nil || h.q2 < 2 {
+		return false
+	}
+	use := Phase{Name: name, Rest: 2 * r.whole(), Requests: int(h.q2), Every: x.every, Denials: 1}
+	shown, s, at := m.predict(x.s.Now(), x.trip()/2, []Phase{use})
+	_, d := m.limiter.Step(s, at, 1)
+	early := d.RetryAfter * 9 / 10
+	if shown[0].denied > 0 || early < x.every || x.s.Now()+use.Rest+d.RetryAfter > x.o.MaxTime/2 {
+		return false
+	}
+	return x.send(ctx, use) && x.send(ctx, Phase{Name: name, Rest: early, Requests: 1})
+}
+
+// whole is the time in which all that r admits comes back, at most.
+func (r *region) whole() (out time.Duration) {
+	for _, one := range append(besides([]*region{r}), r) {
+		h := one.hull()
+		if out = max(out, h.t2, h.d2); one.kind.paced {
+			out = max(out, h.t2*time.Duration(h.q2))
+		}
+	}
+	return out
+}
+
+// usual asks for the quota of the first kind that is left, as the next of the usual experiments does. It
+// reports false where most of them were made, or nothing can be sent.
+func (x *search) usual(ctx context.Context, most int) bool {
+	likely := x.likely()
+	if x.usuals >= most || len(likely) == 0 {
+		return false
+	}
+	sure := &region{kind: likely[0].kind, beside: likely[0].beside, live: likely[0].live}
+	h, whole := sure.hull(), sure.whole()
+	rest := max(whole*usualRests[x.usuals]/100, x.every)
+	x.usuals++
+	if x.s.Now()+rest > x.o.MaxTime/2 { // there would be no time for others
+		return false
+	}
+	return x.send(ctx, Phase{Name: "quota-after-" + brief(rest), Rest: rest, Requests: int(h.q2) + 3,
+		Every: x.every, Denials: 2})
+}

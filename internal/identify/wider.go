@@ -1,0 +1,262 @@
+package identify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Where every usual kind is refuted, what is rare is looked for: two limits, of which one is found before the
+// other one denies anything, then a ban after a denial, then a window of slots. They are not looked for
+// before, so that no usual limit gets the name of a rare one.
+
+// widenAsked is how many judgements each rare kind may ask for at once.
+const widenAsked = 300
+
+// widen looks for what is rare, one stage after the other, until some of it explains the recording, and asks
+// until a request is admitted again. It reports false where nothing does, or none is. What is only doubtful
+// counts for nothing here.
+func (x *search) widen(ctx context.Context) bool {
+	usable := x.o.Fresh || x.skip > 0 // others who use the quota look like any of it
+	if !usable || x.aside != nil || len(x.trail) == 0 {
+		return false
+	}
+	gone := x.gone // the nearest to what was seen are usual kinds
+	defer func() { x.gone = gone }()
+	for stages := x.rare(); x.stage < len(stages) && !x.ended(); {
+		x.regions = stages[x.stage]
+		x.stage++
+		rounds := 1
+		if len(x.regions) > 0 && x.regions[0].kind.bans { // which have one more side to be divided
+			rounds = 4
+		}
+		for ; rounds > 0 && len(x.regions) > 0 && len(x.likely()) == 0; rounds-- {
+			x.narrow(widenAsked)
+		}
+		if len(x.likely()) > 0 {
+			back := x.comeback(ctx)
+			x.exclude()
+			return back
+		}
+	}
+	x.regions = nil
+	return false
+}
+
+// rare are the stages of what is looked for.
+func (x *search) rare() [][]*region {
+	out := [][]*region{x.pairs(), nil, nil}
+	add := func(stage int, k *kind, from, to time.Duration) {
+		if b := x.widest(k); from <= to {
+			b.d1, b.d2 = from, to
+			out[stage] = append(out[stage], &region{kind: k, live: []box{b}})
+		}
+	}
+	for _, k := range kinds()[:4] {
+		banned := *k
+		banned.text += " that bans whom it denied"
+		banned.bans, banned.searched = true, true
+		add(1, &banned, x.o.Every/2, longestBan(x.shown()))
+	}
+	for _, slots := range []int64{2, 3, 4, 5, 6, 10, 12} {
+		k := *kinds()[1]
+		k.text, k.base.Slots = fmt.Sprintf("a window of %d slots", slots), slots
+		add(2, &k, 0, 0)
+	}
+	return out
+}
+
+// longestBan is the longest ban that a recording leaves room for. The first denial after an admission begins
+// one, and no admission comes before it ends.
+func longestBan(tl *timeline.Timeline) time.Duration {
+	out, begun := tl.End(), time.Duration(-1)
+	for i := range tl.Observations {
+		switch o := &tl.Observations[i]; {
+		case o.Outcome == timeline.Denied && begun < 0:
+			begun = o.Sent
+		case o.Outcome == timeline.Allowed && begun >= 0:
+			out, begun = min(out, o.FirstByte-begun), -1
+		}
+	}
+	return out
+}
+
+// mostBefore is of how many kinds the limit may be that denied first.
+const mostBefore = 2
+
+// pairs are the limits that explained all before the last experiment, each beside one of another kind that
+// is looked for.
+func (x *search) pairs() []*region {
+	var out []*region
+	for _, first := range x.trail[:min(len(x.trail), mostBefore)] {
+		if len(first.kind.parts) > 0 {
+			continue
+		}
+		for _, k := range kinds()[:4] {
+			b := x.widest(k)
+			if b.t1 = max(b.t1, first.hull().t1); b.t1 >= b.t2 {
+				continue
+			}
+			a := &region{kind: first.kind, live: slices.Clone(first.live),
+				doubtful: slices.Clone(first.doubtful)}
+			r := &region{kind: k, live: []box{b}, beside: a}
+			a.beside = r
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// recall keeps what is left of the usual kinds while something is.
+func (x *search) recall() {
+	if x.stage > 0 || len(x.regions) == 0 {
+		return
+	}
+	x.trail = nil
+	for _, r := range x.regions {
+		x.trail = append(x.trail, &region{kind: r.kind, live: slices.Clone(r.live),
+			doubtful: slices.Clone(r.doubtful)})
+	}
+	slices.SortStableFunc(x.trail, func(a, b *region) int { // what is only doubtful comes last
+		return min(len(b.live), 1) - min(len(a.live), 1)
+	})
+}
+
+// text names what a region is of.
+func (r *region) text() string {
+	if r.beside == nil {
+		return r.kind.text
+	}
+	return r.beside.kind.text + " and " + r.kind.text
+}
+
+// besides are the other limits of regions.
+func besides(regions []*region) (out []*region) {
+	for _, r := range regions {
+		if r.beside != nil {
+			out = append(out, r.beside)
+		}
+	}
+	return out
+}
+
+// both joins what is left of two limits: policies that together explain the recording, where there are some.
+func (x *search) both(a, r *region) Candidate {
+	first, second := x.ofOne(a), x.ofOne(r)
+	out := first
+	out.Text += " and " + second.Text
+	for _, algorithm := range second.Class {
+		if !slices.Contains(out.Class, algorithm) {
+			out.Class = append(slices.Clone(out.Class), algorithm)
+		}
+	}
+	out.Limit, out.Beside = append(slices.Clone(first.Limit), second.Limit...), &second
+	if !x.fails(out) {
+		return out
+	}
+	for _, c := range r.points(mostLive, true) {
+		for _, b := range a.points(mostLive, true) {
+			try := out
+			try.Limit = spec.Limit{a.kind.written(b), r.kind.written(c)}
+			if !x.fails(try) {
+				return try
+			}
+		}
+	}
+	return out
+}
+
+// Answers may tell of a limit beside the one that was found, of a longer window: 1000 an hour beside 10 a
+// second. What is told is not believed: it is reached where the budget allows.
+
+// overrunPhase is the name of the phase that reaches it.
+const overrunPhase = "overrun"
+
+// beyond is a quota that is told beside the one that was found, and the phase that reaches it.
+type beyond struct {
+	quota headers.Quota
+	phase Phase
+}
+
+// overrun asks as fast as the limit that was found admits, for more than one that is told beside it. It
+// reports false where none is told, or the budget is too small.
+func (x *search) overrun(ctx context.Context) bool {
+	all := x.beyonds()
+	if x.overran || x.stage > 0 || len(all) == 0 {
+		return false
+	}
+	p := all[0].phase
+	if p.Requests > x.o.MaxRequests-len(x.tl.Observations) ||
+		p.Rest+time.Duration(p.Requests)*(p.Every+x.trip()) > x.o.MaxTime-x.s.Now() {
+		return false
+	}
+	x.overran = true
+	return x.send(ctx, p)
+}
+
+// beyonds are larger quotas of longer windows that the first denial tells of, that which is reached first
+// before the others.
+func (x *search) beyonds() (out []beyond) {
+	tl := x.tl
+	i := slices.IndexFunc(tl.Observations, func(o timeline.Observation) bool {
+		return o.Outcome == timeline.Denied
+	})
+	if i < 0 || len(x.regions) == 0 {
+		return nil
+	}
+	r, o := x.regions[0], &tl.Observations[i]
+	h, every := r.hull(), r.hull().t2
+	if !r.kind.paced {
+		every /= time.Duration(h.q2)
+	}
+	every = max(x.every, every*51/50)
+	quotas, _ := headers.Quotas(o.Fields.Get, tl.Header.Started.Add(o.FirstByte))
+	for _, q := range quotas {
+		known := func(b beyond) bool { return b.quota.Limit == q.Limit && b.quota.Window == q.Window }
+		if !q.HasLimit || q.Limit <= h.q2 || q.Window <= 2*r.whole() || slices.ContainsFunc(out, known) {
+			continue
+		}
+		const more = 3
+		out = append(out, beyond{q, Phase{Name: overrunPhase, Rest: every, Every: every, Denials: 2,
+			Requests: int(max(0, q.Limit-x.admitted(q.Window))) + more}})
+	}
+	slices.SortStableFunc(out, func(a, b beyond) int { return a.phase.Requests - b.phase.Requests })
+	return out
+}
+
+// admitted is how many requests of the last window were admitted.
+func (x *search) admitted(window time.Duration) (n int64) {
+	tl := x.shown()
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Outcome == timeline.Allowed && o.Sent > tl.End()-window {
+			n++
+		}
+	}
+	return n
+}
+
+// alsoTold says what is told beside c: what was not reached with a limit to paste and what it takes.
+func (x *search) alsoTold(c Candidate) (out []string) {
+	if x.stage > 0 {
+		return nil
+	}
+	for i, b := range x.beyonds() {
+		said := fmt.Sprintf("%d in %s", b.quota.Limit, b.quota.Window)
+		if x.overran && i == 0 {
+			out = append(out, said+", and more were admitted")
+			continue
+		}
+		p := complete(spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignUnknown,
+			Rate: spec.Rate{N: b.quota.Limit, Per: b.quota.Window}})
+		out = append(out, fmt.Sprintf("%s, not reached (it takes %s, %s apart): %s", said,
+			quantity.Plural(b.phase.Requests, "more request"), quantity.Brief(b.phase.Every),
+			append(slices.Clone(c.Limit), p)))
+	}
+	return out
+}
