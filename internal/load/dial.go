@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/eventloop"
 	"github.com/rlcheck/rlcheck/internal/http2"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // The words of Observation.Error.
@@ -214,8 +215,21 @@ func (r *recorder) tlsConfig(u *url.URL) *tls.Config {
 	if r.o.HTTP2 {
 		c.NextProtos = []string{"h2"}
 	}
+	if len(c.Certificates) == 0 && c.GetClientCertificate == nil {
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			if !r.uncertified.Swap(true) {
+				r.note(NoCertificate)
+			}
+			return &tls.Certificate{}, nil // none
+		}
+	}
 	return c
 }
+
+// NoCertificate is the note of a recording whose target asked who the client is. Some answer nobody else:
+// nginx with status 400, others with an alert.
+const NoCertificate = timeline.OfTarget + "it asked for a certificate of the client, and was shown none " +
+	"(--cert FILE --key FILE)"
 
 // address returns host:port of u.
 func address(u *url.URL) string {

@@ -51,7 +51,8 @@ type recorder struct {
 	notes                 []string
 	words, protocols      map[string]bool
 
-	halted, aborted, answered atomic.Bool
+	// uncertified tells that the target asked for a certificate, and there is none.
+	halted, aborted, answered, uncertified atomic.Bool
 	// frugal tells that no connection is left idle, released that the last gate of the phase that runs is
 	// open.
 	frugal, released atomic.Bool

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,31 @@ func TestOtherProtocolsAreNamed(t *testing.T) {
 			t.Errorf("%s: got %q, mend %q; want %s and %q", x.name, why, mend, x.word, x.mend)
 			t.Logf("notes %q", tl.Header.Notes)
 		}
+	}
+}
+
+// A target that asks who the client is says so in other words than TLS has: by a status (nginx, 400), or by an
+// alert after the handshake. What helps is the same.
+func TestACertificateThatIsMissingIsNamed(t *testing.T) {
+	for _, required := range []tls.ClientAuthType{tls.RequestClientCert, tls.RequireAnyClientCert} {
+		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusBadRequest) // No required SSL certificate was sent
+		}))
+		srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+		srv.TLS = &tls.Config{ClientAuth: required}
+		srv.StartTLS()
+		for _, shown := range [][]tls.Certificate{nil, srv.TLS.Certificates} {
+			tl := mustRecord(t, one(), Options{URL: must(url.Parse(srv.URL)), TLS: &tls.Config{
+				InsecureSkipVerify: true, Certificates: shown}})
+			want := shown == nil
+			if got := slices.Contains(tl.Header.Notes, NoCertificate); got != want {
+				t.Errorf("%v: it is noted: %v, want %v: %+v", required, got, want, tl)
+			}
+			if required == tls.RequireAnyClientCert && want && Remedy(tl) != Certify {
+				t.Errorf("got mend %q", Remedy(tl))
+			}
+		}
+		srv.Close()
 	}
 }
 

@@ -32,8 +32,14 @@ func Refused(tl *timeline.Timeline) bool {
 // is known.
 func Remedy(tl *timeline.Timeline) string {
 	word, _ := commonest(tl)
+	if word != "" && slices.Contains(tl.Header.Notes, NoCertificate) {
+		return Certify
+	}
 	return causes[word].mend
 }
+
+// Certify is what helps with NoCertificate.
+const Certify = "show a certificate that the target accepts: --cert FILE and --key FILE"
 
 // commonest returns the commonest error where nothing was answered, and how often it was met.
 func commonest(tl *timeline.Timeline) (word string, count int) {

@@ -108,6 +108,8 @@ func mend(s *result.Scenario, r verdict.Reason) string {
 		return mends[r]
 	}
 	switch h := &s.Timeline.Header; {
+	case r == verdict.UnclassifiedStatus && slices.Contains(h.Notes, generator.NoCertificate):
+		return generator.Certify
 	case r == verdict.TooFew && h.Interrupted:
 		return mends[verdict.Interrupted]
 	case r == verdict.TooFew && h.CompleteFrom > 0:

@@ -3,8 +3,10 @@ package report
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
+	generator "github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -47,10 +49,10 @@ func remarkOn(s *result.Scenario) (r remark, ok bool) {
 	}
 	switch {
 	case 2*strange > all && right == 0:
-		text, mend := strangeStatus("the route answers", most)
+		text, mend := strangeStatus("the route answers", most, s.Header.Notes)
 		return remark{text, mend, most.Answers, all, true}, true
 	case 2*strange > all:
-		text, mend := strangeStatus("most answers are", most)
+		text, mend := strangeStatus("most answers are", most, s.Header.Notes)
 		return remark{text, mend, most.Answers, all, true}, true
 	case neverDenied(s):
 		text := "nothing was ever denied: is this the limited route?"
@@ -85,10 +87,16 @@ func neverDenied(s *result.Scenario) bool {
 	return false
 }
 
+// uncertified are the statuses of a target that was shown no certificate. Those of nginx are the last two,
+// which it sends as 400.
+var uncertified = []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, 495, 496}
+
 // strangeStatus says what a status of most answers may mean, and what to do about it.
-func strangeStatus(who string, x timeline.StatusCount) (text, mend string) {
+func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, mend string) {
 	text = strings.TrimSpace(fmt.Sprintf("%s %d %s", who, x.Status, http.StatusText(x.Status)))
 	switch {
+	case slices.Contains(uncertified, x.Status) && slices.Contains(notes, generator.NoCertificate):
+		return text + ": is a certificate of the client missing?", generator.Certify
 	case redirects(x.Status):
 		if x.Location != "" {
 			text += ", a redirect to " + x.Location

@@ -3,6 +3,7 @@ package report
 import (
 	"testing"
 
+	generator "github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -48,6 +49,22 @@ func TestRemarksOnTheRoute(t *testing.T) {
 		}
 		if (got.text == "") != (got.mend == "") {
 			t.Errorf("%s: got the mend %q for %q", x.name, got.mend, got.text)
+		}
+	}
+}
+
+// TestACertificateIsMissing: a target that asked for one, and answers what it would not to a client that it
+// knows, is not missing a field.
+func TestACertificateIsMissing(t *testing.T) {
+	for status, want := range map[int]bool{400: true, 403: true, 496: true, 404: false} {
+		s := &result.Scenario{Verdict: verdict.Inconclusive,
+			Statuses: []timeline.StatusCount{{Status: status, Outcome: timeline.Unknown, Answers: 9}}}
+		if got, _ := remarkOn(s); got.mend == generator.Certify {
+			t.Errorf("%d: got %q where none was asked for", status, got.mend)
+		}
+		s.Header.Notes = []string{generator.NoCertificate}
+		if got, _ := remarkOn(s); (got.mend == generator.Certify) != want {
+			t.Errorf("%d: got %q", status, got.mend)
 		}
 	}
 }
