@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bufio"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"path/filepath"
 	"sync"
@@ -80,39 +80,42 @@ func (w way) serve(t testing.TB, h http.HandlerFunc) (o Options, ok bool) {
 	return o, true
 }
 
-// proxy serves a proxy that tunnels, and passes on what has an absolute form.
+// proxy serves a proxy that tunnels, and passes on what has an absolute form. It does no more than that: the
+// one of the standard library takes longer for a request than all else.
 func proxy(t testing.TB) *url.URL {
 	t.Helper()
-	pass := &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {},
-		ErrorLog: log.New(io.Discard, "", 0)}
-	var tunnels sync.WaitGroup
-	u := loopbackHTTP(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodConnect {
-			if !r.URL.IsAbs() {
-				t.Errorf("the proxy was asked for %q", r.RequestURI)
-			}
-			pass.ServeHTTP(w, r)
-			return
+	var answers sync.WaitGroup
+	u := loopback(t, func(from net.Conn) {
+		in := bufio.NewReader(from)
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return // a connection that was not used
 		}
 		to, err := net.Dial("tcp", r.Host)
 		if err != nil {
-			w.WriteHeader(http.StatusBadGateway)
+			io.WriteString(from, "HTTP/1.1 502 Bad Gateway\r\n\r\n")
 			return
 		}
-		w.WriteHeader(http.StatusOK)
-		from, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			t.Error(err)
+		defer to.Close()
+		if r.Method == http.MethodConnect {
+			io.WriteString(from, "HTTP/1.1 200 OK\r\n\r\n")
+		}
+		answers.Go(func() {
+			io.Copy(from, to)
+			from.Close()
+		})
+		if r.Method == http.MethodConnect {
+			io.Copy(to, in)
 			return
 		}
-		for _, x := range [][2]net.Conn{{from, to}, {to, from}} {
-			tunnels.Go(func() {
-				io.Copy(x[0], x[1])
-				x[0].Close()
-			})
+		for ; err == nil; r, err = http.ReadRequest(in) {
+			if !r.URL.IsAbs() {
+				t.Errorf("the proxy was asked for %q", r.RequestURI)
+			}
+			r.Write(to)
 		}
 	})
-	t.Cleanup(tunnels.Wait)
+	t.Cleanup(answers.Wait)
 	u.Path = ""
 	return u
 }
