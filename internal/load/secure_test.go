@@ -100,8 +100,8 @@ func TestOtherProtocolsAreNamed(t *testing.T) {
 	}
 }
 
-// A target that asks who the client is says so in other words than TLS has: by a status (nginx, 400), or by an
-// alert after the handshake. What helps is the same.
+// A target that asks who the client is says so in other words than TLS has: by a status (nginx, 400), or by
+// an alert after the handshake. What helps is the same.
 func TestACertificateThatIsMissingIsNamed(t *testing.T) {
 	for _, required := range []tls.ClientAuthType{tls.RequestClientCert, tls.RequireAnyClientCert} {
 		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
