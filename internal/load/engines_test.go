@@ -69,7 +69,7 @@ func TestBothEnginesRecordTheSame(t *testing.T) {
 			var got [2][]timeline.Observation
 			o := Options{Timeout: 5 * time.Second, KeepBody: 6, MaxConnections: 1}
 			if name == "hangs" {
-				o.Timeout = 200 * time.Millisecond
+				o.Timeout = time.Second
 			}
 			got[0] = recordThirds(t, act, o)
 			o.Dial = byGoroutines
