@@ -226,9 +226,9 @@ func (x *search) narrow(asked int) {
 		until := time.Now().Add((x.o.Think - time.Since(began)) / time.Duration(len(x.regions)-i))
 		late := func() bool { return x.o.Think > 0 && time.Now().After(until) }
 		over := func() bool { return x.ended() || late() }
-		r.shallow, r.over = shallow, over
+		r.shallow, r.far, r.over = shallow, x.far, over
 		if a := r.beside; a != nil { // each in turn, beside all that is left of the other
-			a.shallow, a.over = shallow, over
+			a.shallow, a.far, a.over = shallow, x.far, over
 			if a.narrow(tl, asked); a.empty() {
 				x.gone = append(x.gone, a)
 				continue
@@ -241,7 +241,7 @@ func (x *search) narrow(asked int) {
 		parts := r.split()
 		for _, part := range parts {
 			if len(parts) > 1 {
-				part.shallow, part.over = r.shallow, over
+				part.shallow, part.far, part.over = shallow, x.far, over
 				part.narrow(tl, asked)
 			}
 			if !part.empty() {
@@ -322,7 +322,9 @@ func (x *search) settled(regions []*region) bool {
 // planner returns what chooses the next experiment.
 func (x *search) planner() *planner {
 	x.spaced()
-	p := &planner{made: x.made, now: x.s.Now(), trip: x.trip(), every: x.every, dense: x.dense, far: x.far,
+	until := time.Now().Add(x.o.Think)
+	p := &planner{over: func() bool { return x.o.Think > 0 && time.Now().After(until) },
+		made: x.made, now: x.s.Now(), trip: x.trip(), every: x.every, dense: x.dense, far: x.far,
 		wait:     x.s.Wait(),
 		requests: x.o.MaxRequests - len(x.tl.Observations), left: x.o.MaxTime - x.s.Now()}
 	likely, tl := x.likely(), x.shown()

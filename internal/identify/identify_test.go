@@ -56,7 +56,7 @@ func (s *simulated) Send(_ context.Context, p Phase) ([]timeline.Observation, er
 	var out []timeline.Observation
 	s.now += p.Rest
 	end := s.now
-	for admitted, denied := 0, 0; len(out) < p.Requests && !p.over(admitted, denied); {
+	for len(out) == 0 || len(out) < p.Requests && !p.over(s.known(out)) {
 		trip := s.trip + time.Duration(s.random.Int64N(int64(s.jitter)+1))
 		decided := s.now + time.Duration(s.random.Int64N(int64(trip)+1))
 		var d reference.Decision
@@ -71,18 +71,26 @@ func (s *simulated) Send(_ context.Context, p Phase) ([]timeline.Observation, er
 		if s.random.Float64() < s.lost {
 			o.Answered, o.Status, o.Outcome, o.Error = false, 0, timeline.Unknown, "timeout"
 		}
-		switch o.Outcome {
-		case timeline.Allowed:
-			admitted++
-		case timeline.Denied:
-			denied++
-		}
 		end = max(end, o.FirstByte)
 		out = append(out, o)
 		s.now += max(p.Every, time.Microsecond)
 	}
 	s.now = max(s.now, end)
 	return out, nil
+}
+
+// known counts what was admitted and denied of the answers that are there when the next request is sent.
+func (s *simulated) known(out []timeline.Observation) (admitted, denied int) {
+	for i := range out {
+		switch o := &out[i]; {
+		case o.FirstByte > s.now:
+		case o.Outcome == timeline.Allowed:
+			admitted++
+		case o.Outcome == timeline.Denied:
+			denied++
+		}
+	}
+	return admitted, denied
 }
 
 // randomLimit returns any limit that people have: quotas of 1 to most, windows of 1 s to 1 min.

@@ -32,6 +32,8 @@ type planner struct {
 	// requests and left are what is left of the budget.
 	requests int
 	left     time.Duration
+	// over tells that it was thought for long enough; nil: never.
+	over func() bool
 }
 
 // volley is as many requests as are needed to see a quota end: also of a bucket, which refills meanwhile.
@@ -164,7 +166,7 @@ func (p *planner) ladders(m *model, full time.Duration) []experiment {
 		from := max(p.every, d.RetryAfter-wide-2*step)
 		use.Name = "return-about-" + brief(d.RetryAfter)
 		climb := Phase{Name: use.Name, Rest: from, Requests: 2*rungs + 4, Every: step, Admits: 1}
-		if !m.kind.counts() {
+		if !p.far || !m.kind.counts() {
 			out = append(out, experiment{[]Phase{use, climb}})
 			continue
 		}
@@ -278,11 +280,15 @@ func family(e experiment) string {
 	return name[:strings.LastIndexByte(name, '-')]
 }
 
-// best returns the experiment that tells most for what it costs, ok=false where none tells anything.
+// best returns the experiment that tells most for what it costs, of those that there was time to think of,
+// ok=false where none tells anything.
 func (p *planner) best() (experiment, bool) {
 	var out experiment
 	most := 0.0
 	for _, e := range p.menu() {
+		if p.over != nil && p.over() {
+			break
+		}
 		bits, cost := p.worth(e)
 		again := 1 + float64(p.made[family(e)])/4 + 2*float64(p.made[e.phases[0].Name])
 		if value := bits / cost / again; bits > 0.02 && value > most {
