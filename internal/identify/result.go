@@ -151,14 +151,12 @@ func (x *search) result() *Result {
 		}
 		res.Found = append(res.Found, c)
 	}
-	if x.stage > 0 { // what is rare is told where it explains all
-		res.Found = slices.DeleteFunc(res.Found, x.fails)
+	if res.Found = x.explaining(res.Found); len(res.Found)+len(x.likely()) == 0 {
+		found = nil
 	}
 	switch {
 	case len(found) > 0 && len(res.Found) == 0:
-		const most = 4
-		left := x.left()
-		res.Stopped = unexplained + ": " + strings.Join(left[:min(most, len(left))], "; or ")
+		res.Stopped = unexplained + ": " + strings.Join(x.left(), "; or ")
 	case len(found) == 0 && !x.o.Fresh:
 		res.Stopped = inUse
 	case len(found) == 0:
@@ -178,6 +176,14 @@ func (x *search) result() *Result {
 		res.Stopped = strings.TrimPrefix(res.Stopped+x.hindered()+x.blurred(), "; ")
 	}
 	return res
+}
+
+// explaining returns what is told of what was found: what is rare only where it explains all.
+func (x *search) explaining(found []Candidate) []Candidate {
+	if x.stage == 0 {
+		return found
+	}
+	return slices.DeleteFunc(found, x.fails)
 }
 
 // next says which experiment would tell most of what is left, whatever the budget, and what it costs.

@@ -13,8 +13,8 @@ import (
 )
 
 // Where every usual kind is refuted, what is rare is looked for: two limits, of which one is found before the
-// other one denies anything, then a ban after a denial, then a window of slots. They are not looked for
-// before, so that no usual limit gets the name of a rare one.
+// other one denies anything, then a ban after a denial. They are not looked for before, so that no usual
+// limit gets the name of a rare one.
 
 // widenAsked is how many judgements each rare kind may ask for at once.
 const widenAsked = 300
@@ -51,25 +51,17 @@ func (x *search) widen(ctx context.Context) bool {
 
 // rare are the stages of what is looked for.
 func (x *search) rare() [][]*region {
-	out := [][]*region{x.pairs(), nil, nil}
-	add := func(stage int, k *kind, from, to time.Duration) {
-		if b := x.widest(k); from <= to {
-			b.d1, b.d2 = from, to
-			out[stage] = append(out[stage], &region{kind: k, live: []box{b}})
-		}
-	}
+	var bans []*region
 	for _, k := range kinds()[:4] {
 		banned := *k
 		banned.text += " that bans whom it denied"
 		banned.bans, banned.searched = true, true
-		add(1, &banned, x.o.Every/2, longestBan(x.shown()))
+		b := x.widest(&banned)
+		if b.d1, b.d2 = x.o.Every/2, longestBan(x.shown()); b.d1 <= b.d2 {
+			bans = append(bans, &region{kind: &banned, live: []box{b}})
+		}
 	}
-	for _, slots := range []int64{2, 3, 4, 5, 6, 10, 12} {
-		k := *kinds()[1]
-		k.text, k.base.Slots = fmt.Sprintf("a window of %d slots", slots), slots
-		add(2, &k, 0, 0)
-	}
-	return out
+	return [][]*region{x.pairs(), bans}
 }
 
 // longestBan is the longest ban that a recording leaves room for. The first denial after an admission begins
