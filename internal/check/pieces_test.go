@@ -132,7 +132,8 @@ func TestPiecesOfLimitersThatWereAccused(t *testing.T) {
 		"fixed-window,rate=2/1ms,align=first,ttl=600us + concurrency,limit=5,hold=2ms..9ms",
 		"sliding-window-counter,rate=9/3ms,align=first,ttl=2100us"} {
 		limit := mustLimit(t, spec)
-		for round := range fewer(t, 2000) {
+		rounds, seeds := soakRounds(t, 500, 20_000)
+		for round := range rounds * seeds {
 			r := rand.New(rand.NewPCG(soakSeed+13, uint64(round)))
 			lim, err := reference.NewLimit(knownLimit(r, limit))
 			if err != nil {
