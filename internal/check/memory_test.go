@@ -30,7 +30,6 @@ func TestMemoryDoesNotGrowWithTheRecording(t *testing.T) {
 	}
 	share := 1.0
 	_, _ = fmt.Sscan(soak, &share)
-	defer debug.SetGCPercent(debug.SetGCPercent(25)) // that of the command
 	for _, text := range append(pairs(benchSpecs), heldSpecs...) {
 		for _, partitions := range []int{1, 100_000} {
 			declared := cmp.Or(text[1], text[0])
@@ -71,7 +70,7 @@ func peakOf(t *testing.T, served, declared string, n, partitions int) (peak uint
 		t.Fatal(err)
 	}
 	open := func() (timeline.Spill, error) { return file, nil }
-	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the program
+	defer debug.SetGCPercent(debug.SetGCPercent(25)) // that of the command
 	debug.FreeOSMemory()
 	before, stop := inUse(), make(chan struct{})
 	var most atomic.Uint64
